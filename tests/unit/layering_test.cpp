@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scans the source tree: who includes whom, and how long files are.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// What the sources below one folder may include of the project's own headers.
+struct Layer {
+  std::string_view folder;                 ///< the longest matching folder counts
+  std::vector<std::string_view> includes;  ///< prefixes of the include paths allowed
+};
+
+const std::vector<Layer> kLayers = {
+    {"include/hone/", {"hone/"}},
+    {"jit/ir/", {"hone/", "jit/ir/"}},
+    {"jit/passes/", {"hone/", "jit/ir/", "jit/passes/"}},
+    {"jit/interp/", {"hone/", "jit/ir/", "jit/passes/", "jit/interp/"}},
+    {"jit/x86/", {"hone/", "jit/ir/", "jit/passes/", "jit/x86/", "jit/*"}},
+    {"jit/cuda/", {"hone/", "jit/ir/", "jit/passes/", "jit/cuda/", "jit/*"}},
+    {"jit/", {"hone/", "jit/"}},
+    {"ops/", {"hone/", "jit/ir/", "ops/"}},
+    {"schedules/", {"hone/", "jit/ir/", "jit/passes/", "schedules/"}},
+    {"runtime/", {"hone/", "jit/", "ops/", "schedules/", "runtime/"}},
+    {"examples/", {"hone/"}},
+    {"tests/", {"hone/", "jit/", "ops/", "schedules/", "runtime/", "tests/"}},
+    {"bench/", {"hone/", "jit/", "ops/", "schedules/", "runtime/", "bench/"}},
+};
+
+/// True if `path` starts with `prefix`, or, for a prefix "folder/*", lies directly in that folder.
+bool matches(std::string_view path, std::string_view prefix) {
+  if (!prefix.ends_with('*')) return path.starts_with(prefix);
+  prefix.remove_suffix(1);
+  return path.starts_with(prefix) &&
+         path.substr(prefix.size()).find('/') == std::string_view::npos;
+}
+
+const Layer* layer_of(std::string_view path) {
+  const Layer* best = nullptr;
+  for (const Layer& layer : kLayers) {
+    if (!path.starts_with(layer.folder)) continue;
+    if (!best || layer.folder.size() > best->folder.size()) best = &layer;
+  }
+  return best;
+}
+
+struct Include {
+  std::string path;
+  bool quoted = false;
+};
+
+/// The include that `line` states; an empty path when it states none.
+Include parse_include(std::string_view line) {
+  constexpr std::string_view kWord = "#include";
+  if (!line.starts_with(kWord)) return {};
+  const size_t open = line.find_first_of("<\"", kWord.size());
+  if (open == std::string_view::npos) return {};
+  const bool quoted = line[open] == '"';
+  const size_t close = line.find(quoted ? '"' : '>', open + 1);
+  if (close == std::string_view::npos) return {};
+  return {std::string(line.substr(open + 1, close - open - 1)), quoted};
+}
+
+/// Why the file at `path` may not include `include`; empty when it may.
+std::string objection(std::string_view path, const Include& include) {
+  const Layer* layer = layer_of(path);
+  const bool ours = include.quoted || include.path.starts_with("hone/");
+  if (!layer || !ours) return {};
+  if (path.starts_with("examples/") && include.quoted) return "examples include <hone/...> only";
+  for (std::string_view allowed : layer->includes) {
+    if (matches(include.path, allowed)) return {};
+  }
+  std::string text = "may include only";
+  for (std::string_view allowed : layer->includes) text.append(" ").append(allowed);
+  return text;
+}
+
+std::vector<std::string> lines_of(const fs::path& file) {
+  std::ifstream in(file);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+/// Every C++ source of the tree, relative to its root.
+std::vector<std::string> sources() {
+  const fs::path root = HONE_SOURCE_ROOT;
+  std::vector<std::string> found;
+  for (const char* top : {"include", "jit", "ops", "schedules", "runtime", "examples", "tests",
+                          "bench"}) {
+    if (!fs::exists(root / top)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(root / top)) {
+      const std::string ext = entry.path().extension().string();
+      if (!entry.is_regular_file() || (ext != ".cpp" && ext != ".h")) continue;
+      std::string path = fs::relative(entry.path(), root).string();
+      // A host project with a build folder of its own holds copies, not sources.
+      if (path.find("/subprojects/") == std::string::npos) found.push_back(std::move(path));
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("layering: the scanner objects to what breaks a rule") {
+  const auto refused = [](std::string_view path, std::string_view line) {
+    return !objection(path, parse_include(line)).empty();
+  };
+  CHECK(refused("jit/ir/expr.cpp", "#include \"jit/passes/lower.h\""));
+  CHECK(refused("ops/parse.cpp", "#include \"schedules/step.h\""));
+  CHECK(refused("ops/parse.cpp", "#include \"jit/passes/lower.h\""));
+  CHECK(refused("schedules/steps/split.cpp", "#include \"ops/op.h\""));
+  CHECK(refused("schedules/search/random.cpp", "#include \"runtime/engine.h\""));
+  CHECK(refused("jit/x86/select.cpp", "#include \"jit/interp/run.h\""));
+  CHECK(refused("jit/interp/run.cpp", "#include \"jit/x86/select.h\""));
+  CHECK(refused("include/hone/hone.h", "#include \"jit/ir/expr.h\""));
+  CHECK(refused("examples/hello.cpp", "#include \"runtime/engine.h\""));
+  CHECK(refused("jit/ir/expr.h", "#include \"expr_fwd.h\""));
+  CHECK_FALSE(refused("jit/ir/expr.h", "#include <vector>"));
+  CHECK_FALSE(refused("jit/x86/encode.cpp", "#include \"jit/code.h\""));
+  CHECK_FALSE(refused("examples/hello.cpp", "#include <hone/hone.h>"));
+  CHECK_FALSE(refused("runtime/engine.cpp", "#include \"ops/op.h\""));
+}
+
+TEST_CASE("layering: every include of the tree goes the way the design allows") {
+  const std::vector<std::string> files = sources();
+  REQUIRE(files.size() > 3);
+  for (const std::string& path : files) {
+    int number = 0;
+    for (const std::string& line : lines_of(fs::path(HONE_SOURCE_ROOT) / path)) {
+      ++number;
+      const std::string why = objection(path, parse_include(line));
+      CHECK_MESSAGE(why.empty(), path << ":" << number << ": " << line << ": " << why);
+    }
+  }
+}
+
+TEST_CASE("layering: files outside tests stay under 600 lines and name their licence") {
+  for (const std::string& path : sources()) {
+    const std::vector<std::string> lines = lines_of(fs::path(HONE_SOURCE_ROOT) / path);
+    CHECK_MESSAGE((path.starts_with("tests/") || lines.size() < 600),
+                  path << " has " << lines.size() << " lines: two subjects in one");
+    const bool licensed = !lines.empty() && lines[0] == "// SPDX-License-Identifier: Apache-2.0";
+    CHECK_MESSAGE(licensed, path << ": the first line names the licence");
+  }
+}
