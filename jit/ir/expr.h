@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "include/hone/dtype.h"
+
+namespace hone::ir {
+
+struct Function;
+struct Node;
+
+/// Kinds of scalar expression nodes. Comparison results are kBool. Integer kDiv floors, x/0 is 0.
+enum class Op : uint8_t {
+  kInt,     ///< integer or bool constant: `i`
+  kFloat,   ///< floating constant: `f`
+  kVar,     ///< index or loop variable: `name` in a Program; loop number `id` in a Nest
+  kDim,     ///< a dim known at the call: `name`; in a Nest also its number `id`
+  kScalar,  ///< a scalar argument: `name`; in a Nest also its number `id`
+  kLoad,    ///< tensor element. Program: buffer `name`, args = indices, then the `else` value if
+            ///< `guarded`. Nest: buffer number `id`, args = {flat element offset}, or, if guarded,
+            ///< {offset, condition, else value}: the element is touched only where condition holds
+  kCast,    ///< conversion to `type`
+  kSelect,  ///< args = {condition, then, else}; both sides are evaluated
+  kNeg,
+  kNot,
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,  ///< float: IEEE; integer: floor division, x/0 is 0, MIN/-1 is MIN
+  kMod,  ///< integer: x - y*floor(x/y); x%0 is 0
+  kMin,  ///< propagates NaN
+  kMax,  ///< propagates NaN
+  kEq,
+  kNe,
+  kLt,
+  kLe,
+  kAnd,
+  kOr,
+  kCall,  ///< scalar function `fn` of args
+};
+
+/// Immutable scalar expression; a cheap handle to a shared node. Null handles mean "none".
+class Expr {
+ public:
+  Expr() = default;
+  explicit Expr(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
+  const Node* operator->() const { return node_.get(); }
+  const Node& operator*() const { return *node_; }
+  explicit operator bool() const { return node_ != nullptr; }
+  /// Identity of the node, for memo tables.
+  const Node* get() const { return node_.get(); }
+
+ private:
+  std::shared_ptr<const Node> node_;
+};
+
+/// One node; see Op for which members a kind uses.
+struct Node {
+  Op op = Op::kInt;
+  DType type = DType::kI64;
+  bool guarded = false;
+  int id = -1;
+  int64_t i = 0;
+  double f = 0;
+  const Function* fn = nullptr;
+  std::string name;
+  std::vector<Expr> args;
+};
+
+/// A scalar function of the language: one row of kFunctions.
+struct Function {
+  const char* name;
+  int arity;
+  bool ints_too;  ///< also defined on integers (abs)
+  /// The definition, in f64; the interpreter's and the oracle's meaning.
+  double (*eval)(double a, double b);
+};
+
+/// The function of that name, or null.
+const Function* function_named(std::string_view name);
+/// All scalar functions, for documentation and tests.
+const std::vector<const Function*>& functions();
+
+// --- building; simple constant folding and x+0, x*1, x*0 (integers only) are done here ---
+
+Expr make_int(int64_t value, DType type = DType::kI64);
+Expr make_float(double value, DType type);
+/// An index or loop variable, type i64.
+Expr make_var(std::string name, int id = -1);
+Expr make_dim(std::string name, int id = -1);
+Expr make_scalar(std::string name, DType type, int id = -1);
+/// Element of buffer `name` at `indices`; `otherwise` (may be null) where an index leaves it.
+Expr make_load(std::string name, DType type, std::vector<Expr> indices, Expr otherwise = {});
+Expr make_cast(DType type, Expr x);
+Expr make_select(Expr condition, Expr then, Expr otherwise);
+/// Unary and binary kinds; the type is the operands' (kBool for comparisons).
+Expr make_unary(Op op, Expr x);
+Expr make_binary(Op op, Expr a, Expr b);
+Expr make_call(const Function* fn, std::vector<Expr> args);
+
+inline Expr operator+(Expr a, Expr b) { return make_binary(Op::kAdd, std::move(a), std::move(b)); }
+inline Expr operator-(Expr a, Expr b) { return make_binary(Op::kSub, std::move(a), std::move(b)); }
+inline Expr operator*(Expr a, Expr b) { return make_binary(Op::kMul, std::move(a), std::move(b)); }
+
+// --- looking and rewriting ---
+
+/// True, and the value, when `e` is an integer constant.
+bool is_const(const Expr& e, int64_t* value = nullptr);
+/// Structural equality.
+bool equal(const Expr& a, const Expr& b);
+/// Calls `f(node)` on every node of `e`, parents before children.
+template <class F>
+void visit(const Expr& e, F&& f) {
+  if (!e) return;
+  f(e);
+  for (const Expr& a : e->args) visit(a, f);
+}
+/// `e` with its children replaced (and folded again).
+Expr with_args(const Expr& e, std::vector<Expr> args);
+/// Bottom-up rewrite: `f(e)` returns a replacement, or null to keep. Shares unchanged subtrees.
+template <class F>
+Expr rewrite(const Expr& e, const F& f) {
+  if (!e) return e;
+  std::vector<Expr> args;
+  bool changed = false;
+  args.reserve(e->args.size());
+  for (const Expr& a : e->args) {
+    args.push_back(rewrite(a, f));
+    changed |= args.back().get() != a.get();
+  }
+  Expr kept = changed ? with_args(e, std::move(args)) : e;
+  Expr replaced = f(kept);
+  return replaced ? replaced : kept;
+}
+
+/// Text with minimal parentheses, as the language spells it; `A[m,k] * B[k,n]`.
+std::string print(const Expr& e);
+
+}  // namespace hone::ir

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "jit/ir/program.h"
+
+namespace hone::ir {
+
+/// Where a buffer of a Nest lives.
+enum class Home : uint8_t {
+  kArgument,   ///< a tensor of the call: pointer in args slot `slot`
+  kBound,      ///< packed once at bind: pointer in args slot `slot`
+  kShared,     ///< workspace of the call, at byte `offset` of it
+  kWorker,     ///< scratch of one worker, at byte `offset` of it
+  kRegisters,  ///< a tile in vector registers; every access has a constant offset once unrolled
+};
+
+/// A flat array. Elements are addressed by element offset.
+struct NestBuffer {
+  std::string name;
+  DType type = DType::kF32;
+  Home home = Home::kArgument;
+  int slot = -1;         ///< index in the args struct (kArgument, kBound)
+  Expr elements;         ///< how many elements an access may touch (bounds: 0 <= offset < elements)
+  int64_t offset = 0;    ///< bytes, 64-byte aligned (kWorker); kShared when sizes are constant
+  int64_t max_bytes = 0; ///< upper bound of its size
+  bool stream = false;
+  bool written = false;  ///< by some launch
+};
+
+struct Stmt;
+using StmtRef = std::shared_ptr<const Stmt>;
+
+/// A statement of a lowered program.
+struct Stmt {
+  enum Kind : uint8_t {
+    kBlock,     ///< body in order
+    kFor,       ///< loop `id` from `begin` to `end` (exclusive), step 1, body
+    kIf,        ///< `condition` (kBool): body[0], else body[1] if present
+    kStore,     ///< buffer `id` [offset] = value, or with `reduce`: combine(buffer[offset], value)
+    kPrefetch,  ///< the line of buffer `id` at element `offset`; never faults
+    kCheck,     ///< unless `condition`: status = min(status, value)
+  } kind = kBlock;
+  int id = -1;
+  Mark mark = Mark::kSerial;
+  Reduce reduce = Reduce::kNone;
+  Expr begin, end;
+  Expr condition;
+  Expr offset;
+  Expr value;
+  std::vector<StmtRef> body;
+};
+
+/// One launch: `fn(args, begin, end, scratch)` runs `body` for loop `range` in [begin, end).
+/// Launches run in order with a barrier between. A launch does nothing when the status word is set.
+struct Launch {
+  std::string name;
+  int range = -1;         ///< loop number of the outer range
+  Expr extent;            ///< of the range; in constants and dims
+  bool parallel = false;  ///< ranges may run at the same time
+  bool at_bind = false;   ///< packs a constant: runs once, when it is bound
+  StmtRef body;
+};
+
+/// A lowered program: loops with copies (peeled tails, partitions) made, offsets flat, marks kept
+/// on loops (kUnroll and kVector are carried out by the back ends).
+///
+/// Vector loops are innermost or contain only unrolled loops and stores; their extent may be any
+/// expression: back ends strip-mine and mask. A kStore with `reduce` whose offset does not depend
+/// on an enclosing vector loop combines all lanes (horizontal reduction).
+struct Nest {
+  std::vector<NestBuffer> buffers;
+  std::vector<std::string> loops;  ///< names, by loop number
+  std::vector<Dim> dims;
+  std::vector<ScalarParam> scalars;
+  std::vector<Launch> launches;
+  int slots = 0;             ///< of the args struct, see ArgsLayout
+  int64_t worker_bytes = 0;  ///< scratch of one worker
+  int64_t shared_bytes = 0;  ///< upper bound of the workspace of a call
+};
+
+/// The args struct: 8-byte slots. Slot 0 points to the status word (int64: INT64_MAX when fine,
+/// else the lowest bad position); slot 1 to the shared workspace; then tensors (pointers, in the
+/// order of Program::buffers' parameters), bound buffers, dims (int64), strides given at the call,
+/// scalars (the value's bits in the low bytes).
+struct ArgsLayout {
+  static constexpr int kStatus = 0;
+  static constexpr int kWorkspace = 1;
+  static constexpr int kFirstTensor = 2;
+  std::vector<int> tensor_slots;  ///< per parameter
+  std::vector<int> bound_slots;   ///< per bound buffer
+  std::vector<int> dim_slots;     ///< per Nest::dims
+  std::vector<int> scalar_slots;  ///< per Nest::scalars
+};
+
+/// The layout that lowering, back ends and callers share.
+ArgsLayout args_layout(const Nest& nest);
+
+/// Indented loops as text; deterministic.
+std::string print(const Nest& nest);
+
+}  // namespace hone::ir

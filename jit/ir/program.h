@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "jit/ir/expr.h"
+
+namespace hone::ir {
+
+/// What a buffer is to the caller.
+enum class Role : uint8_t { kInput, kOutput, kInOut, kTemp };
+
+/// Where a temporary lives. kRoot: once per call, shared by all workers.
+enum class Space : uint8_t { kRoot, kScratch, kRegisters };
+
+/// One physical axis of a buffer: `(index[dim] / div) % mod` (mod 0: no modulus).
+struct Axis {
+  int dim = 0;
+  int64_t div = 1;
+  int64_t mod = 0;
+  bool operator==(const Axis&) const = default;
+};
+
+/// A tensor: a parameter of the op or what a stage computes.
+struct Buffer {
+  std::string name;
+  DType type = DType::kF32;
+  Role role = Role::kTemp;
+  std::vector<Expr> shape;     ///< logical extents, outermost first
+  std::vector<Axis> axes;      ///< physical order, outermost first; empty: dense row-major
+  std::vector<Expr> strides;   ///< elements, per axis; empty: dense over `axes`
+  int64_t align = 0;           ///< bytes promised (parameters); 0: element size
+  bool constant = false;       ///< bound once (`const=`)
+  bool stream = false;         ///< non-temporal stores (step `stream`)
+  Space space = Space::kRoot;  ///< of temporaries
+};
+
+/// A dim known only at the call: lo <= value <= hi; `at` are values to be good at.
+struct Dim {
+  std::string name;
+  int64_t lo = 0;
+  int64_t hi = 0;
+  std::vector<int64_t> at;
+};
+
+/// A scalar argument of the op.
+struct ScalarParam {
+  std::string name;
+  DType type = DType::kF32;
+};
+
+/// An index or reduction variable: lo <= name < hi. Bounds of reduction variables may load from
+/// integer tensors and name index variables (ragged).
+struct IndexVar {
+  std::string name;
+  Expr lo;  ///< null: 0
+  Expr hi;
+};
+
+/// How a reduction combines. kAny and kAll are over bool.
+enum class Reduce : uint8_t { kNone, kSum, kProd, kMax, kMin, kAny, kAll };
+
+/// What to do where a split does not divide. kExact: it must.
+enum class Tail : uint8_t { kExact, kMask, kPeel, kOverlap };
+
+/// `split parent factor -> outer inner`, or `fuse parent second -> outer`.
+struct Relation {
+  enum Kind : uint8_t { kSplit, kFuse } kind = kSplit;
+  std::string parent;
+  std::string second;  ///< fuse only: the inner loop
+  std::string outer;   ///< split: outer loop; fuse: the fused loop
+  std::string inner;   ///< split only
+  int64_t factor = 0;
+  Tail tail = Tail::kMask;
+};
+
+/// How a loop runs. Marks are carried out by lowering and the back ends.
+enum class Mark : uint8_t { kSerial, kUnroll, kVector, kParallel };
+
+/// A loop of one stage. Names are unique within their stage; `stage/loop` is unique in a Program.
+struct Loop {
+  std::string name;
+  Mark mark = Mark::kSerial;
+  bool partition = false;  ///< peel the iterations where a condition is not constant
+};
+
+/// `prefetch tensor at loop distance=d`: lines of what iteration loop+d reads.
+struct Prefetch {
+  std::string tensor;
+  std::string loop;
+  int64_t distance = 0;
+};
+
+/// A place inside another stage's loop. Empty: the root.
+struct Place {
+  std::string stage;
+  std::string loop;
+  bool root() const { return stage.empty(); }
+  bool operator==(const Place&) const = default;
+};
+
+/// One statement: `output[out_index] = reduce over rvars of value`, for all vars within `where`.
+///
+/// Definition: vars, rvars, reduce, value, where, out_index never mention loops, except that
+/// `factored` loops extend the output's index (see below).
+/// Schedule: relations, loops, at, store, prefetches.
+///
+/// A stage starts with one loop per variable, of the variable's name: vars, then rvars. Splits and
+/// fuses derive loops from loops; `loops` lists the leaves, outermost first. The extent of a root
+/// loop is the window of its variable that the consumers inside `at` need (the whole domain at the
+/// root); of a split's outer loop ceil(E/f), of its inner loop min(f, E - f*outer).
+///
+/// `factored`: loops (derived from reduction variables) that are output indices after the vars
+/// instead of being reduced; step rfactor makes them.
+struct Stage {
+  std::string name;
+  std::string output;  ///< the buffer it defines
+  std::vector<IndexVar> vars;
+  std::vector<IndexVar> rvars;
+  Reduce reduce = Reduce::kNone;
+  DType accumulate = DType::kF32;  ///< type of the running value of a reduction
+  std::vector<Expr> out_index;     ///< one per logical dim of the output, without `factored`
+  std::vector<std::string> factored;
+  Expr value;
+  Expr where;  ///< null: everywhere
+
+  std::vector<Relation> relations;
+  std::vector<Loop> loops;
+  Place at;
+  Place store;  ///< root(): same as `at`
+  std::vector<Prefetch> prefetches;
+
+  const Loop* loop(std::string_view name) const;
+  const IndexVar* var(std::string_view name) const;
+  bool is_reduction_var(std::string_view name) const;
+};
+
+/// A data-dependent bound that must hold before a stage may run: for all `vars`,
+/// lo <= value <= hi. `position` is the flat element of `tensor` reported when it does not.
+struct Check {
+  std::vector<IndexVar> vars;
+  Expr value;
+  Expr lo;
+  Expr hi;  ///< inclusive
+  std::string tensor;
+  Expr position;
+};
+
+/// Buffers and stages in dependency order. A value: steps return a new one.
+struct Program {
+  std::vector<Buffer> buffers;  ///< parameters in the op's order, then temporaries
+  std::vector<ScalarParam> scalars;
+  std::vector<Dim> dims;  ///< those known only at the call; fixed dims are constants everywhere
+  std::vector<Check> checks;
+  std::vector<Stage> stages;
+
+  const Buffer* buffer(std::string_view name) const;
+  const Stage* stage(std::string_view name) const;
+  /// The stage that writes `buffer`, or null for inputs.
+  const Stage* producer(std::string_view buffer) const;
+};
+
+/// Readable text: buffers, then each stage's definition, placement and loop nest. Deterministic.
+std::string print(const Program& program);
+
+std::string_view name_of(Reduce r);
+std::string_view name_of(Tail t);
+std::string_view name_of(Space s);
+std::string_view name_of(Mark m);
+
+}  // namespace hone::ir

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "include/hone/error.h"
+
+namespace hone::ir {
+
+/// Instruction set extensions of x86; a Target holds a set. Avx2 implies fma and f16c; Avx512
+/// implies f, cd, bw, dq, vl and avx2.
+enum class Isa : uint32_t {
+  kAvx2 = 1,
+  kAvx512 = 2,
+  kVnni = 4,      ///< AVX512-VNNI
+  kBf16 = 8,      ///< AVX512-BF16
+  kAvxVnni = 16,  ///< the VEX form
+  kFp16 = 32,     ///< AVX512-FP16
+};
+
+/// What to compile for. Text: `x86 isa=avx512,vnni,bf16 cpu=amd-1a-02 threads=2 l1d=48K l2=1M
+/// l3=32M`; `x86 isa=none` is the interpreter's.
+struct Target {
+  uint32_t isa = 0;
+  std::string cpu;  ///< vendor-family-model in hex; empty: any
+  int threads = 1;
+  int64_t l1d = 32 << 10;  ///< bytes
+  int64_t l2 = 1 << 20;    ///< bytes per core
+  int64_t l3 = 16 << 20;   ///< bytes shared
+
+  bool has(Isa i) const { return (isa & static_cast<uint32_t>(i)) != 0; }
+  /// Bytes of a vector register: 64, 32, or 0 without AVX2.
+  int vector_bytes() const { return has(Isa::kAvx512) ? 64 : has(Isa::kAvx2) ? 32 : 0; }
+  /// Architectural vector registers: 32 or 16.
+  int vector_registers() const { return has(Isa::kAvx512) ? 32 : 16; }
+  bool operator==(const Target&) const = default;
+};
+
+/// Canonical text; parse(print(t)) == t.
+std::string print(const Target& target);
+
+/// Parses target text. Parts left out are taken from `base` (the host, usually): `x86 isa=avx2`
+/// is the host capped to AVX2.
+Result<Target> parse_target(std::string_view text, const Target& base);
+
+}  // namespace hone::ir
