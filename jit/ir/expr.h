@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "include/hone/dtype.h"
@@ -83,7 +85,7 @@ struct Function {
 /// The function of that name, or null.
 const Function* function_named(std::string_view name);
 /// All scalar functions, for documentation and tests.
-const std::vector<const Function*>& functions();
+std::span<const Function> functions();
 
 // --- building; simple constant folding and x+0, x*1, x*0 (integers only) are done here ---
 

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/ir/expr.h"
+
+#include <limits>
+
+namespace hone::ir {
+namespace {
+
+Expr make(Node node) { return Expr(std::make_shared<const Node>(std::move(node))); }
+
+/// Wraps a value to the range of an integer type; bool keeps 0 or 1.
+int64_t wrap(int64_t v, DType type) {
+  switch (type) {
+    case DType::kI32: return static_cast<int32_t>(v);
+    case DType::kI16: return static_cast<int16_t>(v);
+    case DType::kI8: return static_cast<int8_t>(v);
+    case DType::kU8: return static_cast<uint8_t>(v);
+    case DType::kBool: return v != 0;
+    default: return v;
+  }
+}
+
+int64_t floor_div(int64_t a, int64_t b) {
+  if (b == 0) return 0;
+  if (b == -1) return static_cast<int64_t>(0 - static_cast<uint64_t>(a));
+  const int64_t q = a / b;
+  return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
+}
+
+/// The value of `a op b` on integer constants, when defined here.
+bool fold_ints(Op op, DType type, int64_t a, int64_t b, Expr* out) {
+  const auto ua = static_cast<uint64_t>(a);
+  const auto ub = static_cast<uint64_t>(b);
+  int64_t v = 0;
+  DType t = type;
+  switch (op) {
+    case Op::kAdd: v = static_cast<int64_t>(ua + ub); break;
+    case Op::kSub: v = static_cast<int64_t>(ua - ub); break;
+    case Op::kMul: v = static_cast<int64_t>(ua * ub); break;
+    case Op::kDiv: v = floor_div(a, b); break;
+    case Op::kMod:
+      v = b == 0 ? 0
+                 : static_cast<int64_t>(ua - ub * static_cast<uint64_t>(floor_div(a, b)));
+      break;
+    case Op::kMin: v = a < b ? a : b; break;
+    case Op::kMax: v = a > b ? a : b; break;
+    case Op::kEq: v = a == b, t = DType::kBool; break;
+    case Op::kNe: v = a != b, t = DType::kBool; break;
+    case Op::kLt: v = a < b, t = DType::kBool; break;
+    case Op::kLe: v = a <= b, t = DType::kBool; break;
+    case Op::kAnd: v = (a != 0) && (b != 0); break;
+    case Op::kOr: v = (a != 0) || (b != 0); break;
+    default: return false;
+  }
+  *out = make_int(wrap(v, t), t);
+  return true;
+}
+
+/// Identities that hold for every value of the type: x+0, x*1, x*0, x/1, min(x,x), true && x, ...
+Expr fold_identity(Op op, const Expr& a, const Expr& b) {
+  if (is_float(a->type)) return {};
+  int64_t x = 0, y = 0;
+  const bool ca = is_const(a, &x), cb = is_const(b, &y);
+  switch (op) {
+    case Op::kAdd:
+      if (ca && x == 0) return b;
+      if (cb && y == 0) return a;
+      break;
+    case Op::kSub:
+      if (cb && y == 0) return a;
+      if (a->type == DType::kI64 && equal(a, b)) return make_int(0);
+      break;
+    case Op::kMul:
+      if ((ca && x == 1) || (cb && y == 0)) return b;
+      if ((cb && y == 1) || (ca && x == 0)) return a;
+      break;
+    case Op::kDiv:
+      if (cb && y == 1) return a;
+      if (ca && x == 0) return a;
+      break;
+    case Op::kMod:
+      if (cb && y == 1) return make_int(0, a->type);
+      break;
+    case Op::kMin:
+    case Op::kMax:
+      if (equal(a, b)) return a;
+      break;
+    case Op::kAnd:
+      if (ca) return x ? b : a;
+      if (cb) return y ? a : b;
+      break;
+    case Op::kOr:
+      if (ca) return x ? a : b;
+      if (cb) return y ? b : a;
+      break;
+    default: break;
+  }
+  return {};
+}
+
+bool is_comparison(Op op) {
+  return op == Op::kEq || op == Op::kNe || op == Op::kLt || op == Op::kLe;
+}
+
+}  // namespace
+
+Expr make_int(int64_t value, DType type) {
+  Node n;
+  n.op = Op::kInt;
+  n.type = type;
+  n.i = value;
+  return make(std::move(n));
+}
+
+Expr make_float(double value, DType type) {
+  Node n;
+  n.op = Op::kFloat;
+  n.type = type;
+  n.f = value;
+  return make(std::move(n));
+}
+
+Expr make_var(std::string name, int id) {
+  Node n;
+  n.op = Op::kVar;
+  n.id = id;
+  n.name = std::move(name);
+  return make(std::move(n));
+}
+
+Expr make_dim(std::string name, int id) {
+  Node n;
+  n.op = Op::kDim;
+  n.id = id;
+  n.name = std::move(name);
+  return make(std::move(n));
+}
+
+Expr make_scalar(std::string name, DType type, int id) {
+  Node n;
+  n.op = Op::kScalar;
+  n.type = type;
+  n.id = id;
+  n.name = std::move(name);
+  return make(std::move(n));
+}
+
+Expr make_load(std::string name, DType type, std::vector<Expr> indices, Expr otherwise) {
+  Node n;
+  n.op = Op::kLoad;
+  n.type = type;
+  n.name = std::move(name);
+  n.args = std::move(indices);
+  if (otherwise) {
+    n.guarded = true;
+    n.args.push_back(std::move(otherwise));
+  }
+  return make(std::move(n));
+}
+
+Expr make_cast(DType type, Expr x) {
+  if (x->type == type) return x;
+  if (x->op == Op::kInt && !is_float(type) && type != DType::kBool && x->type != DType::kBool) {
+    return make_int(wrap(x->i, type), type);
+  }
+  if (x->op == Op::kInt && (type == DType::kF64 || type == DType::kF32)) {
+    return make_float(static_cast<double>(x->i), type);
+  }
+  Node n;
+  n.op = Op::kCast;
+  n.type = type;
+  n.args.push_back(std::move(x));
+  return make(std::move(n));
+}
+
+Expr make_select(Expr condition, Expr then, Expr otherwise) {
+  int64_t c = 0;
+  if (is_const(condition, &c)) return c ? then : otherwise;
+  Node n;
+  n.op = Op::kSelect;
+  n.type = then->type;
+  n.args = {std::move(condition), std::move(then), std::move(otherwise)};
+  return make(std::move(n));
+}
+
+Expr make_unary(Op op, Expr x) {
+  if (op == Op::kNeg && x->op == Op::kFloat) return make_float(-x->f, x->type);
+  if (op == Op::kNeg && x->op == Op::kInt) {
+    return make_int(wrap(static_cast<int64_t>(0 - static_cast<uint64_t>(x->i)), x->type), x->type);
+  }
+  if (op == Op::kNot && x->op == Op::kInt) return make_int(x->i == 0, DType::kBool);
+  Node n;
+  n.op = op;
+  n.type = op == Op::kNot ? DType::kBool : x->type;
+  n.args.push_back(std::move(x));
+  return make(std::move(n));
+}
+
+Expr make_binary(Op op, Expr a, Expr b) {
+  if (a->op == Op::kInt && b->op == Op::kInt) {
+    Expr folded;
+    if (fold_ints(op, a->type, a->i, b->i, &folded)) return folded;
+  }
+  if (Expr same = fold_identity(op, a, b)) return same;
+  Node n;
+  n.op = op;
+  n.type = is_comparison(op) || op == Op::kAnd || op == Op::kOr ? DType::kBool : a->type;
+  n.args = {std::move(a), std::move(b)};
+  return make(std::move(n));
+}
+
+Expr make_call(const Function* fn, std::vector<Expr> args) {
+  Node n;
+  n.op = Op::kCall;
+  n.type = args[0]->type;
+  n.fn = fn;
+  n.args = std::move(args);
+  return make(std::move(n));
+}
+
+bool is_const(const Expr& e, int64_t* value) {
+  if (!e || e->op != Op::kInt) return false;
+  if (value) *value = e->i;
+  return true;
+}
+
+bool equal(const Expr& a, const Expr& b) {
+  if (a.get() == b.get()) return true;
+  if (!a || !b || a->op != b->op || a->type != b->type || a->guarded != b->guarded ||
+      a->id != b->id || a->i != b->i || a->fn != b->fn || a->name != b->name ||
+      a->args.size() != b->args.size()) {
+    return false;
+  }
+  if (a->op == Op::kFloat && !(a->f == b->f) && !(a->f != a->f && b->f != b->f)) return false;
+  for (size_t i = 0; i < a->args.size(); ++i) {
+    if (!equal(a->args[i], b->args[i])) return false;
+  }
+  return true;
+}
+
+Expr with_args(const Expr& e, std::vector<Expr> args) {
+  switch (e->op) {
+    case Op::kCast: return make_cast(e->type, std::move(args[0]));
+    case Op::kSelect:
+      return make_select(std::move(args[0]), std::move(args[1]), std::move(args[2]));
+    case Op::kNeg:
+    case Op::kNot: return make_unary(e->op, std::move(args[0]));
+    case Op::kCall:
+    case Op::kLoad:
+    case Op::kInt:
+    case Op::kFloat:
+    case Op::kVar:
+    case Op::kDim:
+    case Op::kScalar: {
+      Node n = *e;
+      n.args = std::move(args);
+      return make(std::move(n));
+    }
+    default: return make_binary(e->op, std::move(args[0]), std::move(args[1]));
+  }
+}
+
+}  // namespace hone::ir

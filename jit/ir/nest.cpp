@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/ir/nest.h"
+
+namespace hone::ir {
+namespace {
+
+constexpr std::string_view kHomeNames[] = {"argument", "bound", "shared", "worker", "registers"};
+
+void print_stmt(const Nest& nest, const Stmt& s, int depth, std::string& out) {
+  const std::string pad(2 * static_cast<size_t>(depth), ' ');
+  switch (s.kind) {
+    case Stmt::kBlock:
+      for (const StmtRef& b : s.body) print_stmt(nest, *b, depth, out);
+      return;
+    case Stmt::kFor:
+      out += pad + (s.mark == Mark::kSerial ? "for" : std::string(name_of(s.mark))) + " " +
+             nest.loops[static_cast<size_t>(s.id)] + " in " + print(s.begin) + ".." +
+             print(s.end) + ":\n";
+      for (const StmtRef& b : s.body) print_stmt(nest, *b, depth + 1, out);
+      return;
+    case Stmt::kIf:
+      out += pad + "if " + print(s.condition) + ":\n";
+      print_stmt(nest, *s.body[0], depth + 1, out);
+      if (s.body.size() > 1) {
+        out += pad + "else:\n";
+        print_stmt(nest, *s.body[1], depth + 1, out);
+      }
+      return;
+    case Stmt::kStore:
+      out += pad + nest.buffers[static_cast<size_t>(s.id)].name + "[" + print(s.offset) + "] ";
+      out += s.reduce == Reduce::kNone ? "= " : std::string(name_of(s.reduce)) + "= ";
+      out += print(s.value) + "\n";
+      return;
+    case Stmt::kPrefetch:
+      out += pad + "prefetch " + nest.buffers[static_cast<size_t>(s.id)].name + "[" +
+             print(s.offset) + "]\n";
+      return;
+    case Stmt::kCheck:
+      out += pad + "check " + print(s.condition) + " at " + print(s.value) + "\n";
+      return;
+  }
+}
+
+}  // namespace
+
+ArgsLayout args_layout(const Nest& nest) {
+  ArgsLayout layout;
+  int next = ArgsLayout::kFirstTensor;
+  for (const NestBuffer& b : nest.buffers) {
+    if (b.home == Home::kArgument) layout.tensor_slots.push_back(next++);
+  }
+  for (const NestBuffer& b : nest.buffers) {
+    if (b.home == Home::kBound) layout.bound_slots.push_back(next++);
+  }
+  for (size_t i = 0; i < nest.dims.size(); ++i) layout.dim_slots.push_back(next++);
+  for (size_t i = 0; i < nest.scalars.size(); ++i) layout.scalar_slots.push_back(next++);
+  return layout;
+}
+
+std::string print(const Nest& nest) {
+  std::string out;
+  for (const NestBuffer& b : nest.buffers) {
+    out += std::string(kHomeNames[static_cast<int>(b.home)]) + " " + b.name + ": " +
+           std::string(name_of(b.type)) + "[" + print(b.elements) + "]";
+    if (b.home == Home::kWorker || b.home == Home::kShared) out += " at " + std::to_string(b.offset);
+    out += b.stream ? " stream\n" : "\n";
+  }
+  for (const Launch& l : nest.launches) {
+    out += "launch " + l.name + " " + nest.loops[static_cast<size_t>(l.range)] + " in 0.." +
+           print(l.extent) + (l.parallel ? " parallel" : "") + (l.at_bind ? " at bind" : "") + ":\n";
+    print_stmt(nest, *l.body, 1, out);
+  }
+  return out;
+}
+
+}  // namespace hone::ir
