@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs a build folder into a temporary prefix and builds and runs the hello program against it in
+# every way the README promises. One line a way; the last line counts them as doctest does.
+# usage: check.sh BUILD_DIR      (configured with -Ddefault_library=both)
+set -u
+build=$(cd "$1" && pwd)
+source=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cxx=${CXX:-c++}
+passed=0 failed=0
+
+# way NAME COMMAND...: runs COMMAND in a folder of its own and expects the hello program's greeting.
+way() {
+  local name=$1 dir
+  shift
+  dir=$work/$name
+  mkdir -p "$dir"
+  if (cd "$dir" && "$@") >"$dir/log" 2>&1 && tail -n 1 "$dir/log" | grep -q '^hone '; then
+    echo "ok      $name"
+    passed=$((passed + 1))
+  else
+    echo "FAILED  $name"
+    sed 's/^/    /' "$dir/log"
+    failed=$((failed + 1))
+  fi
+}
+
+DESTDIR=$work/root meson install -C "$build" --no-rebuild --quiet >"$work/install.log" 2>&1 || {
+  cat "$work/install.log"
+  exit 1
+}
+config=$(find "$work/root" -name hone.pc)
+libdir=$(dirname "$(dirname "$config")")
+case $libdir in
+  */lib) prefix=$(dirname "$libdir") ;;
+  *) prefix=$(dirname "$(dirname "$libdir")") ;;
+esac
+# The same tree as a distribution without shared libraries would have it.
+cp -a "$prefix" "$work/static"
+find "$work/static" -name 'libhone.so*' -delete
+static_config=$work/static/${config#"$prefix/"}
+hello=$source/examples/as_subproject/hello.cpp
+
+with_pkg_config() { # FLAG CONFIG: FLAG is --static or empty
+  export PKG_CONFIG_PATH=${2%/*}
+  # The flags are words to split.
+  # shellcheck disable=SC2046
+  $cxx -std=c++20 "$hello" -o hello $(pkg-config $1 --cflags --libs hone) &&
+    LD_LIBRARY_PATH=$libdir ./hello
+}
+
+with_cmake() { # PREFIX TARGET
+  cat >CMakeLists.txt <<EOF
+cmake_minimum_required(VERSION 3.20)
+project(hello CXX)
+find_package(hone 0.1 REQUIRED)
+add_executable(hello $hello)
+target_link_libraries(hello $2)
+EOF
+  cmake -S . -B b -DCMAKE_CXX_COMPILER="${cxx##* }" -DCMAKE_PREFIX_PATH="$1" && cmake --build b && b/hello
+}
+
+with_subproject() {
+  cp "$source"/examples/as_subproject/* . && mkdir subprojects && ln -s "$source" subprojects/hone &&
+    meson setup b --buildtype=plain && ninja -C b hello && b/hello
+}
+
+way pkg-config-shared with_pkg_config "" "$config"
+way pkg-config-static with_pkg_config --static "$static_config"
+way cmake-shared with_cmake "$prefix" hone::hone
+way cmake-static with_cmake "$prefix" hone::static
+way cmake-static-only with_cmake "$work/static" hone::hone
+way meson-subproject with_subproject
+
+echo "[doctest] test cases: $((passed + failed)) | $passed passed | $failed failed | 0 skipped"
+[ "$failed" = 0 ]
