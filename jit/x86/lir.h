@@ -34,7 +34,10 @@ struct Mem {
 /// One operand, in Intel order (destination first).
 struct Operand {
   enum Kind : uint8_t { kNone, kReg, kImm, kMem } kind = kNone;
-  uint8_t width = 0;  ///< bytes of a vector register operand (16, 32, 64) or gpr (4, 8); of kMem: 0
+  /// Bytes of a vector register (16, 32, 64) or gpr (4, 8; 1 and 2 too as the source of a mov to
+  /// memory). Of kMem: the access's size where no register operand gives it (rows with MS: movzx,
+  /// cmp with an immediate, narrowing conversions), a gather's index register's width, else 0.
+  uint8_t width = 0;
   Reg reg;
   int64_t imm = 0;
   Mem mem;
@@ -103,7 +106,9 @@ inline Operand vreg(Reg r, int width) { return {Operand::kReg, static_cast<uint8
 inline Operand greg(Reg r, int width = 8) { return {Operand::kReg, static_cast<uint8_t>(width), r, 0, {}}; }
 inline Operand kreg(Reg r) { return {Operand::kReg, 8, r, 0, {}}; }
 inline Operand imm(int64_t v) { return {Operand::kImm, 0, {}, v, {}}; }
-inline Operand mem(Mem m) { return {Operand::kMem, 0, {}, 0, m}; }
+inline Operand mem(Mem m, int width = 0) {
+  return {Operand::kMem, static_cast<uint8_t>(width), {}, 0, m};
+}
 
 /// LIR as text, one instruction a line; virtual registers as g1 v2 k3, physical by their names.
 std::string print(const Lir& lir);
