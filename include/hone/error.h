@@ -6,6 +6,8 @@
 #include <utility>
 #include <variant>
 
+#include "hone/export.h"
+
 namespace hone {
 
 /// What kind of user error happened; stable across releases.
@@ -31,7 +33,7 @@ struct Failure {
 };
 
 /// The exception that public members throw for a Failure. Every throwing member has a `try_` twin.
-class Error : public std::runtime_error {
+class HONE_API Error : public std::runtime_error {
  public:
   explicit Error(Failure failure) : std::runtime_error(failure.message), code_(failure.code) {}
   /// The kind of error.
@@ -43,7 +45,7 @@ class Error : public std::runtime_error {
 
 /// A bug in hone (verification failed late, a kernel disagrees with the reference); the message
 /// holds the full repro line.
-class InternalError : public std::logic_error {
+class HONE_API InternalError : public std::logic_error {
  public:
   using std::logic_error::logic_error;
 };

@@ -62,11 +62,22 @@ EOF
   cmake -S . -B b -DCMAKE_CXX_COMPILER="${cxx##* }" -DCMAKE_PREFIX_PATH="$1" && cmake --build b && b/hello
 }
 
+# Each public header on its own: no other header of ours, no dependency's, no warning.
+with_headers() {
+  local header
+  for header in "$prefix"/include/hone/*.h; do
+    $cxx -std=c++20 -Wall -Wextra -Werror -fsyntax-only -I"$prefix/include" -include "$header" \
+      -x c++ /dev/null || return 1
+  done
+  echo "hone headers"
+}
+
 with_subproject() {
   cp "$source"/examples/as_subproject/* . && mkdir subprojects && ln -s "$source" subprojects/hone &&
     meson setup b --buildtype=plain && ninja -C b hello && b/hello
 }
 
+way headers-alone with_headers
 way pkg-config-shared with_pkg_config "" "$config"
 way pkg-config-static with_pkg_config --static "$static_config"
 way cmake-shared with_cmake "$prefix" hone::hone
