@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+/// hone: describe an operation in a line of text, have its loops searched for the machine at hand,
+/// call the machine code. This header is all that a program includes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "hone/dtype.h"
+#include "hone/error.h"
+#include "hone/export.h"
+#include "hone/kernel.h"
+#include "hone/tensor.h"
+#include "hone/thread_pool.h"
+#include "hone/tune.h"
+#include "hone/version.h"
+
+namespace hone {
+
+namespace runtime {
+struct EngineState;
+struct OpState;
+}  // namespace runtime
+
+/// Something that the host may want to log; the library writes to no stream itself.
+struct Event {
+  enum Kind : uint8_t {
+    kCompile,  ///< one kernel was built: its source, its time, its problem
+    kTune,     ///< one tuning run ended
+    kNotice,   ///< work goes on in another way than asked for: no JIT here, cache in memory
+    kBug,      ///< a defect of hone that was worked around; the text holds a repro line
+  };
+  Kind kind = kNotice;
+  std::string text;  ///< one line
+};
+
+/// compile, tune, notice or bug.
+HONE_API std::string_view name_of(Event::Kind kind);
+
+/// Options of an Engine; all optional.
+struct EngineOptions {
+  /// What to compile for, `x86 isa=avx2`; parts left out are this machine's.
+  std::string target = {};
+  /// The cache file; empty: HONE_CACHE, else hone/cache.db in the XDG cache folder. ":memory:"
+  /// keeps nothing.
+  std::string cache = {};
+  /// Workers, the calling thread included; 0: the target's.
+  int threads = 0;
+  /// The caller's pool instead of one of the engine's own; must outlive engine and kernels.
+  ThreadPool* pool = nullptr;
+  /// Called on the thread where it happens, possibly several at a time.
+  std::function<void(const Event&)> on_event = {};
+  /// A cache that is read, never written: tuned records shipped with an application.
+  std::string shipped_cache = {};
+  /// Bytes that workspaces and bound constants may take together; 0: half of the machine's memory.
+  int64_t memory_ceiling = 0;
+  /// The hone-worker program that candidates run in; empty: HONE_WORKER, else where it is
+  /// installed.
+  std::string worker = {};
+  /// Makes compile an error where there is neither a tuned record nor one to transfer.
+  bool require_hit = false;
+  /// Writes /tmp/perf-PID.map, so that perf names kernels; also if HONE_PERF is set.
+  bool perf_map = false;
+};
+
+/// Options of Engine::compile; all optional.
+struct CompileOptions {
+  /// A schedule by hand; it must be legal for the problem.
+  std::string schedule = {};
+};
+
+/// A checked op of the language, free of shapes and schedules. Cheap to copy.
+class HONE_API Op {
+ public:
+  /// Parses and checks `op name<...>(...) -> (...) { ... }`. Throws Error with the place
+  /// underlined.
+  static Op parse(std::string_view text);
+  static Result<Op> try_parse(std::string_view text);
+  /// The op's name.
+  const std::string& name() const;
+  /// Canonical one-line text; Op::parse(op.text()) is the same op.
+  const std::string& text() const;
+
+ private:
+  friend class Engine;
+  explicit Op(std::shared_ptr<const runtime::OpState> state) : state_(std::move(state)) {}
+  std::shared_ptr<const runtime::OpState> state_;
+};
+
+/// Owns the cache, the executable memory, the threads and the kernels built so far. A cheap handle,
+/// safe to use from any thread. After fork the child makes an engine of its own.
+class HONE_API Engine {
+ public:
+  /// Throws Error: kSyntax for a target that does not parse, kUnsupported for one that this machine
+  /// cannot run. A cache that cannot be used is an event, not an error.
+  explicit Engine(EngineOptions options = {});
+  static Result<Engine> try_create(EngineOptions options = {});
+
+  /// Adds the ops of `text` (as in a .hone file), which problems can then name; `origin` names the
+  /// text in errors.
+  void add_ops(std::string_view text, std::string_view origin = "ops");
+  Result<Done> try_add_ops(std::string_view text, std::string_view origin = "ops");
+
+  /// A kernel for a problem, `fc_gelu M=128 N=3072 K=768 const=W`. Never waits for tuning: takes
+  /// the best record of this context, else a near one adapted, else a default. The same problem
+  /// gives the same kernel at once; concurrent calls build it once. Throws Error.
+  Kernel compile(std::string_view problem, const CompileOptions& options = {});
+  Result<Kernel> try_compile(std::string_view problem, const CompileOptions& options = {});
+  /// The same for an op at hand: `bindings` is `M=128 N=3072 ...`.
+  Kernel compile(const Op& op, std::string_view bindings, const CompileOptions& options = {});
+  Result<Kernel> try_compile(const Op& op, std::string_view bindings,
+                             const CompileOptions& options = {});
+
+  /// Searches a schedule for a problem and keeps the best in the cache; later compiles take it.
+  /// Candidates are built, checked and timed in a process of their own. Throws Error.
+  TuneResult tune(std::string_view problem, const TuneOptions& options = {});
+  Result<TuneResult> try_tune(std::string_view problem, const TuneOptions& options = {});
+  TuneResult tune(const Op& op, std::string_view bindings, const TuneOptions& options = {});
+  Result<TuneResult> try_tune(const Op& op, std::string_view bindings,
+                              const TuneOptions& options = {});
+
+  /// Canonical text of what this engine compiles for.
+  const std::string& target() const;
+  /// The cache file in use; ":memory:" where nothing is kept.
+  std::string cache() const;
+
+ private:
+  explicit Engine(std::shared_ptr<runtime::EngineState> state) : state_(std::move(state)) {}
+  std::shared_ptr<runtime::EngineState> state_;
+};
+
+}  // namespace hone

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "hone/dtype.h"
+#include "hone/error.h"
+#include "hone/export.h"
+#include "hone/tensor.h"
+#include "hone/thread_pool.h"
+
+namespace hone {
+
+namespace runtime {
+struct KernelState;
+struct BoundState;
+}  // namespace runtime
+
+/// The value of a Result that has nothing to say but "done".
+using Done = std::monostate;
+
+/// Where the schedule of a kernel came from.
+enum class Source : uint8_t {
+  kGiven,        ///< by the caller
+  kTuned,        ///< a record of this problem and this context
+  kTransferred,  ///< the record of a near problem or context, adapted
+  kDefault,      ///< derived from the problem's structure, without measuring
+};
+
+/// given, tuned, transferred or default.
+HONE_API std::string_view name_of(Source source);
+
+/// One launch of a kernel: `fn(args, begin, end, scratch)` runs any sub-range of [0, extent).
+/// Launches run in order, each whole before the next.
+struct Launch {
+  /// `scratch` is 64-byte aligned and holds Entry::scratch_bytes; two concurrent calls need two.
+  using Function = void (*)(const int64_t* args, int64_t begin, int64_t end, void* scratch);
+
+  std::string name;
+  Function function = nullptr;  ///< null where the interpreter serves
+  int64_t extent = 0;     ///< -1 where it depends on a dim known at the call: Kernel::extent says
+  bool parallel = false;  ///< sub-ranges may run at the same time
+  bool at_bind = false;   ///< packs a constant: run by bind, not by a call
+};
+
+/// What the 8-byte slot of a kernel's argument struct holds.
+struct Slot {
+  enum Kind : uint8_t {
+    kStatus,     ///< pointer to an int64 that is INT64_MAX before the call; after it, the lowest
+                 ///< bad position if the data was bad (an index out of range, decreasing offsets)
+    kWorkspace,  ///< pointer to Entry::workspace_bytes, 64-byte aligned; null if 0
+    kTensor,     ///< pointer to the first element of tensor `name`
+    kBound,      ///< pointer to what bind packed; Bound::slots gives the values
+    kDim,        ///< int64: the dim `name`
+    kStride,     ///< int64: the stride `name`, in elements
+    kScalar,     ///< the value's bits, in the low bytes
+  };
+  Kind kind = kTensor;
+  std::string name;
+  DType type = DType::kI64;
+};
+
+/// A kernel for callers to whom 15 ns matter: they fill the slots and run the launches themselves.
+/// Nothing is checked.
+struct Entry {
+  std::vector<Launch> launches;
+  std::vector<Slot> slots;
+  int64_t workspace_bytes = 0;  ///< of one call, shared by its launches
+  int64_t scratch_bytes = 0;    ///< of one worker
+};
+
+/// Facts about the generated code.
+struct Report {
+  int instructions = 0;
+  int spills = 0;        ///< registers kept in memory somewhere
+  int inner_spills = 0;  ///< of those, in an innermost loop
+  int64_t code_bytes = 0;
+  int64_t workspace_bytes = 0;  ///< see Kernel::workspace_size
+  double build_us = 0;          ///< from problem text to callable kernel
+  bool interpreted = false;     ///< no machine code: the interpreter serves
+};
+
+/// One argument of a call: a tensor or a scalar.
+using Arg = std::variant<TensorRef, ScalarArg>;
+
+/// How one call runs; all optional.
+struct CallOptions {
+  /// Memory of at least workspace_size() bytes, 64-byte aligned; empty: from the engine's pool.
+  std::span<std::byte> workspace = {};
+  /// Runs the launches on the calling thread alone.
+  bool serial = false;
+};
+
+class Bound;
+
+/// A compiled problem. A cheap handle, safe to copy and to call from any thread at the same time;
+/// it keeps its code alive, also past the engine's end.
+class HONE_API Kernel {
+ public:
+  /// Runs the kernel. Tensors and scalars each in the order of the op's parameters. Checks dtypes,
+  /// shapes, strides, alignment, null pointers and overlap of outputs with other tensors, and
+  /// takes dims known at the call from the shapes. Allocates nothing in the steady state.
+  /// Throws Error: kArgument, kBounds (an index in the data is out of range), kMemory.
+  template <class... Args>
+  void operator()(Args&&... args) const {
+    const std::array<Arg, sizeof...(Args)> list{to_arg(std::forward<Args>(args))...};
+    run(list);
+  }
+
+  /// The same without exceptions.
+  template <class... Args>
+  Result<Done> try_call(Args&&... args) const {
+    const std::array<Arg, sizeof...(Args)> list{to_arg(std::forward<Args>(args))...};
+    return try_run(list);
+  }
+
+  /// The same for arguments in a list.
+  void run(std::span<const Arg> args, const CallOptions& options = {}) const;
+  Result<Done> try_run(std::span<const Arg> args, const CallOptions& options = {}) const;
+
+  /// Copies or packs the constant parameter `name` (`const=` in the problem) once; calls then
+  /// leave it out. The Bound owns what it packed.
+  Bound bind(std::string_view name, const TensorRef& tensor) const;
+  Result<Bound> try_bind(std::string_view name, const TensorRef& tensor) const;
+
+  /// Canonical text of the problem, the target and the schedule.
+  const std::string& problem() const;
+  const std::string& target() const;
+  const std::string& schedule() const;
+  /// Where the schedule came from.
+  Source source() const;
+  /// The numerics class: what fixes the bits of the result.
+  const std::string& numerics() const;
+  /// Counts of the generated code.
+  const Report& report() const;
+  /// The launches, in order.
+  std::span<const Launch> launches() const;
+  /// Raw functions and the layout of their arguments.
+  const Entry& entry() const;
+  /// Extent of launch `index` under the dims in `args` (laid out as Entry::slots say).
+  int64_t extent(int index, const int64_t* args) const;
+  /// Bytes of workspace that a call takes: its own and that of every worker.
+  int64_t workspace_size() const;
+
+ private:
+  friend class Engine;
+  friend class Bound;
+  friend struct runtime::KernelState;
+  explicit Kernel(std::shared_ptr<const runtime::KernelState> state) : state_(std::move(state)) {}
+
+  template <class T>
+  static Arg to_arg(T&& value) {
+    if constexpr (std::is_arithmetic_v<std::remove_cvref_t<T>>) {
+      return Arg(std::in_place_type<ScalarArg>, value);
+    } else {
+      return Arg(std::in_place_type<TensorRef>, std::forward<T>(value));
+    }
+  }
+
+  std::shared_ptr<const runtime::KernelState> state_;
+};
+
+/// A kernel with constants bound; otherwise as a Kernel. Calls leave the bound tensors out.
+class HONE_API Bound {
+ public:
+  /// Runs the kernel; see Kernel. Throws kArgument while a constant is still unbound.
+  template <class... Args>
+  void operator()(Args&&... args) const {
+    const std::array<Arg, sizeof...(Args)> list{Kernel::to_arg(std::forward<Args>(args))...};
+    run(list);
+  }
+  template <class... Args>
+  Result<Done> try_call(Args&&... args) const {
+    const std::array<Arg, sizeof...(Args)> list{Kernel::to_arg(std::forward<Args>(args))...};
+    return try_run(list);
+  }
+  void run(std::span<const Arg> args, const CallOptions& options = {}) const;
+  Result<Done> try_run(std::span<const Arg> args, const CallOptions& options = {}) const;
+
+  /// Binds one more constant; this Bound stays as it is.
+  Bound bind(std::string_view name, const TensorRef& tensor) const;
+  Result<Bound> try_bind(std::string_view name, const TensorRef& tensor) const;
+
+  /// The kernel without its constants.
+  const Kernel& kernel() const;
+  /// Bytes that the bound constants take.
+  int64_t bytes() const;
+  /// Writes the slots of the bound constants into `args` (laid out as Entry::slots say), for
+  /// callers of the raw functions. They stay valid as long as this Bound or a copy lives.
+  void fill(int64_t* args) const;
+
+ private:
+  friend class Kernel;
+  explicit Bound(Kernel kernel, std::shared_ptr<const runtime::BoundState> state)
+      : kernel_(std::move(kernel)), state_(std::move(state)) {}
+
+  Kernel kernel_;
+  std::shared_ptr<const runtime::BoundState> state_;
+};
+
+}  // namespace hone

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <iterator>
+#include <ranges>
+#include <span>
+#include <type_traits>
+
+#include "hone/dtype.h"
+
+namespace hone {
+
+/// Storage of one IEEE half; hone reads and writes the bits, arithmetic is the caller's.
+struct f16 {
+  uint16_t bits = 0;
+};
+
+/// Storage of one bfloat16: the upper half of a float's bits.
+struct bf16 {
+  uint16_t bits = 0;
+};
+
+/// The dtype of a C++ element type. Specialise it (a static member `value`) to pass tensors of a
+/// type of one's own, such as another library's half.
+template <class T>
+struct dtype_of {};
+template <>
+struct dtype_of<double> {
+  static constexpr DType value = DType::kF64;
+};
+template <>
+struct dtype_of<float> {
+  static constexpr DType value = DType::kF32;
+};
+template <>
+struct dtype_of<f16> {
+  static constexpr DType value = DType::kF16;
+};
+template <>
+struct dtype_of<bf16> {
+  static constexpr DType value = DType::kBF16;
+};
+template <>
+struct dtype_of<bool> {
+  static constexpr DType value = DType::kBool;
+};
+template <class T>
+requires std::integral<T> && std::is_signed_v<T> &&(!std::same_as<T, char>)struct dtype_of<T> {
+  static constexpr DType value = sizeof(T) == 8   ? DType::kI64
+                                 : sizeof(T) == 4 ? DType::kI32
+                                 : sizeof(T) == 2 ? DType::kI16
+                                                  : DType::kI8;
+};
+template <>
+struct dtype_of<unsigned char> {
+  static constexpr DType value = DType::kU8;
+};
+template <>
+struct dtype_of<std::byte> {
+  static constexpr DType value = DType::kU8;
+};
+
+/// C++ types that can be elements of a tensor.
+template <class T>
+concept Element = requires {
+  { dtype_of<std::remove_cv_t<T>>::value } -> std::convertible_to<DType>;
+};
+
+/// Containers of elements that lie one after the other: std::vector, std::array, std::span.
+template <class R>
+concept ElementRange = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
+    Element<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
+
+/// Views with extents and strides, told by their members: std::mdspan and its forerunners.
+template <class V>
+concept StridedView = requires(const V& v) {
+  {v.data_handle()};
+  { v.extents().extent(0) } -> std::convertible_to<int64_t>;
+  { v.stride(0) } -> std::convertible_to<int64_t>;
+  { V::rank() } -> std::convertible_to<size_t>;
+}
+&&Element<std::remove_pointer_t<decltype(std::declval<const V&>().data_handle())>>;
+
+/// A tensor of the caller: pointer, dtype, shape and strides in elements. It owns nothing and
+/// lives as long as a call. A flat one (from a container) fits any dense parameter that has as
+/// many elements; a read-only one (from const data) fits inputs only, which the call checks.
+class TensorRef {
+ public:
+  static constexpr int kMaxRank = 8;
+  /// The rank of a flat tensor.
+  static constexpr int kFlat = -1;
+
+  /// `shape` in elements, dense and row-major.
+  template <Element T>
+  TensorRef(T* data, std::initializer_list<int64_t> shape)
+      : TensorRef(data, dtype_of<std::remove_cv_t<T>>::value, std::span(shape.begin(), shape.end()),
+                  {}, !std::is_const_v<T>) {}
+
+  /// `shape` and `strides`, both in elements and outermost first; no strides: dense.
+  template <Element T>
+  TensorRef(T* data, std::span<const int64_t> shape, std::span<const int64_t> strides = {})
+      : TensorRef(data, dtype_of<std::remove_cv_t<T>>::value, shape, strides, !std::is_const_v<T>) {
+  }
+
+  /// Likewise, for data whose C++ type says nothing of the dtype.
+  TensorRef(void* data, DType type, std::span<const int64_t> shape,
+            std::span<const int64_t> strides = {})
+      : TensorRef(data, type, shape, strides, true) {}
+  TensorRef(const void* data, DType type, std::span<const int64_t> shape,
+            std::span<const int64_t> strides = {})
+      : TensorRef(data, type, shape, strides, false) {}
+
+  /// A flat tensor: std::vector, std::array, std::span and the like.
+  template <class R>
+  requires ElementRange<R> &&(!std::same_as<std::remove_cvref_t<R>, TensorRef>)
+      TensorRef(R&& range)  // NOLINT: implicit, so that containers are arguments of a call
+      : data_(std::ranges::data(range)),
+        count_(static_cast<int64_t>(std::ranges::size(range))),
+        rank_(kFlat),
+        type_(dtype_of<std::remove_cvref_t<std::ranges::range_reference_t<R>>>::value),
+        writable_(!std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>) {}
+
+  /// std::mdspan and views with the same members.
+  template <StridedView V>
+  requires(!ElementRange<V>) TensorRef(const V& view)  // NOLINT: implicit, as above
+      : data_(view.data_handle()),
+        rank_(static_cast<int8_t>(V::rank())),
+        type_(
+            dtype_of<std::remove_cv_t<std::remove_pointer_t<decltype(view.data_handle())>>>::value),
+        writable_(!std::is_const_v<std::remove_pointer_t<decltype(view.data_handle())>>) {
+    static_assert(V::rank() <= kMaxRank, "tensors have at most 8 dims");
+    count_ = 1;
+    for (int i = 0; i < rank_; ++i) {
+      shape_[i] = static_cast<int64_t>(view.extents().extent(static_cast<size_t>(i)));
+      strides_[i] = static_cast<int64_t>(view.stride(static_cast<size_t>(i)));
+      count_ = product(count_, shape_[i]);
+    }
+  }
+
+  const void* data() const { return data_; }
+  DType type() const { return type_; }
+  /// Number of dims; kFlat for a flat tensor, kMaxRank + 1 where more were given than there can be.
+  int rank() const { return rank_; }
+  /// Number of elements.
+  int64_t count() const { return count_; }
+  /// Extent and stride (in elements) of dim `i`; not of a flat tensor.
+  int64_t extent(int i) const { return shape_[i]; }
+  int64_t stride(int i) const { return strides_[i]; }
+  /// False where the data was given as const.
+  bool writable() const { return writable_; }
+
+ private:
+  TensorRef(const void* data, DType type, std::span<const int64_t> shape,
+            std::span<const int64_t> strides, bool writable)
+      : data_(data), type_(type), writable_(writable) {
+    const bool fits =
+        shape.size() <= kMaxRank && (strides.empty() || strides.size() == shape.size());
+    rank_ = static_cast<int8_t>(fits ? shape.size() : kMaxRank + 1);
+    count_ = 1;
+    for (int i = fits ? rank_ - 1 : -1; i >= 0; --i) {
+      shape_[i] = shape[i];
+      strides_[i] = strides.empty() ? count_ : strides[i];
+      count_ = product(count_, shape[i]);
+    }
+  }
+
+  /// Wraps where it would overflow: the call then refuses the shape, which is what it compares.
+  static int64_t product(int64_t a, int64_t b) {
+    return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  }
+
+  const void* data_;
+  int64_t count_;
+  int8_t rank_;
+  DType type_;
+  bool writable_;
+  // Only the first rank() entries mean anything: the rest is left as it is, to keep calls cheap.
+  int64_t shape_[kMaxRank];
+  int64_t strides_[kMaxRank];
+};
+
+/// The value of a scalar parameter, converted to the parameter's dtype by the call.
+struct ScalarArg {
+  template <class T>
+  requires std::is_arithmetic_v<T> ScalarArg(
+      T value) {  // NOLINT: implicit, so that numbers are arguments of a call
+    if constexpr (std::is_floating_point_v<T>) {
+      real = static_cast<double>(value);
+      is_real = true;
+    } else {
+      integer = static_cast<int64_t>(value);
+    }
+  }
+
+  double real = 0;
+  int64_t integer = 0;
+  bool is_real = false;
+};
+
+}  // namespace hone

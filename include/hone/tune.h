@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <stop_token>
+#include <string>
+
+namespace hone {
+
+/// How much of the search space a tuning run looks at.
+enum class Effort : uint8_t {
+  kQuick,  ///< seconds an op, within about 10% of full
+  kFull,   ///< until nothing improves, the bound is reached or the budget is spent
+};
+
+/// How candidates are chosen.
+enum class Strategy : uint8_t { kEvolve, kRandom, kDescent };
+
+/// What a tuning run reports while it goes on.
+struct TuneProgress {
+  int64_t trials = 0;     ///< candidates measured or refused so far, earlier runs' included
+  int64_t failed = 0;     ///< of those: wrong, crashed or timed out, and quarantined
+  double default_us = 0;  ///< the untuned schedule's median
+  double best_us = 0;     ///< the best median so far; 0 before the first
+  double of_limit = 0;    ///< share of the machine's limit that the best reaches, 0..1
+  std::chrono::duration<double> elapsed{0};
+  std::chrono::duration<double> left{0};  ///< of the budget; 0 where it is counted in trials
+  std::string best;                       ///< the best schedule so far
+};
+
+/// Options of Engine::tune; all optional.
+struct TuneOptions {
+  /// Wall time to spend; 0: no limit but `trials` and the effort's own end.
+  std::chrono::milliseconds budget{10'000};
+  /// Trials to make; 0: no limit.
+  int64_t trials = 0;
+  Effort effort = Effort::kQuick;
+  /// The search is a function of the seed and of the trials made.
+  uint64_t seed = 1;
+  Strategy strategy = Strategy::kEvolve;
+  /// Called on the tuning thread, a few times a second at most and once at the end.
+  std::function<void(const TuneProgress&)> progress = {};
+  /// Stops the run soon after it is requested; what was measured is kept.
+  std::stop_token stop = {};
+  /// Measures again although the cache already has a tuned record.
+  bool again = false;
+};
+
+/// Why a tuning run ended.
+enum class TuneEnd : uint8_t {
+  kHit,        ///< the cache had a record: nothing was measured
+  kBudget,     ///< time or trials were spent
+  kConverged,  ///< nothing improved any more
+  kLimit,      ///< the machine's limit was reached
+  kStopped,    ///< by the stop token
+};
+
+/// What a tuning run found.
+struct TuneResult {
+  std::string problem;  ///< canonical texts
+  std::string target;
+  std::string schedule;  ///< the winner
+  std::string numerics;  ///< its numerics class
+  TuneEnd end = TuneEnd::kHit;
+  double time_us = 0;     ///< median of the winner
+  double default_us = 0;  ///< median of the untuned schedule; 0 on a hit
+  double of_limit = 0;    ///< share of the machine's limit, 0..1
+  int64_t trials = 0;     ///< made by this run
+  int64_t measured = 0;   ///< of those, timed
+  int64_t rejected = 0;   ///< of those, refused as illegal or unsupported
+  int64_t failed = 0;     ///< of those, quarantined: wrong, crashed or timed out
+  double seconds = 0;     ///< wall time of this run
+};
+
+}  // namespace hone

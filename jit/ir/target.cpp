@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/ir/target.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace hone::ir {
+namespace {
+
+struct IsaName {
+  std::string_view name;
+  Isa bit;
+  uint32_t implies;  ///< everything the name stands for
+};
+
+constexpr uint32_t bit(Isa i) { return static_cast<uint32_t>(i); }
+
+constexpr IsaName kIsaNames[] = {
+    {"avx512", Isa::kAvx512, bit(Isa::kAvx512) | bit(Isa::kAvx2)},
+    {"avx2", Isa::kAvx2, bit(Isa::kAvx2)},
+    {"vnni", Isa::kVnni, bit(Isa::kVnni) | bit(Isa::kAvx512) | bit(Isa::kAvx2)},
+    {"bf16", Isa::kBf16, bit(Isa::kBf16) | bit(Isa::kAvx512) | bit(Isa::kAvx2)},
+    {"avxvnni", Isa::kAvxVnni, bit(Isa::kAvxVnni) | bit(Isa::kAvx2)},
+    {"fp16", Isa::kFp16, bit(Isa::kFp16) | bit(Isa::kAvx512) | bit(Isa::kAvx2)},
+};
+
+std::string print_isa(uint32_t isa) {
+  std::string text;
+  for (const IsaName& row : kIsaNames) {
+    const bool implied = row.bit == Isa::kAvx2 && (isa & bit(Isa::kAvx512)) != 0;
+    if ((isa & bit(row.bit)) == 0 || implied) continue;
+    if (!text.empty()) text += ',';
+    text += row.name;
+  }
+  return text.empty() ? "none" : text;
+}
+
+std::string print_bytes(int64_t bytes) {
+  if (bytes > 0 && bytes % (1 << 20) == 0) return fmt::format("{}M", bytes >> 20);
+  if (bytes > 0 && bytes % (1 << 10) == 0) return fmt::format("{}K", bytes >> 10);
+  return fmt::format("{}", bytes);
+}
+
+/// The text with the word at `at` underlined.
+Failure fail(std::string_view text, size_t at, size_t length, std::string_view why) {
+  return {ErrorCode::kSyntax, fmt::format("target: {}\n  {}\n  {}{}", why, text,
+                                          std::string(at, ' '), std::string(length, '^'))};
+}
+
+bool parse_number(std::string_view digits, int64_t* value) {
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), *value);
+  return error == std::errc() && end == digits.data() + digits.size() && *value >= 0;
+}
+
+/// `48K`, `1M`, `12345`; false where it is none of these or past 2^50.
+bool parse_bytes(std::string_view text, int64_t* value) {
+  int shift = 0;
+  if (text.ends_with('K')) shift = 10;
+  if (text.ends_with('M')) shift = 20;
+  if (text.ends_with('G')) shift = 30;
+  if (shift > 0) text.remove_suffix(1);
+  if (!parse_number(text, value) || *value > (int64_t{1} << 50) >> shift) return false;
+  *value <<= shift;
+  return true;
+}
+
+bool parse_isa(std::string_view text, uint32_t* isa) {
+  *isa = 0;
+  if (text == "none") return true;
+  while (true) {
+    const size_t comma = text.find(',');
+    const std::string_view name = text.substr(0, comma);
+    uint32_t found = 0;
+    for (const IsaName& row : kIsaNames) {
+      if (row.name == name) found = row.implies;
+    }
+    if (found == 0) return false;
+    *isa |= found;
+    if (comma == std::string_view::npos) return true;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+bool is_cpu_name(std::string_view text) {
+  for (char c : text) {
+    const bool word = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+    if (!word) return false;
+  }
+  return !text.empty();
+}
+
+/// Reads one `key=value` into `target`; what is wrong, or empty.
+std::string assign(std::string_view key, std::string_view value, Target* target) {
+  if (key == "isa") {
+    if (parse_isa(value, &target->isa)) return {};
+    return "isa takes `none` or names joined by commas: avx2 avx512 vnni bf16 avxvnni fp16";
+  }
+  if (key == "cpu") {
+    target->cpu = value == "any" ? std::string() : std::string(value);
+    return is_cpu_name(value) ? "" : "cpu takes vendor-family-model, `amd-1a-02`, or `any`";
+  }
+  if (key == "threads") {
+    int64_t count = 0;
+    if (!parse_number(value, &count) || count < 1 || count > 4096) {
+      return "threads takes a number from 1 to 4096";
+    }
+    target->threads = static_cast<int>(count);
+    return {};
+  }
+  int64_t* const bytes = key == "l1d"  ? &target->l1d
+                         : key == "l2" ? &target->l2
+                         : key == "l3" ? &target->l3
+                                       : nullptr;
+  if (!bytes) return "unknown key; one of isa cpu threads l1d l2 l3";
+  return parse_bytes(value, bytes) ? "" : "a cache size is a number of bytes, `48K`, `1M`";
+}
+
+}  // namespace
+
+std::string print(const Target& t) {
+  return fmt::format("x86 isa={} cpu={} threads={} l1d={} l2={} l3={}", print_isa(t.isa),
+                     t.cpu.empty() ? "any" : t.cpu, t.threads, print_bytes(t.l1d),
+                     print_bytes(t.l2), print_bytes(t.l3));
+}
+
+Result<Target> parse_target(std::string_view text, const Target& base) {
+  Target target = base;
+  bool first = true;
+  size_t at = 0;
+  while ((at = text.find_first_not_of(' ', at)) != std::string_view::npos) {
+    const size_t end = std::min(text.find(' ', at), text.size());
+    const std::string_view word = text.substr(at, end - at);
+    const size_t equals = word.find('=');
+    if (first && word != "x86") {
+      return fail(text, at, word.size(), "a target starts with its kind; the one known is `x86`");
+    }
+    if (!first && equals == std::string_view::npos) {
+      return fail(text, at, word.size(), "expected key=value");
+    }
+    if (!first) {
+      const std::string why = assign(word.substr(0, equals), word.substr(equals + 1), &target);
+      if (!why.empty()) return fail(text, at, word.size(), why);
+    }
+    first = false;
+    at = end;
+  }
+  return target;
+}
+
+}  // namespace hone::ir

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "jit/ir/target.h"
+
+namespace hone::runtime {
+
+/// This machine: instruction sets that the CPU has and the kernel saves, caches from sysfs (else
+/// usual sizes), one thread for each CPU this process may run on.
+ir::Target host_target();
+
+/// CPUs this process may run on, one of each core first, then their siblings.
+std::vector<int> usable_cpus();
+
+}  // namespace hone::runtime

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/ir/target.h"
+
+#include <doctest/doctest.h>
+
+#include "runtime/machine/host.h"
+
+using hone::ir::Isa;
+using hone::ir::parse_target;
+using hone::ir::Target;
+
+TEST_CASE("target: the host prints and parses back") {
+  const Target host = hone::runtime::host_target();
+  const auto back = parse_target(print(host), Target{});
+  REQUIRE(back);
+  CHECK(*back == host);
+  CHECK(host.threads >= 1);
+  CHECK(host.l1d >= 4096);
+  CHECK(static_cast<int>(hone::runtime::usable_cpus().size()) == host.threads);
+}
+
+TEST_CASE("target: parts left out come from the base") {
+  Target base;
+  base.isa = static_cast<uint32_t>(Isa::kAvx512) | static_cast<uint32_t>(Isa::kAvx2);
+  base.cpu = "amd-1a-02";
+  base.threads = 2;
+  const auto capped = parse_target("x86 isa=avx2", base);
+  REQUIRE(capped);
+  CHECK(print(*capped) == "x86 isa=avx2 cpu=amd-1a-02 threads=2 l1d=32K l2=1M l3=16M");
+  CHECK(capped->vector_bytes() == 32);
+  const auto none = parse_target("x86 isa=none threads=1 l1d=49152 cpu=any", base);
+  REQUIRE(none);
+  CHECK(print(*none) == "x86 isa=none cpu=any threads=1 l1d=48K l2=1M l3=16M");
+  const auto full = parse_target("x86 isa=vnni,bf16", base);
+  REQUIRE(full);
+  CHECK(print(*full).starts_with("x86 isa=avx512,vnni,bf16 "));
+}
+
+TEST_CASE("target: errors underline the word and say what would do") {
+  const auto message = [](const char* text) {
+    const auto r = parse_target(text, Target{});
+    REQUIRE_FALSE(r);
+    return r.failure().message;
+  };
+  CHECK(message("x86 isa=avx3") ==
+        "target: isa takes `none` or names joined by commas: avx2 avx512 vnni bf16 avxvnni fp16\n"
+        "  x86 isa=avx3\n      ^^^^^^^^");
+  CHECK(message("cuda sm=90").find("`x86`") != std::string::npos);
+  CHECK(message("x86 threads=0").find("1 to 4096") != std::string::npos);
+  CHECK(message("x86 l2=9999999999999G").find("cache size") != std::string::npos);
+  CHECK(message("x86 l9=1").find("isa cpu threads l1d l2 l3") != std::string::npos);
+  CHECK(message("x86 fast").find("key=value") != std::string::npos);
+}
