@@ -9,7 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/support/source_root.h"
+
 namespace fs = std::filesystem;
+using hone::tests::source_root;
 
 namespace {
 
@@ -96,7 +99,7 @@ std::vector<std::string> lines_of(const fs::path& file) {
 
 /// Every C++ source of the tree, relative to its root.
 std::vector<std::string> sources() {
-  const fs::path root = HONE_SOURCE_ROOT;
+  const fs::path root = source_root();
   std::vector<std::string> found;
   for (const char* top :
        {"include", "jit", "ops", "schedules", "runtime", "examples", "tests", "bench"}) {
@@ -142,7 +145,7 @@ TEST_CASE("layering: every include of the tree goes the way the design allows") 
   REQUIRE(files.size() > 3);
   for (const std::string& path : files) {
     int number = 0;
-    for (const std::string& line : lines_of(fs::path(HONE_SOURCE_ROOT) / path)) {
+    for (const std::string& line : lines_of(fs::path(source_root()) / path)) {
       ++number;
       const std::string why = objection(path, parse_include(line));
       CHECK_MESSAGE(why.empty(), path << ":" << number << ": " << line << ": " << why);
@@ -152,7 +155,7 @@ TEST_CASE("layering: every include of the tree goes the way the design allows") 
 
 TEST_CASE("layering: files outside tests stay under 600 lines and name their licence") {
   for (const std::string& path : sources()) {
-    const std::vector<std::string> lines = lines_of(fs::path(HONE_SOURCE_ROOT) / path);
+    const std::vector<std::string> lines = lines_of(fs::path(source_root()) / path);
     CHECK_MESSAGE((path.starts_with("tests/") || lines.size() < 600),
                   path << " has " << lines.size() << " lines: two subjects in one");
     const bool licensed = !lines.empty() && lines[0] == "// SPDX-License-Identifier: Apache-2.0";
