@@ -24,10 +24,15 @@ Trouble trouble_of(sqlite3* db, int code) {
     case SQLITE_IOERR:
       kind = Trouble::kFull;
       break;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      kind = Trouble::kBusy;
+      break;
     default:
       break;
   }
-  return {kind, fmt::format("{} (SQLite {})", db ? sqlite3_errmsg(db) : sqlite3_errstr(code), code)};
+  return {kind,
+          fmt::format("{} (SQLite {})", db ? sqlite3_errmsg(db) : sqlite3_errstr(code), code)};
 }
 
 /// `path` as a URI: the characters that mean something there are escaped.

@@ -20,7 +20,8 @@ struct Trouble {
     kReadOnly,  ///< it can be read, not written
     kFull,      ///< disk full, file too large, or an input/output error
     kForeign,   ///< a database, but not a cache that this version reads
-    kOther,     ///< busy past the timeout, cannot be opened, ...
+    kBusy,      ///< another process holds it past the timeout
+    kOther,     ///< it cannot be opened, ...
   } kind = kOther;
   std::string message;
 };
@@ -56,7 +57,10 @@ class Database {
 
   static Result<Database, Trouble> open(const std::string& path, Mode mode);
   Database(Database&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
-  Database& operator=(Database&&) = delete;
+  Database& operator=(Database&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
   ~Database();
 
   /// Runs statements that give no rows.

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/cache/store.h"
+
+namespace hone::runtime {
+
+/// The cache file that is meant when none is named: HONE_CACHE, else hone/cache.db in the XDG cache
+/// folder, else ":memory:".
+std::string default_cache_path();
+
+/// Options of a Cache.
+struct CacheOptions {
+  std::string path;     ///< empty: default_cache_path()
+  std::string shipped;  ///< read-only layer below; empty: none
+  int64_t max_bytes = int64_t{256} << 20;
+  std::function<void(const std::string&)> notice;  ///< told once about each trouble
+};
+
+/// Durable records over one file, with a read-only layer below and memory above it for when the
+/// file cannot take more. Safe from several threads and processes; a child after fork reopens. No
+/// trouble with the file is ever an error: a corrupt one is set aside as PATH.corrupt-N, what
+/// cannot be written is kept in memory, and the host is told.
+class Cache {
+ public:
+  explicit Cache(CacheOptions options);
+  ~Cache();
+  Cache(const Cache&) = delete;
+  Cache& operator=(const Cache&) = delete;
+
+  /// The fastest good record of exactly this key.
+  std::optional<Record> best(const Key& key);
+  /// Good records to adapt: of this problem elsewhere, then of its family, nearest first.
+  std::vector<Record> near(const Key& key);
+  /// Schedules of this key that must not be tried again, with why.
+  std::vector<Record> quarantine(const Key& key);
+  void put(const Record& record);
+  void unite(const std::vector<Record>& records);
+  void log(const Trial& trial);
+  std::vector<Trial> trials(const Key& key);
+  /// Everything in the file and in memory, ordered; not the shipped layer.
+  std::vector<Record> all();
+  StoreCounts counts();
+  int64_t prune(const PruneOptions& options);
+  /// What SQLite says of the file; empty: sound.
+  std::string integrity();
+  /// The file in use, ":memory:" where nothing is kept.
+  std::string path();
+
+ private:
+  void ensure_open();
+  void open_file();
+  bool set_aside();
+  void evict_sometimes();
+  void tell(const std::string& text);
+  /// Runs `f` on the file; after corruption once more, on the fresh one.
+  template <class F>
+  auto on_file(F&& f) -> std::optional<std::decay_t<decltype(*f(std::declval<Store&>()))>>;
+  template <class F>
+  std::vector<Record> gather(F&& f);
+  template <class F>
+  void write(F&& f);
+
+  std::mutex mutex_;
+  CacheOptions options_;
+  pid_t owner_ = 0;
+  bool opened_ = false;
+  bool full_told_ = false;
+  int writes_ = 0;
+  std::optional<Store> file_;
+  std::optional<Store> shipped_;
+  std::optional<Store> memory_;
+};
+
+}  // namespace hone::runtime

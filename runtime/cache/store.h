@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/cache/record.h"
+#include "runtime/cache/sqlite.h"
+
+namespace hone::runtime {
+
+/// Counts of a store.
+struct StoreCounts {
+  int64_t keys = 0;
+  int64_t records = 0;
+  int64_t quarantined = 0;
+  int64_t trials = 0;
+  int64_t bytes = 0;
+};
+
+/// How a record meets one of the same key and schedule.
+enum class Meeting : uint8_t {
+  kReplace,  ///< a new measurement: the old one is history
+  kUnite,    ///< import and merge: the result does not depend on the order
+};
+
+/// What to remove from a store.
+struct PruneOptions {
+  int64_t unused_since = 0;         ///< records not served since this time (seconds, Unix); 0: keep
+  std::optional<int> keep_codegen;  ///< records of every other code generation
+  bool trials = false;              ///< the logs of tuning runs
+};
+
+/// One cache file (or memory): the schema and its queries. Not for several threads at a time.
+class Store {
+ public:
+  /// Opens and, in mode kWrite, creates. ":memory:" keeps nothing.
+  static Result<Store, Trouble> open(const std::string& path, Database::Mode mode);
+
+  /// All records of a problem, whatever their context and verdict.
+  Result<std::vector<Record>, Trouble> of_problem(const std::string& problem);
+  /// Good records of the problem's family, the best of each key only.
+  Result<std::vector<Record>, Trouble> of_family(const std::string& family);
+  /// Everything, ordered by key and schedule.
+  Result<std::vector<Record>, Trouble> all();
+  Result<bool, Trouble> put(const Record& record, Meeting meeting, int64_t now);
+  /// One transaction.
+  Result<bool, Trouble> put_all(const std::vector<Record>& records, int64_t now);
+
+  Result<bool, Trouble> log(const Trial& trial);
+  /// The trials of a key in the order they were made.
+  Result<std::vector<Trial>, Trouble> trials(const Key& key);
+
+  /// Notes that a record was served; writes at most once a day for each.
+  Result<bool, Trouble> touch(const Record& record, int64_t now);
+  Result<StoreCounts, Trouble> counts();
+  /// Removes what was served longest ago, logs first, until `max_bytes` hold the rest.
+  Result<bool, Trouble> evict(int64_t max_bytes);
+  /// Returns how many records went.
+  Result<int64_t, Trouble> prune(const PruneOptions& options);
+  /// Empty when SQLite finds the file sound.
+  Result<std::string, Trouble> integrity();
+  void abandon() { db_.abandon(); }
+
+ private:
+  explicit Store(Database db) : db_(std::move(db)) {}
+  Result<int64_t, Trouble> key_id(const Key& key);
+  Result<std::vector<Record>, Trouble> select(const std::string& condition,
+                                              const std::string& parameter);
+  Database db_;
+};
+
+}  // namespace hone::runtime
