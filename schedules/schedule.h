@@ -15,9 +15,9 @@ namespace hone::schedules {
 
 /// Why a step cannot be applied: an ordinary value, rendered on demand.
 struct Reject {
-  int step = -1;            ///< index in the schedule, -1: not a step
-  std::string step_text;    ///< canonical text of the step
-  std::string reason;       ///< what is wrong and what would be accepted
+  int step = -1;          ///< index in the schedule, -1: not a step
+  std::string step_text;  ///< canonical text of the step
+  std::string reason;     ///< what is wrong and what would be accepted
   /// `step 3 "split k 7 -> ...": 7 does not divide 31 and tail=exact; use tail=mask or tail=peel`.
   std::string text() const;
 };

@@ -174,9 +174,12 @@ bool parse_positional(Reader& r, const Param& p, Value& v) {
   r.space();
   std::string one;
   switch (p.kind) {
-    case Arg::kLoops: return parse_list(r, true, "a loop", v.names);
-    case Arg::kStages: return parse_list(r, false, "a stage", v.names);
-    case Arg::kNumber: return parse_number(r, v.number);
+    case Arg::kLoops:
+      return parse_list(r, true, "a loop", v.names);
+    case Arg::kStages:
+      return parse_list(r, false, "a stage", v.names);
+    case Arg::kNumber:
+      return parse_number(r, v.number);
     case Arg::kWord:
       if (r.eat(p.name)) return true;
       return r.expected("`" + std::string(p.name) + "`");
@@ -266,13 +269,20 @@ std::string usage(const Param& p) {
   const std::string name = p.name;
   switch (p.kind) {
     case Arg::kLoops:
-    case Arg::kStages: return upper(name) + "...";
-    case Arg::kWord: return name;
-    case Arg::kClause: return "[" + name + " LOOP]";
-    case Arg::kChoice: return "[" + name + "=" + p.choices + "]";
-    case Arg::kSetting: return name + "=NUMBER";
-    case Arg::kLayout: return "[" + name + "=[D/N][D%N]..]";
-    default: return upper(name);
+    case Arg::kStages:
+      return upper(name) + "...";
+    case Arg::kWord:
+      return name;
+    case Arg::kClause:
+      return "[" + name + " LOOP]";
+    case Arg::kChoice:
+      return "[" + name + "=" + p.choices + "]";
+    case Arg::kSetting:
+      return name + "=NUMBER";
+    case Arg::kLayout:
+      return "[" + name + "=[D/N][D%N]..]";
+    default:
+      return upper(name);
   }
 }
 
@@ -296,14 +306,20 @@ std::string join(const std::vector<std::string>& names) {
 
 std::string print(const Param& p, const Value& v) {
   switch (p.kind) {
-    case Arg::kWord: return p.name;
-    case Arg::kNumber: return print(v.number);
-    case Arg::kClause: return v.present ? p.name + (" " + v.names[0]) : "";
+    case Arg::kWord:
+      return p.name;
+    case Arg::kNumber:
+      return print(v.number);
+    case Arg::kClause:
+      return v.present ? p.name + (" " + v.names[0]) : "";
     case Arg::kChoice:
       return v.names[0] == default_choice(p) ? "" : p.name + ("=" + v.names[0]);
-    case Arg::kSetting: return p.name + ("=" + print(v.number));
-    case Arg::kLayout: return v.layout.empty() ? "" : p.name + ("=" + print(v.layout));
-    default: return join(v.names);
+    case Arg::kSetting:
+      return p.name + ("=" + print(v.number));
+    case Arg::kLayout:
+      return v.layout.empty() ? "" : p.name + ("=" + print(v.layout));
+    default:
+      return join(v.names);
   }
 }
 

@@ -64,9 +64,11 @@ const StepRow kCompute = {
      {Arg::kLoop, "loop"},
      {Arg::kClause, "store"},
      {Arg::kChoice, "in", "scratch|registers"}},
-    "Produces what the body of a loop needs of a stage at the start of each iteration, and keeps it "
+    "Produces what the body of a loop needs of a stage at the start of each iteration, and keeps "
+    "it "
     "there; with `store`, at a loop further out, so that later readers find it.\n"
-    "for i: for j: e = ..; for i: s += e[i,j]  =>  compute e at s/j  =>  for i: for j: e = ..; s += e",
+    "for i: for j: e = ..; for i: s += e[i,j]  =>  compute e at s/j  =>  for i: for j: e = ..; s "
+    "+= e",
     apply_compute,
 };
 

@@ -16,9 +16,8 @@ std::string objection(const ir::Program& p, const ir::Stage& s) {
   if (reads(s, s.output)) return s.name + " reads its own output";
   for (const ir::Check& c : p.checks) {
     bool checked = false;
-    ir::visit(c.value, [&](const ir::Expr& n) {
-      checked |= n->op == ir::Op::kLoad && n->name == s.output;
-    });
+    ir::visit(c.value,
+              [&](const ir::Expr& n) { checked |= n->op == ir::Op::kLoad && n->name == s.output; });
     if (checked) return s.output + " is checked before it is read, so it has to be stored";
   }
   std::vector<std::string> seen;
@@ -42,8 +41,7 @@ std::string objection(const ir::Program& p, const ir::Stage& s) {
 ir::Expr guarded(const ir::Expr& value) {
   return ir::rewrite(value, [](const ir::Expr& n) -> ir::Expr {
     if (n->op != ir::Op::kLoad || n->guarded) return {};
-    const ir::Expr zero =
-        is_float(n->type) ? ir::make_float(0, n->type) : ir::make_int(0, n->type);
+    const ir::Expr zero = is_float(n->type) ? ir::make_float(0, n->type) : ir::make_int(0, n->type);
     return ir::make_load(n->name, n->type, n->args, zero);
   });
 }
@@ -108,8 +106,7 @@ Applied apply_inline(ir::Program p, const Step& step) {
       if (s.where) wrong = domain_objection(s, reader);
       if (!wrong.empty()) return Refused{std::move(wrong)};
       for_each_expr(reader, [&](ir::Expr& e) { e = inlined(p, s, e); });
-      std::erase_if(reader.prefetches,
-                    [&](const ir::Prefetch& f) { return f.tensor == s.output; });
+      std::erase_if(reader.prefetches, [&](const ir::Prefetch& f) { return f.tensor == s.output; });
     }
     p.stages.erase(p.stages.begin() + static_cast<long>(*found));
     std::erase_if(p.buffers, [&](const ir::Buffer& b) { return b.name == s.output; });

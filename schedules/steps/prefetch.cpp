@@ -29,7 +29,8 @@ const StepRow kPrefetch = {
      {Arg::kLoop, "loop"},
      {Arg::kSetting, "distance"}},
     "Asks for the lines of a tensor that a loop reads some iterations ahead, gathers too.\n"
-    "for j: y += E[ids[j],d]  =>  prefetch E at j distance=8  =>  for j: fetch E[ids[j+8]]; y += ..",
+    "for j: y += E[ids[j],d]  =>  prefetch E at j distance=8  =>  for j: fetch E[ids[j+8]]; y += "
+    "..",
     apply_prefetch,
 };
 

@@ -16,9 +16,8 @@ std::string objection(const ir::Stage& s, const std::string& loop) {
   }
   bool data = false;
   const ir::Expr extent = extent_of(s, loop);
-  ir::visit(extent, [&](const ir::Expr& n) {
-    data |= n->op == ir::Op::kLoad || n->op == ir::Op::kVar;
-  });
+  ir::visit(extent,
+            [&](const ir::Expr& n) { data |= n->op == ir::Op::kLoad || n->op == ir::Op::kVar; });
   if (data) return "the extent of " + loop + " depends on data; split it and factor the inner loop";
   if (reads(s, s.output)) return "stage " + s.name + " reads " + s.output + ", which it writes";
   return {};

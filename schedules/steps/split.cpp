@@ -23,7 +23,8 @@ std::string tail_objection(const ir::Stage& s, const std::string& loop, int64_t 
   }
   if (tail != ir::Tail::kOverlap) return {};
   if (is_reduction(s, loop)) {
-    return "tail=overlap would reduce the elements of the overlap twice; use tail=mask or tail=peel";
+    return "tail=overlap would reduce the elements of the overlap twice; use tail=mask or "
+           "tail=peel";
   }
   if (reads(s, s.output)) {
     return "tail=overlap would store the overlap twice, and " + s.name +
@@ -76,7 +77,8 @@ const StepRow kSplit = {
      {Arg::kNew, "outer"},
      {Arg::kNew, "inner"},
      {Arg::kChoice, "tail", "mask|peel|overlap|exact"}},
-    "One loop into two: `loop = factor*outer + inner`. Where the factor does not divide, mask tests "
+    "One loop into two: `loop = factor*outer + inner`. Where the factor does not divide, mask "
+    "tests "
     "each iteration, peel makes a copy of the body for the rest, overlap shifts the last block "
     "inward, exact refuses.\n"
     "for k in 0..100: B  =>  split k 8 -> k.o k.i  =>  for k.o in 0..13: for k.i in 0..8: B",

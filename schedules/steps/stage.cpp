@@ -51,8 +51,9 @@ Result<std::vector<ir::Axis>, Refused> layout_axes(const Step& step,
     for (size_t i = out.size(); i-- > 0;) {
       if (out[i].dim != static_cast<int>(d)) continue;
       if (out[i].div != reach) {
-        return Refused{"layout puts two elements of dim " + dims[d] + " in one place; split it as " +
-                       "[" + dims[d] + "/N] .. [" + dims[d] + "%N]"};
+        return Refused{"layout puts two elements of dim " + dims[d] +
+                       " in one place; split it as " + "[" + dims[d] + "/N] .. [" + dims[d] +
+                       "%N]"};
       }
       reach = out[i].mod == 0 ? 0 : reach * out[i].mod;
     }
@@ -73,9 +74,12 @@ const StepRow kStage = {
      {Arg::kNew, "copy"},
      {Arg::kChoice, "in", "scratch|registers"},
      {Arg::kLayout, "layout"}},
-    "Copies the window of a tensor that the body of a loop touches, and uses the copy there; of the "
-    "tensor that the loop's stage writes, computes it in the copy and writes it back after. The copy "
-    "is a stage; of a tensor that is read its loops are d0, d1, .., of one that is written they are "
+    "Copies the window of a tensor that the body of a loop touches, and uses the copy there; of "
+    "the "
+    "tensor that the loop's stage writes, computes it in the copy and writes it back after. The "
+    "copy "
+    "is a stage; of a tensor that is read its loops are d0, d1, .., of one that is written they "
+    "are "
     "the variables'. At root it is a launch of its own, of a constant tensor at bind.\n"
     "for m.o: for k: for m.i: C[..] += A*B  =>  stage C at m.o -> Ct in=registers  =>  "
     "for m.o: for k: for m: Ct[..] += A*B; for m.i: C[..] = Ct[..]",

@@ -66,7 +66,8 @@ Applied copy_read(ir::Program p, const Step& step, const CopySpot& spot) {
   const std::vector<size_t> readers = readers_inside(p, tensor.name, spot);
   const std::string place = step.name("place");
   if (readers.empty()) {
-    return Refused{"nothing inside " + place + " reads " + tensor.name};
+    return Refused{"nothing inside " + place + " reads " + tensor.name +
+                   "; place the stages that read it there first"};
   }
   for (size_t i = readers.front(); i < p.stages.size(); ++i) {
     if (p.stages[i].output == tensor.name) {
@@ -83,16 +84,14 @@ Applied copy_read(ir::Program p, const Step& step, const CopySpot& spot) {
   copy.axes = *std::move(axes);
   copy.constant = spot.root && tensor.constant;
   if (!spot.root) {
-    copy.space =
-        step.name("in") == "registers" ? ir::Space::kRegisters : ir::Space::kScratch;
+    copy.space = step.name("in") == "registers" ? ir::Space::kRegisters : ir::Space::kScratch;
   }
   ir::Stage stage = identity(tensor, copy.name);
   if (!spot.root) {
     stage.at = {p.stages[spot.owner].name, p.stages[spot.owner].loops[spot.loop].name};
   }
   for (size_t r : readers) {
-    for_each_expr(p.stages[r],
-                  [&](ir::Expr& e) { e = rename_loads(e, tensor.name, copy.name); });
+    for_each_expr(p.stages[r], [&](ir::Expr& e) { e = rename_loads(e, tensor.name, copy.name); });
     for (ir::Prefetch& f : p.stages[r].prefetches) {
       if (f.tensor == tensor.name) f.tensor = copy.name;
     }

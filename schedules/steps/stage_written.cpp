@@ -9,7 +9,7 @@ namespace {
 /// How the loops of a stage divide at a loop L: those inside it go to the copy's stage.
 struct Division {
   const ir::Stage& s;
-  size_t at;  ///< position of L
+  size_t at;                                   ///< position of L
   std::map<std::string, std::string> renamed;  ///< loop of s inside L -> loop of the copy's stage
   std::vector<ir::Relation> relations;         ///< of the copy's stage
   std::vector<std::string> points;    ///< variables with no loop inside L: their window is a point

@@ -13,7 +13,8 @@ Applied apply_stream(ir::Program p, const Step& step) {
   if (!producer) return Refused{"nothing is stored to " + b.name + "; stream what a stage writes"};
   for (const ir::Stage& s : p.stages) {
     if (reads(s, b.name)) {
-      return Refused{"stage " + s.name + " reads " + b.name + ", which streaming keeps out of the " +
+      return Refused{"stage " + s.name + " reads " + b.name +
+                     ", which streaming keeps out of the " +
                      "caches; stream a tensor that is only written"};
     }
   }
