@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/interp/reference_stage.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "jit/interp/scalar.h"
+
+namespace hone::jit {
+
+using ir::Expr;
+using ir::Op;
+using ir::Reduce;
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+bool mentions(const Expr& e, const std::string& name) {
+  bool found = false;
+  ir::visit(e, [&](const Expr& n) { found |= n->op == Op::kVar && n->name == name; });
+  return found;
+}
+
+bool loads(const Expr& e) {
+  bool found = false;
+  ir::visit(e, [&](const Expr& n) { found |= n->op == Op::kLoad; });
+  return found;
+}
+
+void conjuncts(const Expr& e, std::vector<Expr>* out) {
+  if (e->op != Op::kAnd) {
+    out->push_back(e);
+    return;
+  }
+  for (const Expr& a : e->args) conjuncts(a, out);
+}
+
+/// The value of an empty reduction of integers or bools.
+int64_t empty_int(Reduce reduce, DType type) {
+  switch (reduce) {
+    case Reduce::kProd:
+    case Reduce::kAll:
+      return 1;
+    case Reduce::kMax:
+      return int_from_float(type, -kInfinity);
+    case Reduce::kMin:
+      return int_from_float(type, kInfinity);
+    default:
+      return 0;
+  }
+}
+
+double empty_float(Reduce reduce) {
+  switch (reduce) {
+    case Reduce::kProd:
+      return 1;
+    case Reduce::kMax:
+      return -kInfinity;
+    case Reduce::kMin:
+      return kInfinity;
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
+void Accumulators::start(Reduce reduce, DType type, int n) {
+  std::fill_n(poison, n, uint8_t{0});
+  if (reduce == Reduce::kNone) return;
+  std::fill_n(f, n, empty_float(reduce));
+  std::fill_n(i, n, empty_int(reduce, type));
+  std::fill_n(e, n, 0.0);
+  std::fill_n(size, n, 0.0);
+  std::fill_n(count, n, int64_t{0});
+  std::fill_n(whole, n, uint8_t{1});
+}
+
+StageEval::StageEval(RefState& state, int index)
+    : state_(state),
+      index_(index),
+      stage_(state.program->stages[static_cast<size_t>(index)]),
+      output_(state.buffers[static_cast<size_t>(state.buffer_index(stage_.output))]) {
+  for (const ir::IndexVar& v : stage_.vars) names_.push_back(v.name);
+  vars_ = slots();
+  for (const ir::IndexVar& v : stage_.rvars) names_.push_back(v.name);
+  env_.resize(names_.size());
+  fixed_.resize(names_.size());
+  for (int s = 0; s < slots(); ++s) {
+    const ir::IndexVar& v = var(s);
+    bounds_.push_back(
+        make_tape(state_, index_, {names_, ""}, {v.lo ? v.lo : ir::make_int(0), v.hi}));
+    ragged_.push_back(loads(v.hi) || (v.lo && loads(v.lo)));
+  }
+  split_where();
+  find_index_slots();
+}
+
+const ir::IndexVar& StageEval::var(int slot) const {
+  return slot < vars_ ? stage_.vars[static_cast<size_t>(slot)]
+                      : stage_.rvars[static_cast<size_t>(slot - vars_)];
+}
+
+void StageEval::split_where() {
+  if (!stage_.where) return;
+  std::vector<Expr> all;
+  conjuncts(stage_.where, &all);
+  for (const Expr& c : all) {
+    const bool term = std::any_of(names_.begin() + vars_, names_.end(),
+                                  [&](const std::string& n) { return mentions(c, n); });
+    (term ? where_ : guard_).push_back(c);
+  }
+}
+
+void StageEval::find_index_slots() {
+  std::vector<bool> seen(static_cast<size_t>(vars_));
+  for (const Expr& e : stage_.out_index) {
+    const auto it = std::find(names_.begin(), names_.begin() + vars_, e->name);
+    const int slot = e->op == Op::kVar ? static_cast<int>(it - names_.begin()) : -1;
+    if (slot == vars_ || (slot < 0 && !ir::is_const(e))) return;
+    index_slots_.push_back(slot);
+    if (slot >= 0) seen[static_cast<size_t>(slot)] = true;
+  }
+  invertible_ = std::all_of(seen.begin(), seen.end(), [](bool b) { return b; });
+}
+
+bool StageEval::bounds_use(int slot) const {
+  const std::string& name = names_[static_cast<size_t>(slot)];
+  for (int s = 0; s < slots(); ++s) {
+    const ir::IndexVar& v = var(s);
+    if (mentions(v.hi, name) || (v.lo && mentions(v.lo, name))) return true;
+  }
+  return false;
+}
+
+int StageEval::choose_lane() const {
+  int best = -1;
+  int64_t longest = 1;
+  for (int s = 0; s < slots(); ++s) {
+    if (fixed_[static_cast<size_t>(s)] || bounds_use(s)) continue;
+    const Expr& hi = var(s).hi;
+    bool constant = true;
+    ir::visit(hi, [&](const Expr& n) { constant &= n->op != Op::kVar && n->op != Op::kLoad; });
+    const int64_t extent = std::min<int64_t>(constant ? state_.extent(hi) : 64, kLanes);
+    if (extent >= longest && extent > 1) {
+      best = s;
+      longest = extent;
+    }
+  }
+  return best;
+}
+
+StageEval::Plan& StageEval::plan(int lane) {
+  const auto it = plans_.find(lane);
+  return it != plans_.end() ? it->second : plans_.emplace(lane, make_plan(lane)).first->second;
+}
+
+StageEval::Plan StageEval::make_plan(int lane) {
+  Plan p;
+  p.lane = lane;
+  const Scope scope{names_, lane >= 0 ? names_[static_cast<size_t>(lane)] : ""};
+  for (int s = 0; s < slots(); ++s) {
+    if (s != lane) (s < vars_ ? p.outer : p.inner).push_back(s);
+  }
+  if (!guard_.empty()) p.guard = make_tape(state_, index_, scope, guard_);
+  if (!where_.empty()) p.where = make_tape(state_, index_, scope, where_);
+  const DType domain = stage_.reduce == Reduce::kNone ? output_.buffer->type : stage_.accumulate;
+  p.value = make_tape(state_, index_, scope, {stage_.value}, &domain);
+  p.position = make_position_tape(state_, index_, scope, stage_.out_index, output_.shape);
+  return p;
+}
+
+bool StageEval::range(int slot, Range* out) {
+  const auto s = static_cast<size_t>(slot);
+  RefTape& tape = bounds_[s];
+  tape.run(state_, env_.data(), nullptr, 1);
+  out->lo = tape.frame.i(tape.results[0])[0];
+  out->hi = tape.frame.i(tape.results[1])[0];
+  const bool sound = !tape.frame.any_poison && !(ragged_[s] && out->lo > out->hi);
+  if (fixed_[s]) {
+    out->lo = std::max(out->lo, *fixed_[s]);
+    out->hi = std::min(out->hi, *fixed_[s] + 1);
+  }
+  return sound;
+}
+
+void StageEval::run_all() {
+  std::fill(fixed_.begin(), fixed_.end(), std::nullopt);
+  Plan& p = plan(choose_lane());
+  over_vars(p, 0);
+}
+
+void StageEval::run_element(int64_t position) {
+  if (!invertible_) return run_all();
+  int64_t rest = position;
+  for (size_t d = output_.shape.size(); d-- > 0;) {
+    const int64_t at = rest % output_.shape[d];
+    rest /= output_.shape[d];
+    if (index_slots_[d] >= 0) fixed_[static_cast<size_t>(index_slots_[d])] = at;
+  }
+  // Every index variable is fixed: the choice is the same for each element.
+  if (!element_lane_) element_lane_ = choose_lane();
+  over_vars(plan(*element_lane_), 0);
+}
+
+void StageEval::over_vars(Plan& p, size_t k) {
+  if (k == p.outer.size()) return element_chunks(p);
+  const int slot = p.outer[k];
+  Range r;
+  if (!range(slot, &r)) return;
+  for (int64_t x = r.lo; x < r.hi; ++x) {
+    env_[static_cast<size_t>(slot)] = x;
+    over_vars(p, k + 1);
+  }
+}
+
+void StageEval::element_chunks(Plan& p) {
+  if (!lane_is_var(p)) return elements(p, 1);
+  Range r;
+  if (!range(p.lane, &r)) return;
+  for (int64_t x = r.lo; x < r.hi; x += kLanes) {
+    const int n = static_cast<int>(std::min<int64_t>(kLanes, r.hi - x));
+    for (int l = 0; l < n; ++l) lanes_[l] = x + l;
+    elements(p, n);
+  }
+}
+
+int StageEval::keep(RefTape& test, int n) {
+  test.run(state_, env_.data(), lanes_, n);
+  int count = 0;
+  for (int l = 0; l < n; ++l) {
+    bool holds = true;
+    for (int r : test.results) holds &= test.frame.i(r)[l] != 0;
+    // A condition on bad data leaves the lane in; its poison keeps it from being written.
+    if (!holds && !test.frame.poison[l]) continue;
+    kept_[count] = l;
+    kept_lanes_[count++] = lanes_[l];
+  }
+  return count;
+}
+
+void StageEval::elements(Plan& p, int n) {
+  if (p.guard) {
+    n = keep(p.guard, n);
+    if (n == 0) return;
+    std::copy_n(kept_lanes_, n, lanes_);
+  }
+  lane_count_ = lane_is_var(p) ? n : 1;
+  dead_ = false;
+  acc_.start(stage_.reduce, stage_.accumulate, n);
+  if (stage_.reduce == Reduce::kNone) {
+    p.value.run(state_, env_.data(), lanes_, n);
+  } else {
+    over_rvars(p, 0);
+  }
+  store(p, lane_is_var(p) ? n : 1);
+}
+
+void StageEval::over_rvars(Plan& p, size_t k) {
+  if (k == p.inner.size()) return term_chunks(p);
+  const int slot = p.inner[k];
+  Range r;
+  if (!range(slot, &r)) return poison_elements();
+  for (int64_t x = r.lo; x < r.hi && !dead_; ++x) {
+    env_[static_cast<size_t>(slot)] = x;
+    over_rvars(p, k + 1);
+  }
+}
+
+void StageEval::poison_elements() {
+  std::fill_n(acc_.poison, lane_count_, uint8_t{1});
+  dead_ = true;
+}
+
+/// Bad ranges may be astronomically long: they end once nothing can be saved.
+void StageEval::note_poison(const Plan& p) {
+  if (!p.value.frame.any_poison) return;
+  dead_ = std::all_of(acc_.poison, acc_.poison + lane_count_, [](uint8_t b) { return b != 0; });
+}
+
+void StageEval::term_chunks(Plan& p) {
+  // Lanes that are index variables stand already.
+  if (p.lane < vars_) return terms(p, lane_count_);
+  Range r;
+  if (!range(p.lane, &r)) return poison_elements();
+  for (int64_t x = r.lo; x < r.hi && !dead_; x += kLanes) {
+    const int n = static_cast<int>(std::min<int64_t>(kLanes, r.hi - x));
+    for (int l = 0; l < n; ++l) lanes_[l] = x + l;
+    terms(p, n);
+  }
+}
+
+void StageEval::terms(Plan& p, int n) {
+  const bool per_lane = lane_is_var(p);
+  if (!p.where) {
+    p.value.run(state_, env_.data(), lanes_, n);
+    if (per_lane) return accumulate(p, n, [](int l) { return l; });
+    return accumulate(p, n, [](int) { return 0; });
+  }
+  const int count = keep(p.where, n);
+  if (count == 0) return;
+  p.value.run(state_, env_.data(), kept_lanes_, count);
+  if (per_lane) return accumulate(p, count, [this](int l) { return kept_[l]; });
+  accumulate(p, count, [](int) { return 0; });
+}
+
+namespace {
+
+double combined(Reduce reduce, double a, double v) {
+  switch (reduce) {
+    case Reduce::kMax:
+      return a > v || a != a ? a : v;
+    case Reduce::kMin:
+      return a < v || a != a ? a : v;
+    default:
+      return a * v;
+  }
+}
+
+int64_t combined(Reduce reduce, DType type, int64_t a, int64_t v) {
+  const auto x = static_cast<uint64_t>(a);
+  const auto y = static_cast<uint64_t>(v);
+  switch (reduce) {
+    case Reduce::kSum:
+      return wrap_to(type, static_cast<int64_t>(x + y));
+    case Reduce::kProd:
+      return wrap_to(type, static_cast<int64_t>(x * y));
+    case Reduce::kMax:
+      return std::max(a, v);
+    case Reduce::kMin:
+      return std::min(a, v);
+    case Reduce::kAny:
+      return (a | v) != 0;
+    default:
+      return a != 0 && v != 0;
+  }
+}
+
+bool is_whole(double v) {
+  constexpr double kMagic = 0x1.8p52;
+  return (v + kMagic) - kMagic == v;
+}
+
+}  // namespace
+
+template <class Position>
+void StageEval::accumulate_ints(Plan& p, int n, Position position) {
+  Frame& fr = p.value.frame;
+  const int reg = p.value.results[0];
+  const int64_t* v = fr.i(reg);
+  for (int l = 0; l < n; ++l) {
+    int64_t& a = acc_.i[position(l)];
+    a = combined(stage_.reduce, stage_.accumulate, a, v[l]);
+  }
+  if (!state_.bounds) return;
+  const bool sums = stage_.reduce == Reduce::kSum || stage_.reduce == Reduce::kProd;
+  const int64_t decides = stage_.reduce == Reduce::kAny;
+  for (int l = 0; l < n; ++l) {
+    const int at = position(l);
+    const double e = fr.e(reg)[l];
+    acc_.e[at] = sums ? acc_.e[at] + e : std::max(acc_.e[at], e);
+    if (e == 0 && v[l] == decides) acc_.size[at] = 1;
+  }
+}
+
+template <class Position>
+void StageEval::accumulate_sum(Plan& p, int n, Position position) {
+  Frame& fr = p.value.frame;
+  const int reg = p.value.results[0];
+  const double* v = fr.f(reg);
+  for (int l = 0; l < n; ++l) acc_.f[position(l)] += v[l];
+  if (!state_.bounds) return;
+  const double* e = fr.e(reg);
+  for (int l = 0; l < n; ++l) {
+    const int at = position(l);
+    acc_.e[at] += e[l];
+    acc_.size[at] += std::fabs(v[l]);
+    acc_.whole[at] &= e[l] == 0 && is_whole(v[l]);
+    ++acc_.count[at];
+  }
+}
+
+template <class Position>
+void StageEval::accumulate_other(Plan& p, int n, Position position) {
+  Frame& fr = p.value.frame;
+  const int reg = p.value.results[0];
+  const double* v = fr.f(reg);
+  const bool product = stage_.reduce == Reduce::kProd;
+  for (int l = 0; l < n; ++l) {
+    const int at = position(l);
+    const double a = acc_.f[at];
+    acc_.f[at] = combined(stage_.reduce, a, v[l]);
+    if (!state_.bounds) continue;
+    const double e = fr.e(reg)[l];
+    if (!product) {
+      acc_.e[at] = std::max(acc_.e[at], e);
+      continue;
+    }
+    const double rest = e == 0 ? 0 : (std::fabs(a) + acc_.e[at]) * e;
+    acc_.e[at] = rest + (acc_.e[at] == 0 ? 0 : std::fabs(v[l]) * acc_.e[at]);
+    acc_.whole[at] &= e == 0 && is_whole(v[l]);
+    ++acc_.count[at];
+  }
+}
+
+template <class Position>
+void StageEval::accumulate(Plan& p, int n, Position position) {
+  if (p.value.frame.any_poison) {
+    for (int l = 0; l < n; ++l) acc_.poison[position(l)] |= p.value.frame.poison[l];
+    note_poison(p);
+  }
+  if (!is_float(stage_.accumulate)) return accumulate_ints(p, n, position);
+  if (stage_.reduce == Reduce::kSum) return accumulate_sum(p, n, position);
+  accumulate_other(p, n, position);
+}
+
+/// Value and bound of reduction `l`, in the accumulator's type.
+void StageEval::finish(int l, double* v, int64_t* w, double* e) {
+  *v = acc_.f[l];
+  *w = acc_.i[l];
+  *e = acc_.e[l];
+  const bool rounds = stage_.reduce == Reduce::kSum || stage_.reduce == Reduce::kProd;
+  if (!is_float(stage_.accumulate)) {
+    // One certain term decides an `any` or an `all`.
+    const bool logic = stage_.reduce == Reduce::kAny || stage_.reduce == Reduce::kAll;
+    if (logic && acc_.size[l] > 0) *e = 0;
+    return;
+  }
+  if (*e != *e) *e = kInfinity;
+  if (!rounds) return;
+  const DType type = compute_type(stage_.accumulate);
+  const double eps = epsilon_of(type);
+  const bool product = stage_.reduce == Reduce::kProd;
+  const double size = product ? std::fabs(*v) : acc_.size[l];
+  const auto count = static_cast<double>(acc_.count[l]);
+  if (!(std::fabs(*v) < kInfinity)) {
+    // Which class the terms give is certain unless one of them is uncertain.
+    *e = *e < kInfinity ? 0 : kInfinity;
+  } else if (size > largest_of(type) || !(*e < kInfinity)) {
+    *e = kInfinity;
+  } else if (!(acc_.whole[l] && size <= 2 / eps)) {
+    *e += (product ? count : 4 * std::sqrt(count)) * eps * size + count * 0x1p-149;
+  }
+}
+
+namespace {
+
+/// The bound once `v` is rounded to `rounded`. A temporary may stay unrounded in code, so that its
+/// rounding always counts; an output is always rounded, both times from nearly the same value.
+double bound_stored(const ir::Buffer& buffer, double v, double rounded, double e) {
+  if (rounded == v || v != v || !(std::fabs(v) < kInfinity)) return e;
+  if (e == 0 && buffer.role != ir::Role::kTemp) return 0;
+  if (!(std::fabs(rounded) < kInfinity)) return kInfinity;
+  return e + epsilon_of(buffer.type) * std::fabs(v) + 0x1p-149;
+}
+
+}  // namespace
+
+void StageEval::store(Plan& p, int n) {
+  p.position.run(state_, env_.data(), lanes_, n);
+  const int64_t* at = p.position.frame.i(p.position.results[0]);
+  const int64_t* inside = p.position.frame.i(p.position.results[1]);
+  Frame& fr = p.value.frame;
+  const int reg = p.value.results[0];
+  const bool reduces = stage_.reduce != Reduce::kNone;
+  const DType from = reduces ? stage_.accumulate : output_.buffer->type;
+  Cells& cells = output_.cells;
+  for (int l = 0; l < n; ++l) {
+    if (!inside[l]) continue;
+    const auto s = static_cast<size_t>(cells.slot(at[l]));
+    const bool bad = acc_.poison[l] || (!reduces && fr.poison[l]);
+    cells.state[s] = bad ? Cells::kPoisoned : Cells::kWritten;
+    double v = 0, e = 0;
+    int64_t w = 0;
+    if (reduces) {
+      finish(l, &v, &w, &e);
+    } else {
+      (is_float(from) ? v = fr.f(reg)[l] : w = fr.i(reg)[l]);
+      if (state_.bounds) e = fr.e(reg)[l];
+    }
+    store_value(s, from, v, w, e);
+  }
+}
+
+/// Converts a value of type `from` to the output's type and keeps it in cell `s`.
+void StageEval::store_value(size_t s, DType from, double v, int64_t w, double e) {
+  Cells& cells = output_.cells;
+  const DType to = output_.buffer->type;
+  if (is_float(to)) {
+    if (!is_float(from)) v = static_cast<double>(w);
+    cells.f[s] = round_to(to, v);
+    if (state_.bounds) cells.e[s] = bound_stored(*output_.buffer, v, cells.f[s], e);
+  } else {
+    cells.i[s] = is_float(from) ? int_from_float(to, v) : wrap_to(to, w);
+    if (state_.bounds) cells.e[s] = is_float(from) && e > 0 ? kInfinity : e;
+  }
+}
+
+}  // namespace hone::jit

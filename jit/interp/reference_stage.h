@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "jit/interp/reference_state.h"
+
+namespace hone::jit {
+
+/// Running values of up to kLanes reductions.
+struct Accumulators {
+  double f[kLanes];
+  int64_t i[kLanes];
+  double e[kLanes];     ///< sum of the terms' bounds (max, min: the largest)
+  double size[kLanes];  ///< sum |terms|
+  int64_t count[kLanes];
+  uint8_t whole[kLanes];  ///< all terms exact integers so far
+  uint8_t poison[kLanes];
+
+  void start(ir::Reduce reduce, DType type, int n);
+};
+
+/// Evaluates one stage of a program, whole or element by element.
+class StageEval {
+ public:
+  StageEval(RefState& state, int index);
+
+  /// Evaluates every element.
+  void run_all();
+  /// Evaluates the element at row-major position `p` of the output.
+  void run_element(int64_t p);
+
+ private:
+  struct Range {
+    int64_t lo = 0;
+    int64_t hi = 0;
+  };
+  /// The tapes for one choice of lane variable, and the loops around it.
+  struct Plan {
+    int lane = -1;           ///< variable slot, -1: one lane
+    std::vector<int> outer;  ///< index variables around the accumulators
+    std::vector<int> inner;  ///< reduction variables around the terms
+    RefTape guard;           ///< `where` on index variables: is the element written?
+    RefTape where;           ///< `where` on reduction variables: does the term count?
+    RefTape value;
+    RefTape position;
+  };
+
+  const ir::IndexVar& var(int slot) const;
+  int slots() const { return static_cast<int>(names_.size()); }
+  bool lane_is_var(const Plan& p) const { return p.lane >= 0 && p.lane < vars_; }
+  void split_where();
+  void find_index_slots();
+  bool bounds_use(int slot) const;
+  int choose_lane() const;
+  Plan& plan(int lane);
+  Plan make_plan(int lane);
+
+  /// The range of a variable in the current environment; false: it depends on bad data.
+  bool range(int slot, Range* out);
+  void over_vars(Plan& p, size_t k);
+  void over_rvars(Plan& p, size_t k);
+  void element_chunks(Plan& p);
+  void elements(Plan& p, int n);
+  void term_chunks(Plan& p);
+  void poison_elements();
+  void note_poison(const Plan& p);
+  void terms(Plan& p, int n);
+  /// Keeps the lanes where `test` holds; returns how many, `kept_` says which.
+  int keep(RefTape& test, int n);
+  template <class Position>
+  void accumulate_ints(Plan& p, int n, Position position);
+  template <class Position>
+  void accumulate_sum(Plan& p, int n, Position position);
+  template <class Position>
+  void accumulate_other(Plan& p, int n, Position position);
+  template <class Position>
+  void accumulate(Plan& p, int n, Position position);
+  void finish(int l, double* v, int64_t* w, double* e);
+  void store(Plan& p, int n);
+  void store_value(size_t s, DType from, double v, int64_t w, double e);
+
+  RefState& state_;
+  int index_;
+  const ir::Stage& stage_;
+  RefBuffer& output_;
+  std::vector<std::string> names_;  ///< index variables, then reduction variables
+  int vars_ = 0;
+  std::vector<RefTape> bounds_;  ///< per variable: lo, hi
+  std::vector<bool> ragged_;     ///< the bounds come from data
+  std::vector<ir::Expr> guard_, where_;
+  std::vector<int> index_slots_;  ///< per output dim the variable, -1: a constant
+  bool invertible_ = false;
+  std::map<int, Plan> plans_;
+
+  std::vector<int64_t> env_;
+  std::vector<std::optional<int64_t>> fixed_;
+  int64_t lanes_[kLanes];  ///< of the lane variable
+  int64_t kept_lanes_[kLanes];
+  int kept_[kLanes];
+  int lane_count_ = 0;  ///< of the elements under way
+  bool dead_ = false;   ///< all of them are poisoned: no term changes that
+  std::optional<int> element_lane_;
+  Accumulators acc_;
+};
+
+}  // namespace hone::jit

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How error bounds travel. e(x) bounds |what code may compute - what the definition says|; it is
+// never NaN, and infinity says that anything may come out. With eps the epsilon of the type that
+// computes (f32 for f16 and bf16), v the result:
+//
+//   a + b, a - b   e(a) + e(b)                               + eps |v|
+//   a * b          |a| e(b) + |b| e(a) + e(a) e(b)           + eps |v|
+//   a / b          (e(a) + |v| e(b)) / (|b| - e(b))          + eps |v|
+//   f(a)           max |f(a +- e(a)) - v|                    + 8 eps |v| (some: + eps |a|;
+//                                                              floor and the like: nothing)
+//   max, min       max(e(a), e(b));  negation, select: the operand's
+//   comparison     infinite if the operands may be the other way round, else 0
+//   cast           e(a), + 2 eps' |v| where rounding to the new type may fall either way
+//   store, sum     see reference_stage.cpp
+//
+// Every rounding term has the smallest denormal added to it, and is 0 where the inputs are exact
+// and the result is an integer that the type holds exactly: then every order and contraction gives
+// the same bits, and bits are compared. A result that is infinite or NaN from exact inputs has
+// bound 0: its class is certain.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string_view>
+
+#include "jit/interp/scalar.h"
+#include "jit/interp/tape.h"
+
+namespace hone::jit {
+namespace {
+
+using ir::Op;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// True for integers below 2^51.
+bool is_whole(double v) {
+  constexpr double kMagic = 0x1.8p52;
+  return (v + kMagic) - kMagic == v;
+}
+
+/// Adds the rounding of one operation to `carried`, the operands' share.
+struct Rounding {
+  double eps;
+  double largest;
+  double whole;     ///< integers up to here are exact
+  double denormal;  ///< the smallest
+
+  explicit Rounding(DType type)
+      : eps(epsilon_of(compute_type(type))),
+        largest(largest_of(compute_type(type))),
+        whole(std::min(2 / eps, 0x1p50)),
+        denormal(compute_type(type) == DType::kF64 ? 0x1p-1074 : 0x1p-149) {}
+
+  double operator()(double carried, double v, bool certain) const {
+    const double size = std::fabs(v);
+    if (!(size <= std::numeric_limits<double>::max())) return certain ? 0 : kInfinity;
+    if (size > largest || !(carried < kInfinity)) return kInfinity;
+    if (carried == 0 && size <= whole && is_whole(v)) return 0;
+    return carried + eps * size + denormal;
+  }
+};
+
+/// |a| e where e is 0 counts as 0, infinite a or not.
+double scaled(double a, double e) { return e == 0 ? 0 : std::fabs(a) * e; }
+
+bool certain(double ea, double eb) { return ea < kInfinity && eb < kInfinity; }
+
+void bound_sum(const TapeInstr& in, Frame& fr, int n, int dst) {
+  const Rounding rounding(in.type);
+  const double *ea = fr.e(in.a), *eb = fr.e(in.b), *v = fr.f(dst);
+  double* e = fr.e(dst);
+  for (int i = 0; i < n; ++i) e[i] = rounding(ea[i] + eb[i], v[i], certain(ea[i], eb[i]));
+}
+
+void bound_product(const TapeInstr& in, Frame& fr, int n, int dst) {
+  const Rounding rounding(in.type);
+  const double *a = fr.f(in.a), *b = fr.f(in.b), *v = fr.f(dst);
+  const double *ea = fr.e(in.a), *eb = fr.e(in.b);
+  double* e = fr.e(dst);
+  for (int i = 0; i < n; ++i) {
+    const double carried = scaled(a[i], eb[i]) + scaled(b[i], ea[i]) + scaled(ea[i], eb[i]);
+    e[i] = rounding(carried, v[i], certain(ea[i], eb[i]));
+  }
+}
+
+bool power_of_two(double v) {
+  int exponent = 0;
+  return std::fabs(std::frexp(v, &exponent)) == 0.5;
+}
+
+void bound_quotient(const TapeInstr& in, Frame& fr, int n, int dst) {
+  const Rounding rounding(in.type);
+  const double *b = fr.f(in.b), *v = fr.f(dst), *ea = fr.e(in.a), *eb = fr.e(in.b);
+  double* e = fr.e(dst);
+  for (int i = 0; i < n; ++i) {
+    const double room = std::fabs(b[i]) - eb[i];
+    if (eb[i] > 0 && !(room > 0)) {
+      e[i] = kInfinity;
+      continue;
+    }
+    double carried = 0;
+    if (ea[i] > 0 || eb[i] > 0) carried = (ea[i] + scaled(v[i], eb[i])) / room;
+    // Code may multiply by the reciprocal, which is exact for powers of two only.
+    if (carried == 0 && !power_of_two(b[i])) carried = rounding.eps * std::fabs(v[i]);
+    if (carried != carried) carried = certain(ea[i], eb[i]) ? 0 : kInfinity;
+    e[i] = rounding(carried, v[i], certain(ea[i], eb[i]));
+  }
+}
+
+void bound_extremum(const TapeInstr& in, Frame& fr, int n, int dst) {
+  const double *ea = fr.e(in.a), *eb = fr.e(in.b);
+  double* e = fr.e(dst);
+  for (int i = 0; i < n; ++i) e[i] = std::max(ea[i], eb[i]);
+}
+
+/// Functions whose error also scales with the argument: they are products with it, or sums.
+bool scales_with_argument(const ir::Function* fn) {
+  const std::string_view name = fn->name;
+  return name == "gelu" || name == "gelu_tanh" || name == "silu" || name == "softplus" ||
+         name == "sin" || name == "cos";
+}
+
+/// Functions whose results are exact.
+bool is_exact(const ir::Function* fn) {
+  const std::string_view name = fn->name;
+  return name == "abs" || name == "ceil" || name == "floor" || name == "round" || name == "trunc";
+}
+
+/// |f(at) - v|; infinite where one is a number and the other is not.
+double change(double at, double v) {
+  if (at == v || (at != at && v != v)) return 0;
+  const double d = std::fabs(at - v);
+  return d == d ? d : kInfinity;
+}
+
+void bound_call(const TapeInstr& in, Frame& fr, int n, int dst) {
+  const Rounding rounding(in.type);
+  const bool absolute = scales_with_argument(in.fn);
+  const bool exact = is_exact(in.fn);
+  const bool two = in.b >= 0;
+  const double *a = fr.f(in.a), *ea = fr.e(in.a), *v = fr.f(dst);
+  const double* b = two ? fr.f(in.b) : nullptr;
+  const double* eb = two ? fr.e(in.b) : nullptr;
+  double* e = fr.e(dst);
+  const auto eval = in.fn->eval;
+  for (int i = 0; i < n; ++i) {
+    const double y = two ? b[i] : 0;
+    const double ey = two ? eb[i] : 0;
+    double carried = 0;
+    for (double x : {a[i] - ea[i], a[i] + ea[i]}) {
+      if (ea[i] == 0 && ey == 0) break;
+      carried = std::max(carried, change(eval(x, y - ey), v[i]));
+      if (ey > 0) carried = std::max(carried, change(eval(x, y + ey), v[i]));
+    }
+    if (exact) {
+      e[i] = carried;
+      continue;
+    }
+    if (std::fabs(v[i]) < kInfinity) {
+      // f(0) = 0 and f(0) = 1 come out exactly; elsewhere a function is good to 4 units.
+      const bool trivial = carried == 0 && a[i] == 0 && (v[i] == 0 || v[i] == 1);
+      if (!trivial) carried += 7 * rounding.eps * std::fabs(v[i]);
+      if (absolute && !trivial && a[i] == a[i]) {
+        carried += rounding.eps * std::min(std::fabs(a[i]), rounding.largest);
+      }
+    }
+    e[i] = rounding(carried, v[i], certain(ea[i], ey) && carried < kInfinity);
+  }
+}
+
+void bound_select(const TapeInstr& in, Frame& fr, int n, int dst) {
+  const int64_t* c = fr.i(in.a);
+  const double *ec = fr.e(in.a), *ea = fr.e(in.b), *eb = fr.e(in.c);
+  double* e = fr.e(dst);
+  const bool floats = is_float(in.type);
+  for (int i = 0; i < n; ++i) {
+    e[i] = c[i] ? ea[i] : eb[i];
+    if (ec[i] == 0) continue;
+    const double gap =
+        floats ? change(fr.f(in.b)[i], fr.f(in.c)[i])
+               : std::fabs(static_cast<double>(fr.i(in.b)[i]) - static_cast<double>(fr.i(in.c)[i]));
+    e[i] = std::max(ea[i], eb[i]) + gap;
+  }
+}
+
+void bound_comparison(const TapeInstr& in, Frame& fr, int n, int dst) {
+  const double *ea = fr.e(in.a), *eb = fr.e(in.b);
+  double* e = fr.e(dst);
+  const bool floats = is_float(in.from);
+  for (int i = 0; i < n; ++i) {
+    e[i] = 0;
+    const double reach = ea[i] + eb[i];
+    if (reach == 0) continue;
+    const double gap = floats ? std::fabs(fr.f(in.a)[i] - fr.f(in.b)[i])
+                              : std::fabs(static_cast<double>(fr.i(in.a)[i] - fr.i(in.b)[i]));
+    if (gap <= reach || !(reach < kInfinity)) e[i] = kInfinity;
+  }
+}
+
+void bound_logic(const TapeInstr& in, Frame& fr, int n, int dst) {
+  const int64_t *a = fr.i(in.a), *b = fr.i(in.b);
+  const double *ea = fr.e(in.a), *eb = fr.e(in.b);
+  double* e = fr.e(dst);
+  const int64_t decides = in.op == Op::kOr;
+  for (int i = 0; i < n; ++i) {
+    const bool settled = (ea[i] == 0 && a[i] == decides) || (eb[i] == 0 && b[i] == decides);
+    e[i] = settled ? 0 : std::max(ea[i], eb[i]);
+  }
+}
+
+/// The bound of a float rounded to `to`; `e` is 0 where both sides round the same exact value.
+double bound_narrowed(DType to, double v, double rounded, double e) {
+  if (e == 0 || !(std::fabs(v) < kInfinity)) return e;
+  if (!(std::fabs(rounded) < kInfinity)) return kInfinity;
+  return e + 2 * (epsilon_of(to) / 2) * std::fabs(v);
+}
+
+void bound_cast(const TapeInstr& in, Frame& fr, int n, int dst) {
+  const double* ea = fr.e(in.a);
+  double* e = fr.e(dst);
+  for (int i = 0; i < n; ++i) {
+    if (is_float(in.type) && is_float(in.from)) {
+      const bool narrows = size_of(in.type) < size_of(in.from);
+      const double v = fr.f(in.a)[i];
+      e[i] = narrows ? bound_narrowed(in.type, v, fr.f(dst)[i], ea[i]) : ea[i];
+      // f64 may reach 16 bits by way of f32: rounded twice.
+      const bool twice = in.from == DType::kF64 && size_of(in.type) == 2;
+      if (twice && e[i] == 0 && fr.f(dst)[i] != v) e[i] = epsilon_of(in.type) * std::fabs(v);
+    } else if (is_float(in.from)) {
+      e[i] = 0;
+      if (ea[i] == 0) continue;
+      const double v = fr.f(in.a)[i];
+      const auto low = static_cast<double>(int_from_float(in.type, v - ea[i]));
+      const auto high = static_cast<double>(int_from_float(in.type, v + ea[i]));
+      e[i] = ea[i] < kInfinity ? high - low : kInfinity;
+    } else {
+      e[i] = ea[i];
+    }
+    if (e[i] != e[i]) e[i] = kInfinity;
+  }
+}
+
+/// Integers derived from inexact values: exact in, exact out, else anything, sums apart.
+void bound_int(const TapeInstr& in, Frame& fr, int n, int dst) {
+  double* e = fr.e(dst);
+  const bool additive = in.op == Op::kAdd || in.op == Op::kSub;
+  const bool keeps = in.op == Op::kMin || in.op == Op::kMax;
+  for (int i = 0; i < n; ++i) {
+    const double ea = fr.e(in.a)[i];
+    const double eb = in.b >= 0 ? fr.e(in.b)[i] : 0;
+    const double either = ea + eb;
+    e[i] = either == 0 ? 0 : additive ? either : keeps ? std::max(ea, eb) : kInfinity;
+  }
+}
+
+void bound_float(const TapeInstr& in, Frame& fr, int n, int dst) {
+  switch (in.op) {
+    case Op::kAdd:
+    case Op::kSub:
+      return bound_sum(in, fr, n, dst);
+    case Op::kMul:
+      return bound_product(in, fr, n, dst);
+    case Op::kDiv:
+      return bound_quotient(in, fr, n, dst);
+    case Op::kMin:
+    case Op::kMax:
+      return bound_extremum(in, fr, n, dst);
+    case Op::kCall:
+      return bound_call(in, fr, n, dst);
+    case Op::kNeg:
+      std::copy_n(fr.e(in.a), n, fr.e(dst));
+      return;
+    default:
+      // A float remainder jumps: exact operands give an exact result, others anything.
+      for (int i = 0; i < n; ++i) {
+        const double slack = 4 * epsilon_of(compute_type(in.type)) * std::fabs(fr.f(in.a)[i]);
+        const bool known = fr.e(in.a)[i] + fr.e(in.b)[i] == 0;
+        fr.e(dst)[i] = !known ? kInfinity : slack == slack ? slack : 0;
+      }
+  }
+}
+
+}  // namespace
+
+void bound_instr(const TapeInstr& in, Frame& fr, int n, int dst) {
+  if (in.op == Op::kCast) return bound_cast(in, fr, n, dst);
+  if (in.op == Op::kSelect) return bound_select(in, fr, n, dst);
+  if (in.op == Op::kNot) {
+    std::copy_n(fr.e(in.a), n, fr.e(dst));
+    return;
+  }
+  if (in.op == Op::kAnd || in.op == Op::kOr) return bound_logic(in, fr, n, dst);
+  if (in.op >= Op::kEq && in.op <= Op::kLe) return bound_comparison(in, fr, n, dst);
+  if (is_float(in.type)) return bound_float(in, fr, n, dst);
+  bound_int(in, fr, n, dst);
+}
+
+}  // namespace hone::jit
