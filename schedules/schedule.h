@@ -9,14 +9,15 @@
 #include "include/hone/error.h"
 #include "jit/ir/program.h"
 #include "jit/ir/target.h"
+#include "schedules/knob.h"
 
 namespace hone::schedules {
 
 /// Why a step cannot be applied: an ordinary value, rendered on demand.
 struct Reject {
-  int step = -1;            ///< index in the schedule, -1: not a step
-  std::string step_text;    ///< canonical text of the step
-  std::string reason;       ///< what is wrong and what would be accepted
+  int step = -1;          ///< index in the schedule, -1: not a step
+  std::string step_text;  ///< canonical text of the step
+  std::string reason;     ///< what is wrong and what would be accepted
   /// `step 3 "split k 7 -> ...": 7 does not divide 31 and tail=exact; use tail=mask or tail=peel`.
   std::string text() const;
 };
@@ -25,13 +26,22 @@ struct Reject {
 /// Text: steps joined by `; `. parse(print(s)) == s.
 class Schedule {
  public:
+  /// Parses steps separated by `;` or line ends; errors underline the step.
   static Result<Schedule> parse(std::string_view text);
   std::string text() const;
   /// Steps in order, each its canonical text.
   std::vector<std::string> steps;
+  bool operator==(const Schedule&) const = default;
 };
 
-/// Folds the steps of a schedule without open knobs over a program.
+/// Folds the steps of a schedule without open knobs over a program, then checks the result: where
+/// stages are computed, and that marked loops stand where back ends can carry the marks out.
 Result<ir::Program, Reject> apply(const ir::Program& program, const Schedule& schedule);
+
+/// The knobs of a schedule, in text order.
+std::vector<Knob> knobs(const Schedule& schedule);
+
+/// The schedule with every knob replaced by a value; `values` in the order of `knobs`.
+Schedule fix(const Schedule& schedule, const std::vector<int64_t>& values);
 
 }  // namespace hone::schedules

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/threads/pool.h"
+
+#include <immintrin.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "runtime/machine/host.h"
+
+namespace hone {
+
+ThreadPool::~ThreadPool() = default;
+
+namespace runtime {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// What a worker's slot says; it parks only from kIdle.
+enum State : uint32_t { kIdle, kPosted, kRunning, kParked, kQuit };
+
+/// One worker's mailbox and its share of the range at hand.
+struct alignas(64) Slot {
+  std::atomic<uint32_t> state{kIdle};
+  int64_t end = 0;
+  /// On a line of its own: others take from here.
+  alignas(64) std::atomic<int64_t> next{0};
+};
+
+void futex_wait(std::atomic<uint32_t>* word, uint32_t value) {
+  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
+}
+
+void futex_wake(std::atomic<uint32_t>* word) {
+  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
+class DefaultPool final : public ThreadPool {
+ public:
+  explicit DefaultPool(const PoolOptions& options);
+  ~DefaultPool() override;
+  int size() override { return size_; }
+  void parallel_for(int64_t n, Task task, void* context) override;
+
+ private:
+  void serve(int worker);
+  uint32_t await(Slot* slot);
+  void work(int worker);
+
+  pid_t owner_ = getpid();
+  int size_ = 1;
+  std::chrono::microseconds spin_;
+  std::vector<Slot> slots_;  ///< slot 0 is the caller's
+  std::vector<std::thread> threads_;
+  std::atomic<bool> busy_{false};
+  // The job at hand: written before a slot is posted, read by who found it so.
+  Task task_ = nullptr;
+  void* context_ = nullptr;
+  int64_t grain_ = 1;
+  std::atomic<int> active_{0};  ///< shares dealt out; workers beyond have none
+};
+
+DefaultPool::DefaultPool(const PoolOptions& options) : spin_(options.spin) {
+  const std::vector<int> cpus = usable_cpus();
+  const int size = options.size > 0 ? options.size : static_cast<int>(cpus.size());
+  slots_ = std::vector<Slot>(static_cast<size_t>(std::max(size, 1)));
+  for (int worker = 1; worker < size; ++worker) {
+    try {
+      threads_.emplace_back([this, worker] { serve(worker); });
+    } catch (const std::system_error&) {
+      return;  // the system gives no more threads: those that are there serve
+    }
+    size_ = worker + 1;
+    if (!options.pin || static_cast<size_t>(size) > cpus.size()) continue;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpus[static_cast<size_t>(worker)], &set);
+    pthread_setaffinity_np(threads_.back().native_handle(), sizeof set, &set);
+  }
+}
+
+DefaultPool::~DefaultPool() {
+  // After fork the child has no such threads; waiting for them would never end.
+  const bool ours = owner_ == getpid();
+  for (size_t i = 1; i < static_cast<size_t>(size_) && ours; ++i) {
+    if (slots_[i].state.exchange(kQuit) == kParked) futex_wake(&slots_[i].state);
+  }
+  for (std::thread& t : threads_) ours ? t.join() : t.detach();
+}
+
+uint32_t DefaultPool::await(Slot* slot) {
+  Clock::time_point deadline = Clock::now() + spin_;
+  for (int round = 0;; ++round) {
+    uint32_t state = slot->state.load(std::memory_order_acquire);
+    if (state == kPosted || state == kQuit) return state;
+    if (round % 64 == 63 && Clock::now() > deadline) {
+      if (state == kIdle && !slot->state.compare_exchange_strong(state, kParked)) continue;
+      while (slot->state.load(std::memory_order_acquire) == kParked) {
+        futex_wait(&slot->state, kParked);
+      }
+      deadline = Clock::now() + spin_;
+    }
+    _mm_pause();
+  }
+}
+
+void DefaultPool::serve(int worker) {
+  Slot& slot = slots_[static_cast<size_t>(worker)];
+  while (await(&slot) != kQuit) {
+    uint32_t expected = kPosted;
+    // The caller takes a post back when all is done before this worker looked.
+    if (!slot.state.compare_exchange_strong(expected, kRunning, std::memory_order_acquire)) {
+      if (expected == kQuit) return;
+      continue;
+    }
+    work(worker);
+    slot.state.store(kIdle, std::memory_order_release);
+  }
+}
+
+void DefaultPool::work(int worker) {
+  const int active = active_.load(std::memory_order_relaxed);
+  for (int k = 0; k < active; ++k) {
+    Slot& share = slots_[static_cast<size_t>((worker + k) % active)];
+    while (share.next.load(std::memory_order_relaxed) < share.end) {
+      const int64_t begin = share.next.fetch_add(grain_, std::memory_order_relaxed);
+      if (begin >= share.end) break;
+      task_(context_, begin, std::min(begin + grain_, share.end), worker);
+    }
+  }
+}
+
+void DefaultPool::parallel_for(int64_t n, Task task, void* context) {
+  if (n <= 0) return;
+  const int64_t workers = std::min<int64_t>(n, size());
+  if (workers == 1 || busy_.exchange(true, std::memory_order_acquire)) {
+    task(context, 0, n, 0);
+    return;
+  }
+  task_ = task;
+  context_ = context;
+  // A few pieces a worker: enough to even out, few enough to keep the ranges long.
+  grain_ = std::max<int64_t>(1, n / (workers * 4));
+  active_.store(static_cast<int>(workers), std::memory_order_relaxed);
+  const int64_t whole = n / workers, rest = n % workers;
+  int64_t begin = 0;
+  for (int64_t w = 0; w < workers; ++w) {
+    Slot& slot = slots_[static_cast<size_t>(w)];
+    slot.next.store(begin, std::memory_order_relaxed);
+    begin += whole + (w < rest ? 1 : 0);
+    slot.end = begin;
+  }
+  for (int64_t w = 1; w < workers; ++w) {
+    Slot& slot = slots_[static_cast<size_t>(w)];
+    if (slot.state.exchange(kPosted, std::memory_order_acq_rel) == kParked) {
+      futex_wake(&slot.state);
+    }
+  }
+  work(0);
+  for (int64_t w = 1; w < workers; ++w) {
+    Slot& slot = slots_[static_cast<size_t>(w)];
+    uint32_t expected = kPosted;
+    if (slot.state.compare_exchange_strong(expected, kIdle, std::memory_order_acq_rel)) continue;
+    // It runs its last piece; give way when that takes long or its CPU is busy with us.
+    for (int round = 1; slot.state.load(std::memory_order_acquire) == kRunning; ++round) {
+      round % 4096 == 0 ? static_cast<void>(sched_yield()) : _mm_pause();
+    }
+  }
+  busy_.store(false, std::memory_order_release);
+}
+
+}  // namespace
+
+std::unique_ptr<ThreadPool> make_pool(const PoolOptions& options) {
+  return std::make_unique<DefaultPool>(options);
+}
+
+}  // namespace runtime
+}  // namespace hone

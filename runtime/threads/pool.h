@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "include/hone/thread_pool.h"
+
+namespace hone::runtime {
+
+/// How the default pool behaves.
+struct PoolOptions {
+  int size = 0;                        ///< workers, the caller included; 0: one for each usable CPU
+  std::chrono::microseconds spin{50};  ///< how long an idle worker looks for work before it parks
+  bool pin = true;  ///< each thread stays on a core of its own; the caller is left alone
+};
+
+/// The default pool: workers that spin for a bounded time, then sleep on a futex. A range is dealt
+/// out evenly, so that the same worker meets the same data again; who is done takes from the
+/// others. While another thread uses the pool, a call runs its range alone.
+std::unique_ptr<ThreadPool> make_pool(const PoolOptions& options = {});
+
+}  // namespace hone::runtime

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/legal.h"
+
+#include "schedules/steps/edit.h"
+
+namespace hone::schedules {
+namespace {
+
+std::optional<Illegal> placement(const ir::Program& p, const ir::Stage& s) {
+  if (s.at.root()) return {};
+  const ir::Place keep = s.store.root() ? s.at : s.store;
+  if (!is_inside(p, s.at, keep)) {
+    return Illegal{s.name, "",
+                   "loop " + keep.stage + "/" + keep.loop + " does not enclose " + s.at.stage +
+                       "/" + s.at.loop};
+  }
+  bool before = true;  // the stage whose loop computes s has not come yet
+  for (const ir::Stage& reader : p.stages) {
+    if (reader.name == s.at.stage) before = false;
+    if (!reads(reader, s.output)) continue;
+    if (before && !is_inside(p, reader.at, s.at)) {
+      return Illegal{s.name, "",
+                     "stage " + reader.name + " reads " + s.output + " before " + s.at.stage +
+                         " computes it; compute it at a loop of " + reader.name};
+    }
+    if (reader.name == keep.stage) continue;
+    if (is_inside(p, reader.at, keep)) continue;
+    return Illegal{s.name, "",
+                   "stage " + reader.name + " reads " + s.output + " outside loop " + keep.stage +
+                       "/" + keep.loop + "; compute " + reader.name +
+                       " there as well, or choose a loop around both"};
+  }
+  return {};
+}
+
+std::optional<Illegal> parallel_mark(const ir::Stage& s, size_t at) {
+  if (s.loops[at].mark != ir::Mark::kParallel) return {};
+  const std::string& name = s.loops[at].name;
+  if (!s.at.root()) {
+    return Illegal{s.name, name,
+                   "stage " + s.name + " is computed inside another, so loop " + name +
+                       " cannot be parallel; mark a loop around it"};
+  }
+  if (at == 0) return {};
+  return Illegal{s.name, name,
+                 "loop " + name + " is inside " + s.loops[0].name +
+                     "; only the outermost loop can be parallel: reorder or fuse"};
+}
+
+std::optional<Illegal> vector_mark(const ir::Program& p, const ir::Stage& s, size_t at) {
+  if (s.loops[at].mark != ir::Mark::kVector) return {};
+  const std::string& name = s.loops[at].name;
+  for (size_t i = 0; i < s.loops.size(); ++i) {
+    if (i != at && s.loops[i].mark == ir::Mark::kVector) {
+      return Illegal{s.name, s.loops[i].name,
+                     "loops " + name + " and " + s.loops[i].name + " of " + s.name +
+                         " are both vector loops; keep one"};
+    }
+    if (i > at && s.loops[i].mark != ir::Mark::kUnroll) {
+      return Illegal{s.name, name,
+                     "loop " + s.loops[i].name + " is inside vector loop " + name +
+                         "; unroll it, or reorder it outside"};
+    }
+  }
+  for (const ir::Stage& other : p.stages) {
+    if (other.at.stage != s.name || position_of(s, other.at.loop) < at) continue;
+    return Illegal{s.name, name,
+                   "stage " + other.name + " is computed inside vector loop " + name +
+                       "; compute it at a loop outside, or inline it"};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<Illegal> find_illegal(const ir::Program& program) {
+  for (const ir::Stage& s : program.stages) {
+    if (auto wrong = placement(program, s)) return wrong;
+    for (size_t i = 0; i < s.loops.size(); ++i) {
+      if (auto wrong = parallel_mark(s, i)) return wrong;
+      if (auto wrong = vector_mark(program, s, i)) return wrong;
+    }
+  }
+  return {};
+}
+
+}  // namespace hone::schedules

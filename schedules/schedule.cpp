@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/schedule.h"
+
+#include <algorithm>
+
+#include "schedules/step.h"
+
+namespace hone::schedules {
+namespace {
+
+/// The step's line with a caret under the place, and what is wrong.
+Failure syntax_failure(int index, std::string_view text, const SyntaxError& error) {
+  size_t skip = 0;
+  while (skip < text.size() && (text[skip] == ' ' || text[skip] == '\t')) ++skip;
+  std::string message = "schedule, step " + std::to_string(index + 1) + ": " + error.message;
+  message += "\n  " + std::string(text.substr(skip)) + "\n  ";
+  message += std::string(error.at > skip ? error.at - skip : 0, ' ') + "^";
+  return {ErrorCode::kSyntax, std::move(message)};
+}
+
+/// What is wrong with the knobs of `number`, given those defined so far; empty when nothing.
+std::string knob_objection(const Number& number, std::vector<std::string>& defined) {
+  for (const Factor& f : number.factors) {
+    const bool known = std::find(defined.begin(), defined.end(), f.name) != defined.end();
+    if (f.kind == Factor::kKnob && known) return "knob ?" + f.name + " is defined twice";
+    if (f.kind == Factor::kKnob) defined.push_back(f.name);
+    if (f.kind == Factor::kReference && !known) {
+      return "$" + f.name + " stands before ?" + f.name + "=... defines it";
+    }
+  }
+  return {};
+}
+
+Number fixed(const Number& number, const std::vector<Knob>& knobs,
+             const std::vector<int64_t>& values) {
+  Number out = number;
+  for (Factor& f : out.factors) {
+    if (f.kind == Factor::kConstant) continue;
+    for (size_t i = 0; i < knobs.size() && i < values.size(); ++i) {
+      if (knobs[i].name != f.name) continue;
+      f.kind = Factor::kConstant;
+      f.value = values[i];
+    }
+  }
+  return out.fixed() ? Number(out.value()) : out;
+}
+
+}  // namespace
+
+std::string Reject::text() const {
+  if (step < 0) return reason;
+  return "step " + std::to_string(step + 1) + " \"" + step_text + "\": " + reason;
+}
+
+Result<Schedule> Schedule::parse(std::string_view text) {
+  Schedule out;
+  std::vector<std::string> defined;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find_first_of(";\n"), text.size());
+    const std::string_view one = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (one.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    const int index = static_cast<int>(out.steps.size());
+    auto step = parse_step(one);
+    if (!step) return syntax_failure(index, one, step.failure());
+    for (const Number* number : step->numbers()) {
+      std::string wrong = knob_objection(*number, defined);
+      if (!wrong.empty()) return syntax_failure(index, one, {0, std::move(wrong)});
+    }
+    out.steps.push_back(print(*step));
+  }
+  return out;
+}
+
+std::string Schedule::text() const {
+  std::string out;
+  for (const std::string& s : steps) out += (out.empty() ? "" : "; ") + s;
+  return out;
+}
+
+std::vector<Knob> knobs(const Schedule& schedule) {
+  std::vector<Knob> out;
+  for (const std::string& text : schedule.steps) {
+    if (text.find('?') == std::string::npos) continue;
+    auto step = parse_step(text);
+    if (!step) continue;
+    for (const Number* number : step->numbers()) {
+      for (const Factor& f : number->factors) {
+        if (f.kind == Factor::kKnob) out.push_back({f.name, f.domain.values()});
+      }
+    }
+  }
+  return out;
+}
+
+Schedule fix(const Schedule& schedule, const std::vector<int64_t>& values) {
+  const std::vector<Knob> all = knobs(schedule);
+  Schedule out = schedule;
+  for (std::string& text : out.steps) {
+    if (text.find_first_of("?$") == std::string::npos) continue;
+    auto step = parse_step(text);
+    if (!step) continue;
+    for (Value& v : step->values) {
+      if (!v.number.factors.empty()) v.number = fixed(v.number, all, values);
+      for (LayoutAxis& a : v.layout) {
+        a.div = fixed(a.div, all, values);
+        if (!a.mod.factors.empty()) a.mod = fixed(a.mod, all, values);
+      }
+    }
+    text = print(*step);
+  }
+  return out;
+}
+
+}  // namespace hone::schedules

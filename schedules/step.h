@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "include/hone/error.h"
+#include "jit/ir/program.h"
+#include "schedules/knob.h"
+
+namespace hone::schedules {
+
+/// What an argument of a step is. Parsing, printing, usage and errors all follow from it.
+enum class Arg : uint8_t {
+  kEnd,      ///< no argument: the list ends here
+  kLoop,     ///< a loop: `stage/loop`, or `loop` where that is unique
+  kLoops,    ///< one loop or more
+  kStage,    ///< a stage
+  kStages,   ///< one stage or more
+  kTensor,   ///< a buffer
+  kPlace,    ///< a loop, or `root`
+  kNew,      ///< a name that the step introduces
+  kNumber,   ///< a Number
+  kWord,     ///< the literal word `name`
+  kClause,   ///< `name LOOP`, may be left out
+  kChoice,   ///< `name=` one of `choices`; the first is what leaving it out means
+  kSetting,  ///< `name=` a Number; required
+  kLayout    ///< `layout=[i/4][j][i%4]`, may be left out
+};
+
+/// One argument of a step.
+struct Param {
+  Arg kind = Arg::kEnd;
+  const char* name = nullptr;
+  const char* choices = nullptr;  ///< of kChoice, `|` between
+};
+
+/// One axis of a layout: `[dim/div%mod]`; `mod` without factors: none.
+struct LayoutAxis {
+  std::string dim;
+  Number div{1};
+  Number mod;
+};
+
+/// What stands for one Param in a parsed step.
+struct Value {
+  bool present = false;
+  std::vector<std::string> names;  ///< loops, stages, tensor, place, new name, choice, clause
+  Number number;                   ///< kNumber, kSetting
+  std::vector<LayoutAxis> layout;
+};
+
+struct Step;
+
+/// Why a step does not apply, and what would be accepted.
+struct Refused {
+  std::string reason;
+};
+
+/// What a step makes of a program.
+using Applied = Result<ir::Program, Refused>;
+
+inline constexpr int kMaxParams = 7;
+
+/// One verb: a row of the table in steps/table.cpp.
+struct StepRow {
+  const char* verb;
+  Param params[kMaxParams];
+  const char* doc;  ///< what it does, then before => after
+  Applied (*apply)(ir::Program program, const Step& step);
+};
+
+/// A parsed step: a row and a value for each of its params.
+struct Step {
+  const StepRow* row = nullptr;
+  std::vector<Value> values;
+
+  /// The value of the param of that name.
+  const Value& at(std::string_view param) const;
+  /// Its first name; empty when left out.
+  const std::string& name(std::string_view param) const;
+  const std::vector<std::string>& names(std::string_view param) const { return at(param).names; }
+  int64_t number(std::string_view param) const { return at(param).number.value(); }
+  /// Every number in it, in text order.
+  std::vector<const Number*> numbers() const;
+};
+
+/// All rows, in the order of the reference.
+std::span<const StepRow* const> steps();
+/// The row of that verb, or null.
+const StepRow* step_named(std::string_view verb);
+/// `split LOOP FACTOR -> OUTER INNER [tail=mask|peel|overlap|exact]`.
+std::string usage(const StepRow& row);
+
+/// Where and why the text of a step does not parse.
+struct SyntaxError {
+  size_t at = 0;  ///< byte of the text
+  std::string message;
+};
+
+/// Parses one step.
+Result<Step, SyntaxError> parse_step(std::string_view text);
+/// Canonical text: single spaces, options in order, defaults left out.
+std::string print(const Step& step);
+
+}  // namespace hone::schedules

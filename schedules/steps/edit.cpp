@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/steps/edit.h"
+
+#include <algorithm>
+
+namespace hone::schedules {
+namespace {
+
+std::string loops_text(const ir::Stage& stage) {
+  std::vector<std::string> names;
+  for (const ir::Loop& l : stage.loops) names.push_back(l.name);
+  return "stage " + stage.name + " has " + (names.empty() ? "no loops" : list_text(names));
+}
+
+Refused no_loop(const ir::Program& program, const std::string& name) {
+  std::string reason = "there is no loop " + name;
+  for (const ir::Stage& s : program.stages) reason += "; " + loops_text(s);
+  return {reason};
+}
+
+/// The relation that derives loops from `name`, or null.
+const ir::Relation* derivation(const ir::Stage& stage, const std::string& name) {
+  for (const ir::Relation& r : stage.relations) {
+    if (r.parent == name || (r.kind == ir::Relation::kFuse && r.second == name)) return &r;
+  }
+  return nullptr;
+}
+
+/// Says what became of a loop that was split or fused; else that there is none of that name.
+Refused no_such_leaf(const ir::Stage& stage, const std::string& loop) {
+  const ir::Relation* r = derivation(stage, loop);
+  if (!r) return {"there is no loop " + loop + "; " + loops_text(stage)};
+  if (r->kind == ir::Relation::kFuse) {
+    return {"loop " + stage.name + "/" + loop + " was fused into " + r->outer};
+  }
+  return {"loop " + stage.name + "/" + loop + " was split into " + r->outer + " and " + r->inner};
+}
+
+}  // namespace
+
+std::string list_text(const std::vector<std::string>& names) {
+  std::string out;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i) out += i + 1 == names.size() ? " and " : ", ";
+    out += names[i];
+  }
+  return out;
+}
+
+size_t position_of(const ir::Stage& stage, std::string_view name) {
+  size_t i = 0;
+  while (i < stage.loops.size() && stage.loops[i].name != name) ++i;
+  return i;
+}
+
+Result<size_t, Refused> find_stage(const ir::Program& program, const std::string& name) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < program.stages.size(); ++i) {
+    if (program.stages[i].name == name) return i;
+    names.push_back(program.stages[i].name);
+  }
+  return Refused{"there is no stage " + name + "; the stages are " + list_text(names)};
+}
+
+Result<size_t, Refused> find_buffer(const ir::Program& program, const std::string& name) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < program.buffers.size(); ++i) {
+    if (program.buffers[i].name == name) return i;
+    names.push_back(program.buffers[i].name);
+  }
+  return Refused{"there is no tensor " + name + "; the tensors are " + list_text(names)};
+}
+
+Result<LoopRef, Refused> find_loop(const ir::Program& program, const std::string& name) {
+  const size_t slash = name.rfind('/');
+  if (slash != std::string::npos) {
+    auto stage = find_stage(program, name.substr(0, slash));
+    if (!stage) return stage.failure();
+    const ir::Stage& s = program.stages[*stage];
+    const size_t at = position_of(s, name.substr(slash + 1));
+    if (at == s.loops.size()) return no_such_leaf(s, name.substr(slash + 1));
+    return LoopRef{*stage, at};
+  }
+  LoopRef found;
+  std::vector<std::string> owners;
+  for (size_t i = 0; i < program.stages.size(); ++i) {
+    const size_t at = position_of(program.stages[i], name);
+    if (at == program.stages[i].loops.size()) continue;
+    found = {i, at};
+    owners.push_back(program.stages[i].name + "/" + name);
+  }
+  if (owners.size() == 1) return found;
+  if (owners.size() > 1) {
+    return Refused{"several stages have a loop " + name + ": say which of " + list_text(owners)};
+  }
+  for (const ir::Stage& s : program.stages) {
+    if (derivation(s, name)) return no_such_leaf(s, name);
+  }
+  return no_loop(program, name);
+}
+
+Result<std::vector<LoopRef>, Refused> find_loops(const ir::Program& program,
+                                                 const std::vector<std::string>& names) {
+  size_t stage = program.stages.size();
+  for (const std::string& name : names) {
+    auto one = find_loop(program, name);
+    if (!one) continue;
+    if (stage != program.stages.size() && stage != one->stage) {
+      return Refused{"the loops " + list_text(names) + " are not all of one stage"};
+    }
+    stage = one->stage;
+  }
+  std::vector<LoopRef> out;
+  for (const std::string& name : names) {
+    auto one = find_loop(program, name);
+    if (!one && stage != program.stages.size() && name.find('/') == std::string::npos) {
+      one = find_loop(program, program.stages[stage].name + "/" + name);
+    }
+    if (!one) return one.failure();
+    for (const LoopRef& other : out) {
+      if (other.loop == one->loop) return Refused{"loop " + name + " is given twice"};
+    }
+    out.push_back(*one);
+  }
+  return out;
+}
+
+std::string taken_loop(const ir::Stage& stage, const std::string& name) {
+  bool taken = position_of(stage, name) < stage.loops.size() || stage.var(name) != nullptr;
+  for (const ir::Relation& r : stage.relations) {
+    taken |= r.outer == name || r.inner == name;
+  }
+  if (!taken) return {};
+  return "stage " + stage.name + " has a loop " + name + " already; choose another name";
+}
+
+std::string taken_stage(const ir::Program& program, const std::string& name) {
+  if (!program.stage(name) && !program.buffer(name)) return {};
+  return "there is a stage or tensor " + name + " already; choose another name";
+}
+
+std::string pinned_loop(const ir::Program& program, const ir::Stage& stage,
+                        const std::string& loop) {
+  const ir::Place here{stage.name, loop};
+  for (const ir::Stage& other : program.stages) {
+    if (other.at == here || other.store == here) {
+      return "stage " + other.name + " is placed at loop " + loop + "; do this before placing it";
+    }
+  }
+  for (const ir::Prefetch& f : stage.prefetches) {
+    if (f.loop == loop) return f.tensor + " is prefetched at loop " + loop + "; do this before";
+  }
+  for (const std::string& f : stage.factored) {
+    if (f == loop) return "loop " + loop + " is an index of " + stage.output + "; do this before";
+  }
+  return {};
+}
+
+std::vector<std::string> roots_of(const ir::Stage& stage, const std::string& loop) {
+  for (const ir::Relation& r : stage.relations) {
+    if (r.outer != loop && r.inner != loop) continue;
+    std::vector<std::string> out = roots_of(stage, r.parent);
+    if (r.kind == ir::Relation::kFuse) {
+      for (std::string& root : roots_of(stage, r.second)) out.push_back(std::move(root));
+    }
+    return out;
+  }
+  return {loop};
+}
+
+bool is_reduction(const ir::Stage& stage, const std::string& loop) {
+  for (const std::string& root : roots_of(stage, loop)) {
+    if (stage.is_reduction_var(root)) return true;
+  }
+  return false;
+}
+
+ir::Expr extent_of(const ir::Stage& stage, const std::string& loop) {
+  for (const ir::Relation& r : stage.relations) {
+    if (r.kind == ir::Relation::kSplit && r.inner == loop) return ir::make_int(r.factor);
+    if (r.outer != loop) continue;
+    const ir::Expr parent = extent_of(stage, r.parent);
+    if (r.kind == ir::Relation::kFuse) return parent * extent_of(stage, r.second);
+    return ir::make_binary(ir::Op::kDiv, parent + ir::make_int(r.factor - 1),
+                           ir::make_int(r.factor));
+  }
+  const ir::IndexVar* v = stage.var(loop);
+  return v->lo ? v->hi - v->lo : v->hi;
+}
+
+bool reads(const ir::Stage& stage, std::string_view buffer) {
+  bool found = false;
+  const auto look = [&](const ir::Expr& e) {
+    ir::visit(e, [&](const ir::Expr& n) { found |= n->op == ir::Op::kLoad && n->name == buffer; });
+  };
+  look(stage.value);
+  look(stage.where);
+  for (const ir::Expr& e : stage.out_index) look(e);
+  for (const auto* list : {&stage.vars, &stage.rvars}) {
+    for (const ir::IndexVar& v : *list) {
+      look(v.lo);
+      look(v.hi);
+    }
+  }
+  return found;
+}
+
+bool is_inside(const ir::Program& program, const ir::Place& place, const ir::Place& loop) {
+  for (ir::Place p = place; !p.root();) {
+    const ir::Stage* owner = program.stage(p.stage);
+    if (!owner) return false;
+    if (p.stage == loop.stage) {
+      return position_of(*owner, p.loop) >= position_of(*owner, loop.loop);
+    }
+    p = owner->at;
+  }
+  return false;
+}
+
+ir::Expr substitute(const ir::Expr& e, const std::map<std::string, ir::Expr>& by_name) {
+  return ir::rewrite(e, [&](const ir::Expr& n) -> ir::Expr {
+    if (n->op != ir::Op::kVar) return {};
+    const auto it = by_name.find(n->name);
+    return it == by_name.end() ? ir::Expr() : it->second;
+  });
+}
+
+ir::Expr rename_loads(const ir::Expr& e, const std::string& from, const std::string& to) {
+  return ir::rewrite(e, [&](const ir::Expr& n) -> ir::Expr {
+    if (n->op != ir::Op::kLoad || n->name != from) return {};
+    std::vector<ir::Expr> indices = n->args;
+    ir::Expr otherwise;
+    if (n->guarded) {
+      otherwise = indices.back();
+      indices.pop_back();
+    }
+    return ir::make_load(to, n->type, std::move(indices), otherwise);
+  });
+}
+
+}  // namespace hone::schedules

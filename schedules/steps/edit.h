@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "jit/ir/program.h"
+#include "schedules/step.h"
+
+namespace hone::schedules {
+
+/// A loop of a program, by position.
+struct LoopRef {
+  size_t stage = 0;
+  size_t loop = 0;  ///< index in Stage::loops
+};
+
+/// The leaf loop called `name`: `stage/loop`, or `loop` where only one stage has it.
+Result<LoopRef, Refused> find_loop(const ir::Program& program, const std::string& name);
+
+/// The loops called `names`, all of one stage. A bare name that several stages have means the one
+/// of the stage that the other names fix.
+Result<std::vector<LoopRef>, Refused> find_loops(const ir::Program& program,
+                                                 const std::vector<std::string>& names);
+
+/// Index of the stage called `name`.
+Result<size_t, Refused> find_stage(const ir::Program& program, const std::string& name);
+
+/// Index of the buffer called `name`.
+Result<size_t, Refused> find_buffer(const ir::Program& program, const std::string& name);
+
+/// Index in `loops` of the loop called `name`; the number of loops when there is none.
+size_t position_of(const ir::Stage& stage, std::string_view name);
+
+/// A reason when `name` cannot be a new loop of `stage`: it names a variable or loop of it already.
+std::string taken_loop(const ir::Stage& stage, const std::string& name);
+/// A reason when `name` cannot be a new stage and buffer.
+std::string taken_stage(const ir::Program& program, const std::string& name);
+
+/// A reason when `loop` of `stage` cannot be replaced by others: a stage is placed there, a
+/// prefetch stands there, or it is an index of the output (`factored`).
+std::string pinned_loop(const ir::Program& program, const ir::Stage& stage,
+                        const std::string& loop);
+
+/// The variables that `loop` (leaf or not) derives from.
+std::vector<std::string> roots_of(const ir::Stage& stage, const std::string& loop);
+/// True when a variable that `loop` derives from is reduced.
+bool is_reduction(const ir::Stage& stage, const std::string& loop);
+/// Iterations of `loop` over its variable's whole domain.
+ir::Expr extent_of(const ir::Stage& stage, const std::string& loop);
+
+/// True when the stage's definition (value, where, domains, indices) loads `buffer`.
+bool reads(const ir::Stage& stage, std::string_view buffer);
+
+/// True when `place` stands at `loop` of `stage` or inside it, going outwards through placements.
+bool is_inside(const ir::Program& program, const ir::Place& place, const ir::Place& loop);
+
+/// Replaces variables by expressions, by name.
+ir::Expr substitute(const ir::Expr& e, const std::map<std::string, ir::Expr>& by_name);
+/// Renames the buffer `from` to `to` in every load.
+ir::Expr rename_loads(const ir::Expr& e, const std::string& from, const std::string& to);
+/// Applies `f` to every expression of a stage's definition.
+template <class F>
+void for_each_expr(ir::Stage& stage, const F& f) {
+  f(stage.value);
+  if (stage.where) f(stage.where);
+  for (ir::Expr& e : stage.out_index) f(e);
+  for (auto* list : {&stage.vars, &stage.rvars}) {
+    for (ir::IndexVar& v : *list) {
+      if (v.lo) f(v.lo);
+      f(v.hi);
+    }
+  }
+}
+
+/// `a`, `a and b`, `a, b and c`.
+std::string list_text(const std::vector<std::string>& names);
+
+}  // namespace hone::schedules

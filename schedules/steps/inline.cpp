@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/steps/edit.h"
+#include "schedules/steps/rows.h"
+
+namespace hone::schedules {
+namespace {
+
+/// Why the value of `s` cannot stand for loads of it; empty when it can.
+std::string objection(const ir::Program& p, const ir::Stage& s) {
+  if (p.buffer(s.output)->role != ir::Role::kTemp) {
+    return s.name + " writes " + s.output + ", which the caller keeps; it has to be stored";
+  }
+  if (s.reduce != ir::Reduce::kNone) {
+    return s.name + " is a reduction; use compute to produce it inside a loop of its readers";
+  }
+  if (reads(s, s.output)) return s.name + " reads its own output";
+  for (const ir::Check& c : p.checks) {
+    bool checked = false;
+    ir::visit(c.value,
+              [&](const ir::Expr& n) { checked |= n->op == ir::Op::kLoad && n->name == s.output; });
+    if (checked) return s.output + " is checked before it is read, so it has to be stored";
+  }
+  std::vector<std::string> seen;
+  for (const ir::Expr& e : s.out_index) {
+    bool again = e->op != ir::Op::kVar;
+    for (const std::string& name : seen) again |= !again && name == e->name;
+    if (again) return s.name + " is not indexed by one variable a dim; use compute";
+    seen.push_back(e->name);
+  }
+  if (seen.size() != s.vars.size()) return s.name + " has variables that index nothing";
+  for (const ir::Stage& other : p.stages) {
+    if (other.at.stage == s.name || other.store.stage == s.name) {
+      return "stage " + other.name + " is computed in a loop of " + s.name + "; inline " + s.name +
+             " before placing it";
+    }
+  }
+  return {};
+}
+
+/// `value` with every load made safe at any index: outside its tensor it gives 0.
+ir::Expr guarded(const ir::Expr& value) {
+  return ir::rewrite(value, [](const ir::Expr& n) -> ir::Expr {
+    if (n->op != ir::Op::kLoad || n->guarded) return {};
+    const ir::Expr zero = is_float(n->type) ? ir::make_float(0, n->type) : ir::make_int(0, n->type);
+    return ir::make_load(n->name, n->type, n->args, zero);
+  });
+}
+
+/// What a load of the stage's output at `load`'s indices is.
+ir::Expr value_at(const ir::Program& p, const ir::Stage& s, const ir::Expr& load) {
+  std::map<std::string, ir::Expr> by_name;
+  ir::Expr in_range;
+  const ir::Buffer& b = *p.buffer(s.output);
+  for (size_t i = 0; i < s.out_index.size(); ++i) {
+    const ir::Expr index = load->args[i];
+    by_name[s.out_index[i]->name] = index;
+    const ir::Expr low = make_binary(ir::Op::kLe, ir::make_int(0), index);
+    const ir::Expr high = make_binary(ir::Op::kLt, index, b.shape[i]);
+    const ir::Expr both = make_binary(ir::Op::kAnd, low, high);
+    in_range = in_range ? make_binary(ir::Op::kAnd, in_range, both) : both;
+  }
+  ir::Expr value = substitute(load->guarded ? guarded(s.value) : s.value, by_name);
+  if (value->type != b.type) value = ir::make_cast(b.type, value);
+  return load->guarded ? ir::make_select(in_range, value, load->args.back()) : value;
+}
+
+/// Puts the value in place of loads in `e`.
+ir::Expr inlined(const ir::Program& p, const ir::Stage& s, const ir::Expr& e) {
+  return ir::rewrite(e, [&](const ir::Expr& n) -> ir::Expr {
+    if (n->op != ir::Op::kLoad || n->name != s.output) return {};
+    return value_at(p, s, n);
+  });
+}
+
+/// True when `where` holds as a conjunct of `all`.
+bool implied(const ir::Expr& where, const ir::Expr& all) {
+  if (!all) return false;
+  if (equal(where, all)) return true;
+  return all->op == ir::Op::kAnd && (implied(where, all->args[0]) || implied(where, all->args[1]));
+}
+
+/// Why a reader may not take the value of a stage that has a domain; empty when it may.
+std::string domain_objection(const ir::Stage& s, const ir::Stage& reader) {
+  std::string wrong;
+  ir::visit(reader.value, [&](const ir::Expr& n) {
+    if (n->op != ir::Op::kLoad || n->name != s.output) return;
+    std::map<std::string, ir::Expr> by_name;
+    for (size_t i = 0; i < s.out_index.size(); ++i) by_name[s.out_index[i]->name] = n->args[i];
+    if (n->guarded || !implied(substitute(s.where, by_name), reader.where)) {
+      wrong = s.name + " is defined where " + print(s.where) + " and " + reader.name +
+              " is not confined to that; use compute";
+    }
+  });
+  return wrong;
+}
+
+Applied apply_inline(ir::Program p, const Step& step) {
+  for (const std::string& name : step.names("stages")) {
+    auto found = find_stage(p, name);
+    if (!found) return found.failure();
+    const ir::Stage s = p.stages[*found];
+    std::string wrong = objection(p, s);
+    if (!wrong.empty()) return Refused{std::move(wrong)};
+    for (ir::Stage& reader : p.stages) {
+      if (reader.name == s.name || !reads(reader, s.output)) continue;
+      if (s.where) wrong = domain_objection(s, reader);
+      if (!wrong.empty()) return Refused{std::move(wrong)};
+      for_each_expr(reader, [&](ir::Expr& e) { e = inlined(p, s, e); });
+      std::erase_if(reader.prefetches, [&](const ir::Prefetch& f) { return f.tensor == s.output; });
+    }
+    p.stages.erase(p.stages.begin() + static_cast<long>(*found));
+    std::erase_if(p.buffers, [&](const ir::Buffer& b) { return b.name == s.output; });
+  }
+  return p;
+}
+
+}  // namespace
+
+const StepRow kInline = {
+    "inline",
+    {{Arg::kStages, "stages"}},
+    "Puts a stage's value wherever it is read; the stage and its tensor go.\n"
+    "e[i] = exp(x[i]); y[i] = e[i]*2  =>  inline e  =>  y[i] = exp(x[i])*2",
+    apply_inline,
+};
+
+}  // namespace hone::schedules

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/steps/mark.h"
+
+#include "schedules/steps/edit.h"
+
+namespace hone::schedules {
+
+Applied mark_loops(ir::Program program, const Step& step, ir::Mark mark) {
+  for (const std::string& name : step.names("loops")) {
+    auto at = find_loop(program, name);
+    if (!at) return at.failure();
+    ir::Stage& s = program.stages[at->stage];
+    ir::Loop& loop = s.loops[at->loop];
+    if (loop.mark != ir::Mark::kSerial && loop.mark != mark) {
+      return Refused{"loop " + loop.name + " is marked " + std::string(name_of(loop.mark)) +
+                     " already; a loop takes one mark"};
+    }
+    if (mark == ir::Mark::kParallel && is_reduction(s, loop.name)) {
+      return Refused{"loop " + loop.name + " is reduced, so its iterations write one element; " +
+                     "use rfactor and make its result parallel"};
+    }
+    loop.mark = mark;
+  }
+  return program;
+}
+
+}  // namespace hone::schedules

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/steps/edit.h"
+#include "schedules/steps/rows.h"
+
+namespace hone::schedules {
+namespace {
+
+Applied apply_prefetch(ir::Program p, const Step& step) {
+  auto tensor = find_buffer(p, step.name("tensor"));
+  if (!tensor) return tensor.failure();
+  auto at = find_loop(p, step.name("loop"));
+  if (!at) return at.failure();
+  ir::Stage& s = p.stages[at->stage];
+  const std::string& loop = s.loops[at->loop].name;
+  if (!reads(s, step.name("tensor"))) {
+    return Refused{"stage " + s.name + " does not read " + step.name("tensor") +
+                   "; name a loop of a stage that does"};
+  }
+  s.prefetches.push_back({step.name("tensor"), loop, step.number("distance")});
+  return p;
+}
+
+}  // namespace
+
+const StepRow kPrefetch = {
+    "prefetch",
+    {{Arg::kTensor, "tensor"},
+     {Arg::kWord, "at"},
+     {Arg::kLoop, "loop"},
+     {Arg::kSetting, "distance"}},
+    "Asks for the lines of a tensor that a loop reads some iterations ahead, gathers too.\n"
+    "for j: y += E[ids[j],d]  =>  prefetch E at j distance=8  =>  for j: fetch E[ids[j+8]]; y += "
+    "..",
+    apply_prefetch,
+};
+
+}  // namespace hone::schedules

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/steps/edit.h"
+#include "schedules/steps/rows.h"
+
+namespace hone::schedules {
+namespace {
+
+/// Why `loop` of `s` cannot be factored out; empty when it can.
+std::string objection(const ir::Stage& s, const std::string& loop) {
+  if (s.reduce == ir::Reduce::kNone) return "stage " + s.name + " is not a reduction";
+  if (!is_reduction(s, loop)) {
+    return "loop " + loop + " is not reduced; name a loop that derives from a reduced index";
+  }
+  if (!s.factored.empty()) {
+    return "stage " + s.name + " is factored already; factor one loop that covers both";
+  }
+  bool data = false;
+  const ir::Expr extent = extent_of(s, loop);
+  ir::visit(extent,
+            [&](const ir::Expr& n) { data |= n->op == ir::Op::kLoad || n->op == ir::Op::kVar; });
+  if (data) return "the extent of " + loop + " depends on data; split it and factor the inner loop";
+  if (reads(s, s.output)) return "stage " + s.name + " reads " + s.output + ", which it writes";
+  return {};
+}
+
+/// Turns `s` into the reduction of `partial` over `loop`.
+void become_combine(ir::Stage& s, const std::string& loop, const ir::Buffer& partial) {
+  std::vector<ir::Expr> indices = s.out_index;
+  indices.push_back(ir::make_var(loop));
+  const ir::Expr extent = partial.shape.back();
+  std::vector<ir::Loop> loops;
+  for (const ir::Loop& l : s.loops) {
+    if (l.name == loop || !is_reduction(s, l.name)) loops.push_back(l);
+  }
+  std::erase_if(s.relations, [&](const ir::Relation& r) { return is_reduction(s, r.parent); });
+  s.loops = std::move(loops);
+  s.rvars = {{loop, {}, extent}};
+  s.value = ir::make_load(partial.name, partial.type, std::move(indices));
+}
+
+Applied apply_rfactor(ir::Program p, const Step& step) {
+  auto found = find_stage(p, step.name("stage"));
+  if (!found) return found.failure();
+  const std::string given = step.name("loop");
+  const bool bare = given.find('/') == std::string::npos;
+  auto at = find_loop(p, bare ? step.name("stage") + "/" + given : given);
+  if (!at) return at.failure();
+  ir::Stage& s = p.stages[*found];
+  if (at->stage != *found) return Refused{"loop " + given + " is not of stage " + s.name};
+  const std::string loop = s.loops[at->loop].name;
+  std::string wrong = objection(s, loop);
+  if (wrong.empty()) wrong = pinned_loop(p, s, loop);
+  if (wrong.empty()) wrong = taken_stage(p, step.name("partial"));
+  if (!wrong.empty()) return Refused{std::move(wrong)};
+
+  ir::Buffer partial;
+  partial.name = step.name("partial");
+  partial.type = s.accumulate;
+  partial.shape = p.buffer(s.output)->shape;
+  partial.shape.push_back(extent_of(s, loop));
+
+  ir::Stage made = s;
+  made.name = made.output = partial.name;
+  made.factored = {loop};
+  made.at = {};
+  made.store = {};
+  for (ir::Stage& other : p.stages) {
+    for (ir::Place* place : {&other.at, &other.store}) {
+      if (place->stage == s.name && is_reduction(s, place->loop)) place->stage = made.name;
+    }
+  }
+  s.prefetches.clear();
+  become_combine(s, loop, partial);
+  p.buffers.push_back(std::move(partial));
+  p.stages.insert(p.stages.begin() + static_cast<long>(*found), std::move(made));
+  return p;
+}
+
+}  // namespace
+
+const StepRow kRfactor = {
+    "rfactor",
+    {{Arg::kStage, "stage"}, {Arg::kLoop, "loop"}, {Arg::kWord, "->"}, {Arg::kNew, "partial"}},
+    "Splits a reduction in two: a new stage reduces all but one loop, the old one reduces that.\n"
+    "s = sum[j](x[j])  =>  split j 16 -> j.o j.i; rfactor s j.i -> s.p  =>  s.p[j.i] = "
+    "sum[j.o](x[..]); s = sum[j.i](s.p[j.i])",
+    apply_rfactor,
+};
+
+}  // namespace hone::schedules

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "schedules/step.h"
+
+namespace hone::schedules {
+
+// One row a file of this folder; steps() lists them.
+extern const StepRow kSplit;
+extern const StepRow kReorder;
+extern const StepRow kFuse;
+extern const StepRow kUnroll;
+extern const StepRow kVectorize;
+extern const StepRow kParallel;
+extern const StepRow kPartition;
+extern const StepRow kCompute;
+extern const StepRow kInline;
+extern const StepRow kStage;
+extern const StepRow kRfactor;
+extern const StepRow kPrefetch;
+extern const StepRow kStream;
+
+}  // namespace hone::schedules

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/steps/rows.h"
+#include "schedules/steps/stage_copy.h"
+
+namespace hone::schedules {
+namespace {
+
+Applied apply_stage(ir::Program p, const Step& step) {
+  auto tensor = find_buffer(p, step.name("tensor"));
+  if (!tensor) return tensor.failure();
+  std::string taken = taken_stage(p, step.name("copy"));
+  if (!taken.empty()) return Refused{std::move(taken)};
+  CopySpot spot;
+  spot.root = step.name("place") == "root";
+  if (!spot.root) {
+    auto at = find_loop(p, step.name("place"));
+    if (!at) return at.failure();
+    spot.owner = at->stage;
+    spot.loop = at->loop;
+  }
+  if (spot.root && step.name("in") == "registers") {
+    return Refused{"a copy at the root lives in memory; leave out in=registers"};
+  }
+  if (!spot.root && p.stages[spot.owner].output == step.name("tensor")) {
+    return copy_written(std::move(p), step, spot);
+  }
+  return copy_read(std::move(p), step, spot);
+}
+
+}  // namespace
+
+Result<std::vector<ir::Axis>, Refused> layout_axes(const Step& step,
+                                                   const std::vector<std::string>& dims) {
+  std::vector<ir::Axis> out;
+  for (const LayoutAxis& a : step.at("layout").layout) {
+    ir::Axis axis;
+    axis.div = a.div.value();
+    axis.mod = a.mod.factors.empty() ? 0 : a.mod.value();
+    size_t d = 0;
+    while (d < dims.size() && dims[d] != a.dim && a.dim != "d" + std::to_string(d)) ++d;
+    if (d == dims.size()) {
+      return Refused{"layout names " + a.dim + "; the dims of " + step.name("tensor") + " are " +
+                     list_text(dims)};
+    }
+    axis.dim = static_cast<int>(d);
+    out.push_back(axis);
+  }
+  for (size_t d = 0; d < dims.size() && !out.empty(); ++d) {
+    // Each dim's axes must tell every element apart: the outer quotients down to the remainders.
+    int64_t reach = 1;
+    for (size_t i = out.size(); i-- > 0;) {
+      if (out[i].dim != static_cast<int>(d)) continue;
+      if (out[i].div != reach) {
+        return Refused{"layout puts two elements of dim " + dims[d] +
+                       " in one place; split it as " + "[" + dims[d] + "/N] .. [" + dims[d] +
+                       "%N]"};
+      }
+      reach = out[i].mod == 0 ? 0 : reach * out[i].mod;
+    }
+    if (reach != 0) {
+      return Refused{"layout does not hold all of dim " + dims[d] + "; add [" + dims[d] +
+                     (reach == 1 ? "" : "/" + std::to_string(reach)) + "]"};
+    }
+  }
+  return out;
+}
+
+const StepRow kStage = {
+    "stage",
+    {{Arg::kTensor, "tensor"},
+     {Arg::kWord, "at"},
+     {Arg::kPlace, "place"},
+     {Arg::kWord, "->"},
+     {Arg::kNew, "copy"},
+     {Arg::kChoice, "in", "scratch|registers"},
+     {Arg::kLayout, "layout"}},
+    "Copies the window of a tensor that the body of a loop touches, and uses the copy there; of "
+    "the "
+    "tensor that the loop's stage writes, computes it in the copy and writes it back after. The "
+    "copy "
+    "is a stage; of a tensor that is read its loops are d0, d1, .., of one that is written they "
+    "are "
+    "the variables'. At root it is a launch of its own, of a constant tensor at bind.\n"
+    "for m.o: for k: for m.i: C[..] += A*B  =>  stage C at m.o -> Ct in=registers  =>  "
+    "for m.o: for k: for m: Ct[..] += A*B; for m.i: C[..] = Ct[..]",
+    apply_stage,
+};
+
+}  // namespace hone::schedules

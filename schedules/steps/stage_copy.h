@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "schedules/steps/edit.h"
+
+namespace hone::schedules {
+
+/// Where a copy goes: inside loop `at` of `p.stages[owner]`, or at the root.
+struct CopySpot {
+  bool root = false;
+  size_t owner = 0;
+  size_t loop = 0;
+};
+
+/// `stage` of a tensor that is read inside the loop: a stage copies its window, readers read that.
+Applied copy_read(ir::Program p, const Step& step, const CopySpot& spot);
+
+/// `stage` of the tensor that the loop's stage writes: a stage of its own computes the window, the
+/// old stage copies it out; reduction loops outside the loop add up the windows.
+Applied copy_written(ir::Program p, const Step& step, const CopySpot& spot);
+
+/// Buffer::axes from a layout whose names stand for dims by `dims`, or by d0, d1, ...
+Result<std::vector<ir::Axis>, Refused> layout_axes(const Step& step,
+                                                   const std::vector<std::string>& dims);
+
+}  // namespace hone::schedules

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "schedules/steps/stage_copy.h"
+
+namespace hone::schedules {
+namespace {
+
+/// The stages that read `tensor` inside the spot, by index.
+std::vector<size_t> readers_inside(const ir::Program& p, const std::string& tensor,
+                                   const CopySpot& spot) {
+  std::vector<size_t> out;
+  ir::Place here;
+  if (!spot.root) here = {p.stages[spot.owner].name, p.stages[spot.owner].loops[spot.loop].name};
+  for (size_t i = 0; i < p.stages.size(); ++i) {
+    const bool inside = spot.root || i == spot.owner || is_inside(p, p.stages[i].at, here);
+    if (inside && reads(p.stages[i], tensor)) out.push_back(i);
+  }
+  return out;
+}
+
+/// For each dim, the variable by which every reader indexes it, else "".
+std::vector<std::string> index_names(const ir::Program& p, const std::vector<size_t>& readers,
+                                     const ir::Buffer& tensor) {
+  std::vector<std::string> names(tensor.shape.size());
+  std::vector<bool> mixed(names.size(), false);
+  for (size_t r : readers) {
+    ir::visit(p.stages[r].value, [&](const ir::Expr& n) {
+      if (n->op != ir::Op::kLoad || n->name != tensor.name) return;
+      for (size_t d = 0; d < names.size(); ++d) {
+        const ir::Expr& e = n->args[d];
+        const std::string name = e->op == ir::Op::kVar ? e->name : "";
+        if (names[d].empty()) names[d] = name;
+        if (names[d] != name) mixed[d] = true;
+      }
+    });
+  }
+  for (size_t d = 0; d < names.size(); ++d) {
+    const bool twice = std::count(names.begin(), names.end(), names[d]) > 1;
+    if (mixed[d] || twice || names[d].empty()) names[d] = "d" + std::to_string(d);
+  }
+  return names;
+}
+
+ir::Stage identity(const ir::Buffer& from, const std::string& name) {
+  ir::Stage s;
+  s.name = name;
+  s.output = name;
+  s.accumulate = from.type;
+  std::vector<ir::Expr> indices;
+  for (size_t d = 0; d < from.shape.size(); ++d) {
+    const std::string v = "d" + std::to_string(d);
+    s.vars.push_back({v, {}, from.shape[d]});
+    s.loops.push_back({v, ir::Mark::kSerial, false});
+    indices.push_back(ir::make_var(v));
+  }
+  s.out_index = indices;
+  s.value = ir::make_load(from.name, from.type, indices);
+  return s;
+}
+
+}  // namespace
+
+Applied copy_read(ir::Program p, const Step& step, const CopySpot& spot) {
+  const ir::Buffer tensor = p.buffers[*find_buffer(p, step.name("tensor"))];
+  const std::vector<size_t> readers = readers_inside(p, tensor.name, spot);
+  const std::string place = step.name("place");
+  if (readers.empty()) {
+    return Refused{"nothing inside " + place + " reads " + tensor.name +
+                   "; place the stages that read it there first"};
+  }
+  for (size_t i = readers.front(); i < p.stages.size(); ++i) {
+    if (p.stages[i].output == tensor.name) {
+      return Refused{tensor.name + " is written after it is read, so a copy would go stale"};
+    }
+  }
+  auto axes = layout_axes(step, index_names(p, readers, tensor));
+  if (!axes) return axes.failure();
+
+  ir::Buffer copy;
+  copy.name = step.name("copy");
+  copy.type = tensor.type;
+  copy.shape = tensor.shape;
+  copy.axes = *std::move(axes);
+  copy.constant = spot.root && tensor.constant;
+  if (!spot.root) {
+    copy.space = step.name("in") == "registers" ? ir::Space::kRegisters : ir::Space::kScratch;
+  }
+  ir::Stage stage = identity(tensor, copy.name);
+  if (!spot.root) {
+    stage.at = {p.stages[spot.owner].name, p.stages[spot.owner].loops[spot.loop].name};
+  }
+  for (size_t r : readers) {
+    for_each_expr(p.stages[r], [&](ir::Expr& e) { e = rename_loads(e, tensor.name, copy.name); });
+    for (ir::Prefetch& f : p.stages[r].prefetches) {
+      if (f.tensor == tensor.name) f.tensor = copy.name;
+    }
+  }
+  p.buffers.push_back(std::move(copy));
+  p.stages.insert(p.stages.begin() + static_cast<long>(readers.front()), std::move(stage));
+  return p;
+}
+
+}  // namespace hone::schedules

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/steps/rows.h"
+
+namespace hone::schedules {
+namespace {
+
+constexpr const StepRow* kSteps[] = {
+    &kSplit,   &kReorder, &kFuse,  &kUnroll,  &kVectorize, &kParallel, &kPartition,
+    &kCompute, &kInline,  &kStage, &kRfactor, &kPrefetch,  &kStream,
+};
+
+}  // namespace
+
+std::span<const StepRow* const> steps() { return kSteps; }
+
+const StepRow* step_named(std::string_view verb) {
+  for (const StepRow* row : kSteps) {
+    if (verb == row->verb) return row;
+  }
+  return nullptr;
+}
+
+}  // namespace hone::schedules

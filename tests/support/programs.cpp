@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/programs.h"
+
+#include <stdexcept>
+
+namespace hone::tests {
+namespace {
+
+using ir::Expr;
+
+Expr v(const char* name) { return ir::make_var(name); }
+
+struct Maker {
+  ir::Program p;
+
+  void tensor(const char* name, ir::Role role, std::vector<int64_t> shape,
+              DType type = DType::kF32) {
+    ir::Buffer b;
+    b.name = name;
+    b.role = role;
+    b.type = type;
+    for (int64_t n : shape) b.shape.push_back(ir::make_int(n));
+    p.buffers.push_back(std::move(b));
+  }
+  Expr load(const char* name, std::vector<Expr> indices, Expr otherwise = {}) const {
+    return ir::make_load(name, p.buffer(name)->type, std::move(indices), otherwise);
+  }
+  /// A stage over the dims of its output, `vars` naming them; `rvars` with their ranges.
+  ir::Stage& stage(const char* name, std::vector<const char*> vars, Expr value,
+                   ir::Reduce reduce = ir::Reduce::kNone, std::vector<ir::IndexVar> rvars = {}) {
+    ir::Stage s;
+    s.name = s.output = name;
+    s.reduce = reduce;
+    const ir::Buffer& out = *p.buffer(name);
+    for (size_t i = 0; i < vars.size(); ++i) {
+      s.vars.push_back({vars[i], {}, out.shape[i]});
+      s.out_index.push_back(v(vars[i]));
+      s.loops.push_back({vars[i], ir::Mark::kSerial, false});
+    }
+    s.rvars = std::move(rvars);
+    for (const ir::IndexVar& r : s.rvars) s.loops.push_back({r.name, ir::Mark::kSerial, false});
+    s.value = std::move(value);
+    p.stages.push_back(std::move(s));
+    return p.stages.back();
+  }
+};
+
+Expr call(const char* fn, Expr x) { return ir::make_call(ir::function_named(fn), {x}); }
+
+ir::Program chain() {
+  Maker m;
+  m.tensor("X", ir::Role::kInput, {8, 100});
+  m.tensor("Y", ir::Role::kOutput, {8, 100});
+  m.tensor("e", ir::Role::kTemp, {8, 100});
+  m.stage("e", {"i", "j"}, call("exp", m.load("X", {v("i"), v("j")})));
+  m.stage("Y", {"i", "j"}, m.load("e", {v("i"), v("j")}) * ir::make_float(2, DType::kF32));
+  return m.p;
+}
+
+ir::Program product() {
+  Maker m;
+  m.tensor("A", ir::Role::kInput, {31, 100});
+  m.tensor("B", ir::Role::kInput, {100, 40});
+  m.tensor("C", ir::Role::kOutput, {31, 40});
+  m.stage("C", {"m", "n"}, m.load("A", {v("m"), v("k")}) * m.load("B", {v("k"), v("n")}),
+          ir::Reduce::kSum, {{"k", {}, ir::make_int(100)}});
+  return m.p;
+}
+
+ir::Program layer() {
+  Maker m;
+  m.tensor("A", ir::Role::kInput, {31, 100});
+  m.tensor("W", ir::Role::kInput, {100, 160});
+  m.tensor("b", ir::Role::kInput, {160});
+  m.tensor("Y", ir::Role::kOutput, {31, 160});
+  m.tensor("Y.1", ir::Role::kTemp, {31, 160});
+  m.p.buffers[1].constant = true;
+  m.stage("Y.1", {"m", "n"}, m.load("A", {v("m"), v("k")}) * m.load("W", {v("k"), v("n")}),
+          ir::Reduce::kSum, {{"k", {}, ir::make_int(100)}});
+  m.stage("Y", {"m", "n"},
+          ir::make_binary(ir::Op::kMax, m.load("Y.1", {v("m"), v("n")}) + m.load("b", {v("n")}),
+                          ir::make_float(0, DType::kF32)));
+  return m.p;
+}
+
+ir::Program rows() {
+  Maker m;
+  m.tensor("X", ir::Role::kInput, {8, 100});
+  m.tensor("Y", ir::Role::kOutput, {8, 100});
+  m.tensor("m", ir::Role::kTemp, {8});
+  m.tensor("e", ir::Role::kTemp, {8, 100});
+  m.tensor("s", ir::Role::kTemp, {8});
+  const ir::IndexVar j{"j", {}, ir::make_int(100)};
+  m.stage("m", {"i"}, m.load("X", {v("i"), v("j")}), ir::Reduce::kMax, {j});
+  m.stage(
+      "e", {"i", "j"},
+      call("exp", make_binary(ir::Op::kSub, m.load("X", {v("i"), v("j")}), m.load("m", {v("i")}))));
+  m.stage("s", {"i"}, m.load("e", {v("i"), v("j")}), ir::Reduce::kSum, {j});
+  m.stage("Y", {"i", "j"},
+          make_binary(ir::Op::kDiv, m.load("e", {v("i"), v("j")}), m.load("s", {v("i")})));
+  return m.p;
+}
+
+ir::Program bag() {
+  Maker m;
+  m.tensor("E", ir::Role::kInput, {1000, 64});
+  m.tensor("ids", ir::Role::kInput, {200}, DType::kI64);
+  m.tensor("offs", ir::Role::kInput, {11}, DType::kI64);
+  m.tensor("Y", ir::Role::kOutput, {10, 64});
+  const Expr lo = m.load("offs", {v("b")}), hi = m.load("offs", {v("b") + ir::make_int(1)});
+  m.stage("Y", {"b", "d"}, m.load("E", {m.load("ids", {v("j")}), v("d")}), ir::Reduce::kSum,
+          {{"j", lo, hi}});
+  return m.p;
+}
+
+ir::Program border() {
+  Maker m;
+  m.tensor("X", ir::Role::kInput, {100});
+  m.tensor("t", ir::Role::kTemp, {100});
+  m.tensor("Y", ir::Role::kOutput, {100});
+  const Expr before = make_binary(ir::Op::kSub, v("i"), ir::make_int(1));
+  m.stage("t", {"i"}, m.load("X", {v("i")}) * m.load("X", {v("i")}));
+  m.stage("Y", {"i"},
+          m.load("t", {before}, ir::make_float(0, DType::kF32)) + m.load("t", {v("i")}));
+  return m.p;
+}
+
+ir::Program masked() {
+  Maker m;
+  m.tensor("X", ir::Role::kInput, {20, 20});
+  m.tensor("Y", ir::Role::kOutput, {20});
+  m.tensor("t", ir::Role::kTemp, {20, 20});
+  const Expr below = make_binary(ir::Op::kLe, v("j"), v("i"));
+  m.stage("t", {"i", "j"}, m.load("X", {v("i"), v("j")}) * ir::make_float(2, DType::kF32)).where =
+      below;
+  m.stage("Y", {"i"}, m.load("t", {v("i"), v("j")}), ir::Reduce::kSum,
+          {{"j", {}, ir::make_int(20)}})
+      .where = below;
+  return m.p;
+}
+
+}  // namespace
+
+ir::Program example_program(std::string_view name) {
+  if (name == "chain") return chain();
+  if (name == "product") return product();
+  if (name == "layer") return layer();
+  if (name == "rows") return rows();
+  if (name == "bag") return bag();
+  if (name == "border") return border();
+  if (name == "masked") return masked();
+  throw std::invalid_argument("no example program " + std::string(name));
+}
+
+}  // namespace hone::tests

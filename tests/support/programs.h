@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "jit/ir/program.h"
+
+namespace hone::tests {
+
+/// Small naive programs built by hand, so that tests of schedules need no parser:
+/// `chain`: e[i,j] = exp(X[i,j]); Y[i,j] = e[i,j] * 2;
+/// `product`: C[m,n] = sum[k](A[m,k] * B[k,n]), 31 x 40 x 100;
+/// `layer`: Y.1[m,n] = sum[k](A[m,k] * W[k,n]), Y = max(Y.1 + b[n], 0), W constant;
+/// `rows`: m, e, s and Y of a normalised exponential over rows;
+/// `bag`: Y[b,d] = sum[j in offs[b]..offs[b+1]](E[ids[j], d]);
+/// `border`: Y[i] = (X[i-1] else 0) + X[i]; `masked`: t[i,j] = X[i,j]*2 where j <= i, Y its row
+/// sums.
+ir::Program example_program(std::string_view name);
+
+}  // namespace hone::tests

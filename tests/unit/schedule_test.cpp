@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedule text reads back as itself; knobs and their arithmetic.
+#include "schedules/schedule.h"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "schedules/step.h"
+#include "tests/support/source_root.h"
+
+using namespace hone;
+using schedules::Schedule;
+
+namespace {
+
+Schedule parsed(std::string_view text) {
+  auto s = Schedule::parse(text);
+  REQUIRE_MESSAGE(s, s.failure().message);
+  return *s;
+}
+
+}  // namespace
+
+TEST_CASE("schedule: text is canonical and reads back") {
+  const Schedule s = parsed(
+      " split  Y/m ?mr=6..14 -> m.o  m.i tail=peel;split n ?nr=32|48 -> n.o n.i tail=mask;\n"
+      "stage W at root -> Wp layout=[n/$nr][k][n%$nr] in=scratch ; compute e at s/j store Y/i "
+      "in=registers;"
+      "split k ?kc=64..512*64->k.o k.i; split k.o 2*$mr -> a b;");
+  CHECK(s.text() ==
+        "split Y/m ?mr=6..14 -> m.o m.i tail=peel; split n ?nr=32|48 -> n.o n.i; "
+        "stage W at root -> Wp layout=[n/$nr][k][n%$nr]; "
+        "compute e at s/j store Y/i in=registers; split k ?kc=64..512*64 -> k.o k.i; "
+        "split k.o 2*$mr -> a b");
+  CHECK(parsed(s.text()) == s);
+  CHECK(parsed("").steps.empty());
+}
+
+TEST_CASE("schedule: knobs and fixing them") {
+  const Schedule s = parsed(
+      "split n ?nr=32|48 -> n.o n.i; split k ?kc=64..192*64 -> k.o k.i; split m $nr*$kc/2 -> a b; "
+      "stage W at root -> Wp layout=[n/$nr][k][n%$nr]");
+  const auto knobs = schedules::knobs(s);
+  REQUIRE(knobs.size() == 2);
+  CHECK(knobs[0].name == "nr");
+  CHECK(knobs[0].values == std::vector<int64_t>{32, 48});
+  CHECK(knobs[1].values == std::vector<int64_t>{64, 128, 192});
+  const Schedule fixed = schedules::fix(s, {48, 128});
+  CHECK(fixed.text() ==
+        "split n 48 -> n.o n.i; split k 128 -> k.o k.i; split m 3072 -> a b; "
+        "stage W at root -> Wp layout=[n/48][k][n%48]");
+  CHECK(schedules::knobs(fixed).empty());
+}
+
+TEST_CASE("schedule: every step documents itself") {
+  for (const schedules::StepRow* row : schedules::steps()) {
+    const std::string doc = row->doc;
+    CHECK_MESSAGE(doc.find("  =>  ") != std::string::npos, row->verb);
+    CHECK(schedules::usage(*row).starts_with(row->verb));
+  }
+}
+
+TEST_CASE("schedule: the reference has every step's usage") {
+  std::ifstream in(tests::source_root() + "/schedules/README.md");
+  std::string text((std::istreambuf_iterator<char>(in)), {});
+  std::erase(text, '\\');
+  for (const schedules::StepRow* row : schedules::steps()) {
+    const std::string line = "`" + schedules::usage(*row) + "`";
+    CHECK_MESSAGE(text.find(line) != std::string::npos, line);
+  }
+}
