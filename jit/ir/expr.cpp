@@ -11,12 +11,18 @@ Expr make(Node node) { return Expr(std::make_shared<const Node>(std::move(node))
 /// Wraps a value to the range of an integer type; bool keeps 0 or 1.
 int64_t wrap(int64_t v, DType type) {
   switch (type) {
-    case DType::kI32: return static_cast<int32_t>(v);
-    case DType::kI16: return static_cast<int16_t>(v);
-    case DType::kI8: return static_cast<int8_t>(v);
-    case DType::kU8: return static_cast<uint8_t>(v);
-    case DType::kBool: return v != 0;
-    default: return v;
+    case DType::kI32:
+      return static_cast<int32_t>(v);
+    case DType::kI16:
+      return static_cast<int16_t>(v);
+    case DType::kI8:
+      return static_cast<int8_t>(v);
+    case DType::kU8:
+      return static_cast<uint8_t>(v);
+    case DType::kBool:
+      return v != 0;
+    default:
+      return v;
   }
 }
 
@@ -34,23 +40,47 @@ bool fold_ints(Op op, DType type, int64_t a, int64_t b, Expr* out) {
   int64_t v = 0;
   DType t = type;
   switch (op) {
-    case Op::kAdd: v = static_cast<int64_t>(ua + ub); break;
-    case Op::kSub: v = static_cast<int64_t>(ua - ub); break;
-    case Op::kMul: v = static_cast<int64_t>(ua * ub); break;
-    case Op::kDiv: v = floor_div(a, b); break;
-    case Op::kMod:
-      v = b == 0 ? 0
-                 : static_cast<int64_t>(ua - ub * static_cast<uint64_t>(floor_div(a, b)));
+    case Op::kAdd:
+      v = static_cast<int64_t>(ua + ub);
       break;
-    case Op::kMin: v = a < b ? a : b; break;
-    case Op::kMax: v = a > b ? a : b; break;
-    case Op::kEq: v = a == b, t = DType::kBool; break;
-    case Op::kNe: v = a != b, t = DType::kBool; break;
-    case Op::kLt: v = a < b, t = DType::kBool; break;
-    case Op::kLe: v = a <= b, t = DType::kBool; break;
-    case Op::kAnd: v = (a != 0) && (b != 0); break;
-    case Op::kOr: v = (a != 0) || (b != 0); break;
-    default: return false;
+    case Op::kSub:
+      v = static_cast<int64_t>(ua - ub);
+      break;
+    case Op::kMul:
+      v = static_cast<int64_t>(ua * ub);
+      break;
+    case Op::kDiv:
+      v = floor_div(a, b);
+      break;
+    case Op::kMod:
+      v = b == 0 ? 0 : static_cast<int64_t>(ua - ub * static_cast<uint64_t>(floor_div(a, b)));
+      break;
+    case Op::kMin:
+      v = a < b ? a : b;
+      break;
+    case Op::kMax:
+      v = a > b ? a : b;
+      break;
+    case Op::kEq:
+      v = a == b, t = DType::kBool;
+      break;
+    case Op::kNe:
+      v = a != b, t = DType::kBool;
+      break;
+    case Op::kLt:
+      v = a < b, t = DType::kBool;
+      break;
+    case Op::kLe:
+      v = a <= b, t = DType::kBool;
+      break;
+    case Op::kAnd:
+      v = (a != 0) && (b != 0);
+      break;
+    case Op::kOr:
+      v = (a != 0) || (b != 0);
+      break;
+    default:
+      return false;
   }
   *out = make_int(wrap(v, t), t);
   return true;
@@ -93,7 +123,8 @@ Expr fold_identity(Op op, const Expr& a, const Expr& b) {
       if (ca) return x ? a : b;
       if (cb) return y ? b : a;
       break;
-    default: break;
+    default:
+      break;
   }
   return {};
 }
@@ -240,11 +271,13 @@ bool equal(const Expr& a, const Expr& b) {
 
 Expr with_args(const Expr& e, std::vector<Expr> args) {
   switch (e->op) {
-    case Op::kCast: return make_cast(e->type, std::move(args[0]));
+    case Op::kCast:
+      return make_cast(e->type, std::move(args[0]));
     case Op::kSelect:
       return make_select(std::move(args[0]), std::move(args[1]), std::move(args[2]));
     case Op::kNeg:
-    case Op::kNot: return make_unary(e->op, std::move(args[0]));
+    case Op::kNot:
+      return make_unary(e->op, std::move(args[0]));
     case Op::kCall:
     case Op::kLoad:
     case Op::kInt:
@@ -256,7 +289,8 @@ Expr with_args(const Expr& e, std::vector<Expr> args) {
       n.args = std::move(args);
       return make(std::move(n));
     }
-    default: return make_binary(e->op, std::move(args[0]), std::move(args[1]));
+    default:
+      return make_binary(e->op, std::move(args[0]), std::move(args[1]));
   }
 }
 

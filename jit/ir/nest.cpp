@@ -14,8 +14,8 @@ void print_stmt(const Nest& nest, const Stmt& s, int depth, std::string& out) {
       return;
     case Stmt::kFor:
       out += pad + (s.mark == Mark::kSerial ? "for" : std::string(name_of(s.mark))) + " " +
-             nest.loops[static_cast<size_t>(s.id)] + " in " + print(s.begin) + ".." +
-             print(s.end) + ":\n";
+             nest.loops[static_cast<size_t>(s.id)] + " in " + print(s.begin) + ".." + print(s.end) +
+             ":\n";
       for (const StmtRef& b : s.body) print_stmt(nest, *b, depth + 1, out);
       return;
     case Stmt::kIf:
@@ -62,12 +62,14 @@ std::string print(const Nest& nest) {
   for (const NestBuffer& b : nest.buffers) {
     out += std::string(kHomeNames[static_cast<int>(b.home)]) + " " + b.name + ": " +
            std::string(name_of(b.type)) + "[" + print(b.elements) + "]";
-    if (b.home == Home::kWorker || b.home == Home::kShared) out += " at " + std::to_string(b.offset);
+    if (b.home == Home::kWorker || b.home == Home::kShared)
+      out += " at " + std::to_string(b.offset);
     out += b.stream ? " stream\n" : "\n";
   }
   for (const Launch& l : nest.launches) {
     out += "launch " + l.name + " " + nest.loops[static_cast<size_t>(l.range)] + " in 0.." +
-           print(l.extent) + (l.parallel ? " parallel" : "") + (l.at_bind ? " at bind" : "") + ":\n";
+           print(l.extent) + (l.parallel ? " parallel" : "") + (l.at_bind ? " at bind" : "") +
+           ":\n";
     print_stmt(nest, *l.body, 1, out);
   }
   return out;

@@ -23,10 +23,10 @@ struct NestBuffer {
   std::string name;
   DType type = DType::kF32;
   Home home = Home::kArgument;
-  int slot = -1;         ///< index in the args struct (kArgument, kBound)
-  Expr elements;         ///< how many elements an access may touch (bounds: 0 <= offset < elements)
-  int64_t offset = 0;    ///< bytes, 64-byte aligned (kWorker); kShared when sizes are constant
-  int64_t max_bytes = 0; ///< upper bound of its size
+  int slot = -1;       ///< index in the args struct (kArgument, kBound)
+  Expr elements;       ///< how many elements an access may touch (bounds: 0 <= offset < elements)
+  int64_t offset = 0;  ///< bytes, 64-byte aligned (kWorker); kShared when sizes are constant
+  int64_t max_bytes = 0;  ///< upper bound of its size
   bool stream = false;
   bool written = false;  ///< by some launch
 };

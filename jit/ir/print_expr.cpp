@@ -10,41 +10,64 @@ namespace {
 /// Binding strength of an operator; higher binds tighter.
 int precedence(const Node& n) {
   switch (n.op) {
-    case Op::kOr: return 1;
-    case Op::kAnd: return 2;
+    case Op::kOr:
+      return 1;
+    case Op::kAnd:
+      return 2;
     case Op::kEq:
     case Op::kNe:
     case Op::kLt:
-    case Op::kLe: return 3;
+    case Op::kLe:
+      return 3;
     case Op::kAdd:
-    case Op::kSub: return 4;
+    case Op::kSub:
+      return 4;
     case Op::kMul:
     case Op::kDiv:
-    case Op::kMod: return 5;
+    case Op::kMod:
+      return 5;
     case Op::kNeg:
-    case Op::kNot: return 6;
-    case Op::kInt: return n.i < 0 ? 6 : 8;
-    case Op::kFloat: return std::signbit(n.f) ? 6 : 8;
-    case Op::kLoad: return n.guarded ? 7 : 8;
-    default: return 8;
+    case Op::kNot:
+      return 6;
+    case Op::kInt:
+      return n.i < 0 ? 6 : 8;
+    case Op::kFloat:
+      return std::signbit(n.f) ? 6 : 8;
+    case Op::kLoad:
+      return n.guarded ? 7 : 8;
+    default:
+      return 8;
   }
 }
 
 const char* symbol(Op op) {
   switch (op) {
-    case Op::kOr: return " || ";
-    case Op::kAnd: return " && ";
-    case Op::kEq: return " == ";
-    case Op::kNe: return " != ";
-    case Op::kLt: return " < ";
-    case Op::kLe: return " <= ";
-    case Op::kAdd: return " + ";
-    case Op::kSub: return " - ";
-    case Op::kMul: return "*";
-    case Op::kDiv: return "/";
-    case Op::kMod: return "%";
-    case Op::kNeg: return "-";
-    default: return "!";
+    case Op::kOr:
+      return " || ";
+    case Op::kAnd:
+      return " && ";
+    case Op::kEq:
+      return " == ";
+    case Op::kNe:
+      return " != ";
+    case Op::kLt:
+      return " < ";
+    case Op::kLe:
+      return " <= ";
+    case Op::kAdd:
+      return " + ";
+    case Op::kSub:
+      return " - ";
+    case Op::kMul:
+      return "*";
+    case Op::kDiv:
+      return "/";
+    case Op::kMod:
+      return "%";
+    case Op::kNeg:
+      return "-";
+    default:
+      return "!";
   }
 }
 
@@ -102,16 +125,32 @@ void write_node(const Node& n, int level, std::string& out) {
         out += std::to_string(n.i);
       }
       return;
-    case Op::kFloat: out += float_text(n.f); return;
+    case Op::kFloat:
+      out += float_text(n.f);
+      return;
     case Op::kVar:
     case Op::kDim:
-    case Op::kScalar: out += n.name; return;
-    case Op::kLoad: write_load(n, out); return;
-    case Op::kCast: write_call("cast<" + std::string(name_of(n.type)) + ">", n.args, out); return;
-    case Op::kSelect: write_call("select", n.args, out); return;
-    case Op::kMin: write_call("min", n.args, out); return;
-    case Op::kMax: write_call("max", n.args, out); return;
-    case Op::kCall: write_call(n.fn->name, n.args, out); return;
+    case Op::kScalar:
+      out += n.name;
+      return;
+    case Op::kLoad:
+      write_load(n, out);
+      return;
+    case Op::kCast:
+      write_call("cast<" + std::string(name_of(n.type)) + ">", n.args, out);
+      return;
+    case Op::kSelect:
+      write_call("select", n.args, out);
+      return;
+    case Op::kMin:
+      write_call("min", n.args, out);
+      return;
+    case Op::kMax:
+      write_call("max", n.args, out);
+      return;
+    case Op::kCall:
+      write_call(n.fn->name, n.args, out);
+      return;
     case Op::kNeg:
     case Op::kNot:
       out += symbol(n.op);

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/ir/poly.h"
+
+#include <algorithm>
+
+#include "jit/ir/facts.h"
+
+namespace hone::ir {
+namespace {
+
+/// Canonical order of factors: loops by number, then named variables, dims, then opaque nodes.
+int rank(const Expr& e) {
+  switch (e->op) {
+    case Op::kVar:
+      return e->id >= 0 ? 0 : 1;
+    case Op::kDim:
+      return 2;
+    default:
+      return 3;
+  }
+}
+
+int compare(const Expr& a, const Expr& b) {
+  if (a.get() == b.get()) return 0;
+  if (rank(a) != rank(b)) return rank(a) < rank(b) ? -1 : 1;
+  if (a->op == Op::kVar && a->id >= 0) return a->id < b->id ? -1 : a->id > b->id;
+  if (a->op == Op::kVar || a->op == Op::kDim) return a->name.compare(b->name);
+  if (equal(a, b)) return 0;
+  const int texts = print(a).compare(print(b));
+  return texts != 0 ? texts : (a.get() < b.get() ? -1 : 1);
+}
+
+int compare(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+  for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
+    if (int c = compare(a[i], b[i])) return c;
+  }
+  return a.size() < b.size() ? -1 : a.size() > b.size();
+}
+
+Expr min_max_node(Op op, const Poly& a, const Poly& b) {
+  return make_binary(op, a.expr(), b.expr());
+}
+
+bool mentions(const Expr& e, int id) {
+  if (e->op == Op::kVar) return e->id == id;
+  for (const Expr& a : e->args) {
+    if (mentions(a, id)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Poly Poly::atom(Expr e) {
+  Poly p;
+  p.terms_.push_back({1, {std::move(e)}});
+  return p;
+}
+
+void Poly::add_term(int64_t coef, std::vector<Expr> factors) {
+  if (coef == 0) return;
+  auto at = std::lower_bound(
+      terms_.begin(), terms_.end(), factors,
+      [](const Term& t, const std::vector<Expr>& f) { return compare(t.factors, f) < 0; });
+  if (at != terms_.end() && compare(at->factors, factors) == 0) {
+    at->coef += coef;
+    if (at->coef == 0) terms_.erase(at);
+    return;
+  }
+  terms_.insert(at, {coef, std::move(factors)});
+}
+
+Poly& Poly::operator+=(const Poly& other) {
+  constant_ += other.constant_;
+  for (const Term& t : other.terms_) add_term(t.coef, t.factors);
+  return *this;
+}
+
+Poly& Poly::operator-=(const Poly& other) {
+  constant_ -= other.constant_;
+  for (const Term& t : other.terms_) add_term(-t.coef, t.factors);
+  return *this;
+}
+
+Poly operator*(const Poly& a, const Poly& b) {
+  Poly out(a.constant_ * b.constant_);
+  for (const Poly::Term& t : a.terms_) out.add_term(t.coef * b.constant_, t.factors);
+  for (const Poly::Term& t : b.terms_) out.add_term(t.coef * a.constant_, t.factors);
+  for (const Poly::Term& s : a.terms_) {
+    for (const Poly::Term& t : b.terms_) {
+      std::vector<Expr> factors = s.factors;
+      factors.insert(factors.end(), t.factors.begin(), t.factors.end());
+      std::sort(factors.begin(), factors.end(),
+                [](const Expr& x, const Expr& y) { return compare(x, y) < 0; });
+      out.add_term(s.coef * t.coef, std::move(factors));
+    }
+  }
+  return out;
+}
+
+bool Poly::operator==(const Poly& other) const {
+  if (constant_ != other.constant_ || terms_.size() != other.terms_.size()) return false;
+  for (size_t i = 0; i < terms_.size(); ++i) {
+    if (terms_[i].coef != other.terms_[i].coef ||
+        compare(terms_[i].factors, other.terms_[i].factors) != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::optional<int64_t> Poly::value() const {
+  if (!is_constant()) return std::nullopt;
+  return constant_;
+}
+
+int64_t Poly::loop_coef(int id) const {
+  for (const Term& t : terms_) {
+    if (t.factors.size() == 1 && t.factors[0]->op == Op::kVar && t.factors[0]->id == id) {
+      return t.coef;
+    }
+  }
+  return 0;
+}
+
+bool Poly::mentions_loop(int id) const {
+  for (const Term& t : terms_) {
+    for (const Expr& f : t.factors) {
+      if (mentions(f, id)) return true;
+    }
+  }
+  return false;
+}
+
+Expr Poly::expr() const {
+  Expr sum;
+  for (const Term& t : terms_) {
+    Expr product = t.factors[0];
+    for (size_t i = 1; i < t.factors.size(); ++i) product = product * t.factors[i];
+    const int64_t magnitude = t.coef < 0 ? -t.coef : t.coef;
+    if (magnitude != 1) product = make_int(magnitude) * product;
+    if (!sum) {
+      sum = t.coef < 0 ? make_unary(Op::kNeg, product) : product;
+    } else {
+      sum = t.coef < 0 ? sum - product : sum + product;
+    }
+  }
+  if (!sum) return make_int(constant_);
+  if (constant_ > 0) return sum + make_int(constant_);
+  if (constant_ < 0) return sum - make_int(-constant_);
+  return sum;
+}
+
+Poly floor_div(const Poly& p, int64_t k, const Facts* facts) {
+  if (k == 1) return p;
+  Poly whole, rest(p.constant());
+  for (const Poly::Term& t : p.terms()) {
+    Poly term(1);
+    for (const Expr& f : t.factors) term = term * Poly::atom(f);
+    if (t.coef % k == 0) {
+      whole += term * Poly(t.coef / k);
+    } else {
+      rest += term * Poly(t.coef);
+    }
+  }
+  if (rest.is_constant() || (facts && facts->nonnegative(rest) && facts->at_most(rest, k - 1))) {
+    const int64_t c = rest.is_constant() ? rest.constant() : 0;
+    return whole + Poly((c >= 0 ? c : c - k + 1) / k);
+  }
+  const int64_t c = rest.constant();  // keep the constant inside small: (x + 7)/6 is (x + 1)/6 + 1
+  const int64_t carry = (c >= 0 ? c : c - k + 1) / k;
+  return whole + Poly(carry) +
+         Poly::atom(make_binary(Op::kDiv, (rest - Poly(carry * k)).expr(), make_int(k)));
+}
+
+Poly floor_mod(const Poly& p, int64_t k, const Facts* facts) {
+  return p - Poly(k) * floor_div(p, k, facts);
+}
+
+Poly ceil_div(const Poly& p, int64_t k, const Facts* facts) {
+  return floor_div(p + Poly(k - 1), k, facts);
+}
+
+Poly min(const Poly& a, const Poly& b, const Facts* facts) {
+  if (a.is_constant() && b.is_constant()) return std::min(a.constant(), b.constant());
+  if (a == b) return a;
+  if (facts && facts->at_most(a, b)) return a;
+  if (facts && facts->at_most(b, a)) return b;
+  return Poly::atom(min_max_node(Op::kMin, a, b));
+}
+
+Poly max(const Poly& a, const Poly& b, const Facts* facts) {
+  if (a.is_constant() && b.is_constant()) return std::max(a.constant(), b.constant());
+  if (a == b) return a;
+  if (facts && facts->at_most(a, b)) return b;
+  if (facts && facts->at_most(b, a)) return a;
+  return Poly::atom(min_max_node(Op::kMax, a, b));
+}
+
+Poly Poly::of(const Expr& e, const Facts* facts) {
+  int64_t k = 0;
+  switch (e->op) {
+    case Op::kInt:
+      return e->i;
+    case Op::kAdd:
+      return of(e->args[0], facts) + of(e->args[1], facts);
+    case Op::kSub:
+      return of(e->args[0], facts) - of(e->args[1], facts);
+    case Op::kNeg:
+      return Poly() - of(e->args[0], facts);
+    case Op::kMul:
+      return of(e->args[0], facts) * of(e->args[1], facts);
+    case Op::kMin:
+      return min(of(e->args[0], facts), of(e->args[1], facts), facts);
+    case Op::kMax:
+      return max(of(e->args[0], facts), of(e->args[1], facts), facts);
+    case Op::kDiv:
+      if (is_const(e->args[1], &k) && k > 0) return floor_div(of(e->args[0], facts), k, facts);
+      return atom(e);
+    case Op::kMod:
+      if (is_const(e->args[1], &k) && k > 0) return floor_mod(of(e->args[0], facts), k, facts);
+      return atom(e);
+    default:
+      return atom(e);
+  }
+}
+
+}  // namespace hone::ir

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "jit/ir/expr.h"
+
+namespace hone::ir {
+
+class Facts;
+
+/// A 64-bit integer expression as a sum of monomials plus a constant. Factors are loop variables,
+/// dims, and opaque nodes (floor divisions, min, max, loads). Equal polynomials have equal terms.
+class Poly {
+ public:
+  struct Term {
+    int64_t coef = 0;
+    std::vector<Expr> factors;  ///< sorted; never empty
+  };
+
+  Poly() = default;
+  Poly(int64_t constant) : constant_(constant) {}  // NOLINT: implicit
+
+  /// Normal form of `e`. With `facts`, divisions, remainders, min and max that the facts decide
+  /// are resolved: (6*o + i)/6 is o where 0 <= i < 6.
+  static Poly of(const Expr& e, const Facts* facts = nullptr);
+  /// A single factor.
+  static Poly atom(Expr e);
+
+  Poly& operator+=(const Poly& other);
+  Poly& operator-=(const Poly& other);
+  friend Poly operator+(Poly a, const Poly& b) { return a += b; }
+  friend Poly operator-(Poly a, const Poly& b) { return a -= b; }
+  friend Poly operator*(const Poly& a, const Poly& b);
+  bool operator==(const Poly& other) const;
+
+  bool is_constant() const { return terms_.empty(); }
+  int64_t constant() const { return constant_; }
+  const std::vector<Term>& terms() const { return terms_; }
+  /// The value when constant.
+  std::optional<int64_t> value() const;
+  /// Coefficient of loop variable `id` in the terms that are that variable alone.
+  int64_t loop_coef(int id) const;
+  /// True when some factor mentions loop variable `id`.
+  bool mentions_loop(int id) const;
+  /// Back to an expression, terms in canonical order.
+  Expr expr() const;
+
+ private:
+  friend class Facts;
+  void add_term(int64_t coef, std::vector<Expr> factors);
+
+  std::vector<Term> terms_;
+  int64_t constant_ = 0;
+};
+
+/// floor(p / k) and p - k*floor(p / k) for k > 0, simplified with `facts` (may be null).
+Poly floor_div(const Poly& p, int64_t k, const Facts* facts);
+Poly floor_mod(const Poly& p, int64_t k, const Facts* facts);
+/// ceil(p / k).
+Poly ceil_div(const Poly& p, int64_t k, const Facts* facts);
+Poly min(const Poly& a, const Poly& b, const Facts* facts);
+Poly max(const Poly& a, const Poly& b, const Facts* facts);
+
+}  // namespace hone::ir

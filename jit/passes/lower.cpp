@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/passes/lower.h"
+
+#include <algorithm>
+
+#include "jit/passes/lowering.h"
+
+namespace hone::jit {
+
+using namespace ir;
+
+namespace {
+
+StmtRef block(std::vector<StmtRef> body) {
+  if (body.size() == 1) return body[0];
+  Stmt s;
+  s.kind = Stmt::kBlock;
+  s.body = std::move(body);
+  return std::make_shared<const Stmt>(std::move(s));
+}
+
+StmtRef loop(int id, Mark mark, Expr begin, Expr end, std::vector<StmtRef> body) {
+  Stmt s;
+  s.kind = Stmt::kFor;
+  s.id = id;
+  s.mark = mark == Mark::kParallel ? Mark::kSerial : mark;
+  s.begin = std::move(begin);
+  s.end = std::move(end);
+  s.body = std::move(body);
+  return std::make_shared<const Stmt>(std::move(s));
+}
+
+StmtRef branch(Expr condition, std::vector<StmtRef> then, std::vector<StmtRef> otherwise = {}) {
+  Stmt s;
+  s.kind = Stmt::kIf;
+  s.condition = std::move(condition);
+  s.body.push_back(block(std::move(then)));
+  if (!otherwise.empty()) s.body.push_back(block(std::move(otherwise)));
+  return std::make_shared<const Stmt>(std::move(s));
+}
+
+StmtRef store(int buffer, Expr offset, Expr value, Reduce reduce) {
+  Stmt s;
+  s.kind = Stmt::kStore;
+  s.id = buffer;
+  s.offset = std::move(offset);
+  s.value = std::move(value);
+  s.reduce = reduce;
+  return std::make_shared<const Stmt>(std::move(s));
+}
+
+Expr lowest(DType t) {
+  switch (t) {
+    case DType::kI64:
+      return make_int(INT64_MIN, t);
+    case DType::kI32:
+      return make_int(INT32_MIN, t);
+    case DType::kI16:
+      return make_int(INT16_MIN, t);
+    case DType::kI8:
+      return make_int(INT8_MIN, t);
+    case DType::kU8:
+    case DType::kBool:
+      return make_int(0, t);
+    default:
+      return make_float(-__builtin_inf(), t);
+  }
+}
+
+Expr highest(DType t) {
+  switch (t) {
+    case DType::kI64:
+      return make_int(INT64_MAX, t);
+    case DType::kI32:
+      return make_int(INT32_MAX, t);
+    case DType::kI16:
+      return make_int(INT16_MAX, t);
+    case DType::kI8:
+      return make_int(INT8_MAX, t);
+    case DType::kU8:
+      return make_int(255, t);
+    case DType::kBool:
+      return make_int(1, t);
+    default:
+      return make_float(__builtin_inf(), t);
+  }
+}
+
+/// The value of an empty reduction.
+Expr identity(Reduce reduce, DType t) {
+  switch (reduce) {
+    case Reduce::kMax:
+      return lowest(t);
+    case Reduce::kMin:
+      return highest(t);
+    case Reduce::kProd:
+      return is_float(t) ? make_float(1, t) : make_int(1, t);
+    case Reduce::kAll:
+      return make_int(1, t);
+    default:
+      return is_float(t) ? make_float(0, t) : make_int(0, t);
+  }
+}
+
+}  // namespace
+
+void reject(std::string message) { throw Rejected{std::move(message)}; }
+
+Lowering::Lowering(const Program& program, const Target& target)
+    : program_(program), target_(target) {
+  loops_.reserve(program.stages.size());
+  for (const Stage& s : program.stages) loops_.emplace_back(s);
+  active_.resize(program.stages.size(), nullptr);
+}
+
+Nest Lowering::run() {
+  nest_.dims = program_.dims;
+  nest_.scalars = program_.scalars;
+  for (const Dim& d : program_.dims) facts_.define_dim(d.name, d.lo, d.hi);
+  add_parameters();
+  add_checks();
+  for (size_t i = 0; i < program_.stages.size(); ++i) {
+    if (!program_.stages[i].at.root()) continue;
+    allocate_root(static_cast<int>(i));
+    add_launch(static_cast<int>(i));
+  }
+  const ArgsLayout layout = args_layout(nest_);
+  size_t tensor = 0, bound = 0;
+  for (NestBuffer& b : nest_.buffers) {
+    if (b.home == Home::kArgument) b.slot = layout.tensor_slots[tensor++];
+    if (b.home == Home::kBound) b.slot = layout.bound_slots[bound++];
+  }
+  nest_.slots = ArgsLayout::kFirstTensor +
+                static_cast<int>(layout.tensor_slots.size() + layout.bound_slots.size() +
+                                 nest_.dims.size() + nest_.scalars.size());
+  return std::move(nest_);
+}
+
+void Lowering::add_parameters() {
+  for (const Buffer& b : program_.buffers) {
+    if (b.role == Role::kTemp) continue;
+    std::vector<Poly> shape;
+    Instance none;
+    for (const Expr& e : b.shape) shape.push_back(index(none, e));
+    Storage s = dense(b, shape);
+    NestBuffer n;
+    n.name = b.name;
+    n.type = b.type;
+    n.home = Home::kArgument;
+    n.stream = b.stream;
+    n.written = b.role != Role::kInput;
+    Poly last;  // element offset of the last element
+    for (size_t a = 0; a < s.axes.size(); ++a) {
+      last += (shape[static_cast<size_t>(s.axes[a].dim)] - Poly(1)) * s.strides[a];
+    }
+    n.elements = (last + Poly(1)).expr();
+    s.buffer = static_cast<int>(nest_.buffers.size());
+    nest_.buffers.push_back(std::move(n));
+    storage_.emplace_back(b.name, std::move(s));
+  }
+}
+
+/// One launch that walks every check; it must see no bad position before anything is written.
+void Lowering::add_checks() {
+  if (program_.checks.empty()) return;
+  Launch launch;
+  launch.name = "checks";
+  launch.range = new_loop("checks", 0, 1);
+  launch.extent = make_int(1);
+  Block body;
+  for (const Check& c : program_.checks) {
+    Stage s;  // a stage without output, so that variables translate as usual
+    s.name = "check";
+    s.vars = c.vars;
+    StageLoops loops(s);
+    Instance in;
+    in.loops = &loops;
+    in.value.resize(loops.nodes.size());
+    in.base.resize(loops.nodes.size());
+    std::vector<std::pair<int, std::pair<Expr, Expr>>> nest;
+    for (size_t v = 0; v < c.vars.size(); ++v) {
+      const Poly lo = c.vars[v].lo ? index(in, c.vars[v].lo) : Poly();
+      const Poly hi = index(in, c.vars[v].hi);
+      in.window.push_back({0, hi});
+      const int id = new_loop("check/" + c.vars[v].name, lo, hi);
+      in.value[v] = Poly::atom(make_var(nest_.loops[static_cast<size_t>(id)], id));
+      nest.push_back({id, {lo.expr(), hi.expr()}});
+    }
+    Stmt check;
+    check.kind = Stmt::kCheck;
+    const Expr value = translate(in, c.value);
+    check.condition = make_binary(
+        Op::kAnd, make_binary(Op::kLe, make_cast(value->type, translate(in, c.lo)), value),
+        make_binary(Op::kLe, value, make_cast(value->type, translate(in, c.hi))));
+    check.value = index(in, c.position).expr();
+    StmtRef inner = std::make_shared<const Stmt>(std::move(check));
+    for (size_t v = nest.size(); v-- > 0;) {
+      inner =
+          loop(nest[v].first, Mark::kSerial, nest[v].second.first, nest[v].second.second, {inner});
+    }
+    body.push_back(inner);
+  }
+  launch.body = block(std::move(body));
+  nest_.launches.push_back(std::move(launch));
+  for (const Check& c : program_.checks) {
+    const Expr& value = c.value->op == Op::kCast ? c.value->args[0] : c.value;
+    int64_t lo = 0;
+    if (value->op != Op::kLoad || !is_const(c.lo, &lo)) continue;
+    Instance none;
+    facts_.define_elements(value->name, Poly(lo), index(none, c.hi));
+  }
+}
+
+int Lowering::new_loop(const std::string& name, Poly begin, Poly end) {
+  const int id = static_cast<int>(nest_.loops.size());
+  nest_.loops.push_back(name);
+  facts_.define_loop(id, std::move(begin), std::move(end));
+  return id;
+}
+
+Instance Lowering::instance(int stage, std::vector<Span> window) {
+  Instance in;
+  in.loops = &loops_[static_cast<size_t>(stage)];
+  in.window = std::move(window);
+  in.extent.resize(in.loops->nodes.size());
+  in.value.resize(in.loops->nodes.size());
+  in.base.resize(in.loops->nodes.size());
+  return in;
+}
+
+void Lowering::add_launch(int stage) {
+  const Stage& s = program_.stages[static_cast<size_t>(stage)];
+  Instance in = instance(stage, domain_of(stage));
+  active_[static_cast<size_t>(stage)] = &in;
+  Launch launch;
+  launch.name = s.name;
+  launch.at_bind =
+      nest_.buffers[static_cast<size_t>(storage_of(s.output).buffer)].home == Home::kBound;
+  worker_top_ = 0;
+  const bool ranged = !in.loops->order.empty() &&
+                      !in.loops->nodes[static_cast<size_t>(in.loops->order[0])].reduction &&
+                      (s.loops[0].mark == Mark::kSerial || s.loops[0].mark == Mark::kParallel);
+  if (ranged) {
+    launch_loop(in, launch);
+  } else {
+    launch.range = new_loop(s.name, 0, 1);
+    launch.extent = make_int(1);
+    Block body;
+    walk(in, 0, false, body);
+    launch.body = block(std::move(body));
+  }
+  active_[static_cast<size_t>(stage)] = nullptr;
+  nest_.launches.push_back(std::move(launch));
+}
+
+/// The outermost loop of a root stage is the launch's range: its pieces become branches.
+///   for o in 0..n: main, then tail    =>    launch(o in 0..n+1): if o < n: main else tail
+void Lowering::launch_loop(Instance& in, Launch& launch) {
+  const int node = in.loops->order[0];
+  const Loop& l = in.stage().loops[0];
+  std::vector<Piece> pieces = pieces_of(in, node, false);
+  Poly extent;
+  for (const Piece& p : pieces) {
+    extent = p.condition ? max(extent, p.end, &facts_) : p.end;
+  }
+  launch.range = new_loop(in.stage().name + "/" + l.name, 0, extent);
+  launch.parallel = l.mark == Mark::kParallel;
+  launch.extent = extent.expr();
+  const Expr range = make_var(nest_.loops[static_cast<size_t>(launch.range)], launch.range);
+  Block parts;
+  for (const Piece& p : pieces) {
+    Block body;
+    facts_.define_loop(launch.range, p.begin, p.end);
+    place(in, node, Poly::atom(range), p);
+    enter(in, 0, false, body);
+    unplace(in, node);
+    Expr when = p.condition;
+    auto also = [&](Expr c) { when = when ? make_binary(Op::kAnd, when, c) : c; };
+    if (!(p.begin == Poly())) also(make_binary(Op::kLe, p.begin.expr(), range));
+    if (!(p.end == extent)) also(make_binary(Op::kLt, range, p.end.expr()));
+    if (when) {
+      parts.push_back(branch(when, std::move(body)));
+    } else {
+      parts.insert(parts.end(), body.begin(), body.end());
+    }
+  }
+  launch.body = block(std::move(parts));
+}
+
+void Lowering::walk(Instance& in, size_t depth, bool init, Block& out) {
+  if (depth == in.loops->order.size()) {
+    leaf(in, init, out);
+    return;
+  }
+  const LoopNode& node = in.loops->nodes[static_cast<size_t>(in.loops->order[depth])];
+  const bool reduced = node.reduction && in.stage().reduce != Reduce::kNone;
+  if (init && reduced) {
+    walk(in, depth + 1, true, out);
+    return;
+  }
+  const bool first = reduced && !in.initialised;
+  if (first) {
+    walk(in, depth, true, out);
+    in.initialised = true;
+  }
+  walk_loop(in, depth, init, out);
+  if (first) in.initialised = false;
+}
+
+void Lowering::walk_loop(Instance& in, size_t depth, bool init, Block& out) {
+  const int node = in.loops->order[depth];
+  const Loop& l = in.stage().loops[depth];
+  for (const Piece& p : pieces_of(in, node, init)) {
+    Block body;
+    const Poly trips = p.end - p.begin;
+    if (trips.is_constant() && trips.constant() <= 0) continue;
+    if (trips.is_constant() && trips.constant() == 1) {
+      place(in, node, p.begin, p);
+      enter(in, depth, init, body);
+    } else {
+      const int id = new_loop(in.stage().name + "/" + l.name, p.begin, p.end);
+      place(in, node, Poly::atom(make_var(nest_.loops[static_cast<size_t>(id)], id)), p);
+      Block inside;
+      enter(in, depth, init, inside);
+      body.push_back(loop(id, l.mark, p.begin.expr(), p.end.expr(), std::move(inside)));
+    }
+    unplace(in, node);
+    if (p.condition) {
+      out.push_back(branch(p.condition, std::move(body)));
+    } else {
+      out.insert(out.end(), body.begin(), body.end());
+    }
+  }
+}
+
+/// The body of an open loop: what is computed at it, then the loops inside.
+void Lowering::enter(Instance& in, size_t depth, bool init, Block& out) {
+  if (init) {
+    walk(in, depth + 1, true, out);
+    return;
+  }
+  const Loop& l = in.stage().loops[depth];
+  const size_t live = storage_.size();
+  const int64_t top = worker_top_;
+  prefetches(in, l, out);
+  for (size_t i = 0; i < program_.stages.size(); ++i) {
+    const Stage& s = program_.stages[i];
+    if (s.at.root()) continue;
+    const Place& home = s.store.root() ? s.at : s.store;
+    if (home.stage == in.stage().name && home.loop == l.name) {
+      allocate(static_cast<int>(i), needed(s.output));
+    }
+  }
+  attached(in, l.name, out);
+  walk(in, depth + 1, false, out);
+  storage_.resize(live);
+  worker_top_ = top;
+}
+
+void Lowering::attached(Instance& in, const std::string& loop_name, Block& out) {
+  for (size_t i = 0; i < program_.stages.size(); ++i) {
+    const Stage& s = program_.stages[i];
+    if (s.at.stage != in.stage().name || s.at.loop != loop_name) continue;
+    Instance child = instance(static_cast<int>(i), needed(s.output));
+    active_[i] = &child;
+    walk(child, 0, false, out);
+    active_[i] = nullptr;
+  }
+}
+
+void Lowering::leaf(Instance& in, bool init, Block& out) {
+  const Stage& s = in.stage();
+  std::vector<Poly> indices;
+  for (const Expr& e : s.out_index) indices.push_back(index(in, e));
+  for (const std::string& f : s.factored) {
+    const int node = in.loops->find(f);
+    indices.push_back(*in.value[static_cast<size_t>(node)]);
+  }
+  const Storage& to = storage_of(s.output);
+  prove_inside(to, indices, s.output);
+  Expr at = offset(to, indices);
+  if (init) {
+    out.push_back(store(to.buffer, at, identity(s.reduce, s.accumulate), Reduce::kNone));
+    return;
+  }
+  const Reduce reduce = in.initialised ? s.reduce : Reduce::kNone;
+  Expr when = s.where ? translate(in, s.where) : Expr();
+  int64_t known = 0;
+  if (is_const(when, &known)) {
+    if (!known) return;
+    when = Expr();
+  }
+  Block body{store(to.buffer, std::move(at), translate(in, s.value), reduce)};
+  if (when) {
+    out.push_back(branch(std::move(when), std::move(body)));
+  } else {
+    out.insert(out.end(), body.begin(), body.end());
+  }
+}
+
+Result<Nest, LowerReject> lower(const Program& program, const Target& target) {
+  try {
+    return Lowering(program, target).run();
+  } catch (const Rejected& r) {
+    return LowerReject{r.message};
+  }
+}
+
+}  // namespace hone::jit

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Expressions over a stage's variables to expressions over loops; accesses to flat offsets, each
+// proved inside what it accesses.
+#include "jit/passes/lowering.h"
+
+namespace hone::jit {
+
+using namespace ir;
+
+Poly Lowering::variable(Instance& in, const std::string& name) {
+  const Stage& s = in.stage();
+  const size_t vars = s.vars.size();
+  for (size_t v = 0; v < vars + s.rvars.size(); ++v) {
+    if ((v < vars ? s.vars[v] : s.rvars[v - vars]).name != name) continue;
+    auto value = value_of(in, static_cast<int>(v));
+    if (!value) {
+      reject("stage " + s.name + ": " + name + " is used outside its loops; reorder its loops out");
+    }
+    return *value + (v < vars ? in.window[v].lo : reduction_span(in, v - vars).lo);
+  }
+  reject("stage " + s.name + " has no variable " + name);
+}
+
+Poly Lowering::index(Instance& in, const Expr& e) { return Poly::of(translate(in, e), &facts_); }
+
+const Storage& Lowering::storage_of(const std::string& buffer) const {
+  for (size_t i = storage_.size(); i-- > 0;) {
+    if (storage_[i].first == buffer) return storage_[i].second;
+  }
+  reject(buffer + " is read before it is computed");
+}
+
+/// Integer comparisons that the loops' ranges decide become constants.
+Expr Lowering::compare(Instance& in, const Expr& e) {
+  const Expr a = translate(in, e->args[0]);
+  const Expr b = translate(in, e->args[1]);
+  if (a->type != DType::kI64 || e->op == Op::kEq || e->op == Op::kNe) {
+    return make_binary(e->op, a, b);
+  }
+  const Poly slack = Poly::of(b, &facts_) - Poly::of(a, &facts_) - Poly(e->op == Op::kLt ? 1 : 0);
+  if (facts_.nonnegative(slack)) return make_int(1, DType::kBool);
+  if (facts_.nonnegative(Poly(-1) - slack)) return make_int(0, DType::kBool);
+  return make_binary(e->op, a, b);
+}
+
+Expr Lowering::translate(Instance& in, const Expr& e) {
+  switch (e->op) {
+    case Op::kInt:
+    case Op::kFloat:
+      return e;
+    case Op::kVar:
+      return variable(in, e->name).expr();
+    case Op::kDim:
+      for (size_t i = 0; i < nest_.dims.size(); ++i) {
+        if (nest_.dims[i].name == e->name) return make_dim(e->name, static_cast<int>(i));
+      }
+      reject("no dim " + e->name);
+    case Op::kScalar:
+      for (size_t i = 0; i < nest_.scalars.size(); ++i) {
+        if (nest_.scalars[i].name == e->name) {
+          return make_scalar(e->name, e->type, static_cast<int>(i));
+        }
+      }
+      reject("no scalar argument " + e->name);
+    case Op::kLoad:
+      return translate_load(in, e);
+    case Op::kLt:
+    case Op::kLe:
+    case Op::kEq:
+    case Op::kNe:
+      return compare(in, e);
+    default:
+      break;
+  }
+  std::vector<Expr> args;
+  for (const Expr& a : e->args) args.push_back(translate(in, a));
+  return with_args(e, std::move(args));
+}
+
+Expr Lowering::translate_load(Instance& in, const Expr& e) {
+  const Storage& s = storage_of(e->name);
+  std::vector<Poly> indices;
+  const size_t dims = e->args.size() - (e->guarded ? 1 : 0);
+  for (size_t d = 0; d < dims; ++d) indices.push_back(index(in, e->args[d]));
+  Node n;
+  n.op = Op::kLoad;
+  n.type = e->type;
+  n.id = s.buffer;
+  n.name = e->name;
+  n.args.push_back(offset(s, indices));
+  if (!e->guarded) {
+    prove_inside(s, indices, e->name);
+    return Expr(std::make_shared<const Node>(std::move(n)));
+  }
+  Expr inside = make_int(1, DType::kBool);
+  for (size_t d = 0; d < dims; ++d) {
+    const Poly from = indices[d] - s.base[d];
+    const Poly last = s.shape[d] - Poly(1) - from;
+    if (facts_.nonnegative(Poly(-1) - from) || facts_.nonnegative(Poly(-1) - last)) {
+      return translate(in, e->args.back());
+    }
+    if (!facts_.nonnegative(from)) {
+      inside = make_binary(Op::kAnd, inside, make_binary(Op::kLe, make_int(0), from.expr()));
+    }
+    if (!facts_.nonnegative(last)) {
+      inside = make_binary(Op::kAnd, inside, make_binary(Op::kLt, from.expr(), s.shape[d].expr()));
+    }
+  }
+  if (!is_const(inside)) {
+    n.guarded = true;
+    n.args.push_back(inside);
+    n.args.push_back(translate(in, e->args.back()));
+  }
+  return Expr(std::make_shared<const Node>(std::move(n)));
+}
+
+Expr Lowering::offset(const Storage& s, const std::vector<Poly>& indices) {
+  Poly flat;
+  for (size_t a = 0; a < s.axes.size(); ++a) {
+    const Axis& axis = s.axes[a];
+    const auto d = static_cast<size_t>(axis.dim);
+    Poly i = floor_div(indices[d] - s.base[d], axis.div, &facts_);
+    if (axis.mod) i = floor_mod(i, axis.mod, &facts_);
+    flat += i * s.strides[a];
+  }
+  return flat.expr();
+}
+
+/// The safety argument: no access leaves what it accesses, whatever the loops do.
+void Lowering::prove_inside(const Storage& s, const std::vector<Poly>& indices,
+                            const std::string& name) {
+  for (size_t d = 0; d < indices.size(); ++d) {
+    const Poly from = indices[d] - s.base[d];
+    if (facts_.nonnegative(from) && facts_.at_most(from, s.shape[d] - Poly(1))) continue;
+    reject("cannot prove " + name + "[..., " + print(indices[d].expr()) + ", ...] inside 0.." +
+           print(s.shape[d].expr()) + " in dim " + std::to_string(d));
+  }
+}
+
+}  // namespace hone::jit

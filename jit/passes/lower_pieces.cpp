@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+// Extents of loops, the pieces that tails and partitions cut them into, bounds from `where`.
+#include <algorithm>
+
+#include "jit/passes/lowering.h"
+
+namespace hone::jit {
+
+using namespace ir;
+
+StageLoops::StageLoops(const Stage& s) : stage(&s) {
+  for (const IndexVar& v : s.vars)
+    nodes.push_back({.name = v.name, .var = static_cast<int>(nodes.size())});
+  for (const IndexVar& v : s.rvars) {
+    nodes.push_back({.name = v.name, .var = static_cast<int>(nodes.size()), .reduction = true});
+  }
+  for (size_t r = 0; r < s.relations.size(); ++r) {
+    const Relation& rel = s.relations[r];
+    const int from = find(rel.parent);
+    const bool reduction = nodes[static_cast<size_t>(from)].reduction;
+    const int made = static_cast<int>(r);
+    parent.push_back(from);
+    outer.push_back(static_cast<int>(nodes.size()));
+    nodes.push_back({.name = rel.outer, .made_by = made, .reduction = reduction});
+    if (rel.kind == Relation::kSplit) {
+      nodes[static_cast<size_t>(from)].split_into = made;
+      inner.push_back(static_cast<int>(nodes.size()));
+      second.push_back(-1);
+      nodes.push_back({.name = rel.inner, .made_by = made, .inner = true, .reduction = reduction});
+    } else {
+      const int other = find(rel.second);
+      nodes[static_cast<size_t>(from)].fused_by = made;
+      nodes[static_cast<size_t>(other)].fused_by = made;
+      inner.push_back(-1);
+      second.push_back(other);
+    }
+  }
+  for (size_t f = 0; f < s.factored.size(); ++f) {
+    LoopNode& n = nodes[static_cast<size_t>(find(s.factored[f]))];
+    n.factored = static_cast<int>(f);
+    n.reduction = false;
+  }
+  for (const Loop& l : s.loops) order.push_back(find(l.name));
+}
+
+int StageLoops::find(std::string_view name) const {
+  // The youngest node of a name: a factored loop may carry the name of its root.
+  for (size_t i = nodes.size(); i-- > 0;) {
+    if (nodes[i].name == name) return static_cast<int>(i);
+  }
+  reject("stage " + stage->name + " has no loop named " + std::string(name));
+}
+
+Poly Lowering::extent_of(Instance& in, int node) {
+  auto& known = in.extent[static_cast<size_t>(node)];
+  if (known) return *known;
+  const LoopNode& n = in.loops->nodes[static_cast<size_t>(node)];
+  const size_t vars = in.stage().vars.size();
+  if (n.var >= 0) {
+    const auto v = static_cast<size_t>(n.var);
+    return v < vars ? in.window[v].extent : reduction_span(in, v - vars).extent;
+  }
+  const auto r = static_cast<size_t>(n.made_by);
+  const Relation& rel = in.stage().relations[r];
+  if (rel.kind == Relation::kFuse) {
+    const int second = in.loops->second[r];
+    const LoopNode& b = in.loops->nodes[static_cast<size_t>(second)];
+    const Poly inner = extent_of(in, second);
+    if (!inner.is_constant()) {
+      reject("fuse " + rel.parent + " " + rel.second + ": the extent of " + rel.second +
+             " is not constant; fuse loops of fixed extent");
+    }
+    if (b.inner && in.loops->outer[static_cast<size_t>(b.made_by)] == in.loops->parent[r]) {
+      const Poly whole = extent_of(in, in.loops->parent[static_cast<size_t>(b.made_by)]);
+      if (!(floor_mod(whole, inner.constant(), &facts_) == Poly())) {
+        reject("fuse " + rel.parent + " " + rel.second + ": the split does not divide its loop");
+      }
+    }
+    return extent_of(in, in.loops->parent[r]) * inner;
+  }
+  const Poly whole = extent_of(in, in.loops->parent[r]);
+  return n.inner ? min(rel.factor, whole, &facts_) : ceil_div(whole, rel.factor, &facts_);
+}
+
+/// Main blocks, then what is left. A remainder known only at run time is taken apart by powers of
+/// two, so that each part has a constant extent:
+///   o in 0..E/f: i in f    then, for b = 8, 4, 2, 1 below f: if rem/b is odd: i in b
+std::vector<Piece> Lowering::peeled_pieces(const Poly& extent, int64_t factor) {
+  const Poly blocks = floor_div(extent, factor, &facts_);
+  const Poly rest = extent - blocks * Poly(factor);
+  std::vector<Piece> pieces{{0, blocks, {}, {}, Poly(factor)}};
+  if (rest.is_constant()) {
+    if (rest.constant() > 0) pieces.push_back({blocks, blocks + Poly(1), {}, {}, rest});
+    return pieces;
+  }
+  int64_t b = 1;
+  while (b * 2 < factor) b *= 2;
+  for (; b >= 1; b /= 2) {
+    const Poly above = floor_div(rest, 2 * b, nullptr) * Poly(2 * b);
+    const Poly start = blocks * Poly(factor) + above;
+    const Expr odd = make_binary(Op::kLe, make_int(b), (rest - above).expr());
+    pieces.push_back({blocks, blocks + Poly(1), odd, start, Poly(b)});
+  }
+  return pieces;
+}
+
+std::vector<Piece> Lowering::split_pieces(Instance& in, int node) {
+  const LoopNode& n = in.loops->nodes[static_cast<size_t>(node)];
+  const auto r = static_cast<size_t>(n.made_by);
+  const Relation& rel = in.stage().relations[r];
+  const Poly whole = extent_of(in, in.loops->parent[r]);
+  const auto& inner = in.value[static_cast<size_t>(in.loops->inner[r])];
+  if (inner) {  // the inner loop is outside: it fixes how many blocks there are
+    return {{0, ceil_div(whole - *inner, rel.factor, &facts_)}};
+  }
+  const Poly rest = floor_mod(whole, rel.factor, &facts_);
+  const Poly blocks = ceil_div(whole, rel.factor, &facts_);
+  if (rest == Poly()) return {{0, blocks, {}, {}, Poly(rel.factor)}};
+  if (whole.is_constant() && whole.constant() < rel.factor && rel.tail != Tail::kExact) {
+    return {{0, 1, {}, {}, whole}};
+  }
+  switch (rel.tail) {
+    case Tail::kExact:
+      reject("split " + rel.parent + " " + std::to_string(rel.factor) + ": " +
+             std::to_string(rel.factor) + " does not divide " + print(whole.expr()) +
+             " and tail=exact; use tail=mask or tail=peel");
+    case Tail::kPeel:
+      return peeled_pieces(whole, rel.factor);
+    case Tail::kMask:
+      return {{0, blocks}};
+    case Tail::kOverlap:
+      break;
+  }
+  const bool rereads = [&] {
+    bool found = false;
+    visit(in.stage().value,
+          [&](const Expr& e) { found |= e->op == Op::kLoad && e->name == in.stage().output; });
+    return found;
+  }();
+  if (n.reduction || in.stage().reduce != Reduce::kNone || rereads) {
+    reject("split " + rel.parent +
+           ": tail=overlap stores some elements twice, which only a stage "
+           "without reduction that does not read its own output allows; use tail=peel");
+  }
+  return {{0, blocks, {}, {}, min(rel.factor, whole, &facts_)}};
+}
+
+std::vector<Piece> Lowering::pieces_of(Instance& in, int node, bool init) {
+  const LoopNode& n = in.loops->nodes[static_cast<size_t>(node)];
+  std::vector<Piece> pieces;
+  const bool outer = n.made_by >= 0 && !n.inner &&
+                     in.stage().relations[static_cast<size_t>(n.made_by)].kind == Relation::kSplit;
+  if (n.factored >= 0) {
+    // An output index: its window, cut to where the reduction has values unless initialising.
+    const Span& w = in.window[in.stage().vars.size() + static_cast<size_t>(n.factored)];
+    Poly end = w.lo + w.extent;
+    if (!init) end = min(end, extent_of(in, node), &facts_);
+    return {{w.lo, end}};
+  }
+  if (outer) {
+    pieces = split_pieces(in, node);
+  } else {
+    pieces.push_back({0, extent_of(in, node)});
+  }
+  if (init) return pieces;
+  const Loop* leaf = in.stage().loop(n.name);
+  std::vector<Piece> cut;
+  for (Piece& p : pieces) {
+    if (in.stage().where) tighten(in, node, p);
+    if (leaf && leaf->partition) {
+      for (Piece& part : partition(in, node, p)) cut.push_back(std::move(part));
+    } else {
+      cut.push_back(std::move(p));
+    }
+  }
+  return cut;
+}
+
+void Lowering::place(Instance& in, int node, const Poly& value, const Piece& piece) {
+  const LoopNode& n = in.loops->nodes[static_cast<size_t>(node)];
+  in.value[static_cast<size_t>(node)] = value;
+  if (n.made_by < 0 || n.inner) return;
+  const auto r = static_cast<size_t>(n.made_by);
+  const Relation& rel = in.stage().relations[r];
+  const int from = in.loops->parent[r];
+  if (rel.kind == Relation::kFuse) {
+    const int64_t k = extent_of(in, in.loops->second[r]).constant();
+    const Poly first = floor_div(value, k, &facts_);
+    place(in, from, first, Piece{0, 0});
+    place(in, in.loops->second[r], value - first * Poly(k), Piece{0, 0});
+    return;
+  }
+  if (n.factored >= 0 && piece.base) reject("a factored loop cannot be peeled");
+  const Poly whole = extent_of(in, from);
+  Poly base = piece.base ? *piece.base : value * Poly(rel.factor);
+  if (rel.tail == Tail::kOverlap && piece.inner)
+    base = max(0, min(base, whole - *piece.inner, &facts_), &facts_);
+  const auto inner = static_cast<size_t>(in.loops->inner[r]);
+  if (!in.value[inner]) {
+    in.extent[inner] = piece.inner ? *piece.inner : min(rel.factor, whole - base, &facts_);
+  }
+  in.base[static_cast<size_t>(from)] = std::move(base);
+}
+
+void Lowering::unplace(Instance& in, int node) {
+  const LoopNode& n = in.loops->nodes[static_cast<size_t>(node)];
+  in.value[static_cast<size_t>(node)].reset();
+  if (n.made_by < 0 || n.inner) return;
+  const auto r = static_cast<size_t>(n.made_by);
+  if (in.stage().relations[r].kind == Relation::kFuse) {
+    unplace(in, in.loops->parent[r]);
+    unplace(in, in.loops->second[r]);
+    return;
+  }
+  in.base[static_cast<size_t>(in.loops->parent[r])].reset();
+  if (!in.value[static_cast<size_t>(in.loops->inner[r])]) {
+    in.extent[static_cast<size_t>(in.loops->inner[r])].reset();
+  }
+}
+
+std::optional<Poly> Lowering::value_of(const Instance& in, int node) const {
+  const auto at = static_cast<size_t>(node);
+  if (in.value[at]) return in.value[at];
+  const LoopNode& n = in.loops->nodes[at];
+  if (n.split_into < 0 || !in.base[at]) return std::nullopt;
+  auto inner = value_of(in, in.loops->inner[static_cast<size_t>(n.split_into)]);
+  if (!inner) return std::nullopt;
+  return *in.base[at] + *inner;
+}
+
+namespace {
+
+/// Calls f on every `a <= b` of a conjunction, as the polynomial-to-be b - a.
+template <class F>
+void each_inequality(const Expr& e, const F& f) {
+  if (e->op == Op::kAnd) {
+    each_inequality(e->args[0], f);
+    each_inequality(e->args[1], f);
+  } else if ((e->op == Op::kLe || e->op == Op::kLt) && !is_float(e->args[0]->type)) {
+    f(e->args[0], e->args[1], e->op == Op::kLt);
+  }
+}
+
+bool mentions_load(const Expr& e) {
+  bool found = false;
+  visit(e, [&](const Expr& x) { found |= x->op == Op::kLoad; });
+  return found;
+}
+
+/// Cuts begin..end to where `p`, linear in loop `id`, is not negative.
+void restrict_range(const Poly& p, int id, Poly& begin, Poly& end, const Facts& facts) {
+  const int64_t c = p.loop_coef(id);
+  const Poly rest = p - Poly(c) * Poly::atom(make_var("", id));
+  if (c == 0 || rest.mentions_loop(id)) return;
+  if (c > 0) {
+    begin = max(begin, ceil_div(Poly() - rest, c, &facts), &facts);
+  } else {
+    end = min(end, floor_div(rest, -c, &facts) + Poly(1), &facts);
+  }
+}
+
+}  // namespace
+
+/// Where a loop is the last one open that a condition of `where` depends on, the condition becomes
+/// a bound:  for j in 0..N: if j <= i: S    =>    for j in 0..min(N, i+1): S
+void Lowering::tighten(Instance& in, int node, Piece& piece) {
+  const int id = static_cast<int>(nest_.loops.size());
+  facts_.define_loop(id, piece.begin, piece.end);
+  place(in, node, Poly::atom(make_var("", id)), piece);
+  each_inequality(in.stage().where, [&](const Expr& a, const Expr& b, bool strict) {
+    if (mentions_load(a) || mentions_load(b)) return;
+    bool open = true;
+    for (const Expr& side : {a, b}) {
+      visit(side, [&](const Expr& e) {
+        if (e->op == Op::kVar) open &= value_of(in, in.loops->find(e->name)).has_value();
+      });
+    }
+    if (!open) return;
+    const Poly p = index(in, b) - index(in, a) - Poly(strict ? 1 : 0);
+    restrict_range(p, id, piece.begin, piece.end, facts_);
+  });
+  unplace(in, node);
+}
+
+/// Cuts a loop where every guarded load of the stage is inside its tensor, whatever the loops
+/// inside do:  for h: S    =>    for h in border: S;  for h in middle: S;  for h in border: S
+std::vector<Piece> Lowering::partition(Instance& in, int node, const Piece& piece) {
+  const int id = static_cast<int>(nest_.loops.size());
+  Poly begin = piece.begin, end = piece.end;
+  facts_.define_loop(id, begin, end);
+  place(in, node, Poly::atom(make_var("", id)), piece);
+  const std::vector<Span> spans = spans_of(in);
+  visit(in.stage().value, [&](const Expr& e) {
+    if (e->op != Op::kLoad || !e->guarded) return;
+    const Storage& s = storage_of(e->name);
+    for (size_t d = 0; d + 1 < e->args.size(); ++d) {
+      const auto range = interval(e->args[d], spans, in.stage());
+      if (!range) continue;
+      restrict_range(range->lo, id, begin, end, facts_);
+      restrict_range(s.shape[d] - range->lo - range->extent, id, begin, end, facts_);
+    }
+  });
+  unplace(in, node);
+  begin = min(begin, piece.end, &facts_);
+  end = max(begin, end, &facts_);
+  std::vector<Piece> parts;
+  auto add = [&](const Poly& from, const Poly& to) {
+    if (facts_.at_most(to, from)) return;
+    Piece part = piece;
+    part.begin = from;
+    part.end = to;
+    parts.push_back(std::move(part));
+  };
+  add(piece.begin, begin);
+  add(begin, end);
+  add(end, piece.end);
+  return parts;
+}
+
+}  // namespace hone::jit

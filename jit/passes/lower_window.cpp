@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which part of a stage the consumers inside a loop need, and where that part is kept.
+#include <algorithm>
+
+#include "jit/passes/lowering.h"
+
+namespace hone::jit {
+
+using namespace ir;
+
+namespace {
+
+/// Calls f on every load that evaluating the stage performs.
+template <class F>
+void each_load(const Stage& s, const F& f) {
+  auto look = [&](const Expr& root) {
+    visit(root, [&](const Expr& e) {
+      if (e->op == Op::kLoad) f(e);
+    });
+  };
+  look(s.value);
+  look(s.where);
+  for (const IndexVar& v : s.rvars) {
+    look(v.lo);
+    look(v.hi);
+  }
+}
+
+constexpr int64_t kLine = 64;
+
+int64_t round_up(int64_t v, int64_t to) { return (v + to - 1) / to * to; }
+
+}  // namespace
+
+Span Lowering::reduction_span(Instance& in, size_t rvar) {
+  const IndexVar& v = in.stage().rvars[rvar];
+  const Poly lo = v.lo ? index(in, v.lo) : Poly();
+  return {lo, index(in, v.hi) - lo};
+}
+
+/// The values a loop takes while the loops that are open stand still.
+Span Lowering::range_of(Instance& in, int node) {
+  if (auto v = value_of(in, node)) return {*v, 1};
+  const LoopNode& n = in.loops->nodes[static_cast<size_t>(node)];
+  const auto& base = in.base[static_cast<size_t>(node)];
+  if (n.split_into >= 0 && base) {
+    const int inner = in.loops->inner[static_cast<size_t>(n.split_into)];
+    Span s = range_of(in, inner);
+    s.lo += *base;
+    return s;
+  }
+  if (n.factored >= 0) return in.window[in.stage().vars.size() + static_cast<size_t>(n.factored)];
+  return {0, extent_of(in, node)};
+}
+
+/// The values of each var and rvar of a stage that is being emitted.
+std::vector<Span> Lowering::spans_of(Instance& in) {
+  std::vector<Span> spans;
+  const size_t vars = in.stage().vars.size();
+  for (size_t v = 0; v < vars + in.stage().rvars.size(); ++v) {
+    Span s = range_of(in, static_cast<int>(v));
+    s.lo += v < vars ? in.window[v].lo : reduction_span(in, v - vars).lo;
+    spans.push_back(std::move(s));
+  }
+  return spans;
+}
+
+std::vector<Span> Lowering::domain_of(int stage) {
+  Instance none;
+  std::vector<Span> spans;
+  const Stage& s = program_.stages[static_cast<size_t>(stage)];
+  for (const IndexVar& v : s.vars) {
+    const Poly lo = v.lo ? index(none, v.lo) : Poly();
+    spans.push_back({lo, index(none, v.hi) - lo});
+  }
+  for (const std::string& f : s.factored) {
+    Instance in = instance(stage, spans);
+    const StageLoops& loops = loops_[static_cast<size_t>(stage)];
+    spans.push_back({0, extent_of(in, loops.find(f))});
+  }
+  return spans;
+}
+
+/// lo .. hi of an index while the reader's variables run over `vars`; nothing where it depends on
+/// data.
+std::optional<Span> Lowering::interval(const Expr& e, const std::vector<Span>& vars,
+                                       const Stage& reader) {
+  Instance none;
+  if (e->op == Op::kDiv || e->op == Op::kMod) {
+    int64_t k = 0;
+    auto inner = interval(e->args[0], vars, reader);
+    if (!inner || !is_const(e->args[1], &k) || k <= 0) return std::nullopt;
+    if (e->op == Op::kMod) {
+      if (inner->extent == Poly(1)) return Span{floor_mod(inner->lo, k, &facts_), 1};
+      return Span{0, k};
+    }
+    const Poly lo = floor_div(inner->lo, k, &facts_);
+    return Span{lo, floor_div(inner->lo + inner->extent - Poly(1), k, &facts_) - lo + Poly(1)};
+  }
+  Span out{0, 1};
+  for (const Poly p = Poly::of(e); const Poly::Term& t : p.terms()) {
+    const Expr& f = t.factors[0];
+    if (t.factors.size() != 1 || f->op != Op::kVar) {
+      if (f->op == Op::kDim && t.factors.size() == 1) {
+        out.lo += Poly(t.coef) * index(none, f);
+        continue;
+      }
+      if (t.factors.size() != 1 || (f->op != Op::kDiv && f->op != Op::kMod)) return std::nullopt;
+    }
+    Span s;
+    if (f->op == Op::kVar) {
+      size_t v = 0;
+      while (v < reader.vars.size() && reader.vars[v].name != f->name) ++v;
+      if (v == reader.vars.size()) {
+        size_t r = 0;
+        while (r < reader.rvars.size() && reader.rvars[r].name != f->name) ++r;
+        v += r;
+      }
+      if (v >= vars.size()) return std::nullopt;
+      s = vars[v];
+    } else {
+      auto inner = interval(f, vars, reader);
+      if (!inner) return std::nullopt;
+      s = *inner;
+    }
+    const int64_t c = t.coef;
+    out.lo += Poly(c) * (c >= 0 ? s.lo : s.lo + s.extent - Poly(1));
+    out.extent += Poly(c >= 0 ? c : -c) * (s.extent - Poly(1));
+  }
+  out.lo += Poly(Poly::of(e).constant());
+  return out;
+}
+
+void Lowering::widen(std::vector<Span>& box, std::vector<bool>& seen, size_t dim,
+                     const Span& span) {
+  if (!seen[dim]) {
+    box[dim] = span;
+    seen[dim] = true;
+    return;
+  }
+  Span& b = box[dim];
+  const Poly lo = min(b.lo, span.lo, &facts_);
+  const Poly hi = max(b.lo + b.extent, span.lo + span.extent, &facts_);
+  b = {lo, hi - lo};
+}
+
+/// The box of a temporary that its readers touch, given the loops that are open.
+std::vector<Span> Lowering::needed(const std::string& buffer) {
+  const Buffer& b = *program_.buffer(buffer);
+  Instance none;
+  std::vector<Span> box(b.shape.size());
+  std::vector<bool> seen(b.shape.size(), false);
+  for (size_t r = 0; r < program_.stages.size(); ++r) {
+    const Stage& reader = program_.stages[r];
+    std::vector<Span> vars;
+    bool known = false;
+    each_load(reader, [&](const Expr& e) {
+      if (e->name != buffer) return;
+      if (!known) {
+        known = true;
+        if (active_[r]) {
+          vars = spans_of(*active_[r]);
+        } else {
+          vars = needed(reader.output);
+          vars.resize(reader.vars.size());
+          for (const IndexVar& v : reader.rvars) {
+            if ((v.lo && !Poly::of(v.lo).is_constant()) || mentions(v.hi)) break;
+            const Poly lo = v.lo ? index(none, v.lo) : Poly();
+            vars.push_back({lo, index(none, v.hi) - lo});
+          }
+        }
+      }
+      for (size_t d = 0; d < box.size(); ++d) {
+        auto span = interval(e->args[d], vars, reader);
+        widen(box, seen, d, span ? *span : Span{0, index(none, b.shape[d])});
+      }
+    });
+  }
+  return box;
+}
+
+bool Lowering::mentions(const Expr& e) {
+  bool found = false;
+  visit(e, [&](const Expr& x) { found |= x->op == Op::kVar || x->op == Op::kLoad; });
+  return found;
+}
+
+/// Row-major strides over the buffer's axes, or those it states.
+Storage Lowering::dense(const Buffer& b, std::vector<Poly> shape) {
+  Storage s;
+  s.axes = b.axes;
+  if (s.axes.empty()) {
+    for (size_t d = 0; d < shape.size(); ++d) s.axes.push_back({static_cast<int>(d)});
+  }
+  s.base.resize(shape.size());
+  s.strides.resize(s.axes.size());
+  Poly stride(1);
+  for (size_t a = s.axes.size(); a-- > 0;) {
+    Instance none;
+    s.strides[a] = b.strides.empty() ? stride : index(none, b.strides[a]);
+    const Axis& axis = s.axes[a];
+    const Poly extent = ceil_div(shape[static_cast<size_t>(axis.dim)], axis.div, &facts_);
+    stride = stride * (axis.mod ? Poly(axis.mod) : extent);
+  }
+  s.shape = std::move(shape);
+  return s;
+}
+
+void Lowering::allocate(int stage, const std::vector<Span>& window) {
+  const Stage& st = program_.stages[static_cast<size_t>(stage)];
+  const Buffer& b = *program_.buffer(st.output);
+  std::vector<Poly> shape;
+  for (size_t d = 0; d < window.size(); ++d) {
+    auto most = facts_.upper(window[d].extent);
+    if (!most) {
+      reject("the window of " + b.name + " in dim " + std::to_string(d) +
+             " has no constant upper bound: " + print(window[d].extent.expr()));
+    }
+    shape.push_back(std::max<int64_t>(*most, 1));
+  }
+  Storage s = dense(b, std::move(shape));
+  for (size_t d = 0; d < window.size(); ++d) s.base[d] = window[d].lo;
+  Poly total(1);
+  for (const Axis& a : s.axes) {
+    const Poly extent = ceil_div(s.shape[static_cast<size_t>(a.dim)], a.div, nullptr);
+    total = total * (a.mod ? Poly(a.mod) : extent);
+  }
+  NestBuffer n;
+  n.name = b.name;
+  n.type = b.type;
+  n.elements = total.expr();
+  n.max_bytes = total.constant() * size_of(b.type);
+  n.written = true;
+  if (b.space == Space::kRegisters) {
+    n.home = Home::kRegisters;
+  } else {
+    n.home = Home::kWorker;
+    n.offset = worker_top_;
+    worker_top_ = round_up(worker_top_ + n.max_bytes, kLine);
+    nest_.worker_bytes = std::max(nest_.worker_bytes, worker_top_);
+  }
+  s.buffer = static_cast<int>(nest_.buffers.size());
+  nest_.buffers.push_back(std::move(n));
+  storage_.emplace_back(b.name, std::move(s));
+}
+
+/// A stage whose every load is of constants can run once, when they are bound.
+bool Lowering::is_bound(const Stage& stage) const {
+  bool any = false, all = true;
+  each_load(stage, [&](const Expr& e) {
+    any = true;
+    const NestBuffer& b = nest_.buffers[static_cast<size_t>(storage_of(e->name).buffer)];
+    all &=
+        b.home == Home::kBound || (b.home == Home::kArgument && program_.buffer(e->name)->constant);
+  });
+  visit(stage.value, [&](const Expr& e) { all &= e->op != Op::kScalar && e->op != Op::kDim; });
+  return any && all;
+}
+
+void Lowering::allocate_root(int stage) {
+  const Stage& st = program_.stages[static_cast<size_t>(stage)];
+  const Buffer& b = *program_.buffer(st.output);
+  if (b.role != Role::kTemp) return;
+  if (b.space == Space::kRegisters) {
+    reject("stage " + st.name + " is at the root, which has no registers; use compute " + st.name +
+           " at a loop, or in=scratch");
+  }
+  Instance none;
+  std::vector<Poly> shape;
+  for (const Expr& e : b.shape) shape.push_back(index(none, e));
+  Storage s = dense(b, std::move(shape));
+  Poly total(1);
+  for (const Axis& a : s.axes) {
+    const Poly extent = ceil_div(s.shape[static_cast<size_t>(a.dim)], a.div, &facts_);
+    total = total * (a.mod ? Poly(a.mod) : extent);
+  }
+  auto most = facts_.upper(total);
+  if (!most) reject("the size of " + b.name + " has no constant upper bound");
+  NestBuffer n;
+  n.name = b.name;
+  n.type = b.type;
+  n.elements = total.expr();
+  n.max_bytes = std::max<int64_t>(*most, 1) * size_of(b.type);
+  n.stream = b.stream;
+  n.written = true;
+  n.home = is_bound(st) ? Home::kBound : Home::kShared;
+  if (n.home == Home::kShared) {
+    n.offset = nest_.shared_bytes;
+    nest_.shared_bytes = round_up(nest_.shared_bytes + n.max_bytes, kLine);
+  }
+  s.buffer = static_cast<int>(nest_.buffers.size());
+  nest_.buffers.push_back(std::move(n));
+  storage_.emplace_back(b.name, std::move(s));
+}
+
+}  // namespace hone::jit

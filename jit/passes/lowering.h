@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "jit/ir/facts.h"
+#include "jit/ir/nest.h"
+#include "jit/ir/target.h"
+#include "jit/passes/lower.h"
+
+namespace hone::jit {
+
+/// lo .. lo+extent-1.
+struct Span {
+  ir::Poly lo;
+  ir::Poly extent;
+};
+
+/// A loop of a stage in its derivation tree: a variable's root loop, or made by split or fuse.
+struct LoopNode {
+  std::string name;
+  int var = -1;            ///< root: index among vars, then rvars
+  int split_into = -1;     ///< relation that splits this loop
+  int fused_by = -1;       ///< relation that fuses this loop with another
+  int made_by = -1;        ///< relation that made this loop
+  bool inner = false;      ///< the inner loop of the split that made it
+  bool reduction = false;  ///< reduced over: derives from a reduction variable and is not factored
+  int factored = -1;       ///< index among Stage::factored
+};
+
+/// The loops of a stage, indexed; made once per stage.
+struct StageLoops {
+  explicit StageLoops(const ir::Stage& stage);
+  int find(std::string_view name) const;
+
+  const ir::Stage* stage;
+  std::vector<LoopNode> nodes;
+  std::vector<int> order;                         ///< Stage::loops as node numbers, outermost first
+  std::vector<int> outer, inner, parent, second;  ///< of each relation, as node numbers
+};
+
+/// A stage while it is being emitted at one place: what is known of its variables and loops.
+struct Instance {
+  const StageLoops* loops = nullptr;
+  std::vector<Span> window;                     ///< per var, then per factored loop
+  std::vector<std::optional<ir::Poly>> extent;  ///< per node
+  std::vector<std::optional<ir::Poly>> value;   ///< per node: set once its loop is open
+  std::vector<std::optional<ir::Poly>> base;    ///< per split node: its start, once outer is open
+  bool initialised = false;                     ///< the reduction's identity has been stored
+
+  const ir::Stage& stage() const { return *loops->stage; }
+};
+
+/// Where a temporary is while it is live: the window it holds and how it is laid out.
+struct Storage {
+  int buffer = -1;              ///< in Nest::buffers
+  std::vector<ir::Poly> base;   ///< first logical index held, per dim
+  std::vector<ir::Poly> shape;  ///< elements held, per dim (temporaries: constant upper bounds)
+  std::vector<ir::Axis> axes;
+  std::vector<ir::Poly> strides;  ///< elements, per axis
+};
+
+/// A part of a loop's range in which the inner loop of the split has one extent.
+struct Piece {
+  ir::Poly begin, end;
+  ir::Expr condition = {};            ///< null: always
+  std::optional<ir::Poly> base = {};  ///< start of the split parent; null: factor * loop
+  std::optional<ir::Poly> inner =
+      {};  ///< extent of the inner loop; null: what is left, at most factor
+};
+
+/// Thrown inside the pass only; lower() turns it into a value.
+struct Rejected {
+  std::string message;
+};
+
+/// One lowering of one program. See lower.cpp for the walk.
+class Lowering {
+ public:
+  Lowering(const ir::Program& program, const ir::Target& target);
+  ir::Nest run();
+
+ private:
+  using Block = std::vector<ir::StmtRef>;
+
+  // lower.cpp: launches and the walk over a stage's loops
+  void add_parameters();
+  void add_checks();
+  void add_launch(int stage);
+  Instance instance(int stage, std::vector<Span> window);
+  void walk(Instance& in, size_t depth, bool init, Block& out);
+  void walk_loop(Instance& in, size_t depth, bool init, Block& out);
+  void launch_loop(Instance& in, ir::Launch& launch);
+  void enter(Instance& in, size_t depth, bool init, Block& out);
+  void leaf(Instance& in, bool init, Block& out);
+  void attached(Instance& in, const std::string& loop, Block& out);
+  void prefetches(Instance& in, const ir::Loop& loop, Block& out);
+  int new_loop(const std::string& name, ir::Poly begin, ir::Poly end);
+
+  // lower_pieces.cpp: extents, tails, partitions, bounds from `where`
+  ir::Poly extent_of(Instance& in, int node);
+  std::vector<Piece> pieces_of(Instance& in, int node, bool init);
+  std::vector<Piece> split_pieces(Instance& in, int node);
+  std::vector<Piece> peeled_pieces(const ir::Poly& extent, int64_t factor);
+  void place(Instance& in, int node, const ir::Poly& value, const Piece& piece);
+  void unplace(Instance& in, int node);
+  std::optional<ir::Poly> value_of(const Instance& in, int node) const;
+  void tighten(Instance& in, int node, Piece& piece);
+  std::vector<Piece> partition(Instance& in, int node, const Piece& piece);
+
+  // lower_window.cpp: which part of a stage its consumers need, and where it is kept
+  std::vector<Span> needed(const std::string& buffer);
+  void widen(std::vector<Span>& box, std::vector<bool>& seen, size_t dim, const Span& span);
+  Span range_of(Instance& in, int node);
+  std::vector<Span> spans_of(Instance& in);
+  std::vector<Span> domain_of(int stage);
+  std::optional<Span> interval(const ir::Expr& index, const std::vector<Span>& vars,
+                               const ir::Stage& reader);
+  Span reduction_span(Instance& in, size_t rvar);
+  void allocate(int stage, const std::vector<Span>& window);
+  void allocate_root(int stage);
+  bool is_bound(const ir::Stage& stage) const;
+  static bool mentions(const ir::Expr& e);
+
+  // lower_access.cpp: expressions to loops, accesses to offsets, proofs
+  ir::Poly variable(Instance& in, const std::string& name);
+  ir::Poly index(Instance& in, const ir::Expr& e);
+  ir::Expr translate(Instance& in, const ir::Expr& e);
+  ir::Expr translate_load(Instance& in, const ir::Expr& e);
+  ir::Expr compare(Instance& in, const ir::Expr& e);
+  ir::Expr offset(const Storage& storage, const std::vector<ir::Poly>& indices);
+  void prove_inside(const Storage& s, const std::vector<ir::Poly>& indices,
+                    const std::string& name);
+  const Storage& storage_of(const std::string& buffer) const;
+  Storage dense(const ir::Buffer& b, std::vector<ir::Poly> shape);
+
+  const ir::Program& program_;
+  const ir::Target& target_;
+  ir::Nest nest_;
+  ir::Facts facts_;
+  std::vector<StageLoops> loops_;  ///< per stage
+  std::vector<Instance*> active_;  ///< per stage; null: not being emitted
+  std::vector<std::pair<std::string, Storage>>
+      storage_;  ///< per live buffer; searched from the end
+  int64_t worker_top_ = 0;
+};
+
+/// Stops the lowering with a reason.
+[[noreturn]] void reject(std::string message);
+
+}  // namespace hone::jit
