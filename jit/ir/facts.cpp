@@ -21,6 +21,8 @@ Bound worse(Bound a, Bound b) {
 
 int64_t ceil_quotient(int64_t a, int64_t k) { return a >= 0 ? (a + k - 1) / k : -(-a / k); }
 
+int64_t floor_quotient(int64_t a, int64_t k) { return a >= 0 ? a / k : -((-a + k - 1) / k); }
+
 bool is_composite(const Expr& e) {
   int64_t k = 0;
   return e->op == Op::kMin || e->op == Op::kMax ||
@@ -49,6 +51,17 @@ void Facts::define_dim(std::string name, int64_t lo, int64_t hi) {
 
 void Facts::define_elements(std::string name, Poly lo, Poly hi) {
   elements_.push_back({std::move(name), std::move(lo), std::move(hi)});
+}
+
+bool Facts::nonnegative(const Poly& p) const {
+  const auto proves = [this](const Poly& q) {
+    const Bound low = lower(q);
+    return low && *low >= 0;
+  };
+  if (proves(p)) return true;
+  // p >= p - q where q >= 0 is assumed.
+  return std::any_of(assumptions_.rbegin(), assumptions_.rend(),
+                     [&](const Poly& q) { return proves(p - q); });
 }
 
 std::optional<int64_t> Facts::upper(const Poly& p) const {
@@ -87,8 +100,12 @@ std::optional<int64_t> Facts::lower_composite(const Poly& p, const Poly::Term& t
     const Poly q = Poly::of(f->args[0]);
     const Poly scaled = others * Poly(k) + c * (term.coef > 0 ? q - Poly(k - 1) : q);
     Bound low = lower(scaled, fuel);
-    if (!low) return std::nullopt;
-    return ceil_quotient(*low, k);
+    if (low) low = ceil_quotient(*low, k);
+    // Or the division on its own, where it does not cancel against the rest.
+    const Bound alone = term.coef > 0 ? lower(q, fuel) : lower(Poly() - q, fuel);
+    if (!alone) return low;
+    const int64_t quotient = term.coef > 0 ? floor_quotient(*alone, k) : floor_quotient(-*alone, k);
+    return better(low, lower(others + c * Poly(quotient), fuel));
   }
   const Bound with_a = lower(others + c * Poly::of(f->args[0]), fuel);
   const Bound with_b = lower(others + c * Poly::of(f->args[1]), fuel);

@@ -21,13 +21,15 @@ class Facts {
   /// Every element of integer buffer `name` lies in lo..hi (checked before anything runs).
   void define_elements(std::string name, Poly lo, Poly hi);
 
+  /// p >= 0 holds until `forget` takes the youngest assumption back.
+  void assume(Poly p) { assumptions_.push_back(std::move(p)); }
+  void forget() { assumptions_.pop_back(); }
+
   /// A constant not above (not below) every value that `p` takes, or nothing.
   std::optional<int64_t> lower(const Poly& p) const { return lower(p, kFuel); }
   std::optional<int64_t> upper(const Poly& p) const;
-  bool nonnegative(const Poly& p) const {
-    auto low = lower(p);
-    return low && *low >= 0;
-  }
+  /// p >= 0 always.
+  bool nonnegative(const Poly& p) const;
   /// a <= b always.
   bool at_most(const Poly& a, const Poly& b) const { return nonnegative(b - a); }
 
@@ -50,6 +52,7 @@ class Facts {
   const Interval* elements_of(const Expr& load) const;
 
   std::vector<LoopRange> loops_;
+  std::vector<Poly> assumptions_;
   std::vector<Interval> dims_;
   std::vector<Interval> elements_;
 };

@@ -163,14 +163,14 @@ Poly floor_div(const Poly& p, int64_t k, const Facts* facts) {
       rest += term * Poly(t.coef);
     }
   }
-  if (rest.is_constant() || (facts && facts->nonnegative(rest) && facts->at_most(rest, k - 1))) {
-    const int64_t c = rest.is_constant() ? rest.constant() : 0;
-    return whole + Poly((c >= 0 ? c : c - k + 1) / k);
-  }
-  const int64_t c = rest.constant();  // keep the constant inside small: (x + 7)/6 is (x + 1)/6 + 1
+  // The constant moves out as far as it is whole: (x + 7)/6 is (x + 1)/6 + 1.
+  const int64_t c = rest.constant();
   const int64_t carry = (c >= 0 ? c : c - k + 1) / k;
-  return whole + Poly(carry) +
-         Poly::atom(make_binary(Op::kDiv, (rest - Poly(carry * k)).expr(), make_int(k)));
+  rest -= Poly(carry * k);
+  whole += Poly(carry);
+  if (rest.is_constant()) return whole;
+  if (facts && facts->nonnegative(rest) && facts->at_most(rest, k - 1)) return whole;
+  return whole + Poly::atom(make_binary(Op::kDiv, rest.expr(), make_int(k)));
 }
 
 Poly floor_mod(const Poly& p, int64_t k, const Facts* facts) {

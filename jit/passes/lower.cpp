@@ -261,7 +261,7 @@ void Lowering::launch_loop(Instance& in, Launch& launch) {
   std::vector<Piece> pieces = pieces_of(in, node, false);
   Poly extent;
   for (const Piece& p : pieces) {
-    extent = p.condition ? max(extent, p.end, &facts_) : p.end;
+    extent = max(extent, p.end, &facts_);
   }
   launch.range = new_loop(in.stage().name + "/" + l.name, 0, extent);
   launch.parallel = l.mark == Mark::kParallel;
@@ -271,10 +271,12 @@ void Lowering::launch_loop(Instance& in, Launch& launch) {
   for (const Piece& p : pieces) {
     Block body;
     facts_.define_loop(launch.range, p.begin, p.end);
-    place(in, node, Poly::atom(range), p);
+    if (p.holds) facts_.assume(*p.holds);
+    place(in, node, p.end - p.begin == Poly(1) ? p.begin : Poly::atom(range), p);
     enter(in, 0, false, body);
     unplace(in, node);
-    Expr when = p.condition;
+    if (p.holds) facts_.forget();
+    Expr when = p.holds ? make_binary(Op::kLe, make_int(0), p.holds->expr()) : Expr();
     auto also = [&](Expr c) { when = when ? make_binary(Op::kAnd, when, c) : c; };
     if (!(p.begin == Poly())) also(make_binary(Op::kLe, p.begin.expr(), range));
     if (!(p.end == extent)) also(make_binary(Op::kLt, range, p.end.expr()));
@@ -314,6 +316,7 @@ void Lowering::walk_loop(Instance& in, size_t depth, bool init, Block& out) {
     Block body;
     const Poly trips = p.end - p.begin;
     if (trips.is_constant() && trips.constant() <= 0) continue;
+    if (p.holds) facts_.assume(*p.holds);
     if (trips.is_constant() && trips.constant() == 1) {
       place(in, node, p.begin, p);
       enter(in, depth, init, body);
@@ -325,8 +328,9 @@ void Lowering::walk_loop(Instance& in, size_t depth, bool init, Block& out) {
       body.push_back(loop(id, l.mark, p.begin.expr(), p.end.expr(), std::move(inside)));
     }
     unplace(in, node);
-    if (p.condition) {
-      out.push_back(branch(p.condition, std::move(body)));
+    if (p.holds) {
+      facts_.forget();
+      out.push_back(branch(make_binary(Op::kLe, make_int(0), p.holds->expr()), std::move(body)));
     } else {
       out.insert(out.end(), body.begin(), body.end());
     }

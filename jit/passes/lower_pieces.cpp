@@ -96,10 +96,9 @@ std::vector<Piece> Lowering::peeled_pieces(const Poly& extent, int64_t factor) {
   int64_t b = 1;
   while (b * 2 < factor) b *= 2;
   for (; b >= 1; b /= 2) {
-    const Poly above = floor_div(rest, 2 * b, nullptr) * Poly(2 * b);
+    const Poly above = floor_div(rest, 2 * b, &facts_) * Poly(2 * b);
     const Poly start = blocks * Poly(factor) + above;
-    const Expr odd = make_binary(Op::kLe, make_int(b), (rest - above).expr());
-    pieces.push_back({blocks, blocks + Poly(1), odd, start, Poly(b)});
+    pieces.push_back({blocks, blocks + Poly(1), rest - above - Poly(b), start, Poly(b)});
   }
   return pieces;
 }

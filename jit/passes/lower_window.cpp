@@ -218,6 +218,12 @@ void Lowering::allocate(int stage, const std::vector<Span>& window) {
     }
     shape.push_back(std::max<int64_t>(*most, 1));
   }
+  // Rows of a register tile start on a vector of their own.
+  if (b.space == Space::kRegisters && b.axes.empty() && !shape.empty() &&
+      shape.back().constant() > 1) {
+    const int64_t lanes = std::max(1, target_.vector_bytes() / size_of(b.type));
+    shape.back() = round_up(shape.back().constant(), lanes);
+  }
   Storage s = dense(b, std::move(shape));
   for (size_t d = 0; d < window.size(); ++d) s.base[d] = window[d].lo;
   Poly total(1);

@@ -66,8 +66,8 @@ struct Storage {
 /// A part of a loop's range in which the inner loop of the split has one extent.
 struct Piece {
   ir::Poly begin, end;
-  ir::Expr condition = {};            ///< null: always
-  std::optional<ir::Poly> base = {};  ///< start of the split parent; null: factor * loop
+  std::optional<ir::Poly> holds = {};  ///< runs only where this is >= 0; null: always
+  std::optional<ir::Poly> base = {};   ///< start of the split parent; null: factor * loop
   std::optional<ir::Poly> inner =
       {};  ///< extent of the inner loop; null: what is left, at most factor
 };
@@ -97,7 +97,6 @@ class Lowering {
   void enter(Instance& in, size_t depth, bool init, Block& out);
   void leaf(Instance& in, bool init, Block& out);
   void attached(Instance& in, const std::string& loop, Block& out);
-  void prefetches(Instance& in, const ir::Loop& loop, Block& out);
   int new_loop(const std::string& name, ir::Poly begin, ir::Poly end);
 
   // lower_pieces.cpp: extents, tails, partitions, bounds from `where`
@@ -136,6 +135,11 @@ class Lowering {
                     const std::string& name);
   const Storage& storage_of(const std::string& buffer) const;
   Storage dense(const ir::Buffer& b, std::vector<ir::Poly> shape);
+
+  // lower_prefetch.cpp
+  void prefetches(Instance& in, const ir::Loop& loop, Block& out);
+  ir::Expr ahead(Instance& in, const ir::Expr& e);
+  std::vector<ir::Poly> clamped(const Storage& s, const std::vector<ir::Expr>& indices);
 
   const ir::Program& program_;
   const ir::Target& target_;

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// `prefetch T at L distance=d`: the lines that iteration L+d reads.
+#include <algorithm>
+
+#include "jit/passes/lowering.h"
+
+namespace hone::jit {
+
+using namespace ir;
+
+namespace {
+
+constexpr int64_t kLineBytes = 64;
+constexpr int64_t kMostLines = 16;
+
+}  // namespace
+
+/// An index as it will be `distance` iterations on. Variables whose loops are still closed stand at
+/// their first value; indices of the loads inside are clamped into their tensors, so that looking
+/// ahead past the end reads something valid.
+Expr Lowering::ahead(Instance& in, const Expr& e) {
+  if (e->op == Op::kVar) {
+    const int node = in.loops->find(e->name);
+    const size_t vars = in.stage().vars.size();
+    const int var = in.loops->nodes[static_cast<size_t>(node)].var;
+    Span s = range_of(in, node);
+    const auto v = static_cast<size_t>(var);
+    s.lo += v < vars ? in.window[v].lo : reduction_span(in, v - vars).lo;
+    return s.lo.expr();
+  }
+  if (e->op == Op::kDim || e->op == Op::kScalar) return translate(in, e);
+  std::vector<Expr> args;
+  for (const Expr& a : e->args) args.push_back(ahead(in, a));
+  if (e->op != Op::kLoad) return args.empty() ? e : with_args(e, std::move(args));
+  const Storage& s = storage_of(e->name);
+  Node n;
+  n.op = Op::kLoad;
+  n.type = e->type;
+  n.id = s.buffer;
+  n.name = e->name;
+  n.args.push_back(offset(s, clamped(s, args)));
+  return Expr(std::make_shared<const Node>(std::move(n)));
+}
+
+/// Indices cut to the elements that a storage holds.
+std::vector<Poly> Lowering::clamped(const Storage& s, const std::vector<Expr>& indices) {
+  std::vector<Poly> out;
+  for (size_t d = 0; d < s.shape.size(); ++d) {
+    const Poly last = s.base[d] + s.shape[d] - Poly(1);
+    out.push_back(max(s.base[d], min(Poly::of(indices[d], &facts_), last, &facts_), &facts_));
+  }
+  return out;
+}
+
+void Lowering::prefetches(Instance& in, const Loop& l, std::vector<StmtRef>& out) {
+  for (const Prefetch& p : in.stage().prefetches) {
+    if (p.loop != l.name) continue;
+    const auto node = static_cast<size_t>(in.loops->find(l.name));
+    const Poly here = *in.value[node];
+    in.value[node] = here + Poly(p.distance);
+    visit(in.stage().value, [&](const Expr& e) {
+      if (e->op != Op::kLoad || e->name != p.tensor) return;
+      const Storage& s = storage_of(p.tensor);
+      std::vector<Expr> indices;
+      for (size_t d = 0; d < s.shape.size(); ++d) indices.push_back(ahead(in, e->args[d]));
+      const Poly start = Poly::of(offset(s, clamped(s, indices)));
+      const auto inner =
+          interval(e->args[static_cast<size_t>(s.axes.back().dim)], spans_of(in), in.stage());
+      const int64_t span = inner ? facts_.upper(inner->extent).value_or(1) : 1;
+      const NestBuffer& b = nest_.buffers[static_cast<size_t>(s.buffer)];
+      const int64_t line = kLineBytes / size_of(b.type);
+      for (int64_t i = 0; i < std::min(kMostLines, (span + line - 1) / line); ++i) {
+        Stmt fetch;
+        fetch.kind = Stmt::kPrefetch;
+        fetch.id = s.buffer;
+        fetch.offset = (start + Poly(i * line)).expr();
+        out.push_back(std::make_shared<const Stmt>(std::move(fetch)));
+      }
+    });
+    in.value[node] = here;
+  }
+}
+
+}  // namespace hone::jit

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include "jit/ir/facts.h"
+
+using namespace hone::ir;
+
+namespace {
+
+Expr loop(int id) { return make_var("i" + std::to_string(id), id); }
+Expr c(int64_t v) { return make_int(v); }
+
+}  // namespace
+
+TEST_CASE("polynomials cancel, order and print canonically") {
+  const Poly p = Poly::of(c(6) * loop(0) + loop(1) - c(6) * loop(0));
+  CHECK(p == Poly::atom(loop(1)));
+  CHECK(Poly::of(loop(1) + loop(0)) == Poly::of(loop(0) + loop(1)));
+  CHECK(print(Poly::of((loop(0) + c(2)) * (loop(1) - c(3))).expr()) ==
+        print(Poly::of(loop(0) * loop(1) - c(3) * loop(0) + c(2) * loop(1) - c(6)).expr()));
+}
+
+TEST_CASE("divisions resolve where the ranges decide them") {
+  Facts facts;
+  facts.define_loop(0, 0, 10);
+  facts.define_loop(1, 0, 6);
+  const Poly m = Poly::of(c(6) * loop(0) + loop(1));
+  CHECK(floor_div(m, 6, &facts) == Poly::atom(loop(0)));
+  CHECK(floor_mod(m, 6, &facts) == Poly::atom(loop(1)));
+  CHECK(floor_div(m + Poly(192), 6, &facts) == Poly::atom(loop(0)) + Poly(32));
+  CHECK(floor_div(Poly(-7), 6, nullptr) == Poly(-2));
+  CHECK(ceil_div(Poly(13), 6, nullptr) == Poly(3));
+}
+
+TEST_CASE("bounds of blocked indices are proved with dims known only at the call") {
+  Facts facts;
+  facts.define_dim("M", 0, 512);
+  const Poly m = Poly::atom(make_dim("M"));
+  const Poly blocks = floor_div(m, 6, &facts);
+  facts.define_loop(0, 0, blocks);
+  facts.define_loop(1, 0, 6);
+  const Poly index = Poly::of(c(6) * loop(0) + loop(1));
+  CHECK(facts.nonnegative(index));
+  CHECK(facts.at_most(index, m - Poly(1)));
+  CHECK_FALSE(facts.at_most(index, m - Poly(2)));
+  CHECK(facts.upper(index) == 511);
+}
+
+TEST_CASE("a masked tail's inner loop stays inside") {
+  Facts facts;
+  facts.define_loop(0, 0, 17);
+  const Poly left = min(6, Poly(100) - Poly(6) * Poly::atom(loop(0)), &facts);
+  facts.define_loop(1, 0, left);
+  CHECK(facts.at_most(Poly::of(c(6) * loop(0) + loop(1)), 99));
+  CHECK(facts.upper(left) == 6);
+}
+
+TEST_CASE("what a branch assumes counts inside it only") {
+  Facts facts;
+  facts.define_dim("M", 0, 100);
+  const Poly m = Poly::atom(make_dim("M"));
+  CHECK_FALSE(facts.nonnegative(m - Poly(4)));
+  facts.assume(m - Poly(4));
+  CHECK(facts.nonnegative(m - Poly(4)));
+  CHECK(facts.nonnegative(m - Poly(3)));
+  facts.forget();
+  CHECK_FALSE(facts.nonnegative(m - Poly(4)));
+}
