@@ -28,6 +28,7 @@ struct Mem {
   uint8_t scale = 1;  ///< 1, 2, 4 or 8
   int32_t disp = 0;
   int32_t pool = -1;       ///< byte offset in Lir::pool
+  int32_t slot = -1;       ///< made by allocate: byte offset in the stack frame
   bool broadcast = false;  ///< EVEX {1toN}: one element repeated
 };
 
@@ -35,13 +36,18 @@ struct Mem {
 struct Operand {
   enum Kind : uint8_t { kNone, kReg, kImm, kMem } kind = kNone;
   /// Bytes of a vector register (16, 32, 64) or gpr (4, 8; 1 and 2 too as the source of a mov to
-  /// memory). Of kMem: the access's size where no register operand gives it (rows with MS: movzx,
+  /// memory or a movzx); 0 for a mask register. Of kMem: the access's size where no register operand gives it (rows with MS: movzx,
   /// cmp with an immediate, narrowing conversions), a gather's index register's width, else 0.
   uint8_t width = 0;
   Reg reg;
   int64_t imm = 0;
   Mem mem;
 };
+
+/// The register class of a kReg operand, told by its width.
+inline RegClass class_of(const Operand& o) {
+  return o.width >= 16 ? RegClass::kVec : o.width == 0 ? RegClass::kMask : RegClass::kGpr;
+}
 
 /// Instructions: every row of ops.def, by mnemonic, then the pseudo instructions.
 enum class X86 : uint16_t {
@@ -61,10 +67,10 @@ enum class X86 : uint16_t {
   jump_ne,
   jump_below,  ///< unsigned
   jump_above_equal,
-  floor_div,   ///< r, r, r: floor division; x/0 = 0, MIN/-1 = MIN. Slow: never in inner loops
+  floor_div,   ///< r, r|imm, r|imm, 64 bits each: floor division; x/0 = 0, MIN/-1 = MIN. Slow: never in inner loops
   floor_mod,   ///< r, r, r: x - y*floor(x/y); x%0 = 0
-  reload,      ///< made by allocate: register from spill slot
-  spill,       ///< made by allocate: spill slot from register
+  reload,      ///< made by allocate: register, spill slot (Mem::slot)
+  spill,       ///< made by allocate: spill slot, register
   ret,         ///< restores callee-saved registers, vzeroupper where due, returns
 };
 
@@ -77,7 +83,9 @@ struct Inst {
   std::array<Operand, 4> operands;
 };
 
-/// A function over virtual registers, before allocation. Entry registers are defined at the start:
+/// A function over virtual registers, before allocation. Backward jumps go to loop_begin labels
+/// only; loops are entered at their head. A register that a loop reads before writing it in the
+/// same iteration has been written before the loop. Entry registers are defined at the start:
 /// args, begin, end, scratch (the launch's signature).
 struct Lir {
   struct RegInfo {
@@ -91,6 +99,7 @@ struct Lir {
   std::vector<uint8_t> pool;  ///< constants, 64-byte aligned start, emitted after the code
   int labels = 0;
   std::array<Reg, 4> entry;  ///< args, begin, end, scratch
+  bool physical = false;     ///< registers are physical numbers: allocate has run
 
   Reg gpr() { return make(RegClass::kGpr); }
   Reg vec() { return make(RegClass::kVec); }
@@ -104,7 +113,7 @@ struct Lir {
 
 inline Operand vreg(Reg r, int width) { return {Operand::kReg, static_cast<uint8_t>(width), r, 0, {}}; }
 inline Operand greg(Reg r, int width = 8) { return {Operand::kReg, static_cast<uint8_t>(width), r, 0, {}}; }
-inline Operand kreg(Reg r) { return {Operand::kReg, 8, r, 0, {}}; }
+inline Operand kreg(Reg r) { return {Operand::kReg, 0, r, 0, {}}; }
 inline Operand imm(int64_t v) { return {Operand::kImm, 0, {}, v, {}}; }
 inline Operand mem(Mem m, int width = 0) {
   return {Operand::kMem, static_cast<uint8_t>(width), {}, 0, m};
@@ -117,13 +126,28 @@ std::string print(const Lir& lir);
 struct Allocation {
   Lir code;              ///< physical registers; spill code inserted
   int spills = 0;        ///< spill slots used
-  int inner_spills = 0;  ///< spills or reloads inside innermost loops
+  int inner_spills = 0;  ///< accesses to spill slots inside innermost loops
   int frame_bytes = 0;
-  int vec_peak = 0;      ///< most vector registers live at once
+  int vec_peak = 0;      ///< most vector registers live at once, before spilling
 };
 
-/// Linear scan with loop-weighted spill costs. `target` gives the register files.
-Allocation allocate(const Lir& lir, const ir::Target& target);
+/// Registers that allocation may use. Fewer than the target has make spills, for tests.
+struct RegisterFile {
+  int gprs = 15;  ///< all but rsp
+  int vecs = 16;
+  int masks = 7;  ///< k1 to k7
+  int vector_bytes = 32;
+  bool vex_dot = false;  ///< dot products have only their VEX form
+};
+
+/// The register file of a target.
+RegisterFile registers_of(const ir::Target& target);
+
+/// Linear scan with loop-weighted spill costs.
+Allocation allocate(const Lir& lir, const RegisterFile& file);
+inline Allocation allocate(const Lir& lir, const ir::Target& target) {
+  return allocate(lir, registers_of(target));
+}
 
 /// Machine code with its constant pool; position-independent. Appends to `out`; returns the entry's
 /// offset in it. `debug` adds a prologue that fills vector and mask registers with NaN patterns.

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/memory.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace hone::jit {
+namespace {
+
+constexpr size_t kGranule = 64;
+constexpr size_t kBlock = 256 << 10;
+constexpr uint8_t kTrap = 0xcc;  // int3: what was never code stops at once
+
+size_t round_up(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
+
+Failure refused(const char* call, int error) {
+  return {error == ENOMEM ? ErrorCode::kMemory : ErrorCode::kUnsupported,
+          fmt::format("executable memory: {}: {}; the interpreter can serve instead", call,
+                      std::strerror(error))};
+}
+
+/// Pages that are mapped twice, and the holes between the spans in use.
+class Block {
+ public:
+  static Result<std::unique_ptr<Block>> make(size_t bytes) {
+    const int fd = static_cast<int>(::syscall(SYS_memfd_create, "hone-code", MFD_CLOEXEC));
+    if (fd < 0) return refused("memfd_create", errno);
+    std::unique_ptr<Block> block(new Block);
+    block->size_ = bytes;
+    Failure failure;
+    if (::ftruncate(fd, static_cast<off_t>(bytes)) != 0) {
+      failure = refused("ftruncate", errno);
+    } else if (!block->map(fd, PROT_READ | PROT_WRITE, block->write_)) {
+      failure = refused("mmap of the writable view", errno);
+    } else if (!block->map(fd, PROT_READ | PROT_EXEC, block->run_)) {
+      failure = refused("mmap of the executable view", errno);
+    }
+    ::close(fd);
+    if (failure.code != ErrorCode::kInternal) return failure;
+    std::memset(block->write_, kTrap, bytes);
+    block->holes_[0] = bytes;
+    return block;
+  }
+
+  ~Block() {
+    if (write_) ::munmap(write_, size_);
+    if (run_) ::munmap(run_, size_);
+  }
+
+  /// The executable address of a copy of `code`, or null where no hole is large enough.
+  const uint8_t* add(std::span<const uint8_t> code) {
+    const size_t bytes = round_up(code.size(), kGranule);
+    for (auto it = holes_.begin(); it != holes_.end(); ++it) {
+      const auto [offset, size] = *it;
+      if (size < bytes) continue;
+      holes_.erase(it);
+      if (size > bytes) holes_[offset + bytes] = size - bytes;
+      std::memcpy(write_ + offset, code.data(), code.size());
+      return run_ + offset;
+    }
+    return nullptr;
+  }
+
+  bool holds(const uint8_t* p) const { return p >= run_ && p < run_ + size_; }
+
+  void release(const ExecutableSpan& span) {
+    size_t offset = static_cast<size_t>(span.data - run_);
+    size_t bytes = round_up(span.size, kGranule);
+    std::memset(write_ + offset, kTrap, bytes);
+    auto next = holes_.lower_bound(offset);
+    if (next != holes_.end() && next->first == offset + bytes) {
+      bytes += next->second;
+      next = holes_.erase(next);
+    }
+    if (next != holes_.begin()) {
+      auto before = std::prev(next);
+      if (before->first + before->second == offset) {
+        before->second += bytes;
+        return;
+      }
+    }
+    holes_[offset] = bytes;
+  }
+
+  bool empty() const { return holes_.size() == 1 && holes_.begin()->second == size_; }
+
+ private:
+  Block() = default;
+
+  bool map(int fd, int protection, uint8_t*& view) {
+    void* p = ::mmap(nullptr, size_, protection, MAP_SHARED, fd, 0);
+    if (p == MAP_FAILED) return false;
+    view = static_cast<uint8_t*>(p);
+    return true;
+  }
+
+  size_t size_ = 0;
+  uint8_t* write_ = nullptr;
+  uint8_t* run_ = nullptr;
+  std::map<size_t, size_t> holes_;  // offset -> bytes
+};
+
+}  // namespace
+
+struct ExecutableMemory::State {
+  mutable std::mutex mutex;
+  std::vector<std::unique_ptr<Block>> blocks;
+  size_t used = 0;
+};
+
+ExecutableMemory::ExecutableMemory() : state_(std::make_unique<State>()) {}
+ExecutableMemory::~ExecutableMemory() = default;
+
+Result<ExecutableSpan> ExecutableMemory::add(std::span<const uint8_t> code) {
+  if (code.empty()) return ExecutableSpan{};
+  const std::lock_guard lock(state_->mutex);
+  const size_t bytes = round_up(code.size(), kGranule);
+  for (const auto& block : state_->blocks) {
+    if (const uint8_t* at = block->add(code)) {
+      state_->used += bytes;
+      return ExecutableSpan{at, code.size()};
+    }
+  }
+  auto made = Block::make(round_up(std::max(bytes, kBlock), kBlock));
+  if (!made) return made.failure();
+  state_->blocks.push_back(*std::move(made));
+  state_->used += bytes;
+  return ExecutableSpan{state_->blocks.back()->add(code), code.size()};
+}
+
+void ExecutableMemory::release(const ExecutableSpan& span) {
+  if (!span.data) return;
+  const std::lock_guard lock(state_->mutex);
+  auto& blocks = state_->blocks;
+  const auto it = std::find_if(blocks.begin(), blocks.end(),
+                               [&](const auto& block) { return block->holds(span.data); });
+  if (it == blocks.end()) return;
+  (*it)->release(span);
+  state_->used -= round_up(span.size, kGranule);
+  if ((*it)->empty() && blocks.size() > 1) blocks.erase(it);
+}
+
+size_t ExecutableMemory::used() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->used;
+}
+
+}  // namespace hone::jit

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/x86/liveness.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+namespace hone::jit {
+namespace {
+
+class Builder {
+ public:
+  Builder(const Lir& lir, bool vex_dot) : lir_(lir), vex_dot_(vex_dot) {
+    const size_t n = lir.regs.size();
+    out_.head.assign(n, -1);
+    out_.end.assign(n, 0);
+    out_.weight.assign(n, 0);
+    out_.low.assign(n, 0);
+    out_.label_at.assign(lir.labels, -1);
+    seen_.resize(n);
+    out_.touches.reserve(lir.code.size() * 4);
+    out_.first_touch.reserve(lir.code.size() + 1);
+    out_.first_touch.push_back(0);
+    out_.ranges.reserve(n + 64);
+  }
+
+  Liveness run() {
+    forward();
+    for (size_t r = 0; r < seen_.size(); ++r) {
+      const Seen& s = seen_[r];
+      if (s.block != kNever && s.global < 0) add(static_cast<int>(r), s.first, s.last);
+    }
+    if (!globals_.empty()) backward();
+    for (size_t r = 0; r < out_.head.size(); ++r) {
+      for (int i = out_.head[r]; i >= 0; i = out_.ranges[i].next) out_.end[r] = out_.ranges[i].to;
+    }
+    return std::move(out_);
+  }
+
+ private:
+  static constexpr int32_t kNever = -2;
+
+  /// What the forward walk learns of a register.
+  struct Seen {
+    int32_t block = kNever;
+    int32_t global = -1;  ///< number among the registers of several blocks, or -1
+    int32_t first = 0;
+    int32_t last = 0;
+  };
+
+  /// A straight stretch of instructions [from, to).
+  struct Block {
+    int from = 0;
+    int to = 0;
+  };
+
+  /// Splits into blocks, lists touches, weighs, and tells registers of one block from the rest.
+  void forward() {
+    for (Reg r : lir_.entry) {
+      if (r.valid()) see(r.id, -1, 0);
+    }
+    float weight = 1;
+    int begin = 0;
+    const int n = static_cast<int>(lir_.code.size());
+    for (int i = 0; i < n; ++i) {
+      const Inst& inst = lir_.code[i];
+      const bool target = inst.op == X86::label || inst.op == X86::loop_begin;
+      if (target && i > begin) {
+        blocks_.push_back({begin, i});
+        begin = i;
+      }
+      if (target) out_.label_at[inst.operands[0].imm] = i;
+      if (inst.op == X86::loop_begin) weight *= 10;
+      if (inst.op == X86::loop_end) weight /= 10;
+      loops(inst, i);
+      touch(inst);
+      out_.first_touch.push_back(static_cast<int32_t>(out_.touches.size()));
+      for (const Touch& t : out_.of(i)) {
+        see(t.reg, t.use ? 2 * i : 2 * i + 1, t.def ? 2 * i + 2 : 2 * i + 1);
+        out_.weight[t.reg] += weight;
+        out_.low[t.reg] |= t.low;
+      }
+      if (jump_target(inst) >= 0 || inst.op == X86::ret) {
+        blocks_.push_back({begin, i + 1});
+        begin = i + 1;
+      }
+    }
+    if (begin < n) blocks_.push_back({begin, n});
+  }
+
+  void loops(const Inst& inst, int i) {
+    if (inst.op == X86::loop_begin) {
+      for (int open : open_) out_.loops[open].innermost = false;
+      open_.push_back(static_cast<int>(out_.loops.size()));
+      out_.loops.push_back({i, i, static_cast<int>(open_.size()), true});
+    } else if (inst.op == X86::loop_end) {
+      if (open_.empty()) throw std::logic_error("loop_end without loop_begin");
+      out_.loops[open_.back()].end = i;
+      open_.pop_back();
+    }
+  }
+
+  void see(int reg, int from, int to) {
+    Seen& s = seen_[reg];
+    const int block = from < 0 ? -1 : static_cast<int>(blocks_.size());
+    if (s.block == kNever) {
+      s.block = block;
+      s.first = from;
+    } else if (s.block != block && s.global < 0) {
+      s.global = static_cast<int32_t>(globals_.size());
+      globals_.push_back(reg);
+    }
+    s.last = std::max(s.last, to);
+  }
+
+  void note(Reg r, bool use, bool def, bool low) {
+    if (r.valid()) out_.touches.push_back({r.id, use, def, low});
+  }
+
+  void touch(const Inst& inst) {
+    const auto& o = inst.operands;
+    if (is_pseudo(inst.op)) {
+      const bool writes = inst.op == X86::floor_div || inst.op == X86::floor_mod ||
+                          inst.op == X86::reload;
+      for (int i = 0; i < 4; ++i) {
+        if (o[i].kind == Operand::kReg) note(o[i].reg, !(writes && i == 0), writes && i == 0, false);
+      }
+      return;
+    }
+    const Form* form = form_of(inst);
+    if (!form) {
+      throw std::logic_error("no form of " + std::string(name_of(inst.op)) +
+                             " has these operands");
+    }
+    const bool vex = form->encoding == Encoding::kVex ||
+                     (form->encoding == Encoding::kVnni && vex_dot_);
+    for (int i = 0; i < 4; ++i) {
+      if (o[i].kind == Operand::kReg) {
+        const bool low = vex && class_of(o[i]) == RegClass::kVec;
+        note(o[i].reg, reads(inst, *form, i), writes(inst, *form, i), low);
+      } else if (o[i].kind == Operand::kMem) {
+        const bool gather = form->access == Access::kGather;
+        note(o[i].mem.base, true, false, false);
+        note(o[i].mem.index, true, false, gather && vex);
+      }
+    }
+    note(inst.mask, true, form->access == Access::kGather, false);
+  }
+
+  /// Prepends [from, to) to the ranges of `reg`, merging what it meets.
+  void add(int reg, int from, int to) {
+    int next = out_.head[reg];
+    while (next >= 0 && out_.ranges[next].from <= to) {
+      from = std::min(from, out_.ranges[next].from);
+      to = std::max(to, out_.ranges[next].to);
+      next = out_.ranges[next].next;
+    }
+    out_.ranges.push_back({from, to, next});
+    out_.head[reg] = static_cast<int32_t>(out_.ranges.size()) - 1;
+  }
+
+  /// Ranges of registers of several blocks, by one walk from the end. Loops are repaired as their
+  /// head is met: what is live there stays live through the whole loop.
+  void backward() {
+    const size_t words = (globals_.size() + 63) / 64;
+    std::vector<uint64_t> live_in(blocks_.size() * words);
+    std::vector<uint64_t> live(words);
+    for (size_t b = blocks_.size(); b-- > 0;) {
+      successors(b, words, live_in, live);
+      const Block& block = blocks_[b];
+      each(live, [&](int reg) { add(reg, 2 * block.from, 2 * block.to); });
+      for (int i = block.to; i-- > block.from;) step(i, block, live);
+      if (lir_.code[block.from].op == X86::loop_begin) {
+        const auto loop = std::find_if(out_.loops.begin(), out_.loops.end(), [&](const LoopSpan& l) {
+          return l.head == block.from;
+        });
+        each(live, [&](int reg) { add(reg, 2 * block.from, 2 * loop->end); });
+      }
+      std::copy(live.begin(), live.end(), live_in.begin() + b * words);
+    }
+    entries();
+  }
+
+  /// What is live at the end of block `b`.
+  void successors(size_t b, size_t words, const std::vector<uint64_t>& live_in,
+                  std::vector<uint64_t>& live) const {
+    std::fill(live.begin(), live.end(), 0);
+    auto join = [&](size_t other) {
+      for (size_t w = 0; w < words; ++w) live[w] |= live_in[other * words + w];
+    };
+    const Inst& last = lir_.code[blocks_[b].to - 1];
+    if (last.op != X86::jump && last.op != X86::ret && b + 1 < blocks_.size()) join(b + 1);
+    const int label = jump_target(last);
+    if (label < 0) return;
+    const int at = out_.label_at.at(label);
+    if (at < 0) throw std::logic_error("jump to a label that is not there");
+    if (at < blocks_[b].to) {
+      if (lir_.code[at].op != X86::loop_begin) {
+        throw std::logic_error("backward jump to a label that is not a loop's head");
+      }
+      return;  // repaired at the head
+    }
+    const auto target = std::partition_point(blocks_.begin(), blocks_.end(),
+                                             [&](const Block& x) { return x.from < at; });
+    join(static_cast<size_t>(target - blocks_.begin()));
+  }
+
+  void step(int i, const Block& block, std::vector<uint64_t>& live) {
+    for (const Touch& t : out_.of(i)) {
+      const int g = seen_[t.reg].global;
+      if (g < 0 || !t.def) continue;
+      if (live[g / 64] >> (g % 64) & 1) {
+        out_.ranges[out_.head[t.reg]].from = 2 * i + 1;
+        live[g / 64] &= ~(uint64_t{1} << (g % 64));
+      } else {
+        add(t.reg, 2 * i + 1, 2 * i + 2);
+      }
+    }
+    for (const Touch& t : out_.of(i)) {
+      const int g = seen_[t.reg].global;
+      if (g < 0 || !t.use) continue;
+      add(t.reg, 2 * block.from, 2 * i + 1);
+      live[g / 64] |= uint64_t{1} << (g % 64);
+    }
+  }
+
+  template <class F>
+  void each(const std::vector<uint64_t>& live, const F& f) const {
+    for (size_t w = 0; w < live.size(); ++w) {
+      for (uint64_t bits = live[w]; bits != 0; bits &= bits - 1) {
+        f(globals_[w * 64 + static_cast<size_t>(__builtin_ctzll(bits))]);
+      }
+    }
+  }
+
+  /// Entry registers hold their value from before the first instruction. Others that seem live
+  /// there are read where nothing was written: they begin at their first mention.
+  void entries() {
+    for (int reg : globals_) {
+      if (out_.head[reg] < 0) continue;
+      Range& first = out_.ranges[out_.head[reg]];
+      const bool entry = std::any_of(lir_.entry.begin(), lir_.entry.end(),
+                                     [&](Reg r) { return r.id == reg; });
+      if (entry && first.from <= 0) first.from = -1;
+      if (!entry && first.from < seen_[reg].first) first.from = seen_[reg].first;
+    }
+  }
+
+  const Lir& lir_;
+  const bool vex_dot_;
+  Liveness out_;
+  std::vector<Seen> seen_;
+  std::vector<int> globals_;
+  std::vector<Block> blocks_;
+  std::vector<int> open_;
+};
+
+}  // namespace
+
+int jump_target(const Inst& inst) {
+  const bool jump = inst.op >= X86::jump && inst.op <= X86::jump_above_equal;
+  return jump ? static_cast<int>(inst.operands[0].imm) : -1;
+}
+
+Liveness liveness_of(const Lir& lir, bool vex_dot) { return Builder(lir, vex_dot).run(); }
+
+}  // namespace hone::jit

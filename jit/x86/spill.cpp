@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <string_view>
+
+#include "jit/x86/scan.h"
+
+namespace hone::jit {
+namespace {
+
+/// The labels that stand right after instruction `at`: [first, last).
+std::pair<int, int> labels_after(const Lir& lir, int at) {
+  int last = at + 1;
+  while (last < static_cast<int>(lir.code.size()) && lir.code[last].op == X86::label) ++last;
+  return {at + 1, last};
+}
+
+class Rewriter {
+ public:
+  Rewriter(const Lir& lir, const Liveness& live, const RegisterFile& file,
+           std::vector<int32_t>& slots, int& frame, std::vector<bool>& pinned)
+      : lir_(lir), live_(live), file_(file), slots_(slots), frame_(frame), pinned_(pinned) {}
+
+  Lir run(const SpillPlan& plan) {
+    out_ = lir_;
+    out_.code.clear();
+    out_.code.reserve(lir_.code.size() * 2);
+    everywhere_.assign(lir_.regs.size(), false);
+    for (int r : plan.everywhere) everywhere_[r] = true;
+    definition_.assign(lir_.regs.size(), -1);
+    for (int i = 0; i < static_cast<int>(lir_.code.size()); ++i) {
+      for (const Touch& t : live_.of(i)) {
+        if (t.def && lir_.regs[t.reg].remat >= 0) definition_[t.reg] = i;
+      }
+    }
+    entries();
+    for (int i = 0; i < static_cast<int>(lir_.code.size()); ++i) {
+      before_loop(plan, i);
+      instruction(i);
+      after_loop(plan, i);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  bool repeatable(int r) const { return definition_[r] >= 0; }
+
+  int slot(int r) {
+    if (slots_[r] >= 0) return slots_[r];
+    const int size = lir_.regs[r].cls == RegClass::kVec ? file_.vector_bytes : 8;
+    frame_ = (frame_ + size - 1) / size * size;
+    slots_[r] = frame_;
+    frame_ += size;
+    return slots_[r];
+  }
+
+  Operand whole(int r, Reg as) const {
+    switch (lir_.regs[r].cls) {
+      case RegClass::kGpr: return greg(as);
+      case RegClass::kVec: return vreg(as, file_.vector_bytes);
+      case RegClass::kMask: return kreg(as);
+    }
+    return {};
+  }
+
+  Operand place(int r) {
+    Mem m;
+    m.slot = slot(r);
+    return mem(m);
+  }
+
+  Reg fresh(int r) {
+    const Reg t = out_.make(lir_.regs[r].cls);
+    pinned_.push_back(true);
+    slots_.push_back(-1);
+    return t;
+  }
+
+  /// The value of `r` into `as`: its constant again, or its slot.
+  void load(int r, Reg as) {
+    if (repeatable(r)) {
+      Inst again = lir_.code[definition_[r]];
+      again.operands[0].reg = as;
+      out_.code.push_back(again);
+    } else {
+      out_.code.push_back({X86::reload, false, {}, {whole(r, as), place(r)}});
+    }
+  }
+
+  void store(int r, Reg from) {
+    if (!repeatable(r)) out_.code.push_back({X86::spill, false, {}, {place(r), whole(r, from)}});
+  }
+
+  /// Entry registers that live in memory are stored first of all.
+  void entries() {
+    for (Reg& e : out_.entry) {
+      if (!e.valid() || !everywhere_[e.id]) continue;
+      const int r = e.id;
+      e = fresh(r);
+      store(r, e);
+    }
+  }
+
+  void before_loop(const SpillPlan& plan, int i) {
+    for (const auto& a : plan.around) {
+      if (live_.loops[a.loop].head == i) store(a.reg, {a.reg});
+    }
+  }
+
+  /// Reloads what was kept in memory through the loop that ends at `i`: on falling out of it, and
+  /// under a new label for the jumps out of it, before the labels that others may jump to.
+  void after_loop(const SpillPlan& plan, int i) {
+    bool first = true;
+    for (const auto& a : plan.around) {
+      if (live_.loops[a.loop].end != i) continue;
+      if (first) exit_label(live_.loops[a.loop]);
+      first = false;
+      load(a.reg, {a.reg});
+    }
+  }
+
+  void exit_label(const LoopSpan& loop) {
+    const auto [from, to] = labels_after(lir_, loop.end);
+    const int label = out_.labels++;
+    bool used = false;
+    for (size_t i = head_of(loop); i < out_.code.size(); ++i) {
+      const int target = jump_target(out_.code[i]);
+      if (target < 0 || target >= lir_.labels) continue;
+      const int at = live_.label_at[target];
+      if (at < from || at >= to) continue;
+      out_.code[i].operands[0].imm = label;
+      used = true;
+    }
+    if (used) out_.code.push_back({X86::label, false, {}, {imm(label)}});
+  }
+
+  /// Where the loop's head is in the new code.
+  size_t head_of(const LoopSpan& loop) const {
+    const int64_t label = lir_.code[loop.head].operands[0].imm;
+    for (size_t i = out_.code.size(); i-- > 0;) {
+      if (out_.code[i].op == X86::loop_begin && out_.code[i].operands[0].imm == label) {
+        return i;
+      }
+    }
+    return 0;
+  }
+
+  void instruction(int i) {
+    Inst inst = lir_.code[i];
+    const auto touches = live_.of(i);
+    const bool spilled = std::any_of(touches.begin(), touches.end(),
+                                     [&](const Touch& t) { return everywhere_[t.reg]; });
+    if (!spilled) {
+      out_.code.push_back(inst);
+      return;
+    }
+    if (drop(i)) return;
+    std::array<int32_t, 8> stores{};
+    std::array<Reg, 8> sources{};
+    int count = 0;
+    for (size_t t = 0; t < touches.size(); ++t) {
+      const int r = touches[t].reg;
+      if (!everywhere_[r]) continue;
+      bool use = false, def = false, done = false;
+      int times = 0;
+      for (size_t u = 0; u < touches.size(); ++u) {
+        if (touches[u].reg != r) continue;
+        done |= u < t;
+        use |= touches[u].use;
+        def |= touches[u].def;
+        ++times;
+      }
+      if (done || (times == 1 && !def && fold(inst, r))) continue;
+      const Reg as = fresh(r);
+      if (use) load(r, as);
+      replace(inst, r, as);
+      if (def) {
+        stores[count] = r;
+        sources[count++] = as;
+      }
+    }
+    out_.code.push_back(inst);
+    for (int s = 0; s < count; ++s) store(stores[s], sources[s]);
+  }
+
+  /// True when the instruction only defines a constant that is repeated where it is used.
+  bool drop(int i) const {
+    for (const Touch& t : live_.of(i)) {
+      if (t.def && everywhere_[t.reg] && repeatable(t.reg)) return true;
+    }
+    return false;
+  }
+
+  static void replace(Inst& inst, int r, Reg as) {
+    auto swap = [&](Reg& reg) {
+      if (reg.id == r) reg = as;
+    };
+    for (Operand& o : inst.operands) {
+      if (o.kind == Operand::kReg) swap(o.reg);
+      if (o.kind == Operand::kMem) {
+        swap(o.mem.base);
+        swap(o.mem.index);
+      }
+    }
+    swap(inst.mask);
+  }
+
+  /// Reads `r` straight from memory where the form allows it and no other operand is memory.
+  bool fold(Inst& inst, int r) {
+    const Form* form = form_of(inst);
+    if (!form) return false;
+    int at = -1;
+    for (int i = 0; i < 4; ++i) {
+      if (inst.operands[i].kind == Operand::kMem) return false;
+      if (inst.operands[i].kind == Operand::kReg && inst.operands[i].reg.id == r) at = i;
+    }
+    if (at < 1 || !takes_memory(form->shapes[at])) return false;
+    Inst folded = inst;
+    if (!repeatable(r)) {
+      folded.operands[at] = place(r);
+    } else if (!constant(*form, at, lir_.code[definition_[r]], folded.operands[at])) {
+      return false;
+    }
+    const Shape shape = form->shapes[at];
+    if (shape == Shape::RMS || shape == Shape::VMS) {
+      folded.operands[at].width = inst.operands[at].width;
+    }
+    if (!form_of(folded)) return false;
+    inst = folded;
+    return true;
+  }
+
+  /// The memory operand that gives what `definition` loads: the same bytes, or one element
+  /// repeated where the instruction can.
+  bool constant(const Form& form, int at, const Inst& definition, Operand& operand) const {
+    if (definition.operands[1].kind != Operand::kMem || definition.mask.valid()) return false;
+    switch (definition.op) {
+      case X86::vmovups: case X86::vmovupd: case X86::vmovaps: case X86::vmovapd:
+      case X86::vmovdqu: case X86::vmovdqa: case X86::vmovdqu32: case X86::vmovdqu64:
+        if (operand.width > definition.operands[0].width) return false;
+        operand = definition.operands[1];
+        return true;
+      case X86::mov:
+        if (operand.width > definition.operands[0].width) return false;
+        operand = definition.operands[1];
+        return true;
+      default:
+        break;
+    }
+    const int element = definition.op == X86::vbroadcastss || definition.op == X86::vpbroadcastd ? 4
+                        : definition.op == X86::vbroadcastsd || definition.op == X86::vpbroadcastq
+                            ? 8
+                            : 0;
+    if (element == 0 || file_.vecs < 32 || at != 2 || form.shapes[2] != Shape::VM) return false;
+    if (form.encoding != Encoding::kAny && form.encoding != Encoding::kEvex) return false;
+    const std::string_view name = form.name;
+    if (!name.ends_with(element == 4 ? "ps" : "pd")) return false;
+    operand = definition.operands[1];
+    operand.mem.broadcast = true;
+    return true;
+  }
+
+  const Lir& lir_;
+  const Liveness& live_;
+  const RegisterFile& file_;
+  std::vector<int32_t>& slots_;
+  int& frame_;
+  std::vector<bool>& pinned_;
+  Lir out_;
+  std::vector<bool> everywhere_;
+  std::vector<int32_t> definition_;
+};
+
+}  // namespace
+
+bool exits_at_end(const Lir& lir, const Liveness& liveness, const LoopSpan& loop) {
+  const auto [from, to] = labels_after(lir, loop.end);
+  for (int i = loop.head; i < loop.end; ++i) {
+    const int target = jump_target(lir.code[i]);
+    if (target < 0) continue;
+    const int at = liveness.label_at[target];
+    const bool inside = at >= loop.head && at <= loop.end;
+    const bool next = at >= from && at < to;
+    if (!inside && !next) return false;
+  }
+  return true;
+}
+
+Lir rewrite_spills(const Lir& lir, const Liveness& liveness, const SpillPlan& plan,
+                   const RegisterFile& file, std::vector<int32_t>& slots, int& frame,
+                   std::vector<bool>& pinned) {
+  return Rewriter(lir, liveness, file, slots, frame, pinned).run(plan);
+}
+
+}  // namespace hone::jit
