@@ -11,6 +11,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace hone::jit {
@@ -36,7 +37,7 @@ class Block {
     if (fd < 0) return refused("memfd_create", errno);
     std::unique_ptr<Block> block(new Block);
     block->size_ = bytes;
-    Failure failure;
+    std::optional<Failure> failure;
     if (::ftruncate(fd, static_cast<off_t>(bytes)) != 0) {
       failure = refused("ftruncate", errno);
     } else if (!block->map(fd, PROT_READ | PROT_WRITE, block->write_)) {
@@ -45,8 +46,7 @@ class Block {
       failure = refused("mmap of the executable view", errno);
     }
     ::close(fd);
-    if (failure.code != ErrorCode::kInternal) return failure;
-    std::memset(block->write_, kTrap, bytes);
+    if (failure) return *std::move(failure);
     block->holes_[0] = bytes;
     return block;
   }
@@ -65,6 +65,7 @@ class Block {
       holes_.erase(it);
       if (size > bytes) holes_[offset + bytes] = size - bytes;
       std::memcpy(write_ + offset, code.data(), code.size());
+      std::memset(write_ + offset + code.size(), kTrap, bytes - code.size());
       return run_ + offset;
     }
     return nullptr;
