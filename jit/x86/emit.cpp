@@ -152,7 +152,9 @@ void bind(Slot& slot, const Operand& o, Shape shape, const EmitContext& context)
 Xbyak::Address address_of(const Operand& operand, const EmitContext& context, Shape shape) {
   const Mem& m = operand.mem;
   const bool gather = shape == SV || shape == SH;
-  const uint32_t bits = gather ? 0 : operand.width * 8u;
+  uint32_t bits = gather ? 0 : operand.width * 8u;
+  if (shape == R32M) bits = 32;
+  if (shape == R64M) bits = 64;
   const Xbyak::AddressFrame frame(bits, m.broadcast);
   if (m.slot >= 0) return frame[Xbyak::util::rsp + m.slot];
   if (m.pool >= 0) return frame[Xbyak::util::rip + *context.pool + (m.pool + m.disp)];

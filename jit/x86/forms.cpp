@@ -78,9 +78,10 @@ bool fits(Shape shape, const Operand& o) {
   return false;
 }
 
+/// True where a register, or the index of a gather, has 64 bytes.
 bool wide(const Inst& inst) {
   return std::any_of(inst.operands.begin(), inst.operands.end(), [](const Operand& o) {
-    return o.kind == Operand::kReg && o.width == 64;
+    return o.kind != Operand::kImm && o.width == 64;
   });
 }
 
@@ -127,7 +128,9 @@ bool reads(const Inst& inst, const Form& form, int i) {
   if (inst.operands[i].kind != Operand::kReg) return false;
   if (i > 0) return !is_idiom(inst);
   if (form.access == kW) {
-    // Masked lanes of the destination are kept; a masked comparison zeroes its mask's.
+    // Masked lanes of the destination are kept; a masked comparison zeroes its mask's, and a blend
+    // takes them from its first source.
+    if (inst.op >= X86::vblendmps && inst.op <= X86::vpblendmq) return false;
     return inst.mask.valid() && !inst.zeroing && class_of(inst.operands[0]) == RegClass::kVec;
   }
   return !is_idiom(inst);

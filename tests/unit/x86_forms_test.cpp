@@ -100,7 +100,7 @@ class Maker {
       case K: return kreg(Reg{below(7) + 1});
       case I8: return imm(below(8));
       case I32: return imm(below(2) ? 100 + below(27) : -1000 - below(100000));
-      case I64: return imm(below(2) ? 0x123456789abcdefLL : 77);
+      case I64: return imm(v.width == 16 ? 0x12345678 : 0x123456789abcdefLL);
     }
     return {};
   }
@@ -144,12 +144,15 @@ std::string register_name(const Operand& o, Shape shape) {
 std::string gpr_name(Reg r) { return register_name(greg(r), R); }
 
 /// Why the decoded operand is not `o`, or empty.
-std::string differs(const Operand& o, Shape shape, const ZydisDecodedOperand& d) {
+std::string differs(const Operand& o, Shape shape, const ZydisDecodedOperand& d,
+                    bool vector_instruction) {
   switch (d.type) {
     case ZYDIS_OPERAND_TYPE_REGISTER: {
       if (o.kind != Operand::kReg) return "a register was decoded";
       const std::string got = ZydisRegisterGetString(d.reg.value);
-      const std::string want = register_name(o, shape);
+      // Vector instructions name the whole register where they read its low bytes.
+      const bool part = (shape == R8 || shape == R16) && !vector_instruction;
+      const std::string want = register_name(o, part || shape == N || shape == G ? shape : R);
       return got == want ? "" : "register " + got + " for " + want;
     }
     case ZYDIS_OPERAND_TYPE_IMMEDIATE: {
@@ -195,13 +198,18 @@ std::string mismatch(const Inst& inst, const Form& form, const std::vector<uint8
   if (inst.mask.valid()) {
     if (d.avx.mask.reg != ZYDIS_REGISTER_K0 + inst.mask.id) return "mask";
     const bool zeroing = d.avx.mask.mode == ZYDIS_MASK_MODE_ZEROING;
-    if (zeroing != inst.zeroing) return "zeroing";
+    // Of a comparison the disassembler says zeroing: lanes off give 0 in the mask it writes.
+    const bool compares = inst.operands[0].kind == Operand::kReg && inst.operands[0].width == 0;
+    const bool blends = d.avx.mask.mode == ZYDIS_MASK_MODE_CONTROL ||
+                        d.avx.mask.mode == ZYDIS_MASK_MODE_CONTROL_ZEROING;
+    if (zeroing != inst.zeroing && !compares && !blends) return "zeroing";
   }
   int at = 0;
   for (int i = 0; i < d.operand_count_visible; ++i) {
     if (operands[i].encoding == ZYDIS_OPERAND_ENCODING_MASK) continue;
     if (at == 4 || inst.operands[at].kind == Operand::kNone) return "more operands";
-    const std::string why = differs(inst.operands[at], form.shapes[at], operands[i]);
+    const std::string why = differs(inst.operands[at], form.shapes[at], operands[i],
+                                    name[0] == 'v');
     if (!why.empty()) return "operand " + std::to_string(at) + ": " + why;
     ++at;
   }
@@ -217,6 +225,15 @@ std::vector<uint8_t> encoded(const Inst& inst, const Form& form) {
   return {buffer, buffer + g.getSize()};
 }
 
+std::string hex(const std::vector<uint8_t>& bytes) {
+  std::string text;
+  for (uint8_t b : bytes) {
+    text += "0123456789abcdef"[b >> 4];
+    text += "0123456789abcdef"[b & 15];
+  }
+  return text;
+}
+
 std::string text_of(const Inst& inst) {
   Lir lir;
   lir.physical = true;
@@ -228,6 +245,11 @@ std::string text_of(const Inst& inst) {
 bool is_vector_form(const Form& form) {
   return form.encoding == Encoding::kAny || form.encoding == Encoding::kEvex ||
          form.encoding == Encoding::kBf16 || form.encoding == Encoding::kVnni;
+}
+
+/// Where either of two encodings is right.
+bool two_encodings(const Form& form) {
+  return form.op == X86::vmovq || form.op == X86::vpextrw;
 }
 
 /// Forms that have no masked variant although they are EVEX.
@@ -243,6 +265,7 @@ bool maskable(const Inst& inst, const Form& form) {
   }
   if (name.starts_with("vpmov") && name.ends_with("2m")) return false;
   const Operand& first = inst.operands[0];
+  if (name.starts_with("vextract") && first.kind == Operand::kMem) return false;
   return first.kind == Operand::kMem || class_of(first) != RegClass::kGpr;
 }
 
@@ -251,6 +274,7 @@ bool maskable(const Inst& inst, const Form& form) {
 TEST_CASE("x86: every form reads back as it was meant") {
   Maker maker(1);
   int count = 0;
+  int compared = 0;
   for (const Form& form : forms()) {
     for (int bits = 0; bits < 96; ++bits) {
       Variant v;
@@ -272,14 +296,22 @@ TEST_CASE("x86: every form reads back as it was meant") {
       if (form_of(inst) != &form) continue;
       if (v.high && (form.encoding == Encoding::kVex)) continue;
       ++count;
-      const std::vector<uint8_t> bytes = encoded(inst, form);
       INFO(text_of(inst));
+      std::vector<uint8_t> bytes;
+      CHECK_NOTHROW(bytes = encoded(inst, form));
       CHECK(mismatch(inst, form, bytes) == "");
       CHECK(tests::isa_violation(bytes, 0, everything()).ends_with("leaves the code"));
-      if (const auto other = tests::asmjit_bytes(inst, form)) CHECK(*other == bytes);
+      if (two_encodings(form)) continue;
+      if (const auto other = tests::asmjit_bytes(inst, form)) {
+        ++compared;
+        CHECK(hex(*other) == hex(bytes));
+      }
     }
   }
   CHECK(count > 4000);
+#ifdef HONE_TEST_ASMJIT
+  CHECK(compared > 4000);
+#endif
 }
 
 TEST_CASE("x86: every form can be made") {
