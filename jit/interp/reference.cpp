@@ -24,12 +24,10 @@ int64_t TensorView::elements() const {
 
 namespace {
 
-/// Temporaries larger than this are kept sparse when elements are asked for one by one.
-constexpr int64_t kDenseElements = int64_t{1} << 20;
-
 Failure mismatch(std::string message) { return {ErrorCode::kArgument, std::move(message)}; }
 
-/// Ties the program's parameters to the caller's tensors.
+}  // namespace
+
 std::optional<Failure> bind_buffers(RefState& state, std::span<const TensorView> params) {
   size_t next = 0;
   for (const ir::Buffer& b : state.program->buffers) {
@@ -54,6 +52,11 @@ std::optional<Failure> bind_buffers(RefState& state, std::span<const TensorView>
   }
   return std::nullopt;
 }
+
+namespace {
+
+/// Temporaries larger than this are kept sparse when elements are asked for one by one.
+constexpr int64_t kDenseElements = int64_t{1} << 20;
 
 void make_cells(RefState& state) {
   for (RefBuffer& b : state.buffers) {

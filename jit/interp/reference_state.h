@@ -66,6 +66,9 @@ struct RefState {
   int64_t extent(const ir::Expr& e);
 };
 
+/// Ties the program's parameters to the caller's tensors; says what does not fit.
+std::optional<Failure> bind_buffers(RefState& state, std::span<const TensorView> params);
+
 /// Variables in scope of a tape, with the slot of each in the environment.
 struct Scope {
   std::vector<std::string> names;

@@ -90,17 +90,17 @@ Tape TapeBuilder::take(const std::vector<int>& results) {
   return std::move(tape_);
 }
 
-Frame::Frame(const Tape& tape, bool with_bounds) {
-  const size_t n = tape.code.size() * kLanes;
+Frame::Frame(const Tape& tape, bool with_bounds, int width) : width_(width) {
+  const size_t n = tape.code.size() * static_cast<size_t>(width);
   values_.reset(new double[n]);
   if (with_bounds) bounds_ = std::make_unique<double[]>(n);
   for (size_t r = 0; r < tape.code.size(); ++r) {
     const TapeInstr& in = tape.code[r];
     if (in.kind != TapeInstr::kConst) continue;
     if (is_float(in.type)) {
-      std::fill_n(f(static_cast<int>(r)), kLanes, in.f);
+      std::fill_n(f(static_cast<int>(r)), width, in.f);
     } else {
-      std::fill_n(i(static_cast<int>(r)), kLanes, in.i);
+      std::fill_n(i(static_cast<int>(r)), width, in.i);
     }
   }
 }

@@ -86,14 +86,15 @@ struct Frame {
   using Load = void (*)(void* self, const TapeInstr& instr, Frame& frame, int n, int dst);
 
   Frame() = default;
-  Frame(const Tape& tape, bool with_bounds);
+  /// Registers for `tape`, each `width` lanes wide; with `with_bounds` error bounds beside them.
+  Frame(const Tape& tape, bool with_bounds, int width = kLanes);
 
-  /// Register `r` of a float type; kLanes values.
-  double* f(int r) { return values_.get() + static_cast<ptrdiff_t>(r) * kLanes; }
+  /// Register `r` of a float type.
+  double* f(int r) { return values_.get() + static_cast<ptrdiff_t>(r) * width_; }
   /// Register `r` of an integer type or bool.
   int64_t* i(int r) { return reinterpret_cast<int64_t*>(f(r)); }
   /// Error bounds of register `r`; only with bounds.
-  double* e(int r) { return bounds_.get() + static_cast<ptrdiff_t>(r) * kLanes; }
+  double* e(int r) { return bounds_.get() + static_cast<ptrdiff_t>(r) * width_; }
   bool has_bounds() const { return bounds_ != nullptr; }
 
   const int64_t* env = nullptr;       ///< integers by slot
@@ -111,6 +112,7 @@ struct Frame {
   void clear_poison();
 
  private:
+  int width_ = kLanes;
   std::unique_ptr<double[]> values_;
   std::unique_ptr<double[]> bounds_;
 };

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/interp/data.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "jit/interp/reference_stage.h"
+#include "jit/interp/reference_state.h"
+#include "jit/interp/scalar.h"
+
+namespace hone::jit {
+namespace {
+
+/// A small generator of our own: the same data from the same seed wherever this is built.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 1) {}
+
+  uint64_t next() {
+    state_ ^= state_ >> 12;
+    state_ ^= state_ << 25;
+    state_ ^= state_ >> 27;
+    return state_ * 0x2545f4914f6cdd1du;
+  }
+  int64_t below(int64_t n) {
+    return static_cast<int64_t>((next() >> 11) % static_cast<uint64_t>(n));
+  }
+  int64_t between(int64_t lo, int64_t hi) { return lo + below(hi - lo + 1); }
+  double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+
+ private:
+  uint64_t state_;
+};
+
+template <class F>
+void each_offset(const TensorView& v, F f) {
+  const int64_t n = v.elements();
+  std::vector<int64_t> at(v.shape.size());
+  for (int64_t p = 0; p < n; ++p) {
+    int64_t offset = 0;
+    for (size_t d = 0; d < at.size(); ++d) offset += at[d] * v.strides[d];
+    f(offset);
+    for (size_t d = at.size(); d-- > 0;) {
+      if (++at[d] < v.shape[d]) break;
+      at[d] = 0;
+    }
+  }
+}
+
+double random_float(DType type, Random& random) {
+  const int64_t kind = random.below(64);
+  const double sign = random.below(2) ? 1 : -1;
+  if (kind == 0) return 0;
+  if (kind == 1) {
+    const double smallest = type == DType::kF64   ? 0x1p-1074
+                            : type == DType::kF16 ? 0x1p-24
+                            : type == DType::kF32 ? 0x1p-149
+                                                  : 0x1p-133;
+    return sign * smallest * static_cast<double>(random.between(1, 100));
+  }
+  if (kind < 5) return sign * 16 * random.unit();
+  return sign * random.unit();
+}
+
+int64_t random_int(DType type, DataSet set, Random& random) {
+  if (type == DType::kBool) return random.below(2);
+  if (set == DataSet::kIntegers) return random.between(type == DType::kU8 ? 0 : -4, 4);
+  return wrap_to(type, static_cast<int64_t>(random.next()));
+}
+
+void fill_one(const TensorView& v, DataSet set, Random& random) {
+  each_offset(v, [&](int64_t offset) {
+    if (!is_float(v.type)) {
+      write_int(v.type, v.data, offset, random_int(v.type, set, random));
+    } else if (set == DataSet::kIntegers) {
+      write_float(v.type, v.data, offset, static_cast<double>(random.between(-4, 4)));
+    } else {
+      write_float(v.type, v.data, offset, random_float(v.type, random));
+    }
+  });
+}
+
+/// One row (of the last dimension) all NaN, one all infinite; of few rows, single elements.
+void put_special(const TensorView& v) {
+  const int64_t n = v.elements();
+  if (n == 0) return;
+  const int64_t row = v.shape.empty() ? 1 : v.shape.back();
+  const int64_t rows = n / row;
+  const double infinity = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  int64_t position = 0;
+  each_offset(v, [&](int64_t offset) {
+    const bool by_row = rows >= 4;
+    const int64_t at = by_row ? position / row : position;
+    const int64_t of = by_row ? rows : n;
+    if (at == of / 3) write_float(v.type, v.data, offset, nan);
+    if (at == 2 * of / 3 && of > 1) write_float(v.type, v.data, offset, infinity);
+    ++position;
+  });
+}
+
+bool loads_from(const ir::Expr& e, const std::string& tensor) {
+  bool found = false;
+  ir::visit(e, [&](const ir::Expr& n) { found |= n->op == ir::Op::kLoad && n->name == tensor; });
+  return found;
+}
+
+/// Writes values that pass a check, running over its variables in order.
+struct Satisfy {
+  RefState& state;
+  const ir::Check& check;
+  Random& random;
+  std::vector<std::string> names = {};
+  std::vector<int64_t> env = {};
+  std::vector<RefTape> bounds = {};
+  RefTape limits = {};    ///< lo, hi
+  RefTape position = {};  ///< in the tensor
+  const TensorView* view = nullptr;
+  bool chained = false;  ///< lo is a neighbour: values climb
+  int64_t left = 0;      ///< steps to come
+
+  bool prepare() {
+    const ir::Expr& value = check.value;
+    if (value->op != ir::Op::kLoad || value->guarded) return false;
+    const RefBuffer& buffer = state.buffers[static_cast<size_t>(state.buffer_index(value->name))];
+    if (!buffer.view || is_float(value->type)) return false;
+    view = buffer.view;
+    for (const ir::IndexVar& v : check.vars) names.push_back(v.name);
+    env.resize(names.size());
+    const Scope scope{names, ""};
+    for (const ir::IndexVar& v : check.vars) {
+      bounds.push_back(make_tape(state, 0, scope, {v.lo ? v.lo : ir::make_int(0), v.hi}));
+    }
+    limits = make_tape(state, 0, scope, {check.lo, check.hi});
+    position = make_tape(state, 0, scope, value->args);
+    chained = loads_from(check.lo, value->name);
+    left = view->elements();
+    return true;
+  }
+
+  void run(size_t k) {
+    if (k < names.size()) {
+      bounds[k].run(state, env.data(), nullptr, 1);
+      const int64_t lo = bounds[k].frame.i(bounds[k].results[0])[0];
+      const int64_t hi = bounds[k].frame.i(bounds[k].results[1])[0];
+      for (int64_t x = lo; x < hi; ++x) {
+        env[k] = x;
+        run(k + 1);
+      }
+      return;
+    }
+    limits.run(state, env.data(), nullptr, 1);
+    const int64_t lo = limits.frame.i(limits.results[0])[0];
+    const int64_t hi = limits.frame.i(limits.results[1])[0];
+    position.run(state, env.data(), nullptr, 1);
+    int64_t offset = 0;
+    for (size_t d = 0; d < position.results.size(); ++d) {
+      offset += position.frame.i(position.results[d])[0] * view->strides[d];
+    }
+    // Climbing values take about twice the average step, so that the end is used as well.
+    const int64_t room = std::max<int64_t>(0, hi - lo);
+    const int64_t reach = chained ? std::min(room, 2 * room / std::max<int64_t>(1, --left)) : room;
+    write_int(view->type, view->data, offset, lo + random.below(reach + 1));
+  }
+};
+
+/// Checks without variables of a chain (its first value) come first: the others build on them.
+void satisfy_checks(RefState& state, Random& random) {
+  for (const bool chained : {false, true}) {
+    for (const ir::Check& check : state.program->checks) {
+      Satisfy s{state, check, random};
+      if (s.prepare() && s.chained == chained) s.run(0);
+    }
+  }
+}
+
+}  // namespace
+
+std::string_view name_of(DataSet set) {
+  constexpr std::string_view names[kDataSetCount] = {"integers", "random", "special"};
+  return names[static_cast<int>(set)];
+}
+
+void fill_unwritten(const TensorView& view) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  each_offset(view, [&](int64_t offset) {
+    if (is_float(view.type)) {
+      write_float(view.type, view.data, offset, nan);
+    } else {
+      write_int(view.type, view.data, offset, view.type == DType::kBool ? 1 : 0x5a);
+    }
+  });
+}
+
+std::vector<double> scalar_values(const ir::Program& program, uint64_t seed) {
+  Random random(seed);
+  std::vector<double> out;
+  for (const ir::ScalarParam& s : program.scalars) {
+    // Powers of two keep whole numbers exact.
+    const double value = std::ldexp(1.0, static_cast<int>(random.between(-1, 1)));
+    out.push_back(is_float(s.type) ? value : static_cast<double>(random.between(1, 3)));
+  }
+  return out;
+}
+
+void fill_parameters(const ir::Program& program, std::span<const TensorView> params,
+                     std::span<const double> scalars, std::span<const int64_t> dims, DataSet set,
+                     uint64_t seed) {
+  Random random(seed);
+  bool special = set == DataSet::kSpecial;
+  size_t next = 0;
+  for (const ir::Buffer& b : program.buffers) {
+    if (b.role == ir::Role::kTemp) continue;
+    const TensorView& view = params[next++];
+    fill_one(view, set, random);
+    if (special && is_float(view.type) && b.role != ir::Role::kOutput) {
+      put_special(view);
+      special = false;
+    }
+  }
+  if (program.checks.empty()) return;
+  RefState state;
+  state.program = &program;
+  state.dims.assign(dims.begin(), dims.end());
+  for (double s : scalars) {
+    state.scalars.push_back(s);
+    state.int_scalars.push_back(static_cast<int64_t>(s));
+  }
+  if (bind_buffers(state, params)) return;
+  satisfy_checks(state, random);
+}
+
+}  // namespace hone::jit

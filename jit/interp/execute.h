@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "jit/ir/nest.h"
+
+namespace hone::jit {
+
+/// What a nest did that it must not: an access outside its buffer, a read of what was never
+/// written. Always a bug of whoever made the nest.
+struct ExecuteFault {
+  std::string message;
+};
+
+/// Remembers which elements of temporaries were written; one for all launches of a call. Worker
+/// scratch and register tiles are forgotten at the start of each run.
+struct Shadow {
+  std::vector<std::vector<uint8_t>> written;  ///< per buffer of the nest, per element
+};
+
+/// Runs the launches of a lowered program, as compiled code would be run, checking every access
+/// against its buffer. Serves where machine code may not be made, and as a back end of its own in
+/// the tests: float results are rounded to the type that computes them, vector loops run statement
+/// by statement over all lanes.
+class NestExecutor {
+ public:
+  explicit NestExecutor(ir::Nest nest);
+  NestExecutor(NestExecutor&&) noexcept;
+  NestExecutor& operator=(NestExecutor&&) noexcept;
+  ~NestExecutor();
+
+  const ir::Nest& nest() const;
+  /// An empty shadow for one call; checks reads of temporaries when given to `run`.
+  Shadow make_shadow() const;
+  /// `launch` for the outer range [begin, end); `args` as ArgsLayout says, `scratch` of one worker.
+  /// Thread-safe; the first fault ends the run.
+  std::optional<ExecuteFault> run(int launch, const int64_t* args, int64_t begin, int64_t end,
+                                  void* scratch, Shadow* shadow = nullptr) const;
+
+ private:
+  struct Compiled;
+  std::unique_ptr<const Compiled> compiled_;
+};
+
+}  // namespace hone::jit
