@@ -159,34 +159,62 @@ class Builder {
     out_.head[reg] = static_cast<int32_t>(out_.ranges.size()) - 1;
   }
 
-  /// Ranges of registers of several blocks, by one walk from the end. Loops are repaired as their
-  /// head is met: what is live there stays live through the whole loop.
+  static bool has(const uint64_t* set, int g) { return set[g / 64] >> (g % 64) & 1; }
+  static void put(uint64_t* set, int g) { set[g / 64] |= uint64_t{1} << (g % 64); }
+  static void drop(uint64_t* set, int g) { set[g / 64] &= ~(uint64_t{1} << (g % 64)); }
+
+  /// Ranges of registers of several blocks: what is live where blocks begin, to a fixed point, then
+  /// one walk from the end.
   void backward() {
-    const size_t words = (globals_.size() + 63) / 64;
-    std::vector<uint64_t> live_in(blocks_.size() * words);
-    std::vector<uint64_t> live(words);
+    words_ = (globals_.size() + 63) / 64;
+    live_in_.assign(blocks_.size() * words_, 0);
+    std::vector<uint64_t> live(words_);
+    fixed_point(live);
     for (size_t b = blocks_.size(); b-- > 0;) {
-      successors(b, words, live_in, live);
       const Block& block = blocks_[b];
+      at_end(b, live);
       each(live, [&](int reg) { add(reg, 2 * block.from, 2 * block.to); });
-      for (int i = block.to; i-- > block.from;) step(i, block, live);
-      if (lir_.code[block.from].op == X86::loop_begin) {
-        const auto loop = std::find_if(out_.loops.begin(), out_.loops.end(), [&](const LoopSpan& l) {
-          return l.head == block.from;
-        });
-        each(live, [&](int reg) { add(reg, 2 * block.from, 2 * loop->end); });
-      }
-      std::copy(live.begin(), live.end(), live_in.begin() + b * words);
+      for (int i = block.to; i-- > block.from;) step(i, block, live.data());
     }
     entries();
   }
 
+  void fixed_point(std::vector<uint64_t>& live) {
+    std::vector<uint64_t> reads(live_in_.size());   // before any write in the block
+    std::vector<uint64_t> writes(live_in_.size());
+    for (size_t b = 0; b < blocks_.size(); ++b) {
+      uint64_t* read = &reads[b * words_];
+      uint64_t* written = &writes[b * words_];
+      for (int i = blocks_[b].from; i < blocks_[b].to; ++i) {
+        for (const Touch& t : out_.of(i)) {
+          const int g = seen_[t.reg].global;
+          if (g >= 0 && t.use && !has(written, g)) put(read, g);
+        }
+        for (const Touch& t : out_.of(i)) {
+          const int g = seen_[t.reg].global;
+          if (g >= 0 && t.def) put(written, g);
+        }
+      }
+    }
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (size_t b = blocks_.size(); b-- > 0;) {
+        at_end(b, live);
+        for (size_t w = 0; w < words_; ++w) {
+          uint64_t& in = live_in_[b * words_ + w];
+          const uint64_t now = reads[b * words_ + w] | (live[w] & ~writes[b * words_ + w]);
+          changed |= in != now;
+          in = now;
+        }
+      }
+    }
+  }
+
   /// What is live at the end of block `b`.
-  void successors(size_t b, size_t words, const std::vector<uint64_t>& live_in,
-                  std::vector<uint64_t>& live) const {
+  void at_end(size_t b, std::vector<uint64_t>& live) const {
     std::fill(live.begin(), live.end(), 0);
     auto join = [&](size_t other) {
-      for (size_t w = 0; w < words; ++w) live[w] |= live_in[other * words + w];
+      for (size_t w = 0; w < words_; ++w) live[w] |= live_in_[other * words_ + w];
     };
     const Inst& last = lir_.code[blocks_[b].to - 1];
     if (last.op != X86::jump && last.op != X86::ret && b + 1 < blocks_.size()) join(b + 1);
@@ -194,24 +222,21 @@ class Builder {
     if (label < 0) return;
     const int at = out_.label_at.at(label);
     if (at < 0) throw std::logic_error("jump to a label that is not there");
-    if (at < blocks_[b].to) {
-      if (lir_.code[at].op != X86::loop_begin) {
-        throw std::logic_error("backward jump to a label that is not a loop's head");
-      }
-      return;  // repaired at the head
+    if (at < blocks_[b].to && lir_.code[at].op != X86::loop_begin) {
+      throw std::logic_error("backward jump to a label that is not a loop's head");
     }
     const auto target = std::partition_point(blocks_.begin(), blocks_.end(),
                                              [&](const Block& x) { return x.from < at; });
     join(static_cast<size_t>(target - blocks_.begin()));
   }
 
-  void step(int i, const Block& block, std::vector<uint64_t>& live) {
+  void step(int i, const Block& block, uint64_t* live) {
     for (const Touch& t : out_.of(i)) {
       const int g = seen_[t.reg].global;
       if (g < 0 || !t.def) continue;
-      if (live[g / 64] >> (g % 64) & 1) {
+      if (has(live, g)) {
         out_.ranges[out_.head[t.reg]].from = 2 * i + 1;
-        live[g / 64] &= ~(uint64_t{1} << (g % 64));
+        drop(live, g);
       } else {
         add(t.reg, 2 * i + 1, 2 * i + 2);
       }
@@ -220,7 +245,7 @@ class Builder {
       const int g = seen_[t.reg].global;
       if (g < 0 || !t.use) continue;
       add(t.reg, 2 * block.from, 2 * i + 1);
-      live[g / 64] |= uint64_t{1} << (g % 64);
+      put(live, g);
     }
   }
 
@@ -253,6 +278,8 @@ class Builder {
   std::vector<int> globals_;
   std::vector<Block> blocks_;
   std::vector<int> open_;
+  std::vector<uint64_t> live_in_;  ///< per block, `words_` words of bits
+  size_t words_ = 0;
 };
 
 }  // namespace
