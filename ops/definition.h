@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "ops/op.h"
+#include "ops/parser.h"
+#include "ops/syntax.h"
+
+namespace hone::ops {
+
+/// Parses and checks the op that comes next; null with an error in `diagnostics`.
+std::shared_ptr<const Definition> parse_definition(Parser& parser,
+                                                   std::shared_ptr<const Source> source,
+                                                   Diagnostics& diagnostics);
+
+/// A source for `text`; a failure when it is longer than a text may be.
+Result<std::shared_ptr<const Source>> make_source(std::string_view text, std::string_view origin,
+                                                  int line);
+
+/// One op that is all of `text`; `origin` and `line` say in errors where it stands.
+Result<Op> parse_op(std::string_view text, std::string_view origin, int line);
+
+}  // namespace hone::ops

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/lexer.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string>
+
+#include "include/hone/dtype.h"
+
+namespace hone::ops {
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool starts_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool in_name(char c) { return starts_name(c) || is_digit(c); }
+
+constexpr std::array<std::string_view, 8> kReductions = {"sum", "max", "min",    "prod",
+                                                         "any", "all", "argmax", "argmin"};
+constexpr std::array<std::string_view, 10> kWords = {"op",   "case", "inout", "in",   "where",
+                                                     "else", "inf",  "nan",   "true", "false"};
+constexpr std::array<std::string_view, 9> kPairs = {"->", "..", "+=", "==", "!=",
+                                                    "<=", ">=", "&&", "||"};
+
+}  // namespace
+
+bool is_reduction(std::string_view word) {
+  return std::find(kReductions.begin(), kReductions.end(), word) != kReductions.end();
+}
+
+bool is_reserved(std::string_view word) {
+  return is_reduction(word) || dtype_named(word).has_value() ||
+         std::find(kWords.begin(), kWords.end(), word) != kWords.end();
+}
+
+bool Lexer::skip_space() {
+  bool newline = false;
+  const int size = static_cast<int>(text_.size());
+  while (at_ < size) {
+    const char c = text_[at_];
+    if (c == '#') {
+      while (at_ < size && text_[at_] != '\n') ++at_;
+    } else if (c == ' ' || c == '\t' || c == '\r' || c == '\n') {
+      newline |= c == '\n';
+      ++at_;
+    } else {
+      break;
+    }
+  }
+  return newline;
+}
+
+Token Lexer::next() {
+  Token token;
+  token.first_on_line = skip_space();
+  token.span = {at_, at_};
+  const int size = static_cast<int>(text_.size());
+  if (diagnostics_.failed() || at_ >= size) return token;
+  const char c = text_[at_];
+  if (starts_name(c)) {
+    while (at_ < size && in_name(text_[at_])) ++at_;
+    token.kind = Token::kName;
+    token.span.end = at_;
+    if (at_ - token.span.begin > kMaxName) {
+      diagnostics_.error(token.span, "this name is longer than 64 characters",
+                         ErrorCode::kSyntax);
+      token.kind = Token::kEnd;
+    }
+  } else if (is_digit(c)) {
+    lex_number(token);
+  } else {
+    lex_symbol(token);
+  }
+  token.text = text_.substr(token.span.begin, token.span.end - token.span.begin);
+  return token;
+}
+
+void Lexer::lex_number(Token& token) {
+  const int begin = at_, size = static_cast<int>(text_.size());
+  const auto digits = [&] {
+    while (at_ < size && is_digit(text_[at_])) ++at_;
+  };
+  token.kind = Token::kInt;
+  digits();
+  // `0..N` is a range: a point belongs to the number only before a digit.
+  if (at_ + 1 < size && text_[at_] == '.' && is_digit(text_[at_ + 1])) {
+    token.kind = Token::kFloat;
+    ++at_;
+    digits();
+  }
+  if (at_ < size && (text_[at_] == 'e' || text_[at_] == 'E')) {
+    int exponent = at_ + 1;
+    if (exponent < size && (text_[exponent] == '+' || text_[exponent] == '-')) ++exponent;
+    if (exponent < size && is_digit(text_[exponent])) {
+      token.kind = Token::kFloat;
+      at_ = exponent;
+      digits();
+    }
+  }
+  token.span.end = at_;
+  const char* first = text_.data() + begin;
+  const char* last = text_.data() + at_;
+  const auto result = token.kind == Token::kInt ? std::from_chars(first, last, token.i)
+                                                : std::from_chars(first, last, token.f);
+  if (result.ec != std::errc()) {
+    diagnostics_.error(token.span, "this number is out of range", ErrorCode::kSyntax);
+    token.kind = Token::kEnd;
+  } else if (at_ < size && in_name(text_[at_])) {
+    diagnostics_.error({begin, at_ + 1}, "a number ends here, a name cannot follow at once",
+                       ErrorCode::kSyntax);
+    token.kind = Token::kEnd;
+  }
+}
+
+void Lexer::lex_symbol(Token& token) {
+  token.kind = Token::kSymbol;
+  const std::string_view pair = text_.substr(at_, 2);
+  if (std::find(kPairs.begin(), kPairs.end(), pair) != kPairs.end()) {
+    at_ += 2;
+  } else if (std::string_view("()[]{}<>,;:=+-*/%!@?|").find(text_[at_]) !=
+             std::string_view::npos) {
+    at_ += 1;
+  } else {
+    const std::string hint = text_[at_] == '&' ? "; `and` is spelled `&&`" : "";
+    diagnostics_.error({at_, at_ + 1}, "this character is not part of the language" + hint,
+                       ErrorCode::kSyntax);
+    token.kind = Token::kEnd;
+  }
+  token.span.end = at_;
+}
+
+}  // namespace hone::ops

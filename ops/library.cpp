@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ops/definition.h"
+#include "ops/stock.h"
+
+namespace hone::ops {
+namespace {
+
+/// The rest of the line after `at`, without a comment and spaces around it.
+std::string_view rest_of_line(std::string_view text, size_t at) {
+  std::string_view line = text.substr(at, text.find('\n', at) - at);
+  line = line.substr(0, line.find('#'));
+  while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
+  while (!line.empty() && (line.back() == ' ' || line.back() == '\t' || line.back() == '\r')) {
+    line.remove_suffix(1);
+  }
+  return line;
+}
+
+/// `case small NAME ...` at `at`; returns where its line ends.
+size_t parse_case(const Source& source, size_t at, Library& library, Diagnostics& diagnostics) {
+  const std::string_view text = source.text;
+  const size_t end = std::min(text.find('\n', at), text.size());
+  std::string_view line = rest_of_line(text, at + std::string_view("case").size());
+  Case c;
+  c.small = line.starts_with("small ");
+  if (!c.small && !line.starts_with("bench ")) {
+    diagnostics.error({static_cast<int>(at), static_cast<int>(end)},
+                      "a case is `case small NAME M=1 ...` or `case bench NAME M=1 ...`",
+                      ErrorCode::kSyntax);
+    return end;
+  }
+  c.problem = line.substr(std::string_view("small ").size());
+  library.cases.push_back(std::move(c));
+  return end;
+}
+
+}  // namespace
+
+const Op* Library::find(std::string_view name) const {
+  for (const Op& op : ops) {
+    if (op.name() == name) return &op;
+  }
+  return nullptr;
+}
+
+Result<Library> parse_library(std::string_view text, std::string_view origin) {
+  auto source = make_source(text, origin, 1);
+  if (!source) return source.failure();
+  Diagnostics diagnostics(*source);
+  Library library;
+  size_t at = 0;
+  while (!diagnostics.failed()) {
+    Parser parser(diagnostics, static_cast<int>(at));
+    const Token next = parser.peek();
+    if (next.kind == Token::kEnd) break;
+    if (next.is("case")) {
+      at = parse_case(**source, next.span.begin, library, diagnostics);
+      continue;
+    }
+    if (!next.is("op")) {
+      diagnostics.error(next.span, "`op` or `case` is expected here", ErrorCode::kSyntax);
+      break;
+    }
+    Op op{parse_definition(parser, *source, diagnostics)};
+    if (diagnostics.failed()) break;
+    if (library.find(op.name())) {
+      diagnostics.error(op.definition->span,
+                        fmt::format("there are two ops named `{}`", op.name()));
+    }
+    at = parser.position();
+    library.ops.push_back(std::move(op));
+  }
+  if (diagnostics.failed()) return diagnostics.failure();
+  return library;
+}
+
+const Library& stock_library() {
+  static const Library library = [] {
+    Library all;
+    for (const StockFile& file : stock_files()) {
+      Library one = parse_library(file.text, file.name).value();
+      all.ops.insert(all.ops.end(), one.ops.begin(), one.ops.end());
+      all.cases.insert(all.cases.end(), one.cases.begin(), one.cases.end());
+    }
+    return all;
+  }();
+  return library;
+}
+
+std::vector<std::string_view> stock_names() {
+  std::vector<std::string_view> names;
+  for (const StockFile& file : stock_files()) {
+    constexpr std::string_view kOp = "\nop ";
+    for (size_t at = file.text.find(kOp); at != file.text.npos;
+         at = file.text.find(kOp, at + 1)) {
+      const size_t name = at + kOp.size();
+      names.push_back(file.text.substr(name, file.text.find_first_of("<(", name) - name));
+    }
+  }
+  return names;
+}
+
+std::optional<Op> find_stock(std::string_view name) {
+  const std::string start = "\nop " + std::string(name);
+  for (const StockFile& file : stock_files()) {
+    for (size_t at = file.text.find(start); at != file.text.npos;
+         at = file.text.find(start, at + 1)) {
+      const size_t after = at + start.size();
+      if (after >= file.text.size() || (file.text[after] != '<' && file.text[after] != '(')) {
+        continue;
+      }
+      const size_t end = file.text.find('}', after);
+      const auto line = std::count(file.text.begin(), file.text.begin() + at, '\n');
+      return parse_op(file.text.substr(at + 1, end - at), file.name, static_cast<int>(line) + 2)
+          .value();
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace hone::ops

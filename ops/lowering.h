@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "ops/bounds.h"
+#include "ops/lower.h"
+
+namespace hone::ops {
+
+/// A typed expression. Types in arithmetic are f64, f32, i64, i32 and bool: narrower ones are for
+/// storage, and reading widens them. Constants and dims adapt to what they meet.
+struct Value {
+  enum Flex : uint8_t { kTyped, kWhole, kReal };  ///< kWhole: i64 so far; kReal: f64 so far
+  ir::Expr e;
+  Flex flex = kTyped;
+  /// The storage type that all operands were read from, where it is one and is narrow.
+  std::optional<DType> stored;
+  Span span;
+};
+
+/// An index in scope: lo <= name < hi. `end` bounds it by dims alone.
+struct Index {
+  std::string name;
+  ir::Expr lo;
+  ir::Expr hi;
+  ir::Expr end;
+  bool from_data = false;  ///< lo or hi is read from a tensor
+};
+
+/// A tensor that statements can read.
+struct Tensor {
+  size_t buffer = 0;
+  int draft = -1;                 ///< what defines it; -1: an input
+  bool readable = false;          ///< defined by now
+  std::vector<Index> indices;     ///< of its statement
+  std::vector<ir::Expr> domain;   ///< over `indices`: where it is defined; empty: everywhere
+};
+
+/// An unguarded read whose indices are still to be proved.
+struct Access {
+  ir::Expr load;
+  Span span;
+  bool chosen = false;  ///< discarded where Draft::chosen does not hold
+};
+
+/// A read inside another stage's domain: `condition` must hold, or be inherited.
+struct Need {
+  ir::Expr condition;
+  int producer = -1;
+  Span span;
+  bool chosen = false;  ///< as in Access
+};
+
+/// An unguarded use of an index by itself: the extent of the dim that it indexes.
+struct Found {
+  ir::Expr extent;
+  Span span;
+  std::string tensor;
+  size_t dim = 0;
+};
+
+/// A stage under construction.
+struct Draft {
+  ir::Stage stage;
+  ir::Role role = ir::Role::kTemp;
+  Span span;
+  std::vector<Index> vars;
+  std::vector<Index> rvars;
+  std::vector<ir::Expr> domain;  ///< conditions on vars alone
+  std::vector<ir::Expr> limits;  ///< conditions on what is reduced
+  std::vector<ir::Expr> chosen;  ///< conditions outside of which the value is discarded
+  std::vector<Access> accesses;
+  std::vector<Need> needs;
+  std::vector<int> limited;      ///< drafts with a domain that it reads
+  std::vector<const ir::Node*> guards;  ///< loads to be guarded
+  bool total = false;            ///< some reader reads outside the domain and discards it
+};
+
+/// The state of lowering one op. One object serves one call.
+class Lowering {
+ public:
+  Lowering(const Definition& d, const Binding& binding, Diagnostics& diagnostics)
+      : d_(d), binding_(binding), diagnostics_(diagnostics) {}
+
+  ir::Program run();
+
+ private:
+  template <class... Args>
+  void error(Span span, fmt::format_string<Args...> format, Args&&... args) {
+    diagnostics_.error(span, fmt::format(format, std::forward<Args>(args)...));
+  }
+  bool failed() const { return diagnostics_.failed(); }
+  std::string snippet(Span span) const { return diagnostics_.source().snippet(span); }
+
+  // lower.cpp: names and shapes
+  void declare_args();
+  ir::Expr lower_extent(const Term& t);
+  DType type_named(std::string_view name) const;
+  ir::Expr number_named(std::string_view name) const;
+  const Index* index_named(std::string_view name) const;
+  bool names_something(std::string_view name) const;
+
+  // statements.cpp: statements
+  void lower_statement(const Statement& s);
+  void declare_indices(const Statement& s, Draft& draft);
+  ir::Expr left_extent(const Statement& s, size_t position, const ir::Buffer* output);
+  void compare_with_uses(const Range& r, const ir::Expr& extent, const std::vector<Found>& found);
+  void lower_where(const Statement& s);
+  void lower_body(const Statement& s, Draft& draft);
+  bool lower_whole_reduction(const Statement& s, Draft& draft);
+  void lower_plain(const Statement& s, Draft& draft);
+  Value own_old_value(const Statement& s);
+  std::optional<DType> target_type(const Statement& s) const;
+  void publish(const Statement& s, Draft draft);
+
+  // reductions.cpp: reductions and ranges
+  Value lower_reduction(const Term& t);
+  Value lower_arg_reduction(const Term& t);
+  void arg_reduce(const Term& t, Draft& draft);
+  void open_ranges(const Term& t, Draft& draft);
+  Index right_index(const Range& r, const Term& body);
+  void bound_from_data(const Range& r, const std::vector<Found>& found, Index& index);
+  DType reduce(const Term& t, Draft& draft, Value body);
+  void close_scope(Draft& draft, size_t outer);
+  Value close_nested(Draft draft, DType type, std::optional<DType> stored);
+  std::string fresh_name();
+  void find_extents(const Term& t, std::string_view name, std::vector<Found>& out) const;
+  ir::Expr agreed_extent(const Range& r, const std::vector<Found>& found);
+  bool check_fresh(const Range& r);
+
+  // values.cpp: expressions and types
+  Value lower_value(const Term& t);
+  Value lower_name(const Term& t);
+  Value lower_infix(const Term& t);
+  Value lower_prefix(const Term& t);
+  Value lower_call(const Term& t);
+  Value lower_function(const Term& t);
+  Value lower_select(const Term& t);
+  Value lower_cast(const Term& t);
+  Value read(ir::Expr load, Span span);
+  void widen_bool(Value& v);
+  bool unify(Value& a, Value& b);
+  ir::Expr adapt(const Value& v, DType type);
+  ir::Expr store(const Value& v, DType type, Span span);
+  ir::Expr convert(const Value& v, DType type);
+  bool expect_count(const Term& t, size_t count);
+
+  // access.cpp: tensor elements
+  Value lower_access(const Term& t);
+  const Tensor* readable_tensor(const Term& t);
+  bool check_own_read(const Term& t, const std::vector<ir::Expr>& indices);
+  ir::Expr lower_index(const Term& t);
+  Value in_domain(const Term& t, const Tensor& tensor, const std::vector<ir::Expr>& indices,
+                  const ir::Expr& load, const ir::Expr& otherwise);
+
+  // proofs.cpp: domains and bounds
+  void settle(Draft& draft);
+  void settle_needs(Draft& draft);
+  void assemble(Draft& draft) const;
+  void prove_accesses(Draft& draft, bool with_domain);
+  void prove_access(Draft& draft, const Access& access, size_t dim, const Prover& sure,
+                    const Prover& chosen, bool with_domain);
+  void check_data_index(const Draft& draft, const Access& access, size_t dim);
+  bool add_check(ir::Check check, const ir::Expr& source, Span span);
+  std::vector<ir::IndexVar> check_vars(const ir::Expr& e, const std::vector<Index>& scope) const;
+  Prover prover_for(const Draft& draft, bool with_domain, bool with_chosen) const;
+  void finish_drafts();
+
+  const Definition& d_;
+  const Binding& binding_;
+  Diagnostics& diagnostics_;
+  ir::Program program_;
+  std::unordered_map<std::string, Tensor> tensors_;
+  std::deque<Draft> drafts_;
+  const Statement* statement_ = nullptr;
+  std::vector<ir::Expr> own_;     // conditions of the statement's `where`
+  std::vector<ir::Expr> chosen_;  // the same where an `else` follows
+  std::vector<Index> scope_;
+  std::vector<Draft*> frames_;
+  int nested_ = 0;          // reductions named so far in this statement
+  bool in_index_ = false;   // integers read are i64
+};
+
+/// The range of an index as far as proofs may use it: ends read from data give way to dims.
+Interval interval_of(const Index& index);
+/// The same as an IR variable.
+ir::IndexVar index_var(const Index& index);
+/// The first element that `e` reads, or null.
+ir::Expr first_load(const ir::Expr& e);
+
+/// `f32` for f16 and bf16, `i32` for the narrow integers, else the type itself.
+DType widened(DType type);
+
+}  // namespace hone::ops

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "ops/lexer.h"
+#include "ops/lower.h"
+
+namespace hone::ops {
+namespace {
+
+/// Every name that the statements and shapes of an op use, by what kind of use it is.
+struct Uses {
+  std::unordered_set<std::string_view> tensors;  // accessed
+  std::unordered_set<std::string_view> plain;    // as an index or a number
+  std::unordered_set<std::string_view> types;
+
+  void walk(const Term& t) {
+    if (t.kind == Term::kAccess) tensors.insert(t.name);
+    if (t.kind == Term::kName) plain.insert(t.name);
+    if (t.kind == Term::kCast) types.insert(t.name);
+    if (!t.type.empty()) types.insert(t.type);
+    walk(t.args);
+    walk(t.ranges);
+  }
+  void walk(const std::vector<Term>& terms) {
+    for (const Term& t : terms) walk(t);
+  }
+  void walk(const std::vector<Range>& ranges) {
+    for (const Range& r : ranges) walk(r.bounds);
+  }
+};
+
+class NameChecker {
+ public:
+  NameChecker(Definition& d, Diagnostics& diagnostics) : d_(d), diagnostics_(diagnostics) {}
+
+  void run() {
+    declare_params();
+    declare_args();
+    collect_dims();
+    declare_intermediates();
+    check_uses();
+  }
+
+ private:
+  template <class... Args>
+  void error(Span span, fmt::format_string<Args...> format, Args&&... args) {
+    diagnostics_.error(span, fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  void declare(const std::string& name, Span span, std::string what) {
+    const auto [at, fresh] = names_.emplace(name, what);
+    if (!fresh) error(span, "`{}` already names {}; choose another name", name, at->second);
+  }
+
+  void declare_params() {
+    for (const Param& p : d_.params) declare(p.name, p.span, "a parameter");
+  }
+
+  void check_type(const std::string& type, Span span) {
+    const Param* p = d_.param(type);
+    if (dtype_named(type) || (p && p->is_type)) return;
+    if (p) {
+      error(span, "`{}` is an integer parameter, not a dtype", type);
+    } else {
+      error(span,
+            "there is no dtype `{}`; dtypes are f64 f32 f16 bf16 i64 i32 i16 i8 u8 bool and the "
+            "parameters in <...>",
+            type);
+    }
+  }
+
+  void declare_args() {
+    for (const Argument& a : d_.args) {
+      declare(a.name, a.span, a.scalar ? "a scalar argument" : "a tensor");
+      check_type(a.type, a.type_span);
+    }
+  }
+
+  void collect_dims() {
+    for (const Argument& a : d_.args) {
+      for (const Term& extent : a.shape) collect_dims(extent);
+    }
+  }
+
+  void collect_dims(const Term& t) {
+    if (t.kind == Term::kName) {
+      if (std::find(d_.dims.begin(), d_.dims.end(), t.name) != d_.dims.end()) return;
+      const Param* p = d_.param(t.name);
+      if (p && !p->is_type) return;
+      declare(t.name, t.span, "a dim");
+      d_.dims.push_back(t.name);
+      return;
+    }
+    if (t.kind != Term::kInt && t.kind != Term::kNeg &&
+        (t.kind != Term::kInfix || row_of(t.infix).strength < row_of(Infix::kAdd).strength)) {
+      error(t.span, "an extent is made of dims, integer parameters, integers and + - * / %");
+    }
+    for (const Term& a : t.args) collect_dims(a);
+  }
+
+  void declare_intermediates() {
+    for (const Statement& s : d_.statements) {
+      if (const Argument* a = d_.arg(s.name)) {
+        check_target(s, *a);
+      } else {
+        declare(s.name, s.span, "a tensor");
+        if (!s.type.empty()) check_type(s.type, s.type_span);
+      }
+    }
+  }
+
+  void check_target(const Statement& s, const Argument& a) {
+    if (a.scalar || a.role == ir::Role::kInput) {
+      error(s.span, "`{}` is an input and cannot be written; declare it `inout {}`{}", a.name,
+            a.name, a.scalar ? " with a shape" : "");
+    }
+    if (!s.type.empty() && s.type != a.type) {
+      error(s.type_span, "`{}` is declared as {}; leave the type out here", a.name, a.type);
+    }
+    if (!written_.insert(a.name).second) {
+      error(s.span, "`{}` is written twice; join the statements with `select`", a.name);
+    }
+  }
+
+  void check_uses() {
+    Uses uses;
+    for (const Statement& s : d_.statements) {
+      if (!s.type.empty()) uses.types.insert(s.type);
+      uses.walk(s.indices);
+      uses.walk(s.value);
+      uses.walk(s.where);
+      uses.walk(s.otherwise);
+    }
+    check_tensor_uses(uses);
+    for (const Argument& a : d_.args) {
+      uses.types.insert(a.type);
+      uses.walk(a.shape);
+    }
+    for (const Param& p : d_.params) {
+      if (p.is_type ? !uses.types.count(p.name) : !uses.plain.count(p.name)) {
+        error(p.span, "the parameter `{}` is never used; take it out", p.name);
+      }
+    }
+  }
+
+  void check_tensor_uses(const Uses& uses) {
+    bool any_output = false;
+    for (const Argument& a : d_.args) {
+      any_output |= a.role != ir::Role::kInput;
+      if (a.role != ir::Role::kInput && !written_.count(a.name)) {
+        error(a.span, "no statement writes `{}`", a.name);
+      }
+      if (a.role == ir::Role::kInput && !uses.tensors.count(a.name) && !uses.plain.count(a.name)) {
+        error(a.span, "the argument `{}` is never used; take it out", a.name);
+      }
+    }
+    if (!any_output) {
+      error(d_.span, "the op writes nothing; add an output, `-> (Y: f32[M])`, or an `inout`");
+    }
+    for (const Statement& s : d_.statements) {
+      if (!d_.arg(s.name) && !uses.tensors.count(s.name)) {
+        error(s.span, "`{}` is never read, and it is not an output; take the statement out",
+              s.name);
+      }
+    }
+  }
+
+  Definition& d_;
+  Diagnostics& diagnostics_;
+  std::unordered_map<std::string, std::string> names_;
+  std::unordered_set<std::string> written_;
+};
+
+}  // namespace
+
+void check_names(Definition& d, Diagnostics& diagnostics) { NameChecker(d, diagnostics).run(); }
+
+Binding checking_binding(const Definition& d) {
+  Binding b;
+  b.checking = true;
+  for (const Param& p : d.params) {
+    b.types.push_back(p.type);
+    b.ints.push_back(ir::make_dim(p.name));
+  }
+  for (const std::string& name : d.dims) b.dims.push_back(ir::make_dim(name));
+  return b;
+}
+
+}  // namespace hone::ops

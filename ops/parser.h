@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ops/lexer.h"
+#include "ops/syntax.h"
+
+namespace hone::ops {
+
+/// Limits that keep a hostile text from costing more than its size.
+inline constexpr int kMaxText = 1 << 20;     ///< bytes of one text
+inline constexpr int kMaxDepth = 200;        ///< of an expression's tree
+inline constexpr int kMaxRank = 12;          ///< dims of a tensor, indices of a reduction
+inline constexpr int kMaxArgs = 128;         ///< arguments and outputs of an op
+inline constexpr int kMaxParams = 32;        ///< parameters in `<...>`
+inline constexpr int kMaxStatements = 512;   ///< of an op
+
+/// Recursive descent over one source. After the first error every token is the end of the text, so
+/// that all rules unwind by themselves.
+class Parser {
+ public:
+  Parser(Diagnostics& diagnostics, int begin);
+
+  /// `op name<params>(arguments) -> (outputs) { statements }`.
+  Definition parse_op();
+  /// The next token, not yet taken.
+  const Token& peek() const { return token_; }
+  /// Takes the next token.
+  Token take();
+  /// Takes the next token if it is `text`.
+  bool accept(std::string_view text);
+  /// Where the last taken token ends.
+  int position() const { return last_end_; }
+
+ private:
+  void fail(Span span, std::string message);
+  void expected(std::string_view what);
+  bool expect(std::string_view text, std::string_view what);
+  std::string parse_name(std::string_view what, Span* span);
+  std::string parse_type(Span* span);
+
+  void parse_params(Definition& d);
+  void parse_arguments(Definition& d, bool outputs);
+  Argument parse_argument(bool outputs);
+  void parse_statements(Definition& d);
+  Statement parse_statement();
+  void parse_left_index(Statement& s);
+  Range parse_range();
+  bool range_follows();
+
+  Term parse_term() { return parse_infix(1); }
+  Term parse_infix(int strength);
+  Term parse_prefix();
+  Term parse_atom();
+  Term parse_named();
+  Term parse_access(Token name);
+  Term parse_reduction(Token name);
+  Term parse_cast(Token name);
+  std::vector<Term> parse_list(std::string_view close, size_t most, std::string_view what);
+  Term finish(Term term, int begin);
+
+  Diagnostics& diagnostics_;
+  Lexer lexer_;
+  Token token_;
+  int last_end_ = 0;
+  int nesting_ = 0;
+};
+
+}  // namespace hone::ops

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "ops/bindings.h"
+#include "ops/definition.h"
+#include "ops/stock.h"
+
+namespace hone::ops {
+namespace {
+
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+/// Binds `op` with the words of `source` that begin at `begin`. `stock` is set when the op is known
+/// to be the stock op of its name.
+Result<Problem> bind(const Op& op, bool stock, const std::shared_ptr<const Source>& source,
+                     int begin) {
+  const Definition& d = *op.definition;
+  Diagnostics diagnostics(source);
+  Bindings bindings = parse_bindings(d, diagnostics, begin);
+  if (diagnostics.failed()) return diagnostics.failure();
+
+  Problem problem;
+  problem.op = op;
+  Diagnostics in_op(d.source);
+  problem.program = lower(d, binding_of(d, bindings), in_op);
+  if (in_op.failed()) {
+    Failure f = in_op.failure();
+    f.message += fmt::format("\nin `{}`{}", d.name, print(d, bindings));
+    return f;
+  }
+  apply_layout(d, bindings, problem.program, diagnostics);
+  if (diagnostics.failed()) return diagnostics.failure();
+  if (!stock) {
+    const auto same = find_stock(d.name);
+    stock = same && same->text() == d.text;
+  }
+  problem.text = (stock ? d.name : d.text) + print(d, bindings);
+  problem.numerics = bindings.numerics;
+  return problem;
+}
+
+Failure unknown_op(const std::shared_ptr<const Source>& source, Span span,
+                   const Library* library) {
+  std::string names;
+  if (library) {
+    for (const Op& op : library->ops) names += " " + op.name();
+  }
+  for (const std::string_view name : stock_names()) names += " " + std::string(name);
+  Diagnostics diagnostics(source);
+  diagnostics.error(span,
+                    "no op of this name; a problem is `NAME M=128 ...` or `op ... { ... } M=128 "
+                    "...`, and the ops are" +
+                        names,
+                    ErrorCode::kNotFound);
+  return diagnostics.failure();
+}
+
+}  // namespace
+
+Result<Problem> parse_problem(std::string_view text, const Library* library) {
+  const auto made = make_source(text, "", 1);
+  if (!made) return made.failure();
+  const std::shared_ptr<const Source>& source = *made;
+  const std::string_view all = source->text;
+  size_t begin = 0;
+  while (begin < all.size() && is_space(all[begin])) ++begin;
+  size_t end = begin;
+  while (end < all.size() && !is_space(all[end])) ++end;
+  const std::string_view name = all.substr(begin, end - begin);
+
+  if (name == "op" || name.starts_with("#")) {
+    Diagnostics diagnostics(source);
+    Parser parser(diagnostics, 0);
+    const Op op{parse_definition(parser, source, diagnostics)};
+    if (diagnostics.failed()) return diagnostics.failure();
+    return bind(op, false, source, parser.position());
+  }
+  if (const Op* op = library ? library->find(name) : nullptr) {
+    return bind(*op, false, source, static_cast<int>(end));
+  }
+  if (const auto op = find_stock(name)) return bind(*op, true, source, static_cast<int>(end));
+  return unknown_op(source, {static_cast<int>(begin), static_cast<int>(end)}, library);
+}
+
+Result<Problem> make_problem(const Op& op, std::string_view bindings, const Library*) {
+  const auto source = make_source(bindings, "", 1);
+  if (!source) return source.failure();
+  return bind(op, false, *source, 0);
+}
+
+}  // namespace hone::ops

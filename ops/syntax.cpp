@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/syntax.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace hone::ops {
+namespace {
+
+constexpr int kPrefix = 6;   // strength of unary minus and `!`
+constexpr int kPostfix = 7;  // of an access with `else`
+constexpr int kAtom = 8;
+
+constexpr std::array<InfixRow, 13> kInfix = {{{"||", 1},
+                                              {"&&", 2},
+                                              {"==", 3},
+                                              {"!=", 3},
+                                              {"<", 3},
+                                              {"<=", 3},
+                                              {">", 3},
+                                              {">=", 3},
+                                              {"+", 4},
+                                              {"-", 4},
+                                              {"*", 5},
+                                              {"/", 5},
+                                              {"%", 5}}};
+
+int strength_of(const Term& t) {
+  switch (t.kind) {
+    case Term::kInfix: return row_of(t.infix).strength;
+    case Term::kNeg:
+    case Term::kNot: return kPrefix;
+    case Term::kAccess: return t.guarded ? kPostfix : kAtom;
+    default: return kAtom;
+  }
+}
+
+/// Shortest text that reads back as the same value, and as a float.
+std::string float_text(double v) {
+  if (std::isnan(v)) return "nan";
+  if (std::isinf(v)) return "inf";
+  char buffer[40];
+  const std::string text(buffer, std::to_chars(buffer, buffer + sizeof buffer, v).ptr);
+  return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
+}
+
+void write(const Term& t, int outer, std::string& out);
+
+template <class T, class F>
+void write_list(const std::vector<T>& items, size_t count, std::string_view comma,
+                std::string& out, const F& write_item) {
+  for (size_t i = 0; i < count; ++i) {
+    if (i) out += comma;
+    write_item(items[i]);
+  }
+}
+
+void write_terms(const std::vector<Term>& terms, size_t count, std::string& out) {
+  write_list(terms, count, ",", out, [&](const Term& t) { write(t, 0, out); });
+}
+
+void write_ranges(const std::vector<Range>& ranges, std::string& out) {
+  write_list(ranges, ranges.size(), ",", out, [&](const Range& r) {
+    out += r.name;
+    if (r.bounds.empty()) return;
+    out += " in ";
+    write(r.bounds[0], 0, out);
+    out += "..";
+    write(r.bounds[1], 0, out);
+  });
+}
+
+void write_call(std::string_view name, const Term& t, std::string& out) {
+  out += name;
+  out += '(';
+  write_terms(t.args, t.args.size(), out);
+  out += ')';
+}
+
+void write_access(const Term& t, std::string& out) {
+  out += t.name;
+  out += '[';
+  write_terms(t.args, t.index_count(), out);
+  out += ']';
+  if (!t.guarded) return;
+  out += " else ";
+  write(t.args.back(), kPrefix, out);
+}
+
+void write_infix(const Term& t, std::string& out) {
+  const InfixRow& row = row_of(t.infix);
+  const bool tight = row.strength == row_of(Infix::kMul).strength;
+  // Operators group to the left, so a right operand of equal strength needs parentheses.
+  write(t.args[0], row.strength, out);
+  if (!tight) out += ' ';
+  out += row.text;
+  if (!tight) out += ' ';
+  write(t.args[1], row.strength + 1, out);
+}
+
+void write(const Term& t, int outer, std::string& out) {
+  const bool parentheses = strength_of(t) < outer;
+  if (parentheses) out += '(';
+  switch (t.kind) {
+    case Term::kInt: out += std::to_string(t.i); break;
+    case Term::kFloat: out += float_text(t.f); break;
+    case Term::kBool: out += t.i ? "true" : "false"; break;
+    case Term::kName: out += t.name; break;
+    case Term::kAccess: write_access(t, out); break;
+    case Term::kNeg:
+    case Term::kNot:
+      out += t.kind == Term::kNeg ? '-' : '!';
+      write(t.args[0], kPrefix, out);
+      break;
+    case Term::kInfix: write_infix(t, out); break;
+    case Term::kCall: write_call(t.name, t, out); break;
+    case Term::kCast: write_call("cast<" + t.name + ">", t, out); break;
+    case Term::kReduce:
+      out += t.name + "[";
+      write_ranges(t.ranges, out);
+      if (!t.type.empty()) out += ": " + t.type;
+      out += "](";
+      write(t.args[0], 0, out);
+      out += ')';
+      break;
+  }
+  if (parentheses) out += ')';
+}
+
+void write_params(const Definition& d, std::string& out) {
+  if (d.params.empty()) return;
+  out += '<';
+  write_list(d.params, d.params.size(), ", ", out, [&](const Param& p) {
+    out += p.name + "=";
+    out += p.is_type ? std::string(name_of(p.type)) : std::to_string(p.value);
+  });
+  out += '>';
+}
+
+void write_args(const Definition& d, bool outputs, std::string& out) {
+  bool first = true;
+  for (const Argument& a : d.args) {
+    if ((a.role == ir::Role::kOutput) != outputs) continue;
+    if (!first) out += ", ";
+    first = false;
+    if (a.role == ir::Role::kInOut) out += "inout ";
+    out += a.name + ": " + a.type;
+    if (a.scalar) continue;
+    out += '[';
+    write_terms(a.shape, a.shape.size(), out);
+    out += ']';
+  }
+}
+
+void write_statement(const Statement& s, std::string& out) {
+  out += s.name;
+  if (!s.type.empty()) out += ": " + s.type;
+  out += '[';
+  write_ranges(s.indices, out);
+  out += s.accumulate ? "] += " : "] = ";
+  write(s.value, 0, out);
+  if (s.where.empty()) return;
+  out += " where ";
+  write(s.where[0], 0, out);
+  if (s.otherwise.empty()) return;
+  out += " else ";
+  write(s.otherwise[0], 0, out);
+}
+
+}  // namespace
+
+const InfixRow& row_of(Infix op) { return kInfix[static_cast<size_t>(op)]; }
+
+const Param* Definition::param(std::string_view name) const {
+  for (const Param& p : params) {
+    if (p.name == name) return &p;
+  }
+  return nullptr;
+}
+
+const Argument* Definition::arg(std::string_view name) const {
+  for (const Argument& a : args) {
+    if (a.name == name) return &a;
+  }
+  return nullptr;
+}
+
+std::string print(const Term& term) {
+  std::string out;
+  write(term, 0, out);
+  return out;
+}
+
+std::string print(const Definition& d) {
+  std::string out = "op " + d.name;
+  write_params(d, out);
+  out += '(';
+  write_args(d, false, out);
+  out += ')';
+  bool any_output = false;
+  for (const Argument& a : d.args) any_output |= a.role == ir::Role::kOutput;
+  if (any_output) {
+    out += " -> (";
+    write_args(d, true, out);
+    out += ')';
+  }
+  out += " { ";
+  write_list(d.statements, d.statements.size(), "; ", out,
+             [&](const Statement& s) { write_statement(s, out); });
+  out += " }";
+  return out;
+}
+
+}  // namespace hone::ops

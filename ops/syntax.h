@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "include/hone/dtype.h"
+#include "jit/ir/program.h"
+#include "ops/source.h"
+
+namespace hone::ops {
+
+/// Binary operators, weakest first.
+enum class Infix : uint8_t {
+  kOr,
+  kAnd,
+  kEq,
+  kNe,
+  kLt,
+  kLe,
+  kGt,
+  kGe,
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kMod,
+};
+
+/// The operator's spelling and how tightly it binds (1: weakest).
+struct InfixRow {
+  std::string_view text;
+  int strength;
+};
+const InfixRow& row_of(Infix op);
+
+struct Range;
+
+/// A node of the syntax tree of an expression.
+struct Term {
+  enum Kind : uint8_t {
+    kInt,
+    kFloat,
+    kBool,
+    kName,    ///< index, dim, parameter or scalar argument `name`
+    kAccess,  ///< tensor `name`, args = indices, then the `else` value if `guarded`
+    kNeg,
+    kNot,
+    kInfix,
+    kCall,    ///< function `name`
+    kCast,    ///< to the type `name`
+    kReduce,  ///< reduction `name` over `ranges` of args[0], in the type `type` if not empty
+  };
+
+  Kind kind = kInt;
+  Infix infix = Infix::kAdd;
+  bool guarded = false;
+  int depth = 1;  ///< of the tree below and with this node
+  Span span;
+  int64_t i = 0;
+  double f = 0;
+  std::string name;
+  std::string type;
+  std::vector<Term> args;
+  std::vector<Range> ranges;
+
+  /// Indices of an access, without its `else`.
+  size_t index_count() const { return args.size() - (guarded ? 1 : 0); }
+};
+
+/// An index with the half-open range stated for it, if one is.
+struct Range {
+  std::string name;
+  Span span;
+  std::vector<Term> bounds;  ///< empty, or {begin, end}
+};
+
+/// A parameter in `<...>`: a dtype or an integer, with its default.
+struct Param {
+  std::string name;
+  Span span;
+  bool is_type = false;
+  DType type = DType::kF32;
+  int64_t value = 0;
+};
+
+/// A tensor or scalar argument, or an output.
+struct Argument {
+  std::string name;
+  Span span;
+  std::string type;  ///< of a dtype or of a dtype parameter
+  Span type_span;
+  ir::Role role = ir::Role::kInput;
+  bool scalar = false;
+  std::vector<Term> shape;
+};
+
+/// `name: type[indices] = value where condition else otherwise`.
+struct Statement {
+  std::string name;
+  Span span;         ///< of the left side
+  std::string type;  ///< empty: that of the value
+  Span type_span;
+  std::vector<Range> indices;
+  bool accumulate = false;  ///< `+=`
+  Term value;
+  std::vector<Term> where;      ///< none or one
+  std::vector<Term> otherwise;  ///< none or one
+};
+
+/// The syntax tree of an op, checked; shared and immutable once an Op holds it.
+struct Definition {
+  std::shared_ptr<const Source> source;
+  std::string name;
+  Span span;                      ///< of the name
+  std::vector<Param> params;      ///< in `<...>`
+  std::vector<Argument> args;     ///< inputs, inouts and scalars, then outputs
+  std::vector<Statement> statements;
+  std::vector<std::string> dims;  ///< names that shapes introduce, in order of appearance
+  std::string text;               ///< canonical
+
+  const Param* param(std::string_view name) const;
+  const Argument* arg(std::string_view name) const;
+};
+
+/// Canonical one-line text of an op; of a term.
+std::string print(const Definition& definition);
+std::string print(const Term& term);
+
+}  // namespace hone::ops

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "ops/lowering.h"
+
+namespace hone::ops {
+namespace {
+
+using ir::Expr;
+using ir::Op;
+
+Op op_of(Infix op) {
+  switch (op) {
+    case Infix::kOr: return Op::kOr;
+    case Infix::kAnd: return Op::kAnd;
+    case Infix::kEq: return Op::kEq;
+    case Infix::kNe: return Op::kNe;
+    case Infix::kLt:
+    case Infix::kGt: return Op::kLt;
+    case Infix::kLe:
+    case Infix::kGe: return Op::kLe;
+    case Infix::kAdd: return Op::kAdd;
+    case Infix::kSub: return Op::kSub;
+    case Infix::kMul: return Op::kMul;
+    case Infix::kDiv: return Op::kDiv;
+    case Infix::kMod: return Op::kMod;
+  }
+  return Op::kAdd;
+}
+
+bool is_comparison(Infix op) { return op >= Infix::kEq && op <= Infix::kGe; }
+
+/// The storage type that both operands agree on; a constant agrees with any.
+std::optional<DType> joined(const Value& a, const Value& b) {
+  if (a.flex != Value::kTyped) return b.stored;
+  if (b.flex != Value::kTyped || a.stored == b.stored) return a.stored;
+  return std::nullopt;
+}
+
+Value typed(Expr e, Span span, std::optional<DType> stored = {}) {
+  return {std::move(e), Value::kTyped, stored, span};
+}
+
+}  // namespace
+
+Value Lowering::lower_value(const Term& t) {
+  if (failed()) return {ir::make_int(0), Value::kWhole, {}, t.span};
+  switch (t.kind) {
+    case Term::kInt: return {ir::make_int(t.i), Value::kWhole, {}, t.span};
+    case Term::kFloat: return {ir::make_float(t.f, DType::kF64), Value::kReal, {}, t.span};
+    case Term::kBool: return typed(ir::make_int(t.i, DType::kBool), t.span);
+    case Term::kName: return lower_name(t);
+    case Term::kAccess: return lower_access(t);
+    case Term::kNeg:
+    case Term::kNot: return lower_prefix(t);
+    case Term::kInfix: return lower_infix(t);
+    case Term::kCall: return lower_call(t);
+    case Term::kCast: return lower_cast(t);
+    case Term::kReduce: return lower_reduction(t);
+  }
+  return {ir::make_int(0), Value::kWhole, {}, t.span};
+}
+
+Value Lowering::read(Expr load, Span span) {
+  const DType stored = load->type;
+  const DType wide = in_index_ && is_int(stored) ? DType::kI64 : widened(stored);
+  Value v = typed(ir::make_cast(wide, std::move(load)), span);
+  if (wide != stored) v.stored = stored;
+  return v;
+}
+
+Value Lowering::lower_name(const Term& t) {
+  if (const Index* index = index_named(t.name)) return typed(ir::make_var(index->name), t.span);
+  if (Expr number = number_named(t.name)) return {number, Value::kWhole, {}, t.span};
+  const Argument* a = d_.arg(t.name);
+  if (a && a->scalar) {
+    return read(ir::make_scalar(a->name, type_named(a->type)), t.span);
+  }
+  if (a || tensors_.count(t.name)) {
+    error(t.span, "`{}` is a tensor; read an element of it, `{}[...]`", t.name, t.name);
+  } else if (d_.param(t.name)) {
+    error(t.span, "`{}` is a dtype, not a value; a conversion is `cast<{}>(...)`", t.name, t.name);
+  } else {
+    std::string indices;
+    for (const Index& index : scope_) indices += (indices.empty() ? "" : ", ") + index.name;
+    error(t.span,
+          "`{}` is no index, dim, parameter or scalar argument here; indices in scope: {}", t.name,
+          indices.empty() ? "none" : indices);
+  }
+  return {ir::make_int(0), Value::kWhole, {}, t.span};
+}
+
+void Lowering::widen_bool(Value& v) {
+  if (v.flex != Value::kTyped || v.e->type != DType::kBool) return;
+  v.e = ir::make_cast(DType::kI32, v.e);
+  v.stored = DType::kBool;
+}
+
+Expr Lowering::adapt(const Value& v, DType type) {
+  if (v.flex == Value::kReal && !is_float(type)) {
+    error(v.span, "`{}` is a fraction and meets {}; write cast<{}>({})", snippet(v.span),
+          name_of(type), name_of(type), snippet(v.span));
+    return ir::make_int(0, type);
+  }
+  if (type == DType::kBool) {
+    error(v.span, "`{}` is a number where a bool is expected; write `true`, `false` or a "
+                  "comparison",
+          snippet(v.span));
+    return ir::make_int(0, type);
+  }
+  if (is_int(type)) {
+    const Expr out = ir::make_cast(type, v.e);
+    if (v.e->op == Op::kInt && out->op == Op::kInt && out->i != v.e->i) {
+      error(v.span, "{} does not fit {}; write cast<{}>({}) to wrap it", v.e->i, name_of(type),
+            name_of(type), v.e->i);
+    }
+    return out;
+  }
+  if (v.e->op != Op::kInt && v.e->op != Op::kFloat) return ir::make_cast(type, v.e);
+  const double exact = v.e->op == Op::kInt ? static_cast<double>(v.e->i) : v.e->f;
+  if (type == DType::kF64) return ir::make_float(exact, type);
+  const Expr single = ir::make_float(static_cast<float>(exact), DType::kF32);
+  return ir::make_cast(type, single);
+}
+
+bool Lowering::unify(Value& a, Value& b) {
+  if (a.flex != Value::kTyped && b.flex != Value::kTyped) {
+    if (a.flex == b.flex) return true;
+    for (Value* v : {&a, &b}) {
+      if (v->flex == Value::kWhole) v->e = adapt(*v, DType::kF64);
+      v->flex = Value::kReal;
+    }
+    return true;
+  }
+  if (a.flex != Value::kTyped) {
+    a.e = adapt(a, b.e->type);
+  } else if (b.flex != Value::kTyped) {
+    b.e = adapt(b, a.e->type);
+  } else if (a.e->type != b.e->type) {
+    error(cover(a.span, b.span),
+          "`{}` is {} and `{}` is {}; write cast<{}>({}) or cast<{}>({})", snippet(a.span),
+          name_of(a.e->type), snippet(b.span), name_of(b.e->type), name_of(b.e->type),
+          snippet(a.span), name_of(a.e->type), snippet(b.span));
+  }
+  return !failed();
+}
+
+Value Lowering::lower_prefix(const Term& t) {
+  Value v = lower_value(t.args[0]);
+  if (t.kind == Term::kNot) {
+    if (v.flex != Value::kTyped || v.e->type != DType::kBool) {
+      error(t.span, "`!` takes a bool; write a comparison, `{} == 0`", snippet(v.span));
+      return v;
+    }
+    v.e = ir::make_unary(Op::kNot, v.e);
+  } else {
+    widen_bool(v);
+    v.e = ir::make_unary(Op::kNeg, v.e);
+  }
+  v.span = t.span;
+  return v;
+}
+
+Value Lowering::lower_infix(const Term& t) {
+  Value a = lower_value(t.args[0]);
+  Value b = lower_value(t.args[1]);
+  const bool logical = t.infix == Infix::kAnd || t.infix == Infix::kOr;
+  const bool equality = t.infix == Infix::kEq || t.infix == Infix::kNe;
+  if (failed()) return a;
+  const auto is_bool = [](const Value& v) {
+    return v.flex == Value::kTyped && v.e->type == DType::kBool;
+  };
+  if (logical && !(is_bool(a) && is_bool(b))) {
+    const Value& wrong = is_bool(a) ? b : a;
+    error(wrong.span, "`{}` joins bools and `{}` is a number; write a comparison, `{} != 0`",
+          row_of(t.infix).text, snippet(wrong.span), snippet(wrong.span));
+  }
+  if (!logical && !(equality && is_bool(a) && is_bool(b))) {
+    widen_bool(a);
+    widen_bool(b);
+  }
+  const auto stored = joined(a, b);
+  if (failed() || !unify(a, b)) return a;
+  if (t.infix == Infix::kMod && is_float(a.e->type)) {
+    error(t.span, "`%` takes integers; for floats write x - y*floor(x/y)");
+  }
+  if (t.infix == Infix::kGt || t.infix == Infix::kGe) std::swap(a, b);
+  Value out = typed(ir::make_binary(op_of(t.infix), a.e, b.e), t.span);
+  if (!is_comparison(t.infix) && !logical) {
+    out.flex = a.flex == Value::kTyped || b.flex == Value::kTyped ? Value::kTyped : a.flex;
+    out.stored = stored;
+  }
+  return out;
+}
+
+bool Lowering::expect_count(const Term& t, size_t count) {
+  if (t.args.size() == count) return true;
+  error(t.span, "`{}` takes {} value{}, not {}", t.name, count, count == 1 ? "" : "s",
+        t.args.size());
+  return false;
+}
+
+Value Lowering::lower_call(const Term& t) {
+  if (t.name == "select") return lower_select(t);
+  if (t.name != "min" && t.name != "max" && t.name != "relu") return lower_function(t);
+  if (!expect_count(t, t.name == "relu" ? 1 : 2)) return {ir::make_int(0), {}, {}, t.span};
+  Value a = lower_value(t.args[0]);
+  Value b = t.name == "relu" ? Value{ir::make_int(0), Value::kWhole, {}, t.span}
+                             : lower_value(t.args[1]);
+  widen_bool(a);
+  widen_bool(b);
+  const auto stored = joined(a, b);
+  if (failed() || !unify(a, b)) return a;
+  const bool flexible = a.flex != Value::kTyped && b.flex != Value::kTyped;
+  Value out = typed(ir::make_binary(t.name == "min" ? Op::kMin : Op::kMax, a.e, b.e), t.span,
+                    stored);
+  if (flexible) out.flex = a.flex;
+  return out;
+}
+
+Value Lowering::lower_select(const Term& t) {
+  if (!expect_count(t, 3)) return {ir::make_int(0), {}, {}, t.span};
+  const Value c = lower_value(t.args[0]);
+  Value a = lower_value(t.args[1]);
+  Value b = lower_value(t.args[2]);
+  if (failed()) return a;
+  if (c.flex != Value::kTyped || c.e->type != DType::kBool) {
+    error(c.span, "the first value of `select` is a condition; write a comparison, `{} != 0`",
+          snippet(c.span));
+    return a;
+  }
+  const auto stored = joined(a, b);
+  if (!unify(a, b)) return a;
+  const bool flexible = a.flex != Value::kTyped && b.flex != Value::kTyped;
+  Value out = typed(ir::make_select(c.e, a.e, b.e), t.span, stored);
+  if (flexible) out.flex = a.flex;
+  return out;
+}
+
+Value Lowering::lower_function(const Term& t) {
+  const ir::Function* fn = ir::function_named(t.name);
+  if (!fn) {
+    std::string known = "cast<type> select relu max min";
+    for (const ir::Function& f : ir::functions()) known += std::string(" ") + f.name;
+    error(t.span, "there is no function `{}`; functions are {}", t.name, known);
+    return {ir::make_int(0), {}, {}, t.span};
+  }
+  if (!expect_count(t, fn->arity)) return {ir::make_int(0), {}, {}, t.span};
+  std::vector<Value> args;
+  for (const Term& a : t.args) args.push_back(lower_value(a));
+  if (failed()) return args[0];
+  for (Value& v : args) {
+    if (!fn->ints_too && v.flex == Value::kWhole) v = {adapt(v, DType::kF64), Value::kReal, {}, v.span};
+    if (!fn->ints_too && !is_float(v.e->type)) {
+      error(v.span, "`{}` takes floats and `{}` is {}; write cast<f32>({})", t.name,
+            snippet(v.span), name_of(v.e->type), snippet(v.span));
+    }
+    widen_bool(v);
+  }
+  std::optional<DType> stored = args[0].stored;
+  if (args.size() == 2) {
+    stored = joined(args[0], args[1]);
+    if (!unify(args[0], args[1])) return args[0];
+  }
+  Value out = typed({}, t.span, stored);
+  std::vector<Expr> exprs;
+  bool flexible = true;
+  for (const Value& v : args) {
+    flexible &= v.flex != Value::kTyped;
+    exprs.push_back(v.e);
+  }
+  if (flexible) out.flex = args[0].flex;
+  out.e = ir::make_call(fn, std::move(exprs));
+  return out;
+}
+
+Expr Lowering::convert(const Value& v, DType type) {
+  if (type == DType::kBool) {
+    if (v.e->type == DType::kBool) return v.e;
+    const Expr zero = is_float(v.e->type) ? ir::make_float(0, v.e->type) : ir::make_int(0, v.e->type);
+    return ir::make_binary(Op::kNe, v.e, zero);
+  }
+  return ir::make_cast(type, v.e);
+}
+
+Value Lowering::lower_cast(const Term& t) {
+  const auto builtin = dtype_named(t.name);
+  const Param* p = d_.param(t.name);
+  if (!builtin && !(p && p->is_type)) {
+    error(t.span, "there is no dtype `{}` to cast to", t.name);
+    return {ir::make_int(0), {}, {}, t.span};
+  }
+  const DType type = type_named(t.name);
+  Value v = lower_value(t.args[0]);
+  if (failed()) return v;
+  if (v.flex != Value::kTyped && is_float(type)) {
+    v.e = adapt(v, type);
+  } else if (v.stored == type && v.e->op == Op::kCast && v.e->args[0]->type == type) {
+    v.e = v.e->args[0];  // what was read, as it was
+  } else {
+    v.e = convert(v, type);
+  }
+  Value out = read(v.e, t.span);
+  if (widened(type) == type) out.stored.reset();
+  return out;
+}
+
+/// What is written to an element of `type`: constants adapt, the wide types of arithmetic round or
+/// wrap to the storage type they came from, anything else must be said.
+Expr Lowering::store(const Value& v, DType type, Span span) {
+  if (failed()) return ir::make_int(0, type);
+  if (v.flex != Value::kTyped) return adapt(v, type);
+  const DType from = v.e->type;
+  if (from == type) return v.e;
+  if (v.e->op == Op::kCast && v.e->args[0]->type == type && v.stored == type) return v.e->args[0];
+  const bool rounds = from == DType::kF32 && widened(type) == DType::kF32;
+  const bool wraps = from == DType::kI32 && v.stored == type;
+  if (rounds || wraps) return convert(v, type);
+  error(span, "`{}` is {} and is stored as {}; write cast<{}>(...)", snippet(v.span), name_of(from),
+        name_of(type), name_of(type));
+  return ir::make_int(0, type);
+}
+
+}  // namespace hone::ops
