@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace hone::jit {
+
+/// What a scalar function is written against: one method is one instruction on a whole vector of
+/// the float type F (float or double), and returns a fresh value. `V` is a vector handle, `M` a
+/// mask handle; both are cheap to copy and never written again. The code generator's builder
+/// appends to LIR; the tests' builders compute.
+///
+///   constant(d) / constant_bits(u)        a pooled constant, rounded to F / given as bits
+///   add sub mul div (a, b), sqrt(a)       IEEE, rounding as MXCSR says
+///   fma fnma fms (a, b, c)                a*b+c, -(a*b)+c, a*b-c, rounded once
+///   min max (a, b)                        the x86 ones: b when either is NaN or both are zero
+///   round floor trunc ceil (a)            to an integral value, as floats
+///   and_ or_ xor_ andnot (a, b)           bitwise; andnot is ~a & b
+///   shl shr (a, n), iadd isub (a, b)      on integers as wide as F; logical shifts
+///   copysign(a, b)                        magnitude of a, sign of b (one vpternlog, or three logic
+///   operations) lt le gt ge eq neq unord (a, b)       ordered but for neq and unord select(m, a,
+///   b)                       m ? a : b both either (m, k)                    and, or of masks
+///   lookup16(table, i)                    table[low four bits of i]; two shuffles and a blend, or
+///   gathers, on AVX2 slow_path(m, v, make)                 select(m, make(), v); may jump over
+///   make() when no lane of m is set has_avx512()                          whether the next four
+///   exist scalef(a, n)                          a * 2^floor(n), gradual and saturating; NaN and
+///   infinite n as vscalef getexp(a)                             floor(log2|a|) as a float; -inf
+///   for 0 getmant(a)                            |a| scaled by a power of two into [0.75, 1.5); NaN
+///   for negative a; 1 for 0, inf fraction(a)                           a - floor(a); 0 for
+///   infinities (vreduce)
+template <class B>
+concept MathBuilder = requires(B b, typename B::V v, typename B::M m,
+                               std::array<double, 16> table) {
+  { b.constant(1.0) } -> std::same_as<typename B::V>;
+  { b.constant_bits(uint64_t{1}) } -> std::same_as<typename B::V>;
+  { b.add(v, v) } -> std::same_as<typename B::V>;
+  { b.fma(v, v, v) } -> std::same_as<typename B::V>;
+  { b.fnma(v, v, v) } -> std::same_as<typename B::V>;
+  { b.fms(v, v, v) } -> std::same_as<typename B::V>;
+  { b.shl(v, 1) } -> std::same_as<typename B::V>;
+  { b.copysign(v, v) } -> std::same_as<typename B::V>;
+  { b.lt(v, v) } -> std::same_as<typename B::M>;
+  { b.select(m, v, v) } -> std::same_as<typename B::V>;
+  { b.both(m, m) } -> std::same_as<typename B::M>;
+  { b.lookup16(table, v) } -> std::same_as<typename B::V>;
+  { b.has_avx512() } -> std::same_as<bool>;
+};
+
+/// The binary format of F: float or double.
+template <class F>
+struct Format;
+
+template <>
+struct Format<float> {
+  static constexpr int kMantissa = 23;  ///< explicit bits
+  static constexpr int kBias = 127;
+  static constexpr uint64_t kSign = 0x80000000u;
+  static constexpr uint64_t kOne = 0x3f800000u;
+  static constexpr double kLargest = 0x1.fffffep127;
+  static constexpr double kSmallestNormal = 0x1p-126;
+};
+
+template <>
+struct Format<double> {
+  static constexpr int kMantissa = 52;
+  static constexpr int kBias = 1023;
+  static constexpr uint64_t kSign = uint64_t{1} << 63;
+  static constexpr uint64_t kOne = uint64_t{0x3ff} << 52;
+  static constexpr double kLargest = 0x1.fffffffffffffp1023;
+  static constexpr double kSmallestNormal = 0x1p-1022;
+};
+
+/// 1.5 * 2^kMantissa: adding it rounds to an integer, which then sits in the low bits; those bits
+/// shifted left by kMantissa lose everything but that integer.
+template <class F>
+constexpr double kMagic = 1.5 * static_cast<double>(uint64_t{1} << Format<F>::kMantissa);
+
+/// c[0] + c[1]*x + c[2]*x^2 + ..., by Horner: one fma a coefficient but the first.
+template <class B>
+typename B::V polynomial(B& b, std::span<const double> c, typename B::V x) {
+  typename B::V p = b.constant(c.back());
+  for (size_t i = c.size() - 1; i-- > 0;) p = b.fma(p, x, b.constant(c[i]));
+  return p;
+}
+
+/// x limited to [low, high]; NaN stays NaN.
+template <class B>
+typename B::V clamp(B& b, typename B::V x, double low, double high) {
+  return b.min(b.constant(high), b.max(b.constant(low), x));
+}
+
+/// |x|.
+template <class F, class B>
+typename B::V magnitude(B& b, typename B::V x) {
+  return b.and_(x, b.constant_bits(Format<F>::kSign - 1));
+}
+
+/// A rounded integer n, as the float itself and as the low bits of `bits` (plus a bias given where
+/// it was made).
+template <class V>
+struct Rounded {
+  V bits;
+  V n;
+};
+
+/// n = x * factor to the nearest integer, with n + bias in the low bits. |x * factor| < 2^21
+/// (2^50).
+template <class F, class B>
+Rounded<typename B::V> round_product(B& b, typename B::V x, double factor, double bias) {
+  const auto magic = b.constant(kMagic<F> + bias);
+  const auto bits = b.fma(x, b.constant(factor), magic);
+  return {bits, b.sub(bits, magic)};
+}
+
+}  // namespace hone::jit

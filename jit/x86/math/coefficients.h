@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace hone::jit {
+
+/// The polynomials behind the scalar functions, lowest power first. Each is a weighted minimax fit
+/// in 113-bit arithmetic, its coefficients rounded one by one from the lowest power with the rest
+/// fitted anew; the figure in brackets is the largest error left after rounding. README.md has the
+/// method.
+template <class F>
+struct Coefficients;
+
+template <>
+struct Coefficients<float> {
+  /// e^r = 1 + r*(...), |r| <= ln2/2; error weighted by the result's ulp (1.1 ulp).
+  static constexpr double kExp[] = {0x1.fffffp-1, 0x1.fffdc2p-2, 0x1.555c9p-3, 0x1.573bc2p-5,
+                                    0x1.0efa7ap-7};
+
+  /// 2^f = 1 + f*(...), 0 <= f <= 1 (0.99 ulp).
+  static constexpr double kExp2[] = {0x1.62e4e2p-1, 0x1.ebd524p-3, 0x1.c969bcp-5, 0x1.260324p-7,
+                                     0x1.ee51c2p-10};
+
+  /// 2^f = 1 + f*(...), 0 <= f <= 1, for a result of its own (0.024 * 2^-24).
+  static constexpr double kExp2Fine[] = {0x1.62e42ap-1, 0x1.ebfda8p-3,  0x1.c6832p-5,
+                                         0x1.3d3c5cp-7, 0x1.456c08p-10, 0x1.c9274cp-13};
+
+  /// e^r - 1 = r + r^2*(...), |r| <= ln2/2; relative error (0.23 * 2^-24).
+  static constexpr double kExpm1[] = {0x1.fffffep-2, 0x1.5554b2p-3, 0x1.555702p-5, 0x1.1226a6p-7,
+                                      0x1.6b8cb2p-10};
+
+  /// 2^r - 1 = r*(...), |r| <= 1/2; relative error (0.22 * 2^-24).
+  static constexpr double kExp2m1[] = {0x1.62e43p-1, 0x1.ebfbdep-3,  0x1.c6afa2p-5,
+                                       0x1.3b2c3p-7, 0x1.5ef338p-10, 0x1.42a6e2p-13};
+
+  /// sin r = r + r^3*(...)(r^2), |r| <= pi/2; relative error (0.13 * 2^-24).
+  static constexpr double kSin[] = {-0x1.55554ap-3, 0x1.110e86p-7, -0x1.9f6138p-13, 0x1.5ce6c4p-19};
+
+  /// log(1+r) = r + r^2*(...), -1/4 <= r <= 1/2; relative error (0.083 * 2^-24).
+  static constexpr double kLog[] = {-0.5,          0x1.5555a4p-2,  -0x1.00004ap-2,
+                                    0x1.99699ep-3, -0x1.54ed96p-3, 0x1.28807ap-3,
+                                    -0x1.0d98fp-3, 0x1.acf4aap-4,  -0x1.71e334p-5};
+
+  /// log(1+e) = e*(...), 0 <= e <= 1; relative error (1 * 2^-24).
+  static constexpr double kLog1p[] = {0x1.fffffep-1,  -0x1.fffdap-2,  0x1.5518fep-2,
+                                      -0x1.fb49bep-3, 0x1.81372cp-3,  -0x1.0a7e52p-3,
+                                      0x1.2024f2p-4,  -0x1.9257c2p-6, 0x1.046ddep-8};
+
+  static constexpr double kErfLinear = -0x1.20dd76p+0;
+
+  /// log(1 - erf a) = a*(kErfLinear + (...)), 0 <= a <= 3.92; weighted by what it does to erf,
+  /// relative (0.067 * 2^-24).
+  static constexpr double kErf[] = {0x1.d0e28cp-25, -0x1.45f2fap-1, -0x1.a4fa4ap-4,
+                                    0x1.39cc9ep-6,  0x1.516b7ap-13, -0x1.b520c6p-10,
+                                    0x1.4bec56p-11, -0x1.edb72p-14, 0x1.36d79p-17};
+
+  /// log2((1 - Phi(x)) / Phi(x)) = x*(...)(x^2), Phi the normal distribution; weighted by Phi*(1 -
+  /// Phi)*x (0.26 * 2^-23).
+  static constexpr double kGelu[] = {-0x1.26aeccp+1, -0x1.ad672p-4,   0x1.87e878p-14,
+                                     0x1.4f53aap-13, -0x1.823d02p-17, 0x1.a122b8p-22,
+                                     -0x1.6bf46p-28};
+
+  /// atanh s = s + s*z/3 + s*z^2*(...)(z), z = s^2, |s| <= 1/5; error relative to s (0.00069 *
+  /// 2^-24).
+  static constexpr double kAtanh[] = {0x1.999aa2p-3, 0x1.2419a6p-3, 0x1.e8fda4p-4};
+};
+
+template <>
+struct Coefficients<double> {
+  /// e^r = 1 + r*(...), |r| <= ln2/2; error weighted by the result's ulp (0.026 ulp).
+  static constexpr double kExp[] = {0x1p+0,
+                                    0x1.0000000000008p-1,
+                                    0x1.55555555554e5p-3,
+                                    0x1.5555555550f87p-5,
+                                    0x1.111111112d422p-7,
+                                    0x1.6c16c182f05b2p-10,
+                                    0x1.a01a010c9daccp-13,
+                                    0x1.a0199cc1a65ep-16,
+                                    0x1.71df65ce711afp-19,
+                                    0x1.28ab5fcff7396p-22,
+                                    0x1.ad1d6007ca76cp-26};
+
+  /// 2^f = 1 + f*(...), 0 <= f <= 1 (0.021 ulp).
+  static constexpr double kExp2[] = {
+      0x1.62e42fefa39f7p-1,  0x1.ebfbdff82be8fp-3,  0x1.c6b08d706d014p-5,  0x1.3b2ab6f6345b8p-7,
+      0x1.5d87ff743be97p-10, 0x1.4308f66d17c1fp-13, 0x1.ffd03878e213bp-17, 0x1.628ad30ecd0fep-20,
+      0x1.b894cb40fc18p-24,  0x1.c15402106c102p-28, 0x1.5a78f8548b57fp-31};
+
+  static constexpr const auto& kExp2Fine = kExp2;
+
+  /// e^r - 1 = r + r^2*(...), |r| <= ln2/2; relative error (0.17 * 2^-53).
+  static constexpr double kExpm1[] = {
+      0x1.0000000000005p-1,  0x1.5555555555549p-3,  0x1.55555555521c8p-5,  0x1.11111111160fdp-7,
+      0x1.6c16c17f0190cp-10, 0x1.a01a0181a7e99p-13, 0x1.a019a70c72772p-16, 0x1.71de70a40f04fp-19,
+      0x1.28a243bcb10d5p-22, 0x1.ae8ba12f91804p-26};
+
+  /// 2^r - 1 = r*(...), |r| <= 1/2; relative error (0.3 * 2^-53).
+  static constexpr double kExp2m1[] = {
+      0x1.62e42fefa39efp-1,  0x1.ebfbdff82c58ep-3,  0x1.c6b08d704a201p-5,  0x1.3b2ab6fba3e9cp-7,
+      0x1.5d87fe7875e3cp-10, 0x1.43091302858f8p-13, 0x1.ffcbfd10071e7p-17, 0x1.62bfe5e671f4cp-20,
+      0x1.b523fe45c4a64p-24, 0x1.e5e8bc64d7ef2p-28, 0x1.ead92c68231cdp-32};
+
+  /// sin r = r + r^3*(...)(r^2), |r| <= pi/2; relative error (0.0035 * 2^-53).
+  static constexpr double kSin[] = {
+      -0x1.5555555555555p-3,  0x1.11111111110c3p-7,  -0x1.a01a01a014662p-13, 0x1.71de3a52651a9p-19,
+      -0x1.ae6454b5845cfp-26, 0x1.6123c48fe8123p-33, -0x1.ae412c7cafbfbp-41, 0x1.87f0730a8512dp-49};
+
+  /// 2*atanh s = 2*s + s*z*(...)(z), z = s^2, |s| <= 1/5; relative error (0.0012 * 2^-53).
+  static constexpr double kLog[] = {
+      0x1.555555555554fp-1, 0x1.999999999c17cp-2, 0x1.24924921e40f4p-2, 0x1.c71c749002cc3p-3,
+      0x1.745c4ac91c5dp-3,  0x1.3b35c38165cb2p-3, 0x1.0dcb626f2356cp-3, 0x1.1b8313fad70b1p-3};
+
+  /// log(1+e) = e*(...), 0 <= e <= 1; relative error (0.085 * 2^-53).
+  static constexpr double kLog1p[] = {0x1p+0,
+                                      -0x1.fffffffffff9fp-2,
+                                      0x1.5555555551051p-2,
+                                      -0x1.fffffffdd49bbp-3,
+                                      0x1.99999951f9f64p-3,
+                                      -0x1.55554fbe5368cp-3,
+                                      0x1.2491fed912c5dp-3,
+                                      -0x1.fffa8bc4f0b78p-4,
+                                      0x1.c6f6a7ff56963p-4,
+                                      -0x1.98d295c41d8f4p-4,
+                                      0x1.712df318bceecp-4,
+                                      -0x1.4b02194da5f5ep-4,
+                                      0x1.202de44ca9889p-4,
+                                      -0x1.d7112cff582d7p-5,
+                                      0x1.5a88fee932487p-5,
+                                      -0x1.b63230e3f3e69p-6,
+                                      0x1.c57e8fb91a8b7p-7,
+                                      -0x1.6b4df928e2732p-8,
+                                      0x1.a25b66a0bebf5p-10,
+                                      -0x1.31f85bf71de02p-12,
+                                      0x1.a905cf56fcd2ep-16};
+
+  static constexpr double kErfLinear = -0x1.20dd750429b6dp+0;
+
+  /// log(1 - erf a) = a*(kErfLinear + (...)), 0 <= a <= 5.95; weighted by what it does to erf,
+  /// relative (0.64 * 2^-53).
+  static constexpr double kErf[] = {
+      0x1.2a29a99de9e4ap-54,  -0x1.45f306dc9c993p-1,  -0x1.a4f4e2a1939cap-4,
+      0x1.396685884b79dp-6,   0x1.b6b6d58799dap-13,   -0x1.bca6c303b1a87p-10,
+      0x1.35682a1466585p-11,  -0x1.b374c00549ae1p-16, -0x1.0da6e2a401b0ap-14,
+      0x1.ebf7ba12b9559p-16,  -0x1.774206044aea4p-19, -0x1.de70d5e72bbbap-19,
+      0x1.461e9a24d1f72p-19,  -0x1.ca5431b59ca6cp-21, 0x1.75d99d71a32d2p-23,
+      -0x1.1f875ac75b0b2p-27, -0x1.0b71ff28ea4dcp-27, 0x1.b169786432424p-29,
+      -0x1.767a781a544ep-31,  0x1.a3fc72e9e219ap-34,  -0x1.32e2884c34bap-37,
+      0x1.0bb684de6231cp-41,  -0x1.a934e77cadf34p-47};
+
+  /// atanh s = s + s*z/3 + s*z^2*(...)(z), z = s^2, |s| <= 1/5; error relative to s (1.5e-05 *
+  /// 2^-53).
+  static constexpr double kAtanh[] = {
+      0x1.9999999999967p-3, 0x1.2492492498f15p-3, 0x1.c71c71bc4eecbp-4, 0x1.745d1bd151c8dp-4,
+      0x1.3b12963c768c4p-4, 0x1.113a55876fe28p-4, 0x1.dac940fa0272ep-5, 0x1.01938a60c6baap-4};
+};
+
+}  // namespace hone::jit

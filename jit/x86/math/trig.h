@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <iterator>
+
+#include "jit/x86/math/coefficients.h"
+#include "jit/x86/math/exact.h"
+#include "jit/x86/math/inverse_pi.h"
+
+namespace hone::jit {
+
+/// pi as a sum of positive F values (so that -0 minus none of them stays -0), and up to where
+/// subtracting multiples of them is enough.
+template <class F>
+struct PiParts;
+template <>
+struct PiParts<float> {
+  static constexpr double kParts[3] = {0x1.921fb4p1, 0x1.4442dp-23, 0x1.846988p-47};
+  static constexpr double kFastLimit = 0x1p17;
+};
+template <>
+struct PiParts<double> {
+  static constexpr double kParts[3] = {0x1.921fb54442d18p1, 0x1.1a62633145c06p-53,
+                                       0x1.c1cd129024e08p-106};
+  static constexpr double kFastLimit = 0x1p40;
+};
+
+/// (-1)^n * value for n in the low bit of `bits`.
+template <class F, class B>
+typename B::V alternate(B& b, typename B::V value, typename B::V bits) {
+  return b.xor_(value, b.shl(bits, sizeof(F) * 8 - 1));
+}
+
+/// The angle in [-pi/2, pi/2] with the sine of x (kShift 0) or its cosine (kShift 1), for |x| up to
+/// kFastLimit: n pi is subtracted, n the nearest integer, or integer and a half. The first
+/// difference is exact, so only what pi's third part leaves is lost.
+template <class F, int kShift, class B>
+typename B::V reduce_angle(B& b, typename B::V x) {
+  constexpr double kInversePi = 0x1.45f306dc9c883p-2;
+  const auto magic = b.constant(kMagic<F>);
+  typename B::V bits, n;
+  if constexpr (kShift == 0) {
+    bits = b.fma(x, b.constant(kInversePi), magic);
+    n = b.sub(bits, magic);
+  } else {
+    const auto half = b.constant(0.5);
+    bits = b.add(b.fms(x, b.constant(kInversePi), half), magic);
+    n = b.add(b.sub(bits, magic), half);
+    // cos((n + 1/2) pi + r) = -(-1)^n sin r.
+    bits = b.iadd(bits, b.constant_bits(1));
+  }
+  auto r = b.fnma(n, b.constant(PiParts<F>::kParts[0]), x);
+  r = b.fnma(n, b.constant(PiParts<F>::kParts[1]), r);
+  r = b.fnma(n, b.constant(PiParts<F>::kParts[2]), r);
+  return alternate<F>(b, r, bits);
+}
+
+/// x - 2 round(x / 2), exact.
+template <class B>
+typename B::V modulo_two(B& b, typename B::V x) {
+  return b.fnma(b.round(b.mul(x, b.constant(0.5))), b.constant(2), x);
+}
+
+/// The sum of `terms`, smallest first: passed down the list twice, which leaves the rounded sum
+/// last and what is missing from it in the others.
+template <class B, size_t N>
+Pair<typename B::V> sum_closely(B& b, std::array<typename B::V, N> terms) {
+  for (int pass = 0; pass < 2; ++pass) {
+    for (size_t i = 1; i < N; ++i) {
+      const auto [high, low] = exact_sum(b, terms[i], terms[i - 1]);
+      terms[i] = high;
+      terms[i - 1] = low;
+    }
+  }
+  auto low = terms[0];
+  for (size_t i = 1; i + 1 < N; ++i) low = b.add(low, terms[i]);
+  return exact_sum(b, terms[N - 1], low);
+}
+
+/// As reduce_angle, for any |x| >= 1: x / pi modulo 2 from the bits of 1/pi that matter for x's
+/// exponent. Infinite and NaN x give NaN.
+template <class F, int kShift, class B>
+typename B::V reduce_large_angle(B& b, typename B::V x) {
+  using Table = InversePi<F>;
+  constexpr int kIndexShift = Format<F>::kMantissa + (Table::kWidth == 8 ? 3 : 6);
+  const auto one = b.constant(1);
+  const auto size = magnitude<F>(b, x);
+  const auto above_one = b.isub(size, one);
+  const auto index = b.shr(above_one, kIndexShift);
+  constexpr uint64_t kInBucket = (uint64_t{1} << kIndexShift) - 1;
+  const auto scaled = b.iadd(b.and_(above_one, b.constant_bits(kInBucket)), one);
+  // Smallest terms first; the largest may hold multiples of 2.
+  constexpr size_t kRows = std::size(Table::kRows);
+  std::array<typename B::V, 2 * kRows + kShift> terms;
+  for (size_t i = 0; i < kRows; ++i) {
+    const size_t k = kRows - 1 - i;
+    const auto [high, low] = exact_product(b, scaled, b.lookup16(Table::kRows[k], index));
+    terms[2 * i] = k < 2 ? modulo_two(b, low) : low;
+    terms[2 * i + 1] = k < 3 ? modulo_two(b, high) : high;
+  }
+  if (kShift == 1) terms.back() = b.constant(0.5);
+  const auto [turn, rest] = sum_closely(b, terms);
+  const auto magic = b.constant(kMagic<F>);
+  const auto bits = b.add(turn, magic);
+  const auto part = b.sub(turn, b.sub(bits, magic));
+  const auto pi = b.constant(PiParts<F>::kParts[0]);
+  const auto low = b.fma(part, b.constant(PiParts<F>::kParts[1]), b.mul(rest, pi));
+  auto r = alternate<F>(b, b.fma(part, pi, low), bits);
+  if (kShift == 0) r = b.xor_(r, b.and_(x, b.constant_bits(Format<F>::kSign)));
+  // x - x is NaN for infinite x and 0 otherwise.
+  return b.add(r, b.sub(x, x));
+}
+
+/// sin r for r in [-pi/2, pi/2].
+template <class F, class B>
+typename B::V sine_near(B& b, typename B::V r) {
+  const auto square = b.mul(r, r);
+  const auto q = polynomial(b, Coefficients<F>::kSin, square);
+  return b.fma(r, b.mul(square, q), r);
+}
+
+/// sin x (kShift 0) or cos x (kShift 1).
+template <class F, int kShift, class B>
+typename B::V sine(B& b, typename B::V x) {
+  const auto large = b.gt(magnitude<F>(b, x), b.constant(PiParts<F>::kFastLimit));
+  const auto r = b.slow_path(large, reduce_angle<F, kShift>(b, x),
+                             [&] { return reduce_large_angle<F, kShift>(b, x); });
+  const auto result = sine_near<F>(b, r);
+  // Only a zero can have lost its sign.
+  return kShift == 0 ? b.copysign(result, r) : result;
+}
+
+/// sin x; 2 ulp (f64: 4) for every x.
+template <class F, class B>
+typename B::V math_sin(B& b, typename B::V x) {
+  return sine<F, 0>(b, x);
+}
+
+/// cos x; 2 ulp (f64: 4) for every x.
+template <class F, class B>
+typename B::V math_cos(B& b, typename B::V x) {
+  return sine<F, 1>(b, x);
+}
+
+}  // namespace hone::jit
