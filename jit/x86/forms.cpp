@@ -43,29 +43,41 @@ constexpr std::string_view kPseudoNames[] = {
     "jump_ge", "jump_eq",    "jump_ne",  "jump_below", "jump_above_equal", "floor_div", "floor_mod",
     "reload",  "spill",      "ret"};
 
-bool fits_register(Shape shape, int width) {
+/// Widths of registers as bits: 0 (masks), 1, 2, 4, 8, 16, 32, 64 bytes.
+constexpr uint8_t width_bit(int width) {
+  return static_cast<uint8_t>(width == 0 ? 1 : 2 << __builtin_ctz(static_cast<unsigned>(width)));
+}
+
+constexpr uint8_t widths_of(Shape shape) {
+  constexpr uint8_t b1 = width_bit(1), b2 = width_bit(2), b4 = width_bit(4), b8 = width_bit(8);
+  constexpr uint8_t x = width_bit(16), y = width_bit(32), z = width_bit(64);
   switch (shape) {
-    case R: case RM: case RMS: return width == 4 || width == 8;
-    case N: return width == 1 || width == 2;
-    case G: case R8: case R16: return width >= 1 && width <= 8;
-    case R32: case R32M: return width == 4;
-    case R64: case R64M: return width == 8;
-    case V: case VM: case VMS: return width >= 16;
-    case W: case WM: return width >= 32;
-    case X: case XM: case E: case EM: return width == 16;
-    case Y: case YM: return width == 32;
-    case Z: return width == 64;
-    case H: case HM: return width == 16 || width == 32;
-    case Q: case QM: return width == 16;
-    case K: return width == 0;
-    default: return false;
+    case R: case RM: case RMS: return b4 | b8;
+    case N: return b1 | b2;
+    case G: case R8: case R16: return b1 | b2 | b4 | b8;
+    case R32: case R32M: return b4;
+    case R64: case R64M: return b8;
+    case V: case VM: case VMS: return x | y | z;
+    case W: case WM: return y | z;
+    case X: case XM: case E: case EM: case Q: case QM: return x;
+    case Y: case YM: return y;
+    case Z: return z;
+    case H: case HM: return x | y;
+    case K: return width_bit(0);
+    default: return 0;
   }
 }
+
+constexpr std::array<uint8_t, static_cast<int>(I64) + 1> kWidths = [] {
+  std::array<uint8_t, static_cast<int>(I64) + 1> widths{};
+  for (size_t s = 0; s < widths.size(); ++s) widths[s] = widths_of(static_cast<Shape>(s));
+  return widths;
+}();
 
 bool fits(Shape shape, const Operand& o) {
   switch (o.kind) {
     case Operand::kNone: return shape == none;
-    case Operand::kReg: return fits_register(shape, o.width);
+    case Operand::kReg: return kWidths[static_cast<int>(shape)] & width_bit(o.width);
     case Operand::kMem:
       if ((shape == MS || shape == SV || shape == SH) && o.width == 0) return false;
       return takes_memory(shape);

@@ -243,7 +243,7 @@ class Builder {
     }
     for (const Touch& t : out_.of(i)) {
       const int g = seen_[t.reg].global;
-      if (g < 0 || !t.use) continue;
+      if (g < 0 || !t.use || has(live, g)) continue;
       add(t.reg, 2 * block.from, 2 * i + 1);
       put(live, g);
     }

@@ -35,7 +35,8 @@ class Scanner {
       banks_[c].count = counts[c];
       banks_[c].free = counts[c] == 32 ? ~0u : (1u << counts[c]) - 1;
     }
-    hint_.assign(lir.regs.size(), -1);
+    copy_of_.assign(lir.regs.size(), -1);
+    copied_to_.assign(lir.regs.size(), -1);
   }
 
   Scan run() {
@@ -86,8 +87,8 @@ class Scanner {
           const auto& o = inst.operands;
           if (o[0].kind != Operand::kReg || o[1].kind != Operand::kReg || inst.mask.valid()) break;
           if (class_of(o[0]) != class_of(o[1])) break;
-          hint_[o[0].reg.id] = o[1].reg.id;
-          hint_[o[1].reg.id] = o[0].reg.id;
+          copy_of_[o[0].reg.id] = o[1].reg.id;
+          copied_to_[o[1].reg.id] = o[0].reg.id;
           break;
         }
         default: break;
@@ -152,9 +153,8 @@ class Scanner {
       if (first(r).from < 0) return p;
       if (open(p)) return p;
     }
-    if (hint_[r] >= 0) {
-      const int p = result_.physical[hint_[r]];
-      if (open(p)) return p;
+    for (int other : {copy_of_[r], copied_to_[r]}) {
+      if (other >= 0 && open(result_.physical[other])) return result_.physical[other];
     }
     const uint32_t free = bank(r).free & may;
     if (free != 0) return __builtin_ctz(free);
@@ -276,7 +276,7 @@ class Scanner {
   Scan result_;
   std::array<Bank, 3> banks_;
   std::vector<LoopFacts> loop_facts_;
-  std::vector<int32_t> hint_;
+  std::vector<int32_t> copy_of_, copied_to_;  ///< the other side of a register's copies, or -1
   std::vector<int32_t> starts_, ends_, next_start_, next_end_;
 };
 
