@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace hone::runtime {
+
+/// Limits of a worker process.
+struct WorkerLimits {
+  int64_t memory_bytes = 0;   ///< address space; 0: as inherited
+  int64_t cpu_seconds = 600;  ///< of the whole process
+};
+
+/// Makes faults of this process a last line on `fd` ("crash signal=SIGSEGV address=...") and its
+/// end; ties its life to its parent's; sets the limits. For the worker program only.
+void confine_process(int fd, const WorkerLimits& limits);
+
+}  // namespace hone::runtime

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/worker/guarded_memory.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace hone::runtime {
+namespace {
+
+constexpr uint8_t kPattern = 0xC7;
+
+}  // namespace
+
+GuardedMemory::~GuardedMemory() {
+  if (map_) ::munmap(map_, map_size_);
+}
+
+void GuardedMemory::swap(GuardedMemory& other) noexcept {
+  std::swap(map_, other.map_);
+  std::swap(map_size_, other.map_size_);
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+}
+
+Result<GuardedMemory> GuardedMemory::allocate(size_t bytes, Guard guard, size_t stagger) {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const size_t body = std::max<size_t>((bytes + stagger + page - 1) / page * page, page);
+  GuardedMemory m;
+  m.map_size_ = body + 2 * page;
+  void* map = ::mmap(nullptr, m.map_size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (map == MAP_FAILED) {
+    return Failure{ErrorCode::kMemory, "cannot map " + std::to_string(m.map_size_) + " bytes"};
+  }
+  m.map_ = static_cast<uint8_t*>(map);
+  if (::mprotect(m.map_ + page, body, PROT_READ | PROT_WRITE) != 0) {
+    return Failure{ErrorCode::kMemory, "cannot make " + std::to_string(body) + " bytes writable"};
+  }
+  m.size_ = bytes;
+  m.data_ = guard == Guard::kBefore ? m.map_ + page + stagger
+                                    : m.map_ + page + body - bytes - stagger;
+  std::memset(m.map_ + page, kPattern, static_cast<size_t>(m.data_ - m.map_) - page);
+  uint8_t* end = m.data_ + bytes;
+  std::memset(end, kPattern, static_cast<size_t>(m.map_ + page + body - end));
+  return m;
+}
+
+void GuardedMemory::protect(bool readable_only) {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  ::mprotect(map_ + page, map_size_ - 2 * page, readable_only ? PROT_READ : PROT_READ | PROT_WRITE);
+}
+
+bool GuardedMemory::overwritten() const {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const auto changed = [](uint8_t b) { return b != kPattern; };
+  return std::any_of(map_ + page, data_, changed) ||
+         std::any_of(data_ + size_, map_ + map_size_ - page, changed);
+}
+
+}  // namespace hone::runtime

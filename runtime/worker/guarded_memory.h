@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "include/hone/error.h"
+
+namespace hone::runtime {
+
+/// Which end of a guarded block touches an unmapped page.
+enum class Guard : uint8_t { kAfter, kBefore };
+
+/// Memory between two PROT_NONE pages. One end touches a guard, so that a single byte too far
+/// faults; the slack at the other end holds a pattern that `overwritten` looks at.
+class GuardedMemory {
+ public:
+  GuardedMemory() = default;
+  GuardedMemory(GuardedMemory&& other) noexcept { swap(other); }
+  GuardedMemory& operator=(GuardedMemory&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~GuardedMemory();
+
+  /// `bytes` (0 is legal) whose `guard` end touches a guard page, or lies `stagger` bytes from it.
+  static Result<GuardedMemory> allocate(size_t bytes, Guard guard, size_t stagger = 0);
+
+  /// Makes the block read-only, or writable again.
+  void protect(bool readable_only);
+
+  uint8_t* data() const { return data_; }
+  size_t size() const { return size_; }
+  /// True when bytes of the slack before or after the block have changed.
+  bool overwritten() const;
+
+ private:
+  void swap(GuardedMemory& other) noexcept;
+
+  uint8_t* map_ = nullptr;
+  size_t map_size_ = 0;
+  uint8_t* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace hone::runtime

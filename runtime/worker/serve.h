@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace hone::runtime {
+
+/// Answers the tuner's messages on `fd` until it is closed:
+///   open problem= target=                          -> opened [error=]
+///   try schedule= samples= sample_us= give_up_us=  -> result verdict= note= median_us= ...
+///   code bytes=HEX (only with `allow_code`: tests) -> result ...
+/// A crash is a last line `crash signal= address=`. Returns the process's exit code.
+int serve_trials(int fd, bool allow_code);
+
+}  // namespace hone::runtime
