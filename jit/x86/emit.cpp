@@ -45,7 +45,6 @@ Xbyak::Reg64 general(int index, int width, Shape shape) {
   return r;
 }
 
-constexpr bool is_immediate(Shape s) { return s == I8 || s == I32 || s == I64; }
 constexpr bool is_vector(Shape s) {
   return s == V || s == W || s == X || s == Y || s == Z || s == H || s == Q || s == E;
 }

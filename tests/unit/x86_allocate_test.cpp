@@ -28,6 +28,8 @@ std::vector<uint8_t> fresh_memory(unsigned seed) {
 bool keeps_registers(Function f, uint8_t* args) {
   uint64_t before[6] = {1, 2, 3, 4, 5, 6};
   uint64_t after[6] = {};
+  uint64_t* from = before;
+  uint64_t* to = after;
   asm volatile(
       "sub $128, %%rsp\n"  // the compiler's red zone
       "push %%rbx; push %%rbp; push %%r12; push %%r13; push %%r14; push %%r15\n"
@@ -40,8 +42,8 @@ bool keeps_registers(Function f, uint8_t* args) {
       "mov %%r13, 24(%%rdx); mov %%r14, 32(%%rdx); mov %%r15, 40(%%rdx)\n"
       "pop %%r15; pop %%r14; pop %%r13; pop %%r12; pop %%rbp; pop %%rbx\n"
       "add $128, %%rsp\n"
-      : "+a"(f), "+D"(args)
-      : "c"(before), "d"(after)
+      : "+a"(f), "+D"(args), "+c"(from), "+d"(to)
+      :
       : "rsi", "r8", "r9", "r10", "r11", "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4",
         "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14",
         "xmm15");
