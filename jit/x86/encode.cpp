@@ -67,7 +67,8 @@ class Encoder {
         target_(target),
         facts_(facts),
         g_(facts.bytes, buffer),
-        labels_(lir_.labels) {
+        labels_(lir_.labels),
+        placed_(lir_.labels, false) {
     context_.pool = &pool_;
     context_.evex_dot = target.has(ir::Isa::kVnni);
   }
@@ -135,6 +136,11 @@ class Encoder {
     return true;
   }
 
+  /// Backward jumps are as short as they can be; how far forward ones go is not known yet.
+  Xbyak::CodeGenerator::LabelType reach(int64_t label) const {
+    return placed_[static_cast<size_t>(label)] ? g_.T_AUTO : g_.T_NEAR;
+  }
+
   void pseudo(size_t i) {
     const Inst& inst = lir_.code[i];
     const auto& o = inst.operands;
@@ -142,17 +148,20 @@ class Encoder {
       case X86::loop_begin:
         if (innermost(i)) g_.align(32);
         [[fallthrough]];
-      case X86::label: g_.L(labels_[o[0].imm]); break;
+      case X86::label:
+        g_.L(labels_[o[0].imm]);
+        placed_[static_cast<size_t>(o[0].imm)] = true;
+        break;
       case X86::loop_end: break;
-      case X86::jump: g_.jmp(labels_[o[0].imm], g_.T_NEAR); break;
-      case X86::jump_lt: g_.jl(labels_[o[0].imm], g_.T_NEAR); break;
-      case X86::jump_le: g_.jle(labels_[o[0].imm], g_.T_NEAR); break;
-      case X86::jump_gt: g_.jg(labels_[o[0].imm], g_.T_NEAR); break;
-      case X86::jump_ge: g_.jge(labels_[o[0].imm], g_.T_NEAR); break;
-      case X86::jump_eq: g_.je(labels_[o[0].imm], g_.T_NEAR); break;
-      case X86::jump_ne: g_.jne(labels_[o[0].imm], g_.T_NEAR); break;
-      case X86::jump_below: g_.jb(labels_[o[0].imm], g_.T_NEAR); break;
-      case X86::jump_above_equal: g_.jae(labels_[o[0].imm], g_.T_NEAR); break;
+      case X86::jump: g_.jmp(labels_[o[0].imm], reach(o[0].imm)); break;
+      case X86::jump_lt: g_.jl(labels_[o[0].imm], reach(o[0].imm)); break;
+      case X86::jump_le: g_.jle(labels_[o[0].imm], reach(o[0].imm)); break;
+      case X86::jump_gt: g_.jg(labels_[o[0].imm], reach(o[0].imm)); break;
+      case X86::jump_ge: g_.jge(labels_[o[0].imm], reach(o[0].imm)); break;
+      case X86::jump_eq: g_.je(labels_[o[0].imm], reach(o[0].imm)); break;
+      case X86::jump_ne: g_.jne(labels_[o[0].imm], reach(o[0].imm)); break;
+      case X86::jump_below: g_.jb(labels_[o[0].imm], reach(o[0].imm)); break;
+      case X86::jump_above_equal: g_.jae(labels_[o[0].imm], reach(o[0].imm)); break;
       case X86::floor_div:
       case X86::floor_mod: divide(inst); break;
       case X86::reload:
@@ -247,6 +256,7 @@ class Encoder {
   const Facts& facts_;
   Xbyak::CodeGenerator g_;
   std::vector<Xbyak::Label> labels_;
+  std::vector<bool> placed_;  ///< per label: its place is behind
   Xbyak::Label pool_;
   EmitContext context_;
 };
