@@ -352,7 +352,7 @@ void Lowering::enter(Instance& in, size_t depth, bool init, Block& out) {
     if (s.at.root()) continue;
     const Place& home = s.store.root() ? s.at : s.store;
     if (home.stage == in.stage().name && home.loop == l.name) {
-      allocate(static_cast<int>(i), needed(s.output));
+      allocate(static_cast<int>(i), needed(s.output, home));
     }
   }
   attached(in, l.name, out);
@@ -365,7 +365,7 @@ void Lowering::attached(Instance& in, const std::string& loop_name, Block& out) 
   for (size_t i = 0; i < program_.stages.size(); ++i) {
     const Stage& s = program_.stages[i];
     if (s.at.stage != in.stage().name || s.at.loop != loop_name) continue;
-    Instance child = instance(static_cast<int>(i), needed(s.output));
+    Instance child = instance(static_cast<int>(i), needed(s.output, s.at));
     active_[i] = &child;
     walk(child, 0, false, out);
     active_[i] = nullptr;

@@ -49,7 +49,10 @@ Span Lowering::range_of(Instance& in, int node) {
     s.lo += *base;
     return s;
   }
-  if (n.factored >= 0) return in.window[in.stage().vars.size() + static_cast<size_t>(n.factored)];
+  if (n.factored >= 0) {
+    const Span& w = in.window[in.stage().vars.size() + static_cast<size_t>(n.factored)];
+    return {w.lo, min(w.lo + w.extent, extent_of(in, node), &facts_) - w.lo};
+  }
   return {0, extent_of(in, node)};
 }
 
@@ -144,14 +147,25 @@ void Lowering::widen(std::vector<Span>& box, std::vector<bool>& seen, size_t dim
   b = {lo, hi - lo};
 }
 
-/// The box of a temporary that its readers touch, given the loops that are open.
-std::vector<Span> Lowering::needed(const std::string& buffer) {
+/// Whether a stage is emitted inside the loop that `place` names.
+bool Lowering::is_inside(const Stage& stage, const Place& place) const {
+  if (stage.name == place.stage) return true;
+  if (stage.at.root()) return false;
+  const Stage& owner = *program_.stage(stage.at.stage);
+  if (owner.name != place.stage) return is_inside(owner, place);
+  const auto depth = [&](const std::string& loop) { return owner.loop(loop) - owner.loops.data(); };
+  return depth(stage.at.loop) >= depth(place.loop);
+}
+
+/// The box of a temporary that its readers inside `place` touch, given the loops that are open.
+std::vector<Span> Lowering::needed(const std::string& buffer, const Place& place) {
   const Buffer& b = *program_.buffer(buffer);
   Instance none;
   std::vector<Span> box(b.shape.size());
   std::vector<bool> seen(b.shape.size(), false);
   for (size_t r = 0; r < program_.stages.size(); ++r) {
     const Stage& reader = program_.stages[r];
+    if (!is_inside(reader, place)) continue;
     std::vector<Span> vars;
     bool known = false;
     each_load(reader, [&](const Expr& e) {
@@ -161,7 +175,7 @@ std::vector<Span> Lowering::needed(const std::string& buffer) {
         if (active_[r]) {
           vars = spans_of(*active_[r]);
         } else {
-          vars = needed(reader.output);
+          vars = needed(reader.output, reader.at);
           vars.resize(reader.vars.size());
           for (const IndexVar& v : reader.rvars) {
             if ((v.lo && !Poly::of(v.lo).is_constant()) || mentions(v.hi)) break;
@@ -206,8 +220,25 @@ Storage Lowering::dense(const Buffer& b, std::vector<Poly> shape) {
   return s;
 }
 
+/// What a stage computes inside its loop must cover what is read where it is kept.
+void Lowering::check_covered(const Stage& st, const std::vector<Span>& window) {
+  if (st.store.root()) return;
+  const std::vector<Span> made = needed(st.output, st.at);
+  for (size_t d = 0; d < window.size(); ++d) {
+    if (facts_.at_most(made[d].lo, window[d].lo) &&
+        facts_.at_most(window[d].lo + window[d].extent, made[d].lo + made[d].extent)) {
+      continue;
+    }
+    reject("compute " + st.name + " at " + st.at.stage + "/" + st.at.loop + " store " +
+           st.store.stage + "/" + st.store.loop + ": readers outside need " +
+           print(window[d].extent.expr()) + " elements of dim " + std::to_string(d) +
+           ", the loop computes " + print(made[d].extent.expr()));
+  }
+}
+
 void Lowering::allocate(int stage, const std::vector<Span>& window) {
   const Stage& st = program_.stages[static_cast<size_t>(stage)];
+  check_covered(st, window);
   const Buffer& b = *program_.buffer(st.output);
   std::vector<Poly> shape;
   for (size_t d = 0; d < window.size(); ++d) {

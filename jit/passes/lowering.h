@@ -111,7 +111,9 @@ class Lowering {
   std::vector<Piece> partition(Instance& in, int node, const Piece& piece);
 
   // lower_window.cpp: which part of a stage its consumers need, and where it is kept
-  std::vector<Span> needed(const std::string& buffer);
+  bool is_inside(const ir::Stage& stage, const ir::Place& place) const;
+  std::vector<Span> needed(const std::string& buffer, const ir::Place& place);
+  void check_covered(const ir::Stage& st, const std::vector<Span>& window);
   void widen(std::vector<Span>& box, std::vector<bool>& seen, size_t dim, const Span& span);
   Span range_of(Instance& in, int node);
   std::vector<Span> spans_of(Instance& in);
