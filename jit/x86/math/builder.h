@@ -10,12 +10,12 @@
 namespace hone::jit {
 
 // clang-format off
-/// What a scalar function is written against: one method is one instruction on a whole vector of the
-/// float type F (float or double), and returns a fresh value. `V` is a vector handle, `M` a mask
-/// handle; both are cheap to copy and never written again. The code generator's builder appends to
-/// LIR; the tests' builders compute. A handle may just as well stand for several vectors, each method
-/// then being one instruction for each: the functions are long chains, and chains side by side keep
-/// the units busier than one after the other.
+/// What a scalar function is written against: one method is one instruction on a whole vector of
+/// the float type F (float or double), and returns a fresh value. `V` is a handle of a vector, `M`
+/// of a mask; both are cheap to copy and never written again. The code generator's builder appends
+/// to LIR; the tests' builders compute. A handle may just as well stand for several vectors, a
+/// method then being one instruction for each: the functions are long chains, and chains side by
+/// side keep the units busier than one after the other.
 ///
 ///   constant(d), constant_bits(u)   a pooled constant, rounded to F, or given as bits
 ///   add sub mul div (a, b)          IEEE, rounding as MXCSR says; sqrt(a) too
@@ -29,7 +29,7 @@ namespace hone::jit {
 ///   lt le gt ge eq neq unord (a, b) ordered, but for neq and unord
 ///   select(m, a, b)                 m ? a : b
 ///   both either (m, k)              and, or of masks
-///   lookup16(table, i)              table[low four bits of i]: shuffles, and a blend or gather on AVX2
+///   lookup16(table, i)              table[low four bits of i]: shuffles, or a gather on AVX2
 ///   slow_path(m, v, make)           select(m, make(), v); may jump over make() where m has no lane
 ///   has_avx512()                    whether the next four may be called
 ///   scalef(a, n)                    a * 2^floor(n): gradual, saturating, special values as vscalef
