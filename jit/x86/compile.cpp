@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <xbyak/xbyak.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "include/hone/error.h"
+#include "jit/code.h"
+#include "jit/ir/nest.h"
+#include "jit/x86/lir.h"
+#include "jit/x86/select.h"
+
+namespace hone::jit {
+namespace {
+
+void add_to(Report& report, const Allocation& allocation) {
+  report.instructions += static_cast<int>(allocation.code.code.size());
+  report.spills += allocation.spills;
+  report.inner_spills += allocation.inner_spills;
+  report.vec_peak = std::max(report.vec_peak, allocation.vec_peak);
+  report.frame_bytes = std::max(report.frame_bytes, allocation.frame_bytes);
+}
+
+/// One launch appended to `code`. What goes wrong after selection is a bug, told with the LIR.
+void compile_launch(const ir::Launch& launch, const Lir& lir, const ir::Target& target,
+                    const CompileOptions& options, Code& code) {
+  try {
+    const Allocation allocation = allocate(lir, target);
+    const size_t entry = encode(allocation, target, code.bytes, options.debug);
+    code.launches.push_back({launch.name, static_cast<int64_t>(entry), launch.extent,
+                             launch.parallel, launch.at_bind});
+    add_to(code.report, allocation);
+    if (options.keep_lir) {
+      code.lir += "launch " + launch.name + "\n" + print(lir) + "allocated\n" +
+                  print(allocation.code);
+    }
+  } catch (const std::logic_error& error) {
+    throw InternalError("launch " + launch.name + ": " + error.what() + "\n" + print(lir));
+  } catch (const Xbyak::Error& error) {
+    throw InternalError("launch " + launch.name + ": the encoder says \"" + error.what() +
+                        "\"\n" + print(lir));
+  }
+}
+
+}  // namespace
+
+Result<Code, Refusal> compile_x86(const ir::Nest& nest, const ir::Target& target,
+                                  const CompileOptions& options) {
+  Code code;
+  for (const ir::Launch& launch : nest.launches) {
+    const Result<Lir, Refusal> lir = select(nest, launch, target);
+    if (!lir) return Refusal{"launch " + launch.name + ": " + lir.failure().message};
+    compile_launch(launch, *lir, target, options, code);
+  }
+  code.report.code_bytes = static_cast<int64_t>(code.bytes.size());
+  return code;
+}
+
+}  // namespace hone::jit

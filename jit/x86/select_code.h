@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
+
+#include "jit/ir/target.h"
+#include "jit/x86/lir.h"
+
+namespace hone::jit {
+
+/// Instructions in order, as links into the writer's store, so that lists splice in O(1).
+struct CodeList {
+  int32_t head = -1;
+  int32_t tail = -1;
+};
+
+/// A stretch of code that runs as a unit: the function, a loop's body, one side of a branch. `pre`
+/// runs once, before it is entered (for a loop: only when at least one iteration follows).
+struct Scope {
+  enum Kind : uint8_t { kFunction, kLoop, kBranch, kPlain } kind = kFunction;
+  CodeList pre;
+  CodeList body;
+  CodeList latch;               ///< loops: at the end of each iteration
+  uint64_t written = 0;         ///< buffers stored to inside, see CodeWriter::buffer_bit
+  std::vector<int32_t> entries; ///< value numbers that end with the scope
+  int vectors = 0;              ///< vector values kept in registers across the loop
+  bool certain = true;          ///< `pre` runs whenever the code around the scope does
+};
+
+/// Values that take several instructions, see CodeWriter::sequence.
+enum class Sequence : uint16_t {
+  kMin,
+  kMax,
+  kCondition,  ///< plus the comparison's number
+  kSelect = kCondition + 16,
+  kNonZero,
+  kZero,
+  kOnes,
+};
+
+/// Emits LIR over virtual registers with value numbering: an instruction asked for twice is emitted
+/// once, and one whose operands do not change inside enclosing loops is emitted before them.
+///
+/// The level of a register is the depth of the scope in whose body it is defined.
+class CodeWriter {
+ public:
+  explicit CodeWriter(const ir::Target& target);
+
+  Lir lir;
+
+  // --- scopes ---
+
+  /// Depth of the innermost open scope; 0 is the function.
+  int depth() const { return static_cast<int>(scopes_.size()) - 1; }
+  Scope& scope(int depth) { return scopes_[depth]; }
+  Scope& top() { return scopes_.back(); }
+  /// Opens a scope in which buffers of `written` are stored to: what was loaded from them before
+  /// is not known to hold inside.
+  void open(Scope::Kind kind, uint64_t written, bool certain = true);
+  /// Closes the innermost scope and hands out its code; values defined in it are forgotten.
+  Scope close();
+  /// The bit of a buffer in Scope::written; buffers past 62 share one.
+  static uint64_t buffer_bit(int buffer) { return uint64_t{1} << (buffer < 63 ? buffer : 63); }
+
+  // --- plain instructions ---
+
+  /// Appends to the innermost body.
+  void emit(X86 op, std::initializer_list<Operand> operands, Reg mask = {}, bool zeroing = false) {
+    append(top().body, op, operands, mask, zeroing);
+  }
+  void append(CodeList& list, X86 op, std::initializer_list<Operand> operands, Reg mask = {},
+              bool zeroing = false);
+  void append(CodeList& list, const Inst& inst);
+  /// Moves all of `more` to the end of `list`.
+  void splice(CodeList& list, const CodeList& more);
+
+  // --- values ---
+
+  /// The register holding the result of a pure instruction; its destination is left out and of
+  /// `cls` and `width`. Reuses an equal instruction; emitted as far out as its operands allow.
+  Reg define(RegClass cls, int width, X86 op, std::initializer_list<Operand> sources,
+             Reg mask = {}, bool zeroing = false);
+  /// The same for instructions that also read their destination: it starts as a copy of `start`.
+  Reg update(RegClass cls, int width, Reg start, X86 op, std::initializer_list<Operand> sources,
+             Reg mask = {});
+  /// The same for a value that takes several instructions: `emit(list, reg)` appends them. `tag`
+  /// tells the sequences apart.
+  template <class Emit>
+  Reg sequence(RegClass cls, int width, Sequence tag, std::initializer_list<Operand> sources,
+               const Emit& emit) {
+    const Key key = key_of(static_cast<X86>(0x8000 + static_cast<int>(tag)), width, sources, {},
+                           false, {});
+    const uint64_t hash = hash_of(key);
+    if (const Reg known = find(key, hash); known.valid()) return known;
+    const int level = place(cls, level_of(sources, {}, {}));
+    const Reg reg = make(cls, level);
+    emit(list_at(level), reg);
+    enter(key, hash, reg, level);
+    return reg;
+  }
+  /// The same for a load from `buffer` (not moved past stores to it, nor out of branches).
+  Reg load(RegClass cls, int width, X86 op, const Operand& address, int buffer, Reg mask = {},
+           std::initializer_list<Operand> more = {});
+  /// A pool constant loaded by `op` (vmovups or a broadcast).
+  Reg load_pool(int width, X86 op, int32_t offset);
+  /// Byte offset of a constant in the pool, shared between equal ones.
+  int32_t pool(const void* bytes, int size);
+
+  /// Forgets what was loaded from `buffer`.
+  void clobber(int buffer);
+  /// Tells that `reg` was written again, in the innermost scope.
+  void rewritten(Reg reg);
+  /// Depth of the scope in whose body `reg` is defined.
+  int level(Reg reg) const { return levels_[reg.id]; }
+  void set_level(Reg reg, int level) { levels_[reg.id] = level; }
+  /// A new register defined in the innermost scope (or at `level`).
+  Reg make(RegClass cls, int level = -1);
+  /// If the innermost body ends with the computation of `from`, and nothing else can use it yet,
+  /// makes that compute `to` instead.
+  bool retarget(Reg from, Reg to);
+  /// Copies a whole register.
+  void copy(Reg to, Reg from, RegClass cls);
+  /// Registers held by values that stay for the whole launch (tiles); limits hoisting.
+  int pinned_vectors = 0;
+
+  /// The whole function in order; the writer is empty afterwards.
+  void finish(const CodeList& function);
+
+ private:
+  struct Key {
+    std::array<uint64_t, 8> words{};
+    bool operator==(const Key&) const = default;
+  };
+  struct Entry {
+    Key key;
+    Reg reg;
+    int32_t number = -1;  ///< value number of reg when entered; -1: forgotten
+    int32_t next = -1;
+  };
+
+  static uint64_t hash_of(const Key& key);
+  Key key_of(X86 op, int width, const std::initializer_list<Operand>& sources, Reg mask,
+             bool zeroing, Reg start) const;
+  Reg find(const Key& key, uint64_t hash) const;
+  int32_t enter(const Key& key, uint64_t hash, Reg reg, int level);
+  int level_of(const std::initializer_list<Operand>& sources, Reg mask, Reg start) const;
+  int place(RegClass cls, int level);
+  CodeList& list_at(int level) { return level == depth() ? top().body : scopes_[level + 1].pre; }
+  void grow();
+  Inst copy_of(Reg to, Reg from, RegClass cls) const;
+
+  int vector_budget_;
+  int vector_bytes_;
+  int32_t last_copy_ = -1;  ///< the copy that the last update in the innermost body began with
+  std::vector<Inst> store_;
+  std::vector<int32_t> next_;
+  std::vector<Scope> scopes_;
+  std::vector<int32_t> numbers_;
+  std::vector<int16_t> levels_;
+  std::vector<bool> once_;  ///< written by one instruction only
+  int32_t last_number_ = 0;
+  std::vector<Entry> entries_;
+  std::vector<int32_t> buckets_;
+  std::vector<std::vector<int32_t>> loads_;  ///< entries by buffer
+};
+
+}  // namespace hone::jit

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "include/hone/dtype.h"
+#include "jit/ir/nest.h"
+#include "jit/x86/select_code.h"
+#include "jit/x86/select_index.h"
+
+namespace hone::jit {
+
+/// What a loop number stands for while its body is selected.
+struct Binding {
+  bool bound = false;
+  bool lane = false;  ///< plus the lane: the variable of the vector loop being emitted
+  Affine base;
+};
+
+/// A loop that runs, by the depth of its scope: how its variable advances.
+struct LoopState {
+  Affine begin;
+  int64_t step = 1;
+  Reg variable;         ///< made when something needs the value itself
+  bool ranged = false;  ///< min <= variable <= max is known
+  int64_t min = 0;
+  int64_t max = 0;
+};
+
+/// The lanes that values have at the moment. Outside vector loops: one lane.
+struct Lanes {
+  int loop = -1;    ///< number of the vector loop
+  int count = 1;    ///< lanes of a value
+  int active = 1;   ///< lanes that exist; -1: known at run time
+  Reg active_reg;   ///< general register with the number, when it is known at run time
+  Reg condition;    ///< AVX-512: inside a branch that only some lanes take, their mask
+  bool partial() const { return active != count || condition.valid(); }
+};
+
+/// A value in registers: `lanes.count` elements of `type`. Bools are masks: on AVX-512 in a mask
+/// register, else all-ones lanes of `element` bytes in a vector register.
+struct Value {
+  Reg reg;
+  DType type = DType::kF32;
+  int element = 4;
+};
+
+/// A part of a register tile: elements [offset, offset + lanes) of the buffer in one register.
+struct TileGroup {
+  int64_t offset = 0;
+  int lanes = 0;
+  Reg reg;
+};
+
+/// A reduction over the lanes of the vector loop being emitted: its running value, lane by lane.
+struct LaneSum {
+  const ir::Stmt* stmt = nullptr;
+  Affine offset;  ///< of the destination
+  int lanes = 1;
+  Value total;
+};
+
+/// The load that repeats one element of `size` bytes over a vector of `width` bytes.
+X86 broadcast_of(int size, int width);
+
+/// The walk over one launch. One function per kind of node; the subjects have files of their own.
+class Selector {
+ public:
+  Selector(const ir::Nest& nest, const ir::Launch& launch, const ir::Target& target);
+  /// Emits the whole function into `code.lir`; false with `refusal` set if it cannot.
+  bool run();
+
+  CodeWriter code;
+  std::string refusal;
+
+ private:
+  friend class MathEmitter;
+
+  /// What the body of a vector loop needs.
+  struct Survey {
+    int bytes = 0;               ///< of the largest lane
+    int lanes = 1;               ///< that fit a vector; 1 where lanes cannot do it
+    bool unfit = false;          ///< must run one by one
+    bool scattered = false;      ///< elements that do not lie together
+    bool sums = false;           ///< reductions over the lanes
+    bool inner_loops = false;    ///< loops that run
+    bool lane_branches = false;  ///< branches that differ between lanes
+  };
+
+  // --- select.cpp: statements ---
+  void walk(const ir::Stmt& s);
+  void walk_if(const ir::Stmt& s);
+  void walk_lane_if(const ir::Stmt& s);
+  bool decided(const ir::Expr& e, bool& holds);
+  bool decided_comparison(const ir::Expr& e, bool& holds);
+  void prologue();
+  void range_loop();
+  void check(const ir::Stmt& s);
+  void prefetch(const ir::Stmt& s);
+  bool failed() const { return !refusal.empty(); }
+  void refuse(std::string why);
+
+  // --- select_loop.cpp: loops ---
+  void walk_for(const ir::Stmt& s);
+  void unrolled(const ir::Stmt& s, const Affine& begin, int64_t extent);
+  void guarded_unrolled(const ir::Stmt& s, const Affine& begin, const Affine& extent, int64_t most);
+  /// A loop over [begin, begin + extent) by `step`, whole steps only.
+  template <class Body>
+  void loop(int number, const Affine& begin, const Affine& extent, int64_t step, uint64_t written,
+            const Body& body);
+  void serial(const ir::Stmt& s, const Affine& begin, const Affine& extent);
+  void vector(const ir::Stmt& s, const Affine& begin, const Affine& extent);
+  void vector_chunks(const ir::Stmt& s, const Affine& begin, const Affine& extent,
+                     const Survey& needs);
+  void vector_constant(const ir::Stmt& s, const Affine& begin, int64_t extent, int lanes);
+  void vector_dynamic(const ir::Stmt& s, const Affine& begin, const Affine& extent,
+                      const Survey& needs);
+  void masked_rest(const ir::Stmt& s, const Affine& done, Reg count, Reg rest, int lanes);
+  void chunk(const ir::Stmt& s, const Affine& base, int lanes, int active);
+  uint64_t written_by(const ir::Stmt& s) const;
+  /// Opens a scope; register tiles stored to inside are not what they were before.
+  void open(Scope::Kind kind, uint64_t written, bool certain = true);
+  Scope close();
+  void touch_tiles(uint64_t written);
+
+  // --- select_shape.cpp: what a vector loop's body needs ---
+  Survey survey(const ir::Stmt& loop) const;
+  void survey(const ir::Stmt& s, int variable, Survey& out) const;
+  int lane_bytes(const ir::Expr& e, int variable) const;
+  static bool has_load(const ir::Expr& e);
+
+  // --- select_integer.cpp: integers that steer (indices, bounds, conditions) ---
+  Affine affine(const ir::Expr& e);
+  Affine affine_of_division(const ir::Expr& e);
+  Affine opaque(const ir::Expr& e);
+  /// The range of `a` over all iterations, when it is known.
+  bool range_of(const Affine& a, int64_t& min, int64_t& max) const;
+  Reg integer(const ir::Expr& e);
+  Reg integer_operand(const ir::Expr& e);
+  Reg integer_load(const ir::Expr& e);
+  Reg integer_division(const ir::Expr& e);
+  Reg integer_choice(const ir::Expr& e);
+  Reg integer_narrow(const ir::Expr& e);
+  Reg integer_compare(const ir::Expr& e);
+  Reg integer_from_vector(const ir::Expr& e);
+  /// `r` wrapped to `type`, as a 64-bit integer.
+  Reg wrapped(Reg r, DType type);
+  Reg load_integer(const Mem& m, DType type, int buffer);
+  Reg gpr(const Affine& a);
+  Reg product(const Term& t);
+  Reg factor_reg(int32_t factor);
+  Reg loop_variable(int depth);
+  Reg dim(int id);
+  Reg constant_gpr(int64_t value);
+  int factor_level(int32_t factor) const;
+  int term_level(const Term& t) const;
+  bool depends_on_lane(const ir::Expr& e) const;
+  Operand gpr_or_imm(const Affine& a);
+  /// Jumps to `label` unless the condition, the same in all lanes, holds.
+  void branch_unless(const ir::Expr& condition, int label);
+
+  // --- select_address.cpp: addresses ---
+  /// The address of element `offset` of a buffer in memory; no lanes in it.
+  Mem address(int buffer, const Affine& offset);
+  Reg pointer(int buffer, const Affine& terms);
+  Reg induction_pointer(int buffer, const Affine& terms, int depth);
+  Reg base_pointer(int buffer);
+  Mem argument(int slot) const;
+
+  // --- select_memory.cpp: vector loads and stores ---
+  Value load(const ir::Expr& e);
+  Value load_memory(int buffer, const Affine& offset, Reg mask);
+  Reg broadcast_load(const Mem& m, DType type, int buffer, Reg mask);
+  Reg contiguous_load(const Mem& m, DType type, int buffer, Reg mask);
+  void store(const ir::Stmt& s);
+  void store_memory(int buffer, const Affine& offset, const Value& stored);
+  void store_lanes(const Mem& m, Reg reg, int bytes);
+  Value loaded(const Value& v);
+  Value accumulated(const Value& old, const ir::Stmt& s);
+  Reg active_mask();
+  Reg lane_prefix(Reg count);
+
+  // --- select_gather.cpp: elements that do not lie together ---
+  template <class Body>
+  void at_lane(int i, const Body& body);
+  void insert_element(Reg reg, int i, const Mem& m, DType type);
+  void insert_broadcast(Reg reg, int i, Reg all, DType type);
+  Reg quarter_of(const Value& v, int i, int& within);
+  void store_lane(const Mem& m, const Value& v, int i);
+  Value load_branched(const ir::Expr& e);
+  bool has_lane_load(const ir::Expr& index) const;
+  Value load_guarded(const ir::Expr& e);
+  Value load_gather(const ir::Expr& e);
+  Value load_strided(int buffer, const Affine& first, const Affine& stride, Reg mask);
+  void store_strided(int buffer, const Affine& first, const Affine& stride, const Value& stored);
+
+  // --- select_tile.cpp: buffers in registers ---
+  TileGroup* tile_group(int buffer, int64_t offset);
+  TileGroup& new_tile_group(int buffer, int64_t offset);
+  bool is_whole(const TileGroup& group, int64_t offset) const;
+  Value load_tile(int buffer, const Affine& offset);
+  Value tile_element(const TileGroup& group, DType type, int lane);
+  void set_tile_element(int buffer, int64_t offset, const Value& v);
+  void store_tile(const ir::Stmt& s, const Affine& offset);
+  void assign_value(Reg reg, const ir::Expr& e);
+  void assign(Reg reg, const Value& v);
+
+  // --- select_transpose.cpp: tiles read along the other axis than written ---
+  Value load_tile_across(int buffer, int64_t first, int64_t stride);
+
+  // --- select_reduce.cpp: reductions over lanes ---
+  void store_across(const ir::Stmt& s, const Affine& offset);
+  void start_sum(Reg reg, ir::Reduce reduce, DType type);
+  void finish_sums();
+  Value across(ir::Reduce reduce, Value v);
+  Value bits_across(ir::Reduce reduce, const Value& v);
+  Reg upper_half(const Value& v);
+  uint64_t identity_bits(ir::Reduce reduce, DType type) const;
+
+  // --- select_value.cpp: expressions ---
+  Value value(const ir::Expr& e);
+  Value constant(DType type, const ir::Node& node);
+  static uint64_t bits_of(DType type, double f, int64_t i);
+  Value splat(Reg r, DType type);
+  Value constant_bits(DType type, uint64_t bits);
+  Value scalar_argument(const ir::Expr& e);
+  Value from_integer(const ir::Expr& e);
+  Value unary(const ir::Expr& e);
+  Value binary(const ir::Expr& e);
+  /// a * b + c, - a * b + c and a * b - c, rounded once.
+  enum class Fused : uint8_t { kAdd, kNegatedAdd, kSub };
+  Value fused(Fused kind, const Value& a, const Value& b, const Value& c);
+  /// The same in place: dest += a * b.
+  void multiply_add_to(Reg dest, const Value& a, const Value& b, bool negate, Reg mask = {});
+  Value combine(ir::Reduce reduce, const Value& a, const Value& b);
+  static bool is_product(const ir::Expr& e);
+
+  // --- select_arith.cpp: one operation on vectors ---
+  Value arithmetic(ir::Op op, const Value& a, const Value& b);
+  Value extremum(bool max, const Value& a, const Value& b);
+  Value multiply_bytes(const Value& a, const Value& b);
+  Value multiply_quads(const Value& a, const Value& b);
+  Value divide(ir::Op op, const Value& a, const Value& b);
+  Value op3(X86 op, const Value& a, const Value& b);
+
+  // --- select_mask.cpp: bools ---
+  int mask_width(const Value& mask) const;
+  int mask_element() const;
+  Value uniform_mask(bool on);
+  Value uniform_mask(Reg bit);
+  Value prefix_mask(Reg count);
+  Reg limited_to_lanes(const Affine& a);
+  Value negative_lanes(const Affine& d, int slope);
+  bool compare_lanes(const ir::Expr& e, Value& out);
+  Value compare(const ir::Expr& e);
+  Value compare_values(ir::Op op, const Value& a, const Value& b);
+  Value mask_logic(ir::Op op, const Value& x, const Value& y);
+  Value mask_not(const Value& x);
+  Value as_element(const Value& mask, int size);
+  Value logic(const ir::Expr& e);
+  Value select_lanes(const ir::Expr& e);
+  Value blend(const Value& mask, const Value& then, const Value& otherwise);
+  Value bytes_of_mask(const Value& mask);
+  Value mask_of_bytes(const Value& bytes);
+
+  // --- select_lanes.cpp: lanes through general registers ---
+  std::vector<Reg> lanes_to_gprs(const Value& v);
+  Value gprs_to_lanes(const std::vector<Reg>& regs, DType type);
+
+  // --- select_convert.cpp: between types ---
+  Value convert(const ir::Expr& e);
+  Value converted(const Value& v, DType to);
+  Value to_single(const Value& v);
+  Value to_double(const Value& v);
+  Value float_to_half(const Value& v);
+  Value float_to_bfloat(const Value& v);
+  Value float_to_integer(const Value& v, DType to);
+  Value resize_integer(const Value& v, DType to);
+  Value bits_of_mask(const Value& mask, DType to);
+  Value integer_lanes_to_float(const Value& v, DType to);
+  Value float_to_quad(const Value& v);
+  Value narrow_wide(const Value& v, DType to);
+  Value narrow_packed(const Value& v, DType to);
+  Value unordered_lanes(const Value& v);
+  Value op2(X86 op, const Value& v, DType to);
+
+  // --- select_math.cpp ---
+  Value call(const ir::Expr& e);
+
+  int width(DType type) const;
+  bool wide() const { return target_.has(ir::Isa::kAvx512); }
+
+  const ir::Nest& nest_;
+  const ir::Launch& launch_;
+  const ir::Target& target_;
+  ir::ArgsLayout layout_;
+  Reg args_, begin_, end_, scratch_;
+  Lanes lanes_;
+  std::vector<Binding> bindings_;   ///< by loop number
+  std::vector<LoopState> loops_;    ///< by depth of the scope
+  struct Pointer {
+    int buffer;
+    int depth;  ///< of the scope it ends with
+    Affine terms;
+    Reg reg;
+  };
+  std::vector<Pointer> pointers_;
+  struct Tile {
+    std::vector<int32_t> group_at;  ///< by element; -1: none
+    std::vector<TileGroup> groups;
+  };
+  std::vector<LaneSum> sums_;
+  bool streams_ = false;     ///< non-temporal stores were emitted
+  int sums_depth_ = 0;       ///< scope around the vector loop being emitted
+  std::vector<Tile> tiles_;  ///< by buffer; empty unless it lives in registers
+};
+
+}  // namespace hone::jit

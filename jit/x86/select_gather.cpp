@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements that do not lie together, and elements that may be touched only on a condition.
+#include "jit/x86/select_context.h"
+
+namespace hone::jit {
+
+using ir::Op;
+
+namespace {
+
+bool is_zero(const ir::Expr& e) {
+  return (e->op == Op::kFloat && e->f == 0) || (e->op == Op::kInt && e->i == 0);
+}
+
+}  // namespace
+
+bool Selector::has_lane_load(const ir::Expr& index) const {
+  bool found = false;
+  ir::visit(index, [&](const ir::Expr& e) { found |= e->op == Op::kLoad && depends_on_lane(e); });
+  return found;
+}
+
+/// Runs `body` with one lane, the vector loop's variable being that of lane `i`.
+template <class Body>
+void Selector::at_lane(int i, const Body& body) {
+  const Lanes outer = lanes_;
+  Binding saved;
+  if (outer.loop >= 0) {
+    saved = bindings_[outer.loop];
+    bindings_[outer.loop] = {true, false, saved.base + Affine::of(i)};
+  }
+  lanes_ = {};
+  body();
+  lanes_ = outer;
+  if (outer.loop >= 0) bindings_[outer.loop] = saved;
+}
+
+/// Replaces lane `i` of the vector in `reg` by the element at `m`.
+void Selector::insert_element(Reg reg, int i, const Mem& m, DType type) {
+  const int w = width(type), size = size_of(type);
+  const X86 op = size == 1   ? X86::vpbroadcastb
+                 : size == 2 ? X86::vpbroadcastw
+                 : size == 4 ? X86::vbroadcastss
+                 : w == 16   ? X86::vmovddup
+                             : X86::vbroadcastsd;
+  if (wide()) {
+    const Reg bit = code.define(RegClass::kMask, 8, X86::kmovq,
+                                {greg(constant_gpr(static_cast<int64_t>(uint64_t{1} << i)))});
+    code.emit(op, {vreg(reg, w), mem(m)}, bit);
+    return;
+  }
+  const Reg all = code.make(RegClass::kVec);
+  code.emit(op, {vreg(all, w), mem(m)});
+  insert_broadcast(reg, i, all, type);
+}
+
+/// AVX2: lane `i` of `reg` from the same lane of `all`.
+void Selector::insert_broadcast(Reg reg, int i, Reg all, DType type) {
+  const int w = width(type), size = size_of(type);
+  if (size >= 4) {
+    code.emit(size == 4 ? X86::vblendps : X86::vblendpd,
+              {vreg(reg, w), vreg(reg, w), vreg(all, w), imm(1 << i)});
+    return;
+  }
+  std::vector<uint8_t> mask(w, 0);
+  for (int b = 0; b < size; ++b) mask[i * size + b] = 0xff;
+  const Reg chosen = code.load_pool(w, X86::vmovups, code.pool(mask.data(), w));
+  code.emit(X86::vpblendvb, {vreg(reg, w), vreg(reg, w), vreg(all, w), vreg(chosen, w)});
+}
+
+Value Selector::load_gather(const ir::Expr& e) {
+  const DType type = nest_.buffers[e->id].type;
+  if (lanes_.active < 0) {
+    refuse("a gather in a masked rest of a vector loop");
+    return {};
+  }
+  if (nest_.buffers[e->id].home == ir::Home::kRegisters) {
+    refuse("register tile " + nest_.buffers[e->id].name + " is read at an index from memory");
+    return {};
+  }
+  const Reg reg = code.make(RegClass::kVec);
+  code.emit(X86::vxorps, {vreg(reg, 16), vreg(reg, 16), vreg(reg, 16)});
+  for (int i = 0; i < lanes_.active && !failed(); ++i) {
+    Mem m;
+    at_lane(i, [&] { m = address(e->id, affine(e->args[0])); });
+    insert_element(reg, i, m, type);
+  }
+  code.rewritten(reg);
+  return loaded({reg, type, size_of(type)});
+}
+
+Value Selector::load_strided(int buffer, const Affine& first, const Affine& stride, Reg mask) {
+  const DType type = nest_.buffers[buffer].type;
+  if (lanes_.active < 0 || mask.valid()) {
+    refuse("elements of " + nest_.buffers[buffer].name +
+           " that do not lie together are read under a mask");
+    return {};
+  }
+  const Reg reg = code.make(RegClass::kVec);
+  code.emit(X86::vxorps, {vreg(reg, 16), vreg(reg, 16), vreg(reg, 16)});
+  for (int i = 0; i < lanes_.active && !failed(); ++i) {
+    insert_element(reg, i, address(buffer, first + scaled(stride, i)), type);
+  }
+  code.rewritten(reg);
+  return {reg, type, size_of(type)};
+}
+
+void Selector::store_strided(int buffer, const Affine& first, const Affine& stride,
+                             const Value& stored) {
+  if (lanes_.partial() && (lanes_.active < 0 || lanes_.condition.valid())) {
+    return refuse("elements of " + nest_.buffers[buffer].name +
+                  " that do not lie together are written under a mask");
+  }
+  const Value v = stored.type == DType::kBool ? bytes_of_mask(stored) : stored;
+  if (failed()) return;
+  for (int i = 0; i < lanes_.active && !failed(); ++i) {
+    store_lane(address(buffer, first + scaled(stride, i)), v, i);
+  }
+  code.clobber(buffer);
+}
+
+/// The 16 bytes of a vector that hold lane `i`; `within` becomes its number there.
+Reg Selector::quarter_of(const Value& v, int i, int& within) {
+  const int per = 16 / size_of(v.type);
+  const int w = width(v.type);
+  within = i % per;
+  if (i < per) return v.reg;
+  const X86 op = w == 64 ? X86::vextractf32x4 : X86::vextractf128;
+  return code.define(RegClass::kVec, 16, op, {vreg(v.reg, w), imm(i / per)});
+}
+
+void Selector::store_lane(const Mem& m, const Value& v, int i) {
+  int within = 0;
+  const Operand x = vreg(quarter_of(v, i, within), 16);
+  if (failed()) return;
+  switch (size_of(v.type)) {
+    case 1: code.emit(X86::vpextrb, {mem(m), x, imm(within)}); return;
+    case 2: code.emit(X86::vpextrw, {mem(m), x, imm(within)}); return;
+    case 4:
+      if (within == 0) {
+        code.emit(X86::vmovss, {mem(m), x});
+      } else {
+        code.emit(X86::vpextrd, {mem(m), x, imm(within)});
+      }
+      return;
+    default:
+      if (within == 0) {
+        code.emit(X86::vmovsd, {mem(m), x});
+      } else {
+        code.emit(X86::vmovhpd, {mem(m), x});
+      }
+  }
+}
+
+/// An element that exists only where a condition holds.
+Value Selector::load_guarded(const ir::Expr& e) {
+  const ir::NestBuffer& b = nest_.buffers[e->id];
+  const int size = size_of(b.type);
+  if (b.home == ir::Home::kRegisters) {
+    refuse("register tile " + b.name + " is read on a condition");
+    return {};
+  }
+  const bool scattered = depends_on_lane(e->args[0]) && has_lane_load(e->args[0]);
+  Affine offset;
+  bool together = !scattered;
+  if (together) {
+    offset = affine(e->args[0]);
+    const Affine stride = offset.coefficient_of(Factor::make(Factor::kLane, 0));
+    together = stride.is_constant() && (stride.constant == 1 || (stride.constant == 0 && wide()));
+  }
+  if (lanes_.count == 1 || !together || (!wide() && size < 4)) return load_branched(e);
+  const Value mask = value(e->args[1]);
+  if (failed()) return {};
+  Value v;
+  if (wide()) {
+    Reg k = mask.reg;
+    if (lanes_.partial()) k = mask_logic(Op::kAnd, mask, {active_mask(), DType::kBool, 0}).reg;
+    v = load_memory(e->id, offset, k);
+  } else {
+    const Affine first = offset.without(Factor::make(Factor::kLane, 0));
+    const int w = width(b.type);
+    const Value m = as_element(mask, size);
+    v = {code.load(RegClass::kVec, w, size == 4 ? X86::vmaskmovps : X86::vmaskmovpd,
+                   mem(address(e->id, first)), e->id, {}, {vreg(m.reg, w)}),
+         b.type, size};
+  }
+  v = loaded(v);
+  if (is_zero(e->args[2])) return v;
+  return blend(mask, v, value(e->args[2]));
+}
+
+/// The same, lane by lane with a branch each.
+Value Selector::load_branched(const ir::Expr& e) {
+  const ir::NestBuffer& b = nest_.buffers[e->id];
+  if (lanes_.active < 0) {
+    refuse("a guarded read of " + b.name + " in the masked rest of a vector loop");
+    return {};
+  }
+  Value otherwise = value(e->args[2]);
+  if (failed()) return {};
+  if (otherwise.type == DType::kBool) otherwise = bytes_of_mask(otherwise);
+  const Reg reg = code.make(RegClass::kVec);
+  code.copy(reg, otherwise.reg, RegClass::kVec);
+  for (int i = 0; i < lanes_.active && !failed(); ++i) {
+    const int skip = code.lir.label();
+    Mem m;
+    const Lanes lanes = lanes_;
+    at_lane(i, [&] {
+      branch_unless(e->args[1], skip);
+      open(Scope::kBranch, 0, false);
+      m = address(e->id, affine(e->args[0]));
+    });
+    if (lanes.count == 1) {
+      const Reg element = broadcast_load(m, b.type, e->id, {});
+      code.copy(reg, element, RegClass::kVec);
+    } else {
+      insert_element(reg, i, m, b.type);
+    }
+    const Scope branch = close();
+    code.splice(code.top().body, branch.pre);
+    code.splice(code.top().body, branch.body);
+    code.emit(X86::label, {imm(skip)});
+  }
+  code.rewritten(reg);
+  return loaded({reg, b.type, size_of(b.type)});
+}
+
+}  // namespace hone::jit

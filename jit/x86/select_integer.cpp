@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+// Integers that steer: indices, loop bounds, conditions. They live in general registers, as sums
+// of products for as long as possible.
+#include <algorithm>
+#include <bit>
+
+#include "jit/x86/select_context.h"
+
+namespace hone::jit {
+
+using ir::Op;
+
+Affine Selector::affine(const ir::Expr& e) {
+  if (failed()) return {};
+  if (e->type != DType::kI64) return opaque(e);
+  switch (e->op) {
+    case Op::kInt:
+      return Affine::of(e->i);
+    case Op::kVar: {
+      const Binding& b = bindings_[e->id];
+      if (!b.bound) {
+        refuse("loop variable " + nest_.loops[e->id] + " is used outside its loop");
+        return {};
+      }
+      return b.lane ? b.base + Affine::of_factor(Factor::make(Factor::kLane, 0)) : b.base;
+    }
+    case Op::kDim:
+      return Affine::of_factor(Factor::make(Factor::kDim, e->id));
+    case Op::kNeg:
+      return scaled(affine(e->args[0]), -1);
+    case Op::kAdd:
+      return affine(e->args[0]) + affine(e->args[1]);
+    case Op::kSub:
+      return affine(e->args[0]) - affine(e->args[1]);
+    case Op::kMul: {
+      const Affine product = affine(e->args[0]) * affine(e->args[1]);
+      return product.overflow ? opaque(e) : product;
+    }
+    case Op::kDiv:
+    case Op::kMod:
+      return affine_of_division(e);
+    case Op::kMin:
+    case Op::kMax: {
+      const Affine a = affine(e->args[0]), b = affine(e->args[1]);
+      int64_t least, most;
+      if (range_of(a - b, least, most) && (most <= 0 || least >= 0)) {
+        return (most <= 0) == (e->op == Op::kMin) ? a : b;
+      }
+      return opaque(e);
+    }
+    default:
+      return opaque(e);
+  }
+}
+
+/// x / c and x % c, by splitting x into a multiple of c and a rest that lies in [0, c).
+Affine Selector::affine_of_division(const ir::Expr& e) {
+  const Affine x = affine(e->args[0]);
+  const Affine divisor = affine(e->args[1]);
+  if (failed() || !divisor.is_constant()) return opaque(e);
+  const int64_t c = divisor.constant;
+  if (x.is_constant()) {
+    return Affine::of(e->op == Op::kDiv ? floor_div_of(x.constant, c)
+                                        : floor_mod_of(x.constant, c));
+  }
+  if (c <= 0) return opaque(e);
+  Affine quotient = Affine::of(floor_div_of(x.constant, c));
+  Affine rest = Affine::of(floor_mod_of(x.constant, c));
+  for (int i = 0; i < x.count; ++i) {
+    Term t = x.terms[i];
+    if (t.coefficient % c == 0) {
+      t.coefficient /= c;
+      quotient.add(t);
+    } else {
+      rest.add(t);
+    }
+  }
+  int64_t least, most;
+  if (range_of(rest, least, most) && least >= 0 && most < c) {
+    return e->op == Op::kDiv ? quotient : rest;
+  }
+  return opaque(e);
+}
+
+Affine Selector::opaque(const ir::Expr& e) {
+  const Reg reg = integer(e);
+  if (failed()) return {};
+  return Affine::of_factor(Factor::make(Factor::kReg, reg.id));
+}
+
+bool Selector::range_of(const Affine& a, int64_t& min, int64_t& max) const {
+  min = max = a.constant;
+  if (a.overflow) return false;
+  for (int i = 0; i < a.count; ++i) {
+    const Term& t = a.terms[i];
+    int64_t low = 1, high = 1;
+    for (int32_t f : t.factors) {
+      if (f == 0) break;
+      int64_t least = 0, most = 0;
+      switch (Factor::kind(f)) {
+        case Factor::kLoop: {
+          const LoopState& s = loops_[Factor::id(f)];
+          if (!s.ranged) return false;
+          least = s.min;
+          most = s.max;
+          break;
+        }
+        case Factor::kDim:
+          least = nest_.dims[Factor::id(f)].lo;
+          most = nest_.dims[Factor::id(f)].hi;
+          break;
+        case Factor::kLane:
+          most = lanes_.count - 1;
+          break;
+        default:
+          return false;
+      }
+      if (least < 0) return false;
+      low *= least;
+      high *= most;
+    }
+    min += t.coefficient * (t.coefficient < 0 ? high : low);
+    max += t.coefficient * (t.coefficient < 0 ? low : high);
+  }
+  return true;
+}
+
+bool Selector::depends_on_lane(const ir::Expr& e) const {
+  if (lanes_.loop < 0) return false;
+  bool depends = false;
+  ir::visit(e, [&](const ir::Expr& x) {
+    depends |= x->op == Op::kVar && x->id == lanes_.loop;
+  });
+  return depends;
+}
+
+Reg Selector::constant_gpr(int64_t value) {
+  return code.define(RegClass::kGpr, 8, X86::mov, {imm(value)});
+}
+
+Mem Selector::argument(int slot) const {
+  Mem m;
+  m.base = args_;
+  m.disp = slot * 8;
+  return m;
+}
+
+Reg Selector::dim(int id) {
+  return code.define(RegClass::kGpr, 8, X86::mov, {mem(argument(layout_.dim_slots[id]))});
+}
+
+Reg Selector::loop_variable(int depth) {
+  LoopState& s = loops_[depth];
+  if (s.variable.valid()) return s.variable;
+  const Operand begin = gpr_or_imm(s.begin);
+  const Reg variable = code.make(RegClass::kGpr, depth);
+  loops_[depth].variable = variable;
+  code.append(code.scope(depth).pre, X86::mov, {greg(variable), begin});
+  return variable;
+}
+
+int Selector::factor_level(int32_t factor) const {
+  switch (Factor::kind(factor)) {
+    case Factor::kLoop: return Factor::id(factor);
+    case Factor::kReg: return code.level({Factor::id(factor)});
+    default: return 0;
+  }
+}
+
+int Selector::term_level(const Term& t) const {
+  int level = 0;
+  for (int32_t f : t.factors) {
+    if (f != 0) level = std::max(level, factor_level(f));
+  }
+  return level;
+}
+
+Reg Selector::factor_reg(int32_t factor) {
+  switch (Factor::kind(factor)) {
+    case Factor::kLoop: return loop_variable(Factor::id(factor));
+    case Factor::kDim: return dim(Factor::id(factor));
+    case Factor::kReg: return {Factor::id(factor)};
+    default:
+      refuse("an index depends on the lane of a vector loop where one value is needed");
+      return constant_gpr(0);
+  }
+}
+
+Reg Selector::product(const Term& t) {
+  Reg r;
+  for (int32_t f : t.factors) {
+    if (f == 0) break;
+    const Reg x = factor_reg(f);
+    r = r.valid() ? code.update(RegClass::kGpr, 8, r, X86::imul, {greg(x)}) : x;
+  }
+  const int64_t c = t.coefficient;
+  if (!r.valid()) return constant_gpr(c);
+  if (c == 1) return r;
+  if (c > 0 && std::has_single_bit(static_cast<uint64_t>(c))) {
+    return code.update(RegClass::kGpr, 8, r, X86::shl,
+                       {imm(std::countr_zero(static_cast<uint64_t>(c)))});
+  }
+  if (c == static_cast<int32_t>(c)) {
+    return code.define(RegClass::kGpr, 8, X86::imul, {greg(r), imm(c)});
+  }
+  return code.update(RegClass::kGpr, 8, r, X86::imul, {greg(constant_gpr(c))});
+}
+
+Reg Selector::gpr(const Affine& a) {
+  if (a.overflow) {
+    refuse("an index has more terms than can be handled");
+    return constant_gpr(0);
+  }
+  if (a.count == 0) return constant_gpr(a.constant);
+  // Terms of outer loops first, so that partial sums stay out of inner ones.
+  std::array<int, Affine::kMaxTerms> order{};
+  for (int i = 0; i < a.count; ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.begin() + a.count, [&](int x, int y) {
+    return term_level(a.terms[x]) < term_level(a.terms[y]);
+  });
+  Reg sum;
+  for (int i = 0; i < a.count; ++i) {
+    const Reg p = product(a.terms[order[i]]);
+    if (!sum.valid()) {
+      sum = p;
+      continue;
+    }
+    Mem m;
+    m.base = sum;
+    m.index = p;
+    sum = code.define(RegClass::kGpr, 8, X86::lea, {mem(m)});
+  }
+  if (a.constant == 0) return sum;
+  if (a.constant != static_cast<int32_t>(a.constant)) {
+    return code.update(RegClass::kGpr, 8, sum, X86::add, {greg(constant_gpr(a.constant))});
+  }
+  Mem m;
+  m.base = sum;
+  m.disp = static_cast<int32_t>(a.constant);
+  return code.define(RegClass::kGpr, 8, X86::lea, {mem(m)});
+}
+
+Operand Selector::gpr_or_imm(const Affine& a) {
+  return a.is_constant() && a.constant == static_cast<int32_t>(a.constant) ? imm(a.constant)
+                                                                           : greg(gpr(a));
+}
+
+/// The value of an integer or bool expression, the same in all lanes.
+Reg Selector::integer(const ir::Expr& e) {
+  if (failed()) return constant_gpr(0);
+  const auto choose = [&](Sequence tag, X86 move) {
+    const Reg a = gpr(affine(e->args[0])), b = gpr(affine(e->args[1]));
+    return code.sequence(RegClass::kGpr, 8, tag, {greg(a), greg(b)}, [&](CodeList& list, Reg r) {
+      code.append(list, X86::mov, {greg(r), greg(a)});
+      code.append(list, X86::cmp, {greg(r), greg(b)});
+      code.append(list, move, {greg(r), greg(b)});
+    });
+  };
+  switch (e->op) {
+    case Op::kInt:
+      return constant_gpr(e->i);
+    case Op::kLoad:
+      return integer_load(e);
+    case Op::kMin:
+      return choose(Sequence::kMin, X86::cmovg);
+    case Op::kMax:
+      return choose(Sequence::kMax, X86::cmovl);
+    case Op::kDiv:
+    case Op::kMod:
+      return integer_division(e);
+    case Op::kEq:
+    case Op::kNe:
+    case Op::kLt:
+    case Op::kLe:
+    case Op::kAnd:
+    case Op::kOr:
+    case Op::kNot:
+    case Op::kSelect:
+    case Op::kCast:
+    case Op::kScalar:
+      return integer_choice(e);
+    default:
+      if (e->type == DType::kI64) return gpr(affine(e));
+      return integer_narrow(e);
+  }
+}
+
+}  // namespace hone::jit

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a vector loop's body needs: how many lanes, and whether lanes can do it at all.
+#include <algorithm>
+#include <optional>
+
+#include "jit/x86/select_context.h"
+
+namespace hone::jit {
+
+using ir::Op;
+
+namespace {
+
+bool mentions(const ir::Expr& e, int variable) {
+  bool found = false;
+  ir::visit(e, [&](const ir::Expr& x) { found |= x->op == Op::kVar && x->id == variable; });
+  return found;
+}
+
+/// The factor of the variable in a sum, where it is plain to see.
+std::optional<int64_t> coefficient_in(const ir::Expr& e, int variable) {
+  if (e->op == Op::kVar && e->id == variable) return 1;
+  if (!mentions(e, variable)) return 0;
+  if (e->op == Op::kAdd || e->op == Op::kSub) {
+    const auto a = coefficient_in(e->args[0], variable), b = coefficient_in(e->args[1], variable);
+    if (!a || !b) return std::nullopt;
+    return e->op == Op::kAdd ? *a + *b : *a - *b;
+  }
+  if (e->op == Op::kMul) {
+    int64_t factor = 0;
+    for (int i = 0; i < 2; ++i) {
+      if (!ir::is_const(e->args[i], &factor)) continue;
+      const auto other = coefficient_in(e->args[1 - i], variable);
+      if (other) return factor * *other;
+    }
+  }
+  return std::nullopt;
+}
+
+bool is_comparison(Op op) {
+  return op == Op::kEq || op == Op::kNe || op == Op::kLt || op == Op::kLe;
+}
+
+}  // namespace
+
+/// Bytes of the largest lane that computing `e` needs. Integers that steer and are the same in all
+/// lanes, or are only compared with the lane's number, need none.
+int Selector::lane_bytes(const ir::Expr& e, int variable) const {
+  if (!e) return 0;
+  if (e->type == DType::kI64 && !mentions(e, variable)) return 0;
+  if (is_comparison(e->op) && e->args[0]->type == DType::kI64 && !has_load(e)) {
+    const auto a = coefficient_in(e->args[0], variable), b = coefficient_in(e->args[1], variable);
+    if (a && b && *a - *b >= -1 && *a - *b <= 1) return 0;
+  }
+  int bytes = e->type == DType::kBool && e->op != Op::kLoad ? 0 : size_of(e->type);
+  if (e->op == Op::kLoad) {
+    for (size_t i = 1; i < e->args.size(); ++i) {
+      bytes = std::max(bytes, lane_bytes(e->args[i], variable));
+    }
+    return bytes;
+  }
+  for (const ir::Expr& a : e->args) bytes = std::max(bytes, lane_bytes(a, variable));
+  return bytes;
+}
+
+void Selector::survey(const ir::Stmt& s, int variable, Survey& out) const {
+  const auto scattered = [&](const ir::Expr& offset) {
+    const auto c = coefficient_in(offset, variable);
+    return !c || (*c != 0 && *c != 1);
+  };
+  const auto look = [&](const ir::Expr& e) {
+    ir::visit(e, [&](const ir::Expr& x) {
+      if (x->op != Op::kLoad) return;
+      if (nest_.buffers[x->id].home != ir::Home::kRegisters) out.scattered |= scattered(x->args[0]);
+    });
+  };
+  switch (s.kind) {
+    case ir::Stmt::kStore: {
+      out.bytes = std::max({out.bytes, lane_bytes(s.value, variable),
+                            size_of(nest_.buffers[s.id].type)});
+      const bool across = !mentions(s.offset, variable);
+      out.sums |= across && s.reduce != ir::Reduce::kNone;
+      if (across && s.reduce != ir::Reduce::kNone && out.inner_loops) out.unfit = true;
+      if (nest_.buffers[s.id].home != ir::Home::kRegisters && !across) {
+        out.scattered |= scattered(s.offset);
+      }
+      if (across && s.reduce == ir::Reduce::kNone) out.scattered = true;
+      look(s.value);
+      break;
+    }
+    case ir::Stmt::kFor:
+      if (mentions(s.begin, variable) || mentions(s.end, variable)) out.unfit = true;
+      if (s.mark == ir::Mark::kVector) out.unfit = true;
+      out.inner_loops |= s.mark != ir::Mark::kUnroll;
+      break;
+    case ir::Stmt::kIf:
+      if (mentions(s.condition, variable)) {
+        if (!wide()) out.unfit = true;
+        out.bytes = std::max(out.bytes, lane_bytes(s.condition, variable));
+        out.lane_branches = true;
+      }
+      look(s.condition);
+      break;
+    case ir::Stmt::kCheck:
+      out.unfit = true;
+      break;
+    default:
+      break;
+  }
+  for (const ir::StmtRef& child : s.body) {
+    if (child) survey(*child, variable, out);
+  }
+}
+
+Selector::Survey Selector::survey(const ir::Stmt& loop) const {
+  Survey out;
+  for (const ir::StmtRef& child : loop.body) survey(*child, loop.id, out);
+  if (out.scattered && out.lane_branches) out.unfit = true;
+  out.lanes = out.unfit ? 1 : target_.vector_bytes() / std::max(out.bytes, 1);
+  return out;
+}
+
+}  // namespace hone::jit
