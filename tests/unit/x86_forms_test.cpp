@@ -175,6 +175,16 @@ std::string differs(const Operand& o, Shape shape, const ZydisDecodedOperand& d,
   }
 }
 
+/// Why the table's reads and writes of operand `i` are not the disassembler's, or empty.
+std::string accessed(const Inst& inst, const Form& form, int i, const ZydisDecodedOperand& d) {
+  if (inst.operands[i].kind != Operand::kReg || is_idiom(inst)) return "";
+  const bool wants_read = (d.actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
+  const bool wants_write = (d.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
+  if (writes(inst, form, i) != wants_write) return wants_write ? "is written" : "is not written";
+  if (wants_read && !reads(inst, form, i)) return "is read";
+  return "";
+}
+
 /// Why `bytes` are not the instruction, or empty.
 std::string mismatch(const Inst& inst, const Form& form, const std::vector<uint8_t>& bytes) {
   ZydisDecoder decoder;
@@ -211,6 +221,8 @@ std::string mismatch(const Inst& inst, const Form& form, const std::vector<uint8
     const std::string why = differs(inst.operands[at], form.shapes[at], operands[i],
                                     name[0] == 'v');
     if (!why.empty()) return "operand " + std::to_string(at) + ": " + why;
+    const std::string access = accessed(inst, form, at, operands[i]);
+    if (!access.empty()) return "operand " + std::to_string(at) + " " + access;
     ++at;
   }
   return at < 4 && inst.operands[at].kind != Operand::kNone ? "fewer operands" : "";
