@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/x86/emit.h"
 
+#include <new>
 #include <utility>
 
 namespace hone::jit {
@@ -9,14 +10,18 @@ namespace {
 using enum Shape;
 using Gen = Xbyak::CodeGenerator;
 
-/// Operands of one instruction as Xbyak's types; `any` points to the one in use.
+/// An operand of one instruction as one of Xbyak's types; `any` points to the one in use. Built in
+/// place: default construction of them all would be a quarter of the encoder's time.
 struct Slot {
-  Xbyak::Zmm vec;
-  Xbyak::Reg64 gpr;
-  Xbyak::Opmask mask;
-  Xbyak::Address mem{0};
+  union {
+    Xbyak::Zmm vec;
+    Xbyak::Reg64 gpr;
+    Xbyak::Opmask mask;
+    Xbyak::Address mem;
+  };
   const Xbyak::Operand* any = nullptr;
   int64_t imm = 0;
+  Slot() {}  // NOLINT: no member of the union is live yet
 };
 
 struct Bound {
@@ -124,22 +129,18 @@ void bind(Slot& slot, const Operand& o, Shape shape, const EmitContext& context)
       slot.imm = o.imm;
       break;
     case Operand::kMem:
-      slot.mem = address_of(o, context, shape);
-      slot.any = &slot.mem;
+      slot.any = new (&slot.mem) Xbyak::Address(address_of(o, context, shape));
       break;
     case Operand::kReg:
       switch (class_of(o)) {
         case RegClass::kVec:
-          slot.vec = vector(o.reg.id, o.width);
-          slot.any = &slot.vec;
+          slot.any = new (&slot.vec) Xbyak::Zmm(vector(o.reg.id, o.width));
           break;
         case RegClass::kMask:
-          slot.mask = Xbyak::Opmask(o.reg.id);
-          slot.any = &slot.mask;
+          slot.any = new (&slot.mask) Xbyak::Opmask(o.reg.id);
           break;
         case RegClass::kGpr:
-          slot.gpr = general(o.reg.id, o.width, shape);
-          slot.any = &slot.gpr;
+          slot.any = new (&slot.gpr) Xbyak::Reg64(general(o.reg.id, o.width, shape));
           break;
       }
       break;
@@ -170,7 +171,9 @@ Xbyak::Address address_of(const Operand& operand, const EmitContext& context, Sh
 void emit(Gen& generator, const Inst& inst, const Form& form, const EmitContext& context) {
   Bound bound;
   bound.dot = context.evex_dot ? Xbyak::EvexEncoding : Xbyak::VexEncoding;
-  for (int i = 0; i < 4; ++i) bind(bound.slots[i], inst.operands[i], form.shapes[i], context);
+  for (int i = 0; i < 4 && inst.operands[i].kind != Operand::kNone; ++i) {
+    bind(bound.slots[i], inst.operands[i], form.shapes[i], context);
+  }
   if (inst.mask.valid()) {
     Slot& first = bound.slots[0];
     switch (inst.operands[0].kind == Operand::kMem ? RegClass::kGpr : class_of(inst.operands[0])) {

@@ -25,10 +25,10 @@ struct Reg {
 struct Mem {
   Reg base;
   Reg index;
-  uint8_t scale = 1;  ///< 1, 2, 4 or 8
   int32_t disp = 0;
   int32_t pool = -1;       ///< byte offset in Lir::pool
   int32_t slot = -1;       ///< made by allocate: byte offset in the stack frame
+  uint8_t scale = 1;       ///< 1, 2, 4 or 8
   bool broadcast = false;  ///< EVEX {1toN}: one element repeated
 };
 
