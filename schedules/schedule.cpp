@@ -31,13 +31,13 @@ std::string knob_objection(const Number& number, std::vector<std::string>& defin
   return {};
 }
 
-Number fixed(const Number& number, const std::vector<Knob>& knobs,
+Number fixed(const Number& number, const std::vector<std::string>& names,
              const std::vector<int64_t>& values) {
   Number out = number;
   for (Factor& f : out.factors) {
     if (f.kind == Factor::kConstant) continue;
-    for (size_t i = 0; i < knobs.size() && i < values.size(); ++i) {
-      if (knobs[i].name != f.name) continue;
+    for (size_t i = 0; i < names.size() && i < values.size(); ++i) {
+      if (names[i] != f.name) continue;
       f.kind = Factor::kConstant;
       f.value = values[i];
     }
@@ -93,21 +93,25 @@ std::vector<Knob> knobs(const Schedule& schedule) {
   return out;
 }
 
+Step fix(Step step, const std::vector<std::string>& names, const std::vector<int64_t>& values) {
+  for (Value& v : step.values) {
+    if (!v.number.factors.empty()) v.number = fixed(v.number, names, values);
+    for (LayoutAxis& a : v.layout) {
+      a.div = fixed(a.div, names, values);
+      if (!a.mod.factors.empty()) a.mod = fixed(a.mod, names, values);
+    }
+  }
+  return step;
+}
+
 Schedule fix(const Schedule& schedule, const std::vector<int64_t>& values) {
-  const std::vector<Knob> all = knobs(schedule);
+  std::vector<std::string> names;
+  for (Knob& k : knobs(schedule)) names.push_back(std::move(k.name));
   Schedule out = schedule;
   for (std::string& text : out.steps) {
     if (text.find_first_of("?$") == std::string::npos) continue;
     auto step = parse_step(text);
-    if (!step) continue;
-    for (Value& v : step->values) {
-      if (!v.number.factors.empty()) v.number = fixed(v.number, all, values);
-      for (LayoutAxis& a : v.layout) {
-        a.div = fixed(a.div, all, values);
-        if (!a.mod.factors.empty()) a.mod = fixed(a.mod, all, values);
-      }
-    }
-    text = print(*step);
+    if (step) text = print(fix(*std::move(step), names, values));
   }
   return out;
 }

@@ -102,6 +102,8 @@ struct SyntaxError {
 
 /// Parses one step.
 Result<Step, SyntaxError> parse_step(std::string_view text);
+/// The step with the knobs called names[i] replaced by values[i].
+Step fix(Step step, const std::vector<std::string>& names, const std::vector<int64_t>& values);
 /// Canonical text: single spaces, options in order, defaults left out.
 std::string print(const Step& step);
 

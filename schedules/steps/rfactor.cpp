@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "schedules/steps/edit.h"
 #include "schedules/steps/rows.h"
 
 namespace hone::schedules {
 namespace {
 
+bool is_factored(const ir::Stage& s, const std::string& loop) {
+  return std::find(s.factored.begin(), s.factored.end(), loop) != s.factored.end();
+}
+
 /// Why `loop` of `s` cannot be factored out; empty when it can.
 std::string objection(const ir::Stage& s, const std::string& loop) {
   if (s.reduce == ir::Reduce::kNone) return "stage " + s.name + " is not a reduction";
-  if (!is_reduction(s, loop)) {
+  if (!is_reduction(s, loop) || is_factored(s, loop)) {
     return "loop " + loop + " is not reduced; name a loop that derives from a reduced index";
-  }
-  if (!s.factored.empty()) {
-    return "stage " + s.name + " is factored already; factor one loop that covers both";
   }
   bool data = false;
   const ir::Expr extent = extent_of(s, loop);
@@ -23,16 +26,25 @@ std::string objection(const ir::Stage& s, const std::string& loop) {
   return {};
 }
 
-/// Turns `s` into the reduction of `partial` over `loop`.
+/// Turns `s` into the reduction of `partial` over `loop`. Loops factored before are variables of it.
 void become_combine(ir::Stage& s, const std::string& loop, const ir::Buffer& partial) {
-  std::vector<ir::Expr> indices = s.out_index;
-  indices.push_back(ir::make_var(loop));
   const ir::Expr extent = partial.shape.back();
   std::vector<ir::Loop> loops;
   for (const ir::Loop& l : s.loops) {
-    if (l.name == loop || !is_reduction(s, l.name)) loops.push_back(l);
+    if (l.name == loop || is_factored(s, l.name) || !is_reduction(s, l.name)) loops.push_back(l);
   }
-  std::erase_if(s.relations, [&](const ir::Relation& r) { return is_reduction(s, r.parent); });
+  for (const std::string& f : s.factored) {
+    s.vars.push_back({f, {}, partial.shape[s.out_index.size()]});
+    s.out_index.push_back(ir::make_var(f));
+  }
+  s.factored.clear();
+  std::vector<ir::Expr> indices = s.out_index;
+  indices.push_back(ir::make_var(loop));
+  std::vector<ir::Relation> kept;
+  for (const ir::Relation& r : s.relations) {
+    if (!is_reduction(s, r.parent)) kept.push_back(r);
+  }
+  s.relations = std::move(kept);
   s.loops = std::move(loops);
   s.rvars = {{loop, {}, extent}};
   s.value = ir::make_load(partial.name, partial.type, std::move(indices));
@@ -61,7 +73,7 @@ Applied apply_rfactor(ir::Program p, const Step& step) {
 
   ir::Stage made = s;
   made.name = made.output = partial.name;
-  made.factored = {loop};
+  made.factored.push_back(loop);
   made.at = {};
   made.store = {};
   for (ir::Stage& other : p.stages) {

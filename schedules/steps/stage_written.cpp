@@ -124,7 +124,7 @@ ir::Stage window_stage(const ir::Stage& s, const Division& d, const std::string&
 }
 
 /// Turns `s` into the stage that copies the window out, adding up over the factored loops.
-void become_copy(ir::Stage& s, const Division& d, const ir::Buffer& window) {
+void become_copy(ir::Stage& s, const Division& d, const ir::Buffer& window, DType type) {
   std::vector<ir::Expr> indices = s.out_index;
   std::vector<ir::IndexVar> rvars;
   for (const std::string& loop : d.factored) {
@@ -145,7 +145,7 @@ void become_copy(ir::Stage& s, const Division& d, const ir::Buffer& window) {
   }
   ir::Expr value = ir::make_load(window.name, window.type, std::move(indices));
   const bool sums = !rvars.empty();
-  s.value = sums || value->type == s.value->type ? value : ir::make_cast(s.value->type, value);
+  s.value = sums || value->type == type ? value : ir::make_cast(type, value);
   if (!sums) s.reduce = ir::Reduce::kNone;
   s.rvars = std::move(rvars);
   s.loops = std::move(loops);
@@ -198,7 +198,7 @@ Applied copy_written(ir::Program p, const Step& step, const CopySpot& spot) {
   move_placements(p, d, made);
   std::erase_if(p.stages[spot.owner].prefetches,
                 [&](const ir::Prefetch& f) { return position_of(old, f.loop) > spot.loop; });
-  become_copy(p.stages[spot.owner], d, window);
+  become_copy(p.stages[spot.owner], d, window, tensor.type);
   p.buffers.push_back(std::move(window));
   p.stages.insert(p.stages.begin() + static_cast<long>(spot.owner), std::move(made));
   return p;

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "schedules/space/plan.h"
+
+namespace hone::schedules {
+
+/// How a producer's dims follow a consumer's variables: for every load of it, the same variable
+/// indexes the same dim. Maps variables of the producer to those of the consumer; a dim that is
+/// indexed in another way, or in several, is left out. Empty when the consumer does not read it.
+std::map<std::string, std::string> alignment(const ir::Stage& producer, const ir::Stage& consumer);
+
+/// True when each point of the consumer reads the producer at the point of the same variables only.
+bool pointwise(const ir::Stage& producer, const ir::Stage& consumer);
+
+/// The variable of the producer that follows `var`, or "".
+std::string follower(const std::map<std::string, std::string>& alignment, const std::string& var);
+
+}  // namespace hone::schedules

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/space/axis.h"
+
+#include <algorithm>
+
+#include "schedules/space/shape.h"
+
+namespace hone::schedules {
+namespace {
+
+constexpr double kLoad = 1;
+constexpr double kGather = 16;
+constexpr double kScatter = 24;
+constexpr double kPacked = 1.5;
+/// Of adding up lanes once a result.
+constexpr double kHorizontal = 8;
+
+bool indexed_by_variables(const Access& a) {
+  for (size_t i = 0; i < a.indices.size(); ++i) {
+    const std::string name = plain_var(a.indices[i]);
+    if (name.empty()) return false;
+    for (size_t j = 0; j < i; ++j) {
+      if (plain_var(a.indices[j]) == name) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool worth_packing(const Plan& plan, const std::string& stage, const Access& a) {
+  const ir::Buffer* b = plan.program().buffer(a.buffer);
+  if (b->role == ir::Role::kTemp || a.gathers || a.guarded || !indexed_by_variables(a)) {
+    return false;
+  }
+  if (b->constant) return true;
+  const StageFacts facts = plan.facts(stage);
+  int64_t reads = 1;
+  for (const auto& [var, extent] : facts.extents) {
+    if (a.stride(var) == 0) reads *= extent;
+  }
+  return plan.stage(stage).at.root() && reads >= 48;
+}
+
+VectorAxis vector_axis(const Plan& plan, const std::string& name, const Access& store,
+                       bool may_pack) {
+  const ir::Stage& s = plan.stage(name);
+  const StageFacts facts = plan.facts(name);
+  const int lanes = plan.lanes(widest_type(plan.program(), s));
+  VectorAxis best;
+  best.cost = 1e30;
+  const auto consider = [&](const std::string& var, bool reduction) {
+    VectorAxis axis{var, reduction, "", 0};
+    const int64_t extent = facts.extent(var);
+    int64_t reduced = 1;
+    for (const ir::IndexVar& r : s.rvars) reduced *= std::max<int64_t>(facts.extent(r.name), 1);
+    for (const Access& a : facts.loads) {
+      const int64_t stride = a.stride(var);
+      if (stride == 0 || stride == 1) {
+        axis.cost += kLoad;
+      } else if (may_pack && axis.packed.empty() && !reduction && worth_packing(plan, name, a)) {
+        axis.packed = a.buffer;
+        axis.cost += kPacked;
+      } else {
+        axis.cost += kGather;
+      }
+    }
+    const double results = static_cast<double>(std::max<int64_t>(reduced, 1));
+    if (reduction) {
+      axis.cost += kHorizontal * lanes / results;
+    } else if (store.stride(var) != 1) {
+      axis.cost += kScatter / results;
+    }
+    // Lanes beyond the extent do nothing.
+    const int64_t filled = (extent + lanes - 1) / lanes * lanes;
+    axis.cost *= static_cast<double>(filled) / static_cast<double>(std::max<int64_t>(extent, 1));
+    if (axis.cost < best.cost - 1e-9) best = axis;
+  };
+  for (const ir::IndexVar& v : s.vars) consider(v.name, false);
+  for (const ir::IndexVar& v : s.rvars) {
+    if (!v.lo || ir::is_const(v.lo)) consider(v.name, true);
+  }
+  return best;
+}
+
+bool reduces_along_vector(const Plan& plan, const std::string& name) {
+  if (plan.stage(name).reduce == ir::Reduce::kNone) return false;
+  return vector_axis(plan, name, plan.facts(name).store, true).reduction;
+}
+
+}  // namespace hone::schedules

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "jit/passes/lower.h"
+#include "schedules/space/rules.h"
+#include "schedules/space/space.h"
+
+namespace hone::schedules {
+namespace {
+
+std::vector<std::string> stages_backwards(const Plan& plan) {
+  std::vector<std::string> names;
+  for (const ir::Stage& s : plan.program().stages) names.push_back(s.name);
+  std::reverse(names.begin(), names.end());
+  return names;
+}
+
+/// Applies `rule` to `stage`; what a rule that gives up has done is undone.
+bool attempt(Plan& plan, const Rule& rule, const std::string& stage) {
+  Plan::Mark before = plan.mark();
+  if (rule.apply(plan, stage)) return true;
+  plan.rewind(std::move(before));
+  return false;
+}
+
+void schedule_stages(Plan& plan) {
+  // Stages that a rule makes are scheduled by it; consumers come first, so that producers find
+  // the loops they are computed in.
+  for (const std::string& name : stages_backwards(plan)) {
+    if (plan.finished(name)) continue;
+    for (const Rule* rule : stage_rules()) {
+      if (attempt(plan, *rule, name)) break;
+    }
+  }
+}
+
+/// One structure: every rule once over the program.
+Plan derive(const ir::Program& program, const ir::Target& target, std::vector<int> forced) {
+  Plan plan(program, target, std::move(forced));
+  for (const Rule* rule : shaping_rules()) {
+    for (const std::string& name : stages_backwards(plan)) {
+      if (plan.program().stage(name)) attempt(plan, *rule, name);
+    }
+  }
+  schedule_stages(plan);
+  for (const Rule* rule : finishing_rules()) {
+    for (const std::string& name : stages_backwards(plan)) attempt(plan, *rule, name);
+  }
+  return plan;
+}
+
+std::vector<int> taken(const Plan& plan) {
+  std::vector<int> out;
+  for (const Decision& d : plan.decisions()) out.push_back(d.taken);
+  return out;
+}
+
+void add_structure(std::vector<Space>& out, const Plan& plan) {
+  for (const Space& s : out) {
+    if (s.schedule == plan.schedule()) return;
+  }
+  out.push_back({plan.schedule(), plan.values()});
+}
+
+}  // namespace
+
+std::vector<Space> derive_space(const ir::Program& program, const ir::Target& target, int most) {
+  std::vector<Space> out;
+  // Breadth first over decisions that differ from the analytic ones: near structures come first.
+  std::vector<std::vector<int>> open{{}};
+  for (size_t next = 0; next < open.size() && static_cast<int>(out.size()) < most; ++next) {
+    const std::vector<int> forced = open[next];
+    const Plan plan = derive(program, target, forced);
+    add_structure(out, plan);
+    const std::vector<int> all = taken(plan);
+    for (size_t at = forced.size(); at < all.size(); ++at) {
+      for (int option = 0; option < plan.decisions()[at].options; ++option) {
+        if (option == all[at]) continue;
+        std::vector<int> other(all.begin(), all.begin() + static_cast<long>(at));
+        other.push_back(option);
+        open.push_back(std::move(other));
+      }
+    }
+  }
+  if (std::find_if(out.begin(), out.end(), [](const Space& s) {
+        return s.schedule.steps.empty();
+      }) == out.end()) {
+    out.push_back({});
+  }
+  return out;
+}
+
+Schedule default_schedule(const ir::Program& program, const ir::Target& target) {
+  const Plan plan = derive(program, target, {});
+  Schedule schedule = Space{plan.schedule(), plan.values()}.analytic();
+  const auto scheduled = apply(program, schedule);
+  if (scheduled && jit::lower(*scheduled, target)) return schedule;
+  return {};
+}
+
+}  // namespace hone::schedules

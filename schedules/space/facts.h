@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "jit/ir/program.h"
+
+namespace hone::schedules {
+
+/// An index as constant + sum of coefficient * variable.
+struct Affine {
+  int64_t constant = 0;
+  std::map<std::string, int64_t> terms;
+};
+
+/// `e` as an affine index; nothing where it is not one (gathers, products of variables).
+std::optional<Affine> affine_of(const ir::Expr& e);
+
+/// The variable that `e` is, or "".
+std::string plain_var(const ir::Expr& e);
+
+/// A size to reckon with: constants as they are, dims of the call at the value they should be good
+/// at, anything else 64.
+int64_t typical(const ir::Program& program, const ir::Expr& e);
+
+/// One tensor access of a stage, by the variables that move it.
+struct Access {
+  std::string buffer;
+  std::vector<ir::Expr> indices;
+  bool guarded = false;
+  bool gathers = false;  ///< some index is not affine
+  /// Elements in memory that one step of a variable moves; variables that do not are left out.
+  std::map<std::string, int64_t> strides;
+  int64_t stride(const std::string& var) const;
+};
+
+/// What rules know of a stage: sizes, accesses and the work of one point. No names of ops.
+struct StageFacts {
+  std::map<std::string, int64_t> extents;  ///< of index and reduction variables, typical
+  std::vector<Access> loads;               ///< of the value, in text order, each once
+  Access store;
+  int operations = 0;  ///< arithmetic instructions of one point, scalar functions at their length
+  bool calls = false;  ///< has a scalar function
+  int64_t extent(const std::string& var) const;
+};
+
+StageFacts facts_of(const ir::Program& program, const ir::Stage& stage);
+
+/// The loads of `buffer` in a stage's value.
+std::vector<ir::Expr> loads_of(const ir::Stage& stage, std::string_view buffer);
+
+/// Indices of the stages that read `buffer`.
+std::vector<size_t> readers_of(const ir::Program& program, std::string_view buffer);
+
+/// Elements of a buffer's axis order that one step along each dim moves.
+std::vector<int64_t> dim_strides(const ir::Program& program, const ir::Buffer& buffer);
+
+/// Typical bytes of a buffer.
+int64_t bytes_of(const ir::Program& program, const ir::Buffer& buffer);
+
+}  // namespace hone::schedules

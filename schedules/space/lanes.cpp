@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "schedules/space/align.h"
+#include "schedules/space/axis.h"
+#include "schedules/space/rules.h"
+#include "schedules/space/shape.h"
+#include "schedules/steps/edit.h"
+
+namespace hone::schedules {
+namespace {
+
+/// Accumulators, a vector each, that hide the latency of an add.
+constexpr int64_t kAccumulators = 4;
+
+std::string fresh(const Plan& plan, std::string name) {
+  while (!taken_stage(plan.program(), name).empty()) name += "p";
+  return name;
+}
+
+/// Makes all the loops but those named serial and in front, then vectorizes the last.
+bool vector_last(Plan& plan, const std::string& stage, const std::string& loop) {
+  return move_innermost(plan, stage, loop) && plan.add("vectorize " + stage + "/" + loop);
+}
+
+/// A reduction to one value gives no loop to hold partial results in: blocks of it do.
+std::string cut_in_blocks(Plan& plan, const std::string& name, const std::string& var,
+                          int64_t width) {
+  const int64_t extent = plan.facts(name).extent(var);
+  int64_t block = std::max<int64_t>(width, std::min<int64_t>(extent / 8, 1 << 16) / width * width);
+  // Blocks that divide spare the loops inside them a rest.
+  for (int64_t b = block; b >= std::max(width, block / 4); b -= width) {
+    if (extent % b == 0) {
+      block = b;
+      break;
+    }
+  }
+  const auto h = plan.split(name, var, std::to_string(block), extent % block ? "peel" : "");
+  if (h.outer.empty()) return {};
+  const std::string partial = fresh(plan, name + ".b");
+  if (!plan.add("rfactor " + name + " " + h.outer + " -> " + partial)) return {};
+  plan.finish(name);
+  return partial;
+}
+
+/// The loop of `stage`, or of the stage it is computed in, that its partial results live in.
+std::string home_loop(const ir::Stage& s, const std::string& lanes_loop) {
+  std::string loop;
+  for (const ir::Loop& l : s.loops) {
+    if (l.name != lanes_loop && !is_reduction(s, l.name)) loop = s.name + "/" + l.name;
+  }
+  return loop;
+}
+
+bool factor_lanes(Plan& plan, const std::string& name, const std::string& var, int64_t lanes) {
+  const int64_t extent = plan.facts(name).extent(var);
+  const int64_t width = lanes * std::min(kAccumulators, std::max<int64_t>(extent / lanes, 1));
+  std::string stage = name;
+  if (plan.stage(name).vars.empty()) {
+    stage = cut_in_blocks(plan, name, var, width);
+    if (stage.empty()) return false;
+  }
+  const auto h = plan.split(
+      stage, var, plan.knob(knob_name("w", name), {lanes, 2 * lanes, 4 * lanes, 8 * lanes}, width),
+      extent % width ? "peel" : "");
+  if (h.outer.empty()) return false;
+  const std::string partial = fresh(plan, name + ".p");
+  if (!plan.add("rfactor " + stage + " " + h.inner + " -> " + partial)) return false;
+  if (!vector_last(plan, stage, h.inner)) return false;
+  const std::string home = home_loop(plan.stage(stage), h.inner);
+  if (home.empty() || !plan.add("compute " + partial + " at " + home + " in=registers")) {
+    return false;
+  }
+  plan.finish(stage);
+  plan.finish(partial);
+  return vector_last(plan, partial, h.inner);
+}
+
+bool apply(Plan& plan, const std::string& name) {
+  const ir::Stage& s = plan.stage(name);
+  if (s.reduce == ir::Reduce::kNone || !s.relations.empty()) return false;
+  const VectorAxis axis = vector_axis(plan, name, plan.facts(name).store, false);
+  if (!axis.reduction) return false;
+  const int64_t lanes = plan.lanes(widest_type(plan.program(), s));
+  const int64_t extent = plan.facts(name).extent(axis.var);
+  if (extent <= kAccumulators * lanes && s.rvars.size() == 1) {
+    if (!vector_last(plan, name, axis.var)) return false;
+    plan.finish(name);
+    return true;
+  }
+  return factor_lanes(plan, name, axis.var, lanes);
+}
+
+}  // namespace
+
+const Rule kLanes = {
+    "lanes",
+    "A reduction along a contiguous axis keeps partial results in the lanes of a few vectors, "
+    "which are added up at the end.",
+    apply,
+};
+
+}  // namespace hone::schedules

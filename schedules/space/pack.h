@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "schedules/space/plan.h"
+
+namespace hone::schedules {
+
+/// Copies `tensor`, as `stage` reads it, at the root into panels `width` wide along the dim that
+/// `var` indexes, and schedules the copy. False where a step does not apply.
+bool pack(Plan& plan, const std::string& stage, const std::string& tensor, const std::string& var,
+          const std::string& width);
+
+/// True when panels are read faster than the rows of `access` as they lie: it is bound once, or its
+/// rows are far apart and read often.
+bool pays_to_pack(const Plan& plan, const std::string& stage, const Access& access);
+
+}  // namespace hone::schedules

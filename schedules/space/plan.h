@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "jit/ir/program.h"
+#include "jit/ir/target.h"
+#include "schedules/schedule.h"
+#include "schedules/space/facts.h"
+
+namespace hone::schedules {
+
+/// Knob values and structural decisions that a derivation makes; see Plan.
+struct Decision {
+  std::string what;
+  int options = 2;
+  int taken = 0;
+};
+
+/// A schedule being derived: rules add steps, each applied to the program at once, so that later
+/// rules see the structure that earlier ones made. Knobs stand in the steps by name; the program
+/// under construction has their analytic values.
+class Plan {
+ public:
+  /// `forced` decides the first structural decisions; later ones take their analytic option.
+  Plan(ir::Program program, const ir::Target& target, std::vector<int> forced = {});
+
+  const ir::Program& program() const { return program_; }
+  const ir::Target& target() const { return *target_; }
+  const ir::Stage& stage(const std::string& name) const { return *program_.stage(name); }
+  /// Facts of a stage; where it is computed inside another, with the extents of its window.
+  StageFacts facts(const std::string& stage) const;
+  /// From now on `var` of `stage` runs over `extent` values at a time.
+  void set_window(const std::string& stage, const std::string& var, int64_t extent);
+  /// Marks a stage as scheduled, so that later rules leave it alone.
+  void finish(const std::string& stage) { done_.insert(stage); }
+  bool finished(const std::string& stage) const { return done_.count(stage) != 0; }
+
+  /// Adds a step. False, and nothing changed, where it does not apply.
+  bool add(const std::string& step);
+  /// A knob: `?name=domain` where it first stands, `$name` after; `value` is the analytic choice.
+  std::string knob(const std::string& name, std::vector<int64_t> domain, int64_t value);
+  /// Splits the loop in which `var` still runs by `factor` (a Number's text) into two fresh loops.
+  /// Empty names where the split does not apply.
+  struct Halves {
+    std::string outer, inner;
+  };
+  Halves split(const std::string& stage, const std::string& var, const std::string& factor,
+               const std::string& tail = "");
+  /// The innermost loop that carries `var`.
+  std::string loop_of(const std::string& stage, const std::string& var) const;
+  /// How a knob that knob() returned is referred to after its definition.
+  static std::string again(const std::string& knob);
+  /// A structural decision among `options`; `analytic` unless forced.
+  int decide(const std::string& what, int options, int analytic);
+
+  /// State to come back to when a later step of a rule does not apply.
+  struct Mark {
+    ir::Program program;
+    size_t steps = 0;
+    size_t knobs = 0;
+    std::map<std::string, std::map<std::string, int64_t>> windows;
+    std::set<std::string> done;
+  };
+  Mark mark() const { return {program_, steps_.size(), names_.size(), windows_, done_}; }
+  void rewind(Mark mark);
+
+  /// The steps so far, with knobs.
+  Schedule schedule() const { return Schedule{steps_}; }
+  /// Analytic values of the knobs, in text order.
+  std::vector<int64_t> values() const;
+  const std::vector<Decision>& decisions() const { return decisions_; }
+
+  /// Lanes of a vector of `type`; 1 without vectors.
+  int lanes(DType type) const;
+
+ private:
+  ir::Program program_;
+  const ir::Target* target_;
+  std::vector<std::string> steps_;
+  std::vector<std::string> names_;  ///< of knobs, in text order
+  std::vector<int64_t> values_;
+  std::vector<int> forced_;
+  std::vector<Decision> decisions_;
+  std::map<std::string, std::map<std::string, int64_t>> windows_;  ///< by stage, by variable
+  std::set<std::string> done_;
+};
+
+}  // namespace hone::schedules

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "schedules/space/align.h"
+#include "schedules/space/axis.h"
+#include "schedules/space/rules.h"
+#include "schedules/space/shape.h"
+
+namespace hone::schedules {
+namespace {
+
+/// Stages that can be computed inside a loop over `vars` of a stage, with the variables of theirs
+/// that follow them, in the order of `vars`.
+using Members = std::map<std::string, std::vector<std::string>>;
+
+/// The variable of stage `s` that follows `var` of `root` through every reader, or "".
+std::string followed(const Plan& plan, const ir::Stage& s, const std::string& root,
+                     const std::string& var, const std::map<std::string, std::string>& known) {
+  std::string own;
+  for (size_t r : readers_of(plan.program(), s.output)) {
+    const ir::Stage& reader = plan.program().stages[r];
+    std::string theirs;
+    if (reader.name == root) {
+      theirs = var;
+    } else if (const auto it = known.find(reader.name); it != known.end()) {
+      theirs = it->second;
+    }
+    const std::string here = theirs.empty() ? "" : follower(alignment(s, reader), theirs);
+    if (here.empty() || (!own.empty() && own != here)) return {};
+    own = here;
+  }
+  return own;
+}
+
+/// Producers of `root` that follow `var`, each with its own variable for it.
+std::map<std::string, std::string> following(const Plan& plan, const std::string& root,
+                                             const std::string& var) {
+  std::map<std::string, std::string> known;
+  const auto& stages = plan.program().stages;
+  for (size_t i = stages.size(); i-- > 0;) {
+    const ir::Stage& s = stages[i];
+    const bool inner = plan.program().buffer(s.output)->role == ir::Role::kTemp;
+    if (s.name == root || !inner || !s.at.root()) continue;
+    const std::string own = followed(plan, s, root, var, known);
+    if (!own.empty()) known[s.name] = own;
+  }
+  return known;
+}
+
+/// The longest prefix of the root's variables that one set of producers follows.
+Members members_of(const Plan& plan, const ir::Stage& root, std::vector<std::string>& prefix) {
+  Members out;
+  for (const ir::IndexVar& v : root.vars) {
+    const auto next = following(plan, root.name, v.name);
+    if (next.empty()) break;
+    bool same = true;
+    for (const auto& [stage, own] : next) same = same && (prefix.empty() || out.count(stage));
+    if (!same || (!prefix.empty() && next.size() != out.size())) break;
+    for (const auto& [stage, own] : next) out[stage].push_back(own);
+    prefix.push_back(v.name);
+  }
+  return out;
+}
+
+/// True when some member reads a tensor again for every iteration of the rows' innermost variable:
+/// several rows at a time reuse it.
+bool reuses(const Plan& plan, const Members& members) {
+  for (const auto& [name, vars] : members) {
+    const ir::Stage& s = plan.stage(name);
+    if (s.reduce == ir::Reduce::kNone) continue;
+    const StageFacts facts = plan.facts(name);
+    for (const Access& a : facts.loads) {
+      int64_t points = 1;
+      for (const auto& [var, stride] : a.strides) points *= facts.extent(var);
+      if (a.stride(vars.back()) == 0 && points >= 256) return true;
+    }
+  }
+  return false;
+}
+
+bool apply(Plan& plan, const std::string& name) {
+  const ir::Stage root = plan.stage(name);
+  if (!root.at.root() || root.vars.empty() || root.reduce != ir::Reduce::kNone) return false;
+  std::vector<std::string> prefix;
+  const Members members = members_of(plan, root, prefix);
+  if (members.empty()) return false;
+  const bool whole = prefix.size() == root.vars.size();
+  for (const auto& [member, vars] : members) {
+    // A tile of the root computes what follows all of its variables, in registers.
+    if (whole && !reduces_along_vector(plan, member)) return false;
+  }
+  std::string loop = prefix.back();
+  int64_t rows = 1;
+  if (!whole && reuses(plan, members)) {
+    rows = std::min<int64_t>(16, plan.facts(name).extent(loop));
+    if (rows > 1) {
+      const auto h = plan.split(name, loop, plan.knob(knob_name("rows", name), {8, 16, 32, 64}, rows),
+                                "peel");
+      if (h.outer.empty()) return false;
+      plan.set_window(name, loop, rows);
+      loop = h.outer;
+    }
+  }
+  std::string step = "compute";
+  for (const auto& [member, vars] : members) {
+    step += " " + member;
+    for (const std::string& var : vars) plan.set_window(member, var, 1);
+    plan.set_window(member, vars.back(), rows);
+  }
+  if (!plan.add(step + " at " + name + "/" + loop)) return false;
+  for (const std::string& var : prefix) {
+    if (rows == 1 || var != prefix.back()) plan.set_window(name, var, 1);
+  }
+  return true;
+}
+
+}  // namespace
+
+const Rule kRows = {
+    "rows",
+    "Producers that follow the outer variables of a stage are computed inside its loops over them, "
+    "so that what passes between them stays in a near cache; several rows at a time where that "
+    "reuses a tensor.",
+    apply,
+};
+
+}  // namespace hone::schedules

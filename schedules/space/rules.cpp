@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/space/rules.h"
+
+namespace hone::schedules {
+namespace {
+
+constexpr const Rule* kShaping[] = {&kInlineCheap, &kRows};
+constexpr const Rule* kStages[] = {&kTile, &kLanes, &kElementwise};
+constexpr const Rule* kFinishing[] = {&kLaunch};
+
+}  // namespace
+
+std::span<const Rule* const> shaping_rules() { return kShaping; }
+std::span<const Rule* const> stage_rules() { return kStages; }
+std::span<const Rule* const> finishing_rules() { return kFinishing; }
+
+}  // namespace hone::schedules

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "schedules/space/plan.h"
+
+namespace hone::schedules {
+
+/// One rule: what it looks for in a program's structure, and the steps it adds.
+struct Rule {
+  const char* name;
+  const char* doc;
+  /// Adds steps for `stage` and what it takes along; false where the rule does not concern it.
+  bool (*apply)(Plan& plan, const std::string& stage);
+};
+
+// One row a file of this folder; rules() lists them.
+extern const Rule kInlineCheap;
+extern const Rule kRows;
+extern const Rule kTile;
+extern const Rule kLanes;
+extern const Rule kElementwise;
+extern const Rule kLaunch;
+
+/// Rules that reshape the program, applied to each stage, last to first, before the others.
+std::span<const Rule* const> shaping_rules();
+/// Rules that schedule one stage: the first that concerns it does; then every finishing rule.
+std::span<const Rule* const> stage_rules();
+/// Rules applied to each stage at the end.
+std::span<const Rule* const> finishing_rules();
+
+}  // namespace hone::schedules

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedules/space/plan.h"
+
+namespace hone::schedules {
+
+/// The index variable along which the stage's output is contiguous; where there is none, one along
+/// which a load is; "" when nothing is.
+std::string contiguous_var(const Plan& plan, const std::string& stage);
+
+/// The widest type that the stage computes with: it sets the lanes of its vectors.
+DType widest_type(const ir::Program& program, const ir::Stage& stage);
+
+/// Moves a loop innermost; false where that does not apply.
+bool move_innermost(Plan& plan, const std::string& stage, const std::string& loop);
+
+/// Puts the loops of a stage in the order named; those left out keep their order in front.
+bool order_loops(Plan& plan, const std::string& stage, const std::vector<std::string>& inner);
+
+/// Brings a longer loop outermost where the outermost of a root stage is too short for the
+/// target's threads.
+void spread(Plan& plan, const std::string& stage);
+
+/// The name of a knob of a stage: `base` with the stage's name behind it, a letter first.
+std::string knob_name(const std::string& base, const std::string& stage);
+
+}  // namespace hone::schedules

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "jit/ir/program.h"
+#include "jit/ir/target.h"
+#include "schedules/schedule.h"
+
+namespace hone::schedules {
+
+/// A schedule with knobs, and the values that the analytic model gives them.
+struct Space {
+  Schedule schedule;
+  std::vector<int64_t> values;  ///< in the order of knobs(schedule)
+  /// The schedule at the analytic values.
+  Schedule analytic() const { return fix(schedule, values); }
+};
+
+/// What the rules make of a program's structure, for a target: several structures, the analytic
+/// choice first, each with knobs; at most `most`. The last is the plain schedule without steps.
+std::vector<Space> derive_space(const ir::Program& program, const ir::Target& target,
+                                int most = 24);
+
+/// The analytic schedule without a search: the first structure of the space, at its analytic
+/// values, that applies and lowers; in the end the plain one, which is legal for every program.
+Schedule default_schedule(const ir::Program& program, const ir::Target& target);
+
+}  // namespace hone::schedules

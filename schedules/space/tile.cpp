@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "schedules/space/align.h"
+#include "schedules/space/axis.h"
+#include "schedules/space/pack.h"
+#include "schedules/space/rules.h"
+#include "schedules/space/shape.h"
+#include "schedules/space/tile_size.h"
+#include "schedules/steps/edit.h"
+
+namespace hone::schedules {
+namespace {
+
+/// A reduction to be tiled, and the stage whose loops make the tiles.
+struct Tile {
+  std::string producer;  ///< the reduction
+  std::string root;      ///< itself, or the consumer that computes it in registers
+  std::map<std::string, std::string> follows;  ///< variables of the producer -> of the root
+  VectorAxis axis;
+  std::string rows;  ///< the tile's other axis, of the producer; "": none
+  TileSize size;
+  std::string height, width;  ///< knob texts
+  std::vector<std::string> outer;  ///< loops of the root around the tile, outermost first
+  std::string row_inner, column_inner;  ///< loops of the root inside the tile
+
+  bool fused() const { return producer != root; }
+  const std::string& root_var(const std::string& var) const { return follows.at(var); }
+};
+
+/// The one reduction that `s` reads point by point and nobody else reads, or null.
+const ir::Stage* fusable(const Plan& plan, const ir::Stage& s) {
+  const ir::Stage* found = nullptr;
+  int64_t most = 0;
+  for (const ir::Stage& p : plan.program().stages) {
+    if (p.reduce == ir::Reduce::kNone || plan.finished(p.name) || !p.factored.empty()) continue;
+    if (plan.program().buffer(p.output)->role != ir::Role::kTemp) continue;
+    if (!p.at.root() && p.at.stage != s.name) continue;
+    const auto readers = readers_of(plan.program(), p.output);
+    if (readers.size() != 1 || plan.program().stages[readers[0]].name != s.name) continue;
+    if (!pointwise(p, s)) continue;
+    const StageFacts facts = plan.facts(p.name);
+    int64_t points = 1;
+    for (const auto& [var, extent] : facts.extents) points *= std::max<int64_t>(extent, 1);
+    if (points <= most) continue;
+    most = points;
+    found = &p;
+  }
+  return found;
+}
+
+/// How the tile's results leave, by the variables of the producer.
+Access leaving_store(const Plan& plan, const Tile& t) {
+  Access store = plan.facts(t.root).store;
+  std::map<std::string, int64_t> strides;
+  for (const auto& [own, theirs] : t.follows) {
+    if (store.stride(theirs)) strides[own] = store.stride(theirs);
+  }
+  store.strides = std::move(strides);
+  return store;
+}
+
+TileProblem problem_for(const Plan& plan, const Tile& t, const std::string& rows) {
+  const ir::Stage& p = plan.stage(t.producer);
+  const StageFacts facts = plan.facts(t.producer);
+  TileProblem out;
+  out.lanes = plan.lanes(widest_type(plan.program(), p));
+  out.columns = facts.extent(t.axis.var);
+  out.rows = rows.empty() ? 1 : facts.extent(rows);
+  out.vector_loads = out.row_loads = 0;
+  for (const Access& a : facts.loads) {
+    const bool columns = a.stride(t.axis.var) != 0;
+    const bool along_rows = !rows.empty() && a.stride(rows) != 0;
+    if (columns && along_rows) {
+      ++out.point_loads;
+    } else if (columns) {
+      ++out.vector_loads;
+    } else {
+      ++out.row_loads;
+    }
+  }
+  // A multiply and an add are one instruction.
+  out.body = std::max(1, facts.operations - 1);
+  out.epilogue = t.fused() ? plan.facts(t.root).operations : 0;
+  return out;
+}
+
+/// The other axis of the tile: the one that makes the whole cheapest.
+void choose_rows(const Plan& plan, Tile& t) {
+  const ir::Stage& p = plan.stage(t.producer);
+  const StageFacts facts = plan.facts(t.producer);
+  t.size = choose_tile(problem_for(plan, t, ""), plan.target());
+  double best = t.size.cycles;
+  for (const ir::IndexVar& v : p.vars) best *= v.name == t.axis.var ? 1.0 : std::max<double>(1, static_cast<double>(facts.extent(v.name)));
+  for (const ir::IndexVar& v : p.vars) {
+    if (v.name == t.axis.var || facts.extent(v.name) <= 1) continue;
+    const TileSize size = choose_tile(problem_for(plan, t, v.name), plan.target());
+    double cycles = size.cycles;
+    for (const ir::IndexVar& w : p.vars) {
+      if (w.name == t.axis.var || w.name == v.name) continue;
+      cycles *= std::max<double>(1, static_cast<double>(facts.extent(w.name)));
+    }
+    if (cycles >= best * 0.999) continue;
+    best = cycles;
+    t.rows = v.name;
+    t.size = size;
+  }
+  if (t.size.rows == 1) t.rows.clear();
+}
+
+int64_t operand_bytes(const Plan& plan, const Tile& t, const std::string& along) {
+  int64_t bytes = 0;
+  for (const Access& a : plan.facts(t.producer).loads) {
+    if (a.stride(along) == 0) continue;
+    bytes += bytes_of(plan.program(), *plan.program().buffer(a.buffer));
+  }
+  return bytes;
+}
+
+/// Splits the root's loops into tiles and finds the order of the loops around them.
+bool make_tiles(Plan& plan, Tile& t) {
+  const StageFacts facts = plan.facts(t.producer);
+  const int lanes = plan.lanes(widest_type(plan.program(), plan.stage(t.producer)));
+  const int64_t vectors = t.size.vectors;
+  std::vector<int64_t> widths;
+  for (int64_t n = 1; n <= 6; ++n) {
+    if ((n - 1) * lanes < facts.extent(t.axis.var)) widths.push_back(n * lanes);
+  }
+  t.width = plan.knob(knob_name("nr", t.producer), widths, vectors * lanes);
+  const bool even = facts.extent(t.axis.var) % (vectors * lanes) == 0;
+  const auto columns = plan.split(t.root, t.root_var(t.axis.var), t.width, even ? "" : "peel");
+  if (columns.outer.empty()) return false;
+  t.column_inner = columns.inner;
+  Plan::Halves rows;
+  if (!t.rows.empty()) {
+    t.height = plan.knob(knob_name("mr", t.producer), {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14},
+                         t.size.rows);
+    rows = plan.split(t.root, t.root_var(t.rows), t.height, "peel");
+    if (rows.outer.empty()) return false;
+    t.row_inner = rows.inner;
+  }
+  const ir::Stage& root = plan.stage(t.root);
+  for (const ir::Loop& l : root.loops) {
+    const bool ours = l.name == columns.outer || l.name == columns.inner || l.name == rows.outer ||
+                      l.name == rows.inner;
+    if (!ours && !is_reduction(root, l.name)) t.outer.push_back(l.name);
+  }
+  // The operand that the inner of the two loops reads is read again for each step of the outer.
+  const bool rows_outside =
+      !t.rows.empty() && plan.decide("loop order of " + t.producer, 2,
+                                     operand_bytes(plan, t, t.rows) >
+                                         operand_bytes(plan, t, t.axis.var)) == 1;
+  if (rows_outside) t.outer.push_back(rows.outer);
+  t.outer.push_back(columns.outer);
+  if (!t.rows.empty() && !rows_outside) t.outer.push_back(rows.outer);
+  return true;
+}
+
+/// Brings a loop that gives every thread work to the front of those around the tile.
+void spread_outer(const Plan& plan, Tile& t) {
+  const ir::Stage& root = plan.stage(t.root);
+  if (!root.at.root()) return;
+  for (const ir::Stage& s : plan.program().stages) {
+    if (s.at.stage == t.root && s.name != t.producer) return;
+  }
+  const auto trips = [&](const std::string& loop) {
+    return typical(plan.program(), extent_of(root, loop));
+  };
+  size_t best = 0;
+  for (size_t i = 1; i < t.outer.size(); ++i) {
+    if (trips(t.outer[best]) >= 2 * plan.target().threads) break;
+    if (trips(t.outer[i]) > trips(t.outer[best])) best = i;
+  }
+  std::rotate(t.outer.begin(), t.outer.begin() + static_cast<long>(best),
+              t.outer.begin() + static_cast<long>(best) + 1);
+}
+
+/// Cuts the longest reduction loop outside the tiles, where the panel of a tile exceeds a cache.
+std::vector<std::string> block_reduction(Plan& plan, const Tile& t) {
+  const ir::Stage& p = plan.stage(t.producer);
+  const StageFacts facts = plan.facts(t.producer);
+  const ir::Buffer& out = *plan.program().buffer(p.output);
+  if (t.fused() || out.type != p.accumulate || p.rvars.empty()) return {};
+  const std::string longest =
+      std::max_element(p.rvars.begin(), p.rvars.end(),
+                       [&](const ir::IndexVar& a, const ir::IndexVar& b) {
+                         return facts.extent(a.name) < facts.extent(b.name);
+                       })
+          ->name;
+  const int64_t extent = facts.extent(longest);
+  if (extent < 512 || p.var(longest)->lo) return {};
+  const int lanes = plan.lanes(widest_type(plan.program(), p));
+  const int64_t panel = extent * t.size.vectors * lanes * size_of(p.accumulate);
+  const bool block = plan.decide("block " + longest + " of " + t.producer, 2,
+                                 panel > plan.target().l2 / 3) == 1;
+  if (!block) return {};
+  const auto h = plan.split(t.producer, longest,
+                            plan.knob(knob_name("kc", t.producer), {128, 256, 384, 512, 768, 1024},
+                                      512),
+                            extent % 512 ? "peel" : "");
+  if (h.outer.empty()) return {};
+  return {h.outer};
+}
+
+std::string fresh(const Plan& plan, std::string name) {
+  while (!taken_stage(plan.program(), name).empty()) name += "t";
+  return name;
+}
+
+/// Orders the loops of the stage that reduces, unrolls a little of its innermost reduction.
+bool shape_reduction(Plan& plan, const std::string& stage, const Tile& t) {
+  const ir::Stage& s = plan.stage(stage);
+  const StageFacts facts = plan.facts(stage);
+  const int64_t points = t.size.rows * t.size.vectors;
+  std::string unrolled;
+  for (size_t i = s.loops.size(); i-- > 0 && unrolled.empty();) {
+    const std::string& loop = s.loops[i].name;
+    if (!is_reduction(s, loop) || std::count(s.factored.begin(), s.factored.end(), loop)) continue;
+    const int64_t trips = typical(plan.program(), extent_of(s, loop));
+    const ir::IndexVar* var = s.var(loop);
+    if (var && var->lo && !ir::is_const(var->lo)) break;
+    if (trips <= 4 && trips * points <= 96) {
+      unrolled = loop;
+    } else if (trips >= 8 && var) {
+      const std::string ku =
+          plan.knob(knob_name("ku", t.producer), {1, 2, 4}, points >= 12 ? 1 : 4);
+      unrolled = plan.split(stage, loop, ku, trips % 4 ? "peel" : "").inner;
+    }
+    break;
+  }
+  std::vector<std::string> order;
+  for (const ir::Loop& l : plan.stage(stage).loops) {
+    const bool last = l.name == unrolled || l.name == t.rows || l.name == t.axis.var;
+    if (is_reduction(plan.stage(stage), l.name) && !last) order.push_back(l.name);
+  }
+  if (!unrolled.empty()) order.push_back(unrolled);
+  if (!t.rows.empty()) order.push_back(t.rows);
+  order.push_back(t.axis.var);
+  if (!order_loops(plan, stage, order)) return false;
+  if (!unrolled.empty() && !plan.add("unroll " + stage + "/" + unrolled)) return false;
+  if (!t.rows.empty() &&
+      !plan.add("unroll " + stage + "/" + t.rows + " " + t.root + "/" + t.row_inner)) {
+    return false;
+  }
+  return plan.add("vectorize " + stage + "/" + t.axis.var + " " + t.root + "/" + t.column_inner);
+}
+
+/// Tiles of the root, the reduction in registers inside them.
+bool emit(Plan& plan, Tile& t) {
+  if (!make_tiles(plan, t)) return false;
+  spread_outer(plan, t);
+  std::vector<std::string> order = t.outer;
+  const std::vector<std::string> blocked = block_reduction(plan, t);
+  // A blocked reduction goes around the innermost loop over tiles.
+  order.insert(order.end() - (order.size() > 1 ? 1 : 0), blocked.begin(), blocked.end());
+  const std::string at = order.back();
+  const ir::Stage& root = plan.stage(t.root);
+  for (const ir::Loop& l : root.loops) {
+    const bool placed = std::find(order.begin(), order.end(), l.name) != order.end();
+    if (!placed && is_reduction(root, l.name)) order.push_back(l.name);
+  }
+  if (!t.rows.empty()) order.push_back(t.row_inner);
+  order.push_back(t.column_inner);
+  if (!order_loops(plan, t.root, order)) return false;
+  const std::string place = t.root + "/" + at;
+  std::string inner = t.producer;
+  if (t.fused()) {
+    if (!plan.add("compute " + t.producer + " at " + place + " in=registers")) return false;
+  } else {
+    inner = fresh(plan, t.producer + ".t");
+    const std::string& output = plan.stage(t.root).output;
+    if (!plan.add("stage " + output + " at " + place + " -> " + inner + " in=registers")) {
+      return false;
+    }
+  }
+  if (!shape_reduction(plan, inner, t)) return false;
+  plan.finish(t.root);
+  plan.finish(inner);
+  if (t.axis.packed.empty()) return true;
+  return pack(plan, inner, t.axis.packed, t.axis.var, Plan::again(t.width));
+}
+
+bool apply(Plan& plan, const std::string& name) {
+  Tile t;
+  t.root = t.producer = name;
+  const ir::Stage& s = plan.stage(name);
+  if (s.reduce == ir::Reduce::kNone) {
+    const ir::Stage* p = fusable(plan, s);
+    if (!p) return false;
+    t.producer = p->name;
+    t.follows = alignment(*p, s);
+    if (p->at.root() && plan.decide("fuse " + p->name + " into " + name, 2, 1) == 0) return false;
+  } else {
+    for (const ir::IndexVar& v : s.vars) t.follows[v.name] = v.name;
+  }
+  const ir::Stage& p = plan.stage(t.producer);
+  if (p.vars.empty() || !p.relations.empty()) return false;
+  t.axis = vector_axis(plan, t.producer, leaving_store(plan, t), true);
+  if (t.axis.var.empty() || t.axis.reduction) return false;
+  for (const Access& a : plan.facts(t.producer).loads) {
+    if (a.buffer != t.axis.packed && worth_packing(plan, t.producer, a) &&
+        t.axis.packed.empty() && a.stride(t.axis.var) == 1 && pays_to_pack(plan, t.producer, a) &&
+        plan.decide("pack " + a.buffer, 2, 1) == 1) {
+      t.axis.packed = a.buffer;
+    }
+  }
+  choose_rows(plan, t);
+  return emit(plan, t);
+}
+
+}  // namespace
+
+const Rule kTile = {
+    "tile",
+    "A reduction whose results lie along a vector is tiled in registers over two axes, the tile "
+    "computed inside the loops of its consumer or, without one, of its own; tensors read across "
+    "lines are laid out by tiles first.",
+    apply,
+};
+
+}  // namespace hone::schedules

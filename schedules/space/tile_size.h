@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "jit/ir/target.h"
+
+namespace hone::schedules {
+
+/// What the choice of a register tile depends on.
+struct TileProblem {
+  int64_t rows = 1;     ///< extent of the tile's other axis; 1: there is none
+  int64_t columns = 1;  ///< extent of the vector axis
+  int lanes = 16;
+  int vector_loads = 1;   ///< tensors read as vectors, each once a column vector
+  int row_loads = 1;      ///< tensors broadcast, each once a row
+  int point_loads = 0;    ///< tensors read at every point of the tile
+  int body = 1;           ///< arithmetic of a point of the reduction
+  int epilogue = 1;       ///< arithmetic of a point after it
+};
+
+/// A register tile: `rows` times `vectors` accumulators, and what one pass over all tiles costs.
+struct TileSize {
+  int64_t rows = 1;
+  int64_t vectors = 1;
+  double cycles = 0;  ///< of one step of the reduction over the whole domain
+};
+
+/// The cheapest tile: accumulators in registers, arithmetic and loads in balance, little waste in
+/// the rest of either axis, code within limits.
+TileSize choose_tile(const TileProblem& problem, const ir::Target& target);
+
+/// Cycles of one step of the reduction for a tile, on two arithmetic and two load ports.
+double tile_cycles(const TileProblem& problem, int64_t rows, int64_t vectors);
+
+/// Vector registers that a tile needs.
+int64_t tile_registers(const TileProblem& problem, int64_t rows, int64_t vectors);
+
+}  // namespace hone::schedules
