@@ -35,7 +35,7 @@ std::string cut_in_blocks(Plan& plan, const std::string& name, const std::string
       break;
     }
   }
-  const auto h = plan.split(name, var, std::to_string(block), extent % block ? "peel" : "");
+  const auto h = plan.split(name, var, std::to_string(block), "peel");
   if (h.outer.empty()) return {};
   const std::string partial = fresh(plan, name + ".b");
   if (!plan.add("rfactor " + name + " " + h.outer + " -> " + partial)) return {};
@@ -62,7 +62,7 @@ bool factor_lanes(Plan& plan, const std::string& name, const std::string& var, i
   }
   const auto h = plan.split(
       stage, var, plan.knob(knob_name("w", name), {lanes, 2 * lanes, 4 * lanes, 8 * lanes}, width),
-      extent % width ? "peel" : "");
+      "peel");
   if (h.outer.empty()) return false;
   const std::string partial = fresh(plan, name + ".p");
   if (!plan.add("rfactor " + stage + " " + h.inner + " -> " + partial)) return false;

@@ -91,7 +91,9 @@ void choose_rows(const Plan& plan, Tile& t) {
   const StageFacts facts = plan.facts(t.producer);
   t.size = choose_tile(problem_for(plan, t, ""), plan.target());
   double best = t.size.cycles;
-  for (const ir::IndexVar& v : p.vars) best *= v.name == t.axis.var ? 1.0 : std::max<double>(1, static_cast<double>(facts.extent(v.name)));
+  for (const ir::IndexVar& v : p.vars) {
+    if (v.name != t.axis.var) best *= std::max(1.0, static_cast<double>(facts.extent(v.name)));
+  }
   for (const ir::IndexVar& v : p.vars) {
     if (v.name == t.axis.var || facts.extent(v.name) <= 1) continue;
     const TileSize size = choose_tile(problem_for(plan, t, v.name), plan.target());
@@ -127,8 +129,7 @@ bool make_tiles(Plan& plan, Tile& t) {
     if ((n - 1) * lanes < facts.extent(t.axis.var)) widths.push_back(n * lanes);
   }
   t.width = plan.knob(knob_name("nr", t.producer), widths, vectors * lanes);
-  const bool even = facts.extent(t.axis.var) % (vectors * lanes) == 0;
-  const auto columns = plan.split(t.root, t.root_var(t.axis.var), t.width, even ? "" : "peel");
+  const auto columns = plan.split(t.root, t.root_var(t.axis.var), t.width, "peel");
   if (columns.outer.empty()) return false;
   t.column_inner = columns.inner;
   Plan::Halves rows;
@@ -197,7 +198,7 @@ std::vector<std::string> block_reduction(Plan& plan, const Tile& t) {
   const auto h = plan.split(t.producer, longest,
                             plan.knob(knob_name("kc", t.producer), {128, 256, 384, 512, 768, 1024},
                                       512),
-                            extent % 512 ? "peel" : "");
+                            "peel");
   if (h.outer.empty()) return {};
   return {h.outer};
 }
@@ -224,7 +225,7 @@ bool shape_reduction(Plan& plan, const std::string& stage, const Tile& t) {
     } else if (trips >= 8 && var) {
       const std::string ku =
           plan.knob(knob_name("ku", t.producer), {1, 2, 4}, points >= 12 ? 1 : 4);
-      unrolled = plan.split(stage, loop, ku, trips % 4 ? "peel" : "").inner;
+      unrolled = plan.split(stage, loop, ku, "peel").inner;
     }
     break;
   }
