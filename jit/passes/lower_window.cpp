@@ -286,6 +286,11 @@ bool Lowering::is_bound(const Stage& stage) const {
   bool any = false, all = true;
   each_load(stage, [&](const Expr& e) {
     any = true;
+    const Stage* made = program_.producer(e->name);
+    if (made && !made->at.root()) {  // lives inside this stage's loops
+      all &= is_bound(*made);
+      return;
+    }
     const NestBuffer& b = nest_.buffers[static_cast<size_t>(storage_of(e->name).buffer)];
     all &=
         b.home == Home::kBound || (b.home == Home::kArgument && program_.buffer(e->name)->constant);

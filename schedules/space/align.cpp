@@ -3,8 +3,7 @@
 
 namespace hone::schedules {
 
-std::map<std::string, std::string> alignment(const ir::Stage& producer,
-                                             const ir::Stage& consumer) {
+std::map<std::string, std::string> alignment(const ir::Stage& producer, const ir::Stage& consumer) {
   std::map<std::string, std::string> out;
   const std::vector<ir::Expr> loads = loads_of(consumer, producer.output);
   for (size_t d = 0; d < producer.out_index.size() && !loads.empty(); ++d) {

@@ -14,6 +14,8 @@ constexpr double kScatter = 24;
 constexpr double kPacked = 1.5;
 /// Of adding up lanes once a result.
 constexpr double kHorizontal = 8;
+/// Of reading every operand at every step, where a tile would read each once for many.
+constexpr double kNoTile = 2;
 
 bool indexed_by_variables(const Access& a) {
   for (size_t i = 0; i < a.indices.size(); ++i) {
@@ -22,6 +24,20 @@ bool indexed_by_variables(const Access& a) {
     for (size_t j = 0; j < i; ++j) {
       if (plain_var(a.indices[j]) == name) return false;
     }
+  }
+  return true;
+}
+
+/// True when each tensor is read again along some index variable: a tile of registers would save
+/// most of its loads.
+bool reused_by_tiles(const ir::Stage& s, const StageFacts& facts) {
+  constexpr int64_t kRows = 4;
+  for (const Access& a : facts.loads) {
+    bool again = false;
+    for (const ir::IndexVar& v : s.vars) {
+      again |= a.stride(v.name) == 0 && facts.extent(v.name) >= kRows;
+    }
+    if (!again) return false;
   }
   return true;
 }
@@ -47,6 +63,7 @@ VectorAxis vector_axis(const Plan& plan, const std::string& name, const Access& 
   const ir::Stage& s = plan.stage(name);
   const StageFacts facts = plan.facts(name);
   const int lanes = plan.lanes(widest_type(plan.program(), s));
+  const bool reused = may_pack && reused_by_tiles(s, facts);
   VectorAxis best;
   best.cost = 1e30;
   const auto consider = [&](const std::string& var, bool reduction) {
@@ -67,6 +84,7 @@ VectorAxis vector_axis(const Plan& plan, const std::string& name, const Access& 
     }
     const double results = static_cast<double>(std::max<int64_t>(reduced, 1));
     if (reduction) {
+      axis.cost += reused ? kNoTile : 0;
       axis.cost += kHorizontal * lanes / results;
     } else if (store.stride(var) != 1) {
       axis.cost += kScatter / results;
@@ -76,10 +94,10 @@ VectorAxis vector_axis(const Plan& plan, const std::string& name, const Access& 
     axis.cost *= static_cast<double>(filled) / static_cast<double>(std::max<int64_t>(extent, 1));
     if (axis.cost < best.cost - 1e-9) best = axis;
   };
-  for (const ir::IndexVar& v : s.vars) consider(v.name, false);
-  for (const ir::IndexVar& v : s.rvars) {
-    if (!v.lo || ir::is_const(v.lo)) consider(v.name, true);
+  for (const ir::IndexVar& v : s.vars) {
+    if (!facts.bounds.count(v.name)) consider(v.name, false);
   }
+  for (const ir::IndexVar& v : s.rvars) consider(v.name, true);
   return best;
 }
 

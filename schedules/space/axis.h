@@ -15,8 +15,8 @@ struct VectorAxis {
   double cost = 0;         ///< of one vector of points, in instructions about
 };
 
-/// The cheapest axis for a reduction. `store` is how the result leaves (its consumer's store, by the
-/// variables of the stage). With `may_pack`, a tensor read across lines may be laid out anew.
+/// The cheapest axis for a reduction. `store` is how the result leaves (its consumer's store, by
+/// the variables of the stage). With `may_pack`, a tensor read across lines may be laid out anew.
 VectorAxis vector_axis(const Plan& plan, const std::string& stage, const Access& store,
                        bool may_pack);
 

@@ -37,6 +37,7 @@ void schedule_stages(Plan& plan) {
 /// One structure: every rule once over the program.
 Plan derive(const ir::Program& program, const ir::Target& target, std::vector<int> forced) {
   Plan plan(program, target, std::move(forced));
+  if (target.vector_bytes() == 0) return plan;  // nothing here gains without vectors
   for (const Rule* rule : shaping_rules()) {
     for (const std::string& name : stages_backwards(plan)) {
       if (plan.program().stage(name)) attempt(plan, *rule, name);
@@ -82,9 +83,8 @@ std::vector<Space> derive_space(const ir::Program& program, const ir::Target& ta
       }
     }
   }
-  if (std::find_if(out.begin(), out.end(), [](const Space& s) {
-        return s.schedule.steps.empty();
-      }) == out.end()) {
+  if (std::find_if(out.begin(), out.end(),
+                   [](const Space& s) { return s.schedule.steps.empty(); }) == out.end()) {
     out.push_back({});
   }
   return out;

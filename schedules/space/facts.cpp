@@ -41,9 +41,12 @@ int cost_of(const ir::Expr& e) {
     case ir::Op::kVar:
     case ir::Op::kDim:
     case ir::Op::kScalar:
-    case ir::Op::kLoad: return 0;
-    case ir::Op::kCall: return kCallCost;
-    default: return 1;
+    case ir::Op::kLoad:
+      return 0;
+    case ir::Op::kCall:
+      return kCallCost;
+    default:
+      return 1;
   }
 }
 
@@ -84,10 +87,16 @@ bool same_access(const Access& a, const Access& b) {
 std::optional<Affine> affine_of(const ir::Expr& e) {
   Affine out;
   switch (e->op) {
-    case ir::Op::kInt: out.constant = e->i; return out;
-    case ir::Op::kVar: out.terms[e->name] = 1; return out;
-    case ir::Op::kDim: return out;
-    case ir::Op::kCast: return affine_of(e->args[0]);
+    case ir::Op::kInt:
+      out.constant = e->i;
+      return out;
+    case ir::Op::kVar:
+      out.terms[e->name] = 1;
+      return out;
+    case ir::Op::kDim:
+      return out;
+    case ir::Op::kCast:
+      return affine_of(e->args[0]);
     case ir::Op::kNeg: {
       auto a = affine_of(e->args[0]);
       if (!a) return {};
@@ -104,7 +113,8 @@ std::optional<Affine> affine_of(const ir::Expr& e) {
       add(out, *b, e->op == ir::Op::kAdd ? 1 : -1);
       return out;
     }
-    default: return {};
+    default:
+      return {};
   }
 }
 
@@ -126,13 +136,20 @@ int64_t typical(const ir::Program& program, const ir::Expr& e) {
   if (data) return kDataDependent;
   const int64_t a = typical(program, e->args[0]), b = typical(program, e->args[1]);
   switch (e->op) {
-    case ir::Op::kAdd: return a + b;
-    case ir::Op::kSub: return a - b;
-    case ir::Op::kMul: return a * b;
-    case ir::Op::kDiv: return b == 0 ? 0 : a / b;
-    case ir::Op::kMin: return std::min(a, b);
-    case ir::Op::kMax: return std::max(a, b);
-    default: return kDataDependent;
+    case ir::Op::kAdd:
+      return a + b;
+    case ir::Op::kSub:
+      return a - b;
+    case ir::Op::kMul:
+      return a * b;
+    case ir::Op::kDiv:
+      return b == 0 ? 0 : a / b;
+    case ir::Op::kMin:
+      return std::min(a, b);
+    case ir::Op::kMax:
+      return std::max(a, b);
+    default:
+      return kDataDependent;
   }
 }
 
@@ -175,6 +192,13 @@ StageFacts facts_of(const ir::Program& p, const ir::Stage& s) {
   for (const auto* list : {&s.vars, &s.rvars}) {
     for (const ir::IndexVar& v : *list) {
       out.extents[v.name] = typical(p, v.lo ? v.hi - v.lo : v.hi);
+    }
+  }
+  for (const ir::IndexVar& v : s.rvars) {
+    for (const ir::Expr& bound : {v.lo, v.hi}) {
+      ir::visit(bound, [&](const ir::Expr& n) {
+        if (n->op == ir::Op::kVar) out.bounds.insert(n->name);
+      });
     }
   }
   out.operations = s.reduce == ir::Reduce::kNone ? 0 : 1;

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,8 @@ struct StageFacts {
   std::map<std::string, int64_t> extents;  ///< of index and reduction variables, typical
   std::vector<Access> loads;               ///< of the value, in text order, each once
   Access store;
+  /// Variables that bounds of reduction variables depend on: their loops stay outside those.
+  std::set<std::string> bounds;
   int operations = 0;  ///< arithmetic instructions of one point, scalar functions at their length
   bool calls = false;  ///< has a scalar function
   int64_t extent(const std::string& var) const;

@@ -55,6 +55,8 @@ std::string home_loop(const ir::Stage& s, const std::string& lanes_loop) {
 bool factor_lanes(Plan& plan, const std::string& name, const std::string& var, int64_t lanes) {
   const int64_t extent = plan.facts(name).extent(var);
   const int64_t width = lanes * std::min(kAccumulators, std::max<int64_t>(extent / lanes, 1));
+  // A range that data give is masked: what is left of it can be anything.
+  const std::string tail = plan.facts(name).bounds.empty() ? "peel" : "mask";
   std::string stage = name;
   if (plan.stage(name).vars.empty()) {
     stage = cut_in_blocks(plan, name, var, width);
@@ -62,7 +64,7 @@ bool factor_lanes(Plan& plan, const std::string& name, const std::string& var, i
   }
   const auto h = plan.split(
       stage, var, plan.knob(knob_name("w", name), {lanes, 2 * lanes, 4 * lanes, 8 * lanes}, width),
-      "peel");
+      tail);
   if (h.outer.empty()) return false;
   const std::string partial = fresh(plan, name + ".p");
   if (!plan.add("rfactor " + stage + " " + h.inner + " -> " + partial)) return false;

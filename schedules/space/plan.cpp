@@ -79,8 +79,8 @@ std::string Plan::loop_of(const std::string& name, const std::string& var) const
   return loop;
 }
 
-Plan::Halves Plan::split(const std::string& name, const std::string& var,
-                         const std::string& factor, const std::string& tail) {
+Plan::Halves Plan::split(const std::string& name, const std::string& var, const std::string& factor,
+                         const std::string& tail) {
   constexpr const char* kSuffixes[][2] = {{".o", ".i"}, {".t", ".r"}, {".c", ".e"}, {".x", ".y"}};
   const std::string loop = loop_of(name, var);
   for (const auto& suffix : kSuffixes) {
@@ -103,8 +103,6 @@ std::string Plan::again(const std::string& knob) {
 
 std::vector<int64_t> Plan::values() const { return values_; }
 
-int Plan::lanes(DType type) const {
-  return std::max(1, target_->vector_bytes() / size_of(type));
-}
+int Plan::lanes(DType type) const { return std::max(1, target_->vector_bytes() / size_of(type)); }
 
 }  // namespace hone::schedules

@@ -94,8 +94,8 @@ bool apply(Plan& plan, const std::string& name) {
   if (!whole && reuses(plan, members)) {
     rows = std::min<int64_t>(16, plan.facts(name).extent(loop));
     if (rows > 1) {
-      const auto h = plan.split(name, loop, plan.knob(knob_name("rows", name), {8, 16, 32, 64}, rows),
-                                "peel");
+      const auto h =
+          plan.split(name, loop, plan.knob(knob_name("rows", name), {8, 16, 32, 64}, rows), "peel");
       if (h.outer.empty()) return false;
       plan.set_window(name, loop, rows);
       loop = h.outer;

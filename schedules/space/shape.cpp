@@ -19,11 +19,19 @@ std::string contiguous_var(const Plan& plan, const std::string& name) {
   const StageFacts facts = plan.facts(name);
   std::string best;
   int64_t best_extent = 0;
+  const auto hosts = [&](const std::string& var) {
+    for (const ir::Stage& other : plan.program().stages) {
+      if (other.at.stage == name && other.at.loop == plan.loop_of(name, var)) return true;
+    }
+    return false;
+  };
   const auto look = [&](const Access& a) {
-    for (const ir::IndexVar& v : s.vars) {
-      if (a.stride(v.name) != 1 || facts.extent(v.name) <= best_extent) continue;
-      best = v.name;
-      best_extent = facts.extent(v.name);
+    for (size_t i = s.vars.size(); i-- > 0;) {
+      const std::string& var = s.vars[i].name;
+      const int64_t extent = std::max<int64_t>(facts.extent(var), 1);
+      if (a.stride(var) != 1 || extent <= best_extent || hosts(var)) continue;
+      best = var;
+      best_extent = extent;
     }
   };
   look(facts.store);
@@ -73,6 +81,9 @@ bool move_innermost(Plan& plan, const std::string& name, const std::string& loop
 void spread(Plan& plan, const std::string& name) {
   const ir::Stage& s = plan.stage(name);
   if (!s.at.root() || s.loops.size() < 2) return;
+  for (const ir::Stage& other : plan.program().stages) {
+    if (other.at.stage == name) return;  // what it needs depends on the loops around it
+  }
   const int64_t wanted = 2 * static_cast<int64_t>(plan.target().threads);
   if (loop_extent(plan, s, s.loops[0].name) >= wanted) return;
   std::string longest;

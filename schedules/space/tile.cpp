@@ -20,8 +20,8 @@ struct Tile {
   VectorAxis axis;
   std::string rows;  ///< the tile's other axis, of the producer; "": none
   TileSize size;
-  std::string height, width;  ///< knob texts
-  std::vector<std::string> outer;  ///< loops of the root around the tile, outermost first
+  std::string height, width;            ///< knob texts
+  std::vector<std::string> outer;       ///< loops of the root around the tile, outermost first
   std::string row_inner, column_inner;  ///< loops of the root inside the tile
 
   bool fused() const { return producer != root; }
@@ -96,6 +96,7 @@ void choose_rows(const Plan& plan, Tile& t) {
   }
   for (const ir::IndexVar& v : p.vars) {
     if (v.name == t.axis.var || facts.extent(v.name) <= 1) continue;
+    if (facts.bounds.count(v.name)) continue;
     const TileSize size = choose_tile(problem_for(plan, t, v.name), plan.target());
     double cycles = size.cycles;
     for (const ir::IndexVar& w : p.vars) {
@@ -134,8 +135,8 @@ bool make_tiles(Plan& plan, Tile& t) {
   t.column_inner = columns.inner;
   Plan::Halves rows;
   if (!t.rows.empty()) {
-    t.height = plan.knob(knob_name("mr", t.producer), {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14},
-                         t.size.rows);
+    t.height =
+        plan.knob(knob_name("mr", t.producer), {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14}, t.size.rows);
     rows = plan.split(t.root, t.root_var(t.rows), t.height, "peel");
     if (rows.outer.empty()) return false;
     t.row_inner = rows.inner;
@@ -148,9 +149,9 @@ bool make_tiles(Plan& plan, Tile& t) {
   }
   // The operand that the inner of the two loops reads is read again for each step of the outer.
   const bool rows_outside =
-      !t.rows.empty() && plan.decide("loop order of " + t.producer, 2,
-                                     operand_bytes(plan, t, t.rows) >
-                                         operand_bytes(plan, t, t.axis.var)) == 1;
+      !t.rows.empty() &&
+      plan.decide("loop order of " + t.producer, 2,
+                  operand_bytes(plan, t, t.rows) > operand_bytes(plan, t, t.axis.var)) == 1;
   if (rows_outside) t.outer.push_back(rows.outer);
   t.outer.push_back(columns.outer);
   if (!t.rows.empty() && !rows_outside) t.outer.push_back(rows.outer);
@@ -182,23 +183,21 @@ std::vector<std::string> block_reduction(Plan& plan, const Tile& t) {
   const StageFacts facts = plan.facts(t.producer);
   const ir::Buffer& out = *plan.program().buffer(p.output);
   if (t.fused() || out.type != p.accumulate || p.rvars.empty()) return {};
-  const std::string longest =
-      std::max_element(p.rvars.begin(), p.rvars.end(),
-                       [&](const ir::IndexVar& a, const ir::IndexVar& b) {
-                         return facts.extent(a.name) < facts.extent(b.name);
-                       })
-          ->name;
+  const std::string longest = std::max_element(p.rvars.begin(), p.rvars.end(),
+                                               [&](const ir::IndexVar& a, const ir::IndexVar& b) {
+                                                 return facts.extent(a.name) < facts.extent(b.name);
+                                               })
+                                  ->name;
   const int64_t extent = facts.extent(longest);
   if (extent < 512 || p.var(longest)->lo) return {};
   const int lanes = plan.lanes(widest_type(plan.program(), p));
   const int64_t panel = extent * t.size.vectors * lanes * size_of(p.accumulate);
-  const bool block = plan.decide("block " + longest + " of " + t.producer, 2,
-                                 panel > plan.target().l2 / 3) == 1;
+  const bool block =
+      plan.decide("block " + longest + " of " + t.producer, 2, panel > plan.target().l2 / 3) == 1;
   if (!block) return {};
-  const auto h = plan.split(t.producer, longest,
-                            plan.knob(knob_name("kc", t.producer), {128, 256, 384, 512, 768, 1024},
-                                      512),
-                            "peel");
+  const auto h = plan.split(
+      t.producer, longest,
+      plan.knob(knob_name("kc", t.producer), {128, 256, 384, 512, 768, 1024}, 512), "peel");
   if (h.outer.empty()) return {};
   return {h.outer};
 }
@@ -299,8 +298,8 @@ bool apply(Plan& plan, const std::string& name) {
   t.axis = vector_axis(plan, t.producer, leaving_store(plan, t), true);
   if (t.axis.var.empty() || t.axis.reduction) return false;
   for (const Access& a : plan.facts(t.producer).loads) {
-    if (a.buffer != t.axis.packed && worth_packing(plan, t.producer, a) &&
-        t.axis.packed.empty() && a.stride(t.axis.var) == 1 && pays_to_pack(plan, t.producer, a) &&
+    if (a.buffer != t.axis.packed && worth_packing(plan, t.producer, a) && t.axis.packed.empty() &&
+        a.stride(t.axis.var) == 1 && pays_to_pack(plan, t.producer, a) &&
         plan.decide("pack " + a.buffer, 2, 1) == 1) {
       t.axis.packed = a.buffer;
     }

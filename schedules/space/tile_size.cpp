@@ -23,8 +23,8 @@ int64_t code_size(const TileProblem& p, int64_t rows, int64_t vectors) {
 
 double tile_cycles(const TileProblem& p, int64_t rows, int64_t vectors) {
   const double points = static_cast<double>(rows * vectors);
-  const double loads = static_cast<double>(vectors * p.vector_loads + rows * p.row_loads) +
-                       points * p.point_loads;
+  const double loads =
+      static_cast<double>(vectors * p.vector_loads + rows * p.row_loads) + points * p.point_loads;
   // The loop's own instructions share the front end, which takes about six a cycle.
   const double front = (points * p.body + loads + 3) / 6;
   return std::max({points * p.body / 2, loads / 2, kLatency, front});

@@ -225,6 +225,20 @@ ir::Expr substitute(const ir::Expr& e, const std::map<std::string, ir::Expr>& by
   });
 }
 
+ir::Expr without(const ir::Expr& where, const std::vector<ir::IndexVar>& variables) {
+  if (!where) return where;
+  if (where->op == ir::Op::kAnd) {
+    const ir::Expr a = without(where->args[0], variables);
+    const ir::Expr b = without(where->args[1], variables);
+    return a && b ? make_binary(ir::Op::kAnd, a, b) : a ? a : b;
+  }
+  bool mentions = false;
+  ir::visit(where, [&](const ir::Expr& n) {
+    for (const ir::IndexVar& v : variables) mentions |= n->op == ir::Op::kVar && n->name == v.name;
+  });
+  return mentions ? ir::Expr() : where;
+}
+
 ir::Expr rename_loads(const ir::Expr& e, const std::string& from, const std::string& to) {
   return ir::rewrite(e, [&](const ir::Expr& n) -> ir::Expr {
     if (n->op != ir::Op::kLoad || n->name != from) return {};

@@ -59,6 +59,8 @@ bool is_inside(const ir::Program& program, const ir::Place& place, const ir::Pla
 
 /// Replaces variables by expressions, by name.
 ir::Expr substitute(const ir::Expr& e, const std::map<std::string, ir::Expr>& by_name);
+/// The conjuncts of `where` that mention none of `variables`; null when none is left.
+ir::Expr without(const ir::Expr& where, const std::vector<ir::IndexVar>& variables);
 /// Renames the buffer `from` to `to` in every load.
 ir::Expr rename_loads(const ir::Expr& e, const std::string& from, const std::string& to);
 /// Applies `f` to every expression of a stage's definition.

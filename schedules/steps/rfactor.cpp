@@ -26,7 +26,8 @@ std::string objection(const ir::Stage& s, const std::string& loop) {
   return {};
 }
 
-/// Turns `s` into the reduction of `partial` over `loop`. Loops factored before are variables of it.
+/// Turns `s` into the reduction of `partial` over `loop`. Loops factored before are variables of
+/// it.
 void become_combine(ir::Stage& s, const std::string& loop, const ir::Buffer& partial) {
   const ir::Expr extent = partial.shape.back();
   std::vector<ir::Loop> loops;
@@ -46,6 +47,7 @@ void become_combine(ir::Stage& s, const std::string& loop, const ir::Buffer& par
   }
   s.relations = std::move(kept);
   s.loops = std::move(loops);
+  s.where = without(s.where, s.rvars);
   s.rvars = {{loop, {}, extent}};
   s.value = ir::make_load(partial.name, partial.type, std::move(indices));
 }

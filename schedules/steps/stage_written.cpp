@@ -147,6 +147,7 @@ void become_copy(ir::Stage& s, const Division& d, const ir::Buffer& window, DTyp
   const bool sums = !rvars.empty();
   s.value = sums || value->type == type ? value : ir::make_cast(type, value);
   if (!sums) s.reduce = ir::Reduce::kNone;
+  s.where = without(s.where, s.rvars);
   s.rvars = std::move(rvars);
   s.loops = std::move(loops);
   s.relations = std::move(relations);

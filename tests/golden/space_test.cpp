@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The analytic schedule of problems of every structure, and that it lowers.
+#include "schedules/space/space.h"
+
 #include <doctest/doctest.h>
 
 #include "jit/passes/lower.h"
 #include "ops/op.h"
 #include "schedules/schedule.h"
-#include "schedules/space/space.h"
 #include "tests/support/golden.h"
 
 using namespace hone;
