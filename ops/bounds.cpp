@@ -78,13 +78,22 @@ Linear difference(const Expr& a, const Expr& b) {
 }
 
 Expr expr_of(const Linear& form) {
+  // Positive terms first, so that H - 1 does not read -1 + H.
   Expr sum;
-  for (const auto& [atom, coefficient] : form.terms) {
-    const Expr term = ir::make_int(coefficient) * atom;
-    sum = sum ? sum + term : term;
+  for (const bool positive : {true, false}) {
+    for (const auto& [atom, coefficient] : form.terms) {
+      if ((coefficient > 0) != positive) continue;
+      if (positive || !sum) {
+        const Expr term = ir::make_int(coefficient) * atom;
+        sum = sum ? sum + term : term;
+      } else {
+        sum = sum - ir::make_int(-coefficient) * atom;
+      }
+    }
   }
-  const Expr constant = ir::make_int(form.constant);
-  return sum ? sum + constant : constant;
+  if (!sum) return ir::make_int(form.constant);
+  return form.constant < 0 ? sum - ir::make_int(-form.constant)
+                           : sum + ir::make_int(form.constant);
 }
 
 void Prover::add_variable(Interval v) {

@@ -10,16 +10,18 @@
 
 namespace hone::ops {
 
-/// Parses and checks the op that comes next; null with an error in `diagnostics`.
+/// Parses the op that comes next, and checks it unless it is `trusted`: a stock op, which the tests
+/// have checked, and which is checked again under its binding. Null with an error in `diagnostics`.
 std::shared_ptr<const Definition> parse_definition(Parser& parser,
                                                    std::shared_ptr<const Source> source,
-                                                   Diagnostics& diagnostics);
+                                                   Diagnostics& diagnostics, bool trusted = false);
 
 /// A source for `text`; a failure when it is longer than a text may be.
 Result<std::shared_ptr<const Source>> make_source(std::string_view text, std::string_view origin,
                                                   int line);
 
 /// One op that is all of `text`; `origin` and `line` say in errors where it stands.
-Result<Op> parse_op(std::string_view text, std::string_view origin, int line);
+Result<Op> parse_op(std::string_view text, std::string_view origin, int line,
+                    bool trusted = false);
 
 }  // namespace hone::ops

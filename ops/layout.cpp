@@ -37,17 +37,20 @@ std::vector<int> order_of(const std::vector<int64_t>& strides) {
   return order;
 }
 
-bool is_identity(const std::vector<int>& order) { return std::is_sorted(order.begin(), order.end()); }
+bool is_identity(const std::vector<int>& order) {
+  return std::is_sorted(order.begin(), order.end());
+}
 
 /// Are these strides those of dense storage in `order`?
 bool is_dense(const std::vector<int64_t>& extents, const std::vector<int64_t>& strides,
               const std::vector<int>& order) {
+  if (extents.empty()) return false;
   int64_t expected = 1;
   for (size_t i = order.size(); i-- > 0;) {
     if (strides[order[i]] != expected) return false;
     expected *= extents[order[i]];
   }
-  return !extents.empty();
+  return true;
 }
 
 /// Elements of a tensor that is written must not share memory; offsets must stay addressable.

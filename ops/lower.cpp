@@ -124,7 +124,9 @@ Expr Lowering::lower_extent(const Term& t) {
       error(t.args[1].span, "this extent divides by 0");
     }
   }
-  return ir::make_binary(arithmetic(t.infix), a, b);
+  const Expr e = ir::make_binary(arithmetic(t.infix), a, b);
+  // (H + 2 - 3 - 1) + 1 prints, compares and lowers as H - 1.
+  return e->op == ir::Op::kAdd || e->op == ir::Op::kSub ? expr_of(linear_of(e)) : e;
 }
 
 void Lowering::declare_args() {

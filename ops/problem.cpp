@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <numeric>
+#include <utility>
+#include <vector>
+
 #include "ops/bindings.h"
 #include "ops/definition.h"
 #include "ops/stock.h"
@@ -39,18 +44,38 @@ Result<Problem> bind(const Op& op, bool stock, const std::shared_ptr<const Sourc
   return problem;
 }
 
+/// Edits between two names: how many letters to add, drop or change.
+size_t distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i + 1);
+    for (size_t k = 0; k < b.size(); ++k) {
+      const size_t change = diagonal + (a[i] != b[k]);
+      diagonal = row[k + 1];
+      row[k + 1] = std::min({change, row[k] + 1, row[k + 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
 Failure unknown_op(const std::shared_ptr<const Source>& source, Span span,
                    const Library* library) {
-  std::string names;
+  std::vector<std::string> names;
   if (library) {
-    for (const Op& op : library->ops) names += " " + op.name();
+    for (const Op& op : library->ops) names.push_back(op.name());
   }
-  for (const std::string_view name : stock_names()) names += " " + std::string(name);
+  for (const std::string_view name : stock_names()) names.emplace_back(name);
+  const std::string given = source->text.substr(span.begin, std::min(span.end - span.begin, 64));
+  std::stable_sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
+    return distance(a, given) < distance(b, given);
+  });
+  names.resize(std::min<size_t>(names.size(), 4));
   Diagnostics diagnostics(source);
   diagnostics.error(span,
-                    "no op of this name; a problem is `NAME M=128 ...` or `op ... { ... } M=128 "
-                    "...`, and the ops are" +
-                        names,
+                    fmt::format("there is no op of this name; a problem is `NAME M=128 ...` or "
+                                "`op ... {{ ... }} M=128 ...`; the nearest names are {}",
+                                fmt::join(names, ", ")),
                     ErrorCode::kNotFound);
   return diagnostics.failure();
 }

@@ -43,6 +43,28 @@ Expr guarded(const Expr& e, const std::vector<const ir::Node*>& guards) {
   return changed ? ir::with_args(e, std::move(args)) : e;
 }
 
+bool same_check(const ir::Check& a, const ir::Check& b) {
+  const auto same = [](const ir::IndexVar& x, const ir::IndexVar& y) {
+    return x.name == y.name && equal(x.lo, y.lo) && equal(x.hi, y.hi);
+  };
+  return equal(a.value, b.value) && equal(a.lo, b.lo) && equal(a.hi, b.hi) &&
+         std::equal(a.vars.begin(), a.vars.end(), b.vars.begin(), b.vars.end(), same);
+}
+
+/// The usual case, seen without a proof: an index over 0..extent.
+bool spans_dim(const Draft& draft, const Expr& index, const Expr& extent) {
+  if (index->op != Op::kVar) return false;
+  for (const auto* list : {&draft.vars, &draft.rvars}) {
+    for (const Index& i : *list) {
+      int64_t lo = -1;
+      if (i.name == index->name) {
+        return ir::is_const(i.lo, &lo) && lo == 0 && equal(i.from_data ? i.end : i.hi, extent);
+      }
+    }
+  }
+  return false;
+}
+
 constexpr size_t kMaxConditions = 48;  // of one stage; hostile texts double them per statement
 
 }  // namespace
@@ -160,6 +182,7 @@ void Lowering::prove_access(Draft& draft, const Access& access, size_t dim, cons
   const Expr& index = access.load->args[dim];
   const Expr extent =
       program_.buffers[tensors_.find(access.load->name)->second.buffer].shape[dim];
+  if (spans_dim(draft, index, extent)) return;
   const Expr room = extent - index - ir::make_int(1);
   const Proof low = sure.non_negative(index);
   const Proof high = sure.non_negative(room);
@@ -219,9 +242,7 @@ bool Lowering::add_check(ir::Check check, const Expr& source, Span span) {
     check.position = check.position * b.shape[i] + load->args[i];
   }
   for (const ir::Check& known : program_.checks) {
-    if (equal(known.value, check.value) && equal(known.lo, check.lo) && equal(known.hi, check.hi)) {
-      return true;
-    }
+    if (same_check(known, check)) return true;
   }
   program_.checks.push_back(std::move(check));
   return true;
