@@ -91,8 +91,10 @@ void write_access(const Term& t, std::string& out) {
 void write_infix(const Term& t, std::string& out) {
   const InfixRow& row = row_of(t.infix);
   const bool tight = row.strength == row_of(Infix::kMul).strength;
-  // Operators group to the left, so a right operand of equal strength needs parentheses.
-  write(t.args[0], row.strength, out);
+  // Operators group to the left, so a right operand of equal strength needs parentheses;
+  // comparisons do not chain, so a left one does as well.
+  const bool chains = row.strength != row_of(Infix::kEq).strength;
+  write(t.args[0], row.strength + (chains ? 0 : 1), out);
   if (!tight) out += ' ';
   out += row.text;
   if (!tight) out += ' ';

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/bounds.h"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <map>
+#include <random>
+
+namespace {
+
+using hone::ir::Dim;
+using hone::ir::Expr;
+using hone::ir::make_binary;
+using hone::ir::make_dim;
+using hone::ir::make_int;
+using hone::ir::make_var;
+using hone::ir::Op;
+using hone::ops::Proof;
+using hone::ops::Prover;
+
+using Point = std::map<std::string, int64_t>;
+
+int64_t value_of(const Expr& e, const Point& point) {
+  if (e->op == Op::kInt) return e->i;
+  if (e->op == Op::kVar || e->op == Op::kDim) return point.at(e->name);
+  const int64_t a = value_of(e->args[0], point);
+  if (e->op == Op::kNeg) return -a;
+  const int64_t b = value_of(e->args[1], point);
+  const Expr folded = make_binary(e->op, make_int(a), make_int(b));
+  REQUIRE(folded->op == Op::kInt);
+  return folded->i;
+}
+
+Expr random_expr(std::mt19937& random, int depth) {
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<uint32_t>(n)); };
+  if (depth == 0) {
+    if (below(3) == 0) return make_int(below(7) - 3);
+    const char* names[] = {"i", "j"};
+    return below(4) == 0 ? make_dim("D") : make_var(names[below(2)]);
+  }
+  const Expr a = random_expr(random, depth - 1), b = random_expr(random, depth - 1);
+  switch (below(7)) {
+    case 0: return a - b;
+    case 1: return a * make_int(below(5) - 2);
+    case 2: return make_binary(Op::kDiv, a, make_int(1 + below(4)));
+    case 3: return make_binary(Op::kMod, a, make_int(1 + below(4)));
+    case 4: return make_binary(Op::kMin, a, b);
+    case 5: return make_binary(Op::kMax, a, b);
+    default: return a + b;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("ops bounds: a proof holds at every point, a refutation fails at one") {
+  int proved = 0, refuted = 0;
+  CHECK(rc::check([&](uint32_t seed) {
+    std::mt19937 random(seed);
+    const std::vector<Dim> dims = {{"D", 1, 4, {}}};
+    // j's range depends on i; a fact holds in half of the runs.
+    Prover prover(dims);
+    const Expr i = make_var("i"), j = make_var("j"), d = make_dim("D");
+    const bool triangular = random() % 2, with_fact = random() % 2;
+    prover.add_variable({"i", make_int(0), d + make_int(1)});
+    prover.add_variable({"j", make_int(0), triangular ? i + make_int(1) : make_int(3)});
+    if (with_fact) prover.add_fact(make_binary(Op::kLe, i, j));
+    const Expr e = random_expr(random, 1 + static_cast<int>(random() % 3));
+    const Proof proof = prover.non_negative(e);
+    bool holds = true;
+    for (int64_t dv = 1; dv <= 4; ++dv) {
+      for (int64_t iv = 0; iv < dv + 1; ++iv) {
+        for (int64_t jv = 0; jv < (triangular ? iv + 1 : 3); ++jv) {
+          if (with_fact && iv > jv) continue;
+          holds &= value_of(e, {{"D", dv}, {"i", iv}, {"j", jv}}) >= 0;
+        }
+      }
+    }
+    if (proof == Proof::kYes) RC_ASSERT(holds);
+    if (proof == Proof::kNo) RC_ASSERT(!holds);
+    proved += proof == Proof::kYes;
+    refuted += proof == Proof::kNo;
+  }));
+  CHECK(proved > 5);
+  CHECK(refuted > 2);
+}
+
+TEST_CASE("ops bounds: what indices of real ops need") {
+  const std::vector<Dim> dims = {{"H", 3, 1000, {}}};
+  const Expr h = make_var("h"), r = make_var("r"), H = make_dim("H");
+  Prover conv(dims);
+  // h*2 + r stays inside H for h in 0..(H-3)/2+1, r in 0..3.
+  conv.add_variable({"h", make_int(0),
+                     make_binary(Op::kDiv, H - make_int(3), make_int(2)) + make_int(1)});
+  conv.add_variable({"r", make_int(0), make_int(3)});
+  CHECK(conv.non_negative(H - make_int(1) - (h * make_int(2) + r)) == Proof::kYes);
+  CHECK(conv.non_negative(H - make_int(2) - (h * make_int(2) + r)) != Proof::kYes);
+  Prover upsample(dims);
+  upsample.add_variable({"h", make_int(0), H * make_int(2)});
+  CHECK(upsample.non_negative(H - make_int(1) - make_binary(Op::kDiv, h, make_int(2))) ==
+        Proof::kYes);
+  Prover empty(dims);
+  empty.add_variable({"h", make_int(0), make_int(0)});
+  CHECK(empty.non_negative(make_int(-1)) == Proof::kYes);
+}
