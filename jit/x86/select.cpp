@@ -73,11 +73,16 @@ void Selector::walk(const Stmt& s) {
     case Stmt::kBlock:
       for (const ir::StmtRef& child : s.body) walk(*child);
       return;
-    case Stmt::kFor: return walk_for(s);
-    case Stmt::kIf: return walk_if(s);
-    case Stmt::kStore: return store(s);
-    case Stmt::kPrefetch: return prefetch(s);
-    case Stmt::kCheck: return check(s);
+    case Stmt::kFor:
+      return walk_for(s);
+    case Stmt::kIf:
+      return walk_if(s);
+    case Stmt::kStore:
+      return store(s);
+    case Stmt::kPrefetch:
+      return prefetch(s);
+    case Stmt::kCheck:
+      return check(s);
   }
 }
 

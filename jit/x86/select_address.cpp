@@ -77,8 +77,7 @@ Reg Selector::base_pointer(int buffer) {
     case ir::Home::kWorker:
       return scratch_;
     case ir::Home::kShared:
-      return code.define(RegClass::kGpr, 8, X86::mov,
-                         {mem(argument(ir::ArgsLayout::kWorkspace))});
+      return code.define(RegClass::kGpr, 8, X86::mov, {mem(argument(ir::ArgsLayout::kWorkspace))});
     case ir::Home::kRegisters:
       refuse("register tile " + b.name + " has no address");
       return scratch_;

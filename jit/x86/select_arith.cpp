@@ -27,12 +27,18 @@ X86 instruction_of(Op op, DType type, bool wide) {
     case DType::kI64:
     case DType::kI32:
       switch (op) {
-        case Op::kAdd: return eight ? X86::vpaddq : X86::vpaddd;
-        case Op::kSub: return eight ? X86::vpsubq : X86::vpsubd;
-        case Op::kMul: return !eight ? X86::vpmulld : wide ? X86::vpmullq : X86::ret;
-        case Op::kMin: return !eight ? X86::vpminsd : wide ? X86::vpminsq : X86::ret;
-        case Op::kMax: return !eight ? X86::vpmaxsd : wide ? X86::vpmaxsq : X86::ret;
-        default: return X86::ret;
+        case Op::kAdd:
+          return eight ? X86::vpaddq : X86::vpaddd;
+        case Op::kSub:
+          return eight ? X86::vpsubq : X86::vpsubd;
+        case Op::kMul:
+          return !eight ? X86::vpmulld : wide ? X86::vpmullq : X86::ret;
+        case Op::kMin:
+          return !eight ? X86::vpminsd : wide ? X86::vpminsq : X86::ret;
+        case Op::kMax:
+          return !eight ? X86::vpmaxsd : wide ? X86::vpmaxsq : X86::ret;
+        default:
+          return X86::ret;
       }
     case DType::kI16:
       return op == Op::kAdd   ? X86::vpaddw
@@ -65,7 +71,8 @@ Value Selector::op3(X86 op, const Value& a, const Value& b) {
 
 Value Selector::arithmetic(Op op, const Value& a, const Value& b) {
   if (failed()) return {};
-  if (a.type == DType::kBool) return mask_logic(op == Op::kMin || op == Op::kMul ? Op::kAnd : Op::kOr, a, b);
+  if (a.type == DType::kBool)
+    return mask_logic(op == Op::kMin || op == Op::kMul ? Op::kAnd : Op::kOr, a, b);
   if (is_float(a.type) && (op == Op::kMin || op == Op::kMax)) {
     return extremum(op == Op::kMax, a, b);
   }
@@ -93,7 +100,8 @@ Value Selector::extremum(bool max, const Value& a, const Value& b) {
     return {};
   }
   const int w = width(a.type);
-  const X86 pick = max ? (single ? X86::vmaxps : X86::vmaxpd) : (single ? X86::vminps : X86::vminpd);
+  const X86 pick =
+      max ? (single ? X86::vmaxps : X86::vmaxpd) : (single ? X86::vminps : X86::vminpd);
   const X86 test = single ? X86::vcmpps : X86::vcmppd;
   constexpr int kOrdered = 7;
   if (wide()) {

@@ -21,7 +21,9 @@ X86 move_of(RegClass cls) {
 }
 
 Operand operand_of(Reg reg, RegClass cls, int width) {
-  return cls == RegClass::kVec ? vreg(reg, width) : cls == RegClass::kMask ? kreg(reg) : greg(reg, width);
+  return cls == RegClass::kVec    ? vreg(reg, width)
+         : cls == RegClass::kMask ? kreg(reg)
+                                  : greg(reg, width);
 }
 
 }  // namespace
@@ -132,8 +134,7 @@ CodeWriter::Key CodeWriter::key_of(X86 op, int width, const std::initializer_lis
   return key;
 }
 
-int CodeWriter::level_of(const std::initializer_list<Operand>& sources, Reg mask,
-                         Reg start) const {
+int CodeWriter::level_of(const std::initializer_list<Operand>& sources, Reg mask, Reg start) const {
   int level = 0;
   const auto raise = [&](Reg r) {
     if (r.valid()) level = std::max<int>(level, levels_[r.id]);
@@ -338,7 +339,9 @@ bool CodeWriter::retarget(Reg from, Reg to) {
   return true;
 }
 
-void CodeWriter::copy(Reg to, Reg from, RegClass cls) { append(top().body, copy_of(to, from, cls)); }
+void CodeWriter::copy(Reg to, Reg from, RegClass cls) {
+  append(top().body, copy_of(to, from, cls));
+}
 
 void CodeWriter::finish(const CodeList& function) {
   lir.code.reserve(store_.size());

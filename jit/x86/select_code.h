@@ -23,11 +23,11 @@ struct Scope {
   enum Kind : uint8_t { kFunction, kLoop, kBranch, kPlain } kind = kFunction;
   CodeList pre;
   CodeList body;
-  CodeList latch;               ///< loops: at the end of each iteration
-  uint64_t written = 0;         ///< buffers stored to inside, see CodeWriter::buffer_bit
-  std::vector<int32_t> entries; ///< value numbers that end with the scope
-  int vectors = 0;              ///< vector values kept in registers across the loop
-  bool certain = true;          ///< `pre` runs whenever the code around the scope does
+  CodeList latch;                ///< loops: at the end of each iteration
+  uint64_t written = 0;          ///< buffers stored to inside, see CodeWriter::buffer_bit
+  std::vector<int32_t> entries;  ///< value numbers that end with the scope
+  int vectors = 0;               ///< vector values kept in registers across the loop
+  bool certain = true;           ///< `pre` runs whenever the code around the scope does
 };
 
 /// Values that take several instructions, see CodeWriter::sequence.
@@ -81,8 +81,8 @@ class CodeWriter {
 
   /// The register holding the result of a pure instruction; its destination is left out and of
   /// `cls` and `width`. Reuses an equal instruction; emitted as far out as its operands allow.
-  Reg define(RegClass cls, int width, X86 op, std::initializer_list<Operand> sources,
-             Reg mask = {}, bool zeroing = false);
+  Reg define(RegClass cls, int width, X86 op, std::initializer_list<Operand> sources, Reg mask = {},
+             bool zeroing = false);
   /// The same for instructions that also read their destination: it starts as a copy of `start`.
   Reg update(RegClass cls, int width, Reg start, X86 op, std::initializer_list<Operand> sources,
              Reg mask = {});
@@ -91,8 +91,8 @@ class CodeWriter {
   template <class Emit>
   Reg sequence(RegClass cls, int width, Sequence tag, std::initializer_list<Operand> sources,
                const Emit& emit) {
-    const Key key = key_of(static_cast<X86>(0x8000 + static_cast<int>(tag)), width, sources, {},
-                           false, {});
+    const Key key =
+        key_of(static_cast<X86>(0x8000 + static_cast<int>(tag)), width, sources, {}, false, {});
     const uint64_t hash = hash_of(key);
     if (const Reg known = find(key, hash); known.valid()) return known;
     const int level = place(cls, level_of(sources, {}, {}));

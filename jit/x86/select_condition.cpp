@@ -18,10 +18,14 @@ struct Comparison {
 
 Comparison comparison_of(Op op) {
   switch (op) {
-    case Op::kEq: return {X86::sete, X86::jump_ne};
-    case Op::kNe: return {X86::setne, X86::jump_eq};
-    case Op::kLt: return {X86::setl, X86::jump_ge};
-    default: return {X86::setle, X86::jump_gt};
+    case Op::kEq:
+      return {X86::sete, X86::jump_ne};
+    case Op::kNe:
+      return {X86::setne, X86::jump_eq};
+    case Op::kLt:
+      return {X86::setl, X86::jump_ge};
+    default:
+      return {X86::setle, X86::jump_gt};
   }
 }
 
@@ -33,18 +37,24 @@ bool is_comparison(Op op) {
 
 Reg Selector::wrapped(Reg r, DType type) {
   switch (type) {
-    case DType::kI32: return code.define(RegClass::kGpr, 8, X86::movsxd, {greg(r, 4)});
-    case DType::kI16: return code.define(RegClass::kGpr, 8, X86::movsx, {greg(r, 2)});
-    case DType::kI8: return code.define(RegClass::kGpr, 8, X86::movsx, {greg(r, 1)});
-    case DType::kU8: return code.define(RegClass::kGpr, 8, X86::movzx, {greg(r, 1)});
-    default: return r;
+    case DType::kI32:
+      return code.define(RegClass::kGpr, 8, X86::movsxd, {greg(r, 4)});
+    case DType::kI16:
+      return code.define(RegClass::kGpr, 8, X86::movsx, {greg(r, 2)});
+    case DType::kI8:
+      return code.define(RegClass::kGpr, 8, X86::movsx, {greg(r, 1)});
+    case DType::kU8:
+      return code.define(RegClass::kGpr, 8, X86::movzx, {greg(r, 1)});
+    default:
+      return r;
   }
 }
 
 Reg Selector::load_integer(const Mem& m, DType type, int buffer) {
   Operand address = mem(m);
   switch (type) {
-    case DType::kI64: return code.load(RegClass::kGpr, 8, X86::mov, address, buffer);
+    case DType::kI64:
+      return code.load(RegClass::kGpr, 8, X86::mov, address, buffer);
     case DType::kI32:
       address.width = 4;
       return code.load(RegClass::kGpr, 8, X86::movsxd, address, buffer);
@@ -109,8 +119,7 @@ Reg Selector::integer_choice(const ir::Expr& e) {
     case Op::kAnd:
     case Op::kOr:
       return code.update(RegClass::kGpr, 8, integer(e->args[0]),
-                         e->op == Op::kAnd ? X86::and_ : X86::or_,
-                         {greg(integer(e->args[1]))});
+                         e->op == Op::kAnd ? X86::and_ : X86::or_, {greg(integer(e->args[1]))});
     case Op::kNot:
       return code.update(RegClass::kGpr, 8, integer(e->args[0]), X86::xor_, {imm(1)});
     case Op::kScalar:
@@ -191,8 +200,8 @@ void Selector::branch_unless(const ir::Expr& condition, int label) {
   if (is_comparison(condition->op) && !is_float(condition->args[0]->type)) {
     const bool wide_type = condition->args[0]->type == DType::kI64;
     const Reg a = integer_operand(condition->args[0]);
-    const Operand b = wide_type ? gpr_or_imm(affine(condition->args[1]))
-                                : greg(integer(condition->args[1]));
+    const Operand b =
+        wide_type ? gpr_or_imm(affine(condition->args[1])) : greg(integer(condition->args[1]));
     code.emit(X86::cmp, {greg(a), b});
     code.emit(comparison_of(condition->op).jump_if_not, {imm(label)});
     return;

@@ -30,11 +30,11 @@ struct LoopState {
 
 /// The lanes that values have at the moment. Outside vector loops: one lane.
 struct Lanes {
-  int loop = -1;    ///< number of the vector loop
-  int count = 1;    ///< lanes of a value
-  int active = 1;   ///< lanes that exist; -1: known at run time
-  Reg active_reg;   ///< general register with the number, when it is known at run time
-  Reg condition;    ///< AVX-512: inside a branch that only some lanes take, their mask
+  int loop = -1;   ///< number of the vector loop
+  int count = 1;   ///< lanes of a value
+  int active = 1;  ///< lanes that exist; -1: known at run time
+  Reg active_reg;  ///< general register with the number, when it is known at run time
+  Reg condition;   ///< AVX-512: inside a branch that only some lanes take, their mask
   bool partial() const { return active != count || condition.valid(); }
 };
 
@@ -297,8 +297,8 @@ class Selector {
   ir::ArgsLayout layout_;
   Reg args_, begin_, end_, scratch_;
   Lanes lanes_;
-  std::vector<Binding> bindings_;   ///< by loop number
-  std::vector<LoopState> loops_;    ///< by depth of the scope
+  std::vector<Binding> bindings_;  ///< by loop number
+  std::vector<LoopState> loops_;   ///< by depth of the scope
   struct Pointer {
     int buffer;
     int depth;  ///< of the scope it ends with

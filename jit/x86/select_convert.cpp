@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions between types. Floats to integers truncate and saturate, NaN becomes 0; integers wrap;
-// everything else rounds to nearest even.
+// Conversions between types. Floats to integers truncate and saturate, NaN becomes 0; integers
+// wrap; everything else rounds to nearest even.
 #include <algorithm>
 
 #include "jit/x86/select_context.h"
@@ -23,7 +23,8 @@ Value Selector::convert(const ir::Expr& e) {
     const Reg r = gpr(affine(from));
     if (failed()) return {};
     if (is_int(to)) return splat(r, to);
-    if (to == DType::kBool) return compare_values(Op::kNe, splat(r, DType::kI64), constant_bits(DType::kI64, 0));
+    if (to == DType::kBool)
+      return compare_values(Op::kNe, splat(r, DType::kI64), constant_bits(DType::kI64, 0));
     const bool exact = to == DType::kF64;
     const Reg zero = constant_bits(DType::kI32, 0).reg;
     Operand source = greg(r);
@@ -44,53 +45,72 @@ Value Selector::convert(const ir::Expr& e) {
 Value Selector::converted(const Value& v, DType to) {
   if (failed() || v.type == to) return v;
   if (v.type == DType::kBool) return bits_of_mask(v, to);
-  if (to == DType::kBool) return compare_values(Op::kNe, is_float(v.type) && size_of(v.type) == 2 ? to_single(v) : v,
-                                                constant_bits(is_float(v.type) && size_of(v.type) == 2 ? DType::kF32 : v.type, 0));
+  if (to == DType::kBool)
+    return compare_values(
+        Op::kNe, is_float(v.type) && size_of(v.type) == 2 ? to_single(v) : v,
+        constant_bits(is_float(v.type) && size_of(v.type) == 2 ? DType::kF32 : v.type, 0));
   switch (to) {
-    case DType::kF64: return to_double(v);
-    case DType::kF32: return to_single(v);
-    case DType::kF16: return float_to_half(to_single(v));
-    case DType::kBF16: return float_to_bfloat(to_single(v));
-    default: break;
+    case DType::kF64:
+      return to_double(v);
+    case DType::kF32:
+      return to_single(v);
+    case DType::kF16:
+      return float_to_half(to_single(v));
+    case DType::kBF16:
+      return float_to_bfloat(to_single(v));
+    default:
+      break;
   }
   if (is_float(v.type)) return float_to_integer(size_of(v.type) == 2 ? to_single(v) : v, to);
   return resize_integer(v, to);
 }
 
 Value Selector::bits_of_mask(const Value& mask, DType to) {
-  const DType made = to == DType::kI64 && width(DType::kI64) > target_.vector_bytes() ? DType::kI32 : to;
+  const DType made =
+      to == DType::kI64 && width(DType::kI64) > target_.vector_bytes() ? DType::kI32 : to;
   return blend(mask, constant_bits(made, bits_of(to, 1, 1)), constant_bits(made, 0));
 }
 
 Value Selector::to_single(const Value& v) {
   switch (v.type) {
-    case DType::kF32: return v;
-    case DType::kF64: return op2(X86::vcvtpd2ps, v, DType::kF32);
-    case DType::kF16: return op2(X86::vcvtph2ps, v, DType::kF32);
+    case DType::kF32:
+      return v;
+    case DType::kF64:
+      return op2(X86::vcvtpd2ps, v, DType::kF32);
+    case DType::kF16:
+      return op2(X86::vcvtph2ps, v, DType::kF32);
     case DType::kBF16: {
       const Value u = op2(X86::vpmovzxwd, v, DType::kI32);
       const int w = width(DType::kF32);
-      return {code.define(RegClass::kVec, w, X86::vpslld, {vreg(u.reg, w), imm(16)}), DType::kF32, 4};
+      return {code.define(RegClass::kVec, w, X86::vpslld, {vreg(u.reg, w), imm(16)}), DType::kF32,
+              4};
     }
     case DType::kI64:
       if (wide()) return op2(X86::vcvtqq2ps, v, DType::kF32);
       break;
-    case DType::kI32: return op2(X86::vcvtdq2ps, v, DType::kF32);
-    default: return op2(X86::vcvtdq2ps, resize_integer(v, DType::kI32), DType::kF32);
+    case DType::kI32:
+      return op2(X86::vcvtdq2ps, v, DType::kF32);
+    default:
+      return op2(X86::vcvtdq2ps, resize_integer(v, DType::kI32), DType::kF32);
   }
   return integer_lanes_to_float(v, DType::kF32);
 }
 
 Value Selector::to_double(const Value& v) {
   switch (v.type) {
-    case DType::kF64: return v;
+    case DType::kF64:
+      return v;
     case DType::kI64:
       return wide() ? op2(X86::vcvtqq2pd, v, DType::kF64) : integer_lanes_to_float(v, DType::kF64);
-    case DType::kI32: return op2(X86::vcvtdq2pd, v, DType::kF64);
-    case DType::kF32: return op2(X86::vcvtps2pd, v, DType::kF64);
+    case DType::kI32:
+      return op2(X86::vcvtdq2pd, v, DType::kF64);
+    case DType::kF32:
+      return op2(X86::vcvtps2pd, v, DType::kF64);
     case DType::kF16:
-    case DType::kBF16: return op2(X86::vcvtps2pd, to_single(v), DType::kF64);
-    default: return op2(X86::vcvtdq2pd, resize_integer(v, DType::kI32), DType::kF64);
+    case DType::kBF16:
+      return op2(X86::vcvtps2pd, to_single(v), DType::kF64);
+    default:
+      return op2(X86::vcvtdq2pd, resize_integer(v, DType::kI32), DType::kF64);
   }
 }
 
@@ -179,7 +199,8 @@ Value Selector::float_to_quad(const Value& v) {
       int within = 0;
       Reg x = quarter_of(v, lane, within);
       constexpr int kHighPair = 0xee;
-      if (within == 1) x = code.define(RegClass::kVec, 16, X86::vpshufd, {vreg(x, 16), imm(kHighPair)});
+      if (within == 1)
+        x = code.define(RegClass::kVec, 16, X86::vpshufd, {vreg(x, 16), imm(kHighPair)});
       out.push_back(code.define(RegClass::kGpr, 8, X86::vcvttsd2si, {vreg(x, 16)}));
     }
     i = gprs_to_lanes(out, DType::kI64);
@@ -231,7 +252,8 @@ Value Selector::narrow_packed(const Value& v, DType to) {
     Value cleared = x;
     if (from < 8) cleared = op3(X86::vandps, x, constant_bits(x.type, from == 4 ? 0xffff : 0xff));
     Reg low = cleared.reg, high = cleared.reg;
-    if (w == 32) high = code.define(RegClass::kVec, 16, X86::vextracti128, {vreg(cleared.reg, 32), imm(1)});
+    if (w == 32)
+      high = code.define(RegClass::kVec, 16, X86::vextracti128, {vreg(cleared.reg, 32), imm(1)});
     constexpr int kEvenLanes = 0x88;
     const Reg packed =
         from == 8 ? code.define(RegClass::kVec, 16, X86::vshufps,

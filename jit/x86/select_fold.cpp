@@ -24,40 +24,90 @@ int load_kind(const Inst& inst) {
     return -1;
   }
   switch (inst.op) {
-    case X86::vmovups: return 0;
-    case X86::vbroadcastss: return 4;
-    case X86::vbroadcastsd: return 8;
-    default: return -1;
+    case X86::vmovups:
+      return 0;
+    case X86::vbroadcastss:
+      return 4;
+    case X86::vbroadcastsd:
+      return 8;
+    default:
+      return -1;
   }
 }
 
 /// Size of the elements that an instruction's broadcast operand may have; 0: takes none.
 int element_of(X86 op) {
   switch (op) {
-    case X86::vaddps: case X86::vsubps: case X86::vmulps: case X86::vdivps: case X86::vmaxps:
-    case X86::vminps: case X86::vfmadd231ps: case X86::vfnmadd231ps: case X86::vfmsub231ps:
-    case X86::vfmadd213ps: case X86::vfnmadd213ps: case X86::vfmadd132ps: case X86::vpaddd:
-    case X86::vpsubd: case X86::vpmulld: case X86::vcmpps: case X86::vandps: case X86::vorps:
-    case X86::vxorps: case X86::vandnps: case X86::vscalefps: case X86::vpcmpd:
+    case X86::vaddps:
+    case X86::vsubps:
+    case X86::vmulps:
+    case X86::vdivps:
+    case X86::vmaxps:
+    case X86::vminps:
+    case X86::vfmadd231ps:
+    case X86::vfnmadd231ps:
+    case X86::vfmsub231ps:
+    case X86::vfmadd213ps:
+    case X86::vfnmadd213ps:
+    case X86::vfmadd132ps:
+    case X86::vpaddd:
+    case X86::vpsubd:
+    case X86::vpmulld:
+    case X86::vcmpps:
+    case X86::vandps:
+    case X86::vorps:
+    case X86::vxorps:
+    case X86::vandnps:
+    case X86::vscalefps:
+    case X86::vpcmpd:
       return 4;
-    case X86::vaddpd: case X86::vsubpd: case X86::vmulpd: case X86::vdivpd: case X86::vmaxpd:
-    case X86::vminpd: case X86::vfmadd231pd: case X86::vfnmadd231pd: case X86::vfmsub231pd:
-    case X86::vfmadd213pd: case X86::vfnmadd213pd: case X86::vfmadd132pd: case X86::vpaddq:
-    case X86::vpsubq: case X86::vcmppd: case X86::vandpd: case X86::vscalefpd: case X86::vpcmpq:
+    case X86::vaddpd:
+    case X86::vsubpd:
+    case X86::vmulpd:
+    case X86::vdivpd:
+    case X86::vmaxpd:
+    case X86::vminpd:
+    case X86::vfmadd231pd:
+    case X86::vfnmadd231pd:
+    case X86::vfmsub231pd:
+    case X86::vfmadd213pd:
+    case X86::vfnmadd213pd:
+    case X86::vfmadd132pd:
+    case X86::vpaddq:
+    case X86::vpsubq:
+    case X86::vcmppd:
+    case X86::vandpd:
+    case X86::vscalefpd:
+    case X86::vpcmpq:
       return 8;
-    default: return 0;
+    default:
+      return 0;
   }
 }
 
 bool commutes(X86 op) {
   switch (op) {
-    case X86::vaddps: case X86::vmulps: case X86::vaddpd: case X86::vmulpd: case X86::vpaddd:
-    case X86::vpaddq: case X86::vpaddw: case X86::vpaddb: case X86::vpmulld: case X86::vandps:
-    case X86::vorps: case X86::vxorps: case X86::vfmadd231ps: case X86::vfmadd231pd:
-    case X86::vfnmadd231ps: case X86::vfnmadd231pd: case X86::vfmsub231ps:
+    case X86::vaddps:
+    case X86::vmulps:
+    case X86::vaddpd:
+    case X86::vmulpd:
+    case X86::vpaddd:
+    case X86::vpaddq:
+    case X86::vpaddw:
+    case X86::vpaddb:
+    case X86::vpmulld:
+    case X86::vandps:
+    case X86::vorps:
+    case X86::vxorps:
+    case X86::vfmadd231ps:
+    case X86::vfmadd231pd:
+    case X86::vfnmadd231ps:
+    case X86::vfnmadd231pd:
+    case X86::vfmsub231ps:
     case X86::vfmsub231pd:
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -137,7 +187,8 @@ class Folder {
     if (made.op == X86::vmovaps) made.op = X86::vmovups;
     made.operands[last] = lir_.code[load].operands[1];
     made.operands[last].mem.broadcast = load_kind(lir_.code[load]) > 0;
-    if (made.operands[last].mem.broadcast) made.operands[last].width = 0;
+    // Conversions cannot tell from their other operand how much they read.
+    if (!made.operands[last].mem.broadcast) made.operands[last].width = inst.operands[last].width;
     if (form_of(made) == nullptr) return -1;
     inst = made;
     return load;

@@ -134,8 +134,12 @@ void Selector::store_lane(const Mem& m, const Value& v, int i) {
   const Operand x = vreg(quarter_of(v, i, within), 16);
   if (failed()) return;
   switch (size_of(v.type)) {
-    case 1: code.emit(X86::vpextrb, {mem(m), x, imm(within)}); return;
-    case 2: code.emit(X86::vpextrw, {mem(m), x, imm(within)}); return;
+    case 1:
+      code.emit(X86::vpextrb, {mem(m), x, imm(within)});
+      return;
+    case 2:
+      code.emit(X86::vpextrw, {mem(m), x, imm(within)});
+      return;
     case 4:
       if (within == 0) {
         code.emit(X86::vmovss, {mem(m), x});

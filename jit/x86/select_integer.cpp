@@ -128,9 +128,7 @@ bool Selector::range_of(const Affine& a, int64_t& min, int64_t& max) const {
 bool Selector::depends_on_lane(const ir::Expr& e) const {
   if (lanes_.loop < 0) return false;
   bool depends = false;
-  ir::visit(e, [&](const ir::Expr& x) {
-    depends |= x->op == Op::kVar && x->id == lanes_.loop;
-  });
+  ir::visit(e, [&](const ir::Expr& x) { depends |= x->op == Op::kVar && x->id == lanes_.loop; });
   return depends;
 }
 
@@ -161,9 +159,12 @@ Reg Selector::loop_variable(int depth) {
 
 int Selector::factor_level(int32_t factor) const {
   switch (Factor::kind(factor)) {
-    case Factor::kLoop: return Factor::id(factor);
-    case Factor::kReg: return code.level({Factor::id(factor)});
-    default: return 0;
+    case Factor::kLoop:
+      return Factor::id(factor);
+    case Factor::kReg:
+      return code.level({Factor::id(factor)});
+    default:
+      return 0;
   }
 }
 
@@ -177,9 +178,12 @@ int Selector::term_level(const Term& t) const {
 
 Reg Selector::factor_reg(int32_t factor) {
   switch (Factor::kind(factor)) {
-    case Factor::kLoop: return loop_variable(Factor::id(factor));
-    case Factor::kDim: return dim(Factor::id(factor));
-    case Factor::kReg: return {Factor::id(factor)};
+    case Factor::kLoop:
+      return loop_variable(Factor::id(factor));
+    case Factor::kDim:
+      return dim(Factor::id(factor));
+    case Factor::kReg:
+      return {Factor::id(factor)};
     default:
       refuse("an index depends on the lane of a vector loop where one value is needed");
       return constant_gpr(0);
@@ -215,9 +219,8 @@ Reg Selector::gpr(const Affine& a) {
   // Terms of outer loops first, so that partial sums stay out of inner ones.
   std::array<int, Affine::kMaxTerms> order{};
   for (int i = 0; i < a.count; ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.begin() + a.count, [&](int x, int y) {
-    return term_level(a.terms[x]) < term_level(a.terms[y]);
-  });
+  std::stable_sort(order.begin(), order.begin() + a.count,
+                   [&](int x, int y) { return term_level(a.terms[x]) < term_level(a.terms[y]); });
   Reg sum;
   for (int i = 0; i < a.count; ++i) {
     const Reg p = product(a.terms[order[i]]);

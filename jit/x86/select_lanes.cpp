@@ -21,9 +21,15 @@ std::vector<Reg> Selector::lanes_to_gprs(const Value& v) {
         r = within == 0 ? code.define(RegClass::kGpr, 8, X86::vmovq, {x})
                         : code.define(RegClass::kGpr, 8, X86::vpextrq, {x, imm(within)});
         break;
-      case 4: r = code.define(RegClass::kGpr, 4, X86::vpextrd, {x, imm(within)}); break;
-      case 2: r = code.define(RegClass::kGpr, 4, X86::vpextrw, {x, imm(within)}); break;
-      default: r = code.define(RegClass::kGpr, 4, X86::vpextrb, {x, imm(within)}); break;
+      case 4:
+        r = code.define(RegClass::kGpr, 4, X86::vpextrd, {x, imm(within)});
+        break;
+      case 2:
+        r = code.define(RegClass::kGpr, 4, X86::vpextrw, {x, imm(within)});
+        break;
+      default:
+        r = code.define(RegClass::kGpr, 4, X86::vpextrb, {x, imm(within)});
+        break;
     }
     regs.push_back(is_float(v.type) ? r : wrapped(r, v.type));
   }
@@ -34,7 +40,10 @@ std::vector<Reg> Selector::lanes_to_gprs(const Value& v) {
 Value Selector::gprs_to_lanes(const std::vector<Reg>& regs, DType type) {
   const int size = size_of(type);
   const size_t per = std::min<size_t>(16 / size, regs.size());
-  const X86 insert = size == 8 ? X86::vpinsrq : size == 4 ? X86::vpinsrd : size == 2 ? X86::vpinsrw : X86::vpinsrb;
+  const X86 insert = size == 8   ? X86::vpinsrq
+                     : size == 4 ? X86::vpinsrd
+                     : size == 2 ? X86::vpinsrw
+                                 : X86::vpinsrb;
   const int gpr_width = size == 8 ? 8 : 4;
   std::vector<Reg> quarters;
   for (size_t q = 0; q < regs.size(); q += per) {
@@ -72,8 +81,8 @@ Value Selector::multiply_bytes(const Value& a, const Value& b) {
     return code.define(RegClass::kVec, w, op, {vreg(x, w), y});
   };
   const Reg even = def(X86::vpmullw, a.reg, vreg(b.reg, w));
-  const Reg odd = def(X86::vpmullw, def(X86::vpsrlw, a.reg, imm(8)),
-                      vreg(def(X86::vpsrlw, b.reg, imm(8)), w));
+  const Reg odd =
+      def(X86::vpmullw, def(X86::vpsrlw, a.reg, imm(8)), vreg(def(X86::vpsrlw, b.reg, imm(8)), w));
   const Reg high = def(X86::vpsllw, odd, imm(8));
   const Reg low = def(X86::vpsrlw, def(X86::vpsllw, even, imm(8)), imm(8));
   return {def(X86::vorps, low, vreg(high, w)), a.type, 1};

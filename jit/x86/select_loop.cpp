@@ -99,8 +99,8 @@ void Selector::loop(int number, const Affine& begin, const Affine& extent, int64
   if (!known) {
     count = gpr(extent);
     if (step > 1) {
-      count = code.update(RegClass::kGpr, 8, count, X86::sar,
-                          {imm(std::countr_zero<uint64_t>(step))});
+      count =
+          code.update(RegClass::kGpr, 8, count, X86::sar, {imm(std::countr_zero<uint64_t>(step))});
     }
     code.emit(X86::test, {greg(count), greg(count)});
     code.emit(X86::jump_le, {imm(exit)});
@@ -247,8 +247,7 @@ void Selector::vector_dynamic(const ir::Stmt& s, const Affine& begin, const Affi
                               const Survey& needs) {
   const int lanes = needs.lanes;
   const uint64_t written = written_by(s);
-  loop(s.id, begin, extent, lanes, written,
-       [&] { chunk(s, bindings_[s.id].base, lanes, lanes); });
+  loop(s.id, begin, extent, lanes, written, [&] { chunk(s, bindings_[s.id].base, lanes, lanes); });
   if (failed()) return;
   // The rest: fewer than a vector.
   const Reg count = gpr(extent);

@@ -24,20 +24,31 @@ int integer_predicate(Op op) {
 
 X86 wide_compare(DType type) {
   switch (type) {
-    case DType::kI64: return X86::vpcmpq;
-    case DType::kI32: return X86::vpcmpd;
-    case DType::kI16: return X86::vpcmpw;
-    case DType::kI8: return X86::vpcmpb;
-    default: return X86::vpcmpub;
+    case DType::kI64:
+      return X86::vpcmpq;
+    case DType::kI32:
+      return X86::vpcmpd;
+    case DType::kI16:
+      return X86::vpcmpw;
+    case DType::kI8:
+      return X86::vpcmpb;
+    default:
+      return X86::vpcmpub;
   }
 }
 
 X86 equal_of(int size) {
-  return size == 8 ? X86::vpcmpeqq : size == 4 ? X86::vpcmpeqd : size == 2 ? X86::vpcmpeqw : X86::vpcmpeqb;
+  return size == 8   ? X86::vpcmpeqq
+         : size == 4 ? X86::vpcmpeqd
+         : size == 2 ? X86::vpcmpeqw
+                     : X86::vpcmpeqb;
 }
 
 X86 greater_of(int size) {
-  return size == 8 ? X86::vpcmpgtq : size == 4 ? X86::vpcmpgtd : size == 2 ? X86::vpcmpgtw : X86::vpcmpgtb;
+  return size == 8   ? X86::vpcmpgtq
+         : size == 4 ? X86::vpcmpgtd
+         : size == 2 ? X86::vpcmpgtw
+                     : X86::vpcmpgtb;
 }
 
 }  // namespace
@@ -78,8 +89,12 @@ Value Selector::prefix_mask(Reg count) {
   const int w = lanes_.count * element;
   std::vector<uint8_t> iota(w, 0);
   for (int i = 0; i < lanes_.count; ++i) iota[i * element] = static_cast<uint8_t>(i);
-  const Value numbers{code.load_pool(w, X86::vmovups, code.pool(iota.data(), w)), DType::kI64, element};
-  const DType type = element == 8 ? DType::kI64 : element == 4 ? DType::kI32 : element == 2 ? DType::kI16 : DType::kI8;
+  const Value numbers{code.load_pool(w, X86::vmovups, code.pool(iota.data(), w)), DType::kI64,
+                      element};
+  const DType type = element == 8   ? DType::kI64
+                     : element == 4 ? DType::kI32
+                     : element == 2 ? DType::kI16
+                                    : DType::kI8;
   const Value limit = splat(count, type);
   return {code.define(RegClass::kVec, w, greater_of(element),
                       {vreg(limit.reg, w), vreg(numbers.reg, w)}),
@@ -126,8 +141,12 @@ bool Selector::compare_lanes(const ir::Expr& e, Value& out) {
   const int s = static_cast<int>(slope.constant);
   const Affine below = d - Affine::of(1);  // d <= 0 is d - 1 < 0
   switch (e->op) {
-    case Op::kLt: out = negative_lanes(d, s); break;
-    case Op::kLe: out = negative_lanes(below, s); break;
+    case Op::kLt:
+      out = negative_lanes(d, s);
+      break;
+    case Op::kLe:
+      out = negative_lanes(below, s);
+      break;
     default: {
       const Value not_equal =
           mask_logic(Op::kOr, negative_lanes(d, s), mask_not(negative_lanes(below, s)));
@@ -197,7 +216,9 @@ Value Selector::mask_logic(Op op, const Value& x, const Value& y) {
             x.element};
   }
   Value a = x, b = y;
-  const int element = a.element == 0 ? b.element : b.element == 0 ? a.element : std::max(a.element, b.element);
+  const int element = a.element == 0   ? b.element
+                      : b.element == 0 ? a.element
+                                       : std::max(a.element, b.element);
   a = as_element(a, element);
   b = as_element(b, element);
   const X86 v = op == Op::kAnd ? X86::vandps : op == Op::kOr ? X86::vorps : X86::vxorps;
@@ -208,16 +229,20 @@ Value Selector::mask_logic(Op op, const Value& x, const Value& y) {
 
 Value Selector::mask_not(const Value& x) {
   if (failed()) return {};
-  if (wide()) return {code.define(RegClass::kMask, 8, X86::knotq, {kreg(x.reg)}), DType::kBool, x.element};
+  if (wide())
+    return {code.define(RegClass::kMask, 8, X86::knotq, {kreg(x.reg)}), DType::kBool, x.element};
   return mask_logic(Op::kNe, x, uniform_mask(true));
 }
 
 /// AVX2: the mask with lanes of another size.
 Value Selector::as_element(const Value& mask, int size) {
-  if (wide() || mask.element == size || mask.element == 0) return {mask.reg, DType::kBool, wide() ? mask.element : size};
+  if (wide() || mask.element == size || mask.element == 0)
+    return {mask.reg, DType::kBool, wide() ? mask.element : size};
   Value m = mask;
   while (m.element < size) {
-    const X86 x = m.element == 1 ? X86::vpmovsxbw : m.element == 2 ? X86::vpmovsxwd : X86::vpmovsxdq;
+    const X86 x = m.element == 1   ? X86::vpmovsxbw
+                  : m.element == 2 ? X86::vpmovsxwd
+                                   : X86::vpmovsxdq;
     const int to = std::max(16, lanes_.count * m.element * 2);
     m = {code.define(RegClass::kVec, to, x, {vreg(m.reg, 16)}), DType::kBool, m.element * 2};
   }
@@ -228,7 +253,8 @@ Value Selector::as_element(const Value& mask, int size) {
     }
     if (m.element == 8) {
       constexpr int kEvenLanes = 0x88;
-      low = code.define(RegClass::kVec, 16, X86::vshufps, {vreg(low, 16), vreg(high, 16), imm(kEvenLanes)});
+      low = code.define(RegClass::kVec, 16, X86::vshufps,
+                        {vreg(low, 16), vreg(high, 16), imm(kEvenLanes)});
     } else {
       low = code.define(RegClass::kVec, 16, m.element == 4 ? X86::vpackssdw : X86::vpacksswb,
                         {vreg(low, 16), vreg(high, 16)});
@@ -266,7 +292,10 @@ Value Selector::blend(const Value& mask, const Value& then, const Value& otherwi
   }
   const int w = width(then.type), size = size_of(then.type);
   if (wide()) {
-    const X86 move = size == 8 ? X86::vmovupd : size == 4 ? X86::vmovups : size == 2 ? X86::vmovdqu16 : X86::vmovdqu8;
+    const X86 move = size == 8   ? X86::vmovupd
+                     : size == 4 ? X86::vmovups
+                     : size == 2 ? X86::vmovdqu16
+                                 : X86::vmovdqu8;
     return {code.update(RegClass::kVec, w, otherwise.reg, move, {vreg(then.reg, w)}, mask.reg),
             then.type, size};
   }

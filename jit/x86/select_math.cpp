@@ -52,10 +52,9 @@ class MathEmitter {
     const V sign = constant_bits(single_ ? 0x80000000u : uint64_t{1} << 63);
     if (!has_avx512()) return or_(andnot(sign, a), and_(sign, b));
     constexpr int kFirstPicksThirdElseSecond = 0xac;
-    return made(s_.code.update(RegClass::kVec, width_, sign.reg,
-                               single_ ? X86::vpternlogd : X86::vpternlogq,
-                               {vreg(a.reg, width_), vreg(b.reg, width_),
-                                imm(kFirstPicksThirdElseSecond)}));
+    return made(s_.code.update(
+        RegClass::kVec, width_, sign.reg, single_ ? X86::vpternlogd : X86::vpternlogq,
+        {vreg(a.reg, width_), vreg(b.reg, width_), imm(kFirstPicksThirdElseSecond)}));
   }
 
   M eq(V a, V b) { return compared(a, b, 0); }
@@ -88,8 +87,8 @@ class MathEmitter {
  private:
   V made(Reg r) const { return {r, type_, size_of(type_)}; }
   V two(X86 op, V a, V b) {
-    return made(s_.code.define(RegClass::kVec, width_, op,
-                               {vreg(a.reg, width_), vreg(b.reg, width_)}));
+    return made(
+        s_.code.define(RegClass::kVec, width_, op, {vreg(a.reg, width_), vreg(b.reg, width_)}));
   }
   V one(X86 op, V a) {
     return made(s_.code.define(RegClass::kVec, width_, op, {vreg(a.reg, width_)}));
@@ -110,9 +109,7 @@ class MathEmitter {
                            {vreg(a.reg, width_), vreg(b.reg, width_), imm(predicate)}),
             DType::kBool, size_of(type_)};
   }
-  Reg part_of_table(int32_t at, int width) {
-    return s_.code.load_pool(width, X86::vmovups, at);
-  }
+  Reg part_of_table(int32_t at, int width) { return s_.code.load_pool(width, X86::vmovups, at); }
   V gathered(int32_t at, V i);
 
   Selector& s_;
@@ -128,28 +125,28 @@ Value MathEmitter::lookup16(const T& table, V i) {
   std::array<uint32_t, 16> bits{};
   for (size_t k = 0; k < 16; ++k) {
     wide_bits[k] = Selector::bits_of(DType::kF64, static_cast<double>(table[k]), 0);
-    bits[k] = static_cast<uint32_t>(
-        Selector::bits_of(DType::kF32, static_cast<double>(table[k]), 0));
+    bits[k] =
+        static_cast<uint32_t>(Selector::bits_of(DType::kF32, static_cast<double>(table[k]), 0));
   }
   CodeWriter& c = s_.code;
   const int32_t at = single_ ? c.pool(bits.data(), 64) : c.pool(wide_bits.data(), 128);
   const auto in = [](Reg r, int w) { return vreg(r, w); };
   if (has_avx512() && single_) {
-    return made(c.define(RegClass::kVec, 64, X86::vpermps,
-                         {in(i.reg, 64), in(part_of_table(at, 64), 64)}));
+    return made(
+        c.define(RegClass::kVec, 64, X86::vpermps, {in(i.reg, 64), in(part_of_table(at, 64), 64)}));
   }
   if (has_avx512()) {
     return made(c.update(RegClass::kVec, 64, part_of_table(at, 64), X86::vpermt2pd,
                          {in(i.reg, 64), in(part_of_table(at + 64, 64), 64)}));
   }
   if (!single_) return gathered(at, i);
-  const Reg low = c.define(RegClass::kVec, 32, X86::vpermps,
-                           {in(i.reg, 32), in(part_of_table(at, 32), 32)});
+  const Reg low =
+      c.define(RegClass::kVec, 32, X86::vpermps, {in(i.reg, 32), in(part_of_table(at, 32), 32)});
   const Reg high = c.define(RegClass::kVec, 32, X86::vpermps,
                             {in(i.reg, 32), in(part_of_table(at + 32, 32), 32)});
   const Reg fourth = c.define(RegClass::kVec, 32, X86::vpslld, {in(i.reg, 32), imm(28)});
-  return made(c.define(RegClass::kVec, 32, X86::vblendvps,
-                       {in(low, 32), in(high, 32), in(fourth, 32)}));
+  return made(
+      c.define(RegClass::kVec, 32, X86::vblendvps, {in(low, 32), in(high, 32), in(fourth, 32)}));
 }
 
 Value MathEmitter::gathered(int32_t at, V i) {
@@ -211,8 +208,7 @@ Value simple(MathEmitter& b, std::string_view name, const Value& x, bool& found)
 }
 
 template <class F>
-Value expanded(MathEmitter& b, std::string_view name, const Value& x, const Value& y,
-               bool& found) {
+Value expanded(MathEmitter& b, std::string_view name, const Value& x, const Value& y, bool& found) {
   const Value v = simple<F>(b, name, x, found);
   if (found) return v;
   for (const MathRow<MathEmitter>& row : math_rows<F, MathEmitter>()) {

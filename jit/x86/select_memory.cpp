@@ -10,10 +10,14 @@ namespace {
 /// The move whose mask has a bit for each element of `size` bytes.
 X86 masked_move_of(int size) {
   switch (size) {
-    case 1: return X86::vmovdqu8;
-    case 2: return X86::vmovdqu16;
-    case 4: return X86::vmovups;
-    default: return X86::vmovupd;
+    case 1:
+      return X86::vmovdqu8;
+    case 2:
+      return X86::vmovdqu16;
+    case 4:
+      return X86::vmovups;
+    default:
+      return X86::vmovupd;
   }
 }
 
@@ -21,10 +25,14 @@ X86 masked_move_of(int size) {
 
 X86 broadcast_of(int size, int width) {
   switch (size) {
-    case 1: return X86::vpbroadcastb;
-    case 2: return X86::vpbroadcastw;
-    case 4: return X86::vbroadcastss;
-    default: return width == 16 ? X86::vmovddup : X86::vbroadcastsd;
+    case 1:
+      return X86::vpbroadcastb;
+    case 2:
+      return X86::vpbroadcastw;
+    case 4:
+      return X86::vbroadcastss;
+    default:
+      return width == 16 ? X86::vmovddup : X86::vbroadcastsd;
   }
 }
 
@@ -50,8 +58,7 @@ Reg Selector::active_mask() {
 
 /// AVX-512 mask of the lanes before the one numbered by `count` (0..64).
 Reg Selector::lane_prefix(Reg count) {
-  const Reg bits =
-      code.define(RegClass::kGpr, 8, X86::bzhi, {greg(constant_gpr(-1)), greg(count)});
+  const Reg bits = code.define(RegClass::kGpr, 8, X86::bzhi, {greg(constant_gpr(-1)), greg(count)});
   return code.define(RegClass::kMask, 8, X86::kmovq, {greg(bits)});
 }
 
@@ -103,11 +110,20 @@ Reg Selector::contiguous_load(const Mem& m, DType type, int buffer, Reg mask) {
   }
   X86 op = X86::vmovups;
   switch (lanes_.count * size) {
-    case 1: op = X86::vpbroadcastb; break;
-    case 2: op = X86::vpbroadcastw; break;
-    case 4: op = X86::vmovss; break;
-    case 8: op = X86::vmovsd; break;
-    default: break;
+    case 1:
+      op = X86::vpbroadcastb;
+      break;
+    case 2:
+      op = X86::vpbroadcastw;
+      break;
+    case 4:
+      op = X86::vmovss;
+      break;
+    case 8:
+      op = X86::vmovsd;
+      break;
+    default:
+      break;
   }
   return code.load(RegClass::kVec, width(type), op, mem(m), buffer);
 }
@@ -135,11 +151,21 @@ void Selector::store_memory(int buffer, const Affine& offset, const Value& store
 /// Stores the first `bytes` of a vector register: 1, 2, 4, 8, 16, 32 or 64.
 void Selector::store_lanes(const Mem& m, Reg reg, int bytes) {
   switch (bytes) {
-    case 1: code.emit(X86::vpextrb, {mem(m), vreg(reg, 16), imm(0)}); return;
-    case 2: code.emit(X86::vpextrw, {mem(m), vreg(reg, 16), imm(0)}); return;
-    case 4: code.emit(X86::vmovss, {mem(m), vreg(reg, 16)}); return;
-    case 8: code.emit(X86::vmovsd, {mem(m), vreg(reg, 16)}); return;
-    default: code.emit(X86::vmovups, {mem(m), vreg(reg, bytes)}); return;
+    case 1:
+      code.emit(X86::vpextrb, {mem(m), vreg(reg, 16), imm(0)});
+      return;
+    case 2:
+      code.emit(X86::vpextrw, {mem(m), vreg(reg, 16), imm(0)});
+      return;
+    case 4:
+      code.emit(X86::vmovss, {mem(m), vreg(reg, 16)});
+      return;
+    case 8:
+      code.emit(X86::vmovsd, {mem(m), vreg(reg, 16)});
+      return;
+    default:
+      code.emit(X86::vmovups, {mem(m), vreg(reg, bytes)});
+      return;
   }
 }
 

@@ -14,14 +14,19 @@ using ir::Reduce;
 /// What changes nothing when combined.
 uint64_t Selector::identity_bits(Reduce reduce, DType type) const {
   const int bits = 8 * size_of(type);
-  const int64_t most = type == DType::kU8 ? 255 : static_cast<int64_t>((uint64_t{1} << (bits - 1)) - 1);
+  const int64_t most =
+      type == DType::kU8 ? 255 : static_cast<int64_t>((uint64_t{1} << (bits - 1)) - 1);
   const int64_t least = type == DType::kU8 ? 0 : -most - 1;
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   switch (reduce) {
-    case Reduce::kProd: return bits_of(type, 1, 1);
-    case Reduce::kMax: return bits_of(type, -kInfinity, least);
-    case Reduce::kMin: return bits_of(type, kInfinity, most);
-    default: return 0;
+    case Reduce::kProd:
+      return bits_of(type, 1, 1);
+    case Reduce::kMax:
+      return bits_of(type, -kInfinity, least);
+    case Reduce::kMin:
+      return bits_of(type, kInfinity, most);
+    default:
+      return 0;
   }
 }
 
@@ -32,12 +37,18 @@ Reg Selector::upper_half(const Value& v) {
   };
   constexpr int kHighPair = 0xee, kSecond = 0x55;
   switch (lanes_.count * size_of(v.type) / 2) {
-    case 32: return code.define(RegClass::kVec, 32, X86::vextractf64x4, {vreg(v.reg, 64), imm(1)});
-    case 16: return code.define(RegClass::kVec, 16, X86::vextractf128, {vreg(v.reg, 32), imm(1)});
-    case 8: return x(X86::vpshufd, 16, kHighPair);
-    case 4: return x(X86::vpshufd, 16, kSecond);
-    case 2: return x(X86::vpsrld, 16, 16);
-    default: return x(X86::vpsrlw, 16, 8);
+    case 32:
+      return code.define(RegClass::kVec, 32, X86::vextractf64x4, {vreg(v.reg, 64), imm(1)});
+    case 16:
+      return code.define(RegClass::kVec, 16, X86::vextractf128, {vreg(v.reg, 32), imm(1)});
+    case 8:
+      return x(X86::vpshufd, 16, kHighPair);
+    case 4:
+      return x(X86::vpshufd, 16, kSecond);
+    case 2:
+      return x(X86::vpsrld, 16, 16);
+    default:
+      return x(X86::vpsrlw, 16, 8);
   }
 }
 
@@ -73,24 +84,21 @@ Value Selector::bits_across(Reduce reduce, const Value& v) {
   const Reg every = constant_gpr(all);
   const Reg used = code.update(RegClass::kGpr, 8, bits, X86::and_, {greg(every)});
   const bool any = reduce == Reduce::kAny;
-  const Reg bit = code.sequence(
-      RegClass::kGpr, 8, any ? Sequence::kNonZero : Sequence::kCondition, {greg(used), greg(every)},
-      [&](CodeList& list, Reg r) {
-        code.append(list, X86::mov, {greg(r), imm(0)});
-        if (any) {
-          code.append(list, X86::test, {greg(used), greg(used)});
-        } else {
-          code.append(list, X86::cmp, {greg(used), greg(every)});
-        }
-        code.append(list, any ? X86::setne : X86::sete, {greg(r, 1)});
-      });
+  const Reg bit = code.sequence(RegClass::kGpr, 8, any ? Sequence::kNonZero : Sequence::kCondition,
+                                {greg(used), greg(every)}, [&](CodeList& list, Reg r) {
+                                  code.append(list, X86::mov, {greg(r), imm(0)});
+                                  if (any) {
+                                    code.append(list, X86::test, {greg(used), greg(used)});
+                                  } else {
+                                    code.append(list, X86::cmp, {greg(used), greg(every)});
+                                  }
+                                  code.append(list, any ? X86::setne : X86::sete, {greg(r, 1)});
+                                });
   return uniform_mask(bit);
 }
 
 /// AVX2: bytes of a mask's lane that fill a vector, at most 8.
-int Selector::mask_element() const {
-  return std::min(8, target_.vector_bytes() / lanes_.count);
-}
+int Selector::mask_element() const { return std::min(8, target_.vector_bytes() / lanes_.count); }
 
 /// Emits, before the vector loop, `reg` = the start of a reduction.
 void Selector::start_sum(Reg reg, Reduce reduce, DType type) {
@@ -124,7 +132,8 @@ void Selector::store_across(const ir::Stmt& s, const Affine& offset) {
     return refuse("a reduction into a half precision type");
   }
   for (int i = 0; i < offset.count; ++i) {
-    if (term_level(offset.terms[i]) >= sums_depth_) return refuse("a reduction over lanes into a place that changes within the vector loop");
+    if (term_level(offset.terms[i]) >= sums_depth_)
+      return refuse("a reduction over lanes into a place that changes within the vector loop");
   }
   LaneSum* sum = nullptr;
   for (LaneSum& known : sums_) {

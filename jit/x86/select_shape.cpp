@@ -76,8 +76,8 @@ void Selector::survey(const ir::Stmt& s, int variable, Survey& out) const {
   };
   switch (s.kind) {
     case ir::Stmt::kStore: {
-      out.bytes = std::max({out.bytes, lane_bytes(s.value, variable),
-                            size_of(nest_.buffers[s.id].type)});
+      out.bytes =
+          std::max({out.bytes, lane_bytes(s.value, variable), size_of(nest_.buffers[s.id].type)});
       const bool across = !mentions(s.offset, variable);
       out.sums |= across && s.reduce != ir::Reduce::kNone;
       if (across && s.reduce != ir::Reduce::kNone && out.inner_loops) out.unfit = true;

@@ -47,7 +47,8 @@ Value Selector::load_tile(int buffer, const Affine& offset) {
   const DType type = nest_.buffers[buffer].type;
   const std::string& name = nest_.buffers[buffer].name;
   if (!first.is_constant() || !stride.is_constant()) {
-    refuse("register tile " + name + " is read at an index known only at run time; unroll its loops");
+    refuse("register tile " + name +
+           " is read at an index known only at run time; unroll its loops");
     return {};
   }
   const TileGroup* group = tile_group(buffer, first.constant);
@@ -94,10 +95,12 @@ void Selector::store_tile(const ir::Stmt& s, const Affine& offset) {
     if (fresh) group = &new_tile_group(s.id, first.constant);
     return assign_value(group->reg, s.value);
   }
-  if (group == nullptr) return refuse("register tile " + name + " is added to before it is written");
+  if (group == nullptr)
+    return refuse("register tile " + name + " is added to before it is written");
   if (!is_whole(*group, first.constant)) {
     if (lanes_.count > 1) {
-      return refuse("register tile " + name + " is added to in other vectors than it is written in");
+      return refuse("register tile " + name +
+                    " is added to in other vectors than it is written in");
     }
     const Value old = load_tile(s.id, first);
     return set_tile_element(s.id, first.constant, accumulated(old, s));

@@ -53,11 +53,16 @@ Value Selector::value(const ir::Expr& e) {
 /// The bits of a constant: of `f` for floats, of `i` for integers.
 uint64_t Selector::bits_of(DType type, double f, int64_t i) {
   switch (type) {
-    case DType::kF64: return std::bit_cast<uint64_t>(f);
-    case DType::kF32: return std::bit_cast<uint32_t>(static_cast<float>(f));
-    case DType::kF16: return ir::f16_from(f);
-    case DType::kBF16: return ir::bf16_from(f);
-    default: return static_cast<uint64_t>(i);
+    case DType::kF64:
+      return std::bit_cast<uint64_t>(f);
+    case DType::kF32:
+      return std::bit_cast<uint32_t>(static_cast<float>(f));
+    case DType::kF16:
+      return ir::f16_from(f);
+    case DType::kBF16:
+      return ir::bf16_from(f);
+    default:
+      return static_cast<uint64_t>(i);
   }
 }
 
@@ -72,11 +77,10 @@ Value Selector::constant_bits(DType type, uint64_t bits) {
   const int size = size_of(type);
   if (size < 8) bits &= (uint64_t{1} << (8 * size)) - 1;
   if (bits == 0) {
-    const Reg zero = code.sequence(RegClass::kVec, 16, Sequence::kZero, {},
-                                   [&](CodeList& list, Reg r) {
-                                     code.append(list, X86::vxorps,
-                                                 {vreg(r, 16), vreg(r, 16), vreg(r, 16)});
-                                   });
+    const Reg zero =
+        code.sequence(RegClass::kVec, 16, Sequence::kZero, {}, [&](CodeList& list, Reg r) {
+          code.append(list, X86::vxorps, {vreg(r, 16), vreg(r, 16), vreg(r, 16)});
+        });
     return {zero, type, size};
   }
   const int32_t at = code.pool(&bits, size);
@@ -170,7 +174,7 @@ Value Selector::fused(Fused kind, const Value& a, const Value& b, const Value& c
   const auto passing = [&](const Value& v) {
     return code.level(v.reg) == code.depth() && code.lir.regs[v.reg.id].remat < 0;
   };
-  const auto made = [&](const Value& start, const X86 (&ops)[3][2], const Value& x, const Value& y) {
+  const auto made = [&](const Value& start, const X86(&ops)[3][2], const Value& x, const Value& y) {
     return Value{code.update(RegClass::kVec, w, start.reg, ops[static_cast<int>(kind)][type],
                              {vreg(x.reg, w), vreg(y.reg, w)}),
                  c.type, size_of(c.type)};
@@ -191,13 +195,20 @@ void Selector::multiply_add_to(Reg dest, const Value& a, const Value& b, bool ne
 Value Selector::combine(ir::Reduce reduce, const Value& a, const Value& b) {
   if (failed()) return {};
   switch (reduce) {
-    case ir::Reduce::kSum: return arithmetic(Op::kAdd, a, b);
-    case ir::Reduce::kProd: return arithmetic(Op::kMul, a, b);
-    case ir::Reduce::kMax: return arithmetic(Op::kMax, a, b);
-    case ir::Reduce::kMin: return arithmetic(Op::kMin, a, b);
-    case ir::Reduce::kAny: return mask_logic(Op::kOr, a, b);
-    case ir::Reduce::kAll: return mask_logic(Op::kAnd, a, b);
-    default: return b;
+    case ir::Reduce::kSum:
+      return arithmetic(Op::kAdd, a, b);
+    case ir::Reduce::kProd:
+      return arithmetic(Op::kMul, a, b);
+    case ir::Reduce::kMax:
+      return arithmetic(Op::kMax, a, b);
+    case ir::Reduce::kMin:
+      return arithmetic(Op::kMin, a, b);
+    case ir::Reduce::kAny:
+      return mask_logic(Op::kOr, a, b);
+    case ir::Reduce::kAll:
+      return mask_logic(Op::kAnd, a, b);
+    default:
+      return b;
   }
 }
 

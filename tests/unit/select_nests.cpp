@@ -46,27 +46,42 @@ class Guarded {
 
 int64_t evaluate(const ir::Expr& e, const std::vector<int64_t>& dims) {
   switch (e->op) {
-    case ir::Op::kInt: return e->i;
-    case ir::Op::kDim: return dims[e->id];
-    case ir::Op::kAdd: return evaluate(e->args[0], dims) + evaluate(e->args[1], dims);
-    case ir::Op::kSub: return evaluate(e->args[0], dims) - evaluate(e->args[1], dims);
-    default: return evaluate(e->args[0], dims) * evaluate(e->args[1], dims);
+    case ir::Op::kInt:
+      return e->i;
+    case ir::Op::kDim:
+      return dims[e->id];
+    case ir::Op::kAdd:
+      return evaluate(e->args[0], dims) + evaluate(e->args[1], dims);
+    case ir::Op::kSub:
+      return evaluate(e->args[0], dims) - evaluate(e->args[1], dims);
+    default:
+      return evaluate(e->args[0], dims) * evaluate(e->args[1], dims);
   }
 }
 
 void put(uint8_t* at, DType type, double v) {
   const auto as = [&](auto x) { std::memcpy(at, &x, sizeof x); };
   switch (type) {
-    case DType::kF64: return as(v);
-    case DType::kF32: return as(static_cast<float>(v));
-    case DType::kF16: return as(ir::f16_from(v));
-    case DType::kBF16: return as(ir::bf16_from(v));
-    case DType::kI64: return as(static_cast<int64_t>(v));
-    case DType::kI32: return as(static_cast<int32_t>(v));
-    case DType::kI16: return as(static_cast<int16_t>(v));
-    case DType::kI8: return as(static_cast<int8_t>(v));
-    case DType::kU8: return as(static_cast<uint8_t>(static_cast<int64_t>(v)));
-    case DType::kBool: return as(static_cast<uint8_t>(v > 0));
+    case DType::kF64:
+      return as(v);
+    case DType::kF32:
+      return as(static_cast<float>(v));
+    case DType::kF16:
+      return as(ir::f16_from(v));
+    case DType::kBF16:
+      return as(ir::bf16_from(v));
+    case DType::kI64:
+      return as(static_cast<int64_t>(v));
+    case DType::kI32:
+      return as(static_cast<int32_t>(v));
+    case DType::kI16:
+      return as(static_cast<int16_t>(v));
+    case DType::kI8:
+      return as(static_cast<int8_t>(v));
+    case DType::kU8:
+      return as(static_cast<uint8_t>(static_cast<int64_t>(v)));
+    case DType::kBool:
+      return as(static_cast<uint8_t>(v > 0));
   }
 }
 
@@ -76,21 +91,31 @@ double take(const uint8_t* at, DType type) {
     return x;
   };
   switch (type) {
-    case DType::kF64: return from(double{});
-    case DType::kF32: return static_cast<double>(from(float{}));
-    case DType::kF16: return static_cast<double>(ir::f16_value(from(uint16_t{})));
-    case DType::kBF16: return static_cast<double>(ir::bf16_value(from(uint16_t{})));
-    case DType::kI64: return static_cast<double>(from(int64_t{}));
-    case DType::kI32: return from(int32_t{});
-    case DType::kI16: return from(int16_t{});
-    case DType::kI8: return from(int8_t{});
-    default: return from(uint8_t{});
+    case DType::kF64:
+      return from(double{});
+    case DType::kF32:
+      return static_cast<double>(from(float{}));
+    case DType::kF16:
+      return static_cast<double>(ir::f16_value(from(uint16_t{})));
+    case DType::kBF16:
+      return static_cast<double>(ir::bf16_value(from(uint16_t{})));
+    case DType::kI64:
+      return static_cast<double>(from(int64_t{}));
+    case DType::kI32:
+      return from(int32_t{});
+    case DType::kI16:
+      return from(int16_t{});
+    case DType::kI8:
+      return from(int8_t{});
+    default:
+      return from(uint8_t{});
   }
 }
 
 /// The call's memory: tensors with data in them, and the args struct.
 struct Call {
-  Call(const NestMaker& maker, bool at_start, double scale) : status(std::numeric_limits<int64_t>::max()) {
+  Call(const NestMaker& maker, bool at_start, double scale)
+      : status(std::numeric_limits<int64_t>::max()) {
     const ir::Nest& nest = maker.nest;
     const ir::ArgsLayout layout = ir::args_layout(nest);
     args.assign(64, 0);
@@ -127,7 +152,8 @@ struct Call {
     extent = evaluate(nest.launches[0].extent, maker.dim_values);
   }
   void* scratch_base() {
-    return reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(scratch.data()) + 63) & ~uintptr_t{63});
+    return reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(scratch.data()) + 63) &
+                                   ~uintptr_t{63});
   }
   int64_t status;
   std::vector<int64_t> args;
@@ -149,7 +175,8 @@ std::string difference(const Call& got, const Call& want, double tolerance) {
       if (std::isfinite(v)) largest = std::max(largest, v);
     }
     for (size_t i = 0; i < got.bytes[t]; i += size) {
-      const double a = take(got.tensors[t].data + i, type), b = take(want.tensors[t].data + i, type);
+      const double a = take(got.tensors[t].data + i, type),
+                   b = take(want.tensors[t].data + i, type);
       const double limit = is_float(type) ? tolerance * largest : 0;
       const bool same = std::isnan(b) ? std::isnan(a) : a == b || std::fabs(a - b) <= limit;
       if (!same) {
@@ -269,8 +296,7 @@ ir::Expr NestMaker::guarded(int buffer, ir::Expr offset, ir::Expr condition,
   return ir::Expr(std::make_shared<const ir::Node>(n));
 }
 
-ir::StmtRef NestMaker::store(int buffer, ir::Expr offset, ir::Expr value,
-                             ir::Reduce reduce) const {
+ir::StmtRef NestMaker::store(int buffer, ir::Expr offset, ir::Expr value, ir::Reduce reduce) const {
   ir::Stmt s;
   s.kind = ir::Stmt::kStore;
   s.id = buffer;
@@ -301,7 +327,8 @@ ir::StmtRef NestMaker::branch(ir::Expr condition, ir::StmtRef then, ir::StmtRef 
   ir::Stmt s;
   s.kind = ir::Stmt::kIf;
   s.condition = std::move(condition);
-  s.body = {std::move(then)};
+  s.body.reserve(2);
+  s.body.push_back(std::move(then));
   if (otherwise) s.body.push_back(std::move(otherwise));
   return std::make_shared<const ir::Stmt>(s);
 }
@@ -347,8 +374,8 @@ NestRun check_nest(const NestMaker& maker, const ir::Target& target, bool at_sta
     return run;
   }
   using Function = void (*)(const int64_t*, int64_t, int64_t, void*);
-  const auto fn = reinterpret_cast<Function>(
-      reinterpret_cast<uintptr_t>(span->data + code->launches[0].entry));
+  const auto fn =
+      reinterpret_cast<Function>(reinterpret_cast<uintptr_t>(span->data + code->launches[0].entry));
   fn(got.args.data(), 0, got.extent, got.scratch_base());
   run.error = difference(got, want, tolerance);
   return run;

@@ -25,12 +25,11 @@ NestMaker tiled_product(int64_t m, int64_t n, int64_t k, int64_t mr, int64_t nr,
     return t.loop_over(mi, Mark::kUnroll, mr, {t.loop_over(ni, Mark::kVector, nr, {s})});
   };
   const ir::StmtRef zero = tile(t.store(acc, at, ir::make_float(0, DType::kF32)));
-  const ir::StmtRef add =
-      tile(t.store(acc, at, t.load(a, row * num(k) + kk) * t.load(b, kk * num(n) + column),
-                   Reduce::kSum));
+  const ir::StmtRef add = tile(t.store(
+      acc, at, t.load(a, row * num(k) + kk) * t.load(b, kk * num(n) + column), Reduce::kSum));
   const ir::StmtRef out = tile(t.store(c, row * num(n) + column, t.load(acc, at)));
-  const ir::StmtRef reduce = t.loop_over(
-      ko, Mark::kSerial, k / ku, {t.loop_over(ki, Mark::kUnroll, ku, {add})});
+  const ir::StmtRef reduce =
+      t.loop_over(ko, Mark::kSerial, k / ku, {t.loop_over(ki, Mark::kUnroll, ku, {add})});
   t.launch(no, num(n / nr), {t.loop_over(mo, Mark::kSerial, m / mr, {zero, reduce, out})});
   return t;
 }

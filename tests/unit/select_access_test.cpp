@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Accesses: strides, gathers, guards, ragged ranges, branches, loops of every kind.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/unit/select_nests.h"
+
+namespace hone::tests {
+namespace {
+
+using ir::Expr;
+using ir::Mark;
+using ir::Op;
+using ir::Reduce;
+
+Expr num(int64_t v) { return ir::make_int(v); }
+Expr real(double v, DType type = DType::kF32) { return ir::make_float(v, type); }
+Expr less(const Expr& a, const Expr& b) { return ir::make_binary(Op::kLt, a, b); }
+Expr at_most(const Expr& a, const Expr& b) { return ir::make_binary(Op::kLe, a, b); }
+Expr both(const Expr& a, const Expr& b) { return ir::make_binary(Op::kAnd, a, b); }
+
+void check(const NestMaker& maker, const std::string& what, double tolerance = 1e-5) {
+  for (const ir::Target& target : runnable_targets()) {
+    for (const bool at_start : {false, true}) {
+      const NestRun run = check_nest(maker, target, at_start, tolerance);
+      INFO(what, target.vector_bytes() == 64 ? " avx512" : " avx2");
+      CHECK_MESSAGE(run.refusal.empty(), run.refusal);
+      CHECK_MESSAGE(run.error.empty(), run.error, "\n", run.lir);
+    }
+  }
+}
+
+constexpr Mark kMarks[] = {Mark::kSerial, Mark::kUnroll, Mark::kVector};
+
+}  // namespace
+
+TEST_CASE("select: strided reads and writes") {
+  for (const DType type : {DType::kF32, DType::kF64, DType::kF16, DType::kI8}) {
+    for (const Mark mark : kMarks) {
+      for (const bool dynamic : {false, true}) {
+        NestMaker t;
+        const int i = t.loop("i"), j = t.loop("j");
+        const Expr rows = dynamic ? t.dim("M", 1, 99, 13) : num(13);
+        const Expr columns = dynamic ? t.dim("N", 1, 99, 21) : num(21);
+        const int x = t.tensor("X", type, rows * columns), y = t.tensor("Y", type, rows * columns);
+        t.launch(i, rows,
+                 {t.loop_over(j, mark, num(0), columns,
+                              {t.store(y, t.var(j) * rows + t.var(i),
+                                       t.load(x, t.var(i) * columns + t.var(j)))})});
+        check(t, std::string(name_of(type)) + " written");
+        NestMaker r;
+        const int p = r.loop("i"), q = r.loop("j");
+        const Expr rows2 = dynamic ? r.dim("M", 1, 99, 13) : num(13);
+        const Expr columns2 = dynamic ? r.dim("N", 1, 99, 21) : num(21);
+        const int a = r.tensor("X", type, rows2 * columns2);
+        const int b = r.tensor("Y", type, rows2 * columns2);
+        r.launch(p, rows2,
+                 {r.loop_over(q, mark, num(0), columns2,
+                              {r.store(b, r.var(p) * columns2 + r.var(q),
+                                       r.load(a, r.var(q) * rows2 + r.var(p)))})});
+        check(r, std::string(name_of(type)) + " read");
+      }
+    }
+  }
+}
+
+TEST_CASE("select: a product with strides known at the call") {
+  NestMaker t;
+  const int mo = t.loop("m.o"), k = t.loop("k"), mi = t.loop("m.i"), n = t.loop("n");
+  const Expr depth = t.dim("K", 1, 512, 19), columns = t.dim("N", 32, 512, 40);
+  const int a = t.tensor("A", DType::kF32, num(24) * depth);
+  const int b = t.tensor("B", DType::kF32, depth * columns);
+  const int c = t.tensor("C", DType::kF32, num(24) * columns);
+  const int acc = t.registers("acc", DType::kF32, 12 * 16);
+  const Expr row = t.var(mo) * num(12) + t.var(mi), at = t.var(mi) * num(16) + t.var(n);
+  const auto tile = [&](ir::StmtRef s) {
+    return t.loop_over(mi, Mark::kUnroll, 12, {t.loop_over(n, Mark::kVector, 16, {s})});
+  };
+  t.launch(mo, num(2),
+           {tile(t.store(acc, at, real(0))),
+            t.loop_over(k, Mark::kSerial, num(0), depth,
+                        {tile(t.store(acc, at,
+                                      t.load(a, row * depth + t.var(k)) *
+                                          t.load(b, t.var(k) * columns + t.var(n)),
+                                      Reduce::kSum))}),
+            tile(t.store(c, row * columns + t.var(n), t.load(acc, at)))});
+  check(t, "dynamic strides");
+}
+
+TEST_CASE("select: gathers") {
+  for (const DType type : {DType::kF32, DType::kF16, DType::kU8}) {
+    for (const DType index : {DType::kI64, DType::kI32}) {
+      for (const Mark mark : kMarks) {
+        for (const bool rows : {false, true}) {
+          NestMaker t;
+          const int i = t.loop("i"), j = t.loop("j");
+          const Expr n = t.dim("N", 1, 99, 21);
+          const int ids = t.tensor("ids", index, num(30));
+          const int e = t.tensor("E", type, num(16) * n), y = t.tensor("Y", type, num(7) * n);
+          const Expr id = ir::make_cast(DType::kI64, t.load(ids, rows ? t.var(i) : t.var(j)));
+          const Expr from = rows ? id * n + t.var(j) : id + t.var(i);
+          t.launch(i, num(7),
+                   {t.loop_over(j, mark, num(0), n,
+                                {t.store(y, t.var(i) * n + t.var(j), t.load(e, from))})});
+          check(t, std::string(name_of(type)) + (rows ? " rows" : " elements"));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("select: reads that may leave the tensor") {
+  for (const DType type : {DType::kF32, DType::kF64, DType::kBF16, DType::kI32, DType::kU8}) {
+    for (const Mark mark : kMarks) {
+      for (const bool dynamic : {false, true}) {
+        for (const int64_t step : {1, 2}) {
+          NestMaker t;
+          const int i = t.loop("i"), j = t.loop("j");
+          const Expr n = dynamic ? t.dim("N", 1, 99, 37) : num(37);
+          const int x = t.tensor("X", type, num(3) * n), y = t.tensor("Y", type, num(3) * n);
+          const Expr at = t.var(j) * num(step) - num(2);
+          const Expr inside = both(at_most(num(0), at), less(at, n));
+          const Expr otherwise = is_float(type) ? real(-4, type) : ir::make_int(9, type);
+          t.launch(i, num(3),
+                   {t.loop_over(j, mark, num(0), n,
+                                {t.store(y, t.var(i) * n + t.var(j),
+                                         t.guarded(x, t.var(i) * n + at, inside, otherwise))})});
+          check(t, std::string(name_of(type)) + " step " + std::to_string(step));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("select: branches") {
+  for (const Mark mark : kMarks) {
+    for (const bool dynamic : {false, true}) {
+      NestMaker t;
+      const int i = t.loop("i"), j = t.loop("j");
+      const Expr n = dynamic ? t.dim("N", 1, 99, 37) : num(37);
+      const int x = t.tensor("X", DType::kF32, num(5) * n),
+                y = t.tensor("Y", DType::kF32, num(5) * n);
+      const Expr at = t.var(i) * n + t.var(j);
+      const ir::StmtRef then = t.store(y, at, t.load(x, at) * real(2));
+      const ir::StmtRef otherwise = t.store(y, at, real(3));
+      t.launch(
+          i, num(5),
+          {t.loop_over(j, mark, num(0), n,
+                       {t.branch(less(t.var(j), t.var(i) * num(4) + num(3)), then, otherwise)}),
+           t.branch(ir::make_binary(Op::kEq, t.var(i), num(2)),
+                    t.store(y, t.var(i) * n, real(77)))});
+      check(t, "branch");
+    }
+  }
+}
+
+TEST_CASE("select: ragged sums") {
+  for (const Mark mark : {Mark::kSerial, Mark::kVector}) {
+    NestMaker t;
+    const int b = t.loop("b"), j = t.loop("j"), d = t.loop("d");
+    const int e = t.tensor("E", DType::kF32, 16 * 24), ids = t.tensor("ids", DType::kI64, 64);
+    const int y = t.tensor("Y", DType::kF32, 6 * 24), acc = t.registers("acc", DType::kF32, 24);
+    const Expr lo = t.load(ids, t.var(b)), hi = t.load(ids, t.var(b) + num(1)) + num(3);
+    t.launch(
+        b, num(6),
+        {t.loop_over(d, Mark::kVector, 24, {t.store(acc, t.var(d), real(0))}),
+         t.loop_over(j, Mark::kSerial, lo, hi,
+                     {t.loop_over(d, Mark::kVector, 24,
+                                  {t.store(acc, t.var(d),
+                                           t.load(e, t.load(ids, t.var(j)) * num(24) + t.var(d)),
+                                           Reduce::kSum)})}),
+         t.loop_over(d, mark == Mark::kSerial ? Mark::kUnroll : mark, 24,
+                     {t.store(y, t.var(b) * num(24) + t.var(d), t.load(acc, t.var(d)))})});
+    check(t, "ragged");
+  }
+}
+
+TEST_CASE("select: loops bounded by other loops") {
+  for (const Mark mark : kMarks) {
+    NestMaker t;
+    const int i = t.loop("i"), j = t.loop("j");
+    const int x = t.tensor("X", DType::kF32, 20 * 20), y = t.tensor("Y", DType::kF32, 20 * 20);
+    const Expr at = t.var(i) * num(20) + t.var(j);
+    t.launch(i, num(20),
+             {t.loop_over(j, mark, ir::make_binary(Op::kMax, num(0), t.var(i) - num(9)),
+                          ir::make_binary(Op::kMin, num(20), t.var(i) + num(2)),
+                          {t.store(y, at, t.load(x, at) + real(1))})});
+    check(t, "band");
+  }
+}
+
+TEST_CASE("select: packed layouts divide their index") {
+  NestMaker t;
+  const int k = t.loop("k"), n = t.loop("n");
+  const int w = t.tensor("W", DType::kF32, 12 * 96), p = t.tensor("P", DType::kF32, 12 * 96);
+  const Expr nn = t.var(n);
+  const Expr at = ir::make_binary(Op::kDiv, nn, num(16)) * num(12 * 16) + t.var(k) * num(16) +
+                  ir::make_binary(Op::kMod, nn, num(16));
+  t.launch(
+      k, num(12),
+      {t.loop_over(n, Mark::kVector, 96, {t.store(p, at, t.load(w, t.var(k) * num(96) + nn))})});
+  check(t, "packing");
+}
+
+}  // namespace hone::tests
