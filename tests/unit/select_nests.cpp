@@ -12,6 +12,7 @@
 #include "jit/interp/execute.h"
 #include "jit/ir/half.h"
 #include "jit/memory.h"
+#include "tests/support/isa_check.h"
 #include "tests/unit/x86_machine.h"
 
 namespace hone::tests {
@@ -361,6 +362,10 @@ NestRun check_nest(const NestMaker& maker, const ir::Target& target, bool at_sta
   }
   run.lir = code->lir;
   run.inner_spills = code->report.inner_spills;
+  for (const jit::CodeLaunch& launch : code->launches) {
+    run.error = isa_violation(code->bytes, static_cast<size_t>(launch.entry), target);
+    if (!run.error.empty()) return run;
+  }
   Call got(maker, at_start, scale), want(maker, at_start, scale);
   const jit::NestExecutor executor(maker.nest);
   if (const auto fault = executor.run(0, want.args.data(), 0, want.extent, want.scratch_base())) {
