@@ -118,7 +118,7 @@ Value Lowering::lower_access(const Term& t) {
     in_index_ = outer;
   }
   const Expr load = ir::make_load(t.name, type, indices, otherwise);
-  if (!t.guarded) frames_.back()->accesses.push_back({load, t.span, !chosen_.empty()});
+  frames_.back()->accesses.push_back({load, t.span, !chosen_.empty()});
   return in_domain(t, tensor, indices, load, otherwise);
 }
 

@@ -45,11 +45,14 @@ struct Tensor {
   std::vector<ir::Expr> domain;   ///< over `indices`: where it is defined; empty: everywhere
 };
 
-/// An unguarded read whose indices are still to be proved.
+/// A read whose indices are still to be proved.
 struct Access {
   ir::Expr load;
   Span span;
   bool chosen = false;  ///< discarded where Draft::chosen does not hold
+
+  /// Its indices are the first of the load's args: this many.
+  size_t index_count() const { return load->args.size() - (load->guarded ? 1 : 0); }
 };
 
 /// A read inside another stage's domain: `condition` must hold, or be inherited.
@@ -81,7 +84,8 @@ struct Draft {
   std::vector<Access> accesses;
   std::vector<Need> needs;
   std::vector<int> limited;      ///< drafts with a domain that it reads
-  std::vector<const ir::Node*> guards;  ///< loads to be guarded
+  std::vector<const ir::Node*> guards;    ///< loads to be guarded
+  std::vector<const ir::Node*> unguards;  ///< guarded loads that never leave their tensor
   bool total = false;            ///< some reader reads outside the domain and discards it
 };
 
@@ -169,6 +173,7 @@ class Lowering {
   void prove_accesses(Draft& draft, bool with_domain);
   void prove_access(Draft& draft, const Access& access, size_t dim, const Prover& sure,
                     const Prover& chosen, bool with_domain);
+  void drop_idle_guards(Draft& draft) const;
   void check_data_index(const Draft& draft, const Access& access, size_t dim);
   bool add_check(ir::Check check, const ir::Expr& source, Span span);
   std::vector<ir::IndexVar> check_vars(const ir::Expr& e, const std::vector<Index>& scope) const;

@@ -126,7 +126,7 @@ Argument Parser::parse_argument(bool outputs) {
   } else if (a.role == ir::Role::kInput) {
     a.scalar = true;
   } else {
-    expected("`[` and a shape (`[]` for a single element): a scalar can only be read");
+    expected("`[` and a shape (`[]` for a single element, scalars being inputs)");
   }
   return a;
 }

@@ -28,17 +28,26 @@ Expr all_of(const std::vector<Expr>& a, const std::vector<Expr>& b) {
   return all;
 }
 
-/// `e` with the loads in `guards` reading 0 where an index leaves the tensor.
-Expr guarded(const Expr& e, const std::vector<const ir::Node*>& guards) {
+bool contains(const std::vector<const ir::Node*>& nodes, const Expr& e) {
+  return std::find(nodes.begin(), nodes.end(), e.get()) != nodes.end();
+}
+
+/// `e` with the draft's `guards` reading 0 where an index leaves the tensor, and without the
+/// `else` of its `unguards`.
+Expr with_guards_settled(const Expr& e, const Draft& draft) {
   std::vector<Expr> args;
   bool changed = false;
   for (const Expr& a : e->args) {
-    args.push_back(guarded(a, guards));
+    args.push_back(with_guards_settled(a, draft));
     changed |= args.back().get() != a.get();
   }
-  if (std::find(guards.begin(), guards.end(), e.get()) != guards.end()) {
+  if (contains(draft.guards, e)) {
     const Expr zero = is_float(e->type) ? ir::make_float(0, e->type) : ir::make_int(0, e->type);
     return ir::make_load(e->name, e->type, std::move(args), zero);
+  }
+  if (contains(draft.unguards, e)) {
+    args.pop_back();
+    return ir::make_load(e->name, e->type, std::move(args));
   }
   return changed ? ir::with_args(e, std::move(args)) : e;
 }
@@ -167,7 +176,8 @@ void Lowering::prove_accesses(Draft& draft, bool with_domain) {
   const Prover sure = prover_for(draft, with_domain, false);
   const Prover chosen = prover_for(draft, with_domain, true);
   for (const Access& access : draft.accesses) {
-    for (size_t i = 0; i < access.load->args.size() && !failed(); ++i) {
+    if (access.load->guarded) continue;
+    for (size_t i = 0; i < access.index_count() && !failed(); ++i) {
       if (!reads_data(access.load->args[i])) {
         prove_access(draft, access, i, sure, chosen, with_domain);
       } else if (with_domain) {
@@ -200,6 +210,23 @@ void Lowering::prove_access(Draft& draft, const Access& access, size_t dim, cons
         print(index), snippet(access.span),
         low == Proof::kNo || high == Proof::kNo ? "leaves" : "may leave", dim, access.load->name,
         print(extent), snippet(access.span));
+}
+
+/// A convolution without padding, say, says `else` and never needs it.
+void Lowering::drop_idle_guards(Draft& draft) const {
+  for (const Access& access : draft.accesses) {
+    if (!access.load->guarded) continue;
+    const Prover prover = prover_for(draft, true, false);
+    const ir::Buffer& b = program_.buffers[tensors_.find(access.load->name)->second.buffer];
+    bool inside = true;
+    for (size_t i = 0; i < access.index_count() && inside; ++i) {
+      const Expr& index = access.load->args[i];
+      inside = spans_dim(draft, index, b.shape[i]) ||
+               (!reads_data(index) && prover.non_negative(index) == Proof::kYes &&
+                prover.non_negative(b.shape[i] - index - ir::make_int(1)) == Proof::kYes);
+    }
+    if (inside) draft.unguards.push_back(access.load.get());
+  }
 }
 
 std::vector<ir::IndexVar> Lowering::check_vars(const Expr& e,
@@ -271,8 +298,11 @@ void Lowering::finish_drafts() {
     prove_accesses(draft, false);
   }
   for (Draft& draft : drafts_) {
+    if (!binding_.checking) drop_idle_guards(draft);
     draft.stage.where = all_of(draft.domain, draft.limits);
-    if (!draft.guards.empty()) draft.stage.value = guarded(draft.stage.value, draft.guards);
+    if (!draft.guards.empty() || !draft.unguards.empty()) {
+      draft.stage.value = with_guards_settled(draft.stage.value, draft);
+    }
     program_.stages.push_back(std::move(draft.stage));
   }
 }

@@ -165,9 +165,12 @@ DType Lowering::reduce(const Term& t, Draft& draft, Value body) {
   const DType type = body.e->type;
   draft.stage.accumulate = type;
   if (!t.type.empty()) {
-    const DType asked = widened(type_named(t.type));
-    const bool known = dtype_named(t.type) || (d_.param(t.type) && d_.param(t.type)->is_type);
-    if (!known || is_float(asked) != is_float(type) || asked == DType::kBool || logical ||
+    // A parameter bound to a narrow type accumulates in the wide one; f16 in so many words is an
+    // error.
+    const Param* p = d_.param(t.type);
+    const DType asked = p ? widened(type_named(t.type)) : type_named(t.type);
+    const bool known = p ? p->is_type : dtype_named(t.type).has_value();
+    if (!known || widened(asked) != asked || is_float(asked) != is_float(type) || asked == DType::kBool || logical ||
         is_arg(t)) {
       error(t.span, "`{}` of {} accumulates in {}, not in `{}`", t.name, name_of(type),
             logical || is_arg(t) ? name_of(type) : is_float(type) ? "f32 or f64" : "i32 or i64",

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "jit/ir/half.h"
+#include "ops/lexer.h"
 #include "ops/lowering.h"
 
 namespace hone::ops {
@@ -119,9 +121,12 @@ Expr Lowering::adapt(const Value& v, DType type) {
   }
   if (v.e->op != Op::kInt && v.e->op != Op::kFloat) return ir::make_cast(type, v.e);
   const double exact = v.e->op == Op::kInt ? static_cast<double>(v.e->i) : v.e->f;
-  if (type == DType::kF64) return ir::make_float(exact, type);
-  const Expr single = ir::make_float(static_cast<float>(exact), DType::kF32);
-  return ir::make_cast(type, single);
+  switch (type) {
+    case DType::kF64: return ir::make_float(exact, type);
+    case DType::kF16: return ir::make_float(ir::f16_value(ir::f16_from(exact)), type);
+    case DType::kBF16: return ir::make_float(ir::bf16_value(ir::bf16_from(exact)), type);
+    default: return ir::make_float(static_cast<float>(exact), type);
+  }
 }
 
 bool Lowering::unify(Value& a, Value& b) {
@@ -241,6 +246,14 @@ Value Lowering::lower_select(const Term& t) {
 Value Lowering::lower_function(const Term& t) {
   const ir::Function* fn = ir::function_named(t.name);
   if (!fn) {
+    if (is_reduction(t.name)) {
+      error(t.span, "a reduction names its indices: `{}[k](...)`", t.name);
+      return {ir::make_int(0), {}, {}, t.span};
+    }
+    if (dtype_named(t.name) || d_.param(t.name)) {
+      error(t.span, "a conversion is `cast<{}>(...)`", t.name);
+      return {ir::make_int(0), {}, {}, t.span};
+    }
     std::string known = "cast<type> select relu max min";
     for (const ir::Function& f : ir::functions()) known += std::string(" ") + f.name;
     error(t.span, "there is no function `{}`; functions are {}", t.name, known);

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/op.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "tests/support/golden.h"
+
+namespace {
+
+/// The error of a text that must have one: of the op alone where a text has no bindings.
+std::string error_of(const std::string& text) {
+  const bool op_alone = text.starts_with("op ") && text.find('=', text.rfind('}')) == text.npos;
+  if (text.starts_with("case ")) {
+    const auto library = hone::ops::parse_library(text + "\nmore", "mine.hone");
+    return library ? "no error" : library.failure().message;
+  }
+  if (op_alone) {
+    const auto op = hone::ops::Op::parse(text);
+    if (!op) return op.failure().message;
+  }
+  const auto problem = hone::ops::parse_problem(text);
+  return problem ? "no error" : problem.failure().message;
+}
+
+}  // namespace
+
+TEST_CASE("errors: what the language says of bad texts") {
+  hone::tests::check_golden("ops/errors.txt", error_of);
+}
+
+TEST_CASE("errors: a library's error names the file and the line") {
+  const auto library = hone::ops::parse_library(
+      "# mine\n\nop f(A: f32[M]) -> (Y: f32[M]) {\n  Y[i] = A[i]\n  + B[i]\n}\n", "mine.hone");
+  REQUIRE_FALSE(library);
+  CHECK(library.failure().message ==
+        "mine.hone:5:5: there is no tensor `B`; tensors here are A\n    + B[i]\n      ^~~~");
+  CHECK(library.failure().code == hone::ErrorCode::kSemantic);
+  const auto op = hone::ops::Op::parse("op f(\n");
+  REQUIRE_FALSE(op);
+  CHECK(op.failure().code == hone::ErrorCode::kSyntax);
+  CHECK(hone::ops::parse_problem("nothing").failure().code == hone::ErrorCode::kNotFound);
+}
