@@ -121,7 +121,7 @@ struct Satisfy {
   int64_t left = 0;      ///< steps to come
 
   bool prepare() {
-    const ir::Expr& value = check.value;
+    const ir::Expr& value = check.value->op == ir::Op::kCast ? check.value->args[0] : check.value;
     if (value->op != ir::Op::kLoad || value->guarded) return false;
     const RefBuffer& buffer = state.buffers[static_cast<size_t>(state.buffer_index(value->name))];
     if (!buffer.view || is_float(value->type)) return false;

@@ -20,7 +20,20 @@ struct NestExecutor::Compiled {
   ir::Nest nest;
   ir::ArgsLayout layout;
   std::vector<NestProgram> launches;
-  std::vector<StmtTape> sizes;  ///< per buffer, its elements
+  std::vector<StmtTape> sizes;    ///< per buffer, its elements
+  std::vector<StmtTape> extents;  ///< per launch
+
+  /// A size for the dims in `args`.
+  int64_t value(const StmtTape& size, const int64_t* args) const {
+    std::vector<int64_t> env(nest.loops.size() + nest.dims.size() + nest.scalars.size());
+    for (size_t d = 0; d < nest.dims.size(); ++d) {
+      env[nest.loops.size() + d] = args[layout.dim_slots[d]];
+    }
+    Frame frame(size.tape, false, 1);
+    frame.env = env.data();
+    run_tape(size.tape, frame, 1);
+    return frame.i(size.results[0])[0];
+  }
 };
 
 namespace {
@@ -142,13 +155,18 @@ class LaunchRun {
                                       nest_.buffers[static_cast<size_t>(buffer)].name, p.elements)};
   }
 
+  bool defined(int buffer, int64_t offset) const {
+    const Place& p = places_[static_cast<size_t>(buffer)];
+    return !p.written || (*p.written)[static_cast<size_t>(offset)] != 0;
+  }
+
   bool readable(int buffer, int64_t offset) {
     const Place& p = places_[static_cast<size_t>(buffer)];
     if (static_cast<uint64_t>(offset) >= static_cast<uint64_t>(p.elements)) {
       fail(buffer, offset, "reads");
       return false;
     }
-    if (p.written && !(*p.written)[static_cast<size_t>(offset)]) {
+    if (!copying_ && !defined(buffer, offset)) {
       fail(buffer, offset, "reads, before it is written,");
       return false;
     }
@@ -316,8 +334,25 @@ class LaunchRun {
     }
   }
 
+  /// A copy of what was never written is as undefined as that: windows are copied whole, and the
+  /// part that a `where` leaves out is not read.
+  void note_written(const ExecNode& node, const StmtTape& tape, Frame& frame, int lane,
+                    int64_t offset) {
+    Place& p = places_[static_cast<size_t>(node.id)];
+    bool sound = true;
+    if (node.copies) {
+      const TapeInstr& load = tape.tape.code[static_cast<size_t>(tape.results[1])];
+      const int64_t from = frame.i(load.a)[load.varying ? lane : 0];
+      sound = defined(load.slot, from);
+      if (!sound && !p.written) fail(load.slot, from, "reads, before it is written,");
+    }
+    if (p.written) (*p.written)[static_cast<size_t>(offset)] = sound;
+  }
+
   void run_store(const ExecNode& node) {
+    copying_ = node.copies;
     Frame& frame = evaluate(node.tape);
+    copying_ = false;
     if (fault_) return;
     const StmtTape& tape = program_.tapes[static_cast<size_t>(node.tape)];
     const int n = tape.lanes ? lanes_.n : 1;
@@ -329,7 +364,7 @@ class LaunchRun {
         return fail(node.id, offsets[l], "writes");
       }
       if (node.reduce != Reduce::kNone && !readable(node.id, offsets[l])) return;
-      if (p.written) (*p.written)[static_cast<size_t>(offsets[l])] = 1;
+      if (shadow_) note_written(node, tape, frame, l, offsets[l]);
       if (is_float(type)) {
         double v = frame.f(tape.results[1])[l];
         if (node.reduce != Reduce::kNone) {
@@ -356,6 +391,7 @@ class LaunchRun {
   std::vector<std::vector<char>> tiles_;
   std::vector<std::unique_ptr<Frame>> frames_;
   Lanes lanes_;
+  bool copying_ = false;
 };
 
 }  // namespace
@@ -368,6 +404,9 @@ NestExecutor::NestExecutor(ir::Nest nest) {
   for (const ir::NestBuffer& b : c->nest.buffers) {
     c->sizes.push_back(build_size(c->nest, b.elements));
   }
+  for (const ir::Launch& l : c->nest.launches) {
+    c->extents.push_back(build_size(c->nest, l.extent));
+  }
   compiled_ = std::move(c);
 }
 
@@ -376,6 +415,14 @@ NestExecutor& NestExecutor::operator=(NestExecutor&&) noexcept = default;
 NestExecutor::~NestExecutor() = default;
 
 const ir::Nest& NestExecutor::nest() const { return compiled_->nest; }
+
+int64_t NestExecutor::extent(int launch, const int64_t* args) const {
+  return compiled_->value(compiled_->extents[static_cast<size_t>(launch)], args);
+}
+
+int64_t NestExecutor::elements(int buffer, const int64_t* args) const {
+  return compiled_->value(compiled_->sizes[static_cast<size_t>(buffer)], args);
+}
 
 Shadow NestExecutor::make_shadow() const {
   return {std::vector<std::vector<uint8_t>>(compiled_->nest.buffers.size())};

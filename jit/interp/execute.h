@@ -35,6 +35,10 @@ class NestExecutor {
   ~NestExecutor();
 
   const ir::Nest& nest() const;
+  /// The extent of a launch's outer range, for the dims in `args`.
+  int64_t extent(int launch, const int64_t* args) const;
+  /// The elements of a buffer, for the dims in `args`.
+  int64_t elements(int buffer, const int64_t* args) const;
   /// An empty shadow for one call; checks reads of temporaries when given to `run`.
   Shadow make_shadow() const;
   /// `launch` for the outer range [begin, end); `args` as ArgsLayout says, `scratch` of one worker.

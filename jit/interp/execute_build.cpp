@@ -86,8 +86,8 @@ struct Builder {
   bool opens_lanes(const Stmt& loop, int lane) const {
     if (lane >= 0) return false;
     if (loop.mark == ir::Mark::kVector) return true;
-    const Stmt* store = only_statement(loop.body[0]);
-    if (loop.body.size() != 1 || !store || store->kind != Stmt::kStore) return false;
+    const Stmt* store = loop.body.size() == 1 ? only_statement(loop.body[0]) : nullptr;
+    if (!store || store->kind != Stmt::kStore) return false;
     return !reads(store->value, store->id) && !reads(store->offset, store->id);
   }
 
@@ -108,6 +108,8 @@ struct Builder {
       case Stmt::kStore: {
         const DType type = nest.buffers[static_cast<size_t>(s->id)].type;
         node.tape = add_tape(lane, {s->offset, s->value}, &type);
+        node.copies = s->value->op == Op::kLoad && !s->value->guarded && s->value->type == type &&
+                      s->reduce == ir::Reduce::kNone;
         break;
       }
       case Stmt::kCheck:

@@ -23,6 +23,7 @@ struct ExecNode {
   ir::Reduce reduce = ir::Reduce::kNone;
   int tape = -1;  ///< kFor: begin, end; kIf: condition; kStore: offset, value; kCheck: condition,
                   ///< position
+  bool copies = false;  ///< kStore of an element as it was loaded
   std::vector<ExecNode> body;
 };
 

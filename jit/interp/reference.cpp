@@ -22,6 +22,38 @@ int64_t TensorView::elements() const {
   return n;
 }
 
+std::vector<TensorView> parameter_views(const ir::Program& program, std::span<const int64_t> dims) {
+  RefState state;
+  state.program = &program;
+  state.dims.assign(dims.begin(), dims.end());
+  std::vector<TensorView> out;
+  for (const ir::Buffer& b : program.buffers) {
+    if (b.role == ir::Role::kTemp) continue;
+    TensorView v;
+    v.type = b.type;
+    for (const Expr& e : b.shape) v.shape.push_back(state.extent(e));
+    v.strides.resize(v.shape.size(), 1);
+    // Parameters are stored in some order of their dims; cut axes are for temporaries only.
+    int64_t dense = 1;
+    for (size_t a = v.shape.size(); a-- > 0;) {
+      const size_t d = b.axes.empty() ? a : static_cast<size_t>(b.axes[a].dim);
+      v.strides[d] = b.strides.empty() ? dense : state.extent(b.strides[a]);
+      dense *= v.shape[d];
+    }
+    out.push_back(std::move(v));
+  }
+  return out;
+}
+
+int64_t span_of(const TensorView& view) {
+  int64_t last = 0;
+  for (size_t d = 0; d < view.shape.size(); ++d) {
+    if (view.shape[d] == 0) return 0;
+    last += (view.shape[d] - 1) * view.strides[d];
+  }
+  return last + 1;
+}
+
 namespace {
 
 Failure mismatch(std::string message) { return {ErrorCode::kArgument, std::move(message)}; }

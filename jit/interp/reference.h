@@ -22,6 +22,13 @@ struct TensorView {
   int64_t elements() const;
 };
 
+/// The parameters of `program` as views without memory: extents for the given dims, strides as the
+/// buffers' storage says.
+std::vector<TensorView> parameter_views(const ir::Program& program, std::span<const int64_t> dims);
+
+/// Elements of memory that a view spans, from its first element to its last.
+int64_t span_of(const TensorView& view);
+
 /// The lowest position at which data broke a Program::checks rule.
 struct BadPosition {
   int64_t position = 0;

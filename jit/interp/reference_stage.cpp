@@ -52,6 +52,12 @@ int64_t empty_int(Reduce reduce, DType type) {
   }
 }
 
+/// How many lanes x .. hi-1 fill; bad data may put hi anywhere.
+int lanes_left(int64_t x, int64_t hi) {
+  const uint64_t left = static_cast<uint64_t>(hi) - static_cast<uint64_t>(x);
+  return static_cast<int>(std::min<uint64_t>(kLanes, left));
+}
+
 double empty_float(Reduce reduce) {
   switch (reduce) {
     case Reduce::kProd:
@@ -221,7 +227,7 @@ void StageEval::element_chunks(Plan& p) {
   Range r;
   if (!range(p.lane, &r)) return;
   for (int64_t x = r.lo; x < r.hi; x += kLanes) {
-    const int n = static_cast<int>(std::min<int64_t>(kLanes, r.hi - x));
+    const int n = lanes_left(x, r.hi);
     for (int l = 0; l < n; ++l) lanes_[l] = x + l;
     elements(p, n);
   }
@@ -286,7 +292,7 @@ void StageEval::term_chunks(Plan& p) {
   Range r;
   if (!range(p.lane, &r)) return poison_elements();
   for (int64_t x = r.lo; x < r.hi && !dead_; x += kLanes) {
-    const int n = static_cast<int>(std::min<int64_t>(kLanes, r.hi - x));
+    const int n = lanes_left(x, r.hi);
     for (int l = 0; l < n; ++l) lanes_[l] = x + l;
     terms(p, n);
   }

@@ -239,6 +239,7 @@ void Lowering::add_launch(int stage) {
   worker_top_ = 0;
   const bool ranged = !in.loops->order.empty() &&
                       !in.loops->nodes[static_cast<size_t>(in.loops->order[0])].reduction &&
+                      in.loops->nodes[static_cast<size_t>(in.loops->order[0])].factored < 0 &&
                       (s.loops[0].mark == Mark::kSerial || s.loops[0].mark == Mark::kParallel);
   if (ranged) {
     launch_loop(in, launch);
@@ -300,7 +301,9 @@ void Lowering::walk(Instance& in, size_t depth, bool init, Block& out) {
     walk(in, depth + 1, true, out);
     return;
   }
-  const bool first = reduced && !in.initialised;
+  // Factored loops are cut to where the reduction has values: all of the window is initialised
+  // before the first of them.
+  const bool first = (reduced || node.factored >= 0) && !in.initialised && !init;
   if (first) {
     walk(in, depth, true, out);
     in.initialised = true;

@@ -70,9 +70,11 @@ Poly Lowering::extent_of(Instance& in, int node) {
       reject("fuse " + rel.parent + " " + rel.second + ": the extent of " + rel.second +
              " is not constant; fuse loops of fixed extent");
     }
+    if (inner == Poly()) return inner;
     if (b.inner && in.loops->outer[static_cast<size_t>(b.made_by)] == in.loops->parent[r]) {
-      const Poly whole = extent_of(in, in.loops->parent[static_cast<size_t>(b.made_by)]);
-      if (!(floor_mod(whole, inner.constant(), &facts_) == Poly())) {
+      const auto split = static_cast<size_t>(b.made_by);
+      const Poly whole = extent_of(in, in.loops->parent[split]);
+      if (!(floor_mod(whole, in.stage().relations[split].factor, &facts_) == Poly())) {
         reject("fuse " + rel.parent + " " + rel.second + ": the split does not divide its loop");
       }
     }
@@ -183,7 +185,8 @@ void Lowering::place(Instance& in, int node, const Poly& value, const Piece& pie
   const Relation& rel = in.stage().relations[r];
   const int from = in.loops->parent[r];
   if (rel.kind == Relation::kFuse) {
-    const int64_t k = extent_of(in, in.loops->second[r]).constant();
+    // A loop that never runs is placed all the same: no division by its extent of zero.
+    const int64_t k = std::max<int64_t>(1, extent_of(in, in.loops->second[r]).constant());
     const Poly first = floor_div(value, k, &facts_);
     place(in, from, first, Piece{0, 0});
     place(in, in.loops->second[r], value - first * Poly(k), Piece{0, 0});

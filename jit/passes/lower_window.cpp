@@ -76,10 +76,11 @@ std::vector<Span> Lowering::domain_of(int stage) {
     const Poly lo = v.lo ? index(none, v.lo) : Poly();
     spans.push_back({lo, index(none, v.hi) - lo});
   }
-  for (const std::string& f : s.factored) {
-    Instance in = instance(stage, spans);
-    const StageLoops& loops = loops_[static_cast<size_t>(stage)];
-    spans.push_back({0, extent_of(in, loops.find(f))});
+  // A factored loop is an output index: readers run over all of the buffer, also where the loop
+  // itself is cut short.
+  const Buffer& output = *program_.buffer(s.output);
+  for (size_t f = 0; f < s.factored.size(); ++f) {
+    spans.push_back({0, index(none, output.shape[s.out_index.size() + f])});
   }
   return spans;
 }

@@ -129,8 +129,8 @@ void become_copy(ir::Stage& s, const Division& d, const ir::Buffer& window, DTyp
   std::vector<ir::IndexVar> rvars;
   for (const std::string& loop : d.factored) {
     indices.push_back(ir::make_var(loop));
-    const ir::IndexVar* var = s.var(loop);
-    rvars.push_back(var ? *var : ir::IndexVar{loop, {}, extent_of(s, loop)});
+    // Factored loops count from 0, whatever range their variable runs over.
+    rvars.push_back({loop, {}, extent_of(s, loop)});
   }
   std::vector<ir::Loop> loops;
   for (size_t i = 0; i < s.loops.size(); ++i) {

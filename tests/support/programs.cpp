@@ -110,6 +110,12 @@ ir::Program bag() {
   const Expr lo = m.load("offs", {v("b")}), hi = m.load("offs", {v("b") + ir::make_int(1)});
   m.stage("Y", {"b", "d"}, m.load("E", {m.load("ids", {v("j")}), v("d")}), ir::Reduce::kSum,
           {{"j", lo, hi}});
+  const Expr rows = ir::make_int(999), ids = ir::make_int(200), bags = ir::make_int(10);
+  m.p.checks = {
+      {{{"j", {}, ids}}, m.load("ids", {v("j")}), ir::make_int(0), rows, "ids", v("j")},
+      {{{"b", {}, bags}}, lo, ir::make_int(0), ids, "offs", v("b")},
+      {{{"b", {}, bags}}, hi, lo, ids, "offs", v("b") + ir::make_int(1)},
+  };
   return m.p;
 }
 

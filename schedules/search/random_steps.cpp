@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/search/random_steps.h"
+
+#include <algorithm>
+
+#include "jit/passes/lower.h"
+#include "schedules/step.h"
+#include "schedules/steps/edit.h"
+
+namespace hone::schedules {
+namespace {
+
+/// A reason with names and numbers taken out, so that equal causes count together.
+std::string generic(std::string_view reason) {
+  std::string out;
+  for (size_t i = 0; i < reason.size();) {
+    const bool word = std::isalnum(static_cast<unsigned char>(reason[i])) || reason[i] == '_';
+    size_t end = i + 1;
+    bool specific = word && std::isdigit(static_cast<unsigned char>(reason[i]));
+    while (word && end < reason.size() &&
+           (std::isalnum(static_cast<unsigned char>(reason[end])) || reason[end] == '_' ||
+            reason[end] == '/' ||
+            (reason[end] == '.' && end + 1 < reason.size() && reason[end + 1] != ' '))) {
+      specific |= std::isdigit(static_cast<unsigned char>(reason[end])) || reason[end] == '/' ||
+                  reason[end] == '.';
+      ++end;
+    }
+    specific |= word && (end - i == 1 || std::isupper(static_cast<unsigned char>(reason[i]))) &&
+                reason[i] != 'a';
+    out += specific ? "_" : std::string(reason.substr(i, end - i));
+    i = end;
+  }
+  return out;
+}
+
+void note_reject(StepUses* uses, const std::string& kind, std::string_view reason) {
+  if (!uses) return;
+  StepUse& use = (*uses)[kind];
+  ++use.rejected;
+  ++use.reasons[generic(reason)];
+}
+
+std::vector<std::string> buffers_of(const ir::Stage& s) {
+  std::vector<std::string> out = {s.output};
+  ir::visit(s.value, [&](const ir::Expr& n) {
+    if (n->op == ir::Op::kLoad) out.push_back(n->name);
+  });
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::string> kinds_of(const std::string& step_text) {
+  const std::string verb = step_text.substr(0, step_text.find(' '));
+  std::vector<std::string> kinds = {verb};
+  const auto has = [&](const char* part) { return step_text.find(part) != std::string::npos; };
+  if (verb == "split") {
+    std::string tail = "mask";
+    for (const char* t : {"peel", "overlap", "exact"}) {
+      if (has((std::string("tail=") + t).c_str())) tail = t;
+    }
+    kinds.push_back("split tail=" + tail);
+  }
+  for (const char* option : {" store ", " in=registers", " layout="}) {
+    if (has(option)) kinds.push_back(verb + (option[1] == 's' ? " store" : option));
+  }
+  for (std::string& kind : kinds) {
+    if (kind.ends_with('=')) kind.pop_back();
+  }
+  return kinds;
+}
+
+std::string RandomSchedules::loop_of(const ir::Stage& s) {
+  return s.name + "/" + pick(s.loops).name;
+}
+
+std::string RandomSchedules::reduction_loop_of(const ir::Stage& s) {
+  std::vector<std::string> loops;
+  for (const ir::Loop& l : s.loops) {
+    if (is_reduction(s, l.name)) loops.push_back(l.name);
+  }
+  return loops.empty() || chance(5) ? loop_of(s) : s.name + "/" + pick(loops);
+}
+
+const ir::Stage& RandomSchedules::stage_where(const ir::Program& p,
+                                              bool (*wanted)(const ir::Program&,
+                                                             const ir::Stage&)) {
+  std::vector<const ir::Stage*> stages;
+  for (const ir::Stage& s : p.stages) {
+    if (wanted(p, s)) stages.push_back(&s);
+  }
+  return stages.empty() || chance(5) ? pick(p.stages) : *pick(stages);
+}
+
+std::string RandomSchedules::propose_reorder(const ir::Stage& s) {
+  std::vector<std::string> loops;
+  for (const ir::Loop& l : s.loops) loops.push_back(l.name);
+  for (size_t i = loops.size(); i > 1; --i) {
+    std::swap(loops[i - 1], loops[static_cast<size_t>(below(static_cast<int>(i)))]);
+  }
+  loops.resize(static_cast<size_t>(2 + below(static_cast<int>(loops.size()) - 1)));
+  std::string text = "reorder";
+  for (const std::string& l : loops) text += " " + s.name + "/" + l;
+  return text;
+}
+
+std::string RandomSchedules::propose_shape(const ir::Program&, const ir::Stage& s) {
+  const int kind = below(100);
+  if (kind < 60) {
+    constexpr const char* kTails[] = {"", " tail=peel", " tail=overlap", " tail=exact",
+                                      " tail=peel"};
+    const std::vector<int> factors = {2, 3, 4, 5, 6, 7, 8, 8, 10, 16, 16, 20, 32, 64};
+    const std::string base = fresh("l");
+    return "split " + loop_of(s) + " " + std::to_string(pick(factors)) + " -> " + base + ".o " +
+           base + ".i" + kTails[below(5)];
+  }
+  if (kind < 75) {
+    if (s.loops.size() < 2) return "";
+    const auto at = static_cast<size_t>(below(static_cast<int>(s.loops.size()) - 1));
+    return "fuse " + s.name + "/" + s.loops[at].name + " " + s.name + "/" + s.loops[at + 1].name +
+           " -> " + fresh("f");
+  }
+  return s.loops.size() < 2 ? "" : propose_reorder(s);
+}
+
+std::string RandomSchedules::propose_compute(const ir::Program& p) {
+  // A stage and a reader that stands after it.
+  std::vector<std::pair<const ir::Stage*, const ir::Stage*>> pairs;
+  for (const ir::Stage& s : p.stages) {
+    for (const ir::Stage& reader : p.stages) {
+      if (&s != &reader && reads(reader, s.output) && !reader.loops.empty()) {
+        pairs.emplace_back(&s, &reader);
+      }
+    }
+  }
+  if (pairs.empty()) return "";
+  const auto& [s, reader] = pick(pairs);
+  const auto at = static_cast<size_t>(below(static_cast<int>(reader->loops.size())));
+  std::string text = "compute " + s->name + " at " + reader->name + "/" + reader->loops[at].name;
+  if (at > 0 && chance(25)) {
+    text += " store " + reader->name + "/" +
+            reader->loops[static_cast<size_t>(below(static_cast<int>(at)))].name;
+  }
+  return text + (chance(35) ? " in=registers" : "");
+}
+
+std::string RandomSchedules::propose_copy(const ir::Program& p, const ir::Stage& s) {
+  const std::string tensor = pick(buffers_of(s));
+  const bool root = chance(25);
+  std::string text =
+      "stage " + tensor + " at " + (root ? "root" : loop_of(s)) + " -> " + fresh("T");
+  if (!root && chance(40)) text += " in=registers";
+  const ir::Buffer* b = p.buffer(tensor);
+  if (!b || b->shape.empty() || tensor == s.output || chance(50)) return text;
+  // A packed layout: one dim cut in two, the piece innermost.
+  const int rank = static_cast<int>(b->shape.size());
+  const int cut = below(rank);
+  const std::string factor = std::to_string(2 << below(4));
+  text += " layout=[d" + std::to_string(cut) + "/" + factor + "]";
+  for (int d = 0; d < rank; ++d) {
+    if (d != cut) text += "[d" + std::to_string(d) + "]";
+  }
+  return text + "[d" + std::to_string(cut) + "%" + factor + "]";
+}
+
+std::string RandomSchedules::propose_place(const ir::Program& p, const ir::Stage& s) {
+  const int kind = below(100);
+  if (kind < 40) return propose_compute(p);
+  if (kind < 55) {
+    return "inline " + stage_where(p, [](const ir::Program& program, const ir::Stage& stage) {
+                         const ir::Buffer* b = program.buffer(stage.output);
+                         return stage.reduce == ir::Reduce::kNone && b &&
+                                b->role == ir::Role::kTemp;
+                       }).name;
+  }
+  if (kind < 80) return propose_copy(p, s);
+  const ir::Stage& reduced = stage_where(p, [](const ir::Program&, const ir::Stage& stage) {
+    return stage.reduce != ir::Reduce::kNone;
+  });
+  if (reduced.loops.empty()) return "";
+  return "rfactor " + reduced.name + " " + reduction_loop_of(reduced) + " -> " + fresh("R");
+}
+
+std::string RandomSchedules::propose_mark(const ir::Program& p, const ir::Stage& s) {
+  const int kind = below(100);
+  const std::string last = s.name + "/" + s.loops.back().name;
+  if (kind < 30) return "vectorize " + (chance(80) ? last : loop_of(s));
+  if (kind < 45) return "unroll " + loop_of(s);
+  if (kind < 57) {
+    const ir::Stage& root =
+        stage_where(p, [](const ir::Program&, const ir::Stage& stage) { return stage.at.root(); });
+    return root.loops.empty() ? "" : "parallel " + root.name + "/" + root.loops.front().name;
+  }
+  if (kind < 67) return "partition " + loop_of(s);
+  if (kind < 82) {
+    const std::vector<std::string> read = buffers_of(s);
+    return "prefetch " + (chance(90) ? read.back() : pick(read)) + " at " + loop_of(s) +
+           " distance=" + std::to_string(1 + below(8));
+  }
+  if (kind < 92) {
+    return "stream " + stage_where(p, [](const ir::Program& program, const ir::Stage& stage) {
+                         const ir::Buffer* b = program.buffer(stage.output);
+                         return stage.reduce == ir::Reduce::kNone && b &&
+                                b->role == ir::Role::kOutput;
+                       }).output;
+  }
+  return s.loops.size() < 2 ? "" : propose_reorder(s);
+}
+
+std::string RandomSchedules::propose(const ir::Program& p, bool marks) {
+  const ir::Stage& s = pick(p.stages);
+  if (s.loops.empty()) return "";
+  if (marks) return propose_mark(p, s);
+  return chance(60) ? propose_shape(p, s) : propose_place(p, s);
+}
+
+bool RandomSchedules::accept(ir::Program& p, const std::string& text, Schedule& schedule,
+                             StepUses* uses) {
+  auto step = parse_step(text);
+  if (!step) {
+    note_reject(uses, "(text)", step.failure().message);
+    return false;
+  }
+  Applied applied = step->row->apply(p, *step);
+  if (!applied) {
+    note_reject(uses, kinds_of(text).back(), applied.failure().reason);
+    return false;
+  }
+  p = *std::move(applied);
+  schedule.steps.push_back(print(*step));
+  return true;
+}
+
+/// Leaves out steps until the schedule applies as a whole and lowers.
+void RandomSchedules::settle(Schedule& schedule, StepUses* uses) {
+  const auto drop = [&](size_t at, const std::string& reason) {
+    note_reject(uses, kinds_of(schedule.steps[at]).back(), reason);
+    schedule.steps.erase(schedule.steps.begin() + static_cast<std::ptrdiff_t>(at));
+  };
+  while (!schedule.steps.empty()) {
+    auto applied = apply(program_, schedule);
+    if (!applied) {
+      const int at = applied.failure().step;
+      drop(at >= 0 ? static_cast<size_t>(at) : schedule.steps.size() - 1, applied.failure().reason);
+      continue;
+    }
+    auto lowered = jit::lower(*applied, target_);
+    if (lowered) return;
+    // The step to blame is the last of the shortest prefix that applies and does not lower.
+    size_t blamed = schedule.steps.size() - 1;
+    Schedule prefix;
+    for (size_t i = 0; i < schedule.steps.size(); ++i) {
+      prefix.steps.push_back(schedule.steps[i]);
+      auto part = apply(program_, prefix);
+      if (part && !jit::lower(*part, target_)) {
+        blamed = i;
+        break;
+      }
+    }
+    drop(blamed, "lowering: " + lowered.failure().message);
+  }
+}
+
+Schedule RandomSchedules::next(int length, StepUses* uses) {
+  Schedule schedule;
+  ir::Program p = program_;
+  const int shapes = length > 1 ? length / 2 + below(length / 2) : length;
+  for (int tries = 0; tries < 6 * length && static_cast<int>(schedule.steps.size()) < length;
+       ++tries) {
+    const bool marks = static_cast<int>(schedule.steps.size()) >= shapes || tries > 4 * length;
+    const std::string text = propose(p, marks);
+    if (!text.empty()) accept(p, text, schedule, uses);
+  }
+  settle(schedule, uses);
+  for (const std::string& step : schedule.steps) {
+    for (const std::string& kind : kinds_of(step)) {
+      if (uses) ++(*uses)[kind].accepted;
+    }
+  }
+  return schedule;
+}
+
+std::string print(const StepUses& uses) {
+  constexpr size_t kReasons = 4;
+  std::string out = "accepted rejected  step\n";
+  const auto column = [](int n, size_t width) {
+    const std::string digits = std::to_string(n);
+    return std::string(width - std::min(width, digits.size()), ' ') + digits;
+  };
+  for (const auto& [kind, use] : uses) {
+    out += column(use.accepted, 8) + " " + column(use.rejected, 8) + "  " + kind + "\n";
+    std::vector<std::pair<int, std::string>> reasons;
+    for (const auto& [reason, count] : use.reasons) reasons.emplace_back(-count, reason);
+    std::sort(reasons.begin(), reasons.end());
+    for (size_t i = 0; i < reasons.size() && i < kReasons; ++i) {
+      out += std::string(19, ' ') + std::to_string(-reasons[i].first) + "x " + reasons[i].second +
+             "\n";
+    }
+  }
+  return out;
+}
+
+}  // namespace hone::schedules

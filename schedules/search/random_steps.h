@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "jit/ir/program.h"
+#include "jit/ir/target.h"
+#include "schedules/schedule.h"
+
+namespace hone::schedules {
+
+/// What became of the steps of one kind that were proposed.
+struct StepUse {
+  int accepted = 0;  ///< stands in a schedule that lowers
+  int rejected = 0;
+  std::map<std::string, int> reasons;  ///< of rejects, numbers and names taken out
+};
+
+/// Uses by kind: a verb, `split tail=peel` for each tail, `stage layout`, `lower` for what only
+/// lowering refused.
+using StepUses = std::map<std::string, StepUse>;
+
+/// The kinds that a use of the step counts under.
+std::vector<std::string> kinds_of(const std::string& step_text);
+
+/// Random schedules for testing, drawn from the structure of a program alone: loops to cut and
+/// order, readers to compute a stage in, tensors to stage. Every schedule it returns applies and
+/// lowers for the target.
+class RandomSchedules {
+ public:
+  RandomSchedules(const ir::Program& program, const ir::Target& target, uint64_t seed)
+      : program_(program), target_(target), random_(seed) {}
+
+  /// The next schedule, made of up to `length` accepted steps. Adds to `uses`, which may be null.
+  Schedule next(int length, StepUses* uses);
+
+ private:
+  bool chance(int percent) { return below(100) < percent; }
+  int below(int n) { return static_cast<int>(random_() % static_cast<uint64_t>(n)); }
+  template <class T>
+  const T& pick(const std::vector<T>& items) {
+    return items[static_cast<size_t>(below(static_cast<int>(items.size())))];
+  }
+  std::string fresh(const char* prefix) { return prefix + std::to_string(++names_); }
+
+  std::string propose(const ir::Program& p, bool marks);
+  std::string propose_shape(const ir::Program& p, const ir::Stage& s);
+  std::string propose_place(const ir::Program& p, const ir::Stage& s);
+  std::string propose_mark(const ir::Program& p, const ir::Stage& s);
+  std::string propose_compute(const ir::Program& p);
+  std::string propose_copy(const ir::Program& p, const ir::Stage& s);
+  std::string propose_reorder(const ir::Stage& s);
+  std::string loop_of(const ir::Stage& s);
+  std::string reduction_loop_of(const ir::Stage& s);
+  const ir::Stage& stage_where(const ir::Program& p,
+                               bool (*wanted)(const ir::Program&, const ir::Stage&));
+  bool accept(ir::Program& p, const std::string& text, Schedule& schedule, StepUses* uses);
+  void settle(Schedule& schedule, StepUses* uses);
+
+  const ir::Program& program_;
+  const ir::Target& target_;
+  std::mt19937_64 random_;
+  int names_ = 0;
+};
+
+/// The uses as a table, one line a kind, the most frequent reasons below.
+std::string print(const StepUses& uses);
+
+/// The smallest schedule found, by leaving out steps and making numbers smaller, for which `fails`
+/// still holds. `fails` is false for schedules that do not apply.
+Schedule shrink(Schedule schedule, const std::function<bool(const Schedule&)>& fails);
+
+}  // namespace hone::schedules

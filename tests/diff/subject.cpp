@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/diff/subject.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "jit/interp/scalar.h"
+#include "jit/passes/lower.h"
+#include "runtime/machine/host.h"
+#include "tests/diff/machine_code.h"
+
+namespace hone::tests {
+
+using jit::DataSet;
+using jit::TensorView;
+
+ir::Target target_of(BackEnd back_end) {
+  ir::Target t;
+  t.isa = static_cast<uint32_t>(ir::Isa::kAvx2);
+  if (back_end != BackEnd::kAvx2) t.isa |= static_cast<uint32_t>(ir::Isa::kAvx512);
+  return t;
+}
+
+bool can_run(BackEnd back_end) {
+  if (back_end == BackEnd::kInterp) return true;
+  const ir::Target host = runtime::host_target();
+  return host.has(back_end == BackEnd::kAvx2 ? ir::Isa::kAvx2 : ir::Isa::kAvx512);
+}
+
+/// One call: the argument struct, the memory behind it, and what runs it.
+struct Subject::Call {
+  const jit::NestExecutor& executor;
+  const MachineCode* code;  ///< null: interpreted
+  std::vector<int64_t> args = {};
+  int64_t status = INT64_MAX;
+  std::vector<GuardedBlock> tensors = {};
+  std::vector<char*> memory = {};
+  std::vector<GuardedBlock> bound = {};
+  GuardedBlock workspace = {};
+  GuardedBlock scratch = {};
+  jit::Shadow shadow = {};
+};
+
+Subject::Subject(std::string problem, ir::Program program, std::vector<int64_t> dims)
+    : problem_(std::move(problem)), program_(std::move(program)), dims_(std::move(dims)) {
+  scalars_ = jit::scalar_values(program_, 1);
+  shapes_ = jit::parameter_views(program_, dims_);
+  for (const ir::Buffer& b : program_.buffers) {
+    if (b.role != ir::Role::kTemp) params_.push_back(&b);
+  }
+  for (int set = 0; set < jit::kDataSetCount; ++set) add_data(static_cast<DataSet>(set));
+}
+
+size_t Subject::bytes_of(size_t param) const {
+  const TensorView& v = shapes_[param];
+  return static_cast<size_t>(jit::span_of(v) * size_of(v.type));
+}
+
+std::vector<TensorView> Subject::views(const std::vector<char*>& memory) const {
+  std::vector<TensorView> out = shapes_;
+  for (size_t i = 0; i < out.size(); ++i) out[i].data = memory[i];
+  return out;
+}
+
+void Subject::add_data(DataSet set) {
+  Data data;
+  data.set = set;
+  std::vector<char*> memory;
+  for (size_t i = 0; i < params_.size(); ++i) {
+    // Gaps between rows hold a pattern that nothing may change.
+    data.initial.emplace_back(bytes_of(i), static_cast<char>(0xa5));
+    memory.push_back(data.initial.back().data());
+  }
+  const std::vector<TensorView> all = views(memory);
+  jit::fill_parameters(program_, all, scalars_, dims_, set, 17 + static_cast<uint64_t>(set));
+  for (size_t i = 0; i < params_.size(); ++i) {
+    if (params_[i]->role == ir::Role::kOutput) jit::fill_unwritten(all[i]);
+  }
+  auto want = jit::evaluate(program_, all, scalars_, dims_);
+  if (!want) {
+    broken_ = want.failure().message;
+    return;
+  }
+  data.want = *std::move(want);
+  data_.push_back(std::move(data));
+}
+
+std::string Subject::repro(const schedules::Schedule& schedule, BackEnd back_end) const {
+  return problem_ + " | " + print(target_of(back_end)) + " | " + schedule.text();
+}
+
+std::string Subject::check(const schedules::Schedule& schedule, BackEnd back_end,
+                           std::string* rejected) {
+  const auto reject = [&](const std::string& why) {
+    if (rejected) *rejected = why;
+    return std::string();
+  };
+  auto scheduled = schedules::apply(program_, schedule);
+  if (!scheduled) return reject(scheduled.failure().text());
+  const ir::Target target = target_of(back_end);
+  auto nest = jit::lower(*scheduled, target);
+  if (!nest) return reject("lowering: " + nest.failure().message);
+  std::unique_ptr<MachineCode> code;
+  if (back_end != BackEnd::kInterp) {
+    code = std::make_unique<MachineCode>();
+    std::string refused;
+    const std::string crashed = survive([&] { refused = code->compile(*nest, target); }, 60);
+    if (!crashed.empty()) return "compiling: " + crashed;
+    if (!refused.empty()) return reject("back end: " + refused);
+  }
+  const jit::NestExecutor executor(*std::move(nest));
+  for (const Data& data : data_) {
+    const std::string wrong = run(executor, code.get(), data, ++runs_ % 2 == 0);
+    if (!wrong.empty()) return std::string(name_of(data.set)) + " data: " + wrong;
+  }
+  return "";
+}
+
+std::string Subject::run(const jit::NestExecutor& executor, const MachineCode* code,
+                         const Data& data, bool at_end) {
+  const ir::Nest& nest = executor.nest();
+  Call call{executor, code};
+  call.args.resize(static_cast<size_t>(nest.slots));
+  const ir::ArgsLayout layout = args_layout(nest);
+  const auto slot = [&](int s) -> int64_t& { return call.args[static_cast<size_t>(s)]; };
+  slot(ir::ArgsLayout::kStatus) = reinterpret_cast<int64_t>(&call.status);
+  for (size_t i = 0; i < params_.size(); ++i) {
+    const auto align =
+        static_cast<size_t>(std::max<int64_t>(params_[i]->align, size_of(params_[i]->type)));
+    call.tensors.emplace_back(bytes_of(i), at_end, align);
+    call.memory.push_back(call.tensors.back().data());
+    std::memcpy(call.memory.back(), data.initial[i].data(), bytes_of(i));
+    slot(layout.tensor_slots[i]) = reinterpret_cast<int64_t>(call.memory.back());
+  }
+  for (size_t d = 0; d < dims_.size(); ++d) slot(layout.dim_slots[d]) = dims_[d];
+  for (size_t s = 0; s < scalars_.size(); ++s) {
+    int64_t* bits = &slot(layout.scalar_slots[s]);
+    const DType type = nest.scalars[s].type;
+    if (is_float(type)) {
+      jit::write_float(type, bits, 0, scalars_[s]);
+    } else {
+      jit::write_int(type, bits, 0, static_cast<int64_t>(scalars_[s]));
+    }
+  }
+  size_t bound = 0;
+  for (size_t b = 0; b < nest.buffers.size(); ++b) {
+    if (nest.buffers[b].home != ir::Home::kBound) continue;
+    const int64_t elements = executor.elements(static_cast<int>(b), call.args.data());
+    call.bound.emplace_back(static_cast<size_t>(elements * size_of(nest.buffers[b].type)), at_end,
+                            64);
+    call.bound.back().fill(0xff);
+    slot(layout.bound_slots[bound++]) = reinterpret_cast<int64_t>(call.bound.back().data());
+  }
+  call.workspace = GuardedBlock(static_cast<size_t>(nest.shared_bytes), at_end, 64);
+  call.workspace.fill(0xff);
+  call.scratch = GuardedBlock(static_cast<size_t>(nest.worker_bytes), at_end, 64);
+  slot(ir::ArgsLayout::kWorkspace) = reinterpret_cast<int64_t>(call.workspace.data());
+  call.shadow = executor.make_shadow();
+  const std::string wrong = run_launches(call);
+  return wrong.empty() ? inspect(call, data) : wrong;
+}
+
+std::string Subject::run_launches(Call& call) {
+  const ir::Nest& nest = call.executor.nest();
+  for (int l = 0; l < static_cast<int>(nest.launches.size()); ++l) {
+    const int64_t extent = call.executor.extent(l, call.args.data());
+    // Ranges that may run at the same time run here in an order that nothing may count on.
+    std::vector<int64_t> cuts = {0, extent};
+    if (nest.launches[static_cast<size_t>(l)].parallel) cuts = {extent / 2, extent, 0, extent / 2};
+    for (size_t c = 0; c + 1 < cuts.size(); c += 2) {
+      if (cuts[c] == cuts[c + 1]) continue;
+      const std::string wrong = run_range(call, l, cuts[c], cuts[c + 1]);
+      if (!wrong.empty())
+        return "launch " + nest.launches[static_cast<size_t>(l)].name + " " + wrong;
+    }
+  }
+  return "";
+}
+
+std::string Subject::run_range(Call& call, int launch, int64_t begin, int64_t end) {
+  call.scratch.fill(0xff);
+  if (call.code) {
+    return survive(
+        [&] { call.code->run(launch, call.args.data(), begin, end, call.scratch.data()); }, 20);
+  }
+  const auto fault =
+      call.executor.run(launch, call.args.data(), begin, end, call.scratch.data(), &call.shadow);
+  return fault ? fault->message : "";
+}
+
+/// Looks at the status, the outputs, and that nothing else was written.
+std::string Subject::inspect(const Call& call, const Data& data) {
+  if (data.want.bad) {
+    if (call.status != data.want.bad->position) {
+      return "status is " + std::to_string(call.status) + " where position " +
+             std::to_string(data.want.bad->position) + " is bad";
+    }
+    return "";
+  }
+  if (call.status != INT64_MAX) {
+    return "status names position " + std::to_string(call.status) + " of sound data";
+  }
+  const std::vector<TensorView> all = views(call.memory);
+  std::vector<TensorView> outputs;
+  for (const jit::ReferenceTensor& t : data.want.outputs) {
+    for (size_t i = 0; i < params_.size(); ++i) {
+      if (params_[i]->name == t.name) outputs.push_back(all[i]);
+    }
+  }
+  const jit::Comparison comparison = jit::compare(data.want, outputs);
+  max_err_ = std::max(max_err_, comparison.max_err);
+  if (!comparison.ok()) return comparison.text();
+  for (size_t i = 0; i < params_.size(); ++i) {
+    const bool input = params_[i]->role == ir::Role::kInput;
+    if (input && std::memcmp(call.memory[i], data.initial[i].data(), bytes_of(i)) != 0) {
+      return "input " + params_[i]->name + " was written";
+    }
+  }
+  return "";
+}
+
+}  // namespace hone::tests
