@@ -40,6 +40,7 @@ CodeWriter::CodeWriter(const ir::Target& target)
 void CodeWriter::open(Scope::Kind kind, uint64_t written, bool certain) {
   scopes_.emplace_back();
   scopes_.back().kind = kind;
+  scopes_.back().number = ++last_scope_;
   scopes_.back().written = written;
   scopes_.back().certain = certain;
   if (kind == Scope::kLoop) {

@@ -27,7 +27,8 @@ struct Scope {
   uint64_t written = 0;          ///< buffers stored to inside, see CodeWriter::buffer_bit
   std::vector<int32_t> entries;  ///< value numbers that end with the scope
   int vectors = 0;               ///< vector values kept in registers across the loop
-  bool certain = true;           ///< `pre` runs whenever the code around the scope does
+  int64_t number = 0;
+  bool certain = true;  ///< `pre` runs whenever the code around the scope does
 };
 
 /// Values that take several instructions, see CodeWriter::sequence.
@@ -62,6 +63,8 @@ class CodeWriter {
   void open(Scope::Kind kind, uint64_t written, bool certain = true);
   /// Closes the innermost scope and hands out its code; values defined in it are forgotten.
   Scope close();
+  /// A number that no other scope has: of the innermost one.
+  int64_t scope_number() const { return scopes_.back().number; }
   /// The bit of a buffer in Scope::written; buffers past 62 share one.
   static uint64_t buffer_bit(int buffer) { return uint64_t{1} << (buffer < 63 ? buffer : 63); }
 
@@ -162,6 +165,7 @@ class CodeWriter {
   std::vector<int16_t> levels_;
   std::vector<bool> once_;  ///< written by one instruction only
   int32_t last_number_ = 0;
+  int64_t last_scope_ = 0;
   std::vector<Entry> entries_;
   std::vector<int32_t> buckets_;
   std::vector<std::vector<int32_t>> loads_;  ///< entries by buffer

@@ -196,18 +196,30 @@ class Selector {
   void store_strided(int buffer, const Affine& first, const Affine& stride, const Value& stored);
 
   // --- select_tile.cpp: buffers in registers ---
+  void forget_transposed(int buffer);
   TileGroup* tile_group(int buffer, int64_t offset);
   TileGroup& new_tile_group(int buffer, int64_t offset);
   bool is_whole(const TileGroup& group, int64_t offset) const;
   Value load_tile(int buffer, const Affine& offset);
-  Value tile_element(const TileGroup& group, DType type, int lane);
-  void set_tile_element(int buffer, int64_t offset, const Value& v);
   void store_tile(const ir::Stmt& s, const Affine& offset);
   void assign_value(Reg reg, const ir::Expr& e);
   void assign(Reg reg, const Value& v);
 
+  void store_tile_slowly(const ir::Stmt& s, Reg reg);
+  bool is_free(int buffer, int64_t offset);
+
+  // --- select_element.cpp: single elements of tiles ---
+  Value tile_element(const TileGroup& group, DType type, int lane);
+  void set_tile_element(int buffer, int64_t offset, const Value& v);
+  void set_lane(Reg reg, int lane, const Value& v);
+  Value gather_tile(int buffer, int64_t first, int64_t stride);
+  void scatter_tile(int buffer, int64_t first, int64_t stride, const Value& v);
+
   // --- select_transpose.cpp: tiles read along the other axis than written ---
   Value load_tile_across(int buffer, int64_t first, int64_t stride);
+  std::vector<Reg> transpose(std::vector<Reg> rows, int size, int width);
+  void exchange_halves(Reg a, Reg b, Reg& low, Reg& high);
+  void exchange_quarters(const std::array<Reg, 4>& in, const std::array<Reg*, 4>& out);
 
   // --- select_reduce.cpp: reductions over lanes ---
   void store_across(const ir::Stmt& s, const Affine& offset);
@@ -310,6 +322,16 @@ class Selector {
     std::vector<int32_t> group_at;  ///< by element; -1: none
     std::vector<TileGroup> groups;
   };
+  /// A block of a tile, turned; forgotten when the tile is written.
+  struct Transposed {
+    int buffer;
+    int64_t first;
+    int64_t stride;
+    int rows;
+    int64_t scope;
+    std::vector<Reg> columns;
+  };
+  std::vector<Transposed> transposed_;
   std::vector<LaneSum> sums_;
   bool streams_ = false;     ///< non-temporal stores were emitted
   int sums_depth_ = 0;       ///< scope around the vector loop being emitted

@@ -173,7 +173,10 @@ void Selector::store(const ir::Stmt& s) {
   const ir::NestBuffer& b = nest_.buffers[s.id];
   const Affine offset = affine(s.offset);
   if (failed()) return;
-  if (b.home == ir::Home::kRegisters) return store_tile(s, offset);
+  if (b.home == ir::Home::kRegisters) {
+    store_tile(s, offset);
+    return forget_transposed(s.id);
+  }
   const bool across = lanes_.loop >= 0 && !offset.has(Factor::make(Factor::kLane, 0));
   if (across && s.reduce != ir::Reduce::kNone) return store_across(s, offset);
   Value v;

@@ -9,7 +9,12 @@ void Selector::touch_tiles(uint64_t written) {
   for (size_t b = 0; b < tiles_.size(); ++b) {
     if (!(written & CodeWriter::buffer_bit(static_cast<int>(b)))) continue;
     for (const TileGroup& g : tiles_[b].groups) code.rewritten(g.reg);
+    forget_transposed(static_cast<int>(b));
   }
+}
+
+void Selector::forget_transposed(int buffer) {
+  std::erase_if(transposed_, [&](const Transposed& t) { return t.buffer == buffer; });
 }
 
 TileGroup* Selector::tile_group(int buffer, int64_t offset) {
@@ -24,15 +29,19 @@ TileGroup& Selector::new_tile_group(int buffer, int64_t offset) {
   const int64_t end = offset + (lanes_.active > 0 ? lanes_.active : lanes_.count);
   if (static_cast<int64_t>(tile.group_at.size()) < end) tile.group_at.resize(end, -1);
   for (int64_t e = offset; e < end; ++e) {
-    if (tile.group_at[e] >= 0) {
-      refuse("register tile " + nest_.buffers[buffer].name +
-             " is accessed in vectors that overlap; split its loops alike");
-    }
     tile.group_at[e] = static_cast<int32_t>(tile.groups.size());
   }
   tile.groups.push_back({offset, lanes_.count, code.make(RegClass::kVec)});
   ++code.pinned_vectors;
   return tile.groups.back();
+}
+
+/// True when none of the elements at hand has a register yet.
+bool Selector::is_free(int buffer, int64_t offset) {
+  for (int i = 0; i < (lanes_.active > 0 ? lanes_.active : lanes_.count); ++i) {
+    if (tile_group(buffer, offset + i) != nullptr) return false;
+  }
+  return true;
 }
 
 /// True when an access of the lanes at hand is exactly this group.
@@ -56,18 +65,13 @@ Value Selector::load_tile(int buffer, const Affine& offset) {
     refuse("register tile " + name + " is read before it is written");
     return {};
   }
-  if (stride.constant == 0 && lanes_.count > 1) {
+  if (stride.constant == 0 || lanes_.count == 1) {
+    if (lanes_.count == 1 && group->lanes == 1) return {group->reg, type, size_of(type)};
     return tile_element(*group, type, static_cast<int>(first.constant - group->offset));
   }
-  if (stride.constant != 1 && lanes_.count > 1) {
-    return load_tile_across(buffer, first.constant, stride.constant);
-  }
+  if (stride.constant != 1) return load_tile_across(buffer, first.constant, stride.constant);
   if (is_whole(*group, first.constant)) return {group->reg, type, size_of(type)};
-  if (lanes_.count == 1) {
-    return tile_element(*group, type, static_cast<int>(first.constant - group->offset));
-  }
-  refuse("register tile " + name + " is read in other vectors than it is written in");
-  return {};
+  return gather_tile(buffer, first.constant, 1);
 }
 
 void Selector::store_tile(const ir::Stmt& s, const Affine& offset) {
@@ -79,33 +83,27 @@ void Selector::store_tile(const ir::Stmt& s, const Affine& offset) {
     return refuse("register tile " + name +
                   " is written at an index known only at run time; unroll its loops");
   }
-  if (stride.constant == 0 && lanes_.loop >= 0 && s.reduce != ir::Reduce::kNone) {
-    return store_across(s, offset);
-  }
-  if (stride.constant != 1 && lanes_.count > 1) {
-    return refuse("register tile " + name + " is written across its vectors");
-  }
+  const bool reduced = s.reduce != ir::Reduce::kNone;
+  if (stride.constant == 0 && lanes_.loop >= 0 && reduced) return store_across(s, offset);
   TileGroup* group = tile_group(s.id, first.constant);
-  if (s.reduce == ir::Reduce::kNone) {
-    if (group != nullptr && !is_whole(*group, first.constant)) {
-      if (lanes_.count == 1) return set_tile_element(s.id, first.constant, value(s.value));
-      return refuse("register tile " + name + " is written in vectors that overlap");
-    }
-    const bool fresh = group == nullptr;
-    if (fresh) group = &new_tile_group(s.id, first.constant);
-    return assign_value(group->reg, s.value);
-  }
-  if (group == nullptr)
+  if (reduced && group == nullptr) {
     return refuse("register tile " + name + " is added to before it is written");
-  if (!is_whole(*group, first.constant)) {
-    if (lanes_.count > 1) {
-      return refuse("register tile " + name +
-                    " is added to in other vectors than it is written in");
-    }
-    const Value old = load_tile(s.id, first);
-    return set_tile_element(s.id, first.constant, accumulated(old, s));
   }
+  const bool plain = stride.constant == 1 || lanes_.count == 1;
+  if (!plain ||
+      (group != nullptr ? !is_whole(*group, first.constant) : !is_free(s.id, first.constant))) {
+    // Not a register of its own: element by element.
+    Value v = reduced ? accumulated(loaded(load_tile(s.id, offset)), s) : value(s.value);
+    if (v.type == DType::kBool && !failed()) v = bytes_of_mask(v);
+    if (!failed()) scatter_tile(s.id, first.constant, stride.constant, v);
+    return;
+  }
+  if (group == nullptr) group = &new_tile_group(s.id, first.constant);
   const Reg reg = group->reg;
+  if (lanes_.condition.valid() || nest_.buffers[s.id].type == DType::kBool) {
+    return store_tile_slowly(s, reg);
+  }
+  if (!reduced) return assign_value(reg, s.value);
   if (s.reduce == ir::Reduce::kSum && is_product(s.value)) {
     const Value a = value(s.value->args[0]), b = value(s.value->args[1]);
     if (failed()) return;
@@ -113,7 +111,20 @@ void Selector::store_tile(const ir::Stmt& s, const Affine& offset) {
     code.rewritten(reg);
     return;
   }
-  assign(reg, accumulated({reg, nest_.buffers[s.id].type}, s));
+  assign(reg, accumulated({reg, nest_.buffers[s.id].type, size_of(nest_.buffers[s.id].type)}, s));
+}
+
+/// Bools, which tiles hold as bytes; and values that only some lanes take.
+void Selector::store_tile_slowly(const ir::Stmt& s, Reg reg) {
+  const DType type = nest_.buffers[s.id].type;
+  const Value old{reg, type, size_of(type)};
+  Value v = s.reduce == ir::Reduce::kNone ? value(s.value) : accumulated(loaded(old), s);
+  if (failed()) return;
+  if (v.type == DType::kBool) v = bytes_of_mask(v);
+  if (lanes_.condition.valid()) {
+    v = blend({lanes_.condition, DType::kBool, 0}, v, {reg, v.type, v.element});
+  }
+  assign(reg, v);
 }
 
 void Selector::assign_value(Reg reg, const ir::Expr& e) {

@@ -328,9 +328,9 @@ ir::StmtRef NestMaker::branch(ir::Expr condition, ir::StmtRef then, ir::StmtRef 
   ir::Stmt s;
   s.kind = ir::Stmt::kIf;
   s.condition = std::move(condition);
-  s.body.reserve(2);
-  s.body.push_back(std::move(then));
-  if (otherwise) s.body.push_back(std::move(otherwise));
+  for (const ir::StmtRef* side : {&then, &otherwise}) {
+    if (*side) s.body.push_back(*side);
+  }
   return std::make_shared<const ir::Stmt>(s);
 }
 

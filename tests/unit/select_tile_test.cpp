@@ -2,6 +2,9 @@
 // Register tiles: products of matrices with the accumulator in registers.
 #include <doctest/doctest.h>
 
+#include <string>
+#include <utility>
+
 #include "tests/unit/select_nests.h"
 
 namespace hone::tests {
@@ -51,6 +54,60 @@ TEST_CASE("select: a register tile of a product") {
     check(tiled_product(28, 64, 24, wide ? 14 : 4, wide ? 32 : 16, 1), target);
     check(tiled_product(12, 64, 24, 6, 16, 4), target);
     check(tiled_product(12, 44, 24, 2, 22, 2), target);
+  }
+}
+
+TEST_CASE("select: a register tile read along its other axis") {
+  for (const DType type :
+       {DType::kF32, DType::kF64, DType::kI64, DType::kF16, DType::kI32, DType::kU8}) {
+    for (const auto& [rows, columns] :
+         {std::pair<int64_t, int64_t>{16, 16}, {8, 8}, {4, 4}, {8, 16}, {16, 8}, {5, 7}, {3, 16}}) {
+      NestMaker t;
+      const int one = t.loop("one"), i = t.loop("i"), j = t.loop("j");
+      const int x = t.tensor("X", type, rows * columns), y = t.tensor("Y", type, rows * columns);
+      const int tile = t.registers("T", type, rows * columns);
+      const auto num = [](int64_t v) { return ir::make_int(v); };
+      const ir::Expr at = t.var(i) * num(columns) + t.var(j);
+      t.launch(
+          one, num(1),
+          {t.loop_over(
+               i, Mark::kUnroll, rows,
+               {t.loop_over(j, Mark::kVector, columns, {t.store(tile, at, t.load(x, at))})}),
+           t.loop_over(
+               j, Mark::kUnroll, columns,
+               {t.loop_over(i, Mark::kVector, rows,
+                            {t.store(y, t.var(j) * num(rows) + t.var(i), t.load(tile, at))})})});
+      for (const ir::Target& target : runnable_targets()) {
+        const NestRun run = check_nest(t, target);
+        INFO(std::string(name_of(type)), " ", rows, " x ", columns);
+        CHECK_MESSAGE(run.refusal.empty(), run.refusal);
+        CHECK_MESSAGE(run.error.empty(), run.error, "\n", run.lir);
+      }
+    }
+  }
+}
+
+TEST_CASE("select: a tile accessed in other vectors than it was written in") {
+  NestMaker t;
+  const int one = t.loop("one"), i = t.loop("i"), j = t.loop("j");
+  const int x = t.tensor("X", DType::kF32, 48), y = t.tensor("Y", DType::kF32, 48);
+  const int tile = t.registers("T", DType::kF32, 48);
+  const int other = t.registers("R", DType::kF32, 16);
+  const auto num = [](int64_t v) { return ir::make_int(v); };
+  t.launch(
+      one, num(1),
+      {t.loop_over(j, Mark::kVector, 16, {t.store(other, t.var(j), t.load(x, t.var(j)))}),
+       t.loop_over(j, Mark::kVector, 48, {t.store(tile, t.var(j), t.load(x, t.var(j)))}),
+       t.loop_over(i, Mark::kUnroll, 4,
+                   {t.loop_over(j, Mark::kVector, 12,
+                                {t.store(tile, t.var(i) * num(12) + t.var(j),
+                                         t.load(other, t.var(i) * num(3)) * t.load(x, t.var(j)),
+                                         Reduce::kSum)})}),
+       t.loop_over(j, Mark::kUnroll, 48, {t.store(y, t.var(j), t.load(tile, t.var(j)))})});
+  for (const ir::Target& target : runnable_targets()) {
+    const NestRun run = check_nest(t, target);
+    CHECK_MESSAGE(run.refusal.empty(), run.refusal);
+    CHECK_MESSAGE(run.error.empty(), run.error, "\n", run.lir);
   }
 }
 
