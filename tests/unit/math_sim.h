@@ -23,7 +23,7 @@ struct SimBuilder {
 
   bool avx512;
   bool slow_paths = true;  ///< false: as if no lane ever took one
-  int operations = 0;       ///< instructions so far, constants apart
+  int operations = 0;      ///< instructions so far, constants apart
 
   static U bits(F a) { return std::bit_cast<U>(a); }
   static F value(U u) { return std::bit_cast<F>(u); }
@@ -101,7 +101,16 @@ struct SimBuilder {
     const F m = std::ldexp(a, -static_cast<int>(std::logb(a)));
     return m >= F(1.5) ? m / 2 : m;
   }
-  V fraction(V a) { return counted(std::isinf(a) ? 0 : a - std::floor(a)); }
+  V fraction(V a) {
+    ++operations;
+    if (std::isinf(a)) return 0;
+    // vreduce rounds its difference as it rounds to the integer: down.
+    const F whole = std::floor(a);
+    const F near = a - whole;
+    const F above = near - a;
+    const F left = (a - (near - above)) - (whole + above);
+    return left < 0 ? std::nextafter(near, F(-1)) : near;
+  }
 
  private:
   static F special_exponent(F a) {

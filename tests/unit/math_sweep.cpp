@@ -135,33 +135,35 @@ void evaluate(Block& block, const MathRow<Builder>& row, const Reference& refere
   }
 }
 
-/// One unit in the last place of a float near `value`.
-double unit(double value) {
+/// The reciprocal of one unit in the last place of a float near `value`.
+double units(double value) {
   uint64_t bits;
   std::memcpy(&bits, &value, sizeof bits);
-  uint64_t exponent = (bits >> 52) & 0x7ff;
-  exponent = exponent < 1023 - 126 ? 1023 - 126 : exponent;
-  bits = (exponent - 23) << 52;
+  int64_t exponent = (bits >> 52) & 0x7ff;
+  exponent = exponent < 1023 - 126 ? 1023 - 126 : exponent > 1023 + 127 ? 1023 + 127 : exponent;
+  bits = static_cast<uint64_t>(2 * 1023 - (exponent - 23)) << 52;
   std::memcpy(&value, &bits, sizeof bits);
   return value;
 }
 
+double limited(double x) { return x > 0x1p128 ? 0x1p128 : x < -0x1p128 ? -0x1p128 : x; }
+
 /// Errors of a block; an infinity counts as the power of two just out of range, a NaN that only one
 /// side has as an infinite error.
 void compare(Block& block, double ulp, double of_argument) {
+  const double own = 1 / ulp;
   for (int i = 0; i < kBlock; ++i) {
-    const double limit = 0x1p128;
-    const double r = block.result[i];
-    const double e = block.reference[i];
-    const double result = r > limit ? limit : r < -limit ? -limit : r;
-    const double exact = e > limit ? limit : e < -limit ? -limit : e;
+    const double result = limited(block.result[i]);
+    const double exact = limited(block.reference[i]);
+    const bool unlike = (result != result) != (exact != exact);
     double error = std::fabs(result - exact);
-    const double one = unit(exact < 0 ? std::fmax(exact, -0x1p127) : std::fmin(exact, 0x1p127));
-    error = r != r && e != e ? 0 : error == error ? error : HUGE_VAL;
-    const double allowed =
-        std::fmax(ulp * one, of_argument * 0x1p-23 * std::fabs(double{block.x[i]}));
-    block.ulps[i] = error / one;
-    block.tolerated[i] = error / allowed;
+    error = error == error ? error : 0;
+    error = unlike ? HUGE_VAL : error;
+    block.ulps[i] = error * units(exact);
+    const double size = std::fabs(double{block.x[i]});
+    const double share = error / (of_argument * 0x1p-23 * size);
+    const double share_of_ulps = block.ulps[i] * own;
+    block.tolerated[i] = share < share_of_ulps ? share : share_of_ulps;
   }
 }
 

@@ -9,29 +9,34 @@
 
 namespace hone::jit {
 
+// clang-format off
 /// What a scalar function is written against: one method is one instruction on a whole vector of
-/// the float type F (float or double), and returns a fresh value. `V` is a vector handle, `M` a
-/// mask handle; both are cheap to copy and never written again. The code generator's builder
-/// appends to LIR; the tests' builders compute.
+/// the float type F (float or double), and returns a fresh value. `V` is a handle of a vector, `M`
+/// of a mask; both are cheap to copy and never written again. The code generator's builder appends
+/// to LIR; the tests' builders compute. A handle may just as well stand for several vectors, a
+/// method then being one instruction for each: the functions are long chains, and chains side by
+/// side keep the units busier than one after the other.
 ///
-///   constant(d) / constant_bits(u)        a pooled constant, rounded to F / given as bits
-///   add sub mul div (a, b), sqrt(a)       IEEE, rounding as MXCSR says
-///   fma fnma fms (a, b, c)                a*b+c, -(a*b)+c, a*b-c, rounded once
-///   min max (a, b)                        the x86 ones: b when either is NaN or both are zero
-///   round floor trunc ceil (a)            to an integral value, as floats
-///   and_ or_ xor_ andnot (a, b)           bitwise; andnot is ~a & b
-///   shl shr (a, n), iadd isub (a, b)      on integers as wide as F; logical shifts
-///   copysign(a, b)                        magnitude of a, sign of b (one vpternlog, or three logic
-///   operations) lt le gt ge eq neq unord (a, b)       ordered but for neq and unord select(m, a,
-///   b)                       m ? a : b both either (m, k)                    and, or of masks
-///   lookup16(table, i)                    table[low four bits of i]; two shuffles and a blend, or
-///   gathers, on AVX2 slow_path(m, v, make)                 select(m, make(), v); may jump over
-///   make() when no lane of m is set has_avx512()                          whether the next four
-///   exist scalef(a, n)                          a * 2^floor(n), gradual and saturating; NaN and
-///   infinite n as vscalef getexp(a)                             floor(log2|a|) as a float; -inf
-///   for 0 getmant(a)                            |a| scaled by a power of two into [0.75, 1.5); NaN
-///   for negative a; 1 for 0, inf fraction(a)                           a - floor(a); 0 for
-///   infinities (vreduce)
+///   constant(d), constant_bits(u)   a pooled constant, rounded to F, or given as bits
+///   add sub mul div (a, b)          IEEE, rounding as MXCSR says; sqrt(a) too
+///   fma fnma fms (a, b, c)          a*b+c, -(a*b)+c, a*b-c, rounded once
+///   min max (a, b)                  the x86 ones: b when either is NaN or both are zero
+///   round floor trunc ceil (a)      to an integral value, as floats
+///   and_ or_ xor_ andnot (a, b)     bitwise; andnot is ~a & b
+///   shl shr (a, n)                  logical shifts of integers as wide as F
+///   iadd isub (a, b)                integers as wide as F
+///   copysign(a, b)                  magnitude of a, sign of b: one vpternlog, or three logic ones
+///   lt le gt ge eq neq unord (a, b) ordered, but for neq and unord
+///   select(m, a, b)                 m ? a : b
+///   both either (m, k)              and, or of masks
+///   lookup16(table, i)              table[low four bits of i]: shuffles, or a gather on AVX2
+///   slow_path(m, v, make)           select(m, make(), v); may jump over make() where m has no lane
+///   has_avx512()                    whether the next four may be called
+///   scalef(a, n)                    a * 2^floor(n): gradual, saturating, special values as vscalef
+///   getexp(a)                       floor(log2 |a|) as a float; -inf for 0
+///   getmant(a)                      a scaled by 2^e into [0.75, 1.5); 1 for 0 and inf, NaN below 0
+///   fraction(a)                     a - floor(a), rounded down; 0 for infinities (vreduce)
+// clang-format on
 template <class B>
 concept MathBuilder = requires(B b, typename B::V v, typename B::M m,
                                std::array<double, 16> table) {

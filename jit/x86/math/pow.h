@@ -35,25 +35,25 @@ Pair<typename B::V> atanh_argument(B& b, typename B::V m) {
 /// log2 x in two parts, for positive normal or denormal x.
 template <class F, class B>
 Pair<typename B::V> log2_pair(B& b, typename B::V x) {
-  using K = PowConstants<F>;
+  using Parts = PowConstants<F>;
   const auto [m, e] = split_binary<F>(b, x);
   const auto s = atanh_argument(b, m);
   // q = z/3 + z^2 (1/5 + ...), z = s^2, so that atanh s = s + s q.
   const auto z = exact_product(b, s.high, s.high);
   const auto z_low = b.fma(b.add(s.high, s.high), s.low, z.low);
-  const auto third = b.constant(K::kThird);
+  const auto third = b.constant(Parts::kThird);
   const auto cubic = exact_product(b, z.high, third);
-  auto rest = b.fma(z.high, b.constant(K::kThirdLow), b.fma(z_low, third, cubic.low));
+  auto rest = b.fma(z.high, b.constant(Parts::kThirdLow), b.fma(z_low, third, cubic.low));
   rest = b.fma(b.mul(z.high, z.high), polynomial(b, Coefficients<F>::kAtanh, z.high), rest);
   const auto q = exact_sum_ordered(b, cubic.high, rest);
   const auto sq = exact_product(b, s.high, q.high);
   const auto sq_low = b.fma(s.high, q.low, b.fma(s.low, q.high, sq.low));
   const auto atanh = exact_sum_ordered(b, s.high, sq.high);
   const auto atanh_low = b.add(atanh.low, b.add(s.low, sq_low));
-  const auto scale = b.constant(K::kScale);
+  const auto scale = b.constant(Parts::kScale);
   const auto log = exact_product(b, atanh.high, scale);
   const auto log_low =
-      b.fma(atanh.high, b.constant(K::kScaleLow), b.fma(atanh_low, scale, log.low));
+      b.fma(atanh.high, b.constant(Parts::kScaleLow), b.fma(atanh_low, scale, log.low));
   const auto sum = exact_sum_ordered(b, e, log.high);
   return {sum.high, b.add(sum.low, log_low)};
 }
@@ -82,11 +82,12 @@ typename B::V mend_pow(B& b, typename B::V x, typename B::V y, typename B::V pow
   power = b.select(b.eq(size, zero), b.select(down, inf, zero), power);
   power = b.select(b.eq(size, inf), b.select(down, zero, inf), power);
   // Below zero only integers will do, and the odd ones keep the sign.
+  const auto whole = b.trunc(y);
   const auto half = b.mul(y, b.constant(0.5));
-  const auto odd = b.both(b.eq(b.trunc(y), y), b.neq(b.trunc(half), half));
+  const auto odd = b.both(b.eq(whole, y), b.neq(b.trunc(half), half));
   const auto sign = b.and_(x, b.constant_bits(Format<F>::kSign));
   power = b.or_(power, b.select(odd, sign, zero));
-  const auto root = b.both(b.both(b.lt(x, zero), b.neq(size, inf)), b.neq(b.trunc(y), y));
+  const auto root = b.both(b.both(b.lt(x, zero), b.neq(size, inf)), b.neq(whole, y));
   const auto undefined = b.either(root, b.unord(x, y));
   power = b.select(undefined, b.constant(std::numeric_limits<double>::quiet_NaN()), power);
   return b.select(b.either(b.eq(y, zero), b.eq(x, one)), one, power);
