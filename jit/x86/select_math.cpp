@@ -71,7 +71,7 @@ class MathEmitter {
   V scalef(V a, V n) { return two(single_ ? X86::vscalefps : X86::vscalefpd, a, n); }
   V getexp(V a) { return one(single_ ? X86::vgetexpps : X86::vgetexppd, a); }
   V getmant(V a) {
-    constexpr int kAroundOneNanIfNegative = 0x0b;
+    constexpr int kAroundOneNanIfNegative = 0x0f;  // and 1, not -1, for -0
     return immediate(single_ ? X86::vgetmantps : X86::vgetmantpd, a, kAroundOneNanIfNegative);
   }
   V fraction(V a) {
