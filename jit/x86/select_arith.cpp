@@ -73,6 +73,9 @@ Value Selector::arithmetic(Op op, const Value& a, const Value& b) {
   if (failed()) return {};
   if (a.type == DType::kBool)
     return mask_logic(op == Op::kMin || op == Op::kMul ? Op::kAnd : Op::kOr, a, b);
+  if (is_float(a.type) && size_of(a.type) == 2) {
+    return converted(arithmetic(op, to_single(a), to_single(b)), a.type);
+  }
   if (is_float(a.type) && (op == Op::kMin || op == Op::kMax)) {
     return extremum(op == Op::kMax, a, b);
   }
@@ -95,10 +98,6 @@ Value Selector::arithmetic(Op op, const Value& a, const Value& b) {
 /// only the first is.
 Value Selector::extremum(bool max, const Value& a, const Value& b) {
   const bool single = a.type == DType::kF32;
-  if (!single && a.type != DType::kF64) {
-    refuse("minimum of a half precision type that was not converted");
-    return {};
-  }
   const int w = width(a.type);
   const X86 pick =
       max ? (single ? X86::vmaxps : X86::vmaxpd) : (single ? X86::vminps : X86::vminpd);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "include/hone/dtype.h"
@@ -155,6 +157,7 @@ class Selector {
   Reg constant_gpr(int64_t value);
   int factor_level(int32_t factor) const;
   int term_level(const Term& t) const;
+  bool steers(const ir::Expr& e) const;
   bool depends_on_lane(const ir::Expr& e) const;
   Operand gpr_or_imm(const Affine& a);
   /// Jumps to `label` unless the condition, the same in all lanes, holds.
@@ -179,6 +182,7 @@ class Selector {
   Value loaded(const Value& v);
   Value accumulated(const Value& old, const ir::Stmt& s);
   Reg active_mask();
+  Reg lane_bits(int count);
   Reg lane_prefix(Reg count);
 
   // --- select_gather.cpp: elements that do not lie together ---
@@ -299,6 +303,7 @@ class Selector {
 
   // --- select_math.cpp ---
   Value call(const ir::Expr& e);
+  Value call(std::string_view name, const Value& x, const Value& y);
 
   int width(DType type) const;
   bool wide() const { return target_.has(ir::Isa::kAvx512); }

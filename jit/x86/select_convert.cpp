@@ -18,7 +18,7 @@ Value Selector::convert(const ir::Expr& e) {
   const ir::Expr& from = e->args[0];
   const DType to = e->type;
   if (from->type == to) return value(from);
-  if (from->type == DType::kI64 && !depends_on_lane(from)) {
+  if (from->type == DType::kI64 && !depends_on_lane(from) && steers(from)) {
     // The same in all lanes: converted once, as a scalar.
     const Reg r = gpr(affine(from));
     if (failed()) return {};

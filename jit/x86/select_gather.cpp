@@ -172,13 +172,20 @@ Value Selector::load_guarded(const ir::Expr& e) {
     const Affine stride = offset.coefficient_of(Factor::make(Factor::kLane, 0));
     together = stride.is_constant() && (stride.constant == 1 || (stride.constant == 0 && wide()));
   }
-  if (lanes_.count == 1 || !together || (!wide() && size < 4)) return load_branched(e);
+  const bool whole = lanes_.count * size >= 16;
+  if (lanes_.count == 1 || !together || (!wide() && (size < 4 || !whole))) {
+    return load_branched(e);
+  }
   const Value mask = value(e->args[1]);
   if (failed()) return {};
   Value v;
   if (wide()) {
     Reg k = mask.reg;
-    if (lanes_.partial()) k = mask_logic(Op::kAnd, mask, {active_mask(), DType::kBool, 0}).reg;
+    if (lanes_.partial()) {
+      k = mask_logic(Op::kAnd, mask, {active_mask(), DType::kBool, 0}).reg;
+    } else if (!whole) {
+      k = mask_logic(Op::kAnd, mask, {lane_bits(lanes_.count), DType::kBool, 0}).reg;
+    }
     v = load_memory(e->id, offset, k);
   } else {
     const Affine first = offset.without(Factor::make(Factor::kLane, 0));

@@ -125,6 +125,18 @@ bool Selector::range_of(const Affine& a, int64_t& min, int64_t& max) const {
   return true;
 }
 
+/// True when general registers alone can compute the integer or bool.
+bool Selector::steers(const ir::Expr& e) const {
+  if (is_float(e->type) || e->op == Op::kCall) return false;
+  if (e->op == Op::kLoad) {
+    if (e->guarded || nest_.buffers[e->id].home == ir::Home::kRegisters) return false;
+  }
+  for (const ir::Expr& a : e->args) {
+    if (!steers(a)) return false;
+  }
+  return true;
+}
+
 bool Selector::depends_on_lane(const ir::Expr& e) const {
   if (lanes_.loop < 0) return false;
   bool depends = false;
@@ -282,6 +294,12 @@ Reg Selector::integer(const ir::Expr& e) {
     case Op::kCast:
     case Op::kScalar:
       return integer_choice(e);
+    case Op::kMul:
+      if (e->type != DType::kI64) return integer_narrow(e);
+      return code.update(RegClass::kGpr, 8, integer_operand(e->args[0]), X86::imul,
+                         {greg(integer_operand(e->args[1]))});
+    case Op::kCall:
+      return integer_from_vector(e);
     default:
       if (e->type == DType::kI64) return gpr(affine(e));
       return integer_narrow(e);

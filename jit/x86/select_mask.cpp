@@ -86,7 +86,7 @@ Value Selector::uniform_mask(Reg bit) {
 Value Selector::prefix_mask(Reg count) {
   if (wide()) return {lane_prefix(count), DType::kBool, 0};
   const int element = std::min(8, target_.vector_bytes() / lanes_.count);
-  const int w = lanes_.count * element;
+  const int w = std::max(16, lanes_.count * element);
   std::vector<uint8_t> iota(w, 0);
   for (int i = 0; i < lanes_.count; ++i) iota[i * element] = static_cast<uint8_t>(i);
   const Value numbers{code.load_pool(w, X86::vmovups, code.pool(iota.data(), w)), DType::kI64,
@@ -159,9 +159,9 @@ bool Selector::compare_lanes(const ir::Expr& e, Value& out) {
 Value Selector::compare(const ir::Expr& e) {
   const DType type = e->args[0]->type;
   if (type == DType::kI64) {
-    if (!depends_on_lane(e)) return uniform_mask(integer_compare(e));
+    if (!depends_on_lane(e) && steers(e)) return uniform_mask(integer_compare(e));
     Value v;
-    if (!has_lane_load(e) && compare_lanes(e, v)) return v;
+    if (steers(e) && !has_lane_load(e) && compare_lanes(e, v)) return v;
   }
   const Value a = value(e->args[0]), b = value(e->args[1]);
   if (failed()) return {};
@@ -178,10 +178,7 @@ Value Selector::compare_values(Op op, const Value& a, const Value& b) {
   }
   const int w = width(a.type), size = size_of(a.type);
   if (is_float(a.type)) {
-    if (size == 2) {
-      refuse("comparison of a half precision type that was not converted");
-      return {};
-    }
+    if (size == 2) return compare_values(op, to_single(a), to_single(b));
     const X86 x = size == 4 ? X86::vcmpps : X86::vcmppd;
     return {code.define(wide() ? RegClass::kMask : RegClass::kVec, w, x,
                         {vreg(a.reg, w), vreg(b.reg, w), imm(float_predicate(op))}),

@@ -230,14 +230,21 @@ Value Selector::call(const ir::Expr& e) {
   if (is_int(e->type) && name == "abs") {
     return arithmetic(Op::kMax, x, arithmetic(Op::kSub, constant_bits(e->type, 0), x));
   }
+  if (is_float(e->type) && size_of(e->type) == 2) {
+    return converted(call(e->fn->name, to_single(x), to_single(y)), e->type);
+  }
+  return call(name, x, y);
+}
+
+Value Selector::call(std::string_view name, const Value& x, const Value& y) {
+  if (failed()) return {};
   bool found = false;
   Value v;
-  MathEmitter b(*this, e->type);
-  if (e->type == DType::kF32) v = expanded<float>(b, name, x, y, found);
-  if (e->type == DType::kF64) v = expanded<double>(b, name, x, y, found);
+  MathEmitter b(*this, x.type);
+  if (x.type == DType::kF32) v = expanded<float>(b, name, x, y, found);
+  if (x.type == DType::kF64) v = expanded<double>(b, name, x, y, found);
   if (!found) {
-    refuse("there is no expansion of " + std::string(name) + " on " +
-           std::string(name_of(e->type)));
+    refuse("there is no expansion of " + std::string(name) + " on " + std::string(name_of(x.type)));
   }
   return v;
 }

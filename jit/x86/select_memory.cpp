@@ -46,14 +46,20 @@ Reg Selector::active_mask() {
   Reg mask;
   if (lanes_.active < 0) {
     mask = lane_prefix(lanes_.active_reg);
-  } else if (lanes_.active < lanes_.count) {
-    const uint64_t bits = (uint64_t{1} << lanes_.active) - 1;
-    mask = code.define(RegClass::kMask, 8, X86::kmovq,
-                       {greg(constant_gpr(static_cast<int64_t>(bits)))});
+  } else if (lanes_.active < lanes_.count || (lanes_.condition.valid() && lanes_.count < 16)) {
+    // A condition says nothing about lanes that fill a register up to 16 bytes.
+    mask = lane_bits(lanes_.active);
   }
   if (!lanes_.condition.valid()) return mask;
   if (!mask.valid()) return lanes_.condition;
   return code.define(RegClass::kMask, 8, X86::kandq, {kreg(mask), kreg(lanes_.condition)});
+}
+
+/// AVX-512 mask of the first `count` lanes.
+Reg Selector::lane_bits(int count) {
+  const uint64_t bits = count == 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1;
+  return code.define(RegClass::kMask, 8, X86::kmovq,
+                     {greg(constant_gpr(static_cast<int64_t>(bits)))});
 }
 
 /// AVX-512 mask of the lanes before the one numbered by `count` (0..64).

@@ -43,11 +43,30 @@ bool is_comparison(Op op) {
 
 }  // namespace
 
+namespace {
+
+/// Half precision is computed in f32, and conversions between floats and small integers go through
+/// 32 bits.
+int bytes_between(const ir::Expr& e) {
+  const auto half = [](DType t) { return t == DType::kF16 || t == DType::kBF16; };
+  if (e->op == Op::kCast) {
+    const DType from = e->args[0]->type;
+    return from != e->type && (is_float(from) || is_float(e->type)) ? 4 : 0;
+  }
+  if (e->op == Op::kInt || e->op == Op::kFloat || e->op == Op::kSelect) return 0;
+  for (const ir::Expr& a : e->args) {
+    if (half(a->type)) return 4;
+  }
+  return 0;
+}
+
+}  // namespace
+
 /// Bytes of the largest lane that computing `e` needs. Integers that steer and are the same in all
 /// lanes, or are only compared with the lane's number, need none.
 int Selector::lane_bytes(const ir::Expr& e, int variable) const {
   if (!e) return 0;
-  if (e->type == DType::kI64 && !mentions(e, variable)) return 0;
+  if (e->type == DType::kI64 && !mentions(e, variable) && steers(e)) return 0;
   if (is_comparison(e->op) && e->args[0]->type == DType::kI64 && !has_load(e)) {
     const auto a = coefficient_in(e->args[0], variable), b = coefficient_in(e->args[1], variable);
     if (a && b && *a - *b >= -1 && *a - *b <= 1) return 0;
@@ -59,6 +78,7 @@ int Selector::lane_bytes(const ir::Expr& e, int variable) const {
     }
     return bytes;
   }
+  bytes = std::max(bytes, bytes_between(e));
   for (const ir::Expr& a : e->args) bytes = std::max(bytes, lane_bytes(a, variable));
   return bytes;
 }

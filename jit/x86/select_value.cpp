@@ -16,7 +16,7 @@ bool Selector::is_product(const ir::Expr& e) {
 
 Value Selector::value(const ir::Expr& e) {
   if (failed()) return {};
-  if (e->type == DType::kI64 && !depends_on_lane(e)) return from_integer(e);
+  if (e->type == DType::kI64 && !depends_on_lane(e) && steers(e)) return from_integer(e);
   switch (e->op) {
     case Op::kInt:
     case Op::kFloat:
