@@ -29,43 +29,43 @@ double error_of(int64_t got, int64_t want, double bound) {
   return std::fabs(static_cast<double>(got) - static_cast<double>(want)) / bound;
 }
 
-/// Walks the positions of a reference tensor in the memory of `view`.
-struct Walk {
-  const ReferenceTensor& t;
-  const TensorView& view;
-
-  std::vector<int64_t> index(int64_t position) const {
-    std::vector<int64_t> at(t.shape.size());
-    for (size_t d = t.shape.size(); d-- > 0;) {
-      at[d] = position % t.shape[d];
-      position /= t.shape[d];
-    }
-    return at;
+/// The index of row-major position `p` in `shape`.
+std::vector<int64_t> index_of(const std::vector<int64_t>& shape, int64_t p) {
+  std::vector<int64_t> at(shape.size());
+  for (size_t d = shape.size(); d-- > 0;) {
+    at[d] = p % shape[d];
+    p /= shape[d];
   }
-  int64_t offset(const std::vector<int64_t>& at) const {
-    int64_t o = 0;
-    for (size_t d = 0; d < at.size(); ++d) o += at[d] * view.strides[d];
-    return o;
-  }
-};
+  return at;
+}
 
-void compare_element(const ReferenceTensor& t, const TensorView& view, size_t i, Comparison* out) {
-  const Walk walk{t, view};
-  const int64_t position = t.elements.empty() ? static_cast<int64_t>(i) : t.elements[i];
-  const std::vector<int64_t> at = walk.index(position);
-  const int64_t offset = walk.offset(at);
+/// Where position `p` lies in the memory of `view`.
+int64_t offset_of(const TensorView& view, int64_t p) {
+  int64_t offset = 0;
+  for (size_t d = view.shape.size(); d-- > 0;) {
+    offset += p % view.shape[d] * view.strides[d];
+    p /= view.shape[d];
+  }
+  return offset;
+}
+
+bool is_dense(const TensorView& view) {
+  int64_t dense = 1;
+  for (size_t d = view.shape.size(); d-- > 0;) {
+    if (view.shape[d] != 1 && view.strides[d] != dense) return false;
+    dense *= view.shape[d];
+  }
+  return true;
+}
+
+/// Element `i` of a reference tensor, whose position is `p`, against the one at `offset`.
+void compare_element(const ReferenceTensor& t, const TensorView& view, size_t i, int64_t p,
+                     int64_t offset, Comparison* out) {
   const double bound = t.bound.empty() ? 0 : t.bound[i];
   const bool floats = is_float(t.type);
-  double f = 0;
-  int64_t n = 0;
-  double error = 0;
-  if (floats) {
-    f = read_float(t.type, view.data, offset);
-    error = error_of(f, t.f[i], bound);
-  } else {
-    n = read_int(t.type, view.data, offset);
-    error = error_of(n, t.i[i], bound);
-  }
+  const double f = floats ? read_float(t.type, view.data, offset) : 0;
+  const int64_t n = floats ? 0 : read_int(t.type, view.data, offset);
+  const double error = floats ? error_of(f, t.f[i], bound) : error_of(n, t.i[i], bound);
   ++out->compared;
   out->certain += bound == 0;
   out->unbounded += bound == kInfinity;
@@ -73,7 +73,8 @@ void compare_element(const ReferenceTensor& t, const TensorView& view, size_t i,
   if (error <= 1) return;
   ++out->mismatches;
   if (out->first) return;
-  out->first = Mismatch{t.name, at, floats ? fmt::format("{:.9g}", f) : fmt::format("{}", n),
+  out->first = Mismatch{t.name, index_of(t.shape, p),
+                        floats ? fmt::format("{:.9g}", f) : fmt::format("{}", n),
                         floats ? fmt::format("{:.9g}", t.f[i]) : fmt::format("{}", t.i[i]), bound};
 }
 
@@ -91,8 +92,11 @@ Comparison compare(const ReferenceOutcome& want, const std::vector<TensorView>& 
   Comparison out;
   for (size_t o = 0; o < want.outputs.size(); ++o) {
     const ReferenceTensor& t = want.outputs[o];
+    const bool dense = is_dense(got[o]);
     for (size_t i = 0; i < t.written.size(); ++i) {
-      if (t.written[i]) compare_element(t, got[o], i, &out);
+      if (!t.written[i]) continue;
+      const int64_t p = t.elements.empty() ? static_cast<int64_t>(i) : t.elements[i];
+      compare_element(t, got[o], i, p, dense ? p : offset_of(got[o], p), &out);
     }
   }
   return out;

@@ -27,21 +27,24 @@ class Random {
     return static_cast<int64_t>((next() >> 11) % static_cast<uint64_t>(n));
   }
   int64_t between(int64_t lo, int64_t hi) { return lo + below(hi - lo + 1); }
-  double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
  private:
   uint64_t state_;
 };
 
+/// Calls f(offset) for every element in row-major order.
 template <class F>
 void each_offset(const TensorView& v, F f) {
+  const size_t rank = v.shape.size();
   const int64_t n = v.elements();
-  std::vector<int64_t> at(v.shape.size());
-  for (int64_t p = 0; p < n; ++p) {
+  const int64_t row = rank == 0 ? 1 : v.shape[rank - 1];
+  const int64_t step = rank == 0 ? 0 : v.strides[rank - 1];
+  std::vector<int64_t> at(rank);
+  for (int64_t p = 0; p < n; p += row) {
     int64_t offset = 0;
-    for (size_t d = 0; d < at.size(); ++d) offset += at[d] * v.strides[d];
-    f(offset);
-    for (size_t d = at.size(); d-- > 0;) {
+    for (size_t d = 0; d + 1 < rank; ++d) offset += at[d] * v.strides[d];
+    for (int64_t i = 0; i < row; ++i) f(offset + i * step);
+    for (size_t d = rank - 1; rank > 1 && d-- > 0;) {
       if (++at[d] < v.shape[d]) break;
       at[d] = 0;
     }
@@ -49,18 +52,20 @@ void each_offset(const TensorView& v, F f) {
 }
 
 double random_float(DType type, Random& random) {
-  const int64_t kind = random.below(64);
-  const double sign = random.below(2) ? 1 : -1;
+  // One draw serves: 6 bits for the kind, one for the sign, the rest for the size.
+  const uint64_t bits = random.next();
+  const uint64_t kind = bits & 63;
+  const double sign = (bits & 64) != 0 ? 1 : -1;
+  const double unit = static_cast<double>(bits >> 11) * 0x1p-53;
   if (kind == 0) return 0;
   if (kind == 1) {
     const double smallest = type == DType::kF64   ? 0x1p-1074
                             : type == DType::kF16 ? 0x1p-24
                             : type == DType::kF32 ? 0x1p-149
                                                   : 0x1p-133;
-    return sign * smallest * static_cast<double>(random.between(1, 100));
+    return sign * smallest * static_cast<double>(1 + (bits >> 32) % 100);
   }
-  if (kind < 5) return sign * 16 * random.unit();
-  return sign * random.unit();
+  return kind < 5 ? sign * 16 * unit : sign * unit;
 }
 
 int64_t random_int(DType type, DataSet set, Random& random) {
