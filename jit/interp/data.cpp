@@ -218,8 +218,9 @@ void fill_parameters(const ir::Program& program, std::span<const TensorView> par
   for (const ir::Buffer& b : program.buffers) {
     if (b.role == ir::Role::kTemp) continue;
     const TensorView& view = params[next++];
+    if (b.role == ir::Role::kOutput) continue;
     fill_one(view, set, random);
-    if (special && is_float(view.type) && b.role != ir::Role::kOutput) {
+    if (special && is_float(view.type)) {
       put_special(view);
       special = false;
     }

@@ -19,8 +19,8 @@ enum class DataSet : uint8_t {
 inline constexpr int kDataSetCount = 3;
 std::string_view name_of(DataSet set);
 
-/// Fills the parameters of `program` (outputs too: what inout reads). Tensors that stand in the
-/// program's checks get values that pass them.
+/// Fills the inputs and inouts of `program`. Tensors that stand in its checks get values that pass
+/// them.
 void fill_parameters(const ir::Program& program, std::span<const TensorView> params,
                      std::span<const double> scalars, std::span<const int64_t> dims, DataSet set,
                      uint64_t seed);
