@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checks of a call. What is right is found out without allocating; only failures print.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "jit/interp/scalar.h"
+#include "runtime/engine/plan.h"
+
+namespace hone::runtime {
+namespace {
+
+constexpr int64_t kUnknown = INT64_MIN;
+
+/// Bytes that a tensor of the call may touch.
+struct Range {
+  const char* begin;
+  const char* end;
+};
+
+Failure wrong(const ParamPlan& p, std::string_view why) {
+  return {ErrorCode::kArgument, fmt::format("{}: {}", p.text, why)};
+}
+
+std::string shape_text(const TensorRef& t) {
+  if (t.rank() == TensorRef::kFlat) return fmt::format("a flat tensor of {} elements", t.count());
+  if (t.rank() > TensorRef::kMaxRank) return "a tensor whose shape and strides do not fit";
+  std::string text = "shape [";
+  for (int i = 0; i < t.rank(); ++i) text += fmt::format("{}{}", i > 0 ? "," : "", t.extent(i));
+  text += "] strides (";
+  for (int i = 0; i < t.rank(); ++i) text += fmt::format("{}{}", i > 0 ? "," : "", t.stride(i));
+  return text + ")";
+}
+
+std::string expected_text(const ParamPlan& p, std::span<const int64_t> dims) {
+  const auto print = [&](const ir::Expr& e) {
+    int64_t value = 0;
+    bool known = true;
+    ir::visit(e, [&](const ir::Expr& x) {
+      known = known && (x->op != ir::Op::kDim || dims[static_cast<size_t>(x->id)] != kUnknown);
+    });
+    if (ir::is_const(e, &value)) return std::to_string(value);
+    return known ? fmt::format("{}={}", ir::print(e), evaluate(e, dims)) : ir::print(e);
+  };
+  std::string text = "shape [", strides = "] strides (";
+  for (size_t i = 0; i < p.extents.size(); ++i) {
+    text += (i > 0 ? "," : "") + print(p.extents[i]);
+    strides += (i > 0 ? "," : "") + print(p.strides[i]);
+  }
+  return text + strides + ")";
+}
+
+Failure wrong_shape(const ParamPlan& p, const TensorRef& t, std::span<const int64_t> dims) {
+  return wrong(p, fmt::format("got {}, expected {}", shape_text(t), expected_text(p, dims)));
+}
+
+/// What a pointer, dtype and direction must be; true when all is well.
+bool base_fits(const ParamPlan& p, const TensorRef& t) {
+  const auto address = reinterpret_cast<uintptr_t>(t.data());
+  return t.type() == p.type && (!p.written || t.writable()) &&
+         (address & static_cast<uintptr_t>(p.align - 1)) == 0 && (address != 0 || t.count() == 0);
+}
+
+Failure wrong_base(const ParamPlan& p, const TensorRef& t) {
+  if (t.type() != p.type) return wrong(p, fmt::format("got a tensor of {}", name_of(t.type())));
+  if (p.written && !t.writable()) return wrong(p, "it is written, but the tensor given is const");
+  if (!t.data()) return wrong(p, "the pointer is null");
+  return wrong(p, fmt::format("the address {} is not a multiple of {}", t.data(), p.align));
+}
+
+bool shape_fits(const Sizes& sizes, bool may_be_flat, const TensorRef& t) {
+  if (t.rank() == TensorRef::kFlat) return may_be_flat && t.count() == sizes.count;
+  if (t.rank() != sizes.rank) return false;
+  for (int i = 0; i < sizes.rank; ++i) {
+    const int64_t extent = sizes.extents[i];
+    if (t.extent(i) != extent) return false;
+    // The stride of a dim of one element is never used.
+    if (t.stride(i) != sizes.strides[i] && extent > 1 && sizes.count > 0) return false;
+  }
+  return true;
+}
+
+/// The dim that `e` is, alone and not known yet; null otherwise.
+int64_t* open_dim(const ir::Expr& e, std::span<int64_t> dims) {
+  if (e->op != ir::Op::kDim) return nullptr;
+  int64_t* const dim = &dims[static_cast<size_t>(e->id)];
+  return *dim == kUnknown ? dim : nullptr;
+}
+
+/// Takes dims from the shape and strides of `t` where they stand alone.
+void learn_dims(const ParamPlan& p, const TensorRef& t, std::span<int64_t> dims) {
+  if (t.rank() != p.sizes.rank) return;
+  for (int i = 0; i < t.rank(); ++i) {
+    const size_t at = static_cast<size_t>(i);
+    if (int64_t* dim = open_dim(p.extents[at], dims)) *dim = t.extent(i);
+    if (int64_t* dim = open_dim(p.strides[at], dims)) *dim = t.stride(i);
+  }
+}
+
+/// A flat tensor tells a dim where that is its only unknown.
+void learn_from_count(const ParamPlan& p, const TensorRef& t, std::span<int64_t> dims) {
+  if (t.rank() != TensorRef::kFlat) return;
+  int64_t* unknown = nullptr;
+  int64_t known = 1;
+  for (const ir::Expr& e : p.extents) {
+    int64_t value = 0;
+    if (int64_t* dim = open_dim(e, dims)) {
+      if (unknown) return;
+      unknown = dim;
+    } else if (ir::is_const(e, &value) || e->op == ir::Op::kDim) {
+      known *= evaluate(e, dims);
+    } else {
+      return;
+    }
+  }
+  if (unknown && known > 0 && t.count() % known == 0) *unknown = t.count() / known;
+}
+
+/// The sizes of `p` with its formulas worked out.
+void settle(const ParamPlan& p, std::span<const int64_t> dims, Sizes* out) {
+  out->rank = p.sizes.rank;
+  out->element_bytes = p.sizes.element_bytes;
+  for (int i = 0; i < out->rank; ++i) {
+    out->extents[i] = evaluate(p.extents[static_cast<size_t>(i)], dims);
+    out->strides[i] = evaluate(p.strides[static_cast<size_t>(i)], dims);
+  }
+  out->measure();
+}
+
+/// True if no two elements of a written tensor share memory: each stride spans all below it.
+bool distinct_elements(const Sizes& s) {
+  int order[TensorRef::kMaxRank];
+  int n = 0;
+  const auto stride = [&](int i) { return std::abs(s.strides[i]); };
+  for (int i = 0; i < s.rank; ++i) {
+    if (s.extents[i] <= 1) continue;
+    int at = n++;
+    for (; at > 0 && stride(i) < stride(order[at - 1]); --at) order[at] = order[at - 1];
+    order[at] = i;
+  }
+  int64_t span = 1;
+  for (int i = 0; i < n; ++i) {
+    if (stride(order[i]) < span) return s.count == 0;
+    span += (s.extents[order[i]] - 1) * stride(order[i]);
+  }
+  return true;
+}
+
+/// The widest stride of a tensor in bytes; rows are what lies between two steps of it.
+int64_t pitch_of(const Sizes& s) {
+  int64_t widest = 0;
+  for (int i = 0; i < s.rank; ++i) {
+    if (s.extents[i] > 1) widest = std::max(widest, s.strides[i]);
+  }
+  return widest * s.element_bytes;
+}
+
+/// Bytes of one row; more than `pitch` where rows cannot be told apart.
+int64_t row_of(const Sizes& s, int64_t pitch) {
+  int64_t last = 0;
+  for (int i = 0; i < s.rank; ++i) {
+    if (s.extents[i] <= 1 || s.strides[i] * s.element_bytes == pitch) continue;
+    if (s.strides[i] < 0) return pitch + 1;
+    last += (s.extents[i] - 1) * s.strides[i];
+  }
+  return (last + 1) * s.element_bytes;
+}
+
+/// True if two tensors whose ranges meet are still apart: rows of one pitch, side by side.
+bool side_by_side(const Sizes& a, const char* at_a, const Sizes& b, const char* at_b) {
+  const int64_t pitch = pitch_of(a);
+  if (pitch <= 0 || pitch != pitch_of(b)) return false;
+  const int64_t apart = ((at_b - at_a) % pitch + pitch) % pitch;
+  return row_of(a, pitch) <= apart && apart + row_of(b, pitch) <= pitch;
+}
+
+int64_t scalar_bits(const ScalarArg& s, DType type) {
+  int64_t bits = 0;
+  if (is_float(type)) {
+    jit::write_float(type, &bits, 0, s.is_real ? s.real : static_cast<double>(s.integer));
+  } else {
+    jit::write_int(type, &bits, 0, s.is_real ? jit::int_from_float(type, s.real) : s.integer);
+  }
+  return bits;
+}
+
+/// Where the failure of one call is put together.
+class Checker {
+ public:
+  Checker(const CallPlan& plan, std::span<const Arg> args, Bindings* out)
+      : plan_(plan), args_(args), out_(out), dims_(out->dims.data(), plan.dims.size()) {}
+
+  Failure run() {
+    if (!distribute()) return wrong_count();
+    if (!plan_.dims.empty()) {
+      if (Failure f = resolve_dims(); f.code != ErrorCode::kOk) return f;
+    }
+    for (size_t i = 0; i < plan_.params.size(); ++i) {
+      const ParamPlan& p = plan_.params[i];
+      if (p.constant) continue;
+      const TensorRef& t = *tensors_[i];
+      if (!base_fits(p, t)) return wrong_base(p, t);
+      sizes_[i] = &p.sizes;
+      if (!p.fixed) {
+        settle(p, dims_, &settled_[i]);
+        sizes_[i] = &settled_[i];
+      }
+      if (!shape_fits(*sizes_[i], p.may_be_flat, t)) return wrong_shape(p, t, dims_);
+      if (p.written && !p.fixed && !distinct_elements(*sizes_[i])) {
+        return wrong(p, "it is written, but some of its elements share memory");
+      }
+      const char* data = static_cast<const char*>(t.data());
+      ranges_[i] = {data + sizes_[i]->begin, data + sizes_[i]->end};
+      out_->tensors[i] = data;
+    }
+    for (size_t w = 0; w < plan_.params.size(); ++w) {
+      if (!plan_.params[w].written) continue;
+      for (size_t i = 0; i < plan_.params.size(); ++i) {
+        if (i != w && !plan_.params[i].constant && overlap(w, i)) return wrong_overlap(w, i);
+      }
+    }
+    return {ErrorCode::kOk, {}};
+  }
+
+ private:
+  bool distribute() {
+    size_t tensor = 0, scalar = 0;
+    const size_t params = plan_.params.size();
+    for (const Arg& arg : args_) {
+      if (const auto* t = std::get_if<TensorRef>(&arg)) {
+        while (tensor < params && plan_.params[tensor].constant) ++tensor;
+        if (tensor == params) return false;
+        tensors_[tensor++] = t;
+      } else {
+        if (scalar == plan_.scalars.size()) return false;
+        out_->scalars[scalar] = scalar_bits(std::get<ScalarArg>(arg), plan_.scalars[scalar].type);
+        ++scalar;
+      }
+    }
+    while (tensor < params && plan_.params[tensor].constant) ++tensor;
+    return tensor == params && scalar == plan_.scalars.size();
+  }
+
+  Failure wrong_count() const {
+    size_t tensors = 0;
+    std::string expected;
+    for (const ParamPlan& p : plan_.params) {
+      if (p.constant) continue;
+      ++tensors;
+      expected += (expected.empty() ? "" : ", ") + p.text;
+    }
+    for (const ir::ScalarParam& s : plan_.scalars) {
+      expected += fmt::format("{}{}: {}", expected.empty() ? "" : ", ", s.name, name_of(s.type));
+    }
+    size_t got = 0;
+    for (const Arg& a : args_) got += a.index() == 0 ? 1 : 0;
+    return {ErrorCode::kArgument,
+            fmt::format("the call takes {} tensors and {} scalars, ({}); got {} tensors and {} "
+                        "scalars",
+                        tensors, plan_.scalars.size(), expected, got, args_.size() - got)};
+  }
+
+  Failure resolve_dims() {
+    for (int64_t& dim : dims_) dim = kUnknown;
+    for (size_t i = 0; i < plan_.params.size(); ++i) {
+      if (!plan_.params[i].constant) learn_dims(plan_.params[i], *tensors_[i], dims_);
+    }
+    for (size_t round = 0; round < dims_.size(); ++round) {
+      for (size_t i = 0; i < plan_.params.size(); ++i) {
+        if (!plan_.params[i].constant) learn_from_count(plan_.params[i], *tensors_[i], dims_);
+      }
+    }
+    for (size_t i = 0; i < dims_.size(); ++i) {
+      const ir::Dim& dim = plan_.dims[i];
+      if (dims_[i] == kUnknown) {
+        return {ErrorCode::kArgument,
+                fmt::format("{} cannot be told from flat tensors; give one with a shape", dim.name)};
+      }
+      if (dims_[i] < dim.lo || dims_[i] > dim.hi) {
+        return {ErrorCode::kArgument, fmt::format("{} is {} at this call; the problem says {}={}..{}",
+                                                  dim.name, dims_[i], dim.name, dim.lo, dim.hi)};
+      }
+    }
+    return {ErrorCode::kOk, {}};
+  }
+
+  bool overlap(size_t a, size_t b) const {
+    const bool meet = ranges_[a].begin < ranges_[b].end && ranges_[b].begin < ranges_[a].end;
+    return meet && !side_by_side(*sizes_[a], static_cast<const char*>(tensors_[a]->data()),
+                                 *sizes_[b], static_cast<const char*>(tensors_[b]->data()));
+  }
+
+  Failure wrong_overlap(size_t written, size_t other) const {
+    return wrong(plan_.params[written],
+                 fmt::format("it is written, and overlaps {} in memory; an op reads and writes one "
+                             "tensor in place only where it says inout",
+                             plan_.params[other].name));
+  }
+
+  const CallPlan& plan_;
+  std::span<const Arg> args_;
+  Bindings* out_;
+  std::span<int64_t> dims_;
+  // Filled per parameter; left as they are beyond, to keep calls cheap.
+  const TensorRef* tensors_[kMaxSlots];
+  const Sizes* sizes_[kMaxSlots];
+  Range ranges_[kMaxSlots];
+  Sizes settled_[kMaxSlots];
+};
+
+}  // namespace
+
+Failure bind_arguments(const CallPlan& plan, std::span<const Arg> args, Bindings* out) {
+  return Checker(plan, args, out).run();
+}
+
+Failure check_constant(const ParamPlan& param, const TensorRef& tensor) {
+  if (!base_fits(param, tensor)) return wrong_base(param, tensor);
+  if (!shape_fits(param.sizes, param.may_be_flat, tensor)) return wrong_shape(param, tensor, {});
+  return {ErrorCode::kOk, {}};
+}
+
+}  // namespace hone::runtime

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+
+#include "runtime/engine/kernel_state.h"
+
+namespace hone::runtime {
+namespace {
+
+int64_t round_up(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+Result<std::shared_ptr<const BoundBlock>> allocate(const KernelState& k, int64_t bytes) {
+  const int64_t size = std::max<int64_t>(round_up(bytes), 64);
+  WorkspacePool& pool = k.services->workspaces();
+  const auto fail = [&] {
+    return Failure{ErrorCode::kMemory,
+                   fmt::format("binding a constant of `{}` takes {} bytes; {} of {} allowed are in "
+                               "use",
+                               k.problem, size, pool.used(), pool.ceiling())};
+  };
+  if (!pool.reserve(size)) return fail();
+  void* data = std::aligned_alloc(64, static_cast<size_t>(size));
+  if (!data) {
+    pool.unreserve(size);
+    return fail();
+  }
+  return std::shared_ptr<const BoundBlock>(
+      std::make_shared<const BoundBlock>(k.services, size, data));
+}
+
+/// One bind under way.
+class Binder {
+ public:
+  Binder(const KernelState& k, BoundState state) : k_(k), state_(std::move(state)) {
+    std::fill(std::begin(slots_), std::end(slots_), 0);
+    for (const auto& [slot, value] : state_.slots) slots_[slot] = value;
+  }
+
+  Result<std::shared_ptr<const BoundState>> run(size_t param, const TensorRef& tensor) {
+    state_.params[param] = true;
+    if (Failure f = place(param, tensor); f.code != ErrorCode::kOk) return f;
+    for (size_t i = 0; i < k_.packs.size(); ++i) {
+      if (state_.packed[i] || !ready(k_.packs[i])) continue;
+      if (Failure f = pack(k_.packs[i]); f.code != ErrorCode::kOk) return f;
+      state_.packed[i] = true;
+    }
+    state_.complete = true;
+    for (size_t i = 0; i < k_.plan.params.size(); ++i) {
+      if (k_.plan.params[i].constant && !state_.params[i]) state_.complete = false;
+    }
+    return std::shared_ptr<const BoundState>(std::make_shared<BoundState>(std::move(state_)));
+  }
+
+ private:
+  /// Points the parameter's slot at the tensor; at a copy where it is read after this bind.
+  Failure place(size_t param, const TensorRef& tensor) {
+    const Sizes& sizes = k_.plan.params[param].sizes;
+    const int slot = k_.layout.tensor_slots[param];
+    bool keep = k_.call_reads[param];
+    for (const LaunchPlan& pack : k_.packs) {
+      const auto& reads = pack.reads_params;
+      const bool mine = std::find(reads.begin(), reads.end(), param) != reads.end();
+      keep = keep || (mine && !ready(pack));
+    }
+    slots_[slot] = reinterpret_cast<int64_t>(tensor.data());
+    if (!keep) return {ErrorCode::kOk, {}};
+    auto block = allocate(k_, sizes.end - sizes.begin);
+    if (!block) return block.failure();
+    const char* from = static_cast<const char*>(tensor.data()) + sizes.begin;
+    if (sizes.end > sizes.begin) {
+      std::memcpy((*block)->data(), from, static_cast<size_t>(sizes.end - sizes.begin));
+    }
+    own(slot, static_cast<char*>((*block)->data()) - sizes.begin, *block);
+    return {ErrorCode::kOk, {}};
+  }
+
+  bool ready(const LaunchPlan& pack) const {
+    const auto& reads = pack.reads_params;
+    const auto& bound = pack.reads_bound;
+    return std::all_of(reads.begin(), reads.end(),
+                       [&](int p) { return bool{state_.params[static_cast<size_t>(p)]}; }) &&
+           std::all_of(bound.begin(), bound.end(),
+                       [&](int b) { return bool{state_.buffers[static_cast<size_t>(b)]}; });
+  }
+
+  Failure pack(const LaunchPlan& launch) {
+    for (int b : launch.writes_bound) {
+      if (state_.buffers[static_cast<size_t>(b)]) continue;
+      const BoundBuffer& buffer = k_.bound[static_cast<size_t>(b)];
+      auto block = allocate(k_, buffer.bytes);
+      if (!block) return block.failure();
+      std::memset((*block)->data(), 0, static_cast<size_t>((*block)->bytes()));
+      own(buffer.slot, (*block)->data(), *block);
+      state_.buffers[static_cast<size_t>(b)] = true;
+    }
+    auto workspace = allocate(k_, k_.workspace_bytes());
+    if (!workspace) return workspace.failure();
+    int64_t status = std::numeric_limits<int64_t>::max();
+    auto* shared = static_cast<std::byte*>((*workspace)->data());
+    slots_[ir::ArgsLayout::kStatus] = reinterpret_cast<int64_t>(&status);
+    slots_[ir::ArgsLayout::kWorkspace] = reinterpret_cast<int64_t>(shared);
+    return k_.run(launch, slots_, shared + k_.shared_bytes, k_.pool);
+  }
+
+  void own(int slot, void* data, const std::shared_ptr<const BoundBlock>& block) {
+    slots_[slot] = reinterpret_cast<int64_t>(data);
+    state_.slots.emplace_back(slot, slots_[slot]);
+    state_.bytes += block->bytes();
+    state_.blocks.push_back(block);
+  }
+
+  const KernelState& k_;
+  BoundState state_;
+  int64_t slots_[kMaxSlots];
+};
+
+Failure no_such_constant(const KernelState& k, std::string_view name) {
+  std::string names;
+  for (const ParamPlan& p : k.plan.params) {
+    if (p.constant) names += (names.empty() ? "" : ", ") + p.name;
+  }
+  return {ErrorCode::kArgument,
+          fmt::format("`{}` has no constant {}; {}", k.problem, name,
+                      names.empty() ? "it says const= of none" : "it has " + names)};
+}
+
+}  // namespace
+
+BoundBlock::~BoundBlock() {
+  std::free(data_);
+  services_->workspaces().unreserve(bytes_);
+}
+
+Result<std::shared_ptr<const BoundState>> bind_constant(const std::shared_ptr<const KernelState>& k,
+                                                        const BoundState& base,
+                                                        std::string_view name,
+                                                        const TensorRef& tensor) {
+  BoundState state = base;
+  state.params.resize(k->plan.params.size());
+  state.buffers.resize(k->bound.size());
+  state.packed.resize(k->packs.size());
+  for (size_t i = 0; i < k->plan.params.size(); ++i) {
+    const ParamPlan& p = k->plan.params[i];
+    if (!p.constant || p.name != name) continue;
+    if (state.params[i]) {
+      return Failure{ErrorCode::kArgument, fmt::format("{} is bound already", name)};
+    }
+    if (Failure f = check_constant(p, tensor); f.code != ErrorCode::kOk) return f;
+    return Binder(*k, std::move(state)).run(i, tensor);
+  }
+  return no_such_constant(*k, name);
+}
+
+}  // namespace hone::runtime

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steady state: nothing here allocates, locks or calls the system on one thread.
+#include <fmt/format.h>
+#include <immintrin.h>
+
+#include <atomic>
+#include <limits>
+
+#include "runtime/engine/kernel_state.h"
+
+namespace hone::runtime {
+namespace {
+
+constexpr int64_t kFine = std::numeric_limits<int64_t>::max();
+
+Failure fine() { return {ErrorCode::kOk, {}}; }
+
+/// One launch under way, for the pool's workers.
+struct Running {
+  const KernelState* kernel;
+  const LaunchPlan* launch;
+  const int64_t* slots;
+  std::byte* scratch;
+  unsigned mxcsr;
+  std::atomic<const std::string*> fault{nullptr};
+
+  void run(int64_t begin, int64_t end, int worker) {
+    std::byte* own = scratch + worker * kernel->worker_bytes;
+    if (launch->function) {
+      launch->function(slots, begin, end, own);
+      return;
+    }
+    const auto bad = kernel->interpreter->run(launch->index, slots, begin, end, own);
+    if (!bad) return;
+    const std::string* none = nullptr;
+    auto text = std::make_unique<std::string>(bad->message);
+    if (fault.compare_exchange_strong(none, text.get())) text.release();
+  }
+
+  /// Rounding and denormals are the caller's on every worker.
+  static void task(void* context, int64_t begin, int64_t end, int worker) {
+    auto* self = static_cast<Running*>(context);
+    const unsigned before = _mm_getcsr();
+    if (before != self->mxcsr) _mm_setcsr(self->mxcsr);
+    self->run(begin, end, worker);
+    if (before != self->mxcsr) _mm_setcsr(before);
+  }
+};
+
+/// A workspace for one call: the caller's, or one from the pool.
+class Workspace {
+ public:
+  Workspace(WorkspacePool* pool, int64_t bytes, std::span<std::byte> given)
+      : pool_(pool), bytes_(bytes) {
+    if (bytes == 0) return;
+    owned_ = given.empty();
+    data_ = owned_ ? static_cast<std::byte*>(pool->take(bytes)) : given.data();
+  }
+  ~Workspace() {
+    if (owned_ && data_) pool_->give(data_, bytes_);
+  }
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+  std::byte* data() const { return data_; }
+  bool missing() const { return bytes_ > 0 && !data_; }
+
+ private:
+  WorkspacePool* pool_;
+  int64_t bytes_;
+  std::byte* data_ = nullptr;
+  bool owned_ = false;
+};
+
+Failure unbound(const KernelState& k, const BoundState* bound) {
+  std::string names;
+  for (size_t i = 0; i < k.plan.params.size(); ++i) {
+    const ParamPlan& p = k.plan.params[i];
+    if (p.constant && (!bound || !bound->params[i])) names += (names.empty() ? "" : ", ") + p.name;
+  }
+  return {ErrorCode::kArgument,
+          fmt::format("{} of `{}` is constant and not bound yet; bind it, then call the Bound",
+                      names, k.problem)};
+}
+
+Failure bad_workspace(const KernelState& k, std::span<std::byte> given) {
+  return {ErrorCode::kArgument,
+          fmt::format("the workspace has {} bytes at {}; {} are taken, at a multiple of 64",
+                      given.size(), static_cast<void*>(given.data()), k.workspace_bytes())};
+}
+
+Failure out_of_memory(const KernelState& k, int64_t bytes) {
+  const WorkspacePool& pool = k.services->workspaces();
+  return {ErrorCode::kMemory,
+          fmt::format("`{}` takes {} bytes of workspace; {} of {} allowed are in use", k.problem,
+                      bytes, pool.used(), pool.ceiling())};
+}
+
+Failure bad_data(const KernelState& k, int64_t position) {
+  return {ErrorCode::kBounds,
+          fmt::format("`{}`: element {} of {} is out of range; what depends on it was not written",
+                      k.problem, position, fmt::join(k.plan.checked, " or "))};
+}
+
+bool usable(std::span<std::byte> given, int64_t bytes) {
+  return static_cast<int64_t>(given.size()) >= bytes &&
+         reinterpret_cast<uintptr_t>(given.data()) % 64 == 0;
+}
+
+}  // namespace
+
+int64_t KernelState::workspace_bytes() const {
+  const int64_t workers = pool ? pool->size() : 1;
+  return shared_bytes + workers * worker_bytes;
+}
+
+Failure KernelState::run(const LaunchPlan& launch, const int64_t* slots, std::byte* scratch,
+                         ThreadPool* threads) const {
+  const int64_t extent = launch.fixed_extent >= 0
+                             ? launch.fixed_extent
+                             : evaluate(launch.extent, {slots + (layout.dim_slots.empty()
+                                                                     ? 0
+                                                                     : layout.dim_slots[0]),
+                                                        plan.dims.size()});
+  if (extent <= 0) return fine();
+  const bool forks = threads && launch.parallel && extent > 1;
+  if (launch.function && !forks) {
+    launch.function(slots, 0, extent, scratch);
+    return fine();
+  }
+  Running running{this, &launch, slots, scratch, _mm_getcsr()};
+  if (forks) {
+    threads->parallel_for(extent, Running::task, &running);
+  } else {
+    running.run(0, extent, 0);
+  }
+  const std::unique_ptr<const std::string> fault(running.fault.load());
+  if (!fault) return fine();
+  return {ErrorCode::kInternal, fmt::format("{}\n  {}", *fault, repro())};
+}
+
+Failure KernelState::call(std::span<const Arg> args, const CallOptions& options,
+                          const BoundState* bound_state) const {
+  if (has_constants && (!bound_state || !bound_state->complete)) return unbound(*this, bound_state);
+  Bindings bindings;
+  if (Failure f = bind_arguments(plan, args, &bindings); f.code != ErrorCode::kOk) return f;
+  const int64_t bytes = workspace_bytes();
+  if (!options.workspace.empty() && !usable(options.workspace, bytes)) {
+    return bad_workspace(*this, options.workspace);
+  }
+  const Workspace workspace(&services->workspaces(), bytes, options.workspace);
+  if (workspace.missing()) return out_of_memory(*this, bytes);
+
+  int64_t status = kFine;
+  int64_t slots[kMaxSlots];
+  slots[ir::ArgsLayout::kStatus] = reinterpret_cast<int64_t>(&status);
+  slots[ir::ArgsLayout::kWorkspace] = reinterpret_cast<int64_t>(workspace.data());
+  for (size_t i = 0; i < plan.params.size(); ++i) {
+    if (plan.params[i].constant) continue;
+    slots[layout.tensor_slots[i]] = reinterpret_cast<int64_t>(bindings.tensors[i]);
+  }
+  for (size_t i = 0; i < plan.dims.size(); ++i) slots[layout.dim_slots[i]] = bindings.dims[i];
+  for (size_t i = 0; i < plan.scalars.size(); ++i) {
+    slots[layout.scalar_slots[i]] = bindings.scalars[i];
+  }
+  if (bound_state) {
+    for (const auto& [slot, value] : bound_state->slots) slots[slot] = value;
+  }
+  ThreadPool* const threads = options.serial ? nullptr : pool;
+  for (const LaunchPlan& launch : launches) {
+    Failure f = run(launch, slots, workspace.data() + shared_bytes, threads);
+    if (f.code != ErrorCode::kOk) return f;
+  }
+  return status == kFine ? fine() : bad_data(*this, status);
+}
+
+}  // namespace hone::runtime

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The public faces of kernels: thin members over KernelState.
+#include <stdexcept>
+
+#include "runtime/engine/failure.h"
+#include "runtime/engine/kernel_state.h"
+
+namespace hone {
+
+using runtime::raise;
+
+std::string_view name_of(Source source) {
+  switch (source) {
+    case Source::kGiven:
+      return "given";
+    case Source::kTuned:
+      return "tuned";
+    case Source::kTransferred:
+      return "transferred";
+    case Source::kDefault:
+      return "default";
+  }
+  return "";
+}
+
+void Kernel::run(std::span<const Arg> args, const CallOptions& options) const {
+  if (Failure f = state_->call(args, options, nullptr); f.code != ErrorCode::kOk) raise(f);
+}
+
+Result<Done> Kernel::try_run(std::span<const Arg> args, const CallOptions& options) const {
+  Failure f = state_->call(args, options, nullptr);
+  if (f.code != ErrorCode::kOk) return f;
+  return Done{};
+}
+
+Result<Bound> Kernel::try_bind(std::string_view name, const TensorRef& tensor) const {
+  auto bound = runtime::bind_constant(state_, {}, name, tensor);
+  if (!bound) return bound.failure();
+  return Bound(*this, std::move(*bound));
+}
+
+Bound Kernel::bind(std::string_view name, const TensorRef& tensor) const {
+  return runtime::value_or_raise(try_bind(name, tensor));
+}
+
+const std::string& Kernel::problem() const { return state_->problem; }
+const std::string& Kernel::target() const { return state_->target; }
+const std::string& Kernel::schedule() const { return state_->schedule; }
+Source Kernel::source() const { return state_->source; }
+const std::string& Kernel::numerics() const { return state_->numerics; }
+const Report& Kernel::report() const { return state_->report; }
+std::span<const Launch> Kernel::launches() const { return state_->entry.launches; }
+const Entry& Kernel::entry() const { return state_->entry; }
+int64_t Kernel::workspace_size() const { return state_->workspace_bytes(); }
+
+int64_t Kernel::extent(int index, const int64_t* args) const {
+  const auto& dims = state_->layout.dim_slots;
+  for (const auto* list : {&state_->launches, &state_->packs}) {
+    for (const runtime::LaunchPlan& launch : *list) {
+      if (launch.index != index) continue;
+      if (launch.fixed_extent >= 0) return launch.fixed_extent;
+      return runtime::evaluate(launch.extent, {args + (dims.empty() ? 0 : dims[0]), dims.size()});
+    }
+  }
+  return 0;
+}
+
+void Bound::run(std::span<const Arg> args, const CallOptions& options) const {
+  Failure f = kernel_.state_->call(args, options, state_.get());
+  if (f.code != ErrorCode::kOk) raise(f);
+}
+
+Result<Done> Bound::try_run(std::span<const Arg> args, const CallOptions& options) const {
+  Failure f = kernel_.state_->call(args, options, state_.get());
+  if (f.code != ErrorCode::kOk) return f;
+  return Done{};
+}
+
+Result<Bound> Bound::try_bind(std::string_view name, const TensorRef& tensor) const {
+  auto bound = runtime::bind_constant(kernel_.state_, *state_, name, tensor);
+  if (!bound) return bound.failure();
+  return Bound(kernel_, std::move(*bound));
+}
+
+Bound Bound::bind(std::string_view name, const TensorRef& tensor) const {
+  return runtime::value_or_raise(try_bind(name, tensor));
+}
+
+const Kernel& Bound::kernel() const { return kernel_; }
+int64_t Bound::bytes() const { return state_->bytes; }
+
+void Bound::fill(int64_t* args) const {
+  for (const auto& [slot, value] : state_->slots) args[slot] = value;
+}
+
+}  // namespace hone
+
+namespace hone::runtime {
+
+KernelState::~KernelState() {
+  if (code.data) services->code().release(code);
+}
+
+}  // namespace hone::runtime

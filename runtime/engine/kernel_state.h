@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "include/hone/kernel.h"
+#include "jit/interp/execute.h"
+#include "jit/ir/nest.h"
+#include "runtime/engine/plan.h"
+#include "runtime/engine/services.h"
+
+namespace hone::runtime {
+
+/// One launch, ready to run.
+struct LaunchPlan {
+  Launch::Function function = nullptr;  ///< null: the interpreter runs `index`
+  int index = 0;                        ///< in the nest
+  int64_t fixed_extent = -1;            ///< -1: `extent` says
+  ir::Expr extent;                      ///< over numbered dims
+  bool parallel = false;
+  std::vector<int> reads_params;  ///< parameters whose memory it touches
+  std::vector<int> reads_bound;   ///< bound buffers, by their order
+  std::vector<int> writes_bound;
+};
+
+/// A tensor that bind makes, kept for the calls.
+struct BoundBuffer {
+  int slot = 0;
+  int64_t bytes = 0;
+};
+
+/// A compiled problem: immutable once built.
+struct KernelState {
+  KernelState() = default;
+  ~KernelState();
+  KernelState(const KernelState&) = delete;
+  KernelState& operator=(const KernelState&) = delete;
+
+  std::string problem, target, schedule, numerics;
+  Source source = Source::kDefault;
+  Report report;
+  Entry entry;
+  CallPlan plan;
+  ir::ArgsLayout layout;
+  std::vector<LaunchPlan> launches;  ///< of a call, in order
+  std::vector<LaunchPlan> packs;     ///< of bind, in order
+  std::vector<BoundBuffer> bound;
+  std::vector<bool> call_reads;  ///< per parameter: touched by some launch of a call
+  bool has_constants = false;
+  int64_t shared_bytes = 0;
+  int64_t worker_bytes = 0;  ///< rounded up so that workers share no line
+  ThreadPool* pool = nullptr;
+  std::shared_ptr<Services> services;
+  jit::ExecutableSpan code;
+  std::optional<jit::NestExecutor> interpreter;
+
+  /// Shared workspace and scratch of all workers.
+  int64_t workspace_bytes() const;
+  Failure call(std::span<const Arg> args, const CallOptions& options,
+               const BoundState* bound) const;
+  /// Runs one launch whole; `slots` are filled.
+  Failure run(const LaunchPlan& launch, const int64_t* slots, std::byte* scratch,
+              ThreadPool* pool) const;
+  /// `PROBLEM | TARGET | SCHEDULE`, for `hone run`.
+  std::string repro() const { return problem + " | " + target + " | " + schedule; }
+};
+
+/// Memory that a bound constant owns, counted by the engine's ceiling.
+struct BoundBlock {
+  BoundBlock(std::shared_ptr<Services> services, int64_t bytes, void* data)
+      : services_(std::move(services)), bytes_(bytes), data_(data) {}
+  ~BoundBlock();
+  BoundBlock(const BoundBlock&) = delete;
+  BoundBlock& operator=(const BoundBlock&) = delete;
+  void* data() const { return data_; }
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  std::shared_ptr<Services> services_;
+  int64_t bytes_;
+  void* data_;
+};
+
+/// What bind made so far; shared by the Bounds that grew from it.
+struct BoundState {
+  std::vector<bool> params;  ///< per parameter: bound
+  std::vector<bool> buffers; ///< per bound buffer: made
+  std::vector<bool> packed;  ///< per pack launch: run
+  std::vector<std::pair<int, int64_t>> slots;  ///< values for the argument struct
+  std::vector<std::shared_ptr<const BoundBlock>> blocks;
+  int64_t bytes = 0;
+  bool complete = false;
+};
+
+/// `base` with one more constant bound.
+Result<std::shared_ptr<const BoundState>> bind_constant(const std::shared_ptr<const KernelState>& k,
+                                                        const BoundState& base,
+                                                        std::string_view name,
+                                                        const TensorRef& tensor);
+
+}  // namespace hone::runtime

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "include/hone/error.h"
+#include "include/hone/kernel.h"
+#include "jit/ir/program.h"
+
+namespace hone::runtime {
+
+/// The most slots an argument struct has: it lives on the caller's stack.
+inline constexpr int kMaxSlots = 128;
+
+/// Extents and strides of one tensor, all known.
+struct Sizes {
+  int rank;
+  int element_bytes;
+  bool dense;     ///< row-major without gaps, so that a flat tensor fits
+  int64_t count;  ///< elements
+  int64_t begin;  ///< bytes that may be touched, from the first element on
+  int64_t end;
+  int64_t extents[TensorRef::kMaxRank];
+  int64_t strides[TensorRef::kMaxRank];  ///< elements, per logical dim
+
+  /// Fills count, dense, begin and end from the rest.
+  void measure();
+};
+
+/// What a call checks of one tensor.
+struct ParamPlan {
+  std::string name;
+  std::string text;  ///< `A: f32[128,768]`, for messages
+  DType type = DType::kF32;
+  bool written = false;
+  bool constant = false;  ///< given to bind, not to calls
+  bool fixed = true;      ///< `sizes` holds; else the formulas do
+  bool may_be_flat = true;
+  int64_t align = 1;
+  Sizes sizes = {};
+  /// Over dims known at the call.
+  std::vector<ir::Expr> extents;
+  std::vector<ir::Expr> strides;
+};
+
+/// What a call checks and fills: everything that can be known before it.
+struct CallPlan {
+  std::vector<ParamPlan> params;  ///< in the op's order
+  std::vector<ir::ScalarParam> scalars;
+  std::vector<ir::Dim> dims;
+  std::vector<bool> dim_is_stride;  ///< per dim
+  std::vector<std::string> checked; ///< tensors whose data the kernel checks
+  std::string signature;            ///< `(A: f32[128,768], alpha: f32, ...)`
+};
+
+/// The plan of a program. kUnsupported for what a call cannot express: more than 8 dims of a tensor
+/// or more parameters than kMaxSlots, or a constant whose shape is known only at the call.
+Result<CallPlan> plan_call(const ir::Program& program);
+
+/// The value of an integer expression of constants and dims; `dims` by the index in `ids`.
+int64_t evaluate(const ir::Expr& e, std::span<const int64_t> dims);
+
+/// `e` with every dim numbered by its index in `dims`.
+ir::Expr number_dims(const ir::Expr& e, std::span<const ir::Dim> dims);
+
+/// The tensors of a call as the kernel gets them.
+struct Bindings {
+  std::array<int64_t, kMaxSlots> dims;
+  std::array<const void*, kMaxSlots> tensors;  ///< per parameter; null for constants
+  std::array<int64_t, kMaxSlots> scalars;      ///< bits, in the low bytes
+};
+
+/// Checks the arguments of a call against the plan and fills `out`. What is wrong, or kOk.
+/// Never allocates when all is well.
+Failure bind_arguments(const CallPlan& plan, std::span<const Arg> args, Bindings* out);
+
+/// Checks one tensor against a constant parameter.
+Failure check_constant(const ParamPlan& param, const TensorRef& tensor);
+
+}  // namespace hone::runtime

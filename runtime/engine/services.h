@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "include/hone/hone.h"
+#include "jit/ir/target.h"
+#include "jit/memory.h"
+#include "runtime/engine/workspace.h"
+
+namespace hone::runtime {
+
+/// What kernels use of their engine; lives as long as the last of them.
+class Services {
+ public:
+  /// `pool` may be null: one is made when the first kernel wants threads.
+  Services(const ir::Target& target, ThreadPool* pool, int64_t ceiling, bool perf_map,
+           std::function<void(const Event&)> on_event);
+  ~Services();
+
+  /// The pool; null for a target of one thread.
+  ThreadPool* pool();
+  WorkspacePool& workspaces() { return workspaces_; }
+  jit::ExecutableMemory& code() { return code_; }
+  /// Tells the host, if it listens; `text` is called only then.
+  void tell(Event::Kind kind, const std::function<std::string()>& text) const;
+  /// The same, once for each engine and text.
+  void tell_once(Event::Kind kind, const std::string& text);
+  /// Names code for perf, where that was asked for.
+  void name_code(const void* begin, size_t size, const std::string& name);
+
+ private:
+  int threads_;
+  ThreadPool* given_pool_;
+  bool perf_map_;
+  std::function<void(const Event&)> on_event_;
+  std::mutex mutex_;
+  std::unique_ptr<ThreadPool> own_pool_;
+  std::vector<std::string> told_;
+  WorkspacePool workspaces_;
+  jit::ExecutableMemory code_;
+};
+
+}  // namespace hone::runtime
