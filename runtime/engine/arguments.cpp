@@ -274,12 +274,14 @@ class Checker {
     for (size_t i = 0; i < dims_.size(); ++i) {
       const ir::Dim& dim = plan_.dims[i];
       if (dims_[i] == kUnknown) {
-        return {ErrorCode::kArgument,
-                fmt::format("{} cannot be told from flat tensors; give one with a shape", dim.name)};
+        return {
+            ErrorCode::kArgument,
+            fmt::format("{} cannot be told from flat tensors; give one with a shape", dim.name)};
       }
       if (dims_[i] < dim.lo || dims_[i] > dim.hi) {
-        return {ErrorCode::kArgument, fmt::format("{} is {} at this call; the problem says {}={}..{}",
-                                                  dim.name, dims_[i], dim.name, dim.lo, dim.hi)};
+        return {ErrorCode::kArgument,
+                fmt::format("{} is {} at this call; the problem says {}={}..{}", dim.name, dims_[i],
+                            dim.name, dim.lo, dim.hi)};
       }
     }
     return {ErrorCode::kOk, {}};

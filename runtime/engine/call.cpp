@@ -115,12 +115,11 @@ int64_t KernelState::workspace_bytes() const {
 
 Failure KernelState::run(const LaunchPlan& launch, const int64_t* slots, std::byte* scratch,
                          ThreadPool* threads) const {
-  const int64_t extent = launch.fixed_extent >= 0
-                             ? launch.fixed_extent
-                             : evaluate(launch.extent, {slots + (layout.dim_slots.empty()
-                                                                     ? 0
-                                                                     : layout.dim_slots[0]),
-                                                        plan.dims.size()});
+  const int64_t extent =
+      launch.fixed_extent >= 0
+          ? launch.fixed_extent
+          : evaluate(launch.extent, {slots + (layout.dim_slots.empty() ? 0 : layout.dim_slots[0]),
+                                     plan.dims.size()});
   if (extent <= 0) return fine();
   const bool forks = threads && launch.parallel && extent > 1;
   if (launch.function && !forks) {

@@ -86,9 +86,9 @@ struct BoundBlock {
 
 /// What bind made so far; shared by the Bounds that grew from it.
 struct BoundState {
-  std::vector<bool> params;  ///< per parameter: bound
-  std::vector<bool> buffers; ///< per bound buffer: made
-  std::vector<bool> packed;  ///< per pack launch: run
+  std::vector<bool> params;                    ///< per parameter: bound
+  std::vector<bool> buffers;                   ///< per bound buffer: made
+  std::vector<bool> packed;                    ///< per pack launch: run
   std::vector<std::pair<int, int64_t>> slots;  ///< values for the argument struct
   std::vector<std::shared_ptr<const BoundBlock>> blocks;
   int64_t bytes = 0;

@@ -52,9 +52,9 @@ struct CallPlan {
   std::vector<ParamPlan> params;  ///< in the op's order
   std::vector<ir::ScalarParam> scalars;
   std::vector<ir::Dim> dims;
-  std::vector<bool> dim_is_stride;  ///< per dim
-  std::vector<std::string> checked; ///< tensors whose data the kernel checks
-  std::string signature;            ///< `(A: f32[128,768], alpha: f32, ...)`
+  std::vector<bool> dim_is_stride;   ///< per dim
+  std::vector<std::string> checked;  ///< tensors whose data the kernel checks
+  std::string signature;             ///< `(A: f32[128,768], alpha: f32, ...)`
 };
 
 /// The plan of a program. kUnsupported for what a call cannot express: more than 8 dims of a tensor

@@ -34,8 +34,7 @@ void WorkspacePool::trim() {
       void* block = kept.exchange(nullptr);
       if (!block) continue;
       // Class c holds blocks of (5..8) steps; the inverse of class_of.
-      const int64_t bytes =
-          c == 0 ? kSmallest : int64_t{(c - 1) % 4 + 5} << ((c - 1) / 4 + 10);
+      const int64_t bytes = c == 0 ? kSmallest : int64_t{(c - 1) % 4 + 5} << ((c - 1) / 4 + 10);
       used_.fetch_sub(bytes);
       std::free(block);
     }

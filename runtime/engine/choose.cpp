@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "runtime/engine/engine_state.h"
+
+namespace hone::runtime {
+namespace {
+
+/// How many near records are tried before the default serves.
+constexpr size_t kNearTried = 4;
+
+using Kernel = std::shared_ptr<const KernelState>;
+
+/// One compile without a given schedule.
+class Choice {
+ public:
+  Choice(EngineState* engine, const ops::Problem& problem)
+      : engine_(engine), problem_(problem), key_(engine->key_of(problem.text)) {}
+
+  Result<Kernel> run() {
+    if (auto record = engine_->cache->best(key_)) {
+      if (auto k = attempt(record->schedule, Source::kTuned)) return *k;
+    }
+    const std::vector<Record> near = engine_->cache->near(key_);
+    for (size_t i = 0; i < near.size() && i < kNearTried && !failed_; ++i) {
+      if (auto k = attempt(near[i].schedule, Source::kTransferred)) return *k;
+    }
+    if (engine_->options.require_hit && !failed_) {
+      return Failure{
+          ErrorCode::kNotFound,
+          fmt::format("`{}` has no tuned schedule for {}, nor has a problem near it, and "
+                      "require_hit is set; tune it first",
+                      problem_.text, engine_->target_text)};
+    }
+    if (!failed_) {
+      const std::string text = default_text();
+      if (auto k = attempt(text, Source::kDefault)) return *k;
+    }
+    return failed_ ? *failed_ : plain();
+  }
+
+ private:
+  /// A kernel of that schedule; nothing where it is rejected, which for all but a transferred one
+  /// is a defect that the host hears of.
+  std::optional<Kernel> attempt(const std::string& schedule, Source source) {
+    auto k = build_kernel(engine_->services, input(schedule, source));
+    if (k) return *k;
+    if (!k.failure().rejected) {
+      failed_ = k.failure().failure;
+    } else if (source != Source::kTransferred) {
+      engine_->services->tell(Event::kBug, [&] {
+        return fmt::format("a {} schedule is rejected: {}\n  {} | {} | {}", name_of(source),
+                           k.failure().failure.message, problem_.text, engine_->target_text,
+                           schedule);
+      });
+    }
+    return std::nullopt;
+  }
+
+  /// Every loop as it stands; where the backend refuses even that, the interpreter serves.
+  Result<Kernel> plain() {
+    BuildInput in = input("", Source::kDefault);
+    in.options.refusal_rejects = false;
+    auto k = build_kernel(engine_->services, in);
+    if (!k) {
+      return Failure{ErrorCode::kInternal,
+                     fmt::format("the plain loops are rejected: {}\n  {} | {} | ",
+                                 k.failure().failure.message, problem_.text, engine_->target_text)};
+    }
+    if ((*k)->report.interpreted && engine_->target.vector_bytes() > 0) {
+      engine_->services->tell(Event::kBug, [&] {
+        return fmt::format(
+            "no machine code for the plain loops, the interpreter serves\n  {} | {} | ",
+            problem_.text, engine_->target_text);
+      });
+    }
+    return *k;
+  }
+
+  BuildInput input(const std::string& schedule, Source source) const {
+    return {&problem_, &engine_->target, schedule, source, {}, begun_};
+  }
+
+  std::string default_text() const { return ""; }
+
+  EngineState* engine_;
+  const ops::Problem& problem_;
+  Key key_;
+  std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+  std::optional<Failure> failed_;  ///< not a matter of the schedule
+};
+
+}  // namespace
+
+Result<Kernel> choose_kernel(EngineState* engine, const ops::Problem& problem) {
+  return Choice(engine, problem).run();
+}
+
+}  // namespace hone::runtime

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The public faces of engine and op: thin members over EngineState.
+#include "runtime/engine/engine_state.h"
+#include "runtime/engine/failure.h"
+
+namespace hone {
+
+using runtime::value_or_raise;
+
+std::string_view name_of(Event::Kind kind) {
+  switch (kind) {
+    case Event::kCompile:
+      return "compile";
+    case Event::kTune:
+      return "tune";
+    case Event::kNotice:
+      return "notice";
+    case Event::kBug:
+      return "bug";
+  }
+  return "";
+}
+
+Result<Op> Op::try_parse(std::string_view text) {
+  auto op = ops::Op::parse(text);
+  if (!op) return op.failure();
+  return Op(std::make_shared<runtime::OpState>(runtime::OpState{std::move(*op)}));
+}
+
+Op Op::parse(std::string_view text) { return value_or_raise(try_parse(text)); }
+const std::string& Op::name() const { return state_->op.name(); }
+const std::string& Op::text() const { return state_->op.text(); }
+
+Result<Engine> Engine::try_create(EngineOptions options) {
+  auto state = runtime::EngineState::create(std::move(options));
+  if (!state) return state.failure();
+  return Engine(std::move(*state));
+}
+
+Engine::Engine(EngineOptions options)
+    : state_(value_or_raise(runtime::EngineState::create(std::move(options)))) {}
+
+Result<Done> Engine::try_add_ops(std::string_view text, std::string_view origin) {
+  return state_->add_ops(text, origin);
+}
+
+void Engine::add_ops(std::string_view text, std::string_view origin) {
+  value_or_raise(try_add_ops(text, origin));
+}
+
+Result<Kernel> Engine::try_compile(std::string_view problem, const CompileOptions& options) {
+  auto state = state_->compile(problem, options);
+  if (!state) return state.failure();
+  return Kernel(std::move(*state));
+}
+
+Result<Kernel> Engine::try_compile(const Op& op, std::string_view bindings,
+                                   const CompileOptions& options) {
+  auto state = state_->compile(state_->parse(*op.state_, bindings), options);
+  if (!state) return state.failure();
+  return Kernel(std::move(*state));
+}
+
+Kernel Engine::compile(std::string_view problem, const CompileOptions& options) {
+  return value_or_raise(try_compile(problem, options));
+}
+
+Kernel Engine::compile(const Op& op, std::string_view bindings, const CompileOptions& options) {
+  return value_or_raise(try_compile(op, bindings, options));
+}
+
+const std::string& Engine::target() const { return state_->target_text; }
+std::string Engine::cache() const { return state_->cache->path(); }
+
+}  // namespace hone

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/engine/engine_state.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+
+#include "runtime/machine/host.h"
+
+namespace hone::runtime {
+namespace {
+
+/// Kernels kept for their texts; beyond, those that nobody holds go.
+constexpr size_t kMaxKernels = 4096;
+
+int64_t half_of_memory() {
+  const int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
+  return pages > 0 && page > 0 ? pages / 2 * page : int64_t{1} << 40;
+}
+
+std::string isa_text(const ir::Target& t) {
+  const std::string text = ir::print(t);
+  return text.substr(0, text.find(" cpu="));
+}
+
+Result<ir::Target> resolve_target(const EngineOptions& options, const ir::Target& host) {
+  auto target = ir::parse_target(options.target, host);
+  if (!target) return target;
+  if ((target->isa & ~host.isa) != 0) {
+    return Failure{ErrorCode::kUnsupported,
+                   fmt::format("target: {} is more than this machine has, {}", isa_text(*target),
+                               isa_text(host))};
+  }
+  if (options.threads < 0 || options.threads > 4096) {
+    return Failure{ErrorCode::kArgument, "threads: a number from 1 to 4096, or 0 for the target's"};
+  }
+  if (options.threads > 0) target->threads = options.threads;
+  if (options.pool) target->threads = options.pool->size();
+  return target;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<EngineState>> EngineState::create(EngineOptions options) {
+  const ir::Target host = host_target();
+  auto target = resolve_target(options, host);
+  if (!target) return target.failure();
+  auto e = std::make_shared<EngineState>();
+  e->target = *target;
+  e->target_text = ir::print(*target);
+  const int64_t ceiling = options.memory_ceiling > 0 ? options.memory_ceiling : half_of_memory();
+  const char* perf = std::getenv("HONE_PERF");
+  const bool perf_map = options.perf_map || (perf && *perf && *perf != '0');
+  e->services =
+      std::make_shared<Services>(*target, options.pool, ceiling, perf_map, options.on_event);
+  // The cache may speak while the engine goes: it holds what it speaks through.
+  e->cache =
+      std::make_unique<Cache>(CacheOptions{options.cache, options.shipped_cache, int64_t{256} << 20,
+                                           [services = e->services](const std::string& text) {
+                                             services->tell(Event::kNotice, [&] { return text; });
+                                           }});
+  if (target->vector_bytes() == 0) {
+    e->services->tell_once(Event::kNotice,
+                           host.vector_bytes() == 0
+                               ? "the interpreter serves: this CPU has no AVX2"
+                               : "the interpreter serves: the target says isa=none");
+  }
+  e->options = std::move(options);
+  return e;
+}
+
+Result<Done> EngineState::add_ops(std::string_view text, std::string_view origin) {
+  auto parsed = ops::parse_library(text, origin);
+  if (!parsed) return parsed.failure();
+  const std::lock_guard lock(mutex_);
+  auto all =
+      library_ ? std::make_shared<ops::Library>(*library_) : std::make_shared<ops::Library>();
+  for (ops::Op& op : parsed->ops) {
+    std::erase_if(all->ops, [&](const ops::Op& old) { return old.name() == op.name(); });
+    all->ops.push_back(std::move(op));
+  }
+  all->cases.insert(all->cases.end(), parsed->cases.begin(), parsed->cases.end());
+  library_ = std::move(all);
+  // A name may mean another op now.
+  aliases_.clear();
+  return Done{};
+}
+
+Result<ops::Problem> EngineState::parse(std::string_view text) {
+  std::shared_ptr<const ops::Library> library;
+  {
+    const std::lock_guard lock(mutex_);
+    library = library_;
+  }
+  return ops::parse_problem(text, library.get());
+}
+
+Result<ops::Problem> EngineState::parse(const OpState& op, std::string_view bindings) {
+  std::shared_ptr<const ops::Library> library;
+  {
+    const std::lock_guard lock(mutex_);
+    library = library_;
+  }
+  return ops::make_problem(op.op, bindings, library.get());
+}
+
+Key EngineState::key_of(const std::string& problem) const {
+  return {problem, target_text, jit::kCodeGeneration};
+}
+
+Result<EngineState::Kernel> EngineState::compile(std::string_view text,
+                                                 const CompileOptions& options) {
+  const bool plain = options.schedule.empty();
+  std::string alias(text);
+  if (plain) {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = aliases_.find(alias); found != aliases_.end()) return found->second;
+  }
+  auto kernel = compile(parse(text), options);
+  if (kernel && plain) {
+    const std::lock_guard lock(mutex_);
+    if (aliases_.size() >= kMaxKernels) aliases_.clear();
+    aliases_.emplace(std::move(alias), *kernel);
+  }
+  return kernel;
+}
+
+Result<EngineState::Kernel> EngineState::compile(Result<ops::Problem> problem,
+                                                 const CompileOptions& options) {
+  if (!problem) return problem.failure();
+  const std::string name =
+      options.schedule.empty() ? problem->text : problem->text + " | " + options.schedule;
+  return single_flight(name, *problem, options);
+}
+
+Result<EngineState::Kernel> EngineState::single_flight(const std::string& name,
+                                                       const ops::Problem& problem,
+                                                       const CompileOptions& options) {
+  std::promise<Result<Kernel>> promise;
+  std::shared_future<Result<Kernel>> flight;
+  bool ours = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = flights_.find(name); found != flights_.end()) {
+      flight = found->second;
+    } else {
+      ours = true;
+      flight = promise.get_future().share();
+      if (flights_.size() >= kMaxKernels) {
+        std::erase_if(flights_, [](const auto& f) {
+          const bool done = f.second.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+          return done && f.second.get() && f.second.get()->use_count() == 1;
+        });
+      }
+      flights_.emplace(name, flight);
+    }
+  }
+  if (!ours) return flight.get();
+  Result<Kernel> built = Failure{};
+  try {
+    built = build(problem, options);
+  } catch (const std::bad_alloc&) {
+    built = Failure{ErrorCode::kMemory, "the system has no more memory for `" + problem.text + "`"};
+  }
+  if (!built) {
+    // The next caller tries again: what stood in the way may have gone.
+    const std::lock_guard lock(mutex_);
+    flights_.erase(name);
+  }
+  promise.set_value(built);
+  return built;
+}
+
+Result<EngineState::Kernel> EngineState::build(const ops::Problem& problem,
+                                               const CompileOptions& options) {
+  Result<Kernel> built = Failure{};
+  if (options.schedule.empty()) {
+    built = choose_kernel(this, problem);
+  } else {
+    BuildInput input{&problem, &target, options.schedule, Source::kGiven};
+    auto given = build_kernel(services, input);
+    built = given ? Result<Kernel>(*given) : Result<Kernel>(given.failure().failure);
+  }
+  if (!built) return built;
+  services->tell(Event::kCompile, [&] {
+    return fmt::format("{} {:.0f} us{} {}", name_of((*built)->source), (*built)->report.build_us,
+                       (*built)->report.interpreted ? " (interpreted)" : "", problem.text);
+  });
+  return built;
+}
+
+void EngineState::forget(const std::string& problem) {
+  const std::lock_guard lock(mutex_);
+  flights_.erase(problem);
+  std::erase_if(aliases_, [&](const auto& a) { return a.second->problem == problem; });
+}
+
+}  // namespace hone::runtime

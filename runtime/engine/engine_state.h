@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <future>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "include/hone/hone.h"
+#include "ops/op.h"
+#include "runtime/cache/cache.h"
+#include "runtime/engine/build.h"
+
+namespace hone::runtime {
+
+/// A checked op behind the public handle.
+struct OpState {
+  ops::Op op;
+};
+
+/// What an Engine owns.
+struct EngineState {
+  EngineOptions options;
+  ir::Target target;
+  std::string target_text;
+  std::shared_ptr<Services> services;
+  std::unique_ptr<Cache> cache;
+
+  /// The engine that the options describe.
+  static Result<std::shared_ptr<EngineState>> create(EngineOptions options);
+
+  Result<Done> add_ops(std::string_view text, std::string_view origin);
+  /// The problem behind `text`; names are looked up among the engine's ops first.
+  Result<ops::Problem> parse(std::string_view text);
+  Result<ops::Problem> parse(const OpState& op, std::string_view bindings);
+
+  using Kernel = std::shared_ptr<const KernelState>;
+  /// The kernel of a problem's text, from the map or built by one of the callers.
+  Result<Kernel> compile(std::string_view text, const CompileOptions& options);
+  Result<Kernel> compile(Result<ops::Problem> problem, const CompileOptions& options);
+  /// Later compiles of the problem look into the cache again.
+  void forget(const std::string& problem);
+  /// What records of this engine about `problem` are about.
+  Key key_of(const std::string& problem) const;
+
+ private:
+  Result<Kernel> build(const ops::Problem& problem, const CompileOptions& options);
+  Result<Kernel> single_flight(const std::string& name, const ops::Problem& problem,
+                               const CompileOptions& options);
+
+  std::mutex mutex_;
+  std::shared_ptr<const ops::Library> library_;
+  std::vector<std::pair<std::string, std::string>> sources_;  ///< texts added and their origins
+  std::unordered_map<std::string, std::shared_future<Result<Kernel>>> flights_;
+  /// Texts as they were given, to skip parsing when they come again.
+  std::unordered_map<std::string, Kernel> aliases_;
+};
+
+/// How a problem without a given schedule gets its kernel: the best record, else a near one
+/// adapted, else the default.
+Result<std::shared_ptr<const KernelState>> choose_kernel(EngineState* engine,
+                                                         const ops::Problem& problem);
+
+}  // namespace hone::runtime
