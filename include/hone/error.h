@@ -54,7 +54,7 @@ class HONE_API InternalError : public std::logic_error {
 template <class T, class E = Failure>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}   // NOLINT: implicit
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit
   Result(E failure) : state_(std::in_place_index<1>, std::move(failure)) {}  // NOLINT: implicit
 
   explicit operator bool() const { return state_.index() == 0; }

@@ -91,7 +91,7 @@ concept StridedView = requires(const V& v) {
 /// many elements; a read-only one (from const data) fits inputs only, which the call checks.
 class TensorRef {
  public:
-  static constexpr int kMaxRank = 8;
+  static constexpr int kMaxRank = 12;
   /// The rank of a flat tensor.
   static constexpr int kFlat = -1;
 
@@ -133,7 +133,7 @@ class TensorRef {
         type_(
             dtype_of<std::remove_cv_t<std::remove_pointer_t<decltype(view.data_handle())>>>::value),
         writable_(!std::is_const_v<std::remove_pointer_t<decltype(view.data_handle())>>) {
-    static_assert(V::rank() <= kMaxRank, "tensors have at most 8 dims");
+    static_assert(V::rank() <= kMaxRank, "tensors have at most 12 dims");
     count_ = 1;
     for (int i = 0; i < rank_; ++i) {
       shape_[i] = static_cast<int64_t>(view.extents().extent(static_cast<size_t>(i)));

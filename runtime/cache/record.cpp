@@ -36,9 +36,12 @@ void each_word(std::string_view problem, F&& f) {
   const size_t brace = problem.rfind('}');
   size_t at = brace == std::string_view::npos ? 0 : brace + 1;
   if (at > 0) f(problem.substr(0, at));
+  bool hint = false;  // `at 1,8,64` belongs to the values of the dim before it
   while ((at = problem.find_first_not_of(' ', at)) != std::string_view::npos) {
     const size_t end = std::min(problem.find(' ', at), problem.size());
-    f(problem.substr(at, end - at));
+    const std::string_view word = problem.substr(at, end - at);
+    if (word != "at" && !hint) f(word);
+    hint = word == "at";
     at = end;
   }
 }

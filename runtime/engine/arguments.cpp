@@ -203,8 +203,8 @@ class Checker {
       if (!base_fits(p, t)) return wrong_base(p, t);
       sizes_[i] = &p.sizes;
       if (!p.fixed) {
-        settle(p, dims_, &settled_[i]);
-        sizes_[i] = &settled_[i];
+        settle(p, dims_, &settled_[p.open]);
+        sizes_[i] = &settled_[p.open];
       }
       if (!shape_fits(*sizes_[i], p.may_be_flat, t)) return wrong_shape(p, t, dims_);
       if (p.written && !p.fixed && !distinct_elements(*sizes_[i])) {
@@ -308,7 +308,7 @@ class Checker {
   const TensorRef* tensors_[kMaxSlots];
   const Sizes* sizes_[kMaxSlots];
   Range ranges_[kMaxSlots];
-  Sizes settled_[kMaxSlots];
+  Sizes settled_[kMaxOpen];
 };
 
 }  // namespace

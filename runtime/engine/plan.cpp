@@ -84,7 +84,7 @@ Result<ParamPlan> plan_param(const ir::Buffer& b, std::span<const ir::Dim> dims)
   const auto fail = [&](std::string_view why) {
     return Failure{ErrorCode::kUnsupported, fmt::format("{}: {}", describe(b), why)};
   };
-  if (b.shape.size() > TensorRef::kMaxRank) return fail("a tensor has at most 8 dims");
+  if (b.shape.size() > TensorRef::kMaxRank) return fail("a tensor has at most 12 dims");
   const std::vector<ir::Expr> strides = logical_strides(b);
   if (strides.size() != b.shape.size()) return fail("its layout cannot be told by strides");
   ParamPlan p;
@@ -156,6 +156,7 @@ ir::Expr number_dims(const ir::Expr& e, std::span<const ir::Dim> dims) {
 
 Result<CallPlan> plan_call(const ir::Program& program) {
   CallPlan plan;
+  int open = 0;
   plan.scalars = program.scalars;
   plan.dims = program.dims;
   plan.dim_is_stride.assign(plan.dims.size(), true);
@@ -168,6 +169,7 @@ Result<CallPlan> plan_call(const ir::Program& program) {
         if (e->op == ir::Op::kDim) plan.dim_is_stride[static_cast<size_t>(e->id)] = false;
       });
     }
+    if (!param->fixed) param->open = open++;
     plan.signature += (plan.signature.empty() ? "" : ", ") + param->text;
     plan.params.push_back(std::move(*param));
   }
@@ -181,7 +183,7 @@ Result<CallPlan> plan_call(const ir::Program& program) {
   }
   // Bound buffers come on top: at most one for each constant and layout.
   const size_t slots = 2 + 2 * plan.params.size() + plan.scalars.size() + plan.dims.size();
-  if (slots > kMaxSlots) {
+  if (slots > kMaxSlots || open > kMaxOpen) {
     return Failure{ErrorCode::kUnsupported,
                    fmt::format("{} parameters are more than a call takes", plan.params.size())};
   }

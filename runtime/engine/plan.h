@@ -14,7 +14,10 @@
 namespace hone::runtime {
 
 /// The most slots an argument struct has: it lives on the caller's stack.
-inline constexpr int kMaxSlots = 128;
+inline constexpr int kMaxSlots = 320;
+
+/// The most parameters whose sizes depend on dims known at the call.
+inline constexpr int kMaxOpen = 32;
 
 /// Extents and strides of one tensor, all known.
 struct Sizes {
@@ -39,6 +42,7 @@ struct ParamPlan {
   bool written = false;
   bool constant = false;  ///< given to bind, not to calls
   bool fixed = true;      ///< `sizes` holds; else the formulas do
+  int open = -1;          ///< where not fixed: its number among those
   bool may_be_flat = true;
   int64_t align = 1;
   Sizes sizes = {};
@@ -57,8 +61,8 @@ struct CallPlan {
   std::string signature;             ///< `(A: f32[128,768], alpha: f32, ...)`
 };
 
-/// The plan of a program. kUnsupported for what a call cannot express: more than 8 dims of a tensor
-/// or more parameters than kMaxSlots, or a constant whose shape is known only at the call.
+/// The plan of a program. kUnsupported for what a call cannot express: more than 12 dims of a
+/// tensor or more parameters than kMaxSlots, or a constant whose shape is known only at the call.
 Result<CallPlan> plan_call(const ir::Program& program);
 
 /// The value of an integer expression of constants and dims; `dims` by the index in `ids`.

@@ -27,7 +27,8 @@ Result<Candidate, Refused> build_candidate(const ops::Problem& problem, const ir
     c.functions.push_back(reinterpret_cast<LaunchFunction>(
         reinterpret_cast<uintptr_t>(c.span.data) + static_cast<uintptr_t>(l.entry)));
   }
-  c.jit_us = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
+  c.jit_us =
+      std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
   return c;
 }
 

@@ -18,13 +18,20 @@ int fault_fd = -1;
 
 const char* name_of_signal(int number) {
   switch (number) {
-    case SIGSEGV: return "SIGSEGV";
-    case SIGBUS: return "SIGBUS";
-    case SIGILL: return "SIGILL";
-    case SIGFPE: return "SIGFPE";
-    case SIGTRAP: return "SIGTRAP";
-    case SIGXCPU: return "SIGXCPU";
-    default: return "signal";
+    case SIGSEGV:
+      return "SIGSEGV";
+    case SIGBUS:
+      return "SIGBUS";
+    case SIGILL:
+      return "SIGILL";
+    case SIGFPE:
+      return "SIGFPE";
+    case SIGTRAP:
+      return "SIGTRAP";
+    case SIGXCPU:
+      return "SIGXCPU";
+    default:
+      return "signal";
   }
 }
 
@@ -39,7 +46,8 @@ void on_fault(int number, siginfo_t* info, void*) {
   text(name_of_signal(number));
   text("\taddress=0x");
   auto address = reinterpret_cast<uintptr_t>(info->si_addr);
-  for (int shift = 60; shift >= 0; shift -= 4) line[n++] = "0123456789abcdef"[(address >> shift) & 15];
+  for (int shift = 60; shift >= 0; shift -= 4)
+    line[n++] = "0123456789abcdef"[(address >> shift) & 15];
   line[n++] = '\n';
   if (::write(fault_fd, line, n) < 0) ::_exit(4);
   ::_exit(3);
@@ -63,7 +71,8 @@ void confine_process(int fd, const WorkerLimits& limits) {
   if (limits.memory_bytes > 0) limit(RLIMIT_AS, limits.memory_bytes);
 
   constexpr size_t kStack = 64 << 10;
-  void* memory = ::mmap(nullptr, kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* memory =
+      ::mmap(nullptr, kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return;
   stack_t stack{};
   stack.ss_sp = memory;

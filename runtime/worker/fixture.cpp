@@ -23,7 +23,9 @@ jit::TensorView view_of(const ir::Program& program, const ir::Buffer& b,
                         const std::vector<int64_t>& dims) {
   jit::TensorView v;
   v.type = b.type;
-  const auto value = [&](const ir::Expr& e) { return evaluate(number_dims(e, program.dims), dims); };
+  const auto value = [&](const ir::Expr& e) {
+    return evaluate(number_dims(e, program.dims), dims);
+  };
   for (const ir::Expr& e : b.shape) v.shape.push_back(value(e));
   v.strides.resize(v.shape.size());
   int64_t stride = 1;
@@ -161,7 +163,8 @@ Result<CallFrame> CallFrame::create(const Candidate& c, const Fixture& fixture) 
     if (b.home != ir::Home::kBound) continue;
     auto m = guarded(b.max_bytes);
     if (!m) return m.failure();
-    f.slots_[static_cast<size_t>(layout.bound_slots[bound++])] = reinterpret_cast<int64_t>(m->data());
+    f.slots_[static_cast<size_t>(layout.bound_slots[bound++])] =
+        reinterpret_cast<int64_t>(m->data());
     f.bound_.push_back(std::move(*m));
   }
   for (size_t i = 0; i < f.dims_.size(); ++i) {

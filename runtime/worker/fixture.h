@@ -22,8 +22,7 @@ class Fixture {
  public:
   /// Tensor i lies i*stagger bytes from its guard. Fails for want of memory only.
   static Result<Fixture> create(const ops::Problem& problem, std::vector<int64_t> dims,
-                                jit::DataSet set, Guard guard, uint64_t seed,
-                                size_t stagger = 0);
+                                jit::DataSet set, Guard guard, uint64_t seed, size_t stagger = 0);
 
   /// Evaluates the definition: of every element up to 2^24 scalar operations, else of a sample
   /// with the corners and the edges of tiles in it.
@@ -52,7 +51,7 @@ class Fixture {
   std::vector<int64_t> dims_;
   Guard guard_ = Guard::kAfter;
   bool whole_ = true;
-  std::vector<GuardedMemory> memory_;           ///< per parameter
+  std::vector<GuardedMemory> memory_;            ///< per parameter
   std::vector<std::vector<uint8_t>> originals_;  ///< of inout parameters
   std::vector<jit::TensorView> params_;
   std::vector<double> scalars_;

@@ -9,13 +9,13 @@ extern "C" {
 
 /// What the assembly below reads and writes; offsets are in it.
 struct HoneGuardedFrame {
-  const void* function;   // 0
-  const int64_t* args;    // 8
-  int64_t begin;          // 16
-  int64_t end;            // 24
-  void* scratch;          // 32
-  void* stack_top;        // 40: 16-byte aligned
-  void* saved_stack;      // 48
+  const void* function;  // 0
+  const int64_t* args;   // 8
+  int64_t begin;         // 16
+  int64_t end;           // 24
+  void* scratch;         // 32
+  void* stack_top;       // 40: 16-byte aligned
+  void* saved_stack;     // 48
 };
 static_assert(offsetof(HoneGuardedFrame, stack_top) == 40);
 
@@ -116,7 +116,7 @@ namespace {
 constexpr size_t kStackBytes = 256 << 10;
 constexpr size_t kRedZone = 4096;  // above the stack's top: nobody may write there
 constexpr uint8_t kPattern = 0xA3;
-constexpr const char* kNames[] = {"rbx", "rbp", "r12",       "r13",  "r14",
+constexpr const char* kNames[] = {"rbx", "rbp",   "r12",       "r13",  "r14",
                                   "r15", "mxcsr", "direction", "stack"};
 
 }  // namespace
@@ -131,14 +131,15 @@ std::string GuardedCall::run(Function fn, const int64_t* args, int64_t begin, in
                              void* scratch) {
   uint8_t* top = stack_.data() + kStackBytes - kRedZone;
   std::memset(top, kPattern, kRedZone);
-  HoneGuardedFrame frame{reinterpret_cast<const void*>(fn), args, begin, end, scratch, top, nullptr};
+  HoneGuardedFrame frame{
+      reinterpret_cast<const void*>(fn), args, begin, end, scratch, top, nullptr};
   const uint64_t broken = hone_guarded_call(&frame);
   std::string names;
   for (size_t bit = 0; bit < std::size(kNames); ++bit) {
-    if (broken & (uint64_t{1} << bit)) names += (names.empty() ? "" : " ") + std::string(kNames[bit]);
+    if (broken & (uint64_t{1} << bit))
+      names += (names.empty() ? "" : " ") + std::string(kNames[bit]);
   }
-  const bool smashed =
-      std::any_of(top, top + kRedZone, [](uint8_t b) { return b != kPattern; });
+  const bool smashed = std::any_of(top, top + kRedZone, [](uint8_t b) { return b != kPattern; });
   if (smashed && !(broken & 256)) names += names.empty() ? "stack" : " stack";
   return names;
 }

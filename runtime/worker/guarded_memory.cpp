@@ -40,8 +40,8 @@ Result<GuardedMemory> GuardedMemory::allocate(size_t bytes, Guard guard, size_t 
     return Failure{ErrorCode::kMemory, "cannot make " + std::to_string(body) + " bytes writable"};
   }
   m.size_ = bytes;
-  m.data_ = guard == Guard::kBefore ? m.map_ + page + stagger
-                                    : m.map_ + page + body - bytes - stagger;
+  m.data_ =
+      guard == Guard::kBefore ? m.map_ + page + stagger : m.map_ + page + body - bytes - stagger;
   std::memset(m.map_ + page, kPattern, static_cast<size_t>(m.data_ - m.map_) - page);
   uint8_t* end = m.data_ + bytes;
   std::memset(end, kPattern, static_cast<size_t>(m.map_ + page + body - end));

@@ -21,7 +21,9 @@ namespace {
 
 constexpr int kWorkerFd = 3;
 
-bool runnable(const std::string& path) { return !path.empty() && ::access(path.c_str(), X_OK) == 0; }
+bool runnable(const std::string& path) {
+  return !path.empty() && ::access(path.c_str(), X_OK) == 0;
+}
 
 }  // namespace
 

@@ -77,14 +77,17 @@ std::vector<std::vector<int64_t>> Session::dim_points(bool for_timing) const {
   for (const ir::Dim& d : dims) most = std::max(most, d.at.size());
   for (size_t i = 0; i < most; ++i) {
     std::vector<int64_t> p;
-    for (const ir::Dim& d : dims) p.push_back(d.at.empty() ? d.hi : d.at[std::min(i, d.at.size() - 1)]);
+    for (const ir::Dim& d : dims)
+      p.push_back(d.at.empty() ? d.hi : d.at[std::min(i, d.at.size() - 1)]);
     points.push_back(std::move(p));
   }
   if (for_timing || dims.empty()) return points;
   std::vector<int64_t> low, odd;
   for (const ir::Dim& d : dims) {
     low.push_back(d.lo);
-    odd.push_back(std::max(d.lo, (d.lo + d.hi) / 2 | 1) > d.hi ? d.hi : std::max(d.lo, (d.lo + d.hi) / 2 | 1));
+    odd.push_back(std::max(d.lo, (d.lo + d.hi) / 2 | 1) > d.hi
+                      ? d.hi
+                      : std::max(d.lo, (d.lo + d.hi) / 2 | 1));
   }
   points.push_back(std::move(low));
   points.push_back(std::move(odd));
@@ -120,8 +123,8 @@ Result<std::monostate> Session::prepare() {
   if (!candidate) return Failure{ErrorCode::kUnsupported, candidate.failure().reason};
   const Verdict verdict = check(*candidate);
   if (verdict.word != "ok") {
-    return Failure{ErrorCode::kInternal, "the default schedule disagrees with the reference: " +
-                                             verdict.note};
+    return Failure{ErrorCode::kInternal,
+                   "the default schedule disagrees with the reference: " + verdict.note};
   }
   for (size_t i = 0; i < fixtures_.size(); ++i) {
     if (!fixtures_[i].whole()) baseline_[i] = bytes_of(fixtures_[i].outputs());
@@ -231,7 +234,8 @@ void Session::compare_whole(size_t index, Verdict& v) {
       }
       if (same) continue;
       v.word = "wrong";
-      v.note = ref.name + " differs from the default schedule's result at element " + std::to_string(e);
+      v.note =
+          ref.name + " differs from the default schedule's result at element " + std::to_string(e);
       return;
     }
   }

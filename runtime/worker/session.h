@@ -53,8 +53,8 @@ class Session {
   jit::ExecutableMemory memory_;
   std::unique_ptr<ThreadPool> pool_;
   std::unique_ptr<GuardedCall> call_;
-  std::vector<Fixture> fixtures_;        ///< to check on
-  std::vector<Fixture> timing_;          ///< to time on
+  std::vector<Fixture> fixtures_;  ///< to check on
+  std::vector<Fixture> timing_;    ///< to time on
   /// Per fixture whose reference is a sample: what the default schedule wrote, checked itself.
   std::vector<std::vector<std::vector<uint8_t>>> baseline_;
 };

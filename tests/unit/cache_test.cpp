@@ -112,6 +112,7 @@ TEST_CASE("cache: near records come by distance of shape and context") {
 TEST_CASE("cache: family and distance read the problem's text") {
   CHECK(family_of("mm M=8 N=64 T=f32 const=W") == "mm M= N= T=f32 const=W");
   CHECK(family_of("op f(A: T[M=3]) { x } M=8") == "op f(A: T[M=3]) { x } M=");
+  CHECK(family_of("mm M=1..512 at 1,8 N=3") == "mm M= N=");
   CHECK(family_of("mm M=1..512 align=64") == "mm M= align=");
   CHECK(shape_distance("mm M=7", "mm M=15") == doctest::Approx(1));
 }

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "include/hone/hone.h"
+
+using hone::Engine;
+using hone::Error;
+using hone::ErrorCode;
+using hone::Event;
+using hone::Kernel;
+using hone::TensorRef;
+
+namespace {
+
+constexpr const char* kScale =
+    "op scaled<T=f32>(X: T[M,N], b: T[N], alpha: f32) -> (Y: T[M,N]) "
+    "{ Y[m,n] = X[m,n] * alpha + b[n] }";
+constexpr const char* kProduct =
+    "op product(A: f32[M,K], W: f32[K,N]) -> (Y: f32[M,N]) "
+    "{ Y[m,n] = sum[k](A[m,k] * W[k,n]) }";
+constexpr const char* kGather =
+    "op pick(E: f32[R,D], ids: i64[L]) -> (Y: f32[L,D]) { Y[l,d] = E[ids[l],d] }";
+
+struct Listener {
+  std::vector<Event> events;
+  hone::EngineOptions options(const char* target = "") {
+    hone::EngineOptions o;
+    o.target = target;
+    o.cache = ":memory:";
+    o.on_event = [this](const Event& e) { events.push_back(e); };
+    return o;
+  }
+  int count(Event::Kind kind) const {
+    int n = 0;
+    for (const Event& e : events) n += e.kind == kind ? 1 : 0;
+    return n;
+  }
+};
+
+/// The message of the error that `f` throws, which must be of that kind.
+template <class F>
+std::string error_of(ErrorCode code, F&& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    CHECK(e.code() == code);
+    return e.what();
+  }
+  FAIL("no error");
+  return "";
+}
+
+bool has(const std::string& text, const char* part) {
+  const bool found = text.find(part) != std::string::npos;
+  if (!found) MESSAGE("`" << part << "` is not in: " << text);
+  return found;
+}
+
+struct Scaled {
+  Listener listener;
+  Engine engine{listener.options("x86 isa=none")};
+  Kernel kernel = engine.compile(hone::Op::parse(kScale), "M=3 N=4");
+  std::vector<float> x = std::vector<float>(12), b = {1, 2, 3, 4}, y = std::vector<float>(12);
+  Scaled() {
+    for (size_t i = 0; i < 12; ++i) x[i] = static_cast<float>(i);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("engine: a kernel runs on vectors, spans, shapes and strides") {
+  Scaled s;
+  s.kernel(s.x, s.b, s.y, 2.0f);
+  for (size_t i = 0; i < 12; ++i) CHECK(s.y[i] == s.x[i] * 2 + s.b[i % 4]);
+  std::vector<float> z(12);
+  const std::vector<float>& constant = s.x;
+  s.kernel(constant, std::span<const float>(s.b), TensorRef(z.data(), {3, 4}), 2);
+  CHECK(z == s.y);
+  CHECK(s.kernel.source() == hone::Source::kDefault);
+  CHECK(s.kernel.report().interpreted);
+  CHECK(s.listener.count(Event::kCompile) == 1);
+  CHECK(s.listener.count(Event::kNotice) == 1);
+  CHECK(s.listener.count(Event::kBug) == 0);
+}
+
+TEST_CASE("engine: what does not fit a call is named, with what would") {
+  Scaled s;
+  const auto message = [&](auto&&... args) {
+    return error_of(ErrorCode::kArgument, [&] { s.kernel(args...); });
+  };
+  CHECK(has(message(s.x, s.b, s.y), "takes 3 tensors and 1 scalars, (X: f32[3,4]"));
+  CHECK(has(message(s.x, s.b, s.y, 1, 2), "got 3 tensors and 2 scalars"));
+  const std::vector<double> wide(12);
+  CHECK(has(message(wide, s.b, s.y, 1), "X: f32[3,4]: got a tensor of f64"));
+  CHECK(has(message(s.b, s.b, s.y, 1), "got a flat tensor of 4 elements, expected shape [3,4]"));
+  CHECK(has(message(TensorRef(s.x.data(), {4, 3}), s.b, s.y, 1), "got shape [4,3] strides (3,1)"));
+  const int64_t shape[] = {3, 4}, strides[] = {1, 3};
+  CHECK(
+      has(message(TensorRef(s.x.data(), shape, strides), s.b, s.y, 1), "strides (1,3), expected"));
+  const std::vector<float>& constant = s.y;
+  CHECK(has(message(s.x, s.b, constant, 1), "Y: f32[3,4]: it is written, but the tensor"));
+  CHECK(has(message(TensorRef(static_cast<float*>(nullptr), {3, 4}), s.b, s.y, 1), "null"));
+  const auto* odd = reinterpret_cast<const float*>(reinterpret_cast<const char*>(s.x.data()) + 1);
+  CHECK(has(message(TensorRef(odd, {3, 4}), s.b, s.y, 1), "not a multiple of 4"));
+  CHECK(has(message(s.y, s.b, s.y, 1), "Y: f32[3,4]: it is written, and overlaps X in memory"));
+  CHECK_FALSE(s.kernel.try_call(s.x, s.b, s.y));
+  CHECK(s.kernel.try_call(s.x, s.b, s.y, 1));
+}
+
+TEST_CASE("engine: rows side by side in one memory are not an overlap") {
+  Listener listener;
+  Engine engine(listener.options("x86 isa=none"));
+  Kernel k = engine.compile(hone::Op::parse(kScale), "M=3 N=4 X.stride=(8,1) Y.stride=(8,1)");
+  std::vector<float> both(24, 3), b(4);
+  const int64_t shape[] = {3, 4}, strides[] = {8, 1};
+  k(TensorRef(both.data(), shape, strides), b, TensorRef(both.data() + 4, shape, strides), 2);
+  CHECK(both[3] == 3);
+  CHECK(both[4] == 6);
+  CHECK(has(error_of(ErrorCode::kArgument,
+                     [&] {
+                       k(TensorRef(both.data(), shape, strides), b,
+                         TensorRef(both.data() + 3, shape, strides), 2);
+                     }),
+            "overlaps X"));
+}
+
+TEST_CASE("engine: dims known at the call come from the shapes and stay in their range") {
+  Listener listener;
+  Engine engine(listener.options("x86 isa=none"));
+  Kernel k = engine.compile(hone::Op::parse(kScale), "M=0..8 N=4");
+  std::vector<float> x(40, 1), b(4), y(40);
+  k(TensorRef(x.data(), {5, 4}), b, TensorRef(y.data(), {5, 4}), 3);
+  CHECK(y[19] == 3);
+  CHECK(y[20] == 0);
+  // A flat tensor tells the dim that is missing.
+  k(std::span(x).first(28), b, std::span(y).first(28), 3);
+  CHECK(y[27] == 3);
+  k(TensorRef(x.data(), {0, 4}), b, TensorRef(y.data(), {0, 4}), 4);
+  CHECK(y[0] == 3);
+  const auto call = [&](int64_t rows, int64_t out) {
+    k(TensorRef(x.data(), {rows, 4}), b, TensorRef(y.data(), {out, 4}), 3);
+  };
+  CHECK(has(error_of(ErrorCode::kArgument, [&] { call(9, 9); }), "M is 9 at this call"));
+  CHECK(has(error_of(ErrorCode::kArgument, [&] { call(5, 6); }), "expected shape [M=5,4]"));
+  CHECK(k.launches().back().extent == -1);
+}
+
+TEST_CASE("engine: a stride left to the call") {
+  Listener listener;
+  Engine engine(listener.options("x86 isa=none"));
+  Kernel k = engine.compile(hone::Op::parse(kScale), "M=2 N=3 X.stride=(?,1)");
+  std::vector<float> x = {1, 2, 3, 0, 0, 4, 5, 6}, b(3), y(6);
+  const int64_t shape[] = {2, 3}, strides[] = {5, 1};
+  k(TensorRef(x.data(), shape, strides), b, y, 1);
+  CHECK(y == std::vector<float>{1, 2, 3, 4, 5, 6});
+}
+
+TEST_CASE("engine: bad data is an error that names the position, and nothing of it is written") {
+  Listener listener;
+  Engine engine(listener.options("x86 isa=none"));
+  Kernel k = engine.compile(hone::Op::parse(kGather), "R=4 D=2 L=3");
+  const std::vector<float> e = {0, 1, 2, 3, 4, 5, 6, 7};
+  std::vector<float> y(6, -1);
+  k(e, std::vector<int64_t>{3, 0, 1}, y);
+  CHECK(y == std::vector<float>{6, 7, 0, 1, 2, 3});
+  const std::vector<int64_t> bad = {0, 4, -1};
+  CHECK(has(error_of(ErrorCode::kBounds, [&] { k(e, bad, y); }), "element 1 of ids"));
+}
+
+TEST_CASE("engine: constants are bound once, and owned") {
+  Listener listener;
+  Engine engine(listener.options("x86 isa=none"));
+  Kernel k = engine.compile(hone::Op::parse(kProduct), "M=2 N=2 K=2 const=W");
+  auto w = std::make_unique<std::vector<float>>(std::vector<float>{1, 2, 3, 4});
+  const std::vector<float> a = {1, 0, 0, 1};
+  std::vector<float> y(4);
+  CHECK(has(error_of(ErrorCode::kArgument, [&] { k(a, y); }), "W of"));
+  CHECK(has(error_of(ErrorCode::kArgument, [&] { k.bind("V", *w); }), "it has W"));
+  CHECK(has(error_of(ErrorCode::kArgument,
+                     [&] { k.bind("W", y.front() == 0 ? std::span(y).first(3) : std::span(y)); }),
+            "flat tensor of 3"));
+  const hone::Bound bound = k.bind("W", *w);
+  w.reset();
+  bound(a, y);
+  CHECK(y == std::vector<float>{1, 2, 3, 4});
+  CHECK(bound.bytes() > 0);
+  CHECK(has(error_of(ErrorCode::kArgument, [&] { bound.bind("W", y); }), "bound already"));
+}
+
+TEST_CASE("engine: a schedule by hand, and why one is refused") {
+  Listener listener;
+  Engine engine(listener.options("x86 isa=none"));
+  const hone::Op op = hone::Op::parse(kProduct);
+  Kernel k = engine.compile(op, "M=5 N=7 K=3", {.schedule = "split Y/m 2 -> m.o m.i tail=peel"});
+  CHECK(k.source() == hone::Source::kGiven);
+  const std::vector<float> a(15, 1), w(21, 2);
+  std::vector<float> y(35);
+  k(a, w, y);
+  CHECK(y == std::vector<float>(35, 6));
+  CHECK(has(error_of(ErrorCode::kSchedule,
+                     [&] {
+                       engine.compile(op, "M=5 N=7 K=3",
+                                      {.schedule = "split Y/m 2 -> m.o m.i tail=exact"});
+                     }),
+            "2 does not divide 5"));
+  CHECK(has(error_of(ErrorCode::kSyntax,
+                     [&] { engine.compile(op, "M=5 N=7 K=3", {.schedule = "slice m"}); }),
+            "slice"));
+}
+
+TEST_CASE("engine: one build serves all who ask, and a kernel outlives its engine") {
+  Listener listener;
+  auto engine = std::make_unique<Engine>(listener.options("x86 isa=none"));
+  engine->add_ops(kScale);
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&] {
+      const Kernel k = engine->compile("scaled N=4 M=3");
+      std::vector<float> x(12, 1), b(4), y(12);
+      k(x, b, y, 5);
+      wrong += y[11] == 5 ? 0 : 1;
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  CHECK(wrong == 0);
+  CHECK(listener.count(Event::kCompile) == 1);
+  const Kernel k = engine->compile("scaled M=3 N=4");
+  CHECK(listener.count(Event::kCompile) == 1);
+  engine.reset();
+  std::vector<float> x(12, 1), b(4), y(12);
+  k(x, b, y, 7);
+  CHECK(y[0] == 7);
+}
+
+TEST_CASE("engine: errors of options and texts") {
+  Listener listener;
+  const auto with = [&](auto change) {
+    hone::EngineOptions o = listener.options();
+    change(o);
+    return hone::Engine::try_create(o);
+  };
+  CHECK(with([](auto& o) { o.target = "x86 isa=fast"; }).failure().code == ErrorCode::kSyntax);
+  CHECK(with([](auto& o) { o.threads = -1; }).failure().code == ErrorCode::kArgument);
+  Engine engine(listener.options("x86 isa=none"));
+  CHECK(engine.try_compile("nothing M=3").failure().code != ErrorCode::kOk);
+  CHECK(engine.try_compile(kScale).failure().code != ErrorCode::kOk);
+  CHECK_FALSE(hone::Op::try_parse("op f("));
+  hone::EngineOptions strict = listener.options("x86 isa=none");
+  strict.require_hit = true;
+  Engine careful(strict);
+  careful.add_ops(kScale);
+  CHECK(has(error_of(ErrorCode::kNotFound, [&] { careful.compile("scaled M=3 N=4"); }),
+            "tune it first"));
+}
+
+TEST_CASE("engine: a memory ceiling is an error of the call, not of the host") {
+  Listener listener;
+  hone::EngineOptions options = listener.options("x86 isa=none");
+  options.memory_ceiling = 64 << 10;
+  Engine engine(options);
+  const hone::Op op =
+      hone::Op::parse("op twice(X: f32[N]) -> (Y: f32[N]) { t[i] = X[i] * 2; Y[i] = t[i] + 1 }");
+  Kernel small = engine.compile(op, "N=1000");
+  Kernel large = engine.compile(op, "N=100000");
+  std::vector<float> x(100000, 1), y(100000);
+  small(std::span(x).first(1000), std::span(y).first(1000));
+  CHECK(y[999] == 3);
+  CHECK(large.workspace_size() >= 400000);
+  CHECK(has(error_of(ErrorCode::kMemory, [&] { large(x, y); }), "allowed are in use"));
+  std::vector<std::byte> own(static_cast<size_t>(large.workspace_size()) + 64);
+  const auto at = reinterpret_cast<uintptr_t>(own.data());
+  const std::span workspace = std::span(own).subspan((64 - at % 64) % 64);
+  const std::vector<hone::Arg> args = {TensorRef(x), TensorRef(y)};
+  large.run(args, {.workspace = workspace});
+  CHECK(y[99999] == 3);
+  CHECK(has(
+      error_of(ErrorCode::kArgument, [&] { large.run(args, {.workspace = workspace.subspan(1)}); }),
+      "at a multiple of 64"));
+}
+
+TEST_CASE("engine: K = 0 writes the empty reduction") {
+  Listener listener;
+  Engine engine(listener.options("x86 isa=none"));
+  Kernel k = engine.compile(hone::Op::parse(kProduct), "M=2 N=2 K=0");
+  std::vector<float> none, y(4, 9);
+  k(none, none, y);
+  CHECK(y == std::vector<float>(4, 0));
+}
