@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "jit/passes/lower.h"
+#include "schedules/numerics.h"
 #include "schedules/schedule.h"
 
 namespace hone::runtime {
@@ -174,6 +175,16 @@ Result<bool> install(KernelState* k, const jit::Code& code) {
   return true;
 }
 
+/// The backend's word; what it throws is a bug of its own, and no reason for the host to fall.
+Result<jit::Code, jit::Refusal> emit(const ir::Nest& nest, const ir::Target& target,
+                                     const BuildOptions& options) {
+  try {
+    return jit::compile_x86(nest, target, {options.keep_lir, options.debug});
+  } catch (const InternalError& bug) {
+    return jit::Refusal{std::string("a bug of the backend: ") + bug.what()};
+  }
+}
+
 }  // namespace
 
 Result<Compiled, BuildFailure> compile_schedule(const ir::Program& program,
@@ -188,7 +199,7 @@ Result<Compiled, BuildFailure> compile_schedule(const ir::Program& program,
   if (!nest) return rejected(nest.failure().message);
   Compiled compiled{std::move(*scheduled), std::move(*nest), std::nullopt, {}};
   if (target.vector_bytes() == 0) return compiled;
-  auto code = jit::compile_x86(compiled.nest, target, {options.keep_lir, options.debug});
+  auto code = emit(compiled.nest, target, options);
   if (code) {
     compiled.code = std::move(*code);
   } else if (options.refusal_rejects) {
@@ -206,6 +217,7 @@ Result<std::shared_ptr<const KernelState>, BuildFailure> build_kernel(
   if (!compiled) return compiled.failure();
   auto k = frame(services, input, compiled->nest);
   if (!k) return BuildFailure{false, k.failure()};
+  (*k)->numerics = schedules::numerics_class(compiled->scheduled);
   bool installed = false;
   if (compiled->code) {
     const auto done = install(k->get(), *compiled->code);

@@ -137,22 +137,11 @@ Failure KernelState::run(const LaunchPlan& launch, const int64_t* slots, std::by
   return {ErrorCode::kInternal, fmt::format("{}\n  {}", *fault, repro())};
 }
 
-Failure KernelState::call(std::span<const Arg> args, const CallOptions& options,
-                          const BoundState* bound_state) const {
+Failure KernelState::fill(std::span<const Arg> args, const BoundState* bound_state,
+                          int64_t* slots) const {
   if (has_constants && (!bound_state || !bound_state->complete)) return unbound(*this, bound_state);
   Bindings bindings;
   if (Failure f = bind_arguments(plan, args, &bindings); f.code != ErrorCode::kOk) return f;
-  const int64_t bytes = workspace_bytes();
-  if (!options.workspace.empty() && !usable(options.workspace, bytes)) {
-    return bad_workspace(*this, options.workspace);
-  }
-  const Workspace workspace(&services->workspaces(), bytes, options.workspace);
-  if (workspace.missing()) return out_of_memory(*this, bytes);
-
-  int64_t status = kFine;
-  int64_t slots[kMaxSlots];
-  slots[ir::ArgsLayout::kStatus] = reinterpret_cast<int64_t>(&status);
-  slots[ir::ArgsLayout::kWorkspace] = reinterpret_cast<int64_t>(workspace.data());
   for (size_t i = 0; i < plan.params.size(); ++i) {
     if (plan.params[i].constant) continue;
     slots[layout.tensor_slots[i]] = reinterpret_cast<int64_t>(bindings.tensors[i]);
@@ -164,12 +153,31 @@ Failure KernelState::call(std::span<const Arg> args, const CallOptions& options,
   if (bound_state) {
     for (const auto& [slot, value] : bound_state->slots) slots[slot] = value;
   }
-  ThreadPool* const threads = options.serial ? nullptr : pool;
+  return fine();
+}
+
+Failure KernelState::run_all(int64_t* slots, std::byte* workspace, ThreadPool* threads) const {
+  int64_t status = kFine;
+  slots[ir::ArgsLayout::kStatus] = reinterpret_cast<int64_t>(&status);
+  slots[ir::ArgsLayout::kWorkspace] = reinterpret_cast<int64_t>(workspace);
   for (const LaunchPlan& launch : launches) {
-    Failure f = run(launch, slots, workspace.data() + shared_bytes, threads);
+    Failure f = run(launch, slots, workspace + shared_bytes, threads);
     if (f.code != ErrorCode::kOk) return f;
   }
   return status == kFine ? fine() : bad_data(*this, status);
+}
+
+Failure KernelState::call(std::span<const Arg> args, const CallOptions& options,
+                          const BoundState* bound_state) const {
+  int64_t slots[kMaxSlots];
+  if (Failure f = fill(args, bound_state, slots); f.code != ErrorCode::kOk) return f;
+  const int64_t bytes = workspace_bytes();
+  if (!options.workspace.empty() && !usable(options.workspace, bytes)) {
+    return bad_workspace(*this, options.workspace);
+  }
+  const Workspace workspace(&services->workspaces(), bytes, options.workspace);
+  if (workspace.missing()) return out_of_memory(*this, bytes);
+  return run_all(slots, workspace.data(), options.serial ? nullptr : pool);
 }
 
 }  // namespace hone::runtime

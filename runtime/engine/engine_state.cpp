@@ -179,9 +179,7 @@ Result<EngineState::Kernel> EngineState::build(const ops::Problem& problem,
   if (options.schedule.empty()) {
     built = choose_kernel(this, problem);
   } else {
-    BuildInput input{&problem, &target, options.schedule, Source::kGiven};
-    auto given = build_kernel(services, input);
-    built = given ? Result<Kernel>(*given) : Result<Kernel>(given.failure().failure);
+    built = compile_given(problem, options.schedule);
   }
   if (!built) return built;
   services->tell(Event::kCompile, [&] {
@@ -189,6 +187,14 @@ Result<EngineState::Kernel> EngineState::build(const ops::Problem& problem,
                        (*built)->report.interpreted ? " (interpreted)" : "", problem.text);
   });
   return built;
+}
+
+Result<EngineState::Kernel> EngineState::compile_given(const ops::Problem& problem,
+                                                       const std::string& schedule) {
+  BuildInput input{&problem, &target, schedule, Source::kGiven};
+  auto given = build_kernel(services, input);
+  if (!given) return given.failure().failure;
+  return *given;
 }
 
 void EngineState::forget(const std::string& problem) {

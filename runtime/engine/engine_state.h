@@ -40,6 +40,8 @@ struct EngineState {
   /// The kernel of a problem's text, from the map or built by one of the callers.
   Result<Kernel> compile(std::string_view text, const CompileOptions& options);
   Result<Kernel> compile(Result<ops::Problem> problem, const CompileOptions& options);
+  /// The kernel of a schedule by hand, which may be the empty one: every loop as it stands.
+  Result<Kernel> compile_given(const ops::Problem& problem, const std::string& schedule);
   /// Later compiles of the problem look into the cache again.
   void forget(const std::string& problem);
   /// What records of this engine about `problem` are about.

@@ -61,6 +61,10 @@ struct KernelState {
   int64_t workspace_bytes() const;
   Failure call(std::span<const Arg> args, const CallOptions& options,
                const BoundState* bound) const;
+  /// Checks the arguments and fills all slots but status and workspace.
+  Failure fill(std::span<const Arg> args, const BoundState* bound, int64_t* slots) const;
+  /// Runs all launches of a call on filled slots; `workspace` has workspace_bytes().
+  Failure run_all(int64_t* slots, std::byte* workspace, ThreadPool* pool) const;
   /// Runs one launch whole; `slots` are filled.
   Failure run(const LaunchPlan& launch, const int64_t* slots, std::byte* scratch,
               ThreadPool* pool) const;

@@ -28,7 +28,7 @@ double median(std::vector<double> values) {
   return (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 
-Timing time_repeated(const std::function<void(int n)>& f, const TimerOptions& options) {
+Timed time_repeated(const std::function<void(int n)>& f, const TimerOptions& options) {
   // Warming up also finds how many calls fill a sample.
   double one = run_us(f, 1);
   for (double spent = one; spent < options.warm_up_us;) {
@@ -37,7 +37,7 @@ Timing time_repeated(const std::function<void(int n)>& f, const TimerOptions& op
     spent += one * n;
   }
   const int n = repeats(options.sample_us, one) + 1;
-  Timing timing;
+  Timed timing;
   const auto begin = Clock::now();
   for (int i = 0; i < options.samples; ++i) {
     timing.samples_us.push_back(run_us(f, n) / n);

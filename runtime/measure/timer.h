@@ -15,13 +15,13 @@ struct TimerOptions {
 };
 
 /// Times of one call of a function, in microseconds.
-struct Timing {
+struct Timed {
   std::vector<double> samples_us;  ///< as measured, in order
   double median_us = 0;
 };
 
 /// Times `f`, which runs `n` times back to back when called with n.
-Timing time_repeated(const std::function<void(int n)>& f, const TimerOptions& options = {});
+Timed time_repeated(const std::function<void(int n)>& f, const TimerOptions& options = {});
 
 /// The middle value; the mean of the two middle ones of an even number.
 double median(std::vector<double> values);

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <chrono>
+#include <fstream>
+#include <iostream>
+
+#include "runtime/cache/text.h"
+#include "runtime/cli/common.h"
+#include "runtime/machine/host.h"
+
+namespace hone::runtime {
+namespace {
+
+struct CacheVerbOptions {
+  Common common;
+  std::vector<std::string> files;
+  std::string out;
+  double older_days = 0;
+  bool other_codegen = false;
+  bool trials = false;
+};
+
+Json to_json(const Record& r) {
+  return {{"problem", r.key.problem}, {"target", r.key.target},   {"codegen", r.key.codegen},
+          {"schedule", r.schedule},   {"verdict", r.verdict},     {"median_us", r.median_us},
+          {"numerics", r.numerics},   {"seed", r.seed},           {"samples_us", r.samples_us},
+          {"note", r.note}};
+}
+
+int list(CacheVerbOptions& o, EngineState& engine) {
+  for (const Record& r : engine.cache->all()) {
+    if (o.common.json) {
+      print_line(to_json(r));
+    } else {
+      std::cout << fmt::format("{:>12} {} | {} | {}\n",
+                               r.ok() ? fmt::format("{:.2f} us", r.median_us) : r.verdict,
+                               r.key.problem, r.key.target, r.schedule);
+    }
+  }
+  return kExitOk;
+}
+
+int stat(CacheVerbOptions& o, EngineState& engine) {
+  const StoreCounts c = engine.cache->counts();
+  if (o.common.json) {
+    print_line({{"path", engine.cache->path()}, {"keys", c.keys}, {"records", c.records},
+                {"quarantined", c.quarantined}, {"trials", c.trials}, {"bytes", c.bytes}});
+  } else {
+    std::cout << fmt::format(
+        "{}\n{} records of {} problems and contexts, {} quarantined, {} trials logged, {} bytes\n",
+        engine.cache->path(), c.records, c.keys, c.quarantined, c.trials, c.bytes);
+  }
+  return kExitOk;
+}
+
+int export_text(CacheVerbOptions& o, EngineState& engine) {
+  const std::string text = print_records(engine.cache->all());
+  if (o.out.empty() || o.out == "-") {
+    std::cout << text;
+    return kExitOk;
+  }
+  std::ofstream file(o.out, std::ios::binary);
+  file << text;
+  file.close();
+  if (file) return kExitOk;
+  return report(o.common, {ErrorCode::kCache, o.out + " cannot be written"});
+}
+
+int import_text(CacheVerbOptions& o, EngineState& engine) {
+  size_t count = 0;
+  for (const std::string& path : o.files) {
+    const auto text = read_file(path);
+    if (!text) return report(o.common, text.failure());
+    const auto records = parse_records(*text, path);
+    if (!records) return report(o.common, records.failure());
+    engine.cache->unite(*records);
+    count += records->size();
+  }
+  if (o.common.json) {
+    print_line({{"records", count}});
+  } else {
+    std::cout << count << " records read\n";
+  }
+  return kExitOk;
+}
+
+int merge(CacheVerbOptions& o, EngineState& engine) {
+  size_t count = 0;
+  for (const std::string& path : o.files) {
+    auto store = Store::open(path, Database::Mode::kRead);
+    if (!store) {
+      return report(o.common, {ErrorCode::kCache, path + ": " + store.failure().message});
+    }
+    const auto records = store->all();
+    if (!records) {
+      return report(o.common, {ErrorCode::kCache, path + ": " + records.failure().message});
+    }
+    engine.cache->unite(*records);
+    count += records->size();
+  }
+  if (o.common.json) {
+    print_line({{"records", count}});
+  } else {
+    std::cout << count << " records read\n";
+  }
+  return kExitOk;
+}
+
+/// What is wrong with a record: its texts must parse, and a good one's schedule must apply.
+std::string flaw_of(const Record& r, EngineState& engine) {
+  const auto target = ir::parse_target(r.key.target, {});
+  if (!target) return target.failure().message;
+  auto problem = engine.parse(r.key.problem);
+  if (!problem) return problem.failure().message;
+  if (problem->text != r.key.problem) return "the problem's text is not canonical";
+  // Another code generation may have known other steps.
+  if (!r.ok() || r.key.codegen != jit::kCodeGeneration) return "";
+  const auto schedule = schedules::Schedule::parse(r.schedule);
+  if (!schedule) return schedule.failure().message;
+  const auto applied = schedules::apply(problem->program, *schedule);
+  return applied ? "" : applied.failure().text();
+}
+
+int verify(CacheVerbOptions& o, EngineState& engine) {
+  int flaws = 0;
+  const auto tell = [&](const std::string& where, const std::string& what) {
+    ++flaws;
+    if (o.common.json) {
+      print_line({{"record", where}, {"flaw", what}});
+    } else {
+      std::cout << where << "\n  " << what << "\n";
+    }
+  };
+  const std::string integrity = engine.cache->integrity();
+  if (!integrity.empty()) tell(engine.cache->path(), integrity);
+  const std::vector<Record> records = engine.cache->all();
+  for (const Record& r : records) {
+    const std::string flaw = flaw_of(r, engine);
+    if (!flaw.empty()) tell(r.key.problem + " | " + r.key.target + " | " + r.schedule, flaw);
+  }
+  if (o.common.json) {
+    print_line({{"records", records.size()}, {"flaws", flaws}});
+  } else {
+    std::cout << fmt::format("{} records, {} flaws\n", records.size(), flaws);
+  }
+  return flaws == 0 ? kExitOk : kExitMismatch;
+}
+
+int prune(CacheVerbOptions& o, EngineState& engine) {
+  PruneOptions options;
+  options.trials = o.trials;
+  if (o.other_codegen) options.keep_codegen = jit::kCodeGeneration;
+  if (o.older_days > 0) {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    options.unused_since = std::chrono::duration_cast<std::chrono::seconds>(now).count() -
+                           static_cast<int64_t>(o.older_days * 86400);
+  }
+  const int64_t gone = engine.cache->prune(options);
+  if (o.common.json) {
+    print_line({{"removed", gone}});
+  } else {
+    std::cout << gone << " records removed\n";
+  }
+  return kExitOk;
+}
+
+/// A verb below `cache`.
+struct Action {
+  const char* name;
+  const char* doc;
+  int (*run)(CacheVerbOptions& options, EngineState& engine);
+};
+
+constexpr Action kActions[] = {
+    {"ls", "The records, one a line", list},
+    {"stat", "The file and its counts", stat},
+    {"export", "Records as sorted text", export_text},
+    {"import", "Reads records that export wrote", import_text},
+    {"merge", "Takes in the records of other cache files", merge},
+    {"verify", "Checks the file and every record", verify},
+    {"prune", "Removes records and logs", prune},
+};
+
+void declare(CLI::App& app, int& exit) {
+  app.require_subcommand(1);
+  for (const Action& action : kActions) {
+    CLI::App& sub = *app.add_subcommand(action.name, action.doc);
+    auto options = std::make_shared<CacheVerbOptions>();
+    add_common(sub, options->common);
+    const std::string name = action.name;
+    if (name == "export") sub.add_option("file", options->out, "Where to; standard output if none");
+    if (name == "import" || name == "merge") {
+      sub.add_option("files", options->files, "What to read")->required()->check(CLI::ExistingFile);
+    }
+    if (name == "prune") {
+      sub.add_option("--older", options->older_days, "Records not served for so many days");
+      sub.add_flag("--other-codegen", options->other_codegen,
+                   "Records of other versions of the code generator");
+      sub.add_flag("--trials", options->trials, "The logs of tuning runs");
+    }
+    sub.callback([options, &action, &exit] {
+      auto engine = open_engine(options->common);
+      exit = engine ? action.run(*options, **engine) : report(options->common, engine.failure());
+    });
+  }
+}
+
+}  // namespace
+
+const Verb kCacheVerb = {"cache", "Look into the cache, and carry records about", declare};
+
+}  // namespace hone::runtime

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cli/common.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+namespace hone::runtime {
+namespace {
+
+std::string_view trim(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t\n\r");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\n\r") - begin + 1);
+}
+
+constexpr const char* kCodeNames[] = {"ok",       "syntax", "semantic",    "argument",
+                                      "bounds",   "schedule", "not_found", "cache",
+                                      "unsupported", "memory", "cancelled", "internal"};
+
+}  // namespace
+
+void add_common(CLI::App& app, Common& common) {
+  app.add_flag("--json", common.json, "One JSON object a line");
+  app.add_flag("--verbose,-v", common.verbose, "Say on stderr what the engine does");
+  app.add_option("--cache", common.cache, "Cache file; else HONE_CACHE, else the XDG cache folder");
+  app.add_option("--target", common.target, "What to compile for, `x86 isa=avx2`; else this machine");
+  app.add_option("--threads", common.threads, "Threads, whatever the target says")
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--op", common.ops, "An op's text, which problems can then name");
+  app.add_option("--ops", common.op_files, "A .hone file of ops")->check(CLI::ExistingFile);
+}
+
+Result<ReproLine> parse_line(std::string_view text) {
+  std::vector<std::string> parts;
+  while (true) {
+    // A schedule may be empty: then the bar ends the line.
+    size_t bar = text.find(" | ");
+    if (bar == std::string_view::npos && text.ends_with(" |")) bar = text.size() - 2;
+    parts.emplace_back(trim(text.substr(0, bar)));
+    if (bar == std::string_view::npos) break;
+    text.remove_prefix(std::min(bar + 3, text.size()));
+  }
+  if (parts.size() > 3) {
+    return Failure{ErrorCode::kSyntax,
+                   fmt::format("expected `PROBLEM | TARGET | SCHEDULE`, got {} parts", parts.size())};
+  }
+  ReproLine line{parts[0], "", "", parts.size() == 3};
+  if (parts.size() > 1) line.target = parts[1];
+  if (parts.size() > 2) line.schedule = parts[2];
+  return line;
+}
+
+Result<std::string> read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (!in) return Failure{ErrorCode::kNotFound, fmt::format("{} cannot be read", path)};
+  return text.str();
+}
+
+Result<std::shared_ptr<EngineState>> open_engine(const Common& common, const std::string& target) {
+  EngineOptions options;
+  options.target = target.empty() ? common.target : target;
+  options.cache = common.cache;
+  options.threads = common.threads;
+  const bool verbose = common.verbose;
+  options.on_event = [verbose](const Event& event) {
+    const bool serious = event.kind == Event::kNotice || event.kind == Event::kBug;
+    if (serious || verbose) {
+      std::cerr << fmt::format("hone: {}: {}\n", name_of(event.kind), event.text);
+    }
+  };
+  auto engine = EngineState::create(std::move(options));
+  if (!engine) return engine;
+  for (const std::string& op : common.ops) {
+    const auto added = (*engine)->add_ops(op, "--op");
+    if (!added) return added.failure();
+  }
+  for (const std::string& path : common.op_files) {
+    const auto text = read_file(path);
+    if (!text) return text.failure();
+    const auto added = (*engine)->add_ops(*text, path);
+    if (!added) return added.failure();
+  }
+  return engine;
+}
+
+int report(const Common& common, const Failure& failure) {
+  if (common.json) {
+    print_line({{"error", kCodeNames[static_cast<int>(failure.code)]},
+                {"message", failure.message}});
+  } else {
+    std::cerr << "hone: " << failure.message << "\n";
+  }
+  return failure.code == ErrorCode::kInternal ? kExitMismatch : kExitUserError;
+}
+
+void print_line(const Json& object) {
+  std::cout << object.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+}
+
+}  // namespace hone::runtime

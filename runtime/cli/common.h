@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "runtime/engine/engine_state.h"
+
+namespace hone::runtime {
+
+using Json = nlohmann::ordered_json;
+
+/// What the program says to its caller when it ends.
+enum ExitCode : int { kExitOk = 0, kExitMismatch = 1, kExitUserError = 2 };
+
+/// Options that every verb has.
+struct Common {
+  bool json = false;
+  bool verbose = false;
+  std::string cache;
+  std::string target;
+  int threads = 0;
+  std::vector<std::string> ops;       ///< `op ...` texts
+  std::vector<std::string> op_files;  ///< .hone files
+};
+
+void add_common(CLI::App& app, Common& common);
+
+/// `PROBLEM [ | TARGET [ | SCHEDULE]]`.
+struct ReproLine {
+  std::string problem;
+  std::string target;
+  std::string schedule;
+  bool scheduled = false;  ///< a schedule was given, though it may be empty
+};
+
+Result<ReproLine> parse_line(std::string_view text);
+
+/// An engine as the options say; `target` of the line, if it has one, goes before --target.
+Result<std::shared_ptr<EngineState>> open_engine(const Common& common,
+                                                 const std::string& target = "");
+
+/// The whole of a file.
+Result<std::string> read_file(const std::string& path);
+
+/// Prints a failure as text on stderr or as a JSON object on stdout; the exit code it asks for.
+int report(const Common& common, const Failure& failure);
+
+/// Prints one object a line.
+void print_line(const Json& object);
+
+/// One verb of the program: a row of kVerbs.
+struct Verb {
+  const char* name;
+  const char* doc;
+  /// Adds the verb's options to `app` and sets what parsing then runs; `exit` takes its exit code.
+  void (*declare)(CLI::App& app, int& exit);
+};
+
+extern const Verb kRunVerb;
+extern const Verb kTuneVerb;
+extern const Verb kShowVerb;
+extern const Verb kCacheVerb;
+extern const Verb kBenchVerb;
+extern const Verb kFuzzVerb;
+extern const Verb kTargetVerb;
+extern const Verb kOpsVerb;
+
+}  // namespace hone::runtime

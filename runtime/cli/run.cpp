@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <iostream>
+
+#include "runtime/cli/trial_run.h"
+
+namespace hone::runtime {
+namespace {
+
+struct RunOptions {
+  Common common;
+  std::vector<std::string> lines;
+  bool no_check = false;
+  bool no_time = false;
+};
+
+void print_text(const KernelState& k, const CheckOutcome& check, const Speed* speed) {
+  std::cout << fmt::format("{}\n  target    {}\n  schedule  {} ({})\n  numerics  {}\n", k.problem,
+                           k.target, k.schedule.empty() ? "none" : k.schedule, name_of(k.source),
+                           k.numerics);
+  std::cout << fmt::format("  build     {:.0f} us, {} bytes of code, {} spills{}\n",
+                           k.report.build_us, k.report.code_bytes, k.report.spills,
+                           k.report.interpreted ? ", interpreted" : "");
+  if (!check.mismatch.empty()) {
+    std::cout << "  WRONG     " << check.mismatch << "\n";
+  } else if (check.compared > 0) {
+    std::cout << fmt::format("  right     {} elements, the error is at most {:.3g} of the bound\n",
+                             check.compared, check.max_err);
+  }
+  if (!speed) return;
+  std::cout << fmt::format("  time      {:.3f} us, {:.1f} GFLOP/s, {:.1f} GB/s: {:.0f}% of {:.0f} {}\n",
+                           speed->time_us, speed->gflops, speed->gbps, 100 * speed->of_limit,
+                           speed->limit, speed->flops_bind ? "GFLOP/s" : "GB/s");
+}
+
+int run_line(const RunOptions& options, const std::string& text) {
+  const auto line = parse_line(text);
+  if (!line) return report(options.common, line.failure());
+  auto engine = open_engine(options.common, line->target);
+  if (!engine) return report(options.common, engine.failure());
+  auto problem = (*engine)->parse(line->problem);
+  if (!problem) return report(options.common, problem.failure());
+  const auto kernel = line->scheduled ? (*engine)->compile_given(*problem, line->schedule)
+                                      : (*engine)->compile(*problem, {});
+  if (!kernel) return report(options.common, kernel.failure());
+  CheckOutcome check;
+  if (!options.no_check) {
+    auto outcome = check_kernel(*kernel, *problem);
+    if (!outcome) return report(options.common, outcome.failure());
+    check = std::move(*outcome);
+  }
+  Speed speed;
+  const bool timed = !options.no_time && check.mismatch.empty();
+  if (timed) {
+    Limits limits((*engine)->target, (*engine)->services->pool());
+    auto measured = time_kernel(*kernel, *problem, &limits);
+    if (!measured) return report(options.common, measured.failure());
+    speed = *measured;
+  }
+  if (options.common.json) {
+    Json row = run_json(**kernel, check, speed, (*engine)->target.threads);
+    if (!check.mismatch.empty()) row["mismatch"] = check.mismatch;
+    print_line(row);
+  } else {
+    print_text(**kernel, check, timed ? &speed : nullptr);
+  }
+  if (check.mismatch.empty()) return kExitOk;
+  std::cerr << "hone: wrong result\n  " << (*kernel)->repro() << "\n";
+  return kExitMismatch;
+}
+
+void declare(CLI::App& app, int& exit) {
+  auto options = std::make_shared<RunOptions>();
+  add_common(app, options->common);
+  app.add_option("line", options->lines, "PROBLEM [ | TARGET [ | SCHEDULE]]")->required();
+  app.add_flag("--no-check", options->no_check, "Do not compare with the reference");
+  app.add_flag("--no-time", options->no_time, "Do not time");
+  app.callback([options, &exit] {
+    for (const std::string& line : options->lines) exit = std::max(exit, run_line(*options, line));
+  });
+}
+
+}  // namespace
+
+const Verb kRunVerb = {"run", "Check a problem against the reference, and time it", declare};
+
+}  // namespace hone::runtime

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "ops/op.h"
+#include "runtime/cli/common.h"
+#include "runtime/engine/kernel_state.h"
+#include "runtime/machine/limits.h"
+
+namespace hone::runtime {
+
+/// What a kernel's results are like.
+struct CheckOutcome {
+  double max_err = 0;    ///< in units of the reference's bound
+  double tolerance = 1;  ///< in the same unit
+  int64_t compared = 0;  ///< elements looked at, over all data sets
+  std::string mismatch;  ///< the first; empty: all is well
+};
+
+/// Runs `kernel` on each data set, at the ends of the range of each dim known at the call, and
+/// compares with the reference.
+Result<CheckOutcome> check_kernel(const std::shared_ptr<const KernelState>& kernel,
+                                  const ops::Problem& problem);
+
+/// A kernel's time against what the machine can do.
+struct Speed {
+  double time_us = 0;
+  double gflops = 0;
+  double gbps = 0;
+  bool flops_bind = false;  ///< else bytes do
+  double limit = 0;         ///< in the unit that binds
+  double of_limit = 0;
+};
+
+/// Times `kernel`, its operands hot, without the checks of a call; where dims are known at the call
+/// at the last of `at`, else at their largest.
+Result<Speed> time_kernel(const std::shared_ptr<const KernelState>& kernel,
+                          const ops::Problem& problem, Limits* limits);
+
+/// The JSON object of `run` and of the bench's rows.
+Json run_json(const KernelState& kernel, const CheckOutcome& check, const Speed& speed,
+              int threads);
+
+}  // namespace hone::runtime
