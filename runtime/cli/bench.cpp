@@ -45,8 +45,9 @@ int run_bench(const Common& common, const std::vector<std::string>& rest) {
 void declare(CLI::App& app, int& exit) {
   // The bench program has options of its own and reads the common ones itself.
   app.allow_extras();
-  app.footer("Arguments go to the hone-bench program: --suite NAME, --problem TEXT, --peers, --json; "
-             "hone-bench --help lists them.");
+  app.footer(
+      "Arguments go to the hone-bench program: --suite NAME, --problem TEXT, --peers, --json; "
+      "hone-bench --help lists them.");
   app.callback([&app, &exit] { exit = run_bench({}, app.remaining()); });
 }
 

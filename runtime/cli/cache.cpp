@@ -7,7 +7,7 @@
 
 #include "runtime/cache/text.h"
 #include "runtime/cli/common.h"
-#include "runtime/machine/host.h"
+#include "schedules/schedule.h"
 
 namespace hone::runtime {
 namespace {
@@ -22,10 +22,11 @@ struct CacheVerbOptions {
 };
 
 Json to_json(const Record& r) {
-  return {{"problem", r.key.problem}, {"target", r.key.target},   {"codegen", r.key.codegen},
-          {"schedule", r.schedule},   {"verdict", r.verdict},     {"median_us", r.median_us},
-          {"numerics", r.numerics},   {"seed", r.seed},           {"samples_us", r.samples_us},
-          {"note", r.note}};
+  return {{"problem", r.key.problem},   {"target", r.key.target},
+          {"codegen", r.key.codegen},   {"schedule", r.schedule},
+          {"verdict", r.verdict},       {"median_us", r.median_us},
+          {"numerics", r.numerics},     {"seed", r.seed},
+          {"samples_us", r.samples_us}, {"note", r.note}};
 }
 
 int list(CacheVerbOptions& o, EngineState& engine) {
@@ -44,8 +45,12 @@ int list(CacheVerbOptions& o, EngineState& engine) {
 int stat(CacheVerbOptions& o, EngineState& engine) {
   const StoreCounts c = engine.cache->counts();
   if (o.common.json) {
-    print_line({{"path", engine.cache->path()}, {"keys", c.keys}, {"records", c.records},
-                {"quarantined", c.quarantined}, {"trials", c.trials}, {"bytes", c.bytes}});
+    print_line({{"path", engine.cache->path()},
+                {"keys", c.keys},
+                {"records", c.records},
+                {"quarantined", c.quarantined},
+                {"trials", c.trials},
+                {"bytes", c.bytes}});
   } else {
     std::cout << fmt::format(
         "{}\n{} records of {} problems and contexts, {} quarantined, {} trials logged, {} bytes\n",

@@ -16,9 +16,9 @@ std::string_view trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\n\r") - begin + 1);
 }
 
-constexpr const char* kCodeNames[] = {"ok",       "syntax", "semantic",    "argument",
-                                      "bounds",   "schedule", "not_found", "cache",
-                                      "unsupported", "memory", "cancelled", "internal"};
+constexpr const char* kCodeNames[] = {"ok",          "syntax",   "semantic",  "argument",
+                                      "bounds",      "schedule", "not_found", "cache",
+                                      "unsupported", "memory",   "cancelled", "internal"};
 
 }  // namespace
 
@@ -26,7 +26,8 @@ void add_common(CLI::App& app, Common& common) {
   app.add_flag("--json", common.json, "One JSON object a line");
   app.add_flag("--verbose,-v", common.verbose, "Say on stderr what the engine does");
   app.add_option("--cache", common.cache, "Cache file; else HONE_CACHE, else the XDG cache folder");
-  app.add_option("--target", common.target, "What to compile for, `x86 isa=avx2`; else this machine");
+  app.add_option("--target", common.target,
+                 "What to compile for, `x86 isa=avx2`; else this machine");
   app.add_option("--threads", common.threads, "Threads, whatever the target says")
       ->check(CLI::Range(1, 4096));
   app.add_option("--op", common.ops, "An op's text, which problems can then name");
@@ -44,8 +45,9 @@ Result<ReproLine> parse_line(std::string_view text) {
     text.remove_prefix(std::min(bar + 3, text.size()));
   }
   if (parts.size() > 3) {
-    return Failure{ErrorCode::kSyntax,
-                   fmt::format("expected `PROBLEM | TARGET | SCHEDULE`, got {} parts", parts.size())};
+    return Failure{
+        ErrorCode::kSyntax,
+        fmt::format("expected `PROBLEM | TARGET | SCHEDULE`, got {} parts", parts.size())};
   }
   ReproLine line{parts[0], "", "", parts.size() == 3};
   if (parts.size() > 1) line.target = parts[1];
@@ -90,8 +92,8 @@ Result<std::shared_ptr<EngineState>> open_engine(const Common& common, const std
 
 int report(const Common& common, const Failure& failure) {
   if (common.json) {
-    print_line({{"error", kCodeNames[static_cast<int>(failure.code)]},
-                {"message", failure.message}});
+    print_line(
+        {{"error", kCodeNames[static_cast<int>(failure.code)]}, {"message", failure.message}});
   } else {
     std::cerr << "hone: " << failure.message << "\n";
   }

@@ -30,9 +30,10 @@ int show_target(const TargetOptions& options) {
     };
     add("f32", "GFLOP/s", limits.gflops(false));
     add("f64", "GFLOP/s", limits.gflops(true));
-    const std::pair<const char*, int64_t> levels[] = {
-        {"l1", target.l1d}, {"l2", target.l2 * target.threads}, {"l3", target.l3},
-        {"memory", target.l3 * 8}};
+    const std::pair<const char*, int64_t> levels[] = {{"l1", target.l1d},
+                                                      {"l2", target.l2 * target.threads},
+                                                      {"l3", target.l3},
+                                                      {"memory", target.l3 * 8}};
     for (const auto& [name, bytes] : levels) {
       add(fmt::format("{}_read", name).c_str(), "GB/s", limits.gbps(bytes, false));
       add(fmt::format("{}_copy", name).c_str(), "GB/s", limits.gbps(bytes, true));
@@ -62,7 +63,8 @@ void print_op(const Common& common, const ops::Op& op, const ops::Library& libra
   Json cases = Json::array();
   for (const ops::Case& c : library.cases) {
     const std::string name = c.problem.substr(0, c.problem.find(' '));
-    if (name == op.name()) cases.push_back({{"kind", c.small ? "small" : "bench"}, {"problem", c.problem}});
+    if (name == op.name())
+      cases.push_back({{"kind", c.small ? "small" : "bench"}, {"problem", c.problem}});
   }
   if (common.json) {
     print_line({{"name", op.name()}, {"op", op.text()}, {"cases", cases}});
@@ -104,8 +106,8 @@ int list_ops(const OpsOptions& options) {
     }
   }
   if (options.name.empty()) return kExitOk;
-  return report(options.common, {ErrorCode::kNotFound, fmt::format("no op {}; there are {}",
-                                                                   options.name, names)});
+  return report(options.common,
+                {ErrorCode::kNotFound, fmt::format("no op {}; there are {}", options.name, names)});
 }
 
 void declare_ops(CLI::App& app, int& exit) {

@@ -29,9 +29,10 @@ void print_text(const KernelState& k, const CheckOutcome& check, const Speed* sp
                              check.compared, check.max_err);
   }
   if (!speed) return;
-  std::cout << fmt::format("  time      {:.3f} us, {:.1f} GFLOP/s, {:.1f} GB/s: {:.0f}% of {:.0f} {}\n",
-                           speed->time_us, speed->gflops, speed->gbps, 100 * speed->of_limit,
-                           speed->limit, speed->flops_bind ? "GFLOP/s" : "GB/s");
+  std::cout << fmt::format(
+      "  time      {:.3f} us, {:.1f} GFLOP/s, {:.1f} GB/s: {:.0f}% of {:.0f} {}\n", speed->time_us,
+      speed->gflops, speed->gbps, 100 * speed->of_limit, speed->limit,
+      speed->flops_bind ? "GFLOP/s" : "GB/s");
 }
 
 int run_line(const RunOptions& options, const std::string& text) {

@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "runtime/cli/common.h"
+#include "schedules/schedule.h"
 #include "runtime/cli/listing.h"
 
 namespace hone::runtime {

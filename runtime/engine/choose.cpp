@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "runtime/engine/engine_state.h"
+#include "schedules/space/space.h"
 
 namespace hone::runtime {
 namespace {
@@ -33,8 +34,8 @@ class Choice {
                       problem_.text, engine_->target_text)};
     }
     if (!failed_) {
-      const std::string text = default_text();
-      if (auto k = attempt(text, Source::kDefault)) return *k;
+      const auto schedule = schedules::default_schedule(problem_.program, engine_->target);
+      if (auto k = attempt(schedule.text(), Source::kDefault)) return *k;
     }
     return failed_ ? *failed_ : plain();
   }
@@ -80,8 +81,6 @@ class Choice {
   BuildInput input(const std::string& schedule, Source source) const {
     return {&problem_, &engine_->target, schedule, source, {}, begun_};
   }
-
-  std::string default_text() const { return ""; }
 
   EngineState* engine_;
   const ops::Problem& problem_;
