@@ -110,13 +110,18 @@ std::vector<Piece> Lowering::split_pieces(Instance& in, int node) {
   const auto r = static_cast<size_t>(n.made_by);
   const Relation& rel = in.stage().relations[r];
   const Poly whole = extent_of(in, in.loops->parent[r]);
-  const auto& inner = in.value[static_cast<size_t>(in.loops->inner[r])];
+  const auto inner = value_of(in, in.loops->inner[r]);
   if (inner) {  // the inner loop is outside: it fixes how many blocks there are
     return {{0, ceil_div(whole - *inner, rel.factor, &facts_)}};
   }
   const Poly rest = floor_mod(whole, rel.factor, &facts_);
   const Poly blocks = ceil_div(whole, rel.factor, &facts_);
   if (rest == Poly()) return {{0, blocks, {}, {}, Poly(rel.factor)}};
+  if (any_open(in, in.loops->inner[r])) {
+    reject("split " + rel.parent + " " + std::to_string(rel.factor) + ": loop " + rel.outer +
+           " stands between the loops of " + rel.inner +
+           ", whose extent in the last block is smaller; reorder it out of them or into them");
+  }
   if (whole.is_constant() && whole.constant() < rel.factor && rel.tail != Tail::kExact) {
     return {{0, 1, {}, {}, whole}};
   }
@@ -198,7 +203,7 @@ void Lowering::place(Instance& in, int node, const Poly& value, const Piece& pie
   if (rel.tail == Tail::kOverlap && piece.inner)
     base = max(0, min(base, whole - *piece.inner, &facts_), &facts_);
   const auto inner = static_cast<size_t>(in.loops->inner[r]);
-  if (!in.value[inner]) {
+  if (!value_of(in, in.loops->inner[r])) {
     in.extent[inner] = piece.inner ? *piece.inner : min(rel.factor, whole - base, &facts_);
   }
   in.base[static_cast<size_t>(from)] = std::move(base);
@@ -218,6 +223,15 @@ void Lowering::unplace(Instance& in, int node) {
   if (!in.value[static_cast<size_t>(in.loops->inner[r])]) {
     in.extent[static_cast<size_t>(in.loops->inner[r])].reset();
   }
+}
+
+/// True when `node`, or a loop that derives from it, is open.
+bool Lowering::any_open(const Instance& in, int node) const {
+  if (in.value[static_cast<size_t>(node)]) return true;
+  const int r = in.loops->nodes[static_cast<size_t>(node)].split_into;
+  if (r < 0) return false;
+  return any_open(in, in.loops->outer[static_cast<size_t>(r)]) ||
+         any_open(in, in.loops->inner[static_cast<size_t>(r)]);
 }
 
 std::optional<Poly> Lowering::value_of(const Instance& in, int node) const {

@@ -107,6 +107,7 @@ class Lowering {
   void place(Instance& in, int node, const ir::Poly& value, const Piece& piece);
   void unplace(Instance& in, int node);
   std::optional<ir::Poly> value_of(const Instance& in, int node) const;
+  bool any_open(const Instance& in, int node) const;
   void tighten(Instance& in, int node, Piece& piece);
   std::vector<Piece> partition(Instance& in, int node, const Piece& piece);
 
