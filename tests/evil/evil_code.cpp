@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "evil_code.h"
+#include "tests/evil/evil_code.h"
 
 #include <sys/syscall.h>
 

@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <thread>
 
-#include "evil_code.h"
 #include "runtime/worker/process.h"
+#include "tests/evil/evil_code.h"
 
 using namespace hone::runtime;
 
@@ -20,7 +20,9 @@ constexpr int kOpenMs = 60000;
 constexpr int kTryMs = 2000;
 constexpr const char* kTarget = "x86 threads=1";
 
-std::string program(const char* name) { return std::string(std::getenv("HONE_TEST_EVIL")) + "/" + name; }
+std::string program(const char* name) {
+  return std::string(std::getenv("HONE_TEST_EVIL")) + "/" + name;
+}
 
 std::string hex(const std::vector<uint8_t>& bytes) {
   std::string out;
@@ -61,9 +63,8 @@ TEST_CASE("evil: every bad candidate is caught by the check it is named with") {
   for (const Evil& evil : all) {
     CAPTURE(evil.name);
     auto reply = worker->ask(code(evil.bytes), kTryMs);
-    const std::string word =
-        reply ? std::string(reply->get("verdict"))
-              : worker->ending().substr(0, worker->ending().find(':'));
+    const std::string word = reply ? std::string(reply->get("verdict"))
+                                   : worker->ending().substr(0, worker->ending().find(':'));
     const std::string note = reply ? std::string(reply->get("note")) : worker->ending();
     CAPTURE(note);
     CHECK(word == evil.caught_as);
