@@ -166,7 +166,9 @@ bool Selector::decided(const ir::Expr& e, bool& holds) {
 
 bool Selector::decided_comparison(const ir::Expr& e, bool& holds) {
   if (e->args[0]->type != DType::kI64 || has_load(e)) return false;
-  const Affine d = affine(e->args[0]) - affine(e->args[1]);
+  Affine a, b;
+  if (!lane_index(e->args[0], a) || !lane_index(e->args[1], b)) return false;
+  const Affine d = a - b;
   int64_t least, most;
   if (failed() || !range_of(d, least, most)) return false;
   switch (e->op) {

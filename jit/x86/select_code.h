@@ -70,6 +70,9 @@ class CodeWriter {
 
   // --- plain instructions ---
 
+  /// Instructions so far.
+  size_t size() const { return store_.size(); }
+
   /// Appends to the innermost body.
   void emit(X86 op, std::initializer_list<Operand> operands, Reg mask = {}, bool zeroing = false) {
     append(top().body, op, operands, mask, zeroing);

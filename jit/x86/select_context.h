@@ -111,6 +111,7 @@ class Selector {
   template <class Body>
   void loop(int number, const Affine& begin, const Affine& extent, int64_t step, uint64_t written,
             const Body& body);
+  bool indexes_tile(const ir::Stmt& s, int variable) const;
   void serial(const ir::Stmt& s, const Affine& begin, const Affine& extent);
   void vector(const ir::Stmt& s, const Affine& begin, const Affine& extent);
   void vector_chunks(const ir::Stmt& s, const Affine& begin, const Affine& extent,
@@ -134,6 +135,7 @@ class Selector {
 
   // --- select_integer.cpp: integers that steer (indices, bounds, conditions) ---
   Affine affine(const ir::Expr& e);
+  bool lane_index(const ir::Expr& e, Affine& out);
   Affine affine_of_division(const ir::Expr& e);
   Affine opaque(const ir::Expr& e);
   /// The range of `a` over all iterations, when it is known.
@@ -193,10 +195,10 @@ class Selector {
   Reg quarter_of(const Value& v, int i, int& within);
   void store_lane(const Mem& m, const Value& v, int i);
   Value load_branched(const ir::Expr& e);
-  bool has_lane_load(const ir::Expr& index) const;
   Value load_guarded(const ir::Expr& e);
   Value load_gather(const ir::Expr& e);
   Value load_strided(int buffer, const Affine& first, const Affine& stride, Reg mask);
+  void store_each(const ir::Stmt& s);
   void store_strided(int buffer, const Affine& first, const Affine& stride, const Value& stored);
 
   // --- select_tile.cpp: buffers in registers ---
@@ -338,6 +340,8 @@ class Selector {
   };
   std::vector<Transposed> transposed_;
   std::vector<LaneSum> sums_;
+  bool trying_ = false;  ///< see lane_index
+  bool tangled_ = false;
   bool streams_ = false;     ///< non-temporal stores were emitted
   int sums_depth_ = 0;       ///< scope around the vector loop being emitted
   std::vector<Tile> tiles_;  ///< by buffer; empty unless it lives in registers

@@ -14,12 +14,6 @@ bool is_zero(const ir::Expr& e) {
 
 }  // namespace
 
-bool Selector::has_lane_load(const ir::Expr& index) const {
-  bool found = false;
-  ir::visit(index, [&](const ir::Expr& e) { found |= e->op == Op::kLoad && depends_on_lane(e); });
-  return found;
-}
-
 /// Runs `body` with one lane, the vector loop's variable being that of lane `i`.
 template <class Body>
 void Selector::at_lane(int i, const Body& body) {
@@ -105,6 +99,16 @@ Value Selector::load_strided(int buffer, const Affine& first, const Affine& stri
   return {reg, type, size_of(type)};
 }
 
+/// A store, one lane after the other.
+void Selector::store_each(const ir::Stmt& s) {
+  if (lanes_.active < 0 || lanes_.condition.valid()) {
+    return refuse("elements of " + nest_.buffers[s.id].name +
+                  " that do not lie together are written under a mask");
+  }
+  const int active = lanes_.active;
+  for (int i = 0; i < active && !failed(); ++i) at_lane(i, [&] { store(s); });
+}
+
 void Selector::store_strided(int buffer, const Affine& first, const Affine& stride,
                              const Value& stored) {
   if (lanes_.partial() && (lanes_.active < 0 || lanes_.condition.valid())) {
@@ -164,11 +168,9 @@ Value Selector::load_guarded(const ir::Expr& e) {
     refuse("register tile " + b.name + " is read on a condition");
     return {};
   }
-  const bool scattered = depends_on_lane(e->args[0]) && has_lane_load(e->args[0]);
   Affine offset;
-  bool together = !scattered;
+  bool together = lane_index(e->args[0], offset);
   if (together) {
-    offset = affine(e->args[0]);
     const Affine stride = offset.coefficient_of(Factor::make(Factor::kLane, 0));
     together = stride.is_constant() && (stride.constant == 1 || (stride.constant == 0 && wide()));
   }

@@ -53,6 +53,15 @@ Affine Selector::affine(const ir::Expr& e) {
   }
 }
 
+/// The index as a sum with the lane as a factor; false where lanes do not follow such a rule.
+bool Selector::lane_index(const ir::Expr& e, Affine& out) {
+  trying_ = true;
+  tangled_ = false;
+  out = affine(e);
+  trying_ = false;
+  return !tangled_;
+}
+
 /// x / c and x % c, by splitting x into a multiple of c and a rest that lies in [0, c).
 Affine Selector::affine_of_division(const ir::Expr& e) {
   const Affine x = affine(e->args[0]);
@@ -83,6 +92,10 @@ Affine Selector::affine_of_division(const ir::Expr& e) {
 }
 
 Affine Selector::opaque(const ir::Expr& e) {
+  if (trying_ && depends_on_lane(e)) {
+    tangled_ = true;
+    return {};
+  }
   const Reg reg = integer(e);
   if (failed()) return {};
   return Affine::of_factor(Factor::make(Factor::kReg, reg.id));

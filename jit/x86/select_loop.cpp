@@ -14,6 +14,9 @@ constexpr int64_t kMaxChunks = 16;
 /// Iterations that an unrolled loop may have before it is a loop after all.
 constexpr int64_t kMaxUnroll = 1024;
 
+/// More code than any schedule worth running has.
+constexpr size_t kMaxInstructions = 50000;
+
 }  // namespace
 
 uint64_t Selector::written_by(const ir::Stmt& s) const {
@@ -48,14 +51,35 @@ void Selector::walk_for(const ir::Stmt& s) {
   if (extent.is_constant() && extent.constant <= 0) return;
   if (s.mark == ir::Mark::kVector && lanes_.loop < 0) return vector(s, begin, extent);
   int64_t least = 0, most = 0;
-  if (extent.is_constant() && (extent.constant == 1 || s.mark == ir::Mark::kUnroll) &&
-      extent.constant <= kMaxUnroll) {
+  // Registers have no index: loops over them are unrolled, marked or not.
+  const bool unroll = s.mark == ir::Mark::kUnroll || indexes_tile(s, s.id);
+  if (extent.is_constant() && (extent.constant == 1 || unroll) && extent.constant <= kMaxUnroll) {
     return unrolled(s, begin, extent.constant);
   }
-  if (s.mark == ir::Mark::kUnroll && range_of(extent, least, most) && most <= kMaxUnroll) {
+  if (unroll && range_of(extent, least, most) && most <= kMaxUnroll) {
     return guarded_unrolled(s, begin, extent, most);
   }
   serial(s, begin, extent);
+}
+
+/// True when an element of a register tile is chosen by the variable.
+bool Selector::indexes_tile(const ir::Stmt& s, int variable) const {
+  const auto mentions = [&](const ir::Expr& e) {
+    bool found = false;
+    ir::visit(e, [&](const ir::Expr& x) { found |= x->op == ir::Op::kVar && x->id == variable; });
+    return found;
+  };
+  bool found = false;
+  if (s.kind == ir::Stmt::kStore) {
+    found = nest_.buffers[s.id].home == ir::Home::kRegisters && mentions(s.offset);
+    ir::visit(s.value, [&](const ir::Expr& x) {
+      found |= x->op == ir::Op::kLoad && nest_.buffers[x->id].home == ir::Home::kRegisters &&
+               mentions(x->args[0]);
+    });
+  }
+  for (const ir::StmtRef& child : s.body)
+    found = found || (child && indexes_tile(*child, variable));
+  return found;
 }
 
 void Selector::unrolled(const ir::Stmt& s, const Affine& begin, int64_t extent) {
@@ -63,6 +87,7 @@ void Selector::unrolled(const ir::Stmt& s, const Affine& begin, int64_t extent) 
   for (int64_t i = 0; i < extent && !failed(); ++i) {
     bindings_[s.id] = {true, false, begin + Affine::of(i)};
     for (const ir::StmtRef& child : s.body) walk(*child);
+    if (code.size() > kMaxInstructions) refuse("unrolled loops make too much code");
   }
   bindings_[s.id] = outer;
 }

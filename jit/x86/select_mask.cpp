@@ -130,7 +130,9 @@ Value Selector::negative_lanes(const Affine& d, int slope) {
 /// A comparison of integers that steer; null when it is not of a form that lane numbers decide.
 bool Selector::compare_lanes(const ir::Expr& e, Value& out) {
   const int32_t lane = Factor::make(Factor::kLane, 0);
-  const Affine d = affine(e->args[0]) - affine(e->args[1]);
+  Affine a, b;
+  if (!lane_index(e->args[0], a) || !lane_index(e->args[1], b)) return false;
+  const Affine d = a - b;
   if (failed()) return true;
   const Affine slope = d.coefficient_of(lane);
   if (!slope.is_constant() || slope.constant < -1 || slope.constant > 1) return false;
@@ -161,7 +163,7 @@ Value Selector::compare(const ir::Expr& e) {
   if (type == DType::kI64) {
     if (!depends_on_lane(e) && steers(e)) return uniform_mask(integer_compare(e));
     Value v;
-    if (steers(e) && !has_lane_load(e) && compare_lanes(e, v)) return v;
+    if (steers(e) && compare_lanes(e, v)) return v;
   }
   const Value a = value(e->args[0]), b = value(e->args[1]);
   if (failed()) return {};

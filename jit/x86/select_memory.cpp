@@ -71,8 +71,8 @@ Reg Selector::lane_prefix(Reg count) {
 Value Selector::load(const ir::Expr& e) {
   const ir::NestBuffer& b = nest_.buffers[e->id];
   if (e->guarded) return load_guarded(e);
-  if (depends_on_lane(e->args[0]) && has_lane_load(e->args[0])) return load_gather(e);
-  const Affine offset = affine(e->args[0]);
+  Affine offset;
+  if (!lane_index(e->args[0], offset)) return load_gather(e);
   if (failed()) return {};
   if (b.home == ir::Home::kRegisters) return loaded(load_tile(e->id, offset));
   return loaded(load_memory(e->id, offset, Reg{}));
@@ -177,7 +177,8 @@ void Selector::store_lanes(const Mem& m, Reg reg, int bytes) {
 
 void Selector::store(const ir::Stmt& s) {
   const ir::NestBuffer& b = nest_.buffers[s.id];
-  const Affine offset = affine(s.offset);
+  Affine offset;
+  if (!lane_index(s.offset, offset)) return store_each(s);
   if (failed()) return;
   if (b.home == ir::Home::kRegisters) {
     store_tile(s, offset);
