@@ -33,7 +33,7 @@ TileGroup& Selector::new_tile_group(int buffer, int64_t offset) {
   }
   tile.groups.push_back({offset, lanes_.count, code.make(RegClass::kVec)});
   // A few spills are a matter of taste; beyond, a tile belongs in memory.
-  const int most = 3 * target_.vector_registers();
+  const int most = 4 * target_.vector_registers();
   if (static_cast<int>(tile.groups.size()) > most) {
     refuse("register tile " + nest_.buffers[buffer].name + " needs more than " +
            std::to_string(most) + " registers; make it smaller, or put it in scratch");
