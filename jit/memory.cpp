@@ -29,11 +29,21 @@ Failure refused(const char* call, int error) {
                       std::strerror(error))};
 }
 
+/// A file without a name. Kernels that tell executable ones apart want to hear that it is one.
+int shared_file() {
+  constexpr unsigned kExec = 0x10;  // MFD_EXEC, since Linux 6.3
+  const auto create = [](unsigned flags) {
+    return static_cast<int>(::syscall(SYS_memfd_create, "hone-code", flags));
+  };
+  const int fd = create(MFD_CLOEXEC | kExec);
+  return fd < 0 && errno == EINVAL ? create(MFD_CLOEXEC) : fd;
+}
+
 /// Pages that are mapped twice, and the holes between the spans in use.
 class Block {
  public:
   static Result<std::unique_ptr<Block>> make(size_t bytes) {
-    const int fd = static_cast<int>(::syscall(SYS_memfd_create, "hone-code", MFD_CLOEXEC));
+    const int fd = shared_file();
     if (fd < 0) return refused("memfd_create", errno);
     std::unique_ptr<Block> block(new Block);
     block->size_ = bytes;

@@ -201,7 +201,8 @@ TEST_CASE("encode: floor division and its remainder, where idiv would trap too")
         quotient = static_cast<int64_t>(-static_cast<uint64_t>(a));
       } else if (b != 0) {
         quotient = a / b - (a % b != 0 && (a < 0) != (b < 0));
-        rest = a - b * quotient;
+        rest = static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b) *
+                                                                   static_cast<uint64_t>(quotient));
       }
       INFO(a, " / ", b);
       CHECK(out[0] == quotient);
