@@ -181,7 +181,7 @@ Value MathEmitter::slow_path(M m, V v, const Make& make) {
   }
   c.emit(X86::jump_eq, {imm(skip)});
   s_.open(Scope::kBranch, 0, false);
-  const V chosen = select(m, make(), v);
+  const V chosen = select(m, make(), made(result));
   c.copy(result, chosen.reg, RegClass::kVec);
   const Scope branch = s_.close();
   c.splice(c.top().body, branch.pre);

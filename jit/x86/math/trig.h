@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <iterator>
 
 #include "jit/x86/math/coefficients.h"
 #include "jit/x86/math/exact.h"
-#include "jit/x86/math/inverse_pi.h"
+#include "jit/x86/math/inverse_two_pi.h"
 
 namespace hone::jit {
 
@@ -56,56 +55,71 @@ typename B::V reduce_angle(B& b, typename B::V x) {
   return alternate<F>(b, r, bits);
 }
 
-/// x - 2 round(x / 2), exact.
+/// x - round(x), exact.
 template <class B>
-typename B::V modulo_two(B& b, typename B::V x) {
-  return b.fnma(b.round(b.mul(x, b.constant(0.5))), b.constant(2), x);
+typename B::V modulo_one(B& b, typename B::V x) {
+  return b.sub(x, b.round(x));
 }
 
-/// The sum of `terms`, smallest first: passed down the list twice, which leaves the rounded sum
-/// last and what is missing from it in the others.
-template <class B, size_t N>
-Pair<typename B::V> sum_closely(B& b, std::array<typename B::V, N> terms) {
-  for (int pass = 0; pass < 2; ++pass) {
-    for (size_t i = 1; i < N; ++i) {
-      const auto [high, low] = exact_sum(b, terms[i], terms[i - 1]);
-      terms[i] = high;
-      terms[i - 1] = low;
-    }
-  }
-  auto low = terms[0];
-  for (size_t i = 1; i + 1 < N; ++i) low = b.add(low, terms[i]);
-  return exact_sum(b, terms[N - 1], low);
+/// A running sum: what rounding takes from `high` is summed in `middle`, and what it takes there in
+/// `low`.
+template <class V>
+struct CloseSum {
+  V high;
+  V middle;
+  V low;
+};
+
+template <class B>
+CloseSum<typename B::V> add_closely(B& b, CloseSum<typename B::V> sum, typename B::V term) {
+  const auto first = exact_sum(b, sum.high, term);
+  const auto second = exact_sum(b, sum.middle, first.low);
+  return {first.high, second.high, b.add(sum.low, second.low)};
 }
 
-/// As reduce_angle, for any |x| >= 1: x / pi modulo 2 from the bits of 1/pi that matter for x's
-/// exponent. Infinite and NaN x give NaN.
-template <class F, int kShift, class B>
-typename B::V reduce_large_angle(B& b, typename B::V x) {
-  using Table = InversePi<F>;
+/// x / (2 pi) modulo 1 for any finite |x| >= 1, plus `shift`, from the bits of 1/(2 pi) that matter
+/// for x's exponent; the low part rounded.
+template <class F, class B>
+Pair<typename B::V> turns(B& b, typename B::V size, double shift) {
+  using Table = InverseTwoPi<F>;
   constexpr int kIndexShift = Format<F>::kMantissa + (Table::kWidth == 8 ? 3 : 6);
+  constexpr uint64_t kInBucket = (uint64_t{1} << kIndexShift) - 1;
   const auto one = b.constant(1);
-  const auto size = magnitude<F>(b, x);
   const auto above_one = b.isub(size, one);
   const auto index = b.shr(above_one, kIndexShift);
-  constexpr uint64_t kInBucket = (uint64_t{1} << kIndexShift) - 1;
   const auto scaled = b.iadd(b.and_(above_one, b.constant_bits(kInBucket)), one);
-  // Smallest terms first; the largest may hold multiples of 2.
-  constexpr size_t kRows = std::size(Table::kRows);
-  std::array<typename B::V, 2 * kRows + kShift> terms;
-  for (size_t i = 0; i < kRows; ++i) {
-    const size_t k = kRows - 1 - i;
-    const auto [high, low] = exact_product(b, scaled, b.lookup16(Table::kRows[k], index));
-    terms[2 * i] = k < 2 ? modulo_two(b, low) : low;
-    terms[2 * i + 1] = k < 3 ? modulo_two(b, high) : high;
+  const auto product = [&](size_t k) {
+    return exact_product(b, scaled, b.lookup16(Table::kRows[k], index));
+  };
+  // Integers may hide in the products of the first rows.
+  auto p = product(0);
+  auto top = exact_sum(b, modulo_one(b, p.high), modulo_one(b, p.low));
+  p = product(1);
+  const auto next = exact_sum(b, top.high, modulo_one(b, p.high));
+  const auto below = exact_sum(b, top.low, next.low);
+  CloseSum<typename B::V> sum = {next.high, below.high, below.low};
+  sum = add_closely(b, sum, modulo_one(b, p.low));
+  for (size_t k = 2; k < std::size(Table::kRows); ++k) {
+    p = product(k);
+    sum = add_closely(b, sum, k == 2 ? modulo_one(b, p.high) : p.high);
+    sum = add_closely(b, sum, p.low);
   }
-  if (kShift == 1) terms.back() = b.constant(0.5);
-  const auto [turn, rest] = sum_closely(b, terms);
+  if (shift != 0) sum = add_closely(b, sum, b.constant(shift));
+  top = exact_sum(b, sum.high, sum.middle);
+  return {top.high, b.add(top.low, sum.low)};
+}
+
+/// As reduce_angle, for any |x| >= 1. Infinite and NaN x give NaN.
+template <class F, int kShift, class B>
+typename B::V reduce_large_angle(B& b, typename B::V x) {
+  const auto turn = turns<F>(b, magnitude<F>(b, x), kShift * 0.25);
+  const auto halves = b.add(turn.high, turn.high);
   const auto magic = b.constant(kMagic<F>);
-  const auto bits = b.add(turn, magic);
-  const auto part = b.sub(turn, b.sub(bits, magic));
+  const auto bits = b.add(halves, magic);
+  const auto part = b.sub(halves, b.sub(bits, magic));
   const auto pi = b.constant(PiParts<F>::kParts[0]);
-  const auto low = b.fma(part, b.constant(PiParts<F>::kParts[1]), b.mul(rest, pi));
+  const auto rest = b.mul(b.add(turn.low, turn.low), pi);
+  const auto low = b.fma(part, b.constant(PiParts<F>::kParts[1]), rest);
   auto r = alternate<F>(b, b.fma(part, pi, low), bits);
   if (kShift == 0) r = b.xor_(r, b.and_(x, b.constant_bits(Format<F>::kSign)));
   // x - x is NaN for infinite x and 0 otherwise.
