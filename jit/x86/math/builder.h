@@ -84,12 +84,33 @@ struct Format<double> {
 template <class F>
 constexpr double kMagic = 1.5 * static_cast<double>(uint64_t{1} << Format<F>::kMantissa);
 
-/// c[0] + c[1]*x + c[2]*x^2 + ..., by Horner: one fma a coefficient but the first.
+/// c[0] + c[1]*x + c[2]*x^2 + ..., of which only every `step`th power, from `last` down, by Horner:
+/// one fma a coefficient but the first. `power` is x^step.
+template <class B>
+typename B::V horner(B& b, std::span<const double> c, size_t last, size_t step,
+                     typename B::V power) {
+  typename B::V p = b.constant(c[last]);
+  for (size_t i = last; i >= step; i -= step) p = b.fma(p, power, b.constant(c[i - step]));
+  return p;
+}
+
+/// The same of all powers.
+template <class B>
+typename B::V horner(B& b, std::span<const double> c, typename B::V x) {
+  return horner(b, c, c.size() - 1, 1, x);
+}
+
+/// A polynomial whose even and odd powers do not cancel. Long ones, which only f64 has, are two
+/// sums of the one and the other: one multiplication more, half the latency.
 template <class B>
 typename B::V polynomial(B& b, std::span<const double> c, typename B::V x) {
-  typename B::V p = b.constant(c.back());
-  for (size_t i = c.size() - 1; i-- > 0;) p = b.fma(p, x, b.constant(c[i]));
-  return p;
+  constexpr size_t kLong = 10;
+  if (c.size() < kLong) return horner(b, c, x);
+  const auto square = b.mul(x, x);
+  const size_t last = c.size() - 1;
+  const auto even = horner(b, c, last - last % 2, 2, square);
+  const auto odd = horner(b, c, last - (last + 1) % 2, 2, square);
+  return b.fma(odd, x, even);
 }
 
 /// x limited to [low, high]; NaN stays NaN.

@@ -26,7 +26,7 @@ template <class F, class B>
 typename B::V math_gelu(B& b, typename B::V x) {
   if constexpr (sizeof(F) == 4) {
     x = above_vanished(b, x);
-    return gate<F>(b, x, b.mul(x, polynomial(b, Coefficients<F>::kGelu, b.mul(x, x))));
+    return gate<F>(b, x, b.mul(x, horner(b, Coefficients<F>::kGelu, b.mul(x, x))));
   } else {
     const auto erf = math_erf<F>(b, b.mul(x, b.constant(0x1.6a09e667f3bcdp-1)));
     const auto half = b.mul(above_vanished(b, x), b.constant(0.5));

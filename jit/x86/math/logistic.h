@@ -71,7 +71,7 @@ template <class F, class B>
 typename B::V math_softplus(B& b, typename B::V x) {
   const auto below = b.or_(x, b.constant_bits(Format<F>::kSign));
   const auto e = exp2_saturating<F>(b, b.mul(below, b.constant(kLog2E)));
-  return b.fma(polynomial(b, Coefficients<F>::kLog1p, e), e, b.max(b.constant(0), x));
+  return b.fma(horner(b, Coefficients<F>::kLog1p, e), e, b.max(b.constant(0), x));
 }
 
 }  // namespace hone::jit
