@@ -142,6 +142,21 @@ class TensorRef {
     }
   }
 
+  /// Copies what means something: calls pass tensors by value, and the arrays are long.
+  TensorRef(const TensorRef& other) { *this = other; }
+  TensorRef& operator=(const TensorRef& other) {
+    data_ = other.data_;
+    count_ = other.count_;
+    rank_ = other.rank_;
+    type_ = other.type_;
+    writable_ = other.writable_;
+    for (int i = 0; i < rank_ && i < kMaxRank; ++i) {
+      shape_[i] = other.shape_[i];
+      strides_[i] = other.strides_[i];
+    }
+    return *this;
+  }
+
   const void* data() const { return data_; }
   DType type() const { return type_; }
   /// Number of dims; kFlat for a flat tensor, kMaxRank + 1 where more were given than there can be.

@@ -189,15 +189,20 @@ int64_t scalar_bits(const ScalarArg& s, DType type) {
 class Checker {
  public:
   Checker(const CallPlan& plan, std::span<const Arg> args, Bindings* out)
-      : plan_(plan), args_(args), out_(out), dims_(out->dims.data(), plan.dims.size()) {}
+      : plan_(plan),
+        args_(args),
+        out_(out),
+        params_(plan.params.data()),
+        count_(plan.params.size()),
+        dims_(out->dims.data(), plan.dims.size()) {}
 
   Failure run() {
     if (!distribute()) return wrong_count();
     if (!plan_.dims.empty()) {
       if (Failure f = resolve_dims(); f.code != ErrorCode::kOk) return f;
     }
-    for (size_t i = 0; i < plan_.params.size(); ++i) {
-      const ParamPlan& p = plan_.params[i];
+    for (size_t i = 0; i < count_; ++i) {
+      const ParamPlan& p = params_[i];
       if (p.constant) continue;
       const TensorRef& t = *tensors_[i];
       if (!base_fits(p, t)) return wrong_base(p, t);
@@ -214,10 +219,10 @@ class Checker {
       ranges_[i] = {data + sizes_[i]->begin, data + sizes_[i]->end};
       out_->tensors[i] = data;
     }
-    for (size_t w = 0; w < plan_.params.size(); ++w) {
-      if (!plan_.params[w].written) continue;
-      for (size_t i = 0; i < plan_.params.size(); ++i) {
-        if (i != w && !plan_.params[i].constant && overlap(w, i)) return wrong_overlap(w, i);
+    for (size_t w = 0; w < count_; ++w) {
+      if (!params_[w].written) continue;
+      for (size_t i = 0; i < count_; ++i) {
+        if (i != w && !params_[i].constant && overlap(w, i)) return wrong_overlap(w, i);
       }
     }
     return {ErrorCode::kOk, {}};
@@ -226,11 +231,10 @@ class Checker {
  private:
   bool distribute() {
     size_t tensor = 0, scalar = 0;
-    const size_t params = plan_.params.size();
     for (const Arg& arg : args_) {
       if (const auto* t = std::get_if<TensorRef>(&arg)) {
-        while (tensor < params && plan_.params[tensor].constant) ++tensor;
-        if (tensor == params) return false;
+        while (tensor < count_ && params_[tensor].constant) ++tensor;
+        if (tensor == count_) return false;
         tensors_[tensor++] = t;
       } else {
         if (scalar == plan_.scalars.size()) return false;
@@ -238,8 +242,8 @@ class Checker {
         ++scalar;
       }
     }
-    while (tensor < params && plan_.params[tensor].constant) ++tensor;
-    return tensor == params && scalar == plan_.scalars.size();
+    while (tensor < count_ && params_[tensor].constant) ++tensor;
+    return tensor == count_ && scalar == plan_.scalars.size();
   }
 
   Failure wrong_count() const {
@@ -263,12 +267,12 @@ class Checker {
 
   Failure resolve_dims() {
     for (int64_t& dim : dims_) dim = kUnknown;
-    for (size_t i = 0; i < plan_.params.size(); ++i) {
-      if (!plan_.params[i].constant) learn_dims(plan_.params[i], *tensors_[i], dims_);
+    for (size_t i = 0; i < count_; ++i) {
+      if (!params_[i].constant) learn_dims(params_[i], *tensors_[i], dims_);
     }
     for (size_t round = 0; round < dims_.size(); ++round) {
-      for (size_t i = 0; i < plan_.params.size(); ++i) {
-        if (!plan_.params[i].constant) learn_from_count(plan_.params[i], *tensors_[i], dims_);
+      for (size_t i = 0; i < count_; ++i) {
+        if (!params_[i].constant) learn_from_count(params_[i], *tensors_[i], dims_);
       }
     }
     for (size_t i = 0; i < dims_.size(); ++i) {
@@ -294,15 +298,18 @@ class Checker {
   }
 
   Failure wrong_overlap(size_t written, size_t other) const {
-    return wrong(plan_.params[written],
+    return wrong(params_[written],
                  fmt::format("it is written, and overlaps {} in memory; an op reads and writes one "
                              "tensor in place only where it says inout",
-                             plan_.params[other].name));
+                             params_[other].name));
   }
 
   const CallPlan& plan_;
   std::span<const Arg> args_;
   Bindings* out_;
+  // Beside the plan: the checks meet them often.
+  const ParamPlan* params_;
+  size_t count_;
   std::span<int64_t> dims_;
   // Filled per parameter; left as they are beyond, to keep calls cheap.
   const TensorRef* tensors_[kMaxSlots];
