@@ -129,7 +129,6 @@ Result<std::shared_ptr<KernelState>> frame(const std::shared_ptr<Services>& serv
   k->plan = std::move(*plan);
   k->problem = input.problem->text;
   k->target = ir::print(*input.target);
-  k->schedule = input.schedule;
   k->source = input.source;
   k->services = services;
   k->layout = ir::args_layout(nest);
@@ -197,7 +196,7 @@ Result<Compiled, BuildFailure> compile_schedule(const ir::Program& program,
   if (!scheduled) return rejected(scheduled.failure().text());
   auto nest = jit::lower(*scheduled, target);
   if (!nest) return rejected(nest.failure().message);
-  Compiled compiled{std::move(*scheduled), std::move(*nest), std::nullopt, {}};
+  Compiled compiled{steps->text(), std::move(*scheduled), std::move(*nest), std::nullopt, {}};
   if (target.vector_bytes() == 0) return compiled;
   auto code = emit(compiled.nest, target, options);
   if (code) {
@@ -217,6 +216,7 @@ Result<std::shared_ptr<const KernelState>, BuildFailure> build_kernel(
   if (!compiled) return compiled.failure();
   auto k = frame(services, input, compiled->nest);
   if (!k) return BuildFailure{false, k.failure()};
+  (*k)->schedule = compiled->schedule;
   (*k)->numerics = schedules::numerics_class(compiled->scheduled);
   bool installed = false;
   if (compiled->code) {

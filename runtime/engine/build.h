@@ -15,6 +15,7 @@ namespace hone::runtime {
 
 /// A problem with its schedule applied, lowered and turned into code, before it is memory.
 struct Compiled {
+  std::string schedule;  ///< canonical text
   ir::Program scheduled;
   ir::Nest nest;
   std::optional<jit::Code>
