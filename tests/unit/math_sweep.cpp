@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <string_view>
 
 #include "jit/x86/math/functions.h"
@@ -19,15 +20,18 @@ using Builder = HardwareBuilder<float>;
 
 constexpr int kBlock = 4096;
 constexpr int kLanes = sizeof(Builder::V) / sizeof(float);
+constexpr int kStep = kLanes / 2;
 
 #if defined(__AVX512F__)
 constexpr const char* kIsa = "avx512";
 using Doubles = __m512d;
+Doubles widened(const float* x) { return _mm512_cvtps_pd(_mm256_loadu_ps(x)); }
 #define HONE_REFERENCE(name) extern "C" Doubles _ZGVeN8v_##name(Doubles)
 #define HONE_CALL(name) _ZGVeN8v_##name
 #else
 constexpr const char* kIsa = "avx2";
 using Doubles = __m256d;
+Doubles widened(const float* x) { return _mm256_cvtps_pd(_mm_loadu_ps(x)); }
 #define HONE_REFERENCE(name) extern "C" Doubles _ZGVdN4v_##name(Doubles)
 #define HONE_CALL(name) _ZGVdN4v_##name
 #endif
@@ -52,9 +56,20 @@ using Vector = HardwareBuilder<double>;
 
 Doubles one() { return Vector::constant(1); }
 
+/// x within [-700, 700], where f32 results have long ended and f64 has its fast path.
+Doubles within(Doubles x) {
+  return Vector::min(Vector::constant(700), Vector::max(Vector::constant(-700), x));
+}
+
+/// e^-|x|; beyond -700 it is as good as 0, and slow.
+Doubles decay(Doubles x) {
+  const Doubles below = Vector::or_(x, Vector::constant(-0.0));
+  return HONE_CALL(exp)(Vector::max(Vector::constant(-700), below));
+}
+
 /// 1 / (1 + e^-x) from the side where nothing cancels or overflows.
 Doubles sigmoid(Doubles x) {
-  const Doubles e = HONE_CALL(exp)(Vector::or_(x, Vector::constant(-0.0)));
+  const Doubles e = decay(x);
   const Doubles top = Vector::select(Vector::lt(x, Vector::constant(0)), e, one());
   return Vector::div(top, Vector::add(one(), e));
 }
@@ -66,7 +81,7 @@ Doubles gated(Doubles x, Doubles value) {
 }
 
 Doubles softplus(Doubles x) {
-  const Doubles e = HONE_CALL(exp)(Vector::or_(x, Vector::constant(-0.0)));
+  const Doubles e = decay(x);
   return Vector::add(Vector::max(Vector::constant(0), x), HONE_CALL(log1p)(e));
 }
 
@@ -89,9 +104,9 @@ struct Reference {
 const Reference kReferences[] = {
     {"cos", HONE_CALL(cos)},
     {"erf", HONE_CALL(erf)},
-    {"exp", HONE_CALL(exp)},
-    {"exp2", HONE_CALL(exp2)},
-    {"expm1", HONE_CALL(expm1)},
+    {"exp", [](Doubles x) { return HONE_CALL(exp)(within(x)); }},
+    {"exp2", [](Doubles x) { return HONE_CALL(exp2)(within(x)); }},
+    {"expm1", [](Doubles x) { return HONE_CALL(expm1)(within(x)); }},
     {"gelu", gelu},
     {"gelu_tanh", gelu_tanh},
     {"log", HONE_CALL(log)},
@@ -127,44 +142,16 @@ void evaluate(Block& block, const MathRow<Builder>& row, const Reference& refere
     const auto x = Builder::load(block.x + i);
     Builder::store(block.result + i, row.expand(builder, x, x));
   }
-  constexpr int kStep = kLanes / 2;
   for (int i = 0; i < kBlock; i += kStep) {
-    alignas(64) double x[kStep];
-    for (int k = 0; k < kStep; ++k) x[k] = block.x[i + k];
-    Vector::store(block.reference + i, reference.value(Vector::load(x)));
+    Vector::store(block.reference + i, reference.value(widened(block.x + i)));
   }
 }
 
-/// The reciprocal of one unit in the last place of a float near `value`.
-double units(double value) {
-  uint64_t bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  int64_t exponent = (bits >> 52) & 0x7ff;
-  exponent = exponent < 1023 - 126 ? 1023 - 126 : exponent > 1023 + 127 ? 1023 + 127 : exponent;
-  bits = static_cast<uint64_t>(2 * 1023 - (exponent - 23)) << 52;
-  std::memcpy(&value, &bits, sizeof bits);
-  return value;
-}
-
-double limited(double x) { return x > 0x1p128 ? 0x1p128 : x < -0x1p128 ? -0x1p128 : x; }
-
-/// Errors of a block; an infinity counts as the power of two just out of range, a NaN that only one
-/// side has as an infinite error.
-void compare(Block& block, double ulp, double of_argument) {
-  const double own = 1 / ulp;
-  for (int i = 0; i < kBlock; ++i) {
-    const double result = limited(block.result[i]);
-    const double exact = limited(block.reference[i]);
-    const bool unlike = (result != result) != (exact != exact);
-    double error = std::fabs(result - exact);
-    error = error == error ? error : 0;
-    error = unlike ? HUGE_VAL : error;
-    block.ulps[i] = error * units(exact);
-    const double size = std::fabs(double{block.x[i]});
-    const double share = error / (of_argument * 0x1p-23 * size);
-    const double share_of_ulps = block.ulps[i] * own;
-    block.tolerated[i] = share < share_of_ulps ? share : share_of_ulps;
-  }
+/// The largest number in `x`.
+double largest(Doubles x) {
+  double values[kStep];
+  Vector::store(values, x);
+  return *std::max_element(values, values + kStep);
 }
 
 /// The largest errors so far and where.
@@ -172,19 +159,47 @@ struct Worst {
   double ulps = 0, tolerated = 0;
   float ulps_at = 0, tolerated_at = 0;
 
-  void take(const Block& block) {
-    double u = 0, t = 0;
-    for (int i = 0; i < kBlock; ++i) u = block.ulps[i] > u ? block.ulps[i] : u;
-    for (int i = 0; i < kBlock; ++i) t = block.tolerated[i] > t ? block.tolerated[i] : t;
-    if (u > ulps) {
-      ulps = u;
-      ulps_at = block.x[std::find(block.ulps, block.ulps + kBlock, u) - block.ulps];
+  /// Compares a block; an infinity counts as the power of two just out of range, a NaN that only
+  /// one side has as an infinite error.
+  void take(Block& block, double ulp, double of_argument) {
+    const Doubles top = Vector::constant(0x1p128), bottom = Vector::constant(-0x1p128);
+    const Doubles zero = Vector::constant(0), sign = Vector::constant(-0.0);
+    const Doubles exponent = Vector::constant_bits(uint64_t{0x7ff} << 52);
+    Doubles most_ulps = zero, most_tolerated = zero;
+    for (int i = 0; i < kBlock; i += kStep) {
+      const Doubles result = Vector::min(top, Vector::max(bottom, widened(block.result + i)));
+      const Doubles exact =
+          Vector::min(top, Vector::max(bottom, Vector::load(block.reference + i)));
+      const auto nan = Vector::both(Vector::unord(result, result), Vector::unord(exact, exact));
+      const auto unlike = Vector::unord(result, exact);
+      Doubles error = Vector::andnot(sign, Vector::sub(result, exact));
+      error = Vector::select(unlike, Vector::constant(HUGE_VAL), error);
+      error = Vector::select(nan, zero, error);
+      // One unit in the last place is 2^-23 of the power of two at or below.
+      const Doubles power =
+          Vector::min(Vector::constant(0x1p127),
+                      Vector::max(Vector::constant(0x1p-126), Vector::and_(exact, exponent)));
+      const Doubles units = Vector::mul(Vector::div(error, power), Vector::constant(0x1p23));
+      const Doubles allowed = Vector::mul(Vector::andnot(sign, widened(block.x + i)),
+                                          Vector::constant(of_argument * 0x1p-23));
+      // The second operand stands where an argument of 0 makes the first NaN.
+      const Doubles share =
+          Vector::min(Vector::div(error, allowed), Vector::mul(units, Vector::constant(1 / ulp)));
+      Vector::store(block.ulps + i, units);
+      Vector::store(block.tolerated + i, share);
+      most_ulps = Vector::max(most_ulps, units);
+      most_tolerated = Vector::max(most_tolerated, share);
     }
-    if (t > tolerated) {
-      tolerated = t;
-      tolerated_at =
-          block.x[std::find(block.tolerated, block.tolerated + kBlock, t) - block.tolerated];
-    }
+    note(block, block.ulps, largest(most_ulps), ulps, ulps_at);
+    note(block, block.tolerated, largest(most_tolerated), tolerated, tolerated_at);
+  }
+
+ private:
+  static void note(const Block& block, const double* errors, double most, double& worst,
+                   float& at) {
+    if (most <= worst) return;
+    worst = most;
+    at = block.x[std::find(errors, errors + kBlock, most) - errors];
   }
 };
 
@@ -204,8 +219,7 @@ int main(int argc, char** argv) {
     for (uint64_t first = 0; first < uint64_t{1} << 32; first += kBlock * stride) {
       fill(block, first, stride);
       evaluate(block, row, *reference);
-      compare(block, row.ulp, row.of_argument);
-      worst.take(block);
+      worst.take(block, row.ulp, row.of_argument);
     }
     const bool gated = row.of_argument > 0;
     std::printf("%-6s f32 %-9s ", kIsa, reference->name);
