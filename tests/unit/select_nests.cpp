@@ -328,9 +328,7 @@ ir::StmtRef NestMaker::branch(ir::Expr condition, ir::StmtRef then, ir::StmtRef 
   ir::Stmt s;
   s.kind = ir::Stmt::kIf;
   s.condition = std::move(condition);
-  for (const ir::StmtRef* side : {&then, &otherwise}) {
-    if (*side) s.body.push_back(*side);
-  }
+  s.body = otherwise ? std::vector<ir::StmtRef>{then, otherwise} : std::vector<ir::StmtRef>{then};
   return std::make_shared<const ir::Stmt>(s);
 }
 
