@@ -46,13 +46,26 @@ bool Selector::run() {
   m.base = status;
   code.emit(X86::cmp, {mem(m), greg(fine)});
   code.emit(X86::jump_ne, {imm(exit)});
-  // What the check leaves behind the jump is known behind it only.
-  open(Scope::kPlain, 0, false);
-  range_loop();
-  Scope body = close();
-  code.splice(code.top().body, body.pre);
-  code.splice(code.top().body, body.body);
-  if (streams_) code.emit(X86::sfence, {});
+  const auto version = [&](bool streaming) {
+    streaming_ = streaming;
+    // What is computed here is known here only.
+    open(Scope::kPlain, 0, false);
+    range_loop();
+    const Scope body = close();
+    code.splice(code.top().body, body.pre);
+    code.splice(code.top().body, body.body);
+  };
+  const uint64_t streams = streamed_by(*launch_.body);
+  if (streams != 0) {
+    // Non-temporal stores need aligned tensors, which only the call knows.
+    const int unaligned = code.lir.label();
+    branch_unless_aligned(streams, unaligned);
+    version(true);
+    code.emit(X86::sfence, {});
+    code.emit(X86::jump, {imm(exit)});
+    code.emit(X86::label, {imm(unaligned)});
+  }
+  version(false);
   code.emit(X86::label, {imm(exit)});
   code.emit(X86::ret, {});
   const Scope function = close();

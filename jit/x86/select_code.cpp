@@ -10,6 +10,8 @@ namespace {
 
 /// Vector registers that hoisting leaves for the values of a loop's own body.
 constexpr int kWorkingVectors = 6;
+/// Mask registers that hoisting may fill.
+constexpr int kMaskBudget = 4;
 
 uint64_t mix(uint64_t h, uint64_t x) {
   h = (h ^ x) * 0x9e3779b97f4a7c15ull;
@@ -156,13 +158,16 @@ int CodeWriter::level_of(const std::initializer_list<Operand>& sources, Reg mask
 /// registers last.
 int CodeWriter::place(RegClass cls, int level) {
   int at = depth();
-  if (cls != RegClass::kVec) return level;
+  if (cls == RegClass::kGpr) return level;
+  const bool vector = cls == RegClass::kVec;
   while (at > level) {
     const Scope& s = scopes_[at];
-    if (s.kind == Scope::kLoop && s.vectors + pinned_vectors >= vector_budget_) break;
+    const bool full =
+        vector ? s.vectors + pinned_vectors >= vector_budget_ : s.masks >= kMaskBudget;
+    if (s.kind == Scope::kLoop && full) break;
     --at;
   }
-  for (int d = at + 1; d <= depth(); ++d) ++scopes_[d].vectors;
+  for (int d = at + 1; d <= depth(); ++d) ++(vector ? scopes_[d].vectors : scopes_[d].masks);
   return at;
 }
 
@@ -254,14 +259,15 @@ Inst CodeWriter::copy_of(Reg to, Reg from, RegClass cls) const {
 }
 
 Reg CodeWriter::load(RegClass cls, int width, X86 op, const Operand& address, int buffer, Reg mask,
-                     std::initializer_list<Operand> more) {
+                     const Operand& before, const Operand& after) {
   std::array<Operand, 3> all{};
   size_t count = 0;
-  // Sources before the address (a VEX mask register) come first in Intel order.
-  for (const Operand& o : more) all[count++] = o;
+  if (before.kind != Operand::kNone) all[count++] = before;
   all[count++] = address;
-  const std::initializer_list<Operand> one = {all[0]}, two = {all[0], all[1]};
-  const auto& sources = count == 1 ? one : two;
+  if (after.kind != Operand::kNone) all[count++] = after;
+  const std::initializer_list<Operand> one = {all[0]}, two = {all[0], all[1]},
+                                       three = {all[0], all[1], all[2]};
+  const auto& sources = count == 1 ? one : count == 2 ? two : three;
   const Key key = key_of(op, width, sources, mask, mask.valid(), {});
   const uint64_t hash = hash_of(key);
   if (const Reg known = find(key, hash); known.valid()) return known;

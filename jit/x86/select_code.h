@@ -27,6 +27,7 @@ struct Scope {
   uint64_t written = 0;          ///< buffers stored to inside, see CodeWriter::buffer_bit
   std::vector<int32_t> entries;  ///< value numbers that end with the scope
   int vectors = 0;               ///< vector values kept in registers across the loop
+  int masks = 0;                 ///< and mask values
   int64_t number = 0;
   bool certain = true;  ///< `pre` runs whenever the code around the scope does
 };
@@ -107,9 +108,10 @@ class CodeWriter {
     enter(key, hash, reg, level);
     return reg;
   }
-  /// The same for a load from `buffer` (not moved past stores to it, nor out of branches).
+  /// The same for a load from `buffer` (not moved past stores to it, nor out of branches). `before`
+  /// and `after` are sources around the address.
   Reg load(RegClass cls, int width, X86 op, const Operand& address, int buffer, Reg mask = {},
-           std::initializer_list<Operand> more = {});
+           const Operand& before = {}, const Operand& after = {});
   /// A pool constant loaded by `op` (vmovups or a broadcast).
   Reg load_pool(int width, X86 op, int32_t offset);
   /// Byte offset of a constant in the pool, shared between equal ones.

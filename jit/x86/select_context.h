@@ -187,9 +187,17 @@ class Selector {
   Reg lane_bits(int count);
   Reg lane_prefix(Reg count);
 
+  // --- select_stream.cpp: non-temporal stores ---
+  uint64_t streamed_by(const ir::Stmt& s) const;
+  void branch_unless_aligned(uint64_t buffers, int label);
+  int64_t alignment_of(int buffer, const Affine& offset) const;
+  bool stream_store(int buffer, const Affine& first, const Mem& m, Reg reg, int bytes);
+
   // --- select_gather.cpp: elements that do not lie together ---
   template <class Body>
   void at_lane(int i, const Body& body);
+  template <class AddressOf>
+  Value assembled(int buffer, const AddressOf& address_of);
   void insert_element(Reg reg, int i, const Mem& m, DType type);
   void insert_broadcast(Reg reg, int i, Reg all, DType type);
   Reg quarter_of(const Value& v, int i, int& within);
@@ -342,7 +350,7 @@ class Selector {
   std::vector<LaneSum> sums_;
   bool trying_ = false;  ///< see lane_index
   bool tangled_ = false;
-  bool streams_ = false;     ///< non-temporal stores were emitted
+  bool streaming_ = false;   ///< the version for aligned tensors is being emitted
   int sums_depth_ = 0;       ///< scope around the vector loop being emitted
   std::vector<Tile> tiles_;  ///< by buffer; empty unless it lives in registers
 };

@@ -63,7 +63,6 @@ void Selector::insert_broadcast(Reg reg, int i, Reg all, DType type) {
 }
 
 Value Selector::load_gather(const ir::Expr& e) {
-  const DType type = nest_.buffers[e->id].type;
   if (lanes_.active < 0) {
     refuse("a gather in a masked rest of a vector loop");
     return {};
@@ -72,31 +71,58 @@ Value Selector::load_gather(const ir::Expr& e) {
     refuse("register tile " + nest_.buffers[e->id].name + " is read at an index from memory");
     return {};
   }
-  const Reg reg = code.make(RegClass::kVec);
-  code.emit(X86::vxorps, {vreg(reg, 16), vreg(reg, 16), vreg(reg, 16)});
-  for (int i = 0; i < lanes_.active && !failed(); ++i) {
+  return loaded(assembled(e->id, [&](int i) {
     Mem m;
     at_lane(i, [&] { m = address(e->id, affine(e->args[0])); });
-    insert_element(reg, i, m, type);
+    return m;
+  }));
+}
+
+/// A vector of elements at addresses of their own: 16 bytes at a time, element after element.
+template <class AddressOf>
+Value Selector::assembled(int buffer, const AddressOf& address_of) {
+  const DType type = nest_.buffers[buffer].type;
+  const int size = size_of(type), per = 16 / size, w = width(type);
+  const auto element = [&](Reg quarter, int within, const Mem& m) {
+    const Operand at = mem(m);
+    const auto put = [&](X86 op, const Operand& where) {
+      return code.load(RegClass::kVec, 16, op, at, buffer, {}, vreg(quarter, 16), where);
+    };
+    if (!quarter.valid()) {
+      const X86 first = size == 4 ? X86::vmovss : size == 8 ? X86::vmovsd : broadcast_of(size, 16);
+      return code.load(RegClass::kVec, 16, first, at, buffer);
+    }
+    switch (size) {
+      case 1:
+        return put(X86::vpinsrb, imm(within));
+      case 2:
+        return put(X86::vpinsrw, imm(within));
+      case 4:
+        return put(X86::vinsertps, imm(within << 4));
+      default:
+        return put(X86::vmovhpd, {});
+    }
+  };
+  Reg all;
+  for (int q = 0; q * per < lanes_.active && !failed(); ++q) {
+    Reg quarter;
+    for (int i = 0; i < per && q * per + i < lanes_.active && !failed(); ++i) {
+      quarter = element(quarter, i, address_of(q * per + i));
+    }
+    all = q == 0 ? quarter
+                 : code.define(RegClass::kVec, w, w == 64 ? X86::vinsertf32x4 : X86::vinsertf128,
+                               {vreg(all, w), vreg(quarter, 16), imm(q)});
   }
-  code.rewritten(reg);
-  return loaded({reg, type, size_of(type)});
+  return {all, type, size};
 }
 
 Value Selector::load_strided(int buffer, const Affine& first, const Affine& stride, Reg mask) {
-  const DType type = nest_.buffers[buffer].type;
   if (lanes_.active < 0 || mask.valid()) {
     refuse("elements of " + nest_.buffers[buffer].name +
            " that do not lie together are read under a mask");
     return {};
   }
-  const Reg reg = code.make(RegClass::kVec);
-  code.emit(X86::vxorps, {vreg(reg, 16), vreg(reg, 16), vreg(reg, 16)});
-  for (int i = 0; i < lanes_.active && !failed(); ++i) {
-    insert_element(reg, i, address(buffer, first + scaled(stride, i)), type);
-  }
-  code.rewritten(reg);
-  return {reg, type, size_of(type)};
+  return assembled(buffer, [&](int i) { return address(buffer, first + scaled(stride, i)); });
 }
 
 /// A store, one lane after the other.
@@ -194,7 +220,7 @@ Value Selector::load_guarded(const ir::Expr& e) {
     const int w = width(b.type);
     const Value m = as_element(mask, size);
     v = {code.load(RegClass::kVec, w, size == 4 ? X86::vmaskmovps : X86::vmaskmovpd,
-                   mem(address(e->id, first)), e->id, {}, {vreg(m.reg, w)}),
+                   mem(address(e->id, first)), e->id, {}, vreg(m.reg, w)),
          b.type, size};
   }
   v = loaded(v);

@@ -148,7 +148,7 @@ void Selector::store_memory(int buffer, const Affine& offset, const Value& store
   const int size = size_of(v.type);
   if (lanes_.partial()) {
     code.emit(masked_move_of(size), {mem(m), vreg(v.reg, width(v.type))}, active_mask());
-  } else {
+  } else if (!stream_store(buffer, first, m, v.reg, lanes_.count * size)) {
     store_lanes(m, v.reg, lanes_.count * size);
   }
   code.clobber(buffer);

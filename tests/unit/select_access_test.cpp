@@ -204,4 +204,21 @@ TEST_CASE("select: packed layouts divide their index") {
   check(t, "packing");
 }
 
+TEST_CASE("select: stores past the caches where tensors are aligned") {
+  for (const int64_t n : {64, 96, 100}) {
+    NestMaker t;
+    const int i = t.loop("i"), j = t.loop("j");
+    const int x = t.tensor("X", DType::kF32, n * 5), y = t.tensor("Y", DType::kF32, n * 5);
+    t.nest.buffers[static_cast<size_t>(y)].stream = true;
+    const Expr at = t.var(i) * num(n) + t.var(j);
+    t.launch(i, num(5),
+             {t.loop_over(j, Mark::kVector, n, {t.store(y, at, t.load(x, at) + real(1))})});
+    check(t, "streamed");
+    for (const ir::Target& target : runnable_targets()) {
+      const bool streamed = check_nest(t, target).lir.find("vmovnt") != std::string::npos;
+      CHECK(streamed == (n * 4 % target.vector_bytes() == 0));
+    }
+  }
+}
+
 }  // namespace hone::tests
