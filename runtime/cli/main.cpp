@@ -12,7 +12,7 @@ namespace {
 
 using namespace hone::runtime;
 
-constexpr const Verb* kVerbs[] = {&kRunVerb,   &kShowVerb,   &kCacheVerb,
+constexpr const Verb* kVerbs[] = {&kRunVerb,   &kTuneVerb,   &kShowVerb, &kCacheVerb,
                                   &kBenchVerb, &kTargetVerb, &kOpsVerb};
 
 }  // namespace

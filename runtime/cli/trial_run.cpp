@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "runtime/measure/bound.h"
 #include "runtime/measure/timer.h"
 #include "runtime/measure/work.h"
 #include "runtime/worker/fixture.h"
@@ -96,14 +97,6 @@ std::vector<std::vector<int64_t>> points_to_check(const ir::Program& program) {
   return points;
 }
 
-std::vector<int64_t> point_to_time(const ir::Program& program) {
-  std::vector<int64_t> point;
-  for (const ir::Dim& dim : program.dims) {
-    point.push_back(dim.at.empty() ? dim.hi : dim.at.back());
-  }
-  return point;
-}
-
 /// One data set at one choice of dims.
 Failure check_on(const std::shared_ptr<const KernelState>& kernel, Fixture* fixture,
                  CheckOutcome* outcome) {
@@ -155,7 +148,7 @@ Result<CheckOutcome> check_kernel(const std::shared_ptr<const KernelState>& kern
 
 Result<Speed> time_kernel(const std::shared_ptr<const KernelState>& kernel,
                           const ops::Problem& problem, Limits* limits) {
-  const std::vector<int64_t> dims = point_to_time(problem.program);
+  const std::vector<int64_t> dims = timing_dims(problem.program);
   auto fixture =
       Fixture::create(problem, dims, jit::DataSet::kIntegers, Guard::kBefore, 1, kStagger);
   if (!fixture) return fixture.failure();
@@ -169,11 +162,9 @@ Result<Speed> time_kernel(const std::shared_ptr<const KernelState>& kernel,
   speed.time_us = timed->median_us;
   speed.gflops = work.operations / speed.time_us * 1e-3;
   speed.gbps = work.bytes() / speed.time_us * 1e-3;
-  const double flops = limits->gflops(work.doubles);
-  const bool copies = work.bytes_written * 4 >= work.bytes();
-  const double bytes = limits->gbps(static_cast<int64_t>(work.bytes()), copies);
-  speed.flops_bind = work.operations / flops > work.bytes() / bytes;
-  speed.limit = speed.flops_bind ? flops : bytes;
+  const TimeBound bound = bound_of(problem.program, dims, limits);
+  speed.flops_bind = bound.flops_bind;
+  speed.limit = bound.limit;
   speed.of_limit = (speed.flops_bind ? speed.gflops : speed.gbps) / speed.limit;
   return speed;
 }

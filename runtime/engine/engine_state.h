@@ -42,6 +42,8 @@ struct EngineState {
   Result<Kernel> compile(Result<ops::Problem> problem, const CompileOptions& options);
   /// The kernel of a schedule by hand, which may be the empty one: every loop as it stands.
   Result<Kernel> compile_given(const ops::Problem& problem, const std::string& schedule);
+  /// Searches a schedule for a problem; see Engine::tune.
+  Result<TuneResult> tune(Result<ops::Problem> problem, const TuneOptions& tuning);
   /// Later compiles of the problem look into the cache again.
   void forget(const std::string& problem);
   /// What records of this engine about `problem` are about.

@@ -55,6 +55,7 @@ Result<Fixture> Fixture::create(const ops::Problem& problem, std::vector<int64_t
   f.problem_ = &problem;
   f.dims_ = std::move(dims);
   f.guard_ = guard;
+  f.set_ = set;
   const ir::Program& program = problem.program;
   for (const ir::Buffer& b : program.buffers) {
     if (b.role == ir::Role::kTemp) continue;

@@ -39,6 +39,7 @@ class Fixture {
   const std::vector<double>& scalars() const { return scalars_; }
   const jit::ReferenceOutcome& reference() const { return reference_; }
   Guard guard() const { return guard_; }
+  jit::DataSet set() const { return set_; }
   /// Outputs and inout tensors, in the reference's order.
   std::vector<jit::TensorView> outputs() const;
   /// The first parameter whose surroundings were written, or "".
@@ -50,6 +51,7 @@ class Fixture {
   const ops::Problem* problem_ = nullptr;
   std::vector<int64_t> dims_;
   Guard guard_ = Guard::kAfter;
+  jit::DataSet set_ = jit::DataSet::kIntegers;
   bool whole_ = true;
   std::vector<GuardedMemory> memory_;            ///< per parameter
   std::vector<std::vector<uint8_t>> originals_;  ///< of inout parameters

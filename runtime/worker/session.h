@@ -45,6 +45,7 @@ class Session {
   Verdict check(const Candidate& candidate);
   bool check_on(const Candidate& candidate, size_t fixture, Verdict& verdict);
   void compare_whole(size_t fixture, Verdict& verdict);
+  std::vector<double> sample(const Candidate& candidate, CallFrame& frame, const Timing& timing);
   void time(const Candidate& candidate, const Timing& timing, Verdict& verdict);
   std::vector<std::vector<int64_t>> dim_points(bool for_timing) const;
 

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <iostream>
+#include <sstream>
+#include <stop_token>
+#include <thread>
+
+#include "runtime/cli/common.h"
+#include "schedules/search/search.h"
+
+namespace hone::runtime {
+namespace {
+
+struct TuneVerbOptions {
+  Common common;
+  std::vector<std::string> problems;
+  std::string file;
+  std::string budget = "10s";
+  std::string effort = "quick";
+  std::string strategy = "evolve";
+  int64_t trials = 0;
+  uint64_t seed = 1;
+  bool again = false;
+};
+
+/// `10s`, `500ms`, `2m`, `1h`, or a plain number of seconds.
+Result<std::chrono::milliseconds> parse_duration(const std::string& text) {
+  double value = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view unit(read.ptr, static_cast<size_t>(text.data() + text.size() - read.ptr));
+  const double scale = unit == "ms"                  ? 1
+                       : unit.empty() || unit == "s" ? 1e3
+                       : unit == "m"                 ? 60e3
+                       : unit == "h"                 ? 3600e3
+                                                     : 0;
+  if (read.ec != std::errc() || scale == 0 || value < 0) {
+    return Failure{ErrorCode::kArgument,
+                   "`" + text + "` is no duration; accepted: 500ms, 10s, 2m, 1h"};
+  }
+  return std::chrono::milliseconds(static_cast<int64_t>(value * scale));
+}
+
+/// Turns Ctrl-C and SIGTERM into a stop request while it lives: what was measured is kept.
+class StopOnSignal {
+ public:
+  StopOnSignal() {
+    sigemptyset(&set_);
+    for (int number : {SIGINT, SIGTERM, SIGUSR1}) sigaddset(&set_, number);
+    ::pthread_sigmask(SIG_BLOCK, &set_, &before_);
+    waiter_ = std::thread([this] {
+      int number = 0;
+      ::sigwait(&set_, &number);
+      if (number != SIGUSR1) source_.request_stop();
+    });
+  }
+  ~StopOnSignal() {
+    ::pthread_kill(waiter_.native_handle(), SIGUSR1);
+    waiter_.join();
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  std::stop_token token() const { return source_.get_token(); }
+
+ private:
+  sigset_t set_{}, before_{};
+  std::stop_source source_;
+  std::thread waiter_;
+};
+
+void show_progress(const TuneProgress& p, bool terminal) {
+  const std::string line = fmt::format(
+      "{:5} trials  default {:9.2f} us  best {:9.2f} us  {:3.0f}% of the limit  {:4.0f} s left",
+      p.trials, p.default_us, p.best_us, 100 * p.of_limit, p.left.count());
+  std::cerr << (terminal ? "\r" : "") << line << (terminal ? "" : "\n") << std::flush;
+}
+
+const char* end_text(TuneEnd end) {
+  constexpr const char* names[] = {"hit", "budget", "converged", "limit", "stopped"};
+  return names[static_cast<int>(end)];
+}
+
+Json json_of(const TuneResult& r) {
+  return {{"problem", r.problem},       {"target", r.target},     {"schedule", r.schedule},
+          {"source", "tuned"},          {"end", end_text(r.end)}, {"time_us", r.time_us},
+          {"default_us", r.default_us}, {"of_limit", r.of_limit}, {"numerics", r.numerics},
+          {"trials", r.trials},         {"measured", r.measured}, {"rejected", r.rejected},
+          {"failed", r.failed},         {"seconds", r.seconds}};
+}
+
+void print_text(const TuneResult& r) {
+  std::cout << r.problem << "\n  schedule  " << (r.schedule.empty() ? "none" : r.schedule) << "\n";
+  if (r.end == TuneEnd::kHit) {
+    std::cout << fmt::format("  time      {:.3f} us, from the cache: nothing was measured\n",
+                             r.time_us);
+    return;
+  }
+  std::cout << fmt::format(
+      "  time      {:.3f} us tuned, {:.3f} us default ({:.2f}x), the limit allows {:.3f} us "
+      "({:.0f}%)\n  search    {} trials in {:.1f} s ({:.0f} a second), {} refused, {} failed; {}\n",
+      r.time_us, r.default_us, r.default_us / r.time_us, r.of_limit * r.time_us, 100 * r.of_limit,
+      r.trials, r.seconds, static_cast<double>(r.trials) / r.seconds, r.rejected, r.failed,
+      end_text(r.end));
+}
+
+Result<std::vector<std::string>> problems_of(const TuneVerbOptions& o) {
+  std::vector<std::string> all = o.problems;
+  if (!o.file.empty()) {
+    auto text = read_file(o.file);
+    if (!text) return text.failure();
+    std::istringstream lines(*text);
+    for (std::string line; std::getline(lines, line);) {
+      if (const size_t hash = line.find('#'); hash != line.npos) line.resize(hash);
+      if (line.find_first_not_of(" \t") != line.npos) all.push_back(line);
+    }
+  }
+  if (all.empty()) {
+    return Failure{ErrorCode::kArgument, "name a problem, or a file of problems with --problems"};
+  }
+  return all;
+}
+
+Result<TuneOptions> options_of(const TuneVerbOptions& o) {
+  TuneOptions t;
+  auto budget = parse_duration(o.budget);
+  if (!budget) return budget.failure();
+  t.budget = o.trials > 0 ? std::chrono::milliseconds(0) : *budget;
+  t.trials = o.trials;
+  t.seed = o.seed;
+  t.again = o.again;
+  t.effort = o.effort == "full" ? Effort::kFull : Effort::kQuick;
+  t.strategy = o.strategy == "random"    ? Strategy::kRandom
+               : o.strategy == "descent" ? Strategy::kDescent
+                                         : Strategy::kEvolve;
+  return t;
+}
+
+int tune_all(const TuneVerbOptions& o) {
+  auto problems = problems_of(o);
+  if (!problems) return report(o.common, problems.failure());
+  auto options = options_of(o);
+  if (!options) return report(o.common, options.failure());
+  auto engine = open_engine(o.common);
+  if (!engine) return report(o.common, engine.failure());
+  StopOnSignal stop;
+  options->stop = stop.token();
+  const bool terminal = ::isatty(STDERR_FILENO) == 1;
+  if (!o.common.json) {
+    options->progress = [terminal](const TuneProgress& p) { show_progress(p, terminal); };
+  }
+  int exit = kExitOk;
+  for (const std::string& problem : *problems) {
+    auto result = (*engine)->tune((*engine)->parse(problem), *options);
+    if (!o.common.json && terminal) std::cerr << "\n";
+    if (!result) {
+      exit = std::max(exit, report(o.common, result.failure()));
+    } else if (o.common.json) {
+      print_line(json_of(*result));
+    } else {
+      print_text(*result);
+    }
+    if (stop.token().stop_requested()) break;
+  }
+  return exit;
+}
+
+void declare(CLI::App& app, int& exit) {
+  auto o = std::make_shared<TuneVerbOptions>();
+  add_common(app, o->common);
+  app.add_option("problem", o->problems, "Problems to tune");
+  app.add_option("--problems", o->file, "A file with one problem a line");
+  app.add_option("--budget", o->budget, "Time for each problem: 10s, 2m")->capture_default_str();
+  app.add_option("--trials", o->trials, "Trials for each problem, instead of a budget");
+  app.add_option("--effort", o->effort, "How far to search")
+      ->check(CLI::IsMember({"quick", "full"}))
+      ->capture_default_str();
+  std::vector<std::string> names;
+  for (const schedules::Strategy* s : schedules::strategies()) names.emplace_back(s->name);
+  app.add_option("--strategy", o->strategy, "How candidates are chosen")
+      ->check(CLI::IsMember(names))
+      ->capture_default_str();
+  app.add_option("--seed", o->seed, "The search is a function of it and of the trials made")
+      ->capture_default_str();
+  app.add_flag("--again", o->again, "Search although the cache has a tuned record");
+  app.callback([o, &exit] { exit = std::max(exit, tune_all(*o)); });
+}
+
+}  // namespace
+
+const Verb kTuneVerb = {"tune", "Search the fastest schedule and keep it in the cache", declare};
+
+}  // namespace hone::runtime

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/tune/trials.h"
+
+#include <charconv>
+
+namespace hone::runtime {
+namespace {
+
+constexpr int kOpenMs = 120000;
+constexpr int kTrialsOfAWorker = 1000;
+
+std::vector<double> numbers(std::string_view list) {
+  std::vector<double> out;
+  const char* at = list.data();
+  const char* end = at + list.size();
+  while (at < end) {
+    double v = 0;
+    const auto read = std::from_chars(at, end, v);
+    if (read.ec != std::errc()) break;
+    out.push_back(v);
+    at = read.ptr + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::monostate> Trials::open() {
+  auto worker = WorkerProcess::start(program_);
+  if (!worker) return worker.failure();
+  Message open{"open", {}};
+  open.add("problem", problem_).add("target", target_);
+  auto reply = (*worker)->ask(open, kOpenMs);
+  if (!reply) {
+    return Failure{ErrorCode::kInternal,
+                   "the worker failed on `" + problem_ + "`: " + (*worker)->ending()};
+  }
+  if (const auto error = reply->get("error"); !error.empty()) {
+    return Failure{ErrorCode::kInternal, std::string(error)};
+  }
+  worker_ = std::move(*worker);
+  trials_ = 0;
+  return std::monostate{};
+}
+
+Result<Outcome> Trials::run(const std::string& schedule, const TrialTiming& timing) {
+  if (!worker_ || trials_ == kTrialsOfAWorker) {
+    auto opened = open();
+    if (!opened) return opened.failure();
+  }
+  ++trials_;
+  Message m{"try", {}};
+  m.add("schedule", schedule).add("samples", static_cast<int64_t>(timing.samples));
+  m.add("sample_us", timing.sample_us).add("give_up_us", timing.give_up_us);
+  auto reply = worker_->ask(m, timeout_ms_);
+  Outcome out;
+  if (!reply) {
+    const std::string ending = worker_->ending();
+    out.verdict = ending.substr(0, ending.find(':'));
+    out.note = ending;
+    worker_.reset();
+    return out;
+  }
+  out.verdict = std::string(reply->get("verdict"));
+  out.note = std::string(reply->get("note"));
+  out.median_us = reply->real("median_us");
+  out.samples_us = numbers(reply->get("samples_us"));
+  // What a candidate broke without dying may break the next one.
+  if (!out.ok() && !out.refused()) worker_.reset();
+  return out;
+}
+
+}  // namespace hone::runtime

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "include/hone/error.h"
+#include "runtime/worker/process.h"
+
+namespace hone::runtime {
+
+/// How one trial ended.
+struct Outcome {
+  std::string verdict;  ///< ok, refused, or what went wrong: wrong, clobbers, crashed, hung, ...
+  std::string note;
+  double median_us = 0;
+  std::vector<double> samples_us;
+
+  bool ok() const { return verdict == "ok"; }
+  bool refused() const { return verdict == "refused"; }
+};
+
+/// How a trial is timed.
+struct TrialTiming {
+  int samples = 5;
+  double sample_us = 300;
+  double give_up_us = 0;
+};
+
+/// Trials of one problem in a worker that is replaced after every anomaly and now and then anyway.
+class Trials {
+ public:
+  Trials(std::string program, std::string problem, std::string target)
+      : program_(std::move(program)), problem_(std::move(problem)), target_(std::move(target)) {}
+
+  /// Starts a worker and opens the problem in it. The failure says what is wrong with either.
+  Result<std::monostate> open();
+  /// Has the worker check and time `schedule`.
+  Result<Outcome> run(const std::string& schedule, const TrialTiming& timing);
+  /// The next trial gets a fresh worker.
+  void refresh() { worker_.reset(); }
+  /// A trial that takes longer than this counts as hung.
+  void set_timeout_ms(int ms) { timeout_ms_ = ms; }
+
+ private:
+  std::string program_, problem_, target_;
+  std::unique_ptr<WorkerProcess> worker_;
+  int trials_ = 0;
+  int timeout_ms_ = 20000;
+};
+
+}  // namespace hone::runtime

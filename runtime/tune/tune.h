@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "include/hone/error.h"
+#include "include/hone/tune.h"
+#include "jit/ir/target.h"
+#include "ops/op.h"
+#include "runtime/cache/cache.h"
+
+namespace hone::runtime {
+
+/// What one tuning run works on. References must outlive the run.
+struct TuneJob {
+  const ops::Problem& problem;
+  const ir::Target& target;
+  Key key;
+  Cache& cache;
+  const TuneOptions& options;
+  std::string worker;                              ///< the hone-worker program
+  double limit_us = 0;                             ///< what the machine's limit allows; 0: unknown
+  std::function<void(const std::string&)> on_bug;  ///< a candidate was quarantined: a repro line
+};
+
+/// Searches the space of the problem's schedules: proposes, has a worker check and time, keeps
+/// every trial in the cache as it is made, ranks the finalists again in a fresh worker, and records
+/// the winner. A run of the same seed, strategy and effort carries on where a killed one stopped.
+Result<TuneResult> tune(const TuneJob& job);
+
+}  // namespace hone::runtime

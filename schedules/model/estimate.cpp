@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "jit/ir/poly.h"
+#include "jit/passes/lower.h"
+#include "schedules/model/model.h"
+
+namespace hone::schedules {
+
+using namespace ir;
+
+namespace {
+
+// Cycles and counts of a recent x86 core; ranking needs their proportions only.
+constexpr double kArithmeticPorts = 2;
+constexpr double kLoadPorts = 2;
+constexpr double kStorePorts = 1;
+constexpr double kChainLatency = 4;    // of a fused multiply-add
+constexpr double kLoopOverhead = 1.5;  // of one iteration of a serial loop
+constexpr double kCodeBudget = 4000;   // instructions that the decoded-instruction cache takes
+constexpr double kSpillCost = 3;
+
+/// A loop that is being walked.
+struct Open {
+  int id;
+  Mark mark;
+  double trips;
+};
+
+/// What one straight-line part does, in instructions.
+struct Block {
+  double arithmetic = 0, loads = 0, stores = 0, tile_vectors = 0;
+  bool chain = false;  ///< a reduction carried from iteration to iteration
+  double cycles() const {
+    return std::max({arithmetic / kArithmeticPorts, loads / kLoadPorts, stores / kStorePorts,
+                     chain ? kChainLatency : 0.0});
+  }
+};
+
+class Estimator {
+ public:
+  Estimator(const Nest& nest, const Target& target) : nest_(nest), target_(target) {}
+
+  double run() {
+    double cycles = 0;
+    for (const Launch& l : nest_.launches) {
+      if (l.at_bind) continue;
+      loops_ = {{l.range, Mark::kSerial, number(l.extent)}};
+      cycles += loops_[0].trips * (cost(*l.body) + kLoopOverhead);
+    }
+    if (code_ > kCodeBudget) cycles *= code_ / kCodeBudget;
+    return cycles;
+  }
+
+ private:
+  double number(const Expr& e) const;
+  double cost(const Stmt& s);
+  void add_store(const Stmt& s, Block& block);
+  double vectors(const Expr& offset, int buffer, double& trips) const;
+  void straight(const Stmt& s, Block& block);
+  static bool is_straight(const Stmt& s);
+  double lanes(DType type) const {
+    return std::max(1.0, static_cast<double>(target_.vector_bytes()) / size_of(type));
+  }
+
+  const Nest& nest_;
+  const Target& target_;
+  std::vector<Open> loops_;
+  double code_ = 0;
+};
+
+double Estimator::number(const Expr& e) const {
+  const auto arg = [&](size_t i) { return number(e->args[i]); };
+  switch (e->op) {
+    case Op::kInt:
+      return static_cast<double>(e->i);
+    case Op::kVar:
+      for (const Open& l : loops_) {
+        if (l.id == e->id) return (l.trips - 1) / 2;
+      }
+      return 0;
+    case Op::kDim: {
+      const Dim& d = nest_.dims[static_cast<size_t>(e->id)];
+      return static_cast<double>(d.at.empty() ? d.hi : d.at.back());
+    }
+    case Op::kAdd:
+      return arg(0) + arg(1);
+    case Op::kSub:
+      return arg(0) - arg(1);
+    case Op::kNeg:
+      return -arg(0);
+    case Op::kMul:
+      return arg(0) * arg(1);
+    case Op::kDiv:
+      return arg(1) == 0 ? 0 : std::floor(arg(0) / arg(1));
+    case Op::kMin:
+      return std::min(arg(0), arg(1));
+    case Op::kMax:
+      return std::max(arg(0), arg(1));
+    default:
+      return 16;  // from data
+  }
+}
+
+bool Estimator::is_straight(const Stmt& s) {
+  if (s.kind == Stmt::kFor && s.mark == Mark::kSerial) return false;
+  return std::all_of(s.body.begin(), s.body.end(),
+                     [](const StmtRef& b) { return is_straight(*b); });
+}
+
+double Estimator::cost(const Stmt& s) {
+  if (is_straight(s)) {
+    Block block;
+    straight(s, block);
+    double cycles = block.cycles();
+    code_ += block.arithmetic + block.loads + block.stores;
+    const double room = target_.vector_registers() - 2;
+    if (block.tile_vectors > room) cycles += kSpillCost * (block.tile_vectors - room);
+    return cycles;
+  }
+  double cycles = 0;
+  if (s.kind == Stmt::kFor) {
+    const double trips = std::max(0.0, number(s.end) - number(s.begin));
+    loops_.push_back({s.id, s.mark, trips});
+    for (const StmtRef& b : s.body) cycles += cost(*b);
+    loops_.pop_back();
+    return trips * (cycles + kLoopOverhead);
+  }
+  for (const StmtRef& b : s.body) {
+    const double part = cost(*b);
+    cycles = s.kind == Stmt::kIf ? std::max(cycles, part) : cycles + part;
+  }
+  return cycles;
+}
+
+void Estimator::straight(const Stmt& s, Block& block) {
+  if (s.kind == Stmt::kStore) {
+    add_store(s, block);
+    return;
+  }
+  if (s.kind == Stmt::kPrefetch) block.loads += 1;
+  const bool loop = s.kind == Stmt::kFor;
+  if (loop) loops_.push_back({s.id, s.mark, std::max(0.0, number(s.end) - number(s.begin))});
+  for (const StmtRef& b : s.body) straight(*b, block);
+  if (loop) loops_.pop_back();
+}
+
+/// Distinct vectors that an access touches in the unrolled and vector loops around it; `points`
+/// becomes how often it is evaluated.
+double Estimator::vectors(const Expr& offset, int buffer, double& points) const {
+  const NestBuffer& b = nest_.buffers[static_cast<size_t>(buffer)];
+  const Poly p = Poly::of(offset);
+  double distinct = 1;
+  points = 1;
+  for (size_t i = loops_.size(); i-- > 0 && loops_[i].mark != Mark::kSerial;) {
+    const Open& l = loops_[i];
+    const bool depends = p.mentions_loop(l.id);
+    if (l.mark == Mark::kVector) {
+      const double chunks = std::ceil(l.trips / lanes(b.type));
+      points *= chunks;
+      if (!depends) continue;
+      // A strided vector is gathered lane by lane.
+      const bool contiguous = std::abs(p.loop_coef(l.id)) == 1;
+      distinct *= contiguous ? chunks : 2 * l.trips;
+    } else {
+      points *= l.trips;
+      if (depends) distinct *= l.trips;
+    }
+  }
+  return distinct;
+}
+
+void Estimator::add_store(const Stmt& s, Block& block) {
+  const NestBuffer& to = nest_.buffers[static_cast<size_t>(s.id)];
+  double points = 1;
+  const double targets = vectors(s.offset, s.id, points);
+  double operations = operations_of(s.value);
+  const bool reduces = s.reduce != Reduce::kNone;
+  if (reduces && !(s.reduce == Reduce::kSum && s.value->op == Op::kMul)) operations += 1;
+  block.arithmetic += points * operations;
+  if (to.home == Home::kRegisters) {
+    block.tile_vectors += reduces ? targets : 0;
+    block.chain |= reduces;
+  } else {
+    block.stores += reduces ? points : targets;
+    block.loads += reduces ? points : 0;
+    if (reduces) block.chain = true;
+  }
+  visit(s.value, [&](const Expr& e) {
+    if (e->op != Op::kLoad) return;
+    if (nest_.buffers[static_cast<size_t>(e->id)].home == Home::kRegisters) return;
+    double reads = 1;
+    block.loads += vectors(e->args[0], e->id, reads);
+  });
+}
+
+}  // namespace
+
+double estimate(const Nest& nest, const Target& target) { return Estimator(nest, target).run(); }
+
+double estimate(const Program& scheduled, const Target& target) {
+  const auto nest = jit::lower(scheduled, target);
+  return nest ? estimate(*nest, target) : std::numeric_limits<double>::infinity();
+}
+
+}  // namespace hone::schedules

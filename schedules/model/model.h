@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "jit/ir/nest.h"
+#include "jit/ir/program.h"
+#include "jit/ir/target.h"
+
+namespace hone::schedules {
+
+/// Arithmetic instructions of one evaluation of `e` on a vector, loads and stores apart.
+double operations_of(const ir::Expr& e);
+
+/// Estimated cycles of one call on one thread. Only good for ranking schedules of one problem:
+/// ports, load and store counts, dependency chains, register pressure, code size; infinite where
+/// the program does not lower.
+double estimate(const ir::Program& scheduled, const ir::Target& target);
+
+/// The same of a lowered program.
+double estimate(const ir::Nest& nest, const ir::Target& target);
+
+}  // namespace hone::schedules
