@@ -12,6 +12,28 @@ namespace hone::jit {
 using ir::Op;
 using ir::Stmt;
 
+namespace {
+
+/// True when the places of two buffers in scratch or workspace overlap.
+bool share_memory(const ir::NestBuffer& a, const ir::NestBuffer& b) {
+  if (a.home != b.home) return false;
+  if (a.home != ir::Home::kWorker && a.home != ir::Home::kShared) return false;
+  return a.offset < b.offset + b.max_bytes && b.offset < a.offset + a.max_bytes;
+}
+
+std::vector<uint64_t> buffers_sharing(const ir::Nest& nest) {
+  std::vector<uint64_t> bits(nest.buffers.size());
+  for (size_t a = 0; a < bits.size(); ++a) {
+    for (size_t b = 0; b < bits.size(); ++b) {
+      const bool same = a == b || share_memory(nest.buffers[a], nest.buffers[b]);
+      if (same) bits[a] |= CodeWriter::buffer_bit(static_cast<int>(b));
+    }
+  }
+  return bits;
+}
+
+}  // namespace
+
 Result<Lir, Refusal> select(const ir::Nest& nest, const ir::Launch& launch,
                             const ir::Target& target) {
   if (target.vector_bytes() == 0) {
@@ -29,7 +51,9 @@ Selector::Selector(const ir::Nest& nest, const ir::Launch& launch, const ir::Tar
       target_(target),
       layout_(ir::args_layout(nest)),
       bindings_(nest.loops.size()),
-      tiles_(nest.buffers.size()) {}
+      tiles_(nest.buffers.size()) {
+  code.sharing = buffers_sharing(nest);
+}
 
 void Selector::refuse(std::string why) {
   if (refusal.empty()) refusal = std::move(why);

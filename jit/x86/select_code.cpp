@@ -45,20 +45,14 @@ void CodeWriter::open(Scope::Kind kind, uint64_t written, bool certain) {
   scopes_.back().number = ++last_scope_;
   scopes_.back().written = written;
   scopes_.back().certain = certain;
-  if (kind == Scope::kLoop) {
-    for (size_t b = 0; b < loads_.size(); ++b) {
-      if (written & buffer_bit(static_cast<int>(b))) clobber(static_cast<int>(b));
-    }
-  }
+  if (kind == Scope::kLoop) forget_loads(written);
 }
 
 Scope CodeWriter::close() {
   Scope done = std::move(scopes_.back());
   scopes_.pop_back();
   for (int32_t e : done.entries) entries_[e].number = -1;
-  for (size_t b = 0; b < loads_.size(); ++b) {
-    if (done.written & buffer_bit(static_cast<int>(b))) clobber(static_cast<int>(b));
-  }
+  forget_loads(done.written);
   return done;
 }
 
@@ -318,11 +312,15 @@ int32_t CodeWriter::pool(const void* bytes, int size) {
   return static_cast<int32_t>(at);
 }
 
-void CodeWriter::clobber(int buffer) {
-  if (loads_.size() <= static_cast<size_t>(buffer)) return;
-  for (int32_t e : loads_[buffer]) entries_[e].number = -1;
-  loads_[buffer].clear();
+void CodeWriter::forget_loads(uint64_t buffers) {
+  for (size_t b = 0; b < loads_.size(); ++b) {
+    if (!(buffers & buffer_bit(static_cast<int>(b)))) continue;
+    for (int32_t e : loads_[b]) entries_[e].number = -1;
+    loads_[b].clear();
+  }
 }
+
+void CodeWriter::clobber(int buffer) { forget_loads(written_by_store(buffer)); }
 
 bool CodeWriter::retarget(Reg from, Reg to) {
   const int32_t tail = top().body.tail;

@@ -117,8 +117,15 @@ class CodeWriter {
   /// Byte offset of a constant in the pool, shared between equal ones.
   int32_t pool(const void* bytes, int size);
 
-  /// Forgets what was loaded from `buffer`.
+  /// Forgets what was loaded from `buffer` and from buffers that share memory with it.
   void clobber(int buffer);
+  /// Per buffer the bits of those that share memory with it, itself included; scratch is used
+  /// again where buffers are not live together. Empty: no two share.
+  std::vector<uint64_t> sharing;
+  /// What a store to `buffer` adds to Scope::written.
+  uint64_t written_by_store(int buffer) const {
+    return sharing.empty() ? buffer_bit(buffer) : sharing[static_cast<size_t>(buffer)];
+  }
   /// Tells that `reg` was written again, in the innermost scope.
   void rewritten(Reg reg);
   /// Depth of the scope in whose body `reg` is defined.
@@ -149,6 +156,7 @@ class CodeWriter {
     int32_t next = -1;
   };
 
+  void forget_loads(uint64_t buffers);
   static uint64_t hash_of(const Key& key);
   Key key_of(X86 op, int width, const std::initializer_list<Operand>& sources, Reg mask,
              bool zeroing, Reg start) const;

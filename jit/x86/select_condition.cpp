@@ -194,7 +194,12 @@ void Selector::branch_unless(const ir::Expr& condition, int label) {
   if (failed()) return;
   if (condition->op == Op::kAnd) {
     branch_unless(condition->args[0], label);
+    // What the second side computes lies behind a jump: nobody else may count on it.
+    open(Scope::kBranch, 0, false);
     branch_unless(condition->args[1], label);
+    const Scope behind = close();
+    code.splice(code.top().body, behind.pre);
+    code.splice(code.top().body, behind.body);
     return;
   }
   if (is_comparison(condition->op) && !is_float(condition->args[0]->type)) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Single elements of register tiles, and accesses that are put together from them.
+#include <vector>
+
 #include "jit/x86/select_context.h"
 
 namespace hone::jit {
@@ -97,12 +99,16 @@ void Selector::scatter_tile(int buffer, int64_t first, int64_t stride, const Val
                   " is written under a mask known at the call");
   }
   const TileGroup whole{0, lanes_.count, v.reg};
+  // All elements come first: the first of them may be `v` itself, which the others are taken from.
   const Lanes outer = lanes_;
+  std::vector<Value> elements;
+  lanes_ = {};
   for (int i = 0; i < outer.active && !failed(); ++i) {
-    lanes_ = {};
-    const Value element = tile_element(whole, v.type, i);
-    lanes_ = outer;
-    set_tile_element(buffer, first + i * stride, element);
+    elements.push_back(tile_element(whole, v.type, i));
+  }
+  lanes_ = outer;
+  for (size_t i = 0; i < elements.size() && !failed(); ++i) {
+    set_tile_element(buffer, first + static_cast<int64_t>(i) * stride, elements[i]);
   }
 }
 

@@ -21,7 +21,7 @@ constexpr size_t kMaxInstructions = 50000;
 
 uint64_t Selector::written_by(const ir::Stmt& s) const {
   uint64_t written = 0;
-  if (s.kind == ir::Stmt::kStore) written = CodeWriter::buffer_bit(s.id);
+  if (s.kind == ir::Stmt::kStore) written = code.written_by_store(s.id);
   for (const ir::StmtRef& child : s.body) {
     if (child) written |= written_by(*child);
   }
