@@ -101,6 +101,8 @@ RegisterFile registers_of(const ir::Target& target) {
 
 Allocation allocate(const Lir& lir, const RegisterFile& file) {
   constexpr int kRounds = 64;
+  // Gaps give the best code, but each may call for another; what is left over spills for good.
+  constexpr int kGapRounds = 6;
   Allocation result;
   std::vector<int32_t> slots(lir.regs.size(), -1);
   std::vector<bool> pinned(lir.regs.size(), false);
@@ -109,7 +111,7 @@ Allocation allocate(const Lir& lir, const RegisterFile& file) {
   for (int round = 0; round < kRounds; ++round) {
     const Liveness live = liveness_of(*current, file.vex_dot);
     if (round == 0) result.vec_peak = vector_peak(*current, live);
-    const Scan done = scan(*current, live, file, pinned);
+    const Scan done = scan(*current, live, file, pinned, round < kGapRounds);
     if (done.plan.empty()) {
       result.inner_spills = inner_slot_accesses(*current, live);
       result.code = assigned(*current, done.physical, file.vector_bytes);

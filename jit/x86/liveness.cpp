@@ -34,6 +34,8 @@ class Builder {
     for (size_t r = 0; r < out_.head.size(); ++r) {
       for (int i = out_.head[r]; i >= 0; i = out_.ranges[i].next) out_.end[r] = out_.ranges[i].to;
     }
+    for (const Block& b : blocks_) out_.blocks.push_back(b.from);
+    out_.blocks.push_back(static_cast<int32_t>(lir_.code.size()));
     return std::move(out_);
   }
 

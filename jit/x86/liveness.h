@@ -44,6 +44,7 @@ struct Liveness {
   std::vector<uint8_t> low;    ///< per register: confined to registers 0 to 15
   std::vector<LoopSpan> loops; ///< in order of their heads
   std::vector<int32_t> label_at;  ///< per label: its instruction, or -1
+  std::vector<int32_t> blocks;    ///< where straight stretches begin, and one past the last
 
   std::span<const Touch> of(int inst) const {
     return {touches.data() + first_touch[inst], touches.data() + first_touch[inst + 1]};

@@ -2,9 +2,10 @@
 #include "jit/x86/scan.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <stdexcept>
+
+#include "jit/x86/cost.h"
 
 namespace hone::jit {
 namespace {
@@ -27,8 +28,8 @@ struct Bank {
 class Scanner {
  public:
   Scanner(const Lir& lir, const Liveness& live, const RegisterFile& file,
-          const std::vector<bool>& pinned)
-      : lir_(lir), live_(live), pinned_(pinned) {
+          const std::vector<bool>& pinned, bool gaps)
+      : lir_(lir), live_(live), pinned_(pinned), gaps_(gaps), costs_(lir, live) {
     result_.physical.assign(lir.regs.size(), -1);
     const int counts[] = {file.gprs, file.vecs, file.masks};
     for (int c = 0; c < 3; ++c) {
@@ -114,21 +115,23 @@ class Scanner {
     ends_[slot(end(r))] = r;
   }
 
-  bool meet(int a, int b) const {
+  /// The first position where both are live, or kApart.
+  static constexpr int kApart = std::numeric_limits<int>::max();
+  int meet(int a, int b) const {
     int i = live_.head[a];
     int j = live_.head[b];
     while (i >= 0 && j >= 0) {
       const Range& x = live_.ranges[i];
       const Range& y = live_.ranges[j];
-      if (x.from < y.to && y.from < x.to) return true;
+      if (x.from < y.to && y.from < x.to) return std::max(x.from, y.from);
       (x.to <= y.to ? i : j) = x.to <= y.to ? x.next : y.next;
     }
-    return false;
+    return kApart;
   }
 
   bool fits(int r, int p) {
     for (int h : bank(r).holders[p]) {
-      if (meet(r, h)) return false;
+      if (meet(r, h) != kApart) return false;
     }
     return true;
   }
@@ -171,75 +174,36 @@ class Scanner {
     if (p >= 0) take(r, p);
   }
 
-  /// What keeping `r` in memory costs, and how: around the outermost loop that holds `position`
-  /// and does not mention it (`loop`), or everywhere (-1).
-  float cost(int r, int position, int& loop) {
-    loop = -1;
-    if (pinned_[r]) return kPinned;
-    float best = live_.weight[r];
-    if (lir_.regs[r].remat >= 0) best *= 0.5f;
-    for (size_t l = 0; l < live_.loops.size(); ++l) {
-      const LoopSpan& span = live_.loops[l];
-      if (2 * span.head > position) break;
-      if (2 * span.end < position || !through(r, span) || facts(l).mentions[r]) continue;
-      const float around = 2 * std::pow(10.0f, static_cast<float>(span.depth - 1));
-      if (around < best && facts(l).exits_at_end) {
-        best = around;
-        loop = static_cast<int>(l);
-      }
-      break;
+  void plan(int r, const SpillChoice& choice) {
+    switch (choice.kind) {
+      case SpillChoice::kEverywhere: result_.plan.everywhere.push_back(r); break;
+      case SpillChoice::kAround: result_.plan.around.push_back({r, choice.loop}); break;
+      case SpillChoice::kGap: result_.plan.gaps.push_back({r, choice.from, choice.to}); break;
     }
-    return best;
   }
 
-  bool through(int r, const LoopSpan& span) const {
-    for (int i = live_.head[r]; i >= 0; i = live_.ranges[i].next) {
-      const Range& x = live_.ranges[i];
-      if (x.from < 2 * span.head && x.to > 2 * span.end) return true;
+  /// The price of taking register `p` from what holds it where `r` wants it.
+  float price(int r, int p) {
+    float sum = 0;
+    for (int h : bank(r).holders[p]) {
+      const int position = meet(r, h);
+      if (position == kApart) continue;
+      if (pinned_[h]) return kPinned;
+      sum += costs_.cheapest(h, position, gaps_).price;
     }
-    return false;
-  }
-
-  /// What the costs want to know of a loop; computed for the loops where registers run out.
-  struct LoopFacts {
-    std::vector<bool> mentions;
-    bool exits_at_end = false;
-  };
-
-  const LoopFacts& facts(size_t loop) {
-    loop_facts_.resize(live_.loops.size());
-    LoopFacts& facts = loop_facts_[loop];
-    if (!facts.mentions.empty()) return facts;
-    const LoopSpan& span = live_.loops[loop];
-    facts.mentions.assign(lir_.regs.size(), false);
-    for (int t = live_.first_touch[span.head]; t < live_.first_touch[span.end]; ++t) {
-      facts.mentions[live_.touches[t].reg] = true;
-    }
-    facts.exits_at_end = exits_at_end(lir_, live_, span);
-    return facts;
-  }
-
-  void plan(int r, int loop) {
-    if (loop < 0) {
-      result_.plan.everywhere.push_back(r);
-    } else {
-      result_.plan.around.push_back({r, loop});
-    }
+    return sum;
   }
 
   /// Makes room for `r` by spilling what costs least, perhaps `r` itself (then -1).
   int evict(int r) {
-    const int position = std::max(0, first(r).from);
-    int own_loop = -1;
-    float best = cost(r, position, own_loop);
+    SpillChoice own;
+    own.price = kPinned;
+    if (!pinned_[r]) own = costs_.cheapest(r, std::max(0, first(r).from), false);
+    float best = own.price;
     int victim = -1;
     for (uint32_t left = allowed(r); left != 0; left &= left - 1) {
       const int p = __builtin_ctz(left);
-      float sum = 0;
-      for (int h : bank(r).holders[p]) {
-        int loop = -1;
-        if (meet(r, h)) sum += cost(h, position, loop);
-      }
+      const float sum = price(r, p);
       if (sum < best) {
         best = sum;
         victim = p;
@@ -247,15 +211,14 @@ class Scanner {
     }
     if (victim < 0) {
       if (pinned_[r]) throw std::logic_error("an instruction needs more registers than there are");
-      plan(r, own_loop);
+      plan(r, own);
       return -1;
     }
     const std::vector<int32_t> holders = bank(r).holders[victim];
     for (int h : holders) {
-      if (!meet(r, h)) continue;
-      int loop = -1;
-      cost(h, position, loop);
-      plan(h, loop);
+      const int position = meet(r, h);
+      if (position == kApart) continue;
+      plan(h, costs_.cheapest(h, position, gaps_));
       auto& list = bank(r).holders[victim];
       list.erase(std::find(list.begin(), list.end(), h));
       unlink(h);
@@ -273,9 +236,10 @@ class Scanner {
   const Lir& lir_;
   const Liveness& live_;
   const std::vector<bool>& pinned_;
+  const bool gaps_;
+  SpillCosts costs_;
   Scan result_;
   std::array<Bank, 3> banks_;
-  std::vector<LoopFacts> loop_facts_;
   std::vector<int32_t> copy_of_, copied_to_;  ///< the other side of a register's copies, or -1
   std::vector<int32_t> starts_, ends_, next_start_, next_end_;
 };
@@ -283,8 +247,8 @@ class Scanner {
 }  // namespace
 
 Scan scan(const Lir& lir, const Liveness& liveness, const RegisterFile& file,
-          const std::vector<bool>& pinned) {
-  return Scanner(lir, liveness, file, pinned).run();
+          const std::vector<bool>& pinned, bool gaps) {
+  return Scanner(lir, liveness, file, pinned, gaps).run();
 }
 
 }  // namespace hone::jit

@@ -16,9 +16,17 @@ struct SpillPlan {
     int32_t reg = -1;
     int32_t loop = -1;  ///< index in Liveness::loops
   };
+  /// A register that is kept in memory within one block: stored before instruction `from`, loaded
+  /// before instruction `to`.
+  struct Gap {
+    int32_t reg = -1;
+    int32_t from = 0;
+    int32_t to = 0;
+  };
   std::vector<int32_t> everywhere;
   std::vector<Around> around;
-  bool empty() const { return everywhere.empty() && around.empty(); }
+  std::vector<Gap> gaps;
+  bool empty() const { return everywhere.empty() && around.empty() && gaps.empty(); }
 };
 
 /// Physical registers for all virtual ones, or the plan of what to spill before trying again.
@@ -28,17 +36,14 @@ struct Scan {
 };
 
 /// One pass of linear scan. `pinned[r]`: the register is spill code and must get a register.
+/// Without `gaps` no register is planned to be in memory for part of a block only.
 Scan scan(const Lir& lir, const Liveness& liveness, const RegisterFile& file,
-          const std::vector<bool>& pinned);
+          const std::vector<bool>& pinned, bool gaps);
 
 /// `lir` with the plan carried out: slots, reloads, repeated constants, folded operands. New
 /// registers are pinned. `slots` holds each register's place in the frame, or -1; `frame` grows.
 Lir rewrite_spills(const Lir& lir, const Liveness& liveness, const SpillPlan& plan,
                    const RegisterFile& file, std::vector<int32_t>& slots, int& frame,
                    std::vector<bool>& pinned);
-
-/// For a loop: labels right after its end that all jumps out of it go to. False when some jump
-/// leaves elsewhere, so that code cannot be placed on every way out.
-bool exits_at_end(const Lir& lir, const Liveness& liveness, const LoopSpan& loop);
 
 }  // namespace hone::jit

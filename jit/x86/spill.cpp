@@ -2,17 +2,11 @@
 #include <algorithm>
 #include <string_view>
 
+#include "jit/x86/cost.h"
 #include "jit/x86/scan.h"
 
 namespace hone::jit {
 namespace {
-
-/// The labels that stand right after instruction `at`: [first, last).
-std::pair<int, int> labels_after(const Lir& lir, int at) {
-  int last = at + 1;
-  while (last < static_cast<int>(lir.code.size()) && lir.code[last].op == X86::label) ++last;
-  return {at + 1, last};
-}
 
 class Rewriter {
  public:
@@ -33,8 +27,10 @@ class Rewriter {
       }
     }
     entries();
+    renamed_.assign(lir_.regs.size(), {});
     for (int i = 0; i < static_cast<int>(lir_.code.size()); ++i) {
       before_loop(plan, i);
+      gaps(plan, i);
       instruction(i);
       after_loop(plan, i);
     }
@@ -100,6 +96,30 @@ class Rewriter {
     }
   }
 
+  /// Stores where gaps begin and loads where they end: into a new register if the old value is not
+  /// wanted after the block, so that it may be another physical one.
+  void gaps(const SpillPlan& plan, int i) {
+    for (const auto& gap : plan.gaps) {
+      if (gap.to != i) continue;
+      const auto end = std::upper_bound(live_.blocks.begin(), live_.blocks.end(), gap.from);
+      if (ends_by(gap.reg, 2 * *end - 1)) {
+        const Reg as = out_.make(lir_.regs[gap.reg].cls);
+        pinned_.push_back(false);
+        slots_.push_back(slot(gap.reg));
+        renamed_[gap.reg] = as;
+        load(gap.reg, as);
+      } else {
+        load(gap.reg, {gap.reg});
+      }
+    }
+    for (const auto& gap : plan.gaps) {
+      if (gap.from == i) store(gap.reg, {gap.reg});
+    }
+  }
+
+  /// Nothing of `r` is live from `position` on.
+  bool ends_by(int r, int position) const { return live_.end[r] <= position; }
+
   void before_loop(const SpillPlan& plan, int i) {
     for (const auto& a : plan.around) {
       if (live_.loops[a.loop].head == i) store(a.reg, {a.reg});
@@ -147,6 +167,9 @@ class Rewriter {
   void instruction(int i) {
     Inst inst = lir_.code[i];
     const auto touches = live_.of(i);
+    for (const Touch& t : touches) {
+      if (renamed_[t.reg].valid()) replace(inst, t.reg, renamed_[t.reg]);
+    }
     const bool spilled = std::any_of(touches.begin(), touches.end(),
                                      [&](const Touch& t) { return everywhere_[t.reg]; });
     if (!spilled) {
@@ -268,22 +291,10 @@ class Rewriter {
   Lir out_;
   std::vector<bool> everywhere_;
   std::vector<int32_t> definition_;
+  std::vector<Reg> renamed_;  ///< what a register is called after its gap
 };
 
 }  // namespace
-
-bool exits_at_end(const Lir& lir, const Liveness& liveness, const LoopSpan& loop) {
-  const auto [from, to] = labels_after(lir, loop.end);
-  for (int i = loop.head; i < loop.end; ++i) {
-    const int target = jump_target(lir.code[i]);
-    if (target < 0) continue;
-    const int at = liveness.label_at[target];
-    const bool inside = at >= loop.head && at <= loop.end;
-    const bool next = at >= from && at < to;
-    if (!inside && !next) return false;
-  }
-  return true;
-}
 
 Lir rewrite_spills(const Lir& lir, const Liveness& liveness, const SpillPlan& plan,
                    const RegisterFile& file, std::vector<int32_t>& slots, int& frame,
