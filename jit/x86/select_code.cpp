@@ -33,6 +33,7 @@ Operand operand_of(Reg reg, RegClass cls, int width) {
 CodeWriter::CodeWriter(const ir::Target& target)
     : vector_budget_(target.vector_registers() - kWorkingVectors),
       vector_bytes_(target.vector_bytes()),
+      wide_(target.has(ir::Isa::kAvx512)),
       buckets_(1024, -1) {
   store_.reserve(1024);
   next_.reserve(1024);
@@ -296,10 +297,41 @@ Reg CodeWriter::load(RegClass cls, int width, X86 op, const Operand& address, in
 Reg CodeWriter::load_pool(int width, X86 op, int32_t offset) {
   Mem m;
   m.pool = offset;
+  if (crowded()) {
+    // No register for it all along: loaded for each use, or an operand there.
+    if (!wide_ && op == X86::vbroadcastss) {
+      m.pool = repeated(offset, 4, width);
+      op = X86::vmovups;
+    } else if (!wide_ && (op == X86::vbroadcastsd || op == X86::vmovddup)) {
+      m.pool = repeated(offset, 8, width);
+      op = X86::vmovups;
+    }
+    const Reg reg = make(RegClass::kVec);
+    emit(op, {vreg(reg, width), mem(m)});
+    lir.regs[reg.id].remat = m.pool;
+    return reg;
+  }
   const size_t before = lir.regs.size();
   const Reg reg = define(RegClass::kVec, width, op, {mem(m)});
   if (lir.regs.size() != before) lir.regs[reg.id].remat = offset;
   return reg;
+}
+
+/// True when a loop around has no register left for a value from outside it.
+bool CodeWriter::crowded() const {
+  for (const Scope& s : scopes_) {
+    if (s.kind == Scope::kLoop && s.vectors + pinned_vectors >= vector_budget_) return true;
+  }
+  return false;
+}
+
+/// A constant of `size` bytes, repeated to fill `width`.
+int32_t CodeWriter::repeated(int32_t offset, int size, int width) {
+  std::vector<uint8_t> bytes;
+  while (static_cast<int>(bytes.size()) < width) {
+    bytes.insert(bytes.end(), lir.pool.begin() + offset, lir.pool.begin() + offset + size);
+  }
+  return pool(bytes.data(), width);
 }
 
 int32_t CodeWriter::pool(const void* bytes, int size) {

@@ -166,10 +166,13 @@ class CodeWriter {
   int place(RegClass cls, int level);
   CodeList& list_at(int level) { return level == depth() ? top().body : scopes_[level + 1].pre; }
   void grow();
+  bool crowded() const;
+  int32_t repeated(int32_t offset, int size, int width);
   Inst copy_of(Reg to, Reg from, RegClass cls) const;
 
   int vector_budget_;
   int vector_bytes_;
+  bool wide_;
   int32_t last_copy_ = -1;  ///< the copy that the last update in the innermost body began with
   std::vector<Inst> store_;
   std::vector<int32_t> next_;
