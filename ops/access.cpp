@@ -105,8 +105,7 @@ Value Lowering::lower_access(const Term& t) {
   const ir::Buffer& buffer = program_.buffers[tensor.buffer];
   if (indices.size() != buffer.shape.size()) {
     error(t.span, "`{}` has {} dim{} and is read with {} ind{}", t.name, buffer.shape.size(),
-          buffer.shape.size() == 1 ? "" : "s", indices.size(),
-          indices.size() == 1 ? "ex" : "ices");
+          buffer.shape.size() == 1 ? "" : "s", indices.size(), indices.size() == 1 ? "ex" : "ices");
     return {ir::make_int(0), Value::kWhole, {}, t.span};
   }
   const DType type = buffer.type;

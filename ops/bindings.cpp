@@ -40,8 +40,9 @@ class BindingParser {
     for (size_t i = 0; i < d_.dims.size(); ++i) {
       if (b_.dims[i]) continue;
       const int end = static_cast<int>(text_.size());
-      error({end, end}, "the dim `{}` is not given; add `{}=128`, or a range known at the call, "
-                        "`{}=1..512`",
+      error({end, end},
+            "the dim `{}` is not given; add `{}=128`, or a range known at the call, "
+            "`{}=1..512`",
             d_.dims[i], d_.dims[i], d_.dims[i]);
       break;
     }
@@ -115,7 +116,8 @@ class BindingParser {
     std::string names;
     for (const std::string& dim : d_.dims) names += dim + "= ";
     for (const Param& p : d_.params) names += p.name + "= ";
-    return "accepted here: " + names + "const= align= numerics= TENSOR@dims TENSOR.stride= "
+    return "accepted here: " + names +
+           "const= align= numerics= TENSOR@dims TENSOR.stride= "
            "TENSOR.align=";
   }
 
@@ -128,8 +130,9 @@ class BindingParser {
     const auto hi = dots == std::string_view::npos ? lo : number(value.from(dots + 2));
     if (!lo || !hi) return;
     if (*lo < 0 || *hi < *lo || *hi > kMaxDim) {
-      return error(value.span(), "a dim is 0 or more and at most 2^47, and a range `lo..hi` "
-                                 "(both included) does not decrease");
+      return error(value.span(),
+                   "a dim is 0 or more and at most 2^47, and a range `lo..hi` "
+                   "(both included) does not decrease");
     }
     dim.lo = *lo;
     dim.hi = *hi;
@@ -227,8 +230,9 @@ class BindingParser {
     TensorLayout& layout = b_.layouts[i];
     const size_t rank = d_.args[i].shape.size();
     if (value.text.size() < 2 || value.text.front() != '(' || value.text.back() != ')') {
-      return error(value.span(), "strides are `(...)`: one per dim, in elements, `?` for one given "
-                                 "at the call, no spaces");
+      return error(value.span(),
+                   "strides are `(...)`: one per dim, in elements, `?` for one given "
+                   "at the call, no spaces");
     }
     if (!layout.order.empty() || !layout.strides.empty()) {
       return error(value.span(), "the storage of `{}` is given twice", d_.args[i].name);

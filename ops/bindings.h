@@ -19,16 +19,16 @@ struct TensorLayout {
   std::vector<int> order;        ///< dims in memory order, outermost first; empty: as declared
   std::vector<int64_t> strides;  ///< per dim, in elements; kOpenStride: at the call; empty: dense
   Span strides_span;
-  int64_t align = 0;             ///< bytes; 0: not promised
+  int64_t align = 0;  ///< bytes; 0: not promised
   bool constant = false;
 };
 
 /// The words after the op of a problem, read but not yet applied.
 struct Bindings {
-  std::vector<std::optional<ir::Dim>> dims;         ///< per Definition::dims; lo == hi: fixed
-  std::vector<std::optional<DType>> types;          ///< per Definition::params
-  std::vector<std::optional<int64_t>> ints;         ///< per Definition::params
-  std::vector<TensorLayout> layouts;                ///< per Definition::args
+  std::vector<std::optional<ir::Dim>> dims;  ///< per Definition::dims; lo == hi: fixed
+  std::vector<std::optional<DType>> types;   ///< per Definition::params
+  std::vector<std::optional<int64_t>> ints;  ///< per Definition::params
+  std::vector<TensorLayout> layouts;         ///< per Definition::args
   std::string numerics = "any";
 };
 

@@ -27,9 +27,7 @@ Linear replaced(const Linear& form, size_t at, const Linear& by) {
 
 }  // namespace
 
-void Linear::add(int64_t value) {
-  overflow |= __builtin_add_overflow(constant, value, &constant);
-}
+void Linear::add(int64_t value) { overflow |= __builtin_add_overflow(constant, value, &constant); }
 
 void Linear::add(const Linear& other, int64_t scale) {
   int64_t scaled = 0;
@@ -51,13 +49,17 @@ void Linear::add(const Linear& other, int64_t scale) {
 Linear linear_of(const Expr& e) {
   Linear out;
   switch (e->op) {
-    case Op::kInt: out.constant = e->i; return out;
+    case Op::kInt:
+      out.constant = e->i;
+      return out;
     case Op::kAdd:
     case Op::kSub:
       out = linear_of(e->args[0]);
       out.add(linear_of(e->args[1]), e->op == Op::kAdd ? 1 : -1);
       return out;
-    case Op::kNeg: out.add(linear_of(e->args[0]), -1); return out;
+    case Op::kNeg:
+      out.add(linear_of(e->args[0]), -1);
+      return out;
     case Op::kMul: {
       const Linear a = linear_of(e->args[0]);
       const Linear b = linear_of(e->args[1]);
@@ -65,7 +67,8 @@ Linear linear_of(const Expr& e) {
       out.add(a.is_constant() ? b : a, a.is_constant() ? a.constant : b.constant);
       return out;
     }
-    default: break;
+    default:
+      break;
   }
   out.terms.emplace_back(e, 1);
   return out;
@@ -92,8 +95,7 @@ Expr expr_of(const Linear& form) {
     }
   }
   if (!sum) return ir::make_int(form.constant);
-  return form.constant < 0 ? sum - ir::make_int(-form.constant)
-                           : sum + ir::make_int(form.constant);
+  return form.constant < 0 ? sum - ir::make_int(-form.constant) : sum + ir::make_int(form.constant);
 }
 
 void Prover::add_variable(Interval v) {
@@ -163,7 +165,8 @@ bool Prover::prove_split(const Linear& form, size_t at, int* budget) const {
     case Op::kMax:
       if ((atom->op == Op::kMin) == (scale > 0)) return with(atom->args[0]) && with(atom->args[1]);
       return with(atom->args[0]) || with(atom->args[1]);
-    case Op::kSelect: return with(atom->args[1]) && with(atom->args[2]);
+    case Op::kSelect:
+      return with(atom->args[1]) && with(atom->args[2]);
     case Op::kMul: {
       // A product of two numbers that are not negative is not.
       if (scale < 0 || !prove(linear_of(atom->args[0]), budget) ||
@@ -172,7 +175,8 @@ bool Prover::prove_split(const Linear& form, size_t at, int* budget) const {
       }
       return with(ir::make_int(0));
     }
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -255,12 +259,18 @@ bool Prover::implies(const Expr& condition) const {
   const Expr& a = condition->args[0];
   const Expr& b = condition->args[1];
   switch (condition->op) {
-    case Op::kAnd: return implies(a) && implies(b);
-    case Op::kOr: return implies(a) || implies(b);
-    case Op::kLe: return holds(b, a, 0);
-    case Op::kLt: return holds(b, a, -1);
-    case Op::kEq: return a->type != DType::kBool && holds(b, a, 0) && holds(a, b, 0);
-    default: return false;
+    case Op::kAnd:
+      return implies(a) && implies(b);
+    case Op::kOr:
+      return implies(a) || implies(b);
+    case Op::kLe:
+      return holds(b, a, 0);
+    case Op::kLt:
+      return holds(b, a, -1);
+    case Op::kEq:
+      return a->type != DType::kBool && holds(b, a, 0) && holds(a, b, 0);
+    default:
+      return false;
   }
 }
 

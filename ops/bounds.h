@@ -72,8 +72,8 @@ class Prover {
 
   const std::vector<ir::Dim>* dims_;
   std::vector<Interval> variables_;
-  std::vector<Linear> facts_;           // each >= 0
-  std::vector<ir::Expr> conditions_;    // as given
+  std::vector<Linear> facts_;         // each >= 0
+  std::vector<ir::Expr> conditions_;  // as given
   bool vacuous_ = false;
 };
 

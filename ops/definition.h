@@ -21,7 +21,6 @@ Result<std::shared_ptr<const Source>> make_source(std::string_view text, std::st
                                                   int line);
 
 /// One op that is all of `text`; `origin` and `line` say in errors where it stands.
-Result<Op> parse_op(std::string_view text, std::string_view origin, int line,
-                    bool trusted = false);
+Result<Op> parse_op(std::string_view text, std::string_view origin, int line, bool trusted = false);
 
 }  // namespace hone::ops

@@ -12,8 +12,8 @@ namespace {
 
 using ir::Expr;
 
-constexpr int64_t kMaxStride = int64_t{1} << 40;    // given at the call
-constexpr int64_t kMaxOffset = int64_t{1} << 56;    // elements
+constexpr int64_t kMaxStride = int64_t{1} << 40;  // given at the call
+constexpr int64_t kMaxOffset = int64_t{1} << 56;  // elements
 
 /// The fixed extents of a buffer; empty when one is known only at the call.
 std::vector<int64_t> fixed_extents(const ir::Buffer& b) {

@@ -19,8 +19,8 @@ constexpr std::array<std::string_view, 8> kReductions = {"sum", "max", "min",   
                                                          "any", "all", "argmax", "argmin"};
 constexpr std::array<std::string_view, 10> kWords = {"op",   "case", "inout", "in",   "where",
                                                      "else", "inf",  "nan",   "true", "false"};
-constexpr std::array<std::string_view, 9> kPairs = {"->", "..", "+=", "==", "!=",
-                                                    "<=", ">=", "&&", "||"};
+constexpr std::array<std::string_view, 9> kPairs = {
+    "->", "..", "+=", "==", "!=", "<=", ">=", "&&", "||"};
 
 }  // namespace
 
@@ -62,8 +62,7 @@ Token Lexer::next() {
     token.kind = Token::kName;
     token.span.end = at_;
     if (at_ - token.span.begin > kMaxName) {
-      diagnostics_.error(token.span, "this name is longer than 64 characters",
-                         ErrorCode::kSyntax);
+      diagnostics_.error(token.span, "this name is longer than 64 characters", ErrorCode::kSyntax);
       token.kind = Token::kEnd;
     }
   } else if (is_digit(c)) {
@@ -117,8 +116,7 @@ void Lexer::lex_symbol(Token& token) {
   const std::string_view pair = text_.substr(at_, 2);
   if (std::find(kPairs.begin(), kPairs.end(), pair) != kPairs.end()) {
     at_ += 2;
-  } else if (std::string_view("()[]{}<>,;:=+-*/%!@?|").find(text_[at_]) !=
-             std::string_view::npos) {
+  } else if (std::string_view("()[]{}<>,;:=+-*/%!@?|").find(text_[at_]) != std::string_view::npos) {
     at_ += 1;
   } else {
     const std::string hint = text_[at_] == '&' ? "; `and` is spelled `&&`" : "";

@@ -95,8 +95,7 @@ std::vector<std::string_view> stock_names() {
   std::vector<std::string_view> names;
   for (const StockFile& file : stock_files()) {
     constexpr std::string_view kOp = "\nop ";
-    for (size_t at = file.text.find(kOp); at != file.text.npos;
-         at = file.text.find(kOp, at + 1)) {
+    for (size_t at = file.text.find(kOp); at != file.text.npos; at = file.text.find(kOp, at + 1)) {
       const size_t name = at + kOp.size();
       names.push_back(file.text.substr(name, file.text.find_first_of("<(", name) - name));
     }

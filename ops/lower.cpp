@@ -14,11 +14,16 @@ constexpr int64_t kMaxElements = int64_t{1} << 56;  // of a tensor: bytes stay w
 
 ir::Op arithmetic(Infix op) {
   switch (op) {
-    case Infix::kSub: return ir::Op::kSub;
-    case Infix::kMul: return ir::Op::kMul;
-    case Infix::kDiv: return ir::Op::kDiv;
-    case Infix::kMod: return ir::Op::kMod;
-    default: return ir::Op::kAdd;
+    case Infix::kSub:
+      return ir::Op::kSub;
+    case Infix::kMul:
+      return ir::Op::kMul;
+    case Infix::kDiv:
+      return ir::Op::kDiv;
+    case Infix::kMod:
+      return ir::Op::kMod;
+    default:
+      return ir::Op::kAdd;
   }
 }
 
@@ -63,11 +68,14 @@ bool is_addressable(const std::vector<Expr>& shape, const std::vector<ir::Dim>& 
 DType widened(DType type) {
   switch (type) {
     case DType::kF16:
-    case DType::kBF16: return DType::kF32;
+    case DType::kBF16:
+      return DType::kF32;
     case DType::kI16:
     case DType::kI8:
-    case DType::kU8: return DType::kI32;
-    default: return type;
+    case DType::kU8:
+      return DType::kI32;
+    default:
+      return type;
   }
 }
 
@@ -106,10 +114,14 @@ bool Lowering::names_something(std::string_view name) const {
 
 Expr Lowering::lower_extent(const Term& t) {
   switch (t.kind) {
-    case Term::kInt: return ir::make_int(t.i);
-    case Term::kName: return number_named(t.name);
-    case Term::kNeg: return ir::make_unary(ir::Op::kNeg, lower_extent(t.args[0]));
-    default: break;
+    case Term::kInt:
+      return ir::make_int(t.i);
+    case Term::kName:
+      return number_named(t.name);
+    case Term::kNeg:
+      return ir::make_unary(ir::Op::kNeg, lower_extent(t.args[0]));
+    default:
+      break;
   }
   const Expr a = lower_extent(t.args[0]);
   const Expr b = lower_extent(t.args[1]);

@@ -39,10 +39,10 @@ struct Index {
 /// A tensor that statements can read.
 struct Tensor {
   size_t buffer = 0;
-  int draft = -1;                 ///< what defines it; -1: an input
-  bool readable = false;          ///< defined by now
-  std::vector<Index> indices;     ///< of its statement
-  std::vector<ir::Expr> domain;   ///< over `indices`: where it is defined; empty: everywhere
+  int draft = -1;                ///< what defines it; -1: an input
+  bool readable = false;         ///< defined by now
+  std::vector<Index> indices;    ///< of its statement
+  std::vector<ir::Expr> domain;  ///< over `indices`: where it is defined; empty: everywhere
 };
 
 /// A read whose indices are still to be proved.
@@ -83,10 +83,10 @@ struct Draft {
   std::vector<ir::Expr> chosen;  ///< conditions outside of which the value is discarded
   std::vector<Access> accesses;
   std::vector<Need> needs;
-  std::vector<int> limited;      ///< drafts with a domain that it reads
+  std::vector<int> limited;               ///< drafts with a domain that it reads
   std::vector<const ir::Node*> guards;    ///< loads to be guarded
   std::vector<const ir::Node*> unguards;  ///< guarded loads that never leave their tensor
-  bool total = false;            ///< some reader reads outside the domain and discards it
+  bool total = false;                     ///< some reader reads outside the domain and discards it
 };
 
 /// The state of lowering one op. One object serves one call.
@@ -191,8 +191,8 @@ class Lowering {
   std::vector<ir::Expr> chosen_;  // the same where an `else` follows
   std::vector<Index> scope_;
   std::vector<Draft*> frames_;
-  int nested_ = 0;          // reductions named so far in this statement
-  bool in_index_ = false;   // integers read are i64
+  int nested_ = 0;         // reductions named so far in this statement
+  bool in_index_ = false;  // integers read are i64
 };
 
 /// The range of an index as far as proofs may use it: ends read from data give way to dims.

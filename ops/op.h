@@ -28,8 +28,8 @@ class Op {
 
 /// A `case` line of a library file.
 struct Case {
-  bool small = false;  ///< `case small`: tests; else `case bench`
-  std::string problem; ///< problem text, `NAME dims...`
+  bool small = false;   ///< `case small`: tests; else `case bench`
+  std::string problem;  ///< problem text, `NAME dims...`
 };
 
 /// Ops and cases of one `.hone` text.

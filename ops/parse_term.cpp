@@ -32,8 +32,9 @@ Term Parser::finish(Term term, int begin) {
   }
   term.depth = depth + 1;
   if (term.depth > kMaxDepth) {
-    fail(term.span, "this expression is nested deeper than 200; name a part of it in a statement "
-                    "of its own");
+    fail(term.span,
+         "this expression is nested deeper than 200; name a part of it in a statement "
+         "of its own");
   }
   return term;
 }
@@ -90,8 +91,9 @@ Term Parser::parse_atom() {
     t.span = {begin, last_end_};
     return t;
   } else {
-    expected("a value: a number, a name, a tensor element `A[i,j]`, a reduction `sum[k](...)` or "
-             "`(`");
+    expected(
+        "a value: a number, a name, a tensor element `A[i,j]`, a reduction `sum[k](...)` or "
+        "`(`");
     return t;
   }
   return finish(std::move(t), begin);
@@ -123,7 +125,7 @@ Term Parser::parse_named() {
   }
   if (is_reserved(name.text)) {
     const std::string hint =
-        is_reduction(name.text) ? fmt::format("; a reduction is `{}[k](...)`", name.text)
+        is_reduction(name.text)  ? fmt::format("; a reduction is `{}[k](...)`", name.text)
         : dtype_named(name.text) ? fmt::format("; a conversion is `cast<{}>(...)`", name.text)
                                  : "";
     fail(name.span, fmt::format("`{}` stands here where a value is expected{}", name.text, hint));

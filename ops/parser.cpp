@@ -18,8 +18,8 @@ void Parser::fail(Span span, std::string message) {
 
 void Parser::expected(std::string_view what) {
   if (diagnostics_.failed()) return;
-  const std::string found = token_.kind == Token::kEnd ? "the text ends"
-                                                       : fmt::format("`{}` stands", token_.text);
+  const std::string found =
+      token_.kind == Token::kEnd ? "the text ends" : fmt::format("`{}` stands", token_.text);
   fail(token_.span, fmt::format("{} here where {} is expected", found, what));
 }
 

@@ -11,12 +11,12 @@
 namespace hone::ops {
 
 /// Limits that keep a hostile text from costing more than its size.
-inline constexpr int kMaxText = 1 << 20;     ///< bytes of one text
-inline constexpr int kMaxDepth = 200;        ///< of an expression's tree
-inline constexpr int kMaxRank = 12;          ///< dims of a tensor, indices of a reduction
-inline constexpr int kMaxArgs = 128;         ///< arguments and outputs of an op
-inline constexpr int kMaxParams = 32;        ///< parameters in `<...>`
-inline constexpr int kMaxStatements = 512;   ///< of an op
+inline constexpr int kMaxText = 1 << 20;    ///< bytes of one text
+inline constexpr int kMaxDepth = 200;       ///< of an expression's tree
+inline constexpr int kMaxRank = 12;         ///< dims of a tensor, indices of a reduction
+inline constexpr int kMaxArgs = 128;        ///< arguments and outputs of an op
+inline constexpr int kMaxParams = 32;       ///< parameters in `<...>`
+inline constexpr int kMaxStatements = 512;  ///< of an op
 
 /// Recursive descent over one source. After the first error every token is the end of the text, so
 /// that all rules unwind by themselves.

@@ -59,8 +59,7 @@ size_t distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-Failure unknown_op(const std::shared_ptr<const Source>& source, Span span,
-                   const Library* library) {
+Failure unknown_op(const std::shared_ptr<const Source>& source, Span span, const Library* library) {
   std::vector<std::string> names;
   if (library) {
     for (const Op& op : library->ops) names.push_back(op.name());

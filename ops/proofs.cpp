@@ -151,9 +151,9 @@ void Lowering::settle_needs(Draft& draft) {
       drafts_[need.producer].total = true;
       continue;
     }
-    const bool reduced =
-        std::any_of(draft.rvars.begin(), draft.rvars.end(),
-                    [&](const Index& r) { return mentions(need.condition, r.name); });
+    const bool reduced = std::any_of(draft.rvars.begin(), draft.rvars.end(), [&](const Index& r) {
+      return mentions(need.condition, r.name);
+    });
     if (!reduced && draft.role != ir::Role::kTemp) {
       error(need.span,
             "`{}` is read outside of where it is defined, `{}`; give it a value there, `... where "
@@ -165,8 +165,9 @@ void Lowering::settle_needs(Draft& draft) {
     sure.add_fact(need.condition);
     chosen.add_fact(need.condition);
     if (draft.limits.size() + draft.domain.size() > kMaxConditions) {
-      error(need.span, "this stage inherits more than 48 conditions from what it reads; give the "
-                       "tensors values everywhere, `where ... else v`");
+      error(need.span,
+            "this stage inherits more than 48 conditions from what it reads; give the "
+            "tensors values everywhere, `where ... else v`");
       return;
     }
   }
@@ -190,8 +191,7 @@ void Lowering::prove_accesses(Draft& draft, bool with_domain) {
 void Lowering::prove_access(Draft& draft, const Access& access, size_t dim, const Prover& sure,
                             const Prover& chosen, bool with_domain) {
   const Expr& index = access.load->args[dim];
-  const Expr extent =
-      program_.buffers[tensors_.find(access.load->name)->second.buffer].shape[dim];
+  const Expr extent = program_.buffers[tensors_.find(access.load->name)->second.buffer].shape[dim];
   if (spans_dim(draft, index, extent)) return;
   const Expr room = extent - index - ir::make_int(1);
   const Proof low = sure.non_negative(index);
@@ -204,12 +204,13 @@ void Lowering::prove_access(Draft& draft, const Access& access, size_t dim, cons
     return;
   }
   if (binding_.checking && low != Proof::kNo && high != Proof::kNo) return;
-  error(access.span,
-        "index {} of `{}` {} dim {} of `{}`, of extent {}; say what stands outside, `{} else 0`, or "
-        "state smaller ranges",
-        print(index), snippet(access.span),
-        low == Proof::kNo || high == Proof::kNo ? "leaves" : "may leave", dim, access.load->name,
-        print(extent), snippet(access.span));
+  error(
+      access.span,
+      "index {} of `{}` {} dim {} of `{}`, of extent {}; say what stands outside, `{} else 0`, or "
+      "state smaller ranges",
+      print(index), snippet(access.span),
+      low == Proof::kNo || high == Proof::kNo ? "leaves" : "may leave", dim, access.load->name,
+      print(extent), snippet(access.span));
 }
 
 /// A convolution without padding, say, says `else` and never needs it.

@@ -27,9 +27,7 @@ bool is_variable_free(const Expr& e) {
 
 }  // namespace
 
-std::string Lowering::fresh_name() {
-  return statement_->name + "." + std::to_string(++nested_);
-}
+std::string Lowering::fresh_name() { return statement_->name + "." + std::to_string(++nested_); }
 
 bool Lowering::check_fresh(const Range& r) {
   if (index_named(r.name)) {
@@ -106,8 +104,8 @@ void Lowering::bound_from_data(const Range& r, const std::vector<Found>& found, 
   Prover prover(binding_.ranged);
   for (const Index& outer : scope_) prover.add_variable(interval_of(outer));
   const bool low = reads_data(index.lo) || prover.non_negative(index.lo) == Proof::kYes;
-  const bool high = reads_data(index.hi) ||
-                    prover.non_negative(index.end - index.hi) == Proof::kYes;
+  const bool high =
+      reads_data(index.hi) || prover.non_negative(index.end - index.hi) == Proof::kYes;
   if (!binding_.checking && (!low || !high)) {
     error(r.span, "this range may leave 0..{}, the extent that `{}` indexes", print(index.end),
           r.name);
@@ -170,10 +168,12 @@ DType Lowering::reduce(const Term& t, Draft& draft, Value body) {
     const Param* p = d_.param(t.type);
     const DType asked = p ? widened(type_named(t.type)) : type_named(t.type);
     const bool known = p ? p->is_type : dtype_named(t.type).has_value();
-    if (!known || widened(asked) != asked || is_float(asked) != is_float(type) || asked == DType::kBool || logical ||
-        is_arg(t)) {
+    if (!known || widened(asked) != asked || is_float(asked) != is_float(type) ||
+        asked == DType::kBool || logical || is_arg(t)) {
       error(t.span, "`{}` of {} accumulates in {}, not in `{}`", t.name, name_of(type),
-            logical || is_arg(t) ? name_of(type) : is_float(type) ? "f32 or f64" : "i32 or i64",
+            logical || is_arg(t) ? name_of(type)
+            : is_float(type)     ? "f32 or f64"
+                                 : "i32 or i64",
             t.type);
     }
     draft.stage.accumulate = asked;
@@ -199,8 +199,9 @@ void Lowering::close_scope(Draft& draft, size_t outer) {
     if (index.from_data || !is_variable_free(index.lo)) var.lo = ir::make_int(0);
     int64_t lo = 0;
     if (ir::is_const(var.lo, &lo) && lo < 0) {
-      error(draft.span, "a reduction inside a range that starts below 0 is not supported; let `{}` "
-                        "start at 0",
+      error(draft.span,
+            "a reduction inside a range that starts below 0 is not supported; let `{}` "
+            "start at 0",
             index.name);
     }
     draft.vars.push_back(std::move(var));
@@ -290,8 +291,8 @@ void Lowering::arg_reduce(const Term& t, Draft& draft) {
   }
   draft.stage.reduce = Reduce::kMin;
   draft.stage.accumulate = DType::kI64;
-  draft.stage.value = ir::make_select(here, position,
-                                      ir::make_int(std::numeric_limits<int64_t>::max()));
+  draft.stage.value =
+      ir::make_select(here, position, ir::make_int(std::numeric_limits<int64_t>::max()));
 }
 
 Value Lowering::lower_arg_reduction(const Term& t) {

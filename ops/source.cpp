@@ -67,8 +67,7 @@ void Diagnostics::error(Span span, std::string message, ErrorCode code) {
   span.begin = std::clamp(span.begin, 0, size);
   span.end = std::clamp(span.end, span.begin, size);
   const Span line = line_of(text, span.begin);
-  const auto number =
-      source_->line + std::count(text.begin(), text.begin() + line.begin, '\n');
+  const auto number = source_->line + std::count(text.begin(), text.begin() + line.begin, '\n');
   std::string out = source_->origin.empty() ? "" : source_->origin + ":";
   out += std::to_string(number) + ":" + std::to_string(span.begin - line.begin + 1) + ": ";
   out += message;

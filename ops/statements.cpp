@@ -102,12 +102,12 @@ Expr Lowering::left_extent(const Statement& s, size_t position, const ir::Buffer
   if (output) {
     const Linear gap = difference(hi, output->shape[position]);
     if (!gap.is_constant() || gap.constant != 0) {
-      error(r.span, "`{}` has extent {} in dim {}, and all of an output is written; state no other "
-                    "range here",
+      error(r.span,
+            "`{}` has extent {} in dim {}, and all of an output is written; state no other "
+            "range here",
             s.name, print(output->shape[position]), position);
     }
-  } else if (!binding_.checking &&
-             Prover(binding_.ranged).non_negative(hi) != Proof::kYes) {
+  } else if (!binding_.checking && Prover(binding_.ranged).non_negative(hi) != Proof::kYes) {
     error(r.bounds[1].span, "this extent may be negative: {}", print(hi));
   }
   return hi;

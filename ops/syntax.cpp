@@ -28,11 +28,15 @@ constexpr std::array<InfixRow, 13> kInfix = {{{"||", 1},
 
 int strength_of(const Term& t) {
   switch (t.kind) {
-    case Term::kInfix: return row_of(t.infix).strength;
+    case Term::kInfix:
+      return row_of(t.infix).strength;
     case Term::kNeg:
-    case Term::kNot: return kPrefix;
-    case Term::kAccess: return t.guarded ? kPostfix : kAtom;
-    default: return kAtom;
+    case Term::kNot:
+      return kPrefix;
+    case Term::kAccess:
+      return t.guarded ? kPostfix : kAtom;
+    default:
+      return kAtom;
   }
 }
 
@@ -48,8 +52,8 @@ std::string float_text(double v) {
 void write(const Term& t, int outer, std::string& out);
 
 template <class T, class F>
-void write_list(const std::vector<T>& items, size_t count, std::string_view comma,
-                std::string& out, const F& write_item) {
+void write_list(const std::vector<T>& items, size_t count, std::string_view comma, std::string& out,
+                const F& write_item) {
   for (size_t i = 0; i < count; ++i) {
     if (i) out += comma;
     write_item(items[i]);
@@ -105,19 +109,35 @@ void write(const Term& t, int outer, std::string& out) {
   const bool parentheses = strength_of(t) < outer;
   if (parentheses) out += '(';
   switch (t.kind) {
-    case Term::kInt: out += std::to_string(t.i); break;
-    case Term::kFloat: out += float_text(t.f); break;
-    case Term::kBool: out += t.i ? "true" : "false"; break;
-    case Term::kName: out += t.name; break;
-    case Term::kAccess: write_access(t, out); break;
+    case Term::kInt:
+      out += std::to_string(t.i);
+      break;
+    case Term::kFloat:
+      out += float_text(t.f);
+      break;
+    case Term::kBool:
+      out += t.i ? "true" : "false";
+      break;
+    case Term::kName:
+      out += t.name;
+      break;
+    case Term::kAccess:
+      write_access(t, out);
+      break;
     case Term::kNeg:
     case Term::kNot:
       out += t.kind == Term::kNeg ? '-' : '!';
       write(t.args[0], kPrefix, out);
       break;
-    case Term::kInfix: write_infix(t, out); break;
-    case Term::kCall: write_call(t.name, t, out); break;
-    case Term::kCast: write_call("cast<" + t.name + ">", t, out); break;
+    case Term::kInfix:
+      write_infix(t, out);
+      break;
+    case Term::kCall:
+      write_call(t.name, t, out);
+      break;
+    case Term::kCast:
+      write_call("cast<" + t.name + ">", t, out);
+      break;
     case Term::kReduce:
       out += t.name + "[";
       write_ranges(t.ranges, out);

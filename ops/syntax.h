@@ -115,9 +115,9 @@ struct Statement {
 struct Definition {
   std::shared_ptr<const Source> source;
   std::string name;
-  Span span;                      ///< of the name
-  std::vector<Param> params;      ///< in `<...>`
-  std::vector<Argument> args;     ///< inputs, inouts and scalars, then outputs
+  Span span;                   ///< of the name
+  std::vector<Param> params;   ///< in `<...>`
+  std::vector<Argument> args;  ///< inputs, inouts and scalars, then outputs
   std::vector<Statement> statements;
   std::vector<std::string> dims;  ///< names that shapes introduce, in order of appearance
   std::string text;               ///< canonical

@@ -14,19 +14,30 @@ using ir::Op;
 
 Op op_of(Infix op) {
   switch (op) {
-    case Infix::kOr: return Op::kOr;
-    case Infix::kAnd: return Op::kAnd;
-    case Infix::kEq: return Op::kEq;
-    case Infix::kNe: return Op::kNe;
+    case Infix::kOr:
+      return Op::kOr;
+    case Infix::kAnd:
+      return Op::kAnd;
+    case Infix::kEq:
+      return Op::kEq;
+    case Infix::kNe:
+      return Op::kNe;
     case Infix::kLt:
-    case Infix::kGt: return Op::kLt;
+    case Infix::kGt:
+      return Op::kLt;
     case Infix::kLe:
-    case Infix::kGe: return Op::kLe;
-    case Infix::kAdd: return Op::kAdd;
-    case Infix::kSub: return Op::kSub;
-    case Infix::kMul: return Op::kMul;
-    case Infix::kDiv: return Op::kDiv;
-    case Infix::kMod: return Op::kMod;
+    case Infix::kGe:
+      return Op::kLe;
+    case Infix::kAdd:
+      return Op::kAdd;
+    case Infix::kSub:
+      return Op::kSub;
+    case Infix::kMul:
+      return Op::kMul;
+    case Infix::kDiv:
+      return Op::kDiv;
+    case Infix::kMod:
+      return Op::kMod;
   }
   return Op::kAdd;
 }
@@ -49,17 +60,27 @@ Value typed(Expr e, Span span, std::optional<DType> stored = {}) {
 Value Lowering::lower_value(const Term& t) {
   if (failed()) return {ir::make_int(0), Value::kWhole, {}, t.span};
   switch (t.kind) {
-    case Term::kInt: return {ir::make_int(t.i), Value::kWhole, {}, t.span};
-    case Term::kFloat: return {ir::make_float(t.f, DType::kF64), Value::kReal, {}, t.span};
-    case Term::kBool: return typed(ir::make_int(t.i, DType::kBool), t.span);
-    case Term::kName: return lower_name(t);
-    case Term::kAccess: return lower_access(t);
+    case Term::kInt:
+      return {ir::make_int(t.i), Value::kWhole, {}, t.span};
+    case Term::kFloat:
+      return {ir::make_float(t.f, DType::kF64), Value::kReal, {}, t.span};
+    case Term::kBool:
+      return typed(ir::make_int(t.i, DType::kBool), t.span);
+    case Term::kName:
+      return lower_name(t);
+    case Term::kAccess:
+      return lower_access(t);
     case Term::kNeg:
-    case Term::kNot: return lower_prefix(t);
-    case Term::kInfix: return lower_infix(t);
-    case Term::kCall: return lower_call(t);
-    case Term::kCast: return lower_cast(t);
-    case Term::kReduce: return lower_reduction(t);
+    case Term::kNot:
+      return lower_prefix(t);
+    case Term::kInfix:
+      return lower_infix(t);
+    case Term::kCall:
+      return lower_call(t);
+    case Term::kCast:
+      return lower_cast(t);
+    case Term::kReduce:
+      return lower_reduction(t);
   }
   return {ir::make_int(0), Value::kWhole, {}, t.span};
 }
@@ -86,9 +107,8 @@ Value Lowering::lower_name(const Term& t) {
   } else {
     std::string indices;
     for (const Index& index : scope_) indices += (indices.empty() ? "" : ", ") + index.name;
-    error(t.span,
-          "`{}` is no index, dim, parameter or scalar argument here; indices in scope: {}", t.name,
-          indices.empty() ? "none" : indices);
+    error(t.span, "`{}` is no index, dim, parameter or scalar argument here; indices in scope: {}",
+          t.name, indices.empty() ? "none" : indices);
   }
   return {ir::make_int(0), Value::kWhole, {}, t.span};
 }
@@ -106,8 +126,9 @@ Expr Lowering::adapt(const Value& v, DType type) {
     return ir::make_int(0, type);
   }
   if (type == DType::kBool) {
-    error(v.span, "`{}` is a number where a bool is expected; write `true`, `false` or a "
-                  "comparison",
+    error(v.span,
+          "`{}` is a number where a bool is expected; write `true`, `false` or a "
+          "comparison",
           snippet(v.span));
     return ir::make_int(0, type);
   }
@@ -122,10 +143,14 @@ Expr Lowering::adapt(const Value& v, DType type) {
   if (v.e->op != Op::kInt && v.e->op != Op::kFloat) return ir::make_cast(type, v.e);
   const double exact = v.e->op == Op::kInt ? static_cast<double>(v.e->i) : v.e->f;
   switch (type) {
-    case DType::kF64: return ir::make_float(exact, type);
-    case DType::kF16: return ir::make_float(ir::f16_value(ir::f16_from(exact)), type);
-    case DType::kBF16: return ir::make_float(ir::bf16_value(ir::bf16_from(exact)), type);
-    default: return ir::make_float(static_cast<float>(exact), type);
+    case DType::kF64:
+      return ir::make_float(exact, type);
+    case DType::kF16:
+      return ir::make_float(ir::f16_value(ir::f16_from(exact)), type);
+    case DType::kBF16:
+      return ir::make_float(ir::bf16_value(ir::bf16_from(exact)), type);
+    default:
+      return ir::make_float(static_cast<float>(exact), type);
   }
 }
 
@@ -143,10 +168,9 @@ bool Lowering::unify(Value& a, Value& b) {
   } else if (b.flex != Value::kTyped) {
     b.e = adapt(b, a.e->type);
   } else if (a.e->type != b.e->type) {
-    error(cover(a.span, b.span),
-          "`{}` is {} and `{}` is {}; write cast<{}>({}) or cast<{}>({})", snippet(a.span),
-          name_of(a.e->type), snippet(b.span), name_of(b.e->type), name_of(b.e->type),
-          snippet(a.span), name_of(a.e->type), snippet(b.span));
+    error(cover(a.span, b.span), "`{}` is {} and `{}` is {}; write cast<{}>({}) or cast<{}>({})",
+          snippet(a.span), name_of(a.e->type), snippet(b.span), name_of(b.e->type),
+          name_of(b.e->type), snippet(a.span), name_of(a.e->type), snippet(b.span));
   }
   return !failed();
 }
@@ -211,15 +235,15 @@ Value Lowering::lower_call(const Term& t) {
   if (t.name != "min" && t.name != "max" && t.name != "relu") return lower_function(t);
   if (!expect_count(t, t.name == "relu" ? 1 : 2)) return {ir::make_int(0), {}, {}, t.span};
   Value a = lower_value(t.args[0]);
-  Value b = t.name == "relu" ? Value{ir::make_int(0), Value::kWhole, {}, t.span}
-                             : lower_value(t.args[1]);
+  Value b =
+      t.name == "relu" ? Value{ir::make_int(0), Value::kWhole, {}, t.span} : lower_value(t.args[1]);
   widen_bool(a);
   widen_bool(b);
   const auto stored = joined(a, b);
   if (failed() || !unify(a, b)) return a;
   const bool flexible = a.flex != Value::kTyped && b.flex != Value::kTyped;
-  Value out = typed(ir::make_binary(t.name == "min" ? Op::kMin : Op::kMax, a.e, b.e), t.span,
-                    stored);
+  Value out =
+      typed(ir::make_binary(t.name == "min" ? Op::kMin : Op::kMax, a.e, b.e), t.span, stored);
   if (flexible) out.flex = a.flex;
   return out;
 }
@@ -264,7 +288,8 @@ Value Lowering::lower_function(const Term& t) {
   for (const Term& a : t.args) args.push_back(lower_value(a));
   if (failed()) return args[0];
   for (Value& v : args) {
-    if (!fn->ints_too && v.flex == Value::kWhole) v = {adapt(v, DType::kF64), Value::kReal, {}, v.span};
+    if (!fn->ints_too && v.flex == Value::kWhole)
+      v = {adapt(v, DType::kF64), Value::kReal, {}, v.span};
     if (!fn->ints_too && !is_float(v.e->type)) {
       error(v.span, "`{}` takes floats and `{}` is {}; write cast<f32>({})", t.name,
             snippet(v.span), name_of(v.e->type), snippet(v.span));
@@ -291,7 +316,8 @@ Value Lowering::lower_function(const Term& t) {
 Expr Lowering::convert(const Value& v, DType type) {
   if (type == DType::kBool) {
     if (v.e->type == DType::kBool) return v.e;
-    const Expr zero = is_float(v.e->type) ? ir::make_float(0, v.e->type) : ir::make_int(0, v.e->type);
+    const Expr zero =
+        is_float(v.e->type) ? ir::make_float(0, v.e->type) : ir::make_int(0, v.e->type);
     return ir::make_binary(Op::kNe, v.e, zero);
   }
   return ir::make_cast(type, v.e);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/op.h"
-
 #include <doctest/doctest.h>
 
 #include <string>
 
+#include "ops/op.h"
 #include "tests/support/golden.h"
 
 namespace {

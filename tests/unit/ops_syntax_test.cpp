@@ -18,9 +18,9 @@ using hone::ops::Definition;
 using hone::ops::Diagnostics;
 using hone::ops::Infix;
 using hone::ops::Op;
-using hone::ops::Parser;
 using hone::ops::parse_library;
 using hone::ops::parse_problem;
+using hone::ops::Parser;
 using hone::ops::Range;
 using hone::ops::Source;
 using hone::ops::Statement;
@@ -35,17 +35,43 @@ class TermMaker {
     const int kind = depth <= 0 ? below(4) : below(11);
     Term t;
     switch (kind) {
-      case 0: t.i = below(1000); return t;
-      case 1: return real();
-      case 2: t.kind = Term::kName; t.name = name(); return t;
-      case 3: t.kind = Term::kBool; t.i = below(2); return t;
-      case 4: t.kind = Term::kNeg; t.args = {term(depth - 1)}; return t;
-      case 5: t.kind = Term::kNot; t.args = {term(depth - 1)}; return t;
-      case 6: return access(depth);
-      case 7: t.kind = Term::kCall; t.name = name(); t.args = terms(depth, 3); return t;
-      case 8: t.kind = Term::kCast; t.name = "f32"; t.args = {term(depth - 1)}; return t;
-      case 9: return reduction(depth);
-      default: return infix(depth);
+      case 0:
+        t.i = below(1000);
+        return t;
+      case 1:
+        return real();
+      case 2:
+        t.kind = Term::kName;
+        t.name = name();
+        return t;
+      case 3:
+        t.kind = Term::kBool;
+        t.i = below(2);
+        return t;
+      case 4:
+        t.kind = Term::kNeg;
+        t.args = {term(depth - 1)};
+        return t;
+      case 5:
+        t.kind = Term::kNot;
+        t.args = {term(depth - 1)};
+        return t;
+      case 6:
+        return access(depth);
+      case 7:
+        t.kind = Term::kCall;
+        t.name = name();
+        t.args = terms(depth, 3);
+        return t;
+      case 8:
+        t.kind = Term::kCast;
+        t.name = "f32";
+        t.args = {term(depth - 1)};
+        return t;
+      case 9:
+        return reduction(depth);
+      default:
+        return infix(depth);
     }
   }
 
@@ -71,8 +97,13 @@ class TermMaker {
   Term real() {
     Term t;
     t.kind = Term::kFloat;
-    const double values[] = {0.5, 3.0, 1e-300, 6.02e23, std::numeric_limits<double>::infinity(),
-                             std::numeric_limits<double>::quiet_NaN(), 0.1};
+    const double values[] = {0.5,
+                             3.0,
+                             1e-300,
+                             6.02e23,
+                             std::numeric_limits<double>::infinity(),
+                             std::numeric_limits<double>::quiet_NaN(),
+                             0.1};
     t.f = values[below(7)];
     return t;
   }

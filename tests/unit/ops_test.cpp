@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/op.h"
-
 #include <doctest/doctest.h>
 
 #include <string>
 
+#include "ops/op.h"
 #include "ops/stock.h"
 
 namespace {
@@ -41,8 +40,7 @@ std::string canonical(const std::string& problem) {
 }  // namespace
 
 TEST_CASE("ops: a statement becomes a stage, a reduction inside it one of its own") {
-  CHECK(stage("matmul M=4 N=8 K=2", "C") ==
-        "stage C: C[m,n] = sum[k in 0..2: f32](A[m,k]*B[k,n])");
+  CHECK(stage("matmul M=4 N=8 K=2", "C") == "stage C: C[m,n] = sum[k in 0..2: f32](A[m,k]*B[k,n])");
   CHECK(stage("fc_gelu M=4 N=8 K=2 T=bf16", "Y.1") ==
         "stage Y.1: Y.1[m,n] = sum[k in 0..2: f32](cast<f32>(A[m,k])*cast<f32>(W[k,n]))");
   CHECK(stage("fc_gelu M=4 N=8 K=2 T=bf16", "Y") ==
@@ -63,16 +61,15 @@ TEST_CASE("ops: nested reductions depend on what they mention only") {
 
 TEST_CASE("ops: types of storage and of arithmetic") {
   const auto value = [](const char* types, const char* statement) {
-    return stage("op f(A: " + std::string(types) + "[N]) -> (Y: " + types + "[N]) { Y[i] = " +
-                     statement + " } N=4",
+    return stage("op f(A: " + std::string(types) + "[N]) -> (Y: " + types +
+                     "[N]) { Y[i] = " + statement + " } N=4",
                  "Y");
   };
   CHECK(value("f16", "A[i]") == "stage Y: Y[i] = A[i]");
   CHECK(value("bf16", "A[i] + 1") == "stage Y: Y[i] = cast<bf16>(cast<f32>(A[i]) + 1.0)");
   CHECK(value("i8", "A[i] + A[i]") ==
         "stage Y: Y[i] = cast<i8>(cast<i32>(A[i]) + cast<i32>(A[i]))");
-  CHECK(value("bool", "A[i] + A[i]") ==
-        "stage Y: Y[i] = cast<i32>(A[i]) + cast<i32>(A[i]) != 0");
+  CHECK(value("bool", "A[i] + A[i]") == "stage Y: Y[i] = cast<i32>(A[i]) + cast<i32>(A[i]) != 0");
   CHECK(value("bool", "A[i] && !A[i] || A[i] == A[i]") ==
         "stage Y: Y[i] = A[i] && !A[i] || A[i] == A[i]");
   CHECK(value("f64", "A[i] / N * (1/2) + 0.1") == "stage Y: Y[i] = A[i]/4.0*0.0 + 0.1");
@@ -91,12 +88,12 @@ TEST_CASE("ops: argmax is a maximum and the least index that has it, a NaN first
         "stage Y.1: Y.1[i] = max[j in 0..7: f32](X[i,j])\n"
         "stage Y: Y[i] = min[j in 0..7: i64](select(X[i,j] == Y.1[i] || X[i,j] != "
         "X[i,j],j,9223372036854775807))");
-  CHECK(lines("op f(X: i32[M,N]) -> (Y: i64[]) { Y[] = argmin[i,j](X[i,j]) + 0 } M=2 N=3",
-              "stage") ==
-        "stage Y.1: Y.1[] = min[i in 0..2, j in 0..3: i32](X[i,j])\n"
-        "stage Y.2: Y.2[] = min[i in 0..2, j in 0..3: i64](select(X[i,j] == Y.1[],i*3 + "
-        "j,9223372036854775807))\n"
-        "stage Y: Y[] = Y.2[]");
+  CHECK(
+      lines("op f(X: i32[M,N]) -> (Y: i64[]) { Y[] = argmin[i,j](X[i,j]) + 0 } M=2 N=3", "stage") ==
+      "stage Y.1: Y.1[] = min[i in 0..2, j in 0..3: i32](X[i,j])\n"
+      "stage Y.2: Y.2[] = min[i in 0..2, j in 0..3: i64](select(X[i,j] == Y.1[],i*3 + "
+      "j,9223372036854775807))\n"
+      "stage Y: Y[] = Y.2[]");
 }
 
 TEST_CASE("ops: where is inherited by reductions and intermediates") {
@@ -106,7 +103,8 @@ TEST_CASE("ops: where is inherited by reductions and intermediates") {
         text.npos);
   CHECK(text.find("stage O: O[b,h,i,d] = O.1[b,h,i,d]/O.2[b,h,i]") != text.npos);
   // A reader that chooses by the same condition needs the tensor everywhere, garbage included.
-  CHECK(lines("op f(X: f32[N]) -> (Y: f32[N]) { s[i in 0..N] = X[i-1] where i >= 1; Y[i] = s[i] where i >= "
+  CHECK(lines("op f(X: f32[N]) -> (Y: f32[N]) { s[i in 0..N] = X[i-1] where i >= 1; Y[i] = s[i] "
+              "where i >= "
               "1 else 0 } N=4",
               "stage") ==
         "stage s: s[i] = X[i - 1] else 0.0\n"
@@ -122,9 +120,11 @@ TEST_CASE("ops: reads of data are checked before anything runs") {
         "check offs[b] <= offs[b + 1] <= 30 at offs[b + 1] for b in 0..6\n"
         "check 0 <= ids[j] <= 19 at ids[j] for j in 0..30");
   CHECK(lines("gather_rows_or_zero R=10 D=4 N=3", "check").empty());
-  CHECK(lines("op f(T: f32[R], p: i32[M,N]) -> (Y: f32[M,N]) { Y[i,j] = T[p[i,j] + 1] } R=5 M=2 N=3",
-              "check") == "check 0 <= cast<i64>(p[i,j]) + 1 <= 4 at p[i*3 + j] for i in 0..2 for j "
-                          "in 0..3");
+  CHECK(
+      lines("op f(T: f32[R], p: i32[M,N]) -> (Y: f32[M,N]) { Y[i,j] = T[p[i,j] + 1] } R=5 M=2 N=3",
+            "check") ==
+      "check 0 <= cast<i64>(p[i,j]) + 1 <= 4 at p[i*3 + j] for i in 0..2 for j "
+      "in 0..3");
 }
 
 TEST_CASE("ops: inout reads the old value where it writes") {

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hone::ops {
+
+/// What random problems may contain beside fixed dims.
+struct RandomOptions {
+  bool ranged = true;           ///< a dim known only at the call
+  bool layouts = true;          ///< storage orders, `const`, alignment
+  bool data = true;             ///< indices and ranges that are read from tensors
+  int64_t most_points = 20000;  ///< product of all extents: bounds the work of every stage
+};
+
+/// A random problem, its op in full, that parses: one to four statements of reductions,
+/// element-wise arithmetic, shifted and gathered reads. The same seed gives the same text.
+std::string random_problem(uint64_t seed, const RandomOptions& options = {});
+
+/// Problems that parse and are simpler than `problem` by one step, the boldest steps first: a
+/// smaller dim, a statement without `where`, a part of an expression in place of the whole, a plain
+/// layout. To shrink a failure, take the first that still fails, again and again.
+std::vector<std::string> simpler_problems(const std::string& problem);
+
+}  // namespace hone::ops
