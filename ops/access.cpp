@@ -90,7 +90,11 @@ Value Lowering::in_domain(const Term& t, const Tensor& tensor, const std::vector
       frames_.back()->needs.push_back({here, tensor.draft, t.span, !chosen_.empty()});
     }
   }
-  if (inside) v.e = ir::make_select(inside, v.e, read(otherwise, t.span).e);
+  if (inside) {
+    // Both sides of a select are evaluated, so what it discards must exist.
+    v.e = ir::make_select(inside, v.e, read(otherwise, t.span).e);
+    drafts_[tensor.draft].total = true;
+  }
   return v;
 }
 

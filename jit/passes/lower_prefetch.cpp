@@ -64,9 +64,12 @@ void Lowering::prefetches(Instance& in, const Loop& l, std::vector<StmtRef>& out
       std::vector<Expr> indices;
       for (size_t d = 0; d < s.shape.size(); ++d) indices.push_back(ahead(in, e->args[d]));
       const Poly start = Poly::of(offset(s, clamped(s, indices)));
-      const auto inner =
-          interval(e->args[static_cast<size_t>(s.axes.back().dim)], spans_of(in), in.stage());
-      const int64_t span = inner ? facts_.upper(inner->extent).value_or(1) : 1;
+      int64_t span = 1;
+      if (!s.axes.empty()) {  // a tensor without dims is one element
+        const auto inner =
+            interval(e->args[static_cast<size_t>(s.axes.back().dim)], spans_of(in), in.stage());
+        if (inner) span = facts_.upper(inner->extent).value_or(1);
+      }
       const NestBuffer& b = nest_.buffers[static_cast<size_t>(s.buffer)];
       const int64_t line = kLineBytes / size_of(b.type);
       for (int64_t i = 0; i < std::min(kMostLines, (span + line - 1) / line); ++i) {
