@@ -10,6 +10,9 @@ namespace {
 /// How many near records are tried before the default serves.
 constexpr size_t kNearTried = 4;
 
+/// How many structures are tried where the default's is refused, before the plain loops serve.
+constexpr int kOthersTried = 12;
+
 using Kernel = std::shared_ptr<const KernelState>;
 
 /// One compile without a given schedule.
@@ -36,6 +39,7 @@ class Choice {
     if (!failed_) {
       const auto schedule = schedules::default_schedule(problem_.program, engine_->target);
       if (auto k = attempt(schedule.text(), Source::kDefault)) return *k;
+      if (auto k = attempt_others(schedule.text())) return *k;
     }
     return failed_ ? *failed_ : plain();
   }
@@ -54,6 +58,17 @@ class Choice {
                            k.failure().failure.message, problem_.text, engine_->target_text,
                            schedule);
       });
+    }
+    return std::nullopt;
+  }
+
+  /// The analytic schedules of the other structures that the rules see, in their order.
+  std::optional<Kernel> attempt_others(const std::string& rejected) {
+    for (const schedules::Space& space :
+         schedules::derive_space(problem_.program, engine_->target, kOthersTried)) {
+      const std::string text = space.analytic().text();
+      if (failed_ || text.empty() || text == rejected) continue;
+      if (auto k = build_kernel(engine_->services, input(text, Source::kDefault))) return *k;
     }
     return std::nullopt;
   }
