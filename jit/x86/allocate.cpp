@@ -47,32 +47,32 @@ void assign(Reg& r, const std::vector<int8_t>& physical) {
   if (r.valid()) r.id = physical[r.id];
 }
 
-/// Virtual registers out, physical ones in.
-Lir assigned(const Lir& lir, const std::vector<int8_t>& physical, int vector_bytes) {
-  Lir out;
-  out.pool = lir.pool;
-  out.labels = lir.labels;
-  out.physical = true;
-  out.code.reserve(lir.code.size());
-  for (const Inst& inst : lir.code) {
-    out.code.push_back(inst);
-    Inst& made = out.code.back();
-    for (Operand& o : made.operands) {
+/// Virtual registers out, physical ones in; copies within one register go.
+void assign_all(Lir& lir, const std::vector<int8_t>& physical, int vector_bytes) {
+  size_t kept = 0;
+  for (Inst& inst : lir.code) {
+    for (Operand& o : inst.operands) {
       if (o.kind == Operand::kReg) assign(o.reg, physical);
       if (o.kind == Operand::kMem) {
         assign(o.mem.base, physical);
         assign(o.mem.index, physical);
       }
     }
-    assign(made.mask, physical);
-    const bool same = made.operands[0].reg == made.operands[1].reg;
-    if (same && is_copy(made, vector_bytes)) out.code.pop_back();
+    assign(inst.mask, physical);
+    const bool same = inst.operands[0].reg == inst.operands[1].reg;
+    if (!(same && is_copy(inst, vector_bytes))) lir.code[kept++] = inst;
   }
-  for (int i = 0; i < 4; ++i) {
-    out.entry[i] = lir.entry[i];
-    assign(out.entry[i], physical);
-  }
-  return out;
+  lir.code.resize(kept);
+  for (Reg& r : lir.entry) assign(r, physical);
+  lir.regs.clear();
+  lir.physical = true;
+}
+
+/// How many places of the frame registers have; one may have several names in turn.
+int slots_used(std::vector<int32_t> slots) {
+  std::sort(slots.begin(), slots.end());
+  const auto first = std::lower_bound(slots.begin(), slots.end(), 0);
+  return static_cast<int>(std::unique(first, slots.end()) - first);
 }
 
 int inner_slot_accesses(const Lir& lir, const Liveness& live) {
@@ -104,9 +104,10 @@ Allocation allocate(const Lir& lir, const RegisterFile& file) {
   // Gaps give the best code, but each may call for another; what is left over spills for good.
   constexpr int kGapRounds = 6;
   Allocation result;
-  std::vector<int32_t> slots(lir.regs.size(), -1);
+  Frame frame;
+  frame.slots.assign(lir.regs.size(), -1);
   std::vector<bool> pinned(lir.regs.size(), false);
-  Lir rewritten;
+  Lir rewritten, spare;
   const Lir* current = &lir;
   for (int round = 0; round < kRounds; ++round) {
     const Liveness live = liveness_of(*current, file.vex_dot);
@@ -114,13 +115,14 @@ Allocation allocate(const Lir& lir, const RegisterFile& file) {
     const Scan done = scan(*current, live, file, pinned, round < kGapRounds);
     if (done.plan.empty()) {
       result.inner_spills = inner_slot_accesses(*current, live);
-      result.code = assigned(*current, done.physical, file.vector_bytes);
-      result.frame_bytes = (result.frame_bytes + 7) / 8 * 8;
-      result.spills = static_cast<int>(
-          std::count_if(slots.begin(), slots.end(), [](int32_t s) { return s >= 0; }));
+      result.code = current == &lir ? lir : std::move(rewritten);
+      assign_all(result.code, done.physical, file.vector_bytes);
+      result.frame_bytes = (frame.bytes + 7) / 8 * 8;
+      result.spills = slots_used(std::move(frame.slots));
       return result;
     }
-    rewritten = rewrite_spills(*current, live, done.plan, file, slots, result.frame_bytes, pinned);
+    rewrite_spills(*current, live, done.plan, file, frame, pinned, spare);
+    std::swap(rewritten, spare);
     current = &rewritten;
   }
   throw std::logic_error("register allocation does not come to an end");

@@ -40,10 +40,15 @@ struct Scan {
 Scan scan(const Lir& lir, const Liveness& liveness, const RegisterFile& file,
           const std::vector<bool>& pinned, bool gaps);
 
-/// `lir` with the plan carried out: slots, reloads, repeated constants, folded operands. New
-/// registers are pinned. `slots` holds each register's place in the frame, or -1; `frame` grows.
-Lir rewrite_spills(const Lir& lir, const Liveness& liveness, const SpillPlan& plan,
-                   const RegisterFile& file, std::vector<int32_t>& slots, int& frame,
-                   std::vector<bool>& pinned);
+/// Where registers live in memory.
+struct Frame {
+  std::vector<int32_t> slots;  ///< per register: byte offset, or -1
+  int bytes = 0;
+};
+
+/// `lir` with the plan carried out into `out`, whose memory is used again: slots, reloads, repeated
+/// constants, folded operands. Registers made for one instruction are pinned.
+void rewrite_spills(const Lir& lir, const Liveness& liveness, const SpillPlan& plan,
+                    const RegisterFile& file, Frame& frame, std::vector<bool>& pinned, Lir& out);
 
 }  // namespace hone::jit

@@ -11,13 +11,16 @@ namespace {
 class Rewriter {
  public:
   Rewriter(const Lir& lir, const Liveness& live, const RegisterFile& file,
-           std::vector<int32_t>& slots, int& frame, std::vector<bool>& pinned)
-      : lir_(lir), live_(live), file_(file), slots_(slots), frame_(frame), pinned_(pinned) {}
+           Frame& frame, std::vector<bool>& pinned, Lir& out)
+      : lir_(lir), live_(live), file_(file), frame_(frame), pinned_(pinned), out_(out) {}
 
-  Lir run(const SpillPlan& plan) {
-    out_ = lir_;
+  void run(const SpillPlan& plan) {
     out_.code.clear();
-    out_.code.reserve(lir_.code.size() * 2);
+    out_.code.reserve(lir_.code.size() + lir_.code.size() / 4 + 64);
+    out_.regs = lir_.regs;
+    out_.pool = lir_.pool;
+    out_.labels = lir_.labels;
+    out_.entry = lir_.entry;
     everywhere_.assign(lir_.regs.size(), false);
     for (int r : plan.everywhere) everywhere_[r] = true;
     definition_.assign(lir_.regs.size(), -1);
@@ -34,19 +37,17 @@ class Rewriter {
       instruction(i);
       after_loop(plan, i);
     }
-    return std::move(out_);
   }
 
  private:
   bool repeatable(int r) const { return definition_[r] >= 0; }
 
   int slot(int r) {
-    if (slots_[r] >= 0) return slots_[r];
+    if (frame_.slots[r] >= 0) return frame_.slots[r];
     const int size = lir_.regs[r].cls == RegClass::kVec ? file_.vector_bytes : 8;
-    frame_ = (frame_ + size - 1) / size * size;
-    slots_[r] = frame_;
-    frame_ += size;
-    return slots_[r];
+    frame_.slots[r] = (frame_.bytes + size - 1) / size * size;
+    frame_.bytes = frame_.slots[r] + size;
+    return frame_.slots[r];
   }
 
   Operand whole(int r, Reg as) const {
@@ -67,7 +68,7 @@ class Rewriter {
   Reg fresh(int r) {
     const Reg t = out_.make(lir_.regs[r].cls);
     pinned_.push_back(true);
-    slots_.push_back(-1);
+    frame_.slots.push_back(-1);
     return t;
   }
 
@@ -105,7 +106,7 @@ class Rewriter {
       if (ends_by(gap.reg, 2 * *end - 1)) {
         const Reg as = out_.make(lir_.regs[gap.reg].cls);
         pinned_.push_back(false);
-        slots_.push_back(slot(gap.reg));
+        frame_.slots.push_back(slot(gap.reg));
         renamed_[gap.reg] = as;
         load(gap.reg, as);
       } else {
@@ -285,10 +286,9 @@ class Rewriter {
   const Lir& lir_;
   const Liveness& live_;
   const RegisterFile& file_;
-  std::vector<int32_t>& slots_;
-  int& frame_;
+  Frame& frame_;
   std::vector<bool>& pinned_;
-  Lir out_;
+  Lir& out_;
   std::vector<bool> everywhere_;
   std::vector<int32_t> definition_;
   std::vector<Reg> renamed_;  ///< what a register is called after its gap
@@ -296,10 +296,9 @@ class Rewriter {
 
 }  // namespace
 
-Lir rewrite_spills(const Lir& lir, const Liveness& liveness, const SpillPlan& plan,
-                   const RegisterFile& file, std::vector<int32_t>& slots, int& frame,
-                   std::vector<bool>& pinned) {
-  return Rewriter(lir, liveness, file, slots, frame, pinned).run(plan);
+void rewrite_spills(const Lir& lir, const Liveness& liveness, const SpillPlan& plan,
+                    const RegisterFile& file, Frame& frame, std::vector<bool>& pinned, Lir& out) {
+  Rewriter(lir, liveness, file, frame, pinned, out).run(plan);
 }
 
 }  // namespace hone::jit
