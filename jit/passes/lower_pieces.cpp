@@ -160,7 +160,12 @@ std::vector<Piece> Lowering::pieces_of(Instance& in, int node, bool init) {
     // An output index: its window, cut to where the reduction has values unless initialising.
     const Span& w = in.window[in.stage().vars.size() + static_cast<size_t>(n.factored)];
     Poly end = w.lo + w.extent;
-    if (!init) end = min(end, extent_of(in, node), &facts_);
+    // Blocks around an inner loop that is open already are counted from where that stands.
+    if (!init && outer && any_open(in, in.loops->inner[static_cast<size_t>(n.made_by)])) {
+      end = min(end, split_pieces(in, node).back().end, &facts_);
+    } else if (!init) {
+      end = min(end, extent_of(in, node), &facts_);
+    }
     return {{w.lo, end}};
   }
   if (outer) {
