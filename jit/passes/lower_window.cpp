@@ -237,6 +237,25 @@ void Lowering::check_covered(const Stage& st, const std::vector<Span>& window) {
   }
 }
 
+/// The dim of a register tile along which its stage writes vectors: the last, unless the vector
+/// loop derives from another one's variable.
+size_t Lowering::vector_dim(const Stage& s, size_t dims) {
+  std::string v;
+  for (const Loop& l : s.loops) {
+    if (l.mark == Mark::kVector) v = l.name;
+  }
+  for (size_t f = 0; f < s.factored.size(); ++f) {
+    if (s.factored[f] == v) return s.out_index.size() + f;
+  }
+  for (size_t r = s.relations.size(); r-- > 0;) {
+    if (s.relations[r].outer == v || s.relations[r].inner == v) v = s.relations[r].parent;
+  }
+  for (size_t d = 0; d < s.out_index.size(); ++d) {
+    if (s.out_index[d]->op == Op::kVar && s.out_index[d]->name == v) return d;
+  }
+  return dims - 1;
+}
+
 void Lowering::allocate(int stage, const std::vector<Span>& window) {
   const Stage& st = program_.stages[static_cast<size_t>(stage)];
   check_covered(st, window);
@@ -250,13 +269,18 @@ void Lowering::allocate(int stage, const std::vector<Span>& window) {
     }
     shape.push_back(std::max<int64_t>(*most, 1));
   }
-  // Rows of a register tile start on a vector of their own.
-  if (b.space == Space::kRegisters && b.axes.empty() && !shape.empty() &&
-      shape.back().constant() > 1) {
+  Buffer laid = b;
+  if (b.space == Space::kRegisters && b.axes.empty() && !shape.empty()) {
+    const size_t v = vector_dim(st, shape.size());
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (d != v) laid.axes.push_back({static_cast<int>(d)});
+    }
+    laid.axes.push_back({static_cast<int>(v)});
+    // Rows of a register tile start on a vector of their own.
     const int64_t lanes = std::max(1, target_.vector_bytes() / size_of(b.type));
-    shape.back() = round_up(shape.back().constant(), lanes);
+    if (shape[v].constant() > 1) shape[v] = round_up(shape[v].constant(), lanes);
   }
-  Storage s = dense(b, std::move(shape));
+  Storage s = dense(laid, std::move(shape));
   for (size_t d = 0; d < window.size(); ++d) s.base[d] = window[d].lo;
   Poly total(1);
   for (const Axis& a : s.axes) {

@@ -123,6 +123,7 @@ class Lowering {
                                const ir::Stage& reader);
   Span reduction_span(Instance& in, size_t rvar);
   void allocate(int stage, const std::vector<Span>& window);
+  static size_t vector_dim(const ir::Stage& s, size_t dims);
   void allocate_root(int stage);
   bool is_bound(const ir::Stage& stage) const;
   static bool mentions(const ir::Expr& e);

@@ -82,6 +82,23 @@ bool same_access(const Access& a, const Access& b) {
   return true;
 }
 
+void add_load(const ir::Program& p, const ir::Stage& s, const ir::Expr& load,
+              std::vector<Access>& loads) {
+  std::vector<ir::Expr> indices = load->args;
+  if (load->guarded) indices.pop_back();
+  for (const ir::Expr& index : indices) {
+    ir::visit(index, [&](const ir::Expr& n) {
+      if (n->op == ir::Op::kLoad) add_load(p, s, n, loads);
+    });
+  }
+  Access a = access_of(p, *p.buffer(load->name), s, indices);
+  a.guarded = load->guarded;
+  for (const Access& other : loads) {
+    if (same_access(a, other)) return;
+  }
+  loads.push_back(std::move(a));
+}
+
 }  // namespace
 
 std::optional<Affine> affine_of(const ir::Expr& e) {
@@ -202,20 +219,18 @@ StageFacts facts_of(const ir::Program& p, const ir::Stage& s) {
     }
   }
   out.operations = s.reduce == ir::Reduce::kNone ? 0 : 1;
-  ir::visit(s.value, [&](const ir::Expr& n) {
+  const auto look = [&](const auto& self, const ir::Expr& n) -> void {
     out.operations += cost_of(n);
     out.calls |= n->op == ir::Op::kCall;
-    if (n->op != ir::Op::kLoad) return;
-    const ir::Buffer* b = p.buffer(n->name);
-    std::vector<ir::Expr> indices = n->args;
-    if (n->guarded) indices.pop_back();
-    Access a = access_of(p, *b, s, indices);
-    a.guarded = n->guarded;
-    for (const Access& other : out.loads) {
-      if (same_access(a, other)) return;
+    if (n->op == ir::Op::kLoad) {
+      // Index arithmetic is not the point's: it is done once a row, or folded into addresses.
+      add_load(p, s, n, out.loads);
+      if (n->guarded) self(self, n->args.back());
+      return;
     }
-    out.loads.push_back(std::move(a));
-  });
+    for (const ir::Expr& a : n->args) self(self, a);
+  };
+  look(look, s.value);
   std::vector<ir::Expr> indices = s.out_index;
   out.store = access_of(p, *p.buffer(s.output), s, indices);
   return out;

@@ -27,12 +27,16 @@ bool vector_last(Plan& plan, const std::string& stage, const std::string& loop) 
 std::string cut_in_blocks(Plan& plan, const std::string& name, const std::string& var,
                           int64_t width) {
   const int64_t extent = plan.facts(name).extent(var);
-  int64_t block = std::max<int64_t>(width, std::min<int64_t>(extent / 8, 1 << 16) / width * width);
-  // Blocks that divide spare the loops inside them a rest.
-  for (int64_t b = block; b >= std::max(width, block / 4); b -= width) {
-    if (extent % b == 0) {
-      block = b;
-      break;
+  constexpr int64_t kOneBlock = 1 << 14, kMostBlock = 1 << 16;
+  int64_t block = extent;
+  if (extent > kOneBlock) {
+    block = std::min(extent / 8, kMostBlock) / width * width;
+    // Blocks that divide spare the loops inside them a rest.
+    for (int64_t b = block; b >= block / 4; b -= width) {
+      if (extent % b == 0) {
+        block = b;
+        break;
+      }
     }
   }
   const auto h = plan.split(name, var, std::to_string(block), "peel");
@@ -56,11 +60,13 @@ bool factor_lanes(Plan& plan, const std::string& name, const std::string& var, i
   const int64_t extent = plan.facts(name).extent(var);
   const int64_t width = lanes * std::min(kAccumulators, std::max<int64_t>(extent / lanes, 1));
   // A range that data give is masked: what is left of it can be anything.
-  const std::string tail = plan.facts(name).bounds.empty() ? "peel" : "mask";
+  std::string tail = plan.facts(name).bounds.empty() ? "peel" : "mask";
   std::string stage = name;
   if (plan.stage(name).vars.empty()) {
     stage = cut_in_blocks(plan, name, var, width);
     if (stage.empty()) return false;
+    const ir::Relation& blocks = plan.stage(stage).relations.back();
+    if (extent % blocks.factor) tail = "mask";
   }
   const auto h = plan.split(
       stage, var, plan.knob(knob_name("w", name), {lanes, 2 * lanes, 4 * lanes, 8 * lanes}, width),
