@@ -55,7 +55,13 @@ bool worth_packing(const Plan& plan, const std::string& stage, const Access& a) 
   for (const auto& [var, extent] : facts.extents) {
     if (a.stride(var) == 0) reads *= extent;
   }
-  return plan.stage(stage).at.root() && reads >= 48;
+  // Steps of a page and more miss the TLB every time: fewer reads pay for the copy.
+  int64_t step = 0;
+  for (const ir::IndexVar& r : plan.stage(stage).rvars) {
+    step = std::max(step, a.stride(r.name) * size_of(b->type));
+  }
+  constexpr int64_t kPage = 4096;
+  return plan.stage(stage).at.root() && reads >= (step >= kPage ? 12 : 48);
 }
 
 VectorAxis vector_axis(const Plan& plan, const std::string& name, const Access& store,

@@ -84,6 +84,9 @@ bool apply(Plan& plan, const std::string& name) {
   std::vector<std::string> prefix;
   const Members members = members_of(plan, root, prefix);
   if (members.empty()) return false;
+  int64_t trips = 1;
+  for (const std::string& var : prefix) trips *= plan.facts(name).extent(var);
+  if (trips < 2) return false;
   const bool whole = prefix.size() == root.vars.size();
   for (const auto& [member, vars] : members) {
     // A tile of the root computes what follows all of its variables, in registers.

@@ -4,8 +4,8 @@
 namespace hone::schedules {
 namespace {
 
-constexpr const Rule* kShaping[] = {&kInlineCheap, &kRows};
-constexpr const Rule* kStages[] = {&kTile, &kLanes, &kElementwise};
+constexpr const Rule* kShaping[] = {&kInlineCheap, &kPad, &kRows};
+constexpr const Rule* kStages[] = {&kTile, &kLanes, &kTurn, &kElementwise};
 constexpr const Rule* kFinishing[] = {&kLaunch};
 
 }  // namespace

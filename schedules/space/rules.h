@@ -18,9 +18,11 @@ struct Rule {
 
 // One row a file of this folder; rules() lists them.
 extern const Rule kInlineCheap;
+extern const Rule kPad;
 extern const Rule kRows;
 extern const Rule kTile;
 extern const Rule kLanes;
+extern const Rule kTurn;
 extern const Rule kElementwise;
 extern const Rule kLaunch;
 

@@ -60,6 +60,10 @@ Access leaving_store(const Plan& plan, const Tile& t) {
   return store;
 }
 
+/// Rows a multiple of a page apart share one set of the L1, which holds a few lines.
+constexpr int64_t kCollidingRows = 8;
+bool collides(int64_t bytes) { return bytes != 0 && bytes % 4096 == 0; }
+
 TileProblem problem_for(const Plan& plan, const Tile& t, const std::string& rows) {
   const ir::Stage& p = plan.stage(t.producer);
   const StageFacts facts = plan.facts(t.producer);
@@ -77,6 +81,9 @@ TileProblem problem_for(const Plan& plan, const Tile& t, const std::string& rows
       ++out.vector_loads;
     } else {
       ++out.row_loads;
+      if (along_rows && collides(a.stride(rows) * size_of(plan.program().buffer(a.buffer)->type))) {
+        out.most_rows = kCollidingRows;
+      }
     }
   }
   // A multiply and an add are one instruction.

@@ -6,12 +6,13 @@
 namespace hone::schedules {
 namespace {
 
-constexpr int64_t kMaxRows = 14;
 constexpr int64_t kMaxVectors = 8;
 /// Instructions that a kernel's tiles may come to, rests included.
 constexpr int64_t kCode = 1400;
-/// Cycles until a multiply-add can be added to again.
-constexpr double kLatency = 4;
+/// Cycles until a multiply-add can be added to again, and one that schedulers lose.
+constexpr double kLatency = 5;
+/// Cycles of a step that nothing overlaps: the loop's end, loads that queue.
+constexpr double kStep = 0.5;
 
 int64_t code_size(const TileProblem& p, int64_t rows, int64_t vectors) {
   const int64_t points = rows * vectors;
@@ -27,7 +28,7 @@ double tile_cycles(const TileProblem& p, int64_t rows, int64_t vectors) {
       static_cast<double>(vectors * p.vector_loads + rows * p.row_loads) + points * p.point_loads;
   // The loop's own instructions share the front end, which takes about six a cycle.
   const double front = (points * p.body + loads + 3) / 6;
-  return std::max({points * p.body / 2, loads / 2, kLatency, front});
+  return std::max({points * p.body / 2, loads / 2, kLatency, front}) + kStep;
 }
 
 int64_t tile_registers(const TileProblem& p, int64_t rows, int64_t vectors) {
@@ -40,7 +41,7 @@ TileSize choose_tile(const TileProblem& p, const ir::Target& target) {
   double best_score = 1e30;
   const int64_t column_vectors = std::max<int64_t>((p.columns + p.lanes - 1) / p.lanes, 1);
   for (int64_t vectors = 1; vectors <= std::min(kMaxVectors, column_vectors); ++vectors) {
-    for (int64_t rows = 1; rows <= std::min(kMaxRows, std::max<int64_t>(p.rows, 1)); ++rows) {
+    for (int64_t rows = 1; rows <= std::min(p.most_rows, std::max<int64_t>(p.rows, 1)); ++rows) {
       const bool smallest = rows == 1 && vectors == 1;
       if (!smallest && tile_registers(p, rows, vectors) > target.vector_registers()) continue;
       const int64_t rest_rows = std::max<int64_t>(p.rows, 1) % rows;

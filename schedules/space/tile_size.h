@@ -12,11 +12,12 @@ struct TileProblem {
   int64_t rows = 1;     ///< extent of the tile's other axis; 1: there is none
   int64_t columns = 1;  ///< extent of the vector axis
   int lanes = 16;
-  int vector_loads = 1;  ///< tensors read as vectors, each once a column vector
-  int row_loads = 1;     ///< tensors broadcast, each once a row
-  int point_loads = 0;   ///< tensors read at every point of the tile
-  int body = 1;          ///< arithmetic of a point of the reduction
-  int epilogue = 1;      ///< arithmetic of a point after it
+  int64_t most_rows = 14;  ///< rows further apart than a cache's sets fall on top of each other
+  int vector_loads = 1;    ///< tensors read as vectors, each once a column vector
+  int row_loads = 1;       ///< tensors broadcast, each once a row
+  int point_loads = 0;     ///< tensors read at every point of the tile
+  int body = 1;            ///< arithmetic of a point of the reduction
+  int epilogue = 1;        ///< arithmetic of a point after it
 };
 
 /// A register tile: `rows` times `vectors` accumulators, and what one pass over all tiles costs.

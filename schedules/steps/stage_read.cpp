@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "schedules/steps/padding.h"
 #include "schedules/steps/stage_copy.h"
 
 namespace hone::schedules {
@@ -42,20 +43,22 @@ std::vector<std::string> index_names(const ir::Program& p, const std::vector<siz
   return names;
 }
 
-ir::Stage identity(const ir::Buffer& from, const std::string& name) {
+/// Copies `from`, with what lies around it where there is padding.
+ir::Stage copying(const ir::Buffer& from, const ir::Buffer& to,
+                  const std::optional<Padding>& padding) {
   ir::Stage s;
-  s.name = name;
-  s.output = name;
+  s.name = s.output = to.name;
   s.accumulate = from.type;
-  std::vector<ir::Expr> indices;
+  std::vector<ir::Expr> read;
   for (size_t d = 0; d < from.shape.size(); ++d) {
     const std::string v = "d" + std::to_string(d);
-    s.vars.push_back({v, {}, from.shape[d]});
+    s.vars.push_back({v, {}, to.shape[d]});
     s.loops.push_back({v, ir::Mark::kSerial, false});
-    indices.push_back(ir::make_var(v));
+    s.out_index.push_back(ir::make_var(v));
+    const int64_t before = padding ? padding->before[d] : 0;
+    read.push_back(make_binary(ir::Op::kSub, ir::make_var(v), ir::make_int(before)));
   }
-  s.out_index = indices;
-  s.value = ir::make_load(from.name, from.type, indices);
+  s.value = ir::make_load(from.name, from.type, read, padding ? padding->fill : ir::Expr());
   return s;
 }
 
@@ -81,17 +84,24 @@ Applied copy_read(ir::Program p, const Step& step, const CopySpot& spot) {
   copy.name = step.name("copy");
   copy.type = tensor.type;
   copy.shape = tensor.shape;
+  const std::optional<Padding> padding = padding_for(p, readers, tensor);
+  for (size_t d = 0; padding && d < copy.shape.size(); ++d) {
+    copy.shape[d] = copy.shape[d] + ir::make_int(padding->before[d] + padding->after[d]);
+  }
   copy.axes = *std::move(axes);
   copy.constant = spot.root && tensor.constant;
   if (!spot.root) {
     copy.space = step.name("in") == "registers" ? ir::Space::kRegisters : ir::Space::kScratch;
   }
-  ir::Stage stage = identity(tensor, copy.name);
+  ir::Stage stage = copying(tensor, copy, padding);
   if (!spot.root) {
     stage.at = {p.stages[spot.owner].name, p.stages[spot.owner].loops[spot.loop].name};
   }
   for (size_t r : readers) {
-    for_each_expr(p.stages[r], [&](ir::Expr& e) { e = rename_loads(e, tensor.name, copy.name); });
+    for_each_expr(p.stages[r], [&](ir::Expr& e) {
+      e = padding ? read_padded(e, tensor.name, copy.name, *padding)
+                  : rename_loads(e, tensor.name, copy.name);
+    });
     for (ir::Prefetch& f : p.stages[r].prefetches) {
       if (f.tensor == tensor.name) f.tensor = copy.name;
     }

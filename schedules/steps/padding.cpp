@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/steps/padding.h"
+
+#include <algorithm>
+
+namespace hone::schedules {
+namespace {
+
+struct Range {
+  int64_t lo = 0;
+  int64_t hi = 0;  ///< inclusive
+};
+
+/// The values of an index while the stage's variables run over their domains.
+std::optional<Range> range_of(const ir::Expr& e, const ir::Stage& s) {
+  if (e->op == ir::Op::kInt) return Range{e->i, e->i};
+  if (e->op == ir::Op::kVar) {
+    const ir::IndexVar* v = s.var(e->name);
+    int64_t lo = 0, hi = 0;
+    if (!v || (v->lo && !ir::is_const(v->lo, &lo)) || !ir::is_const(v->hi, &hi)) return {};
+    return Range{lo, std::max(lo, hi - 1)};
+  }
+  if (e->args.size() != 2) return {};
+  const auto a = range_of(e->args[0], s), b = range_of(e->args[1], s);
+  if (!a || !b) return {};
+  switch (e->op) {
+    case ir::Op::kAdd:
+      return Range{a->lo + b->lo, a->hi + b->hi};
+    case ir::Op::kSub:
+      return Range{a->lo - b->hi, a->hi - b->lo};
+    case ir::Op::kMul: {
+      const auto [lo, hi] =
+          std::minmax({a->lo * b->lo, a->lo * b->hi, a->hi * b->lo, a->hi * b->hi});
+      return Range{lo, hi};
+    }
+    default:
+      return {};
+  }
+}
+
+bool is_constant(const ir::Expr& e) { return e->op == ir::Op::kInt || e->op == ir::Op::kFloat; }
+
+}  // namespace
+
+std::optional<Padding> padding_for(const ir::Program& p, const std::vector<size_t>& readers,
+                                   const ir::Buffer& tensor) {
+  Padding out;
+  out.before.resize(tensor.shape.size());
+  out.after.resize(tensor.shape.size());
+  bool possible = true;
+  const auto look = [&](const ir::Stage& s, const ir::Expr& load) {
+    if (!load->guarded) return;
+    const ir::Expr& fill = load->args.back();
+    possible = possible && is_constant(fill) && (!out.fill || equal(out.fill, fill));
+    out.fill = fill;
+    for (size_t d = 0; d < tensor.shape.size(); ++d) {
+      int64_t extent = 0;
+      const auto range = range_of(load->args[d], s);
+      possible = possible && range && ir::is_const(tensor.shape[d], &extent);
+      if (!possible) return;
+      out.before[d] = std::max(out.before[d], -range->lo);
+      out.after[d] = std::max(out.after[d], range->hi - (extent - 1));
+    }
+  };
+  for (size_t r : readers) {
+    ir::visit(p.stages[r].value, [&](const ir::Expr& n) {
+      if (n->op == ir::Op::kLoad && n->name == tensor.name) look(p.stages[r], n);
+    });
+  }
+  if (!possible || !out.fill) return {};
+  return out;
+}
+
+ir::Expr read_padded(const ir::Expr& e, const std::string& from, const std::string& to,
+                     const Padding& padding) {
+  return ir::rewrite(e, [&](const ir::Expr& n) -> ir::Expr {
+    if (n->op != ir::Op::kLoad || n->name != from) return {};
+    std::vector<ir::Expr> indices;
+    for (size_t d = 0; d < padding.before.size(); ++d) {
+      indices.push_back(n->args[d] + ir::make_int(padding.before[d]));
+    }
+    return ir::make_load(to, n->type, std::move(indices));
+  });
+}
+
+}  // namespace hone::schedules
