@@ -151,6 +151,13 @@ void Lowering::settle_needs(Draft& draft) {
       drafts_[need.producer].total = true;
       continue;
     }
+    if (reads_data(need.condition)) {
+      error(need.span,
+            "`{}` is defined only in a part of its range, and an index that is read from data may "
+            "leave that part; give it a value elsewhere, `... where ... else v`",
+            snippet(need.span));
+      return;
+    }
     const bool reduced = std::any_of(draft.rvars.begin(), draft.rvars.end(), [&](const Index& r) {
       return mentions(need.condition, r.name);
     });
