@@ -92,19 +92,24 @@ Expr Lowering::translate_load(Instance& in, const Expr& e) {
     prove_inside(s, indices, e->name);
     return Expr(std::make_shared<const Node>(std::move(n)));
   }
+  // The `else` value stands where an index leaves the tensor; the storage may be a window of it.
+  const Buffer& whole = *program_.buffer(e->name);
   Expr inside = make_int(1, DType::kBool);
-  for (size_t d = 0; d < dims; ++d) {
-    const Poly from = indices[d] - s.base[d];
-    const Poly last = s.shape[d] - Poly(1) - from;
-    if (facts_.nonnegative(Poly(-1) - from) || facts_.nonnegative(Poly(-1) - last)) {
-      return translate(in, e->args.back());
-    }
+  bool never = false;
+  const auto require = [&](const Poly& from, const Poly& extent) {
+    const Poly last = extent - Poly(1) - from;
+    never |= facts_.nonnegative(Poly(-1) - from) || facts_.nonnegative(Poly(-1) - last);
     if (!facts_.nonnegative(from)) {
       inside = make_binary(Op::kAnd, inside, make_binary(Op::kLe, make_int(0), from.expr()));
     }
     if (!facts_.nonnegative(last)) {
-      inside = make_binary(Op::kAnd, inside, make_binary(Op::kLt, from.expr(), s.shape[d].expr()));
+      inside = make_binary(Op::kAnd, inside, make_binary(Op::kLt, from.expr(), extent.expr()));
     }
+  };
+  for (size_t d = 0; d < dims; ++d) {
+    if (d < whole.shape.size()) require(indices[d], index(in, whole.shape[d]));
+    require(indices[d] - s.base[d], s.shape[d]);
+    if (never) return translate(in, e->args.back());
   }
   if (!is_const(inside)) {
     n.guarded = true;
