@@ -48,7 +48,21 @@ Subject::Subject(std::string problem, ir::Program program, std::vector<int64_t> 
   for (const ir::Buffer& b : program_.buffers) {
     if (b.role != ir::Role::kTemp) params_.push_back(&b);
   }
-  for (int set = 0; set < jit::kDataSetCount; ++set) add_data(static_cast<DataSet>(set));
+  for (int set = 0; set < jit::kDataSetCount; ++set) add_data(static_cast<DataSet>(set), false);
+  if (!program_.checks.empty()) add_data(DataSet::kRandom, true);
+}
+
+/// Puts values that no check accepts into two places of every tensor that checks look at.
+void Subject::spoil(const std::vector<TensorView>& all) {
+  for (const ir::Check& check : program_.checks) {
+    for (size_t i = 0; i < params_.size(); ++i) {
+      const TensorView& v = all[i];
+      const int64_t n = v.elements();
+      if (params_[i]->name != check.tensor || n == 0 || v.shape.size() != 1) continue;
+      jit::write_int(v.type, v.data, n / 2 * v.strides[0], 1 << 20);
+      jit::write_int(v.type, v.data, n / 3 * v.strides[0], -5);
+    }
+  }
 }
 
 size_t Subject::bytes_of(size_t param) const {
@@ -62,7 +76,7 @@ std::vector<TensorView> Subject::views(const std::vector<char*>& memory) const {
   return out;
 }
 
-void Subject::add_data(DataSet set) {
+void Subject::add_data(DataSet set, bool spoilt) {
   Data data;
   data.set = set;
   std::vector<char*> memory;
@@ -76,12 +90,14 @@ void Subject::add_data(DataSet set) {
   for (size_t i = 0; i < params_.size(); ++i) {
     if (params_[i]->role == ir::Role::kOutput) jit::fill_unwritten(all[i]);
   }
+  if (spoilt) spoil(all);
   auto want = jit::evaluate(program_, all, scalars_, dims_);
   if (!want) {
     broken_ = want.failure().message;
     return;
   }
   data.want = *std::move(want);
+  if (spoilt && !data.want.bad) return;
   data_.push_back(std::move(data));
 }
 
@@ -111,7 +127,8 @@ std::string Subject::check(const schedules::Schedule& schedule, BackEnd back_end
   const jit::NestExecutor executor(*std::move(nest));
   for (const Data& data : data_) {
     const std::string wrong = run(executor, code.get(), data, ++runs_ % 2 == 0);
-    if (!wrong.empty()) return std::string(name_of(data.set)) + " data: " + wrong;
+    if (wrong.empty()) continue;
+    return (data.want.bad ? "bad" : std::string(name_of(data.set))) + " data: " + wrong;
   }
   return "";
 }
@@ -194,6 +211,11 @@ std::string Subject::inspect(const Call& call, const Data& data) {
     if (call.status != data.want.bad->position) {
       return "status is " + std::to_string(call.status) + " where position " +
              std::to_string(data.want.bad->position) + " is bad";
+    }
+    for (size_t i = 0; i < params_.size(); ++i) {
+      if (std::memcmp(call.memory[i], data.initial[i].data(), bytes_of(i)) != 0) {
+        return params_[i]->name + " was written, though the status says that data is bad";
+      }
     }
     return "";
   }

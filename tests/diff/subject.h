@@ -25,6 +25,8 @@ bool can_run(BackEnd back_end);
 class MachineCode;
 
 /// A problem to check candidates of: data of every set with the reference's results, made once.
+/// Where data can be bad, one more set has bad indices and offsets: then the status must name the
+/// lowest bad position, and nothing be written.
 class Subject {
  public:
   /// `dims` are the values of Program::dims.
@@ -52,7 +54,8 @@ class Subject {
   };
   struct Call;
 
-  void add_data(jit::DataSet set);
+  void add_data(jit::DataSet set, bool spoilt);
+  void spoil(const std::vector<jit::TensorView>& all);
   std::vector<jit::TensorView> views(const std::vector<char*>& memory) const;
   size_t bytes_of(size_t param) const;
   std::string run(const jit::NestExecutor& executor, const MachineCode* code, const Data& data,
