@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -39,7 +38,8 @@ int shared_file() {
   return fd < 0 && errno == EINVAL ? create(MFD_CLOEXEC) : fd;
 }
 
-/// Pages that are mapped twice, and the holes between the spans in use.
+/// Pages that are mapped twice and filled from their start. What is released is not filled again
+/// before all of the block is: who still holds a stale address meets a trap, not other code.
 class Block {
  public:
   static Result<std::unique_ptr<Block>> make(size_t bytes) {
@@ -57,7 +57,6 @@ class Block {
     }
     ::close(fd);
     if (failure) return *std::move(failure);
-    block->holes_[0] = bytes;
     return block;
   }
 
@@ -66,43 +65,33 @@ class Block {
     if (run_) ::munmap(run_, size_);
   }
 
-  /// The executable address of a copy of `code`, or null where no hole is large enough.
+  /// The executable address of a copy of `code`, or null where there is no room.
   const uint8_t* add(std::span<const uint8_t> code) {
     const size_t bytes = round_up(code.size(), kGranule);
-    for (auto it = holes_.begin(); it != holes_.end(); ++it) {
-      const auto [offset, size] = *it;
-      if (size < bytes) continue;
-      holes_.erase(it);
-      if (size > bytes) holes_[offset + bytes] = size - bytes;
-      std::memcpy(write_ + offset, code.data(), code.size());
-      std::memset(write_ + offset + code.size(), kTrap, bytes - code.size());
-      return run_ + offset;
-    }
-    return nullptr;
+    if (size_ - filled_ < bytes) return nullptr;
+    const size_t offset = filled_;
+    std::memcpy(write_ + offset, code.data(), code.size());
+    std::memset(write_ + offset + code.size(), kTrap, bytes - code.size());
+    filled_ += bytes;
+    ++spans_;
+    return run_ + offset;
   }
 
   bool holds(const uint8_t* p) const { return p >= run_ && p < run_ + size_; }
 
-  void release(const ExecutableSpan& span) {
-    size_t offset = static_cast<size_t>(span.data - run_);
-    size_t bytes = round_up(span.size, kGranule);
-    std::memset(write_ + offset, kTrap, bytes);
-    auto next = holes_.lower_bound(offset);
-    if (next != holes_.end() && next->first == offset + bytes) {
-      bytes += next->second;
-      next = holes_.erase(next);
-    }
-    if (next != holes_.begin()) {
-      auto before = std::prev(next);
-      if (before->first + before->second == offset) {
-        before->second += bytes;
-        return;
-      }
-    }
-    holes_[offset] = bytes;
+  /// True when that was the last span.
+  bool release(const ExecutableSpan& span) {
+    std::memset(write_ + (span.data - run_), kTrap, round_up(span.size, kGranule));
+    return --spans_ == 0;
   }
 
-  bool empty() const { return holes_.size() == 1 && holes_.begin()->second == size_; }
+  /// Starts over, when no span is left. Closing the view for a moment tells emulators, which see
+  /// no write through it, to forget what they translated.
+  bool restart() {
+    filled_ = 0;
+    return ::mprotect(run_, size_, PROT_READ) == 0 &&
+           ::mprotect(run_, size_, PROT_READ | PROT_EXEC) == 0;
+  }
 
  private:
   Block() = default;
@@ -117,7 +106,8 @@ class Block {
   size_t size_ = 0;
   uint8_t* write_ = nullptr;
   uint8_t* run_ = nullptr;
-  std::map<size_t, size_t> holes_;  // offset -> bytes
+  size_t filled_ = 0;
+  size_t spans_ = 0;
 };
 
 }  // namespace
@@ -135,8 +125,9 @@ Result<ExecutableSpan> ExecutableMemory::add(std::span<const uint8_t> code) {
   if (code.empty()) return ExecutableSpan{};
   const std::lock_guard lock(state_->mutex);
   const size_t bytes = round_up(code.size(), kGranule);
-  for (const auto& block : state_->blocks) {
-    if (const uint8_t* at = block->add(code)) {
+  // Earlier blocks are full, or were when a larger piece came.
+  if (!state_->blocks.empty()) {
+    if (const uint8_t* at = state_->blocks.back()->add(code)) {
       state_->used += bytes;
       return ExecutableSpan{at, code.size()};
     }
@@ -155,9 +146,9 @@ void ExecutableMemory::release(const ExecutableSpan& span) {
   const auto it = std::find_if(blocks.begin(), blocks.end(),
                                [&](const auto& block) { return block->holds(span.data); });
   if (it == blocks.end()) return;
-  (*it)->release(span);
   state_->used -= round_up(span.size, kGranule);
-  if ((*it)->empty() && blocks.size() > 1) blocks.erase(it);
+  const bool empty = (*it)->release(span);
+  if (empty && (blocks.size() > 1 || !(*it)->restart())) blocks.erase(it);
 }
 
 size_t ExecutableMemory::used() const {

@@ -30,7 +30,8 @@ class ExecutableMemory {
   /// caller falls back to the interpreter), kMemory where it has no more.
   Result<ExecutableSpan> add(std::span<const uint8_t> code);
 
-  /// Gives a span back; nothing may be running in it.
+  /// Gives a span back; nothing may be running in it. Its bytes become traps, and serve again
+  /// once all spans of their block have been given back.
   void release(const ExecutableSpan& span);
 
   /// Bytes of spans that are in use, rounded up to 64 each.

@@ -51,18 +51,35 @@ TEST_CASE("memory: code runs where no page is writable and executable") {
   CHECK(memory.used() == 6400);
 }
 
-TEST_CASE("memory: what is released is used again, and neighbours join") {
+TEST_CASE("memory: what is released traps until its block starts over") {
   ExecutableMemory memory;
   const ExecutableSpan a = memory.add(returns(1)).value();
   const ExecutableSpan b = memory.add(returns(2)).value();
-  const ExecutableSpan c = memory.add(returns(3)).value();
-  memory.release(b);
   memory.release(a);
   CHECK(memory.used() == 64);
-  std::vector<uint8_t> large(128, 0x90);
-  large.back() = 0xc3;
-  CHECK(memory.add(large).value().data == a.data);
-  CHECK(call(c) == 3);
+  CHECK(a.data[0] == 0xcc);
+  CHECK(call(b) == 2);
+  const ExecutableSpan c = memory.add(returns(3)).value();
+  CHECK(c.data != a.data);
+  memory.release(b);
+  memory.release(c);
+  const ExecutableSpan d = memory.add(returns(4)).value();
+  CHECK(d.data == a.data);
+  CHECK(call(d) == 4);
+}
+
+TEST_CASE("memory: blocks come and go") {
+  ExecutableMemory memory;
+  std::vector<ExecutableSpan> spans;
+  const std::vector<uint8_t> padding(100 << 10, 0x90);
+  for (uint32_t i = 0; i < 20; ++i) {
+    spans.push_back(memory.add(padding).value());
+    spans.push_back(memory.add(returns(i)).value());
+  }
+  for (uint32_t i = 0; i < 20; ++i) CHECK(call(spans[2 * i + 1]) == i);
+  for (const ExecutableSpan& s : spans) memory.release(s);
+  CHECK(memory.used() == 0);
+  CHECK(call(memory.add(returns(5)).value()) == 5);
 }
 
 TEST_CASE("memory: pieces larger than a block, and empty ones") {
