@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "runtime/cli/kernel_call.h"
 #include "runtime/measure/bound.h"
 #include "runtime/measure/timer.h"
 #include "runtime/measure/work.h"
@@ -15,67 +16,6 @@ namespace hone::runtime {
 namespace {
 
 constexpr size_t kStagger = 192;  // keeps operands of timing runs off one another's cache sets
-
-/// A kernel with the tensors of one fixture: constants bound, the rest as arguments.
-class Bench {
- public:
-  Bench(std::shared_ptr<const KernelState> kernel, const Fixture& fixture)
-      : kernel_(std::move(kernel)), fixture_(fixture) {
-    size_t p = 0;
-    for (const ir::Buffer& b : fixture.problem().program.buffers) {
-      if (b.role == ir::Role::kTemp) continue;
-      const jit::TensorView& v = fixture.params()[p++];
-      const TensorRef ref(v.data, v.type, v.shape, v.strides);
-      if (b.constant) {
-        constants_.emplace_back(b.name, ref);
-      } else {
-        args_.emplace_back(ref);
-      }
-    }
-    for (double s : fixture.scalars()) args_.emplace_back(ScalarArg(s));
-  }
-
-  Failure bind() {
-    bound_ = std::make_shared<BoundState>();
-    for (const auto& [name, ref] : constants_) {
-      auto more = bind_constant(kernel_, *bound_, name, ref);
-      if (!more) return more.failure();
-      bound_ = *more;
-    }
-    return {ErrorCode::kOk, {}};
-  }
-
-  Failure call() const { return kernel_->call(args_, {}, bound_.get()); }
-
-  /// Runs the launches as a caller of the raw entry would.
-  Result<Timed> time() const {
-    int64_t slots[kMaxSlots];
-    if (Failure f = kernel_->fill(args_, bound_.get(), slots); f.code != ErrorCode::kOk) return f;
-    const int64_t bytes = kernel_->workspace_bytes();
-    WorkspacePool& pool = kernel_->services->workspaces();
-    auto* workspace = bytes > 0 ? static_cast<std::byte*>(pool.take(bytes)) : nullptr;
-    if (bytes > 0 && !workspace) {
-      return Failure{ErrorCode::kMemory, fmt::format("{} bytes of workspace are too many", bytes)};
-    }
-    Failure failure{ErrorCode::kOk, {}};
-    const Timed timed = time_repeated([&](int n) {
-      for (int i = 0; i < n; ++i) {
-        Failure f = kernel_->run_all(slots, workspace, kernel_->pool);
-        if (f.code != ErrorCode::kOk) failure = std::move(f);
-      }
-    });
-    if (workspace) pool.give(workspace, bytes);
-    if (failure.code != ErrorCode::kOk) return failure;
-    return timed;
-  }
-
- private:
-  std::shared_ptr<const KernelState> kernel_;
-  const Fixture& fixture_;
-  std::vector<Arg> args_;
-  std::vector<std::pair<std::string, TensorRef>> constants_;
-  std::shared_ptr<const BoundState> bound_;
-};
 
 /// Values of the dims known at the call, to check with: the ends, where it should be good, and one
 /// between.
@@ -103,9 +43,9 @@ Failure check_on(const std::shared_ptr<const KernelState>& kernel, Fixture* fixt
   const auto referred = fixture->refer();
   if (!referred) return referred.failure();
   fixture->reset();
-  Bench bench(kernel, *fixture);
-  Failure failure = bench.bind();
-  if (failure.code == ErrorCode::kOk) failure = bench.call();
+  auto prepared = KernelCall::create(kernel, *fixture);
+  if (!prepared) return prepared.failure();
+  Failure failure = (*prepared)->call();
   const bool expects_bad = fixture->reference().bad.has_value();
   if (failure.code == ErrorCode::kBounds && expects_bad) failure.code = ErrorCode::kOk;
   if (failure.code != ErrorCode::kOk) return failure;
@@ -153,13 +93,21 @@ Result<Speed> time_kernel(const std::shared_ptr<const KernelState>& kernel,
       Fixture::create(problem, dims, jit::DataSet::kIntegers, Guard::kBefore, 1, kStagger);
   if (!fixture) return fixture.failure();
   fixture->reset();
-  Bench bench(kernel, *fixture);
-  if (Failure f = bench.bind(); f.code != ErrorCode::kOk) return f;
-  const auto timed = bench.time();
-  if (!timed) return timed.failure();
+  auto prepared = KernelCall::create(kernel, *fixture);
+  if (!prepared) return prepared.failure();
+  Failure failure{ErrorCode::kOk, {}};
+  const Timed timed = time_repeated([&](int n) {
+    if (Failure f = (*prepared)->run(n); f.code != ErrorCode::kOk) failure = std::move(f);
+  });
+  if (failure.code != ErrorCode::kOk) return failure;
+  return speed_of(problem, timed.median_us, limits);
+}
+
+Speed speed_of(const ops::Problem& problem, double time_us, Limits* limits) {
+  const std::vector<int64_t> dims = timing_dims(problem.program);
   const Work work = work_of(problem.program, dims);
   Speed speed;
-  speed.time_us = timed->median_us;
+  speed.time_us = time_us;
   speed.gflops = work.operations / speed.time_us * 1e-3;
   speed.gbps = work.bytes() / speed.time_us * 1e-3;
   const TimeBound bound = bound_of(problem.program, dims, limits);

@@ -39,6 +39,9 @@ struct Speed {
 Result<Speed> time_kernel(const std::shared_ptr<const KernelState>& kernel,
                           const ops::Problem& problem, Limits* limits);
 
+/// What a measured time says of a problem.
+Speed speed_of(const ops::Problem& problem, double time_us, Limits* limits);
+
 /// The JSON object of `run` and of the bench's rows.
 Json run_json(const KernelState& kernel, const CheckOutcome& check, const Speed& speed,
               int threads);

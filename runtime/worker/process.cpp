@@ -31,10 +31,13 @@ std::string find_worker(const std::string& given) {
   if (!given.empty()) return given;
   if (const char* named = std::getenv("HONE_WORKER"); named && *named) return named;
   std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (!error) {
-    const std::string beside = (self.parent_path() / "hone-worker").string();
-    if (runnable(beside)) return beside;
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  // Beside the program, as installed next to bin, and as built next to the other programs.
+  for (const char* place :
+       {"hone-worker", "../libexec/hone-worker", "../runtime/cli/hone-worker"}) {
+    if (error) break;
+    const std::string path = (folder / place).lexically_normal().string();
+    if (runnable(path)) return path;
   }
 #ifdef HONE_WORKER_PATH
   if (runnable(HONE_WORKER_PATH)) return HONE_WORKER_PATH;

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <oneapi/dnnl/dnnl.hpp>
+#include <unordered_map>
+
+#include "bench/peer.h"
+
+namespace hone::bench {
+namespace {
+
+using dnnl::memory;
+using Args = std::unordered_map<int, memory>;
+
+/// Runs one primitive on fixed memory.
+std::function<void(int64_t)> repeat(dnnl::primitive primitive, Args args, dnnl::engine engine) {
+  auto stream = std::make_shared<dnnl::stream>(engine);
+  return [primitive, args, stream](int64_t n) {
+    for (int64_t i = 0; i < n; ++i) primitive.execute(*stream, args);
+    stream->wait();
+  };
+}
+
+memory::desc dense(std::initializer_list<int64_t> shape) {
+  memory::dims strides(shape.size(), 1);
+  const std::vector<int64_t> s(shape);
+  for (size_t d = s.size() - 1; d-- > 0;) strides[d] = strides[d + 1] * s[d + 1];
+  return {memory::dims(s), memory::data_type::f32, strides};
+}
+
+/// The weights may be packed ahead, as hone packs constants at bind.
+std::function<void(int64_t)> product(const Product& p, bool packed) {
+  const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  const memory::desc x = dense({p.m, p.k}), w = dense({p.k, p.n}), y = dense({p.m, p.n});
+  const memory::desc bias = dense({1, p.n});
+  const memory::desc any({p.k, p.n}, memory::data_type::f32, memory::format_tag::any);
+  dnnl::primitive_attr attributes;
+  if (p.gelu) {
+    dnnl::post_ops ops;
+    ops.append_eltwise(1.0f, dnnl::algorithm::eltwise_gelu_erf, 0, 0);
+    attributes.set_post_ops(ops);
+  }
+  const memory::desc& weights = packed ? any : w;
+  const auto d =
+      p.bias ? dnnl::matmul::desc(x, weights, bias, y) : dnnl::matmul::desc(x, weights, y);
+  const dnnl::matmul::primitive_desc pd(d, attributes, engine);
+  memory source(w, engine, const_cast<float*>(p.w));
+  memory used = source;
+  if (pd.weights_desc() != w) {
+    used = memory(pd.weights_desc(), engine);
+    dnnl::stream stream(engine);
+    dnnl::reorder(source, used).execute(stream, source, used);
+    stream.wait();
+  }
+  Args args{{DNNL_ARG_SRC, memory(x, engine, const_cast<float*>(p.x))},
+            {DNNL_ARG_WEIGHTS, used},
+            {DNNL_ARG_DST, memory(y, engine, p.y)}};
+  if (p.bias) args[DNNL_ARG_BIAS] = memory(bias, engine, const_cast<float*>(p.bias));
+  return repeat(dnnl::matmul(pd), args, engine);
+}
+
+std::function<void(int64_t)> softmax(const runtime::Fixture& fixture) {
+  const auto& p = fixture.params();
+  if (p.size() != 2 || p[0].type != DType::kF32 || p[0].shape.size() != 2) return nullptr;
+  const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  const memory::desc x = dense({p[0].shape[0], p[0].shape[1]});
+  const dnnl::softmax_forward::desc d(dnnl::prop_kind::forward_inference, x, 1);
+  const dnnl::softmax_forward::primitive_desc pd(d, engine);
+  Args args{{DNNL_ARG_SRC, memory(x, engine, p[0].data)},
+            {DNNL_ARG_DST, memory(x, engine, p[1].data)}};
+  return repeat(dnnl::softmax_forward(pd), args, engine);
+}
+
+std::function<void(int64_t)> prepare(const runtime::Fixture& fixture) {
+  try {
+    Product p;
+    if (as_product(fixture, &p)) {
+      bool constant = false;
+      for (const ir::Buffer& b : fixture.problem().program.buffers) constant |= b.constant;
+      return product(p, constant);
+    }
+    if (fixture.problem().op.name() == "softmax") return softmax(fixture);
+  } catch (const dnnl::error&) {
+    return nullptr;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+extern const Peer kOneDnn;
+const Peer kOneDnn = {"oneDNN", prepare};
+
+}  // namespace hone::bench

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/peer.h"
+
+namespace hone::bench {
+
+#ifdef HONE_BENCH_OPENBLAS
+extern const Peer kOpenBlas;
+#endif
+#ifdef HONE_BENCH_ONEDNN
+extern const Peer kOneDnn;
+#endif
+#ifdef HONE_BENCH_EIGEN
+extern const Peer kEigen;
+#endif
+
+std::span<const Peer* const> peers() {
+  static constexpr const Peer* kPeers[] = {
+#ifdef HONE_BENCH_OPENBLAS
+      &kOpenBlas,
+#endif
+#ifdef HONE_BENCH_ONEDNN
+      &kOneDnn,
+#endif
+#ifdef HONE_BENCH_EIGEN
+      &kEigen,
+#endif
+      nullptr};
+  return std::span(kPeers).first(std::size(kPeers) - 1);
+}
+
+bool as_product(const runtime::Fixture& fixture, Product* out) {
+  const std::string& name = fixture.problem().op.name();
+  if (name != "matmul" && name != "fc" && name != "fc_gelu") return false;
+  const auto& p = fixture.params();
+  for (const jit::TensorView& v : p) {
+    if (v.type != DType::kF32) return false;
+    int64_t stride = 1;
+    for (size_t d = v.shape.size(); d-- > 0;) {
+      if (v.strides[d] != stride) return false;
+      stride *= v.shape[d];
+    }
+  }
+  out->m = p[0].shape[0];
+  out->k = p[0].shape[1];
+  out->n = p[1].shape[1];
+  out->x = static_cast<const float*>(p[0].data);
+  out->w = static_cast<const float*>(p[1].data);
+  out->bias = p.size() > 3 ? static_cast<const float*>(p[2].data) : nullptr;
+  out->y = static_cast<float*>(p.back().data);
+  out->gelu = name == "fc_gelu";
+  return true;
+}
+
+}  // namespace hone::bench

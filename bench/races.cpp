@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <cmath>
+#include <iostream>
+
+#include "bench/contender.h"
+#include "bench/peer.h"
+#include "bench/suites.h"
+#include "runtime/cli/kernel_call.h"
+#include "runtime/cli/trial_run.h"
+#include "runtime/measure/bound.h"
+#include "schedules/space/space.h"
+
+namespace hone::bench {
+namespace {
+
+using runtime::Json;
+
+constexpr size_t kStagger = 192;
+constexpr double kSampleUs = 1000;
+
+/// Figures over all problems, for the last lines.
+struct Summary {
+  double default_logs = 0;
+  int compared = 0;
+  double limit_logs = 0;
+  int limited = 0;
+};
+
+/// One problem's contenders and the kernels that they run.
+struct Entry {
+  std::shared_ptr<const runtime::KernelState> kernel;
+  std::unique_ptr<runtime::KernelCall> call;
+};
+
+class Races {
+ public:
+  Races(const Options& options, std::shared_ptr<runtime::EngineState> engine)
+      : options_(options),
+        engine_(std::move(engine)),
+        limits_(engine_->target, engine_->services->pool()) {}
+
+  Result<Done> race_one(const std::string& text);
+  void summarise() const;
+
+ private:
+  Result<Entry> entry(const ops::Problem& problem, const std::string* schedule,
+                      const runtime::Fixture& fixture);
+  void show(const ops::Problem& problem, const std::vector<Contender>& contenders,
+            const std::vector<Entry>& entries, const runtime::CheckOutcome& check);
+
+  const Options& options_;
+  std::shared_ptr<runtime::EngineState> engine_;
+  runtime::Limits limits_;
+  Summary summary_;
+};
+
+/// The kernel of a schedule, or of whatever the engine chooses.
+Result<Entry> Races::entry(const ops::Problem& problem, const std::string* schedule,
+                           const runtime::Fixture& fixture) {
+  auto kernel = schedule ? engine_->compile_given(problem, *schedule)
+                         : engine_->compile(problem, CompileOptions{});
+  if (!kernel) return kernel.failure();
+  auto call = runtime::KernelCall::create(*kernel, fixture);
+  if (!call) return call.failure();
+  return Entry{*kernel, std::move(*call)};
+}
+
+Result<Done> Races::race_one(const std::string& text) {
+  auto problem = engine_->parse(text);
+  if (!problem) return problem.failure();
+  if (options_.tune_seconds > 0) {
+    TuneOptions tuning;
+    tuning.budget = std::chrono::milliseconds(static_cast<int64_t>(1000 * options_.tune_seconds));
+    auto tuned = engine_->tune(engine_->parse(text), tuning);
+    if (!tuned) return tuned.failure();
+  }
+  auto fixture =
+      runtime::Fixture::create(*problem, runtime::timing_dims(problem->program),
+                               jit::DataSet::kIntegers, runtime::Guard::kBefore, 1, kStagger);
+  if (!fixture) return fixture.failure();
+  fixture->reset();
+  const std::string plain = schedules::default_schedule(problem->program, engine_->target).text();
+  std::vector<Entry> entries;
+  auto untuned = entry(*problem, &plain, *fixture);
+  if (!untuned) return untuned.failure();
+  entries.push_back(std::move(*untuned));
+  auto chosen = entry(*problem, nullptr, *fixture);
+  if (!chosen) return chosen.failure();
+  if (chosen->kernel->source == Source::kTuned) entries.push_back(std::move(*chosen));
+  auto check = runtime::check_kernel(entries.back().kernel, *problem);
+  if (!check) return check.failure();
+
+  std::vector<Contender> contenders;
+  for (const Entry& e : entries) {
+    contenders.push_back(
+        {std::string(name_of(contenders.empty() ? Source::kDefault : Source::kTuned)),
+         [&e](int64_t n) { e.call->run(n); },
+         {}});
+  }
+  for (const Peer* peer : options_.peers ? peers() : std::span<const Peer* const>()) {
+    if (auto run = peer->prepare(*fixture)) contenders.push_back({peer->name, run, {}});
+  }
+  race(contenders, options_.rounds, kSampleUs, engine_->target.threads == 1);
+  show(*problem, contenders, entries, *check);
+  return Done{};
+}
+
+void Races::show(const ops::Problem& problem, const std::vector<Contender>& contenders,
+                 const std::vector<Entry>& entries, const runtime::CheckOutcome& check) {
+  const double first = contenders[0].median_us();
+  for (size_t i = 0; i < contenders.size(); ++i) {
+    const Contender& c = contenders[i];
+    const runtime::Speed speed = runtime::speed_of(problem, c.median_us(), &limits_);
+    if (options_.common.json) {
+      const Entry& e = entries[std::min(i, entries.size() - 1)];
+      Json row = runtime::run_json(*e.kernel, check, speed, engine_->target.threads);
+      row["source"] = i < entries.size() ? c.name : "peer";
+      if (i >= entries.size()) row["peer"] = c.name;
+      runtime::print_line(row);
+    } else {
+      std::cout << fmt::format(
+                       "{:<44.44} {:<9} {:>11.2f} us {:>8.1f} GFLOP/s {:>7.1f} GB/s {:>5.1f}% of "
+                       "{:<5} {:>6.2f}x\n",
+                       i == 0 ? problem.text : "", c.name, speed.time_us, speed.gflops, speed.gbps,
+                       100 * speed.of_limit, speed.flops_bind ? "flops" : "bytes",
+                       first / speed.time_us)
+                << std::flush;
+    }
+    if (i + 1 == entries.size()) {
+      summary_.limit_logs += std::log(speed.of_limit);
+      ++summary_.limited;
+    }
+  }
+  if (!check.mismatch.empty()) std::cout << "  WRONG: " << check.mismatch << "\n";
+  if (entries.size() > 1) {
+    summary_.default_logs += std::log(contenders[1].median_us() / first);
+    ++summary_.compared;
+  }
+}
+
+void Races::summarise() const {
+  if (options_.common.json || summary_.limited == 0) return;
+  std::cout << fmt::format("geometric means: {:.1f}% of the limit over {} problems",
+                           100 * std::exp(summary_.limit_logs / summary_.limited),
+                           summary_.limited);
+  if (summary_.compared > 0) {
+    std::cout << fmt::format(", the default is {:.1f}% of tuned over {}",
+                             100 * std::exp(summary_.default_logs / summary_.compared),
+                             summary_.compared);
+  }
+  std::cout << "\n";
+}
+
+}  // namespace
+
+std::vector<std::string> suite_problems(const std::string& suite) {
+  std::vector<std::string> all;
+  if (suite == "square") {
+    for (int n : {128, 256, 512, 1024}) all.push_back(fmt::format("matmul M={0} N={0} K={0}", n));
+  }
+  if (suite == "library" || suite == "all") {
+    for (const ops::Case& c : ops::stock_library().cases) {
+      if (!c.small) all.push_back(c.problem);
+    }
+  }
+  if (suite == "outside" || suite == "all") {
+    if (auto outside = ops::parse_library(outside_ops(), "outside.hone")) {
+      for (const ops::Case& c : outside->cases) all.push_back(c.problem);
+    }
+  }
+  return all;
+}
+
+int run_races(const Options& options) {
+  auto engine = runtime::open_engine(options.common);
+  if (!engine) return runtime::report(options.common, engine.failure());
+  if (auto added = (*engine)->add_ops(outside_ops(), "outside.hone"); !added) {
+    return runtime::report(options.common, added.failure());
+  }
+  Races races(options, *engine);
+  int exit = 0;
+  for (const std::string& text :
+       options.problems.empty() ? suite_problems(options.suite) : options.problems) {
+    auto done = races.race_one(text);
+    if (!done) exit = std::max(exit, runtime::report(options.common, done.failure()));
+  }
+  races.summarise();
+  return exit;
+}
+
+}  // namespace hone::bench

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/cli/common.h"
+
+namespace hone::bench {
+
+/// Options of the bench program.
+struct Options {
+  runtime::Common common;
+  std::string suite = "library";
+  std::vector<std::string> problems;
+  bool peers = false;
+  double tune_seconds = 0;
+  int rounds = 15;
+};
+
+/// Default, tuned and peers in turns for every problem of the suite; a table, or a JSON row for
+/// each contender. The exit code.
+int run_races(const Options& options);
+
+/// Text to kernel, call overhead, warm start.
+int run_latency(const Options& options);
+
+/// The problems of a suite; `outside` ops are added to the engine by the caller.
+std::vector<std::string> suite_problems(const std::string& suite);
+
+/// The text of bench/outside.hone.
+std::string_view outside_ops();
+
+}  // namespace hone::bench
