@@ -375,6 +375,19 @@ void Lowering::attached(Instance& in, const std::string& loop_name, Block& out) 
   }
 }
 
+/// The conjuncts of `where` that decide what is reduced. The others bound what readers may look at:
+/// elements of a temporary beyond them may be computed and are never seen.
+Expr Lowering::needed_where(const Stage& s, const Expr& where) {
+  if (!where) return where;
+  if (where->op == Op::kAnd) {
+    const Expr a = needed_where(s, where->args[0]), b = needed_where(s, where->args[1]);
+    return a && b ? make_binary(Op::kAnd, a, b) : a ? a : b;
+  }
+  bool reduced = false;
+  visit(where, [&](const Expr& e) { reduced |= e->op == Op::kVar && s.is_reduction_var(e->name); });
+  return reduced ? where : Expr();
+}
+
 void Lowering::leaf(Instance& in, bool init, Block& out) {
   const Stage& s = in.stage();
   std::vector<Poly> indices;
@@ -391,7 +404,9 @@ void Lowering::leaf(Instance& in, bool init, Block& out) {
     return;
   }
   const Reduce reduce = in.initialised ? s.reduce : Reduce::kNone;
-  Expr when = s.where ? translate(in, s.where) : Expr();
+  const bool temporary = program_.buffer(s.output)->role == Role::kTemp;
+  const Expr where = temporary ? needed_where(s, s.where) : s.where;
+  Expr when = where ? translate(in, where) : Expr();
   int64_t known = 0;
   if (is_const(when, &known)) {
     if (!known) return;

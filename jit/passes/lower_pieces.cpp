@@ -282,24 +282,38 @@ void restrict_range(const Poly& p, int id, Poly& begin, Poly& end, const Facts& 
 
 }  // namespace
 
-/// Where a loop is the last one open that a condition of `where` depends on, the condition becomes
-/// a bound:  for j in 0..N: if j <= i: S    =>    for j in 0..min(N, i+1): S
+/// True when the stage writes or reads a register tile, whose vectors are fixed.
+bool Lowering::in_registers(const Stage& s) const {
+  bool found = program_.buffer(s.output)->space == Space::kRegisters;
+  visit(s.value, [&](const Expr& e) {
+    found |= e->op == Op::kLoad && program_.buffer(e->name)->space == Space::kRegisters;
+  });
+  return found;
+}
+
+/// A condition of `where` bounds a loop to the iterations in which it can hold:
+///  for j in 0..N: if j <= i: S    =>    for j in 0..min(N, i+1): S
 void Lowering::tighten(Instance& in, int node, Piece& piece) {
   const int id = static_cast<int>(nest_.loops.size());
   facts_.define_loop(id, piece.begin, piece.end);
   place(in, node, Poly::atom(make_var("", id)), piece);
+  const std::vector<Span> spans = spans_of(in);
+  const Poly begin = piece.begin, end = piece.end;
   each_inequality(in.stage().where, [&](const Expr& a, const Expr& b, bool strict) {
     if (mentions_load(a) || mentions_load(b)) return;
-    bool open = true;
-    for (const Expr& side : {a, b}) {
-      visit(side, [&](const Expr& e) {
-        if (e->op == Op::kVar) open &= value_of(in, in.loops->find(e->name)).has_value();
-      });
-    }
-    if (!open) return;
-    const Poly p = index(in, b) - index(in, a) - Poly(strict ? 1 : 0);
+    const auto low = interval(a, spans, in.stage()), high = interval(b, spans, in.stage());
+    if (!low || !high) return;
+    // What holds nowhere for any iteration of the loops inside is left out.
+    const Poly p = high->lo + high->extent - Poly(1) - low->lo - Poly(strict ? 1 : 0);
     restrict_range(p, id, piece.begin, piece.end, facts_);
   });
+  const Loop* leaf = in.stage().loop(in.loops->nodes[static_cast<size_t>(node)].name);
+  const bool copied = leaf && (leaf->mark == Mark::kUnroll ||
+                               (leaf->mark == Mark::kVector && in_registers(in.stage())));
+  if (copied && !(piece.begin.is_constant() && piece.end.is_constant())) {
+    piece.begin = begin;  // copies need constant bounds: the condition is tested in each
+    piece.end = end;
+  }
   unplace(in, node);
 }
 

@@ -96,6 +96,7 @@ class Lowering {
   void launch_loop(Instance& in, ir::Launch& launch);
   void enter(Instance& in, size_t depth, bool init, Block& out);
   void leaf(Instance& in, bool init, Block& out);
+  static ir::Expr needed_where(const ir::Stage& s, const ir::Expr& where);
   void attached(Instance& in, const std::string& loop, Block& out);
   int new_loop(const std::string& name, ir::Poly begin, ir::Poly end);
 
@@ -109,6 +110,7 @@ class Lowering {
   std::optional<ir::Poly> value_of(const Instance& in, int node) const;
   bool any_open(const Instance& in, int node) const;
   void tighten(Instance& in, int node, Piece& piece);
+  bool in_registers(const ir::Stage& s) const;
   std::vector<Piece> partition(Instance& in, int node, const Piece& piece);
 
   // lower_window.cpp: which part of a stage its consumers need, and where it is kept

@@ -50,7 +50,8 @@ bool worth_packing(const Plan& plan, const std::string& stage, const Access& a) 
     return false;
   }
   if (b->constant) return true;
-  const StageFacts facts = plan.facts(stage);
+  // A copy at the root serves every window, so reads count over the whole domain.
+  const StageFacts facts = facts_of(plan.program(), plan.stage(stage));
   int64_t reads = 1;
   for (const auto& [var, extent] : facts.extents) {
     if (a.stride(var) == 0) reads *= extent;
@@ -61,7 +62,7 @@ bool worth_packing(const Plan& plan, const std::string& stage, const Access& a) 
     step = std::max(step, a.stride(r.name) * size_of(b->type));
   }
   constexpr int64_t kPage = 4096;
-  return plan.stage(stage).at.root() && reads >= (step >= kPage ? 12 : 48);
+  return reads >= (step >= kPage ? 12 : 48);
 }
 
 VectorAxis vector_axis(const Plan& plan, const std::string& name, const Access& store,
