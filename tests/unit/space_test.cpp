@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the space rules make of every small case of the stock library.
+#include "schedules/space/space.h"
+
+#include <doctest/doctest.h>
+
+#include "jit/passes/lower.h"
+#include "ops/op.h"
+#include "schedules/schedule.h"
+#include "schedules/space/tile_size.h"
+
+using namespace hone;
+
+namespace {
+
+constexpr const char* kTargets[] = {"x86 isa=avx512 threads=2 l1d=48K l2=1M l3=32M",
+                                    "x86 isa=avx2 threads=1 l1d=32K l2=256K l3=8M"};
+
+ir::Target target_of(const char* text) {
+  auto target = ir::parse_target(text, {});
+  REQUIRE(target);
+  return *target;
+}
+
+/// Checks every structure at its analytic values: it applies, lowers, and its text reads back.
+void check_space(const std::string& problem, const ir::Program& program, const ir::Target& target) {
+  const auto space = schedules::derive_space(program, target);
+  REQUIRE(!space.empty());
+  CHECK(space.back().schedule.steps.empty());
+  for (const schedules::Space& s : space) {
+    CHECK(schedules::knobs(s.schedule).size() == s.values.size());
+    const auto read = schedules::Schedule::parse(s.schedule.text());
+    CHECK((read && *read == s.schedule));
+    const auto applied = schedules::apply(program, s.analytic());
+    CHECK_MESSAGE(applied, problem << " | " << s.analytic().text() << ": "
+                                   << (applied ? "" : applied.failure().text()));
+    if (!applied) continue;
+    const auto nest = jit::lower(*applied, target);
+    CHECK_MESSAGE(nest, problem << " | " << s.analytic().text() << ": "
+                                << (nest ? "" : nest.failure().message));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("space: every structure of every small case applies and lowers") {
+  for (const char* text : kTargets) {
+    const ir::Target target = target_of(text);
+    for (const ops::Case& c : ops::stock_library().cases) {
+      if (!c.small) continue;
+      const auto problem = ops::parse_problem(c.problem);
+      REQUIRE(problem);
+      check_space(c.problem, problem->program, target);
+    }
+  }
+}
+
+TEST_CASE("space: without vectors only the plain schedule is left") {
+  const auto problem = ops::parse_problem("matmul M=64 N=64 K=64");
+  REQUIRE(problem);
+  const ir::Target none = target_of("x86 isa=none");
+  CHECK(schedules::default_schedule(problem->program, none).steps.empty());
+  CHECK(schedules::derive_space(problem->program, none).size() == 1);
+}
+
+TEST_CASE("space: derivation is a function of its input") {
+  const auto problem = ops::parse_problem("fc_gelu M=37 N=100 K=50 const=W");
+  REQUIRE(problem);
+  const ir::Target target = target_of(kTargets[0]);
+  CHECK(schedules::default_schedule(problem->program, target) ==
+        schedules::default_schedule(problem->program, target));
+}
+
+TEST_CASE("space: register tiles fit the registers and hide latency") {
+  for (const char* text : kTargets) {
+    const ir::Target target = target_of(text);
+    schedules::TileProblem p;
+    p.lanes = target.vector_bytes() / 4;
+    p.rows = p.columns = 960;
+    const schedules::TileSize size = schedules::choose_tile(p, target);
+    CHECK(schedules::tile_registers(p, size.rows, size.vectors) <= target.vector_registers());
+    CHECK(size.rows * size.vectors >= 10);
+    p.most_rows = 4;
+    CHECK(schedules::choose_tile(p, target).rows <= 4);
+    p.rows = 1;
+    CHECK(schedules::choose_tile(p, target).rows == 1);
+  }
+}
