@@ -81,7 +81,10 @@ void bound_product(const TapeInstr& in, Frame& fr, int n, int dst) {
   double* e = fr.e(dst);
   for (int i = 0; i < n; ++i) {
     const double carried = scaled(a[i], eb[i]) + scaled(b[i], ea[i]) + scaled(ea[i], eb[i]);
-    e[i] = rounding(carried, v[i], certain(ea[i], eb[i]));
+    // Infinity times what may be zero, or may be of either sign, may be anything.
+    const bool vanishes = (ea[i] > 0 && std::fabs(a[i]) <= ea[i]) ||
+                          (eb[i] > 0 && std::fabs(b[i]) <= eb[i]);
+    e[i] = rounding(carried, v[i], certain(ea[i], eb[i]) && !vanishes);
   }
 }
 

@@ -284,7 +284,7 @@ void Selector::vector_dynamic(const ir::Stmt& s, const Affine& begin, const Affi
   const int exit = code.lir.label();
   code.emit(X86::test, {greg(count), greg(count)});
   code.emit(X86::jump_le, {imm(exit)});
-  open(Scope::kPlain, written, false);
+  open(Scope::kBranch, written, false);
   loop(s.id, done, left, 1, written, [&] {
     for (const ir::StmtRef& child : s.body) walk(*child);
   });
@@ -301,7 +301,7 @@ void Selector::masked_rest(const ir::Stmt& s, const Affine& done, Reg count, Reg
   code.emit(X86::jump_le, {imm(exit)});
   code.emit(X86::test, {greg(rest), greg(rest)});
   code.emit(X86::jump_eq, {imm(exit)});
-  open(Scope::kPlain, written_by(s), false);
+  open(Scope::kBranch, written_by(s), false);
   const Lanes outer = lanes_;
   const Binding outer_binding = bindings_[s.id];
   lanes_ = {};
