@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -53,6 +54,22 @@ Result<ReproLine> parse_line(std::string_view text) {
   if (parts.size() > 1) line.target = parts[1];
   if (parts.size() > 2) line.schedule = parts[2];
   return line;
+}
+
+Result<std::chrono::milliseconds> parse_duration(const std::string& text) {
+  double value = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view unit(read.ptr, static_cast<size_t>(text.data() + text.size() - read.ptr));
+  const double scale = unit == "ms"                  ? 1
+                       : unit.empty() || unit == "s" ? 1e3
+                       : unit == "m"                 ? 60e3
+                       : unit == "h"                 ? 3600e3
+                                                     : 0;
+  if (read.ec != std::errc() || scale == 0 || value < 0) {
+    return Failure{ErrorCode::kArgument,
+                   "`" + text + "` is no duration; accepted: 500ms, 10s, 2m, 1h"};
+  }
+  return std::chrono::milliseconds(static_cast<int64_t>(value * scale));
 }
 
 Result<std::string> read_file(const std::string& path) {

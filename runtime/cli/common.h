@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -42,6 +43,9 @@ Result<ReproLine> parse_line(std::string_view text);
 /// An engine as the options say; `target` of the line, if it has one, goes before --target.
 Result<std::shared_ptr<EngineState>> open_engine(const Common& common,
                                                  const std::string& target = "");
+
+/// `10s`, `500ms`, `2m`, `1h`, or a plain number of seconds.
+Result<std::chrono::milliseconds> parse_duration(const std::string& text);
 
 /// The whole of a file.
 Result<std::string> read_file(const std::string& path);

@@ -12,8 +12,8 @@ namespace {
 
 using namespace hone::runtime;
 
-constexpr const Verb* kVerbs[] = {&kRunVerb,   &kTuneVerb,   &kShowVerb, &kCacheVerb,
-                                  &kBenchVerb, &kTargetVerb, &kOpsVerb};
+constexpr const Verb* kVerbs[] = {&kRunVerb,   &kTuneVerb, &kShowVerb,   &kCacheVerb,
+                                  &kBenchVerb, &kFuzzVerb, &kTargetVerb, &kOpsVerb};
 
 }  // namespace
 

@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <iostream>
 #include <sstream>
 #include <stop_token>
@@ -26,23 +25,6 @@ struct TuneVerbOptions {
   uint64_t seed = 1;
   bool again = false;
 };
-
-/// `10s`, `500ms`, `2m`, `1h`, or a plain number of seconds.
-Result<std::chrono::milliseconds> parse_duration(const std::string& text) {
-  double value = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  const std::string_view unit(read.ptr, static_cast<size_t>(text.data() + text.size() - read.ptr));
-  const double scale = unit == "ms"                  ? 1
-                       : unit.empty() || unit == "s" ? 1e3
-                       : unit == "m"                 ? 60e3
-                       : unit == "h"                 ? 3600e3
-                                                     : 0;
-  if (read.ec != std::errc() || scale == 0 || value < 0) {
-    return Failure{ErrorCode::kArgument,
-                   "`" + text + "` is no duration; accepted: 500ms, 10s, 2m, 1h"};
-  }
-  return std::chrono::milliseconds(static_cast<int64_t>(value * scale));
-}
 
 /// Turns Ctrl-C and SIGTERM into a stop request while it lives: what was measured is kept.
 class StopOnSignal {

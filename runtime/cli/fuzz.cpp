@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <iostream>
+
+#include "ops/random.h"
+#include "runtime/cli/common.h"
+#include "runtime/tune/trials.h"
+#include "schedules/search/random_steps.h"
+
+namespace hone::runtime {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using schedules::Schedule;
+
+/// Steps of a random schedule, at most; few are easier to shrink, many meet more of one another.
+constexpr int kMostSteps = 12;
+
+struct FuzzOptions {
+  Common common;
+  uint64_t seed = 1;
+  std::string time = "60s";
+  std::string problem;
+  int schedules = 6;  ///< of one problem
+};
+
+struct Counts {
+  int64_t problems = 0, runs = 0, refused = 0, failures = 0;
+};
+
+/// One run of the verb: random problems under random legal schedules, in workers, so that a crash
+/// is a finding like any other.
+class Fuzzer {
+ public:
+  Fuzzer(const FuzzOptions& options, EngineState* engine, std::string worker)
+      : options_(options), engine_(engine), worker_(std::move(worker)) {}
+
+  Result<Counts> run(Clock::time_point end) {
+    for (uint64_t seed = options_.seed; Clock::now() < end; ++seed) {
+      const std::string text =
+          options_.problem.empty() ? ops::random_problem(seed) : options_.problem;
+      auto problem = engine_->parse(text);
+      if (!problem && !options_.problem.empty()) return problem.failure();
+      if (!problem) {
+        tell("a random problem does not parse: " + problem.failure().message, text, "");
+        continue;
+      }
+      ++counts_.problems;
+      try_problem(*problem, seed, end);
+    }
+    return counts_;
+  }
+
+ private:
+  void try_problem(const ops::Problem& problem, uint64_t seed, Clock::time_point end) {
+    Trials trials(worker_, problem.text, engine_->target_text);
+    if (const auto opened = trials.open(); !opened) {
+      tell(opened.failure().message, problem.text, "");
+      return;
+    }
+    schedules::RandomSchedules random(problem.program, engine_->target, seed);
+    for (int i = 0; i < options_.schedules && Clock::now() < end; ++i) {
+      const Schedule schedule = random.next(1 + static_cast<int>((seed + i) % kMostSteps), nullptr);
+      ++counts_.runs;
+      const std::string wrong = wrong_with(trials, schedule);
+      if (wrong.empty()) continue;
+      shrink(problem, schedule);
+      return;
+    }
+  }
+
+  /// What the worker says is wrong; empty: right, or the backend refuses it.
+  std::string wrong_with(Trials& trials, const Schedule& schedule) {
+    const auto outcome = trials.run(schedule.text(), {.samples = 0});
+    if (!outcome) return outcome.failure().message;
+    if (outcome->refused()) ++counts_.refused;
+    if (outcome->ok() || outcome->refused()) return "";
+    return outcome->verdict + ": " + outcome->note;
+  }
+
+  std::string wrong_with(const std::string& text, const Schedule& schedule) {
+    auto problem = engine_->parse(text);
+    if (!problem || !schedules::apply(problem->program, schedule)) return "";
+    Trials trials(worker_, problem->text, engine_->target_text);
+    return wrong_with(trials, schedule);
+  }
+
+  /// Tells the smallest problem and schedule found that still fail.
+  void shrink(const ops::Problem& problem, Schedule schedule) {
+    std::string text = problem.text;
+    for (bool again = true; again;) {
+      again = false;
+      schedule = schedules::shrink(
+          schedule, [&](const Schedule& less) { return !wrong_with(text, less).empty(); });
+      for (const std::string& simpler : ops::simpler_problems(text)) {
+        if (wrong_with(simpler, schedule).empty()) continue;
+        text = simpler;
+        again = true;
+        break;
+      }
+    }
+    tell(wrong_with(text, schedule), text, schedule.text());
+  }
+
+  void tell(const std::string& what, const std::string& problem, const std::string& schedule) {
+    ++counts_.failures;
+    const std::string line = problem + " | " + engine_->target_text + " | " + schedule;
+    if (options_.common.json) {
+      print_line({{"failure", what}, {"repro", line}});
+    } else {
+      std::cout << what << "\n  " << line << std::endl;
+    }
+  }
+
+  const FuzzOptions& options_;
+  EngineState* engine_;
+  std::string worker_;
+  Counts counts_;
+};
+
+int fuzz(const FuzzOptions& options) {
+  const auto time = parse_duration(options.time);
+  if (!time) return report(options.common, time.failure());
+  auto engine = open_engine(options.common);
+  if (!engine) return report(options.common, engine.failure());
+  const std::string worker = find_worker("");
+  if (worker.empty()) {
+    return report(options.common, {ErrorCode::kUnsupported,
+                                   "the hone-worker program is not installed beside this one; set "
+                                   "HONE_WORKER"});
+  }
+  const auto counts = Fuzzer(options, engine->get(), worker).run(Clock::now() + *time);
+  if (!counts) return report(options.common, counts.failure());
+  if (options.common.json) {
+    print_line({{"problems", counts->problems},
+                {"schedules", counts->runs},
+                {"refused", counts->refused},
+                {"failures", counts->failures}});
+  } else {
+    std::cout << fmt::format("{} problems, {} schedules ({} refused by the backend), {} failures\n",
+                             counts->problems, counts->runs, counts->refused, counts->failures);
+  }
+  return counts->failures == 0 ? kExitOk : kExitMismatch;
+}
+
+void declare(CLI::App& app, int& exit) {
+  auto options = std::make_shared<FuzzOptions>();
+  add_common(app, options->common);
+  app.add_option("problem", options->problem, "A problem of one's own instead of random ones");
+  app.add_option("--seed", options->seed, "Where the random numbers begin");
+  app.add_option("--time", options->time, "How long: 500ms, 10s, 2m, 1h");
+  app.add_option("--schedules", options->schedules, "Random schedules of one problem")
+      ->check(CLI::Range(1, 1000000));
+  app.callback([options, &exit] { exit = fuzz(*options); });
+}
+
+}  // namespace
+
+const Verb kFuzzVerb = {
+    "fuzz", "Random problems under random legal schedules; a repro line for each failure", declare};
+
+}  // namespace hone::runtime
