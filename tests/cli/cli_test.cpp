@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hone program from outside: what it prints, its JSON keys, its exit codes.
+#include <doctest/doctest.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// What one run of the program gave.
+struct Ran {
+  int code = -1;
+  std::string out;  ///< standard output and error
+  bool has(const std::string& part) const {
+    const bool found = out.find(part) != std::string::npos;
+    if (!found) MESSAGE("`" << part << "` is not in: " << out);
+    return found;
+  }
+};
+
+/// A folder with a cache of its own.
+class Hone {
+ public:
+  Hone() {
+    std::string name = (fs::temp_directory_path() / "hone-cli-XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+  }
+  ~Hone() { fs::remove_all(folder_); }
+  Hone(const Hone&) = delete;
+  Hone& operator=(const Hone&) = delete;
+
+  std::string file(const std::string& name) const { return (folder_ / name).string(); }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(file(name)) << text;
+    return file(name);
+  }
+  /// Runs `hone ARGUMENTS` through the shell.
+  Ran operator()(const std::string& arguments) const {
+    const char* program = std::getenv("HONE_PROGRAM");
+    REQUIRE_MESSAGE(program, "HONE_PROGRAM names the hone program");
+    const std::string command =
+        "HONE_CACHE=" + file("cache.db") + " '" + program + "' " + arguments + " 2>&1";
+    FILE* pipe = popen(command.c_str(), "r");
+    REQUIRE(pipe);
+    Ran ran;
+    char buffer[4096];
+    for (size_t n; (n = fread(buffer, 1, sizeof buffer, pipe)) > 0;) ran.out.append(buffer, n);
+    const int status = pclose(pipe);
+    ran.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return ran;
+  }
+
+ private:
+  fs::path folder_;
+};
+
+}  // namespace
+
+TEST_CASE("cli: run checks, times and tells in JSON") {
+  const Hone hone;
+  const Ran ran = hone("run --json 'matmul M=17 N=33 K=9'");
+  CHECK(ran.code == 0);
+  for (const char* key : {"problem", "target", "schedule", "source", "time_us", "gflops", "gbps",
+                          "limit", "bound", "of_limit", "max_err", "tolerance", "jit_us", "threads",
+                          "code_bytes", "spills", "numerics"}) {
+    CHECK(ran.has("\"" + std::string(key) + "\":"));
+  }
+  CHECK(ran.has("\"source\":\"default\""));
+  const Ran given =
+      hone("run --no-time 'matmul M=17 N=33 K=9 | x86 isa=avx2 | split C/m 4 -> a b; unroll b'");
+  CHECK(given.code == 0);
+  CHECK(given.has("(given)"));
+  CHECK(hone("run --no-time --threads 1 'matmul M=3 N=3 K=3 | x86 isa=none'").has("interpreted"));
+  CHECK(hone("run --no-time --op 'op twice(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[i] * 2 }' "
+             "'twice N=5'")
+            .has("right"));
+}
+
+TEST_CASE("cli: user errors end with 2 and say where") {
+  const Hone hone;
+  const Ran unknown = hone("run 'matmull M=3 N=3 K=3'");
+  CHECK(unknown.code == 2);
+  CHECK(unknown.has("matmul"));
+  CHECK(hone("run 'matmul M=3'").code == 2);
+  const Ran target = hone("run 'matmul M=3 N=3 K=3 | x86 isa=avx3'");
+  CHECK(target.code == 2);
+  CHECK(target.has("^^^"));
+  CHECK(hone("run 'matmul M=3 N=3 K=3 | x86 | split C/m 2 -> a b tail=exact'").code == 2);
+  CHECK(hone("run 'matmul M=3 N=3 K=3 | x86 | a | b'").code == 2);
+  CHECK(hone("run").code == 2);
+  CHECK(hone("dance").code == 2);
+  const Ran json = hone("run --json 'matmul M=3'");
+  CHECK(json.code == 2);
+  CHECK(json.has("{\"error\":\""));
+  CHECK(hone("--help").code == 0);
+}
+
+TEST_CASE("cli: show has every view") {
+  const Hone hone;
+  const std::string line = " 'matmul M=16 N=32 K=8 | x86 isa=avx2 threads=1'";
+  CHECK(hone("show --schedule" + line).has("vectorize"));
+  CHECK(hone("show --ir" + line).has("launch"));
+  CHECK(hone("show --report" + line).has("spills"));
+  if (hone("target").out.find("isa=none") == std::string::npos) {
+    CHECK(hone("show --lir" + line).has("vfmadd"));
+    CHECK(hone("show --asm" + line).has("vfmadd"));
+  }
+  CHECK(hone("show --json --ir --report" + line).has("\"report\":"));
+}
+
+TEST_CASE("cli: records go out as text and come back") {
+  const Hone hone, other;
+  const std::string text =
+      "hone-records 1\n\nproblem: matmul M=8 K=8 N=8\n"
+      "target: x86 isa=avx2 cpu=any threads=1 l1d=32K l2=1M l3=16M\ncodegen: 1\n"
+      "schedule: unroll C/k\nverdict: ok\nmedian_us: 1.5\nsamples_us: 1.5 1.6\nnumerics: C: seq\n"
+      "seed: 1\n";
+  const std::string path = hone.write("records.txt", text);
+  CHECK(hone("cache import " + path).has("1 records read"));
+  CHECK(hone("cache ls").has("matmul M=8 K=8 N=8"));
+  CHECK(hone("cache export").out == text);
+  CHECK(hone("cache verify").code == 0);
+  CHECK(hone("cache stat --json").has("\"records\":1"));
+  CHECK(other("cache merge " + hone.file("cache.db")).code == 0);
+  CHECK(other("cache export").out == text);
+  CHECK(other("cache import " + path).code == 0);
+  CHECK(other("cache export").out == text);
+  // A record of a context near this machine's is adapted.
+  CHECK(hone("run --no-time 'matmul M=8 N=8 K=8 | x86 isa=avx2 threads=1'").has("transferred"));
+  const std::string bad = hone.write("bad.txt", "hone-records 1\nproblem: x\nspeed: 3\n");
+  const Ran refused = hone("cache import " + bad);
+  CHECK(refused.code == 2);
+  CHECK(refused.has("bad.txt:3:"));
+  CHECK(hone("cache prune --other-codegen").has("0 records removed"));
+  CHECK(hone("cache stat").has("1 records"));
+}
+
+TEST_CASE("cli: verify names a record that makes no sense") {
+  const Hone hone;
+  const std::string path =
+      hone.write("records.txt",
+                 "hone-records 1\n\nproblem: matmul M=8 K=8 N=8\ntarget: x86 isa=avx2\ncodegen: 1\n"
+                 "schedule: split C/q 3 -> a b\nverdict: ok\nmedian_us: 1\n");
+  CHECK(hone("cache import " + path).code == 0);
+  const Ran ran = hone("cache verify");
+  CHECK(ran.code == 1);
+  CHECK(ran.has("1 flaws"));
+}
+
+TEST_CASE("cli: a corrupt cache is set aside and work goes on") {
+  const Hone hone;
+  hone.write("cache.db", std::string(5000, 'x'));
+  const Ran ran = hone("run --no-time 'matmul M=3 N=3 K=3'");
+  CHECK(ran.code == 0);
+  CHECK(ran.has("corrupt-1"));
+  CHECK(fs::exists(hone.file("cache.db.corrupt-1")));
+}
+
+TEST_CASE("cli: a second run takes what tune found") {
+  const Hone hone;
+  if (hone("target").out.find("isa=none") != std::string::npos) return;
+  const Ran tuned = hone("tune --json --trials 6 'row_sum M=8 N=100'");
+  CHECK(tuned.code == 0);
+  CHECK(hone("run --no-time 'row_sum M=8 N=100'").has("(tuned)"));
+  CHECK(hone("cache verify").code == 0);
+}
+
+TEST_CASE("cli: the library and the machine") {
+  const Hone hone;
+  CHECK(hone("ops").has("op softmax"));
+  CHECK(hone("ops softmax").has("case small softmax"));
+  CHECK(hone("ops --json softmax").has("\"cases\":["));
+  CHECK(hone("ops nothing").code == 2);
+  CHECK(hone("target").has("x86 isa="));
+  CHECK(hone("target --json --threads 3").has("threads=3"));
+}
+
+TEST_CASE("cli: fuzz ends in time and counts") {
+  const Hone hone;
+  if (hone("target").out.find("isa=none") != std::string::npos) return;
+  const Ran ran = hone("fuzz --json --seed 1 --time 1s 'row_sum M=8 N=100'");
+  CHECK(ran.code == 0);
+  CHECK(ran.has("\"failures\":0"));
+  CHECK(hone("fuzz --time soon").code == 2);
+}
