@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/space/rules.h"
+
+namespace hone::schedules {
+namespace {
+
+/// Bytes that a call touches: when they exceed the last level, what is stored is gone before the
+/// next call reads it.
+int64_t traffic(const ir::Program& p) {
+  int64_t bytes = 0;
+  for (const ir::Buffer& b : p.buffers) {
+    if (b.role != ir::Role::kTemp) bytes += bytes_of(p, b);
+  }
+  return bytes;
+}
+
+bool apply(Plan& plan, const std::string& name) {
+  const ir::Stage& s = plan.stage(name);
+  const ir::Buffer& out = *plan.program().buffer(s.output);
+  if (out.role != ir::Role::kOutput || s.reduce != ir::Reduce::kNone) return false;
+  if (bytes_of(plan.program(), out) < plan.target().l3 / 4) return false;
+  const bool exceeds = traffic(plan.program()) >= plan.target().l3;
+  if (plan.decide("stream " + out.name, 2, exceeds ? 1 : 0) == 0) return false;
+  return plan.add("stream " + out.name);
+}
+
+}  // namespace
+
+const Rule kStreamOut = {
+    "stream",
+    "An output of a call that exceeds the last level is stored past the caches.",
+    apply,
+};
+
+}  // namespace hone::schedules
