@@ -90,9 +90,6 @@ void Cache::ensure_open() {
   }
   opened_ = true;
   owner_ = getpid();
-  if (auto memory = Store::open(std::string(kMemory), Database::Mode::kWrite)) {
-    memory_.emplace(std::move(*memory));
-  }
   open_file();
   if (options_.shipped.empty()) return;
   auto shipped = Store::open(options_.shipped, Database::Mode::kImmutable);
@@ -198,9 +195,15 @@ template <class F>
 void Cache::write(F&& f) {
   if (on_file(f)) {
     evict_sometimes();
-  } else if (memory_) {
-    if (!f(*memory_)) tell("a record was lost: not even memory takes it");
+    return;
   }
+  // Made when it is first needed: most processes never do.
+  if (!memory_) {
+    if (auto memory = Store::open(std::string(kMemory), Database::Mode::kWrite)) {
+      memory_.emplace(std::move(*memory));
+    }
+  }
+  if (!memory_ || !f(*memory_)) tell("a record was lost: not even memory takes it");
 }
 
 void Cache::evict_sometimes() {
