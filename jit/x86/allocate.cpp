@@ -33,8 +33,14 @@ bool is_copy(const Inst& inst, int vector_bytes) {
   switch (inst.op) {
     case X86::mov:
       return o[0].width == 8;
-    case X86::vmovups: case X86::vmovupd: case X86::vmovaps: case X86::vmovapd: case X86::vmovdqu:
-    case X86::vmovdqa: case X86::vmovdqu32: case X86::vmovdqu64:
+    case X86::vmovups:
+    case X86::vmovupd:
+    case X86::vmovaps:
+    case X86::vmovapd:
+    case X86::vmovdqu:
+    case X86::vmovdqa:
+    case X86::vmovdqu32:
+    case X86::vmovdqu64:
       return o[0].width == vector_bytes;
     case X86::kmovq:
       return class_of(o[0]) == RegClass::kMask && class_of(o[1]) == RegClass::kMask;

@@ -29,18 +29,18 @@ void compile_launch(const ir::Launch& launch, const Lir& lir, const ir::Target& 
   try {
     const Allocation allocation = allocate(lir, target);
     const size_t entry = encode(allocation, target, code.bytes, options.debug);
-    code.launches.push_back({launch.name, static_cast<int64_t>(entry), launch.extent,
-                             launch.parallel, launch.at_bind});
+    code.launches.push_back(
+        {launch.name, static_cast<int64_t>(entry), launch.extent, launch.parallel, launch.at_bind});
     add_to(code.report, allocation);
     if (options.keep_lir) {
-      code.lir += "launch " + launch.name + "\n" + print(lir) + "allocated\n" +
-                  print(allocation.code);
+      code.lir +=
+          "launch " + launch.name + "\n" + print(lir) + "allocated\n" + print(allocation.code);
     }
   } catch (const std::logic_error& error) {
     throw InternalError("launch " + launch.name + ": " + error.what() + "\n" + print(lir));
   } catch (const Xbyak::Error& error) {
-    throw InternalError("launch " + launch.name + ": the encoder says \"" + error.what() +
-                        "\"\n" + print(lir));
+    throw InternalError("launch " + launch.name + ": the encoder says \"" + error.what() + "\"\n" +
+                        print(lir));
   }
 }
 

@@ -106,8 +106,8 @@ SpillChoice SpillCosts::around(int reg, int position) {
     if (2 * span.end < position || !through(reg, span) || facts(l).mentions[reg]) continue;
     if (!facts(l).exits_at_end) continue;
     choice.loop = static_cast<int>(l);
-    choice.price = 2 * frequency(span.depth - 1) /
-                   static_cast<float>(std::max(2, 2 * span.end - position));
+    choice.price =
+        2 * frequency(span.depth - 1) / static_cast<float>(std::max(2, 2 * span.end - position));
     break;
   }
   return choice;

@@ -16,10 +16,10 @@ struct SpillChoice {
     kAround,      ///< through a loop that does not mention it
     kGap,         ///< within one block, between two mentions
   } kind = kEverywhere;
-  float price = 0;       ///< memory accesses times 10^depth, per position that is freed
-  int32_t loop = -1;     ///< kAround: index in Liveness::loops
-  int32_t from = 0;      ///< kGap: stored before this instruction
-  int32_t to = 0;        ///< kGap: loaded before this one
+  float price = 0;    ///< memory accesses times 10^depth, per position that is freed
+  int32_t loop = -1;  ///< kAround: index in Liveness::loops
+  int32_t from = 0;   ///< kGap: stored before this instruction
+  int32_t to = 0;     ///< kGap: loaded before this one
 };
 
 /// Prices of spilling, worked out as they are asked for.

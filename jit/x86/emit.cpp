@@ -104,17 +104,17 @@ using Emitter = void (*)(Gen&, const Bound&);
 
 /// One function per row of ops.def, in its order.
 constexpr Emitter kEmitters[] = {
-#define HONE_X86(name, access, encoding, latency, cost, ...)                  \
-  [](Gen& g, const Bound& bound) {                                           \
-    Shapes<__VA_ARGS__>::apply(                                              \
-        [&](const auto&... a) {                                              \
-          if constexpr (Encoding::encoding == Encoding::kVnni) {             \
-            g.name(a..., bound.dot);                                         \
-          } else {                                                           \
-            g.name(a...);                                                    \
-          }                                                                  \
-        },                                                                   \
-        bound);                                                              \
+#define HONE_X86(name, access, encoding, latency, cost, ...)     \
+  [](Gen& g, const Bound& bound) {                               \
+    Shapes<__VA_ARGS__>::apply(                                  \
+        [&](const auto&... a) {                                  \
+          if constexpr (Encoding::encoding == Encoding::kVnni) { \
+            g.name(a..., bound.dot);                             \
+          } else {                                               \
+            g.name(a...);                                        \
+          }                                                      \
+        },                                                       \
+        bound);                                                  \
   },
 #define HONE_X86_ALSO HONE_X86
 #include "jit/x86/ops.def"
@@ -177,9 +177,15 @@ void emit(Gen& generator, const Inst& inst, const Form& form, const EmitContext&
   if (inst.mask.valid()) {
     Slot& first = bound.slots[0];
     switch (inst.operands[0].kind == Operand::kMem ? RegClass::kGpr : class_of(inst.operands[0])) {
-      case RegClass::kVec: first.vec.setOpmaskIdx(inst.mask.id); break;
-      case RegClass::kMask: first.mask.setOpmaskIdx(inst.mask.id); break;
-      case RegClass::kGpr: first.mem.setOpmaskIdx(inst.mask.id); break;
+      case RegClass::kVec:
+        first.vec.setOpmaskIdx(inst.mask.id);
+        break;
+      case RegClass::kMask:
+        first.mask.setOpmaskIdx(inst.mask.id);
+        break;
+      case RegClass::kGpr:
+        first.mem.setOpmaskIdx(inst.mask.id);
+        break;
     }
     if (inst.zeroing) first.vec.setZero();
   }

@@ -35,13 +35,15 @@ struct Facts {
   std::array<bool, 16> gprs{};  ///< general registers that appear
   bool wide_vectors = false;    ///< upper halves may be dirty at the end
   bool dot = false;
-  size_t bytes = 4096;          ///< upper bound of the code's size
+  size_t bytes = 4096;  ///< upper bound of the code's size
 };
 
 Facts facts_of(const Lir& lir) {
   Facts facts;
   facts.bytes += lir.pool.size();
-  auto see = [&](Reg r) { if (r.valid()) facts.gprs[r.id & 15] = true; };
+  auto see = [&](Reg r) {
+    if (r.valid()) facts.gprs[r.id & 15] = true;
+  };
   for (const Inst& inst : lir.code) {
     facts.bytes += is_pseudo(inst.op) ? 192 : 16;
     for (const Operand& o : inst.operands) {
@@ -152,22 +154,48 @@ class Encoder {
         g_.L(labels_[o[0].imm]);
         placed_[static_cast<size_t>(o[0].imm)] = true;
         break;
-      case X86::loop_end: break;
-      case X86::jump: g_.jmp(labels_[o[0].imm], reach(o[0].imm)); break;
-      case X86::jump_lt: g_.jl(labels_[o[0].imm], reach(o[0].imm)); break;
-      case X86::jump_le: g_.jle(labels_[o[0].imm], reach(o[0].imm)); break;
-      case X86::jump_gt: g_.jg(labels_[o[0].imm], reach(o[0].imm)); break;
-      case X86::jump_ge: g_.jge(labels_[o[0].imm], reach(o[0].imm)); break;
-      case X86::jump_eq: g_.je(labels_[o[0].imm], reach(o[0].imm)); break;
-      case X86::jump_ne: g_.jne(labels_[o[0].imm], reach(o[0].imm)); break;
-      case X86::jump_below: g_.jb(labels_[o[0].imm], reach(o[0].imm)); break;
-      case X86::jump_above_equal: g_.jae(labels_[o[0].imm], reach(o[0].imm)); break;
+      case X86::loop_end:
+        break;
+      case X86::jump:
+        g_.jmp(labels_[o[0].imm], reach(o[0].imm));
+        break;
+      case X86::jump_lt:
+        g_.jl(labels_[o[0].imm], reach(o[0].imm));
+        break;
+      case X86::jump_le:
+        g_.jle(labels_[o[0].imm], reach(o[0].imm));
+        break;
+      case X86::jump_gt:
+        g_.jg(labels_[o[0].imm], reach(o[0].imm));
+        break;
+      case X86::jump_ge:
+        g_.jge(labels_[o[0].imm], reach(o[0].imm));
+        break;
+      case X86::jump_eq:
+        g_.je(labels_[o[0].imm], reach(o[0].imm));
+        break;
+      case X86::jump_ne:
+        g_.jne(labels_[o[0].imm], reach(o[0].imm));
+        break;
+      case X86::jump_below:
+        g_.jb(labels_[o[0].imm], reach(o[0].imm));
+        break;
+      case X86::jump_above_equal:
+        g_.jae(labels_[o[0].imm], reach(o[0].imm));
+        break;
       case X86::floor_div:
-      case X86::floor_mod: divide(inst); break;
+      case X86::floor_mod:
+        divide(inst);
+        break;
       case X86::reload:
-      case X86::spill: move_slot(inst); break;
-      case X86::ret: epilogue(); break;
-      default: break;
+      case X86::spill:
+        move_slot(inst);
+        break;
+      case X86::ret:
+        epilogue();
+        break;
+      default:
+        break;
     }
   }
 

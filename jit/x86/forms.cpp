@@ -39,9 +39,9 @@ constexpr bool adjacent() {
 static_assert(adjacent(), "the forms of a mnemonic stand together in ops.def");
 
 constexpr std::string_view kPseudoNames[] = {
-    "label",   "loop_begin", "loop_end", "jump",       "jump_lt",          "jump_le",   "jump_gt",
-    "jump_ge", "jump_eq",    "jump_ne",  "jump_below", "jump_above_equal", "floor_div", "floor_mod",
-    "reload",  "spill",      "ret"};
+    "label",     "loop_begin", "loop_end", "jump",    "jump_lt",    "jump_le",
+    "jump_gt",   "jump_ge",    "jump_eq",  "jump_ne", "jump_below", "jump_above_equal",
+    "floor_div", "floor_mod",  "reload",   "spill",   "ret"};
 
 /// Widths of registers as bits: 0 (masks), 1, 2, 4, 8, 16, 32, 64 bytes.
 constexpr uint8_t width_bit(int width) {
@@ -52,19 +52,48 @@ constexpr uint8_t widths_of(Shape shape) {
   constexpr uint8_t b1 = width_bit(1), b2 = width_bit(2), b4 = width_bit(4), b8 = width_bit(8);
   constexpr uint8_t x = width_bit(16), y = width_bit(32), z = width_bit(64);
   switch (shape) {
-    case R: case RM: case RMS: return b4 | b8;
-    case N: return b1 | b2;
-    case G: case R8: case R16: return b1 | b2 | b4 | b8;
-    case R32: case R32M: return b4;
-    case R64: case R64M: return b8;
-    case V: case VM: case VMS: return x | y | z;
-    case W: case WM: return y | z;
-    case X: case XM: case E: case EM: case Q: case QM: return x;
-    case Y: case YM: return y;
-    case Z: return z;
-    case H: case HM: return x | y;
-    case K: return width_bit(0);
-    default: return 0;
+    case R:
+    case RM:
+    case RMS:
+      return b4 | b8;
+    case N:
+      return b1 | b2;
+    case G:
+    case R8:
+    case R16:
+      return b1 | b2 | b4 | b8;
+    case R32:
+    case R32M:
+      return b4;
+    case R64:
+    case R64M:
+      return b8;
+    case V:
+    case VM:
+    case VMS:
+      return x | y | z;
+    case W:
+    case WM:
+      return y | z;
+    case X:
+    case XM:
+    case E:
+    case EM:
+    case Q:
+    case QM:
+      return x;
+    case Y:
+    case YM:
+      return y;
+    case Z:
+      return z;
+    case H:
+    case HM:
+      return x | y;
+    case K:
+      return width_bit(0);
+    default:
+      return 0;
   }
 }
 
@@ -76,8 +105,10 @@ constexpr std::array<uint8_t, static_cast<int>(I64) + 1> kWidths = [] {
 
 bool fits(Shape shape, const Operand& o) {
   switch (o.kind) {
-    case Operand::kNone: return shape == none;
-    case Operand::kReg: return kWidths[static_cast<int>(shape)] & width_bit(o.width);
+    case Operand::kNone:
+      return shape == none;
+    case Operand::kReg:
+      return kWidths[static_cast<int>(shape)] & width_bit(o.width);
     case Operand::kMem:
       if ((shape == MS || shape == SV || shape == SH) && o.width == 0) return false;
       return takes_memory(shape);
@@ -92,9 +123,8 @@ bool fits(Shape shape, const Operand& o) {
 
 /// True where a register, or the index of a gather, has 64 bytes.
 bool wide(const Inst& inst) {
-  return std::any_of(inst.operands.begin(), inst.operands.end(), [](const Operand& o) {
-    return o.kind != Operand::kImm && o.width == 64;
-  });
+  return std::any_of(inst.operands.begin(), inst.operands.end(),
+                     [](const Operand& o) { return o.kind != Operand::kImm && o.width == 64; });
 }
 
 bool fits(const Form& form, const Inst& inst) {
@@ -128,8 +158,22 @@ const Form* form_of(const Inst& inst) {
 
 bool takes_memory(Shape shape) {
   switch (shape) {
-    case RM: case RMS: case R32M: case R64M: case M: case MS: case VM: case VMS: case WM: case XM:
-    case YM: case HM: case QM: case EM: case SV: case SH:
+    case RM:
+    case RMS:
+    case R32M:
+    case R64M:
+    case M:
+    case MS:
+    case VM:
+    case VMS:
+    case WM:
+    case XM:
+    case YM:
+    case HM:
+    case QM:
+    case EM:
+    case SV:
+    case SH:
       return true;
     default:
       return false;
@@ -161,14 +205,29 @@ bool is_idiom(const Inst& inst) {
     return o[a].kind == Operand::kReg && o[b].kind == Operand::kReg && o[a].reg == o[b].reg;
   };
   switch (inst.op) {
-    case X86::xor_: case X86::sub:
+    case X86::xor_:
+    case X86::sub:
       return same(0, 1);
-    case X86::vxorps: case X86::vxorpd: case X86::vpxor: case X86::vpxord: case X86::vpxorq:
-    case X86::vpcmpeqb: case X86::vpcmpeqw: case X86::vpcmpeqd: case X86::vpcmpeqq:
-    case X86::kxorb: case X86::kxorw: case X86::kxord: case X86::kxorq:
-    case X86::kxnorb: case X86::kxnorw: case X86::kxnord: case X86::kxnorq:
+    case X86::vxorps:
+    case X86::vxorpd:
+    case X86::vpxor:
+    case X86::vpxord:
+    case X86::vpxorq:
+    case X86::vpcmpeqb:
+    case X86::vpcmpeqw:
+    case X86::vpcmpeqd:
+    case X86::vpcmpeqq:
+    case X86::kxorb:
+    case X86::kxorw:
+    case X86::kxord:
+    case X86::kxorq:
+    case X86::kxnorb:
+    case X86::kxnorw:
+    case X86::kxnord:
+    case X86::kxnorq:
       return same(1, 2);
-    case X86::vpternlogd: case X86::vpternlogq:
+    case X86::vpternlogd:
+    case X86::vpternlogq:
       return (o[3].imm & 0xff) == 0 || (o[3].imm & 0xff) == 0xff;
     default:
       return false;
@@ -186,7 +245,8 @@ bool needs_evex(const Inst& inst, const Form& form, bool physical) {
       return true;
     }
     // Shifts of memory by an immediate, and compressions to memory, exist with EVEX only.
-    if (i == 1 && o.kind == Operand::kMem && form.shapes[2] == I8 && form.shapes[1] == V) return true;
+    if (i == 1 && o.kind == Operand::kMem && form.shapes[2] == I8 && form.shapes[1] == V)
+      return true;
   }
   return false;
 }

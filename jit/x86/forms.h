@@ -15,13 +15,13 @@ namespace hone::jit {
 /// What an operand of a form may be. The letters are explained at the top of ops.def.
 enum class Shape : uint8_t {
   none,
-  R,     ///< general register of 4 or 8 bytes
-  N,     ///< general register of 1 or 2 bytes
-  G,     ///< general register of 1, 2, 4 or 8 bytes
-  R8,    ///< the low byte of a general register, whatever the operand's width
-  R16,   ///< the low two bytes, likewise
-  R32,   ///< general register of 4 bytes
-  R64,   ///< general register of 8 bytes
+  R,    ///< general register of 4 or 8 bytes
+  N,    ///< general register of 1 or 2 bytes
+  G,    ///< general register of 1, 2, 4 or 8 bytes
+  R8,   ///< the low byte of a general register, whatever the operand's width
+  R16,  ///< the low two bytes, likewise
+  R32,  ///< general register of 4 bytes
+  R64,  ///< general register of 8 bytes
   RM,
   RMS,
   R32M,

@@ -36,8 +36,9 @@ struct Mem {
 struct Operand {
   enum Kind : uint8_t { kNone, kReg, kImm, kMem } kind = kNone;
   /// Bytes of a vector register (16, 32, 64) or gpr (4, 8; 1 and 2 too as the source of a mov to
-  /// memory or a movzx); 0 for a mask register. Of kMem: the access's size where no register operand gives it (rows with MS: movzx,
-  /// cmp with an immediate, narrowing conversions), a gather's index register's width, else 0.
+  /// memory or a movzx); 0 for a mask register. Of kMem: the access's size where no register
+  /// operand gives it (rows with MS: movzx, cmp with an immediate, narrowing conversions), a
+  /// gather's index register's width, else 0.
   uint8_t width = 0;
   Reg reg;
   int64_t imm = 0;
@@ -59,7 +60,7 @@ enum class X86 : uint16_t {
   loop_begin,  ///< the label of a loop's head (operands[0].imm); depth + 1
   loop_end,    ///< after the loop's backward jump; depth - 1
   jump,
-  jump_lt,     ///< signed, on the flags of the last cmp/test/sub/dec
+  jump_lt,  ///< signed, on the flags of the last cmp/test/sub/dec
   jump_le,
   jump_gt,
   jump_ge,
@@ -67,11 +68,12 @@ enum class X86 : uint16_t {
   jump_ne,
   jump_below,  ///< unsigned
   jump_above_equal,
-  floor_div,   ///< r, r|imm, r|imm, 64 bits each: floor division; x/0 = 0, MIN/-1 = MIN. Slow: never in inner loops
-  floor_mod,   ///< r, r, r: x - y*floor(x/y); x%0 = 0
-  reload,      ///< made by allocate: register, spill slot (Mem::slot)
-  spill,       ///< made by allocate: spill slot, register
-  ret,         ///< restores callee-saved registers, vzeroupper where due, returns
+  floor_div,  ///< r, r|imm, r|imm, 64 bits each: floor division; x/0 = 0, MIN/-1 = MIN. Slow: never
+              ///< in inner loops
+  floor_mod,  ///< r, r, r: x - y*floor(x/y); x%0 = 0
+  reload,     ///< made by allocate: register, spill slot (Mem::slot)
+  spill,      ///< made by allocate: spill slot, register
+  ret,        ///< restores callee-saved registers, vzeroupper where due, returns
 };
 
 /// One instruction. With `mask` the destination is written under it: lanes off are zeroed
@@ -111,8 +113,12 @@ struct Lir {
   int label() { return labels++; }
 };
 
-inline Operand vreg(Reg r, int width) { return {Operand::kReg, static_cast<uint8_t>(width), r, 0, {}}; }
-inline Operand greg(Reg r, int width = 8) { return {Operand::kReg, static_cast<uint8_t>(width), r, 0, {}}; }
+inline Operand vreg(Reg r, int width) {
+  return {Operand::kReg, static_cast<uint8_t>(width), r, 0, {}};
+}
+inline Operand greg(Reg r, int width = 8) {
+  return {Operand::kReg, static_cast<uint8_t>(width), r, 0, {}};
+}
 inline Operand kreg(Reg r) { return {Operand::kReg, 0, r, 0, {}}; }
 inline Operand imm(int64_t v) { return {Operand::kImm, 0, {}, v, {}}; }
 inline Operand mem(Mem m, int width = 0) {
@@ -128,7 +134,7 @@ struct Allocation {
   int spills = 0;        ///< spill slots used
   int inner_spills = 0;  ///< accesses to spill slots inside innermost loops
   int frame_bytes = 0;
-  int vec_peak = 0;      ///< most vector registers live at once, before spilling
+  int vec_peak = 0;  ///< most vector registers live at once, before spilling
 };
 
 /// Registers that allocation may use. Fewer than the target has make spills, for tests.

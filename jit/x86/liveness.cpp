@@ -122,20 +122,20 @@ class Builder {
   void touch(const Inst& inst) {
     const auto& o = inst.operands;
     if (is_pseudo(inst.op)) {
-      const bool writes = inst.op == X86::floor_div || inst.op == X86::floor_mod ||
-                          inst.op == X86::reload;
+      const bool writes =
+          inst.op == X86::floor_div || inst.op == X86::floor_mod || inst.op == X86::reload;
       for (int i = 0; i < 4; ++i) {
-        if (o[i].kind == Operand::kReg) note(o[i].reg, !(writes && i == 0), writes && i == 0, false);
+        if (o[i].kind == Operand::kReg)
+          note(o[i].reg, !(writes && i == 0), writes && i == 0, false);
       }
       return;
     }
     const Form* form = form_of(inst);
     if (!form) {
-      throw std::logic_error("no form of " + std::string(name_of(inst.op)) +
-                             " has these operands");
+      throw std::logic_error("no form of " + std::string(name_of(inst.op)) + " has these operands");
     }
-    const bool vex = form->encoding == Encoding::kVex ||
-                     (form->encoding == Encoding::kVnni && vex_dot_);
+    const bool vex =
+        form->encoding == Encoding::kVex || (form->encoding == Encoding::kVnni && vex_dot_);
     for (int i = 0; i < 4; ++i) {
       if (o[i].kind == Operand::kReg) {
         const bool low = vex && class_of(o[i]) == RegClass::kVec;
@@ -182,7 +182,7 @@ class Builder {
   }
 
   void fixed_point(std::vector<uint64_t>& live) {
-    std::vector<uint64_t> reads(live_in_.size());   // before any write in the block
+    std::vector<uint64_t> reads(live_in_.size());  // before any write in the block
     std::vector<uint64_t> writes(live_in_.size());
     for (size_t b = 0; b < blocks_.size(); ++b) {
       uint64_t* read = &reads[b * words_];
@@ -266,8 +266,8 @@ class Builder {
     for (int reg : globals_) {
       if (out_.head[reg] < 0) continue;
       Range& first = out_.ranges[out_.head[reg]];
-      const bool entry = std::any_of(lir_.entry.begin(), lir_.entry.end(),
-                                     [&](Reg r) { return r.id == reg; });
+      const bool entry =
+          std::any_of(lir_.entry.begin(), lir_.entry.end(), [&](Reg r) { return r.id == reg; });
       if (entry && first.from <= 0) first.from = -1;
       if (!entry && first.from < seen_[reg].first) first.from = seen_[reg].first;
     }

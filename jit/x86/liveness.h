@@ -38,11 +38,11 @@ struct Liveness {
   std::vector<Touch> touches;
   std::vector<int32_t> first_touch;  ///< per instruction, and one past the last
   std::vector<Range> ranges;
-  std::vector<int32_t> head;   ///< per register: its first range, or -1
-  std::vector<int32_t> end;    ///< per register: where its last range ends
-  std::vector<float> weight;   ///< per register: touches times 10^depth
-  std::vector<uint8_t> low;    ///< per register: confined to registers 0 to 15
-  std::vector<LoopSpan> loops; ///< in order of their heads
+  std::vector<int32_t> head;      ///< per register: its first range, or -1
+  std::vector<int32_t> end;       ///< per register: where its last range ends
+  std::vector<float> weight;      ///< per register: touches times 10^depth
+  std::vector<uint8_t> low;       ///< per register: confined to registers 0 to 15
+  std::vector<LoopSpan> loops;    ///< in order of their heads
   std::vector<int32_t> label_at;  ///< per label: its instruction, or -1
   std::vector<int32_t> blocks;    ///< where straight stretches begin, and one past the last
 

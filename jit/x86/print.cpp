@@ -11,14 +11,14 @@ namespace hone::jit {
 namespace {
 
 constexpr std::string_view kGprNames[16][4] = {
-    {"al", "ax", "eax", "rax"},         {"cl", "cx", "ecx", "rcx"},
-    {"dl", "dx", "edx", "rdx"},         {"bl", "bx", "ebx", "rbx"},
-    {"spl", "sp", "esp", "rsp"},        {"bpl", "bp", "ebp", "rbp"},
-    {"sil", "si", "esi", "rsi"},        {"dil", "di", "edi", "rdi"},
-    {"r8b", "r8w", "r8d", "r8"},        {"r9b", "r9w", "r9d", "r9"},
-    {"r10b", "r10w", "r10d", "r10"},    {"r11b", "r11w", "r11d", "r11"},
-    {"r12b", "r12w", "r12d", "r12"},    {"r13b", "r13w", "r13d", "r13"},
-    {"r14b", "r14w", "r14d", "r14"},    {"r15b", "r15w", "r15d", "r15"}};
+    {"al", "ax", "eax", "rax"},      {"cl", "cx", "ecx", "rcx"},
+    {"dl", "dx", "edx", "rdx"},      {"bl", "bx", "ebx", "rbx"},
+    {"spl", "sp", "esp", "rsp"},     {"bpl", "bp", "ebp", "rbp"},
+    {"sil", "si", "esi", "rsi"},     {"dil", "di", "edi", "rdi"},
+    {"r8b", "r8w", "r8d", "r8"},     {"r9b", "r9w", "r9d", "r9"},
+    {"r10b", "r10w", "r10d", "r10"}, {"r11b", "r11w", "r11d", "r11"},
+    {"r12b", "r12w", "r12d", "r12"}, {"r13b", "r13w", "r13d", "r13"},
+    {"r14b", "r14w", "r14d", "r14"}, {"r15b", "r15w", "r15d", "r15"}};
 
 using Out = std::back_insert_iterator<std::string>;
 
@@ -72,7 +72,8 @@ void print_mem(Out out, const Operand& o, bool gather, bool physical) {
   }
   if (m.index.valid()) {
     plus();
-    print_reg(out, m.index, gather ? RegClass::kVec : RegClass::kGpr, gather ? o.width : 8, physical);
+    print_reg(out, m.index, gather ? RegClass::kVec : RegClass::kGpr, gather ? o.width : 8,
+              physical);
     if (m.scale != 1) fmt::format_to(out, "*{}", m.scale);
   }
   const int64_t disp = int64_t{m.disp} + std::max(m.pool, 0) + std::max(m.slot, 0);

@@ -82,9 +82,19 @@ class Scanner {
   void hints() {
     for (const Inst& inst : lir_.code) {
       switch (inst.op) {
-        case X86::mov: case X86::vmovups: case X86::vmovupd: case X86::vmovaps: case X86::vmovapd:
-        case X86::vmovdqu: case X86::vmovdqu32: case X86::vmovdqu64: case X86::vmovdqa:
-        case X86::kmovq: case X86::kmovd: case X86::kmovw: case X86::kmovb: {
+        case X86::mov:
+        case X86::vmovups:
+        case X86::vmovupd:
+        case X86::vmovaps:
+        case X86::vmovapd:
+        case X86::vmovdqu:
+        case X86::vmovdqu32:
+        case X86::vmovdqu64:
+        case X86::vmovdqa:
+        case X86::kmovq:
+        case X86::kmovd:
+        case X86::kmovw:
+        case X86::kmovb: {
           const auto& o = inst.operands;
           if (o[0].kind != Operand::kReg || o[1].kind != Operand::kReg || inst.mask.valid()) break;
           if (class_of(o[0]) != class_of(o[1])) break;
@@ -92,7 +102,8 @@ class Scanner {
           copied_to_[o[1].reg.id] = o[0].reg.id;
           break;
         }
-        default: break;
+        default:
+          break;
       }
     }
   }
@@ -151,8 +162,8 @@ class Scanner {
     };
     for (int e = 0; e < 4; ++e) {
       if (lir_.entry[e].id != r) continue;
-      const int p = static_cast<int>(std::find(std::begin(kGprOrder), std::end(kGprOrder),
-                                               kEntry[e]) - std::begin(kGprOrder));
+      const int p = static_cast<int>(
+          std::find(std::begin(kGprOrder), std::end(kGprOrder), kEntry[e]) - std::begin(kGprOrder));
       if (first(r).from < 0) return p;
       if (open(p)) return p;
     }
@@ -176,9 +187,15 @@ class Scanner {
 
   void plan(int r, const SpillChoice& choice) {
     switch (choice.kind) {
-      case SpillChoice::kEverywhere: result_.plan.everywhere.push_back(r); break;
-      case SpillChoice::kAround: result_.plan.around.push_back({r, choice.loop}); break;
-      case SpillChoice::kGap: result_.plan.gaps.push_back({r, choice.from, choice.to}); break;
+      case SpillChoice::kEverywhere:
+        result_.plan.everywhere.push_back(r);
+        break;
+      case SpillChoice::kAround:
+        result_.plan.around.push_back({r, choice.loop});
+        break;
+      case SpillChoice::kGap:
+        result_.plan.gaps.push_back({r, choice.from, choice.to});
+        break;
     }
   }
 

@@ -10,8 +10,8 @@ namespace {
 
 class Rewriter {
  public:
-  Rewriter(const Lir& lir, const Liveness& live, const RegisterFile& file,
-           Frame& frame, std::vector<bool>& pinned, Lir& out)
+  Rewriter(const Lir& lir, const Liveness& live, const RegisterFile& file, Frame& frame,
+           std::vector<bool>& pinned, Lir& out)
       : lir_(lir), live_(live), file_(file), frame_(frame), pinned_(pinned), out_(out) {}
 
   void run(const SpillPlan& plan) {
@@ -52,9 +52,12 @@ class Rewriter {
 
   Operand whole(int r, Reg as) const {
     switch (lir_.regs[r].cls) {
-      case RegClass::kGpr: return greg(as);
-      case RegClass::kVec: return vreg(as, file_.vector_bytes);
-      case RegClass::kMask: return kreg(as);
+      case RegClass::kGpr:
+        return greg(as);
+      case RegClass::kVec:
+        return vreg(as, file_.vector_bytes);
+      case RegClass::kMask:
+        return kreg(as);
     }
     return {};
   }
@@ -258,8 +261,14 @@ class Rewriter {
   bool constant(const Form& form, int at, const Inst& definition, Operand& operand) const {
     if (definition.operands[1].kind != Operand::kMem || definition.mask.valid()) return false;
     switch (definition.op) {
-      case X86::vmovups: case X86::vmovupd: case X86::vmovaps: case X86::vmovapd:
-      case X86::vmovdqu: case X86::vmovdqa: case X86::vmovdqu32: case X86::vmovdqu64:
+      case X86::vmovups:
+      case X86::vmovupd:
+      case X86::vmovaps:
+      case X86::vmovapd:
+      case X86::vmovdqu:
+      case X86::vmovdqa:
+      case X86::vmovdqu32:
+      case X86::vmovdqu64:
         if (operand.width > definition.operands[0].width) return false;
         operand = definition.operands[1];
         return true;

@@ -62,7 +62,8 @@ class Lister {
         }
         const ZydisInstructionCategory category = line.instruction.meta.category;
         const int64_t next = at + line.instruction.length;
-        const bool jump = category == ZYDIS_CATEGORY_UNCOND_BR || category == ZYDIS_CATEGORY_COND_BR;
+        const bool jump =
+            category == ZYDIS_CATEGORY_UNCOND_BR || category == ZYDIS_CATEGORY_COND_BR;
         if (jump && line.operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
           line.target = next + line.operands[0].imm.value.s;
           pending.push_back(line.target);

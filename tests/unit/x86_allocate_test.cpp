@@ -67,9 +67,9 @@ Outcome run(const Lir& lir, const ir::Target& target, const RegisterFile& file, 
   ExecutableMemory executable;
   const ExecutableSpan span = executable.add(bytes).value();
   out.memory = fresh_memory(seed);
-  out.kept = keeps_registers(reinterpret_cast<Function>(
-                                 reinterpret_cast<uintptr_t>(span.data + entry)),
-                             out.memory.data());
+  out.kept =
+      keeps_registers(reinterpret_cast<Function>(reinterpret_cast<uintptr_t>(span.data + entry)),
+                      out.memory.data());
   return out;
 }
 

@@ -24,15 +24,17 @@ using jit::Shape;
 
 x86::Gp general(int id, int width) {
   const auto n = static_cast<uint32_t>(id);
-  return width == 1 ? x86::Gp(x86::gpb_lo(n))
-                    : width == 2 ? x86::Gp(x86::gpw(n))
-                                 : width == 4 ? x86::Gp(x86::gpd(n)) : x86::Gp(x86::gpq(n));
+  return width == 1   ? x86::Gp(x86::gpb_lo(n))
+         : width == 2 ? x86::Gp(x86::gpw(n))
+         : width == 4 ? x86::Gp(x86::gpd(n))
+                      : x86::Gp(x86::gpq(n));
 }
 
 x86::Vec vector(int id, int width) {
   const auto n = static_cast<uint32_t>(id);
-  return width == 64 ? x86::Vec(x86::zmm(n))
-                     : width == 32 ? x86::Vec(x86::ymm(n)) : x86::Vec(x86::xmm(n));
+  return width == 64   ? x86::Vec(x86::zmm(n))
+         : width == 32 ? x86::Vec(x86::ymm(n))
+                       : x86::Vec(x86::xmm(n));
 }
 
 x86::Mem memory(const Operand& o, Shape shape) {
@@ -47,15 +49,22 @@ x86::Mem memory(const Operand& o, Shape shape) {
 
 asmjit::Operand converted(const Operand& o, Shape shape) {
   switch (o.kind) {
-    case Operand::kNone: return {};
-    case Operand::kImm: return asmjit::Imm(o.imm);
-    case Operand::kMem: return memory(o, shape);
-    case Operand::kReg: break;
+    case Operand::kNone:
+      return {};
+    case Operand::kImm:
+      return asmjit::Imm(o.imm);
+    case Operand::kMem:
+      return memory(o, shape);
+    case Operand::kReg:
+      break;
   }
   switch (jit::class_of(o)) {
-    case jit::RegClass::kVec: return vector(o.reg.id, o.width);
-    case jit::RegClass::kMask: return x86::k(static_cast<uint32_t>(o.reg.id));
-    case jit::RegClass::kGpr: break;
+    case jit::RegClass::kVec:
+      return vector(o.reg.id, o.width);
+    case jit::RegClass::kMask:
+      return x86::k(static_cast<uint32_t>(o.reg.id));
+    case jit::RegClass::kGpr:
+      break;
   }
   return general(o.reg.id, shape == Shape::R8 ? 1 : shape == Shape::R16 ? 2 : o.width);
 }

@@ -61,8 +61,8 @@ Function load(ExecutableMemory& memory, const std::vector<uint8_t>& bytes, size_
 }
 
 int count(const Lir& lir, X86 op) {
-  return static_cast<int>(std::count_if(lir.code.begin(), lir.code.end(),
-                                        [op](const Inst& i) { return i.op == op; }));
+  return static_cast<int>(
+      std::count_if(lir.code.begin(), lir.code.end(), [op](const Inst& i) { return i.op == op; }));
 }
 
 /// sum over 100 rounds of a loop with `tile` accumulators; then each is scaled by a constant of
@@ -86,7 +86,8 @@ Code reduction(int tile, bool remat) {
   c.add(X86::loop_begin, {imm(head)});
   const Reg x = c.lir.vec();
   c.add(X86::vmovups, {vreg(x, 32), c.at(0)});
-  for (int i = 0; i < tile; ++i) c.add(X86::vaddps, {vreg(sums[i], 32), vreg(sums[i], 32), vreg(x, 32)});
+  for (int i = 0; i < tile; ++i)
+    c.add(X86::vaddps, {vreg(sums[i], 32), vreg(sums[i], 32), vreg(x, 32)});
   c.add(X86::sub, {greg(n), imm(1)});
   c.add(X86::jump_ne, {imm(head)});
   c.add(X86::loop_end, {imm(head)});
@@ -201,8 +202,8 @@ TEST_CASE("encode: floor division and its remainder, where idiv would trap too")
         quotient = static_cast<int64_t>(-static_cast<uint64_t>(a));
       } else if (b != 0) {
         quotient = a / b - (a % b != 0 && (a < 0) != (b < 0));
-        rest = static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b) *
-                                                                   static_cast<uint64_t>(quotient));
+        rest = static_cast<int64_t>(static_cast<uint64_t>(a) -
+                                    static_cast<uint64_t>(b) * static_cast<uint64_t>(quotient));
       }
       INFO(a, " / ", b);
       CHECK(out[0] == quotient);
@@ -231,7 +232,7 @@ TEST_CASE("encode: several functions in one piece, each with its constants") {
     CHECK(tests::isa_violation(bytes, entries[f], avx2()) == "");
     double out[4] = {};
     reinterpret_cast<Function>(reinterpret_cast<uintptr_t>(span.data + entries[f]))(out, 0, 0,
-                                                                                   nullptr);
+                                                                                    nullptr);
     CHECK(out[3] == f + 0.5);
   }
 }
@@ -246,8 +247,10 @@ TEST_CASE("isa check: an instruction beyond the target is found") {
   std::vector<uint8_t> bytes;
   const size_t entry = encode(allocate(c.lir, avx512), avx512, bytes);
   CHECK(tests::isa_violation(bytes, entry, avx512) == "");
-  CHECK(tests::isa_violation(bytes, entry, avx2()) == "0: vmovups zmm0, zmmword ptr [rdi] (AVX512F_512)");
-  CHECK(unsupported(c.lir.code[0], avx2(), false) == "vmovups needs avx512, which the target lacks");
+  CHECK(tests::isa_violation(bytes, entry, avx2()) ==
+        "0: vmovups zmm0, zmmword ptr [rdi] (AVX512F_512)");
+  CHECK(unsupported(c.lir.code[0], avx2(), false) ==
+        "vmovups needs avx512, which the target lacks");
 }
 
 }  // namespace hone::jit

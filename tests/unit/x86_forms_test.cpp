@@ -25,12 +25,12 @@ ir::Target everything() {
 
 /// Choices that make one instruction of a form.
 struct Variant {
-  int width = 32;        ///< of the instruction: 16, 32, 64
-  bool memory = false;   ///< where a shape allows both
+  int width = 32;       ///< of the instruction: 16, 32, 64
+  bool memory = false;  ///< where a shape allows both
   bool broadcast = false;
   bool masked = false;
   bool zeroing = false;
-  bool high = false;     ///< vector registers from 16
+  bool high = false;  ///< vector registers from 16
 };
 
 class Maker {
@@ -80,27 +80,61 @@ class Maker {
     const bool wants_memory = v.memory && takes_memory(shape);
     if (wants_memory) return memory(form, shape, v);
     switch (shape) {
-      case none: return {};
-      case R: case RM: case RMS: return greg(gpr(), v.width == 16 ? 4 : 8);
-      case N: return greg(gpr(), v.width == 16 ? 1 : 2);
-      case G: return greg(gpr(), v.width == 16 ? 1 : v.width == 32 ? 2 : 4);
-      case R8: case R16: case R32: case R32M: return greg(gpr(), 4);
-      case R64: case R64M: return greg(gpr(), 8);
-      case M: case MS: case SV: case SH: return memory(form, shape, v);
-      case V: case VM: case VMS: case W: case WM:
+      case none:
+        return {};
+      case R:
+      case RM:
+      case RMS:
+        return greg(gpr(), v.width == 16 ? 4 : 8);
+      case N:
+        return greg(gpr(), v.width == 16 ? 1 : 2);
+      case G:
+        return greg(gpr(), v.width == 16 ? 1 : v.width == 32 ? 2 : 4);
+      case R8:
+      case R16:
+      case R32:
+      case R32M:
+        return greg(gpr(), 4);
+      case R64:
+      case R64M:
+        return greg(gpr(), 8);
+      case M:
+      case MS:
+      case SV:
+      case SH:
+        return memory(form, shape, v);
+      case V:
+      case VM:
+      case VMS:
+      case W:
+      case WM:
         return vreg(form.access == Access::kGather ? gather_register() : vec(v), v.width);
-      case X: case XM: return vreg(vec(v), 16);
-      case Y: case YM: return vreg(vec(v), 32);
-      case Z: return vreg(vec(v), 64);
-      case H: case HM:
+      case X:
+      case XM:
+        return vreg(vec(v), 16);
+      case Y:
+      case YM:
+        return vreg(vec(v), 32);
+      case Z:
+        return vreg(vec(v), 64);
+      case H:
+      case HM:
         return vreg(form.access == Access::kGather ? gather_register() : vec(v),
                     std::max(16, v.width / 2));
-      case Q: case QM: return vreg(vec(v), 16);
-      case E: case EM: return vreg(vec(v), 16);
-      case K: return kreg(Reg{below(7) + 1});
-      case I8: return imm(below(8));
-      case I32: return imm(below(2) ? 100 + below(27) : -1000 - below(100000));
-      case I64: return imm(v.width == 16 ? 0x12345678 : 0x123456789abcdefLL);
+      case Q:
+      case QM:
+        return vreg(vec(v), 16);
+      case E:
+      case EM:
+        return vreg(vec(v), 16);
+      case K:
+        return kreg(Reg{below(7) + 1});
+      case I8:
+        return imm(below(8));
+      case I32:
+        return imm(below(2) ? 100 + below(27) : -1000 - below(100000));
+      case I64:
+        return imm(v.width == 16 ? 0x12345678 : 0x123456789abcdefLL);
     }
     return {};
   }
@@ -112,8 +146,8 @@ class Maker {
 };
 
 std::string alias(std::string name) {
-  const std::pair<const char*, const char*> ends[] = {
-      {"ae", "nb"}, {"e", "z"}, {"ne", "nz"}, {"a", "nbe"}, {"ge", "nl"}, {"g", "nle"}};
+  const std::pair<const char*, const char*> ends[] = {{"ae", "nb"}, {"e", "z"},   {"ne", "nz"},
+                                                      {"a", "nbe"}, {"ge", "nl"}, {"g", "nle"}};
   for (const std::string prefix : {"set", "cmov"}) {
     for (const auto& [ours, theirs] : ends) {
       if (name == prefix + ours) return prefix + theirs;
@@ -128,8 +162,10 @@ std::string register_name(const Operand& o, Shape shape) {
       const char letter = o.width == 64 ? 'z' : o.width == 32 ? 'y' : 'x';
       return letter + std::string("mm") + std::to_string(o.reg.id);
     }
-    case RegClass::kMask: return "k" + std::to_string(o.reg.id);
-    case RegClass::kGpr: break;
+    case RegClass::kMask:
+      return "k" + std::to_string(o.reg.id);
+    case RegClass::kGpr:
+      break;
   }
   const int width = shape == R8 ? 1 : shape == R16 ? 2 : o.width;
   const ZydisRegisterClass cls = width == 1   ? ZYDIS_REGCLASS_GPR8
@@ -163,7 +199,8 @@ std::string differs(const Operand& o, Shape shape, const ZydisDecodedOperand& d,
       if (o.kind != Operand::kMem) return "memory was decoded";
       if (ZydisRegisterGetString(d.mem.base) != gpr_name(o.mem.base)) return "base";
       if (o.mem.index.valid()) {
-        const Operand index = o.width >= 16 && shape != VMS ? vreg(o.mem.index, o.width) : greg(o.mem.index);
+        const Operand index =
+            o.width >= 16 && shape != VMS ? vreg(o.mem.index, o.width) : greg(o.mem.index);
         if (ZydisRegisterGetString(d.mem.index) != register_name(index, V)) return "index";
         if (d.mem.scale != o.mem.scale) return "scale";
       } else if (d.mem.index != ZYDIS_REGISTER_NONE) {
@@ -171,7 +208,8 @@ std::string differs(const Operand& o, Shape shape, const ZydisDecodedOperand& d,
       }
       return d.mem.disp.value == o.mem.disp ? "" : "displacement";
     }
-    default: return "kind of operand";
+    default:
+      return "kind of operand";
   }
 }
 
@@ -218,8 +256,8 @@ std::string mismatch(const Inst& inst, const Form& form, const std::vector<uint8
   for (int i = 0; i < d.operand_count_visible; ++i) {
     if (operands[i].encoding == ZYDIS_OPERAND_ENCODING_MASK) continue;
     if (at == 4 || inst.operands[at].kind == Operand::kNone) return "more operands";
-    const std::string why = differs(inst.operands[at], form.shapes[at], operands[i],
-                                    name[0] == 'v');
+    const std::string why =
+        differs(inst.operands[at], form.shapes[at], operands[i], name[0] == 'v');
     if (!why.empty()) return "operand " + std::to_string(at) + ": " + why;
     const std::string access = accessed(inst, form, at, operands[i]);
     if (!access.empty()) return "operand " + std::to_string(at) + " " + access;
@@ -260,20 +298,19 @@ bool is_vector_form(const Form& form) {
 }
 
 /// Where either of two encodings is right.
-bool two_encodings(const Form& form) {
-  return form.op == X86::vmovq || form.op == X86::vpextrw;
-}
+bool two_encodings(const Form& form) { return form.op == X86::vmovq || form.op == X86::vpextrw; }
 
 /// Forms that have no masked variant although they are EVEX.
 bool maskable(const Inst& inst, const Form& form) {
   if (!is_vector_form(form)) return false;
   const std::string_view name = form.name;
   if (name[0] == 'k') return false;
-  for (const char* prefix : {"vmovnt", "vpinsr", "vpextr", "vextractps", "vinsertps", "vmovd",
-                             "vmovq", "vmovhlps", "vmovlhps", "vmovhpd", "vucomi", "vcvtsi2",
-                             "vcvtss2si", "vcvttss2si", "vcvtsd2si", "vcvttsd2si", "vpmovm2",
-                             "vpslldq", "vpsrldq", "vpsadbw"}) {
-    if (name.starts_with(prefix) && !name.starts_with("vmovdq") && !name.starts_with("vmovddup")) return false;
+  for (const char* prefix :
+       {"vmovnt",    "vpinsr",     "vpextr",  "vextractps", "vinsertps", "vmovd",     "vmovq",
+        "vmovhlps",  "vmovlhps",   "vmovhpd", "vucomi",     "vcvtsi2",   "vcvtss2si", "vcvttss2si",
+        "vcvtsd2si", "vcvttsd2si", "vpmovm2", "vpslldq",    "vpsrldq",   "vpsadbw"}) {
+    if (name.starts_with(prefix) && !name.starts_with("vmovdq") && !name.starts_with("vmovddup"))
+      return false;
   }
   if (name.starts_with("vpmov") && name.ends_with("2m")) return false;
   const Operand& first = inst.operands[0];
@@ -302,8 +339,8 @@ TEST_CASE("x86: every form reads back as it was meant") {
       } else if (v.masked && !maskable(inst, form)) {
         continue;
       }
-      const bool vector = inst.operands[0].kind == Operand::kReg &&
-                          class_of(inst.operands[0]) == RegClass::kVec;
+      const bool vector =
+          inst.operands[0].kind == Operand::kReg && class_of(inst.operands[0]) == RegClass::kVec;
       if (v.zeroing && !vector) continue;
       if (form_of(inst) != &form) continue;
       if (v.high && (form.encoding == Encoding::kVex)) continue;

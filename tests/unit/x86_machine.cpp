@@ -106,11 +106,21 @@ void RandomLir::statements(int count, int depth) {
 
 void RandomLir::statement(int depth) {
   switch (below(12)) {
-    case 0: if (depth < 3) return loop(depth); [[fallthrough]];
-    case 1: if (depth < 4) return branch(depth); [[fallthrough]];
-    case 2: if (!masks_.empty()) return mask(); [[fallthrough]];
-    case 3: case 4: case 5: return general();
-    default: return vector();
+    case 0:
+      if (depth < 3) return loop(depth);
+      [[fallthrough]];
+    case 1:
+      if (depth < 4) return branch(depth);
+      [[fallthrough]];
+    case 2:
+      if (!masks_.empty()) return mask();
+      [[fallthrough]];
+    case 3:
+    case 4:
+    case 5:
+      return general();
+    default:
+      return vector();
   }
 }
 
@@ -119,14 +129,22 @@ void RandomLir::general() {
   const Reg s = pick(gprs_);
   const Operand source = below(3) ? greg(s) : imm(below(1000) - 500);
   switch (below(10)) {
-    case 0: return add(X86::mov, {greg(d), greg(s)});
-    case 1: return add(X86::add, {greg(d), source});
-    case 2: return add(X86::sub, {greg(d), source});
-    case 3: return add(X86::imul, {greg(d), greg(s)});
-    case 4: return add(X86::xor_, {greg(d), source});
-    case 5: return add(X86::mov, {mem(place(8)), greg(s)});
-    case 6: return add(X86::mov, {greg(d), mem(place(8))});
-    case 7: return add(below(2) ? X86::floor_div : X86::floor_mod, {greg(d), greg(s), source});
+    case 0:
+      return add(X86::mov, {greg(d), greg(s)});
+    case 1:
+      return add(X86::add, {greg(d), source});
+    case 2:
+      return add(X86::sub, {greg(d), source});
+    case 3:
+      return add(X86::imul, {greg(d), greg(s)});
+    case 4:
+      return add(X86::xor_, {greg(d), source});
+    case 5:
+      return add(X86::mov, {mem(place(8)), greg(s)});
+    case 6:
+      return add(X86::mov, {greg(d), mem(place(8))});
+    case 7:
+      return add(below(2) ? X86::floor_div : X86::floor_mod, {greg(d), greg(s), source});
     case 8: {
       Mem m;
       m.base = s;
@@ -148,10 +166,14 @@ void RandomLir::vector() {
   constexpr X86 ops[] = {X86::vpaddd, X86::vpsubd, X86::vpmulld};
   const X86 op = ops[below(3)];
   switch (below(8)) {
-    case 0: return add(X86::vmovups, {v(d), v(a)});
-    case 1: return add(X86::vmovups, {v(d), mem(place(64))});
-    case 2: return add(X86::vmovups, {mem(place(64)), v(a)});
-    case 3: return add(op, {v(d), v(a), mem(place(64))});
+    case 0:
+      return add(X86::vmovups, {v(d), v(a)});
+    case 1:
+      return add(X86::vmovups, {v(d), mem(place(64))});
+    case 2:
+      return add(X86::vmovups, {mem(place(64)), v(a)});
+    case 3:
+      return add(op, {v(d), v(a), mem(place(64))});
     case 4: {
       // A value of its own, used at once, as unrolled code has many.
       const Reg t = lir_.vec();
@@ -166,17 +188,22 @@ void RandomLir::vector() {
     case 6:
       // A form that has no EVEX encoding is confined to the lower registers.
       return add(X86::vpmovmskb, {greg(pick(gprs_), 4), vreg(a, 32)});
-    default: return add(op, {v(d), v(a), v(b)});
+    default:
+      return add(op, {v(d), v(a), v(b)});
   }
 }
 
 void RandomLir::mask() {
   const Reg d = pick(masks_);
   switch (below(4)) {
-    case 0: return add(X86::kmovq, {kreg(d), kreg(pick(masks_))});
-    case 1: return add(X86::kandq, {kreg(d), kreg(pick(masks_)), kreg(pick(masks_))});
-    case 2: return add(X86::vpcmpd, {kreg(d), v(pick(vecs_)), v(pick(vecs_)), imm(below(3))});
-    default: return add(X86::kmovq, {kreg(d), greg(pick(gprs_))});
+    case 0:
+      return add(X86::kmovq, {kreg(d), kreg(pick(masks_))});
+    case 1:
+      return add(X86::kandq, {kreg(d), kreg(pick(masks_)), kreg(pick(masks_))});
+    case 2:
+      return add(X86::vpcmpd, {kreg(d), v(pick(vecs_)), v(pick(vecs_)), imm(below(3))});
+    default:
+      return add(X86::kmovq, {kreg(d), greg(pick(gprs_))});
   }
 }
 
@@ -247,13 +274,20 @@ class Machine {
  private:
   bool jumps(const Inst& inst) const {
     switch (inst.op) {
-      case X86::jump: return true;
-      case X86::jump_lt: return left_ < right_;
-      case X86::jump_le: return left_ <= right_;
-      case X86::jump_ge: return left_ >= right_;
-      case X86::jump_eq: return left_ == right_;
-      case X86::jump_ne: return left_ != right_;
-      default: return false;
+      case X86::jump:
+        return true;
+      case X86::jump_lt:
+        return left_ < right_;
+      case X86::jump_le:
+        return left_ <= right_;
+      case X86::jump_ge:
+        return left_ >= right_;
+      case X86::jump_eq:
+        return left_ == right_;
+      case X86::jump_ne:
+        return left_ != right_;
+      default:
+        return false;
     }
   }
 
@@ -300,36 +334,68 @@ class Machine {
     switch (inst.op) {
       case X86::mov: {
         const int64_t value = general(o[1]);
-        if (o[0].kind == Operand::kReg) g(o[0]) = value; else std::memcpy(address(o[0]), &value, 8);
+        if (o[0].kind == Operand::kReg)
+          g(o[0]) = value;
+        else
+          std::memcpy(address(o[0]), &value, 8);
         break;
       }
-      case X86::add: g(o[0]) = wrap(u(0) + u(1)); compare(g(o[0]), 0); break;
-      case X86::sub: g(o[0]) = wrap(u(0) - u(1)); compare(g(o[0]), 0); break;
-      case X86::imul: g(o[0]) = wrap(u(0) * u(1)); break;
-      case X86::xor_: g(o[0]) = wrap(u(0) ^ u(1)); break;
-      case X86::cmp: compare(g(o[0]), general(o[1])); break;
-      case X86::cmovl: if (left_ < right_) g(o[0]) = g(o[1]); break;
-      case X86::floor_div: g(o[0]) = floor_div(g(o[1]), general(o[2])); break;
+      case X86::add:
+        g(o[0]) = wrap(u(0) + u(1));
+        compare(g(o[0]), 0);
+        break;
+      case X86::sub:
+        g(o[0]) = wrap(u(0) - u(1));
+        compare(g(o[0]), 0);
+        break;
+      case X86::imul:
+        g(o[0]) = wrap(u(0) * u(1));
+        break;
+      case X86::xor_:
+        g(o[0]) = wrap(u(0) ^ u(1));
+        break;
+      case X86::cmp:
+        compare(g(o[0]), general(o[1]));
+        break;
+      case X86::cmovl:
+        if (left_ < right_) g(o[0]) = g(o[1]);
+        break;
+      case X86::floor_div:
+        g(o[0]) = floor_div(g(o[1]), general(o[2]));
+        break;
       case X86::floor_mod: {
         const int64_t a = g(o[1]), b = general(o[2]);
-        g(o[0]) = b == 0 ? 0 : wrap(static_cast<uint64_t>(a) - static_cast<uint64_t>(b) *
-                                                        static_cast<uint64_t>(floor_div(a, b)));
+        g(o[0]) = b == 0 ? 0
+                         : wrap(static_cast<uint64_t>(a) -
+                                static_cast<uint64_t>(b) * static_cast<uint64_t>(floor_div(a, b)));
         break;
       }
       case X86::lea: {
         const Mem& m = o[1].mem;
-        g(o[0]) = wrap(static_cast<uint64_t>(g_[m.base.id]) +
-                       static_cast<uint64_t>(g_[m.index.id]) * m.scale +
-                       static_cast<uint64_t>(m.disp));
+        g(o[0]) =
+            wrap(static_cast<uint64_t>(g_[m.base.id]) +
+                 static_cast<uint64_t>(g_[m.index.id]) * m.scale + static_cast<uint64_t>(m.disp));
         break;
       }
       case X86::kmovq:
-        if (o[0].kind == Operand::kMem) std::memcpy(address(o[0]), &k(o[1]), 8);
-        else if (o[1].kind == Operand::kMem) std::memcpy(&k(o[0]), address(o[1]), 8);
-        else k(o[0]) = o[1].width == 0 ? k(o[1]) : u(1);
+      case X86::kandq:
+        masks(inst);
         break;
-      case X86::kandq: k(o[0]) = k(o[1]) & k(o[2]); break;
-      default: vectors(inst);
+      default:
+        vectors(inst);
+    }
+  }
+
+  void masks(const Inst& inst) {
+    const auto& o = inst.operands;
+    if (inst.op == X86::kandq) {
+      k(o[0]) = k(o[1]) & k(o[2]);
+    } else if (o[0].kind == Operand::kMem) {
+      std::memcpy(address(o[0]), &k(o[1]), 8);
+    } else if (o[1].kind == Operand::kMem) {
+      std::memcpy(&k(o[0]), address(o[1]), 8);
+    } else {
+      k(o[0]) = o[1].width == 0 ? k(o[1]) : static_cast<uint64_t>(g(o[1]));
     }
   }
 
