@@ -34,7 +34,7 @@ Mem Selector::address(int buffer, const Affine& offset) {
   const ir::NestBuffer& b = nest_.buffers[buffer];
   const int64_t size = size_of(b.type);
   Affine terms;
-  Term stride;
+  Term stride{};
   int strides = 0;
   for (int i = 0; i < offset.count; ++i) {
     if (only_dims(offset.terms[i])) {
@@ -101,7 +101,7 @@ Reg Selector::pointer(int buffer, const Affine& terms) {
   if (inductive) return induction_pointer(buffer, terms, depth);
   // A term that changes otherwise: added to the pointer of the rest.
   Affine rest;
-  Term last;
+  Term last{};
   for (int i = 0; i < terms.count; ++i) {
     if (last.coefficient == 0 && term_level(terms.terms[i]) == depth) {
       last = terms.terms[i];

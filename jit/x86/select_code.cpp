@@ -35,9 +35,21 @@ CodeWriter::CodeWriter(const ir::Target& target)
       vector_bytes_(target.vector_bytes()),
       wide_(target.has(ir::Isa::kAvx512)),
       buckets_(1024, -1) {
-  store_.reserve(1024);
-  next_.reserve(1024);
+  store_.swap(spare_store());
+  store_.clear();
   entries_.reserve(512);
+}
+
+CodeWriter::~CodeWriter() {
+  // Fresh memory costs more than filling it: one thread's next function takes over what is not
+  // out of proportion.
+  constexpr size_t kKept = 8192;
+  if (store_.capacity() <= kKept) store_.swap(spare_store());
+}
+
+std::vector<Inst>& CodeWriter::spare_store() {
+  static thread_local std::vector<Inst> spare;
+  return spare;
 }
 
 void CodeWriter::open(Scope::Kind kind, uint64_t written, bool certain) {
@@ -52,8 +64,19 @@ void CodeWriter::open(Scope::Kind kind, uint64_t written, bool certain) {
 Scope CodeWriter::close() {
   Scope done = std::move(scopes_.back());
   scopes_.pop_back();
+  if (done.kind == Scope::kPlain && done.certain && !scopes_.empty()) {
+    // Plain code that always runs: what is known at its end is known after it.
+    for (int32_t e : done.entries) {
+      int16_t& level = levels_[entries_[e].reg.id];
+      level = std::min(level, static_cast<int16_t>(depth()));
+      top().entries.push_back(e);
+    }
+    return done;
+  }
   for (int32_t e : done.entries) entries_[e].number = -1;
-  forget_loads(done.written);
+  for (size_t b = 0; b < loads_.size(); ++b) {
+    if (done.written & buffer_bit(static_cast<int>(b))) clobber(static_cast<int>(b));
+  }
   return done;
 }
 
@@ -91,11 +114,9 @@ void CodeWriter::splice(CodeList& list, const CodeList& more) {
 
 Reg CodeWriter::make(RegClass cls, int level) {
   const Reg reg = lir.make(cls);
-  numbers_.resize(lir.regs.size(), 0);
-  levels_.resize(lir.regs.size(), 0);
-  once_.resize(lir.regs.size(), false);
-  numbers_[reg.id] = ++last_number_;
-  levels_[reg.id] = static_cast<int16_t>(level < 0 ? depth() : level);
+  numbers_.push_back(++last_number_);
+  levels_.push_back(static_cast<int16_t>(level < 0 ? depth() : level));
+  once_.push_back(false);
   return reg;
 }
 
@@ -209,17 +230,14 @@ Reg CodeWriter::define(RegClass cls, int width, X86 op, std::initializer_list<Op
   const Key key = key_of(op, width, sources, mask, zeroing, {});
   const uint64_t hash = hash_of(key);
   if (const Reg known = find(key, hash); known.valid()) return known;
-  const int level = place(cls, level_of(sources, mask, {}));
-  const Reg reg = make(cls, level);
-  once_[reg.id] = true;
+  const Reg reg = place_value(cls, level_of(sources, mask, {}), key, hash);
   Inst inst{};
   inst.op = op;
   inst.mask = mask;
   inst.zeroing = zeroing;
   inst.operands[0] = operand_of(reg, cls, width);
   std::copy(sources.begin(), sources.end(), inst.operands.begin() + 1);
-  append(list_at(level), inst);
-  enter(key, hash, reg, level);
+  append(list_at(level(reg)), inst);
   return reg;
 }
 
@@ -228,18 +246,22 @@ Reg CodeWriter::update(RegClass cls, int width, Reg start, X86 op,
   const Key key = key_of(op, width, sources, mask, false, start);
   const uint64_t hash = hash_of(key);
   if (const Reg known = find(key, hash); known.valid()) return known;
-  const int level = place(cls, level_of(sources, mask, start));
-  const Reg reg = make(cls, level);
-  CodeList& list = list_at(level);
+  const Reg reg = place_value(cls, level_of(sources, mask, start), key, hash);
+  once_[reg.id] = false;
+  CodeList& list = list_at(level(reg));
   append(list, copy_of(reg, start, cls));
-  if (level == depth()) last_copy_ = list.tail;
+  if (level(reg) == depth()) last_copy_ = list.tail;
   Inst inst{};
   inst.op = op;
   inst.mask = mask;
   inst.operands[0] = operand_of(reg, cls, width);
   std::copy(sources.begin(), sources.end(), inst.operands.begin() + 1);
+  // The copy will do where `start` is a source as well: it may end here.
+  for (size_t i = 1; i <= sources.size(); ++i) {
+    Operand& o = inst.operands[i];
+    if (o.kind == Operand::kReg && o.reg == start) o.reg = reg;
+  }
   append(list, inst);
-  enter(key, hash, reg, level);
   return reg;
 }
 
@@ -294,6 +316,18 @@ Reg CodeWriter::load(RegClass cls, int width, X86 op, const Operand& address, in
   return reg;
 }
 
+void CodeWriter::remember(Reg value, int width, X86 op, const Operand& address, int buffer) {
+  const Key key = key_of(op, width, {address}, {}, false, {});
+  const int32_t entry = enter(key, hash_of(key), value, depth());
+  if (loads_.size() <= static_cast<size_t>(buffer)) loads_.resize(buffer + 1);
+  loads_[buffer].push_back(entry);
+}
+
+Reg CodeWriter::known_load(int width, X86 op, const Operand& address) const {
+  const Key key = key_of(op, width, {address}, {}, false, {});
+  return find(key, hash_of(key));
+}
+
 Reg CodeWriter::load_pool(int width, X86 op, int32_t offset) {
   Mem m;
   m.pool = offset;
@@ -311,18 +345,36 @@ Reg CodeWriter::load_pool(int width, X86 op, int32_t offset) {
     lir.regs[reg.id].remat = m.pool;
     return reg;
   }
-  const size_t before = lir.regs.size();
-  const Reg reg = define(RegClass::kVec, width, op, {mem(m)});
-  if (lir.regs.size() != before) lir.regs[reg.id].remat = offset;
+  // Out of the innermost loop and no further: around outer loops it would only be in the way.
+  const Key key = key_of(op, width, {mem(m)}, {}, false, {});
+  const uint64_t hash = hash_of(key);
+  if (const Reg known = find(key, hash); known.valid()) return known;
+  const Reg reg = place_value(RegClass::kVec, std::max(0, loop_depth() - 1), key, hash);
+  append(list_at(level(reg)), op, {vreg(reg, width), mem(m)});
+  lir.regs[reg.id].remat = offset;
   return reg;
 }
 
-/// True when a loop around has no register left for a value from outside it.
+/// A new register for a value, at `level` or as far out as registers allow; entered in the table.
+Reg CodeWriter::place_value(RegClass cls, int level, const Key& key, uint64_t hash) {
+  const int at = place(cls, level);
+  const Reg reg = make(cls, at);
+  once_[reg.id] = true;
+  enter(key, hash, reg, at);
+  return reg;
+}
+
+/// Depth of the innermost loop's scope; 0 outside loops.
+int CodeWriter::loop_depth() const {
+  int d = depth();
+  while (d > 0 && scopes_[d].kind != Scope::kLoop) --d;
+  return d;
+}
+
+/// True when the innermost loop has no register left for a value from outside it.
 bool CodeWriter::crowded() const {
-  for (const Scope& s : scopes_) {
-    if (s.kind == Scope::kLoop && s.vectors + pinned_vectors >= vector_budget_) return true;
-  }
-  return false;
+  const Scope& s = scopes_[loop_depth()];
+  return s.kind == Scope::kLoop && s.vectors + pinned_vectors >= vector_budget_;
 }
 
 /// A constant of `size` bytes, repeated to fill `width`.
@@ -370,6 +422,9 @@ bool CodeWriter::retarget(Reg from, Reg to) {
       if (o.kind == Operand::kReg && o.width >= 16 && o.reg == to) return false;
     }
     copy.operands[0].reg = to;
+    for (Operand& o : last.operands) {
+      if (o.kind == Operand::kReg && o.reg == from) o.reg = to;
+    }
   }
   last.operands[0].reg = to;
   numbers_[from.id] = ++last_number_;

@@ -50,6 +50,9 @@ enum class Sequence : uint16_t {
 class CodeWriter {
  public:
   explicit CodeWriter(const ir::Target& target);
+  CodeWriter(const CodeWriter&) = delete;
+  CodeWriter& operator=(const CodeWriter&) = delete;
+  ~CodeWriter();
 
   Lir lir;
 
@@ -58,6 +61,7 @@ class CodeWriter {
   /// Depth of the innermost open scope; 0 is the function.
   int depth() const { return static_cast<int>(scopes_.size()) - 1; }
   Scope& scope(int depth) { return scopes_[depth]; }
+  const Scope& scope(int depth) const { return scopes_[depth]; }
   Scope& top() { return scopes_.back(); }
   /// Opens a scope in which buffers of `written` are stored to: what was loaded from them before
   /// is not known to hold inside.
@@ -112,6 +116,10 @@ class CodeWriter {
   /// and `after` are sources around the address.
   Reg load(RegClass cls, int width, X86 op, const Operand& address, int buffer, Reg mask = {},
            const Operand& before = {}, const Operand& after = {});
+  /// Tells that loading so would give what is in `value`: it was just stored there.
+  void remember(Reg value, int width, X86 op, const Operand& address, int buffer);
+  /// What loading so is known to give, or an invalid register.
+  Reg known_load(int width, X86 op, const Operand& address) const;
   /// A pool constant loaded by `op` (vmovups or a broadcast).
   Reg load_pool(int width, X86 op, int32_t offset);
   /// Byte offset of a constant in the pool, shared between equal ones.
@@ -165,8 +173,11 @@ class CodeWriter {
   int level_of(const std::initializer_list<Operand>& sources, Reg mask, Reg start) const;
   int place(RegClass cls, int level);
   CodeList& list_at(int level) { return level == depth() ? top().body : scopes_[level + 1].pre; }
+  static std::vector<Inst>& spare_store();
   void grow();
+  int loop_depth() const;
   bool crowded() const;
+  Reg place_value(RegClass cls, int level, const Key& key, uint64_t hash);
   int32_t repeated(int32_t offset, int size, int width);
   Inst copy_of(Reg to, Reg from, RegClass cls) const;
 
@@ -179,7 +190,7 @@ class CodeWriter {
   std::vector<Scope> scopes_;
   std::vector<int32_t> numbers_;
   std::vector<int16_t> levels_;
-  std::vector<bool> once_;  ///< written by one instruction only
+  std::vector<uint8_t> once_;  ///< written by one instruction only
   int32_t last_number_ = 0;
   int64_t last_scope_ = 0;
   std::vector<Entry> entries_;

@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "include/hone/dtype.h"
@@ -32,11 +33,12 @@ struct LoopState {
 
 /// The lanes that values have at the moment. Outside vector loops: one lane.
 struct Lanes {
-  int loop = -1;   ///< number of the vector loop
-  int count = 1;   ///< lanes of a value
-  int active = 1;  ///< lanes that exist; -1: known at run time
-  Reg active_reg;  ///< general register with the number, when it is known at run time
-  Reg condition;   ///< AVX-512: inside a branch that only some lanes take, their mask
+  int loop = -1;       ///< number of the vector loop
+  int count = 1;       ///< lanes of a value
+  int active = 1;      ///< lanes that exist; -1: known at run time
+  Reg active_reg;      ///< general register with the number, when it is known at run time
+  Reg condition;       ///< AVX-512: inside a branch that only some lanes take, their mask
+  bool often = false;  ///< the body is emitted for further vectors as well
   bool partial() const { return active != count || condition.valid(); }
 };
 
@@ -61,6 +63,8 @@ struct LaneSum {
   Affine offset;  ///< of the destination
   int lanes = 1;
   Value total;
+  bool straight = false;  ///< steps are not in a loop
+  int steps = 0;
 };
 
 /// The load that repeats one element of `size` bytes over a vector of `width` bytes.
@@ -128,7 +132,7 @@ class Selector {
   void touch_tiles(uint64_t written);
 
   // --- select_shape.cpp: what a vector loop's body needs ---
-  Survey survey(const ir::Stmt& loop) const;
+  const Survey& survey(const ir::Stmt& loop);
   void survey(const ir::Stmt& s, int variable, Survey& out) const;
   int lane_bytes(const ir::Expr& e, int variable) const;
   static bool has_load(const ir::Expr& e);
@@ -241,6 +245,11 @@ class Selector {
   void finish_sums();
   Value across(ir::Reduce reduce, Value v);
   Value bits_across(ir::Reduce reduce, const Value& v);
+  void first_step(const ir::Stmt& s, const Affine& offset);
+  void next_step(const ir::Stmt& s, const Value& total);
+  void add_to_place(const ir::Stmt& s, const Affine& offset, const Value& v);
+  Value extremum_across(bool max, Value v);
+  Reg halve(const Value& v);
   Reg upper_half(const Value& v);
   uint64_t identity_bits(ir::Reduce reduce, DType type) const;
 
@@ -264,6 +273,15 @@ class Selector {
 
   // --- select_arith.cpp: one operation on vectors ---
   Value arithmetic(ir::Op op, const Value& a, const Value& b);
+  /// A divisor that is the same for many quotients.
+  struct Divisor {
+    Value scale;       ///< power of two that brings it into range, 1 for ordinary ones
+    Value reciprocal;  ///< of the scaled divisor
+    Value ordinary;    ///< mask: not scaled
+  };
+  Divisor divisor_of(const Value& b);
+  Value divide_by_invariant(const Value& a, const Value& b);
+  bool divides_often(const Value& b) const;
   Value extremum(bool max, const Value& a, const Value& b);
   Value multiply_bytes(const Value& a, const Value& b);
   Value multiply_quads(const Value& a, const Value& b);
@@ -347,7 +365,9 @@ class Selector {
     std::vector<Reg> columns;
   };
   std::vector<Transposed> transposed_;
+  std::unordered_map<const ir::Stmt*, Survey> surveys_;
   std::vector<LaneSum> sums_;
+  bool often_ = false;   ///< Lanes::often of the vector loop being cut into chunks
   bool trying_ = false;  ///< see lane_index
   bool tangled_ = false;
   bool streaming_ = false;   ///< the version for aligned tensors is being emitted

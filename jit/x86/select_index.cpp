@@ -116,7 +116,7 @@ Affine operator*(const Affine& a, const Affine& b) {
   for (int i = 0; i <= a.count; ++i) {
     for (int j = 0; j <= b.count; ++j) {
       if (i == a.count && j == b.count) continue;
-      Term t;
+      Term t{};
       if (multiply(with_constant(a, i), with_constant(b, j), t)) {
         product.add(t);
       } else {

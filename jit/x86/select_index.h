@@ -19,8 +19,8 @@ struct Factor {
 
 /// coefficient * product of factors (sorted, unused ones 0).
 struct Term {
-  int64_t coefficient = 0;
-  std::array<int32_t, 4> factors{};
+  int64_t coefficient;
+  std::array<int32_t, 4> factors;
   bool has(int32_t factor) const {
     return factors[0] == factor || factors[1] == factor || factors[2] == factor ||
            factors[3] == factor;
@@ -35,9 +35,18 @@ struct Affine {
   static constexpr int kMaxTerms = 10;
   int64_t constant = 0;
   int count = 0;
-  bool overflow = false;  ///< more terms or factors than fit; the value is void
-  std::array<Term, kMaxTerms> terms;
+  bool overflow = false;              ///< more terms or factors than fit; the value is void
+  std::array<Term, kMaxTerms> terms;  ///< only the first `count` mean anything
 
+  Affine() {}  // NOLINT: leaves terms as they are
+  Affine(const Affine& other) { *this = other; }
+  Affine& operator=(const Affine& other) {
+    constant = other.constant;
+    count = other.count;
+    overflow = other.overflow;
+    for (int i = 0; i < count; ++i) terms[i] = other.terms[i];
+    return *this;
+  }
   static Affine of(int64_t value) {
     Affine a;
     a.constant = value;
@@ -45,7 +54,7 @@ struct Affine {
   }
   static Affine of_factor(int32_t factor) {
     Affine a;
-    a.add({1, {factor}});
+    a.add({1, {factor, 0, 0, 0}});
     return a;
   }
   bool is_constant() const { return count == 0 && !overflow; }

@@ -104,8 +104,14 @@ Reg Selector::broadcast_load(const Mem& m, DType type, int buffer, Reg mask) {
   if (lanes_.count == 1 && !mask.valid() && size >= 4) {
     return code.load(RegClass::kVec, 16, size == 4 ? X86::vmovss : X86::vmovsd, mem(m), buffer);
   }
-  return code.load(RegClass::kVec, width(type), broadcast_of(size, width(type)), mem(m), buffer,
-                   mask);
+  const int w = width(type);
+  if (!mask.valid() && size >= 4) {
+    const Reg known = code.known_load(16, size == 4 ? X86::vmovss : X86::vmovsd, mem(m));
+    if (known.valid()) {
+      return code.define(RegClass::kVec, w, broadcast_of(size, w), {vreg(known, 16)});
+    }
+  }
+  return code.load(RegClass::kVec, w, broadcast_of(size, w), mem(m), buffer, mask);
 }
 
 Reg Selector::contiguous_load(const Mem& m, DType type, int buffer, Reg mask) {
@@ -152,6 +158,13 @@ void Selector::store_memory(int buffer, const Affine& offset, const Value& store
     store_lanes(m, v.reg, lanes_.count * size);
   }
   code.clobber(buffer);
+  if (lanes_.partial()) return;
+  // Reading it back needs no trip through memory.
+  if (lanes_.count == 1 && size >= 4) {
+    code.remember(v.reg, 16, size == 4 ? X86::vmovss : X86::vmovsd, mem(m), buffer);
+  } else if (lanes_.count * size >= 16) {
+    code.remember(v.reg, width(v.type), X86::vmovups, mem(m), buffer);
+  }
 }
 
 /// Stores the first `bytes` of a vector register: 1, 2, 4, 8, 16, 32 or 64.

@@ -30,7 +30,7 @@ uint64_t Selector::identity_bits(Reduce reduce, DType type) const {
   }
 }
 
-/// The upper half of the lanes, as the lower ones.
+/// The upper half of the lanes, moved to where the lower ones are.
 Reg Selector::upper_half(const Value& v) {
   const auto x = [&](X86 op, int w, int number) {
     return code.define(RegClass::kVec, w, op, {vreg(v.reg, w), imm(number)});
@@ -55,18 +55,41 @@ Reg Selector::upper_half(const Value& v) {
 /// All lanes combined, as a value of one lane.
 Value Selector::across(Reduce reduce, Value v) {
   const Lanes outer = lanes_;
+  const bool extreme = (reduce == Reduce::kMax || reduce == Reduce::kMin) && is_float(v.type);
   if (v.type == DType::kBool) {
     v = bits_across(reduce, v);
+  } else if (extreme && lanes_.count > 1) {
+    v = extremum_across(reduce == Reduce::kMax, v);
   } else {
     while (lanes_.count > 1 && !failed()) {
-      const Reg high = upper_half(v);
-      lanes_.count /= 2;
-      lanes_.active = lanes_.count;
+      const Reg high = halve(v);
       v = combine(reduce, v, {high, v.type, v.element});
     }
   }
   lanes_ = outer;
   return v;
+}
+
+/// The upper half of the lanes, as the lower ones, of which there are half as many from here on.
+Reg Selector::halve(const Value& v) {
+  const Reg high = upper_half(v);
+  lanes_.count /= 2;
+  lanes_.active = lanes_.count;
+  return high;
+}
+
+/// Whether there is a NaN is asked once, beside the comparisons rather than between them.
+Value Selector::extremum_across(bool max, Value v) {
+  const bool single = v.type == DType::kF32;
+  const Value nan = bits_across(Reduce::kAny, unordered_lanes(v));
+  const X86 pick =
+      max ? (single ? X86::vmaxps : X86::vmaxpd) : (single ? X86::vminps : X86::vminpd);
+  while (lanes_.count > 1 && !failed()) {
+    const Reg high = halve(v);
+    v = op3(pick, v, {high, v.type, v.element});
+  }
+  const double quiet = std::numeric_limits<double>::quiet_NaN();
+  return blend(nan, constant_bits(v.type, bits_of(v.type, quiet, 0)), v);
 }
 
 Value Selector::bits_across(Reduce reduce, const Value& v) {
@@ -132,23 +155,53 @@ void Selector::store_across(const ir::Stmt& s, const Affine& offset) {
     return refuse("a reduction into a half precision type");
   }
   for (int i = 0; i < offset.count; ++i) {
-    if (term_level(offset.terms[i]) >= sums_depth_)
+    if (term_level(offset.terms[i]) >= sums_depth_) {
       return refuse("a reduction over lanes into a place that changes within the vector loop");
+    }
   }
+  // Outside loops several running values keep steps independent.
+  constexpr int kIndependent = 4;
+  const bool straight = code.depth() == sums_depth_ && type != DType::kBool;
   LaneSum* sum = nullptr;
-  for (LaneSum& known : sums_) {
-    if (known.stmt == &s && known.lanes == lanes_.count && known.offset == offset) sum = &known;
+  int known = 0;
+  for (LaneSum& other : sums_) {
+    if (other.stmt != &s || other.lanes != lanes_.count || !(other.offset == offset)) continue;
+    if (other.straight != straight) continue;
+    ++known;
+    if (sum == nullptr || other.steps < sum->steps) sum = &other;
   }
+  if (straight && known < kIndependent) return first_step(s, offset);
   if (sum == nullptr) {
     const RegClass cls = type == DType::kBool && wide() ? RegClass::kMask : RegClass::kVec;
     const Reg reg = code.make(cls, sums_depth_ - 1);
     const int element = wide() || type != DType::kBool ? size_of(type) : mask_element();
     start_sum(reg, s.reduce, type);
-    sums_.push_back({&s, offset, lanes_.count, {reg, type, element}});
+    sums_.push_back({&s, offset, lanes_.count, {reg, type, element}, false, 0});
     sum = &sums_.back();
     ++code.pinned_vectors;
   }
-  const Value total = sum->total;
+  ++sum->steps;
+  next_step(s, sum->total);
+}
+
+/// The first step of a running value is the value itself.
+void Selector::first_step(const ir::Stmt& s, const Affine& offset) {
+  const DType type = nest_.buffers[s.id].type;
+  Value v = value(s.value);
+  if (!failed() && lanes_.partial()) {
+    v = blend({active_mask(), DType::kBool, 0}, v,
+              constant_bits(type, identity_bits(s.reduce, type)));
+  }
+  if (failed()) return;
+  const Reg reg = code.make(RegClass::kVec);
+  sums_.push_back({&s, offset, lanes_.count, {reg, type, size_of(type)}, true, 1});
+  ++code.pinned_vectors;
+  assign(reg, v);
+}
+
+/// total = combine(total, the statement's value).
+void Selector::next_step(const ir::Stmt& s, const Value& total) {
+  const DType type = total.type;
   code.rewritten(total.reg);
   const bool masked = lanes_.partial();
   const Reg mask = masked ? active_mask() : Reg{};
@@ -179,29 +232,47 @@ void Selector::store_across(const ir::Stmt& s, const Affine& offset) {
   assign(total.reg, combined);
 }
 
-/// After the vector loop: the partial results into their places.
+/// After the vector loop: the running values into their places.
 void Selector::finish_sums() {
   const Lanes outer = lanes_;
   for (size_t i = 0; i < sums_.size() && !failed(); ++i) {
     const LaneSum sum = sums_[i];
     lanes_ = {};
     lanes_.count = lanes_.active = sum.lanes;
-    code.rewritten(sum.total.reg);
-    const Value v = across(sum.stmt->reduce, sum.total);
-    lanes_ = {};
-    if (failed()) break;
-    const int buffer = sum.stmt->id;
-    --code.pinned_vectors;
-    if (nest_.buffers[buffer].home == ir::Home::kRegisters) {
-      const Value result = combine(sum.stmt->reduce, load_tile(buffer, sum.offset), v);
-      if (!failed()) set_tile_element(buffer, sum.offset.constant, result);
-    } else {
-      const Value old = loaded(load_memory(buffer, sum.offset, Reg{}));
-      store_memory(buffer, sum.offset, combine(sum.stmt->reduce, old, v));
+    std::vector<Value> parts;
+    for (size_t k = i; k < sums_.size(); ++k) {
+      const LaneSum& other = sums_[k];
+      if (other.stmt != sum.stmt || other.lanes != sum.lanes || !(other.offset == sum.offset)) {
+        continue;
+      }
+      code.rewritten(other.total.reg);
+      parts.push_back(other.total);
+      --code.pinned_vectors;
+      if (k != i) sums_.erase(sums_.begin() + static_cast<long>(k--));
     }
+    // In pairs: the shortest chain.
+    for (size_t distance = 1; distance < parts.size(); distance *= 2) {
+      for (size_t k = 0; k + distance < parts.size(); k += 2 * distance) {
+        parts[k] = combine(sum.stmt->reduce, parts[k], parts[k + distance]);
+      }
+    }
+    const Value v = across(sum.stmt->reduce, parts[0]);
+    lanes_ = {};
+    if (!failed()) add_to_place(*sum.stmt, sum.offset, v);
   }
   sums_.clear();
   lanes_ = outer;
+}
+
+/// Combines the result of a vector loop with what is at its place.
+void Selector::add_to_place(const ir::Stmt& s, const Affine& offset, const Value& v) {
+  if (nest_.buffers[s.id].home == ir::Home::kRegisters) {
+    const Value result = combine(s.reduce, load_tile(s.id, offset), v);
+    if (!failed()) set_tile_element(s.id, offset.constant, result);
+    return;
+  }
+  const Value old = loaded(load_memory(s.id, offset, Reg{}));
+  store_memory(s.id, offset, combine(s.reduce, old, v));
 }
 
 }  // namespace hone::jit

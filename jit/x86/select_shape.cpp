@@ -132,8 +132,10 @@ void Selector::survey(const ir::Stmt& s, int variable, Survey& out) const {
   }
 }
 
-Selector::Survey Selector::survey(const ir::Stmt& loop) const {
-  Survey out;
+const Selector::Survey& Selector::survey(const ir::Stmt& loop) {
+  const auto [known, fresh] = surveys_.try_emplace(&loop);
+  Survey& out = known->second;
+  if (!fresh) return out;
   for (const ir::StmtRef& child : loop.body) survey(*child, loop.id, out);
   if (out.scattered && out.lane_branches) out.unfit = true;
   out.lanes = out.unfit ? 1 : target_.vector_bytes() / std::max(out.bytes, 1);

@@ -2,6 +2,8 @@
 // Vector loops: tails, types, masks, reductions over lanes, elements that do not lie together.
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -226,6 +228,61 @@ TEST_CASE("select: scalar functions") {
                              return ir::make_call(fn, args);
                            }),
               std::string(fn->name) + " " + std::string(name_of(type)), 1e-5);
+      }
+    }
+  }
+}
+
+TEST_CASE("select: NaN wins in minimum and maximum") {
+  for (const DType type : {DType::kF32, DType::kF64}) {
+    for (const Op op : {Op::kMin, Op::kMax}) {
+      check(element_wise(type, type, 40, false,
+                         [&](const Expr& x, const Expr& j, const Expr&) {
+                           const Expr zero = real(0, type);
+                           const Expr nan = ir::make_binary(Op::kDiv, x - x, zero);
+                           const Expr a =
+                               ir::make_select(ir::make_binary(Op::kLt, j, num(11)), nan, x);
+                           const Expr b = ir::make_select(ir::make_binary(Op::kLt, num(31), j), nan,
+                                                          real(0.5, type));
+                           return ir::make_binary(op, a, b);
+                         }),
+            "lanes");
+    }
+    for (const Reduce reduce : {Reduce::kMax, Reduce::kMin}) {
+      for (const int64_t where : {-1, 0, 17, 99, 332}) {
+        NestMaker t;
+        const int i = t.loop("i"), j = t.loop("j");
+        const int x = t.tensor("X", type, 333), s = t.tensor("S", type, 1);
+        const Expr xj = t.load(x, t.var(j));
+        const Expr nan = ir::make_binary(Op::kDiv, xj - xj, real(0, type));
+        t.launch(
+            i, num(1),
+            {t.store(s, num(0), real(0, type)),
+             t.loop_over(
+                 j, Mark::kVector, 333,
+                 {t.store(s, num(0),
+                          ir::make_select(ir::make_binary(Op::kEq, t.var(j), num(where)), nan, xj),
+                          reduce)})});
+        check(t, "reduced, NaN at " + std::to_string(where));
+      }
+    }
+  }
+}
+
+TEST_CASE("select: quotients by one divisor, whatever it is") {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const DType type : {DType::kF32, DType::kF64}) {
+    for (const double divisor : {3.0, -7.0, 0.0, kInfinity, -kInfinity, std::nan(""), 1e-45, 3e-39,
+                                 1e-320, 1e30, 3e38, 1e307}) {
+      for (const double scale : {1.0, 1e-30, 1e-39, 1e38, 1e300}) {
+        check(element_wise(type, type, 40, false,
+                           [&](const Expr& x, const Expr& j, const Expr&) {
+                             const Expr big = real(kInfinity, type);
+                             const Expr first = ir::make_binary(Op::kEq, j, num(3));
+                             return ir::make_binary(Op::kDiv, ir::make_select(first, big, x),
+                                                    real(divisor, type));
+                           }),
+              std::to_string(divisor) + " scale " + std::to_string(scale), 3e-7, scale);
       }
     }
   }
