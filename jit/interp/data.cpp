@@ -133,7 +133,7 @@ struct Satisfy {
     view = buffer.view;
     for (const ir::IndexVar& v : check.vars) names.push_back(v.name);
     env.resize(names.size());
-    const Scope scope{names, ""};
+    const TapeScope scope{names, ""};
     for (const ir::IndexVar& v : check.vars) {
       bounds.push_back(make_tape(state, 0, scope, {v.lo ? v.lo : ir::make_int(0), v.hi}));
     }

@@ -111,7 +111,7 @@ struct CheckRun {
   CheckRun(RefState& s, const ir::Check& c) : state(s), check(c) {
     for (const ir::IndexVar& v : c.vars) names.push_back(v.name);
     env.resize(names.size());
-    const Scope scope{names, ""};
+    const TapeScope scope{names, ""};
     for (const ir::IndexVar& v : c.vars) {
       bounds.push_back(make_tape(state, 0, scope, {v.lo ? v.lo : ir::make_int(0), v.hi}));
     }

@@ -82,7 +82,6 @@ void Accumulators::start(Reduce reduce, DType type, int n) {
   std::fill_n(size, n, 0.0);
   std::fill_n(count, n, int64_t{0});
   std::fill_n(whole, n, uint8_t{1});
-  std::fill_n(equal, n, uint8_t{1});
 }
 
 StageEval::StageEval(RefState& state, int index)
@@ -167,7 +166,7 @@ StageEval::Plan& StageEval::plan(int lane) {
 StageEval::Plan StageEval::make_plan(int lane) {
   Plan p;
   p.lane = lane;
-  const Scope scope{names_, lane >= 0 ? names_[static_cast<size_t>(lane)] : ""};
+  const TapeScope scope{names_, lane >= 0 ? names_[static_cast<size_t>(lane)] : ""};
   for (int s = 0; s < slots(); ++s) {
     if (s != lane) (s < vars_ ? p.outer : p.inner).push_back(s);
   }
@@ -385,8 +384,7 @@ void StageEval::accumulate_sum(Plan& p, int n, Position position) {
     acc_.e[at] += e[l];
     acc_.size[at] += std::fabs(v[l]);
     acc_.whole[at] &= e[l] == 0 && is_whole(v[l]);
-    if (acc_.count[at]++ == 0) acc_.first[at] = v[l];
-    acc_.equal[at] &= v[l] == acc_.first[at];
+    ++acc_.count[at];
   }
 }
 
@@ -449,10 +447,7 @@ void StageEval::finish(int l, double* v, int64_t* w, double* e) {
   } else if (size > largest_of(type) || !(*e < kInfinity)) {
     *e = kInfinity;
   } else if (!(acc_.whole[l] && size <= 2 / eps)) {
-    // Errors of a sum wander like a random walk, unless every step rounds the same way.
-    double steps = product ? count : 4 * std::sqrt(count);
-    if (!product && acc_.equal[l]) steps = std::max(steps, count / 4);
-    *e += steps * eps * size + count * 0x1p-149;
+    *e += (product ? count : 4 * std::sqrt(count)) * eps * size + count * 0x1p-149;
   }
 }
 

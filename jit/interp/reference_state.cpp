@@ -72,7 +72,7 @@ int push_named(TapeBuilder& tape, TapeInstr::Kind kind, DType type, int slot) {
 struct Leaves {
   RefState& state;
   int stage;
-  const Scope& scope;
+  const TapeScope& scope;
 
   int operator()(TapeBuilder& tape, const Expr& e) const {
     switch (e->op) {
@@ -246,8 +246,8 @@ void RefTape::run(RefState& state, const int64_t* env, const int64_t* lane, int 
   run_tape(tape, frame, n);
 }
 
-RefTape make_tape(RefState& state, int stage, const Scope& scope, const std::vector<Expr>& exprs,
-                  const DType* domain) {
+RefTape make_tape(RefState& state, int stage, const TapeScope& scope,
+                  const std::vector<Expr>& exprs, const DType* domain) {
   TapeBuilder builder(Leaves{state, stage, scope});
   RefTape out;
   for (const Expr& e : exprs) {
@@ -267,7 +267,7 @@ RefTape make_tape(RefState& state, int stage, const Scope& scope, const std::vec
   return out;
 }
 
-RefTape make_position_tape(RefState& state, int stage, const Scope& scope,
+RefTape make_position_tape(RefState& state, int stage, const TapeScope& scope,
                            const std::vector<Expr>& index, const std::vector<int64_t>& shape) {
   TapeBuilder builder(Leaves{state, stage, scope});
   int position = builder.constant(0);

@@ -70,7 +70,7 @@ struct RefState {
 std::optional<Failure> bind_buffers(RefState& state, std::span<const TensorView> params);
 
 /// Variables in scope of a tape, with the slot of each in the environment.
-struct Scope {
+struct TapeScope {
   std::vector<std::string> names;
   std::string lane;  ///< this one differs between lanes; empty: none
 };
@@ -88,10 +88,10 @@ struct RefTape {
 
 /// `exprs` as a tape of stage `stage` (loads see what earlier stages wrote). With `domain` set,
 /// values are converted to a float or an integer as that type is.
-RefTape make_tape(RefState& state, int stage, const Scope& scope,
+RefTape make_tape(RefState& state, int stage, const TapeScope& scope,
                   const std::vector<ir::Expr>& exprs, const DType* domain = nullptr);
 /// The row-major position in `shape` of `index`, results {position, in range}.
-RefTape make_position_tape(RefState& state, int stage, const Scope& scope,
+RefTape make_position_tape(RefState& state, int stage, const TapeScope& scope,
                            const std::vector<ir::Expr>& index, const std::vector<int64_t>& shape);
 
 }  // namespace hone::jit

@@ -110,7 +110,7 @@ Allocation allocate(const Lir& lir, const RegisterFile& file) {
   // Gaps give the best code, but each may call for another; what is left over spills for good.
   constexpr int kGapRounds = 6;
   Allocation result;
-  Frame frame;
+  SpillFrame frame;
   frame.slots.assign(lir.regs.size(), -1);
   std::vector<bool> pinned(lir.regs.size(), false);
   Lir rewritten, spare;

@@ -41,7 +41,7 @@ Scan scan(const Lir& lir, const Liveness& liveness, const RegisterFile& file,
           const std::vector<bool>& pinned, bool gaps);
 
 /// Where registers live in memory.
-struct Frame {
+struct SpillFrame {
   std::vector<int32_t> slots;  ///< per register: byte offset, or -1
   int bytes = 0;
 };
@@ -49,6 +49,7 @@ struct Frame {
 /// `lir` with the plan carried out into `out`, whose memory is used again: slots, reloads, repeated
 /// constants, folded operands. Registers made for one instruction are pinned.
 void rewrite_spills(const Lir& lir, const Liveness& liveness, const SpillPlan& plan,
-                    const RegisterFile& file, Frame& frame, std::vector<bool>& pinned, Lir& out);
+                    const RegisterFile& file, SpillFrame& frame, std::vector<bool>& pinned,
+                    Lir& out);
 
 }  // namespace hone::jit

@@ -10,7 +10,7 @@ namespace {
 
 class Rewriter {
  public:
-  Rewriter(const Lir& lir, const Liveness& live, const RegisterFile& file, Frame& frame,
+  Rewriter(const Lir& lir, const Liveness& live, const RegisterFile& file, SpillFrame& frame,
            std::vector<bool>& pinned, Lir& out)
       : lir_(lir), live_(live), file_(file), frame_(frame), pinned_(pinned), out_(out) {}
 
@@ -295,7 +295,7 @@ class Rewriter {
   const Lir& lir_;
   const Liveness& live_;
   const RegisterFile& file_;
-  Frame& frame_;
+  SpillFrame& frame_;
   std::vector<bool>& pinned_;
   Lir& out_;
   std::vector<bool> everywhere_;
@@ -306,7 +306,8 @@ class Rewriter {
 }  // namespace
 
 void rewrite_spills(const Lir& lir, const Liveness& liveness, const SpillPlan& plan,
-                    const RegisterFile& file, Frame& frame, std::vector<bool>& pinned, Lir& out) {
+                    const RegisterFile& file, SpillFrame& frame, std::vector<bool>& pinned,
+                    Lir& out) {
   Rewriter(lir, liveness, file, frame, pinned, out).run(plan);
 }
 

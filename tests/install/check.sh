@@ -45,7 +45,12 @@ static_config=$work/static/${config#"$prefix/"}
 hello=$source/examples/hello.cpp
 
 # greets COMMAND...: runs the hello program, which multiplies two matrices, and reads its result.
-greets() { "$@" | tee /dev/stderr | grep -qE '^hone [0-9.]+: 8$'; }
+greets() {
+  local said
+  said=$("$@")
+  echo "said: $said"
+  [[ $said =~ ^hone\ [0-9.]+:\ 8$ ]]
+}
 
 with_pkg_config() { # FLAG CONFIG: FLAG is --static or empty
   export PKG_CONFIG_PATH=${2%/*}
