@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "jit/x86/select.h"
 #include "tests/unit/select_nests.h"
 
 namespace hone::tests {
@@ -57,11 +58,38 @@ TEST_CASE("select: a register tile of a product") {
   }
 }
 
+TEST_CASE("select: the inner loop of a tile holds nothing but its work") {
+  struct Shape {
+    ir::Target target;
+    int64_t rows, columns;
+  };
+  for (const Shape& shape : {Shape{avx512_target(), 14, 32}, Shape{avx2_target(), 6, 16}}) {
+    const NestMaker t = tiled_product(shape.rows, shape.columns, 32, shape.rows, shape.columns, 1);
+    const auto lir = jit::select(t.nest, t.nest.launches[0], shape.target);
+    REQUIRE(bool(lir));
+    const std::string text = jit::print(*lir);
+    const size_t begin = text.rfind("loop_begin");
+    const std::string loop = text.substr(begin, text.find("loop_end", begin) - begin);
+    const auto count = [&](const char* word) {
+      int64_t n = 0;
+      for (size_t at = loop.find(word); at != loop.npos; at = loop.find(word, at + 1)) ++n;
+      return n;
+    };
+    const int64_t vectors = shape.columns * 4 / shape.target.vector_bytes();
+    CHECK(count("vfmadd231ps") == shape.rows * vectors);
+    CHECK(count("vbroadcastss") == shape.rows);
+    CHECK(count("vmovups") == vectors);
+    // The head, two pointers, the counter and its jump.
+    CHECK(count("\n") == shape.rows * vectors + shape.rows + vectors + 5);
+  }
+}
+
 TEST_CASE("select: a register tile read along its other axis") {
   for (const DType type :
        {DType::kF32, DType::kF64, DType::kI64, DType::kF16, DType::kI32, DType::kU8}) {
-    for (const auto& [rows, columns] :
+    for (const std::pair<int64_t, int64_t>& shape :
          {std::pair<int64_t, int64_t>{16, 16}, {8, 8}, {4, 4}, {8, 16}, {16, 8}, {5, 7}, {3, 16}}) {
+      const int64_t rows = shape.first, columns = shape.second;
       NestMaker t;
       const int one = t.loop("one"), i = t.loop("i"), j = t.loop("j");
       const int x = t.tensor("X", type, rows * columns), y = t.tensor("Y", type, rows * columns);
