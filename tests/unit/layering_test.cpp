@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <regex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -116,6 +118,32 @@ std::vector<std::string> sources() {
   return found;
 }
 
+/// The type that `line` begins to define at the outermost level; empty when it begins none.
+std::string defined_type(const std::string& line) {
+  static const std::regex kType(
+      R"(^(struct|class|union|enum class) (HONE_API )?([A-Z]\w*)( final)?( :[^;]*)? \{.*)");
+  std::smatch match;
+  return std::regex_match(line, match, kType) ? match[3].str() : std::string();
+}
+
+/// Calls `found(qualified name)` for every type that the file defines with linkage.
+template <class Found>
+void types_of(const std::vector<std::string>& lines, const Found& found) {
+  std::vector<std::string> spaces;
+  for (const std::string& line : lines) {
+    if (line.starts_with("namespace ") && line.ends_with("{")) {
+      spaces.push_back(line.substr(10, line.find_first_of(" {", 10) - 10));
+    } else if (line.starts_with("}  // namespace") && !spaces.empty()) {
+      spaces.pop_back();
+    } else if (std::find(spaces.begin(), spaces.end(), "") == spaces.end()) {
+      const std::string type = defined_type(line);
+      std::string name;
+      for (const std::string& space : spaces) name.append(space);
+      if (!type.empty()) found(name + "::" + type);
+    }
+  }
+}
+
 }  // namespace
 
 TEST_CASE("layering: the scanner objects to what breaks a rule") {
@@ -151,6 +179,19 @@ TEST_CASE("layering: every include of the tree goes the way the design allows") 
       CHECK_MESSAGE(why.empty(), path << ":" << number << ": " << line << ": " << why);
     }
   }
+}
+
+// Two types of one name in one namespace are one type to the linker: whichever it meets first.
+TEST_CASE("layering: a name with linkage names one type") {
+  std::map<std::string, std::string> homes;
+  for (const std::string& path : sources()) {
+    if (path.starts_with("tests/") || path.starts_with("examples/")) continue;  // many programs
+    types_of(lines_of(fs::path(source_root()) / path), [&](const std::string& type) {
+      const auto [home, fresh] = homes.emplace(type, path);
+      CHECK_MESSAGE(fresh, type << " is defined in " << home->second << " and in " << path);
+    });
+  }
+  CHECK(homes.size() > 100);
 }
 
 TEST_CASE("layering: files outside tests stay under 600 lines and name their licence") {
