@@ -33,19 +33,12 @@ class BindingParser {
     b_.types.resize(d.params.size());
     b_.ints.resize(d.params.size());
     b_.layouts.resize(d.args.size());
+    dim_spans_.resize(d.dims.size());
   }
 
   Bindings run() {
     for (Word w = next(); !w.text.empty() && !diagnostics_.failed(); w = next()) parse_word(w);
-    for (size_t i = 0; i < d_.dims.size(); ++i) {
-      if (b_.dims[i]) continue;
-      const int end = static_cast<int>(text_.size());
-      error({end, end},
-            "the dim `{}` is not given; add `{}=128`, or a range known at the call, "
-            "`{}=1..512`",
-            d_.dims[i], d_.dims[i], d_.dims[i]);
-      break;
-    }
+    for (size_t i = 0; i < d_.dims.size() && !diagnostics_.failed(); ++i) check_dim(i);
     return std::move(b_);
   }
 
@@ -53,6 +46,26 @@ class BindingParser {
   template <class... Args>
   void error(Span span, fmt::format_string<Args...> format, Args&&... args) {
     diagnostics_.error(span, fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  /// Every dim is given, and one that is known only at the call can be told from a tensor's shape.
+  void check_dim(size_t i) {
+    const std::string& name = d_.dims[i];
+    if (!b_.dims[i]) {
+      const int end = static_cast<int>(text_.size());
+      error({end, end},
+            "the dim `{}` is not given; add `{}=128`, or a range known at the call, `{}=1..512`",
+            name, name, name);
+    } else if (b_.dims[i]->lo < b_.dims[i]->hi) {
+      for (const Argument& a : d_.args) {
+        for (const Term& t : a.shape) {
+          if (t.kind == Term::kName && t.name == name) return;
+        }
+      }
+      error(dim_spans_[i],
+            "no tensor has an extent that is just `{}`, so a call cannot tell it; give it a value",
+            name);
+    }
   }
 
   Word peek() const {
@@ -141,6 +154,7 @@ class BindingParser {
       parse_points(dim, next());
     }
     b_.dims[i] = std::move(dim);
+    dim_spans_[i] = all.span();
   }
 
   void parse_points(ir::Dim& dim, Word list) {
@@ -293,6 +307,7 @@ class BindingParser {
   std::string_view text_;
   int at_;
   Bindings b_;
+  std::vector<Span> dim_spans_;
 };
 
 std::string joined(const std::vector<std::string>& parts) {

@@ -9,10 +9,13 @@ namespace hone::ops {
 
 /// What random problems may contain beside fixed dims.
 struct RandomOptions {
-  bool ranged = true;           ///< a dim known only at the call
-  bool layouts = true;          ///< storage orders, `const`, alignment
-  bool data = true;             ///< indices and ranges that are read from tensors
-  int64_t most_points = 20000;  ///< product of all extents: bounds the work of every stage
+  bool ranged = true;          ///< a dim known only at the call
+  bool layouts = true;         ///< storage orders, `const`, alignment
+  bool data = true;            ///< indices and ranges that are read from tensors
+  double most_points = 20000;  ///< of the iteration space of a stage
+  /// Terms of a reduction. Longer sums of terms that are all alike round one way, and leave the
+  /// bounds that candidates are held to.
+  double most_terms = 500;
 };
 
 /// A random problem, its op in full, that parses: one to four statements of reductions,

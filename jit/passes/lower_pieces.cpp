@@ -282,6 +282,13 @@ void restrict_range(const Poly& p, int id, Poly& begin, Poly& end, const Facts& 
 
 }  // namespace
 
+/// True when `e` depends on a variable that the stage reduces.
+static bool mentions_reduced(const Stage& s, const Expr& e) {
+  bool found = false;
+  visit(e, [&](const Expr& n) { found |= n->op == Op::kVar && s.is_reduction_var(n->name); });
+  return found;
+}
+
 /// True when the stage writes or reads a register tile, whose vectors are fixed.
 bool Lowering::in_registers(const Stage& s) const {
   bool found = program_.buffer(s.output)->space == Space::kRegisters;
@@ -301,6 +308,11 @@ void Lowering::tighten(Instance& in, int node, Piece& piece) {
   const Poly begin = piece.begin, end = piece.end;
   each_inequality(in.stage().where, [&](const Expr& a, const Expr& b, bool strict) {
     if (mentions_load(a) || mentions_load(b)) return;
+    // Before the identity is stored, what is reduced does not bound what is written.
+    if (in.stage().reduce != Reduce::kNone && !in.initialised &&
+        (mentions_reduced(in.stage(), a) || mentions_reduced(in.stage(), b))) {
+      return;
+    }
     const auto low = interval(a, spans, in.stage()), high = interval(b, spans, in.stage());
     if (!low || !high) return;
     // What holds nowhere for any iteration of the loops inside is left out.

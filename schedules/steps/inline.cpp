@@ -61,7 +61,9 @@ ir::Expr value_at(const ir::Program& p, const ir::Stage& s, const ir::Expr& load
   }
   ir::Expr value = substitute(load->guarded ? guarded(s.value) : s.value, by_name);
   if (value->type != b.type) value = ir::make_cast(b.type, value);
-  return load->guarded ? ir::make_select(in_range, value, load->args.back()) : value;
+  // A tensor without dims has no index that could leave it.
+  const bool may_leave = load->guarded && in_range;
+  return may_leave ? ir::make_select(in_range, value, load->args.back()) : value;
 }
 
 /// Puts the value in place of loads in `e`.
