@@ -82,6 +82,7 @@ void Accumulators::start(Reduce reduce, DType type, int n) {
   std::fill_n(size, n, 0.0);
   std::fill_n(count, n, int64_t{0});
   std::fill_n(whole, n, uint8_t{1});
+  std::fill_n(equal, n, uint8_t{1});
 }
 
 StageEval::StageEval(RefState& state, int index)
@@ -384,7 +385,8 @@ void StageEval::accumulate_sum(Plan& p, int n, Position position) {
     acc_.e[at] += e[l];
     acc_.size[at] += std::fabs(v[l]);
     acc_.whole[at] &= e[l] == 0 && is_whole(v[l]);
-    ++acc_.count[at];
+    if (acc_.count[at]++ == 0) acc_.first[at] = v[l];
+    acc_.equal[at] &= v[l] == acc_.first[at];
   }
 }
 
@@ -447,7 +449,10 @@ void StageEval::finish(int l, double* v, int64_t* w, double* e) {
   } else if (size > largest_of(type) || !(*e < kInfinity)) {
     *e = kInfinity;
   } else if (!(acc_.whole[l] && size <= 2 / eps)) {
-    *e += (product ? count : 4 * std::sqrt(count)) * eps * size + count * 0x1p-149;
+    // Errors of a sum wander like a random walk, unless every step rounds the same way.
+    double steps = product ? count : 4 * std::sqrt(count);
+    if (!product && acc_.equal[l]) steps = std::max(steps, count / 4);
+    *e += steps * eps * size + count * 0x1p-149;
   }
 }
 

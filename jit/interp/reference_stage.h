@@ -17,7 +17,9 @@ struct Accumulators {
   double e[kLanes];     ///< sum of the terms' bounds (max, min: the largest)
   double size[kLanes];  ///< sum |terms|
   int64_t count[kLanes];
+  double first[kLanes];   ///< the first term of a sum
   uint8_t whole[kLanes];  ///< all terms exact integers so far
+  uint8_t equal[kLanes];  ///< all terms equal so far
   uint8_t poison[kLanes];
 
   void start(ir::Reduce reduce, DType type, int n);

@@ -12,7 +12,8 @@
 //   max, min       max(e(a), e(b));  negation, select: the operand's
 //   comparison     infinite if the operands may be the other way round, else 0
 //   cast           e(a), + 2 eps' |v| where rounding to the new type may fall either way
-//   store, sum     see reference_stage.cpp
+//   sum of K terms 4 sqrt(K) eps sum|terms| (K/4 where all are equal) + the terms'; store: see
+//                  reference_stage.cpp
 //
 // Every rounding term has the smallest denormal added to it, and is 0 where the inputs are exact
 // and the result is an integer that the type holds exactly: then every order and contraction gives
@@ -82,8 +83,8 @@ void bound_product(const TapeInstr& in, Frame& fr, int n, int dst) {
   for (int i = 0; i < n; ++i) {
     const double carried = scaled(a[i], eb[i]) + scaled(b[i], ea[i]) + scaled(ea[i], eb[i]);
     // Infinity times what may be zero, or may be of either sign, may be anything.
-    const bool vanishes = (ea[i] > 0 && std::fabs(a[i]) <= ea[i]) ||
-                          (eb[i] > 0 && std::fabs(b[i]) <= eb[i]);
+    const bool vanishes =
+        (ea[i] > 0 && std::fabs(a[i]) <= ea[i]) || (eb[i] > 0 && std::fabs(b[i]) <= eb[i]);
     e[i] = rounding(carried, v[i], certain(ea[i], eb[i]) && !vanishes);
   }
 }
