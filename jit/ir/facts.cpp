@@ -130,7 +130,12 @@ const Facts::Interval* Facts::elements_of(const Expr& load) const {
 
 /// Dims, checked loads, and products of nonnegative factors.
 std::optional<int64_t> Facts::lower_rest(const Poly& p, int fuel) const {
-  const Poly::Term& term = p.terms().front();
+  // Loads before dims: their bounds mention dims, which may then cancel.
+  const auto& terms = p.terms();
+  const auto load = std::find_if(terms.begin(), terms.end(), [this](const Poly::Term& t) {
+    return t.factors.size() == 1 && elements_of(t.factors[0]);
+  });
+  const Poly::Term& term = load != terms.end() ? *load : terms.front();
   const Poly others = p - product(term);
   if (term.factors.size() == 1) {
     const Expr& f = term.factors[0];

@@ -55,9 +55,9 @@ std::vector<Poly> Lowering::clamped(const Storage& s, const std::vector<Expr>& i
 void Lowering::prefetches(Instance& in, const Loop& l, std::vector<StmtRef>& out) {
   for (const Prefetch& p : in.stage().prefetches) {
     if (p.loop != l.name) continue;
-    const auto node = static_cast<size_t>(in.loops->find(l.name));
-    const Poly here = *in.value[node];
-    in.value[node] = here + Poly(p.distance);
+    const int node = in.loops->find(l.name);
+    const Instance here = in;
+    place(in, node, *in.value[static_cast<size_t>(node)] + Poly(p.distance), Piece{0, 0});
     visit(in.stage().value, [&](const Expr& e) {
       if (e->op != Op::kLoad || e->name != p.tensor) return;
       const Storage& s = storage_of(p.tensor);
@@ -80,7 +80,7 @@ void Lowering::prefetches(Instance& in, const Loop& l, std::vector<StmtRef>& out
         out.push_back(std::make_shared<const Stmt>(std::move(fetch)));
       }
     });
-    in.value[node] = here;
+    in = here;
   }
 }
 
