@@ -301,9 +301,6 @@ bool Lowering::in_registers(const Stage& s) const {
 /// A condition of `where` bounds a loop to the iterations in which it can hold:
 ///  for j in 0..N: if j <= i: S    =>    for j in 0..min(N, i+1): S
 void Lowering::tighten(Instance& in, int node, Piece& piece) {
-  const bool reduces = in.stage().reduce != Reduce::kNone;
-  // Outside its reduction loops a stage still stores the empty reduction of what is left out.
-  if (reduces && !in.initialised && !in.loops->nodes[static_cast<size_t>(node)].reduction) return;
   const int id = static_cast<int>(nest_.loops.size());
   facts_.define_loop(id, piece.begin, piece.end);
   place(in, node, Poly::atom(make_var("", id)), piece);
