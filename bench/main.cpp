@@ -37,7 +37,11 @@ int main(int argc, char** argv) {
   app.add_option("--tune", o.tune_seconds, "Seconds to tune problems that the cache lacks")
       ->capture_default_str();
   app.add_option("--rounds", o.rounds, "Samples of each contender")->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? runtime::kExitOk : runtime::kExitUserError;
+  }
   if (o.common.threads == 0) o.common.threads = 1;
   restart_with_threads(argv, o.common.threads);
   int exit = 0;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -43,6 +44,11 @@ int shared_file() {
 class Block {
  public:
   static Result<std::unique_ptr<Block>> make(size_t bytes) {
+    // Past this limit growing a file is a signal that ends the host, before it is an error.
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes) {
+      return refused("ftruncate", EFBIG);
+    }
     const int fd = shared_file();
     if (fd < 0) return refused("memfd_create", errno);
     std::unique_ptr<Block> block(new Block);

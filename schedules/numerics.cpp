@@ -32,29 +32,40 @@ std::string with_extent(const Stage& s, const std::string& loop) {
 
 std::string join(const Stage& s, const std::vector<std::string>& loops) {
   std::string out;
-  for (const std::string& l : loops) out += (out.empty() ? "" : " ") + with_extent(s, l);
+  for (const std::string& l : loops) out += (out.empty() ? "" : ",") + with_extent(s, l);
   return out;
 }
 
 std::string order_of(const Stage& s) {
   std::vector<std::string> natural;
   for (const IndexVar& v : s.rvars) natural_leaves(s, v.name, natural);
-  std::vector<std::string> actual;
-  std::string lanes;
+  std::vector<std::string> actual, vectors;
   for (const Loop& l : s.loops) {
     const bool reduced = std::find(natural.begin(), natural.end(), l.name) != natural.end();
     const bool kept = std::find(s.factored.begin(), s.factored.end(), l.name) != s.factored.end();
     if (!reduced || kept) continue;
     actual.push_back(l.name);
-    if (l.mark == Mark::kVector) lanes = "lanes, ";
+    if (l.mark == Mark::kVector) vectors.push_back(l.name);
   }
   std::erase_if(natural, [&](const std::string& name) {
     return std::find(actual.begin(), actual.end(), name) == actual.end();
   });
   std::string out;
-  if (!s.factored.empty()) out += "partial " + join(s, s.factored) + ", ";
-  out += lanes;
-  return out + (actual == natural ? "seq" : "order " + join(s, actual));
+  if (!s.factored.empty()) out += "partial(" + join(s, s.factored) + ")+";
+  if (!vectors.empty()) out += "lanes(" + join(s, vectors) + ")+";
+  return out + (actual == natural ? "seq" : "order(" + join(s, actual) + ")");
+}
+
+/// The stage that writes what `s` computes to an output, which steps may have made a copy's; else
+/// `s`.
+const Stage* written_by(const Program& program, const Stage* s) {
+  for (const Stage& copy : program.stages) {
+    if (copy.reduce != Reduce::kNone || copy.value->op != ir::Op::kLoad) continue;
+    if (copy.value->name == s->output && program.buffer(copy.output)->role != Role::kTemp) {
+      return &copy;
+    }
+  }
+  return s;
 }
 
 }  // namespace
@@ -64,9 +75,20 @@ std::string numerics_class(const Program& program) {
   for (const Stage& s : program.stages) {
     if (s.reduce != Reduce::kSum && s.reduce != Reduce::kProd) continue;
     if (!is_float(s.accumulate)) continue;
-    out += (out.empty() ? "" : "; ") + s.name + ": " + order_of(s);
+    out += (out.empty() ? "" : ";") + written_by(program, &s)->name + ":" + order_of(s);
   }
   return out.empty() ? "exact" : out;
+}
+
+bool admits(std::string_view pinned, std::string_view actual) {
+  if (pinned.empty() || pinned == "any" || pinned == actual || actual == "exact") return true;
+  if (pinned != "seq") return false;
+  while (!actual.empty()) {
+    const std::string_view part = actual.substr(0, actual.find(';'));
+    if (part.substr(part.find(':') + 1) != "seq") return false;
+    actual.remove_prefix(std::min(part.size() + 1, actual.size()));
+  }
+  return true;
 }
 
 }  // namespace hone::schedules

@@ -31,8 +31,12 @@ void add_common(CLI::App& app, Common& common) {
                  "What to compile for, `x86 isa=avx2`; else this machine");
   app.add_option("--threads", common.threads, "Threads, whatever the target says")
       ->check(CLI::Range(1, 4096));
-  app.add_option("--op", common.ops, "An op's text, which problems can then name");
-  app.add_option("--ops", common.op_files, "A .hone file of ops")->check(CLI::ExistingFile);
+  // One word each: what follows is a problem.
+  app.add_option("--op", common.ops, "An op's text, which problems can then name")
+      ->allow_extra_args(false);
+  app.add_option("--ops", common.op_files, "A .hone file of ops")
+      ->allow_extra_args(false)
+      ->check(CLI::ExistingFile);
 }
 
 Result<ReproLine> parse_line(std::string_view text) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "runtime/engine/engine_state.h"
+#include "schedules/numerics.h"
 #include "schedules/space/space.h"
 
 namespace hone::runtime {
@@ -45,11 +46,12 @@ class Choice {
   }
 
  private:
-  /// A kernel of that schedule; nothing where it is rejected, which for all but a transferred one
-  /// is a defect that the host hears of.
+  /// A kernel of that schedule; nothing where its sums run in another order than the problem pins,
+  /// nor where it is rejected, which for all but a transferred one is a defect that the host hears
+  /// of.
   std::optional<Kernel> attempt(const std::string& schedule, Source source) {
     auto k = build_kernel(engine_->services, input(schedule, source));
-    if (k) return *k;
+    if (k) return pinned(**k) ? std::optional(*k) : std::nullopt;
     if (!k.failure().rejected) {
       failed_ = k.failure().failure;
     } else if (source != Source::kTransferred) {
@@ -68,7 +70,8 @@ class Choice {
          schedules::derive_space(problem_.program, engine_->target, kOthersTried)) {
       const std::string text = space.analytic().text();
       if (failed_ || text.empty() || text == rejected) continue;
-      if (auto k = build_kernel(engine_->services, input(text, Source::kDefault))) return *k;
+      auto k = build_kernel(engine_->services, input(text, Source::kDefault));
+      if (k && pinned(**k)) return *k;
     }
     return std::nullopt;
   }
@@ -83,6 +86,13 @@ class Choice {
                      fmt::format("the plain loops are rejected: {}\n  {} | {} | ",
                                  k.failure().failure.message, problem_.text, engine_->target_text)};
     }
+    if (!pinned(**k)) {
+      return Failure{
+          ErrorCode::kUnsupported,
+          fmt::format("no schedule that hone knows is of the numerics class `{}`; the "
+                      "plain loops are of `{}`. Give a schedule of it, or `numerics=any`",
+                      problem_.numerics, (*k)->numerics)};
+    }
     if ((*k)->report.interpreted && engine_->target.vector_bytes() > 0) {
       engine_->services->tell(Event::kBug, [&] {
         return fmt::format(
@@ -91,6 +101,10 @@ class Choice {
       });
     }
     return *k;
+  }
+
+  bool pinned(const KernelState& k) const {
+    return schedules::admits(problem_.numerics, k.numerics);
   }
 
   BuildInput input(const std::string& schedule, Source source) const {

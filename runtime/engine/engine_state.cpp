@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "runtime/machine/host.h"
+#include "schedules/numerics.h"
 
 namespace hone::runtime {
 namespace {
@@ -194,6 +195,11 @@ Result<EngineState::Kernel> EngineState::compile_given(const ops::Problem& probl
   BuildInput input{&problem, &target, schedule, Source::kGiven};
   auto given = build_kernel(services, input);
   if (!given) return given.failure().failure;
+  if (!schedules::admits(problem.numerics, (*given)->numerics)) {
+    return Failure{ErrorCode::kSchedule,
+                   fmt::format("the schedule is of numerics class `{}`, and the problem pins `{}`",
+                               (*given)->numerics, problem.numerics)};
+  }
   return *given;
 }
 

@@ -22,6 +22,7 @@ class TuneRun {
   using Clock = std::chrono::steady_clock;
 
   void resume();
+  bool at_limit() const;
   bool finished();
   Result<std::monostate> search();
   Result<std::monostate> attempt(const schedules::Candidate& candidate);
@@ -51,6 +52,7 @@ class TuneRun {
   double best_us_ = 0;
   std::string best_;
   std::vector<double> best_samples_;
+  std::string last_trouble_;  ///< what came of the last candidate that could not be measured
   int64_t measured_ = 0, refused_ = 0, failed_ = 0;
 };
 

@@ -18,7 +18,9 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr int kBatch = 8;
 constexpr double kImprovement = 0.99;  // a gain below 1% does not keep a search going
 constexpr double kAtLimit = 0.97;
+constexpr double kPastLimit = 1.05;
 constexpr double kGiveUp = 1.3;  // one sample is enough for candidates this much slower
+constexpr std::string_view kUnfinished = "stopped before the search's end";
 constexpr auto kReportEvery = std::chrono::milliseconds(200);
 
 /// Trials without improvement after which a search ends.
@@ -53,11 +55,11 @@ std::string TuneRun::text_of(const schedules::Candidate& c) const {
 /// A pinned numerics class admits only schedules of that class.
 bool TuneRun::allowed(const std::string& schedule) const {
   const std::string& pinned = job_.problem.numerics;
-  if (pinned.empty() || pinned == "any") return true;
+  if (pinned == "any") return true;
   auto parsed = schedules::Schedule::parse(schedule);
   if (!parsed) return false;
   auto program = schedules::apply(job_.problem.program, *parsed);
-  return program && schedules::numerics_class(*program) == pinned;
+  return program && schedules::admits(pinned, schedules::numerics_class(*program));
 }
 
 double TuneRun::cost(const schedules::Candidate& c) const {
@@ -101,6 +103,13 @@ void TuneRun::resume() {
   resumed_ = log_.size();
 }
 
+/// What beats the limit says that the limit was measured while something else ran.
+bool TuneRun::at_limit() const {
+  if (job_.limit_us <= 0 || best_us_ <= 0) return false;
+  const double share = job_.limit_us / best_us_;
+  return share >= kAtLimit && share <= kPastLimit;
+}
+
 bool TuneRun::finished() {
   const TuneOptions& o = job_.options;
   const auto elapsed = Clock::now() - start_;
@@ -112,7 +121,7 @@ bool TuneRun::finished() {
     end_ = TuneEnd::kBudget;
   } else if (o.trials > 0 && static_cast<int64_t>(log_.size() - resumed_) >= o.trials) {
     end_ = TuneEnd::kBudget;
-  } else if (job_.limit_us > 0 && best_us_ > 0 && job_.limit_us / best_us_ >= kAtLimit) {
+  } else if (at_limit()) {
     end_ = TuneEnd::kLimit;
   } else if (log_.size() - improved_at_ > patience(o.effort, knobs)) {
     end_ = TuneEnd::kConverged;
@@ -149,7 +158,7 @@ Result<std::monostate> TuneRun::attempt(const schedules::Candidate& c) {
     if (!tried) return tried.failure();
     outcome = std::move(*tried);
   } else {
-    outcome = {"refused", "numerics class differs from " + job_.problem.numerics, 0, {}};
+    outcome = {"refused", "of another numerics class than " + job_.problem.numerics, 0, {}};
   }
   note(c, schedule, outcome);
   report(false);
@@ -165,6 +174,7 @@ void TuneRun::note(const schedules::Candidate& c, const std::string& schedule,
                   outcome.median_us, point + (outcome.note.empty() ? "" : " " + outcome.note)});
   log_.push_back({c, outcome.ok() ? outcome.median_us : kInfinite});
   seen_[schedule] = log_.size() - 1;
+  if (!outcome.ok()) last_trouble_ = outcome.verdict + ", " + outcome.note;
   if (outcome.refused()) {
     ++refused_;
   } else if (!outcome.ok()) {
@@ -305,8 +315,9 @@ Result<TuneResult> TuneRun::go() {
   if (!searched) return searched.failure();
   if (best_us_ == 0) {
     if (end_ == TuneEnd::kStopped) return Failure{ErrorCode::kCancelled, "stopped before a trial"};
-    return Failure{ErrorCode::kUnsupported,
-                   "no schedule of `" + job_.key.problem + "` could be measured in the budget"};
+    std::string why = "no schedule of `" + job_.key.problem + "` could be measured in the budget";
+    if (!last_trouble_.empty()) why += "; the last one: " + last_trouble_;
+    return Failure{ErrorCode::kUnsupported, std::move(why)};
   }
   if (end_ != TuneEnd::kStopped) {
     auto ranked = rank_finalists();
@@ -320,6 +331,8 @@ Result<TuneResult> TuneRun::go() {
   record.samples_us = best_samples_;
   record.numerics = r.numerics;
   record.seed = job_.options.seed;
+  // Serves from now on; the next run carries on all the same.
+  if (end_ == TuneEnd::kStopped) record.note = kUnfinished;
   job_.cache.put(record);
   report(true);
   return r;
@@ -327,7 +340,7 @@ Result<TuneResult> TuneRun::go() {
 
 Result<TuneResult> tune(const TuneJob& job) {
   if (!job.options.again) {
-    if (auto known = job.cache.best(job.key)) {
+    if (auto known = job.cache.best(job.key); known && known->note != kUnfinished) {
       TuneResult r;
       r.problem = job.key.problem;
       r.target = job.key.target;

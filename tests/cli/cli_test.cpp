@@ -41,12 +41,12 @@ class Hone {
     std::ofstream(file(name)) << text;
     return file(name);
   }
-  /// Runs `hone ARGUMENTS` through the shell.
-  Ran operator()(const std::string& arguments) const {
+  /// Runs `hone ARGUMENTS` through the shell, which does `first` before.
+  Ran operator()(const std::string& arguments, const std::string& first = "") const {
     const char* program = std::getenv("HONE_PROGRAM");
     REQUIRE_MESSAGE(program, "HONE_PROGRAM names the hone program");
     const std::string command =
-        "HONE_CACHE=" + file("cache.db") + " '" + program + "' " + arguments + " 2>&1";
+        first + "HONE_CACHE=" + file("cache.db") + " '" + program + "' " + arguments + " 2>&1";
     FILE* pipe = popen(command.c_str(), "r");
     REQUIRE(pipe);
     Ran ran;
@@ -96,10 +96,55 @@ TEST_CASE("cli: user errors end with 2 and say where") {
   CHECK(hone("run 'matmul M=3 N=3 K=3 | x86 | a | b'").code == 2);
   CHECK(hone("run").code == 2);
   CHECK(hone("dance").code == 2);
+  CHECK(hone("bench --suite nothing").code == 2);
+  CHECK(hone("cache dance").code == 2);
+  CHECK(hone("tune --budget soon 'matmul M=3 N=3 K=3'").code == 2);
+  CHECK(hone("tune").code == 2);
+  CHECK(hone("show --ops " + hone.file("none.hone") + " 'matmul M=3 N=3 K=3'").code == 2);
   const Ran json = hone("run --json 'matmul M=3'");
   CHECK(json.code == 2);
   CHECK(json.has("{\"error\":\""));
   CHECK(hone("--help").code == 0);
+  for (const char* verb :
+       {"run", "tune", "show", "cache", "cache export", "bench", "fuzz", "target", "ops"}) {
+    CHECK(hone(std::string(verb) + " --help").has("--help"));
+  }
+}
+
+TEST_CASE("cli: a file of ops and a file of problems") {
+  const Hone hone;
+  const std::string ops =
+      hone.write("mine.hone", "op twice(X: f32[N]) -> (Y: f32[N]) {\n  Y[i] = X[i] * 2\n}\n");
+  const std::string problems = hone.write("problems.txt", "# mine\ntwice N=50\n\ntwice N=70\n");
+  CHECK(hone("run --no-time --ops " + ops + " 'twice N=5'").has("right"));
+  CHECK(hone("run --no-time --verbose --ops " + ops + " 'twice N=5'").has("compile: default "));
+  if (hone("target").out.find("isa=none") != std::string::npos) return;
+  const Ran tuned = hone("tune --json --trials 2 --ops " + ops + " --problems " + problems);
+  CHECK(tuned.code == 0);
+  CHECK(tuned.has("N=50"));
+  CHECK(tuned.has("N=70"));
+  // Results go to another machine as text, and are a hit there.
+  const Hone other;
+  CHECK(hone("cache export " + hone.file("tuned.txt")).code == 0);
+  CHECK(other("cache import " + hone.file("tuned.txt")).code == 0);
+  CHECK(other("tune --json --ops " + ops + " 'twice N=70'").has("\"end\":\"hit\""));
+}
+
+TEST_CASE("cli: an unwritable cache and a full disk are told, and work goes on") {
+  const Hone hone;
+  const Ran nowhere = hone("run --no-time --cache /proc/none/cache.db 'matmul M=3 N=3 K=3'");
+  CHECK(nowhere.code == 0);
+  CHECK(nowhere.has("records stay in memory"));
+  if (hone("target").out.find("isa=none") != std::string::npos) return;
+  // Neither records nor code find a place: the interpreter serves.
+  const Ran full = hone("run --no-time 'matmul M=24 N=40 K=56'", "ulimit -f 16; ");
+  CHECK(full.code == 0);
+  CHECK(full.has("stay in memory"));
+  CHECK(full.has("the interpreter serves"));
+  const Ran tuned = hone("tune --trials 3 'matmul M=24 N=40 K=56'", "ulimit -f 16; ");
+  CHECK(tuned.code == 2);
+  CHECK(tuned.has("executable memory"));
+  CHECK(hone("cache verify").code == 0);
 }
 
 TEST_CASE("cli: show has every view") {
@@ -120,7 +165,7 @@ TEST_CASE("cli: records go out as text and come back") {
   const std::string text =
       "hone-records 1\n\nproblem: matmul M=8 K=8 N=8\n"
       "target: x86 isa=avx2 cpu=any threads=1 l1d=32K l2=1M l3=16M\ncodegen: 1\n"
-      "schedule: unroll C/k\nverdict: ok\nmedian_us: 1.5\nsamples_us: 1.5 1.6\nnumerics: C: seq\n"
+      "schedule: unroll C/k\nverdict: ok\nmedian_us: 1.5\nsamples_us: 1.5 1.6\nnumerics: C:seq\n"
       "seed: 1\n";
   const std::string path = hone.write("records.txt", text);
   CHECK(hone("cache import " + path).has("1 records read"));

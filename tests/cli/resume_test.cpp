@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tuning that is killed and stopped: nothing measured is lost, and nothing is measured twice.
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "jit/code.h"
+#include "runtime/cache/cache.h"
+#include "runtime/machine/host.h"
+
+extern char** environ;
+
+namespace fs = std::filesystem;
+using hone::runtime::Cache;
+using hone::runtime::Trial;
+
+namespace {
+
+constexpr const char* kProblem = "matmul M=97 K=301 N=203";
+
+class Tuner {
+ public:
+  Tuner() {
+    std::string name = (fs::temp_directory_path() / "hone-resume-XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+  }
+  ~Tuner() { fs::remove_all(folder_); }
+  Tuner(const Tuner&) = delete;
+  Tuner& operator=(const Tuner&) = delete;
+
+  /// Starts `hone VERB...` on this cache; its output goes nowhere.
+  pid_t start(std::vector<std::string> words) const {
+    const char* program = std::getenv("HONE_PROGRAM");
+    REQUIRE_MESSAGE(program, "HONE_PROGRAM names the hone program");
+    words.insert(words.begin(), program);
+    words.insert(words.end(), {"--cache", file()});
+    std::vector<char*> argv;
+    for (std::string& w : words) argv.push_back(w.data());
+    argv.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    for (int fd : {1, 2}) {
+      posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_WRONLY, 0);
+    }
+    pid_t pid = 0;
+    REQUIRE(::posix_spawn(&pid, program, &actions, nullptr, argv.data(), environ) == 0);
+    posix_spawn_file_actions_destroy(&actions);
+    return pid;
+  }
+
+  pid_t tune(const std::string& seed, const std::string& trials) const {
+    return start({"tune", "--threads", "1", "--effort", "full", "--trials", trials, "--seed", seed,
+                  kProblem});
+  }
+
+  /// Its exit code, or minus the signal that ended it.
+  static int wait(pid_t pid) {
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+
+  /// Schedules in the order in which they were logged.
+  std::vector<std::string> measured() const {
+    hone::runtime::CacheOptions options;
+    options.path = file();
+    Cache cache(options);
+    std::vector<std::string> schedules;
+    hone::ir::Target target = hone::runtime::host_target();
+    target.threads = 1;
+    const hone::runtime::Key key{kProblem, hone::ir::print(target), hone::jit::kCodeGeneration};
+    for (const Trial& t : cache.trials(key)) {
+      schedules.push_back(t.schedule);
+    }
+    return schedules;
+  }
+
+  size_t count() const { return measured().size(); }
+
+ private:
+  std::string file() const { return (folder_ / "cache.db").string(); }
+
+  fs::path folder_;
+};
+
+bool nothing_to_tune() { return hone::runtime::host_target().vector_bytes() == 0; }
+
+/// Waits until `n` trials are logged, or the process has gone.
+void wait_for(const Tuner& tuner, size_t n) {
+  for (int i = 0; i < 600 && tuner.count() < n; ++i) ::usleep(50'000);
+}
+
+}  // namespace
+
+TEST_CASE("resume: a killed run carries on, and measures nothing twice") {
+  if (nothing_to_tune()) return;
+  const Tuner tuner;
+  const pid_t first = tuner.tune("1", "1000");
+  wait_for(tuner, 5);
+  ::kill(first, SIGKILL);
+  CHECK(Tuner::wait(first) == -SIGKILL);
+  const size_t kept = tuner.count();
+  CHECK(kept >= 5);
+  CHECK(Tuner::wait(tuner.tune("1", "4")) == 0);
+  const std::vector<std::string> all = tuner.measured();
+  CHECK(all.size() > kept);
+  CHECK(all.size() <= kept + 4);
+  CHECK(std::set<std::string>(all.begin(), all.end()).size() == all.size());
+}
+
+TEST_CASE("resume: Ctrl-C ends a run well, and what it found is kept") {
+  if (nothing_to_tune()) return;
+  const Tuner tuner;
+  const pid_t first = tuner.tune("1", "1000");
+  wait_for(tuner, 4);
+  ::kill(first, SIGINT);
+  CHECK(Tuner::wait(first) == 0);
+  const size_t kept = tuner.count();
+  CHECK(kept >= 4);
+  CHECK(Tuner::wait(tuner.start({"cache", "verify"})) == 0);
+  CHECK(Tuner::wait(tuner.tune("1", "3")) == 0);
+  CHECK(tuner.count() <= kept + 3);
+}
+
+TEST_CASE("resume: eight tuning processes killed at random leave a sound cache") {
+  if (nothing_to_tune()) return;
+  const Tuner tuner;
+  std::mt19937 random(7);
+  std::vector<pid_t> children;
+  // Some tune the same problem with the same seed.
+  for (int n = 0; n < 8; ++n) children.push_back(tuner.tune(std::to_string(n / 2), "1000"));
+  wait_for(tuner, 8);
+  for (pid_t child : children) {
+    ::usleep(static_cast<useconds_t>(random() % 200'000));
+    ::kill(child, SIGKILL);
+    Tuner::wait(child);
+  }
+  const size_t kept = tuner.count();
+  CHECK(kept >= 8);
+  CHECK(Tuner::wait(tuner.start({"cache", "verify"})) == 0);
+  CHECK(Tuner::wait(tuner.tune("0", "2")) == 0);
+  CHECK(tuner.count() <= kept + 2);
+  CHECK(Tuner::wait(tuner.start({"cache", "verify"})) == 0);
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Engine::tune: what it keeps, when it ends, what it carries on with.
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "include/hone/hone.h"
+
+using namespace hone;
+
+namespace {
+
+constexpr const char* kProblem = "matmul M=24 N=40 K=56";
+
+/// Engines over one cache file that goes with it.
+class Place {
+ public:
+  Place() {
+    std::string name = (std::filesystem::temp_directory_path() / "hone-tune-XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+  }
+  ~Place() { std::filesystem::remove_all(folder_); }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+
+  Engine engine() {
+    EngineOptions o;
+    o.cache = (folder_ / "cache.db").string();
+    o.threads = 1;
+    o.on_event = [this](const Event& e) {
+      if (e.kind == Event::kBug) bugs.push_back(e.text);
+      if (e.kind == Event::kCompile) compiles.push_back(e.text);
+    };
+    return Engine(o);
+  }
+
+  std::vector<std::string> bugs, compiles;
+
+ private:
+  std::filesystem::path folder_;
+};
+
+bool nothing_to_tune() {
+  return Engine({.cache = ":memory:"}).target().find("isa=none") != std::string::npos;
+}
+
+TuneOptions trials(int64_t n) {
+  TuneOptions o;
+  o.budget = std::chrono::milliseconds(0);
+  o.trials = n;
+  return o;
+}
+
+}  // namespace
+
+TEST_CASE("tune: so many trials, a record that compile takes, then a hit") {
+  if (nothing_to_tune()) return;
+  Place place;
+  Engine engine = place.engine();
+  const Kernel before = engine.compile(kProblem);
+  CHECK(before.source() == Source::kDefault);
+  TuneOptions options = trials(12);
+  std::vector<TuneProgress> progress;
+  options.progress = [&](const TuneProgress& p) { progress.push_back(p); };
+  const TuneResult r = engine.tune(kProblem, options);
+  CHECK(r.trials <= 12);
+  CHECK(r.measured > 0);
+  CHECK(r.failed == 0);
+  CHECK(r.time_us > 0);
+  CHECK(r.time_us <= r.default_us * 1.1);
+  REQUIRE_FALSE(progress.empty());
+  CHECK(progress.back().trials == r.trials);
+  CHECK(progress.back().best == r.schedule);
+  const Kernel after = engine.compile(kProblem);
+  CHECK(after.source() == Source::kTuned);
+  CHECK(after.schedule() == r.schedule);
+  CHECK(after.numerics() == r.numerics);
+  const TuneResult hit = engine.tune(kProblem, options);
+  CHECK(hit.end == TuneEnd::kHit);
+  CHECK(hit.trials == 0);
+  CHECK(hit.schedule == r.schedule);
+  // Another process, another shape near it.
+  Engine other = place.engine();
+  CHECK(other.compile(kProblem).source() == Source::kTuned);
+  CHECK(other.compile("matmul M=25 N=40 K=56").source() == Source::kTransferred);
+  CHECK(place.bugs.empty());
+  REQUIRE(place.compiles.size() == 4);
+  CHECK(place.compiles[0].starts_with("default "));
+  CHECK(place.compiles[1].starts_with("tuned "));
+  CHECK(place.compiles[3].starts_with("transferred "));
+  CHECK(place.compiles[3].find(" us matmul M=25 K=56 N=40") != std::string::npos);
+}
+
+TEST_CASE("tune: a stop keeps the best, which serves; the next run carries on") {
+  if (nothing_to_tune()) return;
+  Place place;
+  std::stop_source source;
+  TuneOptions options = trials(1000);
+  options.effort = Effort::kFull;
+  options.stop = source.get_token();
+  options.progress = [&](const TuneProgress& p) {
+    if (p.trials >= 3) source.request_stop();
+  };
+  const TuneResult stopped = place.engine().tune(kProblem, options);
+  CHECK(stopped.end == TuneEnd::kStopped);
+  CHECK(stopped.trials >= 3);
+  Engine engine = place.engine();
+  CHECK(engine.compile(kProblem).source() == Source::kTuned);
+  options.stop = {};
+  options.progress = {};
+  options.trials = 5;
+  const TuneResult more = engine.tune(kProblem, options);
+  CHECK(more.end != TuneEnd::kHit);
+  CHECK(more.trials <= 5);
+  CHECK(more.default_us > 0);
+  CHECK(engine.tune(kProblem, options).end == TuneEnd::kHit);
+  CHECK(place.bugs.empty());
+}
+
+TEST_CASE("tune: stopped before it begins, it says so") {
+  if (nothing_to_tune()) return;
+  Place place;
+  std::stop_source source;
+  source.request_stop();
+  TuneOptions options;
+  options.stop = source.get_token();
+  const auto r = place.engine().try_tune(kProblem, options);
+  REQUIRE_FALSE(r);
+  CHECK(r.failure().code == ErrorCode::kCancelled);
+}
+
+TEST_CASE("tune: a budget in time ends it") {
+  if (nothing_to_tune()) return;
+  Place place;
+  TuneOptions options;
+  options.effort = Effort::kFull;
+  options.budget = std::chrono::milliseconds(300);
+  const TuneResult r = place.engine().tune("matmul M=64 N=96 K=128", options);
+  CHECK((r.end == TuneEnd::kBudget || r.end == TuneEnd::kLimit || r.end == TuneEnd::kConverged));
+  CHECK(r.seconds < 20);
+}
+
+TEST_CASE("tune: engines that tune one problem at a time share what they find") {
+  if (nothing_to_tune()) return;
+  Place place;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t) {
+    threads.emplace_back([&place] {
+      Engine engine = place.engine();
+      const TuneResult r = engine.tune(kProblem, trials(6));
+      CHECK(r.time_us > 0);
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  CHECK(place.engine().tune(kProblem).end == TuneEnd::kHit);
+}
+
+TEST_CASE("tune: without a worker it is a user error, and compile works") {
+  if (nothing_to_tune()) return;
+  EngineOptions o;
+  o.cache = ":memory:";
+  o.worker = "/nowhere/hone-worker";
+  Engine engine(o);
+  const auto r = engine.try_tune(kProblem);
+  REQUIRE_FALSE(r);
+  CHECK(r.failure().code == ErrorCode::kUnsupported);
+  CHECK(r.failure().message.find("/nowhere/hone-worker") != std::string::npos);
+  CHECK(engine.compile(kProblem).source() == Source::kDefault);
+}
+
+TEST_CASE("tune: a pinned numerics class holds for defaults, tuned and transferred schedules") {
+  if (nothing_to_tune()) return;
+  Place place;
+  Engine engine = place.engine();
+  const std::string rows = "row_sum M=8 N=500", pinned = rows + " numerics=seq";
+  CHECK(engine.compile(rows).numerics() != "Y:seq");
+  CHECK(engine.compile(pinned).numerics() == "Y:seq");
+  CHECK(engine.tune(pinned, trials(6)).numerics == "Y:seq");
+  CHECK(engine.compile("row_sum M=9 N=500 numerics=seq").numerics() == "Y:seq");
+  // The class of a schedule is the text that pins it.
+  const std::string actual = engine.compile(rows).numerics();
+  CHECK(engine.compile(rows + " numerics=" + actual).numerics() == actual);
+  const auto none = engine.try_compile(rows + " numerics=Y:order(q)");
+  REQUIRE_FALSE(none);
+  CHECK(none.failure().code == ErrorCode::kUnsupported);
+  const auto given = engine.try_compile(pinned, {.schedule = "vectorize Y/j"});
+  REQUIRE_FALSE(given);
+  CHECK(given.failure().code == ErrorCode::kSchedule);
+  // A copy in registers is not another order.
+  CHECK(engine.compile(std::string(kProblem) + " numerics=seq").numerics() == "C:seq");
+  CHECK(place.bugs.empty());
+}
+
+TEST_CASE("tune: perf hears of kernels by name") {
+  if (nothing_to_tune()) return;
+  EngineOptions o;
+  o.cache = ":memory:";
+  o.perf_map = true;
+  Engine engine(o);
+  const Kernel k = engine.compile(kProblem);
+  const std::string path = "/tmp/perf-" + std::to_string(::getpid()) + ".map";
+  std::FILE* file = std::fopen(path.c_str(), "r");
+  REQUIRE(file);
+  char line[512] = {};
+  CHECK(std::fgets(line, sizeof line, file));
+  std::fclose(file);
+  std::filesystem::remove(path);
+  CHECK(std::string(line).find(" hone matmul M=24 K=56 N=40") != std::string::npos);
+}
