@@ -209,22 +209,44 @@ void run_stages(RefState& state, const ReferenceOptions& options) {
   }
 }
 
-}  // namespace
-
-Result<ReferenceOutcome> evaluate(const ir::Program& program, std::span<const TensorView> params,
-                                  std::span<const double> scalars, std::span<const int64_t> dims,
-                                  const ReferenceOptions& options) {
-  if (auto failure = check_counts(program, scalars.size(), dims.size())) return *failure;
-  RefState state;
+void set_values(RefState& state, const ir::Program& program, std::span<const double> scalars,
+                std::span<const int64_t> dims) {
   state.program = &program;
-  state.bounds = options.bounds;
-  state.on_demand = !options.elements.empty();
   state.dims.assign(dims.begin(), dims.end());
   for (size_t i = 0; i < scalars.size(); ++i) {
     const DType t = program.scalars[i].type;
     state.scalars.push_back(is_float(t) ? round_to(t, scalars[i]) : 0);
     state.int_scalars.push_back(is_float(t) ? 0 : int_from_float(t, scalars[i]));
   }
+}
+
+}  // namespace
+
+std::optional<std::string> bad_tensor(const ir::Program& program,
+                                      std::span<const TensorView> params,
+                                      std::span<const int64_t> dims, int64_t position) {
+  if (check_counts(program, 0, dims.size())) return std::nullopt;
+  RefState state;
+  set_values(state, program, {}, dims);
+  if (bind_buffers(state, params)) return std::nullopt;
+  for (const ir::Check& check : program.checks) {
+    CheckRun run(state, check);
+    run.run(0);
+    if (run.lowest == position) return check.tensor;
+    // The ranges of the checks to come may be as long as bad data says.
+    if (run.lowest) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+Result<ReferenceOutcome> evaluate(const ir::Program& program, std::span<const TensorView> params,
+                                  std::span<const double> scalars, std::span<const int64_t> dims,
+                                  const ReferenceOptions& options) {
+  if (auto failure = check_counts(program, scalars.size(), dims.size())) return *failure;
+  RefState state;
+  state.bounds = options.bounds;
+  state.on_demand = !options.elements.empty();
+  set_values(state, program, scalars, dims);
   if (auto failure = bind_buffers(state, params)) return *failure;
   make_cells(state);
   ReferenceOutcome out;

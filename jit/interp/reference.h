@@ -69,6 +69,12 @@ Result<ReferenceOutcome> evaluate(const ir::Program& program, std::span<const Te
                                   std::span<const double> scalars, std::span<const int64_t> dims,
                                   const ReferenceOptions& options = {});
 
+/// The tensor whose element `position` is the lowest to break a check of `program`; nothing where
+/// that is not certain, as when bad data decides what other data is looked at.
+std::optional<std::string> bad_tensor(const ir::Program& program,
+                                      std::span<const TensorView> params,
+                                      std::span<const int64_t> dims, int64_t position);
+
 /// How many scalar operations `evaluate` carries out for all elements; ragged ranges count in full
 /// extent of the tensor they index, so this is an upper estimate.
 double scalar_operations(const ir::Program& program, std::span<const int64_t> dims);

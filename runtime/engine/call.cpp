@@ -6,6 +6,7 @@
 #include <atomic>
 #include <limits>
 
+#include "jit/interp/reference.h"
 #include "runtime/engine/kernel_state.h"
 
 namespace hone::runtime {
@@ -95,10 +96,24 @@ Failure out_of_memory(const KernelState& k, int64_t bytes) {
                       bytes, pool.used(), pool.ceiling())};
 }
 
-Failure bad_data(const KernelState& k, int64_t position) {
+/// Whose element `position` is the bad one: the kernel tells the position alone, so the checks run
+/// again on what the call was given. All that it may be where they cannot.
+std::string bad_tensor(const KernelState& k, int64_t position, const int64_t* slots) {
+  const std::string all = fmt::format("{}", fmt::join(k.plan.checked, " or "));
+  if (!k.definition || k.has_constants) return all;
+  std::vector<int64_t> dims;
+  for (size_t i = 0; i < k.plan.dims.size(); ++i) dims.push_back(slots[k.layout.dim_slots[i]]);
+  std::vector<jit::TensorView> views = jit::parameter_views(*k.definition, dims);
+  for (size_t i = 0; i < views.size(); ++i) {
+    views[i].data = reinterpret_cast<void*>(slots[k.layout.tensor_slots[i]]);
+  }
+  return jit::bad_tensor(*k.definition, views, dims, position).value_or(all);
+}
+
+Failure bad_data(const KernelState& k, int64_t position, const int64_t* slots) {
   return {ErrorCode::kBounds,
           fmt::format("`{}`: element {} of {} is out of range; what depends on it was not written",
-                      k.problem, position, fmt::join(k.plan.checked, " or "))};
+                      k.problem, position, bad_tensor(k, position, slots))};
 }
 
 bool usable(std::span<std::byte> given, int64_t bytes) {
@@ -164,7 +179,7 @@ Failure KernelState::run_all(int64_t* slots, std::byte* workspace, ThreadPool* t
     Failure f = run(launch, slots, workspace + shared_bytes, threads);
     if (f.code != ErrorCode::kOk) return f;
   }
-  return status == kFine ? fine() : bad_data(*this, status);
+  return status == kFine ? fine() : bad_data(*this, status, slots);
 }
 
 Failure KernelState::call(std::span<const Arg> args, const CallOptions& options,

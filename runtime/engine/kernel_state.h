@@ -56,6 +56,8 @@ struct KernelState {
   std::shared_ptr<Services> services;
   jit::ExecutableSpan code;
   std::optional<jit::NestExecutor> interpreter;
+  /// The definition, where bad data may be one of several tensors'; else nothing.
+  std::optional<ir::Program> definition;
 
   /// Shared workspace and scratch of all workers.
   int64_t workspace_bytes() const;

@@ -96,6 +96,24 @@ TEST_CASE("tune: so many trials, a record that compile takes, then a hit") {
   CHECK(place.compiles[3].find(" us matmul M=25 K=56 N=40") != std::string::npos);
 }
 
+TEST_CASE("tune: an op of one's own is tuned and cached like a stock op") {
+  if (nothing_to_tune()) return;
+  Place place;
+  const Op op = Op::parse(
+      "op blend(X: f32[M,N], w: f32[N]) -> (Y: f32[M]) { Y[m] = sum[n](tanh(X[m,n]) * w[n]) }");
+  const TuneResult r = place.engine().tune(op, "M=30 N=50", trials(4));
+  CHECK(r.measured > 0);
+  Engine engine = place.engine();
+  const Kernel k = engine.compile(op, "M=30 N=50");
+  CHECK(k.source() == Source::kTuned);
+  // The text that was printed is the problem, whole.
+  CHECK(engine.compile(r.problem).source() == Source::kTuned);
+  // Another op of that name has no part in it.
+  const Op other = Op::parse("op blend(X: f32[M,N]) -> (Y: f32[M,N]) { Y[m,n] = X[m,n] + 1 }");
+  CHECK(engine.compile(other, "M=30 N=50").source() == Source::kDefault);
+  CHECK(place.bugs.empty());
+}
+
 TEST_CASE("tune: a stop keeps the best, which serves; the next run carries on") {
   if (nothing_to_tune()) return;
   Place place;
