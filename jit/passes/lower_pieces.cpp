@@ -81,7 +81,20 @@ Poly Lowering::extent_of(Instance& in, int node) {
     return extent_of(in, in.loops->parent[r]) * inner;
   }
   const Poly whole = extent_of(in, in.loops->parent[r]);
-  return n.inner ? min(rel.factor, whole, &facts_) : ceil_div(whole, rel.factor, &facts_);
+  if (!n.inner) return ceil_div(whole, rel.factor, &facts_);
+  // Where the outer loop is itself split and open, what is left of the loop around both.
+  const auto base = base_of(in, in.loops->parent[r]);
+  return min(rel.factor, base ? whole - *base : whole, &facts_);
+}
+
+/// Where the inner loop of the split of `node` starts, once its outer loop is open.
+std::optional<Poly> Lowering::base_of(const Instance& in, int node) const {
+  if (in.base[static_cast<size_t>(node)]) return in.base[static_cast<size_t>(node)];
+  const int made = in.loops->nodes[static_cast<size_t>(node)].split_into;
+  if (made < 0) return std::nullopt;
+  const auto outer = value_of(in, in.loops->outer[static_cast<size_t>(made)]);
+  if (!outer) return std::nullopt;
+  return *outer * Poly(in.stage().relations[static_cast<size_t>(made)].factor);
 }
 
 /// Main blocks, then what is left. A remainder known only at run time is taken apart by powers of
@@ -243,10 +256,11 @@ std::optional<Poly> Lowering::value_of(const Instance& in, int node) const {
   const auto at = static_cast<size_t>(node);
   if (in.value[at]) return in.value[at];
   const LoopNode& n = in.loops->nodes[at];
-  if (n.split_into < 0 || !in.base[at]) return std::nullopt;
+  const auto base = base_of(in, node);
+  if (n.split_into < 0 || !base) return std::nullopt;
   auto inner = value_of(in, in.loops->inner[static_cast<size_t>(n.split_into)]);
   if (!inner) return std::nullopt;
-  return *in.base[at] + *inner;
+  return *base + *inner;
 }
 
 namespace {

@@ -42,7 +42,7 @@ Span Lowering::reduction_span(Instance& in, size_t rvar) {
 Span Lowering::range_of(Instance& in, int node) {
   if (auto v = value_of(in, node)) return {*v, 1};
   const LoopNode& n = in.loops->nodes[static_cast<size_t>(node)];
-  const auto& base = in.base[static_cast<size_t>(node)];
+  const auto base = base_of(in, node);
   if (n.split_into >= 0 && base) {
     const int inner = in.loops->inner[static_cast<size_t>(n.split_into)];
     Span s = range_of(in, inner);
@@ -334,7 +334,8 @@ void Lowering::allocate_root(int stage) {
   }
   Instance none;
   std::vector<Poly> shape;
-  for (const Expr& e : b.shape) shape.push_back(index(none, e));
+  // An empty range may be given backwards: no elements all the same.
+  for (const Expr& e : b.shape) shape.push_back(max(0, index(none, e), &facts_));
   Storage s = dense(b, std::move(shape));
   Poly total(1);
   for (const Axis& a : s.axes) {

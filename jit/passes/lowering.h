@@ -107,6 +107,7 @@ class Lowering {
   std::vector<Piece> peeled_pieces(const ir::Poly& extent, int64_t factor);
   void place(Instance& in, int node, const ir::Poly& value, const Piece& piece);
   void unplace(Instance& in, int node);
+  std::optional<ir::Poly> base_of(const Instance& in, int node) const;
   std::optional<ir::Poly> value_of(const Instance& in, int node) const;
   bool any_open(const Instance& in, int node) const;
   void tighten(Instance& in, int node, Piece& piece);

@@ -111,7 +111,9 @@ Reg Selector::broadcast_load(const Mem& m, DType type, int buffer, Reg mask) {
       return code.define(RegClass::kVec, w, broadcast_of(size, w), {vreg(known, 16)});
     }
   }
-  return code.load(RegClass::kVec, w, broadcast_of(size, w), mem(m), buffer, mask);
+  // Under a mask only what does not fault on lanes that are off will do, which vmovddup does.
+  const X86 op = mask.valid() && size == 8 ? X86::vpbroadcastq : broadcast_of(size, w);
+  return code.load(RegClass::kVec, w, op, mem(m), buffer, mask);
 }
 
 Reg Selector::contiguous_load(const Mem& m, DType type, int buffer, Reg mask) {
