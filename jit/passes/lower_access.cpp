@@ -8,6 +8,7 @@ namespace hone::jit {
 using namespace ir;
 
 Poly Lowering::variable(Instance& in, const std::string& name) {
+  if (!in.loops) reject("a size depends on " + name + ", which has a value in loops only");
   const Stage& s = in.stage();
   const size_t vars = s.vars.size();
   for (size_t v = 0; v < vars + s.rvars.size(); ++v) {

@@ -81,7 +81,11 @@ Poly Lowering::extent_of(Instance& in, int node) {
     return extent_of(in, in.loops->parent[r]) * inner;
   }
   const Poly whole = extent_of(in, in.loops->parent[r]);
-  if (!n.inner) return ceil_div(whole, rel.factor, &facts_);
+  if (!n.inner) {
+    // An inner loop that is open already fixes how many blocks there are.
+    const auto open = value_of(in, in.loops->inner[r]);
+    return ceil_div(open ? whole - *open : whole, rel.factor, &facts_);
+  }
   // Where the outer loop is itself split and open, what is left of the loop around both.
   const auto base = base_of(in, in.loops->parent[r]);
   return min(rel.factor, base ? whole - *base : whole, &facts_);

@@ -140,6 +140,7 @@ class Selector {
   // --- select_integer.cpp: integers that steer (indices, bounds, conditions) ---
   Affine affine(const ir::Expr& e);
   bool lane_index(const ir::Expr& e, Affine& out);
+  Affine added(const ir::Expr& e, const Affine& a, const Affine& b);
   Affine affine_of_division(const ir::Expr& e);
   Affine opaque(const ir::Expr& e);
   /// The range of `a` over all iterations, when it is known.

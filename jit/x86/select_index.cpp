@@ -51,6 +51,7 @@ Affine Affine::coefficient_of(int32_t factor) const {
   for (int i = 0; i < count; ++i) {
     if (terms[i].has(factor)) a.add(terms[i].without(factor));
   }
+  a.overflow |= overflow;
   return a;
 }
 
@@ -59,6 +60,7 @@ Affine Affine::without(int32_t factor) const {
   for (int i = 0; i < count; ++i) {
     if (!terms[i].has(factor)) a.terms[a.count++] = terms[i];
   }
+  a.overflow = overflow;
   return a;
 }
 

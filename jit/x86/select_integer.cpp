@@ -29,9 +29,9 @@ Affine Selector::affine(const ir::Expr& e) {
     case Op::kNeg:
       return scaled(affine(e->args[0]), -1);
     case Op::kAdd:
-      return affine(e->args[0]) + affine(e->args[1]);
+      return added(e, affine(e->args[0]), affine(e->args[1]));
     case Op::kSub:
-      return affine(e->args[0]) - affine(e->args[1]);
+      return added(e, affine(e->args[0]), scaled(affine(e->args[1]), -1));
     case Op::kMul: {
       const Affine product = affine(e->args[0]) * affine(e->args[1]);
       return product.overflow ? opaque(e) : product;
@@ -51,6 +51,20 @@ Affine Selector::affine(const ir::Expr& e) {
     default:
       return opaque(e);
   }
+}
+
+/// a + b, the value of `e`; with more terms than fit, both as registers.
+Affine Selector::added(const ir::Expr& e, const Affine& a, const Affine& b) {
+  const Affine sum = a + b;
+  if (!sum.overflow || failed()) return sum;
+  if (trying_ && depends_on_lane(e)) {
+    tangled_ = true;
+    return {};
+  }
+  const auto as_register = [&](const Affine& x) {
+    return Affine::of_factor(Factor::make(Factor::kReg, gpr(x).id));
+  };
+  return as_register(a) + as_register(b);
 }
 
 /// The index as a sum with the lane as a factor; false where lanes do not follow such a rule.
