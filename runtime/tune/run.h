@@ -30,6 +30,7 @@ class TuneRun {
             const Outcome& outcome);
   void quarantine(const std::string& schedule, const Outcome& outcome);
   Result<std::monostate> rank_finalists();
+  void finish_stopped();
   bool allowed(const std::string& schedule) const;
   double cost(const schedules::Candidate& candidate) const;
   std::string text_of(const schedules::Candidate& candidate) const;
@@ -52,6 +53,7 @@ class TuneRun {
   double best_us_ = 0;
   std::string best_;
   std::vector<double> best_samples_;
+  std::unordered_map<std::string, double> ranked_us_;  ///< medians of the finalists, side by side
   std::string last_trouble_;  ///< what came of the last candidate that could not be measured
   int64_t measured_ = 0, refused_ = 0, failed_ = 0;
 };

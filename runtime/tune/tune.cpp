@@ -251,6 +251,7 @@ Result<std::monostate> TuneRun::rank_finalists() {
     if (samples[i].empty()) continue;
     std::sort(samples[i].begin(), samples[i].end());
     const double median = samples[i][samples[i].size() / 2];
+    ranked_us_[texts[i]] = median;
     const bool simpler = texts[i].size() < best_.size();
     if (best > 0 && median >= best / kTie && !(simpler && median <= best * kTie)) continue;
     best = median;
@@ -307,6 +308,22 @@ TuneResult TuneRun::result() const {
   return r;
 }
 
+/// Records of runs that were stopped are no longer the last word on this problem: they count as
+/// they were ranked beside the others.
+void TuneRun::finish_stopped() {
+  constexpr int kMost = 16;  // of a shipped cache, which nothing changes, they come again
+  for (int i = 0; i < kMost; ++i) {
+    auto stopped = job_.cache.best(job_.key);
+    if (!stopped || stopped->note != kUnfinished) return;
+    stopped->note.clear();
+    if (const auto ranked = ranked_us_.find(stopped->schedule); ranked != ranked_us_.end()) {
+      stopped->median_us = ranked->second;
+      stopped->samples_us = {ranked->second};
+    }
+    job_.cache.put(*stopped);
+  }
+}
+
 Result<TuneResult> TuneRun::go() {
   auto opened = trials_.open();
   if (!opened) return opened.failure();
@@ -323,6 +340,7 @@ Result<TuneResult> TuneRun::go() {
     auto ranked = rank_finalists();
     if (!ranked) return ranked.failure();
   }
+  if (end_ != TuneEnd::kStopped) finish_stopped();
   TuneResult r = result();
   Record record;
   record.key = job_.key;
