@@ -290,11 +290,15 @@ Reg CodeWriter::load(RegClass cls, int width, X86 op, const Operand& address, in
   if (const Reg known = find(key, hash); known.valid()) return known;
   int level = level_of(sources, mask, {});
   // Not before the last branch (the access may be legal only on this side of it), nor out of a
-  // scope that stores to the buffer.
+  // scope that stores to the buffer; and no further than right before a loop that may not run.
   for (int d = depth(); d > level; --d) {
     const Scope& s = scopes_[d];
     if (s.kind == Scope::kBranch || (buffer >= 0 && (s.written & buffer_bit(buffer)))) {
       level = d;
+      break;
+    }
+    if (s.kind == Scope::kLoop && !s.certain) {
+      level = d - 1;
       break;
     }
   }

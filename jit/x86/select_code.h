@@ -112,8 +112,9 @@ class CodeWriter {
     enter(key, hash, reg, level);
     return reg;
   }
-  /// The same for a load from `buffer` (not moved past stores to it, nor out of branches). `before`
-  /// and `after` are sources around the address.
+  /// The same for a load from `buffer` (not moved past stores to it, nor out of branches, nor to
+  /// where it would run although the loop it is for does not). `before` and `after` are sources
+  /// around the address.
   Reg load(RegClass cls, int width, X86 op, const Operand& address, int buffer, Reg mask = {},
            const Operand& before = {}, const Operand& after = {});
   /// Tells that loading so would give what is in `value`: it was just stored there.

@@ -74,6 +74,11 @@ Reg Selector::integer_load(const ir::Expr& e) {
   if (is_float(e->type) || e->guarded || nest_.buffers[e->id].home == ir::Home::kRegisters) {
     return integer_from_vector(e);
   }
+  if (lanes_.condition.valid()) {
+    refuse("an integer of " + nest_.buffers[e->id].name +
+           " steers within a branch that differs between lanes");
+    return constant_gpr(0);
+  }
   const Affine offset = affine(e->args[0]);
   if (failed()) return constant_gpr(0);
   return load_integer(address(e->id, offset), nest_.buffers[e->id].type, e->id);
@@ -177,6 +182,10 @@ Reg Selector::integer_narrow(const ir::Expr& e) {
 
 /// Through a vector register, on one lane.
 Reg Selector::integer_from_vector(const ir::Expr& e) {
+  if (lanes_.condition.valid() && has_load(e)) {
+    refuse("a value from memory steers within a branch that differs between lanes");
+    return constant_gpr(0);
+  }
   const Lanes outer = lanes_;
   lanes_ = {};
   const Value v = value(e);

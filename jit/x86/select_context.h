@@ -92,6 +92,7 @@ class Selector {
     bool sums = false;           ///< reductions over the lanes
     bool inner_loops = false;    ///< loops that run
     bool lane_branches = false;  ///< branches that differ between lanes
+    bool indexed = false;        ///< integers from memory that steer: indices, conditions
   };
 
   // --- select.cpp: statements ---

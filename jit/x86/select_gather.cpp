@@ -63,8 +63,8 @@ void Selector::insert_broadcast(Reg reg, int i, Reg all, DType type) {
 }
 
 Value Selector::load_gather(const ir::Expr& e) {
-  if (lanes_.active < 0) {
-    refuse("a gather in a masked rest of a vector loop");
+  if (lanes_.active < 0 || lanes_.condition.valid()) {
+    refuse("a gather under a mask known at the call");
     return {};
   }
   if (nest_.buffers[e->id].home == ir::Home::kRegisters) {
@@ -117,7 +117,7 @@ Value Selector::assembled(int buffer, const AddressOf& address_of) {
 }
 
 Value Selector::load_strided(int buffer, const Affine& first, const Affine& stride, Reg mask) {
-  if (lanes_.active < 0 || mask.valid()) {
+  if (lanes_.active < 0 || lanes_.condition.valid() || mask.valid()) {
     refuse("elements of " + nest_.buffers[buffer].name +
            " that do not lie together are read under a mask");
     return {};
@@ -231,8 +231,8 @@ Value Selector::load_guarded(const ir::Expr& e) {
 /// The same, lane by lane with a branch each.
 Value Selector::load_branched(const ir::Expr& e) {
   const ir::NestBuffer& b = nest_.buffers[e->id];
-  if (lanes_.active < 0) {
-    refuse("a guarded read of " + b.name + " in the masked rest of a vector loop");
+  if (lanes_.active < 0 || lanes_.condition.valid()) {
+    refuse("a guarded read of " + b.name + " under a mask known at the call");
     return {};
   }
   Value otherwise = value(e->args[2]);

@@ -143,11 +143,14 @@ bool Selector::range_of(const Affine& a, int64_t& min, int64_t& max) const {
           return false;
       }
       if (least < 0) return false;
-      low *= least;
-      high *= most;
+      if (__builtin_mul_overflow(low, least, &low)) return false;
+      if (__builtin_mul_overflow(high, most, &high)) return false;
     }
-    min += t.coefficient * (t.coefficient < 0 ? high : low);
-    max += t.coefficient * (t.coefficient < 0 ? low : high);
+    int64_t less = 0, more = 0;
+    if (__builtin_mul_overflow(t.coefficient, t.coefficient < 0 ? high : low, &less)) return false;
+    if (__builtin_mul_overflow(t.coefficient, t.coefficient < 0 ? low : high, &more)) return false;
+    if (__builtin_add_overflow(min, less, &min)) return false;
+    if (__builtin_add_overflow(max, more, &max)) return false;
   }
   return true;
 }

@@ -119,6 +119,9 @@ void Selector::loop(int number, const Affine& begin, const Affine& extent, int64
   const bool known = extent.is_constant();
   const int64_t trips = known ? extent.constant / step : 0;
   if (known && trips <= 0) return;
+  int64_t shortest = 0, longest = 0;
+  const bool bounded = range_of(extent, shortest, longest);
+  if (bounded && longest < step) return;
   const int exit = code.lir.label();
   Reg count;
   if (!known) {
@@ -130,11 +133,11 @@ void Selector::loop(int number, const Affine& begin, const Affine& extent, int64
     code.emit(X86::test, {greg(count), greg(count)});
     code.emit(X86::jump_le, {imm(exit)});
   }
-  open(Scope::kLoop, written, known);
+  open(Scope::kLoop, written, known || (bounded && shortest >= step));
   const int depth = code.depth();
   LoopState state{begin, step, {}, false, 0, 0};
-  int64_t least, most, shortest, longest;
-  if (range_of(begin, least, most) && range_of(extent, shortest, longest)) {
+  int64_t least, most;
+  if (bounded && range_of(begin, least, most)) {
     state.ranged = true;
     state.min = least;
     state.max = std::max(least, most + longest - step);

@@ -91,6 +91,7 @@ void Selector::survey(const ir::Stmt& s, int variable, Survey& out) const {
   const auto look = [&](const ir::Expr& e) {
     ir::visit(e, [&](const ir::Expr& x) {
       if (x->op != Op::kLoad) return;
+      out.indexed |= has_load(x->args[0]);
       if (nest_.buffers[x->id].home != ir::Home::kRegisters) out.scattered |= scattered(x->args[0]);
     });
   };
@@ -104,6 +105,7 @@ void Selector::survey(const ir::Stmt& s, int variable, Survey& out) const {
       if (nest_.buffers[s.id].home != ir::Home::kRegisters && !across) {
         out.scattered |= scattered(s.offset);
       }
+      out.indexed |= has_load(s.offset);
       if (across && s.reduce == ir::Reduce::kNone) out.scattered = true;
       look(s.value);
       break;
@@ -111,6 +113,7 @@ void Selector::survey(const ir::Stmt& s, int variable, Survey& out) const {
     case ir::Stmt::kFor:
       if (mentions(s.begin, variable) || mentions(s.end, variable)) out.unfit = true;
       if (s.mark == ir::Mark::kVector) out.unfit = true;
+      out.indexed |= has_load(s.begin) || has_load(s.end);
       out.inner_loops |= s.mark != ir::Mark::kUnroll;
       break;
     case ir::Stmt::kIf:
@@ -119,6 +122,7 @@ void Selector::survey(const ir::Stmt& s, int variable, Survey& out) const {
         out.bytes = std::max(out.bytes, lane_bytes(s.condition, variable));
         out.lane_branches = true;
       }
+      out.indexed |= has_load(s.condition);
       look(s.condition);
       break;
     case ir::Stmt::kCheck:
@@ -137,7 +141,8 @@ const Selector::Survey& Selector::survey(const ir::Stmt& loop) {
   Survey& out = known->second;
   if (!fresh) return out;
   for (const ir::StmtRef& child : loop.body) survey(*child, loop.id, out);
-  if (out.scattered && out.lane_branches) out.unfit = true;
+  // Neither is done under the mask of the lanes that take a branch.
+  if ((out.scattered || out.indexed) && out.lane_branches) out.unfit = true;
   out.lanes = out.unfit ? 1 : target_.vector_bytes() / std::max(out.bytes, 1);
   return out;
 }
