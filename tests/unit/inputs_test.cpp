@@ -200,3 +200,24 @@ TEST_CASE("inputs: one bound tensor serves every shape, threads and later engine
   const Bound copy = bound;
   CHECK(copy.bytes() == bound.bytes());
 }
+
+TEST_CASE(
+    "inputs: bound constants count towards the memory ceiling, and give back what they took") {
+  EngineOptions options = any_options();
+  options.memory_ceiling = 100 << 10;
+  Engine engine(options);
+  const Kernel k = engine.compile(Op::parse("op p(A: f32[M,K], W: f32[K,N]) -> (Y: f32[M,N]) "
+                                            "{ Y[m,n] = sum[k](A[m,k] * W[k,n]) }"),
+                                  "M=4 K=128 N=128 const=W");
+  const std::vector<float> w(128 * 128, 1), a(4 * 128, 1);
+  std::vector<float> y(4 * 128);
+  for (int again = 0; again < 3; ++again) {
+    const Bound bound = k.bind("W", w);
+    const auto second = k.try_bind("W", w);
+    REQUIRE_FALSE(second);
+    CHECK(second.failure().code == ErrorCode::kMemory);
+    CHECK(has(second.failure().message, "allowed are in use"));
+    bound(a, y);
+    CHECK(y == std::vector<float>(4 * 128, 128));
+  }
+}
