@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "runtime/engine/plan.h"
+#include "schedules/model/model.h"
 
 namespace hone::runtime {
 namespace {
@@ -37,14 +40,35 @@ bool is_arithmetic(ir::Op op) {
   }
 }
 
-/// Operations of a value, those in indices of loads left out.
-double operations_in(const ir::Expr& e, bool* doubles) {
-  if (!e || e->op == ir::Op::kLoad) return 0;
-  double count = is_arithmetic(e->op) ? 1 : 0;
-  *doubles = *doubles || (count > 0 && e->type == DType::kF64);
-  for (const ir::Expr& a : e->args) count += operations_in(a, doubles);
-  return count;
-}
+/// What one evaluation of a value takes; equal parts count once, indices of loads not at all.
+class ValueCounter {
+ public:
+  explicit ValueCounter(bool summed) : summed_(summed) {}
+
+  void add(const ir::Expr& e) { add(e, summed_); }
+
+  double operations = 0;  ///< one each
+  double slots = 0;       ///< instructions of an arithmetic port: functions at their length
+  bool doubles = false;
+
+ private:
+  /// `added`: the value goes into a sum, which takes a product in the same instruction.
+  void add(const ir::Expr& e, bool added) {
+    if (!e || e->op == ir::Op::kLoad || e->args.empty()) return;
+    if (!seen_.insert(ir::print(e)).second) return;
+    const bool sum = e->op == ir::Op::kAdd || e->op == ir::Op::kSub;
+    for (const ir::Expr& a : e->args) add(a, sum && is_float(e->type));
+    double own = schedules::operations_of(e);
+    for (const ir::Expr& a : e->args) own -= schedules::operations_of(a);
+    if (!(e->op == ir::Op::kMul && added)) slots += own;
+    if (!is_arithmetic(e->op)) return;
+    operations += 1;
+    doubles |= e->type == DType::kF64;
+  }
+
+  bool summed_;
+  std::set<std::string> seen_;
+};
 
 class Counter {
  public:
@@ -55,7 +79,11 @@ class Counter {
     for (const ir::Stage& stage : program_.stages) {
       const double points = points_of(stage);
       const double reduces = stage.reduce == ir::Reduce::kNone ? 0 : 1;
-      work_.operations += points * (operations_in(stage.value, &work_.doubles) + reduces);
+      ValueCounter value(stage.reduce == ir::Reduce::kSum && is_float(stage.accumulate));
+      value.add(stage.value);
+      work_.operations += points * (value.operations + reduces);
+      work_.slots += points * (value.slots + reduces);
+      work_.doubles |= value.doubles;
       for (size_t i = 0; i < program_.buffers.size(); ++i) {
         if (program_.buffers[i].role != ir::Role::kTemp) read(i, stage, points);
       }

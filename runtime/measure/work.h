@@ -11,6 +11,8 @@ namespace hone::runtime {
 /// What a problem asks of a machine, whatever its schedule.
 struct Work {
   double operations = 0;     ///< useful scalar operations: arithmetic and functions, one each
+  double slots = 0;          ///< instructions of an arithmetic port: a multiply-add is one, scalar
+                             ///< functions count at their length
   double bytes_read = 0;     ///< each element that is needed, once
   double bytes_written = 0;  ///< each output element, once
   bool doubles = false;      ///< some arithmetic is in f64
