@@ -5,8 +5,8 @@
 #include <iostream>
 
 #include "runtime/cli/common.h"
-#include "schedules/schedule.h"
 #include "runtime/cli/listing.h"
+#include "schedules/schedule.h"
 
 namespace hone::runtime {
 namespace {
@@ -36,12 +36,16 @@ std::string ir_text(const KernelState&, const Compiled& c) {
   return ir::print(c.scheduled) + "\n" + ir::print(c.nest);
 }
 
+std::string no_code(const Compiled& c) {
+  return "no machine code: " + (c.refusal.empty() ? "the interpreter serves" : c.refusal) + "\n";
+}
+
 std::string lir_text(const KernelState&, const Compiled& c) {
-  return c.code ? c.code->lir : "no machine code: " + c.refusal + "\n";
+  return c.code ? c.code->lir : no_code(c);
 }
 
 std::string assembly_text(const KernelState&, const Compiled& c) {
-  return c.code ? listing(*c.code) : "no machine code: " + c.refusal + "\n";
+  return c.code ? listing(*c.code) : no_code(c);
 }
 
 std::string report_text(const KernelState& k, const Compiled& c) {

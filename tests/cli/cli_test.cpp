@@ -158,6 +158,7 @@ TEST_CASE("cli: show has every view") {
     CHECK(hone("show --asm" + line).has("vfmadd"));
   }
   CHECK(hone("show --json --ir --report" + line).has("\"report\":"));
+  CHECK(hone("show --asm 'matmul M=3 N=3 K=3 | x86 isa=none'").has("the interpreter serves\n"));
 }
 
 TEST_CASE("cli: records go out as text and come back") {
