@@ -131,7 +131,7 @@ Allocation allocate(const Lir& lir, const RegisterFile& file) {
     std::swap(rewritten, spare);
     current = &rewritten;
   }
-  throw std::logic_error("register allocation does not come to an end");
+  throw std::length_error("register allocation does not come to an end");
 }
 
 }  // namespace hone::jit

@@ -23,8 +23,9 @@ void add_to(Report& report, const Allocation& allocation) {
   report.frame_bytes = std::max(report.frame_bytes, allocation.frame_bytes);
 }
 
-/// One launch appended to `code`. What goes wrong after selection is a bug, told with the LIR.
-void compile_launch(const ir::Launch& launch, const Lir& lir, const ir::Target& target,
+/// One launch appended to `code`. What goes wrong after selection is a bug, told with the LIR; but
+/// for registers that cannot be had: false.
+bool compile_launch(const ir::Launch& launch, const Lir& lir, const ir::Target& target,
                     const CompileOptions& options, Code& code) {
   try {
     const Allocation allocation = allocate(lir, target);
@@ -36,12 +37,15 @@ void compile_launch(const ir::Launch& launch, const Lir& lir, const ir::Target& 
       code.lir +=
           "launch " + launch.name + "\n" + print(lir) + "allocated\n" + print(allocation.code);
     }
+  } catch (const std::length_error&) {
+    return false;
   } catch (const std::logic_error& error) {
     throw InternalError("launch " + launch.name + ": " + error.what() + "\n" + print(lir));
   } catch (const Xbyak::Error& error) {
     throw InternalError("launch " + launch.name + ": the encoder says \"" + error.what() + "\"\n" +
                         print(lir));
   }
+  return true;
 }
 
 }  // namespace
@@ -52,7 +56,11 @@ Result<Code, Refusal> compile_x86(const ir::Nest& nest, const ir::Target& target
   for (const ir::Launch& launch : nest.launches) {
     const Result<Lir, Refusal> lir = select(nest, launch, target);
     if (!lir) return Refusal{"launch " + launch.name + ": " + lir.failure().message};
-    compile_launch(launch, *lir, target, options, code);
+    if (!compile_launch(launch, *lir, target, options, code)) {
+      return Refusal{"launch " + launch.name +
+                     ": more values are live at once than registers can be found for; use smaller "
+                     "tiles, or unroll less"};
+    }
   }
   code.report.code_bytes = static_cast<int64_t>(code.bytes.size());
   return code;

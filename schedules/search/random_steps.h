@@ -63,7 +63,7 @@ class RandomSchedules {
   void settle(Schedule& schedule, StepUses* uses);
 
   const ir::Program& program_;
-  const ir::Target& target_;
+  ir::Target target_;
   std::mt19937_64 random_;
   int names_ = 0;
 };

@@ -146,7 +146,7 @@ std::string Subject::run(const jit::NestExecutor& executor, const MachineCode* c
         static_cast<size_t>(std::max<int64_t>(params_[i]->align, size_of(params_[i]->type)));
     call.tensors.emplace_back(bytes_of(i), at_end, align);
     call.memory.push_back(call.tensors.back().data());
-    std::memcpy(call.memory.back(), data.initial[i].data(), bytes_of(i));
+    std::copy(data.initial[i].begin(), data.initial[i].end(), call.memory.back());
     slot(layout.tensor_slots[i]) = reinterpret_cast<int64_t>(call.memory.back());
   }
   for (size_t d = 0; d < dims_.size(); ++d) slot(layout.dim_slots[d]) = dims_[d];
@@ -217,7 +217,7 @@ std::string Subject::inspect(const Call& call, const Data& data) {
              std::to_string(data.want.bad->position) + " is bad";
     }
     for (size_t i = 0; i < params_.size(); ++i) {
-      if (std::memcmp(call.memory[i], data.initial[i].data(), bytes_of(i)) != 0) {
+      if (!std::equal(data.initial[i].begin(), data.initial[i].end(), call.memory[i])) {
         return params_[i]->name + " was written, though the status says that data is bad";
       }
     }
@@ -238,7 +238,7 @@ std::string Subject::inspect(const Call& call, const Data& data) {
   if (!comparison.ok()) return comparison.text();
   for (size_t i = 0; i < params_.size(); ++i) {
     const bool input = params_[i]->role == ir::Role::kInput;
-    if (input && std::memcmp(call.memory[i], data.initial[i].data(), bytes_of(i)) != 0) {
+    if (input && !std::equal(data.initial[i].begin(), data.initial[i].end(), call.memory[i])) {
       return "input " + params_[i]->name + " was written";
     }
   }
