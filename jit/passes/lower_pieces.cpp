@@ -8,6 +8,16 @@ namespace hone::jit {
 
 using namespace ir;
 
+namespace {
+
+bool mentions_load(const Expr& e) {
+  bool found = false;
+  visit(e, [&](const Expr& x) { found |= x->op == Op::kLoad; });
+  return found;
+}
+
+}  // namespace
+
 StageLoops::StageLoops(const Stage& s) : stage(&s) {
   for (const IndexVar& v : s.vars)
     nodes.push_back({.name = v.name, .var = static_cast<int>(nodes.size())});
@@ -104,7 +114,9 @@ std::optional<Poly> Lowering::base_of(const Instance& in, int node) const {
 /// Main blocks, then what is left. A remainder known only at run time is taken apart by powers of
 /// two, so that each part has a constant extent:
 ///   o in 0..E/f: i in f    then, for b = 8, 4, 2, 1 below f: if rem/b is odd: i in b
-std::vector<Piece> Lowering::peeled_pieces(const Poly& extent, int64_t factor) {
+std::vector<Piece> Lowering::peeled_pieces(const Poly& whole, int64_t factor) {
+  // A range of dims may be given backwards and is empty then; ranges from data are checked.
+  const Poly extent = mentions_load(whole.expr()) ? whole : max(0, whole, &facts_);
   const Poly blocks = floor_div(extent, factor, &facts_);
   const Poly rest = extent - blocks * Poly(factor);
   std::vector<Piece> pieces{{0, blocks, {}, {}, Poly(factor)}};
@@ -131,6 +143,7 @@ std::vector<Piece> Lowering::split_pieces(Instance& in, int node) {
   if (inner) {  // the inner loop is outside: it fixes how many blocks there are
     return {{0, ceil_div(whole - *inner, rel.factor, &facts_)}};
   }
+  if (whole.is_constant() && whole.constant() <= 0) return {{0, 0}};
   const Poly rest = floor_mod(whole, rel.factor, &facts_);
   const Poly blocks = ceil_div(whole, rel.factor, &facts_);
   if (rest == Poly()) return {{0, blocks, {}, {}, Poly(rel.factor)}};
@@ -278,12 +291,6 @@ void each_inequality(const Expr& e, const F& f) {
   } else if ((e->op == Op::kLe || e->op == Op::kLt) && !is_float(e->args[0]->type)) {
     f(e->args[0], e->args[1], e->op == Op::kLt);
   }
-}
-
-bool mentions_load(const Expr& e) {
-  bool found = false;
-  visit(e, [&](const Expr& x) { found |= x->op == Op::kLoad; });
-  return found;
 }
 
 /// Cuts begin..end to where `p`, linear in loop `id`, is not negative.

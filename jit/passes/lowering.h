@@ -104,7 +104,7 @@ class Lowering {
   ir::Poly extent_of(Instance& in, int node);
   std::vector<Piece> pieces_of(Instance& in, int node, bool init);
   std::vector<Piece> split_pieces(Instance& in, int node);
-  std::vector<Piece> peeled_pieces(const ir::Poly& extent, int64_t factor);
+  std::vector<Piece> peeled_pieces(const ir::Poly& whole, int64_t factor);
   void place(Instance& in, int node, const ir::Poly& value, const Piece& piece);
   void unplace(Instance& in, int node);
   std::optional<ir::Poly> base_of(const Instance& in, int node) const;
