@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // hone-bench: default and tuned schedules and, if asked, other libraries, side by side in one run.
-#include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
-#include <iostream>
 
 #include "bench/suites.h"
 
@@ -23,30 +22,35 @@ void restart_with_threads(char** argv, int threads) {
   ::execv("/proc/self/exe", argv);
 }
 
+int run(Options& o, char** argv) {
+  if (o.common.threads == 0) o.common.threads = 1;
+  restart_with_threads(argv, o.common.threads);
+  const auto tuning = runtime::parse_duration(o.tune);
+  if (!tuning) return runtime::report(o.common, tuning.failure());
+  o.tuning = *tuning;
+  const bool latency = o.suite == "latency" && o.problems.empty();
+  const int exit = latency ? runtime::kExitOk : run_races(o);
+  return latency || o.suite == "all" ? std::max(exit, run_latency(o)) : exit;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("hone-bench: default, tuned and peers against the machine's limit, in one run");
+  CLI::App app("hone bench: default, tuned and peers against the machine's limit, in one run",
+               "hone bench");
   Options o;
   runtime::add_common(app, o.common);
-  app.add_option("--suite", o.suite, "library, outside, square, latency or all")
-      ->check(CLI::IsMember({"library", "outside", "square", "latency", "all"}))
+  app.add_option("--suite", o.suite, "What to run")
+      ->check(CLI::IsMember({"library", "outside", "square", "demo", "latency", "all"}))
       ->capture_default_str();
   app.add_option("--problem", o.problems, "Problems instead of a suite");
   app.add_flag("--peers", o.peers, "Other libraries too, where they can solve the problem");
-  app.add_option("--tune", o.tune_seconds, "Seconds to tune problems that the cache lacks")
+  app.add_option("--tune", o.tune, "Time to tune each problem that the cache lacks: 10s, 2m")
       ->capture_default_str();
-  app.add_option("--rounds", o.rounds, "Samples of each contender")->capture_default_str();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? runtime::kExitOk : runtime::kExitUserError;
-  }
-  if (o.common.threads == 0) o.common.threads = 1;
-  restart_with_threads(argv, o.common.threads);
-  int exit = 0;
-  const bool latency = o.suite == "latency" && o.problems.empty();
-  if (!latency) exit = run_races(o);
-  if (latency || o.suite == "all") exit = std::max(exit, run_latency(o));
-  return exit;
+  app.add_option("--rounds", o.rounds, "Samples of each contender")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  int exit = runtime::kExitOk;
+  app.callback([&] { exit = run(o, argv); });
+  return runtime::run_program(app, argc, argv, exit);
 }

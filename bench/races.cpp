@@ -8,6 +8,7 @@
 #include "bench/peer.h"
 #include "bench/suites.h"
 #include "runtime/cli/kernel_call.h"
+#include "runtime/cli/progress.h"
 #include "runtime/cli/trial_run.h"
 #include "runtime/measure/bound.h"
 #include "schedules/space/space.h"
@@ -32,6 +33,7 @@ struct Summary {
 struct Entry {
   std::shared_ptr<const runtime::KernelState> kernel;
   std::unique_ptr<runtime::KernelCall> call;
+  runtime::CheckOutcome check;
 };
 
 class Races {
@@ -43,17 +45,23 @@ class Races {
 
   Result<Done> race_one(const std::string& text);
   void summarise() const;
+  /// True if some kernel gave a wrong result.
+  bool wrong() const { return wrong_; }
 
  private:
   Result<Entry> entry(const ops::Problem& problem, const std::string* schedule,
                       const runtime::Fixture& fixture);
+  Failure tune(const std::string& text);
+  Json kernel_row(const Contender& c, const Entry& e, const runtime::Speed& speed) const;
+  Json peer_row(const ops::Problem& problem, const Contender& c, const runtime::Speed& speed) const;
   void show(const ops::Problem& problem, const std::vector<Contender>& contenders,
-            const std::vector<Entry>& entries, const runtime::CheckOutcome& check);
+            const std::vector<Entry>& entries);
 
   const Options& options_;
   std::shared_ptr<runtime::EngineState> engine_;
   runtime::Limits limits_;
   Summary summary_;
+  bool wrong_ = false;
 };
 
 /// The kernel of a schedule, or of whatever the engine chooses.
@@ -64,17 +72,14 @@ Result<Entry> Races::entry(const ops::Problem& problem, const std::string* sched
   if (!kernel) return kernel.failure();
   auto call = runtime::KernelCall::create(*kernel, fixture);
   if (!call) return call.failure();
-  return Entry{*kernel, std::move(*call)};
+  return Entry{*kernel, std::move(*call), {}};
 }
 
 Result<Done> Races::race_one(const std::string& text) {
   auto problem = engine_->parse(text);
   if (!problem) return problem.failure();
-  if (options_.tune_seconds > 0) {
-    TuneOptions tuning;
-    tuning.budget = std::chrono::milliseconds(static_cast<int64_t>(1000 * options_.tune_seconds));
-    auto tuned = engine_->tune(engine_->parse(text), tuning);
-    if (!tuned) return tuned.failure();
+  if (options_.tuning.count() > 0) {
+    if (Failure f = tune(text); f.code != ErrorCode::kOk) return f;
   }
   auto fixture =
       runtime::Fixture::create(*problem, runtime::timing_dims(problem->program),
@@ -89,8 +94,12 @@ Result<Done> Races::race_one(const std::string& text) {
   auto chosen = entry(*problem, nullptr, *fixture);
   if (!chosen) return chosen.failure();
   if (chosen->kernel->source == Source::kTuned) entries.push_back(std::move(*chosen));
-  auto check = runtime::check_kernel(entries.back().kernel, *problem);
-  if (!check) return check.failure();
+  for (Entry& e : entries) {
+    auto check = runtime::check_kernel(e.kernel, *problem);
+    if (!check) return check.failure();
+    e.check = std::move(*check);
+    wrong_ = wrong_ || !e.check.mismatch.empty();
+  }
 
   std::vector<Contender> contenders;
   for (const Entry& e : entries) {
@@ -103,22 +112,57 @@ Result<Done> Races::race_one(const std::string& text) {
     if (auto run = peer->prepare(*fixture)) contenders.push_back({peer->name, run, {}});
   }
   race(contenders, options_.rounds, kSampleUs, engine_->target.threads == 1);
-  show(*problem, contenders, entries, *check);
+  show(*problem, contenders, entries);
   return Done{};
 }
 
+/// Tunes unless the cache has the answer, and says which of the two it was.
+Failure Races::tune(const std::string& text) {
+  TuneOptions options;
+  options.budget = options_.tuning;
+  runtime::ProgressLine line;
+  if (!options_.common.json) {
+    options.progress = [&](const TuneProgress& p) { line.show(p); };
+  }
+  const auto tuned = engine_->tune(engine_->parse(text), options);
+  line.end();
+  if (!tuned) return tuned.failure();
+  if (!options_.common.json) {
+    std::cout << (tuned->end == TuneEnd::kHit
+                      ? fmt::format("{}: from the cache, nothing was measured\n", tuned->problem)
+                      : fmt::format("{}: {} trials in {:.1f} s\n", tuned->problem, tuned->trials,
+                                    tuned->seconds))
+              << std::flush;
+  }
+  return {ErrorCode::kOk, {}};
+}
+
+Json Races::kernel_row(const Contender& c, const Entry& e, const runtime::Speed& speed) const {
+  Json row = runtime::run_json(*e.kernel, &e.check, &speed, engine_->target.threads);
+  row["source"] = c.name;  // the default's schedule was given to the engine
+  return row;
+}
+
+Json Races::peer_row(const ops::Problem& problem, const Contender& c,
+                     const runtime::Speed& speed) const {
+  Json row = {{"problem", problem.text},
+              {"target", engine_->target_text},
+              {"source", "peer"},
+              {"peer", c.name}};
+  row.update(runtime::speed_json(&speed));
+  row["threads"] = engine_->target.threads;
+  return row;
+}
+
 void Races::show(const ops::Problem& problem, const std::vector<Contender>& contenders,
-                 const std::vector<Entry>& entries, const runtime::CheckOutcome& check) {
+                 const std::vector<Entry>& entries) {
   const double first = contenders[0].median_us();
   for (size_t i = 0; i < contenders.size(); ++i) {
     const Contender& c = contenders[i];
     const runtime::Speed speed = runtime::speed_of(problem, c.median_us(), &limits_);
     if (options_.common.json) {
-      const Entry& e = entries[std::min(i, entries.size() - 1)];
-      Json row = runtime::run_json(*e.kernel, check, speed, engine_->target.threads);
-      row["source"] = i < entries.size() ? c.name : "peer";
-      if (i >= entries.size()) row["peer"] = c.name;
-      runtime::print_line(row);
+      runtime::print_line(i < entries.size() ? kernel_row(c, entries[i], speed)
+                                             : peer_row(problem, c, speed));
     } else {
       std::cout << fmt::format(
                        "{:<44.44} {:<9} {:>11.2f} us {:>8.1f} GFLOP/s {:>7.1f} GB/s {:>5.1f}% of "
@@ -133,7 +177,10 @@ void Races::show(const ops::Problem& problem, const std::vector<Contender>& cont
       ++summary_.limited;
     }
   }
-  if (!check.mismatch.empty()) std::cout << "  WRONG: " << check.mismatch << "\n";
+  for (const Entry& e : entries) {
+    if (options_.common.json || e.check.mismatch.empty()) continue;
+    std::cout << "  WRONG: " << e.check.mismatch << "\n  " << e.kernel->repro() << "\n";
+  }
   if (entries.size() > 1) {
     summary_.default_logs += std::log(contenders[1].median_us() / first);
     ++summary_.compared;
@@ -159,6 +206,9 @@ std::vector<std::string> suite_problems(const std::string& suite) {
   std::vector<std::string> all;
   if (suite == "square") {
     for (int n : {128, 256, 512, 1024}) all.push_back(fmt::format("matmul M={0} N={0} K={0}", n));
+  }
+  if (suite == "demo") {
+    all = {"fc_gelu M=128 N=3072 K=768 const=W", "softmax M=64 N=1024"};
   }
   if (suite == "library" || suite == "all") {
     for (const ops::Case& c : ops::stock_library().cases) {
@@ -187,7 +237,7 @@ int run_races(const Options& options) {
     if (!done) exit = std::max(exit, runtime::report(options.common, done.failure()));
   }
   races.summarise();
-  return exit;
+  return races.wrong() ? std::max<int>(exit, runtime::kExitMismatch) : exit;
 }
 
 }  // namespace hone::bench

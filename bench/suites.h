@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,8 @@ struct Options {
   std::string suite = "library";
   std::vector<std::string> problems;
   bool peers = false;
-  double tune_seconds = 0;
+  std::string tune = "0s";
+  std::chrono::milliseconds tuning{0};  ///< what `tune` says
   int rounds = 15;
 };
 

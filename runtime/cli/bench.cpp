@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -26,7 +27,9 @@ std::string find_bench() {
   return "";
 }
 
-int run_bench(const Common& common, const std::vector<std::string>& rest) {
+int run_bench(const std::vector<std::string>& rest) {
+  Common common;
+  common.json = std::find(rest.begin(), rest.end(), "--json") != rest.end();
   const std::string program = find_bench();
   if (program.empty()) {
     return report(common, {ErrorCode::kNotFound,
@@ -43,12 +46,10 @@ int run_bench(const Common& common, const std::vector<std::string>& rest) {
 }
 
 void declare(CLI::App& app, int& exit) {
-  // The bench program has options of its own and reads the common ones itself.
+  // The bench program has options of its own and reads the common ones itself, --help too.
+  app.set_help_flag();
   app.allow_extras();
-  app.footer(
-      "Arguments go to the hone-bench program: --suite NAME, --problem TEXT, --peers, --json; "
-      "hone-bench --help lists them.");
-  app.callback([&app, &exit] { exit = run_bench({}, app.remaining()); });
+  app.callback([&app, &exit] { exit = run_bench(app.remaining()); });
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ struct CacheVerbOptions {
   bool trials = false;
 };
 
+/// A record as text has it, field by field.
 Json to_json(const Record& r) {
   return {{"problem", r.key.problem},   {"target", r.key.target},
           {"codegen", r.key.codegen},   {"schedule", r.schedule},
@@ -60,7 +61,13 @@ int stat(CacheVerbOptions& o, EngineState& engine) {
 }
 
 int export_text(CacheVerbOptions& o, EngineState& engine) {
-  const std::string text = print_records(engine.cache->all());
+  const std::vector<Record> records = engine.cache->all();
+  std::string text;
+  if (o.common.json) {
+    for (const Record& r : records) text += line_of(to_json(r)) + "\n";
+  } else {
+    text = print_records(records);
+  }
   if (o.out.empty() || o.out == "-") {
     std::cout << text;
     return kExitOk;
@@ -180,7 +187,7 @@ struct Action {
 constexpr Action kActions[] = {
     {"ls", "The records, one a line", list},
     {"stat", "The file and its counts", stat},
-    {"export", "Records as sorted text", export_text},
+    {"export", "Records as sorted text, or with --json one object a line", export_text},
     {"import", "Reads records that export wrote", import_text},
     {"merge", "Takes in the records of other cache files", merge},
     {"verify", "Checks the file and every record", verify},
@@ -188,23 +195,28 @@ constexpr Action kActions[] = {
 };
 
 void declare(CLI::App& app, int& exit) {
+  // Before the verb below or after it.
+  auto common = std::make_shared<Common>();
+  add_common(app, *common);
   app.require_subcommand(1);
   for (const Action& action : kActions) {
     CLI::App& sub = *app.add_subcommand(action.name, action.doc);
     auto options = std::make_shared<CacheVerbOptions>();
-    add_common(sub, options->common);
+    add_common(sub, *common);
     const std::string name = action.name;
     if (name == "export") sub.add_option("file", options->out, "Where to; standard output if none");
     if (name == "import" || name == "merge") {
       sub.add_option("files", options->files, "What to read")->required()->check(CLI::ExistingFile);
     }
     if (name == "prune") {
-      sub.add_option("--older", options->older_days, "Records not served for so many days");
+      sub.add_option("--older", options->older_days, "Records not served for so many days")
+          ->check(CLI::NonNegativeNumber);
       sub.add_flag("--other-codegen", options->other_codegen,
                    "Records of other versions of the code generator");
       sub.add_flag("--trials", options->trials, "The logs of tuning runs");
     }
-    sub.callback([options, &action, &exit] {
+    sub.callback([options, common, &action, &exit] {
+      options->common = *common;
       auto engine = open_engine(options->common);
       exit = engine ? action.run(*options, **engine) : report(options->common, engine.failure());
     });

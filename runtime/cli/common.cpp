@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <iostream>
 #include <sstream>
+
+#include "runtime/engine/failure.h"
 
 namespace hone::runtime {
 namespace {
@@ -20,6 +23,20 @@ std::string_view trim(std::string_view text) {
 constexpr const char* kCodeNames[] = {"ok",          "syntax",   "semantic",  "argument",
                                       "bounds",      "schedule", "not_found", "cache",
                                       "unsupported", "memory",   "cancelled", "internal"};
+
+/// What is wrong with a command line and what would be accepted; `path` names the verbs before
+/// `app`.
+std::string complaint(const CLI::ParseError& e, const CLI::App& app, const std::string& path) {
+  const std::string here = path + app.get_name();
+  const auto chosen = app.get_subcommands();
+  if (!chosen.empty()) return complaint(e, *chosen.front(), here + " ");
+  std::string verbs;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+    verbs += (verbs.empty() ? "" : ", ") + verb->get_name();
+  }
+  if (!verbs.empty()) return fmt::format("{} takes one of {}; see `{} --help`", here, verbs, here);
+  return fmt::format("{}; see `{} --help`", e.what(), here);
+}
 
 }  // namespace
 
@@ -58,6 +75,11 @@ Result<ReproLine> parse_line(std::string_view text) {
   if (parts.size() > 1) line.target = parts[1];
   if (parts.size() > 2) line.schedule = parts[2];
   return line;
+}
+
+Failure no_problem(const char* verb) {
+  return {ErrorCode::kArgument,
+          fmt::format("name a problem: hone {} \"PROBLEM [ | TARGET [ | SCHEDULE]]\"", verb)};
 }
 
 Result<std::chrono::milliseconds> parse_duration(const std::string& text) {
@@ -121,8 +143,28 @@ int report(const Common& common, const Failure& failure) {
   return failure.code == ErrorCode::kInternal ? kExitMismatch : kExitUserError;
 }
 
-void print_line(const Json& object) {
-  std::cout << object.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+int run_program(CLI::App& app, int argc, char** argv, const int& exit) {
+  Common asked;
+  asked.json = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {  // --help, --version
+    app.exit(e);
+    return kExitOk;
+  } catch (const CLI::ParseError& e) {
+    return report(asked, {ErrorCode::kArgument, complaint(e, app, "")});
+  } catch (const InternalError& e) {
+    return report(asked, {ErrorCode::kInternal, fmt::format("a bug: {}", e.what())});
+  } catch (const std::bad_alloc&) {
+    return report(asked, {ErrorCode::kMemory, "the system has no more memory"});
+  }
+  return exit;
 }
+
+std::string line_of(const Json& object) {
+  return object.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+void print_line(const Json& object) { std::cout << line_of(object) << std::endl; }
 
 }  // namespace hone::runtime

@@ -28,6 +28,8 @@ struct Common {
   std::vector<std::string> op_files;  ///< .hone files
 };
 
+/// Declares the options of `common`, which may be those of several apps: of a verb and of the verbs
+/// below it.
 void add_common(CLI::App& app, Common& common);
 
 /// `PROBLEM [ | TARGET [ | SCHEDULE]]`.
@@ -39,6 +41,10 @@ struct ReproLine {
 };
 
 Result<ReproLine> parse_line(std::string_view text);
+
+/// A line without the problem that `verb` is about. Not left to the parser, which would name it
+/// before an option that it does not know.
+Failure no_problem(const char* verb);
 
 /// An engine as the options say; `target` of the line, if it has one, goes before --target.
 Result<std::shared_ptr<EngineState>> open_engine(const Common& common,
@@ -53,8 +59,16 @@ Result<std::string> read_file(const std::string& path);
 /// Prints a failure as text on stderr or as a JSON object on stdout; the exit code it asks for.
 int report(const Common& common, const Failure& failure);
 
+/// An object as one line.
+std::string line_of(const Json& object);
+
 /// Prints one object a line.
 void print_line(const Json& object);
+
+/// Parses the command line, which runs what it asks for and sets `exit`. What is wrong with the
+/// line, and what a verb throws, is reported as text, or as a JSON object where --json stands in
+/// it. The program's exit code.
+int run_program(CLI::App& app, int argc, char** argv, const int& exit);
 
 /// One verb of the program: a row of kVerbs.
 struct Verb {

@@ -24,9 +24,9 @@ int show_target(const TargetOptions& options) {
   std::string text = (*engine)->target_text + "\n";
   if (options.limits) {
     Limits limits(target, (*engine)->services->pool());
-    const auto add = [&](const char* key, const char* unit, double value) {
-      object[key] = value;
-      text += fmt::format("{:<12} {:8.1f} {}\n", key, value, unit);
+    const auto add = [&](const std::string& name, const char* unit, double value) {
+      object[name + (std::string_view(unit) == "GB/s" ? "_gbps" : "_gflops")] = value;
+      text += fmt::format("{:<12} {:8.1f} {}\n", name, value, unit);
     };
     add("f32", "GFLOP/s", limits.gflops(false));
     add("f64", "GFLOP/s", limits.gflops(true));
@@ -35,8 +35,8 @@ int show_target(const TargetOptions& options) {
                                                       {"l3", target.l3},
                                                       {"memory", target.l3 * 8}};
     for (const auto& [name, bytes] : levels) {
-      add(fmt::format("{}_read", name).c_str(), "GB/s", limits.gbps(bytes, false));
-      add(fmt::format("{}_copy", name).c_str(), "GB/s", limits.gbps(bytes, true));
+      add(fmt::format("{}_read", name), "GB/s", limits.gbps(bytes, false));
+      add(fmt::format("{}_copy", name), "GB/s", limits.gbps(bytes, true));
     }
   }
   if (options.common.json) {

@@ -2,11 +2,8 @@
 // The hone program: one verb a file, listed here.
 #include <signal.h>
 
-#include <iostream>
-
 #include "include/hone/version.h"
 #include "runtime/cli/common.h"
-#include "runtime/engine/failure.h"
 
 namespace {
 
@@ -20,21 +17,11 @@ constexpr const Verb* kVerbs[] = {&kRunVerb,   &kTuneVerb, &kShowVerb,   &kCache
 int main(int argc, char** argv) {
   // A file-size limit is a full disk to the cache, not a reason to die.
   signal(SIGXFSZ, SIG_IGN);
-  CLI::App app("hone: describes an op in a line, searches its loops, runs the machine code");
+  CLI::App app("hone: describes an op in a line, searches its loops, runs the machine code",
+               "hone");
   app.set_version_flag("--version", std::string("hone ") + hone::version());
   app.require_subcommand(1);
   int exit = kExitOk;
   for (const Verb* verb : kVerbs) verb->declare(*app.add_subcommand(verb->name, verb->doc), exit);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? kExitOk : kExitUserError;
-  } catch (const hone::InternalError& e) {
-    std::cerr << "hone: a bug: " << e.what() << "\n";
-    return kExitMismatch;
-  } catch (const std::bad_alloc&) {
-    std::cerr << "hone: the system has no more memory\n";
-    return kExitUserError;
-  }
-  return exit;
+  return run_program(app, argc, argv, exit);
 }

@@ -60,24 +60,24 @@ int run_line(const RunOptions& options, const std::string& text) {
     speed = *measured;
   }
   if (options.common.json) {
-    Json row = run_json(**kernel, check, speed, (*engine)->target.threads);
-    if (!check.mismatch.empty()) row["mismatch"] = check.mismatch;
-    print_line(row);
+    print_line(run_json(**kernel, options.no_check ? nullptr : &check, timed ? &speed : nullptr,
+                        (*engine)->target.threads));
   } else {
     print_text(**kernel, check, timed ? &speed : nullptr);
   }
   if (check.mismatch.empty()) return kExitOk;
-  std::cerr << "hone: wrong result\n  " << (*kernel)->repro() << "\n";
+  if (!options.common.json) std::cerr << "hone: wrong result\n  " << (*kernel)->repro() << "\n";
   return kExitMismatch;
 }
 
 void declare(CLI::App& app, int& exit) {
   auto options = std::make_shared<RunOptions>();
   add_common(app, options->common);
-  app.add_option("line", options->lines, "PROBLEM [ | TARGET [ | SCHEDULE]]")->required();
+  app.add_option("line", options->lines, "PROBLEM [ | TARGET [ | SCHEDULE]]");
   app.add_flag("--no-check", options->no_check, "Do not compare with the reference");
   app.add_flag("--no-time", options->no_time, "Do not time");
   app.callback([options, &exit] {
+    if (options->lines.empty()) exit = report(options->common, no_problem("run"));
     for (const std::string& line : options->lines) exit = std::max(exit, run_line(*options, line));
   });
 }

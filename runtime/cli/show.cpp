@@ -17,14 +17,14 @@ struct ShowOptions {
   bool schedule = false, ir = false, lir = false, assembly = false, report = false;
 };
 
-/// One view of a compiled problem.
+/// One view of a compiled problem: a text, or an object of facts.
 struct View {
   const char* name;
   bool ShowOptions::*asked;
-  std::string (*text)(const KernelState& kernel, const Compiled& compiled);
+  Json (*value)(const KernelState& kernel, const Compiled& compiled);
 };
 
-std::string schedule_text(const KernelState& k, const Compiled&) {
+Json schedule_view(const KernelState& k, const Compiled&) {
   std::string text;
   for (const std::string& step : schedules::Schedule::parse(k.schedule).value().steps) {
     text += step + "\n";
@@ -32,7 +32,7 @@ std::string schedule_text(const KernelState& k, const Compiled&) {
   return text.empty() ? "(no steps)\n" : text;
 }
 
-std::string ir_text(const KernelState&, const Compiled& c) {
+Json ir_view(const KernelState&, const Compiled& c) {
   return ir::print(c.scheduled) + "\n" + ir::print(c.nest);
 }
 
@@ -40,39 +40,53 @@ std::string no_code(const Compiled& c) {
   return "no machine code: " + (c.refusal.empty() ? "the interpreter serves" : c.refusal) + "\n";
 }
 
-std::string lir_text(const KernelState&, const Compiled& c) {
-  return c.code ? c.code->lir : no_code(c);
-}
+Json lir_view(const KernelState&, const Compiled& c) { return c.code ? c.code->lir : no_code(c); }
 
-std::string assembly_text(const KernelState&, const Compiled& c) {
+Json assembly_view(const KernelState&, const Compiled& c) {
   return c.code ? listing(*c.code) : no_code(c);
 }
 
-std::string report_text(const KernelState& k, const Compiled& c) {
-  std::string text = fmt::format(
-      "problem      {}\ntarget       {}\nsource       {}\nnumerics     {}\nlaunches     {}\n"
-      "workspace    {} bytes\n",
-      k.problem, k.target, name_of(k.source), k.numerics, k.entry.launches.size(),
-      k.workspace_bytes());
-  if (!c.code) return text + "machine code none\n";
+Json report_view(const KernelState& k, const Compiled& c) {
+  Json facts = {{"problem", k.problem},
+                {"target", k.target},
+                {"source", name_of(k.source)},
+                {"numerics", k.numerics},
+                {"launches", k.entry.launches.size()},
+                {"workspace_bytes", k.workspace_bytes()},
+                {"code_bytes", c.code ? c.code->bytes.size() : 0}};
+  if (!c.code) return facts;
   const jit::Report& r = c.code->report;
-  return text + fmt::format(
-                    "code         {} bytes, {} instructions\nspills       {}, {} of them in an "
-                    "innermost loop\nvectors      {} registers at once at most\nframe        {} "
-                    "bytes\nbuilt in     {:.0f} us\n",
-                    c.code->bytes.size(), r.instructions, r.spills, r.inner_spills, r.vec_peak,
-                    r.frame_bytes, k.report.build_us);
+  facts["instructions"] = r.instructions;
+  facts["spills"] = r.spills;
+  facts["inner_spills"] = r.inner_spills;
+  facts["vector_registers"] = r.vec_peak;
+  facts["frame_bytes"] = r.frame_bytes;
+  facts["jit_us"] = k.report.build_us;
+  return facts;
+}
+
+std::string text_of(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  std::string text;
+  for (const auto& [name, fact] : value.items()) {
+    text += fmt::format("{:<17} {}\n", name,
+                        fact.is_string()         ? fact.get<std::string>()
+                        : fact.is_number_float() ? fmt::format("{:.0f}", fact.get<double>())
+                                                 : fact.dump());
+  }
+  return text;
 }
 
 constexpr View kViews[] = {
-    {"schedule", &ShowOptions::schedule, schedule_text},
-    {"ir", &ShowOptions::ir, ir_text},
-    {"lir", &ShowOptions::lir, lir_text},
-    {"asm", &ShowOptions::assembly, assembly_text},
-    {"report", &ShowOptions::report, report_text},
+    {"schedule", &ShowOptions::schedule, schedule_view},
+    {"ir", &ShowOptions::ir, ir_view},
+    {"lir", &ShowOptions::lir, lir_view},
+    {"asm", &ShowOptions::assembly, assembly_view},
+    {"report", &ShowOptions::report, report_view},
 };
 
 int show(ShowOptions& options) {
+  if (options.line.empty()) return report(options.common, no_problem("show"));
   const auto line = parse_line(options.line);
   if (!line) return report(options.common, line.failure());
   auto engine = open_engine(options.common, line->target);
@@ -91,14 +105,14 @@ int show(ShowOptions& options) {
   int asked = 0;
   for (const View& view : kViews) asked += options.*view.asked ? 1 : 0;
   if (asked == 0) options.schedule = options.report = true;
-  Json object = {{"problem", (*kernel)->problem}};
+  Json object = {{"problem", (*kernel)->problem}, {"target", (*kernel)->target}};
   for (const View& view : kViews) {
     if (!(options.*view.asked)) continue;
-    const std::string text = view.text(**kernel, *compiled);
+    Json value = view.value(**kernel, *compiled);
     if (options.common.json) {
-      object[view.name] = text;
+      object[view.name] = std::move(value);
     } else {
-      std::cout << (asked == 1 ? "" : fmt::format("--- {}\n", view.name)) << text;
+      std::cout << (asked == 1 ? "" : fmt::format("--- {}\n", view.name)) << text_of(value);
     }
   }
   if (options.common.json) print_line(object);
@@ -108,7 +122,7 @@ int show(ShowOptions& options) {
 void declare(CLI::App& app, int& exit) {
   auto options = std::make_shared<ShowOptions>();
   add_common(app, options->common);
-  app.add_option("line", options->line, "PROBLEM [ | TARGET [ | SCHEDULE]]")->required();
+  app.add_option("line", options->line, "PROBLEM [ | TARGET [ | SCHEDULE]]");
   app.add_flag("--schedule", options->schedule, "The steps");
   app.add_flag("--ir", options->ir, "Stages and the loop nest they lower to");
   app.add_flag("--lir", options->lir, "Instructions before and after register allocation");

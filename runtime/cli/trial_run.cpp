@@ -117,24 +117,32 @@ Speed speed_of(const ops::Problem& problem, double time_us, Limits* limits) {
   return speed;
 }
 
-Json run_json(const KernelState& k, const CheckOutcome& check, const Speed& speed, int threads) {
-  return {{"problem", k.problem},
-          {"target", k.target},
-          {"schedule", k.schedule},
-          {"source", name_of(k.source)},
-          {"time_us", speed.time_us},
-          {"gflops", speed.gflops},
-          {"gbps", speed.gbps},
-          {"limit", speed.limit},
-          {"bound", speed.flops_bind ? "flops" : "bytes"},
-          {"of_limit", speed.of_limit},
-          {"max_err", check.max_err},
-          {"tolerance", check.tolerance},
-          {"jit_us", k.report.build_us},
-          {"threads", threads},
-          {"code_bytes", k.report.code_bytes},
-          {"spills", k.report.spills},
-          {"numerics", k.numerics}};
+Json speed_json(const Speed* speed) {
+  const auto known = [&](const auto& value) { return speed ? Json(value) : Json(); };
+  const Speed s = speed ? *speed : Speed();
+  return {{"time_us", known(s.time_us)},
+          {"gflops", known(s.gflops)},
+          {"gbps", known(s.gbps)},
+          {"limit", known(s.limit)},
+          {"bound", known(s.flops_bind ? "flops" : "bytes")},
+          {"of_limit", known(s.of_limit)}};
+}
+
+Json run_json(const KernelState& k, const CheckOutcome* check, const Speed* speed, int threads) {
+  Json row = {{"problem", k.problem},
+              {"target", k.target},
+              {"schedule", k.schedule},
+              {"source", name_of(k.source)}};
+  row.update(speed_json(speed));
+  row["max_err"] = check ? Json(check->max_err) : Json();
+  row["tolerance"] = check ? Json(check->tolerance) : Json();
+  row["jit_us"] = k.report.build_us;
+  row["threads"] = threads;
+  row["code_bytes"] = k.report.code_bytes;
+  row["spills"] = k.report.spills;
+  row["numerics"] = k.numerics;
+  if (check && !check->mismatch.empty()) row["mismatch"] = check->mismatch;
+  return row;
 }
 
 }  // namespace hone::runtime

@@ -42,8 +42,11 @@ Result<Speed> time_kernel(const std::shared_ptr<const KernelState>& kernel,
 /// What a measured time says of a problem.
 Speed speed_of(const ops::Problem& problem, double time_us, Limits* limits);
 
-/// The JSON object of `run` and of the bench's rows.
-Json run_json(const KernelState& kernel, const CheckOutcome& check, const Speed& speed,
+/// The JSON object of `run` and of the bench's rows; null stands for what was not checked or timed.
+Json run_json(const KernelState& kernel, const CheckOutcome* check, const Speed* speed,
               int threads);
+
+/// The part of it that is measured, which a peer's row has as well.
+Json speed_json(const Speed* speed);
 
 }  // namespace hone::runtime

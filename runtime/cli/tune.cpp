@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <iostream>
 #include <sstream>
@@ -9,6 +8,7 @@
 #include <thread>
 
 #include "runtime/cli/common.h"
+#include "runtime/cli/progress.h"
 #include "schedules/search/search.h"
 
 namespace hone::runtime {
@@ -52,21 +52,9 @@ class StopOnSignal {
   std::thread waiter_;
 };
 
-void show_progress(const TuneProgress& p, bool terminal) {
-  const std::string line = fmt::format(
-      "{:5} trials  default {:9.2f} us  best {:9.2f} us  {:3.0f}% of the limit  {:4.0f} s left",
-      p.trials, p.default_us, p.best_us, 100 * p.of_limit, p.left.count());
-  std::cerr << (terminal ? "\r" : "") << line << (terminal ? "" : "\n") << std::flush;
-}
-
-const char* end_text(TuneEnd end) {
-  constexpr const char* names[] = {"hit", "budget", "converged", "limit", "stopped"};
-  return names[static_cast<int>(end)];
-}
-
 Json json_of(const TuneResult& r) {
   return {{"problem", r.problem},       {"target", r.target},     {"schedule", r.schedule},
-          {"source", "tuned"},          {"end", end_text(r.end)}, {"time_us", r.time_us},
+          {"source", "tuned"},          {"end", name_of(r.end)},  {"time_us", r.time_us},
           {"default_us", r.default_us}, {"of_limit", r.of_limit}, {"numerics", r.numerics},
           {"trials", r.trials},         {"measured", r.measured}, {"rejected", r.rejected},
           {"failed", r.failed},         {"seconds", r.seconds}};
@@ -84,7 +72,7 @@ void print_text(const TuneResult& r) {
       "({:.0f}%)\n  search    {} trials in {:.1f} s ({:.0f} a second), {} refused, {} failed; {}\n",
       r.time_us, r.default_us, r.default_us / r.time_us, r.of_limit * r.time_us, 100 * r.of_limit,
       r.trials, r.seconds, static_cast<double>(r.trials) / r.seconds, r.rejected, r.failed,
-      end_text(r.end));
+      name_of(r.end));
 }
 
 Result<std::vector<std::string>> problems_of(const TuneVerbOptions& o) {
@@ -128,14 +116,12 @@ int tune_all(const TuneVerbOptions& o) {
   if (!engine) return report(o.common, engine.failure());
   StopOnSignal stop;
   options->stop = stop.token();
-  const bool terminal = ::isatty(STDERR_FILENO) == 1;
-  if (!o.common.json) {
-    options->progress = [terminal](const TuneProgress& p) { show_progress(p, terminal); };
-  }
+  ProgressLine line;
+  if (!o.common.json) options->progress = [&](const TuneProgress& p) { line.show(p); };
   int exit = kExitOk;
   for (const std::string& problem : *problems) {
     auto result = (*engine)->tune((*engine)->parse(problem), *options);
-    if (!o.common.json && terminal) std::cerr << "\n";
+    line.end();
     if (!result) {
       exit = std::max(exit, report(o.common, result.failure()));
     } else if (o.common.json) {
@@ -154,7 +140,8 @@ void declare(CLI::App& app, int& exit) {
   app.add_option("problem", o->problems, "Problems to tune");
   app.add_option("--problems", o->file, "A file with one problem a line");
   app.add_option("--budget", o->budget, "Time for each problem: 10s, 2m")->capture_default_str();
-  app.add_option("--trials", o->trials, "Trials for each problem, instead of a budget");
+  app.add_option("--trials", o->trials, "Trials for each problem, instead of a budget")
+      ->check(CLI::PositiveNumber);
   app.add_option("--effort", o->effort, "How far to search")
       ->check(CLI::IsMember({"quick", "full"}))
       ->capture_default_str();

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -61,18 +62,22 @@ class Hone {
   fs::path folder_;
 };
 
+/// What `run` and the bench tell of a kernel.
+constexpr const char* kRunKeys[] = {"problem", "target",    "schedule", "source",  "time_us",
+                                    "gflops",  "gbps",      "limit",    "bound",   "of_limit",
+                                    "max_err", "tolerance", "jit_us",   "threads", "code_bytes",
+                                    "spills",  "numerics"};
+
 }  // namespace
 
 TEST_CASE("cli: run checks, times and tells in JSON") {
   const Hone hone;
   const Ran ran = hone("run --json 'matmul M=17 N=33 K=9'");
   CHECK(ran.code == 0);
-  for (const char* key : {"problem", "target", "schedule", "source", "time_us", "gflops", "gbps",
-                          "limit", "bound", "of_limit", "max_err", "tolerance", "jit_us", "threads",
-                          "code_bytes", "spills", "numerics"}) {
-    CHECK(ran.has("\"" + std::string(key) + "\":"));
-  }
+  for (const char* key : kRunKeys) CHECK(ran.has("\"" + std::string(key) + "\":"));
   CHECK(ran.has("\"source\":\"default\""));
+  CHECK(hone("run --json --no-check 'matmul M=3 N=3 K=3'").has("\"max_err\":null"));
+  CHECK(hone("run --json --no-time 'matmul M=3 N=3 K=3'").has("\"time_us\":null"));
   const Ran given =
       hone("run --no-time 'matmul M=17 N=33 K=9 | x86 isa=avx2 | split C/m 4 -> a b; unroll b'");
   CHECK(given.code == 0);
@@ -109,6 +114,57 @@ TEST_CASE("cli: user errors end with 2 and say where") {
        {"run", "tune", "show", "cache", "cache export", "bench", "fuzz", "target", "ops"}) {
     CHECK(hone(std::string(verb) + " --help").has("--help"));
   }
+}
+
+TEST_CASE("cli: what is wrong with the command line is JSON too, one object") {
+  const Hone hone;
+  const std::pair<const char*, const char*> lines[] = {
+      {"run --json", "name a problem"},
+      {"run --json --fast x", "--fast"},
+      {"show --json", "name a problem"},
+      {"dance --json", "run, tune, show, cache, bench, fuzz, target, ops"},
+      {"cache --json", "ls, stat, export, import, merge, verify, prune"},
+      {"cache dance --json", "hone cache --help"},
+      {"cache import --json", "files is required"},
+      {"cache merge --json /none.db", "/none.db"},
+      {"run --json --threads 0 x", "1 to 4096"},
+      {"run --json --target 'x86 isa=avx3' 'matmul M=3 N=3 K=3'", "isa"},
+      {"tune --json --strategy luck x", "evolve"},
+      {"tune --json --trials 0 x", "--trials"},
+      {"bench --json --suite none", "library"},
+      {"bench --json --tune soon", "500ms"},
+      {"fuzz --json --time soon", "500ms"},
+      {"ops --json nothing", "softmax"},
+      {"target --json --ops /none.hone", "/none.hone"}};
+  for (const auto& [line, part] : lines) {
+    CAPTURE(line);
+    const Ran ran = hone(line);
+    CHECK(ran.code == 2);
+    CHECK(ran.has(part));
+    CHECK(ran.out.starts_with("{\"error\":\""));
+    CHECK(ran.out.ends_with("\"}\n"));
+    CHECK(std::count(ran.out.begin(), ran.out.end(), '\n') == 1);
+  }
+}
+
+TEST_CASE("cli: the options of every verb") {
+  const Hone hone;
+  for (const char* verb :
+       {"run", "tune", "show", "cache", "cache ls", "cache stat", "cache export", "cache import",
+        "cache merge", "cache verify", "cache prune", "bench", "fuzz", "target", "ops"}) {
+    const Ran help = hone(std::string(verb) + " --help");
+    CHECK(help.code == 0);
+    for (const char* option : {"--json", "--cache", "--target", "--threads", "--op ", "--ops "}) {
+      CHECK(help.has(option));
+    }
+  }
+  CHECK(hone("run --no-time --threads 1 'matmul M=3 N=3 K=3 | x86 isa=avx2 threads=4'")
+            .has("threads=1 "));
+  CHECK(hone("run --no-time --target 'x86 isa=none' 'matmul M=3 N=3 K=3'").has("interpreted"));
+  const Ran bench = hone("bench --json --rounds 1 --problem 'matmul M=17 N=33 K=9'");
+  CHECK(bench.code == 0);
+  for (const char* key : kRunKeys) CHECK(bench.has("\"" + std::string(key) + "\":"));
+  CHECK(bench.has("\"threads\":1,"));
 }
 
 TEST_CASE("cli: a file of ops and a file of problems") {
@@ -174,6 +230,15 @@ TEST_CASE("cli: records go out as text and come back") {
   CHECK(hone("cache export").out == text);
   CHECK(hone("cache verify").code == 0);
   CHECK(hone("cache stat --json").has("\"records\":1"));
+  const Ran json = hone("cache export --json");
+  CHECK(json.out.starts_with("{\"problem\":\"matmul M=8 K=8 N=8\",\"target\":\"x86 isa=avx2 "));
+  CHECK(json.out == hone("cache --json ls").out);
+  CHECK(json.out == hone("cache export --json " + hone.file("records.json") + " && cat " +
+                         hone.file("records.json"))
+                        .out);
+  CHECK(hone("cache verify --json").out == "{\"records\":1,\"flaws\":0}\n");
+  CHECK(hone("cache import --json " + path).out == "{\"records\":1}\n");
+  CHECK(hone("cache prune --json --other-codegen").out == "{\"removed\":0}\n");
   CHECK(other("cache merge " + hone.file("cache.db")).code == 0);
   CHECK(other("cache export").out == text);
   CHECK(other("cache import " + path).code == 0);
