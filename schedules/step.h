@@ -26,7 +26,7 @@ enum class Arg : uint8_t {
   kWord,     ///< the literal word `name`
   kClause,   ///< `name LOOP`, may be left out
   kChoice,   ///< `name=` one of `choices`; the first is what leaving it out means
-  kSetting,  ///< `name=` a Number; required
+  kSetting,  ///< `name=` a Number, 0 too; required
   kLayout    ///< `layout=[i/4][j][i%4]`, may be left out
 };
 

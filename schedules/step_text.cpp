@@ -55,10 +55,13 @@ struct Reader {
     pos = end;
     return true;
   }
-  bool integer(int64_t& out) {
+  /// A number from `least` on.
+  bool integer(int64_t& out, int64_t least) {
     const char* begin = text.data() + pos;
     auto [end, code] = std::from_chars(begin, text.data() + text.size(), out);
-    if (code != std::errc() || out < 1) return expected("a number from 1");
+    if (code != std::errc() || out < least) {
+      return expected("a number from " + std::to_string(least));
+    }
     pos += static_cast<size_t>(end - begin);
     return true;
   }
@@ -72,13 +75,13 @@ struct Reader {
   }
 };
 
-bool parse_domain(Reader& r, Domain& out) {
+bool parse_domain(Reader& r, Domain& out, int64_t least) {
   int64_t first = 0;
-  if (!r.integer(first)) return false;
+  if (!r.integer(first, least)) return false;
   if (r.eat("..")) {
     out.lo = first;
-    if (!r.integer(out.hi)) return false;
-    if (r.eat("*") && !r.integer(out.step)) return false;
+    if (!r.integer(out.hi, least)) return false;
+    if (r.eat("*") && !r.integer(out.step, 1)) return false;
     if (out.hi < out.lo) return r.fail(r.pos, "the knob's range is empty");
     if ((out.hi - out.lo) / out.step >= 4096) {
       return r.fail(r.pos, "the knob has more than 4096 values; give a larger step");
@@ -88,32 +91,33 @@ bool parse_domain(Reader& r, Domain& out) {
   out.list.push_back(first);
   while (r.eat("|")) {
     int64_t next = 0;
-    if (!r.integer(next)) return false;
+    if (!r.integer(next, least)) return false;
     out.list.push_back(next);
   }
   return true;
 }
 
-bool parse_factor(Reader& r, Factor& out) {
+bool parse_factor(Reader& r, Factor& out, int64_t least = 1) {
   if (r.eat("?")) {
     out.kind = Factor::kKnob;
     if (!r.name(out.name, false, "the knob's name")) return false;
     if (!r.eat("=")) return r.expected("`=` and the knob's values, like 4|8 or 64..512*64");
-    return parse_domain(r, out.domain);
+    return parse_domain(r, out.domain, least);
   }
   if (r.eat("$")) {
     out.kind = Factor::kReference;
     return r.name(out.name, false, "the knob's name");
   }
-  return r.integer(out.value);
+  return r.integer(out.value, least);
 }
 
-bool parse_number(Reader& r, Number& out) {
+/// A product whose factors are `least` or more.
+bool parse_number(Reader& r, Number& out, int64_t least = 1) {
   const size_t start = r.pos;
   bool divides = false;
   do {
     Factor factor;
-    if (!parse_factor(r, factor)) {
+    if (!parse_factor(r, factor, least)) {
       if (r.pos == start) {
         r.failed = false;
         return r.expected("a number, a knob like ?f=4|8, or $f");
@@ -222,7 +226,7 @@ bool parse_option(Reader& r, Step& step) {
     Value& v = step.values[i];
     if (v.present) return r.fail(start, "`" + key + "=` is given twice");
     v.present = true;
-    if (p.kind == Arg::kSetting) return parse_number(r, v.number);
+    if (p.kind == Arg::kSetting) return parse_number(r, v.number, 0);
     if (p.kind == Arg::kLayout) return parse_layout(r, v.layout);
     const size_t word_at = r.pos;
     v.names.resize(1);

@@ -35,7 +35,13 @@ const Storage& Lowering::storage_of(const std::string& buffer) const {
 Expr Lowering::compare(Instance& in, const Expr& e) {
   const Expr a = translate(in, e->args[0]);
   const Expr b = translate(in, e->args[1]);
-  if (a->type != DType::kI64 || e->op == Op::kEq || e->op == Op::kNe) {
+  if (a->type != DType::kI64) return make_binary(e->op, a, b);
+  if (e->op == Op::kEq || e->op == Op::kNe) {
+    const Poly apart = Poly::of(b, &facts_) - Poly::of(a, &facts_);
+    if (apart == Poly()) return make_int(e->op == Op::kEq, DType::kBool);
+    if (facts_.nonnegative(apart - Poly(1)) || facts_.nonnegative(Poly(-1) - apart)) {
+      return make_int(e->op == Op::kNe, DType::kBool);
+    }
     return make_binary(e->op, a, b);
   }
   const Poly slack = Poly::of(b, &facts_) - Poly::of(a, &facts_) - Poly(e->op == Op::kLt ? 1 : 0);
@@ -70,6 +76,12 @@ Expr Lowering::translate(Instance& in, const Expr& e) {
     case Op::kEq:
     case Op::kNe:
       return compare(in, e);
+    case Op::kSelect: {
+      const Expr condition = translate(in, e->args[0]);
+      int64_t known = 0;
+      if (is_const(condition, &known)) return translate(in, e->args[known ? 1 : 2]);
+      return with_args(e, {condition, translate(in, e->args[1]), translate(in, e->args[2])});
+    }
     default:
       break;
   }
@@ -97,7 +109,12 @@ Expr Lowering::translate_load(Instance& in, const Expr& e) {
   const Buffer& whole = *program_.buffer(e->name);
   Expr inside = make_int(1, DType::kBool);
   bool never = false;
+  std::vector<std::pair<Poly, Poly>> required;
   const auto require = [&](const Poly& from, const Poly& extent) {
+    for (const auto& [same_from, same_extent] : required) {
+      if (same_from == from && same_extent == extent) return;
+    }
+    required.emplace_back(from, extent);
     const Poly last = extent - Poly(1) - from;
     never |= facts_.nonnegative(Poly(-1) - from) || facts_.nonnegative(Poly(-1) - last);
     if (!facts_.nonnegative(from)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Extents of loops, the pieces that tails and partitions cut them into, bounds from `where`.
+// Extents of loops, the pieces that tails cut them into, bounds from `where`.
 #include <algorithm>
 
 #include "jit/passes/lowering.h"
@@ -293,18 +293,6 @@ void each_inequality(const Expr& e, const F& f) {
   }
 }
 
-/// Cuts begin..end to where `p`, linear in loop `id`, is not negative.
-void restrict_range(const Poly& p, int id, Poly& begin, Poly& end, const Facts& facts) {
-  const int64_t c = p.loop_coef(id);
-  const Poly rest = p - Poly(c) * Poly::atom(make_var("", id));
-  if (c == 0 || rest.mentions_loop(id)) return;
-  if (c > 0) {
-    begin = max(begin, ceil_div(Poly() - rest, c, &facts), &facts);
-  } else {
-    end = min(end, floor_div(rest, -c, &facts) + Poly(1), &facts);
-  }
-}
-
 }  // namespace
 
 /// True when `e` depends on a variable that the stage reduces.
@@ -352,41 +340,6 @@ void Lowering::tighten(Instance& in, int node, Piece& piece) {
     piece.end = end;
   }
   unplace(in, node);
-}
-
-/// Cuts a loop where every guarded load of the stage is inside its tensor, whatever the loops
-/// inside do:  for h: S    =>    for h in border: S;  for h in middle: S;  for h in border: S
-std::vector<Piece> Lowering::partition(Instance& in, int node, const Piece& piece) {
-  const int id = static_cast<int>(nest_.loops.size());
-  Poly begin = piece.begin, end = piece.end;
-  facts_.define_loop(id, begin, end);
-  place(in, node, Poly::atom(make_var("", id)), piece);
-  const std::vector<Span> spans = spans_of(in);
-  visit(in.stage().value, [&](const Expr& e) {
-    if (e->op != Op::kLoad || !e->guarded) return;
-    const Storage& s = storage_of(e->name);
-    for (size_t d = 0; d + 1 < e->args.size(); ++d) {
-      const auto range = interval(e->args[d], spans, in.stage());
-      if (!range) continue;
-      restrict_range(range->lo, id, begin, end, facts_);
-      restrict_range(s.shape[d] - range->lo - range->extent, id, begin, end, facts_);
-    }
-  });
-  unplace(in, node);
-  begin = min(begin, piece.end, &facts_);
-  end = max(begin, end, &facts_);
-  std::vector<Piece> parts;
-  auto add = [&](const Poly& from, const Poly& to) {
-    if (facts_.at_most(to, from)) return;
-    Piece part = piece;
-    part.begin = from;
-    part.end = to;
-    parts.push_back(std::move(part));
-  };
-  add(piece.begin, begin);
-  add(begin, end);
-  add(end, piece.end);
-  return parts;
 }
 
 }  // namespace hone::jit

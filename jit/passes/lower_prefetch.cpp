@@ -61,9 +61,12 @@ void Lowering::prefetches(Instance& in, const Loop& l, std::vector<StmtRef>& out
     visit(in.stage().value, [&](const Expr& e) {
       if (e->op != Op::kLoad || e->name != p.tensor) return;
       const Storage& s = storage_of(p.tensor);
-      std::vector<Expr> indices;
-      for (size_t d = 0; d < s.shape.size(); ++d) indices.push_back(ahead(in, e->args[d]));
-      const Poly start = Poly::of(offset(s, clamped(s, indices)));
+      // Asking for a line never faults: what is ahead of the last iteration needs no bounds.
+      std::vector<Poly> indices;
+      for (size_t d = 0; d < s.shape.size(); ++d) {
+        indices.push_back(Poly::of(ahead(in, e->args[d]), &facts_));
+      }
+      const Poly start = Poly::of(offset(s, indices));
       int64_t span = 1;
       if (!s.axes.empty()) {  // a tensor without dims is one element
         const auto inner =

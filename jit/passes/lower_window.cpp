@@ -173,17 +173,7 @@ std::vector<Span> Lowering::needed(const std::string& buffer, const Place& place
       if (e->name != buffer) return;
       if (!known) {
         known = true;
-        if (active_[r]) {
-          vars = spans_of(*active_[r]);
-        } else {
-          vars = needed(reader.output, reader.at);
-          vars.resize(reader.vars.size());
-          for (const IndexVar& v : reader.rvars) {
-            if ((v.lo && !Poly::of(v.lo).is_constant()) || mentions(v.hi)) break;
-            const Poly lo = v.lo ? index(none, v.lo) : Poly();
-            vars.push_back({lo, index(none, v.hi) - lo});
-          }
-        }
+        vars = spans_inside(r);
       }
       for (size_t d = 0; d < box.size(); ++d) {
         auto span = interval(e->args[d], vars, reader);

@@ -100,7 +100,7 @@ class Lowering {
   void attached(Instance& in, const std::string& loop, Block& out);
   int new_loop(const std::string& name, ir::Poly begin, ir::Poly end);
 
-  // lower_pieces.cpp: extents, tails, partitions, bounds from `where`
+  // lower_pieces.cpp: extents, tails, bounds from `where`
   ir::Poly extent_of(Instance& in, int node);
   std::vector<Piece> pieces_of(Instance& in, int node, bool init);
   std::vector<Piece> split_pieces(Instance& in, int node);
@@ -112,7 +112,15 @@ class Lowering {
   bool any_open(const Instance& in, int node) const;
   void tighten(Instance& in, int node, Piece& piece);
   bool in_registers(const ir::Stage& s) const;
+
+  // lower_partition.cpp: loops cut where conditions change
   std::vector<Piece> partition(Instance& in, int node, const Piece& piece);
+  std::vector<Piece> cut_at(const std::vector<Piece>& parts, const ir::Poly& at);
+  std::vector<Span> spans_inside(size_t stage);
+  void cuts_of_load(const ir::Expr& load, const ir::Stage& reader, const std::vector<Span>& spans,
+                    int id, const Piece& piece, std::vector<ir::Poly>& cuts);
+  void cuts_of_comparison(const ir::Expr& e, const ir::Stage& reader,
+                          const std::vector<Span>& spans, int id, std::vector<ir::Poly>& cuts);
 
   // lower_window.cpp: which part of a stage its consumers need, and where it is kept
   bool is_inside(const ir::Stage& stage, const ir::Place& place) const;
@@ -158,6 +166,10 @@ class Lowering {
       storage_;  ///< per live buffer; searched from the end
   int64_t worker_top_ = 0;
 };
+
+/// Cuts begin..end to where `p`, linear in loop `id`, is not negative.
+void restrict_range(const ir::Poly& p, int id, ir::Poly& begin, ir::Poly& end,
+                    const ir::Facts& facts);
 
 /// Stops the lowering with a reason.
 [[noreturn]] void reject(std::string message);

@@ -229,12 +229,6 @@ bool Selector::has_load(const ir::Expr& e) {
   return found;
 }
 
-void Selector::prefetch(const Stmt& s) {
-  if (nest_.buffers[s.id].home == ir::Home::kRegisters || lanes_.loop >= 0) return;
-  const Mem m = address(s.id, affine(s.offset));
-  if (!failed()) code.emit(X86::prefetcht0, {mem(m)});
-}
-
 /// Lowers the status word to `value` unless the condition holds.
 void Selector::check(const Stmt& s) {
   bool holds = false;

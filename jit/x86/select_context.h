@@ -104,7 +104,6 @@ class Selector {
   void prologue();
   void range_loop();
   void check(const ir::Stmt& s);
-  void prefetch(const ir::Stmt& s);
   bool failed() const { return !refusal.empty(); }
   void refuse(std::string why);
 
@@ -181,6 +180,7 @@ class Selector {
 
   // --- select_memory.cpp: vector loads and stores ---
   Value load(const ir::Expr& e);
+  Value load_certain(const ir::Expr& e);
   Value load_memory(int buffer, const Affine& offset, Reg mask);
   Reg broadcast_load(const Mem& m, DType type, int buffer, Reg mask);
   Reg contiguous_load(const Mem& m, DType type, int buffer, Reg mask);
@@ -204,6 +204,7 @@ class Selector {
   void at_lane(int i, const Body& body);
   template <class AddressOf>
   Value assembled(int buffer, const AddressOf& address_of);
+  void prefetch(const ir::Stmt& s);
   void insert_element(Reg reg, int i, const Mem& m, DType type);
   void insert_broadcast(Reg reg, int i, Reg all, DType type);
   Reg quarter_of(const Value& v, int i, int& within);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elements that do not lie together, and elements that may be touched only on a condition.
+#include <algorithm>
+#include <cstdlib>
+
 #include "jit/x86/select_context.h"
 
 namespace hone::jit {
@@ -27,6 +30,30 @@ void Selector::at_lane(int i, const Body& body) {
   body();
   lanes_ = outer;
   if (outer.loop >= 0) bindings_[outer.loop] = saved;
+}
+
+/// In a vector loop, once for each line that the lanes are on: for the first lane alone where how
+/// many there are is known at the call only.
+void Selector::prefetch(const ir::Stmt& s) {
+  if (nest_.buffers[s.id].home == ir::Home::kRegisters) return;
+  const auto fetch = [&](const Affine& at) {
+    const Mem m = address(s.id, at);
+    if (!failed()) code.emit(X86::prefetcht0, {mem(m)});
+  };
+  if (lanes_.loop < 0) return fetch(affine(s.offset));
+  constexpr int64_t kLine = 64;
+  const int lanes = std::max(1, lanes_.active);
+  Affine offset;
+  const bool together = lane_index(s.offset, offset);
+  const Affine stride = offset.coefficient_of(Factor::make(Factor::kLane, 0));
+  int64_t step = 1;
+  if (together && stride.is_constant()) {
+    const int64_t bytes = std::abs(stride.constant) * size_of(nest_.buffers[s.id].type);
+    step = bytes == 0 ? lanes : std::max<int64_t>(1, kLine / bytes);
+  }
+  for (int64_t i = 0; i < lanes && !failed(); i += step) {
+    at_lane(static_cast<int>(i), [&] { fetch(affine(s.offset)); });
+  }
 }
 
 /// Replaces lane `i` of the vector in `reg` by the element at `m`.
@@ -188,6 +215,8 @@ void Selector::store_lane(const Mem& m, const Value& v, int i) {
 
 /// An element that exists only where a condition holds.
 Value Selector::load_guarded(const ir::Expr& e) {
+  bool holds = false;
+  if (decided(e->args[1], holds)) return holds ? load_certain(e) : value(e->args[2]);
   const ir::NestBuffer& b = nest_.buffers[e->id];
   const int size = size_of(b.type);
   if (b.home == ir::Home::kRegisters) {

@@ -264,6 +264,15 @@ Value Selector::as_element(const Value& mask, int size) {
 }
 
 Value Selector::logic(const ir::Expr& e) {
+  bool holds = false;
+  if (e->type == DType::kBool && e->op != Op::kNot) {
+    // The side that is the same in all lanes, whatever the loops do, says nothing or everything.
+    const bool decisive = e->op == Op::kOr;
+    for (size_t i = 0; i < 2; ++i) {
+      if (!decided(e->args[i], holds)) continue;
+      return holds == decisive ? uniform_mask(holds) : value(e->args[1 - i]);
+    }
+  }
   const Value a = value(e->args[0]);
   if (failed()) return {};
   if (e->type != DType::kBool) {
@@ -276,6 +285,8 @@ Value Selector::logic(const ir::Expr& e) {
 }
 
 Value Selector::select_lanes(const ir::Expr& e) {
+  bool holds = false;
+  if (decided(e->args[0], holds)) return value(e->args[holds ? 1 : 2]);
   const Value mask = value(e->args[0]);
   const Value then = value(e->args[1]);
   const Value otherwise = value(e->args[2]);

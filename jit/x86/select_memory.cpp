@@ -69,8 +69,12 @@ Reg Selector::lane_prefix(Reg count) {
 }
 
 Value Selector::load(const ir::Expr& e) {
+  return e->guarded ? load_guarded(e) : load_certain(e);
+}
+
+/// An element that exists, whatever a guard of the load says.
+Value Selector::load_certain(const ir::Expr& e) {
   const ir::NestBuffer& b = nest_.buffers[e->id];
-  if (e->guarded) return load_guarded(e);
   Affine offset;
   if (!lane_index(e->args[0], offset)) return load_gather(e);
   if (failed()) return {};

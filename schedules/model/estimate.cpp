@@ -27,6 +27,7 @@ constexpr double kSpillCost = 3;
 struct Open {
   int id;
   Mark mark;
+  double begin;
   double trips;
 };
 
@@ -44,19 +45,21 @@ class Estimator {
  public:
   Estimator(const Nest& nest, const Target& target) : nest_(nest), target_(target) {}
 
-  double run() {
+  Work run() {
     double cycles = 0;
     for (const Launch& l : nest_.launches) {
       if (l.at_bind) continue;
-      loops_ = {{l.range, Mark::kSerial, number(l.extent)}};
+      loops_ = {{l.range, Mark::kSerial, 0, number(l.extent)}};
       cycles += loops_[0].trips * (cost(*l.body) + kLoopOverhead);
     }
     if (code_ > kCodeBudget) cycles *= code_ / kCodeBudget;
-    return cycles;
+    return {cycles, code_};
   }
 
  private:
   double number(const Expr& e) const;
+  double share(const Expr& condition) const;
+  double share_of_comparison(const Expr& e) const;
   double cost(const Stmt& s);
   void add_store(const Stmt& s, Block& block);
   double vectors(const Expr& offset, int buffer, double& trips) const;
@@ -79,7 +82,7 @@ double Estimator::number(const Expr& e) const {
       return static_cast<double>(e->i);
     case Op::kVar:
       for (const Open& l : loops_) {
-        if (l.id == e->id) return (l.trips - 1) / 2;
+        if (l.id == e->id) return l.begin + (l.trips - 1) / 2;
       }
       return 0;
     case Op::kDim: {
@@ -105,6 +108,33 @@ double Estimator::number(const Expr& e) const {
   }
 }
 
+/// The part of its evaluations in which a condition holds: what it says of loops, others always.
+double Estimator::share(const Expr& e) const {
+  switch (e->op) {
+    case Op::kAnd:
+      return share(e->args[0]) * share(e->args[1]);
+    case Op::kLt:
+    case Op::kLe:
+      return e->args[0]->type == DType::kI64 ? share_of_comparison(e) : 1;
+    default:
+      return 1;
+  }
+}
+
+/// A comparison that is linear in one of the open loops holds at one end of its range.
+double Estimator::share_of_comparison(const Expr& e) const {
+  const Poly slack = Poly::of(e->args[1]) - Poly::of(e->args[0]) - Poly(e->op == Op::kLt ? 1 : 0);
+  for (size_t i = loops_.size(); i-- > 0;) {
+    const Open& l = loops_[i];
+    const auto slope = static_cast<double>(slack.loop_coef(l.id));
+    if (slope == 0 || l.trips <= 1) continue;
+    const double middle = number(slack.expr());
+    const double reach = std::abs(slope) * (l.trips - 1) / 2;
+    return std::clamp((std::floor((middle + reach) / std::abs(slope)) + 1) / l.trips, 0.0, 1.0);
+  }
+  return number(slack.expr()) >= 0 ? 1 : 0;
+}
+
 bool Estimator::is_straight(const Stmt& s) {
   if (s.kind == Stmt::kFor && s.mark == Mark::kSerial) return false;
   return std::all_of(s.body.begin(), s.body.end(),
@@ -112,7 +142,7 @@ bool Estimator::is_straight(const Stmt& s) {
 }
 
 double Estimator::cost(const Stmt& s) {
-  if (is_straight(s)) {
+  if (s.kind != Stmt::kIf && is_straight(s)) {
     Block block;
     straight(s, block);
     double cycles = block.cycles();
@@ -124,15 +154,17 @@ double Estimator::cost(const Stmt& s) {
   double cycles = 0;
   if (s.kind == Stmt::kFor) {
     const double trips = std::max(0.0, number(s.end) - number(s.begin));
-    loops_.push_back({s.id, s.mark, trips});
+    loops_.push_back({s.id, s.mark, number(s.begin), trips});
     for (const StmtRef& b : s.body) cycles += cost(*b);
     loops_.pop_back();
     return trips * (cycles + kLoopOverhead);
   }
-  for (const StmtRef& b : s.body) {
-    const double part = cost(*b);
-    cycles = s.kind == Stmt::kIf ? std::max(cycles, part) : cycles + part;
+  if (s.kind == Stmt::kIf) {
+    const double taken = share(s.condition);
+    cycles = taken * cost(*s.body[0]);
+    return s.body.size() > 1 ? cycles + (1 - taken) * cost(*s.body[1]) : cycles;
   }
+  for (const StmtRef& b : s.body) cycles += cost(*b);
   return cycles;
 }
 
@@ -143,7 +175,10 @@ void Estimator::straight(const Stmt& s, Block& block) {
   }
   if (s.kind == Stmt::kPrefetch) block.loads += 1;
   const bool loop = s.kind == Stmt::kFor;
-  if (loop) loops_.push_back({s.id, s.mark, std::max(0.0, number(s.end) - number(s.begin))});
+  if (loop) {
+    const double begin = number(s.begin);
+    loops_.push_back({s.id, s.mark, begin, std::max(0.0, number(s.end) - begin)});
+  }
   for (const StmtRef& b : s.body) straight(*b, block);
   if (loop) loops_.pop_back();
 }
@@ -199,7 +234,9 @@ void Estimator::add_store(const Stmt& s, Block& block) {
 
 }  // namespace
 
-double estimate(const Nest& nest, const Target& target) { return Estimator(nest, target).run(); }
+Work examine(const Nest& nest, const Target& target) { return Estimator(nest, target).run(); }
+
+double estimate(const Nest& nest, const Target& target) { return examine(nest, target).cycles; }
 
 double estimate(const Program& scheduled, const Target& target) {
   const auto nest = jit::lower(scheduled, target);

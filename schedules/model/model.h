@@ -18,4 +18,11 @@ double estimate(const ir::Program& scheduled, const ir::Target& target);
 /// The same of a lowered program.
 double estimate(const ir::Nest& nest, const ir::Target& target);
 
+/// What an estimate finds: cycles of one call, and instructions of all launches but those at bind.
+struct Work {
+  double cycles = 0;
+  double code = 0;
+};
+Work examine(const ir::Nest& nest, const ir::Target& target);
+
 }  // namespace hone::schedules

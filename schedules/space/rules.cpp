@@ -6,7 +6,7 @@ namespace {
 
 constexpr const Rule* kShaping[] = {&kInlineCheap, &kPad, &kRows};
 constexpr const Rule* kStages[] = {&kTile, &kLanes, &kTurn, &kElementwise};
-constexpr const Rule* kFinishing[] = {&kLaunch, &kStreamOut};
+constexpr const Rule* kFinishing[] = {&kLaunch, &kBorders, &kAhead, &kStreamOut};
 
 }  // namespace
 

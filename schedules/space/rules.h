@@ -25,6 +25,8 @@ extern const Rule kLanes;
 extern const Rule kTurn;
 extern const Rule kElementwise;
 extern const Rule kLaunch;
+extern const Rule kBorders;
+extern const Rule kAhead;
 extern const Rule kStreamOut;
 
 /// Rules that reshape the program, applied to each stage, last to first, before the others.

@@ -16,7 +16,9 @@ Applied apply_prefetch(ir::Program p, const Step& step) {
     return Refused{"stage " + s.name + " does not read " + step.name("tensor") +
                    "; name a loop of a stage that does"};
   }
-  s.prefetches.push_back({step.name("tensor"), loop, step.number("distance")});
+  const int64_t distance = step.number("distance");
+  if (distance == 0) return p;
+  s.prefetches.push_back({step.name("tensor"), loop, distance});
   return p;
 }
 
@@ -28,7 +30,8 @@ const StepRow kPrefetch = {
      {Arg::kWord, "at"},
      {Arg::kLoop, "loop"},
      {Arg::kSetting, "distance"}},
-    "Asks for the lines of a tensor that a loop reads some iterations ahead, gathers too.\n"
+    "Asks for the lines of a tensor that a loop reads some iterations ahead, gathers too; none for a "
+    "distance of 0.\n"
     "for j: y += E[ids[j],d]  =>  prefetch E at j distance=8  =>  for j: fetch E[ids[j+8]]; y += "
     "..",
     apply_prefetch,

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// `partition L`: a loop cut where the conditions of its body change, so that each part has as few
+// of them as possible.
+#include <algorithm>
+
+#include "jit/passes/lowering.h"
+
+namespace hone::jit {
+
+using namespace ir;
+
+namespace {
+
+/// Parts that a loop is cut into at most: beyond that, copies of the body cost more than tests.
+constexpr size_t kMostParts = 9;
+
+bool has_load(const Expr& e) {
+  bool found = false;
+  visit(e, [&](const Expr& n) { found |= n->op == Op::kLoad; });
+  return found;
+}
+
+bool is_index_comparison(const Expr& e) {
+  const bool compares =
+      e->op == Op::kLt || e->op == Op::kLe || e->op == Op::kEq || e->op == Op::kNe;
+  return compares && e->args[0]->type == DType::kI64 && !has_load(e);
+}
+
+/// What is left of b - a >= (strict ? 1 : 0) when it holds for all values, and when for any.
+struct Slack {
+  Poly least, most;
+};
+
+Slack slack_of(const Span& a, const Span& b, int64_t strict) {
+  const Poly one(1);
+  return {b.lo - a.lo - a.extent + one - Poly(strict), b.lo + b.extent - one - a.lo - Poly(strict)};
+}
+
+}  // namespace
+
+void restrict_range(const Poly& p, int id, Poly& begin, Poly& end, const Facts& facts) {
+  const int64_t c = p.loop_coef(id);
+  const Poly rest = p - Poly(c) * Poly::atom(make_var("", id));
+  if (c == 0 || rest.mentions_loop(id)) return;
+  if (c > 0) {
+    begin = max(begin, ceil_div(Poly() - rest, c, &facts), &facts);
+  } else {
+    end = min(end, floor_div(rest, -c, &facts) + Poly(1), &facts);
+  }
+}
+
+/// Values of the variables of a stage that is emitted inside the loops that are open.
+std::vector<Span> Lowering::spans_inside(size_t stage) {
+  if (active_[stage]) return spans_of(*active_[stage]);
+  const Stage& s = program_.stages[stage];
+  Instance none;
+  std::vector<Span> vars = needed(s.output, s.at);
+  vars.resize(s.vars.size());
+  for (const IndexVar& v : s.rvars) {
+    if ((v.lo && !Poly::of(v.lo).is_constant()) || mentions(v.hi)) break;
+    const Poly lo = v.lo ? index(none, v.lo) : Poly();
+    vars.push_back({lo, index(none, v.hi) - lo});
+  }
+  return vars;
+}
+
+/// Where loop `id` enters and leaves the range in which every index of a guarded load is inside.
+void Lowering::cuts_of_load(const Expr& load, const Stage& reader, const std::vector<Span>& spans,
+                            int id, const Piece& piece, std::vector<Poly>& cuts) {
+  Poly begin = piece.begin, end = piece.end;
+  Instance none;
+  const Buffer& b = *program_.buffer(load->name);
+  for (size_t d = 0; d + 1 < load->args.size() && d < b.shape.size(); ++d) {
+    const auto range = interval(load->args[d], spans, reader);
+    if (!range) continue;
+    restrict_range(range->lo, id, begin, end, facts_);
+    restrict_range(index(none, b.shape[d]) - range->lo - range->extent, id, begin, end, facts_);
+  }
+  cuts.push_back(begin);
+  cuts.push_back(max(begin, end, &facts_));
+}
+
+/// Where loop `id` enters the range in which a comparison of indices always holds, and leaves that
+/// in which it never does.
+void Lowering::cuts_of_comparison(const Expr& e, const Stage& reader,
+                                  const std::vector<Span>& spans, int id, std::vector<Poly>& cuts) {
+  const auto a = interval(e->args[0], spans, reader), b = interval(e->args[1], spans, reader);
+  if (!a || !b) return;
+  const auto cut = [&](const Slack& slack) {
+    for (const Poly& p : {slack.most, slack.least}) {
+      const int64_t c = p.loop_coef(id);
+      const Poly rest = p - Poly(c) * Poly::atom(make_var("", id));
+      if (c == 0 || rest.mentions_loop(id)) continue;
+      cuts.push_back(c > 0 ? ceil_div(Poly() - rest, c, &facts_)
+                           : floor_div(rest, -c, &facts_) + Poly(1));
+    }
+  };
+  const bool either = e->op == Op::kEq || e->op == Op::kNe;
+  cut(slack_of(*a, *b, e->op == Op::kLt ? 1 : 0));
+  if (either) cut(slack_of(*b, *a, 0));
+}
+
+/// Cuts a loop where the guarded loads and the choices by index, of the stage and of those that
+/// are computed inside the loop, come to be the same for all iterations:
+///   for h: S    =>    for h in border: S;  for h in middle: S;  for h in border: S
+std::vector<Piece> Lowering::partition(Instance& in, int node, const Piece& piece) {
+  const int id = static_cast<int>(nest_.loops.size());
+  facts_.define_loop(id, piece.begin, piece.end);
+  place(in, node, Poly::atom(make_var("", id)), piece);
+  std::vector<Poly> cuts;
+  const Place here{in.stage().name, in.loops->nodes[static_cast<size_t>(node)].name};
+  for (size_t i = 0; i < program_.stages.size(); ++i) {
+    const Stage& s = program_.stages[i];
+    if (!is_inside(s, here)) continue;
+    std::vector<Span> spans;
+    visit(s.value, [&](const Expr& e) {
+      const bool guarded = e->op == Op::kLoad && e->guarded;
+      if (!guarded && !is_index_comparison(e)) return;
+      if (spans.empty()) spans = spans_inside(i);
+      if (guarded) {
+        cuts_of_load(e, s, spans, id, piece, cuts);
+      } else {
+        cuts_of_comparison(e, s, spans, id, cuts);
+      }
+    });
+  }
+  unplace(in, node);
+  std::vector<Piece> parts{piece};
+  for (const Poly& at : cuts) parts = cut_at(parts, at);
+  return parts;
+}
+
+/// Every part as what it has before `at` and what it has from there on.
+std::vector<Piece> Lowering::cut_at(const std::vector<Piece>& parts, const Poly& at) {
+  std::vector<Piece> out;
+  for (const Piece& p : parts) {
+    const bool before = facts_.at_most(at, p.begin), behind = facts_.at_most(p.end, at);
+    if (before || behind || parts.size() >= kMostParts) {
+      out.push_back(p);
+      continue;
+    }
+    // A cut outside the part leaves one of the two without iterations.
+    out.push_back(p);
+    out.back().end = min(at, p.end, &facts_);
+    out.push_back(p);
+    out.back().begin = max(at, p.begin, &facts_);
+  }
+  return out;
+}
+
+}  // namespace hone::jit
