@@ -7,10 +7,10 @@
 #include "bench/contender.h"
 #include "bench/peer.h"
 #include "bench/suites.h"
-#include "runtime/cli/kernel_call.h"
 #include "runtime/cli/progress.h"
 #include "runtime/cli/trial_run.h"
 #include "runtime/measure/bound.h"
+#include "runtime/worker/kernel_call.h"
 #include "schedules/space/space.h"
 
 namespace hone::bench {

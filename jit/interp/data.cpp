@@ -32,9 +32,10 @@ class Random {
   uint64_t state_;
 };
 
-/// Calls f(offset) for every element in row-major order.
+/// Calls f(offset of the first element, elements, distance between them) for every row of the last
+/// dimension, in order.
 template <class F>
-void each_offset(const TensorView& v, F f) {
+void each_row(const TensorView& v, F f) {
   const size_t rank = v.shape.size();
   const int64_t n = v.elements();
   const int64_t row = rank == 0 ? 1 : v.shape[rank - 1];
@@ -43,12 +44,42 @@ void each_offset(const TensorView& v, F f) {
   for (int64_t p = 0; p < n; p += row) {
     int64_t offset = 0;
     for (size_t d = 0; d + 1 < rank; ++d) offset += at[d] * v.strides[d];
-    for (int64_t i = 0; i < row; ++i) f(offset + i * step);
+    f(offset, row, step);
     for (size_t d = rank - 1; rank > 1 && d-- > 0;) {
       if (++at[d] < v.shape[d]) break;
       at[d] = 0;
     }
   }
+}
+
+/// Calls f(offset) for every element in row-major order.
+template <class F>
+void each_offset(const TensorView& v, F f) {
+  each_row(v, [&](int64_t offset, int64_t n, int64_t step) {
+    for (int64_t i = 0; i < n; ++i) f(offset + i * step);
+  });
+}
+
+/// Sets every element to the bits of `value`, in the order of memory.
+template <class T>
+void fill_with(const TensorView& view, T value) {
+  TensorView v = view;
+  std::vector<size_t> order(v.shape.size());
+  for (size_t d = 0; d < order.size(); ++d) order[d] = d;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return view.strides[a] > view.strides[b]; });
+  for (size_t d = 0; d < order.size(); ++d) {
+    v.shape[d] = view.shape[order[d]];
+    v.strides[d] = view.strides[order[d]];
+  }
+  auto* data = static_cast<T*>(view.data);
+  each_row(v, [&](int64_t offset, int64_t n, int64_t step) {
+    if (step == 1) {
+      std::fill_n(data + offset, n, value);
+    } else {
+      for (int64_t i = 0; i < n; ++i) data[offset + i * step] = value;
+    }
+  });
 }
 
 double random_float(DType type, Random& random) {
@@ -188,14 +219,22 @@ std::string_view name_of(DataSet set) {
 }
 
 void fill_unwritten(const TensorView& view) {
-  const double nan = std::numeric_limits<double>::quiet_NaN();
-  each_offset(view, [&](int64_t offset) {
-    if (is_float(view.type)) {
-      write_float(view.type, view.data, offset, nan);
-    } else {
-      write_int(view.type, view.data, offset, view.type == DType::kBool ? 1 : 0x5a);
-    }
-  });
+  uint64_t one = 0;
+  if (is_float(view.type)) {
+    write_float(view.type, &one, 0, std::numeric_limits<double>::quiet_NaN());
+  } else {
+    write_int(view.type, &one, 0, view.type == DType::kBool ? 1 : 0x5a);
+  }
+  switch (size_of(view.type)) {
+    case 1:
+      return fill_with(view, static_cast<uint8_t>(one));
+    case 2:
+      return fill_with(view, static_cast<uint16_t>(one));
+    case 4:
+      return fill_with(view, static_cast<uint32_t>(one));
+    default:
+      return fill_with(view, one);
+  }
 }
 
 std::vector<double> scalar_values(const ir::Program& program, uint64_t seed) {

@@ -8,21 +8,9 @@
 #include "runtime/cli/common.h"
 #include "runtime/engine/kernel_state.h"
 #include "runtime/machine/limits.h"
+#include "runtime/worker/kernel_check.h"
 
 namespace hone::runtime {
-
-/// What a kernel's results are like.
-struct CheckOutcome {
-  double max_err = 0;    ///< in units of the reference's bound
-  double tolerance = 1;  ///< in the same unit
-  int64_t compared = 0;  ///< elements looked at, over all data sets
-  std::string mismatch;  ///< the first; empty: all is well
-};
-
-/// Runs `kernel` on each data set, at the ends of the range of each dim known at the call, and
-/// compares with the reference.
-Result<CheckOutcome> check_kernel(const std::shared_ptr<const KernelState>& kernel,
-                                  const ops::Problem& problem);
 
 /// A kernel's time against what the machine can do.
 struct Speed {

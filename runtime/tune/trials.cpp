@@ -30,6 +30,7 @@ Result<std::monostate> Trials::open() {
   if (!worker) return worker.failure();
   Message open{"open", {}};
   open.add("problem", problem_).add("target", target_);
+  open.add("again", static_cast<int64_t>(opened_));
   auto reply = (*worker)->ask(open, kOpenMs);
   if (!reply) {
     return Failure{ErrorCode::kInternal,
@@ -39,6 +40,7 @@ Result<std::monostate> Trials::open() {
     return Failure{ErrorCode::kInternal, std::string(error)};
   }
   worker_ = std::move(*worker);
+  opened_ = true;
   trials_ = 0;
   return std::monostate{};
 }
@@ -52,6 +54,7 @@ Result<Outcome> Trials::run(const std::string& schedule, const TrialTiming& timi
   Message m{"try", {}};
   m.add("schedule", schedule).add("samples", static_cast<int64_t>(timing.samples));
   m.add("sample_us", timing.sample_us).add("give_up_us", timing.give_up_us);
+  m.add("hopeless_us", timing.hopeless_us);
   auto reply = worker_->ask(m, timeout_ms_);
   Outcome out;
   if (!reply) {
@@ -65,8 +68,9 @@ Result<Outcome> Trials::run(const std::string& schedule, const TrialTiming& timi
   out.note = std::string(reply->get("note"));
   out.median_us = reply->real("median_us");
   out.samples_us = numbers(reply->get("samples_us"));
+  out.disturbed = reply->number("disturbed") != 0;
   // What a candidate broke without dying may break the next one.
-  if (!out.ok() && !out.refused()) worker_.reset();
+  if (!out.ok() && !out.refused() && !out.slow()) worker_.reset();
   return out;
 }
 

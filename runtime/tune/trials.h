@@ -12,12 +12,16 @@ namespace hone::runtime {
 
 /// How one trial ended.
 struct Outcome {
-  std::string verdict;  ///< ok, refused, or what went wrong: wrong, clobbers, crashed, hung, ...
+  /// ok, slow, refused, or what went wrong: wrong, clobbers, crashed, hung, ...
+  std::string verdict;
   std::string note;
   double median_us = 0;
   std::vector<double> samples_us;
+  bool disturbed = false;  ///< other work took cores from all samples
 
   bool ok() const { return verdict == "ok"; }
+  /// Given up after one run, checked on one data set: no candidate for anything, nor a bug.
+  bool slow() const { return verdict == "slow"; }
   bool refused() const { return verdict == "refused"; }
 };
 
@@ -25,7 +29,8 @@ struct Outcome {
 struct TrialTiming {
   int samples = 5;
   double sample_us = 300;
-  double give_up_us = 0;
+  double give_up_us = 0;   ///< one sample is enough for what takes longer; 0: never
+  double hopeless_us = 0;  ///< one run is enough for what takes longer; 0: never
 };
 
 /// Trials of one problem in a worker that is replaced after every anomaly and now and then anyway.
@@ -47,6 +52,7 @@ class Trials {
   std::string program_, problem_, target_;
   std::unique_ptr<WorkerProcess> worker_;
   int trials_ = 0;
+  bool opened_ = false;  ///< some worker has opened the problem
   int timeout_ms_ = 20000;
 };
 

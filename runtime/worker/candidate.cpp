@@ -22,7 +22,7 @@ Result<Candidate, Refused> build_candidate(const ops::Problem& problem, const ir
   if (!code) return Refused{code.failure().message};
   auto span = memory.add(code->bytes);
   if (!span) return Refused{span.failure().message};
-  Candidate c{std::move(*nest), std::move(*code), *span, {}, 0};
+  Candidate c{std::move(*nest), std::move(*code), *span, {}, tile_edges(*program), 0};
   for (const jit::CodeLaunch& l : c.code.launches) {
     c.functions.push_back(reinterpret_cast<LaunchFunction>(
         reinterpret_cast<uintptr_t>(c.span.data) + static_cast<uintptr_t>(l.entry)));

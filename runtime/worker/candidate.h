@@ -10,6 +10,7 @@
 #include "jit/ir/nest.h"
 #include "jit/memory.h"
 #include "ops/op.h"
+#include "runtime/worker/tile_edges.h"
 
 namespace hone::runtime {
 
@@ -22,6 +23,7 @@ struct Candidate {
   jit::Code code;
   jit::ExecutableSpan span;
   std::vector<LaunchFunction> functions;  ///< per launch
+  TileEdges edges;                        ///< of the tensors it writes
   double jit_us = 0;                      ///< from schedule text to callable code
 };
 

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/worker/fixture.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
-#include "jit/interp/scalar.h"
-#include "runtime/engine/plan.h"
+#include "runtime/worker/difference.h"
 
 namespace hone::runtime {
 namespace {
@@ -16,35 +13,29 @@ namespace {
 /// Problems up to this many scalar operations are evaluated whole.
 constexpr double kWholeOperations = 1 << 24;
 constexpr int kSample = 256;
-constexpr int kMostWorkers = 64;
+/// Tile edges of one candidate where the definition is asked, if it was not before; and how many
+/// elements it is asked about in all.
+constexpr int kEdgeSample = 8;
+constexpr size_t kMostSampled = 4096;
+/// Elements that differ from what is kept, which the definition settles.
+constexpr size_t kMostSettled = 128;
 
-/// Shape and strides of a parameter at `dims`; strides per logical dim.
-jit::TensorView view_of(const ir::Program& program, const ir::Buffer& b,
-                        const std::vector<int64_t>& dims) {
-  jit::TensorView v;
-  v.type = b.type;
-  const auto value = [&](const ir::Expr& e) {
-    return evaluate(number_dims(e, program.dims), dims);
-  };
-  for (const ir::Expr& e : b.shape) v.shape.push_back(value(e));
-  v.strides.resize(v.shape.size());
-  int64_t stride = 1;
-  for (size_t i = v.shape.size(); i-- > 0;) {
-    const auto dim = static_cast<size_t>(b.axes.empty() ? static_cast<int>(i) : b.axes[i].dim);
-    v.strides[dim] = b.strides.empty() ? stride : value(b.strides[i]);
-    stride *= v.shape[dim];
+/// What a sample says of the error that an element may have: twice the largest finite bound.
+double largest_bound(const jit::ReferenceTensor& t) {
+  double bound = 0;
+  for (double b : t.bound) {
+    if (std::isfinite(b)) bound = std::max(bound, 2 * b);
   }
-  return v;
+  return bound;
 }
 
-/// Bytes from the first to the last element of a view.
-size_t bytes_of(const jit::TensorView& v) {
-  int64_t last = 0;
-  for (size_t i = 0; i < v.shape.size(); ++i) {
-    if (v.shape[i] == 0) return 0;
-    last += (v.shape[i] - 1) * v.strides[i];
-  }
-  return static_cast<size_t>(last + 1) * static_cast<size_t>(size_of(v.type));
+/// Adds the elements of `more` to those of `all`.
+void append(jit::ReferenceTensor& all, const jit::ReferenceTensor& more) {
+  all.elements.insert(all.elements.end(), more.elements.begin(), more.elements.end());
+  all.f.insert(all.f.end(), more.f.begin(), more.f.end());
+  all.i.insert(all.i.end(), more.i.begin(), more.i.end());
+  all.bound.insert(all.bound.end(), more.bound.begin(), more.bound.end());
+  all.written.insert(all.written.end(), more.written.begin(), more.written.end());
 }
 
 }  // namespace
@@ -57,76 +48,176 @@ Result<Fixture> Fixture::create(const ops::Problem& problem, std::vector<int64_t
   f.guard_ = guard;
   f.set_ = set;
   const ir::Program& program = problem.program;
+  f.params_ = jit::parameter_views(program, f.dims_);
   for (const ir::Buffer& b : program.buffers) {
     if (b.role == ir::Role::kTemp) continue;
-    jit::TensorView v = view_of(program, b, f.dims_);
+    const size_t p = f.memory_.size();
+    jit::TensorView& v = f.params_[p];
     // A promise of alignment holds at the block's start; round the size so that it does at its end.
     const auto align = static_cast<size_t>(std::max<int64_t>(b.align, 1));
-    const size_t bytes = (bytes_of(v) + align - 1) / align * align;
-    auto memory = GuardedMemory::allocate(bytes, guard, stagger * f.memory_.size());
+    const auto span = static_cast<size_t>(jit::span_of(v) * size_of(v.type));
+    const size_t bytes = (span + align - 1) / align * align;
+    auto memory = GuardedMemory::allocate(bytes, guard, stagger * p);
     if (!memory) return memory.failure();
     v.data = memory->data();
+    if (b.role != ir::Role::kInput) f.written_.push_back(p);
     f.memory_.push_back(std::move(*memory));
-    f.params_.push_back(std::move(v));
   }
   f.scalars_ = jit::scalar_values(program, seed);
   jit::fill_parameters(program, f.params_, f.scalars_, f.dims_, set, seed);
+  f.originals_.resize(f.memory_.size());
   size_t p = 0;
   for (const ir::Buffer& b : program.buffers) {
     if (b.role == ir::Role::kTemp) continue;
-    const GuardedMemory& m = f.memory_[p++];
-    f.originals_.emplace_back();
-    if (b.role == ir::Role::kInOut) f.originals_.back().assign(m.data(), m.data() + m.size());
+    const GuardedMemory& m = f.memory_[p];
+    if (b.role == ir::Role::kInOut) f.originals_[p].assign(m.data(), m.data() + m.size());
+    ++p;
   }
   return f;
 }
 
-Result<std::monostate> Fixture::refer() {
-  const ir::Program& program = problem_->program;
+/// The definition at some elements, whatever a kernel has made of inout tensors since.
+Result<jit::ReferenceOutcome> Fixture::evaluate_at(const Positions& positions) const {
+  std::vector<jit::TensorView> params = params_;
+  for (size_t p = 0; p < params.size(); ++p) {
+    // Only read, though a view's memory is not const.
+    if (!originals_[p].empty()) params[p].data = const_cast<uint8_t*>(originals_[p].data());
+  }
   jit::ReferenceOptions options;
-  whole_ = jit::scalar_operations(program, dims_) <= kWholeOperations;
+  options.elements = positions;
+  return jit::evaluate(problem_->program, params, scalars_, dims_, options);
+}
+
+Result<std::monostate> Fixture::refer() {
+  whole_ = jit::scalar_operations(problem_->program, dims_) <= kWholeOperations;
   if (!whole_) {
     for (const jit::TensorView& v : outputs()) {
       const std::vector<int64_t> edges(v.shape.size(), 16);
-      options.elements.push_back(jit::sample_positions(v.shape, edges, kSample, 1));
+      sampled_.push_back(jit::sample_positions(v.shape, edges, kSample, 1));
     }
   }
-  auto outcome = jit::evaluate(program, params_, scalars_, dims_, options);
+  auto outcome = evaluate_at(sampled_);
   if (!outcome) return outcome.failure();
   reference_ = std::move(*outcome);
   return std::monostate{};
 }
 
+/// Asks the definition at edges of tiles where it was not asked before.
+Result<std::monostate> Fixture::sample_edges(const TileEdges& edges) {
+  const std::vector<jit::TensorView> views = outputs();
+  Positions more(views.size());
+  bool any = false;
+  for (size_t o = 0; o < views.size() && o < edges.size(); ++o) {
+    std::vector<int64_t>& known = sampled_[o];
+    if (known.size() >= kMostSampled) continue;
+    const auto wanted = edge_positions(views[o].shape, edges[o], kEdgeSample);
+    std::set_difference(wanted.begin(), wanted.end(), known.begin(), known.end(),
+                        std::back_inserter(more[o]));
+    any |= !more[o].empty();
+  }
+  if (!any) return std::monostate{};
+  for (size_t o = 0; o < more.size(); ++o) {
+    // No positions would mean all of them.
+    if (more[o].empty()) more[o].push_back(0);
+  }
+  auto outcome = evaluate_at(more);
+  if (!outcome) return outcome.failure();
+  for (size_t o = 0; o < more.size(); ++o) {
+    append(reference_.outputs[o], outcome->outputs[o]);
+    sampled_[o].insert(sampled_[o].end(), more[o].begin(), more[o].end());
+    std::sort(sampled_[o].begin(), sampled_[o].end());
+  }
+  return std::monostate{};
+}
+
 void Fixture::reset() {
-  size_t p = 0;
-  for (const ir::Buffer& b : problem_->program.buffers) {
-    if (b.role == ir::Role::kTemp) continue;
-    if (b.role == ir::Role::kOutput) {
+  for (const size_t p : written_) {
+    if (originals_[p].empty()) {
       jit::fill_unwritten(params_[p]);
-    } else if (b.role == ir::Role::kInOut && !originals_[p].empty()) {
+    } else {
       std::memcpy(memory_[p].data(), originals_[p].data(), originals_[p].size());
     }
-    ++p;
   }
 }
 
 void Fixture::protect_inputs(bool readable_only) {
-  size_t p = 0;
-  for (const ir::Buffer& b : problem_->program.buffers) {
-    if (b.role == ir::Role::kTemp) continue;
-    if (b.role == ir::Role::kInput) memory_[p].protect(readable_only);
-    ++p;
+  for (size_t p = 0; p < memory_.size(); ++p) {
+    if (!std::binary_search(written_.begin(), written_.end(), p)) memory_[p].protect(readable_only);
   }
+}
+
+void Fixture::save(Blocks& blocks) const {
+  blocks.resize(written_.size());
+  for (size_t o = 0; o < written_.size(); ++o) {
+    const GuardedMemory& m = memory_[written_[o]];
+    blocks[o].assign(m.data(), m.data() + m.size());
+  }
+}
+
+bool Fixture::same(const Blocks& blocks) const {
+  if (blocks.empty()) return false;
+  for (size_t o = 0; o < written_.size(); ++o) {
+    const GuardedMemory& m = memory_[written_[o]];
+    if (m.size() > 0 && std::memcmp(m.data(), blocks[o].data(), m.size()) != 0) return false;
+  }
+  return true;
+}
+
+void Fixture::remember() { save(remembered_); }
+bool Fixture::as_remembered() const { return same(remembered_); }
+
+void Fixture::keep() {
+  save(kept_);
+  found_ = jit::compare(reference_, outputs());
+}
+
+Result<jit::Comparison> Fixture::compare(const TileEdges& edges) {
+  if (same(kept_)) return found_;
+  if (!whole_ && set_ == jit::DataSet::kRandom) {
+    auto sampled = sample_edges(edges);
+    if (!sampled) return sampled.failure();
+  }
+  jit::Comparison found = jit::compare(reference_, outputs());
+  if (!found.ok()) return found;
+  if (whole_) {
+    // The next of these bits is right as well.
+    if (kept_.empty()) keep();
+    return found;
+  }
+  if (kept_.empty()) return found;
+  auto rest = compare_kept();
+  if (!rest) return rest.failure();
+  if (!rest->ok()) return rest;
+  for (const jit::TensorView& v : outputs()) found.compared += v.elements();
+  found.max_err = std::max(found.max_err, rest->max_err);
+  return found;
+}
+
+/// Every element against what is kept; the definition settles where they are apart.
+Result<jit::Comparison> Fixture::compare_kept() {
+  const std::vector<jit::TensorView> views = outputs();
+  Positions apart(views.size());
+  bool any = false;
+  for (size_t o = 0; o < views.size(); ++o) {
+    jit::TensorView kept = views[o];
+    kept.data = kept_[o].data();
+    apart[o] =
+        difference(views[o], kept, largest_bound(reference_.outputs[o]), kMostSettled).positions;
+    std::sort(apart[o].begin(), apart[o].end());
+    any |= !apart[o].empty();
+  }
+  if (!any) return jit::Comparison{};
+  for (size_t o = 0; o < apart.size(); ++o) {
+    if (apart[o].empty() && views[o].elements() > 0) apart[o].push_back(0);
+  }
+  auto outcome = evaluate_at(apart);
+  if (!outcome) return outcome.failure();
+  return jit::compare(*outcome, views);
 }
 
 std::vector<jit::TensorView> Fixture::outputs() const {
   std::vector<jit::TensorView> out;
-  size_t p = 0;
-  for (const ir::Buffer& b : problem_->program.buffers) {
-    if (b.role == ir::Role::kTemp) continue;
-    if (b.role != ir::Role::kInput) out.push_back(params_[p]);
-    ++p;
-  }
+  for (const size_t p : written_) out.push_back(params_[p]);
   return out;
 }
 
@@ -135,125 +226,6 @@ std::string Fixture::overwritten() const {
   for (const ir::Buffer& b : problem_->program.buffers) {
     if (b.role == ir::Role::kTemp) continue;
     if (memory_[p++].overwritten()) return b.name;
-  }
-  return "";
-}
-
-Result<CallFrame> CallFrame::create(const Candidate& c, const Fixture& fixture) {
-  CallFrame f;
-  f.dims_ = fixture.dims();
-  f.status_ = std::make_unique<int64_t>(INT64_MAX);
-  f.slots_.assign(static_cast<size_t>(c.nest.slots), 0);
-  const auto guarded = [&](int64_t bytes) -> Result<GuardedMemory> {
-    auto m = GuardedMemory::allocate(static_cast<size_t>((bytes + 63) / 64 * 64), fixture.guard());
-    if (m) std::memset(m->data(), 0xFF, m->size());
-    return m;
-  };
-  const ir::ArgsLayout layout = ir::args_layout(c.nest);
-  f.slots_[ir::ArgsLayout::kStatus] = reinterpret_cast<int64_t>(f.status_.get());
-  auto workspace = guarded(c.nest.shared_bytes);
-  if (!workspace) return workspace.failure();
-  f.workspace_ = std::move(*workspace);
-  f.slots_[ir::ArgsLayout::kWorkspace] = reinterpret_cast<int64_t>(f.workspace_.data());
-  for (size_t i = 0; i < layout.tensor_slots.size(); ++i) {
-    f.slots_[static_cast<size_t>(layout.tensor_slots[i])] =
-        reinterpret_cast<int64_t>(fixture.params()[i].data);
-  }
-  size_t bound = 0;
-  for (const ir::NestBuffer& b : c.nest.buffers) {
-    if (b.home != ir::Home::kBound) continue;
-    auto m = guarded(b.max_bytes);
-    if (!m) return m.failure();
-    f.slots_[static_cast<size_t>(layout.bound_slots[bound++])] =
-        reinterpret_cast<int64_t>(m->data());
-    f.bound_.push_back(std::move(*m));
-  }
-  for (size_t i = 0; i < f.dims_.size(); ++i) {
-    f.slots_[static_cast<size_t>(layout.dim_slots[i])] = f.dims_[i];
-  }
-  for (size_t i = 0; i < c.nest.scalars.size(); ++i) {
-    auto* slot = &f.slots_[static_cast<size_t>(layout.scalar_slots[i])];
-    const DType type = c.nest.scalars[i].type;
-    if (is_float(type)) {
-      jit::write_float(type, slot, 0, fixture.scalars()[i]);
-    } else {
-      jit::write_int(type, slot, 0, static_cast<int64_t>(fixture.scalars()[i]));
-    }
-  }
-  auto scratch = guarded(c.nest.worker_bytes);
-  if (!scratch) return scratch.failure();
-  f.scratch_.push_back(std::move(*scratch));
-  return f;
-}
-
-int64_t CallFrame::extent(const Candidate& c, size_t launch) const {
-  return evaluate(c.code.launches[launch].extent, dims_);
-}
-
-std::string CallFrame::run_guarded(GuardedCall& call, const Candidate& c) {
-  *status_ = INT64_MAX;
-  for (size_t i = 0; i < c.functions.size(); ++i) {
-    const int64_t n = extent(c, i);
-    // Parts that a pool could make: what is left over at a boundary shows here.
-    const int64_t cuts[] = {0, n / 3, n / 3 + n / 2 > n ? n : n / 3 + n / 2, n};
-    for (int part = 0; part < 3; ++part) {
-      if (cuts[part] >= cuts[part + 1]) continue;
-      std::string broken =
-          call.run(c.functions[i], slots_.data(), cuts[part], cuts[part + 1], scratch_[0].data());
-      if (!broken.empty()) return broken;
-    }
-  }
-  return "";
-}
-
-void CallFrame::bind(const Candidate& c) {
-  *status_ = INT64_MAX;
-  for (size_t i = 0; i < c.functions.size(); ++i) {
-    if (c.code.launches[i].at_bind) {
-      c.functions[i](slots_.data(), 0, extent(c, i), scratch_[0].data());
-    }
-  }
-}
-
-void CallFrame::run(const Candidate& c, ThreadPool* pool) {
-  struct Context {
-    LaunchFunction function;
-    const int64_t* slots;
-    std::vector<GuardedMemory>* scratch;
-  };
-  while (pool && scratch_.size() < static_cast<size_t>(std::min(pool->size(), kMostWorkers))) {
-    auto more = GuardedMemory::allocate(scratch_[0].size(), Guard::kAfter);
-    if (!more) break;
-    scratch_.push_back(std::move(*more));
-  }
-  *status_ = INT64_MAX;
-  for (size_t i = 0; i < c.functions.size(); ++i) {
-    const jit::CodeLaunch& l = c.code.launches[i];
-    if (l.at_bind) continue;
-    const int64_t n = extent(c, i);
-    if (n <= 0) continue;
-    if (!pool || !l.parallel || n == 1 || scratch_.size() < static_cast<size_t>(pool->size())) {
-      c.functions[i](slots_.data(), 0, n, scratch_[0].data());
-      continue;
-    }
-    Context context{c.functions[i], slots_.data(), &scratch_};
-    pool->parallel_for(
-        n,
-        [](void* p, int64_t begin, int64_t end, int worker) {
-          auto* x = static_cast<Context*>(p);
-          x->function(x->slots, begin, end, (*x->scratch)[static_cast<size_t>(worker)].data());
-        },
-        &context);
-  }
-}
-
-std::string CallFrame::overwritten() const {
-  if (workspace_.overwritten()) return "the workspace";
-  for (const GuardedMemory& m : scratch_) {
-    if (m.overwritten()) return "scratch";
-  }
-  for (const GuardedMemory& m : bound_) {
-    if (m.overwritten()) return "a bound buffer";
   }
   return "";
 }

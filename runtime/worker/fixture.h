@@ -2,36 +2,50 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "include/hone/thread_pool.h"
 #include "jit/interp/compare.h"
 #include "jit/interp/data.h"
 #include "ops/op.h"
-#include "runtime/worker/candidate.h"
-#include "runtime/worker/guarded_call.h"
 #include "runtime/worker/guarded_memory.h"
+#include "runtime/worker/tile_edges.h"
 
 namespace hone::runtime {
 
 /// The tensors of one problem at one choice of its dims, filled with one data set, in guarded
 /// memory, with what the definition says of the outputs.
+///
+/// Problems of up to 2^24 scalar operations are evaluated whole. Of larger ones the definition
+/// gives a sample of elements; `keep` then makes a reference kernel's outputs what every element is
+/// held against, and where a kernel differs from them by more than the tolerance, the definition is
+/// asked again, at that element.
 class Fixture {
  public:
   /// Tensor i lies i*stagger bytes from its guard. Fails for want of memory only.
   static Result<Fixture> create(const ops::Problem& problem, std::vector<int64_t> dims,
                                 jit::DataSet set, Guard guard, uint64_t seed, size_t stagger = 0);
 
-  /// Evaluates the definition: of every element up to 2^24 scalar operations, else of a sample
-  /// with the corners and the edges of tiles in it.
+  /// Evaluates the definition: of every element, or of a sample.
   Result<std::monostate> refer();
+  /// True when the definition is evaluated of every element.
+  bool whole() const { return whole_; }
 
   /// Outputs to "unwritten", inout tensors to what they held.
   void reset();
   /// Inputs writable or not.
   void protect_inputs(bool readable_only);
+
+  /// Makes the outputs as they are now, which agree with the reference, what others are held
+  /// against: those of the same bits need no other look.
+  void keep();
+  /// Compares the outputs with all that is known of them; `edges` are those of the schedule that
+  /// wrote them, where the definition is asked as well.
+  Result<jit::Comparison> compare(const TileEdges& edges);
+  /// Remembers the outputs as they are now, for `as_remembered`.
+  void remember();
+  /// True when the outputs have the bits that were remembered.
+  bool as_remembered() const;
 
   const ops::Problem& problem() const { return *problem_; }
   const std::vector<int64_t>& dims() const { return dims_; }
@@ -44,49 +58,32 @@ class Fixture {
   std::vector<jit::TensorView> outputs() const;
   /// The first parameter whose surroundings were written, or "".
   std::string overwritten() const;
-  /// True when the reference covers every element.
-  bool whole() const { return whole_; }
 
  private:
+  using Positions = std::vector<std::vector<int64_t>>;  ///< per output, row-major
+  using Blocks = std::vector<std::vector<uint8_t>>;     ///< per output, as it lies in memory
+
+  Result<jit::ReferenceOutcome> evaluate_at(const Positions& positions) const;
+  Result<std::monostate> sample_edges(const TileEdges& edges);
+  Result<jit::Comparison> compare_kept();
+  void save(Blocks& blocks) const;
+  bool same(const Blocks& blocks) const;
+
   const ops::Problem* problem_ = nullptr;
   std::vector<int64_t> dims_;
   Guard guard_ = Guard::kAfter;
   jit::DataSet set_ = jit::DataSet::kIntegers;
   bool whole_ = true;
-  std::vector<GuardedMemory> memory_;            ///< per parameter
-  std::vector<std::vector<uint8_t>> originals_;  ///< of inout parameters
+  std::vector<GuardedMemory> memory_;  ///< per parameter
+  std::vector<size_t> written_;        ///< the parameters that are outputs or inout
+  Blocks originals_;                   ///< per parameter; of inout ones only
   std::vector<jit::TensorView> params_;
   std::vector<double> scalars_;
   jit::ReferenceOutcome reference_;
-};
-
-/// The memory of one candidate's call and its argument slots.
-class CallFrame {
- public:
-  /// Workspace, scratch and bound buffers for `candidate` on `fixture`, guarded on the fixture's
-  /// side and filled with NaN.
-  static Result<CallFrame> create(const Candidate& candidate, const Fixture& fixture);
-
-  /// Runs every launch under guard, each range in uneven parts. What it broke, or "".
-  std::string run_guarded(GuardedCall& call, const Candidate& candidate);
-  /// Packs the constants, unguarded.
-  void bind(const Candidate& candidate);
-  /// Runs the launches as a kernel does; `pool` for the parallel ones (null: this thread alone).
-  void run(const Candidate& candidate, ThreadPool* pool);
-  /// The status word after a run: INT64_MAX when fine.
-  int64_t status() const { return *status_; }
-  /// The first of workspace, scratch and bound buffers whose surroundings were written, or "".
-  std::string overwritten() const;
-
- private:
-  int64_t extent(const Candidate& candidate, size_t launch) const;
-
-  std::vector<int64_t> dims_;
-  std::unique_ptr<int64_t> status_;
-  std::vector<int64_t> slots_;
-  GuardedMemory workspace_;
-  std::vector<GuardedMemory> scratch_;  ///< per worker
-  std::vector<GuardedMemory> bound_;
+  Positions sampled_;  ///< sorted; where the definition was evaluated, if not whole
+  Blocks kept_;        ///< empty: nothing is kept
+  Blocks remembered_;
+  jit::Comparison found_;  ///< of what is kept
 };
 
 }  // namespace hone::runtime

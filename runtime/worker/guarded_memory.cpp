@@ -12,6 +12,7 @@ namespace hone::runtime {
 namespace {
 
 constexpr uint8_t kPattern = 0xC7;
+constexpr size_t kPoolBytes = size_t{256} << 20;
 
 }  // namespace
 
@@ -24,6 +25,7 @@ void GuardedMemory::swap(GuardedMemory& other) noexcept {
   std::swap(map_size_, other.map_size_);
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(guard_, other.guard_);
 }
 
 Result<GuardedMemory> GuardedMemory::allocate(size_t bytes, Guard guard, size_t stagger) {
@@ -40,6 +42,7 @@ Result<GuardedMemory> GuardedMemory::allocate(size_t bytes, Guard guard, size_t 
     return Failure{ErrorCode::kMemory, "cannot make " + std::to_string(body) + " bytes writable"};
   }
   m.size_ = bytes;
+  m.guard_ = guard;
   m.data_ =
       guard == Guard::kBefore ? m.map_ + page + stagger : m.map_ + page + body - bytes - stagger;
   std::memset(m.map_ + page, kPattern, static_cast<size_t>(m.data_ - m.map_) - page);
@@ -54,10 +57,32 @@ void GuardedMemory::protect(bool readable_only) {
 }
 
 bool GuardedMemory::overwritten() const {
+  if (!map_) return false;
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   const auto changed = [](uint8_t b) { return b != kPattern; };
   return std::any_of(map_ + page, data_, changed) ||
          std::any_of(data_ + size_, map_ + map_size_ - page, changed);
+}
+
+Result<GuardedMemory> GuardedPool::take(size_t bytes, Guard guard) {
+  const auto fits = std::find_if(blocks_.begin(), blocks_.end(), [&](const GuardedMemory& b) {
+    return b.size() == bytes && b.guard() == guard;
+  });
+  if (fits == blocks_.end()) return GuardedMemory::allocate(bytes, guard);
+  GuardedMemory block = std::move(*fits);
+  blocks_.erase(fits);
+  bytes_ -= bytes;
+  return block;
+}
+
+void GuardedPool::give(GuardedMemory block) {
+  if (!block.data()) return;
+  bytes_ += block.size();
+  blocks_.push_back(std::move(block));
+  while (bytes_ > kPoolBytes) {
+    bytes_ -= blocks_.front().size();
+    blocks_.erase(blocks_.begin());
+  }
 }
 
 }  // namespace hone::runtime

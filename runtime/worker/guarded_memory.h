@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "include/hone/error.h"
 
@@ -31,6 +32,7 @@ class GuardedMemory {
 
   uint8_t* data() const { return data_; }
   size_t size() const { return size_; }
+  Guard guard() const { return guard_; }
   /// True when bytes of the slack before or after the block have changed.
   bool overwritten() const;
 
@@ -41,6 +43,21 @@ class GuardedMemory {
   size_t map_size_ = 0;
   uint8_t* data_ = nullptr;
   size_t size_ = 0;
+  Guard guard_ = Guard::kAfter;
+};
+
+/// Blocks that calls are done with, for the next ones: to map and first touch a large block takes
+/// longer than many a kernel.
+class GuardedPool {
+ public:
+  /// As GuardedMemory::allocate; what the block holds is left from an earlier use.
+  Result<GuardedMemory> take(size_t bytes, Guard guard);
+  /// Hands a block back, whose surroundings are untouched.
+  void give(GuardedMemory block);
+
+ private:
+  std::vector<GuardedMemory> blocks_;  ///< oldest first
+  size_t bytes_ = 0;
 };
 
 }  // namespace hone::runtime

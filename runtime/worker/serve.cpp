@@ -16,6 +16,7 @@ Message result_of(const Verdict& v) {
   Message m{"result", {}};
   m.add("verdict", v.word).add("note", v.note).add("median_us", v.median_us);
   m.add("samples_us", fmt::format("{}", fmt::join(v.samples_us, ",")));
+  m.add("disturbed", static_cast<int64_t>(v.disturbed));
   m.add("max_err", v.max_err).add("jit_us", v.jit_us);
   m.add("code_bytes", v.report.code_bytes).add("spills", static_cast<int64_t>(v.report.spills));
   m.add("inner_spills", static_cast<int64_t>(v.report.inner_spills));
@@ -41,7 +42,8 @@ int serve_trials(int fd, bool allow_code) {
     Message reply{"error", {}};
     if (m->verb == "open") {
       reply.verb = "opened";
-      auto opened = Session::open(std::string(m->get("problem")), std::string(m->get("target")));
+      auto opened = Session::open(std::string(m->get("problem")), std::string(m->get("target")),
+                                  m->number("again") != 0);
       if (opened) {
         session = std::move(*opened);
       } else {
@@ -49,7 +51,7 @@ int serve_trials(int fd, bool allow_code) {
       }
     } else if (m->verb == "try" && session) {
       const Timing timing{static_cast<int>(m->number("samples")), m->real("sample_us"),
-                          m->real("give_up_us")};
+                          m->real("give_up_us"), m->real("hopeless_us")};
       reply = result_of(session->try_schedule(std::string(m->get("schedule")), timing));
     } else if (m->verb == "code" && session && allow_code) {
       reply = result_of(session->try_code(from_hex(m->get("bytes"))));

@@ -4,8 +4,9 @@
 namespace hone::runtime {
 
 /// Answers the tuner's messages on `fd` until it is closed:
-///   open problem= target=                          -> opened [error=]
-///   try schedule= samples= sample_us= give_up_us=  -> result verdict= note= median_us= ...
+///   open problem= target= [again=1]                -> opened [error=]
+///   try schedule= samples= sample_us= give_up_us= hopeless_us=
+///                                                  -> result verdict= note= median_us= ...
 ///   code bytes=HEX (only with `allow_code`: tests) -> result ...
 /// A crash is a last line `crash signal= address=`. Returns the process's exit code.
 int serve_trials(int fd, bool allow_code);

@@ -1,74 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/worker/session.h"
 
-#include <time.h>
+#include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <cstring>
 
-#include "jit/interp/scalar.h"
 #include "runtime/machine/host.h"
+#include "runtime/measure/samples.h"
+#include "runtime/measure/timer.h"
 #include "runtime/threads/pool.h"
-#include "schedules/space/space.h"
 
 namespace hone::runtime {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr size_t kStagger = 192;  // keeps operands of the timing runs off one another's cache sets
-
-double microseconds(Clock::duration d) {
-  return std::chrono::duration<double, std::micro>(d).count();
-}
-
-double median(std::vector<double> v) {
-  const auto middle = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
-  std::nth_element(v.begin(), middle, v.end());
-  return *middle;
-}
-
-bool is_dense(const jit::TensorView& v) {
-  int64_t stride = 1;
-  for (size_t d = v.shape.size(); d-- > 0;) {
-    if (v.strides[d] != stride && v.shape[d] > 1) return false;
-    stride *= v.shape[d];
-  }
-  return true;
-}
-
-/// The elements of each view, in row-major order.
-std::vector<std::vector<uint8_t>> bytes_of(const std::vector<jit::TensorView>& views) {
-  std::vector<std::vector<uint8_t>> out;
-  for (const jit::TensorView& v : views) {
-    std::vector<uint8_t> bytes;
-    std::vector<int64_t> at(v.shape.size(), 0);
-    const auto size = static_cast<size_t>(size_of(v.type));
-    const int64_t count = v.elements();
-    if (is_dense(v)) {
-      const auto* first = static_cast<const uint8_t*>(v.data);
-      out.emplace_back(first, first + static_cast<size_t>(count) * size);
-      continue;
-    }
-    bytes.reserve(static_cast<size_t>(count) * size);
-    for (int64_t e = 0; e < count; ++e) {
-      int64_t offset = 0;
-      for (size_t d = 0; d < at.size(); ++d) offset += at[d] * v.strides[d];
-      const auto* p = static_cast<const uint8_t*>(v.data) + static_cast<size_t>(offset) * size;
-      bytes.insert(bytes.end(), p, p + size);
-      for (size_t d = at.size(); d-- > 0 && ++at[d] == v.shape[d];) at[d] = 0;
-    }
-    out.push_back(std::move(bytes));
-  }
-  return out;
-}
 
 }  // namespace
 
 Result<std::unique_ptr<Session>> Session::open(const std::string& problem,
-                                               const std::string& target) {
+                                               const std::string& target, bool again) {
   auto parsed = ops::parse_problem(problem);
   if (!parsed) return parsed.failure();
   auto compiled_for = ir::parse_target(target, host_target());
@@ -80,7 +31,7 @@ Result<std::unique_ptr<Session>> Session::open(const std::string& problem,
   s->target_ = *compiled_for;
   s->call_ = std::make_unique<GuardedCall>(std::move(*call));
   if (s->target_.threads > 1) s->pool_ = make_pool({.size = s->target_.threads});
-  auto ready = s->prepare();
+  auto ready = s->prepare(again);
   if (!ready) return ready.failure();
   return s;
 }
@@ -111,7 +62,7 @@ std::vector<std::vector<int64_t>> Session::dim_points(bool for_timing) const {
   return points;
 }
 
-Result<std::monostate> Session::prepare() {
+Result<std::monostate> Session::prepare(bool again) {
   int number = 0;
   for (const auto& dims : dim_points(false)) {
     for (int set = 0; set < jit::kDataSetCount; ++set, ++number) {
@@ -121,6 +72,7 @@ Result<std::monostate> Session::prepare() {
       if (!f) return f.failure();
       auto referred = f->refer();
       if (!referred) return referred.failure();
+      f->protect_inputs(true);
       fixtures_.push_back(std::move(*f));
     }
   }
@@ -130,24 +82,16 @@ Result<std::monostate> Session::prepare() {
     f->reset();
     timing_.push_back(std::move(*f));
   }
-  baseline_.resize(fixtures_.size());
   if (std::all_of(fixtures_.begin(), fixtures_.end(), [](const Fixture& f) { return f.whole(); })) {
     return std::monostate{};
   }
-  const std::string schedule = schedules::default_schedule(problem_->program, target_).text();
-  auto candidate = build_candidate(*problem_, target_, schedule, memory_);
-  if (!candidate) candidate = build_candidate(*problem_, target_, "", memory_);
-  if (!candidate) return Failure{ErrorCode::kUnsupported, candidate.failure().reason};
-  const Verdict verdict = check(*candidate);
-  if (verdict.word != "ok") {
-    return Failure{ErrorCode::kInternal,
-                   "the default schedule disagrees with the reference: " + verdict.note};
+  auto kernel = ReferenceKernel::create(*problem_, target_, memory_, !again);
+  if (!kernel) return kernel.failure();
+  for (Fixture& f : fixtures_) {
+    if (f.whole()) continue;
+    auto referred = kernel->refer(f);
+    if (!referred) return referred.failure();
   }
-  for (size_t i = 0; i < fixtures_.size(); ++i) {
-    if (fixtures_[i].whole() || fixtures_[i].set() != jit::DataSet::kRandom) continue;
-    baseline_[i] = bytes_of(fixtures_[i].outputs());
-  }
-  memory_.release(candidate->span);
   return std::monostate{};
 }
 
@@ -159,9 +103,11 @@ Verdict Session::try_schedule(const std::string& schedule, const Timing& timing)
     v.note = candidate.failure().reason;
     return v;
   }
-  Verdict v = check(*candidate);
+  Verdict v;
+  if (passed_.count(schedule) == 0) v = check(*candidate, timing);
   v.jit_us = candidate->jit_us;
   v.report = candidate->code.report;
+  if (v.word == "ok") passed_.insert(schedule);
   if (v.word == "ok" && timing.samples > 0) time(*candidate, timing, v);
   memory_.release(candidate->span);
   return v;
@@ -184,154 +130,75 @@ Verdict Session::try_code(const std::vector<uint8_t>& bytes) {
       1, reinterpret_cast<LaunchFunction>(reinterpret_cast<uintptr_t>(span->data)));
   candidate->code.launches.resize(1);
   candidate->code.launches[0].extent = ir::make_int(1);
-  return check(*candidate);
+  return check(*candidate, {});
 }
 
-Verdict Session::check(const Candidate& candidate) {
+Verdict Session::check(const Candidate& candidate, const Timing& timing) {
   Verdict v;
   for (size_t i = 0; i < fixtures_.size(); ++i) {
-    if (!check_on(candidate, i, v)) break;
+    const double run_us = check_on(candidate, fixtures_[i], v);
+    if (v.word != "ok") break;
+    if (i > 0 || timing.hopeless_us <= 0 || run_us <= timing.hopeless_us) continue;
+    v.word = "slow";
+    v.note = fmt::format("the first run took {:.0f} us", run_us);
+    v.median_us = run_us;
+    break;
   }
   return v;
 }
 
-/// One data set: memory and registers left alone, the same bits twice, and the right ones.
-bool Session::check_on(const Candidate& candidate, size_t index, Verdict& v) {
-  Fixture& fixture = fixtures_[index];
+/// One data set: memory and registers left alone, the same bits twice, and the right ones. Returns
+/// what the first run took.
+double Session::check_on(const Candidate& candidate, Fixture& fixture, Verdict& v) {
   const auto fail = [&](std::string word, std::string note) {
     v.word = std::move(word);
     v.note = std::move(note);
-    return false;
+    return 0.0;
   };
-  auto frame = CallFrame::create(candidate, fixture);
+  auto frame = CallFrame::create(candidate, fixture, blocks_);
   if (!frame) return fail("refused", frame.failure().message);
-  std::vector<std::vector<uint8_t>> first;
+  double run_us = 0;
   // Bits that change from run to run show on any data.
   const int runs = fixture.whole() || fixture.set() == jit::DataSet::kRandom ? 2 : 1;
   for (int run = 0; run < runs; ++run) {
     fixture.reset();
-    fixture.protect_inputs(true);
     const std::string broken = frame->run_guarded(*call_, candidate);
-    fixture.protect_inputs(false);
     if (!broken.empty()) return fail("clobbers", broken);
     if (std::string what = fixture.overwritten(); !what.empty()) return fail("overwrites", what);
     if (std::string what = frame->overwritten(); !what.empty()) return fail("overwrites", what);
-    if (runs > 1 && run == 0) first = bytes_of(fixture.outputs());
+    if (run == 0) run_us = frame->run_us();
+    if (run == 0 && runs > 1) fixture.remember();
   }
-  if (runs > 1 && first != bytes_of(fixture.outputs())) {
+  if (runs > 1 && !fixture.as_remembered()) {
     return fail("nondeterministic", "two runs on the same data differ");
   }
-  const jit::Comparison c = jit::compare(fixture.reference(), fixture.outputs());
-  v.max_err = std::max(v.max_err, c.max_err);
-  if (!c.ok()) return fail("wrong", c.text());
-  compare_whole(index, v);
-  return v.word == "ok";
-}
-
-/// Where the reference is a sample, every element of the random data set against the checked
-/// default schedule's: within twice the largest bound of the sample, NaN where it is NaN.
-void Session::compare_whole(size_t index, Verdict& v) {
-  if (baseline_[index].empty()) return;
-  const Fixture& fixture = fixtures_[index];
-  const auto got = bytes_of(fixture.outputs());
-  for (size_t t = 0; t < got.size(); ++t) {
-    const jit::ReferenceTensor& ref = fixture.reference().outputs[t];
-    double bound = 0;
-    for (double b : ref.bound) {
-      if (std::isfinite(b)) bound = std::max(bound, 2 * b);
-    }
-    const size_t count = got[t].size() / static_cast<size_t>(size_of(ref.type));
-    for (size_t e = 0; e < count; ++e) {
-      const auto at = static_cast<int64_t>(e);
-      bool same = true;
-      if (is_float(ref.type)) {
-        const double a = jit::read_float(ref.type, got[t].data(), at);
-        const double b = jit::read_float(ref.type, baseline_[index][t].data(), at);
-        same = a == b || (std::isnan(a) && std::isnan(b)) || std::fabs(a - b) <= bound;
-      } else {
-        same = jit::read_int(ref.type, got[t].data(), at) ==
-               jit::read_int(ref.type, baseline_[index][t].data(), at);
-      }
-      if (same) continue;
-      v.word = "wrong";
-      v.note =
-          ref.name + " differs from the default schedule's result at element " + std::to_string(e);
-      return;
-    }
-  }
-}
-
-namespace {
-
-/// Wall and processor time of one stretch of work on this thread.
-struct Stretch {
-  double wall_us = 0;
-  double cpu_us = 0;
-  /// Another process had the core meanwhile: the wall time says nothing of the work.
-  bool disturbed() const {
-    constexpr double kShare = 0.97;
-    return cpu_us < kShare * wall_us;
-  }
-};
-
-double thread_cpu_us() {
-  timespec t{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_nsec) * 1e-3;
-}
-
-template <class F>
-Stretch stretch_of(const F& work) {
-  const double cpu = thread_cpu_us();
-  const auto start = Clock::now();
-  work();
-  const double wall = microseconds(Clock::now() - start);
-  return {wall, thread_cpu_us() - cpu};
-}
-
-}  // namespace
-
-/// Samples of one fixture, long enough each. Where another process took the core, the processor
-/// time stands in for the wall time of one thread; several threads are measured again, a bounded
-/// number of times.
-std::vector<double> Session::sample(const Candidate& candidate, CallFrame& frame,
-                                    const Timing& timing) {
-  const auto once = [&] { frame.run(candidate, pool_.get()); };
-  once();  // warms caches, page tables and predictors
-  double estimate = stretch_of(once).cpu_us;
-  std::vector<double> samples;
-  for (int left = 3 * timing.samples; left > 0 && std::ssize(samples) < timing.samples; --left) {
-    const auto rounds =
-        static_cast<int64_t>(std::ceil(timing.sample_us / std::max(estimate, 0.01)));
-    const Stretch s = stretch_of([&] {
-      for (int64_t r = 0; r < rounds; ++r) once();
-    });
-    const bool alone = pool_ == nullptr;
-    const double each =
-        (alone && s.disturbed() ? s.cpu_us : s.wall_us) / static_cast<double>(rounds);
-    const bool too_short = s.wall_us < timing.sample_us / 2;
-    estimate = each;
-    if (too_short || (!alone && s.disturbed() && left > timing.samples)) continue;
-    samples.push_back(each);
-    if (timing.give_up_us > 0 && each > timing.give_up_us) break;
-  }
-  if (samples.empty()) samples.push_back(estimate);
-  return samples;
+  const auto found = fixture.compare(candidate.edges);
+  if (!found) return fail("refused", found.failure().message);
+  v.max_err = std::max(v.max_err, found->max_err);
+  if (!found->ok()) return fail("wrong", found->text());
+  return run_us;
 }
 
 void Session::time(const Candidate& candidate, const Timing& timing, Verdict& v) {
   double logs = 0;
   for (Fixture& fixture : timing_) {
-    auto frame = CallFrame::create(candidate, fixture);
+    auto frame = CallFrame::create(candidate, fixture, blocks_);
     if (!frame) {
       v.word = "refused";
       v.note = frame.failure().message;
       return;
     }
     frame->bind(candidate);
-    const std::vector<double> samples = sample(candidate, *frame, timing);
-    logs += std::log(median(samples));
-    v.samples_us.insert(v.samples_us.end(), samples.begin(), samples.end());
+    const auto run = [&](int64_t n) {
+      return stretch_of([&] {
+        for (int64_t i = 0; i < n; ++i) frame->run(candidate, pool_.get());
+      });
+    };
+    const Samples samples =
+        take_samples(run, {timing.samples, timing.sample_us, timing.give_up_us, pool_ == nullptr});
+    logs += std::log(median(samples.us));
+    v.disturbed |= samples.disturbed;
+    v.samples_us.insert(v.samples_us.end(), samples.us.begin(), samples.us.end());
   }
   v.median_us = std::exp(logs / static_cast<double>(timing_.size()));
 }

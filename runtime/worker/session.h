@@ -3,19 +3,23 @@
 
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
-#include "runtime/worker/fixture.h"
+#include "runtime/worker/call_frame.h"
+#include "runtime/worker/reference_kernel.h"
 
 namespace hone::runtime {
 
 /// What a candidate turned out to be.
 struct Verdict {
-  std::string word = "ok";  ///< ok, refused, wrong, nondeterministic, clobbers, overwrites
-  std::string note;         ///< what it looked like
-  double median_us = 0;     ///< geometric mean over the dims that the problem should be good at
+  /// ok, slow, refused, wrong, nondeterministic, clobbers, overwrites
+  std::string word = "ok";
+  std::string note;      ///< what it looked like
+  double median_us = 0;  ///< geometric mean over the dims that the problem should be good at
   std::vector<double> samples_us;
-  double max_err = 0;  ///< largest error in units of the reference's bound
+  bool disturbed = false;  ///< other work took cores from all samples
+  double max_err = 0;      ///< largest error in units of the reference's bound
   double jit_us = 0;
   jit::Report report;
 };
@@ -25,27 +29,29 @@ struct Timing {
   int samples = 5;
   double sample_us = 1000;  ///< shortest sample
   double give_up_us = 0;    ///< one sample is enough for candidates slower than this; 0: never
+  /// A candidate whose first checked run takes longer than this is `slow`, and that is the end of
+  /// it; 0: never.
+  double hopeless_us = 0;
 };
 
 /// A problem opened for trials: data sets, references, and the ways to check and time a candidate.
 class Session {
  public:
-  /// `problem` and `target` are canonical texts.
+  /// `problem` and `target` are canonical texts. `again`: an earlier session has opened this
+  /// problem, so that what its reference kernel makes of a shrunken one is known.
   static Result<std::unique_ptr<Session>> open(const std::string& problem,
-                                               const std::string& target);
+                                               const std::string& target, bool again = false);
 
-  /// Builds, checks on every data set, and times.
+  /// Builds, checks on every data set, and times. A schedule that has passed is not checked again.
   Verdict try_schedule(const std::string& schedule, const Timing& timing);
   /// The same for machine code with one launch, for tests of the checks themselves.
   Verdict try_code(const std::vector<uint8_t>& bytes);
 
  private:
   Session() = default;
-  Result<std::monostate> prepare();
-  Verdict check(const Candidate& candidate);
-  bool check_on(const Candidate& candidate, size_t fixture, Verdict& verdict);
-  void compare_whole(size_t fixture, Verdict& verdict);
-  std::vector<double> sample(const Candidate& candidate, CallFrame& frame, const Timing& timing);
+  Result<std::monostate> prepare(bool again);
+  Verdict check(const Candidate& candidate, const Timing& timing);
+  double check_on(const Candidate& candidate, Fixture& fixture, Verdict& verdict);
   void time(const Candidate& candidate, const Timing& timing, Verdict& verdict);
   std::vector<std::vector<int64_t>> dim_points(bool for_timing) const;
 
@@ -54,10 +60,10 @@ class Session {
   jit::ExecutableMemory memory_;
   std::unique_ptr<ThreadPool> pool_;
   std::unique_ptr<GuardedCall> call_;
-  std::vector<Fixture> fixtures_;  ///< to check on
-  std::vector<Fixture> timing_;    ///< to time on
-  /// Per fixture whose reference is a sample: what the default schedule wrote, checked itself.
-  std::vector<std::vector<std::vector<uint8_t>>> baseline_;
+  GuardedPool blocks_;
+  std::vector<Fixture> fixtures_;           ///< to check on
+  std::vector<Fixture> timing_;             ///< to time on
+  std::unordered_set<std::string> passed_;  ///< schedules
 };
 
 }  // namespace hone::runtime

@@ -31,7 +31,8 @@ std::vector<uint8_t> assemble(const Emit& emit) {
 }
 
 /// The right kernel, but for `change`, which sees element eax's value in xmm0 and may spoil it.
-void add_one(CodeGenerator& c, const Emit& change = [](CodeGenerator&) {}) {
+void add_one(
+    CodeGenerator& c, const Emit& change = [](CodeGenerator&) {}) {
   using namespace Xbyak::util;
   Label head;
   c.mov(r8, c.ptr[rdi + kInputSlot]);
@@ -216,8 +217,8 @@ void wrongs(std::vector<Evil>& all) {
   all.push_back({"is wrong everywhere", "wrong", "Y", spoiled(from(0, kWrong))});
   all.push_back({"is wrong in the tail only", "wrong", "Y", spoiled(from(kTail, kWrong))});
   all.push_back({"is wrong where i%64 is 63 only", "wrong", "Y", spoiled(where(63, 63, kWrong))});
-  all.push_back({"is wrong in the last element only", "wrong", "Y",
-                 spoiled(from(kElements - 1, kWrong))});
+  all.push_back(
+      {"is wrong in the last element only", "wrong", "Y", spoiled(from(kElements - 1, kWrong))});
   all.push_back({"is NaN in the tail only", "wrong", "Y", spoiled(from(kTail, kNan))});
   all.push_back({"adds with one bit of error", "wrong", "Y", spoiled([](CodeGenerator& c) {
                    c.movd(ecx, xmm0);
@@ -263,6 +264,27 @@ std::vector<uint8_t> sleeping_code() {
     c.xor_(esi, esi);
     c.syscall();
     c.add(rsp, 24);
+    c.ret();
+  });
+}
+
+std::vector<uint8_t> large_code(int wrong) {
+  using namespace Xbyak::util;
+  return assemble([&](CodeGenerator& c) {
+    Label head, fine;
+    c.mov(r8, c.ptr[rdi + kInputSlot]);
+    c.mov(r9, c.ptr[rdi + kInputSlot + 16]);
+    c.xor_(eax, eax);
+    c.L(head);
+    c.mov(ecx, c.dword[r8 + rax * 4]);
+    c.cmp(eax, wrong);
+    c.jne(fine);
+    c.inc(ecx);
+    c.L(fine);
+    c.mov(c.dword[r9 + rax * 4], ecx);
+    c.inc(eax);
+    c.cmp(eax, kLargeElements);
+    c.jl(head);
     c.ret();
   });
 }

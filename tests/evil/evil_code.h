@@ -22,6 +22,15 @@ inline constexpr const char* kProblem =
     "op evil(X: f32[N]) -> (Y: f32[N]) { t[i] = X[i] + 1.0; Y[i] = t[i] } N=147";
 inline constexpr int kElements = 147;
 
+/// Too large to be evaluated whole: Y[i] is X[i], after more operations than the definition takes.
+inline constexpr const char* kLargeProblem =
+    "op evil(X: i32[N], Z: i32[K]) -> (Y: i32[N]) { Y[i] = max[k](X[i] + Z[k] * 0) } "
+    "N=4099 K=4099";
+inline constexpr int kLargeElements = 4099;
+
+/// The large problem's kernel, but that element `wrong` is one too large; -1: it is right.
+std::vector<uint8_t> large_code(int wrong);
+
 /// All of them.
 std::vector<Evil> evil_candidates();
 

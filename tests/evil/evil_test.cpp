@@ -4,11 +4,13 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
 
+#include "jit/interp/reference.h"
 #include "runtime/worker/process.h"
 #include "tests/evil/evil_code.h"
 
@@ -30,11 +32,11 @@ std::string hex(const std::vector<uint8_t>& bytes) {
   return out;
 }
 
-std::unique_ptr<WorkerProcess> opened() {
+std::unique_ptr<WorkerProcess> opened(const char* problem = kProblem) {
   auto worker = WorkerProcess::start(program("evil_worker"));
   REQUIRE(worker);
   Message open{"open", {}};
-  open.add("problem", kProblem).add("target", kTarget);
+  open.add("problem", problem).add("target", kTarget);
   auto reply = (*worker)->ask(open, kOpenMs);
   REQUIRE_MESSAGE(reply.has_value(), (*worker)->ending());
   REQUIRE_MESSAGE(reply->get("error").empty(), std::string(reply->get("error")));
@@ -72,6 +74,25 @@ TEST_CASE("evil: every bad candidate is caught by the check it is named with") {
     // Whoever ran it is replaced; the host goes on.
     worker = opened();
   }
+}
+
+TEST_CASE("evil: one wrong element of a large problem is caught, in the sample or not") {
+  auto worker = opened(kLargeProblem);
+  auto right = worker->ask(code(large_code(-1)), kTryMs);
+  REQUIRE_MESSAGE(right.has_value(), worker->ending());
+  CHECK_MESSAGE(right->get("verdict") == "ok", std::string(right->get("note")));
+  const std::vector<int64_t> shape = {kLargeElements};
+  const auto sampled = hone::jit::sample_positions(shape, std::vector<int64_t>{16}, 256, 1);
+  int outside = 0;
+  for (int wrong : {0, 1, 777, 1778, 2047, 3001, kLargeElements - 2, kLargeElements - 1}) {
+    CAPTURE(wrong);
+    outside += !std::binary_search(sampled.begin(), sampled.end(), wrong);
+    auto reply = worker->ask(code(large_code(wrong)), kTryMs);
+    REQUIRE_MESSAGE(reply.has_value(), worker->ending());
+    CHECK(reply->get("verdict") == "wrong");
+    CHECK(reply->get("note").find(fmt::format("Y[{}] is ", wrong)) != std::string::npos);
+  }
+  CHECK(outside >= 4);
 }
 
 TEST_CASE("evil: a worker that sleeps dies with its parent") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cli/kernel_call.h"
+#include "runtime/worker/kernel_call.h"
 
 #include <fmt/format.h>
 

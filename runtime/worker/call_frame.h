@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "include/hone/thread_pool.h"
+#include "runtime/worker/candidate.h"
+#include "runtime/worker/fixture.h"
+#include "runtime/worker/guarded_call.h"
+#include "runtime/worker/guarded_memory.h"
+
+namespace hone::runtime {
+
+/// The memory of one candidate's call and its argument slots.
+class CallFrame {
+ public:
+  /// Workspace, scratch and bound buffers for `candidate` on `fixture`, guarded on the fixture's
+  /// side and filled with NaN. They are from `pool`, which must outlive the frame.
+  static Result<CallFrame> create(const Candidate& candidate, const Fixture& fixture,
+                                  GuardedPool& pool);
+  CallFrame(CallFrame&&) = default;
+  CallFrame& operator=(CallFrame&&) = delete;
+  ~CallFrame();
+
+  /// Runs every launch under guard, each range in uneven parts. What it broke, or "".
+  std::string run_guarded(GuardedCall& call, const Candidate& candidate);
+  /// Processor time of that run, the launches at bind left out.
+  double run_us() const { return run_us_; }
+  /// Packs the constants, unguarded.
+  void bind(const Candidate& candidate);
+  /// Runs the launches as a kernel does; `pool` for the parallel ones (null: this thread alone).
+  void run(const Candidate& candidate, ThreadPool* pool);
+  /// The status word after a run: INT64_MAX when fine.
+  int64_t status() const { return *status_; }
+  /// The first of workspace, scratch and bound buffers whose surroundings were written, or "".
+  std::string overwritten() const;
+
+ private:
+  explicit CallFrame(GuardedPool& pool) : pool_(&pool) {}
+  int64_t extent(const Candidate& candidate, size_t launch) const;
+
+  GuardedPool* pool_;
+  double run_us_ = 0;
+  std::vector<int64_t> dims_;
+  std::unique_ptr<int64_t> status_;
+  std::vector<int64_t> slots_;
+  GuardedMemory workspace_;
+  std::vector<GuardedMemory> scratch_;  ///< per worker
+  std::vector<GuardedMemory> bound_;
+};
+
+}  // namespace hone::runtime

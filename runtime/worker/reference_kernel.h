@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "runtime/worker/candidate.h"
+#include "runtime/worker/fixture.h"
+
+namespace hone::runtime {
+
+/// `problem` with each fixed dim as small as it can be for every factor of `schedule` to leave the
+/// remainder that it leaves there, and to fit twice where it does there: the same loops run, tails
+/// included. Nothing where that is still more than the definition can be evaluated of, or where
+/// `problem` is no larger.
+std::optional<ops::Problem> shrunken(const ops::Problem& problem, const std::string& schedule);
+
+/// A kernel of the default schedule, whose results stand for the definition's where that would take
+/// too long to evaluate.
+class ReferenceKernel {
+ public:
+  /// Builds it; with `check` also compares every element of a shrunken problem with the definition.
+  /// References must outlive it.
+  static Result<ReferenceKernel> create(const ops::Problem& problem, const ir::Target& target,
+                                        jit::ExecutableMemory& memory, bool check);
+  ReferenceKernel(ReferenceKernel&& other) noexcept;
+  ReferenceKernel& operator=(ReferenceKernel&&) = delete;
+  ~ReferenceKernel();
+
+  /// Runs it on `fixture`, holds the result against the definition's sample, and keeps it as what
+  /// every element is compared with.
+  Result<std::monostate> refer(Fixture& fixture);
+
+ private:
+  ReferenceKernel(const ops::Problem& problem, std::string schedule, Candidate candidate,
+                  jit::ExecutableMemory& memory)
+      : problem_(&problem),
+        schedule_(std::move(schedule)),
+        candidate_(std::move(candidate)),
+        memory_(&memory) {}
+  Result<std::monostate> check_shrunken(const ir::Target& target) const;
+  Failure disagrees(const std::string& problem, const std::string& how) const;
+
+  const ops::Problem* problem_;
+  std::string schedule_;
+  Candidate candidate_;
+  jit::ExecutableMemory* memory_;
+};
+
+}  // namespace hone::runtime
