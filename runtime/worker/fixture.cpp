@@ -169,6 +169,7 @@ bool Fixture::as_remembered() const { return same(remembered_); }
 void Fixture::keep() {
   save(kept_);
   found_ = jit::compare(reference_, outputs());
+  if (!whole_) found_.compared += elements();
 }
 
 Result<jit::Comparison> Fixture::compare(const TileEdges& edges) {
@@ -188,7 +189,7 @@ Result<jit::Comparison> Fixture::compare(const TileEdges& edges) {
   auto rest = compare_kept();
   if (!rest) return rest.failure();
   if (!rest->ok()) return rest;
-  for (const jit::TensorView& v : outputs()) found.compared += v.elements();
+  found.compared += elements();
   found.max_err = std::max(found.max_err, rest->max_err);
   return found;
 }
@@ -213,6 +214,12 @@ Result<jit::Comparison> Fixture::compare_kept() {
   auto outcome = evaluate_at(apart);
   if (!outcome) return outcome.failure();
   return jit::compare(*outcome, views);
+}
+
+int64_t Fixture::elements() const {
+  int64_t n = 0;
+  for (const jit::TensorView& v : outputs()) n += v.elements();
+  return n;
 }
 
 std::vector<jit::TensorView> Fixture::outputs() const {

@@ -66,6 +66,7 @@ class Fixture {
   Result<jit::ReferenceOutcome> evaluate_at(const Positions& positions) const;
   Result<std::monostate> sample_edges(const TileEdges& edges);
   Result<jit::Comparison> compare_kept();
+  int64_t elements() const;
   void save(Blocks& blocks) const;
   bool same(const Blocks& blocks) const;
 

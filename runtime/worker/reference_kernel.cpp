@@ -12,8 +12,8 @@
 namespace hone::runtime {
 namespace {
 
-/// A shrunken problem takes up to this many scalar operations: some 100 ms a data set.
-constexpr double kMostOperations = 1 << 22;
+/// A shrunken problem takes up to this many scalar operations: up to 100 ms a data set.
+constexpr double kMostOperations = 1 << 23;
 
 /// The word `NAME=NUMBER`, in two parts.
 struct BoundDim {
