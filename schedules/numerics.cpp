@@ -10,11 +10,93 @@ using namespace ir;
 
 namespace {
 
-/// Leaves under a loop, in the order in which they would nest if nothing had been reordered.
+bool rounds(const Stage& s) {
+  return (s.reduce == Reduce::kSum || s.reduce == Reduce::kProd) && is_float(s.accumulate);
+}
+
+const Expr& without_casts(const Expr& e) {
+  return e->op == ir::Op::kCast ? without_casts(e->args[0]) : e;
+}
+
+/// The relation that makes or uses loop `name` as `role` says; the youngest, for a factored loop
+/// may carry the name of its root.
+const Relation* made_by(const Stage& s, std::string_view name) {
+  for (size_t i = s.relations.size(); i-- > 0;) {
+    const Relation& r = s.relations[i];
+    if (r.outer == name || (r.kind == Relation::kSplit && r.inner == name)) return &r;
+  }
+  return nullptr;
+}
+
+/// Says in which order the terms of a definition's sums are added.
+class Orders {
+ public:
+  Orders(const Program& definition, const Program& scheduled)
+      : definition_(definition), scheduled_(scheduled) {}
+
+  /// The order in which what `s` holds is summed; empty where it is no sum.
+  std::string of(const Stage& s) const {
+    const Stage* from = source(s);
+    if (!from || !(rounds(*from) || source(*from))) return rounds(s) ? own(s, false) : "";
+    const std::string inner = of(*from);
+    if (s.reduce == Reduce::kNone || inner.empty()) return rounds(s) ? own(s, false) : inner;
+    const std::string outer = own(s, true);
+    return outer.empty() ? inner : outer + "[" + inner + "]";
+  }
+
+ private:
+  /// Where a stage only passes on or combines what another one made for it: that one.
+  const Stage* source(const Stage& s) const {
+    const Expr& load = without_casts(s.value);
+    if (load->op != ir::Op::kLoad) return nullptr;
+    const Stage* from = scheduled_.producer(load->name);
+    return from && !definition_.stage(from->name) ? from : nullptr;
+  }
+
+  /// What index `position` of the tensor that `s` writes means, in variables of the definition.
+  std::string meaning(const Stage& s, size_t position) const {
+    const size_t plain = s.out_index.size();
+    if (position >= plain) return path(s, s.factored[position - plain], false);
+    const Expr& index = s.out_index[position];
+    return index->op == ir::Op::kVar ? root(s, index->name) : print(index);
+  }
+
+  /// A variable of `s` in variables of the definition: those of a combining stage are indices of
+  /// the partial results.
+  std::string root(const Stage& s, const std::string& var) const {
+    const Stage* from = source(s);
+    const Expr& load = without_casts(s.value);
+    for (size_t i = 0; from && i < load->args.size(); ++i) {
+      if (load->args[i]->op == ir::Op::kVar && load->args[i]->name == var) return meaning(*from, i);
+    }
+    return var;
+  }
+
+  /// A loop as a part of its variable: `k`, `k/8`, `k%8`, `k/64%8`; `tails` says how what does not
+  /// divide is treated.
+  std::string path(const Stage& s, const std::string& loop, bool tails) const {
+    const Relation* r = made_by(s, loop);
+    if (!r) return root(s, loop);
+    if (r->kind == Relation::kFuse) {
+      return "(" + path(s, r->parent, tails) + "*" + path(s, r->second, tails) + ")";
+    }
+    return path(s, r->parent, tails) + (r->outer == loop ? "/" : "%") + std::to_string(r->factor) +
+           (tails ? std::string(name_of(r->tail)) : "");
+  }
+
+  /// The order of the loops that `s` itself reduces; `seq` where that is the definition's, unless
+  /// their names are asked for.
+  std::string own(const Stage& s, bool named) const;
+
+  const Program& definition_;
+  const Program& scheduled_;
+};
+
+/// Leaves under a loop, in the order in which they would nest if nothing had been reordered; those
+/// of a fused loop are leaves of both its parts.
 void natural_leaves(const Stage& s, const std::string& loop, std::vector<std::string>& out) {
   for (const Relation& r : s.relations) {
     if (r.parent != loop && r.second != loop) continue;
-    if (r.kind == Relation::kFuse && r.second == loop) return;  // with its partner
     natural_leaves(s, r.outer, out);
     if (r.kind == Relation::kSplit) natural_leaves(s, r.inner, out);
     return;
@@ -22,60 +104,100 @@ void natural_leaves(const Stage& s, const std::string& loop, std::vector<std::st
   out.push_back(loop);
 }
 
-/// `loop*factor` for the inner loop of a split, else the name.
-std::string with_extent(const Stage& s, const std::string& loop) {
-  for (const Relation& r : s.relations) {
-    if (r.kind == Relation::kSplit && r.inner == loop) return loop + "*" + std::to_string(r.factor);
+/// Puts loops that run as one in place of their parts: an outer loop and the inner one of the same
+/// split right inside it, a fused loop and the two that it was.
+void merge(const Stage& s, std::vector<std::string>& loops, const std::vector<std::string>& apart) {
+  const auto is_apart = [&](const std::string& loop) {
+    return std::find(apart.begin(), apart.end(), loop) != apart.end();
+  };
+  for (size_t i = 0; i < loops.size(); ++i) {
+    const Relation* r = made_by(s, loops[i]);
+    if (!r || is_apart(loops[i])) continue;
+    if (r->kind == Relation::kFuse) {
+      loops[i] = r->parent;
+      loops.insert(loops.begin() + static_cast<long>(i) + 1, r->second);
+    } else if (r->outer == loops[i] && i + 1 < loops.size() && loops[i + 1] == r->inner &&
+               !is_apart(r->inner)) {
+      loops[i] = r->parent;
+      loops.erase(loops.begin() + static_cast<long>(i) + 1);
+    } else {
+      continue;
+    }
+    i = static_cast<size_t>(-1);  // from the start: the parent may be a part as well
   }
-  return loop;
 }
 
-std::string join(const Stage& s, const std::vector<std::string>& loops) {
-  std::string out;
-  for (const std::string& l : loops) out += (out.empty() ? "" : ",") + with_extent(s, l);
-  return out;
-}
-
-std::string order_of(const Stage& s) {
-  std::vector<std::string> natural;
-  for (const IndexVar& v : s.rvars) natural_leaves(s, v.name, natural);
-  std::vector<std::string> actual, vectors;
+std::string Orders::own(const Stage& s, bool named) const {
+  std::vector<std::string> reduced, natural, actual, vectors;
+  const auto factored = [&](const std::string& name) {
+    return std::find(s.factored.begin(), s.factored.end(), name) != s.factored.end();
+  };
+  for (const IndexVar& v : s.rvars) {
+    std::vector<std::string> leaves;
+    natural_leaves(s, v.name, leaves);
+    reduced.insert(reduced.end(), leaves.begin(), leaves.end());
+    if (std::none_of(leaves.begin(), leaves.end(), factored)) leaves = {v.name};
+    for (const std::string& leaf : leaves) {
+      if (std::find(natural.begin(), natural.end(), leaf) == natural.end()) natural.push_back(leaf);
+    }
+  }
+  std::erase_if(natural, factored);
   for (const Loop& l : s.loops) {
-    const bool reduced = std::find(natural.begin(), natural.end(), l.name) != natural.end();
-    const bool kept = std::find(s.factored.begin(), s.factored.end(), l.name) != s.factored.end();
-    if (!reduced || kept) continue;
+    const bool mine = std::find(reduced.begin(), reduced.end(), l.name) != reduced.end();
+    if (!mine || factored(l.name)) continue;
     actual.push_back(l.name);
     if (l.mark == Mark::kVector) vectors.push_back(l.name);
   }
-  std::erase_if(natural, [&](const std::string& name) {
-    return std::find(actual.begin(), actual.end(), name) == actual.end();
-  });
+  merge(s, actual, vectors);
+  merge(s, natural, vectors);
+  const bool plain = vectors.empty() && actual == natural;
+  if (plain && !named) return "seq";
   std::string out;
-  if (!s.factored.empty()) out += "partial(" + join(s, s.factored) + ")+";
-  if (!vectors.empty()) out += "lanes(" + join(s, vectors) + ")+";
-  return out + (actual == natural ? "seq" : "order(" + join(s, actual) + ")");
+  for (const std::string& loop : actual) {
+    const bool lanes = std::find(vectors.begin(), vectors.end(), loop) != vectors.end();
+    const std::string text = path(s, loop, !plain);
+    out += (out.empty() ? "" : ",") + (lanes ? "lanes(" + text + ")" : text);
+  }
+  return out;
 }
 
-/// The stage that writes what `s` computes to an output, which steps may have made a copy's; else
-/// `s`.
-const Stage* written_by(const Program& program, const Stage* s) {
-  for (const Stage& copy : program.stages) {
-    if (copy.reduce != Reduce::kNone || copy.value->op != ir::Op::kLoad) continue;
-    if (copy.value->name == s->output && program.buffer(copy.output)->role != Role::kTemp) {
-      return &copy;
+/// True where additions round apart from a product that they take from the tensor `name`: alone
+/// as an operand, or as the terms of a sum.
+bool adds(const Stage& s, const std::string& name) {
+  const auto is_it = [&](const Expr& e) { return e->op == ir::Op::kLoad && e->name == name; };
+  bool found = is_it(s.value);
+  visit(s.value, [&](const Expr& e) {
+    if (e->op == ir::Op::kAdd || e->op == ir::Op::kSub) {
+      found = found || is_it(e->args[0]) || is_it(e->args[1]);
     }
-  }
-  return s;
+  });
+  return found;
+}
+
+/// True where what `s` computes ends in a float product, its own or that of a stage it passes on.
+bool makes_product(const Program& p, const Stage& s) {
+  if (s.reduce != Reduce::kNone) return false;
+  if (s.value->op == ir::Op::kMul) return is_float(s.value->type);
+  const Stage* from = s.value->op == ir::Op::kLoad ? p.producer(s.value->name) : nullptr;
+  return from && makes_product(p, *from);
 }
 
 }  // namespace
 
-std::string numerics_class(const Program& program) {
+std::string numerics_class(const Program& definition, const Program& scheduled) {
   std::string out;
-  for (const Stage& s : program.stages) {
-    if (s.reduce != Reduce::kSum && s.reduce != Reduce::kProd) continue;
-    if (!is_float(s.accumulate)) continue;
-    out += (out.empty() ? "" : ";") + written_by(program, &s)->name + ":" + order_of(s);
+  const auto add = [&](const std::string& name, const std::string& what) {
+    if (!what.empty()) out += (out.empty() ? "" : ";") + name + ":" + what;
+  };
+  const Orders orders(definition, scheduled);
+  for (const Stage& s : definition.stages) {
+    if (const Stage* now = scheduled.stage(s.name)) {
+      add(s.name, orders.of(*now));
+    } else if (makes_product(definition, s)) {
+      const bool fused = std::any_of(definition.stages.begin(), definition.stages.end(),
+                                     [&](const Stage& r) { return adds(r, s.output); });
+      add(s.name, fused ? "fused" : "");
+    }
   }
   return out.empty() ? "exact" : out;
 }

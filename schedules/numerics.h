@@ -8,18 +8,21 @@
 
 namespace hone::schedules {
 
-/// The numerics class of a scheduled program: what fixes the bits of its results. One word, so that
-/// a problem can pin it. Per floating sum or product, in stage order, joined by ";":
-///   `S:seq`                   terms in the order of the definition
-///   `S:order(k.i*8,k.o)`      another nesting of the reduction loops, with the inner extents
-///   `S:partial(j.i*64)+seq`   partial results by the factored loops (step rfactor)
-///   `S:lanes(k.i*16)+seq`     lanes of a vector combined in every iteration
-/// "exact" where nothing depends on an order. Tile sizes, threads and tails never show, nor does a
-/// copy in which an output's sum is computed before it is written there.
-std::string numerics_class(const ir::Program& program);
+/// The numerics class of a scheduled program: what fixes the bits of its results on one instruction
+/// set. One word, so that a problem can pin it: an entry for each floating sum or product of the
+/// definition, and for each product that the schedule brings to an addition, joined by ";".
+///   `S:seq`                    terms in the order of the definition
+///   `S:k%8,k/8`                other orders; `k/8` counts blocks of 8, `k%8` stands in one
+///   `S:lanes(j%64peel)`        lanes of a vector, combined in every iteration of what stands
+///   before `S:j%64[seq]`              partial results, computed as in brackets and then combined
+///   `t:fused`                  products t are added in one rounding, since t is inlined
+/// "exact" where nothing depends on an order. Products that a statement itself adds are always
+/// fused. Names of loops, tile sizes, threads, copies and tails show only where they change bits.
+/// The sign of a zero from max or min and the choice among NaNs are nobody's.
+std::string numerics_class(const ir::Program& definition, const ir::Program& scheduled);
 
-/// True where what a problem pins, `any`, `seq` (every sum in the order of its definition) or the
-/// text of a class, admits schedules of class `actual`.
+/// True where what a problem pins, `any`, `seq` (every sum in the order of its definition, nothing
+/// fused but what the definition fuses) or the text of a class, admits schedules of class `actual`.
 bool admits(std::string_view pinned, std::string_view actual);
 
 }  // namespace hone::schedules

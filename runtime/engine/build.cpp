@@ -218,7 +218,7 @@ Result<std::shared_ptr<const KernelState>, BuildFailure> build_kernel(
   auto k = frame(services, input, compiled->nest);
   if (!k) return BuildFailure{false, k.failure()};
   (*k)->schedule = compiled->schedule;
-  (*k)->numerics = schedules::numerics_class(compiled->scheduled);
+  (*k)->numerics = schedules::numerics_class(input.problem->program, compiled->scheduled);
   bool installed = false;
   if (compiled->code) {
     const auto done = install(k->get(), *compiled->code);

@@ -59,7 +59,8 @@ bool TuneRun::allowed(const std::string& schedule) const {
   auto parsed = schedules::Schedule::parse(schedule);
   if (!parsed) return false;
   auto program = schedules::apply(job_.problem.program, *parsed);
-  return program && schedules::admits(pinned, schedules::numerics_class(*program));
+  return program &&
+         schedules::admits(pinned, schedules::numerics_class(job_.problem.program, *program));
 }
 
 double TuneRun::cost(const schedules::Candidate& c) const {
@@ -293,7 +294,7 @@ TuneResult TuneRun::result() const {
   r.schedule = best_;
   if (auto parsed = schedules::Schedule::parse(best_)) {
     if (auto program = schedules::apply(job_.problem.program, *parsed)) {
-      r.numerics = schedules::numerics_class(*program);
+      r.numerics = schedules::numerics_class(job_.problem.program, *program);
     }
   }
   r.end = end_;

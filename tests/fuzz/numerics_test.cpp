@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a numerics class promises: two schedules of one class give the same bits, whatever their
+// tile sizes, tails and threads.
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <string>
+
+#include "jit/interp/scalar.h"
+#include "ops/op.h"
+#include "ops/random.h"
+#include "runtime/engine/engine_state.h"
+#include "runtime/worker/fixture.h"
+#include "schedules/search/random_steps.h"
+#include "schedules/search/sampling.h"
+#include "tests/support/effort.h"
+
+using namespace hone;
+using namespace hone::tests;
+using runtime::EngineState;
+using runtime::Fixture;
+
+namespace {
+
+/// Reductions of every kind, and products that inlining may bring to sums.
+constexpr const char* kProblems[] = {
+    "row_sum M=3 N=203",
+    "matmul M=13 N=37 K=29",
+    "matmul M=5 N=19 K=70 T=f64",
+    "matmul M=1..16 N=24 K=45",
+    "softmax M=5 N=77",
+    "layernorm M=3 N=150",
+    "op dot(A: f32[N], B: f32[N]) -> (Y: f32[]) { Y[] = sum[i](A[i] * B[i]) } N=171",
+    "op far(A: f32[M,N], B: f32[M,N]) -> (Y: f32[M]) { t[i,j] = A[i,j] * B[i,j]; "
+    "u[i,j] = B[i,j] * B[i,j]; Y[i] = sum[j](t[i,j] + u[i,j]) } M=4 N=60",
+    "op kept(A: f32[M,N], B: f32[M,N]) -> (Y: f32[M]) { t[i,j] = A[i,j] * B[i,j]; "
+    "Y[i] = sum[j](t[i,j]) } M=4 N=90",
+    "op three(A: f32[I,K,L], B: f32[K,L]) -> (Y: f32[I]) "
+    "{ Y[i] = sum[k,l](A[i,k,l] * B[k,l]) } I=5 K=11 L=13",
+    "op powers(A: f32[M,N]) -> (Y: f32[M]) { Y[i] = prod[j](A[i,j] + 1.5) } M=3 N=50",
+    "op low(A: f32[M,M], X: f32[M]) -> (Y: f32[M]) { s[i,j] = A[i,j] * X[j] where j <= i; "
+    "Y[i] = sum[j](s[i,j]) } M=40",
+    "op steps(A: f32[M,M], B: f32[M,M]) -> (Y: f32[M]) { Y[i] = sum[j in 0..i+1](A[i,j] * B[i,j]) "
+    "} "
+    "M=50",
+    "op many(A: f64[M,N], X: f32[N]) -> (Y: f32[M]) { Y[i] = sum[j](cast<f32>(A[i,j] * 1.1) * "
+    "X[j]) } "
+    "M=4 N=90",
+    "op adds(A: f32[M,K], B: f32[K,N], inout C: f32[M,N]) -> () { C[m,n] += sum[k](A[m,k] * "
+    "B[k,n]) } "
+    "M=5 N=20 K=40",
+    "op quotient(A: f32[M,N]) -> (Y: f32[M,N]) { s[i] = sum[j](A[i,j]); Y[i,j] = A[i,j] / s[i] } "
+    "M=4 N=70",
+    "op halves(A: f16[M,N]) -> (Y: f16[M]) { Y[i] = sum[j](A[i,j]) } M=4 N=70",
+};
+
+/// Bits of all outputs. The sign of a zero and which NaN it is are not part of the language.
+std::string bits_of(const Fixture& fixture) {
+  std::string bits;
+  for (const jit::TensorView& v : fixture.outputs()) {
+    int64_t count = 1;
+    for (const int64_t n : v.shape) count *= n;
+    for (int64_t i = 0; i < count; ++i) {  // outputs of a fixture are dense
+      if (is_float(v.type)) {
+        double x = jit::read_float(v.type, v.data, i);
+        x = std::isnan(x) ? std::nan("") : x + 0.0;
+        bits.append(reinterpret_cast<const char*>(&x), sizeof x);
+      } else {
+        const int64_t x = jit::read_int(v.type, v.data, i);
+        bits.append(reinterpret_cast<const char*>(&x), sizeof x);
+      }
+    }
+  }
+  return bits;
+}
+
+/// The outputs of a kernel on a data set; empty where it cannot be called.
+std::string results(const runtime::KernelState& kernel, Fixture& fixture, bool serial) {
+  fixture.reset();
+  std::vector<Arg> args;
+  for (const jit::TensorView& v : fixture.params()) {
+    args.emplace_back(TensorRef(v.data, v.type, v.shape, v.strides));
+  }
+  for (double s : fixture.scalars()) args.emplace_back(ScalarArg(s));
+  if (kernel.call(args, {{}, serial}, nullptr).code != ErrorCode::kOk) return "";
+  return bits_of(fixture);
+}
+
+/// The first schedule seen of a class, and what it gave.
+struct Seen {
+  std::string schedule;
+  std::string bits;
+};
+
+struct Counts {
+  int problems = 0, kernels = 0, repeated = 0, wrong = 0;
+  std::map<std::string, int> classes;
+};
+
+void compare_classes(EngineState& engine, const std::string& text, uint64_t seed, int schedules,
+                     Counts& counts) {
+  const auto problem = engine.parse(text);
+  REQUIRE_MESSAGE(problem, problem.failure().message);
+  std::vector<int64_t> dims;
+  for (const ir::Dim& d : problem->program.dims) dims.push_back(d.lo + (d.hi - d.lo) * 2 / 3);
+  auto fixture = Fixture::create(*problem, dims, jit::DataSet::kRandom, runtime::Guard::kAfter, 1);
+  REQUIRE(fixture);
+  ++counts.problems;
+  std::map<std::string, Seen> classes;
+  schedules::RandomSchedules random(problem->program, engine.target, seed);
+  const std::vector<schedules::Space> spaces =
+      schedules::derive_space(problem->program, engine.target);
+  const schedules::SearchInput input{spaces, seed, {}, {}};
+  schedules::Sampler sampler(input);
+  for (int i = 0; i < schedules && counts.wrong < 20; ++i) {
+    // Half of what the tuner would try, half of anything.
+    const schedules::Candidate c = sampler.any();
+    const schedules::Schedule schedule =
+        i % 2 == 0 ? schedules::fix(spaces[static_cast<size_t>(c.space)].schedule, c.values)
+                   : random.next(1 + i % 9, nullptr);
+    const auto kernel = engine.compile_given(*problem, schedule.text());
+    if (!kernel || (*kernel)->report.interpreted) continue;
+    ++counts.kernels;
+    ++counts.classes[(*kernel)->numerics];
+    for (const bool serial : {false, true}) {
+      const std::string bits = results(**kernel, *fixture, serial);
+      const auto [at, fresh] =
+          classes.try_emplace((*kernel)->numerics, Seen{schedule.text(), bits});
+      counts.repeated += !fresh;
+      if (at->second.bits == bits) continue;
+      ++counts.wrong;
+      FAIL_CHECK("class " << at->first << " of `" << problem->text << "` has two results:\n  "
+                          << at->second.schedule << "\n  " << schedule.text());
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("fuzz: schedules of one numerics class give the same bits") {
+  using Clock = std::chrono::steady_clock;
+  EngineOptions options;
+  options.cache = ":memory:";
+  options.threads = 2;
+  auto engine = EngineState::create(std::move(options));
+  REQUIRE(engine);
+  const char* given = std::getenv("HONE_FUZZ_SEED");
+  uint64_t seed = given ? std::strtoull(given, nullptr, 10) : 1;
+  Counts counts;
+  const auto end =
+      Clock::now() + std::chrono::milliseconds(static_cast<int>(by_effort(2e3, 10e3, 40e3)));
+  for (int round = 0; Clock::now() < end && counts.wrong == 0; ++round, ++seed) {
+    for (const char* text : kProblems) compare_classes(**engine, text, seed, 40, counts);
+    for (int i = 0; i < 20 && Clock::now() < end; ++i) {
+      compare_classes(**engine, ops::random_problem(20 * seed + i), seed, 20, counts);
+    }
+  }
+  for (const auto& [name, n] : counts.classes) std::printf("  %5d %s\n", n, name.c_str());
+  std::printf("%d problems, %d kernels, %d results compared with another of their class\n",
+              counts.problems, counts.kernels, counts.repeated);
+  CHECK(counts.repeated > 100);
+}
