@@ -18,8 +18,25 @@ const Expr& without_casts(const Expr& e) {
   return e->op == ir::Op::kCast ? without_casts(e->args[0]) : e;
 }
 
-/// The relation that makes or uses loop `name` as `role` says; the youngest, for a factored loop
-/// may carry the name of its root.
+std::string marked(std::string_view mark, const std::string& loop) {
+  return std::string(mark) + "(" + loop + ")";
+}
+
+/// True where the range of a reduction is another one for each element.
+bool uneven(const Stage& s) {
+  bool found = false;
+  const auto look = [&](const Expr& e, auto counts) {
+    if (e) visit(e, [&](const Expr& x) { found = found || (x->op == ir::Op::kVar && counts(x)); });
+  };
+  for (const IndexVar& v : s.rvars) {
+    for (const Expr& bound : {v.lo, v.hi}) look(bound, [](const Expr&) { return true; });
+  }
+  look(s.where, [&](const Expr& x) { return s.is_reduction_var(x->name); });
+  return found;
+}
+
+/// The relation that makes loop `name`; the youngest, for a factored loop may carry the name of its
+/// root.
 const Relation* made_by(const Stage& s, std::string_view name) {
   for (size_t i = s.relations.size(); i-- > 0;) {
     const Relation& r = s.relations[i];
@@ -82,6 +99,20 @@ class Orders {
     }
     return path(s, r->parent, tails) + (r->outer == loop ? "/" : "%") + std::to_string(r->factor) +
            (tails ? std::string(name_of(r->tail)) : "");
+  }
+
+  /// The loops of `s` that reduce nothing, and those around `s` in other stages: what may turn a
+  /// range that differs from one element to the next into one known in the code.
+  std::string around(const Stage& s, const std::string& last) const {
+    std::string out;
+    for (const Loop& l : s.loops) {
+      const std::string text = path(s, l.name, true);
+      const bool plain = l.mark != Mark::kUnroll && l.mark != Mark::kVector;
+      out += (out.empty() ? "" : ",") + (plain ? text : marked(name_of(l.mark), text));
+      if (l.name == last) break;
+    }
+    const Stage* outer = s.at.root() ? nullptr : scheduled_.stage(s.at.stage);
+    return "@" + (outer ? around(*outer, s.at.loop) : "") + "[" + out + "]";
   }
 
   /// The order of the loops that `s` itself reduces; `seq` where that is the definition's, unless
@@ -156,9 +187,9 @@ std::string Orders::own(const Stage& s, bool named) const {
   for (const std::string& loop : actual) {
     const bool lanes = std::find(vectors.begin(), vectors.end(), loop) != vectors.end();
     const std::string text = path(s, loop, !plain);
-    out += (out.empty() ? "" : ",") + (lanes ? "lanes(" + text + ")" : text);
+    out += (out.empty() ? "" : ",") + (lanes ? marked("lanes", text) : text);
   }
-  return out;
+  return !vectors.empty() && uneven(s) ? out + around(s, "") : out;
 }
 
 /// True where additions round apart from a product that they take from the tensor `name`: alone

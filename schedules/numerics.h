@@ -11,11 +11,12 @@ namespace hone::schedules {
 /// The numerics class of a scheduled program: what fixes the bits of its results on one instruction
 /// set. One word, so that a problem can pin it: an entry for each floating sum or product of the
 /// definition, and for each product that the schedule brings to an addition, joined by ";".
-///   `S:seq`                    terms in the order of the definition
-///   `S:k%8,k/8`                other orders; `k/8` counts blocks of 8, `k%8` stands in one
-///   `S:lanes(j%64peel)`        lanes of a vector, combined in every iteration of what stands
-///   before `S:j%64[seq]`              partial results, computed as in brackets and then combined
-///   `t:fused`                  products t are added in one rounding, since t is inlined
+///   `S:seq`             terms in the order of the definition
+///   `S:k%8,k/8`         another order; `k/8` counts blocks of 8, `k%8` stands in one
+///   `S:lanes(j%64)`     lanes of a vector, added up in every iteration of what stands before
+///   `S:j%64[seq]`       partial results, each computed as in brackets, then combined
+///   `S:lanes(j)@[i,j]`  the range of j depends on i: the loops around it count
+///   `t:fused`           t is inlined, and its product added in one rounding
 /// "exact" where nothing depends on an order. Products that a statement itself adds are always
 /// fused. Names of loops, tile sizes, threads, copies and tails show only where they change bits.
 /// The sign of a zero from max or min and the choice among NaNs are nobody's.

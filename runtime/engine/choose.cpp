@@ -3,6 +3,7 @@
 
 #include "runtime/engine/engine_state.h"
 #include "schedules/numerics.h"
+#include "schedules/search/sampling.h"
 #include "schedules/space/space.h"
 
 namespace hone::runtime {
@@ -13,6 +14,9 @@ constexpr size_t kNearTried = 4;
 
 /// How many structures are tried where the default's is refused, before the plain loops serve.
 constexpr int kOthersTried = 12;
+
+/// How many candidates are looked at for one of a pinned numerics class.
+constexpr int kClassTried = 400;
 
 using Kernel = std::shared_ptr<const KernelState>;
 
@@ -41,6 +45,7 @@ class Choice {
       const auto schedule = schedules::default_schedule(problem_.program, engine_->target);
       if (auto k = attempt(schedule.text(), Source::kDefault)) return *k;
       if (auto k = attempt_others(schedule.text())) return *k;
+      if (auto k = attempt_class()) return *k;
     }
     return failed_ ? *failed_ : plain();
   }
@@ -71,6 +76,28 @@ class Choice {
       const std::string text = space.analytic().text();
       if (failed_ || text.empty() || text == rejected) continue;
       auto k = build_kernel(engine_->services, input(text, Source::kDefault));
+      if (k && pinned(**k)) return *k;
+    }
+    return std::nullopt;
+  }
+
+  /// A schedule of the pinned class at other values than the analytic ones.
+  std::optional<Kernel> attempt_class() {
+    if (problem_.numerics == "any") return std::nullopt;
+    const std::vector<schedules::Space> spaces =
+        schedules::derive_space(problem_.program, engine_->target);
+    const schedules::SearchInput search{spaces, 1, {}, {}};
+    schedules::Sampler sampler(search);
+    for (int i = 0; i < kClassTried && !failed_; ++i) {
+      const schedules::Candidate c = sampler.any();
+      if (!sampler.take(c)) continue;
+      const schedules::Schedule fixed =
+          schedules::fix(spaces[static_cast<size_t>(c.space)].schedule, c.values);
+      const auto program = schedules::apply(problem_.program, fixed);
+      if (!program) continue;
+      const std::string text = schedules::numerics_class(problem_.program, *program);
+      if (!schedules::admits(problem_.numerics, text)) continue;
+      auto k = build_kernel(engine_->services, input(fixed.text(), Source::kDefault));
       if (k && pinned(**k)) return *k;
     }
     return std::nullopt;

@@ -91,51 +91,98 @@ std::string results(const runtime::KernelState& kernel, Fixture& fixture, bool s
   return bits_of(fixture);
 }
 
+/// A problem with its dims known at the call at a value inside of their ranges, and data.
+struct Trial {
+  ops::Problem problem;
+  std::optional<Fixture> fixture;
+};
+
+std::unique_ptr<Trial> trial_of(EngineState& engine, const std::string& text) {
+  auto problem = engine.parse(text);
+  if (!problem) return nullptr;
+  auto trial = std::make_unique<Trial>(Trial{*std::move(problem), {}});
+  std::vector<int64_t> dims;
+  for (const ir::Dim& d : trial->problem.program.dims) {
+    dims.push_back(d.lo + (d.hi - d.lo) * 2 / 3);
+  }
+  auto fixture =
+      Fixture::create(trial->problem, dims, jit::DataSet::kRandom, runtime::Guard::kAfter, 1);
+  if (!fixture) return nullptr;
+  trial->fixture.emplace(*std::move(fixture));
+  return trial;
+}
+
+/// True where the schedules give kernels of one class and other bits.
+bool disagree(EngineState& engine, const std::string& text, const std::string& one,
+              const std::string& other) {
+  const auto trial = trial_of(engine, text);
+  if (!trial) return false;
+  const auto a = engine.compile_given(trial->problem, one);
+  const auto b = engine.compile_given(trial->problem, other);
+  return a && b && (*a)->numerics == (*b)->numerics &&
+         results(**a, *trial->fixture, true) != results(**b, *trial->fixture, true);
+}
+
+/// The smallest problem and schedules found that still disagree.
+std::string shrunk(EngineState& engine, std::string text, schedules::Schedule one,
+                   schedules::Schedule other) {
+  const auto fails = [&](const std::string& t, const auto& a, const auto& b) {
+    return disagree(engine, t, a.text(), b.text());
+  };
+  for (bool again = fails(text, one, other); again;) {
+    again = false;
+    one = schedules::shrink(one, [&](const auto& less) { return fails(text, less, other); });
+    other = schedules::shrink(other, [&](const auto& less) { return fails(text, one, less); });
+    for (const std::string& simpler : ops::simpler_problems(text)) {
+      if (!fails(simpler, one, other)) continue;
+      text = simpler;
+      again = true;
+      break;
+    }
+  }
+  return text + "\n  | " + one.text() + "\n  | " + other.text();
+}
+
 /// The first schedule seen of a class, and what it gave.
 struct Seen {
-  std::string schedule;
+  schedules::Schedule schedule;
   std::string bits;
 };
 
 struct Counts {
   int problems = 0, kernels = 0, repeated = 0, wrong = 0;
-  std::map<std::string, int> classes;
 };
 
 void compare_classes(EngineState& engine, const std::string& text, uint64_t seed, int schedules,
                      Counts& counts) {
-  const auto problem = engine.parse(text);
-  REQUIRE_MESSAGE(problem, problem.failure().message);
-  std::vector<int64_t> dims;
-  for (const ir::Dim& d : problem->program.dims) dims.push_back(d.lo + (d.hi - d.lo) * 2 / 3);
-  auto fixture = Fixture::create(*problem, dims, jit::DataSet::kRandom, runtime::Guard::kAfter, 1);
-  REQUIRE(fixture);
+  const auto trial = trial_of(engine, text);
+  REQUIRE_MESSAGE(trial, text);
+  const ir::Program& program = trial->problem.program;
   ++counts.problems;
   std::map<std::string, Seen> classes;
-  schedules::RandomSchedules random(problem->program, engine.target, seed);
-  const std::vector<schedules::Space> spaces =
-      schedules::derive_space(problem->program, engine.target);
+  schedules::RandomSchedules random(program, engine.target, seed);
+  const std::vector<schedules::Space> spaces = schedules::derive_space(program, engine.target);
   const schedules::SearchInput input{spaces, seed, {}, {}};
   schedules::Sampler sampler(input);
-  for (int i = 0; i < schedules && counts.wrong < 20; ++i) {
+  for (int i = 0; i < schedules && counts.wrong < 5; ++i) {
     // Half of what the tuner would try, half of anything.
     const schedules::Candidate c = sampler.any();
     const schedules::Schedule schedule =
         i % 2 == 0 ? schedules::fix(spaces[static_cast<size_t>(c.space)].schedule, c.values)
                    : random.next(1 + i % 9, nullptr);
-    const auto kernel = engine.compile_given(*problem, schedule.text());
+    const auto kernel = engine.compile_given(trial->problem, schedule.text());
     if (!kernel || (*kernel)->report.interpreted) continue;
     ++counts.kernels;
-    ++counts.classes[(*kernel)->numerics];
+    const std::string& name = (*kernel)->numerics;
     for (const bool serial : {false, true}) {
-      const std::string bits = results(**kernel, *fixture, serial);
-      const auto [at, fresh] =
-          classes.try_emplace((*kernel)->numerics, Seen{schedule.text(), bits});
+      const std::string bits = results(**kernel, *trial->fixture, serial);
+      const auto [at, fresh] = classes.try_emplace(name, Seen{schedule, bits});
       counts.repeated += !fresh;
       if (at->second.bits == bits) continue;
       ++counts.wrong;
-      FAIL_CHECK("class " << at->first << " of `" << problem->text << "` has two results:\n  "
-                          << at->second.schedule << "\n  " << schedule.text());
+      FAIL_CHECK("class " << name << " has two results:\n  "
+                          << shrunk(engine, text, at->second.schedule, schedule));
+      break;
     }
   }
 }
@@ -157,10 +204,10 @@ TEST_CASE("fuzz: schedules of one numerics class give the same bits") {
   for (int round = 0; Clock::now() < end && counts.wrong == 0; ++round, ++seed) {
     for (const char* text : kProblems) compare_classes(**engine, text, seed, 40, counts);
     for (int i = 0; i < 20 && Clock::now() < end; ++i) {
-      compare_classes(**engine, ops::random_problem(20 * seed + i), seed, 20, counts);
+      compare_classes(**engine, ops::random_problem(20 * seed + static_cast<uint64_t>(i)), seed, 20,
+                      counts);
     }
   }
-  for (const auto& [name, n] : counts.classes) std::printf("  %5d %s\n", n, name.c_str());
   std::printf("%d problems, %d kernels, %d results compared with another of their class\n",
               counts.problems, counts.kernels, counts.repeated);
   CHECK(counts.repeated > 100);

@@ -203,6 +203,13 @@ TEST_CASE("tune: a pinned numerics class holds for defaults, tuned and transferr
   // The class of a schedule is the text that pins it.
   const std::string actual = engine.compile(rows).numerics();
   CHECK(engine.compile(rows + " numerics=" + actual).numerics() == actual);
+  // Classes that the analytic schedules are not of: the values of their knobs are looked for.
+  for (const std::string other : {"Y:lanes(j%32)[seq]", "Y:lanes(j%128)[seq]"}) {
+    const std::string text = rows + " numerics=" + other;
+    CHECK(engine.compile(text).numerics() == other);
+    CHECK(engine.tune(text, trials(6)).numerics == other);
+    CHECK(engine.compile(text).source() == Source::kTuned);
+  }
   const auto none = engine.try_compile(rows + " numerics=Y:order(q)");
   REQUIRE_FALSE(none);
   CHECK(none.failure().code == ErrorCode::kUnsupported);
