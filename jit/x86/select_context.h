@@ -55,6 +55,7 @@ struct TileGroup {
   int64_t offset = 0;
   int lanes = 0;
   Reg reg;
+  int used = 0;  ///< lanes that are elements; the others hold anything
 };
 
 /// A reduction over the lanes of the vector loop being emitted: its running value, lane by lane.
@@ -226,7 +227,7 @@ class Selector {
   void assign_value(Reg reg, const ir::Expr& e);
   void assign(Reg reg, const Value& v);
 
-  void store_tile_slowly(const ir::Stmt& s, Reg reg);
+  void store_tile_slowly(const ir::Stmt& s, Reg reg, bool ends_early);
   bool is_free(int buffer, int64_t offset);
 
   // --- select_element.cpp: single elements of tiles ---

@@ -31,7 +31,8 @@ TileGroup& Selector::new_tile_group(int buffer, int64_t offset) {
   for (int64_t e = offset; e < end; ++e) {
     tile.group_at[e] = static_cast<int32_t>(tile.groups.size());
   }
-  tile.groups.push_back({offset, lanes_.count, code.make(RegClass::kVec)});
+  const int used = static_cast<int>(end - offset);
+  tile.groups.push_back({offset, lanes_.count, code.make(RegClass::kVec), used});
   // A few spills are a matter of taste; beyond, a tile belongs in memory.
   const int most = 4 * target_.vector_registers();
   if (static_cast<int>(tile.groups.size()) > most) {
@@ -106,29 +107,33 @@ void Selector::store_tile(const ir::Stmt& s, const Affine& offset) {
   }
   if (group == nullptr) group = &new_tile_group(s.id, first.constant);
   const Reg reg = group->reg;
+  // Elements past the end of this loop keep what they have.
+  const bool ends_early = reduced && lanes_.active > 0 && lanes_.active < group->used;
   if (lanes_.condition.valid() || nest_.buffers[s.id].type == DType::kBool) {
-    return store_tile_slowly(s, reg);
+    return store_tile_slowly(s, reg, ends_early);
   }
   if (!reduced) return assign_value(reg, s.value);
   if (s.reduce == ir::Reduce::kSum && is_product(s.value)) {
     const Value a = value(s.value->args[0]), b = value(s.value->args[1]);
     if (failed()) return;
-    multiply_add_to(reg, a, b, false);
+    multiply_add_to(reg, a, b, false, ends_early ? active_mask() : Reg{});
     code.rewritten(reg);
     return;
   }
+  if (ends_early) return store_tile_slowly(s, reg, true);
   assign(reg, accumulated({reg, nest_.buffers[s.id].type, size_of(nest_.buffers[s.id].type)}, s));
 }
 
 /// Bools, which tiles hold as bytes; and values that only some lanes take.
-void Selector::store_tile_slowly(const ir::Stmt& s, Reg reg) {
+void Selector::store_tile_slowly(const ir::Stmt& s, Reg reg, bool ends_early) {
   const DType type = nest_.buffers[s.id].type;
   const Value old{reg, type, size_of(type)};
   Value v = s.reduce == ir::Reduce::kNone ? value(s.value) : accumulated(loaded(old), s);
   if (failed()) return;
   if (v.type == DType::kBool) v = bytes_of_mask(v);
-  if (lanes_.condition.valid()) {
-    v = blend({lanes_.condition, DType::kBool, 0}, v, {reg, v.type, v.element});
+  if (ends_early || lanes_.condition.valid()) {
+    const Reg taken = ends_early ? active_mask() : lanes_.condition;
+    v = blend({taken, DType::kBool, 0}, v, {reg, v.type, v.element});
   }
   assign(reg, v);
 }
