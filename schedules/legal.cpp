@@ -2,6 +2,7 @@
 #include "schedules/legal.h"
 
 #include "schedules/steps/edit.h"
+#include "schedules/steps/tensor.h"
 
 namespace hone::schedules {
 namespace {
@@ -56,7 +57,7 @@ std::optional<Illegal> vector_mark(const ir::Program& p, const ir::Stage& s, siz
                      "loops " + name + " and " + s.loops[i].name + " of " + s.name +
                          " are both vector loops; keep one"};
     }
-    if (i > at && s.loops[i].mark != ir::Mark::kUnroll) {
+    if (i > at && s.loops[i].mark != ir::Mark::kUnroll && s.loops[i].mark != ir::Mark::kTensor) {
       return Illegal{s.name, name,
                      "loop " + s.loops[i].name + " is inside vector loop " + name +
                          "; unroll it, or reorder it outside"};
@@ -71,6 +72,33 @@ std::optional<Illegal> vector_mark(const ir::Program& p, const ir::Stage& s, siz
   return {};
 }
 
+std::optional<Illegal> tensor_mark(const ir::Program& p, const ir::Stage& s, size_t at) {
+  const ir::Loop& loop = s.loops[at];
+  if (loop.mark != ir::Mark::kTensor) return {};
+  const auto wrong = [&](std::string why) { return Illegal{s.name, loop.name, std::move(why)}; };
+  std::string objection = tensor_objection(s, loop.name, *loop.instruction);
+  if (!objection.empty()) return wrong(std::move(objection));
+  if (at + 1 < s.loops.size()) {
+    return wrong("loop " + s.loops[at + 1].name + " is inside tensor loop " + loop.name +
+                 "; reorder " + loop.name + " innermost");
+  }
+  if (loop.partition) return wrong("tensor loop " + loop.name + " cannot be partitioned");
+  for (const ir::Stage& other : p.stages) {
+    const ir::Place here{s.name, loop.name};
+    if (other.at == here || other.store == here) {
+      return wrong("stage " + other.name + " is placed at tensor loop " + loop.name +
+                   "; place it at a loop outside");
+    }
+  }
+  for (const ir::Prefetch& f : s.prefetches) {
+    if (f.loop == loop.name) {
+      return wrong(f.tensor + " is prefetched at tensor loop " + loop.name +
+                   "; prefetch at a loop outside");
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 std::optional<Illegal> find_illegal(const ir::Program& program) {
@@ -79,6 +107,7 @@ std::optional<Illegal> find_illegal(const ir::Program& program) {
     for (size_t i = 0; i < s.loops.size(); ++i) {
       if (auto wrong = parallel_mark(s, i)) return wrong;
       if (auto wrong = vector_mark(program, s, i)) return wrong;
+      if (auto wrong = tensor_mark(program, s, i)) return wrong;
     }
   }
   return {};

@@ -22,6 +22,7 @@ enum class Arg : uint8_t {
   kTensor,   ///< a buffer
   kPlace,    ///< a loop, or `root`
   kNew,      ///< a name that the step introduces
+  kRow,      ///< the name of a row of a table, which `name` is a word for
   kNumber,   ///< a Number
   kWord,     ///< the literal word `name`
   kClause,   ///< `name LOOP`, may be left out

@@ -205,6 +205,9 @@ bool parse_positional(Reader& r, const Param& p, Value& v) {
     case Arg::kTensor:
       if (!r.name(one, false, "a tensor")) return false;
       break;
+    case Arg::kRow:
+      if (!r.name(one, false, p.name)) return false;
+      break;
     default:
       if (!r.name(one, false, "a new name")) return false;
   }

@@ -101,6 +101,10 @@ StageEval::StageEval(RefState& state, int index)
         make_tape(state_, index_, {names_, ""}, {v.lo ? v.lo : ir::make_int(0), v.hi}));
     ragged_.push_back(loads(v.hi) || (v.lo && loads(v.lo)));
   }
+  // Dot products of bf16 flush the product and the sum so far when they fall below 2^-126.
+  ir::visit(stage_.value, [&](const ir::Expr& e) {
+    if (e->op == ir::Op::kLoad && e->type == DType::kBF16) flushed_ = 0x1p-125;
+  });
   split_where();
   find_index_slots();
 }
@@ -452,7 +456,7 @@ void StageEval::finish(int l, double* v, int64_t* w, double* e) {
     // Errors of a sum wander like a random walk, unless every step rounds the same way.
     double steps = product ? count : 4 * std::sqrt(count);
     if (!product && acc_.equal[l]) steps = std::max(steps, count / 4);
-    *e += steps * eps * size + count * 0x1p-149;
+    *e += steps * eps * size + count * flushed_;
   }
 }
 

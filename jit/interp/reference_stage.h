@@ -96,6 +96,7 @@ class StageEval {
   std::vector<ir::Expr> guard_, where_;
   std::vector<int> index_slots_;  ///< per output dim the variable, -1: a constant
   bool invertible_ = false;
+  double flushed_ = 0x1p-149;  ///< a step of a sum may lose so much by underflow
   std::map<int, Plan> plans_;
 
   std::vector<int64_t> env_;

@@ -11,7 +11,8 @@
 //                                                              floor and the like: nothing)
 //   max, min       max(e(a), e(b));  negation, select: the operand's
 //   comparison     infinite if the operands may be the other way round, else 0
-//   cast           e(a), + 2 eps' |v| where rounding to the new type may fall either way
+//   cast           e(a), + 2 eps' |v| where rounding to the new type may fall either way, + |v| of
+//                  bf16 denormals
 //   sum of K terms 4 sqrt(K) eps sum|terms| (K/4 where all are equal) + the terms'; store: see
 //                  reference_stage.cpp
 //
@@ -229,6 +230,8 @@ void bound_cast(const TapeInstr& in, Frame& fr, int n, int dst) {
       const bool narrows = size_of(in.type) < size_of(in.from);
       const double v = fr.f(in.a)[i];
       e[i] = narrows ? bound_narrowed(in.type, v, fr.f(dst)[i], ea[i]) : ea[i];
+      // Dot products of bf16 take denormals for zero, whatever the caller's MXCSR says.
+      if (in.from == DType::kBF16 && std::fabs(v) < 0x1p-126) e[i] += std::fabs(v);
       // f64 may reach 16 bits by way of f32: rounded twice.
       const bool twice = in.from == DType::kF64 && size_of(in.type) == 2;
       if (twice && e[i] == 0 && fr.f(dst)[i] != v) e[i] = epsilon_of(in.type) * std::fabs(v);

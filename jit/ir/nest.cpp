@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/ir/nest.h"
 
+#include "jit/ir/instructions.h"
+
 namespace hone::ir {
 namespace {
 
 constexpr std::string_view kHomeNames[] = {"argument", "bound", "shared", "worker", "registers"};
+
+/// What a loop's line starts with: how it runs.
+std::string_view keyword_of(const Stmt& loop) {
+  if (loop.mark == Mark::kTensor) return loop.instruction->name;
+  return loop.mark == Mark::kSerial ? "for" : name_of(loop.mark);
+}
 
 void print_stmt(const Nest& nest, const Stmt& s, int depth, std::string& out) {
   const std::string pad(2 * static_cast<size_t>(depth), ' ');
@@ -13,9 +21,8 @@ void print_stmt(const Nest& nest, const Stmt& s, int depth, std::string& out) {
       for (const StmtRef& b : s.body) print_stmt(nest, *b, depth, out);
       return;
     case Stmt::kFor:
-      out += pad + (s.mark == Mark::kSerial ? "for" : std::string(name_of(s.mark))) + " " +
-             nest.loops[static_cast<size_t>(s.id)] + " in " + print(s.begin) + ".." + print(s.end) +
-             ":\n";
+      out += pad + std::string(keyword_of(s)) + " " + nest.loops[static_cast<size_t>(s.id)] +
+             " in " + print(s.begin) + ".." + print(s.end) + ":\n";
       for (const StmtRef& b : s.body) print_stmt(nest, *b, depth + 1, out);
       return;
     case Stmt::kIf:

@@ -46,6 +46,7 @@ struct Stmt {
   } kind = kBlock;
   int id = -1;
   Mark mark = Mark::kSerial;
+  const Instruction* instruction = nullptr;  ///< kFor marked kTensor
   Reduce reduce = Reduce::kNone;
   Expr begin, end;
   Expr condition;
@@ -66,11 +67,13 @@ struct Launch {
 };
 
 /// A lowered program: loops with copies (peeled tails, partitions) made, offsets flat, marks kept
-/// on loops (kUnroll and kVector are carried out by the back ends).
+/// on loops (kUnroll, kVector and kTensor are carried out by the back ends).
 ///
-/// Vector loops are innermost or contain only unrolled loops and stores; their extent may be any
-/// expression: back ends strip-mine and mask. A kStore with `reduce` whose offset does not depend
-/// on an enclosing vector loop combines all lanes (horizontal reduction).
+/// Vector loops are innermost or contain only unrolled and tensor loops and stores; their extent
+/// may be any expression: back ends strip-mine and mask. A kStore with `reduce` whose offset does
+/// not depend on an enclosing vector loop combines all lanes (horizontal reduction). A tensor loop
+/// is innermost, around one kStore that sums; it has as many iterations as its instruction takes,
+/// or fewer where a rest was peeled.
 struct Nest {
   std::vector<NestBuffer> buffers;
   std::vector<std::string> loops;  ///< names, by loop number

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/ir/program.h"
 
+#include "jit/ir/instructions.h"
+
 namespace hone::ir {
 namespace {
 
@@ -88,7 +90,11 @@ void print_stage(const Stage& s, std::string& out) {
   out += "  loops";
   for (const Loop& l : s.loops) {
     out += " ";
-    if (l.mark != Mark::kSerial) out += std::string(name_of(l.mark)) + ":";
+    if (l.mark == Mark::kTensor) {
+      out += std::string(l.instruction->name) + ":";
+    } else if (l.mark != Mark::kSerial) {
+      out += std::string(name_of(l.mark)) + ":";
+    }
     out += l.name + (l.partition ? "(partition)" : "");
   }
   out += "\n";
@@ -132,7 +138,7 @@ std::string_view name_of(Space s) {
 }
 
 std::string_view name_of(Mark m) {
-  constexpr std::string_view names[] = {"serial", "unroll", "vec", "parallel"};
+  constexpr std::string_view names[] = {"serial", "unroll", "vec", "parallel", "tensor"};
   return names[static_cast<int>(m)];
 }
 

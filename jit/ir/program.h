@@ -10,6 +10,8 @@
 
 namespace hone::ir {
 
+struct Instruction;
+
 /// What a buffer is to the caller.
 enum class Role : uint8_t { kInput, kOutput, kInOut, kTemp };
 
@@ -77,14 +79,16 @@ struct Relation {
   Tail tail = Tail::kMask;
 };
 
-/// How a loop runs. Marks are carried out by lowering and the back ends.
-enum class Mark : uint8_t { kSerial, kUnroll, kVector, kParallel };
+/// How a loop runs. Marks are carried out by lowering and the back ends. kTensor: all iterations
+/// are one instruction, Loop::instruction.
+enum class Mark : uint8_t { kSerial, kUnroll, kVector, kParallel, kTensor };
 
 /// A loop of one stage. Names are unique within their stage; `stage/loop` is unique in a Program.
 struct Loop {
   std::string name;
   Mark mark = Mark::kSerial;
   bool partition = false;  ///< peel the iterations where a condition is not constant
+  const Instruction* instruction = nullptr;  ///< of kTensor
 };
 
 /// `prefetch tensor at loop distance=d`: lines of what iteration loop+d reads.

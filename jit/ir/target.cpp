@@ -25,17 +25,6 @@ constexpr IsaName kIsaNames[] = {
     {"fp16", Isa::kFp16, bit(Isa::kFp16) | bit(Isa::kAvx512) | bit(Isa::kAvx2)},
 };
 
-std::string print_isa(uint32_t isa) {
-  std::string text;
-  for (const IsaName& row : kIsaNames) {
-    const bool implied = row.bit == Isa::kAvx2 && (isa & bit(Isa::kAvx512)) != 0;
-    if ((isa & bit(row.bit)) == 0 || implied) continue;
-    if (!text.empty()) text += ',';
-    text += row.name;
-  }
-  return text.empty() ? "none" : text;
-}
-
 std::string print_bytes(int64_t bytes) {
   if (bytes > 0 && bytes % (1 << 20) == 0) return fmt::format("{}M", bytes >> 20);
   if (bytes > 0 && bytes % (1 << 10) == 0) return fmt::format("{}K", bytes >> 10);
@@ -118,8 +107,19 @@ std::string assign(std::string_view key, std::string_view value, Target* target)
 
 }  // namespace
 
+std::string isa_text(uint32_t isa) {
+  std::string text;
+  for (const IsaName& row : kIsaNames) {
+    const bool implied = row.bit == Isa::kAvx2 && (isa & bit(Isa::kAvx512)) != 0;
+    if ((isa & bit(row.bit)) == 0 || implied) continue;
+    if (!text.empty()) text += ',';
+    text += row.name;
+  }
+  return text.empty() ? "none" : text;
+}
+
 std::string print(const Target& t) {
-  return fmt::format("x86 isa={} cpu={} threads={} l1d={} l2={} l3={}", print_isa(t.isa),
+  return fmt::format("x86 isa={} cpu={} threads={} l1d={} l2={} l3={}", isa_text(t.isa),
                      t.cpu.empty() ? "any" : t.cpu, t.threads, print_bytes(t.l1d),
                      print_bytes(t.l2), print_bytes(t.l3));
 }

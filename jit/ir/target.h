@@ -38,6 +38,9 @@ struct Target {
   bool operator==(const Target&) const = default;
 };
 
+/// `avx2,avxvnni`: the names of a set of extensions; `none` of the empty one.
+std::string isa_text(uint32_t isa);
+
 /// Canonical text; parse(print(t)) == t.
 std::string print(const Target& target);
 

@@ -19,11 +19,12 @@ StmtRef block(std::vector<StmtRef> body) {
   return std::make_shared<const Stmt>(std::move(s));
 }
 
-StmtRef loop(int id, Mark mark, Expr begin, Expr end, std::vector<StmtRef> body) {
+StmtRef loop(int id, const Loop& how, Expr begin, Expr end, std::vector<StmtRef> body) {
   Stmt s;
   s.kind = Stmt::kFor;
   s.id = id;
-  s.mark = mark == Mark::kParallel ? Mark::kSerial : mark;
+  s.mark = how.mark == Mark::kParallel ? Mark::kSerial : how.mark;
+  s.instruction = how.instruction;
   s.begin = std::move(begin);
   s.end = std::move(end);
   s.body = std::move(body);
@@ -195,8 +196,7 @@ void Lowering::add_checks() {
     check.value = index(in, c.position).expr();
     StmtRef inner = std::make_shared<const Stmt>(std::move(check));
     for (size_t v = nest.size(); v-- > 0;) {
-      inner =
-          loop(nest[v].first, Mark::kSerial, nest[v].second.first, nest[v].second.second, {inner});
+      inner = loop(nest[v].first, Loop{}, nest[v].second.first, nest[v].second.second, {inner});
     }
     body.push_back(inner);
   }
@@ -320,7 +320,8 @@ void Lowering::walk_loop(Instance& in, size_t depth, bool init, Block& out) {
     const Poly trips = p.end - p.begin;
     if (trips.is_constant() && trips.constant() <= 0) continue;
     if (p.holds) facts_.assume(*p.holds);
-    if (trips.is_constant() && trips.constant() == 1) {
+    // One iteration is no loop, but a part of a tensor instruction still.
+    if (trips.is_constant() && trips.constant() == 1 && l.mark != Mark::kTensor) {
       place(in, node, p.begin, p);
       enter(in, depth, init, body);
     } else {
@@ -328,7 +329,7 @@ void Lowering::walk_loop(Instance& in, size_t depth, bool init, Block& out) {
       place(in, node, Poly::atom(make_var(nest_.loops[static_cast<size_t>(id)], id)), p);
       Block inside;
       enter(in, depth, init, inside);
-      body.push_back(loop(id, l.mark, p.begin.expr(), p.end.expr(), std::move(inside)));
+      body.push_back(loop(id, l, p.begin.expr(), p.end.expr(), std::move(inside)));
     }
     unplace(in, node);
     if (p.holds) {

@@ -68,6 +68,8 @@ struct LaneSum {
   int steps = 0;
 };
 
+struct DotForm;
+
 /// The load that repeats one element of `size` bytes over a vector of `width` bytes.
 X86 broadcast_of(int size, int width);
 
@@ -131,6 +133,59 @@ class Selector {
   void open(Scope::Kind kind, uint64_t written, bool certain = true);
   Scope close();
   void touch_tiles(uint64_t written);
+
+  // --- select_dot.cpp: tensor loops ---
+  /// The tensor loop being emitted, while its store is.
+  struct Dot {
+    const ir::Instruction* row = nullptr;
+    const DotForm* form = nullptr;
+    int loop = -1;
+    Affine begin;
+    int extent = 0;
+  };
+  /// The groups of a factor, as the instruction takes them.
+  struct DotFactor {
+    Reg reg;
+    DType type = DType::kI8;
+    bool uniform = false;  ///< one group in all lanes
+  };
+  struct DotOperands {
+    Reg first, second;
+    std::array<Reg, 2> correction;  ///< whose product is to be taken off, where one was moved
+  };
+  /// What moved operands add too much to running values, kept apart while the loops of the
+  /// reduction run: one sum serves all rows that see the same operands in the same order.
+  struct Excess {
+    struct Link {
+      std::array<Reg, 2> operands;
+      int64_t scope;
+      bool operator==(const Link&) const = default;
+    };
+    std::vector<Link> chain;
+    Reg total;
+  };
+  /// A running value whose excess is kept apart, and how much of the chain it has seen.
+  struct Exceeding {
+    Reg value;
+    int excess = -1;
+    size_t seen = 0;
+  };
+  void dot(const ir::Stmt& s, const Affine& begin, const Affine& extent);
+  bool only_moved_dots(const ir::Stmt& s) const;
+  void take_off_excess();
+  bool keep_excess(Reg dest, const DotOperands& o);
+  void grow_excess(Excess& excess, const Excess::Link& link);
+  DotFactor dot_factor(const ir::Expr& factor);
+  DType group_type(DType type) const;
+  void refuse_layout(int buffer);
+  Reg group_broadcast(const Mem& m, const DotFactor& f, int buffer);
+  Reg group_rest(const Mem& m, const DotFactor& f, int buffer);
+  Reg bytes_of_128();
+  Reg moved_by_128(Reg r);
+  DotOperands dot_operands(const ir::Stmt& s);
+  Reg dot_excess(const DotOperands& o);
+  void dot_add_to(Reg dest, const ir::Stmt& s, Reg mask, bool stays);
+  Value dot_added(const Value& old, const ir::Stmt& s);
 
   // --- select_shape.cpp: what a vector loop's body needs ---
   const Survey& survey(const ir::Stmt& loop);
@@ -371,8 +426,13 @@ class Selector {
   std::vector<Transposed> transposed_;
   std::unordered_map<const ir::Stmt*, Survey> surveys_;
   std::vector<LaneSum> sums_;
-  bool often_ = false;   ///< Lanes::often of the vector loop being cut into chunks
-  bool trying_ = false;  ///< see lane_index
+  Dot dot_;
+  std::vector<Excess> excesses_;
+  std::vector<Exceeding> exceeding_;
+  Reg bias_;               ///< 128 in every byte, while that scope is open
+  int excess_depth_ = -1;  ///< scope around the loops of the reduction; -1: none is open
+  bool often_ = false;     ///< Lanes::often of the vector loop being cut into chunks
+  bool trying_ = false;    ///< see lane_index
   bool tangled_ = false;
   bool streaming_ = false;   ///< the version for aligned tensors is being emitted
   int sums_depth_ = 0;       ///< scope around the vector loop being emitted

@@ -60,6 +60,10 @@ int element_of(X86 op) {
     case X86::vandnps:
     case X86::vscalefps:
     case X86::vpcmpd:
+    case X86::vpxord:
+    case X86::vpdpbusd:
+    case X86::vpdpwssd:
+    case X86::vdpbf16ps:
       return 4;
     case X86::vaddpd:
     case X86::vsubpd:
@@ -105,6 +109,9 @@ bool commutes(X86 op) {
     case X86::vfnmadd231pd:
     case X86::vfmsub231ps:
     case X86::vfmsub231pd:
+    case X86::vpxord:
+    case X86::vpmaddwd:
+    case X86::vpdpwssd:
       return true;
     default:
       return false;

@@ -50,6 +50,7 @@ void Selector::walk_for(const ir::Stmt& s) {
   if (failed()) return;
   if (extent.is_constant() && extent.constant <= 0) return;
   if (s.mark == ir::Mark::kVector && lanes_.loop < 0) return vector(s, begin, extent);
+  if (s.mark == ir::Mark::kTensor) return dot(s, begin, extent);
   int64_t least = 0, most = 0;
   // Registers have no index: loops over them are unrolled, marked or not.
   const bool unroll = s.mark == ir::Mark::kUnroll || indexes_tile(s, s.id);
@@ -177,9 +178,19 @@ void Selector::loop(int number, const Affine& begin, const Affine& extent, int64
 }
 
 void Selector::serial(const ir::Stmt& s, const Affine& begin, const Affine& extent) {
-  loop(s.id, begin, extent, 1, written_by(s), [&] {
-    for (const ir::StmtRef& child : s.body) walk(*child);
-  });
+  const auto run = [&] {
+    loop(s.id, begin, extent, 1, written_by(s), [&] {
+      for (const ir::StmtRef& child : s.body) walk(*child);
+    });
+  };
+  if (excess_depth_ >= 0 || !only_moved_dots(s)) return run();
+  open(Scope::kPlain, written_by(s));
+  excess_depth_ = code.depth();
+  run();
+  take_off_excess();
+  const Scope done = close();
+  code.splice(code.top().body, done.pre);
+  code.splice(code.top().body, done.body);
 }
 
 void Selector::range_loop() {

@@ -197,7 +197,10 @@ void Selector::store_lanes(const Mem& m, Reg reg, int bytes) {
 void Selector::store(const ir::Stmt& s) {
   const ir::NestBuffer& b = nest_.buffers[s.id];
   Affine offset;
-  if (!lane_index(s.offset, offset)) return store_each(s);
+  if (!lane_index(s.offset, offset)) {
+    if (dot_.row == nullptr) return store_each(s);
+    return refuse("a dot product into elements of " + b.name + " that do not lie together");
+  }
   if (failed()) return;
   if (b.home == ir::Home::kRegisters) {
     store_tile(s, offset);
@@ -217,6 +220,7 @@ void Selector::store(const ir::Stmt& s) {
 
 /// `old` combined with what `s` adds to it.
 Value Selector::accumulated(const Value& old, const ir::Stmt& s) {
+  if (dot_.row != nullptr) return dot_added(old, s);
   if (s.reduce == ir::Reduce::kSum && is_product(s.value)) {
     const Value a = value(s.value->args[0]), b = value(s.value->args[1]);
     return fused(Fused::kAdd, a, b, old);

@@ -187,7 +187,7 @@ void Selector::store_across(const ir::Stmt& s, const Affine& offset) {
 /// The first step of a running value is the value itself.
 void Selector::first_step(const ir::Stmt& s, const Affine& offset) {
   const DType type = nest_.buffers[s.id].type;
-  Value v = value(s.value);
+  Value v = dot_.row ? dot_added(constant_bits(type, 0), s) : value(s.value);
   if (!failed() && lanes_.partial()) {
     v = blend({active_mask(), DType::kBool, 0}, v,
               constant_bits(type, identity_bits(s.reduce, type)));
@@ -205,6 +205,11 @@ void Selector::next_step(const ir::Stmt& s, const Value& total) {
   code.rewritten(total.reg);
   const bool masked = lanes_.partial();
   const Reg mask = masked ? active_mask() : Reg{};
+  if (dot_.row != nullptr) {
+    dot_add_to(total.reg, s, mask, false);
+    code.rewritten(total.reg);
+    return;
+  }
   if (s.reduce == Reduce::kSum && is_product(s.value)) {
     const Value a = value(s.value->args[0]), b = value(s.value->args[1]);
     if (failed()) return;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "jit/ir/instructions.h"
 #include "jit/x86/select_context.h"
 
 namespace hone::jit {
@@ -111,10 +112,18 @@ void Selector::survey(const ir::Stmt& s, int variable, Survey& out) const {
       break;
     }
     case ir::Stmt::kFor:
+      if (s.mark == ir::Mark::kTensor && wide()) {
+        // Groups lie together, and a group is one element of the accumulator's.
+        out.bytes = std::max(out.bytes, size_of(s.instruction->accumulate));
+        for (const ir::StmtRef& child : s.body) {
+          out.sums |= child->kind == ir::Stmt::kStore && !mentions(child->offset, variable);
+        }
+        return;
+      }
       if (mentions(s.begin, variable) || mentions(s.end, variable)) out.unfit = true;
       if (s.mark == ir::Mark::kVector) out.unfit = true;
       out.indexed |= has_load(s.begin) || has_load(s.end);
-      out.inner_loops |= s.mark != ir::Mark::kUnroll;
+      out.inner_loops |= s.mark != ir::Mark::kUnroll && s.mark != ir::Mark::kTensor;
       break;
     case ir::Stmt::kIf:
       if (mentions(s.condition, variable)) {

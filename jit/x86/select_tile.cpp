@@ -113,6 +113,11 @@ void Selector::store_tile(const ir::Stmt& s, const Affine& offset) {
     return store_tile_slowly(s, reg, ends_early);
   }
   if (!reduced) return assign_value(reg, s.value);
+  if (dot_.row != nullptr) {
+    dot_add_to(reg, s, {}, true);
+    code.rewritten(reg);
+    return;
+  }
   if (s.reduce == ir::Reduce::kSum && is_product(s.value)) {
     const Value a = value(s.value->args[0]), b = value(s.value->args[1]);
     if (failed()) return;

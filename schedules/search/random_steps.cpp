@@ -6,6 +6,7 @@
 #include "jit/passes/lower.h"
 #include "schedules/step.h"
 #include "schedules/steps/edit.h"
+#include "schedules/steps/tensor.h"
 
 namespace hone::schedules {
 namespace {
@@ -207,7 +208,55 @@ std::string RandomSchedules::propose_mark(const ir::Program& p, const ir::Stage&
   return s.loops.size() < 2 ? "" : propose_reorder(s);
 }
 
+/// Packs a factor as an instruction takes it: groups of the reduction innermost.
+std::string RandomSchedules::propose_groups(const ir::Stage& s, const ir::Instruction& row) {
+  const Factors factors = factors_of(s);
+  const ir::Expr& load = chance(50) ? factors.a : factors.b;
+  std::vector<std::string> dims;
+  int reduced = -1;
+  for (size_t d = 0; d < load->args.size(); ++d) {
+    dims.push_back("d" + std::to_string(d));
+    const bool var = load->args[d]->op == ir::Op::kVar;
+    if (var && s.is_reduction_var(load->args[d]->name)) reduced = static_cast<int>(d);
+  }
+  if (reduced < 0) return "";
+  const std::string group = std::to_string(row.group), k = dims[static_cast<size_t>(reduced)];
+  std::string outer, inner;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (static_cast<int>(d) == reduced) continue;
+    const bool last = d + 1 == dims.size() || d + 2 == dims.size();
+    outer += "[" + dims[d] + (last && inner.empty() ? "/16]" : "]");
+    if (last && inner.empty()) inner = "[" + dims[d] + "%16]";
+  }
+  return "stage " + load->name + " at root -> " + fresh("T") + " layout=" + outer + "[" + k + "/" +
+         group + "]" + inner + "[" + k + "%" + group + "]";
+}
+
+/// Towards an instruction for products of two loads: the split it needs, a layout, the mark.
+std::string RandomSchedules::propose_tensor(const ir::Program& p, bool marks) {
+  std::vector<std::pair<const ir::Stage*, const ir::Instruction*>> fitting;
+  for (const ir::Stage& s : p.stages) {
+    for (const ir::Instruction& row : ir::instructions()) {
+      if (available(row, target_) && sums_products_of(s, row)) fitting.emplace_back(&s, &row);
+    }
+  }
+  if (fitting.empty()) return "";
+  const auto& [s, row] = pick(fitting);
+  if (chance(30)) return propose_groups(*s, *row);
+  for (const ir::Loop& l : s->loops) {
+    if (l.mark != ir::Mark::kSerial || !tensor_objection(*s, l.name, *row).empty()) continue;
+    const std::string loop = s->name + "/" + l.name;
+    if (marks || &l == &s->loops.back()) return "tensorize " + loop + " " + row->name;
+    const std::string last = s->name + "/" + s->loops.back().name;
+    return "reorder " + last + " " + loop;
+  }
+  const std::string base = fresh("l");
+  return "split " + reduction_loop_of(*s) + " " + std::to_string(row->group) + " -> " + base +
+         ".o " + base + ".i tail=peel";
+}
+
 std::string RandomSchedules::propose(const ir::Program& p, bool marks) {
+  if (chance(12)) return propose_tensor(p, marks);
   const ir::Stage& s = pick(p.stages);
   if (s.loops.empty()) return "";
   if (marks) return propose_mark(p, s);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "jit/ir/instructions.h"
 #include "jit/ir/program.h"
 #include "jit/ir/target.h"
 #include "schedules/schedule.h"
@@ -55,6 +56,8 @@ class RandomSchedules {
   std::string propose_compute(const ir::Program& p);
   std::string propose_copy(const ir::Program& p, const ir::Stage& s);
   std::string propose_reorder(const ir::Stage& s);
+  std::string propose_tensor(const ir::Program& p, bool marks);
+  std::string propose_groups(const ir::Stage& s, const ir::Instruction& row);
   std::string loop_of(const ir::Stage& s);
   std::string reduction_loop_of(const ir::Stage& s);
   const ir::Stage& stage_where(const ir::Program& p,

@@ -19,5 +19,6 @@ extern const StepRow kStage;
 extern const StepRow kRfactor;
 extern const StepRow kPrefetch;
 extern const StepRow kStream;
+extern const StepRow kTensorize;
 
 }  // namespace hone::schedules

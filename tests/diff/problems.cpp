@@ -25,7 +25,8 @@ std::vector<std::vector<int64_t>> call_dims(const ir::Program& program) {
 
 std::vector<DiffProblem> diff_problems() {
   std::vector<DiffProblem> out;
-  for (const char* name : {"chain", "product", "layer", "rows", "bag", "border", "masked"}) {
+  for (const char* name :
+       {"chain", "product", "bytes", "layer", "rows", "bag", "border", "masked"}) {
     out.push_back({name, name, example_program(name), {}});
   }
   for (const ops::Case& c : ops::stock_library().cases) {

@@ -17,14 +17,25 @@ using jit::TensorView;
 ir::Target target_of(BackEnd back_end) {
   ir::Target t;
   t.isa = static_cast<uint32_t>(ir::Isa::kAvx2);
-  if (back_end != BackEnd::kAvx2) t.isa |= static_cast<uint32_t>(ir::Isa::kAvx512);
+  if (back_end == BackEnd::kAvx2) return t;
+  if (back_end == BackEnd::kAvxVnni) {
+    t.isa |= static_cast<uint32_t>(ir::Isa::kAvxVnni);
+    return t;
+  }
+  t.isa |= static_cast<uint32_t>(ir::Isa::kAvx512);
+  // Dot products where this machine has them; the interpreter knows them all.
+  constexpr uint32_t kDots =
+      static_cast<uint32_t>(ir::Isa::kVnni) | static_cast<uint32_t>(ir::Isa::kBf16);
+  t.isa |= back_end == BackEnd::kInterp ? kDots : kDots & runtime::host_target().isa;
   return t;
 }
 
 bool can_run(BackEnd back_end) {
   if (back_end == BackEnd::kInterp) return true;
   const ir::Target host = runtime::host_target();
-  return host.has(back_end == BackEnd::kAvx2 ? ir::Isa::kAvx2 : ir::Isa::kAvx512);
+  return host.has(back_end == BackEnd::kAvx2      ? ir::Isa::kAvx2
+                  : back_end == BackEnd::kAvxVnni ? ir::Isa::kAvxVnni
+                                                  : ir::Isa::kAvx512);
 }
 
 /// One call: the argument struct, the memory behind it, and what runs it.

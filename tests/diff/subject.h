@@ -13,8 +13,8 @@
 
 namespace hone::tests {
 
-/// What runs a lowered program.
-enum class BackEnd { kInterp, kAvx2, kAvx512 };
+/// What runs a lowered program. kAvxVnni is kAvx2 with its dot products, for tests of those.
+enum class BackEnd { kInterp, kAvx2, kAvx512, kAvxVnni };
 inline constexpr BackEnd kBackEnds[] = {BackEnd::kInterp, BackEnd::kAvx2, BackEnd::kAvx512};
 
 /// The target that a back end is compiled for. The interpreter takes nests of any target.

@@ -67,6 +67,25 @@ ir::Program product() {
   return m.p;
 }
 
+/// A product of bytes, of a depth that no group divides, with an addition after it.
+ir::Program bytes() {
+  Maker m;
+  m.tensor("A", ir::Role::kInput, {13, 38}, DType::kU8);
+  m.tensor("B", ir::Role::kInput, {38, 40}, DType::kI8);
+  m.tensor("b", ir::Role::kInput, {40}, DType::kI32);
+  m.tensor("C", ir::Role::kOutput, {13, 40}, DType::kI32);
+  m.tensor("C.1", ir::Role::kTemp, {13, 40}, DType::kI32);
+  m.p.buffers[1].constant = true;
+  const auto wide = [](Expr e) { return ir::make_cast(DType::kI32, std::move(e)); };
+  m.stage("C.1", {"m", "n"},
+          wide(m.load("A", {v("m"), v("k")})) * wide(m.load("B", {v("k"), v("n")})),
+          ir::Reduce::kSum, {{"k", {}, ir::make_int(38)}})
+      .accumulate = DType::kI32;
+  m.stage("C", {"m", "n"}, m.load("C.1", {v("m"), v("n")}) + m.load("b", {v("n")})).accumulate =
+      DType::kI32;
+  return m.p;
+}
+
 ir::Program layer() {
   Maker m;
   m.tensor("A", ir::Role::kInput, {31, 100});
@@ -150,6 +169,7 @@ ir::Program masked() {
 ir::Program example_program(std::string_view name) {
   if (name == "chain") return chain();
   if (name == "product") return product();
+  if (name == "bytes") return bytes();
   if (name == "layer") return layer();
   if (name == "rows") return rows();
   if (name == "bag") return bag();

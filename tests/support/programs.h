@@ -11,6 +11,7 @@ namespace hone::tests {
 /// Small naive programs built by hand, so that tests of schedules need no parser:
 /// `chain`: e[i,j] = exp(X[i,j]); Y[i,j] = e[i,j] * 2;
 /// `product`: C[m,n] = sum[k](A[m,k] * B[k,n]), 31 x 40 x 100;
+/// `bytes`: C.1[m,n] = sum[k](A[m,k] * B[k,n]) of bytes in i32, 13 x 40 x 38, C = C.1 + b[n];
 /// `layer`: Y.1[m,n] = sum[k](A[m,k] * W[k,n]), Y = max(Y.1 + b[n], 0), W constant;
 /// `rows`: m, e, s and Y of a normalised exponential over rows;
 /// `bag`: Y[b,d] = sum[j in offs[b]..offs[b+1]](E[ids[j], d]);

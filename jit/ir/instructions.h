@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "include/hone/dtype.h"
+#include "jit/ir/target.h"
+
+namespace hone::ir {
+
+/// An instruction with a meaning, for the step `tensorize`: in each lane
+/// `acc += sum of a[i]*b[i], i in 0..group`, a and b widened to acc's type first. A group lies
+/// together in memory and takes the place of one lane's element.
+struct Instruction {
+  const char* name;
+  int group;         ///< iterations of the reduction that one instruction takes
+  DType a;           ///< of one factor
+  DType b;           ///< of the other; they may stand in either order
+  DType accumulate;  ///< of the running value
+  uint32_t isa;      ///< the target has all of these extensions,
+  uint32_t or_isa;   ///< or all of these; 0: no other way
+  /// What it does to bits, as numerics classes say it; null: nothing, it is exact.
+  const char* numerics;
+  const char* doc;
+
+  bool operator==(const Instruction&) const = delete;  // rows are compared by address
+};
+
+/// All rows, the ones to prefer first.
+std::span<const Instruction> instructions();
+
+/// The row of that name, or null.
+const Instruction* instruction_named(std::string_view name);
+
+/// True when the target can run it.
+bool available(const Instruction& instruction, const Target& target);
+
+/// `isa=avx512,vnni or isa=avx2,avxvnni`: what available() asks for.
+std::string needs(const Instruction& instruction);
+
+}  // namespace hone::ir

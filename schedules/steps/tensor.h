@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "jit/ir/instructions.h"
+#include "jit/ir/program.h"
+
+namespace hone::schedules {
+
+/// The two loads that a stage adds up products of.
+struct Factors {
+  ir::Expr a, b;  ///< null where the value is something else
+  explicit operator bool() const { return static_cast<bool>(a); }
+};
+
+/// The factors of a sum of products of two loads, through conversions that lose nothing.
+Factors factors_of(const ir::Stage& stage);
+
+/// True when the stage adds up products of the instruction's types in its accumulator's type.
+bool sums_products_of(const ir::Stage& stage, const ir::Instruction& row);
+
+/// Why the instruction cannot take all iterations of `loop`, or empty.
+std::string tensor_objection(const ir::Stage& stage, const std::string& loop,
+                             const ir::Instruction& row);
+
+}  // namespace hone::schedules
