@@ -90,11 +90,6 @@ void bound_product(const TapeInstr& in, Frame& fr, int n, int dst) {
   }
 }
 
-bool power_of_two(double v) {
-  int exponent = 0;
-  return std::fabs(std::frexp(v, &exponent)) == 0.5;
-}
-
 void bound_quotient(const TapeInstr& in, Frame& fr, int n, int dst) {
   const Rounding rounding(in.type);
   const double *b = fr.f(in.b), *v = fr.f(dst), *ea = fr.e(in.a), *eb = fr.e(in.b);
@@ -107,8 +102,6 @@ void bound_quotient(const TapeInstr& in, Frame& fr, int n, int dst) {
     }
     double carried = 0;
     if (ea[i] > 0 || eb[i] > 0) carried = (ea[i] + scaled(v[i], eb[i])) / room;
-    // Code may multiply by the reciprocal, which is exact for powers of two only.
-    if (carried == 0 && !power_of_two(b[i])) carried = rounding.eps * std::fabs(v[i]);
     if (carried != carried) carried = certain(ea[i], eb[i]) ? 0 : kInfinity;
     e[i] = rounding(carried, v[i], certain(ea[i], eb[i]));
   }

@@ -116,49 +116,4 @@ Value Selector::extremum(bool max, const Value& a, const Value& b) {
   return blend({ordered, DType::kBool, size_of(a.type)}, picked, b);
 }
 
-/// What dividing by one value over and over needs of it.
-Selector::Divisor Selector::divisor_of(const Value& b) {
-  const bool single = b.type == DType::kF32;
-  const auto number = [&](double x) { return constant_bits(b.type, bits_of(b.type, x, 0)); };
-  const Value magnitude =
-      op3(X86::vandps, b, constant_bits(b.type, single ? 0x7fffffffu : 0x7fffffffffffffffu));
-  // Beyond these, the reciprocal may leave the range of normal numbers: divisor and dividend are
-  // scaled by the same power of two, and a last unit is not cared for.
-  const double far = single ? 0x1p100 : 0x1p1000, step = single ? 0x1p64 : 0x1p128;
-  const Value small = compare_values(Op::kLt, magnitude, number(1 / far));
-  const Value large = compare_values(Op::kLt, number(far), magnitude);
-  Divisor d;
-  d.scale = blend(small, number(step), blend(large, number(1 / step), number(1)));
-  d.reciprocal = arithmetic(Op::kDiv, number(1), arithmetic(Op::kMul, b, d.scale));
-  d.ordinary = mask_not(mask_logic(Op::kOr, small, large));
-  return d;
-}
-
-/// a / b by the reciprocal, corrected by the remainder: the quotient's rounding, for a quarter of a
-/// division's time. Where that makes a NaN (of infinities and overflow), the product is right.
-Value Selector::divide_by_invariant(const Value& a, const Value& b) {
-  const Divisor d = divisor_of(b);
-  if (failed()) return {};
-  const int w = width(a.type);
-  const bool single = a.type == DType::kF32;
-  constexpr int kOrdered = 7;
-  const Value quotient = arithmetic(Op::kMul, arithmetic(Op::kMul, a, d.scale), d.reciprocal);
-  const Value rest = fused(Fused::kNegatedAdd, quotient, b, a);
-  const Value better = fused(Fused::kAdd, rest, d.reciprocal, quotient);
-  const Reg correct =
-      code.define(RegClass::kMask, w, single ? X86::vcmpps : X86::vcmppd,
-                  {vreg(better.reg, w), vreg(better.reg, w), imm(kOrdered)}, d.ordinary.reg);
-  return blend({correct, DType::kBool, 0}, better, quotient);
-}
-
-/// True when a quotient by `b` is computed often enough to prepare for it.
-bool Selector::divides_often(const Value& b) const {
-  if (!wide() || lanes_.loop < 0) return false;
-  if (lanes_.often) return true;
-  for (int d = code.depth(); d > code.level(b.reg); --d) {
-    if (code.scope(d).kind == Scope::kLoop) return true;
-  }
-  return false;
-}
-
 }  // namespace hone::jit

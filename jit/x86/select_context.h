@@ -33,12 +33,11 @@ struct LoopState {
 
 /// The lanes that values have at the moment. Outside vector loops: one lane.
 struct Lanes {
-  int loop = -1;       ///< number of the vector loop
-  int count = 1;       ///< lanes of a value
-  int active = 1;      ///< lanes that exist; -1: known at run time
-  Reg active_reg;      ///< general register with the number, when it is known at run time
-  Reg condition;       ///< AVX-512: inside a branch that only some lanes take, their mask
-  bool often = false;  ///< the body is emitted for further vectors as well
+  int loop = -1;   ///< number of the vector loop
+  int count = 1;   ///< lanes of a value
+  int active = 1;  ///< lanes that exist; -1: known at run time
+  Reg active_reg;  ///< general register with the number, when it is known at run time
+  Reg condition;   ///< AVX-512: inside a branch that only some lanes take, their mask
   bool partial() const { return active != count || condition.valid(); }
 };
 
@@ -332,15 +331,6 @@ class Selector {
 
   // --- select_arith.cpp: one operation on vectors ---
   Value arithmetic(ir::Op op, const Value& a, const Value& b);
-  /// A divisor that is the same for many quotients.
-  struct Divisor {
-    Value scale;       ///< power of two that brings it into range, 1 for ordinary ones
-    Value reciprocal;  ///< of the scaled divisor
-    Value ordinary;    ///< mask: not scaled
-  };
-  Divisor divisor_of(const Value& b);
-  Value divide_by_invariant(const Value& a, const Value& b);
-  bool divides_often(const Value& b) const;
   Value extremum(bool max, const Value& a, const Value& b);
   Value multiply_bytes(const Value& a, const Value& b);
   Value multiply_quads(const Value& a, const Value& b);
@@ -431,7 +421,6 @@ class Selector {
   std::vector<Exceeding> exceeding_;
   Reg bias_;               ///< 128 in every byte, while that scope is open
   int excess_depth_ = -1;  ///< scope around the loops of the reduction; -1: none is open
-  bool often_ = false;     ///< Lanes::often of the vector loop being cut into chunks
   bool trying_ = false;    ///< see lane_index
   bool tangled_ = false;
   bool streaming_ = false;   ///< the version for aligned tensors is being emitted

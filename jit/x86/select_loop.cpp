@@ -251,7 +251,6 @@ void Selector::chunk(const ir::Stmt& s, const Affine& base, int lanes, int activ
   lanes_.loop = s.id;
   lanes_.count = lanes;
   lanes_.active = active;
-  lanes_.often = often_;
   bindings_[s.id] = {true, true, base};
   for (const ir::StmtRef& child : s.body) walk(*child);
   bindings_[s.id] = outer;
@@ -260,7 +259,6 @@ void Selector::chunk(const ir::Stmt& s, const Affine& base, int lanes, int activ
 
 void Selector::vector_constant(const ir::Stmt& s, const Affine& begin, int64_t extent, int lanes) {
   const int64_t whole = extent / lanes;
-  often_ = whole > 1;
   if (whole <= kMaxChunks) {
     for (int64_t c = 0; c < whole && !failed(); ++c) {
       chunk(s, begin + Affine::of(c * lanes), lanes, lanes);
@@ -287,7 +285,6 @@ void Selector::vector_constant(const ir::Stmt& s, const Affine& begin, int64_t e
 void Selector::vector_dynamic(const ir::Stmt& s, const Affine& begin, const Affine& extent,
                               const Survey& needs) {
   const int lanes = needs.lanes;
-  often_ = true;
   const uint64_t written = written_by(s);
   loop(s.id, begin, extent, lanes, written, [&] { chunk(s, bindings_[s.id].base, lanes, lanes); });
   if (failed()) return;

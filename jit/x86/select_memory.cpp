@@ -68,9 +68,7 @@ Reg Selector::lane_prefix(Reg count) {
   return code.define(RegClass::kMask, 8, X86::kmovq, {greg(bits)});
 }
 
-Value Selector::load(const ir::Expr& e) {
-  return e->guarded ? load_guarded(e) : load_certain(e);
-}
+Value Selector::load(const ir::Expr& e) { return e->guarded ? load_guarded(e) : load_certain(e); }
 
 /// An element that exists, whatever a guard of the load says.
 Value Selector::load_certain(const ir::Expr& e) {

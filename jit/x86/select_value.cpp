@@ -156,9 +156,6 @@ Value Selector::binary(const ir::Expr& e) {
   const Value a = value(e->args[0]);
   const Value b = value(e->args[1]);
   if (failed()) return {};
-  const bool same = e->op == Op::kDiv && is_float(e->type) && size_of(e->type) >= 4 &&
-                    !depends_on_lane(e->args[1]);
-  if (same && divides_often(b)) return divide_by_invariant(a, b);
   return arithmetic(e->op, a, b);
 }
 

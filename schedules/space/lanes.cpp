@@ -59,8 +59,7 @@ std::string home_loop(const ir::Stage& s, const std::string& lanes_loop) {
 bool factor_lanes(Plan& plan, const std::string& name, const std::string& var, int64_t lanes) {
   const int64_t extent = plan.facts(name).extent(var);
   const int64_t width = lanes * std::min(kAccumulators, std::max<int64_t>(extent / lanes, 1));
-  // A range that data give is masked: what is left of it can be anything.
-  std::string tail = plan.facts(name).bounds.empty() ? "peel" : "mask";
+  std::string tail = "peel";
   std::string stage = name;
   if (plan.stage(name).vars.empty()) {
     stage = cut_in_blocks(plan, name, var, width);
@@ -84,6 +83,19 @@ bool factor_lanes(Plan& plan, const std::string& name, const std::string& var, i
   return vector_last(plan, partial, h.inner);
 }
 
+/// True when the range of `var` ends within a vector, where only a call or a row knows: partial
+/// results in registers could not be told which of them take part. Masks can tell where a condition
+/// of the loops does.
+bool ends_anywhere(const Plan& plan, const ir::Stage& s, const std::string& var) {
+  const ir::IndexVar& v = *s.var(var);
+  bool data = false, tested = false;
+  for (const ir::Expr& bound : {v.lo, v.hi}) {
+    ir::visit(bound, [&](const ir::Expr& n) { data |= n->op == ir::Op::kLoad; });
+  }
+  ir::visit(s.where, [&](const ir::Expr& n) { tested |= n->op == ir::Op::kVar && n->name == var; });
+  return data || (tested && !plan.target().has(ir::Isa::kAvx512));
+}
+
 bool apply(Plan& plan, const std::string& name) {
   const ir::Stage& s = plan.stage(name);
   if (s.reduce == ir::Reduce::kNone || !s.relations.empty()) return false;
@@ -91,7 +103,8 @@ bool apply(Plan& plan, const std::string& name) {
   if (!axis.reduction) return false;
   const int64_t lanes = plan.lanes(widest_type(plan.program(), s));
   const int64_t extent = plan.facts(name).extent(axis.var);
-  if (extent <= kAccumulators * lanes && s.rvars.size() == 1) {
+  const bool few = extent <= kAccumulators * lanes && s.rvars.size() == 1;
+  if (few || ends_anywhere(plan, s, axis.var)) {
     if (!vector_last(plan, name, axis.var)) return false;
     plan.finish(name);
     return true;
