@@ -365,6 +365,7 @@ class Selector {
   Value convert(const ir::Expr& e);
   Value converted(const Value& v, DType to);
   Value to_single(const Value& v);
+  Value to_sticky_single(const Value& v);
   Value to_double(const Value& v);
   Value float_to_half(const Value& v);
   Value float_to_bfloat(const Value& v);

@@ -55,9 +55,9 @@ Value Selector::converted(const Value& v, DType to) {
     case DType::kF32:
       return to_single(v);
     case DType::kF16:
-      return float_to_half(to_single(v));
+      return float_to_half(to_sticky_single(v));
     case DType::kBF16:
-      return float_to_bfloat(to_single(v));
+      return float_to_bfloat(to_sticky_single(v));
     default:
       break;
   }
@@ -94,6 +94,18 @@ Value Selector::to_single(const Value& v) {
       return op2(X86::vcvtdq2ps, resize_integer(v, DType::kI32), DType::kF32);
   }
   return integer_lanes_to_float(v, DType::kF32);
+}
+
+/// To be rounded once more, to 16 bits: of a double, whose low bits a single has no place for, the
+/// last bit that stays is set where any of those is, so that the second rounding is the only one.
+/// Denormal singles lose more bits: they are 0 in f16, and may be rounded twice in bf16.
+Value Selector::to_sticky_single(const Value& v) {
+  if (v.type != DType::kF64) return to_single(v);
+  constexpr uint64_t kLost = (uint64_t{1} << 29) - 1;
+  const Value lost = constant_bits(DType::kF64, kLost);
+  const Value carry = op3(X86::vpaddq, op3(X86::vandps, v, lost), lost);
+  const Value kept = constant_bits(DType::kF64, ~kLost);
+  return to_single(op3(X86::vandps, op3(X86::vorps, v, carry), kept));
 }
 
 Value Selector::to_double(const Value& v) {

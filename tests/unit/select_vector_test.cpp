@@ -100,6 +100,35 @@ TEST_CASE("select: every type is loaded, added, stored and converted to every ot
   }
 }
 
+TEST_CASE("select: doubles are rounded to 16 bits once") {
+  // Middles between neighbours and what lies a little beside them, which a single cannot tell
+  // apart: of ordinary values, of denormals, at the largest.
+  struct Middles {
+    DType to;
+    double base, half, beside;
+  };
+  constexpr Middles kMiddles[] = {
+      {DType::kF16, 1, 0x1p-11, 0x1p-40},
+      {DType::kF16, 0, 0x1p-25, 0x1p-60},
+      {DType::kF16, 63392, 16, 0x1p-30},
+      {DType::kBF16, 1, 0x1p-8, 0x1p-40},
+  };
+  for (const Middles& m : kMiddles) {
+    for (const double beside : {0.0, m.beside, -m.beside}) {
+      for (const double sign : {1.0, -1.0}) {
+        check(element_wise(DType::kF64, m.to, 67, false,
+                           [&](const Expr&, const Expr& j, const Expr&) {
+                             const Expr steps = ir::make_cast(DType::kF64, j * num(2) + num(1)) *
+                                                real(sign * m.half, DType::kF64);
+                             const Expr middle = steps + real(sign * m.base, DType::kF64);
+                             return ir::make_cast(m.to, middle + real(beside, DType::kF64));
+                           }),
+              std::string(name_of(m.to)) + " beside " + std::to_string(m.base), 0);
+      }
+    }
+  }
+}
+
 TEST_CASE("select: floats become integers by truncation, within the limits") {
   for (const DType from : {DType::kF32, DType::kF64}) {
     for (const DType to : {DType::kI64, DType::kI32, DType::kI16, DType::kI8, DType::kU8}) {
