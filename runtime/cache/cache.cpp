@@ -211,24 +211,37 @@ void Cache::evict_sometimes() {
   on_file([&](Store& s) { return s.evict(options_.max_bytes); });
 }
 
+std::vector<Record> Cache::good_of(const Key& key) {
+  std::vector<Record> records = gather([&](Store& s) { return s.of_problem(key.problem); });
+  std::erase_if(records, [&](const Record& r) { return !(r.key == key); });
+  std::vector<std::string> bad;
+  for (const Record& r : records) {
+    if (!r.ok()) bad.push_back(r.schedule);
+  }
+  std::vector<Record> good;
+  for (Record& r : records) {
+    // Of one schedule the nearest layer's record counts, which may have been measured again.
+    const auto same = [&](const Record& other) { return other.schedule == r.schedule; };
+    if (std::find(bad.begin(), bad.end(), r.schedule) != bad.end()) continue;
+    if (std::none_of(good.begin(), good.end(), same)) good.push_back(std::move(r));
+  }
+  std::stable_sort(good.begin(), good.end(), better);
+  return good;
+}
+
+std::vector<Record> Cache::good(const Key& key) {
+  const std::lock_guard lock(mutex_);
+  ensure_open();
+  return good_of(key);
+}
+
 std::optional<Record> Cache::best(const Key& key) {
   const std::lock_guard lock(mutex_);
   ensure_open();
-  std::vector<Record> records = gather([&](Store& s) { return s.of_problem(key.problem); });
-  std::vector<std::string> bad;
-  for (const Record& r : records) {
-    if (r.key == key && !r.ok()) bad.push_back(r.schedule);
-  }
-  const Record* best = nullptr;
-  for (const Record& r : records) {
-    const bool quarantined = std::find(bad.begin(), bad.end(), r.schedule) != bad.end();
-    if (!(r.key == key) || quarantined) continue;
-    if (!best || better(r, *best)) best = &r;
-  }
-  if (!best) return std::nullopt;
-  const Record found = *best;
-  on_file([&](Store& s) { return s.touch(found, seconds_now()); });
-  return found;
+  const std::vector<Record> records = good_of(key);
+  if (records.empty()) return std::nullopt;
+  on_file([&](Store& s) { return s.touch(records[0], seconds_now()); });
+  return records[0];
 }
 
 std::vector<Record> Cache::near(const Key& key) {

@@ -38,6 +38,8 @@ class Cache {
 
   /// The fastest good record of exactly this key.
   std::optional<Record> best(const Key& key);
+  /// All good records of exactly this key, the fastest first.
+  std::vector<Record> good(const Key& key);
   /// Good records to adapt: of this problem elsewhere, then of its family, nearest first.
   std::vector<Record> near(const Key& key);
   /// Schedules of this key that must not be tried again, with why.
@@ -68,6 +70,7 @@ class Cache {
   std::vector<Record> gather(F&& f);
   template <class F>
   void write(F&& f);
+  std::vector<Record> good_of(const Key& key);
 
   std::mutex mutex_;
   CacheOptions options_;

@@ -68,7 +68,7 @@ Samples take_samples(const std::function<Stretch(int64_t n)>& run, const SampleO
     const bool disturbed = s.disturbed(options.alone);
     const double whole = options.alone && disturbed ? s.cpu_us : s.wall_us;
     const double each = whole / static_cast<double>(n);
-    estimate = each;
+    if (options.alone || !disturbed) estimate = each;
     if (s.wall_us < options.sample_us / 2) continue;
     if (disturbed && !options.alone) {
       others.push_back(each);

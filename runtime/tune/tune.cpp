@@ -19,8 +19,12 @@ constexpr int kBatch = 8;
 constexpr double kImprovement = 0.99;  // a gain below 1% does not keep a search going
 constexpr double kAtLimit = 0.97;
 constexpr double kPastLimit = 1.05;
-constexpr double kGiveUp = 1.3;  // one sample is enough for candidates this much slower
-constexpr std::string_view kUnfinished = "stopped before the search's end";
+constexpr double kGiveUp = 1.3;       // one sample is enough for candidates this much slower
+constexpr double kHopeless = 4;       // times the best, and one run is enough
+constexpr double kHopelessUs = 5000;  // below that it costs nothing to be sure
+constexpr double kFarFetched = 32;    // times the cheapest by estimate: not worth a trial
+constexpr size_t kSmallSpace = 64;    // points, which are all tried
+constexpr int kRetries = 2;           // of a trial that something else disturbed
 constexpr auto kReportEvery = std::chrono::milliseconds(200);
 
 /// Trials without improvement after which a search ends.
@@ -28,12 +32,17 @@ size_t patience(Effort effort, size_t knobs) {
   return effort == Effort::kQuick ? 24 + 4 * knobs : 120 + 20 * knobs;
 }
 
-TrialTiming timing_of(Effort effort, double best_us) {
-  TrialTiming t;
-  t.samples = effort == Effort::kQuick ? 5 : 9;
-  t.sample_us = effort == Effort::kQuick ? 300 : 1000;
-  t.give_up_us = best_us * kGiveUp;
-  return t;
+/// Few enough points, all structures together, to try them all.
+bool is_small(const std::vector<schedules::Space>& spaces) {
+  size_t all = 0;
+  for (const schedules::Space& s : spaces) {
+    size_t n = 1;
+    for (const schedules::Knob& k : schedules::knobs(s.schedule)) {
+      if (n <= kSmallSpace) n *= k.values.size();
+    }
+    all += n;
+  }
+  return all <= kSmallSpace;
 }
 
 }  // namespace
@@ -46,14 +55,34 @@ TuneRun::TuneRun(const TuneJob& job)
   strategy_ = schedules::strategy_named(names[static_cast<size_t>(job.options.strategy)]);
   run_ = fmt::format("seed={} strategy={} effort={}", job.options.seed, strategy_->name,
                      job.options.effort == Effort::kQuick ? "quick" : "full");
+  default_ = schedules::default_schedule(job.problem.program, job.target).text();
+  for (const Record& r : job.cache.quarantine(job.key)) quarantined_.insert(r.schedule);
+  if (!allowed(default_)) default_.clear();
+  small_ = is_small(spaces_);
+  for (size_t s = 0; s < spaces_.size(); ++s) {
+    const schedules::Candidate analytic{static_cast<int>(s), spaces_[s].values};
+    const double cycles = allowed(text_of(analytic)) ? estimate(analytic) : kInfinite;
+    if (cheapest_ == 0 || cycles < cheapest_) cheapest_ = cycles;
+  }
+}
+
+TrialTiming TuneRun::timing(double best_us) const {
+  const bool quick = job_.options.effort == Effort::kQuick;
+  TrialTiming t;
+  t.samples = quick ? 5 : 9;
+  t.sample_us = quick ? 300 : 1000;
+  t.give_up_us = best_us * kGiveUp;
+  if (best_us > 0) t.hopeless_us = std::max(kHopelessUs, kHopeless * best_us * job_.target.threads);
+  return t;
 }
 
 std::string TuneRun::text_of(const schedules::Candidate& c) const {
   return schedules::fix(spaces_[static_cast<size_t>(c.space)].schedule, c.values).text();
 }
 
-/// A pinned numerics class admits only schedules of that class.
+/// A pinned numerics class admits only schedules of that class; what once misbehaved stays out.
 bool TuneRun::allowed(const std::string& schedule) const {
+  if (quarantined_.count(schedule) != 0) return false;
   const std::string& pinned = job_.problem.numerics;
   if (pinned == "any") return true;
   auto parsed = schedules::Schedule::parse(schedule);
@@ -63,13 +92,24 @@ bool TuneRun::allowed(const std::string& schedule) const {
          schedules::admits(pinned, schedules::numerics_class(job_.problem.program, *program));
 }
 
-double TuneRun::cost(const schedules::Candidate& c) const {
-  const std::string text = text_of(c);
-  if (seen_.count(text) != 0 || !allowed(text)) return kInfinite;
-  auto parsed = schedules::Schedule::parse(text);
+double TuneRun::estimate(const schedules::Candidate& c) const {
+  auto parsed = schedules::Schedule::parse(text_of(c));
   if (!parsed) return kInfinite;
   auto program = schedules::apply(job_.problem.program, *parsed);
   return program ? schedules::estimate(*program, job_.target) : kInfinite;
+}
+
+/// What the strategies go by: the estimate, infinite for what is known, or not worth a trial.
+double TuneRun::cost(const schedules::Candidate& c) {
+  const std::string text = text_of(c);
+  if (seen_.count(text) != 0) return kInfinite;
+  auto known = costs_.find(c);
+  if (known == costs_.end()) {
+    double cycles = allowed(text) ? estimate(c) : kInfinite;
+    if (cycles > kFarFetched * cheapest_) cycles = kInfinite;
+    known = costs_.emplace(c, cycles).first;
+  }
+  return known->second;
 }
 
 /// Takes up the log of a run of the same name that did not come to its end.
@@ -89,14 +129,14 @@ void TuneRun::resume() {
         at = *next == ',' ? next + 1 : next;
       }
       if (text_of(c) != t.schedule) break;  // the rules have changed since
-      Outcome o{t.verdict, "", t.median_us, {}};
-      if (log_.empty()) default_us_ = o.ok() ? o.median_us : 0;
-      log_.push_back({c, o.ok() ? o.median_us : kInfinite});
+      Outcome o{t.verdict, "", t.median_us, {}, false};
+      if (default_us_ == 0 && o.ok()) default_us_ = o.median_us;
+      log_.push_back({c, o.ok() || o.slow() ? o.median_us : kInfinite});
       seen_[t.schedule] = log_.size() - 1;
       if (o.ok() && (best_us_ == 0 || o.median_us < best_us_)) {
         best_us_ = o.median_us;
         best_ = t.schedule;
-        improved_at_ = log_.size();
+        improved_at_ = seen_.size();
       }
       break;
     }
@@ -111,6 +151,13 @@ bool TuneRun::at_limit() const {
   return share >= kAtLimit && share <= kPastLimit;
 }
 
+/// The time to search: what is left of the budget once the finalists are ranked, in a worker of
+/// their own.
+TuneRun::Clock::duration TuneRun::search_budget() const {
+  const Clock::duration all = job_.options.budget;
+  return std::max(all - opening_ - all / 8, all / 2);
+}
+
 bool TuneRun::finished() {
   const TuneOptions& o = job_.options;
   const auto elapsed = Clock::now() - start_;
@@ -118,13 +165,13 @@ bool TuneRun::finished() {
   for (const auto& s : spaces_) knobs = std::max(knobs, s.values.size());
   if (o.stop.stop_requested()) {
     end_ = TuneEnd::kStopped;
-  } else if (o.budget.count() > 0 && elapsed >= o.budget) {
+  } else if (o.budget.count() > 0 && elapsed >= search_budget()) {
     end_ = TuneEnd::kBudget;
   } else if (o.trials > 0 && static_cast<int64_t>(log_.size() - resumed_) >= o.trials) {
     end_ = TuneEnd::kBudget;
   } else if (at_limit()) {
     end_ = TuneEnd::kLimit;
-  } else if (log_.size() - improved_at_ > patience(o.effort, knobs)) {
+  } else if (seen_.size() - improved_at_ > patience(o.effort, knobs) && !small_) {
     end_ = TuneEnd::kConverged;
   } else {
     return false;
@@ -155,11 +202,17 @@ Result<std::monostate> TuneRun::attempt(const schedules::Candidate& c) {
   }
   Outcome outcome;
   if (allowed(schedule)) {
-    auto tried = trials_.run(schedule, timing_of(job_.options.effort, best_us_));
+    auto tried = trials_.run(schedule, timing(best_us_));
+    for (int again = 0; tried && tried->disturbed && again < kRetries; ++again) {
+      tried = trials_.run(schedule, timing(best_us_));
+    }
     if (!tried) return tried.failure();
     outcome = std::move(*tried);
   } else {
-    outcome = {"refused", "of another numerics class than " + job_.problem.numerics, 0, {}};
+    const bool bad = quarantined_.count(schedule) != 0;
+    const std::string why =
+        bad ? "in quarantine" : "of another numerics class than " + job_.problem.numerics;
+    outcome = {"refused", why, 0, {}, false};
   }
   note(c, schedule, outcome);
   report(false);
@@ -173,11 +226,13 @@ void TuneRun::note(const schedules::Candidate& c, const std::string& schedule,
     point += (k ? "," : "") + std::to_string(c.values[k]);
   job_.cache.log({job_.key, run_, static_cast<int64_t>(log_.size()), schedule, outcome.verdict,
                   outcome.median_us, point + (outcome.note.empty() ? "" : " " + outcome.note)});
-  log_.push_back({c, outcome.ok() ? outcome.median_us : kInfinite});
+  log_.push_back({c, outcome.ok() || outcome.slow() ? outcome.median_us : kInfinite});
   seen_[schedule] = log_.size() - 1;
   if (!outcome.ok()) last_trouble_ = outcome.verdict + ", " + outcome.note;
   if (outcome.refused()) {
     ++refused_;
+  } else if (outcome.slow()) {
+    ++measured_;
   } else if (!outcome.ok()) {
     ++failed_;
     quarantine(schedule, outcome);
@@ -185,10 +240,11 @@ void TuneRun::note(const schedules::Candidate& c, const std::string& schedule,
     ++measured_;
     if (default_us_ == 0) {
       default_us_ = outcome.median_us;
+      if (default_.empty()) default_ = schedule;
       // Far slower than the untuned schedule is as good as hung.
       trials_.set_timeout_ms(static_cast<int>(std::clamp(default_us_ * 0.2, 5000.0, 600000.0)));
     }
-    if (best_us_ == 0 || outcome.median_us < best_us_ * kImprovement) improved_at_ = log_.size();
+    if (best_us_ == 0 || outcome.median_us < best_us_ * kImprovement) improved_at_ = seen_.size();
     if (best_us_ == 0 || outcome.median_us < best_us_) {
       best_us_ = outcome.median_us;
       best_ = schedule;
@@ -201,6 +257,7 @@ void TuneRun::quarantine(const std::string& schedule, const Outcome& outcome) {
   Record r;
   r.key = job_.key;
   r.schedule = schedule;
+  quarantined_.insert(schedule);
   r.verdict = outcome.verdict;
   r.seed = job_.options.seed;
   r.note = outcome.note;
@@ -209,62 +266,6 @@ void TuneRun::quarantine(const std::string& schedule, const Outcome& outcome) {
     job_.on_bug(fmt::format("{}: {} ({} | {} | {})", outcome.verdict, outcome.note,
                             job_.key.problem, job_.key.target, schedule));
   }
-}
-
-/// The fastest few again, checked again, in a fresh worker and in turns, so that drift hits all of
-/// them alike. A tie goes to the shorter schedule.
-Result<std::monostate> TuneRun::rank_finalists() {
-  constexpr size_t kFinalists = 4;
-  constexpr int kRounds = 3;
-  constexpr double kTie = 1.01;
-  std::vector<schedules::Tried> order;
-  for (const schedules::Tried& t : log_) {
-    if (std::isfinite(t.time_us) && t.time_us <= best_us_ * 1.15) order.push_back(t);
-  }
-  std::stable_sort(order.begin(), order.end(),
-                   [](const auto& a, const auto& b) { return a.time_us < b.time_us; });
-  std::vector<std::string> texts;
-  for (const schedules::Tried& t : order) {
-    std::string text = text_of(t.candidate);
-    if (std::find(texts.begin(), texts.end(), text) == texts.end())
-      texts.push_back(std::move(text));
-    if (texts.size() == kFinalists) break;
-  }
-  std::vector<std::vector<double>> samples(texts.size());
-  trials_.refresh();
-  TrialTiming timing = timing_of(job_.options.effort, 0);
-  for (int round = 0; round < kRounds; ++round) {
-    for (size_t i = 0; i < texts.size(); ++i) {
-      if (round > 0 && samples[i].empty()) continue;
-      auto tried = trials_.run(texts[i], timing);
-      if (!tried) return tried.failure();
-      if (!tried->ok()) {
-        ++failed_;
-        quarantine(texts[i], *tried);
-        samples[i].clear();
-        continue;
-      }
-      samples[i].push_back(tried->median_us);
-    }
-  }
-  double best = 0;
-  for (size_t i = 0; i < texts.size(); ++i) {
-    if (samples[i].empty()) continue;
-    std::sort(samples[i].begin(), samples[i].end());
-    const double median = samples[i][samples[i].size() / 2];
-    ranked_us_[texts[i]] = median;
-    const bool simpler = texts[i].size() < best_.size();
-    if (best > 0 && median >= best / kTie && !(simpler && median <= best * kTie)) continue;
-    best = median;
-    best_us_ = median;
-    best_ = texts[i];
-    best_samples_ = samples[i];
-  }
-  if (best == 0) {
-    return Failure{ErrorCode::kInternal,
-                   "no candidate of `" + job_.key.problem + "` passed a second check"};
-  }
-  return std::monostate{};
 }
 
 void TuneRun::report(bool last) {
@@ -309,25 +310,10 @@ TuneResult TuneRun::result() const {
   return r;
 }
 
-/// Records of runs that were stopped are no longer the last word on this problem: they count as
-/// they were ranked beside the others.
-void TuneRun::finish_stopped() {
-  constexpr int kMost = 16;  // of a shipped cache, which nothing changes, they come again
-  for (int i = 0; i < kMost; ++i) {
-    auto stopped = job_.cache.best(job_.key);
-    if (!stopped || stopped->note != kUnfinished) return;
-    stopped->note.clear();
-    if (const auto ranked = ranked_us_.find(stopped->schedule); ranked != ranked_us_.end()) {
-      stopped->median_us = ranked->second;
-      stopped->samples_us = {ranked->second};
-    }
-    job_.cache.put(*stopped);
-  }
-}
-
 Result<TuneResult> TuneRun::go() {
   auto opened = trials_.open();
   if (!opened) return opened.failure();
+  opening_ = Clock::now() - start_;
   resume();
   auto searched = search();
   if (!searched) return searched.failure();
@@ -337,22 +323,13 @@ Result<TuneResult> TuneRun::go() {
     if (!last_trouble_.empty()) why += "; the last one: " + last_trouble_;
     return Failure{ErrorCode::kUnsupported, std::move(why)};
   }
-  if (end_ != TuneEnd::kStopped) {
+  if (end_ == TuneEnd::kStopped) {
+    keep_stopped();
+  } else {
     auto ranked = rank_finalists();
     if (!ranked) return ranked.failure();
   }
-  if (end_ != TuneEnd::kStopped) finish_stopped();
   TuneResult r = result();
-  Record record;
-  record.key = job_.key;
-  record.schedule = r.schedule;
-  record.median_us = r.time_us;
-  record.samples_us = best_samples_;
-  record.numerics = r.numerics;
-  record.seed = job_.options.seed;
-  // Serves from now on; the next run carries on all the same.
-  if (end_ == TuneEnd::kStopped) record.note = kUnfinished;
-  job_.cache.put(record);
   report(true);
   return r;
 }

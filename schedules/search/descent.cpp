@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 
 #include "schedules/search/sampling.h"
 
@@ -23,26 +24,24 @@ std::vector<Candidate> propose(const SearchInput& input, int count) {
   std::vector<Candidate> out;
   if (sampler.spaces() == 0 || count <= 0) return out;
   const auto wanted = static_cast<size_t>(count);
-  if (input.log.empty()) {
-    for (size_t s = 0; s < sampler.spaces() && out.size() < wanted; ++s) {
-      Candidate c = sampler.analytic(static_cast<int>(s));
-      if (sampler.take(c)) out.push_back(std::move(c));
-    }
-    return out;
-  }
+  out = sampler.first(wanted);
+  if (!out.empty()) return out;
+  const auto worth = [&](const Candidate& c) {
+    return !input.cost || std::isfinite(input.cost(c));
+  };
   for (const Tried& t : ranked(input.log)) {
     std::vector<Candidate> around;
     neighbours(sampler, t.candidate, around);
     for (Candidate& c : around) {
-      if (out.size() < wanted && sampler.take(c)) out.push_back(std::move(c));
+      if (out.size() < wanted && sampler.take(c) && worth(c)) out.push_back(std::move(c));
     }
     if (out.size() == wanted) return out;
   }
   for (size_t draw = 0; draw < 100 * wanted && out.size() < wanted; ++draw) {
     Candidate c = sampler.any();
-    if (sampler.take(c)) out.push_back(std::move(c));
+    if (sampler.take(c) && worth(c)) out.push_back(std::move(c));
   }
-  return out;
+  return out.empty() ? cheapest(input, sampler.rest(), count) : out;
 }
 
 }  // namespace

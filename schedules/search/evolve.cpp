@@ -42,13 +42,8 @@ std::vector<Candidate> propose(const SearchInput& input, int count) {
   std::vector<Candidate> out;
   if (sampler.spaces() == 0 || count <= 0) return out;
   const auto wanted = static_cast<size_t>(count);
-  if (input.log.empty()) {
-    for (size_t s = 0; s < sampler.spaces() && out.size() < wanted; ++s) {
-      Candidate c = sampler.analytic(static_cast<int>(s));
-      if (sampler.take(c)) out.push_back(std::move(c));
-    }
-    return out;
-  }
+  out = sampler.first(wanted);
+  if (!out.empty()) return out;
   std::vector<Candidate> pool;
   const std::vector<Tried> best = ranked(input.log);
   if (!best.empty()) breed(sampler, best, wanted * kPool, pool);
@@ -61,7 +56,9 @@ std::vector<Candidate> propose(const SearchInput& input, int count) {
       ++found;
     }
   }
-  return cheapest(input, std::move(pool), count);
+  out = cheapest(input, std::move(pool), count);
+  // What chance no longer finds.
+  return out.empty() ? cheapest(input, sampler.rest(), count) : out;
 }
 
 }  // namespace

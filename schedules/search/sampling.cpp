@@ -24,6 +24,36 @@ Candidate Sampler::analytic(int space) const {
   return {space, input_.spaces[static_cast<size_t>(space)].values};
 }
 
+std::vector<Candidate> Sampler::first(size_t count) {
+  std::vector<Candidate> out;
+  for (size_t s = 0; s < spaces() && out.size() < count; ++s) {
+    Candidate c = analytic(static_cast<int>(s));
+    const bool worth = s == 0 || !input_.cost || std::isfinite(input_.cost(c));
+    if (worth && take(c)) out.push_back(std::move(c));
+  }
+  return out;
+}
+
+std::vector<Candidate> Sampler::rest() {
+  constexpr size_t kMost = 2048;
+  std::vector<Candidate> out;
+  for (size_t s = 0; s < spaces(); ++s) {
+    size_t points = 1;
+    for (const Knob& k : knobs_[s]) points = points > kMost ? points : points * k.values.size();
+    if (points > kMost) continue;
+    for (size_t p = 0; p < points; ++p) {
+      Candidate c{static_cast<int>(s), {}};
+      size_t left = p;
+      for (const Knob& k : knobs_[s]) {
+        c.values.push_back(k.values[left % k.values.size()]);
+        left /= k.values.size();
+      }
+      if (take(c)) out.push_back(std::move(c));
+    }
+  }
+  return out;
+}
+
 Candidate Sampler::any() {
   // The smaller of two draws: earlier spaces are about twice as likely as the average.
   const size_t space = std::min(random_.below(spaces()), random_.below(spaces()));

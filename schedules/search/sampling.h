@@ -33,6 +33,11 @@ class Sampler {
   const std::vector<Knob>& knobs(int space) const { return knobs_[static_cast<size_t>(space)]; }
   /// The analytic choice of a space.
   Candidate analytic(int space) const;
+  /// The analytic choices that were not proposed before and are worth trying, at most `count`, in
+  /// the order of the spaces. The first of all is worth trying whatever it costs.
+  std::vector<Candidate> first(size_t count);
+  /// Candidates that were not proposed before, in order, where there are few enough to list them.
+  std::vector<Candidate> rest();
   /// Any candidate; spaces that come first (which the rules prefer) are likelier.
   Candidate any();
   /// `c` with one knob moved to a neighbouring value, or now and then to any value.

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/tune/ranking.h"
+#include "runtime/tune/run.h"
+#include "schedules/numerics.h"
+
+namespace hone::runtime {
+namespace {
+
+constexpr size_t kFinalists = 5;      // of the search; records and the default come on top
+constexpr size_t kRecords = 3;        // of earlier runs
+constexpr double kInReach = 1.15;     // times the best: no finalist beyond
+constexpr double kSlowUs = 20'000;    // such kernels are ranked among fewer
+constexpr double kOutranked = 1.001;  // times the winner's: what a stale record counts as
+constexpr double kSurely = 0.9;       // what a run that was stopped has to gain on a finished one
+
+bool unfinished(const Record& r) { return r.note == kUnfinished; }
+
+}  // namespace
+
+/// The incumbent first: the best record of a finished run, else the default. Then the default, the
+/// other records, and the fastest of the log.
+std::vector<std::string> TuneRun::finalists(const std::vector<Record>& known) const {
+  std::vector<std::string> texts;
+  const auto add = [&](const std::string& text) {
+    if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(text);
+  };
+  const auto incumbent = std::find_if_not(known.begin(), known.end(), unfinished);
+  if (incumbent != known.end()) add(incumbent->schedule);
+  add(default_.empty() ? best_ : default_);
+  for (size_t r = 0; r < known.size() && r < kRecords; ++r) add(known[r].schedule);
+  std::vector<schedules::Tried> order;
+  for (const schedules::Tried& t : log_) {
+    if (std::isfinite(t.time_us) && t.time_us <= best_us_ * kInReach) order.push_back(t);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.time_us < b.time_us; });
+  const size_t most = texts.size() + (best_us_ > kSlowUs ? 2 : kFinalists);
+  for (const schedules::Tried& t : order) {
+    if (texts.size() < most) add(text_of(t.candidate));
+  }
+  return texts;
+}
+
+/// The finalists again, checked again in a fresh worker, side by side.
+Result<std::monostate> TuneRun::rank_finalists() {
+  std::vector<Record> known = job_.cache.good(job_.key);
+  std::erase_if(known, [&](const Record& r) { return !allowed(r.schedule); });
+  const std::vector<std::string> texts = finalists(known);
+  trials_.refresh();
+  const TrialTiming timing = this->timing(0);
+  const RankMeasure measure = [&](size_t i) -> Result<std::optional<RankSample>> {
+    auto tried = trials_.run(texts[i], timing);
+    if (!tried) return tried.failure();
+    if (tried->ok()) return std::optional(RankSample{tried->median_us, tried->disturbed});
+    if (!tried->refused()) {
+      ++failed_;
+      quarantine(texts[i], *tried);
+    }
+    return std::optional<RankSample>();
+  };
+  const TuneOptions& o = job_.options;
+  RankOptions options;
+  options.rounds = o.effort == Effort::kQuick ? 5 : 9;
+  options.out_of_time = [&] {
+    return o.stop.stop_requested() || (o.budget.count() > 0 && Clock::now() - start_ >= o.budget);
+  };
+  auto ranking = rank(texts, measure, options);
+  if (!ranking) {
+    return Failure{ranking.failure().code,
+                   "`" + job_.key.problem + "`: " + ranking.failure().message};
+  }
+  best_ = texts[ranking->winner];
+  best_us_ = ranking->times_us[ranking->winner];
+  best_samples_ = {best_us_};
+  std::unordered_map<std::string, double> ranked_us;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    if (ranking->times_us[i] > 0) ranked_us[texts[i]] = ranking->times_us[i];
+  }
+  if (const auto d = ranked_us.find(default_); d != ranked_us.end()) default_us_ = d->second;
+  settle_records(known, ranked_us);
+  return std::monostate{};
+}
+
+/// Keeps the winner, and lets no other record be served before it: those that were ranked count as
+/// ranked; an old one that was not, and claims to be faster on a day long past, counts as beaten.
+void TuneRun::settle_records(const std::vector<Record>& known,
+                             const std::unordered_map<std::string, double>& ranked_us) {
+  job_.cache.put(record());
+  for (Record r : known) {
+    if (r.schedule == best_) continue;
+    const auto ranked = ranked_us.find(r.schedule);
+    const bool fresh = ranked != ranked_us.end();
+    const double least = best_us_ * kOutranked;
+    if (!fresh && !unfinished(r) && r.median_us >= least) continue;
+    r.median_us = std::max(fresh ? ranked->second : r.median_us, least);
+    r.samples_us = {r.median_us};
+    r.note.clear();
+    job_.cache.put(r);
+  }
+}
+
+Record TuneRun::record() const {
+  Record r;
+  r.key = job_.key;
+  r.schedule = best_;
+  r.median_us = best_us_;
+  r.samples_us = best_samples_;
+  r.numerics = result().numerics;
+  r.seed = job_.options.seed;
+  return r;
+}
+
+/// What a run that was stopped found serves from now on, and the next run carries on all the same.
+/// It was not ranked: a record that was keeps its place unless that gains much.
+void TuneRun::keep_stopped() {
+  const auto known = job_.cache.best(job_.key);
+  if (known && !unfinished(*known) && best_us_ > kSurely * known->median_us) return;
+  Record r = record();
+  r.note = kUnfinished;
+  job_.cache.put(r);
+}
+
+}  // namespace hone::runtime

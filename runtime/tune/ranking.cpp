@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/tune/ranking.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/measure/timer.h"
+
+namespace hone::runtime {
+namespace {
+
+constexpr double kSteady = 0.1;  // two times of one schedule this far apart: a disturbed round
+constexpr double kTie = 0.01;    // no clock tells less apart
+constexpr int kMostRounds = 3;   // times those wanted
+
+/// One round: a time per finalist, and two of the yardstick.
+struct Round {
+  std::vector<double> times;
+  double first = 0, last = 0;
+  bool disturbed = false;
+
+  double yardstick() const { return std::sqrt(first * last); }
+  double spread() const { return std::fabs(std::log(last / first)); }
+  bool steady() const { return !disturbed && spread() <= kSteady; }
+};
+
+/// A ranking under way.
+class Ranker {
+ public:
+  Ranker(std::span<const std::string> finalists, const RankMeasure& measure,
+         const RankOptions& options)
+      : finalists_(finalists),
+        measure_(measure),
+        options_(options),
+        alive_(finalists.size(), true) {}
+
+  Result<Ranking> go();
+
+ private:
+  Result<std::optional<RankSample>> sample(size_t i);
+  Result<std::monostate> play(Round& round);
+  Ranking conclude();
+  size_t choose(const std::vector<double>& ratios, double noise) const;
+  /// The first finalist that is left.
+  size_t yardstick() const {
+    return static_cast<size_t>(std::find(alive_.begin(), alive_.end(), true) - alive_.begin());
+  }
+
+  std::span<const std::string> finalists_;
+  const RankMeasure& measure_;
+  const RankOptions& options_;
+  std::vector<bool> alive_;
+  std::vector<Round> rounds_;
+};
+
+Result<std::optional<RankSample>> Ranker::sample(size_t i) {
+  auto measured = measure_(i);
+  if (measured && !*measured) alive_[i] = false;
+  return measured;
+}
+
+/// Everyone once, and the yardstick again.
+Result<std::monostate> Ranker::play(Round& round) {
+  round.times.assign(finalists_.size(), 0);
+  for (size_t i = 0; i < finalists_.size(); ++i) {
+    if (!alive_[i]) continue;
+    auto measured = sample(i);
+    if (!measured) return measured.failure();
+    if (!*measured) continue;
+    round.times[i] = (*measured)->time_us;
+    round.disturbed |= (*measured)->disturbed;
+  }
+  const size_t fixed = yardstick();
+  if (fixed == finalists_.size()) return std::monostate{};
+  auto again = sample(fixed);
+  if (!again) return again.failure();
+  if (!*again) return std::monostate{};
+  round.first = round.times[fixed];
+  round.last = (*again)->time_us;
+  round.disturbed |= (*again)->disturbed;
+  return std::monostate{};
+}
+
+Result<Ranking> Ranker::go() {
+  int steady = 0;
+  for (int made = 0; steady < options_.rounds && made < kMostRounds * options_.rounds; ++made) {
+    if (!rounds_.empty() && options_.out_of_time && options_.out_of_time()) break;
+    Round round;
+    const size_t fixed = yardstick();
+    auto played = play(round);
+    if (!played) return played.failure();
+    if (yardstick() == finalists_.size()) {
+      return Failure{ErrorCode::kInternal, "no finalist is left"};
+    }
+    if (yardstick() != fixed) {
+      // Nothing can be held against one that is gone.
+      rounds_.clear();
+      steady = 0;
+      continue;
+    }
+    steady += round.steady();
+    rounds_.push_back(std::move(round));
+  }
+  if (rounds_.empty()) return Failure{ErrorCode::kInternal, "no finalist passed twice"};
+  return conclude();
+}
+
+/// Counts the steadiest rounds.
+Ranking Ranker::conclude() {
+  std::stable_sort(rounds_.begin(), rounds_.end(), [](const Round& a, const Round& b) {
+    return a.disturbed != b.disturbed ? b.disturbed : a.spread() < b.spread();
+  });
+  if (rounds_.size() > static_cast<size_t>(options_.rounds)) {
+    rounds_.resize(static_cast<size_t>(options_.rounds));
+  }
+  Ranking ranking;
+  std::vector<double> lengths;
+  for (const Round& r : rounds_) {
+    ranking.noise += r.spread() * r.spread() / static_cast<double>(rounds_.size());
+    lengths.push_back(r.yardstick());
+  }
+  ranking.noise = std::sqrt(ranking.noise);
+  std::vector<double> ratios;
+  for (size_t i = 0; i < finalists_.size(); ++i) {
+    std::vector<double> all;
+    for (const Round& r : rounds_) {
+      if (alive_[i]) all.push_back((i == yardstick() ? r.yardstick() : r.times[i]) / r.yardstick());
+    }
+    ratios.push_back(median(all));
+    ranking.times_us.push_back(ratios.back() * median(lengths));
+  }
+  ranking.winner = choose(ratios, ranking.noise);
+  return ranking;
+}
+
+size_t Ranker::choose(const std::vector<double>& ratios, double noise) const {
+  double best = ratios[yardstick()];
+  for (double r : ratios) {
+    if (r > 0) best = std::min(best, r);
+  }
+  const double gain = 1 + std::max(options_.least_gain, noise);
+  if (alive_[0] && ratios[0] <= best * gain) return 0;
+  const double tie = best * (1 + std::max(kTie, noise));
+  size_t winner = finalists_.size();
+  for (size_t i = 0; i < ratios.size(); ++i) {
+    const bool fell_short = alive_[0] && ratios[0] <= ratios[i] * gain;
+    if (ratios[i] <= 0 || ratios[i] > tie || fell_short) continue;
+    const auto rank_of = [&](size_t k) { return std::pair(finalists_[k].size(), ratios[k]); };
+    if (winner == finalists_.size() || rank_of(i) < rank_of(winner)) winner = i;
+  }
+  return winner;
+}
+
+}  // namespace
+
+Result<Ranking> rank(std::span<const std::string> finalists, const RankMeasure& measure,
+                     const RankOptions& options) {
+  return Ranker(finalists, measure, options).go();
+}
+
+}  // namespace hone::runtime

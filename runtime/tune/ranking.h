@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "include/hone/error.h"
+
+namespace hone::runtime {
+
+/// One measurement of a finalist.
+struct RankSample {
+  double time_us = 0;
+  bool disturbed = false;  ///< it is known to say more than what the work took
+};
+
+/// How finalists are ranked.
+struct RankOptions {
+  int rounds = 5;  ///< undisturbed ones that are wanted; three times as many are made at most
+  /// A challenger is faster by at least this share, or the incumbent stays.
+  double least_gain = 0.02;
+  /// True when no further round shall begin, as long as there is one.
+  std::function<bool()> out_of_time = {};
+};
+
+/// What came of a ranking.
+struct Ranking {
+  size_t winner = 0;
+  double noise = 0;              ///< how far apart two measurements of one finalist are: a share
+  std::vector<double> times_us;  ///< per finalist, all by one yardstick; 0: it dropped out
+};
+
+/// A measurement of finalist `i`; nothing where it drops out.
+using RankMeasure = std::function<Result<std::optional<RankSample>>(size_t i)>;
+
+/// Finds the fastest of `finalists`, of which the first is the incumbent. Rounds measure all of
+/// them in turns and the incumbent once more at the end: the two times of the incumbent say how
+/// much of a difference is noise, and in which rounds the machine was busy with something else;
+/// those do not count. Finalists are compared within rounds, so that what drifts between rounds
+/// cancels out.
+///
+/// The incumbent falls only to one that is faster by more than the noise and the least gain. Among
+/// several that are, those within the noise of the fastest tie, and the shortest text wins.
+Result<Ranking> rank(std::span<const std::string> finalists, const RankMeasure& measure,
+                     const RankOptions& options);
+
+}  // namespace hone::runtime
