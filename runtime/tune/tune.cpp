@@ -203,7 +203,8 @@ Result<std::monostate> TuneRun::attempt(const schedules::Candidate& c) {
   Outcome outcome;
   if (allowed(schedule)) {
     auto tried = trials_.run(schedule, timing(best_us_));
-    for (int again = 0; tried && tried->disturbed && again < kRetries; ++again) {
+    const auto promising = [&] { return best_us_ == 0 || tried->median_us < best_us_ * kGiveUp; };
+    for (int n = 0; n < kRetries && tried && tried->disturbed && promising(); ++n) {
       tried = trials_.run(schedule, timing(best_us_));
     }
     if (!tried) return tried.failure();
