@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include "runtime/cache/file_size_signal.h"
+
 namespace hone::runtime {
 namespace {
 
@@ -50,7 +52,10 @@ std::string uri_of(const std::string& path) {
 
 }  // namespace
 
-Statement::~Statement() { sqlite3_finalize(handle_); }
+Statement::~Statement() {
+  const FileSizeSignal held;
+  sqlite3_finalize(handle_);
+}
 
 Statement& Statement::bind(std::string_view text) {
   sqlite3_bind_text(handle_, next_++, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
@@ -68,6 +73,7 @@ Statement& Statement::bind(double value) {
 }
 
 Result<bool, Trouble> Statement::step() {
+  const FileSizeSignal held;
   const int code = sqlite3_step(handle_);
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
@@ -85,6 +91,7 @@ int64_t Statement::integer(int column) const { return sqlite3_column_int64(handl
 double Statement::real(int column) const { return sqlite3_column_double(handle_, column); }
 
 Result<Database, Trouble> Database::open(const std::string& path, Mode mode) {
+  const FileSizeSignal held;
   int flags = SQLITE_OPEN_NOMUTEX;
   flags |= mode == Mode::kWrite ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
   const bool immutable = mode == Mode::kImmutable;
@@ -102,15 +109,20 @@ Result<Database, Trouble> Database::open(const std::string& path, Mode mode) {
   return Database(handle);
 }
 
-Database::~Database() { sqlite3_close(handle_); }
+Database::~Database() {
+  const FileSizeSignal held;
+  sqlite3_close(handle_);
+}
 
 Result<bool, Trouble> Database::run(const char* sql) {
+  const FileSizeSignal held;
   const int code = sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr);
   if (code != SQLITE_OK) return trouble_of(handle_, code);
   return true;
 }
 
 Result<Statement, Trouble> Database::prepare(std::string_view sql) {
+  const FileSizeSignal held;
   sqlite3_stmt* statement = nullptr;
   const int code =
       sqlite3_prepare_v2(handle_, sql.data(), static_cast<int>(sql.size()), &statement, nullptr);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "runtime/cache/file_size_signal.h"
 #include "runtime/threads/pool.h"
 
 namespace hone::runtime {
@@ -47,6 +48,7 @@ void Services::name_code(const void* begin, size_t size, const std::string& name
   const std::string line =
       fmt::format("{:x} {:x} {}\n", reinterpret_cast<uintptr_t>(begin), size, name);
   const std::lock_guard lock(mutex_);
+  const FileSizeSignal held;
   if (std::FILE* file = std::fopen(fmt::format("/tmp/perf-{}.map", getpid()).c_str(), "a")) {
     std::fputs(line.c_str(), file);
     std::fclose(file);

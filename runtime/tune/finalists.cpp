@@ -68,6 +68,7 @@ Result<std::monostate> TuneRun::rank_finalists() {
     return o.stop.stop_requested() || (o.budget.count() > 0 && Clock::now() - start_ >= o.budget);
   };
   auto ranking = rank(texts, measure, options);
+  if (!ranking && ranking.failure().code == ErrorCode::kCancelled) return ranking.failure();
   if (!ranking) {
     return Failure{ranking.failure().code,
                    "`" + job_.key.problem + "`: " + ranking.failure().message};

@@ -23,6 +23,8 @@ std::vector<double> numbers(std::string_view list) {
   return out;
 }
 
+Failure stopped() { return {ErrorCode::kCancelled, "stopped before a trial"}; }
+
 }  // namespace
 
 Result<std::monostate> Trials::open() {
@@ -31,7 +33,8 @@ Result<std::monostate> Trials::open() {
   Message open{"open", {}};
   open.add("problem", problem_).add("target", target_);
   open.add("again", static_cast<int64_t>(opened_));
-  auto reply = (*worker)->ask(open, kOpenMs);
+  auto reply = (*worker)->ask(open, kOpenMs, stop_);
+  if (!reply && stop_.stop_requested()) return stopped();
   if (!reply) {
     return Failure{ErrorCode::kInternal,
                    "the worker failed on `" + problem_ + "`: " + (*worker)->ending()};
@@ -55,8 +58,12 @@ Result<Outcome> Trials::run(const std::string& schedule, const TrialTiming& timi
   m.add("schedule", schedule).add("samples", static_cast<int64_t>(timing.samples));
   m.add("sample_us", timing.sample_us).add("give_up_us", timing.give_up_us);
   m.add("hopeless_us", timing.hopeless_us);
-  auto reply = worker_->ask(m, timeout_ms_);
+  auto reply = worker_->ask(m, timeout_ms_, stop_);
   Outcome out;
+  if (!reply && stop_.stop_requested()) {
+    worker_.reset();
+    return stopped();
+  }
   if (!reply) {
     const std::string ending = worker_->ending();
     out.verdict = ending.substr(0, ending.find(':'));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -36,12 +37,17 @@ struct TrialTiming {
 /// Trials of one problem in a worker that is replaced after every anomaly and now and then anyway.
 class Trials {
  public:
-  Trials(std::string program, std::string problem, std::string target)
-      : program_(std::move(program)), problem_(std::move(problem)), target_(std::move(target)) {}
+  /// `stop` ends what is under way.
+  Trials(std::string program, std::string problem, std::string target, std::stop_token stop = {})
+      : program_(std::move(program)),
+        problem_(std::move(problem)),
+        target_(std::move(target)),
+        stop_(std::move(stop)) {}
 
-  /// Starts a worker and opens the problem in it. The failure says what is wrong with either.
+  /// Starts a worker and opens the problem in it. The failure says what is wrong with either, or is
+  /// kCancelled after a stop.
   Result<std::monostate> open();
-  /// Has the worker check and time `schedule`.
+  /// Has the worker check and time `schedule`; kCancelled after a stop.
   Result<Outcome> run(const std::string& schedule, const TrialTiming& timing);
   /// The next trial gets a fresh worker.
   void refresh() { worker_.reset(); }
@@ -50,6 +56,7 @@ class Trials {
 
  private:
   std::string program_, problem_, target_;
+  std::stop_token stop_;
   std::unique_ptr<WorkerProcess> worker_;
   int trials_ = 0;
   bool opened_ = false;  ///< some worker has opened the problem

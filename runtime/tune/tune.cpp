@@ -49,7 +49,7 @@ bool is_small(const std::vector<schedules::Space>& spaces) {
 
 TuneRun::TuneRun(const TuneJob& job)
     : job_(job),
-      trials_(job.worker, job.key.problem, job.key.target),
+      trials_(job.worker, job.key.problem, job.key.target, job.options.stop),
       spaces_(schedules::derive_space(job.problem.program, job.target)) {
   constexpr std::string_view names[] = {"evolve", "random", "descent"};
   strategy_ = schedules::strategy_named(names[static_cast<size_t>(job.options.strategy)]);
@@ -317,19 +317,20 @@ Result<TuneResult> TuneRun::go() {
   opening_ = Clock::now() - start_;
   resume();
   auto searched = search();
-  if (!searched) return searched.failure();
+  if (!searched && searched.failure().code != ErrorCode::kCancelled) return searched.failure();
+  if (!searched) end_ = TuneEnd::kStopped;
   if (best_us_ == 0) {
     if (end_ == TuneEnd::kStopped) return Failure{ErrorCode::kCancelled, "stopped before a trial"};
     std::string why = "no schedule of `" + job_.key.problem + "` could be measured in the budget";
     if (!last_trouble_.empty()) why += "; the last one: " + last_trouble_;
     return Failure{ErrorCode::kUnsupported, std::move(why)};
   }
-  if (end_ == TuneEnd::kStopped) {
-    keep_stopped();
-  } else {
+  if (end_ != TuneEnd::kStopped) {
     auto ranked = rank_finalists();
-    if (!ranked) return ranked.failure();
+    if (!ranked && ranked.failure().code != ErrorCode::kCancelled) return ranked.failure();
+    if (!ranked) end_ = TuneEnd::kStopped;
   }
+  if (end_ == TuneEnd::kStopped) keep_stopped();
   TuneResult r = result();
   report(true);
   return r;

@@ -82,7 +82,8 @@ bool Channel::send(const Message& message) {
   return true;
 }
 
-std::optional<Message> Channel::receive(int timeout_ms) {
+std::optional<Message> Channel::receive(int timeout_ms, const std::stop_token& stop) {
+  constexpr int kLookMs = 20;  // how often to look for a stop
   using Clock = std::chrono::steady_clock;
   timed_out_ = false;
   const auto deadline = Clock::now() + std::chrono::milliseconds(timeout_ms < 0 ? 0 : timeout_ms);
@@ -98,9 +99,12 @@ std::optional<Message> Channel::receive(int timeout_ms) {
           std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
       wait = left > 0 ? static_cast<int>(left) : 0;
     }
+    if (stop.stop_requested()) return std::nullopt;
+    const bool look = stop.stop_possible() && (wait < 0 || wait > kLookMs);
     pollfd p{fd_, POLLIN, 0};
-    const int ready = ::poll(&p, 1, wait);
+    const int ready = ::poll(&p, 1, look ? kLookMs : wait);
     if (ready < 0 && errno == EINTR) continue;
+    if (ready == 0 && look) continue;
     if (ready == 0) {
       timed_out_ = true;
       return std::nullopt;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,8 +36,9 @@ class Channel {
   int fd() const { return fd_; }
   /// False when the other side is gone.
   bool send(const Message& message);
-  /// The next message; nothing when the other side is gone or `timeout_ms` (-1: none) has passed.
-  std::optional<Message> receive(int timeout_ms);
+  /// The next message; nothing when the other side is gone, `timeout_ms` (-1: none) has passed, or
+  /// soon after `stop` is requested.
+  std::optional<Message> receive(int timeout_ms, const std::stop_token& stop = {});
   /// After `receive` gave nothing: whether the time was up.
   bool timed_out() const { return timed_out_; }
 

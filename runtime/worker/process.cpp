@@ -76,14 +76,17 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const std::string& p
   return std::unique_ptr<WorkerProcess>(new WorkerProcess(pid, fds[0]));
 }
 
-std::optional<Message> WorkerProcess::ask(const Message& message, int timeout_ms) {
+std::optional<Message> WorkerProcess::ask(const Message& message, int timeout_ms,
+                                          const std::stop_token& stop) {
   if (channel_.send(message)) {
-    auto reply = channel_.receive(timeout_ms);
+    auto reply = channel_.receive(timeout_ms, stop);
     if (reply && reply->verb != "crash") return reply;
     if (reply) {
       ending_ = fmt::format("crashed: {} at {}", reply->get("signal"), reply->get("address"));
     } else if (channel_.timed_out()) {
       ending_ = fmt::format("hung: no answer in {} ms", timeout_ms);
+    } else if (stop.stop_requested()) {
+      ending_ = "stopped";
     }
   }
   int status = 0;
@@ -92,7 +95,7 @@ std::optional<Message> WorkerProcess::ask(const Message& message, int timeout_ms
                                   : fmt::format("exited: status {}", WEXITSTATUS(status));
     pid_ = 0;
   }
-  stop();
+  this->stop();
   return std::nullopt;
 }
 

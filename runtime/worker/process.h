@@ -25,9 +25,11 @@ class WorkerProcess {
   /// Starts `program`; kUnsupported where it cannot be run.
   static Result<std::unique_ptr<WorkerProcess>> start(const std::string& program);
 
-  /// Sends and waits. Nothing when the worker died, hung past `timeout_ms` or crashed: `ending`
-  /// then says which ("crashed: SIGSEGV at 0x10", "hung: no answer in 2000 ms", ...).
-  std::optional<Message> ask(const Message& message, int timeout_ms);
+  /// Sends and waits. Nothing when the worker died, hung past `timeout_ms` or crashed, or `stop`
+  /// was requested; then it is gone, and `ending` says why ("crashed: SIGSEGV at 0x10", "hung: no
+  /// answer in 2000 ms", "stopped", ...).
+  std::optional<Message> ask(const Message& message, int timeout_ms,
+                             const std::stop_token& stop = {});
   const std::string& ending() const { return ending_; }
   pid_t pid() const { return pid_; }
   /// Kills it and waits for it.

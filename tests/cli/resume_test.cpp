@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <random>
@@ -38,8 +39,9 @@ class Tuner {
   Tuner(const Tuner&) = delete;
   Tuner& operator=(const Tuner&) = delete;
 
-  /// Starts `hone VERB...` on this cache; its output goes nowhere.
-  pid_t start(std::vector<std::string> words) const {
+  /// Starts `hone VERB...` on this cache; its output goes nowhere. `worker`: instead of the real
+  /// one.
+  pid_t start(std::vector<std::string> words, const std::string& worker = "") const {
     const char* program = std::getenv("HONE_PROGRAM");
     REQUIRE_MESSAGE(program, "HONE_PROGRAM names the hone program");
     words.insert(words.begin(), program);
@@ -52,15 +54,24 @@ class Tuner {
     for (int fd : {1, 2}) {
       posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_WRONLY, 0);
     }
+    std::string chosen = "HONE_WORKER=" + worker;
+    std::vector<char*> variables;
+    for (char** v = environ; *v; ++v) {
+      if (worker.empty() || !std::string(*v).starts_with("HONE_WORKER=")) variables.push_back(*v);
+    }
+    if (!worker.empty()) variables.push_back(chosen.data());
+    variables.push_back(nullptr);
     pid_t pid = 0;
-    REQUIRE(::posix_spawn(&pid, program, &actions, nullptr, argv.data(), environ) == 0);
+    REQUIRE(::posix_spawn(&pid, program, &actions, nullptr, argv.data(), variables.data()) == 0);
     posix_spawn_file_actions_destroy(&actions);
     return pid;
   }
 
-  pid_t tune(const std::string& seed, const std::string& trials) const {
+  pid_t tune(const std::string& seed, const std::string& trials,
+             const std::string& worker = "") const {
     return start({"tune", "--threads", "1", "--effort", "full", "--trials", trials, "--seed", seed,
-                  kProblem});
+                  kProblem},
+                 worker);
   }
 
   /// Its exit code, or minus the signal that ended it.
@@ -130,6 +141,26 @@ TEST_CASE("resume: Ctrl-C ends a run well, and what it found is kept") {
   CHECK(Tuner::wait(tuner.start({"cache", "verify"})) == 0);
   CHECK(Tuner::wait(tuner.tune("1", "3")) == 0);
   CHECK(tuner.count() <= kept + 3);
+}
+
+TEST_CASE("resume: Ctrl-C ends a run whose worker does not answer") {
+  if (nothing_to_tune()) return;
+  const Tuner tuner;
+  // It answers some trials and then no more; it ignores SIGINT, as workers do.
+  const std::string deaf = (fs::read_symlink("/proc/self/exe").parent_path() / "cli/deaf_worker");
+  const pid_t first = tuner.tune("1", "1000", deaf);
+  wait_for(tuner, 4);
+  ::usleep(200'000);
+  const auto start = std::chrono::steady_clock::now();
+  ::kill(first, SIGINT);
+  CHECK(Tuner::wait(first) == 0);
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(2));
+  CHECK(tuner.count() == 4);
+  CHECK(Tuner::wait(tuner.start({"cache", "verify"})) == 0);
+  CHECK(Tuner::wait(tuner.tune("1", "3")) == 0);
+  const std::vector<std::string> all = tuner.measured();
+  CHECK(all.size() <= 7);
+  CHECK(std::set<std::string>(all.begin(), all.end()).size() == all.size());
 }
 
 TEST_CASE("resume: eight tuning processes killed at random leave a sound cache") {
