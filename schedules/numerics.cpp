@@ -2,7 +2,10 @@
 #include "schedules/numerics.h"
 
 #include <algorithm>
+#include <map>
 #include <vector>
+
+#include "jit/ir/instructions.h"
 
 namespace hone::schedules {
 
@@ -159,7 +162,8 @@ void merge(const Stage& s, std::vector<std::string>& loops, const std::vector<st
 }
 
 std::string Orders::own(const Stage& s, bool named) const {
-  std::vector<std::string> reduced, natural, actual, vectors;
+  std::vector<std::string> reduced, natural, actual, vectors, apart;
+  std::map<std::string, std::string> instructions;  ///< by loop
   const auto factored = [&](const std::string& name) {
     return std::find(s.factored.begin(), s.factored.end(), name) != s.factored.end();
   };
@@ -178,16 +182,24 @@ std::string Orders::own(const Stage& s, bool named) const {
     if (!mine || factored(l.name)) continue;
     actual.push_back(l.name);
     if (l.mark == Mark::kVector) vectors.push_back(l.name);
+    if (l.mark == Mark::kTensor) instructions[l.name] = l.instruction->numerics;
+    if (l.mark == Mark::kVector || l.mark == Mark::kTensor) apart.push_back(l.name);
   }
-  merge(s, actual, vectors);
+  std::vector<std::string> whole = actual;
+  merge(s, whole, vectors);
   merge(s, natural, vectors);
-  const bool plain = vectors.empty() && actual == natural;
-  if (plain && !named) return "seq";
+  merge(s, actual, apart);
+  const bool plain = vectors.empty() && whole == natural;
+  if (plain && instructions.empty() && !named) return "seq";
   std::string out;
   for (const std::string& loop : actual) {
     const bool lanes = std::find(vectors.begin(), vectors.end(), loop) != vectors.end();
     const std::string text = path(s, loop, !plain);
-    out += (out.empty() ? "" : ",") + (lanes ? marked("lanes", text) : text);
+    const auto taken = instructions.find(loop);
+    const bool tensor = taken != instructions.end();
+    out += (out.empty() ? "" : ",") + (lanes    ? marked("lanes", text)
+                                       : tensor ? marked(taken->second, text)
+                                                : text);
   }
   return !vectors.empty() && uneven(s) ? out + around(s, "") : out;
 }

@@ -14,6 +14,7 @@ namespace hone::schedules {
 ///   `S:seq`             terms in the order of the definition
 ///   `S:k%8,k/8`         another order; `k/8` counts blocks of 8, `k%8` stands in one
 ///   `S:lanes(j%64)`     lanes of a vector, added up in every iteration of what stands before
+///   `S:k/2,bf16.dot2(k%2)`  an instruction takes the terms in the brackets at once
 ///   `S:j%64[seq]`       partial results, each computed as in brackets, then combined
 ///   `S:lanes(j)@[i,j]`  the range of j depends on i: the loops around it count
 ///   `t:fused`           t is inlined, and its product added in one rounding

@@ -275,7 +275,7 @@ class Selector {
   void forget_transposed(int buffer);
   TileGroup* tile_group(int buffer, int64_t offset);
   TileGroup& new_tile_group(int buffer, int64_t offset);
-  bool is_whole(const TileGroup& group, int64_t offset) const;
+  bool is_whole(int buffer, const TileGroup& group, int64_t offset);
   Value load_tile(int buffer, const Affine& offset);
   void store_tile(const ir::Stmt& s, const Affine& offset);
   void assign_value(Reg reg, const ir::Expr& e);

@@ -51,9 +51,12 @@ bool Selector::is_free(int buffer, int64_t offset) {
   return true;
 }
 
-/// True when an access of the lanes at hand is exactly this group.
-bool Selector::is_whole(const TileGroup& group, int64_t offset) const {
-  return group.offset == offset && group.lanes == lanes_.count;
+/// True when an access of the lanes at hand is this group and no more: groups of equal width may
+/// hold fewer elements.
+bool Selector::is_whole(int buffer, const TileGroup& group, int64_t offset) {
+  const int64_t last = offset + (lanes_.active > 0 ? lanes_.active : lanes_.count) - 1;
+  return group.offset == offset && group.lanes == lanes_.count &&
+         (lanes_.active < 0 || tile_group(buffer, last) == &group);
 }
 
 Value Selector::load_tile(int buffer, const Affine& offset) {
@@ -77,7 +80,7 @@ Value Selector::load_tile(int buffer, const Affine& offset) {
     return tile_element(*group, type, static_cast<int>(first.constant - group->offset));
   }
   if (stride.constant != 1) return load_tile_across(buffer, first.constant, stride.constant);
-  if (is_whole(*group, first.constant)) return {group->reg, type, size_of(type)};
+  if (is_whole(buffer, *group, first.constant)) return {group->reg, type, size_of(type)};
   return gather_tile(buffer, first.constant, 1);
 }
 
@@ -98,7 +101,7 @@ void Selector::store_tile(const ir::Stmt& s, const Affine& offset) {
   }
   const bool plain = stride.constant == 1 || lanes_.count == 1;
   if (!plain ||
-      (group != nullptr ? !is_whole(*group, first.constant) : !is_free(s.id, first.constant))) {
+      (group != nullptr ? !is_whole(s.id, *group, first.constant) : !is_free(s.id, first.constant))) {
     // Not a register of its own: element by element.
     Value v = reduced ? accumulated(loaded(load_tile(s.id, offset)), s) : value(s.value);
     if (v.type == DType::kBool && !failed()) v = bytes_of_mask(v);

@@ -33,7 +33,7 @@ Result<Speed> time_kernel(const std::shared_ptr<const KernelState>& kernel,
 
 Speed speed_of(const ops::Problem& problem, double time_us, Limits* limits) {
   const std::vector<int64_t> dims = timing_dims(problem.program);
-  const Work work = work_of(problem.program, dims);
+  const Work work = work_of(problem.program, dims, limits->target());
   Speed speed;
   speed.time_us = time_us;
   speed.gflops = work.operations / speed.time_us * 1e-3;

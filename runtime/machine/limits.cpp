@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 namespace hone::runtime {
 namespace {
@@ -26,7 +27,7 @@ constexpr int kTries = 12;
       : "+r"(rounds)                                                                      \
       :                                                                                   \
       : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",   \
-        "xmm10", "xmm11", "cc")
+        "xmm10", "xmm11", "xmm12", "cc")
 #define HONE_EACH(op, reg)                                                                \
   op(reg, 0) op(reg, 1) op(reg, 2) op(reg, 3) op(reg, 4) op(reg, 5) op(reg, 6) op(reg, 7) \
       op(reg, 8) op(reg, 9) op(reg, 10) op(reg, 11)
@@ -38,6 +39,48 @@ void chains_512_f32() { HONE_CHAINS(HONE_CLEAR, HONE_FMA_F32, "zmm"); }
 void chains_512_f64() { HONE_CHAINS(HONE_CLEAR, HONE_FMA_F64, "zmm"); }
 void chains_256_f32() { HONE_CHAINS(HONE_CLEAR, HONE_FMA_F32, "ymm"); }
 void chains_256_f64() { HONE_CHAINS(HONE_CLEAR, HONE_FMA_F64, "ymm"); }
+
+// Dot products add to registers 0 to 11 whatever is in the last two.
+#define HONE_DOT(reg, n, op) op " %%" reg "13, %%" reg "14, %%" reg #n "\n"
+#define HONE_BYTES(reg, n) HONE_DOT(reg, n, "vpdpbusd")
+#define HONE_WORDS(reg, n) HONE_DOT(reg, n, "vpdpwssd")
+#define HONE_VEX_BYTES(reg, n) HONE_DOT(reg, n, "%{vex%} vpdpbusd")
+#define HONE_VEX_WORDS(reg, n) HONE_DOT(reg, n, "%{vex%} vpdpwssd")
+#define HONE_BF16(reg, n) HONE_DOT(reg, n, "vdpbf16ps")
+#define HONE_MADD(reg, n)                     \
+  "vpmaddwd %%" reg "13, %%" reg "14, %%" reg \
+  "12\n"                                      \
+  "vpaddd %%" reg "12, %%" reg #n ", %%" reg #n "\n"
+
+void bytes_512() { HONE_CHAINS(HONE_CLEAR, HONE_BYTES, "zmm"); }
+void words_512() { HONE_CHAINS(HONE_CLEAR, HONE_WORDS, "zmm"); }
+void bytes_256() { HONE_CHAINS(HONE_CLEAR, HONE_VEX_BYTES, "ymm"); }
+void words_256() { HONE_CHAINS(HONE_CLEAR, HONE_VEX_WORDS, "ymm"); }
+void bf16_512() { HONE_CHAINS(HONE_CLEAR, HONE_BF16, "zmm"); }
+void madd_512() { HONE_CHAINS(HONE_CLEAR, HONE_MADD, "zmm"); }
+void madd_256() { HONE_CHAINS(HONE_CLEAR, HONE_MADD, "ymm"); }
+
+#undef HONE_DOT
+#undef HONE_BYTES
+#undef HONE_WORDS
+#undef HONE_VEX_BYTES
+#undef HONE_VEX_WORDS
+#undef HONE_BF16
+#undef HONE_MADD
+
+/// The chains of a dot product instruction, by the width of vectors.
+struct DotChains {
+  std::string_view family;  ///< what the instruction's name starts with
+  int group;
+  void (*wide)();
+  void (*narrow)();
+};
+constexpr DotChains kDotChains[] = {
+    {"vnni", 4, bytes_512, bytes_256},
+    {"vnni", 2, words_512, words_256},
+    {"bf16", 2, bf16_512, bf16_512},
+    {"madd", 2, madd_512, madd_256},
+};
 
 #undef HONE_CHAINS
 #undef HONE_EACH
@@ -184,6 +227,20 @@ double Limits::measure_gflops(bool doubles) {
   return 2e-9 * count * lanes * kRounds * target_.threads / seconds;
 }
 
+double Limits::measure_gops(const ir::Instruction& row) {
+  const int width = target_.vector_bytes();
+  const std::string_view name = row.name;
+  for (const DotChains& c : kDotChains) {
+    if (!name.starts_with(c.family) || row.group != c.group) continue;
+    const auto chains = width == 64 ? c.wide : c.narrow;
+    const double seconds =
+        shortest([&] { on_all(pool_, target_.threads, [&](int64_t) { chains(); }); });
+    const double lanes = width / size_of(row.accumulate);
+    return 2e-9 * kChains * lanes * row.group * kRounds * target_.threads / seconds;
+  }
+  return measure_gflops(false);
+}
+
 double Limits::measure_gbps(int64_t bytes, bool writes, bool stream) {
   const int width = target_.vector_bytes();
   const Pass pass = !writes       ? (width == 64   ? read_512
@@ -211,6 +268,12 @@ double Limits::measure_gbps(int64_t bytes, bool writes, bool stream) {
 double Limits::gflops(bool doubles) {
   const auto [at, fresh] = gflops_.try_emplace(doubles, 0);
   if (fresh) at->second = measure_gflops(doubles);
+  return at->second;
+}
+
+double Limits::gops(const ir::Instruction& row) {
+  const auto [at, fresh] = gops_.try_emplace(&row, 0);
+  if (fresh) at->second = measure_gops(row);
   return at->second;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "include/hone/thread_pool.h"
+#include "jit/ir/instructions.h"
 #include "jit/ir/target.h"
 
 namespace hone::runtime {
@@ -18,19 +19,25 @@ class Limits {
   /// With the vector width and the threads of `target`; `pool` has that many workers or is null.
   Limits(const ir::Target& target, ThreadPool* pool) : target_(target), pool_(pool) {}
 
+  const ir::Target& target() const { return target_; }
+
   /// 10^9 floating-point operations a second, a multiply-add as two.
   double gflops(bool doubles);
+  /// 10^9 operations a second of a dot product instruction, a product and its addition as two.
+  double gops(const ir::Instruction& row);
   /// 10^9 bytes a second from the cache level, or memory, that `footprint` bytes fit in: reading,
   /// or half reading and half writing.
   double gbps(int64_t footprint, bool writes);
 
  private:
   double measure_gflops(bool doubles);
+  double measure_gops(const ir::Instruction& row);
   double measure_gbps(int64_t bytes, bool writes, bool stream);
 
   ir::Target target_;
   ThreadPool* pool_;
   std::map<bool, double> gflops_;
+  std::map<const ir::Instruction*, double> gops_;
   std::map<std::pair<int, bool>, double> gbps_;
 };
 

@@ -6,13 +6,14 @@
 namespace hone::runtime {
 
 TimeBound bound_of(const ir::Program& program, std::span<const int64_t> dims, Limits* limits) {
-  const Work work = work_of(program, dims);
+  const Work work = work_of(program, dims, limits->target());
   const double flops = limits->gflops(work.doubles);
   const bool copies = work.bytes_written > 0.25 * work.bytes();
   const double bytes = limits->gbps(static_cast<int64_t>(work.bytes()), copies);
   // The ceiling is of multiply-adds, two operations an instruction; other instructions take as
   // long.
-  const double flops_us = 2 * work.slots / flops * 1e-3;
+  double flops_us = 2 * work.slots / flops * 1e-3;
+  for (const Work::Dots& d : work.dots) flops_us += 2 * d.products / limits->gops(*d.row) * 1e-3;
   const double bytes_us = work.bytes() / bytes * 1e-3;
   TimeBound b;
   b.flops_bind = flops_us > bytes_us;

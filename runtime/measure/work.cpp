@@ -8,6 +8,7 @@
 
 #include "runtime/engine/plan.h"
 #include "schedules/model/model.h"
+#include "schedules/steps/tensor.h"
 
 namespace hone::runtime {
 namespace {
@@ -72,8 +73,8 @@ class ValueCounter {
 
 class Counter {
  public:
-  Counter(const ir::Program& program, std::span<const int64_t> dims)
-      : program_(program), dims_(dims), reads_(program.buffers.size()) {}
+  Counter(const ir::Program& program, std::span<const int64_t> dims, const ir::Target& target)
+      : program_(program), dims_(dims), target_(target), reads_(program.buffers.size()) {}
 
   Work run() {
     for (const ir::Stage& stage : program_.stages) {
@@ -82,7 +83,11 @@ class Counter {
       ValueCounter value(stage.reduce == ir::Reduce::kSum && is_float(stage.accumulate));
       value.add(stage.value);
       work_.operations += points * (value.operations + reduces);
-      work_.slots += points * (value.slots + reduces);
+      if (const ir::Instruction* row = schedules::instruction_for(stage, target_)) {
+        work_.dots.push_back({row, points});
+      } else {
+        work_.slots += points * (value.slots + reduces);
+      }
       work_.doubles |= value.doubles;
       for (size_t i = 0; i < program_.buffers.size(); ++i) {
         if (program_.buffers[i].role != ir::Role::kTemp) read(i, stage, points);
@@ -171,14 +176,15 @@ class Counter {
 
   const ir::Program& program_;
   std::span<const int64_t> dims_;
+  const ir::Target& target_;
   Work work_;
   std::vector<double> reads_;
 };
 
 }  // namespace
 
-Work work_of(const ir::Program& program, std::span<const int64_t> dims) {
-  return Counter(program, dims).run();
+Work work_of(const ir::Program& program, std::span<const int64_t> dims, const ir::Target& target) {
+  return Counter(program, dims, target).run();
 }
 
 }  // namespace hone::runtime

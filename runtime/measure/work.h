@@ -3,8 +3,11 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
+#include "jit/ir/instructions.h"
 #include "jit/ir/program.h"
+#include "jit/ir/target.h"
 
 namespace hone::runtime {
 
@@ -16,11 +19,18 @@ struct Work {
   double bytes_read = 0;     ///< each element that is needed, once
   double bytes_written = 0;  ///< each output element, once
   bool doubles = false;      ///< some arithmetic is in f64
+  /// Products that a dot product instruction takes, additions included: not among `slots`.
+  struct Dots {
+    const ir::Instruction* row = nullptr;
+    double products = 0;
+  };
+  std::vector<Dots> dots;
   double bytes() const { return bytes_read + bytes_written; }
 };
 
 /// The work of a naive program; `dims` are the values of those known at the call. A range that
-/// comes from data counts as if the ranges together covered the tensor they index once.
-Work work_of(const ir::Program& program, std::span<const int64_t> dims);
+/// comes from data counts as if the ranges together covered the tensor they index once. `target`
+/// says which instructions there are.
+Work work_of(const ir::Program& program, std::span<const int64_t> dims, const ir::Target& target);
 
 }  // namespace hone::runtime

@@ -7,10 +7,22 @@
 
 namespace hone::schedules {
 
+/// Elements along a variable that lie together.
+struct Groups {
+  std::string var;  ///< "": none do
+  int size = 1;
+};
+
 /// Copies `tensor`, as `stage` reads it, at the root into panels `width` wide along the dim that
-/// `var` indexes, and schedules the copy. False where a step does not apply.
+/// `var` indexes, in each of them `groups` together, and schedules the copy. False where a step
+/// does not apply.
 bool pack(Plan& plan, const std::string& stage, const std::string& tensor, const std::string& var,
-          const std::string& width);
+          const std::string& width, const Groups& groups = {});
+
+/// Copies `tensor`, as `stage` reads it, at the root with `groups` together and the order of its
+/// dims kept. False where a step does not apply.
+bool pack_groups(Plan& plan, const std::string& stage, const std::string& tensor,
+                 const Groups& groups);
 
 /// True when panels are read faster than the rows of `access` as they lie: it is bound once, or its
 /// rows are far apart and read often.

@@ -3,6 +3,7 @@
 
 #include "schedules/space/align.h"
 #include "schedules/space/axis.h"
+#include "schedules/space/dots.h"
 #include "schedules/space/pack.h"
 #include "schedules/space/rules.h"
 #include "schedules/space/shape.h"
@@ -18,6 +19,7 @@ struct Tile {
   std::string root;      ///< itself, or the consumer that computes it in registers
   std::map<std::string, std::string> follows;  ///< variables of the producer -> of the root
   VectorAxis axis;
+  Dots dots;         ///< the instruction that does its products, if any
   std::string rows;  ///< the tile's other axis, of the producer; "": none
   TileSize size;
   std::string height, width;            ///< knob texts
@@ -87,7 +89,11 @@ TileProblem problem_for(const Plan& plan, const Tile& t, const std::string& rows
     }
   }
   // A multiply and an add are one instruction.
-  out.body = std::max(1, facts.operations - 1);
+  out.body = t.dots ? 1 : std::max(1, facts.operations - 1);
+  if (t.dots && t.dots.row->a == t.dots.row->b && size_of(t.dots.row->a) == 1) {
+    // Bytes of one sign take a sum beside the products, see the instruction.
+    out.column_sums = 1;
+  }
   out.epilogue = t.fused() ? plan.facts(t.root).operations : 0;
   return out;
 }
@@ -198,7 +204,8 @@ std::vector<std::string> block_reduction(Plan& plan, const Tile& t) {
   const int64_t extent = facts.extent(longest);
   if (extent < 512 || p.var(longest)->lo) return {};
   const int lanes = plan.lanes(widest_type(plan.program(), p));
-  const int64_t panel = extent * t.size.vectors * lanes * size_of(p.accumulate);
+  const DType element = t.dots ? t.dots.row->a : p.accumulate;
+  const int64_t panel = extent * t.size.vectors * lanes * size_of(element);
   const bool block =
       plan.decide("block " + longest + " of " + t.producer, 2, panel > plan.target().l2 / 3) == 1;
   if (!block) return {};
@@ -219,8 +226,13 @@ bool shape_reduction(Plan& plan, const std::string& stage, const Tile& t) {
   const ir::Stage& s = plan.stage(stage);
   const StageFacts facts = plan.facts(stage);
   const int64_t points = t.size.rows * t.size.vectors;
-  std::string unrolled;
-  for (size_t i = s.loops.size(); i-- > 0 && unrolled.empty();) {
+  std::string unrolled, grouped;
+  if (t.dots) {
+    const std::string group = std::to_string(t.dots.row->group);
+    grouped = plan.split(stage, t.dots.grouped, group, "peel").inner;
+    if (grouped.empty()) return false;
+  }
+  for (size_t i = s.loops.size(); i-- > 0 && unrolled.empty() && !t.dots;) {
     const std::string& loop = s.loops[i].name;
     if (!is_reduction(s, loop) || std::count(s.factored.begin(), s.factored.end(), loop)) continue;
     const int64_t trips = typical(plan.program(), extent_of(s, loop));
@@ -237,19 +249,37 @@ bool shape_reduction(Plan& plan, const std::string& stage, const Tile& t) {
   }
   std::vector<std::string> order;
   for (const ir::Loop& l : plan.stage(stage).loops) {
-    const bool last = l.name == unrolled || l.name == t.rows || l.name == t.axis.var;
+    const bool last =
+        l.name == unrolled || l.name == grouped || l.name == t.rows || l.name == t.axis.var;
     if (is_reduction(plan.stage(stage), l.name) && !last) order.push_back(l.name);
   }
   if (!unrolled.empty()) order.push_back(unrolled);
   if (!t.rows.empty()) order.push_back(t.rows);
   order.push_back(t.axis.var);
+  if (!grouped.empty()) order.push_back(grouped);
   if (!order_loops(plan, stage, order)) return false;
+  if (!grouped.empty() &&
+      !plan.add("tensorize " + stage + "/" + grouped + " " + t.dots.row->name)) {
+    return false;
+  }
   if (!unrolled.empty() && !plan.add("unroll " + stage + "/" + unrolled)) return false;
   if (!t.rows.empty() &&
       !plan.add("unroll " + stage + "/" + t.rows + " " + t.root + "/" + t.row_inner)) {
     return false;
   }
   return plan.add("vectorize " + stage + "/" + t.axis.var + " " + t.root + "/" + t.column_inner);
+}
+
+/// Lays out the factors as the instruction takes them.
+bool pack_dots(Plan& plan, const std::string& inner, const Tile& t) {
+  const Groups groups{t.dots.grouped, t.dots.row->group};
+  for (const std::string& tensor : t.dots.packed) {
+    if (!pack(plan, inner, tensor, t.axis.var, Plan::again(t.width), groups)) return false;
+  }
+  for (const std::string& tensor : t.dots.turned) {
+    if (!pack_groups(plan, inner, tensor, groups)) return false;
+  }
+  return true;
 }
 
 /// Tiles of the root, the reduction in registers inside them.
@@ -283,6 +313,7 @@ bool emit(Plan& plan, Tile& t) {
   if (!shape_reduction(plan, inner, t)) return false;
   plan.finish(t.root);
   plan.finish(inner);
+  if (t.dots) return pack_dots(plan, inner, t);
   if (t.axis.packed.empty()) return true;
   return pack(plan, inner, t.axis.packed, t.axis.var, Plan::again(t.width));
 }
@@ -302,6 +333,17 @@ bool apply(Plan& plan, const std::string& name) {
   }
   const ir::Stage& p = plan.stage(t.producer);
   if (p.vars.empty() || !p.relations.empty()) return false;
+  const Tile plain = t;
+  t.dots = dots_for(plan, t.producer, leaving_store(plan, t));
+  if (t.dots && plan.decide("dot products of " + t.producer, 2, 1) == 1) {
+    t.axis.var = t.dots.columns;
+    Plan::Mark before = plan.mark();
+    choose_rows(plan, t);
+    if (emit(plan, t)) return true;
+    plan.rewind(std::move(before));
+    t = plain;
+  }
+  t.dots = {};
   t.axis = vector_axis(plan, t.producer, leaving_store(plan, t), true);
   if (t.axis.var.empty() || t.axis.reduction) return false;
   for (const Access& a : plan.facts(t.producer).loads) {

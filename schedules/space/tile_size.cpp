@@ -23,7 +23,7 @@ int64_t code_size(const TileProblem& p, int64_t rows, int64_t vectors) {
 }  // namespace
 
 double tile_cycles(const TileProblem& p, int64_t rows, int64_t vectors) {
-  const double points = static_cast<double>(rows * vectors);
+  const auto points = static_cast<double>(rows * vectors + p.column_sums * vectors);
   const double loads =
       static_cast<double>(vectors * p.vector_loads + rows * p.row_loads) + points * p.point_loads;
   // The loop's own instructions share the front end, which takes about six a cycle.
@@ -33,7 +33,7 @@ double tile_cycles(const TileProblem& p, int64_t rows, int64_t vectors) {
 
 int64_t tile_registers(const TileProblem& p, int64_t rows, int64_t vectors) {
   return rows * vectors + vectors * p.vector_loads + std::max(p.row_loads, 1) +
-         std::min(p.point_loads, 1);
+         std::min(p.point_loads, 1) + (p.column_sums ? p.column_sums * vectors + 1 : 0);
 }
 
 TileSize choose_tile(const TileProblem& p, const ir::Target& target) {

@@ -16,6 +16,7 @@ struct TileProblem {
   int vector_loads = 1;    ///< tensors read as vectors, each once a column vector
   int row_loads = 1;       ///< tensors broadcast, each once a row
   int point_loads = 0;     ///< tensors read at every point of the tile
+  int column_sums = 0;     ///< further running values, each one of a column vector
   int body = 1;            ///< arithmetic of a point of the reduction
   int epilogue = 1;        ///< arithmetic of a point after it
 };

@@ -20,6 +20,9 @@ Factors factors_of(const ir::Stage& stage);
 /// True when the stage adds up products of the instruction's types in its accumulator's type.
 bool sums_products_of(const ir::Stage& stage, const ir::Instruction& row);
 
+/// The first row that the target has for the products of a stage; null: none.
+const ir::Instruction* instruction_for(const ir::Stage& stage, const ir::Target& target);
+
 /// Why the instruction cannot take all iterations of `loop`, or empty.
 std::string tensor_objection(const ir::Stage& stage, const std::string& loop,
                              const ir::Instruction& row);

@@ -78,6 +78,13 @@ bool sums_products_of(const ir::Stage& s, const ir::Instruction& row) {
   return (f.a->type == row.a && f.b->type == row.b) || (f.a->type == row.b && f.b->type == row.a);
 }
 
+const ir::Instruction* instruction_for(const ir::Stage& s, const ir::Target& target) {
+  for (const ir::Instruction& row : ir::instructions()) {
+    if (available(row, target) && sums_products_of(s, row)) return &row;
+  }
+  return nullptr;
+}
+
 std::string tensor_objection(const ir::Stage& s, const std::string& loop,
                              const ir::Instruction& row) {
   const std::string group = std::to_string(row.group);

@@ -33,6 +33,7 @@ constexpr const char* kProblems[] = {
     "matmul M=13 N=37 K=29",
     "matmul M=5 N=19 K=70 T=f64",
     "matmul M=1..16 N=24 K=45",
+    "matmul M=7 N=37 K=31 T=bf16",
     "softmax M=5 N=77",
     "layernorm M=3 N=150",
     "op dot(A: f32[N], B: f32[N]) -> (Y: f32[]) { Y[] = sum[i](A[i] * B[i]) } N=171",
