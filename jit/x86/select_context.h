@@ -271,6 +271,11 @@ class Selector {
   void store_each(const ir::Stmt& s);
   void store_strided(int buffer, const Affine& first, const Affine& stride, const Value& stored);
 
+  // --- select_spread.cpp: elements a few apart ---
+  bool load_spread(int buffer, const Affine& first, int64_t stride, Value& out);
+  Reg spread_wide(int buffer, const Affine& first, int64_t stride);
+  Reg every_second(int buffer, const Affine& first);
+
   // --- select_tile.cpp: buffers in registers ---
   void forget_transposed(int buffer);
   TileGroup* tile_group(int buffer, int64_t offset);

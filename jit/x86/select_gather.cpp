@@ -149,6 +149,8 @@ Value Selector::load_strided(int buffer, const Affine& first, const Affine& stri
            " that do not lie together are read under a mask");
     return {};
   }
+  Value spread;
+  if (stride.is_constant() && load_spread(buffer, first, stride.constant, spread)) return spread;
   return assembled(buffer, [&](int i) { return address(buffer, first + scaled(stride, i)); });
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vector loads and stores of buffers in memory: whole vectors, broadcasts, parts of vectors. No
-// access touches a byte outside the elements it is for.
+// Vector loads and stores of buffers in memory: whole vectors, broadcasts, parts of vectors. No load
+// touches a byte before the first or behind the last of the elements it is for, no store any other.
 #include "jit/x86/select_context.h"
 
 namespace hone::jit {
