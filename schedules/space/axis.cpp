@@ -10,6 +10,9 @@ namespace {
 
 constexpr double kLoad = 1;
 constexpr double kGather = 16;
+/// Elements a few apart are whole vectors and shuffles of them, two each.
+constexpr int64_t kMostSpread = 4;
+double spread(int64_t stride) { return 2 * static_cast<double>(stride) - 1; }
 constexpr double kScatter = 24;
 constexpr double kPacked = 1.5;
 /// Of adding up lanes once a result.
@@ -85,6 +88,8 @@ VectorAxis vector_axis(const Plan& plan, const std::string& name, const Access& 
       } else if (may_pack && axis.packed.empty() && !reduction && worth_packing(plan, name, a)) {
         axis.packed = a.buffer;
         axis.cost += kPacked;
+      } else if (stride > 1 && stride <= kMostSpread && !a.guarded) {
+        axis.cost += spread(stride);
       } else {
         axis.cost += kGather;
       }

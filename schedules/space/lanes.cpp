@@ -83,6 +83,36 @@ bool factor_lanes(Plan& plan, const std::string& name, const std::string& var, i
   return vector_last(plan, partial, h.inner);
 }
 
+/// Vectors of a row that are added up one by one, each on its own, rather than in a loop.
+constexpr int64_t kStraight = 16;
+/// Instructions that this may come to.
+constexpr int64_t kCode = 256;
+
+/// The loop over `var` and the reduction loops around it that go on where it ends in every tensor,
+/// as one loop, and its iterations.
+std::string run_on(Plan& plan, const std::string& name, const std::string& var, int64_t& extent) {
+  const StageFacts facts = plan.facts(name);
+  const std::vector<ir::IndexVar> rvars = plan.stage(name).rvars;
+  std::string loop = var;
+  extent = facts.extent(var);
+  for (size_t i = rvars.size(); i-- > 1;) {
+    const std::string &inner = rvars[i].name, &outer = rvars[i - 1].name;
+    if (loop == var && inner != var) continue;
+    bool goes_on = ir::is_const(rvars[i].hi) && !rvars[i].lo && !rvars[i - 1].lo;
+    for (const Access& a : facts.loads) {
+      goes_on = goes_on && !a.guarded && !a.gathers && a.stride(outer) == a.stride(var) * extent;
+    }
+    const std::string fused = outer + "." + loop;
+    if (!goes_on ||
+        !plan.add("fuse " + name + "/" + outer + " " + name + "/" + loop + " -> " + fused)) {
+      break;
+    }
+    loop = fused;
+    extent *= facts.extent(outer);
+  }
+  return loop;
+}
+
 /// True when the range of `var` ends within a vector, where only a call or a row knows: partial
 /// results in registers could not be told which of them take part. Masks can tell where a condition
 /// of the loops does.
@@ -102,10 +132,16 @@ bool apply(Plan& plan, const std::string& name) {
   const VectorAxis axis = vector_axis(plan, name, plan.facts(name).store, false);
   if (!axis.reduction) return false;
   const int64_t lanes = plan.lanes(widest_type(plan.program(), s));
-  const int64_t extent = plan.facts(name).extent(axis.var);
-  const bool few = extent <= kAccumulators * lanes && s.rvars.size() == 1;
-  if (few || ends_anywhere(plan, s, axis.var)) {
-    if (!vector_last(plan, name, axis.var)) return false;
+  const int64_t operations = plan.facts(name).operations + 1;
+  const bool anywhere = ends_anywhere(plan, s, axis.var);
+  int64_t extent = 0;
+  const std::string loop = run_on(plan, name, axis.var, extent);
+  const int64_t vectors = (extent + lanes - 1) / lanes;
+  const bool few = vectors <= kAccumulators ||
+                   (vectors <= kStraight && vectors * operations <= kCode && !s.vars.empty());
+  const bool alone = plan.stage(name).loops.size() == plan.stage(name).vars.size() + 1;
+  if (loop != axis.var || anywhere || (few && alone)) {
+    if (!vector_last(plan, name, loop)) return false;
     plan.finish(name);
     return true;
   }
@@ -117,7 +153,7 @@ bool apply(Plan& plan, const std::string& name) {
 const Rule kLanes = {
     "lanes",
     "A reduction along a contiguous axis keeps partial results in the lanes of a few vectors, "
-    "which are added up at the end.",
+    "which are added up at the end; axes that run on in memory are one.",
     apply,
 };
 

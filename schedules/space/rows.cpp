@@ -78,12 +78,62 @@ bool reuses(const Plan& plan, const Members& members) {
   return false;
 }
 
+/// Rows at a time of short ones: what waits for the end of one row's reduction overlaps with the
+/// others, while all that a row needs stays in the nearest cache.
+int64_t overlapping(const Plan& plan, const Members& members, const std::string& name,
+                    const std::string& loop) {
+  const StageFacts root = plan.facts(name);
+  if (!ir::is_const(plan.stage(name).var(loop)->hi)) return 1;
+  bool waits = false;
+  int64_t bytes = 0;  // of one row, of every tensor that the members and the root read and write
+  const auto count = [&](const StageFacts& facts, const std::string& row) {
+    std::vector<Access> all = facts.loads;
+    all.push_back(facts.store);
+    for (const Access& a : all) {
+      int64_t points = 1;
+      for (const auto& [var, stride] : a.strides) points *= var == row ? 1 : facts.extent(var);
+      if (a.stride(row) == 0) continue;
+      bytes += points * size_of(plan.program().buffer(a.buffer)->type);
+    }
+  };
+  for (const auto& [member, vars] : members) {
+    const StageFacts facts = plan.facts(member);
+    waits |= reduces_along_vector(plan, member);
+    count(facts, vars.back());
+  }
+  count(root, loop);
+  constexpr int64_t kRows = 4;
+  for (int64_t rows = kRows; waits && rows > 1; rows /= 2) {
+    const bool whole = root.extent(loop) % rows == 0 || root.extent(loop) >= 16 * rows;
+    const bool shared = root.extent(loop) >= 2 * rows * plan.target().threads;
+    if (whole && shared && rows * bytes <= 2 * plan.target().l1d) return rows;
+  }
+  return 1;
+}
+
+/// The rows of a tile that the members are computed for, and the knob's text.
+std::string rows_at_a_time(Plan& plan, const Members& members, const std::string& name,
+                           const std::string& loop, int64_t& rows) {
+  if (reuses(plan, members)) {
+    rows = std::min<int64_t>(16, plan.facts(name).extent(loop));
+    return rows > 1 ? plan.knob(knob_name("rows", name), {8, 16, 32, 64}, rows) : "";
+  }
+  rows = overlapping(plan, members, name, loop);
+  return rows > 1 ? plan.knob(knob_name("rows", name), {1, 2, 4, 8}, rows) : "";
+}
+
 bool apply(Plan& plan, const std::string& name) {
   const ir::Stage root = plan.stage(name);
-  if (!root.at.root() || root.vars.empty() || root.reduce != ir::Reduce::kNone) return false;
+  if (!root.at.root() || root.vars.empty()) return false;
   std::vector<std::string> prefix;
   const Members members = members_of(plan, root, prefix);
   if (members.empty()) return false;
+  if (root.reduce != ir::Reduce::kNone) {
+    // What a reduction reads is made beside it only where that takes no reduction of its own.
+    for (const auto& [member, vars] : members) {
+      if (plan.stage(member).reduce != ir::Reduce::kNone) return false;
+    }
+  }
   int64_t trips = 1;
   for (const std::string& var : prefix) trips *= plan.facts(name).extent(var);
   if (trips < 2) return false;
@@ -94,11 +144,10 @@ bool apply(Plan& plan, const std::string& name) {
   }
   std::string loop = prefix.back();
   int64_t rows = 1;
-  if (!whole && reuses(plan, members)) {
-    rows = std::min<int64_t>(16, plan.facts(name).extent(loop));
+  if (!whole) {
+    const std::string knob = rows_at_a_time(plan, members, name, loop, rows);
     if (rows > 1) {
-      const auto h =
-          plan.split(name, loop, plan.knob(knob_name("rows", name), {8, 16, 32, 64}, rows), "peel");
+      const auto h = plan.split(name, loop, knob, "peel");
       if (h.outer.empty()) return false;
       plan.set_window(name, loop, rows);
       loop = h.outer;
@@ -123,7 +172,7 @@ const Rule kRows = {
     "rows",
     "Producers that follow the outer variables of a stage are computed inside its loops over them, "
     "so that what passes between them stays in a near cache; several rows at a time where that "
-    "reuses a tensor.",
+    "reuses a tensor, or where rows are short and wait for their reductions.",
     apply,
 };
 

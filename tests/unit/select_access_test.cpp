@@ -66,6 +66,24 @@ TEST_CASE("select: strided reads and writes") {
   }
 }
 
+TEST_CASE("select: elements a few apart") {
+  for (const DType type : {DType::kF32, DType::kF64, DType::kF16, DType::kI32, DType::kI8}) {
+    for (const int64_t stride : {2, 3, 4, 5}) {
+      for (const int64_t n : {2, 7, 16, 21, 40}) {
+        NestMaker t;
+        const int i = t.loop("i"), j = t.loop("j");
+        const int64_t row = stride * (n - 1) + 1;  // ends with the last element read
+        const int x = t.tensor("X", type, 3 * row), y = t.tensor("Y", type, 3 * n);
+        t.launch(i, num(3),
+                 {t.loop_over(j, Mark::kVector, num(0), num(n),
+                              {t.store(y, t.var(i) * num(n) + t.var(j),
+                                       t.load(x, t.var(i) * num(row) + t.var(j) * num(stride)))})});
+        check(t, std::string(name_of(type)) + " " + std::to_string(stride) + " apart");
+      }
+    }
+  }
+}
+
 TEST_CASE("select: a product with strides known at the call") {
   NestMaker t;
   const int mo = t.loop("m.o"), k = t.loop("k"), mi = t.loop("m.i"), n = t.loop("n");
