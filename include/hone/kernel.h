@@ -93,6 +93,24 @@ struct Report {
 /// One argument of a call: a tensor or a scalar.
 using Arg = std::variant<TensorRef, ScalarArg>;
 
+/// An argument where it lies, for the time of a call: operator() makes these of what it is given.
+class ArgRef {
+ public:
+  ArgRef() = default;
+  ArgRef(const TensorRef& tensor) : value_(&tensor), tensor_(true) {}  // NOLINT: implicit
+  ArgRef(const ScalarArg& scalar) : value_(&scalar) {}                 // NOLINT: implicit
+  /// The tensor; null for a scalar.
+  const TensorRef* tensor() const {
+    return tensor_ ? static_cast<const TensorRef*>(value_) : nullptr;
+  }
+  /// The scalar, where it is one.
+  const ScalarArg& scalar() const { return *static_cast<const ScalarArg*>(value_); }
+
+ private:
+  const void* value_ = nullptr;
+  bool tensor_ = false;
+};
+
 /// How one call runs; all optional.
 struct CallOptions {
   /// Memory of at least workspace_size() bytes, 64-byte aligned; empty: from the engine's pool.
@@ -113,15 +131,15 @@ class HONE_API Kernel {
   /// Throws Error: kArgument, kBounds (an index in the data is out of range), kMemory.
   template <class... Args>
   void operator()(Args&&... args) const {
-    const std::array<Arg, sizeof...(Args)> list{to_arg(std::forward<Args>(args))...};
-    run(list);
+    with_refs([&](std::span<const ArgRef> refs) { run_refs(refs); },
+              to_arg(std::forward<Args>(args))...);
   }
 
   /// The same without exceptions.
   template <class... Args>
   Result<Done> try_call(Args&&... args) const {
-    const std::array<Arg, sizeof...(Args)> list{to_arg(std::forward<Args>(args))...};
-    return try_run(list);
+    return with_refs([&](std::span<const ArgRef> refs) { return try_run_refs(refs); },
+                     to_arg(std::forward<Args>(args))...);
   }
 
   /// The same for arguments in a list.
@@ -132,6 +150,11 @@ class HONE_API Kernel {
   /// leave it out. The Bound owns what it packed.
   Bound bind(std::string_view name, const TensorRef& tensor) const;
   Result<Bound> try_bind(std::string_view name, const TensorRef& tensor) const;
+
+  /// Takes the constants that another kernel has bound, without packing them again: both then use
+  /// the same memory. Throws kArgument where this kernel wants them in another layout.
+  Bound bind(const Bound& packed) const;
+  Result<Bound> try_bind(const Bound& packed) const;
 
   /// Canonical text of the problem, the target and the schedule.
   const std::string& problem() const;
@@ -158,14 +181,25 @@ class HONE_API Kernel {
   friend struct runtime::KernelState;
   explicit Kernel(std::shared_ptr<const runtime::KernelState> state) : state_(std::move(state)) {}
 
+  /// The tensor or the scalar that an argument is: as it stands, or made of it.
   template <class T>
-  static Arg to_arg(T&& value) {
-    if constexpr (std::is_arithmetic_v<std::remove_cvref_t<T>>) {
-      return Arg(std::in_place_type<ScalarArg>, value);
+  static decltype(auto) to_arg(T&& value) {
+    using Value = std::remove_cvref_t<T>;
+    if constexpr (std::is_same_v<Value, TensorRef> || std::is_same_v<Value, ScalarArg>) {
+      return static_cast<const Value&>(value);
+    } else if constexpr (std::is_arithmetic_v<Value>) {
+      return ScalarArg(value);
     } else {
-      return Arg(std::in_place_type<TensorRef>, std::forward<T>(value));
+      return TensorRef(std::forward<T>(value));
     }
   }
+  template <class Call, class... Values>
+  static auto with_refs(const Call& call, const Values&... values) {
+    const std::array<ArgRef, sizeof...(Values)> refs{ArgRef(values)...};
+    return call(refs);
+  }
+  void run_refs(std::span<const ArgRef> args) const;
+  Result<Done> try_run_refs(std::span<const ArgRef> args) const;
 
   std::shared_ptr<const runtime::KernelState> state_;
 };
@@ -176,13 +210,13 @@ class HONE_API Bound {
   /// Runs the kernel; see Kernel. Throws kArgument while a constant is still unbound.
   template <class... Args>
   void operator()(Args&&... args) const {
-    const std::array<Arg, sizeof...(Args)> list{Kernel::to_arg(std::forward<Args>(args))...};
-    run(list);
+    Kernel::with_refs([&](std::span<const ArgRef> refs) { run_refs(refs); },
+                      Kernel::to_arg(std::forward<Args>(args))...);
   }
   template <class... Args>
   Result<Done> try_call(Args&&... args) const {
-    const std::array<Arg, sizeof...(Args)> list{Kernel::to_arg(std::forward<Args>(args))...};
-    return try_run(list);
+    return Kernel::with_refs([&](std::span<const ArgRef> refs) { return try_run_refs(refs); },
+                             Kernel::to_arg(std::forward<Args>(args))...);
   }
   void run(std::span<const Arg> args, const CallOptions& options = {}) const;
   Result<Done> try_run(std::span<const Arg> args, const CallOptions& options = {}) const;
@@ -201,6 +235,9 @@ class HONE_API Bound {
 
  private:
   friend class Kernel;
+  void run_refs(std::span<const ArgRef> args) const;
+  Result<Done> try_run_refs(std::span<const ArgRef> args) const;
+
   explicit Bound(Kernel kernel, std::shared_ptr<const runtime::BoundState> state)
       : kernel_(std::move(kernel)), state_(std::move(state)) {}
 

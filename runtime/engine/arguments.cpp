@@ -188,7 +188,7 @@ int64_t scalar_bits(const ScalarArg& s, DType type) {
 /// Where the failure of one call is put together.
 class Checker {
  public:
-  Checker(const CallPlan& plan, std::span<const Arg> args, Bindings* out)
+  Checker(const CallPlan& plan, std::span<const ArgRef> args, Bindings* out)
       : plan_(plan),
         args_(args),
         out_(out),
@@ -231,14 +231,14 @@ class Checker {
  private:
   bool distribute() {
     size_t tensor = 0, scalar = 0;
-    for (const Arg& arg : args_) {
-      if (const auto* t = std::get_if<TensorRef>(&arg)) {
+    for (const ArgRef& arg : args_) {
+      if (const TensorRef* t = arg.tensor()) {
         while (tensor < count_ && params_[tensor].constant) ++tensor;
         if (tensor == count_) return false;
         tensors_[tensor++] = t;
       } else {
         if (scalar == plan_.scalars.size()) return false;
-        out_->scalars[scalar] = scalar_bits(std::get<ScalarArg>(arg), plan_.scalars[scalar].type);
+        out_->scalars[scalar] = scalar_bits(arg.scalar(), plan_.scalars[scalar].type);
         ++scalar;
       }
     }
@@ -258,7 +258,7 @@ class Checker {
       expected += fmt::format("{}{}: {}", expected.empty() ? "" : ", ", s.name, name_of(s.type));
     }
     size_t got = 0;
-    for (const Arg& a : args_) got += a.index() == 0 ? 1 : 0;
+    for (const ArgRef& a : args_) got += a.tensor() ? 1 : 0;
     return {ErrorCode::kArgument,
             fmt::format("the call takes {} tensors and {} scalars, ({}); got {} tensors and {} "
                         "scalars",
@@ -305,7 +305,7 @@ class Checker {
   }
 
   const CallPlan& plan_;
-  std::span<const Arg> args_;
+  std::span<const ArgRef> args_;
   Bindings* out_;
   // Beside the plan: the checks meet them often.
   const ParamPlan* params_;
@@ -320,7 +320,14 @@ class Checker {
 
 }  // namespace
 
-Failure bind_arguments(const CallPlan& plan, std::span<const Arg> args, Bindings* out) {
+std::span<const ArgRef> refer(std::span<const Arg> args, std::span<ArgRef> refs) {
+  for (size_t i = 0; i < args.size(); ++i) {
+    refs[i] = std::visit([](const auto& value) { return ArgRef(value); }, args[i]);
+  }
+  return refs.first(args.size());
+}
+
+Failure bind_arguments(const CallPlan& plan, std::span<const ArgRef> args, Bindings* out) {
   return Checker(plan, args, out).run();
 }
 

@@ -128,7 +128,87 @@ Failure no_such_constant(const KernelState& k, std::string_view name) {
                       names.empty() ? "it says const= of none" : "it has " + names)};
 }
 
+/// Takes over, slot by slot, what was packed for another kernel.
+class Sharer {
+ public:
+  Sharer(const KernelState& k, const KernelState& owner, const BoundState& bound)
+      : k_(k), owner_(owner), bound_(bound) {}
+
+  Result<std::shared_ptr<const BoundState>> run() {
+    if (!bound_.complete) {
+      return Failure{ErrorCode::kArgument,
+                     fmt::format("not all constants of `{}` are bound yet", owner_.problem)};
+    }
+    state_.params.resize(k_.plan.params.size());
+    for (size_t i = 0; i < k_.plan.params.size(); ++i) {
+      if (!k_.plan.params[i].constant) continue;
+      if (!take(i)) return mismatch(k_.plan.params[i].text);
+      state_.params[i] = true;
+    }
+    for (const BoundBuffer& wanted : k_.bound) {
+      if (!take(wanted)) return mismatch(wanted.content);
+    }
+    state_.buffers.assign(k_.bound.size(), true);
+    state_.packed.assign(k_.packs.size(), true);
+    state_.blocks = bound_.blocks;
+    state_.bytes = bound_.bytes;
+    state_.complete = true;
+    return std::shared_ptr<const BoundState>(std::make_shared<BoundState>(std::move(state_)));
+  }
+
+ private:
+  /// A constant of the same shape, and its copy where calls read it as it is.
+  bool take(size_t param) {
+    const ParamPlan& wanted = k_.plan.params[param];
+    for (size_t j = 0; j < owner_.plan.params.size(); ++j) {
+      const ParamPlan& p = owner_.plan.params[j];
+      if (!p.constant || p.text != wanted.text) continue;
+      if (!std::equal(p.sizes.strides, p.sizes.strides + p.sizes.rank, wanted.sizes.strides)) break;
+      return !k_.call_reads[param] ||
+             copy(owner_.layout.tensor_slots[j], k_.layout.tensor_slots[param]);
+    }
+    return false;
+  }
+
+  bool take(const BoundBuffer& wanted) {
+    for (const BoundBuffer& b : owner_.bound) {
+      if (b.content == wanted.content && b.bytes >= wanted.bytes) return copy(b.slot, wanted.slot);
+    }
+    return false;
+  }
+
+  bool copy(int from, int to) {
+    for (const auto& [slot, value] : bound_.slots) {
+      if (slot != from) continue;
+      state_.slots.emplace_back(to, value);
+      return true;
+    }
+    return false;
+  }
+
+  Failure mismatch(const std::string& wanted) const {
+    std::string has;
+    for (const BoundBuffer& b : owner_.bound) has += (has.empty() ? "" : ", ") + b.content;
+    return {
+        ErrorCode::kArgument,
+        fmt::format("`{}` takes {}, and `{}` was bound with {}; bind the tensor itself, or "
+                    "compile both with one schedule",
+                    k_.problem, wanted, owner_.problem, has.empty() ? "tensors as they are" : has)};
+  }
+
+  const KernelState& k_;
+  const KernelState& owner_;
+  const BoundState& bound_;
+  BoundState state_;
+};
+
 }  // namespace
+
+Result<std::shared_ptr<const BoundState>> share_bound(const KernelState& k,
+                                                      const KernelState& owner,
+                                                      const BoundState& bound) {
+  return Sharer(k, owner, bound).run();
+}
 
 BoundBlock::~BoundBlock() {
   std::free(data_);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "jit/passes/lower.h"
+#include "runtime/engine/packing.h"
 #include "schedules/numerics.h"
 #include "schedules/schedule.h"
 
@@ -118,7 +119,8 @@ void fill_launches(KernelState* k, const ir::Nest& nest) {
 
 /// Everything of a kernel that does not depend on machine code.
 Result<std::shared_ptr<KernelState>> frame(const std::shared_ptr<Services>& services,
-                                           const BuildInput& input, const ir::Nest& nest) {
+                                           const BuildInput& input, const ir::Program& scheduled,
+                                           const ir::Nest& nest) {
   auto k = std::make_shared<KernelState>();
   auto plan = plan_call(input.problem->program);
   if (!plan) return plan.failure();
@@ -133,10 +135,12 @@ Result<std::shared_ptr<KernelState>> frame(const std::shared_ptr<Services>& serv
   k->source = input.source;
   k->services = services;
   k->layout = ir::args_layout(nest);
+  k->quick = QuickChecks(k->plan, k->layout);
   for (const ParamPlan& p : k->plan.params) k->has_constants = k->has_constants || p.constant;
   fill_launches(k.get(), nest);
   for (const ir::NestBuffer& b : nest.buffers) {
-    if (b.home == ir::Home::kBound) k->bound.push_back({b.slot, b.max_bytes});
+    if (b.home != ir::Home::kBound) continue;
+    k->bound.push_back({b.slot, b.max_bytes, packing_text(scheduled, b.name)});
   }
   k->shared_bytes = (nest.shared_bytes + 127) / 128 * 128;
   k->worker_bytes = (nest.worker_bytes + 127) / 128 * 128;
@@ -215,7 +219,7 @@ Result<std::shared_ptr<const KernelState>, BuildFailure> build_kernel(
   auto compiled =
       compile_schedule(input.problem->program, *input.target, input.schedule, input.options);
   if (!compiled) return compiled.failure();
-  auto k = frame(services, input, compiled->nest);
+  auto k = frame(services, input, compiled->scheduled, compiled->nest);
   if (!k) return BuildFailure{false, k.failure()};
   (*k)->schedule = compiled->schedule;
   (*k)->numerics = schedules::numerics_class(input.problem->program, compiled->scheduled);

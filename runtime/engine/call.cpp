@@ -152,9 +152,16 @@ Failure KernelState::run(const LaunchPlan& launch, const int64_t* slots, std::by
   return {ErrorCode::kInternal, fmt::format("{}\n  {}", *fault, repro())};
 }
 
-Failure KernelState::fill(std::span<const Arg> args, const BoundState* bound_state,
+Failure KernelState::fill(std::span<const ArgRef> args, const BoundState* bound_state,
                           int64_t* slots) const {
   if (has_constants && (!bound_state || !bound_state->complete)) return unbound(*this, bound_state);
+  if (bound_state) {
+    for (const auto& [slot, value] : bound_state->slots) slots[slot] = value;
+  }
+  return quick.fill(args, slots) ? fine() : fill_slowly(args, slots);
+}
+
+Failure KernelState::fill_slowly(std::span<const ArgRef> args, int64_t* slots) const {
   Bindings bindings;
   if (Failure f = bind_arguments(plan, args, &bindings); f.code != ErrorCode::kOk) return f;
   for (size_t i = 0; i < plan.params.size(); ++i) {
@@ -164,9 +171,6 @@ Failure KernelState::fill(std::span<const Arg> args, const BoundState* bound_sta
   for (size_t i = 0; i < plan.dims.size(); ++i) slots[layout.dim_slots[i]] = bindings.dims[i];
   for (size_t i = 0; i < plan.scalars.size(); ++i) {
     slots[layout.scalar_slots[i]] = bindings.scalars[i];
-  }
-  if (bound_state) {
-    for (const auto& [slot, value] : bound_state->slots) slots[slot] = value;
   }
   return fine();
 }
@@ -183,6 +187,16 @@ Failure KernelState::run_all(int64_t* slots, std::byte* workspace, ThreadPool* t
 }
 
 Failure KernelState::call(std::span<const Arg> args, const CallOptions& options,
+                          const BoundState* bound_state) const {
+  if (args.size() > kMaxSlots) {
+    return {ErrorCode::kArgument,
+            fmt::format("{} arguments are more than a call takes", args.size())};
+  }
+  std::array<ArgRef, kMaxSlots> refs;
+  return call(refer(args, refs), options, bound_state);
+}
+
+Failure KernelState::call(std::span<const ArgRef> args, const CallOptions& options,
                           const BoundState* bound_state) const {
   int64_t slots[kMaxSlots];
   if (Failure f = fill(args, bound_state, slots); f.code != ErrorCode::kOk) return f;

@@ -23,14 +23,29 @@ std::string_view name_of(Source source) {
   return "";
 }
 
+namespace {
+
+Result<Done> result(Failure failure) {
+  if (failure.code != ErrorCode::kOk) return failure;
+  return Done{};
+}
+
+}  // namespace
+
 void Kernel::run(std::span<const Arg> args, const CallOptions& options) const {
   if (Failure f = state_->call(args, options, nullptr); f.code != ErrorCode::kOk) raise(f);
 }
 
+void Kernel::run_refs(std::span<const ArgRef> args) const {
+  if (Failure f = state_->call(args, {}, nullptr); f.code != ErrorCode::kOk) raise(f);
+}
+
 Result<Done> Kernel::try_run(std::span<const Arg> args, const CallOptions& options) const {
-  Failure f = state_->call(args, options, nullptr);
-  if (f.code != ErrorCode::kOk) return f;
-  return Done{};
+  return result(state_->call(args, options, nullptr));
+}
+
+Result<Done> Kernel::try_run_refs(std::span<const ArgRef> args) const {
+  return result(state_->call(args, {}, nullptr));
 }
 
 Result<Bound> Kernel::try_bind(std::string_view name, const TensorRef& tensor) const {
@@ -42,6 +57,14 @@ Result<Bound> Kernel::try_bind(std::string_view name, const TensorRef& tensor) c
 Bound Kernel::bind(std::string_view name, const TensorRef& tensor) const {
   return runtime::value_or_raise(try_bind(name, tensor));
 }
+
+Result<Bound> Kernel::try_bind(const Bound& packed) const {
+  auto bound = runtime::share_bound(*state_, *packed.kernel_.state_, *packed.state_);
+  if (!bound) return bound.failure();
+  return Bound(*this, std::move(*bound));
+}
+
+Bound Kernel::bind(const Bound& packed) const { return runtime::value_or_raise(try_bind(packed)); }
 
 const std::string& Kernel::problem() const { return state_->problem; }
 const std::string& Kernel::target() const { return state_->target; }
@@ -70,10 +93,17 @@ void Bound::run(std::span<const Arg> args, const CallOptions& options) const {
   if (f.code != ErrorCode::kOk) raise(f);
 }
 
+void Bound::run_refs(std::span<const ArgRef> args) const {
+  Failure f = kernel_.state_->call(args, {}, state_.get());
+  if (f.code != ErrorCode::kOk) raise(f);
+}
+
 Result<Done> Bound::try_run(std::span<const Arg> args, const CallOptions& options) const {
-  Failure f = kernel_.state_->call(args, options, state_.get());
-  if (f.code != ErrorCode::kOk) return f;
-  return Done{};
+  return result(kernel_.state_->call(args, options, state_.get()));
+}
+
+Result<Done> Bound::try_run_refs(std::span<const ArgRef> args) const {
+  return result(kernel_.state_->call(args, {}, state_.get()));
 }
 
 Result<Bound> Bound::try_bind(std::string_view name, const TensorRef& tensor) const {

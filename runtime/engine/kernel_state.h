@@ -10,6 +10,7 @@
 #include "jit/interp/execute.h"
 #include "jit/ir/nest.h"
 #include "runtime/engine/plan.h"
+#include "runtime/engine/quick.h"
 #include "runtime/engine/services.h"
 
 namespace hone::runtime {
@@ -30,6 +31,7 @@ struct LaunchPlan {
 struct BoundBuffer {
   int slot = 0;
   int64_t bytes = 0;
+  std::string content;  ///< what it holds and in which order, as packing_text says
 };
 
 /// A compiled problem: immutable once built.
@@ -45,6 +47,7 @@ struct KernelState {
   Entry entry;
   CallPlan plan;
   ir::ArgsLayout layout;
+  QuickChecks quick;
   std::vector<LaunchPlan> launches;  ///< of a call, in order
   std::vector<LaunchPlan> packs;     ///< of bind, in order
   std::vector<BoundBuffer> bound;
@@ -61,10 +64,14 @@ struct KernelState {
 
   /// Shared workspace and scratch of all workers.
   int64_t workspace_bytes() const;
+  Failure call(std::span<const ArgRef> args, const CallOptions& options,
+               const BoundState* bound) const;
   Failure call(std::span<const Arg> args, const CallOptions& options,
                const BoundState* bound) const;
   /// Checks the arguments and fills all slots but status and workspace.
-  Failure fill(std::span<const Arg> args, const BoundState* bound, int64_t* slots) const;
+  Failure fill(std::span<const ArgRef> args, const BoundState* bound, int64_t* slots) const;
+  /// The part of it that also knows dims of the call and scalars, and says what is wrong.
+  Failure fill_slowly(std::span<const ArgRef> args, int64_t* slots) const;
   /// Runs all launches of a call on filled slots; `workspace` has workspace_bytes().
   Failure run_all(int64_t* slots, std::byte* workspace, ThreadPool* pool) const;
   /// Runs one launch whole; `slots` are filled.
@@ -106,5 +113,10 @@ Result<std::shared_ptr<const BoundState>> bind_constant(const std::shared_ptr<co
                                                         const BoundState& base,
                                                         std::string_view name,
                                                         const TensorRef& tensor);
+
+/// What `k` needs of the memory that was packed for `owner`; fails where the two pack differently.
+Result<std::shared_ptr<const BoundState>> share_bound(const KernelState& k,
+                                                      const KernelState& owner,
+                                                      const BoundState& bound);
 
 }  // namespace hone::runtime

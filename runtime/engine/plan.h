@@ -78,9 +78,12 @@ struct Bindings {
   std::array<int64_t, kMaxSlots> scalars;      ///< bits, in the low bytes
 };
 
+/// `args` where they lie; `refs` has room for them.
+std::span<const ArgRef> refer(std::span<const Arg> args, std::span<ArgRef> refs);
+
 /// Checks the arguments of a call against the plan and fills `out`. What is wrong, or kOk.
 /// Never allocates when all is well.
-Failure bind_arguments(const CallPlan& plan, std::span<const Arg> args, Bindings* out);
+Failure bind_arguments(const CallPlan& plan, std::span<const ArgRef> args, Bindings* out);
 
 /// Checks one tensor against a constant parameter.
 Failure check_constant(const ParamPlan& param, const TensorRef& tensor);

@@ -19,6 +19,8 @@ KernelCall::KernelCall(std::shared_ptr<const KernelState> kernel, const Fixture&
     }
   }
   for (double s : fixture.scalars()) args_.emplace_back(ScalarArg(s));
+  refs_.resize(args_.size());
+  refer(args_, refs_);
 }
 
 KernelCall::~KernelCall() {
@@ -35,7 +37,7 @@ Result<std::unique_ptr<KernelCall>> KernelCall::create(std::shared_ptr<const Ker
     c->bound_ = *more;
   }
   const KernelState& k = *c->kernel_;
-  if (Failure f = k.fill(c->args_, c->bound_.get(), c->slots_); f.code != ErrorCode::kOk) return f;
+  if (Failure f = k.fill(c->refs_, c->bound_.get(), c->slots_); f.code != ErrorCode::kOk) return f;
   const int64_t bytes = k.workspace_bytes();
   if (bytes > 0) c->workspace_ = static_cast<std::byte*>(k.services->workspaces().take(bytes));
   if (bytes > 0 && !c->workspace_) {

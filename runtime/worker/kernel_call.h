@@ -22,7 +22,7 @@ class KernelCall {
   KernelCall& operator=(const KernelCall&) = delete;
 
   /// One call with all its checks.
-  Failure call() const { return kernel_->call(args_, {}, bound_.get()); }
+  Failure call() const { return kernel_->call(refs_, {}, bound_.get()); }
   /// Runs the launches `n` times as a caller of the raw entry would.
   Failure run(int64_t n) const;
 
@@ -31,6 +31,7 @@ class KernelCall {
 
   std::shared_ptr<const KernelState> kernel_;
   std::vector<Arg> args_;
+  std::vector<ArgRef> refs_;  ///< to args_
   std::vector<std::pair<std::string, TensorRef>> constants_;
   std::shared_ptr<const BoundState> bound_;
   std::byte* workspace_ = nullptr;

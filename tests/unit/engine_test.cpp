@@ -304,3 +304,40 @@ TEST_CASE("engine: K = 0 writes the empty reduction") {
   k(none, none, y);
   CHECK(y == std::vector<float>(4, 0));
 }
+
+TEST_CASE("engine: kernels of one layout share what was bound") {
+  Listener listener;
+  Engine engine(listener.options());
+  const std::string packed =
+      "split Y/n 16 -> n.o n.i tail=peel; stage W at root -> P layout=[d1/16][d0][d1%16]";
+  std::vector<float> w(20 * 40);
+  for (size_t i = 0; i < w.size(); ++i) w[i] = static_cast<float>(i % 7);
+  const auto compile = [&](const std::string& dims, const std::string& schedule) {
+    return engine.compile(kProduct + (" " + dims + " N=40 K=20 const=W"), {.schedule = schedule});
+  };
+  const hone::Bound first = compile("M=3", packed).bind("W", w);
+  const hone::Bound second = compile("M=1..9", packed).bind(first);
+  CHECK(second.bytes() == first.bytes());
+  const int64_t used = first.bytes();
+  CHECK(used >= static_cast<int64_t>(w.size() * sizeof(float)));
+  std::fill(w.begin(), w.end(), 0.0f);  // both have what they need
+  const std::vector<float> a(7 * 20, 1);
+  std::vector<float> y3(3 * 40), y7(7 * 40);
+  first(std::span(a).first(3 * 20), y3);
+  second(TensorRef(a.data(), {7, 20}), TensorRef(y7.data(), {7, 40}));
+  CHECK(std::equal(y3.begin(), y3.end(), y7.begin()));
+  CHECK(y3[1] != 0);
+  // Other layouts, and constants that are not packed at all, say so.
+  const std::string other =
+      "split Y/n 8 -> n.o n.i tail=peel; stage W at root -> P layout=[d1/8][d0][d1%8]";
+  const std::string refused =
+      error_of(ErrorCode::kArgument, [&] { compile("M=3", other).bind(first); });
+  CHECK(has(refused, "[1/8][0][1%8]"));
+  CHECK(has(refused, "[1/16][0][1%16]"));
+  CHECK(has(error_of(ErrorCode::kArgument, [&] { compile("M=3", "parallel Y/m").bind(first); }),
+            "W: f32[20,40]"));
+  const hone::Bound plain = compile("M=3", "parallel Y/m").bind("W", std::vector<float>(800, 2));
+  std::vector<float> p3(3 * 40);
+  compile("M=3", "unroll Y/n").bind(plain)(std::span(a).first(3 * 20), p3);
+  CHECK(p3[0] == 40);
+}

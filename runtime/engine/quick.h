@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "include/hone/kernel.h"
+#include "jit/ir/nest.h"
+#include "runtime/engine/plan.h"
+
+namespace hone::runtime {
+
+/// All checks of a call whose sizes are known at compile, with what they read side by side. They
+/// only say whether all is well: what is wrong is for bind_arguments to find out, which knows more
+/// ways for a call to be right, too.
+class QuickChecks {
+ public:
+  /// Accepts no call.
+  QuickChecks() = default;
+  QuickChecks(const CallPlan& plan, const ir::ArgsLayout& layout);
+
+  /// Fills the slots of all tensors but constants and returns true where the call is right.
+  bool fill(std::span<const ArgRef> args, int64_t* slots) const;
+
+ private:
+  /// What is compared with one tensor.
+  struct Param {
+    int64_t count;
+    int64_t begin;  ///< bytes that may be touched, from the first element on
+    int64_t end;
+    uint64_t odd;  ///< bits of an address that must be 0
+    int slot;
+    DType type;
+    int8_t rank;
+    bool written;
+    bool may_be_flat;
+    int64_t extents[TensorRef::kMaxRank];
+    int64_t strides[TensorRef::kMaxRank];
+  };
+  static constexpr size_t kMost = 16;
+
+  static bool fits(const Param& p, const TensorRef& t);
+
+  bool usable_ = false;
+  std::vector<Param> params_;  ///< without constants
+};
+
+}  // namespace hone::runtime
