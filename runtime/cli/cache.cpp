@@ -79,6 +79,15 @@ int export_text(CacheVerbOptions& o, EngineState& engine) {
   return report(o.common, {ErrorCode::kCache, o.out + " cannot be written"});
 }
 
+int tell_read(const CacheVerbOptions& o, size_t count) {
+  if (o.common.json) {
+    print_line({{"records", count}});
+  } else {
+    std::cout << count << " records read\n";
+  }
+  return kExitOk;
+}
+
 int import_text(CacheVerbOptions& o, EngineState& engine) {
   size_t count = 0;
   for (const std::string& path : o.files) {
@@ -89,12 +98,7 @@ int import_text(CacheVerbOptions& o, EngineState& engine) {
     engine.cache->unite(*records);
     count += records->size();
   }
-  if (o.common.json) {
-    print_line({{"records", count}});
-  } else {
-    std::cout << count << " records read\n";
-  }
-  return kExitOk;
+  return tell_read(o, count);
 }
 
 int merge(CacheVerbOptions& o, EngineState& engine) {
@@ -111,12 +115,7 @@ int merge(CacheVerbOptions& o, EngineState& engine) {
     engine.cache->unite(*records);
     count += records->size();
   }
-  if (o.common.json) {
-    print_line({{"records", count}});
-  } else {
-    std::cout << count << " records read\n";
-  }
-  return kExitOk;
+  return tell_read(o, count);
 }
 
 /// What is wrong with a record: its texts must parse, and a good one's schedule must apply.

@@ -133,6 +133,19 @@ Result<std::shared_ptr<EngineState>> open_engine(const Common& common, const std
   return engine;
 }
 
+Result<CompiledLine> compile_line(const Common& common, const std::string& text) {
+  const auto line = parse_line(text);
+  if (!line) return line.failure();
+  auto engine = open_engine(common, line->target);
+  if (!engine) return engine.failure();
+  auto problem = (*engine)->parse(line->problem);
+  if (!problem) return problem.failure();
+  auto kernel = line->scheduled ? (*engine)->compile_given(*problem, line->schedule)
+                                : (*engine)->compile(*problem, {});
+  if (!kernel) return kernel.failure();
+  return CompiledLine{*std::move(engine), *std::move(problem), *std::move(kernel)};
+}
+
 int report(const Common& common, const Failure& failure) {
   if (common.json) {
     print_line(

@@ -50,6 +50,15 @@ Failure no_problem(const char* verb);
 Result<std::shared_ptr<EngineState>> open_engine(const Common& common,
                                                  const std::string& target = "");
 
+/// What a repro line asks for: its schedule where it has one, else what the engine chooses.
+struct CompiledLine {
+  std::shared_ptr<EngineState> engine;
+  ops::Problem problem;
+  std::shared_ptr<const KernelState> kernel;
+};
+
+Result<CompiledLine> compile_line(const Common& common, const std::string& text);
+
 /// `10s`, `500ms`, `2m`, `1h`, or a plain number of seconds.
 Result<std::chrono::milliseconds> parse_duration(const std::string& text);
 

@@ -36,37 +36,31 @@ void print_text(const KernelState& k, const CheckOutcome& check, const Speed* sp
 }
 
 int run_line(const RunOptions& options, const std::string& text) {
-  const auto line = parse_line(text);
+  const auto line = compile_line(options.common, text);
   if (!line) return report(options.common, line.failure());
-  auto engine = open_engine(options.common, line->target);
-  if (!engine) return report(options.common, engine.failure());
-  auto problem = (*engine)->parse(line->problem);
-  if (!problem) return report(options.common, problem.failure());
-  const auto kernel = line->scheduled ? (*engine)->compile_given(*problem, line->schedule)
-                                      : (*engine)->compile(*problem, {});
-  if (!kernel) return report(options.common, kernel.failure());
+  const auto& [engine, problem, kernel] = *line;
   CheckOutcome check;
   if (!options.no_check) {
-    auto outcome = check_kernel(*kernel, *problem);
+    auto outcome = check_kernel(kernel, problem);
     if (!outcome) return report(options.common, outcome.failure());
     check = std::move(*outcome);
   }
   Speed speed;
   const bool timed = !options.no_time && check.mismatch.empty();
   if (timed) {
-    Limits limits((*engine)->target, (*engine)->services->pool());
-    auto measured = time_kernel(*kernel, *problem, &limits);
+    Limits limits(engine->target, engine->services->pool());
+    auto measured = time_kernel(kernel, problem, &limits);
     if (!measured) return report(options.common, measured.failure());
     speed = *measured;
   }
   if (options.common.json) {
-    print_line(run_json(**kernel, options.no_check ? nullptr : &check, timed ? &speed : nullptr,
-                        (*engine)->target.threads));
+    print_line(run_json(*kernel, options.no_check ? nullptr : &check, timed ? &speed : nullptr,
+                        engine->target.threads));
   } else {
-    print_text(**kernel, check, timed ? &speed : nullptr);
+    print_text(*kernel, check, timed ? &speed : nullptr);
   }
   if (check.mismatch.empty()) return kExitOk;
-  if (!options.common.json) std::cerr << "hone: wrong result\n  " << (*kernel)->repro() << "\n";
+  if (!options.common.json) std::cerr << "hone: wrong result\n  " << kernel->repro() << "\n";
   return kExitMismatch;
 }
 

@@ -87,28 +87,21 @@ constexpr View kViews[] = {
 
 int show(ShowOptions& options) {
   if (options.line.empty()) return report(options.common, no_problem("show"));
-  const auto line = parse_line(options.line);
+  const auto line = compile_line(options.common, options.line);
   if (!line) return report(options.common, line.failure());
-  auto engine = open_engine(options.common, line->target);
-  if (!engine) return report(options.common, engine.failure());
-  auto problem = (*engine)->parse(line->problem);
-  if (!problem) return report(options.common, problem.failure());
-  const auto kernel = line->scheduled ? (*engine)->compile_given(*problem, line->schedule)
-                                      : (*engine)->compile(*problem, {});
-  if (!kernel) return report(options.common, kernel.failure());
+  const auto& [engine, problem, kernel] = *line;
   BuildOptions build;
   build.keep_lir = true;
   build.refusal_rejects = false;
-  const auto compiled =
-      compile_schedule(problem->program, (*engine)->target, (*kernel)->schedule, build);
+  const auto compiled = compile_schedule(problem.program, engine->target, kernel->schedule, build);
   if (!compiled) return report(options.common, compiled.failure().failure);
   int asked = 0;
   for (const View& view : kViews) asked += options.*view.asked ? 1 : 0;
   if (asked == 0) options.schedule = options.report = true;
-  Json object = {{"problem", (*kernel)->problem}, {"target", (*kernel)->target}};
+  Json object = {{"problem", kernel->problem}, {"target", kernel->target}};
   for (const View& view : kViews) {
     if (!(options.*view.asked)) continue;
-    Json value = view.value(**kernel, *compiled);
+    Json value = view.value(*kernel, *compiled);
     if (options.common.json) {
       object[view.name] = std::move(value);
     } else {
