@@ -49,6 +49,11 @@ Result<std::monostate> TuneRun::rank_finalists() {
   std::vector<Record> known = job_.cache.good(job_.key);
   std::erase_if(known, [&](const Record& r) { return !allowed(r.schedule); });
   const std::vector<std::string> texts = finalists(known);
+  // Alone and checked, it needs no second look.
+  if (texts.size() == 1 && texts[0] == best_) {
+    settle_records(known, {});
+    return std::monostate{};
+  }
   trials_.refresh();
   const TrialTiming timing = this->timing(0);
   const RankMeasure measure = [&](size_t i) -> Result<std::optional<RankSample>> {

@@ -22,7 +22,7 @@ constexpr double kPastLimit = 1.05;
 constexpr double kGiveUp = 1.3;       // one sample is enough for candidates this much slower
 constexpr double kHopeless = 4;       // times the best, and one run is enough
 constexpr double kHopelessUs = 5000;  // below that it costs nothing to be sure
-constexpr double kFarFetched = 32;    // times the cheapest by estimate: not worth a trial
+constexpr double kFarFetched = 12;    // times the cheapest by estimate: not worth a trial
 constexpr size_t kSmallSpace = 64;    // points, which are all tried
 constexpr int kRetries = 2;           // of a trial that something else disturbed
 constexpr auto kReportEvery = std::chrono::milliseconds(200);
@@ -160,12 +160,14 @@ TuneRun::Clock::duration TuneRun::search_budget() const {
 
 bool TuneRun::finished() {
   const TuneOptions& o = job_.options;
-  const auto elapsed = Clock::now() - start_;
+  // Where opening the problem takes all the time, there is one trial at least.
+  const bool late = o.budget.count() > 0 && Clock::now() - start_ >= search_budget() &&
+                    (best_us_ > 0 || log_.size() >= kBatch);
   size_t knobs = 0;
   for (const auto& s : spaces_) knobs = std::max(knobs, s.values.size());
   if (o.stop.stop_requested()) {
     end_ = TuneEnd::kStopped;
-  } else if (o.budget.count() > 0 && elapsed >= search_budget()) {
+  } else if (late) {
     end_ = TuneEnd::kBudget;
   } else if (o.trials > 0 && static_cast<int64_t>(log_.size() - resumed_) >= o.trials) {
     end_ = TuneEnd::kBudget;
