@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "jit/ir/instructions.h"
 #include "jit/ir/poly.h"
 #include "jit/passes/lower.h"
 #include "schedules/model/model.h"
@@ -29,6 +30,7 @@ struct Open {
   Mark mark;
   double begin;
   double trips;
+  const Instruction* instruction = nullptr;  ///< of a tensor loop
 };
 
 /// What one straight-line part does, in instructions.
@@ -154,7 +156,7 @@ double Estimator::cost(const Stmt& s) {
   double cycles = 0;
   if (s.kind == Stmt::kFor) {
     const double trips = std::max(0.0, number(s.end) - number(s.begin));
-    loops_.push_back({s.id, s.mark, number(s.begin), trips});
+    loops_.push_back({s.id, s.mark, number(s.begin), trips, s.instruction});
     for (const StmtRef& b : s.body) cycles += cost(*b);
     loops_.pop_back();
     return trips * (cycles + kLoopOverhead);
@@ -177,7 +179,8 @@ void Estimator::straight(const Stmt& s, Block& block) {
   const bool loop = s.kind == Stmt::kFor;
   if (loop) {
     const double begin = number(s.begin);
-    loops_.push_back({s.id, s.mark, begin, std::max(0.0, number(s.end) - begin)});
+    const double trips = std::max(0.0, number(s.end) - begin);
+    loops_.push_back({s.id, s.mark, begin, trips, s.instruction});
   }
   for (const StmtRef& b : s.body) straight(*b, block);
   if (loop) loops_.pop_back();
@@ -190,15 +193,18 @@ double Estimator::vectors(const Expr& offset, int buffer, double& points) const 
   const Poly p = Poly::of(offset);
   double distinct = 1;
   points = 1;
+  int64_t group = 1;  // elements that a lane takes at once
   for (size_t i = loops_.size(); i-- > 0 && loops_[i].mark != Mark::kSerial;) {
     const Open& l = loops_[i];
     const bool depends = p.mentions_loop(l.id);
-    if (l.mark == Mark::kVector) {
-      const double chunks = std::ceil(l.trips / lanes(b.type));
+    if (l.mark == Mark::kTensor) {
+      if (depends) group = l.instruction->group;
+    } else if (l.mark == Mark::kVector) {
+      const double chunks = std::ceil(l.trips * static_cast<double>(group) / lanes(b.type));
       points *= chunks;
       if (!depends) continue;
       // A strided vector is gathered lane by lane.
-      const bool contiguous = std::abs(p.loop_coef(l.id)) == 1;
+      const bool contiguous = std::abs(p.loop_coef(l.id)) == group;
       distinct *= contiguous ? chunks : 2 * l.trips;
     } else {
       points *= l.trips;
@@ -212,9 +218,10 @@ void Estimator::add_store(const Stmt& s, Block& block) {
   const NestBuffer& to = nest_.buffers[static_cast<size_t>(s.id)];
   double points = 1;
   const double targets = vectors(s.offset, s.id, points);
-  double operations = operations_of(s.value);
+  const Instruction* tensor = loops_.empty() ? nullptr : loops_.back().instruction;
+  double operations = tensor ? tensor->operations : operations_of(s.value);
   const bool reduces = s.reduce != Reduce::kNone;
-  if (reduces && !(s.reduce == Reduce::kSum && s.value->op == Op::kMul)) operations += 1;
+  if (reduces && !tensor && !(s.reduce == Reduce::kSum && s.value->op == Op::kMul)) operations += 1;
   block.arithmetic += points * operations;
   if (to.home == Home::kRegisters) {
     block.tile_vectors += reduces ? targets : 0;

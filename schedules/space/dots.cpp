@@ -72,7 +72,8 @@ Dots dots_for(const Plan& plan, const std::string& name, const Access& store) {
   double best_cost = 1e30;
   for (const ir::IndexVar& k : s.rvars) {
     const int64_t depth = facts.extent(k.name);
-    if (k.lo || facts.bounds.count(k.name) || depth < row->group) continue;
+    // What is left of a depth known at the call begins anywhere in a group of the layout.
+    if (k.lo || !ir::is_const(k.hi) || facts.bounds.count(k.name) || depth < row->group) continue;
     for (const ir::IndexVar& n : s.vars) {
       if (facts.bounds.count(n.name)) continue;
       Dots dots{row, n.name, k.name, {}, {}};

@@ -89,10 +89,11 @@ TileProblem problem_for(const Plan& plan, const Tile& t, const std::string& rows
     }
   }
   // A multiply and an add are one instruction.
-  out.body = t.dots ? 1 : std::max(1, facts.operations - 1);
-  if (t.dots && t.dots.row->a == t.dots.row->b && size_of(t.dots.row->a) == 1) {
-    // Bytes of one sign take a sum beside the products, see the instruction.
-    out.column_sums = 1;
+  out.body = std::max(1, facts.operations - 1);
+  if (t.dots) {
+    out.body = t.dots.row->operations;
+    out.prepared = t.dots.row->prepared;
+    out.column_sums = t.dots.row->sums;
   }
   out.epilogue = t.fused() ? plan.facts(t.root).operations : 0;
   return out;

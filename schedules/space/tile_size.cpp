@@ -26,14 +26,16 @@ double tile_cycles(const TileProblem& p, int64_t rows, int64_t vectors) {
   const auto points = static_cast<double>(rows * vectors + p.column_sums * vectors);
   const double loads =
       static_cast<double>(vectors * p.vector_loads + rows * p.row_loads) + points * p.point_loads;
+  const double arithmetic = points * p.body + static_cast<double>(p.prepared * (rows + vectors));
   // The loop's own instructions share the front end, which takes about six a cycle.
-  const double front = (points * p.body + loads + 3) / 6;
-  return std::max({points * p.body / 2, loads / 2, kLatency, front}) + kStep;
+  const double front = (arithmetic + loads + 3) / 6;
+  return std::max({arithmetic / 2, loads / 2, kLatency, front}) + kStep;
 }
 
 int64_t tile_registers(const TileProblem& p, int64_t rows, int64_t vectors) {
   return rows * vectors + vectors * p.vector_loads + std::max(p.row_loads, 1) +
-         std::min(p.point_loads, 1) + (p.column_sums ? p.column_sums * vectors + 1 : 0);
+         std::min(p.point_loads, 1) + (p.column_sums ? p.column_sums * vectors + 1 : 0) +
+         std::min(p.prepared, 1);
 }
 
 TileSize choose_tile(const TileProblem& p, const ir::Target& target) {

@@ -17,6 +17,7 @@ struct TileProblem {
   int row_loads = 1;       ///< tensors broadcast, each once a row
   int point_loads = 0;     ///< tensors read at every point of the tile
   int column_sums = 0;     ///< further running values, each one of a column vector
+  int prepared = 0;        ///< arithmetic on what is loaded, before a point takes it
   int body = 1;            ///< arithmetic of a point of the reduction
   int epilogue = 1;        ///< arithmetic of a point after it
 };

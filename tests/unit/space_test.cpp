@@ -86,3 +86,27 @@ TEST_CASE("space: register tiles fit the registers and hide latency") {
     CHECK(schedules::choose_tile(p, target).rows == 1);
   }
 }
+
+TEST_CASE("space: products of narrow types by the instructions that the target has") {
+  const auto chosen = [](const char* text, const char* isa) {
+    const auto problem = ops::parse_problem(text);
+    REQUIRE_MESSAGE(problem, problem.failure().message);
+    const auto target = ir::parse_target(isa, {});
+    REQUIRE(target);
+    const std::string steps = schedules::default_schedule(problem->program, *target).text();
+    const size_t at = steps.find("tensorize");
+    const size_t name = steps.find(' ', at == std::string::npos ? at : at + 10) + 1;
+    return at == std::string::npos ? "" : steps.substr(name, steps.find(';', name) - name);
+  };
+  const char* three =
+      "op three(A: i8[I,K,L], B: i8[L,K,J]) -> (Y: i32[I,J]) "
+      "{ Y[i,j] = sum[k,l](A[i,k,l] * B[l,k,j]) } I=60 J=70 K=5 L=9";
+  CHECK(chosen(three, "x86 isa=avx512,vnni") == "vnni.i8i8");
+  CHECK(chosen(three, "x86 isa=avx2,avxvnni") == "vnni.i8i8");
+  CHECK(chosen(three, "x86 isa=avx512") == "madd.i8i8");
+  const char* halves = "matmul M=64 N=64 K=64 T=bf16 const=B";
+  CHECK(chosen(halves, "x86 isa=avx512,bf16") == "bf16.dot");
+  CHECK(chosen(halves, "x86 isa=avx512,vnni") == "");
+  CHECK(chosen("matmul M=64 N=64 K=64 const=B", "x86 isa=avx512,vnni,bf16") == "");
+  CHECK(chosen("matmul M=64 N=64 K=64 T=i32 const=B", "x86 isa=avx512,vnni,bf16") == "");
+}
