@@ -194,9 +194,11 @@ struct Satisfy {
     for (size_t d = 0; d < position.results.size(); ++d) {
       offset += position.frame.i(position.results[d])[0] * view->strides[d];
     }
-    // Climbing values take about twice the average step, so that the end is used as well.
+    // Climbing values take about twice the average step, so that the end is used as well; what a
+    // chain starts from leaves it most of the room.
     const int64_t room = std::max<int64_t>(0, hi - lo);
-    const int64_t reach = chained ? std::min(room, 2 * room / std::max<int64_t>(1, --left)) : room;
+    const int64_t step = check.vars.empty() ? room / 16 : room;
+    const int64_t reach = chained ? std::min(room, 2 * room / std::max<int64_t>(1, --left)) : step;
     write_int(view->type, view->data, offset, lo + random.below(reach + 1));
   }
 };
