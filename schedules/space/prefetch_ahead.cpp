@@ -78,7 +78,9 @@ bool apply(Plan& plan, const std::string& name) {
     if (!seen.insert(a.buffer).second) continue;
     const ir::Buffer& b = *plan.program().buffer(a.buffer);
     const int64_t bytes = bytes_of(plan.program(), b);
-    if (b.space == ir::Space::kRegisters || bytes <= plan.target().l2) continue;
+    const ir::Stage* made = plan.program().producer(a.buffer);
+    const bool window = made != nullptr && !made->at.root();  // near, whatever the whole comes to
+    if (window || bytes <= plan.target().l2) continue;
     const std::string loop = leaping_loop(plan, s, a);
     if (loop.empty()) continue;
     const int64_t row = row_of(plan, s, a, loop) * size_of(b.type);

@@ -19,8 +19,9 @@ struct Tile {
   std::string root;      ///< itself, or the consumer that computes it in registers
   std::map<std::string, std::string> follows;  ///< variables of the producer -> of the root
   VectorAxis axis;
-  Dots dots;         ///< the instruction that does its products, if any
-  std::string rows;  ///< the tile's other axis, of the producer; "": none
+  Dots dots;          ///< the instruction that does its products, if any
+  std::string rows;   ///< the tile's other axis, of the producer; "": none
+  std::string slide;  ///< variable reduced whose steps read what other rows read; "": none
   TileSize size;
   std::string height, width;            ///< knob texts
   std::vector<std::string> outer;       ///< loops of the root around the tile, outermost first
@@ -66,6 +67,27 @@ Access leaving_store(const Plan& plan, const Tile& t) {
 constexpr int64_t kCollidingRows = 8;
 bool collides(int64_t bytes) { return bytes != 0 && bytes % 4096 == 0; }
 
+/// The variable of a small reduction along which rows of the tile read each other's elements.
+std::string sliding(const Plan& plan, const Tile& t, const std::string& rows) {
+  constexpr int64_t kSmall = 32;  // steps that are all unrolled
+  const ir::Stage& p = plan.stage(t.producer);
+  const StageFacts facts = plan.facts(t.producer);
+  int64_t steps = 1;
+  for (const ir::IndexVar& r : p.rvars) {
+    if (r.lo || !ir::is_const(r.hi)) return {};
+    steps *= facts.extent(r.name);
+  }
+  if (rows.empty() || steps > kSmall || steps < 2) return {};
+  for (const Access& a : facts.loads) {
+    for (const ir::IndexVar& r : p.rvars) {
+      const int64_t row = a.stride(rows), step = a.stride(r.name);
+      if (a.stride(t.axis.var) == 0 || step <= 0 || row % step != 0) continue;
+      if (row / step > 0 && row / step < facts.extent(r.name)) return r.name;
+    }
+  }
+  return {};
+}
+
 TileProblem problem_for(const Plan& plan, const Tile& t, const std::string& rows) {
   const ir::Stage& p = plan.stage(t.producer);
   const StageFacts facts = plan.facts(t.producer);
@@ -74,7 +96,15 @@ TileProblem problem_for(const Plan& plan, const Tile& t, const std::string& rows
   out.columns = facts.extent(t.axis.var);
   out.rows = rows.empty() ? 1 : facts.extent(rows);
   out.vector_loads = out.row_loads = 0;
+  const std::string slide = sliding(plan, t, rows);
+  for (const ir::IndexVar& r : p.rvars) {
+    if (!slide.empty()) out.copies *= facts.extent(r.name);
+  }
   for (const Access& a : facts.loads) {
+    if (!slide.empty() && a.stride(rows) != 0 && a.stride(slide) != 0) {
+      out.slide = facts.extent(slide);
+      out.slide_step = a.stride(rows) / a.stride(slide);
+    }
     const bool columns = a.stride(t.axis.var) != 0;
     const bool along_rows = !rows.empty() && a.stride(rows) != 0;
     if (columns && along_rows) {
@@ -123,6 +153,7 @@ void choose_rows(const Plan& plan, Tile& t) {
     t.size = size;
   }
   if (t.size.rows == 1) t.rows.clear();
+  t.slide = sliding(plan, t, t.rows);
 }
 
 int64_t operand_bytes(const Plan& plan, const Tile& t, const std::string& along) {
@@ -222,6 +253,25 @@ std::string fresh(const Plan& plan, std::string name) {
   return name;
 }
 
+/// Orders the loops of the stage that reduces, all of whose few steps are unrolled, so that what
+/// slides from row to row stays in registers.
+bool shape_sliding(Plan& plan, const std::string& stage, const Tile& t) {
+  const ir::Stage& s = plan.stage(stage);
+  std::vector<std::string> order;
+  for (const ir::Loop& l : s.loops) {
+    if (is_reduction(s, l.name) && l.name != t.slide) order.push_back(l.name);
+  }
+  order.push_back(t.slide);
+  std::string unroll = "unroll";
+  for (const std::string& l : order) unroll += " " + stage + "/" + l;
+  unroll += " " + stage + "/" + t.rows;
+  order.push_back(t.rows);
+  order.push_back(t.axis.var);
+  return order_loops(plan, stage, order) && plan.add(unroll) &&
+         plan.add("unroll " + t.root + "/" + t.row_inner) &&
+         plan.add("vectorize " + stage + "/" + t.axis.var + " " + t.root + "/" + t.column_inner);
+}
+
 /// Orders the loops of the stage that reduces, unrolls a little of its innermost reduction.
 bool shape_reduction(Plan& plan, const std::string& stage, const Tile& t) {
   const ir::Stage& s = plan.stage(stage);
@@ -311,7 +361,8 @@ bool emit(Plan& plan, Tile& t) {
       return false;
     }
   }
-  if (!shape_reduction(plan, inner, t)) return false;
+  const bool slides = !t.slide.empty() && !t.rows.empty();
+  if (!(slides ? shape_sliding : shape_reduction)(plan, inner, t)) return false;
   plan.finish(t.root);
   plan.finish(inner);
   if (t.dots) return pack_dots(plan, inner, t);

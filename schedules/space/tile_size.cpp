@@ -14,28 +14,39 @@ constexpr double kLatency = 5;
 /// Cycles of a step that nothing overlaps: the loop's end, loads that queue.
 constexpr double kStep = 0.5;
 
+/// Rows of a point load that `slide` steps of a tile's rows read.
+int64_t rows_read(const TileProblem& p, int64_t rows) {
+  return (rows - 1) * p.slide_step + p.slide;
+}
+
 int64_t code_size(const TileProblem& p, int64_t rows, int64_t vectors) {
   const int64_t points = rows * vectors;
-  return points * (p.body + p.point_loads + p.epilogue + 2) + vectors * p.vector_loads +
-         rows * p.row_loads + 8;
+  return points * (p.copies * (p.body + p.point_loads) + p.epilogue + 2) +
+         p.copies * (vectors * p.vector_loads + rows * p.row_loads) + 8;
 }
 
 }  // namespace
 
 double tile_cycles(const TileProblem& p, int64_t rows, int64_t vectors) {
   const auto points = static_cast<double>(rows * vectors + p.column_sums * vectors);
-  const double loads =
-      static_cast<double>(vectors * p.vector_loads + rows * p.row_loads) + points * p.point_loads;
+  const double loads = static_cast<double>(vectors * p.vector_loads + rows * p.row_loads) +
+                       static_cast<double>(vectors * rows_read(p, rows) * p.point_loads) /
+                           static_cast<double>(p.slide);
   const double arithmetic = points * p.body + static_cast<double>(p.prepared * (rows + vectors));
   // The loop's own instructions share the front end, which takes about six a cycle.
   const double front = (arithmetic + loads + 3) / 6;
-  return std::max({arithmetic / 2, loads / 2, kLatency, front}) + kStep;
+  const double busy = std::max({arithmetic / 2, loads / 2, front});
+  // Few steps, all of them copies: those of the next tile overlap with them.
+  return p.slide > 1 ? busy : std::max(busy, kLatency) + kStep;
 }
 
 int64_t tile_registers(const TileProblem& p, int64_t rows, int64_t vectors) {
-  return rows * vectors + vectors * p.vector_loads + std::max(p.row_loads, 1) +
-         std::min(p.point_loads, 1) + (p.column_sums ? p.column_sums * vectors + 1 : 0) +
-         std::min(p.prepared, 1);
+  // What slides is held for the rows to come, beside what it is made of; of the rest one at a time.
+  constexpr int64_t kParts = 3;
+  const int64_t held =
+      p.slide > 1 ? vectors * rows_read(p, rows) + kParts : std::min(p.point_loads, 1);
+  return rows * vectors + vectors * p.vector_loads + std::max(p.row_loads, 1) + held +
+         (p.column_sums ? p.column_sums * vectors + 1 : 0) + std::min(p.prepared, 1);
 }
 
 TileSize choose_tile(const TileProblem& p, const ir::Target& target) {

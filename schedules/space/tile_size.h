@@ -18,8 +18,13 @@ struct TileProblem {
   int point_loads = 0;     ///< tensors read at every point of the tile
   int column_sums = 0;     ///< further running values, each one of a column vector
   int prepared = 0;        ///< arithmetic on what is loaded, before a point takes it
-  int body = 1;            ///< arithmetic of a point of the reduction
-  int epilogue = 1;        ///< arithmetic of a point after it
+  /// Steps of the reduction that move a point load as `slide_step` of them move a row: what one
+  /// row reads at a later step, the next reads at an earlier one, from registers.
+  int64_t slide = 1;
+  int64_t slide_step = 1;
+  int64_t copies = 1;  ///< of the body: steps of the reduction that are unrolled
+  int body = 1;        ///< arithmetic of a point of the reduction
+  int epilogue = 1;    ///< arithmetic of a point after it
 };
 
 /// A register tile: `rows` times `vectors` accumulators, and what one pass over all tiles costs.
