@@ -15,9 +15,9 @@ constexpr double kShare = 0.97;     // of the wall time: less is a core lost
 constexpr double kLongSample = 10;  // times the least length: then fewer samples do
 constexpr int kFewSamples = 3;
 
-double thread_cpu_us() {
+double cpu_us(clockid_t clock) {
   timespec t{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  ::clock_gettime(clock, &t);
   return static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_nsec) * 1e-3;
 }
 
@@ -43,12 +43,14 @@ bool Stretch::disturbed(bool alone) const {
 
 Stretch stretch_of(const std::function<void()>& work) {
   const int64_t switches = involuntary_switches();
-  const double cpu = thread_cpu_us();
+  const double process = cpu_us(CLOCK_PROCESS_CPUTIME_ID);
+  const double cpu = cpu_us(CLOCK_THREAD_CPUTIME_ID);
   const auto start = std::chrono::steady_clock::now();
   work();
   const auto end = std::chrono::steady_clock::now();
   Stretch s;
-  s.cpu_us = thread_cpu_us() - cpu;
+  s.cpu_us = cpu_us(CLOCK_THREAD_CPUTIME_ID) - cpu;
+  s.process_us = cpu_us(CLOCK_PROCESS_CPUTIME_ID) - process;
   s.wall_us = std::chrono::duration<double, std::micro>(end - start).count();
   s.switched_away = involuntary_switches() - switches;
   return s;
@@ -70,10 +72,16 @@ Samples take_samples(const std::function<Stretch(int64_t n)>& run, const SampleO
     const double each = whole / static_cast<double>(n);
     if (options.alone || !disturbed) estimate = each;
     if (s.wall_us < options.sample_us / 2) continue;
-    if (disturbed && !options.alone) {
+    if (!options.alone && (disturbed || lacks_cores(s.cores(), out.cores))) {
       others.push_back(each);
       continue;
     }
+    if (!options.alone && lacks_cores(out.cores, s.cores())) {
+      // Now a thread has a core that had none before.
+      others.insert(others.end(), out.us.begin(), out.us.end());
+      out.us.clear();
+    }
+    if (!options.alone) out.cores = std::max(out.cores, s.cores());
     out.us.push_back(each);
     if (options.give_up_us > 0 && each > options.give_up_us) return out;
   }

@@ -59,7 +59,9 @@ Result<std::monostate> TuneRun::rank_finalists() {
   const RankMeasure measure = [&](size_t i) -> Result<std::optional<RankSample>> {
     auto tried = trials_.run(texts[i], timing);
     if (!tried) return tried.failure();
-    if (tried->ok()) return std::optional(RankSample{tried->median_us, tried->disturbed});
+    if (tried->ok()) {
+      return std::optional(RankSample{tried->median_us, tried->disturbed, tried->cores});
+    }
     if (!tried->refused()) {
       ++failed_;
       quarantine(texts[i], *tried);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/measure/samples.h"
 #include "runtime/measure/timer.h"
 
 namespace hone::runtime {
@@ -12,10 +13,11 @@ namespace {
 constexpr double kSteady = 0.1;  // two times of one schedule this far apart: a disturbed round
 constexpr double kTie = 0.01;    // no clock tells less apart
 constexpr int kMostRounds = 3;   // times those wanted
+constexpr int kTries = 3;        // of a measurement that is disturbed
 
 /// One round: a time per finalist, and two of the yardstick.
 struct Round {
-  std::vector<double> times;
+  std::vector<double> times, cores;
   double first = 0, last = 0;
   bool disturbed = false;
 
@@ -32,14 +34,17 @@ class Ranker {
       : finalists_(finalists),
         measure_(measure),
         options_(options),
-        alive_(finalists.size(), true) {}
+        alive_(finalists.size(), true),
+        cores_(finalists.size(), 0) {}
 
   Result<Ranking> go();
 
  private:
   Result<std::optional<RankSample>> sample(size_t i);
   Result<std::monostate> play(Round& round);
+  int steady_rounds();
   Ranking conclude();
+  bool late() const { return options_.out_of_time && options_.out_of_time(); }
   size_t choose(const std::vector<double>& ratios, double noise) const;
   /// The first finalist that is left.
   size_t yardstick() const {
@@ -50,24 +55,34 @@ class Ranker {
   const RankMeasure& measure_;
   const RankOptions& options_;
   std::vector<bool> alive_;
+  std::vector<double> cores_;  ///< the most that were at work on each finalist
   std::vector<Round> rounds_;
 };
 
+/// Tries again where a thread had no core; what is disturbed all the same is marked so.
 Result<std::optional<RankSample>> Ranker::sample(size_t i) {
-  auto measured = measure_(i);
-  if (measured && !*measured) alive_[i] = false;
-  return measured;
+  for (int left = kTries;; --left) {
+    auto measured = measure_(i);
+    if (measured && !*measured) alive_[i] = false;
+    if (!measured || !*measured) return measured;
+    RankSample& s = **measured;
+    cores_[i] = std::max(cores_[i], s.cores);
+    s.disturbed |= lacks_cores(s.cores, cores_[i]);
+    if (!s.disturbed || left <= 1 || late()) return measured;
+  }
 }
 
 /// Everyone once, and the yardstick again.
 Result<std::monostate> Ranker::play(Round& round) {
   round.times.assign(finalists_.size(), 0);
+  round.cores.assign(finalists_.size(), 0);
   for (size_t i = 0; i < finalists_.size(); ++i) {
     if (!alive_[i]) continue;
     auto measured = sample(i);
     if (!measured) return measured.failure();
     if (!*measured) continue;
     round.times[i] = (*measured)->time_us;
+    round.cores[i] = (*measured)->cores;
     round.disturbed |= (*measured)->disturbed;
   }
   const size_t fixed = yardstick();
@@ -77,14 +92,32 @@ Result<std::monostate> Ranker::play(Round& round) {
   if (!*again) return std::monostate{};
   round.first = round.times[fixed];
   round.last = (*again)->time_us;
+  // Of two times the one with all cores is the yardstick, for all that the round is worth.
+  if (lacks_cores(round.cores[fixed], (*again)->cores)) {
+    round.first = round.last;
+    round.cores[fixed] = (*again)->cores;
+    round.disturbed = true;
+  } else if (lacks_cores((*again)->cores, round.cores[fixed])) {
+    round.last = round.first;
+  }
   round.disturbed |= (*again)->disturbed;
   return std::monostate{};
 }
 
-Result<Ranking> Ranker::go() {
+/// A round from before it was known how many cores the yardstick has says nothing.
+int Ranker::steady_rounds() {
   int steady = 0;
-  for (int made = 0; steady < options_.rounds && made < kMostRounds * options_.rounds; ++made) {
-    if (!rounds_.empty() && options_.out_of_time && options_.out_of_time()) break;
+  for (Round& r : rounds_) {
+    r.disturbed |= lacks_cores(r.cores[yardstick()], cores_[yardstick()]);
+    steady += r.steady();
+  }
+  return steady;
+}
+
+Result<Ranking> Ranker::go() {
+  const int most = kMostRounds * options_.rounds;
+  for (int made = 0; steady_rounds() < options_.rounds && made < most; ++made) {
+    if (!rounds_.empty() && late()) break;
     Round round;
     const size_t fixed = yardstick();
     auto played = play(round);
@@ -95,10 +128,8 @@ Result<Ranking> Ranker::go() {
     if (yardstick() != fixed) {
       // Nothing can be held against one that is gone.
       rounds_.clear();
-      steady = 0;
       continue;
     }
-    steady += round.steady();
     rounds_.push_back(std::move(round));
   }
   if (rounds_.empty()) return Failure{ErrorCode::kInternal, "no finalist passed twice"};
@@ -122,11 +153,13 @@ Ranking Ranker::conclude() {
   ranking.noise = std::sqrt(ranking.noise);
   std::vector<double> ratios;
   for (size_t i = 0; i < finalists_.size(); ++i) {
-    std::vector<double> all;
+    std::vector<double> all, lacking;
     for (const Round& r : rounds_) {
-      if (alive_[i]) all.push_back((i == yardstick() ? r.yardstick() : r.times[i]) / r.yardstick());
+      if (!alive_[i]) continue;
+      const double time = i == yardstick() ? r.yardstick() : r.times[i];
+      (lacks_cores(r.cores[i], cores_[i]) ? lacking : all).push_back(time / r.yardstick());
     }
-    ratios.push_back(median(all));
+    ratios.push_back(median(all.empty() ? lacking : all));
     ranking.times_us.push_back(ratios.back() * median(lengths));
   }
   ranking.winner = choose(ratios, ranking.noise);

@@ -15,6 +15,7 @@ namespace hone::runtime {
 struct RankSample {
   double time_us = 0;
   bool disturbed = false;  ///< it is known to say more than what the work took
+  double cores = 0;        ///< at work meanwhile; fewer than another time says the same
 };
 
 /// How finalists are ranked.

@@ -76,6 +76,7 @@ Result<Outcome> Trials::run(const std::string& schedule, const TrialTiming& timi
   out.median_us = reply->real("median_us");
   out.samples_us = numbers(reply->get("samples_us"));
   out.disturbed = reply->number("disturbed") != 0;
+  out.cores = reply->real("cores");
   // What a candidate broke without dying may break the next one.
   if (!out.ok() && !out.refused() && !out.slow()) worker_.reset();
   return out;

@@ -129,7 +129,7 @@ void TuneRun::resume() {
         at = *next == ',' ? next + 1 : next;
       }
       if (text_of(c) != t.schedule) break;  // the rules have changed since
-      Outcome o{t.verdict, "", t.median_us, {}, false};
+      Outcome o{t.verdict, "", t.median_us, {}};
       if (default_us_ == 0 && o.ok()) default_us_ = o.median_us;
       log_.push_back({c, o.ok() || o.slow() ? o.median_us : kInfinite});
       seen_[t.schedule] = log_.size() - 1;

@@ -16,7 +16,7 @@ Message result_of(const Verdict& v) {
   Message m{"result", {}};
   m.add("verdict", v.word).add("note", v.note).add("median_us", v.median_us);
   m.add("samples_us", fmt::format("{}", fmt::join(v.samples_us, ",")));
-  m.add("disturbed", static_cast<int64_t>(v.disturbed));
+  m.add("disturbed", static_cast<int64_t>(v.disturbed)).add("cores", v.cores);
   m.add("max_err", v.max_err).add("jit_us", v.jit_us);
   m.add("code_bytes", v.report.code_bytes).add("spills", static_cast<int64_t>(v.report.spills));
   m.add("inner_spills", static_cast<int64_t>(v.report.inner_spills));

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "runtime/machine/host.h"
+#include "runtime/measure/assemble.h"
 #include "runtime/measure/samples.h"
 #include "runtime/measure/timer.h"
 #include "runtime/threads/pool.h"
@@ -190,14 +191,18 @@ void Session::time(const Candidate& candidate, const Timing& timing, Verdict& v)
     }
     frame->bind(candidate);
     const auto run = [&](int64_t n) {
-      return stretch_of([&] {
+      const bool all = !pool_ || assemble(*pool_);
+      Stretch s = stretch_of([&] {
         for (int64_t i = 0; i < n; ++i) frame->run(candidate, pool_.get());
       });
+      s.switched_away += !all;
+      return s;
     };
     const Samples samples =
         take_samples(run, {timing.samples, timing.sample_us, timing.give_up_us, pool_ == nullptr});
     logs += std::log(median(samples.us));
     v.disturbed |= samples.disturbed;
+    v.cores = std::max(v.cores, samples.cores);
     v.samples_us.insert(v.samples_us.end(), samples.us.begin(), samples.us.end());
   }
   v.median_us = std::exp(logs / static_cast<double>(timing_.size()));

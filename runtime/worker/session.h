@@ -19,6 +19,7 @@ struct Verdict {
   double median_us = 0;  ///< geometric mean over the dims that the problem should be good at
   std::vector<double> samples_us;
   bool disturbed = false;  ///< other work took cores from all samples
+  double cores = 0;        ///< at work while it was timed
   double max_err = 0;      ///< largest error in units of the reference's bound
   double jit_us = 0;
   jit::Report report;

@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/measure/assemble.h"
+
 using namespace hone::runtime;
 
 namespace {
@@ -37,6 +39,16 @@ bool covers(hone::ThreadPool& pool, int64_t n) {
 }
 
 }  // namespace
+
+TEST_CASE("pool: workers can be waited for") {
+  const auto pool = make_pool({.size = 2, .pin = false});
+  // On a busy machine one try may fail; a pool that drops work would fail all.
+  int met = 0;
+  for (int i = 0; i < 20; ++i) met += assemble(*pool);
+  CHECK(met > 0);
+  const auto alone = make_pool({.size = 1});
+  CHECK(assemble(*alone));
+}
 
 TEST_CASE("pool: covers every range once, whatever the sizes") {
   for (int size : {1, 2, 3, 8}) {
