@@ -12,10 +12,10 @@ constexpr uint32_t kBf16 = static_cast<uint32_t>(Isa::kBf16);
 constexpr Instruction kInstructions[] = {
     {"vnni.u8i8", 4, DType::kU8, DType::kI8, DType::kI32, kVnni, kAvxVnni, 1, 0, 0, nullptr,
      "Four products of an unsigned and a signed byte."},
-    {"vnni.i8i8", 4, DType::kI8, DType::kI8, DType::kI32, kVnni, kAvxVnni, 1, 1, 1, nullptr,
+    {"vnni.i8i8", 4, DType::kI8, DType::kI8, DType::kI32, kVnni, kAvxVnni, 1, 0, 1, nullptr,
      "Four products of signed bytes: one factor made unsigned by adding 128, and 128 times the sum "
      "of the other taken off in the end."},
-    {"vnni.u8u8", 4, DType::kU8, DType::kU8, DType::kI32, kVnni, kAvxVnni, 1, 1, 1, nullptr,
+    {"vnni.u8u8", 4, DType::kU8, DType::kU8, DType::kI32, kVnni, kAvxVnni, 1, 0, 1, nullptr,
      "Four products of unsigned bytes: one factor made signed by taking off 128, and 128 times the "
      "sum of the other added in the end."},
     {"vnni.i16i16", 2, DType::kI16, DType::kI16, DType::kI32, kVnni, kAvxVnni, 1, 0, 0, nullptr,

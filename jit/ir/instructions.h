@@ -23,8 +23,10 @@ struct Instruction {
   uint32_t isa;      ///< the target has all of these extensions,
   uint32_t or_isa;   ///< or all of these; 0: no other way
   int operations;    ///< arithmetic instructions it comes to,
-  int prepared;      ///< and those that bring one factor into shape, once for all that it meets
-  int sums;          ///< running values of its own, one for each vector of a factor
+  /// And those that bring a factor into shape, once for all that it meets, where they compete with
+  /// the products.
+  int prepared;
+  int sums;  ///< running values of its own, one for each vector of a factor
   /// What it does to bits, as numerics classes say it; null: nothing, it is exact.
   const char* numerics;
   const char* doc;

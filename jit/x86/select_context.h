@@ -69,6 +69,9 @@ struct LaneSum {
 
 struct DotForm;
 
+/// Interleaves elements of `size` bytes of the lower (or upper) halves of each 16 bytes.
+X86 interleave_of(int size, bool upper);
+
 /// The load that repeats one element of `size` bytes over a vector of `width` bytes.
 X86 broadcast_of(int size, int width);
 
@@ -295,6 +298,11 @@ class Selector {
   void set_lane(Reg reg, int lane, const Value& v);
   Value gather_tile(int buffer, int64_t first, int64_t stride);
   void scatter_tile(int buffer, int64_t first, int64_t stride, const Value& v);
+
+  // --- select_interleave.cpp: stores that fill groups lane by lane ---
+  bool fills_groups(const ir::Stmt& s, const Affine& begin, int64_t extent, Affine& first);
+  void store_groups(const ir::Stmt& s, const Affine& begin, int64_t extent, const Affine& first);
+  std::vector<Reg> interleaved(const std::vector<Reg>& rows, int size);
 
   // --- select_transpose.cpp: tiles read along the other axis than written ---
   Value load_tile_across(int buffer, int64_t first, int64_t stride);

@@ -55,6 +55,10 @@ void Selector::walk_for(const ir::Stmt& s) {
   // Registers have no index: loops over them are unrolled, marked or not.
   const bool unroll = s.mark == ir::Mark::kUnroll || indexes_tile(s, s.id);
   if (extent.is_constant() && (extent.constant == 1 || unroll) && extent.constant <= kMaxUnroll) {
+    Affine first;
+    if (fills_groups(s, begin, extent.constant, first)) {
+      return store_groups(s, begin, extent.constant, first);
+    }
     return unrolled(s, begin, extent.constant);
   }
   if (unroll && range_of(extent, least, most) && most <= kMaxUnroll) {

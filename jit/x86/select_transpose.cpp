@@ -7,10 +7,7 @@
 
 namespace hone::jit {
 
-namespace {
-
-/// Interleaves elements of `size` bytes of the lower (or upper) halves of each 16 bytes.
-X86 interleave(int size, bool upper) {
+X86 interleave_of(int size, bool upper) {
   switch (size) {
     case 1:
       return upper ? X86::vpunpckhbw : X86::vpunpcklbw;
@@ -22,8 +19,6 @@ X86 interleave(int size, bool upper) {
       return upper ? X86::vunpckhpd : X86::vunpcklpd;
   }
 }
-
-}  // namespace
 
 /// Rows to columns: column c holds element c of each row. As many rows as a row has elements.
 /// Stage by stage, in pairs, so that hardly more registers are live than there are rows.
@@ -39,8 +34,8 @@ std::vector<Reg> Selector::transpose(std::vector<Reg> rows, int size, int width)
     std::vector<Reg> next(rows.size());
     for (int r = 0; r < n; ++r) {
       if (r & d) continue;
-      next[r] = shuffle(interleave(size * d, false), rows[r], rows[r + d]);
-      next[r + d] = shuffle(interleave(size * d, true), rows[r], rows[r + d]);
+      next[r] = shuffle(interleave_of(size * d, false), rows[r], rows[r + d]);
+      next[r + d] = shuffle(interleave_of(size * d, true), rows[r], rows[r + d]);
     }
     rows = std::move(next);
   }

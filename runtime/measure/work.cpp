@@ -83,7 +83,7 @@ class Counter {
       ValueCounter value(stage.reduce == ir::Reduce::kSum && is_float(stage.accumulate));
       value.add(stage.value);
       work_.operations += points * (value.operations + reduces);
-      if (const ir::Instruction* row = schedules::instruction_for(stage, target_)) {
+      if (const ir::Instruction* row = schedules::instruction_for(stage, target_, true)) {
         work_.dots.push_back({row, points});
       } else {
         work_.slots += points * (value.slots + reduces);

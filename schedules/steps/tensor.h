@@ -14,14 +14,16 @@ struct Factors {
   explicit operator bool() const { return static_cast<bool>(a); }
 };
 
-/// The factors of a sum of products of two loads, through conversions that lose nothing.
-Factors factors_of(const ir::Stage& stage);
+/// The factors of a sum of products of two loads, through conversions that lose nothing. With
+/// `padded`, loads with an `else` count too: a padded copy takes that away.
+Factors factors_of(const ir::Stage& stage, bool padded = false);
 
 /// True when the stage adds up products of the instruction's types in its accumulator's type.
-bool sums_products_of(const ir::Stage& stage, const ir::Instruction& row);
+bool sums_products_of(const ir::Stage& stage, const ir::Instruction& row, bool padded = false);
 
 /// The first row that the target has for the products of a stage; null: none.
-const ir::Instruction* instruction_for(const ir::Stage& stage, const ir::Target& target);
+const ir::Instruction* instruction_for(const ir::Stage& stage, const ir::Target& target,
+                                       bool padded = false);
 
 /// Why the instruction cannot take all iterations of `loop`, or empty.
 std::string tensor_objection(const ir::Stage& stage, const std::string& loop,

@@ -17,10 +17,10 @@ bool widens(DType from, DType to) {
 }
 
 /// The load that `e` is, perhaps converted; null where it is something else.
-ir::Expr load_in(const ir::Expr& e) {
+ir::Expr load_in(const ir::Expr& e, bool padded) {
   ir::Expr at = e;
   while (at->op == ir::Op::kCast && widens(at->args[0]->type, at->type)) at = at->args[0];
-  return at->op == ir::Op::kLoad && !at->guarded ? at : ir::Expr();
+  return at->op == ir::Op::kLoad && (padded || !at->guarded) ? at : ir::Expr();
 }
 
 std::string instruction_names() {
@@ -65,22 +65,22 @@ Applied apply_tensorize(ir::Program p, const Step& step) {
 
 }  // namespace
 
-Factors factors_of(const ir::Stage& s) {
+Factors factors_of(const ir::Stage& s, bool padded) {
   if (s.reduce != ir::Reduce::kSum || s.value->op != ir::Op::kMul) return {};
   if (s.value->type != s.accumulate) return {};
-  Factors out{load_in(s.value->args[0]), load_in(s.value->args[1])};
+  Factors out{load_in(s.value->args[0], padded), load_in(s.value->args[1], padded)};
   return out.a && out.b ? out : Factors{};
 }
 
-bool sums_products_of(const ir::Stage& s, const ir::Instruction& row) {
-  const Factors f = factors_of(s);
+bool sums_products_of(const ir::Stage& s, const ir::Instruction& row, bool padded) {
+  const Factors f = factors_of(s, padded);
   if (!f || s.accumulate != row.accumulate) return false;
   return (f.a->type == row.a && f.b->type == row.b) || (f.a->type == row.b && f.b->type == row.a);
 }
 
-const ir::Instruction* instruction_for(const ir::Stage& s, const ir::Target& target) {
+const ir::Instruction* instruction_for(const ir::Stage& s, const ir::Target& target, bool padded) {
   for (const ir::Instruction& row : ir::instructions()) {
-    if (available(row, target) && sums_products_of(s, row)) return &row;
+    if (available(row, target) && sums_products_of(s, row, padded)) return &row;
   }
   return nullptr;
 }
