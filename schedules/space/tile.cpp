@@ -19,9 +19,10 @@ struct Tile {
   std::string root;      ///< itself, or the consumer that computes it in registers
   std::map<std::string, std::string> follows;  ///< variables of the producer -> of the root
   VectorAxis axis;
-  Dots dots;          ///< the instruction that does its products, if any
-  std::string rows;   ///< the tile's other axis, of the producer; "": none
-  std::string slide;  ///< variable reduced whose steps read what other rows read; "": none
+  Dots dots;             ///< the instruction that does its products, if any
+  std::string rows;      ///< the tile's other axis, of the producer; "": none
+  bool columns = false;  ///< a few rows of a tensor are read to their ends before the next
+  std::string slide;     ///< variable reduced whose steps read what other rows read; "": none
   TileSize size;
   std::string height, width;            ///< knob texts
   std::vector<std::string> outer;       ///< loops of the root around the tile, outermost first
@@ -222,8 +223,21 @@ void spread_outer(const Plan& plan, Tile& t) {
               t.outer.begin() + static_cast<long>(best) + 1);
 }
 
+/// True when a tile reads its tensors once, a line or a few of every row, and rows are pages apart:
+/// nothing looks ahead along a column, so a few rows at a time are read to their ends.
+bool reads_columns(const Plan& plan, const Tile& t, const std::string& reduced) {
+  if (!t.rows.empty() || t.outer.size() != 1) return false;
+  constexpr int64_t kPage = 4096;
+  for (const Access& a : plan.facts(t.producer).loads) {
+    const int64_t size = size_of(plan.program().buffer(a.buffer)->type);
+    const bool far = !a.gathers && a.stride(reduced) * size >= kPage;
+    if (far && a.stride(t.axis.var) == 1) return true;
+  }
+  return false;
+}
+
 /// Cuts the longest reduction loop outside the tiles, where the panel of a tile exceeds a cache.
-std::vector<std::string> block_reduction(Plan& plan, const Tile& t) {
+std::vector<std::string> block_reduction(Plan& plan, Tile& t) {
   const ir::Stage& p = plan.stage(t.producer);
   const StageFacts facts = plan.facts(t.producer);
   const ir::Buffer& out = *plan.program().buffer(p.output);
@@ -238,14 +252,33 @@ std::vector<std::string> block_reduction(Plan& plan, const Tile& t) {
   const int lanes = plan.lanes(widest_type(plan.program(), p));
   const DType element = t.dots ? t.dots.row->a : p.accumulate;
   const int64_t panel = extent * t.size.vectors * lanes * size_of(element);
-  const bool block =
-      plan.decide("block " + longest + " of " + t.producer, 2, panel > plan.target().l2 / 3) == 1;
-  if (!block) return {};
-  const auto h = plan.split(
-      t.producer, longest,
-      plan.knob(knob_name("kc", t.producer), {128, 256, 384, 512, 768, 1024}, 512), "peel");
+  const bool columns = reads_columns(plan, t, longest);
+  const bool exceeds = panel > plan.target().l2 / 3;
+  if (plan.decide("block " + longest + " of " + t.producer, 2, columns || exceeds) == 0) return {};
+  const std::string name = knob_name("kc", t.producer);
+  const auto h = plan.split(t.producer, longest,
+                            columns ? plan.knob(name, {4, 8, 16, 32, 64}, 8)
+                                    : plan.knob(name, {128, 256, 384, 512, 768, 1024}, 512),
+                            "peel");
   if (h.outer.empty()) return {};
+  t.columns = columns;
   return {h.outer};
+}
+
+/// A thread's part of the tiles, around the blocks of a reduction that all tiles of it share.
+bool share_tiles(Plan& plan, const Tile& t, std::vector<std::string>& order) {
+  const std::string tiles = order.back();
+  const int64_t trips = typical(plan.program(), extent_of(plan.stage(t.root), tiles));
+  const int64_t threads = plan.target().threads;
+  if (threads < 2 || trips < 2) return true;
+  const std::string part = std::to_string((trips + threads - 1) / threads);
+  if (!plan.add("split " + t.root + "/" + tiles + " " + part + " -> " + tiles + ".c " + tiles +
+                ".e tail=peel")) {
+    return false;
+  }
+  order.insert(order.begin(), tiles + ".c");
+  order.back() = tiles + ".e";
+  return true;
 }
 
 std::string fresh(const Plan& plan, std::string name) {
@@ -340,7 +373,9 @@ bool emit(Plan& plan, Tile& t) {
   std::vector<std::string> order = t.outer;
   const std::vector<std::string> blocked = block_reduction(plan, t);
   // A blocked reduction goes around the innermost loop over tiles.
-  order.insert(order.end() - (order.size() > 1 ? 1 : 0), blocked.begin(), blocked.end());
+  const bool around = order.size() > 1 || t.columns;
+  order.insert(order.end() - (around ? 1 : 0), blocked.begin(), blocked.end());
+  if (t.columns && !share_tiles(plan, t, order)) return false;
   const std::string at = order.back();
   const ir::Stage& root = plan.stage(t.root);
   for (const ir::Loop& l : root.loops) {
