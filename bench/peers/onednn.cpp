@@ -19,11 +19,59 @@ std::function<void(int64_t)> repeat(dnnl::primitive primitive, Args args, dnnl::
   };
 }
 
-memory::desc dense(std::initializer_list<int64_t> shape) {
+memory::desc dense(std::initializer_list<int64_t> shape,
+                   memory::data_type type = memory::data_type::f32) {
   memory::dims strides(shape.size(), 1);
   const std::vector<int64_t> s(shape);
   for (size_t d = s.size() - 1; d-- > 0;) strides[d] = strides[d + 1] * s[d + 1];
-  return {memory::dims(s), memory::data_type::f32, strides};
+  return {memory::dims(s), type, strides};
+}
+
+/// The library's name of a type; undef where it has none.
+memory::data_type type_of(DType type) {
+  switch (type) {
+    case DType::kF32:
+      return memory::data_type::f32;
+    case DType::kBF16:
+      return memory::data_type::bf16;
+    case DType::kI32:
+      return memory::data_type::s32;
+    case DType::kI8:
+      return memory::data_type::s8;
+    case DType::kU8:
+      return memory::data_type::u8;
+    default:
+      return memory::data_type::undef;
+  }
+}
+
+bool is_dense(const jit::TensorView& v) {
+  return v.shape.size() == 2 && v.strides[1] == 1 && v.strides[0] == v.shape[1];
+}
+
+/// A plain product of narrow types.
+std::function<void(int64_t)> narrow_product(const runtime::Fixture& fixture, bool packed) {
+  const auto& p = fixture.params();
+  if (p.size() != 3 || !is_dense(p[0]) || !is_dense(p[1]) || !is_dense(p[2])) return nullptr;
+  const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  const auto shaped = [](const jit::TensorView& v) {
+    return dense({v.shape[0], v.shape[1]}, type_of(v.type));
+  };
+  const memory::desc x = shaped(p[0]), w = shaped(p[1]), y = shaped(p[2]);
+  const memory::desc any(w.dims(), type_of(p[1].type), memory::format_tag::any);
+  const dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(x, packed ? any : w, y), engine);
+  memory source(w, engine, p[1].data);
+  memory used = source;
+  if (pd.weights_desc() != w) {
+    used = memory(pd.weights_desc(), engine);
+    dnnl::stream stream(engine);
+    dnnl::reorder(source, used).execute(stream, source, used);
+    stream.wait();
+  }
+  Args args{{DNNL_ARG_SRC, memory(x, engine, p[0].data)},
+            {DNNL_ARG_WEIGHTS, used},
+            {DNNL_ARG_DST, memory(y, engine, p[2].data)}};
+  return repeat(dnnl::matmul(pd), args, engine);
 }
 
 /// The weights may be packed ahead, as hone packs constants at bind.
@@ -72,10 +120,12 @@ std::function<void(int64_t)> softmax(const runtime::Fixture& fixture) {
 std::function<void(int64_t)> prepare(const runtime::Fixture& fixture) {
   try {
     Product p;
-    if (as_product(fixture, &p)) {
-      bool constant = false;
-      for (const ir::Buffer& b : fixture.problem().program.buffers) constant |= b.constant;
-      return product(p, constant);
+    bool constant = false;
+    for (const ir::Buffer& b : fixture.problem().program.buffers) constant |= b.constant;
+    if (as_product(fixture, &p)) return product(p, constant);
+    const std::string& name = fixture.problem().op.name();
+    if (name == "matmul" || name == "matmul_i8" || name == "matmul_u8i8") {
+      return narrow_product(fixture, constant);
     }
     if (fixture.problem().op.name() == "softmax") return softmax(fixture);
   } catch (const dnnl::error&) {

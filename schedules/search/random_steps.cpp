@@ -233,7 +233,7 @@ std::string RandomSchedules::propose_groups(const ir::Stage& s, const ir::Instru
 }
 
 /// Towards an instruction for products of two loads: the split it needs, a layout, the mark.
-std::string RandomSchedules::propose_tensor(const ir::Program& p, bool marks) {
+std::string RandomSchedules::propose_tensor(const ir::Program& p) {
   std::vector<std::pair<const ir::Stage*, const ir::Instruction*>> fitting;
   for (const ir::Stage& s : p.stages) {
     for (const ir::Instruction& row : ir::instructions()) {
@@ -242,11 +242,11 @@ std::string RandomSchedules::propose_tensor(const ir::Program& p, bool marks) {
   }
   if (fitting.empty()) return "";
   const auto& [s, row] = pick(fitting);
-  if (chance(30)) return propose_groups(*s, *row);
+  if (chance(20)) return propose_groups(*s, *row);
   for (const ir::Loop& l : s->loops) {
     if (l.mark != ir::Mark::kSerial || !tensor_objection(*s, l.name, *row).empty()) continue;
     const std::string loop = s->name + "/" + l.name;
-    if (marks || &l == &s->loops.back()) return "tensorize " + loop + " " + row->name;
+    if (&l == &s->loops.back()) return "tensorize " + loop + " " + row->name;
     const std::string last = s->name + "/" + s->loops.back().name;
     return "reorder " + last + " " + loop;
   }
@@ -256,7 +256,10 @@ std::string RandomSchedules::propose_tensor(const ir::Program& p, bool marks) {
 }
 
 std::string RandomSchedules::propose(const ir::Program& p, bool marks) {
-  if (chance(12)) return propose_tensor(p, marks);
+  if (chance(25)) {
+    const std::string text = propose_tensor(p);
+    if (!text.empty()) return text;
+  }
   const ir::Stage& s = pick(p.stages);
   if (s.loops.empty()) return "";
   if (marks) return propose_mark(p, s);

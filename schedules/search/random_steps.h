@@ -56,7 +56,7 @@ class RandomSchedules {
   std::string propose_compute(const ir::Program& p);
   std::string propose_copy(const ir::Program& p, const ir::Stage& s);
   std::string propose_reorder(const ir::Stage& s);
-  std::string propose_tensor(const ir::Program& p, bool marks);
+  std::string propose_tensor(const ir::Program& p);
   std::string propose_groups(const ir::Stage& s, const ir::Instruction& row);
   std::string loop_of(const ir::Stage& s);
   std::string reduction_loop_of(const ir::Stage& s);
