@@ -48,6 +48,27 @@ std::optional<Illegal> parallel_mark(const ir::Stage& s, size_t at) {
                      "; only the outermost loop can be parallel: reorder or fuse"};
 }
 
+std::optional<Illegal> bound_mark(const ir::Stage& s, size_t at) {
+  const ir::Loop& loop = s.loops[at];
+  if (!is_block(loop.mark) && !is_thread(loop.mark)) return {};
+  for (size_t i = 0; i < at; ++i) {
+    if (s.loops[i].mark == loop.mark) {
+      return Illegal{s.name, loop.name,
+                     "loops " + s.loops[i].name + " and " + loop.name + " are both bound to " +
+                         std::string(name_of(loop.mark)) + "; take another axis for one"};
+    }
+    if (is_block(loop.mark) && !is_block(s.loops[i].mark)) {
+      return Illegal{s.name, loop.name,
+                     "loop " + loop.name + " is inside " + s.loops[i].name +
+                         ", which is no block; reorder the loops of blocks outermost"};
+    }
+  }
+  if (!is_block(loop.mark) || s.at.root()) return {};
+  return Illegal{s.name, loop.name,
+                 "stage " + s.name + " is computed inside another, so loop " + loop.name +
+                     " cannot be blocks; bind it to threads, or a loop around it"};
+}
+
 std::optional<Illegal> vector_mark(const ir::Program& p, const ir::Stage& s, size_t at) {
   if (s.loops[at].mark != ir::Mark::kVector) return {};
   const std::string& name = s.loops[at].name;
@@ -106,6 +127,7 @@ std::optional<Illegal> find_illegal(const ir::Program& program) {
     if (auto wrong = placement(program, s)) return wrong;
     for (size_t i = 0; i < s.loops.size(); ++i) {
       if (auto wrong = parallel_mark(s, i)) return wrong;
+      if (auto wrong = bound_mark(s, i)) return wrong;
       if (auto wrong = vector_mark(program, s, i)) return wrong;
       if (auto wrong = tensor_mark(program, s, i)) return wrong;
     }

@@ -25,6 +25,7 @@ enum class Arg : uint8_t {
   kRow,      ///< the name of a row of a table, which `name` is a word for
   kNumber,   ///< a Number
   kWord,     ///< the literal word `name`
+  kOneOf,    ///< one of the words `choices`
   kClause,   ///< `name LOOP`, may be left out
   kChoice,   ///< `name=` one of `choices`; the first is what leaving it out means
   kSetting,  ///< `name=` a Number, 0 too; required

@@ -187,6 +187,12 @@ bool parse_positional(Reader& r, const Param& p, Value& v) {
     case Arg::kWord:
       if (r.eat(p.name)) return true;
       return r.expected("`" + std::string(p.name) + "`");
+    case Arg::kOneOf: {
+      const size_t at = r.pos;
+      if (!r.name(one, false, p.choices)) return false;
+      if (!is_choice(p, one)) return r.fail(at, one + " is not one of " + p.choices);
+      break;
+    }
     case Arg::kClause:
       if (r.done() || !r.eat(p.name)) return true;
       v.present = true;

@@ -6,7 +6,8 @@
 namespace hone::ir {
 namespace {
 
-constexpr std::string_view kHomeNames[] = {"argument", "bound", "shared", "worker", "registers"};
+constexpr std::string_view kHomeNames[] = {"argument", "bound", "shared", "worker", "registers",
+                                          "team"};
 
 /// What a loop's line starts with: how it runs.
 std::string_view keyword_of(const Stmt& loop) {
@@ -42,6 +43,13 @@ void print_stmt(const Nest& nest, const Stmt& s, int depth, std::string& out) {
       out += pad + "prefetch " + nest.buffers[static_cast<size_t>(s.id)].name + "[" +
              print(s.offset) + "]\n";
       return;
+    case Stmt::kTeam:
+      out += pad + "team:\n";
+      for (const StmtRef& b : s.body) print_stmt(nest, *b, depth + 1, out);
+      return;
+    case Stmt::kBarrier:
+      out += pad + "barrier\n";
+      return;
     case Stmt::kCheck:
       out += pad + "check " + print(s.condition) + " at " + print(s.value) + "\n";
       return;
@@ -75,7 +83,8 @@ std::string print(const Nest& nest) {
   }
   for (const Launch& l : nest.launches) {
     out += "launch " + l.name + " " + nest.loops[static_cast<size_t>(l.range)] + " in 0.." +
-           print(l.extent) + (l.parallel ? " parallel" : "") + (l.at_bind ? " at bind" : "") +
+           print(l.extent) + (l.parallel ? " parallel" : "") +
+           (l.mark == Mark::kSerial ? "" : " " + std::string(name_of(l.mark))) + (l.at_bind ? " at bind" : "") +
            ":\n";
     print_stmt(nest, *l.body, 1, out);
   }

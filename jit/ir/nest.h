@@ -16,6 +16,7 @@ enum class Home : uint8_t {
   kShared,     ///< workspace of the call, at byte `offset` of it
   kWorker,     ///< scratch of one worker, at byte `offset` of it
   kRegisters,  ///< a tile in vector registers; every access has a constant offset once unrolled
+  kTeam,       ///< shared memory of a GPU's thread block
 };
 
 /// A flat array. Elements are addressed by element offset.
@@ -43,11 +44,15 @@ struct Stmt {
     kStore,     ///< buffer `id` [offset] = value, or with `reduce`: combine(buffer[offset], value)
     kPrefetch,  ///< the line of buffer `id` at element `offset`; never faults
     kCheck,     ///< unless `condition`: status = min(status, value)
+    kTeam,      ///< body, run once by all threads of a block together: thread loops around it are
+                ///< not its own, and it mentions none of them
+    kBarrier,   ///< all threads of a block wait for one another
   } kind = kBlock;
   int id = -1;
   Mark mark = Mark::kSerial;
   const Instruction* instruction = nullptr;  ///< kFor marked kTensor
   Reduce reduce = Reduce::kNone;
+  int into = -1;  ///< of a kFor over threads that reduces: the buffer into which it does
   Expr begin, end;
   Expr condition;
   Expr offset;
@@ -60,6 +65,7 @@ struct Stmt {
 struct Launch {
   std::string name;
   int range = -1;         ///< loop number of the outer range
+  Mark mark = Mark::kSerial;  ///< the range's, where it is bound to an axis of the grid
   Expr extent;            ///< of the range; in constants and dims
   bool parallel = false;  ///< ranges may run at the same time
   bool at_bind = false;   ///< packs a constant: runs once, when it is bound

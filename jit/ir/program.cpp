@@ -133,12 +133,14 @@ std::string_view name_of(Tail t) {
 }
 
 std::string_view name_of(Space s) {
-  constexpr std::string_view names[] = {"root", "scratch", "registers"};
+  constexpr std::string_view names[] = {"root", "scratch", "registers", "shared"};
   return names[static_cast<int>(s)];
 }
 
 std::string_view name_of(Mark m) {
-  constexpr std::string_view names[] = {"serial", "unroll", "vec", "parallel", "tensor"};
+  constexpr std::string_view names[] = {"serial",  "unroll",  "vec",     "parallel", "tensor",
+                                        "block.x", "block.y", "block.z", "thread.x", "thread.y",
+                                        "thread.z"};
   return names[static_cast<int>(m)];
 }
 

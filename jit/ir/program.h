@@ -15,8 +15,9 @@ struct Instruction;
 /// What a buffer is to the caller.
 enum class Role : uint8_t { kInput, kOutput, kInOut, kTemp };
 
-/// Where a temporary lives. kRoot: once per call, shared by all workers.
-enum class Space : uint8_t { kRoot, kScratch, kRegisters };
+/// Where a temporary lives. kRoot: once per call, shared by all workers. kBlock: the shared memory of
+/// a thread block of a GPU.
+enum class Space : uint8_t { kRoot, kScratch, kRegisters, kBlock };
 
 /// One physical axis of a buffer: `(index[dim] / div) % mod` (mod 0: no modulus).
 struct Axis {
@@ -65,6 +66,9 @@ struct IndexVar {
 /// How a reduction combines. kAny and kAll are over bool.
 enum class Reduce : uint8_t { kNone, kSum, kProd, kMax, kMin, kAny, kAll };
 
+/// The value of an empty reduction: what changes nothing it is combined with.
+Expr identity(Reduce reduce, DType type);
+
 /// What to do where a split does not divide. kExact: it must.
 enum class Tail : uint8_t { kExact, kMask, kPeel, kOverlap };
 
@@ -80,8 +84,29 @@ struct Relation {
 };
 
 /// How a loop runs. Marks are carried out by lowering and the back ends. kTensor: all iterations
-/// are one instruction, Loop::instruction.
-enum class Mark : uint8_t { kSerial, kUnroll, kVector, kParallel, kTensor };
+/// are one instruction, Loop::instruction. The last six bind a loop to an axis of a GPU's grid of
+/// blocks, or of a block's threads.
+enum class Mark : uint8_t {
+  kSerial,
+  kUnroll,
+  kVector,
+  kParallel,
+  kTensor,
+  kBlockX,
+  kBlockY,
+  kBlockZ,
+  kThreadX,
+  kThreadY,
+  kThreadZ,
+};
+/// The loop's iterations are blocks of a grid.
+constexpr bool is_block(Mark m) { return m >= Mark::kBlockX && m <= Mark::kBlockZ; }
+/// The loop's iterations are threads of a block.
+constexpr bool is_thread(Mark m) { return m >= Mark::kThreadX && m <= Mark::kThreadZ; }
+/// 0, 1, 2 for x, y, z of a bound loop.
+constexpr int axis_of(Mark m) {
+  return static_cast<int>(m) - static_cast<int>(is_block(m) ? Mark::kBlockX : Mark::kThreadX);
+}
 
 /// A loop of one stage. Names are unique within their stage; `stage/loop` is unique in a Program.
 struct Loop {

@@ -119,31 +119,54 @@ std::string isa_text(uint32_t isa) {
 }
 
 std::string print(const Target& t) {
+  if (t.is_cuda()) return fmt::format("cuda sm={}", t.sm);
   return fmt::format("x86 isa={} cpu={} threads={} l1d={} l2={} l3={}", isa_text(t.isa),
                      t.cpu.empty() ? "any" : t.cpu, t.threads, print_bytes(t.l1d),
                      print_bytes(t.l2), print_bytes(t.l3));
 }
 
+namespace {
+
+/// Reads one `key=value` of a GPU into `target`; what is wrong, or empty.
+std::string assign_cuda(std::string_view key, std::string_view value, Target* target) {
+  if (key != "sm") return "unknown key; a GPU has sm";
+  int64_t sm = 0;
+  if (!parse_number(value, &sm) || sm < 50 || sm > 999) {
+    return "sm takes a compute capability without its point, 75 to 999: `sm=90`";
+  }
+  target->sm = static_cast<int>(sm);
+  return {};
+}
+
+}  // namespace
+
 Result<Target> parse_target(std::string_view text, const Target& base) {
   Target target = base;
-  bool first = true;
+  bool first = true, cuda = false;
   size_t at = 0;
   while ((at = text.find_first_not_of(' ', at)) != std::string_view::npos) {
     const size_t end = std::min(text.find(' ', at), text.size());
     const std::string_view word = text.substr(at, end - at);
     const size_t equals = word.find('=');
-    if (first && word != "x86") {
-      return fail(text, at, word.size(), "a target starts with its kind; the one known is `x86`");
-    }
-    if (!first && equals == std::string_view::npos) {
+    if (first) {
+      cuda = word == "cuda";
+      if (!cuda && word != "x86") {
+        return fail(text, at, word.size(),
+                    "a target starts with its kind; those known are `x86` and `cuda`");
+      }
+      if (cuda != base.is_cuda()) target = Target{};
+    } else if (equals == std::string_view::npos) {
       return fail(text, at, word.size(), "expected key=value");
-    }
-    if (!first) {
-      const std::string why = assign(word.substr(0, equals), word.substr(equals + 1), &target);
+    } else {
+      const std::string_view key = word.substr(0, equals), value = word.substr(equals + 1);
+      const std::string why = cuda ? assign_cuda(key, value, &target) : assign(key, value, &target);
       if (!why.empty()) return fail(text, at, word.size(), why);
     }
     first = false;
     at = end;
+  }
+  if (cuda && target.sm == 0) {
+    return fail(text, 0, text.size(), "which GPU to compile for is not said; add `sm=90` or so");
   }
   return target;
 }

@@ -21,8 +21,10 @@ enum class Isa : uint32_t {
 };
 
 /// What to compile for. Text: `x86 isa=avx512,vnni,bf16 cpu=amd-1a-02 threads=2 l1d=48K l2=1M
-/// l3=32M`; `x86 isa=none` is the interpreter's.
+/// l3=32M`; `x86 isa=none` is the interpreter's; `cuda sm=90` is a GPU of compute capability 9.0,
+/// for which the other members have no meaning.
 struct Target {
+  int sm = 0;  ///< compute capability, ten times; 0: x86
   uint32_t isa = 0;
   std::string cpu;  ///< vendor-family-model in hex; empty: any
   int threads = 1;
@@ -30,6 +32,7 @@ struct Target {
   int64_t l2 = 1 << 20;    ///< bytes per core
   int64_t l3 = 16 << 20;   ///< bytes shared
 
+  bool is_cuda() const { return sm != 0; }
   bool has(Isa i) const { return (isa & static_cast<uint32_t>(i)) != 0; }
   /// Bytes of a vector register: 64, 32, or 0 without AVX2.
   int vector_bytes() const { return has(Isa::kAvx512) ? 64 : has(Isa::kAvx2) ? 32 : 0; }

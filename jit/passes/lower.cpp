@@ -19,14 +19,24 @@ StmtRef block(std::vector<StmtRef> body) {
   return std::make_shared<const Stmt>(std::move(s));
 }
 
-StmtRef loop(int id, const Loop& how, Expr begin, Expr end, std::vector<StmtRef> body) {
+StmtRef loop(int id, const Loop& how, Expr begin, Expr end, std::vector<StmtRef> body,
+             int into = -1) {
   Stmt s;
   s.kind = Stmt::kFor;
   s.id = id;
   s.mark = how.mark == Mark::kParallel ? Mark::kSerial : how.mark;
   s.instruction = how.instruction;
+  s.into = into;
   s.begin = std::move(begin);
   s.end = std::move(end);
+  s.body = std::move(body);
+  return std::make_shared<const Stmt>(std::move(s));
+}
+
+/// What all threads of a block do together.
+StmtRef team(std::vector<StmtRef> body) {
+  Stmt s;
+  s.kind = Stmt::kTeam;
   s.body = std::move(body);
   return std::make_shared<const Stmt>(std::move(s));
 }
@@ -50,59 +60,6 @@ StmtRef store(int buffer, Expr offset, Expr value, Reduce reduce) {
   return std::make_shared<const Stmt>(std::move(s));
 }
 
-Expr lowest(DType t) {
-  switch (t) {
-    case DType::kI64:
-      return make_int(INT64_MIN, t);
-    case DType::kI32:
-      return make_int(INT32_MIN, t);
-    case DType::kI16:
-      return make_int(INT16_MIN, t);
-    case DType::kI8:
-      return make_int(INT8_MIN, t);
-    case DType::kU8:
-    case DType::kBool:
-      return make_int(0, t);
-    default:
-      return make_float(-__builtin_inf(), t);
-  }
-}
-
-Expr highest(DType t) {
-  switch (t) {
-    case DType::kI64:
-      return make_int(INT64_MAX, t);
-    case DType::kI32:
-      return make_int(INT32_MAX, t);
-    case DType::kI16:
-      return make_int(INT16_MAX, t);
-    case DType::kI8:
-      return make_int(INT8_MAX, t);
-    case DType::kU8:
-      return make_int(255, t);
-    case DType::kBool:
-      return make_int(1, t);
-    default:
-      return make_float(__builtin_inf(), t);
-  }
-}
-
-/// The value of an empty reduction.
-Expr identity(Reduce reduce, DType t) {
-  switch (reduce) {
-    case Reduce::kMax:
-      return lowest(t);
-    case Reduce::kMin:
-      return highest(t);
-    case Reduce::kProd:
-      return is_float(t) ? make_float(1, t) : make_int(1, t);
-    case Reduce::kAll:
-      return make_int(1, t);
-    default:
-      return is_float(t) ? make_float(0, t) : make_int(0, t);
-  }
-}
-
 }  // namespace
 
 void reject(std::string message) { throw Rejected{std::move(message)}; }
@@ -115,6 +72,7 @@ Lowering::Lowering(const Program& program, const Target& target)
 }
 
 Nest Lowering::run() {
+  check_marks();
   nest_.dims = program_.dims;
   nest_.scalars = program_.scalars;
   for (const Dim& d : program_.dims) facts_.define_dim(d.name, d.lo, d.hi);
@@ -240,7 +198,8 @@ void Lowering::add_launch(int stage) {
   const bool ranged = !in.loops->order.empty() &&
                       !in.loops->nodes[static_cast<size_t>(in.loops->order[0])].reduction &&
                       in.loops->nodes[static_cast<size_t>(in.loops->order[0])].factored < 0 &&
-                      (s.loops[0].mark == Mark::kSerial || s.loops[0].mark == Mark::kParallel);
+                      (s.loops[0].mark == Mark::kSerial || s.loops[0].mark == Mark::kParallel ||
+                       is_block(s.loops[0].mark));
   if (ranged) {
     launch_loop(in, launch);
   } else {
@@ -266,6 +225,7 @@ void Lowering::launch_loop(Instance& in, Launch& launch) {
   }
   launch.range = new_loop(in.stage().name + "/" + l.name, 0, extent);
   launch.parallel = l.mark == Mark::kParallel;
+  if (is_block(l.mark)) launch.mark = l.mark;
   launch.extent = extent.expr();
   const Expr range = make_var(nest_.loops[static_cast<size_t>(launch.range)], launch.range);
   Block parts;
@@ -320,16 +280,23 @@ void Lowering::walk_loop(Instance& in, size_t depth, bool init, Block& out) {
     const Poly trips = p.end - p.begin;
     if (trips.is_constant() && trips.constant() <= 0) continue;
     if (p.holds) facts_.assume(*p.holds);
-    // One iteration is no loop, but a part of a tensor instruction still.
-    if (trips.is_constant() && trips.constant() == 1 && l.mark != Mark::kTensor) {
+    // One block or thread of several that run is a loop all the same, one iteration of a tensor
+    // instruction a part of it.
+    const bool bound = is_block(l.mark) || is_thread(l.mark) || l.mark == Mark::kTensor;
+    if (!bound && trips.is_constant() && trips.constant() == 1) {
       place(in, node, p.begin, p);
       enter(in, depth, init, body);
     } else {
       const int id = new_loop(in.stage().name + "/" + l.name, p.begin, p.end);
       place(in, node, Poly::atom(make_var(nest_.loops[static_cast<size_t>(id)], id)), p);
       Block inside;
+      if (is_thread(l.mark)) open_threads(in, l, id, p);
       enter(in, depth, init, inside);
-      body.push_back(loop(id, l, p.begin.expr(), p.end.expr(), std::move(inside)));
+      if (is_thread(l.mark)) threads_.pop_back();
+      const bool reduces =
+          is_thread(l.mark) && in.loops->nodes[static_cast<size_t>(node)].reduction && !init;
+      body.push_back(loop(id, l, p.begin.expr(), p.end.expr(), std::move(inside),
+                          reduces ? storage_of(in.stage().output).buffer : -1));
     }
     unplace(in, node);
     if (p.holds) {
@@ -356,7 +323,7 @@ void Lowering::enter(Instance& in, size_t depth, bool init, Block& out) {
     if (s.at.root()) continue;
     const Place& home = s.store.root() ? s.at : s.store;
     if (home.stage == in.stage().name && home.loop == l.name) {
-      allocate(static_cast<int>(i), needed(s.output, home));
+      allocate(static_cast<int>(i), window_at(s, home));
     }
   }
   attached(in, l.name, out);
@@ -369,9 +336,15 @@ void Lowering::attached(Instance& in, const std::string& loop_name, Block& out) 
   for (size_t i = 0; i < program_.stages.size(); ++i) {
     const Stage& s = program_.stages[i];
     if (s.at.stage != in.stage().name || s.at.loop != loop_name) continue;
-    Instance child = instance(static_cast<int>(i), needed(s.output, s.at));
+    Instance child = instance(static_cast<int>(i), window_at(s, s.at));
     active_[i] = &child;
-    walk(child, 0, false, out);
+    if (program_.buffer(s.output)->space == Space::kBlock) {
+      Block together;
+      walk(child, 0, false, together);
+      out.push_back(team(std::move(together)));
+    } else {
+      walk(child, 0, false, out);
+    }
     active_[i] = nullptr;
   }
 }
@@ -399,6 +372,7 @@ void Lowering::leaf(Instance& in, bool init, Block& out) {
   }
   const Storage& to = storage_of(s.output);
   prove_inside(to, indices, s.output);
+  check_threads(in);
   Expr at = offset(to, indices);
   if (init) {
     out.push_back(store(to.buffer, at, identity(s.reduce, s.accumulate), Reduce::kNone));

@@ -214,7 +214,7 @@ Storage Lowering::dense(const Buffer& b, std::vector<Poly> shape) {
 /// What a stage computes inside its loop must cover what is read where it is kept.
 void Lowering::check_covered(const Stage& st, const std::vector<Span>& window) {
   if (st.store.root()) return;
-  const std::vector<Span> made = needed(st.output, st.at);
+  const std::vector<Span> made = window_at(st, st.at);
   for (size_t d = 0; d < window.size(); ++d) {
     if (facts_.at_most(made[d].lo, window[d].lo) &&
         facts_.at_most(window[d].lo + window[d].extent, made[d].lo + made[d].extent)) {
@@ -285,6 +285,8 @@ void Lowering::allocate(int stage, const std::vector<Span>& window) {
   n.written = true;
   if (b.space == Space::kRegisters) {
     n.home = Home::kRegisters;
+  } else if (b.space == Space::kBlock) {
+    n.home = Home::kTeam;
   } else {
     n.home = Home::kWorker;
     n.offset = worker_top_;
@@ -318,9 +320,9 @@ void Lowering::allocate_root(int stage) {
   const Stage& st = program_.stages[static_cast<size_t>(stage)];
   const Buffer& b = *program_.buffer(st.output);
   if (b.role != Role::kTemp) return;
-  if (b.space == Space::kRegisters) {
-    reject("stage " + st.name + " is at the root, which has no registers; use compute " + st.name +
-           " at a loop, or in=scratch");
+  if (b.space == Space::kRegisters || b.space == Space::kBlock) {
+    reject("stage " + st.name + " is at the root, which has no " + std::string(name_of(b.space)) +
+           "; use compute " + st.name + " at a loop, or in=scratch");
   }
   Instance none;
   std::vector<Poly> shape;

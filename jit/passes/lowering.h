@@ -72,6 +72,13 @@ struct Piece {
       {};  ///< extent of the inner loop; null: what is left, at most factor
 };
 
+/// A loop whose iterations are the threads of a block.
+struct ThreadLoop {
+  int id = -1;
+  ir::Mark mark = ir::Mark::kThreadX;
+  int64_t most = 1;  ///< its extent is at most this
+};
+
 /// Thrown inside the pass only; lower() turns it into a value.
 struct Rejected {
   std::string message;
@@ -139,6 +146,13 @@ class Lowering {
   bool is_bound(const ir::Stage& stage) const;
   static bool mentions(const ir::Expr& e);
 
+  // lower_threads.cpp: loops bound to a GPU's blocks and threads
+  void check_marks() const;
+  void open_threads(const Instance& in, const ir::Loop& loop, int id, const Piece& piece);
+  void check_threads(const Instance& in) const;
+  std::vector<Span> window_at(const ir::Stage& stage, const ir::Place& place);
+  Span over_threads(Span span, const std::string& buffer) const;
+
   // lower_access.cpp: expressions to loops, accesses to offsets, proofs
   ir::Poly variable(Instance& in, const std::string& name);
   ir::Poly index(Instance& in, const ir::Expr& e);
@@ -165,6 +179,7 @@ class Lowering {
   std::vector<std::pair<std::string, Storage>>
       storage_;  ///< per live buffer; searched from the end
   int64_t worker_top_ = 0;
+  std::vector<ThreadLoop> threads_;  ///< thread loops that are open, outermost first
 };
 
 /// Cuts begin..end to where `p`, linear in loop `id`, is not negative.

@@ -120,6 +120,9 @@ void Selector::walk(const Stmt& s) {
       return prefetch(s);
     case Stmt::kCheck:
       return check(s);
+    case Stmt::kTeam:
+    case Stmt::kBarrier:
+      return refuse("the threads of a block are a GPU's");
   }
 }
 

@@ -39,8 +39,7 @@ Applied place(ir::Program p, const std::string& name, const LoopRef& at, const S
                      "; " + name + " is kept at a loop around the one that computes it"};
     }
   }
-  p.buffers[*find_buffer(p, s.output)].space =
-      step.name("in") == "registers" ? ir::Space::kRegisters : ir::Space::kScratch;
+  p.buffers[*find_buffer(p, s.output)].space = space_named(step.name("in"));
   return p;
 }
 
@@ -63,7 +62,7 @@ const StepRow kCompute = {
      {Arg::kWord, "at"},
      {Arg::kLoop, "loop"},
      {Arg::kClause, "store"},
-     {Arg::kChoice, "in", "scratch|registers"}},
+     {Arg::kChoice, "in", "scratch|registers|shared"}},
     "Produces what the body of a loop needs of a stage at the start of each iteration, and keeps "
     "it "
     "there; with `store`, at a loop further out, so that later readers find it.\n"

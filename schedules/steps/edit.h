@@ -57,6 +57,9 @@ bool reads(const ir::Stage& stage, std::string_view buffer);
 /// True when `place` stands at `loop` of `stage` or inside it, going outwards through placements.
 bool is_inside(const ir::Program& program, const ir::Place& place, const ir::Place& loop);
 
+/// What the option `in=` names: scratch, registers or shared.
+ir::Space space_named(std::string_view in);
+
 /// Replaces variables by expressions, by name.
 ir::Expr substitute(const ir::Expr& e, const std::map<std::string, ir::Expr>& by_name);
 /// The conjuncts of `where` that mention none of `variables`; null when none is left.

@@ -19,6 +19,10 @@ Applied mark_loops(ir::Program program, const Step& step, ir::Mark mark) {
       return Refused{"loop " + loop.name + " is reduced, so its iterations write one element; " +
                      "use rfactor and make its result parallel"};
     }
+    if (ir::is_block(mark) && is_reduction(s, loop.name)) {
+      return Refused{"loop " + loop.name + " is reduced, so its iterations write one element; " +
+                     "bind it to threads, or use rfactor and bind its result"};
+    }
     loop.mark = mark;
   }
   return program;

@@ -20,5 +20,6 @@ extern const StepRow kRfactor;
 extern const StepRow kPrefetch;
 extern const StepRow kStream;
 extern const StepRow kTensorize;
+extern const StepRow kBind;
 
 }  // namespace hone::schedules

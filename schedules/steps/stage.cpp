@@ -18,8 +18,8 @@ Applied apply_stage(ir::Program p, const Step& step) {
     spot.owner = at->stage;
     spot.loop = at->loop;
   }
-  if (spot.root && step.name("in") == "registers") {
-    return Refused{"a copy at the root lives in memory; leave out in=registers"};
+  if (spot.root && step.name("in") != "scratch") {
+    return Refused{"a copy at the root lives in memory; leave out in=" + step.name("in")};
   }
   if (!spot.root && p.stages[spot.owner].output == step.name("tensor")) {
     return copy_written(std::move(p), step, spot);
@@ -72,7 +72,7 @@ const StepRow kStage = {
      {Arg::kPlace, "place"},
      {Arg::kWord, "->"},
      {Arg::kNew, "copy"},
-     {Arg::kChoice, "in", "scratch|registers"},
+     {Arg::kChoice, "in", "scratch|registers|shared"},
      {Arg::kLayout, "layout"}},
     "Copies the window of a tensor that the body of a loop touches, and uses the copy there; of "
     "the "

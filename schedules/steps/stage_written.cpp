@@ -193,7 +193,7 @@ Applied copy_written(ir::Program p, const Step& step, const CopySpot& spot) {
   window.shape = tensor.shape;
   for (const std::string& loop : d.factored) window.shape.push_back(extent_of(old, loop));
   window.axes = *std::move(axes);
-  window.space = step.name("in") == "registers" ? ir::Space::kRegisters : ir::Space::kScratch;
+  window.space = space_named(step.name("in"));
 
   ir::Stage made = window_stage(old, d, window.name);
   move_placements(p, d, made);

@@ -42,6 +42,7 @@ bool can_run(BackEnd back_end) {
 struct Subject::Call {
   const jit::NestExecutor& executor;
   const MachineCode* code;  ///< null: interpreted
+  const Launch& launch;     ///< instead of both, where there is one
   std::vector<int64_t> args = {};
   int64_t status = INT64_MAX;
   std::vector<GuardedBlock> tensors = {};
@@ -136,19 +137,27 @@ std::string Subject::check(const schedules::Schedule& schedule, BackEnd back_end
     if (!crashed.empty()) return "compiling: " + crashed;
     if (!refused.empty()) return reject("back end: " + refused);
   }
-  const jit::NestExecutor executor(*std::move(nest));
+  return check(jit::NestExecutor(*std::move(nest)), code.get(), {});
+}
+
+std::string Subject::check(const ir::Nest& nest, const Launch& launch) {
+  return check(jit::NestExecutor(nest), nullptr, launch);
+}
+
+std::string Subject::check(const jit::NestExecutor& executor, const MachineCode* code,
+                           const Launch& launch) {
   for (const Data& data : data_) {
-    const std::string wrong = run(executor, code.get(), data, ++runs_ % 2 == 0);
+    Call call{executor, code, launch};
+    const std::string wrong = run(call, data, ++runs_ % 2 == 0);
     if (wrong.empty()) continue;
     return (data.want.bad ? "bad" : std::string(name_of(data.set))) + " data: " + wrong;
   }
   return "";
 }
 
-std::string Subject::run(const jit::NestExecutor& executor, const MachineCode* code,
-                         const Data& data, bool at_end) {
+std::string Subject::run(Call& call, const Data& data, bool at_end) {
+  const jit::NestExecutor& executor = call.executor;
   const ir::Nest& nest = executor.nest();
-  Call call{executor, code};
   call.args.resize(static_cast<size_t>(nest.slots));
   const ir::ArgsLayout layout = args_layout(nest);
   const auto slot = [&](int s) -> int64_t& { return call.args[static_cast<size_t>(s)]; };
@@ -195,7 +204,8 @@ std::string Subject::run_launches(Call& call) {
     const int64_t extent = call.executor.extent(l, call.args.data());
     // Ranges that may run at the same time run here in an order that nothing may count on.
     std::vector<int64_t> cuts = {0, extent};
-    if (nest.launches[static_cast<size_t>(l)].parallel) cuts = {extent / 2, extent, 0, extent / 2};
+    const bool apart = nest.launches[static_cast<size_t>(l)].parallel && !call.launch;
+    if (apart) cuts = {extent / 2, extent, 0, extent / 2};
     for (size_t c = 0; c + 1 < cuts.size(); c += 2) {
       if (cuts[c] == cuts[c + 1]) continue;
       const std::string wrong = run_range(call, l, cuts[c], cuts[c + 1]);
@@ -208,6 +218,7 @@ std::string Subject::run_launches(Call& call) {
 
 std::string Subject::run_range(Call& call, int launch, int64_t begin, int64_t end) {
   call.scratch.fill(0xff);
+  if (call.launch) return call.launch(launch, call.args.data());
   if (call.code) {
     return survive(
         [&] { call.code->run(launch, call.args.data(), begin, end, call.scratch.data()); }, 20);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -41,6 +43,11 @@ class Subject {
   /// failure: `rejected` says why.
   std::string check(const schedules::Schedule& schedule, BackEnd back_end,
                     std::string* rejected = nullptr);
+  /// The same for a lowered program that `launch` runs, a whole launch at a time: it returns what
+  /// went wrong, or "".
+  using Launch = std::function<std::string(int launch, const int64_t* args)>;
+  std::string check(const ir::Nest& nest, const Launch& launch);
+  std::span<const int64_t> dims() const { return dims_; }
   /// `PROBLEM | TARGET | SCHEDULE`.
   std::string repro(const schedules::Schedule& schedule, BackEnd back_end) const;
   /// The largest error seen so far, in units of the bound.
@@ -58,8 +65,9 @@ class Subject {
   void spoil(const std::vector<jit::TensorView>& all);
   std::vector<jit::TensorView> views(const std::vector<char*>& memory) const;
   size_t bytes_of(size_t param) const;
-  std::string run(const jit::NestExecutor& executor, const MachineCode* code, const Data& data,
-                  bool at_end);
+  std::string check(const jit::NestExecutor& executor, const MachineCode* code,
+                    const Launch& launch);
+  std::string run(Call& call, const Data& data, bool at_end);
   std::string run_launches(Call& call);
   std::string run_range(Call& call, int launch, int64_t begin, int64_t end);
   std::string inspect(const Call& call, const Data& data);

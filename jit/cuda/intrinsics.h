@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+
+namespace hone::jit {
+
+/// A function of the device that C++ does not have: what it is there, and what it means.
+struct Intrinsic {
+  const char* signature;  ///< `float f32_of_f16(unsigned short h)`
+  const char* device;     ///< body on the device
+  const char* host;       ///< body in C++, the meaning
+};
+
+/// All of them; the printer uses no other.
+std::span<const Intrinsic> intrinsics();
+
+}  // namespace hone::jit

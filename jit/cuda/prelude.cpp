@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/cuda/intrinsics.h"
+#include "jit/cuda/source.h"
+
+namespace hone::jit {
+namespace {
+
+/// Where the pieces of a kernel live, on the device.
+constexpr const char* kDevice = R"(
+#define HONE_DEVICE static __device__ __forceinline__
+#define HONE_GLOBAL(T, name, slot, elements) T* __restrict__ const name = (T*)(slot)
+#define HONE_TEAM(T, name, elements) __shared__ T name[elements]
+#define HONE_OWN(T, name, elements) T name[elements]
+#define HONE_KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
+#define HONE_ADDRESS(place) (&(place))
+)";
+
+/// The semantics of the language where C++ differs: integers wrap and never trap, NaN spreads.
+constexpr const char* kCommon = R"(
+typedef long long i64; typedef int i32; typedef short i16; typedef signed char i8;
+typedef unsigned char u8; typedef unsigned char boolean;
+typedef unsigned short f16; typedef unsigned short bf16;
+typedef unsigned long long u64; typedef unsigned int u32;
+
+HONE_DEVICE float f32_of_bf16(bf16 b) { return f32_of_bits((u32)b << 16); }
+HONE_DEVICE bf16 bf16_of_f32(float f) {
+  const u32 u = bits_of_f32(f);
+  return f != f ? 0x7fc0 : (bf16)((u + 0x7fff + ((u >> 16) & 1)) >> 16);
+}
+HONE_DEVICE bf16 bf16_of_f64(double d) { return bf16_of_f32(f32_of_f64_odd(d)); }
+HONE_DEVICE float round_f16(float f) { return f32_of_f16(f16_of_f32(f)); }
+HONE_DEVICE float round_f16(double d) { return f32_of_f16(f16_of_f64(d)); }
+HONE_DEVICE float round_bf16(float f) { return f32_of_bf16(bf16_of_f32(f)); }
+HONE_DEVICE float round_bf16(double d) { return f32_of_bf16(bf16_of_f64(d)); }
+
+template <class T> HONE_DEVICE T add(T a, T b) { return (T)((u64)a + (u64)b); }
+template <class T> HONE_DEVICE T sub(T a, T b) { return (T)((u64)a - (u64)b); }
+template <class T> HONE_DEVICE T mul(T a, T b) { return (T)((u64)a * (u64)b); }
+HONE_DEVICE i32 add(i32 a, i32 b) { return (i32)((u32)a + (u32)b); }
+HONE_DEVICE i32 sub(i32 a, i32 b) { return (i32)((u32)a - (u32)b); }
+HONE_DEVICE i32 mul(i32 a, i32 b) { return (i32)((u32)a * (u32)b); }
+template <class T> HONE_DEVICE T floor_div(T a, T b) {
+  if (b == 0) return 0;
+  if ((T)-1 < 0 && b == (T)-1) return sub((T)0, a);
+  const T q = a / b;
+  return (T)(q - (a % b != 0 && (a < 0) != (b < 0)));
+}
+template <class T> HONE_DEVICE T floor_mod(T a, T b) {
+  return b == 0 ? (T)0 : sub(a, mul(b, floor_div(a, b)));
+}
+template <class T> HONE_DEVICE T min_of(T a, T b) { return a < b || a != a ? a : b; }
+template <class T> HONE_DEVICE T max_of(T a, T b) { return a > b || a != a ? a : b; }
+template <class T> HONE_DEVICE T abs_of(T a) { return a < 0 ? sub((T)0, a) : a; }
+HONE_DEVICE float abs_of(float a) { return fabsf(a); }
+HONE_DEVICE double abs_of(double a) { return fabs(a); }
+
+// Float to integer truncates and saturates; NaN is 0. `top` is the first value past the type.
+template <class T, class F> HONE_DEVICE T to_int(F x, F top, F low, T most, T least) {
+  if (x != x) return 0;
+  return x >= top ? most : x <= low ? least : (T)x;
+}
+template <class F> HONE_DEVICE i64 to_i64(F x) {
+  return to_int<i64, F>(x, (F)9223372036854775808.0, (F)-9223372036854775808.0,
+                        9223372036854775807ll, -9223372036854775807ll - 1);
+}
+template <class F> HONE_DEVICE i32 to_i32(F x) {
+  return to_int<i32, F>(x, (F)2147483648.0, (F)-2147483648.0, 2147483647, -2147483647 - 1);
+}
+template <class F> HONE_DEVICE i16 to_i16(F x) {
+  return to_int<i16, F>(x, (F)32767, (F)-32768, 32767, -32768);
+}
+template <class F> HONE_DEVICE i8 to_i8(F x) { return to_int<i8, F>(x, (F)127, (F)-128, 127, -128); }
+template <class F> HONE_DEVICE u8 to_u8(F x) { return to_int<u8, F>(x, (F)255, (F)0, 255, 0); }
+
+#define HONE_UNARY(name, f32_name, f64_name) \
+  HONE_DEVICE float fn_##name(float x) { return f32_name(x); } \
+  HONE_DEVICE double fn_##name(double x) { return f64_name(x); }
+HONE_UNARY(ceil, ceilf, ceil) HONE_UNARY(cos, cosf, cos) HONE_UNARY(erf, erff, erf)
+HONE_UNARY(exp, expf, exp) HONE_UNARY(exp2, exp2f, exp2) HONE_UNARY(expm1, expm1f, expm1)
+HONE_UNARY(floor, floorf, floor) HONE_UNARY(log, logf, log) HONE_UNARY(log1p, log1pf, log1p)
+HONE_UNARY(log2, log2f, log2) HONE_UNARY(round, rintf, rint) HONE_UNARY(sin, sinf, sin)
+HONE_UNARY(sqrt, sqrtf, sqrt) HONE_UNARY(tanh, tanhf, tanh) HONE_UNARY(trunc, truncf, trunc)
+HONE_UNARY(abs, fabsf, fabs) HONE_UNARY(erfc, erfcf, erfc)
+HONE_DEVICE float fn_pow(float x, float y) { return powf(x, y); }
+HONE_DEVICE double fn_pow(double x, double y) { return pow(x, y); }
+template <class F> HONE_DEVICE F fn_rsqrt(F x) { return (F)1 / fn_sqrt(x); }
+template <class F> HONE_DEVICE F fn_sigmoid(F x) {
+  const F e = fn_exp(-fn_abs(x));
+  return x >= 0 ? (F)1 / ((F)1 + e) : x < 0 ? e / ((F)1 + e) : x;
+}
+template <class F> HONE_DEVICE bool is_low(F x) { return x == -(F)f32_of_bits(0x7f800000); }
+template <class F> HONE_DEVICE F fn_gelu(F x) {
+  return is_low(x) ? -(F)0 : (F)0.5 * x * fn_erfc(-x * (F)0.70710678118654752440);
+}
+template <class F> HONE_DEVICE F fn_gelu_tanh(F x) {
+  if (is_low(x)) return -(F)0;
+  return x * fn_sigmoid((F)1.5957691216057307117 * (x + (F)0.044715 * x * x * x));
+}
+template <class F> HONE_DEVICE F fn_silu(F x) { return is_low(x) ? -(F)0 : x * fn_sigmoid(x); }
+template <class F> HONE_DEVICE F fn_softplus(F x) {
+  return x > 0 ? x + fn_log1p(fn_exp(-x)) : fn_log1p(fn_exp(x));
+}
+
+// How a reduction combines.
+struct Sum { template <class T> HONE_DEVICE T of(T a, T b) { return add(a, b); }
+             HONE_DEVICE float of(float a, float b) { return a + b; }
+             HONE_DEVICE double of(double a, double b) { return a + b; } };
+struct Prod { template <class T> HONE_DEVICE T of(T a, T b) { return mul(a, b); }
+              HONE_DEVICE float of(float a, float b) { return a * b; }
+              HONE_DEVICE double of(double a, double b) { return a * b; } };
+struct Max { template <class T> HONE_DEVICE T of(T a, T b) { return max_of(a, b); } };
+struct Min { template <class T> HONE_DEVICE T of(T a, T b) { return min_of(a, b); } };
+struct Any { template <class T> HONE_DEVICE T of(T a, T b) { return (T)(a != 0 || b != 0); } };
+struct All { template <class T> HONE_DEVICE T of(T a, T b) { return (T)(a != 0 && b != 0); } };
+
+// Every thread's value of `v` combined along one axis of a block of X * Y * Z threads; all threads
+// of the block call it together and get the same of those along the axis.
+template <class Op, int AXIS, int X, int Y, int Z, class T> HONE_DEVICE T combine_threads(T v) {
+  constexpr int extent = AXIS == 0 ? X : AXIS == 1 ? Y : Z;
+  constexpr int stride = AXIS == 0 ? 1 : AXIS == 1 ? X : X * Y;
+  if constexpr (AXIS == 0 && X <= 32 && (X & (X - 1)) == 0) {
+    for (int m = 1; m < X; m *= 2) v = Op::of(v, __shfl_xor_sync(0xffffffffu, v, m));
+    return v;
+  } else if constexpr (AXIS == 0 && X % 32 == 0) {
+    HONE_TEAM(T, parts, X * Y * Z / 32);
+    for (int m = 1; m < 32; m *= 2) v = Op::of(v, __shfl_xor_sync(0xffffffffu, v, m));
+    const int warp = ((int)threadIdx.z * Y + (int)threadIdx.y) * (X / 32) + (int)threadIdx.x / 32;
+    const int first = warp - (int)threadIdx.x / 32;
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) parts[warp] = v;
+    __syncthreads();
+    v = parts[first];
+    for (int w = 1; w < X / 32; ++w) v = Op::of(v, (T)parts[first + w]);
+    return v;
+  } else {
+    HONE_TEAM(T, parts, X * Y * Z);
+    const int own = ((int)threadIdx.z * Y + (int)threadIdx.y) * X + (int)threadIdx.x;
+    const int at = AXIS == 0 ? (int)threadIdx.x : AXIS == 1 ? (int)threadIdx.y : (int)threadIdx.z;
+    __syncthreads();
+    parts[own] = v;
+    __syncthreads();
+    v = parts[own - at * stride];
+    for (int i = 1; i < extent; ++i) v = Op::of(v, (T)parts[own + (i - at) * stride]);
+    return v;
+  }
+}
+)";
+
+std::string with(const char* Intrinsic::*body) {
+  std::string out;
+  for (const Intrinsic& row : intrinsics()) {
+    out += std::string("HONE_DEVICE ") + row.signature + " { " + row.*body + " }\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string cuda_prelude() { return kDevice + with(&Intrinsic::device) + kCommon; }
+
+std::string cuda_prelude_on_host() { return with(&Intrinsic::host) + kCommon; }
+
+}  // namespace hone::jit

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/cuda/print_value.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace hone::jit {
+
+using namespace ir;
+
+namespace {
+
+bool narrow(DType t) { return t == DType::kF16 || t == DType::kBF16; }
+
+std::string name(DType t) { return std::string(name_of(t)); }
+
+std::string float_literal(double v, DType t) {
+  if (std::isnan(v)) return t == DType::kF64 ? "(double)f32_of_bits(0x7fc00000)" : "f32_of_bits(0x7fc00000)";
+  if (std::isinf(v)) {
+    const std::string inf = v > 0 ? "f32_of_bits(0x7f800000)" : "f32_of_bits(0xff800000)";
+    return t == DType::kF64 ? "(double)" + inf : inf;
+  }
+  if (t == DType::kF64) {
+    const std::string text = fmt::format("{:.17g}", v);
+    return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
+  }
+  const std::string text = fmt::format("{:.9g}", static_cast<float>(v));
+  return text.find_first_of(".e") == std::string::npos ? text + ".0f" : text + "f";
+}
+
+std::string int_literal(int64_t v, DType t) {
+  if (t == DType::kI64) {
+    return v == INT64_MIN ? "(-9223372036854775807ll - 1)" : fmt::format("{}ll", v);
+  }
+  if (t == DType::kI32 && v == INT32_MIN) return "(-2147483647 - 1)";
+  return t == DType::kI32 ? fmt::format("{}", v) : fmt::format("({}){}", computed_type(t), v);
+}
+
+/// `x` of type `from` computed, as a computed value of `to`.
+std::string converted(DType from, DType to, const std::string& x) {
+  if (from == to) return x;
+  if (to == DType::kBool) return "(boolean)(" + x + " != 0)";
+  if (narrow(to)) {
+    // A 32-bit or longer integer is not always a float: round once, from f64.
+    const bool exact = from == DType::kF32 || narrow(from) || size_of(from) < 4;
+    return "round_" + name(to) + "((" + (exact ? "float" : "double") + ")" + x + ")";
+  }
+  if (is_float(to)) return std::string("(") + computed_type(to) + ")" + x;
+  if (is_float(from)) return "to_" + name(to) + "(" + x + ")";
+  return std::string("(") + computed_type(to) + ")" + x;
+}
+
+std::string rounded(DType t, const std::string& x) {
+  return narrow(t) ? "round_" + name(t) + "(" + x + ")" : x;
+}
+
+class Values {
+ public:
+  explicit Values(const CudaNames& names) : n_(names) {}
+
+  /// Sums print bare, factors take brackets around sums.
+  std::string index(const Expr& e) const {
+    const std::string type = n_.index_type();
+    switch (e->op) {
+      case Op::kInt:
+        return fmt::format("{}", e->i);
+      case Op::kVar:
+        return n_.loops[static_cast<size_t>(e->id)];
+      case Op::kDim:
+      case Op::kScalar:
+      case Op::kLoad:
+        return "(" + type + ")" + value(e);
+      case Op::kCast:
+        return "(" + type + ")" + value(e->args[0]);
+      case Op::kNeg:
+        return "-" + factor(e->args[0]);
+      case Op::kAdd:
+        return sum(e);
+      case Op::kSub:
+        return index(e->args[0]) + " - " + factor(e->args[1]);
+      case Op::kMul:
+        return factor(e->args[0]) + " * " + factor(e->args[1]);
+      case Op::kDiv:
+      case Op::kMod:
+        return quotient(e);
+      case Op::kMin:
+      case Op::kMax:
+        return (e->op == Op::kMin ? "min_of<" : "max_of<") + type + ">(" + index(e->args[0]) +
+               ", " + index(e->args[1]) + ")";
+      case Op::kSelect:
+        return "(" + condition(e->args[0]) + " ? " + index(e->args[1]) + " : " +
+               index(e->args[2]) + ")";
+      default:
+        return "(" + type + ")(" + value(e) + ")";
+    }
+  }
+
+  /// a + -b is a - b, whichever comes first.
+  std::string sum(const Expr& e) const {
+    const Expr &a = e->args[0], &b = e->args[1];
+    if (b->op == Op::kNeg) return index(a) + " - " + factor(b->args[0]);
+    if (a->op == Op::kNeg) return index(b) + " - " + factor(a->args[0]);
+    if (b->op == Op::kInt && b->i < 0) return index(a) + " - " + fmt::format("{}", -b->i);
+    return index(a) + " + " + index(b);
+  }
+
+  std::string factor(const Expr& e) const {
+    const bool open = e->op == Op::kAdd || e->op == Op::kSub || e->op == Op::kNeg;
+    return open ? "(" + index(e) + ")" : index(e);
+  }
+
+  /// C divides towards zero, which is the floor of what is not negative.
+  std::string quotient(const Expr& e) const {
+    int64_t k = 0;
+    const bool plain = is_const(e->args[1], &k) && k > 0 &&
+                       n_.facts.nonnegative(Poly::of(e->args[0], &n_.facts));
+    const std::string a = index(e->args[0]), b = index(e->args[1]);
+    const bool divides = e->op == Op::kDiv;
+    const bool product = e->args[0]->op == Op::kMul;
+    if (plain && product) return "((" + a + ")" + (divides ? " / " : " % ") + b + ")";
+    if (plain) return "(" + factor(e->args[0]) + (divides ? " / " : " % ") + b + ")";
+    return std::string(divides ? "floor_div<" : "floor_mod<") + n_.index_type() + ">(" + a + ", " + b + ")";
+  }
+
+  std::string condition(const Expr& e) const {
+    switch (e->op) {
+      case Op::kInt:
+        return e->i ? "true" : "false";
+      case Op::kAnd:
+        return "(" + condition(e->args[0]) + " && " + condition(e->args[1]) + ")";
+      case Op::kOr:
+        return "(" + condition(e->args[0]) + " || " + condition(e->args[1]) + ")";
+      case Op::kNot:
+        return "!" + condition(e->args[0]);
+      case Op::kEq:
+        return compared(e, " == ");
+      case Op::kNe:
+        return compared(e, " != ");
+      case Op::kLt:
+        return compared(e, " < ");
+      case Op::kLe:
+        return compared(e, " <= ");
+      default:
+        return "(" + value(e) + " != 0)";
+    }
+  }
+
+  std::string value(const Expr& e) const {
+    switch (e->op) {
+      case Op::kInt:
+        return int_literal(e->i, e->type);
+      case Op::kFloat:
+        return float_literal(e->f, e->type);
+      case Op::kVar:
+        return "(i64)" + n_.loops[static_cast<size_t>(e->id)];
+      case Op::kDim:
+        return fmt::format("args.slot[{}]", layout().dim_slots[static_cast<size_t>(e->id)]);
+      case Op::kScalar:
+        return from_stored(e->type, fmt::format("*({}*)&args.slot[{}]", std::string("const ") + stored_type(e->type),
+                                                layout().scalar_slots[static_cast<size_t>(e->id)]));
+      case Op::kLoad:
+        return load(e);
+      case Op::kCast:
+        return converted(e->args[0]->type, e->type, value(e->args[0]));
+      case Op::kSelect:
+        return "(" + condition(e->args[0]) + " ? " + value(e->args[1]) + " : " +
+               value(e->args[2]) + ")";
+      case Op::kCall:
+        return called(e);
+      case Op::kNot:
+      case Op::kAnd:
+      case Op::kOr:
+      case Op::kEq:
+      case Op::kNe:
+      case Op::kLt:
+      case Op::kLe:
+        return "(boolean)" + condition(e);
+      case Op::kNeg:
+        if (is_float(e->type)) return "(-(" + value(e->args[0]) + "))";
+        return fmt::format("sub(({0})0, {1})", computed_type(e->type), value(e->args[0]));
+      default:
+        return arithmetic(e);
+    }
+  }
+
+ private:
+  ArgsLayout layout() const { return args_layout(*n_.nest); }
+
+  bool data(const Expr& e) const {
+    bool found = e->type != DType::kI64;
+    visit(e, [&](const Expr& x) { found |= x->op == Op::kLoad || x->op == Op::kCast; });
+    return found;
+  }
+
+  std::string compared(const Expr& e, const char* sign) const {
+    const bool values = data(e->args[0]) || data(e->args[1]);
+    const auto side = [&](const Expr& x) { return values ? value(x) : index(x); };
+    return "(" + side(e->args[0]) + sign + side(e->args[1]) + ")";
+  }
+
+  std::string load(const Expr& e) const {
+    const auto id = static_cast<size_t>(e->id);
+    const NestBuffer& b = n_.nest->buffers[id];
+    std::string place = n_.buffers[id] + "[" + index(e->args[0]) + "]";
+    if (b.written && !is_float(b.type)) place = std::string("(") + stored_type(b.type) + ")" + place;
+    std::string element = from_stored(b.type, place);
+    if (!e->guarded) return element;
+    return "(" + condition(e->args[1]) + " ? " + element + " : " + value(e->args[2]) + ")";
+  }
+
+  std::string called(const Expr& e) const {
+    const std::string fn = e->fn->name;
+    std::string args;
+    for (const Expr& a : e->args) args += (args.empty() ? "" : ", ") + value(a);
+    if (!is_float(e->type)) return "abs_of(" + args + ")";
+    return rounded(e->type, "fn_" + fn + "(" + args + ")");
+  }
+
+  std::string arithmetic(const Expr& e) const {
+    const std::string a = value(e->args[0]), b = value(e->args[1]);
+    const std::string type = computed_type(e->type);
+    const auto function = [&](const char* f) {
+      return std::string(f) + "<" + type + ">(" + a + ", " + b + ")";
+    };
+    if (e->op == Op::kMin) return function("min_of");
+    if (e->op == Op::kMax) return function("max_of");
+    if (!is_float(e->type)) {
+      switch (e->op) {
+        case Op::kAdd:
+          return "add(" + a + ", " + b + ")";
+        case Op::kSub:
+          return "sub(" + a + ", " + b + ")";
+        case Op::kMul:
+          return "mul(" + a + ", " + b + ")";
+        case Op::kDiv:
+          return function("floor_div");
+        default:
+          return function("floor_mod");
+      }
+    }
+    const char* sign = e->op == Op::kAdd   ? " + "
+                       : e->op == Op::kSub ? " - "
+                       : e->op == Op::kMul ? " * "
+                                           : " / ";
+    return rounded(e->type, "(" + a + sign + b + ")");
+  }
+
+  const CudaNames& n_;
+};
+
+}  // namespace
+
+const char* stored_type(DType t) {
+  constexpr const char* kTypes[kDTypeCount] = {"double", "float", "f16", "bf16", "i64",
+                                               "i32",    "i16",   "i8",  "u8",   "boolean"};
+  return kTypes[static_cast<int>(t)];
+}
+
+const char* computed_type(DType t) { return narrow(t) ? "float" : stored_type(t); }
+
+std::string to_stored(DType t, const std::string& value) {
+  if (narrow(t)) return name(t) + "_of_f32(" + value + ")";
+  return value;
+}
+
+std::string from_stored(DType t, const std::string& place) {
+  if (narrow(t)) return "f32_of_" + name(t) + "(" + place + ")";
+  return place;
+}
+
+std::string print_index(const Expr& e, const CudaNames& names) { return Values(names).index(e); }
+
+std::string print_condition(const Expr& e, const CudaNames& names) {
+  return Values(names).condition(e);
+}
+
+std::string print_value(const Expr& e, const CudaNames& names) { return Values(names).value(e); }
+
+}  // namespace hone::jit

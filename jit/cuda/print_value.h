@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "jit/ir/facts.h"
+#include "jit/ir/nest.h"
+
+namespace hone::jit {
+
+/// Names of a nest's things in the source, and what is known of its loops.
+struct CudaNames {
+  const ir::Nest* nest = nullptr;
+  std::vector<std::string> buffers;
+  std::vector<std::string> loops;
+  ir::Facts facts;
+  bool wide = false;  ///< indices need 64 bits
+
+  const char* index_type() const { return wide ? "i64" : "i32"; }
+};
+
+/// The C type that holds an element in memory: `f16` is its bits.
+const char* stored_type(DType t);
+/// The C type that computes: narrow floats in f32, bool as its byte.
+const char* computed_type(DType t);
+
+/// An index, a bound or a condition on indices, in the index type.
+std::string print_index(const ir::Expr& e, const CudaNames& names);
+/// A condition; in the index type where no data is compared.
+std::string print_condition(const ir::Expr& e, const CudaNames& names);
+/// A value of e->type, in its computed type.
+std::string print_value(const ir::Expr& e, const CudaNames& names);
+/// A computed value of type `t` as it is stored.
+std::string to_stored(DType t, const std::string& value);
+/// What is stored at `place`, as a computed value.
+std::string from_stored(DType t, const std::string& place);
+
+}  // namespace hone::jit

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/passes/barriers.h"
+
+#include <set>
+
+namespace hone::jit {
+
+using namespace ir;
+
+namespace {
+
+/// Buffers in shared memory that are touched; since the last barrier, or by a statement.
+struct Touched {
+  std::set<int> read, written;
+
+  void add(const Touched& other) {
+    read.insert(other.read.begin(), other.read.end());
+    written.insert(other.written.begin(), other.written.end());
+  }
+  bool clashes(const Touched& next) const {
+    const auto meet = [](const std::set<int>& a, const std::set<int>& b) {
+      for (int x : a) {
+        if (b.contains(x)) return true;
+      }
+      return false;
+    };
+    return meet(written, next.read) || meet(read, next.written);
+  }
+};
+
+class Barriers {
+ public:
+  explicit Barriers(const Nest& nest) : nest_(nest) {}
+
+  /// `s` with the barriers it needs inside; `open` is what was touched since the last barrier,
+  /// before it and then after it.
+  StmtRef place(const StmtRef& s, Touched& open) const {
+    if (s->body.empty()) {
+      open.add(touched(*s));
+      return s;
+    }
+    Stmt out = *s;
+    if (s->kind == Stmt::kIf) {
+      Touched after;
+      for (StmtRef& side : out.body) {
+        Touched taken = open;
+        side = place(side, taken);
+        after.add(taken);
+      }
+      after.add(open);
+      open = std::move(after);
+    } else if (s->kind == Stmt::kFor && !is_block(s->mark) && !is_thread(s->mark)) {
+      // The next iteration comes after this one.
+      Touched last = open;
+      list(s->body, last);
+      open.add(last);
+      out.body = list(s->body, open);
+    } else {
+      out.body = list(s->body, open);
+    }
+    return std::make_shared<const Stmt>(std::move(out));
+  }
+
+ private:
+  bool is_team(int buffer) const {
+    return nest_.buffers[static_cast<size_t>(buffer)].home == Home::kTeam;
+  }
+
+  /// What `s` touches, with all inside it.
+  Touched touched(const Stmt& s) const {
+    Touched t;
+    for (const Expr* e : {&s.begin, &s.end, &s.condition, &s.offset, &s.value}) {
+      visit(*e, [&](const Expr& x) {
+        if (x->op == Op::kLoad && is_team(x->id)) t.read.insert(x->id);
+      });
+    }
+    if (s.kind == Stmt::kStore && is_team(s.id)) t.written.insert(s.id);
+    for (const StmtRef& b : s.body) t.add(touched(*b));
+    return t;
+  }
+
+  std::vector<StmtRef> list(const std::vector<StmtRef>& body, Touched& open) const {
+    std::vector<StmtRef> out;
+    for (const StmtRef& s : body) {
+      if (s->kind == Stmt::kBlock) {
+        for (StmtRef& inner : list(s->body, open)) out.push_back(std::move(inner));
+        continue;
+      }
+      if (open.clashes(touched(*s))) {
+        Stmt barrier;
+        barrier.kind = Stmt::kBarrier;
+        out.push_back(std::make_shared<const Stmt>(std::move(barrier)));
+        open = {};
+      }
+      out.push_back(place(s, open));
+    }
+    return out;
+  }
+
+  const Nest& nest_;
+};
+
+}  // namespace
+
+Nest with_barriers(Nest nest) {
+  const Barriers barriers(nest);
+  std::vector<StmtRef> bodies;
+  for (const Launch& l : nest.launches) {
+    Touched open;
+    bodies.push_back(barriers.place(l.body, open));
+  }
+  for (size_t i = 0; i < bodies.size(); ++i) nest.launches[i].body = bodies[i];
+  return nest;
+}
+
+}  // namespace hone::jit

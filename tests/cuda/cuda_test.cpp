@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Generated CUDA against the definition, without a device: the kernels are compiled as C++ and run
+// under an emulation that checks bounds, races and barriers.
+#include <doctest/doctest.h>
+
+#include "jit/cuda/source.h"
+#include "jit/passes/barriers.h"
+#include "jit/passes/lower.h"
+#include "ops/op.h"
+#include "schedules/space/space.h"
+#include "tests/cuda/emulated_code.h"
+#include "tests/diff/problems.h"
+#include "tests/diff/subject.h"
+#include "tests/support/effort.h"
+
+using namespace hone;
+using namespace hone::tests;
+
+namespace {
+
+ir::Target gpu() {
+  ir::Target t;
+  t.sm = 90;
+  return t;
+}
+
+/// Problems under schedules, compiled together and checked one after the other.
+class Batch {
+ public:
+  /// Takes a candidate in; why it is refused, or "".
+  std::string add(const DiffProblem& problem, schedules::Schedule schedule) {
+    Candidate c{&problem, std::move(schedule), {}, 0};
+    const auto scheduled = schedules::apply(problem.program, c.schedule);
+    if (!scheduled) return scheduled.failure().text();
+    auto nest = jit::lower(*scheduled, gpu());
+    if (!nest) return nest.failure().message;
+    c.nest = jit::with_barriers(*std::move(nest));
+    auto source = jit::print_cuda(c.nest, gpu());
+    if (!source) return source.failure().message;
+    c.source = code_.add(*std::move(source));
+    candidates_.push_back(std::move(c));
+    return "";
+  }
+
+  void check() {
+    const std::string wrong = code_.compile();
+    REQUIRE_MESSAGE(wrong.empty(), wrong);
+    for (const Candidate& c : candidates_) {
+      Subject subject(c.problem->text, c.problem->program, c.problem->dims);
+      const std::string failed = subject.check(c.nest, [&](int launch, const int64_t* args) {
+        return code_.run(c.source, launch, args, subject.dims());
+      });
+      CHECK_MESSAGE(failed.empty(), failed << "\n  repro: " << c.problem->text << " | "
+                                           << print(gpu()) << " | " << c.schedule.text());
+    }
+  }
+
+ private:
+  struct Candidate {
+    const DiffProblem* problem;
+    schedules::Schedule schedule;
+    ir::Nest nest;
+    int source = 0;  ///< among the compiled ones
+  };
+  std::vector<Candidate> candidates_;
+  EmulatedCode code_;
+};
+
+DiffProblem problem(const std::string& text) {
+  auto parsed = ops::parse_problem(text);
+  REQUIRE_MESSAGE(static_cast<bool>(parsed), text);
+  return {parsed->op.name(), parsed->text, parsed->program, {}};
+}
+
+/// Schedules that show what a GPU's steps are for.
+struct ByHand {
+  const char* problem;
+  const char* schedule;
+};
+
+constexpr ByHand kByHand[] = {
+    {"add N=1000", "split Y/i 256 -> b t; bind b block.x; bind t thread.x"},
+    // A tile per block through shared memory, a tile per thread in registers.
+    {"matmul M=70 N=90 K=50",
+     "split C/m 64 -> m.b m.i; split C/n 64 -> n.b n.i; split C/m.i 8 -> m.t m.r; "
+     "split C/n.i 8 -> n.t n.r; reorder C/m.b C/n.b C/m.t C/n.t C/k C/m.r C/n.r; "
+     "stage C at C/n.t -> Ct in=registers; split Ct/k 16 -> k.o k.i; "
+     "reorder Ct/k.o Ct/k.i Ct/m Ct/n; "
+     "stage A at Ct/k.o -> As in=shared; stage B at Ct/k.o -> Bs in=shared; "
+     "split As/d0 8 -> d0.o d0.i; bind As/d0.i thread.y; split As/d1 8 -> d1.o d1.i; "
+     "bind As/d1.i thread.x; split Bs/d0 8 -> d0.o d0.i; bind Bs/d0.i thread.y; "
+     "split Bs/d1 8 -> d1.o d1.i; bind Bs/d1.i thread.x; "
+     "unroll Ct/m Ct/n; bind C/m.b block.y; bind C/n.b block.x; bind C/m.t thread.y; "
+     "bind C/n.t thread.x"},
+    // Every row by a block, its threads along the row.
+    {"softmax M=5 N=300",
+     "compute m at Y/i in=registers; compute s at Y/i in=registers; inline e; "
+     "split m/j 64 -> o t; reorder m/t m/o; bind m/t thread.x; split s/j 64 -> o t; "
+     "reorder s/t s/o; bind s/t thread.x; split Y/j 64 -> o t; reorder Y/t Y/o; "
+     "bind Y/t thread.x; bind Y/i block.x"},
+};
+
+}  // namespace
+
+TEST_CASE("cuda: schedules by hand under the emulation") {
+  std::vector<DiffProblem> problems;
+  for (const ByHand& row : kByHand) problems.push_back(problem(row.problem));
+  Batch batch;
+  for (size_t i = 0; i < problems.size(); ++i) {
+    auto schedule = schedules::Schedule::parse(kByHand[i].schedule);
+    REQUIRE_MESSAGE(static_cast<bool>(schedule), kByHand[i].schedule);
+    const std::string refused = batch.add(problems[i], *std::move(schedule));
+    CHECK_MESSAGE(refused.empty(), kByHand[i].problem << ": " << refused);
+  }
+  batch.check();
+}
+
+TEST_CASE("cuda: every problem by the default schedule under the emulation") {
+  const auto problems = diff_problems();
+  Batch batch;
+  for (const DiffProblem& p : problems) {
+    const std::string refused = batch.add(p, schedules::default_schedule(p.program, gpu()));
+    CHECK_MESSAGE(refused.empty(), p.text << ": " << refused);
+  }
+  batch.check();
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/cuda/emulated_code.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tests/support/source_root.h"
+
+namespace hone::tests {
+namespace {
+
+namespace fs = std::filesystem;
+
+}  // namespace
+
+EmulatedCode::EmulatedCode(EmulatedCode&& o) noexcept
+    : sources_(std::move(o.sources_)),
+      folder_(std::exchange(o.folder_, {})),
+      library_(std::exchange(o.library_, nullptr)) {}
+
+EmulatedCode::~EmulatedCode() {
+  if (library_) dlclose(library_);
+  if (!folder_.empty()) fs::remove_all(folder_);
+}
+
+int EmulatedCode::add(jit::CudaSource source) {
+  sources_.push_back(std::move(source));
+  return static_cast<int>(sources_.size()) - 1;
+}
+
+std::string EmulatedCode::compile() {
+  std::string pattern = (fs::temp_directory_path() / "hone-cuda-XXXXXX").string();
+  if (!mkdtemp(pattern.data())) return "no temporary folder";
+  folder_ = pattern;
+  {
+    std::ofstream file(folder_ + "/kernels.cpp");
+    file << "#include \"" << source_root() << "/tests/cuda/emulation.h\"\n"
+         << jit::cuda_prelude_on_host();
+    for (size_t s = 0; s < sources_.size(); ++s) {
+      file << fmt::format("namespace source_{} {{\n{}", s, sources_[s].kernels)
+           << "static std::string run(int launch, const Args& args, const unsigned* grid) {\n"
+           << "  switch (launch) {\n";
+      const auto& launches = sources_[s].launches;
+      for (size_t l = 0; l < launches.size(); ++l) {
+        file << fmt::format(
+            "    case {}: return emulation::launch({{grid[0], grid[1], grid[2]}}, {{{}, {}, {}}}, "
+            "[&] {{ {}(args); }});\n",
+            l, launches[l].block[0], launches[l].block[1], launches[l].block[2],
+            launches[l].symbol);
+      }
+      file << "  }\n  return \"no such launch\";\n}\n}\n"
+           << fmt::format(
+                  "extern \"C\" void run_{0}(int launch, const void* args, const unsigned* grid, "
+                  "std::string* out) {{\n  *out = source_{0}::run(launch, *(const "
+                  "source_{0}::Args*)args, grid);\n}}\n",
+                  s);
+    }
+  }
+  const char* given = std::getenv("CXX");
+  const std::string compiler = given && *given ? given : "c++";
+  const std::string command =
+      compiler + " -std=c++20 -O1 -w -fPIC -shared -o " + folder_ + "/kernels.so " + folder_ +
+      "/kernels.cpp > " + folder_ + "/log 2>&1";
+  if (std::system(command.c_str()) != 0) {
+    std::stringstream log;
+    log << std::ifstream(folder_ + "/log").rdbuf();
+    return log.str().substr(0, 4000);
+  }
+  library_ = dlopen((folder_ + "/kernels.so").c_str(), RTLD_NOW);
+  return library_ ? "" : dlerror();
+}
+
+std::string EmulatedCode::run(int source, int launch, const int64_t* args,
+                              std::span<const int64_t> dims) const {
+  using Run = void (*)(int, const void*, const unsigned*, std::string*);
+  const auto run = reinterpret_cast<Run>(dlsym(library_, fmt::format("run_{}", source).c_str()));
+  const jit::CudaLaunch& l = sources_[static_cast<size_t>(source)].launches[static_cast<size_t>(launch)];
+  const std::array<int64_t, 3> blocks = jit::grid_of(l, dims);
+  const unsigned grid[3] = {static_cast<unsigned>(blocks[0]), static_cast<unsigned>(blocks[1]),
+                            static_cast<unsigned>(blocks[2])};
+  std::string out;
+  run(launch, args, grid, &out);
+  return out;
+}
+
+}  // namespace hone::tests
