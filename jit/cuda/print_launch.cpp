@@ -47,11 +47,11 @@ class LaunchPrinter {
       : nest_(nest), launch_(launch), n_(names), out_(out) {}
 
   std::string print() {
+    n_.facts.define_loop(launch_.range, Poly(), Poly::of(launch_.extent, &n_.facts));
     measure(*launch_.body);
     each_stmt(*launch_.body, [&](const Stmt& s) { checks_ |= s.kind == Stmt::kCheck; });
     Scope scope;
     const auto range = static_cast<size_t>(launch_.range);
-    n_.facts.define_loop(launch_.range, Poly(), Poly::of(launch_.extent, &n_.facts));
     const std::string& r = n_.loops[range];
     if (is_block(launch_.mark)) {
       block_extent(launch_.mark, launch_.extent);

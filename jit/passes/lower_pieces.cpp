@@ -102,7 +102,7 @@ Poly Lowering::extent_of(Instance& in, int node) {
 }
 
 /// Where the inner loop of the split of `node` starts, once its outer loop is open.
-std::optional<Poly> Lowering::base_of(const Instance& in, int node) const {
+std::optional<Poly> Lowering::base_of(Instance& in, int node) {
   if (in.base[static_cast<size_t>(node)]) return in.base[static_cast<size_t>(node)];
   const int made = in.loops->nodes[static_cast<size_t>(node)].split_into;
   if (made < 0) return std::nullopt;
@@ -269,10 +269,18 @@ bool Lowering::any_open(const Instance& in, int node) const {
          any_open(in, in.loops->inner[static_cast<size_t>(r)]);
 }
 
-std::optional<Poly> Lowering::value_of(const Instance& in, int node) const {
+std::optional<Poly> Lowering::value_of(Instance& in, int node) {
   const auto at = static_cast<size_t>(node);
   if (in.value[at]) return in.value[at];
   const LoopNode& n = in.loops->nodes[at];
+  if (n.fused_by >= 0) {  // the fused loop may be split in turn
+    const auto r = static_cast<size_t>(n.fused_by);
+    const auto fused = value_of(in, in.loops->outer[r]);
+    if (!fused) return std::nullopt;
+    const int64_t k = std::max<int64_t>(1, extent_of(in, in.loops->second[r]).constant());
+    const Poly first = floor_div(*fused, k, &facts_);
+    return in.loops->parent[r] == node ? first : *fused - first * Poly(k);
+  }
   const auto base = base_of(in, node);
   if (n.split_into < 0 || !base) return std::nullopt;
   auto inner = value_of(in, in.loops->inner[static_cast<size_t>(n.split_into)]);

@@ -114,8 +114,8 @@ class Lowering {
   std::vector<Piece> peeled_pieces(const ir::Poly& whole, int64_t factor);
   void place(Instance& in, int node, const ir::Poly& value, const Piece& piece);
   void unplace(Instance& in, int node);
-  std::optional<ir::Poly> base_of(const Instance& in, int node) const;
-  std::optional<ir::Poly> value_of(const Instance& in, int node) const;
+  std::optional<ir::Poly> base_of(Instance& in, int node);
+  std::optional<ir::Poly> value_of(Instance& in, int node);
   bool any_open(const Instance& in, int node) const;
   void tighten(Instance& in, int node, Piece& piece);
   bool in_registers(const ir::Stage& s) const;

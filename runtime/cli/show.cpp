@@ -4,6 +4,7 @@
 #include <functional>
 #include <iostream>
 
+#include "jit/cuda/nvrtc.h"
 #include "runtime/cli/common.h"
 #include "runtime/cli/listing.h"
 #include "schedules/schedule.h"
@@ -14,7 +15,8 @@ namespace {
 struct ShowOptions {
   Common common;
   std::string line;
-  bool schedule = false, ir = false, lir = false, assembly = false, report = false;
+  bool schedule = false, ir = false, lir = false, source = false;
+  bool assembly = false, report = false;
 };
 
 /// One view of a compiled problem: a text, or an object of facts.
@@ -42,7 +44,20 @@ std::string no_code(const Compiled& c) {
 
 Json lir_view(const KernelState&, const Compiled& c) { return c.code ? c.code->lir : no_code(c); }
 
-Json assembly_view(const KernelState&, const Compiled& c) {
+Json source_view(const KernelState&, const Compiled& c) {
+  return c.cuda ? c.cuda->kernels : "no source: machine code is made without\n";
+}
+
+/// PTX, where NVRTC is at hand.
+std::string ptx(const KernelState& k, const jit::CudaSource& source) {
+  const auto nvrtc = jit::Nvrtc::open();
+  if (!nvrtc) return "no PTX: " + nvrtc.failure().message + "\n";
+  const auto binary = nvrtc->compile(source, ir::parse_target(k.target, {})->sm);
+  return binary ? binary->ptx : binary.failure().message + "\n";
+}
+
+Json assembly_view(const KernelState& k, const Compiled& c) {
+  if (c.cuda) return ptx(k, *c.cuda);
   return c.code ? listing(*c.code) : no_code(c);
 }
 
@@ -81,6 +96,7 @@ constexpr View kViews[] = {
     {"schedule", &ShowOptions::schedule, schedule_view},
     {"ir", &ShowOptions::ir, ir_view},
     {"lir", &ShowOptions::lir, lir_view},
+    {"source", &ShowOptions::source, source_view},
     {"asm", &ShowOptions::assembly, assembly_view},
     {"report", &ShowOptions::report, report_view},
 };
@@ -119,7 +135,8 @@ void declare(CLI::App& app, int& exit) {
   app.add_flag("--schedule", options->schedule, "The steps");
   app.add_flag("--ir", options->ir, "Stages and the loop nest they lower to");
   app.add_flag("--lir", options->lir, "Instructions before and after register allocation");
-  app.add_flag("--asm", options->assembly, "The disassembly");
+  app.add_flag("--source", options->source, "CUDA C++, where the target is a GPU");
+  app.add_flag("--asm", options->assembly, "The disassembly; PTX where the target is a GPU");
   app.add_flag("--report", options->report, "Counts");
   app.callback([options, &exit] { exit = show(*options); });
 }

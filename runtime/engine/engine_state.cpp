@@ -64,7 +64,9 @@ Result<std::shared_ptr<EngineState>> EngineState::create(EngineOptions options) 
                                            }});
   if (target->vector_bytes() == 0) {
     e->services->tell_once(Event::kNotice,
-                           host.vector_bytes() == 0
+                           target->is_cuda() ? "the interpreter serves: kernels for a GPU can be "
+                                               "shown, and are not run yet"
+                           : host.vector_bytes() == 0
                                ? "the interpreter serves: this CPU has no AVX2"
                                : "the interpreter serves: the target says isa=none");
   }

@@ -28,7 +28,7 @@ void schedule_stages(Plan& plan) {
   // the loops they are computed in.
   for (const std::string& name : stages_backwards(plan)) {
     if (plan.finished(name)) continue;
-    for (const Rule* rule : stage_rules()) {
+    for (const Rule* rule : stage_rules(plan.target())) {
       if (attempt(plan, *rule, name)) break;
     }
   }
@@ -37,14 +37,14 @@ void schedule_stages(Plan& plan) {
 /// One structure: every rule once over the program.
 Plan derive(const ir::Program& program, const ir::Target& target, std::vector<int> forced) {
   Plan plan(program, target, std::move(forced));
-  if (target.vector_bytes() == 0) return plan;  // nothing here gains without vectors
-  for (const Rule* rule : shaping_rules()) {
+  if (target.vector_bytes() == 0 && !target.is_cuda()) return plan;  // the interpreter's
+  for (const Rule* rule : shaping_rules(plan.target())) {
     for (const std::string& name : stages_backwards(plan)) {
       if (plan.program().stage(name)) attempt(plan, *rule, name);
     }
   }
   schedule_stages(plan);
-  for (const Rule* rule : finishing_rules()) {
+  for (const Rule* rule : finishing_rules(plan.target())) {
     for (const std::string& name : stages_backwards(plan)) attempt(plan, *rule, name);
   }
   return plan;

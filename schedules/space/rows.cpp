@@ -3,15 +3,12 @@
 
 #include "schedules/space/align.h"
 #include "schedules/space/axis.h"
+#include "schedules/space/rows.h"
 #include "schedules/space/rules.h"
 #include "schedules/space/shape.h"
 
 namespace hone::schedules {
 namespace {
-
-/// Stages that can be computed inside a loop over `vars` of a stage, with the variables of theirs
-/// that follow them, in the order of `vars`.
-using Members = std::map<std::string, std::vector<std::string>>;
 
 /// The variable of stage `s` that follows `var` of `root` through every reader, or "".
 std::string followed(const Plan& plan, const ir::Stage& s, const std::string& root,
@@ -47,9 +44,10 @@ std::map<std::string, std::string> following(const Plan& plan, const std::string
   return known;
 }
 
-/// The longest prefix of the root's variables that one set of producers follows.
-Members members_of(const Plan& plan, const ir::Stage& root, std::vector<std::string>& prefix) {
-  Members out;
+}  // namespace
+
+RowMembers row_members(const Plan& plan, const ir::Stage& root, std::vector<std::string>& prefix) {
+  RowMembers out;
   for (const ir::IndexVar& v : root.vars) {
     const auto next = following(plan, root.name, v.name);
     if (next.empty()) break;
@@ -62,9 +60,11 @@ Members members_of(const Plan& plan, const ir::Stage& root, std::vector<std::str
   return out;
 }
 
+namespace {
+
 /// True when some member reads a tensor again for every iteration of the rows' innermost variable:
 /// several rows at a time reuse it.
-bool reuses(const Plan& plan, const Members& members) {
+bool reuses(const Plan& plan, const RowMembers& members) {
   for (const auto& [name, vars] : members) {
     const ir::Stage& s = plan.stage(name);
     if (s.reduce == ir::Reduce::kNone) continue;
@@ -80,7 +80,7 @@ bool reuses(const Plan& plan, const Members& members) {
 
 /// Rows at a time of short ones: what waits for the end of one row's reduction overlaps with the
 /// others, while all that a row needs stays in the nearest cache.
-int64_t overlapping(const Plan& plan, const Members& members, const std::string& name,
+int64_t overlapping(const Plan& plan, const RowMembers& members, const std::string& name,
                     const std::string& loop) {
   const StageFacts root = plan.facts(name);
   if (!ir::is_const(plan.stage(name).var(loop)->hi)) return 1;
@@ -112,7 +112,7 @@ int64_t overlapping(const Plan& plan, const Members& members, const std::string&
 }
 
 /// The rows of a tile that the members are computed for, and the knob's text.
-std::string rows_at_a_time(Plan& plan, const Members& members, const std::string& name,
+std::string rows_at_a_time(Plan& plan, const RowMembers& members, const std::string& name,
                            const std::string& loop, int64_t& rows) {
   if (reuses(plan, members)) {
     rows = std::min<int64_t>(16, plan.facts(name).extent(loop));
@@ -126,7 +126,7 @@ bool apply(Plan& plan, const std::string& name) {
   const ir::Stage root = plan.stage(name);
   if (!root.at.root() || root.vars.empty()) return false;
   std::vector<std::string> prefix;
-  const Members members = members_of(plan, root, prefix);
+  const RowMembers members = row_members(plan, root, prefix);
   if (members.empty()) return false;
   if (root.reduce != ir::Reduce::kNone) {
     // What a reduction reads is made beside it only where that takes no reduction of its own.

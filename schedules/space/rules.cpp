@@ -8,10 +8,24 @@ constexpr const Rule* kShaping[] = {&kInlineCheap, &kPad, &kRows};
 constexpr const Rule* kStages[] = {&kTile, &kLanes, &kTurn, &kElementwise};
 constexpr const Rule* kFinishing[] = {&kLaunch, &kBorders, &kAhead, &kStreamOut};
 
+constexpr const Rule* kGpuShaping[] = {&kInlineCheap};
+constexpr const Rule* kGpuStages[] = {&kGpuTile, &kGpuRows, &kGpuMap};
+
 }  // namespace
 
-std::span<const Rule* const> shaping_rules() { return kShaping; }
-std::span<const Rule* const> stage_rules() { return kStages; }
-std::span<const Rule* const> finishing_rules() { return kFinishing; }
+std::span<const Rule* const> shaping_rules(const ir::Target& target) {
+  if (target.is_cuda()) return kGpuShaping;
+  return kShaping;
+}
+
+std::span<const Rule* const> stage_rules(const ir::Target& target) {
+  if (target.is_cuda()) return kGpuStages;
+  return kStages;
+}
+
+std::span<const Rule* const> finishing_rules(const ir::Target& target) {
+  if (target.is_cuda()) return {};
+  return kFinishing;
+}
 
 }  // namespace hone::schedules

@@ -28,12 +28,15 @@ extern const Rule kLaunch;
 extern const Rule kBorders;
 extern const Rule kAhead;
 extern const Rule kStreamOut;
+extern const Rule kGpuTile;
+extern const Rule kGpuRows;
+extern const Rule kGpuMap;
 
 /// Rules that reshape the program, applied to each stage, last to first, before the others.
-std::span<const Rule* const> shaping_rules();
+std::span<const Rule* const> shaping_rules(const ir::Target& target);
 /// Rules that schedule one stage: the first that concerns it does; then every finishing rule.
-std::span<const Rule* const> stage_rules();
+std::span<const Rule* const> stage_rules(const ir::Target& target);
 /// Rules applied to each stage at the end.
-std::span<const Rule* const> finishing_rules();
+std::span<const Rule* const> finishing_rules(const ir::Target& target);
 
 }  // namespace hone::schedules

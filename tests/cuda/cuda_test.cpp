@@ -4,6 +4,9 @@
 // under an emulation that checks bounds, races and barriers.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
+#include "jit/cuda/nvrtc.h"
 #include "jit/cuda/source.h"
 #include "jit/passes/barriers.h"
 #include "jit/passes/lower.h"
@@ -25,20 +28,32 @@ ir::Target gpu() {
   return t;
 }
 
+/// The kernels of a problem under a schedule, or why there are none.
+struct Printed {
+  ir::Nest nest;
+  jit::CudaSource source;
+};
+Result<Printed, std::string> print(const DiffProblem& problem, const schedules::Schedule& schedule) {
+  const auto scheduled = schedules::apply(problem.program, schedule);
+  if (!scheduled) return scheduled.failure().text();
+  auto nest = jit::lower(*scheduled, gpu());
+  if (!nest) return nest.failure().message;
+  Printed out{jit::with_barriers(*std::move(nest)), {}};
+  auto source = jit::print_cuda(out.nest, gpu());
+  if (!source) return source.failure().message;
+  out.source = *std::move(source);
+  return out;
+}
+
 /// Problems under schedules, compiled together and checked one after the other.
 class Batch {
  public:
   /// Takes a candidate in; why it is refused, or "".
   std::string add(const DiffProblem& problem, schedules::Schedule schedule) {
-    Candidate c{&problem, std::move(schedule), {}, 0};
-    const auto scheduled = schedules::apply(problem.program, c.schedule);
-    if (!scheduled) return scheduled.failure().text();
-    auto nest = jit::lower(*scheduled, gpu());
-    if (!nest) return nest.failure().message;
-    c.nest = jit::with_barriers(*std::move(nest));
-    auto source = jit::print_cuda(c.nest, gpu());
-    if (!source) return source.failure().message;
-    c.source = code_.add(*std::move(source));
+    auto printed = print(problem, schedule);
+    if (!printed) return printed.failure();
+    Candidate c{&problem, std::move(schedule), std::move(printed->nest), 0};
+    c.source = code_.add(std::move(printed->source));
     candidates_.push_back(std::move(c));
     return "";
   }
@@ -124,4 +139,26 @@ TEST_CASE("cuda: every problem by the default schedule under the emulation") {
     CHECK_MESSAGE(refused.empty(), p.text << ": " << refused);
   }
   batch.check();
+}
+
+TEST_CASE("cuda: kernels compile for every GPU that the compiler at hand knows") {
+  const auto nvrtc = jit::Nvrtc::open();
+  if (!nvrtc) {
+    MESSAGE("skipped: " << nvrtc.failure().message);
+    return;
+  }
+  const auto known = nvrtc->architectures();
+  for (const char* text :
+       {"matmul M=300 N=200 K=100", "fc_gelu M=70 N=96 K=40 const=W T=bf16", "softmax M=5 N=300",
+        "layernorm M=5 N=300 T=f16", "embedding_bag R=20 D=32 L=12 B=4", "mod N=133 T=i8"}) {
+    const DiffProblem p = problem(text);
+    const auto source = print(p, schedules::default_schedule(p.program, gpu()));
+    REQUIRE(static_cast<bool>(source));
+    for (int sm : {75, 80, 86, 89, 90, 100}) {
+      if (std::find(known.begin(), known.end(), sm) == known.end()) continue;
+      const auto binary = nvrtc->compile(source->source, sm);
+      CHECK_MESSAGE(static_cast<bool>(binary), text << ": " << binary.failure().message);
+      if (binary) CHECK_FALSE(binary->cubin.empty());
+    }
+  }
 }

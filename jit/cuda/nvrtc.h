@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "include/hone/error.h"
+#include "jit/cuda/source.h"
+
+namespace hone::jit {
+
+/// What NVRTC made of a source.
+struct CudaBinary {
+  std::string ptx;
+  std::vector<uint8_t> cubin;  ///< empty where the compiler makes none for that GPU
+  std::string log;             ///< warnings
+};
+
+/// NVIDIA's runtime compiler, opened at run time: the build needs nothing of it. HONE_NVRTC names
+/// the library where it is not found by itself.
+class Nvrtc {
+ public:
+  /// Opens the library; an error where there is none, saying what was tried.
+  static Result<Nvrtc> open();
+  Nvrtc(Nvrtc&&) noexcept;
+  Nvrtc& operator=(Nvrtc&&) = delete;
+  ~Nvrtc();
+
+  int major() const { return major_; }
+  int minor() const { return minor_; }
+  /// Compute capabilities that it compiles for, ten times each.
+  std::vector<int> architectures() const;
+  /// Compiles kernels for a GPU. An error names the line of the source.
+  Result<CudaBinary> compile(const CudaSource& source, int sm) const;
+
+ private:
+  struct Functions;
+  Nvrtc() = default;
+
+  void* library_ = nullptr;
+  std::shared_ptr<const Functions> functions_;
+  int major_ = 0, minor_ = 0;
+};
+
+}  // namespace hone::jit

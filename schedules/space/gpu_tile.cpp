@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "schedules/space/align.h"
+#include "schedules/space/gpu.h"
+#include "schedules/space/rules.h"
+#include "schedules/space/shape.h"
+
+namespace hone::schedules {
+namespace {
+
+/// Threads of a block along each axis of its tile.
+constexpr int64_t kSide = 16;
+/// Iterations of the reduction that a block holds at a time.
+constexpr int64_t kDepth = 16;
+/// An axis shorter than this is not worth a tile.
+constexpr int64_t kShort = 16;
+
+/// What a tile is made of: a reduction whose operands are each used again along one axis.
+struct Product {
+  std::string m, n, k;              ///< n is the axis of the contiguous store
+  std::vector<std::string> others;  ///< index variables, a block each
+  std::vector<std::string> operands;
+};
+
+/// The product that a stage is; `m` is empty where it is none.
+Product product_of(const Plan& plan, const std::string& name) {
+  Product p;
+  const ir::Stage& s = plan.stage(name);
+  const StageFacts facts = plan.facts(name);
+  if (s.reduce == ir::Reduce::kNone || s.where || !facts.bounds.empty() || facts.loads.size() < 2) {
+    return p;
+  }
+  for (const Access& a : facts.loads) {
+    if (a.gathers || a.guarded) return p;
+  }
+  const auto reused = [&](const std::string& var) {
+    return std::any_of(facts.loads.begin(), facts.loads.end(),
+                       [&](const Access& a) { return a.stride(var) == 0; });
+  };
+  std::string m, n;
+  for (const ir::IndexVar& v : s.vars) {
+    if (facts.extent(v.name) < kShort || !reused(v.name)) continue;
+    if (n.empty() || facts.store.stride(v.name) < facts.store.stride(n)) n = v.name;
+  }
+  for (const ir::IndexVar& v : s.vars) {
+    if (v.name == n || facts.extent(v.name) < kShort || !reused(v.name)) continue;
+    if (m.empty() || facts.extent(v.name) > facts.extent(m)) m = v.name;
+  }
+  for (const ir::IndexVar& v : s.rvars) {
+    if (v.lo || facts.extent(v.name) < kShort) continue;
+    if (p.k.empty() || facts.extent(v.name) > facts.extent(p.k)) p.k = v.name;
+  }
+  if (m.empty() || p.k.empty()) return p;
+  for (const ir::IndexVar& v : s.vars) {
+    if (v.name != m && v.name != n) p.others.push_back(v.name);
+  }
+  for (const Access& a : facts.loads) {
+    if (std::find(p.operands.begin(), p.operands.end(), a.buffer) == p.operands.end()) {
+      p.operands.push_back(a.buffer);
+    }
+  }
+  p.m = m;
+  p.n = n;
+  return p;
+}
+
+/// The stage whose tile computes the product: the one reader of a temporary, point for point, or
+/// the product's own.
+std::string owner_of(const Plan& plan, const std::string& name) {
+  const ir::Stage& s = plan.stage(name);
+  if (plan.program().buffer(s.output)->role != ir::Role::kTemp) return name;
+  const std::vector<size_t> readers = readers_of(plan.program(), s.output);
+  if (readers.size() != 1) return name;
+  const ir::Stage& reader = plan.program().stages[readers[0]];
+  const bool fits = reader.reduce == ir::Reduce::kNone && reader.at.root() &&
+                    reader.vars.size() == s.vars.size() && pointwise(s, reader);
+  return fits ? reader.name : name;
+}
+
+/// Copies an operand's part of the tile into shared memory, neighbours by neighbouring threads.
+bool share(Plan& plan, const std::string& operand, const std::string& at) {
+  const std::string copy = operand + ".shared";
+  const ir::Buffer& b = *plan.program().buffer(operand);
+  const std::vector<int64_t> strides = dim_strides(plan.program(), b);
+  const size_t dims = b.shape.size();
+  if (!plan.add("stage " + operand + " at " + at + " -> " + copy + " in=shared")) return false;
+  const size_t x = static_cast<size_t>(std::min_element(strides.begin(), strides.end()) - strides.begin());
+  for (size_t d = 0; d < dims; ++d) plan.set_window(copy, "d" + std::to_string(d), 2 * kSide);
+  if (!bind_threads(plan, copy, "d" + std::to_string(x), kSide, "x")) return false;
+  if (dims == 1) return true;
+  const size_t y = x == dims - 1 ? dims - 2 : dims - 1;
+  return bind_threads(plan, copy, "d" + std::to_string(y), kSide, "y");
+}
+
+bool apply(Plan& plan, const std::string& name) {
+  std::string product = name;
+  Product p = product_of(plan, name);
+  if (p.m.empty()) {
+    // Perhaps the epilogue of one.
+    for (const Access& a : plan.facts(name).loads) {
+      const ir::Stage* made = plan.program().producer(a.buffer);
+      if (!made || made->name == name || owner_of(plan, made->name) != name) continue;
+      p = product_of(plan, made->name);
+      product = made->name;
+      if (!p.m.empty()) break;
+    }
+  }
+  if (p.m.empty() || !plan.stage(name).at.root() || owner_of(plan, product) != name) return false;
+  const std::map<std::string, std::string> follow =
+      product == name ? std::map<std::string, std::string>() : alignment(plan.stage(product), plan.stage(name));
+  const auto own = [&](const std::string& var) {
+    const auto found = follow.find(var);
+    return found == follow.end() ? var : found->second;
+  };
+  const std::string m = own(p.m), n = own(p.n);
+  const std::string rows = plan.knob(knob_name("rows", name), {2, 4, 8}, 4);
+  const std::string columns = plan.knob(knob_name("columns", name), {2, 4, 8}, 4);
+  const std::string side = std::to_string(kSide);
+  const auto tile = [&](const std::string& var, const std::string& per_thread) {
+    const std::string at = "split " + name + "/";
+    return plan.add(at + var + " " + side + "*" + per_thread + " -> " + var + ".b " + var +
+                    ".i tail=peel") &&
+           plan.add(at + var + ".i " + Plan::again(per_thread) + " -> " + var + ".t " + var + ".r");
+  };
+  if (!tile(m, rows) || !tile(n, columns)) return false;
+  std::vector<std::string> others;
+  for (const std::string& v : p.others) others.push_back(own(v));
+  std::string order = "reorder";
+  for (const std::string& v : others) order += " " + name + "/" + v;
+  for (const std::string& v : {m + ".b", n + ".b", m + ".t", n + ".t"}) order += " " + name + "/" + v;
+  if (product == name) {
+    for (const ir::IndexVar& v : plan.stage(name).rvars) order += " " + name + "/" + v.name;
+  }
+  for (const std::string& v : {m + ".r", n + ".r"}) order += " " + name + "/" + v;
+  if (!plan.add(order)) return false;
+  others = fuse_loops(plan, name, others);
+  others.push_back(m + ".b");
+  others.push_back(n + ".b");
+  if (!bind_blocks(plan, name, others)) return false;
+  if (!plan.add("bind " + name + "/" + m + ".t thread.y") ||
+      !plan.add("bind " + name + "/" + n + ".t thread.x")) {
+    return false;
+  }
+  std::string tile_stage = product;
+  const std::string at = name + "/" + n + ".t";
+  if (product == name) {
+    tile_stage = plan.stage(name).output + ".own";
+    const std::string step = "stage " + plan.stage(name).output + " at " + at + " -> " + tile_stage;
+    if (!plan.add(step + " in=registers")) return false;
+  } else if (!plan.add("compute " + product + " at " + at + " in=registers")) {
+    return false;
+  }
+  const Plan::Halves k = plan.split(tile_stage, p.k, std::to_string(kDepth), "peel");
+  if (k.outer.empty()) return false;
+  std::string inside = "reorder";
+  for (const ir::IndexVar& v : plan.stage(tile_stage).rvars) {
+    if (v.name != p.k) inside += " " + tile_stage + "/" + v.name;
+  }
+  inside += " " + tile_stage + "/" + k.outer + " " + tile_stage + "/" + k.inner;
+  for (const ir::IndexVar& v : plan.stage(tile_stage).vars) inside += " " + tile_stage + "/" + v.name;
+  if (!plan.add(inside)) return false;
+  for (const std::string& operand : p.operands) {
+    if (!share(plan, operand, tile_stage + "/" + k.outer)) return false;
+  }
+  plan.add("unroll " + tile_stage + "/" + p.m + " " + tile_stage + "/" + p.n);
+  plan.add("unroll " + name + "/" + m + ".r " + name + "/" + n + ".r");
+  plan.finish(name);
+  plan.finish(product);
+  return true;
+}
+
+}  // namespace
+
+const Rule kGpuTile = {
+    "product",
+    "A reduction whose operands are used again along two axes is cut into tiles, a block each: "
+    "operands pass through shared memory, each thread keeps a part of the tile in registers, and a "
+    "consumer point for point takes it from there.",
+    apply,
+};
+
+}  // namespace hone::schedules
