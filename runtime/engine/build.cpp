@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "jit/passes/barriers.h"
 #include "jit/passes/lower.h"
 #include "runtime/engine/packing.h"
 #include "schedules/numerics.h"
@@ -201,7 +202,14 @@ Result<Compiled, BuildFailure> compile_schedule(const ir::Program& program,
   if (!scheduled) return rejected(scheduled.failure().text());
   auto nest = jit::lower(*scheduled, target);
   if (!nest) return rejected(nest.failure().message);
-  Compiled compiled{steps->text(), std::move(*scheduled), std::move(*nest), std::nullopt, {}};
+  Compiled compiled{steps->text(), std::move(*scheduled), std::move(*nest), std::nullopt, {}, {}};
+  if (target.is_cuda()) {
+    compiled.nest = jit::with_barriers(std::move(compiled.nest));
+    auto source = jit::print_cuda(compiled.nest, target);
+    if (!source) return rejected(source.failure().message);
+    compiled.cuda = *std::move(source);
+    return compiled;
+  }
   if (target.vector_bytes() == 0) return compiled;
   auto code = emit(compiled.nest, target, options);
   if (code) {

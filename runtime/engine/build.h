@@ -7,6 +7,7 @@
 #include <string>
 
 #include "jit/code.h"
+#include "jit/cuda/source.h"
 #include "jit/ir/target.h"
 #include "ops/op.h"
 #include "runtime/engine/kernel_state.h"
@@ -20,7 +21,8 @@ struct Compiled {
   ir::Nest nest;
   std::optional<jit::Code>
       code;             ///< none where the target or the backend leaves it to the interpreter
-  std::string refusal;  ///< why the backend refused, if it did
+  std::optional<jit::CudaSource> cuda;  ///< where the target is a GPU
+  std::string refusal;                  ///< why the backend refused, if it did
 };
 
 /// Why a schedule gives no kernel.
