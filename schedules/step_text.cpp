@@ -286,6 +286,8 @@ std::string usage(const Param& p) {
       return upper(name) + "...";
     case Arg::kWord:
       return name;
+    case Arg::kOneOf:
+      return p.choices;
     case Arg::kClause:
       return "[" + name + " LOOP]";
     case Arg::kChoice:

@@ -10,7 +10,7 @@ constexpr ir::Mark kAxes[] = {ir::Mark::kBlockX,  ir::Mark::kBlockY,  ir::Mark::
 
 Applied apply_bind(ir::Program p, const Step& step) {
   for (ir::Mark axis : kAxes) {
-    if (name_of(axis) == step.name("axis")) return mark_loops(std::move(p), step, axis);
+    if (name_of(axis) == step.name("axis")) return mark_loops(std::move(p), step.names("loop"), axis);
   }
   return Refused{"there is no axis " + step.name("axis")};
 }
@@ -19,7 +19,7 @@ Applied apply_bind(ir::Program p, const Step& step) {
 
 const StepRow kBind = {
     "bind",
-    {{Arg::kLoop, "loops"},
+    {{Arg::kLoop, "loop"},
      {Arg::kOneOf, "axis", "block.x|block.y|block.z|thread.x|thread.y|thread.z"}},
     "Runs the iterations of a loop as blocks of a GPU's grid, or as threads of a block. Blocks are "
     "loops of a stage at the root, outside all others. The threads of a reduced loop combine what "

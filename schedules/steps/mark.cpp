@@ -5,8 +5,8 @@
 
 namespace hone::schedules {
 
-Applied mark_loops(ir::Program program, const Step& step, ir::Mark mark) {
-  for (const std::string& name : step.names("loops")) {
+Applied mark_loops(ir::Program program, const std::vector<std::string>& names, ir::Mark mark) {
+  for (const std::string& name : names) {
     auto at = find_loop(program, name);
     if (!at) return at.failure();
     ir::Stage& s = program.stages[at->stage];

@@ -6,7 +6,7 @@ namespace hone::schedules {
 namespace {
 
 Applied apply_parallel(ir::Program p, const Step& step) {
-  return mark_loops(std::move(p), step, ir::Mark::kParallel);
+  return mark_loops(std::move(p), step.names("loops"), ir::Mark::kParallel);
 }
 
 }  // namespace

@@ -34,6 +34,11 @@ TEST_CASE("target: parts left out come from the base") {
   const auto full = parse_target("x86 isa=vnni,bf16", base);
   REQUIRE(full);
   CHECK(print(*full).starts_with("x86 isa=avx512,vnni,bf16 "));
+  const auto gpu = parse_target("cuda sm=90", base);
+  REQUIRE(gpu);
+  CHECK(print(*gpu) == "cuda sm=90");
+  CHECK(gpu->vector_bytes() == 0);
+  CHECK(*parse_target("cuda", *gpu) == *gpu);
 }
 
 TEST_CASE("target: errors underline the word and say what would do") {
@@ -45,7 +50,10 @@ TEST_CASE("target: errors underline the word and say what would do") {
   CHECK(message("x86 isa=avx3") ==
         "target: isa takes `none` or names joined by commas: avx2 avx512 vnni bf16 avxvnni fp16\n"
         "  x86 isa=avx3\n      ^^^^^^^^");
-  CHECK(message("cuda sm=90").find("`x86`") != std::string::npos);
+  CHECK(message("arm").find("`x86` and `cuda`") != std::string::npos);
+  CHECK(message("cuda").find("`sm=90`") != std::string::npos);
+  CHECK(message("cuda sm=9.0").find("75 to 999") != std::string::npos);
+  CHECK(message("cuda isa=avx2").find("a GPU has sm") != std::string::npos);
   CHECK(message("x86 threads=0").find("1 to 4096") != std::string::npos);
   CHECK(message("x86 l2=9999999999999G").find("cache size") != std::string::npos);
   CHECK(message("x86 l9=1").find("isa cpu threads l1d l2 l3") != std::string::npos);
