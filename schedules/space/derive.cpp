@@ -68,8 +68,11 @@ void add_structure(std::vector<Space>& out, const Plan& plan) {
 std::vector<Space> derive_space(const ir::Program& program, const ir::Target& target, int most) {
   std::vector<Space> out;
   // Breadth first over decisions that differ from the analytic ones: near structures come first.
+  // Several ways of deciding may come to one structure, and those ways are many.
   std::vector<std::vector<int>> open{{}};
-  for (size_t next = 0; next < open.size() && static_cast<int>(out.size()) < most; ++next) {
+  const auto ways = static_cast<size_t>(4 * most);
+  for (size_t next = 0; next < std::min(open.size(), ways); ++next) {
+    if (static_cast<int>(out.size()) >= most) break;
     const std::vector<int> forced = open[next];
     const Plan plan = derive(program, target, forced);
     add_structure(out, plan);
