@@ -16,7 +16,8 @@ struct Illegal {
 };
 
 /// The first thing that is illegal once every step is done: readers outside the loop in which a
-/// stage is computed, a parallel loop that is not outermost, a block inside a loop, loops inside a vector loop.
+/// stage is computed, a parallel loop that is not outermost, a block inside a loop, loops inside a
+/// vector loop.
 std::optional<Illegal> find_illegal(const ir::Program& program);
 
 }  // namespace hone::schedules

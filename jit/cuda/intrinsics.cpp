@@ -26,8 +26,8 @@ constexpr Intrinsic kRows[] = {
      "return emulation::f32_of_f64_odd(d);"},
     {"void lowest(long long* word, long long value)", "atomicMin(word, value);",
      "if (value < *word) *word = value;"},
-    {"void prefetch(const void* line)", R"(asm volatile("prefetch.global.L2 [%0];" : : "l"(line));)",
-     "(void)line;"},
+    {"void prefetch(const void* line)",
+     R"(asm volatile("prefetch.global.L2 [%0];" : : "l"(line));)", "(void)line;"},
 };
 
 }  // namespace

@@ -61,22 +61,23 @@ Result<Nvrtc> Nvrtc::open() {
     tried += (tried.empty() ? "" : ", ") + std::string(name);
   }
   if (!made.library_) {
-    return Failure{ErrorCode::kUnsupported,
-                   "NVRTC, which compiles CUDA, is not found (tried " + tried +
-                       "); install libnvrtc, or name it in HONE_NVRTC"};
+    return Failure{ErrorCode::kUnsupported, "NVRTC, which compiles CUDA, is not found (tried " +
+                                                tried +
+                                                "); install libnvrtc, or name it in HONE_NVRTC"};
   }
   auto f = std::make_shared<Functions>();
   void* const l = made.library_;
   const bool whole =
       find(l, "nvrtcGetErrorString", f->error) && find(l, "nvrtcVersion", f->version) &&
-      find(l, "nvrtcGetNumSupportedArchs", f->archs) && find(l, "nvrtcGetSupportedArchs", f->list) &&
-      find(l, "nvrtcCreateProgram", f->create) && find(l, "nvrtcCompileProgram", f->compile) &&
-      find(l, "nvrtcDestroyProgram", f->destroy) &&
+      find(l, "nvrtcGetNumSupportedArchs", f->archs) &&
+      find(l, "nvrtcGetSupportedArchs", f->list) && find(l, "nvrtcCreateProgram", f->create) &&
+      find(l, "nvrtcCompileProgram", f->compile) && find(l, "nvrtcDestroyProgram", f->destroy) &&
       find(l, "nvrtcGetProgramLogSize", f->log_size) && find(l, "nvrtcGetProgramLog", f->log) &&
       find(l, "nvrtcGetPTXSize", f->ptx_size) && find(l, "nvrtcGetPTX", f->ptx) &&
       find(l, "nvrtcGetCUBINSize", f->cubin_size) && find(l, "nvrtcGetCUBIN", f->cubin);
   if (!whole || f->version(&made.major_, &made.minor_) != 0) {
-    return Failure{ErrorCode::kUnsupported, "the NVRTC found is older than 11.2; install a newer one"};
+    return Failure{ErrorCode::kUnsupported,
+                   "the NVRTC found is older than 11.2; install a newer one"};
   }
   made.functions_ = std::move(f);
   return made;
@@ -103,7 +104,8 @@ std::vector<int> Nvrtc::architectures() const {
 Result<CudaBinary> Nvrtc::compile(const CudaSource& source, int sm) const {
   const std::string text_of_it = cuda_prelude() + source.kernels;
   Functions::Program program = nullptr;
-  if (int code = functions_->create(&program, text_of_it.c_str(), "kernels.cu", 0, nullptr, nullptr)) {
+  if (int code =
+          functions_->create(&program, text_of_it.c_str(), "kernels.cu", 0, nullptr, nullptr)) {
     return Failure{ErrorCode::kInternal, std::string("NVRTC: ") + functions_->error(code)};
   }
   const std::string architecture = fmt::format("--gpu-architecture=sm_{}", sm);

@@ -55,7 +55,8 @@ class LaunchPrinter {
     const std::string& r = n_.loops[range];
     if (is_block(launch_.mark)) {
       block_extent(launch_.mark, launch_.extent);
-      line(fmt::format("const {0} {1} = ({0}){2};", n_.index_type(), r, kBlock[axis_of(launch_.mark)]));
+      line(fmt::format("const {0} {1} = ({0}){2};", n_.index_type(), r,
+                       kBlock[axis_of(launch_.mark)]));
       emit(*launch_.body, scope);
     } else {
       open(fmt::format("for ({0} {1} = 0; {1} < {2}; ++{1}) {{", n_.index_type(), r,
@@ -101,7 +102,8 @@ class LaunchPrinter {
   }
 
   std::string head() {
-    std::string text = fmt::format("\nHONE_KERNEL({}) {}(const Args args) {{\n", threads(), out_.symbol);
+    std::string text =
+        fmt::format("\nHONE_KERNEL({}) {}(const Args args) {{\n", threads(), out_.symbol);
     if (checks_) {
       text += "  i64* const status = (i64*)args.slot[0];\n";
     } else {
@@ -336,13 +338,14 @@ class LaunchPrinter {
     const std::string& name = n_.buffers[static_cast<size_t>(buffer)];
     each_element(b, [&](const std::string& i) {
       const std::string element = name + "[" + i + "]";
-      const std::string combined = fmt::format(
-          "combine_threads<{}, {}, {}, {}, {}>({})", combiner(reduce), axis, out_.block[0],
-          out_.block[1], out_.block[2], from_stored(b.type, "(" + std::string(stored_type(b.type)) + ")" + element));
+      const std::string combined =
+          fmt::format("combine_threads<{}, {}, {}, {}, {}>({})", combiner(reduce), axis,
+                      out_.block[0], out_.block[1], out_.block[2],
+                      from_stored(b.type, "(" + std::string(stored_type(b.type)) + ")" + element));
       line(element + " = " +
-           to_stored(b.type, fmt::format("{}::of({}, {})", combiner(reduce),
-                                         from_stored(b.type, name + "_before[" + i + "]"),
-                                         combined)) +
+           to_stored(b.type,
+                     fmt::format("{}::of({}, {})", combiner(reduce),
+                                 from_stored(b.type, name + "_before[" + i + "]"), combined)) +
            ";");
     });
   }
@@ -395,7 +398,8 @@ class LaunchPrinter {
     std::string value = print_value(s.value, n_);
     if (s.reduce != Reduce::kNone) {
       value = fmt::format("{}::of({}, {})", combiner(s.reduce),
-                          from_stored(b.type, "(" + std::string(stored_type(b.type)) + ")" + place), value);
+                          from_stored(b.type, "(" + std::string(stored_type(b.type)) + ")" + place),
+                          value);
     }
     line(place + " = " + to_stored(b.type, value) + ";");
   }
@@ -438,11 +442,12 @@ std::string identifier(const std::string& name, std::set<std::string>& taken) {
 
 /// Words that a loop or buffer may not be called in the source.
 std::set<std::string> reserved() {
-  return {"args", "status", "i",   "if",  "for",  "do",   "int",  "long", "char",  "short", "float",
-          "void", "min",    "max", "add", "sub",  "mul",  "div",  "mod",  "double", "else", "while",
-          "Sum",  "Prod",   "Max", "Min", "Any",  "All",  "Args", "new",  "this",  "or",   "and",
-          "not",  "xor",    "u8",  "i8",  "i16",  "i32",  "i64",  "u32",  "u64",   "f16",  "bf16",
-          "case", "const",  "true", "false", "auto", "boolean", "lowest", "prefetch", "parts"};
+  return {"args",  "status", "i",     "if",    "for",     "do",     "int",      "long", "char",
+          "short", "float",  "void",  "min",   "max",     "add",    "sub",      "mul",  "div",
+          "mod",   "double", "else",  "while", "Sum",     "Prod",   "Max",      "Min",  "Any",
+          "All",   "Args",   "new",   "this",  "or",      "and",    "not",      "xor",  "u8",
+          "i8",    "i16",    "i32",   "i64",   "u32",     "u64",    "f16",      "bf16", "case",
+          "const", "true",   "false", "auto",  "boolean", "lowest", "prefetch", "parts"};
 }
 
 /// Whether an index may not fit 32 bits.

@@ -16,7 +16,8 @@ bool narrow(DType t) { return t == DType::kF16 || t == DType::kBF16; }
 std::string name(DType t) { return std::string(name_of(t)); }
 
 std::string float_literal(double v, DType t) {
-  if (std::isnan(v)) return t == DType::kF64 ? "(double)f32_of_bits(0x7fc00000)" : "f32_of_bits(0x7fc00000)";
+  if (std::isnan(v))
+    return t == DType::kF64 ? "(double)f32_of_bits(0x7fc00000)" : "f32_of_bits(0x7fc00000)";
   if (std::isinf(v)) {
     const std::string inf = v > 0 ? "f32_of_bits(0x7f800000)" : "f32_of_bits(0xff800000)";
     return t == DType::kF64 ? "(double)" + inf : inf;
@@ -89,8 +90,8 @@ class Values {
         return (e->op == Op::kMin ? "min_of<" : "max_of<") + type + ">(" + index(e->args[0]) +
                ", " + index(e->args[1]) + ")";
       case Op::kSelect:
-        return "(" + condition(e->args[0]) + " ? " + index(e->args[1]) + " : " +
-               index(e->args[2]) + ")";
+        return "(" + condition(e->args[0]) + " ? " + index(e->args[1]) + " : " + index(e->args[2]) +
+               ")";
       default:
         return "(" + type + ")(" + value(e) + ")";
     }
@@ -113,14 +114,15 @@ class Values {
   /// C divides towards zero, which is the floor of what is not negative.
   std::string quotient(const Expr& e) const {
     int64_t k = 0;
-    const bool plain = is_const(e->args[1], &k) && k > 0 &&
-                       n_.facts.nonnegative(Poly::of(e->args[0], &n_.facts));
+    const bool plain =
+        is_const(e->args[1], &k) && k > 0 && n_.facts.nonnegative(Poly::of(e->args[0], &n_.facts));
     const std::string a = index(e->args[0]), b = index(e->args[1]);
     const bool divides = e->op == Op::kDiv;
     const bool product = e->args[0]->op == Op::kMul;
     if (plain && product) return "((" + a + ")" + (divides ? " / " : " % ") + b + ")";
     if (plain) return "(" + factor(e->args[0]) + (divides ? " / " : " % ") + b + ")";
-    return std::string(divides ? "floor_div<" : "floor_mod<") + n_.index_type() + ">(" + a + ", " + b + ")";
+    return std::string(divides ? "floor_div<" : "floor_mod<") + n_.index_type() + ">(" + a + ", " +
+           b + ")";
   }
 
   std::string condition(const Expr& e) const {
@@ -157,15 +159,16 @@ class Values {
       case Op::kDim:
         return fmt::format("args.slot[{}]", layout().dim_slots[static_cast<size_t>(e->id)]);
       case Op::kScalar:
-        return from_stored(e->type, fmt::format("*({}*)&args.slot[{}]", std::string("const ") + stored_type(e->type),
+        return from_stored(e->type, fmt::format("*({}*)&args.slot[{}]",
+                                                std::string("const ") + stored_type(e->type),
                                                 layout().scalar_slots[static_cast<size_t>(e->id)]));
       case Op::kLoad:
         return load(e);
       case Op::kCast:
         return converted(e->args[0]->type, e->type, value(e->args[0]));
       case Op::kSelect:
-        return "(" + condition(e->args[0]) + " ? " + value(e->args[1]) + " : " +
-               value(e->args[2]) + ")";
+        return "(" + condition(e->args[0]) + " ? " + value(e->args[1]) + " : " + value(e->args[2]) +
+               ")";
       case Op::kCall:
         return called(e);
       case Op::kNot:
@@ -203,7 +206,8 @@ class Values {
     const auto id = static_cast<size_t>(e->id);
     const NestBuffer& b = n_.nest->buffers[id];
     std::string place = n_.buffers[id] + "[" + index(e->args[0]) + "]";
-    if (b.written && !is_float(b.type)) place = std::string("(") + stored_type(b.type) + ")" + place;
+    if (b.written && !is_float(b.type))
+      place = std::string("(") + stored_type(b.type) + ")" + place;
     std::string element = from_stored(b.type, place);
     if (!e->guarded) return element;
     return "(" + condition(e->args[1]) + " ? " + element + " : " + value(e->args[2]) + ")";

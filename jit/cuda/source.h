@@ -17,11 +17,11 @@ namespace hone::jit {
 /// One kernel of a CudaSource: `symbol(Args)` over a grid of blocks of threads. Args is the args
 /// struct that ir::args_layout describes, by value.
 struct CudaLaunch {
-  std::string name;                ///< of the stage
-  std::string symbol;              ///< of the kernel in the source
-  std::array<ir::Expr, 3> grid;    ///< blocks along x, y, z, in constants and dims
+  std::string name;                   ///< of the stage
+  std::string symbol;                 ///< of the kernel in the source
+  std::array<ir::Expr, 3> grid;       ///< blocks along x, y, z, in constants and dims
   std::array<int, 3> block{1, 1, 1};  ///< threads along x, y, z
-  int64_t shared_bytes = 0;        ///< static shared memory
+  int64_t shared_bytes = 0;           ///< static shared memory
   bool at_bind = false;
 };
 
@@ -36,8 +36,8 @@ struct CudaSource {
 std::array<int64_t, 3> grid_of(const CudaLaunch& launch, std::span<const int64_t> dims);
 
 /// Readable CUDA C++ of every launch of `nest`, which has its barriers. Refuses, with the reason,
-/// what a GPU cannot run: a barrier that only some threads would reach, registers that threads index
-/// by their own number.
+/// what a GPU cannot run: a barrier that only some threads would reach, registers that threads
+/// index by their own number.
 Result<CudaSource, Refusal> print_cuda(const ir::Nest& nest, const ir::Target& target);
 
 /// The functions that the kernels call, for the device. `print_cuda` makes sources that follow it.

@@ -6,8 +6,8 @@
 namespace hone::ir {
 namespace {
 
-constexpr std::string_view kHomeNames[] = {"argument", "bound", "shared", "worker", "registers",
-                                          "team"};
+constexpr std::string_view kHomeNames[] = {"argument", "bound",     "shared",
+                                           "worker",   "registers", "team"};
 
 /// What a loop's line starts with: how it runs.
 std::string_view keyword_of(const Stmt& loop) {
@@ -84,8 +84,8 @@ std::string print(const Nest& nest) {
   for (const Launch& l : nest.launches) {
     out += "launch " + l.name + " " + nest.loops[static_cast<size_t>(l.range)] + " in 0.." +
            print(l.extent) + (l.parallel ? " parallel" : "") +
-           (l.mark == Mark::kSerial ? "" : " " + std::string(name_of(l.mark))) + (l.at_bind ? " at bind" : "") +
-           ":\n";
+           (l.mark == Mark::kSerial ? "" : " " + std::string(name_of(l.mark))) +
+           (l.at_bind ? " at bind" : "") + ":\n";
     print_stmt(nest, *l.body, 1, out);
   }
   return out;

@@ -64,11 +64,11 @@ struct Stmt {
 /// Launches run in order with a barrier between. A launch does nothing when the status word is set.
 struct Launch {
   std::string name;
-  int range = -1;         ///< loop number of the outer range
+  int range = -1;             ///< loop number of the outer range
   Mark mark = Mark::kSerial;  ///< the range's, where it is bound to an axis of the grid
-  Expr extent;            ///< of the range; in constants and dims
-  bool parallel = false;  ///< ranges may run at the same time
-  bool at_bind = false;   ///< packs a constant: runs once, when it is bound
+  Expr extent;                ///< of the range; in constants and dims
+  bool parallel = false;      ///< ranges may run at the same time
+  bool at_bind = false;       ///< packs a constant: runs once, when it is bound
   StmtRef body;
 };
 

@@ -138,9 +138,9 @@ std::string_view name_of(Space s) {
 }
 
 std::string_view name_of(Mark m) {
-  constexpr std::string_view names[] = {"serial",  "unroll",  "vec",     "parallel", "tensor",
-                                        "block.x", "block.y", "block.z", "thread.x", "thread.y",
-                                        "thread.z"};
+  constexpr std::string_view names[] = {"serial",   "unroll",   "vec",     "parallel",
+                                        "tensor",   "block.x",  "block.y", "block.z",
+                                        "thread.x", "thread.y", "thread.z"};
   return names[static_cast<int>(m)];
 }
 

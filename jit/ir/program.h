@@ -15,8 +15,8 @@ struct Instruction;
 /// What a buffer is to the caller.
 enum class Role : uint8_t { kInput, kOutput, kInOut, kTemp };
 
-/// Where a temporary lives. kRoot: once per call, shared by all workers. kBlock: the shared memory of
-/// a thread block of a GPU.
+/// Where a temporary lives. kRoot: once per call, shared by all workers. kBlock: the shared memory
+/// of a thread block of a GPU.
 enum class Space : uint8_t { kRoot, kScratch, kRegisters, kBlock };
 
 /// One physical axis of a buffer: `(index[dim] / div) % mod` (mod 0: no modulus).

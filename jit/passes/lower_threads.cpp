@@ -37,8 +37,8 @@ void Lowering::open_threads(const Instance& in, const Loop& loop, int id, const 
     if (open.mark != loop.mark || together) continue;
     reject("loop " + loop.name + " of " + s.name + " is bound to " +
            std::string(name_of(loop.mark)) + " inside " +
-           nest_.loops[static_cast<size_t>(open.id)] +
-           ", which is bound to it already; keep " + s.output + " in=shared, or take another axis");
+           nest_.loops[static_cast<size_t>(open.id)] + ", which is bound to it already; keep " +
+           s.output + " in=shared, or take another axis");
   }
   threads_.push_back({id, loop.mark, std::max<int64_t>(*most, 1)});
 }
@@ -96,8 +96,8 @@ Span Lowering::over_threads(Span span, const std::string& buffer) const {
     if (span.extent.mentions_loop(t.id)) {
       const auto most = facts_.upper(span.extent);
       if (!most) {
-        reject("the window of " + buffer + " has no constant upper bound: " +
-               print(span.extent.expr()));
+        reject("the window of " + buffer +
+               " has no constant upper bound: " + print(span.extent.expr()));
       }
       span.extent = *most;
     }

@@ -20,7 +20,7 @@ struct Compiled {
   ir::Program scheduled;
   ir::Nest nest;
   std::optional<jit::Code>
-      code;             ///< none where the target or the backend leaves it to the interpreter
+      code;  ///< none where the target or the backend leaves it to the interpreter
   std::optional<jit::CudaSource> cuda;  ///< where the target is a GPU
   std::string refusal;                  ///< why the backend refused, if it did
 };

@@ -70,7 +70,7 @@ std::vector<Space> derive_space(const ir::Program& program, const ir::Target& ta
   // Breadth first over decisions that differ from the analytic ones: near structures come first.
   // Several ways of deciding may come to one structure, and those ways are many.
   std::vector<std::vector<int>> open{{}};
-  const auto ways = static_cast<size_t>(4 * most);
+  const auto ways = static_cast<size_t>(2 * most);
   for (size_t next = 0; next < std::min(open.size(), ways); ++next) {
     if (static_cast<int>(out.size()) >= most) break;
     const std::vector<int> forced = open[next];

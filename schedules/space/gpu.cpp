@@ -11,7 +11,8 @@ std::vector<std::string> fuse_loops(Plan& plan, const std::string& stage,
   while (loops.size() > 1) {
     const std::string inner = loops.back(), outer = loops[loops.size() - 2];
     const std::string fused = outer + "." + inner;
-    if (!plan.add("fuse " + stage + "/" + outer + " " + stage + "/" + inner + " -> " + fused)) break;
+    if (!plan.add("fuse " + stage + "/" + outer + " " + stage + "/" + inner + " -> " + fused))
+      break;
     loops.pop_back();
     loops.back() = fused;
   }

@@ -32,19 +32,21 @@ bool apply(Plan& plan, const std::string& name) {
   }
   loops.back() = block;
   // Ranges of the call beyond three axes are walked by each thread.
-  std::vector<std::string> blocks(loops.end() - static_cast<long>(std::min<size_t>(3, loops.size())),
-                                  loops.end());
+  std::vector<std::string> blocks(
+      loops.end() - static_cast<long>(std::min<size_t>(3, loops.size())), loops.end());
   if (blocks.size() < loops.size()) {
     std::string outward = "reorder";
     for (const std::string& l : blocks) outward += " " + name + "/" + l;
     outward += " " + name + "/" + thread;
-    for (size_t i = 0; i + blocks.size() < loops.size(); ++i) outward += " " + name + "/" + loops[i];
+    for (size_t i = 0; i + blocks.size() < loops.size(); ++i)
+      outward += " " + name + "/" + loops[i];
     if (!plan.add(outward)) return false;
   }
   if (!bind_blocks(plan, name, blocks)) return false;
   if (!plan.add("bind " + name + "/" + thread + " thread.x")) return false;
   if (reduces && blocks.size() == loops.size()) {
-    plan.add("stage " + s.output + " at " + name + "/" + thread + " -> " + s.output + ".own in=registers");
+    plan.add("stage " + s.output + " at " + name + "/" + thread + " -> " + s.output +
+             ".own in=registers");
   }
   plan.finish(name);
   return true;
@@ -54,7 +56,8 @@ bool apply(Plan& plan, const std::string& name) {
 
 const Rule kGpuMap = {
     "map",
-    "A stage gives one result to each thread, neighbours along the contiguous axis; what it reduces "
+    "A stage gives one result to each thread, neighbours along the contiguous axis; what it "
+    "reduces "
     "stays in the thread's registers.",
     apply,
 };

@@ -74,7 +74,8 @@ bool place_member(Plan& plan, const std::string& member, const std::vector<std::
   int64_t bytes = size_of(plan.program().buffer(s.output)->type);
   for (const ir::IndexVar& v : s.vars) bytes *= plan.facts(member).extent(v.name);
   const std::string var = contiguous_var(plan, member);
-  if (followed.size() == s.vars.size()) return plan.add("compute " + member + " at " + at + " in=registers");
+  if (followed.size() == s.vars.size())
+    return plan.add("compute " + member + " at " + at + " in=registers");
   if (bytes > kShared || var.empty() ||
       std::find(followed.begin(), followed.end(), var) != followed.end()) {
     return plan.add("inline " + member);
@@ -111,7 +112,8 @@ bool apply(Plan& plan, const std::string& name) {
     plan.finish(member->first);
   }
   for (const std::string& var : prefix) plan.set_window(name, var, 1);
-  if (!bind_threads(plan, name, last, threads_for(plan.facts(name).extent(last)), "x")) return false;
+  if (!bind_threads(plan, name, last, threads_for(plan.facts(name).extent(last)), "x"))
+    return false;
   plan.finish(name);
   return true;
 }
@@ -120,7 +122,8 @@ bool apply(Plan& plan, const std::string& name) {
 
 const Rule kGpuRows = {
     "rows",
-    "A long reduction along a contiguous axis is a block's, its threads along the row; a stage that "
+    "A long reduction along a contiguous axis is a block's, its threads along the row; a stage "
+    "that "
     "needs such results, and what it needs with it, runs in the same block.",
     apply,
 };

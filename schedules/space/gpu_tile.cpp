@@ -85,7 +85,8 @@ bool share(Plan& plan, const std::string& operand, const std::string& at) {
   const std::vector<int64_t> strides = dim_strides(plan.program(), b);
   const size_t dims = b.shape.size();
   if (!plan.add("stage " + operand + " at " + at + " -> " + copy + " in=shared")) return false;
-  const size_t x = static_cast<size_t>(std::min_element(strides.begin(), strides.end()) - strides.begin());
+  const size_t x =
+      static_cast<size_t>(std::min_element(strides.begin(), strides.end()) - strides.begin());
   for (size_t d = 0; d < dims; ++d) plan.set_window(copy, "d" + std::to_string(d), 2 * kSide);
   if (!bind_threads(plan, copy, "d" + std::to_string(x), kSide, "x")) return false;
   if (dims == 1) return true;
@@ -108,7 +109,8 @@ bool apply(Plan& plan, const std::string& name) {
   }
   if (p.m.empty() || !plan.stage(name).at.root() || owner_of(plan, product) != name) return false;
   const std::map<std::string, std::string> follow =
-      product == name ? std::map<std::string, std::string>() : alignment(plan.stage(product), plan.stage(name));
+      product == name ? std::map<std::string, std::string>()
+                      : alignment(plan.stage(product), plan.stage(name));
   const auto own = [&](const std::string& var) {
     const auto found = follow.find(var);
     return found == follow.end() ? var : found->second;
@@ -128,7 +130,8 @@ bool apply(Plan& plan, const std::string& name) {
   for (const std::string& v : p.others) others.push_back(own(v));
   std::string order = "reorder";
   for (const std::string& v : others) order += " " + name + "/" + v;
-  for (const std::string& v : {m + ".b", n + ".b", m + ".t", n + ".t"}) order += " " + name + "/" + v;
+  for (const std::string& v : {m + ".b", n + ".b", m + ".t", n + ".t"})
+    order += " " + name + "/" + v;
   if (product == name) {
     for (const ir::IndexVar& v : plan.stage(name).rvars) order += " " + name + "/" + v.name;
   }
@@ -158,7 +161,8 @@ bool apply(Plan& plan, const std::string& name) {
     if (v.name != p.k) inside += " " + tile_stage + "/" + v.name;
   }
   inside += " " + tile_stage + "/" + k.outer + " " + tile_stage + "/" + k.inner;
-  for (const ir::IndexVar& v : plan.stage(tile_stage).vars) inside += " " + tile_stage + "/" + v.name;
+  for (const ir::IndexVar& v : plan.stage(tile_stage).vars)
+    inside += " " + tile_stage + "/" + v.name;
   if (!plan.add(inside)) return false;
   for (const std::string& operand : p.operands) {
     if (!share(plan, operand, tile_stage + "/" + k.outer)) return false;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "schedules/space/rows.h"
+
 #include <algorithm>
 
 #include "schedules/space/align.h"
 #include "schedules/space/axis.h"
-#include "schedules/space/rows.h"
 #include "schedules/space/rules.h"
 #include "schedules/space/shape.h"
 

@@ -10,7 +10,8 @@ constexpr ir::Mark kAxes[] = {ir::Mark::kBlockX,  ir::Mark::kBlockY,  ir::Mark::
 
 Applied apply_bind(ir::Program p, const Step& step) {
   for (ir::Mark axis : kAxes) {
-    if (name_of(axis) == step.name("axis")) return mark_loops(std::move(p), step.names("loop"), axis);
+    if (name_of(axis) == step.name("axis"))
+      return mark_loops(std::move(p), step.names("loop"), axis);
   }
   return Refused{"there is no axis " + step.name("axis")};
 }

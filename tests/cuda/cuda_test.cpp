@@ -33,7 +33,8 @@ struct Printed {
   ir::Nest nest;
   jit::CudaSource source;
 };
-Result<Printed, std::string> print(const DiffProblem& problem, const schedules::Schedule& schedule) {
+Result<Printed, std::string> print(const DiffProblem& problem,
+                                   const schedules::Schedule& schedule) {
   const auto scheduled = schedules::apply(problem.program, schedule);
   if (!scheduled) return scheduled.failure().text();
   auto nest = jit::lower(*scheduled, gpu());

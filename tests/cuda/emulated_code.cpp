@@ -64,9 +64,8 @@ std::string EmulatedCode::compile() {
   }
   const char* given = std::getenv("CXX");
   const std::string compiler = given && *given ? given : "c++";
-  const std::string command =
-      compiler + " -std=c++20 -O1 -w -fPIC -shared -o " + folder_ + "/kernels.so " + folder_ +
-      "/kernels.cpp > " + folder_ + "/log 2>&1";
+  const std::string command = compiler + " -std=c++20 -O1 -w -fPIC -shared -o " + folder_ +
+                              "/kernels.so " + folder_ + "/kernels.cpp > " + folder_ + "/log 2>&1";
   if (std::system(command.c_str()) != 0) {
     std::stringstream log;
     log << std::ifstream(folder_ + "/log").rdbuf();
@@ -80,7 +79,8 @@ std::string EmulatedCode::run(int source, int launch, const int64_t* args,
                               std::span<const int64_t> dims) const {
   using Run = void (*)(int, const void*, const unsigned*, std::string*);
   const auto run = reinterpret_cast<Run>(dlsym(library_, fmt::format("run_{}", source).c_str()));
-  const jit::CudaLaunch& l = sources_[static_cast<size_t>(source)].launches[static_cast<size_t>(launch)];
+  const jit::CudaLaunch& l =
+      sources_[static_cast<size_t>(source)].launches[static_cast<size_t>(launch)];
   const std::array<int64_t, 3> blocks = jit::grid_of(l, dims);
   const unsigned grid[3] = {static_cast<unsigned>(blocks[0]), static_cast<unsigned>(blocks[1]),
                             static_cast<unsigned>(blocks[2])};

@@ -22,8 +22,7 @@ class EmulatedCode {
   /// Compiles all of them; what the compiler says, or "".
   std::string compile();
   /// Runs launch `launch` of source `source`; what it did that it must not, or "".
-  std::string run(int source, int launch, const int64_t* args,
-                  std::span<const int64_t> dims) const;
+  std::string run(int source, int launch, const int64_t* args, std::span<const int64_t> dims) const;
 
  private:
   std::vector<jit::CudaSource> sources_;

@@ -17,9 +17,10 @@
 #include <vector>
 
 #define HONE_DEVICE static inline
-#define HONE_GLOBAL(T, name, slot, elements) const emulation::Global<T> name{(T*)(slot), (elements), #name}
-#define HONE_TEAM(T, name, elements)                                               \
-  static const char name##_key = 0;                                                \
+#define HONE_GLOBAL(T, name, slot, elements) \
+  const emulation::Global<T> name { (T*)(slot), (elements), #name }
+#define HONE_TEAM(T, name, elements) \
+  static const char name##_key = 0;  \
   emulation::Team<T>& name = emulation::team<T>(&name##_key, (elements), #name)
 #define HONE_OWN(T, name, elements) emulation::Own<T> name((elements), #name)
 #define HONE_KERNEL(threads) static void
@@ -57,14 +58,16 @@ struct Block {
   std::function<void()> kernel;
   ucontext_t scheduler;
   std::string fault;
-  std::unordered_map<const void*, uint64_t>* writers = nullptr;  ///< of global elements, in this launch
+  std::unordered_map<const void*, uint64_t>* writers =
+      nullptr;  ///< of global elements, in this launch
 };
 
 inline Block* block = nullptr;
 
 inline Dim3 thread_index() { return block->fibers[block->current].index; }
 inline uint64_t thread_number() {
-  return ((static_cast<uint64_t>(block->index.z) << 20 | block->index.y) << 20 | block->index.x) << 12 |
+  return ((static_cast<uint64_t>(block->index.z) << 20 | block->index.y) << 20 | block->index.x)
+             << 12 |
          block->current;
 }
 
