@@ -177,6 +177,7 @@ class Selector {
   void take_off_excess();
   bool keep_excess(Reg dest, const DotOperands& o);
   void grow_excess(Excess& excess, const Excess::Link& link);
+  bool together(const ir::Expr& index, const Affine& offset);
   DotFactor dot_factor(const ir::Expr& factor);
   DType group_type(DType type) const;
   void refuse_layout(int buffer);

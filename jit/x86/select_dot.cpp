@@ -77,23 +77,32 @@ void Selector::dot(const ir::Stmt& s, const Affine& begin, const Affine& extent)
   dot_ = {};
 }
 
+/// True when the elements of a group lie one after the other from `offset`: every one is asked for,
+/// since a layout may cut groups apart.
+bool Selector::together(const ir::Expr& index, const Affine& offset) {
+  bool found = true;
+  for (int i = 1; i < dot_.extent && found && !failed(); ++i) {
+    Affine next;
+    bindings_[dot_.loop].base = dot_.begin + Affine::of(i);
+    found = lane_index(index, next) && next == offset + Affine::of(i);
+  }
+  bindings_[dot_.loop].base = dot_.begin;
+  return found;
+}
+
 /// The groups of one factor, a lane each. Elements past the end of a rest are 0.
 Selector::DotFactor Selector::dot_factor(const ir::Expr& factor) {
   const ir::Expr& load = load_of(factor);
   const int32_t lane = Factor::make(Factor::kLane, 0);
   DotFactor out;
   out.type = load->type;
-  Affine offset, next;
-  bool fits = lane_index(load->args[0], offset);
-  bindings_[dot_.loop].base = dot_.begin + Affine::of(1);
-  fits = fits && lane_index(load->args[0], next);
-  bindings_[dot_.loop].base = dot_.begin;
+  Affine offset;
+  bool fits = lane_index(load->args[0], offset) && together(load->args[0], offset);
   if (failed()) return out;
-  const Affine stride = offset.coefficient_of(lane), step = next - offset;
+  const Affine stride = offset.coefficient_of(lane);
   const bool alone = lanes_.count == 1;
   out.uniform = alone || (stride.is_constant() && stride.constant == 0);
-  fits = fits && step.is_constant() && step.constant == 1 &&
-         nest_.buffers[load->id].home != ir::Home::kRegisters &&
+  fits = fits && nest_.buffers[load->id].home != ir::Home::kRegisters &&
          (out.uniform || (stride.is_constant() && stride.constant == dot_.row->group));
   if (!fits) {
     refuse_layout(load->id);

@@ -21,18 +21,19 @@ bool Selector::fills_groups(const ir::Stmt& s, const Affine& begin, int64_t exte
     return false;
   }
   const Binding outer = bindings_[s.id];
-  Affine next;
   bindings_[s.id] = {true, false, begin};
   bool found = lane_index(store.offset, first);
-  bindings_[s.id] = {true, false, begin + Affine::of(1)};
-  found = found && lane_index(store.offset, next);
+  for (int64_t i = 1; i < extent && found && !failed(); ++i) {
+    Affine next;
+    bindings_[s.id] = {true, false, begin + Affine::of(i)};
+    found = lane_index(store.offset, next) && next == first + Affine::of(i);
+  }
   bindings_[s.id] = outer;
   if (!found || failed()) return false;
   const int32_t lane = Factor::make(Factor::kLane, 0);
-  const Affine stride = first.coefficient_of(lane), step = next - first;
+  const Affine stride = first.coefficient_of(lane);
   first = first.without(lane);
-  return stride.is_constant() && stride.constant == extent && step.is_constant() &&
-         step.constant == 1;
+  return stride.is_constant() && stride.constant == extent;
 }
 
 /// Emits such a loop.
