@@ -12,6 +12,8 @@ namespace {
 
 /// Problems up to this many scalar operations are evaluated whole.
 constexpr double kWholeOperations = 1 << 24;
+/// To keep an element, its bound and its state takes as long as so many operations.
+constexpr double kElementOperations = 8;
 constexpr int kSample = 256;
 /// Tile edges of one candidate where the definition is asked, if it was not before; and how many
 /// elements it is asked about in all.
@@ -89,7 +91,9 @@ Result<jit::ReferenceOutcome> Fixture::evaluate_at(const Positions& positions) c
 }
 
 Result<std::monostate> Fixture::refer() {
-  whole_ = jit::scalar_operations(problem_->program, dims_) <= kWholeOperations;
+  const double operations = jit::scalar_operations(problem_->program, dims_) +
+                            kElementOperations * static_cast<double>(elements());
+  whole_ = operations <= kWholeOperations;
   if (!whole_) {
     for (const jit::TensorView& v : outputs()) {
       const std::vector<int64_t> edges(v.shape.size(), 16);

@@ -16,7 +16,8 @@ namespace hone::runtime {
 /// The tensors of one problem at one choice of its dims, filled with one data set, in guarded
 /// memory, with what the definition says of the outputs.
 ///
-/// Problems of up to 2^24 scalar operations are evaluated whole. Of larger ones the definition
+/// Problems of up to 2^24 scalar operations are evaluated whole, where an element of the result
+/// counts as eight. Of larger ones the definition
 /// gives a sample of elements; `keep` then makes a reference kernel's outputs what every element is
 /// held against, and where a kernel differs from them by more than the tolerance, the definition is
 /// asked again, at that element.
