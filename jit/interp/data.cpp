@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "jit/interp/reference_stage.h"
@@ -105,15 +106,32 @@ int64_t random_int(DType type, DataSet set, Random& random) {
   return wrap_to(type, static_cast<int64_t>(random.next()));
 }
 
+/// Some rows and columns are of one sign, so that a zero that strays into a maximum, a minimum or a
+/// product there is seen: -1, 1, or 0 where signs mix.
+int sign_at(int64_t row, int64_t column) {
+  if (row % 5 == 3 || column % 11 == 7) return -1;
+  return row % 5 == 1 || column % 11 == 4 ? 1 : 0;
+}
+
 void fill_one(const TensorView& v, DataSet set, Random& random) {
-  each_offset(v, [&](int64_t offset) {
-    if (!is_float(v.type)) {
-      write_int(v.type, v.data, offset, random_int(v.type, set, random));
-    } else if (set == DataSet::kIntegers) {
-      write_float(v.type, v.data, offset, static_cast<double>(random.between(-4, 4)));
-    } else {
-      write_float(v.type, v.data, offset, random_float(v.type, random));
+  const bool whole = set == DataSet::kIntegers;
+  int64_t row = 0;
+  each_row(v, [&](int64_t first, int64_t n, int64_t step) {
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t offset = first + i * step;
+      const int sign = sign_at(row, i);
+      if (!is_float(v.type)) {
+        int64_t x = random_int(v.type, set, random);
+        const bool has_sign = v.type != DType::kU8 && v.type != DType::kBool;
+        if (whole && has_sign && sign != 0) x = sign * std::max<int64_t>(1, std::abs(x));
+        write_int(v.type, v.data, offset, x);
+        continue;
+      }
+      double x = whole ? static_cast<double>(random.between(-4, 4)) : random_float(v.type, random);
+      if (sign != 0) x = sign * std::max(whole ? 1.0 : 0.25, std::abs(x));
+      write_float(v.type, v.data, offset, x);
     }
+    ++row;
   });
 }
 
