@@ -91,11 +91,7 @@ double random_float(DType type, Random& random) {
   const double unit = static_cast<double>(bits >> 11) * 0x1p-53;
   if (kind == 0) return 0;
   if (kind == 1) {
-    const double smallest = type == DType::kF64   ? 0x1p-1074
-                            : type == DType::kF16 ? 0x1p-24
-                            : type == DType::kF32 ? 0x1p-149
-                                                  : 0x1p-133;
-    return sign * smallest * static_cast<double>(1 + (bits >> 32) % 100);
+    return sign * denormal_of(type) * static_cast<double>(1 + (bits >> 32) % 100);
   }
   return kind < 5 ? sign * 16 * unit : sign * unit;
 }

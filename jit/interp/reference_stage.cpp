@@ -468,7 +468,7 @@ double bound_stored(const ir::Buffer& buffer, double v, double rounded, double e
   if (rounded == v || v != v || !(std::fabs(v) < kInfinity)) return e;
   if (e == 0 && buffer.role != ir::Role::kTemp) return 0;
   if (!(std::fabs(rounded) < kInfinity)) return kInfinity;
-  return e + epsilon_of(buffer.type) * std::fabs(v) + 0x1p-149;
+  return e + epsilon_of(buffer.type) * std::fabs(v) + denormal_of(buffer.type);
 }
 
 }  // namespace

@@ -174,6 +174,19 @@ double epsilon_of(DType type) {
   }
 }
 
+double denormal_of(DType type) {
+  switch (type) {
+    case DType::kF64:
+      return 0x1p-1074;
+    case DType::kF16:
+      return 0x1p-24;
+    case DType::kBF16:
+      return 0x1p-133;
+    default:
+      return 0x1p-149;
+  }
+}
+
 double largest_of(DType type) {
   switch (type) {
     case DType::kF64:

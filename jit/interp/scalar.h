@@ -37,6 +37,9 @@ int64_t floor_mod(int64_t a, int64_t b);
 
 /// Distance from 1 to the next value of `type`: 2^-52, 2^-23, 2^-10, 2^-7.
 double epsilon_of(DType type);
+/// The smallest positive value of a float type: what rounding there may come to, however small the
+/// value.
+double denormal_of(DType type);
 /// The largest finite value of float type `type`.
 double largest_of(DType type);
 /// The type that arithmetic on `type` is carried out in: f32 for f16 and bf16, else itself.

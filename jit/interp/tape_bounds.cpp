@@ -53,7 +53,7 @@ struct Rounding {
       : eps(epsilon_of(compute_type(type))),
         largest(largest_of(compute_type(type))),
         whole(std::min(2 / eps, 0x1p50)),
-        denormal(compute_type(type) == DType::kF64 ? 0x1p-1074 : 0x1p-149) {}
+        denormal(denormal_of(compute_type(type))) {}
 
   double operator()(double carried, double v, bool certain) const {
     const double size = std::fabs(v);
@@ -212,7 +212,7 @@ void bound_logic(const TapeInstr& in, Frame& fr, int n, int dst) {
 double bound_narrowed(DType to, double v, double rounded, double e) {
   if (e == 0 || !(std::fabs(v) < kInfinity)) return e;
   if (!(std::fabs(rounded) < kInfinity)) return kInfinity;
-  return e + 2 * (epsilon_of(to) / 2) * std::fabs(v);
+  return e + epsilon_of(to) * std::fabs(v) + denormal_of(to);
 }
 
 void bound_cast(const TapeInstr& in, Frame& fr, int n, int dst) {

@@ -183,6 +183,7 @@ Instance Lowering::instance(int stage, std::vector<Span> window) {
   in.extent.resize(in.loops->nodes.size());
   in.value.resize(in.loops->nodes.size());
   in.base.resize(in.loops->nodes.size());
+  in.trips.resize(in.loops->parent.size());
   return in;
 }
 

@@ -80,6 +80,7 @@ Poly Lowering::extent_of(Instance& in, int node) {
       reject("fuse " + rel.parent + " " + rel.second + ": the extent of " + rel.second +
              " is not constant; fuse loops of fixed extent");
     }
+    in.trips[r] = std::max<int64_t>(1, inner.constant());
     if (inner == Poly()) return inner;
     if (b.inner && in.loops->outer[static_cast<size_t>(b.made_by)] == in.loops->parent[r]) {
       const auto split = static_cast<size_t>(b.made_by);
@@ -276,8 +277,8 @@ std::optional<Poly> Lowering::value_of(Instance& in, int node) {
   if (n.fused_by >= 0) {  // the fused loop may be split in turn
     const auto r = static_cast<size_t>(n.fused_by);
     const auto fused = value_of(in, in.loops->outer[r]);
-    if (!fused) return std::nullopt;
-    const int64_t k = std::max<int64_t>(1, extent_of(in, in.loops->second[r]).constant());
+    const int64_t k = in.trips[r];
+    if (!fused || k == 0) return std::nullopt;
     const Poly first = floor_div(*fused, k, &facts_);
     return in.loops->parent[r] == node ? first : *fused - first * Poly(k);
   }

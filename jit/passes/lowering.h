@@ -49,6 +49,7 @@ struct Instance {
   std::vector<std::optional<ir::Poly>> extent;  ///< per node
   std::vector<std::optional<ir::Poly>> value;   ///< per node: set once its loop is open
   std::vector<std::optional<ir::Poly>> base;    ///< per split node: its start, once outer is open
+  std::vector<int64_t> trips;  ///< per relation that fuses: iterations of its inner loop, once known
   bool initialised = false;                     ///< the reduction's identity has been stored
 
   const ir::Stage& stage() const { return *loops->stage; }
