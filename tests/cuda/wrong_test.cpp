@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels that are wrong in the ways that kernels are: the emulation must say which.
+#include <doctest/doctest.h>
+
+#include <climits>
+
+#include "tests/cuda/emulated_code.h"
+
+using namespace hone;
+using namespace hone::tests;
+
+namespace {
+
+/// A kernel over 64 threads a block, and what the emulation must say of it.
+struct Wrong {
+  const char* name;
+  const char* body;
+  const char* caught;  ///< part of the message; null: the kernel is right
+  int blocks = 1;
+};
+
+// X and Y are floats, 128 of each, in slots 2 and 3; t is the thread's number.
+constexpr Wrong kWrong[] = {
+    {"right: reversed through shared memory",
+     "HONE_TEAM(float, s, 64); s[t] = X[t]; __syncthreads(); Y[t] = s[63 - t];", nullptr},
+    {"missing barrier", "HONE_TEAM(float, s, 64); s[t] = X[t]; Y[t] = s[63 - t];",
+     "is read before anything is written there"},
+    {"missing barrier before the next write",
+     "HONE_TEAM(float, s, 64); for (int k = 0; k < 2; ++k) { s[t] = X[64 * k + t]; "
+     "__syncthreads(); Y[64 * k + t] = s[63 - t]; }",
+     "is read in the barrier interval in which another thread writes it"},
+    {"missing barrier after the next write",
+     "HONE_TEAM(float, s, 64); for (int k = 0; k < 2; ++k) { __syncthreads(); "
+     "s[t] = X[64 * k + t]; if (k == 0) __syncthreads(); Y[64 * k + t] = s[63 - t]; }",
+     "is written in the barrier interval in which another thread reads it"},
+    {"barrier in a branch", "if (t < 32) __syncthreads(); Y[t] = X[t];",
+     "a barrier or shuffle is reached by 32 of 64 threads"},
+    {"barrier after some have left", "if (t == 5) return; __syncthreads(); Y[t] = X[t];",
+     "a barrier or shuffle is reached by 63 of 64 threads"},
+    {"shuffle in a branch", "float v = X[t]; if (t % 2) v = __shfl_xor_sync(~0u, v, 1); Y[t] = v;",
+     "a barrier or shuffle is reached by 32 of 64 threads"},
+    {"read one past the end", "Y[t] = X[2 * t + 2];", "X[128] is outside its 128 elements"},
+    {"read before the beginning", "Y[t] = X[t - 1];", "X[-1] is outside its 128 elements"},
+    {"write past the end", "Y[t + 65] = X[t];", "Y[128] is outside its 128 elements"},
+    {"tile off by one in shared memory",
+     "HONE_TEAM(float, s, 64); s[t + 1] = X[t]; __syncthreads(); Y[t] = s[t];",
+     "s[64] is outside its 64 elements"},
+    {"shared memory that nobody wrote",
+     "HONE_TEAM(float, s, 64); if (t != 7) s[t] = X[t]; __syncthreads(); Y[t] = s[t];",
+     "s[7] is read before anything is written there"},
+    {"two threads write one shared element",
+     "HONE_TEAM(float, s, 64); s[t / 2] = X[t]; __syncthreads(); Y[t] = s[t / 2];",
+     "is written by two threads in one barrier interval"},
+    {"two threads write one element", "Y[t / 2] = X[t];",
+     "two threads touch one element of Y, and one writes it"},
+    {"two blocks write one element", "Y[t] = X[t];",
+     "two threads touch one element of Y, and one writes it", 2},
+    {"a result read by another thread without a launch between",
+     "Y[t] = X[t]; Y[64 + t] = Y[63 - t];",
+     "two threads touch one element of Y, and one writes it"},
+    {"a register tile indexed past its end",
+     "HONE_OWN(float, r, 4); for (int i = 0; i <= 4; ++i) r[i] = X[i]; Y[t] = r[t % 4];",
+     "r[4] is outside its 4 elements"},
+    {"combined by half of the threads",
+     "float v = X[t]; if (t < 32) v = combine_threads<Sum, 0, 64, 1, 1>(v); Y[t] = v;",
+     "a barrier or shuffle is reached by"},
+};
+
+}  // namespace
+
+TEST_CASE("cuda: wrong kernels are caught, each by its check") {
+  EmulatedCode code;
+  for (const Wrong& w : kWrong) {
+    jit::CudaSource source;
+    source.slots = 4;
+    source.kernels = std::string(
+                         "struct Args { i64 slot[4]; };\n"
+                         "HONE_KERNEL(64) kernel(const Args args) {\n"
+                         "  HONE_GLOBAL(const float, X, args.slot[2], 128);\n"
+                         "  HONE_GLOBAL(float, Y, args.slot[3], 128);\n"
+                         "  const i32 t = (i32)threadIdx.x;\n  ") +
+                     w.body + "\n}\n";
+    jit::CudaLaunch launch;
+    launch.symbol = "kernel";
+    launch.grid = {ir::make_int(w.blocks), ir::make_int(1), ir::make_int(1)};
+    launch.block = {64, 1, 1};
+    source.launches.push_back(launch);
+    code.add(std::move(source));
+  }
+  const std::string wrong = code.compile();
+  REQUIRE_MESSAGE(wrong.empty(), wrong);
+  for (size_t i = 0; i < std::size(kWrong); ++i) {
+    std::vector<float> x(128, 1), y(128);
+    int64_t status = LLONG_MAX;
+    const int64_t args[4] = {reinterpret_cast<int64_t>(&status), 0,
+                             reinterpret_cast<int64_t>(x.data()),
+                             reinterpret_cast<int64_t>(y.data())};
+    const std::string said = code.run(static_cast<int>(i), 0, args, {});
+    const Wrong& w = kWrong[i];
+    CHECK_MESSAGE(w.caught ? said.find(w.caught) != std::string::npos : said.empty(),
+                  std::string(w.name) << ": \"" << said << "\"");
+  }
+}
