@@ -5,12 +5,15 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "jit/cuda/nvrtc.h"
 #include "jit/cuda/source.h"
 #include "jit/passes/barriers.h"
 #include "jit/passes/lower.h"
 #include "ops/op.h"
+#include "schedules/search/random_steps.h"
+#include "schedules/search/sampling.h"
 #include "schedules/space/space.h"
 #include "tests/cuda/emulated_code.h"
 #include "tests/diff/problems.h"
@@ -89,6 +92,27 @@ DiffProblem problem(const std::string& text) {
   return {parsed->op.name(), parsed->text, parsed->program, {}};
 }
 
+/// `schedule` with loops bound to blocks and threads at random, as far as that is legal.
+schedules::Schedule with_threads(const DiffProblem& problem, schedules::Schedule schedule,
+                                 schedules::Random& random) {
+  std::erase_if(schedule.steps, [](const std::string& s) { return s.starts_with("parallel"); });
+  if (!print(problem, schedule)) schedule = {};
+  constexpr const char* kAxes[] = {"block.x",  "block.y",  "block.z",
+                                   "thread.x", "thread.y", "thread.z"};
+  for (int tries = 0; tries < 12; ++tries) {
+    const auto scheduled = schedules::apply(problem.program, schedule);
+    const ir::Stage& s = scheduled->stages[random.below(scheduled->stages.size())];
+    if (s.loops.empty()) continue;
+    // Outer loops more often: blocks can be nothing else.
+    const size_t at = random.chance(0.5) ? 0 : random.below(s.loops.size());
+    schedules::Schedule more = schedule;
+    more.steps.push_back("bind " + s.name + "/" + s.loops[at].name + " " +
+                         kAxes[random.below(std::size(kAxes))]);
+    if (print(problem, more)) schedule = std::move(more);
+  }
+  return schedule;
+}
+
 /// Schedules that show what a GPU's steps are for.
 struct ByHand {
   const char* problem;
@@ -140,6 +164,30 @@ TEST_CASE("cuda: every problem by the default schedule under the emulation") {
     CHECK_MESSAGE(refused.empty(), p.text << ": " << refused);
   }
   batch.check();
+}
+
+TEST_CASE("cuda: random legal schedules under the emulation") {
+  const auto problems = diff_problems();
+  const int each = static_cast<int>(by_effort(0, 0, 2));
+  const size_t every = effort() == Effort::kSmoke ? 6 : 1;
+  int bound = 0, checked = 0;
+  for (size_t first = 0; first < problems.size(); first += 64) {
+    Batch batch;
+    for (size_t p = first; p < std::min(first + 64, problems.size()); p += every) {
+      schedules::RandomSchedules random(problems[p].program, gpu(), p);
+      for (int i = 0; i <= each; ++i) {
+        schedules::Random draw(1000 * p + static_cast<uint64_t>(i));
+        const schedules::Schedule schedule =
+            with_threads(problems[p], random.next(2 + i % 5, nullptr), draw);
+        if (!batch.add(problems[p], schedule).empty()) continue;
+        ++checked;
+        bound += schedule.text().find("bind ") != std::string::npos;
+      }
+    }
+    batch.check();
+  }
+  std::printf("%d schedules checked, %d of them bind loops\n", checked, bound);
+  CHECK(bound > checked / 2);
 }
 
 TEST_CASE("cuda: kernels compile for every GPU that the compiler at hand knows") {

@@ -102,21 +102,23 @@ struct Global {
     T* at;
     const char* name;
     operator T() const {
-      touch(false);
+      if (others())
+        fail(std::string("an element of ") + name + " is read that another thread writes");
       return *at;
     }
+    /// Several threads may store one value, as overlapping blocks do.
     const Ref& operator=(T v) const {
-      touch(true);
+      if (others() && std::memcmp(at, &v, sizeof v) != 0) {
+        fail(std::string("two threads write an element of ") + name + ", and not the same");
+      }
+      (*block->writers)[at] = thread_number();
       *at = v;
       return *this;
     }
     const Ref& operator=(const Ref& other) const { return *this = static_cast<T>(other); }
-    void touch(bool writes) const {
+    bool others() const {
       const auto found = block->writers->find(at);
-      if (found != block->writers->end() && found->second != thread_number()) {
-        fail(std::string("two threads touch one element of ") + name + ", and one writes it");
-      }
-      if (writes) (*block->writers)[at] = thread_number();
+      return found != block->writers->end() && found->second != thread_number();
     }
   };
 
@@ -169,7 +171,8 @@ struct Team {
     }
     const Ref& operator=(T v) const {
       Mark& m = team->marks[at];
-      if (m.written == block->interval && m.writer != block->current) {
+      const bool same = m.defined && std::memcmp(&team->values[at], &v, sizeof v) == 0;
+      if (m.written == block->interval && m.writer != block->current && !same) {
         team->complain(at, "is written by two threads in one barrier interval");
       }
       if (m.read == block->interval && (m.many || m.reader != block->current)) {

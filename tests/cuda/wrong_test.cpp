@@ -53,12 +53,11 @@ constexpr Wrong kWrong[] = {
      "HONE_TEAM(float, s, 64); s[t / 2] = X[t]; __syncthreads(); Y[t] = s[t / 2];",
      "is written by two threads in one barrier interval"},
     {"two threads write one element", "Y[t / 2] = X[t];",
-     "two threads touch one element of Y, and one writes it"},
-    {"two blocks write one element", "Y[t] = X[t];",
-     "two threads touch one element of Y, and one writes it", 2},
+     "two threads write an element of Y, and not the same"},
+    {"two blocks write one element", "Y[t] = X[t + (int)blockIdx.x];",
+     "two threads write an element of Y, and not the same", 2},
     {"a result read by another thread without a launch between",
-     "Y[t] = X[t]; Y[64 + t] = Y[63 - t];",
-     "two threads touch one element of Y, and one writes it"},
+     "Y[t] = X[t]; Y[64 + t] = Y[63 - t];", "an element of Y is read that another thread writes"},
     {"a register tile indexed past its end",
      "HONE_OWN(float, r, 4); for (int i = 0; i <= 4; ++i) r[i] = X[i]; Y[t] = r[t % 4];",
      "r[4] is outside its 4 elements"},
@@ -91,7 +90,8 @@ TEST_CASE("cuda: wrong kernels are caught, each by its check") {
   const std::string wrong = code.compile();
   REQUIRE_MESSAGE(wrong.empty(), wrong);
   for (size_t i = 0; i < std::size(kWrong); ++i) {
-    std::vector<float> x(128, 1), y(128);
+    std::vector<float> x(128), y(128);
+    for (size_t e = 0; e < x.size(); ++e) x[e] = static_cast<float>(e);
     int64_t status = LLONG_MAX;
     const int64_t args[4] = {reinterpret_cast<int64_t>(&status), 0,
                              reinterpret_cast<int64_t>(x.data()),
