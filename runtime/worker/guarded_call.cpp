@@ -19,11 +19,12 @@ struct HoneGuardedFrame {
 };
 static_assert(offsetof(HoneGuardedFrame, stack_top) == 40);
 
-/// The frame in use. Not on the guarded stack, which the callee may destroy.
-__attribute__((visibility("hidden"))) HoneGuardedFrame* hone_guarded_frame = nullptr;
+/// The frame in use. Not on the guarded stack, which the callee may destroy. Marked used for link-time
+/// optimisation, which does not look into assembly.
+__attribute__((visibility("hidden"), used)) HoneGuardedFrame* hone_guarded_frame = nullptr;
 
 /// Returns a bit for everything that changed: rbx rbp r12 r13 r14 r15 mxcsr direction stack.
-__attribute__((visibility("hidden"))) uint64_t hone_guarded_call(HoneGuardedFrame* frame);
+__attribute__((visibility("hidden"), used)) uint64_t hone_guarded_call(HoneGuardedFrame* frame);
 }
 
 // Callee-saved registers hold recognisable values during the call.
