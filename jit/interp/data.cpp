@@ -156,6 +156,18 @@ bool loads_from(const ir::Expr& e, const std::string& tensor) {
   return found;
 }
 
+/// True where an element is read that data choose and that need not be.
+bool reads_guarded(const ir::Expr& e) {
+  bool found = false;
+  ir::visit(e, [&](const ir::Expr& n) {
+    if (n->op != ir::Op::kLoad || !n->guarded) return;
+    for (size_t d = 0; d + 1 < n->args.size(); ++d) {
+      ir::visit(n->args[d], [&](const ir::Expr& x) { found |= x->op == ir::Op::kLoad; });
+    }
+  });
+  return found;
+}
+
 /// Writes values that pass a check, running over its variables in order.
 struct Satisfy {
   RefState& state;
@@ -227,6 +239,29 @@ void satisfy_checks(RefState& state, Random& random) {
   }
 }
 
+/// Of eight numbers from a tensor that choose elements of another where there are such, about seven
+/// do: random ones alone would measure and test what happens where there are none.
+void aim_guarded(RefState& state, Random& random) {
+  constexpr int kOf = 8;
+  const auto aim = [&](const ir::Expr& chooser, int64_t extent) {
+    const ir::Expr& index = chooser->op == ir::Op::kCast ? chooser->args[0] : chooser;
+    if (index->op != ir::Op::kLoad || index->guarded || !is_int(index->type) || extent <= 0) return;
+    const RefBuffer& from = state.buffers[static_cast<size_t>(state.buffer_index(index->name))];
+    if (!from.view) return;
+    each_offset(*from.view, [&](int64_t offset) {
+      const int64_t inside = wrap_to(from.view->type, random.below(extent));
+      if (random.below(kOf) != 0) write_int(from.view->type, from.view->data, offset, inside);
+    });
+  };
+  for (const ir::Stage& stage : state.program->stages) {
+    ir::visit(stage.value, [&](const ir::Expr& e) {
+      if (e->op != ir::Op::kLoad || !e->guarded) return;
+      const RefBuffer& table = state.buffers[static_cast<size_t>(state.buffer_index(e->name))];
+      for (size_t d = 0; d + 1 < e->args.size(); ++d) aim(e->args[d], table.shape[d]);
+    });
+  }
+}
+
 }  // namespace
 
 std::string_view name_of(DataSet set) {
@@ -280,7 +315,9 @@ void fill_parameters(const ir::Program& program, std::span<const TensorView> par
       special = false;
     }
   }
-  if (program.checks.empty()) return;
+  bool guards = false;
+  for (const ir::Stage& stage : program.stages) guards |= reads_guarded(stage.value);
+  if (program.checks.empty() && !guards) return;
   RefState state;
   state.program = &program;
   state.dims.assign(dims.begin(), dims.end());
@@ -289,6 +326,7 @@ void fill_parameters(const ir::Program& program, std::span<const TensorView> par
     state.int_scalars.push_back(static_cast<int64_t>(s));
   }
   if (bind_buffers(state, params)) return;
+  if (guards) aim_guarded(state, random);
   satisfy_checks(state, random);
 }
 

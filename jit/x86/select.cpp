@@ -51,8 +51,10 @@ Selector::Selector(const ir::Nest& nest, const ir::Launch& launch, const ir::Tar
       target_(target),
       layout_(ir::args_layout(nest)),
       bindings_(nest.loops.size()),
-      tiles_(nest.buffers.size()) {
+      tiles_(nest.buffers.size()),
+      tile_bytes_(nest.buffers.size()) {
   code.sharing = buffers_sharing(nest);
+  agree_on_lanes(*launch.body);
 }
 
 void Selector::refuse(std::string why) {
@@ -175,6 +177,11 @@ void Selector::walk_lane_if(const Stmt& s) {
 bool Selector::decided(const ir::Expr& e, bool& holds) {
   if (is_const(e)) {
     holds = e->i != 0;
+    return true;
+  }
+  for (const Assumption& known : assumed_) {
+    if (!ir::equal(*known.condition, e)) continue;
+    holds = known.holds;
     return true;
   }
   bool a = false, b = false;

@@ -192,6 +192,8 @@ class Selector {
 
   // --- select_shape.cpp: what a vector loop's body needs ---
   const Survey& survey(const ir::Stmt& loop);
+  std::vector<int> tiles_along(const ir::Stmt& loop) const;
+  void agree_on_lanes(const ir::Stmt& s);
   void survey(const ir::Stmt& s, int variable, Survey& out) const;
   int lane_bytes(const ir::Expr& e, int variable) const;
   static bool has_load(const ir::Expr& e);
@@ -228,6 +230,8 @@ class Selector {
   Operand gpr_or_imm(const Affine& a);
   /// Jumps to `label` unless the condition, the same in all lanes, holds.
   void branch_unless(const ir::Expr& condition, int label);
+  const ir::Expr* common_guard(const ir::Stmt& s, const ir::Stmt& loop);
+  void vector_by_guard(const ir::Stmt& s, const ir::Expr& guard);
 
   // --- select_address.cpp: addresses ---
   /// The address of element `offset` of a buffer in memory; no lanes in it.
@@ -419,6 +423,12 @@ class Selector {
     std::vector<int32_t> group_at;  ///< by element; -1: none
     std::vector<TileGroup> groups;
   };
+  /// A condition whose outcome is known where code is emitted: behind a branch on it.
+  struct Assumption {
+    const ir::Expr* condition;
+    bool holds;
+  };
+  std::vector<Assumption> assumed_;
   /// A block of a tile, turned; forgotten when the tile is written.
   struct Transposed {
     int buffer;
@@ -441,6 +451,7 @@ class Selector {
   bool streaming_ = false;   ///< the version for aligned tensors is being emitted
   int sums_depth_ = 0;       ///< scope around the vector loop being emitted
   std::vector<Tile> tiles_;  ///< by buffer; empty unless it lives in registers
+  std::vector<int> tile_bytes_;  ///< by buffer: of a lane of the loops that store to the tile
 };
 
 }  // namespace hone::jit

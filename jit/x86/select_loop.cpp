@@ -13,7 +13,8 @@ namespace {
 constexpr int64_t kMaxChunks = 16;
 /// Iterations that an unrolled loop may have before it is a loop after all.
 constexpr int64_t kMaxUnroll = 1024;
-
+/// Guards by data that a vector loop branches on: each doubles its code.
+constexpr size_t kMostGuards = 2;
 /// More code than any schedule worth running has.
 constexpr size_t kMaxInstructions = 50000;
 
@@ -49,7 +50,11 @@ void Selector::walk_for(const ir::Stmt& s) {
   const Affine extent = affine(s.end) - begin;
   if (failed()) return;
   if (extent.is_constant() && extent.constant <= 0) return;
-  if (s.mark == ir::Mark::kVector && lanes_.loop < 0) return vector(s, begin, extent);
+  if (s.mark == ir::Mark::kVector && lanes_.loop < 0) {
+    const ir::Expr* guard = assumed_.size() < kMostGuards ? common_guard(s, s) : nullptr;
+    if (guard != nullptr) return vector_by_guard(s, *guard);
+    return vector(s, begin, extent);
+  }
   if (s.mark == ir::Mark::kTensor) return dot(s, begin, extent);
   int64_t least = 0, most = 0;
   // Registers have no index: loops over them are unrolled, marked or not.

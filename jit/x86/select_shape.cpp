@@ -152,8 +152,58 @@ const Selector::Survey& Selector::survey(const ir::Stmt& loop) {
   for (const ir::StmtRef& child : loop.body) survey(*child, loop.id, out);
   // Neither is done under the mask of the lanes that take a branch.
   if ((out.scattered || out.indexed) && out.lane_branches) out.unfit = true;
+  for (const int buffer : tiles_along(loop)) {
+    out.bytes = std::max(out.bytes, tile_bytes_[static_cast<size_t>(buffer)]);
+  }
   out.lanes = out.unfit ? 1 : target_.vector_bytes() / std::max(out.bytes, 1);
   return out;
+}
+
+/// Register tiles whose elements the iterations of `loop` store to or read.
+std::vector<int> Selector::tiles_along(const ir::Stmt& loop) const {
+  std::vector<int> tiles;
+  const auto see = [&](int buffer, const ir::Expr& offset) {
+    if (nest_.buffers[buffer].home != ir::Home::kRegisters || !mentions(offset, loop.id)) return;
+    if (std::find(tiles.begin(), tiles.end(), buffer) == tiles.end()) tiles.push_back(buffer);
+  };
+  const auto walk = [&](const auto& self, const ir::Stmt& s) -> void {
+    if (s.kind == ir::Stmt::kStore) {
+      see(s.id, s.offset);
+      ir::visit(s.value, [&](const ir::Expr& x) {
+        if (x->op == Op::kLoad) see(x->id, x->args[0]);
+      });
+    }
+    for (const ir::StmtRef& child : s.body) {
+      if (child) self(self, *child);
+    }
+  };
+  walk(walk, loop);
+  return tiles;
+}
+
+/// A tile whose elements are narrower than what they are computed from has one number of lanes all
+/// the same: that of the widest loop that stores to it. Else the registers that its start makes are
+/// not those that its steps need, and each element moves on its own.
+void Selector::agree_on_lanes(const ir::Stmt& s) {
+  if (s.kind == ir::Stmt::kFor && s.mark == ir::Mark::kVector) {
+    Survey needs;
+    for (const ir::StmtRef& child : s.body) survey(*child, s.id, needs);
+    if (needs.unfit) return;
+    const auto walk = [&](const auto& self, const ir::Stmt& inner) -> void {
+      if (inner.kind == ir::Stmt::kStore && mentions(inner.offset, s.id) &&
+          nest_.buffers[inner.id].home == ir::Home::kRegisters) {
+        int& bytes = tile_bytes_[static_cast<size_t>(inner.id)];
+        bytes = std::max(bytes, needs.bytes);
+      }
+      for (const ir::StmtRef& child : inner.body) {
+        if (child) self(self, *child);
+      }
+    };
+    return walk(walk, s);
+  }
+  for (const ir::StmtRef& child : s.body) {
+    if (child) agree_on_lanes(*child);
+  }
 }
 
 }  // namespace hone::jit

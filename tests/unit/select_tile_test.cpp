@@ -2,6 +2,7 @@
 // Register tiles: products of matrices with the accumulator in registers.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -137,6 +138,25 @@ TEST_CASE("select: a tile accessed in other vectors than it was written in") {
     CHECK_MESSAGE(run.refusal.empty(), run.refusal);
     CHECK_MESSAGE(run.error.empty(), run.error, "\n", run.lir);
   }
+}
+
+TEST_CASE("select: a tile of bools has the lanes of what its steps compare") {
+  NestMaker t;
+  const int one = t.loop("one"), i = t.loop("i"), j = t.loop("j");
+  const int x = t.tensor("X", DType::kF32, 4 * 64), y = t.tensor("Y", DType::kBool, 64);
+  const int tile = t.registers("T", DType::kBool, 64);
+  const ir::Expr e = t.load(x, t.var(i) * ir::make_int(64) + t.var(j));
+  const ir::Expr differs = ir::make_binary(ir::Op::kNe, e, e);
+  const auto along = [&](ir::StmtRef s) { return t.loop_over(j, Mark::kVector, 64, {s}); };
+  t.launch(
+      one, ir::make_int(1),
+      {along(t.store(tile, t.var(j), ir::make_int(0, DType::kBool))),
+       t.loop_over(i, Mark::kSerial, 4, {along(t.store(tile, t.var(j), differs, Reduce::kAny))}),
+       along(t.store(y, t.var(j), t.load(tile, t.var(j))))});
+  check(t, avx2_target());
+  const NestRun run = check_nest(t, runnable_targets().back());
+  // Elements that move on their own would leave thousands of instructions.
+  CHECK(std::count(run.lir.begin(), run.lir.end(), '\n') < 600);
 }
 
 }  // namespace hone::tests
