@@ -61,6 +61,36 @@ int StageLoops::find(std::string_view name) const {
   reject("stage " + stage->name + " has no loop named " + std::string(name));
 }
 
+namespace {
+
+/// True where a loop is another one or a part that splits made of it.
+bool is_part(const StageLoops& loops, int node, int whole) {
+  while (node != whole && loops.nodes[static_cast<size_t>(node)].made_by >= 0) {
+    node = loops.parent[static_cast<size_t>(loops.nodes[static_cast<size_t>(node)].made_by)];
+  }
+  return node == whole;
+}
+
+}  // namespace
+
+/// A part of a split's inner loop fused with a part of its outer one has as many iterations in
+/// all of them: the split must divide.
+void Lowering::check_fused_splits(Instance& in, int fuse) {
+  const StageLoops& loops = *in.loops;
+  const auto r = static_cast<size_t>(fuse);
+  for (int part = loops.second[r]; loops.nodes[static_cast<size_t>(part)].made_by >= 0;) {
+    const LoopNode& n = loops.nodes[static_cast<size_t>(part)];
+    const auto split = static_cast<size_t>(n.made_by);
+    part = loops.parent[split];
+    if (!n.inner || !is_part(loops, loops.parent[r], loops.outer[split])) continue;
+    const Poly whole = extent_of(in, part);
+    if (!(floor_mod(whole, in.stage().relations[split].factor, &facts_) == Poly())) {
+      const Relation& rel = in.stage().relations[r];
+      reject("fuse " + rel.parent + " " + rel.second + ": the split does not divide its loop");
+    }
+  }
+}
+
 Poly Lowering::extent_of(Instance& in, int node) {
   auto& known = in.extent[static_cast<size_t>(node)];
   if (known) return *known;
@@ -74,7 +104,6 @@ Poly Lowering::extent_of(Instance& in, int node) {
   const Relation& rel = in.stage().relations[r];
   if (rel.kind == Relation::kFuse) {
     const int second = in.loops->second[r];
-    const LoopNode& b = in.loops->nodes[static_cast<size_t>(second)];
     const Poly inner = extent_of(in, second);
     if (!inner.is_constant()) {
       reject("fuse " + rel.parent + " " + rel.second + ": the extent of " + rel.second +
@@ -82,13 +111,7 @@ Poly Lowering::extent_of(Instance& in, int node) {
     }
     in.trips[r] = std::max<int64_t>(1, inner.constant());
     if (inner == Poly()) return inner;
-    if (b.inner && in.loops->outer[static_cast<size_t>(b.made_by)] == in.loops->parent[r]) {
-      const auto split = static_cast<size_t>(b.made_by);
-      const Poly whole = extent_of(in, in.loops->parent[split]);
-      if (!(floor_mod(whole, in.stage().relations[split].factor, &facts_) == Poly())) {
-        reject("fuse " + rel.parent + " " + rel.second + ": the split does not divide its loop");
-      }
-    }
+    check_fused_splits(in, static_cast<int>(r));
     return extent_of(in, in.loops->parent[r]) * inner;
   }
   const Poly whole = extent_of(in, in.loops->parent[r]);

@@ -110,6 +110,7 @@ class Lowering {
 
   // lower_pieces.cpp: extents, tails, bounds from `where`
   ir::Poly extent_of(Instance& in, int node);
+  void check_fused_splits(Instance& in, int fuse);
   std::vector<Piece> pieces_of(Instance& in, int node, bool init);
   std::vector<Piece> split_pieces(Instance& in, int node);
   std::vector<Piece> peeled_pieces(const ir::Poly& whole, int64_t factor);
