@@ -150,7 +150,8 @@ class TensorRef {
     rank_ = other.rank_;
     type_ = other.type_;
     writable_ = other.writable_;
-    for (int i = 0; i < rank_ && i < kMaxRank; ++i) {
+    const int dims = rank_ <= kMaxRank ? rank_ : 0;  // a shape that does not fit was not kept
+    for (int i = 0; i < dims; ++i) {
       shape_[i] = other.shape_[i];
       strides_[i] = other.strides_[i];
     }

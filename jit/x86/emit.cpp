@@ -21,7 +21,7 @@ struct Slot {
   };
   const Xbyak::Operand* any = nullptr;
   int64_t imm = 0;
-  Slot() {}  // NOLINT: no member of the union is live yet
+  Slot() : vec(0) {}
 };
 
 struct Bound {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/x86/select_index.h"
 
-#include <algorithm>
-
 namespace hone::jit {
 
 Term Term::without(int32_t factor) const {
@@ -91,17 +89,18 @@ namespace {
 
 /// The product of two terms; false when its factors do not fit.
 bool multiply(const Term& a, const Term& b, Term& out) {
-  std::array<int32_t, 8> all{};
-  int n = 0;
-  for (int32_t f : a.factors) {
-    if (f != 0) all[n++] = f;
+  std::array<int32_t, 4> all{};
+  size_t n = 0;
+  for (const Term* t : {&a, &b}) {
+    for (const int32_t f : t->factors) {
+      if (f == 0) continue;
+      if (n == all.size()) return false;
+      size_t at = n++;
+      for (; at > 0 && all[at - 1] > f; --at) all[at] = all[at - 1];
+      all[at] = f;
+    }
   }
-  for (int32_t f : b.factors) {
-    if (f != 0) all[n++] = f;
-  }
-  if (n > 4) return false;
-  std::sort(all.begin(), all.begin() + n);
-  out = {a.coefficient * b.coefficient, {all[0], all[1], all[2], all[3]}};
+  out = {a.coefficient * b.coefficient, all};
   return true;
 }
 
