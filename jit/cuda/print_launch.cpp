@@ -20,7 +20,6 @@ struct Refused {
 
 constexpr const char* kThread[] = {"threadIdx.x", "threadIdx.y", "threadIdx.z"};
 constexpr const char* kBlock[] = {"blockIdx.x", "blockIdx.y", "blockIdx.z"};
-constexpr const char* kAxes = "xyz";
 
 template <class F>
 void each_stmt(const Stmt& s, const F& f) {
