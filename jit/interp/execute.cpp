@@ -205,6 +205,7 @@ class LaunchRun {
   void run(const ExecNode& node) {
     switch (node.kind) {
       case Stmt::kBlock:
+      case Stmt::kTeam:  // each thread in turn makes all of what they share
         return run_body(node);
       case Stmt::kFor:
         return run_for(node);

@@ -70,8 +70,10 @@ class Batch {
       const std::string failed = subject.check(c.nest, [&](int launch, const int64_t* args) {
         return code_.run(c.source, launch, args, subject.dims());
       });
-      CHECK_MESSAGE(failed.empty(), failed << "\n  repro: " << c.problem->text << " | "
-                                           << print(gpu()) << " | " << c.schedule.text());
+      const std::string interpreted = subject.check(c.nest, Subject::Launch());
+      const std::string repro = c.problem->text + " | " + print(gpu()) + " | " + c.schedule.text();
+      CHECK_MESSAGE(failed.empty(), failed << "\n  repro: " << repro);
+      CHECK_MESSAGE(interpreted.empty(), "interpreted: " << interpreted << "\n  repro: " << repro);
     }
   }
 
