@@ -91,6 +91,23 @@ bool pack(Plan& plan, const std::string& stage, const std::string& tensor, const
   return shape_copy(plan, copy, {h.outer}, h.inner, grouped, groups.size);
 }
 
+bool pack_panel(Plan& plan, const std::string& stage, const std::string& tensor,
+                const std::string& var, const std::string& root, const std::string& loop) {
+  const std::vector<ir::Expr> loads = loads_of(plan.stage(stage), tensor);
+  if (loads.empty()) return false;
+  const size_t dim = dim_of(loads[0], var);
+  if (dim == loads[0]->args.size()) return false;
+  const std::string copy = free_name(plan, tensor);
+  std::string layout;
+  for (size_t d = 0; d < loads[0]->args.size(); ++d) {
+    if (d != dim) layout += "[" + dim_name(d) + "]";
+  }
+  layout += "[" + dim_name(dim) + "]";
+  return plan.add("stage " + tensor + " at " + root + "/" + loop + " -> " + copy +
+                  " layout=" + layout) &&
+         shape_copy(plan, copy, {}, dim_name(dim), loads[0]->args.size(), 1);
+}
+
 bool pack_groups(Plan& plan, const std::string& stage, const std::string& tensor,
                  const Groups& groups) {
   const std::vector<ir::Expr> loads = loads_of(plan.stage(stage), tensor);

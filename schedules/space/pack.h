@@ -19,6 +19,11 @@ struct Groups {
 bool pack(Plan& plan, const std::string& stage, const std::string& tensor, const std::string& var,
           const std::string& width, const Groups& groups = {});
 
+/// Copies what an iteration of `loop` of stage `root` reads of `tensor`, along the dim that `var`
+/// indexes in `stage`, just before it is read. False where a step does not apply.
+bool pack_panel(Plan& plan, const std::string& stage, const std::string& tensor,
+                const std::string& var, const std::string& root, const std::string& loop);
+
 /// Copies `tensor`, as `stage` reads it, at the root with `groups` together and the order of its
 /// dims kept. False where a step does not apply.
 bool pack_groups(Plan& plan, const std::string& stage, const std::string& tensor,

@@ -366,6 +366,22 @@ bool pack_dots(Plan& plan, const std::string& inner, const Tile& t) {
   return true;
 }
 
+/// The outermost loop over tiles, where all that reads a panel of the packed tensor runs inside one
+/// of its iterations: made there, a panel is copied once all the same and is read out of the near
+/// cache, while a copy of all of a large tensor goes through memory. "": pack at the root.
+std::string panel_loop(Plan& plan, const Tile& t, const std::string& outermost) {
+  const ir::Buffer& b = *plan.program().buffer(t.axis.packed);
+  const int64_t all = bytes_of(plan.program(), b);
+  if (t.fused() || b.constant || b.shape.size() != 2 || all <= plan.target().l2) return {};
+  const ir::Stage& root = plan.stage(t.root);
+  const std::vector<std::string> vars = roots_of(root, outermost);
+  if (vars.size() != 1 || vars[0] != t.axis.var) return {};
+  const int64_t trips = typical(plan.program(), extent_of(root, outermost));
+  const bool fits = all / std::max<int64_t>(trips, 1) <= plan.target().l2 / 2;
+  const bool shared = trips >= 2 * plan.target().threads;
+  return fits && shared && plan.decide("panels of " + b.name, 2, 1) == 1 ? outermost : "";
+}
+
 /// Tiles of the root, the reduction in registers inside them.
 bool emit(Plan& plan, Tile& t) {
   if (!make_tiles(plan, t)) return false;
@@ -402,6 +418,8 @@ bool emit(Plan& plan, Tile& t) {
   plan.finish(inner);
   if (t.dots) return pack_dots(plan, inner, t);
   if (t.axis.packed.empty()) return true;
+  const std::string panel = panel_loop(plan, t, order.front());
+  if (!panel.empty()) return pack_panel(plan, inner, t.axis.packed, t.axis.var, t.root, panel);
   return pack(plan, inner, t.axis.packed, t.axis.var, Plan::again(t.width));
 }
 
