@@ -369,10 +369,14 @@ bool pack_dots(Plan& plan, const std::string& inner, const Tile& t) {
 /// The outermost loop over tiles, where all that reads a panel of the packed tensor runs inside one
 /// of its iterations: made there, a panel is copied once all the same and is read out of the near
 /// cache, while a copy of all of a large tensor goes through memory. "": pack at the root.
-std::string panel_loop(Plan& plan, const Tile& t, const std::string& outermost) {
+std::string panel_loop(Plan& plan, const Tile& t, const std::string& inner,
+                       const std::string& outermost) {
   const ir::Buffer& b = *plan.program().buffer(t.axis.packed);
   const int64_t all = bytes_of(plan.program(), b);
   if (t.fused() || b.constant || b.shape.size() != 2 || all <= plan.target().l2) return {};
+  for (const Access& a : plan.facts(inner).loads) {
+    if (a.buffer == b.name && a.stride(t.axis.var) != 1) return {};
+  }
   const ir::Stage& root = plan.stage(t.root);
   const std::vector<std::string> vars = roots_of(root, outermost);
   if (vars.size() != 1 || vars[0] != t.axis.var) return {};
@@ -418,7 +422,7 @@ bool emit(Plan& plan, Tile& t) {
   plan.finish(inner);
   if (t.dots) return pack_dots(plan, inner, t);
   if (t.axis.packed.empty()) return true;
-  const std::string panel = panel_loop(plan, t, order.front());
+  const std::string panel = panel_loop(plan, t, inner, order.front());
   if (!panel.empty()) return pack_panel(plan, inner, t.axis.packed, t.axis.var, t.root, panel);
   return pack(plan, inner, t.axis.packed, t.axis.var, Plan::again(t.width));
 }
