@@ -98,7 +98,7 @@ TEST_CASE("cuda: wrong kernels are caught, each by its check") {
                              reinterpret_cast<int64_t>(y.data())};
     const std::string said = code.run(static_cast<int>(i), 0, args, {});
     const Wrong& w = kWrong[i];
-    CHECK_MESSAGE(w.caught ? said.find(w.caught) != std::string::npos : said.empty(),
+    CHECK_MESSAGE((w.caught ? said.find(w.caught) != std::string::npos : said.empty()),
                   std::string(w.name) << ": \"" << said << "\"");
   }
 }
