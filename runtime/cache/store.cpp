@@ -43,7 +43,7 @@ constexpr std::string_view kPut = R"sql(
     verdict = excluded.verdict, median_us = excluded.median_us, samples = excluded.samples,
     numerics = excluded.numerics, seed = excluded.seed, note = excluded.note,
     hit = max(hit, excluded.hit)
-  WHERE ?10 OR
+  WHERE (?10 AND (excluded.verdict <> 'ok' OR verdict = 'ok')) OR
     (excluded.verdict = 'ok', excluded.median_us, excluded.verdict, excluded.samples,
      excluded.numerics, excluded.seed, excluded.note) <
     (verdict = 'ok', median_us, verdict, samples, numerics, seed, note)

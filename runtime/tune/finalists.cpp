@@ -49,8 +49,8 @@ Result<std::monostate> TuneRun::rank_finalists() {
   std::vector<Record> known = job_.cache.good(job_.key);
   std::erase_if(known, [&](const Record& r) { return !allowed(r.schedule); });
   const std::vector<std::string> texts = finalists(known);
-  // Alone and checked, it needs no second look.
-  if (texts.size() == 1 && texts[0] == best_) {
+  // Alone and checked by this run, it needs no second look.
+  if (texts.size() == 1 && texts[0] == best_ && best_checked_) {
     settle_records(known, {});
     return std::monostate{};
   }
@@ -98,7 +98,8 @@ void TuneRun::settle_records(const std::vector<Record>& known,
                              const std::unordered_map<std::string, double>& ranked_us) {
   job_.cache.put(record());
   for (Record r : known) {
-    if (r.schedule == best_) continue;
+    // What the ranking found wrong was good when it was read.
+    if (r.schedule == best_ || !allowed(r.schedule)) continue;
     const auto ranked = ranked_us.find(r.schedule);
     const bool fresh = ranked != ranked_us.end();
     const double least = best_us_ * kOutranked;

@@ -33,6 +33,7 @@ class TuneRun {
   Result<std::monostate> attempt(const schedules::Candidate& candidate);
   void note(const schedules::Candidate& candidate, const std::string& schedule,
             const Outcome& outcome);
+  void fall_back();
   void quarantine(const std::string& schedule, const Outcome& outcome);
   TrialTiming timing(double best_us) const;
   std::vector<std::string> finalists(const std::vector<Record>& known) const;
@@ -70,6 +71,7 @@ class TuneRun {
   double default_us_ = 0;
   double best_us_ = 0;
   std::string best_;
+  bool best_checked_ = false;  ///< by this run, not by the one whose log it took up
   std::vector<double> best_samples_;
   std::string last_trouble_;  ///< what came of the last candidate that could not be measured
   int64_t measured_ = 0, refused_ = 0, failed_ = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/tune/trials.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace hone::runtime {
@@ -66,8 +67,10 @@ Result<Outcome> Trials::run(const std::string& schedule, const TrialTiming& timi
   }
   if (!reply) {
     const std::string ending = worker_->ending();
-    out.verdict = ending.substr(0, ending.find(':'));
-    out.note = ending;
+    // The verdict stands before the colon.
+    const size_t colon = std::min(ending.find(": "), ending.size());
+    out.verdict = ending.substr(0, colon);
+    out.note = ending.substr(std::min(colon + 2, ending.size()));
     worker_.reset();
     return out;
   }

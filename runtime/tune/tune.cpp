@@ -112,8 +112,13 @@ double TuneRun::cost(const schedules::Candidate& c) {
   return known->second;
 }
 
-/// Takes up the log of a run of the same name that did not come to its end.
+/// Takes up the log of a run of the same name that did not come to its end. Whoever asks for
+/// another look at what is finished gets one.
 void TuneRun::resume() {
+  if (job_.options.again) {
+    const auto known = job_.cache.best(job_.key);
+    if (known && known->note != kUnfinished) return;
+  }
   for (const Trial& t : job_.cache.trials(job_.key)) {
     if (t.run != run_) continue;
     for (size_t s = 0; s < spaces_.size(); ++s) {
@@ -129,7 +134,8 @@ void TuneRun::resume() {
         at = *next == ',' ? next + 1 : next;
       }
       if (text_of(c) != t.schedule) break;  // the rules have changed since
-      Outcome o{t.verdict, "", t.median_us, {}};
+      // What was put in quarantine since has no time: strategies see it tried, nothing more.
+      const Outcome o{allowed(t.schedule) ? t.verdict : "refused", "", t.median_us, {}};
       if (default_us_ == 0 && o.ok()) default_us_ = o.median_us;
       log_.push_back({c, o.ok() || o.slow() ? o.median_us : kInfinite});
       seen_[t.schedule] = log_.size() - 1;
@@ -251,6 +257,7 @@ void TuneRun::note(const schedules::Candidate& c, const std::string& schedule,
     if (best_us_ == 0 || outcome.median_us < best_us_) {
       best_us_ = outcome.median_us;
       best_ = schedule;
+      best_checked_ = true;
       best_samples_ = outcome.samples_us;
     }
   }
@@ -265,10 +272,26 @@ void TuneRun::quarantine(const std::string& schedule, const Outcome& outcome) {
   r.seed = job_.options.seed;
   r.note = outcome.note;
   job_.cache.put(r);
+  if (schedule == best_) fall_back();
   if (job_.on_bug) {
     job_.on_bug(fmt::format("{}: {} ({} | {} | {})", outcome.verdict, outcome.note,
                             job_.key.problem, job_.key.target, schedule));
   }
+}
+
+/// The next best of the log, where the best went into quarantine.
+void TuneRun::fall_back() {
+  best_.clear();
+  best_us_ = 0;
+  best_checked_ = false;
+  for (const schedules::Tried& t : log_) {
+    if (!std::isfinite(t.time_us) || (best_us_ > 0 && t.time_us >= best_us_)) continue;
+    std::string schedule = text_of(t.candidate);
+    if (!allowed(schedule)) continue;
+    best_us_ = t.time_us;
+    best_ = std::move(schedule);
+  }
+  best_samples_ = {best_us_};
 }
 
 void TuneRun::report(bool last) {
@@ -331,6 +354,9 @@ Result<TuneResult> TuneRun::go() {
     auto ranked = rank_finalists();
     if (!ranked && ranked.failure().code != ErrorCode::kCancelled) return ranked.failure();
     if (!ranked) end_ = TuneEnd::kStopped;
+  }
+  if (best_us_ == 0) {
+    return Failure{ErrorCode::kCancelled, "stopped before a second look at a trial"};
   }
   if (end_ == TuneEnd::kStopped) keep_stopped();
   TuneResult r = result();

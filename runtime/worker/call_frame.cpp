@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/worker/call_frame.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -134,6 +136,15 @@ void CallFrame::run(const Candidate& c, ThreadPool* pool) {
         },
         &context);
   }
+}
+
+std::string CallFrame::misreported(const Fixture& fixture) const {
+  const auto& bad = fixture.reference().bad;
+  const bool reported = *status_ != INT64_MAX;
+  if (reported == bad.has_value()) return "";
+  if (!reported)
+    return fmt::format("element {} of {} is bad and not reported", bad->position, bad->tensor);
+  return fmt::format("the status word reports element {} of good data as bad", *status_);
 }
 
 std::string CallFrame::overwritten() const {

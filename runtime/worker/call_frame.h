@@ -33,8 +33,9 @@ class CallFrame {
   void bind(const Candidate& candidate);
   /// Runs the launches as a kernel does; `pool` for the parallel ones (null: this thread alone).
   void run(const Candidate& candidate, ThreadPool* pool);
-  /// The status word after a run: INT64_MAX when fine.
-  int64_t status() const { return *status_; }
+  /// Where the status word after a run is not what the definition says of the fixture's data: bad
+  /// data that is none, or that went unreported. Else "".
+  std::string misreported(const Fixture& fixture) const;
   /// The first of workspace, scratch and bound buffers whose surroundings were written, or "".
   std::string overwritten() const;
 

@@ -83,9 +83,16 @@ Failure KernelCheck::on(Fixture& fixture, CheckOutcome* outcome) {
   auto prepared = KernelCall::create(kernel_, fixture);
   if (!prepared) return prepared.failure();
   Failure failure = (*prepared)->call();
-  const bool expects_bad = fixture.reference().bad.has_value();
-  if (failure.code == ErrorCode::kBounds && expects_bad) failure.code = ErrorCode::kOk;
-  if (failure.code != ErrorCode::kOk) return failure;
+  const auto& bad = fixture.reference().bad;
+  const bool reported = failure.code == ErrorCode::kBounds;
+  if (reported && !bad) outcome->mismatch = "good data is refused: " + failure.message;
+  if (reported) failure = {ErrorCode::kOk, {}};
+  if (failure.code != ErrorCode::kOk || !outcome->mismatch.empty()) return failure;
+  if (bad && !reported) {
+    outcome->mismatch =
+        fmt::format("element {} of {} is bad and not reported", bad->position, bad->tensor);
+    return failure;
+  }
   const auto found = fixture.compare(edges_);
   if (!found) return found.failure();
   outcome->max_err = std::max(outcome->max_err, found->max_err);

@@ -159,6 +159,8 @@ Result<std::monostate> ReferenceKernel::check_shrunken(const ir::Target& target)
     fixture->reset();
     frame->bind(*candidate);
     frame->run(*candidate, nullptr);
+    if (auto what = frame->misreported(*fixture); !what.empty())
+      return disagrees(small->text, what);
     auto found = fixture->compare(candidate->edges);
     if (!found) return found.failure();
     if (!found->ok()) return disagrees(small->text, found->text());
@@ -179,6 +181,8 @@ Result<std::monostate> ReferenceKernel::refer(Fixture& fixture) {
   fixture.reset();
   frame->bind(candidate_);
   frame->run(candidate_, nullptr);
+  if (auto what = frame->misreported(fixture); !what.empty())
+    return disagrees(problem_->text, what);
   auto found = fixture.compare(candidate_.edges);
   if (!found) return found.failure();
   if (!found->ok()) return disagrees(problem_->text, found->text());

@@ -167,6 +167,7 @@ double Session::check_on(const Candidate& candidate, Fixture& fixture, Verdict& 
     if (!broken.empty()) return fail("clobbers", broken);
     if (std::string what = fixture.overwritten(); !what.empty()) return fail("overwrites", what);
     if (std::string what = frame->overwritten(); !what.empty()) return fail("overwrites", what);
+    if (std::string what = frame->misreported(fixture); !what.empty()) return fail("wrong", what);
     if (run == 0) run_us = frame->run_us();
     if (run == 0 && runs > 1) fixture.remember();
   }

@@ -17,6 +17,7 @@ using Xbyak::Label;
 using Emit = std::function<void(CodeGenerator&)>;
 
 constexpr int kWorkspaceSlot = 8 * hone::ir::ArgsLayout::kWorkspace;
+constexpr int kStatusSlot = 8 * hone::ir::ArgsLayout::kStatus;
 constexpr int kInputSlot = 8 * hone::ir::ArgsLayout::kFirstTensor;
 constexpr int kOutputSlot = kInputSlot + 8;
 constexpr int kOne = 0x3f800000;
@@ -224,6 +225,10 @@ void wrongs(std::vector<Evil>& all) {
                    c.movd(ecx, xmm0);
                    c.xor_(ecx, 1 << 12);
                    c.movd(xmm0, ecx);
+                 })});
+  all.push_back({"calls good data bad", "wrong", "status word", preceded([](CodeGenerator& c) {
+                   c.mov(r8, c.ptr[rdi + kStatusSlot]);
+                   c.mov(c.qword[r8], 5);
                  })});
   all.push_back({"writes nothing", "wrong", "Y", assemble([](CodeGenerator& c) { c.ret(); })});
   all.push_back({"leaves out the last element", "wrong", "Y", assemble([](CodeGenerator& c) {

@@ -87,6 +87,8 @@ TEST_CASE("cache: a quarantined schedule is not served, and stays so") {
   bad.verdict = "ok";
   c.cache.unite({bad});
   CHECK(c.cache.best(bad.key)->schedule == "slow");
+  c.cache.put(bad);
+  CHECK(c.cache.best(bad.key)->schedule == "slow");
   REQUIRE(c.cache.quarantine(bad.key).size() == 1);
   CHECK(c.cache.quarantine(bad.key)[0].note == "Y[3] is 7, expected 8");
 }

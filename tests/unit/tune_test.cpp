@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -10,6 +11,8 @@
 #include <vector>
 
 #include "include/hone/hone.h"
+#include "jit/code.h"
+#include "runtime/cache/cache.h"
 
 using namespace hone;
 
@@ -28,9 +31,10 @@ class Place {
   Place(const Place&) = delete;
   Place& operator=(const Place&) = delete;
 
-  Engine engine() {
+  Engine engine(const std::string& worker = "") {
     EngineOptions o;
-    o.cache = (folder_ / "cache.db").string();
+    o.worker = worker;
+    o.cache = file();
     o.threads = 1;
     o.on_event = [this](const Event& e) {
       if (e.kind == Event::kBug) bugs.push_back(e.text);
@@ -38,6 +42,8 @@ class Place {
     };
     return Engine(o);
   }
+
+  std::string file() const { return (folder_ / "cache.db").string(); }
 
   std::vector<std::string> bugs, compiles;
 
@@ -47,6 +53,17 @@ class Place {
 
 bool nothing_to_tune() {
   return Engine({.cache = ":memory:"}).target().find("isa=none") != std::string::npos;
+}
+
+/// A worker that finds every schedule right but for one that the environment names.
+std::string fickle_worker() {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "unit/fickle_worker";
+}
+
+std::vector<std::string> schedules_of(const std::vector<runtime::Record>& records) {
+  std::vector<std::string> texts;
+  for (const runtime::Record& r : records) texts.push_back(r.schedule);
+  return texts;
 }
 
 TuneOptions trials(int64_t n) {
@@ -219,6 +236,60 @@ TEST_CASE("tune: a pinned numerics class holds for defaults, tuned and transferr
   // A copy in registers is not another order.
   CHECK(engine.compile(std::string(kProblem) + " numerics=seq").numerics() == "C:seq");
   CHECK(place.bugs.empty());
+}
+
+TEST_CASE("tune: what the ranking finds wrong stays in quarantine, record or not") {
+  if (nothing_to_tune()) return;
+  Place place;
+  Engine engine = place.engine(fickle_worker());
+  const TuneResult first = engine.tune(kProblem, trials(1));
+  runtime::Cache cache({.path = place.file(), .shipped = "", .notice = {}});
+  runtime::Record record;
+  record.key = {first.problem, first.target, jit::kCodeGeneration};
+  record.schedule = "unroll C/k";
+  record.median_us = 1;
+  cache.put(record);
+  ::setenv("HONE_FICKLE", record.schedule.c_str(), 1);
+  TuneOptions options = trials(2);
+  options.again = true;
+  const TuneResult r = engine.tune(kProblem, options);
+  ::unsetenv("HONE_FICKLE");
+  CHECK(r.schedule != record.schedule);
+  CHECK(place.bugs.size() == 1);
+  CHECK(schedules_of(cache.quarantine(record.key)) == std::vector{record.schedule});
+  CHECK(schedules_of(cache.good(record.key)) == std::vector{r.schedule});
+}
+
+TEST_CASE("tune: the log of an earlier run does not bring back what was found wrong since") {
+  if (nothing_to_tune()) return;
+  Place place;
+  Engine engine = place.engine(fickle_worker());
+  const TuneResult first = engine.tune(kProblem, trials(1));
+  runtime::Cache cache({.path = place.file(), .shipped = "", .notice = {}});
+  runtime::Record record;
+  record.key = {first.problem, first.target, jit::kCodeGeneration};
+  record.schedule = first.schedule;
+  record.verdict = "wrong";
+  cache.put(record);
+  const TuneResult r = engine.tune(kProblem, trials(1));
+  CHECK(r.trials == 1);
+  CHECK(r.schedule != first.schedule);
+  CHECK(schedules_of(cache.good(record.key)) == std::vector{r.schedule});
+}
+
+TEST_CASE("tune: asked for another look at what is finished, it measures again") {
+  if (nothing_to_tune()) return;
+  Place place;
+  Engine engine = place.engine(fickle_worker());
+  TuneOptions options = trials(2);
+  const TuneResult first = engine.tune(kProblem, options);
+  options.again = true;
+  engine.tune(kProblem, options);
+  runtime::Cache cache({.path = place.file(), .shipped = "", .notice = {}});
+  const auto log = cache.trials({first.problem, first.target, jit::kCodeGeneration});
+  REQUIRE(log.size() == 4);
+  CHECK(log[0].schedule == log[2].schedule);
+  CHECK(log[1].schedule == log[3].schedule);
 }
 
 TEST_CASE("tune: perf hears of kernels by name") {
