@@ -271,9 +271,12 @@ class LaunchPrinter {
       });
     }
     if (depends(s.condition, scope)) {
+      // Both sides wait for all threads, so both are walked; the first may change what was asked.
+      const std::string taken = "taken_" + std::to_string(++choices_);
+      line("const bool " + taken + " = " + condition + ";");
       for (size_t side = 0; side < s.body.size(); ++side) {
         Scope inside = scope;
-        inside.only.push_back(side == 0 ? condition : "!" + condition);
+        inside.only.push_back(side == 0 ? taken : "!" + taken);
         emit(*s.body[side], inside);
       }
       return;
@@ -324,9 +327,9 @@ class LaunchPrinter {
     const std::string& name = n_.buffers[static_cast<size_t>(buffer)];
     const std::string type = stored_type(b.type);
     used_.insert(buffer);
-    line(fmt::format("{} {}_before[{}];", type, name, print_index(b.elements, n_)));
+    line(fmt::format("{} {}before[{}];", type, name, print_index(b.elements, n_)));
     each_element(b, [&](const std::string& i) {
-      line(fmt::format("{0}_before[{1}] = {0}[{1}];", name, i));
+      line(fmt::format("{0}before[{1}] = {0}[{1}];", name, i));
       line(fmt::format("{}[{}] = {};", name, i,
                        to_stored(b.type, print_value(identity(reduce, b.type), n_))));
     });
@@ -344,7 +347,7 @@ class LaunchPrinter {
       line(element + " = " +
            to_stored(b.type,
                      fmt::format("{}::of({}, {})", combiner(reduce),
-                                 from_stored(b.type, name + "_before[" + i + "]"), combined)) +
+                                 from_stored(b.type, name + "before[" + i + "]"), combined)) +
            ";");
     });
   }
@@ -421,12 +424,14 @@ class LaunchPrinter {
   CudaLaunch& out_;
   std::string body_;
   int depth_ = 1;
+  int choices_ = 0;  ///< conditions that were given names
   bool checks_ = false;
   std::set<int> used_;
   std::set<const NestBuffer*> written_;
 };
 
-/// `name` as an identifier that `taken` does not hold.
+/// `name` as an identifier that `taken` does not hold. It ends in `_`, as no word of C++, of CUDA
+/// or of the prelude does.
 std::string identifier(const std::string& name, std::set<std::string>& taken) {
   std::string base;
   for (char c : name.substr(name.find('/') + 1)) {
@@ -434,33 +439,56 @@ std::string identifier(const std::string& name, std::set<std::string>& taken) {
     base += word ? c : '_';
   }
   if (base.empty() || (base[0] >= '0' && base[0] <= '9')) base = "v" + base;
-  std::string out = base;
-  for (int i = 2; !taken.insert(out).second; ++i) out = base + "_" + std::to_string(i);
+  std::string out = base + "_";
+  for (int i = 2; !taken.insert(out).second; ++i) out = base + "_" + std::to_string(i) + "_";
   return out;
 }
 
-/// Words that a loop or buffer may not be called in the source.
-std::set<std::string> reserved() {
-  return {"args",  "status", "i",     "if",    "for",     "do",     "int",      "long", "char",
-          "short", "float",  "void",  "min",   "max",     "add",    "sub",      "mul",  "div",
-          "mod",   "double", "else",  "while", "Sum",     "Prod",   "Max",      "Min",  "Any",
-          "All",   "Args",   "new",   "this",  "or",      "and",    "not",      "xor",  "u8",
-          "i8",    "i16",    "i32",   "i64",   "u32",     "u64",    "f16",      "bf16", "case",
-          "const", "true",   "false", "auto",  "boolean", "lowest", "prefetch", "parts"};
-}
+/// Whether an index may not fit 32 bits: the size of a buffer, or what is compared and multiplied
+/// on the way to an element, which may lie far outside it where a condition says so.
+class Width {
+ public:
+  Width(const Nest& nest, Facts facts) : facts_(std::move(facts)) {
+    for (const NestBuffer& b : nest.buffers) look(b.elements);
+    for (const Launch& l : nest.launches) {
+      look(l.extent);
+      facts_.define_loop(l.range, Poly(), Poly::of(l.extent, &facts_));
+      walk(*l.body);
+    }
+  }
+  bool wide() const { return wide_; }
 
-/// Whether an index may not fit 32 bits.
-bool is_wide(const Nest& nest, const Facts& facts) {
-  for (const NestBuffer& b : nest.buffers) {
-    const auto most = facts.upper(Poly::of(b.elements, &facts));
-    if (!most || *most > (int64_t{1} << 30)) return true;
+ private:
+  static constexpr int64_t kMost = int64_t{1} << 30;
+
+  bool small(const Poly& p) const {
+    const auto low = facts_.lower(p), high = facts_.upper(p);
+    return low && high && *low >= -kMost && *high <= kMost;
   }
-  for (const Launch& l : nest.launches) {
-    const auto most = facts.upper(Poly::of(l.extent, &facts));
-    if (!most || *most > (int64_t{1} << 30)) return true;
+  /// Every integer expression over loops in `e`, and every monomial of it.
+  void look(const Expr& e) {
+    visit(e, [&](const Expr& x) {
+      if (wide_ || x->type != DType::kI64 || x->op == Op::kInt || x->op == Op::kLoad) return;
+      const Poly p = Poly::of(x, &facts_);
+      wide_ = !small(p);
+      for (const Poly::Term& t : p.terms()) {
+        Poly one(t.coef);
+        for (const Expr& f : t.factors) one = one * Poly::atom(f);
+        wide_ |= !small(one);
+      }
+    });
   }
-  return false;
-}
+  void walk(const Stmt& s) {
+    for (const Expr* e : {&s.begin, &s.end, &s.condition, &s.offset, &s.value}) look(*e);
+    if (s.kind == Stmt::kFor) {
+      facts_.define_loop(s.id, Poly::of(s.begin, &facts_), Poly::of(s.end, &facts_));
+    }
+    for (const StmtRef& b : s.body) walk(*b);
+  }
+
+  Facts facts_;
+  bool wide_ = false;
+};
 
 }  // namespace
 
@@ -481,8 +509,8 @@ Result<CudaSource, Refusal> print_cuda(const Nest& nest, const Target&) {
   CudaNames names;
   names.nest = &nest;
   for (const Dim& d : nest.dims) names.facts.define_dim(d.name, d.lo, d.hi);
-  names.wide = is_wide(nest, names.facts);
-  std::set<std::string> taken = reserved();
+  names.wide = Width(nest, names.facts).wide();
+  std::set<std::string> taken;
   for (const NestBuffer& b : nest.buffers) names.buffers.push_back(identifier(b.name, taken));
   for (const std::string& l : nest.loops) names.loops.push_back(identifier(l, taken));
   out.kernels = fmt::format("struct Args {{ i64 slot[{}]; }};\n", std::max(1, nest.slots));

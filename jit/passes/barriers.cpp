@@ -50,13 +50,18 @@ class Barriers {
       after.add(open);
       open = std::move(after);
     } else if (s->kind == Stmt::kFor && !is_block(s->mark) && !is_thread(s->mark)) {
-      // The next iteration comes after this one.
+      // The next iteration comes after this one; there may be none at all.
+      const Touched before = open;
       Touched last = open;
       list(s->body, last);
       open.add(last);
       out.body = list(s->body, open);
+      int64_t begin = 0, end = 0;
+      if (!is_const(s->begin, &begin) || !is_const(s->end, &end) || end <= begin) open.add(before);
     } else {
+      const Touched before = open;
       out.body = list(s->body, open);
+      if (s->kind == Stmt::kFor) open.add(before);
     }
     return std::make_shared<const Stmt>(std::move(out));
   }

@@ -94,80 +94,87 @@ bool share(Plan& plan, const std::string& operand, const std::string& at) {
   return bind_threads(plan, copy, "d" + std::to_string(y), kSide, "y");
 }
 
-bool apply(Plan& plan, const std::string& name) {
-  std::string product = name;
+/// The product that `name` is, or of which it is the epilogue, and its stage.
+Product product_at(const Plan& plan, const std::string& name, std::string& stage) {
+  stage = name;
   Product p = product_of(plan, name);
-  if (p.m.empty()) {
-    // Perhaps the epilogue of one.
-    for (const Access& a : plan.facts(name).loads) {
-      const ir::Stage* made = plan.program().producer(a.buffer);
-      if (!made || made->name == name || owner_of(plan, made->name) != name) continue;
-      p = product_of(plan, made->name);
-      product = made->name;
-      if (!p.m.empty()) break;
-    }
+  if (!p.m.empty()) return p;
+  for (const Access& a : plan.facts(name).loads) {
+    const ir::Stage* made = plan.program().producer(a.buffer);
+    if (!made || made->name == name || owner_of(plan, made->name) != name) continue;
+    p = product_of(plan, made->name);
+    stage = made->name;
+    if (!p.m.empty()) break;
   }
+  return p;
+}
+
+/// Cuts the owner's loops over `m` and `n` into blocks, threads and what a thread computes.
+bool cut_tile(Plan& plan, const std::string& name, const std::string& m, const std::string& n,
+              std::vector<std::string> others) {
+  const auto cut = [&](const std::string& var, const std::string& knob) {
+    const std::string each = plan.knob(knob_name(knob, name), {2, 4, 8}, 4);
+    const std::string at = "split " + name + "/" + var;
+    return plan.add(at + " " + std::to_string(kSide) + "*" + each + " -> " + var + ".b " + var +
+                    ".i tail=peel") &&
+           plan.add(at + ".i " + Plan::again(each) + " -> " + var + ".t " + var + ".r");
+  };
+  if (!cut(m, "rows") || !cut(n, "columns")) return false;
+  std::string order = "reorder";
+  const auto next = [&](const std::string& loop) { order += " " + name + "/" + loop; };
+  for (const std::string& v : others) next(v);
+  for (const std::string& v : {m + ".b", n + ".b", m + ".t", n + ".t"}) next(v);
+  for (const ir::IndexVar& v : plan.stage(name).rvars) next(v.name);
+  for (const std::string& v : {m + ".r", n + ".r"}) next(v);
+  if (!plan.add(order)) return false;
+  others = fuse_loops(plan, name, others);
+  others.push_back(m + ".b");
+  others.push_back(n + ".b");
+  return bind_blocks(plan, name, others) && plan.add("bind " + name + "/" + m + ".t thread.y") &&
+         plan.add("bind " + name + "/" + n + ".t thread.x");
+}
+
+/// Reduces the tile in registers, the operands in shared memory a few iterations at a time.
+bool fill_tile(Plan& plan, const std::string& tile, const Product& p) {
+  const Plan::Halves k = plan.split(tile, p.k, std::to_string(kDepth), "peel");
+  if (k.outer.empty()) return false;
+  std::string order = "reorder";
+  const auto next = [&](const std::string& loop) { order += " " + tile + "/" + loop; };
+  for (const ir::IndexVar& v : plan.stage(tile).rvars) {
+    if (v.name != p.k) next(v.name);
+  }
+  next(k.outer);
+  next(k.inner);
+  for (const ir::IndexVar& v : plan.stage(tile).vars) next(v.name);
+  if (!plan.add(order)) return false;
+  for (const std::string& operand : p.operands) {
+    if (!share(plan, operand, tile + "/" + k.outer)) return false;
+  }
+  plan.add("unroll " + tile + "/" + p.m + " " + tile + "/" + p.n);
+  return true;
+}
+
+bool apply(Plan& plan, const std::string& name) {
+  std::string product;
+  const Product p = product_at(plan, name, product);
   if (p.m.empty() || !plan.stage(name).at.root() || owner_of(plan, product) != name) return false;
-  const std::map<std::string, std::string> follow =
-      product == name ? std::map<std::string, std::string>()
-                      : alignment(plan.stage(product), plan.stage(name));
+  std::map<std::string, std::string> follow;
+  if (product != name) follow = alignment(plan.stage(product), plan.stage(name));
   const auto own = [&](const std::string& var) {
     const auto found = follow.find(var);
     return found == follow.end() ? var : found->second;
   };
   const std::string m = own(p.m), n = own(p.n);
-  const std::string rows = plan.knob(knob_name("rows", name), {2, 4, 8}, 4);
-  const std::string columns = plan.knob(knob_name("columns", name), {2, 4, 8}, 4);
-  const std::string side = std::to_string(kSide);
-  const auto tile = [&](const std::string& var, const std::string& per_thread) {
-    const std::string at = "split " + name + "/";
-    return plan.add(at + var + " " + side + "*" + per_thread + " -> " + var + ".b " + var +
-                    ".i tail=peel") &&
-           plan.add(at + var + ".i " + Plan::again(per_thread) + " -> " + var + ".t " + var + ".r");
-  };
-  if (!tile(m, rows) || !tile(n, columns)) return false;
   std::vector<std::string> others;
   for (const std::string& v : p.others) others.push_back(own(v));
-  std::string order = "reorder";
-  for (const std::string& v : others) order += " " + name + "/" + v;
-  for (const std::string& v : {m + ".b", n + ".b", m + ".t", n + ".t"})
-    order += " " + name + "/" + v;
-  if (product == name) {
-    for (const ir::IndexVar& v : plan.stage(name).rvars) order += " " + name + "/" + v.name;
-  }
-  for (const std::string& v : {m + ".r", n + ".r"}) order += " " + name + "/" + v;
-  if (!plan.add(order)) return false;
-  others = fuse_loops(plan, name, others);
-  others.push_back(m + ".b");
-  others.push_back(n + ".b");
-  if (!bind_blocks(plan, name, others)) return false;
-  if (!plan.add("bind " + name + "/" + m + ".t thread.y") ||
-      !plan.add("bind " + name + "/" + n + ".t thread.x")) {
-    return false;
-  }
-  std::string tile_stage = product;
+  if (!cut_tile(plan, name, m, n, others)) return false;
   const std::string at = name + "/" + n + ".t";
-  if (product == name) {
-    tile_stage = plan.stage(name).output + ".own";
-    const std::string step = "stage " + plan.stage(name).output + " at " + at + " -> " + tile_stage;
-    if (!plan.add(step + " in=registers")) return false;
-  } else if (!plan.add("compute " + product + " at " + at + " in=registers")) {
-    return false;
-  }
-  const Plan::Halves k = plan.split(tile_stage, p.k, std::to_string(kDepth), "peel");
-  if (k.outer.empty()) return false;
-  std::string inside = "reorder";
-  for (const ir::IndexVar& v : plan.stage(tile_stage).rvars) {
-    if (v.name != p.k) inside += " " + tile_stage + "/" + v.name;
-  }
-  inside += " " + tile_stage + "/" + k.outer + " " + tile_stage + "/" + k.inner;
-  for (const ir::IndexVar& v : plan.stage(tile_stage).vars)
-    inside += " " + tile_stage + "/" + v.name;
-  if (!plan.add(inside)) return false;
-  for (const std::string& operand : p.operands) {
-    if (!share(plan, operand, tile_stage + "/" + k.outer)) return false;
-  }
-  plan.add("unroll " + tile_stage + "/" + p.m + " " + tile_stage + "/" + p.n);
+  const std::string output = plan.stage(name).output;
+  const std::string tile = product == name ? output + ".own" : product;
+  const bool placed =
+      product == name ? plan.add("stage " + output + " at " + at + " -> " + tile + " in=registers")
+                      : plan.add("compute " + product + " at " + at + " in=registers");
+  if (!placed || !fill_tile(plan, tile, p)) return false;
   plan.add("unroll " + name + "/" + m + ".r " + name + "/" + n + ".r");
   plan.finish(name);
   plan.finish(product);
