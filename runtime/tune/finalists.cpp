@@ -20,8 +20,9 @@ bool unfinished(const Record& r) { return r.note == kUnfinished; }
 
 }  // namespace
 
-/// The incumbent first: the best record of a finished run, else the default. Then the default, the
-/// other records, and the fastest of the log.
+/// The incumbent first: the best record of a finished run, else the default. Then the best of the
+/// log, which has its turn however late it is, the default, the other records, and the fastest of
+/// the log.
 std::vector<std::string> TuneRun::finalists(const std::vector<Record>& known) const {
   std::vector<std::string> texts;
   const auto add = [&](const std::string& text) {
@@ -29,7 +30,9 @@ std::vector<std::string> TuneRun::finalists(const std::vector<Record>& known) co
   };
   const auto incumbent = std::find_if_not(known.begin(), known.end(), unfinished);
   if (incumbent != known.end()) add(incumbent->schedule);
-  add(default_.empty() ? best_ : default_);
+  if (texts.empty() && !default_.empty()) add(default_);
+  add(best_);
+  if (!default_.empty()) add(default_);
   for (size_t r = 0; r < known.size() && r < kRecords; ++r) add(known[r].schedule);
   std::vector<schedules::Tried> order;
   for (const schedules::Tried& t : log_) {

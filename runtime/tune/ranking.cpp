@@ -12,6 +12,7 @@ namespace {
 
 constexpr double kSteady = 0.1;  // two times of one schedule this far apart: a disturbed round
 constexpr double kTie = 0.01;    // no clock tells less apart
+constexpr size_t kLeast = 2;     // finalists that are timed, however late it is
 constexpr int kMostRounds = 3;   // times those wanted
 constexpr int kTries = 3;        // of a measurement that is disturbed
 
@@ -20,6 +21,7 @@ struct Round {
   std::vector<double> times, cores;
   double first = 0, last = 0;
   bool disturbed = false;
+  bool cut_short = false;
 
   double yardstick() const { return std::sqrt(first * last); }
   double spread() const { return std::fabs(std::log(last / first)); }
@@ -72,15 +74,23 @@ Result<std::optional<RankSample>> Ranker::sample(size_t i) {
   }
 }
 
-/// Everyone once, and the yardstick again.
+/// Everyone once, and the yardstick again. Out of time, who was never timed drops out of the first
+/// round, and a later one is cut short.
 Result<std::monostate> Ranker::play(Round& round) {
   round.times.assign(finalists_.size(), 0);
   round.cores.assign(finalists_.size(), 0);
+  size_t timed = 0;
   for (size_t i = 0; i < finalists_.size(); ++i) {
+    if (rounds_.empty() && timed >= kLeast && late()) alive_[i] = false;
     if (!alive_[i]) continue;
+    if (!rounds_.empty() && late()) {
+      round.cut_short = true;
+      return std::monostate{};
+    }
     auto measured = sample(i);
     if (!measured) return measured.failure();
     if (!*measured) continue;
+    ++timed;
     round.times[i] = (*measured)->time_us;
     round.cores[i] = (*measured)->cores;
     round.disturbed |= (*measured)->disturbed;
@@ -122,6 +132,7 @@ Result<Ranking> Ranker::go() {
     const size_t fixed = yardstick();
     auto played = play(round);
     if (!played) return played.failure();
+    if (round.cut_short) break;
     if (yardstick() == finalists_.size()) {
       return Failure{ErrorCode::kInternal, "no finalist is left"};
     }
@@ -162,7 +173,8 @@ Ranking Ranker::conclude() {
     ratios.push_back(median(all.empty() ? lacking : all));
     ranking.times_us.push_back(ratios.back() * median(lengths));
   }
-  ranking.winner = choose(ratios, ranking.noise);
+  // More than a steady round has says that none was: no reason to keep whatever there is.
+  ranking.winner = choose(ratios, std::min(ranking.noise, kSteady));
   return ranking;
 }
 

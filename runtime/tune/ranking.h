@@ -23,7 +23,8 @@ struct RankOptions {
   int rounds = 5;  ///< undisturbed ones that are wanted; three times as many are made at most
   /// A challenger is faster by at least this share, or the incumbent stays.
   double least_gain = 0.02;
-  /// True when no further round shall begin, as long as there is one.
+  /// True when the time is up: of a first round the incumbent and the next finalist are timed all
+  /// the same and the rest drop out; a later one is cut short and does not count.
   std::function<bool()> out_of_time = {};
 };
 
@@ -43,7 +44,8 @@ using RankMeasure = std::function<Result<std::optional<RankSample>>(size_t i)>;
 /// those do not count. Finalists are compared within rounds, so that what drifts between rounds
 /// cancels out.
 ///
-/// The incumbent falls only to one that is faster by more than the noise and the least gain. Among
+/// The incumbent falls only to one that is faster by more than the noise, as far as that is what a
+/// steady round may have, and the least gain. Among
 /// several that are, those within the noise of the fastest tie, and the shortest text wins.
 Result<Ranking> rank(std::span<const std::string> finalists, const RankMeasure& measure,
                      const RankOptions& options);

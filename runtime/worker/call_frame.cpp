@@ -11,12 +11,6 @@
 #include "runtime/measure/samples.h"
 
 namespace hone::runtime {
-namespace {
-
-constexpr int kMostWorkers = 64;
-
-}  // namespace
-
 CallFrame::~CallFrame() {
   // What was written past its end is not for the next one.
   if (!overwritten().empty()) return;
@@ -97,6 +91,15 @@ std::string CallFrame::run_guarded(GuardedCall& call, const Candidate& c) {
   return "";
 }
 
+Result<std::monostate> CallFrame::share(int workers) {
+  while (scratch_.size() < static_cast<size_t>(workers)) {
+    auto more = pool_->take(scratch_[0].size(), Guard::kAfter);
+    if (!more) return more.failure();
+    scratch_.push_back(std::move(*more));
+  }
+  return std::monostate{};
+}
+
 void CallFrame::bind(const Candidate& c) {
   *status_ = INT64_MAX;
   for (size_t i = 0; i < c.functions.size(); ++i) {
@@ -112,18 +115,13 @@ void CallFrame::run(const Candidate& c, ThreadPool* pool) {
     const int64_t* slots;
     std::vector<GuardedMemory>* scratch;
   };
-  while (pool && scratch_.size() < static_cast<size_t>(std::min(pool->size(), kMostWorkers))) {
-    auto more = pool_->take(scratch_[0].size(), Guard::kAfter);
-    if (!more) break;
-    scratch_.push_back(std::move(*more));
-  }
   *status_ = INT64_MAX;
   for (size_t i = 0; i < c.functions.size(); ++i) {
     const jit::CodeLaunch& l = c.code.launches[i];
     if (l.at_bind) continue;
     const int64_t n = extent(c, i);
     if (n <= 0) continue;
-    if (!pool || !l.parallel || n == 1 || scratch_.size() < static_cast<size_t>(pool->size())) {
+    if (!pool || !l.parallel || n == 1) {
       c.functions[i](slots_.data(), 0, n, scratch_[0].data());
       continue;
     }

@@ -29,9 +29,12 @@ class CallFrame {
   std::string run_guarded(GuardedCall& call, const Candidate& candidate);
   /// Processor time of that run, the launches at bind left out.
   double run_us() const { return run_us_; }
+  /// Scratch for `workers` threads, which `run` with a pool of that size needs.
+  Result<std::monostate> share(int workers);
   /// Packs the constants, unguarded.
   void bind(const Candidate& candidate);
-  /// Runs the launches as a kernel does; `pool` for the parallel ones (null: this thread alone).
+  /// Runs the launches as a kernel does; `pool` for the parallel ones (null: this thread alone),
+  /// for all of whose threads there is scratch.
   void run(const Candidate& candidate, ThreadPool* pool);
   /// Where the status word after a run is not what the definition says of the fixture's data: bad
   /// data that is none, or that went unreported. Else "".

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <initializer_list>
 
@@ -68,7 +69,6 @@ void confine_process(int fd, const WorkerLimits& limits) {
   // Ctrl-C reaches the whole group; what it means is for the parent to say.
   ::signal(SIGINT, SIG_IGN);
   limit(RLIMIT_CORE, 0);
-  limit(RLIMIT_CPU, limits.cpu_seconds);
   limit(RLIMIT_FSIZE, int64_t{16} << 30);
   if (limits.memory_bytes > 0) limit(RLIMIT_AS, limits.memory_bytes);
 
@@ -86,6 +86,17 @@ void confine_process(int fd, const WorkerLimits& limits) {
   for (int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGXCPU}) {
     ::sigaction(number, &action, nullptr);
   }
+}
+
+/// Only the soft limit, whose signal the handler reports; the hard one could not be raised again.
+void limit_cpu(int64_t seconds) {
+  rusage used{};
+  rlimit r{};
+  if (::getrusage(RUSAGE_SELF, &used) != 0 || ::getrlimit(RLIMIT_CPU, &r) != 0) return;
+  const int64_t cores = std::max<int64_t>(1, ::sysconf(_SC_NPROCESSORS_ONLN));
+  const int64_t past = used.ru_utime.tv_sec + used.ru_stime.tv_sec + 1;
+  r.rlim_cur = std::min(static_cast<rlim_t>(past + seconds * cores), r.rlim_max);
+  ::setrlimit(RLIMIT_CPU, &r);
 }
 
 }  // namespace hone::runtime

@@ -6,6 +6,7 @@
 
 #include <charconv>
 
+#include "runtime/worker/faults.h"
 #include "runtime/worker/message.h"
 #include "runtime/worker/session.h"
 
@@ -40,6 +41,7 @@ int serve_trials(int fd, bool allow_code) {
   std::unique_ptr<Session> session;
   while (auto m = channel.receive(-1)) {
     Message reply{"error", {}};
+    limit_cpu();
     if (m->verb == "open") {
       reply.verb = "opened";
       auto opened = Session::open(std::string(m->get("problem")), std::string(m->get("target")),

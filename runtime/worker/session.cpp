@@ -184,12 +184,14 @@ double Session::check_on(const Candidate& candidate, Fixture& fixture, Verdict& 
 void Session::time(const Candidate& candidate, const Timing& timing, Verdict& v) {
   double logs = 0;
   for (Fixture& fixture : timing_) {
-    auto frame = CallFrame::create(candidate, fixture, blocks_);
-    if (!frame) {
+    const auto refuse = [&](const Failure& failure) {
       v.word = "refused";
-      v.note = frame.failure().message;
-      return;
-    }
+      v.note = failure.message;
+    };
+    auto frame = CallFrame::create(candidate, fixture, blocks_);
+    if (!frame) return refuse(frame.failure());
+    auto shared = frame->share(pool_ ? pool_->size() : 1);
+    if (!shared) return refuse(shared.failure());
     frame->bind(candidate);
     const auto run = [&](int64_t n) {
       const bool all = !pool_ || assemble(*pool_);

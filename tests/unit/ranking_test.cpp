@@ -122,6 +122,17 @@ TEST_CASE("ranking: disturbed rounds do not count") {
   CHECK(hopeless.measured == 9 * 4);
 }
 
+TEST_CASE("ranking: noise without end does not keep a slow incumbent") {
+  // In each round the incumbent takes 10 us once and 40 us once, the other 12 us.
+  int n = 0;
+  const RankMeasure measure = [&n](size_t i) -> Measured {
+    return std::optional(RankSample{i == 1 ? 12.0 : n++ % 2 ? 40.0 : 10.0, false});
+  };
+  const Ranking r = ranking_of({"the incumbent", "one"}, measure, {.rounds = 3});
+  CHECK(r.noise > 1);
+  CHECK(r.winner == 1);
+}
+
 TEST_CASE("ranking: a schedule whose second thread had no core is asked again") {
   // Both run 10 us on two cores and 19 on one; the incumbent has one in three tries of four.
   int n = 0;
@@ -135,12 +146,19 @@ TEST_CASE("ranking: a schedule whose second thread had no core is asked again") 
   CHECK(r.times_us[1] == doctest::Approx(10));
 }
 
-TEST_CASE("ranking: the time bounds it, after one round") {
+TEST_CASE("ranking: the time bounds it, after two finalists, or one round") {
   FakeMachine machine({10, 8, 9}, 0, 1);
   RankOptions options;
   options.out_of_time = [] { return true; };
-  CHECK(ranking_of(kThree, machine.measure(), options).winner == 1);
-  CHECK(machine.measured == 4);
+  const Ranking r = ranking_of(kThree, machine.measure(), options);
+  CHECK(r.winner == 1);
+  CHECK(r.times_us[2] == 0);
+  CHECK(machine.measured == 3);
+  // A second round that is cut short does not count.
+  FakeMachine slower({10, 8, 9}, 0, 1);
+  options.out_of_time = [&] { return slower.measured >= 6; };
+  CHECK(ranking_of(kThree, slower.measure(), options).times_us[2] == doctest::Approx(9));
+  CHECK(slower.measured == 6);
 }
 
 TEST_CASE("ranking: who fails drops out, the incumbent too") {
