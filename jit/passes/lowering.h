@@ -170,6 +170,7 @@ class Lowering {
   // lower_prefetch.cpp
   void prefetches(Instance& in, const ir::Loop& loop, Block& out);
   ir::Expr ahead(Instance& in, const ir::Expr& e);
+  bool reads_empty(const ir::Expr& e) const;
   std::vector<ir::Poly> clamped(const Storage& s, const std::vector<ir::Expr>& indices);
 
   const ir::Program& program_;
