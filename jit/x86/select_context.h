@@ -174,6 +174,7 @@ class Selector {
   };
   void dot(const ir::Stmt& s, const Affine& begin, const Affine& extent);
   bool only_moved_dots(const ir::Stmt& s) const;
+  bool keeps_excess(const ir::Stmt& s) const;
   void take_off_excess();
   bool keep_excess(Reg dest, const DotOperands& o);
   void grow_excess(Excess& excess, const Excess::Link& link);

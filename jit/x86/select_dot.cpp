@@ -3,6 +3,7 @@
 // it were one element, the same in all lanes or one after the other.
 #include <algorithm>
 #include <string_view>
+#include <vector>
 
 #include "jit/ir/instructions.h"
 #include "jit/x86/select_context.h"
@@ -48,6 +49,25 @@ const ir::Stmt* only_store(const ir::Stmt& s) {
   const ir::Stmt* at = &s;
   while (at->kind == ir::Stmt::kBlock && at->body.size() == 1) at = at->body[0].get();
   return at->kind == ir::Stmt::kStore ? at : nullptr;
+}
+
+/// True when a bound of a loop in `s`, or of `s`, depends on one of the loops `open` around it.
+bool bounds_depend_on(const ir::Stmt& s, std::vector<int>& open) {
+  const auto depends = [&](const ir::Expr& bound) {
+    bool found = false;
+    ir::visit(bound, [&](const ir::Expr& e) {
+      found |= e->op == Op::kVar && std::find(open.begin(), open.end(), e->id) != open.end();
+    });
+    return found;
+  };
+  const bool loop = s.kind == ir::Stmt::kFor;
+  if (loop && (depends(s.begin) || depends(s.end))) return true;
+  if (loop) open.push_back(s.id);
+  const bool found = std::any_of(s.body.begin(), s.body.end(), [&](const ir::StmtRef& child) {
+    return bounds_depend_on(*child, open);
+  });
+  if (loop) open.pop_back();
+  return found;
 }
 
 }  // namespace
@@ -249,6 +269,13 @@ bool Selector::only_moved_dots(const ir::Stmt& s) const {
   }
   return std::all_of(s.body.begin(), s.body.end(),
                      [&](const ir::StmtRef& child) { return only_moved_dots(*child); });
+}
+
+/// True when the excess of the sums in the loop `s` may be kept until it ends. Sums that share one
+/// must be equally long: no loop inside runs further for some of them than for others.
+bool Selector::keeps_excess(const ir::Stmt& s) const {
+  std::vector<int> open;
+  return only_moved_dots(s) && !bounds_depend_on(s, open);
 }
 
 void Selector::grow_excess(Excess& excess, const Excess::Link& link) {

@@ -192,7 +192,7 @@ void Selector::serial(const ir::Stmt& s, const Affine& begin, const Affine& exte
       for (const ir::StmtRef& child : s.body) walk(*child);
     });
   };
-  if (excess_depth_ >= 0 || !only_moved_dots(s)) return run();
+  if (excess_depth_ >= 0 || !keeps_excess(s)) return run();
   open(Scope::kPlain, written_by(s));
   excess_depth_ = code.depth();
   run();
