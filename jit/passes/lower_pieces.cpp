@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Extents of loops, the pieces that tails cut them into, bounds from `where`.
 #include <algorithm>
+#include <utility>
 
 #include "jit/passes/lowering.h"
 
@@ -63,30 +64,41 @@ int StageLoops::find(std::string_view name) const {
 
 namespace {
 
-/// True where a loop is another one or a part that splits made of it.
-bool is_part(const StageLoops& loops, int node, int whole) {
-  while (node != whole && loops.nodes[static_cast<size_t>(node)].made_by >= 0) {
-    node = loops.parent[static_cast<size_t>(loops.nodes[static_cast<size_t>(node)].made_by)];
+/// The first and the last place in the order of loops of what splits and fuses made of `node`.
+std::pair<ptrdiff_t, ptrdiff_t> places_of(const StageLoops& loops, int node) {
+  const LoopNode& n = loops.nodes[static_cast<size_t>(node)];
+  if (n.fused_by >= 0) return places_of(loops, loops.outer[static_cast<size_t>(n.fused_by)]);
+  if (n.split_into >= 0) {
+    const auto r = static_cast<size_t>(n.split_into);
+    const auto outer = places_of(loops, loops.outer[r]), inner = places_of(loops, loops.inner[r]);
+    return {std::min(outer.first, inner.first), std::max(outer.second, inner.second)};
   }
-  return node == whole;
+  const auto at = std::find(loops.order.begin(), loops.order.end(), node) - loops.order.begin();
+  return {at, at};
 }
 
 }  // namespace
 
-/// A part of a split's inner loop fused with a part of its outer one has as many iterations in
-/// all of them: the split must divide.
+/// A part of a split that does not divide its loop has fewer iterations beside some of the other
+/// part. Fused, it has the same number in all of its loops: of the two parts, the outer one must
+/// stand outside the inner one as a whole.
 void Lowering::check_fused_splits(Instance& in, int fuse) {
   const StageLoops& loops = *in.loops;
   const auto r = static_cast<size_t>(fuse);
-  for (int part = loops.second[r]; loops.nodes[static_cast<size_t>(part)].made_by >= 0;) {
-    const LoopNode& n = loops.nodes[static_cast<size_t>(part)];
-    const auto split = static_cast<size_t>(n.made_by);
-    part = loops.parent[split];
-    if (!n.inner || !is_part(loops, loops.parent[r], loops.outer[split])) continue;
-    const Poly whole = extent_of(in, part);
-    if (!(floor_mod(whole, in.stage().relations[split].factor, &facts_) == Poly())) {
+  for (int part : {loops.parent[r], loops.second[r]}) {
+    while (loops.nodes[static_cast<size_t>(part)].made_by >= 0) {
+      const auto made = static_cast<size_t>(loops.nodes[static_cast<size_t>(part)].made_by);
+      const Relation& split = in.stage().relations[made];
+      part = loops.parent[made];
+      if (split.kind != Relation::kSplit) break;
+      const auto outer = places_of(loops, loops.outer[made]);
+      const auto inner = places_of(loops, loops.inner[made]);
+      if (outer.second < inner.first) continue;
+      if (floor_mod(extent_of(in, part), split.factor, &facts_) == Poly()) continue;
       const Relation& rel = in.stage().relations[r];
-      reject("fuse " + rel.parent + " " + rel.second + ": the split does not divide its loop");
+      reject("fuse " + rel.parent + " " + rel.second + ": split " + split.parent + " " +
+             std::to_string(split.factor) + " does not divide its loop, and " + split.outer +
+             " does not stand outside " + split.inner + " as a whole");
     }
   }
 }
