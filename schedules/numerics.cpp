@@ -182,7 +182,10 @@ std::string Orders::own(const Stage& s, bool named) const {
     if (!mine || factored(l.name)) continue;
     actual.push_back(l.name);
     if (l.mark == Mark::kVector) vectors.push_back(l.name);
-    if (l.mark == Mark::kTensor) instructions[l.name] = l.instruction->numerics;
+    // Exact instructions have no order to tell.
+    if (l.mark == Mark::kTensor && l.instruction->numerics != nullptr) {
+      instructions[l.name] = l.instruction->numerics;
+    }
     if (l.mark == Mark::kVector || l.mark == Mark::kTensor) apart.push_back(l.name);
   }
   std::vector<std::string> whole = actual;
