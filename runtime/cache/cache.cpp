@@ -103,6 +103,7 @@ void Cache::ensure_open() {
 
 void Cache::open_file() {
   file_.reset();
+  trouble_.clear();
   if (options_.path == kMemory) return;
   std::error_code ignored;
   const fs::path folder = fs::path(options_.path).parent_path();
@@ -116,6 +117,7 @@ void Cache::open_file() {
     return;
   }
   const std::string why = store.failure().message;
+  trouble_ = fmt::format("cache {}: {}", options_.path, why);
   if (store.failure().kind != Trouble::kForeign) {
     // Read what is there; a folder that cannot be written has no place for WAL's shared memory.
     for (Database::Mode mode : {Database::Mode::kRead, Database::Mode::kImmutable}) {
@@ -167,6 +169,7 @@ auto Cache::on_file(F&& f) -> std::optional<std::decay_t<decltype(*f(std::declva
       open_file();
       continue;
     }
+    trouble_ = fmt::format("cache {}: {}", options_.path, trouble.message);
     if (!full_told_) {
       tell(fmt::format("cache {}: {}; new records stay in memory", options_.path, trouble.message));
       full_told_ = true;
@@ -192,10 +195,10 @@ std::vector<Record> Cache::gather(F&& f) {
 }
 
 template <class F>
-void Cache::write(F&& f) {
+bool Cache::write(F&& f) {
   if (on_file(f)) {
     evict_sometimes();
-    return;
+    return true;
   }
   // Made when it is first needed: most processes never do.
   if (!memory_) {
@@ -204,6 +207,7 @@ void Cache::write(F&& f) {
     }
   }
   if (!memory_ || !f(*memory_)) tell("a record was lost: not even memory takes it");
+  return false;
 }
 
 void Cache::evict_sometimes() {
@@ -275,10 +279,10 @@ void Cache::put(const Record& record) {
   write([&](Store& s) { return s.put(record, Meeting::kReplace, seconds_now()); });
 }
 
-void Cache::unite(const std::vector<Record>& records) {
+std::string Cache::unite(const std::vector<Record>& records) {
   const std::lock_guard lock(mutex_);
   ensure_open();
-  write([&](Store& s) { return s.put_all(records, seconds_now()); });
+  return write([&](Store& s) { return s.put_all(records, seconds_now()); }) ? "" : trouble_;
 }
 
 void Cache::log(const Trial& trial) {

@@ -45,7 +45,9 @@ class Cache {
   /// Schedules of this key that must not be tried again, with why.
   std::vector<Record> quarantine(const Key& key);
   void put(const Record& record);
-  void unite(const std::vector<Record>& records);
+  /// Takes in records from elsewhere. Empty, or why the file did not take them: then they are in
+  /// memory, until this cache ends.
+  std::string unite(const std::vector<Record>& records);
   void log(const Trial& trial);
   std::vector<Trial> trials(const Key& key);
   /// Everything in the file and in memory, ordered; not the shipped layer.
@@ -68,8 +70,9 @@ class Cache {
   auto on_file(F&& f) -> std::optional<std::decay_t<decltype(*f(std::declval<Store&>()))>>;
   template <class F>
   std::vector<Record> gather(F&& f);
+  /// True when the file took it.
   template <class F>
-  void write(F&& f);
+  bool write(F&& f);
   std::vector<Record> good_of(const Key& key);
 
   std::mutex mutex_;
@@ -77,6 +80,7 @@ class Cache {
   pid_t owner_ = 0;
   bool opened_ = false;
   bool full_told_ = false;
+  std::string trouble_;  ///< why the file takes no records; empty: it does, or none is wanted
   int writes_ = 0;
   std::optional<Store> file_;
   std::optional<Store> shipped_;

@@ -79,6 +79,13 @@ int export_text(CacheVerbOptions& o, EngineState& engine) {
   return report(o.common, {ErrorCode::kCache, o.out + " cannot be written"});
 }
 
+/// Puts records into the cache's file; a failure where they would be gone with this process.
+Failure keep(EngineState& engine, const std::vector<Record>& records) {
+  const std::string why = engine.cache->unite(records);
+  if (why.empty()) return {ErrorCode::kOk, {}};
+  return {ErrorCode::kCache, "the records are not kept: " + why};
+}
+
 int tell_read(const CacheVerbOptions& o, size_t count) {
   if (o.common.json) {
     print_line({{"records", count}});
@@ -95,7 +102,7 @@ int import_text(CacheVerbOptions& o, EngineState& engine) {
     if (!text) return report(o.common, text.failure());
     const auto records = parse_records(*text, path);
     if (!records) return report(o.common, records.failure());
-    engine.cache->unite(*records);
+    if (Failure f = keep(engine, *records); f.code != ErrorCode::kOk) return report(o.common, f);
     count += records->size();
   }
   return tell_read(o, count);
@@ -112,7 +119,7 @@ int merge(CacheVerbOptions& o, EngineState& engine) {
     if (!records) {
       return report(o.common, {ErrorCode::kCache, path + ": " + records.failure().message});
     }
-    engine.cache->unite(*records);
+    if (Failure f = keep(engine, *records); f.code != ErrorCode::kOk) return report(o.common, f);
     count += records->size();
   }
   return tell_read(o, count);

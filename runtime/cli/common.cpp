@@ -24,6 +24,9 @@ constexpr const char* kCodeNames[] = {"ok",          "syntax",   "semantic",  "a
                                       "bounds",      "schedule", "not_found", "cache",
                                       "unsupported", "memory",   "cancelled", "internal"};
 
+/// Milliseconds that a duration may have, which a clock can still add to its time.
+constexpr double kLongest = 1e12;
+
 /// What is wrong with a command line and what would be accepted; `path` names the verbs before
 /// `app`.
 std::string complaint(const CLI::ParseError& e, const CLI::App& app, const std::string& path) {
@@ -91,7 +94,9 @@ Result<std::chrono::milliseconds> parse_duration(const std::string& text) {
                        : unit == "m"                 ? 60e3
                        : unit == "h"                 ? 3600e3
                                                      : 0;
-  if (read.ec != std::errc() || scale == 0 || value < 0) {
+  // Written so that what is no number fails too.
+  const bool fits = value * scale >= 0 && value * scale <= kLongest;
+  if (read.ec != std::errc() || scale == 0 || !fits) {
     return Failure{ErrorCode::kArgument,
                    "`" + text + "` is no duration; accepted: 500ms, 10s, 2m, 1h"};
   }

@@ -8,11 +8,6 @@
 #include "runtime/worker/kernel_call.h"
 
 namespace hone::runtime {
-namespace {
-
-constexpr size_t kStagger = 192;  // keeps operands of timing runs off one another's cache sets
-
-}  // namespace
 
 Result<Speed> time_kernel(const std::shared_ptr<const KernelState>& kernel,
                           const ops::Problem& problem, Limits* limits) {

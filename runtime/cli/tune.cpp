@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 
+#include <atomic>
 #include <iostream>
 #include <sstream>
 #include <stop_token>
@@ -34,12 +35,16 @@ class StopOnSignal {
     for (int number : {SIGINT, SIGTERM, SIGUSR1}) sigaddset(&set_, number);
     ::pthread_sigmask(SIG_BLOCK, &set_, &before_);
     waiter_ = std::thread([this] {
-      int number = 0;
-      ::sigwait(&set_, &number);
-      if (number != SIGUSR1) source_.request_stop();
+      // SIGUSR1 may also come from outside: only `done_` ends it.
+      while (!done_) {
+        int number = 0;
+        ::sigwait(&set_, &number);
+        if (number != SIGUSR1) source_.request_stop();
+      }
     });
   }
   ~StopOnSignal() {
+    done_ = true;
     ::pthread_kill(waiter_.native_handle(), SIGUSR1);
     waiter_.join();
     ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
@@ -49,6 +54,7 @@ class StopOnSignal {
  private:
   sigset_t set_{}, before_{};
   std::stop_source source_;
+  std::atomic<bool> done_ = false;
   std::thread waiter_;
 };
 

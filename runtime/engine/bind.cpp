@@ -11,10 +11,14 @@
 namespace hone::runtime {
 namespace {
 
-int64_t round_up(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+/// What memory is aligned to where nothing asks for more.
+constexpr int64_t kLine = 64;
 
-Result<std::shared_ptr<const BoundBlock>> allocate(const KernelState& k, int64_t bytes) {
-  const int64_t size = std::max<int64_t>(round_up(bytes), 64);
+int64_t round_up(int64_t bytes, int64_t align) { return (bytes + align - 1) / align * align; }
+
+Result<std::shared_ptr<const BoundBlock>> allocate(const KernelState& k, int64_t bytes,
+                                                   int64_t align = kLine) {
+  const int64_t size = std::max(round_up(bytes, align), align);
   WorkspacePool& pool = k.services->workspaces();
   const auto fail = [&] {
     return Failure{ErrorCode::kMemory,
@@ -23,7 +27,7 @@ Result<std::shared_ptr<const BoundBlock>> allocate(const KernelState& k, int64_t
                                k.problem, size, pool.used(), pool.ceiling())};
   };
   if (!pool.reserve(size)) return fail();
-  void* data = std::aligned_alloc(64, static_cast<size_t>(size));
+  void* data = std::aligned_alloc(static_cast<size_t>(align), static_cast<size_t>(size));
   if (!data) {
     pool.unreserve(size);
     return fail();
@@ -68,13 +72,17 @@ class Binder {
     }
     slots_[slot] = reinterpret_cast<int64_t>(tensor.data());
     if (!keep) return {ErrorCode::kOk, {}};
-    auto block = allocate(k_, sizes.end - sizes.begin);
+    // The promise of alignment is about the first element, before which a negative stride reaches.
+    const int64_t align = std::max(k_.plan.params[param].align, kLine);
+    const int64_t first = round_up(-sizes.begin, align);
+    auto block = allocate(k_, first + sizes.end, align);
     if (!block) return block.failure();
-    const char* from = static_cast<const char*>(tensor.data()) + sizes.begin;
+    char* to = static_cast<char*>((*block)->data()) + first;
     if (sizes.end > sizes.begin) {
-      std::memcpy((*block)->data(), from, static_cast<size_t>(sizes.end - sizes.begin));
+      std::memcpy(to + sizes.begin, static_cast<const char*>(tensor.data()) + sizes.begin,
+                  static_cast<size_t>(sizes.end - sizes.begin));
     }
-    own(slot, static_cast<char*>((*block)->data()) - sizes.begin, *block);
+    own(slot, to, *block);
     return {ErrorCode::kOk, {}};
   }
 

@@ -210,7 +210,7 @@ Result<Compiled, BuildFailure> compile_schedule(const ir::Program& program,
     compiled.cuda = *std::move(source);
     return compiled;
   }
-  if (target.vector_bytes() == 0) return compiled;
+  if (target.vector_bytes() == 0 || options.interpret) return compiled;
   auto code = emit(compiled.nest, target, options);
   if (code) {
     compiled.code = std::move(*code);

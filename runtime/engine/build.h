@@ -37,6 +37,8 @@ struct BuildOptions {
   bool debug = false;
   /// A refusal of the backend is a reject; else the interpreter serves.
   bool refusal_rejects = true;
+  /// No machine code: the interpreter serves.
+  bool interpret = false;
 };
 
 /// Text to code: applies `schedule`, lowers, verifies and emits.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "runtime/engine/engine_state.h"
 #include "schedules/numerics.h"
 #include "schedules/search/sampling.h"
@@ -55,6 +57,10 @@ class Choice {
   /// nor where it is rejected, which for all but a transferred one is a defect that the host hears
   /// of.
   std::optional<Kernel> attempt(const std::string& schedule, Source source) {
+    if (source != Source::kTuned && quarantined(schedule)) {
+      if (source == Source::kDefault) tell_quarantined(schedule);
+      return std::nullopt;
+    }
     auto k = build_kernel(engine_->services, input(schedule, source));
     if (k) return pinned(**k) ? std::optional(*k) : std::nullopt;
     if (!k.failure().rejected) {
@@ -74,7 +80,7 @@ class Choice {
     for (const schedules::Space& space :
          schedules::derive_space(problem_.program, engine_->target, kOthersTried)) {
       const std::string text = space.analytic().text();
-      if (failed_ || text.empty() || text == rejected) continue;
+      if (failed_ || text.empty() || text == rejected || quarantined(text)) continue;
       auto k = build_kernel(engine_->services, input(text, Source::kDefault));
       if (k && pinned(**k)) return *k;
     }
@@ -97,16 +103,19 @@ class Choice {
       if (!program) continue;
       const std::string text = schedules::numerics_class(problem_.program, *program);
       if (!schedules::admits(problem_.numerics, text)) continue;
+      if (quarantined(fixed.text())) continue;
       auto k = build_kernel(engine_->services, input(fixed.text(), Source::kDefault));
       if (k && pinned(**k)) return *k;
     }
     return std::nullopt;
   }
 
-  /// Every loop as it stands; where the backend refuses even that, the interpreter serves.
+  /// Every loop as it stands; where the backend refuses even that, or its code misbehaved, the
+  /// interpreter serves.
   Result<Kernel> plain() {
     BuildInput in = input("", Source::kDefault);
     in.options.refusal_rejects = false;
+    in.options.interpret = quarantined("");
     auto k = build_kernel(engine_->services, in);
     if (!k) {
       return Failure{ErrorCode::kInternal,
@@ -122,12 +131,26 @@ class Choice {
     }
     if ((*k)->report.interpreted && engine_->target.vector_bytes() > 0) {
       engine_->services->tell(Event::kBug, [&] {
-        return fmt::format(
-            "no machine code for the plain loops, the interpreter serves\n  {} | {} | ",
-            problem_.text, engine_->target_text);
+        return fmt::format("{} the plain loops, the interpreter serves\n  {} | {} | ",
+                           quarantined("") ? "in quarantine:" : "no machine code for",
+                           problem_.text, engine_->target_text);
       });
     }
     return *k;
+  }
+
+  /// True for what misbehaved here when it was tuned: it must not serve, whoever else it serves.
+  bool quarantined(const std::string& schedule) {
+    if (!quarantine_) quarantine_ = engine_->cache->quarantine(key_);
+    return std::any_of(quarantine_->begin(), quarantine_->end(),
+                       [&](const Record& r) { return r.schedule == schedule; });
+  }
+
+  void tell_quarantined(const std::string& schedule) const {
+    engine_->services->tell(Event::kBug, [&] {
+      return fmt::format("the default schedule is in quarantine, another serves\n  {} | {} | {}",
+                         problem_.text, engine_->target_text, schedule);
+    });
   }
 
   bool pinned(const KernelState& k) const {
@@ -142,7 +165,8 @@ class Choice {
   const ops::Problem& problem_;
   Key key_;
   std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
-  std::optional<Failure> failed_;  ///< not a matter of the schedule
+  std::optional<std::vector<Record>> quarantine_;  ///< of this key, once it was asked for
+  std::optional<Failure> failed_;                  ///< not a matter of the schedule
 };
 
 }  // namespace

@@ -348,7 +348,8 @@ Result<TuneResult> TuneRun::go() {
     if (end_ == TuneEnd::kStopped) return Failure{ErrorCode::kCancelled, "stopped before a trial"};
     std::string why = "no schedule of `" + job_.key.problem + "` could be measured in the budget";
     if (!last_trouble_.empty()) why += "; the last one: " + last_trouble_;
-    return Failure{ErrorCode::kUnsupported, std::move(why)};
+    // What ran and misbehaved is a defect; what was only refused asks for another problem.
+    return Failure{failed_ > 0 ? ErrorCode::kInternal : ErrorCode::kUnsupported, std::move(why)};
   }
   if (end_ != TuneEnd::kStopped) {
     auto ranked = rank_finalists();

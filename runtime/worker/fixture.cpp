@@ -59,7 +59,8 @@ Result<Fixture> Fixture::create(const ops::Problem& problem, std::vector<int64_t
     const auto align = static_cast<size_t>(std::max<int64_t>(b.align, 1));
     const auto span = static_cast<size_t>(jit::span_of(v) * size_of(v.type));
     const size_t bytes = (span + align - 1) / align * align;
-    auto memory = GuardedMemory::allocate(bytes, guard, stagger * p);
+    const size_t offset = (stagger * p + align - 1) / align * align;
+    auto memory = GuardedMemory::allocate(bytes, guard, offset);
     if (!memory) return memory.failure();
     v.data = memory->data();
     if (b.role != ir::Role::kInput) f.written_.push_back(p);

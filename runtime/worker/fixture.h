@@ -13,6 +13,9 @@
 
 namespace hone::runtime {
 
+/// Keeps operands of timing runs off one another's cache sets.
+inline constexpr size_t kStagger = 192;
+
 /// The tensors of one problem at one choice of its dims, filled with one data set, in guarded
 /// memory, with what the definition says of the outputs.
 ///
@@ -23,7 +26,8 @@ namespace hone::runtime {
 /// asked again, at that element.
 class Fixture {
  public:
-  /// Tensor i lies i*stagger bytes from its guard. Fails for want of memory only.
+  /// Tensor i lies i*stagger bytes from its guard, rounded up to the alignment it is promised.
+  /// Fails for want of memory only.
   static Result<Fixture> create(const ops::Problem& problem, std::vector<int64_t> dims,
                                 jit::DataSet set, Guard guard, uint64_t seed, size_t stagger = 0);
 

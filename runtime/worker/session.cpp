@@ -13,12 +13,6 @@
 #include "runtime/threads/pool.h"
 
 namespace hone::runtime {
-namespace {
-
-constexpr size_t kStagger = 192;  // keeps operands of the timing runs off one another's cache sets
-
-}  // namespace
-
 Result<std::unique_ptr<Session>> Session::open(const std::string& problem,
                                                const std::string& target, bool again) {
   auto parsed = ops::parse_problem(problem);

@@ -88,6 +88,15 @@ TEST_CASE("cli: run checks, times and tells in JSON") {
             .has("right"));
 }
 
+TEST_CASE("cli: what promises an alignment is timed on tensors that have it") {
+  const Hone hone;
+  for (const char* promise : {"align=128", "align=4096", "B.align=256 const=B"}) {
+    const Ran ran = hone(std::string("run --json 'matmul M=16 N=16 K=16 ") + promise + "'");
+    CHECK(ran.code == 0);
+    CHECK(ran.out.find("\"time_us\":null") == std::string::npos);
+  }
+}
+
 TEST_CASE("cli: user errors end with 2 and say where") {
   const Hone hone;
   const Ran unknown = hone("run 'matmull M=3 N=3 K=3'");
@@ -104,6 +113,11 @@ TEST_CASE("cli: user errors end with 2 and say where") {
   CHECK(hone("bench --suite nothing").code == 2);
   CHECK(hone("cache dance").code == 2);
   CHECK(hone("tune --budget soon 'matmul M=3 N=3 K=3'").code == 2);
+  for (const char* budget : {"nan", "inf", "1e300", "-1", "5x"}) {
+    const Ran ran = hone(std::string("tune --budget=") + budget + " 'matmul M=3 N=3 K=3'");
+    CHECK(ran.code == 2);
+    CHECK(ran.has("is no duration"));
+  }
   CHECK(hone("tune").code == 2);
   CHECK(hone("show --ops " + hone.file("none.hone") + " 'matmul M=3 N=3 K=3'").code == 2);
   const Ran json = hone("run --json 'matmul M=3'");
@@ -241,6 +255,11 @@ TEST_CASE("cli: records go out as text and come back") {
   CHECK(hone("cache prune --json --other-codegen").out == "{\"removed\":0}\n");
   CHECK(other("cache merge " + hone.file("cache.db")).code == 0);
   CHECK(other("cache export").out == text);
+  for (const std::string& taking : {"import " + path, "merge " + hone.file("cache.db")}) {
+    const Ran nowhere = other("cache " + taking + " --cache /proc/none/x.db");
+    CHECK(nowhere.code == 2);
+    CHECK(nowhere.has("the records are not kept: cache /proc/none/x.db: "));
+  }
   CHECK(other("cache import " + path).code == 0);
   CHECK(other("cache export").out == text);
   // A record of a context near this machine's is adapted.

@@ -143,6 +143,19 @@ TEST_CASE("resume: Ctrl-C ends a run well, and what it found is kept") {
   CHECK(tuner.count() <= kept + 3);
 }
 
+TEST_CASE("resume: a signal that is not meant for it does not make a run deaf to Ctrl-C") {
+  if (nothing_to_tune()) return;
+  const Tuner tuner;
+  const pid_t first = tuner.tune("1", "1000");
+  wait_for(tuner, 2);
+  ::kill(first, SIGUSR1);
+  ::usleep(100'000);
+  ::kill(first, SIGTERM);
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(Tuner::wait(first) == 0);
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
+}
+
 TEST_CASE("resume: Ctrl-C ends a run whose worker does not answer") {
   if (nothing_to_tune()) return;
   const Tuner tuner;

@@ -341,3 +341,25 @@ TEST_CASE("engine: kernels of one layout share what was bound") {
   compile("M=3", "unroll Y/n").bind(plain)(std::span(a).first(3 * 20), p3);
   CHECK(p3[0] == 40);
 }
+
+TEST_CASE("engine: what was reduced otherwise, or over other ranges, is not shared") {
+  Listener listener;
+  Engine engine(listener.options());
+  const auto compile = [&](const std::string& sums) {
+    const std::string op = "op folded(A: f32[M,N], W: f32[K,N]) -> (Y: f32[M,N]) { s[n] = " + sums +
+                           "; Y[m,n] = A[m,n] + s[n] }";
+    return engine.compile(hone::Op::parse(op), "M=1 N=4 K=16 const=W", {.schedule = "unroll s/k"});
+  };
+  const std::vector<float> a(4), w(64, 1);
+  const hone::Bound sums = compile("sum[k](W[k,n])").bind("W", w);
+  std::vector<float> y(4);
+  sums(a, y);
+  CHECK(y[0] == 16);
+  CHECK(compile("sum[k](W[k,n])").try_bind(sums));
+  for (const char* other : {"max[k](W[k,n])", "sum[k in 0..2](W[k,n])"}) {
+    const Kernel k = compile(other);
+    const auto shared = k.try_bind(sums);
+    REQUIRE_FALSE(shared);
+    CHECK(shared.failure().code == ErrorCode::kArgument);
+  }
+}
