@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
+#include <string>
 
 #include "jit/interp/scalar.h"
 
@@ -26,6 +28,19 @@ bool mentions(const Expr& e, const std::string& name) {
 bool loads(const Expr& e) {
   bool found = false;
   ir::visit(e, [&](const Expr& n) { found |= n->op == Op::kLoad; });
+  return found;
+}
+
+/// True where `value` loads bf16, itself or through stages that a schedule may inline. `seen`: the
+/// tensors looked at already.
+bool reads_bf16(const ir::Program& program, const Expr& value, std::set<std::string>& seen) {
+  bool found = false;
+  ir::visit(value, [&](const Expr& e) {
+    if (found || e->op != Op::kLoad || !seen.insert(e->name).second) return;
+    const ir::Stage* from = program.producer(e->name);
+    const bool inlined = from != nullptr && from->reduce == Reduce::kNone;
+    found = e->type == DType::kBF16 || (inlined && reads_bf16(program, from->value, seen));
+  });
   return found;
 }
 
@@ -102,9 +117,8 @@ StageEval::StageEval(RefState& state, int index)
     ragged_.push_back(loads(v.hi) || (v.lo && loads(v.lo)));
   }
   // Dot products of bf16 flush the product and the sum so far when they fall below 2^-126.
-  ir::visit(stage_.value, [&](const ir::Expr& e) {
-    if (e->op == ir::Op::kLoad && e->type == DType::kBF16) flushed_ = 0x1p-125;
-  });
+  std::set<std::string> seen;
+  if (reads_bf16(*state_.program, stage_.value, seen)) flushed_ = 0x1p-125;
   split_where();
   find_index_slots();
 }

@@ -134,6 +134,25 @@ TEST_CASE("reference: a product of matrices, bounds and time per operation") {
   }
 }
 
+TEST_CASE("reference: sums of what was bf16 in an earlier stage may flush denormals") {
+  std::vector<uint16_t> x(2, ir::bf16_from(0x1p-64));
+  std::vector<float> y(1);
+  const std::vector<TensorView> params = {view(x, DType::kBF16, {2}), view(y, DType::kF32, {})};
+  ir::Program p;
+  add_buffer(p, "X", DType::kBF16, ir::Role::kInput, {2});
+  add_buffer(p, "t", DType::kF32, ir::Role::kTemp, {2});
+  add_buffer(p, "Y", DType::kF32, ir::Role::kOutput, {});
+  add_stage(p, "t", {index("k", make_int(2))},
+            ir::make_cast(DType::kF32, make_load("X", DType::kBF16, vars({"k"}))));
+  const Expr term = make_load("t", DType::kF32, vars({"k"}));
+  ir::Stage& s = add_stage(p, "Y", {}, term * term);
+  s.rvars = {index("k", make_int(2))};
+  s.reduce = ir::Reduce::kSum;
+  const auto out = run(p, params);
+  CHECK(out.outputs[0].f[0] == 0x1p-127);
+  CHECK(out.outputs[0].bound[0] >= 0x1p-127);
+}
+
 TEST_CASE("reference: stages, functions and maxima of a softmax") {
   const int64_t m = 5, n = 70;
   const DType f32 = DType::kF32;
