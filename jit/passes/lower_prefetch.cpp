@@ -88,6 +88,7 @@ void Lowering::prefetches(Instance& in, const Loop& l, std::vector<StmtRef>& out
     if (p.loop != l.name) continue;
     const int node = in.loops->find(l.name);
     const Instance here = in;
+    in.ahead = true;
     place(in, node, *in.value[static_cast<size_t>(node)] + Poly(p.distance), Piece{0, 0});
     visit(in.stage().value, [&](const Expr& e) {
       if (e->op != Op::kLoad || e->name != p.tensor || reads_empty(e)) return;

@@ -34,8 +34,11 @@ int64_t round_up(int64_t v, int64_t to) { return (v + to - 1) / to * to; }
 
 Span Lowering::reduction_span(Instance& in, size_t rvar) {
   const IndexVar& v = in.stage().rvars[rvar];
-  const Poly lo = v.lo ? index(in, v.lo) : Poly();
-  return {lo, index(in, v.hi) - lo};
+  const auto bound = [&](const Expr& e) {
+    return in.ahead ? Poly::of(ahead(in, e), &facts_) : index(in, e);
+  };
+  const Poly lo = v.lo ? bound(v.lo) : Poly();
+  return {lo, bound(v.hi) - lo};
 }
 
 /// The values a loop takes while the loops that are open stand still.

@@ -51,6 +51,7 @@ struct Instance {
   std::vector<std::optional<ir::Poly>> base;    ///< per split node: its start, once outer is open
   std::vector<int64_t> trips;  ///< per relation that fuses: iterations of its inner loop, once known
   bool initialised = false;                     ///< the reduction's identity has been stored
+  bool ahead = false;  ///< placed at an iteration that may not be: indices are clamped, not proved
 
   const ir::Stage& stage() const { return *loops->stage; }
 };

@@ -33,9 +33,12 @@ std::vector<Repro> read_repros() {
     const size_t first = line.find(" | "), second = line.find(" |", first + 1);
     REQUIRE_MESSAGE(second != std::string::npos, "not PROBLEM | TARGET | SCHEDULE: " << line);
     const std::string target = line.substr(first, second - first);
-    const bool wide = target.find("isa=avx512") != std::string::npos;
+    const auto has = [&](const char* isa) { return target.find(isa) != std::string::npos; };
+    const BackEnd back_end = has("isa=avx512") ? BackEnd::kAvx512
+                             : has("avxvnni")  ? BackEnd::kAvxVnni
+                                               : BackEnd::kAvx2;
     const std::string schedule = line.substr(std::min(second + 3, line.size()));
-    repros.push_back({line.substr(0, first), wide ? BackEnd::kAvx512 : BackEnd::kAvx2, schedule});
+    repros.push_back({line.substr(0, first), back_end, schedule});
   }
   return repros;
 }
