@@ -73,7 +73,7 @@ class TuneRun {
   std::string best_;
   bool best_checked_ = false;  ///< by this run, not by the one whose log it took up
   std::vector<double> best_samples_;
-  std::string last_trouble_;  ///< what came of the last candidate that could not be measured
+  std::string last_trouble_;  ///< the last candidate that could not be measured, and why
   int64_t measured_ = 0, refused_ = 0, failed_ = 0;
 };
 

@@ -237,7 +237,10 @@ void TuneRun::note(const schedules::Candidate& c, const std::string& schedule,
                   outcome.median_us, point + (outcome.note.empty() ? "" : " " + outcome.note)});
   log_.push_back({c, outcome.ok() || outcome.slow() ? outcome.median_us : kInfinite});
   seen_[schedule] = log_.size() - 1;
-  if (!outcome.ok()) last_trouble_ = outcome.verdict + ", " + outcome.note;
+  if (!outcome.ok()) {
+    last_trouble_ = fmt::format("{}, {} ({} | {} | {})", outcome.verdict, outcome.note,
+                                job_.key.problem, job_.key.target, schedule);
+  }
   if (outcome.refused()) {
     ++refused_;
   } else if (outcome.slow()) {

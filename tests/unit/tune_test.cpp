@@ -277,6 +277,20 @@ TEST_CASE("tune: the log of an earlier run does not bring back what was found wr
   CHECK(schedules_of(cache.good(record.key)) == std::vector{r.schedule});
 }
 
+TEST_CASE("tune: where all that was tried is wrong it is a defect, with a line to repeat it") {
+  if (nothing_to_tune()) return;
+  Place place;
+  Engine engine = place.engine(fickle_worker());
+  const std::string untuned(engine.compile(kProblem).schedule());
+  ::setenv("HONE_FICKLE", untuned.c_str(), 1);
+  const auto none = engine.try_tune(kProblem, trials(1));
+  ::unsetenv("HONE_FICKLE");
+  REQUIRE_FALSE(none);
+  CHECK(none.failure().code == ErrorCode::kInternal);
+  CHECK(none.failure().message.find("Y[0] is 1 (matmul M=24") != std::string::npos);
+  CHECK(none.failure().message.find(" | " + untuned + ")") != std::string::npos);
+}
+
 TEST_CASE("tune: asked for another look at what is finished, it measures again") {
   if (nothing_to_tune()) return;
   Place place;
