@@ -88,6 +88,12 @@ TEST_CASE("cli: run checks, times and tells in JSON") {
             .has("right"));
 }
 
+TEST_CASE("cli: a problem for which no data can be good is told so") {
+  const Ran ran = Hone()("run 'embedding_bag R=0 D=33 L=12 B=4'");
+  CHECK(ran.code == 2);
+  CHECK(ran.out.find("element 0 of ids is out of range") != std::string::npos);
+}
+
 TEST_CASE("cli: what promises an alignment is timed on tensors that have it") {
   const Hone hone;
   for (const char* promise : {"align=128", "align=4096", "B.align=256 const=B"}) {
