@@ -118,6 +118,24 @@ class Orders {
     return "@" + (outer ? around(*outer, s.at.loop) : "") + "[" + out + "]";
   }
 
+  /// What `s` reads that a stage of the schedule keeps: where, how laid out, and how filled. Vectors
+  /// follow the tile's, and a range of few elements is added one by one where they lie apart.
+  std::string kept(const Stage& s) const {
+    std::string out;
+    visit(s.value, [&](const Expr& e) {
+      const Stage* from = e->op == ir::Op::kLoad ? scheduled_.producer(e->name) : nullptr;
+      if (!from) return;
+      const Buffer& b = *scheduled_.buffer(e->name);
+      out += "+" + std::string(name_of(b.space));
+      for (const Axis& a : b.axes) {
+        out += "[" + std::to_string(a.dim) + "/" + std::to_string(a.div) + "%" +
+               std::to_string(a.mod) + "]";
+      }
+      out += around(*from, "");
+    });
+    return out;
+  }
+
   /// The order of the loops that `s` itself reduces; `seq` where that is the definition's, unless
   /// their names are asked for.
   std::string own(const Stage& s, bool named) const;
@@ -204,7 +222,7 @@ std::string Orders::own(const Stage& s, bool named) const {
                                        : tensor ? marked(taken->second, text)
                                                 : text);
   }
-  return !vectors.empty() && uneven(s) ? out + around(s, "") : out;
+  return !vectors.empty() && uneven(s) ? out + around(s, "") + kept(s) : out;
 }
 
 /// True where additions round apart from a product that they take from the tensor `name`: alone

@@ -200,10 +200,11 @@ TEST_CASE("fuzz: schedules of one numerics class give the same bits") {
   REQUIRE(engine);
   const char* given = std::getenv("HONE_FUZZ_SEED");
   uint64_t seed = given ? std::strtoull(given, nullptr, 10) : 1;
+  const uint64_t last = seed + static_cast<uint64_t>(by_effort(0, 1, 5));
   Counts counts;
   const auto end =
       Clock::now() + std::chrono::milliseconds(static_cast<int>(by_effort(2e3, 10e3, 40e3)));
-  for (; Clock::now() < end && counts.wrong == 0; ++seed) {
+  for (; seed <= last && Clock::now() < end && counts.wrong == 0; ++seed) {
     for (const char* text : kProblems) {
       if (Clock::now() < end) compare_classes(**engine, text, seed, 40, counts);
     }
