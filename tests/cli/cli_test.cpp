@@ -147,7 +147,7 @@ TEST_CASE("cli: what is wrong with the command line is JSON too, one object") {
       {"cache dance --json", "hone cache --help"},
       {"cache import --json", "files is required"},
       {"cache merge --json /none.db", "/none.db"},
-      {"run --json --threads 0 x", "1 to 4096"},
+      {"run --json --threads 0 x", "4096"},
       {"run --json --target 'x86 isa=avx3' 'matmul M=3 N=3 K=3'", "isa"},
       {"tune --json --strategy luck x", "evolve"},
       {"tune --json --trials 0 x", "--trials"},
