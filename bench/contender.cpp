@@ -4,7 +4,9 @@
 #include <time.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <thread>
 
 namespace hone::bench {
 namespace {
@@ -13,6 +15,12 @@ double clock_us(clockid_t id) {
   timespec t{};
   ::clock_gettime(id, &t);
   return static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_nsec) * 1e-3;
+}
+
+/// Threads of the contender before spin for a while after its last run (those of OpenMP a few
+/// milliseconds) on cores that the next one needs.
+void let_threads_park(bool one_thread) {
+  if (!one_thread) std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 
 /// Microseconds of `n` runs.
@@ -37,6 +45,7 @@ double Contender::median_us() const {
 void race(std::vector<Contender>& contenders, int rounds, double sample_us, bool one_thread) {
   std::vector<int64_t> batch;
   for (Contender& c : contenders) {
+    let_threads_park(one_thread);
     c.run(1);
     double once = std::max(time_of(c, 1, one_thread), 0.01);
     if (once < sample_us / 10) {  // one cold run of a short kernel says little
@@ -48,6 +57,7 @@ void race(std::vector<Contender>& contenders, int rounds, double sample_us, bool
   for (int round = 0; round < rounds; ++round) {
     for (size_t i = 0; i < contenders.size(); ++i) {
       Contender& c = contenders[i];
+      let_threads_park(one_thread);
       c.run(std::max<int64_t>(1, batch[i] / 4));  // its operands and code back into the caches
       c.samples_us.push_back(time_of(c, batch[i], one_thread) / static_cast<double>(batch[i]));
     }
