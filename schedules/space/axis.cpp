@@ -70,7 +70,7 @@ bool worth_packing(const Plan& plan, const std::string& stage, const Access& a) 
 
 VectorAxis vector_axis(const Plan& plan, const std::string& name, const Access& store,
                        bool may_pack) {
-  const ir::Stage& s = plan.stage(name);
+  const ir::Stage s = plan.stage(name);
   const StageFacts facts = plan.facts(name);
   const int lanes = plan.lanes(widest_type(plan.program(), s));
   const bool reused = may_pack && reused_by_tiles(s, facts);

@@ -11,7 +11,7 @@ namespace {
 constexpr int kBody = 160;
 
 bool apply(Plan& plan, const std::string& name) {
-  const ir::Stage& s = plan.stage(name);
+  const ir::Stage s = plan.stage(name);
   if (s.reduce != ir::Reduce::kNone || s.vars.empty()) return false;
   const StageFacts facts = plan.facts(name);
   const std::string v = contiguous_var(plan, name);

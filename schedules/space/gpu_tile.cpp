@@ -26,7 +26,7 @@ struct Product {
 /// The product that a stage is; `m` is empty where it is none.
 Product product_of(const Plan& plan, const std::string& name) {
   Product p;
-  const ir::Stage& s = plan.stage(name);
+  const ir::Stage s = plan.stage(name);
   const StageFacts facts = plan.facts(name);
   if (s.reduce == ir::Reduce::kNone || s.where || !facts.bounds.empty() || facts.loads.size() < 2) {
     return p;
@@ -68,7 +68,7 @@ Product product_of(const Plan& plan, const std::string& name) {
 /// The stage whose tile computes the product: the one reader of a temporary, point for point, or
 /// the product's own.
 std::string owner_of(const Plan& plan, const std::string& name) {
-  const ir::Stage& s = plan.stage(name);
+  const ir::Stage s = plan.stage(name);
   if (plan.program().buffer(s.output)->role != ir::Role::kTemp) return name;
   const std::vector<size_t> readers = readers_of(plan.program(), s.output);
   if (readers.size() != 1) return name;

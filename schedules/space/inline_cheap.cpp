@@ -24,7 +24,7 @@ bool read_once(const Plan& plan, const ir::Stage& reader, const std::string& buf
 }
 
 bool apply(Plan& plan, const std::string& name) {
-  const ir::Stage& s = plan.stage(name);
+  const ir::Stage s = plan.stage(name);
   if (s.reduce != ir::Reduce::kNone || plan.program().buffer(s.output)->role != ir::Role::kTemp) {
     return false;
   }

@@ -127,7 +127,7 @@ bool ends_anywhere(const Plan& plan, const ir::Stage& s, const std::string& var)
 }
 
 bool apply(Plan& plan, const std::string& name) {
-  const ir::Stage& s = plan.stage(name);
+  const ir::Stage s = plan.stage(name);
   if (s.reduce == ir::Reduce::kNone || !s.relations.empty()) return false;
   const VectorAxis axis = vector_axis(plan, name, plan.facts(name).store, false);
   if (!axis.reduction) return false;

@@ -11,7 +11,7 @@ namespace {
 /// Loops of one iteration in front of the first longer one go inside it: they leave threads nothing
 /// to share.
 void skip_single(Plan& plan, const std::string& name) {
-  const ir::Stage& s = plan.stage(name);
+  const ir::Stage s = plan.stage(name);
   size_t longer = 0;
   while (longer < s.loops.size() &&
          typical(plan.program(), extent_of(s, s.loops[longer].name)) == 1) {
@@ -39,7 +39,7 @@ void skip_single(Plan& plan, const std::string& name) {
 bool apply(Plan& plan, const std::string& name) {
   if (!plan.stage(name).at.root()) return false;
   skip_single(plan, name);
-  const ir::Stage& s = plan.stage(name);
+  const ir::Stage s = plan.stage(name);
   if (s.loops.empty()) return false;
   const ir::Loop& outermost = s.loops.front();
   if (outermost.mark != ir::Mark::kSerial || is_reduction(s, outermost.name)) return false;

@@ -68,7 +68,7 @@ bool pays_to_pack(const Plan& plan, const std::string& stage, const Access& a) {
 
 bool pack(Plan& plan, const std::string& stage, const std::string& tensor, const std::string& var,
           const std::string& width, const Groups& groups) {
-  const ir::Stage& s = plan.stage(stage);
+  const ir::Stage s = plan.stage(stage);
   const std::vector<ir::Expr> loads = loads_of(s, tensor);
   if (loads.empty()) return false;
   const size_t dim = dim_of(loads[0], var), grouped = dim_of(loads[0], groups.var);

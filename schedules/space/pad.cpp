@@ -6,7 +6,7 @@ namespace hone::schedules {
 namespace {
 
 bool apply(Plan& plan, const std::string& name) {
-  const ir::Stage& s = plan.stage(name);
+  const ir::Stage s = plan.stage(name);
   if (s.reduce == ir::Reduce::kNone || !s.at.root()) return false;
   std::vector<std::string> guarded;
   for (const Access& a : plan.facts(name).loads) {

@@ -50,7 +50,7 @@ std::vector<std::string> candidates(const Plan& plan, const ir::Stage& s,
     out.push_back(owner.name + "/" + l.name);
   };
   if (!s.at.root()) {
-    const ir::Stage& host = plan.stage(s.at.stage);
+    const ir::Stage host = plan.stage(s.at.stage);
     for (const ir::Loop& l : host.loops) {
       if (!is_reduction(host, l.name)) add(host, l);
       if (l.name == s.at.loop) break;
@@ -90,7 +90,7 @@ std::vector<std::string> paying(Plan& plan, const std::vector<std::string>& loop
 }
 
 bool apply(Plan& plan, const std::string& name) {
-  const ir::Stage& s = plan.stage(name);
+  const ir::Stage s = plan.stage(name);
   const std::set<std::string> tested = tested_variables(s);
   if (tested.empty()) return false;
   const std::vector<std::string> loops = candidates(plan, s, tested);

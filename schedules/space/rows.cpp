@@ -67,7 +67,7 @@ namespace {
 /// several rows at a time reuse it.
 bool reuses(const Plan& plan, const RowMembers& members) {
   for (const auto& [name, vars] : members) {
-    const ir::Stage& s = plan.stage(name);
+    const ir::Stage s = plan.stage(name);
     if (s.reduce == ir::Reduce::kNone) continue;
     const StageFacts facts = plan.facts(name);
     for (const Access& a : facts.loads) {

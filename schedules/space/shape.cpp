@@ -15,7 +15,7 @@ int64_t loop_extent(const Plan& plan, const ir::Stage& s, const std::string& loo
 }  // namespace
 
 std::string contiguous_var(const Plan& plan, const std::string& name) {
-  const ir::Stage& s = plan.stage(name);
+  const ir::Stage s = plan.stage(name);
   const StageFacts facts = plan.facts(name);
   std::string best;
   int64_t best_extent = 0;
@@ -60,7 +60,7 @@ DType widest_type(const ir::Program& program, const ir::Stage& stage) {
 
 bool order_loops(Plan& plan, const std::string& name, const std::vector<std::string>& inner) {
   std::vector<std::string> order;
-  const ir::Stage& s = plan.stage(name);
+  const ir::Stage s = plan.stage(name);
   for (const ir::Loop& l : s.loops) {
     if (std::find(inner.begin(), inner.end(), l.name) == inner.end()) order.push_back(l.name);
   }
@@ -79,7 +79,7 @@ bool move_innermost(Plan& plan, const std::string& name, const std::string& loop
 }
 
 void spread(Plan& plan, const std::string& name) {
-  const ir::Stage& s = plan.stage(name);
+  const ir::Stage s = plan.stage(name);
   if (!s.at.root() || s.loops.size() < 2) return;
   for (const ir::Stage& other : plan.program().stages) {
     if (other.at.stage == name) return;  // what it needs depends on the loops around it

@@ -15,7 +15,7 @@ int64_t traffic(const ir::Program& p) {
 }
 
 bool apply(Plan& plan, const std::string& name) {
-  const ir::Stage& s = plan.stage(name);
+  const ir::Stage s = plan.stage(name);
   const ir::Buffer& out = *plan.program().buffer(s.output);
   if (out.role != ir::Role::kOutput || s.reduce != ir::Reduce::kNone) return false;
   if (bytes_of(plan.program(), out) < plan.target().l3 / 4) return false;

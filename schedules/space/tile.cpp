@@ -71,7 +71,7 @@ bool collides(int64_t bytes) { return bytes != 0 && bytes % 4096 == 0; }
 /// The variable of a small reduction along which rows of the tile read each other's elements.
 std::string sliding(const Plan& plan, const Tile& t, const std::string& rows) {
   constexpr int64_t kSmall = 32;  // steps that are all unrolled
-  const ir::Stage& p = plan.stage(t.producer);
+  const ir::Stage p = plan.stage(t.producer);
   const StageFacts facts = plan.facts(t.producer);
   int64_t steps = 1;
   for (const ir::IndexVar& r : p.rvars) {
@@ -90,7 +90,7 @@ std::string sliding(const Plan& plan, const Tile& t, const std::string& rows) {
 }
 
 TileProblem problem_for(const Plan& plan, const Tile& t, const std::string& rows) {
-  const ir::Stage& p = plan.stage(t.producer);
+  const ir::Stage p = plan.stage(t.producer);
   const StageFacts facts = plan.facts(t.producer);
   TileProblem out;
   out.lanes = plan.lanes(widest_type(plan.program(), p));
@@ -132,7 +132,7 @@ TileProblem problem_for(const Plan& plan, const Tile& t, const std::string& rows
 
 /// The other axis of the tile: the one that makes the whole cheapest.
 void choose_rows(const Plan& plan, Tile& t) {
-  const ir::Stage& p = plan.stage(t.producer);
+  const ir::Stage p = plan.stage(t.producer);
   const StageFacts facts = plan.facts(t.producer);
   t.size = choose_tile(problem_for(plan, t, ""), plan.target());
   double best = t.size.cycles;
@@ -187,7 +187,7 @@ bool make_tiles(Plan& plan, Tile& t) {
     if (rows.outer.empty()) return false;
     t.row_inner = rows.inner;
   }
-  const ir::Stage& root = plan.stage(t.root);
+  const ir::Stage root = plan.stage(t.root);
   for (const ir::Loop& l : root.loops) {
     const bool ours = l.name == columns.outer || l.name == columns.inner || l.name == rows.outer ||
                       l.name == rows.inner;
@@ -206,7 +206,7 @@ bool make_tiles(Plan& plan, Tile& t) {
 
 /// Brings a loop that gives every thread work to the front of those around the tile.
 void spread_outer(const Plan& plan, Tile& t) {
-  const ir::Stage& root = plan.stage(t.root);
+  const ir::Stage root = plan.stage(t.root);
   if (!root.at.root()) return;
   for (const ir::Stage& s : plan.program().stages) {
     if (s.at.stage == t.root && s.name != t.producer) return;
@@ -238,9 +238,9 @@ bool reads_columns(const Plan& plan, const Tile& t, const std::string& reduced) 
 
 /// Cuts the longest reduction loop outside the tiles, where the panel of a tile exceeds a cache.
 std::vector<std::string> block_reduction(Plan& plan, Tile& t) {
-  const ir::Stage& p = plan.stage(t.producer);
+  const ir::Stage p = plan.stage(t.producer);
   const StageFacts facts = plan.facts(t.producer);
-  const ir::Buffer& out = *plan.program().buffer(p.output);
+  const ir::Buffer out = *plan.program().buffer(p.output);
   if (t.fused() || out.type != p.accumulate || p.rvars.empty()) return {};
   const std::string longest = std::max_element(p.rvars.begin(), p.rvars.end(),
                                                [&](const ir::IndexVar& a, const ir::IndexVar& b) {
@@ -289,7 +289,7 @@ std::string fresh(const Plan& plan, std::string name) {
 /// Orders the loops of the stage that reduces, all of whose few steps are unrolled, so that what
 /// slides from row to row stays in registers.
 bool shape_sliding(Plan& plan, const std::string& stage, const Tile& t) {
-  const ir::Stage& s = plan.stage(stage);
+  const ir::Stage s = plan.stage(stage);
   std::vector<std::string> order;
   for (const ir::Loop& l : s.loops) {
     if (is_reduction(s, l.name) && l.name != t.slide) order.push_back(l.name);
@@ -307,7 +307,7 @@ bool shape_sliding(Plan& plan, const std::string& stage, const Tile& t) {
 
 /// Orders the loops of the stage that reduces, unrolls a little of its innermost reduction.
 bool shape_reduction(Plan& plan, const std::string& stage, const Tile& t) {
-  const ir::Stage& s = plan.stage(stage);
+  const ir::Stage s = plan.stage(stage);
   const StageFacts facts = plan.facts(stage);
   const int64_t points = t.size.rows * t.size.vectors;
   std::string unrolled, grouped;
@@ -371,13 +371,13 @@ bool pack_dots(Plan& plan, const std::string& inner, const Tile& t) {
 /// cache, while a copy of all of a large tensor goes through memory. "": pack at the root.
 std::string panel_loop(Plan& plan, const Tile& t, const std::string& inner,
                        const std::string& outermost) {
-  const ir::Buffer& b = *plan.program().buffer(t.axis.packed);
+  const ir::Buffer b = *plan.program().buffer(t.axis.packed);
   const int64_t all = bytes_of(plan.program(), b);
   if (t.fused() || b.constant || b.shape.size() != 2 || all <= plan.target().l2) return {};
   for (const Access& a : plan.facts(inner).loads) {
     if (a.buffer == b.name && a.stride(t.axis.var) != 1) return {};
   }
-  const ir::Stage& root = plan.stage(t.root);
+  const ir::Stage root = plan.stage(t.root);
   const std::vector<std::string> vars = roots_of(root, outermost);
   if (vars.size() != 1 || vars[0] != t.axis.var) return {};
   const int64_t trips = typical(plan.program(), extent_of(root, outermost));
@@ -397,7 +397,7 @@ bool emit(Plan& plan, Tile& t) {
   order.insert(order.end() - (around ? 1 : 0), blocked.begin(), blocked.end());
   if (t.columns && !share_tiles(plan, t, order)) return false;
   const std::string at = order.back();
-  const ir::Stage& root = plan.stage(t.root);
+  const ir::Stage root = plan.stage(t.root);
   for (const ir::Loop& l : root.loops) {
     const bool placed = std::find(order.begin(), order.end(), l.name) != order.end();
     if (!placed && is_reduction(root, l.name)) order.push_back(l.name);
@@ -430,7 +430,7 @@ bool emit(Plan& plan, Tile& t) {
 bool apply(Plan& plan, const std::string& name) {
   Tile t;
   t.root = t.producer = name;
-  const ir::Stage& s = plan.stage(name);
+  const ir::Stage s = plan.stage(name);
   if (s.reduce == ir::Reduce::kNone) {
     const ir::Stage* p = fusable(plan, s);
     if (!p) return false;
@@ -440,7 +440,7 @@ bool apply(Plan& plan, const std::string& name) {
   } else {
     for (const ir::IndexVar& v : s.vars) t.follows[v.name] = v.name;
   }
-  const ir::Stage& p = plan.stage(t.producer);
+  const ir::Stage p = plan.stage(t.producer);
   if (p.vars.empty() || !p.relations.empty()) return false;
   const Tile plain = t;
   t.dots = dots_for(plan, t.producer, leaving_store(plan, t));

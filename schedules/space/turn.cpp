@@ -33,7 +33,7 @@ std::string other_axis(const ir::Stage& s, const StageFacts& facts, const std::s
 }
 
 bool apply(Plan& plan, const std::string& name) {
-  const ir::Stage& s = plan.stage(name);
+  const ir::Stage s = plan.stage(name);
   if (s.reduce != ir::Reduce::kNone || s.vars.size() < 2 || s.where) return false;
   const std::string v = contiguous_var(plan, name);
   const StageFacts facts = plan.facts(name);

@@ -25,7 +25,7 @@ EmulatedCode::EmulatedCode(EmulatedCode&& o) noexcept
       library_(std::exchange(o.library_, nullptr)) {}
 
 EmulatedCode::~EmulatedCode() {
-  if (library_) dlclose(library_);
+  // The library stays open: what its C++ runtime keeps would look like a leak.
   if (!folder_.empty()) fs::remove_all(folder_);
 }
 
