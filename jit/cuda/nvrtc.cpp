@@ -56,7 +56,8 @@ Result<Nvrtc> Nvrtc::open() {
   std::vector<const char*> names(std::begin(kLibraries), std::end(kLibraries));
   if (const char* given = std::getenv("HONE_NVRTC"); given && *given) names = {given};
   for (const char* name : names) {
-    made.library_ = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    // It stays: it brings a C++ runtime of its own, which does not give back what it holds.
+    made.library_ = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (made.library_) break;
     tried += (tried.empty() ? "" : ", ") + std::string(name);
   }

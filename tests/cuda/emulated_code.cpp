@@ -25,7 +25,7 @@ EmulatedCode::EmulatedCode(EmulatedCode&& o) noexcept
       library_(std::exchange(o.library_, nullptr)) {}
 
 EmulatedCode::~EmulatedCode() {
-  // The library stays open: what its C++ runtime keeps would look like a leak.
+  if (library_) dlclose(library_);
   if (!folder_.empty()) fs::remove_all(folder_);
 }
 
