@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "jit/cuda/print_value.h"
+#include "jit/cuda/source.h"
+
+namespace hone::jit {
+
+/// Why a launch cannot be printed; thrown inside the printer only.
+struct Unprintable {
+  std::string message;
+};
+
+/// Calls `f` on `s` and all statements inside it.
+template <class F>
+void each_stmt(const ir::Stmt& s, const F& f) {
+  f(s);
+  for (const ir::StmtRef& b : s.body) each_stmt(*b, f);
+}
+
+/// The type of the prelude that combines as `r` does: `Sum`.
+const char* combiner(ir::Reduce r);
+
+/// Prints one launch as a kernel. Throws Unprintable.
+class LaunchPrinter {
+ public:
+  LaunchPrinter(const ir::Nest& nest, const ir::Launch& launch, CudaNames& names, CudaLaunch& out)
+      : nest_(nest), launch_(launch), n_(names), out_(out) {}
+
+  std::string print();
+
+ private:
+  /// What holds where a statement stands.
+  struct Scope {
+    std::vector<std::string> only;  ///< conditions that a thread must meet, for lack of an `if`
+    std::set<int> loops;            ///< thread loops that are open, of the team
+    std::set<int> axes;             ///< their axes
+  };
+  using Print = std::function<void()>;
+
+  // print_launch.cpp: what the launch needs, and statements
+  void measure(const ir::Stmt& s);
+  int threads() const { return out_.block[0] * out_.block[1] * out_.block[2]; }
+  void block_extent(ir::Mark mark, const ir::Expr& extent);
+  std::string head();
+  std::string declaration(const ir::NestBuffer& b, const std::string& name);
+  void emit(const ir::Stmt& s, Scope& scope);
+  void emit_all(const ir::Stmt& s, Scope& scope);
+  void emit_serial(const ir::Stmt& s, Scope& scope);
+  void emit_if(const ir::Stmt& s, Scope& scope);
+  void emit_choice(const ir::Stmt& s, const std::string& condition, Scope& scope);
+  void emit_leaf(const ir::Stmt& s);
+  void note(const ir::Expr& e);
+
+  // print_threads.cpp: what blocks and threads do apart and together
+  bool collective(const ir::Stmt& s) const;
+  bool depends(const ir::Expr& e, const Scope& scope) const;
+  bool own(int buffer) const;
+  void emit_block(const ir::Stmt& s, Scope& scope);
+  void emit_threads(const ir::Stmt& s, Scope& scope);
+  void set_aside(int buffer, ir::Reduce reduce);
+  void put_together(int buffer, ir::Reduce reduce, int axis);
+  void each_element(const ir::NestBuffer& b, const std::function<void(const std::string&)>& f);
+  void conditional(const Scope& scope, const Print& f);
+  void guarded(const Scope& scope, const ir::Stmt& s, const Print& f);
+  static Scope without_conditions(Scope scope);
+
+  const std::string& loop(int id) const { return n_.loops[static_cast<size_t>(id)]; }
+  void line(const std::string& text);
+  void open(const std::string& text);
+  void close();
+
+  const ir::Nest& nest_;
+  const ir::Launch& launch_;
+  CudaNames& n_;
+  CudaLaunch& out_;
+  std::string body_;
+  int depth_ = 1;
+  int choices_ = 0;  ///< conditions that were given names
+  bool checks_ = false;
+  std::set<int> used_;
+  std::set<const ir::NestBuffer*> written_;
+};
+
+}  // namespace hone::jit
