@@ -110,8 +110,10 @@ Result<CudaBinary> Nvrtc::compile(const CudaSource& source, int sm) const {
     return Failure{ErrorCode::kInternal, std::string("NVRTC: ") + functions_->error(code)};
   }
   const std::string architecture = fmt::format("--gpu-architecture=sm_{}", sm);
-  const char* options[] = {architecture.c_str(), "--std=c++17", "-default-device"};
-  const int code = functions_->compile(program, 3, options);
+  // The log then also says what each kernel takes.
+  const char* options[] = {architecture.c_str(), "--std=c++17", "-default-device",
+                           "--ptxas-options=-v"};
+  const int code = functions_->compile(program, 4, options);
   CudaBinary out;
   out.log = text(program, functions_->log_size, functions_->log);
   if (code == 0) {

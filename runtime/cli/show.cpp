@@ -6,6 +6,7 @@
 
 #include "jit/cuda/nvrtc.h"
 #include "runtime/cli/common.h"
+#include "runtime/cli/cuda_report.h"
 #include "runtime/cli/listing.h"
 #include "schedules/schedule.h"
 
@@ -69,6 +70,7 @@ Json report_view(const KernelState& k, const Compiled& c) {
                 {"launches", k.entry.launches.size()},
                 {"workspace_bytes", k.workspace_bytes()},
                 {"code_bytes", c.code ? c.code->bytes.size() : 0}};
+  if (c.cuda) facts.update(cuda_report(c, *ir::parse_target(k.target, {})));
   if (!c.code) return facts;
   const jit::Report& r = c.code->report;
   facts["instructions"] = r.instructions;
@@ -84,6 +86,10 @@ std::string text_of(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   std::string text;
   for (const auto& [name, fact] : value.items()) {
+    if (fact.is_array()) {
+      for (const Json& launch : fact) text += launch_text(launch);
+      continue;
+    }
     text += fmt::format("{:<17} {}\n", name,
                         fact.is_string()         ? fact.get<std::string>()
                         : fact.is_number_float() ? fmt::format("{:.0f}", fact.get<double>())
@@ -137,7 +143,8 @@ void declare(CLI::App& app, int& exit) {
   app.add_flag("--lir", options->lir, "Instructions before and after register allocation");
   app.add_flag("--source", options->source, "CUDA C++, where the target is a GPU");
   app.add_flag("--asm", options->assembly, "The disassembly; PTX where the target is a GPU");
-  app.add_flag("--report", options->report, "Counts");
+  app.add_flag("--report", options->report,
+               "Counts; for a GPU what its memory and multiprocessors meet");
   app.callback([options, &exit] { exit = show(*options); });
 }
 

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/cuda/report/walk.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <set>
+
+#include "jit/cuda/report/lanes.h"
+
+namespace hone::jit {
+
+using namespace ir;
+
+namespace {
+
+/// One of the iterations that stand for all, and for how many it stands.
+struct Sample {
+  int64_t at = 0;
+  double weight = 1;
+};
+
+/// The first and the last stand for themselves; some between, not at even distances, for the rest.
+std::vector<Sample> samples(int64_t n, int most) {
+  std::vector<Sample> out;
+  if (most == 0 || n <= most) {
+    for (int64_t i = 0; i < n; ++i) out.push_back({i, 1});
+    return out;
+  }
+  const int64_t inner = std::max<int64_t>(1, most - 2);
+  out.push_back({0, 1});
+  for (int64_t i = 0; i < inner; ++i) {
+    const int64_t begin = 1 + (n - 2) * i / inner, end = 1 + (n - 2) * (i + 1) / inner;
+    const int64_t odd = (begin * 7 + i * 3 + 1) % std::max<int64_t>(1, end - begin);
+    out.push_back({begin + odd, static_cast<double>(end - begin)});
+  }
+  out.push_back({n - 1, 1});
+  return out;
+}
+
+/// Where a statement stands: lanes that come by, axes of the threads that loops have opened, and
+/// for how many of its kind this visit stands.
+struct At {
+  uint32_t lanes = 0;
+  unsigned axes = 0;
+  double weight = 1;
+  bool unrolled = false;  ///< inside loops that compilers unroll
+};
+
+class Walker {
+ public:
+  Walker(const Nest& nest, const std::array<int, 3>& block, const std::vector<int64_t>& dims,
+         const WalkOptions& options)
+      : nest_(nest), block_(block), options_(options), state_(nest, dims) {}
+
+  /// One warp of one block.
+  void run(const Launch& launch, const std::array<int64_t, 3>& block, int warp, double weight) {
+    block_index_ = block;
+    const int threads = block_[0] * block_[1] * block_[2];
+    warp_ = 0;
+    for (int l = 0; l < kLanes; ++l) {
+      const int t = kLanes * warp + l;
+      if (t < threads) warp_ |= 1u << l;
+      thread_[0].lane[static_cast<size_t>(l)] = t % block_[0];
+      thread_[1].lane[static_cast<size_t>(l)] = t / block_[0] % block_[1];
+      thread_[2].lane[static_cast<size_t>(l)] = t / block_[0] / block_[1];
+    }
+    forget();
+    const At at{warp_, 0, weight, false};
+    if (is_block(launch.mark)) {
+      state_.set(launch.range, block[static_cast<size_t>(axis_of(launch.mark))]);
+      visit_stmt(*launch.body, at);
+    } else {
+      const int64_t n = state_.value(launch.extent).lane[0];
+      for (const Sample& s : samples(n, options_.most)) {
+        state_.set(launch.range, s.at);
+        visit_stmt(*launch.body, {warp_, 0, weight * s.weight, false});
+      }
+    }
+  }
+
+  Walked result() const { return out_; }
+
+ private:
+  static double count(uint32_t lanes) { return std::popcount(lanes); }
+
+  /// Lanes of `among` for which `f(lane)` holds.
+  template <class F>
+  static uint32_t lanes_where(uint32_t among, const F& f) {
+    uint32_t out = 0;
+    for (size_t l = 0; l < kLanes; ++l) {
+      if ((among >> l & 1) != 0 && f(l)) out |= 1u << l;
+    }
+    return out;
+  }
+
+  void branch(double weight, bool divergent, bool data) {
+    out_.branches += weight;
+    if (divergent) out_.divergent += weight;
+    if (data) out_.data_branches += weight;
+  }
+
+  /// Lanes of `at` that meet `condition`; data are taken to meet it.
+  uint32_t meeting(const Expr& condition, const At& at) {
+    const LaneValue c = state_.value(condition);
+    const uint32_t yes =
+        c.data ? at.lanes : lanes_where(at.lanes, [&](size_t l) { return c.lane[l] != 0; });
+    branch(at.weight, yes != 0 && yes != at.lanes, c.data);
+    return yes;
+  }
+
+  void visit_stmt(const Stmt& s, const At& at) {
+    if (at.lanes == 0 && s.kind != Stmt::kTeam && !holds_team(s)) return;
+    switch (s.kind) {
+      case Stmt::kBlock:
+        return visit_body(s, at);
+      case Stmt::kFor:
+        return visit_for(s, at);
+      case Stmt::kIf:
+        return visit_if(s, at);
+      case Stmt::kTeam:
+        return visit_body(s, {warp_, 0, at.weight, at.unrolled});
+      case Stmt::kStore:
+      case Stmt::kCheck:
+        return visit_leaf(s, at);
+      default:
+        forget();
+    }
+  }
+
+  void visit_body(const Stmt& s, const At& at) {
+    for (const StmtRef& b : s.body) visit_stmt(*b, at);
+  }
+
+  /// Whether all threads run something inside `s`, whatever its conditions are.
+  bool holds_team(const Stmt& s) const {
+    if (s.kind == Stmt::kTeam) return true;
+    return std::any_of(s.body.begin(), s.body.end(),
+                       [&](const StmtRef& b) { return holds_team(*b); });
+  }
+
+  void visit_if(const Stmt& s, At at) {
+    const uint32_t all = at.lanes, yes = meeting(s.condition, at);
+    at.lanes = yes;
+    visit_stmt(*s.body[0], at);
+    if (s.body.size() < 2) return;
+    at.lanes = state_.value(s.condition).data ? all : all & ~yes;
+    visit_stmt(*s.body[1], at);
+  }
+
+  void visit_for(const Stmt& s, At at) {
+    LaneValue begin = state_.value(s.begin);
+    const LaneValue end = state_.value(s.end);
+    if (is_block(s.mark)) {
+      const int64_t b = block_index_[static_cast<size_t>(axis_of(s.mark))];
+      state_.set(s.id, b);
+      if (b >= begin.lane[0] && b < end.lane[0]) visit_body(s, at);
+      return;
+    }
+    if (is_thread(s.mark)) {
+      const auto axis = static_cast<size_t>(axis_of(s.mark));
+      for (size_t l = 0; l < kLanes; ++l) begin.lane[l] += thread_[axis].lane[l];
+      state_.set(s.id, begin);
+      const uint32_t in =
+          lanes_where(at.lanes, [&](size_t l) { return begin.lane[l] < end.lane[l]; });
+      if (!covers(s, axis)) branch(at.weight, in != 0 && in != at.lanes, false);
+      at.lanes = in;
+      at.axes |= 1u << axis;
+      return visit_body(s, at);
+    }
+    iterate(s, begin, end, at);
+  }
+
+  /// Every thread along the axis has an iteration: no condition is printed.
+  bool covers(const Stmt& s, size_t axis) const {
+    int64_t begin = 0, end = 0;
+    return is_const(s.begin, &begin) && is_const(s.end, &end) && end - begin == block_[axis];
+  }
+
+  /// A loop that each lane walks.
+  void iterate(const Stmt& s, const LaneValue& begin, const LaneValue& end, At at) {
+    int64_t most = 0, least = INT64_MAX;
+    for (size_t l = 0; l < kLanes; ++l) {
+      if ((at.lanes >> l & 1) == 0) continue;
+      most = std::max(most, end.lane[l] - begin.lane[l]);
+      least = std::min(least, end.lane[l] - begin.lane[l]);
+    }
+    if (least != most && at.lanes != 0) branch(at.weight, true, begin.data || end.data);
+    const bool unrolled = s.mark == Mark::kUnroll || s.mark == Mark::kVector;
+    const uint32_t all = at.lanes;
+    const double weight = at.weight;
+    at.unrolled |= unrolled;
+    for (const Sample& i : samples(most, unrolled && most <= 64 ? 0 : options_.most)) {
+      if (!unrolled) forget();
+      LaneValue here = begin;
+      for (size_t l = 0; l < kLanes; ++l) here.lane[l] += i.at;
+      here.data |= end.data;
+      state_.set(s.id, here);
+      at.lanes = lanes_where(all, [&](size_t l) { return here.lane[l] < end.lane[l]; });
+      at.weight = weight * i.weight;
+      visit_body(s, at);
+    }
+    if (!unrolled) forget();
+  }
+
+  // --- leaves ---
+
+  Home home_of(int buffer) const { return nest_.buffers[static_cast<size_t>(buffer)].home; }
+  static bool own(Home h) { return h == Home::kRegisters || h == Home::kWorker; }
+
+  void visit_leaf(const Stmt& s, At at) {
+    if (s.kind == Stmt::kCheck || !own(home_of(s.id))) {
+      // What goes to memory is one thread's along axes that no loop runs over.
+      for (size_t a = 0; a < 3; ++a) {
+        if (block_[a] == 1 || (at.axes >> a & 1) != 0) continue;
+        at.lanes = lanes_where(at.lanes, [&](size_t l) { return thread_[a].lane[l] == 0; });
+      }
+    }
+    if (at.lanes == 0) return;
+    out_.lanes_run += at.weight * count(at.lanes);
+    out_.lanes_had += at.weight * kLanes;
+    loads_in(s, s.condition, at);
+    loads_in(s, s.offset, at);
+    loads_in(s, s.value, at);
+    if (s.kind != Stmt::kStore) return;
+    if (s.reduce != Reduce::kNone) out_.operations += at.weight * count(at.lanes);
+    if (own(home_of(s.id))) return;
+    if (s.reduce != Reduce::kNone) access(&s, nullptr, s.id, s.offset, false, at);
+    access(&s, &s, s.id, s.offset, true, at);
+  }
+
+  /// Loads and operations of a value.
+  void loads_in(const Stmt& s, const Expr& e, const At& at) {
+    if (!e) return;
+    switch (e->op) {
+      case Op::kLoad: {
+        At touched = at;
+        if (e->guarded) {
+          touched.lanes = meeting(e->args[1], at);
+          loads_in(s, e->args[2], at);
+        }
+        loads_in(s, e->args[0], touched);
+        if (!own(home_of(e->id))) access(&s, e.get(), e->id, e->args[0], false, touched);
+        return;
+      }
+      case Op::kSelect: {
+        loads_in(s, e->args[0], at);
+        At side = at;
+        side.lanes = meeting(e->args[0], at);
+        loads_in(s, e->args[1], side);
+        if (!state_.value(e->args[0]).data) side.lanes = at.lanes & ~side.lanes;
+        loads_in(s, e->args[2], side);
+        return;
+      }
+      case Op::kNeg:
+      case Op::kAdd:
+      case Op::kSub:
+      case Op::kMul:
+      case Op::kDiv:
+      case Op::kMod:
+      case Op::kMin:
+      case Op::kMax:
+      case Op::kCall:
+        if (&e == &s.value || e->type != DType::kI64) {
+          out_.operations += at.weight * count(at.lanes);
+        }
+        break;
+      default:
+        break;
+    }
+    for (const Expr& a : e->args) loads_in(s, a, at);
+  }
+
+  void access(const Stmt* s, const void* what, int buffer, const Expr& offset, bool store,
+              const At& at) {
+    if (at.lanes == 0) return;
+    const NestBuffer& b = nest_.buffers[static_cast<size_t>(buffer)];
+    const LaneValue element = state_.value(offset);
+    Request r;
+    r.active = at.lanes;
+    r.bytes = size_of(b.type);
+    for (size_t l = 0; l < kLanes; ++l) r.address[l] = element.lane[l] * r.bytes;
+    if (store) {
+      forget(buffer);
+    } else if (options_.merge && known(buffer, r)) {
+      return;
+    }
+    const auto [found, first] = numbers_.try_emplace({s, what}, out_.sites.size());
+    if (first) {
+      AccessSite made;
+      made.buffer = buffer;
+      made.place = b.name + "[" + print(offset) + "]";
+      made.store = store;
+      made.shared = b.home == Home::kTeam;
+      made.bytes = r.bytes;
+      out_.sites.push_back(std::move(made));
+    }
+    AccessSite& site = out_.sites[found->second];
+    site.data |= element.data;
+    site.requests += at.weight;
+    if (site.shared) {
+      site.rounds += at.weight * rounds_of(r);
+      site.least_rounds += at.weight * least_rounds_of(r);
+    } else {
+      site.sectors += at.weight * sectors_of(r);
+      site.least_sectors += at.weight * least_sectors_of(r);
+    }
+  }
+
+  // --- what was read a moment ago is in registers ---
+
+  using Seen = std::pair<uint32_t, std::array<int64_t, kLanes>>;
+
+  bool known(int buffer, Request r) {
+    for (size_t l = 0; l < kLanes; ++l) {
+      if ((r.active >> l & 1) == 0) r.address[l] = 0;
+    }
+    return !seen_[buffer].insert({r.active, r.address}).second;
+  }
+  void forget() { seen_.clear(); }
+  void forget(int buffer) { seen_.erase(buffer); }
+
+  const Nest& nest_;
+  std::array<int, 3> block_;
+  WalkOptions options_;
+  LaneState state_;
+  std::array<int64_t, 3> block_index_{};
+  std::array<LaneValue, 3> thread_;
+  uint32_t warp_ = 0;  ///< lanes that are threads
+  Walked out_;
+  std::map<std::pair<const void*, const void*>, size_t> numbers_;
+  std::map<int, std::set<Seen>> seen_;
+};
+
+}  // namespace
+
+Walked walk(const Nest& nest, const Launch& launch, const std::array<int, 3>& block,
+            const std::array<int64_t, 3>& grid, const std::vector<int64_t>& dims,
+            const WalkOptions& options) {
+  Walker walker(nest, block, dims, options);
+  const int threads = block[0] * block[1] * block[2];
+  for (const Sample& z : samples(grid[2], options.most)) {
+    for (const Sample& y : samples(grid[1], options.most)) {
+      for (const Sample& x : samples(grid[0], options.most)) {
+        for (const Sample& w : samples((threads + kLanes - 1) / kLanes, options.most)) {
+          walker.run(launch, {x.at, y.at, z.at}, static_cast<int>(w.at),
+                     x.weight * y.weight * z.weight * w.weight);
+        }
+      }
+    }
+  }
+  return walker.result();
+}
+
+}  // namespace hone::jit

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is said of kernels without running them, against answers reckoned by hand and against what
+// the emulation counts.
+#include "jit/cuda/report/report.h"
+
+#include <doctest/doctest.h>
+
+#include "jit/passes/barriers.h"
+#include "jit/passes/lower.h"
+#include "ops/op.h"
+#include "schedules/schedule.h"
+
+using namespace hone;
+
+namespace {
+
+/// Every lane at `start + lane * step`, elements of `bytes`.
+jit::Request strided(int64_t start, int64_t step, int bytes, uint32_t active = ~0u) {
+  jit::Request r;
+  r.active = active;
+  r.bytes = bytes;
+  for (size_t l = 0; l < jit::kLanes; ++l) r.address[l] = start + static_cast<int64_t>(l) * step;
+  return r;
+}
+
+struct ByHand {
+  const char* what;
+  jit::Request request;
+  int sectors, least;
+  int rounds, least_rounds;
+};
+
+const ByHand kByHand[] = {
+    {"neighbours of 4 bytes", strided(0, 4, 4), 4, 4, 1, 1},
+    {"neighbours of 4 bytes, 4 past a sector's start", strided(4, 4, 4), 5, 4, 1, 1},
+    {"neighbours of 2 bytes", strided(0, 2, 2), 2, 2, 1, 1},
+    {"neighbours of 16 bytes", strided(0, 16, 16), 16, 16, 4, 4},
+    {"neighbours of 8 bytes", strided(0, 8, 8), 8, 8, 2, 2},
+    {"one element for all", strided(40, 0, 4), 1, 1, 1, 1},
+    {"every other element", strided(0, 8, 4), 8, 4, 2, 1},
+    {"down a column of 32 words", strided(0, 128, 4), 32, 4, 32, 1},
+    {"down a column of 33 words", strided(0, 132, 4), 32, 4, 1, 1},
+    {"backwards", strided(124, -4, 4), 4, 4, 1, 1},
+    {"half a warp", strided(0, 4, 4, 0xffff), 2, 2, 1, 1},
+    {"no lane", strided(0, 4, 4, 0), 0, 0, 0, 0},
+};
+
+/// A problem under a schedule, with its report for a GPU.
+std::vector<jit::LaunchReport> report(const std::string& text, const std::string& steps) {
+  ir::Target gpu;
+  gpu.sm = 90;
+  const auto problem = ops::parse_problem(text);
+  REQUIRE_MESSAGE(static_cast<bool>(problem), text);
+  const auto schedule = schedules::Schedule::parse(steps);
+  REQUIRE_MESSAGE(static_cast<bool>(schedule), steps);
+  const auto scheduled = schedules::apply(problem->program, *schedule);
+  REQUIRE_MESSAGE(static_cast<bool>(scheduled), steps);
+  auto nest = jit::lower(*scheduled, gpu);
+  REQUIRE(static_cast<bool>(nest));
+  const ir::Nest whole = jit::with_barriers(*std::move(nest));
+  const auto source = jit::print_cuda(whole, gpu);
+  REQUIRE(static_cast<bool>(source));
+  return jit::report_on(whole, *source, gpu.sm, jit::typical_dims(whole), {}, {0, true});
+}
+
+}  // namespace
+
+TEST_CASE("cuda report: sectors and rounds of a request") {
+  for (const ByHand& row : kByHand) {
+    CAPTURE(row.what);
+    CHECK(jit::sectors_of(row.request) == row.sectors);
+    CHECK(jit::least_sectors_of(row.request) == row.least);
+    CHECK(jit::rounds_of(row.request) == row.rounds);
+    CHECK(jit::least_rounds_of(row.request) == row.least_rounds);
+  }
+}
+
+TEST_CASE("cuda report: occupancy and what limits it") {
+  const auto at = [](int sm, int threads, int registers, int64_t shared) {
+    return jit::occupancy({threads, registers, shared}, jit::device_limits(sm));
+  };
+  CHECK(at(90, 256, 32, 0).share == 1.0);
+  CHECK(at(90, 256, 0, 0).limit == "threads");
+  // 32 blocks of a warp are 1024 of 2048 threads.
+  CHECK(at(90, 32, 32, 0).share == 0.5);
+  CHECK(at(90, 32, 32, 0).limit == "blocks");
+  // 255 registers are 8192 a warp with the unit of 256: 8 warps of 65536.
+  CHECK(at(90, 128, 255, 0).blocks == 2);
+  CHECK(at(90, 128, 255, 0).limit == "registers");
+  // 100 KB and the driver's 1 KB: two in 228 KB; on a GPU with 100 KB not one.
+  CHECK(at(90, 128, 64, 100 << 10).blocks == 2);
+  CHECK(at(90, 128, 64, 100 << 10).limit == "shared memory");
+  CHECK(at(89, 128, 64, 100 << 10).blocks == 0);
+  CHECK(at(75, 256, 32, 0).threads == 1024);
+  // No row of its own: as the nearest below.
+  CHECK(jit::device_limits(103).sm == 100);
+}
+
+TEST_CASE("cuda report: what the assembler's log says") {
+  const auto all = jit::resources_in(
+      "ptxas info    : Compiling entry function 'one' for 'sm_90'\n"
+      "ptxas         .     16 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads\n"
+      "ptxas info    : Used 28 registers, used 1 barriers, 1024 bytes smem\n"
+      "ptxas info    : Compiling entry function 'two' for 'sm_90'\n"
+      "ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+      "ptxas info    : Used 8 registers, used 0 barriers\n");
+  REQUIRE(all.size() == 2);
+  const jit::KernelResources* one = jit::resources_of(all, "one");
+  REQUIRE(one != nullptr);
+  CHECK(one->registers == 28);
+  CHECK(one->local_bytes == 16);
+  CHECK(one->spill_bytes == 20);
+  CHECK(one->shared_bytes == 1024);
+  CHECK(jit::resources_of(all, "two")->shared_bytes == 0);
+  CHECK(jit::resources_of(all, "three") == nullptr);
+}
+
+TEST_CASE("cuda report: a chain over neighbours") {
+  const auto launches =
+      report("add N=1000", "split Y/i 256 -> b t; bind b block.x; bind t thread.x");
+  REQUIRE(launches.size() == 1);
+  const jit::LaunchReport& r = launches[0];
+  CHECK(r.grid[0] == 4);
+  CHECK(r.block[0] == 256);
+  REQUIRE(r.walked.sites.size() == 3);
+  for (const jit::AccessSite& s : r.walked.sites) {
+    CHECK(s.requests == 32);  // 31 whole warps and one of 8 lanes
+    CHECK(s.sectors == 125);
+    CHECK(s.least_sectors == 125);
+  }
+  CHECK(r.walked.operations == 1000);
+  CHECK(r.memory_bytes == 12000);
+  CHECK(r.walked.divergent == 1);
+  CHECK(r.bound == std::string("parallelism"));
+}
+
+TEST_CASE("cuda report: a tile turned in shared memory") {
+  // Y[j,i] = X[i,j]: read along j into shared memory, written along i from its columns.
+  const auto launches =
+      report("transpose M=64 N=96",
+             "split Y/j 32 -> j.b j.t; split Y/i 32 -> i.b i.t; reorder Y/j.b Y/i.b Y/j.t Y/i.t; "
+             "stage X at Y/i.b -> Xs in=shared; bind Xs/d0 thread.y; bind Xs/d1 thread.x; "
+             "bind Y/j.b block.y; bind Y/i.b block.x; bind Y/j.t thread.y; bind Y/i.t thread.x");
+  REQUIRE(launches.size() == 1);
+  const jit::LaunchReport& r = launches[0];
+  CHECK(r.block == std::array<int, 3>{32, 32, 1});
+  CHECK(r.shared_bytes == 4096);
+  CHECK(r.sectors == 4);
+  CHECK(r.least_sectors == 4);
+  CHECK(r.memory_bytes == 2 * 64 * 96 * 4);
+  CHECK(r.walked.divergent == 0);
+  int seen = 0;
+  for (const jit::AccessSite& s : r.walked.sites) {
+    if (!s.shared) continue;
+    ++seen;
+    CHECK(s.requests == 64 * 96 / 32);
+    CHECK(s.rounds == s.requests * (s.store ? 1 : 32));
+  }
+  CHECK(seen == 2);
+}
+
+TEST_CASE("cuda report: rows that data choose") {
+  const auto launches =
+      report("embedding_bag R=20 D=32 L=12 B=4", "bind Y/b block.x; bind Y/d thread.x");
+  REQUIRE(!launches.empty());
+  bool found = false;
+  for (const jit::AccessSite& s : launches.back().walked.sites) {
+    if (!s.data || s.store) continue;
+    found = true;
+    CHECK(s.sectors == 4 * s.requests);  // which row is not known, that a warp reads one is
+  }
+  CHECK(found);
+}
+
+TEST_CASE("cuda report: samples stand for the whole where iterations are alike") {
+  ir::Target gpu;
+  gpu.sm = 90;
+  const std::string steps = "split Y/i 256 -> b t; bind b block.x; bind t thread.x";
+  const auto problem = ops::parse_problem("add N=1048576");
+  REQUIRE(static_cast<bool>(problem));
+  const auto scheduled =
+      schedules::apply(problem->program, schedules::Schedule::parse(steps).value());
+  const auto nest = jit::lower(*scheduled, gpu);
+  const auto source = jit::print_cuda(*nest, gpu);
+  const auto launches = jit::report_on(*nest, *source, 90, {}, {});
+  REQUIRE(launches.size() == 1);
+  CHECK(launches[0].walked.operations == 1048576);
+  CHECK(launches[0].sector_bytes == 3 * 4 * 1048576);
+}
