@@ -18,7 +18,7 @@
 
 #define HONE_DEVICE static inline
 #define HONE_GLOBAL(T, name, slot, elements) \
-  const emulation::Global<T> name { (T*)(slot), (elements), #name }
+  const emulation::Global<T> name = emulation::global<T>((T*)(slot), (elements), #name)
 #define HONE_TEAM(T, name, elements) \
   static const char name##_key = 0;  \
   emulation::Team<T>& name = emulation::team<T>(&name##_key, (elements), #name)
@@ -85,6 +85,9 @@ inline void check(int64_t i, int64_t n, const char* name) {
   }
 }
 
+/// Why a range of memory may not be touched, or "": set by who knows what is allocated.
+inline std::string (*objection)(const void* bytes, size_t count) = nullptr;
+
 inline void wait(Wait what) {
   Fiber& f = block->fibers[block->current];
   f.wait = what;
@@ -131,6 +134,15 @@ struct Global {
     }
   }
 };
+
+template <class T>
+Global<T> global(T* data, int64_t elements, const char* name) {
+  if (objection && elements > 0) {
+    const std::string wrong = objection(data, static_cast<size_t>(elements) * sizeof(T));
+    if (!wrong.empty()) fail(std::string(name) + ": " + wrong);
+  }
+  return {data, elements, name};
+}
 
 /// Registers of one thread; what was not written is NaN.
 template <class T>

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/cuda/gpu/settings.h"
+
+#include <cstdlib>
+
+namespace hone::tests {
+namespace {
+
+const char* text_of(const char* name) {
+  const char* given = std::getenv(name);
+  return given && *given ? given : nullptr;
+}
+
+template <class T>
+void read(const char* name, T& value) {
+  if (const char* given = text_of(name)) value = static_cast<T>(std::strtoll(given, nullptr, 10));
+}
+
+}  // namespace
+
+Settings settings_of_environment() {
+  Settings s;
+  read("HONE_GPU_DEVICES", s.devices);
+  read("HONE_GPU_DRIVER", s.driver);
+  read("HONE_GPU_MEMORY", s.memory);
+  read("HONE_GPU_SEED", s.seed);
+  read("HONE_GPU_HANG", s.hang);
+  read("HONE_GPU_FAULT", s.fault);
+  int sticky = 0, run = 1, quiet = 0;
+  read("HONE_GPU_STICKY", sticky);
+  read("HONE_GPU_RUN", run);
+  read("HONE_GPU_QUIET", quiet);
+  s.sticky = sticky != 0;
+  s.idle = run == 0;
+  s.quiet = quiet != 0;
+  if (const char* fail = text_of("HONE_GPU_FAIL")) s.fail = fail;
+  if (const char* sm = text_of("HONE_GPU_SM")) {
+    s.sm.clear();
+    for (char* at = const_cast<char*>(sm); *at;) {
+      s.sm.push_back(static_cast<int>(std::strtol(at, &at, 10)));
+      while (*at == ',' || *at == ' ') ++at;
+      if (s.sm.back() == 0) break;
+    }
+  }
+  return s;
+}
+
+}  // namespace hone::tests

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/device/raw_driver.h"
+
+#include <dlfcn.h>
+#include <doctest/doctest.h>
+#include <stdlib.h>
+
+#include <cstdlib>
+
+namespace hone::tests {
+
+std::string emulated_library(const char* which) {
+  const char* folder = std::getenv("HONE_TEST_GPU");
+  REQUIRE_MESSAGE(folder, "HONE_TEST_GPU names the folder of the emulated libraries");
+  return std::string(folder) + "/hone-emulated-" + which + ".so";
+}
+
+RawDriver raw_driver() {
+  void* const library = dlopen(emulated_library("cuda").c_str(), RTLD_NOW | RTLD_LOCAL);
+  REQUIRE_MESSAGE(library, dlerror());
+  RawDriver out;
+#define HONE_CUDA_FUNCTION(member, symbol, parameters)                          \
+  out.member = reinterpret_cast<decltype(out.member)>(dlsym(library, #symbol)); \
+  REQUIRE_MESSAGE(static_cast<bool>(out.member), #symbol);
+#include "jit/cuda/driver_functions.def"
+#undef HONE_CUDA_FUNCTION
+  out.count = reinterpret_cast<decltype(out.count)>(dlsym(library, "hone_gpu_count"));
+  REQUIRE(static_cast<bool>(out.count));
+  return out;
+}
+
+WithEnvironment::WithEnvironment(const std::vector<std::string>& variables) {
+  for (const std::string& v : variables) {
+    const std::string name = v.substr(0, v.find('=')), value = v.substr(v.find('=') + 1);
+    if (const char* old = std::getenv(name.c_str())) {
+      before_[name] = old;
+    } else {
+      fresh_.push_back(name);
+    }
+    setenv(name.c_str(), value.c_str(), 1);
+  }
+}
+
+WithEnvironment::~WithEnvironment() {
+  for (const auto& [name, value] : before_) setenv(name.c_str(), value.c_str(), 1);
+  for (const std::string& name : fresh_) unsetenv(name.c_str());
+}
+
+}  // namespace hone::tests
