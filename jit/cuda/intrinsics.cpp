@@ -28,6 +28,22 @@ constexpr Intrinsic kRows[] = {
      "if (value < *word) *word = value;"},
     {"void prefetch(const void* line)",
      R"(asm volatile("prefetch.global.L2 [%0];" : : "l"(line));)", "(void)line;"},
+    // N neighbours, W in each access. The address is a multiple of what an access takes.
+    {"auto load_vector(P from)",
+     R"(Vector<typename Plain<decltype(*from)>::T, N> out;
+  typedef typename Word<W * sizeof(*from)>::T Access;
+  #pragma unroll
+  for (int i = 0; i < N; i += W) *(Access*)(out.v + i) = *(const Access*)(from + i);
+  return out;)",
+     R"(Vector<typename P::Element, N> out;
+  emulation::load_vector(out.v, N, W, from);
+  return out;)",
+     "template <int N, int W, class P>"},
+    {"void store_vector(P to, const V& values)",
+     R"(typedef typename Word<W * sizeof(*to)>::T Access;
+  #pragma unroll
+  for (int i = 0; i < V::kCount; i += W) *(Access*)(to + i) = *(const Access*)(values.v + i);)",
+     "emulation::store_vector(values.v, V::kCount, W, to);", "template <int W, class P, class V>"},
 };
 
 }  // namespace

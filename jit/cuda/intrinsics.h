@@ -7,9 +7,10 @@ namespace hone::jit {
 
 /// A function of the device that C++ does not have: what it is there, and what it means.
 struct Intrinsic {
-  const char* signature;  ///< `float f32_of_f16(unsigned short h)`
-  const char* device;     ///< body on the device
-  const char* host;       ///< body in C++, the meaning
+  const char* signature;       ///< `float f32_of_f16(unsigned short h)`
+  const char* device;          ///< body on the device
+  const char* host;            ///< body in C++, the meaning
+  const char* templates = "";  ///< `template <int N>` where it is one
 };
 
 /// All of them; the printer uses no other.

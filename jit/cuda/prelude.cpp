@@ -9,10 +9,27 @@ namespace {
 constexpr const char* kDevice = R"(
 #define HONE_DEVICE static __device__ __forceinline__
 #define HONE_GLOBAL(T, name, slot, elements) T* __restrict__ const name = (T*)(slot)
-#define HONE_TEAM(T, name, elements) __shared__ T name[elements]
+#define HONE_TEAM(T, name, elements) __shared__ alignas(128) T name[elements]
 #define HONE_OWN(T, name, elements) T name[elements]
 #define HONE_KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
 #define HONE_ADDRESS(place) (&(place))
+#define HONE_AT(name, element) ((name) + (element))
+template <int BYTES> struct Word;
+template <> struct Word<2> { typedef unsigned short T; };
+template <> struct Word<4> { typedef unsigned int T; };
+template <> struct Word<8> { typedef uint2 T; };
+template <> struct Word<16> { typedef uint4 T; };
+)";
+
+/// What the intrinsics' signatures mention.
+constexpr const char* kTypes = R"(
+template <class E> struct Plain { typedef E T; };
+template <class E> struct Plain<const E> { typedef E T; };
+template <class E> struct Plain<E&> { typedef typename Plain<E>::T T; };
+template <class E, int N> struct alignas(sizeof(E) * N < 16 ? sizeof(E) * N : 16) Vector {
+  static constexpr int kCount = N;
+  E v[N];
+};
 )";
 
 /// The semantics of the language where C++ differs: integers wrap and never trap, NaN spreads.
@@ -149,6 +166,7 @@ template <class Op, int AXIS, int X, int Y, int Z, class T> HONE_DEVICE T combin
 std::string with(const char* Intrinsic::*body) {
   std::string out;
   for (const Intrinsic& row : intrinsics()) {
+    if (*row.templates) out += std::string(row.templates) + " ";
     out += std::string("HONE_DEVICE ") + row.signature + " { " + row.*body + " }\n";
   }
   return out;
@@ -156,8 +174,10 @@ std::string with(const char* Intrinsic::*body) {
 
 }  // namespace
 
-std::string cuda_prelude() { return kDevice + with(&Intrinsic::device) + kCommon; }
+std::string cuda_prelude() {
+  return std::string(kDevice) + kTypes + with(&Intrinsic::device) + kCommon;
+}
 
-std::string cuda_prelude_on_host() { return with(&Intrinsic::host) + kCommon; }
+std::string cuda_prelude_on_host() { return kTypes + with(&Intrinsic::host) + kCommon; }
 
 }  // namespace hone::jit

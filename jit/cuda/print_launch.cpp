@@ -108,6 +108,7 @@ void LaunchPrinter::emit(const Stmt& s, Scope& scope) {
     case Stmt::kFor:
       if (is_block(s.mark)) return emit_block(s, scope);
       if (is_thread(s.mark)) return emit_threads(s, scope);
+      if (s.mark == Mark::kVector) return emit_vector(s, scope);
       return emit_serial(s, scope);
     case Stmt::kIf:
       return emit_if(s, scope);
@@ -128,8 +129,6 @@ void LaunchPrinter::emit_all(const Stmt& s, Scope& scope) {
 }
 
 void LaunchPrinter::emit_serial(const Stmt& s, Scope& scope) {
-  note(s.begin);
-  note(s.end);
   const bool together = collective(s);
   if (together && (depends(s.begin, scope) || depends(s.end, scope))) {
     throw Unprintable{"threads would run loop " + loop(s.id) +
@@ -137,9 +136,7 @@ void LaunchPrinter::emit_serial(const Stmt& s, Scope& scope) {
                       "shared memory outside, or in=registers"};
   }
   const auto run = [&] {
-    if (s.mark == Mark::kUnroll || s.mark == Mark::kVector) line("#pragma unroll");
-    open(fmt::format("for ({0} {1} = {2}; {1} < {3}; ++{1}) {{", n_.index_type(), loop(s.id),
-                     print_index(s.begin, n_), print_index(s.end, n_)));
+    open_loop(s);
     Scope inside = together ? scope : without_conditions(scope);
     emit_all(s, inside);
     close();
@@ -149,6 +146,15 @@ void LaunchPrinter::emit_serial(const Stmt& s, Scope& scope) {
   } else {
     conditional(scope, run);
   }
+}
+
+/// Opens the loop of `s`, one iteration after the other.
+void LaunchPrinter::open_loop(const Stmt& s) {
+  note(s.begin);
+  note(s.end);
+  if (s.mark == Mark::kUnroll || s.mark == Mark::kVector) line("#pragma unroll");
+  open(fmt::format("for ({0} {1} = {2}; {1} < {3}; ++{1}) {{", n_.index_type(), loop(s.id),
+                   print_index(s.begin, n_), print_index(s.end, n_)));
 }
 
 void LaunchPrinter::emit_if(const Stmt& s, Scope& scope) {
@@ -199,8 +205,7 @@ void LaunchPrinter::emit_leaf(const Stmt& s) {
   }
   const NestBuffer& b = nest_.buffers[static_cast<size_t>(s.id)];
   used_.insert(s.id);
-  const std::string place =
-      n_.buffers[static_cast<size_t>(s.id)] + "[" + print_index(s.offset, n_) + "]";
+  const std::string place = print_place(s.id, s.offset, n_);
   if (s.kind == Stmt::kPrefetch) return line("prefetch(HONE_ADDRESS(" + place + "));");
   written_.insert(&b);
   std::string value = print_value(s.value, n_);

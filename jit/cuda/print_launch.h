@@ -8,6 +8,7 @@
 
 #include "jit/cuda/print_value.h"
 #include "jit/cuda/source.h"
+#include "jit/cuda/vector_access.h"
 
 namespace hone::jit {
 
@@ -29,8 +30,10 @@ const char* combiner(ir::Reduce r);
 /// Prints one launch as a kernel. Throws Unprintable.
 class LaunchPrinter {
  public:
-  LaunchPrinter(const ir::Nest& nest, const ir::Launch& launch, CudaNames& names, CudaLaunch& out)
-      : nest_(nest), launch_(launch), n_(names), out_(out) {}
+  /// `slot_align` is CudaSource::slot_align.
+  LaunchPrinter(const ir::Nest& nest, const ir::Launch& launch, CudaNames& names, CudaLaunch& out,
+                std::vector<int64_t>& slot_align)
+      : nest_(nest), launch_(launch), n_(names), out_(out), slot_align_(slot_align) {}
 
   std::string print();
 
@@ -52,6 +55,7 @@ class LaunchPrinter {
   void emit(const ir::Stmt& s, Scope& scope);
   void emit_all(const ir::Stmt& s, Scope& scope);
   void emit_serial(const ir::Stmt& s, Scope& scope);
+  void open_loop(const ir::Stmt& s);
   void emit_if(const ir::Stmt& s, Scope& scope);
   void emit_choice(const ir::Stmt& s, const std::string& condition, Scope& scope);
   void emit_leaf(const ir::Stmt& s);
@@ -70,6 +74,21 @@ class LaunchPrinter {
   void guarded(const Scope& scope, const ir::Stmt& s, const Print& f);
   static Scope without_conditions(Scope scope);
 
+  // print_vector.cpp: vector loops as accesses of several elements
+  bool in_memory(int buffer) const;
+  int64_t width(int buffer, const ir::Expr& offset, const Lanes& lanes) const;
+  bool any_wide(const ir::Stmt& s, const Lanes& lanes) const;
+  void emit_vector(const ir::Stmt& s, Scope& scope);
+  void emit_lanes(const ir::Stmt& s, const Lanes& lanes, Scope& scope);
+  void emit_each_lane(const Lanes& lanes, const Print& f);
+  void emit_lane_store(const ir::Stmt& s, const Lanes& lanes);
+  std::string in_lane(const std::string& vector, const Lanes& lanes) const;
+  std::string print_address(int buffer, const ir::Expr& offset, const Lanes& lanes) const;
+  void hold_loads(const ir::Expr& value, const Lanes& lanes);
+  std::string loaded(int buffer, const ir::Expr& offset, int64_t wide, const Lanes& lanes,
+                     const std::string& inside);
+  void rely_on(int buffer, int64_t bytes);
+
   const std::string& loop(int id) const { return n_.loops[static_cast<size_t>(id)]; }
   void line(const std::string& text);
   void open(const std::string& text);
@@ -79,9 +98,11 @@ class LaunchPrinter {
   const ir::Launch& launch_;
   CudaNames& n_;
   CudaLaunch& out_;
+  std::vector<int64_t>& slot_align_;
   std::string body_;
   int depth_ = 1;
   int choices_ = 0;  ///< conditions that were given names
+  int vectors_ = 0;  ///< vectors that were
   bool checks_ = false;
   std::set<int> used_;
   std::set<const ir::NestBuffer*> written_;

@@ -203,9 +203,14 @@ class Values {
   }
 
   std::string load(const Expr& e) const {
-    const auto id = static_cast<size_t>(e->id);
-    const NestBuffer& b = n_.nest->buffers[id];
-    std::string place = n_.buffers[id] + "[" + index(e->args[0]) + "]";
+    const NestBuffer& b = n_.nest->buffers[static_cast<size_t>(e->id)];
+    for (const HeldLoad& h : n_.held) {
+      if (h.load.get() != e.get() && !equal(h.load, e)) continue;
+      const std::string element = from_stored(b.type, h.place);
+      return h.inside.empty() ? element
+                              : "(" + h.inside + " ? " + element + " : " + value(e->args[2]) + ")";
+    }
+    std::string place = print_place(e->id, e->args[0], n_);
     if (b.written && !is_float(b.type))
       place = std::string("(") + stored_type(b.type) + ")" + place;
     std::string element = from_stored(b.type, place);
@@ -274,6 +279,10 @@ std::string from_stored(DType t, const std::string& place) {
 }
 
 std::string print_index(const Expr& e, const CudaNames& names) { return Values(names).index(e); }
+
+std::string print_place(int buffer, const Expr& offset, const CudaNames& names) {
+  return names.buffers[static_cast<size_t>(buffer)] + "[" + print_index(offset, names) + "]";
+}
 
 std::string print_condition(const Expr& e, const CudaNames& names) {
   return Values(names).condition(e);

@@ -9,12 +9,20 @@
 
 namespace hone::jit {
 
+/// A load whose element is in a register already.
+struct HeldLoad {
+  ir::Expr load;
+  std::string place;   ///< where the element is
+  std::string inside;  ///< whether the load's condition holds; empty where it has none
+};
+
 /// Names of a nest's things in the source, and what is known of its loops.
 struct CudaNames {
   const ir::Nest* nest = nullptr;
   std::vector<std::string> buffers;
   std::vector<std::string> loops;
   ir::Facts facts;
+  std::vector<HeldLoad> held;
   bool wide = false;  ///< indices need 64 bits
 
   const char* index_type() const { return wide ? "i64" : "i32"; }
@@ -31,6 +39,8 @@ std::string print_index(const ir::Expr& e, const CudaNames& names);
 std::string print_condition(const ir::Expr& e, const CudaNames& names);
 /// A value of e->type, in its computed type.
 std::string print_value(const ir::Expr& e, const CudaNames& names);
+/// The element of `buffer` at `offset`.
+std::string print_place(int buffer, const ir::Expr& offset, const CudaNames& names);
 /// A computed value of type `t` as it is stored.
 std::string to_stored(DType t, const std::string& value);
 /// What is stored at `place`, as a computed value.

@@ -22,6 +22,7 @@ struct CudaLaunch {
   std::array<ir::Expr, 3> grid;       ///< blocks along x, y, z, in constants and dims
   std::array<int, 3> block{1, 1, 1};  ///< threads along x, y, z
   int64_t shared_bytes = 0;           ///< static shared memory
+  int64_t dynamic_bytes = 0;          ///< shared memory that the launch must ask for, on top
   bool at_bind = false;
 };
 
@@ -29,7 +30,9 @@ struct CudaLaunch {
 struct CudaSource {
   std::string kernels;  ///< what the program became
   std::vector<CudaLaunch> launches;
-  int slots = 0;  ///< of the args struct
+  int slots = 0;                    ///< of the args struct
+  std::vector<int64_t> slot_align;  ///< per slot of the args struct: bytes that the address in it
+                                    ///< is a multiple of, as the kernels count on; 1: any
 };
 
 /// Blocks along x, y, z for the values of Nest::dims.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/ir/nest.h"
 
+#include <algorithm>
+
 #include "jit/ir/instructions.h"
 
 namespace hone::ir {
@@ -58,6 +60,12 @@ void print_stmt(const Nest& nest, const Stmt& s, int depth, std::string& out) {
 
 }  // namespace
 
+int64_t swizzled(int64_t offset, int64_t row) {
+  constexpr int64_t kChunk = 16, kBanks = 128;
+  const int64_t turn = offset / std::max(row, kBanks) % std::min(row / kChunk, kBanks / kChunk);
+  return offset ^ turn * kChunk;
+}
+
 ArgsLayout args_layout(const Nest& nest) {
   ArgsLayout layout;
   int next = ArgsLayout::kFirstTensor;
@@ -79,6 +87,7 @@ std::string print(const Nest& nest) {
            std::string(name_of(b.type)) + "[" + print(b.elements) + "]";
     if (b.home == Home::kWorker || b.home == Home::kShared)
       out += " at " + std::to_string(b.offset);
+    if (b.swizzle) out += " swizzle " + std::to_string(b.swizzle);
     out += b.stream ? " stream\n" : "\n";
   }
   for (const Launch& l : nest.launches) {

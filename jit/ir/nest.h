@@ -28,9 +28,17 @@ struct NestBuffer {
   Expr elements;       ///< how many elements an access may touch (bounds: 0 <= offset < elements)
   int64_t offset = 0;  ///< bytes, 64-byte aligned (kWorker); kShared when sizes are constant
   int64_t max_bytes = 0;  ///< upper bound of its size
+  int64_t align = 0;      ///< bytes: the first element's address is a multiple; 0: of the element's
+  int64_t swizzle = 0;    ///< kTeam: bytes of a row of which 16-byte chunks change places, see
+                          ///< swizzled(); offsets are those before
   bool stream = false;
   bool written = false;  ///< by some launch
 };
+
+/// Where byte `offset` of a buffer goes whose rows of `row` bytes (a power of two, 32 or more) are
+/// swizzled: chunks of 16 bytes trade places within 128 bytes by the number of their row, so that
+/// a column of chunks lies in all banks.
+int64_t swizzled(int64_t offset, int64_t row);
 
 struct Stmt;
 using StmtRef = std::shared_ptr<const Stmt>;

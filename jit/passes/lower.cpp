@@ -11,6 +11,9 @@ using namespace ir;
 
 namespace {
 
+/// A GPU's tensors are taken to be aligned to its longest access, unless they say otherwise.
+constexpr int64_t kGpuAlign = 16;
+
 StmtRef block(std::vector<StmtRef> body) {
   if (body.size() == 1) return body[0];
   Stmt s;
@@ -106,6 +109,8 @@ void Lowering::add_parameters() {
     n.name = b.name;
     n.type = b.type;
     n.home = Home::kArgument;
+    n.align = b.align;
+    if (target_.is_cuda() && b.align == 0) n.align = kGpuAlign;
     n.stream = b.stream;
     n.written = b.role != Role::kInput;
     Poly last;  // element offset of the last element

@@ -285,6 +285,7 @@ void Lowering::allocate(int stage, const std::vector<Span>& window) {
   n.type = b.type;
   n.elements = total.expr();
   n.max_bytes = total.constant() * size_of(b.type);
+  n.align = kLine;
   n.written = true;
   if (b.space == Space::kRegisters) {
     n.home = Home::kRegisters;
@@ -344,6 +345,7 @@ void Lowering::allocate_root(int stage) {
   n.type = b.type;
   n.elements = total.expr();
   n.max_bytes = std::max<int64_t>(*most, 1) * size_of(b.type);
+  n.align = kLine;
   n.stream = b.stream;
   n.written = true;
   n.home = is_bound(st) ? Home::kBound : Home::kShared;

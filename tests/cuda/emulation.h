@@ -25,6 +25,7 @@
 #define HONE_OWN(T, name, elements) emulation::Own<T> name((elements), #name)
 #define HONE_KERNEL(threads) static void
 #define HONE_ADDRESS(place) nullptr
+#define HONE_AT(name, element) emulation::at(name, element)
 
 namespace emulation {
 
@@ -97,6 +98,7 @@ inline void wait(Wait what) {
 /// Memory of the device. An element that a launch writes belongs to the thread that does.
 template <class T>
 struct Global {
+  using Element = std::remove_const_t<T>;
   T* data;
   int64_t elements;
   const char* name;
@@ -125,6 +127,7 @@ struct Global {
     }
   };
 
+  int64_t address(int64_t i) const { return reinterpret_cast<int64_t>(data + i); }
   decltype(auto) operator[](int64_t i) const {
     check(i, elements, name);
     if constexpr (std::is_const_v<T>) {
@@ -161,6 +164,7 @@ struct Own {
 /// Shared memory: remembers who touched each element since the last barrier.
 template <class T>
 struct Team {
+  using Element = T;
   struct Mark {
     int written = -1, read = -1;  ///< intervals
     size_t writer = 0, reader = 0;
@@ -200,6 +204,8 @@ struct Team {
   };
   Team(int64_t elements, const char* name)
       : values(static_cast<size_t>(elements)), marks(values.size()), name(name) {}
+  /// From the beginning, which is aligned to all accesses.
+  int64_t address(int64_t i) const { return i * static_cast<int64_t>(sizeof(T)); }
   Ref operator[](int64_t i) {
     check(i, static_cast<int64_t>(values.size()), name);
     return {this, static_cast<size_t>(i)};
@@ -217,6 +223,35 @@ Team<T>& team(const void* key, int64_t elements, const char* name) {
   std::shared_ptr<void>& slot = block->teams[key];
   if (!slot) slot = std::make_shared<Team<T>>(elements, name);
   return *static_cast<Team<T>*>(slot.get());
+}
+
+/// An element of a buffer as the beginning of an access to several.
+template <class B>
+struct Place {
+  using Element = typename B::Element;
+  B* buffer;
+  int64_t index;
+  /// An access of `size` bytes must begin at a multiple of it.
+  void check_aligned(int64_t size) const {
+    if (buffer->address(index) % size == 0) return;
+    fail(std::string(buffer->name) + "[" + std::to_string(index) + "] is not at a multiple of " +
+         std::to_string(size) + " bytes");
+  }
+};
+template <class B>
+Place<B> at(B& buffer, int64_t index) {
+  return {&buffer, index};
+}
+
+template <class E, class P>
+void load_vector(E* out, int count, int width, P from) {
+  from.check_aligned(width * static_cast<int64_t>(sizeof(E)));
+  for (int i = 0; i < count; ++i) out[i] = (*from.buffer)[from.index + i];
+}
+template <class E, class P>
+void store_vector(const E* values, int count, int width, P to) {
+  to.check_aligned(width * static_cast<int64_t>(sizeof(E)));
+  for (int i = 0; i < count; ++i) (*to.buffer)[to.index + i] = values[i];
 }
 
 inline void enter() {
