@@ -39,11 +39,11 @@ constexpr Intrinsic kRows[] = {
   emulation::load_vector(out.v, N, W, from);
   return out;)",
      "template <int N, int W, class P>"},
-    {"void store_vector(P to, const V& values)",
+    {"void store_vector(P to, const Vector<E, N>& values)",
      R"(typedef typename Word<W * sizeof(*to)>::T Access;
   #pragma unroll
-  for (int i = 0; i < V::kCount; i += W) *(Access*)(to + i) = *(const Access*)(values.v + i);)",
-     "emulation::store_vector(values.v, V::kCount, W, to);", "template <int W, class P, class V>"},
+  for (int i = 0; i < N; i += W) *(Access*)(to + i) = *(const Access*)(values.v + i);)",
+     "emulation::store_vector(values.v, N, W, to);", "template <int W, class P, class E, int N>"},
 };
 
 }  // namespace

@@ -26,8 +26,8 @@ constexpr const char* kTypes = R"(
 template <class E> struct Plain { typedef E T; };
 template <class E> struct Plain<const E> { typedef E T; };
 template <class E> struct Plain<E&> { typedef typename Plain<E>::T T; };
-template <class E, int N> struct alignas(sizeof(E) * N < 16 ? sizeof(E) * N : 16) Vector {
-  static constexpr int kCount = N;
+constexpr int alignment_of(int bytes) { return bytes % 16 ? bytes & -bytes : 16; }
+template <class E, int N> struct alignas(alignment_of(sizeof(E) * N)) Vector {
   E v[N];
 };
 )";

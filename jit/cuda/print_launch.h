@@ -76,16 +76,16 @@ class LaunchPrinter {
 
   // print_vector.cpp: vector loops as accesses of several elements
   bool in_memory(int buffer) const;
-  int64_t width(int buffer, const ir::Expr& offset, const Lanes& lanes) const;
-  bool any_wide(const ir::Stmt& s, const Lanes& lanes) const;
+  int64_t width(int buffer, const ir::Expr& offset, const VectorLanes& lanes) const;
+  bool any_wide(const ir::Stmt& s, const VectorLanes& lanes) const;
   void emit_vector(const ir::Stmt& s, Scope& scope);
-  void emit_lanes(const ir::Stmt& s, const Lanes& lanes, Scope& scope);
-  void emit_each_lane(const Lanes& lanes, const Print& f);
-  void emit_lane_store(const ir::Stmt& s, const Lanes& lanes);
-  std::string in_lane(const std::string& vector, const Lanes& lanes) const;
-  std::string print_address(int buffer, const ir::Expr& offset, const Lanes& lanes) const;
-  void hold_loads(const ir::Expr& value, const Lanes& lanes);
-  std::string loaded(int buffer, const ir::Expr& offset, int64_t wide, const Lanes& lanes,
+  void emit_lanes(const ir::Stmt& s, const VectorLanes& lanes, Scope& scope);
+  void emit_each_lane(const VectorLanes& lanes, const Print& f);
+  void emit_lane_store(const ir::Stmt& s, const VectorLanes& lanes);
+  std::string in_lane(const std::string& vector, const VectorLanes& lanes) const;
+  std::string print_address(int buffer, const ir::Expr& offset, const VectorLanes& lanes) const;
+  void hold_loads(const ir::Expr& value, const VectorLanes& lanes);
+  std::string loaded(int buffer, const ir::Expr& offset, int64_t wide, const VectorLanes& lanes,
                      const std::string& inside);
   void rely_on(int buffer, int64_t bytes);
 

@@ -12,7 +12,7 @@ using namespace ir;
 
 namespace {
 
-/// Lanes whose values a thread has in registers at a time.
+/// VectorLanes whose values a thread has in registers at a time.
 constexpr int64_t kMostLanes = 16;
 
 }  // namespace
@@ -24,13 +24,13 @@ bool LaunchPrinter::in_memory(int buffer) const {
          home == Home::kTeam;
 }
 
-int64_t LaunchPrinter::width(int buffer, const Expr& offset, const Lanes& lanes) const {
+int64_t LaunchPrinter::width(int buffer, const Expr& offset, const VectorLanes& lanes) const {
   if (!in_memory(buffer)) return 1;
   return access_width(nest_.buffers[static_cast<size_t>(buffer)], offset, lanes, n_.facts);
 }
 
 /// Whether any access inside `s` takes several lanes at once.
-bool LaunchPrinter::any_wide(const Stmt& s, const Lanes& lanes) const {
+bool LaunchPrinter::any_wide(const Stmt& s, const VectorLanes& lanes) const {
   bool found = false;
   each_stmt(s, [&](const Stmt& x) {
     if (x.kind != Stmt::kStore) return;
@@ -46,7 +46,7 @@ void LaunchPrinter::emit_vector(const Stmt& s, Scope& scope) {
   const Poly begin = Poly::of(s.begin, &n_.facts);
   const Poly extent = Poly::of(s.end, &n_.facts) - begin;
   const auto most = n_.facts.upper(extent);
-  const Lanes lanes{s.id, s.begin, most ? *most : 0};
+  const VectorLanes lanes{s.id, s.begin, most ? *most : 0};
   if (lanes.count < 2 || lanes.count > kMostLanes || collective(s) || !any_wide(s, lanes)) {
     return emit_serial(s, scope);
   }
@@ -68,7 +68,7 @@ void LaunchPrinter::emit_vector(const Stmt& s, Scope& scope) {
 }
 
 /// A part of a vector loop's body, for all lanes at once.
-void LaunchPrinter::emit_lanes(const Stmt& s, const Lanes& lanes, Scope& scope) {
+void LaunchPrinter::emit_lanes(const Stmt& s, const VectorLanes& lanes, Scope& scope) {
   const auto same = [&](const Expr& e) {
     return !Poly::of(e, &n_.facts).mentions_loop(lanes.loop);
   };
@@ -97,7 +97,7 @@ void LaunchPrinter::emit_lanes(const Stmt& s, const Lanes& lanes, Scope& scope) 
 }
 
 /// `f` for one lane after the other.
-void LaunchPrinter::emit_each_lane(const Lanes& lanes, const Print& f) {
+void LaunchPrinter::emit_each_lane(const VectorLanes& lanes, const Print& f) {
   line("#pragma unroll");
   open(fmt::format("for ({0} {1} = {2}; {1} < {3}; ++{1}) {{", n_.index_type(), loop(lanes.loop),
                    print_index(lanes.begin, n_),
@@ -106,7 +106,7 @@ void LaunchPrinter::emit_each_lane(const Lanes& lanes, const Print& f) {
   close();
 }
 
-void LaunchPrinter::emit_lane_store(const Stmt& s, const Lanes& lanes) {
+void LaunchPrinter::emit_lane_store(const Stmt& s, const VectorLanes& lanes) {
   const int64_t wide = width(s.id, s.offset, lanes);
   hold_loads(s.value, lanes);
   if (wide == 1) {
@@ -137,21 +137,22 @@ void LaunchPrinter::emit_lane_store(const Stmt& s, const Lanes& lanes) {
 }
 
 /// The lane's part of a vector.
-std::string LaunchPrinter::in_lane(const std::string& vector, const Lanes& lanes) const {
+std::string LaunchPrinter::in_lane(const std::string& vector, const VectorLanes& lanes) const {
   const Poly lane =
       Poly::atom(make_var(loop(lanes.loop), lanes.loop)) - Poly::of(lanes.begin, &n_.facts);
   return vector + ".v[" + print_index(lane.expr(), n_) + "]";
 }
 
 /// Where lane 0 accesses the buffer.
-std::string LaunchPrinter::print_address(int buffer, const Expr& offset, const Lanes& lanes) const {
+std::string LaunchPrinter::print_address(int buffer, const Expr& offset,
+                                         const VectorLanes& lanes) const {
   const Poly first = Poly::of(in_first_lane(offset, lanes), &n_.facts);
   return fmt::format("HONE_AT({}, {})", n_.buffers[static_cast<size_t>(buffer)],
                      print_index(first.expr(), n_));
 }
 
 /// Loads what the lanes of `value` load side by side, before all else.
-void LaunchPrinter::hold_loads(const Expr& value, const Lanes& lanes) {
+void LaunchPrinter::hold_loads(const Expr& value, const VectorLanes& lanes) {
   visit(value, [&](const Expr& e) {
     if (e->op != Op::kLoad || (e->guarded && !is_uniform(e->args[1], lanes, n_.facts))) return;
     const int64_t wide = width(e->id, e->args[0], lanes);
@@ -172,8 +173,8 @@ void LaunchPrinter::hold_loads(const Expr& value, const Lanes& lanes) {
 }
 
 /// The name of a vector of what lanes load; nothing is accessed where `inside` does not hold.
-std::string LaunchPrinter::loaded(int buffer, const Expr& offset, int64_t wide, const Lanes& lanes,
-                                  const std::string& inside) {
+std::string LaunchPrinter::loaded(int buffer, const Expr& offset, int64_t wide,
+                                  const VectorLanes& lanes, const std::string& inside) {
   const NestBuffer& b = nest_.buffers[static_cast<size_t>(buffer)];
   const std::string name = "loaded_" + std::to_string(++vectors_);
   const std::string load = fmt::format("load_vector<{}, {}>({});", lanes.count, wide,

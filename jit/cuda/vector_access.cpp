@@ -24,7 +24,7 @@ int64_t common_factor(const Poly& p) {
 }
 
 /// True when `p` is not negative in all lanes, or negative in all, whatever the other loops do.
-bool same_sign(const Poly& p, const Lanes& lanes) {
+bool same_sign(const Poly& p, const VectorLanes& lanes) {
   const int64_t step = p.loop_coef(lanes.loop);
   const Poly rest =
       p - Poly(step) * Poly::atom(make_var("", lanes.loop)) + Poly(step) * Poly::of(lanes.begin);
@@ -42,13 +42,13 @@ bool same_sign(const Poly& p, const Lanes& lanes) {
 
 }  // namespace
 
-Expr in_first_lane(const Expr& e, const Lanes& lanes) {
+Expr in_first_lane(const Expr& e, const VectorLanes& lanes) {
   return rewrite(e, [&](const Expr& x) {
     return x->op == Op::kVar && x->id == lanes.loop ? lanes.begin : Expr();
   });
 }
 
-int64_t access_width(const NestBuffer& buffer, const Expr& offset, const Lanes& lanes,
+int64_t access_width(const NestBuffer& buffer, const Expr& offset, const VectorLanes& lanes,
                      const Facts& facts) {
   const Poly p = Poly::of(offset, &facts);
   const Poly first = Poly::of(in_first_lane(offset, lanes), &facts);
@@ -65,7 +65,7 @@ int64_t access_width(const NestBuffer& buffer, const Expr& offset, const Lanes& 
   return width;
 }
 
-bool is_uniform(const Expr& condition, const Lanes& lanes, const Facts& facts) {
+bool is_uniform(const Expr& condition, const VectorLanes& lanes, const Facts& facts) {
   if (!mentions_loop(condition, lanes.loop)) return true;
   switch (condition->op) {
     case Op::kAnd:

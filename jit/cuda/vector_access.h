@@ -12,22 +12,22 @@ namespace hone::jit {
 inline constexpr int64_t kLongestAccess = 16;
 
 /// A vector loop whose lanes are `count` iterations from `begin` on.
-struct Lanes {
+struct VectorLanes {
   int loop = -1;
   ir::Expr begin;
   int64_t count = 0;
 };
 
 /// `e` as lane 0 has it.
-ir::Expr in_first_lane(const ir::Expr& e, const Lanes& lanes);
+ir::Expr in_first_lane(const ir::Expr& e, const VectorLanes& lanes);
 
 /// Elements that one access takes where all lanes access `buffer` at `offset`, neighbours in
 /// neighbouring lanes: a divisor of the number of lanes, 16 bytes at most. 1 where lanes are not
 /// neighbours, or where the address is not provably a multiple of more than one element.
-int64_t access_width(const ir::NestBuffer& buffer, const ir::Expr& offset, const Lanes& lanes,
+int64_t access_width(const ir::NestBuffer& buffer, const ir::Expr& offset, const VectorLanes& lanes,
                      const ir::Facts& facts);
 
 /// True when `condition` provably is the same in all lanes.
-bool is_uniform(const ir::Expr& condition, const Lanes& lanes, const ir::Facts& facts);
+bool is_uniform(const ir::Expr& condition, const VectorLanes& lanes, const ir::Facts& facts);
 
 }  // namespace hone::jit

@@ -18,7 +18,7 @@ struct Fixture {
   }
   ir::Expr o = ir::make_var("o", 0), v = ir::make_var("v", 1);
   ir::Expr n = ir::make_dim("n", 0);
-  Lanes lanes{1, ir::make_int(0), 4};
+  VectorLanes lanes{1, ir::make_int(0), 4};
   ir::Facts facts;
 
   int64_t width(const ir::Expr& offset, DType type = DType::kF32, int64_t align = 16) const {
