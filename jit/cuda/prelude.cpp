@@ -10,6 +10,8 @@ constexpr const char* kDevice = R"(
 #define HONE_DEVICE static __device__ __forceinline__
 #define HONE_GLOBAL(T, name, slot, elements) T* __restrict__ const name = (T*)(slot)
 #define HONE_TEAM(T, name, elements) __shared__ alignas(128) T name[elements]
+#define HONE_DYNAMIC(bytes) extern __shared__ alignas(1024) unsigned char dynamic_shared[]
+#define HONE_TEAM_AT(T, name, elements, byte) T* const name = (T*)(dynamic_shared + byte)
 #define HONE_OWN(T, name, elements) T name[elements]
 #define HONE_KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
 #define HONE_ADDRESS(place) (&(place))

@@ -17,12 +17,13 @@ namespace hone::jit {
 /// One kernel of a CudaSource: `symbol(Args)` over a grid of blocks of threads. Args is the args
 /// struct that ir::args_layout describes, by value.
 struct CudaLaunch {
-  std::string name;                   ///< of the stage
-  std::string symbol;                 ///< of the kernel in the source
-  std::array<ir::Expr, 3> grid;       ///< blocks along x, y, z, in constants and dims
-  std::array<int, 3> block{1, 1, 1};  ///< threads along x, y, z
-  int64_t shared_bytes = 0;           ///< static shared memory
-  int64_t dynamic_bytes = 0;          ///< shared memory that the launch must ask for, on top
+  std::string name;                     ///< of the stage
+  std::string symbol;                   ///< of the kernel in the source
+  std::array<ir::Expr, 3> grid;         ///< blocks along x, y, z, in constants and dims
+  std::array<int, 3> block{1, 1, 1};    ///< threads along x, y, z
+  std::array<int, 3> cluster{1, 1, 1};  ///< blocks that run together and share memory; sm_90
+  int64_t shared_bytes = 0;             ///< static shared memory
+  int64_t dynamic_bytes = 0;            ///< shared memory that the launch must ask for, on top
   bool at_bind = false;
 };
 

@@ -50,9 +50,10 @@ std::string EmulatedCode::compile() {
       for (size_t l = 0; l < launches.size(); ++l) {
         file << fmt::format(
             "    case {}: return emulation::launch({{grid[0], grid[1], grid[2]}}, {{{}, {}, {}}}, "
-            "[&] {{ {}(args); }});\n",
+            "{}, [&] {{ {}(args); }}, {{{}, {}, {}}});\n",
             l, launches[l].block[0], launches[l].block[1], launches[l].block[2],
-            launches[l].symbol);
+            launches[l].dynamic_bytes, launches[l].symbol, launches[l].cluster[0],
+            launches[l].cluster[1], launches[l].cluster[2]);
       }
       file << "  }\n  return \"no such launch\";\n}\n}\n"
            << fmt::format(

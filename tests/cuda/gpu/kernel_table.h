@@ -26,11 +26,12 @@ template <class... P>
 struct Caller {
   static constexpr size_t kBytes[] = {sizeof(P)..., 0};
   template <void (*kKernel)(P...), size_t... I>
-  static std::string call(const unsigned* grid, const unsigned* block, unsigned,
+  static std::string call(const unsigned* grid, const unsigned* block, unsigned shared_bytes,
                           void* const* parameters, std::index_sequence<I...>) {
-    return launch({grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, [parameters] {
-      kKernel(*static_cast<std::remove_const_t<P>*>(parameters[I])...);
-    });
+    return launch({grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, shared_bytes,
+                  [parameters] {
+                    kKernel(*static_cast<std::remove_const_t<P>*>(parameters[I])...);
+                  });
   }
   template <void (*kKernel)(P...)>
   static std::string run(const unsigned* grid, const unsigned* block, unsigned shared_bytes,
