@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the default schedules of the library's bench cases come to on a GPU, by static facts.
+// HONE_TEST_TABLE=1 prints a line for each launch.
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "jit/cuda/report/report.h"
+#include "jit/passes/barriers.h"
+#include "jit/passes/lower.h"
+#include "ops/op.h"
+#include "schedules/space/space.h"
+
+using namespace hone;
+
+namespace {
+
+constexpr int kSm = 90;
+
+/// The default kernels of a problem, reported on; what is wrong instead, in `refused`.
+std::vector<jit::LaunchReport> reports(const ops::Problem& problem, std::string& refused) {
+  ir::Target gpu;
+  gpu.sm = kSm;
+  const auto scheduled =
+      schedules::apply(problem.program, schedules::default_schedule(problem.program, gpu));
+  auto nest = jit::lower(*scheduled, gpu);
+  if (!nest) {
+    refused = nest.failure().message;
+    return {};
+  }
+  const ir::Nest whole = jit::with_barriers(*std::move(nest));
+  const auto source = jit::print_cuda(whole, gpu);
+  if (!source) {
+    refused = source.failure().message;
+    return {};
+  }
+  return jit::report_on(whole, *source, kSm, jit::typical_dims(whole), {});
+}
+
+void print_row(const std::string& problem, const jit::LaunchReport& r) {
+  const auto& w = r.walked;
+  std::printf("%-58.58s %-12.12s %8.2f /%5.2f %6.2f %9.0f %5.2f %5.2f %8.2f %8.2f %5.2f %s\n",
+              problem.c_str(), r.name.c_str(), r.sectors, r.least_sectors, r.ways, r.threads,
+              r.fill, w.lanes_had > 0 ? w.lanes_run / w.lanes_had : 1.0, r.memory_us,
+              r.operations_us, r.sector_bytes / std::max(1.0, r.memory_bytes), r.bound);
+}
+
+}  // namespace
+
+TEST_CASE("cuda defaults: what the library's bench cases come to") {
+  const bool table = std::getenv("HONE_TEST_TABLE") != nullptr;
+  for (const ops::Case& c : ops::stock_library().cases) {
+    if (c.small) continue;
+    const auto problem = ops::parse_problem(c.problem);
+    REQUIRE_MESSAGE(static_cast<bool>(problem), c.problem);
+    std::string refused;
+    const auto all = reports(*problem, refused);
+    CHECK_MESSAGE(refused.empty(), c.problem << ": " << refused);
+    for (const jit::LaunchReport& r : all) {
+      if (table) print_row(c.problem, r);
+    }
+  }
+}
