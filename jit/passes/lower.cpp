@@ -124,56 +124,6 @@ void Lowering::add_parameters() {
   }
 }
 
-/// One launch that walks every check; it must see no bad position before anything is written.
-void Lowering::add_checks() {
-  if (program_.checks.empty()) return;
-  Launch launch;
-  launch.name = "checks";
-  launch.range = new_loop("checks", 0, 1);
-  launch.extent = make_int(1);
-  Block body;
-  for (const Check& c : program_.checks) {
-    Stage s;  // a stage without output, so that variables translate as usual
-    s.name = "check";
-    s.vars = c.vars;
-    StageLoops loops(s);
-    Instance in;
-    in.loops = &loops;
-    in.value.resize(loops.nodes.size());
-    in.base.resize(loops.nodes.size());
-    std::vector<std::pair<int, std::pair<Expr, Expr>>> nest;
-    for (size_t v = 0; v < c.vars.size(); ++v) {
-      const Poly lo = c.vars[v].lo ? index(in, c.vars[v].lo) : Poly();
-      const Poly hi = index(in, c.vars[v].hi);
-      in.window.push_back({0, hi});
-      const int id = new_loop("check/" + c.vars[v].name, lo, hi);
-      in.value[v] = Poly::atom(make_var(nest_.loops[static_cast<size_t>(id)], id));
-      nest.push_back({id, {lo.expr(), hi.expr()}});
-    }
-    Stmt check;
-    check.kind = Stmt::kCheck;
-    const Expr value = translate(in, c.value);
-    check.condition = make_binary(
-        Op::kAnd, make_binary(Op::kLe, make_cast(value->type, translate(in, c.lo)), value),
-        make_binary(Op::kLe, value, make_cast(value->type, translate(in, c.hi))));
-    check.value = index(in, c.position).expr();
-    StmtRef inner = std::make_shared<const Stmt>(std::move(check));
-    for (size_t v = nest.size(); v-- > 0;) {
-      inner = loop(nest[v].first, Loop{}, nest[v].second.first, nest[v].second.second, {inner});
-    }
-    body.push_back(inner);
-  }
-  launch.body = block(std::move(body));
-  nest_.launches.push_back(std::move(launch));
-  for (const Check& c : program_.checks) {
-    const Expr& value = c.value->op == Op::kCast ? c.value->args[0] : c.value;
-    int64_t lo = 0;
-    if (value->op != Op::kLoad || !is_const(c.lo, &lo)) continue;
-    Instance none;
-    facts_.define_elements(value->name, Poly(lo), index(none, c.hi));
-  }
-}
-
 int Lowering::new_loop(const std::string& name, Poly begin, Poly end) {
   const int id = static_cast<int>(nest_.loops.size());
   nest_.loops.push_back(name);

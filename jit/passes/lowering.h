@@ -95,9 +95,12 @@ class Lowering {
  private:
   using Block = std::vector<ir::StmtRef>;
 
+  // lower_checks.cpp: what data must hold
+  void add_checks();
+  ir::StmtRef walk_check(const ir::Check& c, const ir::Launch& launch, ir::Poly& blocks);
+
   // lower.cpp: launches and the walk over a stage's loops
   void add_parameters();
-  void add_checks();
   void add_launch(int stage);
   Instance instance(int stage, std::vector<Span> window);
   void walk(Instance& in, size_t depth, bool init, Block& out);

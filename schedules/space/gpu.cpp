@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "jit/passes/lower.h"
+
 namespace hone::schedules {
 
 std::vector<std::string> fuse_loops(Plan& plan, const std::string& stage,
@@ -36,6 +38,10 @@ bool bind_threads(Plan& plan, const std::string& stage, const std::string& var, 
   }
   const Plan::Halves h = plan.split(stage, var, std::to_string(threads));
   return !h.outer.empty() && plan.add("bind " + stage + "/" + h.inner + " thread." + axis);
+}
+
+bool lowers(const Plan& plan) {
+  return static_cast<bool>(jit::lower(plan.program(), plan.target()));
 }
 
 int64_t threads_for(int64_t extent) {

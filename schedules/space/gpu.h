@@ -24,6 +24,10 @@ bool bind_blocks(Plan& plan, const std::string& stage, const std::vector<std::st
 bool bind_threads(Plan& plan, const std::string& stage, const std::string& var, int64_t threads,
                   const std::string& axis);
 
+/// Whether the program under construction lowers: what a rule added is legal with the rest as it
+/// stands.
+bool lowers(const Plan& plan);
+
 /// A number of threads, whole warps, for a loop of that many iterations.
 int64_t threads_for(int64_t extent);
 

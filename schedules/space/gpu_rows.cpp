@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "schedules/space/gpu.h"
+#include "schedules/space/gpu_reduce.h"
 #include "schedules/space/rows.h"
 #include "schedules/space/rules.h"
 #include "schedules/space/shape.h"
@@ -9,122 +10,169 @@
 namespace hone::schedules {
 namespace {
 
-/// A row shorter than this is a thread's, not a block's.
-constexpr int64_t kLong = 64;
-/// Bytes of shared memory that a row may take.
+/// Arithmetic of a point up to which it is done again by each reader, rather than kept.
+constexpr int kCheap = 48;
+/// Bytes of shared memory that the rows of a block may take.
 constexpr int64_t kShared = 32 << 10;
 
-/// The reduced variable along which the stage reads neighbours, or "".
-std::string along(const Plan& plan, const std::string& name) {
-  const StageFacts facts = plan.facts(name);
-  for (const ir::IndexVar& v : plan.stage(name).rvars) {
-    if (v.lo || facts.bounds.contains(v.name)) continue;
-    for (const Access& a : facts.loads) {
-      if (!a.gathers && a.stride(v.name) == 1) return v.name;
+/// The rows that a block works on.
+struct Group {
+  std::string at;  ///< the loop over rows, `stage/loop`
+  RowThreads threads;
+};
+
+/// Gives the rows of a root stage to blocks, or to rows of threads in a block.
+bool bind_rows(Plan& plan, const std::string& name, const std::vector<std::string>& vars,
+               Group& group) {
+  std::vector<std::string> loops = fuse_loops(plan, name, vars);
+  if (loops.empty()) return false;
+  if (group.threads.rows > 1) {
+    const std::string row = loops.back();
+    const std::string rows = plan.knob(knob_name("rows", name), {2, 4, 8, 16}, group.threads.rows);
+    if (!plan.add("split " + name + "/" + row + " " + rows + " -> " + row + ".b " + row + ".w")) {
+      return false;
     }
+    loops.back() = row + ".b";
+    group.at = name + "/" + row + ".w";
+    return bind_blocks(plan, name, loops) && plan.add("bind " + group.at + " thread.y");
   }
-  return {};
+  group.at = name + "/" + loops.back();
+  return bind_blocks(plan, name, loops);
 }
 
-/// Gives the reduced `var` of a stage in registers to the threads of the block.
-bool reduce_by_threads(Plan& plan, const std::string& name, const std::string& var) {
-  const int64_t extent = plan.facts(name).extent(var);
-  const Plan::Halves h = plan.split(name, var, std::to_string(threads_for(extent)));
-  if (h.outer.empty()) return false;
-  // Threads outside all that is reduced: they are combined once.
-  std::string order = "reorder " + name + "/" + h.inner;
-  for (const ir::Loop& l : plan.stage(name).loops) {
-    bool reduced = false;
-    for (const ir::IndexVar& v : plan.stage(name).rvars) {
-      reduced |= l.name == v.name || l.name == h.outer;
-    }
-    if (reduced) order += " " + name + "/" + l.name;
-  }
-  return plan.add(order) && plan.add("bind " + name + "/" + h.inner + " thread.x");
-}
-
-/// A reduction on its own: a block for each result.
-bool reduce_row(Plan& plan, const std::string& name) {
-  const ir::Stage s = plan.stage(name);
-  const std::string var = along(plan, name);
-  if (var.empty() || s.vars.empty() || plan.facts(name).extent(var) < kLong) return false;
-  std::vector<std::string> loops;
-  for (const ir::IndexVar& v : s.vars) loops.push_back(v.name);
-  loops = fuse_loops(plan, name, loops);
-  if (!bind_blocks(plan, name, loops)) return false;
-  const std::string own = s.output + ".own";
-  if (!plan.add("stage " + s.output + " at " + name + "/" + loops.back() + " -> " + own +
-                " in=registers")) {
-    return false;
-  }
-  return reduce_by_threads(plan, own, var);
-}
-
-/// Places what a row needs: results of reductions with every thread, longer parts shared.
-bool place_member(Plan& plan, const std::string& member, const std::vector<std::string>& followed,
-                  const std::string& at) {
+/// Places what is computed without reduction for a row: again where it is read if that is cheap,
+/// else in shared memory.
+bool place_points(Plan& plan, const std::string& member, const std::vector<std::string>& followed,
+                  const Group& group) {
   const ir::Stage s = plan.stage(member);
-  for (const std::string& var : followed) plan.set_window(member, var, 1);
-  if (s.reduce != ir::Reduce::kNone) {
-    const std::string var = along(plan, member);
-    if (followed.size() != s.vars.size() || var.empty()) return false;
-    return plan.add("compute " + member + " at " + at + " in=registers") &&
-           reduce_by_threads(plan, member, var);
+  if (followed.size() == s.vars.size()) {
+    return plan.add("compute " + member + " at " + group.at + " in=registers");
   }
-  int64_t bytes = size_of(plan.program().buffer(s.output)->type);
+  int64_t bytes = size_of(plan.program().buffer(s.output)->type) * group.threads.rows;
   for (const ir::IndexVar& v : s.vars) bytes *= plan.facts(member).extent(v.name);
   const std::string var = contiguous_var(plan, member);
-  if (followed.size() == s.vars.size())
-    return plan.add("compute " + member + " at " + at + " in=registers");
-  if (bytes > kShared || var.empty() ||
-      std::find(followed.begin(), followed.end(), var) != followed.end()) {
+  const bool fits = bytes <= kShared && !var.empty() &&
+                    std::find(followed.begin(), followed.end(), var) == followed.end();
+  const bool cheap = plan.facts(member).operations <= kCheap;
+  if (!fits || plan.decide("do again what rows need point by point", 2, cheap ? 1 : 0) == 1) {
     return plan.add("inline " + member);
   }
-  return plan.add("compute " + member + " at " + at + " in=shared") &&
-         bind_threads(plan, member, var, threads_for(plan.facts(member).extent(var)), "x");
+  if (!plan.add("compute " + member + " at " + group.at + " in=shared")) return false;
+  if (group.threads.rows > 1 && !plan.add("bind " + member + "/" + followed.back() + " thread.y")) {
+    return false;
+  }
+  return bind_threads(plan, member, var, group.threads.threads, "x");
+}
+
+/// Places all that a row needs, consumers first: an inlined stage has none left.
+bool place_members(Plan& plan, const RowMembers& members, const Group& group) {
+  const auto stages = plan.program().stages;
+  for (size_t i = stages.size(); i-- > 0;) {
+    const auto found = members.find(stages[i].name);
+    if (found == members.end()) continue;
+    const auto& [member, followed] = *found;
+    for (const std::string& var : followed) plan.set_window(member, var, 1);
+    if (stages[i].reduce == ir::Reduce::kNone) {
+      if (!place_points(plan, member, followed, group)) return false;
+    } else {
+      const Along along = reduced_along(plan, member);
+      if (followed.size() != stages[i].vars.size() || along.loops.empty() ||
+          !plan.add("compute " + member + " at " + group.at + " in=registers") ||
+          !reduce_by_threads(plan, member, along, group.threads.threads)) {
+        return false;
+      }
+    }
+    plan.finish(member);
+  }
+  return true;
+}
+
+/// Whether some rows have no result: their threads would go another way than those of others.
+bool leaves_out(const ir::Stage& s) {
+  bool reduced = false;
+  ir::visit(s.where, [&](const ir::Expr& e) {
+    reduced |= e->op == ir::Op::kVar && s.is_reduction_var(e->name);
+  });
+  return s.where && !reduced;
+}
+
+/// Rows whose results are reductions: the stage's own, and those that it needs.
+bool reduce_rows(Plan& plan, const std::string& name, const RowMembers& members) {
+  const ir::Stage s = plan.stage(name);
+  Along along = reduced_along(plan, name);
+  for (const auto& [member, followed] : members) {
+    if (s.reduce != ir::Reduce::kNone) break;
+    along = reduced_along(plan, member);
+    if (!along.loops.empty()) break;
+  }
+  if (along.loops.empty() || s.vars.empty() || leaves_out(s)) return false;
+  int64_t rows = 1;
+  std::vector<std::string> vars;
+  for (const ir::IndexVar& v : s.vars) {
+    rows *= plan.facts(name).extent(v.name);
+    vars.push_back(v.name);
+  }
+  vars.insert(vars.end(), s.factored.begin(), s.factored.end());
+  Group group{"", row_threads(plan, rows, along.extent)};
+  if (!bind_rows(plan, name, vars, group)) return false;
+  if (s.reduce != ir::Reduce::kNone) {
+    const std::string own = s.output + ".own";
+    if (!plan.add("stage " + s.output + " at " + group.at + " -> " + own + " in=registers") ||
+        !reduce_by_threads(plan, own, along, group.threads.threads)) {
+      return false;
+    }
+  }
+  return place_members(plan, members, group);
+}
+
+/// Rows that a stage writes point by point, from reductions of them.
+bool write_rows(Plan& plan, const std::string& name, const RowMembers& members,
+                const std::vector<std::string>& prefix) {
+  const std::string last = contiguous_var(plan, name);
+  const int64_t extent = plan.facts(name).extent(last);
+  if (last.empty() || std::find(prefix.begin(), prefix.end(), last) != prefix.end() ||
+      extent < kShortestRow) {
+    return false;
+  }
+  int64_t rows = 1;
+  for (const std::string& var : prefix) rows *= plan.facts(name).extent(var);
+  Group group{"", row_threads(plan, rows, extent)};
+  if (!bind_rows(plan, name, prefix, group)) return false;
+  if (!place_members(plan, members, group)) return false;
+  for (const std::string& var : prefix) plan.set_window(name, var, 1);
+  return bind_threads(plan, name, last, group.threads.threads, "x");
 }
 
 bool apply(Plan& plan, const std::string& name) {
   const ir::Stage root = plan.stage(name);
   if (!root.at.root()) return false;
-  if (root.reduce != ir::Reduce::kNone) {
-    if (!reduce_row(plan, name)) return false;
-    plan.finish(name);
-    return true;
-  }
   std::vector<std::string> prefix;
   const RowMembers members = row_members(plan, root, prefix);
-  const std::string last = contiguous_var(plan, name);
   const bool whole = prefix.size() == root.vars.size();
-  if (members.empty() || whole || last.empty() ||
-      std::find(prefix.begin(), prefix.end(), last) != prefix.end() ||
-      plan.facts(name).extent(last) < kLong) {
+  const auto attempt = [&](const auto& way) {
+    Plan::Mark before = plan.mark();
+    if (way() && lowers(plan)) return true;
+    plan.rewind(std::move(before));
     return false;
+  };
+  const bool reduces = root.reduce != ir::Reduce::kNone;
+  bool done = false;
+  if (whole && !members.empty()) done = attempt([&] { return reduce_rows(plan, name, members); });
+  if (!done && reduces) done = attempt([&] { return reduce_rows(plan, name, {}); });
+  if (!done && !reduces && !members.empty() && !whole) {
+    done = attempt([&] { return write_rows(plan, name, members, prefix); });
   }
-  const std::vector<std::string> loops = fuse_loops(plan, name, prefix);
-  if (!bind_blocks(plan, name, loops)) return false;
-  const std::string at = name + "/" + loops.back();
-  const auto stages = plan.program().stages;  // consumers first: an inlined stage has none left
-  for (size_t i = stages.size(); i-- > 0;) {
-    const auto member = members.find(stages[i].name);
-    if (member == members.end()) continue;
-    if (!place_member(plan, member->first, member->second, at)) return false;
-    plan.finish(member->first);
-  }
-  for (const std::string& var : prefix) plan.set_window(name, var, 1);
-  if (!bind_threads(plan, name, last, threads_for(plan.facts(name).extent(last)), "x"))
-    return false;
-  plan.finish(name);
-  return true;
+  if (done) plan.finish(name);
+  return done;
 }
 
 }  // namespace
 
 const Rule kGpuRows = {
     "rows",
-    "A long reduction along a contiguous axis is a block's, its threads along the row; a stage "
-    "that "
-    "needs such results, and what it needs with it, runs in the same block.",
+    "A reduction along a contiguous axis is a block's, or a warp's of several in a block, its "
+    "threads along the row; a stage that needs such results, and what it needs with it, runs "
+    "beside them.",
     apply,
 };
 

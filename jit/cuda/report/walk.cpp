@@ -341,7 +341,7 @@ Walked walk(const Nest& nest, const Launch& launch, const std::array<int, 3>& bl
   const int threads = block[0] * block[1] * block[2];
   for (const Sample& z : samples(grid[2], options.most)) {
     for (const Sample& y : samples(grid[1], options.most)) {
-      for (const Sample& x : samples(grid[0], options.most)) {
+      for (const Sample& x : samples(grid[0], 3 * options.most)) {
         for (const Sample& w : samples((threads + kLanes - 1) / kLanes, options.most)) {
           walker.run(launch, {x.at, y.at, z.at}, static_cast<int>(w.at),
                      x.weight * y.weight * z.weight * w.weight);

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/space/gpu_reduce.h"
+
+#include <algorithm>
+
+#include "schedules/space/gpu.h"
+#include "schedules/steps/edit.h"
+
+namespace hone::schedules {
+namespace {
+
+/// A row longer than this is a block's, whatever their number.
+constexpr int64_t kLongestOfWarp = 1024;
+/// Rows from which a warp to each fills a GPU.
+constexpr int64_t kManyRows = 2048;
+
+/// True where the loads that move along `inner` or `outer` run through both as through one range.
+bool one_range(const StageFacts& facts, const std::string& outer, const std::string& inner) {
+  return std::all_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
+    return a.stride(outer) == facts.extent(inner) * a.stride(inner);
+  });
+}
+
+}  // namespace
+
+Along reduced_along(const Plan& plan, const std::string& name) {
+  const StageFacts facts = plan.facts(name);
+  const ir::Stage s = plan.stage(name);
+  const auto contiguous = [&](const std::string& var) {
+    bool some = false;
+    for (const Access& a : facts.loads) {
+      if (a.gathers || a.guarded || a.stride(var) > 1 || a.stride(var) < 0) return false;
+      some |= a.stride(var) == 1;
+    }
+    return some;
+  };
+  Along out;
+  for (size_t r = s.rvars.size(); r-- > 0;) {
+    const ir::IndexVar& v = s.rvars[r];
+    if (v.lo || facts.bounds.contains(v.name)) continue;
+    if (!contiguous(v.name)) continue;
+    out.loops = {v.name};
+    out.extent = facts.extent(v.name);
+    // What lies just outside in memory belongs to the same range.
+    while (r-- > 0) {
+      const ir::IndexVar& next = s.rvars[r];
+      if (next.lo || !one_range(facts, next.name, out.loops.front())) break;
+      out.loops.insert(out.loops.begin(), next.name);
+      out.extent *= facts.extent(next.name);
+    }
+    break;
+  }
+  return out.extent < kShortestRow ? Along{} : out;
+}
+
+RowThreads row_threads(Plan& plan, int64_t rows, int64_t extent) {
+  const bool many = rows >= kManyRows && extent <= kLongestOfWarp;
+  const int warp = extent < 64 ? 1 : plan.decide("a warp to a row", 2, many ? 1 : 0);
+  if (warp == 1) {
+    const int64_t threads = extent >= 32 ? 32 : kShortestRow;
+    return {threads, std::clamp<int64_t>(rows, 1, kBlockThreads / threads)};
+  }
+  constexpr int64_t kLong = 16384;
+  return {extent >= kLong ? 4 * kBlockThreads : threads_for(extent), 1};
+}
+
+bool reduce_by_threads(Plan& plan, const std::string& name, const Along& along, int64_t threads) {
+  const std::vector<std::string> loops = fuse_loops(plan, name, along.loops);
+  if (loops.size() != 1) return false;
+  const std::string range = loops[0], inner = range + ".t", outer = range + ".e";
+  if (!plan.add("split " + name + "/" + range + " " + std::to_string(threads) + " -> " + outer +
+                " " + inner)) {
+    return false;
+  }
+  // Threads outside all that is reduced: they are combined once.
+  const ir::Stage s = plan.stage(name);
+  std::string order = "reorder " + name + "/" + inner;
+  for (const ir::Loop& l : s.loops) {
+    const bool factored =
+        std::find(s.factored.begin(), s.factored.end(), l.name) != s.factored.end();
+    if (l.name != inner && is_reduction(s, l.name) && !factored) order += " " + name + "/" + l.name;
+  }
+  return plan.add(order) && plan.add("bind " + name + "/" + inner + " thread.x");
+}
+
+}  // namespace hone::schedules

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedules/space/plan.h"
+
+namespace hone::schedules {
+
+/// A row shorter than this is one thread's.
+inline constexpr int64_t kShortestRow = 16;
+
+/// The reduced variables along which a stage reads neighbours, as one range in memory.
+struct Along {
+  std::vector<std::string> loops;  ///< outermost first; empty: there are none, or they are short
+  int64_t extent = 0;              ///< of all together
+};
+
+/// Finds them: every load that moves along them is contiguous, and none gathers.
+Along reduced_along(const Plan& plan, const std::string& stage);
+
+/// How the threads of a block share rows.
+struct RowThreads {
+  int64_t threads = 32;  ///< of a row
+  int64_t rows = 1;      ///< of a block
+};
+
+/// For `rows` rows of `extent` elements: a warp each where there are many short ones, else a block.
+RowThreads row_threads(Plan& plan, int64_t rows, int64_t extent);
+
+/// Gives what a stage in registers reduces along to `threads` threads of the block.
+bool reduce_by_threads(Plan& plan, const std::string& stage, const Along& along, int64_t threads);
+
+}  // namespace hone::schedules
