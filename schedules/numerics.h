@@ -16,6 +16,7 @@ namespace hone::schedules {
 ///   `S:lanes(j%64)`     lanes of a vector, added up in every iteration of what stands before
 ///   `S:k/2,bf16.dot2(k%2)`  an instruction takes the terms in the brackets at once
 ///   `S:j%64[seq]`       partial results, each computed as in brackets, then combined
+///   `S:k.p64[seq]`   parts of 64 terms, each as in brackets, then combined
 ///   `S:lanes(j)@[i,j]`  the range of j depends on i: the loops around it count
 ///   `t:fused`           t is inlined, and its product added in one rounding
 /// "exact" where nothing depends on an order. Products that a statement itself adds are always

@@ -211,7 +211,7 @@ class Values {
                               : "(" + h.inside + " ? " + element + " : " + value(e->args[2]) + ")";
     }
     std::string place = print_place(e->id, e->args[0], n_);
-    if (b.written && !is_float(b.type))
+    if (b.written && (!is_float(b.type) || narrow(b.type)))
       place = std::string("(") + stored_type(b.type) + ")" + place;
     std::string element = from_stored(b.type, place);
     if (!e->guarded) return element;

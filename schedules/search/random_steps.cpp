@@ -179,6 +179,10 @@ std::string RandomSchedules::propose_place(const ir::Program& p, const ir::Stage
     return stage.reduce != ir::Reduce::kNone;
   });
   if (reduced.loops.empty()) return "";
+  if (chance(30) && !reduced.rvars.empty()) {
+    const std::string first = reduced.name + "/" + reduced.rvars[0].name;
+    return "parts " + first + " " + std::to_string(1 + below(40)) + " -> " + fresh("R");
+  }
   return "rfactor " + reduced.name + " " + reduction_loop_of(reduced) + " -> " + fresh("R");
 }
 

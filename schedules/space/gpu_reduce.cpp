@@ -64,12 +64,12 @@ RowThreads row_threads(Plan& plan, int64_t rows, int64_t extent) {
   return {extent >= kLong ? 4 * kBlockThreads : threads_for(extent), 1};
 }
 
-bool reduce_by_threads(Plan& plan, const std::string& name, const Along& along, int64_t threads) {
+bool reduce_by_threads(Plan& plan, const std::string& name, const Along& along,
+                       const std::string& threads, const std::string& axis) {
   const std::vector<std::string> loops = fuse_loops(plan, name, along.loops);
   if (loops.size() != 1) return false;
   const std::string range = loops[0], inner = range + ".t", outer = range + ".e";
-  if (!plan.add("split " + name + "/" + range + " " + std::to_string(threads) + " -> " + outer +
-                " " + inner)) {
+  if (!plan.add("split " + name + "/" + range + " " + threads + " -> " + outer + " " + inner)) {
     return false;
   }
   // Threads outside all that is reduced: they are combined once.
@@ -80,7 +80,7 @@ bool reduce_by_threads(Plan& plan, const std::string& name, const Along& along, 
         std::find(s.factored.begin(), s.factored.end(), l.name) != s.factored.end();
     if (l.name != inner && is_reduction(s, l.name) && !factored) order += " " + name + "/" + l.name;
   }
-  return plan.add(order) && plan.add("bind " + name + "/" + inner + " thread.x");
+  return plan.add(order) && plan.add("bind " + name + "/" + inner + " thread." + axis);
 }
 
 }  // namespace hone::schedules

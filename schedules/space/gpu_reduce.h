@@ -29,7 +29,9 @@ struct RowThreads {
 /// For `rows` rows of `extent` elements: a warp each where there are many short ones, else a block.
 RowThreads row_threads(Plan& plan, int64_t rows, int64_t extent);
 
-/// Gives what a stage in registers reduces along to `threads` threads of the block.
-bool reduce_by_threads(Plan& plan, const std::string& stage, const Along& along, int64_t threads);
+/// Gives what a stage in registers reduces along to threads of the block, along an axis; `threads`
+/// is a factor of split.
+bool reduce_by_threads(Plan& plan, const std::string& stage, const Along& along,
+                       const std::string& threads, const std::string& axis = "x");
 
 }  // namespace hone::schedules

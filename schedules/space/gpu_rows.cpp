@@ -78,7 +78,7 @@ bool place_members(Plan& plan, const RowMembers& members, const Group& group) {
       const Along along = reduced_along(plan, member);
       if (followed.size() != stages[i].vars.size() || along.loops.empty() ||
           !plan.add("compute " + member + " at " + group.at + " in=registers") ||
-          !reduce_by_threads(plan, member, along, group.threads.threads)) {
+          !reduce_by_threads(plan, member, along, std::to_string(group.threads.threads))) {
         return false;
       }
     }
@@ -94,6 +94,25 @@ bool leaves_out(const ir::Stage& s) {
     reduced |= e->op == ir::Op::kVar && s.is_reduction_var(e->name);
   });
   return s.where && !reduced;
+}
+
+/// A single result: a block has what the threads reduce, in a loop of one iteration around it.
+bool reduce_all(Plan& plan, const std::string& name) {
+  const ir::Stage s = plan.stage(name);
+  const Along along = reduced_along(plan, name);
+  if (s.reduce == ir::Reduce::kNone || !s.vars.empty() || along.loops.empty()) return false;
+  const std::vector<std::string> range = fuse_loops(plan, name, along.loops);
+  const std::string all = range[0] + ".all", part = range[0] + ".i", own = s.output + ".own";
+  if (range.size() != 1 ||
+      !plan.add("split " + name + "/" + range[0] + " " + std::to_string(along.extent) + " -> " +
+                all + " " + part) ||
+      !plan.add("reorder " + name + "/" + all + " " + name + "/" + part)) {
+    return false;
+  }
+  const int64_t threads = std::min<int64_t>(4 * kBlockThreads, 4 * threads_for(along.extent / 4));
+  return plan.add("stage " + s.output + " at " + name + "/" + all + " -> " + own +
+                  " in=registers") &&
+         reduce_by_threads(plan, own, {{part}, along.extent}, std::to_string(threads));
 }
 
 /// Rows whose results are reductions: the stage's own, and those that it needs.
@@ -118,7 +137,7 @@ bool reduce_rows(Plan& plan, const std::string& name, const RowMembers& members)
   if (s.reduce != ir::Reduce::kNone) {
     const std::string own = s.output + ".own";
     if (!plan.add("stage " + s.output + " at " + group.at + " -> " + own + " in=registers") ||
-        !reduce_by_threads(plan, own, along, group.threads.threads)) {
+        !reduce_by_threads(plan, own, along, std::to_string(group.threads.threads))) {
       return false;
     }
   }
@@ -158,6 +177,7 @@ bool apply(Plan& plan, const std::string& name) {
   const bool reduces = root.reduce != ir::Reduce::kNone;
   bool done = false;
   if (whole && !members.empty()) done = attempt([&] { return reduce_rows(plan, name, members); });
+  if (!done && reduces && root.vars.empty()) done = attempt([&] { return reduce_all(plan, name); });
   if (!done && reduces) done = attempt([&] { return reduce_rows(plan, name, {}); });
   if (!done && !reduces && !members.empty() && !whole) {
     done = attempt([&] { return write_rows(plan, name, members, prefix); });

@@ -8,8 +8,8 @@ constexpr const Rule* kShaping[] = {&kInlineCheap, &kPad, &kRows};
 constexpr const Rule* kStages[] = {&kTile, &kLanes, &kTurn, &kElementwise};
 constexpr const Rule* kFinishing[] = {&kLaunch, &kBorders, &kAhead, &kStreamOut};
 
-constexpr const Rule* kGpuShaping[] = {&kInlineCheap};
-constexpr const Rule* kGpuStages[] = {&kGpuTile, &kGpuRows, &kGpuMap};
+constexpr const Rule* kGpuShaping[] = {&kInlineCheap, &kGpuParts};
+constexpr const Rule* kGpuStages[] = {&kGpuTile, &kGpuRows, &kGpuColumns, &kGpuTurn, &kGpuMap};
 
 }  // namespace
 

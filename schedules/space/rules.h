@@ -29,7 +29,10 @@ extern const Rule kBorders;
 extern const Rule kAhead;
 extern const Rule kStreamOut;
 extern const Rule kGpuTile;
+extern const Rule kGpuParts;
 extern const Rule kGpuRows;
+extern const Rule kGpuColumns;
+extern const Rule kGpuTurn;
 extern const Rule kGpuMap;
 
 /// Rules that reshape the program, applied to each stage, last to first, before the others.

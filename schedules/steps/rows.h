@@ -17,6 +17,7 @@ extern const StepRow kCompute;
 extern const StepRow kInline;
 extern const StepRow kStage;
 extern const StepRow kRfactor;
+extern const StepRow kParts;
 extern const StepRow kPrefetch;
 extern const StepRow kStream;
 extern const StepRow kTensorize;

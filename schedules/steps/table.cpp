@@ -5,8 +5,8 @@ namespace hone::schedules {
 namespace {
 
 constexpr const StepRow* kSteps[] = {
-    &kSplit,  &kReorder, &kFuse,    &kUnroll,   &kVectorize, &kParallel,  &kPartition, &kCompute,
-    &kInline, &kStage,   &kRfactor, &kPrefetch, &kStream,    &kTensorize, &kBind,
+    &kSplit,  &kReorder, &kFuse,    &kUnroll, &kVectorize, &kParallel, &kPartition, &kCompute,
+    &kInline, &kStage,   &kRfactor, &kParts,  &kPrefetch,  &kStream,   &kTensorize, &kBind,
 };
 
 }  // namespace

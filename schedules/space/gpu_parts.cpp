@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "schedules/space/align.h"
+#include "schedules/space/gpu.h"
+#include "schedules/space/gpu_reduce.h"
+#include "schedules/space/rules.h"
+#include "schedules/space/shape.h"
+
+namespace hone::schedules {
+namespace {
+
+/// Blocks with which a large GPU is busy.
+constexpr int64_t kBlocks = 1024;
+/// Terms along a contiguous axis, and rows across it, that are worth a block.
+constexpr int64_t kFewestTerms = 4096;
+constexpr int64_t kFewestRows = 64;
+/// Results up to which a reduction has a launch of its own, though rows are made from them.
+constexpr int64_t kFewBeside = 8;
+/// Columns of a block.
+constexpr int64_t kColumns = 32;
+
+/// Terms of each of about `parts` parts of `extent`: a divisor of it if one is near, else whole
+/// warps.
+int64_t terms_of(int64_t extent, int64_t parts, int64_t fewest) {
+  const int64_t least = std::max(fewest, (extent + parts - 1) / parts);
+  for (int64_t t = least; t < 2 * least; ++t) {
+    if (extent % t == 0) return t;
+  }
+  return (least + 31) / 32 * 32;
+}
+
+/// The reduced variable to cut, and the blocks that there would be without.
+struct Cut {
+  std::string var;
+  int64_t blocks = 0;
+  int64_t fewest = 0;  ///< of its values in a part
+  bool rows = false;   ///< results are reduced from rows, not from columns
+};
+
+Cut cut_of(const Plan& plan, const std::string& name) {
+  const ir::Stage s = plan.stage(name);
+  const StageFacts facts = plan.facts(name);
+  int64_t results = 1, terms = 1;
+  for (const ir::IndexVar& v : s.vars) results *= std::max<int64_t>(1, facts.extent(v.name));
+  for (const ir::IndexVar& v : s.rvars) terms *= std::max<int64_t>(1, facts.extent(v.name));
+  Cut cut;
+  for (const ir::IndexVar& v : s.rvars) {
+    if (cut.var.empty() || facts.extent(v.name) > facts.extent(cut.var)) cut.var = v.name;
+  }
+  if (cut.var.empty()) return cut;
+  const int64_t others = terms / std::max<int64_t>(1, facts.extent(cut.var));
+  if (!reduced_along(plan, name).loops.empty()) {
+    cut.rows = true;
+    cut.blocks = results;
+    cut.fewest = std::max<int64_t>(1, kFewestTerms / std::max<int64_t>(1, others));
+    return cut;
+  }
+  const std::string last = contiguous_var(plan, name);
+  cut.blocks = std::max<int64_t>(1, results / kColumns);
+  cut.fewest = std::max<int64_t>(1, kFewestRows / std::max<int64_t>(1, others));
+  if (last.empty() || facts.extent(last) < kColumns) cut.var.clear();
+  return cut;
+}
+
+/// Whether what is reduced is for rows that one launch could make from it.
+bool for_rows(const Plan& plan, const std::string& name) {
+  const ir::Stage s = plan.stage(name);
+  if (plan.program().buffer(s.output)->role != ir::Role::kTemp || s.vars.empty()) return false;
+  for (size_t r : readers_of(plan.program(), s.output)) {
+    if (alignment(s, plan.program().stages[r]).size() == s.vars.size()) return true;
+  }
+  return false;
+}
+
+bool apply(Plan& plan, const std::string& name) {
+  const ir::Stage s = plan.stage(name);
+  if (!s.at.root() || s.reduce == ir::Reduce::kNone || s.where) return false;
+  const StageFacts facts = plan.facts(name);
+  for (const Access& a : facts.loads) {
+    if (a.gathers || a.guarded) return false;
+  }
+  const Cut cut = cut_of(plan, name);
+  if (cut.var.empty() || !facts.bounds.empty()) return false;
+  const int64_t extent = facts.extent(cut.var);
+  const bool beside = cut.rows && for_rows(plan, name);
+  const bool few = cut.blocks <= (beside ? kFewBeside : kBlocks / 4) && extent >= 2 * cut.fewest;
+  if (plan.decide("a reduction with few results in parts", 2, few ? 1 : 0) == 0) return false;
+  const int64_t parts = std::max<int64_t>(2, kBlocks / std::max<int64_t>(1, cut.blocks));
+  const int64_t terms = terms_of(extent, parts, few ? cut.fewest : extent / parts + 1);
+  return plan.add("parts " + name + "/" + cut.var + " " + std::to_string(terms) + " -> " + name +
+                  ".p") &&
+         lowers(plan);
+}
+
+}  // namespace
+
+const Rule kGpuParts = {
+    "parts",
+    "A reduction of many terms with few results is cut into parts, which blocks reduce each for "
+    "itself; a second launch reduces what they came to.",
+    apply,
+};
+
+}  // namespace hone::schedules
