@@ -142,11 +142,11 @@ template <class Op, int AXIS, int X, int Y, int Z, class T> HONE_DEVICE T combin
   constexpr int extent = AXIS == 0 ? X : AXIS == 1 ? Y : Z;
   constexpr int stride = AXIS == 0 ? 1 : AXIS == 1 ? X : X * Y;
   if constexpr (AXIS == 0 && X <= 32 && (X & (X - 1)) == 0) {
-    for (int m = 1; m < X; m *= 2) v = Op::of(v, __shfl_xor_sync(0xffffffffu, v, m));
+    for (int m = 1; m < X; m *= 2) v = Op::of(v, (T)__shfl_xor_sync(0xffffffffu, v, m));
     return v;
   } else if constexpr (AXIS == 0 && X % 32 == 0) {
     HONE_TEAM(T, parts, X * Y * Z / 32);
-    for (int m = 1; m < 32; m *= 2) v = Op::of(v, __shfl_xor_sync(0xffffffffu, v, m));
+    for (int m = 1; m < 32; m *= 2) v = Op::of(v, (T)__shfl_xor_sync(0xffffffffu, v, m));
     const int warp = ((int)threadIdx.z * Y + (int)threadIdx.y) * (X / 32) + (int)threadIdx.x / 32;
     const int first = warp - (int)threadIdx.x / 32;
     __syncthreads();
