@@ -97,9 +97,16 @@ std::optional<Illegal> tensor_mark(const ir::Program& p, const ir::Stage& s, siz
   const ir::Loop& loop = s.loops[at];
   if (loop.mark != ir::Mark::kTensor) return {};
   const auto wrong = [&](std::string why) { return Illegal{s.name, loop.name, std::move(why)}; };
-  std::string objection = tensor_objection(s, loop.name, *loop.instruction);
+  const bool tiles = loop.instruction->lanes != 0;
+  std::vector<std::string> together;
+  for (const ir::Loop& l : s.loops) {
+    if (l.mark == ir::Mark::kTensor) together.push_back(l.name);
+  }
+  std::string objection = tiles ? tile_objection(s, together, *loop.instruction)
+                                : tensor_objection(s, loop.name, *loop.instruction);
   if (!objection.empty()) return wrong(std::move(objection));
-  if (at + 1 < s.loops.size()) {
+  const bool last = at + 1 == s.loops.size();
+  if (!last && !(tiles && s.loops[at + 1].instruction == loop.instruction)) {
     return wrong("loop " + s.loops[at + 1].name + " is inside tensor loop " + loop.name +
                  "; reorder " + loop.name + " innermost");
   }

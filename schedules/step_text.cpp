@@ -73,6 +73,11 @@ struct Reader {
     return word == "at" || word == "store" || text.substr(pos, 2) == "->" ||
            (end < text.size() && end > pos && text[end] == '=');
   }
+  /// True when nothing but blanks stands behind the word that starts here.
+  bool at_last_word() const {
+    const size_t end = text.find_first_of(" \n;", pos);
+    return end == std::string_view::npos || text.find_first_not_of(" \n", end) == text.npos;
+  }
 };
 
 bool parse_domain(Reader& r, Domain& out, int64_t least) {
@@ -165,21 +170,23 @@ std::string default_choice(const Param& p) {
   return std::string(all.substr(0, all.find('|')));
 }
 
-bool parse_list(Reader& r, bool slash, const char* what, std::vector<std::string>& out) {
+/// Names up to a word or an option; `before_row`: all but the last, which is another argument.
+bool parse_list(Reader& r, bool slash, const char* what, std::vector<std::string>& out,
+                bool before_row = false) {
   do {
     out.emplace_back();
     if (!r.name(out.back(), slash, what)) return false;
     r.space();
-  } while (!r.done() && !r.at_word_or_option());
+  } while (!r.done() && !r.at_word_or_option() && !(before_row && r.at_last_word()));
   return true;
 }
 
-bool parse_positional(Reader& r, const Param& p, Value& v) {
+bool parse_positional(Reader& r, const Param& p, const Param& next, Value& v) {
   r.space();
   std::string one;
   switch (p.kind) {
     case Arg::kLoops:
-      return parse_list(r, true, "a loop", v.names);
+      return parse_list(r, true, "a loop", v.names, next.kind == Arg::kRow);
     case Arg::kStages:
       return parse_list(r, false, "a stage", v.names);
     case Arg::kNumber:
@@ -250,7 +257,8 @@ bool parse_arguments(Reader& r, Step& step) {
   for (int i = 0; i < kMaxParams && step.row->params[i].kind != Arg::kEnd; ++i) {
     step.values.emplace_back();
     const Param& p = step.row->params[i];
-    if (!is_option(p.kind) && !parse_positional(r, p, step.values.back())) return false;
+    const Param next = i + 1 < kMaxParams ? step.row->params[i + 1] : Param{};
+    if (!is_option(p.kind) && !parse_positional(r, p, next, step.values.back())) return false;
   }
   while (!r.done()) {
     if (!parse_option(r, step)) return false;

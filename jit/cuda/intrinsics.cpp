@@ -8,13 +8,13 @@ namespace {
 constexpr Intrinsic kRows[] = {
     {"float f32_of_f16(unsigned short h)",
      R"(float f; asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h)); return f;)",
-     "return emulation::f32_of_f16(h);"},
+     "return emulation::half_value(h);"},
     {"unsigned short f16_of_f32(float f)",
      R"(unsigned short h; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f)); return h;)",
-     "return emulation::f16_of_f32(f);"},
+     "return emulation::half_of(f);"},
     {"unsigned short f16_of_f64(double d)",
      R"(unsigned short h; asm("cvt.rn.f16.f64 %0, %1;" : "=h"(h) : "d"(d)); return h;)",
-     "return emulation::f16_of_f64(d);"},
+     "return emulation::half_of(d);"},
     {"float f32_of_bits(unsigned int u)", "return __int_as_float((int)u);",
      "float f; __builtin_memcpy(&f, &u, 4); return f;"},
     {"unsigned int bits_of_f32(float f)", "return (unsigned int)__float_as_int(f);",
@@ -23,7 +23,7 @@ constexpr Intrinsic kRows[] = {
     {"float f32_of_f64_odd(double d)",
      R"(float f = __double2float_rz(d);
   return (double)f == d || f != f ? f : __int_as_float(__float_as_int(f) | 1);)",
-     "return emulation::f32_of_f64_odd(d);"},
+     "return emulation::odd_float(d);"},
     {"void lowest(long long* word, long long value)", "atomicMin(word, value);",
      "if (value < *word) *word = value;"},
     {"void prefetch(const void* line)",
@@ -44,6 +44,50 @@ constexpr Intrinsic kRows[] = {
   #pragma unroll
   for (int i = 0; i < N; i += W) *(Access*)(to + i) = *(const Access*)(values.v + i);)",
      "emulation::store_vector(values.v, N, W, to);", "template <int W, class P, class E, int N>"},
+    // Tiles: each lane has its registers of them, in the order of tile_axes(). PTX ISA, mma.sync.
+    {"void mma_f16(float* c, const unsigned int* a, const unsigned int* b)",
+     R"(asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));)",
+     "emulation::mma<emulation::HalfTiles>(c, a, b);"},
+    {"void mma_bf16(float* c, const unsigned int* a, const unsigned int* b)",
+     R"(asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));)",
+     "emulation::mma<emulation::BrainTiles>(c, a, b);"},
+    {"void mma_i8i8(int* c, const unsigned int* a, const unsigned int* b)",
+     R"(asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));)",
+     "emulation::mma<emulation::ByteTiles<int8_t, int8_t>>(c, a, b);"},
+    {"void mma_u8u8(int* c, const unsigned int* a, const unsigned int* b)",
+     R"(asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));)",
+     "emulation::mma<emulation::ByteTiles<uint8_t, uint8_t>>(c, a, b);"},
+    {"void mma_u8i8(int* c, const unsigned int* a, const unsigned int* b)",
+     R"(asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));)",
+     "emulation::mma<emulation::ByteTiles<uint8_t, int8_t>>(c, a, b);"},
+    {"void mma_i8u8(int* c, const unsigned int* a, const unsigned int* b)",
+     R"(asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));)",
+     "emulation::mma<emulation::ByteTiles<int8_t, uint8_t>>(c, a, b);"},
+    {"void mma_f64(double* c, const double* a, const double* b)",
+     R"(asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+      : "+d"(c[0]), "+d"(c[1])
+      : "d"(a[0]), "d"(b[0]));)",
+     "emulation::mma<emulation::DoubleTiles>(c, a, b);"},
+    {"void mma_tf32(float* c, const float* a, const float* b)",
+     R"(unsigned int r[6];
+  for (int i = 0; i < 4; ++i) asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r[i]) : "f"(a[i]));
+  for (int i = 0; i < 2; ++i) asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r[4 + i]) : "f"(b[i]));
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]));)",
+     "emulation::mma<emulation::ShortTiles>(c, a, b);"},
 };
 
 }  // namespace

@@ -18,6 +18,7 @@ constexpr const char* kBlock[] = {"blockIdx.x", "blockIdx.y", "blockIdx.z"};
 std::string LaunchPrinter::print() {
   n_.facts.define_loop(launch_.range, Poly(), Poly::of(launch_.extent, &n_.facts));
   measure(*launch_.body);
+  check_warps();
   each_stmt(*launch_.body, [&](const Stmt& s) { checks_ |= s.kind == Stmt::kCheck; });
   Scope scope;
   const auto range = static_cast<size_t>(launch_.range);
@@ -96,6 +97,8 @@ std::string LaunchPrinter::declaration(const NestBuffer& b, const std::string& n
     case Home::kTeam:
       out_.shared_bytes += b.max_bytes;
       return fmt::format("  HONE_TEAM({}, {}, {});\n", type, name, elements);
+    case Home::kWarp:
+      return fmt::format("  HONE_WARP({}, {}, {});\n", type, name, registers_of(b));
     default:
       return fmt::format("  HONE_OWN({}, {}, {});\n", type, name, elements);
   }
@@ -109,6 +112,7 @@ void LaunchPrinter::emit(const Stmt& s, Scope& scope) {
       if (is_block(s.mark)) return emit_block(s, scope);
       if (is_thread(s.mark)) return emit_threads(s, scope);
       if (s.mark == Mark::kVector) return emit_vector(s, scope);
+      if (s.mark == Mark::kTensor) return conditional(scope, [&] { emit_tiles(s); });
       return emit_serial(s, scope);
     case Stmt::kIf:
       return emit_if(s, scope);
@@ -152,7 +156,8 @@ void LaunchPrinter::emit_serial(const Stmt& s, Scope& scope) {
 void LaunchPrinter::open_loop(const Stmt& s) {
   note(s.begin);
   note(s.end);
-  if (s.mark == Mark::kUnroll || s.mark == Mark::kVector) line("#pragma unroll");
+  const bool copied = s.mark == Mark::kUnroll || s.mark == Mark::kVector;
+  if (copied || numbers_registers(s)) line("#pragma unroll");
   open(fmt::format("for ({0} {1} = {2}; {1} < {3}; ++{1}) {{", n_.index_type(), loop(s.id),
                    print_index(s.begin, n_), print_index(s.end, n_)));
 }

@@ -12,11 +12,6 @@
 
 namespace hone::jit {
 
-/// Why a launch cannot be printed; thrown inside the printer only.
-struct Unprintable {
-  std::string message;
-};
-
 /// Calls `f` on `s` and all statements inside it.
 template <class F>
 void each_stmt(const ir::Stmt& s, const F& f) {
@@ -88,6 +83,12 @@ class LaunchPrinter {
   std::string loaded(int buffer, const ir::Expr& offset, int64_t wide, const VectorLanes& lanes,
                      const std::string& inside);
   void rely_on(int buffer, int64_t bytes);
+
+  // print_warp.cpp: tiles in the registers of a warp
+  void check_warps() const;
+  int64_t registers_of(const ir::NestBuffer& b) const;
+  bool numbers_registers(const ir::Stmt& loop) const;
+  void emit_tiles(const ir::Stmt& s);
 
   const std::string& loop(int id) const { return n_.loops[static_cast<size_t>(id)]; }
   void line(const std::string& text);

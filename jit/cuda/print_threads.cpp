@@ -47,7 +47,7 @@ bool LaunchPrinter::depends(const Expr& e, const Scope& scope) const {
 
 bool LaunchPrinter::own(int buffer) const {
   const Home home = nest_.buffers[static_cast<size_t>(buffer)].home;
-  return home == Home::kRegisters || home == Home::kWorker;
+  return home == Home::kRegisters || home == Home::kWorker || home == Home::kWarp;
 }
 
 void LaunchPrinter::emit_block(const Stmt& s, Scope& scope) {
@@ -73,6 +73,8 @@ void LaunchPrinter::emit_threads(const Stmt& s, Scope& scope) {
   Scope inside = scope;
   inside.loops.insert(s.id);
   inside.axes.insert(axis);
+  const int around = n_.lane;
+  if (s.mark == Mark::kThreadX) n_.lane = s.id;
   open("{");
   if (s.into >= 0) set_aside(s.into, reduction_of(s));
   const std::string begin = print_index(s.begin, n_);
@@ -94,6 +96,7 @@ void LaunchPrinter::emit_threads(const Stmt& s, Scope& scope) {
   }
   if (s.into >= 0) put_together(s.into, reduction_of(s), axis);
   close();
+  n_.lane = around;
 }
 
 /// Threads reduce from the identity; what was there before is added once, at the end.

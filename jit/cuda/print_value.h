@@ -16,6 +16,11 @@ struct HeldLoad {
   std::string inside;  ///< whether the load's condition holds; empty where it has none
 };
 
+/// Why a launch cannot be printed; thrown inside the printer only.
+struct Unprintable {
+  std::string message;
+};
+
 /// Names of a nest's things in the source, and what is known of its loops.
 struct CudaNames {
   const ir::Nest* nest = nullptr;
@@ -24,6 +29,7 @@ struct CudaNames {
   ir::Facts facts;
   std::vector<HeldLoad> held;
   bool wide = false;  ///< indices need 64 bits
+  int lane = -1;      ///< the loop over a warp's lanes that is open
 
   const char* index_type() const { return wide ? "i64" : "i32"; }
 };
@@ -37,6 +43,9 @@ const char* computed_type(DType t);
 std::string print_index(const ir::Expr& e, const CudaNames& names);
 /// A condition; in the index type where no data is compared.
 std::string print_condition(const ir::Expr& e, const CudaNames& names);
+/// The register in which each lane of a warp has its element of `offset`; lanes are iterations of
+/// loop `names.lane`. Throws Unprintable where not every lane has the element it asks for.
+ir::Expr register_of(const ir::NestBuffer& buffer, const ir::Expr& offset, const CudaNames& names);
 /// A value of e->type, in its computed type.
 std::string print_value(const ir::Expr& e, const CudaNames& names);
 /// The element of `buffer` at `offset`.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/ir/instructions.h"
 
+#include <algorithm>
+
 namespace hone::ir {
 namespace {
 
@@ -31,6 +33,23 @@ constexpr Instruction kInstructions[] = {
      "Two products of signed bytes, widened to 16 bits first."},
     {"madd.u8u8", 2, DType::kU8, DType::kU8, DType::kI32, kAvx2, 0, 2, 1, 0, nullptr,
      "Two products of unsigned bytes, widened to 16 bits first."},
+    // Of a GPU's tensor cores. PTX ISA, instruction mma.sync.
+    {"mma.f16", 16, DType::kF16, DType::kF16, DType::kF32, 0, 0, 1, 0, 0, "mma",
+     "Tiles of half floats, summed in f32 as the hardware rounds.", 16, 8, 32, 80},
+    {"mma.bf16", 16, DType::kBF16, DType::kBF16, DType::kF32, 0, 0, 1, 0, 0, "mma",
+     "Tiles of bfloat16, summed in f32 as the hardware rounds.", 16, 8, 32, 80},
+    {"mma.i8i8", 32, DType::kI8, DType::kI8, DType::kI32, 0, 0, 1, 0, 0, nullptr,
+     "Tiles of signed bytes; the sum wraps.", 16, 8, 32, 80},
+    {"mma.u8u8", 32, DType::kU8, DType::kU8, DType::kI32, 0, 0, 1, 0, 0, nullptr,
+     "Tiles of unsigned bytes; the sum wraps.", 16, 8, 32, 80},
+    {"mma.u8i8", 32, DType::kU8, DType::kI8, DType::kI32, 0, 0, 1, 0, 0, nullptr,
+     "Tiles of unsigned by signed bytes; the sum wraps.", 16, 8, 32, 80},
+    {"mma.i8u8", 32, DType::kI8, DType::kU8, DType::kI32, 0, 0, 1, 0, 0, nullptr,
+     "Tiles of signed by unsigned bytes; the sum wraps.", 16, 8, 32, 80},
+    {"mma.f64", 4, DType::kF64, DType::kF64, DType::kF64, 0, 0, 1, 0, 0, "mma",
+     "Tiles of doubles, each product fused with its addition.", 8, 8, 32, 80},
+    {"mma.tf32", 8, DType::kF32, DType::kF32, DType::kF32, 0, 0, 1, 0, 0, "mma.tf32",
+     "Tiles of floats of which 10 bits of the fraction count, summed in f32.", 16, 8, 32, 80, true},
 };
 
 bool has_all(const Target& target, uint32_t isa) { return (target.isa & isa) == isa; }
@@ -47,13 +66,45 @@ const Instruction* instruction_named(std::string_view name) {
 }
 
 bool available(const Instruction& row, const Target& target) {
+  if (row.sm != 0 || target.is_cuda()) return row.sm != 0 && target.sm >= row.sm;
   return has_all(target, row.isa) || (row.or_isa != 0 && has_all(target, row.or_isa));
 }
 
 std::string needs(const Instruction& row) {
+  if (row.sm != 0) return "cuda sm=" + std::to_string(row.sm);
   std::string text = "isa=" + isa_text(row.isa);
   if (row.or_isa != 0) text += " or isa=" + isa_text(row.or_isa);
   return text;
+}
+
+int tile_rows(const Instruction& row, Operand operand) {
+  return operand == Operand::kB ? row.columns : row.rows;
+}
+
+int tile_columns(const Instruction& row, Operand operand) {
+  return operand == Operand::kResult ? row.columns : row.group;
+}
+
+std::vector<Axis> tile_axes(const Instruction& instruction, Operand operand, int row, int column) {
+  // Every tile is made of cells of 8 rows by 4 words; a lane holds one word of each cell. A word is
+  // 32 bits of a factor, two neighbours of a result.
+  constexpr int kCellRows = 8, kCellWords = 4, kWarp = 32;
+  const int rows = tile_rows(instruction, operand), columns = tile_columns(instruction, operand);
+  const DType type = operand == Operand::kA ? instruction.a : instruction.b;
+  const int word = operand == Operand::kResult ? 2 : std::max(1, 4 / size_of(type));
+  const int warps = instruction.lanes / kWarp, own = rows / warps;
+  const int cell = kCellWords * word;
+  std::vector<Axis> axes{{row, rows}, {column, columns}};
+  const auto add = [&](int dim, int div, int count) {
+    if (count > 1) axes.push_back({dim, div, count});
+  };
+  add(column, cell, columns / cell);
+  add(row, kCellRows, own / kCellRows);
+  add(column, 1, word);
+  add(row, own, warps);
+  add(row, 1, kCellRows);
+  add(column, word, kCellWords);
+  return axes;
 }
 
 }  // namespace hone::ir

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "include/hone/dtype.h"
+#include "jit/ir/program.h"
 #include "jit/ir/target.h"
 
 namespace hone::ir {
@@ -14,6 +15,9 @@ namespace hone::ir {
 /// An instruction with a meaning, for the step `tensorize`: in each lane
 /// `acc += sum of a[i]*b[i], i in 0..group`, a and b widened to acc's type first. A group lies
 /// together in memory and takes the place of one lane's element.
+///
+/// With `lanes`, one on tiles: `acc[m,n] += sum of a[m,i]*b[i,n]` for m in 0..rows, n in
+/// 0..columns, i in 0..group, the tiles held by so many lanes together as tile_axes() says.
 struct Instruction {
   const char* name;
   int group;         ///< iterations of the reduction that one instruction takes
@@ -30,6 +34,11 @@ struct Instruction {
   /// What it does to bits, as numerics classes say it; null: nothing, it is exact.
   const char* numerics;
   const char* doc;
+  int rows = 1;     ///< of the tile of results
+  int columns = 1;  ///< of the tile of results
+  int lanes = 0;    ///< that hold a tile together; 0: a vector's, each on its own
+  int sm = 0;       ///< least compute capability that has it, ten times; 0: of a CPU
+  bool narrows = false;  ///< drops bits of the factors: only where asked for by name
 
   bool operator==(const Instruction&) const = delete;  // rows are compared by address
 };
@@ -45,5 +54,16 @@ bool available(const Instruction& instruction, const Target& target);
 
 /// `isa=avx512,vnni or isa=avx2,avxvnni`: what available() asks for.
 std::string needs(const Instruction& instruction);
+
+/// The three tiles of an instruction on tiles.
+enum class Operand : uint8_t { kA, kB, kResult };
+
+/// How a buffer that is made of an operand's tiles lies in the registers of a warp: axes whose last
+/// ones, `lanes` elements in all, are the lanes, and whose others number the registers of each.
+/// `row` is the dim along m (of b: along n), `column` that along the sum (of results: along n).
+std::vector<Axis> tile_axes(const Instruction& instruction, Operand operand, int row, int column);
+/// Rows and columns of an operand's tile, as tile_axes() takes them.
+int tile_rows(const Instruction& instruction, Operand operand);
+int tile_columns(const Instruction& instruction, Operand operand);
 
 }  // namespace hone::ir

@@ -9,7 +9,7 @@ namespace hone::ir {
 namespace {
 
 constexpr std::string_view kHomeNames[] = {"argument", "bound",     "shared",
-                                           "worker",   "registers", "team"};
+                                           "worker",   "registers", "team",  "warp"};
 
 /// What a loop's line starts with: how it runs.
 std::string_view keyword_of(const Stmt& loop) {

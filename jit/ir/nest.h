@@ -17,6 +17,7 @@ enum class Home : uint8_t {
   kWorker,     ///< scratch of one worker, at byte `offset` of it
   kRegisters,  ///< a tile in vector registers; every access has a constant offset once unrolled
   kTeam,       ///< shared memory of a GPU's thread block
+  kWarp,       ///< registers of a warp's lanes together: of element `o`, lane o%32 has it
 };
 
 /// A flat array. Elements are addressed by element offset.
@@ -87,7 +88,8 @@ struct Launch {
 /// may be any expression: back ends strip-mine and mask. A kStore with `reduce` whose offset does
 /// not depend on an enclosing vector loop combines all lanes (horizontal reduction). A tensor loop
 /// is innermost, around one kStore that sums; it has as many iterations as its instruction takes,
-/// or fewer where a rest was peeled.
+/// or fewer where a rest was peeled. Those of an instruction on tiles stand one in the other, and
+/// the store may give the tile its first value instead.
 struct Nest {
   std::vector<NestBuffer> buffers;
   std::vector<std::string> loops;  ///< names, by loop number

@@ -2,6 +2,7 @@
 #include "jit/ir/poly.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "jit/ir/facts.h"
 
@@ -151,6 +152,41 @@ Expr Poly::expr() const {
   return sum;
 }
 
+namespace {
+
+/// p/k of smaller numbers, where it is the same: (4*x + y)/8 is x/2 for 0 <= y < 4, and (x/2)/4 is
+/// x/8. Nothing where that is not so.
+std::optional<Poly> reduced_div(const Poly& p, int64_t k, const Facts* facts) {
+  for (const Poly::Term& t : p.terms()) {
+    const int64_t g = std::gcd(t.coef, k);
+    if (g == 1) continue;
+    Poly whole, rest(p.constant());
+    for (const Poly::Term& x : p.terms()) {
+      Poly term(1);
+      for (const Expr& f : x.factors) term = term * Poly::atom(f);
+      if (x.coef % g == 0) {
+        whole += term * Poly(x.coef / g);
+      } else {
+        rest += term * Poly(x.coef);
+      }
+    }
+    const std::optional<int64_t> c = rest.value();
+    const bool below = c ? *c >= 0 && *c < g
+                         : facts && facts->nonnegative(rest) && facts->at_most(rest, g - 1);
+    if (below) return floor_div(whole, k / g, facts);
+  }
+  if (p.constant() != 0 || p.terms().size() != 1 || p.terms()[0].coef != 1) return {};
+  const std::vector<Expr>& factors = p.terms()[0].factors;
+  int64_t inner = 0;
+  if (factors.size() != 1 || factors[0]->op != Op::kDiv || !is_const(factors[0]->args[1], &inner) ||
+      inner <= 0 || inner > INT32_MAX || k > INT32_MAX) {
+    return {};
+  }
+  return floor_div(Poly::of(factors[0]->args[0], facts), inner * k, facts);
+}
+
+}  // namespace
+
 Poly floor_div(const Poly& p, int64_t k, const Facts* facts) {
   if (k == 1) return p;
   Poly whole, rest(p.constant());
@@ -170,6 +206,7 @@ Poly floor_div(const Poly& p, int64_t k, const Facts* facts) {
   whole += Poly(carry);
   if (rest.is_constant()) return whole;
   if (facts && facts->nonnegative(rest) && facts->at_most(rest, k - 1)) return whole;
+  if (const auto less = reduced_div(rest, k, facts)) return whole + *less;
   return whole + Poly::atom(make_binary(Op::kDiv, rest.expr(), make_int(k)));
 }
 

@@ -128,12 +128,13 @@ std::string_view name_of(Reduce r) {
 }
 
 std::string_view name_of(Tail t) {
-  constexpr std::string_view names[] = {"exact", "mask", "peel", "overlap"};
+  constexpr std::string_view names[] = {"exact", "mask", "peel", "overlap", "pad"};
   return names[static_cast<int>(t)];
 }
 
 std::string_view name_of(Space s) {
-  constexpr std::string_view names[] = {"root", "scratch", "registers", "shared"};
+  constexpr std::string_view names[] = {"root", "scratch", "registers", "shared",
+                                        "warp"};
   return names[static_cast<int>(s)];
 }
 

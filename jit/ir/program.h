@@ -16,8 +16,9 @@ struct Instruction;
 enum class Role : uint8_t { kInput, kOutput, kInOut, kTemp };
 
 /// Where a temporary lives. kRoot: once per call, shared by all workers. kBlock: the shared memory
-/// of a thread block of a GPU.
-enum class Space : uint8_t { kRoot, kScratch, kRegisters, kBlock };
+/// of a thread block of a GPU. kWarp: registers of the lanes of a warp together, each of which
+/// holds a part of every tile of a tensor instruction.
+enum class Space : uint8_t { kRoot, kScratch, kRegisters, kBlock, kWarp };
 
 /// One physical axis of a buffer: `(index[dim] / div) % mod` (mod 0: no modulus).
 struct Axis {
@@ -69,8 +70,9 @@ enum class Reduce : uint8_t { kNone, kSum, kProd, kMax, kMin, kAny, kAll };
 /// The value of an empty reduction: what changes nothing it is combined with.
 Expr identity(Reduce reduce, DType type);
 
-/// What to do where a split does not divide. kExact: it must.
-enum class Tail : uint8_t { kExact, kMask, kPeel, kOverlap };
+/// What to do where a split does not divide. kExact: it must. kPad: the inner loop runs whole all
+/// the same; what copies read outside a tensor is 0, and results outside theirs are not stored.
+enum class Tail : uint8_t { kExact, kMask, kPeel, kOverlap, kPad };
 
 /// `split parent factor -> outer inner`, or `fuse parent second -> outer`.
 struct Relation {
@@ -83,8 +85,8 @@ struct Relation {
   Tail tail = Tail::kMask;
 };
 
-/// How a loop runs. Marks are carried out by lowering and the back ends. kTensor: all iterations
-/// are one instruction, Loop::instruction. The last six bind a loop to an axis of a GPU's grid of
+/// How a loop runs. Marks are carried out by lowering and the back ends. kTensor: all iterations,
+/// with those of the tensor loops inside, are one instruction, Loop::instruction. The last six bind a loop to an axis of a GPU's grid of
 /// blocks, or of a block's threads.
 enum class Mark : uint8_t {
   kSerial,

@@ -76,6 +76,7 @@ Lowering::Lowering(const Program& program, const Target& target)
 
 Nest Lowering::run() {
   check_marks();
+  find_overhangs();
   nest_.dims = program_.dims;
   nest_.scalars = program_.scalars;
   for (const Dim& d : program_.dims) facts_.define_dim(d.name, d.lo, d.hi);
@@ -235,6 +236,7 @@ void Lowering::walk_loop(Instance& in, size_t depth, bool init, Block& out) {
     Block body;
     const Poly trips = p.end - p.begin;
     if (trips.is_constant() && trips.constant() <= 0) continue;
+    check_whole(l, p);
     if (p.holds) facts_.assume(*p.holds);
     // One block or thread of several that run is a loop all the same, one iteration of a tensor
     // instruction a part of it.
@@ -327,28 +329,45 @@ void Lowering::leaf(Instance& in, bool init, Block& out) {
     indices.push_back(*in.value[static_cast<size_t>(node)]);
   }
   const Storage& to = storage_of(s.output);
+  int assumed = 0;
+  Expr when = keep_inside(in, assumed);
   prove_inside(to, indices, s.output);
   check_threads(in);
-  Expr at = offset(to, indices);
+  check_tiles(in);
+  check_padded_sum(s);
+  Block body;
   if (init) {
-    out.push_back(store(to.buffer, at, identity(s.reduce, s.accumulate), Reduce::kNone));
-    return;
+    body = {store(to.buffer, offset(to, indices), identity(s.reduce, s.accumulate), Reduce::kNone)};
+  } else if (!define(in, indices, when, body)) {
+    body.clear();
   }
-  const Reduce reduce = in.initialised ? s.reduce : Reduce::kNone;
-  const bool temporary = program_.buffer(s.output)->role == Role::kTemp;
-  const Expr where = temporary ? needed_where(s, s.where) : s.where;
-  Expr when = where ? translate(in, where) : Expr();
-  int64_t known = 0;
-  if (is_const(when, &known)) {
-    if (!known) return;
-    when = Expr();
-  }
-  Block body{store(to.buffer, std::move(at), translate(in, s.value), reduce)};
+  for (; assumed > 0; --assumed) facts_.forget();
+  if (body.empty()) return;
   if (when) {
     out.push_back(branch(std::move(when), std::move(body)));
   } else {
     out.insert(out.end(), body.begin(), body.end());
   }
+}
+
+/// Stores the stage's value where `when`, narrowed by its `where`, holds; false: it never does.
+bool Lowering::define(Instance& in, const std::vector<Poly>& indices, Expr& when, Block& out) {
+  const Stage& s = in.stage();
+  const Storage& to = storage_of(s.output);
+  const Reduce reduce = in.initialised ? s.reduce : Reduce::kNone;
+  const bool temporary = program_.buffer(s.output)->role == Role::kTemp;
+  const Expr where = temporary ? needed_where(s, s.where) : s.where;
+  if (where) {
+    Expr holds = translate(in, where);
+    int64_t known = 0;
+    if (!is_const(holds, &known)) {
+      when = when ? make_binary(Op::kAnd, when, std::move(holds)) : std::move(holds);
+    } else if (!known) {
+      return false;
+    }
+  }
+  out.push_back(store(to.buffer, offset(to, indices), translate(in, s.value), reduce));
+  return true;
 }
 
 Result<Nest, LowerReject> lower(const Program& program, const Target& target) {

@@ -101,7 +101,9 @@ Expr Lowering::translate_load(Instance& in, const Expr& e) {
   n.id = s.buffer;
   n.name = e->name;
   n.args.push_back(offset(s, indices));
-  if (!e->guarded) {
+  const bool fills_in = !e->guarded && in.loops && fills(in.stage());
+  const Expr otherwise = e->guarded ? e->args.back() : identity(Reduce::kSum, e->type);
+  if (!e->guarded && !fills_in) {
     prove_inside(s, indices, e->name);
     return Expr(std::make_shared<const Node>(std::move(n)));
   }
@@ -125,14 +127,15 @@ Expr Lowering::translate_load(Instance& in, const Expr& e) {
     }
   };
   for (size_t d = 0; d < dims; ++d) {
-    if (d < whole.shape.size()) require(indices[d], index(in, whole.shape[d]));
+    // A window that a fill reads holds zeros of its own.
+    if (!fills_in && d < whole.shape.size()) require(indices[d], index(in, whole.shape[d]));
     require(indices[d] - s.base[d], s.shape[d]);
-    if (never) return translate(in, e->args.back());
+    if (never) return translate(in, otherwise);
   }
   if (!is_const(inside)) {
     n.guarded = true;
     n.args.push_back(inside);
-    n.args.push_back(translate(in, e->args.back()));
+    n.args.push_back(translate(in, otherwise));
   }
   return Expr(std::make_shared<const Node>(std::move(n)));
 }

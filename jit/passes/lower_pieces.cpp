@@ -127,6 +127,7 @@ Poly Lowering::extent_of(Instance& in, int node) {
     return extent_of(in, in.loops->parent[r]) * inner;
   }
   const Poly whole = extent_of(in, in.loops->parent[r]);
+  if (rel.tail == Tail::kPad) return n.inner ? Poly(rel.factor) : ceil_div(whole, rel.factor, &facts_);
   if (!n.inner) {
     // An inner loop that is open already fixes how many blocks there are.
     const auto open = value_of(in, in.loops->inner[r]);
@@ -175,6 +176,9 @@ std::vector<Piece> Lowering::split_pieces(Instance& in, int node) {
   const auto r = static_cast<size_t>(n.made_by);
   const Relation& rel = in.stage().relations[r];
   const Poly whole = extent_of(in, in.loops->parent[r]);
+  if (rel.tail == Tail::kPad) {
+    return {{0, ceil_div(whole, rel.factor, &facts_), {}, {}, Poly(rel.factor)}};
+  }
   const auto inner = value_of(in, in.loops->inner[r]);
   if (inner) {  // the inner loop is outside: it fixes how many blocks there are
     return {{0, ceil_div(whole - *inner, rel.factor, &facts_)}};
@@ -200,7 +204,7 @@ std::vector<Piece> Lowering::split_pieces(Instance& in, int node) {
       return peeled_pieces(whole, rel.factor);
     case Tail::kMask:
       return {{0, blocks}};
-    case Tail::kOverlap:
+    default:
       break;
   }
   const bool rereads = [&] {
@@ -275,7 +279,9 @@ void Lowering::place(Instance& in, int node, const Poly& value, const Piece& pie
     base = max(0, min(base, whole - *piece.inner, &facts_), &facts_);
   const auto inner = static_cast<size_t>(in.loops->inner[r]);
   if (!value_of(in, in.loops->inner[r])) {
-    in.extent[inner] = piece.inner ? *piece.inner : min(rel.factor, whole - base, &facts_);
+    in.extent[inner] = piece.inner              ? *piece.inner
+                       : rel.tail == Tail::kPad ? Poly(rel.factor)
+                                                : min(rel.factor, whole - base, &facts_);
   }
   in.base[static_cast<size_t>(from)] = std::move(base);
 }

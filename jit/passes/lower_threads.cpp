@@ -18,8 +18,10 @@ void Lowering::check_marks() const {
       reject("bind " + l.name + " " + std::string(name_of(l.mark)) + ": " + print(target_) +
              " has no blocks and threads; use parallel and vectorize");
     }
-    if (program_.buffer(s.output)->space == Space::kBlock) {
-      reject("stage " + s.name + ": in=shared is memory of a GPU; use in=scratch");
+    for (Space space : {Space::kBlock, Space::kWarp}) {
+      if (program_.buffer(s.output)->space != space) continue;
+      reject("stage " + s.name + ": in=" + std::string(name_of(space)) +
+             " is memory of a GPU; use in=scratch");
     }
   }
 }
@@ -60,6 +62,11 @@ void Lowering::check_threads(const Instance& in) const {
       reject("loop " + l.name + " of " + s.name + " is bound to threads, each of which has " +
              s.output + " to itself; use in=shared, or compute it inside the loop over threads");
     }
+    if (space == Space::kWarp && (reduced || l.mark != Mark::kThreadX)) {
+      reject("loop " + l.name + " of " + s.name + " is bound to " + std::string(name_of(l.mark)) +
+             "; the lanes that hold " + s.output + " are iterations of thread.x, each of which " +
+             "writes what it holds: use lanes");
+    }
     if (space == Space::kRoot && reduced) {
       reject("the threads of " + l.name + " reduce into " + s.output +
              ", which is in memory; stage it in=registers at a loop around them");
@@ -76,7 +83,9 @@ std::vector<Span> Lowering::window_at(const Stage& stage, const Place& place) {
   Instance none;
   for (size_t d = 0; d < box.size(); ++d) {
     Span s = over_threads(box[d], b.name);
-    s.extent = min(s.extent, index(none, b.shape[d]) - s.lo, &facts_);
+    const bool beyond = d < stage.out_index.size() && stage.out_index[d]->op == Op::kVar &&
+                        overhangs(stage, stage.out_index[d]->name);
+    if (!beyond) s.extent = min(s.extent, index(none, b.shape[d]) - s.lo, &facts_);
     box[d] = std::move(s);
   }
   return box;

@@ -273,6 +273,7 @@ void Lowering::allocate(int stage, const std::vector<Span>& window) {
     const int64_t lanes = std::max(1, target_.vector_bytes() / size_of(b.type));
     if (shape[v].constant() > 1) shape[v] = round_up(shape[v].constant(), lanes);
   }
+  if (b.space == Space::kWarp) laid.axes = warp_axes(b);
   Storage s = dense(laid, std::move(shape));
   for (size_t d = 0; d < window.size(); ++d) s.base[d] = window[d].lo;
   Poly total(1);
@@ -291,6 +292,8 @@ void Lowering::allocate(int stage, const std::vector<Span>& window) {
     n.home = Home::kRegisters;
   } else if (b.space == Space::kBlock) {
     n.home = Home::kTeam;
+  } else if (b.space == Space::kWarp) {
+    n.home = Home::kWarp;
   } else {
     n.home = Home::kWorker;
     n.offset = worker_top_;
@@ -324,7 +327,7 @@ void Lowering::allocate_root(int stage) {
   const Stage& st = program_.stages[static_cast<size_t>(stage)];
   const Buffer& b = *program_.buffer(st.output);
   if (b.role != Role::kTemp) return;
-  if (b.space == Space::kRegisters || b.space == Space::kBlock) {
+  if (b.space != Space::kRoot && b.space != Space::kScratch) {
     reject("stage " + st.name + " is at the root, which has no " + std::string(name_of(b.space)) +
            "; use compute " + st.name + " at a loop, or in=scratch");
   }

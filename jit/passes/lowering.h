@@ -108,6 +108,7 @@ class Lowering {
   void launch_loop(Instance& in, ir::Launch& launch);
   void enter(Instance& in, size_t depth, bool init, Block& out);
   void leaf(Instance& in, bool init, Block& out);
+  bool define(Instance& in, const std::vector<ir::Poly>& indices, ir::Expr& when, Block& out);
   static ir::Expr needed_where(const ir::Stage& s, const ir::Expr& where);
   void attached(Instance& in, const std::string& loop, Block& out);
   int new_loop(const std::string& name, ir::Poly begin, ir::Poly end);
@@ -159,6 +160,20 @@ class Lowering {
   std::vector<Span> window_at(const ir::Stage& stage, const ir::Place& place);
   Span over_threads(Span span, const std::string& buffer) const;
 
+  // lower_pad.cpp: loops that run beyond the domain
+  void find_overhangs();
+  const std::vector<std::string>& overhangs_of(const ir::Stage& stage) const;
+  bool overhangs(const ir::Stage& stage, const std::string& var) const;
+  bool fills(const ir::Stage& stage) const;
+  ir::Expr keep_inside(Instance& in, int& assumed);
+  void check_padded_sum(const ir::Stage& stage) const;
+
+  // lower_warp.cpp: tiles of tensor instructions, held by the lanes of a warp
+  bool makes_tiles(const ir::Stage& stage) const;
+  void check_tiles(const Instance& in) const;
+  void check_whole(const ir::Loop& loop, const Piece& piece) const;
+  std::vector<ir::Axis> warp_axes(const ir::Buffer& b) const;
+
   // lower_access.cpp: expressions to loops, accesses to offsets, proofs
   ir::Poly variable(Instance& in, const std::string& name);
   ir::Poly index(Instance& in, const ir::Expr& e);
@@ -186,6 +201,7 @@ class Lowering {
   std::vector<std::pair<std::string, Storage>>
       storage_;  ///< per live buffer; searched from the end
   int64_t worker_top_ = 0;
+  std::vector<std::vector<std::string>> overhangs_;  ///< per stage, variables that tail=pad widens
   std::vector<ThreadLoop> threads_;  ///< thread loops that are open, outermost first
 };
 

@@ -241,6 +241,7 @@ std::string RandomSchedules::propose_tensor(const ir::Program& p) {
   std::vector<std::pair<const ir::Stage*, const ir::Instruction*>> fitting;
   for (const ir::Stage& s : p.stages) {
     for (const ir::Instruction& row : ir::instructions()) {
+      if (row.lanes != 0) continue;
       if (available(row, target_) && sums_products_of(s, row)) fitting.emplace_back(&s, &row);
     }
   }

@@ -62,7 +62,7 @@ const StepRow kCompute = {
      {Arg::kWord, "at"},
      {Arg::kLoop, "loop"},
      {Arg::kClause, "store"},
-     {Arg::kChoice, "in", "scratch|registers|shared"}},
+     {Arg::kChoice, "in", "scratch|registers|shared|warp"}},
     "Produces what the body of a loop needs of a stage at the start of each iteration, and keeps "
     "it "
     "there; with `store`, at a loop further out, so that later readers find it.\n"

@@ -254,6 +254,7 @@ ir::Expr rename_loads(const ir::Expr& e, const std::string& from, const std::str
 
 ir::Space space_named(std::string_view in) {
   if (in == "registers") return ir::Space::kRegisters;
+  if (in == "warp") return ir::Space::kWarp;
   return in == "shared" ? ir::Space::kBlock : ir::Space::kScratch;
 }
 

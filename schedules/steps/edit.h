@@ -57,7 +57,7 @@ bool reads(const ir::Stage& stage, std::string_view buffer);
 /// True when `place` stands at `loop` of `stage` or inside it, going outwards through placements.
 bool is_inside(const ir::Program& program, const ir::Place& place, const ir::Place& loop);
 
-/// What the option `in=` names: scratch, registers or shared.
+/// What the option `in=` names: scratch, registers, shared or warp.
 ir::Space space_named(std::string_view in);
 
 /// Replaces variables by expressions, by name.

@@ -22,5 +22,6 @@ extern const StepRow kPrefetch;
 extern const StepRow kStream;
 extern const StepRow kTensorize;
 extern const StepRow kBind;
+extern const StepRow kWarpLanes;
 
 }  // namespace hone::schedules

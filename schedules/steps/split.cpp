@@ -6,7 +6,7 @@ namespace hone::schedules {
 namespace {
 
 ir::Tail tail_named(std::string_view name) {
-  for (ir::Tail t : {ir::Tail::kExact, ir::Tail::kPeel, ir::Tail::kOverlap}) {
+  for (ir::Tail t : {ir::Tail::kExact, ir::Tail::kPeel, ir::Tail::kOverlap, ir::Tail::kPad}) {
     if (name_of(t) == name) return t;
   }
   return ir::Tail::kMask;
@@ -76,11 +76,12 @@ const StepRow kSplit = {
      {Arg::kWord, "->"},
      {Arg::kNew, "outer"},
      {Arg::kNew, "inner"},
-     {Arg::kChoice, "tail", "mask|peel|overlap|exact"}},
+     {Arg::kChoice, "tail", "mask|peel|overlap|exact|pad"}},
     "One loop into two: `loop = factor*outer + inner`. Where the factor does not divide, mask "
     "tests "
     "each iteration, peel makes a copy of the body for the rest, overlap shifts the last block "
-    "inward, exact refuses.\n"
+    "inward, exact refuses, pad runs the inner loop whole all the same: copies find 0 outside their "
+    "tensor, and results outside theirs are not stored.\n"
     "for k in 0..100: B  =>  split k 8 -> k.o k.i  =>  for k.o in 0..13: for k.i in 0..8: B",
     apply_split,
 };

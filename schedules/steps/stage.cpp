@@ -72,7 +72,7 @@ const StepRow kStage = {
      {Arg::kPlace, "place"},
      {Arg::kWord, "->"},
      {Arg::kNew, "copy"},
-     {Arg::kChoice, "in", "scratch|registers|shared"},
+     {Arg::kChoice, "in", "scratch|registers|shared|warp"},
      {Arg::kLayout, "layout"}},
     "Copies the window of a tensor that the body of a loop touches, and uses the copy there; of "
     "the "

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "jit/ir/instructions.h"
 #include "jit/ir/program.h"
@@ -28,5 +29,10 @@ const ir::Instruction* instruction_for(const ir::Stage& stage, const ir::Target&
 /// Why the instruction cannot take all iterations of `loop`, or empty.
 std::string tensor_objection(const ir::Stage& stage, const std::string& loop,
                              const ir::Instruction& row);
+
+/// Why an instruction on tiles cannot take the loops over rows, columns and what is reduced, or
+/// empty.
+std::string tile_objection(const ir::Stage& stage, const std::vector<std::string>& loops,
+                           const ir::Instruction& row);
 
 }  // namespace hone::schedules

@@ -43,23 +43,35 @@ const ir::Relation* split_of(const ir::Stage& s, const std::string& loop) {
 }
 
 Applied apply_tensorize(ir::Program p, const Step& step) {
-  auto at = find_loop(p, step.name("loop"));
-  if (!at) return at.failure();
+  auto found = find_loops(p, step.names("loops"));
+  if (!found) return found.failure();
   const ir::Instruction* row = ir::instruction_named(step.name("instruction"));
   if (!row) {
     return Refused{"there is no instruction " + step.name("instruction") + "; the ones known are " +
                    instruction_names()};
   }
-  ir::Stage& s = p.stages[at->stage];
-  ir::Loop& loop = s.loops[at->loop];
-  if (loop.mark != ir::Mark::kSerial) {
-    return Refused{"loop " + loop.name + " is marked " + std::string(name_of(loop.mark)) +
-                   " already; a loop takes one mark"};
+  ir::Stage& s = p.stages[found->front().stage];
+  std::vector<std::string> names;
+  for (const LoopRef& at : *found) {
+    const ir::Loop& loop = s.loops[at.loop];
+    names.push_back(loop.name);
+    if (loop.mark != ir::Mark::kSerial) {
+      return Refused{"loop " + loop.name + " is marked " + std::string(name_of(loop.mark)) +
+                     " already; a loop takes one mark"};
+    }
   }
-  std::string wrong = tensor_objection(s, loop.name, *row);
+  const size_t wanted = row->lanes ? 3 : 1;
+  if (names.size() != wanted) {
+    return Refused{std::string(row->name) + " takes " +
+                   (wanted == 1 ? "one loop" : "three loops: rows, columns and the reduced one") +
+                   ", not " + std::to_string(names.size())};
+  }
+  std::string wrong = row->lanes ? tile_objection(s, names, *row) : tensor_objection(s, names[0], *row);
   if (!wrong.empty()) return Refused{std::move(wrong)};
-  loop.mark = ir::Mark::kTensor;
-  loop.instruction = row;
+  for (const LoopRef& at : *found) {
+    s.loops[at.loop].mark = ir::Mark::kTensor;
+    s.loops[at.loop].instruction = row;
+  }
   return p;
 }
 
@@ -80,7 +92,8 @@ bool sums_products_of(const ir::Stage& s, const ir::Instruction& row, bool padde
 
 const ir::Instruction* instruction_for(const ir::Stage& s, const ir::Target& target, bool padded) {
   for (const ir::Instruction& row : ir::instructions()) {
-    if (available(row, target) && sums_products_of(s, row, padded)) return &row;
+    if (row.narrows || !available(row, target)) continue;
+    if (sums_products_of(s, row, padded)) return &row;
   }
   return nullptr;
 }
@@ -113,11 +126,12 @@ std::string tensor_objection(const ir::Stage& s, const std::string& loop,
 
 const StepRow kTensorize = {
     "tensorize",
-    {{Arg::kLoop, "loop"}, {Arg::kRow, "instruction"}},
+    {{Arg::kLoops, "loops"}, {Arg::kRow, "instruction"}},
     "Makes one instruction of all iterations of a reduced loop, which stands innermost and has as "
     "many of them as the instruction takes; the rest of a peeled split is done by part of one. In "
     "memory a factor is the same in all lanes of the vector loop around it, or its groups lie one "
-    "after the other.\n"
+    "after the other. An instruction on tiles takes three loops, over rows, columns and what is "
+    "reduced; factors and results are kept in=warp.\n"
     "for k.i in 0..4: Y[n] += A[k]*B[k,n]  =>  tensorize k.i vnni.u8i8  =>  Y[n] += dot(A[k:k+4], "
     "B[k:k+4,n])",
     apply_tensorize,

@@ -15,7 +15,7 @@
 #include "schedules/search/random_steps.h"
 #include "schedules/search/sampling.h"
 #include "schedules/space/space.h"
-#include "tests/cuda/emulated_code.h"
+#include "tests/cuda/batch.h"
 #include "tests/diff/problems.h"
 #include "tests/diff/subject.h"
 #include "tests/support/effort.h"
@@ -24,75 +24,6 @@ using namespace hone;
 using namespace hone::tests;
 
 namespace {
-
-ir::Target gpu() {
-  ir::Target t;
-  t.sm = 90;
-  return t;
-}
-
-/// The kernels of a problem under a schedule, or why there are none.
-struct Printed {
-  ir::Nest nest;
-  jit::CudaSource source;
-};
-Result<Printed, std::string> print(const DiffProblem& problem,
-                                   const schedules::Schedule& schedule) {
-  const auto scheduled = schedules::apply(problem.program, schedule);
-  if (!scheduled) return scheduled.failure().text();
-  auto nest = jit::lower(*scheduled, gpu());
-  if (!nest) return nest.failure().message;
-  Printed out{jit::with_barriers(*std::move(nest)), {}};
-  auto source = jit::print_cuda(out.nest, gpu());
-  if (!source) return source.failure().message;
-  out.source = *std::move(source);
-  return out;
-}
-
-/// Problems under schedules, compiled together and checked one after the other.
-class Batch {
- public:
-  /// Takes a candidate in; why it is refused, or "".
-  std::string add(const DiffProblem& problem, schedules::Schedule schedule) {
-    auto printed = print(problem, schedule);
-    if (!printed) return printed.failure();
-    Candidate c{&problem, std::move(schedule), std::move(printed->nest), 0};
-    c.source = code_.add(std::move(printed->source));
-    candidates_.push_back(std::move(c));
-    return "";
-  }
-
-  void check() {
-    const std::string wrong = code_.compile();
-    REQUIRE_MESSAGE(wrong.empty(), wrong);
-    for (const Candidate& c : candidates_) {
-      Subject subject(c.problem->text, c.problem->program, c.problem->dims);
-      const std::string failed = subject.check(c.nest, [&](int launch, const int64_t* args) {
-        return code_.run(c.source, launch, args, subject.dims());
-      });
-      const std::string interpreted = subject.check(c.nest, Subject::Launch());
-      const std::string repro = c.problem->text + " | " + print(gpu()) + " | " + c.schedule.text();
-      CHECK_MESSAGE(failed.empty(), failed << "\n  repro: " << repro);
-      CHECK_MESSAGE(interpreted.empty(), "interpreted: " << interpreted << "\n  repro: " << repro);
-    }
-  }
-
- private:
-  struct Candidate {
-    const DiffProblem* problem;
-    schedules::Schedule schedule;
-    ir::Nest nest;
-    int source = 0;  ///< among the compiled ones
-  };
-  std::vector<Candidate> candidates_;
-  EmulatedCode code_;
-};
-
-DiffProblem problem(const std::string& text) {
-  auto parsed = ops::parse_problem(text);
-  REQUIRE_MESSAGE(static_cast<bool>(parsed), text);
-  return {parsed->op.name(), parsed->text, parsed->program, {}};
-}
 
 /// `schedule` with loops bound to blocks and threads at random, as far as that is legal.
 schedules::Schedule with_threads(const DiffProblem& problem, schedules::Schedule schedule,

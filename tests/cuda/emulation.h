@@ -12,13 +12,7 @@
 
 #include "emulation_arena.h"
 #include "emulation_launch.h"
-#include "emulation_own.h"
-#include "emulation_roles.h"
-#include "emulation_tensor_copy.h"
-#include "emulation_wgmma.h"
 
-#define HONE_EMULATION 1
-#define HONE_PARAMETER
 #define HONE_DEVICE static inline
 #define HONE_GLOBAL(T, name, slot, elements) \
   const emulation::Global<T> name = emulation::global<T>((T*)(slot), (elements), #name)
@@ -30,8 +24,8 @@
   static const char name##_key = 0;           \
   emulation::Team<T>& name = emulation::team_at<T>(&name##_key, (elements), #name, (byte))
 #define HONE_OWN(T, name, elements) emulation::Own<T> name((elements), #name)
+#define HONE_WARP(T, name, elements) emulation::Held<T> name((elements), #name)
 #define HONE_KERNEL(threads) static void
-#define HONE_CLUSTER_KERNEL(threads, x, y, z) static void
 #define HONE_ADDRESS(place) nullptr
 #define HONE_AT(name, element) emulation::at(name, element)
 
@@ -92,6 +86,20 @@ Global<T> global(T* data, int64_t elements, const char* name) {
   return {data, elements, name};
 }
 
+/// Registers of one thread; what was not written is NaN.
+template <class T>
+struct Own {
+  Own(int64_t elements, const char* name) : values(static_cast<size_t>(elements)), name(name) {
+    std::memset(values.data(), 0xff, values.size() * sizeof(T));
+  }
+  T& operator[](int64_t i) {
+    check(i, static_cast<int64_t>(values.size()), name);
+    return values[static_cast<size_t>(i)];
+  }
+  std::vector<T> values;
+  const char* name;
+};
+
 /// An element of a buffer as the beginning of an access to several.
 template <class B>
 struct Place {
@@ -133,7 +141,7 @@ T shuffle_xor(T v, int mask) {
 }
 
 /// Rounds a double to a float so that rounding again is as rounding once: odd where inexact.
-inline float f32_of_f64_odd(double d) {
+inline float odd_float(double d) {
   float f = static_cast<float>(d);
   if (f != f || static_cast<double>(f) == d) return f;
   if (std::fabs(static_cast<double>(f)) > std::fabs(d)) f = std::nextafterf(f, 0.0f);
@@ -144,7 +152,7 @@ inline float f32_of_f64_odd(double d) {
   return f;
 }
 
-inline float f32_of_f16(uint16_t h) {
+inline float half_value(uint16_t h) {
   const int exponent = h >> 10 & 31, fraction = h & 1023;
   float f = exponent == 31 ? (fraction ? NAN : INFINITY)
             : exponent     ? std::ldexp(static_cast<float>(1024 + fraction), exponent - 25)
@@ -152,7 +160,7 @@ inline float f32_of_f16(uint16_t h) {
   return h >> 15 ? -f : f;
 }
 
-inline uint16_t f16_of_f64(double d) {
+inline uint16_t half_of(double d) {
   const uint16_t sign = std::signbit(d) ? 0x8000 : 0;
   const double a = std::fabs(d);
   if (d != d) return 0x7fff;
@@ -164,9 +172,9 @@ inline uint16_t f16_of_f64(double d) {
   return sign | static_cast<uint16_t>(((exponent + 14) << 10) + significand - 1024);
 }
 
-inline uint16_t f16_of_f32(float f) { return f16_of_f64(f); }
-
 }  // namespace emulation
+
+#include "emulation_tiles.h"
 
 #define threadIdx emulation::thread_index()
 #define blockIdx emulation::block->index

@@ -27,7 +27,10 @@ struct Fault {
   std::string text;
 };
 
-enum class Wait { kNothing, kCondition, kShuffle, kDone };
+enum class Wait { kNothing, kCondition, kShuffle, kTogether, kDone };
+
+/// What the lanes of a warp do together, each with a part of its own.
+using Together = void (*)(void* const* parts);
 
 struct Fiber {
   ucontext_t context;
@@ -38,10 +41,9 @@ struct Fiber {
   std::function<std::string()> waits_for;  ///< what is said when nothing goes on; none: a barrier
   uint64_t posted = 0, received = 0;       ///< what a shuffle exchanges
   int lane = 0;                            ///< that it asks
+  Together together = nullptr;             ///< what it waits to do with its warp
+  void* part = nullptr;
   Knowledge knows;
-  std::function<void()> at_end;  ///< what must hold when the thread leaves
-  uint32_t product_fences = 0;   ///< that it passed
-  uint32_t products_done = 0;    ///< groups of products that it waited for
 };
 
 /// A point where so many threads wait for one another, again and again.
@@ -102,8 +104,7 @@ struct Cluster {
 };
 
 inline Cluster* cluster = nullptr;
-inline Block* block = nullptr;    ///< whose thread runs
-inline uint32_t fence_round = 1;  ///< of the thread that runs: its product_fences + 1
+inline Block* block = nullptr;  ///< whose thread runs
 
 inline Fiber& self() { return block->fibers[block->current]; }
 inline Dim3 thread_index() { return self().index; }
@@ -140,6 +141,13 @@ inline void wait_until(std::function<bool()> ready,
   self().ready = std::move(ready);
   self().waits_for = std::move(waits_for);
   wait(Wait::kCondition);
+}
+
+/// Waits for the other lanes of the warp and does `f` with them.
+inline void together(Together f, void* part) {
+  self().together = f;
+  self().part = part;
+  wait(Wait::kTogether);
 }
 
 /// Counts a thread in; the round that it belongs to.

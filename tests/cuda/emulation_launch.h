@@ -9,7 +9,6 @@ namespace emulation {
 inline void enter() {
   try {
     cluster->kernel();
-    if (self().at_end) self().at_end();
   } catch (const Fault& f) {
     if (cluster->fault.empty()) cluster->fault = f.text;
   }
@@ -49,6 +48,33 @@ inline bool shuffle_warps(Block& b) {
   return any;
 }
 
+/// Does what the lanes of a warp all wait to do together; true when there was such a warp.
+inline bool together_warps(Block& b) {
+  bool any = false;
+  block = &b;
+  for (size_t first = 0; first + 32 <= b.fibers.size() && cluster->fault.empty(); first += 32) {
+    void* parts[32];
+    bool all = true, same = true;
+    for (size_t t = 0; t < 32; ++t) {
+      const Fiber& f = b.fibers[first + t];
+      all &= f.wait == Wait::kTogether;
+      same &= f.together == b.fibers[first].together;
+      parts[t] = f.part;
+    }
+    if (!all) continue;
+    b.current = first;
+    try {
+      if (!same) fail("lanes of a warp meet at different instructions");
+      b.fibers[first].together(parts);
+    } catch (const Fault& f) {
+      cluster->fault = f.text;
+    }
+    for (size_t t = first; t < first + 32; ++t) b.fibers[t].wait = Wait::kNothing;
+    any = true;
+  }
+  return any;
+}
+
 /// Runs every thread of a block that can; whether there was one.
 inline bool run_threads(Block& b, Stacks& stacks) {
   bool any = false;
@@ -58,7 +84,6 @@ inline bool run_threads(Block& b, Stacks& stacks) {
     if (f.wait == Wait::kCondition && f.ready()) f.wait = Wait::kNothing;
     if (f.wait != Wait::kNothing) continue;
     any = true;
-    fence_round = f.product_fences + 1;
     if (!f.stack) start(f, stacks);
     swapcontext(&cluster->scheduler, &f.context);
     if (f.wait == Wait::kDone) stacks.push_back(std::move(f.stack));
@@ -106,7 +131,8 @@ inline void run_cluster(Cluster& c, Stacks& stacks) {
     bool any = false;
     for (Block& b : c.blocks) any |= run_threads(b, stacks);
     if (!c.fault.empty()) break;
-    for (Block& b : c.blocks) any |= shuffle_warps(b);
+    for (Block& b : c.blocks) any |= shuffle_warps(b) || together_warps(b);
+    if (!c.fault.empty()) break;
     if (any || land()) continue;
     c.fault = stuck();
     break;

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// `tail=pad`: loops that run beyond the domain of their variable. Copies find 0 there, results are
+// not stored.
+#include <algorithm>
+
+#include "jit/passes/lowering.h"
+
+namespace hone::jit {
+
+using namespace ir;
+
+namespace {
+
+bool mentions_var(const Expr& e, const std::string& var) {
+  bool found = false;
+  visit(e, [&](const Expr& x) { found |= x->op == Op::kVar && x->name == var; });
+  return found;
+}
+
+const Expr& without_casts(const Expr& e) {
+  return e->op == Op::kCast ? without_casts(e->args[0]) : e;
+}
+
+}  // namespace
+
+/// The variables of each stage that run beyond their domain: those of padded splits, and those
+/// that readers inside the same loops follow with such variables of theirs.
+void Lowering::find_overhangs() {
+  overhangs_.assign(program_.stages.size(), {});
+  for (size_t i = program_.stages.size(); i-- > 0;) {
+    const Stage& s = program_.stages[i];
+    const StageLoops& loops = loops_[i];
+    for (size_t r = 0; r < s.relations.size(); ++r) {
+      if (s.relations[r].tail != Tail::kPad) continue;
+      int node = loops.parent[r];
+      while (loops.nodes[static_cast<size_t>(node)].made_by >= 0) {
+        const auto made = static_cast<size_t>(loops.nodes[static_cast<size_t>(node)].made_by);
+        if (s.relations[made].kind == Relation::kFuse) {
+          reject("split " + s.relations[r].parent + " tail=pad: the loop is fused of others; pad " +
+                 "the splits of those");
+        }
+        node = loops.parent[made];
+      }
+      overhangs_[i].push_back(loops.nodes[static_cast<size_t>(node)].name);
+    }
+    if (s.at.root()) continue;
+    for (size_t r = i + 1; r < program_.stages.size(); ++r) {
+      const Stage& reader = program_.stages[r];
+      visit(reader.value, [&](const Expr& e) {
+        if (e->op != Op::kLoad || e->name != s.output) return;
+        for (size_t d = 0; d < s.out_index.size(); ++d) {
+          if (s.out_index[d]->op != Op::kVar) continue;
+          for (const std::string& var : overhangs_[r]) {
+            if (mentions_var(e->args[d], var)) overhangs_[i].push_back(s.out_index[d]->name);
+          }
+        }
+      });
+    }
+  }
+}
+
+/// The variables of `stage` that run beyond their domain; a check's are none of the program's.
+const std::vector<std::string>& Lowering::overhangs_of(const Stage& stage) const {
+  static const std::vector<std::string> kNone;
+  for (size_t i = 0; i < program_.stages.size(); ++i) {
+    if (&program_.stages[i] == &stage) return overhangs_[i];
+  }
+  return kNone;
+}
+
+bool Lowering::overhangs(const Stage& stage, const std::string& var) const {
+  const auto& all = overhangs_of(stage);
+  return std::find(all.begin(), all.end(), var) != all.end();
+}
+
+/// True for a copy in a loop that runs beyond what it copies: it finds 0 there.
+bool Lowering::fills(const Stage& s) const {
+  return !overhangs_of(s).empty() && !s.at.root() && s.reduce == Reduce::kNone && without_casts(s.value)->op == Op::kLoad;
+}
+
+/// The condition under which a result that others see lies in its domain, null where it always
+/// does; it is assumed from here on, by so many assumptions.
+Expr Lowering::keep_inside(Instance& in, int& assumed) {
+  const Stage& s = in.stage();
+  Expr inside;
+  if (!s.at.root()) return inside;
+  for (const IndexVar& v : s.vars) {
+    if (!overhangs(s, v.name)) continue;
+    const Poly value = variable(in, v.name), end = index(in, v.hi);
+    const Poly rest = end - Poly(1) - value;
+    if (facts_.nonnegative(rest)) continue;
+    const Expr below = make_binary(Op::kLt, value.expr(), end.expr());
+    inside = inside ? make_binary(Op::kAnd, inside, below) : below;
+    facts_.assume(rest);
+    ++assumed;
+  }
+  return inside;
+}
+
+/// Beyond the domain of a reduced variable, only products of zeros may be added: both factors come
+/// from copies that end where the variable does, and find 0 behind that.
+void Lowering::check_padded_sum(const Stage& s) const {
+  const auto is_zero = [](const Expr& e) {
+    return (e->op == Op::kInt && e->i == 0) || (e->op == Op::kFloat && e->f == 0);
+  };
+  const auto filled = [&](const Expr& factor, const IndexVar& v) {
+    const Expr& load = without_casts(factor);
+    const Stage* copy = load->op == Op::kLoad ? program_.producer(load->name) : nullptr;
+    if (!copy || load->guarded || !fills(*copy)) return false;
+    const Expr& from = without_casts(copy->value);
+    if (from->guarded && !is_zero(from->args.back())) return false;
+    for (size_t d = 0; d < copy->out_index.size(); ++d) {
+      if (load->args[d]->op != Op::kVar || load->args[d]->name != v.name) continue;
+      const IndexVar* own = copy->out_index[d]->op == Op::kVar
+                                ? copy->var(copy->out_index[d]->name)
+                                : nullptr;
+      return own != nullptr && !own->lo && equal(own->hi, v.hi);
+    }
+    return false;
+  };
+  for (const IndexVar& v : s.rvars) {
+    if (!overhangs(s, v.name)) continue;
+    const bool product = s.reduce == Reduce::kSum && s.value->op == Op::kMul && !v.lo && !s.where;
+    if (product && filled(s.value->args[0], v) && filled(s.value->args[1], v)) continue;
+    reject("stage " + s.name + ": a padded split of " + v.name + " adds what lies beyond its end; " +
+           "only sums of products of two copies, made by stage inside the loop, are 0 there");
+  }
+}
+
+}  // namespace hone::jit

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensor instructions on tiles: operands that the lanes of a warp hold together.
+#include <algorithm>
+
+#include "jit/ir/instructions.h"
+#include "jit/passes/lowering.h"
+
+namespace hone::jit {
+
+using namespace ir;
+
+namespace {
+
+/// The loops of a stage that are one instruction on tiles: those over rows, columns and the sum.
+struct TileLoops {
+  const Instruction* row = nullptr;
+  std::string m, n, k;  ///< the variables that they are parts of
+};
+
+std::string root_of(const StageLoops& loops, int node) {
+  const auto at = [&] { return loops.nodes[static_cast<size_t>(node)]; };
+  while (at().made_by >= 0) node = loops.parent[static_cast<size_t>(at().made_by)];
+  return at().name;
+}
+
+TileLoops tiles_of(const StageLoops& loops) {
+  const Stage& s = *loops.stage;
+  const size_t n = s.loops.size();
+  if (n < 3 || s.loops[n - 1].mark != Mark::kTensor) return {};
+  const Instruction* row = s.loops[n - 1].instruction;
+  if (row->lanes == 0) return {};
+  return {row, root_of(loops, loops.order[n - 3]), root_of(loops, loops.order[n - 2]),
+          root_of(loops, loops.order[n - 1])};
+}
+
+/// The dim of an access that the variable is the index of; -1: none.
+int dim_of(const std::vector<Expr>& indices, const std::string& var) {
+  for (size_t d = 0; d < indices.size(); ++d) {
+    if (indices[d]->op == Op::kVar && indices[d]->name == var) return static_cast<int>(d);
+  }
+  return -1;
+}
+
+}  // namespace
+
+bool Lowering::makes_tiles(const Stage& s) const {
+  return tiles_of(loops_[static_cast<size_t>(&s - program_.stages.data())]).row != nullptr;
+}
+
+/// What an instruction on tiles takes is kept by the lanes of a warp, which run it together.
+void Lowering::check_tiles(const Instance& in) const {
+  const Stage& s = in.stage();
+  if (!makes_tiles(s)) return;
+  const std::string name = s.loops.back().instruction->name;
+  const auto check = [&](const std::string& buffer) {
+    if (program_.buffer(buffer)->space == Space::kWarp) return;
+    reject(name + " of stage " + s.name + " takes " + buffer +
+           " from the registers of a warp; keep it in=warp");
+  };
+  check(s.output);
+  visit(s.value, [&](const Expr& e) {
+    if (e->op == Op::kLoad) check(e->name);
+  });
+  for (const ThreadLoop& t : threads_) {
+    if (t.mark != Mark::kThreadX) continue;
+    reject(name + " of stage " + s.name + " is inside " +
+           nest_.loops[static_cast<size_t>(t.id)] +
+           ", which is bound to thread.x; all lanes of a warp run it together");
+  }
+}
+
+/// A loop of an instruction on tiles has all its iterations.
+void Lowering::check_whole(const Loop& l, const Piece& piece) const {
+  if (l.mark != Mark::kTensor || l.instruction->lanes == 0) return;
+  const Instruction& row = *l.instruction;
+  const Poly trips = piece.end - piece.begin;
+  const std::optional<int64_t> n = trips.value();
+  if (n && piece.begin == Poly() && (*n == row.rows || *n == row.columns || *n == row.group)) return;
+  reject(std::string(row.name) + " takes whole tiles, loop " + l.name + " has " +
+         print(trips.expr()) + " iterations; split it, or the loop around it, with tail=pad");
+}
+
+/// How a buffer that a tensor instruction reads or writes lies in the registers of a warp.
+std::vector<Axis> Lowering::warp_axes(const Buffer& b) const {
+  std::vector<Axis> found;
+  const auto take = [&](const TileLoops& t, Operand operand, int row, int column) {
+    if (row < 0 || column < 0) return;
+    std::vector<Axis> axes;
+    for (int d = 0; d < static_cast<int>(b.shape.size()); ++d) {
+      if (d != row && d != column) axes.push_back({d});
+    }
+    const std::vector<Axis> tile = tile_axes(*t.row, operand, row, column);
+    axes.insert(axes.end(), tile.begin(), tile.end());
+    if (!found.empty() && found != axes) {
+      reject(b.name + " is an operand of tensor instructions in two layouts; stage it in=warp for " +
+             "one of them");
+    }
+    found = std::move(axes);
+  };
+  for (size_t i = 0; i < program_.stages.size(); ++i) {
+    const Stage& s = program_.stages[i];
+    const TileLoops t = tiles_of(loops_[i]);
+    if (!t.row) continue;
+    if (s.output == b.name) {
+      take(t, Operand::kResult, dim_of(s.out_index, t.m), dim_of(s.out_index, t.n));
+    }
+    visit(s.value, [&](const Expr& e) {
+      if (e->op != Op::kLoad || e->name != b.name) return;
+      take(t, Operand::kA, dim_of(e->args, t.m), dim_of(e->args, t.k));
+      take(t, Operand::kB, dim_of(e->args, t.n), dim_of(e->args, t.k));
+    });
+  }
+  if (found.empty()) {
+    reject(b.name + " is in=warp, and no tensor instruction reads or writes it; tensorize, or use " +
+           "in=registers");
+  }
+  if (!b.axes.empty()) reject(b.name + " is in=warp, laid out as its instruction asks; leave out layout=");
+  return found;
+}
+
+}  // namespace hone::jit

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Instructions on tiles that the lanes of a warp hold together: part of emulation.h. Which lane has
+// which element is as the manual's figures say it, apart from the printer's tables.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace emulation {
+
+/// A lane's elements of tiles; what was not written is NaN.
+template <class T>
+struct Held {
+  Held(int64_t elements, const char* name) : values(static_cast<size_t>(elements)), name(name) {
+    std::memset(values.data(), 0xff, values.size() * sizeof(T));
+  }
+  T& operator[](int64_t i) {
+    check(i, static_cast<int64_t>(values.size()), name);
+    return values[static_cast<size_t>(i)];
+  }
+  /// From element `i` on, narrow ones as the words that they share.
+  auto at(int64_t i) {
+    check(i, static_cast<int64_t>(values.size()), name);
+    if constexpr (sizeof(T) < 4) {
+      if (i % (4 / static_cast<int64_t>(sizeof(T))) != 0) fail(std::string(name) + ": half a word");
+      return reinterpret_cast<uint32_t*>(values.data() + i);
+    } else {
+      return values.data() + i;
+    }
+  }
+  std::vector<T> values;
+  const char* name;
+};
+
+struct Spot {
+  int row, column;
+};
+
+/// m16n8k16 of 16-bit floats. In all of these, `g` is the lane's group of four, `t` its place in it.
+struct Tiles16 {
+  using Sum = float;
+  using Word = uint32_t;
+  using Wide = double;
+  static constexpr int m = 16, n = 8, k = 16, of_a = 8, of_b = 4, of_c = 4;
+  static Spot a(int g, int t, int i) {
+    return {i == 0 || i == 1 || i == 4 || i == 5 ? g : g + 8, 2 * t + (i & 1) + (i < 4 ? 0 : 8)};
+  }
+  static Spot b(int g, int t, int i) { return {2 * t + (i & 1) + (i < 2 ? 0 : 8), g}; }
+  static Spot c(int g, int t, int i) { return {i < 2 ? g : g + 8, 2 * t + (i & 1)}; }
+  static uint16_t bits(const Word* words, int i) {
+    return static_cast<uint16_t>(words[i / 2] >> 16 * (i % 2));
+  }
+};
+struct HalfTiles : Tiles16 {
+  static double in_a(const Word* w, int i) { return half_value(bits(w, i)); }
+  static double in_b(const Word* w, int i) { return half_value(bits(w, i)); }
+};
+struct BrainTiles : Tiles16 {
+  static double value(uint16_t h) {
+    const uint32_t wide = static_cast<uint32_t>(h) << 16;
+    float f;
+    std::memcpy(&f, &wide, 4);
+    return f;
+  }
+  static double in_a(const Word* w, int i) { return value(bits(w, i)); }
+  static double in_b(const Word* w, int i) { return value(bits(w, i)); }
+};
+
+/// m16n8k32 of bytes.
+template <class A, class B>
+struct ByteTiles {
+  using Sum = int;
+  using Word = uint32_t;
+  using Wide = int64_t;
+  static constexpr int m = 16, n = 8, k = 32, of_a = 16, of_b = 8, of_c = 4;
+  static Spot a(int g, int t, int i) {
+    return {i < 4 || (i >= 8 && i < 12) ? g : g + 8, 4 * t + (i & 3) + (i < 8 ? 0 : 16)};
+  }
+  static Spot b(int g, int t, int i) { return {4 * t + (i & 3) + (i < 4 ? 0 : 16), g}; }
+  static Spot c(int g, int t, int i) { return {i < 2 ? g : g + 8, 2 * t + (i & 1)}; }
+  static int64_t in_a(const Word* w, int i) { return static_cast<A>(w[i / 4] >> 8 * (i % 4)); }
+  static int64_t in_b(const Word* w, int i) { return static_cast<B>(w[i / 4] >> 8 * (i % 4)); }
+};
+
+/// m16n8k8 of floats cut to 10 bits of fraction, rounded away from zero where half way.
+struct ShortTiles {
+  using Sum = float;
+  using Word = float;
+  using Wide = double;
+  static constexpr int m = 16, n = 8, k = 8, of_a = 4, of_b = 2, of_c = 4;
+  static Spot a(int g, int t, int i) { return {i % 2 == 0 ? g : g + 8, i < 2 ? t : t + 4}; }
+  static Spot b(int g, int t, int i) { return {i == 0 ? t : t + 4, g}; }
+  static Spot c(int g, int t, int i) { return {i < 2 ? g : g + 8, 2 * t + (i & 1)}; }
+  static double cut(float f) {
+    uint32_t u;
+    std::memcpy(&u, &f, 4);
+    if ((u >> 23 & 255) != 255) u += 1u << 12;
+    u &= ~((1u << 13) - 1);
+    std::memcpy(&f, &u, 4);
+    return f;
+  }
+  static double in_a(const Word* w, int i) { return cut(w[i]); }
+  static double in_b(const Word* w, int i) { return cut(w[i]); }
+};
+
+/// m8n8k4 of doubles.
+struct DoubleTiles {
+  using Sum = double;
+  using Word = double;
+  using Wide = double;
+  static constexpr int m = 8, n = 8, k = 4, of_a = 1, of_b = 1, of_c = 2;
+  static Spot a(int g, int t, int) { return {g, t}; }
+  static Spot b(int g, int t, int) { return {t, g}; }
+  static Spot c(int g, int t, int i) { return {g, 2 * t + (i & 1)}; }
+  static double in_a(const Word* w, int i) { return w[i]; }
+  static double in_b(const Word* w, int i) { return w[i]; }
+};
+
+/// c += a * b, all three held by the warp.
+template <class Tiles>
+void mma(typename Tiles::Sum* c, const typename Tiles::Word* a, const typename Tiles::Word* b) {
+  struct Part {
+    typename Tiles::Sum* c;
+    const typename Tiles::Word *a, *b;
+  } part{c, a, b};
+  together(
+      [](void* const* parts) {
+        typename Tiles::Wide left[Tiles::m][Tiles::k], right[Tiles::k][Tiles::n];
+        const auto each = [&](const auto& f) {
+          for (int lane = 0; lane < 32; ++lane) {
+            f(*static_cast<const Part*>(parts[lane]), lane / 4, lane % 4);
+          }
+        };
+        each([&](const Part& p, int g, int t) {
+          for (int i = 0; i < Tiles::of_a; ++i) {
+            const Spot at = Tiles::a(g, t, i);
+            left[at.row][at.column] = Tiles::in_a(p.a, i);
+          }
+          for (int i = 0; i < Tiles::of_b; ++i) {
+            const Spot at = Tiles::b(g, t, i);
+            right[at.row][at.column] = Tiles::in_b(p.b, i);
+          }
+        });
+        each([&](const Part& p, int g, int t) {
+          for (int i = 0; i < Tiles::of_c; ++i) {
+            const Spot at = Tiles::c(g, t, i);
+            typename Tiles::Wide sum = p.c[i];
+            for (int k = 0; k < Tiles::k; ++k) sum += left[at.row][k] * right[k][at.column];
+            p.c[i] = static_cast<typename Tiles::Sum>(sum);
+          }
+        });
+      },
+      &part);
+}
+
+}  // namespace emulation

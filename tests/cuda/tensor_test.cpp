@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Instructions on tiles: every row, whole tiles and parts of them, whichever way operands lie.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "jit/ir/instructions.h"
+#include "tests/cuda/batch.h"
+#include "tests/support/effort.h"
+
+using namespace hone;
+using namespace hone::tests;
+
+namespace {
+
+std::string text(int64_t n) { return std::to_string(n); }
+
+/// `op p(A: u8[M,K], B: i8[K,N]) -> (C: i32[M,N]) { .. } M=.. N=.. K=..`.
+std::string product(const ir::Instruction& row, int m, int n, int k, const char* more = "") {
+  return "op p(A: " + std::string(name_of(row.a)) + "[M,K], B: " + std::string(name_of(row.b)) +
+         "[K,N]) -> (C: " + std::string(name_of(row.accumulate)) +
+         "[M,N]) { C[m,n] = sum[k](A[m,k] * B[k,n]) } M=" + text(m) + " N=" + text(n) +
+         " K=" + text(k) + more;
+}
+
+std::string word_of(DType type) { return text(std::max(1, 4 / size_of(type))); }
+
+/// Copies a tensor's window by all threads of 2 x 2 warps.
+std::string shared(const std::string& tensor, const std::string& copy) {
+  return "stage " + tensor + " at Ct/k.o -> " + copy + " in=shared; split " + copy +
+         "/d1 32 -> d1.o x; split " + copy + "/d0 4 -> d0.o d0.i; split d0.i 2 -> z y; bind " +
+         copy + "/x thread.x; bind " + copy + "/y thread.y; bind " + copy + "/z thread.z; ";
+}
+
+/// Four warps a block, each with 32 x 16 results; operands through shared memory.
+std::string schedule(const ir::Instruction& row) {
+  const std::string depth = text(2 * row.group), k = text(row.group);
+  std::string s =
+      "split C/m 64 -> m.b m.i tail=pad; split C/n 32 -> n.b n.i tail=pad; "
+      "split C/m.i 32 -> m.w m.r; split C/n.i 16 -> n.w n.r; "
+      "reorder C/m.b C/n.b C/m.w C/n.w C/m.r C/n.r; stage C at C/n.w -> Ct in=warp; "
+      "bind C/m.b block.y; bind C/n.b block.x; bind C/m.w thread.z; bind C/n.w thread.y; "
+      "lanes C/m.r C/n.r 2 -> lane; ";
+  s += "split Ct/k " + depth + " -> k.o k.i tail=pad; split Ct/k.i " + k +
+       " -> k.s k.t; split Ct/m " + text(row.rows) + " -> m.o m.t; split Ct/n " +
+       text(row.columns) + " -> n.o n.t; reorder k.o k.s Ct/m.o Ct/n.o m.t n.t k.t; ";
+  s += shared("A", "As") + shared("B", "Bs");
+  s += "stage As at Ct/k.s -> Af in=warp; stage Bs at Ct/k.s -> Bf in=warp; ";
+  s += "lanes Af/d0 Af/d1 " + word_of(row.a) + " -> lane; lanes Bf/d1 Bf/d0 " + word_of(row.b) +
+       " -> lane; tensorize m.t n.t k.t " + row.name;
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE("cuda: instructions on tiles, each row") {
+  std::vector<DiffProblem> problems;
+  std::vector<std::string> schedules;
+  std::vector<bool> narrows;
+  const auto add = [&](const ir::Instruction& row, int m, int n, int k, const char* more) {
+    problems.push_back(problem(product(row, m, n, k, more)));
+    schedules.push_back(schedule(row));
+    narrows.push_back(row.narrows);
+  };
+  for (const ir::Instruction& row : ir::instructions()) {
+    if (row.lanes == 0 || !available(row, gpu())) continue;
+    add(row, 64, 32, 2 * row.group, "");
+    add(row, 70, 45, 3 * row.group + 5, "");
+    if (effort() == Effort::kSmoke) continue;
+    add(row, 70, 45, 3 * row.group + 5, " B@N,K");
+    add(row, 33, 100, row.group, " A@K,M C@N,M");
+    add(row, 3, 2, 1, "");
+    add(row, 5, 9, 0, "");
+  }
+  Batch batch;
+  for (size_t i = 0; i < problems.size(); ++i) {
+    auto parsed = schedules::Schedule::parse(schedules[i]);
+    REQUIRE_MESSAGE(static_cast<bool>(parsed), schedules[i]);
+    const std::string refused = batch.add(problems[i], *std::move(parsed), narrows[i]);
+    CHECK_MESSAGE(refused.empty(), problems[i].text << ": " << refused << "\n" << schedules[i]);
+  }
+  batch.check();
+}
+
+TEST_CASE("cuda: lanes hold every element of a tile once") {
+  for (const ir::Instruction& row : ir::instructions()) {
+    if (row.lanes == 0) continue;
+    for (ir::Operand operand : {ir::Operand::kA, ir::Operand::kB, ir::Operand::kResult}) {
+      const auto axes = tile_axes(row, operand, 0, 1);
+      const int rows = tile_rows(row, operand), columns = tile_columns(row, operand);
+      std::set<int64_t> places;
+      for (int64_t r = 0; r < rows; ++r) {
+        for (int64_t c = 0; c < columns; ++c) {
+          int64_t at = 0;
+          for (const ir::Axis& a : axes) {
+            const int64_t index = (a.dim == 0 ? r : c) / a.div;
+            at = a.mod == 0 ? at + index : at * a.mod + index % a.mod;
+          }
+          places.insert(at);
+        }
+      }
+      CHECK(static_cast<int>(places.size()) == rows * columns);
+      CHECK(*places.rbegin() == rows * columns - 1);
+    }
+  }
+}
