@@ -6,6 +6,8 @@
 
 #include <cstdlib>
 
+#include "jit/cuda/sm90_rows.h"
+
 namespace hone::jit {
 
 // The part of NVRTC's interface that is used; it has been stable since CUDA 11.2.
@@ -103,13 +105,14 @@ std::vector<int> Nvrtc::architectures() const {
 }
 
 Result<CudaBinary> Nvrtc::compile(const CudaSource& source, int sm) const {
-  const std::string text_of_it = cuda_prelude() + source.kernels;
+  const std::string text_of_it = cuda_prelude() + sm90_rows_for(source.kernels) + source.kernels;
   Functions::Program program = nullptr;
   if (int code =
           functions_->create(&program, text_of_it.c_str(), "kernels.cu", 0, nullptr, nullptr)) {
     return Failure{ErrorCode::kInternal, std::string("NVRTC: ") + functions_->error(code)};
   }
-  const std::string architecture = fmt::format("--gpu-architecture=sm_{}", sm);
+  const std::string architecture =
+      fmt::format("--gpu-architecture=sm_{}{}", sm, needs_sm90a(source.kernels) ? "a" : "");
   // The log then also says what each kernel takes.
   const char* options[] = {architecture.c_str(), "--std=c++17", "-default-device",
                            "--ptxas-options=-v"};

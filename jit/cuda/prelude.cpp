@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/cuda/intrinsics.h"
+#include "jit/cuda/sm90_rows.h"
 #include "jit/cuda/source.h"
 
 namespace hone::jit {
@@ -10,11 +11,14 @@ constexpr const char* kDevice = R"(
 #define HONE_DEVICE static __device__ __forceinline__
 #define HONE_GLOBAL(T, name, slot, elements) T* __restrict__ const name = (T*)(slot)
 #define HONE_TEAM(T, name, elements) __shared__ alignas(128) T name[elements]
-#define HONE_DYNAMIC(bytes) extern __shared__ alignas(1024) unsigned char dynamic_shared[]
+#define HONE_DYNAMIC(bytes) extern __shared__ __align__(1024) unsigned char dynamic_shared[]
 #define HONE_TEAM_AT(T, name, elements, byte) T* const name = (T*)(dynamic_shared + byte)
 #define HONE_OWN(T, name, elements) T name[elements]
 #define HONE_WARP(T, name, elements) Held<T, elements> name
 #define HONE_KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
+#define HONE_CLUSTER_KERNEL(threads, x, y, z) \
+  extern "C" __global__ void __cluster_dims__(x, y, z) __launch_bounds__(threads)
+#define HONE_PARAMETER __grid_constant__
 #define HONE_ADDRESS(place) (&(place))
 #define HONE_AT(name, element) ((name) + (element))
 template <int BYTES> struct Word;
@@ -163,11 +167,11 @@ template <class Op, int AXIS, int X, int Y, int Z, class T> HONE_DEVICE T combin
   constexpr int extent = AXIS == 0 ? X : AXIS == 1 ? Y : Z;
   constexpr int stride = AXIS == 0 ? 1 : AXIS == 1 ? X : X * Y;
   if constexpr (AXIS == 0 && X <= 32 && (X & (X - 1)) == 0) {
-    for (int m = 1; m < X; m *= 2) v = Op::of(v, __shfl_xor_sync(0xffffffffu, v, m));
+    for (int m = 1; m < X; m *= 2) v = Op::of(v, (T)__shfl_xor_sync(0xffffffffu, v, m));
     return v;
   } else if constexpr (AXIS == 0 && X % 32 == 0) {
     HONE_TEAM(T, parts, X * Y * Z / 32);
-    for (int m = 1; m < 32; m *= 2) v = Op::of(v, __shfl_xor_sync(0xffffffffu, v, m));
+    for (int m = 1; m < 32; m *= 2) v = Op::of(v, (T)__shfl_xor_sync(0xffffffffu, v, m));
     const int warp = ((int)threadIdx.z * Y + (int)threadIdx.y) * (X / 32) + (int)threadIdx.x / 32;
     const int first = warp - (int)threadIdx.x / 32;
     __syncthreads();
@@ -205,6 +209,8 @@ std::string cuda_prelude() {
   return std::string(kDevice) + kTypes + with(&Intrinsic::device) + kCommon;
 }
 
-std::string cuda_prelude_on_host() { return kTypes + with(&Intrinsic::host) + kCommon; }
+std::string cuda_prelude_on_host() {
+  return kTypes + with(&Intrinsic::host) + kCommon + sm90_rows_on_host();
+}
 
 }  // namespace hone::jit

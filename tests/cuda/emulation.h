@@ -12,7 +12,13 @@
 
 #include "emulation_arena.h"
 #include "emulation_launch.h"
+#include "emulation_own.h"
+#include "emulation_roles.h"
+#include "emulation_tensor_copy.h"
+#include "emulation_wgmma.h"
 
+#define HONE_EMULATION 1
+#define HONE_PARAMETER
 #define HONE_DEVICE static inline
 #define HONE_GLOBAL(T, name, slot, elements) \
   const emulation::Global<T> name = emulation::global<T>((T*)(slot), (elements), #name)
@@ -26,6 +32,7 @@
 #define HONE_OWN(T, name, elements) emulation::Own<T> name((elements), #name)
 #define HONE_WARP(T, name, elements) emulation::Held<T> name((elements), #name)
 #define HONE_KERNEL(threads) static void
+#define HONE_CLUSTER_KERNEL(threads, x, y, z) static void
 #define HONE_ADDRESS(place) nullptr
 #define HONE_AT(name, element) emulation::at(name, element)
 
@@ -85,20 +92,6 @@ Global<T> global(T* data, int64_t elements, const char* name) {
   }
   return {data, elements, name};
 }
-
-/// Registers of one thread; what was not written is NaN.
-template <class T>
-struct Own {
-  Own(int64_t elements, const char* name) : values(static_cast<size_t>(elements)), name(name) {
-    std::memset(values.data(), 0xff, values.size() * sizeof(T));
-  }
-  T& operator[](int64_t i) {
-    check(i, static_cast<int64_t>(values.size()), name);
-    return values[static_cast<size_t>(i)];
-  }
-  std::vector<T> values;
-  const char* name;
-};
 
 /// An element of a buffer as the beginning of an access to several.
 template <class B>

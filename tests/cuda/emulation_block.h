@@ -44,6 +44,9 @@ struct Fiber {
   Together together = nullptr;             ///< what it waits to do with its warp
   void* part = nullptr;
   Knowledge knows;
+  std::function<void()> at_end;  ///< what must hold when the thread leaves
+  uint32_t product_fences = 0;   ///< that it passed
+  uint32_t products_done = 0;    ///< groups of products that it waited for
 };
 
 /// A point where so many threads wait for one another, again and again.
@@ -104,7 +107,8 @@ struct Cluster {
 };
 
 inline Cluster* cluster = nullptr;
-inline Block* block = nullptr;  ///< whose thread runs
+inline Block* block = nullptr;    ///< whose thread runs
+inline uint32_t fence_round = 1;  ///< of the thread that runs: its product_fences + 1
 
 inline Fiber& self() { return block->fibers[block->current]; }
 inline Dim3 thread_index() { return self().index; }

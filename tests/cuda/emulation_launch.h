@@ -9,6 +9,7 @@ namespace emulation {
 inline void enter() {
   try {
     cluster->kernel();
+    if (self().at_end) self().at_end();
   } catch (const Fault& f) {
     if (cluster->fault.empty()) cluster->fault = f.text;
   }
@@ -84,6 +85,7 @@ inline bool run_threads(Block& b, Stacks& stacks) {
     if (f.wait == Wait::kCondition && f.ready()) f.wait = Wait::kNothing;
     if (f.wait != Wait::kNothing) continue;
     any = true;
+    fence_round = f.product_fences + 1;
     if (!f.stack) start(f, stacks);
     swapcontext(&cluster->scheduler, &f.context);
     if (f.wait == Wait::kDone) stacks.push_back(std::move(f.stack));

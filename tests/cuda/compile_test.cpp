@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Default kernels of every case of the library through NVRTC, for the GPUs that it knows: they
+// compile, and registers do, without memory in their place.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "jit/cuda/device_limits.h"
+#include "jit/cuda/nvrtc.h"
+#include "jit/cuda/report/resources.h"
+#include "jit/passes/barriers.h"
+#include "jit/passes/lower.h"
+#include "ops/op.h"
+#include "schedules/space/space.h"
+#include "tests/support/effort.h"
+
+using namespace hone;
+using tests::by_effort;
+
+namespace {
+
+constexpr int kArchitectures[] = {90, 80, 75, 86, 89, 100};
+
+/// Local memory that the compiler's own functions take: angles far from 0 are reduced in it.
+int least_local(const std::string& kernels) {
+  const bool angles =
+      kernels.find("fn_sin(") != std::string::npos || kernels.find("fn_cos(") != std::string::npos;
+  return angles ? 32 : 0;
+}
+
+/// What is wrong with a problem's default kernels on a GPU, or "".
+std::string compiled(const jit::Nvrtc& nvrtc, const std::string& text, int sm) {
+  ir::Target gpu;
+  gpu.sm = sm;
+  const auto problem = ops::parse_problem(text);
+  if (!problem) return "does not parse";
+  const auto scheduled =
+      schedules::apply(problem->program, schedules::default_schedule(problem->program, gpu));
+  auto nest = jit::lower(*scheduled, gpu);
+  if (!nest) return nest.failure().message;
+  const auto source = jit::print_cuda(jit::with_barriers(*std::move(nest)), gpu);
+  if (!source) return source.failure().message;
+  const auto binary = nvrtc.compile(*source, sm);
+  if (!binary) return binary.failure().message;
+  const auto all = jit::resources_in(binary->log);
+  std::string wrong;
+  for (const jit::CudaLaunch& l : source->launches) {
+    const jit::KernelResources* k = jit::resources_of(all, l.symbol);
+    if (!k) return "the compiler says nothing of " + l.symbol + ":\n" + binary->log;
+    if (k->spill_bytes > 0)
+      wrong += l.name + " spills " + std::to_string(k->spill_bytes) + " bytes; ";
+    if (k->local_bytes > least_local(source->kernels)) {
+      wrong += l.name + " has " + std::to_string(k->local_bytes) + " bytes of local memory; ";
+    }
+    const int threads = l.block[0] * l.block[1] * l.block[2];
+    if (k->registers * threads > jit::device_limits(sm).registers) {
+      wrong += l.name + " needs " + std::to_string(k->registers) + " registers a thread; ";
+    }
+  }
+  return wrong;
+}
+
+}  // namespace
+
+TEST_CASE("cuda: default kernels compile without spills and local memory") {
+  const auto nvrtc = jit::Nvrtc::open();
+  if (!nvrtc) {
+    MESSAGE("skipped: " << nvrtc.failure().message);
+    return;
+  }
+  const auto known = nvrtc->architectures();
+  const std::vector<ops::Case>& cases = ops::stock_library().cases;
+  // Of the first GPU more than of the others; a compilation takes tens of milliseconds.
+  const auto every = static_cast<size_t>(by_effort(100, 30, 1));
+  const auto first = static_cast<size_t>(by_effort(12, 3, 1));
+  int count = 0;
+  for (int sm : kArchitectures) {
+    if (std::find(known.begin(), known.end(), sm) == known.end()) continue;
+    const size_t step = sm == kArchitectures[0] ? first : every;
+    for (size_t i = static_cast<size_t>(sm) % step; i < cases.size(); i += step) {
+      const std::string wrong = compiled(*nvrtc, cases[i].problem, sm);
+      CHECK_MESSAGE(wrong.empty(), cases[i].problem << " for sm_" << sm << ": " << wrong);
+      ++count;
+    }
+  }
+  std::printf("%d sources compiled by NVRTC %d.%d\n", count, nvrtc->major(), nvrtc->minor());
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that meet in other groups than their block: warps, parts of a block, clusters of blocks.
+#pragma once
+
+#include "emulation_async.h"
+
+namespace emulation {
+
+constexpr int kWarpMeetings = 1000;  ///< numbers past those of the barriers that have one
+
+inline void warp_barrier() {
+  Meeting& m = block->meetings[kWarpMeetings + static_cast<int>(block->current / 32)];
+  const size_t first = block->current / 32 * 32;
+  meet(m, arrive(m, std::min<size_t>(32, block->fibers.size() - first)));
+}
+
+/// One lane of the warp, all of whose lanes ask.
+inline bool elect_one() {
+  self().lane = static_cast<int>(block->current % 32);
+  wait(Wait::kShuffle);
+  return block->current % 32 == 0;
+}
+
+/// Counts the thread in at barrier `id` for so many threads.
+inline uint64_t arrive_at(uint32_t id, uint32_t threads) {
+  if (id > 15) fail("barrier " + std::to_string(id) + " is none of the 16 of a block");
+  if (threads == 0 || threads % 32 || threads > block->fibers.size()) {
+    fail("barrier " + std::to_string(id) + " is for " + std::to_string(threads) + " of " +
+         std::to_string(block->fibers.size()) + " threads, which are no whole warps of them");
+  }
+  Meeting& m = block->meetings[static_cast<int>(id)];
+  if (m.arrived && m.expected != threads) {
+    fail("barrier " + std::to_string(id) + " is for " + std::to_string(m.expected) + " and for " +
+         std::to_string(threads) + " threads");
+  }
+  return arrive(m, threads);
+}
+
+inline void barrier_arrive(uint32_t id, uint32_t threads) { arrive_at(id, threads); }
+
+inline void barrier_sync(uint32_t id, uint32_t threads) {
+  const uint64_t round = arrive_at(id, threads);
+  Meeting& m = block->meetings[static_cast<int>(id)];
+  wait_until([&m, round] { return m.round > round; },
+             [&m, id] {
+               return "barrier " + std::to_string(id) + ", which " + std::to_string(m.arrived) +
+                      " of " + std::to_string(m.expected) + " reach";
+             });
+  self().knows.learn(m.message, cluster->order.join);
+}
+
+/// Rounds of the cluster's barrier that threads arrived for.
+struct ClusterRounds {
+  std::map<Agent, uint64_t> of;
+};
+
+inline void cluster_arrive() {
+  size_t all = 0;
+  for (const Block& b : cluster->blocks) all += b.fibers.size();
+  auto& rounds = machine<ClusterRounds>().of;
+  const uint64_t round = arrive(cluster->meeting, all);
+  if (!rounds.insert({self().knows.agent, round}).second) {
+    fail("a thread arrives twice at the cluster's barrier");
+  }
+}
+
+inline void cluster_wait() {
+  auto& rounds = machine<ClusterRounds>().of;
+  const auto found = rounds.find(self().knows.agent);
+  if (found == rounds.end()) fail("a thread waits at the cluster's barrier and did not arrive");
+  const uint64_t round = found->second;
+  rounds.erase(found);
+  Meeting& m = cluster->meeting;
+  wait_until([&m, round] { return m.round > round; },
+             [&m] {
+               return "the cluster's barrier, which " + std::to_string(m.arrived) + " of " +
+                      std::to_string(m.expected) + " reach";
+             });
+  self().knows.learn(m.message, cluster->order.join);
+}
+
+inline uint32_t load_cluster(uint32_t address) {
+  const SharedPlace p = locate(address);
+  check_multiple(p.at, 4, "a word of shared memory");
+  uint32_t v;
+  read_shared(p.owner->arena, p.at, &v, sizeof v);
+  return v;
+}
+inline void store_cluster(uint32_t address, uint32_t value) {
+  const SharedPlace p = locate(address);
+  check_multiple(p.at, 4, "a word of shared memory");
+  write_shared(p.owner->arena, p.at, &value, sizeof value);
+}
+
+inline void change_registers(int count, bool) {
+  if (count < 24 || count > 256 || count % 8) {
+    fail(std::to_string(count) + " registers of a thread are no multiple of 8 from 24 to 256");
+  }
+}
+
+}  // namespace emulation

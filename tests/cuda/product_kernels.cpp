@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "tests/cuda/rows_kernels.h"
+
+namespace hone::tests {
+namespace {
+
+struct Kind {
+  const char* name;
+  const char* type;  ///< of an element as kernels see it
+  int bytes;
+  bool a_signed, b_signed, turns;
+};
+
+constexpr Kind kKinds[] = {
+    {"bf16", "bf16", 2, true, true, true},   {"f16", "f16", 2, true, true, true},
+    {"tf32", "float", 4, true, true, false}, {"i8i8", "i8", 1, true, true, false},
+    {"u8u8", "i8", 1, false, false, false},  {"i8u8", "i8", 1, true, false, false},
+    {"u8i8", "i8", 1, false, true, false},
+};
+
+/// How a product finds its factors.
+struct Layout {
+  bool turned_a = false, turned_b = false, registers = false;
+  int swizzle = 128;
+};
+
+/// The bits of a small integer.
+uint32_t bits_of(const Kind& kind, int v) {
+  const auto f = static_cast<float>(v);
+  uint32_t bits = 0;
+  std::memcpy(&bits, &f, 4);
+  const std::string name = kind.name;
+  if (name == "tf32") return bits;
+  if (name == "bf16") return bits >> 16;
+  if (name != "f16") return static_cast<uint8_t>(v);
+  if (v == 0) return 0;
+  return (bits >> 16 & 0x8000) | ((bits >> 23 & 0xff) - 112) << 10 | (bits >> 13 & 0x3ff);
+}
+
+int a_value(const Kind& kind, int row, int k) {
+  return (3 * row + 5 * k) % 7 - (kind.a_signed ? 3 : 0);
+}
+int b_value(const Kind& kind, int column, int k) {
+  return (2 * column + 3 * k) % 5 - (kind.b_signed ? 2 : 0);
+}
+
+/// Where a factor lies in shared memory: the byte of an element, and what a descriptor says of it.
+struct Lying {
+  std::string byte;
+  int leading, stride;
+};
+Lying lying(bool turned, int swizzle, int bytes) {
+  const std::string along = fmt::format("{} * {}", turned ? "r" : "c", bytes);
+  const char* across = turned ? "c" : "r";
+  if (swizzle == 0) {
+    const int far_along = turned ? 256 : 128, far_across = turned ? 128 : 256;
+    return {fmt::format("{0} / 16 * {1} + {2} / 8 * {3} + {2} % 8 * 16 + {0} % 16", along,
+                        far_along, across, far_across),
+            128, 256};
+  }
+  const int s = swizzle;
+  const std::string line = fmt::format("{} / 8 * {} + {} % 8 * {}", across, 8 * s, across, s);
+  const std::string plain =
+      turned ? fmt::format("{0} / {1} * {2} + {0} % {1} + {3}", along, s, 16 * s, line)
+             : fmt::format("{} + {} + {}", along, s > 32 ? 32 : 0, line);
+  return {fmt::format("({0}) ^ (({0}) >> 7 & {1}) << 4", plain, s / 16 - 1), 16 * s, 8 * s};
+}
+
+/// Copies a factor from X to shared memory.
+std::string fill(const char* name, int rows, int k, int from, const Kind& kind, const Lying& l) {
+  return fmt::format(
+      "for (u32 i = (u32)t; i < {0} * {1}; i += 128) {{\n    const u32 r = i / {1}, c = i % {1};\n"
+      "    {2}[({3}) / {4}] = X[{5} + i];\n  }}\n  ",
+      rows, k, name, l.byte, kind.bytes, from);
+}
+
+std::string descriptor(const char* name, bool turned, int swizzle, const Lying& l) {
+  const int shift = !turned && swizzle > 32 ? 32 : 0;
+  return fmt::format("matrix_descriptor(shared_address(HONE_AT({}, 0)) + {}, {}, {}, {})", name,
+                     shift, l.leading, l.stride, swizzle);
+}
+
+constexpr const char* kRegisters = R"(HONE_OWN(u32, a, 4);
+  #pragma unroll
+  for (u32 i = 0; i < 4; ++i) {{
+    const u32 row = t / 32 * 16 + t % 32 / 4 + i % 2 * 8, column = (t % 4 + i / 2 * 4) * {0};
+    a[i] = 0;
+    for (u32 e = 0; e < {0}; ++e) a[i] |= (u32){1} << {2} * e;
+  }}
+  )";
+
+RowKernel product(const Kind& kind, int columns, const Layout& layout) {
+  const int k = 32 / kind.bytes;
+  const bool whole = kind.bytes == 1;
+  const std::string row = fmt::format("wgmma_m64n{}k{}_{}", columns, k, kind.name);
+  const Lying la = lying(layout.turned_a, layout.swizzle, kind.bytes);
+  const Lying lb = lying(layout.turned_b, layout.swizzle, kind.bytes);
+  std::string body = fmt::format(
+      "HONE_DYNAMIC(81920);\n  HONE_TEAM_AT({0}, As, {1}, 0); HONE_TEAM_AT({0}, Bs, {2}, 16384);\n "
+      " ",
+      kind.type, 16384 / kind.bytes, 65536 / kind.bytes);
+  std::string a = descriptor("As", layout.turned_a, layout.swizzle, la), turned;
+  if (layout.registers) {
+    const std::string element = "X[row * " + std::to_string(k) + " + column + e]";
+    const std::string bits = kind.bytes == 4   ? "bits_of_f32(" + element + ")"
+                             : kind.bytes == 1 ? "(u8)" + element
+                                               : element;
+    body += fmt::format(fmt::runtime(kRegisters), 4 / kind.bytes, bits, 8 * kind.bytes % 32);
+    a = "HONE_AT(a, 0)";
+    if (layout.turned_b) turned = "<1>";
+  } else {
+    body += fill("As", 64, k, 0, kind, la);
+    if (layout.turned_a || layout.turned_b) {
+      turned = fmt::format("<{}, {}>", +layout.turned_a, +layout.turned_b);
+    }
+  }
+  body += fill("Bs", columns, k, 64 * k, kind, lb);
+  body += fmt::format(
+      R"(HONE_OWN({0}, d, {1});
+  #pragma unroll
+  for (i32 i = 0; i < {1}; ++i) d[i] = ({0})i;
+  fence_proxy_async();
+  __syncthreads();
+  {7}keep_registers<{1}>(HONE_AT(d, 0));
+  wgmma_fence();
+  {2}{3}{4}(HONE_AT(d, 0), {5}, {6}, true);
+  wgmma_commit();
+  wgmma_wait<0>();
+  keep_registers<{1}>(HONE_AT(d, 0));
+  #pragma unroll
+  for (i32 i = 0; i < {1}; ++i) {{
+    const i32 row = t / 32 * 16 + t % 32 / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + t % 4 * 2 + i % 2;
+    Y[row * {8} + column] = d[i];
+  }})",
+      whole ? "i32" : "float", columns / 2, row, layout.registers ? "_registers" : "", turned, a,
+      descriptor("Bs", layout.turned_b, layout.swizzle, lb),
+      layout.registers ? "keep_registers<4>(HONE_AT(a, 0));\n  " : "", columns);
+
+  Bytes x;
+  const auto put = [&](int v) {
+    const uint32_t bits = bits_of(kind, v);
+    for (int b = 0; b < kind.bytes; ++b) x.push_back(static_cast<uint8_t>(bits >> 8 * b));
+  };
+  for (int r = 0; r < 64; ++r) {
+    for (int i = 0; i < k; ++i) put(a_value(kind, r, i));
+  }
+  for (int c = 0; c < columns; ++c) {
+    for (int i = 0; i < k; ++i) put(b_value(kind, c, i));
+  }
+  std::vector<int32_t> y;
+  for (int r = 0; r < 64; ++r) {
+    for (int c = 0; c < columns; ++c) {
+      int sum = c / 8 * 4 + r / 8 % 2 * 2 + c % 2;
+      for (int i = 0; i < k; ++i) sum += a_value(kind, r, i) * b_value(kind, c, i);
+      const auto f = static_cast<float>(sum);
+      if (!whole) std::memcpy(&sum, &f, 4);
+      y.push_back(sum);
+    }
+  }
+  RowKernel out =
+      kernel_of(fmt::format("{}{} swizzle {}{}", row, layout.registers ? "_registers" : "",
+                            layout.swizzle, turned),
+                kind.type, body, 128, x, bytes_of(y), whole ? "i32" : "float");
+  out.dynamic_bytes = 81920;
+  return out;
+}
+
+}  // namespace
+
+std::vector<RowKernel> product_kernels() {
+  std::vector<RowKernel> out;
+  for (const Kind& kind : kKinds) {
+    for (const int columns : {8, 16, 32, 64, 96, 128, 192, 256}) {
+      out.push_back(product(kind, columns, {}));
+      out.push_back(product(kind, columns, {.registers = true}));
+    }
+    for (const int swizzle : {0, 32, 64}) out.push_back(product(kind, 64, {.swizzle = swizzle}));
+    for (const int swizzle : {0, 32, 64, 128}) {
+      if (!kind.turns) continue;
+      for (const int turned : {1, 2, 3}) {
+        out.push_back(product(kind, 64, {(turned & 1) != 0, turned > 1, false, swizzle}));
+      }
+      out.push_back(product(kind, 64, {false, true, true, swizzle}));
+    }
+  }
+  return out;
+}
+
+RowKernel matmul_kernel() {
+  constexpr int kM = 256, kN = 384, kK = 448;
+  RowKernel k;
+  k.name = "matmul";
+  k.text = fmt::format(R"(
+struct Args {{ i64 slot[8]; TensorMap map[2]; }};
+HONE_KERNEL(384) kernel(const HONE_PARAMETER Args args) {{
+  HONE_GLOBAL(float, Y, args.slot[3], {0} * {1});
+  HONE_DYNAMIC(131072);
+  HONE_TEAM_AT(bf16, As, 4 * 128 * 64, 0);
+  HONE_TEAM_AT(bf16, Bs, 4 * 128 * 64, 65536);
+  HONE_TEAM(u64, bars, 8);
+  const u32 full = shared_address(HONE_AT(bars, 0)), empty = shared_address(HONE_AT(bars, 4));
+  const i32 m0 = (i32)blockIdx.x / {3} * 128, n0 = (i32)blockIdx.x % {3} * 128;
+  const i32 t = (i32)threadIdx.x;
+  if (t == 0) {{
+    tensor_prefetch(&args.map[0]);
+    tensor_prefetch(&args.map[1]);
+    #pragma unroll
+    for (u32 s = 0; s < 4; ++s) {{ mbarrier_init(full + 8 * s, 1); mbarrier_init(empty + 8 * s, 8); }}
+    fence_mbarrier_init();
+  }}
+  __syncthreads();
+  if (t < 128) {{
+    fewer_registers<40>();
+    if (t == 0) {{
+      for (i32 k = 0; k < {2}; ++k) {{
+        const u32 s = (u32)k % 4;
+        mbarrier_wait(empty + 8 * s, ((u32)k / 4 + 1) & 1);
+        mbarrier_arrive_expect(full + 8 * s, 32768);
+        tensor_load(shared_address(HONE_AT(As, s * 8192)), &args.map[0], full + 8 * s, k * 64, m0);
+        tensor_load(shared_address(HONE_AT(Bs, s * 8192)), &args.map[1], full + 8 * s, k * 64, n0);
+      }}
+    }}
+  }} else {{
+    more_registers<232>();
+    const i32 half = t / 128 - 1;
+    HONE_OWN(float, acc, 64);
+    for (i32 k = 0; k < {2}; ++k) {{
+      const u32 s = (u32)k % 4;
+      mbarrier_wait(full + 8 * s, (u32)k / 4 & 1);
+      const u64 a = matrix_descriptor(shared_address(HONE_AT(As, s * 8192 + half * 4096)), 16, 1024, 128);
+      const u64 b = matrix_descriptor(shared_address(HONE_AT(Bs, s * 8192)), 16, 1024, 128);
+      wgmma_fence();
+      #pragma unroll
+      for (i32 i = 0; i < 4; ++i) {{
+        wgmma_m64n128k16_bf16(HONE_AT(acc, 0), a + 2 * i, b + 2 * i, k > 0 || i > 0);
+      }}
+      wgmma_commit();
+      wgmma_wait<1>();
+      if (k > 0 && t % 32 == 0) mbarrier_arrive(empty + 8 * ((u32)(k - 1) % 4));
+    }}
+    wgmma_wait<0>();
+    keep_registers<64>(HONE_AT(acc, 0));
+    #pragma unroll
+    for (i32 i = 0; i < 64; ++i) {{
+      const i32 row = m0 + half * 64 + t % 128 / 32 * 16 + t % 32 / 4 + i / 2 % 2 * 8;
+      Y[row * {1} + n0 + i / 4 * 8 + t % 4 * 2 + i % 2] = acc[i];
+    }}
+  }}
+}}
+)",
+                       kM, kN, kK / 64, kN / 128);
+  const Kind& kind = kKinds[0];
+  for (int i = 0; i < (kM + kN) * kK; ++i) {
+    const int r = i / kK, c = i % kK;
+    const uint32_t bits = bits_of(kind, r < kM ? a_value(kind, r, c) : b_value(kind, r - kM, c));
+    k.x.push_back(static_cast<uint8_t>(bits));
+    k.x.push_back(static_cast<uint8_t>(bits >> 8));
+  }
+  std::vector<float> y;
+  for (int r = 0; r < kM; ++r) {
+    for (int c = 0; c < kN; ++c) {
+      int sum = 0;
+      for (int i = 0; i < kK; ++i) sum += a_value(kind, r, i) * b_value(kind, c, i);
+      y.push_back(static_cast<float>(sum));
+    }
+  }
+  k.answer = bytes_of(y);
+  for (size_t m = 0; m < 2; ++m) {
+    emulation::TensorFacts& f = k.maps[m];
+    f.address = m ? 2 * kM * kK : 0;
+    f.rank = 2, f.element = 2, f.swizzle = 128;
+    f.size[0] = kK, f.size[1] = m ? kN : kM;
+    f.stride[0] = 2, f.stride[1] = 2 * kK;
+    f.box[0] = 64, f.box[1] = 128;
+  }
+  k.threads = 384;
+  k.blocks = kM / 128 * (kN / 128);
+  k.dynamic_bytes = 131072;
+  return k;
+}
+
+}  // namespace hone::tests

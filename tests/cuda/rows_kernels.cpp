@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/cuda/rows_kernels.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <functional>
+
+namespace hone::tests {
+namespace {
+
+using Words = std::vector<int32_t>;
+
+Words numbers(int count) {
+  Words out;
+  for (int i = 0; i < count; ++i) out.push_back(7 * i + 3);
+  return out;
+}
+Words answers(int count, const std::function<int32_t(int)>& f) {
+  Words out;
+  for (int i = 0; i < count; ++i) out.push_back(f(i));
+  return out;
+}
+
+/// Barriers in memory, and what orders plain accesses.
+void add_barriers(std::vector<RowKernel>& out) {
+  const Words x = numbers(128);
+  out.push_back(kernel_of("mbarrier: all threads arrive and wait", "i32",
+                          R"(HONE_TEAM(u64, bar, 1); HONE_TEAM(i32, s, 128);
+  const u32 b = shared_address(HONE_AT(bar, 0));
+  if (t == 0) { mbarrier_init(b, 128); fence_mbarrier_init(); }
+  __syncthreads();
+  i32 sum = 0;
+  for (i32 k = 0; k < 4; ++k) {
+    s[t] = X[t] + k;
+    mbarrier_arrive(b); mbarrier_wait(b, 0);
+    sum += s[127 - t];
+    mbarrier_arrive(b); mbarrier_wait(b, 1);
+  }
+  Y[t] = sum;
+  __syncthreads();
+  if (t == 0) mbarrier_invalidate(b);)",
+                          128, bytes_of(x),
+                          bytes_of(answers(128, [&](int t) { return 4 * x[127 - t] + 6; }))));
+  out.push_back(
+      kernel_of("named barriers: one part produces, the other consumes", "i32",
+                R"(HONE_TEAM(i32, s, 64);
+  if (t < 64) {
+    s[t] = 3 * X[t];
+    barrier_arrive(1, 128);
+    barrier_sync(2, 128);
+    Y[t] = s[t];
+  } else {
+    barrier_sync(1, 128);
+    const i32 v = s[127 - t];
+    barrier_sync(3, 64);
+    s[t - 64] = v;
+    barrier_arrive(2, 128);
+    Y[t] = v;
+  })",
+                128, bytes_of(x),
+                bytes_of(answers(128, [&](int t) { return 3 * x[t < 64 ? 63 - t : 127 - t]; }))));
+  out.push_back(kernel_of("warps: one lane is elected, lanes meet", "i32",
+                          R"(HONE_TEAM(i32, s, 128);
+  const bool one = elect_one();
+  s[t] = one ? X[t] : 0;
+  warp_barrier();
+  Y[t] = s[t / 32 * 32] + s[t / 32 * 32 + 1];)",
+                          128, bytes_of(x),
+                          bytes_of(answers(128, [&](int t) { return x[t / 32 * 32]; }))));
+  out.push_back(kernel_of("registers move between warpgroups", "i32",
+                          R"(if (t < 128) { fewer_registers<24>(); Y[t] = X[t]; }
+  else { more_registers<240>(); Y[t] = X[t - 128] + 1; })",
+                          256, bytes_of(x),
+                          bytes_of(answers(256, [&](int t) { return x[t % 128] + t / 128; }))));
+}
+
+/// Copies of neighbouring bytes.
+void add_bulk_copies(std::vector<RowKernel>& out) {
+  const Words x = numbers(256);
+  out.push_back(kernel_of("bulk copies to shared memory and back", "i32",
+                          R"(HONE_TEAM(u64, bar, 1); HONE_TEAM(i32, s, 256);
+  const u32 b = shared_address(HONE_AT(bar, 0)), to = shared_address(HONE_AT(s, 0));
+  if (t == 0) {
+    mbarrier_init(b, 1);
+    fence_mbarrier_init();
+    mbarrier_expect(b, 512);
+    bulk_load(to, HONE_AT(X, 0), 512, b);
+    mbarrier_arrive_expect(b, 512);
+    bulk_load(to + 512, HONE_AT(X, 128), 512, b);
+  }
+  __syncthreads();
+  mbarrier_wait(b, 0);
+  const i32 low = s[t], high = s[255 - t];
+  __syncthreads();
+  s[t] = low + high;
+  s[128 + t] = low - high;
+  fence_proxy_async();
+  __syncthreads();
+  if (t == 0) {
+    bulk_store(HONE_AT(Y, 0), to, 512);
+    bulk_commit();
+    bulk_store(HONE_AT(Y, 128), to + 512, 512);
+    bulk_commit();
+    bulk_wait_read<1>();
+    bulk_wait<0>();
+  })",
+                          128, bytes_of(x), bytes_of(answers(256, [&](int i) {
+                            const int low = x[i % 128], high = x[255 - i % 128];
+                            return i < 128 ? low + high : low - high;
+                          }))));
+  out.push_back(
+      kernel_of("a bulk copy to both blocks of a cluster", "i32",
+                R"(HONE_TEAM(u64, bar, 1); HONE_TEAM(i32, s, 256);
+  const u32 b = shared_address(HONE_AT(bar, 0)), to = shared_address(HONE_AT(s, 0));
+  const u32 rank = cluster_rank();
+  if (t == 0) { mbarrier_init(b, 1); fence_mbarrier_init(); mbarrier_arrive_expect(b, 1024); }
+  cluster_arrive(); cluster_wait();
+  if (t == 0) bulk_load_multicast(to + 512 * rank, HONE_AT(X, 128 * rank), 512, b, 3);
+  mbarrier_wait(b, 0);
+  Y[128 * rank + t] = s[t] * 2 + s[255 - t];
+  cluster_arrive(); cluster_wait();)",
+                128, bytes_of(x),
+                bytes_of(answers(256, [&](int i) { return x[i % 128] * 2 + x[255 - i % 128]; }))));
+  out.back().blocks = out.back().cluster = 2;
+}
+
+void add_clusters(std::vector<RowKernel>& out) {
+  const Words x = numbers(256);
+  out.push_back(kernel_of("blocks of a cluster share memory", "i32",
+                          R"(HONE_TEAM(u32, s, 128); HONE_TEAM(u32, r, 128); HONE_TEAM(u64, bar, 1);
+  const u32 rank = cluster_rank(), other = cluster_blocks() - 1 - rank;
+  const u32 b = shared_address(HONE_AT(bar, 0));
+  if (t == 0) { mbarrier_init(b, 128); fence_mbarrier_init(); }
+  s[t] = (u32)X[128 * rank + t];
+  cluster_arrive(); cluster_wait();
+  const u32 v = load_cluster(shared_of_rank(shared_address(HONE_AT(s, 127 - t)), other));
+  store_cluster(shared_of_rank(shared_address(HONE_AT(r, t)), other), v + 1);
+  mbarrier_arrive_at(b, other);
+  mbarrier_wait(b, 0);
+  Y[128 * rank + t] = (i32)(u32)r[t];
+  cluster_arrive(); cluster_wait();)",
+                          128, bytes_of(x), bytes_of(answers(256, [&](int i) {
+                            return x[i / 128 * 128 + 127 - i % 128] + 1;
+                          }))));
+  out.back().blocks = out.back().cluster = 2;
+}
+
+/// Boxes that lie partly outside their tensor, of one rank: copied in, and out to a tensor that is
+/// smaller.
+void add_tensor_copies(std::vector<RowKernel>& out, int rank, bool multicast) {
+  constexpr int kSize[] = {20, 5, 4, 3, 2}, kSmall[] = {16, 4, 3, 2, 1}, kBox[] = {8, 4, 2, 2, 1};
+  constexpr int kFrom[] = {-3, 3, -1, 2, 1}, kTo[] = {12, 1, 2, -1, 0};
+  RowKernel k;
+  int size = 1, small = 1, box = 1;
+  std::string from, to;
+  for (int m = 0; m < 2; ++m) {
+    emulation::TensorFacts& f = k.maps[static_cast<size_t>(m)];
+    f.rank = static_cast<uint32_t>(rank);
+    f.element = 4;
+    uint64_t stride = 4;
+    for (int d = 0; d < rank; ++d) {
+      f.size[d] = static_cast<uint64_t>(m ? kSmall[d] : kSize[d]);
+      f.box[d] = static_cast<uint32_t>(kBox[d]);
+      f.stride[d] = stride;
+      stride *= f.size[d];
+    }
+  }
+  for (int d = 0; d < rank; ++d) {
+    size *= kSize[d], small *= kSmall[d], box *= kBox[d];
+    from += fmt::format(", {}", kFrom[d]), to += fmt::format(", {}", kTo[d]);
+  }
+  const Words x = numbers(size);
+  Words y(static_cast<size_t>(small), -1);
+  for (int i = 0; i < box; ++i) {
+    int rest = i, at_x = 0, at_y = 0, step_x = 1, step_y = 1;
+    bool in_x = true, in_y = true;
+    for (int d = 0; d < rank; ++d) {
+      const int c = rest % kBox[d], cx = kFrom[d] + c, cy = kTo[d] + c;
+      rest /= kBox[d];
+      in_x &= cx >= 0 && cx < kSize[d], in_y &= cy >= 0 && cy < kSmall[d];
+      at_x += cx * step_x, at_y += cy * step_y;
+      step_x *= kSize[d], step_y *= kSmall[d];
+    }
+    if (in_y) y[static_cast<size_t>(at_y)] = in_x ? x[static_cast<size_t>(at_x)] : 0;
+  }
+  const std::string load =
+      multicast
+          ? fmt::format("if (cluster_rank() == 0) tensor_load_multicast(to, &args.map[0], b, 3{});",
+                        from)
+          : fmt::format("tensor_load(to, &args.map[0], b{});", from);
+  const std::string meet = multicast ? "cluster_arrive(); cluster_wait();" : "__syncthreads();";
+  const std::string body = fmt::format(
+      R"(HONE_TEAM(u64, bar, 1); HONE_TEAM(i32, s, {0});
+  const u32 b = shared_address(HONE_AT(bar, 0)), to = shared_address(HONE_AT(s, 0));
+  if (t == 0) {{
+    tensor_prefetch(&args.map[0]);
+    mbarrier_init(b, 1);
+    fence_mbarrier_init();
+    mbarrier_arrive_expect(b, {0} * 4);
+  }}
+  {1}
+  if (t == 0) {{ {2} }}
+  mbarrier_wait(b, 0);
+  if (t == 0 {3}) {{
+    tensor_store(&args.map[1], to{4});
+    bulk_commit();
+    bulk_wait<0>();
+  }}
+  {5})",
+      box, meet, load, multicast ? "&& cluster_rank() == 1" : "", to, multicast ? meet : "");
+  const auto maps = k.maps;
+  k = kernel_of(fmt::format("tensor copies of rank {}{}", rank, multicast ? " to two blocks" : ""),
+                "i32", body, 128, bytes_of(x), bytes_of(y));
+  k.maps = maps;
+  k.map_of_y = true;
+  if (multicast) k.blocks = k.cluster = 2;
+  out.push_back(std::move(k));
+}
+
+/// A tile with a swizzle: plain code finds each chunk where the address says.
+void add_swizzles(std::vector<RowKernel>& out, int swizzle) {
+  const int columns = swizzle / 4;
+  const Words x = numbers(16 * 40);
+  const std::string body = fmt::format(
+      R"(HONE_DYNAMIC(4096);
+  HONE_TEAM_AT(i32, s, 16 * {0}, 0); HONE_TEAM(u64, bar, 1);
+  const u32 b = shared_address(HONE_AT(bar, 0)), to = shared_address(HONE_AT(s, 0));
+  if (t == 0) {{
+    mbarrier_init(b, 1);
+    fence_mbarrier_init();
+    mbarrier_arrive_expect(b, 16 * {0} * 4);
+    tensor_load(to, &args.map[0], b, 4, 0);
+  }}
+  __syncthreads();
+  mbarrier_wait(b, 0);
+  for (i32 i = t; i < 16 * {0}; i += 128) {{
+    const u32 at = (u32)i * 4;
+    Y[i] = s[(at ^ ((at >> 7 & {1}) << 4)) / 4];
+  }})",
+      columns, swizzle / 16 - 1);
+  Words y;
+  for (int r = 0; r < 16; ++r) {
+    for (int c = 0; c < columns; ++c)
+      y.push_back(c + 4 < 40 ? x[static_cast<size_t>(40 * r + c + 4)] : 0);
+  }
+  RowKernel k = kernel_of(fmt::format("a tile with a swizzle of {} bytes", swizzle), "i32", body,
+                          128, bytes_of(x), bytes_of(y));
+  emulation::TensorFacts& f = k.maps[0];
+  f.rank = 2, f.element = 4, f.swizzle = static_cast<uint32_t>(swizzle);
+  f.size[0] = 40, f.size[1] = 16, f.stride[0] = 4, f.stride[1] = 160;
+  f.box[0] = static_cast<uint32_t>(columns), f.box[1] = 16;
+  k.dynamic_bytes = 4096;
+  out.push_back(std::move(k));
+}
+
+}  // namespace
+
+RowKernel kernel_of(std::string name, const std::string& type, const std::string& body, int threads,
+                    Bytes x, Bytes answer, const std::string& result) {
+  RowKernel k;
+  k.name = std::move(name);
+  const size_t size = type == "i8" ? 1 : type == "bf16" || type == "f16" ? 2 : 4;
+  k.text = fmt::format(
+      "struct Args {{ i64 slot[8]; TensorMap map[2]; }};\n"
+      "HONE_KERNEL({}) kernel(const HONE_PARAMETER Args args) {{\n"
+      "  HONE_GLOBAL(const {}, X, args.slot[2], {});\n"
+      "  HONE_GLOBAL({}, Y, args.slot[3], {});\n"
+      "  const i32 t = (i32)threadIdx.x;\n  {}\n}}\n",
+      threads, type, x.size() / size, result, answer.size() / 4, body);
+  k.threads = threads;
+  k.x = std::move(x);
+  k.answer = std::move(answer);
+  return k;
+}
+
+std::vector<RowKernel> row_kernels() {
+  std::vector<RowKernel> out;
+  add_barriers(out);
+  add_bulk_copies(out);
+  add_clusters(out);
+  for (int rank = 1; rank <= 5; ++rank) {
+    add_tensor_copies(out, rank, false);
+    add_tensor_copies(out, rank, true);
+  }
+  for (int swizzle : {32, 64, 128}) add_swizzles(out, swizzle);
+  return out;
+}
+
+jit::CudaSource source_of(const RowKernel& kernel) {
+  jit::CudaSource out;
+  out.slots = 8;
+  out.kernels = kernel.text;
+  const std::string plain = fmt::format("HONE_KERNEL({})", kernel.threads);
+  if (kernel.cluster > 1) {
+    out.kernels.replace(
+        out.kernels.find(plain), plain.size(),
+        fmt::format("HONE_CLUSTER_KERNEL({}, {}, 1, 1)", kernel.threads, kernel.cluster));
+  }
+  jit::CudaLaunch launch;
+  launch.symbol = "kernel";
+  launch.grid = {ir::make_int(kernel.blocks), ir::make_int(1), ir::make_int(1)};
+  launch.block = {kernel.threads, 1, 1};
+  launch.cluster = {kernel.cluster, 1, 1};
+  launch.dynamic_bytes = kernel.dynamic_bytes;
+  out.launches.push_back(launch);
+  return out;
+}
+
+std::string renamed(const std::string& text, const std::string& name) {
+  std::string out = text;
+  const std::string old = " kernel(";
+  out.replace(out.find(old), old.size(), " " + name + "(");
+  return out;
+}
+
+RowData data_of(const RowKernel& kernel) {
+  RowData d;
+  d.x_.resize((kernel.x.size() + 127) / 128);
+  d.y_.resize((kernel.answer.size() + 127) / 128);
+  std::memcpy(d.x_.data(), kernel.x.data(), kernel.x.size());
+  std::memset(d.y_.data(), 0xff, 128 * d.y_.size());
+  d.answer_ = kernel.answer;
+  d.args_.slot[2] = reinterpret_cast<int64_t>(d.x_.data());
+  d.args_.slot[3] = reinterpret_cast<int64_t>(d.y_.data());
+  for (size_t m = 0; m < kernel.maps.size(); ++m) {
+    emulation::TensorFacts f = kernel.maps[m];
+    if (f.rank == 0) continue;
+    f.address += static_cast<uint64_t>(d.args_.slot[m == 1 && kernel.map_of_y ? 3 : 2]);
+    emulation::write_map(f, d.args_.map[m].words);
+  }
+  return d;
+}
+
+std::string RowData::difference() const {
+  const auto* y = reinterpret_cast<const uint8_t*>(y_.data());
+  for (size_t i = 0; i < answer_.size(); i += 4) {
+    if (std::memcmp(y + i, answer_.data() + i, 4) == 0) continue;
+    int32_t is = 0, must = 0;
+    std::memcpy(&is, y + i, 4);
+    std::memcpy(&must, answer_.data() + i, 4);
+    return fmt::format("word {} of y is {:#x}, and must be {:#x}", i / 4, is, must);
+  }
+  return "";
+}
+
+}  // namespace hone::tests

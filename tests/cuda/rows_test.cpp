@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What sm_90 has beside plain C++, row by row: a small kernel with a known answer each, which the
+// emulation must give, and which the device's assembler must take.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "jit/cuda/nvrtc.h"
+#include "jit/cuda/sm90_rows.h"
+#include "tests/cuda/rows_kernels.h"
+#include "tests/support/effort.h"
+
+using namespace hone;
+using namespace hone::tests;
+
+namespace {
+
+/// Runs kernels under the emulation; what differs from the answer, or what the emulation says.
+std::vector<std::string> emulated(const std::vector<RowKernel>& kernels) {
+  EmulatedCode code;
+  for (const RowKernel& k : kernels) code.add(source_of(k));
+  const std::string wrong = code.compile();
+  REQUIRE_MESSAGE(wrong.empty(), wrong);
+  std::vector<std::string> out;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    RowData data = data_of(kernels[i]);
+    std::string said = code.run(static_cast<int>(i), 0, data.args(), {});
+    out.push_back(said.empty() ? data.difference() : said);
+  }
+  return out;
+}
+
+void check_all(const std::vector<RowKernel>& kernels) {
+  const auto said = emulated(kernels);
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    CHECK_MESSAGE(said[i].empty(), kernels[i].name << ": " << said[i]);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("cuda rows: barriers, copies, roles and clusters mean what they say") {
+  check_all(row_kernels());
+}
+
+TEST_CASE("cuda rows: products of every shape, type and layout") {
+  const auto all = product_kernels();
+  const size_t every = static_cast<size_t>(by_effort(7, 3, 1));
+  std::vector<RowKernel> some;
+  for (size_t i = 0; i < all.size(); i += every) some.push_back(all[i]);
+  check_all(some);
+}
+
+TEST_CASE("cuda rows: a matrix product with roles, tensor copies and four stages") {
+  check_all({matmul_kernel()});
+}
+
+TEST_CASE("cuda rows: every row has a kernel") {
+  std::string all;
+  for (const auto& kernels : {row_kernels(), product_kernels()}) {
+    for (const RowKernel& k : kernels) all += k.text;
+  }
+  for (const jit::Sm90Row& row : jit::sm90_rows()) {
+    CHECK_MESSAGE(jit::sm90_rows_for(all).find(" " + row.name() + "(") != std::string::npos,
+                  row.name());
+  }
+}
+
+TEST_CASE("cuda rows: the device's compiler and assembler take every row") {
+  const auto nvrtc = jit::Nvrtc::open();
+  if (!nvrtc) {
+    MESSAGE("skipped: " << nvrtc.failure().message);
+    return;
+  }
+  const auto known = nvrtc->architectures();
+  if (std::find(known.begin(), known.end(), 90) == known.end()) return;
+  // One source for many kernels: the compiler starts slowly.
+  std::vector<RowKernel> all = row_kernels();
+  for (RowKernel& k : product_kernels()) all.push_back(std::move(k));
+  all.push_back(matmul_kernel());
+  for (size_t first = 0; first < all.size(); first += 64) {
+    jit::CudaSource together;
+    for (size_t i = first; i < std::min(first + 64, all.size()); ++i) {
+      together.kernels += "namespace case_" + std::to_string(i) + " {\n" +
+                          renamed(all[i].text, "kernel_" + std::to_string(i)) + "}\n";
+    }
+    const auto binary = nvrtc->compile(together, 90);
+    REQUIRE_MESSAGE(static_cast<bool>(binary), binary.failure().message.substr(0, 3000));
+    CHECK_FALSE(binary->cubin.empty());
+    CHECK(binary->log.find("serialized") == std::string::npos);
+  }
+}
