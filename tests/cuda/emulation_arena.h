@@ -43,7 +43,7 @@ struct Access {
     if (!cluster->order.is_thread(m.writer)) {
       if (!k.has(e)) {
         complain(at, std::string("is ") + verb + by + " before " + cluster->order.name(m.writer) +
-                         " to it is waited for");
+                         " is waited for");
       }
     } else if (!k.has(e)) {
       complain(at, std::string("is ") + verb + by +

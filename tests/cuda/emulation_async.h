@@ -151,8 +151,12 @@ inline void mbarrier_arrive(uint32_t address, uint32_t bytes) {
   b.complete_if_all_there();
 }
 
-/// Bytes that land for the barrier.
-inline void land_bytes(Barrier& b, uint32_t bytes) {
+/// Bytes that land for the barrier, of a copy that it counts in `phase`.
+inline void land_bytes(Barrier& b, uint32_t bytes, uint32_t phase) {
+  if (b.phases != phase) {
+    fail("mbarrier " + b.name + " completes phase " + std::to_string(phase) +
+         " before all copies that it counts are there");
+  }
   b.bytes -= bytes;
   if (b.missing == 0 && b.bytes < 0) {
     fail("mbarrier " + b.name + " sees " + std::to_string(-b.bytes) +
@@ -196,9 +200,9 @@ inline void start_copy(const std::vector<Block*>& blocks, uint32_t to, uint32_t 
     Arena& arena = target->arena;
     Access{{b.agent, b.phases + 1}, self().knows, arena}.write(to, bytes);
     std::memset(arena.bytes.data() + to, 0xff, bytes);
-    later([&b, &arena, bytes, fill] {
+    later([&b, &arena, bytes, fill, phase = b.phases] {
       fill(arena);
-      land_bytes(b, bytes);
+      land_bytes(b, bytes, phase);
     });
   }
 }
