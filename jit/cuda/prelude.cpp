@@ -21,6 +21,7 @@ constexpr const char* kDevice = R"(
 #define HONE_PARAMETER __grid_constant__
 #define HONE_ADDRESS(place) (&(place))
 #define HONE_AT(name, element) ((name) + (element))
+#define HONE_WARP_AT(name, element) (name).at(element)
 template <int BYTES> struct Word;
 template <> struct Word<2> { typedef unsigned short T; };
 template <> struct Word<4> { typedef unsigned int T; };

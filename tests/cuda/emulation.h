@@ -35,6 +35,7 @@
 #define HONE_CLUSTER_KERNEL(threads, x, y, z) static void
 #define HONE_ADDRESS(place) nullptr
 #define HONE_AT(name, element) emulation::at(name, element)
+#define HONE_WARP_AT(name, element) emulation::at(name, element)
 
 namespace emulation {
 

@@ -13,14 +13,10 @@ namespace emulation {
 
 /// A lane's elements of tiles; what was not written is NaN.
 template <class T>
-struct Held {
-  Held(int64_t elements, const char* name) : values(static_cast<size_t>(elements)), name(name) {
-    std::memset(values.data(), 0xff, values.size() * sizeof(T));
-  }
-  T& operator[](int64_t i) {
-    check(i, static_cast<int64_t>(values.size()), name);
-    return values[static_cast<size_t>(i)];
-  }
+struct Held : Own<T> {
+  using Own<T>::Own;
+  using Own<T>::values;
+  using Own<T>::name;
   /// From element `i` on, narrow ones as the words that they share.
   auto at(int64_t i) {
     check(i, static_cast<int64_t>(values.size()), name);
@@ -31,15 +27,14 @@ struct Held {
       return values.data() + i;
     }
   }
-  std::vector<T> values;
-  const char* name;
 };
 
 struct Spot {
   int row, column;
 };
 
-/// m16n8k16 of 16-bit floats. In all of these, `g` is the lane's group of four, `t` its place in it.
+/// m16n8k16 of 16-bit floats. In all of these, `g` is the lane's group of four, `t` its place in
+/// it.
 struct Tiles16 {
   using Sum = float;
   using Word = uint32_t;

@@ -17,7 +17,7 @@ enum class Kind { kbf16, kf16, ktf32, ki8i8, ku8u8, ki8u8, ku8i8 };
 inline uint32_t bytes_of(Kind k) { return k == Kind::ktf32 ? 4 : k <= Kind::kf16 ? 2 : 1; }
 inline uint32_t sum_of(Kind k) { return 32 / bytes_of(k); }
 
-float f32_of_f16(uint16_t h);
+float half_value(uint16_t h);
 
 /// A factor as the tensor cores see it.
 inline double factor_of(Kind k, bool is_b, const void* at) {
@@ -38,7 +38,7 @@ inline double factor_of(Kind k, bool is_b, const void* at) {
   if (k == Kind::kf16) {
     uint16_t half;
     std::memcpy(&half, at, 2);
-    return f32_of_f16(half);
+    return half_value(half);
   }
   const bool is_signed = k == Kind::ki8i8 || k == (is_b ? Kind::ku8i8 : Kind::ki8u8);
   return is_signed ? double{*static_cast<const signed char*>(at)}
@@ -242,8 +242,8 @@ void wgmma_registers(Kind kind, uint32_t columns, bool turned_b, P d, A a, uint6
                   turned_b, accumulates, true,
                   0,        b,           q.committed[block->current % 128] + 1};
   Product::Lane lane = take_sums(p, d);
-  static_assert(sizeof(typename A::Element) == 4);
-  std::memcpy(lane.a, a.buffer->take_off(a.index, 4, p.group), sizeof lane.a);
+  constexpr int64_t kEach = sizeof lane.a / sizeof(typename A::Element);
+  std::memcpy(lane.a, a.buffer->take_off(a.index, kEach, p.group), sizeof lane.a);
   issue(q, p, lane);
 }
 
