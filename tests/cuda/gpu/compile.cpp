@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -50,6 +51,18 @@ int run(const std::string& command, const fs::path& log) {
   return std::system((command + " > " + log.string() + " 2>&1").c_str());
 }
 
+/// Folders of earlier emulations, which nobody has added to for a day.
+void remove_old(const fs::path& but) {
+  const std::string mine = fmt::format("hone-gpu-{}-", getuid());
+  const auto day = fs::file_time_type::clock::now() - std::chrono::hours(24);
+  std::error_code error;
+  for (const auto& e : fs::directory_iterator(but.parent_path(), error)) {
+    const bool old = e.path().filename().string().rfind(mine, 0) == 0 && e.path() != but &&
+                     fs::last_write_time(e.path(), error) < day;
+    if (old) fs::remove_all(e.path(), error);
+  }
+}
+
 /// The emulation, which every source includes: a folder with it and with what the compiler can
 /// keep of it, named by what it was made from.
 fs::path prepared() {
@@ -65,6 +78,7 @@ fs::path prepared() {
       fs::temp_directory_path() / fmt::format("hone-gpu-{}-{:016x}", getuid(), hash(all));
   const fs::path header = folder / "emulation.h";
   if (fs::exists(header)) return folder;
+  remove_old(folder);
   fs::create_directories(folder);
   const std::string text = fmt::format(
       "#include \"{0}/emulation.h\"\n#include \"{0}/gpu/kernel_table.h\"\n", here.string());
@@ -82,7 +96,7 @@ fs::path prepared() {
 
 /// A kernel that the source defines.
 struct Found {
-  std::string name, threads;
+  std::string name, threads, cluster;
   int shared_bytes = 0;
 };
 
@@ -100,12 +114,13 @@ int bytes_of(const std::string& type) {
 }
 
 std::vector<Found> kernels_of(const std::string& text) {
-  static const std::regex kKernel(R"(HONE_KERNEL\(([^)]*)\)\s*(\w+)\s*\()");
+  static const std::regex kKernel(
+      R"(HONE_(?:CLUSTER_)?KERNEL\((\d+)((?:, \d+){3})?\)\s*(\w+)\s*\()");
   static const std::regex kShared(R"(HONE_TEAM\((\w+), \w+, (\d+)\))");
   std::vector<Found> found;
   std::vector<size_t> starts;
   for (std::sregex_iterator it(text.begin(), text.end(), kKernel), end; it != end; ++it) {
-    found.push_back({(*it)[2], (*it)[1]});
+    found.push_back({(*it)[3], (*it)[1], it->str(2).empty() ? ", 1, 1, 1" : it->str(2)});
     starts.push_back(static_cast<size_t>(it->position()));
   }
   starts.push_back(text.size());
@@ -133,7 +148,8 @@ std::string text_of(const std::string& kernels, size_t lines_before, const std::
   text += "#define HONE_EXPORT extern \"C\" __attribute__((visibility(\"default\")))\n";
   text += "HONE_EXPORT const emulation::KernelEntry hone_gpu_kernels[] = {\n";
   for (const Found& k : found) {
-    text += fmt::format("  HONE_ENTRY({}, {}, {}),\n", k.name, k.threads, k.shared_bytes);
+    text +=
+        fmt::format("  HONE_ENTRY({}, {}, {}{}),\n", k.name, k.threads, k.shared_bytes, k.cluster);
   }
   text += "  {}};\n";
   text += fmt::format("HONE_EXPORT const int hone_gpu_kernel_count = {};\n", found.size());

@@ -18,6 +18,7 @@ struct KernelEntry {
   int parameters;       ///< how many
   const size_t* bytes;  ///< of each parameter
   int shared_bytes;     ///< static
+  int cluster[3];       ///< blocks of a cluster
   std::string (*run)(const unsigned* grid, const unsigned* block, unsigned shared_bytes,
                      void* const* parameters);
 };
@@ -25,32 +26,36 @@ struct KernelEntry {
 template <class... P>
 struct Caller {
   static constexpr size_t kBytes[] = {sizeof(P)..., 0};
-  template <void (*kKernel)(P...), size_t... I>
+  template <void (*kKernel)(P...), unsigned X, unsigned Y, unsigned Z, size_t... I>
   static std::string call(const unsigned* grid, const unsigned* block, unsigned shared_bytes,
                           void* const* parameters, std::index_sequence<I...>) {
-    return launch({grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, shared_bytes,
-                  [parameters] {
-                    kKernel(*static_cast<std::remove_const_t<P>*>(parameters[I])...);
-                  });
+    const auto kernel = [parameters] {
+      kKernel(*static_cast<std::remove_const_t<P>*>(parameters[I])...);
+    };
+    return launch({grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, shared_bytes, kernel,
+                  {X, Y, Z});
   }
-  template <void (*kKernel)(P...)>
+  template <void (*kKernel)(P...), unsigned X, unsigned Y, unsigned Z>
   static std::string run(const unsigned* grid, const unsigned* block, unsigned shared_bytes,
                          void* const* parameters) {
-    return call<kKernel>(grid, block, shared_bytes, parameters,
-                         std::make_index_sequence<sizeof...(P)>());
+    return call<kKernel, X, Y, Z>(grid, block, shared_bytes, parameters,
+                                  std::make_index_sequence<sizeof...(P)>());
   }
 };
 
 template <class... P>
 Caller<P...> caller_of(void (*)(P...));
 
+template <class... P>
+constexpr int count_of(void (*)(P...)) {
+  return sizeof...(P);
+}
+
 }  // namespace emulation
 
-#define HONE_ENTRY(kernel, threads, shared)                                                    \
-  {                                                                                            \
-#kernel, threads,                                                                          \
-        static_cast <                                                                          \
-            int>(sizeof(decltype(emulation::caller_of(kernel))::kBytes) / sizeof(size_t)) - 1, \
-        decltype(emulation::caller_of(kernel))::kBytes, shared,                                \
-        &decltype(emulation::caller_of(kernel))::run < kernel>                                 \
-  }
+// clang-format off
+#define HONE_ENTRY(kernel, threads, shared, x, y, z)                              \
+  {#kernel, threads, emulation::count_of(kernel),                                 \
+   decltype(emulation::caller_of(kernel))::kBytes, shared, {x, y, z},             \
+   &decltype(emulation::caller_of(kernel))::template run<kernel, x, y, z>}
+// clang-format on

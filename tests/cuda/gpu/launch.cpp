@@ -105,6 +105,13 @@ int check(const Context& context, void** parameters, void** extra, LaunchRequest
     return refuse(kInvalidValue, fmt::format("blocks of {} threads, and it was compiled for {}",
                                              threads, k.threads));
   }
+  for (int a = 0; a < 3; ++a) {
+    if (request.grid[a] % static_cast<unsigned>(k.cluster[a]) != 0) {
+      return refuse(kInvalidClusterSize,
+                    fmt::format("a grid of {} blocks along axis {}, and a cluster has {}",
+                                request.grid[a], a, k.cluster[a]));
+    }
+  }
   if (request.shared_bytes > static_cast<unsigned>(k.dynamic_shared)) {
     return refuse(kInvalidValue,
                   fmt::format("{} bytes of dynamic shared memory, and {} are allowed",

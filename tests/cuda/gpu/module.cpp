@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -23,7 +24,7 @@ struct Entry {
   const char* name;
   int threads, parameters;
   const size_t* bytes;
-  int shared_bytes;
+  int shared_bytes, cluster[3];
   std::string (*run)(const unsigned*, const unsigned*, unsigned, void* const*);
 };
 
@@ -122,6 +123,7 @@ int load(const void* image, int sm, int driver_version, Module& module, std::str
     k.parameter_bytes.assign(e.bytes, e.bytes + e.parameters);
     k.static_shared = e.shared_bytes;
     k.dynamic_shared = (48 << 10) - e.shared_bytes;
+    std::copy_n(e.cluster, 3, k.cluster);
     k.run = e.run;
     module.kernels.push_back(std::move(k));
   }

@@ -15,6 +15,7 @@ struct Kernel {
   int threads = 0;  ///< that a block has at most
   std::vector<size_t> parameter_bytes;
   int static_shared = 0;
+  int cluster[3] = {1, 1, 1};     ///< blocks that run together
   int dynamic_shared = 48 << 10;  ///< that a launch may ask for
   std::string (*run)(const unsigned*, const unsigned*, unsigned, void* const*) = nullptr;
 };
