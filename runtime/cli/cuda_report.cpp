@@ -20,6 +20,7 @@ Json access_facts(const jit::AccessSite& s) {
   Json out = {{"what", s.store ? "store" : "load"},
               {"place", s.place},
               {"memory", s.shared ? "shared" : "global"},
+              {"bytes", s.bytes},
               {"requests", rounded(s.requests)}};
   if (s.shared) {
     out["ways"] = rounded(s.rounds / s.least_rounds);

@@ -91,13 +91,13 @@ std::vector<LaunchReport> report_on(const Nest& nest, const CudaSource& source, 
     r.symbol = l.symbol;
     r.grid = grid_of(l, dims);
     r.block = l.block;
-    r.shared_bytes = l.shared_bytes;
+    r.shared_bytes = l.shared_bytes + l.dynamic_bytes;
     if (const KernelResources* k = resources_of(resources, l.symbol)) r.resources = *k;
     const int threads = l.block[0] * l.block[1] * l.block[2];
-    BlockNeeds needs{threads, 0, l.shared_bytes};
+    BlockNeeds needs{threads, 0, r.shared_bytes};
     if (r.resources) {
       needs.registers = r.resources->registers;
-      needs.shared_bytes = std::max<int64_t>(needs.shared_bytes, r.resources->shared_bytes);
+      needs.shared_bytes = std::max(needs.shared_bytes, r.resources->shared_bytes + l.dynamic_bytes);
     }
     r.occupancy = occupancy(needs, limits);
     r.walked = walk(nest, nest.launches[i], l.block, r.grid, dims, options);

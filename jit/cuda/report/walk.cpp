@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "jit/cuda/report/lanes.h"
+#include "jit/cuda/vector_access.h"
 
 namespace hone::jit {
 
@@ -38,6 +40,9 @@ std::vector<Sample> samples(int64_t n, int most) {
   return out;
 }
 
+/// Iterations of a vector loop that are accessed together, at most.
+constexpr int64_t kMostLanes = 16;
+
 /// Where a statement stands: lanes that come by, axes of the threads that loops have opened, and
 /// for how many of its kind this visit stands.
 struct At {
@@ -51,7 +56,13 @@ class Walker {
  public:
   Walker(const Nest& nest, const std::array<int, 3>& block, const std::vector<int64_t>& dims,
          const WalkOptions& options)
-      : nest_(nest), block_(block), options_(options), state_(nest, dims) {}
+      : nest_(nest), block_(block), options_(options), state_(nest, dims) {
+    for (const Dim& d : nest.dims) facts_.define_dim(d.name, d.lo, d.hi);
+    for (const Launch& l : nest.launches) {
+      facts_.define_loop(l.range, Poly(), Poly::of(l.extent, &facts_));
+      define_loops(*l.body);
+    }
+  }
 
   /// One warp of one block.
   void run(const Launch& launch, const std::array<int64_t, 3>& block, int warp, double weight) {
@@ -82,6 +93,13 @@ class Walker {
   Walked result() const { return out_; }
 
  private:
+  void define_loops(const Stmt& s) {
+    if (s.kind == Stmt::kFor) {
+      facts_.define_loop(s.id, Poly::of(s.begin, &facts_), Poly::of(s.end, &facts_));
+    }
+    for (const StmtRef& b : s.body) define_loops(*b);
+  }
+
   static double count(uint32_t lanes) { return std::popcount(lanes); }
 
   /// Lanes of `among` for which `f(lane)` holds.
@@ -198,7 +216,12 @@ class Walker {
       state_.set(s.id, here);
       at.lanes = lanes_where(all, [&](size_t l) { return here.lane[l] < end.lane[l]; });
       at.weight = weight * i.weight;
+      if (s.mark == Mark::kVector && least == most && most >= 2 && most <= kMostLanes) {
+        vector_ = VectorLanes{s.id, s.begin, most};
+        vector_lane_ = i.at;
+      }
       visit_body(s, at);
+      if (s.mark == Mark::kVector) vector_.reset();
     }
     if (!unrolled) forget();
   }
@@ -240,7 +263,8 @@ class Walker {
           loads_in(s, e->args[2], at);
         }
         loads_in(s, e->args[0], touched);
-        if (!own(home_of(e->id))) access(&s, e.get(), e->id, e->args[0], false, touched);
+        const bool wide = !e->guarded || !vector_ || is_uniform(e->args[1], *vector_, facts_);
+        if (!own(home_of(e->id))) access(&s, e.get(), e->id, e->args[0], false, touched, wide);
         return;
       }
       case Op::kSelect: {
@@ -272,14 +296,21 @@ class Walker {
   }
 
   void access(const Stmt* s, const void* what, int buffer, const Expr& offset, bool store,
-              const At& at) {
+              const At& at, bool wide = true) {
     if (at.lanes == 0) return;
     const NestBuffer& b = nest_.buffers[static_cast<size_t>(buffer)];
+    // What the lanes of a vector loop access side by side is one access.
+    const int64_t width = vector_ && wide ? access_width(b, offset, *vector_, facts_) : 1;
+    if (vector_lane_ % width != 0) return;
     const LaneValue element = state_.value(offset);
     Request r;
     r.active = at.lanes;
-    r.bytes = size_of(b.type);
-    for (size_t l = 0; l < kLanes; ++l) r.address[l] = element.lane[l] * r.bytes;
+    const int64_t size = size_of(b.type);
+    r.bytes = static_cast<int>(width * size);
+    for (size_t l = 0; l < kLanes; ++l) {
+      const int64_t at_byte = element.lane[l] * size;
+      r.address[l] = b.swizzle > 0 && at_byte >= 0 ? swizzled(at_byte, b.swizzle) : at_byte;
+    }
     if (store) {
       forget(buffer);
     } else if (options_.merge && known(buffer, r)) {
@@ -327,6 +358,9 @@ class Walker {
   std::array<int64_t, 3> block_index_{};
   std::array<LaneValue, 3> thread_;
   uint32_t warp_ = 0;  ///< lanes that are threads
+  Facts facts_;
+  std::optional<VectorLanes> vector_;  ///< the vector loop that is open, and its lane
+  int64_t vector_lane_ = 0;
   Walked out_;
   std::map<std::pair<const void*, const void*>, size_t> numbers_;
   std::map<int, std::set<Seen>> seen_;
