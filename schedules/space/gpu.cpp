@@ -4,8 +4,17 @@
 #include <algorithm>
 
 #include "jit/passes/lower.h"
+#include "schedules/steps/edit.h"
 
 namespace hone::schedules {
+namespace {
+
+/// Blocks along the second and third axis of a grid.
+constexpr int64_t kMostBlocks = 65535;
+/// Bytes of the longest access of a thread.
+constexpr int64_t kLongestAccess = 16;
+
+}  // namespace
 
 std::vector<std::string> fuse_loops(Plan& plan, const std::string& stage,
                                     std::vector<std::string> loops) {
@@ -22,12 +31,53 @@ std::vector<std::string> fuse_loops(Plan& plan, const std::string& stage,
 }
 
 bool bind_blocks(Plan& plan, const std::string& stage, const std::vector<std::string>& loops) {
-  if (loops.size() > 3) return false;
+  if (loops.size() > 3 || loops.empty()) return false;
+  const auto extent = [&](const std::string& loop) {
+    return typical(plan.program(), extent_of(plan.stage(stage), loop));
+  };
+  size_t x = loops.size() - 1;
+  for (size_t i = 0; i + 1 < loops.size(); ++i) {
+    if (extent(loops[i]) > kMostBlocks && extent(loops[i]) > extent(loops[x])) x = i;
+  }
+  std::string left = loops.size() == 3 ? "zy" : "y";
   for (size_t i = 0; i < loops.size(); ++i) {
-    const std::string axis(1, "xyz"[loops.size() - 1 - i]);
+    std::string axis = "x";
+    if (i != x) {
+      axis = left.substr(0, 1);
+      left.erase(0, 1);
+    }
     if (!plan.add("bind " + stage + "/" + loops[i] + " block." + axis)) return false;
   }
   return true;
+}
+
+int64_t vector_width(const Plan& plan, const std::string& stage, const std::string& var) {
+  const StageFacts facts = plan.facts(stage);
+  std::vector<Access> all = facts.loads;
+  all.push_back(facts.store);
+  int64_t width = kLongestAccess;
+  for (const Access& a : all) {
+    if (a.stride(var) == 0) continue;
+    const int64_t size = size_of(plan.program().buffer(a.buffer)->type);
+    if (a.stride(var) != 1 || a.guarded) return 1;
+    width = std::min(width, kLongestAccess / size);
+    for (const auto& [other, stride] : a.strides) {
+      while (other != var && width > 1 && stride % width != 0) width /= 2;
+    }
+  }
+  const bool alone = facts.extents.size() == 1;
+  while (!alone && width > 1 && facts.extent(var) % width != 0) width /= 2;
+  return width;
+}
+
+std::string cut_vectors(Plan& plan, const std::string& stage, const std::string& loop,
+                        int64_t width) {
+  if (width <= 1) return loop;
+  const std::string outer = loop + ".q", inner = loop + ".v";
+  const bool cut = plan.add("split " + stage + "/" + loop + " " + std::to_string(width) + " -> " +
+                            outer + " " + inner) &&
+                   plan.add("vectorize " + stage + "/" + inner);
+  return cut ? outer : "";
 }
 
 bool bind_threads(Plan& plan, const std::string& stage, const std::string& var, int64_t threads,

@@ -16,13 +16,23 @@ inline constexpr int64_t kBlockThreads = 256;
 std::vector<std::string> fuse_loops(Plan& plan, const std::string& stage,
                                     std::vector<std::string> loops);
 
-/// Binds three loops at most to the axes of the grid, the last to x.
+/// Binds three loops at most to the axes of the grid: the last to x, unless another is too long for
+/// the other axes.
 bool bind_blocks(Plan& plan, const std::string& stage, const std::vector<std::string>& loops);
 
 /// Spreads `var` over threads along an axis: neighbours by neighbouring threads, the loop over what
 /// exceeds them outside.
 bool bind_threads(Plan& plan, const std::string& stage, const std::string& var, int64_t threads,
                   const std::string& axis);
+
+/// Elements along `var` that a thread may access at once: all accesses of the stage that move along
+/// it are contiguous, and their rows start at multiples of so many. 1: one at a time.
+int64_t vector_width(const Plan& plan, const std::string& stage, const std::string& var);
+
+/// Cuts vectors of `width` from the loop that carries `var`; the loop over vectors, "" where that
+/// does not apply. For a width of 1 the loop itself.
+std::string cut_vectors(Plan& plan, const std::string& stage, const std::string& loop,
+                        int64_t width);
 
 /// Whether the program under construction lowers: what a rule added is legal with the rest as it
 /// stands.
