@@ -90,6 +90,12 @@ bool bind_threads(Plan& plan, const std::string& stage, const std::string& var, 
   return !h.outer.empty() && plan.add("bind " + stage + "/" + h.inner + " thread." + axis);
 }
 
+void unroll_share(Plan& plan, const std::string& loop, int64_t extent, int64_t threads,
+                  int64_t width) {
+  constexpr int64_t kMost = 32;
+  if (extent % (threads * width) == 0 && extent / threads <= kMost) plan.add("unroll " + loop);
+}
+
 bool lowers(const Plan& plan) {
   return static_cast<bool>(jit::lower(plan.program(), plan.target()));
 }

@@ -34,6 +34,12 @@ int64_t vector_width(const Plan& plan, const std::string& stage, const std::stri
 std::string cut_vectors(Plan& plan, const std::string& stage, const std::string& loop,
                         int64_t width);
 
+/// Unrolls the loop over what each of `threads` threads has of `extent` elements by vectors of
+/// `width`, where that is the same for all and fits registers: what several stages read of a row is
+/// then read once.
+void unroll_share(Plan& plan, const std::string& loop, int64_t extent, int64_t threads,
+                  int64_t width);
+
 /// Whether the program under construction lowers: what a rule added is legal with the rest as it
 /// stands.
 bool lowers(const Plan& plan);

@@ -64,11 +64,20 @@ RowThreads row_threads(Plan& plan, int64_t rows, int64_t extent) {
   return {extent >= kLong ? 4 * kBlockThreads : threads_for(extent), 1};
 }
 
+int64_t reduced_width(const Plan& plan, const std::string& name, const Along& along,
+                      int64_t threads) {
+  int64_t width = vector_width(plan, name, along.loops.back());
+  while (width > 1 && threads * width > along.extent) width /= 2;
+  return width;
+}
+
 bool reduce_by_threads(Plan& plan, const std::string& name, const Along& along,
-                       const std::string& threads, const std::string& axis) {
+                       const std::string& threads, const std::string& axis, int64_t width) {
   const std::vector<std::string> loops = fuse_loops(plan, name, along.loops);
   if (loops.size() != 1) return false;
-  const std::string range = loops[0], inner = range + ".t", outer = range + ".e";
+  const std::string range = cut_vectors(plan, name, loops[0], width);
+  const std::string inner = range + ".t", outer = range + ".e";
+  if (range.empty()) return false;
   if (!plan.add("split " + name + "/" + range + " " + threads + " -> " + outer + " " + inner)) {
     return false;
   }
@@ -80,7 +89,9 @@ bool reduce_by_threads(Plan& plan, const std::string& name, const Along& along,
         std::find(s.factored.begin(), s.factored.end(), l.name) != s.factored.end();
     if (l.name != inner && is_reduction(s, l.name) && !factored) order += " " + name + "/" + l.name;
   }
-  return plan.add(order) && plan.add("bind " + name + "/" + inner + " thread." + axis);
+  if (!plan.add(order) || !plan.add("bind " + name + "/" + inner + " thread." + axis)) return false;
+  if (axis == "x") unroll_share(plan, name + "/" + outer, along.extent, std::stoll(threads), width);
+  return true;
 }
 
 }  // namespace hone::schedules

@@ -29,9 +29,14 @@ struct RowThreads {
 /// For `rows` rows of `extent` elements: a warp each where there are many short ones, else a block.
 RowThreads row_threads(Plan& plan, int64_t rows, int64_t extent);
 
-/// Gives what a stage in registers reduces along to threads of the block, along an axis; `threads`
-/// is a factor of split.
+/// Elements along a reduced range that a thread may read at once, for `threads` of them.
+int64_t reduced_width(const Plan& plan, const std::string& stage, const Along& along,
+                      int64_t threads);
+
+/// Gives what a stage in registers reduces along to threads of the block, along an axis, by vectors
+/// of `width`; `threads` is a factor of split.
 bool reduce_by_threads(Plan& plan, const std::string& stage, const Along& along,
-                       const std::string& threads, const std::string& axis = "x");
+                       const std::string& threads, const std::string& axis = "x",
+                       int64_t width = 1);
 
 }  // namespace hone::schedules

@@ -19,7 +19,36 @@ constexpr int64_t kShared = 32 << 10;
 struct Group {
   std::string at;  ///< the loop over rows, `stage/loop`
   RowThreads threads;
+  bool vectors = true;  ///< elements of a row by vectors, where they lie so
+
+  /// Gives what `stage` reduces of a row to the row's threads.
+  bool reduce(Plan& plan, const std::string& stage, const Along& along) const {
+    const int64_t width = vectors ? reduced_width(plan, stage, along, threads.threads) : 1;
+    return reduce_by_threads(plan, stage, along, std::to_string(threads.threads), "x", width);
+  }
 };
+
+Group group_for(Plan& plan, int64_t rows, int64_t extent) {
+  const RowThreads threads = row_threads(plan, rows, extent);
+  return {"", threads, plan.decide("rows by vectors", 2, 1) == 1};
+}
+
+/// Gives the elements of a row that the root writes to the row's threads.
+bool spread_row(Plan& plan, const std::string& name, const std::string& var, const Group& group) {
+  const int64_t threads = group.threads.threads, extent = plan.facts(name).extent(var);
+  int64_t width = group.vectors ? vector_width(plan, name, var) : 1;
+  while (width > 1 && threads * width > extent) width /= 2;
+  const std::string range = cut_vectors(plan, name, plan.loop_of(name, var), width);
+  if (range.empty()) return false;
+  if (extent <= threads * width) return plan.add("bind " + name + "/" + range + " thread.x");
+  if (!plan.add("split " + name + "/" + range + " " + std::to_string(threads) + " -> " + range +
+                ".e " + range + ".t") ||
+      !plan.add("bind " + name + "/" + range + ".t thread.x")) {
+    return false;
+  }
+  unroll_share(plan, name + "/" + range + ".e", extent, threads, width);
+  return true;
+}
 
 /// Gives the rows of a root stage to blocks, or to rows of threads in a block.
 bool bind_rows(Plan& plan, const std::string& name, const std::vector<std::string>& vars,
@@ -78,7 +107,7 @@ bool place_members(Plan& plan, const RowMembers& members, const Group& group) {
       const Along along = reduced_along(plan, member);
       if (followed.size() != stages[i].vars.size() || along.loops.empty() ||
           !plan.add("compute " + member + " at " + group.at + " in=registers") ||
-          !reduce_by_threads(plan, member, along, std::to_string(group.threads.threads))) {
+          !group.reduce(plan, member, along)) {
         return false;
       }
     }
@@ -132,12 +161,12 @@ bool reduce_rows(Plan& plan, const std::string& name, const RowMembers& members)
     vars.push_back(v.name);
   }
   vars.insert(vars.end(), s.factored.begin(), s.factored.end());
-  Group group{"", row_threads(plan, rows, along.extent)};
+  Group group = group_for(plan, rows, along.extent);
   if (!bind_rows(plan, name, vars, group)) return false;
   if (s.reduce != ir::Reduce::kNone) {
     const std::string own = s.output + ".own";
     if (!plan.add("stage " + s.output + " at " + group.at + " -> " + own + " in=registers") ||
-        !reduce_by_threads(plan, own, along, std::to_string(group.threads.threads))) {
+        !group.reduce(plan, own, along)) {
       return false;
     }
   }
@@ -155,11 +184,11 @@ bool write_rows(Plan& plan, const std::string& name, const RowMembers& members,
   }
   int64_t rows = 1;
   for (const std::string& var : prefix) rows *= plan.facts(name).extent(var);
-  Group group{"", row_threads(plan, rows, extent)};
+  Group group = group_for(plan, rows, extent);
   if (!bind_rows(plan, name, prefix, group)) return false;
   if (!place_members(plan, members, group)) return false;
   for (const std::string& var : prefix) plan.set_window(name, var, 1);
-  return bind_threads(plan, name, last, group.threads.threads, "x");
+  return spread_row(plan, name, last, group);
 }
 
 bool apply(Plan& plan, const std::string& name) {
