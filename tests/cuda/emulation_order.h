@@ -127,8 +127,8 @@ class Readers {
     const Set& old = (*this)[set];
     if (old.size() == 1 && old[0].agent == e.agent && old[0].clock == e.clock) return set;
     if (set < first_) set = 0;
-    // A thread's clock says what it knows.
-    const bool repeats = e.agent == k.agent;
+    // A thread's clock says what it knows, and so what the set will be.
+    const bool repeats = e.agent == k.agent || set == 0;
     uint32_t* found = repeats ? &next_[{set, e.agent, e.clock}] : nullptr;
     if (found && *found) return *found;
     Set more;

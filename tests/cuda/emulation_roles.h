@@ -92,10 +92,37 @@ inline void store_cluster(uint32_t address, uint32_t value) {
   write_shared(p.owner->arena, p.at, &value, sizeof value);
 }
 
-inline void change_registers(int count, bool) {
+/// Registers that warps of a block gave back, and what each has for a thread.
+struct RegisterPool {
+  uint32_t launched = 0;
+  int64_t free = 0;
+  std::map<size_t, uint32_t> of;  ///< by warp; others have what they were launched with
+};
+struct RegisterPools {
+  std::map<uint32_t, RegisterPool> of;  ///< by block
+};
+
+inline void change_registers(uint32_t count, bool more) {
   if (count < 24 || count > 256 || count % 8) {
     fail(std::to_string(count) + " registers of a thread are no multiple of 8 from 24 to 256");
   }
+  if (block->current % 32 != 0) return;  // a warp goes together
+  RegisterPool& pool = machine<RegisterPools>().of[block->rank];
+  const auto threads = static_cast<uint32_t>(block->fibers.size());
+  pool.launched = std::min<uint32_t>(256, 65536 / threads / 8 * 8);
+  uint32_t& has = pool.of.insert({block->current / 32, pool.launched}).first->second;
+  if (more ? count < has : count > has) {
+    fail(std::string(more ? "more" : "fewer") + "_registers to " + std::to_string(count) +
+         " of a warp with " + std::to_string(has));
+  }
+  const int64_t need = 32 * (int64_t{count} - has);
+  wait_until([&pool, need] { return pool.free >= need; },
+             [&pool, need] {
+               return std::to_string(need) + " registers, of which " + std::to_string(pool.free) +
+                      " are free";
+             });
+  pool.free -= need;
+  has = count;
 }
 
 }  // namespace emulation

@@ -63,16 +63,18 @@ void add_barriers(std::vector<RowKernel>& out) {
   out.push_back(kernel_of("warps: one lane is elected, lanes meet", "i32",
                           R"(HONE_TEAM(i32, s, 128);
   const bool one = elect_one();
-  s[t] = one ? X[t] : 0;
+  s[t] = one ? 1 : 0;
   warp_barrier();
-  Y[t] = s[t / 32 * 32] + s[t / 32 * 32 + 1];)",
+  i32 sum = X[t];
+  for (i32 l = 0; l < 32; ++l) sum += s[t / 32 * 32 + l];
+  Y[t] = sum;)",
                           128, bytes_of(x),
-                          bytes_of(answers(128, [&](int t) { return x[t / 32 * 32]; }))));
+                          bytes_of(answers(128, [&](int t) { return x[t] + 1; }))));
   out.push_back(kernel_of("registers move between warpgroups", "i32",
                           R"(if (t < 128) { fewer_registers<24>(); Y[t] = X[t]; }
-  else { more_registers<240>(); Y[t] = X[t - 128] + 1; })",
-                          256, bytes_of(x),
-                          bytes_of(answers(256, [&](int t) { return x[t % 128] + t / 128; }))));
+  else { more_registers<240>(); Y[t] = X[t % 128] + t / 128; })",
+                          384, bytes_of(x),
+                          bytes_of(answers(384, [&](int t) { return x[t % 128] + t / 128; }))));
 }
 
 /// Copies of neighbouring bytes.

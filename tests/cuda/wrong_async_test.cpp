@@ -181,6 +181,10 @@ constexpr Wrong kGroups[] = {
     {"elected in a branch", "if (t % 2 == 0 && elect_one()) Y[t] = X[t];",
      "a barrier or shuffle is reached by"},
     {"registers that are no multiple of 8", "more_registers<100>();", "100 registers of a thread"},
+    {"registers that nobody gives back", "more_registers<232>();",
+     "nothing goes on: 12 threads wait for 2048 registers, of which 0 are free", 384},
+    {"registers that a warp has not", "fewer_registers<176>();",
+     "fewer_registers to 176 of a warp with 168", 384},
     {"another block's memory before it is written",
      "HONE_TEAM(u32, s, 128); cluster_arrive(); cluster_wait(); s[t] = 1;"
      "const u32 there = shared_of_rank(shared_address(HONE_AT(s, t)), 1 - cluster_rank());"
