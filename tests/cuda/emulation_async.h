@@ -47,13 +47,26 @@ struct SharedPlace {
   uint64_t key() const { return static_cast<uint64_t>(owner->rank) << 32 | at; }
 };
 
+/// Whether all threads of a block have left.
+inline bool gone(const Block& b) {
+  for (const Fiber& f : b.fibers) {
+    if (f.wait != Wait::kDone) return false;
+  }
+  return true;
+}
+
 inline SharedPlace locate(uint32_t address) {
   const uint32_t rank = address >> 24;
   if (rank > cluster->blocks.size()) {
     fail("block " + std::to_string(rank - 1) + " is not one of the " +
          std::to_string(cluster->blocks.size()) + " of the cluster");
   }
-  return {rank == 0 ? block : &cluster->blocks[rank - 1], address & 0xffffff};
+  Block* const owner = rank == 0 ? block : &cluster->blocks[rank - 1];
+  if (owner != block && gone(*owner)) {
+    fail("block " + std::to_string(rank - 1) +
+         " of the cluster leaves while another uses its memory");
+  }
+  return {owner, address & 0xffffff};
 }
 template <class P>
 uint32_t address_of(P place) {
@@ -200,7 +213,8 @@ inline void start_copy(const std::vector<Block*>& blocks, uint32_t to, uint32_t 
     Arena& arena = target->arena;
     Access{{b.agent, b.phases + 1}, self().knows, arena}.write(to, bytes);
     std::memset(arena.bytes.data() + to, 0xff, bytes);
-    later([&b, &arena, bytes, fill, phase = b.phases] {
+    later([&b, &arena, target, bytes, fill, phase = b.phases] {
+      if (gone(*target)) fail("a block leaves while a copy to its shared memory is under way");
       fill(arena);
       land_bytes(b, bytes, phase);
     });

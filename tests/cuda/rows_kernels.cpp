@@ -215,7 +215,7 @@ void add_tensor_copies(std::vector<RowKernel>& out, int rank, bool multicast) {
   k = kernel_of(fmt::format("tensor copies of rank {}{}", rank, multicast ? " to two blocks" : ""),
                 "i32", body, 128, bytes_of(x), bytes_of(y));
   k.maps = maps;
-  k.map_of_y = true;
+  k.map_of_y = 1;
   if (multicast) k.blocks = k.cluster = 2;
   out.push_back(std::move(k));
 }
@@ -264,7 +264,7 @@ RowKernel kernel_of(std::string name, const std::string& type, const std::string
   k.name = std::move(name);
   const size_t size = type == "i8" ? 1 : type == "bf16" || type == "f16" ? 2 : 4;
   k.text = fmt::format(
-      "struct Args {{ i64 slot[8]; TensorMap map[2]; }};\n"
+      "struct Args {{ i64 slot[8]; TensorMap map[3]; }};\n"
       "HONE_KERNEL({}) kernel(const HONE_PARAMETER Args args) {{\n"
       "  HONE_GLOBAL(const {}, X, args.slot[2], {});\n"
       "  HONE_GLOBAL({}, Y, args.slot[3], {});\n"
@@ -328,7 +328,8 @@ RowData data_of(const RowKernel& kernel) {
   for (size_t m = 0; m < kernel.maps.size(); ++m) {
     emulation::TensorFacts f = kernel.maps[m];
     if (f.rank == 0) continue;
-    f.address += static_cast<uint64_t>(d.args_.slot[m == 1 && kernel.map_of_y ? 3 : 2]);
+    f.address +=
+        static_cast<uint64_t>(d.args_.slot[static_cast<int>(m) == kernel.map_of_y ? 3 : 2]);
     emulation::write_map(f, d.args_.map[m].words);
   }
   return d;

@@ -25,8 +25,8 @@ struct RowKernel {
   int64_t dynamic_bytes = 0;
   Bytes x;                                       ///< read
   Bytes answer;                                  ///< of y, which is 0xff before
-  std::array<emulation::TensorFacts, 2> maps{};  ///< addresses are offsets into x; rank 0: none
-  bool map_of_y = false;                         ///< the second map's address is an offset into y
+  std::array<emulation::TensorFacts, 3> maps{};  ///< addresses are offsets into x; rank 0: none
+  int map_of_y = -1;                             ///< the map whose address is an offset into y
 };
 
 /// `body` as a kernel over `threads`: `t` is the thread, X and Y are `type`s and `result`s, as many
@@ -41,6 +41,9 @@ std::vector<RowKernel> product_kernels();
 /// A whole matrix product, as generated code should look: a warpgroup starts tensor copies, two
 /// multiply.
 RowKernel matmul_kernel();
+/// The same by clusters of two blocks, which load half of what they share each, for both; results
+/// go through shared memory.
+RowKernel cluster_matmul_kernel();
 
 /// A source with this one kernel.
 jit::CudaSource source_of(const RowKernel& kernel);
@@ -62,7 +65,7 @@ class RowData {
   };
   struct Args {
     int64_t slot[8] = {};
-    Map map[2];
+    Map map[3];
   };
   struct alignas(128) Line {
     uint8_t bytes[128];

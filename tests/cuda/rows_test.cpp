@@ -54,7 +54,7 @@ TEST_CASE("cuda rows: products of every shape, type and layout") {
 }
 
 TEST_CASE("cuda rows: a matrix product with roles, tensor copies and four stages") {
-  check_all({matmul_kernel()});
+  check_all({matmul_kernel(), cluster_matmul_kernel()});
 }
 
 TEST_CASE("cuda rows: every row has a kernel") {
@@ -80,11 +80,12 @@ TEST_CASE("cuda rows: the device's compiler and assembler take every row") {
   std::vector<RowKernel> all = row_kernels();
   for (RowKernel& k : product_kernels()) all.push_back(std::move(k));
   all.push_back(matmul_kernel());
+  all.push_back(cluster_matmul_kernel());
   for (size_t first = 0; first < all.size(); first += 64) {
     jit::CudaSource together;
     for (size_t i = first; i < std::min(first + 64, all.size()); ++i) {
       together.kernels += "namespace case_" + std::to_string(i) + " {\n" +
-                          renamed(all[i].text, "kernel_" + std::to_string(i)) + "}\n";
+                          renamed(source_of(all[i]).kernels, "kernel_" + std::to_string(i)) + "}\n";
     }
     const auto binary = nvrtc->compile(together, 90);
     REQUIRE_MESSAGE(static_cast<bool>(binary), binary.failure().message.substr(0, 3000));

@@ -48,6 +48,8 @@ constexpr Wrong kBarriers[] = {
      MAKE "if (t == 0) { mbarrier_expect(b, 512); bulk_load(to, HONE_AT(X, 0), 512, b); }"
           "mbarrier_wait(b, 0); Y[t] = s[t];",
      "where 1 of 1 arrivals and 0 bytes are missing"},
+    {"nobody waits", MAKE LOAD "Y[t] = X[t];",
+     "a block leaves while a copy to its shared memory is under way"},
     {"fewer bytes are expected than come",
      MAKE "if (t == 0) { mbarrier_arrive_expect(b, 256); bulk_load(to, HONE_AT(X, 0), 512, b); }"
           "mbarrier_wait(b, 0); Y[t] = s[t];",
@@ -194,6 +196,11 @@ constexpr Wrong kGroups[] = {
      "HONE_TEAM(u32, s, 128); s[t] = 1; load_cluster(shared_of_rank(shared_address(HONE_AT(s, t)), "
      "2));",
      "block 2 is not one of the 2 of the cluster", 128, 2},
+    {"a block that leaves early",
+     "HONE_TEAM(u32, s, 128); const u32 there = shared_address(HONE_AT(s, t));"
+     "if (cluster_rank() == 1) return; __syncthreads(); store_cluster(shared_of_rank(there, 1), "
+     "1);",
+     "block 1 of the cluster leaves while another uses its memory", 128, 2},
     {"the cluster's barrier without all",
      "if (cluster_rank() == 0) { cluster_arrive(); cluster_wait(); }",
      "wait for the cluster's barrier, which 128 of 256 reach", 128, 2},
@@ -345,6 +352,20 @@ void add_products(std::vector<Case>& cases) {
   };
   for (const Left& row : table) {
     cases.push_back({edited(matmul_kernel(), row.out, row.instead), row.caught});
+  }
+  const Left clusters[] = {
+      {"t % 32 < 2) mbarrier_arrive_at(empty + 8 * ((u32)(k - 1) % 4), (u32)(t % 32))",
+       "t % 32 < 2) mbarrier_arrive(empty + 8 * ((u32)(k - 1) % 4))",
+       "Bs[0] is written by the copy that mbarrier bars[0] counts before"},
+      {"empty + 8 * s, 16)", "empty + 8 * s, 8)",
+       "As[0] is written by the copy that mbarrier bars[0] counts before"},
+      {"fence_proxy_async();\n", "\n", "without fence.proxy.async after a thread wrote it"},
+      {"barrier_sync(1 + half, 128);", "", "is written while a bulk store still reads it"},
+      {"full + 8 * s, 3, k", "full + 8 * s, 1, k", "bytes are missing"},
+      {"wgmma_wait<0>();\n", "\n", "is touched before wgmma_wait"},
+  };
+  for (const Left& row : clusters) {
+    cases.push_back({edited(cluster_matmul_kernel(), row.out, row.instead), row.caught});
   }
 }
 
