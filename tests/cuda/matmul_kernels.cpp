@@ -48,12 +48,8 @@ void set_data(RowKernel& k, int a_rows, int b_rows, Round round) {
   k.dynamic_bytes = 131072;
 }
 
-}  // namespace
-
-RowKernel matmul_kernel() {
-  RowKernel k;
-  k.name = "matmul";
-  k.text = fmt::format(R"(
+/// A warpgroup starts tensor copies into four slots; two warpgroups multiply half of the rows each.
+constexpr const char* kText = R"(
 struct Args {{ i64 slot[8]; TensorMap map[3]; }};
 HONE_KERNEL(384) kernel(const HONE_PARAMETER Args args) {{
   HONE_GLOBAL(float, Y, args.slot[3], {0} * {1});
@@ -110,16 +106,11 @@ HONE_KERNEL(384) kernel(const HONE_PARAMETER Args args) {{
     }}
   }}
 }}
-)",
-                       kM, kN, kK / 64, kN / 128);
-  set_data<float>(k, 128, 128, [](float f) { return f; });
-  return k;
-}
+)";
 
-RowKernel cluster_matmul_kernel() {
-  RowKernel k;
-  k.name = "matmul by clusters";
-  k.text = fmt::format(R"(
+/// Blocks of a cluster have the same columns: each loads half of b for both. A slot is free when
+/// the warps of both blocks are done with it.
+constexpr const char* kClusterText = R"(
 struct Args {{ i64 slot[8]; TensorMap map[3]; }};
 HONE_KERNEL(384) kernel(const HONE_PARAMETER Args args) {{
   HONE_DYNAMIC(131072);
@@ -192,8 +183,22 @@ HONE_KERNEL(384) kernel(const HONE_PARAMETER Args args) {{
   cluster_arrive();
   cluster_wait();
 }}
-)",
-                       kM / 128, kK / 64);
+)";
+
+}  // namespace
+
+RowKernel matmul_kernel() {
+  RowKernel k;
+  k.name = "matmul";
+  k.text = fmt::format(fmt::runtime(kText), kM, kN, kK / 64, kN / 128);
+  set_data<float>(k, 128, 128, [](float f) { return f; });
+  return k;
+}
+
+RowKernel cluster_matmul_kernel() {
+  RowKernel k;
+  k.name = "matmul by clusters";
+  k.text = fmt::format(fmt::runtime(kClusterText), kM / 128, kK / 64);
   set_data<uint16_t>(k, 128, 64, brain);
   emulation::TensorFacts& f = k.maps[2];
   f.rank = 2, f.element = 2, f.swizzle = 128;

@@ -84,6 +84,39 @@ std::string descriptor(const char* name, bool turned, int swizzle, const Lying& 
                      shift, l.leading, l.stride, swizzle);
 }
 
+/// a row by row, then b column by column.
+Bytes factors(const Kind& kind, int columns) {
+  const int k = 32 / kind.bytes;
+  Bytes x;
+  const auto put = [&](int v) {
+    const uint32_t bits = bits_of(kind, v);
+    for (int b = 0; b < kind.bytes; ++b) x.push_back(static_cast<uint8_t>(bits >> 8 * b));
+  };
+  for (int r = 0; r < 64; ++r) {
+    for (int i = 0; i < k; ++i) put(a_value(kind, r, i));
+  }
+  for (int c = 0; c < columns; ++c) {
+    for (int i = 0; i < k; ++i) put(b_value(kind, c, i));
+  }
+  return x;
+}
+
+/// What is added to the numbers of registers.
+Bytes sums(const Kind& kind, int columns) {
+  const int k = 32 / kind.bytes;
+  std::vector<int32_t> y;
+  for (int r = 0; r < 64; ++r) {
+    for (int c = 0; c < columns; ++c) {
+      int sum = c / 8 * 4 + r / 8 % 2 * 2 + c % 2;
+      for (int i = 0; i < k; ++i) sum += a_value(kind, r, i) * b_value(kind, c, i);
+      const auto f = static_cast<float>(sum);
+      if (kind.bytes > 1) std::memcpy(&sum, &f, 4);
+      y.push_back(sum);
+    }
+  }
+  return bytes_of(y);
+}
+
 constexpr const char* kRegisters = R"(HONE_OWN(u32, a, 4);
   #pragma unroll
   for (u32 i = 0; i < 4; ++i) {{
@@ -92,6 +125,23 @@ constexpr const char* kRegisters = R"(HONE_OWN(u32, a, 4);
     for (u32 e = 0; e < {0}; ++e) a[i] |= (u32){1} << {2} * e;
   }}
   )";
+
+constexpr const char* kProduct = R"(HONE_OWN({0}, d, {1});
+  #pragma unroll
+  for (i32 i = 0; i < {1}; ++i) d[i] = ({0})i;
+  fence_proxy_async();
+  __syncthreads();
+  {7}keep_registers<{1}>(HONE_AT(d, 0));
+  wgmma_fence();
+  {2}{3}{4}(HONE_AT(d, 0), {5}, {6}, true);
+  wgmma_commit();
+  wgmma_wait<0>();
+  keep_registers<{1}>(HONE_AT(d, 0));
+  #pragma unroll
+  for (i32 i = 0; i < {1}; ++i) {{
+    const i32 row = t / 32 * 16 + t % 32 / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + t % 4 * 2 + i % 2;
+    Y[row * {8} + column] = d[i];
+  }})";
 
 RowKernel product(const Kind& kind, int columns, const Layout& layout) {
   const int k = 32 / kind.bytes;
@@ -119,52 +169,15 @@ RowKernel product(const Kind& kind, int columns, const Layout& layout) {
     }
   }
   body += fill("Bs", columns, k, 64 * k, kind, lb);
-  body += fmt::format(
-      R"(HONE_OWN({0}, d, {1});
-  #pragma unroll
-  for (i32 i = 0; i < {1}; ++i) d[i] = ({0})i;
-  fence_proxy_async();
-  __syncthreads();
-  {7}keep_registers<{1}>(HONE_AT(d, 0));
-  wgmma_fence();
-  {2}{3}{4}(HONE_AT(d, 0), {5}, {6}, true);
-  wgmma_commit();
-  wgmma_wait<0>();
-  keep_registers<{1}>(HONE_AT(d, 0));
-  #pragma unroll
-  for (i32 i = 0; i < {1}; ++i) {{
-    const i32 row = t / 32 * 16 + t % 32 / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + t % 4 * 2 + i % 2;
-    Y[row * {8} + column] = d[i];
-  }})",
-      whole ? "i32" : "float", columns / 2, row, layout.registers ? "_registers" : "", turned, a,
-      descriptor("Bs", layout.turned_b, layout.swizzle, lb),
-      layout.registers ? "keep_registers<4>(HONE_AT(a, 0));\n  " : "", columns);
+  body += fmt::format(fmt::runtime(kProduct), whole ? "i32" : "float", columns / 2, row,
+                      layout.registers ? "_registers" : "", turned, a,
+                      descriptor("Bs", layout.turned_b, layout.swizzle, lb),
+                      layout.registers ? "keep_registers<4>(HONE_AT(a, 0));\n  " : "", columns);
 
-  Bytes x;
-  const auto put = [&](int v) {
-    const uint32_t bits = bits_of(kind, v);
-    for (int b = 0; b < kind.bytes; ++b) x.push_back(static_cast<uint8_t>(bits >> 8 * b));
-  };
-  for (int r = 0; r < 64; ++r) {
-    for (int i = 0; i < k; ++i) put(a_value(kind, r, i));
-  }
-  for (int c = 0; c < columns; ++c) {
-    for (int i = 0; i < k; ++i) put(b_value(kind, c, i));
-  }
-  std::vector<int32_t> y;
-  for (int r = 0; r < 64; ++r) {
-    for (int c = 0; c < columns; ++c) {
-      int sum = c / 8 * 4 + r / 8 % 2 * 2 + c % 2;
-      for (int i = 0; i < k; ++i) sum += a_value(kind, r, i) * b_value(kind, c, i);
-      const auto f = static_cast<float>(sum);
-      if (!whole) std::memcpy(&sum, &f, 4);
-      y.push_back(sum);
-    }
-  }
-  RowKernel out =
-      kernel_of(fmt::format("{}{} swizzle {}{}", row, layout.registers ? "_registers" : "",
-                            layout.swizzle, turned),
-                kind.type, body, 128, x, bytes_of(y), whole ? "i32" : "float");
+  RowKernel out = kernel_of(
+      fmt::format("{}{} swizzle {}{}", row, layout.registers ? "_registers" : "", layout.swizzle,
+                  turned),
+      kind.type, body, 128, factors(kind, columns), sums(kind, columns), whole ? "i32" : "float");
   out.dynamic_bytes = 81920;
   return out;
 }

@@ -148,31 +148,26 @@ void add_clusters(std::vector<RowKernel>& out) {
   out.back().blocks = out.back().cluster = 2;
 }
 
-/// Boxes that lie partly outside their tensor, of one rank: copied in, and out to a tensor that is
-/// smaller.
-void add_tensor_copies(std::vector<RowKernel>& out, int rank, bool multicast) {
-  constexpr int kSize[] = {20, 5, 4, 3, 2}, kSmall[] = {16, 4, 3, 2, 1}, kBox[] = {8, 4, 2, 2, 1};
-  constexpr int kFrom[] = {-3, 3, -1, 2, 1}, kTo[] = {12, 1, 2, -1, 0};
-  RowKernel k;
-  int size = 1, small = 1, box = 1;
-  std::string from, to;
-  for (int m = 0; m < 2; ++m) {
-    emulation::TensorFacts& f = k.maps[static_cast<size_t>(m)];
-    f.rank = static_cast<uint32_t>(rank);
-    f.element = 4;
-    uint64_t stride = 4;
-    for (int d = 0; d < rank; ++d) {
-      f.size[d] = static_cast<uint64_t>(m ? kSmall[d] : kSize[d]);
-      f.box[d] = static_cast<uint32_t>(kBox[d]);
-      f.stride[d] = stride;
-      stride *= f.size[d];
-    }
-  }
+// Two tensors of up to five dimensions, a box, and where it is in each: partly outside.
+constexpr int kSize[] = {20, 5, 4, 3, 2}, kSmall[] = {16, 4, 3, 2, 1}, kBox[] = {8, 4, 2, 2, 1};
+constexpr int kFrom[] = {-3, 3, -1, 2, 1}, kTo[] = {12, 1, 2, -1, 0};
+
+emulation::TensorFacts facts(const int* sizes, int rank) {
+  emulation::TensorFacts f;
+  f.rank = static_cast<uint32_t>(rank);
+  f.element = 4;
+  uint64_t stride = 4;
   for (int d = 0; d < rank; ++d) {
-    size *= kSize[d], small *= kSmall[d], box *= kBox[d];
-    from += fmt::format(", {}", kFrom[d]), to += fmt::format(", {}", kTo[d]);
+    f.size[d] = static_cast<uint64_t>(sizes[d]);
+    f.box[d] = static_cast<uint32_t>(kBox[d]);
+    f.stride[d] = stride;
+    stride *= f.size[d];
   }
-  const Words x = numbers(size);
+  return f;
+}
+
+/// The second tensor after the box of the first was copied to it.
+Words copied_box(const Words& x, int small, int box, int rank) {
   Words y(static_cast<size_t>(small), -1);
   for (int i = 0; i < box; ++i) {
     int rest = i, at_x = 0, at_y = 0, step_x = 1, step_y = 1;
@@ -186,6 +181,18 @@ void add_tensor_copies(std::vector<RowKernel>& out, int rank, bool multicast) {
     }
     if (in_y) y[static_cast<size_t>(at_y)] = in_x ? x[static_cast<size_t>(at_x)] : 0;
   }
+  return y;
+}
+
+/// Copies of boxes of one rank, in and out.
+void add_tensor_copies(std::vector<RowKernel>& out, int rank, bool multicast) {
+  int size = 1, small = 1, box = 1;
+  std::string from, to;
+  for (int d = 0; d < rank; ++d) {
+    size *= kSize[d], small *= kSmall[d], box *= kBox[d];
+    from += fmt::format(", {}", kFrom[d]), to += fmt::format(", {}", kTo[d]);
+  }
+  const Words x = numbers(size);
   const std::string load =
       multicast
           ? fmt::format("if (cluster_rank() == 0) tensor_load_multicast(to, &args.map[0], b, 3{});",
@@ -211,10 +218,11 @@ void add_tensor_copies(std::vector<RowKernel>& out, int rank, bool multicast) {
   }}
   {5})",
       box, meet, load, multicast ? "&& cluster_rank() == 1" : "", to, multicast ? meet : "");
-  const auto maps = k.maps;
-  k = kernel_of(fmt::format("tensor copies of rank {}{}", rank, multicast ? " to two blocks" : ""),
-                "i32", body, 128, bytes_of(x), bytes_of(y));
-  k.maps = maps;
+  RowKernel k =
+      kernel_of(fmt::format("tensor copies of rank {}{}", rank, multicast ? " to two blocks" : ""),
+                "i32", body, 128, bytes_of(x), bytes_of(copied_box(x, small, box, rank)));
+  k.maps[0] = facts(kSize, rank);
+  k.maps[1] = facts(kSmall, rank);
   k.map_of_y = 1;
   if (multicast) k.blocks = k.cluster = 2;
   out.push_back(std::move(k));
