@@ -213,6 +213,9 @@ void LaunchPrinter::emit_leaf(const Stmt& s) {
   const std::string place = print_place(s.id, s.offset, n_);
   if (s.kind == Stmt::kPrefetch) return line("prefetch(HONE_ADDRESS(" + place + "));");
   written_.insert(&b);
+  if (s.reduce == Reduce::kNone && s.value->type == b.type) {
+    return line(place + " = " + print_stored(s.value, n_) + ";");
+  }
   std::string value = print_value(s.value, n_);
   if (s.reduce != Reduce::kNone) {
     value = fmt::format("{}::of({}, {})", combiner(s.reduce),

@@ -187,6 +187,25 @@ class Values {
     }
   }
 
+  /// As it is stored. Bits that are only moved, or rounded once already, stay as they are.
+  std::string stored(const Expr& e) const {
+    if (!narrow(e->type)) return value(e);
+    if (e->op == Op::kLoad && n_.nest->buffers[static_cast<size_t>(e->id)].type == e->type) {
+      return load(e, true);
+    }
+    if (e->op == Op::kFloat && e->f == 0 && !std::signbit(e->f)) {
+      return std::string("(") + stored_type(e->type) + ")0";
+    }
+    if (e->op == Op::kSelect) {
+      return "(" + condition(e->args[0]) + " ? " + stored(e->args[1]) + " : " +
+             stored(e->args[2]) + ")";
+    }
+    if (e->op == Op::kCast && e->args[0]->type == DType::kF32) {
+      return to_stored(e->type, value(e->args[0]));
+    }
+    return to_stored(e->type, value(e));
+  }
+
  private:
   ArgsLayout layout() const { return args_layout(*n_.nest); }
 
@@ -202,20 +221,26 @@ class Values {
     return "(" + side(e->args[0]) + sign + side(e->args[1]) + ")";
   }
 
-  std::string load(const Expr& e) const {
+  /// The element, computed with or as it is stored.
+  std::string load(const Expr& e, bool bits = false) const {
     const NestBuffer& b = n_.nest->buffers[static_cast<size_t>(e->id)];
+    const auto taken = [&](const std::string& place) {
+      return bits ? std::string("(") + stored_type(b.type) + ")" + place
+                  : from_stored(b.type, place);
+    };
+    const auto otherwise = [&] { return bits ? stored(e->args[2]) : value(e->args[2]); };
     for (const HeldLoad& h : n_.held) {
       if (h.load.get() != e.get() && !equal(h.load, e)) continue;
-      const std::string element = from_stored(b.type, h.place);
+      const std::string element = taken(h.place);
       return h.inside.empty() ? element
-                              : "(" + h.inside + " ? " + element + " : " + value(e->args[2]) + ")";
+                              : "(" + h.inside + " ? " + element + " : " + otherwise() + ")";
     }
     std::string place = print_place(e->id, e->args[0], n_);
     if (b.written && (!is_float(b.type) || narrow(b.type)))
       place = std::string("(") + stored_type(b.type) + ")" + place;
-    std::string element = from_stored(b.type, place);
+    const std::string element = taken(place);
     if (!e->guarded) return element;
-    return "(" + condition(e->args[1]) + " ? " + element + " : " + value(e->args[2]) + ")";
+    return "(" + condition(e->args[1]) + " ? " + element + " : " + otherwise() + ")";
   }
 
   std::string called(const Expr& e) const {
@@ -292,5 +317,7 @@ std::string print_condition(const Expr& e, const CudaNames& names) {
 }
 
 std::string print_value(const Expr& e, const CudaNames& names) { return Values(names).value(e); }
+
+std::string print_stored(const Expr& e, const CudaNames& names) { return Values(names).stored(e); }
 
 }  // namespace hone::jit

@@ -48,6 +48,8 @@ std::string print_condition(const ir::Expr& e, const CudaNames& names);
 ir::Expr register_of(const ir::NestBuffer& buffer, const ir::Expr& offset, const CudaNames& names);
 /// A value of e->type, in its computed type.
 std::string print_value(const ir::Expr& e, const CudaNames& names);
+/// A value of e->type, as it is stored.
+std::string print_stored(const ir::Expr& e, const CudaNames& names);
 /// The element of `buffer` at `offset`.
 std::string print_place(int buffer, const ir::Expr& offset, const CudaNames& names);
 /// A computed value of type `t` as it is stored.

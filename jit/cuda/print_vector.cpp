@@ -124,6 +124,9 @@ void LaunchPrinter::emit_lane_store(const Stmt& s, const VectorLanes& lanes) {
   const std::string out = "stored_" + std::to_string(++vectors_);
   line(fmt::format("Vector<{}, {}> {};", stored_type(b.type), lanes.count, out));
   emit_each_lane(lanes, [&] {
+    if (s.reduce == Reduce::kNone && s.value->type == b.type) {
+      return line(in_lane(out, lanes) + " = " + print_stored(s.value, n_) + ";");
+    }
     std::string value = print_value(s.value, n_);
     if (s.reduce != Reduce::kNone) {
       value = fmt::format("{}::of({}, {})", combiner(s.reduce),

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "jit/ir/instructions.h"
+#include "schedules/space/space.h"
 #include "tests/cuda/batch.h"
 #include "tests/support/effort.h"
 
@@ -105,4 +106,27 @@ TEST_CASE("cuda: lanes hold every element of a tile once") {
       CHECK(*places.rbegin() == rows * columns - 1);
     }
   }
+}
+
+TEST_CASE("cuda: default schedules bring products to tensor instructions") {
+  std::vector<DiffProblem> problems;
+  for (const char* text :
+       {"matmul M=128 N=160 K=64 T=bf16", "matmul M=33 N=70 K=61 T=f16 B@N,K",
+        "matmul M=40 N=24 K=50 T=f16 A@K,M C@N,M", "fc_gelu M=70 N=96 K=40 const=W T=bf16",
+        "batched_matmul B=3 M=20 N=24 K=18 T=f16", "matmul M=40 N=70 K=37 T=f64",
+        "matmul M=1..70 N=48 K=40 T=bf16", "matmul_acc M=20 N=33 K=40 T=bf16"}) {
+    problems.push_back(problem(text));
+    problems.back().dims.assign(problems.back().program.dims.size(), 53);
+  }
+  for (const char* row : {"mma.i8i8", "mma.u8i8"}) {
+    problems.push_back(problem(product(*ir::instruction_named(row), 50, 40, 70)));
+  }
+  Batch batch;
+  for (const DiffProblem& p : problems) {
+    const schedules::Schedule schedule = schedules::default_schedule(p.program, gpu());
+    CHECK_MESSAGE(schedule.text().find("tensorize") != std::string::npos, p.text);
+    const std::string refused = batch.add(p, schedule);
+    CHECK_MESSAGE(refused.empty(), p.text << ": " << refused);
+  }
+  batch.check();
 }

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedules/space/plan.h"
+
+namespace hone::schedules {
+
+/// What a tile is made of: a reduction whose operands are each used again along one axis.
+struct Product {
+  std::string m, n, k;              ///< n is the axis of the contiguous store
+  std::vector<std::string> others;  ///< index variables, a block each
+  std::vector<std::string> operands;
+};
+
+/// The stage whose tile computes the product that `stage` is: the one reader of a temporary, point
+/// for point, or the product's own.
+std::string owner_of(const Plan& plan, const std::string& stage);
+
+/// The product that `name` is, or of which it is the epilogue, and its stage; `m` is empty where
+/// there is none.
+Product product_at(const Plan& plan, const std::string& name, std::string& stage);
+
+}  // namespace hone::schedules

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+
+#include "schedules/space/align.h"
+#include "schedules/space/gpu.h"
+#include "schedules/space/gpu_product.h"
+#include "schedules/space/rules.h"
+#include "schedules/space/shape.h"
+#include "schedules/steps/tensor.h"
+
+namespace hone::schedules {
+namespace {
+
+/// Bytes of an operand's row that a block holds at a time.
+constexpr int64_t kDepthBytes = 64;
+/// Bytes that a thread copies at a time.
+constexpr int64_t kAccess = 16;
+/// Blocks that fill a GPU.
+constexpr int64_t kBlocks = 132;
+
+std::string text(int64_t n) { return std::to_string(n); }
+
+/// A product by an instruction on tiles: names and sizes that the steps need.
+struct Tensor {
+  const ir::Instruction* row = nullptr;
+  std::string name;        ///< the stage that stores the results
+  std::string tile;        ///< the stage of the tile
+  std::string m, n;        ///< the owner's variables
+  std::string warp_m, warp_n;    ///< numbers: results of a warp along each
+  std::string warps_m, warps_n;  ///< numbers: warps of a block along each
+};
+
+/// Results of a warp and warps of a block along an axis: as few as cover a short one.
+struct Side {
+  int64_t warp, warps;
+};
+Side side_of(int64_t extent, int64_t most, int64_t least) {
+  Side s{most, 2};
+  while (s.warp * s.warps >= 2 * extent && s.warps > 1) s.warps /= 2;
+  while (s.warp * s.warps >= 2 * extent && s.warp > least) s.warp /= 2;
+  return s;
+}
+
+/// Sizes that keep the whole GPU busy, as knobs.
+void choose_sizes(Plan& plan, Tensor& t, int64_t m, int64_t n, int64_t others) {
+  const ir::Instruction& row = *t.row;
+  const int64_t most = size_of(row.accumulate) > 4 ? 32 : 64;
+  Side rows = side_of(m, most, row.rows), columns = side_of(n, most, 2 * row.columns);
+  const auto blocks = [&] {
+    const int64_t bm = rows.warp * rows.warps, bn = columns.warp * columns.warps;
+    return others * ((m + bm - 1) / bm) * ((n + bn - 1) / bn);
+  };
+  if (blocks() < kBlocks && columns.warp > 32) columns.warp = 32;
+  if (blocks() < kBlocks && rows.warp > 32) rows.warp = 32;
+  const auto knob = [&](const char* name, std::vector<int64_t> domain, int64_t value) {
+    return plan.knob(knob_name(name, t.name), std::move(domain), value);
+  };
+  t.warp_m = knob("rows", {32, 64}, rows.warp);
+  t.warps_m = knob("row_warps", {1, 2, 4}, rows.warps);
+  t.warp_n = knob("columns", {32, 64}, columns.warp);
+  t.warps_n = knob("column_warps", {1, 2, 4}, columns.warps);
+}
+
+/// Cuts the owner's loops into blocks, warps and what a warp computes.
+bool cut(Plan& plan, const Tensor& t, std::vector<std::string> others) {
+  const std::string at = "split " + t.name + "/";
+  const auto axis = [&](const std::string& v, const std::string& warp, const std::string& warps) {
+    return plan.add(at + v + " " + warp + "*" + warps + " -> " + v + ".b " + v + ".i tail=pad") &&
+           plan.add(at + v + ".i " + Plan::again(warp) + " -> " + v + ".w " + v + ".r");
+  };
+  if (!axis(t.m, t.warp_m, t.warps_m) || !axis(t.n, t.warp_n, t.warps_n)) return false;
+  std::string order = "reorder";
+  const auto next = [&](const std::string& loop) { order += " " + t.name + "/" + loop; };
+  for (const std::string& v : others) next(v);
+  for (const std::string& v : {t.m + ".b", t.n + ".b", t.m + ".w", t.n + ".w"}) next(v);
+  for (const ir::IndexVar& v : plan.stage(t.name).rvars) next(v.name);
+  for (const std::string& v : {t.m + ".r", t.n + ".r"}) next(v);
+  if (!plan.add(order)) return false;
+  others = fuse_loops(plan, t.name, others);
+  others.push_back(t.m + ".b");
+  others.push_back(t.n + ".b");
+  return bind_blocks(plan, t.name, others) &&
+         plan.add("bind " + t.name + "/" + t.m + ".w thread.z") &&
+         plan.add("bind " + t.name + "/" + t.n + ".w thread.y");
+}
+
+/// The dims of a tensor, the one whose neighbours lie together last.
+std::vector<size_t> by_stride(const Plan& plan, const ir::Buffer& b) {
+  const std::vector<int64_t> strides = dim_strides(plan.program(), b);
+  std::vector<size_t> dims(strides.size());
+  for (size_t d = 0; d < dims.size(); ++d) dims[d] = d;
+  std::stable_sort(dims.begin(), dims.end(),
+                   [&](size_t a, size_t c) { return strides[a] > strides[c]; });
+  return dims;
+}
+
+/// Copies an operand's part of a block's tile into shared memory, as it lies in memory, in words of
+/// 16 bytes by all threads of the block.
+bool share(Plan& plan, const Tensor& t, const std::string& operand, const std::string& copy) {
+  const ir::Buffer b = *plan.program().buffer(operand);
+  const std::vector<size_t> dims = by_stride(plan, b);
+  std::string layout, order = "reorder";
+  const auto dim = [](size_t d) { return "d" + std::to_string(d); };
+  for (size_t d : dims) layout += "[" + dim(d) + "]";
+  if (!plan.add("stage " + operand + " at " + t.tile + "/k.o -> " + copy +
+                " in=shared layout=" + layout)) {
+    return false;
+  }
+  if (dims.size() < 2) return false;
+  const std::string last = dim(dims.back()), before = dim(dims[dims.size() - 2]);
+  const std::string at = copy + "/", vector = text(kAccess / size_of(b.type));
+  if (!plan.add("split " + at + last + " " + vector + " -> c v")) return false;
+  for (size_t i = 0; i + 1 < dims.size(); ++i) order += " " + at + dim(dims[i]);
+  const std::string across = "32*" + Plan::again(t.warps_n);
+  return plan.add(order + " " + at + "c " + at + "v") &&
+         plan.add("fuse " + at + before + " " + at + "c -> t") &&
+         plan.add("split " + at + "t " + across + "*" + Plan::again(t.warps_m) + " -> t.o t.i") &&
+         plan.add("split " + at + "t.i " + across + " -> z t.r") &&
+         plan.add("split " + at + "t.r 32 -> y x") && plan.add("bind " + at + "z thread.z") &&
+         plan.add("bind " + at + "y thread.y") && plan.add("bind " + at + "x thread.x") &&
+         plan.add("vectorize " + at + "v");
+}
+
+/// The dim of a factor that `var` indexes.
+std::string dim_along(const ir::Expr& load, const std::string& var) {
+  for (size_t d = 0; d < load->args.size(); ++d) {
+    if (load->args[d]->op == ir::Op::kVar && load->args[d]->name == var) {
+      return "d" + std::to_string(d);
+    }
+  }
+  return "";
+}
+
+/// Brings a factor into the registers of the warps, through shared memory.
+bool bring(Plan& plan, const Tensor& t, const ir::Expr& factor, const std::string& row_var,
+           const std::string& k) {
+  const std::string shared = factor->name + ".shared", warp = factor->name + ".warp";
+  const std::string rows = dim_along(factor, row_var), columns = dim_along(factor, k);
+  return share(plan, t, factor->name, shared) &&
+         plan.add("stage " + shared + " at " + t.tile + "/k.s -> " + warp + " in=warp") &&
+         plan.add("lanes " + warp + "/" + rows + " " + warp + "/" + columns + " " +
+                  text(std::max(1, 4 / size_of(factor->type))) + " -> lane");
+}
+
+/// The tile's loops: steps of the reduction, each of whole instructions.
+bool fill(Plan& plan, const Tensor& t, const Product& p) {
+  const ir::Instruction& row = *t.row;
+  const std::string at = t.tile + "/", k = text(row.group);
+  const int64_t steps = std::max<int64_t>(2, kDepthBytes / size_of(row.a) / row.group);
+  const std::string depth =
+      plan.knob(knob_name("steps", t.name), {steps / 2, steps, 2 * steps}, steps) + "*" + k;
+  const auto split = [&](const std::string& loop, const std::string& by, const std::string& names,
+                         const char* tail) {
+    return plan.add("split " + at + loop + " " + by + " -> " + names + tail);
+  };
+  if (!split(p.k, depth, "k.o k.i", " tail=pad") || !split("k.i", k, "k.s k.t", "") ||
+      !split(p.m, text(row.rows), "m.o m.t", "") || !split(p.n, text(row.columns), "n.o n.t", "")) {
+    return false;
+  }
+  std::string order = "reorder";
+  const auto next = [&](const std::string& loop) { order += " " + at + loop; };
+  for (const std::string& v : p.others) next(v);
+  for (const ir::IndexVar& v : plan.stage(t.tile).rvars) {
+    if (v.name != p.k) next(v.name);
+  }
+  for (const char* loop : {"k.o", "k.s", "m.o", "n.o", "m.t", "n.t", "k.t"}) next(loop);
+  if (!plan.add(order)) return false;
+  const Factors f = factors_of(plan.stage(t.tile));
+  if (!f || f.a->name == f.b->name) return false;
+  const bool first = !dim_along(f.a, p.m).empty();
+  return bring(plan, t, first ? f.a : f.b, p.m, p.k) &&
+         bring(plan, t, first ? f.b : f.a, p.n, p.k) &&
+         plan.add("tensorize " + at + "m.t " + at + "n.t " + at + "k.t " + row.name);
+}
+
+bool apply(Plan& plan, const std::string& name) {
+  std::string product;
+  const Product p = product_at(plan, name, product);
+  if (p.m.empty() || !plan.stage(name).at.root() || owner_of(plan, product) != name) return false;
+  Tensor t;
+  t.row = instruction_for(plan.stage(product), plan.target());
+  if (!t.row || t.row->lanes == 0) return false;
+  std::map<std::string, std::string> follow;
+  if (product != name) follow = alignment(plan.stage(product), plan.stage(name));
+  const auto own = [&](const std::string& var) {
+    const auto found = follow.find(var);
+    return found == follow.end() ? var : found->second;
+  };
+  t.name = name;
+  t.m = own(p.m);
+  t.n = own(p.n);
+  std::vector<std::string> others;
+  const StageFacts facts = plan.facts(name);
+  int64_t count = 1;
+  for (const std::string& v : p.others) {
+    others.push_back(own(v));
+    count *= std::max<int64_t>(1, facts.extent(others.back()));
+  }
+  choose_sizes(plan, t, facts.extent(t.m), facts.extent(t.n), count);
+  if (!cut(plan, t, others)) return false;
+  const std::string at = name + "/" + t.n + ".w", output = plan.stage(name).output;
+  t.tile = product == name ? output + ".tile" : product;
+  const bool placed =
+      product == name
+          ? plan.add("stage " + output + " at " + at + " -> " + t.tile + " in=warp")
+          : plan.add("compute " + product + " at " + at + " in=warp");
+  if (!placed || !fill(plan, t, p)) return false;
+  if (!plan.add("lanes " + name + "/" + t.m + ".r " + name + "/" + t.n + ".r 2 -> lane")) {
+    return false;
+  }
+  plan.add("vectorize " + name + "/" + t.n + ".r.w");
+  plan.finish(name);
+  plan.finish(product);
+  return true;
+}
+
+}  // namespace
+
+const Rule kGpuTensor = {
+    "tensor",
+    "A product of types that a tensor instruction of the target takes: a tile of results in the "
+    "registers of each warp, operands through shared memory, and a consumer point for point takes "
+    "the results from there.",
+    apply,
+};
+
+}  // namespace hone::schedules
