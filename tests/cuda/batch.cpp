@@ -23,13 +23,13 @@ DiffProblem problem(const std::string& text) {
 }
 
 Result<Printed, std::string> print(const DiffProblem& problem,
-                                   const schedules::Schedule& schedule) {
+                                   const schedules::Schedule& schedule, const ir::Target& target) {
   const auto scheduled = schedules::apply(problem.program, schedule);
   if (!scheduled) return scheduled.failure().text();
-  auto nest = jit::lower(*scheduled, gpu());
+  auto nest = jit::lower(*scheduled, target);
   if (!nest) return nest.failure().message;
   Printed out{jit::with_barriers(*std::move(nest)), {}};
-  auto source = jit::print_cuda(out.nest, gpu());
+  auto source = jit::print_cuda(out.nest, target);
   if (!source) return source.failure().message;
   out.source = *std::move(source);
   return out;

@@ -24,7 +24,8 @@ struct Printed {
 };
 /// What is printed, or why nothing is.
 Result<Printed, std::string> print(const DiffProblem& problem,
-                                   const schedules::Schedule& schedule);
+                                   const schedules::Schedule& schedule,
+                                   const ir::Target& target = gpu());
 
 /// Problems under schedules, compiled together and checked one after the other.
 class Batch {
