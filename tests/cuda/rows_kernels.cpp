@@ -324,32 +324,32 @@ std::string renamed(const std::string& text, const std::string& name) {
   return out;
 }
 
-RowData data_of(const RowKernel& kernel) {
-  RowData d;
-  d.x_.resize((kernel.x.size() + 127) / 128);
-  d.y_.resize((kernel.answer.size() + 127) / 128);
-  std::memcpy(d.x_.data(), kernel.x.data(), kernel.x.size());
-  std::memset(d.y_.data(), 0xff, 128 * d.y_.size());
-  d.answer_ = kernel.answer;
-  d.args_.slot[2] = reinterpret_cast<int64_t>(d.x_.data());
-  d.args_.slot[3] = reinterpret_cast<int64_t>(d.y_.data());
+RowData::RowData(const RowKernel& kernel)
+    : x_((kernel.x.size() + 127) / 128),
+      y_((kernel.answer.size() + 127) / 128),
+      answer_(kernel.answer) {
+  std::memcpy(x_.data(), kernel.x.data(), kernel.x.size());
+  std::memset(y_.data(), 0xff, 128 * y_.size());
+  args_.slot[2] = reinterpret_cast<int64_t>(x_.data());
+  args_.slot[3] = reinterpret_cast<int64_t>(y_.data());
   for (size_t m = 0; m < kernel.maps.size(); ++m) {
     emulation::TensorFacts f = kernel.maps[m];
     if (f.rank == 0) continue;
-    f.address +=
-        static_cast<uint64_t>(d.args_.slot[static_cast<int>(m) == kernel.map_of_y ? 3 : 2]);
-    emulation::write_map(f, d.args_.map[m].words);
+    f.address += static_cast<uint64_t>(args_.slot[static_cast<int>(m) == kernel.map_of_y ? 3 : 2]);
+    emulation::write_map(f, args_.map[m].words);
   }
-  return d;
 }
 
 std::string RowData::difference() const {
-  const auto* y = reinterpret_cast<const uint8_t*>(y_.data());
-  for (size_t i = 0; i < answer_.size(); i += 4) {
-    if (std::memcmp(y + i, answer_.data() + i, 4) == 0) continue;
+  return tests::difference(reinterpret_cast<const uint8_t*>(y_.data()), answer_);
+}
+
+std::string difference(const uint8_t* y, const Bytes& answer) {
+  for (size_t i = 0; i < answer.size(); i += 4) {
+    if (std::memcmp(y + i, answer.data() + i, 4) == 0) continue;
     int32_t is = 0, must = 0;
     std::memcpy(&is, y + i, 4);
-    std::memcpy(&must, answer_.data() + i, 4);
+    std::memcpy(&must, answer.data() + i, 4);
     return fmt::format("word {} of y is {:#x}, and must be {:#x}", i / 4, is, must);
   }
   return "";

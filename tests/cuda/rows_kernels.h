@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "jit/cuda/source.h"
-#include "tests/cuda/emulated_code.h"
 #include "tests/cuda/tensor_map.h"
 
 namespace hone::tests {
@@ -50,31 +49,33 @@ jit::CudaSource source_of(const RowKernel& kernel);
 /// The kernel's text with another name for it.
 std::string renamed(const std::string& text, const std::string& name);
 
-/// What a kernel works on.
-class RowData {
- public:
-  /// Arguments of a launch: addresses and maps.
-  const int64_t* args() const { return reinterpret_cast<const int64_t*>(&args_); }
-  /// Where y is not the answer, or "".
-  std::string difference() const;
-
- private:
-  friend RowData data_of(const RowKernel& kernel);
+/// Arguments of a kernel.
+struct RowArgs {
   struct alignas(64) Map {
     unsigned long long words[16] = {};
   };
-  struct Args {
-    int64_t slot[8] = {};
-    Map map[3];
-  };
+  int64_t slot[8] = {};
+  Map map[3];
+};
+
+/// Where y is not the answer, or "".
+std::string difference(const uint8_t* y, const Bytes& answer);
+
+/// What a kernel works on, in memory of this machine.
+class RowData {
+ public:
+  explicit RowData(const RowKernel& kernel);
+  const int64_t* args() const { return reinterpret_cast<const int64_t*>(&args_); }
+  std::string difference() const;
+
+ private:
   struct alignas(128) Line {
     uint8_t bytes[128];
   };
   std::vector<Line> x_, y_;
   Bytes answer_;
-  Args args_;
+  RowArgs args_;
 };
-RowData data_of(const RowKernel& kernel);
 
 /// Values as bytes.
 template <class T>

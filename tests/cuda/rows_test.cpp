@@ -9,6 +9,7 @@
 
 #include "jit/cuda/nvrtc.h"
 #include "jit/cuda/sm90_rows.h"
+#include "tests/cuda/emulated_code.h"
 #include "tests/cuda/rows_kernels.h"
 #include "tests/support/effort.h"
 
@@ -25,7 +26,7 @@ std::vector<std::string> emulated(const std::vector<RowKernel>& kernels) {
   REQUIRE_MESSAGE(wrong.empty(), wrong);
   std::vector<std::string> out;
   for (size_t i = 0; i < kernels.size(); ++i) {
-    RowData data = data_of(kernels[i]);
+    RowData data(kernels[i]);
     std::string said = code.run(static_cast<int>(i), 0, data.args(), {});
     out.push_back(said.empty() ? data.difference() : said);
   }

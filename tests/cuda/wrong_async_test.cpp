@@ -3,6 +3,7 @@
 // Kernels that are wrong in the ways that asynchronous ones are: the emulation must say which.
 #include <doctest/doctest.h>
 
+#include "tests/cuda/emulated_code.h"
 #include "tests/cuda/rows_kernels.h"
 
 using namespace hone;
@@ -385,7 +386,7 @@ TEST_CASE("cuda: wrong asynchronous kernels are caught, each by its check") {
   REQUIRE_MESSAGE(wrong.empty(), wrong);
   for (size_t i = 0; i < cases.size(); ++i) {
     const Case& c = cases[i];
-    RowData data = data_of(c.kernel);
+    RowData data(c.kernel);
     const std::string said = code.run(static_cast<int>(i), 0, data.args(), {});
     CHECK_MESSAGE((c.caught ? said.find(c.caught) != std::string::npos : said.empty()),
                   c.kernel.name << ": \"" << said << "\"");

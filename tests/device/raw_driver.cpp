@@ -15,17 +15,37 @@ std::string emulated_library(const char* which) {
   return std::string(folder) + "/hone-emulated-" + which + ".so";
 }
 
+namespace {
+
+/// False where a function is missing.
+bool find_functions(void* library, RawDriver& out) {
+  bool all = true;
+#define HONE_CUDA_FUNCTION(member, symbol, parameters)                          \
+  out.member = reinterpret_cast<decltype(out.member)>(dlsym(library, #symbol)); \
+  all = all && out.member;
+#include "jit/cuda/driver_functions.def"
+#undef HONE_CUDA_FUNCTION
+  out.tensor_map =
+      reinterpret_cast<decltype(out.tensor_map)>(dlsym(library, "cuTensorMapEncodeTiled"));
+  out.count = reinterpret_cast<decltype(out.count)>(dlsym(library, "hone_gpu_count"));
+  return all;
+}
+
+}  // namespace
+
 RawDriver raw_driver() {
   void* const library = dlopen(emulated_library("cuda").c_str(), RTLD_NOW | RTLD_LOCAL);
   REQUIRE_MESSAGE(library, dlerror());
   RawDriver out;
-#define HONE_CUDA_FUNCTION(member, symbol, parameters)                          \
-  out.member = reinterpret_cast<decltype(out.member)>(dlsym(library, #symbol)); \
-  REQUIRE_MESSAGE(static_cast<bool>(out.member), #symbol);
-#include "jit/cuda/driver_functions.def"
-#undef HONE_CUDA_FUNCTION
-  out.count = reinterpret_cast<decltype(out.count)>(dlsym(library, "hone_gpu_count"));
+  REQUIRE(find_functions(library, out));
   REQUIRE(static_cast<bool>(out.count));
+  return out;
+}
+
+std::optional<RawDriver> device_driver() {
+  void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  RawDriver out;
+  if (!library || !find_functions(library, out) || out.init(0) != 0) return std::nullopt;
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,12 +13,13 @@
 
 namespace hone::tests {
 
-/// The emulated driver by its own functions, nothing of the project in between.
+/// A driver by its own functions, nothing of the project in between.
 struct RawDriver {
 #define HONE_CUDA_FUNCTION(member, symbol, parameters) int(*member) parameters = nullptr;
 #include "jit/cuda/driver_functions.def"
 #undef HONE_CUDA_FUNCTION
-  long long (*count)(const char* what) = nullptr;
+  decltype(&cuTensorMapEncodeTiled) tensor_map = nullptr;  ///< of drivers for sm_90
+  long long (*count)(const char* what) = nullptr;          ///< of the emulated one
 };
 
 /// Path of an emulated library of this build: "cuda" or "nvrtc".
@@ -25,6 +27,8 @@ std::string emulated_library(const char* which);
 
 /// The emulated driver, opened.
 RawDriver raw_driver();
+/// The driver that this machine has, or nothing.
+std::optional<RawDriver> device_driver();
 
 /// Sets environment variables, each `NAME=VALUE`, for as long as it lives.
 class WithEnvironment {
