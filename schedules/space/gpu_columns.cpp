@@ -69,7 +69,7 @@ std::vector<Columns> reductions_of(const Plan& plan, const std::string& name,
     return terms.loops.empty() ? std::vector<Columns>{} : std::vector<Columns>{{name, terms}};
   }
   std::vector<std::string> prefix;
-  const RowMembers members = row_members(plan, s, prefix);
+  const RowMembers members = beside(plan, s, prefix);
   if (prefix.size() != s.vars.size()) return {};
   const auto at = std::find(prefix.begin(), prefix.end(), last) - prefix.begin();
   std::vector<Columns> out;

@@ -3,6 +3,7 @@
 #include <climits>
 
 #include "schedules/space/gpu.h"
+#include "schedules/space/gpu_reduce.h"
 #include "schedules/space/rows.h"
 #include "schedules/space/rules.h"
 #include "schedules/space/shape.h"
@@ -184,7 +185,7 @@ bool apply(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (!s.at.root() || s.vars.empty()) return false;
   std::vector<std::string> prefix;
-  RowMembers members = row_members(plan, s, prefix);
+  RowMembers members = beside(plan, s, prefix);
   if (prefix.size() != s.vars.size() || s.reduce != ir::Reduce::kNone) members.clear();
   // The first way that leaves the fewest stages to launches of their own.
   int fewest = INT_MAX;

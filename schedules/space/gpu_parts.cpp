@@ -20,6 +20,12 @@ constexpr int64_t kFewBeside = 8;
 /// Columns of a block.
 constexpr int64_t kColumns = 32;
 
+/// Results of a tile of a product, and terms of a part of it.
+constexpr int64_t kTile = 64 * 64;
+constexpr int64_t kFewestDeep = 128;
+/// Multiprocessors of a large GPU: tiles from which a product keeps it busy.
+constexpr int64_t kTiles = 132;
+
 /// Terms of each of about `parts` parts of `extent`: a divisor of it if one is near, else whole
 /// warps.
 int64_t terms_of(int64_t extent, int64_t parts, int64_t fewest) {
@@ -34,8 +40,9 @@ int64_t terms_of(int64_t extent, int64_t parts, int64_t fewest) {
 struct Cut {
   std::string var;
   int64_t blocks = 0;
-  int64_t fewest = 0;  ///< of its values in a part
-  bool rows = false;   ///< results are reduced from rows, not from columns
+  int64_t fewest = 0;      ///< of its values in a part
+  int64_t busy = kBlocks;  ///< blocks that are wanted
+  bool rows = false;       ///< results are reduced from rows, not from columns
 };
 
 Cut cut_of(const Plan& plan, const std::string& name) {
@@ -49,6 +56,12 @@ Cut cut_of(const Plan& plan, const std::string& name) {
     if (cut.var.empty() || facts.extent(v.name) > facts.extent(cut.var)) cut.var = v.name;
   }
   if (cut.var.empty()) return cut;
+  if (is_product(plan, name)) {
+    cut.blocks = std::max<int64_t>(1, results / kTile);
+    cut.fewest = kFewestDeep;
+    cut.busy = kTiles;
+    return cut;
+  }
   const int64_t others = terms / std::max<int64_t>(1, facts.extent(cut.var));
   if (!reduced_along(plan, name).loops.empty()) {
     cut.rows = true;
@@ -84,9 +97,10 @@ bool apply(Plan& plan, const std::string& name) {
   if (cut.var.empty() || !facts.bounds.empty()) return false;
   const int64_t extent = facts.extent(cut.var);
   const bool beside = cut.rows && for_rows(plan, name);
-  const bool few = cut.blocks <= (beside ? kFewBeside : kBlocks / 4) && extent >= 2 * cut.fewest;
+  const int64_t most = cut.busy == kTiles ? kTiles / 3 : cut.busy / 4;
+  const bool few = cut.blocks <= (beside ? kFewBeside : most) && extent >= 4 * cut.fewest;
   if (plan.decide("a reduction with few results in parts", 2, few ? 1 : 0) == 0) return false;
-  const int64_t parts = std::max<int64_t>(2, kBlocks / std::max<int64_t>(1, cut.blocks));
+  const int64_t parts = std::max<int64_t>(2, cut.busy / std::max<int64_t>(1, cut.blocks));
   const int64_t terms = terms_of(extent, parts, few ? cut.fewest : extent / parts + 1);
   return plan.add("parts " + name + "/" + cut.var + " " + std::to_string(terms) + " -> " + name +
                   ".p") &&

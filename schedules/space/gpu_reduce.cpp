@@ -23,6 +23,40 @@ bool one_range(const StageFacts& facts, const std::string& outer, const std::str
 
 }  // namespace
 
+bool is_product(const Plan& plan, const std::string& name) {
+  constexpr int64_t kShort = 16;
+  const ir::Stage s = plan.stage(name);
+  const StageFacts facts = plan.facts(name);
+  const bool plain = std::none_of(facts.loads.begin(), facts.loads.end(),
+                                  [](const Access& a) { return a.gathers || a.guarded; });
+  if (!plain || s.where || !facts.bounds.empty()) return false;
+  int axes = 0;
+  for (const ir::IndexVar& v : s.vars) {
+    const bool again = std::any_of(facts.loads.begin(), facts.loads.end(),
+                                   [&](const Access& a) { return a.stride(v.name) == 0; });
+    axes += again && facts.extent(v.name) >= kShort ? 1 : 0;
+  }
+  return s.reduce != ir::Reduce::kNone && axes >= 2 && facts.loads.size() >= 2;
+}
+
+RowMembers beside(const Plan& plan, const ir::Stage& root, std::vector<std::string>& prefix) {
+  RowMembers out = row_members(plan, root, prefix);
+  const auto& stages = plan.program().stages;
+  for (size_t i = stages.size(); i-- > 0;) {  // consumers first: what stays out keeps what it reads
+    const auto found = out.find(stages[i].name);
+    if (found == out.end()) continue;
+    const bool several = found->second.size() < stages[i].vars.size();
+    bool apart =
+        stages[i].reduce != ir::Reduce::kNone && (several || is_product(plan, stages[i].name));
+    for (size_t r : readers_of(plan.program(), stages[i].output)) {
+      apart |= stages[r].name != root.name && !out.contains(stages[r].name);
+    }
+    if (apart) out.erase(found);
+  }
+  if (out.empty()) prefix.clear();
+  return out;
+}
+
 Along reduced_along(const Plan& plan, const std::string& name) {
   const StageFacts facts = plan.facts(name);
   const ir::Stage s = plan.stage(name);

@@ -5,11 +5,20 @@
 #include <vector>
 
 #include "schedules/space/plan.h"
+#include "schedules/space/rows.h"
 
 namespace hone::schedules {
 
 /// A row shorter than this is one thread's.
 inline constexpr int64_t kShortestRow = 16;
+
+/// Whether a stage reduces products of operands that are used again along two axes, so that tiles
+/// of results share them.
+bool is_product(const Plan& plan, const std::string& stage);
+
+/// Members of a stage's rows (see row_members) but for those that do better in launches of their
+/// own: products, and what has several values to a row and reduces each.
+RowMembers beside(const Plan& plan, const ir::Stage& root, std::vector<std::string>& prefix);
 
 /// The reduced variables along which a stage reads neighbours, as one range in memory.
 struct Along {

@@ -195,7 +195,7 @@ bool apply(Plan& plan, const std::string& name) {
   const ir::Stage root = plan.stage(name);
   if (!root.at.root()) return false;
   std::vector<std::string> prefix;
-  const RowMembers members = row_members(plan, root, prefix);
+  const RowMembers members = beside(plan, root, prefix);
   const bool whole = prefix.size() == root.vars.size();
   const auto attempt = [&](const auto& way) {
     Plan::Mark before = plan.mark();

@@ -40,6 +40,7 @@ std::string EmulatedCode::compile() {
   folder_ = pattern;
   {
     std::ofstream file(folder_ + "/kernels.cpp");
+    if (records_) file << "#define HONE_RECORD 1\n";
     file << "#include \"" << source_root() << "/tests/cuda/emulation.h\"\n"
          << jit::cuda_prelude_on_host();
     for (size_t s = 0; s < sources_.size(); ++s) {
@@ -63,6 +64,7 @@ std::string EmulatedCode::compile() {
                   s);
     }
   }
+  if (records_) add_recorder();
   const char* given = std::getenv("CXX");
   const std::string compiler = given && *given ? given : "c++";
   const std::string command = compiler + " -std=c++20 -O1 -w -fPIC -shared -o " + folder_ +
@@ -74,6 +76,22 @@ std::string EmulatedCode::compile() {
   }
   library_ = dlopen((folder_ + "/kernels.so").c_str(), RTLD_NOW);
   return library_ ? "" : dlerror();
+}
+
+/// The function by which counts leave the library.
+void EmulatedCode::add_recorder() const {
+  std::ofstream(folder_ + "/kernels.cpp", std::ios::app)
+      << "extern \"C\" void recorded(double* out) {\n"
+         "  for (int i = 0; i < 4; ++i) {\n"
+         "    out[i] = emulation::recorder.requests[i];\n"
+         "    out[4 + i] = emulation::recorder.cost[i];\n"
+         "  }\n  emulation::recorder = {};\n}\n";
+}
+
+std::array<double, 8> EmulatedCode::recorded() const {
+  std::array<double, 8> out{};
+  reinterpret_cast<void (*)(double*)>(dlsym(library_, "recorded"))(out.data());
+  return out;
 }
 
 std::string EmulatedCode::run(int source, int launch, const int64_t* args,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -19,15 +20,23 @@ class EmulatedCode {
 
   /// Takes a source in; its number.
   int add(jit::CudaSource source);
+  /// From now on what warps access is counted.
+  void record() { records_ = true; }
   /// Compiles all of them; what the compiler says, or "".
   std::string compile();
   /// Runs launch `launch` of source `source`; what it did that it must not, or "".
   std::string run(int source, int launch, const int64_t* args, std::span<const int64_t> dims) const;
+  /// Of what ran since the last time it was asked: requests of warps as global loads, global
+  /// stores, loads and stores of shared memory, then their sectors, and rounds through the banks.
+  std::array<double, 8> recorded() const;
 
  private:
+  void add_recorder() const;
+
   std::vector<jit::CudaSource> sources_;
   std::string folder_;
   void* library_ = nullptr;
+  bool records_ = false;
 };
 
 }  // namespace hone::tests

@@ -53,13 +53,16 @@ struct Global {
   struct Ref {
     T* at;
     const char* name;
+    int64_t index;
     operator T() const {
+      record(Touch::kLoad, name, index * static_cast<int64_t>(sizeof(T)), sizeof(T));
       if (others())
         fail(std::string("an element of ") + name + " is read that another thread writes");
       return *at;
     }
     /// Several threads may store one value, as overlapping blocks do.
     const Ref& operator=(T v) const {
+      record(Touch::kStore, name, index * static_cast<int64_t>(sizeof(T)), sizeof(T));
       if (others() && std::memcmp(at, &v, sizeof v) != 0) {
         fail(std::string("two threads write an element of ") + name + ", and not the same");
       }
@@ -78,9 +81,10 @@ struct Global {
   decltype(auto) operator[](int64_t i) const {
     check(i, elements, name);
     if constexpr (std::is_const_v<T>) {
+      record(Touch::kLoad, name, i * static_cast<int64_t>(sizeof(T)), sizeof(T));
       return static_cast<T&>(data[i]);
     } else {
-      return Ref{data + i, name};
+      return Ref{data + i, name, i};
     }
   }
 };
@@ -112,14 +116,35 @@ Place<B> at(B& buffer, int64_t index) {
   return {&buffer, index};
 }
 
+/// Counts the accesses of `width` elements each that a vector is.
+template <class P>
+void record_vector(bool store, int count, int width, P place) {
+  using B = std::remove_pointer_t<decltype(place.buffer)>;
+  constexpr auto kSize = static_cast<int64_t>(sizeof(typename P::Element));
+  constexpr bool kShared = requires(B & b) { b.arena; };
+  for (int64_t i = place.index; i < place.index + count; i += width) {
+    if constexpr (kShared) {
+      record(store ? Touch::kSharedStore : Touch::kSharedLoad, place.buffer->name,
+             place.buffer->address(i), static_cast<int>(width * kSize));
+    } else {
+      record(store ? Touch::kStore : Touch::kLoad, place.buffer->name, i * kSize,
+             static_cast<int>(width * kSize));
+    }
+  }
+}
+
 template <class E, class P>
 void load_vector(E* out, int count, int width, P from) {
   from.check_aligned(width * static_cast<int64_t>(sizeof(E)));
+  record_vector(false, count, width, from);
+  const Quiet quiet;
   for (int i = 0; i < count; ++i) out[i] = (*from.buffer)[from.index + i];
 }
 template <class E, class P>
 void store_vector(const E* values, int count, int width, P to) {
   to.check_aligned(width * static_cast<int64_t>(sizeof(E)));
+  record_vector(true, count, width, to);
+  const Quiet quiet;
   for (int i = 0; i < count; ++i) (*to.buffer)[to.index + i] = values[i];
 }
 

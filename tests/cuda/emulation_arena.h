@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "emulation_block.h"
+#include "emulation_record.h"
 
 namespace emulation {
 
@@ -139,11 +140,13 @@ struct Team {
     Team* team;
     uint32_t at;
     operator T() const {
+      record(Touch::kSharedLoad, team->name, at, sizeof(T));
       T v;
       read_shared(*team->arena, at, &v, sizeof v);
       return v;
     }
     const Ref& operator=(T v) const {
+      record(Touch::kSharedStore, team->name, at, sizeof(T));
       write_shared(*team->arena, at, &v, sizeof v);
       return *this;
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emulation_block.h"
+#include "emulation_record.h"
 
 namespace emulation {
 
@@ -182,6 +183,7 @@ inline std::string launch(Dim3 grid, Dim3 extent, int64_t dynamic_bytes,
         c.writers = &writers;
         add_blocks(c, {x, y, z}, extent, static_cast<uint32_t>(dynamic_bytes));
         run_cluster(c, stacks);
+        record_blocks();
         if (!c.fault.empty()) return c.fault;
       }
     }

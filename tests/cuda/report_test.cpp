@@ -5,11 +5,14 @@
 #include "jit/cuda/report/report.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "jit/passes/barriers.h"
 #include "jit/passes/lower.h"
 #include "ops/op.h"
 #include "schedules/schedule.h"
+#include "schedules/space/space.h"
+#include "tests/support/golden.h"
 
 using namespace hone;
 
@@ -65,6 +68,66 @@ std::vector<jit::LaunchReport> report(const std::string& text, const std::string
 }
 
 }  // namespace
+
+namespace {
+
+/// The report of a problem's default kernels, as text.
+std::string default_report(const std::string& text) {
+  ir::Target gpu;
+  gpu.sm = 90;
+  const auto problem = ops::parse_problem(text);
+  REQUIRE_MESSAGE(static_cast<bool>(problem), text);
+  const auto schedule = schedules::default_schedule(problem->program, gpu);
+  std::string out;
+  for (const jit::LaunchReport& r : report(text, schedule.text())) {
+    out += fmt::format("launch {}: {} blocks of {}x{}x{} threads, {} bytes of shared memory\n",
+                       r.name, r.grid[0] * r.grid[1] * r.grid[2], r.block[0], r.block[1],
+                       r.block[2], r.shared_bytes);
+    out += fmt::format(
+        "  {} resident ({}), {:.3g} of {:.3g} sectors a request, {:.3g} ways, {} of "
+        "{} branches diverge\n",
+        r.occupancy.threads, r.occupancy.limit, r.sectors, r.least_sectors, r.ways,
+        r.walked.divergent, r.walked.branches);
+    out += fmt::format("  {} operations, {} bytes, bound by {}\n", r.walked.operations,
+                       r.memory_bytes, r.bound);
+    for (const jit::AccessSite& s : r.walked.sites) {
+      out += fmt::format("  {} {} bytes: {} requests, {} {} {}{}\n", s.store ? "store" : "load",
+                         s.bytes, s.requests, s.shared ? s.rounds : s.sectors,
+                         s.shared ? "rounds" : "sectors", s.place, s.data ? " (data)" : "");
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("cuda report: golden") { tests::check_golden("report/cuda.txt", default_report); }
+
+TEST_CASE("cuda report: products on tensor cores") {
+  // Four warps, each with 32 x 16 results; 2 m n k operations, all of them on tiles.
+  const auto shared = [](const std::string& tensor, const std::string& copy) {
+    return "stage " + tensor + " at Ct/k.o -> " + copy + " in=shared; split " + copy +
+           "/d1 32 -> d1.o x; split " + copy + "/d0 4 -> d0.o d0.i; split d0.i 2 -> z y; bind " +
+           copy + "/x thread.x; bind " + copy + "/y thread.y; bind " + copy + "/z thread.z; ";
+  };
+  const auto launches = report(
+      "op product(A: f16[M,K], B: f16[K,N]) -> (C: f32[M,N]) { C[m,n] = sum[k](A[m,k] * B[k,n]) } "
+      "M=64 N=32 K=32",
+      "split C/m 64 -> m.b m.i tail=pad; split C/n 32 -> n.b n.i tail=pad; "
+      "split C/m.i 32 -> m.w m.r; split C/n.i 16 -> n.w n.r; "
+      "reorder C/m.b C/n.b C/m.w C/n.w C/m.r C/n.r; stage C at C/n.w -> Ct in=warp; "
+      "bind C/m.b block.y; bind C/n.b block.x; bind C/m.w thread.z; bind C/n.w thread.y; "
+      "lanes C/m.r C/n.r 2 -> lane; split Ct/k 32 -> k.o k.i tail=pad; "
+      "split Ct/k.i 16 -> k.s k.t; split Ct/m 16 -> m.o m.t; split Ct/n 8 -> n.o n.t; "
+      "reorder k.o k.s Ct/m.o Ct/n.o m.t n.t k.t; " +
+          shared("A", "As") + shared("B", "Bs") +
+          "stage As at Ct/k.s -> Af in=warp; stage Bs at Ct/k.s -> Bf in=warp; "
+          "lanes Af/d0 Af/d1 2 -> lane; lanes Bf/d1 Bf/d0 2 -> lane; "
+          "tensorize m.t n.t k.t mma.f16");
+  REQUIRE(launches.size() == 1);
+  CHECK(launches[0].walked.operations == 2 * 64 * 32 * 32);
+  CHECK(launches[0].walked.tensor_operations == 2 * 64 * 32 * 32);
+}
 
 TEST_CASE("cuda report: sectors and rounds of a request") {
   for (const ByHand& row : kByHand) {

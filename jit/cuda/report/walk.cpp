@@ -9,6 +9,7 @@
 
 #include "jit/cuda/report/lanes.h"
 #include "jit/cuda/vector_access.h"
+#include "jit/ir/instructions.h"
 
 namespace hone::jit {
 
@@ -186,7 +187,21 @@ class Walker {
       at.axes |= 1u << axis;
       return visit_body(s, at);
     }
+    if (s.mark == Mark::kTensor && s.instruction->lanes > 0) return visit_tiles(s, at);
     iterate(s, begin, end, at);
+  }
+
+  /// One instruction on tiles in registers; the first value of a tile takes none.
+  void visit_tiles(const Stmt& s, const At& at) {
+    const Stmt* inside = &s;
+    while (inside->kind == Stmt::kFor) inside = inside->body[0].get();
+    out_.lanes_run += at.weight * count(at.lanes);
+    out_.lanes_had += at.weight * kLanes;
+    if (inside->reduce == Reduce::kNone) return;
+    const Instruction& row = *s.instruction;
+    const double products = static_cast<double>(row.rows) * row.columns * row.group;
+    out_.operations += at.weight * 2 * products * kLanes / row.lanes;
+    out_.tensor_operations += at.weight * 2 * products * kLanes / row.lanes;
   }
 
   /// Every thread along the axis has an iteration: no condition is printed.
@@ -229,7 +244,9 @@ class Walker {
   // --- leaves ---
 
   Home home_of(int buffer) const { return nest_.buffers[static_cast<size_t>(buffer)].home; }
-  static bool own(Home h) { return h == Home::kRegisters || h == Home::kWorker; }
+  static bool own(Home h) {
+    return h == Home::kRegisters || h == Home::kWorker || h == Home::kWarp;
+  }
 
   void visit_leaf(const Stmt& s, At at) {
     if (s.kind == Stmt::kCheck || !own(home_of(s.id))) {
