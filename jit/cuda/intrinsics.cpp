@@ -44,6 +44,34 @@ constexpr Intrinsic kRows[] = {
   #pragma unroll
   for (int i = 0; i < N; i += W) *(Access*)(to + i) = *(const Access*)(values.v + i);)",
      "emulation::store_vector(values.v, N, W, to);", "template <int W, class P, class E, int N>"},
+    // N matrices of 8 rows of 16 bytes in shared memory: lane 8*i + l gives where row l of matrix i
+    // is, and takes of each its word of row lane / 4, or of a TURNED one of column lane / 4. PTX ISA,
+    // ldmatrix.
+    {"void load_matrices(unsigned int* to, P from)",
+     R"(const unsigned int at = (unsigned int)__cvta_generic_to_shared(from);
+  if constexpr (N == 1) {
+    if constexpr (TURNED)
+      asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];"
+                 : "=r"(to[0]) : "r"(at) : "memory");
+    else
+      asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];"
+                 : "=r"(to[0]) : "r"(at) : "memory");
+  } else if constexpr (N == 2) {
+    if constexpr (TURNED)
+      asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+                 : "=r"(to[0]), "=r"(to[1]) : "r"(at) : "memory");
+    else
+      asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+                 : "=r"(to[0]), "=r"(to[1]) : "r"(at) : "memory");
+  } else {
+    if constexpr (TURNED)
+      asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(at) : "memory");
+    else
+      asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(at) : "memory");
+  })",
+     "emulation::read_matrices<N, TURNED>(to, from);", "template <int N, bool TURNED, class P>"},
     // Tiles: each lane has its registers of them, in the order of tile_axes(). PTX ISA, mma.sync.
     {"void mma_f16(float* c, const unsigned int* a, const unsigned int* b)",
      R"(asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"

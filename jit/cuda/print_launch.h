@@ -90,6 +90,9 @@ class LaunchPrinter {
   bool numbers_registers(const ir::Stmt& loop) const;
   void emit_tiles(const ir::Stmt& s);
 
+  // print_matrices.cpp: tiles filled from shared memory
+  bool emit_matrices(const ir::Stmt& s);
+
   const std::string& loop(int id) const { return n_.loops[static_cast<size_t>(id)]; }
   void line(const std::string& text);
   void open(const std::string& text);

@@ -91,7 +91,7 @@ void LaunchPrinter::emit_threads(const Stmt& s, Scope& scope) {
   } else {
     conditional(inside, [&] {
       Scope free = without_conditions(inside);
-      emit_all(s, free);
+      if (!all || axis != 0 || !emit_matrices(s)) emit_all(s, free);
     });
   }
   if (s.into >= 0) put_together(s.into, reduction_of(s), axis);

@@ -65,7 +65,7 @@ Expr register_of(const NestBuffer& b, const Expr& offset, const CudaNames& names
     throw Unprintable{"lanes of a warp hold " + b.name + "[" + print(offset) + "]" + why};
   };
   if (names.lane < 0) refuse(", which is read outside a loop bound to thread.x; use lanes");
-  const Poly own = Poly::atom(make_var(names.loops[static_cast<size_t>(names.lane)], names.lane));
+  const Poly own = Poly::atom(make_var(names.nest->loops[static_cast<size_t>(names.lane)], names.lane));
   const auto at = quotient(Poly::of(offset, &names.facts) - own, kLanes);
   if (!at || at->mentions_loop(names.lane)) {
     refuse(", of which each lane would ask another one; use lanes with the tile's words");

@@ -151,4 +151,40 @@ void mma(typename Tiles::Sum* c, const typename Tiles::Word* a, const typename T
       &part);
 }
 
+/// N matrices of 8 rows of 16 bytes, each row where a lane says: a lane takes a word of each, two
+/// halves of a column where they are turned.
+template <int N, bool TURNED, class P>
+void read_matrices(uint32_t* to, P from) {
+  using Element = typename P::Element;
+  struct Part {
+    uint32_t* to;
+    uint8_t row[16];
+  } part{to, {}};
+  if (block->current % 32 < 8 * N) {
+    from.check_aligned(16);
+    for (size_t i = 0; i < 16 / sizeof(Element); ++i) {
+      const Element e = (*from.buffer)[from.index + static_cast<int64_t>(i)];
+      std::memcpy(part.row + i * sizeof(Element), &e, sizeof e);
+    }
+  }
+  together(
+      [](void* const* parts) {
+        const auto row = [&](int matrix, int r) {
+          return static_cast<const Part*>(parts[8 * matrix + r])->row;
+        };
+        for (int lane = 0; lane < 32; ++lane) {
+          for (int i = 0; i < N; ++i) {
+            uint8_t word[4];
+            for (int h = 0; h < 2; ++h) {
+              const uint8_t* half = TURNED ? row(i, 2 * (lane % 4) + h) + 2 * (lane / 4)
+                                           : row(i, lane / 4) + 4 * (lane % 4) + 2 * h;
+              std::memcpy(word + 2 * h, half, 2);
+            }
+            std::memcpy(static_cast<const Part*>(parts[lane])->to + i, word, 4);
+          }
+        }
+      },
+      &part);
+}
+
 }  // namespace emulation
