@@ -67,8 +67,9 @@ std::string EmulatedCode::compile() {
   if (records_) add_recorder();
   const char* given = std::getenv("CXX");
   const std::string compiler = given && *given ? given : "c++";
-  const std::string command = compiler + " -std=c++20 -O1 -w -fPIC -shared -o " + folder_ +
-                              "/kernels.so " + folder_ + "/kernels.cpp > " + folder_ + "/log 2>&1";
+  const std::string command = compiler + " -std=c++20 -O1 -w -fPIC -shared -I\"" + source_root() +
+                              "\" -o " + folder_ + "/kernels.so " + folder_ + "/kernels.cpp > " +
+                              folder_ + "/log 2>&1";
   if (std::system(command.c_str()) != 0) {
     std::stringstream log;
     log << std::ifstream(folder_ + "/log").rdbuf();

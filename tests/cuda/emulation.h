@@ -10,12 +10,12 @@
 #include <type_traits>
 #include <vector>
 
-#include "emulation_arena.h"
-#include "emulation_launch.h"
-#include "emulation_own.h"
-#include "emulation_roles.h"
-#include "emulation_tensor_copy.h"
-#include "emulation_wgmma.h"
+#include "tests/cuda/emulation_arena.h"
+#include "tests/cuda/emulation_launch.h"
+#include "tests/cuda/emulation_own.h"
+#include "tests/cuda/emulation_roles.h"
+#include "tests/cuda/emulation_tensor_copy.h"
+#include "tests/cuda/emulation_wgmma.h"
 
 #define HONE_EMULATION 1
 #define HONE_PARAMETER
@@ -193,7 +193,7 @@ inline uint16_t half_of(double d) {
 
 }  // namespace emulation
 
-#include "emulation_tiles.h"
+#include "tests/cuda/emulation_tiles.h"
 
 #define threadIdx emulation::thread_index()
 #define blockIdx emulation::block->index

@@ -4,8 +4,8 @@
 
 #include <cstring>
 
-#include "emulation_block.h"
-#include "emulation_record.h"
+#include "tests/cuda/emulation_block.h"
+#include "tests/cuda/emulation_record.h"
 
 namespace emulation {
 

@@ -6,7 +6,7 @@
 
 #include <typeinfo>
 
-#include "emulation_arena.h"
+#include "tests/cuda/emulation_arena.h"
 
 namespace emulation {
 

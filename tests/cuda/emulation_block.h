@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "emulation_order.h"
+#include "tests/cuda/emulation_order.h"
 
 namespace emulation {
 

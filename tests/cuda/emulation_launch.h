@@ -2,8 +2,8 @@
 // Runs kernels over grids: the threads of a cluster's blocks in turn, each until it waits.
 #pragma once
 
-#include "emulation_block.h"
-#include "emulation_record.h"
+#include "tests/cuda/emulation_block.h"
+#include "tests/cuda/emulation_record.h"
 
 namespace emulation {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <exception>
 
-#include "emulation_block.h"
+#include "tests/cuda/emulation_block.h"
 
 namespace emulation {
 

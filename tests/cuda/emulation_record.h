@@ -10,7 +10,7 @@
 #include <tuple>
 #include <vector>
 
-#include "emulation_block.h"
+#include "tests/cuda/emulation_block.h"
 
 namespace emulation {
 

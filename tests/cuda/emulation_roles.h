@@ -2,7 +2,7 @@
 // Threads that meet in other groups than their block: warps, parts of a block, clusters of blocks.
 #pragma once
 
-#include "emulation_async.h"
+#include "tests/cuda/emulation_async.h"
 
 namespace emulation {
 

@@ -2,8 +2,8 @@
 // Bulk copies of boxes of a tensor that a map describes.
 #pragma once
 
-#include "emulation_async.h"
-#include "tensor_map.h"
+#include "tests/cuda/emulation_async.h"
+#include "tests/cuda/tensor_map.h"
 
 namespace emulation {
 

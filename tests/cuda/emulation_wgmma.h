@@ -6,9 +6,9 @@
 #include <array>
 #include <cmath>
 
-#include "emulation_async.h"
-#include "emulation_own.h"
-#include "tensor_map.h"
+#include "tests/cuda/emulation_async.h"
+#include "tests/cuda/emulation_own.h"
+#include "tests/cuda/tensor_map.h"
 
 namespace emulation {
 

@@ -45,7 +45,10 @@ std::string compiler() {
   return given && *given ? given : "c++";
 }
 
-constexpr const char* kFlags = "-std=c++20 -O1 -w -fPIC -fvisibility=hidden";
+/// The emulation's headers are found from the root of the sources, as all are.
+std::string flags() {
+  return "-std=c++20 -O1 -w -fPIC -fvisibility=hidden -I\"" + source_root() + "\"";
+}
 
 int run(const std::string& command, const fs::path& log) {
   return std::system((command + " > " + log.string() + " 2>&1").c_str());
@@ -72,7 +75,7 @@ fs::path prepared() {
     if (e.path().extension() == ".h") headers.push_back(e.path());
   }
   std::sort(headers.begin(), headers.end());
-  std::string all = compiler() + kFlags;
+  std::string all = compiler() + flags();
   for (const fs::path& h : headers) all += read(h);
   const fs::path folder =
       fs::temp_directory_path() / fmt::format("hone-gpu-{}-{:016x}", getuid(), hash(all));
@@ -85,7 +88,7 @@ fs::path prepared() {
   const std::string part = fmt::format("{}/{}", folder.string(), getpid());
   std::ofstream(part + ".h") << text;
   // A compiler that keeps nothing reads the header itself each time.
-  if (run(fmt::format("{} {} -x c++-header -o {}.gch {}.h", compiler(), kFlags, part, part),
+  if (run(fmt::format("{} {} -x c++-header -o {}.gch {}.h", compiler(), flags(), part, part),
           part + ".log") == 0) {
     fs::rename(part + ".gch", header.string() + ".gch");
   }
@@ -178,7 +181,7 @@ Compiled compile_for_host(const std::string& source, const std::string& file_nam
     const std::string part = fmt::format("{}.{}", base, getpid());
     write(part + ".cpp", text);
     const int failed =
-        run(fmt::format("{} {} -shared -o {}.so {}.cpp", compiler(), kFlags, part, part),
+        run(fmt::format("{} {} -shared -o {}.so {}.cpp", compiler(), flags(), part, part),
             part + ".log");
     if (failed) out.log = log_of(part + ".log") + "1 error detected in the compilation\n";
     if (!failed) fs::rename(part + ".so", out.path);
