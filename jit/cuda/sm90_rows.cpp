@@ -141,6 +141,18 @@ constexpr Row kRows[] = {
      R"(asm volatile("barrier.cluster.wait.acquire.aligned;" : : : "memory");)",
      "emulation::cluster_wait();"},
 
+    // Four matrices of 8 rows of 16 bytes, as products hold them: lane 8 * j + r has the address of
+    // row r of matrix j, every lane of each matrix two neighbours of row lane / 4; turned, of
+    // column lane / 4.
+    {"void store_matrices(u32 address, P words)",
+     R"(asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+               : : "r"(address), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]) : "memory");)",
+     "emulation::store_matrices(address, words, false);", "template <class P>"},
+    {"void store_matrices_turned(u32 address, P words)",
+     R"(asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};"
+               : : "r"(address), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]) : "memory");)",
+     "emulation::store_matrices(address, words, true);", "template <class P>"},
+
     // Warps with roles.
     {"void warp_barrier()", "__syncwarp();", "emulation::warp_barrier();"},
     {"bool elect_one()",

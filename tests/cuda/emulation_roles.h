@@ -21,6 +21,38 @@ inline bool elect_one() {
   return block->current % 32 == 0;
 }
 
+/// Stores four matrices of 8 rows of 8 halves that a warp holds; PTX ISA, stmatrix.
+struct MatrixPart {
+  uint32_t address;
+  uint16_t halves[4][2];
+};
+template <bool kTurned>
+void store_matrices_of(void* const* parts) {
+  const size_t first = block->current;
+  for (size_t lane = 0; lane < 32; ++lane) {
+    block->current = first + lane;
+    for (size_t i = 0; i < 8; ++i) {
+      const size_t far = lane / 4, near = lane % 4 * 2 + i % 2;
+      const size_t row = kTurned ? near : far, column = kTurned ? far : near;
+      const auto address = static_cast<MatrixPart*>(parts[i / 2 * 8 + row])->address;
+      const SharedPlace p = locate(address);
+      check_multiple(p.at, 16, "a matrix's row in shared memory");
+      write_shared(p.owner->arena, p.at + static_cast<uint32_t>(2 * column),
+                   &static_cast<MatrixPart*>(parts[lane])->halves[i / 2][i % 2], 2);
+    }
+  }
+  block->current = first;
+}
+template <class P>
+void store_matrices(uint32_t address, P words, bool turned) {
+  MatrixPart part{address, {}};
+  for (int i = 0; i < 4; ++i) {
+    const uint32_t word = (*words.buffer)[words.index + i];
+    std::memcpy(part.halves[i], &word, 4);
+  }
+  together(turned ? store_matrices_of<true> : store_matrices_of<false>, &part);
+}
+
 /// Counts the thread in at barrier `id` for so many threads.
 inline uint64_t arrive_at(uint32_t id, uint32_t threads) {
   if (id > 15) fail("barrier " + std::to_string(id) + " is none of the 16 of a block");
