@@ -41,8 +41,8 @@ inline double factor_of(Kind k, bool is_b, const void* at) {
     return half_value(half);
   }
   const bool is_signed = k == Kind::ki8i8 || k == (is_b ? Kind::ku8i8 : Kind::ki8u8);
-  return is_signed ? double{*static_cast<const signed char*>(at)}
-                   : double{*static_cast<const unsigned char*>(at)};
+  return is_signed ? static_cast<double>(*static_cast<const signed char*>(at))
+                   : static_cast<double>(*static_cast<const unsigned char*>(at));
 }
 
 /// How a matrix lies in shared memory: rows are along the tile, columns along the sum. It is made
