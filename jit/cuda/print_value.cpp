@@ -197,8 +197,8 @@ class Values {
       return std::string("(") + stored_type(e->type) + ")0";
     }
     if (e->op == Op::kSelect) {
-      return "(" + condition(e->args[0]) + " ? " + stored(e->args[1]) + " : " +
-             stored(e->args[2]) + ")";
+      return "(" + condition(e->args[0]) + " ? " + stored(e->args[1]) + " : " + stored(e->args[2]) +
+             ")";
     }
     if (e->op == Op::kCast && e->args[0]->type == DType::kF32) {
       return to_stored(e->type, value(e->args[0]));

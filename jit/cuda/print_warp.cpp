@@ -65,7 +65,8 @@ Expr register_of(const NestBuffer& b, const Expr& offset, const CudaNames& names
     throw Unprintable{"lanes of a warp hold " + b.name + "[" + print(offset) + "]" + why};
   };
   if (names.lane < 0) refuse(", which is read outside a loop bound to thread.x; use lanes");
-  const Poly own = Poly::atom(make_var(names.nest->loops[static_cast<size_t>(names.lane)], names.lane));
+  const Poly own =
+      Poly::atom(make_var(names.nest->loops[static_cast<size_t>(names.lane)], names.lane));
   const auto at = quotient(Poly::of(offset, &names.facts) - own, kLanes);
   if (!at || at->mentions_loop(names.lane)) {
     refuse(", of which each lane would ask another one; use lanes with the tile's words");
@@ -124,12 +125,12 @@ void LaunchPrinter::emit_tiles(const Stmt& s) {
   const auto first = [&](int buffer, const Expr& offset, Operand operand, size_t r, size_t c) {
     const NestBuffer& b = nest_.buffers[static_cast<size_t>(buffer)];
     used_.insert(buffer);
-    const auto at = quotient(Poly::of(offset, &n_.facts) -
-                                 inside_tile(row, operand, var(r), var(c), n_.facts),
-                             kLanes);
+    const auto at = quotient(
+        Poly::of(offset, &n_.facts) - inside_tile(row, operand, var(r), var(c), n_.facts), kLanes);
     const bool whole = at && std::none_of(t.loops.begin(), t.loops.end(),
                                           [&](int id) { return at->mentions_loop(id); });
-    if (!whole) throw Unprintable{std::string(row.name) + " would read parts of tiles of " + b.name};
+    if (!whole)
+      throw Unprintable{std::string(row.name) + " would read parts of tiles of " + b.name};
     return n_.buffers[static_cast<size_t>(buffer)] + ".at(" + print_index(at->expr(), n_) + ")";
   };
   const std::string result = first(t.store->id, t.store->offset, Operand::kResult, 0, 1);

@@ -34,10 +34,10 @@ struct Instruction {
   /// What it does to bits, as numerics classes say it; null: nothing, it is exact.
   const char* numerics;
   const char* doc;
-  int rows = 1;     ///< of the tile of results
-  int columns = 1;  ///< of the tile of results
-  int lanes = 0;    ///< that hold a tile together; 0: a vector's, each on its own
-  int sm = 0;       ///< least compute capability that has it, ten times; 0: of a CPU
+  int rows = 1;          ///< of the tile of results
+  int columns = 1;       ///< of the tile of results
+  int lanes = 0;         ///< that hold a tile together; 0: a vector's, each on its own
+  int sm = 0;            ///< least compute capability that has it, ten times; 0: of a CPU
   bool narrows = false;  ///< drops bits of the factors: only where asked for by name
 
   bool operator==(const Instruction&) const = delete;  // rows are compared by address

@@ -171,8 +171,8 @@ std::optional<Poly> reduced_div(const Poly& p, int64_t k, const Facts* facts) {
       }
     }
     const std::optional<int64_t> c = rest.value();
-    const bool below = c ? *c >= 0 && *c < g
-                         : facts && facts->nonnegative(rest) && facts->at_most(rest, g - 1);
+    const bool below =
+        c ? *c >= 0 && *c < g : facts && facts->nonnegative(rest) && facts->at_most(rest, g - 1);
     if (below) return floor_div(whole, k / g, facts);
   }
   if (p.constant() != 0 || p.terms().size() != 1 || p.terms()[0].coef != 1) return {};

@@ -133,8 +133,7 @@ std::string_view name_of(Tail t) {
 }
 
 std::string_view name_of(Space s) {
-  constexpr std::string_view names[] = {"root", "scratch", "registers", "shared",
-                                        "warp"};
+  constexpr std::string_view names[] = {"root", "scratch", "registers", "shared", "warp"};
   return names[static_cast<int>(s)];
 }
 

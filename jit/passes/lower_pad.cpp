@@ -75,7 +75,8 @@ bool Lowering::overhangs(const Stage& stage, const std::string& var) const {
 
 /// True for a copy in a loop that runs beyond what it copies: it finds 0 there.
 bool Lowering::fills(const Stage& s) const {
-  return !overhangs_of(s).empty() && !s.at.root() && s.reduce == Reduce::kNone && without_casts(s.value)->op == Op::kLoad;
+  return !overhangs_of(s).empty() && !s.at.root() && s.reduce == Reduce::kNone &&
+         without_casts(s.value)->op == Op::kLoad;
 }
 
 /// The condition under which a result that others see lies in its domain, null where it always
@@ -111,9 +112,8 @@ void Lowering::check_padded_sum(const Stage& s) const {
     if (from->guarded && !is_zero(from->args.back())) return false;
     for (size_t d = 0; d < copy->out_index.size(); ++d) {
       if (load->args[d]->op != Op::kVar || load->args[d]->name != v.name) continue;
-      const IndexVar* own = copy->out_index[d]->op == Op::kVar
-                                ? copy->var(copy->out_index[d]->name)
-                                : nullptr;
+      const IndexVar* own =
+          copy->out_index[d]->op == Op::kVar ? copy->var(copy->out_index[d]->name) : nullptr;
       return own != nullptr && !own->lo && equal(own->hi, v.hi);
     }
     return false;
@@ -122,7 +122,8 @@ void Lowering::check_padded_sum(const Stage& s) const {
     if (!overhangs(s, v.name)) continue;
     const bool product = s.reduce == Reduce::kSum && s.value->op == Op::kMul && !v.lo && !s.where;
     if (product && filled(s.value->args[0], v) && filled(s.value->args[1], v)) continue;
-    reject("stage " + s.name + ": a padded split of " + v.name + " adds what lies beyond its end; " +
+    reject("stage " + s.name + ": a padded split of " + v.name +
+           " adds what lies beyond its end; " +
            "only sums of products of two copies, made by stage inside the loop, are 0 there");
   }
 }

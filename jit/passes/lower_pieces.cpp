@@ -127,7 +127,8 @@ Poly Lowering::extent_of(Instance& in, int node) {
     return extent_of(in, in.loops->parent[r]) * inner;
   }
   const Poly whole = extent_of(in, in.loops->parent[r]);
-  if (rel.tail == Tail::kPad) return n.inner ? Poly(rel.factor) : ceil_div(whole, rel.factor, &facts_);
+  if (rel.tail == Tail::kPad)
+    return n.inner ? Poly(rel.factor) : ceil_div(whole, rel.factor, &facts_);
   if (!n.inner) {
     // An inner loop that is open already fixes how many blocks there are.
     const auto open = value_of(in, in.loops->inner[r]);

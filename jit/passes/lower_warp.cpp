@@ -63,8 +63,7 @@ void Lowering::check_tiles(const Instance& in) const {
   });
   for (const ThreadLoop& t : threads_) {
     if (t.mark != Mark::kThreadX) continue;
-    reject(name + " of stage " + s.name + " is inside " +
-           nest_.loops[static_cast<size_t>(t.id)] +
+    reject(name + " of stage " + s.name + " is inside " + nest_.loops[static_cast<size_t>(t.id)] +
            ", which is bound to thread.x; all lanes of a warp run it together");
   }
 }
@@ -75,7 +74,8 @@ void Lowering::check_whole(const Loop& l, const Piece& piece) const {
   const Instruction& row = *l.instruction;
   const Poly trips = piece.end - piece.begin;
   const std::optional<int64_t> n = trips.value();
-  if (n && piece.begin == Poly() && (*n == row.rows || *n == row.columns || *n == row.group)) return;
+  if (n && piece.begin == Poly() && (*n == row.rows || *n == row.columns || *n == row.group))
+    return;
   reject(std::string(row.name) + " takes whole tiles, loop " + l.name + " has " +
          print(trips.expr()) + " iterations; split it, or the loop around it, with tail=pad");
 }
@@ -92,7 +92,8 @@ std::vector<Axis> Lowering::warp_axes(const Buffer& b) const {
     const std::vector<Axis> tile = tile_axes(*t.row, operand, row, column);
     axes.insert(axes.end(), tile.begin(), tile.end());
     if (!found.empty() && found != axes) {
-      reject(b.name + " is an operand of tensor instructions in two layouts; stage it in=warp for " +
+      reject(b.name +
+             " is an operand of tensor instructions in two layouts; stage it in=warp for " +
              "one of them");
     }
     found = std::move(axes);
@@ -111,10 +112,12 @@ std::vector<Axis> Lowering::warp_axes(const Buffer& b) const {
     });
   }
   if (found.empty()) {
-    reject(b.name + " is in=warp, and no tensor instruction reads or writes it; tensorize, or use " +
+    reject(b.name +
+           " is in=warp, and no tensor instruction reads or writes it; tensorize, or use " +
            "in=registers");
   }
-  if (!b.axes.empty()) reject(b.name + " is in=warp, laid out as its instruction asks; leave out layout=");
+  if (!b.axes.empty())
+    reject(b.name + " is in=warp, laid out as its instruction asks; leave out layout=");
   return found;
 }
 

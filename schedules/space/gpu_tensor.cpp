@@ -24,9 +24,9 @@ std::string text(int64_t n) { return std::to_string(n); }
 /// A product by an instruction on tiles: names and sizes that the steps need.
 struct Tensor {
   const ir::Instruction* row = nullptr;
-  std::string name;        ///< the stage that stores the results
-  std::string tile;        ///< the stage of the tile
-  std::string m, n;        ///< the owner's variables
+  std::string name;              ///< the stage that stores the results
+  std::string tile;              ///< the stage of the tile
+  std::string m, n;              ///< the owner's variables
   std::string warp_m, warp_n;    ///< numbers: results of a warp along each
   std::string warps_m, warps_n;  ///< numbers: warps of a block along each
 };
@@ -201,10 +201,9 @@ bool apply(Plan& plan, const std::string& name) {
   if (!cut(plan, t, others)) return false;
   const std::string at = name + "/" + t.n + ".w", output = plan.stage(name).output;
   t.tile = product == name ? output + ".tile" : product;
-  const bool placed =
-      product == name
-          ? plan.add("stage " + output + " at " + at + " -> " + t.tile + " in=warp")
-          : plan.add("compute " + product + " at " + at + " in=warp");
+  const bool placed = product == name
+                          ? plan.add("stage " + output + " at " + at + " -> " + t.tile + " in=warp")
+                          : plan.add("compute " + product + " at " + at + " in=warp");
   if (!placed || !fill(plan, t, p)) return false;
   if (!plan.add("lanes " + name + "/" + t.m + ".r " + name + "/" + t.n + ".r 2 -> lane")) {
     return false;

@@ -40,8 +40,8 @@ bool mentions(const ir::Expr& load, const std::string& var) {
   return found;
 }
 
-bool is_factor(const ir::Expr& load, DType type, const std::string& along,
-               const std::string& other, const std::string& k) {
+bool is_factor(const ir::Expr& load, DType type, const std::string& along, const std::string& other,
+               const std::string& k) {
   return load->type == type && dim_of(load, along) >= 0 && dim_of(load, k) >= 0 &&
          !mentions(load, other);
 }

@@ -66,7 +66,8 @@ Applied apply_tensorize(ir::Program p, const Step& step) {
                    (wanted == 1 ? "one loop" : "three loops: rows, columns and the reduced one") +
                    ", not " + std::to_string(names.size())};
   }
-  std::string wrong = row->lanes ? tile_objection(s, names, *row) : tensor_objection(s, names[0], *row);
+  std::string wrong =
+      row->lanes ? tile_objection(s, names, *row) : tensor_objection(s, names[0], *row);
   if (!wrong.empty()) return Refused{std::move(wrong)};
   for (const LoopRef& at : *found) {
     s.loops[at.loop].mark = ir::Mark::kTensor;

@@ -22,8 +22,8 @@ DiffProblem problem(const std::string& text) {
   return {parsed->op.name(), parsed->text, parsed->program, {}};
 }
 
-Result<Printed, std::string> print(const DiffProblem& problem,
-                                   const schedules::Schedule& schedule, const ir::Target& target) {
+Result<Printed, std::string> print(const DiffProblem& problem, const schedules::Schedule& schedule,
+                                   const ir::Target& target) {
   const auto scheduled = schedules::apply(problem.program, schedule);
   if (!scheduled) return scheduled.failure().text();
   auto nest = jit::lower(*scheduled, target);
@@ -35,8 +35,7 @@ Result<Printed, std::string> print(const DiffProblem& problem,
   return out;
 }
 
-std::string Batch::add(const DiffProblem& problem, schedules::Schedule schedule,
-                       bool narrows) {
+std::string Batch::add(const DiffProblem& problem, schedules::Schedule schedule, bool narrows) {
   auto printed = print(problem, schedule);
   if (!printed) return printed.failure();
   Candidate c{&problem, std::move(schedule), std::move(printed->nest), 0, narrows};

@@ -23,15 +23,14 @@ struct Printed {
   jit::CudaSource source;
 };
 /// What is printed, or why nothing is.
-Result<Printed, std::string> print(const DiffProblem& problem,
-                                   const schedules::Schedule& schedule,
+Result<Printed, std::string> print(const DiffProblem& problem, const schedules::Schedule& schedule,
                                    const ir::Target& target = gpu());
 
 /// Problems under schedules, compiled together and checked one after the other.
 class Batch {
  public:
-  /// Takes a candidate in; why it is refused, or "". One that `narrows` drops bits of its inputs, so
-  /// that only small integers need come out right.
+  /// Takes a candidate in; why it is refused, or "". One that `narrows` drops bits of its inputs,
+  /// so that only small integers need come out right.
   std::string add(const DiffProblem& problem, schedules::Schedule schedule, bool narrows = false);
   /// Compiles and runs all of them against the definition.
   void check();

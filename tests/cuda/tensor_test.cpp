@@ -130,3 +130,16 @@ TEST_CASE("cuda: default schedules bring products to tensor instructions") {
   }
   batch.check();
 }
+
+TEST_CASE("cuda: tiles whose rows lie together are filled by matrices") {
+  const auto filled = [](const char* text, const char* how) {
+    const DiffProblem p = problem(text);
+    const auto printed = print(p, schedules::default_schedule(p.program, gpu()));
+    REQUIRE(static_cast<bool>(printed));
+    return printed->source.kernels.find(how) != std::string::npos;
+  };
+  CHECK(filled("matmul M=256 N=256 K=256 T=bf16", "load_matrices<4, false>"));
+  CHECK(filled("matmul M=256 N=256 K=256 T=bf16", "load_matrices<4, true>"));
+  CHECK_FALSE(filled("matmul M=256 N=256 K=256 T=bf16 B@N,K", "load_matrices<4, true>"));
+  CHECK(filled("matmul_i8 M=256 N=256 K=256 B@N,K", "load_matrices<4, false>"));
+}

@@ -20,6 +20,12 @@ struct Wrong {
   int blocks = 1;
 };
 
+// Tiles in the registers of two warps, and rows of 16 bytes in shared memory.
+#define HONE_TILES                                                                     \
+  "HONE_WARP(float, c, 4); HONE_WARP(f16, a, 8); HONE_WARP(f16, b, 4); "               \
+  "HONE_TEAM(f16, s, 512); for (int i = 0; i < 8; ++i) { a[i] = 0; s[8 * t + i] = 0; " \
+  "b[i / 2] = 0; c[i / 2] = 0; } __syncthreads(); "
+
 // X and Y are floats, 128 of each, in slots 2 and 3; t is the thread's number.
 constexpr Wrong kWrong[] = {
     {"right: reversed through shared memory",
@@ -80,6 +86,30 @@ constexpr Wrong kWrong[] = {
     {"a vector of which one element is another thread's",
      "HONE_TEAM(float, s, 128); store_vector<2>(HONE_AT(s, 2 * t), "
      "load_vector<2, 2>(HONE_AT(X, 2 * t))); Y[t] = s[2 * t] + s[(2 * t + 2) % 128];",
+     "is read before anything is written there"},
+    {"right: tiles of a warp", HONE_TILES "mma_f16(c.at(0), a.at(0), b.at(0)); Y[t] = c[3];",
+     nullptr},
+    {"tiles multiplied in a branch",
+     HONE_TILES "if (t % 2) mma_f16(c.at(0), a.at(0), b.at(0)); Y[t] = c[3];",
+     "a barrier or shuffle is reached by 32 of 64 threads"},
+    {"lanes of a warp that multiply tiles of different kinds",
+     HONE_TILES "if (t % 2) mma_f16(c.at(0), a.at(0), b.at(0)); "
+                "else mma_bf16(c.at(0), a.at(0), b.at(0)); Y[t] = c[3];",
+     "lanes of a warp meet at different instructions"},
+    {"a tile past the registers", HONE_TILES "mma_f16(c.at(0), a.at(8), b.at(0)); Y[t] = c[3];",
+     "a[8] is outside its 8 elements"},
+    {"a tile from the middle of a word",
+     HONE_TILES "mma_f16(c.at(0), a.at(1), b.at(0)); Y[t] = c[3];", "half a word"},
+    {"a matrix whose rows do not begin at 16 bytes",
+     HONE_TILES "load_matrices<1, false>(a.at(0), HONE_AT(s, 8 * (t % 8) + 1)); Y[t] = c[0];",
+     "is not at a multiple of 16 bytes"},
+    {"matrices read in a branch",
+     HONE_TILES "if (t % 32 < 16) load_matrices<2, true>(a.at(0), HONE_AT(s, 8 * (t % 16))); "
+                "Y[t] = c[0];",
+     "a barrier or shuffle is reached by 32 of 64 threads"},
+    {"matrices read before they are written",
+     "HONE_WARP(f16, a, 8); HONE_TEAM(f16, s, 512); for (int i = 0; i < 8; ++i) s[8 * t + i] = 0; "
+     "load_matrices<4, false>(a.at(0), HONE_AT(s, 8 * (63 - t))); Y[t] = a[0];",
      "is read before anything is written there"},
     {"combined by half of the threads",
      "float v = X[t]; if (t < 32) v = combine_threads<Sum, 0, 64, 1, 1>(v); Y[t] = v;",
