@@ -6,6 +6,7 @@
 #include "schedules/space/gpu_reduce.h"
 #include "schedules/space/rules.h"
 #include "schedules/space/shape.h"
+#include "schedules/steps/tensor.h"
 
 namespace hone::schedules {
 namespace {
@@ -57,6 +58,8 @@ Cut cut_of(const Plan& plan, const std::string& name) {
   }
   if (cut.var.empty()) return cut;
   if (is_product(plan, name)) {
+    // Tiles of an instruction take an operand's index as it is, not as part and rest.
+    if (instruction_for(s, plan.target())) cut.var.clear();
     cut.blocks = std::max<int64_t>(1, results / kTile);
     cut.fewest = kFewestDeep;
     cut.busy = kTiles;
