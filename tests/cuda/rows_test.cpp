@@ -69,6 +69,15 @@ TEST_CASE("cuda rows: every row has a kernel") {
   }
 }
 
+TEST_CASE("cuda rows: a source has the rows that it calls, and no other") {
+  CHECK(jit::sm90_rows_for("Y[0] = X[0];").empty());
+  CHECK_FALSE(jit::needs_sm90a("mbarrier_wait(b, 0);"));
+  CHECK(jit::needs_sm90a("wgmma_commit();"));
+  const std::string one = jit::sm90_rows_for("bulk_wait_read<0>();");
+  CHECK(one.find("void bulk_wait_read()") != std::string::npos);
+  CHECK(one.find("void bulk_wait()") == std::string::npos);
+}
+
 TEST_CASE("cuda rows: the device's compiler and assembler take every row") {
   const auto nvrtc = jit::Nvrtc::open();
   if (!nvrtc) {
