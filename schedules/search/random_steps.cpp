@@ -57,7 +57,7 @@ std::vector<std::string> kinds_of(const std::string& step_text) {
   const auto has = [&](const char* part) { return step_text.find(part) != std::string::npos; };
   if (verb == "split") {
     std::string tail = "mask";
-    for (const char* t : {"peel", "overlap", "exact"}) {
+    for (const char* t : {"peel", "overlap", "exact", "pad"}) {
       if (has((std::string("tail=") + t).c_str())) tail = t;
     }
     kinds.push_back("split tail=" + tail);
@@ -109,11 +109,11 @@ std::string RandomSchedules::propose_shape(const ir::Program&, const ir::Stage& 
   const int kind = below(100);
   if (kind < 60) {
     constexpr const char* kTails[] = {"", " tail=peel", " tail=overlap", " tail=exact",
-                                      " tail=peel"};
+                                      " tail=peel", " tail=pad"};
     const std::vector<int> factors = {2, 3, 4, 5, 6, 7, 8, 8, 10, 16, 16, 20, 32, 64};
     const std::string base = fresh("l");
     return "split " + loop_of(s) + " " + std::to_string(pick(factors)) + " -> " + base + ".o " +
-           base + ".i" + kTails[below(5)];
+           base + ".i" + kTails[below(6)];
   }
   if (kind < 75) {
     if (s.loops.size() < 2) return "";
