@@ -29,6 +29,7 @@ enum class Arg : uint8_t {
   kClause,   ///< `name LOOP`, may be left out
   kChoice,   ///< `name=` one of `choices`; the first is what leaving it out means
   kSetting,  ///< `name=` a Number, 0 too; required
+  kCount,    ///< `name=` a Number; leaving it out means 0
   kLayout    ///< `layout=[i/4][j][i%4]`, may be left out
 };
 
@@ -50,7 +51,7 @@ struct LayoutAxis {
 struct Value {
   bool present = false;
   std::vector<std::string> names;  ///< loops, stages, tensor, place, new name, choice, clause
-  Number number;                   ///< kNumber, kSetting
+  Number number;                   ///< kNumber, kSetting, kCount
   std::vector<LayoutAxis> layout;
 };
 
@@ -64,7 +65,7 @@ struct Refused {
 /// What a step makes of a program.
 using Applied = Result<ir::Program, Refused>;
 
-inline constexpr int kMaxParams = 7;
+inline constexpr int kMaxParams = 9;
 
 /// One verb: a row of the table in steps/table.cpp.
 struct StepRow {
@@ -84,7 +85,10 @@ struct Step {
   /// Its first name; empty when left out.
   const std::string& name(std::string_view param) const;
   const std::vector<std::string>& names(std::string_view param) const { return at(param).names; }
-  int64_t number(std::string_view param) const { return at(param).number.value(); }
+  /// 0 where a count is left out.
+  int64_t number(std::string_view param) const {
+    return at(param).number.factors.empty() ? 0 : at(param).number.value();
+  }
   /// Every number in it, in text order.
   std::vector<const Number*> numbers() const;
 };

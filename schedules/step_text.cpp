@@ -162,7 +162,8 @@ bool is_choice(const Param& p, std::string_view word) {
 }
 
 bool is_option(Arg kind) {
-  return kind == Arg::kChoice || kind == Arg::kSetting || kind == Arg::kLayout;
+  return kind == Arg::kChoice || kind == Arg::kSetting || kind == Arg::kCount ||
+         kind == Arg::kLayout;
 }
 
 std::string default_choice(const Param& p) {
@@ -242,7 +243,7 @@ bool parse_option(Reader& r, Step& step) {
     Value& v = step.values[i];
     if (v.present) return r.fail(start, "`" + key + "=` is given twice");
     v.present = true;
-    if (p.kind == Arg::kSetting) return parse_number(r, v.number, 0);
+    if (p.kind == Arg::kSetting || p.kind == Arg::kCount) return parse_number(r, v.number, 0);
     if (p.kind == Arg::kLayout) return parse_layout(r, v.layout);
     const size_t word_at = r.pos;
     v.names.resize(1);
@@ -302,6 +303,8 @@ std::string usage(const Param& p) {
       return "[" + name + "=" + p.choices + "]";
     case Arg::kSetting:
       return name + "=NUMBER";
+    case Arg::kCount:
+      return "[" + name + "=NUMBER]";
     case Arg::kLayout:
       return "[" + name + "=[D/N][D%N]..]";
     default:
@@ -339,6 +342,10 @@ std::string print(const Param& p, const Value& v) {
       return v.names[0] == default_choice(p) ? "" : p.name + ("=" + v.names[0]);
     case Arg::kSetting:
       return p.name + ("=" + print(v.number));
+    case Arg::kCount: {
+      const std::string number = v.present ? print(v.number) : "0";
+      return number == "0" ? "" : p.name + ("=" + number);
+    }
     case Arg::kLayout:
       return v.layout.empty() ? "" : p.name + ("=" + print(v.layout));
     default:

@@ -29,6 +29,22 @@ constexpr Intrinsic kRows[] = {
     {"void prefetch(const void* line)",
      R"(asm volatile("prefetch.global.L2 [%0];" : : "l"(line));)", "(void)line;"},
     // N neighbours, W in each access. The address is a multiple of what an access takes.
+    // BYTES, 4, 8 or 16, from memory to shared memory, at the latest when their group is waited
+    // for; what is not kept is 0 and not read. PTX ISA, instruction cp.async; sm_80.
+    {"void copy_async(P to, Q from, int kept = BYTES)",
+     R"(const unsigned int at = (unsigned int)__cvta_generic_to_shared(to);
+  const unsigned long long source = (unsigned long long)__cvta_generic_to_global(from);
+  if constexpr (BYTES == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(at), "l"(source), "r"(kept));
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
+                 : : "r"(at), "l"(source), "n"(BYTES), "r"(kept));
+  })",
+     "emulation::copy_async(to, from, BYTES, kept);", "template <int BYTES, class P, class Q>"},
+    {"void commit_copies()", R"(asm volatile("cp.async.commit_group;" : : : "memory");)",
+     "emulation::commit_copies();"},
+    {"void wait_copies()", R"(asm volatile("cp.async.wait_group %0;" : : "n"(N) : "memory");)",
+     "emulation::wait_copies(N);", "template <int N>"},
     {"auto load_vector(P from)",
      R"(Vector<typename Plain<decltype(*from)>::T, N> out;
   typedef typename Word<W * sizeof(*from)>::T Access;

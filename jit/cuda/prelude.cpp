@@ -20,7 +20,7 @@ constexpr const char* kDevice = R"(
   extern "C" __global__ void __cluster_dims__(x, y, z) __launch_bounds__(threads)
 #define HONE_PARAMETER __grid_constant__
 #define HONE_ADDRESS(place) (&(place))
-#define HONE_AT(name, element) ((name) + (element))
+#define HONE_AT(name, ...) ((name) + (__VA_ARGS__))
 #define HONE_WARP_AT(name, element) (name).at(element)
 template <int BYTES> struct Word;
 template <> struct Word<2> { typedef unsigned short T; };
@@ -70,6 +70,13 @@ typedef long long i64; typedef int i32; typedef short i16; typedef signed char i
 typedef unsigned char u8; typedef unsigned char boolean;
 typedef unsigned short f16; typedef unsigned short bf16;
 typedef unsigned long long u64; typedef unsigned int u32;
+
+// Where an element is in memory whose rows of ROW bytes have their chunks of 16 bytes turned.
+template <int ROW, int SIZE, class I> HONE_DEVICE I swizzled(I element) {
+  constexpr I row = (ROW > 128 ? ROW : 128) / SIZE, chunk = 16 / SIZE;
+  constexpr I chunks = (ROW < 128 ? ROW : 128) / 16;
+  return element ^ (element / row % chunks * chunk);
+}
 
 HONE_DEVICE float f32_of_bf16(bf16 b) { return f32_of_bits((u32)b << 16); }
 HONE_DEVICE bf16 bf16_of_f32(float f) {

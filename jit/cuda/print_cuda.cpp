@@ -84,7 +84,7 @@ std::array<int64_t, 3> grid_of(const CudaLaunch& launch, std::span<const int64_t
   return out;
 }
 
-Result<CudaSource, Refusal> print_cuda(const Nest& nest, const Target&) {
+Result<CudaSource, Refusal> print_cuda(const Nest& nest, const Target& target) {
   CudaSource out;
   out.slots = nest.slots;
   out.slot_align.assign(static_cast<size_t>(nest.slots), 1);
@@ -103,7 +103,7 @@ Result<CudaSource, Refusal> print_cuda(const Nest& nest, const Target&) {
       made.name = l.name;
       made.symbol = fmt::format("hone_{}", i);
       made.at_bind = l.at_bind;
-      out.kernels += LaunchPrinter(nest, l, names, made, out.slot_align).print();
+      out.kernels += LaunchPrinter(nest, l, names, made, out.slot_align, target).print();
       for (Expr& g : made.grid) {
         if (!g) g = make_int(1);
       }

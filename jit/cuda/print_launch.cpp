@@ -5,11 +5,20 @@
 
 #include <algorithm>
 
+#include "jit/cuda/device_limits.h"
+
 namespace hone::jit {
 
 using namespace ir;
 
 namespace {
+
+constexpr int64_t kTeamAlign = 128;      // of buffers in shared memory
+constexpr int64_t kSwizzleAlign = 1024;  // of those that tensor instructions read as swizzled
+
+int64_t round_up(int64_t bytes, int64_t align) { return (bytes + align - 1) / align * align; }
+
+constexpr int kAsyncCopies = 80;  // the first sm that has them
 
 constexpr const char* kBlock[] = {"blockIdx.x", "blockIdx.y", "blockIdx.z"};
 
@@ -19,7 +28,10 @@ std::string LaunchPrinter::print() {
   n_.facts.define_loop(launch_.range, Poly(), Poly::of(launch_.extent, &n_.facts));
   measure(*launch_.body);
   check_warps();
-  each_stmt(*launch_.body, [&](const Stmt& s) { checks_ |= s.kind == Stmt::kCheck; });
+  each_stmt(*launch_.body, [&](const Stmt& s) {
+    checks_ |= s.kind == Stmt::kCheck;
+    copies_async_ |= s.async && target_.sm >= kAsyncCopies;
+  });
   Scope scope;
   const auto range = static_cast<size_t>(launch_.range);
   const std::string& r = n_.loops[range];
@@ -74,10 +86,45 @@ std::string LaunchPrinter::head() {
   } else {
     text += "  if (*(const i64*)args.slot[0] != 9223372036854775807ll) return;\n";
   }
+  place_shared();
+  if (!dynamic_.empty()) text += fmt::format("  HONE_DYNAMIC({});\n", out_.dynamic_bytes);
   for (size_t b = 0; b < nest_.buffers.size(); ++b) {
     if (used_.contains(static_cast<int>(b))) text += declaration(nest_.buffers[b], n_.buffers[b]);
   }
   return text;
+}
+
+/// Shared memory past what may be static is asked for by the launch, all of it then; so is what
+/// must lie at a multiple of more than static memory does.
+void LaunchPrinter::place_shared() {
+  std::vector<const NestBuffer*> team;
+  bool swizzled = false;
+  int64_t bytes = 0, parts = 0;
+  for (int b : used_) {
+    const NestBuffer& buffer = nest_.buffers[static_cast<size_t>(b)];
+    if (buffer.home != Home::kTeam) continue;
+    team.push_back(&buffer);
+    swizzled |= buffer.swizzle != 0;
+    bytes += round_up(buffer.max_bytes, kTeamAlign);
+  }
+  for (const auto& part : parts_) parts += round_up(part.second, kTeamAlign);
+  out_.shared_bytes = parts;
+  if (!swizzled && bytes + parts <= DeviceLimits::kStaticShared) {
+    out_.shared_bytes += bytes;
+    return;
+  }
+  for (const NestBuffer* b : team) {
+    const int64_t at = round_up(out_.dynamic_bytes, b->swizzle ? kSwizzleAlign : kTeamAlign);
+    dynamic_[b] = at;
+    out_.dynamic_bytes = at + b->max_bytes;
+  }
+  const int64_t most = device_limits(target_.sm).block_shared_bytes;
+  if (parts + out_.dynamic_bytes > most) {
+    throw Unprintable{fmt::format(
+        "launch {} needs {} bytes of shared memory in a block; a block of sm_{} has at most {}: "
+        "stage less of what it reads, or smaller tiles",
+        launch_.name, parts + out_.dynamic_bytes, target_.sm, most)};
+  }
 }
 
 std::string LaunchPrinter::declaration(const NestBuffer& b, const std::string& name) {
@@ -95,7 +142,9 @@ std::string LaunchPrinter::declaration(const NestBuffer& b, const std::string& n
                          written_.contains(&b) ? "" : "const ", type, name, slot, elements);
     }
     case Home::kTeam:
-      out_.shared_bytes += b.max_bytes;
+      if (dynamic_.contains(&b)) {
+        return fmt::format("  HONE_TEAM_AT({}, {}, {}, {});\n", type, name, elements, dynamic_[&b]);
+      }
       return fmt::format("  HONE_TEAM({}, {}, {});\n", type, name, elements);
     case Home::kWarp:
       return fmt::format("  HONE_WARP({}, {}, {});\n", type, name, registers_of(b));
@@ -121,6 +170,12 @@ void LaunchPrinter::emit(const Stmt& s, Scope& scope) {
       for (const StmtRef& b : s.body) emit(*b, team);
       return;
     }
+    case Stmt::kCommit:
+      if (copies_async_) line("commit_copies();");
+      return;
+    case Stmt::kWait:
+      if (copies_async_) line(fmt::format("wait_copies<{}>();", s.pending));
+      return;
     case Stmt::kBarrier:
       return line("__syncthreads();");
     default:
@@ -208,6 +263,7 @@ void LaunchPrinter::emit_leaf(const Stmt& s) {
          print_value(s.value, n_) + ");");
     return;
   }
+  if (emit_copies(s, nullptr)) return;
   const NestBuffer& b = nest_.buffers[static_cast<size_t>(s.id)];
   used_.insert(s.id);
   const std::string place = print_place(s.id, s.offset, n_);

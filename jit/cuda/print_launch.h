@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -27,8 +28,13 @@ class LaunchPrinter {
  public:
   /// `slot_align` is CudaSource::slot_align.
   LaunchPrinter(const ir::Nest& nest, const ir::Launch& launch, CudaNames& names, CudaLaunch& out,
-                std::vector<int64_t>& slot_align)
-      : nest_(nest), launch_(launch), n_(names), out_(out), slot_align_(slot_align) {}
+                std::vector<int64_t>& slot_align, const ir::Target& target)
+      : nest_(nest),
+        launch_(launch),
+        n_(names),
+        out_(out),
+        slot_align_(slot_align),
+        target_(target) {}
 
   std::string print();
 
@@ -47,6 +53,7 @@ class LaunchPrinter {
   void block_extent(ir::Mark mark, const ir::Expr& extent);
   std::string head();
   std::string declaration(const ir::NestBuffer& b, const std::string& name);
+  void place_shared();
   void emit(const ir::Stmt& s, Scope& scope);
   void emit_all(const ir::Stmt& s, Scope& scope);
   void emit_serial(const ir::Stmt& s, Scope& scope);
@@ -63,6 +70,7 @@ class LaunchPrinter {
   void emit_block(const ir::Stmt& s, Scope& scope);
   void emit_threads(const ir::Stmt& s, Scope& scope);
   void set_aside(int buffer, ir::Reduce reduce);
+  void share_parts(int axis, DType type);
   void put_together(int buffer, ir::Reduce reduce, int axis);
   void each_element(const ir::NestBuffer& b, const std::function<void(const std::string&)>& f);
   void conditional(const Scope& scope, const Print& f);
@@ -84,6 +92,10 @@ class LaunchPrinter {
                      const std::string& inside);
   void rely_on(int buffer, int64_t bytes);
 
+  // print_copies.cpp: copies into shared memory that go on beside the threads
+  int64_t copied_at_once(const ir::Stmt& s, const VectorLanes* lanes) const;
+  bool emit_copies(const ir::Stmt& s, const VectorLanes* lanes);
+
   // print_warp.cpp: tiles in the registers of a warp
   void check_warps() const;
   int64_t registers_of(const ir::NestBuffer& b) const;
@@ -103,12 +115,16 @@ class LaunchPrinter {
   CudaNames& n_;
   CudaLaunch& out_;
   std::vector<int64_t>& slot_align_;
+  const ir::Target& target_;
   std::string body_;
   int depth_ = 1;
   int choices_ = 0;  ///< conditions that were given names
   int vectors_ = 0;  ///< vectors that were
   bool checks_ = false;
+  bool copies_async_ = false;  ///< the launch has copies that the GPU makes by itself
   std::set<int> used_;
+  std::map<std::string, int64_t> parts_;  ///< bytes of what combine_threads shares, by its types
+  std::map<const ir::NestBuffer*, int64_t> dynamic_;  ///< where buffers begin in dynamic memory
   std::set<const ir::NestBuffer*> written_;
 };
 

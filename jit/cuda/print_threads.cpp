@@ -113,9 +113,21 @@ void LaunchPrinter::set_aside(int buffer, Reduce reduce) {
   });
 }
 
+/// Counts the shared memory of combine_threads: none within a warp, else a word for each warp of
+/// the axis, or for each thread.
+void LaunchPrinter::share_parts(int axis, DType type) {
+  const int x = out_.block[0];
+  const bool along = axis == 0;
+  if (along && x <= 32 && (x & (x - 1)) == 0) return;
+  const int64_t words = along && x % 32 == 0 ? threads() / 32 : threads();
+  parts_[fmt::format("{} {}", axis, computed_type(type))] =
+      words * size_of(type == DType::kF16 || type == DType::kBF16 ? DType::kF32 : type);
+}
+
 void LaunchPrinter::put_together(int buffer, Reduce reduce, int axis) {
   const NestBuffer& b = nest_.buffers[static_cast<size_t>(buffer)];
   const std::string& name = n_.buffers[static_cast<size_t>(buffer)];
+  share_parts(axis, b.type);
   each_element(b, [&](const std::string& i) {
     const std::string element = name + "[" + i + "]";
     const std::string combined =

@@ -305,11 +305,17 @@ std::string from_stored(DType t, const std::string& place) {
 
 std::string print_index(const Expr& e, const CudaNames& names) { return Values(names).index(e); }
 
-std::string print_place(int id, const Expr& offset, const CudaNames& names) {
-  const auto i = static_cast<size_t>(id);
-  const NestBuffer& b = names.nest->buffers[i];
-  const Expr at = b.home == Home::kWarp ? register_of(b, offset, names) : offset;
-  return names.buffers[i] + "[" + print_index(at, names) + "]";
+std::string print_place(int buffer, const Expr& offset, const CudaNames& names) {
+  return names.buffers[static_cast<size_t>(buffer)] + "[" + print_element(buffer, offset, names) +
+         "]";
+}
+
+std::string print_element(int buffer, const Expr& offset, const CudaNames& names) {
+  const NestBuffer& b = names.nest->buffers[static_cast<size_t>(buffer)];
+  if (b.home == Home::kWarp) return print_index(register_of(b, offset, names), names);
+  const std::string element = print_index(offset, names);
+  if (b.swizzle == 0) return element;
+  return fmt::format("swizzled<{}, {}>({})", b.swizzle, size_of(b.type), element);
 }
 
 std::string print_condition(const Expr& e, const CudaNames& names) {

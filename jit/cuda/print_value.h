@@ -52,6 +52,8 @@ std::string print_value(const ir::Expr& e, const CudaNames& names);
 std::string print_stored(const ir::Expr& e, const CudaNames& names);
 /// The element of `buffer` at `offset`.
 std::string print_place(int buffer, const ir::Expr& offset, const CudaNames& names);
+/// The number of that element in memory: another one where the buffer is swizzled.
+std::string print_element(int buffer, const ir::Expr& offset, const CudaNames& names);
 /// A computed value of type `t` as it is stored.
 std::string to_stored(DType t, const std::string& value);
 /// What is stored at `place`, as a computed value.

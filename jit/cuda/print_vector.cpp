@@ -107,6 +107,7 @@ void LaunchPrinter::emit_each_lane(const VectorLanes& lanes, const Print& f) {
 }
 
 void LaunchPrinter::emit_lane_store(const Stmt& s, const VectorLanes& lanes) {
+  if (emit_copies(s, &lanes)) return;
   const int64_t wide = width(s.id, s.offset, lanes);
   hold_loads(s.value, lanes);
   if (wide == 1) {
@@ -149,9 +150,8 @@ std::string LaunchPrinter::in_lane(const std::string& vector, const VectorLanes&
 /// Where lane 0 accesses the buffer.
 std::string LaunchPrinter::print_address(int buffer, const Expr& offset,
                                          const VectorLanes& lanes) const {
-  const Poly first = Poly::of(in_first_lane(offset, lanes), &n_.facts);
   return fmt::format("HONE_AT({}, {})", n_.buffers[static_cast<size_t>(buffer)],
-                     print_index(first.expr(), n_));
+                     print_element(buffer, in_first_lane(offset, lanes), n_));
 }
 
 /// Loads what the lanes of `value` load side by side, before all else.

@@ -37,7 +37,8 @@ void print_stmt(const Nest& nest, const Stmt& s, int depth, std::string& out) {
       }
       return;
     case Stmt::kStore:
-      out += pad + nest.buffers[static_cast<size_t>(s.id)].name + "[" + print(s.offset) + "] ";
+      out += pad + (s.async ? "async " : "") + nest.buffers[static_cast<size_t>(s.id)].name + "[" +
+             print(s.offset) + "] ";
       out += s.reduce == Reduce::kNone ? "= " : std::string(name_of(s.reduce)) + "= ";
       out += print(s.value) + "\n";
       return;
@@ -51,6 +52,12 @@ void print_stmt(const Nest& nest, const Stmt& s, int depth, std::string& out) {
       return;
     case Stmt::kBarrier:
       out += pad + "barrier\n";
+      return;
+    case Stmt::kCommit:
+      out += pad + "commit\n";
+      return;
+    case Stmt::kWait:
+      out += pad + "wait " + std::to_string(s.pending) + "\n";
       return;
     case Stmt::kCheck:
       out += pad + "check " + print(s.condition) + " at " + print(s.value) + "\n";
@@ -87,6 +94,7 @@ std::string print(const Nest& nest) {
            std::string(name_of(b.type)) + "[" + print(b.elements) + "]";
     if (b.home == Home::kWorker || b.home == Home::kShared)
       out += " at " + std::to_string(b.offset);
+    if (b.slots > 1) out += " slots " + std::to_string(b.slots);
     if (b.swizzle) out += " swizzle " + std::to_string(b.swizzle);
     out += b.stream ? " stream\n" : "\n";
   }

@@ -30,6 +30,7 @@ struct NestBuffer {
   int64_t offset = 0;  ///< bytes, 64-byte aligned (kWorker); kShared when sizes are constant
   int64_t max_bytes = 0;  ///< upper bound of its size
   int64_t align = 0;      ///< bytes: the first element's address is a multiple; 0: of the element's
+  int slots = 1;          ///< kTeam: iterations of a pipeline that it holds, one after the other
   int64_t swizzle = 0;    ///< kTeam: bytes of a row of which 16-byte chunks change places, see
                           ///< swizzled(); offsets are those before
   bool stream = false;
@@ -56,12 +57,17 @@ struct Stmt {
     kTeam,      ///< body, run once by all threads of a block together: thread loops around it are
                 ///< not its own, and it mentions none of them
     kBarrier,   ///< all threads of a block wait for one another
+    kCommit,    ///< the asynchronous stores since the last one are a group of their own
+    kWait,      ///< until at most `pending` groups, the youngest, are under way
   } kind = kBlock;
   int id = -1;
   Mark mark = Mark::kSerial;
   const Instruction* instruction = nullptr;  ///< kFor marked kTensor
   Reduce reduce = Reduce::kNone;
-  int into = -1;  ///< of a kFor over threads that reduces: the buffer into which it does
+  bool async = false;  ///< kStore of a load as it is: may land as late as at the wait for its group
+  int pending = 0;     ///< of a kWait
+  int stages = 1;      ///< of a kFor: iterations that a pipeline holds; see pipelined()
+  int into = -1;       ///< of a kFor over threads that reduces: the buffer into which it does
   Expr begin, end;
   Expr condition;
   Expr offset;

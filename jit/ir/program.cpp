@@ -42,6 +42,8 @@ void print_buffer(const Buffer& b, std::string& out) {
   if (b.constant) out += " const";
   if (b.stream) out += " stream";
   if (b.role == Role::kTemp) out += " in=" + std::string(name_of(b.space));
+  if (b.pad) out += " pad=" + std::to_string(b.pad);
+  if (b.swizzle) out += " swizzle=on";
   out += "\n";
 }
 
@@ -96,6 +98,7 @@ void print_stage(const Stage& s, std::string& out) {
       out += std::string(name_of(l.mark)) + ":";
     }
     out += l.name + (l.partition ? "(partition)" : "");
+    if (l.stages > 1) out += "(" + std::to_string(l.stages) + " stages)";
   }
   out += "\n";
 }

@@ -40,6 +40,8 @@ struct Buffer {
   bool constant = false;       ///< bound once (`const=`)
   bool stream = false;         ///< non-temporal stores (step `stream`)
   Space space = Space::kRoot;  ///< of temporaries
+  int64_t pad = 0;             ///< kBlock: elements between rows of the last axis
+  bool swizzle = false;        ///< kBlock: 16-byte chunks change places, see NestBuffer::swizzle
 };
 
 /// A dim known only at the call: lo <= value <= hi; `at` are values to be good at.
@@ -86,8 +88,8 @@ struct Relation {
 };
 
 /// How a loop runs. Marks are carried out by lowering and the back ends. kTensor: all iterations,
-/// with those of the tensor loops inside, are one instruction, Loop::instruction. The last six bind a loop to an axis of a GPU's grid of
-/// blocks, or of a block's threads.
+/// with those of the tensor loops inside, are one instruction, Loop::instruction. The last six bind
+/// a loop to an axis of a GPU's grid of blocks, or of a block's threads.
 enum class Mark : uint8_t {
   kSerial,
   kUnroll,
@@ -115,6 +117,8 @@ struct Loop {
   std::string name;
   Mark mark = Mark::kSerial;
   bool partition = false;  ///< peel the iterations where a condition is not constant
+  int stages = 1;  ///< of a pipeline: what is kept at it in=shared comes stages-1 iterations
+                   ///< early
   const Instruction* instruction = nullptr;  ///< of kTensor
 };
 

@@ -34,11 +34,12 @@ class Barriers {
 
   /// `s` with the barriers it needs inside; `open` is what was touched since the last barrier,
   /// before it and then after it.
-  StmtRef place(const StmtRef& s, Touched& open) const {
+  StmtRef place(const StmtRef& s, Touched& open) {
     if (s->body.empty()) {
       open.add(touched(*s));
       return s;
     }
+    if (s->kind == Stmt::kFor && s->stages > 1 && ordered_.empty()) return pipeline(s, open);
     Stmt out = *s;
     if (s->kind == Stmt::kIf) {
       Touched after;
@@ -68,7 +69,33 @@ class Barriers {
 
  private:
   bool is_team(int buffer) const {
-    return nest_.buffers[static_cast<size_t>(buffer)].home == Home::kTeam;
+    return nest_.buffers[static_cast<size_t>(buffer)].home == Home::kTeam &&
+           !ordered_.contains(buffer);
+  }
+
+  /// A pipeline orders what has slots itself, from where it is filled first.
+  StmtRef pipeline(const StmtRef& s, Touched& open) {
+    const Touched all = touched(*s);
+    for (const std::set<int>* touched : {&all.read, &all.written}) {
+      for (int b : *touched) {
+        if (nest_.buffers[static_cast<size_t>(b)].slots > 1) ordered_.insert(b);
+      }
+    }
+    StmtRef out = place(s, open);
+    ordered_.clear();
+    open.add(all);
+    return out;
+  }
+
+  /// What `s` touches that what comes before must be done with.
+  Touched entered(const Stmt& s) const {
+    Touched t = touched(s);
+    const auto own = [&](int b) { return nest_.buffers[static_cast<size_t>(b)].slots > 1; };
+    if (s.kind == Stmt::kFor && s.stages > 1) {
+      std::erase_if(t.read, own);
+      std::erase_if(t.written, own);
+    }
+    return t;
   }
 
   /// What `s` touches, with all inside it.
@@ -84,14 +111,15 @@ class Barriers {
     return t;
   }
 
-  std::vector<StmtRef> list(const std::vector<StmtRef>& body, Touched& open) const {
+  std::vector<StmtRef> list(const std::vector<StmtRef>& body, Touched& open) {
     std::vector<StmtRef> out;
     for (const StmtRef& s : body) {
       if (s->kind == Stmt::kBlock) {
         for (StmtRef& inner : list(s->body, open)) out.push_back(std::move(inner));
         continue;
       }
-      if (open.clashes(touched(*s))) {
+      if (s->kind == Stmt::kBarrier) open = {};
+      if (open.clashes(entered(*s))) {
         Stmt barrier;
         barrier.kind = Stmt::kBarrier;
         out.push_back(std::make_shared<const Stmt>(std::move(barrier)));
@@ -103,16 +131,22 @@ class Barriers {
   }
 
   const Nest& nest_;
+  std::set<int> ordered_;  ///< by the pipeline that is open
 };
 
 }  // namespace
 
 Nest with_barriers(Nest nest) {
-  const Barriers barriers(nest);
+  Barriers barriers(nest);
   std::vector<StmtRef> bodies;
   for (const Launch& l : nest.launches) {
     Touched open;
-    bodies.push_back(barriers.place(l.body, open));
+    StmtRef body = barriers.place(l.body, open);
+    // A range that is no block's is a loop inside the kernel: its iterations follow one another.
+    int64_t extent = 0;
+    const bool once = is_const(l.extent, &extent) && extent <= 1;
+    if (!is_block(l.mark) && !once) body = barriers.place(l.body, open);
+    bodies.push_back(std::move(body));
   }
   for (size_t i = 0; i < bodies.size(); ++i) nest.launches[i].body = bodies[i];
   return nest;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "jit/passes/lowering.h"
+#include "jit/passes/pipeline.h"
 
 namespace hone::jit {
 
@@ -29,6 +30,7 @@ StmtRef loop(int id, const Loop& how, Expr begin, Expr end, std::vector<StmtRef>
   s.id = id;
   s.mark = how.mark == Mark::kParallel ? Mark::kSerial : how.mark;
   s.instruction = how.instruction;
+  s.stages = how.stages;
   s.into = into;
   s.begin = std::move(begin);
   s.end = std::move(end);
@@ -175,6 +177,10 @@ void Lowering::add_launch(int stage) {
 void Lowering::launch_loop(Instance& in, Launch& launch) {
   const int node = in.loops->order[0];
   const Loop& l = in.stage().loops[0];
+  if (l.stages > 1) {
+    reject("pipeline " + l.name + ": the loop is the range of launch " + launch.name +
+           "; bind it, or pipeline a loop inside it");
+  }
   std::vector<Piece> pieces = pieces_of(in, node, false);
   Poly extent;
   for (const Piece& p : pieces) {
@@ -372,7 +378,7 @@ bool Lowering::define(Instance& in, const std::vector<Poly>& indices, Expr& when
 
 Result<Nest, LowerReject> lower(const Program& program, const Target& target) {
   try {
-    return Lowering(program, target).run();
+    return pipelined(Lowering(program, target).run());
   } catch (const Rejected& r) {
     return LowerReject{r.message};
   }

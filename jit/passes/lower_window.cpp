@@ -209,6 +209,7 @@ Storage Lowering::dense(const Buffer& b, std::vector<Poly> shape) {
     const Axis& axis = s.axes[a];
     const Poly extent = ceil_div(shape[static_cast<size_t>(axis.dim)], axis.div, &facts_);
     stride = stride * (axis.mod ? Poly(axis.mod) : extent);
+    if (a + 1 == s.axes.size()) stride += Poly(b.pad);
   }
   s.shape = std::move(shape);
   return s;
@@ -249,6 +250,24 @@ size_t Lowering::vector_dim(const Stage& s, size_t dims) {
   return dims - 1;
 }
 
+/// Elements of a window, all of whose extents are constant, with what lies between its rows.
+int64_t Lowering::elements_of(const Storage& s) {
+  if (s.axes.empty()) return 1;
+  const Axis& outer = s.axes[0];
+  const Poly extent = ceil_div(s.shape[static_cast<size_t>(outer.dim)], outer.div, nullptr);
+  return (outer.mod ? outer.mod : extent.constant()) * s.strides[0].constant();
+}
+
+/// Bytes of a row whose chunks are swizzled.
+int64_t Lowering::swizzled_row(const Buffer& b, const Storage& s) {
+  const size_t rows = s.axes.size() < 2 ? 0 : s.axes.size() - 2;
+  const int64_t row = s.axes.size() < 2 ? 0 : s.strides[rows].constant() * size_of(b.type);
+  if (row >= 32 && (row & (row - 1)) == 0) return row;
+  reject("swizzle=on of " + b.name + ": rows have " + std::to_string(row) +
+         " bytes; rows of 32, 64, 128 and further powers of two can be swizzled, use pad= or a "
+         "layout");
+}
+
 void Lowering::allocate(int stage, const std::vector<Span>& window) {
   const Stage& st = program_.stages[static_cast<size_t>(stage)];
   check_covered(st, window);
@@ -276,22 +295,19 @@ void Lowering::allocate(int stage, const std::vector<Span>& window) {
   if (b.space == Space::kWarp) laid.axes = warp_axes(b);
   Storage s = dense(laid, std::move(shape));
   for (size_t d = 0; d < window.size(); ++d) s.base[d] = window[d].lo;
-  Poly total(1);
-  for (const Axis& a : s.axes) {
-    const Poly extent = ceil_div(s.shape[static_cast<size_t>(a.dim)], a.div, nullptr);
-    total = total * (a.mod ? Poly(a.mod) : extent);
-  }
+  const int64_t total = elements_of(s);
   NestBuffer n;
   n.name = b.name;
   n.type = b.type;
-  n.elements = total.expr();
-  n.max_bytes = total.constant() * size_of(b.type);
+  n.elements = make_int(total);
+  n.max_bytes = total * size_of(b.type);
   n.align = kLine;
   n.written = true;
   if (b.space == Space::kRegisters) {
     n.home = Home::kRegisters;
   } else if (b.space == Space::kBlock) {
     n.home = Home::kTeam;
+    if (b.swizzle) n.swizzle = swizzled_row(b, s);
   } else if (b.space == Space::kWarp) {
     n.home = Home::kWarp;
   } else {

@@ -148,6 +148,8 @@ class Lowering {
                                const ir::Stage& reader);
   Span reduction_span(Instance& in, size_t rvar);
   void allocate(int stage, const std::vector<Span>& window);
+  static int64_t elements_of(const Storage& s);
+  static int64_t swizzled_row(const ir::Buffer& b, const Storage& s);
   static size_t vector_dim(const ir::Stage& s, size_t dims);
   void allocate_root(int stage);
   bool is_bound(const ir::Stage& stage) const;

@@ -124,6 +124,8 @@ void Selector::walk(const Stmt& s) {
       return check(s);
     case Stmt::kTeam:
     case Stmt::kBarrier:
+    case Stmt::kCommit:
+    case Stmt::kWait:
       return refuse("the threads of a block are a GPU's");
   }
 }

@@ -22,6 +22,7 @@ extern const StepRow kPrefetch;
 extern const StepRow kStream;
 extern const StepRow kTensorize;
 extern const StepRow kBind;
+extern const StepRow kPipeline;
 extern const StepRow kWarpLanes;
 
 }  // namespace hone::schedules

@@ -18,6 +18,13 @@ Applied apply_stage(ir::Program p, const Step& step) {
     spot.owner = at->stage;
     spot.loop = at->loop;
   }
+  const bool laid = step.number("pad") != 0 || step.name("swizzle") != "off";
+  if (laid && step.name("in") != "shared") {
+    return Refused{"pad= and swizzle= lay out shared memory; add in=shared"};
+  }
+  if (step.number("pad") != 0 && step.name("swizzle") != "off") {
+    return Refused{"rows with a pad are no powers of two; take pad= or swizzle=, not both"};
+  }
   if (spot.root && step.name("in") != "scratch") {
     return Refused{"a copy at the root lives in memory; leave out in=" + step.name("in")};
   }
@@ -73,6 +80,8 @@ const StepRow kStage = {
      {Arg::kWord, "->"},
      {Arg::kNew, "copy"},
      {Arg::kChoice, "in", "scratch|registers|shared|warp"},
+     {Arg::kCount, "pad"},
+     {Arg::kChoice, "swizzle", "off|on"},
      {Arg::kLayout, "layout"}},
     "Copies the window of a tensor that the body of a loop touches, and uses the copy there; of "
     "the "
@@ -81,7 +90,10 @@ const StepRow kStage = {
     "is a stage; loads that are guarded with one constant find a copy padded with it, and lose "
     "their guards. Of a tensor that is read its loops are d0, d1, .., of one that is written they "
     "are "
-    "the variables'. At root it is a launch of its own, of a constant tensor at bind.\n"
+    "the variables'. In shared memory, pad= leaves that many elements between rows, and swizzle=on "
+    "turns the 16-byte chunks of each row by its number, so that columns lie in different banks. "
+    "At "
+    "root it is a launch of its own, of a constant tensor at bind.\n"
     "for m.o: for k: for m.i: C[..] += A*B  =>  stage C at m.o -> Ct in=registers  =>  "
     "for m.o: for k: for m: Ct[..] += A*B; for m.i: C[..] = Ct[..]",
     apply_stage,

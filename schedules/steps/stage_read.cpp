@@ -91,6 +91,8 @@ Applied copy_read(ir::Program p, const Step& step, const CopySpot& spot) {
   copy.axes = *std::move(axes);
   copy.constant = spot.root && tensor.constant;
   if (!spot.root) copy.space = space_named(step.name("in"));
+  copy.pad = step.number("pad");
+  copy.swizzle = step.name("swizzle") == "on";
   ir::Stage stage = copying(tensor, copy, padding);
   if (!spot.root) {
     stage.at = {p.stages[spot.owner].name, p.stages[spot.owner].loops[spot.loop].name};

@@ -194,6 +194,8 @@ Applied copy_written(ir::Program p, const Step& step, const CopySpot& spot) {
   for (const std::string& loop : d.factored) window.shape.push_back(extent_of(old, loop));
   window.axes = *std::move(axes);
   window.space = space_named(step.name("in"));
+  window.pad = step.number("pad");
+  window.swizzle = step.name("swizzle") == "on";
 
   ir::Stage made = window_stage(old, d, window.name);
   move_placements(p, d, made);

@@ -54,24 +54,6 @@ struct ByHand {
 
 constexpr ByHand kByHand[] = {
     {"add N=1000", "split Y/i 256 -> b t; bind b block.x; bind t thread.x"},
-    // Accesses of 16 bytes: whole, with a tail, of mixed types, along part of a row, guarded.
-    {"add N=1000",
-     "split Y/i 4 -> o v; vectorize v; split Y/o 64 -> b t; bind b block.x; bind t thread.x"},
-    {"add N=1003 T=f16",
-     "split Y/i 8 -> o v; vectorize v; split Y/o 64 -> b t; bind b block.x; bind t thread.x"},
-    {"add N=1003 T=i8 B.align=4",
-     "split Y/i 16 -> o v; vectorize v; split Y/o 32 -> b t; bind b block.x; bind t thread.x"},
-    {"bias_gelu M=6 N=48 T=bf16",
-     "split Y/n 8 -> n.o n.v; vectorize n.v; bind m block.x; bind n.o thread.x"},
-    {"transpose M=24 N=32",
-     "split Y/i 4 -> i.o i.v; vectorize i.v; bind j block.x; bind i.o thread.x"},
-    {"pad P=8 M=3 N=32",
-     "split Y/j 4 -> j.o j.v; vectorize j.v; bind i block.x; bind j.o thread.x"},
-    {"concat M=5 N=8 L=24",
-     "split Y/j 4 -> j.o j.v; vectorize j.v; bind i block.x; bind j.o thread.x"},
-    {"axpy N=100", "split Y/i 4 -> o v; vectorize v; bind o thread.x"},
-    {"gather_rows R=9 D=32 N=7",
-     "split Y/d 8 -> o v; vectorize v; bind n block.x; bind o thread.x"},
     // A tile per block through shared memory, a tile per thread in registers.
     {"matmul M=70 N=90 K=50",
      "split C/m 64 -> m.b m.i; split C/n 64 -> n.b n.i; split C/m.i 8 -> m.t m.r; "

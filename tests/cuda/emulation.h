@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/cuda/emulation_arena.h"
+#include "tests/cuda/emulation_copies.h"
 #include "tests/cuda/emulation_launch.h"
 #include "tests/cuda/emulation_own.h"
 #include "tests/cuda/emulation_roles.h"
@@ -34,7 +35,7 @@
 #define HONE_KERNEL(threads) static void
 #define HONE_CLUSTER_KERNEL(threads, x, y, z) static void
 #define HONE_ADDRESS(place) nullptr
-#define HONE_AT(name, element) emulation::at(name, element)
+#define HONE_AT(name, ...) emulation::at(name, __VA_ARGS__)
 #define HONE_WARP_AT(name, element) emulation::at(name, element)
 
 namespace emulation {

@@ -24,6 +24,7 @@ struct Access {
   Epoch epoch;         ///< of who makes it
   const Knowledge& k;  ///< of the thread that makes or starts it
   Arena& arena;
+  bool fences = true;  ///< what is not a thread's own comes after a thread's writes by a fence only
 
   bool plain() const { return epoch.agent == k.agent; }
   const std::string& name() const { return cluster->order.name(epoch.agent); }
@@ -49,7 +50,7 @@ struct Access {
     } else if (!k.has(e)) {
       complain(at, std::string("is ") + verb + by +
                        " in the barrier interval in which another thread writes it");
-    } else if (!plain() && !k.has_fenced(e)) {
+    } else if (!plain() && fences && !k.has_fenced(e)) {
       complain(at, std::string("is ") + verb + by +
                        " without fence.proxy.async after a thread wrote it");
     }

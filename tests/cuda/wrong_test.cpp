@@ -111,6 +111,76 @@ constexpr Wrong kWrong[] = {
      "HONE_WARP(f16, a, 8); HONE_TEAM(f16, s, 512); for (int i = 0; i < 8; ++i) s[8 * t + i] = 0; "
      "load_matrices<4, false>(a.at(0), HONE_AT(s, 8 * (63 - t))); Y[t] = a[0];",
      "is read before anything is written there"},
+    {"right: chunks turned by their row",
+     "HONE_TEAM(float, s, 64); s[swizzled<128, 4>(t)] = X[t]; __syncthreads(); "
+     "Y[t] = s[swizzled<128, 4>(63 - t)];",
+     nullptr},
+    {"half of a turned row read as it was",
+     "HONE_TEAM(float, s, 96); if (t > 31) s[swizzled<128, 4>(t)] = X[t]; __syncthreads(); "
+     "if (t > 31) Y[t] = s[t ^ 32];",
+     "is read before anything is written there"},
+    {"a row's pad forgotten",
+     "HONE_TEAM(float, s, 8 * 9); s[t / 8 * 9 + t % 8] = X[t]; __syncthreads(); Y[t] = s[t];",
+     "s[8] is read before anything is written there"},
+    {"shared memory past what the launch asked for",
+     "HONE_DYNAMIC(256); HONE_TEAM_AT(float, s, 65, 0); s[t] = X[t]; Y[t] = s[t];",
+     "s ends at byte 260 of 256 of dynamic shared memory"},
+    {"two buffers in one place",
+     "HONE_DYNAMIC(256); HONE_TEAM_AT(float, s, 32, 0); HONE_TEAM_AT(float, r, 32, 124); "
+     "if (t < 32) { s[t] = X[t]; r[t] = X[t]; Y[t] = s[t]; }",
+     "r overlaps other shared memory"},
+    {"right: copied beside the threads",
+     "HONE_TEAM(float, s, 64); copy_async<4>(HONE_AT(s, t), HONE_AT(X, t)); commit_copies(); "
+     "wait_copies<0>(); __syncthreads(); Y[t] = s[63 - t];",
+     nullptr},
+    {"right: zeros where nothing is read",
+     "HONE_TEAM(float, s, 64); if (t < 16) copy_async<16>(HONE_AT(s, 4 * t), "
+     "HONE_AT(X, 4 * t + 96), t < 8 ? 16 : 0); commit_copies(); wait_copies<0>(); "
+     "__syncthreads(); Y[t] = s[t];",
+     nullptr},
+    {"right: two slots, one iteration ahead",
+     "HONE_TEAM(float, s, 128); copy_async<4>(HONE_AT(s, t), HONE_AT(X, t)); commit_copies(); "
+     "for (int k = 0; k < 2; ++k) { wait_copies<0>(); __syncthreads(); if (k == 0) "
+     "copy_async<4>(HONE_AT(s, 64 + t), HONE_AT(X, 64 + t)); commit_copies(); "
+     "Y[64 * k + t] = s[64 * k + 63 - t]; }",
+     nullptr},
+    {"a copy read before it is waited for",
+     "HONE_TEAM(float, s, 64); copy_async<4>(HONE_AT(s, t), HONE_AT(X, t)); commit_copies(); "
+     "__syncthreads(); Y[t] = s[t]; wait_copies<0>();",
+     "is read before an asynchronous copy is waited for"},
+    {"copies that nobody committed",
+     "HONE_TEAM(float, s, 64); copy_async<4>(HONE_AT(s, t), HONE_AT(X, t)); wait_copies<0>(); "
+     "Y[t] = s[t]; commit_copies();",
+     "is read before an asynchronous copy is waited for"},
+    {"a wait that leaves the group under way",
+     "HONE_TEAM(float, s, 64); copy_async<4>(HONE_AT(s, t), HONE_AT(X, t)); commit_copies(); "
+     "wait_copies<1>(); Y[t] = s[t]; wait_copies<0>();",
+     "is read before an asynchronous copy is waited for"},
+    {"another thread's copy without a barrier after the wait",
+     "HONE_TEAM(float, s, 64); copy_async<4>(HONE_AT(s, t), HONE_AT(X, t)); commit_copies(); "
+     "wait_copies<0>(); Y[t] = s[63 - t];",
+     "is read before an asynchronous copy is waited for"},
+    {"one slot too few",
+     "HONE_TEAM(float, s, 64); copy_async<4>(HONE_AT(s, t), HONE_AT(X, t)); commit_copies(); "
+     "for (int k = 0; k < 2; ++k) { wait_copies<0>(); __syncthreads(); if (k == 0) "
+     "copy_async<4>(HONE_AT(s, t), HONE_AT(X, 64 + t)); commit_copies(); "
+     "Y[64 * k + t] = s[63 - t]; }",
+     "is written by an asynchronous copy in the barrier interval in which another thread reads it"},
+    {"a slot refilled while threads still read it",
+     "HONE_TEAM(float, s, 64); s[t] = X[t]; __syncthreads(); Y[t] = s[(t + 1) % 64]; "
+     "copy_async<4>(HONE_AT(s, t), HONE_AT(X, 64 + t)); commit_copies(); wait_copies<0>();",
+     "is written by an asynchronous copy in the barrier interval in which another thread reads it"},
+    {"a copy between two words",
+     "HONE_TEAM(float, s, 68); if (t < 16) copy_async<16>(HONE_AT(s, 4 * t), "
+     "HONE_AT(X, 4 * t + 1)); commit_copies(); wait_copies<0>();",
+     "X[1] is not at a multiple of 16 bytes"},
+    {"a copy past the end",
+     "HONE_TEAM(float, s, 256); copy_async<16>(HONE_AT(s, 4 * t), HONE_AT(X, 4 * t)); "
+     "commit_copies(); wait_copies<0>();",
+     "X[128] is outside its 128 elements"},
+    {"a copy that nobody waits for",
+     "HONE_TEAM(float, s, 64); copy_async<4>(HONE_AT(s, t), HONE_AT(X, t)); commit_copies();",
+     "a thread leaves before it waits for its asynchronous copies"},
     {"combined by half of the threads",
      "float v = X[t]; if (t < 32) v = combine_threads<Sum, 0, 64, 1, 1>(v); Y[t] = v;",
      "a barrier or shuffle is reached by"},
@@ -134,6 +204,7 @@ TEST_CASE("cuda: wrong kernels are caught, each by its check") {
     launch.symbol = "kernel";
     launch.grid = {ir::make_int(w.blocks), ir::make_int(1), ir::make_int(1)};
     launch.block = {64, 1, 1};
+    launch.dynamic_bytes = 256;
     source.launches.push_back(launch);
     code.add(std::move(source));
   }

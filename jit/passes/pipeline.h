@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "jit/ir/nest.h"
+
+namespace hone::jit {
+
+/// Loops with stages = n: what all threads of a block put into shared memory at each iteration, they
+/// put there n-1 iterations early, into the next of n slots. Stores of loads as they are become
+/// asynchronous. What reads something that the loop writes stays where it is.
+///   for k in 0..E: team As = A[k]; C += As
+///     =>  for j in 0..n-1: if j < E: team As[slot j] = A[j]; commit
+///         for k in 0..E: wait n-2; barrier; if k+n-1 < E: team As[slot (k+n-1)%n] = A[k+n-1];
+///                        commit; C += As[slot k%n]
+ir::Nest pipelined(ir::Nest nest);
+
+}  // namespace hone::jit

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How memory is moved on a GPU: long accesses, shared memory laid out and filled ahead.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "jit/cuda/nvrtc.h"
+#include "jit/passes/barriers.h"
+#include "jit/passes/lower.h"
+#include "schedules/space/space.h"
+#include "tests/cuda/batch.h"
+#include "tests/diff/subject.h"
+#include "tests/support/effort.h"
+
+using namespace hone;
+using namespace hone::tests;
+
+namespace {
+
+struct ByHand {
+  const char* problem;
+  const char* schedule;
+};
+
+constexpr ByHand kRows[] = {
+    // Accesses of 16 bytes: whole, with a tail, of mixed types, along part of a row, guarded.
+    {"add N=1000",
+     "split Y/i 4 -> o v; vectorize v; split Y/o 64 -> b t; bind b block.x; bind t thread.x"},
+    {"add N=1003 T=f16",
+     "split Y/i 8 -> o v; vectorize v; split Y/o 64 -> b t; bind b block.x; bind t thread.x"},
+    {"add N=1003 T=i8 B.align=4",
+     "split Y/i 16 -> o v; vectorize v; split Y/o 32 -> b t; bind b block.x; bind t thread.x"},
+    {"bias_gelu M=6 N=48 T=bf16",
+     "split Y/n 8 -> n.o n.v; vectorize n.v; bind m block.x; bind n.o thread.x"},
+    {"transpose M=24 N=32",
+     "split Y/i 4 -> i.o i.v; vectorize i.v; bind j block.x; bind i.o thread.x"},
+    {"pad P=8 M=3 N=32",
+     "split Y/j 4 -> j.o j.v; vectorize j.v; bind i block.x; bind j.o thread.x"},
+    {"concat M=5 N=8 L=24",
+     "split Y/j 4 -> j.o j.v; vectorize j.v; bind i block.x; bind j.o thread.x"},
+    {"axpy N=100", "split Y/i 4 -> o v; vectorize v; bind o thread.x"},
+    {"gather_rows R=9 D=32 N=7",
+     "split Y/d 8 -> o v; vectorize v; bind n block.x; bind o thread.x"},
+    // Through shared memory: rows apart, rows with their chunks turned, more than is static.
+    {"transpose M=40 N=35",
+     "split Y/j 32 -> jb ji; split Y/i 32 -> ib ii; reorder Y/jb Y/ib Y/ji Y/ii; "
+     "stage X at Y/ib -> Xs in=shared pad=1; bind Xs/d0 thread.y; bind Xs/d1 thread.x; "
+     "bind ji thread.y; bind ii thread.x; bind jb block.y; bind ib block.x"},
+    {"transpose M=64 N=64 T=f16",
+     "split Y/i 32 -> ib ii; reorder Y/ib Y/j Y/ii; stage X at Y/ib -> Xs in=shared swizzle=on; "
+     "split Xs/d1 8 -> o v; vectorize v; bind Xs/d0 thread.y; bind Xs/o thread.x; "
+     "split Y/j 8 -> jo ji; bind jo thread.x; bind ii thread.y; bind ib block.x"},
+    {"transpose M=128 N=128",
+     "split Y/j 128 -> jo ji; stage X at Y/jo -> Xs in=shared; split Xs/d0 16 -> d0.o d0.i; "
+     "split Xs/d1 4 -> o v; vectorize v; bind d0.i thread.y; bind Xs/o thread.x; "
+     "split Y/i 32 -> io ii; bind ii thread.x"},
+    // The rows of a launch follow one another in one block.
+    {"transpose M=16 N=9",
+     "stage X at Y/j -> Xs in=shared; bind Xs/d0 thread.x; split Y/i 8 -> io ii; bind ii thread.x"},
+    // Shared memory filled while threads compute: whole and ragged, deep and shallow, guarded.
+    {"matmul M=64 N=128 K=80",
+     "split C/m 64 -> m.b m.i; split C/n 64 -> n.b n.i; split C/m.i 8 -> m.t m.r; "
+     "split C/n.i 8 -> n.t n.r; reorder C/m.b C/n.b C/m.t C/n.t C/k C/m.r C/n.r; "
+     "stage C at C/n.t -> Ct in=registers; split Ct/k 16 -> k.o k.i; "
+     "reorder Ct/k.o Ct/k.i Ct/m Ct/n; "
+     "stage A at Ct/k.o -> As in=shared; stage B at Ct/k.o -> Bs in=shared; "
+     "split As/d1 4 -> d1.o d1.v; vectorize d1.v; split As/d0 16 -> d0.o d0.i; bind As/d0.i "
+     "thread.y; "
+     "bind As/d1.o thread.x; split Bs/d1 4 -> d1.o d1.v; vectorize Bs/d1.v; bind Bs/d0 thread.y; "
+     "bind Bs/d1.o thread.x; "
+     "unroll Ct/m Ct/n; bind C/m.b block.y; bind C/n.b block.x; bind C/m.t thread.y; "
+     "bind C/n.t thread.x; pipeline Ct/k.o stages=2"},
+    {"matmul M=70 N=92 K=52",
+     "split C/m 64 -> m.b m.i; split C/n 64 -> n.b n.i; split C/m.i 8 -> m.t m.r; "
+     "split C/n.i 8 -> n.t n.r; reorder C/m.b C/n.b C/m.t C/n.t C/k C/m.r C/n.r; "
+     "stage C at C/n.t -> Ct in=registers; split Ct/k 16 -> k.o k.i tail=peel; "
+     "reorder Ct/k.o Ct/k.i Ct/m Ct/n; "
+     "stage A at Ct/k.o -> As in=shared pad=4; stage B at Ct/k.o -> Bs in=shared; "
+     "split As/d1 4 -> d1.o d1.v; vectorize d1.v; split As/d0 16 -> d0.o d0.i; bind As/d0.i "
+     "thread.y; "
+     "bind As/d1.o thread.x; split Bs/d1 4 -> d1.o d1.v; vectorize Bs/d1.v; bind Bs/d0 thread.y; "
+     "bind Bs/d1.o thread.x; "
+     "unroll Ct/m Ct/n; bind C/m.b block.y; bind C/n.b block.x; bind C/m.t thread.y; "
+     "bind C/n.t thread.x; pipeline Ct/k.o stages=3"},
+    {"matmul M=70 N=90 K=50",
+     "split C/m 64 -> m.b m.i; split C/n 64 -> n.b n.i; split C/m.i 8 -> m.t m.r; "
+     "split C/n.i 8 -> n.t n.r; reorder C/m.b C/n.b C/m.t C/n.t C/k C/m.r C/n.r; "
+     "stage C at C/n.t -> Ct in=registers; split Ct/k 16 -> k.o k.i; "
+     "reorder Ct/k.o Ct/k.i Ct/m Ct/n; "
+     "stage A at Ct/k.o -> As in=shared swizzle=on; stage B at Ct/k.o -> Bs in=shared; "
+     "split As/d1 4 -> d1.o d1.v; vectorize d1.v; split As/d0 16 -> d0.o d0.i; bind As/d0.i "
+     "thread.y; "
+     "bind As/d1.o thread.x; split Bs/d1 4 -> d1.o d1.v; vectorize Bs/d1.v; bind Bs/d0 thread.y; "
+     "bind Bs/d1.o thread.x; "
+     "unroll Ct/m Ct/n; bind C/m.b block.y; bind C/n.b block.x; bind C/m.t thread.y; "
+     "bind C/n.t thread.x; pipeline Ct/k.o stages=4"},
+    {"matmul M=64 N=64 K=16",
+     "split C/m 64 -> m.b m.i; split C/n 64 -> n.b n.i; split C/m.i 8 -> m.t m.r; "
+     "split C/n.i 8 -> n.t n.r; reorder C/m.b C/n.b C/m.t C/n.t C/k C/m.r C/n.r; "
+     "stage C at C/n.t -> Ct in=registers; split Ct/k 16 -> k.o k.i; "
+     "reorder Ct/k.o Ct/k.i Ct/m Ct/n; "
+     "stage A at Ct/k.o -> As in=shared; stage B at Ct/k.o -> Bs in=shared; "
+     "split As/d1 4 -> d1.o d1.v; vectorize d1.v; split As/d0 16 -> d0.o d0.i; bind As/d0.i "
+     "thread.y; "
+     "bind As/d1.o thread.x; split Bs/d1 4 -> d1.o d1.v; vectorize Bs/d1.v; bind Bs/d0 thread.y; "
+     "bind Bs/d1.o thread.x; "
+     "unroll Ct/m Ct/n; bind C/m.b block.y; bind C/n.b block.x; bind C/m.t thread.y; "
+     "bind C/n.t thread.x; pipeline Ct/k.o stages=3"},
+    {"matmul M=64 N=64 K=96 T=f16",
+     "split C/m 64 -> m.b m.i; split C/n 64 -> n.b n.i; split m.i 8 -> m.t m.r; split n.i 8 -> n.t "
+     "n.r; "
+     "reorder C/m.b C/n.b C/m.t C/n.t C/m.r C/n.r; compute C.1 at C/n.t in=registers; "
+     "split C.1/k 16 -> k.o k.i; reorder C.1/k.o C.1/k.i C.1/m C.1/n; "
+     "stage A at C.1/k.o -> As in=shared swizzle=on; stage B at C.1/k.o -> Bs in=shared pad=8; "
+     "split As/d1 8 -> d1.o d1.v; vectorize As/d1.v; split As/d0 8 -> d0.o d0.i; bind As/d0.i "
+     "thread.y; "
+     "bind As/d1.o thread.x; split Bs/d1 8 -> d1.o d1.v; vectorize Bs/d1.v; "
+     "split Bs/d0 8 -> d0.o d0.i; bind Bs/d0.i thread.y; bind Bs/d1.o thread.x; "
+     "bind C/m.b block.y; bind C/n.b block.x; bind C/m.t thread.y; bind C/n.t thread.x; "
+     "pipeline C.1/k.o stages=3"},
+    {"matmul M=70 N=92 K=52",
+     "split C/m 64 -> m.b m.i tail=pad; split C/n 64 -> n.b n.i tail=pad; split m.i 8 -> m.t m.r; "
+     "split n.i 8 -> n.t n.r; reorder C/m.b C/n.b C/m.t C/n.t C/k C/m.r C/n.r; "
+     "stage C at C/n.t -> Ct in=registers; split Ct/k 16 -> k.o k.i tail=pad; "
+     "reorder Ct/k.o Ct/k.i Ct/m Ct/n; stage A at Ct/k.o -> As in=shared pad=4; "
+     "stage B at Ct/k.o -> Bs in=shared; split As/d1 4 -> d1.o d1.v; vectorize As/d1.v; "
+     "bind As/d0 thread.y; bind As/d1.o thread.x; split Bs/d1 4 -> d1.o d1.v; vectorize Bs/d1.v; "
+     "bind Bs/d0 thread.y; bind Bs/d1.o thread.x; unroll Ct/m Ct/n; bind C/m.b block.y; "
+     "bind C/n.b block.x; bind C/m.t thread.y; bind C/n.t thread.x; pipeline Ct/k.o stages=3"},
+};
+
+schedules::Schedule parsed(const char* text) {
+  auto schedule = schedules::Schedule::parse(text);
+  REQUIRE_MESSAGE(static_cast<bool>(schedule), text);
+  return *std::move(schedule);
+}
+
+/// The kernels of a row for a GPU of that capability.
+Printed printed(const ByHand& row, int sm) {
+  ir::Target target;
+  target.sm = sm;
+  const DiffProblem p = problem(row.problem);
+  const auto scheduled = schedules::apply(p.program, parsed(row.schedule));
+  REQUIRE(static_cast<bool>(scheduled));
+  auto nest = jit::lower(*scheduled, target);
+  REQUIRE_MESSAGE(static_cast<bool>(nest), row.problem);
+  Printed out{jit::with_barriers(*std::move(nest)), {}};
+  auto source = jit::print_cuda(out.nest, target);
+  REQUIRE_MESSAGE(static_cast<bool>(source), row.problem);
+  out.source = *std::move(source);
+  return out;
+}
+
+/// `schedule` with a pipeline of `stages` at every loop at which something is kept in shared
+/// memory.
+schedules::Schedule pipelined(const DiffProblem& problem, schedules::Schedule schedule,
+                              int stages) {
+  const auto scheduled = schedules::apply(problem.program, schedule);
+  if (!scheduled) return schedule;
+  for (const ir::Stage& s : scheduled->stages) {
+    if (scheduled->buffer(s.output)->space != ir::Space::kBlock) continue;
+    schedules::Schedule more = schedule;
+    more.steps.push_back("pipeline " + s.at.stage + "/" + s.at.loop +
+                         " stages=" + std::to_string(stages));
+    if (print(problem, more)) schedule = std::move(more);
+  }
+  return schedule;
+}
+
+}  // namespace
+
+TEST_CASE("cuda memory: schedules by hand under the emulation") {
+  std::vector<DiffProblem> problems;
+  for (const ByHand& row : kRows) problems.push_back(problem(row.problem));
+  Batch batch;
+  for (size_t i = 0; i < problems.size(); ++i) {
+    const std::string refused = batch.add(problems[i], parsed(kRows[i].schedule));
+    CHECK_MESSAGE(refused.empty(), std::string(kRows[i].problem) << ": " << refused);
+  }
+  batch.check();
+}
+
+TEST_CASE("cuda memory: a GPU without asynchronous copies runs the same pipelines") {
+  EmulatedCode code;
+  std::vector<Printed> all;
+  int copied = 0;
+  for (const ByHand& row : kRows) {
+    if (std::string(row.schedule).find("pipeline") == std::string::npos) continue;
+    copied += printed(row, 80).source.kernels.find("copy_async") != std::string::npos;
+    all.push_back(printed(row, 75));
+    CHECK(all.back().source.kernels.find("copy_async") == std::string::npos);
+    code.add(all.back().source);
+  }
+  CHECK(copied > 3);
+  const std::string wrong = code.compile();
+  REQUIRE_MESSAGE(wrong.empty(), wrong);
+  int i = 0;
+  for (const ByHand& row : kRows) {
+    if (std::string(row.schedule).find("pipeline") == std::string::npos) continue;
+    const DiffProblem p = problem(row.problem);
+    Subject subject(p.text, p.program, p.dims);
+    const std::string failed = subject.check(
+        all[static_cast<size_t>(i)].nest,
+        [&](int launch, const int64_t* args) { return code.run(i, launch, args, subject.dims()); });
+    CHECK_MESSAGE(failed.empty(), std::string(row.problem) << ": " << failed);
+    ++i;
+  }
+}
+
+TEST_CASE("cuda memory: default schedules with a pipeline wherever memory is shared") {
+  const auto problems = diff_problems();
+  const size_t every = effort() == Effort::kSmoke ? 4 : 1;
+  Batch batch;
+  size_t added = 0, seen = 0;
+  for (const DiffProblem& p : problems) {
+    const schedules::Schedule plain = schedules::default_schedule(p.program, gpu());
+    if (plain.text().find("in=shared") == std::string::npos || ++seen % every != 0) continue;
+    const auto schedule = pipelined(p, plain, 2 + static_cast<int>(seen % 3));
+    if (schedule.text() == plain.text()) continue;
+    CHECK_MESSAGE(batch.add(p, schedule).empty(), p.text);
+    ++added;
+  }
+  CHECK(added > 0);
+  batch.check();
+}
+
+TEST_CASE("cuda memory: more shared memory than a block has is refused with the figures") {
+  const DiffProblem p = problem("transpose M=256 N=256");
+  const auto refused =
+      print(p, parsed("split Y/j 256 -> jo ji; stage X at Y/jo -> Xs in=shared; bind jo block.x"));
+  REQUIRE_FALSE(static_cast<bool>(refused));
+  CHECK(refused.failure().find("262144 bytes of shared memory in a block; a block of sm_90 has at "
+                               "most 232448") != std::string::npos);
+}
+
+TEST_CASE("cuda memory: kernels compile with and without asynchronous copies") {
+  const auto nvrtc = jit::Nvrtc::open();
+  if (!nvrtc) {
+    MESSAGE("skipped: " << nvrtc.failure().message);
+    return;
+  }
+  const auto known = nvrtc->architectures();
+  int row = 0;
+  for (const ByHand& r : kRows) {
+    for (int sm : {75, 80, 90}) {
+      if (effort() == Effort::kSmoke && row++ % 4 != 0) continue;
+      if (std::find(known.begin(), known.end(), sm) == known.end()) continue;
+      const auto binary = nvrtc->compile(printed(r, sm).source, sm);
+      CHECK_MESSAGE(static_cast<bool>(binary), std::string(r.problem)
+                                                   << ": " << binary.failure().message);
+    }
+  }
+}
