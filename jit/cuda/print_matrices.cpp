@@ -148,8 +148,7 @@ bool LaunchPrinter::emit_matrices(const Stmt& s) {
   const NestBuffer& to = nest_.buffers[static_cast<size_t>(fill.store->id)];
   const NestBuffer& from = nest_.buffers[static_cast<size_t>(fill.store->value->id)];
   const int64_t size = size_of(to.type);
-  if (to.home != Home::kWarp || from.home != Home::kTeam || to.type != from.type || size > 2 ||
-      from.swizzle != 0) {
+  if (to.home != Home::kWarp || from.home != Home::kTeam || to.type != from.type || size > 2) {
     return false;
   }
   const Registers registers(n_, fill);
@@ -170,6 +169,8 @@ bool LaunchPrinter::emit_matrices(const Stmt& s) {
                           fmt::format(" + {} * ({} % 8)", found->stride, lane);
     if (count > 1) address += fmt::format(" + {} * ({} / 8 % 2)", *one, lane);
     if (count > 2) address += fmt::format(" + {} * ({} / 16)", *two, lane);
+    // A lane's row is one chunk of 16 bytes, which moves as a whole.
+    if (from.swizzle) address = fmt::format("swizzled<{}, {}>({})", from.swizzle, size, address);
     line(fmt::format("load_matrices<{}, {}>({}.at({}), HONE_AT({}, {}));", count, found->turned,
                      n_.buffers[static_cast<size_t>(fill.store->id)],
                      static_cast<int64_t>(i) * 4 / size,
