@@ -24,6 +24,7 @@ enum class ErrorCode : int {
   kMemory,       ///< past the memory ceiling
   kCancelled,    ///< stopped by the caller
   kInternal,     ///< a bug in hone; the message holds a repro line
+  kDevice,       ///< a GPU or its driver failed
 };
 
 /// A user error as a value: what, where, and what would be accepted.

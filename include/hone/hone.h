@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "hone/device.h"
 #include "hone/dtype.h"
 #include "hone/error.h"
 #include "hone/export.h"
@@ -42,7 +43,9 @@ HONE_API std::string_view name_of(Event::Kind kind);
 
 /// Options of an Engine; all optional.
 struct EngineOptions {
-  /// What to compile for, `x86 isa=avx2`; parts left out are this machine's.
+  /// What to compile for, `x86 isa=avx2`; parts left out are this machine's. `cuda` is this
+  /// machine's GPU; `cuda sm=90` as well where it is one of that kind, else kernels can be shown
+  /// and the interpreter serves.
   std::string target = {};
   /// The cache file; empty: HONE_CACHE, else hone/cache.db in the XDG cache folder. ":memory:"
   /// keeps nothing.
@@ -55,7 +58,8 @@ struct EngineOptions {
   std::function<void(const Event&)> on_event = {};
   /// A cache that is read, never written: tuned records shipped with an application.
   std::string shipped_cache = {};
-  /// Bytes that workspaces and bound constants may take together; 0: half of the machine's memory.
+  /// Bytes that workspaces and bound constants may take together; 0: half of the machine's memory,
+  /// or all of the GPU's.
   int64_t memory_ceiling = 0;
   /// The hone-worker program that candidates run in; empty: HONE_WORKER, else where it is
   /// installed.
@@ -64,6 +68,8 @@ struct EngineOptions {
   bool require_hit = false;
   /// Writes /tmp/perf-PID.map, so that perf names kernels; also if HONE_PERF is set.
   bool perf_map = false;
+  /// Which of several GPUs, by the driver's number.
+  int gpu = 0;
 };
 
 /// Options of Engine::compile; all optional.
@@ -124,6 +130,9 @@ class HONE_API Engine {
 
   /// Canonical text of what this engine compiles for.
   const std::string& target() const;
+  /// The GPU that kernels run on. Throws kUnsupported where they run on the CPU.
+  Device device() const;
+  Result<Device> try_device() const;
   /// The cache file in use; ":memory:" where nothing is kept.
   std::string cache() const;
 

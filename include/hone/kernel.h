@@ -47,7 +47,7 @@ struct Launch {
   using Function = void (*)(const int64_t* args, int64_t begin, int64_t end, void* scratch);
 
   std::string name;
-  Function function = nullptr;  ///< null where the interpreter serves
+  Function function = nullptr;  ///< null where the interpreter serves, or a GPU
   int64_t extent = 0;     ///< -1 where it depends on a dim known at the call: Kernel::extent says
   bool parallel = false;  ///< sub-ranges may run at the same time
   bool at_bind = false;   ///< packs a constant: run by bind, not by a call
@@ -119,13 +119,27 @@ struct CallOptions {
   bool serial = false;
 };
 
+/// How one call on a GPU is put into a stream; all optional. Memory is the device's.
+struct EnqueueOptions {
+  /// A stream of the driver (CUstream, cudaStream_t); null: the default one.
+  void* stream = nullptr;
+  /// Memory of at least workspace_size() bytes, 64-byte aligned, that is the call's until it is
+  /// done; empty: from the engine's pool.
+  std::span<std::byte> workspace = {};
+  /// An int64 that holds INT64_MAX, where the kernel checks data: afterwards the lowest bad
+  /// position. Null: a word of the kernel's own, which `wait` looks at.
+  int64_t* status = nullptr;
+};
+
 class Bound;
+class DeviceGraph;
 
 /// A compiled problem. A cheap handle, safe to copy and to call from any thread at the same time;
 /// it keeps its code alive, also past the engine's end.
 class HONE_API Kernel {
  public:
-  /// Runs the kernel. Tensors and scalars each in the order of the op's parameters. Checks dtypes,
+  /// Runs the kernel. Tensors and scalars each in the order of the op's parameters; of a kernel on
+  /// a GPU, in the device's memory: it then waits until the results are there. Checks dtypes,
   /// shapes, strides, alignment, null pointers and overlap of outputs with other tensors, and
   /// takes dims known at the call from the shapes. Allocates nothing in the steady state.
   /// Throws Error: kArgument, kBounds (an index in the data is out of range), kMemory.
@@ -146,8 +160,28 @@ class HONE_API Kernel {
   void run(std::span<const Arg> args, const CallOptions& options = {}) const;
   Result<Done> try_run(std::span<const Arg> args, const CallOptions& options = {}) const;
 
+  /// Puts a call of a kernel on a GPU into a stream and returns at once: no allocation in the
+  /// steady state, no waiting, a call of the driver for each launch. Pointers are the device's and
+  /// are not looked at, beyond their alignment. Where data was bad, later calls do nothing until
+  /// `wait` has said so. Throws Error: kArgument, kMemory, kDevice; kUnsupported on a CPU.
+  template <class... Args>
+  void enqueue(const EnqueueOptions& options, Args&&... args) const {
+    with_refs([&](std::span<const ArgRef> refs) { enqueue_refs(refs, options); },
+              to_arg(std::forward<Args>(args))...);
+  }
+  template <class... Args>
+  Result<Done> try_enqueue(const EnqueueOptions& options, Args&&... args) const {
+    return with_refs([&](std::span<const ArgRef> refs) { return try_enqueue_refs(refs, options); },
+                     to_arg(std::forward<Args>(args))...);
+  }
+
+  /// Waits until a stream is done. Throws what became of this kernel's calls in it: kBounds where
+  /// data was bad, kDevice where the GPU failed.
+  void wait(void* stream) const;
+  Result<Done> try_wait(void* stream) const;
+
   /// Copies or packs the constant parameter `name` (`const=` in the problem) once; calls then
-  /// leave it out. The Bound owns what it packed.
+  /// leave it out. The Bound owns what it packed. On a GPU all of that is in the device's memory.
   Bound bind(std::string_view name, const TensorRef& tensor) const;
   Result<Bound> try_bind(std::string_view name, const TensorRef& tensor) const;
 
@@ -178,6 +212,7 @@ class HONE_API Kernel {
  private:
   friend class Engine;
   friend class Bound;
+  friend class DeviceGraph;
   friend struct runtime::KernelState;
   explicit Kernel(std::shared_ptr<const runtime::KernelState> state) : state_(std::move(state)) {}
 
@@ -200,6 +235,8 @@ class HONE_API Kernel {
   }
   void run_refs(std::span<const ArgRef> args) const;
   Result<Done> try_run_refs(std::span<const ArgRef> args) const;
+  void enqueue_refs(std::span<const ArgRef> args, const EnqueueOptions& options) const;
+  Result<Done> try_enqueue_refs(std::span<const ArgRef> args, const EnqueueOptions& options) const;
 
   std::shared_ptr<const runtime::KernelState> state_;
 };
@@ -221,6 +258,19 @@ class HONE_API Bound {
   void run(std::span<const Arg> args, const CallOptions& options = {}) const;
   Result<Done> try_run(std::span<const Arg> args, const CallOptions& options = {}) const;
 
+  /// Puts a call into a stream of a GPU; see Kernel.
+  template <class... Args>
+  void enqueue(const EnqueueOptions& options, Args&&... args) const {
+    Kernel::with_refs([&](std::span<const ArgRef> refs) { enqueue_refs(refs, options); },
+                      Kernel::to_arg(std::forward<Args>(args))...);
+  }
+  template <class... Args>
+  Result<Done> try_enqueue(const EnqueueOptions& options, Args&&... args) const {
+    return Kernel::with_refs(
+        [&](std::span<const ArgRef> refs) { return try_enqueue_refs(refs, options); },
+        Kernel::to_arg(std::forward<Args>(args))...);
+  }
+
   /// Binds one more constant; this Bound stays as it is.
   Bound bind(std::string_view name, const TensorRef& tensor) const;
   Result<Bound> try_bind(std::string_view name, const TensorRef& tensor) const;
@@ -235,8 +285,11 @@ class HONE_API Bound {
 
  private:
   friend class Kernel;
+  friend class DeviceGraph;
   void run_refs(std::span<const ArgRef> args) const;
   Result<Done> try_run_refs(std::span<const ArgRef> args) const;
+  void enqueue_refs(std::span<const ArgRef> args, const EnqueueOptions& options) const;
+  Result<Done> try_enqueue_refs(std::span<const ArgRef> args, const EnqueueOptions& options) const;
 
   explicit Bound(Kernel kernel, std::shared_ptr<const runtime::BoundState> state)
       : kernel_(std::move(kernel)), state_(std::move(state)) {}

@@ -119,7 +119,11 @@ std::string isa_text(uint32_t isa) {
 }
 
 std::string print(const Target& t) {
-  if (t.is_cuda()) return fmt::format("cuda sm={}", t.sm);
+  if (t.is_cuda() && t.gpu.empty()) return fmt::format("cuda sm={}", t.sm);
+  if (t.is_cuda()) {
+    return fmt::format("cuda sm={} gpu={} sms={} mhz={} memory_mhz={} l2={}", t.sm, t.gpu, t.sms,
+                       t.mhz, t.memory_mhz, print_bytes(t.l2));
+  }
   return fmt::format("x86 isa={} cpu={} threads={} l1d={} l2={} l3={}", isa_text(t.isa),
                      t.cpu.empty() ? "any" : t.cpu, t.threads, print_bytes(t.l1d),
                      print_bytes(t.l2), print_bytes(t.l3));
@@ -129,13 +133,32 @@ namespace {
 
 /// Reads one `key=value` of a GPU into `target`; what is wrong, or empty.
 std::string assign_cuda(std::string_view key, std::string_view value, Target* target) {
-  if (key != "sm") return "unknown key; a GPU has sm";
-  int64_t sm = 0;
-  if (!parse_number(value, &sm) || sm < 50 || sm > 999) {
-    return "sm takes a compute capability without its point, 75 to 999: `sm=90`";
+  if (key == "gpu") {
+    target->gpu = std::string(value);
+    return is_cpu_name(value) ? "" : "gpu takes a name in small letters, `nvidia-h200`";
   }
-  target->sm = static_cast<int>(sm);
-  return {};
+  if (key == "l2") {
+    return parse_bytes(value, &target->l2) ? "" : "a cache size is a number of bytes, `48K`, `1M`";
+  }
+  int64_t number = 0;
+  const bool read = parse_number(value, &number) && number < 1000000;
+  if (key == "sm") {
+    if (!read || number < 50 || number > 999) {
+      return "sm takes a compute capability without its point, 75 to 999: `sm=90`";
+    }
+    const int sm = static_cast<int>(number);
+    // Another GPU than the one at hand, of which nothing else is known.
+    if (sm != target->sm) *target = Target{};
+    target->sm = sm;
+    return {};
+  }
+  int* const figure = key == "sms"          ? &target->sms
+                      : key == "mhz"        ? &target->mhz
+                      : key == "memory_mhz" ? &target->memory_mhz
+                                            : nullptr;
+  if (!figure) return "unknown key; a GPU has sm gpu sms mhz memory_mhz l2";
+  *figure = static_cast<int>(number);
+  return read ? "" : std::string(key) + " takes a number";
 }
 
 }  // namespace

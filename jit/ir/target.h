@@ -21,10 +21,15 @@ enum class Isa : uint32_t {
 };
 
 /// What to compile for. Text: `x86 isa=avx512,vnni,bf16 cpu=amd-1a-02 threads=2 l1d=48K l2=1M
-/// l3=32M`; `x86 isa=none` is the interpreter's; `cuda sm=90` is a GPU of compute capability 9.0,
-/// for which the other members have no meaning.
+/// l3=32M`; `x86 isa=none` is the interpreter's; `cuda sm=90` is any GPU of compute capability 9.0,
+/// `cuda sm=90 gpu=nvidia-h200 sms=132 mhz=1980 memory_mhz=3201 l2=60M` the one of a machine. Of a
+/// GPU, members that the text does not name have no meaning.
 struct Target {
-  int sm = 0;  ///< compute capability, ten times; 0: x86
+  int sm = 0;          ///< compute capability, ten times; 0: x86
+  std::string gpu;     ///< name of the device; empty: any
+  int sms = 0;         ///< multiprocessors; 0: not known, as are the other figures
+  int mhz = 0;         ///< clock of the multiprocessors
+  int memory_mhz = 0;  ///< clock of the memory
   uint32_t isa = 0;
   std::string cpu;  ///< vendor-family-model in hex; empty: any
   int threads = 1;

@@ -303,6 +303,24 @@ std::vector<Trial> Cache::trials(const Key& key) {
   return trials;
 }
 
+std::optional<Bytes> Cache::binary(const BinaryKey& key) {
+  const std::lock_guard lock(mutex_);
+  ensure_open();
+  const auto found = on_file([&](Store& s) { return s.binary(key); });
+  if (found && *found) return *found;
+  for (std::optional<Store>* store : {&memory_, &shipped_}) {
+    if (!*store) continue;
+    if (auto there = (*store)->binary(key); there && *there) return **there;
+  }
+  return std::nullopt;
+}
+
+void Cache::keep_binary(const BinaryKey& key, const Bytes& bytes) {
+  const std::lock_guard lock(mutex_);
+  ensure_open();
+  write([&](Store& s) { return s.keep_binary(key, bytes, seconds_now()); });
+}
+
 std::vector<Record> Cache::all() {
   const std::lock_guard lock(mutex_);
   ensure_open();

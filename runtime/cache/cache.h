@@ -50,6 +50,9 @@ class Cache {
   std::string unite(const std::vector<Record>& records);
   void log(const Trial& trial);
   std::vector<Trial> trials(const Key& key);
+  /// Machine code for a GPU that was kept; the shipped layer's too.
+  std::optional<Bytes> binary(const BinaryKey& key);
+  void keep_binary(const BinaryKey& key, const Bytes& bytes);
   /// Everything in the file and in memory, ordered; not the shipped layer.
   std::vector<Record> all();
   StoreCounts counts();

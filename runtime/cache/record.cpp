@@ -81,8 +81,10 @@ double shape_distance(std::string_view a, std::string_view b) {
 double context_distance(const Key& a, const Key& b) {
   if (a.target == b.target && a.codegen == b.codegen) return 0;
   const auto left = ir::parse_target(a.target, {}), right = ir::parse_target(b.target, {});
-  if (!left || !right) return HUGE_VAL;
+  if (!left || !right || left->is_cuda() != right->is_cuda()) return HUGE_VAL;
   double distance = a.codegen == b.codegen ? 0 : 0.5;
+  if (left->sm != right->sm) distance += left->sm / 10 == right->sm / 10 ? 2 : 6;
+  if (left->gpu != right->gpu) distance += 1;
   if (left->vector_bytes() != right->vector_bytes()) distance += 8;
   if (left->isa != right->isa) distance += 2;
   if (left->cpu != right->cpu) distance += 1;

@@ -72,6 +72,11 @@ Statement& Statement::bind(double value) {
   return *this;
 }
 
+Statement& Statement::bind_bytes(const std::vector<uint8_t>& bytes) {
+  sqlite3_bind_blob64(handle_, next_++, bytes.data(), bytes.size(), SQLITE_TRANSIENT);
+  return *this;
+}
+
 Result<bool, Trouble> Statement::step() {
   const FileSizeSignal held;
   const int code = sqlite3_step(handle_);
@@ -89,6 +94,12 @@ std::string Statement::text(int column) const {
 int64_t Statement::integer(int column) const { return sqlite3_column_int64(handle_, column); }
 
 double Statement::real(int column) const { return sqlite3_column_double(handle_, column); }
+
+std::vector<uint8_t> Statement::bytes(int column) const {
+  const auto* data = static_cast<const uint8_t*>(sqlite3_column_blob(handle_, column));
+  const int size = sqlite3_column_bytes(handle_, column);
+  return data ? std::vector<uint8_t>(data, data + size) : std::vector<uint8_t>();
+}
 
 Result<Database, Trouble> Database::open(const std::string& path, Mode mode) {
   const FileSizeSignal held;

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "include/hone/error.h"
 
@@ -38,12 +39,14 @@ class Statement {
   Statement& bind(std::string_view text);
   Statement& bind(int64_t value);
   Statement& bind(double value);
+  Statement& bind_bytes(const std::vector<uint8_t>& bytes);
 
   /// True while there is a row.
   Result<bool, Trouble> step();
   std::string text(int column) const;
   int64_t integer(int column) const;
   double real(int column) const;
+  std::vector<uint8_t> bytes(int column) const;
 
  private:
   sqlite3_stmt* handle_;

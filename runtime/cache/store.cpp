@@ -277,15 +277,22 @@ Result<StoreCounts, Trouble> Store::counts() {
     const auto done = read(sql, into);
     if (!done) return done.failure();
   }
+  const auto binaries = count_binaries();
+  if (!binaries) return binaries.failure();
+  counts.binaries = *binaries;
   counts.bytes = (pages - free_pages) * page;
   return counts;
 }
 
 Result<bool, Trouble> Store::evict(int64_t max_bytes) {
   // Each round drops a quarter of the logs, then of the records; a few rounds reach any size.
+  const auto table = make_binaries();
+  if (!table) return table;
   constexpr const char* kRounds[] = {
       "DELETE FROM trials WHERE id IN (SELECT id FROM trials ORDER BY id LIMIT "
       "1 + (SELECT count(*) FROM trials) / 4)",
+      "DELETE FROM binaries WHERE id IN (SELECT id FROM binaries ORDER BY hit, id LIMIT "
+      "1 + (SELECT count(*) FROM binaries) / 4)",
       "DELETE FROM records WHERE (key, schedule) IN (SELECT key, schedule FROM records "
       "ORDER BY hit, key, schedule LIMIT 1 + (SELECT count(*) FROM records) / 4)",
   };
@@ -319,6 +326,10 @@ Result<int64_t, Trouble> Store::prune(const PruneOptions& options) {
     steps.push_back(
         fmt::format("DELETE FROM records WHERE key IN (SELECT id FROM keys WHERE codegen <> {})",
                     *options.keep_codegen));
+  }
+  if (options.keep_codegen) {
+    const auto dropped = prune_binaries(*options.keep_codegen);
+    if (!dropped) return dropped.failure();
   }
   for (const std::string& sql : steps) {
     const auto done = remove(sql);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/cache/binary.h"
 #include "runtime/cache/record.h"
 #include "runtime/cache/sqlite.h"
 
@@ -17,6 +18,7 @@ struct StoreCounts {
   int64_t records = 0;
   int64_t quarantined = 0;
   int64_t trials = 0;
+  int64_t binaries = 0;
   int64_t bytes = 0;
 };
 
@@ -53,10 +55,15 @@ class Store {
   /// The trials of a key in the order they were made.
   Result<std::vector<Trial>, Trouble> trials(const Key& key);
 
+  /// Machine code for a GPU; where the key names no compiler, that of the newest there is.
+  Result<std::optional<Bytes>, Trouble> binary(const BinaryKey& key);
+  Result<bool, Trouble> keep_binary(const BinaryKey& key, const Bytes& bytes, int64_t now);
+
   /// Notes that a record was served; writes at most once a day for each.
   Result<bool, Trouble> touch(const Record& record, int64_t now);
   Result<StoreCounts, Trouble> counts();
-  /// Removes what was served longest ago, logs first, until `max_bytes` hold the rest.
+  /// Removes what was served longest ago, logs first, then machine code, until `max_bytes` hold the
+  /// rest.
   Result<bool, Trouble> evict(int64_t max_bytes);
   /// Returns how many records went.
   Result<int64_t, Trouble> prune(const PruneOptions& options);
@@ -69,6 +76,9 @@ class Store {
   Result<int64_t, Trouble> key_id(const Key& key);
   Result<std::vector<Record>, Trouble> select(const std::string& condition,
                                               const std::string& parameter);
+  Result<bool, Trouble> make_binaries();
+  Result<bool, Trouble> prune_binaries(int generation);
+  Result<int64_t, Trouble> count_binaries();
   Database db_;
 };
 

@@ -51,11 +51,13 @@ int stat(CacheVerbOptions& o, EngineState& engine) {
                 {"records", c.records},
                 {"quarantined", c.quarantined},
                 {"trials", c.trials},
+                {"binaries", c.binaries},
                 {"bytes", c.bytes}});
   } else {
     std::cout << fmt::format(
-        "{}\n{} records of {} problems and contexts, {} quarantined, {} trials logged, {} bytes\n",
-        engine.cache->path(), c.records, c.keys, c.quarantined, c.trials, c.bytes);
+        "{}\n{} records of {} problems and contexts, {} quarantined, {} trials logged, "
+        "{} kernels for GPUs, {} bytes\n",
+        engine.cache->path(), c.records, c.keys, c.quarantined, c.trials, c.binaries, c.bytes);
   }
   return kExitOk;
 }

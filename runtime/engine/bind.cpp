@@ -5,7 +5,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <optional>
 
+#include "runtime/engine/gpu_kernel.h"
 #include "runtime/engine/kernel_state.h"
 
 namespace hone::runtime {
@@ -19,6 +21,12 @@ int64_t round_up(int64_t bytes, int64_t align) { return (bytes + align - 1) / al
 Result<std::shared_ptr<const BoundBlock>> allocate(const KernelState& k, int64_t bytes,
                                                    int64_t align = kLine) {
   const int64_t size = std::max(round_up(bytes, align), align);
+  if (k.gpu) {
+    auto block = k.gpu->gpu().memory().hold(size);
+    if (!block) return block.failure();
+    return std::shared_ptr<const BoundBlock>(
+        std::make_shared<const BoundBlock>(k.services, size, reinterpret_cast<void*>(*block)));
+  }
   WorkspacePool& pool = k.services->workspaces();
   const auto fail = [&] {
     return Failure{ErrorCode::kMemory,
@@ -36,10 +44,49 @@ Result<std::shared_ptr<const BoundBlock>> allocate(const KernelState& k, int64_t
       std::make_shared<const BoundBlock>(k.services, size, data));
 }
 
+/// What bind does to memory: at once on the host, in the engine's stream on a GPU.
+class Memory {
+ public:
+  explicit Memory(const KernelState& k) : gpu_(k.gpu ? &k.gpu->gpu() : nullptr) {
+    if (gpu_) use_.emplace(*gpu_);
+  }
+
+  Failure copy(void* to, const void* from, int64_t bytes) {
+    if (gpu_) {
+      return said(gpu_->driver().copy_on(reinterpret_cast<uint64_t>(to),
+                                         reinterpret_cast<uint64_t>(from),
+                                         static_cast<size_t>(bytes), gpu_->stream()));
+    }
+    std::memcpy(to, from, static_cast<size_t>(bytes));
+    return {ErrorCode::kOk, {}};
+  }
+  Failure clear(void* at, int64_t bytes) {
+    if (gpu_) {
+      return said(gpu_->driver().fill_on(reinterpret_cast<uint64_t>(at), 0,
+                                         static_cast<size_t>(bytes), gpu_->stream()));
+    }
+    std::memset(at, 0, static_cast<size_t>(bytes));
+    return {ErrorCode::kOk, {}};
+  }
+  /// Waits for all of it.
+  Failure finish() {
+    if (!gpu_) return {ErrorCode::kOk, {}};
+    return said(gpu_->driver().stream_synchronize(gpu_->stream()));
+  }
+
+ private:
+  Failure said(int error) {
+    return error == 0 ? Failure{ErrorCode::kOk, {}} : gpu_->failed(error, "binding a constant");
+  }
+
+  Gpu* gpu_;
+  std::optional<UseGpu> use_;
+};
+
 /// One bind under way.
 class Binder {
  public:
-  Binder(const KernelState& k, BoundState state) : k_(k), state_(std::move(state)) {
+  Binder(const KernelState& k, BoundState state) : k_(k), memory_(k), state_(std::move(state)) {
     std::fill(std::begin(slots_), std::end(slots_), 0);
     for (const auto& [slot, value] : state_.slots) slots_[slot] = value;
   }
@@ -52,6 +99,7 @@ class Binder {
       if (Failure f = pack(k_.packs[i]); f.code != ErrorCode::kOk) return f;
       state_.packed[i] = true;
     }
+    if (Failure f = memory_.finish(); f.code != ErrorCode::kOk) return f;
     state_.complete = true;
     for (size_t i = 0; i < k_.plan.params.size(); ++i) {
       if (k_.plan.params[i].constant && !state_.params[i]) state_.complete = false;
@@ -79,8 +127,9 @@ class Binder {
     if (!block) return block.failure();
     char* to = static_cast<char*>((*block)->data()) + first;
     if (sizes.end > sizes.begin) {
-      std::memcpy(to + sizes.begin, static_cast<const char*>(tensor.data()) + sizes.begin,
-                  static_cast<size_t>(sizes.end - sizes.begin));
+      const char* from = static_cast<const char*>(tensor.data()) + sizes.begin;
+      Failure f = memory_.copy(to + sizes.begin, from, sizes.end - sizes.begin);
+      if (f.code != ErrorCode::kOk) return f;
     }
     own(slot, to, *block);
     return {ErrorCode::kOk, {}};
@@ -101,7 +150,8 @@ class Binder {
       const BoundBuffer& buffer = k_.bound[static_cast<size_t>(b)];
       auto block = allocate(k_, buffer.bytes);
       if (!block) return block.failure();
-      std::memset((*block)->data(), 0, static_cast<size_t>((*block)->bytes()));
+      Failure f = memory_.clear((*block)->data(), (*block)->bytes());
+      if (f.code != ErrorCode::kOk) return f;
       own(buffer.slot, (*block)->data(), *block);
       state_.buffers[static_cast<size_t>(b)] = true;
     }
@@ -111,6 +161,14 @@ class Binder {
     auto* shared = static_cast<std::byte*>((*workspace)->data());
     slots_[ir::ArgsLayout::kStatus] = reinterpret_cast<int64_t>(&status);
     slots_[ir::ArgsLayout::kWorkspace] = reinterpret_cast<int64_t>(shared);
+    if (k_.gpu) {
+      Gpu& gpu = k_.gpu->gpu();
+      slots_[ir::ArgsLayout::kStatus] = static_cast<int64_t>(gpu.fine());
+      // Constants have shapes that are known.
+      Failure f =
+          k_.gpu->program->enqueue(static_cast<size_t>(launch.index), slots_, {}, gpu.stream());
+      return f.code == ErrorCode::kOk ? memory_.finish() : f;
+    }
     return k_.run(launch, slots_, shared + k_.shared_bytes, k_.pool);
   }
 
@@ -122,6 +180,7 @@ class Binder {
   }
 
   const KernelState& k_;
+  Memory memory_;
   BoundState state_;
   int64_t slots_[kMaxSlots];
 };
@@ -219,6 +278,10 @@ Result<std::shared_ptr<const BoundState>> share_bound(const KernelState& k,
 }
 
 BoundBlock::~BoundBlock() {
+  if (const auto& gpu = services_->gpu()) {
+    gpu->memory().release(reinterpret_cast<uint64_t>(data_), bytes_);
+    return;
+  }
   std::free(data_);
   services_->workspaces().unreserve(bytes_);
 }
@@ -238,6 +301,12 @@ Result<std::shared_ptr<const BoundState>> bind_constant(const std::shared_ptr<co
       return Failure{ErrorCode::kArgument, fmt::format("{} is bound already", name)};
     }
     if (Failure f = check_constant(p, tensor); f.code != ErrorCode::kOk) return f;
+    if (k->gpu && k->gpu->gpu().lost()) return k->gpu->gpu().why_lost();
+    if (k->gpu && tensor.data()) {
+      const UseGpu use(k->gpu->gpu());
+      Failure f = check_on_device(k->gpu->gpu(), p.text, tensor.data());
+      if (f.code != ErrorCode::kOk) return f;
+    }
     return Binder(*k, std::move(state)).run(i, tensor);
   }
   return no_such_constant(*k, name);

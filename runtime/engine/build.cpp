@@ -7,6 +7,7 @@
 
 #include "jit/passes/barriers.h"
 #include "jit/passes/lower.h"
+#include "runtime/engine/gpu_kernel.h"
 #include "runtime/engine/packing.h"
 #include "schedules/numerics.h"
 #include "schedules/schedule.h"
@@ -118,10 +119,19 @@ void fill_launches(KernelState* k, const ir::Nest& nest) {
   }
 }
 
+/// Calls are held to what the kernels count on.
+void raise_alignment(CallPlan* plan, const ir::ArgsLayout& layout, const jit::CudaSource& source) {
+  for (size_t i = 0; i < plan->params.size(); ++i) {
+    const auto slot = static_cast<size_t>(layout.tensor_slots[i]);
+    if (slot >= source.slot_align.size()) continue;
+    plan->params[i].align = std::max(plan->params[i].align, source.slot_align[slot]);
+  }
+}
+
 /// Everything of a kernel that does not depend on machine code.
 Result<std::shared_ptr<KernelState>> frame(const std::shared_ptr<Services>& services,
-                                           const BuildInput& input, const ir::Program& scheduled,
-                                           const ir::Nest& nest) {
+                                           const BuildInput& input, const Compiled& compiled) {
+  const ir::Nest& nest = compiled.nest;
   auto k = std::make_shared<KernelState>();
   auto plan = plan_call(input.problem->program);
   if (!plan) return plan.failure();
@@ -136,18 +146,19 @@ Result<std::shared_ptr<KernelState>> frame(const std::shared_ptr<Services>& serv
   k->source = input.source;
   k->services = services;
   k->layout = ir::args_layout(nest);
+  if (compiled.cuda && services->gpu()) raise_alignment(&k->plan, k->layout, *compiled.cuda);
   k->quick = QuickChecks(k->plan, k->layout);
   for (const ParamPlan& p : k->plan.params) k->has_constants = k->has_constants || p.constant;
   fill_launches(k.get(), nest);
   for (const ir::NestBuffer& b : nest.buffers) {
     if (b.home != ir::Home::kBound) continue;
-    k->bound.push_back({b.slot, b.max_bytes, packing_text(scheduled, b.name)});
+    k->bound.push_back({b.slot, b.max_bytes, packing_text(compiled.scheduled, b.name)});
   }
   k->shared_bytes = (nest.shared_bytes + 127) / 128 * 128;
   k->worker_bytes = (nest.worker_bytes + 127) / 128 * 128;
   bool parallel = false;
   for (const ir::Launch& launch : nest.launches) parallel = parallel || launch.parallel;
-  if (parallel) k->pool = services->pool();
+  if (parallel && !services->gpu()) k->pool = services->pool();
   k->entry.slots = slots_of(nest, k->plan, k->layout);
   k->entry.workspace_bytes = nest.shared_bytes;
   k->entry.scratch_bytes = nest.worker_bytes;
@@ -178,6 +189,25 @@ Result<bool> install(KernelState* k, const jit::Code& code) {
   k->report.inner_spills = code.report.inner_spills;
   k->report.code_bytes = static_cast<int64_t>(code.bytes.size());
   return true;
+}
+
+/// Puts the kernels on the GPU. What does not compile, or asks more of a block than it can have, is
+/// a matter of the schedule.
+std::optional<BuildFailure> install_on_gpu(KernelState* k, const Compiled& compiled,
+                                           GpuCompiler& compiler) {
+  auto built = GpuKernel::build(*k->services, compiler, compiled);
+  if (!built) {
+    const ErrorCode code = built.failure().code;
+    return BuildFailure{code == ErrorCode::kSchedule || code == ErrorCode::kInternal,
+                        built.failure()};
+  }
+  k->gpu = std::move(*built);
+  k->report.code_bytes = k->gpu->program->code_bytes();
+  for (const GpuLaunch& l : k->gpu->program->launches()) {
+    k->report.spills = std::max(k->report.spills, static_cast<int>(l.local_bytes / 4));
+  }
+  k->report.workspace_bytes = k->workspace_bytes();
+  return std::nullopt;
 }
 
 /// The backend's word; what it throws is a bug of its own, and no reason for the host to fall.
@@ -227,12 +257,15 @@ Result<std::shared_ptr<const KernelState>, BuildFailure> build_kernel(
   auto compiled =
       compile_schedule(input.problem->program, *input.target, input.schedule, input.options);
   if (!compiled) return compiled.failure();
-  auto k = frame(services, input, compiled->scheduled, compiled->nest);
+  auto k = frame(services, input, *compiled);
   if (!k) return BuildFailure{false, k.failure()};
   (*k)->schedule = compiled->schedule;
   (*k)->numerics = schedules::numerics_class(input.problem->program, compiled->scheduled);
   bool installed = false;
-  if (compiled->code) {
+  if (compiled->cuda && services->gpu() && input.compiler) {
+    if (auto failure = install_on_gpu(k->get(), *compiled, *input.compiler)) return *failure;
+    installed = true;
+  } else if (compiled->code) {
     const auto done = install(k->get(), *compiled->code);
     if (!done) return BuildFailure{false, done.failure()};
     installed = *done;

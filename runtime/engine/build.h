@@ -10,6 +10,7 @@
 #include "jit/cuda/source.h"
 #include "jit/ir/target.h"
 #include "ops/op.h"
+#include "runtime/device/compiler.h"
 #include "runtime/engine/kernel_state.h"
 
 namespace hone::runtime {
@@ -54,6 +55,7 @@ struct BuildInput {
   std::string schedule;
   Source source = Source::kDefault;
   BuildOptions options = {};
+  GpuCompiler* compiler = nullptr;  ///< where kernels run on a GPU
   std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
 };
 

@@ -124,6 +124,7 @@ bool usable(std::span<std::byte> given, int64_t bytes) {
 }  // namespace
 
 int64_t KernelState::workspace_bytes() const {
+  if (gpu) return shared_bytes;
   const int64_t workers = pool ? pool->size() : 1;
   return shared_bytes + workers * worker_bytes;
 }
@@ -200,6 +201,7 @@ Failure KernelState::call(std::span<const ArgRef> args, const CallOptions& optio
                           const BoundState* bound_state) const {
   int64_t slots[kMaxSlots];
   if (Failure f = fill(args, bound_state, slots); f.code != ErrorCode::kOk) return f;
+  if (gpu) return call_on_gpu(slots, options.workspace);
   const int64_t bytes = workspace_bytes();
   if (!options.workspace.empty() && !usable(options.workspace, bytes)) {
     return bad_workspace(*this, options.workspace);

@@ -158,7 +158,7 @@ class Choice {
   }
 
   BuildInput input(const std::string& schedule, Source source) const {
-    return {&problem_, &engine_->target, schedule, source, {}, begun_};
+    return {&problem_, &engine_->target, schedule, source, {}, engine_->compiler.get(), begun_};
   }
 
   EngineState* engine_;

@@ -70,6 +70,14 @@ Kernel Engine::compile(const Op& op, std::string_view bindings, const CompileOpt
 }
 
 const std::string& Engine::target() const { return state_->target_text; }
+
+Result<Device> Engine::try_device() const {
+  if (const auto& gpu = state_->services->gpu()) return Device(gpu);
+  return Failure{ErrorCode::kUnsupported,
+                 "this engine has no GPU: its target is `" + state_->target_text + "`"};
+}
+
+Device Engine::device() const { return value_or_raise(try_device()); }
 std::string Engine::cache() const { return state_->cache->path(); }
 
 }  // namespace hone

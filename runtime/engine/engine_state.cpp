@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "runtime/engine/gpu_target.h"
 #include "runtime/machine/host.h"
 #include "schedules/numerics.h"
 
@@ -42,12 +43,29 @@ Result<ir::Target> resolve_target(const EngineOptions& options, const ir::Target
   return target;
 }
 
+Result<GpuPlace> resolve_place(const EngineOptions& options, const ir::Target& host) {
+  if (names_gpu(options.target)) return find_gpu(options);
+  auto target = resolve_target(options, host);
+  if (!target) return target.failure();
+  return GpuPlace{*std::move(target), nullptr, {}};
+}
+
+/// Why there is no machine code.
+std::string why_interpreted(const GpuPlace& place, const ir::Target& host) {
+  if (place.target.is_cuda()) {
+    return "the interpreter serves, kernels can be shown: " + place.why_not;
+  }
+  if (host.vector_bytes() == 0) return "the interpreter serves: this CPU has no AVX2";
+  return "the interpreter serves: the target says isa=none";
+}
+
 }  // namespace
 
 Result<std::shared_ptr<EngineState>> EngineState::create(EngineOptions options) {
   const ir::Target host = host_target();
-  auto target = resolve_target(options, host);
-  if (!target) return target.failure();
+  auto place = resolve_place(options, host);
+  if (!place) return place.failure();
+  const ir::Target* target = &place->target;
   auto e = std::make_shared<EngineState>();
   e->target = *target;
   e->target_text = ir::print(*target);
@@ -62,13 +80,12 @@ Result<std::shared_ptr<EngineState>> EngineState::create(EngineOptions options) 
                                            [services = e->services](const std::string& text) {
                                              services->tell(Event::kNotice, [&] { return text; });
                                            }});
-  if (target->vector_bytes() == 0) {
-    e->services->tell_once(Event::kNotice,
-                           target->is_cuda() ? "the interpreter serves: kernels for a GPU can be "
-                                               "shown, and are not run yet"
-                           : host.vector_bytes() == 0
-                               ? "the interpreter serves: this CPU has no AVX2"
-                               : "the interpreter serves: the target says isa=none");
+  if (place->gpu) {
+    e->compiler =
+        std::make_unique<GpuCompiler>(store_in(*e->cache), place->gpu->driver().version());
+    e->services->use_gpu(std::move(place->gpu));
+  } else if (target->vector_bytes() == 0) {
+    e->services->tell_once(Event::kNotice, why_interpreted(*place, host));
   }
   e->options = std::move(options);
   return e;
@@ -194,7 +211,7 @@ Result<EngineState::Kernel> EngineState::build(const ops::Problem& problem,
 
 Result<EngineState::Kernel> EngineState::compile_given(const ops::Problem& problem,
                                                        const std::string& schedule) {
-  BuildInput input{&problem, &target, schedule, Source::kGiven};
+  BuildInput input{&problem, &target, schedule, Source::kGiven, {}, compiler.get()};
   auto given = build_kernel(services, input);
   if (!given) return given.failure().failure;
   if (!schedules::admits(problem.numerics, (*given)->numerics)) {

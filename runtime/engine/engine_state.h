@@ -27,6 +27,7 @@ struct EngineState {
   std::string target_text;
   std::shared_ptr<Services> services;
   std::unique_ptr<Cache> cache;
+  std::unique_ptr<GpuCompiler> compiler;  ///< where kernels run on a GPU
 
   /// The engine that the options describe.
   static Result<std::shared_ptr<EngineState>> create(EngineOptions options);

@@ -48,6 +48,22 @@ Result<Done> Kernel::try_run_refs(std::span<const ArgRef> args) const {
   return result(state_->call(args, {}, nullptr));
 }
 
+void Kernel::enqueue_refs(std::span<const ArgRef> args, const EnqueueOptions& options) const {
+  Failure f = state_->enqueue(args, options, nullptr);
+  if (f.code != ErrorCode::kOk) raise(f);
+}
+
+Result<Done> Kernel::try_enqueue_refs(std::span<const ArgRef> args,
+                                      const EnqueueOptions& options) const {
+  return result(state_->enqueue(args, options, nullptr));
+}
+
+void Kernel::wait(void* stream) const {
+  if (Failure f = state_->wait(stream); f.code != ErrorCode::kOk) raise(f);
+}
+
+Result<Done> Kernel::try_wait(void* stream) const { return result(state_->wait(stream)); }
+
 Result<Bound> Kernel::try_bind(std::string_view name, const TensorRef& tensor) const {
   auto bound = runtime::bind_constant(state_, {}, name, tensor);
   if (!bound) return bound.failure();
@@ -104,6 +120,16 @@ Result<Done> Bound::try_run(std::span<const Arg> args, const CallOptions& option
 
 Result<Done> Bound::try_run_refs(std::span<const ArgRef> args) const {
   return result(kernel_.state_->call(args, {}, state_.get()));
+}
+
+void Bound::enqueue_refs(std::span<const ArgRef> args, const EnqueueOptions& options) const {
+  Failure f = kernel_.state_->enqueue(args, options, state_.get());
+  if (f.code != ErrorCode::kOk) raise(f);
+}
+
+Result<Done> Bound::try_enqueue_refs(std::span<const ArgRef> args,
+                                     const EnqueueOptions& options) const {
+  return result(kernel_.state_->enqueue(args, options, state_.get()));
 }
 
 Result<Bound> Bound::try_bind(std::string_view name, const TensorRef& tensor) const {

@@ -15,6 +15,9 @@
 
 namespace hone::runtime {
 
+class Gpu;
+struct GpuKernel;
+
 /// One launch, ready to run.
 struct LaunchPlan {
   Launch::Function function = nullptr;  ///< null: the interpreter runs `index`
@@ -59,6 +62,7 @@ struct KernelState {
   std::shared_ptr<Services> services;
   jit::ExecutableSpan code;
   std::optional<jit::NestExecutor> interpreter;
+  std::shared_ptr<const GpuKernel> gpu;  ///< where it runs on a GPU
   /// The definition, where bad data may be one of several tensors'; else nothing.
   std::optional<ir::Program> definition;
 
@@ -77,9 +81,23 @@ struct KernelState {
   /// Runs one launch whole; `slots` are filled.
   Failure run(const LaunchPlan& launch, const int64_t* slots, std::byte* scratch,
               ThreadPool* pool) const;
+  /// Puts a call into a stream of the GPU; see Kernel::enqueue.
+  Failure enqueue(std::span<const ArgRef> args, const EnqueueOptions& options,
+                  const BoundState* bound) const;
+  /// Waits for a stream; what became of the calls in it.
+  Failure wait(void* stream) const;
+  /// A whole call on the GPU, on filled slots; `given`: workspace, or empty.
+  Failure call_on_gpu(int64_t* slots, std::span<std::byte> given) const;
+  /// Enqueues the launches of a call on filled slots. The context is the calling thread's.
+  Failure enqueue_launches(const int64_t* slots, void* stream) const;
+  /// Whether the tensors in `slots` are the device's.
+  Failure check_pointers(const int64_t* slots) const;
   /// `PROBLEM | TARGET | SCHEDULE`, for `hone run`.
   std::string repro() const { return problem + " | " + target + " | " + schedule; }
 };
+
+/// `what` where `pointer` is not to the device's memory.
+Failure check_on_device(Gpu& gpu, const std::string& what, const void* pointer);
 
 /// Memory that a bound constant owns, counted by the engine's ceiling.
 struct BoundBlock {
@@ -92,7 +110,7 @@ struct BoundBlock {
   int64_t bytes() const { return bytes_; }
 
  private:
-  std::shared_ptr<Services> services_;
+  std::shared_ptr<Services> services_;  ///< where they have a GPU, the memory is its own
   int64_t bytes_;
   void* data_;
 };

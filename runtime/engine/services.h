@@ -13,6 +13,8 @@
 
 namespace hone::runtime {
 
+class Gpu;
+
 /// What kernels use of their engine; lives as long as the last of them.
 class Services {
  public:
@@ -21,6 +23,9 @@ class Services {
            std::function<void(const Event&)> on_event);
   ~Services();
 
+  /// The GPU that the engine's kernels run on; null where they run on the CPU.
+  const std::shared_ptr<Gpu>& gpu() const { return gpu_; }
+  void use_gpu(std::shared_ptr<Gpu> gpu) { gpu_ = std::move(gpu); }
   /// The pool; null for a target of one thread.
   ThreadPool* pool();
   WorkspacePool& workspaces() { return workspaces_; }
@@ -33,6 +38,7 @@ class Services {
   void name_code(const void* begin, size_t size, const std::string& name);
 
  private:
+  std::shared_ptr<Gpu> gpu_;
   int threads_;
   ThreadPool* given_pool_;
   bool perf_map_;

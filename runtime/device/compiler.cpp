@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/device/compiler.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string_view>
+
+namespace hone::runtime {
+namespace {
+
+/// 128 bits of FNV-1a, in hex.
+std::string hash_of(std::string_view a, std::string_view b) {
+  using Wide = unsigned __int128;
+  constexpr Wide kPrime = (Wide{1} << 88) + 0x13b;
+  Wide hash = (Wide{0x6c62272e07bb0142} << 64) + 0x62b821756295c58d;
+  for (const std::string_view part : {a, b}) {
+    for (const char c : part) {
+      hash ^= static_cast<unsigned char>(c);
+      hash *= kPrime;
+    }
+  }
+  return fmt::format("{:016x}{:016x}", static_cast<uint64_t>(hash >> 64),
+                     static_cast<uint64_t>(hash));
+}
+
+std::string version_of(const jit::Nvrtc& nvrtc) {
+  return fmt::format("{}.{}", nvrtc.major(), nvrtc.minor());
+}
+
+}  // namespace
+
+Result<const jit::Nvrtc*> GpuCompiler::nvrtc() {
+  const std::lock_guard lock(mutex_);
+  if (!nvrtc_) {
+    auto opened = jit::Nvrtc::open();
+    if (!opened) return opened.failure();
+    nvrtc_.emplace(std::move(*opened));
+  }
+  return &*nvrtc_;
+}
+
+BinaryKey GpuCompiler::key_of(const jit::CudaSource& source, int sm,
+                              const jit::Nvrtc* nvrtc) const {
+  return {hash_of(jit::cuda_prelude(), source.kernels), jit::kCodeGeneration,
+          nvrtc ? version_of(*nvrtc) : std::string(), sm};
+}
+
+Result<jit::CudaBinary> GpuCompiler::compile(const jit::CudaSource& source, int sm) {
+  const auto nvrtc = this->nvrtc();
+  if (store_.find) {
+    const BinaryKey key = key_of(source, sm, nvrtc ? *nvrtc : nullptr);
+    if (auto kept = store_.find(key)) return jit::CudaBinary{{}, std::move(*kept), {}};
+  }
+  if (!nvrtc) return nvrtc.failure();
+  // A driver takes machine code and PTX of compilers up to its own major version.
+  if (driver_version_ > 0 && (*nvrtc)->major() > driver_version_ / 1000) {
+    return Failure{
+        ErrorCode::kUnsupported,
+        fmt::format("NVRTC {} makes code for newer drivers than this one, which "
+                    "supports CUDA {}.{}; update the driver, or name an older NVRTC in "
+                    "HONE_NVRTC",
+                    version_of(**nvrtc), driver_version_ / 1000, driver_version_ % 1000 / 10)};
+  }
+  ++compiled_;
+  return (*nvrtc)->compile(source, sm);
+}
+
+void GpuCompiler::keep(const jit::CudaSource& source, int sm, const jit::CudaBinary& binary) {
+  if (!store_.keep || binary.cubin.empty()) return;
+  const auto nvrtc = this->nvrtc();
+  // Without a compiler the code was kept already.
+  if (nvrtc) store_.keep(key_of(source, sm, *nvrtc), binary.cubin);
+}
+
+}  // namespace hone::runtime

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "jit/cuda/nvrtc.h"
+#include "jit/cuda/source.h"
+#include "runtime/device/gpu.h"
+
+namespace hone::runtime {
+
+/// One launch of a GpuProgram.
+struct GpuLaunch {
+  std::string name;
+  void* function = nullptr;
+  std::array<ir::Expr, 3> grid;  ///< over dims by number
+  bool fixed = false;            ///< `blocks` holds whatever the dims
+  std::array<int64_t, 3> blocks{};
+  std::array<unsigned, 3> threads{};
+  unsigned dynamic_bytes = 0;  ///< shared memory that the launch asks for
+  int registers = 0;           ///< of a thread
+  int64_t local_bytes = 0;     ///< of a thread: what did not fit its registers
+};
+
+/// The kernels of a CudaSource on a GPU, ready to be launched.
+class GpuProgram {
+ public:
+  /// Loads machine code; PTX where the compiler made none. An error where the device has less than
+  /// a launch takes, or the driver is too old for the code.
+  static Result<std::shared_ptr<const GpuProgram>> load(std::shared_ptr<Gpu> gpu,
+                                                        const jit::CudaSource& source,
+                                                        const jit::CudaBinary& binary);
+  ~GpuProgram();
+  GpuProgram(const GpuProgram&) = delete;
+  GpuProgram& operator=(const GpuProgram&) = delete;
+
+  Gpu& gpu() const { return *gpu_; }
+  const std::vector<GpuLaunch>& launches() const { return launches_; }
+  /// Bytes of the machine code, or of the PTX.
+  int64_t code_bytes() const { return code_bytes_; }
+
+  /// Blocks of a launch under `dims`; false where they are more than the device can have.
+  bool blocks_of(size_t launch, std::span<const int64_t> dims,
+                 std::array<int64_t, 3>* blocks) const;
+  /// Enqueues a launch on filled slots: one call of the driver, nothing else. The context is the
+  /// calling thread's. kOk and nothing where there are no blocks.
+  Failure enqueue(size_t launch, const int64_t* slots, std::span<const int64_t> dims,
+                  void* stream) const;
+  /// What is said of a launch past the device's limits.
+  Failure too_many(size_t launch, const std::array<int64_t, 3>& blocks) const;
+
+ private:
+  explicit GpuProgram(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {}
+  Failure take(const jit::CudaLaunch& launch);
+
+  std::shared_ptr<Gpu> gpu_;
+  void* module_ = nullptr;
+  std::vector<GpuLaunch> launches_;
+  int64_t code_bytes_ = 0;
+};
+
+}  // namespace hone::runtime

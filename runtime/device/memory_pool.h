@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "include/hone/error.h"
+
+namespace hone::runtime {
+
+class Gpu;
+
+/// Device memory in blocks that are kept for the next call. Blocks of up to 32 MiB are powers of
+/// two, larger ones multiples of 2 MiB. A block that work in a stream has used serves that stream
+/// again at once, and no other before all streams are done: nobody waits in the steady state.
+class MemoryPool {
+ public:
+  MemoryPool(Gpu& gpu, int64_t ceiling) : gpu_(gpu), ceiling_(ceiling) {}
+  MemoryPool(const MemoryPool&) = delete;
+  MemoryPool& operator=(const MemoryPool&) = delete;
+
+  /// A block of at least `bytes` for work in `stream`. kMemory past the ceiling, or where the
+  /// device has no more even without what is kept.
+  Result<uint64_t> take(int64_t bytes, void* stream);
+  /// Gives back a block that `take` gave for `bytes`; work in `stream` may still use it.
+  void give(uint64_t block, int64_t bytes, void* stream);
+
+  /// Memory that is held for long, and that no stream has used before; `release` waits for all work
+  /// that may use it.
+  Result<uint64_t> hold(int64_t bytes) { return take(bytes, this); }
+  void release(uint64_t block, int64_t bytes);
+
+  /// Frees what is kept for a stream that ends.
+  void forget(void* stream);
+  /// Frees what is kept, once all streams are done.
+  void trim();
+
+  int64_t ceiling() const { return ceiling_; }
+  /// Bytes of all blocks, kept ones included.
+  int64_t used() const;
+  /// Bytes of blocks that nobody has.
+  int64_t kept() const;
+
+ private:
+  int allocate(int64_t bytes, uint64_t* block);
+  void free_kept();
+
+  Gpu& gpu_;
+  const int64_t ceiling_;
+  mutable std::mutex mutex_;
+  int64_t used_ = 0;
+  int64_t kept_ = 0;
+  std::map<std::pair<void*, int64_t>, std::vector<uint64_t>> shelves_;  ///< by stream and size
+};
+
+}  // namespace hone::runtime

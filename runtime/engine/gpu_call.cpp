@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of kernels on a GPU. Enqueueing is one call of the driver a launch and one to see whose
+// context the thread has.
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "runtime/engine/gpu_kernel.h"
+#include "runtime/engine/kernel_state.h"
+
+namespace hone::runtime {
+namespace {
+
+constexpr int64_t kFine = std::numeric_limits<int64_t>::max();
+
+// Pointer attributes by their numbers in the driver's ABI.
+constexpr int kMemoryType = 2;
+constexpr int kDeviceOrdinal = 9;
+constexpr unsigned kOnDevice = 2;
+
+Failure fine() { return {ErrorCode::kOk, {}}; }
+
+std::span<const int64_t> dims_of(const KernelState& k, const int64_t* slots) {
+  return {slots + (k.layout.dim_slots.empty() ? 0 : k.layout.dim_slots[0]), k.plan.dims.size()};
+}
+
+/// Workspace for one call: the caller's, or a block of the pool for work in a stream.
+class GpuWorkspace {
+ public:
+  GpuWorkspace(Gpu& gpu, int64_t bytes, std::span<std::byte> given, void* stream)
+      : gpu_(gpu), bytes_(bytes), stream_(stream) {
+    if (bytes == 0) return;
+    if (!given.empty()) {
+      data_ = reinterpret_cast<uint64_t>(given.data());
+      return;
+    }
+    auto block = gpu.memory().take(bytes, stream);
+    if (!block) {
+      failure_ = block.failure();
+      return;
+    }
+    data_ = *block;
+    owned_ = true;
+  }
+  ~GpuWorkspace() {
+    if (owned_) gpu_.memory().give(data_, bytes_, stream_);
+  }
+  GpuWorkspace(const GpuWorkspace&) = delete;
+  GpuWorkspace& operator=(const GpuWorkspace&) = delete;
+  uint64_t data() const { return data_; }
+  const Failure& failure() const { return failure_; }
+
+ private:
+  Gpu& gpu_;
+  int64_t bytes_;
+  void* stream_;
+  uint64_t data_ = 0;
+  bool owned_ = false;
+  Failure failure_{ErrorCode::kOk, {}};
+};
+
+Failure bad_data(const KernelState& k, int64_t position) {
+  std::string tensors;
+  for (const std::string& t : k.plan.checked) tensors += (tensors.empty() ? "" : " or ") + t;
+  return {ErrorCode::kBounds,
+          fmt::format("`{}`: element {} of {} is out of range; what depends on it was not written",
+                      k.problem, position, tensors)};
+}
+
+/// The context of the calling thread, or why there is none to work in.
+Failure ready(Gpu& gpu, const UseGpu& use) {
+  if (gpu.lost()) return gpu.why_lost();
+  return use.error() == 0 ? fine() : gpu.failed(use.error(), "using the GPU's context");
+}
+
+Failure check_workspace(const KernelState& k, std::span<std::byte> given) {
+  const int64_t bytes = k.workspace_bytes();
+  const bool aligned = reinterpret_cast<uintptr_t>(given.data()) % 64 == 0;
+  if (given.empty() || (static_cast<int64_t>(given.size()) >= bytes && aligned)) return fine();
+  return {
+      ErrorCode::kArgument,
+      fmt::format("`{}` takes {} bytes of workspace on the device, 64-byte aligned; got {} at {}",
+                  k.problem, bytes, given.size(), static_cast<const void*>(given.data()))};
+}
+
+}  // namespace
+
+Failure check_on_device(Gpu& gpu, const std::string& what, const void* pointer) {
+  if (gpu.facts().reads_host) return fine();
+  const auto address = reinterpret_cast<uint64_t>(pointer);
+  unsigned type = 0;
+  const auto wrong = [&](const std::string& why) {
+    return Failure{ErrorCode::kArgument, fmt::format("{}: the pointer {} {}", what, pointer, why)};
+  };
+  if (gpu.driver().pointer_attribute(&type, kMemoryType, address) != 0 || type == 0) {
+    return wrong(
+        "is to the host's memory; a kernel on a GPU takes pointers to the device's, as "
+        "DeviceBuffer or cudaMalloc give them");
+  }
+  int ordinal = gpu.facts().ordinal;
+  const int error = gpu.driver().pointer_attribute(&ordinal, kDeviceOrdinal, address);
+  if (type != kOnDevice || error != 0 || ordinal == gpu.facts().ordinal) return fine();
+  return wrong(fmt::format("is to memory of GPU {}; this engine works on GPU {}", ordinal,
+                           gpu.facts().ordinal));
+}
+
+Failure KernelState::check_pointers(const int64_t* slots) const {
+  for (size_t i = 0; i < plan.params.size(); ++i) {
+    const ParamPlan& p = plan.params[i];
+    const auto* pointer = reinterpret_cast<const void*>(slots[layout.tensor_slots[i]]);
+    if (p.constant || !pointer) continue;
+    if (Failure f = check_on_device(gpu->gpu(), p.text, pointer); f.code != ErrorCode::kOk) {
+      return f;
+    }
+  }
+  return fine();
+}
+
+Failure KernelState::enqueue_launches(const int64_t* slots, void* stream) const {
+  const auto dims = dims_of(*this, slots);
+  for (const LaunchPlan& launch : launches) {
+    Failure f = gpu->program->enqueue(static_cast<size_t>(launch.index), slots, dims, stream);
+    if (f.code != ErrorCode::kOk) {
+      f.message += "\n  " + repro();
+      return f;
+    }
+  }
+  return fine();
+}
+
+Failure KernelState::enqueue(std::span<const ArgRef> args, const EnqueueOptions& options,
+                             const BoundState* bound_state) const {
+  if (!gpu) {
+    return {ErrorCode::kUnsupported,
+            fmt::format("`{}` was compiled for {}; only kernels on a GPU can be enqueued", problem,
+                        target)};
+  }
+  int64_t slots[kMaxSlots];
+  if (Failure f = fill(args, bound_state, slots); f.code != ErrorCode::kOk) return f;
+  if (Failure f = check_workspace(*this, options.workspace); f.code != ErrorCode::kOk) return f;
+  Gpu& device = gpu->gpu();
+  const UseGpu use(device);
+  if (Failure f = ready(device, use); f.code != ErrorCode::kOk) return f;
+  const GpuWorkspace workspace(device, workspace_bytes(), options.workspace, options.stream);
+  if (workspace.failure().code != ErrorCode::kOk) return workspace.failure();
+  slots[ir::ArgsLayout::kStatus] = static_cast<int64_t>(
+      options.status ? reinterpret_cast<uint64_t>(options.status) : gpu->status);
+  slots[ir::ArgsLayout::kWorkspace] = static_cast<int64_t>(workspace.data());
+  return enqueue_launches(slots, options.stream);
+}
+
+Failure KernelState::wait(void* stream) const {
+  if (!gpu) return fine();
+  Gpu& device = gpu->gpu();
+  const UseGpu use(device);
+  if (Failure f = ready(device, use); f.code != ErrorCode::kOk) return f;
+  const jit::CudaDriver& driver = device.driver();
+  int64_t status = kFine;
+  int error = 0;
+  if (gpu->checks) error = driver.to_host_on(&status, gpu->status, sizeof status, stream);
+  if (error == 0) error = driver.stream_synchronize(stream);
+  if (error == 0 && status != kFine) {
+    error = driver.copy_on(gpu->status, device.fine(), sizeof status, stream);
+    if (error == 0) error = driver.stream_synchronize(stream);
+  }
+  if (error != 0) {
+    Failure f = device.failed(error, "running a kernel");
+    f.message += "\n  " + repro();
+    return f;
+  }
+  return status == kFine ? fine() : bad_data(*this, status);
+}
+
+Failure KernelState::call_on_gpu(int64_t* slots, std::span<std::byte> given) const {
+  if (Failure f = check_workspace(*this, given); f.code != ErrorCode::kOk) return f;
+  Gpu& device = gpu->gpu();
+  const UseGpu use(device);
+  if (Failure f = ready(device, use); f.code != ErrorCode::kOk) return f;
+  if (Failure f = check_pointers(slots); f.code != ErrorCode::kOk) return f;
+  void* const stream = device.stream();
+  const jit::CudaDriver& driver = device.driver();
+  // Calls of several threads share the stream, so each has a status word of its own.
+  const int64_t own = gpu->checks ? 64 : 0;
+  const GpuWorkspace workspace(device, workspace_bytes(), given, stream);
+  const GpuWorkspace word(device, own, {}, stream);
+  for (const GpuWorkspace* w : {&workspace, &word}) {
+    if (w->failure().code != ErrorCode::kOk) return w->failure();
+  }
+  slots[ir::ArgsLayout::kStatus] = static_cast<int64_t>(gpu->checks ? word.data() : device.fine());
+  slots[ir::ArgsLayout::kWorkspace] = static_cast<int64_t>(workspace.data());
+  int64_t status = kFine;
+  int error = 0;
+  if (gpu->checks) error = driver.copy_on(word.data(), device.fine(), sizeof status, stream);
+  if (error == 0) {
+    if (Failure f = enqueue_launches(slots, stream); f.code != ErrorCode::kOk) return f;
+  }
+  if (error == 0 && gpu->checks) {
+    error = driver.to_host_on(&status, word.data(), sizeof status, stream);
+  }
+  if (error == 0) error = driver.stream_synchronize(stream);
+  if (error != 0) {
+    Failure f = device.failed(error, "running a kernel");
+    f.message += "\n  " + repro();
+    return f;
+  }
+  return status == kFine ? fine() : bad_data(*this, status);
+}
+
+}  // namespace hone::runtime

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "runtime/device/graph.h"
+#include "runtime/engine/kernel_state.h"
+
+namespace hone::runtime {
+
+/// Calls of kernels as one graph; see DeviceGraph.
+struct GraphState {
+  explicit GraphState(std::shared_ptr<Gpu> gpu) : graph(std::move(gpu)) {}
+  ~GraphState();
+  GraphState(const GraphState&) = delete;
+  GraphState& operator=(const GraphState&) = delete;
+
+  /// One call: its launches are items of the graph, one after the other.
+  struct Call {
+    std::shared_ptr<const KernelState> kernel;
+    std::shared_ptr<const BoundState> bound;
+    uint64_t workspace = 0;  ///< its own, of kernel->workspace_bytes()
+    size_t first = 0;        ///< of its launches among the graph's items
+  };
+
+  /// Appends (`number` < 0) or changes a call; its number.
+  Result<int> put(int number, std::shared_ptr<const KernelState> kernel,
+                  std::shared_ptr<const BoundState> bound, std::span<const ArgRef> args);
+  Failure launch(void* stream);
+
+  std::vector<Call> calls;
+  LaunchGraph graph;
+};
+
+}  // namespace hone::runtime
