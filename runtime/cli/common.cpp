@@ -20,9 +20,9 @@ std::string_view trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\n\r") - begin + 1);
 }
 
-constexpr const char* kCodeNames[] = {"ok",          "syntax",   "semantic",  "argument",
-                                      "bounds",      "schedule", "not_found", "cache",
-                                      "unsupported", "memory",   "cancelled", "internal"};
+constexpr const char* kCodeNames[] = {"ok",        "syntax",    "semantic", "argument",    "bounds",
+                                      "schedule",  "not_found", "cache",    "unsupported", "memory",
+                                      "cancelled", "internal",  "device"};
 
 /// Milliseconds that a duration may have, which a clock can still add to its time.
 constexpr double kLongest = 1e12;

@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "runtime/cli/common.h"
+#include "runtime/machine/gpu_limits.h"
 #include "runtime/machine/host.h"
 #include "runtime/machine/limits.h"
 
@@ -23,18 +24,26 @@ int show_target(const TargetOptions& options) {
   Json object = {{"target", (*engine)->target_text}};
   std::string text = (*engine)->target_text + "\n";
   if (options.limits) {
-    Limits limits(target, (*engine)->services->pool());
+    Limits limits(target, (*engine)->services->pool(), (*engine)->services->gpu());
     const auto add = [&](const std::string& name, const char* unit, double value) {
       object[name + (std::string_view(unit) == "GB/s" ? "_gbps" : "_gflops")] = value;
       text += fmt::format("{:<12} {:8.1f} {}\n", name, value, unit);
     };
     add("f32", "GFLOP/s", limits.gflops(false));
     add("f64", "GFLOP/s", limits.gflops(true));
+    const bool gpu = (*engine)->services->gpu() != nullptr;
+    if (gpu) {
+      add("f16_tensor", "GFLOP/s", gpu_tensor_gflops(target, DType::kF16));
+      add("i8_tensor", "GFLOP/s", gpu_tensor_gflops(target, DType::kI8));
+      add("l2_copy", "GB/s", limits.gbps(target.l2 / 4, true));
+      add("memory_copy", "GB/s", limits.gbps(target.l2 * 8, true));
+    }
     const std::pair<const char*, int64_t> levels[] = {{"l1", target.l1d},
                                                       {"l2", target.l2 * target.threads},
                                                       {"l3", target.l3},
                                                       {"memory", target.l3 * 8}};
     for (const auto& [name, bytes] : levels) {
+      if (gpu) break;
       add(fmt::format("{}_read", name), "GB/s", limits.gbps(bytes, false));
       add(fmt::format("{}_copy", name), "GB/s", limits.gbps(bytes, true));
     }

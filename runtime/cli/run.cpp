@@ -48,7 +48,7 @@ int run_line(const RunOptions& options, const std::string& text) {
   Speed speed;
   const bool timed = !options.no_time && check.mismatch.empty();
   if (timed) {
-    Limits limits(engine->target, engine->services->pool());
+    Limits limits(engine->target, engine->services->pool(), engine->services->gpu());
     auto measured = time_kernel(kernel, problem, &limits);
     if (!measured) return report(options.common, measured.failure());
     speed = *measured;

@@ -3,18 +3,22 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <string_view>
+#include <string>
+
+#include "jit/cuda/sm90_rows.h"
 
 namespace hone::runtime {
 namespace {
 
-/// 128 bits of FNV-1a, in hex.
-std::string hash_of(std::string_view a, std::string_view b) {
+/// Sources under way at a time; what nobody asked for stays among them.
+constexpr size_t kMostBegun = 64;
+
+/// 128 bits of FNV-1a, in hex, of kernels and of what stands before them.
+std::string hash_of(const std::string& kernels) {
   using Wide = unsigned __int128;
   constexpr Wide kPrime = (Wide{1} << 88) + 0x13b;
   Wide hash = (Wide{0x6c62272e07bb0142} << 64) + 0x62b821756295c58d;
-  for (const std::string_view part : {a, b}) {
+  for (const std::string& part : {jit::cuda_prelude(), jit::sm90_rows_for(kernels), kernels}) {
     for (const char c : part) {
       hash ^= static_cast<unsigned char>(c);
       hash *= kPrime;
@@ -42,11 +46,31 @@ Result<const jit::Nvrtc*> GpuCompiler::nvrtc() {
 
 BinaryKey GpuCompiler::key_of(const jit::CudaSource& source, int sm,
                               const jit::Nvrtc* nvrtc) const {
-  return {hash_of(jit::cuda_prelude(), source.kernels), jit::kCodeGeneration,
-          nvrtc ? version_of(*nvrtc) : std::string(), sm};
+  return {hash_of(source.kernels), jit::kCodeGeneration, nvrtc ? version_of(*nvrtc) : std::string(),
+          sm};
+}
+
+void GpuCompiler::ahead(jit::CudaSource source, int sm) {
+  const std::string hash = hash_of(source.kernels);
+  const std::lock_guard lock(mutex_);
+  if (begun_.size() >= kMostBegun || begun_.contains(hash)) return;
+  begun_.emplace(hash, std::async(std::launch::async, [this, sm, source = std::move(source)] {
+                   return compile_now(source, sm);
+                 }));
 }
 
 Result<jit::CudaBinary> GpuCompiler::compile(const jit::CudaSource& source, int sm) {
+  std::future<Result<jit::CudaBinary>> begun;
+  {
+    const std::lock_guard lock(mutex_);
+    if (auto found = begun_.extract(hash_of(source.kernels))) {
+      begun = std::move(found.mapped());
+    }
+  }
+  return begun.valid() ? begun.get() : compile_now(source, sm);
+}
+
+Result<jit::CudaBinary> GpuCompiler::compile_now(const jit::CudaSource& source, int sm) {
   const auto nvrtc = this->nvrtc();
   if (store_.find) {
     const BinaryKey key = key_of(source, sm, nvrtc ? *nvrtc : nullptr);

@@ -3,8 +3,11 @@
 
 #include <atomic>
 #include <functional>
+#include <future>
+#include <map>
 #include <mutex>
 #include <optional>
+#include <string>
 
 #include "jit/cuda/nvrtc.h"
 #include "runtime/cache/binary.h"
@@ -28,6 +31,8 @@ class GpuCompiler {
   /// A source as code for a GPU: kept code where there is some, also where no NVRTC is installed.
   /// An error where it does not compile, or where the driver is too old for what NVRTC makes.
   Result<jit::CudaBinary> compile(const jit::CudaSource& source, int sm);
+  /// Begins to compile a source on a thread of its own; `compile` then waits for that one.
+  void ahead(jit::CudaSource source, int sm);
   /// Keeps code for the next run: of kernels that serve, not of candidates.
   void keep(const jit::CudaSource& source, int sm, const jit::CudaBinary& binary);
   /// How often NVRTC was called.
@@ -35,6 +40,7 @@ class GpuCompiler {
 
  private:
   Result<const jit::Nvrtc*> nvrtc();
+  Result<jit::CudaBinary> compile_now(const jit::CudaSource& source, int sm);
   BinaryKey key_of(const jit::CudaSource& source, int sm, const jit::Nvrtc* nvrtc) const;
 
   BinaryStore store_;
@@ -42,6 +48,7 @@ class GpuCompiler {
   std::mutex mutex_;
   std::optional<jit::Nvrtc> nvrtc_;
   std::atomic<int> compiled_{0};
+  std::map<std::string, std::future<Result<jit::CudaBinary>>> begun_;  ///< by the source's hash
 };
 
 }  // namespace hone::runtime

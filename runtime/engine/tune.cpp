@@ -13,13 +13,13 @@ namespace runtime {
 
 Result<TuneResult> EngineState::tune(Result<ops::Problem> problem, const TuneOptions& tuning) {
   if (!problem) return problem.failure();
-  if (target.vector_bytes() == 0) {
+  if (target.vector_bytes() == 0 && !services->gpu()) {
     return Failure{ErrorCode::kUnsupported,
                    "there is nothing to tune: the interpreter serves for target " + target_text};
   }
   TimeBound bound;
   if (tuning.again || !cache->best(key_of(problem->text))) {
-    Limits limits(target, services->pool());
+    Limits limits(target, services->pool(), services->gpu());
     bound = bound_of(problem->program, timing_dims(problem->program), &limits);
   }
   auto tell = [this](const std::string& text) {
@@ -31,6 +31,11 @@ Result<TuneResult> EngineState::tune(Result<ops::Problem> problem, const TuneOpt
   auto result = runtime::tune(job);
   if (!result) return result.failure();
   forget(problem->text);
+  // The machine code of the winner goes into the cache, so that the next run compiles nothing.
+  if (services->gpu()) {
+    auto winner = compile(problem->text, {});
+    if (!winner) return winner.failure();
+  }
   services->tell(Event::kTune, [&] {
     return fmt::format("{}: {:.3f} us after {} trials in {:.1f} s ({})", result->problem,
                        result->time_us, result->trials, result->seconds, result->schedule);

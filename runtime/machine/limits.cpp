@@ -9,6 +9,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "runtime/machine/gpu_limits.h"
+
 namespace hone::runtime {
 namespace {
 
@@ -280,19 +282,35 @@ double Limits::measure_gbps(int64_t bytes, bool writes, bool stream) {
   return 1e-9 * static_cast<double>(part * (writes ? 2 : 1) * threads * repeat) / seconds;
 }
 
+/// Past half of the device's cache, the memory's speed counts.
+double Limits::gpu_gbps(int64_t footprint) {
+  const int64_t l2 = target_.l2 > 0 ? target_.l2 : int64_t{1} << 20;
+  const bool cached = footprint <= l2 / 2;
+  const auto [at, fresh] = gbps_.try_emplace({cached ? 1 : 2, true}, 0);
+  if (fresh) {
+    const auto large = std::min<int64_t>(int64_t{1} << 30, gpu_->facts().memory / 8);
+    const auto measured = gpu_copy_gbps(*gpu_, cached ? l2 / 2 : large);
+    at->second = measured ? *measured : 0;
+  }
+  return at->second;
+}
+
 double Limits::gflops(bool doubles) {
+  if (gpu_) return gpu_gflops(target_, doubles);
   const auto [at, fresh] = gflops_.try_emplace(doubles, 0);
   if (fresh) at->second = measure_gflops(doubles);
   return at->second;
 }
 
 double Limits::gops(const ir::Instruction& row) {
+  if (gpu_) return gpu_tensor_gflops(target_, row.a);
   const auto [at, fresh] = gops_.try_emplace(&row, 0);
   if (fresh) at->second = measure_gops(row);
   return at->second;
 }
 
 double Limits::gbps(int64_t footprint, bool writes) {
+  if (gpu_) return gpu_gbps(footprint);
   const int64_t l1 = target_.l1d * target_.threads, l2 = target_.l2 * target_.threads;
   const int level = footprint <= l1 ? 1 : footprint <= l2 ? 2 : footprint <= target_.l3 ? 3 : 4;
   const auto [at, fresh] = gbps_.try_emplace({level, writes}, 0);

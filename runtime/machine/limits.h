@@ -12,12 +12,16 @@
 
 namespace hone::runtime {
 
+class Gpu;
+
 /// What this machine can do at best, measured when first asked for (some 10 ms each) and
 /// remembered: to be held against times of the same run.
 class Limits {
  public:
   /// With the vector width and the threads of `target`; `pool` has that many workers or is null.
-  Limits(const ir::Target& target, ThreadPool* pool) : target_(target), pool_(pool) {}
+  /// Of the GPU, where there is one: its arithmetic by clock and units, its memory measured.
+  Limits(const ir::Target& target, ThreadPool* pool, std::shared_ptr<Gpu> gpu = nullptr)
+      : target_(target), pool_(pool), gpu_(std::move(gpu)) {}
 
   const ir::Target& target() const { return target_; }
 
@@ -33,9 +37,11 @@ class Limits {
   double measure_gflops(bool doubles);
   double measure_gops(const ir::Instruction& row);
   double measure_gbps(int64_t bytes, bool writes, bool stream);
+  double gpu_gbps(int64_t footprint);
 
   ir::Target target_;
   ThreadPool* pool_;
+  std::shared_ptr<Gpu> gpu_;
   std::map<bool, double> gflops_;
   std::map<const ir::Instruction*, double> gops_;
   std::map<std::pair<int, bool>, double> gbps_;

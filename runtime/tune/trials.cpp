@@ -49,31 +49,41 @@ Result<std::monostate> Trials::open() {
   return std::monostate{};
 }
 
+void Trials::expect(const std::string& schedule) {
+  if (worker_) worker_->tell(Message{"expect", {}}.add("schedule", schedule));
+}
+
+/// What became of a trial whose worker is gone.
+Result<Outcome> Trials::lost() {
+  const std::string ending = worker_->ending();
+  worker_.reset();
+  if (stop_.stop_requested()) return stopped();
+  // The verdict stands before the colon.
+  const size_t colon = std::min(ending.find(": "), ending.size());
+  Outcome out;
+  out.verdict = ending.substr(0, colon);
+  out.note = ending.substr(std::min(colon + 2, ending.size()));
+  return out;
+}
+
 Result<Outcome> Trials::run(const std::string& schedule, const TrialTiming& timing) {
   if (!worker_ || trials_ == kTrialsOfAWorker) {
     auto opened = open();
     if (!opened) return opened.failure();
   }
   ++trials_;
+  if (target_.starts_with("cuda")) {
+    // A compiler that takes long is no candidate that hangs.
+    auto built = worker_->ask(Message{"build", {}}.add("schedule", schedule), kOpenMs, stop_);
+    if (!built) return lost();
+  }
   Message m{"try", {}};
   m.add("schedule", schedule).add("samples", static_cast<int64_t>(timing.samples));
   m.add("sample_us", timing.sample_us).add("give_up_us", timing.give_up_us);
   m.add("hopeless_us", timing.hopeless_us);
   auto reply = worker_->ask(m, timeout_ms_, stop_);
+  if (!reply) return lost();
   Outcome out;
-  if (!reply && stop_.stop_requested()) {
-    worker_.reset();
-    return stopped();
-  }
-  if (!reply) {
-    const std::string ending = worker_->ending();
-    // The verdict stands before the colon.
-    const size_t colon = std::min(ending.find(": "), ending.size());
-    out.verdict = ending.substr(0, colon);
-    out.note = ending.substr(std::min(colon + 2, ending.size()));
-    worker_.reset();
-    return out;
-  }
   out.verdict = std::string(reply->get("verdict"));
   out.note = std::string(reply->get("note"));
   out.median_us = reply->real("median_us");

@@ -50,12 +50,16 @@ class Trials {
   Result<std::monostate> open();
   /// Has the worker check and time `schedule`; kCancelled after a stop.
   Result<Outcome> run(const std::string& schedule, const TrialTiming& timing);
+  /// Says which schedule will be run soon, so that the worker may begin with it.
+  void expect(const std::string& schedule);
   /// The next trial gets a fresh worker.
   void refresh() { worker_.reset(); }
   /// A trial that takes longer than this counts as hung.
   void set_timeout_ms(int ms) { timeout_ms_ = ms; }
 
  private:
+  Result<Outcome> lost();
+
   std::string program_, problem_, target_;
   std::stop_token stop_;
   std::unique_ptr<WorkerProcess> worker_;

@@ -193,6 +193,11 @@ Result<std::monostate> TuneRun::search() {
                                  [this](const schedules::Candidate& c) { return cost(c); }};
     const auto batch = strategy_->propose(input, kBatch);
     if (batch.empty()) break;
+    // The compiler for GPUs takes longer than most candidates: it works while others are measured.
+    for (const schedules::Candidate& c : batch) {
+      const std::string text = job_.target.is_cuda() ? text_of(c) : std::string();
+      if (!text.empty() && seen_.count(text) == 0 && allowed(text)) trials_.expect(text);
+    }
     for (const schedules::Candidate& c : batch) {
       if (finished()) return std::monostate{};
       auto done = attempt(c);

@@ -58,6 +58,7 @@ class KernelCheck {
   const ops::Problem& problem_;
   TileEdges edges_;
   jit::ExecutableMemory memory_;
+  std::optional<GpuCompiler> compiler_;
   std::optional<ReferenceKernel> reference_;
 };
 
@@ -67,7 +68,13 @@ Result<std::monostate> KernelCheck::refer(Fixture& fixture) {
   if (!reference_) {
     auto target = ir::parse_target(kernel_->target, host_target());
     if (!target) return target.failure();
-    auto made = ReferenceKernel::create(problem_, *target, memory_, true);
+    CandidatePlace place{&memory_, nullptr, nullptr};
+    if (kernel_->gpu) {
+      place.gpu = kernel_->services->gpu();
+      compiler_.emplace(BinaryStore{}, place.gpu->driver().version());
+      place.compiler = &*compiler_;
+    }
+    auto made = ReferenceKernel::create(problem_, *target, place, true);
     // Where there is no machine code the sample has to do.
     if (!made && made.failure().code == ErrorCode::kUnsupported) return std::monostate{};
     if (!made) return made.failure();

@@ -30,6 +30,8 @@ class WorkerProcess {
   /// answer in 2000 ms", "stopped", ...).
   std::optional<Message> ask(const Message& message, int timeout_ms,
                              const std::stop_token& stop = {});
+  /// Sends what has no answer.
+  void tell(const Message& message) { channel_.send(message); }
   const std::string& ending() const { return ending_; }
   pid_t pid() const { return pid_; }
   /// Kills it and waits for it.

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "runtime/worker/call_frame.h"
+#include "runtime/worker/device_frame.h"
 #include "schedules/space/space.h"
 
 namespace hone::runtime {
@@ -66,6 +67,28 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
+/// Runs a candidate on a fixture, whose outputs then are what it made. Where the status word is not
+/// what the definition says, how; else "".
+Result<std::string> run_once(const Candidate& candidate, Fixture& fixture) {
+  fixture.reset();
+  if (candidate.place.gpu) {
+    auto mirror = DeviceMirror::create(candidate.place.gpu, fixture);
+    if (!mirror) return mirror.failure();
+    auto frame = DeviceFrame::create(candidate, fixture, *mirror);
+    if (!frame) return frame.failure();
+    for (Failure f : {frame->bind(candidate), frame->run(candidate), mirror->download(fixture)}) {
+      if (f.code != ErrorCode::kOk) return f;
+    }
+    return frame->misreported(fixture);
+  }
+  GuardedPool pool;
+  auto frame = CallFrame::create(candidate, fixture, pool);
+  if (!frame) return frame.failure();
+  frame->bind(candidate);
+  frame->run(candidate, nullptr);
+  return frame->misreported(fixture);
+}
+
 /// The largest value of each dim known at the call.
 std::vector<int64_t> largest_dims(const ir::Program& program) {
   std::vector<int64_t> dims;
@@ -112,24 +135,23 @@ std::optional<ops::Problem> shrunken(const ops::Problem& problem, const std::str
 ReferenceKernel::ReferenceKernel(ReferenceKernel&& other) noexcept
     : problem_(other.problem_),
       schedule_(std::move(other.schedule_)),
-      candidate_(std::move(other.candidate_)),
-      memory_(std::exchange(other.memory_, nullptr)) {}
-
-ReferenceKernel::~ReferenceKernel() {
-  if (memory_) memory_->release(candidate_.span);
+      candidate_(std::move(other.candidate_)) {
+  other.candidate_.span = {};
 }
+
+ReferenceKernel::~ReferenceKernel() { release(candidate_); }
 
 Result<ReferenceKernel> ReferenceKernel::create(const ops::Problem& problem,
                                                 const ir::Target& target,
-                                                jit::ExecutableMemory& memory, bool check) {
+                                                const CandidatePlace& place, bool check) {
   std::string schedule = schedules::default_schedule(problem.program, target).text();
-  auto candidate = build_candidate(problem, target, schedule, memory);
+  auto candidate = build_candidate(problem, target, schedule, place);
   if (!candidate) {
     schedule.clear();
-    candidate = build_candidate(problem, target, schedule, memory);
+    candidate = build_candidate(problem, target, schedule, place);
   }
   if (!candidate) return Failure{ErrorCode::kUnsupported, candidate.failure().reason};
-  ReferenceKernel kernel(problem, std::move(schedule), std::move(*candidate), memory);
+  ReferenceKernel kernel(problem, std::move(schedule), std::move(*candidate));
   if (check) {
     auto right = kernel.check_shrunken(target);
     if (!right) return right.failure();
@@ -145,22 +167,17 @@ Failure ReferenceKernel::disagrees(const std::string& problem, const std::string
 Result<std::monostate> ReferenceKernel::check_shrunken(const ir::Target& target) const {
   const auto small = shrunken(*problem_, schedule_);
   if (!small) return std::monostate{};
-  auto candidate = build_candidate(*small, target, schedule_, *memory_);
+  auto candidate = build_candidate(*small, target, schedule_, candidate_.place);
   // A tile may need more than the small tensor has; the sample of the large one is left.
   if (!candidate) return std::monostate{};
-  GuardedPool pool;
   const auto check = [&](jit::DataSet set) -> Result<std::monostate> {
     auto fixture = Fixture::create(*small, largest_dims(small->program), set, Guard::kAfter, 1);
     if (!fixture) return fixture.failure();
     auto referred = fixture->refer();
     if (!referred) return referred.failure();
-    auto frame = CallFrame::create(*candidate, *fixture, pool);
-    if (!frame) return frame.failure();
-    fixture->reset();
-    frame->bind(*candidate);
-    frame->run(*candidate, nullptr);
-    if (auto what = frame->misreported(*fixture); !what.empty())
-      return disagrees(small->text, what);
+    const auto misreported = run_once(*candidate, *fixture);
+    if (!misreported) return misreported.failure();
+    if (!misreported->empty()) return disagrees(small->text, *misreported);
     auto found = fixture->compare(candidate->edges);
     if (!found) return found.failure();
     if (!found->ok()) return disagrees(small->text, found->text());
@@ -170,19 +187,14 @@ Result<std::monostate> ReferenceKernel::check_shrunken(const ir::Target& target)
   for (int set = 0; set < jit::kDataSetCount && right; ++set) {
     right = check(static_cast<jit::DataSet>(set));
   }
-  memory_->release(candidate->span);
+  release(*candidate);
   return right;
 }
 
 Result<std::monostate> ReferenceKernel::refer(Fixture& fixture) {
-  GuardedPool pool;
-  auto frame = CallFrame::create(candidate_, fixture, pool);
-  if (!frame) return frame.failure();
-  fixture.reset();
-  frame->bind(candidate_);
-  frame->run(candidate_, nullptr);
-  if (auto what = frame->misreported(fixture); !what.empty())
-    return disagrees(problem_->text, what);
+  const auto misreported = run_once(candidate_, fixture);
+  if (!misreported) return misreported.failure();
+  if (!misreported->empty()) return disagrees(problem_->text, *misreported);
   auto found = fixture.compare(candidate_.edges);
   if (!found) return found.failure();
   if (!found->ok()) return disagrees(problem_->text, found->text());

@@ -22,7 +22,7 @@ class ReferenceKernel {
   /// Builds it; with `check` also compares every element of a shrunken problem with the definition.
   /// References must outlive it.
   static Result<ReferenceKernel> create(const ops::Problem& problem, const ir::Target& target,
-                                        jit::ExecutableMemory& memory, bool check);
+                                        const CandidatePlace& place, bool check);
   ReferenceKernel(ReferenceKernel&& other) noexcept;
   ReferenceKernel& operator=(ReferenceKernel&&) = delete;
   ~ReferenceKernel();
@@ -32,19 +32,14 @@ class ReferenceKernel {
   Result<std::monostate> refer(Fixture& fixture);
 
  private:
-  ReferenceKernel(const ops::Problem& problem, std::string schedule, Candidate candidate,
-                  jit::ExecutableMemory& memory)
-      : problem_(&problem),
-        schedule_(std::move(schedule)),
-        candidate_(std::move(candidate)),
-        memory_(&memory) {}
+  ReferenceKernel(const ops::Problem& problem, std::string schedule, Candidate candidate)
+      : problem_(&problem), schedule_(std::move(schedule)), candidate_(std::move(candidate)) {}
   Result<std::monostate> check_shrunken(const ir::Target& target) const;
   Failure disagrees(const std::string& problem, const std::string& how) const;
 
   const ops::Problem* problem_;
   std::string schedule_;
   Candidate candidate_;
-  jit::ExecutableMemory* memory_;
 };
 
 }  // namespace hone::runtime

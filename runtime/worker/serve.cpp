@@ -51,6 +51,12 @@ int serve_trials(int fd, bool allow_code) {
       } else {
         reply.add("error", opened.failure().message);
       }
+    } else if (m->verb == "expect") {
+      if (session) session->expect(std::string(m->get("schedule")));
+      continue;
+    } else if (m->verb == "build" && session) {
+      reply.verb = "built";
+      session->build(std::string(m->get("schedule")));
     } else if (m->verb == "try" && session) {
       const Timing timing{static_cast<int>(m->number("samples")), m->real("sample_us"),
                           m->real("give_up_us"), m->real("hopeless_us")};

@@ -5,6 +5,8 @@ namespace hone::runtime {
 
 /// Answers the tuner's messages on `fd` until it is closed:
 ///   open problem= target= [again=1]                -> opened [error=]
+///   expect schedule=                               (no answer)
+///   build schedule=                                -> built
 ///   try schedule= samples= sample_us= give_up_us= hopeless_us=
 ///                                                  -> result verdict= note= median_us= ...
 ///   code bytes=HEX (only with `allow_code`: tests) -> result ...

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "runtime/machine/host.h"
 #include "runtime/measure/assemble.h"
@@ -25,7 +26,12 @@ Result<std::unique_ptr<Session>> Session::open(const std::string& problem,
   s->problem_ = std::make_unique<ops::Problem>(std::move(*parsed));
   s->target_ = *compiled_for;
   s->call_ = std::make_unique<GuardedCall>(std::move(*call));
-  if (s->target_.threads > 1) s->pool_ = make_pool({.size = s->target_.threads});
+  if (s->target_.is_cuda()) {
+    auto found = s->find_gpu();
+    if (!found) return found.failure();
+  } else if (s->target_.threads > 1) {
+    s->pool_ = make_pool({.size = s->target_.threads});
+  }
   auto ready = s->prepare(again);
   if (!ready) return ready.failure();
   return s;
@@ -77,10 +83,12 @@ Result<std::monostate> Session::prepare(bool again) {
     f->reset();
     timing_.push_back(std::move(*f));
   }
+  auto mirrored = mirror_fixtures();
+  if (!mirrored) return mirrored;
   if (std::all_of(fixtures_.begin(), fixtures_.end(), [](const Fixture& f) { return f.whole(); })) {
     return std::monostate{};
   }
-  auto kernel = ReferenceKernel::create(*problem_, target_, memory_, !again);
+  auto kernel = ReferenceKernel::create(*problem_, target_, place(), !again);
   if (!kernel) return kernel.failure();
   for (Fixture& f : fixtures_) {
     if (f.whole()) continue;
@@ -90,8 +98,15 @@ Result<std::monostate> Session::prepare(bool again) {
   return std::monostate{};
 }
 
+void Session::build(const std::string& schedule) {
+  if (built_ && *built_) release(**built_);
+  built_.emplace(build_candidate(*problem_, target_, schedule, place()));
+  built_schedule_ = schedule;
+}
+
 Verdict Session::try_schedule(const std::string& schedule, const Timing& timing) {
-  auto candidate = build_candidate(*problem_, target_, schedule, memory_);
+  if (!built_ || built_schedule_ != schedule) build(schedule);
+  auto candidate = *std::exchange(built_, std::nullopt);
   if (!candidate) {
     Verdict v;
     v.word = "refused";
@@ -103,13 +118,19 @@ Verdict Session::try_schedule(const std::string& schedule, const Timing& timing)
   v.jit_us = candidate->jit_us;
   v.report = candidate->code.report;
   if (v.word == "ok") passed_.insert(schedule);
-  if (v.word == "ok" && timing.samples > 0) time(*candidate, timing, v);
-  memory_.release(candidate->span);
+  if (v.word == "ok" && timing.samples > 0) {
+    if (gpu_) {
+      time_on_gpu(*candidate, timing, v);
+    } else {
+      time(*candidate, timing, v);
+    }
+  }
+  release(*candidate);
   return v;
 }
 
 Verdict Session::try_code(const std::vector<uint8_t>& bytes) {
-  auto candidate = build_candidate(*problem_, target_, "", memory_);
+  auto candidate = build_candidate(*problem_, target_, "", place());
   Verdict v;
   v.word = "refused";
   if (!candidate) {
@@ -131,7 +152,8 @@ Verdict Session::try_code(const std::vector<uint8_t>& bytes) {
 Verdict Session::check(const Candidate& candidate, const Timing& timing) {
   Verdict v;
   for (size_t i = 0; i < fixtures_.size(); ++i) {
-    const double run_us = check_on(candidate, fixtures_[i], v);
+    const double run_us =
+        gpu_ ? check_on_gpu(candidate, i, v) : check_on(candidate, fixtures_[i], v);
     if (v.word != "ok") break;
     if (i > 0 || timing.hopeless_us <= 0 || run_us <= timing.hopeless_us) continue;
     v.word = "slow";

@@ -2,18 +2,20 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <vector>
 
 #include "runtime/worker/call_frame.h"
+#include "runtime/worker/device_frame.h"
 #include "runtime/worker/reference_kernel.h"
 
 namespace hone::runtime {
 
 /// What a candidate turned out to be.
 struct Verdict {
-  /// ok, slow, refused, wrong, nondeterministic, clobbers, overwrites
+  /// ok, slow, refused, wrong, nondeterministic, clobbers, overwrites, faulted (a GPU's context)
   std::string word = "ok";
   std::string note;      ///< what it looked like
   double median_us = 0;  ///< geometric mean over the dims that the problem should be good at
@@ -45,6 +47,10 @@ class Session {
 
   /// Builds, checks on every data set, and times. A schedule that has passed is not checked again.
   Verdict try_schedule(const std::string& schedule, const Timing& timing);
+  /// Begins to compile a candidate that will be tried; for GPUs, whose compiler is slow.
+  void expect(const std::string& schedule) { compile_ahead(*problem_, target_, schedule, place()); }
+  /// Builds a candidate that is tried next: what the compiler takes is not the candidate's time.
+  void build(const std::string& schedule);
   /// The same for machine code with one launch, for tests of the checks themselves.
   Verdict try_code(const std::vector<uint8_t>& bytes);
 
@@ -52,8 +58,13 @@ class Session {
   Session() = default;
   Result<std::monostate> prepare(bool again);
   Verdict check(const Candidate& candidate, const Timing& timing);
+  Result<std::monostate> find_gpu();
+  Result<std::monostate> mirror_fixtures();
+  CandidatePlace place() { return {&memory_, gpu_, compiler_ ? &*compiler_ : nullptr}; }
   double check_on(const Candidate& candidate, Fixture& fixture, Verdict& verdict);
+  double check_on_gpu(const Candidate& candidate, size_t fixture, Verdict& verdict);
   void time(const Candidate& candidate, const Timing& timing, Verdict& verdict);
+  void time_on_gpu(const Candidate& candidate, const Timing& timing, Verdict& verdict);
   std::vector<std::vector<int64_t>> dim_points(bool for_timing) const;
 
   std::unique_ptr<ops::Problem> problem_;
@@ -62,9 +73,15 @@ class Session {
   std::unique_ptr<ThreadPool> pool_;
   std::unique_ptr<GuardedCall> call_;
   GuardedPool blocks_;
-  std::vector<Fixture> fixtures_;           ///< to check on
-  std::vector<Fixture> timing_;             ///< to time on
-  std::unordered_set<std::string> passed_;  ///< schedules
+  std::vector<Fixture> fixtures_;  ///< to check on
+  std::vector<Fixture> timing_;    ///< to time on
+  std::shared_ptr<Gpu> gpu_;       ///< where candidates run on one
+  std::optional<GpuCompiler> compiler_;
+  std::optional<Result<Candidate, Refused>> built_;  ///< for the next trial,
+  std::string built_schedule_;                       ///< of this schedule
+  std::vector<DeviceMirror> mirrors_;                ///< per fixture, on the GPU
+  std::vector<DeviceMirror> timing_mirrors_;         ///< per fixture to time on
+  std::unordered_set<std::string> passed_;           ///< schedules
 };
 
 }  // namespace hone::runtime

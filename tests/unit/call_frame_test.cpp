@@ -30,7 +30,8 @@ TEST_CASE("call frame: parallel launches run on all threads of a pool, however m
   const auto problem = ops::parse_problem("relu N=300");
   REQUIRE(problem);
   jit::ExecutableMemory memory;
-  const auto candidate = build_candidate(*problem, host_target(), "parallel Y/i", memory);
+  const auto candidate =
+      build_candidate(*problem, host_target(), "parallel Y/i", {&memory, nullptr, nullptr});
   REQUIRE_MESSAGE(candidate, (candidate ? "" : candidate.failure().reason));
   auto fixture = Fixture::create(*problem, {}, jit::DataSet::kIntegers, Guard::kAfter, 1);
   REQUIRE(fixture);

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "include/hone/error.h"
+#include "runtime/device/gpu.h"
+
+namespace hone::runtime {
+
+/// Times what is enqueued in the GPU's own stream, by the device's clock. The context is the
+/// calling thread's.
+class Stopwatch {
+ public:
+  explicit Stopwatch(Gpu& gpu) : gpu_(gpu) {}
+  ~Stopwatch();
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+  Failure start();
+  /// Waits for the work since `start`, and tells how long it took.
+  Failure stop(double* us);
+
+ private:
+  Gpu& gpu_;
+  void* begin_ = nullptr;
+  void* end_ = nullptr;
+};
+
+}  // namespace hone::runtime

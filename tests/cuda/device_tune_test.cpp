@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tuning on a GPU, which is the emulated one: its times mean nothing, all else is as on a device.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "tests/cuda/on_gpu.h"
+
+using namespace hone;
+using namespace hone::tests;
+
+namespace {
+
+TuneOptions few_trials(int64_t trials) {
+  TuneOptions o;
+  o.budget = std::chrono::milliseconds(0);
+  o.trials = trials;
+  return o;
+}
+
+}  // namespace
+
+TEST_CASE("device tune: a winner, its record and its machine code") {
+  const OnGpu gpu;
+  Engine engine = gpu_engine();
+  const TuneResult r = engine.tune("softmax M=4 N=70", few_trials(4));
+  CHECK(r.measured > 0);
+  CHECK(r.failed == 0);
+  CHECK(r.time_us > 0);
+  CHECK(r.target == engine.target());
+  Kernel k = engine.compile("softmax M=4 N=70");
+  CHECK(k.source() == Source::kTuned);
+  CHECK(k.schedule() == r.schedule);
+  CHECK_FALSE(k.report().interpreted);
+}
+
+TEST_CASE("device tune: a problem with a constant, and one whose data may be bad") {
+  const OnGpu gpu;
+  Engine engine = gpu_engine();
+  CHECK(engine.tune("fc_gelu M=5 N=32 K=24 const=W", few_trials(2)).failed == 0);
+  CHECK(engine.tune("embedding_bag R=20 D=8 L=12 B=4", few_trials(2)).failed == 0);
+}
+
+TEST_CASE("device tune: candidates that fault or never end cost a worker, not the host") {
+  for (const char* trouble : {"HONE_GPU_FAULT", "HONE_GPU_HANG"}) {
+    std::string bugs;
+    // Each worker is a process with a count of its own: its fourth launch goes wrong.
+    const OnGpu gpu({{trouble, "4"}});
+    Engine engine({.target = "cuda", .cache = ":memory:", .on_event = [&](const Event& e) {
+                     if (e.kind == Event::kBug) bugs += e.text + "\n";
+                   }});
+    const auto r = engine.try_tune("add N=100", few_trials(1));
+    CHECK_FALSE(static_cast<bool>(r));
+    CHECK_MESSAGE(bugs.find(trouble == std::string("HONE_GPU_HANG") ? "hung" : "faulted") !=
+                      std::string::npos,
+                  trouble << ": " << bugs);
+  }
+  Engine cpu({.target = "", .cache = ":memory:"});
+  std::vector<float> x(8, 1.0f), y(8);
+  cpu.compile("add N=8")(x, x, y);
+  CHECK(y[7] == 2.0f);
+}
