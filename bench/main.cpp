@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "bench/cuda/run.h"
 #include "bench/suites.h"
 
 namespace {
@@ -23,11 +24,12 @@ void restart_with_threads(char** argv, int threads) {
 }
 
 int run(Options& o, char** argv) {
-  if (o.common.threads == 0) o.common.threads = 1;
-  restart_with_threads(argv, o.common.threads);
   const auto tuning = runtime::parse_duration(o.tune);
   if (!tuning) return runtime::report(o.common, tuning.failure());
   o.tuning = *tuning;
+  if (o.common.target.rfind("cuda", 0) == 0) return run_gpu(o, argv);
+  if (o.common.threads == 0) o.common.threads = 1;
+  restart_with_threads(argv, o.common.threads);
   const bool latency = o.suite == "latency" && o.problems.empty();
   const int exit = latency ? runtime::kExitOk : run_races(o);
   return latency || o.suite == "all" ? std::max(exit, run_latency(o)) : exit;
@@ -50,6 +52,13 @@ int main(int argc, char** argv) {
   app.add_option("--rounds", o.rounds, "Samples of each contender")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
+  app.add_option("--group", o.groups, "On a GPU: these groups of problems only");
+  app.add_option("--state", o.state, "On a GPU: the file of what was found so far")
+      ->capture_default_str();
+  app.add_flag("--resume", o.resume, "On a GPU: go on from the state file");
+  app.add_option("--minutes", o.minutes, "On a GPU: stop after about so long, to be resumed");
+  app.add_flag("--tiny", o.tiny,
+               "On a GPU: problems of a few elements, to see that all of it works");
   int exit = runtime::kExitOk;
   app.callback([&] { exit = run(o, argv); });
   return runtime::run_program(app, argc, argv, exit);

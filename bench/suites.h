@@ -18,6 +18,12 @@ struct Options {
   std::string tune = "0s";
   std::chrono::milliseconds tuning{0};  ///< what `tune` says
   int rounds = 15;
+  // Of `--target cuda`:
+  std::vector<std::string> groups;             ///< empty: all
+  std::string state = "hone-bench-gpu.jsonl";  ///< what was found so far
+  bool resume = false;                         ///< go on from there
+  double minutes = 0;                          ///< stop after so many; 0: when all is done
+  bool tiny = false;                           ///< problems of a few elements
 };
 
 /// Default, tuned and peers in turns for every problem of the suite; a table, or a JSON row for
