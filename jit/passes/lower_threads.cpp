@@ -9,10 +9,16 @@ namespace hone::jit {
 
 using namespace ir;
 
-/// Only a GPU has blocks, threads and the memory they share.
+/// Only a GPU has blocks, threads and the memory they share, and tiles that run whole.
 void Lowering::check_marks() const {
   if (target_.is_cuda()) return;
   for (const Stage& s : program_.stages) {
+    for (const Relation& r : s.relations) {
+      // A vector's sums are kept in registers across the condition that ends the domain.
+      if (r.tail != Tail::kPad) continue;
+      reject("split " + r.parent + " tail=pad: " + print(target_) +
+             " has no instructions on tiles; use tail=mask or tail=peel");
+    }
     for (const Loop& l : s.loops) {
       if (!is_block(l.mark) && !is_thread(l.mark)) continue;
       reject("bind " + l.name + " " + std::string(name_of(l.mark)) + ": " + print(target_) +

@@ -113,7 +113,7 @@ std::string RandomSchedules::propose_shape(const ir::Program&, const ir::Stage& 
     const std::vector<int> factors = {2, 3, 4, 5, 6, 7, 8, 8, 10, 16, 16, 20, 32, 64};
     const std::string base = fresh("l");
     return "split " + loop_of(s) + " " + std::to_string(pick(factors)) + " -> " + base + ".o " +
-           base + ".i" + kTails[below(6)];
+           base + ".i" + kTails[below(target_.is_cuda() ? 6 : 5)];
   }
   if (kind < 75) {
     if (s.loops.size() < 2) return "";
