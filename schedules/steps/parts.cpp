@@ -67,6 +67,9 @@ Applied apply_parts(ir::Program p, const Step& step) {
   const std::string name = step.name("partial"), part = var + ".p" + std::to_string(factor);
   std::string wrong = objection(s, var);
   if (wrong.empty() && factor < 1) wrong = "a part has one term or more";
+  for (const ir::Loop& l : s.loops) {  // the reduced ones go: nothing may stand there
+    if (wrong.empty() && is_reduction(s, l.name)) wrong = pinned_loop(p, s, l.name);
+  }
   if (wrong.empty()) wrong = taken_loop(s, part);
   if (wrong.empty()) wrong = taken_stage(p, name);
   if (!wrong.empty()) return Refused{std::move(wrong)};
