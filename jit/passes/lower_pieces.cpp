@@ -267,7 +267,9 @@ void Lowering::place(Instance& in, int node, const Poly& value, const Piece& pie
   const int from = in.loops->parent[r];
   if (rel.kind == Relation::kFuse) {
     // A loop that never runs is placed all the same: no division by its extent of zero.
-    const int64_t k = std::max<int64_t>(1, extent_of(in, in.loops->second[r]).constant());
+    // As when the fused loop's extent was found: what is open by now may hide that it is constant.
+    if (in.trips[r] == 0) extent_of(in, node);
+    const int64_t k = std::max<int64_t>(1, in.trips[r]);
     const Poly first = floor_div(value, k, &facts_);
     place(in, from, first, Piece{0, 0});
     place(in, in.loops->second[r], value - first * Poly(k), Piece{0, 0});
