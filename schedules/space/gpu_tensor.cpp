@@ -96,7 +96,8 @@ std::vector<size_t> by_stride(const Plan& plan, const ir::Buffer& b) {
 }
 
 /// Copies an operand's part of a block's tile into shared memory, as it lies in memory, in words of
-/// 16 bytes by all threads of the block.
+/// 16 bytes by all threads of the block. Rows are turned, so that matrices are read without two
+/// rows in one bank.
 bool share(Plan& plan, const Tensor& t, const std::string& operand, const std::string& copy) {
   const ir::Buffer b = *plan.program().buffer(operand);
   const std::vector<size_t> dims = by_stride(plan, b);
@@ -104,7 +105,7 @@ bool share(Plan& plan, const Tensor& t, const std::string& operand, const std::s
   const auto dim = [](size_t d) { return "d" + std::to_string(d); };
   for (size_t d : dims) layout += "[" + dim(d) + "]";
   if (!plan.add("stage " + operand + " at " + t.tile + "/k.o -> " + copy +
-                " in=shared layout=" + layout)) {
+                " in=shared swizzle=on layout=" + layout)) {
     return false;
   }
   if (dims.size() < 2) return false;
@@ -169,9 +170,12 @@ bool fill(Plan& plan, const Tensor& t, const Product& p) {
   const Factors f = factors_of(plan.stage(t.tile));
   if (!f || f.a->name == f.b->name) return false;
   const bool first = !dim_along(f.a, p.m).empty();
-  return bring(plan, t, first ? f.a : f.b, p.m, p.k) &&
-         bring(plan, t, first ? f.b : f.a, p.n, p.k) &&
-         plan.add("tensorize " + at + "m.t " + at + "n.t " + at + "k.t " + row.name);
+  if (!bring(plan, t, first ? f.a : f.b, p.m, p.k) ||
+      !bring(plan, t, first ? f.b : f.a, p.n, p.k)) {
+    return false;
+  }
+  plan.add("pipeline " + at + "k.o stages=" + plan.knob(knob_name("stages", t.name), {2, 3, 4}, 3));
+  return plan.add("tensorize " + at + "m.t " + at + "n.t " + at + "k.t " + row.name);
 }
 
 bool apply(Plan& plan, const std::string& name) {
@@ -219,8 +223,8 @@ bool apply(Plan& plan, const std::string& name) {
 const Rule kGpuTensor = {
     "tensor",
     "A product of types that a tensor instruction of the target takes: a tile of results in the "
-    "registers of each warp, operands through shared memory, and a consumer point for point takes "
-    "the results from there.",
+    "registers of each warp, operands through shared memory some steps ahead, and a consumer point "
+    "for point takes the results from there.",
     apply,
 };
 
