@@ -54,7 +54,7 @@ int64_t combine(Op op, int64_t a, int64_t b) {
 }  // namespace
 
 LaneState::LaneState(const Nest& nest, std::vector<int64_t> dims)
-    : nest_(&nest), dims_(std::move(dims)), loops_(nest.loops.size()) {}
+    : dims_(std::move(dims)), loops_(nest.loops.size()) {}
 
 void LaneState::set(int loop, int64_t value) { set(loop, same(value)); }
 

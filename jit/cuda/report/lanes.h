@@ -34,7 +34,6 @@ class LaneState {
  private:
   LaneValue binary(const ir::Expr& e) const;
 
-  const ir::Nest* nest_;
   std::vector<int64_t> dims_;
   std::vector<LaneValue> loops_;
 };
