@@ -26,6 +26,17 @@ enum Attribute : int {
   kSharedPerBlock = 97,
 };
 
+/// Past it GPUs share a count of resets, and lose more than they have to.
+constexpr size_t kMostGpus = 64;
+
+/// How often this process has reset the primary context of each GPU: the driver tells nobody, and a
+/// context begun anew has the handle of the one before.
+struct Resets {
+  std::mutex mutex;  ///< held while contexts are retained, reset and released
+  std::array<std::atomic<int>, kMostGpus> counts;
+};
+Resets resets;
+
 Result<GpuFacts> facts_of(const CudaDriver& driver, int ordinal) {
   int device = 0;
   const auto fail = [&](int error) {
@@ -122,6 +133,22 @@ int Gpu::retain() {
   return use.error() != 0 ? use.error() : driver_->context_synchronize();
 }
 
+/// As `retain`; where a kernel has faulted in this process, with a context that is begun anew.
+/// Whatever else uses the old one cannot any more.
+int Gpu::retain_anew() {
+  const std::lock_guard lock(resets.mutex);
+  std::atomic<int>& count = resets.counts[static_cast<size_t>(facts_.ordinal) % kMostGpus];
+  resets_ = &count;
+  epoch_ = count;
+  const int error = retain();
+  if (error == 0 || !CudaDriver::loses_context(error)) return error;
+  if (context_) driver_->context_release(device_);
+  context_ = nullptr;
+  driver_->context_reset(device_);
+  epoch_ = ++count;
+  return retain();
+}
+
 Result<std::shared_ptr<Gpu>> Gpu::open(int ordinal, int64_t ceiling) {
   std::shared_ptr<Gpu> gpu(new Gpu);
   auto started = gpu->start(ordinal, ceiling);
@@ -145,15 +172,7 @@ Result<std::monostate> Gpu::start(int ordinal, int64_t ceiling) {
   if (!facts) return facts.failure();
   facts_ = *facts;
   driver_->device(&device_, ordinal);
-  int error = retain();
-  if (error != 0 && CudaDriver::loses_context(error)) {
-    // A kernel has faulted in this process. Whatever else uses the context cannot any more.
-    driver_->context_release(device_);
-    driver_->context_reset(device_);
-    context_ = nullptr;
-    error = retain();
-  }
-  if (error != 0) return driver_->failure(error, "opening " + facts_.name);
+  if (const int error = retain_anew()) return driver_->failure(error, "opening " + facts_.name);
   memory_ = std::make_unique<MemoryPool>(*this, ceiling > 0 ? ceiling : facts_.memory);
   return make_things();
 }
@@ -175,6 +194,9 @@ Result<std::monostate> Gpu::make_things() {
 
 Gpu::~Gpu() {
   if (!context_) return;
+  const std::lock_guard lock(resets.mutex);
+  // What stands at this address by now is another engine's.
+  if (reset()) return;
   {
     const UseGpu use(*this);
     if (!lost() && use.error() == 0) {
@@ -203,7 +225,8 @@ Failure Gpu::failed(int error, std::string_view doing) {
 Failure Gpu::why_lost() const {
   const std::lock_guard lock(mutex_);
   return {ErrorCode::kDevice,
-          "an earlier fault took the GPU from this engine; make a new engine. It was: " + cause_};
+          "an earlier fault took the GPU from this engine; make a new engine. It was: " +
+              (cause_.empty() ? "a fault of another engine on this GPU" : cause_)};
 }
 
 }  // namespace hone::runtime

@@ -62,8 +62,8 @@ class Gpu {
   /// The driver's error in words. One that loses the context is remembered: from then on nothing
   /// is freed and every call fails, since what comes next would only say the same.
   Failure failed(int error, std::string_view doing);
-  /// Whether a fault has made the context unusable.
-  bool lost() const { return lost_.load(std::memory_order_relaxed); }
+  /// Whether a fault has made the context unusable, or another engine has reset it after one.
+  bool lost() const { return lost_.load(std::memory_order_relaxed) || reset(); }
   /// What the lost context died of, and what helps.
   Failure why_lost() const;
 
@@ -71,12 +71,16 @@ class Gpu {
   Gpu() = default;
   Result<std::monostate> start(int ordinal, int64_t ceiling);
   int retain();
+  int retain_anew();
+  bool reset() const { return resets_->load(std::memory_order_relaxed) != epoch_; }
   Result<std::monostate> make_things();
 
   std::shared_ptr<const jit::CudaDriver> driver_;
   GpuFacts facts_;
   int device_ = 0;
   void* context_ = nullptr;
+  const std::atomic<int>* resets_ = nullptr;  ///< of the device's context in this process
+  int epoch_ = 0;                             ///< resets before `context_` was retained
   void* stream_ = nullptr;
   uint64_t fine_ = 0;
   std::unique_ptr<MemoryPool> memory_;

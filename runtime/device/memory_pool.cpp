@@ -27,13 +27,19 @@ int MemoryPool::allocate(int64_t bytes, uint64_t* block) {
   return gpu_.driver().allocate(block, static_cast<size_t>(bytes));
 }
 
+/// The context is in use. A fault of the work that it waits for loses the GPU.
+void MemoryPool::free(uint64_t block) {
+  if (gpu_.lost()) return;
+  if (const int error = gpu_.driver().free(block)) gpu_.failed(error, "freeing device memory");
+}
+
 /// The mutex is held, the context in use.
 void MemoryPool::free_kept() {
   if (kept_ == 0 || gpu_.lost()) return;
   gpu_.driver().context_synchronize();
   for (auto& [key, blocks] : shelves_) {
     for (const uint64_t block : blocks) {
-      gpu_.driver().free(block);
+      free(block);
       used_ -= key.second;
     }
   }
@@ -82,30 +88,36 @@ void MemoryPool::give(uint64_t block, int64_t bytes, void* stream) {
 }
 
 void MemoryPool::release(uint64_t block, int64_t bytes) {
+  // A lost context takes its memory along, and its addresses may be another's by now.
+  if (!gpu_.lost()) {
+    // Without the mutex: it waits for the device, and others need not.
+    const UseGpu use(gpu_);
+    free(block);
+  }
   const std::lock_guard lock(mutex_);
   used_ -= size_class(bytes);
-  // A lost context takes its memory along, and its addresses may be another's by now.
-  if (gpu_.lost()) return;
-  const UseGpu use(gpu_);
-  gpu_.driver().free(block);
 }
 
 void MemoryPool::forget(void* stream) {
-  const std::lock_guard lock(mutex_);
-  const UseGpu use(gpu_);
-  for (auto shelf = shelves_.begin(); shelf != shelves_.end();) {
-    if (shelf->first.first != stream) {
-      ++shelf;
-      continue;
+  std::vector<uint64_t> blocks;
+  int64_t bytes = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto& [key, shelf] : shelves_) {
+      if (key.first != stream) continue;
+      blocks.insert(blocks.end(), shelf.begin(), shelf.end());
+      bytes += key.second * static_cast<int64_t>(shelf.size());
     }
-    for (const uint64_t block : shelf->second) {
-      // It waits for the work that still uses it.
-      gpu_.driver().free(block);
-      used_ -= shelf->first.second;
-      kept_ -= shelf->first.second;
-    }
-    shelf = shelves_.erase(shelf);
+    std::erase_if(shelves_, [&](const auto& shelf) { return shelf.first.first == stream; });
+    kept_ -= bytes;
   }
+  {
+    // Without the mutex, as in `release`.
+    const UseGpu use(gpu_);
+    for (const uint64_t block : blocks) free(block);
+  }
+  const std::lock_guard lock(mutex_);
+  used_ -= bytes;
 }
 
 void MemoryPool::trim() {

@@ -47,6 +47,7 @@ class MemoryPool {
 
  private:
   int allocate(int64_t bytes, uint64_t* block);
+  void free(uint64_t block);
   void free_kept();
 
   Gpu& gpu_;

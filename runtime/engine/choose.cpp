@@ -83,6 +83,7 @@ class Choice {
       if (failed_ || text.empty() || text == rejected || quarantined(text)) continue;
       auto k = build_kernel(engine_->services, input(text, Source::kDefault));
       if (k && pinned(**k)) return *k;
+      note(k);
     }
     return std::nullopt;
   }
@@ -106,17 +107,30 @@ class Choice {
       if (quarantined(fixed.text())) continue;
       auto k = build_kernel(engine_->services, input(fixed.text(), Source::kDefault));
       if (k && pinned(**k)) return *k;
+      note(k);
     }
     return std::nullopt;
   }
 
+  /// Remembers why there is no kernel, where that is no matter of its schedule.
+  void note(const Result<Kernel, BuildFailure>& k) {
+    if (!k && !k.failure().rejected) failed_ = k.failure().failure;
+  }
+
   /// Every loop as it stands; where the backend refuses even that, or its code misbehaved, the
-  /// interpreter serves.
+  /// interpreter serves, except in place of a GPU, whose memory it does not reach.
   Result<Kernel> plain() {
+    if (engine_->services->gpu() && quarantined("")) {
+      return Failure{ErrorCode::kUnsupported,
+                     fmt::format("every schedule tried of `{}` misbehaved on this GPU when it was "
+                                 "tuned; give a schedule, or tune again",
+                                 problem_.text)};
+    }
     BuildInput in = input("", Source::kDefault);
     in.options.refusal_rejects = false;
     in.options.interpret = quarantined("");
     auto k = build_kernel(engine_->services, in);
+    if (!k && !k.failure().rejected) return k.failure().failure;
     if (!k) {
       return Failure{ErrorCode::kInternal,
                      fmt::format("the plain loops are rejected: {}\n  {} | {} | ",

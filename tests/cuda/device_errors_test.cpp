@@ -3,6 +3,7 @@
 // device, and kernels on the CPU go on.
 #include <doctest/doctest.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -151,6 +152,30 @@ TEST_CASE("device errors: a kernel that faults takes the context along") {
   // The counter of launches goes on: only one was to fault.
   add_on_gpu(gpu_engine());
   CHECK(OnGpu::count("live.bytes") <= 0);
+}
+
+TEST_CASE("device errors: an engine opened after a fault outlives the one that had it") {
+  const OnGpu gpu({{"HONE_GPU_FAULT", std::to_string(OnGpu::count("launches") + 1)}});
+  std::optional<Engine> idle(gpu_engine()), faulted(gpu_engine());
+  CHECK(thrown([&] { add_on_gpu(*faulted); }).code == ErrorCode::kDevice);
+  // It resets the context that both of the others have.
+  Engine engine = gpu_engine();
+  const DeviceBuffer held = engine.device().allocate(100);
+  CHECK(says(thrown([&] { add_on_gpu(*idle); }), ErrorCode::kDevice, "make a new engine"));
+  faulted.reset();
+  idle.reset();
+  const std::vector<char> bytes(100, 'x');
+  held.upload(bytes.data(), 100);
+  add_on_gpu(engine);
+}
+
+TEST_CASE("device errors: a fault that shows when memory is freed") {
+  const std::string fail = "cuMemFree_v2:" + std::to_string(OnGpu::count("cuMemFree_v2") + 1);
+  const OnGpu gpu({{"HONE_GPU_FAIL", fail + ":719"}});
+  Engine engine = gpu_engine();
+  engine.device().allocate(100);
+  CHECK(says(thrown([&] { engine.device().allocate(100); }), ErrorCode::kDevice,
+             "freeing device memory"));
 }
 
 TEST_CASE("device errors: pointers that are not the device's, or not aligned as the kernel needs") {
