@@ -118,8 +118,9 @@ class Orders {
     return "@" + (outer ? around(*outer, s.at.loop) : "") + "[" + out + "]";
   }
 
-  /// What `s` reads that a stage of the schedule keeps: where, how laid out, and how filled. Vectors
-  /// follow the tile's, and a range of few elements is added one by one where they lie apart.
+  /// What `s` reads that a stage of the schedule keeps: where, how laid out, and how filled.
+  /// Vectors follow the tile's, and a range of few elements is added one by one where they lie
+  /// apart.
   std::string kept(const Stage& s) const {
     std::string out;
     visit(s.value, [&](const Expr& e) {
@@ -200,11 +201,18 @@ std::string Orders::own(const Stage& s, bool named) const {
     if (!mine || factored(l.name)) continue;
     actual.push_back(l.name);
     if (l.mark == Mark::kVector) vectors.push_back(l.name);
+    // Threads combine what each has, in an order that is their axis's.
+    if (is_thread(l.mark)) {
+      vectors.push_back(l.name);
+      instructions[l.name] = name_of(l.mark);
+    }
     // Exact instructions have no order to tell.
     if (l.mark == Mark::kTensor && l.instruction->numerics != nullptr) {
       instructions[l.name] = l.instruction->numerics;
     }
-    if (l.mark == Mark::kVector || l.mark == Mark::kTensor) apart.push_back(l.name);
+    if (l.mark == Mark::kVector || l.mark == Mark::kTensor || is_thread(l.mark)) {
+      apart.push_back(l.name);
+    }
   }
   std::vector<std::string> whole = actual;
   merge(s, whole, vectors);
@@ -218,9 +226,9 @@ std::string Orders::own(const Stage& s, bool named) const {
     const std::string text = path(s, loop, !plain);
     const auto taken = instructions.find(loop);
     const bool tensor = taken != instructions.end();
-    out += (out.empty() ? "" : ",") + (lanes    ? marked("lanes", text)
-                                       : tensor ? marked(taken->second, text)
-                                                : text);
+    out += (out.empty() ? "" : ",") + (tensor  ? marked(taken->second, text)
+                                       : lanes ? marked("lanes", text)
+                                               : text);
   }
   return !vectors.empty() && uneven(s) ? out + around(s, "") + kept(s) : out;
 }

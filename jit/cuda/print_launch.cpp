@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "jit/cuda/device_limits.h"
 
@@ -19,6 +20,8 @@ constexpr int64_t kSwizzleAlign = 1024;  // of those that tensor instructions re
 int64_t round_up(int64_t bytes, int64_t align) { return (bytes + align - 1) / align * align; }
 
 constexpr int kAsyncCopies = 80;  // the first sm that has them
+
+constexpr int64_t kUnrolled = 64;  // iterations at most, of a loop whose extent varies
 
 constexpr const char* kBlock[] = {"blockIdx.x", "blockIdx.y", "blockIdx.z"};
 
@@ -195,10 +198,10 @@ void LaunchPrinter::emit_serial(const Stmt& s, Scope& scope) {
                       "shared memory outside, or in=registers"};
   }
   const auto run = [&] {
-    open_loop(s);
+    const int levels = open_loop(s);
     Scope inside = together ? scope : without_conditions(scope);
     emit_all(s, inside);
-    close();
+    for (int i = 0; i < levels; ++i) close();
   };
   if (together) {
     run();
@@ -207,14 +210,25 @@ void LaunchPrinter::emit_serial(const Stmt& s, Scope& scope) {
   }
 }
 
-/// Opens the loop of `s`, one iteration after the other.
-void LaunchPrinter::open_loop(const Stmt& s) {
+/// Opens the loop of `s`, one iteration after the other; the number of brackets. What is unrolled
+/// runs as often for all threads and asks inside, so that registers are numbered by constants.
+int LaunchPrinter::open_loop(const Stmt& s) {
   note(s.begin);
   note(s.end);
   const bool copied = s.mark == Mark::kUnroll || s.mark == Mark::kVector;
-  if (copied || numbers_registers(s)) line("#pragma unroll");
+  const bool unrolled = copied || numbers_registers(s);
+  if (unrolled) line("#pragma unroll");
+  const std::string end = print_index(s.end, n_);
+  std::optional<int64_t> most;
+  if (unrolled && is_const(s.begin) && !is_const(s.end)) {
+    most = n_.facts.upper(Poly::of(s.end, &n_.facts));
+    if (most && *most > kUnrolled) most.reset();
+  }
   open(fmt::format("for ({0} {1} = {2}; {1} < {3}; ++{1}) {{", n_.index_type(), loop(s.id),
-                   print_index(s.begin, n_), print_index(s.end, n_)));
+                   print_index(s.begin, n_), most ? fmt::format("{}", *most) : end));
+  if (!most) return 1;
+  open(fmt::format("if ({} < {}) {{", loop(s.id), end));
+  return 2;
 }
 
 void LaunchPrinter::emit_if(const Stmt& s, Scope& scope) {

@@ -57,7 +57,7 @@ class LaunchPrinter {
   void emit(const ir::Stmt& s, Scope& scope);
   void emit_all(const ir::Stmt& s, Scope& scope);
   void emit_serial(const ir::Stmt& s, Scope& scope);
-  void open_loop(const ir::Stmt& s);
+  int open_loop(const ir::Stmt& s);
   void emit_if(const ir::Stmt& s, Scope& scope);
   void emit_choice(const ir::Stmt& s, const std::string& condition, Scope& scope);
   void emit_leaf(const ir::Stmt& s);
@@ -70,7 +70,7 @@ class LaunchPrinter {
   void emit_block(const ir::Stmt& s, Scope& scope);
   void emit_threads(const ir::Stmt& s, Scope& scope);
   void set_aside(int buffer, ir::Reduce reduce);
-  void share_parts(int axis, DType type);
+  void share_parts(ir::Reduce reduce, int axis, DType type);
   void put_together(int buffer, ir::Reduce reduce, int axis);
   void each_element(const ir::NestBuffer& b, const std::function<void(const std::string&)>& f);
   void conditional(const Scope& scope, const Print& f);

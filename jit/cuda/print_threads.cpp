@@ -76,7 +76,11 @@ void LaunchPrinter::emit_threads(const Stmt& s, Scope& scope) {
   const int around = n_.lane;
   if (s.mark == Mark::kThreadX) n_.lane = s.id;
   open("{");
-  if (s.into >= 0) set_aside(s.into, reduction_of(s));
+  const Reduce reduce = s.into >= 0 ? reduction_of(s) : Reduce::kNone;
+  if (s.into >= 0 && reduce == Reduce::kNone) {
+    throw Unprintable{"the threads of " + loop(s.id) + " reduce nothing; bind a loop inside it"};
+  }
+  if (s.into >= 0) set_aside(s.into, reduce);
   const std::string begin = print_index(s.begin, n_);
   line(fmt::format("const {0} {1} = {2}({0}){3};", n_.index_type(), loop(s.id),
                    begin == "0" ? "" : begin + " + ", kThread[axis]));
@@ -94,7 +98,7 @@ void LaunchPrinter::emit_threads(const Stmt& s, Scope& scope) {
       if (!all || axis != 0 || !emit_matrices(s)) emit_all(s, free);
     });
   }
-  if (s.into >= 0) put_together(s.into, reduction_of(s), axis);
+  if (s.into >= 0) put_together(s.into, reduce, axis);
   close();
   n_.lane = around;
 }
@@ -115,19 +119,19 @@ void LaunchPrinter::set_aside(int buffer, Reduce reduce) {
 
 /// Counts the shared memory of combine_threads: none within a warp, else a word for each warp of
 /// the axis, or for each thread.
-void LaunchPrinter::share_parts(int axis, DType type) {
+void LaunchPrinter::share_parts(Reduce reduce, int axis, DType type) {
   const int x = out_.block[0];
   const bool along = axis == 0;
   if (along && x <= 32 && (x & (x - 1)) == 0) return;
   const int64_t words = along && x % 32 == 0 ? threads() / 32 : threads();
-  parts_[fmt::format("{} {}", axis, computed_type(type))] =
+  parts_[fmt::format("{} {} {}", combiner(reduce), axis, computed_type(type))] =
       words * size_of(type == DType::kF16 || type == DType::kBF16 ? DType::kF32 : type);
 }
 
 void LaunchPrinter::put_together(int buffer, Reduce reduce, int axis) {
   const NestBuffer& b = nest_.buffers[static_cast<size_t>(buffer)];
   const std::string& name = n_.buffers[static_cast<size_t>(buffer)];
-  share_parts(axis, b.type);
+  share_parts(reduce, axis, b.type);
   each_element(b, [&](const std::string& i) {
     const std::string element = name + "[" + i + "]";
     const std::string combined =

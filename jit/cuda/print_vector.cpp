@@ -75,9 +75,9 @@ void LaunchPrinter::emit_lanes(const Stmt& s, const VectorLanes& lanes, Scope& s
   if (s.kind == Stmt::kBlock) {
     for (const StmtRef& b : s.body) emit_lanes(*b, lanes, scope);
   } else if (s.kind == Stmt::kFor && !is_thread(s.mark) && same(s.begin) && same(s.end)) {
-    open_loop(s);
+    const int levels = open_loop(s);
     for (const StmtRef& b : s.body) emit_lanes(*b, lanes, scope);
-    close();
+    for (int i = 0; i < levels; ++i) close();
   } else if (s.kind == Stmt::kIf && is_uniform(s.condition, lanes, n_.facts)) {
     const Expr condition = in_first_lane(s.condition, lanes);
     note(condition);

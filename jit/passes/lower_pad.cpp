@@ -33,11 +33,21 @@ void Lowering::find_overhangs() {
     for (size_t r = 0; r < s.relations.size(); ++r) {
       if (s.relations[r].tail != Tail::kPad) continue;
       int node = loops.parent[r];
+      int64_t unit = s.relations[r].factor;  // of the loop `node`, that run whole
       while (loops.nodes[static_cast<size_t>(node)].made_by >= 0) {
         const auto made = static_cast<size_t>(loops.nodes[static_cast<size_t>(node)].made_by);
         if (s.relations[made].kind == Relation::kFuse) {
           reject("split " + s.relations[r].parent + " tail=pad: the loop is fused of others; pad " +
                  "the splits of those");
+        }
+        const int64_t factor = s.relations[made].factor;
+        if (!loops.nodes[static_cast<size_t>(node)].inner) {
+          unit *= factor;
+        } else if (factor % unit != 0) {
+          // Beyond this loop the next iteration around it begins, not the end of the domain.
+          reject("split " + s.relations[r].parent + " tail=pad: " + std::to_string(factor) +
+                 " iterations are no multiple of " + std::to_string(unit) +
+                 "; pad the split of the variable, or take tail=mask");
         }
         node = loops.parent[made];
       }
@@ -104,24 +114,35 @@ void Lowering::check_padded_sum(const Stage& s) const {
   const auto is_zero = [](const Expr& e) {
     return (e->op == Op::kInt && e->i == 0) || (e->op == Op::kFloat && e->f == 0);
   };
-  const auto filled = [&](const Expr& factor, const IndexVar& v) {
+  const auto filled = [&](const auto& self, const Expr& factor, const std::string& var,
+                          const Expr& end) -> bool {
     const Expr& load = without_casts(factor);
     const Stage* copy = load->op == Op::kLoad ? program_.producer(load->name) : nullptr;
     if (!copy || load->guarded || !fills(*copy)) return false;
     const Expr& from = without_casts(copy->value);
     if (from->guarded && !is_zero(from->args.back())) return false;
     for (size_t d = 0; d < copy->out_index.size(); ++d) {
-      if (load->args[d]->op != Op::kVar || load->args[d]->name != v.name) continue;
+      if (load->args[d]->op != Op::kVar || load->args[d]->name != var) continue;
       const IndexVar* own =
           copy->out_index[d]->op == Op::kVar ? copy->var(copy->out_index[d]->name) : nullptr;
-      return own != nullptr && !own->lo && equal(own->hi, v.hi);
+      if (!own || own->lo || !equal(own->hi, end)) return false;
+      const Stage* below = program_.producer(from->name);
+      if (below && !below->at.root()) return self(self, copy->value, own->name, end);
+      const Buffer& tensor = *program_.buffer(from->name);
+      for (size_t i = 0; i < tensor.shape.size(); ++i) {
+        const Expr& at = from->args[i];
+        if (at->op == Op::kVar && at->name == own->name) return equal(tensor.shape[i], end);
+      }
+      return false;
     }
     return false;
   };
   for (const IndexVar& v : s.rvars) {
     if (!overhangs(s, v.name)) continue;
     const bool product = s.reduce == Reduce::kSum && s.value->op == Op::kMul && !v.lo && !s.where;
-    if (product && filled(s.value->args[0], v) && filled(s.value->args[1], v)) continue;
+    if (product && filled(filled, s.value->args[0], v.name, v.hi) &&
+        filled(filled, s.value->args[1], v.name, v.hi))
+      continue;
     reject("stage " + s.name + ": a padded split of " + v.name +
            " adds what lies beyond its end; " +
            "only sums of products of two copies, made by stage inside the loop, are 0 there");

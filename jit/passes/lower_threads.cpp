@@ -35,10 +35,11 @@ void Lowering::check_marks() const {
 void Lowering::open_threads(const Instance& in, const Loop& loop, int id, const Piece& piece) {
   const Stage& s = in.stage();
   const auto most = facts_.upper(piece.end);
-  if (!most || *most > 1024) {
+  const int64_t limit = loop.mark == Mark::kThreadZ ? 64 : 1024;
+  if (!most || *most > limit) {
     reject("loop " + loop.name + " of " + s.name + " has " + print(piece.end.expr()) +
-           " iterations and is bound to " + std::string(name_of(loop.mark)) +
-           "; a block has 1024 threads: split it and bind the inner loop");
+           " iterations and is bound to " + std::string(name_of(loop.mark)) + "; a block has " +
+           std::to_string(limit) + " threads along it: split it and bind the inner loop");
   }
   const bool together = program_.buffer(s.output)->space == Space::kBlock;
   for (const ThreadLoop& open : threads_) {

@@ -215,7 +215,7 @@ bool apply(Plan& plan, const std::string& name) {
   plan.add("vectorize " + name + "/" + t.n + ".r.w");
   plan.finish(name);
   plan.finish(product);
-  return true;
+  return lowers(plan);
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ bool apply(Plan& plan, const std::string& name) {
   plan.add("unroll " + name + "/" + m + ".r " + name + "/" + n + ".r");
   plan.finish(name);
   plan.finish(product);
-  return true;
+  return lowers(plan);
 }
 
 }  // namespace

@@ -15,6 +15,10 @@ Applied mark_loops(ir::Program program, const std::vector<std::string>& names, i
       return Refused{"loop " + loop.name + " is marked " + std::string(name_of(loop.mark)) +
                      " already; a loop takes one mark"};
     }
+    if (loop.stages > 1 && mark != ir::Mark::kUnroll) {
+      return Refused{"loop " + loop.name + " is a pipeline, whose iterations follow one another; " +
+                     "split it and mark the other loop"};
+    }
     if (mark == ir::Mark::kParallel && is_reduction(s, loop.name)) {
       return Refused{"loop " + loop.name + " is reduced, so its iterations write one element; " +
                      "use rfactor and make its result parallel"};

@@ -22,6 +22,10 @@ Applied apply_stage(ir::Program p, const Step& step) {
   if (laid && step.name("in") != "shared") {
     return Refused{"pad= and swizzle= lay out shared memory; add in=shared"};
   }
+  constexpr int64_t kMostPad = 4096;
+  if (step.number("pad") > kMostPad) {
+    return Refused{"pad= leaves at most " + std::to_string(kMostPad) + " elements between rows"};
+  }
   if (step.number("pad") != 0 && step.name("swizzle") != "off") {
     return Refused{"rows with a pad are no powers of two; take pad= or swizzle=, not both"};
   }
