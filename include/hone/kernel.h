@@ -127,7 +127,9 @@ struct EnqueueOptions {
   /// done; empty: from the engine's pool.
   std::span<std::byte> workspace = {};
   /// An int64 that holds INT64_MAX, where the kernel checks data: afterwards the lowest bad
-  /// position. Null: a word of the kernel's own, which `wait` looks at.
+  /// position. Null: a word of the kernel's own, which `wait` looks at. All streams share that one,
+  /// and bad data in one stream stops the kernel's calls in the others until a `wait`: kernels used
+  /// in several streams are given a word for each.
   int64_t* status = nullptr;
 };
 
@@ -162,8 +164,9 @@ class HONE_API Kernel {
 
   /// Puts a call of a kernel on a GPU into a stream and returns at once: no allocation in the
   /// steady state, no waiting, a call of the driver for each launch. Pointers are the device's and
-  /// are not looked at, beyond their alignment. Where data was bad, later calls do nothing until
-  /// `wait` has said so. Throws Error: kArgument, kMemory, kDevice; kUnsupported on a CPU.
+  /// are not looked at, beyond their alignment. Where data was bad, later calls with that status
+  /// word, in whichever stream, do nothing until `wait` has said so. Throws Error: kArgument,
+  /// kMemory, kDevice; kUnsupported on a CPU.
   template <class... Args>
   void enqueue(const EnqueueOptions& options, Args&&... args) const {
     with_refs([&](std::span<const ArgRef> refs) { enqueue_refs(refs, options); },
@@ -176,7 +179,8 @@ class HONE_API Kernel {
   }
 
   /// Waits until a stream is done. Throws what became of this kernel's calls in it: kBounds where
-  /// data was bad, kDevice where the GPU failed.
+  /// data was bad, in this or another stream that shares the kernel's own status word; kDevice
+  /// where the GPU failed.
   void wait(void* stream) const;
   Result<Done> try_wait(void* stream) const;
 

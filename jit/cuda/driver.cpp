@@ -22,9 +22,10 @@ constexpr int kUnsupportedPtx = 222;
 constexpr int kNoDevice = 100;
 constexpr int kInvalidDevice = 101;
 constexpr int kSystemMismatch = 803;
-/// ECC error; illegal address, timeout, assert, hardware stack, illegal instruction, misaligned
-/// address, address space, program counter, launch failure.
-constexpr int kLosing[] = {214, 700, 702, 710, 714, 715, 716, 717, 718, 719};
+/// ECC error, NVLink error; illegal address, timeout, context destroyed, assert, hardware stack,
+/// illegal instruction, misaligned address, address space, program counter, launch failure, tensor
+/// memory leak.
+constexpr int kLosing[] = {214, 220, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721};
 
 ErrorCode code_of(int error) {
   switch (error) {

@@ -30,11 +30,9 @@ class CudaDriver {
   /// old, saying what was tried.
   static Result<std::shared_ptr<const CudaDriver>> open();
 
-#define HONE_CUDA_NODE CudaNode
 #define HONE_CUDA_FUNCTION(member, symbol, parameters) int(*member) parameters = nullptr;
 #include "jit/cuda/driver_functions.def"
 #undef HONE_CUDA_FUNCTION
-#undef HONE_CUDA_NODE
 
   /// The newest CUDA that it supports, 12040 for 12.4.
   int version() const { return version_; }

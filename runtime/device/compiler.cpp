@@ -59,8 +59,8 @@ void GpuCompiler::ahead(jit::CudaSource source, int sm) {
                  }));
 }
 
-Result<jit::CudaBinary> GpuCompiler::compile(const jit::CudaSource& source, int sm) {
-  std::future<Result<jit::CudaBinary>> begun;
+Result<GpuCode> GpuCompiler::compile(const jit::CudaSource& source, int sm) {
+  std::future<Result<GpuCode>> begun;
   {
     const std::lock_guard lock(mutex_);
     if (auto found = begun_.extract(hash_of(source.kernels))) {
@@ -70,12 +70,17 @@ Result<jit::CudaBinary> GpuCompiler::compile(const jit::CudaSource& source, int 
   return begun.valid() ? begun.get() : compile_now(source, sm);
 }
 
-Result<jit::CudaBinary> GpuCompiler::compile_now(const jit::CudaSource& source, int sm) {
-  const auto nvrtc = this->nvrtc();
+Result<GpuCode> GpuCompiler::compile_now(const jit::CudaSource& source, int sm) {
   if (store_.find) {
+    const auto nvrtc = this->nvrtc();
     const BinaryKey key = key_of(source, sm, nvrtc ? *nvrtc : nullptr);
-    if (auto kept = store_.find(key)) return jit::CudaBinary{{}, std::move(*kept), {}};
+    if (auto kept = store_.find(key)) return GpuCode{{{}, std::move(*kept), {}}, true};
   }
+  return compile_anew(source, sm);
+}
+
+Result<GpuCode> GpuCompiler::compile_anew(const jit::CudaSource& source, int sm) {
+  const auto nvrtc = this->nvrtc();
   if (!nvrtc) return nvrtc.failure();
   // A driver takes machine code and PTX of compilers up to its own major version.
   if (driver_version_ > 0 && (*nvrtc)->major() > driver_version_ / 1000) {
@@ -87,14 +92,16 @@ Result<jit::CudaBinary> GpuCompiler::compile_now(const jit::CudaSource& source, 
                     version_of(**nvrtc), driver_version_ / 1000, driver_version_ % 1000 / 10)};
   }
   ++compiled_;
-  return (*nvrtc)->compile(source, sm);
+  auto binary = (*nvrtc)->compile(source, sm);
+  if (!binary) return binary.failure();
+  return GpuCode{std::move(*binary), false};
 }
 
-void GpuCompiler::keep(const jit::CudaSource& source, int sm, const jit::CudaBinary& binary) {
-  if (!store_.keep || binary.cubin.empty()) return;
-  const auto nvrtc = this->nvrtc();
-  // Without a compiler the code was kept already.
-  if (nvrtc) store_.keep(key_of(source, sm, *nvrtc), binary.cubin);
+void GpuCompiler::keep(const jit::CudaSource& source, int sm, const GpuCode& code) {
+  if (!store_.keep || code.kept || code.binary.cubin.empty()) return;
+  if (const auto nvrtc = this->nvrtc()) {
+    store_.keep(key_of(source, sm, *nvrtc), code.binary.cubin);
+  }
 }
 
 }  // namespace hone::runtime

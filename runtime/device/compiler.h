@@ -20,6 +20,12 @@ struct BinaryStore {
   std::function<void(const BinaryKey&, const Bytes&)> keep;
 };
 
+/// A source as code for a GPU.
+struct GpuCode {
+  jit::CudaBinary binary;
+  bool kept = false;  ///< by an earlier run
+};
+
 /// NVRTC, opened when it is first needed, behind what earlier runs have kept. Thread-safe; several
 /// sources compile at a time.
 class GpuCompiler {
@@ -30,17 +36,19 @@ class GpuCompiler {
 
   /// A source as code for a GPU: kept code where there is some, also where no NVRTC is installed.
   /// An error where it does not compile, or where the driver is too old for what NVRTC makes.
-  Result<jit::CudaBinary> compile(const jit::CudaSource& source, int sm);
+  Result<GpuCode> compile(const jit::CudaSource& source, int sm);
+  /// The same past what earlier runs have kept, for where that does not load.
+  Result<GpuCode> compile_anew(const jit::CudaSource& source, int sm);
   /// Begins to compile a source on a thread of its own; `compile` then waits for that one.
   void ahead(jit::CudaSource source, int sm);
-  /// Keeps code for the next run: of kernels that serve, not of candidates.
-  void keep(const jit::CudaSource& source, int sm, const jit::CudaBinary& binary);
+  /// Keeps code for the next run, where it is not yet: of kernels that serve, not of candidates.
+  void keep(const jit::CudaSource& source, int sm, const GpuCode& code);
   /// How often NVRTC was called.
   int compiled() const { return compiled_; }
 
  private:
   Result<const jit::Nvrtc*> nvrtc();
-  Result<jit::CudaBinary> compile_now(const jit::CudaSource& source, int sm);
+  Result<GpuCode> compile_now(const jit::CudaSource& source, int sm);
   BinaryKey key_of(const jit::CudaSource& source, int sm, const jit::Nvrtc* nvrtc) const;
 
   BinaryStore store_;
@@ -48,7 +56,7 @@ class GpuCompiler {
   std::mutex mutex_;
   std::optional<jit::Nvrtc> nvrtc_;
   std::atomic<int> compiled_{0};
-  std::map<std::string, std::future<Result<jit::CudaBinary>>> begun_;  ///< by the source's hash
+  std::map<std::string, std::future<Result<GpuCode>>> begun_;  ///< by the source's hash
 };
 
 }  // namespace hone::runtime

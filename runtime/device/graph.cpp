@@ -56,7 +56,13 @@ Failure LaunchGraph::set(size_t number, Item item) {
   void* parameters[1];
   const jit::CudaNode node = node_of(items_[number], parameters);
   const int error = gpu_->driver().graph_set_kernel(executable_, nodes_[number], &node);
-  return error == 0 ? fine() : gpu_->failed(error, "changing a graph's arguments");
+  if (error == 0) return fine();
+  if (jit::CudaDriver::loses_context(error)) {
+    return gpu_->failed(error, "changing a graph's arguments");
+  }
+  // The old arguments are still in there; the next launch makes the graph from the items.
+  drop();
+  return fine();
 }
 
 Failure LaunchGraph::build() {

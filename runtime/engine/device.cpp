@@ -73,8 +73,10 @@ Result<Done> DeviceBuffer::try_upload(const void* from, int64_t bytes, int64_t o
   auto fits = runtime::inside(*block_, bytes, offset);
   if (!fits || bytes == 0) return fits;
   return runtime::in_context(*block_->gpu, "copying to the device", [&](const auto& driver) {
-    return driver.to_device(block_->data + static_cast<uint64_t>(offset), from,
-                            static_cast<size_t>(bytes));
+    const int error = driver.to_device(block_->data + static_cast<uint64_t>(offset), from,
+                                       static_cast<size_t>(bytes));
+    // Of pageable memory the driver only has a copy by now, which streams may overtake.
+    return error != 0 ? error : driver.stream_synchronize(nullptr);
   });
 }
 

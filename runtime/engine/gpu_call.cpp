@@ -3,6 +3,7 @@
 // context the thread has.
 #include <fmt/format.h>
 
+#include <array>
 #include <limits>
 
 #include "runtime/engine/gpu_kernel.h"
@@ -17,6 +18,9 @@ constexpr int64_t kFine = std::numeric_limits<int64_t>::max();
 constexpr int kMemoryType = 2;
 constexpr int kDeviceOrdinal = 9;
 constexpr unsigned kOnDevice = 2;
+
+/// The handle of the per-thread default stream: one for all threads.
+constexpr uintptr_t kStreamOfThread = 2;
 
 Failure fine() { return {ErrorCode::kOk, {}}; }
 
@@ -118,6 +122,14 @@ Failure KernelState::check_pointers(const int64_t* slots) const {
 
 Failure KernelState::enqueue_launches(const int64_t* slots, void* stream) const {
   const auto dims = dims_of(*this, slots);
+  // A call that does not fit leaves everything as it was.
+  for (const LaunchPlan& launch : launches) {
+    const auto index = static_cast<size_t>(launch.index);
+    std::array<int64_t, 3> blocks;
+    if (!gpu->program->blocks_of(index, dims, &blocks)) {
+      return gpu->program->too_many(index, blocks);
+    }
+  }
   for (const LaunchPlan& launch : launches) {
     Failure f = gpu->program->enqueue(static_cast<size_t>(launch.index), slots, dims, stream);
     if (f.code != ErrorCode::kOk) {
@@ -138,6 +150,13 @@ Failure KernelState::enqueue(std::span<const ArgRef> args, const EnqueueOptions&
   int64_t slots[kMaxSlots];
   if (Failure f = fill(args, bound_state, slots); f.code != ErrorCode::kOk) return f;
   if (Failure f = check_workspace(*this, options.workspace); f.code != ErrorCode::kOk) return f;
+  if (reinterpret_cast<uintptr_t>(options.stream) == kStreamOfThread && workspace_bytes() > 0 &&
+      options.workspace.empty()) {
+    return {ErrorCode::kArgument,
+            fmt::format("`{}` takes {} bytes of workspace, and the per-thread default stream is "
+                        "another one in each thread; give a workspace, or a stream",
+                        problem, workspace_bytes())};
+  }
   Gpu& device = gpu->gpu();
   const UseGpu use(device);
   if (Failure f = ready(device, use); f.code != ErrorCode::kOk) return f;

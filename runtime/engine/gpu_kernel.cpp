@@ -14,6 +14,25 @@ bool has_check(const ir::Stmt& s) {
   return false;
 }
 
+/// Compiles, loads, and keeps the machine code for the next run.
+Result<std::shared_ptr<const GpuProgram>> load(const std::shared_ptr<Gpu>& gpu,
+                                               GpuCompiler& compiler,
+                                               const jit::CudaSource& source) {
+  const int sm = gpu->facts().sm;
+  auto code = compiler.compile(source, sm);
+  if (!code) return code.failure();
+  auto program = GpuProgram::load(gpu, source, code->binary);
+  if (!program && code->kept && !gpu->lost()) {
+    // Kept code may be damaged, or of a machine whose driver took it.
+    auto fresh = compiler.compile_anew(source, sm);
+    if (!fresh) return program.failure();
+    code = std::move(fresh);
+    program = GpuProgram::load(gpu, source, code->binary);
+  }
+  if (program) compiler.keep(source, sm, *code);
+  return program;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const GpuKernel>> GpuKernel::build(const Services& services,
@@ -21,11 +40,8 @@ Result<std::shared_ptr<const GpuKernel>> GpuKernel::build(const Services& servic
                                                           const Compiled& compiled) {
   const std::shared_ptr<Gpu>& gpu = services.gpu();
   if (gpu->lost()) return gpu->why_lost();
-  const auto binary = compiler.compile(*compiled.cuda, gpu->facts().sm);
-  if (!binary) return binary.failure();
-  auto program = GpuProgram::load(gpu, *compiled.cuda, *binary);
+  auto program = load(gpu, compiler, *compiled.cuda);
   if (!program) return program.failure();
-  compiler.keep(*compiled.cuda, gpu->facts().sm, *binary);
   auto k = std::make_shared<GpuKernel>();
   k->program = std::move(*program);
   k->status = gpu->fine();

@@ -38,9 +38,9 @@ Result<Candidate, Refused> build_for_gpu(Lowered lowered, const ir::Target& targ
                                          const CandidatePlace& place) {
   auto source = source_of(&lowered.nest, target);
   if (!source) return source.failure();
-  const auto binary = place.compiler->compile(*source, place.gpu->facts().sm);
-  if (!binary) return Refused{binary.failure().message};
-  auto program = GpuProgram::load(place.gpu, *source, *binary);
+  const auto code = place.compiler->compile(*source, place.gpu->facts().sm);
+  if (!code) return Refused{code.failure().message};
+  auto program = GpuProgram::load(place.gpu, *source, code->binary);
   if (!program) return Refused{program.failure().message};
   Candidate c;
   c.edges = tile_edges(lowered.program);

@@ -103,8 +103,9 @@ TEST_CASE("device: workspace comes from the pool and goes back to its stream") {
   const OnGpu gpu;
   Engine engine = gpu_engine();
   const Device device = engine.device();
-  Kernel k = engine.compile("softmax M=6 N=300", {.schedule = ""});
-  // Every loop as it stands keeps what lies between in the workspace.
+  Kernel k = engine.compile("softmax M=6 N=300", {.schedule = "bind Y/i block.x"});
+  // Stages that are computed nowhere in particular go through the workspace.
+  REQUIRE(k.workspace_size() > 0);
   const std::vector<float> x = ramp(1800);
   const DeviceBuffer in = device.upload(std::span(x)), out = device.allocate(7200);
   const auto call = [&] { k(in.tensor<float>({6, 300}), out.tensor<float>({6, 300})); };
@@ -113,6 +114,12 @@ TEST_CASE("device: workspace comes from the pool and goes back to its stream") {
   call();
   call();
   CHECK(OnGpu::count("cuMemAlloc_v2") == allocations);
+  // The handle stands for another stream in each thread.
+  const EnqueueOptions of_thread{reinterpret_cast<void*>(2), {}, nullptr};
+  const auto enqueue = [&] {
+    k.enqueue(of_thread, in.tensor<float>({6, 300}), out.tensor<float>({6, 300}));
+  };
+  CHECK(thrown(enqueue) == ErrorCode::kArgument);
   double sum = 0;
   const std::vector<float> y = download(out);
   for (size_t i = 0; i < 300; ++i) sum += y[i];
@@ -233,6 +240,17 @@ TEST_CASE("device: a graph of kernels, and other arguments for it") {
   graph.set(first, add, a.tensor<float>({1000}), s.tensor<float>({1000}), z.tensor<float>({1000}));
   run();
   CHECK(download(z)[999] == 3 * x[999]);
+  {
+    // Where the driver refuses the change the graph is made again.
+    const std::string symbol = "cuGraphExecKernelNodeSetParams";
+    const std::string refused = std::to_string(OnGpu::count(symbol.c_str()) + 1);
+    const OnGpu refusing({{"HONE_GPU_FAIL", symbol + ":" + refused + ":1"}});
+    gpu_engine();
+    graph.set(first, add, a.tensor<float>({1000}), a.tensor<float>({1000}),
+              z.tensor<float>({1000}));
+    run();
+    CHECK(download(z)[999] == 2 * x[999]);
+  }
   // A launch that has no blocks is left out, and comes back.
   graph.set(first, add, a.tensor<float>({0}), a.tensor<float>({0}), s.tensor<float>({0}));
   run();
@@ -283,5 +301,19 @@ TEST_CASE("device: the second run compiles nothing") {
     k(a.tensor<float>({100}), a.tensor<float>({100}), y.tensor<float>({100}));
     CHECK(download(y)[99] == 2 * x[99]);
   }
+  for (const char* suffix : {"", "-wal", "-shm"}) std::remove((path + suffix).c_str());
+}
+
+TEST_CASE("device: kept code that does not load is compiled anew") {
+  const std::string path = "device-damaged.db";
+  for (const char* suffix : {"", "-wal", "-shm"}) std::remove((path + suffix).c_str());
+  const auto compile = [&] { gpu_engine("cuda", path).compile("add N=90"); };
+  {
+    const OnGpu gpu;
+    compile();
+  }
+  const std::string load = std::to_string(OnGpu::count("cuModuleLoadDataEx") + 1);
+  const OnGpu gpu({{"HONE_GPU_FAIL", "cuModuleLoadDataEx:" + load + ":200"}});
+  CHECK(thrown(compile) == ErrorCode::kOk);
   for (const char* suffix : {"", "-wal", "-shm"}) std::remove((path + suffix).c_str());
 }

@@ -44,7 +44,6 @@ enum CudaError : int {
 }  // namespace hone::tests
 
 // The same table that the project opens the driver by, so that the two agree on every signature.
-#define HONE_CUDA_NODE hone::tests::KernelNode
 #define HONE_CUDA_FUNCTION(member, symbol, parameters) \
   extern "C" __attribute__((visibility("default"))) int symbol parameters;
 #include "jit/cuda/driver_functions.def"

@@ -9,7 +9,8 @@
 namespace hone::tests {
 namespace {
 
-int request_of(Context& c, const KernelNode& node, LaunchRequest& request) {
+int request_of(Context& c, const void* kernel, LaunchRequest& request) {
+  const auto& node = *static_cast<const KernelNode*>(kernel);
   request.kernel = c.kernel(node.function);
   if (!request.kernel) return kInvalidHandle;
   std::copy_n(node.grid, 3, request.grid);
@@ -47,7 +48,7 @@ int cuGraphDestroy(void* graph) {
 }
 
 int cuGraphAddKernelNode(void** node, void* graph, void* const* dependencies, size_t count,
-                         const KernelNode* kernel) {
+                         const void* kernel) {
   return in_context(Call::graph_add_kernel, [&](Context& c, auto&) -> int {
     Graph* const g = member(c.graphs, graph);
     if (!g || !node || !kernel || (count && !dependencies)) return kInvalidValue;
@@ -57,7 +58,7 @@ int cuGraphAddKernelNode(void** node, void* graph, void* const* dependencies, si
       if (!before) return kInvalidValue;
       made->after.push_back(before);
     }
-    if (const int wrong = request_of(c, *kernel, made->launch)) return wrong;
+    if (const int wrong = request_of(c, kernel, made->launch)) return wrong;
     *node = made.get();
     g->nodes.push_back(std::move(made));
     return kSuccess;
@@ -86,14 +87,14 @@ int cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned long lo
   });
 }
 
-int cuGraphExecKernelNodeSetParams(void* executable, void* node, const KernelNode* kernel) {
+int cuGraphExecKernelNodeSetParams(void* executable, void* node, const void* kernel) {
   return in_context(Call::graph_set_kernel, [&](Context& c, auto&) -> int {
     GraphExec* const e = member(c.executables, executable);
     if (!e || !kernel) return kInvalidValue;
     for (GraphExec::Step& step : e->steps) {
       if (step.node != node) continue;
       LaunchRequest request;
-      if (const int wrong = request_of(c, *kernel, request)) return wrong;
+      if (const int wrong = request_of(c, kernel, request)) return wrong;
       step.launch = std::move(request);
       return kSuccess;
     }
