@@ -259,7 +259,8 @@ bool some_failed(const GpuResults& results, const std::vector<GpuGroup>& groups)
 }
 
 /// What a fault has lost stays lost to this process: another goes on after it.
-[[noreturn]] void go_on_in_another_process(char** argv) {
+[[noreturn]] void go_on_in_another_process(const runtime::Gpu& gpu, char** argv) {
+  std::cerr << gpu.why_lost().message << "; going on in another process\n";
   std::vector<char*> words;
   std::string resume = "--resume";
   for (char** a = argv; *a; ++a) words.push_back(*a);
@@ -282,7 +283,7 @@ bool run_problems(const Options& options, GpuBench& bench, const runtime::Gpu& g
       if (options.minutes > 0 && std::chrono::steady_clock::now() > end) return false;
       if (!options.common.json) std::cerr << problem << "\n";
       bench.run(group, problem);
-      if (gpu.lost()) go_on_in_another_process(argv);
+      if (gpu.lost()) go_on_in_another_process(gpu, argv);
     }
   }
   return true;
