@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "bench/cuda/clock.h"
+#include "bench/cuda/enqueue.h"
 #include "bench/cuda/peer.h"
 #include "bench/cuda/results.h"
 #include "bench/cuda/torch.h"
@@ -313,6 +314,26 @@ void print(const Options& options, const GpuResults& results, const std::vector<
   }
 }
 
+/// The table of the groups; the exit code.
+int run_table(const Options& options, const std::shared_ptr<runtime::EngineState>& engine,
+              const std::vector<GpuGroup>& groups, char** argv) {
+  const std::shared_ptr<runtime::Gpu> gpu = engine->services->gpu();
+  auto results = GpuResults::open(options.state, gpu->facts().name, options.resume);
+  if (!results) return runtime::report(options.common, results.failure());
+  auto clock = GpuClock::create(gpu);
+  if (!clock) return runtime::report(options.common, clock.failure());
+  GpuBench bench(options, engine, std::move(*clock), *results);
+  if (results->copy_gbps() == 0) {
+    if (Failure f = bench.copy_bandwidth(); f.code != ErrorCode::kOk) {
+      return runtime::report(options.common, f);
+    }
+  }
+  const bool whole = run_problems(options, bench, *gpu, groups, *results, argv);
+  if (whole && options.peers) run_torch(groups, *results);
+  print(options, *results, groups, whole);
+  return some_failed(*results, groups) ? runtime::kExitMismatch : runtime::kExitOk;
+}
+
 }  // namespace
 
 int run_gpu(const Options& options, char** argv) {
@@ -324,21 +345,9 @@ int run_gpu(const Options& options, char** argv) {
                            {ErrorCode::kUnsupported, "no GPU here runs " + (*engine)->target_text});
   }
   const runtime::UseGpu use(*gpu);
-  auto results = GpuResults::open(options.state, gpu->facts().name, options.resume);
-  if (!results) return runtime::report(options.common, results.failure());
-  auto clock = GpuClock::create(gpu);
-  if (!clock) return runtime::report(options.common, clock.failure());
-  GpuBench bench(options, *engine, std::move(*clock), *results);
-  if (results->copy_gbps() == 0) {
-    if (Failure f = bench.copy_bandwidth(); f.code != ErrorCode::kOk) {
-      return runtime::report(options.common, f);
-    }
-  }
   const std::vector<GpuGroup> groups = groups_of(options);
-  const bool whole = run_problems(options, bench, *gpu, groups, *results, argv);
-  if (whole && options.peers) run_torch(groups, *results);
-  print(options, *results, groups, whole);
-  return some_failed(*results, groups) ? runtime::kExitMismatch : runtime::kExitOk;
+  const int exit = groups.empty() ? runtime::kExitOk : run_table(options, *engine, groups, argv);
+  return wants_enqueue(options) ? std::max(exit, run_enqueue(options, **engine)) : exit;
 }
 
 }  // namespace hone::bench

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "include/hone/hone.h"
+#include "tests/cuda/on_gpu.h"
 
 extern "C" void* __libc_malloc(size_t);
 extern "C" void* __libc_calloc(size_t, size_t);
@@ -125,4 +126,39 @@ TEST_CASE("steady: a checked call costs little over the raw entry") {
   CHECK(checked_ns - raw_ns < 60);
 #endif
   CHECK(status == INT64_MAX);
+}
+
+TEST_CASE("steady: enqueueing allocates nothing and costs one call of the driver over the launches") {
+  using hone::tests::OnGpu;
+  const OnGpu gpu({{"HONE_GPU_RUN", "0"}});
+  hone::Engine engine = hone::tests::gpu_engine();
+  const hone::Device device = engine.device();
+  const hone::DeviceStream stream = device.stream();
+  const hone::DeviceBuffer a = device.allocate(16384), b = device.allocate(16384);
+  const hone::DeviceBuffer y = device.allocate(16384);
+  const hone::EnqueueOptions options{stream.handle(), {}, nullptr};
+  const auto check = [&](int64_t launches, const auto& call) {
+    // The first call takes a workspace.
+    call();
+    const int64_t calls = OnGpu::calls(), launched = OnGpu::count("cuLaunchKernel");
+    call();
+    CHECK(OnGpu::count("cuLaunchKernel") - launched == launches);
+    const int64_t others = OnGpu::calls() - calls - launches;
+    CHECK(others >= 1);
+    // Where the thread has another context, that is changed and put back.
+    CHECK(others <= 3);
+    CHECK(allocations_of(call) == 0);
+  };
+  const auto whole = [](const hone::DeviceBuffer& x) { return x.tensor<float>({64, 64}); };
+  const auto rows = [](const hone::DeviceBuffer& x) { return x.tensor<float>({8, 64}); };
+  const hone::Bound bound = engine.compile("fc_gelu M=64 N=64 K=64 const=W").bind("W", whole(b));
+  const hone::DeviceBuffer bias = device.allocate(256);
+  check(1, [&] { bound.enqueue(options, whole(a), bias.tensor<float>({64}), whole(y)); });
+  const hone::Kernel ranged = engine.compile("matmul M=1..64 N=64 K=64");
+  check(1, [&] { ranged.enqueue(options, rows(a), whole(b), rows(y)); });
+  for (const char* problem : {"softmax M=64 N=64", "softmax M=1..64 N=64"}) {
+    const hone::Kernel staged = engine.compile(problem, {.schedule = "inline e"});
+    CHECK(staged.workspace_size() > 0);
+    check(3, [&] { staged.enqueue(options, whole(a), whole(y)); });
+  }
 }

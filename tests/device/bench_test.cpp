@@ -101,6 +101,14 @@ TEST_CASE("bench on a gpu: a problem that faults is a row, and the others follow
   CHECK(has(out, "softmax M=4 N=100"));
 }
 
+TEST_CASE("bench on a gpu: what enqueueing costs the caller") {
+  BenchRuns bench;
+  std::string out;
+  CHECK(bench("--group enqueue --json", &out, "HONE_GPU_RUN=0") == 0);
+  CHECK(has(out, "\"launches\":3"));
+  CHECK_FALSE(fs::exists(bench.state()));
+}
+
 TEST_CASE("bench on a gpu: none is told") {
   BenchRuns bench;
   std::string out;

@@ -106,6 +106,7 @@ int cuLaunchKernel(void* function, unsigned grid_x, unsigned grid_y, unsigned gr
     std::copy_n(block, 3, request.block);
     request.shared_bytes = shared_bytes;
     if (const int wrong = check(c, parameters, extra, request)) return wrong;
+    if (gpus().settings.idle) return ++gpus().launches, kSuccess;
     s->tail = launch(c, std::move(request), c.front(*s));
     return kSuccess;
   });
