@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "jit/cuda/print_launch.h"
+#include "jit/passes/keep_loads.h"
 
 namespace hone::jit {
 
@@ -84,7 +85,8 @@ std::array<int64_t, 3> grid_of(const CudaLaunch& launch, std::span<const int64_t
   return out;
 }
 
-Result<CudaSource, Refusal> print_cuda(const Nest& nest, const Target& target) {
+Result<CudaSource, Refusal> print_cuda(const Nest& given, const Target& target) {
+  const Nest nest = with_kept_loads(given);
   CudaSource out;
   out.slots = nest.slots;
   out.slot_align.assign(static_cast<size_t>(nest.slots), 1);

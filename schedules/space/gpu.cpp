@@ -51,22 +51,26 @@ bool bind_blocks(Plan& plan, const std::string& stage, const std::vector<std::st
   return true;
 }
 
-int64_t vector_width(const Plan& plan, const std::string& stage, const std::string& var) {
+int64_t vector_width(const Plan& plan, const std::string& stage,
+                     const std::vector<std::string>& range, const std::set<std::string>& inside) {
   const StageFacts facts = plan.facts(stage);
   std::vector<Access> all = facts.loads;
   all.push_back(facts.store);
-  int64_t width = kLongestAccess;
+  const std::string& var = range.back();
+  int64_t width = kLongestAccess, extent = 1;
+  for (const std::string& v : range) extent *= facts.extent(v);
   for (const Access& a : all) {
-    if (a.stride(var) == 0) continue;
+    if (a.stride(var) == 0 || inside.contains(a.buffer)) continue;
     const int64_t size = size_of(plan.program().buffer(a.buffer)->type);
     if (a.stride(var) != 1 || a.guarded) return 1;
     width = std::min(width, kLongestAccess / size);
     for (const auto& [other, stride] : a.strides) {
-      while (other != var && width > 1 && stride % width != 0) width /= 2;
+      const bool within = std::find(range.begin(), range.end(), other) != range.end();
+      while (!within && width > 1 && stride % width != 0) width /= 2;
     }
   }
-  const bool alone = facts.extents.size() == 1;
-  while (!alone && width > 1 && facts.extent(var) % width != 0) width /= 2;
+  const bool alone = facts.extents.size() == range.size();
+  while (!alone && width > 1 && extent % width != 0) width /= 2;
   return width;
 }
 
@@ -90,10 +94,19 @@ bool bind_threads(Plan& plan, const std::string& stage, const std::string& var, 
   return !h.outer.empty() && plan.add("bind " + stage + "/" + h.inner + " thread." + axis);
 }
 
-void unroll_share(Plan& plan, const std::string& loop, int64_t extent, int64_t threads,
-                  int64_t width) {
-  constexpr int64_t kMost = 32;
-  if (extent % (threads * width) == 0 && extent / threads <= kMost) plan.add("unroll " + loop);
+void unroll_share(Plan& plan, const std::string& stage, const std::string& loop, int64_t extent,
+                  int64_t threads, int64_t width) {
+  const int64_t share = (extent + threads * width - 1) / (threads * width);
+  if (share * width <= kMostHeld) {
+    plan.add("unroll " + stage + "/" + loop);
+    return;
+  }
+  int64_t some = kMostHeld / 2 / width;
+  while (some > 2 && share % some != 0) some /= 2;
+  if (some > 1 && plan.add("split " + stage + "/" + loop + " " + std::to_string(some) + " -> " +
+                           loop + ".o " + loop + ".u")) {
+    plan.add("unroll " + stage + "/" + loop + ".u");
+  }
 }
 
 bool lowers(const Plan& plan) {
@@ -104,6 +117,12 @@ int64_t threads_for(int64_t extent) {
   int64_t threads = 32;
   while (threads < kBlockThreads && threads * 2 <= extent) threads *= 2;
   return threads;
+}
+
+int64_t power_of_two(int64_t n) {
+  int64_t out = 1;
+  while (out < n) out *= 2;
+  return out;
 }
 
 }  // namespace hone::schedules

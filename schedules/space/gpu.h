@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,20 +26,27 @@ bool bind_blocks(Plan& plan, const std::string& stage, const std::vector<std::st
 bool bind_threads(Plan& plan, const std::string& stage, const std::string& var, int64_t threads,
                   const std::string& axis);
 
-/// Elements along `var` that a thread may access at once: all accesses of the stage that move along
-/// it are contiguous, and their rows start at multiples of so many. 1: one at a time.
-int64_t vector_width(const Plan& plan, const std::string& stage, const std::string& var);
+/// Elements along `range`, variables that run on in memory, outermost first, that a thread may
+/// access at once: all accesses of the stage that move along it are contiguous, and their rows start
+/// at multiples of so many. What is in `inside` never comes to memory and counts for nothing. 1: one
+/// at a time.
+int64_t vector_width(const Plan& plan, const std::string& stage,
+                     const std::vector<std::string>& range,
+                     const std::set<std::string>& inside = {});
 
 /// Cuts vectors of `width` from the loop that carries `var`; the loop over vectors, "" where that
 /// does not apply. For a width of 1 the loop itself.
 std::string cut_vectors(Plan& plan, const std::string& stage, const std::string& loop,
                         int64_t width);
 
-/// Unrolls the loop over what each of `threads` threads has of `extent` elements by vectors of
-/// `width`, where that is the same for all and fits registers: what several stages read of a row is
-/// then read once.
-void unroll_share(Plan& plan, const std::string& loop, int64_t extent, int64_t threads,
-                  int64_t width);
+/// Elements of a row that a thread may hold in registers.
+inline constexpr int64_t kMostHeld = 32;
+
+/// Unrolls the loop `stage/loop` over what each of `threads` threads has of `extent` elements by
+/// vectors of `width`: all of it where that fits registers, so that what several stages read of a
+/// row is read once; else some iterations at a time, so that enough loads are under way.
+void unroll_share(Plan& plan, const std::string& stage, const std::string& loop, int64_t extent,
+                  int64_t threads, int64_t width);
 
 /// Whether the program under construction lowers: what a rule added is legal with the rest as it
 /// stands.
@@ -46,5 +54,8 @@ bool lowers(const Plan& plan);
 
 /// A number of threads, whole warps, for a loop of that many iterations.
 int64_t threads_for(int64_t extent);
+
+/// The least power of two that is not below `n`.
+int64_t power_of_two(int64_t n);
 
 }  // namespace hone::schedules

@@ -167,7 +167,7 @@ bool lies_flat(const Plan& plan, const std::string& name) {
 std::vector<Way> ways_of(Plan& plan, const std::string& name, bool alone) {
   std::vector<Way> out;
   const std::string last = outwards(plan, name).back();
-  const int64_t width = alone ? vector_width(plan, name, last) : 1;
+  const int64_t width = alone ? vector_width(plan, name, {last}) : 1;
   int64_t results = 1;
   for (const ir::IndexVar& v : plan.stage(name).vars) results *= plan.facts(name).extent(v.name);
   const bool many = results / std::max<int64_t>(1, width) >= kManyThreads;

@@ -9,10 +9,12 @@
 namespace hone::schedules {
 namespace {
 
-/// A row longer than this is a block's, whatever their number.
-constexpr int64_t kLongestOfWarp = 1024;
-/// Rows from which a warp to each fills a GPU.
+/// Rows from which a warp to each fills a GPU, and threads that do.
 constexpr int64_t kManyRows = 2048;
+constexpr int64_t kFilling = 256 << 10;
+/// Threads of a block at most, and elements of a thread that are enough under way.
+constexpr int64_t kMostThreads = 1024;
+constexpr int64_t kFewHeld = kMostHeld / 2;
 
 /// True where the loads that move along `inner` or `outer` run through both as through one range.
 bool one_range(const StageFacts& facts, const std::string& outer, const std::string& inner) {
@@ -87,22 +89,25 @@ Along reduced_along(const Plan& plan, const std::string& name) {
   return out.extent < kShortestRow ? Along{} : out;
 }
 
-RowThreads row_threads(Plan& plan, int64_t rows, int64_t extent) {
-  const bool many = rows >= kManyRows && extent <= kLongestOfWarp;
+RowThreads row_threads(Plan& plan, int64_t rows, int64_t extent, int64_t width) {
+  const auto share = [&](int64_t held) { return power_of_two((extent + held - 1) / held); };
+  const auto narrow = [&](int64_t threads) {
+    int64_t w = width;
+    while (w > 1 && threads * w > extent) w /= 2;
+    return w;
+  };
+  const bool many = rows >= kManyRows && extent <= 32 * kMostHeld;
   const int warp = extent < 64 ? 1 : plan.decide("a warp to a row", 2, many ? 1 : 0);
   if (warp == 1) {
-    const int64_t threads = extent >= 32 ? 32 : kShortestRow;
-    return {threads, std::clamp<int64_t>(rows, 1, kBlockThreads / threads)};
+    // Two vectors to a thread, but every lane of a warp where rows are too few to fill the GPU.
+    const int64_t held = rows >= kManyRows ? 2 * width : width;
+    const int64_t threads = std::clamp<int64_t>(share(held), 2, 32);
+    return {threads, std::clamp<int64_t>(rows, 1, kBlockThreads / threads), narrow(threads)};
   }
-  constexpr int64_t kLong = 16384;
-  return {extent >= kLong ? 4 * kBlockThreads : threads_for(extent), 1};
-}
-
-int64_t reduced_width(const Plan& plan, const std::string& name, const Along& along,
-                      int64_t threads) {
-  int64_t width = vector_width(plan, name, along.loops.back());
-  while (width > 1 && threads * width > along.extent) width /= 2;
-  return width;
+  const int64_t filling = std::min(share(width), power_of_two(kFilling / std::max<int64_t>(1, rows)));
+  int64_t threads = std::max(std::min(share(kFewHeld), kBlockThreads), share(kMostHeld));
+  threads = std::clamp<int64_t>(std::max(threads, filling), 32, kMostThreads);
+  return {threads, 1, narrow(threads)};
 }
 
 bool reduce_by_threads(Plan& plan, const std::string& name, const Along& along,
@@ -124,7 +129,7 @@ bool reduce_by_threads(Plan& plan, const std::string& name, const Along& along,
     if (l.name != inner && is_reduction(s, l.name) && !factored) order += " " + name + "/" + l.name;
   }
   if (!plan.add(order) || !plan.add("bind " + name + "/" + inner + " thread." + axis)) return false;
-  if (axis == "x") unroll_share(plan, name + "/" + outer, along.extent, std::stoll(threads), width);
+  if (axis == "x") unroll_share(plan, name, outer, along.extent, std::stoll(threads), width);
   return true;
 }
 

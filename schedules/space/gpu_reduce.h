@@ -10,7 +10,7 @@
 namespace hone::schedules {
 
 /// A row shorter than this is one thread's.
-inline constexpr int64_t kShortestRow = 16;
+inline constexpr int64_t kShortestRow = 8;
 
 /// Whether a stage reduces products of operands that are used again along two axes, so that tiles
 /// of results share them.
@@ -33,14 +33,13 @@ Along reduced_along(const Plan& plan, const std::string& stage);
 struct RowThreads {
   int64_t threads = 32;  ///< of a row
   int64_t rows = 1;      ///< of a block
+  int64_t width = 1;     ///< elements of a row that a thread accesses at once
 };
 
-/// For `rows` rows of `extent` elements: a warp each where there are many short ones, else a block.
-RowThreads row_threads(Plan& plan, int64_t rows, int64_t extent);
-
-/// Elements along a reduced range that a thread may read at once, for `threads` of them.
-int64_t reduced_width(const Plan& plan, const std::string& stage, const Along& along,
-                      int64_t threads);
+/// For `rows` rows of `extent` elements, by vectors of `width` at most: a warp or part of one to
+/// each where there are many short ones, else a block. A thread has as many elements as registers
+/// hold, if that leaves enough threads.
+RowThreads row_threads(Plan& plan, int64_t rows, int64_t extent, int64_t width);
 
 /// Gives what a stage in registers reduces along to threads of the block, along an axis, by vectors
 /// of `width`; `threads` is a factor of split.

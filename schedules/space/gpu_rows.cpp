@@ -19,34 +19,55 @@ constexpr int64_t kShared = 32 << 10;
 struct Group {
   std::string at;  ///< the loop over rows, `stage/loop`
   RowThreads threads;
-  bool vectors = true;  ///< elements of a row by vectors, where they lie so
 
   /// Gives what `stage` reduces of a row to the row's threads.
   bool reduce(Plan& plan, const std::string& stage, const Along& along) const {
-    const int64_t width = vectors ? reduced_width(plan, stage, along, threads.threads) : 1;
-    return reduce_by_threads(plan, stage, along, std::to_string(threads.threads), "x", width);
+    const std::string all = std::to_string(threads.threads);
+    return reduce_by_threads(plan, stage, along, all, "x", threads.width);
   }
 };
 
-Group group_for(Plan& plan, int64_t rows, int64_t extent) {
-  const RowThreads threads = row_threads(plan, rows, extent);
-  return {"", threads, plan.decide("rows by vectors", 2, 1) == 1};
+/// Elements of a row that all accesses to memory allow at once, by the members and by `name` along
+/// `range`, if it has elements of a row: one number for all, so that what several read of a row is the same part of it.
+int64_t row_width(const Plan& plan, const std::string& name, const std::vector<std::string>& range,
+                  const RowMembers& members) {
+  std::set<std::string> inside;
+  for (const auto& [member, followed] : members) inside.insert(plan.stage(member).output);
+  int64_t width = range.empty() ? kMostHeld : vector_width(plan, name, range, inside);
+  for (const auto& [member, followed] : members) {
+    std::vector<std::string> along = reduced_along(plan, member).loops;
+    if (along.empty()) {
+      const std::string var = contiguous_var(plan, member);
+      const bool row = std::find(followed.begin(), followed.end(), var) != followed.end();
+      if (var.empty() || row) continue;
+      along = {var};
+    }
+    width = std::min(width, vector_width(plan, member, along, inside));
+  }
+  return width;
+}
+
+Group group_for(Plan& plan, int64_t rows, int64_t extent, int64_t width) {
+  const bool vectors = width > 1 && plan.decide("rows by vectors", 2, 1) == 1;
+  return {"", row_threads(plan, rows, extent, vectors ? width : 1)};
 }
 
 /// Gives the elements of a row that the root writes to the row's threads.
 bool spread_row(Plan& plan, const std::string& name, const std::string& var, const Group& group) {
   const int64_t threads = group.threads.threads, extent = plan.facts(name).extent(var);
-  int64_t width = group.vectors ? vector_width(plan, name, var) : 1;
-  while (width > 1 && threads * width > extent) width /= 2;
+  const int64_t width = group.threads.width;
   const std::string range = cut_vectors(plan, name, plan.loop_of(name, var), width);
   if (range.empty()) return false;
-  if (extent <= threads * width) return plan.add("bind " + name + "/" + range + " thread.x");
-  if (!plan.add("split " + name + "/" + range + " " + std::to_string(threads) + " -> " + range +
-                ".e " + range + ".t") ||
-      !plan.add("bind " + name + "/" + range + ".t thread.x")) {
+  // In the order in which reductions of the row have these loops: they read what those have read.
+  const std::string each = range + ".e", thread = range + ".t";
+  const std::string vector = width > 1 ? " " + name + "/" + plan.loop_of(name, var) : "";
+  if (!plan.add("split " + name + "/" + range + " " + std::to_string(threads) + " -> " + each + " " +
+                thread) ||
+      !plan.add("reorder " + name + "/" + thread + " " + name + "/" + each + vector) ||
+      !plan.add("bind " + name + "/" + thread + " thread.x")) {
     return false;
   }
-  unroll_share(plan, name + "/" + range + ".e", extent, threads, width);
+  unroll_share(plan, name, each, extent, threads, width);
   return true;
 }
 
@@ -138,10 +159,12 @@ bool reduce_all(Plan& plan, const std::string& name) {
       !plan.add("reorder " + name + "/" + all + " " + name + "/" + part)) {
     return false;
   }
-  const int64_t threads = std::min<int64_t>(4 * kBlockThreads, 4 * threads_for(along.extent / 4));
+  const int64_t width = vector_width(plan, name, {range[0]});
+  const int64_t most = power_of_two((along.extent + width - 1) / width);
+  const int64_t threads = std::clamp<int64_t>(most, 32, 4 * kBlockThreads);
   return plan.add("stage " + s.output + " at " + name + "/" + all + " -> " + own +
                   " in=registers") &&
-         reduce_by_threads(plan, own, {{part}, along.extent}, std::to_string(threads));
+         reduce_by_threads(plan, own, {{part}, along.extent}, std::to_string(threads), "x", width);
 }
 
 /// Rows whose results are reductions: the stage's own, and those that it needs.
@@ -161,7 +184,10 @@ bool reduce_rows(Plan& plan, const std::string& name, const RowMembers& members)
     vars.push_back(v.name);
   }
   vars.insert(vars.end(), s.factored.begin(), s.factored.end());
-  Group group = group_for(plan, rows, along.extent);
+  const bool reduces = s.reduce != ir::Reduce::kNone;
+  const std::vector<std::string> range = reduces ? along.loops : std::vector<std::string>();
+  Group group =
+      group_for(plan, rows, along.extent, row_width(plan, name, range, members));
   if (!bind_rows(plan, name, vars, group)) return false;
   if (s.reduce != ir::Reduce::kNone) {
     const std::string own = s.output + ".own";
@@ -184,7 +210,7 @@ bool write_rows(Plan& plan, const std::string& name, const RowMembers& members,
   }
   int64_t rows = 1;
   for (const std::string& var : prefix) rows *= plan.facts(name).extent(var);
-  Group group = group_for(plan, rows, extent);
+  Group group = group_for(plan, rows, extent, row_width(plan, name, {last}, members));
   if (!bind_rows(plan, name, prefix, group)) return false;
   if (!place_members(plan, members, group)) return false;
   for (const std::string& var : prefix) plan.set_window(name, var, 1);

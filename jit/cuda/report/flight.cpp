@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/cuda/report/flight.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
+#include "jit/ir/facts.h"
+
+namespace hone::jit {
+
+using namespace ir;
+
+namespace {
+
+/// Iterations up to which compilers unroll a loop of constant extent by themselves.
+constexpr int64_t kUnrolledAnyway = 4;
+
+class Flight {
+ public:
+  explicit Flight(const Nest& nest) : nest_(nest) {
+    for (const Dim& d : nest.dims) facts_.define_dim(d.name, d.lo, d.hi);
+  }
+
+  double most() const { return most_; }
+
+  void enter(const Launch& l) {
+    facts_.define_loop(l.range, Poly(), Poly::of(l.extent, &facts_));
+  }
+
+  void visit_stmt(const Stmt& s) {
+    switch (s.kind) {
+      case Stmt::kFor:
+        return visit_for(s);
+      case Stmt::kStore:
+        ahead_ = s.async ? pipeline_ : 1;
+        loads_in(s.offset);
+        loads_in(s.value);
+        return;
+      case Stmt::kBarrier:
+      case Stmt::kWait:
+        return wait();
+      default:
+        loads_in(s.condition);
+        for (const StmtRef& b : s.body) visit_stmt(*b);
+    }
+  }
+
+ private:
+  void visit_for(const Stmt& s) {
+    const Poly begin = Poly::of(s.begin, &facts_), end = Poly::of(s.end, &facts_);
+    facts_.define_loop(s.id, begin, end);
+    const auto most = facts_.upper(end - begin);
+    const bool marked = s.mark == Mark::kUnroll || s.mark == Mark::kVector;
+    const bool few = most && *most <= kUnrolledAnyway && (end - begin).is_constant();
+    const bool threads = is_thread(s.mark) || is_block(s.mark);
+    const bool unrolled = !threads && most && (marked || few);
+    const int64_t around = pipeline_;
+    pipeline_ = std::max<int64_t>(pipeline_, s.stages - 1);
+    if (unrolled) copies_[s.id] = static_cast<double>(*most);
+    if (!unrolled && !threads) wait();
+    for (const StmtRef& b : s.body) visit_stmt(*b);
+    if ((!unrolled && !threads) || s.into >= 0) wait();
+    copies_.erase(s.id);
+    pipeline_ = around;
+  }
+
+  /// Each element is loaded once in a stretch, by whatever number of statements.
+  void loads_in(const Expr& e) {
+    if (!e) return;
+    visit(e, [&](const Expr& x) {
+      if (x->op != Op::kLoad) return;
+      const NestBuffer& b = nest_.buffers[static_cast<size_t>(x->id)];
+      const bool memory =
+          b.home == Home::kArgument || b.home == Home::kBound || b.home == Home::kShared;
+      if (!memory || !seen_.insert(b.name + print(x->args[0])).second) return;
+      double times = 1;
+      for (const auto& [loop, extent] : copies_) {
+        bool moves = false;
+        visit(x->args[0], [&, id = loop](const Expr& v) { moves |= v->op == Op::kVar && v->id == id; });
+        if (moves) times *= extent;
+      }
+      here_ += times * size_of(b.type) * static_cast<double>(ahead_);
+    });
+  }
+
+  void wait() {
+    most_ = std::max(most_, here_);
+    here_ = 0;
+    seen_.clear();
+  }
+
+  const Nest& nest_;
+  Facts facts_;
+  std::map<int, double> copies_;  ///< iterations of the unrolled loops that are open
+  std::set<std::string> seen_;
+  int64_t pipeline_ = 1, ahead_ = 1;
+  double here_ = 0, most_ = 0;
+};
+
+}  // namespace
+
+double bytes_in_flight(const Nest& nest, const Launch& launch) {
+  Flight flight(nest);
+  Stmt end;
+  end.kind = Stmt::kBarrier;
+  flight.enter(launch);
+  flight.visit_stmt(*launch.body);
+  flight.visit_stmt(end);
+  return flight.most();
+}
+
+}  // namespace hone::jit

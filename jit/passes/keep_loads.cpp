@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/passes/keep_loads.h"
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "jit/ir/facts.h"
+
+namespace hone::jit {
+
+using namespace ir;
+
+namespace {
+
+/// Registers of a thread that a launch may fill so.
+constexpr int64_t kMostRegisters = 72;
+/// Numbers of the loops that stand for those over threads of an axis, and for the unrolled ones.
+constexpr int kThreadLoop = 1 << 20;
+constexpr int kUnrolledLoop = kThreadLoop + 8;
+
+/// The loops around a statement since what it shares with others began, outermost first.
+using Path = std::vector<const Stmt*>;
+
+/// A load in a place, by a text that equal ones in like loops have in common.
+struct Found {
+  Expr load;
+  std::string key;
+};
+
+/// What several loops load: a buffer of registers.
+struct Kept {
+  std::set<const Stmt*> loops;  ///< the outermost unrolled one of each
+  std::set<std::string> places;
+  int64_t elements = 1;
+  int64_t registers = 0;
+  int tensor = -1;
+  int buffer = -1;      ///< in the nest, once made
+  bool loaded = false;  ///< by a loop that was passed
+};
+
+class Keeper {
+ public:
+  explicit Keeper(Nest& nest) : nest_(nest) {}
+
+  void run(Launch& launch) {
+    written_.clear();
+    kept_.clear();
+    note_stores(*launch.body);
+    facts_.define_loop(launch.range, Poly(), Poly::of(launch.extent, &facts_));
+    for (const bool change : {false, true}) {
+      change_ = change;
+      regions_ = 0;
+      const StmtRef body = walk(launch.body, {}, 0);
+      if (change) launch.body = body;
+      if (!change && !choose()) return;
+    }
+  }
+
+ private:
+  void note_stores(const Stmt& s) {
+    if (s.kind == Stmt::kStore) written_.insert(s.id);
+    for (const StmtRef& b : s.body) note_stores(*b);
+  }
+
+  /// Those that are worth a buffer get one; false: none is.
+  bool choose() {
+    int64_t registers = 0;
+    for (auto& [key, k] : kept_) {
+      if (k.loops.size() < 2 || registers + k.registers > kMostRegisters) continue;
+      registers += k.registers;
+      NestBuffer b;
+      b.name = nest_.buffers[static_cast<size_t>(k.tensor)].name + ".kept";
+      b.type = nest_.buffers[static_cast<size_t>(k.tensor)].type;
+      b.home = Home::kRegisters;
+      b.elements = make_int(k.elements);
+      b.max_bytes = k.elements * size_of(b.type);
+      k.buffer = static_cast<int>(nest_.buffers.size());
+      nest_.buffers.push_back(std::move(b));
+    }
+    return registers > 0;
+  }
+
+  static bool unrolled(const Stmt& s) {
+    return s.mark == Mark::kUnroll || s.mark == Mark::kVector;
+  }
+
+  StmtRef walk(const StmtRef& s, Path path, int region) {
+    if (s->kind == Stmt::kStore) return keep(s, path, region);
+    if (s->kind == Stmt::kFor) {
+      facts_.define_loop(s->id, Poly::of(s->begin, &facts_), Poly::of(s->end, &facts_));
+      if (unrolled(*s) || is_thread(s->mark)) path.push_back(s.get());
+    }
+    const bool together = s->kind == Stmt::kBlock ||
+                          (s->kind == Stmt::kFor &&
+                           (unrolled(*s) || is_thread(s->mark) || is_block(s->mark)));
+    if (!together) path.clear();
+    Stmt out = *s;
+    bool changed = false;
+    for (StmtRef& b : out.body) {
+      const StmtRef now = walk(b, path, together ? region : ++regions_);
+      changed |= now != b;
+      b = now;
+    }
+    return changed ? std::make_shared<const Stmt>(std::move(out)) : s;
+  }
+
+  /// Counts the loads of a store, or reads them from registers, filling those where it is first.
+  StmtRef keep(const StmtRef& s, const Path& path, int region) {
+    Stmt block, store = *s;
+    std::set<int> filled;
+    store.value = rewrite(s->value, [&](const Expr& e) -> Expr {
+      if (e->op != Op::kLoad || e->guarded) return {};
+      const std::string key = key_of(e, path, region);
+      if (key.empty()) return {};
+      if (!change_) {
+        count(key, e, path);
+        return {};
+      }
+      Kept& k = kept_[key];
+      if (k.buffer < 0) return {};
+      if (!k.loaded) {
+        Stmt fill;
+        fill.kind = Stmt::kStore;
+        fill.id = k.buffer;
+        fill.offset = number(path);
+        fill.value = e;
+        if (filled.insert(k.buffer).second) {
+          block.body.push_back(std::make_shared<const Stmt>(std::move(fill)));
+        }
+      }
+      return load_of(k.buffer, *e, number(path));
+    });
+    if (!change_ || equal(store.value, s->value)) return s;
+    for (auto& [key, k] : kept_) k.loaded |= filled.contains(k.buffer);
+    StmtRef made = std::make_shared<const Stmt>(std::move(store));
+    if (block.body.empty()) return made;
+    block.body.push_back(std::move(made));
+    return std::make_shared<const Stmt>(std::move(block));
+  }
+
+  void count(const std::string& key, const Expr& load, const Path& path) {
+    Kept& k = kept_[key];
+    k.elements = 1;
+    for (const Stmt* l : path) {
+      if (!unrolled(*l)) continue;
+      if (k.elements == 1) k.loops.insert(l);
+      k.elements *= *facts_.upper(Poly::of(l->end, &facts_));
+    }
+    k.tensor = load->id;
+    const int64_t size = size_of(nest_.buffers[static_cast<size_t>(load->id)].type);
+    k.registers = k.elements * std::max<int64_t>(1, size / 4);
+  }
+
+  /// The element of a thread's part that the unrolled loops are at.
+  Expr number(const Path& path) const {
+    Expr out = make_int(0);
+    for (const Stmt* l : path) {
+      if (!unrolled(*l)) continue;
+      const int64_t extent = *facts_.upper(Poly::of(l->end, &facts_));
+      out = out * make_int(extent) + make_var(nest_.loops[static_cast<size_t>(l->id)], l->id);
+    }
+    return out;
+  }
+
+  Expr load_of(int buffer, const Node& like, const Expr& offset) const {
+    Node n = like;
+    n.id = buffer;
+    n.name = nest_.buffers[static_cast<size_t>(buffer)].name;
+    n.args = {offset};
+    return Expr(std::make_shared<const Node>(std::move(n)));
+  }
+
+  /// What says that two loads are of the same element, in the same iterations of a thread; "": the
+  /// load is not one to keep.
+  std::string key_of(const Expr& load, const Path& path, int region) {
+    const NestBuffer& b = nest_.buffers[static_cast<size_t>(load->id)];
+    const bool memory = b.home == Home::kArgument || b.home == Home::kShared;
+    if (!memory || written_.contains(load->id)) return {};
+    std::map<int, Expr> standing;
+    int inner = 0;
+    for (const Stmt* l : path) {
+      const bool thread = is_thread(l->mark);
+      int64_t begin = 0;
+      if (!thread && (!is_const(l->begin, &begin) || begin != 0 ||
+                      !facts_.upper(Poly::of(l->end, &facts_)))) {
+        return {};
+      }
+      const int id = thread ? kThreadLoop + axis_of(l->mark) : kUnrolledLoop + inner++;
+      standing[l->id] = make_var((thread ? "t" : "u") + std::to_string(id), id);
+    }
+    if (inner == 0) return {};
+    const auto text = [&](const Expr& e) {
+      return print(Poly::of(rewrite(e, [&](const Expr& x) {
+                     if (x->op != Op::kVar) return Expr();
+                     const auto found = standing.find(x->id);
+                     return found == standing.end() ? Expr() : found->second;
+                   })).expr());
+    };
+    std::set<std::string> threads;
+    std::string loops, moved = text(load->args[0]);
+    for (const Stmt* l : path) {
+      const std::string range = text(standing[l->id]) + " " + text(l->begin) + " " + text(l->end);
+      if (is_thread(l->mark)) {
+        threads.insert(range);
+      } else {
+        loops += range + ";";
+      }
+    }
+    for (const std::string& t : threads) loops += t + ";";
+    return std::to_string(region) + ":" + std::to_string(load->id) + "[" + moved + "] " + loops;
+  }
+
+  Nest& nest_;
+  Facts facts_;
+  std::set<int> written_;
+  std::map<std::string, Kept> kept_;
+  bool change_ = false;
+  int regions_ = 0;
+};
+
+}  // namespace
+
+Nest with_kept_loads(Nest nest) {
+  Keeper keeper(nest);
+  for (Launch& l : nest.launches) keeper.run(l);
+  return nest;
+}
+
+}  // namespace hone::jit

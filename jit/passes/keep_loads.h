@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "jit/ir/nest.h"
+
+namespace hone::jit {
+
+/// Keeps in registers what several unrolled loops of a thread load alike, from tensors that the
+/// launch does not write:
+///   for e unrolled: m = max(m, X[32*e + t]);  for e unrolled: s += X[32*e + t]
+///     =>  for e unrolled: {x[e] = X[32*e + t]; m = max(m, x[e])};  for e unrolled: s += x[e]
+/// Loops are alike that have the same bounds, those over threads being the same where they are
+/// bound to one axis.
+ir::Nest with_kept_loads(ir::Nest nest);
+
+}  // namespace hone::jit
