@@ -31,6 +31,7 @@ std::string LaunchPrinter::print() {
   n_.facts.define_loop(launch_.range, Poly(), Poly::of(launch_.extent, &n_.facts));
   measure(*launch_.body);
   check_warps();
+  measure_products();
   each_stmt(*launch_.body, [&](const Stmt& s) {
     checks_ |= s.kind == Stmt::kCheck;
     copies_async_ |= s.async && target_.sm >= kAsyncCopies;
@@ -180,7 +181,12 @@ void LaunchPrinter::emit(const Stmt& s, Scope& scope) {
       if (copies_async_) line(fmt::format("wait_copies<{}>();", s.pending));
       return;
     case Stmt::kBarrier:
+      if (shows_stores_) line("fence_proxy_async();");
       return line("__syncthreads();");
+    case Stmt::kOpen:
+    case Stmt::kClose:
+    case Stmt::kJoin:
+      return emit_marker(s);
     default:
       return guarded(scope, s, [&] { emit_leaf(s); });
   }

@@ -10,6 +10,7 @@
 #include "jit/cuda/print_value.h"
 #include "jit/cuda/source.h"
 #include "jit/cuda/vector_access.h"
+#include "jit/ir/instructions.h"
 
 namespace hone::jit {
 
@@ -22,6 +23,15 @@ void each_stmt(const ir::Stmt& s, const F& f) {
 
 /// The type of the prelude that combines as `r` does: `Sum`.
 const char* combiner(ir::Reduce r);
+
+/// The loops that are one instruction on tiles, over rows, columns and the sum, and what is inside.
+struct TileStmts {
+  const ir::Instruction* row = nullptr;
+  std::vector<int> loops;
+  int64_t columns = 0;              ///< of results
+  const ir::Stmt* store = nullptr;  ///< adds a product, or gives the tile its first value
+  ir::Expr a, b;                    ///< loads of a product's factors
+};
 
 /// Prints one launch as a kernel. Throws Unprintable.
 class LaunchPrinter {
@@ -101,6 +111,14 @@ class LaunchPrinter {
   int64_t registers_of(const ir::NestBuffer& b) const;
   bool numbers_registers(const ir::Stmt& loop) const;
   void emit_tiles(const ir::Stmt& s);
+  std::string first_register(const TileStmts& tiles, int buffer, const ir::Expr& offset,
+                             ir::Operand operand);
+
+  // print_products.cpp: products of a warpgroup, on tiles in shared memory
+  void measure_products();
+  void emit_product(const TileStmts& tiles);
+  std::string descriptor(const TileStmts& tiles, ir::Operand operand, bool& turned);
+  void emit_marker(const ir::Stmt& s);
 
   // print_matrices.cpp: tiles filled from shared memory
   bool emit_matrices(const ir::Stmt& s);
@@ -122,6 +140,7 @@ class LaunchPrinter {
   int vectors_ = 0;  ///< vectors that were
   bool checks_ = false;
   bool copies_async_ = false;  ///< the launch has copies that the GPU makes by itself
+  bool shows_stores_ = false;  ///< products read what its threads put into shared memory
   std::set<int> used_;
   std::map<std::string, int64_t> parts_;  ///< bytes of what combine_threads shares, by its types
   std::map<const ir::NestBuffer*, int64_t> dynamic_;  ///< where buffers begin in dynamic memory

@@ -14,16 +14,7 @@ using namespace ir;
 namespace {
 
 constexpr int64_t kRow = 16;  // bytes of a matrix's row
-constexpr int kLanesOfRow = 4;
-
-/// `e` with loops replaced by constants.
-Expr with_values(const Expr& e, const std::map<int, int64_t>& values) {
-  return rewrite(e, [&](const Expr& x) {
-    if (x->op != Op::kVar) return Expr();
-    const auto found = values.find(x->id);
-    return found == values.end() ? Expr() : make_int(found->second);
-  });
-}
+constexpr int kLanes = 32, kLanesOfRow = 4;
 
 /// Where a lane finds an element: `base + by_lane * lane + by_row * (lane / 4)`.
 struct Spot {
@@ -148,7 +139,8 @@ bool LaunchPrinter::emit_matrices(const Stmt& s) {
   const NestBuffer& to = nest_.buffers[static_cast<size_t>(fill.store->id)];
   const NestBuffer& from = nest_.buffers[static_cast<size_t>(fill.store->value->id)];
   const int64_t size = size_of(to.type);
-  if (to.home != Home::kWarp || from.home != Home::kTeam || to.type != from.type || size > 2) {
+  if (to.home != Home::kWarp || to.lanes != kLanes || from.home != Home::kTeam ||
+      to.type != from.type || size > 2) {
     return false;
   }
   const Registers registers(n_, fill);

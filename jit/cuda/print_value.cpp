@@ -305,6 +305,14 @@ std::string from_stored(DType t, const std::string& place) {
 
 std::string print_index(const Expr& e, const CudaNames& names) { return Values(names).index(e); }
 
+Expr with_values(const Expr& e, const std::map<int, int64_t>& values) {
+  return rewrite(e, [&](const Expr& x) {
+    if (x->op != Op::kVar) return Expr();
+    const auto found = values.find(x->id);
+    return found == values.end() ? Expr() : make_int(found->second);
+  });
+}
+
 std::string print_place(int buffer, const Expr& offset, const CudaNames& names) {
   return names.buffers[static_cast<size_t>(buffer)] + "[" + print_element(buffer, offset, names) +
          "]";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,8 @@ std::string print_condition(const ir::Expr& e, const CudaNames& names);
 /// The register in which each lane of a warp has its element of `offset`; lanes are iterations of
 /// loop `names.lane`. Throws Unprintable where not every lane has the element it asks for.
 ir::Expr register_of(const ir::NestBuffer& buffer, const ir::Expr& offset, const CudaNames& names);
+/// `e` with loops replaced by constants.
+ir::Expr with_values(const ir::Expr& e, const std::map<int, int64_t>& values);
 /// A value of e->type, in its computed type.
 std::string print_value(const ir::Expr& e, const CudaNames& names);
 /// A value of e->type, as it is stored.

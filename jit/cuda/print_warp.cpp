@@ -13,8 +13,6 @@ using namespace ir;
 
 namespace {
 
-constexpr int64_t kLanes = 32;
-
 /// p/k, where k divides every coefficient.
 std::optional<Poly> quotient(const Poly& p, int64_t k) {
   if (p.constant() % k != 0) return {};
@@ -24,25 +22,26 @@ std::optional<Poly> quotient(const Poly& p, int64_t k) {
   return floor_div(p, k, nullptr);
 }
 
-/// The loops that are one instruction on tiles, and the store inside.
-struct Tiles {
-  std::vector<int> loops;
-  const Stmt* store = nullptr;
-};
-
-Tiles tiles_of(const Stmt& s) {
-  Tiles t;
-  const Stmt* at = &s;
-  while (at->kind == Stmt::kFor && at->mark == Mark::kTensor) {
-    t.loops.push_back(at->id);
-    at = at->body[0].get();
-  }
-  t.store = at;
-  return t;
-}
-
 const Expr& without_casts(const Expr& e) {
   return e->op == Op::kCast ? without_casts(e->args[0]) : e;
+}
+
+TileStmts tiles_of(const Stmt& s) {
+  TileStmts t;
+  t.row = s.instruction;
+  const Stmt* at = &s;
+  for (; at->kind == Stmt::kFor && at->mark == Mark::kTensor; at = at->body[0].get()) {
+    t.loops.push_back(at->id);
+    if (t.loops.size() == 2) is_const(at->end, &t.columns);
+  }
+  t.store = at;
+  if (at->reduce == Reduce::kNone) return t;
+  t.a = without_casts(at->value->args[0]);
+  t.b = without_casts(at->value->args[1]);
+  bool rows = false;
+  visit(t.a->args[0], [&](const Expr& e) { rows |= e->op == Op::kVar && e->id == t.loops[0]; });
+  if (!rows) std::swap(t.a, t.b);
+  return t;
 }
 
 /// Where element (row, column) of an operand's tile lies behind the tile's first.
@@ -54,6 +53,10 @@ Poly inside_tile(const Instruction& row, Operand operand, const Poly& r, const P
     const Poly& index = axes[a].dim == 0 ? r : c;
     at += floor_mod(floor_div(index, axes[a].div, &facts), axes[a].mod, &facts) * stride;
     stride = stride * Poly(axes[a].mod);
+  }
+  // Tiles side by side lie one after the other.
+  if (row.most_columns > 0 && operand == Operand::kResult) {
+    at += floor_div(c, row.columns, &facts) * stride;
   }
   return at;
 }
@@ -67,7 +70,7 @@ Expr register_of(const NestBuffer& b, const Expr& offset, const CudaNames& names
   if (names.lane < 0) refuse(", which is read outside a loop bound to thread.x; use lanes");
   const Poly own =
       Poly::atom(make_var(names.nest->loops[static_cast<size_t>(names.lane)], names.lane));
-  const auto at = quotient(Poly::of(offset, &names.facts) - own, kLanes);
+  const auto at = quotient(Poly::of(offset, &names.facts) - own, b.lanes);
   if (!at || at->mentions_loop(names.lane)) {
     refuse(", of which each lane would ask another one; use lanes with the tile's words");
   }
@@ -77,19 +80,20 @@ Expr register_of(const NestBuffer& b, const Expr& offset, const CudaNames& names
 int64_t LaunchPrinter::registers_of(const NestBuffer& b) const {
   int64_t elements = 0;
   is_const(b.elements, &elements);
-  return elements / kLanes;
+  return elements / b.lanes;
 }
 
-/// Warps are rows of threads, so that a thread's place in its warp is its number along x.
+/// Lanes that hold tiles together are a row of threads, so that a thread's place among them is its
+/// number along x.
 void LaunchPrinter::check_warps() const {
-  if (out_.block[0] == kLanes) return;
   each_stmt(*launch_.body, [&](const Stmt& s) {
-    if (s.kind != Stmt::kStore || nest_.buffers[static_cast<size_t>(s.id)].home != Home::kWarp)
-      return;
+    if (s.kind != Stmt::kStore) return;
+    const NestBuffer& b = nest_.buffers[static_cast<size_t>(s.id)];
+    if (b.home != Home::kWarp || b.lanes == out_.block[0]) return;
     throw Unprintable{fmt::format(
-        "launch {} keeps {} in the registers of warps, and has {} threads along x; bind loops of "
-        "32 iterations to thread.x",
-        launch_.name, nest_.buffers[static_cast<size_t>(s.id)].name, out_.block[0])};
+        "launch {} keeps {} in the registers of {} lanes together, and has {} threads along x; "
+        "bind loops of {} iterations to thread.x",
+        launch_.name, b.name, b.lanes, out_.block[0], b.lanes)};
   });
 }
 
@@ -115,39 +119,47 @@ bool LaunchPrinter::numbers_registers(const Stmt& s) const {
   return found;
 }
 
-/// An instruction on tiles, or the first value of a tile of results.
-void LaunchPrinter::emit_tiles(const Stmt& s) {
-  const Instruction& row = *s.instruction;
-  const Tiles t = tiles_of(s);
+/// The register of `buffer` with which the tile of an operand begins.
+std::string LaunchPrinter::first_register(const TileStmts& t, int buffer, const Expr& offset,
+                                          Operand operand) {
+  const NestBuffer& b = nest_.buffers[static_cast<size_t>(buffer)];
   const auto var = [&](size_t i) {
     return Poly::atom(make_var(nest_.loops[static_cast<size_t>(t.loops[i])], t.loops[i]));
   };
-  const auto first = [&](int buffer, const Expr& offset, Operand operand, size_t r, size_t c) {
-    const NestBuffer& b = nest_.buffers[static_cast<size_t>(buffer)];
-    used_.insert(buffer);
-    const auto at = quotient(
-        Poly::of(offset, &n_.facts) - inside_tile(row, operand, var(r), var(c), n_.facts), kLanes);
-    const bool whole = at && std::none_of(t.loops.begin(), t.loops.end(),
-                                          [&](int id) { return at->mentions_loop(id); });
-    if (!whole)
-      throw Unprintable{std::string(row.name) + " would read parts of tiles of " + b.name};
-    return n_.buffers[static_cast<size_t>(buffer)] + ".at(" + print_index(at->expr(), n_) + ")";
+  const Poly rows = var(operand == Operand::kB ? 1 : 0);
+  const Poly columns = var(operand == Operand::kResult ? 1 : 2);
+  used_.insert(buffer);
+  const auto at = quotient(
+      Poly::of(offset, &n_.facts) - inside_tile(*t.row, operand, rows, columns, n_.facts), b.lanes);
+  const bool whole = at && std::none_of(t.loops.begin(), t.loops.end(),
+                                        [&](int id) { return at->mentions_loop(id); });
+  if (!whole) {
+    throw Unprintable{std::string(t.row->name) + " would read parts of tiles of " + b.name};
+  }
+  return print_index(at->expr(), n_);
+}
+
+/// An instruction on tiles, or the first value of a tile of results.
+void LaunchPrinter::emit_tiles(const Stmt& s) {
+  const TileStmts t = tiles_of(s);
+  const Instruction& row = *t.row;
+  const Stmt& store = *t.store;
+  if (store.reduce != Reduce::kNone && row.most_columns > 0) return emit_product(t);
+  const auto at = [&](int buffer, const Expr& offset, Operand operand) {
+    return n_.buffers[static_cast<size_t>(buffer)] + ".at(" +
+           first_register(t, buffer, offset, operand) + ")";
   };
-  const std::string result = first(t.store->id, t.store->offset, Operand::kResult, 0, 1);
-  if (t.store->reduce == Reduce::kNone) {
+  const std::string result = at(store.id, store.offset, Operand::kResult);
+  if (store.reduce == Reduce::kNone) {
     line("#pragma unroll");
     return line(fmt::format("for (i32 i = 0; i < {}; ++i) {}[i] = {};",
-                            row.rows * row.columns / row.lanes, result,
-                            print_value(t.store->value, n_)));
+                            row.rows * t.columns / row.lanes, result,
+                            print_value(store.value, n_)));
   }
-  Expr a = without_casts(t.store->value->args[0]), b = without_casts(t.store->value->args[1]);
-  bool rows = false;
-  visit(a->args[0], [&](const Expr& e) { rows |= e->op == Op::kVar && e->id == t.loops[0]; });
-  if (!rows) std::swap(a, b);
   std::string name = row.name;
   std::replace(name.begin(), name.end(), '.', '_');
-  line(fmt::format("{}({}, {}, {});", name, result, first(a->id, a->args[0], Operand::kA, 0, 2),
-                   first(b->id, b->args[0], Operand::kB, 1, 2)));
+  line(fmt::format("{}({}, {}, {});", name, result, at(t.a->id, t.a->args[0], Operand::kA),
+                   at(t.b->id, t.b->args[0], Operand::kB)));
 }
 
 }  // namespace hone::jit

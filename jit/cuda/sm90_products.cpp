@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "jit/cuda/sm90_rows.h"
+#include "jit/ir/instructions.h"
 
 namespace hone::jit {
 namespace {
@@ -25,8 +26,6 @@ constexpr Kind kKinds[] = {
     {"u8u8", 32, "s32.u8.u8", 'r', false, false},   {"i8u8", 32, "s32.s8.u8", 'r', false, false},
     {"u8i8", 32, "s32.u8.s8", 'r', false, false},
 };
-
-constexpr int kColumns[] = {8, 16, 32, 64, 96, 128, 192, 256};
 
 /// The instruction with `a_registers` registers as a, or a descriptor if 0.
 std::string instruction(const Kind& kind, int columns, int a_registers) {
@@ -65,7 +64,7 @@ std::string instruction(const Kind& kind, int columns, int a_registers) {
 std::vector<Sm90Row> sm90_products() {
   std::vector<Sm90Row> rows;
   for (const Kind& kind : kKinds) {
-    for (const int columns : kColumns) {
+    for (const int columns : ir::side_by_side()) {
       const std::string name = fmt::format("wgmma_m64n{}k{}_{}", columns, kind.k, kind.name);
       const std::string what = fmt::format("emulation::Kind::k{}, {}, ", kind.name, columns);
       // 1: the operand's neighbours in memory lie along the tile, not along the sum.

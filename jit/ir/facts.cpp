@@ -45,6 +45,12 @@ void Facts::define_loop(int id, Poly begin, Poly end) {
   loops_[static_cast<size_t>(id)] = {std::move(begin), std::move(end), true};
 }
 
+Facts Facts::unconditional() const {
+  Facts out = *this;
+  out.assumptions_.clear();
+  return out;
+}
+
 void Facts::define_dim(std::string name, int64_t lo, int64_t hi) {
   dims_.push_back({std::move(name), lo, hi});
 }

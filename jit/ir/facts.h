@@ -24,6 +24,8 @@ class Facts {
   /// p >= 0 holds until `forget` takes the youngest assumption back.
   void assume(Poly p) { assumptions_.push_back(std::move(p)); }
   void forget() { assumptions_.pop_back(); }
+  /// What holds without assumptions.
+  Facts unconditional() const;
 
   /// A constant not above (not below) every value that `p` takes, or nothing.
   std::optional<int64_t> lower(const Poly& p) const { return lower(p, kFuel); }

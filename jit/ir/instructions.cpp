@@ -50,7 +50,29 @@ constexpr Instruction kInstructions[] = {
      "Tiles of doubles, each product fused with its addition.", 8, 8, 32, 80},
     {"mma.tf32", 8, DType::kF32, DType::kF32, DType::kF32, 0, 0, 1, 0, 0, "mma.tf32",
      "Tiles of floats of which 10 bits of the fraction count, summed in f32.", 16, 8, 32, 80, true},
+    // Of a warpgroup, in sm_90 alone. PTX ISA, instruction wgmma.mma_async.
+    {"wgmma.f16", 16, DType::kF16, DType::kF16, DType::kF32, 0, 0, 1, 0, 0, "mma",
+     "Tiles of half floats in shared memory, summed in f32 as the hardware rounds.", 64, 8, 128, 90,
+     false, 256},
+    {"wgmma.bf16", 16, DType::kBF16, DType::kBF16, DType::kF32, 0, 0, 1, 0, 0, "mma",
+     "Tiles of bfloat16 in shared memory, summed in f32 as the hardware rounds.", 64, 8, 128, 90,
+     false, 256},
+    {"wgmma.i8i8", 32, DType::kI8, DType::kI8, DType::kI32, 0, 0, 1, 0, 0, nullptr,
+     "Tiles of signed bytes in shared memory; the sum wraps.", 64, 8, 128, 90, false, 256},
+    {"wgmma.u8u8", 32, DType::kU8, DType::kU8, DType::kI32, 0, 0, 1, 0, 0, nullptr,
+     "Tiles of unsigned bytes in shared memory; the sum wraps.", 64, 8, 128, 90, false, 256},
+    {"wgmma.u8i8", 32, DType::kU8, DType::kI8, DType::kI32, 0, 0, 1, 0, 0, nullptr,
+     "Tiles of unsigned by signed bytes in shared memory; the sum wraps.", 64, 8, 128, 90, false,
+     256},
+    {"wgmma.i8u8", 32, DType::kI8, DType::kU8, DType::kI32, 0, 0, 1, 0, 0, nullptr,
+     "Tiles of signed by unsigned bytes in shared memory; the sum wraps.", 64, 8, 128, 90, false,
+     256},
+    {"wgmma.tf32", 8, DType::kF32, DType::kF32, DType::kF32, 0, 0, 1, 0, 0, "mma.tf32",
+     "Tiles of floats in shared memory of which 10 bits of the fraction count, summed in f32.", 64,
+     8, 128, 90, true, 256},
 };
+
+constexpr int kSideBySide[] = {8, 16, 32, 64, 96, 128, 192, 256};
 
 bool has_all(const Target& target, uint32_t isa) { return (target.isa & isa) == isa; }
 
@@ -66,6 +88,7 @@ const Instruction* instruction_named(std::string_view name) {
 }
 
 bool available(const Instruction& row, const Target& target) {
+  if (row.most_columns != 0) return target.sm == row.sm;
   if (row.sm != 0 || target.is_cuda()) return row.sm != 0 && target.sm >= row.sm;
   return has_all(target, row.isa) || (row.or_isa != 0 && has_all(target, row.or_isa));
 }
@@ -75,6 +98,14 @@ std::string needs(const Instruction& row) {
   std::string text = "isa=" + isa_text(row.isa);
   if (row.or_isa != 0) text += " or isa=" + isa_text(row.or_isa);
   return text;
+}
+
+std::span<const int> side_by_side() { return kSideBySide; }
+
+bool takes_columns(const Instruction& row, int64_t columns) {
+  if (row.most_columns == 0) return columns == row.columns;
+  return std::find(std::begin(kSideBySide), std::end(kSideBySide), columns) !=
+         std::end(kSideBySide);
 }
 
 int tile_rows(const Instruction& row, Operand operand) {

@@ -17,7 +17,9 @@ namespace hone::ir {
 /// together in memory and takes the place of one lane's element.
 ///
 /// With `lanes`, one on tiles: `acc[m,n] += sum of a[m,i]*b[i,n]` for m in 0..rows, n in
-/// 0..columns, i in 0..group, the tiles held by so many lanes together as tile_axes() says.
+/// 0..columns, i in 0..group, the tiles held by so many lanes together as tile_axes() says. With
+/// `most_columns`, one that goes on beside the threads until they wait for it: tiles of results
+/// that stand side by side are one, and its factors lie in shared memory; `a` may be in registers.
 struct Instruction {
   const char* name;
   int group;         ///< iterations of the reduction that one instruction takes
@@ -39,6 +41,7 @@ struct Instruction {
   int lanes = 0;         ///< that hold a tile together; 0: a vector's, each on its own
   int sm = 0;            ///< least compute capability that has it, ten times; 0: of a CPU
   bool narrows = false;  ///< drops bits of the factors: only where asked for by name
+  int most_columns = 0;  ///< of tiles side by side; 0: it takes one tile, at once
 
   bool operator==(const Instruction&) const = delete;  // rows are compared by address
 };
@@ -54,6 +57,11 @@ bool available(const Instruction& instruction, const Target& target);
 
 /// `isa=avx512,vnni or isa=avx2,avxvnni`: what available() asks for.
 std::string needs(const Instruction& instruction);
+
+/// Whether one instruction takes so many columns of results.
+bool takes_columns(const Instruction& instruction, int64_t columns);
+/// Columns of results that instructions with `most_columns` take, in all.
+std::span<const int> side_by_side();
 
 /// The three tiles of an instruction on tiles.
 enum class Operand : uint8_t { kA, kB, kResult };

@@ -8,8 +8,8 @@
 namespace hone::ir {
 namespace {
 
-constexpr std::string_view kHomeNames[] = {"argument", "bound",     "shared",
-                                           "worker",   "registers", "team",  "warp"};
+constexpr std::string_view kHomeNames[] = {"argument",  "bound", "shared", "worker",
+                                           "registers", "team",  "warp"};
 
 /// What a loop's line starts with: how it runs.
 std::string_view keyword_of(const Stmt& loop) {
@@ -59,6 +59,15 @@ void print_stmt(const Nest& nest, const Stmt& s, int depth, std::string& out) {
     case Stmt::kWait:
       out += pad + "wait " + std::to_string(s.pending) + "\n";
       return;
+    case Stmt::kOpen:
+      out += pad + "open " + nest.buffers[static_cast<size_t>(s.id)].name + "\n";
+      return;
+    case Stmt::kClose:
+      out += pad + "close\n";
+      return;
+    case Stmt::kJoin:
+      out += pad + "join " + std::to_string(s.pending) + "\n";
+      return;
     case Stmt::kCheck:
       out += pad + "check " + print(s.condition) + " at " + print(s.value) + "\n";
       return;
@@ -95,6 +104,7 @@ std::string print(const Nest& nest) {
     if (b.home == Home::kWorker || b.home == Home::kShared)
       out += " at " + std::to_string(b.offset);
     if (b.slots > 1) out += " slots " + std::to_string(b.slots);
+    if (b.lanes != 32) out += " lanes " + std::to_string(b.lanes);
     if (b.swizzle) out += " swizzle " + std::to_string(b.swizzle);
     out += b.stream ? " stream\n" : "\n";
   }

@@ -17,7 +17,8 @@ enum class Home : uint8_t {
   kWorker,     ///< scratch of one worker, at byte `offset` of it
   kRegisters,  ///< a tile in vector registers; every access has a constant offset once unrolled
   kTeam,       ///< shared memory of a GPU's thread block
-  kWarp,       ///< registers of a warp's lanes together: of element `o`, lane o%32 has it
+  kWarp,       ///< registers of the lanes of a warp, or of a warpgroup, together: of element `o`,
+               ///< lane o%lanes has it
 };
 
 /// A flat array. Elements are addressed by element offset.
@@ -33,6 +34,7 @@ struct NestBuffer {
   int slots = 1;          ///< kTeam: iterations of a pipeline that it holds, one after the other
   int64_t swizzle = 0;    ///< kTeam: bytes of a row of which 16-byte chunks change places, see
                           ///< swizzled(); offsets are those before
+  int lanes = 32;  ///< kWarp: threads that hold it together
   bool stream = false;
   bool written = false;  ///< by some launch
 };
@@ -59,6 +61,10 @@ struct Stmt {
     kBarrier,   ///< all threads of a block wait for one another
     kCommit,    ///< the asynchronous stores since the last one are a group of their own
     kWait,      ///< until at most `pending` groups, the youngest, are under way
+    kOpen,      ///< products of a warpgroup come that change buffer `id`
+    kClose,     ///< the products since the last one are a group of their own
+    kJoin,      ///< until at most `pending` groups of products are under way; of 0, buffer `id`
+                ///< has its values
   } kind = kBlock;
   int id = -1;
   Mark mark = Mark::kSerial;

@@ -185,6 +185,40 @@ std::optional<Poly> reduced_div(const Poly& p, int64_t k, const Facts* facts) {
   return floor_div(Poly::of(factors[0]->args[0], facts), inner * k, facts);
 }
 
+/// x of an atom x/a, and a; nothing where the term is something else.
+std::optional<std::pair<Expr, int64_t>> quotient_in(const Poly::Term& t) {
+  int64_t by = 0;
+  const bool fits = t.factors.size() == 1 && t.factors[0]->op == Op::kDiv &&
+                    is_const(t.factors[0]->args[1], &by) && by > 0;
+  if (!fits) return {};
+  return std::pair(t.factors[0]->args[0], by);
+}
+
+/// p/k where quotients of one number by a and by a*b are in p: the first is b times the second and
+/// what is left, 0 to b-1. (x/4 + 8*(x/32) + y)/16 is x/32 for 0 <= y < 9.
+std::optional<Poly> paired_div(const Poly& p, int64_t k, const Facts* facts) {
+  for (const Poly::Term& t : p.terms()) {
+    const auto fine = quotient_in(t);
+    if (!fine || t.coef % k == 0) continue;
+    for (const Poly::Term& u : p.terms()) {
+      const auto coarse = quotient_in(u);
+      if (!coarse || coarse->second <= fine->second || coarse->second % fine->second != 0 ||
+          !equal(coarse->first, fine->first)) {
+        continue;
+      }
+      const int64_t b = coarse->second / fine->second, whole = u.coef + t.coef * b;
+      if (whole % k != 0) continue;
+      const Poly rest =
+          p - Poly(t.coef) * Poly::atom(t.factors[0]) - Poly(u.coef) * Poly::atom(u.factors[0]);
+      const Poly most = Poly(t.coef) * Poly(b - 1);
+      const bool below = facts && facts->nonnegative(t.coef > 0 ? rest : rest + most) &&
+                         facts->at_most(t.coef > 0 ? rest + most : rest, k - 1);
+      if (below) return Poly(whole / k) * Poly::atom(u.factors[0]);
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Poly floor_div(const Poly& p, int64_t k, const Facts* facts) {
@@ -206,6 +240,7 @@ Poly floor_div(const Poly& p, int64_t k, const Facts* facts) {
   whole += Poly(carry);
   if (rest.is_constant()) return whole;
   if (facts && facts->nonnegative(rest) && facts->at_most(rest, k - 1)) return whole;
+  if (const auto pair = paired_div(rest, k, facts)) return whole + *pair;
   if (const auto less = reduced_div(rest, k, facts)) return whole + *less;
   return whole + Poly::atom(make_binary(Op::kDiv, rest.expr(), make_int(k)));
 }

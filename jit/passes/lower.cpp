@@ -5,6 +5,7 @@
 
 #include "jit/passes/lowering.h"
 #include "jit/passes/pipeline.h"
+#include "jit/passes/products.h"
 
 namespace hone::jit {
 
@@ -378,7 +379,7 @@ bool Lowering::define(Instance& in, const std::vector<Poly>& indices, Expr& when
 
 Result<Nest, LowerReject> lower(const Program& program, const Target& target) {
   try {
-    return pipelined(Lowering(program, target).run());
+    return with_products(pipelined(Lowering(program, target).run()));
   } catch (const Rejected& r) {
     return LowerReject{r.message};
   }

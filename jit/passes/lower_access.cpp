@@ -141,12 +141,16 @@ Expr Lowering::translate_load(Instance& in, const Expr& e) {
 }
 
 Expr Lowering::offset(const Storage& s, const std::vector<Poly>& indices) {
+  // Which register a lane has an element in is the same for lanes that are left out.
+  const bool held = nest_.buffers[static_cast<size_t>(s.buffer)].home == Home::kWarp;
+  const Facts facts = held ? facts_.unconditional() : Facts();
+  const Facts* known = held ? &facts : &facts_;
   Poly flat;
   for (size_t a = 0; a < s.axes.size(); ++a) {
     const Axis& axis = s.axes[a];
     const auto d = static_cast<size_t>(axis.dim);
-    Poly i = floor_div(indices[d] - s.base[d], axis.div, &facts_);
-    if (axis.mod) i = floor_mod(i, axis.mod, &facts_);
+    Poly i = floor_div(indices[d] - s.base[d], axis.div, known);
+    if (axis.mod) i = floor_mod(i, axis.mod, known);
     flat += i * s.strides[a];
   }
   return flat.expr();

@@ -130,8 +130,9 @@ Poly Lowering::extent_of(Instance& in, int node) {
   if (rel.tail == Tail::kPad)
     return n.inner ? Poly(rel.factor) : ceil_div(whole, rel.factor, &facts_);
   if (!n.inner) {
-    // An inner loop that is open already fixes how many blocks there are.
-    const auto open = value_of(in, in.loops->inner[r]);
+    // An inner loop that is open already fixes how many blocks there are, unless all are whole.
+    const bool even = floor_mod(whole, rel.factor, &facts_) == Poly();
+    const auto open = even ? std::nullopt : value_of(in, in.loops->inner[r]);
     return ceil_div(open ? whole - *open : whole, rel.factor, &facts_);
   }
   // Where the outer loop is itself split and open, what is left of the loop around both.
@@ -182,7 +183,7 @@ std::vector<Piece> Lowering::split_pieces(Instance& in, int node) {
   }
   const auto inner = value_of(in, in.loops->inner[r]);
   if (inner) {  // the inner loop is outside: it fixes how many blocks there are
-    return {{0, ceil_div(whole - *inner, rel.factor, &facts_)}};
+    return {{0, extent_of(in, node)}};
   }
   if (whole.is_constant() && whole.constant() <= 0) return {{0, 0}};
   const Poly rest = floor_mod(whole, rel.factor, &facts_);

@@ -47,19 +47,25 @@ bool Lowering::makes_tiles(const Stage& s) const {
   return tiles_of(loops_[static_cast<size_t>(&s - program_.stages.data())]).row != nullptr;
 }
 
-/// What an instruction on tiles takes is kept by the lanes of a warp, which run it together.
+/// What an instruction on tiles takes is kept by the lanes that run it together, or by the block.
 void Lowering::check_tiles(const Instance& in) const {
   const Stage& s = in.stage();
   if (!makes_tiles(s)) return;
-  const std::string name = s.loops.back().instruction->name;
-  const auto check = [&](const std::string& buffer) {
-    if (program_.buffer(buffer)->space == Space::kWarp) return;
-    reject(name + " of stage " + s.name + " takes " + buffer +
-           " from the registers of a warp; keep it in=warp");
+  const TileLoops t = tiles_of(*in.loops);
+  const std::string name = t.row->name;
+  const auto check = [&](const std::string& buffer, Space at, const char* from) {
+    if (program_.buffer(buffer)->space == at) return;
+    reject(name + " of stage " + s.name + " takes " + buffer + " from " + from +
+           "; keep it in=" + std::string(name_of(at)));
   };
-  check(s.output);
+  const char* const registers = "the registers of the lanes that run it";
+  check(s.output, Space::kWarp, registers);
   visit(s.value, [&](const Expr& e) {
-    if (e->op == Op::kLoad) check(e->name);
+    if (e->op != Op::kLoad) return;
+    if (t.row->most_columns == 0) return check(e->name, Space::kWarp, registers);
+    const bool rows = dim_of(e->args, t.m) >= 0;
+    if (rows && program_.buffer(e->name)->space == Space::kWarp) return;
+    check(e->name, Space::kBlock, "shared memory");
   });
   for (const ThreadLoop& t : threads_) {
     if (t.mark != Mark::kThreadX) continue;
@@ -74,15 +80,16 @@ void Lowering::check_whole(const Loop& l, const Piece& piece) const {
   const Instruction& row = *l.instruction;
   const Poly trips = piece.end - piece.begin;
   const std::optional<int64_t> n = trips.value();
-  if (n && piece.begin == Poly() && (*n == row.rows || *n == row.columns || *n == row.group))
+  if (n && piece.begin == Poly() && (*n == row.rows || takes_columns(row, *n) || *n == row.group)) {
     return;
+  }
   reject(std::string(row.name) + " takes whole tiles, loop " + l.name + " has " +
          print(trips.expr()) + " iterations; split it, or the loop around it, with tail=pad");
 }
 
-/// How a buffer that a tensor instruction reads or writes lies in the registers of a warp.
-std::vector<Axis> Lowering::warp_axes(const Buffer& b) const {
-  std::vector<Axis> found;
+/// How a buffer that a tensor instruction reads or writes lies in the registers of its lanes.
+WarpLayout Lowering::warp_layout(const Buffer& b) const {
+  WarpLayout found;
   const auto take = [&](const TileLoops& t, Operand operand, int row, int column) {
     if (row < 0 || column < 0) return;
     std::vector<Axis> axes;
@@ -91,12 +98,13 @@ std::vector<Axis> Lowering::warp_axes(const Buffer& b) const {
     }
     const std::vector<Axis> tile = tile_axes(*t.row, operand, row, column);
     axes.insert(axes.end(), tile.begin(), tile.end());
-    if (!found.empty() && found != axes) {
+    const WarpLayout layout{std::move(axes), t.row->lanes};
+    if (found.lanes != 0 && !(found == layout)) {
       reject(b.name +
              " is an operand of tensor instructions in two layouts; stage it in=warp for " +
              "one of them");
     }
-    found = std::move(axes);
+    found = layout;
   };
   for (size_t i = 0; i < program_.stages.size(); ++i) {
     const Stage& s = program_.stages[i];
@@ -108,10 +116,12 @@ std::vector<Axis> Lowering::warp_axes(const Buffer& b) const {
     visit(s.value, [&](const Expr& e) {
       if (e->op != Op::kLoad || e->name != b.name) return;
       take(t, Operand::kA, dim_of(e->args, t.m), dim_of(e->args, t.k));
-      take(t, Operand::kB, dim_of(e->args, t.n), dim_of(e->args, t.k));
+      if (t.row->most_columns == 0) {
+        take(t, Operand::kB, dim_of(e->args, t.n), dim_of(e->args, t.k));
+      }
     });
   }
-  if (found.empty()) {
+  if (found.lanes == 0) {
     reject(b.name +
            " is in=warp, and no tensor instruction reads or writes it; tensorize, or use " +
            "in=registers");

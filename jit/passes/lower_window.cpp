@@ -292,7 +292,11 @@ void Lowering::allocate(int stage, const std::vector<Span>& window) {
     const int64_t lanes = std::max(1, target_.vector_bytes() / size_of(b.type));
     if (shape[v].constant() > 1) shape[v] = round_up(shape[v].constant(), lanes);
   }
-  if (b.space == Space::kWarp) laid.axes = warp_axes(b);
+  WarpLayout held;
+  if (b.space == Space::kWarp) {
+    held = warp_layout(b);
+    laid.axes = held.axes;
+  }
   Storage s = dense(laid, std::move(shape));
   for (size_t d = 0; d < window.size(); ++d) s.base[d] = window[d].lo;
   const int64_t total = elements_of(s);
@@ -310,6 +314,7 @@ void Lowering::allocate(int stage, const std::vector<Span>& window) {
     if (b.swizzle) n.swizzle = swizzled_row(b, s);
   } else if (b.space == Space::kWarp) {
     n.home = Home::kWarp;
+    n.lanes = held.lanes;
   } else {
     n.home = Home::kWorker;
     n.offset = worker_top_;

@@ -81,6 +81,13 @@ struct ThreadLoop {
   int64_t most = 1;  ///< its extent is at most this
 };
 
+/// How the lanes of a warp, or of a warpgroup, hold a buffer together.
+struct WarpLayout {
+  std::vector<ir::Axis> axes;
+  int lanes = 0;
+  bool operator==(const WarpLayout&) const = default;
+};
+
 /// Thrown inside the pass only; lower() turns it into a value.
 struct Rejected {
   std::string message;
@@ -174,7 +181,7 @@ class Lowering {
   bool makes_tiles(const ir::Stage& stage) const;
   void check_tiles(const Instance& in) const;
   void check_whole(const ir::Loop& loop, const Piece& piece) const;
-  std::vector<ir::Axis> warp_axes(const ir::Buffer& b) const;
+  WarpLayout warp_layout(const ir::Buffer& b) const;
 
   // lower_access.cpp: expressions to loops, accesses to offsets, proofs
   ir::Poly variable(Instance& in, const std::string& name);

@@ -126,6 +126,9 @@ void Selector::walk(const Stmt& s) {
     case Stmt::kBarrier:
     case Stmt::kCommit:
     case Stmt::kWait:
+    case Stmt::kOpen:
+    case Stmt::kClose:
+    case Stmt::kJoin:
       return refuse("the threads of a block are a GPU's");
   }
 }

@@ -69,7 +69,12 @@ std::string tile_objection(const ir::Stage& s, const std::vector<std::string>& l
              " index alone; " + name + " takes rows, columns and the reduced loop, in that order";
     }
     vars[i] = roots[0];
-    if (whole_extent(s, loops[i]) != sizes[i]) {
+    const int64_t extent = whole_extent(s, loops[i]);
+    if (i == 1 && row.most_columns > 0 && !ir::takes_columns(row, extent)) {
+      return name + " takes 8, 16, 32, 64, 96, 128, 192 or 256 iterations of " + loops[i] +
+             "; split its loop by one of them and name the inner one";
+    }
+    if (extent != sizes[i] && !(i == 1 && ir::takes_columns(row, extent))) {
       return name + " takes " + std::to_string(sizes[i]) + " iterations of " + loops[i] +
              "; split its loop by that and name the inner one";
     }

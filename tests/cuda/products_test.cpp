@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products of a warpgroup: every row, however operands lie in shared memory.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "jit/ir/instructions.h"
+#include "tests/cuda/batch.h"
+#include "tests/support/effort.h"
+
+using namespace hone;
+using namespace hone::tests;
+
+namespace {
+
+/// `op p(A: u8[M,K], B: i8[K,N]) -> (C: i32[M,N]) { .. } M=.. N=.. K=..`.
+std::string product(const ir::Instruction& row, int m, int n, int k, const char* more = "") {
+  return fmt::format(
+      "op p(A: {}[M,K], B: {}[K,N]) -> (C: {}[M,N]) {{ C[m,n] = sum[k](A[m,k] * B[k,n]) }} M={} "
+      "N={} K={}{}",
+      name_of(row.a), name_of(row.b), name_of(row.accumulate), m, n, k, more);
+}
+
+/// How an operand's tile lies in shared memory.
+struct Way {
+  bool turned = false;  ///< neighbours along m or n
+  int row = 128;        ///< bytes of a row, 16: not swizzled
+};
+
+/// Copies the window of a tensor by two warpgroups. `along` is the dim of neighbours.
+std::string shared(const std::string& tensor, const std::string& copy, int size, int across,
+                   int along, Way way) {
+  const int run = way.row / size;
+  return fmt::format(
+      "stage {0} at Ct/k.o -> {1} in=shared swizzle={2} layout=[d{4}/{5}][d{3}][d{4}%{5}]; split "
+      "{1}/d{3} 2 -> d.o y; split {1}/d{4} {6} -> e.o x; reorder {1}/y {1}/d.o {1}/e.o {1}/x; bind "
+      "{1}/x thread.x; bind {1}/y thread.y; ",
+      tensor, copy, way.row > 16 ? "on" : "off", across, along, run, 128);
+}
+
+/// Two warpgroups a block, each with 64 x `columns` results.
+std::string schedule(const ir::Instruction& row, int columns, Way a, Way b, int stages = 1,
+                     bool a_held = false) {
+  const int size = size_of(row.a),
+            depth = std::max({a.turned ? 0 : a.row, b.turned ? 0 : b.row, 32}) / size;
+  std::string s = fmt::format(
+      "split C/m 128 -> m.b m.i tail=pad; split C/n {0} -> n.b n.i tail=pad; split C/m.i 64 -> m.w "
+      "m.r; reorder C/m.b C/n.b C/m.w C/m.r C/n.i; stage C at C/m.w -> Ct in=warp; bind C/m.b "
+      "block.y; bind C/n.b block.x; bind C/m.w thread.y; lanes C/m.r C/n.i 2 -> lane warps=4; ",
+      columns);
+  s += fmt::format(
+      "split Ct/k {0} -> k.o k.i tail=pad; split Ct/k.i {1} -> k.s k.t; split Ct/m 64 -> m.o m.t; "
+      "split Ct/n {2} -> n.o n.t; reorder k.o k.s Ct/m.o Ct/n.o m.t n.t k.t; ",
+      depth, row.group, columns);
+  s += a.turned ? shared("A", "As", size, 1, 0, a) : shared("A", "As", size, 0, 1, a);
+  s += b.turned ? shared("B", "Bs", size, 0, 1, b) : shared("B", "Bs", size, 1, 0, b);
+  if (a_held) {
+    s += fmt::format("stage As at Ct/k.s -> Af in=warp; lanes Af/d0 Af/d1 {} -> lane warps=4; ",
+                     4 / size);
+  }
+  if (stages > 1) s += fmt::format("pipeline Ct/k.o stages={}; ", stages);
+  return s + "tensorize m.t n.t k.t " + row.name;
+}
+
+struct Cases {
+  std::vector<DiffProblem> problems;
+  std::vector<std::string> schedules;
+  std::vector<bool> narrows;
+
+  void add(const ir::Instruction& row, int m, int n, int k, const std::string& schedule,
+           const char* more = "") {
+    problems.push_back(problem(product(row, m, n, k, more)));
+    schedules.push_back(schedule);
+    narrows.push_back(row.narrows);
+  }
+  void check() const {
+    Batch batch;
+    for (size_t i = 0; i < problems.size(); ++i) {
+      auto parsed = schedules::Schedule::parse(schedules[i]);
+      REQUIRE_MESSAGE(static_cast<bool>(parsed), schedules[i]);
+      const std::string refused = batch.add(problems[i], *std::move(parsed), narrows[i]);
+      CHECK_MESSAGE(refused.empty(), problems[i].text << ": " << refused << "\n" << schedules[i]);
+    }
+    batch.check();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("cuda: products of a warpgroup, each row") {
+  Cases cases;
+  for (const ir::Instruction& row : ir::instructions()) {
+    if (row.most_columns == 0) continue;
+    cases.add(row, 128, 32, 128 / size_of(row.a), schedule(row, 32, {}, {}));
+    cases.add(row, 140, 45, 3 * row.group + 5, schedule(row, 32, {}, {}, 3));
+    if (effort() == Effort::kSmoke) continue;
+    cases.add(row, 3, 2, 1, schedule(row, 8, {}, {}, 2), " B@N,K");
+    cases.add(row, 5, 9, 0, schedule(row, 16, {}, {}));
+  }
+  cases.check();
+}
+
+TEST_CASE("cuda: products of a warpgroup, ways that operands lie") {
+  const ir::Instruction& row = *ir::instruction_named("wgmma.bf16");
+  Cases cases;
+  for (const int bytes : {16, 32, 64, 128}) {
+    for (const bool turned : {false, true}) {
+      if (effort() == Effort::kSmoke && turned != (bytes == 64)) continue;
+      cases.add(row, 150, 100, 100, schedule(row, 96, {turned, bytes}, {!turned, bytes}, 3));
+      cases.add(row, 70, 130, 80, schedule(row, 64, {turned, bytes}, {turned, 128}, 2));
+    }
+  }
+  cases.add(row, 70, 300, 80, schedule(row, 256, {}, {true, 128}, 2, true));
+  cases.check();
+}
