@@ -194,12 +194,15 @@ class Walker {
   /// One instruction on tiles in registers; the first value of a tile takes none.
   void visit_tiles(const Stmt& s, const At& at) {
     const Stmt* inside = &s;
-    while (inside->kind == Stmt::kFor) inside = inside->body[0].get();
+    double products = 1;
+    for (; inside->kind == Stmt::kFor; inside = inside->body[0].get()) {
+      const LaneValue end = state_.value(inside->end);
+      products *= static_cast<double>(end.lane[0]);
+    }
     out_.lanes_run += at.weight * count(at.lanes);
     out_.lanes_had += at.weight * kLanes;
     if (inside->reduce == Reduce::kNone) return;
     const Instruction& row = *s.instruction;
-    const double products = static_cast<double>(row.rows) * row.columns * row.group;
     out_.operations += at.weight * 2 * products * kLanes / row.lanes;
     out_.tensor_operations += at.weight * 2 * products * kLanes / row.lanes;
   }
