@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "schedules/space/gpu_tensor.h"
+
 #include <algorithm>
 #include <map>
 
 #include "schedules/space/align.h"
 #include "schedules/space/gpu.h"
-#include "schedules/space/gpu_product.h"
 #include "schedules/space/rules.h"
 #include "schedules/space/shape.h"
-#include "schedules/steps/tensor.h"
 
 namespace hone::schedules {
 namespace {
@@ -21,12 +21,8 @@ constexpr int64_t kBlocks = 132;
 
 std::string text(int64_t n) { return std::to_string(n); }
 
-/// A product by an instruction on tiles: names and sizes that the steps need.
-struct Tensor {
-  const ir::Instruction* row = nullptr;
-  std::string name;              ///< the stage that stores the results
-  std::string tile;              ///< the stage of the tile
-  std::string m, n;              ///< the owner's variables
+/// A product, and how it is cut.
+struct Tensor : TensorProduct {
   std::string warp_m, warp_n;    ///< numbers: results of a warp along each
   std::string warps_m, warps_n;  ///< numbers: warps of a block along each
 };
@@ -63,7 +59,8 @@ void choose_sizes(Plan& plan, Tensor& t, int64_t m, int64_t n, int64_t others) {
 }
 
 /// Cuts the owner's loops into blocks, warps and what a warp computes.
-bool cut(Plan& plan, const Tensor& t, std::vector<std::string> others) {
+bool cut(Plan& plan, const Tensor& t) {
+  std::vector<std::string> others = t.others;
   const std::string at = "split " + t.name + "/";
   const auto axis = [&](const std::string& v, const std::string& warp, const std::string& warps) {
     return plan.add(at + v + " " + warp + "*" + warps + " -> " + v + ".b " + v + ".i tail=pad") &&
@@ -83,16 +80,6 @@ bool cut(Plan& plan, const Tensor& t, std::vector<std::string> others) {
   return bind_blocks(plan, t.name, others) &&
          plan.add("bind " + t.name + "/" + t.m + ".w thread.z") &&
          plan.add("bind " + t.name + "/" + t.n + ".w thread.y");
-}
-
-/// The dims of a tensor, the one whose neighbours lie together last.
-std::vector<size_t> by_stride(const Plan& plan, const ir::Buffer& b) {
-  const std::vector<int64_t> strides = dim_strides(plan.program(), b);
-  std::vector<size_t> dims(strides.size());
-  for (size_t d = 0; d < dims.size(); ++d) dims[d] = d;
-  std::stable_sort(dims.begin(), dims.end(),
-                   [&](size_t a, size_t c) { return strides[a] > strides[c]; });
-  return dims;
 }
 
 /// Copies an operand's part of a block's tile into shared memory, as it lies in memory, in words of
@@ -123,16 +110,6 @@ bool share(Plan& plan, const Tensor& t, const std::string& operand, const std::s
          plan.add("vectorize " + at + "v");
 }
 
-/// The dim of a factor that `var` indexes.
-std::string dim_along(const ir::Expr& load, const std::string& var) {
-  for (size_t d = 0; d < load->args.size(); ++d) {
-    if (load->args[d]->op == ir::Op::kVar && load->args[d]->name == var) {
-      return "d" + std::to_string(d);
-    }
-  }
-  return "";
-}
-
 /// Brings a factor into the registers of the warps, through shared memory.
 bool bring(Plan& plan, const Tensor& t, const ir::Expr& factor, const std::string& row_var,
            const std::string& k) {
@@ -145,7 +122,8 @@ bool bring(Plan& plan, const Tensor& t, const ir::Expr& factor, const std::strin
 }
 
 /// The tile's loops: steps of the reduction, each of whole instructions.
-bool fill(Plan& plan, const Tensor& t, const Product& p) {
+bool fill(Plan& plan, const Tensor& t) {
+  const Product& p = t.of;
   const ir::Instruction& row = *t.row;
   const std::string at = t.tile + "/", k = text(row.group);
   const int64_t steps = std::max<int64_t>(2, kDepthBytes / size_of(row.a) / row.group);
@@ -167,58 +145,86 @@ bool fill(Plan& plan, const Tensor& t, const Product& p) {
   }
   for (const char* loop : {"k.o", "k.s", "m.o", "n.o", "m.t", "n.t", "k.t"}) next(loop);
   if (!plan.add(order)) return false;
-  const Factors f = factors_of(plan.stage(t.tile));
-  if (!f || f.a->name == f.b->name) return false;
-  const bool first = !dim_along(f.a, p.m).empty();
-  if (!bring(plan, t, first ? f.a : f.b, p.m, p.k) ||
-      !bring(plan, t, first ? f.b : f.a, p.n, p.k)) {
-    return false;
-  }
+  const Factors f = factors_by_side(plan, t);
+  if (!f || !bring(plan, t, f.a, p.m, p.k) || !bring(plan, t, f.b, p.n, p.k)) return false;
   plan.add("pipeline " + at + "k.o stages=" + plan.knob(knob_name("stages", t.name), {2, 3, 4}, 3));
   return plan.add("tensorize " + at + "m.t " + at + "n.t " + at + "k.t " + row.name);
 }
 
 bool apply(Plan& plan, const std::string& name) {
-  std::string product;
-  const Product p = product_at(plan, name, product);
-  if (p.m.empty() || !plan.stage(name).at.root() || owner_of(plan, product) != name) return false;
-  Tensor t;
-  t.row = instruction_for(plan.stage(product), plan.target());
-  if (!t.row || t.row->lanes == 0) return false;
-  std::map<std::string, std::string> follow;
-  if (product != name) follow = alignment(plan.stage(product), plan.stage(name));
-  const auto own = [&](const std::string& var) {
-    const auto found = follow.find(var);
-    return found == follow.end() ? var : found->second;
-  };
-  t.name = name;
-  t.m = own(p.m);
-  t.n = own(p.n);
-  std::vector<std::string> others;
+  Tensor t{tensor_product(plan, name, false), {}, {}, {}, {}};
+  if (!t.row) return false;
   const StageFacts facts = plan.facts(name);
-  int64_t count = 1;
-  for (const std::string& v : p.others) {
-    others.push_back(own(v));
-    count *= std::max<int64_t>(1, facts.extent(others.back()));
-  }
-  choose_sizes(plan, t, facts.extent(t.m), facts.extent(t.n), count);
-  if (!cut(plan, t, others)) return false;
-  const std::string at = name + "/" + t.n + ".w", output = plan.stage(name).output;
-  t.tile = product == name ? output + ".tile" : product;
-  const bool placed = product == name
-                          ? plan.add("stage " + output + " at " + at + " -> " + t.tile + " in=warp")
-                          : plan.add("compute " + product + " at " + at + " in=warp");
-  if (!placed || !fill(plan, t, p)) return false;
+  choose_sizes(plan, t, facts.extent(t.m), facts.extent(t.n), t.count);
+  if (!cut(plan, t) || !place_tile(plan, t, t.n + ".w") || !fill(plan, t)) return false;
   if (!plan.add("lanes " + name + "/" + t.m + ".r " + name + "/" + t.n + ".r 2 -> lane")) {
     return false;
   }
   plan.add("vectorize " + name + "/" + t.n + ".r.w");
   plan.finish(name);
-  plan.finish(product);
+  plan.finish(t.product);
   return lowers(plan);
 }
 
 }  // namespace
+
+TensorProduct tensor_product(const Plan& plan, const std::string& name, bool side_by_side) {
+  TensorProduct t;
+  t.name = name;
+  t.of = product_at(plan, name, t.product);
+  if (t.of.m.empty() || !plan.stage(name).at.root() || owner_of(plan, t.product) != name) return t;
+  std::map<std::string, std::string> follow;
+  if (t.product != name) follow = alignment(plan.stage(t.product), plan.stage(name));
+  const auto own = [&](const std::string& var) {
+    const auto found = follow.find(var);
+    return found == follow.end() ? var : found->second;
+  };
+  t.m = own(t.of.m);
+  t.n = own(t.of.n);
+  const StageFacts facts = plan.facts(name);
+  for (const std::string& v : t.of.others) {
+    t.others.push_back(own(v));
+    t.count *= std::max<int64_t>(1, facts.extent(t.others.back()));
+  }
+  const ir::Stage product = plan.stage(t.product);
+  t.row = side_by_side ? wide_instruction_for(product, plan.target())
+                       : instruction_for(product, plan.target());
+  if (t.row && t.row->lanes == 0) t.row = nullptr;
+  return t;
+}
+
+bool place_tile(Plan& plan, TensorProduct& t, const std::string& loop) {
+  const std::string at = t.name + "/" + loop, output = plan.stage(t.name).output;
+  const bool own = t.product == t.name;
+  t.tile = own ? output + ".tile" : t.product;
+  return own ? plan.add("stage " + output + " at " + at + " -> " + t.tile + " in=warp")
+             : plan.add("compute " + t.product + " at " + at + " in=warp");
+}
+
+std::vector<size_t> by_stride(const Plan& plan, const ir::Buffer& b) {
+  const std::vector<int64_t> strides = dim_strides(plan.program(), b);
+  std::vector<size_t> dims(strides.size());
+  for (size_t d = 0; d < dims.size(); ++d) dims[d] = d;
+  std::stable_sort(dims.begin(), dims.end(),
+                   [&](size_t a, size_t c) { return strides[a] > strides[c]; });
+  return dims;
+}
+
+std::string dim_along(const ir::Expr& load, const std::string& var) {
+  for (size_t d = 0; d < load->args.size(); ++d) {
+    if (load->args[d]->op == ir::Op::kVar && load->args[d]->name == var) {
+      return "d" + std::to_string(d);
+    }
+  }
+  return "";
+}
+
+Factors factors_by_side(const Plan& plan, const TensorProduct& t) {
+  Factors f = factors_of(plan.stage(t.tile));
+  if (!f || f.a->name == f.b->name) return {};
+  if (dim_along(f.a, t.of.m).empty()) std::swap(f.a, f.b);
+  return f;
+}
 
 const Rule kGpuTensor = {
     "tensor",

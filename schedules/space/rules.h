@@ -28,6 +28,7 @@ extern const Rule kLaunch;
 extern const Rule kBorders;
 extern const Rule kAhead;
 extern const Rule kStreamOut;
+extern const Rule kGpuWide;
 extern const Rule kGpuTensor;
 extern const Rule kGpuTile;
 extern const Rule kGpuParts;

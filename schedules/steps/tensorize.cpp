@@ -91,9 +91,17 @@ bool sums_products_of(const ir::Stage& s, const ir::Instruction& row, bool padde
   return (f.a->type == row.a && f.b->type == row.b) || (f.a->type == row.b && f.b->type == row.a);
 }
 
+const ir::Instruction* wide_instruction_for(const ir::Stage& s, const ir::Target& target) {
+  for (const ir::Instruction& row : ir::instructions()) {
+    if (row.most_columns == 0 || row.narrows || !available(row, target)) continue;
+    if (sums_products_of(s, row)) return &row;
+  }
+  return nullptr;
+}
+
 const ir::Instruction* instruction_for(const ir::Stage& s, const ir::Target& target, bool padded) {
   for (const ir::Instruction& row : ir::instructions()) {
-    if (row.narrows || !available(row, target)) continue;
+    if (row.most_columns > 0 || row.narrows || !available(row, target)) continue;
     if (sums_products_of(s, row, padded)) return &row;
   }
   return nullptr;

@@ -132,10 +132,32 @@ TEST_CASE("cuda: default schedules bring products to tensor instructions") {
   batch.check();
 }
 
+TEST_CASE("cuda: default schedules bring large products to warpgroups") {
+  std::vector<DiffProblem> problems;
+  for (const char* text :
+       {"matmul M=150 N=140 K=130 T=bf16", "matmul M=70 N=300 K=61 T=f16 B@N,K",
+        "fc_gelu M=130 N=96 K=72 const=W T=bf16", "batched_matmul B=2 M=65 N=72 K=40 T=f16",
+        "matmul M=1..200 N=64 K=40 T=bf16", "matmul_i8 M=100 N=60 K=200 B@N,K",
+        "matmul M=128 N=64 K=80 T=f16 A@K,M C@N,M"}) {
+    problems.push_back(problem(text));
+    problems.back().dims.assign(problems.back().program.dims.size(), 131);
+  }
+  Batch batch;
+  for (const DiffProblem& p : problems) {
+    const schedules::Schedule schedule = schedules::default_schedule(p.program, gpu());
+    CHECK_MESSAGE(schedule.text().find("wgmma") != std::string::npos, p.text);
+    const std::string refused = batch.add(p, schedule);
+    CHECK_MESSAGE(refused.empty(), p.text << ": " << refused);
+  }
+  batch.check();
+}
+
 TEST_CASE("cuda: tiles whose rows lie together are filled by matrices") {
   const auto filled = [](const char* text, const char* how) {
     const DiffProblem p = problem(text);
-    const auto printed = print(p, schedules::default_schedule(p.program, gpu()));
+    ir::Target target = gpu();
+    target.sm = 89;  // has no instructions that read shared memory themselves
+    const auto printed = print(p, schedules::default_schedule(p.program, target), target);
     REQUIRE(static_cast<bool>(printed));
     return printed->source.kernels.find(how) != std::string::npos;
   };

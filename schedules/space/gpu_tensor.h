@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedules/space/gpu_product.h"
+#include "schedules/steps/tensor.h"
+
+namespace hone::schedules {
+
+/// A product by an instruction on tiles: what the steps of the rules name.
+struct TensorProduct {
+  const ir::Instruction* row = nullptr;
+  std::string name;                 ///< the stage that stores the results
+  std::string product;              ///< the stage that sums; `name` where it stores its own
+  std::string tile;                 ///< the stage of the tile, once it is placed
+  Product of;                       ///< in the variables of `product`
+  std::string m, n;                 ///< the owner's variables
+  std::vector<std::string> others;  ///< the owner's
+  int64_t count = 1;                ///< products: iterations of `others`
+};
+
+/// The product that `name` stores, by `row` of what instruction_for() finds; no row where there is
+/// none. With `side_by_side`, by an instruction of a warpgroup.
+TensorProduct tensor_product(const Plan& plan, const std::string& name, bool side_by_side);
+
+/// Puts the tile at a loop of the owner, in registers that lanes hold together.
+bool place_tile(Plan& plan, TensorProduct& t, const std::string& loop);
+
+/// The dims of a tensor, the one whose neighbours lie together last.
+std::vector<size_t> by_stride(const Plan& plan, const ir::Buffer& buffer);
+
+/// The dim of a factor that `var` indexes, `d1`; "": none.
+std::string dim_along(const ir::Expr& load, const std::string& var);
+
+/// The factor that `m` of the product indexes, and the other.
+Factors factors_by_side(const Plan& plan, const TensorProduct& t);
+
+}  // namespace hone::schedules

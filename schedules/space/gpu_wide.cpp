@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "schedules/space/gpu.h"
+#include "schedules/space/gpu_tensor.h"
+#include "schedules/space/rules.h"
+#include "schedules/space/shape.h"
+
+namespace hone::schedules {
+namespace {
+
+constexpr int64_t kRows = 64;            // of an instruction
+constexpr int64_t kLanes = 128;          // of a warpgroup
+constexpr int64_t kBlocks = 128;         // that fill a GPU
+constexpr int64_t kRowBytes = 128;       // of operands in shared memory, swizzled
+constexpr int64_t kAccess = 16;          // bytes that a thread copies at a time
+constexpr int64_t kShared = 200 * 1024;  // bytes of operands that a block holds
+
+std::string text(int64_t n) { return std::to_string(n); }
+
+/// A product and how it is cut: numbers, of which the tuner may choose others.
+struct Wide : TensorProduct {
+  std::string groups;   ///< warpgroups of a block, one below the other
+  std::string rows;     ///< results of a warpgroup along m
+  std::string columns;  ///< results of a block along n
+  std::string depth;    ///< of the sum, at a time
+  int64_t stage_bytes = 0;
+};
+
+/// Tiles as large as leave work for the whole GPU.
+void choose_sizes(Plan& plan, Wide& t) {
+  const StageFacts facts = plan.facts(t.name);
+  const int64_t m = facts.extent(t.m), n = facts.extent(t.n);
+  struct Tile {
+    int64_t groups, columns;
+  };
+  constexpr Tile kTiles[] = {{2, 256}, {2, 128}, {1, 128}, {1, 64}};
+  Tile tile = kTiles[0];
+  for (const Tile& next : kTiles) {
+    tile = next;
+    const int64_t bm = kRows * tile.groups;
+    const bool fits = bm < 2 * m && tile.columns < 2 * n;
+    if (fits && t.count * ((m + bm - 1) / bm) * ((n + tile.columns - 1) / tile.columns) >= kBlocks)
+      break;
+  }
+  const auto knob = [&](const char* name, std::vector<int64_t> domain, int64_t value) {
+    return plan.knob(knob_name(name, t.name), std::move(domain), value);
+  };
+  t.rows = knob("rows", {kRows, 2 * kRows}, kRows);
+  t.groups = knob("groups", {1, 2}, tile.groups);
+  t.columns = knob("columns", {32, 64, 128, 256}, tile.columns);
+  const int64_t depth = kRowBytes / size_of(t.row->a);
+  t.depth = text(depth);
+  t.stage_bytes = (kRows * tile.groups + tile.columns) * kRowBytes;
+}
+
+/// Cuts the owner's loops into blocks and the warpgroups of a block.
+bool cut(Plan& plan, const Wide& t) {
+  const std::string at = t.name + "/", split = "split " + at;
+  if (!plan.add(split + t.m + " " + t.rows + "*" + t.groups + " -> " + t.m + ".b " + t.m +
+                ".i tail=pad") ||
+      !plan.add(split + t.m + ".i " + Plan::again(t.rows) + " -> " + t.m + ".w " + t.m + ".r") ||
+      !plan.add(split + t.n + " " + t.columns + " -> " + t.n + ".b " + t.n + ".i tail=pad")) {
+    return false;
+  }
+  std::string order = "reorder";
+  const auto next = [&](const std::string& loop) { order += " " + at + loop; };
+  for (const std::string& v : t.others) next(v);
+  for (const std::string& v : {t.m + ".b", t.n + ".b", t.m + ".w"}) next(v);
+  for (const ir::IndexVar& v : plan.stage(t.name).rvars) next(v.name);
+  for (const std::string& v : {t.m + ".r", t.n + ".i"}) next(v);
+  if (!plan.add(order)) return false;
+  std::vector<std::string> blocks = fuse_loops(plan, t.name, t.others);
+  blocks.push_back(t.m + ".b");
+  blocks.push_back(t.n + ".b");
+  return bind_blocks(plan, t.name, blocks) && plan.add("bind " + at + t.m + ".w thread.y");
+}
+
+/// Puts a factor's part of a tile into shared memory as it lies in memory: rows of 128 bytes along
+/// the sum, or where its neighbours lie along `side`, pieces of that many bytes, of each as many
+/// rows as the sum has.
+bool share(Plan& plan, const Wide& t, const ir::Expr& factor, const std::string& side) {
+  const ir::Buffer b = *plan.program().buffer(factor->name);
+  const std::vector<size_t> dims = by_stride(plan, b);
+  const std::string along = dim_along(factor, side), sum = dim_along(factor, t.of.k);
+  const std::string last = "d" + text(static_cast<int64_t>(dims.back()));
+  const bool turned = last == along;
+  if (!turned && last != sum) return false;
+  if (turned && size_of(b.type) != 2) return false;
+  const std::string copy = b.name + ".shared", at = copy + "/";
+  const std::string before = turned ? sum : along;
+  std::string layout, order = "reorder";
+  for (size_t d : dims) {
+    const std::string dim = "d" + text(static_cast<int64_t>(d));
+    if (dim == along || dim == sum) continue;
+    layout += "[" + dim + "]";
+    order += " " + at + dim;
+  }
+  const std::string run = text(kRowBytes / size_of(b.type));
+  layout += turned ? "[" + last + "/" + run + "][" + before + "][" + last + "%" + run + "]"
+                   : "[" + before + "][" + last + "]";
+  const std::string threads = text(kLanes), all = threads + "*" + Plan::again(t.groups);
+  return plan.add("stage " + b.name + " at " + t.tile + "/k.o -> " + copy +
+                  " in=shared swizzle=on layout=" + layout) &&
+         plan.add("split " + at + last + " " + text(kAccess / size_of(b.type)) + " -> c v") &&
+         plan.add(order + " " + at + before + " " + at + "c " + at + "v") &&
+         plan.add("fuse " + at + before + " " + at + "c -> t") &&
+         plan.add("split " + at + "t " + all + " -> t.o t.i") &&
+         plan.add("split " + at + "t.i " + threads + " -> y x") &&
+         plan.add("bind " + at + "y thread.y") && plan.add("bind " + at + "x thread.x") &&
+         plan.add("vectorize " + at + "v");
+}
+
+/// The tile's loops: steps of the sum, each of whole instructions.
+bool fill(Plan& plan, const Wide& t) {
+  const Product& p = t.of;
+  const std::string at = t.tile + "/", split = "split " + at;
+  if (!plan.add(split + p.k + " " + t.depth + " -> k.o k.i tail=pad") ||
+      !plan.add(split + "k.i " + text(t.row->group) + " -> k.s k.t") ||
+      !plan.add(split + p.m + " " + text(kRows) + " -> m.o m.t") ||
+      !plan.add(split + p.n + " " + Plan::again(t.columns) + " -> n.o n.t")) {
+    return false;
+  }
+  std::string order = "reorder";
+  const auto next = [&](const std::string& loop) { order += " " + at + loop; };
+  for (const std::string& v : p.others) next(v);
+  for (const ir::IndexVar& v : plan.stage(t.tile).rvars) {
+    if (v.name != p.k) next(v.name);
+  }
+  for (const char* loop : {"k.o", "k.s", "m.o", "n.o", "m.t", "n.t", "k.t"}) next(loop);
+  if (!plan.add(order)) return false;
+  const Factors f = factors_by_side(plan, t);
+  if (!f || !share(plan, t, f.a, p.m) || !share(plan, t, f.b, p.n)) return false;
+  const int64_t stages = std::clamp<int64_t>(kShared / t.stage_bytes, 2, 4);
+  return plan.add("pipeline " + at +
+                  "k.o stages=" + plan.knob(knob_name("stages", t.name), {2, 3, 4}, stages)) &&
+         plan.add("unroll " + at + "k.s") &&
+         plan.add("tensorize " + at + "m.t " + at + "n.t " + at + "k.t " + t.row->name);
+}
+
+bool apply(Plan& plan, const std::string& name) {
+  Wide t{tensor_product(plan, name, true), {}, {}, {}, {}, 0};
+  if (!t.row) return false;
+  const StageFacts facts = plan.facts(name);
+  const bool large = facts.extent(t.m) >= kRows && facts.extent(t.n) >= kRows / 2;
+  if (plan.decide("a product by warpgroups", 2, large ? 1 : 0) == 0) return false;
+  choose_sizes(plan, t);
+  if (!cut(plan, t) || !place_tile(plan, t, t.m + ".w") || !fill(plan, t)) return false;
+  const std::string at = name + "/";
+  if (!plan.add("lanes " + at + t.m + ".r " + at + t.n + ".i 2 -> lane warps=4")) return false;
+  plan.add("vectorize " + at + t.n + ".i.w");
+  plan.finish(name);
+  plan.finish(t.product);
+  return lowers(plan);
+}
+
+}  // namespace
+
+const Rule kGpuWide = {
+    "wide",
+    "A product of types that an instruction of a warpgroup takes: tiles of results in the "
+    "registers "
+    "of warpgroups one below the other, operands in shared memory some steps ahead, from where the "
+    "instruction reads them.",
+    apply,
+};
+
+}  // namespace hone::schedules
