@@ -9,11 +9,8 @@
 namespace hone::schedules {
 namespace {
 
-/// An axis shorter than this is not worth a tile.
-constexpr int64_t kShort = 16;
-
 /// The product that a stage is; `m` is empty where it is none.
-Product product_of(const Plan& plan, const std::string& name) {
+Product product_of(const Plan& plan, const std::string& name, int64_t least) {
   Product p;
   const ir::Stage s = plan.stage(name);
   const StageFacts facts = plan.facts(name);
@@ -29,15 +26,15 @@ Product product_of(const Plan& plan, const std::string& name) {
   };
   std::string m, n;
   for (const ir::IndexVar& v : s.vars) {
-    if (facts.extent(v.name) < kShort || !reused(v.name)) continue;
+    if (facts.extent(v.name) < least || !reused(v.name)) continue;
     if (n.empty() || facts.store.stride(v.name) < facts.store.stride(n)) n = v.name;
   }
   for (const ir::IndexVar& v : s.vars) {
-    if (v.name == n || facts.extent(v.name) < kShort || !reused(v.name)) continue;
+    if (v.name == n || facts.extent(v.name) < least || !reused(v.name)) continue;
     if (m.empty() || facts.extent(v.name) > facts.extent(m)) m = v.name;
   }
   for (const ir::IndexVar& v : s.rvars) {
-    if (v.lo || facts.extent(v.name) < kShort) continue;
+    if (v.lo || facts.extent(v.name) < least) continue;
     if (p.k.empty() || facts.extent(v.name) > facts.extent(p.k)) p.k = v.name;
   }
   if (m.empty() || p.k.empty()) return p;
@@ -67,14 +64,14 @@ std::string owner_of(const Plan& plan, const std::string& name) {
   return fits ? reader.name : name;
 }
 
-Product product_at(const Plan& plan, const std::string& name, std::string& stage) {
+Product product_at(const Plan& plan, const std::string& name, std::string& stage, int64_t least) {
   stage = name;
-  Product p = product_of(plan, name);
+  Product p = product_of(plan, name, least);
   if (!p.m.empty()) return p;
   for (const Access& a : plan.facts(name).loads) {
     const ir::Stage* made = plan.program().producer(a.buffer);
     if (!made || made->name == name || owner_of(plan, made->name) != name) continue;
-    p = product_of(plan, made->name);
+    p = product_of(plan, made->name, least);
     stage = made->name;
     if (!p.m.empty()) break;
   }

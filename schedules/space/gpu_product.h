@@ -20,7 +20,8 @@ struct Product {
 std::string owner_of(const Plan& plan, const std::string& stage);
 
 /// The product that `name` is, or of which it is the epilogue, and its stage; `m` is empty where
-/// there is none.
-Product product_at(const Plan& plan, const std::string& name, std::string& stage);
+/// there is none. Sides and sum are at least `least` long.
+Product product_at(const Plan& plan, const std::string& name, std::string& stage,
+                   int64_t least = 16);
 
 }  // namespace hone::schedules

@@ -16,6 +16,8 @@ namespace {
 constexpr int64_t kDepthBytes = 64;
 /// Bytes that a thread copies at a time.
 constexpr int64_t kAccess = 16;
+/// An axis shorter than this is not worth a tile of a warp, and of a warpgroup.
+constexpr int64_t kShort = 16, kVeryShort = 4;
 /// Blocks that fill a GPU.
 constexpr int64_t kBlocks = 132;
 
@@ -26,6 +28,32 @@ struct Tensor : TensorProduct {
   std::string warp_m, warp_n;    ///< numbers: results of a warp along each
   std::string warps_m, warps_n;  ///< numbers: warps of a block along each
 };
+
+/// The product that `name` stores, without an instruction.
+TensorProduct unassigned(const Plan& plan, const std::string& name, int64_t least) {
+  TensorProduct t;
+  t.name = name;
+  t.of = product_at(plan, name, t.product, least);
+  if (t.of.m.empty()) return t;
+  if (!plan.stage(name).at.root() || owner_of(plan, t.product) != name) {
+    t.of.m.clear();
+    return t;
+  }
+  std::map<std::string, std::string> follow;
+  if (t.product != name) follow = alignment(plan.stage(t.product), plan.stage(name));
+  const auto own = [&](const std::string& var) {
+    const auto found = follow.find(var);
+    return found == follow.end() ? var : found->second;
+  };
+  t.m = own(t.of.m);
+  t.n = own(t.of.n);
+  const StageFacts facts = plan.facts(name);
+  for (const std::string& v : t.of.others) {
+    t.others.push_back(own(v));
+    t.count *= std::max<int64_t>(1, facts.extent(t.others.back()));
+  }
+  return t;
+}
 
 /// Results of a warp and warps of a block along an axis: as few as cover a short one.
 struct Side {
@@ -152,7 +180,7 @@ bool fill(Plan& plan, const Tensor& t) {
 }
 
 bool apply(Plan& plan, const std::string& name) {
-  Tensor t{tensor_product(plan, name, false), {}, {}, {}, {}};
+  Tensor t{tensor_product(plan, name), {}, {}, {}, {}};
   if (!t.row) return false;
   const StageFacts facts = plan.facts(name);
   choose_sizes(plan, t, facts.extent(t.m), facts.extent(t.n), t.count);
@@ -168,28 +196,24 @@ bool apply(Plan& plan, const std::string& name) {
 
 }  // namespace
 
-TensorProduct tensor_product(const Plan& plan, const std::string& name, bool side_by_side) {
-  TensorProduct t;
-  t.name = name;
-  t.of = product_at(plan, name, t.product);
-  if (t.of.m.empty() || !plan.stage(name).at.root() || owner_of(plan, t.product) != name) return t;
-  std::map<std::string, std::string> follow;
-  if (t.product != name) follow = alignment(plan.stage(t.product), plan.stage(name));
-  const auto own = [&](const std::string& var) {
-    const auto found = follow.find(var);
-    return found == follow.end() ? var : found->second;
-  };
-  t.m = own(t.of.m);
-  t.n = own(t.of.n);
-  const StageFacts facts = plan.facts(name);
-  for (const std::string& v : t.of.others) {
-    t.others.push_back(own(v));
-    t.count *= std::max<int64_t>(1, facts.extent(t.others.back()));
-  }
-  const ir::Stage product = plan.stage(t.product);
-  t.row = side_by_side ? wide_instruction_for(product, plan.target())
-                       : instruction_for(product, plan.target());
+TensorProduct tensor_product(const Plan& plan, const std::string& name) {
+  TensorProduct t = unassigned(plan, name, kShort);
+  if (t.of.m.empty()) return t;
+  t.row = instruction_for(plan.stage(t.product), plan.target());
   if (t.row && t.row->lanes == 0) t.row = nullptr;
+  return t;
+}
+
+TensorProduct wide_product(const Plan& plan, const std::string& name) {
+  TensorProduct t = unassigned(plan, name, kVeryShort);
+  if (t.of.m.empty()) return t;
+  t.row = wide_instruction_for(plan.stage(t.product), plan.target());
+  if (!t.row) return t;
+  const StageFacts facts = plan.facts(name);
+  if (facts.extent(t.m) < t.row->rows && facts.extent(t.n) >= t.row->rows) {
+    std::swap(t.m, t.n);
+    std::swap(t.of.m, t.of.n);
+  }
   return t;
 }
 

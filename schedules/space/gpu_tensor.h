@@ -22,8 +22,11 @@ struct TensorProduct {
 };
 
 /// The product that `name` stores, by `row` of what instruction_for() finds; no row where there is
-/// none. With `side_by_side`, by an instruction of a warpgroup.
-TensorProduct tensor_product(const Plan& plan, const std::string& name, bool side_by_side);
+/// none.
+TensorProduct tensor_product(const Plan& plan, const std::string& name);
+/// The same by an instruction that takes tiles side by side. Of sides of which only one has as many
+/// results as that has rows, that one is `m`.
+TensorProduct wide_product(const Plan& plan, const std::string& name);
 
 /// Puts the tile at a loop of the owner, in registers that lanes hold together.
 bool place_tile(Plan& plan, TensorProduct& t, const std::string& loop);

@@ -24,10 +24,25 @@ struct Wide : TensorProduct {
   std::string rows;     ///< results of a warpgroup along m
   std::string columns;  ///< results of a block along n
   std::string depth;    ///< of the sum, at a time
-  int64_t stage_bytes = 0;
+  std::string stages;   ///< of the pipeline
 };
 
-/// Tiles as large as leave work for the whole GPU.
+/// Stages of a pipeline, of which the tuner may choose, where shared memory holds so many.
+int64_t stages_for(int64_t most) {
+  for (int64_t stages : {8, 6, 4, 3}) {
+    if (stages <= most) return stages;
+  }
+  return 2;
+}
+
+/// The fewest columns of an instruction that cover `extent`, of at most `most`.
+int64_t columns_for(int64_t extent, int64_t most) {
+  int64_t columns = 8;
+  while (columns < extent && columns < most) columns *= 2;
+  return columns;
+}
+
+/// Tiles as large as leave work for the whole GPU, and as many steps ahead as shared memory holds.
 void choose_sizes(Plan& plan, Wide& t) {
   const StageFacts facts = plan.facts(t.name);
   const int64_t m = facts.extent(t.m), n = facts.extent(t.n);
@@ -36,22 +51,23 @@ void choose_sizes(Plan& plan, Wide& t) {
   };
   constexpr Tile kTiles[] = {{2, 256}, {2, 128}, {1, 128}, {1, 64}};
   Tile tile = kTiles[0];
+  int64_t blocks = 0;
   for (const Tile& next : kTiles) {
-    tile = next;
-    const int64_t bm = kRows * tile.groups;
-    const bool fits = bm < 2 * m && tile.columns < 2 * n;
-    if (fits && t.count * ((m + bm - 1) / bm) * ((n + tile.columns - 1) / tile.columns) >= kBlocks)
-      break;
+    tile = {next.groups, columns_for(n, next.columns)};
+    const int64_t rows = kRows * tile.groups;
+    blocks = t.count * ((m + rows - 1) / rows) * ((n + tile.columns - 1) / tile.columns);
+    if (rows < 2 * m && blocks >= kBlocks) break;
   }
   const auto knob = [&](const char* name, std::vector<int64_t> domain, int64_t value) {
     return plan.knob(knob_name(name, t.name), std::move(domain), value);
   };
   t.rows = knob("rows", {kRows, 2 * kRows}, kRows);
   t.groups = knob("groups", {1, 2}, tile.groups);
-  t.columns = knob("columns", {32, 64, 128, 256}, tile.columns);
-  const int64_t depth = kRowBytes / size_of(t.row->a);
-  t.depth = text(depth);
-  t.stage_bytes = (kRows * tile.groups + tile.columns) * kRowBytes;
+  t.columns = knob("columns", {8, 16, 32, 64, 128, 256}, tile.columns);
+  t.depth = text(kRowBytes / size_of(t.row->a));
+  const int64_t bytes = (kRows * tile.groups + tile.columns) * kRowBytes;
+  const int64_t at_once = std::clamp<int64_t>(blocks / kBlocks, 1, 2);
+  t.stages = knob("stages", {2, 3, 4, 6, 8}, stages_for(kShared / at_once / bytes));
 }
 
 /// Cuts the owner's loops into blocks and the warpgroups of a block.
@@ -131,24 +147,22 @@ bool fill(Plan& plan, const Wide& t) {
   if (!plan.add(order)) return false;
   const Factors f = factors_by_side(plan, t);
   if (!f || !share(plan, t, f.a, p.m) || !share(plan, t, f.b, p.n)) return false;
-  const int64_t stages = std::clamp<int64_t>(kShared / t.stage_bytes, 2, 4);
-  return plan.add("pipeline " + at +
-                  "k.o stages=" + plan.knob(knob_name("stages", t.name), {2, 3, 4}, stages)) &&
+  return plan.add("pipeline " + at + "k.o stages=" + t.stages) &&
          plan.add("unroll " + at + "k.s") &&
          plan.add("tensorize " + at + "m.t " + at + "n.t " + at + "k.t " + t.row->name);
 }
 
 bool apply(Plan& plan, const std::string& name) {
-  Wide t{tensor_product(plan, name, true), {}, {}, {}, {}, 0};
+  Wide t{wide_product(plan, name), {}, {}, {}, {}, {}};
   if (!t.row) return false;
   const StageFacts facts = plan.facts(name);
-  const bool large = facts.extent(t.m) >= kRows && facts.extent(t.n) >= kRows / 2;
+  const bool large = facts.extent(t.m) >= kRows;
   if (plan.decide("a product by warpgroups", 2, large ? 1 : 0) == 0) return false;
   choose_sizes(plan, t);
   if (!cut(plan, t) || !place_tile(plan, t, t.m + ".w") || !fill(plan, t)) return false;
   const std::string at = name + "/";
   if (!plan.add("lanes " + at + t.m + ".r " + at + t.n + ".i 2 -> lane warps=4")) return false;
-  plan.add("vectorize " + at + t.n + ".i.w");
+  if (facts.store.stride(t.n) == 1) plan.add("vectorize " + at + t.n + ".i.w");
   plan.finish(name);
   plan.finish(t.product);
   return lowers(plan);

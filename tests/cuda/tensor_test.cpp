@@ -138,7 +138,8 @@ TEST_CASE("cuda: default schedules bring large products to warpgroups") {
        {"matmul M=150 N=140 K=130 T=bf16", "matmul M=70 N=300 K=61 T=f16 B@N,K",
         "fc_gelu M=130 N=96 K=72 const=W T=bf16", "batched_matmul B=2 M=65 N=72 K=40 T=f16",
         "matmul M=1..200 N=64 K=40 T=bf16", "matmul_i8 M=100 N=60 K=200 B@N,K",
-        "matmul M=128 N=64 K=80 T=f16 A@K,M C@N,M"}) {
+        "matmul M=5 N=130 K=90 T=bf16", "matmul M=17 N=100 K=72 T=f16 B@N,K",
+        "fc_gelu M=100 N=4 K=72 const=W T=bf16", "matmul M=128 N=64 K=80 T=f16 A@K,M C@N,M"}) {
     problems.push_back(problem(text));
     problems.back().dims.assign(problems.back().program.dims.size(), 131);
   }
