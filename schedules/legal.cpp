@@ -57,10 +57,13 @@ std::optional<Illegal> bound_mark(const ir::Stage& s, size_t at) {
                      "loops " + s.loops[i].name + " and " + loop.name + " are both bound to " +
                          std::string(name_of(loop.mark)) + "; take another axis for one"};
     }
-    if (is_block(loop.mark) && !is_block(s.loops[i].mark)) {
+    // The same blocks run every iteration of the outermost loop: a persistent grid.
+    const bool persistent = i == 0 && s.loops[0].mark == ir::Mark::kSerial;
+    if (is_block(loop.mark) && !is_block(s.loops[i].mark) && !persistent) {
       return Illegal{s.name, loop.name,
                      "loop " + loop.name + " is inside " + s.loops[i].name +
-                         ", which is no block; reorder the loops of blocks outermost"};
+                         ", which is no block; reorder the loops of blocks outermost, one serial loop "
+                         "around them at most"};
     }
   }
   if (!is_block(loop.mark) || s.at.root()) return {};

@@ -102,6 +102,23 @@ TEST_CASE("cuda: products of a warpgroup, each row") {
   cases.check();
 }
 
+TEST_CASE("cuda: products of a warpgroup by a persistent grid") {
+  const ir::Instruction& row = *ir::instruction_named("wgmma.f16");
+  // Four blocks that take every fourth tile each.
+  std::string s = schedule(row, 32, {}, {true, 64}, 3);
+  const auto replaced = [&](const std::string& from, const std::string& to) {
+    const size_t at = s.find(from);
+    REQUIRE(at != std::string::npos);
+    s.replace(at, from.size(), to);
+  };
+  replaced("bind C/m.b block.y; bind C/n.b block.x;",
+           "fuse C/m.b C/n.b -> t; split C/t 4 -> t.o t.i; bind C/t.i block.x;");
+  Cases cases;
+  cases.add(row, 300, 90, 150, s);
+  cases.add(row, 130, 70, 70, s);
+  cases.check();
+}
+
 TEST_CASE("cuda: products of a warpgroup, ways that operands lie") {
   const ir::Instruction& row = *ir::instruction_named("wgmma.bf16");
   Cases cases;
