@@ -71,15 +71,18 @@ void LaunchPrinter::measure(const Stmt& s) {
   }
 }
 
+/// Blocks along an axis: as many as the loops bound to it have iterations at most.
 void LaunchPrinter::block_extent(Mark mark, const Expr& extent) {
-  visit(extent, [&](const Expr& e) {
-    if (e->op == Op::kVar || e->op == Op::kLoad) {
-      throw Unprintable{"the number of blocks along " + std::string(name_of(mark)) + " of launch " +
-                        launch_.name + " depends on a loop"};
-    }
-  });
+  bool varies = false;
+  visit(extent, [&](const Expr& e) { varies |= e->op == Op::kVar || e->op == Op::kLoad; });
+  const auto most = varies ? n_.facts.upper(Poly::of(extent, &n_.facts)) : std::nullopt;
+  if (varies && !most) {
+    throw Unprintable{"the number of blocks along " + std::string(name_of(mark)) + " of launch " +
+                      launch_.name + " depends on a loop and has no constant upper bound"};
+  }
   Expr& grid = out_.grid[static_cast<size_t>(axis_of(mark))];
-  grid = grid ? make_binary(Op::kMax, grid, extent) : extent;
+  const Expr blocks = most ? make_int(*most) : extent;
+  grid = grid ? make_binary(Op::kMax, grid, blocks) : blocks;
 }
 
 std::string LaunchPrinter::head() {
