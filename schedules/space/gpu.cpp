@@ -14,6 +14,17 @@ constexpr int64_t kMostBlocks = 65535;
 /// Bytes of the longest access of a thread.
 constexpr int64_t kLongestAccess = 16;
 
+/// Elements from a tensor's start at which an access is where all variables are 0.
+int64_t begin_of(const Plan& plan, const Access& a) {
+  const std::vector<int64_t> strides = dim_strides(plan.program(), *plan.program().buffer(a.buffer));
+  int64_t begin = 0;
+  for (size_t d = 0; d < a.indices.size() && d < strides.size(); ++d) {
+    const auto affine = affine_of(a.indices[d]);
+    if (affine) begin += affine->constant * strides[d];
+  }
+  return begin;
+}
+
 }  // namespace
 
 std::vector<std::string> fuse_loops(Plan& plan, const std::string& stage,
@@ -61,9 +72,16 @@ int64_t vector_width(const Plan& plan, const std::string& stage,
   for (const std::string& v : range) extent *= facts.extent(v);
   for (const Access& a : all) {
     if (a.stride(var) == 0 || inside.contains(a.buffer)) continue;
-    const int64_t size = size_of(plan.program().buffer(a.buffer)->type);
-    if (a.stride(var) != 1 || a.guarded) return 1;
-    width = std::min(width, kLongestAccess / size);
+    const ir::Buffer& buffer = *plan.program().buffer(a.buffer);
+    if (a.stride(var) != 1) return 1;
+    width = std::min(width, kLongestAccess / size_of(buffer.type));
+    while (width > 1 && begin_of(plan, a) % width != 0) width /= 2;
+    // What is inside a tensor and what is not differs by whole vectors.
+    for (size_t d = 0; a.guarded && d < a.indices.size(); ++d) {
+      const auto affine = affine_of(a.indices[d]);
+      if (!affine || !affine->terms.contains(var)) continue;
+      while (width > 1 && typical(plan.program(), buffer.shape[d]) % width != 0) width /= 2;
+    }
     for (const auto& [other, stride] : a.strides) {
       const bool within = std::find(range.begin(), range.end(), other) != range.end();
       while (!within && width > 1 && stride % width != 0) width /= 2;

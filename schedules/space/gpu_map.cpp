@@ -14,6 +14,11 @@ namespace {
 
 /// Threads that fill a large GPU; with more results than that, a thread may have several.
 constexpr int64_t kManyThreads = 64 << 10;
+/// Threads from which a thread may have several parts of the results, at most so many, until it has
+/// so many bytes of loads under way.
+constexpr int64_t kFillingThreads = 256 << 10;
+constexpr int64_t kMostParts = 4;
+constexpr int64_t kBytesAhead = 32;
 
 /// The variables of a stage, that of the contiguous axis last.
 std::vector<std::string> outwards(const Plan& plan, const std::string& name) {
@@ -32,6 +37,13 @@ struct Way {
                       ///< outside it along y, which tells proofs which elements are read
   bool fused = true;  ///< of the axes outside these
   int64_t width = 1;  ///< results of a thread, neighbours
+  int64_t each = 1;   ///< such neighbours of a thread, by other threads' apart
+};
+
+/// A loop, and about how long it is.
+struct Range {
+  std::string loop;
+  int64_t extent = 1;
 };
 
 /// Binds blocks outside what is left: `blocks` outermost first. Ranges of the call beyond three
@@ -58,59 +70,110 @@ bool order_outwards(Plan& plan, const std::string& name, const std::vector<std::
   return vars.size() <= 1 || plan.add(order);
 }
 
+/// Cuts a loop into blocks, threads and what each thread has, `each` elements a number of threads
+/// apart: `.b`, `.t` and, if a thread has several, `.e`.
+bool cut_threads(Plan& plan, const std::string& name, const std::string& loop,
+                 const std::string& threads, int64_t each) {
+  const std::string at = "split " + name + "/" + loop;
+  if (each == 1) return plan.add(at + " " + threads + " -> " + loop + ".b " + loop + ".t");
+  return plan.add(at + " " + threads + "*" + std::to_string(each) + " -> " + loop + ".b " + loop +
+                  ".r") &&
+         plan.add(at + ".r " + Plan::again(threads) + " -> " + loop + ".e " + loop + ".t");
+}
+
 bool map_flat(Plan& plan, const std::string& name, const Way& way, std::string& at) {
   const std::vector<std::string> vars = outwards(plan, name);
   if (!order_outwards(plan, name, vars)) return false;
   std::vector<std::string> loops = fuse_loops(plan, name, vars);
   const std::string inner = cut_vectors(plan, name, loops.back(), way.width);
+  const std::string threads =
+      plan.knob(knob_name("threads", name), {64, 128, 256, 512}, kBlockThreads);
+  if (inner.empty() || !cut_threads(plan, name, inner, threads, way.each)) return false;
   at = inner + ".t";
-  if (inner.empty() ||
-      !plan.add("split " + name + "/" + inner + " " +
-                plan.knob(knob_name("threads", name), {64, 128, 256, 512}, kBlockThreads) + " -> " +
-                inner + ".b " + at)) {
-    return false;
-  }
   loops.back() = inner + ".b";
-  return bind_grid(plan, name, loops, {at}) && plan.add("bind " + name + "/" + at + " thread.x");
+  std::vector<std::string> inside{at};
+  if (way.each > 1) inside.push_back(inner + ".e");
+  return bind_grid(plan, name, loops, inside) && plan.add("bind " + name + "/" + at + " thread.x") &&
+         (way.each == 1 || plan.add("unroll " + name + "/" + inside.back()));
+}
+
+/// Whether the loops over `outer` and `inner` run through all tensors as through one range.
+bool one_range(const StageFacts& facts, const std::string& outer, const std::string& inner) {
+  const auto runs_on = [&](const Access& a) {
+    return !a.gathers && !a.guarded &&
+           a.stride(outer) == facts.extent(inner) * a.stride(inner);
+  };
+  return runs_on(facts.store) && std::all_of(facts.loads.begin(), facts.loads.end(), runs_on);
+}
+
+/// The variables of a stage in order as loops, the innermost of which run on in memory as one.
+std::vector<Range> ranges_of(Plan& plan, const std::string& name) {
+  std::vector<Range> out;
+  const StageFacts facts = plan.facts(name);
+  const std::vector<std::string> vars = outwards(plan, name);
+  for (const std::string& v : vars) out.push_back({v, facts.extent(v)});
+  for (size_t i = vars.size(); i-- > 1 && one_range(facts, vars[i - 1], vars[i]);) {
+    const Range inner = out.back(), outer = out[out.size() - 2];
+    const std::string both = outer.loop + "." + inner.loop;
+    if (!plan.add("fuse " + name + "/" + outer.loop + " " + name + "/" + inner.loop + " -> " + both))
+      break;
+    out.pop_back();
+    out.back() = {both, outer.extent * inner.extent};
+  }
+  return out;
+}
+
+/// Threads for a range of which a block has `most` at most: all of it, or whole warps that leave
+/// few idle at its end.
+int64_t threads_along(int64_t extent, int64_t most) {
+  if (extent <= most || most < 64) return std::clamp<int64_t>(extent, 1, most);
+  int64_t best = most;
+  const auto had = [&](int64_t threads) { return (extent + threads - 1) / threads * threads; };
+  for (int64_t t = most; t >= most / 2; t -= 32) {
+    if (had(t) < had(best)) best = t;
+  }
+  return best;
 }
 
 bool map_tiles(Plan& plan, const std::string& name, const Way& way, std::string& at) {
-  std::vector<std::string> vars = outwards(plan, name);
-  std::vector<std::string> threads;
+  if (!order_outwards(plan, name, outwards(plan, name))) return false;
+  std::vector<Range> ranges = ranges_of(plan, name);
+  std::vector<std::string> threads, each;
   int64_t left = kBlockThreads;
-  if (!order_outwards(plan, name, vars)) return false;
-  const size_t tiled = std::min<size_t>(2, vars.size());
+  const size_t tiled = std::min<size_t>(2, ranges.size());
   for (size_t axis = 0; axis < tiled; ++axis) {
-    std::string& var = vars[vars.size() - 1 - axis];
-    int64_t extent = plan.facts(name).extent(var);
+    Range& r = ranges[ranges.size() - 1 - axis];
     if (axis == 0) {
-      var = cut_vectors(plan, name, var, way.width);
-      extent /= way.width;
-      if (var.empty()) return false;
+      r.loop = cut_vectors(plan, name, r.loop, way.width);
+      r.extent = (r.extent + way.width - 1) / way.width;
+      if (r.loop.empty()) return false;
     }
-    const std::string thread = var + ".t", block = var + ".b";
-    const int64_t threads_here = std::clamp<int64_t>(extent, 1, left);
-    if (!plan.add("split " + name + "/" + var + " " + std::to_string(threads_here) + " -> " +
-                  block + " " + thread)) {
-      return false;
-    }
-    var = block;
-    threads.insert(threads.begin(), thread);
-    left = std::max<int64_t>(1, left / threads_here);
+    const int64_t here = threads_along(r.extent, left);
+    // A thread has the same part of several rows: what all rows share is read once.
+    const int64_t some = axis + 1 == tiled && r.extent >= here * way.each ? way.each : 1;
+    if (!cut_threads(plan, name, r.loop, std::to_string(here), some)) return false;
+    threads.insert(threads.begin(), r.loop + ".t");
+    if (some > 1) each.push_back(r.loop + ".e");
+    r.loop += ".b";
+    left = std::max<int64_t>(1, left / here);
   }
   at = threads.back();
+  std::vector<std::string> outer;
+  for (const Range& r : ranges) outer.push_back(r.loop);
   if (way.fused) {
-    const auto tiles = vars.end() - static_cast<long>(tiled);
-    std::vector<std::string> outer = fuse_loops(plan, name, {vars.begin(), tiles});
-    outer.insert(outer.end(), tiles, vars.end());
-    vars = std::move(outer);
+    const auto tiles = outer.end() - static_cast<long>(tiled);
+    std::vector<std::string> fused = fuse_loops(plan, name, {outer.begin(), tiles});
+    fused.insert(fused.end(), tiles, outer.end());
+    outer = std::move(fused);
   }
-  if (!bind_grid(plan, name, vars, threads)) return false;
+  std::vector<std::string> inside = threads;
+  inside.insert(inside.end(), each.begin(), each.end());
+  if (!bind_grid(plan, name, outer, inside)) return false;
   for (size_t i = 0; i < threads.size(); ++i) {
     const std::string axis(1, "xy"[threads.size() - 1 - i]);
     if (!plan.add("bind " + name + "/" + threads[i] + " thread." + axis)) return false;
   }
-  return true;
+  return each.empty() || plan.add("unroll " + name + "/" + each[0]);
 }
 
 bool map_results(Plan& plan, const std::string& name, const Way& way, std::string& at) {
@@ -155,27 +218,60 @@ int keep_in_registers(Plan& plan, const std::string& name, const std::string& at
   return left;
 }
 
-/// True where all tensors lie as the results do: neighbours stay neighbours in one flat range.
+/// True where all tensors lie as the results do, without gaps: neighbours stay neighbours in one
+/// flat range.
 bool lies_flat(const Plan& plan, const std::string& name) {
   const StageFacts facts = plan.facts(name);
+  const std::vector<std::string> vars = outwards(plan, name);
+  for (size_t i = 1; i < vars.size(); ++i) {
+    if (!one_range(facts, vars[i - 1], vars[i])) return false;
+  }
   return std::all_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
-    return !a.gathers && a.strides == facts.store.strides;
+    return !a.gathers && !a.guarded && a.strides == facts.store.strides;
   });
 }
 
-/// Ways to map a stage, the most wanted first.
+/// Parts of a stage that a thread has, so that enough loads are under way at a time; 1 where
+/// results are too few for that.
+int64_t parts_of_thread(const Plan& plan, const std::string& name, const std::string& last,
+                        int64_t width, int64_t results) {
+  const StageFacts facts = plan.facts(name);
+  int64_t bytes = 0;
+  for (const Access& a : facts.loads) {
+    const int64_t elements = a.stride(last) == 0 ? 0 : width;
+    bytes += elements * size_of(plan.program().buffer(a.buffer)->type);
+  }
+  int64_t each = 1;
+  while (each < kMostParts && each * bytes < kBytesAhead &&
+         results / width / (2 * each) >= kFillingThreads) {
+    each *= 2;
+  }
+  return each;
+}
+
+/// Ways to map a stage, the most wanted first. `alone`: it needs no other stage beside it.
 std::vector<Way> ways_of(Plan& plan, const std::string& name, bool alone) {
   std::vector<Way> out;
-  const std::string last = outwards(plan, name).back();
-  const int64_t width = alone ? vector_width(plan, name, {last}) : 1;
+  const std::vector<std::string> vars = outwards(plan, name);
   int64_t results = 1;
-  for (const ir::IndexVar& v : plan.stage(name).vars) results *= plan.facts(name).extent(v.name);
+  for (const std::string& v : vars) results *= plan.facts(name).extent(v);
+  const bool moves = alone && plan.stage(name).reduce == ir::Reduce::kNone;
+  const auto add = [&](bool flat, int64_t width) {
+    const int64_t each = moves ? parts_of_thread(plan, name, vars.back(), width, results) : 1;
+    if (each > 1) out.push_back({flat, true, width, each});
+    out.push_back({flat, true, width});
+  };
+  const bool flat = alone && lies_flat(plan, name);
+  const int64_t width = !alone ? 1
+                        : flat ? vector_width(plan, name, vars)
+                               : vector_width(plan, name, {vars.back()});
   const bool many = results / std::max<int64_t>(1, width) >= kManyThreads;
   if (width > 1 && plan.decide("several results to a thread", 2, many ? 1 : 0) == 1) {
-    if (lies_flat(plan, name)) out.push_back({true, true, width});
-    out.push_back({false, true, width});
+    add(flat, width);
+    if (flat) out.push_back({false, true, vector_width(plan, name, {vars.back()})});
   }
-  out.push_back({true, true, 1});
+  if (moves && !flat && vars.size() > 1) add(false, 1);
+  add(true, 1);
   out.push_back({false, true, 1});
   out.push_back({false, false, 1});
   return out;
