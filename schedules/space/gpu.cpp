@@ -62,33 +62,40 @@ bool bind_blocks(Plan& plan, const std::string& stage, const std::vector<std::st
   return true;
 }
 
+int64_t vector_width(const Plan& plan, const StageFacts& facts, const Access& a,
+                     const std::vector<std::string>& range) {
+  const std::string& var = range.back();
+  const ir::Buffer& buffer = *plan.program().buffer(a.buffer);
+  if (a.stride(var) != 1) return 1;
+  int64_t width = kLongestAccess / size_of(buffer.type);
+  const auto suits = [&](int64_t elements) {
+    while (width > 1 && elements % width != 0) width /= 2;
+  };
+  suits(begin_of(plan, a));
+  for (const auto& [other, stride] : a.strides) {
+    if (std::find(range.begin(), range.end(), other) == range.end()) suits(stride);
+  }
+  // What is inside a tensor and what is not differs by whole vectors.
+  for (size_t d = 0; a.guarded && d < a.indices.size(); ++d) {
+    const auto affine = affine_of(a.indices[d]);
+    if (affine && affine->terms.contains(var)) suits(typical(plan.program(), buffer.shape[d]));
+  }
+  int64_t extent = 1;
+  for (const std::string& v : range) extent *= facts.extent(v);
+  if (facts.extents.size() != range.size()) suits(extent);
+  return width;
+}
+
 int64_t vector_width(const Plan& plan, const std::string& stage,
                      const std::vector<std::string>& range, const std::set<std::string>& inside) {
   const StageFacts facts = plan.facts(stage);
   std::vector<Access> all = facts.loads;
   all.push_back(facts.store);
-  const std::string& var = range.back();
-  int64_t width = kLongestAccess, extent = 1;
-  for (const std::string& v : range) extent *= facts.extent(v);
+  int64_t width = kLongestAccess;
   for (const Access& a : all) {
-    if (a.stride(var) == 0 || inside.contains(a.buffer)) continue;
-    const ir::Buffer& buffer = *plan.program().buffer(a.buffer);
-    if (a.stride(var) != 1) return 1;
-    width = std::min(width, kLongestAccess / size_of(buffer.type));
-    while (width > 1 && begin_of(plan, a) % width != 0) width /= 2;
-    // What is inside a tensor and what is not differs by whole vectors.
-    for (size_t d = 0; a.guarded && d < a.indices.size(); ++d) {
-      const auto affine = affine_of(a.indices[d]);
-      if (!affine || !affine->terms.contains(var)) continue;
-      while (width > 1 && typical(plan.program(), buffer.shape[d]) % width != 0) width /= 2;
-    }
-    for (const auto& [other, stride] : a.strides) {
-      const bool within = std::find(range.begin(), range.end(), other) != range.end();
-      while (!within && width > 1 && stride % width != 0) width /= 2;
-    }
+    if (a.stride(range.back()) == 0 || inside.contains(a.buffer)) continue;
+    width = std::min(width, vector_width(plan, facts, a, range));
   }
-  const bool alone = facts.extents.size() == range.size();
-  while (!alone && width > 1 && extent % width != 0) width /= 2;
   return width;
 }
 

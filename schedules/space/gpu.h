@@ -12,6 +12,9 @@ namespace hone::schedules {
 /// Threads of a block, unless a rule knows better.
 inline constexpr int64_t kBlockThreads = 256;
 
+/// Multiprocessors of a large GPU: fewer blocks leave some of them idle.
+inline constexpr int64_t kMultiprocessors = 132;
+
 /// Fuses adjacent loops of a stage, outermost first, into one as far as that applies; those that
 /// are left, outermost first.
 std::vector<std::string> fuse_loops(Plan& plan, const std::string& stage,
@@ -33,6 +36,10 @@ bool bind_threads(Plan& plan, const std::string& stage, const std::string& var, 
 int64_t vector_width(const Plan& plan, const std::string& stage,
                      const std::vector<std::string>& range,
                      const std::set<std::string>& inside = {});
+
+/// The same of one access, which moves along the range.
+int64_t vector_width(const Plan& plan, const StageFacts& facts, const Access& access,
+                     const std::vector<std::string>& range);
 
 /// Cuts vectors of `width` from the loop that carries `var`; the loop over vectors, "" where that
 /// does not apply. For a width of 1 the loop itself.

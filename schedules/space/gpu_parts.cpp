@@ -18,7 +18,7 @@ constexpr int64_t kFewestTerms = 4096;
 constexpr int64_t kFewestRows = 64;
 /// Results up to which a reduction has a launch of its own, though rows are made from them.
 constexpr int64_t kFewBeside = 8;
-/// Columns of a block.
+/// Threads of a block along neighbouring columns.
 constexpr int64_t kColumns = 32;
 
 /// Results of a tile of a product, and terms of a part of it.
@@ -73,7 +73,8 @@ Cut cut_of(const Plan& plan, const std::string& name) {
     return cut;
   }
   const std::string last = contiguous_var(plan, name);
-  cut.blocks = std::max<int64_t>(1, results / kColumns);
+  const int64_t each = last.empty() ? 1 : vector_width(plan, name, {last}, {s.output});
+  cut.blocks = std::max<int64_t>(1, results / (kColumns * each));
   cut.fewest = std::max<int64_t>(1, kFewestRows / std::max<int64_t>(1, others));
   if (last.empty() || facts.extent(last) < kColumns) cut.var.clear();
   return cut;

@@ -8,10 +8,13 @@
 namespace hone::schedules {
 namespace {
 
-/// A tile is a square: one side runs along what is read, one along what is written.
+/// Threads along each side of a tile, which is a square: one side runs along what is read, one along
+/// what is written.
 constexpr int64_t kSide = 32;
-/// Rows of threads; each thread has several elements of a tile.
-constexpr int64_t kRows = 8;
+/// Bytes that a thread passes on at a time: a word of a bank.
+constexpr int64_t kWord = 4;
+/// Blocks below which tiles are smaller.
+constexpr int64_t kFewBlocks = 2 * kMultiprocessors;
 /// An axis shorter than this is not worth a tile.
 constexpr int64_t kShort = 8;
 /// Blocks along the second and third axis of a grid.
@@ -55,17 +58,82 @@ std::vector<Turned> turned_by(const Plan& plan, const std::string& name) {
   return out;
 }
 
-/// The part of the tensor that a block needs, by way of shared memory: rows apart by one element
-/// more, so that a column of it lies in different banks.
-bool share(Plan& plan, const Turned& t, const std::string& at) {
+/// How a block passes a tile on.
+struct Tile {
+  int64_t width = 1;  ///< neighbours of a thread, where an access has several
+  int64_t rows = 4;   ///< of threads; each thread has several parts of a tile
+  int64_t side() const { return kSide * width; }
+};
+
+/// Neighbours that make a word, where rows of all tensors begin at multiples of so many; fewer where
+/// tiles would be too few for the GPU.
+Tile tile_of(const Plan& plan, const std::string& name, const std::vector<Turned>& turned,
+             int64_t blocks_of_elements) {
+  const StageFacts facts = plan.facts(name);
+  const Turned& t = turned[0];
+  Tile out{kWord, 4};
+  const auto suits = [&](const Access& a, const std::string& along) {
+    const int64_t size = size_of(plan.program().buffer(a.buffer)->type);
+    out.width = std::min(out.width, vector_width(plan, facts, a, {along}));
+    out.width = std::min(out.width, std::max<int64_t>(1, kWord / size));
+  };
+  for (const Access& a : facts.loads) {
+    if (a.stride(t.read) == 1) suits(a, t.read);
+    if (a.stride(t.written) == 1) suits(a, t.written);
+  }
+  suits(facts.store, t.written);
+  while (out.width > 1 && blocks_of_elements / (out.side() * out.side()) < kFewBlocks) {
+    out.width /= 2;
+  }
+  if (out.width > 1) out.rows = 8;
+  return out;
+}
+
+/// The part of the tensor that a block needs, by way of shared memory: rows an odd number of
+/// elements apart, so that a column of words lies in different banks.
+bool share(Plan& plan, const Turned& t, const std::string& at, const Tile& tile, int64_t row) {
   const std::string copy = t.buffer + ".tile", step = "stage " + t.buffer + " at " + at + " -> ";
-  if (!plan.add(step + copy + " in=shared pad=1") && !plan.add(step + copy + " in=shared")) {
+  const std::string pad = row % 2 == 0 ? " pad=1" : "";
+  if (!plan.add(step + copy + " in=shared" + pad)) return false;
+  const std::string x = "d" + std::to_string(t.read_dim), y = "d" + std::to_string(t.written_dim);
+  const std::string words = cut_vectors(plan, copy, plan.loop_of(copy, x), tile.width);
+  if (words.empty() ||
+      !plan.add("split " + copy + "/" + y + " " + std::to_string(tile.rows) + " -> " + y + ".e " +
+                y + ".t") ||
+      !plan.add("bind " + copy + "/" + y + ".t thread.y") ||
+      !plan.add("unroll " + copy + "/" + y + ".e")) {
     return false;
   }
-  const std::string x = "d" + std::to_string(t.read_dim), y = "d" + std::to_string(t.written_dim);
-  plan.set_window(copy, x, kSide);
-  plan.set_window(copy, y, kSide);
-  return bind_threads(plan, copy, y, kRows, "y") && bind_threads(plan, copy, x, kSide, "x");
+  return plan.add("bind " + copy + "/" + words + " thread.x");
+}
+
+/// Cuts the stage's loops into tiles and gives them to blocks and threads; the loop that a tile is
+/// inside of, "" where that does not apply.
+std::string cut_tiles(Plan& plan, const std::string& name, const Turned& t, const Tile& tile,
+                      const std::vector<std::string>& others) {
+  const std::string &m = t.read, &n = t.written, at = name + "/";
+  const std::string side = std::to_string(tile.side());
+  if (!plan.add("split " + at + m + " " + side + " -> " + m + ".b " + m + ".i") ||
+      !plan.add("split " + at + m + ".i " + std::to_string(tile.rows) + " -> " + m + ".e " + m +
+                ".t") ||
+      !plan.add("split " + at + n + " " + side + " -> " + n + ".b " + n + ".i")) {
+    return {};
+  }
+  const std::string words = cut_vectors(plan, name, n + ".i", tile.width);
+  std::string order = "reorder";
+  for (const std::string& l : others) order += " " + at + l;
+  for (const std::string& l : {m + ".b", n + ".b", m + ".t", words, m + ".e"}) {
+    order += " " + at + l;
+  }
+  if (tile.width > 1) order += " " + at + n + ".i.v";
+  if (words.empty() || !plan.add(order)) return {};
+  std::vector<std::string> blocks = fuse_loops(plan, name, others);
+  blocks.push_back(m + ".b");
+  blocks.push_back(n + ".b");
+  if (!bind_blocks(plan, name, blocks) || !plan.add("unroll " + at + m + ".e")) return {};
+  return plan.add("bind " + at + m + ".t thread.y") && plan.add("bind " + at + words + " thread.x")
+             ? at + n + ".b"
+             : "";
 }
 
 bool apply(Plan& plan, const std::string& name) {
@@ -73,38 +141,24 @@ bool apply(Plan& plan, const std::string& name) {
   if (!s.at.root() || s.reduce != ir::Reduce::kNone || s.where) return false;
   const std::vector<Turned> turned = turned_by(plan, name);
   if (turned.empty()) return false;
-  const std::string &m = turned[0].read, &n = turned[0].written, at = name + "/";
+  const std::string &m = turned[0].read, &n = turned[0].written;
+  const StageFacts facts = plan.facts(name);
   std::vector<std::string> others;
-  for (const ir::IndexVar& v : s.vars) {
-    if (v.name != m && v.name != n) others.push_back(v.name);
-  }
-  const std::string side = std::to_string(kSide);
-  if (!plan.add("split " + at + m + " " + side + " -> " + m + ".b " + m + ".i") ||
-      !plan.add("split " + at + m + ".i " + std::to_string(kRows) + " -> " + m + ".r " + m +
-                ".t") ||
-      !plan.add("split " + at + n + " " + side + " -> " + n + ".b " + n + ".t")) {
-    return false;
-  }
-  std::string order = "reorder";
-  for (const std::string& l : others) order += " " + at + l;
-  for (const std::string& l : {m + ".b", n + ".b", m + ".r", m + ".t", n + ".t"}) {
-    order += " " + at + l;
-  }
-  if (!plan.add(order)) return false;
   int64_t outer = 1;
-  for (const std::string& v : others) outer *= plan.facts(name).extent(v);
-  if (std::max(outer, plan.facts(name).extent(m) / kSide) > kMostBlocks) return false;
-  std::vector<std::string> blocks = fuse_loops(plan, name, others);
-  blocks.push_back(m + ".b");
-  blocks.push_back(n + ".b");
-  if (!bind_blocks(plan, name, blocks)) return false;
+  for (const ir::IndexVar& v : s.vars) {
+    if (v.name == m || v.name == n) continue;
+    others.push_back(v.name);
+    outer *= facts.extent(v.name);
+  }
+  const Tile tile = tile_of(plan, name, turned, outer * facts.extent(m) * facts.extent(n));
+  if (std::max(outer, facts.extent(m) / tile.side()) > kMostBlocks) return false;
+  const std::string at = cut_tiles(plan, name, turned[0], tile, others);
+  if (at.empty()) return false;
+  const int64_t row = std::min(tile.side(), facts.extent(m));
   for (const Turned& t : turned) {
-    if (!share(plan, t, at + n + ".b")) return false;
+    if (!share(plan, t, at, tile, row)) return false;
   }
-  if (!plan.add("bind " + at + m + ".t thread.y") || !plan.add("bind " + at + n + ".t thread.x") ||
-      !lowers(plan)) {
-    return false;
-  }
+  if (!lowers(plan)) return false;
   plan.finish(name);
   return true;
 }
