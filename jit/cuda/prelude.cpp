@@ -22,6 +22,7 @@ constexpr const char* kDevice = R"(
 #define HONE_ADDRESS(place) (&(place))
 #define HONE_AT(name, ...) ((name) + (__VA_ARGS__))
 #define HONE_WARP_AT(name, element) (name).at(element)
+extern "C" __device__ float __nv_half2float(unsigned short);
 template <int BYTES> struct Word;
 template <> struct Word<2> { typedef unsigned short T; };
 template <> struct Word<4> { typedef unsigned int T; };

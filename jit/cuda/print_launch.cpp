@@ -22,6 +22,7 @@ int64_t round_up(int64_t bytes, int64_t align) { return (bytes + align - 1) / al
 constexpr int kAsyncCopies = 80;  // the first sm that has them
 
 constexpr int64_t kUnrolled = 64;  // iterations at most, of a loop whose extent varies
+constexpr int kAtATime = 4;        // iterations of one whose extent has no bound
 
 constexpr const char* kBlock[] = {"blockIdx.x", "blockIdx.y", "blockIdx.z"};
 
@@ -226,13 +227,14 @@ int LaunchPrinter::open_loop(const Stmt& s) {
   note(s.end);
   const bool copied = s.mark == Mark::kUnroll || s.mark == Mark::kVector;
   const bool unrolled = copied || numbers_registers(s);
-  if (unrolled) line("#pragma unroll");
   const std::string end = print_index(s.end, n_);
   std::optional<int64_t> most;
   if (unrolled && is_const(s.begin) && !is_const(s.end)) {
     most = n_.facts.upper(Poly::of(s.end, &n_.facts));
     if (most && *most > kUnrolled) most.reset();
   }
+  const bool data = unrolled && !most && !is_const(s.end);
+  if (unrolled) line(data ? fmt::format("#pragma unroll {}", kAtATime) : "#pragma unroll");
   open(fmt::format("for ({0} {1} = {2}; {1} < {3}; ++{1}) {{", n_.index_type(), loop(s.id),
                    print_index(s.begin, n_), most ? fmt::format("{}", *most) : end));
   if (!most) return 1;

@@ -19,18 +19,20 @@ constexpr int64_t kFilling = 256 << 10;
 constexpr int64_t kFewestTerms = 32;
 constexpr int64_t kFewestEach = 4;
 
-/// The reduced variable of which rows of threads take a part each, or none: loads run along `last`.
+/// The reduced variable of which rows of threads take a part each, or none: loads run along `last`,
+/// if of rows that data choose.
 Along across(const Plan& plan, const std::string& name, const std::string& last) {
   const StageFacts facts = plan.facts(name);
   bool some = false;
   for (const Access& a : facts.loads) {
-    if (a.gathers || a.stride(last) > 1) return {};
+    if (a.stride(last) > 1) return {};
     some |= a.stride(last) == 1;
   }
   Along out;
   for (const ir::IndexVar& v : plan.stage(name).rvars) {
-    if (v.lo || !facts.bounds.empty() || facts.extent(v.name) <= out.extent) continue;
-    out = {{v.name}, facts.extent(v.name)};
+    const int64_t extent = typical_terms(plan, name, v.name);
+    if (facts.bounds.contains(v.name) || extent <= out.extent) continue;
+    out = {{v.name}, extent, static_cast<bool>(v.lo)};
   }
   return some && out.extent >= kFewestTerms ? out : Along{};
 }

@@ -187,6 +187,14 @@ bool keep_own(Plan& plan, const std::string& name, const std::string& place, con
   if (!plan.add("stage " + plan.stage(name).output + place + " -> " + own + " in=registers")) {
     return way.width == 1;
   }
+  // Rows that data choose come from far: several at a time.
+  const StageFacts facts = plan.facts(own);
+  for (const ir::IndexVar& v : plan.stage(own).rvars) {
+    const bool far = std::any_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
+      return a.gathers && a.stride(v.name) != 0;
+    });
+    if (far && v.lo) plan.add("unroll " + own + "/" + v.name);
+  }
   return way.width == 1 ||
          (move_innermost(plan, own, last) && plan.add("vectorize " + own + "/" + last));
 }
@@ -262,9 +270,12 @@ std::vector<Way> ways_of(Plan& plan, const std::string& name, bool alone) {
     out.push_back({flat, true, width});
   };
   const bool flat = alone && lies_flat(plan, name);
+  // What is reduced is stored once, what it is reduced from is loaded often.
+  std::set<std::string> seldom;
+  if (plan.stage(name).reduce != ir::Reduce::kNone) seldom.insert(plan.stage(name).output);
   const int64_t width = !alone ? 1
                         : flat ? vector_width(plan, name, vars)
-                               : vector_width(plan, name, {vars.back()});
+                               : vector_width(plan, name, {vars.back()}, seldom);
   const bool many = results / std::max<int64_t>(1, width) >= kManyThreads;
   if (width > 1 && plan.decide("several results to a thread", 2, many ? 1 : 0) == 1) {
     add(flat, width);

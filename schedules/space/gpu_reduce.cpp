@@ -59,6 +59,24 @@ RowMembers beside(const Plan& plan, const ir::Stage& root, std::vector<std::stri
   return out;
 }
 
+int64_t typical_terms(const Plan& plan, const std::string& name, const std::string& var) {
+  const StageFacts facts = plan.facts(name);
+  const ir::IndexVar* v = plan.stage(name).var(var);
+  bool data = false;
+  if (v && v->lo) ir::visit(v->hi, [&](const ir::Expr& e) { data |= e->op == ir::Op::kLoad; });
+  if (!data) return facts.extent(var);
+  int64_t ranges = 1;
+  for (const std::string& bound : facts.bounds) ranges *= std::max<int64_t>(1, facts.extent(bound));
+  for (const Access& a : facts.loads) {
+    for (size_t d = 0; d < a.indices.size(); ++d) {
+      if (plain_var(a.indices[d]) != var) continue;
+      const ir::Buffer& b = *plan.program().buffer(a.buffer);
+      return std::max<int64_t>(1, typical(plan.program(), b.shape[d]) / ranges);
+    }
+  }
+  return facts.extent(var);
+}
+
 Along reduced_along(const Plan& plan, const std::string& name) {
   const StageFacts facts = plan.facts(name);
   const ir::Stage s = plan.stage(name);
@@ -73,12 +91,12 @@ Along reduced_along(const Plan& plan, const std::string& name) {
   Along out;
   for (size_t r = s.rvars.size(); r-- > 0;) {
     const ir::IndexVar& v = s.rvars[r];
-    if (v.lo || facts.bounds.contains(v.name)) continue;
-    if (!contiguous(v.name)) continue;
+    if (facts.bounds.contains(v.name) || !contiguous(v.name)) continue;
     out.loops = {v.name};
-    out.extent = facts.extent(v.name);
+    out.extent = typical_terms(plan, name, v.name);
+    out.ragged = static_cast<bool>(v.lo);
     // What lies just outside in memory belongs to the same range.
-    while (r-- > 0) {
+    while (!out.ragged && r-- > 0) {
       const ir::IndexVar& next = s.rvars[r];
       if (next.lo || !one_range(facts, next.name, out.loops.front())) break;
       out.loops.insert(out.loops.begin(), next.name);

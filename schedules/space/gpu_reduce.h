@@ -24,9 +24,15 @@ RowMembers beside(const Plan& plan, const ir::Stage& root, std::vector<std::stri
 struct Along {
   std::vector<std::string> loops;  ///< outermost first; empty: there are none, or they are short
   int64_t extent = 0;              ///< of all together
+  bool ragged = false;             ///< it begins at no known place
 };
 
-/// Finds them: every load that moves along them is contiguous, and none gathers.
+/// About how long a reduced variable is: where data say, as long as on average, if what it indexes
+/// tells.
+int64_t typical_terms(const Plan& plan, const std::string& stage, const std::string& var);
+
+/// Finds them: every load that moves along them is contiguous, and none gathers. A range whose ends
+/// are data is one by itself.
 Along reduced_along(const Plan& plan, const std::string& stage);
 
 /// How the threads of a block share rows.

@@ -35,7 +35,9 @@ int64_t row_width(const Plan& plan, const std::string& name, const std::vector<s
   for (const auto& [member, followed] : members) inside.insert(plan.stage(member).output);
   int64_t width = range.empty() ? kMostHeld : vector_width(plan, name, range, inside);
   for (const auto& [member, followed] : members) {
-    std::vector<std::string> along = reduced_along(plan, member).loops;
+    const Along reduced = reduced_along(plan, member);
+    std::vector<std::string> along = reduced.loops;
+    if (reduced.ragged) return 1;
     if (along.empty()) {
       const std::string var = contiguous_var(plan, member);
       const bool row = std::find(followed.begin(), followed.end(), var) != followed.end();
@@ -186,8 +188,8 @@ bool reduce_rows(Plan& plan, const std::string& name, const RowMembers& members)
   vars.insert(vars.end(), s.factored.begin(), s.factored.end());
   const bool reduces = s.reduce != ir::Reduce::kNone;
   const std::vector<std::string> range = reduces ? along.loops : std::vector<std::string>();
-  Group group =
-      group_for(plan, rows, along.extent, row_width(plan, name, range, members));
+  const int64_t width = along.ragged ? 1 : row_width(plan, name, range, members);
+  Group group = group_for(plan, rows, along.extent, width);
   if (!bind_rows(plan, name, vars, group)) return false;
   if (s.reduce != ir::Reduce::kNone) {
     const std::string own = s.output + ".own";

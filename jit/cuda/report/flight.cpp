@@ -14,7 +14,8 @@ using namespace ir;
 
 namespace {
 
-/// Iterations up to which compilers unroll a loop of constant extent by themselves.
+/// Iterations up to which compilers unroll a loop of constant extent by themselves, and those of a
+/// loop without bound that run at a time where it is to be unrolled.
 constexpr int64_t kUnrolledAnyway = 4;
 
 class Flight {
@@ -55,13 +56,14 @@ class Flight {
     const bool marked = s.mark == Mark::kUnroll || s.mark == Mark::kVector;
     const bool few = most && *most <= kUnrolledAnyway && (end - begin).is_constant();
     const bool threads = is_thread(s.mark) || is_block(s.mark);
-    const bool unrolled = !threads && most && (marked || few);
+    const bool data = marked && !most;
+    const bool unrolled = !threads && (marked || few);
     const int64_t around = pipeline_;
     pipeline_ = std::max<int64_t>(pipeline_, s.stages - 1);
-    if (unrolled) copies_[s.id] = static_cast<double>(*most);
-    if (!unrolled && !threads) wait();
+    if (unrolled) copies_[s.id] = static_cast<double>(most ? *most : kUnrolledAnyway);
+    if ((!unrolled && !threads) || data) wait();
     for (const StmtRef& b : s.body) visit_stmt(*b);
-    if ((!unrolled && !threads) || s.into >= 0) wait();
+    if ((!unrolled && !threads) || data || s.into >= 0) wait();
     copies_.erase(s.id);
     pipeline_ = around;
   }
