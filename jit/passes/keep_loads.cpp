@@ -81,9 +81,7 @@ class Keeper {
     return registers > 0;
   }
 
-  static bool unrolled(const Stmt& s) {
-    return s.mark == Mark::kUnroll || s.mark == Mark::kVector;
-  }
+  static bool unrolled(const Stmt& s) { return s.mark == Mark::kUnroll || s.mark == Mark::kVector; }
 
   StmtRef walk(const StmtRef& s, Path path, int region) {
     if (s->kind == Stmt::kStore) return keep(s, path, region);
@@ -91,9 +89,9 @@ class Keeper {
       facts_.define_loop(s->id, Poly::of(s->begin, &facts_), Poly::of(s->end, &facts_));
       if (unrolled(*s) || is_thread(s->mark)) path.push_back(s.get());
     }
-    const bool together = s->kind == Stmt::kBlock ||
-                          (s->kind == Stmt::kFor &&
-                           (unrolled(*s) || is_thread(s->mark) || is_block(s->mark)));
+    const bool together =
+        s->kind == Stmt::kBlock ||
+        (s->kind == Stmt::kFor && (unrolled(*s) || is_thread(s->mark) || is_block(s->mark)));
     if (!together) path.clear();
     Stmt out = *s;
     bool changed = false;
@@ -182,8 +180,8 @@ class Keeper {
     for (const Stmt* l : path) {
       const bool thread = is_thread(l->mark);
       int64_t begin = 0;
-      if (!thread && (!is_const(l->begin, &begin) || begin != 0 ||
-                      !facts_.upper(Poly::of(l->end, &facts_)))) {
+      if (!thread &&
+          (!is_const(l->begin, &begin) || begin != 0 || !facts_.upper(Poly::of(l->end, &facts_)))) {
         return {};
       }
       const int id = thread ? kThreadLoop + axis_of(l->mark) : kUnrolledLoop + inner++;

@@ -16,7 +16,8 @@ constexpr int64_t kLongestAccess = 16;
 
 /// Elements from a tensor's start at which an access is where all variables are 0.
 int64_t begin_of(const Plan& plan, const Access& a) {
-  const std::vector<int64_t> strides = dim_strides(plan.program(), *plan.program().buffer(a.buffer));
+  const std::vector<int64_t> strides =
+      dim_strides(plan.program(), *plan.program().buffer(a.buffer));
   int64_t begin = 0;
   for (size_t d = 0; d < a.indices.size() && d < strides.size(); ++d) {
     const auto affine = affine_of(a.indices[d]);

@@ -30,9 +30,9 @@ bool bind_threads(Plan& plan, const std::string& stage, const std::string& var, 
                   const std::string& axis);
 
 /// Elements along `range`, variables that run on in memory, outermost first, that a thread may
-/// access at once: all accesses of the stage that move along it are contiguous, and their rows start
-/// at multiples of so many. What is in `inside` never comes to memory and counts for nothing. 1: one
-/// at a time.
+/// access at once: all accesses of the stage that move along it are contiguous, and their rows
+/// start at multiples of so many. What is in `inside` never comes to memory and counts for nothing.
+/// 1: one at a time.
 int64_t vector_width(const Plan& plan, const std::string& stage,
                      const std::vector<std::string>& range,
                      const std::set<std::string>& inside = {});

@@ -16,7 +16,7 @@ constexpr int64_t kMostThreads = 1024;
 /// Threads that fill a GPU: results of that many threads need no others for their terms.
 constexpr int64_t kFilling = 256 << 10;
 /// Terms that are worth several threads, and those that one has at least.
-constexpr int64_t kFewestTerms = 32;
+constexpr int64_t kFewestTerms = 8;
 constexpr int64_t kFewestEach = 4;
 
 /// The reduced variable of which rows of threads take a part each, or none: loads run along `last`,
@@ -90,7 +90,8 @@ std::string bind_columns(Plan& plan, const std::string& name, const std::string&
   if (!plan.add(order + " " + at + block + " " + at + thread)) return {};
   others = fuse_loops(plan, name, others);
   others.push_back(block);
-  const bool bound = bind_blocks(plan, name, others) && plan.add("bind " + at + thread + " thread.x");
+  const bool bound =
+      bind_blocks(plan, name, others) && plan.add("bind " + at + thread + " thread.x");
   return bound ? at + thread : "";
 }
 
@@ -121,8 +122,8 @@ std::vector<Columns> reductions_of(const Plan& plan, const std::string& name,
 bool reduce_columns(Plan& plan, const Columns& c, const std::string& stage, const Shares& shares,
                     const std::string& rows) {
   if (!reduce_by_threads(plan, stage, c.terms, rows, "y")) return false;
-  if (shares.width > 1 && (!move_innermost(plan, stage, c.last) ||
-                           !plan.add("vectorize " + stage + "/" + c.last))) {
+  if (shares.width > 1 &&
+      (!move_innermost(plan, stage, c.last) || !plan.add("vectorize " + stage + "/" + c.last))) {
     return false;
   }
   unroll_share(plan, stage, c.terms.loops.back() + ".e", c.terms.extent, shares.rows, shares.width);

@@ -93,15 +93,15 @@ bool map_flat(Plan& plan, const std::string& name, const Way& way, std::string& 
   loops.back() = inner + ".b";
   std::vector<std::string> inside{at};
   if (way.each > 1) inside.push_back(inner + ".e");
-  return bind_grid(plan, name, loops, inside) && plan.add("bind " + name + "/" + at + " thread.x") &&
+  return bind_grid(plan, name, loops, inside) &&
+         plan.add("bind " + name + "/" + at + " thread.x") &&
          (way.each == 1 || plan.add("unroll " + name + "/" + inside.back()));
 }
 
 /// Whether the loops over `outer` and `inner` run through all tensors as through one range.
 bool one_range(const StageFacts& facts, const std::string& outer, const std::string& inner) {
   const auto runs_on = [&](const Access& a) {
-    return !a.gathers && !a.guarded &&
-           a.stride(outer) == facts.extent(inner) * a.stride(inner);
+    return !a.gathers && !a.guarded && a.stride(outer) == facts.extent(inner) * a.stride(inner);
   };
   return runs_on(facts.store) && std::all_of(facts.loads.begin(), facts.loads.end(), runs_on);
 }
@@ -115,7 +115,8 @@ std::vector<Range> ranges_of(Plan& plan, const std::string& name) {
   for (size_t i = vars.size(); i-- > 1 && one_range(facts, vars[i - 1], vars[i]);) {
     const Range inner = out.back(), outer = out[out.size() - 2];
     const std::string both = outer.loop + "." + inner.loop;
-    if (!plan.add("fuse " + name + "/" + outer.loop + " " + name + "/" + inner.loop + " -> " + both))
+    if (!plan.add("fuse " + name + "/" + outer.loop + " " + name + "/" + inner.loop + " -> " +
+                  both))
       break;
     out.pop_back();
     out.back() = {both, outer.extent * inner.extent};

@@ -108,7 +108,10 @@ Along reduced_along(const Plan& plan, const std::string& name) {
 }
 
 RowThreads row_threads(Plan& plan, int64_t rows, int64_t extent, int64_t width) {
-  const auto share = [&](int64_t held) { return power_of_two((extent + held - 1) / held); };
+  const auto share = [&](int64_t held) {
+    const int64_t threads = (extent + held - 1) / held;
+    return threads <= 32 ? power_of_two(threads) : (threads + 31) / 32 * 32;
+  };
   const auto narrow = [&](int64_t threads) {
     int64_t w = width;
     while (w > 1 && threads * w > extent) w /= 2;
@@ -122,7 +125,8 @@ RowThreads row_threads(Plan& plan, int64_t rows, int64_t extent, int64_t width) 
     const int64_t threads = std::clamp<int64_t>(share(held), 2, 32);
     return {threads, std::clamp<int64_t>(rows, 1, kBlockThreads / threads), narrow(threads)};
   }
-  const int64_t filling = std::min(share(width), power_of_two(kFilling / std::max<int64_t>(1, rows)));
+  const int64_t filling =
+      std::min(share(width), power_of_two(kFilling / std::max<int64_t>(1, rows)));
   int64_t threads = std::max(std::min(share(kFewHeld), kBlockThreads), share(kMostHeld));
   threads = std::clamp<int64_t>(std::max(threads, filling), 32, kMostThreads);
   return {threads, 1, narrow(threads)};

@@ -28,7 +28,8 @@ struct Group {
 };
 
 /// Elements of a row that all accesses to memory allow at once, by the members and by `name` along
-/// `range`, if it has elements of a row: one number for all, so that what several read of a row is the same part of it.
+/// `range`, if it has elements of a row: one number for all, so that what several read of a row is
+/// the same part of it.
 int64_t row_width(const Plan& plan, const std::string& name, const std::vector<std::string>& range,
                   const RowMembers& members) {
   std::set<std::string> inside;
@@ -63,8 +64,8 @@ bool spread_row(Plan& plan, const std::string& name, const std::string& var, con
   // In the order in which reductions of the row have these loops: they read what those have read.
   const std::string each = range + ".e", thread = range + ".t";
   const std::string vector = width > 1 ? " " + name + "/" + plan.loop_of(name, var) : "";
-  if (!plan.add("split " + name + "/" + range + " " + std::to_string(threads) + " -> " + each + " " +
-                thread) ||
+  if (!plan.add("split " + name + "/" + range + " " + std::to_string(threads) + " -> " + each +
+                " " + thread) ||
       !plan.add("reorder " + name + "/" + thread + " " + name + "/" + each + vector) ||
       !plan.add("bind " + name + "/" + thread + " thread.x")) {
     return false;

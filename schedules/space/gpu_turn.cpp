@@ -8,8 +8,8 @@
 namespace hone::schedules {
 namespace {
 
-/// Threads along each side of a tile, which is a square: one side runs along what is read, one along
-/// what is written.
+/// Threads along each side of a tile, which is a square: one side runs along what is read, one
+/// along what is written.
 constexpr int64_t kSide = 32;
 /// Bytes that a thread passes on at a time: a word of a bank.
 constexpr int64_t kWord = 4;
@@ -65,8 +65,8 @@ struct Tile {
   int64_t side() const { return kSide * width; }
 };
 
-/// Neighbours that make a word, where rows of all tensors begin at multiples of so many; fewer where
-/// tiles would be too few for the GPU.
+/// Neighbours that make a word, where rows of all tensors begin at multiples of so many; fewer
+/// where tiles would be too few for the GPU.
 Tile tile_of(const Plan& plan, const std::string& name, const std::vector<Turned>& turned,
              int64_t blocks_of_elements) {
   const StageFacts facts = plan.facts(name);

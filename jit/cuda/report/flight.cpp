@@ -26,9 +26,7 @@ class Flight {
 
   double most() const { return most_; }
 
-  void enter(const Launch& l) {
-    facts_.define_loop(l.range, Poly(), Poly::of(l.extent, &facts_));
-  }
+  void enter(const Launch& l) { facts_.define_loop(l.range, Poly(), Poly::of(l.extent, &facts_)); }
 
   void visit_stmt(const Stmt& s) {
     switch (s.kind) {
@@ -80,7 +78,8 @@ class Flight {
       double times = 1;
       for (const auto& [loop, extent] : copies_) {
         bool moves = false;
-        visit(x->args[0], [&, id = loop](const Expr& v) { moves |= v->op == Op::kVar && v->id == id; });
+        visit(x->args[0],
+              [&, id = loop](const Expr& v) { moves |= v->op == Op::kVar && v->id == id; });
         if (moves) times *= extent;
       }
       here_ += times * size_of(b.type) * static_cast<double>(ahead_);
