@@ -13,7 +13,6 @@
 #include <string>
 
 #include "jit/cuda/nvrtc.h"
-#include "jit/cuda/report/flight.h"
 #include "jit/cuda/report/report.h"
 #include "jit/passes/barriers.h"
 #include "jit/passes/lower.h"
@@ -169,7 +168,6 @@ const Row kSmall[] = {
 /// A launch, and what is not in its report.
 struct Launch {
   jit::LaunchReport report;
-  double in_flight = 0;  ///< bytes of a multiprocessor's loads
   double wide = 0;       ///< share of the sectors that accesses of 16 bytes move
 };
 
@@ -244,9 +242,6 @@ Facts facts_of(const ops::Problem& problem, const jit::Nvrtc* nvrtc) {
       if (s.bytes == 16) l.wide += s.sectors;
     }
     if (all > 0) l.wide /= all;
-    const double resident =
-        std::min<double>(l.report.occupancy.threads, l.report.threads / kMultiprocessors);
-    l.in_flight = resident * jit::bytes_in_flight(whole, whole.launches[i]);
     add_traffic(whole, l.report, out, least);
     out.launches.push_back(std::move(l));
   }
@@ -263,7 +258,7 @@ void print_rows(const Row& row, const Facts& f) {
         "in flight %6.1f KB registers %3d spills %d resident %.2f moves %.1f MB\n",
         r.name.c_str(), r.threads / (r.block[0] * r.block[1] * r.block[2]),
         r.block[0] * r.block[1] * r.block[2], r.sectors, r.least_sectors, r.ways, l.wide,
-        l.in_flight / 1024, r.resources ? r.resources->registers : 0,
+        r.in_flight / 1024, r.resources ? r.resources->registers : 0,
         r.resources ? r.resources->spill_bytes : 0, r.occupancy.share, r.sector_bytes / 1e6);
   }
 }
@@ -279,7 +274,7 @@ std::string slow(const Launch& l, bool excused) {
   const auto& sites = r.walked.sites;
   const bool data = std::any_of(sites.begin(), sites.end(), [](const auto& s) { return s.data; });
   if (r.sectors > (data ? 1.6 : 1.1) * r.least_sectors) return "requests touch parts of sectors";
-  if (l.in_flight < kInFlight) return std::to_string(l.in_flight) + " bytes in flight";
+  if (r.in_flight < kInFlight) return std::to_string(r.in_flight) + " bytes in flight";
   if (r.threads / (r.block[0] * r.block[1] * r.block[2]) < 2 * kMultiprocessors) {
     return "multiprocessors are idle";
   }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "jit/cuda/report/flight.h"
+
 namespace hone::jit {
 
 using namespace ir;
@@ -103,6 +105,9 @@ std::vector<LaunchReport> report_on(const Nest& nest, const CudaSource& source, 
     r.walked = walk(nest, nest.launches[i], l.block, r.grid, dims, options);
     r.threads = static_cast<double>(threads);
     for (int64_t g : r.grid) r.threads *= static_cast<double>(g);
+    const double resident =
+        std::min<double>(r.occupancy.threads, r.threads / peaks.multiprocessors);
+    r.in_flight = resident * bytes_in_flight(nest, nest.launches[i]);
     add_traffic(nest, dims, r);
     add_roof(peaks, limits, r);
     out.push_back(std::move(r));

@@ -35,6 +35,7 @@ struct LaunchReport {
   double sectors = 0, least_sectors = 0;
   /// Rounds a request to shared memory, over those without conflicts; 0 where there is none.
   double ways = 0;
+  double in_flight = 0;    ///< bytes of loads that a multiprocessor has under way at a time
   const char* bound = "";  ///< memory, arithmetic or parallelism
 };
 
