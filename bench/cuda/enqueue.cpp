@@ -83,8 +83,8 @@ class Subject {
       const auto index = static_cast<size_t>(l.index);
       const runtime::GpuLaunch& launch = kernel_->gpu->program->launches()[index];
       std::array<int64_t, 3> blocks{};
-      kernel_->gpu->program->blocks_of(
-          index, {slots_ + (dims.empty() ? 0 : dims[0]), dims.size()}, &blocks);
+      kernel_->gpu->program->blocks_of(index, {slots_ + (dims.empty() ? 0 : dims[0]), dims.size()},
+                                       &blocks);
       launches_.push_back({launch.function,
                            {static_cast<unsigned>(blocks[0]), static_cast<unsigned>(blocks[1]),
                             static_cast<unsigned>(blocks[2])},
@@ -99,9 +99,9 @@ class Subject {
   Failure by_driver() {
     void* parameters[] = {slots_};
     for (const Launch& l : launches_) {
-      const int error = gpu_.driver().launch(
-          l.function, l.blocks[0], l.blocks[1], l.blocks[2], l.threads[0], l.threads[1],
-          l.threads[2], l.dynamic_bytes, stream_, parameters, nullptr);
+      const int error = gpu_.driver().launch(l.function, l.blocks[0], l.blocks[1], l.blocks[2],
+                                             l.threads[0], l.threads[1], l.threads[2],
+                                             l.dynamic_bytes, stream_, parameters, nullptr);
       if (error != 0) return gpu_.failed(error, "launching");
     }
     return {ErrorCode::kOk, {}};
@@ -197,8 +197,8 @@ int run_enqueue(const Options& options, runtime::EngineState& engine) {
     return runtime::report(options.common, gpu.failed(error, "making a stream"));
   }
   if (!options.common.json) {
-    std::cout << fmt::format("\n{:<42}{:>10}{:>10}{:>10}\n",
-                             "enqueue, ns of processor time a call", "driver", "hone", "over");
+    std::cout << fmt::format("\n{:<42}{:>10}{:>10}{:>10}\n", "enqueue, ns of processor time a call",
+                             "driver", "hone", "over");
   }
   Failure said{ErrorCode::kOk, {}};
   for (const Case& c : kCases) {

@@ -48,7 +48,8 @@ class HONE_API DeviceBuffer {
   std::shared_ptr<runtime::DeviceBlock> block_;
 };
 
-/// A stream of work on a GPU; work in one stream runs in order. A cheap handle.
+/// A stream of work on a GPU; work in one stream runs in order. A cheap handle; the stream goes
+/// with the last one, and the workspace of its calls once its work is done.
 class HONE_API DeviceStream {
  public:
   /// The driver's handle (CUstream), as EnqueueOptions::stream takes it.

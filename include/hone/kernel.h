@@ -124,12 +124,14 @@ struct EnqueueOptions {
   /// A stream of the driver (CUstream, cudaStream_t); null: the default one.
   void* stream = nullptr;
   /// Memory of at least workspace_size() bytes, 64-byte aligned, that is the call's until it is
-  /// done; empty: from the engine's pool.
+  /// done; empty: from the engine's pool, as memory of the stream. A stream that was not made by
+  /// Device::stream must then be done before it is destroyed, and one that is being captured is
+  /// refused: what its graph runs on has to live as long as the graph.
   std::span<std::byte> workspace = {};
   /// An int64 that holds INT64_MAX, where the kernel checks data: afterwards the lowest bad
-  /// position. Null: a word of the kernel's own, which `wait` looks at. All streams share that one,
-  /// and bad data in one stream stops the kernel's calls in the others until a `wait`: kernels used
-  /// in several streams are given a word for each.
+  /// position. Null: a word that the kernel keeps for the stream, which `wait` looks at. The first
+  /// 63 streams that a kernel is used in have their own; the others share one, as graphs do, and
+  /// bad data there stops all calls that share it until a `wait`.
   int64_t* status = nullptr;
 };
 
@@ -165,7 +167,7 @@ class HONE_API Kernel {
   /// Puts a call of a kernel on a GPU into a stream and returns at once: no allocation in the
   /// steady state, no waiting, a call of the driver for each launch. Pointers are the device's and
   /// are not looked at, beyond their alignment. Where data was bad, later calls with that status
-  /// word, in whichever stream, do nothing until `wait` has said so. Throws Error: kArgument,
+  /// word do nothing until `wait` has said so. Throws Error: kArgument,
   /// kMemory, kDevice; kUnsupported on a CPU.
   template <class... Args>
   void enqueue(const EnqueueOptions& options, Args&&... args) const {
@@ -179,7 +181,7 @@ class HONE_API Kernel {
   }
 
   /// Waits until a stream is done. Throws what became of this kernel's calls in it: kBounds where
-  /// data was bad, in this or another stream that shares the kernel's own status word; kDevice
+  /// data was bad, in this stream or in one or a graph that shares its status word; kDevice
   /// where the GPU failed.
   void wait(void* stream) const;
   Result<Done> try_wait(void* stream) const;

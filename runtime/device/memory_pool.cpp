@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <utility>
 
 #include "runtime/device/gpu.h"
 
@@ -15,6 +16,9 @@ constexpr int64_t kLargestPower = int64_t{32} << 20;
 constexpr int64_t kGranule = int64_t{2} << 20;
 constexpr int64_t kMost = int64_t{1} << 50;
 
+/// Of the driver's errors.
+constexpr int kOutOfMemory = 2;
+
 int64_t size_class(int64_t bytes) {
   if (bytes <= kSmallest) return kSmallest;
   if (bytes > kLargestPower) return (bytes + kGranule - 1) / kGranule * kGranule;
@@ -23,61 +27,60 @@ int64_t size_class(int64_t bytes) {
 
 }  // namespace
 
-int MemoryPool::allocate(int64_t bytes, uint64_t* block) {
-  return gpu_.driver().allocate(block, static_cast<size_t>(bytes));
-}
-
 /// The context is in use. A fault of the work that it waits for loses the GPU.
 void MemoryPool::free(uint64_t block) {
   if (gpu_.lost()) return;
   if (const int error = gpu_.driver().free(block)) gpu_.failed(error, "freeing device memory");
 }
 
-/// The mutex is held, the context in use.
-void MemoryPool::free_kept() {
-  if (kept_ == 0 || gpu_.lost()) return;
-  gpu_.driver().context_synchronize();
-  for (auto& [key, blocks] : shelves_) {
-    for (const uint64_t block : blocks) {
-      free(block);
-      used_ -= key.second;
-    }
-  }
-  shelves_.clear();
-  kept_ = 0;
+/// A kept block of the stream, if there is one.
+std::optional<uint64_t> MemoryPool::take_kept(int64_t size, void* stream) {
+  const std::lock_guard lock(mutex_);
+  const auto shelf = shelves_.find({stream, size});
+  if (shelf == shelves_.end() || shelf->second.empty()) return std::nullopt;
+  const uint64_t block = shelf->second.back();
+  shelf->second.pop_back();
+  kept_ -= size;
+  return block;
+}
+
+/// Counts a block to come; false past the ceiling.
+bool MemoryPool::reserve(int64_t size) {
+  const std::lock_guard lock(mutex_);
+  if (used_ + size > ceiling_) return false;
+  used_ += size;
+  return true;
 }
 
 Result<uint64_t> MemoryPool::take(int64_t bytes, void* stream) {
   const auto full = [&](int64_t size) {
     return Failure{ErrorCode::kMemory,
                    fmt::format("{} bytes of device memory are wanted; {} of {} allowed are in use",
-                               size, used_ - kept_, ceiling_)};
+                               size, used() - kept(), ceiling_)};
   };
-  const std::lock_guard lock(mutex_);
   if (bytes > kMost) return full(bytes);
   const int64_t size = size_class(bytes);
-  if (const auto shelf = shelves_.find({stream, size});
-      shelf != shelves_.end() && !shelf->second.empty()) {
-    const uint64_t block = shelf->second.back();
-    shelf->second.pop_back();
-    kept_ -= size;
-    return block;
-  }
-  const UseGpu use(gpu_);
-  if (used_ + size > ceiling_) free_kept();
-  if (used_ + size > ceiling_) return full(size);
-  uint64_t block = 0;
-  int error = allocate(size, &block);
-  if (error != 0 && kept_ > 0) {
-    free_kept();
-    error = allocate(size, &block);
-  }
-  if (error != 0) {
-    return gpu_.failed(error, fmt::format("allocating {} bytes of device memory, with {} in use",
-                                          size, used_ - kept_));
-  }
-  used_ += size;
-  return block;
+  Failure failure = {ErrorCode::kMemory, {}};
+  bool trimmed = false;
+  do {
+    if (const auto block = take_kept(size, stream)) return *block;
+    if (!reserve(size)) {
+      failure = full(size);
+      continue;
+    }
+    const UseGpu use(gpu_);
+    uint64_t block = 0;
+    const int error = gpu_.driver().allocate(&block, static_cast<size_t>(size));
+    if (error == 0) return block;
+    {
+      const std::lock_guard lock(mutex_);
+      used_ -= size;
+    }
+    failure = gpu_.failed(error, fmt::format("allocating {} bytes of device memory, with {} in use",
+                                             size, used() - kept()));
+    if (error != kOutOfMemory) return failure;
+  } while (!std::exchange(trimmed, true) && trim());
+  return failure;
 }
 
 void MemoryPool::give(uint64_t block, int64_t bytes, void* stream) {
@@ -120,10 +123,28 @@ void MemoryPool::forget(void* stream) {
   used_ -= bytes;
 }
 
-void MemoryPool::trim() {
-  const std::lock_guard lock(mutex_);
+bool MemoryPool::trim() {
+  // Who comes while another does it waits for what that frees.
+  std::unique_lock trimming(trimming_, std::try_to_lock);
+  const bool waits = !trimming.owns_lock();
+  if (waits) trimming.lock();
+  if (gpu_.lost()) return false;
+  std::map<std::pair<void*, int64_t>, std::vector<uint64_t>> shelves;
+  int64_t bytes = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    shelves.swap(shelves_);
+    bytes = std::exchange(kept_, 0);
+  }
+  if (bytes == 0) return waits;
   const UseGpu use(gpu_);
-  free_kept();
+  gpu_.driver().context_synchronize();
+  for (const auto& [key, blocks] : shelves) {
+    for (const uint64_t block : blocks) free(block);
+  }
+  const std::lock_guard lock(mutex_);
+  used_ -= bytes;
+  return true;
 }
 
 int64_t MemoryPool::used() const {

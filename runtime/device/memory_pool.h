@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -36,8 +37,8 @@ class MemoryPool {
 
   /// Frees what is kept for a stream that ends.
   void forget(void* stream);
-  /// Frees what is kept, once all streams are done.
-  void trim();
+  /// Frees what is kept, once all streams are done; false where there was nothing to free.
+  bool trim();
 
   int64_t ceiling() const { return ceiling_; }
   /// Bytes of all blocks, kept ones included.
@@ -46,13 +47,14 @@ class MemoryPool {
   int64_t kept() const;
 
  private:
-  int allocate(int64_t bytes, uint64_t* block);
+  std::optional<uint64_t> take_kept(int64_t size, void* stream);
+  bool reserve(int64_t size);
   void free(uint64_t block);
-  void free_kept();
 
   Gpu& gpu_;
   const int64_t ceiling_;
-  mutable std::mutex mutex_;
+  std::mutex trimming_;       ///< held while kept blocks are freed; taken before `mutex_`
+  mutable std::mutex mutex_;  ///< never held during a call of the driver
   int64_t used_ = 0;
   int64_t kept_ = 0;
   std::map<std::pair<void*, int64_t>, std::vector<uint64_t>> shelves_;  ///< by stream and size

@@ -3,6 +3,7 @@
 // context the thread has.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -18,6 +19,9 @@ constexpr int64_t kFine = std::numeric_limits<int64_t>::max();
 constexpr int kMemoryType = 2;
 constexpr int kDeviceOrdinal = 9;
 constexpr unsigned kOnDevice = 2;
+
+/// What the driver says of the default stream while others are captured.
+constexpr int kImplicitCapture = 906;
 
 /// The handle of the per-thread default stream: one for all threads.
 constexpr uintptr_t kStreamOfThread = 2;
@@ -87,6 +91,27 @@ Failure check_workspace(const KernelState& k, std::span<std::byte> given) {
                   k.problem, bytes, given.size(), static_cast<const void*>(given.data()))};
 }
 
+/// Whether a call in `stream` may take its workspace from the pool.
+Failure check_pooled(const KernelState& k, void* stream) {
+  const auto refuse = [&](const char* why) {
+    return Failure{ErrorCode::kArgument, fmt::format("`{}` takes {} bytes of workspace, and {}",
+                                                     k.problem, k.workspace_bytes(), why)};
+  };
+  if (reinterpret_cast<uintptr_t>(stream) == kStreamOfThread) {
+    return refuse(
+        "the per-thread default stream is another one in each thread; give a workspace, or a "
+        "stream");
+  }
+  Gpu& gpu = k.gpu->gpu();
+  int capturing = 0;
+  const int error = gpu.driver().stream_capturing(stream, &capturing);
+  if (error != 0 && error != kImplicitCapture) return gpu.failed(error, "asking about a stream");
+  if (error == 0 && capturing == 0) return fine();
+  return refuse(
+      "the stream is being captured: when its graph runs, the pool may have given the memory to "
+      "another call; give a workspace that lives as long as the graph");
+}
+
 }  // namespace
 
 Failure check_on_device(Gpu& gpu, const std::string& what, const void* pointer) {
@@ -150,20 +175,16 @@ Failure KernelState::enqueue(std::span<const ArgRef> args, const EnqueueOptions&
   int64_t slots[kMaxSlots];
   if (Failure f = fill(args, bound_state, slots); f.code != ErrorCode::kOk) return f;
   if (Failure f = check_workspace(*this, options.workspace); f.code != ErrorCode::kOk) return f;
-  if (reinterpret_cast<uintptr_t>(options.stream) == kStreamOfThread && workspace_bytes() > 0 &&
-      options.workspace.empty()) {
-    return {ErrorCode::kArgument,
-            fmt::format("`{}` takes {} bytes of workspace, and the per-thread default stream is "
-                        "another one in each thread; give a workspace, or a stream",
-                        problem, workspace_bytes())};
-  }
   Gpu& device = gpu->gpu();
   const UseGpu use(device);
   if (Failure f = ready(device, use); f.code != ErrorCode::kOk) return f;
+  if (workspace_bytes() > 0 && options.workspace.empty()) {
+    if (Failure f = check_pooled(*this, options.stream); f.code != ErrorCode::kOk) return f;
+  }
   const GpuWorkspace workspace(device, workspace_bytes(), options.workspace, options.stream);
   if (workspace.failure().code != ErrorCode::kOk) return workspace.failure();
   slots[ir::ArgsLayout::kStatus] = static_cast<int64_t>(
-      options.status ? reinterpret_cast<uint64_t>(options.status) : gpu->status);
+      options.status ? reinterpret_cast<uint64_t>(options.status) : gpu->status(options.stream));
   slots[ir::ArgsLayout::kWorkspace] = static_cast<int64_t>(workspace.data());
   return enqueue_launches(slots, options.stream);
 }
@@ -174,12 +195,21 @@ Failure KernelState::wait(void* stream) const {
   const UseGpu use(device);
   if (Failure f = ready(device, use); f.code != ErrorCode::kOk) return f;
   const jit::CudaDriver& driver = device.driver();
-  int64_t status = kFine;
+  // Words that may tell of calls in this stream.
+  const StatusWords* const words = gpu->words.get();
+  uint64_t at[2] = {};
+  size_t count = 0;
+  if (words) at[count++] = words->of(stream);
+  if (words && words->shares() && words->shared() != at[0]) at[count++] = words->shared();
+  int64_t status[2] = {kFine, kFine};
   int error = 0;
-  if (gpu->checks) error = driver.to_host_on(&status, gpu->status, sizeof status, stream);
+  for (size_t i = 0; i < count && error == 0; ++i) {
+    error = driver.to_host_on(&status[i], at[i], sizeof status[i], stream);
+  }
   if (error == 0) error = driver.stream_synchronize(stream);
-  if (error == 0 && status != kFine) {
-    error = driver.copy_on(gpu->status, device.fine(), sizeof status, stream);
+  for (size_t i = 0; i < count && error == 0; ++i) {
+    if (status[i] == kFine) continue;
+    error = driver.copy_on(at[i], device.fine(), sizeof status[i], stream);
     if (error == 0) error = driver.stream_synchronize(stream);
   }
   if (error != 0) {
@@ -187,7 +217,8 @@ Failure KernelState::wait(void* stream) const {
     f.message += "\n  " + repro();
     return f;
   }
-  return status == kFine ? fine() : bad_data(*this, status);
+  const int64_t first = std::min(status[0], status[1]);
+  return first == kFine ? fine() : bad_data(*this, first);
 }
 
 Failure KernelState::call_on_gpu(int64_t* slots, std::span<std::byte> given) const {
@@ -199,21 +230,21 @@ Failure KernelState::call_on_gpu(int64_t* slots, std::span<std::byte> given) con
   void* const stream = device.stream();
   const jit::CudaDriver& driver = device.driver();
   // Calls of several threads share the stream, so each has a status word of its own.
-  const int64_t own = gpu->checks ? 64 : 0;
+  const int64_t own = gpu->words ? 64 : 0;
   const GpuWorkspace workspace(device, workspace_bytes(), given, stream);
   const GpuWorkspace word(device, own, {}, stream);
   for (const GpuWorkspace* w : {&workspace, &word}) {
     if (w->failure().code != ErrorCode::kOk) return w->failure();
   }
-  slots[ir::ArgsLayout::kStatus] = static_cast<int64_t>(gpu->checks ? word.data() : device.fine());
+  slots[ir::ArgsLayout::kStatus] = static_cast<int64_t>(gpu->words ? word.data() : device.fine());
   slots[ir::ArgsLayout::kWorkspace] = static_cast<int64_t>(workspace.data());
   int64_t status = kFine;
   int error = 0;
-  if (gpu->checks) error = driver.copy_on(word.data(), device.fine(), sizeof status, stream);
+  if (gpu->words) error = driver.copy_on(word.data(), device.fine(), sizeof status, stream);
   if (error == 0) {
     if (Failure f = enqueue_launches(slots, stream); f.code != ErrorCode::kOk) return f;
   }
-  if (error == 0 && gpu->checks) {
+  if (error == 0 && gpu->words) {
     error = driver.to_host_on(&status, word.data(), sizeof status, stream);
   }
   if (error == 0) error = driver.stream_synchronize(stream);

@@ -44,27 +44,16 @@ Result<std::shared_ptr<const GpuKernel>> GpuKernel::build(const Services& servic
   if (!program) return program.failure();
   auto k = std::make_shared<GpuKernel>();
   k->program = std::move(*program);
-  k->status = gpu->fine();
+  bool checks = false;
   for (const ir::Launch& l : compiled.nest.launches) {
-    k->checks = k->checks || (l.body && has_check(*l.body));
+    checks = checks || (l.body && has_check(*l.body));
   }
-  if (!k->checks) return std::shared_ptr<const GpuKernel>(std::move(k));
-  auto status = gpu->memory().hold(sizeof(int64_t));
-  if (!status) {
-    k->checks = false;
-    return status.failure();
+  if (checks) {
+    auto words = StatusWords::create(*gpu);
+    if (!words) return words.failure();
+    k->words = std::move(*words);
   }
-  k->status = *status;
-  const UseGpu use(*gpu);
-  const jit::CudaDriver& driver = gpu->driver();
-  int error = driver.copy_on(k->status, gpu->fine(), sizeof(int64_t), gpu->stream());
-  if (error == 0) error = driver.stream_synchronize(gpu->stream());
-  if (error != 0) return gpu->failed(error, "clearing a status word");
   return std::shared_ptr<const GpuKernel>(std::move(k));
-}
-
-GpuKernel::~GpuKernel() {
-  if (checks) gpu().memory().release(status, sizeof(int64_t));
 }
 
 }  // namespace hone::runtime

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "runtime/device/gpu_program.h"
+#include "runtime/device/status_words.h"
 #include "runtime/engine/build.h"
 
 namespace hone::runtime {
@@ -15,18 +16,15 @@ struct GpuKernel {
   static Result<std::shared_ptr<const GpuKernel>> build(const Services& services,
                                                         GpuCompiler& compiler,
                                                         const Compiled& compiled);
-  GpuKernel() = default;
-  ~GpuKernel();
-  GpuKernel(const GpuKernel&) = delete;
-  GpuKernel& operator=(const GpuKernel&) = delete;
-
   Gpu& gpu() const { return program->gpu(); }
 
   std::shared_ptr<const GpuProgram> program;
-  bool checks = false;  ///< some launch checks data
-  /// Device memory of the status word of enqueued calls; of kernels that check nothing, a word that
-  /// all share.
-  uint64_t status = 0;
+  std::unique_ptr<StatusWords> words;  ///< of enqueued calls; null: no launch checks data
+
+  /// The status word of calls in a stream; of kernels that check nothing, one that all share.
+  uint64_t status(void* stream) const { return words ? words->of(stream) : gpu().fine(); }
+  /// The same for calls in a graph.
+  uint64_t shared_status() const { return words ? words->shared() : gpu().fine(); }
 };
 
 }  // namespace hone::runtime

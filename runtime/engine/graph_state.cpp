@@ -58,7 +58,7 @@ Result<int> GraphState::put(int number, std::shared_ptr<const KernelState> kerne
     if (!block) return block.failure();
     workspace = *block;
   }
-  slots[ir::ArgsLayout::kStatus] = static_cast<int64_t>(kernel->gpu->status);
+  slots[ir::ArgsLayout::kStatus] = static_cast<int64_t>(kernel->gpu->shared_status());
   slots[ir::ArgsLayout::kWorkspace] = static_cast<int64_t>(workspace);
   if (fresh) {
     number = static_cast<int>(calls.size());

@@ -61,7 +61,7 @@ Failure KernelCall::place_on_gpu(const Fixture& fixture) {
     if (!block) return block.failure();
     device_workspace_ = *block;
   }
-  slots_[ir::ArgsLayout::kStatus] = static_cast<int64_t>(kernel_->gpu->status);
+  slots_[ir::ArgsLayout::kStatus] = static_cast<int64_t>(kernel_->gpu->status(gpu->stream()));
   slots_[ir::ArgsLayout::kWorkspace] = static_cast<int64_t>(device_workspace_);
   for (int c = 0; c < mirror_->copies(); ++c) {
     std::vector<int64_t> slots(slots_, slots_ + kernel_->entry.slots.size());

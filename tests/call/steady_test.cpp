@@ -128,7 +128,8 @@ TEST_CASE("steady: a checked call costs little over the raw entry") {
   CHECK(status == INT64_MAX);
 }
 
-TEST_CASE("steady: enqueueing allocates nothing and costs one call of the driver over the launches") {
+TEST_CASE(
+    "steady: enqueueing allocates nothing and costs one call of the driver over the launches") {
   using hone::tests::OnGpu;
   const OnGpu gpu({{"HONE_GPU_RUN", "0"}});
   hone::Engine engine = hone::tests::gpu_engine();

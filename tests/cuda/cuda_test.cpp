@@ -13,9 +13,9 @@
 #include "jit/passes/lower.h"
 #include "ops/op.h"
 #include "schedules/search/random_steps.h"
-#include "schedules/search/sampling.h"
 #include "schedules/space/space.h"
 #include "tests/cuda/batch.h"
+#include "tests/cuda/with_threads.h"
 #include "tests/diff/problems.h"
 #include "tests/diff/subject.h"
 #include "tests/support/effort.h"
@@ -24,27 +24,6 @@ using namespace hone;
 using namespace hone::tests;
 
 namespace {
-
-/// `schedule` with loops bound to blocks and threads at random, as far as that is legal.
-schedules::Schedule with_threads(const DiffProblem& problem, schedules::Schedule schedule,
-                                 schedules::Random& random) {
-  std::erase_if(schedule.steps, [](const std::string& s) { return s.starts_with("parallel"); });
-  if (!print(problem, schedule)) schedule = {};
-  constexpr const char* kAxes[] = {"block.x",  "block.y",  "block.z",
-                                   "thread.x", "thread.y", "thread.z"};
-  for (int tries = 0; tries < 12; ++tries) {
-    const auto scheduled = schedules::apply(problem.program, schedule);
-    const ir::Stage& s = scheduled->stages[random.below(scheduled->stages.size())];
-    if (s.loops.empty()) continue;
-    // Outer loops more often: blocks can be nothing else.
-    const size_t at = random.chance(0.5) ? 0 : random.below(s.loops.size());
-    schedules::Schedule more = schedule;
-    more.steps.push_back("bind " + s.name + "/" + s.loops[at].name + " " +
-                         kAxes[random.below(std::size(kAxes))]);
-    if (print(problem, more)) schedule = std::move(more);
-  }
-  return schedule;
-}
 
 /// Schedules that show what a GPU's steps are for.
 struct ByHand {
@@ -111,7 +90,7 @@ TEST_CASE("cuda: random legal schedules under the emulation") {
       for (int i = 0; i <= each; ++i) {
         schedules::Random draw(1000 * p + static_cast<uint64_t>(i));
         const schedules::Schedule schedule =
-            with_threads(problems[p], random.next(2 + i % 5, nullptr), draw);
+            with_threads(problems[p].program, gpu(), random.next(2 + i % 5, nullptr), draw);
         if (!batch.add(problems[p], schedule).empty()) continue;
         ++checked;
         bound += schedule.text().find("bind ") != std::string::npos;

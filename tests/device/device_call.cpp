@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 
+#include "runtime/measure/bound.h"
 #include "tests/device/raw_driver.h"
 
 namespace hone::tests {
@@ -117,6 +118,23 @@ bool choose_device() {
     return false;
   }
   return true;
+}
+
+std::shared_ptr<runtime::EngineState> gpu_state() {
+  EngineOptions options;
+  options.target = "cuda";
+  options.cache = ":memory:";
+  auto made = runtime::EngineState::create(options);
+  REQUIRE_MESSAGE(static_cast<bool>(made), made.failure().message);
+  return *std::move(made);
+}
+
+std::vector<std::vector<int64_t>> dims_to_check(const ir::Program& program) {
+  std::vector<std::vector<int64_t>> out{runtime::timing_dims(program)};
+  std::vector<int64_t> least;
+  for (const ir::Dim& d : program.dims) least.push_back(d.lo);
+  if (least != out[0]) out.push_back(least);
+  return out;
 }
 
 }  // namespace hone::tests

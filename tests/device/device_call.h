@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/device/gpu.h"
+#include "runtime/engine/engine_state.h"
 #include "runtime/engine/kernel_state.h"
 #include "runtime/worker/fixture.h"
 
@@ -40,6 +41,12 @@ std::string check_on_device(const std::shared_ptr<const runtime::KernelState>& k
 /// Points HONE_CUDA and HONE_NVRTC to the emulated libraries, unless HONE_TEST_DEVICE=real asks for
 /// the machine's own. False, and a line that says so, where that has no GPU.
 bool choose_device();
+
+/// An engine on that GPU, with a cache in memory.
+std::shared_ptr<runtime::EngineState> gpu_state();
+
+/// The least and the timed values of dims known at the call.
+std::vector<std::vector<int64_t>> dims_to_check(const ir::Program& program);
 
 /// Whether the machine's own GPU is asked for.
 bool real_device();

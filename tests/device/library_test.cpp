@@ -3,12 +3,6 @@
 // The library on a GPU, the machine's own or the emulated one, against the interpreter.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <map>
-
-#include "runtime/engine/engine_state.h"
-#include "runtime/measure/bound.h"
-#include "schedules/space/space.h"
 #include "tests/device/device_call.h"
 #include "tests/support/effort.h"
 
@@ -16,24 +10,6 @@ using namespace hone;
 using namespace hone::tests;
 
 namespace {
-
-std::shared_ptr<runtime::EngineState> gpu_state() {
-  EngineOptions options;
-  options.target = "cuda";
-  options.cache = ":memory:";
-  auto made = runtime::EngineState::create(options);
-  REQUIRE_MESSAGE(static_cast<bool>(made), made.failure().message);
-  return *std::move(made);
-}
-
-/// The least and the timed values of dims known at the call.
-std::vector<std::vector<int64_t>> dims_to_check(const ir::Program& program) {
-  std::vector<std::vector<int64_t>> out{runtime::timing_dims(program)};
-  std::vector<int64_t> least;
-  for (const ir::Dim& d : program.dims) least.push_back(d.lo);
-  if (least != out[0]) out.push_back(least);
-  return out;
-}
 
 /// Small cases: all on a device, where kernels compile fast; of the emulated one a sample, of which
 /// no op is missing when the effort is full.

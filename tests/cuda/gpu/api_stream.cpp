@@ -45,6 +45,15 @@ int cuStreamQuery(void* stream) {
   });
 }
 
+int cuStreamIsCapturing(void* stream, int* status) {
+  return in_context(Call::stream_capturing, [&](Context& c, auto&) {
+    if (!c.stream(stream)) return kInvalidHandle;
+    if (!status) return kInvalidValue;
+    *status = gpus().settings.capturing ? 1 : 0;
+    return kSuccess;
+  });
+}
+
 int cuStreamWaitEvent(void* stream, void* event, unsigned flags) {
   return in_context(Call::stream_wait, [&](Context& c, auto&) {
     Stream* const s = c.stream(stream);

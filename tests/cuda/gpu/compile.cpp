@@ -26,9 +26,12 @@ std::string read(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Written whole or not at all, since several processes may write it.
+/// What no other thread calls its files, of whatever process.
+std::string own_name() { return fmt::format("{}-{}", getpid(), gettid()); }
+
+/// Written whole or not at all, since several may write it.
 void write(const fs::path& path, const std::string& text) {
-  const fs::path part = path.string() + fmt::format(".{}", getpid());
+  const fs::path part = path.string() + "." + own_name();
   std::ofstream(part, std::ios::binary) << text;
   fs::rename(part, path);
 }
@@ -85,7 +88,7 @@ fs::path prepared() {
   fs::create_directories(folder);
   const std::string text = fmt::format(
       "#include \"{0}/emulation.h\"\n#include \"{0}/gpu/kernel_table.h\"\n", here.string());
-  const std::string part = fmt::format("{}/{}", folder.string(), getpid());
+  const std::string part = (folder / own_name()).string();
   std::ofstream(part + ".h") << text;
   // A compiler that keeps nothing reads the header itself each time.
   if (run(fmt::format("{} {} -x c++-header -o {}.gch {}.h", compiler(), flags(), part, part),
@@ -178,7 +181,7 @@ Compiled compile_for_host(const std::string& source, const std::string& file_nam
   const std::string base = (folder / fmt::format("{:016x}", hash(text))).string();
   out.path = base + ".so";
   if (!fs::exists(out.path)) {
-    const std::string part = fmt::format("{}.{}", base, getpid());
+    const std::string part = base + "." + own_name();
     write(part + ".cpp", text);
     const int failed =
         run(fmt::format("{} {} -shared -o {}.so {}.cpp", compiler(), flags(), part, part),

@@ -26,12 +26,14 @@ Settings settings_of_environment() {
   read("HONE_GPU_SEED", s.seed);
   read("HONE_GPU_HANG", s.hang);
   read("HONE_GPU_FAULT", s.fault);
-  int sticky = 0, run = 1, quiet = 0;
+  int sticky = 0, run = 1, capturing = 0, quiet = 0;
   read("HONE_GPU_STICKY", sticky);
   read("HONE_GPU_RUN", run);
+  read("HONE_GPU_CAPTURING", capturing);
   read("HONE_GPU_QUIET", quiet);
   s.sticky = sticky != 0;
   s.idle = run == 0;
+  s.capturing = capturing != 0;
   s.quiet = quiet != 0;
   if (const char* fail = text_of("HONE_GPU_FAIL")) s.fail = fail;
   if (const char* sm = text_of("HONE_GPU_SM")) {
