@@ -185,8 +185,8 @@ Failure measure(const Options& options, runtime::EngineState& engine, const Case
 
 bool wants_enqueue(const Options& options) {
   const auto& names = options.groups;
-  return options.problems.empty() &&
-         (names.empty() || std::find(names.begin(), names.end(), "enqueue") != names.end());
+  if (std::find(names.begin(), names.end(), "enqueue") != names.end()) return true;
+  return names.empty() && options.problems.empty() && options.minutes == 0;
 }
 
 int run_enqueue(const Options& options, runtime::EngineState& engine) {

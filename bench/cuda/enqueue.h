@@ -8,7 +8,7 @@
 
 namespace hone::bench {
 
-/// Whether the options ask for the group `enqueue`.
+/// Whether the options ask for the group `enqueue`, which is no part of a run in pieces.
 bool wants_enqueue(const Options& options);
 
 /// What it costs the calling thread to enqueue kernels, over the driver's own launches of the same

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "jit/cuda/sm90_rows.h"
@@ -104,19 +105,43 @@ std::vector<int> Nvrtc::architectures() const {
   return out;
 }
 
+bool Nvrtc::knows(int sm) const {
+  const std::vector<int> known = architectures();
+  return known.empty() || std::find(known.begin(), known.end(), sm) != known.end();
+}
+
+Failure Nvrtc::unknown(int sm) const {
+  std::string known;
+  for (const int a : architectures()) known += fmt::format("{}sm_{}", known.empty() ? "" : ", ", a);
+  return {ErrorCode::kUnsupported,
+          fmt::format("NVRTC {}.{} does not know sm_{}; it compiles for {}. Install one that does, "
+                      "or name it in HONE_NVRTC",
+                      major_, minor_, sm, known)};
+}
+
 Result<CudaBinary> Nvrtc::compile(const CudaSource& source, int sm) const {
+  if (!knows(sm)) return unknown(sm);
+  return run(source, fmt::format("sm_{}{}", sm, needs_sm90a(source.kernels) ? "a" : ""));
+}
+
+Result<CudaBinary> Nvrtc::compile_for_later(const CudaSource& source, int sm) const {
+  int before = 0;
+  for (const int a : architectures()) before = a < sm ? std::max(before, a) : before;
+  if (before == 0 || needs_sm90a(source.kernels)) return unknown(sm);
+  return run(source, fmt::format("compute_{}", before));
+}
+
+Result<CudaBinary> Nvrtc::run(const CudaSource& source, const std::string& architecture) const {
   const std::string text_of_it = cuda_prelude() + sm90_rows_for(source.kernels) + source.kernels;
   Functions::Program program = nullptr;
   if (int code =
           functions_->create(&program, text_of_it.c_str(), "kernels.cu", 0, nullptr, nullptr)) {
     return Failure{ErrorCode::kInternal, std::string("NVRTC: ") + functions_->error(code)};
   }
-  const std::string architecture =
-      fmt::format("--gpu-architecture=sm_{}{}", sm, needs_sm90a(source.kernels) ? "a" : "");
-  // The log then also says what each kernel takes.
-  const char* options[] = {architecture.c_str(), "--std=c++17", "-default-device",
-                           "--ptxas-options=-v"};
-  const int code = functions_->compile(program, 4, options);
+  const std::string option = "--gpu-architecture=" + architecture;
+  // The log then also says what each kernel takes, where machine code is made.
+  const char* options[] = {option.c_str(), "--std=c++17", "-default-device", "--ptxas-options=-v"};
+  const int code = functions_->compile(program, architecture.starts_with("sm_") ? 4 : 3, options);
   CudaBinary out;
   out.log = text(program, functions_->log_size, functions_->log);
   if (code == 0) {
@@ -126,8 +151,8 @@ Result<CudaBinary> Nvrtc::compile(const CudaSource& source, int sm) const {
   }
   functions_->destroy(&program);
   if (code != 0) {
-    return Failure{ErrorCode::kInternal,
-                   fmt::format("NVRTC for sm_{}: {}\n{}", sm, functions_->error(code), out.log)};
+    return Failure{ErrorCode::kInternal, fmt::format("NVRTC for {}: {}\n{}", architecture,
+                                                     functions_->error(code), out.log)};
   }
   return out;
 }

@@ -32,12 +32,20 @@ class Nvrtc {
   int minor() const { return minor_; }
   /// Compute capabilities that it compiles for, ten times each.
   std::vector<int> architectures() const;
-  /// Compiles kernels for a GPU. An error names the line of the source.
+  /// Whether it makes machine code for a compute capability; true where it cannot be asked.
+  bool knows(int sm) const;
+  /// Compiles kernels for a GPU. An error names the line of the source, or the GPUs that it knows.
   Result<CudaBinary> compile(const CudaSource& source, int sm) const;
+  /// For a GPU that is newer than this compiler: PTX of the latest one before it that is known,
+  /// which the driver there translates. An error where there is none, or where the kernels use what
+  /// only one GPU has.
+  Result<CudaBinary> compile_for_later(const CudaSource& source, int sm) const;
 
  private:
   struct Functions;
   Nvrtc() = default;
+  Result<CudaBinary> run(const CudaSource& source, const std::string& architecture) const;
+  Failure unknown(int sm) const;
 
   void* library_ = nullptr;
   std::shared_ptr<const Functions> functions_;

@@ -54,7 +54,7 @@ class Fuzzer {
 
  private:
   void try_problem(const ops::Problem& problem, uint64_t seed, Clock::time_point end) {
-    Trials trials(worker_, problem.text, engine_->target_text);
+    Trials trials(worker_, problem.text, engine_->target_text, engine_->options.gpu);
     if (const auto opened = trials.open(); !opened) {
       tell(opened.failure().message, problem.text, "");
       return;
@@ -82,7 +82,7 @@ class Fuzzer {
   std::string wrong_with(const std::string& text, const Schedule& schedule) {
     auto problem = engine_->parse(text);
     if (!problem || !schedules::apply(problem->program, schedule)) return "";
-    Trials trials(worker_, problem->text, engine_->target_text);
+    Trials trials(worker_, problem->text, engine_->target_text, engine_->options.gpu);
     return wrong_with(trials, schedule);
   }
 

@@ -92,7 +92,9 @@ Result<GpuCode> GpuCompiler::compile_anew(const jit::CudaSource& source, int sm)
                     version_of(**nvrtc), driver_version_ / 1000, driver_version_ % 1000 / 10)};
   }
   ++compiled_;
-  auto binary = (*nvrtc)->compile(source, sm);
+  // A GPU that is newer than the compiler takes PTX of an earlier one.
+  auto binary =
+      (*nvrtc)->knows(sm) ? (*nvrtc)->compile(source, sm) : (*nvrtc)->compile_for_later(source, sm);
   if (!binary) return binary.failure();
   return GpuCode{std::move(*binary), false};
 }

@@ -35,7 +35,8 @@ class GpuCompiler {
       : store_(std::move(store)), driver_version_(driver_version) {}
 
   /// A source as code for a GPU: kept code where there is some, also where no NVRTC is installed.
-  /// An error where it does not compile, or where the driver is too old for what NVRTC makes.
+  /// PTX where NVRTC does not know the GPU yet. An error where it does not compile, or where the
+  /// driver is too old for what NVRTC makes.
   Result<GpuCode> compile(const jit::CudaSource& source, int sm);
   /// The same past what earlier runs have kept, for where that does not load.
   Result<GpuCode> compile_anew(const jit::CudaSource& source, int sm);

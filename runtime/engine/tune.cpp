@@ -25,9 +25,9 @@ Result<TuneResult> EngineState::tune(Result<ops::Problem> problem, const TuneOpt
   auto tell = [this](const std::string& text) {
     services->tell(Event::kBug, [&] { return text; });
   };
-  const TuneJob job{*problem,      target, key_of(problem->text),
-                    *cache,        tuning, find_worker(options.worker),
-                    bound.time_us, tell};
+  const TuneJob job{*problem,    target,        key_of(problem->text),
+                    *cache,      tuning,        find_worker(options.worker),
+                    options.gpu, bound.time_us, tell};
   auto result = runtime::tune(job);
   if (!result) return result.failure();
   forget(problem->text);

@@ -19,6 +19,10 @@ struct TimeBound {
 /// The bound of a naive program at `dims`, from limits measured in this process.
 TimeBound bound_of(const ir::Program& program, std::span<const int64_t> dims, Limits* limits);
 
+/// The dims known at the call with ranges to check and to time them in. A stride given at the call
+/// may be anything; here it lies between that of dense rows and that of rows some elements apart.
+std::vector<ir::Dim> dims_to_try(const ir::Program& program);
+
 /// Where dims known at the call are timed: the last of `at`, else the largest.
 std::vector<int64_t> timing_dims(const ir::Program& program);
 

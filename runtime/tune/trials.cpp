@@ -33,7 +33,7 @@ Result<std::monostate> Trials::open() {
   if (!worker) return worker.failure();
   Message open{"open", {}};
   open.add("problem", problem_).add("target", target_);
-  open.add("again", static_cast<int64_t>(opened_));
+  open.add("gpu", static_cast<int64_t>(gpu_)).add("again", static_cast<int64_t>(opened_));
   auto reply = (*worker)->ask(open, kOpenMs, stop_);
   if (!reply && stop_.stop_requested()) return stopped();
   if (!reply) {

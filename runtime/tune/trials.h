@@ -38,11 +38,13 @@ struct TrialTiming {
 /// Trials of one problem in a worker that is replaced after every anomaly and now and then anyway.
 class Trials {
  public:
-  /// `stop` ends what is under way.
-  Trials(std::string program, std::string problem, std::string target, std::stop_token stop = {})
+  /// `gpu`: where trials run for a target that is one. `stop` ends what is under way.
+  Trials(std::string program, std::string problem, std::string target, int gpu,
+         std::stop_token stop = {})
       : program_(std::move(program)),
         problem_(std::move(problem)),
         target_(std::move(target)),
+        gpu_(gpu),
         stop_(std::move(stop)) {}
 
   /// Starts a worker and opens the problem in it. The failure says what is wrong with either, or is
@@ -61,6 +63,7 @@ class Trials {
   Result<Outcome> lost();
 
   std::string program_, problem_, target_;
+  int gpu_;
   std::stop_token stop_;
   std::unique_ptr<WorkerProcess> worker_;
   int trials_ = 0;

@@ -49,7 +49,7 @@ bool is_small(const std::vector<schedules::Space>& spaces) {
 
 TuneRun::TuneRun(const TuneJob& job)
     : job_(job),
-      trials_(job.worker, job.key.problem, job.key.target, job.options.stop),
+      trials_(job.worker, job.key.problem, job.key.target, job.gpu, job.options.stop),
       spaces_(schedules::derive_space(job.problem.program, job.target)) {
   constexpr std::string_view names[] = {"evolve", "random", "descent"};
   strategy_ = schedules::strategy_named(names[static_cast<size_t>(job.options.strategy)]);

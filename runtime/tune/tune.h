@@ -20,6 +20,7 @@ struct TuneJob {
   Cache& cache;
   const TuneOptions& options;
   std::string worker;                              ///< the hone-worker program
+  int gpu = 0;                                     ///< where it tunes for a target that is one
   double limit_us = 0;                             ///< what the machine's limit allows; 0: unknown
   std::function<void(const std::string&)> on_bug;  ///< a candidate was quarantined: a repro line
 };

@@ -59,11 +59,13 @@ class DeviceMirror {
   Failure upload(const Fixture& fixture);
   /// What the first copy's outputs hold, to the fixture.
   Failure download(const Fixture& fixture);
-  /// The first parameter around which the device's memory was written, or "".
+  /// The first parameter around which the device's memory was written in the first copy, or the
+  /// first input that is not what the fixture has, or "".
   Result<std::string> overwritten(const Fixture& fixture) const;
 
  private:
   explicit DeviceMirror(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {}
+  Result<bool> differs(size_t param, const jit::TensorView& tensor) const;
 
   std::shared_ptr<Gpu> gpu_;
   std::vector<std::vector<GuardedDeviceMemory>> copies_;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "runtime/machine/host.h"
+#include "runtime/measure/bound.h"
 #include "runtime/worker/kernel_call.h"
 #include "runtime/worker/reference_kernel.h"
 #include "schedules/schedule.h"
@@ -18,7 +19,7 @@ namespace {
 /// between.
 std::vector<std::vector<int64_t>> points_to_check(const ir::Program& program) {
   std::vector<std::vector<int64_t>> points(1);
-  for (const ir::Dim& dim : program.dims) {
+  for (const ir::Dim& dim : dims_to_try(program)) {
     const int64_t between = std::clamp((dim.lo + dim.hi) / 2 | 1, dim.lo, dim.hi);
     std::vector<int64_t> values = {dim.lo, between, dim.hi};
     values.insert(values.end(), dim.at.begin(), dim.at.end());

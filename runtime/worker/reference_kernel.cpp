@@ -6,6 +6,7 @@
 #include <set>
 #include <sstream>
 
+#include "runtime/measure/bound.h"
 #include "runtime/worker/call_frame.h"
 #include "runtime/worker/device_frame.h"
 #include "schedules/space/space.h"
@@ -92,7 +93,7 @@ Result<std::string> run_once(const Candidate& candidate, Fixture& fixture) {
 /// The largest value of each dim known at the call.
 std::vector<int64_t> largest_dims(const ir::Program& program) {
   std::vector<int64_t> dims;
-  for (const ir::Dim& d : program.dims) dims.push_back(d.hi);
+  for (const ir::Dim& d : dims_to_try(program)) dims.push_back(d.hi);
   return dims;
 }
 

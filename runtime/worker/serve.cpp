@@ -45,7 +45,7 @@ int serve_trials(int fd, bool allow_code) {
     if (m->verb == "open") {
       reply.verb = "opened";
       auto opened = Session::open(std::string(m->get("problem")), std::string(m->get("target")),
-                                  m->number("again") != 0);
+                                  static_cast<int>(m->number("gpu")), m->number("again") != 0);
       if (opened) {
         session = std::move(*opened);
       } else {

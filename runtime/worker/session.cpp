@@ -9,13 +9,14 @@
 
 #include "runtime/machine/host.h"
 #include "runtime/measure/assemble.h"
+#include "runtime/measure/bound.h"
 #include "runtime/measure/samples.h"
 #include "runtime/measure/timer.h"
 #include "runtime/threads/pool.h"
 
 namespace hone::runtime {
 Result<std::unique_ptr<Session>> Session::open(const std::string& problem,
-                                               const std::string& target, bool again) {
+                                               const std::string& target, int gpu, bool again) {
   auto parsed = ops::parse_problem(problem);
   if (!parsed) return parsed.failure();
   auto compiled_for = ir::parse_target(target, host_target());
@@ -27,7 +28,7 @@ Result<std::unique_ptr<Session>> Session::open(const std::string& problem,
   s->target_ = *compiled_for;
   s->call_ = std::make_unique<GuardedCall>(std::move(*call));
   if (s->target_.is_cuda()) {
-    auto found = s->find_gpu();
+    auto found = s->find_gpu(gpu);
     if (!found) return found.failure();
   } else if (s->target_.threads > 1) {
     s->pool_ = make_pool({.size = s->target_.threads});
@@ -41,7 +42,7 @@ Result<std::unique_ptr<Session>> Session::open(const std::string& problem,
 /// the largest. To check: those, the ends, and one odd value between.
 std::vector<std::vector<int64_t>> Session::dim_points(bool for_timing) const {
   std::vector<std::vector<int64_t>> points;
-  const auto& dims = problem_->program.dims;
+  const std::vector<ir::Dim> dims = dims_to_try(problem_->program);
   size_t most = 1;
   for (const ir::Dim& d : dims) most = std::max(most, d.at.size());
   for (size_t i = 0; i < most; ++i) {
@@ -164,37 +165,43 @@ Verdict Session::check(const Candidate& candidate, const Timing& timing) {
   return v;
 }
 
-/// One data set: memory and registers left alone, the same bits twice, and the right ones. Returns
-/// what the first run took.
-double Session::check_on(const Candidate& candidate, Fixture& fixture, Verdict& v) {
-  const auto fail = [&](std::string word, std::string note) {
-    v.word = std::move(word);
-    v.note = std::move(note);
-    return 0.0;
-  };
-  auto frame = CallFrame::create(candidate, fixture, blocks_);
-  if (!frame) return fail("refused", frame.failure().message);
-  double run_us = 0;
+/// One data set: `run` makes outputs of the inputs, fails what it sees, and tells how long it took;
+/// then the same bits twice, and the right ones. Returns what the first run took.
+double Session::check_runs(const Candidate& candidate, Fixture& fixture, Verdict& v,
+                           const std::function<double()>& run) {
+  double first_us = 0;
   // Bits that change from run to run show on any data.
   const int runs = fixture.whole() || fixture.set() == jit::DataSet::kRandom ? 2 : 1;
-  for (int run = 0; run < runs; ++run) {
+  for (int i = 0; i < runs; ++i) {
     fixture.reset();
-    const std::string broken = frame->run_guarded(*call_, candidate);
-    if (!broken.empty()) return fail("clobbers", broken);
-    if (std::string what = fixture.overwritten(); !what.empty()) return fail("overwrites", what);
-    if (std::string what = frame->overwritten(); !what.empty()) return fail("overwrites", what);
-    if (std::string what = frame->misreported(fixture); !what.empty()) return fail("wrong", what);
-    if (run == 0) run_us = frame->run_us();
-    if (run == 0 && runs > 1) fixture.remember();
+    const double run_us = run();
+    if (v.word != "ok") return 0;
+    if (i > 0) continue;
+    first_us = run_us;
+    if (runs > 1) fixture.remember();
   }
   if (runs > 1 && !fixture.as_remembered()) {
-    return fail("nondeterministic", "two runs on the same data differ");
+    return v.fail("nondeterministic", "two runs on the same data differ");
   }
   const auto found = fixture.compare(candidate.edges);
-  if (!found) return fail("refused", found.failure().message);
+  if (!found) return v.fail("refused", found.failure().message);
   v.max_err = std::max(v.max_err, found->max_err);
-  if (!found->ok()) return fail("wrong", found->text());
-  return run_us;
+  if (!found->ok()) return v.fail("wrong", found->text());
+  return first_us;
+}
+
+/// One data set on the CPU: memory and registers left alone besides.
+double Session::check_on(const Candidate& candidate, Fixture& fixture, Verdict& v) {
+  auto frame = CallFrame::create(candidate, fixture, blocks_);
+  if (!frame) return v.fail("refused", frame.failure().message);
+  return check_runs(candidate, fixture, v, [&] {
+    const std::string broken = frame->run_guarded(*call_, candidate);
+    if (!broken.empty()) return v.fail("clobbers", broken);
+    if (std::string what = fixture.overwritten(); !what.empty()) return v.fail("overwrites", what);
+    if (std::string what = frame->overwritten(); !what.empty()) return v.fail("overwrites", what);
+    if (std::string what = frame->misreported(fixture); !what.empty()) return v.fail("wrong", what);
+    return frame->run_us();
+  });
 }
 
 void Session::time(const Candidate& candidate, const Timing& timing, Verdict& v) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +26,13 @@ struct Verdict {
   double max_err = 0;      ///< largest error in units of the reference's bound
   double jit_us = 0;
   jit::Report report;
+
+  /// Makes it another than ok; 0, for callers that tell a time.
+  double fail(std::string what, std::string why) {
+    word = std::move(what);
+    note = std::move(why);
+    return 0;
+  }
 };
 
 /// How a candidate is timed.
@@ -40,10 +48,11 @@ struct Timing {
 /// A problem opened for trials: data sets, references, and the ways to check and time a candidate.
 class Session {
  public:
-  /// `problem` and `target` are canonical texts. `again`: an earlier session has opened this
-  /// problem, so that what its reference kernel makes of a shrunken one is known.
+  /// `problem` and `target` are canonical texts; `gpu` is where candidates run for a target that is
+  /// one. `again`: an earlier session has opened this problem, so that what its reference kernel
+  /// makes of a shrunken one is known.
   static Result<std::unique_ptr<Session>> open(const std::string& problem,
-                                               const std::string& target, bool again = false);
+                                               const std::string& target, int gpu, bool again);
 
   /// Builds, checks on every data set, and times. A schedule that has passed is not checked again.
   Verdict try_schedule(const std::string& schedule, const Timing& timing);
@@ -58,9 +67,11 @@ class Session {
   Session() = default;
   Result<std::monostate> prepare(bool again);
   Verdict check(const Candidate& candidate, const Timing& timing);
-  Result<std::monostate> find_gpu();
+  Result<std::monostate> find_gpu(int ordinal);
   Result<std::monostate> mirror_fixtures();
   CandidatePlace place() { return {&memory_, gpu_, compiler_ ? &*compiler_ : nullptr}; }
+  double check_runs(const Candidate& candidate, Fixture& fixture, Verdict& verdict,
+                    const std::function<double()>& run);
   double check_on(const Candidate& candidate, Fixture& fixture, Verdict& verdict);
   double check_on_gpu(const Candidate& candidate, size_t fixture, Verdict& verdict);
   void time(const Candidate& candidate, const Timing& timing, Verdict& verdict);

@@ -13,16 +13,17 @@
 namespace hone::runtime {
 namespace {
 
-/// The device whose target it is.
-Result<std::shared_ptr<Gpu>> gpu_of(const ir::Target& target) {
+/// Device `ordinal`, where it runs code for the target.
+Result<std::shared_ptr<Gpu>> gpu_of(const ir::Target& target, int ordinal) {
   auto driver = jit::CudaDriver::open();
   if (!driver) return driver.failure();
   auto all = list_gpus(**driver);
   if (!all) return all.failure();
   for (const GpuFacts& facts : *all) {
-    if (runs(facts, target)) return Gpu::open(facts.ordinal, 0);
+    if (facts.ordinal == ordinal && runs(facts, target)) return Gpu::open(ordinal, 0);
   }
-  return Failure{ErrorCode::kUnsupported, "no GPU of this machine is `" + ir::print(target) + "`"};
+  return Failure{ErrorCode::kUnsupported,
+                 fmt::format("GPU {} of this machine is not `{}`", ordinal, ir::print(target))};
 }
 
 /// The word for what a device said: where the context is lost the candidate's fault, else that it
@@ -55,8 +56,8 @@ Result<std::vector<double>> samples_of(const Candidate& c, DeviceFrame& frame,
 
 }  // namespace
 
-Result<std::monostate> Session::find_gpu() {
-  auto gpu = gpu_of(target_);
+Result<std::monostate> Session::find_gpu(int ordinal) {
+  auto gpu = gpu_of(target_, ordinal);
   if (!gpu) return gpu.failure();
   gpu_ = *std::move(gpu);
   compiler_.emplace(BinaryStore{}, gpu_->driver().version());
@@ -78,46 +79,28 @@ Result<std::monostate> Session::mirror_fixtures() {
   return std::monostate{};
 }
 
-/// One data set: memory left alone, the same bits twice, and the right ones. Returns what the first
-/// run took.
+/// One data set on the GPU: memory left alone besides.
 double Session::check_on_gpu(const Candidate& candidate, size_t number, Verdict& v) {
   Fixture& fixture = fixtures_[number];
   DeviceMirror& mirror = mirrors_[number];
-  const auto fail = [&](std::string word, std::string note) {
-    v.word = std::move(word);
-    v.note = std::move(note);
-    return 0.0;
-  };
   const auto blamed = [&](const Failure& f) {
     blame(*gpu_, f, &v);
     return 0.0;
   };
   auto frame = DeviceFrame::create(candidate, fixture, mirror);
   if (!frame) return blamed(frame.failure());
-  double run_us = 0;
-  const int runs = fixture.whole() || fixture.set() == jit::DataSet::kRandom ? 2 : 1;
-  for (int run = 0; run < runs; ++run) {
-    fixture.reset();
+  return check_runs(candidate, fixture, v, [&] {
     if (Failure f = mirror.upload(fixture); f.code != ErrorCode::kOk) return blamed(f);
     if (Failure f = frame->bind(candidate); f.code != ErrorCode::kOk) return blamed(f);
     if (Failure f = frame->run(candidate); f.code != ErrorCode::kOk) return blamed(f);
     if (Failure f = mirror.download(fixture); f.code != ErrorCode::kOk) return blamed(f);
     for (const auto& what : {mirror.overwritten(fixture), frame->overwritten()}) {
       if (!what) return blamed(what.failure());
-      if (!what->empty()) return fail("overwrites", *what);
+      if (!what->empty()) return v.fail("overwrites", *what);
     }
-    if (std::string what = frame->misreported(fixture); !what.empty()) return fail("wrong", what);
-    if (run == 0) run_us = frame->run_us();
-    if (run == 0 && runs > 1) fixture.remember();
-  }
-  if (runs > 1 && !fixture.as_remembered()) {
-    return fail("nondeterministic", "two runs on the same data differ");
-  }
-  const auto found = fixture.compare(candidate.edges);
-  if (!found) return fail("refused", found.failure().message);
-  v.max_err = std::max(v.max_err, found->max_err);
-  if (!found->ok()) return fail("wrong", found->text());
-  return run_us;
+    if (std::string what = frame->misreported(fixture); !what.empty()) return v.fail("wrong", what);
+    return frame->run_us();
+  });
 }
 
 void Session::time_on_gpu(const Candidate& candidate, const Timing& timing, Verdict& v) {

@@ -138,28 +138,29 @@ TEST_CASE(
   const hone::DeviceBuffer a = device.allocate(16384), b = device.allocate(16384);
   const hone::DeviceBuffer y = device.allocate(16384);
   const hone::EnqueueOptions options{stream.handle(), {}, nullptr};
-  const auto check = [&](int64_t launches, const auto& call) {
+  // `asks`: whether the stream is being captured, where the pool gives a workspace.
+  const auto check = [&](int64_t launches, int64_t asks, const auto& call) {
     // The first call takes a workspace.
     call();
     const int64_t calls = OnGpu::calls(), launched = OnGpu::count("cuLaunchKernel");
     call();
     CHECK(OnGpu::count("cuLaunchKernel") - launched == launches);
     const int64_t others = OnGpu::calls() - calls - launches;
-    CHECK(others >= 1);
+    CHECK(others >= 1 + asks);
     // Where the thread has another context, that is changed and put back.
-    CHECK(others <= 3);
+    CHECK(others <= 3 + asks);
     CHECK(allocations_of(call) == 0);
   };
   const auto whole = [](const hone::DeviceBuffer& x) { return x.tensor<float>({64, 64}); };
   const auto rows = [](const hone::DeviceBuffer& x) { return x.tensor<float>({8, 64}); };
   const hone::Bound bound = engine.compile("fc_gelu M=64 N=64 K=64 const=W").bind("W", whole(b));
   const hone::DeviceBuffer bias = device.allocate(256);
-  check(1, [&] { bound.enqueue(options, whole(a), bias.tensor<float>({64}), whole(y)); });
+  check(1, 0, [&] { bound.enqueue(options, whole(a), bias.tensor<float>({64}), whole(y)); });
   const hone::Kernel ranged = engine.compile("matmul M=1..64 N=64 K=64");
-  check(1, [&] { ranged.enqueue(options, rows(a), whole(b), rows(y)); });
+  check(1, 0, [&] { ranged.enqueue(options, rows(a), whole(b), rows(y)); });
   for (const char* problem : {"softmax M=64 N=64", "softmax M=1..64 N=64"}) {
     const hone::Kernel staged = engine.compile(problem, {.schedule = "inline e"});
     CHECK(staged.workspace_size() > 0);
-    check(3, [&] { staged.enqueue(options, whole(a), whole(y)); });
+    check(3, 1, [&] { staged.enqueue(options, whole(a), whole(y)); });
   }
 }

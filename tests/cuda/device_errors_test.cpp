@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "jit/cuda/nvrtc.h"
 #include "tests/cuda/on_gpu.h"
 
 using namespace hone;
@@ -106,6 +107,27 @@ TEST_CASE("device errors: no NVRTC, and a driver too old for it") {
   }
   const OnGpu gpu({{"HONE_GPU_DRIVER", "12040"}, {"HONE_GPU_NVRTC", "12.8"}});
   add_on_gpu(gpu_engine());
+}
+
+TEST_CASE("device errors: a GPU that NVRTC does not know yet") {
+  const OnGpu gpu({{"HONE_GPU_SM", "100"}, {"HONE_GPU_NVRTC", "12.4"}});
+  // The driver translates PTX of an earlier one.
+  add_on_gpu(gpu_engine());
+  auto nvrtc = jit::Nvrtc::open();
+  REQUIRE(static_cast<bool>(nvrtc));
+  jit::CudaSource source;
+  source.kernels = "HONE_KERNEL(1) f(int) {}\n";
+  const auto exact = nvrtc->compile(source, 100);
+  REQUIRE_FALSE(static_cast<bool>(exact));
+  CHECK(
+      says(exact.failure(), ErrorCode::kUnsupported,
+           "NVRTC 12.4 does not know sm_100; it compiles for sm_75, sm_80, sm_86, sm_89, sm_90."));
+  const auto ptx = nvrtc->compile_for_later(source, 100);
+  REQUIRE_MESSAGE(static_cast<bool>(ptx), ptx.failure().message);
+  CHECK(ptx->cubin.empty());
+  CHECK(ptx->ptx.find(".target sm_90") != std::string::npos);
+  // One that is older than all is no one's.
+  CHECK(nvrtc->compile_for_later(source, 70).failure().code == ErrorCode::kUnsupported);
 }
 
 TEST_CASE("device errors: out of memory") {

@@ -4,7 +4,9 @@
 
 #include <cstdlib>
 #include <string>
+#include <tuple>
 
+#include "runtime/worker/device_mirror.h"
 #include "tests/cuda/on_gpu.h"
 
 using namespace hone;
@@ -40,6 +42,48 @@ TEST_CASE("device tune: a problem with a constant, and one whose data may be bad
   Engine engine = gpu_engine();
   CHECK(engine.tune("fc_gelu M=5 N=32 K=24 const=W", few_trials(2)).failed == 0);
   CHECK(engine.tune("embedding_bag R=20 D=8 L=12 B=4", few_trials(2)).failed == 0);
+}
+
+TEST_CASE("device tune: trials run on the GPU that the options name") {
+  // Of two alike one gives no context to anybody.
+  for (const int taken : {0, 1}) {
+    const OnGpu gpu({{"HONE_GPU_DEVICES", "2"}, {"HONE_GPU_TAKEN", std::to_string(taken)}});
+    Engine engine({.target = "cuda", .cache = ":memory:", .gpu = 1 - taken});
+    const auto r = engine.try_tune("add N=100", few_trials(1));
+    CHECK_MESSAGE(static_cast<bool>(r), r.failure().message);
+  }
+}
+
+TEST_CASE("device tune: an input that a candidate writes to is seen") {
+  const OnGpu with;
+  auto gpu = runtime::Gpu::open(0, 0);
+  REQUIRE(static_cast<bool>(gpu));
+  const auto problem = ops::parse_problem("add N=1000");
+  REQUIRE(static_cast<bool>(problem));
+  auto fixture =
+      runtime::Fixture::create(*problem, {}, jit::DataSet::kIntegers, runtime::Guard::kBefore, 1);
+  REQUIRE(static_cast<bool>(fixture));
+  fixture->reset();
+  auto mirror = runtime::DeviceMirror::create(*gpu, *fixture);
+  REQUIRE(static_cast<bool>(mirror));
+  const auto overwritten = [&] {
+    const auto found = mirror->overwritten(*fixture);
+    return found ? *found : found.failure().message;
+  };
+  CHECK(overwritten() == "");
+  const runtime::UseGpu use(**gpu);
+  // The last byte of the second input, then one past the output.
+  for (const auto& [param, offset, name] : {std::tuple{1, 3999, "B"}, std::tuple{2, 4000, "Y"}}) {
+    const uint64_t at =
+        mirror->address(0, static_cast<size_t>(param)) + static_cast<uint64_t>(offset);
+    unsigned char before = 0;
+    REQUIRE((*gpu)->driver().to_host(&before, at, 1) == 0);
+    const unsigned char other = before ^ 1;
+    REQUIRE((*gpu)->driver().to_device(at, &other, 1) == 0);
+    CHECK(overwritten() == name);
+    REQUIRE((*gpu)->driver().to_device(at, &before, 1) == 0);
+  }
+  CHECK(overwritten() == "");
 }
 
 TEST_CASE("device tune: candidates that fault or never end cost a worker, not the host") {

@@ -132,7 +132,7 @@ std::shared_ptr<runtime::EngineState> gpu_state() {
 std::vector<std::vector<int64_t>> dims_to_check(const ir::Program& program) {
   std::vector<std::vector<int64_t>> out{runtime::timing_dims(program)};
   std::vector<int64_t> least;
-  for (const ir::Dim& d : program.dims) least.push_back(d.lo);
+  for (const ir::Dim& d : runtime::dims_to_try(program)) least.push_back(d.lo);
   if (least != out[0]) out.push_back(least);
   return out;
 }

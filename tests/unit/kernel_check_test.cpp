@@ -10,6 +10,7 @@
 #include "runtime/engine/build.h"
 #include "runtime/engine/engine_state.h"
 #include "runtime/machine/host.h"
+#include "runtime/measure/bound.h"
 #include "runtime/worker/difference.h"
 #include "runtime/worker/reference_kernel.h"
 #include "runtime/worker/tile_edges.h"
@@ -82,6 +83,28 @@ TEST_CASE("check: one wrong element of a large problem is found") {
     CHECK(wrong->mismatch.find("C[" + std::to_string(element / 250) + "," +
                                std::to_string(element % 250) + "] is ") == 0);
   }
+}
+
+TEST_CASE("check: strides given at the call are those of rows side by side and some apart") {
+  EngineOptions options;
+  options.cache = ":memory:";
+  auto engine = EngineState::create(options);
+  REQUIRE(engine);
+  for (const char* text : {"matmul M=4 N=8 K=16 A.stride=(?,1)", "add_rows M=3 N=5 Y.stride=(?,?)",
+                           "matmul M=1..4 N=8 K=1..16 A.stride=(?,1) C.stride=(?,1)"}) {
+    CAPTURE(text);
+    const ops::Problem problem = problem_of(text);
+    for (const ir::Dim& d : dims_to_try(problem.program)) CHECK(d.hi < 500);
+    const auto kernel = (*engine)->compile(text, CompileOptions{});
+    REQUIRE_MESSAGE(kernel, (kernel ? "" : kernel.failure().message));
+    const auto outcome = check_kernel(*kernel, problem);
+    REQUIRE_MESSAGE(outcome, (outcome ? "" : outcome.failure().message));
+    CHECK_MESSAGE(outcome->mismatch.empty(), outcome->mismatch);
+  }
+  const auto dims = dims_to_try(problem_of("matmul M=4 N=8 K=16 A.stride=(?,1)").program);
+  REQUIRE(dims.size() == 1);
+  CHECK(dims[0].lo == 16);
+  CHECK(dims[0].hi == 32);
 }
 
 TEST_CASE("check: a shrunken problem has the remainders of the large one") {

@@ -55,6 +55,26 @@ TEST_CASE("space: every structure of every small case applies and lowers") {
   }
 }
 
+TEST_CASE("space: on GPUs the rules' plans lower, and none falls back to plain loops") {
+  for (const char* text : {"cuda sm=75", "cuda sm=90 sms=132"}) {
+    const ir::Target target = target_of(text);
+    for (const ops::Case& c : ops::stock_library().cases) {
+      if (!c.small) continue;
+      const auto problem = ops::parse_problem(c.problem);
+      REQUIRE(problem);
+      const auto schedule = schedules::default_schedule(problem->program, target);
+      // A short sum to one element is one thread's.
+      const bool one = problem->op.name() == "dot" || problem->op.name() == "sum_all";
+      const bool binds = schedule.text().find("bind ") != std::string::npos;
+      CHECK_MESSAGE((binds || one), std::string(c.problem) << " | " << std::string(text));
+      const auto applied = schedules::apply(problem->program, schedule);
+      REQUIRE(applied);
+      CHECK_MESSAGE(jit::lower(*applied, target), std::string(c.problem)
+                                                      << " | " << std::string(text));
+    }
+  }
+}
+
 TEST_CASE("space: without vectors only the plain schedule is left") {
   const auto problem = ops::parse_problem("matmul M=64 N=64 K=64");
   REQUIRE(problem);

@@ -44,6 +44,10 @@ class Place {
   }
 
   std::string file() const { return (folder_ / "cache.db").string(); }
+  /// What the engines keep, opened beside them.
+  runtime::Cache cache() const {
+    return runtime::Cache({.path = file(), .shipped = "", .notice = {}});
+  }
 
   std::vector<std::string> bugs, compiles;
 
@@ -64,6 +68,22 @@ std::vector<std::string> schedules_of(const std::vector<runtime::Record>& record
   std::vector<std::string> texts;
   for (const runtime::Record& r : records) texts.push_back(r.schedule);
   return texts;
+}
+
+/// A record of the problem that `r` is about.
+runtime::Record record_of(const TuneResult& r, std::string schedule) {
+  runtime::Record record;
+  record.key = {r.problem, r.target, jit::kCodeGeneration};
+  record.schedule = std::move(schedule);
+  return record;
+}
+
+/// Tunes the problem while the fickle worker finds schedule `wrong` not right.
+Result<TuneResult> tune_with(Engine& engine, const std::string& wrong, const TuneOptions& options) {
+  ::setenv("HONE_FICKLE", wrong.c_str(), 1);
+  auto result = engine.try_tune(kProblem, options);
+  ::unsetenv("HONE_FICKLE");
+  return result;
 }
 
 TuneOptions trials(int64_t n) {
@@ -243,21 +263,18 @@ TEST_CASE("tune: what the ranking finds wrong stays in quarantine, record or not
   Place place;
   Engine engine = place.engine(fickle_worker());
   const TuneResult first = engine.tune(kProblem, trials(1));
-  runtime::Cache cache({.path = place.file(), .shipped = "", .notice = {}});
-  runtime::Record record;
-  record.key = {first.problem, first.target, jit::kCodeGeneration};
-  record.schedule = "unroll C/k";
+  runtime::Cache cache = place.cache();
+  runtime::Record record = record_of(first, "unroll C/k");
   record.median_us = 1;
   cache.put(record);
-  ::setenv("HONE_FICKLE", record.schedule.c_str(), 1);
   TuneOptions options = trials(2);
   options.again = true;
-  const TuneResult r = engine.tune(kProblem, options);
-  ::unsetenv("HONE_FICKLE");
-  CHECK(r.schedule != record.schedule);
+  const auto r = tune_with(engine, record.schedule, options);
+  REQUIRE(r);
+  CHECK(r->schedule != record.schedule);
   CHECK(place.bugs.size() == 1);
   CHECK(schedules_of(cache.quarantine(record.key)) == std::vector{record.schedule});
-  CHECK(schedules_of(cache.good(record.key)) == std::vector{r.schedule});
+  CHECK(schedules_of(cache.good(record.key)) == std::vector{r->schedule});
 }
 
 TEST_CASE("tune: the log of an earlier run does not bring back what was found wrong since") {
@@ -265,10 +282,8 @@ TEST_CASE("tune: the log of an earlier run does not bring back what was found wr
   Place place;
   Engine engine = place.engine(fickle_worker());
   const TuneResult first = engine.tune(kProblem, trials(1));
-  runtime::Cache cache({.path = place.file(), .shipped = "", .notice = {}});
-  runtime::Record record;
-  record.key = {first.problem, first.target, jit::kCodeGeneration};
-  record.schedule = first.schedule;
+  runtime::Cache cache = place.cache();
+  runtime::Record record = record_of(first, first.schedule);
   record.verdict = "wrong";
   cache.put(record);
   const TuneResult r = engine.tune(kProblem, trials(1));
@@ -282,9 +297,7 @@ TEST_CASE("tune: where all that was tried is wrong it is a defect, with a line t
   Place place;
   Engine engine = place.engine(fickle_worker());
   const std::string untuned(engine.compile(kProblem).schedule());
-  ::setenv("HONE_FICKLE", untuned.c_str(), 1);
-  const auto none = engine.try_tune(kProblem, trials(1));
-  ::unsetenv("HONE_FICKLE");
+  const auto none = tune_with(engine, untuned, trials(1));
   REQUIRE_FALSE(none);
   CHECK(none.failure().code == ErrorCode::kInternal);
   CHECK(none.failure().message.find("Y[0] is 1 (matmul M=24") != std::string::npos);
@@ -299,7 +312,7 @@ TEST_CASE("tune: asked for another look at what is finished, it measures again")
   const TuneResult first = engine.tune(kProblem, options);
   options.again = true;
   engine.tune(kProblem, options);
-  runtime::Cache cache({.path = place.file(), .shipped = "", .notice = {}});
+  runtime::Cache cache = place.cache();
   const auto log = cache.trials({first.problem, first.target, jit::kCodeGeneration});
   REQUIRE(log.size() == 4);
   CHECK(log[0].schedule == log[2].schedule);

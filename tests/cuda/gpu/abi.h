@@ -22,6 +22,7 @@ enum CudaError : int {
   kInvalidValue = 1,
   kOutOfMemory = 2,
   kNotInitialized = 3,
+  kDeviceUnavailable = 46,
   kNoDevice = 100,
   kInvalidDevice = 101,
   kInvalidImage = 200,

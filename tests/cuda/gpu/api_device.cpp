@@ -148,6 +148,7 @@ int cuDeviceTotalMem_v2(size_t* bytes, int device) {
 int cuDevicePrimaryCtxRetain(void** context, int device) {
   return in_driver(Call::context_retain, [&](auto&) -> int {
     if (!valid(device)) return kInvalidDevice;
+    if (device == gpus().settings.taken) return kDeviceUnavailable;
     if (gpus().broken.contains(device)) return gpus().broken[device];
     auto& slot = gpus().contexts[device];
     if (!slot) slot = std::make_unique<Context>(gpus().mutex, device, gpus().settings);

@@ -3,6 +3,7 @@
 // NVRTC's interface over the compiler of this machine.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -47,6 +48,13 @@ std::string ptx_version() {
   return fmt::format("8.{}", minor > 5 ? minor - 1 : minor);
 }
 
+/// How many of the capabilities the version knows: the last came with 12.8.
+int architecture_count() {
+  const int all = static_cast<int>(std::size(kArchitectures));
+  const bool early = ptx_version() < "8.7";
+  return early ? all - 1 : all;
+}
+
 /// The capability that an option names, 0 where it names none; `real` where it is one's code.
 int architecture(const std::string& option, bool* real) {
   for (const char* word : {"--gpu-architecture=", "-arch="}) {
@@ -55,8 +63,8 @@ int architecture(const std::string& option, bool* real) {
     *real = value.rfind("sm_", 0) == 0;
     const size_t digits = value.find('_') + 1;
     const int sm = std::atoi(value.c_str() + digits);
-    for (const int known : kArchitectures) {
-      if (known == sm) return sm;
+    for (int i = 0; i < architecture_count(); ++i) {
+      if (kArchitectures[i] == sm) return sm;
     }
     return -1;
   }
@@ -98,12 +106,12 @@ HONE_NVRTC_FUNCTION int nvrtcVersion(int* major, int* minor) {
 }
 
 HONE_NVRTC_FUNCTION int nvrtcGetNumSupportedArchs(int* count) {
-  *count = std::size(kArchitectures);
+  *count = architecture_count();
   return kFine;
 }
 
 HONE_NVRTC_FUNCTION int nvrtcGetSupportedArchs(int* architectures) {
-  std::copy(std::begin(kArchitectures), std::end(kArchitectures), architectures);
+  std::copy_n(kArchitectures, architecture_count(), architectures);
   return kFine;
 }
 

@@ -19,6 +19,7 @@ struct Settings {
   int64_t fault = 0;           ///< HONE_GPU_FAULT=N: the Nth launch touches what is not there
   bool sticky = false;         ///< HONE_GPU_STICKY=1: a fault outlives its context
   bool idle = false;           ///< HONE_GPU_RUN=0: launches are checked and forgotten
+  int taken = -1;              ///< HONE_GPU_TAKEN=N: GPU N is another process's alone
   bool capturing = false;      ///< HONE_GPU_CAPTURING=1: streams say that they are captured
   bool quiet = false;          ///< HONE_GPU_QUIET=1: faults are not told on stderr
   std::string fail;            ///< HONE_GPU_FAIL=FUNCTION:N:CODE: the Nth call gives CODE
