@@ -33,11 +33,12 @@ std::vector<std::string> outwards(const Plan& plan, const std::string& name) {
 
 /// How the results of a stage are spread over threads.
 struct Way {
-  bool flat = false;  ///< all variables as one range; else the contiguous axis along x, the one
-                      ///< outside it along y, which tells proofs which elements are read
-  bool fused = true;  ///< of the axes outside these
-  int64_t width = 1;  ///< results of a thread, neighbours
-  int64_t each = 1;   ///< such neighbours of a thread, by other threads' apart
+  bool flat = false;   ///< all variables as one range; else the contiguous axis along x, the one
+                       ///< outside it along y, which tells proofs which elements are read
+  bool fused = true;   ///< of the axes outside these
+  int64_t width = 1;   ///< results of a thread, neighbours
+  int64_t each = 1;    ///< such neighbours of a thread, by other threads' apart
+  bool joined = true;  ///< axes of a tile that run on in memory, as one
 };
 
 /// A loop, and about how long it is.
@@ -106,13 +107,14 @@ bool one_range(const StageFacts& facts, const std::string& outer, const std::str
   return runs_on(facts.store) && std::all_of(facts.loads.begin(), facts.loads.end(), runs_on);
 }
 
-/// The variables of a stage in order as loops, the innermost of which run on in memory as one.
-std::vector<Range> ranges_of(Plan& plan, const std::string& name) {
+/// The variables of a stage in order as loops; if `joined`, the innermost that run on in memory as
+/// one.
+std::vector<Range> ranges_of(Plan& plan, const std::string& name, bool joined) {
   std::vector<Range> out;
   const StageFacts facts = plan.facts(name);
   const std::vector<std::string> vars = outwards(plan, name);
   for (const std::string& v : vars) out.push_back({v, facts.extent(v)});
-  for (size_t i = vars.size(); i-- > 1 && one_range(facts, vars[i - 1], vars[i]);) {
+  for (size_t i = vars.size(); joined && i-- > 1 && one_range(facts, vars[i - 1], vars[i]);) {
     const Range inner = out.back(), outer = out[out.size() - 2];
     const std::string both = outer.loop + "." + inner.loop;
     if (!plan.add("fuse " + name + "/" + outer.loop + " " + name + "/" + inner.loop + " -> " +
@@ -138,7 +140,7 @@ int64_t threads_along(int64_t extent, int64_t most) {
 
 bool map_tiles(Plan& plan, const std::string& name, const Way& way, std::string& at) {
   if (!order_outwards(plan, name, outwards(plan, name))) return false;
-  std::vector<Range> ranges = ranges_of(plan, name);
+  std::vector<Range> ranges = ranges_of(plan, name, way.joined);
   std::vector<std::string> threads, each;
   int64_t left = kBlockThreads;
   const size_t tiled = std::min<size_t>(2, ranges.size());
@@ -247,8 +249,13 @@ int64_t parts_of_thread(const Plan& plan, const std::string& name, const std::st
   const StageFacts facts = plan.facts(name);
   int64_t bytes = 0;
   for (const Access& a : facts.loads) {
-    const int64_t elements = a.stride(last) == 0 ? 0 : width;
-    bytes += elements * size_of(plan.program().buffer(a.buffer)->type);
+    // What many results share is in a near cache.
+    int64_t points = 1;
+    for (const ir::IndexVar& v : plan.stage(name).vars) {
+      if (a.stride(v.name) != 0) points *= facts.extent(v.name);
+    }
+    if (a.stride(last) == 0 || points < results) continue;
+    bytes += width * size_of(plan.program().buffer(a.buffer)->type);
   }
   int64_t each = 1;
   while (each < kMostParts && each * bytes < kBytesAhead &&
@@ -256,6 +263,15 @@ int64_t parts_of_thread(const Plan& plan, const std::string& name, const std::st
     each *= 2;
   }
   return each;
+}
+
+/// Whether the axes of a tile have threads enough for a block: indices are then plain, where those
+/// of a flat range are quotients.
+bool fills_tile(const Plan& plan, const std::string& name, const std::vector<std::string>& vars) {
+  if (vars.size() < 2) return false;
+  const StageFacts facts = plan.facts(name);
+  const int64_t columns = facts.extent(vars.back()), rows = facts.extent(vars[vars.size() - 2]);
+  return std::min(columns, kBlockThreads) * rows >= kBlockThreads / 2;
 }
 
 /// Ways to map a stage, the most wanted first. `alone`: it needs no other stage beside it.
@@ -282,10 +298,12 @@ std::vector<Way> ways_of(Plan& plan, const std::string& name, bool alone) {
     add(flat, width);
     if (flat) out.push_back({false, true, vector_width(plan, name, {vars.back()})});
   }
-  if (moves && !flat && vars.size() > 1) add(false, 1);
+  if (!flat && fills_tile(plan, name, vars)) {
+    if (alone) add(false, 1);
+    if (!alone) out.push_back({false, true, 1, 1, false});
+  }
   add(true, 1);
-  out.push_back({false, true, 1});
-  out.push_back({false, false, 1});
+  for (const bool fused : {true, false}) out.push_back({false, fused, 1, 1, false});
   return out;
 }
 
