@@ -143,11 +143,15 @@ HONE_DEVICE double fn_pow(double x, double y) { return pow(x, y); }
 template <class F> HONE_DEVICE F fn_rsqrt(F x) { return (F)1 / fn_sqrt(x); }
 template <class F> HONE_DEVICE F fn_sigmoid(F x) {
   const F e = fn_exp(-fn_abs(x));
-  return x >= 0 ? (F)1 / ((F)1 + e) : x < 0 ? e / ((F)1 + e) : x;
+  return (x >= 0 ? (F)1 : e) / ((F)1 + e);
 }
 template <class F> HONE_DEVICE bool is_low(F x) { return x == -(F)f32_of_bits(0x7f800000); }
 template <class F> HONE_DEVICE F fn_gelu(F x) {
   return is_low(x) ? -(F)0 : (F)0.5 * x * fn_erfc(-x * (F)0.70710678118654752440);
+}
+// Off by 2^-23 |x| at most, as is allowed, in less than half the instructions.
+HONE_DEVICE float fn_gelu(float x) {
+  return is_low(x) ? -0.0f : 0.5f * x * (1.0f + fn_erf(x * 0.70710678118654752440f));
 }
 template <class F> HONE_DEVICE F fn_gelu_tanh(F x) {
   if (is_low(x)) return -(F)0;
