@@ -127,8 +127,11 @@ void unroll_share(Plan& plan, const std::string& stage, const std::string& loop,
     plan.add("unroll " + stage + "/" + loop);
     return;
   }
-  int64_t some = kMostHeld / 2 / width;
-  while (some > 2 && share % some != 0) some /= 2;
+  // As many as divide the share, so that nothing is asked between them.
+  const int64_t most = std::max<int64_t>(2, kMostHeld / 2 / width);
+  int64_t some = most;
+  while (some > 2 && share % some != 0) --some;
+  if (share % some != 0) some = most / 2;
   if (some > 1 && plan.add("split " + stage + "/" + loop + " " + std::to_string(some) + " -> " +
                            loop + ".o " + loop + ".u")) {
     plan.add("unroll " + stage + "/" + loop + ".u");

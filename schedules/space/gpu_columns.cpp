@@ -15,6 +15,8 @@ constexpr int64_t kColumns = 32;
 constexpr int64_t kMostThreads = 1024;
 /// Threads that fill a GPU: results of that many threads need no others for their terms.
 constexpr int64_t kFilling = 256 << 10;
+/// Threads of a block at least, where there are many.
+constexpr int64_t kFewestThreads = 64;
 /// Terms that are worth several threads, and those that one has at least.
 constexpr int64_t kFewestTerms = 8;
 constexpr int64_t kFewestEach = 4;
@@ -64,7 +66,8 @@ Shares shares_of(const Plan& plan, const std::string& name, const std::string& l
   for (const ir::IndexVar& v : plan.stage(name).vars) results *= plan.facts(name).extent(v.name);
   const int64_t columns = plan.facts(name).extent(last);
   while (out.width > 1 && results / (kColumns * out.width) < kMultiprocessors) out.width /= 2;
-  out.threads = std::clamp<int64_t>(power_of_two(columns / out.width), 1, kColumns);
+  // All of a short row, so that the next one is its neighbours' too.
+  out.threads = std::clamp<int64_t>(columns / out.width, 1, kColumns);
   const int64_t others = std::max<int64_t>(1, results / out.width);
   const int64_t wanted = std::max(kBlockThreads / out.threads, power_of_two(kFilling / others));
   const int64_t most = std::min(kMostThreads / out.threads, power_of_two(terms / kFewestEach));
@@ -136,11 +139,14 @@ bool apply(Plan& plan, const std::string& name) {
   if (!s.at.root() || s.vars.empty() || s.where || last.empty()) return false;
   int64_t results = 1;
   for (const ir::IndexVar& v : s.vars) results *= plan.facts(name).extent(v.name);
-  if (plan.facts(name).extent(last) < kColumns / 2) return false;
+  if (plan.facts(name).extent(last) < 2) return false;
   const std::vector<Columns> reductions = reductions_of(plan, name, last);
   if (reductions.empty()) return false;
   const Shares shares = shares_of(plan, name, last, reductions);
-  if (results / shares.width > kFilling / 2) return false;
+  // Blocks of few threads would not fill a multiprocessor.
+  const int64_t blocks = results / (shares.width * shares.threads);
+  const bool small = shares.threads * shares.rows < kFewestThreads && blocks > kMultiprocessors;
+  if (results / shares.width > kFilling / 2 || small) return false;
   const std::string at = bind_columns(plan, name, last, shares);
   if (at.empty()) return false;
   std::string rows = plan.knob(knob_name("rows", name), {4, 8, 16, 32}, shares.rows);

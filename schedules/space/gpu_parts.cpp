@@ -74,9 +74,11 @@ Cut cut_of(const Plan& plan, const std::string& name) {
   }
   const std::string last = contiguous_var(plan, name);
   const int64_t each = last.empty() ? 1 : vector_width(plan, name, {last}, {s.output});
-  cut.blocks = std::max<int64_t>(1, results / (kColumns * each));
-  cut.fewest = std::max<int64_t>(1, kFewestRows / std::max<int64_t>(1, others));
-  if (last.empty() || facts.extent(last) < kColumns) cut.var.clear();
+  const int64_t columns = last.empty() ? 1 : facts.extent(last);
+  cut.blocks = std::max<int64_t>(1, results / std::min(kColumns * each, columns));
+  const int64_t rows = kFewestRows * kColumns / std::clamp<int64_t>(columns, 1, kColumns);
+  cut.fewest = std::max<int64_t>(1, rows / std::max<int64_t>(1, others));
+  if (last.empty() || columns < 2) cut.var.clear();
   return cut;
 }
 

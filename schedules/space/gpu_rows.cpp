@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
+#include <optional>
 
 #include "schedules/space/gpu.h"
 #include "schedules/space/gpu_reduce.h"
@@ -140,6 +142,63 @@ bool place_members(Plan& plan, const RowMembers& members, const Group& group) {
   return true;
 }
 
+/// Bytes of a row that a block may hold in shared memory.
+int64_t shared_row(const ir::Target& target) {
+  const int family = target.sm / 10;
+  if (family == 9 || family == 10) return 200 << 10;
+  return target.sm == 80 || target.sm == 87 ? 140 << 10 : 40 << 10;
+}
+
+/// The dim of `a` along which it reads `extent` neighbours, or nothing.
+std::optional<size_t> row_dim(const StageFacts& facts, const Access& a, int64_t extent) {
+  for (size_t d = 0; d < a.indices.size(); ++d) {
+    const std::string var = plain_var(a.indices[d]);
+    const bool row = !var.empty() && a.stride(var) == 1 && facts.extent(var) == extent;
+    if (row && !a.gathers && !a.guarded) return d;
+  }
+  return {};
+}
+
+/// A row too long for registers: what several stages read of it passes through shared memory, where
+/// it fits, so that memory is read once.
+void share_row(Plan& plan, const std::string& name, const RowMembers& members, const Group& group,
+               int64_t extent) {
+  if (group.threads.rows > 1 || extent <= group.threads.threads * kMostHeld) return;
+  std::map<std::string, std::pair<int, size_t>> readers;  // and the dim of the row
+  const auto look = [&](const std::string& stage) {
+    const StageFacts facts = plan.facts(stage);
+    for (const Access& a : facts.loads) {
+      const auto dim = row_dim(facts, a, extent);
+      if (dim) readers[a.buffer] = {readers[a.buffer].first + 1, *dim};
+    }
+  };
+  look(name);
+  for (const auto& [member, followed] : members) {
+    if (plan.program().stage(member)) look(member);
+  }
+  int64_t left = shared_row(plan.target());
+  for (const auto& [tensor, found] : readers) {
+    left -= extent * size_of(plan.program().buffer(tensor)->type);
+    if (found.first < 2 || left < 0) continue;
+    Plan::Mark before = plan.mark();
+    const std::string copy = tensor + ".row", at = copy + "/";
+    const bool placed =
+        plan.add("stage " + tensor + " at " + group.at + " -> " + copy + " in=shared");
+    const std::string range =
+        placed ? cut_vectors(plan, copy, "d" + std::to_string(found.second), group.threads.width)
+               : "";
+    const std::string threads = std::to_string(group.threads.threads);
+    if (range.empty() ||
+        !plan.add("split " + at + range + " " + threads + " -> " + range + ".e " + range + ".t") ||
+        !plan.add("bind " + at + range + ".t thread.x")) {
+      plan.rewind(std::move(before));
+      continue;
+    }
+    unroll_share(plan, copy, range + ".e", extent, group.threads.threads, group.threads.width);
+    if (!lowers(plan)) plan.rewind(std::move(before));
+  }
+}
+
 /// Whether some rows have no result: their threads would go another way than those of others.
 bool leaves_out(const ir::Stage& s) {
   bool reduced = false;
@@ -199,7 +258,9 @@ bool reduce_rows(Plan& plan, const std::string& name, const RowMembers& members)
       return false;
     }
   }
-  return place_members(plan, members, group);
+  if (!place_members(plan, members, group)) return false;
+  share_row(plan, name, members, group, along.extent);
+  return true;
 }
 
 /// Rows that a stage writes point by point, from reductions of them.
@@ -217,7 +278,9 @@ bool write_rows(Plan& plan, const std::string& name, const RowMembers& members,
   if (!bind_rows(plan, name, prefix, group)) return false;
   if (!place_members(plan, members, group)) return false;
   for (const std::string& var : prefix) plan.set_window(name, var, 1);
-  return spread_row(plan, name, last, group);
+  if (!spread_row(plan, name, last, group)) return false;
+  share_row(plan, name, members, group, extent);
+  return true;
 }
 
 bool apply(Plan& plan, const std::string& name) {

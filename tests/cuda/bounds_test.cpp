@@ -97,6 +97,8 @@ const Row kRows[] = {
     {"column_sum M=65536 N=1024"},
     {"column_sum M=1024 N=65536"},
     {"column_sum M=1048576 N=64"},
+    {"column_sum M=5000000 N=20"},
+    {"column_sum M=5000000 N=10"},
     {"column_sum M=65536 N=1000 T=f16"},
     {"column_max M=8192 N=8192 T=f16"},
     {"column_argmax M=8192 N=4096", 2.05, "the greatest first, then where it is"},
@@ -112,6 +114,8 @@ const Row kRows[] = {
     {"softmax M=65536 N=1024 T=f16"},
     {"softmax M=65536 N=1000"},
     {"softmax M=65536 N=1023", 1.25, kBetween},
+    {"softmax M=8192 N=50257 T=f16", 1.55, kBetween},
+    {"softmax M=2048 N=40000"},
     {"log_softmax M=65536 N=1024"},
     {"log_softmax M=16384 N=32000 T=bf16"},
     {"layernorm M=65536 N=1024"},
@@ -168,7 +172,7 @@ const Row kSmall[] = {
 /// A launch, and what is not in its report.
 struct Launch {
   jit::LaunchReport report;
-  double wide = 0;       ///< share of the sectors that accesses of 16 bytes move
+  double wide = 0;  ///< share of the sectors that accesses of 16 bytes move
 };
 
 struct Facts {
