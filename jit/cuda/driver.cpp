@@ -49,12 +49,13 @@ Failure unsupported(std::string message) { return {ErrorCode::kUnsupported, std:
 /// Points the functions of `driver` at the symbols of `library`; those that are missing.
 std::string find_functions(CudaDriver& driver, void* library) {
   std::string missing;
-  const auto find = [&](auto& function, const char* symbol) {
+  const auto find = [&](auto& function, const char* symbol, bool needed) {
     using Function = std::remove_reference_t<decltype(function)>;
     function = reinterpret_cast<Function>(dlsym(library, symbol));
-    if (!function) missing += (missing.empty() ? "" : ", ") + std::string(symbol);
+    if (!function && needed) missing += (missing.empty() ? "" : ", ") + std::string(symbol);
   };
-#define HONE_CUDA_FUNCTION(member, symbol, parameters) find(driver.member, #symbol);
+#define HONE_CUDA_FUNCTION(member, symbol, parameters) find(driver.member, #symbol, true);
+#define HONE_CUDA_OPTIONAL(member, symbol, parameters) find(driver.member, #symbol, false);
 #include "jit/cuda/driver_functions.def"
 #undef HONE_CUDA_FUNCTION
   return missing;

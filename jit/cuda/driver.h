@@ -23,7 +23,7 @@ struct CudaNode {
 
 /// NVIDIA's driver, opened at run time: the build needs nothing of it. HONE_CUDA names the library
 /// where it is not found by itself. The members are its functions; each returns 0 or what
-/// `failure` puts into words.
+/// `failure` puts into words. Those that older drivers lack are null there.
 class CudaDriver {
  public:
   /// Opens and initialises it. kUnsupported where there is no driver, no GPU, or one that is too

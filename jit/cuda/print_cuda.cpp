@@ -61,7 +61,10 @@ class Width {
     });
   }
   void walk(const Stmt& s) {
-    for (const Expr* e : {&s.begin, &s.end, &s.condition, &s.offset, &s.value}) look(*e);
+    for (const Expr* e : {&s.begin, &s.end, &s.condition, &s.offset, &s.value, &s.position}) {
+      look(*e);
+    }
+    for (const Expr& e : s.at) look(e);
     if (s.kind == Stmt::kFor) {
       facts_.define_loop(s.id, Poly::of(s.begin, &facts_), Poly::of(s.end, &facts_));
     }

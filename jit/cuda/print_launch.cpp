@@ -37,6 +37,16 @@ std::string LaunchPrinter::print() {
     checks_ |= s.kind == Stmt::kCheck;
     copies_async_ |= s.async && target_.sm >= kAsyncCopies;
   });
+  if (fills_apart(*launch_.body)) {
+    emit_roles();
+  } else {
+    emit_range();
+  }
+  return head() + body_ + "}\n";
+}
+
+/// The launch's body, for the range that a block has of it.
+void LaunchPrinter::emit_range() {
   Scope scope;
   const auto range = static_cast<size_t>(launch_.range);
   const std::string& r = n_.loops[range];
@@ -51,7 +61,6 @@ std::string LaunchPrinter::print() {
     emit(*launch_.body, scope);
     close();
   }
-  return head() + body_ + "}\n";
 }
 
 /// Threads along each axis: as many as the largest loop bound to it.
@@ -66,6 +75,10 @@ void LaunchPrinter::measure(const Stmt& s) {
     }
   }
   for (const StmtRef& b : s.body) measure(*b);
+  check_threads();
+}
+
+void LaunchPrinter::check_threads() const {
   if (threads() > 1024) {
     throw Unprintable{fmt::format("launch {} has blocks of {} threads; a block has at most 1024",
                                   launch_.name, threads())};
@@ -87,8 +100,13 @@ void LaunchPrinter::block_extent(Mark mark, const Expr& extent) {
 }
 
 std::string LaunchPrinter::head() {
-  std::string text =
-      fmt::format("\nHONE_KERNEL({}) {}(const Args args) {{\n", threads(), out_.symbol);
+  std::string text = "\n", args = "const Args args";
+  if (!out_.maps.empty()) {
+    text += fmt::format("struct Args_{} {{ i64 slot[{}]; TensorMap map[{}]; }};\n", out_.symbol,
+                        nest_.slots, out_.maps.size());
+    args = fmt::format("const HONE_PARAMETER Args_{} args", out_.symbol);
+  }
+  text += fmt::format("HONE_KERNEL({}) {}({}) {{\n", threads(), out_.symbol, args);
   if (checks_) {
     text += "  i64* const status = (i64*)args.slot[0];\n";
   } else {
@@ -99,7 +117,7 @@ std::string LaunchPrinter::head() {
   for (size_t b = 0; b < nest_.buffers.size(); ++b) {
     if (used_.contains(static_cast<int>(b))) text += declaration(nest_.buffers[b], n_.buffers[b]);
   }
-  return text;
+  return text + declare_pipes();
 }
 
 /// Shared memory past what may be static is asked for by the launch, all of it then; so is what
@@ -116,6 +134,7 @@ void LaunchPrinter::place_shared() {
     bytes += round_up(buffer.max_bytes, kTeamAlign);
   }
   for (const auto& part : parts_) parts += round_up(part.second, kTeamAlign);
+  if (!pipes_.empty()) bytes += round_up(barrier_bytes(), kTeamAlign);
   out_.shared_bytes = parts;
   if (!swizzled && bytes + parts <= DeviceLimits::kStaticShared) {
     out_.shared_bytes += bytes;
@@ -125,6 +144,10 @@ void LaunchPrinter::place_shared() {
     const int64_t at = round_up(out_.dynamic_bytes, b->swizzle ? kSwizzleAlign : kTeamAlign);
     dynamic_[b] = at;
     out_.dynamic_bytes = at + b->max_bytes;
+  }
+  if (!pipes_.empty()) {
+    barriers_at_ = round_up(out_.dynamic_bytes, kTeamAlign);
+    out_.dynamic_bytes = barriers_at_ + barrier_bytes();
   }
   const int64_t most = device_limits(target_.sm).block_shared_bytes;
   if (parts + out_.dynamic_bytes > most) {
@@ -162,6 +185,13 @@ std::string LaunchPrinter::declaration(const NestBuffer& b, const std::string& n
 }
 
 void LaunchPrinter::emit(const Stmt& s, Scope& scope) {
+  if (role_ == ThreadRole::kProducer) {
+    if (!fills_apart(s)) return;
+    if (s.kind == Stmt::kFor && is_thread(s.mark)) {
+      unbound_.insert(s.id);
+      return emit_all(s, scope);
+    }
+  }
   switch (s.kind) {
     case Stmt::kBlock:
       return emit_all(s, scope);
@@ -186,11 +216,20 @@ void LaunchPrinter::emit(const Stmt& s, Scope& scope) {
       return;
     case Stmt::kBarrier:
       if (shows_stores_) line("fence_proxy_async();");
-      return line("__syncthreads();");
+      return line(role_ == ThreadRole::kAll ? "__syncthreads();"
+                                            : fmt::format("barrier_sync(1, {});", consumers_));
     case Stmt::kOpen:
     case Stmt::kClose:
     case Stmt::kJoin:
       return emit_marker(s);
+    case Stmt::kFill:
+      return emit_fill(s);
+    case Stmt::kReady:
+      return emit_ready(s);
+    case Stmt::kRelease:
+      return emit_release(s);
+    case Stmt::kCopyBox:
+      return emit_box(s);
     default:
       return guarded(scope, s, [&] { emit_leaf(s); });
   }
@@ -276,6 +315,11 @@ void LaunchPrinter::emit_choice(const Stmt& s, const std::string& condition, Sco
 void LaunchPrinter::note(const Expr& e) {
   visit(e, [&](const Expr& x) {
     if (x->op == Op::kLoad) used_.insert(x->id);
+    if (x->op != Op::kVar || !unbound_.contains(x->id)) return;
+    throw Unprintable{
+        "what threads of their own copy depends on " + loop(x->id) +
+        ", which is bound to the others; stage it at a loop around that, or leave out "
+        "specialize"};
   });
 }
 

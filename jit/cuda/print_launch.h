@@ -14,10 +14,11 @@
 
 namespace hone::jit {
 
-/// Calls `f` on `s` and all statements inside it.
+/// Calls `f` on `s` and all statements inside it; what a box means is not run.
 template <class F>
 void each_stmt(const ir::Stmt& s, const F& f) {
   f(s);
+  if (s.kind == ir::Stmt::kCopyBox) return;
   for (const ir::StmtRef& b : s.body) each_stmt(*b, f);
 }
 
@@ -56,9 +57,13 @@ class LaunchPrinter {
     std::set<int> axes;             ///< their axes
   };
   using Print = std::function<void()>;
+  /// Whose part of the launch is being printed.
+  enum class ThreadRole : uint8_t { kAll, kProducer, kConsumer };
 
   // print_launch.cpp: what the launch needs, and statements
   void measure(const ir::Stmt& s);
+  void check_threads() const;
+  void emit_range();
   int threads() const { return out_.block[0] * out_.block[1] * out_.block[2]; }
   void block_extent(ir::Mark mark, const ir::Expr& extent);
   std::string head();
@@ -106,6 +111,22 @@ class LaunchPrinter {
   int64_t copied_at_once(const ir::Stmt& s, const VectorLanes* lanes) const;
   bool emit_copies(const ir::Stmt& s, const VectorLanes* lanes);
 
+  // print_bulk.cpp: boxes that the copy engine copies
+  std::string first_thread() const;
+  std::string slot_barrier(const ir::Stmt& s, const char* of);
+  std::string parity_of(const ir::Stmt& s, int64_t ahead);
+  void emit_fill(const ir::Stmt& s);
+  void emit_ready(const ir::Stmt& s);
+  void emit_box(const ir::Stmt& s);
+  int number_of_map(int map);
+  int64_t barrier_bytes() const;
+  std::string declare_pipes() const;
+
+  // print_roles.cpp: pipes that threads of their own fill
+  bool fills_apart(const ir::Stmt& s) const;
+  void emit_roles();
+  void emit_release(const ir::Stmt& s);
+
   // print_warp.cpp: tiles in the registers of a warp
   void check_warps() const;
   int64_t registers_of(const ir::NestBuffer& b) const;
@@ -141,6 +162,15 @@ class LaunchPrinter {
   bool checks_ = false;
   bool copies_async_ = false;  ///< the launch has copies that the GPU makes by itself
   bool shows_stores_ = false;  ///< products read what its threads put into shared memory
+  int fills_ = 0;              ///< fills of pipes that were printed
+  std::string filled_;         ///< the mbarrier that the copies inside a fill count for
+  std::set<int> pipes_;        ///< that are filled
+  int64_t barriers_at_ = -1;   ///< where their mbarriers begin in dynamic memory; -1: they do not
+  ThreadRole role_ = ThreadRole::kAll;
+  int consumers_ = 0;        ///< threads, where others fill pipes
+  int producer_axis_ = 0;    ///< along which those stand; 0: there are none
+  std::set<int> unbound_;    ///< thread loops that producers do not run
+  std::map<int, int> maps_;  ///< numbers in CudaLaunch::maps
   std::set<int> used_;
   std::map<std::string, int64_t> parts_;  ///< bytes of what combine_threads shares, by its types
   std::map<const ir::NestBuffer*, int64_t> dynamic_;  ///< where buffers begin in dynamic memory

@@ -33,8 +33,9 @@ const char* combiner(Reduce r) {
 bool LaunchPrinter::collective(const Stmt& s) const {
   bool found = false;
   each_stmt(s, [&](const Stmt& x) {
-    found |=
-        x.kind == Stmt::kTeam || x.kind == Stmt::kBarrier || (x.kind == Stmt::kFor && x.into >= 0);
+    found |= x.kind == Stmt::kTeam || x.kind == Stmt::kBarrier || x.kind == Stmt::kFill ||
+             x.kind == Stmt::kReady || x.kind == Stmt::kRelease ||
+             (x.kind == Stmt::kFor && x.into >= 0);
   });
   return found;
 }
@@ -123,6 +124,11 @@ void LaunchPrinter::share_parts(Reduce reduce, int axis, DType type) {
   const int x = out_.block[0];
   const bool along = axis == 0;
   if (along && x <= 32 && (x & (x - 1)) == 0) return;
+  if (role_ != ThreadRole::kAll) {
+    throw Unprintable{"launch " + launch_.name +
+                      " combines threads of several warps, which waits for all threads of a block, "
+                      "and some only fill its pipeline; leave out specialize, or reduce in a warp"};
+  }
   const int64_t words = along && x % 32 == 0 ? threads() / 32 : threads();
   parts_[fmt::format("{} {} {}", combiner(reduce), axis, computed_type(type))] =
       words * size_of(type == DType::kF16 || type == DType::kBF16 ? DType::kF32 : type);

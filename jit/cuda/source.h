@@ -14,8 +14,30 @@
 
 namespace hone::jit {
 
+/// A tensor as a GPU's copy engine is told of it: what cuTensorMapEncodeTiled makes a tensor map
+/// of. See ir::TensorMap.
+struct CudaMap {
+  int slot = -1;                  ///< of the args struct: the tensor's address
+  int64_t offset = 0;             ///< bytes behind that
+  DType type = DType::kF32;       ///< of elements
+  std::vector<ir::Expr> sizes;    ///< elements per dimension, in constants and dims
+  std::vector<ir::Expr> strides;  ///< bytes per dimension
+  std::vector<int64_t> box;       ///< elements per dimension
+  int64_t swizzle = 0;            ///< bytes: 0, 32, 64 or 128
+};
+
+/// Bytes of a kernel's parameters at most: of the args struct and tensor maps.
+inline constexpr size_t kParameterBytes = 4096;
+
+/// Where tensor maps begin behind an args struct of so many slots: bytes.
+constexpr size_t maps_at(size_t slots) { return (8 * slots + 63) / 64 * 64; }
+
+/// Bytes of a tensor map.
+inline constexpr size_t kMapBytes = 128;
+
 /// One kernel of a CudaSource: `symbol(Args)` over a grid of blocks of threads. Args is the args
-/// struct that ir::args_layout describes, by value.
+/// struct that ir::args_layout describes, by value; where the launch has maps, those follow it, 128
+/// bytes each, at the next multiple of 64.
 struct CudaLaunch {
   std::string name;                     ///< of the stage
   std::string symbol;                   ///< of the kernel in the source
@@ -24,6 +46,7 @@ struct CudaLaunch {
   std::array<int, 3> cluster{1, 1, 1};  ///< blocks that run together and share memory; sm_90
   int64_t shared_bytes = 0;             ///< static shared memory
   int64_t dynamic_bytes = 0;            ///< shared memory that the launch must ask for, on top
+  std::vector<CudaMap> maps;            ///< that follow the args struct
   bool at_bind = false;
 };
 

@@ -206,6 +206,8 @@ class LaunchRun {
     switch (node.kind) {
       case Stmt::kBlock:
       case Stmt::kTeam:  // each thread in turn makes all of what they share
+      case Stmt::kFill:
+      case Stmt::kCopyBox:
         return run_body(node);
       case Stmt::kFor:
         return run_for(node);

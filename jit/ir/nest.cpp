@@ -17,6 +17,28 @@ std::string_view keyword_of(const Stmt& loop) {
   return loop.mark == Mark::kSerial ? "for" : name_of(loop.mark);
 }
 
+/// The tensor that a kCopyBox copies from.
+int buffer_of(const Nest& nest, const Stmt& s) {
+  return nest.maps[static_cast<size_t>(s.map)].buffer;
+}
+
+std::string list_text(const std::vector<Expr>& all) {
+  std::string out;
+  for (const Expr& e : all) out += (out.empty() ? "" : ", ") + print(e);
+  return out;
+}
+
+/// `A: size 100 by 64, box 64 by 32`.
+std::string map_text(const Nest& nest, const TensorMap& m) {
+  std::string sizes, box;
+  for (size_t d = 0; d < m.box.size(); ++d) {
+    sizes += (d ? " by " : "") + print(m.sizes[d]);
+    box += (d ? " by " : "") + std::to_string(m.box[d]);
+  }
+  return nest.buffers[static_cast<size_t>(m.buffer)].name + ": size " + sizes + ", box " + box +
+         (m.swizzle ? ", swizzle " + std::to_string(m.swizzle) : "");
+}
+
 void print_stmt(const Nest& nest, const Stmt& s, int depth, std::string& out) {
   const std::string pad(2 * static_cast<size_t>(depth), ' ');
   switch (s.kind) {
@@ -68,6 +90,22 @@ void print_stmt(const Nest& nest, const Stmt& s, int depth, std::string& out) {
     case Stmt::kJoin:
       out += pad + "join " + std::to_string(s.pending) + "\n";
       return;
+    case Stmt::kCopyBox:
+      out += pad + "copy box of " + nest.buffers[static_cast<size_t>(buffer_of(nest, s))].name +
+             "[" + list_text(s.at) + "] to " + nest.buffers[static_cast<size_t>(s.id)].name + "[" +
+             print(s.offset) + "]:\n";
+      for (const StmtRef& b : s.body) print_stmt(nest, *b, depth + 1, out);
+      return;
+    case Stmt::kFill:
+      out += pad + "fill pipe " + std::to_string(s.id) + " at " + print(s.position) + ":\n";
+      for (const StmtRef& b : s.body) print_stmt(nest, *b, depth + 1, out);
+      return;
+    case Stmt::kReady:
+      out += pad + "ready pipe " + std::to_string(s.id) + " at " + print(s.position) + "\n";
+      return;
+    case Stmt::kRelease:
+      out += pad + "release pipe " + std::to_string(s.id) + " at " + print(s.position) + "\n";
+      return;
     case Stmt::kCheck:
       out += pad + "check " + print(s.condition) + " at " + print(s.value) + "\n";
       return;
@@ -75,6 +113,12 @@ void print_stmt(const Nest& nest, const Stmt& s, int depth, std::string& out) {
 }
 
 }  // namespace
+
+int64_t TensorMap::box_elements() const {
+  int64_t n = 1;
+  for (int64_t b : box) n *= b;
+  return n;
+}
 
 int64_t swizzled(int64_t offset, int64_t row) {
   constexpr int64_t kChunk = 16, kBanks = 128;
@@ -107,6 +151,12 @@ std::string print(const Nest& nest) {
     if (b.lanes != 32) out += " lanes " + std::to_string(b.lanes);
     if (b.swizzle) out += " swizzle " + std::to_string(b.swizzle);
     out += b.stream ? " stream\n" : "\n";
+  }
+  for (const TensorMap& m : nest.maps) out += "map of " + map_text(nest, m) + "\n";
+  for (size_t p = 0; p < nest.pipes.size(); ++p) {
+    out += "pipe " + std::to_string(p) + ": " + std::to_string(nest.pipes[p].stages) + " of " +
+           std::to_string(nest.pipes[p].bytes) + " bytes" +
+           (nest.pipes[p].specialized ? ", specialized\n" : "\n");
   }
   for (const Launch& l : nest.launches) {
     out += "launch " + l.name + " " + nest.loops[static_cast<size_t>(l.range)] + " in 0.." +

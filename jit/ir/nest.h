@@ -34,7 +34,7 @@ struct NestBuffer {
   int slots = 1;          ///< kTeam: iterations of a pipeline that it holds, one after the other
   int64_t swizzle = 0;    ///< kTeam: bytes of a row of which 16-byte chunks change places, see
                           ///< swizzled(); offsets are those before
-  int lanes = 32;  ///< kWarp: threads that hold it together
+  int lanes = 32;         ///< kWarp: threads that hold it together
   bool stream = false;
   bool written = false;  ///< by some launch
 };
@@ -65,6 +65,13 @@ struct Stmt {
     kClose,     ///< the products since the last one are a group of their own
     kJoin,      ///< until at most `pending` groups of products are under way; of 0, buffer `id`
                 ///< has its values
+    kCopyBox,   ///< the copy engine copies a box of map `map` from coordinates `at` to buffer `id`
+                ///< at `offset`; body: what that means, element by element
+    kFill,      ///< one thread announces the bytes of pipe `id` at `position` and starts the
+                ///< copies in body; they may land as late as at the kReady of the position
+    kReady,     ///< until what kFill of pipe `id` started at `position` is there
+    kRelease,   ///< a warp is done with what kReady of pipe `id` at `position` gave it; only of
+                ///< pipes that are specialized
   } kind = kBlock;
   int id = -1;
   Mark mark = Mark::kSerial;
@@ -73,12 +80,37 @@ struct Stmt {
   bool async = false;  ///< kStore of a load as it is: may land as late as at the wait for its group
   int pending = 0;     ///< of a kWait
   int stages = 1;      ///< of a kFor: iterations that a pipeline holds; see pipelined()
-  int into = -1;       ///< of a kFor over threads that reduces: the buffer into which it does
+  bool specialized = false;  ///< of a kFor with stages: threads of their own fill its pipe
+  int into = -1;             ///< of a kFor over threads that reduces: the buffer into which it does
+  int map = -1;              ///< of a kCopyBox: in Nest::maps
   Expr begin, end;
   Expr condition;
   Expr offset;
   Expr value;
+  Expr position;  ///< of kFill, kReady, kRelease: how often the launch filled the pipe before
+  std::vector<Expr> at;  ///< of a kCopyBox: first index of the box per dimension of its map
   std::vector<StmtRef> body;
+};
+
+/// How a GPU's copy engine sees a tensor: dimensions from the one whose elements are neighbours
+/// outwards, in the order in which a box of it lies in shared memory. What lies outside is 0.
+struct TensorMap {
+  int buffer = -1;            ///< the tensor
+  std::vector<Expr> sizes;    ///< elements per dimension
+  std::vector<Expr> strides;  ///< bytes per dimension; the first is an element's
+  std::vector<int64_t> box;   ///< elements of a box per dimension
+  int64_t swizzle = 0;        ///< bytes of a row that the copy swizzles; 0: none
+
+  int64_t box_elements() const;
+};
+
+/// Slots in shared memory that bulk copies fill, one after the other: position p goes to slot
+/// p % stages.
+struct Pipe {
+  int stages = 1;
+  int64_t bytes = 0;         ///< that the copies of a position bring
+  std::vector<int> buffers;  ///< that they write
+  bool specialized = false;  ///< threads of their own fill it, as fast as slots are released
 };
 
 /// One launch: `fn(args, begin, end, scratch)` runs `body` for loop `range` in [begin, end).
@@ -108,9 +140,11 @@ struct Nest {
   std::vector<Dim> dims;
   std::vector<ScalarParam> scalars;
   std::vector<Launch> launches;
-  int slots = 0;             ///< of the args struct, see ArgsLayout
-  int64_t worker_bytes = 0;  ///< scratch of one worker
-  int64_t shared_bytes = 0;  ///< upper bound of the workspace of a call
+  std::vector<TensorMap> maps;  ///< of bulk copies
+  std::vector<Pipe> pipes;      ///< of bulk copies
+  int slots = 0;                ///< of the args struct, see ArgsLayout
+  int64_t worker_bytes = 0;     ///< scratch of one worker
+  int64_t shared_bytes = 0;     ///< upper bound of the workspace of a call
 };
 
 /// The args struct: 8-byte slots. Slot 0 points to the status word (int64: INT64_MAX when fine,

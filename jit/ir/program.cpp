@@ -89,6 +89,7 @@ void print_stage(const Stage& s, std::string& out) {
     out += "  prefetch " + p.tensor + " at " + p.loop + " distance=" + std::to_string(p.distance) +
            "\n";
   }
+  if (s.bulk) out += "  bulk\n";
   out += "  loops";
   for (const Loop& l : s.loops) {
     out += " ";
@@ -99,6 +100,7 @@ void print_stage(const Stage& s, std::string& out) {
     }
     out += l.name + (l.partition ? "(partition)" : "");
     if (l.stages > 1) out += "(" + std::to_string(l.stages) + " stages)";
+    if (l.specialized) out += "(specialized)";
   }
   out += "\n";
 }

@@ -119,6 +119,7 @@ struct Loop {
   bool partition = false;  ///< peel the iterations where a condition is not constant
   int stages = 1;  ///< of a pipeline: what is kept at it in=shared comes stages-1 iterations
                    ///< early
+  bool specialized = false;                  ///< of a pipeline: threads of their own fill it
   const Instruction* instruction = nullptr;  ///< of kTensor
 };
 
@@ -167,6 +168,7 @@ struct Stage {
   Place at;
   Place store;  ///< root(): same as `at`
   std::vector<Prefetch> prefetches;
+  bool bulk = false;  ///< a copy into shared memory that the GPU's copy engine makes, box by box
 
   const Loop* loop(std::string_view name) const;
   const IndexVar* var(std::string_view name) const;

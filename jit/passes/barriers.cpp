@@ -35,7 +35,11 @@ class Barriers {
   /// `s` with the barriers it needs inside; `open` is what was touched since the last barrier,
   /// before it and then after it.
   StmtRef place(const StmtRef& s, Touched& open) {
-    if (s->body.empty()) {
+    if (s->kind == Stmt::kReady) {
+      // Whoever waited may read.
+      for (int b : nest_.pipes[static_cast<size_t>(s->id)].buffers) open.written.erase(b);
+    }
+    if (s->body.empty() || s->kind == Stmt::kFill) {
       open.add(touched(*s));
       return s;
     }

@@ -32,6 +32,7 @@ StmtRef loop(int id, const Loop& how, Expr begin, Expr end, std::vector<StmtRef>
   s.mark = how.mark == Mark::kParallel ? Mark::kSerial : how.mark;
   s.instruction = how.instruction;
   s.stages = how.stages;
+  s.specialized = how.specialized;
   s.into = into;
   s.begin = std::move(begin);
   s.end = std::move(end);
@@ -305,7 +306,11 @@ void Lowering::attached(Instance& in, const std::string& loop_name, Block& out) 
     active_[i] = &child;
     if (program_.buffer(s.output)->space == Space::kBlock) {
       Block together;
-      walk(child, 0, false, together);
+      if (s.bulk) {
+        together.push_back(bulk_copy(child));
+      } else {
+        walk(child, 0, false, together);
+      }
       out.push_back(team(std::move(together)));
     } else {
       walk(child, 0, false, out);

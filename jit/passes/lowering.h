@@ -49,8 +49,9 @@ struct Instance {
   std::vector<std::optional<ir::Poly>> extent;  ///< per node
   std::vector<std::optional<ir::Poly>> value;   ///< per node: set once its loop is open
   std::vector<std::optional<ir::Poly>> base;    ///< per split node: its start, once outer is open
-  std::vector<int64_t> trips;  ///< per relation that fuses: iterations of its inner loop, once known
-  bool initialised = false;                     ///< the reduction's identity has been stored
+  std::vector<int64_t>
+      trips;                 ///< per relation that fuses: iterations of its inner loop, once known
+  bool initialised = false;  ///< the reduction's identity has been stored
   bool ahead = false;  ///< placed at an iteration that may not be: indices are clamped, not proved
 
   const ir::Stage& stage() const { return *loops->stage; }
@@ -73,6 +74,8 @@ struct Piece {
   std::optional<ir::Poly> inner =
       {};  ///< extent of the inner loop; null: what is left, at most factor
 };
+
+struct BulkCopy;
 
 /// A loop whose iterations are the threads of a block.
 struct ThreadLoop {
@@ -168,6 +171,15 @@ class Lowering {
   void check_threads(const Instance& in) const;
   std::vector<Span> window_at(const ir::Stage& stage, const ir::Place& place);
   Span over_threads(Span span, const std::string& buffer) const;
+
+  // lower_bulk.cpp: copies that a GPU's copy engine makes
+  void check_bulk(const Instance& in) const;
+  BulkCopy bulk_axes(const Instance& in) const;
+  void choose_box(const Instance& in, BulkCopy& copy) const;
+  void check_box(const Instance& in, const BulkCopy& copy) const;
+  ir::TensorMap map_of(Instance& in, const BulkCopy& copy, std::vector<ir::Expr>& at);
+  ir::StmtRef box_elements(Instance& in, const BulkCopy& copy);
+  ir::StmtRef bulk_copy(Instance& in);
 
   // lower_pad.cpp: loops that run beyond the domain
   void find_overhangs();

@@ -6,6 +6,8 @@
 #include <set>
 
 #include "jit/ir/poly.h"
+#include "jit/passes/lowering.h"
+#include "jit/passes/turns.h"
 
 namespace hone::jit {
 
@@ -73,54 +75,174 @@ void flatten(const std::vector<StmtRef>& body, std::vector<StmtRef>& out) {
   }
 }
 
+/// A copy that the copy engine makes, by boxes.
+bool is_bulk(const Stmt& s) {
+  if (s.kind == Stmt::kCopyBox) return true;
+  return std::any_of(s.body.begin(), s.body.end(), [](const StmtRef& b) { return is_bulk(*b); });
+}
+
 class Pipeline {
  public:
-  explicit Pipeline(Nest& nest) : nest_(nest) {
+  Pipeline(Nest& nest, const Launch& launch) : nest_(nest), turns_(nest, launch) {
     for (const Launch& l : nest.launches) count(*l.body, times_);
   }
 
   StmtRef walk(const StmtRef& s) {
+    if (s->kind == Stmt::kTeam && is_bulk(*s)) return fill_once(s);
     if (s->body.empty()) return s;
-    Stmt out = *s;
-    for (StmtRef& b : out.body) b = walk(b);
     const bool loop = s->kind == Stmt::kFor && s->stages > 1;
+    Stmt out = *s;
+    if (loop) {
+      out.body.clear();
+      flatten(s->body, out.body);
+    }
+    for (size_t i = 0; i < out.body.size(); ++i) {
+      const bool left = loop && out.body[i]->kind == Stmt::kTeam && is_bulk(*out.body[i]);
+      if (!left) out.body[i] = walk_inside(*s, i, out.body[i]);
+    }
     if (!loop) return made(std::move(out));
     return build(std::move(out));
   }
 
  private:
+  /// `b` inside `s`, on its side `side` where that is a condition.
+  StmtRef walk_inside(const Stmt& s, size_t side, const StmtRef& b) {
+    const bool counted = s.kind == Stmt::kFor || s.kind == Stmt::kIf;
+    if (counted) turns_.open(s, side);
+    StmtRef out = walk(b);
+    if (counted) turns_.close();
+    return out;
+  }
+
+  /// What a loop makes ahead of its iterations, and how positions in its slots are counted.
+  struct Ahead {
+    std::vector<StmtRef> copies;  ///< by all threads
+    std::vector<StmtRef> boxes;   ///< by the copy engine
+    int pipe = -1;                ///< of the boxes
+    Expr first;                   ///< position of the first iteration
+  };
+
   /// The loop with what it produces ahead; as it is where there is nothing.
   StmtRef build(Stmt loop) {
-    std::vector<StmtRef> body, producers, rest;
-    flatten(loop.body, body);
-    for (const StmtRef& s : body) (comes_early(*s, loop) ? producers : rest).push_back(s);
-    if (producers.empty()) {
+    Ahead early;
+    std::vector<StmtRef> rest;
+    for (const StmtRef& s : loop.body) {
+      const bool bulk = s->kind == Stmt::kTeam && is_bulk(*s);
+      if (comes_early(*s, loop)) {
+        if (bulk) {
+          early.boxes.insert(early.boxes.end(), s->body.begin(), s->body.end());
+        } else {
+          early.copies.push_back(s);
+        }
+      } else {
+        rest.push_back(bulk ? walk_inside(loop, 0, s) : s);
+      }
+    }
+    if (early.copies.empty() && early.boxes.empty()) {
+      loop.body = std::move(rest);
       loop.stages = 1;
       return made(std::move(loop));
     }
     Uses made_early;
-    for (const StmtRef& p : producers) made_early.add(*p);
+    for (const StmtRef& p : early.copies) made_early.add(*p);
+    for (const StmtRef& p : early.boxes) made_early.add(*p);
     for (int b : made_early.written) add_slots(b, loop.stages);
+    early.first = make_int(0);
+    if (!early.boxes.empty()) {
+      early.pipe = add_pipe(early.boxes, loop.stages);
+      early.first = turns_.number_at(loop, loop.begin, name_of_loop(loop));
+    }
+    return loop.specialized ? apart(std::move(loop), early, rest)
+                            : around(std::move(loop), early, rest);
+  }
 
+  /// The loop as threads of its own fill it: they wait for slots, not for a barrier.
+  StmtRef apart(Stmt loop, const Ahead& early, const std::vector<StmtRef>& rest) {
+    if (!early.copies.empty() || early.pipe < 0) {
+      reject("specialize " + nest_.loops[static_cast<size_t>(loop.id)] +
+             ": all threads copy what is kept in=shared at it; only bulk copies are made by one");
+    }
+    nest_.pipes[static_cast<size_t>(early.pipe)].specialized = true;
+    const Expr k = make_var(nest_.loops[static_cast<size_t>(loop.id)], loop.id);
+    const Expr position = position_of(early, loop, k), slot = slot_of(early, loop, k);
+    std::vector<StmtRef> boxes, inside;
+    for (const StmtRef& b : early.boxes) boxes.push_back(moved(b, slot, {}));
+    inside.push_back(at_pipe(Stmt::kFill, early.pipe, position, std::move(boxes)));
+    inside.push_back(at_pipe(Stmt::kReady, early.pipe, position));
+    for (const StmtRef& s : rest) inside.push_back(moved(s, slot, {}));
+    inside.push_back(at_pipe(Stmt::kRelease, early.pipe, position));
+    loop.body = std::move(inside);
+    return made(std::move(loop));
+  }
+
+  /// The first iterations' parts before the loop, and the loop that makes the others'.
+  StmtRef around(Stmt loop, const Ahead& early, const std::vector<StmtRef>& rest) {
     const int64_t ahead = loop.stages - 1;
     const Expr k = make_var(nest_.loops[static_cast<size_t>(loop.id)], loop.id);
-    std::vector<StmtRef> out;
-    for (int64_t j = 0; j < ahead; ++j) {
-      out.push_back(produce(producers, loop, loop.begin + make_int(j), make_int(j)));
-      out.push_back(of_kind(Stmt::kCommit));
+    std::vector<StmtRef> out, inside;
+    for (int64_t j = 0; j < ahead; ++j) produce(early, loop, loop.begin + make_int(j), out);
+    if (!early.copies.empty()) {
+      Stmt wait;
+      wait.kind = Stmt::kWait;
+      wait.pending = loop.stages - 2;
+      inside.push_back(made(std::move(wait)));
     }
-    Stmt wait;
-    wait.kind = Stmt::kWait;
-    wait.pending = loop.stages - 2;
-    const Expr next = k + make_int(ahead);
-    std::vector<StmtRef> inside = {made(std::move(wait)), of_kind(Stmt::kBarrier),
-                                   produce(producers, loop, next, slot_of(next, loop)),
-                                   of_kind(Stmt::kCommit)};
-    const Expr slot = slot_of(k, loop);
+    inside.push_back(of_kind(Stmt::kBarrier));
+    produce(early, loop, k + make_int(ahead), inside);
+    if (early.pipe >= 0)
+      inside.push_back(at_pipe(Stmt::kReady, early.pipe, position_of(early, loop, k)));
+    const Expr slot = slot_of(early, loop, k);
     for (const StmtRef& s : rest) inside.push_back(moved(s, slot, {}));
     loop.body = std::move(inside);
     out.push_back(made(std::move(loop)));
     return of_kind(Stmt::kBlock, std::move(out));
+  }
+
+  std::string name_of_loop(const Stmt& loop) const {
+    return "pipeline " + nest_.loops[static_cast<size_t>(loop.id)];
+  }
+
+  /// A bulk copy that no pipeline makes early: filled where it stands, and waited for at once.
+  StmtRef fill_once(const StmtRef& s) {
+    const int pipe = add_pipe({s}, 1);
+    const int to = nest_.pipes.back().buffers.front();
+    const Expr position = turns_.number("bulk " + nest_.buffers[static_cast<size_t>(to)].name);
+    return of_kind(Stmt::kBlock, {at_pipe(Stmt::kFill, pipe, position, s->body),
+                                  at_pipe(Stmt::kReady, pipe, position)});
+  }
+
+  int add_pipe(const std::vector<StmtRef>& boxes, int stages) {
+    Pipe pipe;
+    pipe.stages = stages;
+    Uses uses;
+    for (const StmtRef& b : boxes) {
+      uses.add(*b);
+      pipe.bytes += bytes_of(*b);
+    }
+    pipe.buffers.assign(uses.written.begin(), uses.written.end());
+    nest_.pipes.push_back(std::move(pipe));
+    return static_cast<int>(nest_.pipes.size()) - 1;
+  }
+
+  /// Bytes that the copies in `s` bring: whole boxes, also where they lie outside their tensor.
+  int64_t bytes_of(const Stmt& s) const {
+    if (s.kind == Stmt::kCopyBox) {
+      const TensorMap& map = nest_.maps[static_cast<size_t>(s.map)];
+      return map.box_elements() * size_of(nest_.buffers[static_cast<size_t>(map.buffer)].type);
+    }
+    int64_t inside = 0, trips = 1;
+    for (const StmtRef& b : s.body) inside += bytes_of(*b);
+    if (s.kind == Stmt::kFor) is_const(s.end, &trips);
+    return inside * trips;
+  }
+
+  static StmtRef at_pipe(Stmt::Kind kind, int pipe, Expr position, std::vector<StmtRef> body = {}) {
+    Stmt s;
+    s.kind = kind;
+    s.id = pipe;
+    s.position = std::move(position);
+    s.body = std::move(body);
+    return made(std::move(s));
   }
 
   /// What all threads make of nothing that the loop makes, for this loop alone.
@@ -159,16 +281,34 @@ class Pipeline {
     b.elements = make_int(b.max_bytes / size_of(b.type));
   }
 
-  static Expr slot_of(const Expr& k, const Stmt& loop) {
-    return make_binary(Op::kMod, k - loop.begin, make_int(loop.stages));
+  static Expr position_of(const Ahead& early, const Stmt& loop, const Expr& k) {
+    return Poly::of(early.first + k - loop.begin).expr();
   }
 
-  /// What the producers make at iteration `k`, if there is one.
-  StmtRef produce(const std::vector<StmtRef>& producers, const Stmt& loop, const Expr& k,
-                  const Expr& slot) {
-    std::map<int, Expr> values{{loop.id, k}};
-    std::vector<StmtRef> body;
-    for (const StmtRef& p : producers) body.push_back(moved(p, slot, values));
+  static Expr slot_of(const Ahead& early, const Stmt& loop, const Expr& k) {
+    return make_binary(Op::kMod, early.first + k - loop.begin, make_int(loop.stages));
+  }
+
+  /// Appends what comes early at iteration `k`, if there is one.
+  void produce(const Ahead& early, const Stmt& loop, const Expr& k, std::vector<StmtRef>& out) {
+    const Expr slot = slot_of(early, loop, k);
+    const std::map<int, Expr> values{{loop.id, k}};
+    const auto all = [&](const std::vector<StmtRef>& producers) {
+      std::vector<StmtRef> body;
+      for (const StmtRef& p : producers) body.push_back(moved(p, slot, values));
+      return body;
+    };
+    if (!early.copies.empty()) {
+      out.push_back(if_any(loop, k, all(early.copies)));
+      out.push_back(of_kind(Stmt::kCommit));
+    }
+    if (early.pipe < 0) return;
+    const Expr position = position_of(early, loop, k);
+    out.push_back(if_any(loop, k, {at_pipe(Stmt::kFill, early.pipe, position, all(early.boxes))}));
+  }
+
+  /// `body` where the loop has an iteration `k`.
+  static StmtRef if_any(const Stmt& loop, const Expr& k, std::vector<StmtRef> body) {
     int64_t now = 0, end = 0;
     if (is_const(k, &now) && is_const(loop.end, &end)) {
       return of_kind(Stmt::kBlock, now < end ? std::move(body) : std::vector<StmtRef>());
@@ -192,8 +332,13 @@ class Pipeline {
     out.condition = expr_of(s->condition, slot, values);
     out.value = expr_of(s->value, slot, values);
     if (s->offset) out.offset = in_slot(s->id, expr_of(s->offset, slot, values), slot);
-    out.async = s->async || (!values.empty() && copies(*s));
+    out.position = expr_of(s->position, slot, values);
+    for (Expr& e : out.at) e = expr_of(e, slot, values);
+    out.async = s->async || (!boxed_ && !values.empty() && copies(*s));
+    const bool boxed = boxed_;
+    boxed_ |= s->kind == Stmt::kCopyBox;
     for (StmtRef& b : out.body) b = moved(b, slot, values);
+    boxed_ = boxed;
     return made(std::move(out));
   }
 
@@ -230,6 +375,8 @@ class Pipeline {
   }
 
   Nest& nest_;
+  Turns turns_;
+  bool boxed_ = false;                ///< what a box means is being moved
   std::map<int, int> times_;          ///< occurrences of each buffer in all launches
   std::map<int, int64_t> slot_size_;  ///< elements, of buffers with slots
 };
@@ -237,10 +384,9 @@ class Pipeline {
 }  // namespace
 
 Nest pipelined(Nest nest) {
-  Pipeline pipeline(nest);
   std::vector<StmtRef> bodies;
-  for (const Launch& l : nest.launches) bodies.push_back(l.body);
-  for (size_t i = 0; i < bodies.size(); ++i) nest.launches[i].body = pipeline.walk(bodies[i]);
+  for (const Launch& l : nest.launches) bodies.push_back(Pipeline(nest, l).walk(l.body));
+  for (size_t i = 0; i < bodies.size(); ++i) nest.launches[i].body = bodies[i];
   return nest;
 }
 

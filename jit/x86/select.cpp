@@ -129,6 +129,10 @@ void Selector::walk(const Stmt& s) {
     case Stmt::kOpen:
     case Stmt::kClose:
     case Stmt::kJoin:
+    case Stmt::kCopyBox:
+    case Stmt::kFill:
+    case Stmt::kReady:
+    case Stmt::kRelease:
       return refuse("the threads of a block are a GPU's");
   }
 }

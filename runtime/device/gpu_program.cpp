@@ -17,6 +17,9 @@ constexpr int kLocalBytes = 3;
 constexpr int kRegisters = 4;
 constexpr int kDynamicShared = 8;
 
+/// 8-byte words of a kernel's parameters at most.
+constexpr size_t kMostWords = jit::kParameterBytes / sizeof(int64_t);
+
 Failure fine() { return {ErrorCode::kOk, {}}; }
 
 /// A device that cannot hold one block of the launch.
@@ -44,6 +47,7 @@ Result<std::shared_ptr<const GpuProgram>> GpuProgram::load(std::shared_ptr<Gpu> 
         error, fmt::format("loading {} for sm_{} with a driver for CUDA {}",
                            ptx ? "PTX" : "machine code", g.facts().sm, g.driver().version_text()));
   }
+  made->slots_ = static_cast<size_t>(source.slots);
   made->code_bytes_ = static_cast<int64_t>(ptx ? binary.ptx.size() : binary.cubin.size());
   for (const jit::CudaLaunch& l : source.launches) {
     if (Failure f = made->take(l); f.code != ErrorCode::kOk) return f;
@@ -81,6 +85,16 @@ Failure GpuProgram::take(const jit::CudaLaunch& l) {
     error = driver.function_set(out.function, kDynamicShared, static_cast<int>(l.dynamic_bytes));
     if (error != 0) return g.failed(error, "asking for shared memory for kernel " + l.symbol);
   }
+  if (!l.maps.empty()) {
+    if (!driver.tensor_map) {
+      return {
+          ErrorCode::kUnsupported,
+          fmt::format("launch {} takes tensor maps, which drivers for CUDA 12 make; this one is "
+                      "for CUDA {}",
+                      l.name, driver.version_text())};
+    }
+    out.maps = std::make_unique<TensorMaps>(l.name, l.maps);
+  }
   launches_.push_back(std::move(out));
   return fine();
 }
@@ -115,12 +129,28 @@ Failure GpuProgram::enqueue(size_t launch, const int64_t* slots, std::span<const
   std::array<int64_t, 3> blocks;
   if (!blocks_of(launch, dims, &blocks)) return too_many(launch, blocks);
   if (blocks[0] <= 0 || blocks[1] <= 0 || blocks[2] <= 0) return fine();
+  alignas(64) int64_t words[kMostWords];
   void* parameters[] = {const_cast<int64_t*>(slots)};
+  if (l.maps) {
+    Failure f = l.maps->fill(*gpu_, {slots, slots_}, dims, words);
+    if (f.code != ErrorCode::kOk) return f;
+    parameters[0] = words;
+  }
   const int error = gpu_->driver().launch(
       l.function, static_cast<unsigned>(blocks[0]), static_cast<unsigned>(blocks[1]),
       static_cast<unsigned>(blocks[2]), l.threads[0], l.threads[1], l.threads[2], l.dynamic_bytes,
       stream, parameters, nullptr);
   return error == 0 ? fine() : gpu_->failed(error, "launching " + l.name);
+}
+
+Result<std::vector<int64_t>> GpuProgram::parameters(size_t launch, const int64_t* slots,
+                                                    std::span<const int64_t> dims) const {
+  const GpuLaunch& l = launches_[launch];
+  if (!l.maps) return std::vector<int64_t>(slots, slots + slots_);
+  alignas(64) int64_t words[kMostWords];
+  Failure f = l.maps->fill(*gpu_, {slots, slots_}, dims, words);
+  if (f.code != ErrorCode::kOk) return f;
+  return std::vector<int64_t>(words, words + l.maps->words(slots_));
 }
 
 }  // namespace hone::runtime

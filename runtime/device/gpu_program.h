@@ -11,6 +11,7 @@
 #include "jit/cuda/nvrtc.h"
 #include "jit/cuda/source.h"
 #include "runtime/device/gpu.h"
+#include "runtime/device/tensor_maps.h"
 
 namespace hone::runtime {
 
@@ -22,9 +23,10 @@ struct GpuLaunch {
   bool fixed = false;            ///< `blocks` holds whatever the dims
   std::array<int64_t, 3> blocks{};
   std::array<unsigned, 3> threads{};
-  unsigned dynamic_bytes = 0;  ///< shared memory that the launch asks for
-  int registers = 0;           ///< of a thread
-  int64_t local_bytes = 0;     ///< of a thread: what did not fit its registers
+  std::unique_ptr<const TensorMaps> maps;  ///< null: it takes none
+  unsigned dynamic_bytes = 0;              ///< shared memory that the launch asks for
+  int registers = 0;                       ///< of a thread
+  int64_t local_bytes = 0;                 ///< of a thread: what did not fit its registers
 };
 
 /// The kernels of a CudaSource on a GPU, ready to be launched.
@@ -47,10 +49,14 @@ class GpuProgram {
   /// Blocks of a launch under `dims`; false where they are more than the device can have.
   bool blocks_of(size_t launch, std::span<const int64_t> dims,
                  std::array<int64_t, 3>* blocks) const;
-  /// Enqueues a launch on filled slots: one call of the driver, nothing else. The context is the
-  /// calling thread's. kOk and nothing where there are no blocks.
+  /// Enqueues a launch on filled slots: one call of the driver, and one for each tensor map whose
+  /// tensor is another than at the call before. The context is the calling thread's. kOk and
+  /// nothing where there are no blocks.
   Failure enqueue(size_t launch, const int64_t* slots, std::span<const int64_t> dims,
                   void* stream) const;
+  /// What a launch on filled slots takes: the slots, and its tensor maps behind them.
+  Result<std::vector<int64_t>> parameters(size_t launch, const int64_t* slots,
+                                          std::span<const int64_t> dims) const;
   /// What is said of a launch past the device's limits.
   Failure too_many(size_t launch, const std::array<int64_t, 3>& blocks) const;
 
@@ -61,6 +67,7 @@ class GpuProgram {
   std::shared_ptr<Gpu> gpu_;
   void* module_ = nullptr;
   std::vector<GpuLaunch> launches_;
+  size_t slots_ = 0;  ///< of the args struct
   int64_t code_bytes_ = 0;
 };
 

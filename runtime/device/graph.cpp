@@ -24,7 +24,7 @@ void LaunchGraph::drop() {
 /// The driver copies what `parameters` points to.
 jit::CudaNode LaunchGraph::node_of(Item& item, void** parameters) const {
   const GpuLaunch& l = item.program->launches()[item.launch];
-  parameters[0] = item.slots.data();
+  parameters[0] = item.parameters.data();
   jit::CudaNode node;
   node.function = l.function;
   node.grid_x = static_cast<unsigned>(item.blocks[0]);

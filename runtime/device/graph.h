@@ -23,7 +23,7 @@ class LaunchGraph {
     std::shared_ptr<const GpuProgram> program;
     size_t launch = 0;
     std::array<int64_t, 3> blocks{};
-    std::vector<int64_t> slots;
+    std::vector<int64_t> parameters;
     bool empty() const { return blocks[0] <= 0 || blocks[1] <= 0 || blocks[2] <= 0; }
   };
 

@@ -23,7 +23,9 @@ Result<std::vector<LaunchGraph::Item>> items_of(const KernelState& k, const int6
     if (!k.gpu->program->blocks_of(item.launch, dims, &item.blocks)) {
       return k.gpu->program->too_many(item.launch, item.blocks);
     }
-    item.slots.assign(slots, slots + k.entry.slots.size());
+    auto parameters = k.gpu->program->parameters(item.launch, slots, dims);
+    if (!parameters) return parameters.failure();
+    item.parameters = std::move(*parameters);
     items.push_back(std::move(item));
   }
   return items;

@@ -24,5 +24,7 @@ extern const StepRow kTensorize;
 extern const StepRow kBind;
 extern const StepRow kPipeline;
 extern const StepRow kWarpLanes;
+extern const StepRow kBulk;
+extern const StepRow kSpecialize;
 
 }  // namespace hone::schedules

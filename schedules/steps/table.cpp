@@ -5,9 +5,9 @@ namespace hone::schedules {
 namespace {
 
 constexpr const StepRow* kSteps[] = {
-    &kSplit,     &kReorder, &kFuse,      &kUnroll, &kVectorize, &kParallel,
-    &kPartition, &kCompute, &kInline,    &kStage,  &kRfactor,   &kParts,
-    &kPrefetch,  &kStream,  &kTensorize, &kBind,   &kPipeline,  &kWarpLanes,
+    &kSplit,     &kReorder, &kFuse,     &kUnroll,    &kVectorize, &kParallel,   &kPartition,
+    &kCompute,   &kInline,  &kStage,    &kRfactor,   &kParts,     &kPrefetch,   &kStream,
+    &kTensorize, &kBind,    &kPipeline, &kWarpLanes, &kBulk,      &kSpecialize,
 };
 
 }  // namespace

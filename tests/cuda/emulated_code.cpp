@@ -5,17 +5,55 @@
 #include <fmt/format.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "runtime/engine/plan.h"
+#include "tests/cuda/tensor_map.h"
 #include "tests/support/source_root.h"
 
 namespace hone::tests {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// A tensor map as the emulation reads it.
+emulation::TensorFacts facts_of(const jit::CudaMap& map, const int64_t* args,
+                                std::span<const int64_t> dims) {
+  emulation::TensorFacts f;
+  f.address = static_cast<uint64_t>(args[map.slot] + map.offset);
+  f.rank = static_cast<uint32_t>(map.box.size());
+  f.element = static_cast<uint32_t>(size_of(map.type));
+  f.swizzle = static_cast<uint32_t>(map.swizzle);
+  for (size_t d = 0; d < map.box.size(); ++d) {
+    f.size[d] = static_cast<uint64_t>(runtime::evaluate(map.sizes[d], dims));
+    f.stride[d] = static_cast<uint64_t>(runtime::evaluate(map.strides[d], dims));
+    f.box[d] = static_cast<uint32_t>(map.box[d]);
+  }
+  return f;
+}
+
+/// 64 bytes of a kernel's parameters.
+struct alignas(64) ParameterLine {
+  unsigned long long words[8] = {};
+};
+
+/// The parameters of a launch that takes maps; none of one that does not.
+std::vector<ParameterLine> parameters(const jit::CudaLaunch& launch, std::span<const int64_t> slots,
+                                      std::span<const int64_t> dims) {
+  if (launch.maps.empty()) return {};
+  std::vector<ParameterLine> out((slots.size() + 7) / 8);
+  std::copy(slots.begin(), slots.end(), reinterpret_cast<int64_t*>(out.data()));
+  for (const jit::CudaMap& map : launch.maps) {
+    ParameterLine two[2];
+    emulation::write_map(facts_of(map, slots.data(), dims), two[0].words);
+    out.insert(out.end(), two, two + 2);
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -45,13 +83,13 @@ std::string EmulatedCode::compile() {
          << jit::cuda_prelude_on_host();
     for (size_t s = 0; s < sources_.size(); ++s) {
       file << fmt::format("namespace source_{} {{\n{}", s, sources_[s].kernels)
-           << "static std::string run(int launch, const Args& args, const unsigned* grid) {\n"
+           << "static std::string run(int launch, const void* args, const unsigned* grid) {\n"
            << "  switch (launch) {\n";
       const auto& launches = sources_[s].launches;
       for (size_t l = 0; l < launches.size(); ++l) {
         file << fmt::format(
             "    case {}: return emulation::launch({{grid[0], grid[1], grid[2]}}, {{{}, {}, {}}}, "
-            "{}, [&] {{ {}(args); }}, {{{}, {}, {}}});\n",
+            "{}, [&] {{ emulation::call({}, args); }}, {{{}, {}, {}}});\n",
             l, launches[l].block[0], launches[l].block[1], launches[l].block[2],
             launches[l].dynamic_bytes, launches[l].symbol, launches[l].cluster[0],
             launches[l].cluster[1], launches[l].cluster[2]);
@@ -59,8 +97,8 @@ std::string EmulatedCode::compile() {
       file << "  }\n  return \"no such launch\";\n}\n}\n"
            << fmt::format(
                   "extern \"C\" void run_{0}(int launch, const void* args, const unsigned* grid, "
-                  "std::string* out) {{\n  *out = source_{0}::run(launch, *(const "
-                  "source_{0}::Args*)args, grid);\n}}\n",
+                  "std::string* out) {{\n  *out = source_{0}::run(launch, args, grid);\n"
+                  "}}\n",
                   s);
     }
   }
@@ -105,7 +143,9 @@ std::string EmulatedCode::run(int source, int launch, const int64_t* args,
   const unsigned grid[3] = {static_cast<unsigned>(blocks[0]), static_cast<unsigned>(blocks[1]),
                             static_cast<unsigned>(blocks[2])};
   std::string out;
-  run(launch, args, grid, &out);
+  const std::vector<ParameterLine> all =
+      parameters(l, {args, static_cast<size_t>(sources_[static_cast<size_t>(source)].slots)}, dims);
+  run(launch, all.empty() ? static_cast<const void*>(args) : all.data(), grid, &out);
   return out;
 }
 

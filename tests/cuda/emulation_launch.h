@@ -164,6 +164,12 @@ inline void add_blocks(Cluster& c, Dim3 first, Dim3 extent, uint32_t dynamic) {
   }
 }
 
+/// Calls a kernel on its one parameter.
+template <class Args>
+void call(void (*kernel)(Args), const void* args) {
+  kernel(*static_cast<const Args*>(args));
+}
+
 /// Runs a kernel over a grid of blocks, `shape` of which make a cluster, with `dynamic_bytes` of
 /// shared memory each that the launch asks for; what went wrong, or "".
 inline std::string launch(Dim3 grid, Dim3 extent, int64_t dynamic_bytes,

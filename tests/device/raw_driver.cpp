@@ -20,13 +20,13 @@ namespace {
 /// False where a function is missing.
 bool find_functions(void* library, RawDriver& out) {
   bool all = true;
-#define HONE_CUDA_FUNCTION(member, symbol, parameters)                          \
-  out.member = reinterpret_cast<decltype(out.member)>(dlsym(library, #symbol)); \
+#define HONE_CUDA_OPTIONAL(member, symbol, parameters) \
+  out.member = reinterpret_cast<decltype(out.member)>(dlsym(library, #symbol));
+#define HONE_CUDA_FUNCTION(member, symbol, parameters) \
+  HONE_CUDA_OPTIONAL(member, symbol, parameters)       \
   all = all && out.member;
 #include "jit/cuda/driver_functions.def"
 #undef HONE_CUDA_FUNCTION
-  out.tensor_map =
-      reinterpret_cast<decltype(out.tensor_map)>(dlsym(library, "cuTensorMapEncodeTiled"));
   out.count = reinterpret_cast<decltype(out.count)>(dlsym(library, "hone_gpu_count"));
   return all;
 }

@@ -18,8 +18,7 @@ struct RawDriver {
 #define HONE_CUDA_FUNCTION(member, symbol, parameters) int(*member) parameters = nullptr;
 #include "jit/cuda/driver_functions.def"
 #undef HONE_CUDA_FUNCTION
-  decltype(&cuTensorMapEncodeTiled) tensor_map = nullptr;  ///< of drivers for sm_90
-  long long (*count)(const char* what) = nullptr;          ///< of the emulated one
+  long long (*count)(const char* what) = nullptr;  ///< of the emulated one
 };
 
 /// Path of an emulated library of this build: "cuda" or "nvrtc".

@@ -2,6 +2,8 @@
 // What scheduled problems lower to.
 #include <doctest/doctest.h>
 
+#include "jit/cuda/source.h"
+#include "jit/passes/barriers.h"
 #include "jit/passes/lower.h"
 #include "ops/op.h"
 #include "schedules/schedule.h"
@@ -11,25 +13,47 @@ using namespace hone;
 
 namespace {
 
-/// `PROBLEM | SCHEDULE` -> the launches of the nest.
-std::string lowered(const std::string& line) {
+/// The nest of `PROBLEM | SCHEDULE` for a target, or why there is none.
+Result<ir::Nest, std::string> nest_of(const std::string& line, const ir::Target& target) {
   const size_t bar = line.find(" | ");
   REQUIRE(bar != std::string::npos);
   const auto problem = ops::parse_problem(line.substr(0, bar));
   if (!problem) return problem.failure().message;
-  const auto target = ir::parse_target("x86 isa=avx512 threads=1 l1d=48K l2=1M l3=32M", {});
-  REQUIRE(target);
   const auto schedule = schedules::Schedule::parse(line.substr(bar + 3));
   if (!schedule) return schedule.failure().message;
   const auto program = schedules::apply(problem->program, *schedule);
   if (!program) return "reject: " + program.failure().text();
-  const auto nest = jit::lower(*program, *target);
+  auto nest = jit::lower(*program, target);
   if (!nest) return "does not lower: " + nest.failure().message;
+  return *std::move(nest);
+}
+
+/// `PROBLEM | SCHEDULE` -> the launches of the nest.
+std::string lowered(const std::string& line) {
+  const auto target = ir::parse_target("x86 isa=avx512 threads=1 l1d=48K l2=1M l3=32M", {});
+  REQUIRE(target);
+  const auto nest = nest_of(line, *target);
+  if (!nest) return nest.failure();
   const std::string text = print(*nest);
   return text.substr(text.find("launch "));
+}
+
+/// `PROBLEM | SCHEDULE` -> the nest for a GPU, and its kernels.
+std::string printed(const std::string& line) {
+  ir::Target target;
+  target.sm = 90;
+  auto nest = nest_of(line, target);
+  if (!nest) return nest.failure();
+  const std::string text = print(*nest);
+  const auto source = jit::print_cuda(jit::with_barriers(*std::move(nest)), target);
+  if (!source) return text + "is not printed: " + source.failure().message;
+  return text + source->kernels;
 }
 
 }  // namespace
 
 TEST_CASE("golden: loops cut at borders") { tests::check_golden("passes/partition.txt", lowered); }
 TEST_CASE("golden: lines asked for ahead") { tests::check_golden("passes/prefetch.txt", lowered); }
+TEST_CASE("golden: boxes that the copy engine copies") {
+  tests::check_golden("passes/bulk.txt", printed);
+}

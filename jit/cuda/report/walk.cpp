@@ -44,6 +44,9 @@ std::vector<Sample> samples(int64_t n, int most) {
 /// Iterations of a vector loop that are accessed together, at most.
 constexpr int64_t kMostLanes = 16;
 
+/// Bytes that global memory is read by.
+constexpr int64_t kSector = 32;
+
 /// Where a statement stands: lanes that come by, axes of the threads that loops have opened, and
 /// for how many of its kind this visit stands.
 struct At {
@@ -129,7 +132,7 @@ class Walker {
   }
 
   void visit_stmt(const Stmt& s, const At& at) {
-    if (at.lanes == 0 && s.kind != Stmt::kTeam && !holds_team(s)) return;
+    if (at.lanes == 0 && !holds_team(s)) return;
     switch (s.kind) {
       case Stmt::kBlock:
         return visit_body(s, at);
@@ -139,6 +142,10 @@ class Walker {
         return visit_if(s, at);
       case Stmt::kTeam:
         return visit_body(s, {warp_, 0, at.weight, at.unrolled});
+      case Stmt::kFill:
+        return visit_fill(s, at.weight);
+      case Stmt::kCopyBox:
+        return visit_box(s, at);
       case Stmt::kStore:
       case Stmt::kCheck:
         return visit_leaf(s, at);
@@ -153,9 +160,38 @@ class Walker {
 
   /// Whether all threads run something inside `s`, whatever its conditions are.
   bool holds_team(const Stmt& s) const {
-    if (s.kind == Stmt::kTeam) return true;
+    if (s.kind == Stmt::kTeam || s.kind == Stmt::kFill) return true;
     return std::any_of(s.body.begin(), s.body.end(),
                        [&](const StmtRef& b) { return holds_team(*b); });
+  }
+
+  /// The copies that one thread starts.
+  void visit_fill(const Stmt& s, double weight) {
+    At one{warp_, 0, weight, false};
+    for (size_t a = 0; a < 3; ++a) {
+      one.lanes = lanes_where(one.lanes, [&](size_t l) { return thread_[a].lane[l] == 0; });
+    }
+    if (one.lanes != 0) visit_body(s, one);
+  }
+
+  /// A box is read whole, by the copy engine.
+  void visit_box(const Stmt& s, const At& at) {
+    const TensorMap& map = nest_.maps[static_cast<size_t>(s.map)];
+    const NestBuffer& b = nest_.buffers[static_cast<size_t>(map.buffer)];
+    const auto bytes = map.box_elements() * size_of(b.type);
+    const auto [found, first] =
+        numbers_.try_emplace({&s, static_cast<const void*>(nullptr)}, out_.sites.size());
+    if (first) {
+      AccessSite made;
+      made.buffer = map.buffer;
+      made.place = "box of " + b.name;
+      made.bytes = static_cast<int>(bytes);
+      out_.sites.push_back(std::move(made));
+    }
+    AccessSite& site = out_.sites[found->second];
+    site.requests += at.weight;
+    site.sectors += at.weight * static_cast<double>((bytes + kSector - 1) / kSector);
+    site.least_sectors = site.sectors;
   }
 
   void visit_if(const Stmt& s, At at) {

@@ -50,12 +50,6 @@ enum CudaError : int {
 #include "jit/cuda/driver_functions.def"
 #undef HONE_CUDA_FUNCTION
 
-/// Describes a tensor to the device's tensor copies, in 128 bytes. Drivers before CUDA 12 lack it.
-extern "C" __attribute__((visibility("default"))) int cuTensorMapEncodeTiled(
-    void* map, int type, uint32_t rank, void* address, const uint64_t* sizes,
-    const uint64_t* strides, const uint32_t* box, const uint32_t* element_strides, int interleave,
-    int swizzle, int promotion, int fill);
-
 /// What tests ask the emulated driver: calls of a function by its symbol, "launches" that ran, or
 /// what is alive: "live.bytes", "live.allocations", "live.streams", "live.events", "live.modules",
 /// "live.graphs", "live.contexts". -1 for anything else.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tensor maps, as the emulation of tensor copies reads them.
-#include "tests/cuda/gpu/abi.h"
+#include "tests/cuda/gpu/calls.h"
 #include "tests/cuda/gpu/context.h"
 #include "tests/cuda/tensor_map.h"
 
@@ -37,6 +37,7 @@ int cuTensorMapEncodeTiled(void* map, int type, uint32_t rank, void* address, co
                            const uint64_t* strides, const uint32_t* box,
                            const uint32_t* element_strides, int interleave, int swizzle, int,
                            int fill) {
+  if (const int asked = begin(Call::tensor_map)) return asked;
   const auto refuse = [](const char* why) {
     tell(std::string("cuTensorMapEncodeTiled: ") + why);
     return kInvalidValue;

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies that the copy engine makes, a box of a tensor at a time, and the mbarriers that say when
+// they are there.
+//   fill pipe 0 at p: copy box of A[k, m] to As[..]
+//     =>  if (threadIdx.x == 0) { mbarrier_arrive_expect(full + p % stages, bytes);
+//                                 tensor_load(As + .., &args.map[0], full + p % stages, k, m); }
+//   ready pipe 0 at p  =>  mbarrier_wait(full + p % stages, p / stages % 2)
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "jit/cuda/print_launch.h"
+
+namespace hone::jit {
+
+using namespace ir;
+
+namespace {
+
+/// Bytes that the address of a tensor is a multiple of, for the copy engine.
+constexpr int64_t kMapAlign = 16;
+
+constexpr int64_t kBarrierBytes = 8;
+
+constexpr const char* kThread[] = {"threadIdx.x", "threadIdx.y", "threadIdx.z"};
+
+/// The mbarriers of a pipe's slots: `full` or `empty`. Names of buffers end in `_`.
+std::string barriers_of(const char* of, int pipe) { return fmt::format("{}_{}", of, pipe); }
+
+}  // namespace
+
+/// Of all threads of the block, the first.
+std::string LaunchPrinter::first_thread() const {
+  std::string out = "threadIdx.x == 0";
+  for (size_t a = 1; a < 3; ++a) {
+    const bool several = out_.block[a] > 1 || static_cast<int>(a) == producer_axis_;
+    if (several) out += std::string(" && ") + kThread[a] + " == 0";
+  }
+  return out;
+}
+
+/// The mbarrier of the slot of a position.
+std::string LaunchPrinter::slot_barrier(const Stmt& s, const char* of) {
+  const Pipe& pipe = nest_.pipes[static_cast<size_t>(s.id)];
+  pipes_.insert(s.id);
+  note(s.position);
+  const Expr slot = make_binary(Op::kMod, s.position, make_int(pipe.stages));
+  return fmt::format("shared_address(HONE_AT({}, {}))", barriers_of(of, s.id),
+                     print_index(slot, n_));
+}
+
+/// One thread announces what comes and starts the copies; threads of their own wait until the slot
+/// is free first.
+void LaunchPrinter::emit_fill(const Stmt& s) {
+  const Pipe& pipe = nest_.pipes[static_cast<size_t>(s.id)];
+  if (pipe.specialized && role_ == ThreadRole::kConsumer) return;
+  const std::string around = filled_;
+  const ThreadRole role = std::exchange(role_, ThreadRole::kAll);
+  open(pipe.specialized ? "{" : "if (" + first_thread() + ") {");
+  filled_ = "filled_" + std::to_string(++fills_);
+  line(fmt::format("const u32 {} = {};", filled_, slot_barrier(s, "full")));
+  if (pipe.specialized) {
+    line(fmt::format("mbarrier_wait({}, {});", slot_barrier(s, "empty"), parity_of(s, 1)));
+  }
+  line(fmt::format("mbarrier_arrive_expect({}, {});", filled_, pipe.bytes));
+  Scope alone;
+  for (const StmtRef& b : s.body) emit(*b, alone);
+  close();
+  filled_ = around;
+  role_ = role;
+}
+
+/// The parity of the phase that a position is in, or of the one `ahead` later.
+std::string LaunchPrinter::parity_of(const Stmt& s, int64_t ahead) {
+  const Pipe& pipe = nest_.pipes[static_cast<size_t>(s.id)];
+  const Expr phase = make_binary(Op::kDiv, s.position, make_int(pipe.stages)) + make_int(ahead);
+  return "(u32)(" + print_index(make_binary(Op::kMod, phase, make_int(2)), n_) + ")";
+}
+
+void LaunchPrinter::emit_ready(const Stmt& s) {
+  line(fmt::format("mbarrier_wait({}, {});", slot_barrier(s, "full"), parity_of(s, 0)));
+}
+
+void LaunchPrinter::emit_box(const Stmt& s) {
+  used_.insert(s.id);
+  note(s.offset);
+  std::string at;
+  for (const Expr& e : s.at) {
+    note(e);
+    const std::string index = print_index(e, n_);
+    at += n_.wide ? ", (i32)(" + index + ")" : ", " + index;
+  }
+  line(fmt::format("tensor_load(shared_address(HONE_AT({}, {})), &args.map[{}], {}{});",
+                   n_.buffers[static_cast<size_t>(s.id)], print_index(s.offset, n_),
+                   number_of_map(s.map), filled_, at));
+}
+
+/// The launch's number of a map of the nest.
+int LaunchPrinter::number_of_map(int map) {
+  const auto [found, first] = maps_.try_emplace(map, static_cast<int>(maps_.size()));
+  if (!first) return found->second;
+  const TensorMap& m = nest_.maps[static_cast<size_t>(map)];
+  const NestBuffer& b = nest_.buffers[static_cast<size_t>(m.buffer)];
+  const bool workspace = b.home == Home::kShared;
+  CudaMap made;
+  made.slot = workspace ? +ArgsLayout::kWorkspace : b.slot;
+  made.offset = workspace ? b.offset : 0;
+  made.type = b.type;
+  made.sizes = m.sizes;
+  made.strides = m.strides;
+  made.box = m.box;
+  made.swizzle = m.swizzle;
+  out_.maps.push_back(std::move(made));
+  rely_on(m.buffer, kMapAlign);
+  if (maps_at(static_cast<size_t>(nest_.slots)) + kMapBytes * out_.maps.size() > kParameterBytes) {
+    throw Unprintable{
+        fmt::format("launch {} takes {} slots and {} tensor maps, which are more than "
+                    "the {} bytes that a kernel's parameters have",
+                    launch_.name, nest_.slots, out_.maps.size(), kParameterBytes)};
+  }
+  return found->second;
+}
+
+/// Bytes of the mbarriers in shared memory.
+int64_t LaunchPrinter::barrier_bytes() const {
+  int64_t n = 0;
+  for (int p : pipes_) {
+    const Pipe& pipe = nest_.pipes[static_cast<size_t>(p)];
+    n += pipe.specialized ? 2 * pipe.stages : pipe.stages;
+  }
+  return kBarrierBytes * n;
+}
+
+/// Declares the mbarriers; one thread makes them, before any other touches them.
+std::string LaunchPrinter::declare_pipes() const {
+  if (pipes_.empty()) return "";
+  std::string text, made;
+  int64_t at = barriers_at_;
+  const auto declare = [&](const std::string& name, int stages, int count) {
+    text += barriers_at_ < 0 ? fmt::format("  HONE_TEAM(u64, {}, {});\n", name, stages)
+                             : fmt::format("  HONE_TEAM_AT(u64, {}, {}, {});\n", name, stages, at);
+    at += kBarrierBytes * stages;
+    made += fmt::format(
+        "    for (i32 i = 0; i < {}; ++i) mbarrier_init(shared_address(HONE_AT({}, i)), {});\n",
+        stages, name, count);
+  };
+  for (int p : pipes_) {
+    const Pipe& pipe = nest_.pipes[static_cast<size_t>(p)];
+    declare(barriers_of("full", p), pipe.stages, 1);
+    if (pipe.specialized) declare(barriers_of("empty", p), pipe.stages, consumers_ / 32);
+  }
+  return text + "  if (" + first_thread() + ") {\n" + made +
+         "    fence_mbarrier_init();\n  }\n  __syncthreads();\n";
+}
+
+}  // namespace hone::jit

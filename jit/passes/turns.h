@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "jit/ir/nest.h"
+
+namespace hone::jit {
+
+/// Counts how often a place in a launch was passed before, as an expression over the loops around
+/// it that run one iteration after the other in every thread.
+class Turns {
+ public:
+  Turns(const ir::Nest& nest, const ir::Launch& launch);
+
+  /// Enters a loop, or side `side` of a condition.
+  void open(const ir::Stmt& s, size_t side = 0);
+  void close() { open_.pop_back(); }
+
+  /// How often the place was passed. Rejects, in words about `what`, where a condition or a loop's
+  /// extent makes that irregular; what ends early, and stays ended, does not.
+  ir::Expr number(const std::string& what) const;
+  /// The same inside `loop`, at its iteration `k`: number * trips + k - begin.
+  ir::Expr number_at(const ir::Stmt& loop, const ir::Expr& k, const std::string& what) const;
+
+ private:
+  struct Around {
+    const ir::Stmt* stmt;
+    size_t side;
+  };
+  bool counts(const Around& around) const;
+  bool mentions_counted(const ir::Expr& e) const;
+  bool ends_for_good(const ir::Expr& condition, int loop) const;
+
+  const ir::Nest& nest_;
+  ir::Stmt range_;  ///< the launch's range, where it is a loop of the kernel
+  std::vector<Around> open_;
+};
+
+}  // namespace hone::jit

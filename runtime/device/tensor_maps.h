@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "jit/cuda/source.h"
+#include "runtime/device/gpu.h"
+
+namespace hone::runtime {
+
+/// The tensor maps that one launch takes. The driver makes them of addresses and dims; those of the
+/// call before are kept, since most calls are on the same tensors. Thread-safe.
+class TensorMaps {
+ public:
+  TensorMaps(std::string launch, std::vector<jit::CudaMap> maps);
+
+  /// Writes the slots and, behind them, the maps: `words(slots.size())` words, at a multiple of 64
+  /// bytes. Maps of empty tensors, from which nothing is copied, are zero.
+  Failure fill(Gpu& gpu, std::span<const int64_t> slots, std::span<const int64_t> dims,
+               int64_t* words) const;
+  /// 8-byte words of the parameters with so many slots.
+  size_t words(size_t slots) const {
+    return (jit::maps_at(slots) + jit::kMapBytes * maps_.size()) / sizeof(int64_t);
+  }
+
+ private:
+  bool recall(std::span<const int64_t> slots, std::span<const int64_t> dims, int64_t* maps) const;
+  void remember(std::span<const int64_t> slots, std::span<const int64_t> dims,
+                const int64_t* maps) const;
+  Failure encode(Gpu& gpu, const jit::CudaMap& map, std::span<const int64_t> slots,
+                 std::span<const int64_t> dims, int64_t* out) const;
+
+  std::string launch_;
+  std::vector<jit::CudaMap> maps_;
+  mutable std::atomic_flag busy_ = ATOMIC_FLAG_INIT;  ///< whoever finds it set encodes by itself
+  mutable std::vector<int64_t> dims_, addresses_, encoded_;  ///< of the call before
+};
+
+}  // namespace hone::runtime

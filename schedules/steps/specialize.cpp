@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/steps/edit.h"
+#include "schedules/steps/rows.h"
+
+namespace hone::schedules {
+namespace {
+
+Applied apply_specialize(ir::Program p, const Step& step) {
+  auto at = find_loop(p, step.name("loop"));
+  if (!at) return at.failure();
+  ir::Loop& loop = p.stages[at->stage].loops[at->loop];
+  if (loop.stages < 2) {
+    return Refused{"loop " + loop.name +
+                   " is no pipeline of two stages or more, which threads of its own could fill; "
+                   "pipeline it first"};
+  }
+  loop.specialized = true;
+  return p;
+}
+
+}  // namespace
+
+const StepRow kSpecialize = {
+    "specialize",
+    {{Arg::kLoop, "loop"}},
+    "Threads of their own, besides those that the loops are bound to, fill a pipeline's slots by "
+    "bulk copies, as fast as the others are done with them; nobody waits at a barrier of the "
+    "block.\n"
+    "for k: fill slot; wait; C += As  =>  specialize k  =>  producer: for k: wait until free; fill "
+    "slot; consumers: for k: wait until full; C += As; free slot",
+    apply_specialize,
+};
+
+}  // namespace hone::schedules

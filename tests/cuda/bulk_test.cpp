@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bulk copies: boxes of tensors through mbarriers, in pipelines and alone, whatever the layout;
+// pipelines that threads of their own fill.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "jit/cuda/nvrtc.h"
+#include "tests/cuda/batch.h"
+#include "tests/support/effort.h"
+
+using namespace hone;
+using namespace hone::tests;
+
+namespace {
+
+/// A schedule under which a problem runs.
+struct Case {
+  std::string problem;
+  std::string schedule;
+};
+
+std::string text(int64_t n) { return std::to_string(n); }
+
+/// A product of tiles of 32 by 32 in 8 warps; a block copies 32 of k at a time, as `copies` says.
+std::string plain(const std::string& copies, const std::string& shared = "in=shared",
+                  const std::string& tail = "pad") {
+  return "split m 32 -> m.b m.t tail=" + tail + "; split n 32 -> n.b n.t tail=" + tail +
+         "; split m.t 4 -> m.y m.r; reorder m.b n.b m.y n.t m.r; stage C at n.t -> acc "
+         "in=registers; split acc/k 32 -> k.o k.i tail=" +
+         tail +
+         "; reorder k.o k.i acc/m; bind m.b block.y; bind n.b block.x; bind m.y thread.y; bind n.t "
+         "thread.x; stage A at k.o -> As " +
+         shared + "; stage B at k.o -> Bs in=shared; " + copies;
+}
+
+/// Four warps with 32 by 16 results each of tensor instructions; operands in boxes of swizzled
+/// rows.
+std::string tiles(const std::string& instruction, int depth, int step, const std::string& copies,
+                  const std::string& of_a, const std::string& of_b) {
+  return "split C/m 64 -> m.b m.i tail=pad; split C/n 32 -> n.b n.i tail=pad; split C/m.i 32 -> "
+         "m.w m.r; split C/n.i 16 -> n.w n.r; reorder C/m.b C/n.b C/m.w C/n.w C/m.r C/n.r; stage C "
+         "at C/n.w -> Ct in=warp; bind C/m.b block.y; bind C/n.b block.x; bind C/m.w thread.z; "
+         "bind C/n.w thread.y; lanes C/m.r C/n.r 2 -> lane; split Ct/k " +
+         text(depth) + " -> k.o k.i tail=pad; split Ct/k.i " + text(step) +
+         " -> k.s k.t; split Ct/m 16 -> m.o m.t; split Ct/n 8 -> n.o n.t; reorder k.o k.s Ct/m.o "
+         "Ct/n.o m.t n.t k.t; stage A at Ct/k.o -> As in=shared " +
+         of_a + "; stage B at Ct/k.o -> Bs in=shared " + of_b +
+         "; stage As at Ct/k.s -> Af in=warp; stage Bs at Ct/k.s -> Bf in=warp; lanes Af/d0 "
+         "Af/d1 " +
+         text(step / 8) + " -> lane; lanes Bf/d1 Bf/d0 " + text(step / 8) +
+         " -> lane; tensorize m.t n.t k.t " + instruction + "; " + copies;
+}
+
+std::string product(const char* a, const char* accumulate, int m, int n, int k,
+                    const std::string& more = "") {
+  return "op p(A: " + std::string(a) + "[M,K], B: " + a + "[K,N]) -> (C: " + accumulate +
+         "[M,N]) { C[m,n] = sum[k](A[m,k] * B[k,n]) } M=" + text(m) + " N=" + text(n) +
+         " K=" + text(k) + more;
+}
+
+schedules::Schedule parsed(const std::string& text) {
+  auto schedule = schedules::Schedule::parse(text);
+  REQUIRE_MESSAGE(static_cast<bool>(schedule), text);
+  return *std::move(schedule);
+}
+
+void check_all(const std::vector<Case>& cases) {
+  std::vector<DiffProblem> problems;
+  for (const Case& c : cases) problems.push_back(problem(c.problem));
+  Batch batch;
+  for (size_t i = 0; i < cases.size(); ++i) {
+    if (!problems[i].program.dims.empty()) {
+      problems[i].dims.assign(problems[i].program.dims.size(), 37);
+    }
+    const std::string refused = batch.add(problems[i], parsed(cases[i].schedule));
+    CHECK_MESSAGE(refused.empty(), problems[i].text << ": " << refused << "\n"
+                                                    << cases[i].schedule);
+  }
+  batch.check();
+}
+
+constexpr const char* kBoth = "bulk As; bulk Bs; pipeline acc/k.o stages=";
+constexpr const char* kTilesOf = "bulk As; bulk Bs; pipeline Ct/k.o stages=";
+/// Rows of 64 elements of 2 bytes for each 8 of k; those of B next to one another.
+constexpr const char* kRows = "swizzle=on";
+
+std::vector<Case> tile_cases() {
+  std::vector<Case> out;
+  const std::string turned = " B@N,K";
+  for (const char* apart : {"", "; specialize Ct/k.o"}) {
+    // Both operands with k along their rows, as memory has them.
+    out.push_back({product("f16", "f32", 64, 32, 128, turned),
+                   tiles("mma.f16", 32, 16, kTilesOf + ("3" + std::string(apart)), kRows,
+                         "swizzle=on layout=[n][k]")});
+    out.push_back({product("bf16", "f32", 70, 45, 200, turned),
+                   tiles("mma.bf16", 64, 16, kTilesOf + ("4" + std::string(apart)), kRows,
+                         "swizzle=on layout=[n][k]")});
+    out.push_back({product("i8", "i32", 40, 50, 144, turned),
+                   tiles("mma.i8i8", 64, 32, kTilesOf + ("2" + std::string(apart)), kRows,
+                         "swizzle=on layout=[n][k]")});
+    // B as it is, n along its rows; A in two boxes of 32 of k.
+    out.push_back({product("f16", "f32", 70, 48, 96),
+                   tiles("mma.f16", 64, 16, kTilesOf + ("2" + std::string(apart)),
+                         "swizzle=on layout=[d1/32][d0][d1%32]", kRows)});
+  }
+  return out;
+}
+
+/// Two warpgroups with 64 by 32 results each; products that read boxes as they come.
+std::string wide(const std::string& instruction, int depth, int step, const std::string& of_b,
+                 const std::string& copies) {
+  return "split C/m 128 -> m.b m.i tail=pad; split C/n 32 -> n.b n.i tail=pad; split C/m.i 64 -> "
+         "m.w m.r; reorder C/m.b C/n.b C/m.w C/m.r C/n.i; stage C at C/m.w -> Ct in=warp; bind "
+         "C/m.b block.y; bind C/n.b block.x; bind C/m.w thread.y; lanes C/m.r C/n.i 2 -> lane "
+         "warps=4; split Ct/k " +
+         text(depth) + " -> k.o k.i tail=pad; split Ct/k.i " + text(step) +
+         " -> k.s k.t; split Ct/m 64 -> m.o m.t; split Ct/n 32 -> n.o n.t; reorder k.o k.s Ct/m.o "
+         "Ct/n.o m.t n.t k.t; stage A at Ct/k.o -> As in=shared swizzle=on; stage B at Ct/k.o -> "
+         "Bs "
+         "in=shared swizzle=on " +
+         of_b + "; tensorize m.t n.t k.t " + instruction + "; " + copies;
+}
+
+/// Products of warpgroups, with and without threads of their own for the copies.
+std::vector<Case> wide_cases() {
+  std::vector<Case> out;
+  for (const char* apart : {"", "; specialize Ct/k.o"}) {
+    out.push_back(
+        {product("bf16", "f32", 140, 40, 200, " B@N,K"),
+         wide("wgmma.bf16", 64, 16, "layout=[n][k]", kTilesOf + ("3" + std::string(apart)))});
+    out.push_back({product("f16", "f32", 128, 72, 136),
+                   wide("wgmma.f16", 64, 16, "", kTilesOf + ("2" + std::string(apart)))});
+    out.push_back(
+        {product("i8", "i32", 140, 40, 400, " B@N,K"),
+         wide("wgmma.i8i8", 128, 32, "layout=[n][k]", kTilesOf + ("4" + std::string(apart)))});
+  }
+  return out;
+}
+
+std::vector<Case> plain_cases() {
+  std::vector<Case> out;
+  for (int stages : {1, 2, 3}) {
+    out.push_back({"matmul M=64 N=64 K=128", plain(kBoth + text(stages))});
+    out.push_back({"matmul M=40 N=68 K=100", plain(kBoth + text(stages), "in=shared swizzle=on")});
+    // One by the copy engine, one by the threads.
+    out.push_back({"matmul M=40 N=68 K=100",
+                   plain("bulk As; bind Bs/d0 thread.y; bind Bs/d1 thread.x; pipeline acc/k.o "
+                         "stages=" +
+                         text(stages))});
+  }
+  out.push_back({"matmul M=70 N=36 K=68", plain(kBoth + text(3), "in=shared", "mask")});
+  out.push_back({"matmul M=40 N=68 K=0", plain(kBoth + text(3))});
+  out.push_back({"matmul M=1..70 N=48 K=40", plain(kBoth + text(3))});
+  for (int stages : {2, 4}) {
+    out.push_back({"matmul M=40 N=68 K=200",
+                   plain(kBoth + text(stages) + "; specialize acc/k.o", "in=shared swizzle=on")});
+  }
+  return out;
+}
+
+/// Batches, axes in another order, padding, blocks that go through several tiles.
+std::vector<Case> other_cases() {
+  const std::string tiled =
+      "split m 32 -> m.b m.t tail=pad; split n 32 -> n.b n.t tail=pad; split m.t 4 -> m.y m.r; ";
+  const std::string inside =
+      "stage C at n.t -> acc in=registers; split acc/k 32 -> k.o k.i tail=pad; reorder k.o k.i "
+      "acc/m; bind m.y thread.y; bind n.t thread.x; stage A at k.o -> As in=shared; stage B at k.o "
+      "-> Bs in=shared; bulk As; bulk Bs; pipeline acc/k.o stages=3";
+  std::vector<Case> out;
+  out.push_back(
+      {"op p(A: f32[H,M,K], B: f32[H,K,N]) -> (C: f32[H,M,N]) { C[b,m,n] = "
+       "sum[k](A[b,m,k] * B[b,k,n]) } H=3 M=20 N=24 K=36",
+       tiled +
+           "reorder b m.b n.b m.y n.t m.r; bind b block.z; bind m.b block.y; bind "
+           "n.b block.x; " +
+           inside});
+  // Blocks that take one tile after the other; in the last round not all of them have one.
+  const std::string of_tiles[] = {
+      "split m.b 2 -> m.p m.q; reorder m.p m.q n.b m.y n.t m.r; bind m.q block.y; bind n.b "
+      "block.x; ",
+      "split m.b 3 -> m.p m.q; reorder m.q n.b m.p m.y n.t m.r; bind m.q block.y; bind n.b "
+      "block.x; ",
+      "reorder m.b n.b m.y n.t m.r; fuse m.b n.b -> t; split t 4 -> t.o t.i; bind t.i block.x; "};
+  for (const char* apart : {"", "; specialize acc/k.o"}) {
+    for (const std::string& way : of_tiles) {
+      out.push_back({"matmul M=140 N=68 K=100", tiled + way + inside + apart});
+    }
+  }
+  // A row with its neighbours, 0 outside; twice in each block, without a pipeline.
+  out.push_back(
+      {"op s(X: f32[N,M]) -> (Y: f32[N,M]) { Y[i,j] = X[i,j] + (X[i-1,j] else 0) + "
+       "(X[i+1,j] else 0) } N=9 M=64",
+       "split j 32 -> j.o j.i; reorder i j.o j.i; stage X at j.o -> Xs in=shared; bulk "
+       "Xs; bind i block.x; bind j.i thread.x"});
+  // What is loaded once for a block.
+  out.push_back({"op s(X: f32[N,M]) -> (Y: f32[N,M]) { Y[i,j] = X[i,j] * 2 } N=20 M=64",
+                 "split i 8 -> i.o i.i tail=pad; stage X at i.o -> Xs in=shared; bulk Xs; bind i.o "
+                 "block.x; bind i.i thread.y; bind j thread.x"});
+  // Five dims; one that only says which.
+  out.push_back(
+      {"op s(X: f32[A,B,C,D,E]) -> (Y: f32[A,B,C,D,E]) { Y[a,b,c,d,e] = X[a,b,c,d,e] + 1 "
+       "} A=2 B=3 C=2 D=3 E=8",
+       "stage X at c -> Xs in=shared; bulk Xs; bind a block.x; bind d thread.y; bind e "
+       "thread.x"});
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("cuda bulk: boxes of both operands, in pipelines and alone") { check_all(plain_cases()); }
+
+TEST_CASE("cuda bulk: tensor cores take swizzled boxes") { check_all(tile_cases()); }
+
+TEST_CASE("cuda bulk: products of warpgroups read boxes as they come") { check_all(wide_cases()); }
+
+TEST_CASE("cuda bulk: batches, borders, blocks that go on to another tile") {
+  check_all(other_cases());
+}
+
+TEST_CASE("cuda bulk: what a source has of it") {
+  const auto source_of = [](const Case& c) {
+    const auto printed = print(problem(c.problem), parsed(c.schedule));
+    REQUIRE_MESSAGE(static_cast<bool>(printed), printed.failure());
+    return printed->source;
+  };
+  const jit::CudaSource bulk = source_of({"matmul M=64 N=64 K=128", plain(kBoth + text(3))});
+  CHECK(bulk.launches[0].maps.size() == 2);
+  CHECK(bulk.launches[0].block == std::array<int, 3>{32, 8, 1});
+  CHECK(bulk.kernels.find("mbarrier_arrive_expect(filled_1, 8192)") != std::string::npos);
+  CHECK(bulk.kernels.find("copy_async") == std::string::npos);
+  CHECK(bulk.slot_align[2] == 16);
+  const jit::CudaSource apart =
+      source_of({"matmul M=64 N=64 K=128", plain(kBoth + text(3) + "; specialize acc/k.o")});
+  CHECK(apart.launches[0].block == std::array<int, 3>{32, 9, 1});
+  const std::string loop = apart.kernels.substr(apart.kernels.find("  else {"));
+  CHECK(loop.find("__syncthreads") == std::string::npos);
+  CHECK(loop.find("tensor_load") == std::string::npos);
+}
+
+TEST_CASE("cuda bulk: the device's compiler and assembler take the kernels") {
+  const auto nvrtc = jit::Nvrtc::open();
+  if (!nvrtc) {
+    MESSAGE("skipped: " << nvrtc.failure().message);
+    return;
+  }
+  const auto known = nvrtc->architectures();
+  if (std::find(known.begin(), known.end(), 90) == known.end()) return;
+  const size_t every = static_cast<size_t>(by_effort(5, 2, 1));
+  size_t number = 0;
+  for (const auto& cases : {plain_cases(), tile_cases(), wide_cases(), other_cases()}) {
+    for (const Case& c : cases) {
+      if (number++ % every != 0) continue;
+      const auto printed = print(problem(c.problem), parsed(c.schedule));
+      REQUIRE_MESSAGE(static_cast<bool>(printed), printed.failure());
+      const auto binary = nvrtc->compile(printed->source, 90);
+      REQUIRE_MESSAGE(static_cast<bool>(binary), c.problem << ": " << binary.failure().message);
+      CHECK_FALSE(binary->cubin.empty());
+    }
+  }
+}
+
+TEST_CASE("cuda bulk: what the copy engine cannot do is refused with its reason") {
+  struct Refusal {
+    std::string problem, schedule;
+    const char* reason;
+  };
+  const std::string row = "stage X at i.o -> Xs in=shared";
+  const std::string split = "split i 8 -> i.o i.i; ";
+  const std::string of64 = "op s(X: f32[N,M]) -> (Y: f32[N,M]) { Y[i,j] = X[i,j] * 2 } N=16 M=64";
+  const std::vector<Refusal> refused = {
+      {"matmul M=40 N=67 K=100", plain(kBoth + text(2)), "268 bytes apart"},
+      {"matmul M=40 N=1..68 K=100", plain(kBoth + text(2)), "known before the call"},
+      {"matmul M=40 N=68 K=100 A@K,M", plain(kBoth + text(2)), "neighbours in the copy's rows"},
+      {"matmul M=40 N=68 K=100", plain(kBoth + text(2), "in=shared pad=4"), "leave out pad="},
+      {"matmul M=40 N=68 K=100", plain("bind Bs/d1 thread.x; bind Bs/d0 thread.y; bulk Bs"),
+       "one thread starts the copies"},
+      {"matmul M=40 N=68 K=100",
+       plain("bulk As; bind Bs/d1 thread.x; bind Bs/d0 thread.y; pipeline acc/k.o stages=2; "
+             "specialize acc/k.o"),
+       "all threads copy"},
+      {of64, split + row + " swizzle=on; bulk Xs; bind i.o block.x; bind j thread.x",
+       "swizzled rows of 256 bytes"},
+      {"op s(X: f32[N,M]) -> (Y: f32[N,M]) { Y[i,j] = X[i,j] * 2 } N=16 M=512",
+       split + row + "; bulk Xs; bind i.o block.x; bind j thread.x", "at most 256"},
+      {"op s(X: f32[N,M]) -> (Y: f32[N,M]) { Y[i,j] = X[i,j] * 2 } N=16 M=62",
+       split + row + "; bulk Xs; bind i.o block.x; bind j thread.x", "have 248 bytes"},
+  };
+  for (const Refusal& r : refused) {
+    const auto printed = print(problem(r.problem), parsed(r.schedule));
+    REQUIRE_MESSAGE(!printed, r.problem << ": " << r.schedule);
+    CHECK_MESSAGE(printed.failure().find(r.reason) != std::string::npos, printed.failure());
+  }
+  ir::Target old = gpu();
+  old.sm = 80;
+  const auto printed = print(problem("matmul M=64 N=64 K=64"), parsed(plain(kBoth + text(2))), old);
+  REQUIRE(!printed);
+  CHECK(printed.failure().find("sm_90 has") != std::string::npos);
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that take tensor maps, called on the emulated GPU: streams, graphs, other tensors, other
+// dims.
+#include <doctest/doctest.h>
+
+#include "tests/cuda/on_gpu.h"
+
+using namespace hone;
+using namespace hone::tests;
+
+namespace {
+
+constexpr const char* kEncode = "cuTensorMapEncodeTiled";
+constexpr int64_t kN = 48, kK = 40;
+
+/// Blocks of 32 by 32 results; boxes of both factors through two slots.
+constexpr const char* kSchedule =
+    "split m 32 -> m.b m.t tail=pad; split n 32 -> n.b n.t tail=pad; split m.t 4 -> m.y m.r; "
+    "reorder m.b n.b m.y n.t m.r; stage C at n.t -> acc in=registers; split acc/k 32 -> k.o k.i "
+    "tail=pad; reorder k.o k.i acc/m; bind m.b block.y; bind n.b block.x; bind m.y thread.y; bind "
+    "n.t thread.x; stage A at k.o -> As in=shared; stage B at k.o -> Bs in=shared; bulk As; bulk "
+    "Bs; pipeline acc/k.o stages=2; specialize acc/k.o";
+
+std::vector<float> counted(int64_t n, int start) {
+  std::vector<float> v(static_cast<size_t>(n));
+  for (size_t i = 0; i < v.size(); ++i)
+    v[i] = static_cast<float>((static_cast<int>(i) + start) % 7 - 3);
+  return v;
+}
+
+/// Whether `c` is `a` times `b`.
+bool is_product(const DeviceBuffer& c, const std::vector<float>& a, const std::vector<float>& b,
+                int64_t m) {
+  std::vector<float> got(static_cast<size_t>(m * kN));
+  c.download(got.data(), m * kN * 4);
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < kN; ++j) {
+      float sum = 0;
+      for (int64_t k = 0; k < kK; ++k) {
+        sum += a[static_cast<size_t>(i * kK + k)] * b[static_cast<size_t>(k * kN + j)];
+      }
+      if (got[static_cast<size_t>(i * kN + j)] != sum) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("device bulk: maps are made once for the same tensors, and anew for others") {
+  const OnGpu gpu;
+  Engine engine = gpu_engine();
+  const Device device = engine.device();
+  Kernel k = engine.compile("matmul M=1..70 N=48 K=40", {.schedule = kSchedule});
+  CHECK_FALSE(k.report().interpreted);
+  const DeviceStream one = device.stream(), two = device.stream();
+  const auto a = counted(70 * kK, 0), b = counted(kK * kN, 2), other = counted(70 * kK, 4);
+  const DeviceBuffer da = device.upload(std::span(a)), db = device.upload(std::span(b)),
+                     doth = device.upload(std::span(other));
+  const DeviceBuffer c = device.allocate(70 * kN * 4), d = device.allocate(70 * kN * 4);
+  const auto call = [&](const DeviceStream& s, const DeviceBuffer& from, const DeviceBuffer& to,
+                        int64_t m) {
+    k.enqueue({s.handle(), {}, nullptr}, from.tensor<float>({m, kK}), db.tensor<float>({kK, kN}),
+              to.tensor<float>({m, kN}));
+  };
+  call(one, da, c, 70);
+  const long long made = OnGpu::count(kEncode);
+  CHECK(made >= 2);
+  call(one, da, c, 70);
+  call(two, da, d, 70);  // the result has no map
+  CHECK(OnGpu::count(kEncode) == made);
+  k.wait(one.handle());
+  k.wait(two.handle());
+  CHECK(is_product(c, a, b, 70));
+  CHECK(is_product(d, a, b, 70));
+  call(two, doth, d, 70);
+  CHECK(OnGpu::count(kEncode) == made + 2);
+  call(one, doth, c, 33);
+  CHECK(OnGpu::count(kEncode) == made + 4);
+  k.wait(one.handle());
+  k.wait(two.handle());
+  CHECK(is_product(d, other, b, 70));
+  CHECK(is_product(c, other, b, 33));
+}
+
+TEST_CASE("device bulk: graphs keep the maps of their calls") {
+  const OnGpu gpu;
+  Engine engine = gpu_engine();
+  const Device device = engine.device();
+  Kernel k = engine.compile("matmul M=40 N=48 K=40", {.schedule = kSchedule});
+  const auto a = counted(40 * kK, 1), other = counted(40 * kK, 3), b = counted(kK * kN, 2);
+  const DeviceBuffer da = device.upload(std::span(a)), db = device.upload(std::span(b)),
+                     doth = device.upload(std::span(other)), c = device.allocate(40 * kN * 4);
+  DeviceGraph graph = device.graph();
+  const int first = graph.add(k, da.tensor<float>({40, kK}), db.tensor<float>({kK, kN}),
+                              c.tensor<float>({40, kN}));
+  const DeviceStream stream = device.stream();
+  graph.launch(stream.handle());
+  stream.synchronize();
+  CHECK(is_product(c, a, b, 40));
+  graph.set(first, k, doth.tensor<float>({40, kK}), db.tensor<float>({kK, kN}),
+            c.tensor<float>({40, kN}));
+  graph.launch(stream.handle());
+  stream.synchronize();
+  CHECK(is_product(c, other, b, 40));
+}
+
+TEST_CASE("device bulk: a map that the driver does not make is an error, and the next call runs") {
+  const OnGpu before;
+  gpu_engine();
+  const std::string refused = std::to_string(OnGpu::count(kEncode) + 1);
+  const OnGpu gpu({{"HONE_GPU_FAIL", std::string(kEncode) + ":" + refused + ":1"}});
+  Engine engine = gpu_engine();
+  const Device device = engine.device();
+  Kernel k = engine.compile("matmul M=40 N=48 K=40", {.schedule = kSchedule});
+  const auto a = counted(40 * kK, 1), b = counted(kK * kN, 2);
+  const DeviceBuffer da = device.upload(std::span(a)), db = device.upload(std::span(b)),
+                     c = device.allocate(40 * kN * 4);
+  const auto call = [&] {
+    k(da.tensor<float>({40, kK}), db.tensor<float>({kK, kN}), c.tensor<float>({40, kN}));
+  };
+  std::string said;
+  try {
+    call();
+  } catch (const Error& e) {
+    said = e.what();
+  }
+  CHECK_MESSAGE(said.find("describing a tensor") != std::string::npos, said);
+  call();
+  CHECK(is_product(c, a, b, 40));
+}
