@@ -12,6 +12,8 @@ namespace hone::jit {
 class Turns {
  public:
   Turns(const ir::Nest& nest, const ir::Launch& launch);
+  Turns(const Turns&) = delete;
+  Turns& operator=(const Turns&) = delete;
 
   /// Enters a loop, or side `side` of a condition.
   void open(const ir::Stmt& s, size_t side = 0);

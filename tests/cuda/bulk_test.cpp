@@ -8,6 +8,7 @@
 
 #include "jit/cuda/nvrtc.h"
 #include "tests/cuda/batch.h"
+#include "tests/diff/subject.h"
 #include "tests/support/effort.h"
 
 using namespace hone;
@@ -237,6 +238,51 @@ TEST_CASE("cuda bulk: what a source has of it") {
   const std::string loop = apart.kernels.substr(apart.kernels.find("  else {"));
   CHECK(loop.find("__syncthreads") == std::string::npos);
   CHECK(loop.find("tensor_load") == std::string::npos);
+}
+
+TEST_CASE("cuda bulk: kernels with a part wrong are caught") {
+  struct Wrong {
+    const char* what;
+    bool apart;
+    const char* from;
+    const char* to;
+  };
+  const Wrong wrong[] = {
+      {"fewer bytes than come", false, "(filled_1, 8192)", "(filled_1, 4096)"},
+      {"more bytes than come", true, "(filled_1, 8192)", "(filled_1, 8208)"},
+      {"the phase before", false, "((k_o_ / 2) % 2)", "(((k_o_ / 2) + 1) % 2)"},
+      {"no wait for the copies", true, "mbarrier_wait(shared_address(HONE_AT(full_0",
+       "if (false) mbarrier_wait(shared_address(HONE_AT(full_0"},
+      {"slots filled before they are read", false, "          __syncthreads();\n", ""},
+      {"slots filled before they are free", true, "mbarrier_wait(shared_address(HONE_AT(empty_0",
+       "if (false) mbarrier_wait(shared_address(HONE_AT(empty_0"},
+      {"a warp's lane speaks for others too early", true, "warp_barrier();", ""},
+      {"slots that nobody frees", true, "if (threadIdx.x % 32 == 0)", "if (false)"},
+      {"mbarriers that copies do not know of", false, "fence_mbarrier_init();", ""},
+      {"a box beside its slot", true, "HONE_AT(As_, 1024 *", "HONE_AT(As_, 32 *"},
+  };
+  const DiffProblem p = problem("matmul M=40 N=68 K=200");
+  std::vector<Printed> all;
+  EmulatedCode code;
+  for (const Wrong& w : wrong) {
+    auto made = print(p, parsed(plain(kBoth + text(2) + (w.apart ? "; specialize acc/k.o" : ""))));
+    REQUIRE_MESSAGE(static_cast<bool>(made), made.failure());
+    std::string& kernels = made->source.kernels;
+    const size_t at = kernels.find(w.from);
+    REQUIRE_MESSAGE(at != std::string::npos, w.what << "\n" << kernels);
+    kernels.replace(at, std::string(w.from).size(), w.to);
+    all.push_back(*std::move(made));
+    code.add(all.back().source);
+  }
+  const std::string refused = code.compile();
+  REQUIRE_MESSAGE(refused.empty(), refused);
+  Subject subject(p.text, p.program, p.dims);
+  for (size_t i = 0; i < all.size(); ++i) {
+    const std::string failed = subject.check(all[i].nest, [&](int launch, const int64_t* args) {
+      return code.run(static_cast<int>(i), launch, args, subject.dims());
+    });
+    CHECK_MESSAGE(!failed.empty(), wrong[i].what);
+  }
 }
 
 TEST_CASE("cuda bulk: the device's compiler and assembler take the kernels") {
