@@ -59,52 +59,55 @@ constexpr size_t kWorkspace = 64 << 20;
 struct LtPlan {
   void *desc = nullptr, *a = nullptr, *b = nullptr, *c = nullptr;
   LtChoice choice{};
-  uint64_t workspace = 0;
+  std::unique_ptr<PeerWorkspace> workspace;
   float one_f = 1, zero_f = 0;
   int32_t one_i = 1, zero_i = 0;
   bool integers = false;
 };
 
-int make_layout(const CublasLt& lt, void** out, DType type, int rows, int columns, int batch) {
-  int error = lt.layout(out, library_type(type), static_cast<uint64_t>(rows),
-                        static_cast<uint64_t>(columns), rows);
+void make_layout(const CublasLt& lt, OutsideCalls& call, void** out, DType type, int rows,
+                 int columns, int batch) {
   const int64_t stride = int64_t{rows} * columns;
-  if (!error) error = lt.layout_set(*out, kBatchCount, &batch, sizeof batch);
-  if (!error) error = lt.layout_set(*out, kBatchStride, &stride, sizeof stride);
-  return error;
+  call(lt.layout, out, library_type(type), rows, columns, rows);
+  call([&] { return lt.layout_set(*out, kBatchCount, &batch, sizeof batch); });
+  call([&] { return lt.layout_set(*out, kBatchStride, &stride, sizeof stride); });
 }
 
 /// Column-major: the first operand is W', the second A'.
-bool plan(const CublasLt& lt, const GpuOperands& o, const GpuProduct& p, LtPlan& out) {
+bool plan(const CublasLt& lt, const std::shared_ptr<GpuOperands>& o, const GpuProduct& p,
+          LtPlan& out) {
   out.integers = p.out == DType::kI32;
-  int error = lt.describe(&out.desc, out.integers ? 72 : 68, out.integers ? 10 : 0);
+  const auto set = [&](int attribute, const auto& value) {
+    return [&lt, &out, attribute, &value] {
+      return lt.describe_set(out.desc, attribute, &value, sizeof value);
+    };
+  };
+  OutsideCalls call;
+  call(lt.describe, &out.desc, out.integers ? 72 : 68, out.integers ? 10 : 0);
   const int32_t transposed = p.transposed ? 1 : 0;
-  if (!error) error = lt.describe_set(out.desc, kTransposeA, &transposed, sizeof transposed);
+  call(set(kTransposeA, transposed));
   const uint32_t epilogue = kEpilogues[p.epilogue];
-  if (!error && p.epilogue != GpuProduct::kNone) {
-    const void* const bias = o.data(0, 2);
-    const int type = library_type(p.out);
-    error = lt.describe_set(out.desc, kEpilogue, &epilogue, sizeof epilogue);
-    if (!error) error = lt.describe_set(out.desc, kBiasPointer, &bias, sizeof bias);
-    if (!error) error = lt.describe_set(out.desc, kBiasType, &type, sizeof type);
+  const int bias_type = library_type(p.out);
+  if (p.epilogue != GpuProduct::kNone) {
+    const void* const bias = o->data(0, 2);
+    call(set(kEpilogue, epilogue));
+    call(set(kBiasPointer, bias));
+    call(set(kBiasType, bias_type));
   }
-  if (!error) {
-    error =
-        make_layout(lt, &out.a, p.in, p.transposed ? p.k : p.n, p.transposed ? p.n : p.k, p.batch);
-  }
-  if (!error) error = make_layout(lt, &out.b, p.in, p.k, p.m, p.batch);
-  if (!error) error = make_layout(lt, &out.c, p.out, p.n, p.m, p.batch);
+  make_layout(lt, call, &out.a, p.in, p.transposed ? p.k : p.n, p.transposed ? p.n : p.k, p.batch);
+  make_layout(lt, call, &out.b, p.in, p.k, p.m, p.batch);
+  make_layout(lt, call, &out.c, p.out, p.n, p.m, p.batch);
   void* preference = nullptr;
-  if (!error) error = lt.prefer(&preference);
-  if (!error) error = lt.prefer_set(preference, kWorkspaceBytes, &kWorkspace, sizeof kWorkspace);
+  call(lt.prefer, &preference);
+  call([&] { return lt.prefer_set(preference, kWorkspaceBytes, &kWorkspace, sizeof kWorkspace); });
   int found = 0;
-  if (!error) {
-    error = lt.choose(lt.handle, out.desc, out.a, out.b, out.c, out.c, preference, 1, &out.choice,
-                      &found);
-  }
-  return !error && found > 0 &&
-         (out.choice.workspace == 0 ||
-          o.gpu().driver().allocate(&out.workspace, out.choice.workspace) == 0);
+  call([&] {
+    return lt.choose(lt.handle, out.desc, out.a, out.b, out.c, out.c, preference, 1, &out.choice,
+                     &found);
+  });
+  if (!call.fine() || found == 0) return false;
+  out.workspace = std::make_unique<PeerWorkspace>(o, out.choice.workspace);
+  return !out.workspace->missing();
 }
 
 }  // namespace
@@ -117,15 +120,14 @@ GpuPeer open_cublaslt(void* stream) {
     GpuProduct p;
     auto made = std::make_shared<LtPlan>();
     const runtime::UseGpu use(o->gpu());
-    if (!as_gpu_product(*o, &p) || p.in == DType::kF64 || !plan(*lt, *o, p, *made)) return {};
+    if (!as_gpu_product(*o, &p) || p.in == DType::kF64 || !plan(*lt, o, p, *made)) return {};
     return [=](size_t set) {
       void* const c = o->data(set, o->count() - 1);
       const void* const one = made->integers ? static_cast<void*>(&made->one_i) : &made->one_f;
       const void* const zero = made->integers ? static_cast<void*>(&made->zero_i) : &made->zero_f;
       return lt->product(lt->handle, made->desc, one, o->data(set, 1), made->a, o->data(set, 0),
                          made->b, zero, c, made->c, c, made->c, made->choice.algorithm,
-                         reinterpret_cast<void*>(made->workspace), made->choice.workspace,
-                         lt->stream);
+                         made->workspace->data(), made->choice.workspace, lt->stream);
     };
   };
   return peer;

@@ -60,18 +60,21 @@ int dnn_type(DType type) {
   return type == DType::kF32 ? 0 : type == DType::kF16 ? 2 : type == DType::kBF16 ? 9 : -1;
 }
 
-int describe(const Cudnn& dnn, void** out, DType type, const std::vector<int64_t>& shape) {
+void describe(const Cudnn& dnn, OutsideCalls& call, void** out, DType type,
+              const std::vector<int64_t>& shape) {
   int d[4] = {1, 1, 1, 1};
   for (size_t i = 0; i < shape.size(); ++i) d[i] = static_cast<int>(shape[i]);
-  const int error = dnn.tensor(out);
-  return error ? error : dnn.tensor_set(*out, 0, dnn_type(type), d[0], d[1], d[2], d[3]);
+  call(dnn.tensor, out);
+  call(dnn.tensor_set, *out, 0, dnn_type(type), d[0], d[1], d[2], d[3]);
 }
 
 std::function<int(size_t)> softmax(const std::shared_ptr<Cudnn>& dnn,
                                    const std::shared_ptr<GpuOperands>& o) {
   const int algorithm = o->op() == "log_softmax" ? 2 : 1;  // with the row's maximum taken off
   void* desc = nullptr;
-  if (describe(*dnn, &desc, o->view(0, 0).type, o->view(0, 0).shape)) return {};
+  OutsideCalls call;
+  describe(*dnn, call, &desc, o->view(0, 0).type, o->view(0, 0).shape);
+  if (!call.fine()) return {};
   return [=](size_t set) {
     return dnn->softmax(dnn->handle, algorithm, 0, &kOne, desc, o->data(set, 0), &kZero, desc,
                         o->data(set, 1));
@@ -86,28 +89,25 @@ std::function<int(size_t)> convolution(const std::shared_ptr<Cudnn>& dnn,
   const int pad = static_cast<int>(o->parameter("P", 0));
   const int dilate = static_cast<int>(o->parameter("D", 1));
   void *xd = nullptr, *fd = nullptr, *yd = nullptr, *cd = nullptr;
-  int error = describe(*dnn, &xd, x.type, x.shape);
-  if (!error) error = describe(*dnn, &yd, y.type, y.shape);
-  if (!error) error = dnn->filter(&fd);
-  if (!error) {
-    error = dnn->filter_set(fd, dnn_type(f.type), 0, static_cast<int>(f.shape[0]),
-                            static_cast<int>(f.shape[1]), static_cast<int>(f.shape[2]),
-                            static_cast<int>(f.shape[3]));
-  }
-  if (!error) error = dnn->convolution(&cd);
-  if (!error) error = dnn->convolution_set(cd, pad, pad, stride, stride, dilate, dilate, 1, 0);
+  OutsideCalls call;
+  describe(*dnn, call, &xd, x.type, x.shape);
+  describe(*dnn, call, &yd, y.type, y.shape);
+  call(dnn->filter, &fd);
+  call(dnn->filter_set, fd, dnn_type(f.type), 0, f.shape[0], f.shape[1], f.shape[2], f.shape[3]);
+  call(dnn->convolution, &cd);
+  call(dnn->convolution_set, cd, pad, pad, stride, stride, dilate, dilate, 1, 0);
   // In f32 nothing is rounded to tf32; narrow types take the tensor cores.
-  if (!error) error = dnn->convolution_math(cd, x.type == DType::kF32 ? 3 : 1);
+  call(dnn->convolution_math, cd, x.type == DType::kF32 ? 3 : 1);
   DnnChoice best{};
   int found = 0;
-  if (!error) error = dnn->search(dnn->handle, xd, fd, cd, yd, 1, &found, &best);
-  uint64_t workspace = 0;
-  if (error || found == 0 || best.status != 0) return {};
-  if (best.memory && o->gpu().driver().allocate(&workspace, best.memory)) return {};
+  call(dnn->search, dnn->handle, xd, fd, cd, yd, 1, &found, &best);
+  if (!call.fine() || found == 0 || best.status != 0) return {};
+  const auto workspace = std::make_shared<PeerWorkspace>(o, best.memory);
+  if (workspace->missing()) return {};
   return [=](size_t set) {
     return dnn->convolve(dnn->handle, &kOne, xd, o->data(set, 0), fd, o->data(set, 1), cd,
-                         best.algorithm, reinterpret_cast<void*>(workspace), best.memory, &kZero,
-                         yd, o->data(set, 3));
+                         best.algorithm, workspace->data(), best.memory, &kZero, yd,
+                         o->data(set, 3));
   };
 }
 

@@ -27,4 +27,18 @@ class OutsideLibrary {
   void* library_ = nullptr;
 };
 
+/// Calls of such libraries, one after the other until one is wrong: each gives 0 when all is well.
+class OutsideCalls {
+ public:
+  template <class F, class... Args>
+  void operator()(F function, Args... args) {
+    if (fine_) fine_ = function(args...) == 0;
+  }
+  /// Whether all were.
+  bool fine() const { return fine_; }
+
+ private:
+  bool fine_ = true;
+};
+
 }  // namespace hone::bench

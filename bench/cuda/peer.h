@@ -22,6 +22,24 @@ struct GpuPeer {
 /// takes the names of the others.
 std::vector<GpuPeer> gpu_peers(void* stream, std::vector<std::string>* missing);
 
+/// Workspace of a peer's solution, freed with it.
+class PeerWorkspace {
+ public:
+  PeerWorkspace(std::shared_ptr<GpuOperands> operands, size_t bytes);
+  ~PeerWorkspace();
+  PeerWorkspace(const PeerWorkspace&) = delete;
+  PeerWorkspace& operator=(const PeerWorkspace&) = delete;
+
+  /// Null where none is wanted, or there is no more.
+  void* data() const { return reinterpret_cast<void*>(memory_); }
+  bool missing() const { return bytes_ > 0 && memory_ == 0; }
+
+ private:
+  std::shared_ptr<GpuOperands> operands_;  ///< which keep the GPU
+  size_t bytes_;
+  uint64_t memory_ = 0;
+};
+
 /// C[B,M,N] = A[B,M,K] * W[B,K,N], rows of C and A one after the other; W perhaps transposed in
 /// memory. What follows the product is `epilogue`.
 struct GpuProduct {

@@ -73,4 +73,15 @@ int library_type(DType type) {
   }
 }
 
+PeerWorkspace::PeerWorkspace(std::shared_ptr<GpuOperands> operands, size_t bytes)
+    : operands_(std::move(operands)), bytes_(bytes) {
+  if (bytes == 0) return;
+  auto memory = operands_->gpu().memory().hold(static_cast<int64_t>(bytes));
+  if (memory) memory_ = *memory;
+}
+
+PeerWorkspace::~PeerWorkspace() {
+  if (memory_) operands_->gpu().memory().release(memory_, static_cast<int64_t>(bytes_));
+}
+
 }  // namespace hone::bench

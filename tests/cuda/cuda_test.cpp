@@ -124,4 +124,17 @@ TEST_CASE("cuda: kernels compile for every GPU that the compiler at hand knows")
       if (binary) CHECK_FALSE(binary->cubin.empty());
     }
   }
+  // One that is to come takes PTX of the latest.
+  const int later = *std::max_element(known.begin(), known.end()) + 10;
+  const DiffProblem p = problem("add N=1000");
+  const auto source = print(p, schedules::default_schedule(p.program, gpu()));
+  REQUIRE(static_cast<bool>(source));
+  const auto exact = nvrtc->compile(source->source, later);
+  REQUIRE_FALSE(static_cast<bool>(exact));
+  CHECK_MESSAGE(exact.failure().message.find("it compiles for sm_") != std::string::npos,
+                exact.failure().message);
+  const auto ptx = nvrtc->compile_for_later(source->source, later);
+  REQUIRE_MESSAGE(static_cast<bool>(ptx), ptx.failure().message);
+  CHECK(ptx->cubin.empty());
+  CHECK(ptx->ptx.find(".target sm_" + std::to_string(later - 10)) != std::string::npos);
 }

@@ -99,7 +99,7 @@ void check_all(const Gpu& gpu, size_t every) {
 
 }  // namespace
 
-TEST_CASE("device: kernels of rows of sm_90 through the emulated driver") {
+TEST_CASE("emulated gpu: kernels of rows of sm_90 through its driver") {
   const WithEnvironment with({"HONE_NVRTC=" + emulated_library("nvrtc"), "HONE_GPU_SM=90"});
   auto nvrtc = jit::Nvrtc::open();
   REQUIRE(static_cast<bool>(nvrtc));
