@@ -146,6 +146,7 @@ Result<CudaBinary> Nvrtc::run(const CudaSource& source, const std::string& archi
   out.log = text(program, functions_->log_size, functions_->log);
   if (code == 0) {
     out.ptx = text(program, functions_->ptx_size, functions_->ptx);
+    while (!out.ptx.empty() && out.ptx.back() == 0) out.ptx.pop_back();
     const std::string cubin = text(program, functions_->cubin_size, functions_->cubin);
     out.cubin.assign(cubin.begin(), cubin.end());
   }

@@ -180,7 +180,7 @@ void LaunchPrinter::emit_marker(const Stmt& s) {
   };
   if (s.kind == Stmt::kClose) return line("wgmma_commit();");
   if (s.kind == Stmt::kOpen) {
-    keep();
+    if (s.id >= 0) keep();
     return line("wgmma_fence();");
   }
   line(fmt::format("wgmma_wait<{}>();", s.pending));

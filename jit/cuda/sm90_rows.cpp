@@ -103,10 +103,17 @@ constexpr Row kRows[] = {
      R"(asm volatile("wgmma.wait_group.sync.aligned %0;" : : "n"(N) : "memory");)",
      "emulation::wgmma_wait(N);", "template <int N>", true},
     // Keeps the compiler from moving uses of registers across: after wgmma_wait, before they are
-    // used; before wgmma_fence, after they are written.
+    // used; before wgmma_fence, after they are written. Floats stay floats: a move between kinds of
+    // registers would be a use, before which the products are waited for.
     {"void keep_registers(P registers)",
-     R"(#pragma unroll
-  for (int i = 0; i < COUNT; ++i) asm volatile("" : "+r"(*(u32*)(registers + i)) : : "memory");)",
+     R"(typedef typename Plain<decltype(*registers)>::T Register;
+  #pragma unroll
+  for (int i = 0; i < COUNT; ++i) {
+    if constexpr ((Register)0.5f != (Register)0)
+      asm volatile("" : "+f"(registers[i]) : : "memory");
+    else
+      asm volatile("" : "+r"(registers[i]) : : "memory");
+  })",
      "(void)registers;", "template <int COUNT, class P>"},
     // Bytes between a matrix's cores; swizzle is 0, 32, 64 or 128 bytes.
     {"u64 matrix_descriptor(u32 address, u32 leading, u32 stride, u32 swizzle)",

@@ -82,7 +82,8 @@ void print_stmt(const Nest& nest, const Stmt& s, int depth, std::string& out) {
       out += pad + "wait " + std::to_string(s.pending) + "\n";
       return;
     case Stmt::kOpen:
-      out += pad + "open " + nest.buffers[static_cast<size_t>(s.id)].name + "\n";
+      out += pad + "open" + (s.id < 0 ? "" : " " + nest.buffers[static_cast<size_t>(s.id)].name) +
+             "\n";
       return;
     case Stmt::kClose:
       out += pad + "close\n";

@@ -61,7 +61,7 @@ struct Stmt {
     kBarrier,   ///< all threads of a block wait for one another
     kCommit,    ///< the asynchronous stores since the last one are a group of their own
     kWait,      ///< until at most `pending` groups, the youngest, are under way
-    kOpen,      ///< products of a warpgroup come that change buffer `id`
+    kOpen,      ///< products of a warpgroup come that change buffer `id`, -1: go on with one
     kClose,     ///< the products since the last one are a group of their own
     kJoin,      ///< until at most `pending` groups of products are under way; of 0, buffer `id`
                 ///< has its values
@@ -81,6 +81,7 @@ struct Stmt {
   int pending = 0;     ///< of a kWait
   int stages = 1;      ///< of a kFor: iterations that a pipeline holds; see pipelined()
   bool specialized = false;  ///< of a kFor with stages: threads of their own fill its pipe
+  int lag = 0;               ///< of a kFor with stages: iterations for which products go on
   int into = -1;             ///< of a kFor over threads that reduces: the buffer into which it does
   int map = -1;              ///< of a kCopyBox: in Nest::maps
   Expr begin, end;

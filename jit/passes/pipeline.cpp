@@ -7,6 +7,7 @@
 
 #include "jit/ir/poly.h"
 #include "jit/passes/lowering.h"
+#include "jit/passes/products.h"
 #include "jit/passes/turns.h"
 
 namespace hone::jit {
@@ -29,6 +30,10 @@ StmtRef of_kind(Stmt::Kind kind, std::vector<StmtRef> body = {}) {
 }
 
 StmtRef only_where(Expr condition, std::vector<StmtRef> body) {
+  int64_t holds = 0;
+  if (is_const(condition, &holds)) {
+    return of_kind(Stmt::kBlock, holds ? std::move(body) : std::vector<StmtRef>());
+  }
   Stmt s;
   s.kind = Stmt::kIf;
   s.condition = std::move(condition);
@@ -147,6 +152,7 @@ class Pipeline {
     for (const StmtRef& p : early.copies) made_early.add(*p);
     for (const StmtRef& p : early.boxes) made_early.add(*p);
     for (int b : made_early.written) add_slots(b, loop.stages);
+    loop.lag = loop.stages > 2 && products_may_go_on(rest) ? 1 : 0;
     early.first = make_int(0);
     if (!early.boxes.empty()) {
       early.pipe = add_pipe(early.boxes, loop.stages);
@@ -170,21 +176,31 @@ class Pipeline {
     inside.push_back(at_pipe(Stmt::kFill, early.pipe, position, std::move(boxes)));
     inside.push_back(at_pipe(Stmt::kReady, early.pipe, position));
     for (const StmtRef& s : rest) inside.push_back(moved(s, slot, {}));
-    inside.push_back(at_pipe(Stmt::kRelease, early.pipe, position));
+    const Expr before = position_of(early, loop, k - make_int(loop.lag));
+    const StmtRef release = at_pipe(Stmt::kRelease, early.pipe, before);
+    if (loop.lag == 0) {
+      inside.push_back(release);
+      loop.body = std::move(inside);
+      return made(std::move(loop));
+    }
+    inside.push_back(only_where(make_binary(Op::kLt, loop.begin, k), {release}));
     loop.body = std::move(inside);
-    return made(std::move(loop));
+    const Expr last = position_of(early, loop, loop.end - make_int(1));
+    const StmtRef rest_of_it = only_where(make_binary(Op::kLt, loop.begin, loop.end),
+                                          {at_pipe(Stmt::kRelease, early.pipe, last)});
+    return of_kind(Stmt::kBlock, {made(std::move(loop)), rest_of_it});
   }
 
   /// The first iterations' parts before the loop, and the loop that makes the others'.
   StmtRef around(Stmt loop, const Ahead& early, const std::vector<StmtRef>& rest) {
-    const int64_t ahead = loop.stages - 1;
+    const int64_t ahead = loop.stages - 1 - loop.lag;
     const Expr k = make_var(nest_.loops[static_cast<size_t>(loop.id)], loop.id);
     std::vector<StmtRef> out, inside;
     for (int64_t j = 0; j < ahead; ++j) produce(early, loop, loop.begin + make_int(j), out);
     if (!early.copies.empty()) {
       Stmt wait;
       wait.kind = Stmt::kWait;
-      wait.pending = loop.stages - 2;
+      wait.pending = static_cast<int>(ahead) - 1;
       inside.push_back(made(std::move(wait)));
     }
     inside.push_back(of_kind(Stmt::kBarrier));
@@ -309,10 +325,6 @@ class Pipeline {
 
   /// `body` where the loop has an iteration `k`.
   static StmtRef if_any(const Stmt& loop, const Expr& k, std::vector<StmtRef> body) {
-    int64_t now = 0, end = 0;
-    if (is_const(k, &now) && is_const(loop.end, &end)) {
-      return of_kind(Stmt::kBlock, now < end ? std::move(body) : std::vector<StmtRef>());
-    }
     return only_where(make_binary(Op::kLt, k, loop.end), std::move(body));
   }
 

@@ -12,6 +12,8 @@ namespace hone::jit {
 ///     =>  for j in 0..n-1: if j < E: team As[slot j] = A[j]; commit
 ///         for k in 0..E: wait n-2; barrier; if k+n-1 < E: team As[slot (k+n-1)%n] = A[k+n-1];
 ///                        commit; C += As[slot k%n]
+/// Where products of an iteration may go on in the next one, a slot is filled or released one
+/// iteration later.
 /// Bulk copies have no groups: each position of a pipe, counted on over the loops around, is filled
 /// by one thread and waited for by all; where no pipeline makes them early, at once.
 ///   for k in 0..E: team box As = A[k]; C += As

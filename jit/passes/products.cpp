@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/passes/products.h"
 
+#include <algorithm>
 #include <set>
 
 #include "jit/ir/instructions.h"
@@ -10,6 +11,8 @@ namespace hone::jit {
 using namespace ir;
 
 namespace {
+
+using Body = std::vector<StmtRef>;
 
 StmtRef made(Stmt s) { return std::make_shared<const Stmt>(std::move(s)); }
 
@@ -22,65 +25,131 @@ bool is_product(const Stmt& s) {
   return at->reduce != Reduce::kNone;
 }
 
-/// Loops around products and nothing else; `results` become the buffers that they change.
-bool only_products(const Stmt& s, std::set<int>& results) {
-  if (is_product(s)) {
-    const Stmt* at = &s;
-    while (at->kind == Stmt::kFor) at = at->body[0].get();
-    results.insert(at->id);
-    return true;
-  }
+/// Loops around products and nothing else.
+bool only_products(const Stmt& s) {
+  if (is_product(s)) return true;
   const bool serial = s.kind == Stmt::kFor && !is_block(s.mark) && !is_thread(s.mark);
   if ((!serial && s.kind != Stmt::kBlock) || s.body.empty()) return false;
-  for (const StmtRef& b : s.body) {
-    if (!only_products(*b, results)) return false;
-  }
-  return true;
+  return std::all_of(s.body.begin(), s.body.end(),
+                     [](const StmtRef& b) { return only_products(*b); });
 }
 
-StmtRef marker(Stmt::Kind kind, int id = -1) {
+/// Buffers that a statement reads and writes.
+struct Uses {
+  std::set<int> read, written;
+
+  void add(const Stmt& s) {
+    for (const Expr* e : {&s.begin, &s.end, &s.condition, &s.offset, &s.value}) {
+      visit(*e, [&](const Expr& x) {
+        if (x->op == Op::kLoad) read.insert(x->id);
+      });
+    }
+    if (s.kind == Stmt::kStore || s.kind == Stmt::kCopyBox) written.insert(s.id);
+    for (const StmtRef& b : s.body) add(*b);
+  }
+};
+
+bool meet(const std::set<int>& a, const std::set<int>& b) {
+  return std::any_of(a.begin(), a.end(), [&](int x) { return b.contains(x); });
+}
+
+StmtRef marker(Stmt::Kind kind, int id = -1, int pending = 0) {
   Stmt s;
   s.kind = kind;
   s.id = id;
+  s.pending = pending;
   return made(std::move(s));
 }
 
-/// `s` with every run of products marked.
+StmtRef block(Body body) {
+  Stmt s;
+  s.body = std::move(body);
+  return made(std::move(s));
+}
+
+/// The first statement of `body` from `at` on that is no product, or its size.
+size_t end_of_run(const Body& body, size_t at) {
+  while (at < body.size() && only_products(*body[at])) ++at;
+  return at;
+}
+
+std::set<int> results_of(const Stmt& s) {
+  Uses all;
+  all.add(s);
+  return all.written;
+}
+
+StmtRef walk(const StmtRef& s);
+
+/// `body` with every run of products marked; those of a loop with a `lag` go on so long.
+Body marked(const Body& body, int lag) {
+  Body out;
+  for (size_t i = 0; i < body.size();) {
+    const size_t end = end_of_run(body, i);
+    if (end == i) {
+      out.push_back(walk(body[i++]));
+      continue;
+    }
+    const Body run(body.begin() + static_cast<std::ptrdiff_t>(i),
+                   body.begin() + static_cast<std::ptrdiff_t>(end));
+    const std::set<int> results = results_of(*block(run));
+    if (lag > 0) {
+      out.push_back(marker(Stmt::kOpen));
+    } else {
+      for (int id : results) out.push_back(marker(Stmt::kOpen, id));
+    }
+    out.insert(out.end(), run.begin(), run.end());
+    out.push_back(marker(Stmt::kClose));
+    if (lag > 0) {
+      out.push_back(marker(Stmt::kJoin, -1, lag));
+    } else {
+      for (int id : results) out.push_back(marker(Stmt::kJoin, id));
+    }
+    i = end;
+  }
+  return out;
+}
+
 StmtRef walk(const StmtRef& s) {
   if (s->body.empty()) return s;
   Stmt out = *s;
-  out.body.clear();
-  for (size_t i = 0; i < s->body.size();) {
-    std::set<int> results;
-    size_t end = i;
-    while (end < s->body.size() && only_products(*s->body[end], results)) ++end;
-    if (end == i) {
-      out.body.push_back(walk(s->body[i++]));
-      continue;
-    }
-    // A side of an `if` is one statement.
-    std::vector<StmtRef> run;
-    for (int id : results) run.push_back(marker(Stmt::kOpen, id));
-    run.insert(run.end(), s->body.begin() + static_cast<std::ptrdiff_t>(i),
-               s->body.begin() + static_cast<std::ptrdiff_t>(end));
-    run.push_back(marker(Stmt::kClose));
-    for (int id : results) run.push_back(marker(Stmt::kJoin, id));
-    Stmt block;
-    block.body = std::move(run);
-    out.body.push_back(made(std::move(block)));
-    i = end;
+  if (s->kind == Stmt::kIf) {  // each side is one statement
+    for (StmtRef& side : out.body) side = block(marked({side}, 0));
+    return made(std::move(out));
   }
-  return made(std::move(out));
+  out.body = marked(s->body, s->lag);
+  if (s->lag == 0) return made(std::move(out));
+  std::set<int> results;
+  for (const StmtRef& b : s->body) {
+    if (only_products(*b)) results.merge(results_of(*b));
+  }
+  Body all;
+  for (int id : results) all.push_back(marker(Stmt::kOpen, id));
+  all.push_back(made(std::move(out)));
+  for (int id : results) all.push_back(marker(Stmt::kJoin, id));
+  return block(std::move(all));
 }
 
 }  // namespace
 
-Nest with_products(Nest nest) {
-  for (Launch& l : nest.launches) {
-    Stmt whole;
-    whole.body = {l.body};
-    l.body = walk(made(std::move(whole)))->body[0];
+bool products_may_go_on(const std::vector<StmtRef>& body) {
+  Uses products, others;
+  int runs = 0;
+  for (size_t i = 0; i < body.size();) {
+    const size_t end = end_of_run(body, i);
+    if (end == i) {
+      others.add(*body[i++]);
+      continue;
+    }
+    for (; i < end; ++i) products.add(*body[i]);
+    ++runs;
   }
+  return runs == 1 && !meet(products.written, others.read) &&
+         !meet(products.written, others.written) && !meet(products.read, others.written);
+}
+
+Nest with_products(Nest nest) {
+  for (Launch& l : nest.launches) l.body = block(marked({l.body}, 0));
   return nest;
 }
 

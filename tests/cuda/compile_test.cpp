@@ -46,6 +46,10 @@ std::string compiled(const jit::Nvrtc& nvrtc, const std::string& text, int sm) {
   if (!binary) return binary.failure().message;
   const auto all = jit::resources_in(binary->log);
   std::string wrong;
+  // Products that the compiler waits for by itself do not go on beside the threads.
+  for (const char* word : {"injected", "serialized"}) {
+    if (binary->log.find(word) != std::string::npos) wrong += "products wait:\n" + binary->log;
+  }
   for (const jit::CudaLaunch& l : source->launches) {
     const jit::KernelResources* k = jit::resources_of(all, l.symbol);
     if (!k) return "the compiler says nothing of " + l.symbol + ":\n" + binary->log;
@@ -63,6 +67,23 @@ std::string compiled(const jit::Nvrtc& nvrtc, const std::string& text, int sm) {
 }
 
 }  // namespace
+
+TEST_CASE("cuda: products of a warpgroup compile and go on beside its threads") {
+  const auto nvrtc = jit::Nvrtc::open();
+  if (!nvrtc) {
+    MESSAGE("skipped: " << nvrtc.failure().message);
+    return;
+  }
+  const auto known = nvrtc->architectures();
+  if (std::find(known.begin(), known.end(), 90) == known.end()) return;
+  for (const char* text :
+       {"matmul M=4096 N=4096 K=4096 T=bf16", "matmul M=1024 N=1024 K=1024 T=f16 B@N,K",
+        "matmul_i8 M=2048 N=2048 K=2048 B@N,K", "fc_gelu M=4096 N=4096 K=1024 const=W T=bf16",
+        "matmul M=16 N=4096 K=4096 T=bf16", "batched_matmul B=16 M=512 N=512 K=64 T=f16"}) {
+    const std::string wrong = compiled(*nvrtc, text, 90);
+    CHECK_MESSAGE(wrong.empty(), text << ": " << wrong);
+  }
+}
 
 TEST_CASE("cuda: default kernels compile without spills and local memory") {
   const auto nvrtc = jit::Nvrtc::open();
