@@ -106,7 +106,8 @@ std::string LaunchPrinter::head() {
                         nest_.slots, out_.maps.size());
     args = fmt::format("const HONE_PARAMETER Args_{} args", out_.symbol);
   }
-  text += fmt::format("HONE_KERNEL({}) {}({}) {{\n", threads(), out_.symbol, args);
+  text += fmt::format("HONE_KERNEL{}({}) {}({}) {{\n", alone_ ? "_ALONE" : "", threads(),
+                      out_.symbol, args);
   if (checks_) {
     text += "  i64* const status = (i64*)args.slot[0];\n";
   } else {

@@ -130,6 +130,7 @@ class LaunchPrinter {
   // print_warp.cpp: tiles in the registers of a warp
   void check_warps() const;
   int64_t registers_of(const ir::NestBuffer& b) const;
+  int64_t held_registers() const;
   bool numbers_registers(const ir::Stmt& loop) const;
   void emit_tiles(const ir::Stmt& s);
   std::string first_register(const TileStmts& tiles, int buffer, const ir::Expr& offset,
@@ -161,6 +162,7 @@ class LaunchPrinter {
   int vectors_ = 0;  ///< vectors that were
   bool checks_ = false;
   bool copies_async_ = false;  ///< the launch has copies that the GPU makes by itself
+  bool alone_ = false;         ///< no other block fits a multiprocessor beside one
   bool shows_stores_ = false;  ///< products read what its threads put into shared memory
   int fills_ = 0;              ///< fills of pipes that were printed
   std::string filled_;         ///< the mbarrier that the copies inside a fill count for

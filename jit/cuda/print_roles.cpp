@@ -6,6 +6,8 @@
 //         else for k: wait until full; C += As; warp_barrier; one lane frees
 #include <fmt/format.h>
 
+#include <set>
+
 #include "jit/cuda/print_launch.h"
 
 namespace hone::jit {
@@ -17,6 +19,9 @@ namespace {
 constexpr const char* kThread[] = {"threadIdx.x", "threadIdx.y", "threadIdx.z"};
 
 constexpr int kWarp = 32, kWarpgroup = 128;
+
+/// Registers of a thread for tiles from which on a block has a multiprocessor to itself anyhow.
+constexpr int64_t kManyRegisters = 96;
 
 /// Registers of a thread when a warpgroup of producers gives most of its own to so many warpgroups
 /// of consumers; PTX ISA, setmaxnreg.
@@ -36,6 +41,22 @@ bool LaunchPrinter::fills_apart(const Stmt& s) const {
   return found;
 }
 
+/// Registers of each thread that tiles take.
+int64_t LaunchPrinter::held_registers() const {
+  std::set<int> tiles;
+  each_stmt(*launch_.body, [&](const Stmt& s) {
+    if (s.kind == Stmt::kStore && nest_.buffers[static_cast<size_t>(s.id)].home == Home::kWarp) {
+      tiles.insert(s.id);
+    }
+  });
+  int64_t words = 0;
+  for (int b : tiles) {
+    const NestBuffer& buffer = nest_.buffers[static_cast<size_t>(b)];
+    words += registers_of(buffer) * size_of(buffer.type) / 4;
+  }
+  return words;
+}
+
 /// The launch's range and body, by threads of both roles.
 void LaunchPrinter::emit_roles() {
   consumers_ = threads();
@@ -49,8 +70,10 @@ void LaunchPrinter::emit_roles() {
   }
   const RegisterShare* share = nullptr;
   for (const RegisterShare& s : kShares) {
-    if (added == kWarpgroup && consumers_ == s.consumers * kWarpgroup) share = &s;
+    const bool fits = added == kWarpgroup && consumers_ == s.consumers * kWarpgroup;
+    if (fits && held_registers() >= kManyRegisters) share = &s;
   }
+  alone_ = share != nullptr;
   const char* axis = kThread[producer_axis_];
   open(fmt::format("if ({} == {}) {{", axis, out_.block[static_cast<size_t>(producer_axis_)]));
   if (share) line(fmt::format("fewer_registers<{}>();", share->producer));

@@ -9,12 +9,13 @@
 namespace hone::schedules {
 namespace {
 
-constexpr int64_t kRows = 64;            // of an instruction
-constexpr int64_t kLanes = 128;          // of a warpgroup
-constexpr int64_t kBlocks = 128;         // that fill a GPU
-constexpr int64_t kRowBytes = 128;       // of operands in shared memory, swizzled
-constexpr int64_t kAccess = 16;          // bytes that a thread copies at a time
-constexpr int64_t kShared = 200 * 1024;  // bytes of operands that a block holds
+constexpr int64_t kRows = 64;              // of an instruction
+constexpr int64_t kLanes = 128;            // of a warpgroup
+constexpr int64_t kMultiprocessors = 132;  // of sm_90
+constexpr int64_t kBlocks = 128;           // that fill a GPU
+constexpr int64_t kRowBytes = 128;         // of operands in shared memory, swizzled
+constexpr int64_t kAccess = 16;            // bytes that a thread copies at a time
+constexpr int64_t kShared = 200 * 1024;    // bytes of operands that a block holds
 
 std::string text(int64_t n) { return std::to_string(n); }
 
@@ -25,6 +26,8 @@ struct Wide : TensorProduct {
   std::string columns;  ///< results of a block along n
   std::string depth;    ///< of the sum, at a time
   std::string stages;   ///< of the pipeline
+  int64_t blocks = 0;   ///< that there is work for
+  bool bulk = false;    ///< operands come by the copy engine, started by threads of their own
 };
 
 /// Stages of a pipeline, of which the tuner may choose, where shared memory holds so many.
@@ -51,12 +54,11 @@ void choose_sizes(Plan& plan, Wide& t) {
   };
   constexpr Tile kTiles[] = {{2, 256}, {2, 128}, {1, 128}, {1, 64}};
   Tile tile = kTiles[0];
-  int64_t blocks = 0;
   for (const Tile& next : kTiles) {
     tile = {next.groups, columns_for(n, next.columns)};
     const int64_t rows = kRows * tile.groups;
-    blocks = t.count * ((m + rows - 1) / rows) * ((n + tile.columns - 1) / tile.columns);
-    if (rows < 2 * m && blocks >= kBlocks) break;
+    t.blocks = t.count * ((m + rows - 1) / rows) * ((n + tile.columns - 1) / tile.columns);
+    if (rows < 2 * m && t.blocks >= kBlocks) break;
   }
   const auto knob = [&](const char* name, std::vector<int64_t> domain, int64_t value) {
     return plan.knob(knob_name(name, t.name), std::move(domain), value);
@@ -66,8 +68,22 @@ void choose_sizes(Plan& plan, Wide& t) {
   t.columns = knob("columns", {8, 16, 32, 64, 128, 256}, tile.columns);
   t.depth = text(kRowBytes / size_of(t.row->a));
   const int64_t bytes = (kRows * tile.groups + tile.columns) * kRowBytes;
-  const int64_t at_once = std::clamp<int64_t>(blocks / kBlocks, 1, 2);
+  const int64_t at_once = std::clamp<int64_t>(t.blocks / kBlocks, 1, tile.groups > 1 ? 1 : 2);
   t.stages = knob("stages", {2, 3, 4, 6, 8}, stages_for(kShared / at_once / bytes));
+}
+
+/// Binds loops to blocks: one for each iteration, or where there are several rounds of them, as
+/// many as run at a time, of which each takes its share, its copies going on between iterations.
+bool bind_grid(Plan& plan, const Wide& t, const std::vector<std::string>& loops) {
+  const bool rounds = t.bulk && t.blocks >= 2 * kMultiprocessors;
+  if (!t.bulk || plan.decide("as many blocks as run at a time", 2, rounds ? 1 : 0) == 0) {
+    return bind_blocks(plan, t.name, loops);
+  }
+  const std::vector<std::string> all = fuse_loops(plan, t.name, loops);
+  const std::string at = t.name + "/";
+  return all.size() == 1 &&
+         plan.add("split " + at + all[0] + " " + text(kMultiprocessors) + " -> round block") &&
+         plan.add("bind " + at + "block block.x");
 }
 
 /// Cuts the owner's loops into blocks and the warpgroups of a block.
@@ -89,7 +105,7 @@ bool cut(Plan& plan, const Wide& t) {
   std::vector<std::string> blocks = fuse_loops(plan, t.name, t.others);
   blocks.push_back(t.m + ".b");
   blocks.push_back(t.n + ".b");
-  return bind_blocks(plan, t.name, blocks) && plan.add("bind " + at + t.m + ".w thread.y");
+  return bind_grid(plan, t, blocks) && plan.add("bind " + at + t.m + ".w thread.y");
 }
 
 /// Puts a factor's part of a tile into shared memory as it lies in memory: rows of 128 bytes along
@@ -116,9 +132,12 @@ bool share(Plan& plan, const Wide& t, const ir::Expr& factor, const std::string&
   layout += turned ? "[" + last + "/" + run + "][" + before + "][" + last + "%" + run + "]"
                    : "[" + before + "][" + last + "]";
   const std::string threads = text(kLanes), all = threads + "*" + Plan::again(t.groups);
-  return plan.add("stage " + b.name + " at " + t.tile + "/k.o -> " + copy +
-                  " in=shared swizzle=on layout=" + layout) &&
-         plan.add("split " + at + last + " " + text(kAccess / size_of(b.type)) + " -> c v") &&
+  if (!plan.add("stage " + b.name + " at " + t.tile + "/k.o -> " + copy +
+                " in=shared swizzle=on layout=" + layout)) {
+    return false;
+  }
+  if (t.bulk) return plan.add("bulk " + copy);
+  return plan.add("split " + at + last + " " + text(kAccess / size_of(b.type)) + " -> c v") &&
          plan.add(order + " " + at + before + " " + at + "c " + at + "v") &&
          plan.add("fuse " + at + before + " " + at + "c -> t") &&
          plan.add("split " + at + "t " + all + " -> t.o t.i") &&
@@ -148,24 +167,34 @@ bool fill(Plan& plan, const Wide& t) {
   const Factors f = factors_by_side(plan, t);
   if (!f || !share(plan, t, f.a, p.m) || !share(plan, t, f.b, p.n)) return false;
   return plan.add("pipeline " + at + "k.o stages=" + t.stages) &&
-         plan.add("unroll " + at + "k.s") &&
+         (!t.bulk || plan.add("specialize " + at + "k.o")) && plan.add("unroll " + at + "k.s") &&
          plan.add("tensorize " + at + "m.t " + at + "n.t " + at + "k.t " + t.row->name);
 }
 
-bool apply(Plan& plan, const std::string& name) {
-  Wide t{wide_product(plan, name), {}, {}, {}, {}, {}};
-  if (!t.row) return false;
-  const StageFacts facts = plan.facts(name);
-  const bool large = facts.extent(t.m) >= kRows;
-  if (plan.decide("a product by warpgroups", 2, large ? 1 : 0) == 0) return false;
+bool build(Plan& plan, Wide t) {
   choose_sizes(plan, t);
   if (!cut(plan, t) || !place_tile(plan, t, t.m + ".w") || !fill(plan, t)) return false;
-  const std::string at = name + "/";
+  const std::string at = t.name + "/";
   if (!plan.add("lanes " + at + t.m + ".r " + at + t.n + ".i 2 -> lane warps=4")) return false;
-  if (facts.store.stride(t.n) == 1) plan.add("vectorize " + at + t.n + ".i.w");
-  plan.finish(name);
+  if (plan.facts(t.name).store.stride(t.n) == 1) plan.add("vectorize " + at + t.n + ".i.w");
+  plan.finish(t.name);
   plan.finish(t.product);
   return lowers(plan);
+}
+
+bool apply(Plan& plan, const std::string& name) {
+  Wide t;
+  static_cast<TensorProduct&>(t) = wide_product(plan, name);
+  if (!t.row) return false;
+  const bool large = plan.facts(name).extent(t.m) >= kRows;
+  if (plan.decide("a product by warpgroups", 2, large ? 1 : 0) == 0) return false;
+  const Plan::Mark before = plan.mark();
+  t.bulk = plan.decide("operands by the copy engine", 2, 1) == 1;
+  if (build(plan, t)) return true;
+  if (!t.bulk) return false;
+  plan.rewind(before);
+  t.bulk = false;
+  return build(plan, std::move(t));
 }
 
 }  // namespace

@@ -46,9 +46,11 @@ std::string compiled(const jit::Nvrtc& nvrtc, const std::string& text, int sm) {
   if (!binary) return binary.failure().message;
   const auto all = jit::resources_in(binary->log);
   std::string wrong;
-  // Products that the compiler waits for by itself do not go on beside the threads.
-  for (const char* word : {"injected", "serialized"}) {
-    if (binary->log.find(word) != std::string::npos) wrong += "products wait:\n" + binary->log;
+  // Products that the compiler waits for by itself do not go on beside the threads, and registers
+  // that it does not count on stay where they are.
+  for (const char* word : {"injected", "serialized", "ignored"}) {
+    if (binary->log.find(word) != std::string::npos)
+      wrong += std::string(word) + ":\n" + binary->log;
   }
   for (const jit::CudaLaunch& l : source->launches) {
     const jit::KernelResources* k = jit::resources_of(all, l.symbol);

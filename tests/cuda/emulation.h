@@ -33,6 +33,7 @@
 #define HONE_OWN(T, name, elements) emulation::Own<T> name((elements), #name)
 #define HONE_WARP(T, name, elements) emulation::Held<T> name((elements), #name)
 #define HONE_KERNEL(threads) static void
+#define HONE_KERNEL_ALONE(threads) static void
 #define HONE_CLUSTER_KERNEL(threads, x, y, z) static void
 #define HONE_ADDRESS(place) nullptr
 #define HONE_AT(name, ...) emulation::at(name, __VA_ARGS__)
