@@ -138,6 +138,25 @@ void unroll_share(Plan& plan, const std::string& stage, const std::string& loop,
   }
 }
 
+bool copy_words(Plan& plan, const std::string& copy, const std::vector<std::string>& dims,
+                const std::string& y, int64_t x) {
+  if (dims.size() < 2) return false;
+  const std::string at = copy + "/", across = std::to_string(x);
+  const DType type = plan.program().buffer(plan.stage(copy).output)->type;
+  if (!plan.add("split " + at + dims.back() + " " +
+                std::to_string(kLongestAccess / size_of(type)) + " -> c v")) {
+    return false;
+  }
+  std::string order = "reorder";
+  for (size_t i = 0; i + 1 < dims.size(); ++i) order += " " + at + dims[i];
+  return plan.add(order + " " + at + "c " + at + "v") &&
+         plan.add("fuse " + at + dims[dims.size() - 2] + " " + at + "c -> t") &&
+         plan.add("split " + at + "t " + across + "*" + y + " -> t.o t.i") &&
+         plan.add("split " + at + "t.i " + across + " -> y x") &&
+         plan.add("bind " + at + "y thread.y") && plan.add("bind " + at + "x thread.x") &&
+         plan.add("vectorize " + at + "v");
+}
+
 bool lowers(const Plan& plan) {
   return static_cast<bool>(jit::lower(plan.program(), plan.target()));
 }

@@ -55,6 +55,11 @@ inline constexpr int64_t kMostHeld = 32;
 void unroll_share(Plan& plan, const std::string& stage, const std::string& loop, int64_t extent,
                   int64_t threads, int64_t width);
 
+/// Has the threads of a block copy what `copy` stages, 16 bytes each at a time: `y` rows of `x`
+/// threads, both numbers. `dims` are the copy's loops, outermost first, neighbours last.
+bool copy_words(Plan& plan, const std::string& copy, const std::vector<std::string>& dims,
+                const std::string& y, int64_t x);
+
 /// Whether the program under construction lowers: what a rule added is legal with the rest as it
 /// stands.
 bool lowers(const Plan& plan);

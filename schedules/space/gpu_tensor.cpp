@@ -217,12 +217,16 @@ TensorProduct wide_product(const Plan& plan, const std::string& name) {
   return t;
 }
 
-bool place_tile(Plan& plan, TensorProduct& t, const std::string& loop) {
+TensorProduct any_product(const Plan& plan, const std::string& name) {
+  return unassigned(plan, name, kShort);
+}
+
+bool place_tile(Plan& plan, TensorProduct& t, const std::string& loop, const std::string& in) {
   const std::string at = t.name + "/" + loop, output = plan.stage(t.name).output;
   const bool own = t.product == t.name;
   t.tile = own ? output + ".tile" : t.product;
-  return own ? plan.add("stage " + output + " at " + at + " -> " + t.tile + " in=warp")
-             : plan.add("compute " + t.product + " at " + at + " in=warp");
+  return own ? plan.add("stage " + output + " at " + at + " -> " + t.tile + " in=" + in)
+             : plan.add("compute " + t.product + " at " + at + " in=" + in);
 }
 
 std::vector<size_t> by_stride(const Plan& plan, const ir::Buffer& b) {

@@ -28,8 +28,12 @@ TensorProduct tensor_product(const Plan& plan, const std::string& name);
 /// results as that has rows, that one is `m`.
 TensorProduct wide_product(const Plan& plan, const std::string& name);
 
-/// Puts the tile at a loop of the owner, in registers that lanes hold together.
-bool place_tile(Plan& plan, TensorProduct& t, const std::string& loop);
+/// The same without an instruction; `of.m` is empty where there is none.
+TensorProduct any_product(const Plan& plan, const std::string& name);
+
+/// Puts the tile at a loop of the owner: in registers that lanes hold together, or `registers`.
+bool place_tile(Plan& plan, TensorProduct& t, const std::string& loop,
+                const std::string& in = "warp");
 
 /// The dims of a tensor, the one whose neighbours lie together last.
 std::vector<size_t> by_stride(const Plan& plan, const ir::Buffer& buffer);

@@ -119,31 +119,27 @@ bool share(Plan& plan, const Wide& t, const ir::Expr& factor, const std::string&
   const bool turned = last == along;
   if (!turned && last != sum) return false;
   if (turned && size_of(b.type) != 2) return false;
-  const std::string copy = b.name + ".shared", at = copy + "/";
+  const std::string copy = b.name + ".shared";
   const std::string before = turned ? sum : along;
-  std::string layout, order = "reorder";
+  std::string layout;
+  std::vector<std::string> loops;
   for (size_t d : dims) {
     const std::string dim = "d" + text(static_cast<int64_t>(d));
     if (dim == along || dim == sum) continue;
     layout += "[" + dim + "]";
-    order += " " + at + dim;
+    loops.push_back(dim);
   }
+  loops.push_back(before);
+  loops.push_back(last);
   const std::string run = text(kRowBytes / size_of(b.type));
   layout += turned ? "[" + last + "/" + run + "][" + before + "][" + last + "%" + run + "]"
                    : "[" + before + "][" + last + "]";
-  const std::string threads = text(kLanes), all = threads + "*" + Plan::again(t.groups);
   if (!plan.add("stage " + b.name + " at " + t.tile + "/k.o -> " + copy +
                 " in=shared swizzle=on layout=" + layout)) {
     return false;
   }
   if (t.bulk) return plan.add("bulk " + copy);
-  return plan.add("split " + at + last + " " + text(kAccess / size_of(b.type)) + " -> c v") &&
-         plan.add(order + " " + at + before + " " + at + "c " + at + "v") &&
-         plan.add("fuse " + at + before + " " + at + "c -> t") &&
-         plan.add("split " + at + "t " + all + " -> t.o t.i") &&
-         plan.add("split " + at + "t.i " + threads + " -> y x") &&
-         plan.add("bind " + at + "y thread.y") && plan.add("bind " + at + "x thread.x") &&
-         plan.add("vectorize " + at + "v");
+  return copy_words(plan, copy, loops, Plan::again(t.groups), kLanes);
 }
 
 /// The tile's loops: steps of the sum, each of whole instructions.

@@ -9,8 +9,8 @@ constexpr const Rule* kStages[] = {&kTile, &kLanes, &kTurn, &kElementwise};
 constexpr const Rule* kFinishing[] = {&kLaunch, &kBorders, &kAhead, &kStreamOut};
 
 constexpr const Rule* kGpuShaping[] = {&kInlineCheap, &kGpuParts};
-constexpr const Rule* kGpuStages[] = {&kGpuWide,    &kGpuTensor, &kGpuTile, &kGpuRows,
-                                      &kGpuColumns, &kGpuTurn,   &kGpuMap};
+constexpr const Rule* kGpuStages[] = {&kGpuWide, &kGpuTensor,  &kGpuProducts, &kGpuTile,
+                                      &kGpuRows, &kGpuColumns, &kGpuTurn,     &kGpuMap};
 
 }  // namespace
 

@@ -30,6 +30,7 @@ extern const Rule kAhead;
 extern const Rule kStreamOut;
 extern const Rule kGpuWide;
 extern const Rule kGpuTensor;
+extern const Rule kGpuProducts;
 extern const Rule kGpuTile;
 extern const Rule kGpuParts;
 extern const Rule kGpuRows;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "schedules/steps/rows.h"
 #include "schedules/steps/stage_copy.h"
 
@@ -57,16 +59,22 @@ Result<std::vector<ir::Axis>, Refused> layout_axes(const Step& step,
     out.push_back(axis);
   }
   for (size_t d = 0; d < dims.size() && !out.empty(); ++d) {
-    // Each dim's axes must tell every element apart: the outer quotients down to the remainders.
+    // Each dim's axes must tell every element apart: from the remainders up to a quotient, in
+    // whichever order they stand.
+    std::vector<ir::Axis> own;
+    for (const ir::Axis& a : out) {
+      if (a.dim == static_cast<int>(d)) own.push_back(a);
+    }
+    std::stable_sort(own.begin(), own.end(),
+                     [](const ir::Axis& a, const ir::Axis& b) { return a.div < b.div; });
     int64_t reach = 1;
-    for (size_t i = out.size(); i-- > 0;) {
-      if (out[i].dim != static_cast<int>(d)) continue;
-      if (out[i].div != reach) {
+    for (const ir::Axis& axis : own) {
+      if (axis.div != reach) {
         return Refused{"layout puts two elements of dim " + dims[d] +
                        " in one place; split it as " + "[" + dims[d] + "/N] .. [" + dims[d] +
                        "%N]"};
       }
-      reach = out[i].mod == 0 ? 0 : reach * out[i].mod;
+      reach = axis.mod == 0 ? 0 : reach * axis.mod;
     }
     if (reach != 0) {
       return Refused{"layout does not hold all of dim " + dims[d] + "; add [" + dims[d] +

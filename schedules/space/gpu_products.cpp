@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "schedules/space/gpu.h"
+#include "schedules/space/gpu_tensor.h"
+#include "schedules/space/rules.h"
+#include "schedules/space/shape.h"
+
+namespace hone::schedules {
+namespace {
+
+constexpr int64_t kSide = 16;     // threads of a block along each axis of its tile
+constexpr int64_t kAccess = 16;   // bytes of the longest access
+constexpr int64_t kDepth = 16;    // of the sum, at a time
+constexpr int64_t kUnrolled = 4;  // of those, at a time
+constexpr int64_t kBlocks = 128;  // that fill a GPU
+
+std::string text(int64_t n) { return std::to_string(n); }
+
+/// A sum of products and the results of a thread along each side.
+struct Tile : TensorProduct {
+  int64_t each = 4;
+};
+
+/// Copies an operand's part of a tile, neighbours in memory as neighbours. Along a side they are
+/// cut where a thread's accesses end, so that what neighbouring threads read at a time lies
+/// together; rows along the sum stand by the thread that reads them, padded against conflicts of
+/// banks.
+bool share(Plan& plan, const Tile& t, const ir::Expr& factor, const std::string& side) {
+  const ir::Buffer b = *plan.program().buffer(factor->name);
+  const std::string along = dim_along(factor, side), sum = dim_along(factor, t.of.k);
+  std::vector<std::string> loops;
+  std::string layout, last;
+  for (size_t d : by_stride(plan, b)) {
+    last = "d" + text(static_cast<int64_t>(d));
+    if (last == along || last == sum) continue;
+    loops.push_back(last);
+    layout += "[" + last + "]";
+  }
+  if (last != along && last != sum) return false;
+  const std::string before = last == along ? sum : along, copy = b.name + ".shared";
+  loops.insert(loops.end(), {before, last});
+  const int64_t words = kAccess / size_of(b.type);
+  std::string pad;
+  if (last == sum) {
+    layout +=
+        "[" + along + "%" + text(t.each) + "][" + along + "/" + text(t.each) + "][" + sum + "]";
+    pad = " pad=" + text(words);
+  } else if (t.each > words) {
+    layout += "[" + sum + "][" + along + "/" + text(words) + "%" + text(t.each / words) + "][" +
+              along + "/" + text(t.each) + "][" + along + "%" + text(words) + "]";
+  } else {
+    layout += "[" + sum + "][" + along + "]";
+  }
+  return plan.add("stage " + b.name + " at " + t.tile + "/k.o -> " + copy + " in=shared" + pad +
+                  " layout=" + layout) &&
+         copy_words(plan, copy, loops, text(kSide), kSide);
+}
+
+/// Cuts the owner's loops into blocks, threads and what a thread computes.
+bool cut(Plan& plan, const Tile& t) {
+  const std::string at = t.name + "/", split = "split " + at;
+  for (const std::string& v : {t.m, t.n}) {
+    if (!plan.add(split + v + " " + text(kSide * t.each) + " -> " + v + ".b " + v +
+                  ".i tail=pad") ||
+        !plan.add(split + v + ".i " + text(t.each) + " -> " + v + ".t " + v + ".r")) {
+      return false;
+    }
+  }
+  std::string order = "reorder";
+  const auto next = [&](const std::string& loop) { order += " " + at + loop; };
+  for (const std::string& v : t.others) next(v);
+  for (const std::string& v : {t.m + ".b", t.n + ".b", t.m + ".t", t.n + ".t"}) next(v);
+  for (const ir::IndexVar& v : plan.stage(t.name).rvars) next(v.name);
+  for (const std::string& v : {t.m + ".r", t.n + ".r"}) next(v);
+  if (!plan.add(order)) return false;
+  std::vector<std::string> blocks = fuse_loops(plan, t.name, t.others);
+  blocks.push_back(t.m + ".b");
+  blocks.push_back(t.n + ".b");
+  return bind_blocks(plan, t.name, blocks) && plan.add("bind " + at + t.m + ".t thread.y") &&
+         plan.add("bind " + at + t.n + ".t thread.x");
+}
+
+/// Sums the tile in registers, some iterations after operands are asked for.
+bool fill(Plan& plan, const Tile& t) {
+  const Product& p = t.of;
+  const std::string at = t.tile + "/", split = "split " + at;
+  if (!plan.add(split + p.k + " " + text(kDepth) + " -> k.o k.i tail=pad") ||
+      !plan.add(split + "k.i " + text(kUnrolled) + " -> k.s k.v")) {
+    return false;
+  }
+  std::string order = "reorder";
+  const auto next = [&](const std::string& loop) { order += " " + at + loop; };
+  for (const std::string& v : p.others) next(v);
+  for (const ir::IndexVar& v : plan.stage(t.tile).rvars) {
+    if (v.name != p.k) next(v.name);
+  }
+  for (const std::string& loop :
+       {std::string("k.o"), std::string("k.s"), std::string("k.v"), p.m, p.n}) {
+    next(loop);
+  }
+  if (!plan.add(order)) return false;
+  const Factors f = factors_by_side(plan, t);
+  return f && share(plan, t, f.a, p.m) && share(plan, t, f.b, p.n) &&
+         plan.add("pipeline " + at +
+                  "k.o stages=" + plan.knob(knob_name("stages", t.name), {2, 3, 4}, 3)) &&
+         plan.add("unroll " + at + "k.v " + at + p.m + " " + at + p.n);
+}
+
+bool apply(Plan& plan, const std::string& name) {
+  Tile t;
+  static_cast<TensorProduct&>(t) = any_product(plan, name);
+  if (t.of.m.empty()) return false;
+  const StageFacts facts = plan.facts(name);
+  const auto blocks = [&](int64_t side) {
+    return t.count * ((facts.extent(t.m) + side - 1) / side) *
+           ((facts.extent(t.n) + side - 1) / side);
+  };
+  if (plan.decide("a product's operands some steps ahead", 2, 1) == 0) return false;
+  const bool large = blocks(8 * kSide) >= kBlocks;
+  t.each = plan.decide("8 by 8 results to a thread", 2, large ? 1 : 0) == 1 ? 8 : 4;
+  if (!cut(plan, t) || !place_tile(plan, t, t.n + ".t", "registers") || !fill(plan, t))
+    return false;
+  const std::string at = name + "/";
+  plan.add("unroll " + at + t.m + ".r");
+  plan.add((facts.store.stride(t.n) == 1 ? "vectorize " : "unroll ") + at + t.n + ".r");
+  plan.finish(name);
+  plan.finish(t.product);
+  return lowers(plan);
+}
+
+}  // namespace
+
+const Rule kGpuProducts = {
+    "products",
+    "A sum of products of two tensors, each used again along one side: a tile of results in the "
+    "registers of each thread, operands in shared memory some steps ahead, in words of 16 bytes on "
+    "both ways.",
+    apply,
+};
+
+}  // namespace hone::schedules
