@@ -47,6 +47,7 @@ Json launch_facts(const jit::LaunchReport& r, const jit::DevicePeaks& peaks) {
   out["occupancy"] = rounded(r.occupancy.share);
   out["occupancy_limit"] = r.occupancy.limit;
   out["device_filled"] = rounded(r.fill);
+  out["bytes_in_flight"] = rounded(r.in_flight);
   out["sectors_per_request"] = rounded(r.sectors);
   out["least_sectors"] = rounded(r.least_sectors);
   out["bank_conflict_ways"] = rounded(r.ways);

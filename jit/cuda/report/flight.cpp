@@ -25,6 +25,12 @@ class Flight {
   }
 
   double most() const { return most_; }
+  /// Of the block, by the copy engine.
+  double boxes() const {
+    double bytes = 0;
+    for (const auto& [pipe, held] : boxes_) bytes += held;
+    return bytes;
+  }
 
   void enter(const Launch& l) { facts_.define_loop(l.range, Poly(), Poly::of(l.extent, &facts_)); }
 
@@ -40,6 +46,11 @@ class Flight {
       case Stmt::kBarrier:
       case Stmt::kWait:
         return wait();
+      case Stmt::kFill: {
+        const Pipe& p = nest_.pipes[static_cast<size_t>(s.id)];
+        boxes_[s.id] = static_cast<double>(p.bytes * std::max(1, p.stages - 1));
+        return;
+      }
       default:
         loads_in(s.condition);
         for (const StmtRef& b : s.body) visit_stmt(*b);
@@ -98,18 +109,19 @@ class Flight {
   std::set<std::string> seen_;
   int64_t pipeline_ = 1, ahead_ = 1;
   double here_ = 0, most_ = 0;
+  std::map<int, double> boxes_;  ///< bytes that each pipe has under way
 };
 
 }  // namespace
 
-double bytes_in_flight(const Nest& nest, const Launch& launch) {
+double bytes_in_flight(const Nest& nest, const Launch& launch, int64_t threads) {
   Flight flight(nest);
   Stmt end;
   end.kind = Stmt::kBarrier;
   flight.enter(launch);
   flight.visit_stmt(*launch.body);
   flight.visit_stmt(end);
-  return flight.most();
+  return flight.most() + flight.boxes() / static_cast<double>(threads);
 }
 
 }  // namespace hone::jit

@@ -107,7 +107,7 @@ std::vector<LaunchReport> report_on(const Nest& nest, const CudaSource& source, 
     for (int64_t g : r.grid) r.threads *= static_cast<double>(g);
     const double resident =
         std::min<double>(r.occupancy.threads, r.threads / peaks.multiprocessors);
-    r.in_flight = resident * bytes_in_flight(nest, nest.launches[i]);
+    r.in_flight = resident * bytes_in_flight(nest, nest.launches[i], threads);
     add_traffic(nest, dims, r);
     add_roof(peaks, limits, r);
     out.push_back(std::move(r));
