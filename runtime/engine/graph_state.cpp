@@ -52,6 +52,9 @@ Result<int> GraphState::put(int number, std::shared_ptr<const KernelState> kerne
                  calls[static_cast<size_t>(number)].kernel != kernel)) {
     return wrong(fmt::format("call {} of the graph is not one of `{}`", number, kernel->problem));
   }
+  // Tensor maps are made in it.
+  const UseGpu use(gpu);
+  if (use.error() != 0) return gpu.failed(use.error(), "using the GPU's context");
   int64_t slots[kMaxSlots];
   if (Failure f = kernel->fill(args, bound.get(), slots); f.code != ErrorCode::kOk) return f;
   uint64_t workspace = fresh ? 0 : calls[static_cast<size_t>(number)].workspace;
@@ -76,7 +79,6 @@ Result<int> GraphState::put(int number, std::shared_ptr<const KernelState> kerne
   }
   Call& call = calls[static_cast<size_t>(number)];
   call.bound = std::move(bound);
-  const UseGpu use(gpu);
   for (size_t i = 0; i < items->size(); ++i) {
     if (fresh) {
       const size_t at = graph.add(std::move((*items)[i]));

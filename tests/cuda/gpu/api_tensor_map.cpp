@@ -37,26 +37,27 @@ int cuTensorMapEncodeTiled(void* map, int type, uint32_t rank, void* address, co
                            const uint64_t* strides, const uint32_t* box,
                            const uint32_t* element_strides, int interleave, int swizzle, int,
                            int fill) {
-  if (const int asked = begin(Call::tensor_map)) return asked;
-  const auto refuse = [](const char* why) {
-    tell(std::string("cuTensorMapEncodeTiled: ") + why);
-    return kInvalidValue;
-  };
-  if (!map || type < 0 || type > 12 || rank < 1 || rank > 5) return refuse("type or rank");
-  if (reinterpret_cast<uint64_t>(map) % 64 != 0) return refuse("the map is not 64-byte aligned");
-  if (interleave != 0 || fill != 0) return refuse("interleaving and fills are not emulated");
-  if (swizzle < 0 || swizzle > 3) return refuse("the swizzle");
-  emulation::TensorFacts f;
-  f.address = reinterpret_cast<uint64_t>(address);
-  f.rank = rank;
-  f.element = kTypeBytes[type];
-  f.swizzle = kSwizzleBytes[swizzle];
-  for (uint32_t d = 0; d < rank; ++d) {
-    f.size[d] = sizes[d];
-    f.stride[d] = d == 0 ? 0 : strides[d - 1];
-    f.box[d] = box[d];
-  }
-  if (const char* why = objection(f, element_strides)) return refuse(why);
-  emulation::write_map(f, static_cast<unsigned long long*>(map));
-  return kSuccess;
+  return in_context(Call::tensor_map, [&](Context&, auto&) -> int {
+    const auto refuse = [](const char* why) {
+      tell(std::string("cuTensorMapEncodeTiled: ") + why);
+      return kInvalidValue;
+    };
+    if (!map || type < 0 || type > 12 || rank < 1 || rank > 5) return refuse("type or rank");
+    if (reinterpret_cast<uint64_t>(map) % 64 != 0) return refuse("the map is not 64-byte aligned");
+    if (interleave != 0 || fill != 0) return refuse("interleaving and fills are not emulated");
+    if (swizzle < 0 || swizzle > 3) return refuse("the swizzle");
+    emulation::TensorFacts f;
+    f.address = reinterpret_cast<uint64_t>(address);
+    f.rank = rank;
+    f.element = kTypeBytes[type];
+    f.swizzle = kSwizzleBytes[swizzle];
+    for (uint32_t d = 0; d < rank; ++d) {
+      f.size[d] = sizes[d];
+      f.stride[d] = d == 0 ? 0 : strides[d - 1];
+      f.box[d] = box[d];
+    }
+    if (const char* why = objection(f, element_strides)) return refuse(why);
+    emulation::write_map(f, static_cast<unsigned long long*>(map));
+    return kSuccess;
+  });
 }
