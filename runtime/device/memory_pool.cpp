@@ -27,10 +27,36 @@ int64_t size_class(int64_t bytes) {
 
 }  // namespace
 
-/// The context is in use. A fault of the work that it waits for loses the GPU.
-void MemoryPool::free(uint64_t block) {
-  if (gpu_.lost()) return;
-  if (const int error = gpu_.driver().free(block)) gpu_.failed(error, "freeing device memory");
+/// Frees blocks that are on no shelf; how many bytes have gone. Those that the driver does not free
+/// are kept for the next `trim`, which waits before it tries again.
+int64_t MemoryPool::free(const std::vector<Block>& blocks) {
+  int64_t freed = 0;
+  std::vector<Block> refused;
+  // A lost context takes its memory along, and its addresses may be another's by now.
+  if (gpu_.lost()) {
+    for (const Block& b : blocks) freed += b.bytes;
+  } else {
+    // Without the mutex: it waits for the device, and others need not.
+    const UseGpu use(gpu_);
+    for (const Block& b : blocks) {
+      int error = use.error();
+      if (error == 0 && !gpu_.lost()) error = gpu_.driver().free(b.address);
+      // A fault of the work that the driver waits for loses the GPU.
+      if (error != 0) gpu_.failed(error, "freeing device memory");
+      if (error == 0 || gpu_.lost()) {
+        freed += b.bytes;
+      } else {
+        refused.push_back(b);
+      }
+    }
+  }
+  const std::lock_guard lock(mutex_);
+  used_ -= freed;
+  for (const Block& b : refused) {
+    shelves_[{unfreed(), b.bytes}].push_back(b.address);
+    kept_ += b.bytes;
+  }
+  return freed;
 }
 
 /// A kept block of the stream, if there is one.
@@ -90,37 +116,20 @@ void MemoryPool::give(uint64_t block, int64_t bytes, void* stream) {
   kept_ += size;
 }
 
-void MemoryPool::release(uint64_t block, int64_t bytes) {
-  // A lost context takes its memory along, and its addresses may be another's by now.
-  if (!gpu_.lost()) {
-    // Without the mutex: it waits for the device, and others need not.
-    const UseGpu use(gpu_);
-    free(block);
-  }
-  const std::lock_guard lock(mutex_);
-  used_ -= size_class(bytes);
-}
+void MemoryPool::release(uint64_t block, int64_t bytes) { free({{block, size_class(bytes)}}); }
 
 void MemoryPool::forget(void* stream) {
-  std::vector<uint64_t> blocks;
-  int64_t bytes = 0;
+  std::vector<Block> blocks;
   {
     const std::lock_guard lock(mutex_);
     for (auto& [key, shelf] : shelves_) {
       if (key.first != stream) continue;
-      blocks.insert(blocks.end(), shelf.begin(), shelf.end());
-      bytes += key.second * static_cast<int64_t>(shelf.size());
+      for (const uint64_t block : shelf) blocks.push_back({block, key.second});
+      kept_ -= key.second * static_cast<int64_t>(shelf.size());
     }
     std::erase_if(shelves_, [&](const auto& shelf) { return shelf.first.first == stream; });
-    kept_ -= bytes;
   }
-  {
-    // Without the mutex, as in `release`.
-    const UseGpu use(gpu_);
-    for (const uint64_t block : blocks) free(block);
-  }
-  const std::lock_guard lock(mutex_);
-  used_ -= bytes;
+  free(blocks);
 }
 
 bool MemoryPool::trim() {
@@ -129,7 +138,7 @@ bool MemoryPool::trim() {
   const bool waits = !trimming.owns_lock();
   if (waits) trimming.lock();
   if (gpu_.lost()) return false;
-  std::map<std::pair<void*, int64_t>, std::vector<uint64_t>> shelves;
+  Shelves shelves;
   int64_t bytes = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -138,13 +147,27 @@ bool MemoryPool::trim() {
   }
   if (bytes == 0) return waits;
   const UseGpu use(gpu_);
-  gpu_.driver().context_synchronize();
-  for (const auto& [key, blocks] : shelves) {
-    for (const uint64_t block : blocks) free(block);
+  const int error = use.error() != 0 ? use.error() : gpu_.driver().context_synchronize();
+  if (error != 0) {
+    // Work may still use the blocks.
+    gpu_.failed(error, "waiting for the device");
+    put_back(shelves, bytes);
+    return false;
   }
+  std::vector<Block> blocks;
+  for (const auto& [key, shelf] : shelves) {
+    for (const uint64_t block : shelf) blocks.push_back({block, key.second});
+  }
+  return free(blocks) > 0 || waits;
+}
+
+void MemoryPool::put_back(const Shelves& shelves, int64_t bytes) {
   const std::lock_guard lock(mutex_);
-  used_ -= bytes;
-  return true;
+  for (const auto& [key, blocks] : shelves) {
+    std::vector<uint64_t>& shelf = shelves_[key];
+    shelf.insert(shelf.end(), blocks.begin(), blocks.end());
+  }
+  kept_ += bytes;
 }
 
 int64_t MemoryPool::used() const {

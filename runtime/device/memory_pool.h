@@ -31,13 +31,14 @@ class MemoryPool {
   void give(uint64_t block, int64_t bytes, void* stream);
 
   /// Memory that is held for long, and that no stream has used before; `release` waits for all work
-  /// that may use it.
+  /// that may use it. What the driver does not free counts as kept until a later `trim` frees it.
   Result<uint64_t> hold(int64_t bytes) { return take(bytes, this); }
   void release(uint64_t block, int64_t bytes);
 
   /// Frees what is kept for a stream that ends.
   void forget(void* stream);
-  /// Frees what is kept, once all streams are done; false where there was nothing to free.
+  /// Frees what is kept, once all streams are done; false where nothing was freed. All of it stays
+  /// kept where the driver does not say that the streams are done.
   bool trim();
 
   int64_t ceiling() const { return ceiling_; }
@@ -47,9 +48,18 @@ class MemoryPool {
   int64_t kept() const;
 
  private:
+  using Shelves = std::map<std::pair<void*, int64_t>, std::vector<uint64_t>>;
+  struct Block {
+    uint64_t address = 0;
+    int64_t bytes = 0;  ///< of its size class
+  };
+
   std::optional<uint64_t> take_kept(int64_t size, void* stream);
   bool reserve(int64_t size);
-  void free(uint64_t block);
+  int64_t free(const std::vector<Block>& blocks);
+  void put_back(const Shelves& shelves, int64_t bytes);
+  /// In the place of a stream: blocks that the driver did not free.
+  void* unfreed() { return &trimming_; }
 
   Gpu& gpu_;
   const int64_t ceiling_;
@@ -57,7 +67,7 @@ class MemoryPool {
   mutable std::mutex mutex_;  ///< never held during a call of the driver
   int64_t used_ = 0;
   int64_t kept_ = 0;
-  std::map<std::pair<void*, int64_t>, std::vector<uint64_t>> shelves_;  ///< by stream and size
+  Shelves shelves_;  ///< by stream and size
 };
 
 }  // namespace hone::runtime

@@ -191,3 +191,54 @@ TEST_CASE("device streams: threads hammer the pool") {
   CHECK(pool.used() == 0);
   CHECK(OnGpu::count("live.allocations") == alive);
 }
+
+TEST_CASE("device streams: memory that the driver does not free stays the pool's") {
+  const OnGpu before;
+  REQUIRE(static_cast<bool>(runtime::Gpu::open(0, 4096)));
+  const std::string next = std::to_string(OnGpu::count("cuMemFree_v2") + 1);
+  const OnGpu gpu({{"HONE_GPU_FAIL", "cuMemFree_v2:" + next + ":1"}});
+  auto opened = runtime::Gpu::open(0, 4096);
+  REQUIRE(static_cast<bool>(opened));
+  runtime::MemoryPool& pool = (*opened)->memory();
+  const long long alive = OnGpu::count("live.allocations");
+  auto block = pool.hold(512);
+  REQUIRE(static_cast<bool>(block));
+  pool.release(*block, 512);
+  CHECK(OnGpu::count("live.allocations") == alive + 1);
+  CHECK(pool.used() == 512);
+  CHECK(pool.kept() == 512);
+  // The driver may not have waited for what uses it, so nobody gets it.
+  auto other = pool.hold(512);
+  REQUIRE(static_cast<bool>(other));
+  CHECK(*other != *block);
+  CHECK(pool.trim());
+  CHECK(pool.used() == 512);
+  CHECK(pool.kept() == 0);
+  pool.release(*other, 512);
+  CHECK(pool.used() == 0);
+  CHECK(OnGpu::count("live.allocations") == alive);
+}
+
+TEST_CASE("device streams: what may still be in use is not freed") {
+  constexpr const char* kWait = "cuCtxSynchronize";
+  const OnGpu before;
+  long long to_open = OnGpu::count(kWait);
+  {
+    const auto once = runtime::Gpu::open(0, 4096);
+    REQUIRE(static_cast<bool>(once));
+    to_open = OnGpu::count(kWait) - to_open;
+  }
+  const std::string next = std::to_string(OnGpu::count(kWait) + to_open + 1);
+  const OnGpu gpu({{"HONE_GPU_FAIL", kWait + (":" + next) + ":1"}});
+  auto opened = runtime::Gpu::open(0, 4096);
+  REQUIRE(static_cast<bool>(opened));
+  runtime::MemoryPool& pool = (*opened)->memory();
+  auto block = pool.take(512, nullptr);
+  REQUIRE(static_cast<bool>(block));
+  pool.give(*block, 512, nullptr);
+  CHECK_FALSE(pool.trim());
+  CHECK(pool.kept() == 512);
+  CHECK(pool.used() == 512);
+  CHECK(pool.trim());
+  CHECK(pool.used() == 0);
+}
