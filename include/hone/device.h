@@ -83,7 +83,7 @@ class HONE_API DeviceGraph {
         Kernel::to_arg(std::forward<Args>(args))...);
   }
   /// Puts all calls into a stream, in order, and returns at once. Kernel::wait says what became of
-  /// them.
+  /// them; all graphs of a kernel share a status word, so the first `wait` tells for all of them.
   void launch(void* stream);
   Result<Done> try_launch(void* stream);
 

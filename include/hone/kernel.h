@@ -129,9 +129,14 @@ struct EnqueueOptions {
   /// refused: what its graph runs on has to live as long as the graph.
   std::span<std::byte> workspace = {};
   /// An int64 that holds INT64_MAX, where the kernel checks data: afterwards the lowest bad
-  /// position. Null: a word that the kernel keeps for the stream, which `wait` looks at. The first
-  /// 63 streams that a kernel is used in have their own; the others share one, as graphs do, and
-  /// bad data there stops all calls that share it until a `wait`.
+  /// position, and calls with this word do nothing until the caller has set it back himself, which
+  /// `wait` does not. Null: a word that the kernel keeps for the stream, which `wait` looks at and
+  /// sets back. The first 63 streams that a kernel is used in have their own; the others share one,
+  /// as all graphs do: bad data there stops all calls that share it until a `wait`, and the first
+  /// `wait` takes the report for all of them, so that those after it say nothing of it. A word
+  /// outlives its stream: call `wait` before a stream is destroyed, since a later one may get the
+  /// same handle, and the old report with it. The per-thread default stream is another one in each
+  /// thread under one handle, so kernels that check data take it only with a word of the caller's.
   int64_t* status = nullptr;
 };
 
@@ -165,10 +170,12 @@ class HONE_API Kernel {
   Result<Done> try_run(std::span<const Arg> args, const CallOptions& options = {}) const;
 
   /// Puts a call of a kernel on a GPU into a stream and returns at once: no allocation in the
-  /// steady state, no waiting, a call of the driver for each launch. Pointers are the device's and
-  /// are not looked at, beyond their alignment. Where data was bad, later calls with that status
-  /// word do nothing until `wait` has said so. Throws Error: kArgument,
-  /// kMemory, kDevice; kUnsupported on a CPU.
+  /// steady state, no waiting, a call of the driver for each launch. A launch that takes tensor
+  /// maps makes them by one more call each, unless the tensors and dims are those of the call
+  /// before. Pointers are the device's and are not looked at, beyond their alignment. Where data
+  /// was bad, later calls with that status word do nothing until it is set back:
+  /// EnqueueOptions::status says by whom. Throws Error: kArgument, kMemory, kDevice; kUnsupported
+  /// on a CPU.
   template <class... Args>
   void enqueue(const EnqueueOptions& options, Args&&... args) const {
     with_refs([&](std::span<const ArgRef> refs) { enqueue_refs(refs, options); },
@@ -182,7 +189,7 @@ class HONE_API Kernel {
 
   /// Waits until a stream is done. Throws what became of this kernel's calls in it: kBounds where
   /// data was bad, in this stream or in one or a graph that shares its status word; kDevice
-  /// where the GPU failed.
+  /// where the GPU failed. What it throws of data is told once: it sets the words back.
   void wait(void* stream) const;
   Result<Done> try_wait(void* stream) const;
 

@@ -49,9 +49,9 @@ class GpuProgram {
   /// Blocks of a launch under `dims`; false where they are more than the device can have.
   bool blocks_of(size_t launch, std::span<const int64_t> dims,
                  std::array<int64_t, 3>* blocks) const;
-  /// Enqueues a launch on filled slots: one call of the driver, and one for each tensor map whose
-  /// tensor is another than at the call before. The context is the calling thread's. kOk and
-  /// nothing where there are no blocks.
+  /// Enqueues a launch on filled slots: one call of the driver, and one for each of its tensor maps
+  /// where an address or a dim is another than at the call before. The context is the calling
+  /// thread's. kOk and nothing where there are no blocks.
   Failure enqueue(size_t launch, const int64_t* slots, std::span<const int64_t> dims,
                   void* stream) const;
   /// What a launch on filled slots takes: the slots, and its tensor maps behind them.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of kernels on a GPU. Enqueueing is one call of the driver a launch and one to see whose
-// context the thread has.
+// Calls of kernels on a GPU. Enqueueing is one call of the driver a launch, one to see whose
+// context the thread has, and one for each tensor map that the call before has not left.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -91,13 +91,25 @@ Failure check_workspace(const KernelState& k, std::span<std::byte> given) {
                   k.problem, bytes, given.size(), static_cast<const void*>(given.data()))};
 }
 
+bool is_of_thread(void* stream) { return reinterpret_cast<uintptr_t>(stream) == kStreamOfThread; }
+
+/// Whether the kernel has a status word for a stream.
+Failure check_worded(const KernelState& k, void* stream) {
+  if (!k.gpu->words || !is_of_thread(stream)) return fine();
+  return {ErrorCode::kArgument,
+          fmt::format("`{}` checks data, and the per-thread default stream is another one in each "
+                      "thread, where calls would share one status word; give a status word, or a "
+                      "stream",
+                      k.problem)};
+}
+
 /// Whether a call in `stream` may take its workspace from the pool.
 Failure check_pooled(const KernelState& k, void* stream) {
   const auto refuse = [&](const char* why) {
     return Failure{ErrorCode::kArgument, fmt::format("`{}` takes {} bytes of workspace, and {}",
                                                      k.problem, k.workspace_bytes(), why)};
   };
-  if (reinterpret_cast<uintptr_t>(stream) == kStreamOfThread) {
+  if (is_of_thread(stream)) {
     return refuse(
         "the per-thread default stream is another one in each thread; give a workspace, or a "
         "stream");
@@ -147,7 +159,8 @@ Failure KernelState::check_pointers(const int64_t* slots) const {
 
 Failure KernelState::enqueue_launches(const int64_t* slots, void* stream) const {
   const auto dims = dims_of(*this, slots);
-  // A call that does not fit leaves everything as it was.
+  // A call with a grid past the device's limits leaves everything as it was. What the driver
+  // refuses of a launch or of its tensor maps comes after the launches before it.
   for (const LaunchPlan& launch : launches) {
     const auto index = static_cast<size_t>(launch.index);
     std::array<int64_t, 3> blocks;
@@ -175,6 +188,9 @@ Failure KernelState::enqueue(std::span<const ArgRef> args, const EnqueueOptions&
   int64_t slots[kMaxSlots];
   if (Failure f = fill(args, bound_state, slots); f.code != ErrorCode::kOk) return f;
   if (Failure f = check_workspace(*this, options.workspace); f.code != ErrorCode::kOk) return f;
+  if (!options.status) {
+    if (Failure f = check_worded(*this, options.stream); f.code != ErrorCode::kOk) return f;
+  }
   Gpu& device = gpu->gpu();
   const UseGpu use(device);
   if (Failure f = ready(device, use); f.code != ErrorCode::kOk) return f;

@@ -84,6 +84,13 @@ TEST_CASE("device streams: bad data in one stream stops nobody in another") {
   pick.enqueue(pick.bad, nullptr);
   CHECK(pick.wait(reinterpret_cast<void*>(uintptr_t{1})) == ErrorCode::kBounds);
   CHECK(pick.wait(nullptr) == ErrorCode::kOk);
+  // The per-thread one has a handle for the streams of all threads, so it has no word.
+  const auto refused = pick.kernel->try_enqueue(
+      {reinterpret_cast<void*>(uintptr_t{2}), {}, nullptr}, pick.table.tensor<float>({10, 8}),
+      pick.good.tensor<int32_t>({6}), pick.y.tensor<float>({6, 8}));
+  REQUIRE_FALSE(static_cast<bool>(refused));
+  CHECK(refused.failure().code == ErrorCode::kArgument);
+  CHECK(refused.failure().message.find("give a status word") != std::string::npos);
 }
 
 TEST_CASE("device streams: more of them than words, and graphs") {
