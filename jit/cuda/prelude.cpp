@@ -19,6 +19,8 @@ constexpr const char* kDevice = R"(
 #define HONE_KERNEL_ALONE(threads) extern "C" __global__ void __launch_bounds__(threads, 1)
 #define HONE_CLUSTER_KERNEL(threads, x, y, z) \
   extern "C" __global__ void __cluster_dims__(x, y, z) __launch_bounds__(threads)
+#define HONE_CLUSTER_KERNEL_ALONE(threads, x, y, z) \
+  extern "C" __global__ void __cluster_dims__(x, y, z) __launch_bounds__(threads, 1)
 #define HONE_PARAMETER __grid_constant__
 #define HONE_ADDRESS(place) (&(place))
 #define HONE_AT(name, ...) ((name) + (__VA_ARGS__))

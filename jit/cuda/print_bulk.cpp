@@ -5,6 +5,7 @@
 //     =>  if (threadIdx.x == 0) { mbarrier_arrive_expect(full + p % stages, bytes);
 //                                 tensor_load(As + .., &args.map[0], full + p % stages, k, m); }
 //   ready pipe 0 at p  =>  mbarrier_wait(full + p % stages, p / stages % 2)
+// A part of a box that goes to all blocks of a cluster counts at the same mbarrier of each.
 #include <fmt/format.h>
 
 #include <utility>
@@ -90,9 +91,14 @@ void LaunchPrinter::emit_box(const Stmt& s) {
     const std::string index = print_index(e, n_);
     at += n_.wide ? ", (i32)(" + index + ")" : ", " + index;
   }
-  line(fmt::format("tensor_load(shared_address(HONE_AT({}, {})), &args.map[{}], {}{});",
-                   n_.buffers[static_cast<size_t>(s.id)], print_index(s.offset, n_),
-                   number_of_map(s.map), filled_, at));
+  const std::string to = fmt::format("shared_address(HONE_AT({}, {})), &args.map[{}], {}",
+                                     n_.buffers[static_cast<size_t>(s.id)],
+                                     print_index(s.offset, n_), number_of_map(s.map), filled_);
+  if (s.cluster > 1) {
+    line(fmt::format("tensor_load_multicast({}, {}{});", to, (1 << s.cluster) - 1, at));
+  } else {
+    line(fmt::format("tensor_load({}{});", to, at));
+  }
 }
 
 /// The launch's number of a map of the nest.
@@ -147,10 +153,11 @@ std::string LaunchPrinter::declare_pipes() const {
   for (int p : pipes_) {
     const Pipe& pipe = nest_.pipes[static_cast<size_t>(p)];
     declare(barriers_of("full", p), pipe.stages, 1);
-    if (pipe.specialized) declare(barriers_of("empty", p), pipe.stages, consumers_ / 32);
+    if (!pipe.specialized) continue;
+    declare(barriers_of("empty", p), pipe.stages, pipe.cluster * consumers_ / 32);
   }
-  return text + "  if (" + first_thread() + ") {\n" + made +
-         "    fence_mbarrier_init();\n  }\n  __syncthreads();\n";
+  return text + "  if (" + first_thread() + ") {\n" + made + "    fence_mbarrier_init();\n  }\n" +
+         (cluster_ > 1 ? "  cluster_arrive();\n  cluster_wait();\n" : "  __syncthreads();\n");
 }
 
 }  // namespace hone::jit

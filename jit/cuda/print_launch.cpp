@@ -33,6 +33,7 @@ std::string LaunchPrinter::print() {
   measure(*launch_.body);
   check_warps();
   measure_products();
+  measure_cluster();
   each_stmt(*launch_.body, [&](const Stmt& s) {
     checks_ |= s.kind == Stmt::kCheck;
     copies_async_ |= s.async && target_.sm >= kAsyncCopies;
@@ -42,7 +43,8 @@ std::string LaunchPrinter::print() {
   } else {
     emit_range();
   }
-  return head() + body_ + "}\n";
+  check_cluster();
+  return head() + body_ + (cluster_ > 1 ? leave_cluster() : "") + "}\n";
 }
 
 /// The launch's body, for the range that a block has of it.
@@ -106,8 +108,7 @@ std::string LaunchPrinter::head() {
                         nest_.slots, out_.maps.size());
     args = fmt::format("const HONE_PARAMETER Args_{} args", out_.symbol);
   }
-  text += fmt::format("HONE_KERNEL{}({}) {}({}) {{\n", alone_ ? "_ALONE" : "", threads(),
-                      out_.symbol, args);
+  text += kernel_macro() + fmt::format(" {}({}) {{\n", out_.symbol, args);
   if (checks_) {
     text += "  i64* const status = (i64*)args.slot[0];\n";
   } else {

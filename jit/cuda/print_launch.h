@@ -127,6 +127,12 @@ class LaunchPrinter {
   void emit_roles();
   void emit_release(const ir::Stmt& s);
 
+  // print_clusters.cpp: blocks that run together
+  void measure_cluster();
+  void check_cluster() const;
+  std::string kernel_macro() const;
+  static std::string leave_cluster();
+
   // print_warp.cpp: tiles in the registers of a warp
   void check_warps() const;
   int64_t registers_of(const ir::NestBuffer& b) const;
@@ -169,6 +175,7 @@ class LaunchPrinter {
   std::set<int> pipes_;        ///< that are filled
   int64_t barriers_at_ = -1;   ///< where their mbarriers begin in dynamic memory; -1: they do not
   ThreadRole role_ = ThreadRole::kAll;
+  int cluster_ = 1;          ///< blocks that run together
   int consumers_ = 0;        ///< threads, where others fill pipes
   int producer_axis_ = 0;    ///< along which those stand; 0: there are none
   std::set<int> unbound_;    ///< thread loops that producers do not run

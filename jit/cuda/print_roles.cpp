@@ -93,7 +93,8 @@ void LaunchPrinter::emit_roles() {
   check_threads();
 }
 
-/// One lane of each warp says that the warp is done with a slot.
+/// One lane of each warp says that the warp is done with a slot; where blocks fill it together, one
+/// for each of them, to all.
 void LaunchPrinter::emit_release(const Stmt& s) {
   const int x = out_.block[0], y = out_.block[1];
   std::string thread = "threadIdx.x";
@@ -101,8 +102,13 @@ void LaunchPrinter::emit_release(const Stmt& s) {
     thread = fmt::format("((threadIdx.z * {} + threadIdx.y) * {} + threadIdx.x)", y, x);
   }
   line("warp_barrier();");
-  line(fmt::format("if ({} % {} == 0) mbarrier_arrive({});", thread, kWarp,
-                   slot_barrier(s, "empty")));
+  const int blocks = nest_.pipes[static_cast<size_t>(s.id)].cluster;
+  if (blocks == 1) {
+    return line(fmt::format("if ({} % {} == 0) mbarrier_arrive({});", thread, kWarp,
+                            slot_barrier(s, "empty")));
+  }
+  line(fmt::format("if ({0} % {1} < {2}) mbarrier_arrive_at({3}, {0} % {1});", thread, kWarp,
+                   blocks, slot_barrier(s, "empty")));
 }
 
 }  // namespace hone::jit

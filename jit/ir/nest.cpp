@@ -47,7 +47,8 @@ void print_stmt(const Nest& nest, const Stmt& s, int depth, std::string& out) {
       return;
     case Stmt::kFor:
       out += pad + std::string(keyword_of(s)) + " " + nest.loops[static_cast<size_t>(s.id)] +
-             " in " + print(s.begin) + ".." + print(s.end) + ":\n";
+             " in " + print(s.begin) + ".." + print(s.end) +
+             (s.cluster > 1 ? " by " + std::to_string(s.cluster) : "") + ":\n";
       for (const StmtRef& b : s.body) print_stmt(nest, *b, depth + 1, out);
       return;
     case Stmt::kIf:
@@ -94,7 +95,8 @@ void print_stmt(const Nest& nest, const Stmt& s, int depth, std::string& out) {
     case Stmt::kCopyBox:
       out += pad + "copy box of " + nest.buffers[static_cast<size_t>(buffer_of(nest, s))].name +
              "[" + list_text(s.at) + "] to " + nest.buffers[static_cast<size_t>(s.id)].name + "[" +
-             print(s.offset) + "]:\n";
+             print(s.offset) + "]" +
+             (s.cluster > 1 ? " of all " + std::to_string(s.cluster) + " blocks" : "") + ":\n";
       for (const StmtRef& b : s.body) print_stmt(nest, *b, depth + 1, out);
       return;
     case Stmt::kFill:
@@ -157,12 +159,14 @@ std::string print(const Nest& nest) {
   for (size_t p = 0; p < nest.pipes.size(); ++p) {
     out += "pipe " + std::to_string(p) + ": " + std::to_string(nest.pipes[p].stages) + " of " +
            std::to_string(nest.pipes[p].bytes) + " bytes" +
-           (nest.pipes[p].specialized ? ", specialized\n" : "\n");
+           (nest.pipes[p].specialized ? ", specialized" : "") +
+           (nest.pipes[p].cluster > 1 ? ", by clusters\n" : "\n");
   }
   for (const Launch& l : nest.launches) {
     out += "launch " + l.name + " " + nest.loops[static_cast<size_t>(l.range)] + " in 0.." +
            print(l.extent) + (l.parallel ? " parallel" : "") +
            (l.mark == Mark::kSerial ? "" : " " + std::string(name_of(l.mark))) +
+           (l.cluster > 1 ? " by " + std::to_string(l.cluster) : "") +
            (l.at_bind ? " at bind" : "") + ":\n";
     print_stmt(nest, *l.body, 1, out);
   }

@@ -82,6 +82,8 @@ struct Stmt {
   int stages = 1;      ///< of a kFor: iterations that a pipeline holds; see pipelined()
   bool specialized = false;  ///< of a kFor with stages: threads of their own fill its pipe
   int lag = 0;               ///< of a kFor with stages: iterations for which products go on
+  int cluster = 1;           ///< of a kFor over blocks: neighbours that run together; of a
+                             ///< kCopyBox: blocks that each bring a part of the box to all
   int into = -1;             ///< of a kFor over threads that reduces: the buffer into which it does
   int map = -1;              ///< of a kCopyBox: in Nest::maps
   Expr begin, end;
@@ -112,6 +114,7 @@ struct Pipe {
   int64_t bytes = 0;         ///< that the copies of a position bring
   std::vector<int> buffers;  ///< that they write
   bool specialized = false;  ///< threads of their own fill it, as fast as slots are released
+  int cluster = 1;           ///< blocks that fill it together: all of them release a slot
 };
 
 /// One launch: `fn(args, begin, end, scratch)` runs `body` for loop `range` in [begin, end).
@@ -121,6 +124,7 @@ struct Launch {
   int range = -1;             ///< loop number of the outer range
   Mark mark = Mark::kSerial;  ///< the range's, where it is bound to an axis of the grid
   Expr extent;                ///< of the range; in constants and dims
+  int cluster = 1;            ///< of a range of blocks: neighbours that run together
   bool parallel = false;      ///< ranges may run at the same time
   bool at_bind = false;       ///< packs a constant: runs once, when it is bound
   StmtRef body;

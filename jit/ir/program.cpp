@@ -101,6 +101,7 @@ void print_stage(const Stage& s, std::string& out) {
     out += l.name + (l.partition ? "(partition)" : "");
     if (l.stages > 1) out += "(" + std::to_string(l.stages) + " stages)";
     if (l.specialized) out += "(specialized)";
+    if (l.cluster > 1) out += "(clusters of " + std::to_string(l.cluster) + ")";
   }
   out += "\n";
 }

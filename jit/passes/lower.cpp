@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "jit/passes/lowering.h"
+#include "jit/passes/multicast.h"
 #include "jit/passes/pipeline.h"
 #include "jit/passes/products.h"
 
@@ -33,6 +34,7 @@ StmtRef loop(int id, const Loop& how, Expr begin, Expr end, std::vector<StmtRef>
   s.instruction = how.instruction;
   s.stages = how.stages;
   s.specialized = how.specialized;
+  s.cluster = is_block(how.mark) ? how.cluster : 1;
   s.into = into;
   s.begin = std::move(begin);
   s.end = std::move(end);
@@ -190,7 +192,7 @@ void Lowering::launch_loop(Instance& in, Launch& launch) {
   }
   launch.range = new_loop(in.stage().name + "/" + l.name, 0, extent);
   launch.parallel = l.mark == Mark::kParallel;
-  if (is_block(l.mark)) launch.mark = l.mark;
+  if (is_block(l.mark)) launch.mark = l.mark, launch.cluster = l.cluster;
   launch.extent = extent.expr();
   const Expr range = make_var(nest_.loops[static_cast<size_t>(launch.range)], launch.range);
   Block parts;
@@ -384,7 +386,7 @@ bool Lowering::define(Instance& in, const std::vector<Poly>& indices, Expr& when
 
 Result<Nest, LowerReject> lower(const Program& program, const Target& target) {
   try {
-    return with_products(pipelined(Lowering(program, target).run()));
+    return with_products(multicast(pipelined(Lowering(program, target).run())));
   } catch (const Rejected& r) {
     return LowerReject{r.message};
   }

@@ -9,8 +9,21 @@ namespace hone::jit {
 
 using namespace ir;
 
+namespace {
+
+constexpr int kClusterSm = 90;  // the first that runs blocks in clusters
+
+}  // namespace
+
 /// Only a GPU has blocks, threads and the memory they share, and tiles that run whole.
 void Lowering::check_marks() const {
+  for (const Stage& s : program_.stages) {
+    for (const Loop& l : s.loops) {
+      if (l.cluster == 1 || (target_.is_cuda() && target_.sm >= kClusterSm)) continue;
+      reject("cluster " + l.name + ": " + print(target_) +
+             " has no clusters of blocks; sm_90 has, leave the step out");
+    }
+  }
   if (target_.is_cuda()) return;
   for (const Stage& s : program_.stages) {
     for (const Relation& r : s.relations) {

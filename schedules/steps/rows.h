@@ -26,5 +26,6 @@ extern const StepRow kPipeline;
 extern const StepRow kWarpLanes;
 extern const StepRow kBulk;
 extern const StepRow kSpecialize;
+extern const StepRow kCluster;
 
 }  // namespace hone::schedules

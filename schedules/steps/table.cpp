@@ -7,7 +7,7 @@ namespace {
 constexpr const StepRow* kSteps[] = {
     &kSplit,     &kReorder, &kFuse,     &kUnroll,    &kVectorize, &kParallel,   &kPartition,
     &kCompute,   &kInline,  &kStage,    &kRfactor,   &kParts,     &kPrefetch,   &kStream,
-    &kTensorize, &kBind,    &kPipeline, &kWarpLanes, &kBulk,      &kSpecialize,
+    &kTensorize, &kBind,    &kPipeline, &kWarpLanes, &kBulk,      &kSpecialize, &kCluster,
 };
 
 }  // namespace

@@ -129,3 +129,17 @@ TEST_CASE("device bulk: a map that the driver does not make is an error, and the
   call();
   CHECK(is_product(c, a, b, 40));
 }
+
+TEST_CASE("device bulk: blocks that run in clusters") {
+  const OnGpu gpu;
+  Engine engine = gpu_engine();
+  const Device device = engine.device();
+  const std::string clusters = std::string(kSchedule) + "; cluster m.b 2";
+  Kernel k = engine.compile("matmul M=40 N=48 K=40", {.schedule = clusters});
+  CHECK_FALSE(k.report().interpreted);
+  const auto a = counted(40 * kK, 1), b = counted(kK * kN, 2);
+  const DeviceBuffer da = device.upload(std::span(a)), db = device.upload(std::span(b)),
+                     c = device.allocate(40 * kN * 4);
+  k(da.tensor<float>({40, kK}), db.tensor<float>({kK, kN}), c.tensor<float>({40, kN}));
+  CHECK(is_product(c, a, b, 40));
+}

@@ -35,6 +35,7 @@
 #define HONE_KERNEL(threads) static void
 #define HONE_KERNEL_ALONE(threads) static void
 #define HONE_CLUSTER_KERNEL(threads, x, y, z) static void
+#define HONE_CLUSTER_KERNEL_ALONE(threads, x, y, z) static void
 #define HONE_ADDRESS(place) nullptr
 #define HONE_AT(name, ...) emulation::at(name, __VA_ARGS__)
 #define HONE_WARP_AT(name, element) emulation::at(name, element)

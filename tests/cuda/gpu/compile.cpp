@@ -121,7 +121,7 @@ int bytes_of(const std::string& type) {
 
 std::vector<Found> kernels_of(const std::string& text) {
   static const std::regex kKernel(
-      R"(HONE_(?:CLUSTER_)?KERNEL\((\d+)((?:, \d+){3})?\)\s*(\w+)\s*\()");
+      R"(HONE_(?:CLUSTER_)?KERNEL(?:_ALONE)?\((\d+)((?:, \d+){3})?\)\s*(\w+)\s*\()");
   static const std::regex kShared(R"(HONE_TEAM\((\w+), \w+, (\d+)\))");
   std::vector<Found> found;
   std::vector<size_t> starts;

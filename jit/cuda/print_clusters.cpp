@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launches whose blocks run in clusters: they begin when the mbarriers of all blocks are made, and
+// leave together, since others write to a block's memory and arrive at its mbarriers.
+#include <fmt/format.h>
+
+#include "jit/cuda/print_launch.h"
+
+namespace hone::jit {
+
+using namespace ir;
+
+/// Blocks of a cluster along each axis.
+void LaunchPrinter::measure_cluster() {
+  const auto along = [&](Mark mark, int blocks) {
+    if (blocks == 1) return;
+    cluster_ = blocks;
+    out_.cluster[static_cast<size_t>(axis_of(mark))] = blocks;
+  };
+  along(launch_.mark, launch_.cluster);
+  each_stmt(*launch_.body, [&](const Stmt& s) {
+    if (s.kind == Stmt::kFor) along(s.mark, s.cluster);
+  });
+}
+
+/// The grid has whole clusters.
+void LaunchPrinter::check_cluster() const {
+  for (size_t a = 0; a < 3; ++a) {
+    int64_t blocks = 0;
+    if (out_.cluster[a] == 1) continue;
+    if (is_const(out_.grid[a], &blocks) && blocks % out_.cluster[a] == 0) continue;
+    throw Unprintable{fmt::format(
+        "launch {} has {} blocks along an axis where clusters have {}, which must divide them; "
+        "bind one loop to the axis",
+        launch_.name, ir::print(out_.grid[a]), out_.cluster[a])};
+  }
+}
+
+std::string LaunchPrinter::kernel_macro() const {
+  const char* alone = alone_ ? "_ALONE" : "";
+  if (cluster_ == 1) return fmt::format("HONE_KERNEL{}({})", alone, threads());
+  return fmt::format("HONE_CLUSTER_KERNEL{}({}, {}, {}, {})", alone, threads(), out_.cluster[0],
+                     out_.cluster[1], out_.cluster[2]);
+}
+
+/// Lanes of a warp come here by different ways.
+std::string LaunchPrinter::leave_cluster() {
+  return "  warp_barrier();\n  cluster_arrive();\n  cluster_wait();\n";
+}
+
+}  // namespace hone::jit

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/passes/multicast.h"
+
+#include "jit/ir/facts.h"
+#include "jit/passes/lowering.h"
+
+namespace hone::jit {
+
+using namespace ir;
+
+namespace {
+
+constexpr int64_t kPartAlign = 128;   // bytes, of a box in shared memory
+constexpr int64_t kSwizzledRows = 8;  // of swizzled rows it begins at a multiple of so many
+
+/// The loop of a launch whose blocks run in clusters.
+struct Clustered {
+  int loop = -1;
+  int blocks = 1;  ///< of a cluster
+  Expr extent;
+  int found = 0;  ///< loops; a loop that was cut in pieces is several
+};
+
+void find(const Stmt& s, Clustered& out) {
+  if (s.kind == Stmt::kFor && s.cluster > 1) {
+    out.loop = s.id;
+    out.blocks = s.cluster;
+    out.extent = s.end;
+    ++out.found;
+  }
+  for (const StmtRef& b : s.body) find(*b, out);
+}
+
+Clustered clustered_loop(const Launch& launch) {
+  Clustered out;
+  if (launch.cluster > 1) out = {launch.range, launch.cluster, launch.extent, 1};
+  find(*launch.body, out);
+  return out;
+}
+
+/// What the blocks of a launch's clusters share.
+class Multicast {
+ public:
+  Multicast(Nest& nest, const Clustered& of) : nest_(nest), of_(of) {
+    int64_t extent = 0;
+    if (of.found > 1) {
+      refuse("the loop comes in several pieces; split what it is part of with tail=pad");
+    }
+    if (!is_const(of.extent, &extent) || extent % of.blocks != 0) {
+      refuse("the loop has " + print(of.extent) + " iterations, no multiple of " +
+             std::to_string(of.blocks) +
+             " that is known before the call; take another split, or another loop");
+    }
+    for (const Dim& d : nest.dims) facts_.define_dim(d.name, d.lo, d.hi);
+    cluster_ = static_cast<int>(nest.loops.size());
+    rank_ = cluster_ + 1;
+    facts_.define_loop(cluster_, Poly(), Poly(extent / of.blocks));
+    facts_.define_loop(rank_, Poly(), Poly(of.blocks));
+  }
+
+  /// The launch's body with the parts that each block copies.
+  StmtRef cut(const StmtRef& body) {
+    StmtRef out = walk(body);
+    if (why_.empty()) because("none is made in bulk; copy so into a pipeline that is specialized");
+    if (parts_ == 0) refuse("its blocks share no copies: " + why_);
+    return out;
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& why) const {
+    reject("cluster " + nest_.loops[static_cast<size_t>(of_.loop)] + ": " + why);
+  }
+
+  void because(const std::string& why) { why_ += (why_.empty() ? "" : "; ") + why; }
+
+  StmtRef walk(const StmtRef& s) {
+    if (s->kind == Stmt::kCopyBox) return part(*s) ? cut_box(*s) : s;
+    if (s->kind == Stmt::kFill && !together(*s)) return s;
+    if (s->body.empty()) return s;
+    Stmt out = *s;
+    const bool differs = differs_;
+    differs_ |= changes(*s);
+    const int before = parts_;
+    for (StmtRef& b : out.body) b = walk(b);
+    differs_ = differs;
+    if (s->kind == Stmt::kFill && parts_ > before) {
+      nest_.pipes[static_cast<size_t>(s->id)].cluster = of_.blocks;
+    }
+    return std::make_shared<const Stmt>(std::move(out));
+  }
+
+  /// Whether the blocks of a cluster may run what is inside `s` differently often.
+  bool changes(const Stmt& s) const {
+    if (s.kind == Stmt::kIf) return mentions_rank(s.condition);
+    if (s.kind != Stmt::kFor || s.id == of_.loop) return false;
+    return mentions_rank(s.begin) || mentions_rank(s.end);
+  }
+
+  /// Whether all blocks of a cluster fill the same slots equally often.
+  bool together(const Stmt& s) {
+    if (!nest_.pipes[static_cast<size_t>(s.id)].specialized) {
+      because("only pipelines that are specialized have threads that wait for other blocks");
+      return false;
+    }
+    if (!differs_ && !mentions_rank(s.position)) return true;
+    because("they fill pipe " + std::to_string(s.id) +
+            " differently often; take splits that divide, or another loop");
+    return false;
+  }
+
+  /// The dimension along which a box is cut.
+  static size_t outermost(const TensorMap& map) {
+    size_t d = map.box.size() - 1;
+    while (d > 0 && map.box[d] == 1) --d;
+    return d;
+  }
+
+  /// Whether a block copies its part of a box for all blocks of its cluster.
+  bool part(const Stmt& s) {
+    const TensorMap& map = nest_.maps[static_cast<size_t>(s.map)];
+    const NestBuffer& from = nest_.buffers[static_cast<size_t>(map.buffer)];
+    bool same = !mentions_rank(s.offset);
+    for (const Expr& e : s.at) same = same && !mentions_rank(e);
+    if (!same) {
+      because("each has a box of its own of " + from.name);
+      return false;
+    }
+    const size_t d = outermost(map);
+    const int64_t align = map.swizzle ? kSwizzledRows * map.swizzle : kPartAlign;
+    const int64_t bytes = map.box_elements() * size_of(from.type);
+    const bool row = d == 0 && map.swizzle != 0;
+    if (!row && map.box[d] % of_.blocks == 0 && bytes / of_.blocks % align == 0) return true;
+    because("a box of " + from.name + " has no " + std::to_string(of_.blocks) +
+            " parts that begin at multiples of " + std::to_string(align) + " bytes");
+    return false;
+  }
+
+  /// The part of a box that a block copies: the one of its number in the cluster.
+  StmtRef cut_box(const Stmt& s) {
+    TensorMap& map = nest_.maps[static_cast<size_t>(s.map)];
+    const size_t d = outermost(map);
+    const Expr block = make_var(nest_.loops[static_cast<size_t>(of_.loop)], of_.loop);
+    const Expr rank = make_binary(Op::kMod, block, make_int(of_.blocks));
+    map.box[d] /= of_.blocks;
+    Stmt out = s;
+    out.cluster = of_.blocks;
+    out.at[d] = s.at[d] + make_int(map.box[d]) * rank;
+    out.offset = s.offset + make_int(map.box_elements()) * rank;
+    ++parts_;
+    return std::make_shared<const Stmt>(std::move(out));
+  }
+
+  /// Whether `e` may be another value in another block of the same cluster; what is loaded may.
+  bool mentions_rank(const Expr& e) const {
+    bool loads = false;
+    visit(e, [&](const Expr& x) { loads |= x->op == Op::kLoad; });
+    if (loads) return true;
+    const Expr apart = rewrite(e, [&](const Expr& x) { return by_cluster(x); });
+    return apart && Poly::of(apart, &facts_).mentions_loop(rank_);
+  }
+
+  /// A block's number as that of its cluster and the one in it; a division by a multiple of the
+  /// cluster's size goes through the cluster's number.
+  Expr by_cluster(const Expr& e) const {
+    if (e->op == Op::kVar && e->id == of_.loop) {
+      return make_int(of_.blocks) * make_var("cluster", cluster_) + make_var("rank", rank_);
+    }
+    int64_t by = 0;
+    if (e->op != Op::kDiv || !is_const(e->args[1], &by) || by <= 0 || by % of_.blocks != 0) {
+      return {};
+    }
+    const Poly whole = floor_div(Poly::of(e->args[0], &facts_), of_.blocks, &facts_);
+    return floor_div(whole, by / of_.blocks, &facts_).expr();
+  }
+
+  Nest& nest_;
+  const Clustered& of_;
+  Facts facts_;
+  int cluster_ = 0, rank_ = 0;  ///< numbers of loops that stand for a block's
+  bool differs_ = false;        ///< around the statement
+  int parts_ = 0;               ///< boxes that were cut
+  std::string why_;             ///< boxes were not
+};
+
+}  // namespace
+
+Nest multicast(Nest nest) {
+  for (size_t i = 0; i < nest.launches.size(); ++i) {
+    const Clustered of = clustered_loop(nest.launches[i]);
+    if (of.found == 0) continue;
+    nest.launches[i].body = Multicast(nest, of).cut(nest.launches[i].body);
+  }
+  return nest;
+}
+
+}  // namespace hone::jit

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Blocks that run in clusters and copy what they share for one another.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "jit/cuda/nvrtc.h"
+#include "tests/cuda/batch.h"
+#include "tests/diff/subject.h"
+#include "tests/support/effort.h"
+
+using namespace hone;
+using namespace hone::tests;
+
+namespace {
+
+struct Case {
+  std::string problem;
+  std::string schedule;
+};
+
+schedules::Schedule parsed(const std::string& text) {
+  auto schedule = schedules::Schedule::parse(text);
+  REQUIRE_MESSAGE(static_cast<bool>(schedule), text);
+  return *std::move(schedule);
+}
+
+std::string product(const char* a, const char* accumulate, int m, int n, int k,
+                    const std::string& more = "") {
+  return "op p(A: " + std::string(a) + "[M,K], B: " + a + "[K,N]) -> (C: " + accumulate +
+         "[M,N]) { C[m,n] = sum[k](A[m,k] * B[k,n]) } M=" + std::to_string(m) +
+         " N=" + std::to_string(n) + " K=" + std::to_string(k) + more;
+}
+
+/// Two warpgroups with 64 by 32 results each; threads of their own fill the pipeline.
+std::string wide(const std::string& instruction, int depth, int step, const std::string& of_b,
+                 const std::string& clusters) {
+  return "split C/m 128 -> m.b m.i tail=pad; split C/n 32 -> n.b n.i tail=pad; split C/m.i 64 -> "
+         "m.w m.r; reorder C/m.b C/n.b C/m.w C/m.r C/n.i; stage C at C/m.w -> Ct in=warp; bind "
+         "C/m.b block.y; bind C/n.b block.x; bind C/m.w thread.y; lanes C/m.r C/n.i 2 -> lane "
+         "warps=4; split Ct/k " +
+         std::to_string(depth) + " -> k.o k.i tail=pad; split Ct/k.i " + std::to_string(step) +
+         " -> k.s k.t; split Ct/m 64 -> m.o m.t; split Ct/n 32 -> n.o n.t; reorder k.o k.s Ct/m.o "
+         "Ct/n.o m.t n.t k.t; stage A at Ct/k.o -> As in=shared swizzle=on; stage B at Ct/k.o -> "
+         "Bs in=shared swizzle=on " +
+         of_b + "; tensorize m.t n.t k.t " + instruction +
+         "; bulk As; bulk Bs; pipeline Ct/k.o stages=3; specialize Ct/k.o; " + clusters;
+}
+
+/// Blocks of 32 by 32 results without tensor instructions, bound as `blocks` says.
+std::string plain(const std::string& blocks, const std::string& rest,
+                  const std::string& of_a = "") {
+  return "split m 32 -> m.b m.t tail=pad; split n 32 -> n.b n.t tail=pad; split m.t 4 -> m.y m.r; "
+         "reorder m.b n.b m.y n.t m.r; " +
+         blocks +
+         "; stage C at n.t -> acc in=registers; split acc/k 32 -> k.o k.i tail=pad; reorder k.o "
+         "k.i acc/m; bind m.y thread.y; bind n.t thread.x; stage A at k.o -> As in=shared" +
+         of_a + "; stage B at k.o -> Bs in=shared; bulk As; bulk Bs; pipeline acc/k.o stages=2; " +
+         rest;
+}
+
+constexpr const char* kGrid = "bind m.b block.y; bind n.b block.x";
+/// Four blocks, which go on to other tiles until all are made.
+constexpr const char* kPersistent = "fuse m.b n.b -> t; split t 4 -> t.o t.i; bind t.i block.x";
+
+std::vector<Case> cases() {
+  const std::string turned = " B@N,K", apart = "specialize acc/k.o; ";
+  return {
+      // Along m, blocks share the columns' operand; along n, the rows'.
+      {product("bf16", "f32", 140, 40, 136, turned),
+       wide("wgmma.bf16", 64, 16, "layout=[n][k]", "cluster m.b 2")},
+      {product("bf16", "f32", 140, 40, 136, turned),
+       wide("wgmma.bf16", 64, 16, "layout=[n][k]", "cluster C/n.b 2")},
+      {product("bf16", "f32", 400, 40, 72, turned),
+       wide("wgmma.bf16", 64, 16, "layout=[n][k]", "cluster m.b 4")},
+      {product("f16", "f32", 128, 120, 136), wide("wgmma.f16", 64, 16, "", "cluster C/n.b 4")},
+      {product("i8", "i32", 140, 40, 272, turned),
+       wide("wgmma.i8i8", 128, 32, "layout=[n][k]", "cluster m.b 2")},
+      {"matmul M=40 N=68 K=200", plain(kGrid, apart + "cluster m.b 2")},
+      {"matmul M=40 N=128 K=200", plain(kGrid, apart + "cluster n.b 2", " swizzle=on")},
+      {"matmul M=1..40 N=256 K=40", plain(kGrid, apart + "cluster n.b 8")},
+      // Neighbouring tiles of a persistent grid have the same rows; as many in each round.
+      {"matmul M=120 N=60 K=100", plain(kPersistent, apart + "cluster t.i 2")},
+      {"matmul M=60 N=124 K=100", plain(kPersistent, apart + "cluster t.i 4")},
+      // The blocks' number is the range of the launch.
+      {"matmul M=60 N=28 K=100",
+       plain("bind m.b block.x; bind n.b block.y", apart + "cluster m.b 2")},
+  };
+}
+
+}  // namespace
+
+TEST_CASE("cuda clusters: blocks copy for one another what they share") {
+  const std::vector<Case> all = cases();
+  std::vector<DiffProblem> problems;
+  for (const Case& c : all) problems.push_back(problem(c.problem));
+  Batch batch;
+  for (size_t i = 0; i < all.size(); ++i) {
+    problems[i].dims.assign(problems[i].program.dims.size(), 37);
+    const std::string refused = batch.add(problems[i], parsed(all[i].schedule));
+    CHECK_MESSAGE(refused.empty(), problems[i].text << ": " << refused);
+  }
+  batch.check();
+}
+
+TEST_CASE("cuda clusters: what a source has of them") {
+  const auto printed = print(problem("matmul M=40 N=68 K=200"),
+                             parsed(plain(kGrid, "specialize acc/k.o; cluster m.b 2")));
+  REQUIRE_MESSAGE(static_cast<bool>(printed), printed.failure());
+  const jit::CudaLaunch& launch = printed->source.launches[0];
+  CHECK(launch.cluster == std::array<int, 3>{1, 2, 1});
+  CHECK(launch.maps.size() == 2);
+  // B's box is 32 by 32; each block brings 16 of its rows to both.
+  CHECK(launch.maps[1].box == std::vector<int64_t>{32, 16});
+  const std::string& text = printed->source.kernels;
+  CHECK(text.find("HONE_CLUSTER_KERNEL(288, 1, 2, 1)") != std::string::npos);
+  CHECK(text.find("mbarrier_arrive_expect(filled_1, 8192)") != std::string::npos);
+  CHECK(text.find("tensor_load(shared_address(HONE_AT(As_") != std::string::npos);
+  CHECK(text.find("tensor_load_multicast(shared_address(HONE_AT(Bs_") != std::string::npos);
+}
+
+TEST_CASE("cuda clusters: kernels with a part wrong are caught") {
+  struct Wrong {
+    const char* what;
+    const char* from;
+    const char* to;
+  };
+  const std::string meet = "  cluster_arrive();\n  cluster_wait();\n";
+  const std::string leave = "  warp_barrier();\n" + meet;
+  const Wrong wrong[] = {
+      {"slots filled before the other block has read them", "HONE_AT(empty_0, i)), 16)",
+       "HONE_AT(empty_0, i)), 8)"},
+      {"warps that free the slots of a block alone", "% 32 < 2)", "% 32 < 1)"},
+      {"blocks that begin before all mbarriers are made", meet.c_str(), "  __syncthreads();\n"},
+      {"blocks that leave while others write to them", leave.c_str(), ""},
+      {"parts for one block", "filled_1, 3,", "filled_1, 1,"},
+      {"a part that the other block has", "512 * (m_b_ % 2)", "512 * ((m_b_ + 1) % 2)"},
+  };
+  const DiffProblem p = problem("matmul M=40 N=68 K=200");
+  std::vector<Printed> all;
+  EmulatedCode code;
+  for (const Wrong& w : wrong) {
+    auto made = print(p, parsed(plain(kGrid, "specialize acc/k.o; cluster m.b 2")));
+    REQUIRE_MESSAGE(static_cast<bool>(made), made.failure());
+    std::string& kernels = made->source.kernels;
+    const size_t at = kernels.find(w.from);
+    REQUIRE_MESSAGE(at != std::string::npos, w.what << "\n" << kernels);
+    kernels.replace(at, std::string(w.from).size(), w.to);
+    all.push_back(*std::move(made));
+    code.add(all.back().source);
+  }
+  const std::string refused = code.compile();
+  REQUIRE_MESSAGE(refused.empty(), refused);
+  Subject subject(p.text, p.program, p.dims);
+  for (size_t i = 0; i < all.size(); ++i) {
+    const std::string failed = subject.check(all[i].nest, [&](int launch, const int64_t* args) {
+      return code.run(static_cast<int>(i), launch, args, subject.dims());
+    });
+    CHECK_MESSAGE(!failed.empty(), wrong[i].what);
+  }
+}
+
+TEST_CASE("cuda clusters: the device's compiler and assembler take the kernels") {
+  const auto nvrtc = jit::Nvrtc::open();
+  if (!nvrtc) {
+    MESSAGE("skipped: " << nvrtc.failure().message);
+    return;
+  }
+  const auto known = nvrtc->architectures();
+  if (std::find(known.begin(), known.end(), 90) == known.end()) return;
+  const size_t every = static_cast<size_t>(by_effort(4, 2, 1));
+  const std::vector<Case> all = cases();
+  for (size_t i = 0; i < all.size(); i += every) {
+    const auto printed = print(problem(all[i].problem), parsed(all[i].schedule));
+    REQUIRE_MESSAGE(static_cast<bool>(printed), printed.failure());
+    const auto binary = nvrtc->compile(printed->source, 90);
+    REQUIRE_MESSAGE(static_cast<bool>(binary), all[i].problem << ": " << binary.failure().message);
+    CHECK_FALSE(binary->cubin.empty());
+  }
+}
+
+TEST_CASE("cuda clusters: what blocks cannot share is refused with its reason") {
+  struct Refusal {
+    std::string problem, schedule;
+    const char* reason;
+  };
+  const std::string apart = "specialize acc/k.o; ";
+  const std::vector<Refusal> refused = {
+      {"matmul M=40 N=68 K=200", plain(kGrid, apart + "cluster n.b 2"), "no multiple of 2"},
+      {"matmul M=1..70 N=68 K=40", plain(kGrid, apart + "cluster m.b 2"), "before the call"},
+      {"matmul M=40 N=68 K=200", plain(kGrid, "cluster m.b 2"), "only pipelines"},
+      // The last round has three tiles for four blocks.
+      {"matmul M=220 N=32 K=100", plain(kPersistent, apart + "cluster t.i 2"), "before the call"},
+      // Five tiles by four blocks: the first has two.
+      {"matmul M=140 N=32 K=100",
+       plain("split m.b 4 -> m.p m.q; reorder m.q n.b m.p m.y n.t m.r; bind m.q block.y; bind n.b "
+             "block.x",
+             apart + "cluster m.q 2"),
+       "differently often"},
+      {"matmul M=40 N=256 K=200", plain(kGrid, apart + "cluster n.b 8", " swizzle=on"),
+       "no 8 parts that begin at multiples of 1024 bytes"},
+      {"op p(A: f32[H,M,K], B: f32[H,K,N]) -> (C: f32[H,M,N]) { C[b,m,n] = sum[k](A[b,m,k] * "
+       "B[b,k,n]) } H=4 M=20 N=24 K=36",
+       "split m 32 -> m.b m.t tail=pad; split n 32 -> n.b n.t tail=pad; split m.t 4 -> m.y m.r; "
+       "reorder b m.b n.b m.y n.t m.r; bind b block.z; bind m.b block.y; bind n.b block.x; stage C "
+       "at n.t -> acc in=registers; split acc/k 32 -> k.o k.i tail=pad; reorder k.o k.i acc/m; "
+       "bind m.y thread.y; bind n.t thread.x; stage A at k.o -> As in=shared; stage B at k.o -> Bs "
+       "in=shared; bulk As; bulk Bs; pipeline acc/k.o stages=3; specialize acc/k.o; cluster C/b 2",
+       "each has a box of its own of B"},
+  };
+  for (const Refusal& r : refused) {
+    const auto printed = print(problem(r.problem), parsed(r.schedule));
+    REQUIRE_MESSAGE(!printed, r.problem << ": " << r.schedule);
+    CHECK_MESSAGE(printed.failure().find(r.reason) != std::string::npos, printed.failure());
+  }
+  ir::Target old = gpu();
+  old.sm = 80;
+  ir::Target cpu;
+  for (const ir::Target& target : {old, cpu}) {
+    const auto printed = print(problem("matmul M=64 N=64 K=64"),
+                               parsed(plain(kGrid, apart + "cluster m.b 2")), target);
+    REQUIRE(!printed);
+    CHECK_MESSAGE(printed.failure().find("no clusters of blocks") != std::string::npos,
+                  printed.failure());
+  }
+}
