@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "jit/ir/facts.h"
 #include "schedules/steps/edit.h"
 
 namespace hone::schedules {
@@ -136,6 +137,14 @@ std::optional<Affine> affine_of(const ir::Expr& e) {
 }
 
 std::string plain_var(const ir::Expr& e) { return e->op == ir::Op::kVar ? e->name : ""; }
+
+int64_t at_most(const ir::Program& program, const ir::Expr& e) {
+  if (!e) return 0;
+  ir::Facts facts;
+  for (const ir::Dim& d : program.dims) facts.define_dim(d.name, d.lo, d.hi);
+  const auto most = facts.upper(ir::Poly::of(e, &facts));
+  return most ? *most : typical(program, e);
+}
 
 int64_t typical(const ir::Program& program, const ir::Expr& e) {
   if (!e) return 0;

@@ -28,6 +28,9 @@ std::string plain_var(const ir::Expr& e);
 /// at, anything else 64.
 int64_t typical(const ir::Program& program, const ir::Expr& e);
 
+/// A size that no call exceeds; typical() where data decide.
+int64_t at_most(const ir::Program& program, const ir::Expr& e);
+
 /// One tensor access of a stage, by the variables that move it.
 struct Access {
   std::string buffer;

@@ -45,11 +45,14 @@ std::vector<std::string> fuse_loops(Plan& plan, const std::string& stage,
 bool bind_blocks(Plan& plan, const std::string& stage, const std::vector<std::string>& loops) {
   if (loops.size() > 3 || loops.empty()) return false;
   const auto extent = [&](const std::string& loop) {
-    return typical(plan.program(), extent_of(plan.stage(stage), loop));
+    return at_most(plan.program(), extent_of(plan.stage(stage), loop));
   };
   size_t x = loops.size() - 1;
   for (size_t i = 0; i + 1 < loops.size(); ++i) {
     if (extent(loops[i]) > kMostBlocks && extent(loops[i]) > extent(loops[x])) x = i;
+  }
+  for (size_t i = 0; i < loops.size(); ++i) {
+    if (i != x && extent(loops[i]) > kMostBlocks) return false;
   }
   std::string left = loops.size() == 3 ? "zy" : "y";
   for (size_t i = 0; i < loops.size(); ++i) {
@@ -143,8 +146,8 @@ bool copy_words(Plan& plan, const std::string& copy, const std::vector<std::stri
   if (dims.size() < 2) return false;
   const std::string at = copy + "/", across = std::to_string(x);
   const DType type = plan.program().buffer(plan.stage(copy).output)->type;
-  if (!plan.add("split " + at + dims.back() + " " +
-                std::to_string(kLongestAccess / size_of(type)) + " -> c v")) {
+  if (!plan.add("split " + at + dims.back() + " " + std::to_string(kLongestAccess / size_of(type)) +
+                " -> c v")) {
     return false;
   }
   std::string order = "reorder";

@@ -178,8 +178,9 @@ void share_row(Plan& plan, const std::string& name, const RowMembers& members, c
   }
   int64_t left = shared_row(plan.target());
   for (const auto& [tensor, found] : readers) {
-    left -= extent * size_of(plan.program().buffer(tensor)->type);
-    if (found.first < 2 || left < 0) continue;
+    const ir::Buffer b = *plan.program().buffer(tensor);
+    const int64_t bytes = at_most(plan.program(), b.shape[found.second]) * size_of(b.type);
+    if (found.first < 2 || bytes > left) continue;
     Plan::Mark before = plan.mark();
     const std::string copy = tensor + ".row", at = copy + "/";
     const bool placed =
@@ -195,7 +196,11 @@ void share_row(Plan& plan, const std::string& name, const RowMembers& members, c
       continue;
     }
     unroll_share(plan, copy, range + ".e", extent, group.threads.threads, group.threads.width);
-    if (!lowers(plan)) plan.rewind(std::move(before));
+    if (lowers(plan)) {
+      left -= bytes;
+    } else {
+      plan.rewind(std::move(before));
+    }
   }
 }
 

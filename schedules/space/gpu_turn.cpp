@@ -144,14 +144,16 @@ bool apply(Plan& plan, const std::string& name) {
   const std::string &m = turned[0].read, &n = turned[0].written;
   const StageFacts facts = plan.facts(name);
   std::vector<std::string> others;
-  int64_t outer = 1;
+  int64_t outer = 1, most = 1;  // as it should be good at, and as no call exceeds
   for (const ir::IndexVar& v : s.vars) {
     if (v.name == m || v.name == n) continue;
     others.push_back(v.name);
     outer *= facts.extent(v.name);
+    most *= at_most(plan.program(), v.hi);
   }
   const Tile tile = tile_of(plan, name, turned, outer * facts.extent(m) * facts.extent(n));
-  if (std::max(outer, facts.extent(m) / tile.side()) > kMostBlocks) return false;
+  const int64_t across = at_most(plan.program(), s.var(m)->hi) / tile.side();
+  if (std::max(most, across) > kMostBlocks) return false;
   const std::string at = cut_tiles(plan, name, turned[0], tile, others);
   if (at.empty()) return false;
   const int64_t row = std::min(tile.side(), facts.extent(m));
