@@ -316,7 +316,16 @@ void LaunchPrinter::emit_choice(const Stmt& s, const std::string& condition, Sco
 
 void LaunchPrinter::note(const Expr& e) {
   visit(e, [&](const Expr& x) {
-    if (x->op == Op::kLoad) used_.insert(x->id);
+    if (x->op == Op::kLoad) {
+      used_.insert(x->id);
+      const Home home = nest_.buffers[static_cast<size_t>(x->id)].home;
+      const bool memory = home == Home::kArgument || home == Home::kBound || home == Home::kShared;
+      if (role_ == ThreadRole::kProducer && !memory) {
+        throw Unprintable{"how often threads of their own copy depends on " +
+                          nest_.buffers[static_cast<size_t>(x->id)].name +
+                          ", which the others compute; leave out specialize"};
+      }
+    }
     if (x->op != Op::kVar || !unbound_.contains(x->id)) return;
     throw Unprintable{
         "what threads of their own copy depends on " + loop(x->id) +

@@ -4,6 +4,7 @@
 //     =>  wgmma_m64n128k16_bf16<0, 1>(C + .., descriptor of As, descriptor of Bs, true)
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "jit/cuda/print_launch.h"
@@ -174,9 +175,10 @@ void LaunchPrinter::emit_product(const TileStmts& t) {
 /// Where products begin, end, and are waited for.
 void LaunchPrinter::emit_marker(const Stmt& s) {
   const auto keep = [&] {
-    const auto b = static_cast<size_t>(s.id);
-    line(fmt::format("keep_registers<{}>(HONE_WARP_AT({}, 0));", registers_of(nest_.buffers[b]),
-                     n_.buffers[b]));
+    const NestBuffer& b = nest_.buffers[static_cast<size_t>(s.id)];
+    const int64_t words = registers_of(b) * std::min(size_of(b.type), 4) / 4;
+    line(fmt::format("keep_registers<{}>(HONE_WARP_AT({}, 0));", words,
+                     n_.buffers[static_cast<size_t>(s.id)]));
   };
   if (s.kind == Stmt::kClose) return line("wgmma_commit();");
   if (s.kind == Stmt::kOpen) {

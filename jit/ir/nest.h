@@ -61,10 +61,10 @@ struct Stmt {
     kBarrier,   ///< all threads of a block wait for one another
     kCommit,    ///< the asynchronous stores since the last one are a group of their own
     kWait,      ///< until at most `pending` groups, the youngest, are under way
-    kOpen,      ///< products of a warpgroup come that change buffer `id`, -1: go on with one
+    kOpen,      ///< products of a warpgroup come that hold buffer `id`, -1: more of them
     kClose,     ///< the products since the last one are a group of their own
     kJoin,      ///< until at most `pending` groups of products are under way; of 0, buffer `id`
-                ///< has its values
+                ///< is the threads' again
     kCopyBox,   ///< the copy engine copies a box of map `map` from coordinates `at` to buffer `id`
                 ///< at `offset`; body: what that means, element by element
     kFill,      ///< one thread announces the bytes of pipe `id` at `position` and starts the

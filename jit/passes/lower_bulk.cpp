@@ -135,7 +135,15 @@ void Lowering::choose_box(const Instance& in, BulkCopy& copy) const {
     axis.extent =
         to.axes[a].mod ? to.axes[a].mod : ceil_div(to.shape[dim], axis.div, nullptr).constant();
     axis.stride = to.strides[a].constant();
+    if (!(in.window[axis.var].lo == to.base[dim])) {
+      reject("bulk " + s.name + ": it is kept at a loop around the one where it is copied, and a " +
+             "box is copied as a whole; leave out store=");
+    }
     if (axis.extent == 1) continue;
+    if (copy.axis[axis.var] >= storage_of(copy.load->name).axes.size()) {
+      reject("bulk " + s.name + ": it is copied along " + s.vars[axis.var].name + ", which " +
+             copy.load->name + " does not have");
+    }
     dense = dense && axis.div == 1 && axis.stride == run;
     if (dense) {
       run *= axis.extent;
@@ -203,6 +211,12 @@ TensorMap Lowering::map_of(Instance& in, const BulkCopy& copy, std::vector<Expr>
       reject(what + "along dim " + std::to_string(dim) + " elements of " + copy.load->name +
              " are " + print(stride.expr()) + " bytes apart; the copy engine takes multiples of " +
              std::to_string(kChunk) + " that are known before the call");
+    }
+    // Of a tensor without elements there is no map; loops over its dims have no iterations.
+    const auto least = facts_.lower(from.shape[dim]);
+    if (!(from.shape[dim] == Poly()) && (!least || *least < 1)) {
+      reject(what + copy.load->name + " may have no elements in dim " + std::to_string(dim) +
+             ", and the copy engine knows no empty tensors");
     }
     map.sizes.push_back(from.shape[dim].expr());
     map.strides.push_back(stride.expr());

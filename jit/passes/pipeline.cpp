@@ -148,6 +148,7 @@ class Pipeline {
       loop.stages = 1;
       return made(std::move(loop));
     }
+    for (const StmtRef& s : rest) check_alone(loop, *s);
     Uses made_early;
     for (const StmtRef& p : early.copies) made_early.add(*p);
     for (const StmtRef& p : early.boxes) made_early.add(*p);
@@ -160,6 +161,15 @@ class Pipeline {
     }
     return loop.specialized ? apart(std::move(loop), early, rest)
                             : around(std::move(loop), early, rest);
+  }
+
+  /// Slots of a pipeline inside another would be numbered by both.
+  void check_alone(const Stmt& loop, const Stmt& inside) const {
+    if (inside.kind == Stmt::kFor && inside.stages > 1) {
+      reject(name_of_loop(loop) + ": loop " + nest_.loops[static_cast<size_t>(inside.id)] +
+             " inside it is a pipeline too; take one of them");
+    }
+    for (const StmtRef& b : inside.body) check_alone(loop, *b);
   }
 
   /// The loop as threads of its own fill it: they wait for slots, not for a barrier.

@@ -73,60 +73,65 @@ size_t end_of_run(const Body& body, size_t at) {
   return at;
 }
 
-std::set<int> results_of(const Stmt& s) {
+/// The registers that products change, and those of factors, which stay theirs as long.
+std::set<int> registers_of(const Nest& nest, const Stmt& s) {
   Uses all;
   all.add(s);
-  return all.written;
+  std::set<int> out = all.written;
+  for (int id : all.read) {
+    if (nest.buffers[static_cast<size_t>(id)].home == Home::kWarp) out.insert(id);
+  }
+  return out;
 }
 
-StmtRef walk(const StmtRef& s);
+StmtRef walk(const Nest& nest, const StmtRef& s);
 
 /// `body` with every run of products marked; those of a loop with a `lag` go on so long.
-Body marked(const Body& body, int lag) {
+Body marked(const Nest& nest, const Body& body, int lag) {
   Body out;
   for (size_t i = 0; i < body.size();) {
     const size_t end = end_of_run(body, i);
     if (end == i) {
-      out.push_back(walk(body[i++]));
+      out.push_back(walk(nest, body[i++]));
       continue;
     }
     const Body run(body.begin() + static_cast<std::ptrdiff_t>(i),
                    body.begin() + static_cast<std::ptrdiff_t>(end));
-    const std::set<int> results = results_of(*block(run));
+    const std::set<int> held = registers_of(nest, *block(run));
     if (lag > 0) {
       out.push_back(marker(Stmt::kOpen));
     } else {
-      for (int id : results) out.push_back(marker(Stmt::kOpen, id));
+      for (int id : held) out.push_back(marker(Stmt::kOpen, id));
     }
     out.insert(out.end(), run.begin(), run.end());
     out.push_back(marker(Stmt::kClose));
     if (lag > 0) {
       out.push_back(marker(Stmt::kJoin, -1, lag));
     } else {
-      for (int id : results) out.push_back(marker(Stmt::kJoin, id));
+      for (int id : held) out.push_back(marker(Stmt::kJoin, id));
     }
     i = end;
   }
   return out;
 }
 
-StmtRef walk(const StmtRef& s) {
+StmtRef walk(const Nest& nest, const StmtRef& s) {
   if (s->body.empty()) return s;
   Stmt out = *s;
   if (s->kind == Stmt::kIf) {  // each side is one statement
-    for (StmtRef& side : out.body) side = block(marked({side}, 0));
+    for (StmtRef& side : out.body) side = block(marked(nest, {side}, 0));
     return made(std::move(out));
   }
-  out.body = marked(s->body, s->lag);
+  out.body = marked(nest, s->body, s->lag);
   if (s->lag == 0) return made(std::move(out));
-  std::set<int> results;
+  std::set<int> held;
   for (const StmtRef& b : s->body) {
-    if (only_products(*b)) results.merge(results_of(*b));
+    if (only_products(*b)) held.merge(registers_of(nest, *b));
   }
   Body all;
-  for (int id : results) all.push_back(marker(Stmt::kOpen, id));
+  for (int id : held) all.push_back(marker(Stmt::kOpen, id));
   all.push_back(made(std::move(out)));
-  for (int id : results) all.push_back(marker(Stmt::kJoin, id));
+  for (int id : held) all.push_back(marker(Stmt::kJoin, id));
   return block(std::move(all));
 }
 
@@ -149,7 +154,7 @@ bool products_may_go_on(const std::vector<StmtRef>& body) {
 }
 
 Nest with_products(Nest nest) {
-  for (Launch& l : nest.launches) l.body = block(marked({l.body}, 0));
+  for (Launch& l : nest.launches) l.body = block(marked(nest, {l.body}, 0));
   return nest;
 }
 
