@@ -332,6 +332,17 @@ TEST_CASE("cuda bulk: what the copy engine cannot do is refused with its reason"
        split + row + "; bulk Xs; bind i.o block.x; bind j thread.x", "at most 256"},
       {"op s(X: f32[N,M]) -> (Y: f32[N,M]) { Y[i,j] = X[i,j] * 2 } N=16 M=62",
        split + row + "; bulk Xs; bind i.o block.x; bind j thread.x", "have 248 bytes"},
+      {"matmul M=64 N=64 K=256",
+       "split m 32 -> m.b m.t; split n 32 -> n.b n.t; split m.t 4 -> m.y m.r; reorder m.b n.b m.y "
+       "n.t m.r; stage C at n.t -> acc in=registers; split acc/k 64 -> k.o k.i; split acc/k.i 16 "
+       "-> k.m k.r; reorder k.o k.m k.r acc/m; bind m.b block.y; bind n.b block.x; bind m.y "
+       "thread.y; bind n.t thread.x; stage A at k.o -> As in=shared; stage B at k.m -> Bs "
+       "in=shared; bulk As; bulk Bs; pipeline acc/k.o stages=2; pipeline acc/k.m stages=3",
+       "is a pipeline too"},
+      {"op c(A: f32[K,M]) -> (C: f32[M]) { C[m] = sum[k](A[k,m]) } K=0..64 M=64",
+       "split m 32 -> m.b m.t; stage A at m.b -> As in=shared; bulk As; bind m.b block.x; bind m.t "
+       "thread.x",
+       "no empty tensors"},
   };
   for (const Refusal& r : refused) {
     const auto printed = print(problem(r.problem), parsed(r.schedule));
