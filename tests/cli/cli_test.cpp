@@ -11,9 +11,14 @@
 #include <sstream>
 #include <string>
 
+#include "jit/code.h"
+
 namespace fs = std::filesystem;
 
 namespace {
+
+/// The line of a record that this program wrote.
+const std::string kGeneration = "codegen: " + std::to_string(hone::jit::kCodeGeneration) + "\n";
 
 /// What one run of the program gave.
 struct Ran {
@@ -241,7 +246,8 @@ TEST_CASE("cli: records go out as text and come back") {
   const Hone hone, other;
   const std::string text =
       "hone-records 1\n\nproblem: matmul M=8 K=8 N=8\n"
-      "target: x86 isa=avx2 cpu=any threads=1 l1d=32K l2=1M l3=16M\ncodegen: 1\n"
+      "target: x86 isa=avx2 cpu=any threads=1 l1d=32K l2=1M l3=16M\n" +
+      kGeneration +
       "schedule: unroll C/k\nverdict: ok\nmedian_us: 1.5\nsamples_us: 1.5 1.6\nnumerics: C:seq\n"
       "seed: 1\n";
   const std::string path = hone.write("records.txt", text);
@@ -280,10 +286,9 @@ TEST_CASE("cli: records go out as text and come back") {
 
 TEST_CASE("cli: verify names a record that makes no sense") {
   const Hone hone;
-  const std::string path =
-      hone.write("records.txt",
-                 "hone-records 1\n\nproblem: matmul M=8 K=8 N=8\ntarget: x86 isa=avx2\ncodegen: 1\n"
-                 "schedule: split C/q 3 -> a b\nverdict: ok\nmedian_us: 1\n");
+  const std::string path = hone.write(
+      "records.txt", "hone-records 1\n\nproblem: matmul M=8 K=8 N=8\ntarget: x86 isa=avx2\n" +
+                         kGeneration + "schedule: split C/q 3 -> a b\nverdict: ok\nmedian_us: 1\n");
   CHECK(hone("cache import " + path).code == 0);
   const Ran ran = hone("cache verify");
   CHECK(ran.code == 1);
