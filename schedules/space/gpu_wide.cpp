@@ -14,7 +14,6 @@ constexpr int64_t kLanes = 128;            // of a warpgroup
 constexpr int64_t kMultiprocessors = 132;  // of sm_90
 constexpr int64_t kBlocks = 128;           // that fill a GPU
 constexpr int64_t kRowBytes = 128;         // of operands in shared memory, swizzled
-constexpr int64_t kAccess = 16;            // bytes that a thread copies at a time
 constexpr int64_t kShared = 200 * 1024;    // bytes of operands that a block holds
 
 std::string text(int64_t n) { return std::to_string(n); }
