@@ -24,7 +24,6 @@ struct Access {
   Epoch epoch;         ///< of who makes it
   const Knowledge& k;  ///< of the thread that makes or starts it
   Arena& arena;
-  bool fences = true;  ///< what is not a thread's own comes after a thread's writes by a fence only
 
   bool plain() const { return epoch.agent == k.agent; }
   const std::string& name() const { return cluster->order.name(epoch.agent); }
@@ -41,19 +40,16 @@ struct Access {
   void after_write(uint32_t at, const Arena::Mark& m, const char* verb) const {
     if (m.written == 0) return;
     const Epoch e{m.writer, m.written};
-    const std::string by = plain() ? "" : " by " + name();
-    if (!cluster->order.is_thread(m.writer)) {
-      if (!k.has(e)) {
-        complain(at, std::string("is ") + verb + by + " before " + cluster->order.name(m.writer) +
-                         " is waited for");
-      }
-    } else if (!k.has(e)) {
-      complain(at, std::string("is ") + verb + by +
-                       " in the barrier interval in which another thread writes it");
-    } else if (!plain() && fences && !k.has_fenced(e)) {
-      complain(at, std::string("is ") + verb + by +
-                       " without fence.proxy.async after a thread wrote it");
+    const Order& order = cluster->order;
+    const bool by_thread = order.is_thread(m.writer);
+    const std::string is = std::string("is ") + verb + (plain() ? "" : " by " + name());
+    if (!k.has(e)) {
+      complain(at, is + (by_thread ? " in the barrier interval in which another thread writes it"
+                                   : " before " + order.name(m.writer) + " is waited for"));
     }
+    if (order.is_generic(epoch.agent) || !order.is_generic(m.writer) || k.has_fenced(e)) return;
+    complain(at, is + " without fence.proxy.async by the thread that " +
+                     (by_thread ? "wrote it" : "waited for " + order.name(m.writer) + " to it"));
   }
   void after_reads(uint32_t at, const Arena::Mark& m) const {
     const std::string by = plain() ? "" : " by " + name();

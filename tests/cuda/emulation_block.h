@@ -179,7 +179,7 @@ inline void meet(Meeting& m, uint64_t round) {
 inline void block_barrier() {
   Meeting& m = block->meetings[0];
   const uint64_t round = arrive(m, block->fibers.size());
-  const bool alone = cluster->blocks.size() == 1 && cluster->order.names.empty();
+  const bool alone = cluster->blocks.size() == 1 && cluster->order.hired.empty();
   if (alone && m.round > round) cluster->order.readers.forget();
   meet(m, round);
 }

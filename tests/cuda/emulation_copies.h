@@ -22,7 +22,7 @@ struct Copies {
 inline CopyGroups& copy_groups() {
   CopyGroups& g = machine<Copies>().of[self().knows.agent];
   if (g.agent != 0) return g;
-  g.agent = cluster->order.hire("an asynchronous copy");
+  g.agent = cluster->order.hire("an asynchronous copy", true);
   self().at_end = [&g, before = self().at_end] {
     if (before) before();
     if (!g.open.empty()) fail("a thread leaves before it commits its asynchronous copies");
@@ -51,7 +51,7 @@ void copy_async(P to, Q from, int bytes, int kept) {
   Arena& arena = block->arena;
   const auto at = static_cast<uint32_t>(to.buffer->address(to.index));
   const auto n = static_cast<uint32_t>(bytes);
-  Access{{g.agent, g.committed + 1}, self().knows, arena, false}.write(at, n);
+  Access{{g.agent, g.committed + 1}, self().knows, arena}.write(at, n);
   std::memset(arena.bytes.data() + at, 0xff, n);
   g.open.push_back([&arena, at, n, source, kept] {
     std::memset(arena.bytes.data() + at, 0, n);
@@ -76,6 +76,7 @@ inline void wait_copies(uint32_t left) {
   wait_until([&g, target] { return g.landed >= target; }, [] { return "an asynchronous copy"; });
   g.waited = std::max(g.waited, target);
   learn({g.agent, target});
+  self().knows.copied = {g.agent, g.waited};
 }
 
 }  // namespace emulation

@@ -30,8 +30,8 @@ inline uint32_t clock_of(const Known& known, Agent agent) {
   return known && agent < known->size() ? (*known)[agent] : 0;
 }
 
-/// What a barrier hands on: the clocks that are known, and those up to which plain accesses were
-/// fenced, so that asynchronous ones are ordered after them.
+/// What a barrier hands on: the clocks that are known, and those up to which what the generic proxy
+/// wrote was fenced by who did, so that the asynchronous proxy sees it.
 struct Message {
   Known seen, fenced;
 };
@@ -59,18 +59,22 @@ struct Knowledge {
   Agent agent = 0;
   uint32_t now = 1;     ///< its own clock
   uint32_t fenced = 0;  ///< its own clock at its last fence
+  Epoch copied;         ///< the last group of its asynchronous copies that it waited for
+  Epoch copies_fenced;  ///< the last one at its last fence
   Message others;
 
   bool has(Epoch e) const {
     return e.agent == agent ? now >= e.clock : clock_of(others.seen, e.agent) >= e.clock;
   }
   bool has_fenced(Epoch e) const {
-    return (e.agent == agent ? fenced : clock_of(others.fenced, e.agent)) >= e.clock;
+    if (e.agent == agent) return fenced >= e.clock;
+    if (e.agent == copies_fenced.agent && copies_fenced.clock >= e.clock) return true;
+    return clock_of(others.fenced, e.agent) >= e.clock;
   }
-  /// Asynchronous accesses from now on come after the plain ones that are known.
+  /// The asynchronous proxy sees what the thread wrote up to now, and its copies that are there.
   void fence() {
-    others.fenced = others.seen;
     fenced = now++;
+    copies_fenced = copied;
   }
   void learn(const Message& m, Joins& join) {
     others = {join(others.seen, m.seen), join(others.fenced, m.fenced)};
@@ -85,6 +89,7 @@ class Gathering {
   void add(Knowledge& k) {
     add(seen_, last_.seen, k.others.seen, {k.agent, k.now++});
     add(fenced_, last_.fenced, k.others.fenced, {k.agent, k.fenced});
+    raise(fenced_, k.copies_fenced);
   }
   void add(Epoch e) { raise(seen_, e); }
   Message take() {
@@ -164,17 +169,22 @@ class Readers {
 
 /// All agents of the blocks that run together; the first ones are their threads.
 struct Order {
+  /// Someone who works beside the threads: "a copy", "a product".
+  struct Hired {
+    std::string name;
+    bool generic;  ///< touches memory by the proxy that the threads' own accesses go by
+  };
   size_t threads = 0;
-  std::vector<std::string> names;  ///< of the agents after the threads: "a copy", "a product"
+  std::vector<Hired> hired;  ///< the agents after the threads
   Readers readers;
   Joins join;
 
   bool is_thread(Agent a) const { return a < threads; }
-  const std::string& name(Agent a) const { return names[a - threads]; }
-  /// Someone who works beside the threads.
-  Agent hire(std::string name) {
-    names.push_back(std::move(name));
-    return static_cast<Agent>(threads + names.size() - 1);
+  bool is_generic(Agent a) const { return is_thread(a) || hired[a - threads].generic; }
+  const std::string& name(Agent a) const { return hired[a - threads].name; }
+  Agent hire(std::string name, bool generic = false) {
+    hired.push_back({std::move(name), generic});
+    return static_cast<Agent>(threads + hired.size() - 1);
   }
 };
 

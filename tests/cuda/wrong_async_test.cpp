@@ -27,6 +27,9 @@ struct Wrong {
   "if (t == 0) { mbarrier_init(b, 1); fence_mbarrier_init(); } __syncthreads();"
 #define LOAD "if (t == 0) { mbarrier_arrive_expect(b, 512); bulk_load(to, HONE_AT(X, 0), 512, b); }"
 
+#define ASYNC "copy_async<4>(HONE_AT(s, t), HONE_AT(X, t)); commit_copies();"
+#define STORE "if (t == 0) { bulk_store(HONE_AT(Y, 0), to, 512); bulk_commit(); bulk_wait<0>(); }"
+
 constexpr Wrong kBarriers[] = {
     {"right: a copy that is waited for", MAKE LOAD "mbarrier_wait(b, 0); Y[t] = s[t];", nullptr},
     {"read before the copy is waited for", MAKE LOAD "Y[t] = s[t];",
@@ -101,20 +104,38 @@ constexpr Wrong kCopies[] = {
      "is written before the copy that mbarrier bar[0] counts is waited for"},
     {"a copy to a place that threads wrote, without a fence",
      MAKE "s[t] = X[t]; __syncthreads();" LOAD "mbarrier_wait(b, 0); Y[t] = s[t];",
-     "is written by the copy that mbarrier bar[0] counts without fence.proxy.async after a thread "
-     "wrote it"},
+     "is written by the copy that mbarrier bar[0] counts without fence.proxy.async by the thread "
+     "that wrote it"},
     {"right: fenced",
      MAKE "s[t] = X[t]; fence_proxy_async(); __syncthreads();" LOAD
           "mbarrier_wait(b, 0); Y[t] = s[t];",
      nullptr},
-    {"right: fenced by the thread that starts the copy",
+    {"fenced by the thread that starts the copy, and not by those that wrote",
      MAKE "s[t] = X[t]; __syncthreads(); if (t == 0) fence_proxy_async();" LOAD
           "mbarrier_wait(b, 0); Y[t] = s[t];",
-     nullptr},
+     "s[1] is written by the copy that mbarrier bar[0] counts without fence.proxy.async by the "
+     "thread that wrote it"},
+    {"a store of what threads wrote after their fence",
+     MAKE "s[t] = X[t]; fence_proxy_async(); s[t] = 1; __syncthreads();"
+          "if (t == 0) { bulk_store(HONE_AT(Y, 0), to, 512); bulk_commit(); bulk_wait<0>(); }",
+     "s[0] is read by a bulk store without fence.proxy.async by the thread that wrote it"},
+    {"right: a store of what copies brought, fenced after the wait for them",
+     MAKE ASYNC "wait_copies<0>(); fence_proxy_async(); __syncthreads();" STORE, nullptr},
+    {"a store of what copies brought, without a fence",
+     MAKE ASYNC "wait_copies<0>(); __syncthreads();" STORE,
+     "s[0] is read by a bulk store without fence.proxy.async by the thread that waited for an "
+     "asynchronous copy to it"},
+    {"a store of what copies brought, fenced before they are there",
+     MAKE ASYNC "fence_proxy_async(); wait_copies<0>(); __syncthreads();" STORE,
+     "s[0] is read by a bulk store without fence.proxy.async by the thread that waited for an "
+     "asynchronous copy to it"},
+    {"a store of what copies brought, of which half the threads fence",
+     MAKE ASYNC "wait_copies<0>(); if (t < 64) fence_proxy_async(); __syncthreads();" STORE,
+     "s[64] is read by a bulk store without fence.proxy.async"},
     {"a store of what threads wrote, without a fence",
      MAKE "s[t] = X[t]; __syncthreads();"
           "if (t == 0) { bulk_store(HONE_AT(Y, 0), to, 512); bulk_commit(); bulk_wait<0>(); }",
-     "s[0] is read by a bulk store without fence.proxy.async after a thread wrote it"},
+     "s[0] is read by a bulk store without fence.proxy.async by the thread that wrote it"},
     {"a store of what threads write",
      MAKE "s[t] = X[t]; fence_proxy_async();"
           "if (t == 127) { bulk_store(HONE_AT(Y, 0), to, 512); bulk_commit(); bulk_wait<0>(); }",
@@ -219,6 +240,12 @@ constexpr Wrong kGroups[] = {
   "const u64 b = matrix_descriptor(shared_address(HONE_AT(Bs, 0)), 16, 1024, 128);"           \
   "HONE_OWN(float, d, 8); for (i32 i = 0; i < 8; ++i) d[i] = 0;"
 #define READY TILES "fence_proxy_async(); __syncthreads();"
+#define COPIED                                                                               \
+  "HONE_DYNAMIC(16384); HONE_TEAM_AT(i32, As, 2048, 0); HONE_OWN(float, d, 8);"              \
+  "for (i32 i = 0; i < 8; ++i) d[i] = 0;"                                                    \
+  "const u64 a = matrix_descriptor(shared_address(HONE_AT(As, 0)), 16, 1024, 128);"          \
+  "for (i32 i = t; i < 2048; i += 128) copy_async<4>(HONE_AT(As, i), HONE_AT(X, i % 1024));" \
+  "commit_copies();"
 #define TIMES(a, b) "wgmma_m64n16k16_bf16(HONE_AT(d, 0), " a ", " b ", true);"
 
 constexpr Wrong kProducts[] = {
@@ -232,7 +259,22 @@ constexpr Wrong kProducts[] = {
      nullptr},
     {"the tile is not fenced",
      TILES "__syncthreads(); wgmma_fence();" TIMES("a", "b") "wgmma_commit(); wgmma_wait<0>();",
-     "is read by a product of the tensor cores without fence.proxy.async after a thread wrote it"},
+     "is read by a product of the tensor cores without fence.proxy.async by the thread that wrote "
+     "it"},
+    {"the tile is copied and not fenced",
+     COPIED "wait_copies<0>(); __syncthreads(); wgmma_fence();" TIMES(
+         "a", "a") "wgmma_commit(); wgmma_wait<0>();",
+     "As[0] is read by a product of the tensor cores without fence.proxy.async by the thread that "
+     "waited for an asynchronous copy to it"},
+    {"right: the tile is copied and fenced",
+     COPIED "wait_copies<0>(); fence_proxy_async(); __syncthreads(); wgmma_fence();" TIMES(
+         "a", "a") "wgmma_commit(); wgmma_wait<0>(); Y[t] = d[0];",
+     nullptr},
+    {"a copied tile of which a thread writes a word again after the fence",
+     COPIED "wait_copies<0>(); fence_proxy_async(); if (t == 7) As[7] = 1; __syncthreads(); "
+            "wgmma_fence();" TIMES("a", "a") "wgmma_commit(); wgmma_wait<0>();",
+     "As[7] is read by a product of the tensor cores without fence.proxy.async by the thread that "
+     "wrote it"},
     {"the tile is not there yet for all warps",
      READY "if (t == 0) { As[0] = 1; fence_proxy_async(); } wgmma_fence();" TIMES(
          "a", "b") "wgmma_commit(); wgmma_wait<0>();",
@@ -360,7 +402,7 @@ void add_products(std::vector<Case>& cases) {
        "Bs[0] is written by the copy that mbarrier bars[0] counts before"},
       {"empty + 8 * s, 16)", "empty + 8 * s, 8)",
        "As[0] is written by the copy that mbarrier bars[0] counts before"},
-      {"fence_proxy_async();\n", "\n", "without fence.proxy.async after a thread wrote it"},
+      {"fence_proxy_async();\n", "\n", "without fence.proxy.async by the thread that wrote it"},
       {"barrier_sync(1 + half, 128);", "", "is written while a bulk store still reads it"},
       {"full + 8 * s, 3, k", "full + 8 * s, 1, k", "bytes are missing"},
       {"wgmma_wait<0>();\n", "\n", "is touched before wgmma_wait"},
