@@ -4,23 +4,14 @@
 // pipelines that threads of their own fill.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-
-#include "jit/cuda/nvrtc.h"
-#include "tests/cuda/batch.h"
-#include "tests/diff/subject.h"
+#include "tests/cuda/by_hand.h"
+#include "tests/cuda/product_schedules.h"
 #include "tests/support/effort.h"
 
 using namespace hone;
 using namespace hone::tests;
 
 namespace {
-
-/// A schedule under which a problem runs.
-struct Case {
-  std::string problem;
-  std::string schedule;
-};
 
 std::string text(int64_t n) { return std::to_string(n); }
 
@@ -54,94 +45,51 @@ std::string tiles(const std::string& instruction, int depth, int step, const std
          " -> lane; tensorize m.t n.t k.t " + instruction + "; " + copies;
 }
 
-std::string product(const char* a, const char* accumulate, int m, int n, int k,
-                    const std::string& more = "") {
-  return "op p(A: " + std::string(a) + "[M,K], B: " + a + "[K,N]) -> (C: " + accumulate +
-         "[M,N]) { C[m,n] = sum[k](A[m,k] * B[k,n]) } M=" + text(m) + " N=" + text(n) +
-         " K=" + text(k) + more;
-}
-
-schedules::Schedule parsed(const std::string& text) {
-  auto schedule = schedules::Schedule::parse(text);
-  REQUIRE_MESSAGE(static_cast<bool>(schedule), text);
-  return *std::move(schedule);
-}
-
-void check_all(const std::vector<Case>& cases) {
-  std::vector<DiffProblem> problems;
-  for (const Case& c : cases) problems.push_back(problem(c.problem));
-  Batch batch;
-  for (size_t i = 0; i < cases.size(); ++i) {
-    if (!problems[i].program.dims.empty()) {
-      problems[i].dims.assign(problems[i].program.dims.size(), 37);
-    }
-    const std::string refused = batch.add(problems[i], parsed(cases[i].schedule));
-    CHECK_MESSAGE(refused.empty(), problems[i].text << ": " << refused << "\n"
-                                                    << cases[i].schedule);
-  }
-  batch.check();
-}
-
 constexpr const char* kBoth = "bulk As; bulk Bs; pipeline acc/k.o stages=";
 constexpr const char* kTilesOf = "bulk As; bulk Bs; pipeline Ct/k.o stages=";
 /// Rows of 64 elements of 2 bytes for each 8 of k; those of B next to one another.
 constexpr const char* kRows = "swizzle=on";
 
-std::vector<Case> tile_cases() {
-  std::vector<Case> out;
+std::vector<ByHand> tile_cases() {
+  std::vector<ByHand> out;
   const std::string turned = " B@N,K";
   for (const char* apart : {"", "; specialize Ct/k.o"}) {
     // Both operands with k along their rows, as memory has them.
-    out.push_back({product("f16", "f32", 64, 32, 128, turned),
+    out.push_back({product("mma.f16", 64, 32, 128, turned),
                    tiles("mma.f16", 32, 16, kTilesOf + ("3" + std::string(apart)), kRows,
                          "swizzle=on layout=[n][k]")});
-    out.push_back({product("bf16", "f32", 70, 45, 200, turned),
+    out.push_back({product("mma.bf16", 70, 45, 200, turned),
                    tiles("mma.bf16", 64, 16, kTilesOf + ("4" + std::string(apart)), kRows,
                          "swizzle=on layout=[n][k]")});
-    out.push_back({product("i8", "i32", 40, 50, 144, turned),
+    out.push_back({product("mma.i8i8", 40, 50, 144, turned),
                    tiles("mma.i8i8", 64, 32, kTilesOf + ("2" + std::string(apart)), kRows,
                          "swizzle=on layout=[n][k]")});
     // B as it is, n along its rows; A in two boxes of 32 of k.
-    out.push_back({product("f16", "f32", 70, 48, 96),
+    out.push_back({product("mma.f16", 70, 48, 96),
                    tiles("mma.f16", 64, 16, kTilesOf + ("2" + std::string(apart)),
                          "swizzle=on layout=[d1/32][d0][d1%32]", kRows)});
   }
   return out;
 }
 
-/// Two warpgroups with 64 by 32 results each; products that read boxes as they come.
-std::string wide(const std::string& instruction, int depth, int step, const std::string& of_b,
-                 const std::string& copies) {
-  return "split C/m 128 -> m.b m.i tail=pad; split C/n 32 -> n.b n.i tail=pad; split C/m.i 64 -> "
-         "m.w m.r; reorder C/m.b C/n.b C/m.w C/m.r C/n.i; stage C at C/m.w -> Ct in=warp; bind "
-         "C/m.b block.y; bind C/n.b block.x; bind C/m.w thread.y; lanes C/m.r C/n.i 2 -> lane "
-         "warps=4; split Ct/k " +
-         text(depth) + " -> k.o k.i tail=pad; split Ct/k.i " + text(step) +
-         " -> k.s k.t; split Ct/m 64 -> m.o m.t; split Ct/n 32 -> n.o n.t; reorder k.o k.s Ct/m.o "
-         "Ct/n.o m.t n.t k.t; stage A at Ct/k.o -> As in=shared swizzle=on; stage B at Ct/k.o -> "
-         "Bs "
-         "in=shared swizzle=on " +
-         of_b + "; tensorize m.t n.t k.t " + instruction + "; " + copies;
-}
-
 /// Products of warpgroups, with and without threads of their own for the copies.
-std::vector<Case> wide_cases() {
-  std::vector<Case> out;
+std::vector<ByHand> wide_cases() {
+  std::vector<ByHand> out;
   for (const char* apart : {"", "; specialize Ct/k.o"}) {
-    out.push_back(
-        {product("bf16", "f32", 140, 40, 200, " B@N,K"),
-         wide("wgmma.bf16", 64, 16, "layout=[n][k]", kTilesOf + ("3" + std::string(apart)))});
-    out.push_back({product("f16", "f32", 128, 72, 136),
-                   wide("wgmma.f16", 64, 16, "", kTilesOf + ("2" + std::string(apart)))});
-    out.push_back(
-        {product("i8", "i32", 140, 40, 400, " B@N,K"),
-         wide("wgmma.i8i8", 128, 32, "layout=[n][k]", kTilesOf + ("4" + std::string(apart)))});
+    out.push_back({product("wgmma.bf16", 140, 40, 200, " B@N,K"),
+                   by_warpgroups("wgmma.bf16", 64, 16, "layout=[n][k]",
+                                 kTilesOf + ("3" + std::string(apart)))});
+    out.push_back({product("wgmma.f16", 128, 72, 136),
+                   by_warpgroups("wgmma.f16", 64, 16, "", kTilesOf + ("2" + std::string(apart)))});
+    out.push_back({product("wgmma.i8i8", 140, 40, 400, " B@N,K"),
+                   by_warpgroups("wgmma.i8i8", 128, 32, "layout=[n][k]",
+                                 kTilesOf + ("4" + std::string(apart)))});
   }
   return out;
 }
 
-std::vector<Case> plain_cases() {
-  std::vector<Case> out;
+std::vector<ByHand> plain_cases() {
+  std::vector<ByHand> out;
   for (int stages : {1, 2, 3}) {
     out.push_back({"matmul M=64 N=64 K=128", plain(kBoth + text(stages))});
     out.push_back({"matmul M=40 N=68 K=100", plain(kBoth + text(stages), "in=shared swizzle=on")});
@@ -162,14 +110,14 @@ std::vector<Case> plain_cases() {
 }
 
 /// Batches, axes in another order, padding, blocks that go through several tiles.
-std::vector<Case> other_cases() {
+std::vector<ByHand> other_cases() {
   const std::string tiled =
       "split m 32 -> m.b m.t tail=pad; split n 32 -> n.b n.t tail=pad; split m.t 4 -> m.y m.r; ";
   const std::string inside =
       "stage C at n.t -> acc in=registers; split acc/k 32 -> k.o k.i tail=pad; reorder k.o k.i "
       "acc/m; bind m.y thread.y; bind n.t thread.x; stage A at k.o -> As in=shared; stage B at k.o "
       "-> Bs in=shared; bulk As; bulk Bs; pipeline acc/k.o stages=3";
-  std::vector<Case> out;
+  std::vector<ByHand> out;
   out.push_back(
       {"op p(A: f32[H,M,K], B: f32[H,K,N]) -> (C: f32[H,M,N]) { C[b,m,n] = "
        "sum[k](A[b,m,k] * B[b,k,n]) } H=3 M=20 N=24 K=36",
@@ -221,7 +169,7 @@ TEST_CASE("cuda bulk: batches, borders, blocks that go on to another tile") {
 }
 
 TEST_CASE("cuda bulk: what a source has of it") {
-  const auto source_of = [](const Case& c) {
+  const auto source_of = [](const ByHand& c) {
     const auto printed = print(problem(c.problem), parsed(c.schedule));
     REQUIRE_MESSAGE(static_cast<bool>(printed), printed.failure());
     return printed->source;
@@ -241,81 +189,36 @@ TEST_CASE("cuda bulk: what a source has of it") {
 }
 
 TEST_CASE("cuda bulk: kernels with a part wrong are caught") {
-  struct Wrong {
-    const char* what;
-    bool apart;
-    const char* from;
-    const char* to;
-  };
-  const Wrong wrong[] = {
-      {"fewer bytes than come", false, "(filled_1, 8192)", "(filled_1, 4096)"},
-      {"more bytes than come", true, "(filled_1, 8192)", "(filled_1, 8208)"},
-      {"the phase before", false, "((k_o_ / 2) % 2)", "(((k_o_ / 2) + 1) % 2)"},
-      {"no wait for the copies", true, "mbarrier_wait(shared_address(HONE_AT(full_0",
-       "if (false) mbarrier_wait(shared_address(HONE_AT(full_0"},
-      {"slots filled before they are read", false, "          __syncthreads();\n", ""},
-      {"slots filled before they are free", true, "mbarrier_wait(shared_address(HONE_AT(empty_0",
-       "if (false) mbarrier_wait(shared_address(HONE_AT(empty_0"},
-      {"a warp's lane speaks for others too early", true, "warp_barrier();", ""},
-      {"slots that nobody frees", true, "if (threadIdx.x % 32 == 0)", "if (false)"},
-      {"mbarriers that copies do not know of", false, "fence_mbarrier_init();", ""},
-      {"a box beside its slot", true, "HONE_AT(As_, 1024 *", "HONE_AT(As_, 32 *"},
-  };
-  const DiffProblem p = problem("matmul M=40 N=68 K=200");
-  std::vector<Printed> all;
-  EmulatedCode code;
-  for (const Wrong& w : wrong) {
-    auto made = print(p, parsed(plain(kBoth + text(2) + (w.apart ? "; specialize acc/k.o" : ""))));
-    REQUIRE_MESSAGE(static_cast<bool>(made), made.failure());
-    std::string& kernels = made->source.kernels;
-    const size_t at = kernels.find(w.from);
-    REQUIRE_MESSAGE(at != std::string::npos, w.what << "\n" << kernels);
-    kernels.replace(at, std::string(w.from).size(), w.to);
-    all.push_back(*std::move(made));
-    code.add(all.back().source);
-  }
-  const std::string refused = code.compile();
-  REQUIRE_MESSAGE(refused.empty(), refused);
-  Subject subject(p.text, p.program, p.dims);
-  for (size_t i = 0; i < all.size(); ++i) {
-    const std::string failed = subject.check(all[i].nest, [&](int launch, const int64_t* args) {
-      return code.run(static_cast<int>(i), launch, args, subject.dims());
-    });
-    CHECK_MESSAGE(!failed.empty(), wrong[i].what);
-  }
+  const std::string threads = plain(kBoth + text(2)), apart = threads + "; specialize acc/k.o";
+  check_caught(
+      "matmul M=40 N=68 K=200",
+      {{"fewer bytes than come", threads, "(filled_1, 8192)", "(filled_1, 4096)"},
+       {"more bytes than come", apart, "(filled_1, 8192)", "(filled_1, 8208)"},
+       {"the phase before", threads, "((k_o_ / 2) % 2)", "(((k_o_ / 2) + 1) % 2)"},
+       {"no wait for the copies", apart, "mbarrier_wait(shared_address(HONE_AT(full_0",
+        "if (false) mbarrier_wait(shared_address(HONE_AT(full_0"},
+       {"slots filled before they are read", threads, "          __syncthreads();\n", ""},
+       {"slots filled before they are free", apart, "mbarrier_wait(shared_address(HONE_AT(empty_0",
+        "if (false) mbarrier_wait(shared_address(HONE_AT(empty_0"},
+       {"a warp's lane speaks for others too early", apart, "warp_barrier();", ""},
+       {"slots that nobody frees", apart, "if (threadIdx.x % 32 == 0)", "if (false)"},
+       {"mbarriers that copies do not know of", threads, "fence_mbarrier_init();", ""},
+       {"a box beside its slot", apart, "HONE_AT(As_, 1024 *", "HONE_AT(As_, 32 *"}});
 }
 
 TEST_CASE("cuda bulk: the device's compiler and assembler take the kernels") {
-  const auto nvrtc = jit::Nvrtc::open();
-  if (!nvrtc) {
-    MESSAGE("skipped: " << nvrtc.failure().message);
-    return;
-  }
-  const auto known = nvrtc->architectures();
-  if (std::find(known.begin(), known.end(), 90) == known.end()) return;
-  const size_t every = static_cast<size_t>(by_effort(5, 2, 1));
-  size_t number = 0;
+  std::vector<ByHand> all;
   for (const auto& cases : {plain_cases(), tile_cases(), wide_cases(), other_cases()}) {
-    for (const Case& c : cases) {
-      if (number++ % every != 0) continue;
-      const auto printed = print(problem(c.problem), parsed(c.schedule));
-      REQUIRE_MESSAGE(static_cast<bool>(printed), printed.failure());
-      const auto binary = nvrtc->compile(printed->source, 90);
-      REQUIRE_MESSAGE(static_cast<bool>(binary), c.problem << ": " << binary.failure().message);
-      CHECK_FALSE(binary->cubin.empty());
-    }
+    all.insert(all.end(), cases.begin(), cases.end());
   }
+  check_compiles(all, static_cast<size_t>(by_effort(5, 2, 1)));
 }
 
 TEST_CASE("cuda bulk: what the copy engine cannot do is refused with its reason") {
-  struct Refusal {
-    std::string problem, schedule;
-    const char* reason;
-  };
   const std::string row = "stage X at i.o -> Xs in=shared";
   const std::string split = "split i 8 -> i.o i.i; ";
   const std::string of64 = "op s(X: f32[N,M]) -> (Y: f32[N,M]) { Y[i,j] = X[i,j] * 2 } N=16 M=64";
-  const std::vector<Refusal> refused = {
+  check_refused({
       {"matmul M=40 N=67 K=100", plain(kBoth + text(2)), "268 bytes apart"},
       {"matmul M=40 N=1..68 K=100", plain(kBoth + text(2)), "known before the call"},
       {"matmul M=40 N=68 K=100 A@K,M", plain(kBoth + text(2)), "neighbours in the copy's rows"},
@@ -343,12 +246,7 @@ TEST_CASE("cuda bulk: what the copy engine cannot do is refused with its reason"
        "split m 32 -> m.b m.t; stage A at m.b -> As in=shared; bulk As; bind m.b block.x; bind m.t "
        "thread.x",
        "no empty tensors"},
-  };
-  for (const Refusal& r : refused) {
-    const auto printed = print(problem(r.problem), parsed(r.schedule));
-    REQUIRE_MESSAGE(!printed, r.problem << ": " << r.schedule);
-    CHECK_MESSAGE(printed.failure().find(r.reason) != std::string::npos, printed.failure());
-  }
+  });
   ir::Target old = gpu();
   old.sm = 80;
   const auto printed = print(problem("matmul M=64 N=64 K=64"), parsed(plain(kBoth + text(2))), old);

@@ -3,50 +3,14 @@
 // Blocks that run in clusters and copy what they share for one another.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-
-#include "jit/cuda/nvrtc.h"
-#include "tests/cuda/batch.h"
-#include "tests/diff/subject.h"
+#include "tests/cuda/by_hand.h"
+#include "tests/cuda/product_schedules.h"
 #include "tests/support/effort.h"
 
 using namespace hone;
 using namespace hone::tests;
 
 namespace {
-
-struct Case {
-  std::string problem;
-  std::string schedule;
-};
-
-schedules::Schedule parsed(const std::string& text) {
-  auto schedule = schedules::Schedule::parse(text);
-  REQUIRE_MESSAGE(static_cast<bool>(schedule), text);
-  return *std::move(schedule);
-}
-
-std::string product(const char* a, const char* accumulate, int m, int n, int k,
-                    const std::string& more = "") {
-  return "op p(A: " + std::string(a) + "[M,K], B: " + a + "[K,N]) -> (C: " + accumulate +
-         "[M,N]) { C[m,n] = sum[k](A[m,k] * B[k,n]) } M=" + std::to_string(m) +
-         " N=" + std::to_string(n) + " K=" + std::to_string(k) + more;
-}
-
-/// Two warpgroups with 64 by 32 results each; threads of their own fill the pipeline.
-std::string wide(const std::string& instruction, int depth, int step, const std::string& of_b,
-                 const std::string& clusters) {
-  return "split C/m 128 -> m.b m.i tail=pad; split C/n 32 -> n.b n.i tail=pad; split C/m.i 64 -> "
-         "m.w m.r; reorder C/m.b C/n.b C/m.w C/m.r C/n.i; stage C at C/m.w -> Ct in=warp; bind "
-         "C/m.b block.y; bind C/n.b block.x; bind C/m.w thread.y; lanes C/m.r C/n.i 2 -> lane "
-         "warps=4; split Ct/k " +
-         std::to_string(depth) + " -> k.o k.i tail=pad; split Ct/k.i " + std::to_string(step) +
-         " -> k.s k.t; split Ct/m 64 -> m.o m.t; split Ct/n 32 -> n.o n.t; reorder k.o k.s Ct/m.o "
-         "Ct/n.o m.t n.t k.t; stage A at Ct/k.o -> As in=shared swizzle=on; stage B at Ct/k.o -> "
-         "Bs in=shared swizzle=on " +
-         of_b + "; tensorize m.t n.t k.t " + instruction +
-         "; bulk As; bulk Bs; pipeline Ct/k.o stages=3; specialize Ct/k.o; " + clusters;
-}
 
 /// Blocks of 32 by 32 results without tensor instructions, bound as `blocks` says.
 std::string plain(const std::string& blocks, const std::string& rest,
@@ -64,19 +28,21 @@ constexpr const char* kGrid = "bind m.b block.y; bind n.b block.x";
 /// Four blocks, which go on to other tiles until all are made.
 constexpr const char* kPersistent = "fuse m.b n.b -> t; split t 4 -> t.o t.i; bind t.i block.x";
 
-std::vector<Case> cases() {
+std::vector<ByHand> cases() {
   const std::string turned = " B@N,K", apart = "specialize acc/k.o; ";
+  const std::string filled = "bulk As; bulk Bs; pipeline Ct/k.o stages=3; specialize Ct/k.o; ";
   return {
       // Along m, blocks share the columns' operand; along n, the rows'.
-      {product("bf16", "f32", 140, 40, 136, turned),
-       wide("wgmma.bf16", 64, 16, "layout=[n][k]", "cluster m.b 2")},
-      {product("bf16", "f32", 140, 40, 136, turned),
-       wide("wgmma.bf16", 64, 16, "layout=[n][k]", "cluster C/n.b 2")},
-      {product("bf16", "f32", 400, 40, 72, turned),
-       wide("wgmma.bf16", 64, 16, "layout=[n][k]", "cluster m.b 4")},
-      {product("f16", "f32", 128, 120, 136), wide("wgmma.f16", 64, 16, "", "cluster C/n.b 4")},
-      {product("i8", "i32", 140, 40, 272, turned),
-       wide("wgmma.i8i8", 128, 32, "layout=[n][k]", "cluster m.b 2")},
+      {product("wgmma.bf16", 140, 40, 136, turned),
+       by_warpgroups("wgmma.bf16", 64, 16, "layout=[n][k]", filled + "cluster m.b 2")},
+      {product("wgmma.bf16", 140, 40, 136, turned),
+       by_warpgroups("wgmma.bf16", 64, 16, "layout=[n][k]", filled + "cluster C/n.b 2")},
+      {product("wgmma.bf16", 400, 40, 72, turned),
+       by_warpgroups("wgmma.bf16", 64, 16, "layout=[n][k]", filled + "cluster m.b 4")},
+      {product("wgmma.f16", 128, 120, 136),
+       by_warpgroups("wgmma.f16", 64, 16, "", filled + "cluster C/n.b 4")},
+      {product("wgmma.i8i8", 140, 40, 272, turned),
+       by_warpgroups("wgmma.i8i8", 128, 32, "layout=[n][k]", filled + "cluster m.b 2")},
       {"matmul M=40 N=68 K=200", plain(kGrid, apart + "cluster m.b 2")},
       {"matmul M=40 N=128 K=200", plain(kGrid, apart + "cluster n.b 2", " swizzle=on")},
       {"matmul M=1..40 N=256 K=40", plain(kGrid, apart + "cluster n.b 8")},
@@ -91,18 +57,7 @@ std::vector<Case> cases() {
 
 }  // namespace
 
-TEST_CASE("cuda clusters: blocks copy for one another what they share") {
-  const std::vector<Case> all = cases();
-  std::vector<DiffProblem> problems;
-  for (const Case& c : all) problems.push_back(problem(c.problem));
-  Batch batch;
-  for (size_t i = 0; i < all.size(); ++i) {
-    problems[i].dims.assign(problems[i].program.dims.size(), 37);
-    const std::string refused = batch.add(problems[i], parsed(all[i].schedule));
-    CHECK_MESSAGE(refused.empty(), problems[i].text << ": " << refused);
-  }
-  batch.check();
-}
+TEST_CASE("cuda clusters: blocks copy for one another what they share") { check_all(cases()); }
 
 TEST_CASE("cuda clusters: what a source has of them") {
   const auto printed = print(problem("matmul M=40 N=68 K=200"),
@@ -121,72 +76,27 @@ TEST_CASE("cuda clusters: what a source has of them") {
 }
 
 TEST_CASE("cuda clusters: kernels with a part wrong are caught") {
-  struct Wrong {
-    const char* what;
-    const char* from;
-    const char* to;
-  };
   const std::string meet = "  cluster_arrive();\n  cluster_wait();\n";
   const std::string leave = "  warp_barrier();\n" + meet;
-  const Wrong wrong[] = {
-      {"slots filled before the other block has read them", "HONE_AT(empty_0, i)), 16)",
-       "HONE_AT(empty_0, i)), 8)"},
-      {"warps that free the slots of a block alone", "% 32 < 2)", "% 32 < 1)"},
-      {"blocks that begin before all mbarriers are made", meet.c_str(), "  __syncthreads();\n"},
-      {"blocks that leave while others write to them", leave.c_str(), ""},
-      {"parts for one block", "filled_1, 3,", "filled_1, 1,"},
-      {"a part that the other block has", "512 * (m_b_ % 2)", "512 * ((m_b_ + 1) % 2)"},
-  };
-  const DiffProblem p = problem("matmul M=40 N=68 K=200");
-  std::vector<Printed> all;
-  EmulatedCode code;
-  for (const Wrong& w : wrong) {
-    auto made = print(p, parsed(plain(kGrid, "specialize acc/k.o; cluster m.b 2")));
-    REQUIRE_MESSAGE(static_cast<bool>(made), made.failure());
-    std::string& kernels = made->source.kernels;
-    const size_t at = kernels.find(w.from);
-    REQUIRE_MESSAGE(at != std::string::npos, w.what << "\n" << kernels);
-    kernels.replace(at, std::string(w.from).size(), w.to);
-    all.push_back(*std::move(made));
-    code.add(all.back().source);
-  }
-  const std::string refused = code.compile();
-  REQUIRE_MESSAGE(refused.empty(), refused);
-  Subject subject(p.text, p.program, p.dims);
-  for (size_t i = 0; i < all.size(); ++i) {
-    const std::string failed = subject.check(all[i].nest, [&](int launch, const int64_t* args) {
-      return code.run(static_cast<int>(i), launch, args, subject.dims());
-    });
-    CHECK_MESSAGE(!failed.empty(), wrong[i].what);
-  }
+  const std::string right = plain(kGrid, "specialize acc/k.o; cluster m.b 2");
+  check_caught(
+      "matmul M=40 N=68 K=200",
+      {{"slots filled before the other block has read them", right, "HONE_AT(empty_0, i)), 16)",
+        "HONE_AT(empty_0, i)), 8)"},
+       {"warps that free the slots of a block alone", right, "% 32 < 2)", "% 32 < 1)"},
+       {"blocks that begin before all mbarriers are made", right, meet, "  __syncthreads();\n"},
+       {"blocks that leave while others write to them", right, leave, ""},
+       {"parts for one block", right, "filled_1, 3,", "filled_1, 1,"},
+       {"a part that the other block has", right, "512 * (m_b_ % 2)", "512 * ((m_b_ + 1) % 2)"}});
 }
 
 TEST_CASE("cuda clusters: the device's compiler and assembler take the kernels") {
-  const auto nvrtc = jit::Nvrtc::open();
-  if (!nvrtc) {
-    MESSAGE("skipped: " << nvrtc.failure().message);
-    return;
-  }
-  const auto known = nvrtc->architectures();
-  if (std::find(known.begin(), known.end(), 90) == known.end()) return;
-  const size_t every = static_cast<size_t>(by_effort(4, 2, 1));
-  const std::vector<Case> all = cases();
-  for (size_t i = 0; i < all.size(); i += every) {
-    const auto printed = print(problem(all[i].problem), parsed(all[i].schedule));
-    REQUIRE_MESSAGE(static_cast<bool>(printed), printed.failure());
-    const auto binary = nvrtc->compile(printed->source, 90);
-    REQUIRE_MESSAGE(static_cast<bool>(binary), all[i].problem << ": " << binary.failure().message);
-    CHECK_FALSE(binary->cubin.empty());
-  }
+  check_compiles(cases(), static_cast<size_t>(by_effort(4, 2, 1)));
 }
 
 TEST_CASE("cuda clusters: what blocks cannot share is refused with its reason") {
-  struct Refusal {
-    std::string problem, schedule;
-    const char* reason;
-  };
   const std::string apart = "specialize acc/k.o; ";
-  const std::vector<Refusal> refused = {
+  check_refused({
       {"matmul M=40 N=68 K=200", plain(kGrid, apart + "cluster n.b 2"), "no multiple of 2"},
       {"matmul M=1..70 N=68 K=40", plain(kGrid, apart + "cluster m.b 2"), "before the call"},
       {"matmul M=40 N=68 K=200", plain(kGrid, "cluster m.b 2"), "only pipelines"},
@@ -208,12 +118,7 @@ TEST_CASE("cuda clusters: what blocks cannot share is refused with its reason") 
        "bind m.y thread.y; bind n.t thread.x; stage A at k.o -> As in=shared; stage B at k.o -> Bs "
        "in=shared; bulk As; bulk Bs; pipeline acc/k.o stages=3; specialize acc/k.o; cluster C/b 2",
        "each has a box of its own of B"},
-  };
-  for (const Refusal& r : refused) {
-    const auto printed = print(problem(r.problem), parsed(r.schedule));
-    REQUIRE_MESSAGE(!printed, r.problem << ": " << r.schedule);
-    CHECK_MESSAGE(printed.failure().find(r.reason) != std::string::npos, printed.failure());
-  }
+  });
   ir::Target old = gpu();
   old.sm = 80;
   ir::Target cpu;

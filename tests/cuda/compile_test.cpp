@@ -4,7 +4,6 @@
 // compile, and registers do, without memory in their place.
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cstdio>
 
 #include "jit/cuda/device_limits.h"
@@ -14,10 +13,11 @@
 #include "jit/passes/lower.h"
 #include "ops/op.h"
 #include "schedules/space/space.h"
+#include "tests/cuda/by_hand.h"
 #include "tests/support/effort.h"
 
 using namespace hone;
-using tests::by_effort;
+using namespace hone::tests;
 
 namespace {
 
@@ -71,13 +71,8 @@ std::string compiled(const jit::Nvrtc& nvrtc, const std::string& text, int sm) {
 }  // namespace
 
 TEST_CASE("cuda: products of a warpgroup compile and go on beside its threads") {
-  const auto nvrtc = jit::Nvrtc::open();
-  if (!nvrtc) {
-    MESSAGE("skipped: " << nvrtc.failure().message);
-    return;
-  }
-  const auto known = nvrtc->architectures();
-  if (std::find(known.begin(), known.end(), 90) == known.end()) return;
+  const auto nvrtc = compiler_for(90);
+  if (!nvrtc) return;
   for (const char* text :
        {"matmul M=4096 N=4096 K=4096 T=bf16", "matmul M=1024 N=1024 K=1024 T=f16 B@N,K",
         "matmul_i8 M=2048 N=2048 K=2048 B@N,K", "fc_gelu M=4096 N=4096 K=1024 const=W T=bf16",
@@ -88,19 +83,15 @@ TEST_CASE("cuda: products of a warpgroup compile and go on beside its threads") 
 }
 
 TEST_CASE("cuda: default kernels compile without spills and local memory") {
-  const auto nvrtc = jit::Nvrtc::open();
-  if (!nvrtc) {
-    MESSAGE("skipped: " << nvrtc.failure().message);
-    return;
-  }
-  const auto known = nvrtc->architectures();
+  const auto nvrtc = compiler_at_hand();
+  if (!nvrtc) return;
   const std::vector<ops::Case>& cases = ops::stock_library().cases;
   // Of the first GPU more than of the others; a compilation takes tens of milliseconds.
   const auto every = static_cast<size_t>(by_effort(100, 30, 1));
   const auto first = static_cast<size_t>(by_effort(12, 3, 1));
   int count = 0;
   for (int sm : kArchitectures) {
-    if (std::find(known.begin(), known.end(), sm) == known.end()) continue;
+    if (!compiles_for(*nvrtc, sm)) continue;
     const size_t step = sm == kArchitectures[0] ? first : every;
     for (size_t i = static_cast<size_t>(sm) % step; i < cases.size(); i += step) {
       const std::string wrong = compiled(*nvrtc, cases[i].problem, sm);

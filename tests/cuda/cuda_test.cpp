@@ -7,14 +7,13 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "jit/cuda/nvrtc.h"
 #include "jit/cuda/source.h"
 #include "jit/passes/barriers.h"
 #include "jit/passes/lower.h"
 #include "ops/op.h"
 #include "schedules/search/random_steps.h"
 #include "schedules/space/space.h"
-#include "tests/cuda/batch.h"
+#include "tests/cuda/by_hand.h"
 #include "tests/cuda/with_threads.h"
 #include "tests/diff/problems.h"
 #include "tests/diff/subject.h"
@@ -26,12 +25,7 @@ using namespace hone::tests;
 namespace {
 
 /// Schedules that show what a GPU's steps are for.
-struct ByHand {
-  const char* problem;
-  const char* schedule;
-};
-
-constexpr ByHand kByHand[] = {
+const std::vector<ByHand> kByHand = {
     {"add N=1000", "split Y/i 256 -> b t; bind b block.x; bind t thread.x"},
     // A tile per block through shared memory, a tile per thread in registers.
     {"matmul M=70 N=90 K=50",
@@ -55,18 +49,7 @@ constexpr ByHand kByHand[] = {
 
 }  // namespace
 
-TEST_CASE("cuda: schedules by hand under the emulation") {
-  std::vector<DiffProblem> problems;
-  for (const ByHand& row : kByHand) problems.push_back(problem(row.problem));
-  Batch batch;
-  for (size_t i = 0; i < problems.size(); ++i) {
-    auto schedule = schedules::Schedule::parse(kByHand[i].schedule);
-    REQUIRE_MESSAGE(static_cast<bool>(schedule), kByHand[i].schedule);
-    const std::string refused = batch.add(problems[i], *std::move(schedule));
-    CHECK_MESSAGE(refused.empty(), kByHand[i].problem << ": " << refused);
-  }
-  batch.check();
-}
+TEST_CASE("cuda: schedules by hand under the emulation") { check_all(kByHand); }
 
 TEST_CASE("cuda: every problem by the default schedule under the emulation") {
   const auto problems = diff_problems();
@@ -103,18 +86,14 @@ TEST_CASE("cuda: random legal schedules under the emulation") {
 }
 
 TEST_CASE("cuda: kernels compile for every GPU that the compiler at hand knows") {
-  const auto nvrtc = jit::Nvrtc::open();
-  if (!nvrtc) {
-    MESSAGE("skipped: " << nvrtc.failure().message);
-    return;
-  }
-  const auto known = nvrtc->architectures();
+  const auto nvrtc = compiler_at_hand();
+  if (!nvrtc) return;
   for (const char* text :
        {"matmul M=300 N=200 K=100", "fc_gelu M=70 N=96 K=40 const=W T=bf16", "softmax M=5 N=300",
         "layernorm M=5 N=300 T=f16", "embedding_bag R=20 D=32 L=12 B=4", "mod N=133 T=i8"}) {
     const DiffProblem p = problem(text);
     for (int sm : {75, 80, 86, 89, 90, 100}) {
-      if (std::find(known.begin(), known.end(), sm) == known.end()) continue;
+      if (!compiles_for(*nvrtc, sm)) continue;
       ir::Target target = gpu();
       target.sm = sm;
       const auto source = print(p, schedules::default_schedule(p.program, target), target);
@@ -125,6 +104,7 @@ TEST_CASE("cuda: kernels compile for every GPU that the compiler at hand knows")
     }
   }
   // One that is to come takes PTX of the latest.
+  const auto known = nvrtc->architectures();
   const int later = *std::max_element(known.begin(), known.end()) + 10;
   const DiffProblem p = problem("add N=1000");
   const auto source = print(p, schedules::default_schedule(p.program, gpu()));

@@ -3,13 +3,8 @@
 // How memory is moved on a GPU: long accesses, shared memory laid out and filled ahead.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-
-#include "jit/cuda/nvrtc.h"
-#include "jit/passes/barriers.h"
-#include "jit/passes/lower.h"
 #include "schedules/space/space.h"
-#include "tests/cuda/batch.h"
+#include "tests/cuda/by_hand.h"
 #include "tests/diff/subject.h"
 #include "tests/support/effort.h"
 
@@ -18,12 +13,7 @@ using namespace hone::tests;
 
 namespace {
 
-struct ByHand {
-  const char* problem;
-  const char* schedule;
-};
-
-constexpr ByHand kRows[] = {
+const std::vector<ByHand> kRows = {
     // Accesses of 16 bytes: whole, with a tail, of mixed types, along part of a row, guarded.
     {"add N=1000",
      "split Y/i 4 -> o v; vectorize v; split Y/o 64 -> b t; bind b block.x; bind t thread.x"},
@@ -159,26 +149,13 @@ constexpr ByHand kRows[] = {
      "tensorize m.t n.t k.t mma.f16; pipeline Ct/k.o stages=3"},
 };
 
-schedules::Schedule parsed(const char* text) {
-  auto schedule = schedules::Schedule::parse(text);
-  REQUIRE_MESSAGE(static_cast<bool>(schedule), text);
-  return *std::move(schedule);
-}
-
 /// The kernels of a row for a GPU of that capability.
 Printed printed(const ByHand& row, int sm) {
   ir::Target target;
   target.sm = sm;
-  const DiffProblem p = problem(row.problem);
-  const auto scheduled = schedules::apply(p.program, parsed(row.schedule));
-  REQUIRE(static_cast<bool>(scheduled));
-  auto nest = jit::lower(*scheduled, target);
-  REQUIRE_MESSAGE(static_cast<bool>(nest), row.problem);
-  Printed out{jit::with_barriers(*std::move(nest)), {}};
-  auto source = jit::print_cuda(out.nest, target);
-  REQUIRE_MESSAGE(static_cast<bool>(source), row.problem);
-  out.source = *std::move(source);
-  return out;
+  auto out = print(problem(row.problem), parsed(row.schedule), target);
+  REQUIRE_MESSAGE(static_cast<bool>(out), row.problem << ": " << out.failure());
+  return *std::move(out);
 }
 
 /// `schedule` with a pipeline of `stages` at every loop at which something is kept in shared
@@ -199,23 +176,14 @@ schedules::Schedule pipelined(const DiffProblem& problem, schedules::Schedule sc
 
 }  // namespace
 
-TEST_CASE("cuda memory: schedules by hand under the emulation") {
-  std::vector<DiffProblem> problems;
-  for (const ByHand& row : kRows) problems.push_back(problem(row.problem));
-  Batch batch;
-  for (size_t i = 0; i < problems.size(); ++i) {
-    const std::string refused = batch.add(problems[i], parsed(kRows[i].schedule));
-    CHECK_MESSAGE(refused.empty(), std::string(kRows[i].problem) << ": " << refused);
-  }
-  batch.check();
-}
+TEST_CASE("cuda memory: schedules by hand under the emulation") { check_all(kRows); }
 
 TEST_CASE("cuda memory: a GPU without asynchronous copies runs the same pipelines") {
   EmulatedCode code;
   std::vector<Printed> all;
   int copied = 0;
   for (const ByHand& row : kRows) {
-    if (std::string(row.schedule).find("pipeline") == std::string::npos) continue;
+    if (row.schedule.find("pipeline") == std::string::npos) continue;
     copied += printed(row, 80).source.kernels.find("copy_async") != std::string::npos;
     all.push_back(printed(row, 75));
     CHECK(all.back().source.kernels.find("copy_async") == std::string::npos);
@@ -226,13 +194,13 @@ TEST_CASE("cuda memory: a GPU without asynchronous copies runs the same pipeline
   REQUIRE_MESSAGE(wrong.empty(), wrong);
   int i = 0;
   for (const ByHand& row : kRows) {
-    if (std::string(row.schedule).find("pipeline") == std::string::npos) continue;
+    if (row.schedule.find("pipeline") == std::string::npos) continue;
     const DiffProblem p = problem(row.problem);
     Subject subject(p.text, p.program, p.dims);
     const std::string failed = subject.check(
         all[static_cast<size_t>(i)].nest,
         [&](int launch, const int64_t* args) { return code.run(i, launch, args, subject.dims()); });
-    CHECK_MESSAGE(failed.empty(), std::string(row.problem) << ": " << failed);
+    CHECK_MESSAGE(failed.empty(), row.problem << ": " << failed);
     ++i;
   }
 }
@@ -255,7 +223,7 @@ TEST_CASE("cuda memory: default schedules with a pipeline wherever memory is sha
 }
 
 TEST_CASE("cuda memory: tensor cores take matrices from turned rows that copies fill") {
-  const std::string source = printed(kRows[std::size(kRows) - 1], 90).source.kernels;
+  const std::string source = printed(kRows.back(), 90).source.kernels;
   CHECK(source.find("load_matrices<4, false>") != std::string::npos);
   CHECK(source.find("HONE_AT(As_, swizzled<64, 2>(") != std::string::npos);
   CHECK(source.find("copy_async<16>") != std::string::npos);
@@ -271,22 +239,17 @@ TEST_CASE("cuda memory: more shared memory than a block has is refused with the 
 }
 
 TEST_CASE("cuda memory: kernels compile with and without asynchronous copies") {
-  const auto nvrtc = jit::Nvrtc::open();
-  if (!nvrtc) {
-    MESSAGE("skipped: " << nvrtc.failure().message);
-    return;
-  }
-  const auto known = nvrtc->architectures();
+  const auto nvrtc = compiler_at_hand();
+  if (!nvrtc) return;
   int row = 0;
   for (const ByHand& r : kRows) {
     for (int sm : {75, 80, 90}) {
       if (effort() == Effort::kSmoke && row++ % 4 != 0) continue;
-      const bool tiles = std::string(r.schedule).find("tensorize") != std::string::npos;
+      const bool tiles = r.schedule.find("tensorize") != std::string::npos;
       if (tiles && sm < 80) continue;
-      if (std::find(known.begin(), known.end(), sm) == known.end()) continue;
+      if (!compiles_for(*nvrtc, sm)) continue;
       const auto binary = nvrtc->compile(printed(r, sm).source, sm);
-      CHECK_MESSAGE(static_cast<bool>(binary), std::string(r.problem)
-                                                   << ": " << binary.failure().message);
+      CHECK_MESSAGE(static_cast<bool>(binary), r.problem << ": " << binary.failure().message);
     }
   }
 }

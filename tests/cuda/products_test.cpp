@@ -7,21 +7,14 @@
 #include <algorithm>
 
 #include "jit/ir/instructions.h"
-#include "tests/cuda/batch.h"
+#include "tests/cuda/by_hand.h"
+#include "tests/cuda/product_schedules.h"
 #include "tests/support/effort.h"
 
 using namespace hone;
 using namespace hone::tests;
 
 namespace {
-
-/// `op p(A: u8[M,K], B: i8[K,N]) -> (C: i32[M,N]) { .. } M=.. N=.. K=..`.
-std::string product(const ir::Instruction& row, int m, int n, int k, const char* more = "") {
-  return fmt::format(
-      "op p(A: {}[M,K], B: {}[K,N]) -> (C: {}[M,N]) {{ C[m,n] = sum[k](A[m,k] * B[k,n]) }} M={} "
-      "N={} K={}{}",
-      name_of(row.a), name_of(row.b), name_of(row.accumulate), m, n, k, more);
-}
 
 /// How an operand's tile lies in shared memory.
 struct Way {
@@ -64,42 +57,24 @@ std::string schedule(const ir::Instruction& row, int columns, Way a, Way b, int 
   return s + "tensorize m.t n.t k.t " + row.name;
 }
 
-struct Cases {
-  std::vector<DiffProblem> problems;
-  std::vector<std::string> schedules;
-  std::vector<bool> narrows;
-
-  void add(const ir::Instruction& row, int m, int n, int k, const std::string& schedule,
-           const char* more = "") {
-    problems.push_back(problem(product(row, m, n, k, more)));
-    schedules.push_back(schedule);
-    narrows.push_back(row.narrows);
-  }
-  void check() const {
-    Batch batch;
-    for (size_t i = 0; i < problems.size(); ++i) {
-      auto parsed = schedules::Schedule::parse(schedules[i]);
-      REQUIRE_MESSAGE(static_cast<bool>(parsed), schedules[i]);
-      const std::string refused = batch.add(problems[i], *std::move(parsed), narrows[i]);
-      CHECK_MESSAGE(refused.empty(), problems[i].text << ": " << refused << "\n" << schedules[i]);
-    }
-    batch.check();
-  }
-};
+ByHand by_hand(const ir::Instruction& row, int m, int n, int k, const std::string& schedule,
+               const std::string& more = "") {
+  return {product(row.name, m, n, k, more), schedule, row.narrows};
+}
 
 }  // namespace
 
 TEST_CASE("cuda: products of a warpgroup, each row") {
-  Cases cases;
+  std::vector<ByHand> all;
   for (const ir::Instruction& row : ir::instructions()) {
     if (row.most_columns == 0) continue;
-    cases.add(row, 128, 32, 128 / size_of(row.a), schedule(row, 32, {}, {}));
-    cases.add(row, 140, 45, 3 * row.group + 5, schedule(row, 32, {}, {}, 3));
+    all.push_back(by_hand(row, 128, 32, 128 / size_of(row.a), schedule(row, 32, {}, {})));
+    all.push_back(by_hand(row, 140, 45, 3 * row.group + 5, schedule(row, 32, {}, {}, 3)));
     if (effort() == Effort::kSmoke) continue;
-    cases.add(row, 3, 2, 1, schedule(row, 8, {}, {}, 2), " B@N,K");
-    cases.add(row, 5, 9, 0, schedule(row, 16, {}, {}));
+    all.push_back(by_hand(row, 3, 2, 1, schedule(row, 8, {}, {}, 2), " B@N,K"));
+    all.push_back(by_hand(row, 5, 9, 0, schedule(row, 16, {}, {})));
   }
-  cases.check();
+  check_all(all);
 }
 
 TEST_CASE("cuda: products of a warpgroup by a persistent grid") {
@@ -113,22 +88,35 @@ TEST_CASE("cuda: products of a warpgroup by a persistent grid") {
   };
   replaced("bind C/m.b block.y; bind C/n.b block.x;",
            "fuse C/m.b C/n.b -> t; split C/t 4 -> t.o t.i; bind C/t.i block.x;");
-  Cases cases;
-  cases.add(row, 300, 90, 150, s);
-  cases.add(row, 130, 70, 70, s);
-  cases.check();
+  std::vector<ByHand> all;
+  all.push_back(by_hand(row, 300, 90, 150, s));
+  all.push_back(by_hand(row, 130, 70, 70, s));
+  check_all(all);
 }
 
 TEST_CASE("cuda: products of a warpgroup, ways that operands lie") {
   const ir::Instruction& row = *ir::instruction_named("wgmma.bf16");
-  Cases cases;
+  std::vector<ByHand> all;
   for (const int bytes : {16, 32, 64, 128}) {
     for (const bool turned : {false, true}) {
       if (effort() == Effort::kSmoke && turned != (bytes == 64)) continue;
-      cases.add(row, 150, 100, 100, schedule(row, 96, {turned, bytes}, {!turned, bytes}, 3));
-      cases.add(row, 70, 130, 80, schedule(row, 64, {turned, bytes}, {turned, 128}, 2));
+      all.push_back(
+          by_hand(row, 150, 100, 100, schedule(row, 96, {turned, bytes}, {!turned, bytes}, 3)));
+      all.push_back(
+          by_hand(row, 70, 130, 80, schedule(row, 64, {turned, bytes}, {turned, 128}, 2)));
     }
   }
-  cases.add(row, 70, 300, 80, schedule(row, 256, {}, {true, 128}, 2, true));
-  cases.check();
+  all.push_back(by_hand(row, 70, 300, 80, schedule(row, 256, {}, {true, 128}, 2, true)));
+  check_all(all);
+}
+
+TEST_CASE("cuda: products of a warpgroup that read what its threads have not fenced are caught") {
+  const ir::Instruction& row = *ir::instruction_named("wgmma.tf32");
+  const std::string ahead = schedule(row, 32, {}, {}, 3);
+  check_caught(
+      product(row.name, 140, 45, 53),
+      {{"stored", schedule(row, 32, {}, {}), "fence_proxy_async();", ""},
+       {"copied ahead", ahead, "fence_proxy_async();", ""},
+       {"fenced before they are there", ahead, "wait_copies<0>();\n        fence_proxy_async();",
+        "fence_proxy_async(); wait_copies<0>();"}});
 }

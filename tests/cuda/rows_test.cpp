@@ -9,6 +9,7 @@
 
 #include "jit/cuda/nvrtc.h"
 #include "jit/cuda/sm90_rows.h"
+#include "tests/cuda/by_hand.h"
 #include "tests/cuda/emulated_code.h"
 #include "tests/cuda/rows_kernels.h"
 #include "tests/support/effort.h"
@@ -79,13 +80,8 @@ TEST_CASE("cuda rows: a source has the rows that it calls, and no other") {
 }
 
 TEST_CASE("cuda rows: the device's compiler and assembler take every row") {
-  const auto nvrtc = jit::Nvrtc::open();
-  if (!nvrtc) {
-    MESSAGE("skipped: " << nvrtc.failure().message);
-    return;
-  }
-  const auto known = nvrtc->architectures();
-  if (std::find(known.begin(), known.end(), 90) == known.end()) return;
+  const auto nvrtc = compiler_for(90);
+  if (!nvrtc) return;
   // One source for many kernels: the compiler starts slowly.
   std::vector<RowKernel> all = row_kernels();
   for (RowKernel& k : product_kernels()) all.push_back(std::move(k));

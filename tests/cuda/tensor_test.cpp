@@ -8,7 +8,8 @@
 
 #include "jit/ir/instructions.h"
 #include "schedules/space/space.h"
-#include "tests/cuda/batch.h"
+#include "tests/cuda/by_hand.h"
+#include "tests/cuda/product_schedules.h"
 #include "tests/support/effort.h"
 
 using namespace hone;
@@ -17,14 +18,6 @@ using namespace hone::tests;
 namespace {
 
 std::string text(int64_t n) { return std::to_string(n); }
-
-/// `op p(A: u8[M,K], B: i8[K,N]) -> (C: i32[M,N]) { .. } M=.. N=.. K=..`.
-std::string product(const ir::Instruction& row, int m, int n, int k, const char* more = "") {
-  return "op p(A: " + std::string(name_of(row.a)) + "[M,K], B: " + std::string(name_of(row.b)) +
-         "[K,N]) -> (C: " + std::string(name_of(row.accumulate)) +
-         "[M,N]) { C[m,n] = sum[k](A[m,k] * B[k,n]) } M=" + text(m) + " N=" + text(n) +
-         " K=" + text(k) + more;
-}
 
 std::string word_of(DType type) { return text(std::max(1, 4 / size_of(type))); }
 
@@ -57,13 +50,9 @@ std::string schedule(const ir::Instruction& row) {
 }  // namespace
 
 TEST_CASE("cuda: instructions on tiles, each row") {
-  std::vector<DiffProblem> problems;
-  std::vector<std::string> schedules;
-  std::vector<bool> narrows;
+  std::vector<ByHand> all;
   const auto add = [&](const ir::Instruction& row, int m, int n, int k, const char* more) {
-    problems.push_back(problem(product(row, m, n, k, more)));
-    schedules.push_back(schedule(row));
-    narrows.push_back(row.narrows);
+    all.push_back({product(row.name, m, n, k, more), schedule(row), row.narrows});
   };
   for (const ir::Instruction& row : ir::instructions()) {
     if (row.lanes == 0 || row.most_columns > 0 || !available(row, gpu())) continue;
@@ -75,14 +64,7 @@ TEST_CASE("cuda: instructions on tiles, each row") {
     add(row, 3, 2, 1, "");
     add(row, 5, 9, 0, "");
   }
-  Batch batch;
-  for (size_t i = 0; i < problems.size(); ++i) {
-    auto parsed = schedules::Schedule::parse(schedules[i]);
-    REQUIRE_MESSAGE(static_cast<bool>(parsed), schedules[i]);
-    const std::string refused = batch.add(problems[i], *std::move(parsed), narrows[i]);
-    CHECK_MESSAGE(refused.empty(), problems[i].text << ": " << refused << "\n" << schedules[i]);
-  }
-  batch.check();
+  check_all(all);
 }
 
 TEST_CASE("cuda: lanes hold every element of a tile once") {
@@ -120,7 +102,7 @@ TEST_CASE("cuda: default schedules bring products to tensor instructions") {
     problems.back().dims.assign(problems.back().program.dims.size(), 53);
   }
   for (const char* row : {"mma.i8i8", "mma.u8i8"}) {
-    problems.push_back(problem(product(*ir::instruction_named(row), 50, 40, 70)));
+    problems.push_back(problem(product(row, 50, 40, 70)));
   }
   Batch batch;
   for (const DiffProblem& p : problems) {
