@@ -25,9 +25,8 @@ void LaunchPrinter::measure_cluster() {
 /// The grid has whole clusters.
 void LaunchPrinter::check_cluster() const {
   for (size_t a = 0; a < 3; ++a) {
-    int64_t blocks = 0;
     if (out_.cluster[a] == 1) continue;
-    if (is_const(out_.grid[a], &blocks) && blocks % out_.cluster[a] == 0) continue;
+    if (is_multiple(Poly::of(out_.grid[a], &n_.facts), out_.cluster[a])) continue;
     throw Unprintable{fmt::format(
         "launch {} has {} blocks along an axis where clusters have {}, which must divide them; "
         "bind one loop to the axis",

@@ -253,6 +253,18 @@ Poly ceil_div(const Poly& p, int64_t k, const Facts* facts) {
   return floor_div(p + Poly(k - 1), k, facts);
 }
 
+bool is_multiple(const Poly& p, int64_t k) {
+  if (p.constant() % k != 0) return false;
+  return std::all_of(p.terms().begin(), p.terms().end(), [k](const Poly::Term& t) {
+    const int64_t rest = k / std::gcd(t.coef, k);
+    return rest == 1 || std::any_of(t.factors.begin(), t.factors.end(), [rest](const Expr& f) {
+             return (f->op == Op::kMin || f->op == Op::kMax) &&
+                    is_multiple(Poly::of(f->args[0]), rest) &&
+                    is_multiple(Poly::of(f->args[1]), rest);
+           });
+  });
+}
+
 Poly min(const Poly& a, const Poly& b, const Facts* facts) {
   if (a.is_constant() && b.is_constant()) return std::min(a.constant(), b.constant());
   if (a == b) return a;

@@ -60,6 +60,8 @@ Poly floor_div(const Poly& p, int64_t k, const Facts* facts);
 Poly floor_mod(const Poly& p, int64_t k, const Facts* facts);
 /// ceil(p / k).
 Poly ceil_div(const Poly& p, int64_t k, const Facts* facts);
+/// Whether k > 0 divides every value of p, as far as its terms show.
+bool is_multiple(const Poly& p, int64_t k);
 Poly min(const Poly& a, const Poly& b, const Facts* facts);
 Poly max(const Poly& a, const Poly& b, const Facts* facts);
 

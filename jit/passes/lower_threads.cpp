@@ -45,6 +45,16 @@ void Lowering::check_marks() const {
   }
 }
 
+/// Whether blocks of some launch run in clusters.
+bool Lowering::has_clusters() const {
+  for (const Stage& s : program_.stages) {
+    for (const Loop& l : s.loops) {
+      if (l.cluster > 1) return true;
+    }
+  }
+  return false;
+}
+
 void Lowering::open_threads(const Instance& in, const Loop& loop, int id, const Piece& piece) {
   const Stage& s = in.stage();
   const auto most = facts_.upper(piece.end);

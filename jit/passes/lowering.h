@@ -167,6 +167,7 @@ class Lowering {
 
   // lower_threads.cpp: loops bound to a GPU's blocks and threads
   void check_marks() const;
+  bool has_clusters() const;
   void open_threads(const Instance& in, const ir::Loop& loop, int id, const Piece& piece);
   void check_threads(const Instance& in) const;
   std::vector<Span> window_at(const ir::Stage& stage, const ir::Place& place);

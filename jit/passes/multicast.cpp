@@ -42,26 +42,28 @@ Clustered clustered_loop(const Launch& launch) {
 class Multicast {
  public:
   Multicast(Nest& nest, const Clustered& of) : nest_(nest), of_(of) {
-    int64_t extent = 0;
     if (of.found > 1) {
       refuse("the loop comes in several pieces; split what it is part of with tail=pad");
     }
-    if (!is_const(of.extent, &extent) || extent % of.blocks != 0) {
-      refuse("the loop has " + print(of.extent) + " iterations, no multiple of " +
-             std::to_string(of.blocks) +
-             " that is known before the call; take another split, or another loop");
-    }
     for (const Dim& d : nest.dims) facts_.define_dim(d.name, d.lo, d.hi);
+    const Poly extent = Poly::of(of.extent, &facts_);
+    if (!is_multiple(extent, of.blocks)) {
+      refuse("the loop has " + print(of.extent) + " iterations, " +
+             (extent.is_constant() ? "no multiple of " : "which need not be a multiple of ") +
+             std::to_string(of.blocks) + "; take another split, or another loop");
+    }
     cluster_ = static_cast<int>(nest.loops.size());
     rank_ = cluster_ + 1;
-    facts_.define_loop(cluster_, Poly(), Poly(extent / of.blocks));
+    facts_.define_loop(cluster_, Poly(), floor_div(extent, of.blocks, &facts_));
     facts_.define_loop(rank_, Poly(), Poly(of.blocks));
   }
 
   /// The launch's body with the parts that each block copies.
   StmtRef cut(const StmtRef& body) {
     StmtRef out = walk(body);
-    if (why_.empty()) because("none is made in bulk; copy so into a pipeline that is specialized");
+    if (why_.empty())
+      because(
+          "none is made in bulk; copy so into a pipeline that is specialized and has iterations");
     if (parts_ == 0) refuse("its blocks share no copies: " + why_);
     return out;
   }
@@ -89,10 +91,11 @@ class Multicast {
     return std::make_shared<const Stmt>(std::move(out));
   }
 
-  /// Whether the blocks of a cluster may run what is inside `s` differently often.
+  /// Whether the blocks of a cluster may run what is inside `s` differently often. How many threads
+  /// a block has inside a loop over threads does not matter: all of them fill and wait.
   bool changes(const Stmt& s) const {
     if (s.kind == Stmt::kIf) return mentions_rank(s.condition);
-    if (s.kind != Stmt::kFor || s.id == of_.loop) return false;
+    if (s.kind != Stmt::kFor || s.id == of_.loop || is_thread(s.mark)) return false;
     return mentions_rank(s.begin) || mentions_rank(s.end);
   }
 

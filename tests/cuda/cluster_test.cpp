@@ -12,14 +12,19 @@ using namespace hone::tests;
 
 namespace {
 
+/// How each loop of a product ends that tiles do not divide.
+struct Tails {
+  std::string m = "pad", n = "pad", k = "pad";
+};
+
 /// Blocks of 32 by 32 results without tensor instructions, bound as `blocks` says.
-std::string plain(const std::string& blocks, const std::string& rest,
-                  const std::string& of_a = "") {
-  return "split m 32 -> m.b m.t tail=pad; split n 32 -> n.b n.t tail=pad; split m.t 4 -> m.y m.r; "
-         "reorder m.b n.b m.y n.t m.r; " +
-         blocks +
-         "; stage C at n.t -> acc in=registers; split acc/k 32 -> k.o k.i tail=pad; reorder k.o "
-         "k.i acc/m; bind m.y thread.y; bind n.t thread.x; stage A at k.o -> As in=shared" +
+std::string plain(const std::string& blocks, const std::string& rest, const std::string& of_a = "",
+                  const Tails& tails = {}) {
+  return "split m 32 -> m.b m.t tail=" + tails.m + "; split n 32 -> n.b n.t tail=" + tails.n +
+         "; split m.t 4 -> m.y m.r; reorder m.b n.b m.y n.t m.r; " + blocks +
+         "; stage C at n.t -> acc in=registers; split acc/k 32 -> k.o k.i tail=" + tails.k +
+         "; reorder k.o k.i acc/m; bind m.y thread.y; bind n.t thread.x; stage A at k.o -> As "
+         "in=shared" +
          of_a + "; stage B at k.o -> Bs in=shared; bulk As; bulk Bs; pipeline acc/k.o stages=2; " +
          rest;
 }
@@ -49,6 +54,28 @@ std::vector<ByHand> cases() {
       // Neighbouring tiles of a persistent grid have the same rows; as many in each round.
       {"matmul M=120 N=60 K=100", plain(kPersistent, apart + "cluster t.i 2")},
       {"matmul M=60 N=124 K=100", plain(kPersistent, apart + "cluster t.i 4")},
+      // Four of six tiles, then two: whole clusters run in every round, whichever loop is outside.
+      {"matmul M=190 N=32 K=100", plain(kPersistent, apart + "cluster t.i 2")},
+      {"matmul M=190 N=32 K=100",
+       plain("fuse m.b n.b -> t; split t 4 -> t.o t.i; reorder t.i t.o m.y; bind t.i block.x",
+             apart + "cluster t.i 2")},
+      // Eight tiles for each 32 of m, however many those are.
+      {"matmul M=1..70 N=252 K=72",
+       plain("fuse m.b n.b -> t; bind t block.x", apart + "cluster t 4")},
+      {"matmul M=1..70 N=252 K=72", plain(kPersistent, apart + "cluster t.i 4")},
+      // Fewer iterations than slots, one of them, as many as the call says.
+      {"matmul M=40 N=68 K=20", plain(kGrid, apart + "cluster m.b 2")},
+      {product("wgmma.bf16", 140, 40, 40, turned),
+       by_warpgroups("wgmma.bf16", 64, 16, "layout=[n][k]", filled + "cluster m.b 2")},
+      {product("wgmma.bf16", 140, 40, 72, turned),
+       by_warpgroups("wgmma.bf16", 64, 16, "layout=[n][k]", filled + "cluster C/n.b 2")},
+      {"matmul M=40 N=68 K=1..100 A.stride=(100,1)", plain(kGrid, apart + "cluster m.b 2")},
+      // The end of a loop by itself: of k, of blocks that are no cluster's, of threads.
+      {"matmul M=40 N=68 K=100", plain(kGrid, apart + "cluster m.b 2", "", {"pad", "pad", "peel"})},
+      {"matmul M=40 N=68 K=36", plain(kGrid, apart + "cluster m.b 2", "", {"pad", "pad", "peel"})},
+      {"matmul M=64 N=68 K=100", plain(kGrid, apart + "cluster m.b 2", "", {"pad", "peel", "pad"})},
+      {"matmul M=40 N=68 K=100",
+       plain(kGrid, apart + "cluster m.b 2", "", {"mask", "mask", "mask"})},
       // The blocks' number is the range of the launch.
       {"matmul M=60 N=28 K=100",
        plain("bind m.b block.x; bind n.b block.y", apart + "cluster m.b 2")},
@@ -98,10 +125,22 @@ TEST_CASE("cuda clusters: what blocks cannot share is refused with its reason") 
   const std::string apart = "specialize acc/k.o; ";
   check_refused({
       {"matmul M=40 N=68 K=200", plain(kGrid, apart + "cluster n.b 2"), "no multiple of 2"},
-      {"matmul M=1..70 N=68 K=40", plain(kGrid, apart + "cluster m.b 2"), "before the call"},
+      {"matmul M=1..70 N=68 K=40", plain(kGrid, apart + "cluster m.b 2"),
+       "need not be a multiple of 2"},
+      {"matmul M=1..70 N=220 K=40",
+       plain("fuse m.b n.b -> t; bind t block.x", apart + "cluster t 2"),
+       "7*((M + 31)/32) iterations, which need not be a multiple of 2"},
+      {"matmul M=40 N=64 K=100",
+       plain("reorder n.b m.b m.y; bind n.b block.x; bind m.b block.y", apart + "cluster m.b 2", "",
+             {"peel", "pad", "pad"}),
+       "the loop comes in several pieces"},
+      {"matmul M=40 N=64 K=100", plain(kGrid, apart + "cluster m.b 2", "", {"peel", "pad", "pad"}),
+       "differently often"},
+      {"matmul M=40 N=68 K=0", plain(kGrid, apart + "cluster m.b 2"), "none is made in bulk"},
       {"matmul M=40 N=68 K=200", plain(kGrid, "cluster m.b 2"), "only pipelines"},
       // The last round has three tiles for four blocks.
-      {"matmul M=220 N=32 K=100", plain(kPersistent, apart + "cluster t.i 2"), "before the call"},
+      {"matmul M=220 N=32 K=100", plain(kPersistent, apart + "cluster t.i 2"),
+       "need not be a multiple of 2"},
       // Five tiles by four blocks: the first has two.
       {"matmul M=140 N=32 K=100",
        plain("split m.b 4 -> m.p m.q; reorder m.q n.b m.p m.y n.t m.r; bind m.q block.y; bind n.b "

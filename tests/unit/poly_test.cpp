@@ -66,3 +66,18 @@ TEST_CASE("what a branch assumes counts inside it only") {
   facts.forget();
   CHECK_FALSE(facts.nonnegative(m - Poly(4)));
 }
+
+TEST_CASE("multiples are seen in every term, and in both sides of a minimum") {
+  const Poly m = Poly::atom(make_dim("M"));
+  CHECK(is_multiple(Poly(6), 2));
+  CHECK_FALSE(is_multiple(Poly(6), 4));
+  CHECK(is_multiple(Poly(-4), 4));
+  CHECK(is_multiple(Poly(8) * m + Poly(4), 4));
+  CHECK_FALSE(is_multiple(Poly(8) * m + Poly(2), 4));
+  const Poly left = min(Poly(4), Poly(6) - Poly(4) * Poly::atom(loop(0)), nullptr);
+  CHECK(is_multiple(left, 2));
+  CHECK_FALSE(is_multiple(left, 4));
+  CHECK(is_multiple(Poly(2) * left * m, 4));
+  CHECK(is_multiple(max(left, Poly(2) * m, nullptr), 2));
+  CHECK_FALSE(is_multiple(max(left, m, nullptr), 2));
+}
