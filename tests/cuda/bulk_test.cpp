@@ -253,3 +253,31 @@ TEST_CASE("cuda bulk: what the copy engine cannot do is refused with its reason"
   REQUIRE(!printed);
   CHECK(printed.failure().find("sm_90 has") != std::string::npos);
 }
+
+TEST_CASE("cuda bulk: stages that copy no box are refused with their reason") {
+  const auto row = [](const std::string& tensor, const std::string& copy) {
+    return "op s(X: f32[" + tensor + "]) -> (Y: f32[N,M]) { " + copy +
+           "; Y[i,j] = T[i,j] * 2 } N=16 M=64";
+  };
+  const std::string at_rows =
+      "split Y/i 8 -> i.o i.i; compute T at Y/i.o in=shared; bulk T; bind Y/i.o block.x; bind Y/j "
+      "thread.x";
+  check_refused({
+      {row("M", "T[i in 0..N,j] = X[j]"), at_rows, "copied along i, which X does not have"},
+      {row("2*N,M", "T[i in 0..N,j] = X[2*i,j]"), at_rows, "dim 0 of X is read at 2*i"},
+      {row("N,M", "T[i in 0..N,j in 0..M] = X[i-1,j] else 1"), at_rows, "outside X it finds 1"},
+      {row("N,M", "T[i,j] = X[i,j] + 1"), at_rows, "only what `stage` copies as it is"},
+      {row("N,M", "S[i,j] = X[i,j] + 1; T[i,j] = S[i,j]"),
+       "split Y/i 8 -> i.o i.i; compute S at Y/i.o in=registers; compute T at Y/i.o in=shared; "
+       "bulk T; bind Y/i.o block.x; bind Y/j thread.x",
+       "S is not in the GPU's memory"},
+      {"op s(X: f32[N,M]) -> (Y: f32[M,N]) { T[j,i] = X[i,j]; Y[j,i] = T[j,i] * 2 } N=16 M=64",
+       "split Y/j 8 -> j.o j.i; compute T at Y/j.o in=shared; bulk T; bind Y/j.o block.x; bind Y/i "
+       "thread.x",
+       "64 elements apart in X"},
+      {"op s(X: f32[A,B,C,D,E,F]) -> (Y: f32[A,B,C,D,E,F]) { Y[a,b,c,d,e,f] = X[a,b,c,d,e,f] + 1 } "
+       "A=2 B=2 C=2 D=3 E=2 F=8",
+       "stage X at d -> Xs in=shared; bulk Xs; bind a block.x; bind e thread.y; bind f thread.x",
+       "X has 6 dims; the copy engine takes 5"},
+  });
+}
