@@ -6,6 +6,7 @@
 
 #include "tests/cuda/by_hand.h"
 #include "tests/cuda/product_schedules.h"
+#include "tests/diff/subject.h"
 #include "tests/support/effort.h"
 
 using namespace hone;
@@ -100,7 +101,11 @@ std::vector<ByHand> plain_cases() {
                          text(stages))});
   }
   out.push_back({"matmul M=70 N=36 K=68", plain(kBoth + text(3), "in=shared", "mask")});
-  out.push_back({"matmul M=40 N=68 K=0", plain(kBoth + text(3))});
+  for (const char* empty :
+       {"matmul M=40 N=68 K=0", "matmul M=0 N=68 K=40", "matmul M=40 N=0 K=40"}) {
+    out.push_back({empty, plain(kBoth + text(3))});
+    out.push_back({empty, plain(kBoth + text(3) + "; specialize acc/k.o")});
+  }
   out.push_back({"matmul M=1..70 N=48 K=40", plain(kBoth + text(3))});
   for (int stages : {2, 4}) {
     out.push_back({"matmul M=40 N=68 K=200",
@@ -204,6 +209,21 @@ TEST_CASE("cuda bulk: kernels with a part wrong are caught") {
        {"slots that nobody frees", apart, "if (threadIdx.x % 32 == 0)", "if (false)"},
        {"mbarriers that copies do not know of", threads, "fence_mbarrier_init();", ""},
        {"a box beside its slot", apart, "HONE_AT(As_, 1024 *", "HONE_AT(As_, 32 *"}});
+}
+
+TEST_CASE("cuda bulk: a copy from a tensor without elements is caught") {
+  const DiffProblem p = problem("matmul M=64 N=64 K=128");
+  auto made = print(p, parsed(plain(kBoth + text(2))));
+  REQUIRE_MESSAGE(static_cast<bool>(made), made.failure());
+  made->source.launches[0].maps[1].sizes[0] = ir::make_int(0);
+  EmulatedCode code;
+  code.add(made->source);
+  REQUIRE(code.compile().empty());
+  Subject subject(p.text, p.program, p.dims);
+  const std::string failed = subject.check(made->nest, [&](int launch, const int64_t* args) {
+    return code.run(0, launch, args, subject.dims());
+  });
+  CHECK_MESSAGE(failed.find("a tensor copy's map is none") != std::string::npos, failed);
 }
 
 TEST_CASE("cuda bulk: the device's compiler and assembler take the kernels") {

@@ -41,7 +41,12 @@ struct alignas(64) ParameterLine {
   unsigned long long words[8] = {};
 };
 
-/// The parameters of a launch that takes maps; none of one that does not.
+bool has_elements(const emulation::TensorFacts& f) {
+  return std::all_of(f.size, f.size + f.rank, [](uint64_t n) { return n > 0; });
+}
+
+/// The parameters of a launch that takes maps; none of one that does not. The map of a tensor
+/// without elements is zeros, as the runtime leaves it, and so none that a copy may take.
 std::vector<ParameterLine> parameters(const jit::CudaLaunch& launch, std::span<const int64_t> slots,
                                       std::span<const int64_t> dims) {
   if (launch.maps.empty()) return {};
@@ -49,7 +54,8 @@ std::vector<ParameterLine> parameters(const jit::CudaLaunch& launch, std::span<c
   std::copy(slots.begin(), slots.end(), reinterpret_cast<int64_t*>(out.data()));
   for (const jit::CudaMap& map : launch.maps) {
     ParameterLine two[2];
-    emulation::write_map(facts_of(map, slots.data(), dims), two[0].words);
+    const emulation::TensorFacts facts = facts_of(map, slots.data(), dims);
+    if (has_elements(facts)) emulation::write_map(facts, two[0].words);
     out.insert(out.end(), two, two + 2);
   }
   return out;
