@@ -3,6 +3,8 @@
 
 #include <set>
 
+#include "jit/passes/statements.h"
+
 namespace hone::jit {
 
 using namespace ir;
@@ -18,12 +20,6 @@ struct Touched {
     written.insert(other.written.begin(), other.written.end());
   }
   bool clashes(const Touched& next) const {
-    const auto meet = [](const std::set<int>& a, const std::set<int>& b) {
-      for (int x : a) {
-        if (b.contains(x)) return true;
-      }
-      return false;
-    };
     return meet(written, next.read) || meet(read, next.written);
   }
 };
@@ -68,7 +64,7 @@ class Barriers {
       out.body = list(s->body, open);
       if (s->kind == Stmt::kFor) open.add(before);
     }
-    return std::make_shared<const Stmt>(std::move(out));
+    return made(std::move(out));
   }
 
  private:
@@ -126,7 +122,7 @@ class Barriers {
       if (open.clashes(entered(*s))) {
         Stmt barrier;
         barrier.kind = Stmt::kBarrier;
-        out.push_back(std::make_shared<const Stmt>(std::move(barrier)));
+        out.push_back(made(std::move(barrier)));
         open = {};
       }
       out.push_back(place(s, open));

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "jit/passes/lowering.h"
+#include "jit/passes/statements.h"
 
 namespace hone::jit {
 
@@ -33,8 +34,6 @@ constexpr int64_t kMostBox = 256;    // elements of a box along one
 constexpr int64_t kChunk = 16;       // bytes that rows and strides are multiples of
 constexpr int64_t kTileAlign = 128;  // of a box in shared memory
 constexpr int64_t kMostSwizzle = 128;
-
-StmtRef made(Stmt s) { return std::make_shared<const Stmt>(std::move(s)); }
 
 StmtRef loop_over(int id, Mark mark, Expr end, StmtRef body) {
   Stmt s;

@@ -3,6 +3,7 @@
 
 #include "jit/ir/facts.h"
 #include "jit/passes/lowering.h"
+#include "jit/passes/statements.h"
 
 namespace hone::jit {
 
@@ -88,7 +89,7 @@ class Multicast {
     if (s->kind == Stmt::kFill && parts_ > before) {
       nest_.pipes[static_cast<size_t>(s->id)].cluster = of_.blocks;
     }
-    return std::make_shared<const Stmt>(std::move(out));
+    return made(std::move(out));
   }
 
   /// Whether the blocks of a cluster may run what is inside `s` differently often. How many threads
@@ -150,7 +151,7 @@ class Multicast {
     out.at[d] = s.at[d] + make_int(map.box[d]) * rank;
     out.offset = s.offset + make_int(map.box_elements()) * rank;
     ++parts_;
-    return std::make_shared<const Stmt>(std::move(out));
+    return made(std::move(out));
   }
 
   /// Whether `e` may be another value in another block of the same cluster; what is loaded may.

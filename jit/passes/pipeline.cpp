@@ -8,6 +8,7 @@
 #include "jit/ir/poly.h"
 #include "jit/passes/lowering.h"
 #include "jit/passes/products.h"
+#include "jit/passes/statements.h"
 #include "jit/passes/turns.h"
 
 namespace hone::jit {
@@ -19,8 +20,6 @@ namespace {
 /// Slots begin at what bulk copies and tensor instructions want of shared memory.
 constexpr int64_t kSlotAlign = 128;
 constexpr int64_t kSwizzledSlotAlign = 1024;
-
-StmtRef made(Stmt s) { return std::make_shared<const Stmt>(std::move(s)); }
 
 StmtRef of_kind(Stmt::Kind kind, std::vector<StmtRef> body = {}) {
   Stmt s;
@@ -39,26 +38,6 @@ StmtRef only_where(Expr condition, std::vector<StmtRef> body) {
   s.condition = std::move(condition);
   s.body.push_back(of_kind(Stmt::kBlock, std::move(body)));
   return made(std::move(s));
-}
-
-/// Buffers that a statement reads and writes.
-struct Uses {
-  std::set<int> read, written;
-
-  void add(const Stmt& s) {
-    for (const Expr* e : {&s.begin, &s.end, &s.condition, &s.offset, &s.value}) {
-      visit(*e, [&](const Expr& x) {
-        if (x->op == Op::kLoad) read.insert(x->id);
-      });
-    }
-    if (s.kind == Stmt::kStore) written.insert(s.id);
-    for (const StmtRef& b : s.body) add(*b);
-  }
-  bool touches(int buffer) const { return read.contains(buffer) || written.contains(buffer); }
-};
-
-bool meet(const std::set<int>& a, const std::set<int>& b) {
-  return std::any_of(a.begin(), a.end(), [&](int x) { return b.contains(x); });
 }
 
 /// How often each buffer occurs in a statement.

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "jit/ir/instructions.h"
+#include "jit/passes/statements.h"
 
 namespace hone::jit {
 
@@ -13,8 +14,6 @@ using namespace ir;
 namespace {
 
 using Body = std::vector<StmtRef>;
-
-StmtRef made(Stmt s) { return std::make_shared<const Stmt>(std::move(s)); }
 
 bool is_product(const Stmt& s) {
   if (s.kind != Stmt::kFor || s.mark != Mark::kTensor || s.instruction->most_columns == 0) {
@@ -32,25 +31,6 @@ bool only_products(const Stmt& s) {
   if ((!serial && s.kind != Stmt::kBlock) || s.body.empty()) return false;
   return std::all_of(s.body.begin(), s.body.end(),
                      [](const StmtRef& b) { return only_products(*b); });
-}
-
-/// Buffers that a statement reads and writes.
-struct Uses {
-  std::set<int> read, written;
-
-  void add(const Stmt& s) {
-    for (const Expr* e : {&s.begin, &s.end, &s.condition, &s.offset, &s.value}) {
-      visit(*e, [&](const Expr& x) {
-        if (x->op == Op::kLoad) read.insert(x->id);
-      });
-    }
-    if (s.kind == Stmt::kStore || s.kind == Stmt::kCopyBox) written.insert(s.id);
-    for (const StmtRef& b : s.body) add(*b);
-  }
-};
-
-bool meet(const std::set<int>& a, const std::set<int>& b) {
-  return std::any_of(a.begin(), a.end(), [&](int x) { return b.contains(x); });
 }
 
 StmtRef marker(Stmt::Kind kind, int id = -1, int pending = 0) {

@@ -6,6 +6,7 @@
 #include "jit/passes/barriers.h"
 #include "jit/passes/lower.h"
 #include "ops/op.h"
+#include "schedules/space/space.h"
 #include "tests/diff/subject.h"
 
 namespace hone::tests {
@@ -24,7 +25,16 @@ DiffProblem problem(const std::string& text) {
 
 Result<Printed, std::string> print(const DiffProblem& problem, const schedules::Schedule& schedule,
                                    const ir::Target& target) {
-  const auto scheduled = schedules::apply(problem.program, schedule);
+  return print(problem.program, schedule, target);
+}
+
+Result<Printed, std::string> print_default(const ir::Program& program, const ir::Target& target) {
+  return print(program, schedules::default_schedule(program, target), target);
+}
+
+Result<Printed, std::string> print(const ir::Program& program, const schedules::Schedule& schedule,
+                                   const ir::Target& target) {
+  const auto scheduled = schedules::apply(program, schedule);
   if (!scheduled) return scheduled.failure().text();
   auto nest = jit::lower(*scheduled, target);
   if (!nest) return nest.failure().message;

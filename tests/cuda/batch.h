@@ -23,8 +23,14 @@ struct Printed {
   jit::CudaSource source;
 };
 /// What is printed, or why nothing is.
+Result<Printed, std::string> print(const ir::Program& program, const schedules::Schedule& schedule,
+                                   const ir::Target& target = gpu());
 Result<Printed, std::string> print(const DiffProblem& problem, const schedules::Schedule& schedule,
                                    const ir::Target& target = gpu());
+
+/// What is printed by the default schedule.
+Result<Printed, std::string> print_default(const ir::Program& program,
+                                           const ir::Target& target = gpu());
 
 /// Problems under schedules, compiled together and checked one after the other.
 class Batch {

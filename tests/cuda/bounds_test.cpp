@@ -14,13 +14,12 @@
 
 #include "jit/cuda/nvrtc.h"
 #include "jit/cuda/report/report.h"
-#include "jit/passes/barriers.h"
-#include "jit/passes/lower.h"
 #include "ops/op.h"
-#include "schedules/space/space.h"
+#include "tests/cuda/batch.h"
 #include "tests/support/effort.h"
 
 using namespace hone;
+using namespace hone::tests;
 
 namespace {
 
@@ -214,29 +213,20 @@ void add_traffic(const ir::Nest& nest, const jit::LaunchReport& r, Facts& out, T
 
 Facts facts_of(const ops::Problem& problem, const jit::Nvrtc* nvrtc) {
   Facts out;
-  ir::Target gpu;
-  gpu.sm = kSm;
-  const auto scheduled =
-      schedules::apply(problem.program, schedules::default_schedule(problem.program, gpu));
-  auto nest = jit::lower(*scheduled, gpu);
-  if (!nest) {
-    out.refused = nest.failure().message;
-    return out;
-  }
-  const ir::Nest whole = jit::with_barriers(*std::move(nest));
-  const auto source = jit::print_cuda(whole, gpu);
-  if (!source) {
-    out.refused = source.failure().message;
+  const auto made = print_default(problem.program);
+  if (!made) {
+    out.refused = made.failure();
     return out;
   }
   std::vector<jit::KernelResources> resources;
   if (nvrtc) {
-    const auto binary = nvrtc->compile(*source, kSm);
+    const auto binary = nvrtc->compile(made->source, kSm);
     if (binary) resources = jit::resources_in(binary->log);
     if (!binary) out.refused = binary.failure().message;
   }
   Traffic least;
-  auto reports = jit::report_on(whole, *source, kSm, jit::typical_dims(whole), resources);
+  auto reports =
+      jit::report_on(made->nest, made->source, kSm, jit::typical_dims(made->nest), resources);
   for (size_t i = 0; i < reports.size(); ++i) {
     Launch l{std::move(reports[i])};
     double all = 0;
@@ -246,7 +236,7 @@ Facts facts_of(const ops::Problem& problem, const jit::Nvrtc* nvrtc) {
       if (s.bytes == 16) l.wide += s.sectors;
     }
     if (all > 0) l.wide /= all;
-    add_traffic(whole, l.report, out, least);
+    add_traffic(made->nest, l.report, out, least);
     out.launches.push_back(std::move(l));
   }
   for (const auto& [key, bytes] : least) out.least += bytes;
@@ -304,7 +294,7 @@ void check_row(const Row& row, const Facts& f, bool large) {
 TEST_CASE("cuda bounds: default schedules move little more than the least bytes") {
   const bool table = std::getenv("HONE_TEST_TABLE") != nullptr;
   auto nvrtc = jit::Nvrtc::open();
-  const auto every = static_cast<size_t>(tests::by_effort(40, 10, 1));
+  const auto every = static_cast<size_t>(by_effort(40, 10, 1));
   size_t count = 0;
   const auto run = [&](const Row& row, bool large) {
     const auto problem = ops::parse_problem(row.problem);

@@ -9,10 +9,7 @@
 #include "jit/cuda/device_limits.h"
 #include "jit/cuda/nvrtc.h"
 #include "jit/cuda/report/resources.h"
-#include "jit/passes/barriers.h"
-#include "jit/passes/lower.h"
 #include "ops/op.h"
-#include "schedules/space/space.h"
 #include "tests/cuda/by_hand.h"
 #include "tests/support/effort.h"
 
@@ -32,17 +29,13 @@ int least_local(const std::string& kernels) {
 
 /// What is wrong with a problem's default kernels on a GPU, or "".
 std::string compiled(const jit::Nvrtc& nvrtc, const std::string& text, int sm) {
-  ir::Target gpu;
-  gpu.sm = sm;
+  ir::Target target = gpu();
+  target.sm = sm;
   const auto problem = ops::parse_problem(text);
   if (!problem) return "does not parse";
-  const auto scheduled =
-      schedules::apply(problem->program, schedules::default_schedule(problem->program, gpu));
-  auto nest = jit::lower(*scheduled, gpu);
-  if (!nest) return nest.failure().message;
-  const auto source = jit::print_cuda(jit::with_barriers(*std::move(nest)), gpu);
-  if (!source) return source.failure().message;
-  const auto binary = nvrtc.compile(*source, sm);
+  const auto made = print_default(problem->program, target);
+  if (!made) return made.failure();
+  const auto binary = nvrtc.compile(made->source, sm);
   if (!binary) return binary.failure().message;
   const auto all = jit::resources_in(binary->log);
   std::string wrong;
@@ -52,12 +45,12 @@ std::string compiled(const jit::Nvrtc& nvrtc, const std::string& text, int sm) {
     if (binary->log.find(word) != std::string::npos)
       wrong += std::string(word) + ":\n" + binary->log;
   }
-  for (const jit::CudaLaunch& l : source->launches) {
+  for (const jit::CudaLaunch& l : made->source.launches) {
     const jit::KernelResources* k = jit::resources_of(all, l.symbol);
     if (!k) return "the compiler says nothing of " + l.symbol + ":\n" + binary->log;
     if (k->spill_bytes > 0)
       wrong += l.name + " spills " + std::to_string(k->spill_bytes) + " bytes; ";
-    if (k->local_bytes > least_local(source->kernels)) {
+    if (k->local_bytes > least_local(made->source.kernels)) {
       wrong += l.name + " has " + std::to_string(k->local_bytes) + " bytes of local memory; ";
     }
     const int threads = l.block[0] * l.block[1] * l.block[2];

@@ -10,12 +10,11 @@
 #include <string>
 
 #include "jit/cuda/report/report.h"
-#include "jit/passes/barriers.h"
-#include "jit/passes/lower.h"
 #include "ops/op.h"
-#include "schedules/space/space.h"
+#include "tests/cuda/batch.h"
 
 using namespace hone;
+using namespace hone::tests;
 
 namespace {
 
@@ -23,22 +22,12 @@ constexpr int kSm = 90;
 
 /// The default kernels of a problem, reported on; what is wrong instead, in `refused`.
 std::vector<jit::LaunchReport> reports(const ops::Problem& problem, std::string& refused) {
-  ir::Target gpu;
-  gpu.sm = kSm;
-  const auto scheduled =
-      schedules::apply(problem.program, schedules::default_schedule(problem.program, gpu));
-  auto nest = jit::lower(*scheduled, gpu);
-  if (!nest) {
-    refused = nest.failure().message;
+  const auto made = print_default(problem.program);
+  if (!made) {
+    refused = made.failure();
     return {};
   }
-  const ir::Nest whole = jit::with_barriers(*std::move(nest));
-  const auto source = jit::print_cuda(whole, gpu);
-  if (!source) {
-    refused = source.failure().message;
-    return {};
-  }
-  return jit::report_on(whole, *source, kSm, jit::typical_dims(whole), {});
+  return jit::report_on(made->nest, made->source, kSm, jit::typical_dims(made->nest), {});
 }
 
 void print_row(const std::string& problem, const jit::LaunchReport& r) {

@@ -274,31 +274,58 @@ void start_bulk_load(uint32_t to, P from, uint32_t bytes, uint32_t barrier, uint
              [=](Arena& arena) { std::memcpy(arena.bytes.data() + at, source, bytes); });
 }
 
-/// Groups of the stores of a thread.
-struct StoreGroups {
+/// What a thread started beside itself and commits and waits for in groups.
+struct Groups {
   Agent agent = 0;
   uint32_t committed = 0, landed = 0, waited = 0;
+  uint32_t filled = 0;                      ///< the last group that is not empty
   std::vector<std::function<void()>> open;  ///< of the group that is not committed yet
 };
-struct Stores {
-  std::map<Agent, StoreGroups> of;  ///< by thread
-};
 
-inline StoreGroups& store_groups() {
-  StoreGroups& g = machine<Stores>().of[self().knows.agent];
+/// The groups of the thread that runs, of what `one` is; `all` is what it is called where it must
+/// be over when the thread leaves. Each thread's are `T::of[its agent]`.
+template <class T>
+Groups& groups_of(const char* one, const char* all, bool generic) {
+  Groups& g = machine<T>().of[self().knows.agent];
   if (g.agent != 0) return g;
-  g.agent = cluster->order.hire("a bulk store");
-  self().at_end = [&g] {
-    if (!g.open.empty()) fail("a thread leaves before it commits its bulk stores");
-    if (g.waited < g.committed) fail("a thread leaves before it waits for its bulk stores");
+  g.agent = cluster->order.hire(one, generic);
+  self().at_end = [&g, all, before = self().at_end] {
+    if (before) before();
+    if (!g.open.empty()) fail(std::string("a thread leaves before it commits its ") + all);
+    if (g.waited < g.filled) fail(std::string("a thread leaves before it waits for its ") + all);
   };
   return g;
 }
 
+inline void commit(Groups& g) {
+  ++g.committed;
+  if (!g.open.empty()) g.filled = g.committed;
+  later([&g, group = std::move(g.open)] {
+    for (const auto& work : group) work();
+    ++g.landed;
+  });
+  g.open.clear();
+}
+
+/// Until all groups but the last `left` are over.
+inline void wait_for(Groups& g, uint32_t left) {
+  const uint32_t target = g.committed > left ? g.committed - left : 0;
+  wait_until([&g, target] { return g.landed >= target; },
+             [&g] { return cluster->order.name(g.agent); });
+  g.waited = std::max(g.waited, target);
+  learn({g.agent, target});
+}
+
+struct Stores {
+  std::map<Agent, Groups> of;  ///< by thread
+};
+
+inline Groups& store_groups() { return groups_of<Stores>("a bulk store", "bulk stores", false); }
+
 /// Starts a store of shared memory, which `write` does.
 inline void start_store(uint32_t from, uint32_t bytes, std::function<void()> write) {
   const SharedPlace p = locate(from);
-  StoreGroups& g = store_groups();
+  Groups& g = store_groups();
   Access{{g.agent, g.committed + 1}, self().knows, p.owner->arena}.read(p.at, bytes);
   g.open.push_back(std::move(write));
 }
@@ -312,22 +339,7 @@ void start_bulk_store(P to, uint32_t from, uint32_t bytes) {
   start_store(from, bytes, [=] { std::memcpy(target, p.owner->arena.bytes.data() + p.at, bytes); });
 }
 
-inline void bulk_commit() {
-  StoreGroups& g = store_groups();
-  ++g.committed;
-  later([&g, stores = std::move(g.open)] {
-    for (const auto& store : stores) store();
-    ++g.landed;
-  });
-  g.open.clear();
-}
-
-inline void bulk_wait(uint32_t left) {
-  StoreGroups& g = store_groups();
-  const uint32_t target = g.committed > left ? g.committed - left : 0;
-  wait_until([&g, target] { return g.landed >= target; }, [] { return "a bulk store"; });
-  g.waited = std::max(g.waited, target);
-  learn({g.agent, target});
-}
+inline void bulk_commit() { commit(store_groups()); }
+inline void bulk_wait(uint32_t left) { wait_for(store_groups(), left); }
 
 }  // namespace emulation

@@ -8,27 +8,12 @@
 
 namespace emulation {
 
-/// Groups of the copies of a thread.
-struct CopyGroups {
-  Agent agent = 0;
-  uint32_t committed = 0, landed = 0, waited = 0;
-  uint32_t filled = 0;                      ///< the last group that is not empty
-  std::vector<std::function<void()>> open;  ///< of the group that is not committed yet
-};
 struct Copies {
-  std::map<Agent, CopyGroups> of;  ///< by thread
+  std::map<Agent, Groups> of;  ///< by thread
 };
 
-inline CopyGroups& copy_groups() {
-  CopyGroups& g = machine<Copies>().of[self().knows.agent];
-  if (g.agent != 0) return g;
-  g.agent = cluster->order.hire("an asynchronous copy", true);
-  self().at_end = [&g, before = self().at_end] {
-    if (before) before();
-    if (!g.open.empty()) fail("a thread leaves before it commits its asynchronous copies");
-    if (g.waited < g.filled) fail("a thread leaves before it waits for its asynchronous copies");
-  };
-  return g;
+inline Groups& copy_groups() {
+  return groups_of<Copies>("an asynchronous copy", "asynchronous copies", true);
 }
 
 template <class P, class Q>
@@ -47,7 +32,7 @@ void copy_async(P to, Q from, int bytes, int kept) {
     source = from.buffer->data + from.index;
     for (int64_t i = from.index; i <= last; ++i) check_unwritten(from.buffer->data + i);
   }
-  CopyGroups& g = copy_groups();
+  Groups& g = copy_groups();
   Arena& arena = block->arena;
   const auto at = static_cast<uint32_t>(to.buffer->address(to.index));
   const auto n = static_cast<uint32_t>(bytes);
@@ -59,23 +44,11 @@ void copy_async(P to, Q from, int bytes, int kept) {
   });
 }
 
-inline void commit_copies() {
-  CopyGroups& g = copy_groups();
-  ++g.committed;
-  if (!g.open.empty()) g.filled = g.committed;
-  later([&g, copies = std::move(g.open)] {
-    for (const auto& copy : copies) copy();
-    ++g.landed;
-  });
-  g.open.clear();
-}
+inline void commit_copies() { commit(copy_groups()); }
 
 inline void wait_copies(uint32_t left) {
-  CopyGroups& g = copy_groups();
-  const uint32_t target = g.committed > left ? g.committed - left : 0;
-  wait_until([&g, target] { return g.landed >= target; }, [] { return "an asynchronous copy"; });
-  g.waited = std::max(g.waited, target);
-  learn({g.agent, target});
+  Groups& g = copy_groups();
+  wait_for(g, left);
   self().knows.copied = {g.agent, g.waited};
 }
 

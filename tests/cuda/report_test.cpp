@@ -7,11 +7,10 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "jit/passes/barriers.h"
-#include "jit/passes/lower.h"
 #include "ops/op.h"
 #include "schedules/schedule.h"
 #include "schedules/space/space.h"
+#include "tests/cuda/by_hand.h"
 #include "tests/support/golden.h"
 
 using namespace hone;
@@ -51,20 +50,10 @@ const ByHand kByHand[] = {
 
 /// A problem under a schedule, with its report for a GPU.
 std::vector<jit::LaunchReport> report(const std::string& text, const std::string& steps) {
-  ir::Target gpu;
-  gpu.sm = 90;
-  const auto problem = ops::parse_problem(text);
-  REQUIRE_MESSAGE(static_cast<bool>(problem), text);
-  const auto schedule = schedules::Schedule::parse(steps);
-  REQUIRE_MESSAGE(static_cast<bool>(schedule), steps);
-  const auto scheduled = schedules::apply(problem->program, *schedule);
-  REQUIRE_MESSAGE(static_cast<bool>(scheduled), steps);
-  auto nest = jit::lower(*scheduled, gpu);
-  REQUIRE(static_cast<bool>(nest));
-  const ir::Nest whole = jit::with_barriers(*std::move(nest));
-  const auto source = jit::print_cuda(whole, gpu);
-  REQUIRE(static_cast<bool>(source));
-  return jit::report_on(whole, *source, gpu.sm, jit::typical_dims(whole), {}, {0, true});
+  const auto made = tests::print(tests::problem(text), tests::parsed(steps));
+  REQUIRE_MESSAGE(static_cast<bool>(made), steps << ": " << made.failure());
+  return jit::report_on(made->nest, made->source, tests::gpu().sm, jit::typical_dims(made->nest),
+                        {}, {0, true});
 }
 
 }  // namespace
@@ -238,16 +227,11 @@ TEST_CASE("cuda report: rows that data choose") {
 }
 
 TEST_CASE("cuda report: samples stand for the whole where iterations are alike") {
-  ir::Target gpu;
-  gpu.sm = 90;
-  const std::string steps = "split Y/i 256 -> b t; bind b block.x; bind t thread.x";
-  const auto problem = ops::parse_problem("add N=1048576");
-  REQUIRE(static_cast<bool>(problem));
-  const auto scheduled =
-      schedules::apply(problem->program, schedules::Schedule::parse(steps).value());
-  const auto nest = jit::lower(*scheduled, gpu);
-  const auto source = jit::print_cuda(*nest, gpu);
-  const auto launches = jit::report_on(*nest, *source, 90, {}, {});
+  const auto made =
+      tests::print(tests::problem("add N=1048576"),
+                   tests::parsed("split Y/i 256 -> b t; bind b block.x; bind t thread.x"));
+  REQUIRE_MESSAGE(static_cast<bool>(made), made.failure());
+  const auto launches = jit::report_on(made->nest, made->source, tests::gpu().sm, {}, {});
   REQUIRE(launches.size() == 1);
   CHECK(launches[0].walked.operations == 1048576);
   CHECK(launches[0].sector_bytes == 3 * 4 * 1048576);

@@ -47,6 +47,24 @@ std::string schedule(const ir::Instruction& row) {
   return s;
 }
 
+/// Default schedules of problems have a step with `word`, and are right. Dims that calls give are
+/// `dim`.
+void check_defaults(const std::vector<std::string>& texts, int64_t dim, const char* word) {
+  std::vector<DiffProblem> problems;
+  for (const std::string& text : texts) {
+    problems.push_back(problem(text));
+    problems.back().dims.assign(problems.back().program.dims.size(), dim);
+  }
+  Batch batch;
+  for (const DiffProblem& p : problems) {
+    const schedules::Schedule schedule = schedules::default_schedule(p.program, gpu());
+    CHECK_MESSAGE(schedule.text().find(word) != std::string::npos, p.text);
+    const std::string refused = batch.add(p, schedule);
+    CHECK_MESSAGE(refused.empty(), p.text << ": " << refused);
+  }
+  batch.check();
+}
+
 }  // namespace
 
 TEST_CASE("cuda: instructions on tiles, each row") {
@@ -92,47 +110,23 @@ TEST_CASE("cuda: lanes hold every element of a tile once") {
 }
 
 TEST_CASE("cuda: default schedules bring products to tensor instructions") {
-  std::vector<DiffProblem> problems;
-  for (const char* text :
-       {"matmul M=128 N=160 K=64 T=bf16", "matmul M=33 N=70 K=61 T=f16 B@N,K",
-        "matmul M=40 N=24 K=50 T=f16 A@K,M C@N,M", "fc_gelu M=70 N=96 K=40 const=W T=bf16",
-        "batched_matmul B=3 M=20 N=24 K=18 T=f16", "matmul M=40 N=70 K=37 T=f64",
-        "matmul M=1..70 N=48 K=40 T=bf16", "matmul_acc M=20 N=33 K=40 T=bf16"}) {
-    problems.push_back(problem(text));
-    problems.back().dims.assign(problems.back().program.dims.size(), 53);
-  }
-  for (const char* row : {"mma.i8i8", "mma.u8i8"}) {
-    problems.push_back(problem(product(row, 50, 40, 70)));
-  }
-  Batch batch;
-  for (const DiffProblem& p : problems) {
-    const schedules::Schedule schedule = schedules::default_schedule(p.program, gpu());
-    CHECK_MESSAGE(schedule.text().find("tensorize") != std::string::npos, p.text);
-    const std::string refused = batch.add(p, schedule);
-    CHECK_MESSAGE(refused.empty(), p.text << ": " << refused);
-  }
-  batch.check();
+  check_defaults(
+      {"matmul M=128 N=160 K=64 T=bf16", "matmul M=33 N=70 K=61 T=f16 B@N,K",
+       "matmul M=40 N=24 K=50 T=f16 A@K,M C@N,M", "fc_gelu M=70 N=96 K=40 const=W T=bf16",
+       "batched_matmul B=3 M=20 N=24 K=18 T=f16", "matmul M=40 N=70 K=37 T=f64",
+       "matmul M=1..70 N=48 K=40 T=bf16", "matmul_acc M=20 N=33 K=40 T=bf16",
+       product("mma.i8i8", 50, 40, 70), product("mma.u8i8", 50, 40, 70)},
+      53, "tensorize");
 }
 
 TEST_CASE("cuda: default schedules bring large products to warpgroups") {
-  std::vector<DiffProblem> problems;
-  for (const char* text :
-       {"matmul M=150 N=140 K=130 T=bf16", "matmul M=70 N=300 K=61 T=f16 B@N,K",
-        "fc_gelu M=130 N=96 K=72 const=W T=bf16", "batched_matmul B=2 M=65 N=72 K=40 T=f16",
-        "matmul M=1..200 N=64 K=40 T=bf16", "matmul_i8 M=100 N=60 K=200 B@N,K",
-        "matmul M=5 N=130 K=90 T=bf16", "matmul M=17 N=100 K=72 T=f16 B@N,K",
-        "fc_gelu M=100 N=4 K=72 const=W T=bf16", "matmul M=128 N=64 K=80 T=f16 A@K,M C@N,M"}) {
-    problems.push_back(problem(text));
-    problems.back().dims.assign(problems.back().program.dims.size(), 131);
-  }
-  Batch batch;
-  for (const DiffProblem& p : problems) {
-    const schedules::Schedule schedule = schedules::default_schedule(p.program, gpu());
-    CHECK_MESSAGE(schedule.text().find("wgmma") != std::string::npos, p.text);
-    const std::string refused = batch.add(p, schedule);
-    CHECK_MESSAGE(refused.empty(), p.text << ": " << refused);
-  }
-  batch.check();
+  check_defaults(
+      {"matmul M=150 N=140 K=130 T=bf16", "matmul M=70 N=300 K=61 T=f16 B@N,K",
+       "fc_gelu M=130 N=96 K=72 const=W T=bf16", "batched_matmul B=2 M=65 N=72 K=40 T=f16",
+       "matmul M=1..200 N=64 K=40 T=bf16", "matmul_i8 M=100 N=60 K=200 B@N,K",
+       "matmul M=5 N=130 K=90 T=bf16", "matmul M=17 N=100 K=72 T=f16 B@N,K",
+       "fc_gelu M=100 N=4 K=72 const=W T=bf16", "matmul M=128 N=64 K=80 T=f16 A@K,M C@N,M"},
+      131, "wgmma");
 }
 
 TEST_CASE("cuda: tiles whose rows lie together are filled by matrices") {
