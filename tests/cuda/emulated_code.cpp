@@ -6,12 +6,13 @@
 #include <stdlib.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
+#include <future>
+#include <utility>
 
 #include "runtime/engine/plan.h"
+#include "tests/cuda/host_compile.h"
 #include "tests/cuda/tensor_map.h"
 #include "tests/support/source_root.h"
 
@@ -19,6 +20,21 @@ namespace hone::tests {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// Bytes of kernels in a unit, past which another begins. The compiler takes about 250 MB for the
+/// header and a KB for each byte.
+constexpr size_t kUnitBytes = 256 << 10;
+constexpr size_t kAtOnce = 2;  ///< units that compile at the same time
+
+constexpr const char* kExported = "extern \"C\" __attribute__((visibility(\"default\")))";
+
+/// The function by which counts leave a library.
+const std::string kRecorder = std::string(kExported) +
+                              " void recorded(double* out) {\n"
+                              "  for (int i = 0; i < 4; ++i) {\n"
+                              "    out[i] = emulation::recorder.requests[i];\n"
+                              "    out[4 + i] = emulation::recorder.cost[i];\n"
+                              "  }\n  emulation::recorder = {};\n}\n";
 
 /// A tensor map as the emulation reads it.
 emulation::TensorFacts facts_of(const jit::CudaMap& map, const int64_t* args,
@@ -65,11 +81,14 @@ std::vector<ParameterLine> parameters(const jit::CudaLaunch& launch, std::span<c
 
 EmulatedCode::EmulatedCode(EmulatedCode&& o) noexcept
     : sources_(std::move(o.sources_)),
+      units_(std::move(o.units_)),
       folder_(std::exchange(o.folder_, {})),
-      library_(std::exchange(o.library_, nullptr)) {}
+      records_(o.records_) {}
 
 EmulatedCode::~EmulatedCode() {
-  if (library_) dlclose(library_);
+  for (const Unit& u : units_) {
+    if (u.library) dlclose(u.library);
+  }
   if (!folder_.empty()) fs::remove_all(folder_);
 }
 
@@ -82,67 +101,87 @@ std::string EmulatedCode::compile() {
   std::string pattern = (fs::temp_directory_path() / "hone-cuda-XXXXXX").string();
   if (!mkdtemp(pattern.data())) return "no temporary folder";
   folder_ = pattern;
-  {
-    std::ofstream file(folder_ + "/kernels.cpp");
-    if (records_) file << "#define HONE_RECORD 1\n";
-    file << "#include \"" << source_root() << "/tests/cuda/emulation.h\"\n"
-         << jit::cuda_prelude_on_host();
-    for (size_t s = 0; s < sources_.size(); ++s) {
-      file << fmt::format("namespace source_{} {{\n{}", s, sources_[s].kernels)
-           << "static std::string run(int launch, const void* args, const unsigned* grid) {\n"
-           << "  switch (launch) {\n";
-      const auto& launches = sources_[s].launches;
-      for (size_t l = 0; l < launches.size(); ++l) {
-        file << fmt::format(
-            "    case {}: return emulation::launch({{grid[0], grid[1], grid[2]}}, {{{}, {}, {}}}, "
-            "{}, [&] {{ emulation::call({}, args); }}, {{{}, {}, {}}});\n",
-            l, launches[l].block[0], launches[l].block[1], launches[l].block[2],
-            launches[l].dynamic_bytes, launches[l].symbol, launches[l].cluster[0],
-            launches[l].cluster[1], launches[l].cluster[2]);
-      }
-      file << "  }\n  return \"no such launch\";\n}\n}\n"
-           << fmt::format(
-                  "extern \"C\" void run_{0}(int launch, const void* args, const unsigned* grid, "
-                  "std::string* out) {{\n  *out = source_{0}::run(launch, args, grid);\n"
-                  "}}\n",
-                  s);
+  const std::string header = emulation_header();
+  size_t bytes = kUnitBytes;
+  for (size_t s = 0; s < sources_.size(); ++s) {
+    if (bytes >= kUnitBytes) {
+      units_.push_back({s, s, nullptr});
+      bytes = 0;
     }
+    units_.back().end = s + 1;
+    bytes += sources_[s].kernels.size();
   }
-  if (records_) add_recorder();
-  const char* given = std::getenv("CXX");
-  const std::string compiler = given && *given ? given : "c++";
-  const std::string command = compiler + " -std=c++20 -O1 -w -fPIC -shared -I\"" + source_root() +
-                              "\" -o " + folder_ + "/kernels.so " + folder_ + "/kernels.cpp > " +
-                              folder_ + "/log 2>&1";
-  if (std::system(command.c_str()) != 0) {
-    std::stringstream log;
-    log << std::ifstream(folder_ + "/log").rdbuf();
-    return log.str().substr(0, 4000);
+  std::string wrong;
+  for (size_t first = 0; first < units_.size() && wrong.empty(); first += kAtOnce) {
+    std::vector<std::future<std::string>> running;
+    for (size_t u = first; u < std::min(first + kAtOnce, units_.size()); ++u) {
+      running.push_back(
+          std::async(std::launch::async, [this, u, &header] { return compile(u, header); }));
+    }
+    for (auto& r : running) wrong += r.get();
   }
-  library_ = dlopen((folder_ + "/kernels.so").c_str(), RTLD_NOW);
-  return library_ ? "" : dlerror();
+  return wrong.substr(0, 4000);
 }
 
-/// The function by which counts leave the library.
-void EmulatedCode::add_recorder() const {
-  std::ofstream(folder_ + "/kernels.cpp", std::ios::app)
-      << "extern \"C\" void recorded(double* out) {\n"
-         "  for (int i = 0; i < 4; ++i) {\n"
-         "    out[i] = emulation::recorder.requests[i];\n"
-         "    out[4 + i] = emulation::recorder.cost[i];\n"
-         "  }\n  emulation::recorder = {};\n}\n";
+/// Compiles the unit of number `u`.
+std::string EmulatedCode::compile(size_t u, const std::string& header) {
+  const std::string file = fmt::format("{}/kernels_{}.cpp", folder_, u);
+  const std::string library = fmt::format("{}/kernels_{}.so", folder_, u);
+  std::string text;
+  if (records_) {  // what the compiler keeps of the header counts nothing
+    text = fmt::format("#define HONE_RECORD 1\n#include \"{}/tests/cuda/emulation.h\"\n{}",
+                       source_root(), jit::cuda_prelude_on_host());
+  } else {
+    text = fmt::format("#include \"{}\"\n", header);
+  }
+  for (size_t s = units_[u].begin; s < units_[u].end; ++s) text += text_of(s);
+  if (records_) text += kRecorder;
+  std::ofstream(file) << text;
+  std::string wrong = compile_library(file, library);
+  if (!wrong.empty()) return wrong;
+  units_[u].library = dlopen(library.c_str(), RTLD_NOW);
+  return units_[u].library ? "" : dlerror();
+}
+
+/// A source as part of its unit: its kernels and `run_N`, which starts them.
+std::string EmulatedCode::text_of(size_t s) const {
+  std::string text = fmt::format(
+      "namespace source_{} {{\n{}static std::string run(int launch, const void* args, const "
+      "unsigned* grid) {{\n  switch (launch) {{\n",
+      s, sources_[s].kernels);
+  const auto& launches = sources_[s].launches;
+  for (size_t l = 0; l < launches.size(); ++l) {
+    text += fmt::format(
+        "    case {}: return emulation::launch({{grid[0], grid[1], grid[2]}}, {{{}, {}, {}}}, {}, "
+        "[&] {{ emulation::call({}, args); }}, {{{}, {}, {}}});\n",
+        l, launches[l].block[0], launches[l].block[1], launches[l].block[2],
+        launches[l].dynamic_bytes, launches[l].symbol, launches[l].cluster[0],
+        launches[l].cluster[1], launches[l].cluster[2]);
+  }
+  return text + fmt::format(
+                    "  }}\n  return \"no such launch\";\n}}\n}}\n{1} void run_{0}(int launch, "
+                    "const void* args, const unsigned* grid, std::string* out) {{\n"
+                    "  *out = source_{0}::run(launch, args, grid);\n}}\n",
+                    s, kExported);
 }
 
 std::array<double, 8> EmulatedCode::recorded() const {
-  std::array<double, 8> out{};
-  reinterpret_cast<void (*)(double*)>(dlsym(library_, "recorded"))(out.data());
-  return out;
+  std::array<double, 8> all{};
+  for (const Unit& u : units_) {
+    std::array<double, 8> of_unit{};
+    reinterpret_cast<void (*)(double*)>(dlsym(u.library, "recorded"))(of_unit.data());
+    for (size_t i = 0; i < all.size(); ++i) all[i] += of_unit[i];
+  }
+  return all;
 }
 
 std::string EmulatedCode::run(int source, int launch, const int64_t* args,
                               std::span<const int64_t> dims) const {
   using Run = void (*)(int, const void*, const unsigned*, std::string*);
-  const auto run = reinterpret_cast<Run>(dlsym(library_, fmt::format("run_{}", source).c_str()));
+  const auto holds = [source](const Unit& u) { return static_cast<size_t>(source) < u.end; };
+  const Unit& unit = *std::find_if(units_.begin(), units_.end(), holds);
+  const auto run =
+      reinterpret_cast<Run>(dlsym(unit.library, fmt::format("run_{}", source).c_str()));
   const jit::CudaLaunch& l =
       sources_[static_cast<size_t>(source)].launches[static_cast<size_t>(launch)];
   const std::array<int64_t, 3> blocks = jit::grid_of(l, dims);

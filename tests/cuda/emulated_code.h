@@ -10,7 +10,7 @@
 namespace hone::tests {
 
 /// Kernels compiled for this machine against emulation.h: many sources in one library, since the
-/// compiler costs more than they do.
+/// compiler costs more than they do, and not too many, since its memory grows with them.
 class EmulatedCode {
  public:
   EmulatedCode() = default;
@@ -31,11 +31,17 @@ class EmulatedCode {
   std::array<double, 8> recorded() const;
 
  private:
-  void add_recorder() const;
+  /// Sources `begin` to `end` - 1, in a library.
+  struct Unit {
+    size_t begin = 0, end = 0;
+    void* library = nullptr;
+  };
+  std::string compile(size_t u, const std::string& header);
+  std::string text_of(size_t s) const;
 
   std::vector<jit::CudaSource> sources_;
+  std::vector<Unit> units_;
   std::string folder_;
-  void* library_ = nullptr;
   bool records_ = false;
 };
 

@@ -2,103 +2,19 @@
 #include "tests/cuda/gpu/compile.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <regex>
 #include <vector>
 
 #include "jit/cuda/source.h"
-#include "tests/support/source_root.h"
+#include "tests/cuda/host_compile.h"
 
 namespace hone::tests {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string read(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-/// What no other thread calls its files, of whatever process.
-std::string own_name() { return fmt::format("{}-{}", getpid(), gettid()); }
-
-/// Written whole or not at all, since several may write it.
-void write(const fs::path& path, const std::string& text) {
-  const fs::path part = path.string() + "." + own_name();
-  std::ofstream(part, std::ios::binary) << text;
-  fs::rename(part, path);
-}
-
-uint64_t hash(const std::string& text) {
-  uint64_t h = 14695981039346656037ull;
-  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211ull;
-  return h;
-}
-
-std::string compiler() {
-  const char* given = std::getenv("HONE_GPU_CXX");
-  if (!given || !*given) given = std::getenv("CXX");
-  return given && *given ? given : "c++";
-}
-
-/// The emulation's headers are found from the root of the sources, as all are.
-std::string flags() {
-  return "-std=c++20 -O1 -w -fPIC -fvisibility=hidden -I\"" + source_root() + "\"";
-}
-
-int run(const std::string& command, const fs::path& log) {
-  return std::system((command + " > " + log.string() + " 2>&1").c_str());
-}
-
-/// Folders of earlier emulations, which nobody has added to for a day.
-void remove_old(const fs::path& but) {
-  const std::string mine = fmt::format("hone-gpu-{}-", getuid());
-  const auto day = fs::file_time_type::clock::now() - std::chrono::hours(24);
-  std::error_code error;
-  for (const auto& e : fs::directory_iterator(but.parent_path(), error)) {
-    const bool old = e.path().filename().string().rfind(mine, 0) == 0 && e.path() != but &&
-                     fs::last_write_time(e.path(), error) < day;
-    if (old) fs::remove_all(e.path(), error);
-  }
-}
-
-/// The emulation, which every source includes: a folder with it and with what the compiler can
-/// keep of it, named by what it was made from.
-fs::path prepared() {
-  const fs::path here = fs::path(source_root()) / "tests/cuda";
-  std::vector<fs::path> headers{here / "gpu/kernel_table.h"};
-  for (const auto& e : fs::directory_iterator(here)) {
-    if (e.path().extension() == ".h") headers.push_back(e.path());
-  }
-  std::sort(headers.begin(), headers.end());
-  std::string all = compiler() + flags();
-  for (const fs::path& h : headers) all += read(h);
-  const fs::path folder =
-      fs::temp_directory_path() / fmt::format("hone-gpu-{}-{:016x}", getuid(), hash(all));
-  const fs::path header = folder / "emulation.h";
-  if (fs::exists(header)) return folder;
-  remove_old(folder);
-  fs::create_directories(folder);
-  const std::string text = fmt::format(
-      "#include \"{0}/emulation.h\"\n#include \"{0}/gpu/kernel_table.h\"\n", here.string());
-  const std::string part = (folder / own_name()).string();
-  std::ofstream(part + ".h") << text;
-  // A compiler that keeps nothing reads the header itself each time.
-  if (run(fmt::format("{} {} -x c++-header -o {}.gch {}.h", compiler(), flags(), part, part),
-          part + ".log") == 0) {
-    fs::rename(part + ".gch", header.string() + ".gch");
-  }
-  fs::rename(part + ".h", header);
-  fs::remove(part + ".log");
-  return folder;
-}
 
 /// A kernel that the source defines.
 struct Found {
@@ -140,16 +56,15 @@ std::vector<Found> kernels_of(const std::string& text) {
 }
 
 /// `kernels.cu:12:3: error: ...` as the device's compiler says it, `kernels.cu(12): error: ...`.
-std::string log_of(const fs::path& path) {
+std::string as_device_says(const std::string& log) {
   static const std::regex kPlace(R"((^|\n)([^\s:]+):(\d+):(\d+): (fatal )?)");
-  return std::regex_replace(read(path), kPlace, "$1$2($3): ");
+  return std::regex_replace(log, kPlace, "$1$2($3): ");
 }
 
 std::string text_of(const std::string& kernels, size_t lines_before, const std::string& file_name,
-                    const fs::path& header, int sm) {
-  std::string text =
-      fmt::format("#include \"{}\"\n{}\n#line {} \"{}\"\n{}\n#line 1 \"table\"\n", header.string(),
-                  jit::cuda_prelude_on_host(), lines_before + 1, file_name, kernels);
+                    const std::string& header, int sm) {
+  std::string text = fmt::format("#include \"{}\"\n#line {} \"{}\"\n{}\n#line 1 \"table\"\n",
+                                 header, lines_before + 1, file_name, kernels);
   const std::vector<Found> found = kernels_of(kernels);
   text += "#define HONE_EXPORT extern \"C\" __attribute__((visibility(\"default\")))\n";
   text += "HONE_EXPORT const emulation::KernelEntry hone_gpu_kernels[] = {\n";
@@ -175,23 +90,22 @@ Compiled compile_for_host(const std::string& source, const std::string& file_nam
     return out;
   }
   const auto lines = static_cast<size_t>(std::count(prelude.begin(), prelude.end(), '\n'));
-  const fs::path folder = prepared();
-  const std::string text =
-      text_of(source.substr(prelude.size()), lines, file_name, folder / "emulation.h", sm);
-  const std::string base = (folder / fmt::format("{:016x}", hash(text))).string();
+  const std::string header = emulation_header();
+  const std::string text = text_of(source.substr(prelude.size()), lines, file_name, header, sm);
+  const std::string base =
+      (fs::path(header).parent_path() / fmt::format("{:016x}", hash_of(text))).string();
   out.path = base + ".so";
   if (!fs::exists(out.path)) {
-    const std::string part = base + "." + own_name();
-    write(part + ".cpp", text);
-    const int failed =
-        run(fmt::format("{} {} -shared -o {}.so {}.cpp", compiler(), flags(), part, part),
-            part + ".log");
-    if (failed) out.log = log_of(part + ".log") + "1 error detected in the compilation\n";
-    if (!failed) fs::rename(part + ".so", out.path);
-    for (const char* rest : {".cpp", ".log", ".so"}) fs::remove(part + rest);
-    if (failed) return out;
+    const std::string part = base + "." + own_name() + ".cpp";
+    write_file(part, text);
+    const std::string wrong = compile_library(part, out.path);
+    fs::remove(part);
+    if (!wrong.empty()) {
+      out.log = as_device_says(wrong) + "1 error detected in the compilation\n";
+      return out;
+    }
   }
-  out.image = read(out.path);
+  out.image = read_file(out.path);
   out.ok = true;
   return out;
 }
