@@ -102,12 +102,16 @@ std::vector<int> Nvrtc::architectures() const {
   if (functions_->archs(&count) != 0) return {};
   std::vector<int> out(static_cast<size_t>(count));
   if (functions_->list(out.data()) != 0) return {};
+  // 11.8 names sm_90, and has neither its products nor its copy engine.
+  if (major_ < 12) std::erase_if(out, [](int sm) { return sm >= 90; });
   return out;
 }
 
-bool Nvrtc::knows(int sm) const {
+int Nvrtc::latest(int sm) const {
   const std::vector<int> known = architectures();
-  return known.empty() || std::find(known.begin(), known.end(), sm) != known.end();
+  int found = known.empty() ? sm : 0;
+  for (const int a : known) found = a <= sm ? std::max(found, a) : found;
+  return found;
 }
 
 Failure Nvrtc::unknown(int sm) const {
@@ -119,14 +123,14 @@ Failure Nvrtc::unknown(int sm) const {
                       major_, minor_, sm, known)};
 }
 
-Result<CudaBinary> Nvrtc::compile(const CudaSource& source, int sm) const {
-  if (!knows(sm)) return unknown(sm);
+Result<CudaBinary> Nvrtc::compile(const CudaSource& source, int sm, int ptx) const {
+  if (!knows(ptx != 0 ? ptx : sm)) return unknown(ptx != 0 ? ptx : sm);
+  if (ptx != 0) return run(source, fmt::format("compute_{}", ptx));
   return run(source, fmt::format("sm_{}{}", sm, needs_sm90a(source.kernels) ? "a" : ""));
 }
 
 Result<CudaBinary> Nvrtc::compile_for_later(const CudaSource& source, int sm) const {
-  int before = 0;
-  for (const int a : architectures()) before = a < sm ? std::max(before, a) : before;
+  const int before = latest(sm - 1);
   if (before == 0 || needs_sm90a(source.kernels)) return unknown(sm);
   return run(source, fmt::format("compute_{}", before));
 }

@@ -30,12 +30,16 @@ class Nvrtc {
 
   int major() const { return major_; }
   int minor() const { return minor_; }
-  /// Compute capabilities that it compiles for, ten times each.
+  /// Compute capabilities that it compiles for, ten times each, with all that they have.
   std::vector<int> architectures() const;
+  /// The latest of them up to `sm`: `sm` where it makes machine code for it or cannot be asked; 0:
+  /// none.
+  int latest(int sm) const;
   /// Whether it makes machine code for a compute capability; true where it cannot be asked.
-  bool knows(int sm) const;
-  /// Compiles kernels for a GPU. An error names the line of the source, or the GPUs that it knows.
-  Result<CudaBinary> compile(const CudaSource& source, int sm) const;
+  bool knows(int sm) const { return latest(sm) == sm; }
+  /// Compiles kernels for a GPU, or where `ptx` is not 0, to PTX of that capability, which a driver
+  /// translates for a later one. An error names the line of the source, or the GPUs that it knows.
+  Result<CudaBinary> compile(const CudaSource& source, int sm, int ptx = 0) const;
   /// For a GPU that is newer than this compiler: PTX of the latest one before it that is known,
   /// which the driver there translates. An error where there is none, or where the kernels use what
   /// only one GPU has.

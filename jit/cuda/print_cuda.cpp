@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "jit/cuda/print_launch.h"
+#include "jit/cuda/sm90_rows.h"
 #include "jit/passes/keep_loads.h"
 
 namespace hone::jit {
@@ -116,6 +117,12 @@ Result<CudaSource, Refusal> print_cuda(const Nest& given, const Target& target) 
     }
   } catch (const Unprintable& r) {
     return Refusal{r.message};
+  }
+  if (target.ptx != 0 && needs_sm90a(out.kernels)) {
+    return Refusal{
+        "the kernels have what only machine code for one GPU may have, boxes that go to "
+        "all blocks of a cluster or registers that warps give each other; " +
+        print(target) + " has none" + newer_compiler_hint(target, true)};
   }
   return out;
 }

@@ -36,7 +36,7 @@ std::string LaunchPrinter::print() {
   measure_cluster();
   each_stmt(*launch_.body, [&](const Stmt& s) {
     checks_ |= s.kind == Stmt::kCheck;
-    copies_async_ |= s.async && target_.sm >= kAsyncCopies;
+    copies_async_ |= s.async && target_.generation() >= kAsyncCopies;
   });
   if (fills_apart(*launch_.body)) {
     emit_roles();

@@ -88,13 +88,14 @@ const Instruction* instruction_named(std::string_view name) {
 }
 
 bool available(const Instruction& row, const Target& target) {
-  if (row.most_columns != 0) return target.sm == row.sm;
-  if (row.sm != 0 || target.is_cuda()) return row.sm != 0 && target.sm >= row.sm;
+  if (row.most_columns != 0) return target.sm == row.sm && target.ptx == 0;
+  if (row.sm != 0 || target.is_cuda()) return row.sm != 0 && target.generation() >= row.sm;
   return has_all(target, row.isa) || (row.or_isa != 0 && has_all(target, row.or_isa));
 }
 
 std::string needs(const Instruction& row) {
-  if (row.sm != 0) return "cuda sm=" + std::to_string(row.sm);
+  const std::string gpu = "cuda sm=" + std::to_string(row.sm);
+  if (row.sm != 0) return row.most_columns != 0 ? gpu + " and no other" : gpu;
   std::string text = "isa=" + isa_text(row.isa);
   if (row.or_isa != 0) text += " or isa=" + isa_text(row.or_isa);
   return text;

@@ -118,11 +118,26 @@ std::string isa_text(uint32_t isa) {
   return text.empty() ? "none" : text;
 }
 
+Target device_of(Target target) {
+  target.ptx = 0;
+  return target;
+}
+
+std::string newer_compiler_hint(const Target& t, bool on_device) {
+  if (t.ptx == 0 || !on_device) return {};
+  return fmt::format(
+      "; its code is PTX for sm_{}, which is for an NVRTC that does not know sm_{}: "
+      "install one that does, or name it in HONE_NVRTC",
+      t.ptx, t.sm);
+}
+
 std::string print(const Target& t) {
-  if (t.is_cuda() && t.gpu.empty()) return fmt::format("cuda sm={}", t.sm);
   if (t.is_cuda()) {
-    return fmt::format("cuda sm={} gpu={} sms={} mhz={} memory_mhz={} l2={}", t.sm, t.gpu, t.sms,
-                       t.mhz, t.memory_mhz, print_bytes(t.l2));
+    std::string text = fmt::format("cuda sm={}", t.sm);
+    if (t.ptx != 0) text += fmt::format(" ptx={}", t.ptx);
+    if (t.gpu.empty()) return text;
+    return text + fmt::format(" gpu={} sms={} mhz={} memory_mhz={} l2={}", t.gpu, t.sms, t.mhz,
+                              t.memory_mhz, print_bytes(t.l2));
   }
   return fmt::format("x86 isa={} cpu={} threads={} l1d={} l2={} l3={}", isa_text(t.isa),
                      t.cpu.empty() ? "any" : t.cpu, t.threads, print_bytes(t.l1d),
@@ -152,11 +167,16 @@ std::string assign_cuda(std::string_view key, std::string_view value, Target* ta
     target->sm = sm;
     return {};
   }
+  if (key == "ptx") {
+    target->ptx = static_cast<int>(number);
+    if (read && number >= 50 && number < target->sm) return {};
+    return "ptx takes an earlier compute capability than the sm before it: `sm=90 ptx=86`";
+  }
   int* const figure = key == "sms"          ? &target->sms
                       : key == "mhz"        ? &target->mhz
                       : key == "memory_mhz" ? &target->memory_mhz
                                             : nullptr;
-  if (!figure) return "unknown key; a GPU has sm gpu sms mhz memory_mhz l2";
+  if (!figure) return "unknown key; a GPU has sm ptx gpu sms mhz memory_mhz l2";
   *figure = static_cast<int>(number);
   return read ? "" : std::string(key) + " takes a number";
 }

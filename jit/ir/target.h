@@ -22,10 +22,12 @@ enum class Isa : uint32_t {
 
 /// What to compile for. Text: `x86 isa=avx512,vnni,bf16 cpu=amd-1a-02 threads=2 l1d=48K l2=1M
 /// l3=32M`; `x86 isa=none` is the interpreter's; `cuda sm=90` is any GPU of compute capability 9.0,
-/// `cuda sm=90 gpu=nvidia-h200 sms=132 mhz=1980 memory_mhz=3201 l2=60M` the one of a machine. Of a
-/// GPU, members that the text does not name have no meaning.
+/// `cuda sm=90 gpu=nvidia-h200 sms=132 mhz=1980 memory_mhz=3201 l2=60M` the one of a machine;
+/// `cuda sm=90 ptx=86` runs the same GPU on code of an earlier one. Of a GPU, members that the text
+/// does not name have no meaning.
 struct Target {
   int sm = 0;          ///< compute capability, ten times; 0: x86
+  int ptx = 0;         ///< code is PTX of this earlier capability; 0: machine code for `sm`
   std::string gpu;     ///< name of the device; empty: any
   int sms = 0;         ///< multiprocessors; 0: not known, as are the other figures
   int mhz = 0;         ///< clock of the multiprocessors
@@ -38,6 +40,8 @@ struct Target {
   int64_t l3 = 16 << 20;   ///< bytes shared
 
   bool is_cuda() const { return sm != 0; }
+  /// The capability whose instructions code may have: memory and multiprocessors are those of `sm`.
+  int generation() const { return ptx != 0 ? ptx : sm; }
   bool has(Isa i) const { return (isa & static_cast<uint32_t>(i)) != 0; }
   /// Bytes of a vector register: 64, 32, or 0 without AVX2.
   int vector_bytes() const { return has(Isa::kAvx512) ? 64 : has(Isa::kAvx2) ? 32 : 0; }
@@ -48,6 +52,13 @@ struct Target {
 
 /// `avx2,avxvnni`: the names of a set of extensions; `none` of the empty one.
 std::string isa_text(uint32_t isa);
+
+/// `target` with code for the device itself: what the device has, whatever code has.
+Target device_of(Target target);
+
+/// What an error about something that code for `target` cannot have ends with: how it can, where
+/// the device has it (`on_device`) and only its code is of an earlier one; else nothing.
+std::string newer_compiler_hint(const Target& target, bool on_device);
 
 /// Canonical text; parse(print(t)) == t.
 std::string print(const Target& target);

@@ -71,8 +71,9 @@ std::string bytes_text(int64_t bytes) { return std::to_string(bytes) + " bytes";
 void Lowering::check_bulk(const Instance& in) const {
   const Stage& s = in.stage();
   const std::string what = "bulk " + s.name + ": ";
-  if (target_.sm < kBulkSm) {
-    reject(what + print(target_) + " has no copy engine for boxes; sm_90 has, leave the step out");
+  if (target_.generation() < kBulkSm) {
+    reject(what + print(target_) + " has no copy engine for boxes; sm_90 has, leave the step out" +
+           newer_compiler_hint(target_, target_.sm >= kBulkSm));
   }
   for (const Loop& l : s.loops) {
     if (l.mark == Mark::kSerial) continue;

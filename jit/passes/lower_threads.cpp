@@ -19,9 +19,10 @@ constexpr int kClusterSm = 90;  // the first that runs blocks in clusters
 void Lowering::check_marks() const {
   for (const Stage& s : program_.stages) {
     for (const Loop& l : s.loops) {
-      if (l.cluster == 1 || (target_.is_cuda() && target_.sm >= kClusterSm)) continue;
+      if (l.cluster == 1 || (target_.is_cuda() && target_.generation() >= kClusterSm)) continue;
       reject("cluster " + l.name + ": " + print(target_) +
-             " has no clusters of blocks; sm_90 has, leave the step out");
+             " has no clusters of blocks; sm_90 has, leave the step out" +
+             newer_compiler_hint(target_, target_.sm >= kClusterSm));
     }
   }
   if (target_.is_cuda()) return;

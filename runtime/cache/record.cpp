@@ -78,12 +78,14 @@ double shape_distance(std::string_view a, std::string_view b) {
   return distance;
 }
 
-double context_distance(const Key& a, const Key& b) {
-  if (a.target == b.target && a.codegen == b.codegen) return 0;
-  const auto left = ir::parse_target(a.target, {}), right = ir::parse_target(b.target, {});
+double context_distance(const Key& record, const Key& asked) {
+  if (record.target == asked.target && record.codegen == asked.codegen) return 0;
+  const auto left = ir::parse_target(record.target, {}), right = ir::parse_target(asked.target, {});
   if (!left || !right || left->is_cuda() != right->is_cuda()) return HUGE_VAL;
-  double distance = a.codegen == b.codegen ? 0 : 0.5;
+  if (left->ptx != 0 && left->generation() / 10 < right->generation() / 10) return HUGE_VAL;
+  double distance = record.codegen == asked.codegen ? 0 : 0.5;
   if (left->sm != right->sm) distance += left->sm / 10 == right->sm / 10 ? 2 : 6;
+  if (left->ptx != right->ptx) distance += 2;
   if (left->gpu != right->gpu) distance += 1;
   if (left->vector_bytes() != right->vector_bytes()) distance += 8;
   if (left->isa != right->isa) distance += 2;

@@ -52,7 +52,8 @@ std::string family_of(std::string_view problem);
 double shape_distance(std::string_view a, std::string_view b);
 
 /// How far apart two contexts are; 0: equal. Another vector width weighs most, then the CPU model
-/// and the threads, then caches and the code generation.
-double context_distance(const Key& a, const Key& b);
+/// and the threads, then caches and the code generation. Infinite from what is of no use: what was
+/// tuned for PTX of a generation (`ptx=86`) does not stand before a default that may use more.
+double context_distance(const Key& record, const Key& asked);
 
 }  // namespace hone::runtime

@@ -76,8 +76,11 @@ Json cuda_report(const Compiled& compiled, const ir::Target& target) {
   std::string compiler;
   if (const auto nvrtc = jit::Nvrtc::open(); !nvrtc) {
     compiler = "no registers and spills: " + nvrtc.failure().message;
-  } else if (const auto binary = nvrtc->compile(*compiled.cuda, target.sm); !binary) {
+  } else if (const auto binary = nvrtc->compile(*compiled.cuda, target.sm, target.ptx); !binary) {
     compiler = "no registers and spills: " + binary.failure().message;
+  } else if (target.ptx != 0) {
+    compiler = fmt::format("NVRTC {}.{}, PTX for sm_{}: no registers and spills", nvrtc->major(),
+                           nvrtc->minor(), target.ptx);
   } else {
     resources = jit::resources_in(binary->log);
     compiler = fmt::format("NVRTC {}.{} for sm_{}", nvrtc->major(), nvrtc->minor(), target.sm);

@@ -53,7 +53,8 @@ Json source_view(const KernelState&, const Compiled& c) {
 std::string ptx(const KernelState& k, const jit::CudaSource& source) {
   const auto nvrtc = jit::Nvrtc::open();
   if (!nvrtc) return "no PTX: " + nvrtc.failure().message + "\n";
-  const auto binary = nvrtc->compile(source, ir::parse_target(k.target, {})->sm);
+  const auto target = ir::parse_target(k.target, {});
+  const auto binary = nvrtc->compile(source, target->sm, target->ptx);
   return binary ? binary->ptx : binary.failure().message + "\n";
 }
 

@@ -50,16 +50,16 @@ BinaryKey GpuCompiler::key_of(const jit::CudaSource& source, int sm,
           sm};
 }
 
-void GpuCompiler::ahead(jit::CudaSource source, int sm) {
+void GpuCompiler::ahead(jit::CudaSource source, int sm, int ptx) {
   const std::string hash = hash_of(source.kernels);
   const std::lock_guard lock(mutex_);
   if (begun_.size() >= kMostBegun || begun_.contains(hash)) return;
-  begun_.emplace(hash, std::async(std::launch::async, [this, sm, source = std::move(source)] {
-                   return compile_now(source, sm);
+  begun_.emplace(hash, std::async(std::launch::async, [this, sm, ptx, source = std::move(source)] {
+                   return compile_now(source, sm, ptx);
                  }));
 }
 
-Result<GpuCode> GpuCompiler::compile(const jit::CudaSource& source, int sm) {
+Result<GpuCode> GpuCompiler::compile(const jit::CudaSource& source, int sm, int ptx) {
   std::future<Result<GpuCode>> begun;
   {
     const std::lock_guard lock(mutex_);
@@ -67,19 +67,19 @@ Result<GpuCode> GpuCompiler::compile(const jit::CudaSource& source, int sm) {
       begun = std::move(found.mapped());
     }
   }
-  return begun.valid() ? begun.get() : compile_now(source, sm);
+  return begun.valid() ? begun.get() : compile_now(source, sm, ptx);
 }
 
-Result<GpuCode> GpuCompiler::compile_now(const jit::CudaSource& source, int sm) {
-  if (store_.find) {
+Result<GpuCode> GpuCompiler::compile_now(const jit::CudaSource& source, int sm, int ptx) {
+  if (store_.find && ptx == 0) {
     const auto nvrtc = this->nvrtc();
     const BinaryKey key = key_of(source, sm, nvrtc ? *nvrtc : nullptr);
     if (auto kept = store_.find(key)) return GpuCode{{{}, std::move(*kept), {}}, true};
   }
-  return compile_anew(source, sm);
+  return compile_anew(source, sm, ptx);
 }
 
-Result<GpuCode> GpuCompiler::compile_anew(const jit::CudaSource& source, int sm) {
+Result<GpuCode> GpuCompiler::compile_anew(const jit::CudaSource& source, int sm, int ptx) {
   const auto nvrtc = this->nvrtc();
   if (!nvrtc) return nvrtc.failure();
   // A driver takes machine code and PTX of compilers up to its own major version.
@@ -93,8 +93,8 @@ Result<GpuCode> GpuCompiler::compile_anew(const jit::CudaSource& source, int sm)
   }
   ++compiled_;
   // A GPU that is newer than the compiler takes PTX of an earlier one.
-  auto binary =
-      (*nvrtc)->knows(sm) ? (*nvrtc)->compile(source, sm) : (*nvrtc)->compile_for_later(source, sm);
+  auto binary = ptx != 0 || (*nvrtc)->knows(sm) ? (*nvrtc)->compile(source, sm, ptx)
+                                                : (*nvrtc)->compile_for_later(source, sm);
   if (!binary) return binary.failure();
   return GpuCode{std::move(*binary), false};
 }

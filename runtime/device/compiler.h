@@ -35,13 +35,13 @@ class GpuCompiler {
       : store_(std::move(store)), driver_version_(driver_version) {}
 
   /// A source as code for a GPU: kept code where there is some, also where no NVRTC is installed.
-  /// PTX where NVRTC does not know the GPU yet. An error where it does not compile, or where the
-  /// driver is too old for what NVRTC makes.
-  Result<GpuCode> compile(const jit::CudaSource& source, int sm);
+  /// PTX where the target says so (`ptx`) or NVRTC does not know the GPU yet. An error where it
+  /// does not compile, or where the driver is too old for what NVRTC makes.
+  Result<GpuCode> compile(const jit::CudaSource& source, int sm, int ptx = 0);
   /// The same past what earlier runs have kept, for where that does not load.
-  Result<GpuCode> compile_anew(const jit::CudaSource& source, int sm);
+  Result<GpuCode> compile_anew(const jit::CudaSource& source, int sm, int ptx = 0);
   /// Begins to compile a source on a thread of its own; `compile` then waits for that one.
-  void ahead(jit::CudaSource source, int sm);
+  void ahead(jit::CudaSource source, int sm, int ptx = 0);
   /// Keeps code for the next run, where it is not yet: of kernels that serve, not of candidates.
   void keep(const jit::CudaSource& source, int sm, const GpuCode& code);
   /// How often NVRTC was called.
@@ -49,7 +49,7 @@ class GpuCompiler {
 
  private:
   Result<const jit::Nvrtc*> nvrtc();
-  Result<GpuCode> compile_now(const jit::CudaSource& source, int sm);
+  Result<GpuCode> compile_now(const jit::CudaSource& source, int sm, int ptx);
   BinaryKey key_of(const jit::CudaSource& source, int sm, const jit::Nvrtc* nvrtc) const;
 
   BinaryStore store_;

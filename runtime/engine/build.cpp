@@ -194,8 +194,8 @@ Result<bool> install(KernelState* k, const jit::Code& code) {
 /// Puts the kernels on the GPU. What does not compile, or asks more of a block than it can have, is
 /// a matter of the schedule.
 std::optional<BuildFailure> install_on_gpu(KernelState* k, const Compiled& compiled,
-                                           GpuCompiler& compiler) {
-  auto built = GpuKernel::build(*k->services, compiler, compiled);
+                                           GpuCompiler& compiler, int ptx) {
+  auto built = GpuKernel::build(*k->services, compiler, compiled, ptx);
   if (!built) {
     const ErrorCode code = built.failure().code;
     return BuildFailure{code == ErrorCode::kSchedule || code == ErrorCode::kInternal,
@@ -263,7 +263,8 @@ Result<std::shared_ptr<const KernelState>, BuildFailure> build_kernel(
   (*k)->numerics = schedules::numerics_class(input.problem->program, compiled->scheduled);
   bool installed = false;
   if (compiled->cuda && services->gpu() && input.compiler) {
-    if (auto failure = install_on_gpu(k->get(), *compiled, *input.compiler)) return *failure;
+    auto failure = install_on_gpu(k->get(), *compiled, *input.compiler, input.target->ptx);
+    if (failure) return *failure;
     installed = true;
   } else if (compiled->code) {
     const auto done = install(k->get(), *compiled->code);

@@ -47,7 +47,7 @@ Result<GpuPlace> resolve_place(const EngineOptions& options, const ir::Target& h
   if (names_gpu(options.target)) return find_gpu(options);
   auto target = resolve_target(options, host);
   if (!target) return target.failure();
-  return GpuPlace{*std::move(target), nullptr, {}};
+  return GpuPlace{*std::move(target), nullptr, {}, {}};
 }
 
 /// Why there is no machine code.
@@ -80,6 +80,7 @@ Result<std::shared_ptr<EngineState>> EngineState::create(EngineOptions options) 
                                            [services = e->services](const std::string& text) {
                                              services->tell(Event::kNotice, [&] { return text; });
                                            }});
+  if (!place->older.empty()) e->services->tell_once(Event::kNotice, place->older);
   if (place->gpu) {
     e->compiler =
         std::make_unique<GpuCompiler>(store_in(*e->cache), place->gpu->driver().version());

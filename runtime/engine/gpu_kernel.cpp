@@ -16,15 +16,15 @@ bool has_check(const ir::Stmt& s) {
 
 /// Compiles, loads, and keeps the machine code for the next run.
 Result<std::shared_ptr<const GpuProgram>> load(const std::shared_ptr<Gpu>& gpu,
-                                               GpuCompiler& compiler,
-                                               const jit::CudaSource& source) {
+                                               GpuCompiler& compiler, const jit::CudaSource& source,
+                                               int ptx) {
   const int sm = gpu->facts().sm;
-  auto code = compiler.compile(source, sm);
+  auto code = compiler.compile(source, sm, ptx);
   if (!code) return code.failure();
   auto program = GpuProgram::load(gpu, source, code->binary);
   if (!program && code->kept && !gpu->lost()) {
     // Kept code may be damaged, or of a machine whose driver took it.
-    auto fresh = compiler.compile_anew(source, sm);
+    auto fresh = compiler.compile_anew(source, sm, ptx);
     if (!fresh) return program.failure();
     code = std::move(fresh);
     program = GpuProgram::load(gpu, source, code->binary);
@@ -37,10 +37,10 @@ Result<std::shared_ptr<const GpuProgram>> load(const std::shared_ptr<Gpu>& gpu,
 
 Result<std::shared_ptr<const GpuKernel>> GpuKernel::build(const Services& services,
                                                           GpuCompiler& compiler,
-                                                          const Compiled& compiled) {
+                                                          const Compiled& compiled, int ptx) {
   const std::shared_ptr<Gpu>& gpu = services.gpu();
   if (gpu->lost()) return gpu->why_lost();
-  auto program = load(gpu, compiler, *compiled.cuda);
+  auto program = load(gpu, compiler, *compiled.cuda, ptx);
   if (!program) return program.failure();
   auto k = std::make_shared<GpuKernel>();
   k->program = std::move(*program);

@@ -12,10 +12,10 @@ namespace hone::runtime {
 
 /// A kernel's side on a GPU.
 struct GpuKernel {
-  /// Compiles, loads, and keeps the machine code for the next run.
+  /// Compiles, loads, and keeps the machine code for the next run; `ptx` is the target's.
   static Result<std::shared_ptr<const GpuKernel>> build(const Services& services,
                                                         GpuCompiler& compiler,
-                                                        const Compiled& compiled);
+                                                        const Compiled& compiled, int ptx);
   Gpu& gpu() const { return program->gpu(); }
 
   std::shared_ptr<const GpuProgram> program;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "jit/cuda/nvrtc.h"
+
 namespace hone::runtime {
 namespace {
 
@@ -17,6 +19,19 @@ Result<GpuFacts> look_at(const EngineOptions& options) {
                                                      options.gpu, all->size())};
   }
   return (*all)[static_cast<size_t>(options.gpu)];
+}
+
+/// A compiler that does not know the target's GPU makes PTX of an earlier one.
+void state_compiler(GpuPlace* place) {
+  const auto nvrtc = jit::Nvrtc::open();
+  if (!nvrtc) return;
+  const int asked = place->target.generation(), known = nvrtc->latest(asked);
+  if (known == 0 || known == asked) return;
+  place->target.ptx = known;
+  place->older = fmt::format(
+      "NVRTC {}.{} does not know sm_{}: kernels are PTX for sm_{}, which the driver translates, "
+      "and do without what is newer; install one that does, or name it in HONE_NVRTC",
+      nvrtc->major(), nvrtc->minor(), asked, known);
 }
 
 }  // namespace
@@ -42,7 +57,8 @@ Result<GpuPlace> find_gpu(const EngineOptions& options) {
                    "target `cuda` is this machine's GPU: " + facts.failure().message};
   }
   if (!target) return target.failure();
-  GpuPlace place{*target, nullptr, {}};
+  GpuPlace place{*target, nullptr, {}, {}};
+  state_compiler(&place);
   if (!facts) {
     place.why_not = facts.failure().message;
     return place;

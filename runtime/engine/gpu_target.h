@@ -18,6 +18,7 @@ struct GpuPlace {
   ir::Target target;
   std::shared_ptr<Gpu> gpu;  ///< null: nothing here runs that target
   std::string why_not;       ///< then the reason
+  std::string older;         ///< where the compiler is older than the target: what follows
 };
 
 /// True for target texts that start with `cuda`.
@@ -26,8 +27,9 @@ bool names_gpu(std::string_view target);
 /// True where a device runs code for `target`.
 bool runs(const GpuFacts& facts, const ir::Target& target);
 
-/// The device of the options and the target that it makes of their text. An error where the text
-/// wants a device and there is none.
+/// The device of the options and the target that it makes of their text, with what the compiler at
+/// hand can make code for where that is less: rules, records and errors then speak of it. An error
+/// where the text wants a device and there is none.
 Result<GpuPlace> find_gpu(const EngineOptions& options);
 
 /// Keeps machine code in a cache, which must outlive it.

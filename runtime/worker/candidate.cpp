@@ -38,7 +38,7 @@ Result<Candidate, Refused> build_for_gpu(Lowered lowered, const ir::Target& targ
                                          const CandidatePlace& place) {
   auto source = source_of(&lowered.nest, target);
   if (!source) return source.failure();
-  const auto code = place.compiler->compile(*source, place.gpu->facts().sm);
+  const auto code = place.compiler->compile(*source, place.gpu->facts().sm, target.ptx);
   if (!code) return Refused{code.failure().message};
   auto program = GpuProgram::load(place.gpu, *source, code->binary);
   if (!program) return Refused{program.failure().message};
@@ -94,7 +94,7 @@ void compile_ahead(const ops::Problem& problem, const ir::Target& target,
   auto ready = lowered(problem, target, schedule);
   if (!ready) return;
   auto source = source_of(&ready->nest, target);
-  if (source) place.compiler->ahead(*std::move(source), place.gpu->facts().sm);
+  if (source) place.compiler->ahead(*std::move(source), place.gpu->facts().sm, target.ptx);
 }
 
 void release(Candidate& candidate) {

@@ -79,6 +79,18 @@ TEST_CASE("device compiler: PTX for a GPU that is not known is not kept as machi
   CHECK(kept.written == 0);
 }
 
+TEST_CASE("device compiler: a target of PTX gets PTX, past what is kept for the GPU") {
+  const OnGpu gpu;
+  Kept kept;
+  GpuCompiler compiler(kept.store(), 13000);
+  compiler.keep(nothing(), 90, *compiler.compile(nothing(), 90));
+  const auto code = compiler.compile(nothing(), 90, 80);
+  REQUIRE_MESSAGE(static_cast<bool>(code), code.failure().message);
+  CHECK_FALSE(code->kept);
+  CHECK(code->binary.cubin.empty());
+  CHECK(code->binary.ptx.find(".target sm_80") != std::string::npos);
+}
+
 TEST_CASE("device compiler: sources compile ahead, several at a time") {
   const OnGpu gpu;
   GpuCompiler compiler({}, 13000);

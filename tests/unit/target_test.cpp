@@ -39,6 +39,12 @@ TEST_CASE("target: parts left out come from the base") {
   CHECK(print(*gpu) == "cuda sm=90");
   CHECK(gpu->vector_bytes() == 0);
   CHECK(*parse_target("cuda", *gpu) == *gpu);
+  const auto older = parse_target("cuda sm=90 ptx=86", base);
+  REQUIRE(older);
+  CHECK(print(*older) == "cuda sm=90 ptx=86");
+  CHECK(older->generation() == 86);
+  CHECK(gpu->generation() == 90);
+  CHECK(parse_target("cuda sm=80", *older)->ptx == 0);
 }
 
 TEST_CASE("target: errors underline the word and say what would do") {
@@ -54,6 +60,7 @@ TEST_CASE("target: errors underline the word and say what would do") {
   CHECK(message("cuda").find("`sm=90`") != std::string::npos);
   CHECK(message("cuda sm=9.0").find("75 to 999") != std::string::npos);
   CHECK(message("cuda isa=avx2").find("a GPU has sm") != std::string::npos);
+  CHECK(message("cuda sm=90 ptx=90").find("earlier compute capability") != std::string::npos);
   CHECK(message("x86 threads=0").find("1 to 4096") != std::string::npos);
   CHECK(message("x86 l2=9999999999999G").find("cache size") != std::string::npos);
   CHECK(message("x86 l9=1").find("isa cpu threads l1d l2 l3") != std::string::npos);

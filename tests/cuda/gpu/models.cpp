@@ -19,6 +19,8 @@ constexpr Model kModels[] = {
      kKiB},
     {100, "Emulated B200", 148, 1965000, 3996000, 8192, 126 * kMiB, 2048, 32, 228 * kKiB,
      227 * kKiB, kKiB},
+    {120, "Emulated RTX 5090", 170, 2407000, 14001000, 512, 96 * kMiB, 1536, 24, 100 * kKiB,
+     99 * kKiB, kKiB},
 };
 
 }  // namespace

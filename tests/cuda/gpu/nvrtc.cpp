@@ -8,7 +8,9 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "jit/cuda/source.h"
 #include "tests/cuda/gpu/compile.h"
 #include "tests/cuda/gpu/models.h"
 #include "tests/cuda/gpu/module.h"
@@ -30,7 +32,25 @@ struct NvrtcProgram {
   std::string source, name, log, ptx, cubin;
 };
 
-constexpr int kArchitectures[] = {75, 80, 86, 89, 90, 100};
+/// A capability and the version of PTX, ten times, that came with it.
+struct Architecture {
+  int sm, ptx;
+};
+constexpr Architecture kArchitectures[] = {{75, 70}, {80, 70},  {86, 71}, {89, 78},
+                                           {90, 78}, {100, 87}, {120, 87}};
+
+/// What a source asks of the GPU it is compiled for: a capability, with `exact` code for that one
+/// alone (`sm_90a`), with `only` no later one.
+struct Asked {
+  const char* text;
+  int sm;
+  bool exact, only;
+};
+constexpr Asked kAsked[] = {
+    {"HONE_CLUSTER_KERNEL", 90, false, false}, {"cp.async.bulk.", 90, false, false},
+    {"mbarrier.try_wait", 90, false, false},   {"elect.sync", 90, false, false},
+    {"setmaxnreg.", 90, true, false},          {"wgmma.", 90, true, true},
+};
 
 /// HONE_GPU_NVRTC: the version, 13.0 unless it says otherwise.
 std::string version() {
@@ -38,37 +58,56 @@ std::string version() {
   return given && *given ? given : "13.0";
 }
 
-/// The PTX that a version of the compiler writes.
-std::string ptx_version() {
+/// The PTX that the version writes, ten times.
+int ptx_version() {
   const int major = std::atoi(version().c_str());
   const size_t dot = version().find('.');
   const int minor = dot == std::string::npos ? 0 : std::atoi(version().c_str() + dot + 1);
-  if (major >= 13) return fmt::format("9.{}", minor);
-  if (major < 12) return fmt::format("7.{}", minor);
-  return fmt::format("8.{}", minor > 5 ? minor - 1 : minor);
+  if (major >= 13) return 90 + minor;
+  if (major < 12) return 70 + minor;
+  return 80 + (minor > 5 ? minor - 1 : minor);
 }
 
-/// How many of the capabilities the version knows: the last came with 12.8.
-int architecture_count() {
-  const int all = static_cast<int>(std::size(kArchitectures));
-  const bool early = ptx_version() < "8.7";
-  return early ? all - 1 : all;
+/// The capabilities that the version knows.
+std::vector<int> architectures() {
+  std::vector<int> known;
+  for (const Architecture& a : kArchitectures) {
+    if (a.ptx <= ptx_version()) known.push_back(a.sm);
+  }
+  return known;
 }
 
-/// The capability that an option names, 0 where it names none; `real` where it is one's code.
-int architecture(const std::string& option, bool* real) {
+/// What code is made for.
+struct Made {
+  int sm = 75;
+  bool real = false;   ///< machine code, not PTX
+  bool exact = false;  ///< for this one alone
+};
+
+/// Reads the option that names it; false where it names what the version does not know.
+bool read_architecture(const std::string& option, Made* made) {
   for (const char* word : {"--gpu-architecture=", "-arch="}) {
     if (option.rfind(word, 0) != 0) continue;
     const std::string value = option.substr(std::strlen(word));
-    *real = value.rfind("sm_", 0) == 0;
-    const size_t digits = value.find('_') + 1;
-    const int sm = std::atoi(value.c_str() + digits);
-    for (int i = 0; i < architecture_count(); ++i) {
-      if (kArchitectures[i] == sm) return sm;
-    }
-    return -1;
+    made->real = value.rfind("sm_", 0) == 0;
+    made->exact = value.back() == 'a';
+    made->sm = std::atoi(value.c_str() + value.find('_') + 1);
+    const std::vector<int> known = architectures();
+    const bool named = std::find(known.begin(), known.end(), made->sm) != known.end();
+    return named && (!made->exact || (made->sm >= 90 && ptx_version() >= 80));
   }
-  return 0;
+  return true;
+}
+
+/// The first that the source asks for and code for that GPU cannot have; null: none. The prelude
+/// has what is in use or not, and asks for nothing.
+const char* missing(const std::string& source, const Made& made) {
+  const size_t from = std::min(jit::cuda_prelude().size(), source.size());
+  for (const Asked& a : kAsked) {
+    const bool has = made.sm >= a.sm && (!a.exact || made.exact) && (!a.only || made.sm == a.sm);
+    if (!has && source.find(a.text, from) != std::string::npos) return a.text;
+  }
+  return nullptr;
 }
 
 int copy(const std::string& text, char* to) {
@@ -106,12 +145,13 @@ HONE_NVRTC_FUNCTION int nvrtcVersion(int* major, int* minor) {
 }
 
 HONE_NVRTC_FUNCTION int nvrtcGetNumSupportedArchs(int* count) {
-  *count = architecture_count();
+  *count = static_cast<int>(architectures().size());
   return kFine;
 }
 
-HONE_NVRTC_FUNCTION int nvrtcGetSupportedArchs(int* architectures) {
-  std::copy_n(kArchitectures, architecture_count(), architectures);
+HONE_NVRTC_FUNCTION int nvrtcGetSupportedArchs(int* list) {
+  const std::vector<int> known = architectures();
+  std::copy(known.begin(), known.end(), list);
   return kFine;
 }
 
@@ -132,22 +172,22 @@ HONE_NVRTC_FUNCTION int nvrtcDestroyProgram(void** program) {
 HONE_NVRTC_FUNCTION int nvrtcCompileProgram(void* program, int count, const char* const* options) {
   if (!program) return kBadProgram;
   auto& p = *static_cast<NvrtcProgram*>(program);
-  int sm = 75;
-  bool real = false;
+  Made wanted;
   for (int i = 0; i < count; ++i) {
-    const int named = architecture(options[i], &real);
-    if (named < 0) {
-      p.log = fmt::format("nvrtc: error: invalid value for --gpu-architecture ({})\n", options[i]);
-      return kBadOption;
-    }
-    if (named > 0) sm = named;
+    if (read_architecture(options[i], &wanted)) continue;
+    p.log = fmt::format("nvrtc: error: invalid value for --gpu-architecture ({})\n", options[i]);
+    return kBadOption;
   }
-  const Compiled made = compile_for_host(p.source, p.name, sm);
+  if (const char* text = missing(p.source, wanted)) {
+    p.log = fmt::format("{}: error: {} is not supported for sm_{}\n", p.name, text, wanted.sm);
+    return kDoesNotCompile;
+  }
+  const Compiled made = compile_for_host(p.source, p.name, wanted.sm);
   p.log = made.log;
   if (!made.ok) return kDoesNotCompile;
-  p.ptx = fmt::format(".version {}\n.target sm_{}\n.address_size 64\n{}{}\n", ptx_version(), sm,
-                      kImageMark, made.path);
-  if (real) p.cubin = made.image;
+  p.ptx = fmt::format(".version {}.{}\n.target sm_{}\n.address_size 64\n{}{}\n", ptx_version() / 10,
+                      ptx_version() % 10, wanted.sm, kImageMark, made.path);
+  if (wanted.real) p.cubin = made.image;
   return kFine;
 }
 
