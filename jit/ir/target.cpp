@@ -126,8 +126,8 @@ Target device_of(Target target) {
 std::string newer_compiler_hint(const Target& t, bool on_device) {
   if (t.ptx == 0 || !on_device) return {};
   return fmt::format(
-      "; its code is PTX for sm_{}, which is for an NVRTC that does not know sm_{}: "
-      "install one that does, or name it in HONE_NVRTC",
+      "; PTX for sm_{} is what an NVRTC makes that does not know sm_{}: install one that does, or "
+      "name it in HONE_NVRTC",
       t.ptx, t.sm);
 }
 

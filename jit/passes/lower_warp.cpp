@@ -54,8 +54,8 @@ void Lowering::check_tiles(const Instance& in) const {
   const TileLoops t = tiles_of(*in.loops);
   const std::string name = t.row->name;
   if (!available(*t.row, target_)) {
-    reject(name + " of stage " + s.name + " needs " + needs(*t.row) + ", not " + print(target_) +
-           newer_compiler_hint(target_, available(*t.row, device_of(target_))));
+    reject(name + " of stage " + s.name + " needs " + needs(*t.row) + "; the target is " +
+           print(target_) + newer_compiler_hint(target_, available(*t.row, device_of(target_))));
   }
   const auto check = [&](const std::string& buffer, Space at, const char* from) {
     if (program_.buffer(buffer)->space == at) return;

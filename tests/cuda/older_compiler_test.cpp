@@ -113,8 +113,10 @@ TEST_CASE("older compiler: a schedule that asks for more is refused with the way
   REQUIRE_FALSE(static_cast<bool>(refused));
   CHECK(refused.failure().code == ErrorCode::kSchedule);
   CHECK_MESSAGE(has(refused.failure().message,
-                    "an NVRTC that does not know sm_90: install one that does, or name it in "
-                    "HONE_NVRTC"),
+                    "needs cuda sm=90 and no other; the target is cuda sm=90 ptx=86 gpu="),
+                refused.failure().message);
+  CHECK_MESSAGE(has(refused.failure().message,
+                    "what an NVRTC makes that does not know sm_90: install one that does"),
                 refused.failure().message);
 }
 
