@@ -2,7 +2,9 @@
 //
 // Blocks that run in clusters and copy what they share for one another.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
+#include "schedules/search/sampling.h"
 #include "tests/cuda/by_hand.h"
 #include "tests/cuda/product_schedules.h"
 #include "tests/support/effort.h"
@@ -82,6 +84,51 @@ std::vector<ByHand> cases() {
   };
 }
 
+/// A product and a schedule by tiles of 16 by 32, drawn by number.
+ByHand drawn(uint64_t number) {
+  schedules::Random random(number);
+  const auto one_of = [&](std::initializer_list<const char*> words) {
+    return std::string(words.begin()[random.below(words.size())]);
+  };
+  // Up to eight tiles of `tile`, the last of which may have fewer elements.
+  const auto dim = [&](const char* name, uint64_t tile, uint64_t step, bool may_vary) {
+    const uint64_t least = tile * random.below(8) + step;
+    const uint64_t size = least + step * random.below(tile / step);
+    const bool varies = may_vary && size >= 37 && random.chance(0.2);
+    return fmt::format(" {}={}{}", name, varies ? "1.." : "", size);
+  };
+  const std::string k = dim("K", 16, 4, true);
+  std::string problem = "matmul" + dim("M", 16, 1, true) + dim("N", 32, 4, false) + k;
+  if (k.starts_with(" K=1..")) problem += " A.stride=(128,1)";
+  const std::string waves = one_of({"2", "4", "6", "8"});
+  struct Grid {
+    std::string steps;
+    std::vector<const char*> loops;  ///< of blocks
+  };
+  const Grid grids[] = {
+      {"bind m.b block.y; bind n.b block.x", {"m.b", "n.b"}},
+      {"fuse m.b n.b -> t; bind t block.x", {"t"}},
+      {"fuse m.b n.b -> t; split t " + waves + " -> t.o t.i; bind t.i block.x", {"t.i"}},
+      {"fuse m.b n.b -> t; split t " + waves + " -> t.o t.i; reorder t.i t.o m.y; bind t.i block.x",
+       {"t.i"}},
+      {"split m.b 2 -> m.p m.q; reorder m.p m.q n.b m.y; bind m.q block.y; bind n.b block.x",
+       {"m.q", "n.b"}},
+      {"split n.b 2 -> n.p n.q; reorder n.q m.b n.p m.y; bind n.q block.y; bind m.b block.x",
+       {"n.q", "m.b"}}};
+  const Grid& grid = grids[random.below(std::size(grids))];
+  const auto tail = [&] { return one_of({"pad", "pad", "pad", "mask", "peel"}); };
+  std::string s = fmt::format(
+      "split m 16 -> m.b m.t tail={}; split n 32 -> n.b n.t tail={}; split m.t 4 -> m.y m.r; "
+      "reorder m.b n.b m.y n.t m.r; {}; stage C at n.t -> acc in=registers; split acc/k 16 -> k.o "
+      "k.i tail={}; reorder k.o k.i acc/m; bind m.y thread.y; bind n.t thread.x; stage A at k.o -> "
+      "As in=shared{}; stage B at k.o -> Bs in=shared{}; bulk As; bulk Bs; pipeline acc/k.o "
+      "stages={}; specialize acc/k.o",
+      tail(), tail(), grid.steps, tail(), one_of({"", "", " swizzle=on"}),
+      one_of({"", "", " swizzle=on"}), one_of({"2", "3", "4"}));
+  return {problem, s + fmt::format("; cluster C/{} {}", grid.loops[random.below(grid.loops.size())],
+                                   one_of({"2", "2", "2", "4", "8"}))};
+}
+
 }  // namespace
 
 TEST_CASE("cuda clusters: blocks copy for one another what they share") { check_all(cases()); }
@@ -115,6 +162,19 @@ TEST_CASE("cuda clusters: kernels with a part wrong are caught") {
        {"blocks that leave while others write to them", right, leave, ""},
        {"parts for one block", right, "filled_1, 3,", "filled_1, 1,"},
        {"a part that the other block has", right, "512 * (m_b_ % 2)", "512 * ((m_b_ + 1) % 2)"}});
+}
+
+TEST_CASE("cuda clusters: random tiles, tails and grids are right, or refused") {
+  const auto count = static_cast<size_t>(by_effort(8, 30, 150));
+  std::vector<ByHand> served;
+  uint64_t drawings = 0;
+  for (; served.size() < count && drawings < 20 * count; ++drawings) {
+    ByHand row = drawn(drawings);
+    if (print(problem(row.problem), parsed(row.schedule))) served.push_back(std::move(row));
+  }
+  MESSAGE(served.size() << " of " << drawings << " are served");
+  CHECK(served.size() == count);
+  check_all(served);
 }
 
 TEST_CASE("cuda clusters: the device's compiler and assembler take the kernels") {
