@@ -143,3 +143,23 @@ TEST_CASE("device bulk: blocks that run in clusters") {
   k(da.tensor<float>({40, kK}), db.tensor<float>({kK, kN}), c.tensor<float>({40, kN}));
   CHECK(is_product(c, a, b, 40));
 }
+
+TEST_CASE("device bulk: as many clusters as the call has rows for") {
+  const OnGpu gpu;
+  Engine engine = gpu_engine();
+  const Device device = engine.device();
+  // Two tiles for each 32 rows, side by side in a cluster.
+  std::string by_rows = kSchedule;
+  const std::string grid = "bind m.b block.y; bind n.b block.x";
+  by_rows.replace(by_rows.find(grid), grid.size(), "fuse m.b n.b -> t; bind t block.x");
+  Kernel k = engine.compile("matmul M=1..200 N=48 K=40", {.schedule = by_rows + "; cluster t 2"});
+  CHECK_FALSE(k.report().interpreted);
+  const auto b = counted(kK * kN, 2);
+  const DeviceBuffer db = device.upload(std::span(b));
+  for (const int64_t m : {70, 1, 32, 200}) {
+    const auto a = counted(m * kK, 1);
+    const DeviceBuffer da = device.upload(std::span(a)), c = device.allocate(m * kN * 4);
+    k(da.tensor<float>({m, kK}), db.tensor<float>({kK, kN}), c.tensor<float>({m, kN}));
+    CHECK(is_product(c, a, b, m));
+  }
+}
