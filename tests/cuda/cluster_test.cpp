@@ -149,6 +149,20 @@ TEST_CASE("cuda clusters: what a source has of them") {
   CHECK(text.find("tensor_load_multicast(shared_address(HONE_AT(Bs_") != std::string::npos);
 }
 
+TEST_CASE("cuda clusters: a grid of parts of clusters is refused") {
+  const auto made = print(problem("matmul M=40 N=68 K=200"),
+                          parsed(plain(kGrid, "specialize acc/k.o; cluster m.b 2")));
+  REQUIRE_MESSAGE(static_cast<bool>(made), made.failure());
+  ir::Nest nest = made->nest;
+  nest.launches[0].extent = ir::make_int(3);
+  const auto source = jit::print_cuda(nest, gpu());
+  REQUIRE_FALSE(static_cast<bool>(source));
+  CHECK_MESSAGE(
+      source.failure().message.find("launch C has 3 blocks along an axis where clusters have 2") !=
+          std::string::npos,
+      source.failure().message);
+}
+
 TEST_CASE("cuda clusters: kernels with a part wrong are caught") {
   const std::string meet = "  cluster_arrive();\n  cluster_wait();\n";
   const std::string leave = "  warp_barrier();\n" + meet;
