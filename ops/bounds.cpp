@@ -230,7 +230,7 @@ bool Prover::refute(Linear form) const {
   if (!conditions_.empty()) return false;
   for (const Interval& v : variables_) {
     for (const Interval& other : variables_) {
-      if (mentions(v.lo, other.name) || mentions(v.hi, other.name)) return false;
+      if (ir::mentions_var(v.lo, other.name) || ir::mentions_var(v.hi, other.name)) return false;
     }
   }
   for (size_t i = variables_.size(); i-- > 0;) eliminate(variables_[i], form);
@@ -283,7 +283,7 @@ Expr Prover::most(const Expr& e) const {
   out.add(form, -1);
   for (const auto& [atom, coefficient] : out.terms) {
     for (const Interval& v : variables_) {
-      if (mentions(atom, v.name)) return {};
+      if (ir::mentions_var(atom, v.name)) return {};
     }
   }
   return expr_of(out);
@@ -304,12 +304,6 @@ void append_conjuncts(const Expr& e, std::vector<Expr>& out) {
 bool reads_data(const Expr& e) {
   if (e->op == Op::kLoad) return true;
   return std::any_of(e->args.begin(), e->args.end(), reads_data);
-}
-
-bool mentions(const Expr& e, std::string_view name) {
-  if (e->op == Op::kVar) return e->name == name;
-  return std::any_of(e->args.begin(), e->args.end(),
-                     [&](const Expr& a) { return mentions(a, name); });
 }
 
 }  // namespace hone::ops

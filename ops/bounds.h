@@ -81,7 +81,5 @@ class Prover {
 void append_conjuncts(const ir::Expr& e, std::vector<ir::Expr>& out);
 /// True when `e` reads a tensor.
 bool reads_data(const ir::Expr& e);
-/// True when `e` mentions the variable `name`.
-bool mentions(const ir::Expr& e, std::string_view name);
 
 }  // namespace hone::ops

@@ -159,7 +159,7 @@ void Lowering::settle_needs(Draft& draft) {
       return;
     }
     const bool reduced = std::any_of(draft.rvars.begin(), draft.rvars.end(), [&](const Index& r) {
-      return mentions(need.condition, r.name);
+      return ir::mentions_var(need.condition, r.name);
     });
     if (!reduced && draft.role != ir::Role::kTemp) {
       error(need.span,
@@ -242,9 +242,9 @@ std::vector<ir::IndexVar> Lowering::check_vars(const Expr& e,
   std::vector<ir::IndexVar> vars;
   for (size_t i = scope.size(); i-- > 0;) {
     const Index& index = scope[i];
-    bool used = mentions(e, index.name);
+    bool used = ir::mentions_var(e, index.name);
     for (const ir::IndexVar& v : vars) {
-      used |= (v.lo && mentions(v.lo, index.name)) || mentions(v.hi, index.name);
+      used |= (v.lo && ir::mentions_var(v.lo, index.name)) || ir::mentions_var(v.hi, index.name);
     }
     if (!used) continue;
     ir::IndexVar v = index_var(index);

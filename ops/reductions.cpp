@@ -186,9 +186,9 @@ void Lowering::close_scope(Draft& draft, size_t outer) {
   scope_.resize(outer);
   if (failed()) return;
   const auto used = [&](const std::string& name) {
-    bool any = mentions(draft.stage.value, name);
-    for (const Index& r : draft.rvars) any |= mentions(r.lo, name) || mentions(r.hi, name);
-    for (const Need& n : draft.needs) any |= mentions(n.condition, name);
+    bool any = ir::mentions_var(draft.stage.value, name);
+    for (const Index& r : draft.rvars) any |= ir::mentions_var(r.lo, name) || ir::mentions_var(r.hi, name);
+    for (const Need& n : draft.needs) any |= ir::mentions_var(n.condition, name);
     return any;
   };
   for (const Index& index : scope_) {

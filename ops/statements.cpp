@@ -90,11 +90,11 @@ Expr Lowering::left_extent(const Statement& s, size_t position, const ir::Buffer
     error(r.bounds[0].span,
           "a range on the left starts at 0; leave out what comes before with `where {} >= ...`",
           r.name);
-  } else if (!is_index_condition(hi) || mentions(hi, r.name)) {
+  } else if (!is_index_condition(hi) || ir::mentions_var(hi, r.name)) {
     error(r.bounds[1].span, "the end of a range on the left is made of dims and integers");
   }
   for (const Index& other : scope_) {
-    if (mentions(hi, other.name)) {
+    if (ir::mentions_var(hi, other.name)) {
       error(r.bounds[1].span,
             "a range on the left does not depend on other indices; use `where {} < ...`", r.name);
     }

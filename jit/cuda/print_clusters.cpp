@@ -9,6 +9,24 @@ namespace hone::jit {
 
 using namespace ir;
 
+namespace {
+
+/// Whether a statement finds in a tensor where to read or write another.
+bool follows_data(const Stmt& s) {
+  bool found = false;
+  const auto look = [&](const Expr& at) {
+    visit(at, [&](const Expr& e) { found |= e->op == Op::kLoad; });
+  };
+  look(s.offset);
+  for (const Expr& at : s.at) look(at);
+  visit(s.value, [&](const Expr& e) {
+    if (e->op == Op::kLoad) look(e->args[0]);
+  });
+  return found;
+}
+
+}  // namespace
+
 /// Blocks of a cluster along each axis.
 void LaunchPrinter::measure_cluster() {
   const auto along = [&](Mark mark, int blocks) {
@@ -22,8 +40,17 @@ void LaunchPrinter::measure_cluster() {
   });
 }
 
-/// The grid has whole clusters.
+/// The grid has whole clusters, and nothing depends on what an earlier launch found in the data: a
+/// launch that it stops, blocks of a cluster would leave one by one.
 void LaunchPrinter::check_cluster() const {
+  if (cluster_ == 1) return;
+  each_stmt(*launch_.body, [&](const Stmt& s) {
+    if (checks_ || !follows_data(s)) return;
+    throw Unprintable{fmt::format(
+        "launch {} runs in clusters and reads where data that an earlier launch checks say; leave "
+        "out cluster",
+        launch_.name)};
+  });
   for (size_t a = 0; a < 3; ++a) {
     if (out_.cluster[a] == 1) continue;
     if (is_multiple(Poly::of(out_.grid[a], &n_.facts), out_.cluster[a])) continue;

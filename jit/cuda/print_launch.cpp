@@ -111,7 +111,7 @@ std::string LaunchPrinter::head() {
   text += kernel_macro() + fmt::format(" {}({}) {{\n", out_.symbol, args);
   if (checks_) {
     text += "  i64* const status = (i64*)args.slot[0];\n";
-  } else {
+  } else if (cluster_ == 1) {  // the blocks of a cluster might find the status different
     text += "  if (*(const i64*)args.slot[0] != 9223372036854775807ll) return;\n";
   }
   place_shared();

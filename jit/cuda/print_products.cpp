@@ -35,7 +35,7 @@ std::optional<Spread> spread_of(const Expr& offset, int row_loop, int64_t rows, 
   const auto depends = [](const std::vector<Expr>& factors, int loop) {
     bool found = false;
     for (const Expr& f : factors) {
-      visit(f, [&](const Expr& e) { found |= e->op == Op::kVar && e->id == loop; });
+      found |= mentions_loop(f, loop);
     }
     return found;
   };

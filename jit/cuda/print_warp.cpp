@@ -38,9 +38,7 @@ TileStmts tiles_of(const Stmt& s) {
   if (at->reduce == Reduce::kNone) return t;
   t.a = without_casts(at->value->args[0]);
   t.b = without_casts(at->value->args[1]);
-  bool rows = false;
-  visit(t.a->args[0], [&](const Expr& e) { rows |= e->op == Op::kVar && e->id == t.loops[0]; });
-  if (!rows) std::swap(t.a, t.b);
+  if (!mentions_loop(t.a->args[0], t.loops[0])) std::swap(t.a, t.b);
   return t;
 }
 
@@ -103,7 +101,7 @@ bool LaunchPrinter::numbers_registers(const Stmt& s) const {
   bool found = false;
   const auto look = [&](int buffer, const Expr& offset) {
     if (nest_.buffers[static_cast<size_t>(buffer)].home != Home::kWarp) return;
-    visit(offset, [&](const Expr& x) { found |= x->op == Op::kVar && x->id == s.id; });
+    found |= mentions_loop(offset, s.id);
   };
   each_stmt(s, [&](const Stmt& x) {
     if (x.kind == Stmt::kStore) look(x.id, x.offset);

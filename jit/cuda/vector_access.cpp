@@ -10,12 +10,6 @@ using namespace ir;
 
 namespace {
 
-bool mentions_loop(const Expr& e, int loop) {
-  bool found = false;
-  visit(e, [&](const Expr& x) { found |= x->op == Op::kVar && x->id == loop; });
-  return found;
-}
-
 /// The largest number that divides all terms of `p`; 0 where there are none.
 int64_t common_factor(const Poly& p) {
   int64_t g = 0;

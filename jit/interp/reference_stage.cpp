@@ -19,12 +19,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-bool mentions(const Expr& e, const std::string& name) {
-  bool found = false;
-  ir::visit(e, [&](const Expr& n) { found |= n->op == Op::kVar && n->name == name; });
-  return found;
-}
-
 bool loads(const Expr& e) {
   bool found = false;
   ir::visit(e, [&](const Expr& n) { found |= n->op == Op::kLoad; });
@@ -134,7 +128,7 @@ void StageEval::split_where() {
   conjuncts(stage_.where, &all);
   for (const Expr& c : all) {
     const bool term = std::any_of(names_.begin() + vars_, names_.end(),
-                                  [&](const std::string& n) { return mentions(c, n); });
+                                  [&](const std::string& n) { return ir::mentions_var(c, n); });
     (term ? where_ : guard_).push_back(c);
   }
 }
@@ -155,7 +149,7 @@ bool StageEval::bounds_use(int slot) const {
   const std::string& name = names_[static_cast<size_t>(slot)];
   for (int s = 0; s < slots(); ++s) {
     const ir::IndexVar& v = var(s);
-    if (mentions(v.hi, name) || (v.lo && mentions(v.lo, name))) return true;
+    if (ir::mentions_var(v.hi, name) || (v.lo && ir::mentions_var(v.lo, name))) return true;
   }
   return false;
 }

@@ -255,6 +255,18 @@ bool is_const(const Expr& e, int64_t* value) {
   return true;
 }
 
+bool mentions_var(const Expr& e, std::string_view name) {
+  bool found = false;
+  visit(e, [&](const Expr& x) { found |= x->op == Op::kVar && x->name == name; });
+  return found;
+}
+
+bool mentions_loop(const Expr& e, int loop) {
+  bool found = false;
+  visit(e, [&](const Expr& x) { found |= x->op == Op::kVar && x->id == loop; });
+  return found;
+}
+
 bool equal(const Expr& a, const Expr& b) {
   if (a.get() == b.get()) return true;
   if (!a || !b || a->op != b->op || a->type != b->type || a->guarded != b->guarded ||

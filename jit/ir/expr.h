@@ -121,6 +121,10 @@ void visit(const Expr& e, F&& f) {
   f(e);
   for (const Expr& a : e->args) visit(a, f);
 }
+/// True where `e` reads the variable of that name.
+bool mentions_var(const Expr& e, std::string_view name);
+/// True where `e` reads the loop of that number.
+bool mentions_loop(const Expr& e, int loop);
 /// `e` with its children replaced (and folded again).
 Expr with_args(const Expr& e, std::vector<Expr> args);
 /// Bottom-up rewrite: `f(e)` returns a replacement, or null to keep. Shares unchanged subtrees.

@@ -31,6 +31,35 @@ bool is_composite(const Expr& e) {
 
 const Expr& strip_casts(const Expr& e) { return e->op == Op::kCast ? strip_casts(e->args[0]) : e; }
 
+/// The divisor of a term that is one division, by a positive constant; 0 of any other.
+int64_t divisor_of(const Poly::Term& t) {
+  int64_t k = 0;
+  const Expr& f = t.factors[0];
+  const bool divides = t.factors.size() == 1 && f->op == Op::kDiv && is_const(f->args[1], &k);
+  return divides && k > 0 ? k : 0;
+}
+
+/// What `coarse` divides, already divided by the divisor of `fine`, if that is a part of the way:
+/// q/a plus something where `coarse` is q/(a*b) of as much.
+std::optional<Poly> refined(const Poly::Term& fine, const Poly::Term& coarse) {
+  const int64_t a = divisor_of(fine), b = divisor_of(coarse);
+  if (a <= 0 || b <= a || b % a != 0) return std::nullopt;
+  Poly part = floor_div(Poly::of(coarse.factors[0]->args[0]), a, nullptr);
+  for (const Poly::Term& t : part.terms()) {
+    if (t.factors.size() == 1 && equal(t.factors[0], fine.factors[0])) return part;
+  }
+  return std::nullopt;
+}
+
+/// The coarsest of the divisions that go on where `term` ends, or `term` itself.
+const Poly::Term& coarsest(const Poly& p, const Poly::Term& term) {
+  const Poly::Term* out = &term;
+  for (const Poly::Term& t : p.terms()) {
+    if (refined(*out, t)) out = &t;
+  }
+  return *out;
+}
+
 /// The polynomial of one term.
 Poly product(const Poly::Term& term) {
   Poly p(term.coef);
@@ -85,7 +114,7 @@ std::optional<int64_t> Facts::lower(const Poly& p, int fuel) const {
   for (const Poly::Term& t : p.terms()) {
     if (t.factors.size() != 1) continue;
     const Expr& f = t.factors[0];
-    if (is_composite(f)) return lower_composite(p, t, fuel - 1);
+    if (is_composite(f)) return lower_composite(p, coarsest(p, t), fuel - 1);
     const bool known = f->op == Op::kVar && f->id >= 0 &&
                        static_cast<size_t>(f->id) < loops_.size() &&
                        loops_[static_cast<size_t>(f->id)].known;
@@ -102,8 +131,16 @@ std::optional<int64_t> Facts::lower_composite(const Poly& p, const Poly::Term& t
   const Poly c(term.coef);
   if (f->op == Op::kDiv) {
     // k*floor(q/k) lies in q-(k-1) .. q, so scale the sum by k to stay in integers.
-    const int64_t k = f->args[1]->i;
-    const Poly q = Poly::of(f->args[0]);
+    // Where the sum has q/m too, q/k is (q/m)/(k/m), whose remainder is less.
+    int64_t k = f->args[1]->i;
+    Poly q = Poly::of(f->args[0]);
+    for (const Poly::Term& t : p.terms()) {
+      const auto part = refined(t, term);
+      if (!part) continue;
+      k /= divisor_of(t);
+      q = *part;
+      break;
+    }
     const Poly scaled = others * Poly(k) + c * (term.coef > 0 ? q - Poly(k - 1) : q);
     Bound low = lower(scaled, fuel);
     if (low) low = ceil_quotient(*low, k);

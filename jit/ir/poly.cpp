@@ -42,14 +42,6 @@ Expr min_max_node(Op op, const Poly& a, const Poly& b) {
   return make_binary(op, a.expr(), b.expr());
 }
 
-bool mentions(const Expr& e, int id) {
-  if (e->op == Op::kVar) return e->id == id;
-  for (const Expr& a : e->args) {
-    if (mentions(a, id)) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 Poly Poly::atom(Expr e) {
@@ -127,7 +119,7 @@ int64_t Poly::loop_coef(int id) const {
 bool Poly::mentions_loop(int id) const {
   for (const Term& t : terms_) {
     for (const Expr& f : t.factors) {
-      if (mentions(f, id)) return true;
+      if (ir::mentions_loop(f, id)) return true;
     }
   }
   return false;
@@ -307,6 +299,28 @@ Poly Poly::of(const Expr& e, const Facts* facts) {
     default:
       return atom(e);
   }
+}
+
+std::optional<Poly> beside_var(const Expr& index, const std::string& var) {
+  Poly rest = Poly::of(index);
+  for (const Poly::Term& t : rest.terms()) {
+    const Expr& f = t.factors[0];
+    if (t.coef != 1 || t.factors.size() != 1 || f->op != Op::kVar || f->name != var) continue;
+    rest -= Poly::atom(Expr(f));
+    if (mentions_var(rest.expr(), var)) return std::nullopt;
+    return rest;
+  }
+  return std::nullopt;
+}
+
+int dim_along(const std::vector<Expr>& indices, const std::string& var) {
+  int found = -1;
+  for (size_t d = 0; d < indices.size(); ++d) {
+    if (!mentions_var(indices[d], var)) continue;
+    if (found >= 0 || !beside_var(indices[d], var)) return -1;
+    found = static_cast<int>(d);
+  }
+  return found;
 }
 
 }  // namespace hone::ir

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "jit/ir/expr.h"
@@ -64,5 +65,11 @@ Poly ceil_div(const Poly& p, int64_t k, const Facts* facts);
 bool is_multiple(const Poly& p, int64_t k);
 Poly min(const Poly& a, const Poly& b, const Facts* facts);
 Poly max(const Poly& a, const Poly& b, const Facts* facts);
+
+/// What `index` adds to `var`, as in 64*p + k for k; nothing where it moves by another step than
+/// `var`, or not at all.
+std::optional<Poly> beside_var(const Expr& index, const std::string& var);
+/// The dim of an access that moves with `var`, step for step, as no other dim does; -1: none.
+int dim_along(const std::vector<Expr>& indices, const std::string& var);
 
 }  // namespace hone::ir

@@ -11,10 +11,21 @@ using namespace ir;
 
 namespace {
 
-bool mentions_var(const Expr& e, const std::string& var) {
-  bool found = false;
-  visit(e, [&](const Expr& x) { found |= x->op == Op::kVar && x->name == var; });
-  return found;
+/// True for a variable of so many values that units of its loops never run beyond them.
+bool runs_whole(const IndexVar& v, int64_t unit) {
+  int64_t extent = 0;
+  return !v.lo && is_const(v.hi, &extent) && extent % unit == 0;
+}
+
+/// True where what lies at `beside` plus a variable that runs on to whole units is behind the `dim`
+/// elements of a tensor once the variable is past `end`: it ends where the tensor does, or, being
+/// the less of two, at a whole unit or there. No unit, 0: it ends there.
+bool ends_with(const Expr& end, const Poly& beside, const Expr& dim, int64_t unit) {
+  int64_t n = 0;
+  if (unit > 0 && is_const(end, &n) && n % unit == 0) return true;
+  if (beside + Poly::of(end) == Poly::of(dim)) return true;
+  return end->op == Op::kMin && ends_with(end->args[0], beside, dim, unit) &&
+         ends_with(end->args[1], beside, dim, unit);
 }
 
 const Expr& without_casts(const Expr& e) {
@@ -51,7 +62,8 @@ void Lowering::find_overhangs() {
         }
         node = loops.parent[made];
       }
-      overhangs_[i].push_back(loops.nodes[static_cast<size_t>(node)].name);
+      const std::string& name = loops.nodes[static_cast<size_t>(node)].name;
+      if (!runs_whole(*s.var(name), unit)) overhangs_[i].push_back({name, unit});
     }
     if (s.at.root()) continue;
     for (size_t r = i + 1; r < program_.stages.size(); ++r) {
@@ -60,8 +72,10 @@ void Lowering::find_overhangs() {
         if (e->op != Op::kLoad || e->name != s.output) return;
         for (size_t d = 0; d < s.out_index.size(); ++d) {
           if (s.out_index[d]->op != Op::kVar) continue;
-          for (const std::string& var : overhangs_[r]) {
-            if (mentions_var(e->args[d], var)) overhangs_[i].push_back(s.out_index[d]->name);
+          for (const Overhang& o : overhangs_[r]) {
+            if (mentions_var(e->args[d], o.var)) {
+              overhangs_[i].push_back({s.out_index[d]->name, o.unit});
+            }
           }
         }
       });
@@ -70,8 +84,8 @@ void Lowering::find_overhangs() {
 }
 
 /// The variables of `stage` that run beyond their domain; a check's are none of the program's.
-const std::vector<std::string>& Lowering::overhangs_of(const Stage& stage) const {
-  static const std::vector<std::string> kNone;
+const std::vector<Overhang>& Lowering::overhangs_of(const Stage& stage) const {
+  static const std::vector<Overhang> kNone;
   for (size_t i = 0; i < program_.stages.size(); ++i) {
     if (&program_.stages[i] == &stage) return overhangs_[i];
   }
@@ -80,7 +94,7 @@ const std::vector<std::string>& Lowering::overhangs_of(const Stage& stage) const
 
 bool Lowering::overhangs(const Stage& stage, const std::string& var) const {
   const auto& all = overhangs_of(stage);
-  return std::find(all.begin(), all.end(), var) != all.end();
+  return std::any_of(all.begin(), all.end(), [&](const Overhang& o) { return o.var == var; });
 }
 
 /// True for a copy in a loop that runs beyond what it copies: it finds 0 there.
@@ -115,34 +129,36 @@ void Lowering::check_padded_sum(const Stage& s) const {
     return (e->op == Op::kInt && e->i == 0) || (e->op == Op::kFloat && e->f == 0);
   };
   const auto filled = [&](const auto& self, const Expr& factor, const std::string& var,
-                          const Expr& end) -> bool {
+                          const Expr& end, int64_t unit) -> bool {
     const Expr& load = without_casts(factor);
     const Stage* copy = load->op == Op::kLoad ? program_.producer(load->name) : nullptr;
     if (!copy || load->guarded || !fills(*copy)) return false;
     const Expr& from = without_casts(copy->value);
     if (from->guarded && !is_zero(from->args.back())) return false;
-    for (size_t d = 0; d < copy->out_index.size(); ++d) {
-      if (load->args[d]->op != Op::kVar || load->args[d]->name != var) continue;
-      const IndexVar* own =
-          copy->out_index[d]->op == Op::kVar ? copy->var(copy->out_index[d]->name) : nullptr;
-      if (!own || own->lo || !equal(own->hi, end)) return false;
-      const Stage* below = program_.producer(from->name);
-      if (below && !below->at.root()) return self(self, copy->value, own->name, end);
-      const Buffer& tensor = *program_.buffer(from->name);
-      for (size_t i = 0; i < tensor.shape.size(); ++i) {
-        const Expr& at = from->args[i];
-        if (at->op == Op::kVar && at->name == own->name) return equal(tensor.shape[i], end);
-      }
-      return false;
+    const int moved = dim_along(load->args, var);
+    if (moved < 0) return false;
+    const auto d = static_cast<size_t>(moved);
+    const IndexVar* own =
+        copy->out_index[d]->op == Op::kVar ? copy->var(copy->out_index[d]->name) : nullptr;
+    const auto beside = beside_var(load->args[d], var);
+    if (!own || own->lo || !ends_with(end, *beside, own->hi, unit)) return false;
+    const Stage* below = program_.producer(from->name);
+    if (below && !below->at.root()) return self(self, copy->value, own->name, own->hi, 0);
+    const Buffer& tensor = *program_.buffer(from->name);
+    for (size_t i = 0; i < tensor.shape.size(); ++i) {
+      const Expr& at = from->args[i];
+      if (at->op == Op::kVar && at->name == own->name) return equal(tensor.shape[i], own->hi);
     }
     return false;
   };
-  for (const IndexVar& v : s.rvars) {
-    if (!overhangs(s, v.name)) continue;
+  for (const Overhang& o : overhangs_of(s)) {
+    if (!s.is_reduction_var(o.var)) continue;
+    const IndexVar& v = *s.var(o.var);
     const bool product = s.reduce == Reduce::kSum && s.value->op == Op::kMul && !v.lo && !s.where;
-    if (product && filled(filled, s.value->args[0], v.name, v.hi) &&
-        filled(filled, s.value->args[1], v.name, v.hi))
+    if (product && filled(filled, s.value->args[0], v.name, v.hi, o.unit) &&
+        filled(filled, s.value->args[1], v.name, v.hi, o.unit)) {
       continue;
+    }
     reject("stage " + s.name + ": a padded split of " + v.name +
            " adds what lies beyond its end; " +
            "only sums of products of two copies, made by stage inside the loop, are 0 there");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "jit/ir/instructions.h"
+#include "jit/ir/poly.h"
 #include "jit/passes/lowering.h"
 
 namespace hone::jit {
@@ -33,14 +34,6 @@ TileLoops tiles_of(const StageLoops& loops) {
           root_of(loops, loops.order[n - 1])};
 }
 
-/// The dim of an access that the variable is the index of; -1: none.
-int dim_of(const std::vector<Expr>& indices, const std::string& var) {
-  for (size_t d = 0; d < indices.size(); ++d) {
-    if (indices[d]->op == Op::kVar && indices[d]->name == var) return static_cast<int>(d);
-  }
-  return -1;
-}
-
 }  // namespace
 
 bool Lowering::makes_tiles(const Stage& s) const {
@@ -67,7 +60,7 @@ void Lowering::check_tiles(const Instance& in) const {
   visit(s.value, [&](const Expr& e) {
     if (e->op != Op::kLoad) return;
     if (t.row->most_columns == 0) return check(e->name, Space::kWarp, registers);
-    const bool rows = dim_of(e->args, t.m) >= 0;
+    const bool rows = dim_along(e->args, t.m) >= 0;
     if (rows && program_.buffer(e->name)->space == Space::kWarp) return;
     check(e->name, Space::kBlock, "shared memory");
   });
@@ -115,13 +108,13 @@ WarpLayout Lowering::warp_layout(const Buffer& b) const {
     const TileLoops t = tiles_of(loops_[i]);
     if (!t.row) continue;
     if (s.output == b.name) {
-      take(t, Operand::kResult, dim_of(s.out_index, t.m), dim_of(s.out_index, t.n));
+      take(t, Operand::kResult, dim_along(s.out_index, t.m), dim_along(s.out_index, t.n));
     }
     visit(s.value, [&](const Expr& e) {
       if (e->op != Op::kLoad || e->name != b.name) return;
-      take(t, Operand::kA, dim_of(e->args, t.m), dim_of(e->args, t.k));
+      take(t, Operand::kA, dim_along(e->args, t.m), dim_along(e->args, t.k));
       if (t.row->most_columns == 0) {
-        take(t, Operand::kB, dim_of(e->args, t.n), dim_of(e->args, t.k));
+        take(t, Operand::kB, dim_along(e->args, t.n), dim_along(e->args, t.k));
       }
     });
   }

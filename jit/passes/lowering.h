@@ -84,6 +84,12 @@ struct ThreadLoop {
   int64_t most = 1;  ///< its extent is at most this
 };
 
+/// A variable that loops of tail=pad run past the end of, to the end of a unit of so many values.
+struct Overhang {
+  std::string var;
+  int64_t unit = 0;
+};
+
 /// How the lanes of a warp, or of a warpgroup, hold a buffer together.
 struct WarpLayout {
   std::vector<ir::Axis> axes;
@@ -184,7 +190,7 @@ class Lowering {
 
   // lower_pad.cpp: loops that run beyond the domain
   void find_overhangs();
-  const std::vector<std::string>& overhangs_of(const ir::Stage& stage) const;
+  const std::vector<Overhang>& overhangs_of(const ir::Stage& stage) const;
   bool overhangs(const ir::Stage& stage, const std::string& var) const;
   bool fills(const ir::Stage& stage) const;
   ir::Expr keep_inside(Instance& in, int& assumed);
@@ -223,7 +229,7 @@ class Lowering {
   std::vector<std::pair<std::string, Storage>>
       storage_;  ///< per live buffer; searched from the end
   int64_t worker_top_ = 0;
-  std::vector<std::vector<std::string>> overhangs_;  ///< per stage, variables that tail=pad widens
+  std::vector<std::vector<Overhang>> overhangs_;  ///< per stage
   std::vector<ThreadLoop> threads_;  ///< thread loops that are open, outermost first
 };
 

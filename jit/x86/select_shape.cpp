@@ -12,16 +12,10 @@ using ir::Op;
 
 namespace {
 
-bool mentions(const ir::Expr& e, int variable) {
-  bool found = false;
-  ir::visit(e, [&](const ir::Expr& x) { found |= x->op == Op::kVar && x->id == variable; });
-  return found;
-}
-
 /// The factor of the variable in a sum, where it is plain to see.
 std::optional<int64_t> coefficient_in(const ir::Expr& e, int variable) {
   if (e->op == Op::kVar && e->id == variable) return 1;
-  if (!mentions(e, variable)) return 0;
+  if (!ir::mentions_loop(e, variable)) return 0;
   if (e->op == Op::kAdd || e->op == Op::kSub) {
     const auto a = coefficient_in(e->args[0], variable), b = coefficient_in(e->args[1], variable);
     if (!a || !b) return std::nullopt;
@@ -67,7 +61,7 @@ int bytes_between(const ir::Expr& e) {
 /// lanes, or are only compared with the lane's number, need none.
 int Selector::lane_bytes(const ir::Expr& e, int variable) const {
   if (!e) return 0;
-  if (e->type == DType::kI64 && !mentions(e, variable) && steers(e)) return 0;
+  if (e->type == DType::kI64 && !ir::mentions_loop(e, variable) && steers(e)) return 0;
   if (is_comparison(e->op) && e->args[0]->type == DType::kI64 && !has_load(e)) {
     const auto a = coefficient_in(e->args[0], variable), b = coefficient_in(e->args[1], variable);
     if (a && b && *a - *b >= -1 && *a - *b <= 1) return 0;
@@ -100,7 +94,7 @@ void Selector::survey(const ir::Stmt& s, int variable, Survey& out) const {
     case ir::Stmt::kStore: {
       out.bytes =
           std::max({out.bytes, lane_bytes(s.value, variable), size_of(nest_.buffers[s.id].type)});
-      const bool across = !mentions(s.offset, variable);
+      const bool across = !ir::mentions_loop(s.offset, variable);
       out.sums |= across && s.reduce != ir::Reduce::kNone;
       if (across && s.reduce != ir::Reduce::kNone && out.inner_loops) out.unfit = true;
       if (nest_.buffers[s.id].home != ir::Home::kRegisters && !across) {
@@ -116,17 +110,17 @@ void Selector::survey(const ir::Stmt& s, int variable, Survey& out) const {
         // Groups lie together, and a group is one element of the accumulator's.
         out.bytes = std::max(out.bytes, size_of(s.instruction->accumulate));
         for (const ir::StmtRef& child : s.body) {
-          out.sums |= child->kind == ir::Stmt::kStore && !mentions(child->offset, variable);
+          out.sums |= child->kind == ir::Stmt::kStore && !ir::mentions_loop(child->offset, variable);
         }
         return;
       }
-      if (mentions(s.begin, variable) || mentions(s.end, variable)) out.unfit = true;
+      if (ir::mentions_loop(s.begin, variable) || ir::mentions_loop(s.end, variable)) out.unfit = true;
       if (s.mark == ir::Mark::kVector) out.unfit = true;
       out.indexed |= has_load(s.begin) || has_load(s.end);
       out.inner_loops |= s.mark != ir::Mark::kUnroll && s.mark != ir::Mark::kTensor;
       break;
     case ir::Stmt::kIf:
-      if (mentions(s.condition, variable)) {
+      if (ir::mentions_loop(s.condition, variable)) {
         if (!wide()) out.unfit = true;
         out.bytes = std::max(out.bytes, lane_bytes(s.condition, variable));
         out.lane_branches = true;
@@ -163,7 +157,7 @@ const Selector::Survey& Selector::survey(const ir::Stmt& loop) {
 std::vector<int> Selector::tiles_along(const ir::Stmt& loop) const {
   std::vector<int> tiles;
   const auto see = [&](int buffer, const ir::Expr& offset) {
-    if (nest_.buffers[buffer].home != ir::Home::kRegisters || !mentions(offset, loop.id)) return;
+    if (nest_.buffers[buffer].home != ir::Home::kRegisters || !ir::mentions_loop(offset, loop.id)) return;
     if (std::find(tiles.begin(), tiles.end(), buffer) == tiles.end()) tiles.push_back(buffer);
   };
   const auto walk = [&](const auto& self, const ir::Stmt& s) -> void {
@@ -190,7 +184,7 @@ void Selector::agree_on_lanes(const ir::Stmt& s) {
     for (const ir::StmtRef& child : s.body) survey(*child, s.id, needs);
     if (needs.unfit) return;
     const auto walk = [&](const auto& self, const ir::Stmt& inner) -> void {
-      if (inner.kind == ir::Stmt::kStore && mentions(inner.offset, s.id) &&
+      if (inner.kind == ir::Stmt::kStore && ir::mentions_loop(inner.offset, s.id) &&
           nest_.buffers[inner.id].home == ir::Home::kRegisters) {
         int& bytes = tile_bytes_[static_cast<size_t>(inner.id)];
         bytes = std::max(bytes, needs.bytes);

@@ -19,10 +19,7 @@ constexpr double kScatter = 24;
 int dim_of(const Access& a, const std::string& var) {
   int found = -1;
   for (size_t d = 0; d < a.indices.size(); ++d) {
-    bool mentions = false;
-    ir::visit(a.indices[d],
-              [&](const ir::Expr& e) { mentions |= e->op == ir::Op::kVar && e->name == var; });
-    if (!mentions) continue;
+    if (!ir::mentions_var(a.indices[d], var)) continue;
     if (found >= 0 || plain_var(a.indices[d]) != var) return -1;
     found = static_cast<int>(d);
   }

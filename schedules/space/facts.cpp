@@ -215,9 +215,14 @@ int64_t bytes_of(const ir::Program& program, const ir::Buffer& buffer) {
 
 StageFacts facts_of(const ir::Program& p, const ir::Stage& s) {
   StageFacts out;
+  // A range that depends on a variable is as long as in the middle of that one's.
+  const auto middle = [&](const ir::Expr& e) {
+    if (e->op != ir::Op::kVar || !out.extents.contains(e->name)) return ir::Expr();
+    return ir::make_int(out.extents[e->name] / 2);
+  };
   for (const auto* list : {&s.vars, &s.rvars}) {
     for (const ir::IndexVar& v : *list) {
-      out.extents[v.name] = typical(p, v.lo ? v.hi - v.lo : v.hi);
+      out.extents[v.name] = typical(p, ir::rewrite(v.lo ? v.hi - v.lo : v.hi, middle));
     }
   }
   for (const ir::IndexVar& v : s.rvars) {

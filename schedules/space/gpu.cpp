@@ -42,6 +42,17 @@ std::vector<std::string> fuse_loops(Plan& plan, const std::string& stage,
   return loops;
 }
 
+bool order_loops(Plan& plan, const std::string& stage, const std::vector<std::string>& outer,
+                 const std::vector<std::string>& inner, const std::string& k) {
+  std::string step = "reorder";
+  for (const std::string& loop : outer) step += " " + stage + "/" + loop;
+  for (const ir::IndexVar& v : plan.stage(stage).rvars) {
+    if (v.name != k) step += " " + stage + "/" + v.name;
+  }
+  for (const std::string& loop : inner) step += " " + stage + "/" + loop;
+  return plan.add(step);
+}
+
 bool bind_blocks(Plan& plan, const std::string& stage, const std::vector<std::string>& loops) {
   if (loops.size() > 3 || loops.empty()) return false;
   const auto extent = [&](const std::string& loop) {

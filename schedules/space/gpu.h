@@ -20,6 +20,11 @@ inline constexpr int64_t kMultiprocessors = 132;
 std::vector<std::string> fuse_loops(Plan& plan, const std::string& stage,
                                     std::vector<std::string> loops);
 
+/// Puts the loops of a stage in order, outermost first: `outer`, the reduced ones but for `k`, which
+/// was cut, and `inner`.
+bool order_loops(Plan& plan, const std::string& stage, const std::vector<std::string>& outer,
+                 const std::vector<std::string>& inner, const std::string& k = "");
+
 /// Binds three loops at most to the axes of the grid: the last to x, unless another is too long for
 /// the other axes.
 bool bind_blocks(Plan& plan, const std::string& stage, const std::vector<std::string>& loops);

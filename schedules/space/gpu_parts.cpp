@@ -3,10 +3,10 @@
 
 #include "schedules/space/align.h"
 #include "schedules/space/gpu.h"
+#include "schedules/space/gpu_product.h"
 #include "schedules/space/gpu_reduce.h"
 #include "schedules/space/rules.h"
 #include "schedules/space/shape.h"
-#include "schedules/steps/tensor.h"
 
 namespace hone::schedules {
 namespace {
@@ -21,20 +21,35 @@ constexpr int64_t kFewBeside = 8;
 /// Threads of a block along neighbouring columns.
 constexpr int64_t kColumns = 32;
 
-/// Results of a tile of a product, and terms of a part of it.
-constexpr int64_t kTile = 64 * 64;
+/// Results of a tile of a product along each side, and terms of a part of it.
+constexpr int64_t kSide = 64;
 constexpr int64_t kFewestDeep = 128;
+/// Bytes of a factor along the sum that a product takes at a time.
+constexpr int64_t kDepthBytes = 128;
 /// Multiprocessors of a large GPU: tiles from which a product keeps it busy.
 constexpr int64_t kTiles = 132;
 
-/// Terms of each of about `parts` parts of `extent`: a divisor of it if one is near, else whole
-/// warps.
-int64_t terms_of(int64_t extent, int64_t parts, int64_t fewest) {
+/// Terms of each of about `parts` parts of `extent`, whole units: a divisor of it if one is near.
+int64_t terms_of(int64_t extent, int64_t parts, int64_t fewest, int64_t unit) {
   const int64_t least = std::max(fewest, (extent + parts - 1) / parts);
-  for (int64_t t = least; t < 2 * least; ++t) {
+  const int64_t first = (least + unit - 1) / unit * unit;
+  for (int64_t t = first; t < 2 * first; t += unit) {
     if (extent % t == 0) return t;
   }
-  return (least + 31) / 32 * 32;
+  return first;
+}
+
+/// Tiles of the results of a product.
+int64_t tiles_of(const Plan& plan, const std::string& name) {
+  std::string stage;
+  const Product p = product_at(plan, name, stage);
+  const StageFacts facts = plan.facts(name);
+  int64_t tiles = 1;
+  for (const ir::IndexVar& v : plan.stage(name).vars) {
+    const bool side = v.name == p.m || v.name == p.n;
+    tiles *= side ? (facts.extent(v.name) + kSide - 1) / kSide : facts.extent(v.name);
+  }
+  return std::max<int64_t>(1, tiles);
 }
 
 /// The reduced variable to cut, and the blocks that there would be without.
@@ -42,6 +57,7 @@ struct Cut {
   std::string var;
   int64_t blocks = 0;
   int64_t fewest = 0;      ///< of its values in a part
+  int64_t unit = 1;        ///< parts have multiples of so many, but for the last
   int64_t busy = kBlocks;  ///< blocks that are wanted
   bool rows = false;       ///< results are reduced from rows, not from columns
 };
@@ -58,10 +74,11 @@ Cut cut_of(const Plan& plan, const std::string& name) {
   }
   if (cut.var.empty()) return cut;
   if (is_product(plan, name)) {
-    // Tiles of an instruction take an operand's index as it is, not as part and rest.
-    if (instruction_for(s, plan.target())) cut.var.clear();
-    cut.blocks = std::max<int64_t>(1, results / kTile);
+    cut.blocks = tiles_of(plan, name);
     cut.fewest = kFewestDeep;
+    for (const Access& a : facts.loads) {
+      cut.unit = std::max(cut.unit, kDepthBytes / size_of(plan.program().buffer(a.buffer)->type));
+    }
     cut.busy = kTiles;
     return cut;
   }
@@ -107,7 +124,7 @@ bool apply(Plan& plan, const std::string& name) {
   const bool few = cut.blocks <= (beside ? kFewBeside : most) && extent >= 4 * cut.fewest;
   if (plan.decide("a reduction with few results in parts", 2, few ? 1 : 0) == 0) return false;
   const int64_t parts = std::max<int64_t>(2, cut.busy / std::max<int64_t>(1, cut.blocks));
-  const int64_t terms = terms_of(extent, parts, few ? cut.fewest : extent / parts + 1);
+  const int64_t terms = terms_of(extent, parts, few ? cut.fewest : extent / parts + 1, cut.unit);
   return plan.add("parts " + name + "/" + cut.var + " " + std::to_string(terms) + " -> " + name +
                   ".p") &&
          lowers(plan);

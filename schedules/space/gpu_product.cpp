@@ -14,14 +14,15 @@ Product product_of(const Plan& plan, const std::string& name, int64_t least) {
   Product p;
   const ir::Stage s = plan.stage(name);
   const StageFacts facts = plan.facts(name);
-  if (s.reduce == ir::Reduce::kNone || s.where || !facts.bounds.empty() || facts.loads.size() < 2) {
+  if (s.reduce == ir::Reduce::kNone || s.where || facts.loads.size() < 2) {
     return p;
   }
   for (const Access& a : facts.loads) {
     if (a.gathers || a.guarded) return p;
   }
   const auto reused = [&](const std::string& var) {
-    return std::any_of(facts.loads.begin(), facts.loads.end(),
+    return !facts.bounds.contains(var) &&
+           std::any_of(facts.loads.begin(), facts.loads.end(),
                        [&](const Access& a) { return a.stride(var) == 0; });
   };
   std::string m, n;

@@ -67,13 +67,9 @@ bool cut(Plan& plan, const Tile& t) {
       return false;
     }
   }
-  std::string order = "reorder";
-  const auto next = [&](const std::string& loop) { order += " " + at + loop; };
-  for (const std::string& v : t.others) next(v);
-  for (const std::string& v : {t.m + ".b", t.n + ".b", t.m + ".t", t.n + ".t"}) next(v);
-  for (const ir::IndexVar& v : plan.stage(t.name).rvars) next(v.name);
-  for (const std::string& v : {t.m + ".r", t.n + ".r"}) next(v);
-  if (!plan.add(order)) return false;
+  std::vector<std::string> outer = t.others;
+  outer.insert(outer.end(), {t.m + ".b", t.n + ".b", t.m + ".t", t.n + ".t"});
+  if (!order_loops(plan, t.name, outer, {t.m + ".r", t.n + ".r"})) return false;
   std::vector<std::string> blocks = fuse_loops(plan, t.name, t.others);
   blocks.push_back(t.m + ".b");
   blocks.push_back(t.n + ".b");
@@ -89,17 +85,7 @@ bool fill(Plan& plan, const Tile& t) {
       !plan.add(split + "k.i " + text(kUnrolled) + " -> k.s k.v")) {
     return false;
   }
-  std::string order = "reorder";
-  const auto next = [&](const std::string& loop) { order += " " + at + loop; };
-  for (const std::string& v : p.others) next(v);
-  for (const ir::IndexVar& v : plan.stage(t.tile).rvars) {
-    if (v.name != p.k) next(v.name);
-  }
-  for (const std::string& loop :
-       {std::string("k.o"), std::string("k.s"), std::string("k.v"), p.m, p.n}) {
-    next(loop);
-  }
-  if (!plan.add(order)) return false;
+  if (!order_loops(plan, t.tile, p.others, {"k.o", "k.s", "k.v", p.m, p.n}, p.k)) return false;
   const Factors f = factors_by_side(plan, t);
   return f && share(plan, t, f.a, p.m) && share(plan, t, f.b, p.n) &&
          plan.add("pipeline " + at +

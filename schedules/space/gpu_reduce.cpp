@@ -31,9 +31,10 @@ bool is_product(const Plan& plan, const std::string& name) {
   const StageFacts facts = plan.facts(name);
   const bool plain = std::none_of(facts.loads.begin(), facts.loads.end(),
                                   [](const Access& a) { return a.gathers || a.guarded; });
-  if (!plain || s.where || !facts.bounds.empty()) return false;
+  if (!plain || s.where) return false;
   int axes = 0;
   for (const ir::IndexVar& v : s.vars) {
+    if (facts.bounds.contains(v.name)) continue;
     const bool again = std::any_of(facts.loads.begin(), facts.loads.end(),
                                    [&](const Access& a) { return a.stride(v.name) == 0; });
     axes += again && facts.extent(v.name) >= kShort ? 1 : 0;

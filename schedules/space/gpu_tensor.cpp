@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "jit/ir/poly.h"
 #include "schedules/space/align.h"
 #include "schedules/space/gpu.h"
 #include "schedules/space/rules.h"
@@ -88,21 +89,16 @@ void choose_sizes(Plan& plan, Tensor& t, int64_t m, int64_t n, int64_t others) {
 
 /// Cuts the owner's loops into blocks, warps and what a warp computes.
 bool cut(Plan& plan, const Tensor& t) {
-  std::vector<std::string> others = t.others;
   const std::string at = "split " + t.name + "/";
   const auto axis = [&](const std::string& v, const std::string& warp, const std::string& warps) {
     return plan.add(at + v + " " + warp + "*" + warps + " -> " + v + ".b " + v + ".i tail=pad") &&
            plan.add(at + v + ".i " + Plan::again(warp) + " -> " + v + ".w " + v + ".r");
   };
   if (!axis(t.m, t.warp_m, t.warps_m) || !axis(t.n, t.warp_n, t.warps_n)) return false;
-  std::string order = "reorder";
-  const auto next = [&](const std::string& loop) { order += " " + t.name + "/" + loop; };
-  for (const std::string& v : others) next(v);
-  for (const std::string& v : {t.m + ".b", t.n + ".b", t.m + ".w", t.n + ".w"}) next(v);
-  for (const ir::IndexVar& v : plan.stage(t.name).rvars) next(v.name);
-  for (const std::string& v : {t.m + ".r", t.n + ".r"}) next(v);
-  if (!plan.add(order)) return false;
-  others = fuse_loops(plan, t.name, others);
+  std::vector<std::string> outer = t.others;
+  outer.insert(outer.end(), {t.m + ".b", t.n + ".b", t.m + ".w", t.n + ".w"});
+  if (!order_loops(plan, t.name, outer, {t.m + ".r", t.n + ".r"})) return false;
+  std::vector<std::string> others = fuse_loops(plan, t.name, t.others);
   others.push_back(t.m + ".b");
   others.push_back(t.n + ".b");
   return bind_blocks(plan, t.name, others) &&
@@ -165,14 +161,10 @@ bool fill(Plan& plan, const Tensor& t) {
       !split(p.m, text(row.rows), "m.o m.t", "") || !split(p.n, text(row.columns), "n.o n.t", "")) {
     return false;
   }
-  std::string order = "reorder";
-  const auto next = [&](const std::string& loop) { order += " " + at + loop; };
-  for (const std::string& v : p.others) next(v);
-  for (const ir::IndexVar& v : plan.stage(t.tile).rvars) {
-    if (v.name != p.k) next(v.name);
+  if (!order_loops(plan, t.tile, p.others, {"k.o", "k.s", "m.o", "n.o", "m.t", "n.t", "k.t"},
+                   p.k)) {
+    return false;
   }
-  for (const char* loop : {"k.o", "k.s", "m.o", "n.o", "m.t", "n.t", "k.t"}) next(loop);
-  if (!plan.add(order)) return false;
   const Factors f = factors_by_side(plan, t);
   if (!f || !bring(plan, t, f.a, p.m, p.k) || !bring(plan, t, f.b, p.n, p.k)) return false;
   plan.add("pipeline " + at + "k.o stages=" + plan.knob(knob_name("stages", t.name), {2, 3, 4}, 3));
@@ -239,12 +231,8 @@ std::vector<size_t> by_stride(const Plan& plan, const ir::Buffer& b) {
 }
 
 std::string dim_along(const ir::Expr& load, const std::string& var) {
-  for (size_t d = 0; d < load->args.size(); ++d) {
-    if (load->args[d]->op == ir::Op::kVar && load->args[d]->name == var) {
-      return "d" + std::to_string(d);
-    }
-  }
-  return "";
+  const int d = ir::dim_along(load->args, var);
+  return d < 0 ? "" : "d" + std::to_string(d);
 }
 
 Factors factors_by_side(const Plan& plan, const TensorProduct& t) {

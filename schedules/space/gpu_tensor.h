@@ -38,7 +38,7 @@ bool place_tile(Plan& plan, TensorProduct& t, const std::string& loop,
 /// The dims of a tensor, the one whose neighbours lie together last.
 std::vector<size_t> by_stride(const Plan& plan, const ir::Buffer& buffer);
 
-/// The dim of a factor that `var` indexes, `d1`; "": none.
+/// The dim of a factor that moves with `var`, `d1`; "": none.
 std::string dim_along(const ir::Expr& load, const std::string& var);
 
 /// The factor that `m` of the product indexes, and the other.

@@ -42,13 +42,9 @@ bool cut_tile(Plan& plan, const std::string& name, const std::string& m, const s
            plan.add(at + ".i " + Plan::again(each) + " -> " + var + ".t " + var + ".r");
   };
   if (!cut(m, "rows") || !cut(n, "columns")) return false;
-  std::string order = "reorder";
-  const auto next = [&](const std::string& loop) { order += " " + name + "/" + loop; };
-  for (const std::string& v : others) next(v);
-  for (const std::string& v : {m + ".b", n + ".b", m + ".t", n + ".t"}) next(v);
-  for (const ir::IndexVar& v : plan.stage(name).rvars) next(v.name);
-  for (const std::string& v : {m + ".r", n + ".r"}) next(v);
-  if (!plan.add(order)) return false;
+  std::vector<std::string> outer = others;
+  outer.insert(outer.end(), {m + ".b", n + ".b", m + ".t", n + ".t"});
+  if (!order_loops(plan, name, outer, {m + ".r", n + ".r"})) return false;
   others = fuse_loops(plan, name, others);
   others.push_back(m + ".b");
   others.push_back(n + ".b");
@@ -60,15 +56,9 @@ bool cut_tile(Plan& plan, const std::string& name, const std::string& m, const s
 bool fill_tile(Plan& plan, const std::string& tile, const Product& p) {
   const Plan::Halves k = plan.split(tile, p.k, std::to_string(kDepth), "peel");
   if (k.outer.empty()) return false;
-  std::string order = "reorder";
-  const auto next = [&](const std::string& loop) { order += " " + tile + "/" + loop; };
-  for (const ir::IndexVar& v : plan.stage(tile).rvars) {
-    if (v.name != p.k) next(v.name);
-  }
-  next(k.outer);
-  next(k.inner);
-  for (const ir::IndexVar& v : plan.stage(tile).vars) next(v.name);
-  if (!plan.add(order)) return false;
+  std::vector<std::string> inner = {k.outer, k.inner};
+  for (const ir::IndexVar& v : plan.stage(tile).vars) inner.push_back(v.name);
+  if (!order_loops(plan, tile, {}, inner, p.k)) return false;
   for (const std::string& operand : p.operands) {
     if (!share(plan, operand, tile + "/" + k.outer)) return false;
   }

@@ -5,28 +5,34 @@
 #include "schedules/space/gpu_tensor.h"
 #include "schedules/space/rules.h"
 #include "schedules/space/shape.h"
+#include "schedules/steps/edit.h"
 
 namespace hone::schedules {
 namespace {
 
-constexpr int64_t kRows = 64;              // of an instruction
-constexpr int64_t kLanes = 128;            // of a warpgroup
-constexpr int64_t kMultiprocessors = 132;  // of sm_90
-constexpr int64_t kBlocks = 128;           // that fill a GPU
-constexpr int64_t kRowBytes = 128;         // of operands in shared memory, swizzled
-constexpr int64_t kShared = 200 * 1024;    // bytes of operands that a block holds
+constexpr int64_t kRows = 64;            // of an instruction
+constexpr int64_t kLanes = 128;          // of a warpgroup
+constexpr int64_t kBlocks = 128;         // that fill a GPU
+constexpr int64_t kRowBytes = 128;       // of operands in shared memory, swizzled
+constexpr int64_t kShared = 200 * 1024;  // bytes of operands that a block holds
+constexpr int64_t kCluster = 2;          // blocks
 
 std::string text(int64_t n) { return std::to_string(n); }
 
 /// A product and how it is cut: numbers, of which the tuner may choose others.
 struct Wide : TensorProduct {
-  std::string groups;   ///< warpgroups of a block, one below the other
-  std::string rows;     ///< results of a warpgroup along m
-  std::string columns;  ///< results of a block along n
-  std::string depth;    ///< of the sum, at a time
-  std::string stages;   ///< of the pipeline
-  int64_t blocks = 0;   ///< that there is work for
+  std::string groups;                       ///< warpgroups of a block, one below the other
+  std::string rows;                         ///< results of a warpgroup along m
+  std::string columns;                      ///< results of a block along n
+  std::string depth;                        ///< of the sum, at a time
+  int64_t stages = 2;                       ///< of the pipeline
+  int64_t blocks = 0;                       ///< that there is work for
+  int64_t tile_rows = 0, tile_columns = 0;  ///< of a block
+  int64_t below = 0;                        ///< tiles one below the other
+  int64_t beside = 0;                       ///< and side by side
+  int64_t group = 1;    ///< rows of tiles whose columns come before the next rows'
   bool bulk = false;    ///< operands come by the copy engine, started by threads of their own
+  bool shared = false;  ///< neighbouring blocks bring one another what both multiply by
 };
 
 /// Stages of a pipeline, of which the tuner may choose, where shared memory holds so many.
@@ -56,7 +62,11 @@ void choose_sizes(Plan& plan, Wide& t) {
   for (const Tile& next : kTiles) {
     tile = {next.groups, columns_for(n, next.columns)};
     const int64_t rows = kRows * tile.groups;
-    t.blocks = t.count * ((m + rows - 1) / rows) * ((n + tile.columns - 1) / tile.columns);
+    t.tile_rows = rows;
+    t.tile_columns = tile.columns;
+    t.below = (m + rows - 1) / rows;
+    t.beside = (n + tile.columns - 1) / tile.columns;
+    t.blocks = t.count * t.below * t.beside;
     if (rows < 2 * m && t.blocks >= kBlocks) break;
   }
   const auto knob = [&](const char* name, std::vector<int64_t> domain, int64_t value) {
@@ -68,25 +78,57 @@ void choose_sizes(Plan& plan, Wide& t) {
   t.depth = text(kRowBytes / size_of(t.row->a));
   const int64_t bytes = (kRows * tile.groups + tile.columns) * kRowBytes;
   const int64_t at_once = std::clamp<int64_t>(t.blocks / kBlocks, 1, tile.groups > 1 ? 1 : 2);
-  t.stages = knob("stages", {2, 3, 4, 6, 8}, stages_for(kShared / at_once / bytes));
+  t.stages = stages_for(kShared / at_once / bytes);
 }
 
-/// Binds loops to blocks: one for each iteration, or where there are several rounds of them, as
-/// many as run at a time, of which each takes its share, its copies going on between iterations.
-bool bind_grid(Plan& plan, const Wide& t, const std::vector<std::string>& loops) {
-  const bool rounds = t.bulk && t.blocks >= 2 * kMultiprocessors;
-  if (!t.bulk || plan.decide("as many blocks as run at a time", 2, rounds ? 1 : 0) == 0) {
-    return bind_blocks(plan, t.name, loops);
+/// Rows of tiles that a group may have, so that what blocks multiply by at a time is as little as
+/// may be: divisors of all, for groups are alike.
+std::vector<int64_t> groups_of(const Plan& plan, const Wide& t) {
+  std::vector<int64_t> out;
+  if (!ir::is_const(extent_of(plan.stage(t.name), t.m + ".b"))) return out;
+  for (int64_t rows : {2, 4, 8, 16}) {
+    if (t.below % rows == 0) out.push_back(rows);
   }
-  const std::vector<std::string> all = fuse_loops(plan, t.name, loops);
+  return out;
+}
+
+/// Has neighbouring blocks, tiles one below the other or side by side, of which there are so many,
+/// bring one another what both multiply by.
+bool share_boxes(Plan& plan, const Wide& t, bool below, const std::string& blocks) {
+  const int64_t tiles = below ? t.below : t.beside;
+  if (!t.shared || tiles % kCluster != 0) return true;
+  for (const Access& a : plan.facts(t.name).loads) {
+    if (a.gathers) return true;  // a launch that stops at bad data has no clusters
+  }
+  const int64_t both = below ? t.tile_columns : t.tile_rows;
+  const bool many = t.blocks >= kBlocks && 4 * both >= t.tile_rows + t.tile_columns;
+  if (plan.decide("neighbouring blocks bring one another operands", 2, many ? 1 : 0) == 0) {
+    return true;
+  }
+  return plan.add("cluster " + t.name + "/" + blocks + " " + text(kCluster));
+}
+
+/// A block for each tile.
+bool bind_tiles(Plan& plan, const Wide& t, std::vector<std::string> loops) {
+  loops = fuse_loops(plan, t.name, loops);
+  loops.insert(loops.end(), {t.m + ".b", t.n + ".b"});
+  const bool below = t.below % kCluster == 0;
+  return bind_blocks(plan, t.name, loops) &&
+         share_boxes(plan, t, below, loops[loops.size() - (below ? 2 : 1)]);
+}
+
+/// As many blocks as run at a time, of which each takes its share of the tiles, its copies going on
+/// between them.
+bool bind_rounds(Plan& plan, const Wide& t, std::vector<std::string> loops) {
+  const std::vector<std::string> all = fuse_loops(plan, t.name, std::move(loops));
   const std::string at = t.name + "/";
   return all.size() == 1 &&
          plan.add("split " + at + all[0] + " " + text(kMultiprocessors) + " -> round block") &&
-         plan.add("bind " + at + "block block.x");
+         plan.add("bind " + at + "block block.x") && share_boxes(plan, t, t.group > 1, "block");
 }
 
 /// Cuts the owner's loops into blocks and the warpgroups of a block.
-bool cut(Plan& plan, const Wide& t) {
+bool cut(Plan& plan, Wide& t) {
   const std::string at = t.name + "/", split = "split " + at;
   if (!plan.add(split + t.m + " " + t.rows + "*" + t.groups + " -> " + t.m + ".b " + t.m +
                 ".i tail=pad") ||
@@ -94,17 +136,23 @@ bool cut(Plan& plan, const Wide& t) {
       !plan.add(split + t.n + " " + t.columns + " -> " + t.n + ".b " + t.n + ".i tail=pad")) {
     return false;
   }
-  std::string order = "reorder";
-  const auto next = [&](const std::string& loop) { order += " " + at + loop; };
-  for (const std::string& v : t.others) next(v);
-  for (const std::string& v : {t.m + ".b", t.n + ".b", t.m + ".w"}) next(v);
-  for (const ir::IndexVar& v : plan.stage(t.name).rvars) next(v.name);
-  for (const std::string& v : {t.m + ".r", t.n + ".i"}) next(v);
-  if (!plan.add(order)) return false;
-  std::vector<std::string> blocks = fuse_loops(plan, t.name, t.others);
-  blocks.push_back(t.m + ".b");
-  blocks.push_back(t.n + ".b");
-  return bind_grid(plan, t, blocks) && plan.add("bind " + at + t.m + ".w thread.y");
+  const bool many = t.blocks >= 2 * kMultiprocessors;
+  const bool rounds = t.bulk && plan.decide("as many blocks as run at a time", 2, many ? 1 : 0);
+  std::vector<std::string> tiles = {t.m + ".b", t.n + ".b"};
+  const std::vector<int64_t> groups = rounds ? groups_of(plan, t) : std::vector<int64_t>();
+  if (!groups.empty()) {
+    t.group = groups.back();
+    const std::string group = plan.knob(knob_name("group", t.name), groups, t.group);
+    if (!plan.add(split + t.m + ".b " + group + " -> " + t.m + ".g " + t.m + ".c")) return false;
+    tiles = {t.m + ".g", t.n + ".b", t.m + ".c"};
+  }
+  std::vector<std::string> blocks = t.others;
+  blocks.insert(blocks.end(), tiles.begin(), tiles.end());
+  std::vector<std::string> outer = blocks;
+  outer.push_back(t.m + ".w");
+  return order_loops(plan, t.name, outer, {t.m + ".r", t.n + ".i"}) &&
+         (rounds ? bind_rounds(plan, t, blocks) : bind_tiles(plan, t, t.others)) &&
+         plan.add("bind " + at + t.m + ".w thread.y");
 }
 
 /// Puts a factor's part of a tile into shared memory as it lies in memory: rows of 128 bytes along
@@ -151,17 +199,14 @@ bool fill(Plan& plan, const Wide& t) {
       !plan.add(split + p.n + " " + Plan::again(t.columns) + " -> n.o n.t")) {
     return false;
   }
-  std::string order = "reorder";
-  const auto next = [&](const std::string& loop) { order += " " + at + loop; };
-  for (const std::string& v : p.others) next(v);
-  for (const ir::IndexVar& v : plan.stage(t.tile).rvars) {
-    if (v.name != p.k) next(v.name);
+  if (!order_loops(plan, t.tile, p.others, {"k.o", "k.s", "m.o", "n.o", "m.t", "n.t", "k.t"},
+                   p.k)) {
+    return false;
   }
-  for (const char* loop : {"k.o", "k.s", "m.o", "n.o", "m.t", "n.t", "k.t"}) next(loop);
-  if (!plan.add(order)) return false;
   const Factors f = factors_by_side(plan, t);
   if (!f || !share(plan, t, f.a, p.m) || !share(plan, t, f.b, p.n)) return false;
-  return plan.add("pipeline " + at + "k.o stages=" + t.stages) &&
+  const std::string stages = plan.knob(knob_name("stages", t.name), {2, 3, 4, 6, 8}, t.stages);
+  return plan.add("pipeline " + at + "k.o stages=" + stages) &&
          (!t.bulk || plan.add("specialize " + at + "k.o")) && plan.add("unroll " + at + "k.s") &&
          plan.add("tensorize " + at + "m.t " + at + "n.t " + at + "k.t " + t.row->name);
 }
@@ -184,12 +229,13 @@ bool apply(Plan& plan, const std::string& name) {
   const bool large = plan.facts(name).extent(t.m) >= kRows;
   if (plan.decide("a product by warpgroups", 2, large ? 1 : 0) == 0) return false;
   const Plan::Mark before = plan.mark();
-  t.bulk = plan.decide("operands by the copy engine", 2, 1) == 1;
-  if (build(plan, t)) return true;
-  if (!t.bulk) return false;
-  plan.rewind(before);
-  t.bulk = false;
-  return build(plan, std::move(t));
+  t.bulk = t.shared = plan.decide("operands by the copy engine", 2, 1) == 1;
+  while (!build(plan, t)) {
+    if (!t.bulk) return false;
+    plan.rewind(before);
+    (t.shared ? t.shared : t.bulk) = false;
+  }
+  return true;
 }
 
 }  // namespace

@@ -232,11 +232,10 @@ ir::Expr without(const ir::Expr& where, const std::vector<ir::IndexVar>& variabl
     const ir::Expr b = without(where->args[1], variables);
     return a && b ? make_binary(ir::Op::kAnd, a, b) : a ? a : b;
   }
-  bool mentions = false;
-  ir::visit(where, [&](const ir::Expr& n) {
-    for (const ir::IndexVar& v : variables) mentions |= n->op == ir::Op::kVar && n->name == v.name;
-  });
-  return mentions ? ir::Expr() : where;
+  for (const ir::IndexVar& v : variables) {
+    if (ir::mentions_var(where, v.name)) return {};
+  }
+  return where;
 }
 
 ir::Expr rename_loads(const ir::Expr& e, const std::string& from, const std::string& to) {

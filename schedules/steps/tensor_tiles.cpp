@@ -3,6 +3,7 @@
 // What instructions on tiles ask of a stage.
 #include <algorithm>
 
+#include "jit/ir/poly.h"
 #include "schedules/steps/edit.h"
 #include "schedules/steps/tensor.h"
 
@@ -20,30 +21,12 @@ int64_t whole_extent(const ir::Stage& s, const std::string& loop) {
   return v && !v->lo && ir::is_const(v->hi, &extent) ? extent : 0;
 }
 
-/// The dim of `load` that `var` alone indexes, where no other dim mentions it; -1: there is none.
-int dim_of(const ir::Expr& load, const std::string& var) {
-  int found = -1;
-  for (size_t d = 0; d < load->args.size(); ++d) {
-    bool mentions = false;
-    ir::visit(load->args[d],
-              [&](const ir::Expr& e) { mentions |= e->op == ir::Op::kVar && e->name == var; });
-    if (!mentions) continue;
-    if (found >= 0 || load->args[d]->op != ir::Op::kVar) return -1;
-    found = static_cast<int>(d);
-  }
-  return found;
-}
-
-bool mentions(const ir::Expr& load, const std::string& var) {
-  bool found = false;
-  ir::visit(load, [&](const ir::Expr& e) { found |= e->op == ir::Op::kVar && e->name == var; });
-  return found;
-}
-
+/// A load that moves along two dims, one with `along` and one with `k`; the same for all `other`.
 bool is_factor(const ir::Expr& load, DType type, const std::string& along, const std::string& other,
                const std::string& k) {
-  return load->type == type && dim_of(load, along) >= 0 && dim_of(load, k) >= 0 &&
-         !mentions(load, other);
+  const int row = ir::dim_along(load->args, along), column = ir::dim_along(load->args, k);
+  return load->type == type && row >= 0 && column >= 0 && row != column &&
+         !ir::mentions_var(load, other);
 }
 
 }  // namespace
@@ -87,7 +70,7 @@ std::string tile_objection(const ir::Stage& s, const std::vector<std::string>& l
   if (!fits(f.a, f.b) && !fits(f.b, f.a)) {
     return name + " takes a factor of " + std::string(name_of(row.a)) + " indexed by " + vars[0] +
            " and " + vars[2] + " and one of " + std::string(name_of(row.b)) + " by " + vars[2] +
-           " and " + vars[1] + ", each index on its own";
+           " and " + vars[1] + ", each along a dim of its own, step for step";
   }
   return {};
 }

@@ -35,6 +35,10 @@ constexpr const char* kGrid = "bind m.b block.y; bind n.b block.x";
 /// Four blocks, which go on to other tiles until all are made.
 constexpr const char* kPersistent = "fuse m.b n.b -> t; split t 4 -> t.o t.i; bind t.i block.x";
 
+constexpr const char* kGrouped =
+    "split m.b 4 -> m.g m.c; reorder m.g n.b m.c m.y n.t m.r; fuse n.b m.c -> s; fuse m.g s -> t; "
+    "split t 8 -> t.o t.i; bind t.i block.x";
+
 std::vector<ByHand> cases() {
   const std::string turned = " B@N,K", apart = "specialize acc/k.o; ";
   const std::string filled = "bulk As; bulk Bs; pipeline Ct/k.o stages=3; specialize Ct/k.o; ";
@@ -78,6 +82,9 @@ std::vector<ByHand> cases() {
       {"matmul M=64 N=68 K=100", plain(kGrid, apart + "cluster m.b 2", "", {"pad", "peel", "pad"})},
       {"matmul M=40 N=68 K=100",
        plain(kGrid, apart + "cluster m.b 2", "", {"mask", "mask", "mask"})},
+      // Groups of four rows of tiles, whose columns come first.
+      {"matmul M=380 N=92 K=40", plain(kGrouped, apart + "cluster t.i 2")},
+      {"matmul M=256 N=92 K=72", plain(kGrouped, apart + "cluster t.i 4")},
       // The blocks' number is the range of the launch.
       {"matmul M=60 N=28 K=100",
        plain("bind m.b block.x; bind n.b block.y", apart + "cluster m.b 2")},

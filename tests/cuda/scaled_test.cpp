@@ -56,6 +56,22 @@ constexpr Scaled kScaled[] = {
     {"max_pool2d",
      "N=64 C=64 H=112 W=112 A=3 B=3 P=1",
      {"N=1 C=2 H=16 W=16 A=3 B=3 P=1", "N=1 C=3 H=13 W=19 A=3 B=3 P=1"}},
+    // Groups of 16 rows of tiles, clusters along a column.
+    {"matmul",
+     "M=4096 N=4096 K=4096 T=bf16",
+     {"M=2048 N=256 K=72 T=bf16", "M=1930 N=264 K=72 T=bf16"}},
+    {"batched_matmul",
+     "B=64 M=256 N=1024 K=512 T=f16",
+     {"B=3 M=256 N=256 K=72 T=f16", "B=2 M=200 N=264 K=72 T=f16"}},
+    // Short results of long sums, in parts.
+    {"matmul",
+     "M=256 N=256 K=16384 T=bf16",
+     {"M=128 N=64 K=4096 T=bf16", "M=100 N=72 K=5000 T=bf16"}},
+    {"matmul",
+     "M=16 N=1024 K=4096 T=bf16",
+     {"M=16 N=128 K=1024 T=bf16", "M=9 N=136 K=1104 T=bf16"}},
+    {"matmul", "M=256 N=320 K=5000", {"M=64 N=64 K=1728", "M=70 N=68 K=1900"}},
+    {"matmul_i8", "M=256 N=320 K=8192", {"M=64 N=64 K=4096", "M=70 N=80 K=3008"}},
 };
 
 }  // namespace

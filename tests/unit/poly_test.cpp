@@ -81,3 +81,34 @@ TEST_CASE("multiples are seen in every term, and in both sides of a minimum") {
   CHECK(is_multiple(max(left, Poly(2) * m, nullptr), 2));
   CHECK_FALSE(is_multiple(max(left, m, nullptr), 2));
 }
+
+TEST_CASE("digits of a number stay below their base, also where a loop is part of it") {
+  // A number in base 16 by 16, of which a split is 132 and another 8 by a multiple of its digit.
+  Facts facts;
+  facts.define_loop(0, 0, 4);
+  facts.define_loop(1, 0, 132);
+  const auto second = [](const Expr& x, int64_t low, int64_t base) {
+    const Expr digit = make_binary(Op::kDiv, x, c(low));
+    const Expr above = make_binary(Op::kDiv, x, c(low * base));
+    return Poly::of(digit) - Poly(base) * Poly::of(above);
+  };
+  for (const int64_t low : {16, 8, 4, 3}) {
+    const Poly digit = second(c(132) * loop(0) + loop(1), low, 16);
+    CHECK(facts.nonnegative(digit));
+    CHECK(facts.at_most(digit, 15));
+    CHECK_FALSE(facts.at_most(digit, 14));
+  }
+}
+
+TEST_CASE("the dim that moves with a variable, whatever else is added there") {
+  const Expr k = make_var("k"), p = make_var("p"), m = make_var("m");
+  CHECK(dim_along({m, c(64) * p + k}, "k") == 1);
+  CHECK(dim_along({m, c(64) * p + k}, "m") == 0);
+  CHECK(dim_along({m, c(64) * p + k}, "p") == -1);
+  CHECK(dim_along({k, k}, "k") == -1);
+  CHECK(dim_along({m, c(2) * k}, "k") == -1);
+  CHECK(dim_along({m, make_binary(Op::kDiv, k, c(2))}, "k") == -1);
+  CHECK(dim_along({m, k + make_binary(Op::kDiv, k, c(2))}, "k") == -1);
+  CHECK(*beside_var(c(64) * p + k, "k") == Poly::of(c(64) * p));
+  CHECK(*beside_var(k, "k") == Poly(0));
+}
