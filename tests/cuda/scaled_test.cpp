@@ -5,10 +5,12 @@
 #include <doctest/doctest.h>
 
 #include "ops/op.h"
+#include "schedules/search/sampling.h"
 #include "schedules/space/space.h"
 #include "tests/cuda/batch.h"
 #include "tests/diff/problems.h"
 #include "tests/diff/subject.h"
+#include "tests/support/effort.h"
 
 using namespace hone;
 using namespace hone::tests;
@@ -93,5 +95,29 @@ TEST_CASE("cuda: schedules of large problems on small ones under the emulation")
     const std::string refused = batch.add(problems[i], chosen[i]);
     CHECK_MESSAGE(refused.empty(), problems[i].text << ": " << refused);
   }
+  batch.check();
+}
+
+TEST_CASE("cuda: what a tuner tries of large problems, on small ones under the emulation") {
+  const int wanted = static_cast<int>(by_effort(0, 1, 3));
+  std::vector<DiffProblem> problems;
+  std::vector<schedules::Schedule> tried;
+  for (const Scaled& row : kScaled) {
+    const auto large = ops::parse_problem(std::string(row.op) + " " + row.large);
+    REQUIRE(static_cast<bool>(large));
+    const auto spaces = schedules::derive_space(large->program, gpu());
+    const schedules::SearchInput search{spaces, 17, {}, {}};
+    schedules::Sampler sampler(search);
+    for (int i = 0; i < wanted; ++i) {
+      const schedules::Candidate c = sampler.any();
+      if (!sampler.take(c)) continue;
+      problems.push_back(problem(std::string(row.op) + " " + row.small[i % 2]));
+      tried.push_back(schedules::fix(spaces[static_cast<size_t>(c.space)].schedule, c.values));
+    }
+  }
+  Batch batch;
+  size_t taken = 0;
+  for (size_t i = 0; i < problems.size(); ++i) taken += batch.add(problems[i], tried[i]).empty();
+  CHECK_MESSAGE(2 * taken >= problems.size(), "most are refused");
   batch.check();
 }
