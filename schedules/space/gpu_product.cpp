@@ -32,7 +32,9 @@ Product product_of(const Plan& plan, const std::string& name, int64_t least) {
   }
   for (const ir::IndexVar& v : s.vars) {
     if (v.name == n || facts.extent(v.name) < least || !reused(v.name)) continue;
-    if (m.empty() || facts.extent(v.name) > facts.extent(m)) m = v.name;
+    const int64_t longer = m.empty() ? 1 : facts.extent(v.name) - facts.extent(m);
+    const bool nearer = !m.empty() && facts.store.stride(v.name) < facts.store.stride(m);
+    if (longer > 0 || (longer == 0 && nearer)) m = v.name;
   }
   for (const ir::IndexVar& v : s.rvars) {
     if (v.lo || facts.extent(v.name) < least) continue;

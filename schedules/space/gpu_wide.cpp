@@ -25,6 +25,7 @@ struct Wide : TensorProduct {
   std::string rows;                         ///< results of a warpgroup along m
   std::string columns;                      ///< results of a block along n
   std::string depth;                        ///< of the sum, at a time
+  std::string step;                         ///< the loop of which an iteration has so many
   int64_t stages = 2;                       ///< of the pipeline
   int64_t blocks = 0;                       ///< that there is work for
   int64_t tile_rows = 0, tile_columns = 0;  ///< of a block
@@ -181,7 +182,7 @@ bool share(Plan& plan, const Wide& t, const ir::Expr& factor, const std::string&
   const std::string run = text(kRowBytes / size_of(b.type));
   layout += turned ? "[" + last + "/" + run + "][" + before + "][" + last + "%" + run + "]"
                    : "[" + before + "][" + last + "]";
-  if (!plan.add("stage " + b.name + " at " + t.tile + "/k.o -> " + copy +
+  if (!plan.add("stage " + b.name + " at " + t.tile + "/" + t.step + " -> " + copy +
                 " in=shared swizzle=on layout=" + layout)) {
     return false;
   }
@@ -189,9 +190,15 @@ bool share(Plan& plan, const Wide& t, const ir::Expr& factor, const std::string&
   return copy_words(plan, copy, loops, Plan::again(t.groups), kLanes);
 }
 
-/// The tile's loops: steps of the sum, each of whole instructions.
-bool fill(Plan& plan, const Wide& t) {
+/// The tile's loops: steps of the sum, each of whole instructions. Where the sum is one step and
+/// there are others around it, the innermost of those is the loop of steps.
+bool fill(Plan& plan, Wide& t) {
   const Product& p = t.of;
+  t.step = "k.o";
+  const bool one = plan.facts(t.tile).extent(p.k) == kRowBytes / size_of(t.row->a);
+  for (const ir::IndexVar& v : plan.stage(t.tile).rvars) {
+    if (one && v.name != p.k) t.step = v.name;
+  }
   const std::string at = t.tile + "/", split = "split " + at;
   if (!plan.add(split + p.k + " " + t.depth + " -> k.o k.i tail=pad") ||
       !plan.add(split + "k.i " + text(t.row->group) + " -> k.s k.t") ||
@@ -206,8 +213,8 @@ bool fill(Plan& plan, const Wide& t) {
   const Factors f = factors_by_side(plan, t);
   if (!f || !share(plan, t, f.a, p.m) || !share(plan, t, f.b, p.n)) return false;
   const std::string stages = plan.knob(knob_name("stages", t.name), {2, 3, 4, 6, 8}, t.stages);
-  return plan.add("pipeline " + at + "k.o stages=" + stages) &&
-         (!t.bulk || plan.add("specialize " + at + "k.o")) && plan.add("unroll " + at + "k.s") &&
+  return plan.add("pipeline " + at + t.step + " stages=" + stages) &&
+         (!t.bulk || plan.add("specialize " + at + t.step)) && plan.add("unroll " + at + "k.s") &&
          plan.add("tensorize " + at + "m.t " + at + "n.t " + at + "k.t " + t.row->name);
 }
 
