@@ -20,6 +20,17 @@ constexpr Intrinsic kRows[] = {
      "float f; __builtin_memcpy(&f, &u, 4); return f;"},
     {"unsigned int bits_of_f32(float f)", "return (unsigned int)__float_as_int(f);",
      "unsigned int u; __builtin_memcpy(&u, &f, 4); return u;"},
+    {"unsigned short bf16_of_f32(float f)",
+     R"(
+#if __CUDA_ARCH__ >= 800
+  unsigned short h; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(f)); return h;
+#else
+  const unsigned int u = bits_of_f32(f);
+  return f != f ? 0x7fc0 : (unsigned short)((u + 0x7fff + ((u >> 16) & 1)) >> 16);
+#endif
+)",
+     R"(const unsigned int u = bits_of_f32(f);
+  return f != f ? 0x7fc0 : (unsigned short)((u + 0x7fff + ((u >> 16) & 1)) >> 16);)"},
     // Rounds to odd: what is cut off shows in the last bit, so that rounding again is right.
     {"float f32_of_f64_odd(double d)",
      R"(float f = __double2float_rz(d);

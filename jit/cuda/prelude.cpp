@@ -83,10 +83,6 @@ template <int ROW, int SIZE, class I> HONE_DEVICE I swizzled(I element) {
 }
 
 HONE_DEVICE float f32_of_bf16(bf16 b) { return f32_of_bits((u32)b << 16); }
-HONE_DEVICE bf16 bf16_of_f32(float f) {
-  const u32 u = bits_of_f32(f);
-  return f != f ? 0x7fc0 : (bf16)((u + 0x7fff + ((u >> 16) & 1)) >> 16);
-}
 HONE_DEVICE bf16 bf16_of_f64(double d) { return bf16_of_f32(f32_of_f64_odd(d)); }
 HONE_DEVICE float round_f16(float f) { return f32_of_f16(f16_of_f32(f)); }
 HONE_DEVICE float round_f16(double d) { return f32_of_f16(f16_of_f64(d)); }
