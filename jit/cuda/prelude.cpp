@@ -173,6 +173,31 @@ struct Min { template <class T> HONE_DEVICE T of(T a, T b) { return min_of(a, b)
 struct Any { template <class T> HONE_DEVICE T of(T a, T b) { return (T)(a != 0 || b != 0); } };
 struct All { template <class T> HONE_DEVICE T of(T a, T b) { return (T)(a != 0 && b != 0); } };
 
+// Of four words that each of four neighbouring lanes has, one of each: what lane l has at i comes to
+// lane i at l. All lanes of a warp call it together.
+template <class T> HONE_DEVICE Vector<T, 8> turned_in_quads(const Vector<T, 2>* words) {
+  u32 w[4];
+  #pragma unroll
+  for (int i = 0; i < 4; ++i) w[i] = (u32)words[i].v[0] | (u32)words[i].v[1] << 16;
+  #pragma unroll
+  for (int apart = 1; apart < 4; apart *= 2) {
+    const bool upper = (threadIdx.x & apart) != 0;
+    #pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if ((i & apart) != 0) continue;
+      const u32 other = __shfl_xor_sync(0xffffffffu, upper ? w[i] : w[i | apart], apart);
+      if (upper) w[i] = other; else w[i | apart] = other;
+    }
+  }
+  Vector<T, 8> out;
+  #pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    out.v[2 * i] = (T)w[i];
+    out.v[2 * i + 1] = (T)(w[i] >> 16);
+  }
+  return out;
+}
+
 // Every thread's value of `v` combined along one axis of a block of X * Y * Z threads; all threads
 // of the block call it together and get the same of those along the axis.
 template <class Op, int AXIS, int X, int Y, int Z, class T> HONE_DEVICE T combine_threads(T v) {

@@ -100,6 +100,7 @@ class LaunchPrinter {
   void emit_lanes(const ir::Stmt& s, const VectorLanes& lanes, Scope& scope);
   void emit_each_lane(const VectorLanes& lanes, const Print& f);
   void emit_lane_store(const ir::Stmt& s, const VectorLanes& lanes);
+  void emit_lane_values(const ir::Stmt& s, const VectorLanes& lanes, const std::string& out);
   std::string in_lane(const std::string& vector, const VectorLanes& lanes) const;
   std::string print_address(int buffer, const ir::Expr& offset, const VectorLanes& lanes) const;
   void hold_loads(const ir::Expr& value, const VectorLanes& lanes);
@@ -147,6 +148,9 @@ class LaunchPrinter {
   void emit_product(const TileStmts& tiles);
   std::string descriptor(const TileStmts& tiles, ir::Operand operand, bool& turned);
   void emit_marker(const ir::Stmt& s);
+
+  // print_quads.cpp: what neighbouring lanes store side by side
+  bool emit_quads(const ir::Stmt& s, const Scope& scope);
 
   // print_matrices.cpp: tiles filled from shared memory
   bool emit_matrices(const ir::Stmt& s);

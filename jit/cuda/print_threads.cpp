@@ -96,7 +96,8 @@ void LaunchPrinter::emit_threads(const Stmt& s, Scope& scope) {
   } else {
     conditional(inside, [&] {
       Scope free = without_conditions(inside);
-      if (!all || axis != 0 || !emit_matrices(s)) emit_all(s, free);
+      const bool apart = all && axis == 0 && (emit_matrices(s) || emit_quads(s, free));
+      if (!apart) emit_all(s, free);
     });
   }
   if (s.into >= 0) put_together(s.into, reduce, axis);

@@ -116,14 +116,25 @@ void LaunchPrinter::emit_lane_store(const Stmt& s, const VectorLanes& lanes) {
     return;
   }
   const NestBuffer& b = nest_.buffers[static_cast<size_t>(s.id)];
+  const std::string out = "stored_" + std::to_string(++vectors_);
+  line(fmt::format("Vector<{}, {}> {};", stored_type(b.type), lanes.count, out));
+  emit_lane_values(s, lanes, out);
+  rely_on(s.id, wide * size_of(b.type));
+  line(fmt::format("store_vector<{}>({}, {});", wide, print_address(s.id, s.offset, lanes), out));
+  n_.held.clear();
+}
+
+/// What the lanes store, into the vector `out`.
+void LaunchPrinter::emit_lane_values(const Stmt& s, const VectorLanes& lanes,
+                                     const std::string& out) {
+  const NestBuffer& b = nest_.buffers[static_cast<size_t>(s.id)];
   note(s.offset);
   note(s.value);
   used_.insert(s.id);
   written_.insert(&b);
+  const int64_t wide = width(s.id, s.offset, lanes);
   const std::string before =
       s.reduce == Reduce::kNone ? "" : loaded(s.id, s.offset, wide, lanes, "");
-  const std::string out = "stored_" + std::to_string(++vectors_);
-  line(fmt::format("Vector<{}, {}> {};", stored_type(b.type), lanes.count, out));
   emit_each_lane(lanes, [&] {
     if (s.reduce == Reduce::kNone && s.value->type == b.type) {
       return line(in_lane(out, lanes) + " = " + print_stored(s.value, n_) + ";");
@@ -135,9 +146,6 @@ void LaunchPrinter::emit_lane_store(const Stmt& s, const VectorLanes& lanes) {
     }
     line(in_lane(out, lanes) + " = " + to_stored(b.type, value) + ";");
   });
-  rely_on(s.id, wide * size_of(b.type));
-  line(fmt::format("store_vector<{}>({}, {});", wide, print_address(s.id, s.offset, lanes), out));
-  n_.held.clear();
 }
 
 /// The lane's part of a vector.

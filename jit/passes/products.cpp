@@ -47,6 +47,19 @@ StmtRef block(Body body) {
   return made(std::move(s));
 }
 
+/// Whether all products inside `s` are long enough to gain by going on. Of short ones the compiler
+/// (ptxas of CUDA 13.0) reads results before it has waited, finds that it must not, and has every
+/// product wait for the one before.
+bool long_enough(const Stmt& s) {
+  constexpr int64_t kShort = 16;  // columns
+  if (!is_product(s)) {
+    return std::all_of(s.body.begin(), s.body.end(),
+                       [](const StmtRef& b) { return long_enough(*b); });
+  }
+  int64_t columns = 0;
+  return is_const(s.body[0]->end, &columns) && columns > kShort;
+}
+
 /// The first statement of `body` from `at` on that is no product, or its size.
 size_t end_of_run(const Body& body, size_t at) {
   while (at < body.size() && only_products(*body[at])) ++at;
@@ -126,7 +139,10 @@ bool products_may_go_on(const std::vector<StmtRef>& body) {
       others.add(*body[i++]);
       continue;
     }
-    for (; i < end; ++i) products.add(*body[i]);
+    for (; i < end; ++i) {
+      if (!long_enough(*body[i])) return false;
+      products.add(*body[i]);
+    }
     ++runs;
   }
   return runs == 1 && !meet(products.written, others.read) &&

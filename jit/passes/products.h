@@ -15,7 +15,8 @@ namespace hone::jit {
 ir::Nest with_products(ir::Nest nest);
 
 /// Whether the products of an iteration of a loop may go on in the next one: they are one run of
-/// `body`, and nothing else in it touches what they change, or changes what they read.
+/// `body`, long enough for it to be worth it, and nothing else in it touches what they change, or
+/// changes what they read.
 bool products_may_go_on(const std::vector<ir::StmtRef>& body);
 
 }  // namespace hone::jit

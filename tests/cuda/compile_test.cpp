@@ -69,9 +69,10 @@ TEST_CASE("cuda: products of a warpgroup compile and go on beside its threads") 
   for (const char* text :
        {"matmul M=4096 N=4096 K=4096 T=bf16", "matmul M=1024 N=1024 K=1024 T=f16 B@N,K",
         "matmul_i8 M=2048 N=2048 K=2048 B@N,K", "fc_gelu M=4096 N=4096 K=1024 const=W T=bf16",
-        "matmul M=16 N=4096 K=4096 T=bf16", "batched_matmul B=16 M=512 N=512 K=64 T=f16"}) {
+        "matmul M=16 N=4096 K=4096 T=bf16", "matmul M=9 N=65536 K=4096 T=f16",
+        "batched_matmul B=16 M=512 N=512 K=64 T=f16"}) {
     const std::string wrong = compiled(*nvrtc, text, 90);
-    CHECK_MESSAGE(wrong.empty(), text << ": " << wrong);
+    CHECK_MESSAGE(wrong.empty(), std::string(text) << ": " << wrong);
   }
 }
 

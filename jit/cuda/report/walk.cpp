@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "jit/cuda/quads.h"
 #include "jit/cuda/report/lanes.h"
 #include "jit/cuda/vector_access.h"
 #include "jit/ir/instructions.h"
@@ -221,7 +222,10 @@ class Walker {
       if (!covers(s, axis)) branch(at.weight, in != 0 && in != at.lanes, false);
       at.lanes = in;
       at.axes |= 1u << axis;
-      return visit_body(s, at);
+      if (const auto found = quad_stores(nest_, s, facts_)) quads_ = {s.id, *found};
+      visit_body(s, at);
+      quads_.reset();
+      return;
     }
     if (s.mark == Mark::kTensor && s.instruction->lanes > 0) return visit_tiles(s, at);
     iterate(s, begin, end, at);
@@ -305,7 +309,26 @@ class Walker {
     if (s.reduce != Reduce::kNone) out_.operations += at.weight * count(at.lanes);
     if (own(home_of(s.id))) return;
     if (s.reduce != Reduce::kNone) access(&s, nullptr, s.id, s.offset, false, at);
+    if (quads_) return store_quads(s, at);
     access(&s, &s, s.id, s.offset, true, at);
+  }
+
+  /// What four lanes have of four rounds, each stores of one round, in the first of them.
+  void store_quads(const Stmt& s, const At& at) {
+    const QuadStores& q = quads_->second;
+    const LaneValue round = state_.value(make_var("", q.rounds->id));
+    const LaneValue lane = state_.value(make_var("", quads_->first));
+    if (round.lane[0] % kQuad != 0) return;
+    LaneValue own = round, first = lane;
+    for (size_t l = 0; l < kLanes; ++l) {
+      own.lane[l] += lane.lane[l] % kQuad;
+      first.lane[l] -= lane.lane[l] % kQuad;
+    }
+    state_.set(q.rounds->id, own);
+    state_.set(quads_->first, first);
+    access(&s, &s, s.id, s.offset, true, at, true, kQuad);
+    state_.set(q.rounds->id, round);
+    state_.set(quads_->first, lane);
   }
 
   /// Loads and operations of a value.
@@ -352,7 +375,7 @@ class Walker {
   }
 
   void access(const Stmt* s, const void* what, int buffer, const Expr& offset, bool store,
-              const At& at, bool wide = true) {
+              const At& at, bool wide = true, int64_t words = 1) {
     if (at.lanes == 0) return;
     const NestBuffer& b = nest_.buffers[static_cast<size_t>(buffer)];
     // What the lanes of a vector loop access side by side is one access.
@@ -362,7 +385,7 @@ class Walker {
     Request r;
     r.active = at.lanes;
     const int64_t size = size_of(b.type);
-    r.bytes = static_cast<int>(width * size);
+    r.bytes = static_cast<int>(words * width * size);
     for (size_t l = 0; l < kLanes; ++l) {
       const int64_t at_byte = element.lane[l] * size;
       r.address[l] = b.swizzle > 0 && at_byte >= 0 ? swizzled(at_byte, b.swizzle) : at_byte;
@@ -417,6 +440,7 @@ class Walker {
   Facts facts_;
   std::optional<VectorLanes> vector_;  ///< the vector loop that is open, and its lane
   int64_t vector_lane_ = 0;
+  std::optional<std::pair<int, QuadStores>> quads_;  ///< of the loop over lanes that is open
   Walked out_;
   std::map<std::pair<const void*, const void*>, size_t> numbers_;
   std::map<int, std::set<Seen>> seen_;

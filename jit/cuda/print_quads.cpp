@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stores of neighbouring lanes whose words lie side by side: of four rounds each lane stores one
+// whole, so that accesses have 16 bytes and sectors are written at once.
+//   lane l: for c in 0..32: Y[8*c + 2*(l%4) + v] = f(c, l, v)
+//     =>  for c in 0..32 by 4: words[i] = f(c + i, l, ..); Y[8*(c + l%4) ..] = turned(words)
+#include <fmt/format.h>
+
+#include "jit/cuda/print_launch.h"
+#include "jit/cuda/quads.h"
+
+namespace hone::jit {
+
+using namespace ir;
+
+/// The body of a loop over all threads along x as such stores; false: it is something else.
+bool LaunchPrinter::emit_quads(const Stmt& s, const Scope& scope) {
+  for (int a = 0; a < 3; ++a) {
+    if (out_.block[static_cast<size_t>(a)] > 1 && !scope.axes.contains(a)) return false;
+  }
+  const auto found = quad_stores(nest_, s, n_.facts);
+  if (!found) return false;
+  const Stmt& store = *found->store;
+  const NestBuffer& to = nest_.buffers[static_cast<size_t>(store.id)];
+  const std::string number = std::to_string(++vectors_);
+  const std::string words = "words_" + number, quad = "quad_" + number;
+  const std::string &round = loop(found->rounds->id), &lane = loop(s.id);
+  const char* const type = n_.index_type();
+  const auto count = [&](const std::string& name, const std::string& end) {
+    line("#pragma unroll");
+    open(fmt::format("for ({0} {1} = 0; {1} < {2}; ++{1}) {{", type, name, end));
+  };
+  int levels = 0;
+  for (const Stmt* around : found->around) levels += open_loop(*around);
+  count(quad, print_index(make_binary(Op::kDiv, found->rounds->end, make_int(kQuad)), n_));
+  line(fmt::format("Vector<{}, {}> {}[{}];", stored_type(to.type), found->words.count, words,
+                   kQuad));
+  count("i", std::to_string(kQuad));
+  line(fmt::format("const {} {} = {} * {} + i;", type, round, kQuad, quad));
+  hold_loads(store.value, found->words);
+  emit_lane_values(store, found->words, words + "[i]");
+  n_.held.clear();
+  close();
+  line(fmt::format("const {} {} = {} * {} + {} % {};", type, round, kQuad, quad, lane, kQuad));
+  const Expr begin = rewrite(store.offset, [&](const Expr& e) {
+    if (e->op != Op::kVar || e->id != s.id) return Expr();
+    return make_int(kQuad) * make_binary(Op::kDiv, e, make_int(kQuad));
+  });
+  rely_on(store.id, kLongestAccess);
+  line(fmt::format("store_vector<{}>({}, turned_in_quads({}));", kQuad * found->words.count,
+                   print_address(store.id, begin, found->words), words));
+  close();
+  for (int i = 0; i < levels; ++i) close();
+  return true;
+}
+
+}  // namespace hone::jit
