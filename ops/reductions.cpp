@@ -187,7 +187,8 @@ void Lowering::close_scope(Draft& draft, size_t outer) {
   if (failed()) return;
   const auto used = [&](const std::string& name) {
     bool any = ir::mentions_var(draft.stage.value, name);
-    for (const Index& r : draft.rvars) any |= ir::mentions_var(r.lo, name) || ir::mentions_var(r.hi, name);
+    for (const Index& r : draft.rvars)
+      any |= ir::mentions_var(r.lo, name) || ir::mentions_var(r.hi, name);
     for (const Need& n : draft.needs) any |= ir::mentions_var(n.condition, name);
     return any;
   };

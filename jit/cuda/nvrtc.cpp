@@ -130,7 +130,7 @@ Result<CudaBinary> Nvrtc::compile(const CudaSource& source, int sm, int ptx) con
 }
 
 Result<CudaBinary> Nvrtc::compile_for_later(const CudaSource& source, int sm) const {
-  const int before = latest(sm - 1);
+  const int before = architectures().empty() ? 0 : latest(sm - 1);
   if (before == 0 || needs_sm90a(source.kernels)) return unknown(sm);
   return run(source, fmt::format("compute_{}", before));
 }

@@ -11,17 +11,19 @@ using namespace ir;
 
 namespace {
 
-/// Whether a statement finds in a tensor where to read or write another.
+/// Whether a statement finds in a tensor where to read or write another, or how often to run.
 bool follows_data(const Stmt& s) {
   bool found = false;
   const auto look = [&](const Expr& at) {
     visit(at, [&](const Expr& e) { found |= e->op == Op::kLoad; });
   };
-  look(s.offset);
+  for (const Expr* e : {&s.begin, &s.end, &s.offset}) look(*e);
   for (const Expr& at : s.at) look(at);
-  visit(s.value, [&](const Expr& e) {
-    if (e->op == Op::kLoad) look(e->args[0]);
-  });
+  for (const Expr* e : {&s.condition, &s.value}) {
+    visit(*e, [&](const Expr& x) {
+      if (x->op == Op::kLoad) look(x->args[0]);
+    });
+  }
   return found;
 }
 

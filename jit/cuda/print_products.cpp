@@ -135,7 +135,9 @@ std::string LaunchPrinter::descriptor(const TileStmts& t, Operand operand, bool&
                      : "where neighbours must lie along the sum; stage it so by layout=");
   }
   if (!begins_pattern(spread->base, span / size, size, n_.facts)) {
-    refuse("where its tiles begin inside 8 rows that are swizzled together");
+    refuse(
+        "where its tiles begin inside the cores of 8 rows by 16 bytes, or inside rows that are "
+        "swizzled together; stage it at the loop that moves them");
   }
   int64_t leading = steps->along * size, stride = steps->across * size;
   if (turned && b.swizzle == 0) std::swap(leading, stride);

@@ -19,7 +19,8 @@ bool runs_whole(const IndexVar& v, int64_t unit) {
 
 /// True where what lies at `beside` plus a variable that runs on to whole units is behind the `dim`
 /// elements of a tensor once the variable is past `end`: it ends where the tensor does, or, being
-/// the less of two, at a whole unit or there. No unit, 0: it ends there.
+/// the less of two, at a whole unit or there. Of the copies of copies,
+/// which have no unit (0), each ends where the next does.
 bool ends_with(const Expr& end, const Poly& beside, const Expr& dim, int64_t unit) {
   int64_t n = 0;
   if (unit > 0 && is_const(end, &n) && n % unit == 0) return true;
@@ -123,7 +124,8 @@ Expr Lowering::keep_inside(Instance& in, int& assumed) {
 }
 
 /// Beyond the domain of a reduced variable, only products of zeros may be added: both factors come
-/// from copies that end where the variable does, and find 0 behind that.
+/// from copies that end where the variable does, unless that is at a whole unit, and find 0 behind
+/// that.
 void Lowering::check_padded_sum(const Stage& s) const {
   const auto is_zero = [](const Expr& e) {
     return (e->op == Op::kInt && e->i == 0) || (e->op == Op::kFloat && e->f == 0);

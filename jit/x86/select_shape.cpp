@@ -110,11 +110,13 @@ void Selector::survey(const ir::Stmt& s, int variable, Survey& out) const {
         // Groups lie together, and a group is one element of the accumulator's.
         out.bytes = std::max(out.bytes, size_of(s.instruction->accumulate));
         for (const ir::StmtRef& child : s.body) {
-          out.sums |= child->kind == ir::Stmt::kStore && !ir::mentions_loop(child->offset, variable);
+          out.sums |=
+              child->kind == ir::Stmt::kStore && !ir::mentions_loop(child->offset, variable);
         }
         return;
       }
-      if (ir::mentions_loop(s.begin, variable) || ir::mentions_loop(s.end, variable)) out.unfit = true;
+      if (ir::mentions_loop(s.begin, variable) || ir::mentions_loop(s.end, variable))
+        out.unfit = true;
       if (s.mark == ir::Mark::kVector) out.unfit = true;
       out.indexed |= has_load(s.begin) || has_load(s.end);
       out.inner_loops |= s.mark != ir::Mark::kUnroll && s.mark != ir::Mark::kTensor;
@@ -157,7 +159,8 @@ const Selector::Survey& Selector::survey(const ir::Stmt& loop) {
 std::vector<int> Selector::tiles_along(const ir::Stmt& loop) const {
   std::vector<int> tiles;
   const auto see = [&](int buffer, const ir::Expr& offset) {
-    if (nest_.buffers[buffer].home != ir::Home::kRegisters || !ir::mentions_loop(offset, loop.id)) return;
+    if (nest_.buffers[buffer].home != ir::Home::kRegisters || !ir::mentions_loop(offset, loop.id))
+      return;
     if (std::find(tiles.begin(), tiles.end(), buffer) == tiles.end()) tiles.push_back(buffer);
   };
   const auto walk = [&](const auto& self, const ir::Stmt& s) -> void {

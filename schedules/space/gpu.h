@@ -20,8 +20,8 @@ inline constexpr int64_t kMultiprocessors = 132;
 std::vector<std::string> fuse_loops(Plan& plan, const std::string& stage,
                                     std::vector<std::string> loops);
 
-/// Puts the loops of a stage in order, outermost first: `outer`, the reduced ones but for `k`, which
-/// was cut, and `inner`.
+/// Puts the loops of a stage in order, outermost first: `outer`, the reduced ones but for `k`,
+/// which was cut, and `inner`.
 bool order_loops(Plan& plan, const std::string& stage, const std::vector<std::string>& outer,
                  const std::vector<std::string>& inner, const std::string& k = "");
 

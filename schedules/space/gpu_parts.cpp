@@ -26,8 +26,6 @@ constexpr int64_t kSide = 64;
 constexpr int64_t kFewestDeep = 128;
 /// Bytes of a factor along the sum that a product takes at a time.
 constexpr int64_t kDepthBytes = 128;
-/// Multiprocessors of a large GPU: tiles from which a product keeps it busy.
-constexpr int64_t kTiles = 132;
 
 /// Terms of each of about `parts` parts of `extent`, whole units: a divisor of it if one is near.
 int64_t terms_of(int64_t extent, int64_t parts, int64_t fewest, int64_t unit) {
@@ -79,7 +77,7 @@ Cut cut_of(const Plan& plan, const std::string& name) {
     for (const Access& a : facts.loads) {
       cut.unit = std::max(cut.unit, kDepthBytes / size_of(plan.program().buffer(a.buffer)->type));
     }
-    cut.busy = kTiles;
+    cut.busy = kMultiprocessors;
     return cut;
   }
   const int64_t others = terms / std::max<int64_t>(1, facts.extent(cut.var));
@@ -120,7 +118,7 @@ bool apply(Plan& plan, const std::string& name) {
   if (cut.var.empty() || !facts.bounds.empty()) return false;
   const int64_t extent = facts.extent(cut.var);
   const bool beside = cut.rows && for_rows(plan, name);
-  const int64_t most = cut.busy == kTiles ? kTiles / 3 : cut.busy / 4;
+  const int64_t most = cut.busy == kMultiprocessors ? kMultiprocessors / 3 : cut.busy / 4;
   const bool few = cut.blocks <= (beside ? kFewBeside : most) && extent >= 4 * cut.fewest;
   if (plan.decide("a reduction with few results in parts", 2, few ? 1 : 0) == 0) return false;
   const int64_t parts = std::max<int64_t>(2, cut.busy / std::max<int64_t>(1, cut.blocks));

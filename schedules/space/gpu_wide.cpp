@@ -31,9 +31,10 @@ struct Wide : TensorProduct {
   int64_t tile_rows = 0, tile_columns = 0;  ///< of a block
   int64_t below = 0;                        ///< tiles one below the other
   int64_t beside = 0;                       ///< and side by side
-  int64_t group = 1;    ///< rows of tiles whose columns come before the next rows'
-  bool bulk = false;    ///< operands come by the copy engine, started by threads of their own
-  bool shared = false;  ///< neighbouring blocks bring one another what both multiply by
+  int64_t group = 1;       ///< rows of tiles whose columns come before the next rows'
+  bool bulk = false;       ///< operands come by the copy engine, started by threads of their own
+  bool shared = false;     ///< neighbouring blocks may bring one another what both multiply by
+  bool clustered = false;  ///< and do
 };
 
 /// Stages of a pipeline, of which the tuner may choose, where shared memory holds so many.
@@ -82,11 +83,16 @@ void choose_sizes(Plan& plan, Wide& t) {
   t.stages = stages_for(kShared / at_once / bytes);
 }
 
+/// Whether it is known before the call how many tiles are one below the other.
+bool known_below(const Plan& plan, const Wide& t) {
+  return ir::is_const(extent_of(plan.stage(t.name), t.m + ".b"));
+}
+
 /// Rows of tiles that a group may have, so that what blocks multiply by at a time is as little as
 /// may be: divisors of all, for groups are alike.
 std::vector<int64_t> groups_of(const Plan& plan, const Wide& t) {
   std::vector<int64_t> out;
-  if (!ir::is_const(extent_of(plan.stage(t.name), t.m + ".b"))) return out;
+  if (!known_below(plan, t)) return out;
   for (int64_t rows : {2, 4, 8, 16}) {
     if (t.below % rows == 0) out.push_back(rows);
   }
@@ -95,7 +101,7 @@ std::vector<int64_t> groups_of(const Plan& plan, const Wide& t) {
 
 /// Has neighbouring blocks, tiles one below the other or side by side, of which there are so many,
 /// bring one another what both multiply by.
-bool share_boxes(Plan& plan, const Wide& t, bool below, const std::string& blocks) {
+bool share_boxes(Plan& plan, Wide& t, bool below, const std::string& blocks) {
   const int64_t tiles = below ? t.below : t.beside;
   if (!t.shared || tiles % kCluster != 0) return true;
   for (const Access& a : plan.facts(t.name).loads) {
@@ -106,21 +112,22 @@ bool share_boxes(Plan& plan, const Wide& t, bool below, const std::string& block
   if (plan.decide("neighbouring blocks bring one another operands", 2, many ? 1 : 0) == 0) {
     return true;
   }
+  t.clustered = true;
   return plan.add("cluster " + t.name + "/" + blocks + " " + text(kCluster));
 }
 
 /// A block for each tile.
-bool bind_tiles(Plan& plan, const Wide& t, std::vector<std::string> loops) {
+bool bind_tiles(Plan& plan, Wide& t, std::vector<std::string> loops) {
   loops = fuse_loops(plan, t.name, loops);
   loops.insert(loops.end(), {t.m + ".b", t.n + ".b"});
-  const bool below = t.below % kCluster == 0;
+  const bool below = known_below(plan, t) && t.below % kCluster == 0;
   return bind_blocks(plan, t.name, loops) &&
          share_boxes(plan, t, below, loops[loops.size() - (below ? 2 : 1)]);
 }
 
 /// As many blocks as run at a time, of which each takes its share of the tiles, its copies going on
 /// between them.
-bool bind_rounds(Plan& plan, const Wide& t, std::vector<std::string> loops) {
+bool bind_rounds(Plan& plan, Wide& t, std::vector<std::string> loops) {
   const std::vector<std::string> all = fuse_loops(plan, t.name, std::move(loops));
   const std::string at = t.name + "/";
   return all.size() == 1 &&
@@ -218,7 +225,7 @@ bool fill(Plan& plan, Wide& t) {
          plan.add("tensorize " + at + "m.t " + at + "n.t " + at + "k.t " + t.row->name);
 }
 
-bool build(Plan& plan, Wide t) {
+bool build(Plan& plan, Wide& t) {
   choose_sizes(plan, t);
   if (!cut(plan, t) || !place_tile(plan, t, t.m + ".w") || !fill(plan, t)) return false;
   const std::string at = t.name + "/";
@@ -237,12 +244,14 @@ bool apply(Plan& plan, const std::string& name) {
   if (plan.decide("a product by warpgroups", 2, large ? 1 : 0) == 0) return false;
   const Plan::Mark before = plan.mark();
   t.bulk = t.shared = plan.decide("operands by the copy engine", 2, 1) == 1;
-  while (!build(plan, t)) {
+  while (true) {
+    Wide built = t;
+    if (build(plan, built)) return true;
     if (!t.bulk) return false;
     plan.rewind(before);
-    (t.shared ? t.shared : t.bulk) = false;
+    if (!built.clustered) t.bulk = false;
+    t.shared = false;
   }
-  return true;
 }
 
 }  // namespace

@@ -217,6 +217,17 @@ TEST_CASE("cuda clusters: what blocks cannot share is refused with its reason") 
        "the loop comes in several pieces"},
       {"matmul M=40 N=64 K=100", plain(kGrid, apart + "cluster m.b 2", "", {"peel", "pad", "pad"}),
        "differently often"},
+      // Lengths that an earlier launch checks: blocks of a cluster would stop one by one.
+      {"op p(A: f32[M,K], B: f32[K,N], X: f32[L,N], len: i64[M]) -> (C: f32[M,N]) { C[m,n] = "
+       "sum[k](A[m,k] * B[k,n]) + sum[j in 0..len[m]](X[j,n]) } M=64 N=64 K=200 L=50",
+       "split C/m 32 -> m.b m.t tail=pad; split C/n 32 -> n.b n.t tail=pad; split C/m.t 4 -> m.y "
+       "m.r; reorder C/m.b C/n.b C/m.y C/n.t C/m.r; bind C/m.b block.y; bind C/n.b block.x; "
+       "compute "
+       "C.1 at C/n.t in=registers; compute C.2 at C/n.t in=registers; split C.1/k 32 -> k.o k.i "
+       "tail=pad; reorder C.1/k.o C.1/k.i C.1/m; bind C/m.y thread.y; bind C/n.t thread.x; stage A "
+       "at C.1/k.o -> As in=shared; stage B at C.1/k.o -> Bs in=shared; bulk As; bulk Bs; pipeline "
+       "C.1/k.o stages=2; specialize C.1/k.o; cluster C/m.b 2",
+       "an earlier launch checks"},
       {"matmul M=40 N=68 K=0", plain(kGrid, apart + "cluster m.b 2"), "none is made in bulk"},
       {"matmul M=40 N=68 K=200", plain(kGrid, "cluster m.b 2"), "only pipelines"},
       // The last round has three tiles for four blocks.
