@@ -12,7 +12,6 @@ namespace {
 constexpr int64_t kSide = 16;     // threads of a block along each axis of its tile
 constexpr int64_t kAccess = 16;   // bytes of the longest access
 constexpr int64_t kDepth = 16;    // of the sum, at a time
-constexpr int64_t kUnrolled = 4;  // of those, at a time
 constexpr int64_t kBlocks = 128;  // that fill a GPU
 
 std::string text(int64_t n) { return std::to_string(n); }
@@ -77,12 +76,14 @@ bool cut(Plan& plan, const Tile& t) {
          plan.add("bind " + at + t.n + ".t thread.x");
 }
 
-/// Sums the tile in registers, some iterations after operands are asked for.
+/// Sums the tile in registers, some iterations after operands are asked for: of large tiles so few
+/// of the sum at a time that two blocks have registers on a multiprocessor.
 bool fill(Plan& plan, const Tile& t) {
   const Product& p = t.of;
+  const std::string unrolled = plan.knob(knob_name("unrolled", t.name), {2, 4}, t.each > 4 ? 2 : 4);
   const std::string at = t.tile + "/", split = "split " + at;
   if (!plan.add(split + p.k + " " + text(kDepth) + " -> k.o k.i tail=pad") ||
-      !plan.add(split + "k.i " + text(kUnrolled) + " -> k.s k.v")) {
+      !plan.add(split + "k.i " + unrolled + " -> k.s k.v")) {
     return false;
   }
   if (!order_loops(plan, t.tile, p.others, {"k.o", "k.s", "k.v", p.m, p.n}, p.k)) return false;
