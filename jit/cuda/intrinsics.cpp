@@ -23,7 +23,7 @@ constexpr Intrinsic kRows[] = {
     {"unsigned short bf16_of_f32(float f)",
      R"(
 #if __CUDA_ARCH__ >= 800
-  unsigned short h; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(f)); return h;
+  unsigned int h; asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(h) : "f"(0.0f), "f"(f)); return h;
 #else
   const unsigned int u = bits_of_f32(f);
   return f != f ? 0x7fc0 : (unsigned short)((u + 0x7fff + ((u >> 16) & 1)) >> 16);
