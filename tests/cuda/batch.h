@@ -32,7 +32,8 @@ Result<Printed, std::string> print(const DiffProblem& problem, const schedules::
 Result<Printed, std::string> print_default(const ir::Program& program,
                                            const ir::Target& target = gpu());
 
-/// Problems under schedules, compiled together and checked one after the other.
+/// Problems under schedules, compiled together and checked one after the other. At effort smoke one
+/// of six is; the others are printed.
 class Batch {
  public:
   /// Takes a candidate in; why it is refused, or "". One that `narrows` drops bits of its inputs,
@@ -49,7 +50,8 @@ class Batch {
     int source = 0;  ///< among the compiled ones
     bool narrows = false;
   };
-  std::vector<Candidate> candidates_;
+  size_t added_ = 0;
+  std::vector<Candidate> candidates_;  ///< those that are checked
   EmulatedCode code_;
 };
 
