@@ -276,6 +276,7 @@ int LaunchPrinter::open_loop(const Stmt& s) {
   }
   const bool data = unrolled && !most && !is_const(s.end);
   if (unrolled) line(data ? fmt::format("#pragma unroll {}", kAtATime) : "#pragma unroll");
+  if (!unrolled && opens_products(s)) line("#pragma unroll 1");
   open(fmt::format("for ({0} {1} = {2}; {1} < {3}; ++{1}) {{", n_.index_type(), loop(s.id),
                    print_index(s.begin, n_), most ? fmt::format("{}", *most) : end));
   if (!most) return 1;

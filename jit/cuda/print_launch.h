@@ -145,6 +145,7 @@ class LaunchPrinter {
 
   // print_products.cpp: products of a warpgroup, on tiles in shared memory
   void measure_products();
+  bool opens_products(const ir::Stmt& loop) const;
   void emit_product(const TileStmts& tiles);
   std::string descriptor(const TileStmts& tiles, ir::Operand operand, bool& turned);
   void emit_marker(const ir::Stmt& s);

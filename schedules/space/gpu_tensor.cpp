@@ -19,6 +19,8 @@ constexpr int64_t kDepthBytes = 64;
 constexpr int64_t kAccess = 16;
 /// An axis shorter than this is not worth a tile of a warp, and of a warpgroup.
 constexpr int64_t kShort = 16, kVeryShort = 4;
+/// Results along an axis that are worth a warp.
+constexpr int64_t kWarp = 32;
 /// Blocks that fill a GPU.
 constexpr int64_t kBlocks = 132;
 
@@ -56,14 +58,17 @@ TensorProduct unassigned(const Plan& plan, const std::string& name, int64_t leas
   return t;
 }
 
-/// Results of a warp and warps of a block along an axis: as few as cover a short one.
+/// Results of a warp and warps of a block along an axis: as few as cover a short one, of which two
+/// warps take as much as is worth a warp.
 struct Side {
   int64_t warp, warps;
 };
 Side side_of(int64_t extent, int64_t most, int64_t least) {
   Side s{most, 2};
-  while (s.warp * s.warps >= 2 * extent && s.warps > 1) s.warps /= 2;
-  while (s.warp * s.warps >= 2 * extent && s.warp > least) s.warp /= 2;
+  const auto twice = [&] { return s.warp * s.warps >= 2 * extent; };
+  if (twice() && s.warp > kWarp) s.warp = kWarp;
+  if (twice()) s.warps = 1;
+  while (twice() && s.warp > least) s.warp /= 2;
   return s;
 }
 
@@ -76,8 +81,14 @@ void choose_sizes(Plan& plan, Tensor& t, int64_t m, int64_t n, int64_t others) {
     const int64_t bm = rows.warp * rows.warps, bn = columns.warp * columns.warps;
     return others * ((m + bm - 1) / bm) * ((n + bn - 1) / bn);
   };
-  if (blocks() < kBlocks && columns.warp > 32) columns.warp = 32;
-  if (blocks() < kBlocks && rows.warp > 32) rows.warp = 32;
+  for (Side* side : {&columns, &rows}) {
+    if (blocks() >= kBlocks) break;
+    if (side->warp > kWarp) {
+      side->warp = kWarp;
+    } else {
+      side->warps = 1;
+    }
+  }
   const auto knob = [&](const char* name, std::vector<int64_t> domain, int64_t value) {
     return plan.knob(knob_name(name, t.name), std::move(domain), value);
   };

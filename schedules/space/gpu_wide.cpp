@@ -28,6 +28,7 @@ struct Wide : TensorProduct {
   std::string step;                         ///< the loop of which an iteration has so many
   int64_t stages = 2;                       ///< of the pipeline
   int64_t blocks = 0;                       ///< that there is work for
+  int64_t at_once = 1;                      ///< of them on a multiprocessor
   int64_t tile_rows = 0, tile_columns = 0;  ///< of a block
   int64_t below = 0;                        ///< tiles one below the other
   int64_t beside = 0;                       ///< and side by side
@@ -79,8 +80,10 @@ void choose_sizes(Plan& plan, Wide& t) {
   t.columns = knob("columns", {8, 16, 32, 64, 128, 256}, tile.columns);
   t.depth = text(kRowBytes / size_of(t.row->a));
   const int64_t bytes = (kRows * tile.groups + tile.columns) * kRowBytes;
-  const int64_t at_once = std::clamp<int64_t>(t.blocks / kBlocks, 1, tile.groups > 1 ? 1 : 2);
-  t.stages = stages_for(kShared / at_once / bytes);
+  // What the registers of as many blocks hold.
+  const int64_t most = tile.groups > 1 ? 1 : tile.columns > 64 ? 2 : 4;
+  t.at_once = std::clamp<int64_t>(t.blocks / kBlocks, 1, most);
+  t.stages = stages_for(kShared / t.at_once / bytes);
 }
 
 /// Whether it is known before the call how many tiles are one below the other.
@@ -131,8 +134,21 @@ bool bind_rounds(Plan& plan, Wide& t, std::vector<std::string> loops) {
   const std::vector<std::string> all = fuse_loops(plan, t.name, std::move(loops));
   const std::string at = t.name + "/";
   return all.size() == 1 &&
-         plan.add("split " + at + all[0] + " " + text(kMultiprocessors) + " -> round block") &&
+         plan.add("split " + at + all[0] + " " + text(t.at_once * kMultiprocessors) +
+                  " -> round block") &&
          plan.add("bind " + at + "block block.x") && share_boxes(plan, t, t.group > 1, "block");
+}
+
+/// Steps of a tile's sum.
+int64_t steps_of(const Plan& plan, const Wide& t) {
+  const StageFacts facts = plan.facts(t.product);
+  const int64_t depth = kRowBytes / size_of(t.row->a);
+  int64_t steps = 1;
+  for (const ir::IndexVar& v : plan.stage(t.product).rvars) {
+    const int64_t extent = std::max<int64_t>(1, facts.extent(v.name));
+    steps *= v.name == t.of.k ? (extent + depth - 1) / depth : extent;
+  }
+  return steps;
 }
 
 /// Cuts the owner's loops into blocks and the warpgroups of a block.
@@ -144,7 +160,7 @@ bool cut(Plan& plan, Wide& t) {
       !plan.add(split + t.n + " " + t.columns + " -> " + t.n + ".b " + t.n + ".i tail=pad")) {
     return false;
   }
-  const bool many = t.blocks >= 2 * kMultiprocessors;
+  const bool many = t.blocks >= 2 * t.at_once * kMultiprocessors && steps_of(plan, t) > 1;
   const bool rounds = t.bulk && plan.decide("as many blocks as run at a time", 2, many ? 1 : 0);
   std::vector<std::string> tiles = {t.m + ".b", t.n + ".b"};
   const std::vector<int64_t> groups = rounds ? groups_of(plan, t) : std::vector<int64_t>();
@@ -197,15 +213,9 @@ bool share(Plan& plan, const Wide& t, const ir::Expr& factor, const std::string&
   return copy_words(plan, copy, loops, Plan::again(t.groups), kLanes);
 }
 
-/// The tile's loops: steps of the sum, each of whole instructions. Where the sum is one step and
-/// there are others around it, the innermost of those is the loop of steps.
+/// The tile's loops: steps of the sum, over all that it runs over, each of whole instructions.
 bool fill(Plan& plan, Wide& t) {
   const Product& p = t.of;
-  t.step = "k.o";
-  const bool one = plan.facts(t.tile).extent(p.k) == kRowBytes / size_of(t.row->a);
-  for (const ir::IndexVar& v : plan.stage(t.tile).rvars) {
-    if (one && v.name != p.k) t.step = v.name;
-  }
   const std::string at = t.tile + "/", split = "split " + at;
   if (!plan.add(split + p.k + " " + t.depth + " -> k.o k.i tail=pad") ||
       !plan.add(split + "k.i " + text(t.row->group) + " -> k.s k.t") ||
@@ -217,6 +227,12 @@ bool fill(Plan& plan, Wide& t) {
                    p.k)) {
     return false;
   }
+  std::vector<std::string> steps;
+  for (const ir::IndexVar& v : plan.stage(t.tile).rvars) {
+    if (v.name != p.k) steps.push_back(v.name);
+  }
+  steps.push_back("k.o");
+  t.step = fuse_loops(plan, t.tile, steps).back();
   const Factors f = factors_by_side(plan, t);
   if (!f || !share(plan, t, f.a, p.m) || !share(plan, t, f.b, p.n)) return false;
   const std::string stages = plan.knob(knob_name("stages", t.name), {2, 3, 4, 6, 8}, t.stages);
