@@ -65,7 +65,7 @@ Mem Selector::address(int buffer, const Affine& offset) {
   terms.constant = 0;
   m.base = pointer(buffer, terms);
   if (far != 0) {
-    m.base = code.update(RegClass::kGpr, 8, m.base, X86::add, {greg(constant_gpr(far))});
+    m.base = code.update(RegClass::kGpr, 8, m.base, X86::add, {imm(far)});
   }
   m.disp = static_cast<int32_t>(bytes - far);
   return m;
@@ -137,7 +137,7 @@ Reg Selector::induction_pointer(int buffer, const Affine& terms, int depth) {
   const Reg reg = code.make(RegClass::kGpr, depth);
   Scope& scope = code.scope(depth);
   if (constant != static_cast<int32_t>(constant)) {
-    first = code.update(RegClass::kGpr, 8, first, X86::add, {greg(constant_gpr(constant))});
+    first = code.update(RegClass::kGpr, 8, first, X86::add, {imm(constant)});
   }
   if (constant != 0 && constant == static_cast<int32_t>(constant)) {
     Mem m;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "jit/x86/forms.h"
+
 namespace hone::jit {
 
 namespace {
@@ -90,7 +92,26 @@ void CodeWriter::append(CodeList& list, X86 op, std::initializer_list<Operand> o
   append(list, inst);
 }
 
-void CodeWriter::append(CodeList& list, const Inst& inst) {
+/// An immediate of more than 32 bits, which only a move takes, becomes a register.
+void CodeWriter::legalize(CodeList& list, Inst& inst) {
+  if (is_pseudo(inst.op)) return;
+  for (size_t i = 0; i < inst.operands.size(); ++i) {
+    Operand& o = inst.operands[i];
+    if (o.kind != Operand::kImm || o.imm == static_cast<int32_t>(o.imm)) continue;
+    if (inst.op == X86::mov && inst.operands[0].kind == Operand::kReg) return;
+    if (inst.op == X86::imul && i == 2) {
+      // A product with a register has the destination for its other factor.
+      append(list, X86::mov, {inst.operands[0], o});
+      inst.operands[2] = {};
+      return;
+    }
+    const int width = inst.operands[0].width;
+    o = greg(define(RegClass::kGpr, 8, X86::mov, {imm(o.imm)}), width == 0 ? 8 : width);
+  }
+}
+
+void CodeWriter::append(CodeList& list, Inst inst) {
+  legalize(list, inst);
   const int32_t at = static_cast<int32_t>(store_.size());
   store_.push_back(inst);
   next_.push_back(-1);

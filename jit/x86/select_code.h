@@ -84,7 +84,9 @@ class CodeWriter {
   }
   void append(CodeList& list, X86 op, std::initializer_list<Operand> operands, Reg mask = {},
               bool zeroing = false);
-  void append(CodeList& list, const Inst& inst);
+  /// Immediates may be of any size: one that the instruction has no room for goes through a
+  /// register.
+  void append(CodeList& list, Inst inst);
   /// Moves all of `more` to the end of `list`.
   void splice(CodeList& list, const CodeList& more);
 
@@ -167,6 +169,7 @@ class CodeWriter {
 
   void forget_loads(uint64_t buffers);
   static uint64_t hash_of(const Key& key);
+  void legalize(CodeList& list, Inst& inst);
   Key key_of(X86 op, int width, const std::initializer_list<Operand>& sources, Reg mask,
              bool zeroing, Reg start) const;
   Reg find(const Key& key, uint64_t hash) const;

@@ -93,7 +93,7 @@ Reg Selector::integer_division(const ir::Expr& e) {
     return code.update(RegClass::kGpr, 8, a, X86::sar,
                        {imm(std::countr_zero(static_cast<uint64_t>(divisor)))});
   }
-  if (power && divisor - 1 == static_cast<int32_t>(divisor - 1)) {
+  if (power) {
     return code.update(RegClass::kGpr, 8, a, X86::and_, {imm(divisor - 1)});
   }
   const Reg b = integer_operand(e->args[1]);

@@ -246,10 +246,7 @@ Reg Selector::product(const Term& t) {
     return code.update(RegClass::kGpr, 8, r, X86::shl,
                        {imm(std::countr_zero(static_cast<uint64_t>(c)))});
   }
-  if (c == static_cast<int32_t>(c)) {
-    return code.define(RegClass::kGpr, 8, X86::imul, {greg(r), imm(c)});
-  }
-  return code.update(RegClass::kGpr, 8, r, X86::imul, {greg(constant_gpr(c))});
+  return code.define(RegClass::kGpr, 8, X86::imul, {greg(r), imm(c)});
 }
 
 Reg Selector::gpr(const Affine& a) {
@@ -277,7 +274,7 @@ Reg Selector::gpr(const Affine& a) {
   }
   if (a.constant == 0) return sum;
   if (a.constant != static_cast<int32_t>(a.constant)) {
-    return code.update(RegClass::kGpr, 8, sum, X86::add, {greg(constant_gpr(a.constant))});
+    return code.update(RegClass::kGpr, 8, sum, X86::add, {imm(a.constant)});
   }
   Mem m;
   m.base = sum;
@@ -286,8 +283,7 @@ Reg Selector::gpr(const Affine& a) {
 }
 
 Operand Selector::gpr_or_imm(const Affine& a) {
-  return a.is_constant() && a.constant == static_cast<int32_t>(a.constant) ? imm(a.constant)
-                                                                           : greg(gpr(a));
+  return a.is_constant() ? imm(a.constant) : greg(gpr(a));
 }
 
 /// The value of an integer or bool expression, the same in all lanes.
