@@ -11,6 +11,7 @@
 #include "jit/ir/nest.h"
 #include "jit/x86/lir.h"
 #include "jit/x86/select.h"
+#include "jit/x86/verify.h"
 
 namespace hone::jit {
 namespace {
@@ -23,12 +24,19 @@ void add_to(Report& report, const Allocation& allocation) {
   report.frame_bytes = std::max(report.frame_bytes, allocation.frame_bytes);
 }
 
+/// Refuses to go on with code that is not what the table of instructions says.
+void check(const Lir& lir, const ir::Target& target) {
+  if (std::string why = defect_of(lir, target); !why.empty()) throw std::logic_error(why);
+}
+
 /// One launch appended to `code`. What goes wrong after selection is a bug, told with the LIR; but
 /// for registers that cannot be had: false.
 bool compile_launch(const ir::Launch& launch, const Lir& lir, const ir::Target& target,
                     const CompileOptions& options, Code& code) {
   try {
+    check(lir, target);
     const Allocation allocation = allocate(lir, target);
+    check(allocation.code, target);
     const size_t entry = encode(allocation, target, code.bytes, options.debug);
     code.launches.push_back(
         {launch.name, static_cast<int64_t>(entry), launch.extent, launch.parallel, launch.at_bind});

@@ -127,6 +127,8 @@ inline Operand mem(Mem m, int width = 0) {
 
 /// LIR as text, one instruction a line; virtual registers as g1 v2 k3, physical by their names.
 std::string print(const Lir& lir);
+/// One instruction as text; `physical` as in Lir.
+std::string print(const Inst& inst, bool physical);
 
 /// What allocation did, for the report.
 struct Allocation {

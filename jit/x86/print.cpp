@@ -114,6 +114,12 @@ void print_inst(Out out, const Inst& inst, bool physical) {
 
 }  // namespace
 
+std::string print(const Inst& inst, bool physical) {
+  std::string text;
+  print_inst(Out(text), inst, physical);
+  return text;
+}
+
 std::string print(const Lir& lir) {
   std::string text;
   Out out(text);

@@ -42,7 +42,8 @@ struct Lanes {
 };
 
 /// A value in registers: `lanes.count` elements of `type`. Bools are masks: on AVX-512 in a mask
-/// register, else all-ones lanes of `element` bytes in a vector register.
+/// register, else all-ones lanes of `element` bytes in a vector register. Elements of a buffer of
+/// bools, as memory and register tiles hold them, are values of kU8: see loaded and stored.
 struct Value {
   Reg reg;
   DType type = DType::kF32;
@@ -249,9 +250,11 @@ class Selector {
   Reg broadcast_load(const Mem& m, DType type, int buffer, Reg mask);
   Reg contiguous_load(const Mem& m, DType type, int buffer, Reg mask);
   void store(const ir::Stmt& s);
-  void store_memory(int buffer, const Affine& offset, const Value& stored);
+  void store_memory(int buffer, const Affine& offset, const Value& value);
   void store_lanes(const Mem& m, Reg reg, int bytes);
-  Value loaded(const Value& v);
+  DType element_type(int buffer) const;
+  Value loaded(const Value& v, int buffer);
+  Value stored(const Value& v);
   Value accumulated(const Value& old, const ir::Stmt& s);
   Reg active_mask();
   Reg lane_bits(int count);
@@ -278,7 +281,7 @@ class Selector {
   Value load_gather(const ir::Expr& e);
   Value load_strided(int buffer, const Affine& first, const Affine& stride, Reg mask);
   void store_each(const ir::Stmt& s);
-  void store_strided(int buffer, const Affine& first, const Affine& stride, const Value& stored);
+  void store_strided(int buffer, const Affine& first, const Affine& stride, const Value& value);
 
   // --- select_spread.cpp: elements a few apart ---
   bool load_spread(int buffer, const Affine& first, int64_t stride, Value& out);
@@ -300,7 +303,7 @@ class Selector {
 
   // --- select_element.cpp: single elements of tiles ---
   Value tile_element(const TileGroup& group, DType type, int lane);
-  void set_tile_element(int buffer, int64_t offset, const Value& v);
+  void set_tile_element(int buffer, int64_t offset, const Value& value);
   void set_lane(Reg reg, int lane, const Value& v);
   Value gather_tile(int buffer, int64_t first, int64_t stride);
   void scatter_tile(int buffer, int64_t first, int64_t stride, const Value& v);
@@ -449,9 +452,9 @@ class Selector {
   int excess_depth_ = -1;  ///< scope around the loops of the reduction; -1: none is open
   bool trying_ = false;    ///< see lane_index
   bool tangled_ = false;
-  bool streaming_ = false;   ///< the version for aligned tensors is being emitted
-  int sums_depth_ = 0;       ///< scope around the vector loop being emitted
-  std::vector<Tile> tiles_;  ///< by buffer; empty unless it lives in registers
+  bool streaming_ = false;       ///< the version for aligned tensors is being emitted
+  int sums_depth_ = 0;           ///< scope around the vector loop being emitted
+  std::vector<Tile> tiles_;      ///< by buffer; empty unless it lives in registers
   std::vector<int> tile_bytes_;  ///< by buffer: of a lane of the loops that store to the tile
 };
 

@@ -30,12 +30,15 @@ Value Selector::tile_element(const TileGroup& group, DType type, int lane) {
 }
 
 /// Writes one element, of a value of one lane.
-void Selector::set_tile_element(int buffer, int64_t offset, const Value& v) {
+void Selector::set_tile_element(int buffer, int64_t offset, const Value& value) {
+  const Lanes outer = lanes_;
+  lanes_ = {};
+  const Value v = stored(value);
+  lanes_ = outer;
   if (failed()) return;
   forget_transposed(buffer);
   TileGroup* group = tile_group(buffer, offset);
   if (group == nullptr || group->lanes == 1) {
-    const Lanes outer = lanes_;
     lanes_ = {};
     const Reg reg = group == nullptr ? new_tile_group(buffer, offset).reg : group->reg;
     assign(reg, v);
@@ -44,7 +47,6 @@ void Selector::set_tile_element(int buffer, int64_t offset, const Value& v) {
   }
   const Reg reg = group->reg;
   const int lane = static_cast<int>(offset - group->offset);
-  const Lanes outer = lanes_;
   lanes_.count = lanes_.active = group->lanes;
   set_lane(reg, lane, v);
   lanes_ = outer;
@@ -66,7 +68,7 @@ void Selector::set_lane(Reg reg, int lane, const Value& v) {
 
 /// Elements of a tile that do not lie in one register, lane by lane.
 Value Selector::gather_tile(int buffer, int64_t first, int64_t stride) {
-  const DType type = nest_.buffers[buffer].type;
+  const DType type = element_type(buffer);
   if (lanes_.active < 0) {
     refuse("register tile " + nest_.buffers[buffer].name +
            " is read under a mask known at the call");

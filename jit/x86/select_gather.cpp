@@ -98,17 +98,18 @@ Value Selector::load_gather(const ir::Expr& e) {
     refuse("register tile " + nest_.buffers[e->id].name + " is read at an index from memory");
     return {};
   }
-  return loaded(assembled(e->id, [&](int i) {
+  const Value elements = assembled(e->id, [&](int i) {
     Mem m;
     at_lane(i, [&] { m = address(e->id, affine(e->args[0])); });
     return m;
-  }));
+  });
+  return loaded(elements, e->id);
 }
 
 /// A vector of elements at addresses of their own: 16 bytes at a time, element after element.
 template <class AddressOf>
 Value Selector::assembled(int buffer, const AddressOf& address_of) {
-  const DType type = nest_.buffers[buffer].type;
+  const DType type = element_type(buffer);
   const int size = size_of(type), per = 16 / size, w = width(type);
   const auto element = [&](Reg quarter, int within, const Mem& m) {
     const Operand at = mem(m);
@@ -165,12 +166,12 @@ void Selector::store_each(const ir::Stmt& s) {
 }
 
 void Selector::store_strided(int buffer, const Affine& first, const Affine& stride,
-                             const Value& stored) {
+                             const Value& value) {
   if (lanes_.partial() && (lanes_.active < 0 || lanes_.condition.valid())) {
     return refuse("elements of " + nest_.buffers[buffer].name +
                   " that do not lie together are written under a mask");
   }
-  const Value v = stored.type == DType::kBool ? bytes_of_mask(stored) : stored;
+  const Value v = stored(value);
   if (failed()) return;
   for (int i = 0; i < lanes_.active && !failed(); ++i) {
     store_lane(address(buffer, first + scaled(stride, i)), v, i);
@@ -252,9 +253,9 @@ Value Selector::load_guarded(const ir::Expr& e) {
     const Value m = as_element(mask, size);
     v = {code.load(RegClass::kVec, w, size == 4 ? X86::vmaskmovps : X86::vmaskmovpd,
                    mem(address(e->id, first)), e->id, {}, vreg(m.reg, w)),
-         b.type, size};
+         element_type(e->id), size};
   }
-  v = loaded(v);
+  v = loaded(v, e->id);
   if (is_zero(e->args[2])) return v;
   return blend(mask, v, value(e->args[2]));
 }
@@ -266,9 +267,8 @@ Value Selector::load_branched(const ir::Expr& e) {
     refuse("a guarded read of " + b.name + " under a mask known at the call");
     return {};
   }
-  Value otherwise = value(e->args[2]);
+  const Value otherwise = stored(value(e->args[2]));
   if (failed()) return {};
-  if (otherwise.type == DType::kBool) otherwise = bytes_of_mask(otherwise);
   const Reg reg = code.make(RegClass::kVec);
   code.copy(reg, otherwise.reg, RegClass::kVec);
   for (int i = 0; i < lanes_.active && !failed(); ++i) {
@@ -292,7 +292,7 @@ Value Selector::load_branched(const ir::Expr& e) {
     code.emit(X86::label, {imm(skip)});
   }
   code.rewritten(reg);
-  return loaded({reg, b.type, size_of(b.type)});
+  return loaded({reg, element_type(e->id), size_of(b.type)}, e->id);
 }
 
 }  // namespace hone::jit

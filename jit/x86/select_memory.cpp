@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vector loads and stores of buffers in memory: whole vectors, broadcasts, parts of vectors. No load
-// touches a byte before the first or behind the last of the elements it is for, no store any other.
+// Vector loads and stores of buffers in memory: whole vectors, broadcasts, parts of vectors. No
+// load touches a byte before the first or behind the last of the elements it is for, no store any
+// other.
 #include "jit/x86/select_context.h"
 
 namespace hone::jit {
@@ -76,13 +77,25 @@ Value Selector::load_certain(const ir::Expr& e) {
   Affine offset;
   if (!lane_index(e->args[0], offset)) return load_gather(e);
   if (failed()) return {};
-  if (b.home == ir::Home::kRegisters) return loaded(load_tile(e->id, offset));
-  return loaded(load_memory(e->id, offset, Reg{}));
+  if (b.home == ir::Home::kRegisters) return loaded(load_tile(e->id, offset), e->id);
+  return loaded(load_memory(e->id, offset, Reg{}), e->id);
 }
 
-/// What was read, as values are kept: bools as masks.
-Value Selector::loaded(const Value& v) {
-  return v.type == DType::kBool && !failed() ? mask_of_bytes(v) : v;
+/// The type of a buffer's elements as registers hold them before `loaded` and after `stored`: bools
+/// are bytes.
+DType Selector::element_type(int buffer) const {
+  const DType type = nest_.buffers[buffer].type;
+  return type == DType::kBool ? DType::kU8 : type;
+}
+
+/// Elements of a buffer as a value: bools become masks.
+Value Selector::loaded(const Value& v, int buffer) {
+  return nest_.buffers[buffer].type == DType::kBool && !failed() ? mask_of_bytes(v) : v;
+}
+
+/// A value as elements of a buffer: masks become bytes.
+Value Selector::stored(const Value& v) {
+  return v.type == DType::kBool && !failed() ? bytes_of_mask(v) : v;
 }
 
 /// Lanes of elements `offset`; with `mask`, only of the lanes it holds, the others are 0.
@@ -90,7 +103,7 @@ Value Selector::load_memory(int buffer, const Affine& offset, Reg mask) {
   const int32_t lane = Factor::make(Factor::kLane, 0);
   const Affine stride = offset.coefficient_of(lane);
   const Affine first = offset.without(lane);
-  const DType type = nest_.buffers[buffer].type;
+  const DType type = element_type(buffer);
   if (stride.is_constant() && stride.constant == 0) {
     if (!mask.valid() && lanes_.condition.valid()) mask = active_mask();
     return {broadcast_load(address(buffer, first), type, buffer, mask), type, size_of(type)};
@@ -144,17 +157,17 @@ Reg Selector::contiguous_load(const Mem& m, DType type, int buffer, Reg mask) {
   return code.load(RegClass::kVec, width(type), op, mem(m), buffer);
 }
 
-void Selector::store_memory(int buffer, const Affine& offset, const Value& stored) {
+void Selector::store_memory(int buffer, const Affine& offset, const Value& value) {
   const int32_t lane = Factor::make(Factor::kLane, 0);
   const Affine stride = offset.coefficient_of(lane);
   const Affine first = offset.without(lane);
   if (failed()) return;
   if (!stride.is_constant() || (stride.constant != 1 && lanes_.count > 1)) {
-    return store_strided(buffer, first, stride, stored);
+    return store_strided(buffer, first, stride, value);
   }
   const Mem m = address(buffer, first);
   if (failed()) return;
-  const Value v = stored.type == DType::kBool ? bytes_of_mask(stored) : stored;
+  const Value v = stored(value);
   const int size = size_of(v.type);
   if (lanes_.partial()) {
     code.emit(masked_move_of(size), {mem(m), vreg(v.reg, width(v.type))}, active_mask());
@@ -210,7 +223,7 @@ void Selector::store(const ir::Stmt& s) {
   if (s.reduce == ir::Reduce::kNone) {
     v = value(s.value);
   } else {
-    v = accumulated(loaded(load_memory(s.id, offset, Reg{})), s);
+    v = accumulated(loaded(load_memory(s.id, offset, Reg{}), s.id), s);
   }
   if (failed()) return;
   store_memory(s.id, offset, v);

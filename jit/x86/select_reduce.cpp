@@ -272,11 +272,12 @@ void Selector::finish_sums() {
 /// Combines the result of a vector loop with what is at its place.
 void Selector::add_to_place(const ir::Stmt& s, const Affine& offset, const Value& v) {
   if (nest_.buffers[s.id].home == ir::Home::kRegisters) {
-    const Value result = combine(s.reduce, load_tile(s.id, offset), v);
+    const Value old = loaded(load_tile(s.id, offset), s.id);
+    const Value result = combine(s.reduce, old, v);
     if (!failed()) set_tile_element(s.id, offset.constant, result);
     return;
   }
-  const Value old = loaded(load_memory(s.id, offset, Reg{}));
+  const Value old = loaded(load_memory(s.id, offset, Reg{}), s.id);
   store_memory(s.id, offset, combine(s.reduce, old, v));
 }
 

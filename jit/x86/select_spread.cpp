@@ -16,7 +16,7 @@ constexpr int64_t kMostStride = 4;
 
 /// Every `stride`-th element from `first` on; false where a shuffle does not do it.
 bool Selector::load_spread(int buffer, const Affine& first, int64_t stride, Value& out) {
-  const DType type = nest_.buffers[buffer].type;
+  const DType type = element_type(buffer);
   const int size = size_of(type);
   const bool fits = lanes_.count * size >= 16 && lanes_.active > 1;
   if (stride < 2 || stride > kMostStride || !fits || failed()) return false;
@@ -32,7 +32,7 @@ bool Selector::load_spread(int buffer, const Affine& first, int64_t stride, Valu
 /// AVX-512: the vectors from the first to the last element, the last of them ending with it, merged
 /// by shuffles of two.
 Reg Selector::spread_wide(int buffer, const Affine& first, int64_t stride) {
-  const DType type = nest_.buffers[buffer].type;
+  const DType type = element_type(buffer);
   const int size = size_of(type), w = width(type), n = lanes_.count;
   const int64_t span = stride * (lanes_.active - 1) + 1;
   const X86 merge = size == 8 ? X86::vpermt2pd : size == 4 ? X86::vpermt2ps : X86::vpermt2w;
@@ -66,7 +66,7 @@ Reg Selector::spread_wide(int buffer, const Affine& first, int64_t stride) {
 /// AVX2: every second element, of two vectors of which the other begins with the last element of
 /// the one, so that it ends with the last element wanted.
 Reg Selector::every_second(int buffer, const Affine& first) {
-  const DType type = nest_.buffers[buffer].type;
+  const DType type = element_type(buffer);
   const int w = width(type), n = lanes_.count;
   const Mem low_at = address(buffer, first), high_at = address(buffer, first + Affine::of(n - 1));
   const Reg low = code.load(RegClass::kVec, w, X86::vmovups, mem(low_at), buffer);

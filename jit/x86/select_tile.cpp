@@ -63,7 +63,7 @@ Value Selector::load_tile(int buffer, const Affine& offset) {
   const int32_t lane = Factor::make(Factor::kLane, 0);
   const Affine stride = offset.coefficient_of(lane);
   const Affine first = offset.without(lane);
-  const DType type = nest_.buffers[buffer].type;
+  const DType type = element_type(buffer);
   const std::string& name = nest_.buffers[buffer].name;
   if (!first.is_constant() || !stride.is_constant()) {
     refuse("register tile " + name +
@@ -100,11 +100,11 @@ void Selector::store_tile(const ir::Stmt& s, const Affine& offset) {
     return refuse("register tile " + name + " is added to before it is written");
   }
   const bool plain = stride.constant == 1 || lanes_.count == 1;
-  if (!plain ||
-      (group != nullptr ? !is_whole(s.id, *group, first.constant) : !is_free(s.id, first.constant))) {
+  if (!plain || (group != nullptr ? !is_whole(s.id, *group, first.constant)
+                                  : !is_free(s.id, first.constant))) {
     // Not a register of its own: element by element.
-    Value v = reduced ? accumulated(loaded(load_tile(s.id, offset)), s) : value(s.value);
-    if (v.type == DType::kBool && !failed()) v = bytes_of_mask(v);
+    const Value v =
+        stored(reduced ? accumulated(loaded(load_tile(s.id, offset), s.id), s) : value(s.value));
     if (!failed()) scatter_tile(s.id, first.constant, stride.constant, v);
     return;
   }
@@ -134,11 +134,11 @@ void Selector::store_tile(const ir::Stmt& s, const Affine& offset) {
 
 /// Bools, which tiles hold as bytes; and values that only some lanes take.
 void Selector::store_tile_slowly(const ir::Stmt& s, Reg reg, bool ends_early) {
-  const DType type = nest_.buffers[s.id].type;
+  const DType type = element_type(s.id);
   const Value old{reg, type, size_of(type)};
-  Value v = s.reduce == ir::Reduce::kNone ? value(s.value) : accumulated(loaded(old), s);
+  Value v =
+      stored(s.reduce == ir::Reduce::kNone ? value(s.value) : accumulated(loaded(old, s.id), s));
   if (failed()) return;
-  if (v.type == DType::kBool) v = bytes_of_mask(v);
   if (ends_early || lanes_.condition.valid()) {
     const Reg taken = ends_early ? active_mask() : lanes_.condition;
     v = blend({taken, DType::kBool, 0}, v, {reg, v.type, v.element});

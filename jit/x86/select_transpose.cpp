@@ -84,7 +84,7 @@ void Selector::exchange_quarters(const std::array<Reg, 4>& in, const std::array<
 
 /// Elements first, first + stride, ... of a tile, one a lane.
 Value Selector::load_tile_across(int buffer, int64_t first, int64_t stride) {
-  const DType type = nest_.buffers[buffer].type;
+  const DType type = element_type(buffer);
   const int size = size_of(type), n = lanes_.count;
   const TileGroup* group = tile_group(buffer, first);
   const int64_t column = first - group->offset;
