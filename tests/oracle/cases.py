@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Problems of an op with data: dims, types, storage, and what each tensor holds."""
+import glob
+import os
+import re
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from values import FLOATS, INTS, MEMORY, SIZES, Val, WIDE, decode, encode, largest, least, read, round_to
+
+SIGNATURE = re.compile(r"^op (\w+)(?:<([^>]*)>)?\s*\(([^)]*)\)(?:\s*->\s*\(([^)]*)\))?", re.M)
+ARGUMENT = re.compile(r"(inout )?\s*(\w+): (\w+)(?:\[([^\]]*)\])?")
+# Extents by the number of dims of an op: powers of two, both sides of them, none at all.
+EXTENTS = {1: [0, 1, 2, 7, 8, 15, 16, 17, 31, 33, 64, 100, 133, 1037],
+           2: [0, 1, 2, 3, 5, 8, 15, 16, 17, 33, 40, 70], 3: [0, 1, 2, 3, 5, 8, 13, 16, 17, 33],
+           4: [0, 1, 2, 3, 4, 5, 7, 9]}
+KINDS = ["small", "random", "sprinkled", "special"]
+UNWRITTEN = 0xA5
+
+
+@dataclass
+class Argument:
+    name: str
+    type: str
+    shape: list | None  # expressions; None: a scalar
+    role: str  # "input", "inout" or "output"
+
+
+@dataclass
+class Signature:
+    name: str
+    types: list = field(default_factory=list)  # dtype parameters
+    numbers: list = field(default_factory=list)  # integer parameters
+    args: list = field(default_factory=list)
+    dims: list = field(default_factory=list)
+
+
+def split_list(text):
+    """At commas outside of parentheses."""
+    return [s.strip() for s in re.split(r",(?![^()]*\))", text)] if text.strip() else []
+
+
+def parse_signature(found):
+    name, params, args, outs = found.groups()
+    s = Signature(name)
+    for key, value in (p.split("=") for p in split_list(params or "")):
+        (s.types if value.strip() in MEMORY else s.numbers).append(key.strip())
+    for text, role in ((args, "input"), (outs or "", "output")):
+        for inout, arg, dtype, shape in (m.groups() for m in ARGUMENT.finditer(text)):
+            s.args.append(Argument(arg, dtype, None if shape is None else split_list(shape),
+                                   "inout" if inout else role))
+            for word in re.findall(r"[A-Za-z_]\w*", shape or ""):
+                if word not in s.dims and word not in s.numbers:
+                    s.dims.append(word)
+    return s
+
+
+def library(folder):
+    """Signatures of all ops in the .hone files of a folder, by name."""
+    found = {}
+    for path in sorted(glob.glob(os.path.join(folder, "*.hone"))):
+        with open(path, encoding="utf-8") as file:
+            text = re.sub(r"#.*", "", file.read())
+        text = re.sub(r"\[[^\]]*\]", lambda m: m[0].replace("(", "{").replace(")", "}"), text)
+        for m in SIGNATURE.finditer(text):
+            s = parse_signature(m)
+            for a in s.args:
+                a.shape = a.shape and [e.replace("{", "(").replace("}", ")") for e in a.shape]
+            found[s.name] = s
+    return found
+
+
+class Tensor:
+    """A tensor in memory: `raw` is its bytes, gaps and all."""
+
+    def __init__(self, arg, dtype, shape):
+        self.arg, self.type, self.shape = arg, dtype, tuple(shape)
+        self.strides = dense(shape, range(len(shape)))
+        self.words, self.open, self.constant, self.offset = [], {}, False, 0
+
+    def lay_out(self):
+        empty = 0 in self.shape
+        span = 0 if empty else sum((n - 1) * s for n, s in zip(self.shape, self.strides)) + 1
+        self.memory = np.full(span * SIZES[self.type], UNWRITTEN, np.uint8).view(MEMORY[self.type])
+
+    def view(self, memory):
+        size = SIZES[self.type]
+        return np.lib.stride_tricks.as_strided(memory, self.shape, [s * size for s in self.strides])
+
+    def fill(self, values):
+        self.lay_out()
+        if values is not None:
+            self.view(self.memory)[...] = encode(values, self.type)
+        return decode(self.view(self.memory).copy(), self.type)
+
+    def gaps(self, memory):
+        """The elements of memory that are not its own."""
+        own = np.zeros(len(memory), bool)
+        np.lib.stride_tricks.as_strided(own, self.shape, self.strides)[...] = True
+        return memory[~own]
+
+    def head(self):
+        flags = "c" if self.constant else "-" if self.arg.role == "input" else "o"
+        numbers = [self.offset, self.memory.nbytes, len(self.shape), *self.shape, *self.strides]
+        return f"tensor {self.arg.name} {self.type} {flags} " + " ".join(map(str, numbers))
+
+
+def dense(shape, order):
+    strides, step = [0] * len(shape), 1
+    for d in reversed(list(order)):
+        strides[d] = step
+        step *= shape[d]
+    return strides
+
+
+def specials(t):
+    tiny = least(t)
+    big = largest(t)
+    return np.array([0, -0.0, 1, -1, 0.5, 1.5, 2.5, -2.5, np.inf, -np.inf, np.nan, tiny, -tiny, 3 * tiny,
+                     big, -big, big / 3, 127, 128, -128.5, 255, 256, 2**31, -2**31, 2**62, -2**63, 1e30,
+                     2.0**FLOATS[t][2], 89, -104, 1e-5], WIDE)
+
+
+def values_of(rng, t, shape, kind):
+    if t == "bool":
+        return rng.integers(0, 2, shape).astype(bool)
+    if t in INTS:
+        low, high = INTS[t]
+        small = rng.integers(-4 if low else 0, 5, shape)
+        if kind == "small":
+            return small
+        edges = np.array([low, low + 1, high, high - 1, 0, 1, min(2, high), -1 if low else 255, high // 2])
+        edges = rng.choice(edges, shape)
+        if kind == "special":
+            return edges
+        full = rng.integers(low, high, shape, endpoint=True)
+        return full if kind == "random" else np.where(rng.random(shape) < 0.1, edges, full)
+    if kind == "small":
+        return rng.integers(-4, 5, shape).astype(WIDE)
+    wide = rng.normal(size=shape) * 10.0**rng.choice([-2, -1, 0, 0, 1])
+    if rng.random() < 0.2:
+        wide = wide * 10.0**rng.uniform(-3, 3, shape)
+    edges = rng.choice(specials(t), shape)
+    if kind == "sprinkled":
+        wide = np.where(rng.random(shape) < 3 / max(np.prod(shape), 30), edges, wide)
+    return round_to(edges if kind == "special" else wide, t)
+
+
+class Case:
+    """A problem and its data. `types` binds the dtype parameters; the rest is drawn."""
+
+    def __init__(self, signature, entry, types, rng, plain, kind, bad=False):
+        self.signature, self.entry, self.types, self.rng, self.kind = signature, entry, types, rng, kind
+        numbers = entry.params(Choices(rng)) if entry.params else {}
+        dims = entry.dims(Choices(rng), numbers) if entry.dims else {}
+        extents = EXTENTS[min(len(signature.dims), 4)]
+        self.numbers, self.bad = numbers, None
+        self.dims = {d: int(dims.get(d, rng.choice(extents))) for d in signature.dims}
+        if bad:
+            self.dims = {d: max(n, 2) for d, n in self.dims.items()}
+        # An index needs a row to look up.
+        for tensor, (how, dim) in entry.data.items():
+            if how == "index" and self.dims[dim] == 0:
+                self.dims[dim] = 3
+        self.ranged = {d for d in self.dims if not plain and rng.random() < 0.15}
+        if entry.dims:  # windows must fit, whatever the call's dims
+            self.ranged -= {"R", "Q"}
+        words = [self.dim_word(d, n) for d, n in self.dims.items()]
+        words += [f"{k}={v}" for k, v in [*types.items(), *numbers.items()]]
+        self.tensors, self.scalars = [], {}
+        self.inputs = {}
+        for arg in sorted(signature.args, key=lambda a: a.role == "output"):
+            t = types.get(arg.type, arg.type)
+            if arg.shape is None:
+                self.add_scalar(arg, t)
+            else:
+                self.add_tensor(arg, t, plain)
+        if bad:
+            self.spoil()
+        self.text = " ".join([signature.name, *words, *(w for t in self.tensors for w in t.words)])
+
+    def dim_word(self, d, n):
+        if d not in self.ranged:
+            return f"{d}={n}"
+        high = n + int(self.rng.integers(0, 40))
+        at = f" at {max(n, 1)}" if self.rng.random() < 0.3 and 1 <= n <= high else ""
+        low = n if self.entry.dims else int(self.rng.integers(0, n + 1))
+        return f"{d}={low}..{high}{at}"
+
+    def add_scalar(self, arg, t):
+        kind = self.kind if arg.name in ("v", "low", "high", "alpha", "beta") else "small"
+        v = values_of(self.rng, t, (), kind)
+        if arg.name == "eps":
+            v = round_to(WIDE("1e-5"), t)
+        if t in INTS and kind != "small":
+            v = np.clip(v, -2**53, 2**53)
+        self.scalars[arg.name] = (t, v)
+        self.inputs[arg.name] = read(np.asarray(v), t)
+
+    def add_tensor(self, arg, t, plain):
+        env = {**self.dims, **self.numbers}
+        shape = [int(eval(e.replace("/", "//"), {}, env)) for e in arg.shape]
+        tensor = Tensor(arg, t, shape)
+        if not plain:
+            self.choose_layout(tensor)
+        values = None
+        if arg.role != "output":
+            how, dim = self.entry.data.get(arg.name, (None, None))
+            values = self.places(how, self.dims[dim], shape, t) if how else \
+                values_of(self.rng, t, shape, self.kind)
+            if 0 in tensor.strides and 0 not in shape:  # elements that share memory
+                values = values[tuple(slice(0, 1) if s == 0 else slice(None) for s in tensor.strides)]
+        held = tensor.fill(values)
+        if arg.role != "output":
+            self.inputs[arg.name] = read(held, t)
+        self.tensors.append(tensor)
+
+    def places(self, how, n, shape, t):
+        """Indices into `n` rows, or ends of ranges of `n` elements."""
+        low, high = INTS.get(t, (0, 1))  # other types are refused, whatever is in them
+        if how == "any index":
+            return np.clip(self.rng.integers(-3, n + 4, shape), low, high)
+        if how == "index":
+            return self.rng.integers(0, min(n, high + 1), shape)
+        return np.sort(self.rng.integers(0, min(n, high) + 1, shape))
+
+    def choose_layout(self, tensor):
+        rng, rank, arg = self.rng, len(tensor.shape), tensor.arg
+        way = rng.random()
+        if way < 0.25 and rank > 1:
+            order = [int(d) for d in rng.permutation(rank)]
+            tensor.strides = dense(tensor.shape, order)
+            tensor.words = [f"{arg.name}@" + ",".join(self.dim_name(arg, d) for d in order)]
+        elif way < 0.4 and rank > 0:
+            order = [int(d) for d in rng.permutation(rank)]
+            roomy = [n + int(rng.integers(0, 4)) for n in tensor.shape]
+            tensor.strides = dense([max(n, 1) for n in roomy], order)
+            if arg.role == "input" and rng.random() < 0.2:
+                tensor.strides[order[0]] = 0
+            self.state_strides(tensor)
+        names = {word for e in arg.shape for word in re.findall(r"[A-Za-z_]\w*", e)}
+        known = not tensor.open and not names & self.ranged  # a constant has a shape that is known
+        if rng.random() < 0.2 and arg.role == "input" and known:
+            tensor.constant = True
+            tensor.words.append(f"const={arg.name}")
+        if rng.random() < 0.1:
+            tensor.words.append(f"{arg.name}.align=64")
+        else:
+            tensor.offset = SIZES[tensor.type] * int(rng.integers(0, 9))
+
+    def state_strides(self, tensor):
+        words = []
+        for d, s in enumerate(tensor.strides):
+            # A stride that may be 0 at a call is not said to be open.
+            if s and self.rng.random() < 0.2 and f"{tensor.arg.name}.stride{d}" not in self.dims:
+                tensor.open[f"{tensor.arg.name}.stride{d}"] = s
+                words.append("?")
+            else:
+                words.append(str(s))
+        tensor.words = [f"{tensor.arg.name}.stride=({','.join(words)})"]
+
+    def dim_name(self, arg, d):
+        """The declared name where it is one symbol and unique in the tensor; else `d0`, `d1`."""
+        e = arg.shape[d]
+        return e if e.isidentifier() and arg.shape.count(e) == 1 else f"d{d}"
+
+    def spoil(self):
+        """Puts an index that no check accepts into one tensor: `bad` is its name and position."""
+        for tensor in self.tensors:
+            how, dim = self.entry.data.get(tensor.arg.name, (None, None))
+            if how != "index" or self.bad or tensor.constant or 0 in tensor.shape:
+                continue
+            at = int(self.rng.integers(0, tensor.shape[0]))
+            wrong = [-1, self.dims[dim], INTS[tensor.type][0], INTS[tensor.type][1]]
+            wrong = [w for w in wrong if not 0 <= w < self.dims[dim] and INTS[tensor.type][0] <= w]
+            tensor.view(tensor.memory)[at] = self.rng.choice(wrong)
+            self.bad = (tensor.arg.name, at if tensor.strides[0] else 0)
+
+    def expected(self):
+        """The lowest and the highest value of every element of what is written, by name."""
+        scope = type("Scope", (), {})()
+        outputs = [t for t in self.tensors if t.arg.role != "input"]
+        for names in (self.dims, self.numbers, self.types, self.inputs):
+            for key, value in names.items():
+                setattr(scope, key, value)
+        scope.out = outputs[-1].shape
+        with np.errstate(all="ignore"):
+            results = self.entry.meaning(scope)
+            return {t.arg.name: results[t.arg.name].stored(t.type) for t in outputs}
+
+    def request(self, seed):
+        """As the runner reads it."""
+        lines = [f"problem {self.text}", f"seed {seed}"]
+        lines += [f"dim {d} {n}" for d, n in self.dims.items()]
+        lines += [f"dim {d} {n}" for t in self.tensors for d, n in t.open.items()]
+        for t, v in self.scalars.values():
+            lines.append(f"real {np.float64(v)!r}" if t in FLOATS else f"integer {int(v)}")
+        data = "".join(line + "\n" for line in lines).encode()
+        for t in self.tensors:
+            data += t.head().encode() + b"\n" + t.memory.tobytes()
+        return data + b"run\n"
+
+
+class Choices:
+    """What meanings draw from."""
+
+    def __init__(self, rng):
+        self.rng = rng
+
+    def choice(self, items):
+        return items[int(self.rng.integers(0, len(items)))]

@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every op of the library means, written from what it is known for.
+
+A meaning takes the op's tensors and scalars as `Val`s and its dims and parameters as numbers, by
+name, and gives its outputs by name. An op of the library without an entry here fails the suite.
+"""
+from types import SimpleNamespace
+
+import numpy as np
+
+from functions import call
+from values import FLOATS, INTS, TYPES, Val, read, round_to
+
+FLOAT = list(FLOATS)
+INDEX = list(INTS)
+NUMBERS = FLOAT + INDEX
+NARROW_FLOAT = ["f32", "f16", "bf16"]
+OPS = {}
+
+
+def op(name, dims=None, params=None, data=None, **types):
+    """Declares a meaning. `types` lists what each dtype parameter takes; `params(random)` gives
+    integer parameters; `dims(random, params)` dims that hang together, the least that may be;
+    `data` says which tensors are indices (`index`, into a dim) or ends of ranges (`ends`, of a dim)."""
+    def declare(f):
+        OPS[name] = SimpleNamespace(meaning=f, types=types, dims=dims, params=params, data=data or {})
+        return f
+    return declare
+
+
+def elementwise(name, f, *names, T=TYPES):
+    op(name, T=T)(lambda p: {"Y": f(*(getattr(p, n) for n in names))})
+
+
+# --- one element in, one element out ---
+
+op("convert", T=TYPES, U=TYPES)(lambda p: {"Y": p.X.cast(p.U)})
+elementwise("copy", lambda x: x, "X")
+elementwise("add", lambda a, b: a + b, "A", "B")
+elementwise("sub", lambda a, b: a - b, "A", "B")
+elementwise("mul", lambda a, b: a * b, "A", "B")
+elementwise("div", lambda a, b: a / b, "A", "B")
+elementwise("mod", lambda a, b: a % b, "A", "B", T=[*INTS, "bool"])
+elementwise("maximum", lambda a, b: a.maximum(b), "A", "B")
+elementwise("minimum", lambda a, b: a.minimum(b), "A", "B")
+elementwise("where_greater", lambda a, b, x, z: a.compare(b, np.greater).where(x, z), "A", "B", "X", "Z")
+elementwise("equal", lambda a, b: a.compare(b, np.equal), "A", "B")
+elementwise("neg", lambda x: -x, "X")
+elementwise("abs", lambda x: x.abs(), "X")
+elementwise("relu", lambda x: x.maximum(0), "X")
+elementwise("add_relu", lambda a, b: (a + b).maximum(0), "A", "B")
+elementwise("scale", lambda x, alpha, beta: alpha * x + beta, "X", "alpha", "beta")
+elementwise("axpy", lambda x, alpha, y: y + alpha * x, "X", "alpha", "Y")
+elementwise("clamp", lambda x, low, high: x.maximum(low).minimum(high), "X", "low", "high")
+elementwise("pow", lambda a, b: call("pow", a, b), "A", "B", T=FLOAT)
+for _name in ("gelu", "gelu_tanh", "silu", "sigmoid", "tanh", "exp", "log", "sqrt", "rsqrt", "erf",
+              "sin", "cos", "round", "floor"):
+    elementwise(_name, lambda x, _name=_name: call(_name, x), "X", T=FLOAT)
+op("add_rows", T=TYPES)(lambda p: {"Y": p.X + p.b[None]})
+op("bias_gelu", T=FLOAT)(lambda p: {"Y": call("gelu", p.X + p.b[None])})
+
+
+# --- products ---
+
+def product(a, b):
+    """Of matrices, whatever stands before their last two dims."""
+    return (a[..., :, :, None] * b[..., None, :, :]).sum(-2)
+
+
+def declare_products():
+    for name in ("matmul", "matmul_acc"):
+        inout = name == "matmul_acc"
+        op(name, T=TYPES)(lambda p, inout=inout:
+                          {"C": p.C + product(p.A, p.B) if inout else product(p.A, p.B)})
+    for name in ("matmul_i8", "matmul_u8i8", "matmul_i16"):
+        op(name)(lambda p: {"C": product(p.A, p.B)})
+
+
+declare_products()
+op("gemm", T=TYPES)(lambda p: {"C": p.alpha * product(p.A, p.B) + p.beta * p.C})
+op("batched_matmul", T=TYPES)(lambda p: {"C": product(p.A, p.W)})
+op("matvec", T=TYPES)(lambda p: {"y": (p.A * p.x[None]).sum(1)})
+op("dot", T=TYPES)(lambda p: {"s": (p.x * p.y).sum()})
+op("outer", T=TYPES)(lambda p: {"C": p.x[:, None] * p.y[None]})
+op("fc", T=TYPES)(lambda p: {"Y": product(p.A, p.W) + p.b[None]})
+op("fc_relu", T=TYPES)(lambda p: {"Y": (product(p.A, p.W) + p.b[None]).maximum(0)})
+op("fc_gelu", T=FLOAT)(lambda p: {"Y": call("gelu", product(p.A, p.W) + p.b[None])})
+op("fc_swiglu", T=FLOAT)(lambda p: {"Y": call("silu", product(p.A, p.W)) * product(p.A, p.V)})
+
+
+# --- reductions ---
+
+def reduces(name, f, T=NUMBERS):
+    """Over the last dim of rows, the first of columns."""
+    axis = 0 if name.startswith("column") else 1
+    op(name, T=T)(lambda p: {"Y": f(p.X, axis)})
+
+
+def mean(x, axis):
+    return x.sum(axis) / x.shape[axis]
+
+
+def logsumexp(x, axis):
+    m = x.max(axis)
+    return call("log", call("exp", x - m[:, None]).sum(axis)) + m
+
+
+for _name in ("row", "column"):
+    reduces(_name + "_sum", lambda x, axis: x.sum(axis))
+    reduces(_name + "_max", lambda x, axis: x.max(axis))
+    reduces(_name + "_mean", mean)
+    reduces(_name + "_argmax", lambda x, axis: x.arg(axis, 1), T=TYPES)
+reduces("row_min", lambda x, axis: x.min(axis))
+reduces("row_prod", lambda x, axis: x.prod(axis))
+reduces("row_argmin", lambda x, axis: x.arg(axis, -1), T=TYPES)
+reduces("row_all_finite", lambda x, axis: Val("bool", np.isfinite(x.v)).all(axis), T=FLOAT)
+reduces("row_any_nan", lambda x, axis: x.compare(x, np.not_equal).any(axis), T=TYPES)
+reduces("row_norm", lambda x, axis: call("sqrt", (x * x).sum(axis)), T=FLOAT)
+reduces("row_logsumexp", logsumexp, T=FLOAT)
+op("sum_all", T=NUMBERS)(lambda p: {"Y": p.X.sum()})
+op("count_equal", T=TYPES)(lambda p: {"Y": p.X.compare(p.v, np.equal).sum()})
+
+
+# --- normalisations and attention ---
+
+def rows_over(e):
+    return e / e.sum(-1)[..., None]
+
+
+op("softmax", T=FLOAT)(lambda p: {"Y": rows_over(call("exp", p.X - p.X.max(1)[:, None]))})
+
+
+@op("log_softmax", T=FLOAT)
+def log_softmax(p):
+    shifted = p.X - p.X.max(1)[:, None]
+    return {"Y": shifted - call("log", call("exp", shifted).sum(1))[:, None]}
+
+
+@op("layernorm", T=FLOAT)
+def layernorm(p):
+    centred = p.X - mean(p.X, 1)[:, None]
+    r = call("rsqrt", mean(centred * centred, 1) + p.eps.cast(p.T))
+    return {"Y": centred * r[:, None] * p.g[None] + p.b[None]}
+
+
+@op("rmsnorm", T=FLOAT)
+def rmsnorm(p):
+    r = call("rsqrt", mean(p.X * p.X, 1) + p.eps.cast(p.T))
+    return {"Y": p.X * r[:, None] * p.g[None]}
+
+
+@op("batchnorm", T=FLOAT)
+def batchnorm(p):
+    u, v, g, b = (t[None, :, None, None] for t in (p.u, p.v, p.g, p.b))
+    return {"Y": (p.X - u) * call("rsqrt", v + p.eps.cast(p.T)) * g + b}
+
+
+def attention(p, seen):
+    """Where `seen` is false the scores are those of no column at all."""
+    scores = product(p.Q, p.K.transpose(0, 1, 3, 2)) * p.scale
+    lowest = Val(scores.t, round_to(np.full(scores.shape, -np.inf), scores.t))
+    m = Val("bool", seen).where(scores, lowest).max(-1)
+    e = call("exp", scores - m[..., None])
+    nothing = Val(e.t, np.zeros(e.shape, e.v.dtype))
+    e = Val("bool", seen).where(e, nothing)
+    v = p.V[..., None, :, :]
+    weighed = Val("bool", seen[..., None]).where(e[..., None] * v, nothing[..., None])
+    return {"O": weighed.sum(-2) / e.sum(-1)[..., None]}
+
+
+op("attention", T=NARROW_FLOAT)(
+    lambda p: attention(p, np.ones((p.B, p.H, p.S, p.L), bool)))
+op("causal_attention", T=NARROW_FLOAT)(
+    lambda p: attention(p, np.tril(np.ones((p.B, p.H, p.S, p.S), bool))))
+
+
+# --- windows ---
+
+def windows(x, counts, sizes, p, dilation, value):
+    """Elements that each window of the last two dims sees, as dims before them: [..., r, q, h, w]."""
+    pad = [(0, 0)] * (len(x.shape) - 2) + [(p.P, p.P)] * 2
+    x = x.pad(pad, value)
+    at = [np.arange(size)[:, None] * dilation + np.arange(count)[None] * p.S
+          for size, count in zip(sizes, counts)]
+    return x[..., at[0][:, None, :, None], at[1][None, :, None, :]]
+
+
+def conv_params(random):
+    return {"S": random.choice([1, 1, 2, 3]), "P": random.choice([0, 1, 2]), "D": random.choice([1, 1, 2])}
+
+
+def conv_dims(random, params):
+    d = params.get("D", 1)
+    n = {k: random.choice([1, 2, 3, 5]) for k in "NGCO"}
+    n["C"] = random.choice([0, 1, 2, 3, 4, 9])
+    n["N"] = random.choice([0, 1, 1, 2])
+    n["O"] = random.choice([1, 2, 5, 16, 17])
+    for size, window in (("H", "R"), ("W", "Q")):
+        n[window] = random.choice([1, 2, 3])
+        n[size] = max(d * (n[window] - 1) + 1 - 2 * params["P"], 0) + random.choice([0, 1, 2, 5, 9])
+    return n
+
+
+def conv(p, x, f):
+    """x[n,g,c,h,w] with f[g,o,c,r,q], as [n,g,o,h,w]."""
+    seen = windows(x, p.out[-2:], (p.R, p.Q), p, getattr(p, "D", 1), 0)
+    terms = seen[:, :, None] * f[None, ..., None, None]
+    return terms.sum((3, 4, 5))
+
+
+op("conv2d", dims=conv_dims, params=conv_params, T=NUMBERS)(
+    lambda p: {"Y": conv(p, p.X[:, None], p.F[None])[:, 0] + p.b[None, :, None, None]})
+op("group_conv2d", dims=conv_dims, params=conv_params, T=NUMBERS)(
+    lambda p: {"Y": conv(p, p.X, p.F) + p.b[None, :, :, None, None]})
+op("depthwise_conv2d", dims=conv_dims, T=NUMBERS,
+   params=lambda random: {k: v for k, v in conv_params(random).items() if k != "D"})(
+    lambda p: {"Y": conv(p, p.X[:, :, None], p.F[:, None, None])[:, :, 0] + p.b[None, :, None, None]})
+
+
+def pool_params(random):
+    return {"A": random.choice([1, 2, 3]), "B": random.choice([1, 2, 3]), "S": random.choice([1, 2, 3]),
+            "P": random.choice([0, 0, 1, 2])}
+
+
+def pool_dims(random, params):
+    return {"N": random.choice([1, 2]), "C": random.choice([0, 1, 3]),
+            "H": max(params["A"] - 2 * params["P"], 0) + random.choice([0, 1, 4, 9]),
+            "W": max(params["B"] - 2 * params["P"], 0) + random.choice([0, 1, 7, 17])}
+
+
+op("max_pool2d", dims=pool_dims, params=pool_params, T=FLOAT)(
+    lambda p: {"Y": windows(p.X, p.out[-2:], (p.A, p.B), p, 1, -np.inf).max((2, 3))})
+op("avg_pool2d", dims=pool_dims, params=pool_params, T=NUMBERS)(
+    lambda p: {"Y": windows(p.X, p.out[-2:], (p.A, p.B), p, 1, 0).sum((2, 3)) / (p.A * p.B)})
+op("global_avg_pool", T=NUMBERS)(lambda p: {"Y": p.X.sum((2, 3)) / (p.H * p.W)})
+
+
+# --- the same elements elsewhere ---
+
+op("transpose", T=TYPES)(lambda p: {"Y": p.X.transpose(1, 0)})
+op("nchw_to_nhwc", T=TYPES)(lambda p: {"Y": p.X.transpose(0, 2, 3, 1)})
+op("nhwc_to_nchw", T=TYPES)(lambda p: {"Y": p.X.transpose(0, 3, 1, 2)})
+op("split_heads", T=TYPES)(lambda p: {"Y": p.X.transpose(0, 2, 1, 3)})
+op("reverse", T=TYPES)(lambda p: {"Y": p.X[::-1]})
+
+
+@op("pad", T=TYPES, params=lambda random: {"P": random.choice([0, 1, 2, 5])})
+def pad(p):
+    return {"Y": p.X.pad(((0, 0), (p.P, p.P)), p.v.v)}
+
+
+@op("concat", T=NUMBERS)
+def concat(p):
+    e = np.concatenate([p.A.e, p.B.e], 1) if p.A.is_float else None
+    return {"Y": Val(p.A.t, np.concatenate([p.A.v, p.B.v], 1), e)}
+
+
+@op("pixel_shuffle", T=TYPES, params=lambda random: {"S": random.choice([1, 2, 3])})
+def pixel_shuffle(p):
+    x = p.X.reshape(p.N, p.C, p.S, p.S, p.H, p.W).transpose(0, 1, 4, 2, 5, 3)
+    return {"Y": x.reshape(p.N, p.C, p.H * p.S, p.W * p.S)}
+
+
+# --- places that data says ---
+
+IDS = {"ids": ("index", "R")}
+BAGS = {"ids": ("index", "R"), "offs": ("ends", "L")}
+
+
+def pieces(terms, offs):
+    """Sums over the first dim, from each of `offs` to the next."""
+    sums = [terms[a:b].sum(0) for a, b in zip(offs.v[:-1], offs.v[1:])]
+    shape = (len(sums), *terms.shape[1:])
+    return Val(terms.t, np.reshape([s.v for s in sums], shape),
+               np.reshape([s.e for s in sums], shape) if terms.is_float else None)
+
+
+op("gather_rows", T=TYPES, I=INDEX, data=IDS)(lambda p: {"Y": p.E[p.ids.v]})
+
+
+@op("gather_rows_or_zero", T=NUMBERS, I=INDEX, data={"ids": ("any index", "R")})
+def gather_rows_or_zero(p):
+    inside = (p.ids.v >= 0) & (p.ids.v < p.R)
+    table = p.E.pad(((0, 1), (0, 0)), 0)  # so that there is a row
+    return {"Y": table[np.where(inside, p.ids.v, p.R)]}
+
+
+op("embedding_bag", T=NARROW_FLOAT, I=INDEX, data=BAGS)(
+    lambda p: {"Y": pieces(p.E[p.ids.v], p.offs)})
+op("embedding_bag_weighted", T=NARROW_FLOAT, I=INDEX, data=BAGS)(
+    lambda p: {"Y": pieces(p.w[:, None] * p.E[p.ids.v], p.offs)})
+op("embedding_bag_u8", I=INDEX, data=BAGS)(
+    lambda p: {"Y": pieces(p.E.cast("f32")[p.ids.v] * p.scale[p.ids.v][:, None]
+                           + p.bias[p.ids.v][:, None], p.offs)})
+op("segment_sum", T=NUMBERS, I=INDEX, data={"offs": ("ends", "L")})(
+    lambda p: {"Y": pieces(p.X, p.offs)})
