@@ -2,12 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "ops/bindings.h"
 #include "ops/definition.h"
+#include "ops/nearest.h"
 #include "ops/stock.h"
 
 namespace hone::ops {
@@ -44,21 +44,6 @@ Result<Problem> bind(const Op& op, bool stock, const std::shared_ptr<const Sourc
   return problem;
 }
 
-/// Edits between two names: how many letters to add, drop or change.
-size_t distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i + 1);
-    for (size_t k = 0; k < b.size(); ++k) {
-      const size_t change = diagonal + (a[i] != b[k]);
-      diagonal = row[k + 1];
-      row[k + 1] = std::min({change, row[k] + 1, row[k + 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
-
 Failure unknown_op(const std::shared_ptr<const Source>& source, Span span, const Library* library) {
   std::vector<std::string> names;
   if (library) {
@@ -66,15 +51,11 @@ Failure unknown_op(const std::shared_ptr<const Source>& source, Span span, const
   }
   for (const std::string_view name : stock_names()) names.emplace_back(name);
   const std::string given = source->text.substr(span.begin, std::min(span.end - span.begin, 64));
-  std::stable_sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
-    return distance(a, given) < distance(b, given);
-  });
-  names.resize(std::min<size_t>(names.size(), 4));
   Diagnostics diagnostics(source);
   diagnostics.error(span,
                     fmt::format("there is no op of this name; a problem is `NAME M=128 ...` or "
                                 "`op ... {{ ... }} M=128 ...`; the nearest names are {}",
-                                fmt::join(names, ", ")),
+                                fmt::join(nearest(std::move(names), given, 4), ", ")),
                     ErrorCode::kNotFound);
   return diagnostics.failure();
 }
