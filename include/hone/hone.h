@@ -3,6 +3,10 @@
 /// call the machine code. This header is all that a program includes.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "hone needs C++20: compile with -std=c++20 or newer"
+#endif
+
 #include <cstdint>
 #include <functional>
 #include <memory>

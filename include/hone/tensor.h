@@ -88,7 +88,8 @@ concept StridedView = requires(const V& v) {
 
 /// A tensor of the caller: pointer, dtype, shape and strides in elements. It owns nothing and
 /// lives as long as a call. A flat one (from a container) fits any dense parameter that has as
-/// many elements; a read-only one (from const data) fits inputs only, which the call checks.
+/// many elements, which then lie in the parameter's storage order; a read-only one (from const
+/// data) fits inputs only, which the call checks.
 class TensorRef {
  public:
   static constexpr int kMaxRank = 12;
@@ -107,6 +108,12 @@ class TensorRef {
       : TensorRef(data, dtype_of<std::remove_cv_t<T>>::value, shape, strides, !std::is_const_v<T>) {
   }
 
+  /// Likewise, both written out: `TensorRef(data, {3, 4}, {8, 1})`.
+  template <Element T>
+  TensorRef(T* data, std::initializer_list<int64_t> shape, std::initializer_list<int64_t> strides)
+      : TensorRef(data, std::span(shape.begin(), shape.end()),
+                  std::span(strides.begin(), strides.end())) {}
+
   /// Likewise, for data whose C++ type says nothing of the dtype.
   TensorRef(void* data, DType type, std::span<const int64_t> shape,
             std::span<const int64_t> strides = {})
@@ -114,6 +121,14 @@ class TensorRef {
   TensorRef(const void* data, DType type, std::span<const int64_t> shape,
             std::span<const int64_t> strides = {})
       : TensorRef(data, type, shape, strides, false) {}
+  TensorRef(void* data, DType type, std::initializer_list<int64_t> shape,
+            std::initializer_list<int64_t> strides = {})
+      : TensorRef(data, type, std::span(shape.begin(), shape.end()),
+                  std::span(strides.begin(), strides.end()), true) {}
+  TensorRef(const void* data, DType type, std::initializer_list<int64_t> shape,
+            std::initializer_list<int64_t> strides = {})
+      : TensorRef(data, type, std::span(shape.begin(), shape.end()),
+                  std::span(strides.begin(), strides.end()), false) {}
 
   /// A flat tensor: std::vector, std::array, std::span and the like.
   template <class R>

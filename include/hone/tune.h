@@ -30,6 +30,17 @@ struct TuneProgress {
   std::string best;                       ///< the best schedule so far
 };
 
+/// One candidate of a tuning run, as its log has it.
+struct TuneTrial {
+  int64_t number = 0;    ///< from 0 on; a run that is taken up goes on counting
+  std::string schedule;  ///< what was tried
+  /// ok, slow (given up as far from the best), refused, or what went wrong: wrong, crashed, hung
+  std::string verdict;
+  double time_us = 0;  ///< median; 0 where nothing was timed
+  double elapsed = 0;  ///< seconds since the run began
+  std::string note;    ///< why it was refused or failed
+};
+
 /// Options of Engine::tune; all optional.
 struct TuneOptions {
   /// Wall time to spend; 0: no limit but `trials` and the effort's own end.
@@ -42,6 +53,8 @@ struct TuneOptions {
   Strategy strategy = Strategy::kEvolve;
   /// Called on the tuning thread, a few times a second at most and once at the end.
   std::function<void(const TuneProgress&)> progress = {};
+  /// Called on the tuning thread after each candidate.
+  std::function<void(const TuneTrial&)> trial = {};
   /// Stops the run soon after it is requested; what was measured is kept.
   std::stop_token stop = {};
   /// Measures again although the cache already has a tuned record.

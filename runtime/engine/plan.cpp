@@ -72,6 +72,21 @@ std::vector<ir::Expr> logical_strides(const ir::Buffer& b) {
   return strides;
 }
 
+/// Without gaps in some order of the dims: the elements of a flat tensor are those in memory.
+bool is_dense(const Sizes& s) {
+  std::vector<std::pair<int64_t, int64_t>> dims;  // stride and extent, the widest last
+  for (int i = 0; i < s.rank; ++i) {
+    if (s.extents[i] != 1) dims.emplace_back(s.strides[i], s.extents[i]);
+  }
+  std::sort(dims.begin(), dims.end());
+  int64_t expected = 1;
+  for (const auto& [stride, extent] : dims) {
+    if (stride != expected && s.count > 0) return false;
+    expected = wrap_mul(expected, extent);
+  }
+  return true;
+}
+
 std::string describe(const ir::Buffer& b) {
   std::string text = fmt::format("{}: {}[", b.name, name_of(b.type));
   for (size_t i = 0; i < b.shape.size(); ++i) {
@@ -104,7 +119,7 @@ Result<ParamPlan> plan_param(const ir::Buffer& b, std::span<const ir::Dim> dims)
     p.fixed = p.fixed && fixed;
   }
   if (p.fixed) p.sizes.measure();
-  p.may_be_flat = p.fixed ? p.sizes.dense : b.axes.empty() && b.strides.empty();
+  p.may_be_flat = p.fixed ? is_dense(p.sizes) : b.strides.empty();
   if (p.constant && !p.fixed) return fail("a constant needs a shape that is known at compile");
   return p;
 }
@@ -112,16 +127,13 @@ Result<ParamPlan> plan_param(const ir::Buffer& b, std::span<const ir::Dim> dims)
 }  // namespace
 
 void Sizes::measure() {
-  int64_t expected = 1;
-  dense = true;
+  count = 1;
   begin = end = 0;
   for (int i = rank - 1; i >= 0; --i) {
-    dense = dense && (extents[i] == 1 || strides[i] == expected);
-    expected = wrap_mul(expected, extents[i]);
+    count = wrap_mul(count, extents[i]);
     const int64_t reach = wrap_mul(wrap_mul(extents[i] - 1, strides[i]), element_bytes);
     (reach < 0 ? begin : end) += reach;
   }
-  count = expected;
   end = count == 0 ? begin = 0 : end + element_bytes;
 }
 

@@ -23,14 +23,13 @@ inline constexpr int kMaxOpen = 32;
 struct Sizes {
   int rank;
   int element_bytes;
-  bool dense;     ///< row-major without gaps, so that a flat tensor fits
   int64_t count;  ///< elements
   int64_t begin;  ///< bytes that may be touched, from the first element on
   int64_t end;
   int64_t extents[TensorRef::kMaxRank];
   int64_t strides[TensorRef::kMaxRank];  ///< elements, per logical dim
 
-  /// Fills count, dense, begin and end from the rest.
+  /// Fills count, begin and end from the rest.
   void measure();
 };
 
@@ -40,10 +39,10 @@ struct ParamPlan {
   std::string text;  ///< `A: f32[128,768]`, for messages
   DType type = DType::kF32;
   bool written = false;
-  bool constant = false;  ///< given to bind, not to calls
-  bool fixed = true;      ///< `sizes` holds; else the formulas do
-  int open = -1;          ///< where not fixed: its number among those
-  bool may_be_flat = true;
+  bool constant = false;    ///< given to bind, not to calls
+  bool fixed = true;        ///< `sizes` holds; else the formulas do
+  int open = -1;            ///< where not fixed: its number among those
+  bool may_be_flat = true;  ///< dense, in whatever storage order
   int64_t align = 1;
   Sizes sizes = {};
   /// Over dims known at the call.

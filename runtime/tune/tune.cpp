@@ -240,6 +240,11 @@ void TuneRun::note(const schedules::Candidate& c, const std::string& schedule,
     point += (k ? "," : "") + std::to_string(c.values[k]);
   job_.cache.log({job_.key, run_, static_cast<int64_t>(log_.size()), schedule, outcome.verdict,
                   outcome.median_us, point + (outcome.note.empty() ? "" : " " + outcome.note)});
+  if (job_.options.trial) {
+    const std::chrono::duration<double> elapsed = Clock::now() - start_;
+    job_.options.trial({static_cast<int64_t>(log_.size()), schedule, outcome.verdict,
+                        outcome.median_us, elapsed.count(), outcome.note});
+  }
   log_.push_back({c, outcome.ok() || outcome.slow() ? outcome.median_us : kInfinite});
   seen_[schedule] = log_.size() - 1;
   if (!outcome.ok()) {

@@ -202,6 +202,44 @@ TEST_CASE("engine: constants are bound once, and owned") {
   CHECK(has(error_of(ErrorCode::kArgument, [&] { bound.bind("W", y); }), "bound already"));
 }
 
+TEST_CASE("engine: a flat vector is a dense tensor in its storage order") {
+  Listener listener;
+  Engine engine(listener.options(any_target()));
+  const hone::Op op = hone::Op::parse(kProduct);
+  const std::vector<float> a = {1, 2, 3, 4}, transposed = {1, 4, 2, 5, 3, 6};  // W@N,K
+  const std::vector<float> expected = {9, 12, 15, 19, 26, 33};
+  std::vector<float> y(6), columns(6);
+  engine.compile(op, "M=2 N=3 K=2 W@N,K const=W").bind("W", transposed)(a, y);
+  CHECK(y == expected);
+  engine.compile(op, "M=2 N=3 K=2 W@N,K Y@N,M")(a, transposed, columns);
+  CHECK(columns == std::vector<float>{9, 19, 12, 26, 15, 33});
+  engine.compile(op, "M=2 N=3 K=2 W.stride=(1,2)")(a, transposed, y);
+  CHECK(y == expected);
+  // A dim of the call is told by the count, in any order too.
+  engine.compile(op, "M=1..4 N=3 K=2 A@K,M W@N,K Y@N,M")(std::vector<float>{1, 3, 2, 4}, transposed,
+                                                         columns);
+  CHECK(columns == std::vector<float>{9, 19, 12, 26, 15, 33});
+  // What has gaps has to say where they are.
+  Kernel gaps = engine.compile(op, "M=2 N=3 K=2 W.stride=(1,3)");
+  CHECK(has(error_of(ErrorCode::kArgument, [&] { gaps(a, transposed, y); }), "strides (1,3)"));
+}
+
+TEST_CASE("engine: shapes and strides are written where they are used") {
+  Listener listener;
+  Engine engine(listener.options(any_target()));
+  Kernel k = engine.compile(hone::Op::parse(kScale), "M=2 N=3 X.stride=(4,1)");
+  const std::vector<float> x = {1, 2, 3, 0, 4, 5, 6}, b(3);
+  std::vector<float> y(6);
+  k(TensorRef(x.data(), {2, 3}, {4, 1}), b, TensorRef(y.data(), {2, 3}), 2);
+  CHECK(y == std::vector<float>{2, 4, 6, 8, 10, 12});
+  const void* raw = x.data();
+  void* out = y.data();
+  k(TensorRef(raw, hone::DType::kF32, {2, 3}, {4, 1}), b, TensorRef(out, hone::DType::kF32, {2, 3}),
+    1);
+  CHECK(y == std::vector<float>{1, 2, 3, 4, 5, 6});
+  CHECK(TensorRef(x.data(), {2, 3}, {4, 1, 1}).rank() == TensorRef::kMaxRank + 1);
+}
+
 TEST_CASE("engine: a schedule by hand, and why one is refused") {
   Listener listener;
   Engine engine(listener.options(any_target()));

@@ -104,6 +104,8 @@ TEST_CASE("tune: so many trials, a record that compile takes, then a hit") {
   TuneOptions options = trials(12);
   std::vector<TuneProgress> progress;
   options.progress = [&](const TuneProgress& p) { progress.push_back(p); };
+  std::vector<TuneTrial> each;
+  options.trial = [&](const TuneTrial& t) { each.push_back(t); };
   const TuneResult r = engine.tune(kProblem, options);
   CHECK(r.trials <= 12);
   CHECK(r.measured > 0);
@@ -113,6 +115,11 @@ TEST_CASE("tune: so many trials, a record that compile takes, then a hit") {
   REQUIRE_FALSE(progress.empty());
   CHECK(progress.back().trials == r.trials);
   CHECK(progress.back().best == r.schedule);
+  CHECK(static_cast<int64_t>(each.size()) <= r.trials);
+  CHECK(std::any_of(each.begin(), each.end(), [&](const TuneTrial& t) {
+    return t.schedule == r.schedule && t.verdict == "ok" && t.time_us > 0;
+  }));
+  for (size_t i = 1; i < each.size(); ++i) CHECK(each[i].elapsed >= each[i - 1].elapsed);
   const Kernel after = engine.compile(kProblem);
   CHECK(after.source() == Source::kTuned);
   CHECK(after.schedule() == r.schedule);
