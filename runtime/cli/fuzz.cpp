@@ -21,6 +21,7 @@ struct FuzzOptions {
   Common common;
   uint64_t seed = 1;
   std::string time = "60s";
+  std::vector<std::string> words;
   std::string problem;
   int schedules = 6;  ///< of one problem
 };
@@ -119,17 +120,19 @@ class Fuzzer {
   Counts counts_;
 };
 
-int fuzz(const FuzzOptions& options) {
+int fuzz(FuzzOptions& options) {
+  if (!options.words.empty()) {
+    const auto line = only_line(options.words, "fuzz");
+    if (!line) return report(options.common, line.failure());
+    options.problem = line->problem;
+    if (!line->target.empty()) options.common.target = line->target;
+  }
   const auto time = parse_duration(options.time);
   if (!time) return report(options.common, time.failure());
   auto engine = open_engine(options.common);
   if (!engine) return report(options.common, engine.failure());
   const std::string worker = find_worker("");
-  if (worker.empty()) {
-    return report(options.common, {ErrorCode::kUnsupported,
-                                   "the hone-worker program is not installed beside this one; set "
-                                   "HONE_WORKER"});
-  }
+  if (worker.empty()) return report(options.common, no_worker());
   const auto counts = Fuzzer(options, engine->get(), worker).run(Clock::now() + *time);
   if (!counts) return report(options.common, counts.failure());
   if (options.common.json) {
@@ -147,7 +150,7 @@ int fuzz(const FuzzOptions& options) {
 void declare(CLI::App& app, int& exit) {
   auto options = std::make_shared<FuzzOptions>();
   add_common(app, options->common);
-  app.add_option("problem", options->problem, "A problem of one's own instead of random ones");
+  app.add_option("problem", options->words, "A problem of one's own instead of random ones");
   app.add_option("--seed", options->seed, "Where the random numbers begin");
   app.add_option("--time", options->time, "How long: 500ms, 10s, 2m, 1h");
   app.add_option("--schedules", options->schedules, "Random schedules of one problem")

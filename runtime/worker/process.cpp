@@ -1,23 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/worker/process.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <link.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 extern char** environ;
 
 namespace hone::runtime {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr int kWorkerFd = 3;
 
@@ -25,32 +33,91 @@ bool runnable(const std::string& path) {
   return !path.empty() && ::access(path.c_str(), X_OK) == 0;
 }
 
+/// The folder of the running program.
+fs::path program_folder() {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error).parent_path();
+}
+
+/// The folder of the shared library that this code is in; empty where it is in the program.
+fs::path library_folder() {
+  Dl_info info{};
+  link_map* map = nullptr;
+  const auto* here = reinterpret_cast<const void*>(&find_worker);
+  const int found = ::dladdr1(here, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP);
+  // A relative name was one in the folder that was current then.
+  if (found == 0 || !map || !map->l_name || map->l_name[0] != '/') return {};
+  std::error_code error;
+  return fs::canonical(map->l_name, error).parent_path();
+}
+
+uid_t owner_of(const fs::path& file) {
+  struct stat found {};
+  return ::stat(file.c_str(), &found) == 0 ? found.st_uid : static_cast<uid_t>(-1);
+}
+
+/// The root of the build tree that `folder` lies in; empty where it lies in none of its owner's.
+fs::path build_root(const fs::path& folder) {
+  const uid_t owner = owner_of("/proc/self/exe");
+  for (fs::path at = folder; at.has_relative_path(); at = at.parent_path()) {
+    std::error_code error;
+    // Others may put a folder above this one, /tmp say, and a worker into it.
+    if (owner_of(at) != owner) return {};
+    if (fs::exists(at / "build.ninja", error)) return at;
+  }
+  return {};
+}
+
+/// Where the worker may be, the likeliest first.
+std::vector<std::string> worker_places() {
+  std::vector<std::string> places;
+  const auto add = [&](const fs::path& folder, const char* place) {
+    if (folder.empty()) return;
+    std::string path = (folder / place).lexically_normal().string();
+    if (std::find(places.begin(), places.end(), path) == places.end()) places.push_back(path);
+  };
+  const fs::path program = program_folder(), library = library_folder();
+  // Beside the program, as installed next to bin.
+  add(program, "hone-worker");
+  add(program, "../libexec/hone-worker");
+  // As installed next to lib or lib/ARCHITECTURE, and as built below the library.
+  add(library, "../libexec/hone-worker");
+  add(library, "../../libexec/hone-worker");
+  add(library, "runtime/cli/hone-worker");
+#ifdef HONE_WORKER_PATH
+  add("/", HONE_WORKER_PATH);
+#endif
+  // As built, by itself or as the subproject of another.
+  const fs::path root = build_root(program);
+  add(root, "runtime/cli/hone-worker");
+  add(root, "subprojects/hone/runtime/cli/hone-worker");
+  return places;
+}
+
 }  // namespace
 
 std::string find_worker(const std::string& given) {
   if (!given.empty()) return given;
   if (const char* named = std::getenv("HONE_WORKER"); named && *named) return named;
-  std::error_code error;
-  const auto folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  // Beside the program, as installed next to bin, and as built next to the other programs.
-  for (const char* place :
-       {"hone-worker", "../libexec/hone-worker", "../runtime/cli/hone-worker"}) {
-    if (error) break;
-    const std::string path = (folder / place).lexically_normal().string();
-    if (runnable(path)) return path;
+  for (const std::string& place : worker_places()) {
+    if (runnable(place)) return place;
   }
-#ifdef HONE_WORKER_PATH
-  if (runnable(HONE_WORKER_PATH)) return HONE_WORKER_PATH;
-#endif
   return "";
 }
 
+Failure no_worker() {
+  std::string looked;
+  for (const std::string& place : worker_places()) looked += "\n  " + place;
+  return {ErrorCode::kUnsupported,
+          "tuning needs the hone-worker program; name it in EngineOptions::worker or HONE_WORKER. "
+          "It is none of" +
+              looked};
+}
+
 Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const std::string& program) {
+  if (program.empty()) return no_worker();
   if (!runnable(program)) {
-    return Failure{ErrorCode::kUnsupported,
-                   program.empty() ? "tuning needs the hone-worker program; name it in "
-                                     "EngineOptions::worker or HONE_WORKER"
-                                   : "cannot run the worker program " + program};
+    return Failure{ErrorCode::kUnsupported, "cannot run the worker program " + program};
   }
   int fds[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) {

@@ -12,8 +12,12 @@
 namespace hone::runtime {
 
 /// Where the hone-worker program is: `given`, else HONE_WORKER, else beside the running program or
-/// where it is installed. Empty: nowhere.
+/// the library, where it is installed, or in the build tree that the program lies in. Empty:
+/// nowhere.
 std::string find_worker(const std::string& given);
+
+/// What to say where it is nowhere: how it is named, and where it was looked for.
+Failure no_worker();
 
 /// A worker process and the line to it. Spawned, never forked: the host may be large.
 class WorkerProcess {
