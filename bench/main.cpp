@@ -27,6 +27,7 @@ int run(Options& o, char** argv) {
   const auto tuning = runtime::parse_duration(o.tune);
   if (!tuning) return runtime::report(o.common, tuning.failure());
   o.tuning = *tuning;
+  o.problems = runtime::lines_of(o.problems);
   if (o.common.target.rfind("cuda", 0) == 0) return run_gpu(o, argv);
   if (o.common.threads == 0) o.common.threads = 1;
   restart_with_threads(argv, o.common.threads);

@@ -9,16 +9,11 @@
 #include <iostream>
 #include <sstream>
 
+#include "ops/nearest.h"
 #include "runtime/engine/failure.h"
 
 namespace hone::runtime {
 namespace {
-
-std::string_view trim(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t\n\r");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\n\r") - begin + 1);
-}
 
 constexpr const char* kCodeNames[] = {"ok",        "syntax",    "semantic", "argument",    "bounds",
                                       "schedule",  "not_found", "cache",    "unsupported", "memory",
@@ -27,18 +22,44 @@ constexpr const char* kCodeNames[] = {"ok",        "syntax",    "semantic", "arg
 /// Milliseconds that a duration may have, which a clock can still add to its time.
 constexpr double kLongest = 1e12;
 
+/// ` (did you mean X?)` where one of `words` is near what was given.
+std::string meant(const std::vector<std::string>& words, const std::string& given) {
+  const std::string word = ops::likely_word(words, given);
+  return word.empty() ? "" : fmt::format(" (did you mean {}?)", word);
+}
+
+/// The words of the line that `app` did not take, options or not.
+std::vector<std::string> strangers(const CLI::App& app, bool options) {
+  std::vector<std::string> words;
+  for (const std::string& word : app.remaining()) {
+    // An option may have its value behind it: `--tagret=x86`.
+    if (word.starts_with("-") == options) words.push_back(word.substr(0, word.find('=')));
+  }
+  return words;
+}
+
 /// What is wrong with a command line and what would be accepted; `path` names the verbs before
 /// `app`.
 std::string complaint(const CLI::ParseError& e, const CLI::App& app, const std::string& path) {
   const std::string here = path + app.get_name();
   const auto chosen = app.get_subcommands();
   if (!chosen.empty()) return complaint(e, *chosen.front(), here + " ");
-  std::string verbs;
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
-    verbs += (verbs.empty() ? "" : ", ") + verb->get_name();
+  if (const auto unknown = strangers(app, true); !unknown.empty()) {
+    std::vector<std::string> options;
+    for (const CLI::Option* option : app.get_options()) {
+      for (const std::string& name : option->get_lnames()) options.push_back("--" + name);
+    }
+    return fmt::format("{} has no option {}{}; see `{} --help`", here, unknown[0],
+                       meant(options, unknown[0]), here);
   }
-  if (!verbs.empty()) return fmt::format("{} takes one of {}; see `{} --help`", here, verbs, here);
-  return fmt::format("{}; see `{} --help`", e.what(), here);
+  std::vector<std::string> verbs;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+    verbs.push_back(verb->get_name());
+  }
+  if (verbs.empty()) return fmt::format("{}; see `{} --help`", e.what(), here);
+  const auto unknown = strangers(app, false);
+  return fmt::format("{} takes one of {}{}; see `{} --help`", here, fmt::join(verbs, ", "),
+                     unknown.empty() ? "" : meant(verbs, unknown[0]), here);
 }
 
 }  // namespace
@@ -59,30 +80,10 @@ void add_common(CLI::App& app, Common& common) {
       ->check(CLI::ExistingFile);
 }
 
-Result<ReproLine> parse_line(std::string_view text) {
-  std::vector<std::string> parts;
-  while (true) {
-    // A schedule may be empty: then the bar ends the line.
-    size_t bar = text.find(" | ");
-    if (bar == std::string_view::npos && text.ends_with(" |")) bar = text.size() - 2;
-    parts.emplace_back(trim(text.substr(0, bar)));
-    if (bar == std::string_view::npos) break;
-    text.remove_prefix(std::min(bar + 3, text.size()));
-  }
-  if (parts.size() > 3) {
-    return Failure{
-        ErrorCode::kSyntax,
-        fmt::format("expected `PROBLEM | TARGET | SCHEDULE`, got {} parts", parts.size())};
-  }
-  ReproLine line{parts[0], "", "", parts.size() == 3};
-  if (parts.size() > 1) line.target = parts[1];
-  if (parts.size() > 2) line.schedule = parts[2];
-  return line;
-}
-
-Failure no_problem(const char* verb) {
-  return {ErrorCode::kArgument,
-          fmt::format("name a problem: hone {} \"PROBLEM [ | TARGET [ | SCHEDULE]]\"", verb)};
+CLI::Option* add_schedule(CLI::App& app, std::optional<std::string>& schedule) {
+  return app.add_option("--schedule", schedule,
+                        "A schedule by hand, where the line names none: steps with `;` between; "
+                        "an empty one leaves every loop as it stands");
 }
 
 Result<std::chrono::milliseconds> parse_duration(const std::string& text) {
@@ -138,15 +139,13 @@ Result<std::shared_ptr<EngineState>> open_engine(const Common& common, const std
   return engine;
 }
 
-Result<CompiledLine> compile_line(const Common& common, const std::string& text) {
-  const auto line = parse_line(text);
-  if (!line) return line.failure();
-  auto engine = open_engine(common, line->target);
+Result<CompiledLine> compile_line(const Common& common, const ReproLine& line) {
+  auto engine = open_engine(common, line.target);
   if (!engine) return engine.failure();
-  auto problem = (*engine)->parse(line->problem);
+  auto problem = (*engine)->parse(line.problem);
   if (!problem) return problem.failure();
-  auto kernel = line->scheduled ? (*engine)->compile_given(*problem, line->schedule)
-                                : (*engine)->compile(*problem, {});
+  auto kernel = line.scheduled ? (*engine)->compile_given(*problem, line.schedule)
+                               : (*engine)->compile(*problem, {});
   if (!kernel) return kernel.failure();
   return CompiledLine{*std::move(engine), *std::move(problem), *std::move(kernel)};
 }

@@ -5,9 +5,11 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "runtime/cli/lines.h"
 #include "runtime/engine/engine_state.h"
 
 namespace hone::runtime {
@@ -32,19 +34,8 @@ struct Common {
 /// below it.
 void add_common(CLI::App& app, Common& common);
 
-/// `PROBLEM [ | TARGET [ | SCHEDULE]]`.
-struct ReproLine {
-  std::string problem;
-  std::string target;
-  std::string schedule;
-  bool scheduled = false;  ///< a schedule was given, though it may be empty
-};
-
-Result<ReproLine> parse_line(std::string_view text);
-
-/// A line without the problem that `verb` is about. Not left to the parser, which would name it
-/// before an option that it does not know.
-Failure no_problem(const char* verb);
+/// Declares --schedule, for lines that name none.
+CLI::Option* add_schedule(CLI::App& app, std::optional<std::string>& schedule);
 
 /// An engine as the options say; `target` of the line, if it has one, goes before --target.
 Result<std::shared_ptr<EngineState>> open_engine(const Common& common,
@@ -57,7 +48,7 @@ struct CompiledLine {
   std::shared_ptr<const KernelState> kernel;
 };
 
-Result<CompiledLine> compile_line(const Common& common, const std::string& text);
+Result<CompiledLine> compile_line(const Common& common, const ReproLine& line);
 
 /// `10s`, `500ms`, `2m`, `1h`, or a plain number of seconds.
 Result<std::chrono::milliseconds> parse_duration(const std::string& text);

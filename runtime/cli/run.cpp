@@ -10,7 +10,8 @@ namespace {
 
 struct RunOptions {
   Common common;
-  std::vector<std::string> lines;
+  std::vector<std::string> words;
+  std::optional<std::string> schedule;  ///< for lines that have none
   bool no_check = false;
   bool no_time = false;
 };
@@ -36,7 +37,10 @@ void print_text(const KernelState& k, const CheckOutcome& check, const Speed* sp
 }
 
 int run_line(const RunOptions& options, const std::string& text) {
-  const auto line = compile_line(options.common, text);
+  auto given = parse_line(text);
+  if (!given) return report(options.common, given.failure());
+  given->prefer(options.schedule);
+  const auto line = compile_line(options.common, *given);
   if (!line) return report(options.common, line.failure());
   const auto& [engine, problem, kernel] = *line;
   CheckOutcome check;
@@ -67,12 +71,14 @@ int run_line(const RunOptions& options, const std::string& text) {
 void declare(CLI::App& app, int& exit) {
   auto options = std::make_shared<RunOptions>();
   add_common(app, options->common);
-  app.add_option("line", options->lines, "PROBLEM [ | TARGET [ | SCHEDULE]]");
+  app.add_option("problem", options->words, "PROBLEM [ | TARGET [ | SCHEDULE]], in quotes or not");
+  add_schedule(app, options->schedule);
   app.add_flag("--no-check", options->no_check, "Do not compare with the reference");
   app.add_flag("--no-time", options->no_time, "Do not time");
   app.callback([options, &exit] {
-    if (options->lines.empty()) exit = report(options->common, no_problem("run"));
-    for (const std::string& line : options->lines) exit = std::max(exit, run_line(*options, line));
+    const std::vector<std::string> lines = lines_of(options->words);
+    if (lines.empty()) exit = report(options->common, no_problem("run"));
+    for (const std::string& line : lines) exit = std::max(exit, run_line(*options, line));
   });
 }
 

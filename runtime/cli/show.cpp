@@ -15,7 +15,8 @@ namespace {
 
 struct ShowOptions {
   Common common;
-  std::string line;
+  std::vector<std::string> words;
+  std::string given;  ///< with --schedule: a schedule by hand, or the problem
   bool schedule = false, ir = false, lir = false, source = false;
   bool assembly = false, report = false;
 };
@@ -108,9 +109,23 @@ constexpr View kViews[] = {
     {"report", &ShowOptions::report, report_view},
 };
 
+/// The line to show; settles what `--schedule` asks for.
+Result<ReproLine> shown_line(ShowOptions& options) {
+  std::vector<std::string> words = options.words;
+  const bool text = !options.given.empty();
+  const bool by_hand = text && !words.empty() && begins_line(words[0]);
+  // `--schedule PROBLEM` asks for the steps of what is chosen.
+  if (text && !by_hand) words.insert(words.begin(), options.given);
+  auto line = only_line(words, "show");
+  if (line && by_hand) line->prefer(options.given);
+  options.schedule = options.schedule && !by_hand;
+  return line;
+}
+
 int show(ShowOptions& options) {
-  if (options.line.empty()) return report(options.common, no_problem("show"));
-  const auto line = compile_line(options.common, options.line);
+  auto asked_line = shown_line(options);
+  if (!asked_line) return report(options.common, asked_line.failure());
+  const auto line = compile_line(options.common, *asked_line);
   if (!line) return report(options.common, line.failure());
   const auto& [engine, problem, kernel] = *line;
   BuildOptions build;
@@ -138,15 +153,21 @@ int show(ShowOptions& options) {
 void declare(CLI::App& app, int& exit) {
   auto options = std::make_shared<ShowOptions>();
   add_common(app, options->common);
-  app.add_option("line", options->line, "PROBLEM [ | TARGET [ | SCHEDULE]]");
-  app.add_flag("--schedule", options->schedule, "The steps");
+  app.add_option("problem", options->words, "PROBLEM [ | TARGET [ | SCHEDULE]], in quotes or not");
+  CLI::Option* steps =
+      app.add_option("--schedule", options->given,
+                     "The steps; with a text, a schedule by hand where the line names none")
+          ->expected(0, 1);
   app.add_flag("--ir", options->ir, "Stages and the loop nest they lower to");
   app.add_flag("--lir", options->lir, "Instructions before and after register allocation");
   app.add_flag("--source", options->source, "CUDA C++, where the target is a GPU");
   app.add_flag("--asm", options->assembly, "The disassembly; PTX where the target is a GPU");
   app.add_flag("--report", options->report,
                "Counts; for a GPU what its memory and multiprocessors meet");
-  app.callback([options, &exit] { exit = show(*options); });
+  app.callback([options, steps, &exit] {
+    options->schedule = steps->count() > 0;
+    exit = show(*options);
+  });
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace {
 
 struct TuneVerbOptions {
   Common common;
-  std::vector<std::string> problems;
+  std::vector<std::string> words;
   std::string file;
   std::string budget = "10s";
   std::string effort = "quick";
@@ -82,7 +82,7 @@ void print_text(const TuneResult& r) {
 }
 
 Result<std::vector<std::string>> problems_of(const TuneVerbOptions& o) {
-  std::vector<std::string> all = o.problems;
+  std::vector<std::string> all = lines_of(o.words);
   if (!o.file.empty()) {
     auto text = read_file(o.file);
     if (!text) return text.failure();
@@ -143,7 +143,7 @@ int tune_all(const TuneVerbOptions& o) {
 void declare(CLI::App& app, int& exit) {
   auto o = std::make_shared<TuneVerbOptions>();
   add_common(app, o->common);
-  app.add_option("problem", o->problems, "Problems to tune");
+  app.add_option("problem", o->words, "Problems to tune, in quotes or not");
   app.add_option("--problems", o->file, "A file with one problem a line");
   app.add_option("--budget", o->budget, "Time for each problem: 10s, 2m")->capture_default_str();
   app.add_option("--trials", o->trials, "Trials for each problem, instead of a budget")
