@@ -121,7 +121,10 @@ class Selector {
   template <class Body>
   void loop(int number, const Affine& begin, const Affine& extent, int64_t step, uint64_t written,
             const Body& body);
+  template <class Body>
+  void branch(uint64_t written, const Body& body);
   bool indexes_tile(const ir::Stmt& s, int variable) const;
+  int64_t most_iterations(const ir::Stmt& s, const Affine& begin, const Affine& extent) const;
   void serial(const ir::Stmt& s, const Affine& begin, const Affine& extent);
   void vector(const ir::Stmt& s, const Affine& begin, const Affine& extent);
   void vector_chunks(const ir::Stmt& s, const Affine& begin, const Affine& extent,
@@ -129,6 +132,10 @@ class Selector {
   void vector_constant(const ir::Stmt& s, const Affine& begin, int64_t extent, int lanes);
   void vector_dynamic(const ir::Stmt& s, const Affine& begin, const Affine& extent,
                       const Survey& needs);
+  int lanes_of_tiles(const ir::Stmt& s) const;
+  void vector_bounded(const ir::Stmt& s, const Affine& begin, const Affine& extent, int64_t most,
+                      int lanes, bool scattered);
+  void masked_chunk(const ir::Stmt& s, const Affine& base, Reg active, int lanes);
   void masked_rest(const ir::Stmt& s, const Affine& done, Reg count, Reg rest, int lanes);
   void chunk(const ir::Stmt& s, const Affine& base, int lanes, int active);
   uint64_t written_by(const ir::Stmt& s) const;
@@ -208,6 +215,7 @@ class Selector {
   Affine opaque(const ir::Expr& e);
   /// The range of `a` over all iterations, when it is known.
   bool range_of(const Affine& a, int64_t& min, int64_t& max) const;
+  Reg extreme_of(Sequence tag, X86 move, Reg a, Reg b);
   Reg integer(const ir::Expr& e);
   Reg integer_operand(const ir::Expr& e);
   Reg integer_load(const ir::Expr& e);
@@ -365,6 +373,8 @@ class Selector {
   Value uniform_mask(bool on);
   Value uniform_mask(Reg bit);
   Value prefix_mask(Reg count);
+  Reg at_least(const Affine& a, int64_t limit);
+  Reg at_most(const Affine& a, int64_t limit);
   Reg limited_to_lanes(const Affine& a);
   Value negative_lanes(const Affine& d, int slope);
   bool compare_lanes(const ir::Expr& e, Value& out);

@@ -286,16 +286,21 @@ Operand Selector::gpr_or_imm(const Affine& a) {
   return a.is_constant() ? imm(a.constant) : greg(gpr(a));
 }
 
+/// a, or b where `move` takes it after the comparison of a with b.
+Reg Selector::extreme_of(Sequence tag, X86 move, Reg a, Reg b) {
+  return code.sequence(RegClass::kGpr, 8, tag, {greg(a), greg(b)}, [&](CodeList& list, Reg r) {
+    code.append(list, X86::mov, {greg(r), greg(a)});
+    code.append(list, X86::cmp, {greg(r), greg(b)});
+    code.append(list, move, {greg(r), greg(b)});
+  });
+}
+
 /// The value of an integer or bool expression, the same in all lanes.
 Reg Selector::integer(const ir::Expr& e) {
   if (failed()) return constant_gpr(0);
   const auto choose = [&](Sequence tag, X86 move) {
     const Reg a = gpr(affine(e->args[0])), b = gpr(affine(e->args[1]));
-    return code.sequence(RegClass::kGpr, 8, tag, {greg(a), greg(b)}, [&](CodeList& list, Reg r) {
-      code.append(list, X86::mov, {greg(r), greg(a)});
-      code.append(list, X86::cmp, {greg(r), greg(b)});
-      code.append(list, move, {greg(r), greg(b)});
-    });
+    return extreme_of(tag, move, a, b);
   };
   switch (e->op) {
     case Op::kInt:

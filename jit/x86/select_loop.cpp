@@ -2,6 +2,7 @@
 // Loops: unrolled, serial, and vector loops cut into chunks of lanes.
 #include <algorithm>
 #include <bit>
+#include <optional>
 
 #include "jit/x86/select_context.h"
 
@@ -53,10 +54,9 @@ void Selector::walk_for(const ir::Stmt& s) {
   if (s.mark == ir::Mark::kVector && lanes_.loop < 0) {
     const ir::Expr* guard = assumed_.size() < kMostGuards ? common_guard(s, s) : nullptr;
     if (guard != nullptr) return vector_by_guard(s, *guard);
-    return vector(s, begin, extent);
+    if (survey(s).lanes > 1) return vector(s, begin, extent);
   }
   if (s.mark == ir::Mark::kTensor) return dot(s, begin, extent);
-  int64_t least = 0, most = 0;
   // Registers have no index: loops over them are unrolled, marked or not.
   const bool unroll = s.mark == ir::Mark::kUnroll || indexes_tile(s, s.id);
   if (extent.is_constant() && (extent.constant == 1 || unroll) && extent.constant <= kMaxUnroll) {
@@ -66,10 +66,25 @@ void Selector::walk_for(const ir::Stmt& s) {
     }
     return unrolled(s, begin, extent.constant);
   }
-  if (unroll && range_of(extent, least, most) && most <= kMaxUnroll) {
-    return guarded_unrolled(s, begin, extent, most);
-  }
+  const int64_t most = unroll ? most_iterations(s, begin, extent) : -1;
+  if (most >= 0 && most <= kMaxUnroll) return guarded_unrolled(s, begin, extent, most);
   serial(s, begin, extent);
+}
+
+/// A number of iterations that the loop never exceeds; -1: none is known.
+int64_t Selector::most_iterations(const ir::Stmt& s, const Affine& begin,
+                                  const Affine& extent) const {
+  int64_t least = 0, most = 0;
+  if (range_of(extent, least, most)) return most;
+  // Where a loop ends is often the lesser of what there is and what is left.
+  const auto bound = [](const auto& self, const ir::Expr& e) -> std::optional<int64_t> {
+    if (e->op == ir::Op::kInt) return e->i;
+    if (e->op != ir::Op::kMin) return std::nullopt;
+    const auto a = self(self, e->args[0]), b = self(self, e->args[1]);
+    return a && b ? std::min(*a, *b) : a ? a : b;
+  };
+  const auto end = bound(bound, s.end);
+  return begin.is_constant() && end ? std::max<int64_t>(0, *end - begin.constant) : -1;
 }
 
 /// True when an element of a register tile is chosen by the variable.
@@ -233,7 +248,6 @@ void Selector::range_loop() {
 
 void Selector::vector(const ir::Stmt& s, const Affine& begin, const Affine& extent) {
   const Survey& needs = survey(s);
-  if (needs.lanes <= 1) return serial(s, begin, extent);
   if (!needs.sums) return vector_chunks(s, begin, extent, needs);
   // Running values of reductions start before this scope and end in it.
   open(Scope::kPlain, written_by(s));
@@ -247,10 +261,67 @@ void Selector::vector(const ir::Stmt& s, const Affine& begin, const Affine& exte
 
 void Selector::vector_chunks(const ir::Stmt& s, const Affine& begin, const Affine& extent,
                              const Survey& needs) {
-  if (!extent.is_constant()) return vector_dynamic(s, begin, extent, needs);
+  const int64_t most = extent.is_constant()    ? extent.constant
+                       : indexes_tile(s, s.id) ? most_iterations(s, begin, extent)
+                                               : -1;
   int lanes = needs.lanes;
-  while (lanes / 2 >= extent.constant && lanes > 1) lanes /= 2;
-  vector_constant(s, begin, extent.constant, lanes);
+  if (most < 0 || (!extent.is_constant() && most > kMaxChunks * lanes)) {
+    return vector_dynamic(s, begin, extent, needs);
+  }
+  while (lanes / 2 >= most && lanes > 1) lanes /= 2;
+  // Lanes that are off cost less than a part of a tile's register.
+  if (wide()) lanes = std::max(lanes, std::min(needs.lanes, lanes_of_tiles(s)));
+  if (extent.is_constant()) return vector_constant(s, begin, most, lanes);
+  vector_bounded(s, begin, extent, most, lanes, needs.scattered);
+}
+
+/// Runs `body` as code that a branch around it may skip.
+template <class Body>
+void Selector::branch(uint64_t written, const Body& body) {
+  open(Scope::kBranch, written, false);
+  body();
+  const Scope done = close();
+  code.splice(code.top().body, done.pre);
+  code.splice(code.top().body, done.body);
+}
+
+/// The lanes of the registers that tiles along the loop have by now; 0: none, or they differ.
+int Selector::lanes_of_tiles(const ir::Stmt& s) const {
+  int lanes = 0;
+  for (const int buffer : tiles_along(s)) {
+    for (const TileGroup& g : tiles_[static_cast<size_t>(buffer)].groups) {
+      if (lanes != 0 && g.lanes != lanes) return 0;
+      lanes = g.lanes;
+    }
+  }
+  return lanes;
+}
+
+/// A loop over elements of a register tile that may end before the tile does: whole where it does
+/// not, else chunk by chunk as far as it goes.
+void Selector::vector_bounded(const ir::Stmt& s, const Affine& begin, const Affine& extent,
+                              int64_t most, int lanes, bool scattered) {
+  const uint64_t written = written_by(s);
+  const int part = code.lir.label(), done = code.lir.label();
+  const Reg count = gpr(extent);
+  code.emit(X86::cmp, {greg(count), imm(most)});
+  code.emit(X86::jump_lt, {imm(part)});
+  branch(written, [&] { vector_constant(s, begin, most, lanes); });
+  code.emit(X86::jump, {imm(done)});
+  code.emit(X86::label, {imm(part)});
+  branch(written, [&] {
+    if (!wide() || scattered) return guarded_unrolled(s, begin, extent, most);
+    for (int64_t at = 0; at < most && !failed(); at += lanes) {
+      code.emit(X86::cmp, {greg(count), imm(at)});
+      code.emit(X86::jump_le, {imm(done)});
+      const Affine left = Affine::of_factor(Factor::make(Factor::kReg, count.id)) - Affine::of(at);
+      branch(written, [&] {
+        const Reg active = at_most(left, lanes);
+        masked_chunk(s, begin + Affine::of(at), active, lanes);
+      });
+    }
+  });
+  code.emit(X86::label, {imm(done)});
 }
 
 void Selector::chunk(const ir::Stmt& s, const Affine& base, int lanes, int active) {
@@ -307,13 +378,11 @@ void Selector::vector_dynamic(const ir::Stmt& s, const Affine& begin, const Affi
   const int exit = code.lir.label();
   code.emit(X86::test, {greg(count), greg(count)});
   code.emit(X86::jump_le, {imm(exit)});
-  open(Scope::kBranch, written, false);
-  loop(s.id, done, left, 1, written, [&] {
-    for (const ir::StmtRef& child : s.body) walk(*child);
+  branch(written, [&] {
+    loop(s.id, done, left, 1, written, [&] {
+      for (const ir::StmtRef& child : s.body) walk(*child);
+    });
   });
-  const Scope scope = close();
-  code.splice(code.top().body, scope.pre);
-  code.splice(code.top().body, scope.body);
   code.emit(X86::label, {imm(exit)});
 }
 
@@ -324,22 +393,23 @@ void Selector::masked_rest(const ir::Stmt& s, const Affine& done, Reg count, Reg
   code.emit(X86::jump_le, {imm(exit)});
   code.emit(X86::test, {greg(rest), greg(rest)});
   code.emit(X86::jump_eq, {imm(exit)});
-  open(Scope::kBranch, written_by(s), false);
+  branch(written_by(s), [&] { masked_chunk(s, done, rest, lanes); });
+  code.emit(X86::label, {imm(exit)});
+}
+
+/// The first `active` of `lanes` iterations from `base` on.
+void Selector::masked_chunk(const ir::Stmt& s, const Affine& base, Reg active, int lanes) {
   const Lanes outer = lanes_;
   const Binding outer_binding = bindings_[s.id];
   lanes_ = {};
   lanes_.loop = s.id;
   lanes_.count = lanes;
   lanes_.active = -1;
-  lanes_.active_reg = rest;
-  bindings_[s.id] = {true, true, done};
+  lanes_.active_reg = active;
+  bindings_[s.id] = {true, true, base};
   for (const ir::StmtRef& child : s.body) walk(*child);
   bindings_[s.id] = outer_binding;
   lanes_ = outer;
-  const Scope scope = close();
-  code.splice(code.top().body, scope.pre);
-  code.splice(code.top().body, scope.body);
-  code.emit(X86::label, {imm(exit)});
 }
 
 }  // namespace hone::jit

@@ -101,18 +101,18 @@ Value Selector::prefix_mask(Reg count) {
           DType::kBool, element};
 }
 
+/// A general register with the greater, or the lesser, of a value and a limit.
+Reg Selector::at_least(const Affine& a, int64_t limit) {
+  return extreme_of(Sequence::kMax, X86::cmovl, gpr(a), constant_gpr(limit));
+}
+Reg Selector::at_most(const Affine& a, int64_t limit) {
+  return extreme_of(Sequence::kMin, X86::cmovg, gpr(a), constant_gpr(limit));
+}
+
 /// A general register limited to [0, lanes].
 Reg Selector::limited_to_lanes(const Affine& a) {
-  const auto pick = [&](Sequence tag, X86 move, Reg x, int64_t limit) {
-    const Reg y = constant_gpr(limit);
-    return code.sequence(RegClass::kGpr, 8, tag, {greg(x), greg(y)}, [&](CodeList& list, Reg r) {
-      code.append(list, X86::mov, {greg(r), greg(x)});
-      code.append(list, X86::cmp, {greg(r), greg(y)});
-      code.append(list, move, {greg(r), greg(y)});
-    });
-  };
-  const Reg low = pick(Sequence::kMax, X86::cmovl, gpr(a), 0);
-  return pick(Sequence::kMin, X86::cmovg, low, lanes_.count);
+  const Reg low = at_least(a, 0);
+  return at_most(Affine::of_factor(Factor::make(Factor::kReg, low.id)), lanes_.count);
 }
 
 /// Lanes with `d` < 0, where d = slope * lane + something the same in all lanes, slope 1 or -1.

@@ -111,13 +111,16 @@ void Selector::store_tile(const ir::Stmt& s, const Affine& offset) {
   if (group == nullptr) group = &new_tile_group(s.id, first.constant);
   const Reg reg = group->reg;
   // Elements past the end of this loop keep what they have.
-  const bool ends_early = reduced && lanes_.active > 0 && lanes_.active < group->used;
+  const bool ends_early = reduced && (lanes_.active < 0 || lanes_.active < group->used);
   if (lanes_.condition.valid() || nest_.buffers[s.id].type == DType::kBool) {
     return store_tile_slowly(s, reg, ends_early);
   }
   if (!reduced) return assign_value(reg, s.value);
   if (dot_.row != nullptr) {
-    dot_add_to(reg, s, {}, true);
+    // Sums of what is loaded under a mask, zeros, do no harm but where the other factor is
+    // infinite.
+    const bool masked = ends_early && is_float(nest_.buffers[s.id].type);
+    dot_add_to(reg, s, masked ? active_mask() : Reg{}, true);
     code.rewritten(reg);
     return;
   }

@@ -43,7 +43,9 @@ bool apply(Plan& plan, const std::string& name) {
   const std::string t = other_axis(s, facts, v, tensor, v_dim, t_dim);
   if (t.empty()) return false;
   const DType type = plan.program().buffer(tensor)->type;
-  const int64_t side = plan.lanes(widest_type(plan.program(), s));
+  // The rows of a block are all in registers at once.
+  const int64_t side =
+      std::min(plan.lanes(widest_type(plan.program(), s)), plan.target().vector_registers());
   if (widest_type(plan.program(), s) != type) return false;
   if (facts.extent(v) < side / 2 || facts.extent(t) < side / 2) return false;
   if (plan.decide("turn " + tensor + " in registers", 2, 1) == 0) return false;
