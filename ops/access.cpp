@@ -24,15 +24,11 @@ const Tensor* Lowering::readable_tensor(const Term& t) {
           t.name);
     return nullptr;
   }
-  std::string known;
-  for (const auto& [name, tensor] : tensors_) {
-    if (tensor.readable && name.find('.') == std::string::npos) known += " " + name;
-  }
   const Argument* a = d_.arg(t.name);
   if (a && a->scalar) {
     error(t.span, "`{}` is a scalar; write it without brackets", t.name);
   } else {
-    error(t.span, "there is no tensor `{}`; tensors here are{}", t.name, known);
+    error(t.span, "`{}` is no tensor", t.name);
   }
   return nullptr;
 }
@@ -103,7 +99,10 @@ Value Lowering::lower_access(const Term& t) {
   if (!found) return {ir::make_int(0), Value::kWhole, {}, t.span};
   const Tensor tensor = *found;
   std::vector<Expr> indices;
-  for (size_t i = 0; i < t.index_count(); ++i) indices.push_back(lower_index(t.args[i]));
+  for (size_t i = 0; i < t.index_count(); ++i) {
+    indices.push_back(apart([&] { return lower_index(t.args[i]); }));
+  }
+  stuck_ |= tensor.poisoned;
   if (failed()) return {ir::make_int(0), Value::kWhole, {}, t.span};
   // Lowering an index may have added buffers: look ours up only now.
   const ir::Buffer& buffer = program_.buffers[tensor.buffer];

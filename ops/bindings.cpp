@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <charconv>
 
+#include "jit/ir/spelling.h"
+#include "ops/foreign.h"
+
 namespace hone::ops {
 namespace {
 
@@ -37,8 +40,14 @@ class BindingParser {
   }
 
   Bindings run() {
-    for (Word w = next(); !w.text.empty() && !diagnostics_.failed(); w = next()) parse_word(w);
-    for (size_t i = 0; i < d_.dims.size() && !diagnostics_.failed(); ++i) check_dim(i);
+    for (Word w = next(); !w.text.empty(); w = next()) parse_words(w);
+    const bool sure = !diagnostics_.failed();
+    std::vector<std::string> missing;
+    for (size_t i = 0; i < d_.dims.size(); ++i) {
+      if (!b_.dims[i]) missing.push_back(d_.dims[i]);
+      if (b_.dims[i] && b_.dims[i]->lo < b_.dims[i]->hi) check_range(i);
+    }
+    if (!missing.empty()) tell_missing(missing, sure);
     return std::move(b_);
   }
 
@@ -48,23 +57,30 @@ class BindingParser {
     diagnostics_.error(span, fmt::format(format, std::forward<Args>(args)...));
   }
 
-  /// Every dim is given, and one that is known only at the call can be told from a tensor's shape.
-  void check_dim(size_t i) {
+  /// A dim that is known only at the call can be told from a tensor's shape.
+  void check_range(size_t i) {
     const std::string& name = d_.dims[i];
-    if (!b_.dims[i]) {
-      const int end = static_cast<int>(text_.size());
-      error({end, end},
-            "the dim `{}` is not given; add `{}=128`, or a range known at the call, `{}=1..512`",
-            name, name, name);
-    } else if (b_.dims[i]->lo < b_.dims[i]->hi) {
-      for (const Argument& a : d_.args) {
-        for (const Term& t : a.shape) {
-          if (t.kind == Term::kName && t.name == name) return;
-        }
+    for (const Argument& a : d_.args) {
+      for (const Term& t : a.shape) {
+        if (t.kind == Term::kName && t.name == name) return;
       }
-      error(dim_spans_[i],
-            "no tensor has an extent that is just `{}`, so a call cannot tell it; give it a value",
-            name);
+    }
+    error(dim_spans_[i],
+          "no tensor has an extent that is just `{}`, so a call cannot tell it; give it a value",
+          name);
+  }
+
+  /// Every dim is given; one that is not may be what another word was meant to be.
+  void tell_missing(const std::vector<std::string>& names, bool sure) {
+    const int end = static_cast<int>(text_.size());
+    const std::string message = fmt::format(
+        "the dim{} `{}` {} not given; add `{}=128`, or a range known at the call, `{}=1..512`",
+        names.size() > 1 ? "s" : "", fmt::join(names, "`, `"), names.size() > 1 ? "are" : "is",
+        names[0], names[0]);
+    if (sure) {
+      diagnostics_.error({end, end}, message);
+    } else {
+      diagnostics_.consequence({end, end}, message);
     }
   }
 
@@ -83,12 +99,12 @@ class BindingParser {
     return w;
   }
 
-  std::optional<int64_t> number(Word w) {
+  std::optional<int64_t> number(Word w, std::string_view what = "an integer is expected here") {
     int64_t value = 0;
     const char* end = w.text.data() + w.text.size();
     const auto [stop, ec] = std::from_chars(w.text.data(), end, value);
     if (ec == std::errc() && stop == end && !w.text.empty()) return value;
-    error(w.span(), "an integer is expected here");
+    error(w.span(), "{}", what);
     return std::nullopt;
   }
 
@@ -103,10 +119,70 @@ class BindingParser {
     return parts;
   }
 
+  /// Where a comma ends a binding, as in `M=64,N=64` or `M=64,`: bindings have spaces between.
+  static size_t comma_between(std::string_view text) {
+    if (text.starts_with("numerics=")) return text.ends_with(',') ? text.size() - 1 : text.npos;
+    for (size_t i = text.find(','); i != text.npos; i = text.find(',', i + 1)) {
+      const std::string_view rest = text.substr(i + 1, text.find(',', i + 1) - i - 1);
+      const bool in_strides = text.find('(') < i && text.find(')') > i;
+      if (in_strides) continue;
+      if (text.size() == i + 1 || rest.find_first_of("=@") != rest.npos) return i;
+    }
+    return text.npos;
+  }
+
+  void parse_words(Word w) {
+    const size_t comma = comma_between(w.text);
+    const Word first = w.from(0, comma);
+    if (!first.text.empty()) parse_word(first);
+    if (comma == w.text.npos) return;
+    error(w.from(comma, 1).span(), "bindings have spaces between; leave the `,` out");
+    const Word rest = w.from(comma + 1);
+    if (!rest.text.empty()) parse_words(rest);
+  }
+
+  /// Takes a dim as given that a wrong word was meant to give.
+  void presume(std::string_view key) {
+    const std::string meant = ir::nearest_word(key, d_.dims);
+    for (size_t i = 0; i < d_.dims.size(); ++i) {
+      if ((d_.dims[i] == key || d_.dims[i] == meant) && !b_.dims[i]) b_.dims[i] = ir::Dim{};
+    }
+  }
+
+  /// `M = 64`, `M =64` and `M= 64`: says so, and takes all of it.
+  bool is_spaced(Word w) {
+    const Word after = peek();
+    const bool sign_follows = after.text.starts_with("=") && w.text.find('=') == w.text.npos;
+    const bool value_follows = w.text.ends_with('=') && !after.text.empty() &&
+                               after.text.find_first_of("=@") == after.text.npos;
+    if (!sign_follows && !value_follows) return false;
+    const Word last = after.text == "=" ? (next(), next()) : next();
+    const Word key = w.from(0, w.text.find('='));
+    const Word value = last.from(last.text.starts_with("=") ? 1 : 0);
+    error({w.begin, last.span().end}, "no spaces stand around `=`; write `{}={}`", key.text,
+          value.text);
+    presume(key.text);
+    return true;
+  }
+
+  std::vector<std::string> keys() const {
+    std::vector<std::string> words = {"const", "align", "numerics"};
+    words.insert(words.end(), d_.dims.begin(), d_.dims.end());
+    for (const Param& p : d_.params) words.push_back(p.name);
+    return words;
+  }
+
   void parse_word(Word w) {
+    if (is_spaced(w)) return;
     const size_t at = w.text.find_first_of("=@");
     if (at == std::string_view::npos) {
-      error(w.span(), "a binding is `KEY=value` or `TENSOR@dims`; {}", accepted());
+      const size_t colon = w.text.find(':');
+      error(w.span(), "a binding is `KEY=value` or `TENSOR@dims`{}; {}",
+            colon == w.text.npos
+                ? ""
+                : fmt::format(", as in `{}={}`", w.text.substr(0, colon), w.text.substr(colon + 1)),
+            accepted());
+      presume(w.text.substr(0, colon));
       return;
     }
     const Word key = w.from(0, at), value = w.from(at + 1);
@@ -122,7 +198,13 @@ class BindingParser {
     for (size_t i = 0; i < d_.params.size(); ++i) {
       if (d_.params[i].name == key.text) return parse_param(i, w, value);
     }
-    error(key.span(), "`{}` has nothing named `{}`; {}", d_.name, key.text, accepted());
+    const std::string_view plain = key.text.substr(std::min(key.text.find_first_not_of('-'), at));
+    const std::vector<std::string> words = keys();
+    const bool dashed = std::find(words.begin(), words.end(), plain) != words.end();
+    error(key.span(), "`{}` has nothing named `{}`{}; {}", d_.name, key.text,
+          dashed ? fmt::format("; did you mean `{}`?", plain) : ir::did_you_mean(plain, words),
+          accepted());
+    presume(plain);
   }
 
   std::string accepted() const {
@@ -139,8 +221,10 @@ class BindingParser {
     ir::Dim dim;
     dim.name = d_.dims[i];
     const size_t dots = value.text.find("..");
-    const auto lo = number(dots == std::string_view::npos ? value : value.from(0, dots));
-    const auto hi = dots == std::string_view::npos ? lo : number(value.from(dots + 2));
+    constexpr std::string_view kWhat = "a dim is an integer or a range `lo..hi`";
+    const auto lo = number(dots == std::string_view::npos ? value : value.from(0, dots), kWhat);
+    const auto hi = dots == std::string_view::npos ? lo : number(value.from(dots + 2), kWhat);
+    b_.dims[i] = dim;  // given, be it wrongly
     if (!lo || !hi) return;
     if (*lo < 0 || *hi < *lo || *hi > kMaxDim) {
       return error(value.span(),
@@ -151,13 +235,20 @@ class BindingParser {
     dim.hi = *hi;
     if (peek().text == "at") {
       next();
-      parse_points(dim, next());
+      Word list = next();
+      while (list.text.ends_with(',') && !peek().text.empty()) {
+        list.text = text_.substr(list.begin, next().span().end - list.begin);
+      }
+      parse_points(dim, list);
     }
     b_.dims[i] = std::move(dim);
     dim_spans_[i] = all.span();
   }
 
   void parse_points(ir::Dim& dim, Word list) {
+    if (list.text.find_first_of(" \t\n") != list.text.npos) {
+      return error(list.span(), "no spaces stand in a list; write `at 1,8,64`");
+    }
     for (const Word& part : split(list)) {
       const auto point = number(part);
       if (!point) return;
@@ -178,8 +269,8 @@ class BindingParser {
     if (p.is_type) {
       b_.types[i] = dtype_named(value.text);
       if (b_.types[i]) return;
-      return error(value.span(),
-                   "`{}` is a dtype: f64 f32 f16 bf16 i64 i32 i16 i8 u8 bool are accepted", p.name);
+      return error(value.span(), "`{}` is a dtype: {} are accepted{}", p.name,
+                   spaced(dtype_words()), dtype_hint(value.text));
     }
     const auto v = number(value);
     if (!v) return;
@@ -194,20 +285,24 @@ class BindingParser {
     for (size_t i = 0; i < d_.args.size(); ++i) {
       if (d_.args[i].name == name.text && !d_.args[i].scalar) return static_cast<int>(i);
     }
-    std::string names;
-    for (const Argument& a : d_.args) names += a.scalar ? "" : " " + a.name;
-    error(name.span(), "`{}` has no tensor `{}`; tensors are{}", d_.name, name.text, names);
+    std::vector<std::string> names;
+    for (const Argument& a : d_.args) {
+      if (!a.scalar) names.push_back(a.name);
+    }
+    error(name.span(), "`{}` has no tensor `{}`; tensors are {}{}", d_.name, name.text,
+          spaced(names), ir::did_you_mean(name.text, names));
     return -1;
   }
 
   void parse_const(Word value) {
     for (const Word& part : split(value)) {
       const int i = tensor(part);
-      if (i < 0) return;
-      if (d_.args[i].role != ir::Role::kInput) {
-        return error(part.span(), "`{}` is written and cannot be constant", part.text);
+      if (i < 0) continue;
+      if (d_.args[i].role == ir::Role::kInput) {
+        b_.layouts[i].constant = true;
+      } else {
+        error(part.span(), "`{}` is written and cannot be constant", part.text);
       }
-      b_.layouts[i].constant = true;
     }
   }
 
@@ -295,9 +390,34 @@ class BindingParser {
     }
   }
 
+  /// Is `text` of the form of a numerics class: `S:order` for sums of this op, joined by `;`?
+  bool is_class(std::string_view text) const {
+    for (bool more = true; more;) {
+      const size_t end = text.find(';');
+      const std::string_view part = text.substr(0, end);
+      const std::string_view stage = part.substr(0, part.find(':'));
+      const std::string_view statement = stage.substr(0, stage.find('.'));
+      const auto named = [&](const Statement& s) { return s.name == statement; };
+      if (stage.size() == part.size() ||
+          std::none_of(d_.statements.begin(), d_.statements.end(), named)) {
+        return false;
+      }
+      more = end != text.npos;
+      if (more) text.remove_prefix(end + 1);
+    }
+    return true;
+  }
+
   void parse_numerics(Word value) {
-    if (value.text.empty()) {
-      error(value.span(), "`numerics=` takes `any`, `seq` or the text of a class");
+    const std::vector<std::string> words = {"any", "seq", "exact"};
+    const bool known = std::find(words.begin(), words.end(), value.text) != words.end();
+    if (!known && !is_class(value.text)) {
+      error(value.span(),
+            "`numerics=` takes `any` (the default), `seq` (every sum in the order of its "
+            "definition), or a class that `hone run` prints, such as `{}:seq`{}",
+            d_.statements.empty() ? "Y" : d_.statements.back().name,
+            ir::did_you_mean(value.text, words));
+      return;
     }
     b_.numerics = value.text;
   }
@@ -310,90 +430,10 @@ class BindingParser {
   std::vector<Span> dim_spans_;
 };
 
-std::string joined(const std::vector<std::string>& parts) {
-  std::string out;
-  for (const std::string& p : parts) out += (out.empty() ? "" : ",") + p;
-  return out;
-}
-
-void print_layouts(const Definition& d, const Bindings& b, std::string& out) {
-  std::vector<std::string> constants;
-  bool one_align = true;
-  int64_t align = -1;
-  for (size_t i = 0; i < d.args.size(); ++i) {
-    const Argument& a = d.args[i];
-    const TensorLayout& l = b.layouts[i];
-    if (a.scalar) continue;
-    one_align &= align < 0 || align == l.align;
-    align = l.align;
-    if (l.constant) constants.push_back(a.name);
-    std::vector<std::string> parts;
-    for (const int dim : l.order) parts.push_back(axis_name(a, dim));
-    if (!parts.empty()) out += " " + a.name + "@" + joined(parts);
-    parts.clear();
-    for (const int64_t s : l.strides) parts.push_back(s == kOpenStride ? "?" : std::to_string(s));
-    if (!parts.empty()) out += " " + a.name + ".stride=(" + joined(parts) + ")";
-  }
-  for (size_t i = 0; i < d.args.size(); ++i) {
-    if (one_align || b.layouts[i].align == 0) continue;
-    out += fmt::format(" {}.align={}", d.args[i].name, b.layouts[i].align);
-  }
-  if (!constants.empty()) out += " const=" + joined(constants);
-  if (one_align && align > 0) out += fmt::format(" align={}", align);
-}
-
 }  // namespace
-
-std::string axis_name(const Argument& a, size_t i) {
-  const auto symbol = [&](size_t k) {
-    return a.shape[k].kind == Term::kName ? a.shape[k].name : std::string();
-  };
-  bool unique = !symbol(i).empty();
-  for (size_t k = 0; k < a.shape.size(); ++k) unique &= k == i || symbol(k) != symbol(i);
-  return unique ? symbol(i) : fmt::format("d{}", i);
-}
 
 Bindings parse_bindings(const Definition& d, Diagnostics& diagnostics, int begin) {
   return BindingParser(d, diagnostics, begin).run();
-}
-
-std::string print(const Definition& d, const Bindings& b) {
-  std::string out;
-  for (const auto& dim : b.dims) {
-    out += " " + dim->name + "=" + std::to_string(dim->lo);
-    if (dim->lo == dim->hi) continue;
-    out += ".." + std::to_string(dim->hi);
-    std::vector<std::string> points;
-    for (const int64_t p : dim->at) points.push_back(std::to_string(p));
-    if (!points.empty()) out += " at " + joined(points);
-  }
-  for (size_t i = 0; i < d.params.size(); ++i) {
-    const Param& p = d.params[i];
-    if (b.types[i] && *b.types[i] != p.type) {
-      out += fmt::format(" {}={}", p.name, name_of(*b.types[i]));
-    }
-    if (b.ints[i] && *b.ints[i] != p.value) out += fmt::format(" {}={}", p.name, *b.ints[i]);
-  }
-  print_layouts(d, b, out);
-  if (b.numerics != "any") out += " numerics=" + b.numerics;
-  return out;
-}
-
-Binding binding_of(const Definition& d, const Bindings& b) {
-  Binding out;
-  for (size_t i = 0; i < d.params.size(); ++i) {
-    out.types.push_back(b.types[i].value_or(d.params[i].type));
-    out.ints.push_back(ir::make_int(b.ints[i].value_or(d.params[i].value)));
-  }
-  for (const auto& dim : b.dims) {
-    if (dim->lo == dim->hi) {
-      out.dims.push_back(ir::make_int(dim->lo));
-    } else {
-      out.dims.push_back(ir::make_dim(dim->name));
-      out.ranged.push_back(*dim);
-    }
-  }
-  return out;
 }
 
 }  // namespace hone::ops

@@ -11,7 +11,8 @@
 namespace hone::ops {
 
 /// Parses the op that comes next, and checks it unless it is `trusted`: a stock op, which the tests
-/// have checked, and which is checked again under its binding. Null with an error in `diagnostics`.
+/// have checked, and which is checked again under its binding. Never null; what is wrong with it is
+/// in `diagnostics`.
 std::shared_ptr<const Definition> parse_definition(Parser& parser,
                                                    std::shared_ptr<const Source> source,
                                                    Diagnostics& diagnostics, bool trusted = false);

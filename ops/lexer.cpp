@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <string>
 
 #include "include/hone/dtype.h"
+#include "ops/foreign.h"
 
 namespace hone::ops {
 namespace {
@@ -15,17 +15,24 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool starts_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool in_name(char c) { return starts_name(c) || is_digit(c); }
 
-constexpr std::array<std::string_view, 8> kReductions = {"sum", "max", "min",    "prod",
-                                                         "any", "all", "argmax", "argmin"};
 constexpr std::array<std::string_view, 10> kWords = {"op",   "case", "inout", "in",   "where",
                                                      "else", "inf",  "nan",   "true", "false"};
 constexpr std::array<std::string_view, 9> kPairs = {
     "->", "..", "+=", "==", "!=", "<=", ">=", "&&", "||"};
+// Signs of other languages, read as one so that an error can name them.
+constexpr std::array<std::string_view, 11> kForeignPairs = {
+    "**", "//", ">>", "<<", "-=", "*=", "/=", "%=", ":=", "<>", "=>"};
+
+bool is_pair(std::string_view pair) {
+  return std::find(kPairs.begin(), kPairs.end(), pair) != kPairs.end() ||
+         std::find(kForeignPairs.begin(), kForeignPairs.end(), pair) != kForeignPairs.end();
+}
 
 }  // namespace
 
 bool is_reduction(std::string_view word) {
-  return std::find(kReductions.begin(), kReductions.end(), word) != kReductions.end();
+  const std::vector<std::string>& words = reduction_words();
+  return std::find(words.begin(), words.end(), word) != words.end();
 }
 
 bool is_reserved(std::string_view word) {
@@ -55,15 +62,15 @@ Token Lexer::next() {
   token.first_on_line = skip_space();
   token.span = {at_, at_};
   const int size = static_cast<int>(text_.size());
-  if (diagnostics_.failed() || at_ >= size) return token;
+  if (at_ >= size) return token;
   const char c = text_[at_];
   if (starts_name(c)) {
     while (at_ < size && in_name(text_[at_])) ++at_;
     token.kind = Token::kName;
     token.span.end = at_;
     if (at_ - token.span.begin > kMaxName) {
-      diagnostics_.error(token.span, "this name is longer than 64 characters", ErrorCode::kSyntax);
-      token.kind = Token::kEnd;
+      token.kind = Token::kWrong;
+      token.wrong = "this name is longer than 64 characters";
     }
   } else if (is_digit(c)) {
     lex_number(token);
@@ -102,27 +109,29 @@ void Lexer::lex_number(Token& token) {
   const auto result = token.kind == Token::kInt ? std::from_chars(first, last, token.i)
                                                 : std::from_chars(first, last, token.f);
   if (result.ec != std::errc()) {
-    diagnostics_.error(token.span, "this number is out of range", ErrorCode::kSyntax);
-    token.kind = Token::kEnd;
+    token.kind = Token::kWrong;
+    token.wrong = "this number is out of range";
   } else if (at_ < size && in_name(text_[at_])) {
-    diagnostics_.error({begin, at_ + 1}, "a number ends here, a name cannot follow at once",
-                       ErrorCode::kSyntax);
-    token.kind = Token::kEnd;
+    token.kind = Token::kWrong;
+    token.wrong = "a number ends here, a name cannot follow at once";
+    token.span.end = ++at_;
   }
 }
 
 void Lexer::lex_symbol(Token& token) {
   token.kind = Token::kSymbol;
-  const std::string_view pair = text_.substr(at_, 2);
-  if (std::find(kPairs.begin(), kPairs.end(), pair) != kPairs.end()) {
+  constexpr std::string_view kSigns = "()[]{}<>,;:=+-*/%!@?|&^~";
+  if (is_pair(text_.substr(at_, 2))) {
     at_ += 2;
-  } else if (std::string_view("()[]{}<>,;:=+-*/%!@?|").find(text_[at_]) != std::string_view::npos) {
+  } else if (kSigns.find(text_[at_]) != std::string_view::npos) {
     at_ += 1;
   } else {
-    const std::string hint = text_[at_] == '&' ? "; `and` is spelled `&&`" : "";
-    diagnostics_.error({at_, at_ + 1}, "this character is not part of the language" + hint,
-                       ErrorCode::kSyntax);
-    token.kind = Token::kEnd;
+    token.kind = Token::kWrong;
+    token.wrong = "this character is not part of the language";
+    // A character of several bytes is one.
+    do {
+      ++at_;
+    } while (at_ < static_cast<int>(text_.size()) && (text_[at_] & 0xc0) == 0x80);
   }
   token.span.end = at_;
 }

@@ -10,24 +10,24 @@ namespace hone::ops {
 
 /// One word of the language.
 struct Token {
-  enum Kind : uint8_t { kName, kInt, kFloat, kSymbol, kEnd } kind = kEnd;
+  enum Kind : uint8_t { kName, kInt, kFloat, kSymbol, kWrong, kEnd } kind = kEnd;
   bool first_on_line = false;  ///< a newline stands before it
   Span span;
   std::string_view text;
   int64_t i = 0;
   double f = 0;
+  const char* wrong = nullptr;  ///< of kWrong: why it is no word of the language
 
   /// True for the symbol or word `what`.
-  bool is(std::string_view what) const { return kind != kEnd && text == what; }
+  bool is(std::string_view what) const { return kind < kWrong && text == what; }
 };
 
 /// Splits a source into tokens, on demand. Comments run from `#` to the end of the line.
 class Lexer {
  public:
-  Lexer(Diagnostics& diagnostics, int begin)
-      : diagnostics_(diagnostics), text_(diagnostics.source().text), at_(begin) {}
+  Lexer(std::string_view text, int begin) : text_(text), at_(begin) {}
 
-  /// The next token; kEnd at the end of the text, and after an error.
+  /// The next token; kEnd at the end of the text.
   Token next();
 
  private:
@@ -35,7 +35,6 @@ class Lexer {
   void lex_number(Token& token);
   void lex_symbol(Token& token);
 
-  Diagnostics& diagnostics_;
   std::string_view text_;
   int at_;
 };

@@ -53,26 +53,35 @@ Result<Library> parse_library(std::string_view text, std::string_view origin) {
   Diagnostics diagnostics(*source);
   Library library;
   size_t at = 0;
-  while (!diagnostics.failed()) {
+  while (!diagnostics.full()) {
     Parser parser(diagnostics, static_cast<int>(at));
     const Token next = parser.peek();
-    if (next.kind == Token::kEnd) break;
+    if (next.kind == Token::kEnd && !parser.stuck()) break;
+    if (parser.stuck()) {
+      parser.skip_to_op();
+      at = parser.position();
+      continue;
+    }
     if (next.is("case")) {
       at = parse_case(**source, next.span.begin, library, diagnostics);
       continue;
     }
-    if (!next.is("op")) {
-      diagnostics.error(next.span, "`op` or `case` is expected here", ErrorCode::kSyntax);
-      break;
-    }
-    Op op{parse_definition(parser, *source, diagnostics)};
-    if (diagnostics.failed()) break;
-    if (library.find(op.name())) {
-      diagnostics.error(op.definition->span,
-                        fmt::format("there are two ops named `{}`", op.name()));
+    if (next.is("op")) {
+      Op op{parse_definition(parser, *source, diagnostics)};
+      if (!op.name().empty() && library.find(op.name())) {
+        diagnostics.error(op.definition->span,
+                          fmt::format("there are two ops named `{}`", op.name()));
+      }
+      if (!op.definition->closed) parser.skip_to_op();
+      library.ops.push_back(std::move(op));
+    } else {
+      diagnostics.error(next.span,
+                        "`op` or `case` is expected here, as in `op f(A: f32[M]) -> (Y: f32[M]) { "
+                        "Y[i] = 2*A[i] }`",
+                        ErrorCode::kSyntax);
+      parser.skip_to_op();
     }
     at = parser.position();
-    library.ops.push_back(std::move(op));
   }
   if (diagnostics.failed()) return diagnostics.failure();
   return library;

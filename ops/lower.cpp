@@ -142,48 +142,55 @@ Expr Lowering::lower_extent(const Term& t) {
 }
 
 void Lowering::declare_args() {
-  const Prover prover(binding_.ranged);
   for (const Argument& a : d_.args) {
     if (a.scalar) {
       program_.scalars.push_back({a.name, type_named(a.type)});
-      continue;
+    } else {
+      apart([&] { return declare_arg(a); });
     }
-    ir::Buffer b;
-    b.name = a.name;
-    b.type = type_named(a.type);
-    b.role = a.role;
-    for (size_t i = 0; i < a.shape.size(); ++i) {
-      b.shape.push_back(lower_extent(a.shape[i]));
-      int64_t extent = 0;
-      if (failed()) return;
-      if (ir::is_const(b.shape.back(), &extent) && extent < 0) {
-        error(a.shape[i].span, "dim {} of `{}` would be {}; extents are 0 or more", i, a.name,
-              extent);
-      } else if (!binding_.checking && prover.non_negative(b.shape.back()) != Proof::kYes) {
-        error(a.shape[i].span,
-              "dim {} of `{}` may be negative within the ranges given; raise their lower ends", i,
-              a.name);
-      }
-    }
-    if (!binding_.checking && !is_addressable(b.shape, binding_.ranged)) {
-      error(a.span, "`{}` is too large: a tensor has at most 2^56 elements", a.name);
-    }
-    Tensor tensor;
-    tensor.buffer = program_.buffers.size();
-    tensor.readable = a.role != ir::Role::kOutput;
-    tensors_.emplace(a.name, std::move(tensor));
-    program_.buffers.push_back(std::move(b));
   }
+}
+
+bool Lowering::declare_arg(const Argument& a) {
+  const Prover prover(binding_.ranged);
+  ir::Buffer b;
+  b.name = a.name;
+  b.type = type_named(a.type);
+  b.role = a.role;
+  for (size_t i = 0; i < a.shape.size(); ++i) {
+    b.shape.push_back(lower_extent(a.shape[i]));
+    int64_t extent = 0;
+    if (failed()) return false;
+    if (ir::is_const(b.shape.back(), &extent) && extent < 0) {
+      error(a.shape[i].span, "dim {} of `{}` would be {}; extents are 0 or more", i, a.name,
+            extent);
+    } else if (!binding_.checking && prover.non_negative(b.shape.back()) != Proof::kYes) {
+      error(a.shape[i].span,
+            "dim {} of `{}` may be negative within the ranges given; raise their lower ends", i,
+            a.name);
+    }
+  }
+  if (failed()) return false;
+  if (!binding_.checking && !is_addressable(b.shape, binding_.ranged)) {
+    error(a.span, "`{}` is too large: a tensor has at most 2^56 elements", a.name);
+  }
+  Tensor tensor;
+  tensor.buffer = program_.buffers.size();
+  tensor.readable = a.role != ir::Role::kOutput;
+  tensors_.emplace(a.name, std::move(tensor));
+  program_.buffers.push_back(std::move(b));
+  return !failed();
 }
 
 ir::Program Lowering::run() {
   program_.dims = binding_.ranged;
   declare_args();
+  if (failed()) return {};
   for (const Statement& s : d_.statements) {
-    if (failed()) return {};
+    stuck_ = false;
     lower_statement(s);
   }
-  if (failed()) return {};
+  if (diagnostics_.failed()) return {};
   finish_drafts();
   return std::move(program_);
 }

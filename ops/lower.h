@@ -25,6 +25,9 @@ Binding checking_binding(const Definition& d);
 /// statement. Fills `d.dims`.
 void check_names(Definition& d, Diagnostics& diagnostics);
 
+/// The part of it about what statements mention: names, tensors, functions, dtypes.
+void check_scopes(const Definition& d, Diagnostics& diagnostics);
+
 /// Resolves names, types and ranges, and turns statements into naive stages. Buffers are dense; the
 /// problem's layout is laid over them by the caller.
 ir::Program lower(const Definition& d, const Binding& binding, Diagnostics& diagnostics);

@@ -41,6 +41,8 @@ struct Tensor {
   size_t buffer = 0;
   int draft = -1;                ///< what defines it; -1: an input
   bool readable = false;         ///< defined by now
+  bool poisoned = false;         ///< its statement is wrong: nothing is said of its readers
+  bool shapeless = false;        ///< and no buffer stands for it
   std::vector<Index> indices;    ///< of its statement
   std::vector<ir::Expr> domain;  ///< over `indices`: where it is defined; empty: everywhere
 };
@@ -100,13 +102,24 @@ class Lowering {
  private:
   template <class... Args>
   void error(Span span, fmt::format_string<Args...> format, Args&&... args) {
-    diagnostics_.error(span, fmt::format(format, std::forward<Args>(args)...));
+    if (!stuck_) diagnostics_.error(span, fmt::format(format, std::forward<Args>(args)...));
+    stuck_ = true;
   }
-  bool failed() const { return diagnostics_.failed(); }
+  /// True when what is lowered now is wrong; what stands beside it may be right.
+  bool failed() const { return stuck_; }
+  /// Does `lower` whatever went wrong before.
+  template <class F>
+  auto apart(const F& lower) {
+    const bool before = std::exchange(stuck_, false);
+    auto value = lower();
+    stuck_ |= before;
+    return value;
+  }
   std::string snippet(Span span) const { return diagnostics_.source().snippet(span); }
 
   // lower.cpp: names and shapes
   void declare_args();
+  bool declare_arg(const Argument& a);
   ir::Expr lower_extent(const Term& t);
   DType type_named(std::string_view name) const;
   ir::Expr number_named(std::string_view name) const;
@@ -115,6 +128,8 @@ class Lowering {
 
   // statements.cpp: statements
   void lower_statement(const Statement& s);
+  bool mentions_shapeless(const Term& t) const;
+  void poison(const Statement& s, const Draft& draft);
   void declare_indices(const Statement& s, Draft& draft);
   ir::Expr left_extent(const Statement& s, size_t position, const ir::Buffer* output);
   void compare_with_uses(const Range& r, const ir::Expr& extent, const std::vector<Found>& found);
@@ -124,7 +139,7 @@ class Lowering {
   void lower_plain(const Statement& s, Draft& draft);
   Value own_old_value(const Statement& s);
   std::optional<DType> target_type(const Statement& s) const;
-  void publish(const Statement& s, Draft draft);
+  void publish(const Statement& s, Draft& draft);
 
   // reductions.cpp: reductions and ranges
   Value lower_reduction(const Term& t);
@@ -143,6 +158,7 @@ class Lowering {
 
   // values.cpp: expressions and types
   Value lower_value(const Term& t);
+  Value lower_part(const Term& t);
   Value lower_name(const Term& t);
   Value lower_infix(const Term& t);
   Value lower_prefix(const Term& t);
@@ -171,6 +187,8 @@ class Lowering {
   void settle_needs(Draft& draft);
   void assemble(Draft& draft) const;
   void prove_accesses(Draft& draft, bool with_domain);
+  bool prove_indices(Draft& draft, const Access& access, const Prover& sure, const Prover& chosen,
+                     bool with_domain);
   void prove_access(Draft& draft, const Access& access, size_t dim, const Prover& sure,
                     const Prover& chosen, bool with_domain);
   void drop_idle_guards(Draft& draft) const;
@@ -193,6 +211,7 @@ class Lowering {
   std::vector<Draft*> frames_;
   int nested_ = 0;         // reductions named so far in this statement
   bool in_index_ = false;  // integers read are i64
+  bool stuck_ = false;     // by an error in what is lowered now
 };
 
 /// The range of an index as far as proofs may use it: ends read from data give way to dims.

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "ops/foreign.h"
 #include "ops/lexer.h"
 #include "ops/lower.h"
 
@@ -39,10 +40,14 @@ class NameChecker {
   NameChecker(Definition& d, Diagnostics& diagnostics) : d_(d), diagnostics_(diagnostics) {}
 
   void run() {
+    const size_t before = diagnostics_.count();
     declare_params();
     declare_args();
     collect_dims();
+    d_.headless |= diagnostics_.count() > before;
+    if (d_.headless) return;
     declare_intermediates();
+    check_scopes(d_, diagnostics_);
     check_uses();
   }
 
@@ -50,6 +55,11 @@ class NameChecker {
   template <class... Args>
   void error(Span span, fmt::format_string<Args...> format, Args&&... args) {
     diagnostics_.error(span, fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  template <class... Args>
+  void unused(Span span, fmt::format_string<Args...> format, Args&&... args) {
+    diagnostics_.consequence(span, fmt::format(format, std::forward<Args>(args)...));
   }
 
   void declare(const std::string& name, Span span, std::string what) {
@@ -67,15 +77,14 @@ class NameChecker {
     if (p) {
       error(span, "`{}` is an integer parameter, not a dtype", type);
     } else {
-      error(span,
-            "there is no dtype `{}`; dtypes are f64 f32 f16 bf16 i64 i32 i16 i8 u8 bool and the "
-            "parameters in <...>",
-            type);
+      error(span, "there is no dtype `{}`; dtypes are {} and the parameters in <...>{}", type,
+            spaced(dtype_words()), dtype_hint(type));
     }
   }
 
   void declare_args() {
     for (const Argument& a : d_.args) {
+      if (a.broken) continue;
       declare(a.name, a.span, a.scalar ? "a scalar argument" : "a tensor");
       check_type(a.type, a.type_span);
     }
@@ -83,6 +92,7 @@ class NameChecker {
 
   void collect_dims() {
     for (const Argument& a : d_.args) {
+      if (a.broken) continue;
       for (const Term& extent : a.shape) collect_dims(extent);
     }
   }
@@ -105,6 +115,7 @@ class NameChecker {
 
   void declare_intermediates() {
     for (const Statement& s : d_.statements) {
+      if (s.name.empty()) continue;
       if (const Argument* a = d_.arg(s.name)) {
         check_target(s, *a);
       } else {
@@ -136,6 +147,9 @@ class NameChecker {
       uses.walk(s.where);
       uses.walk(s.otherwise);
     }
+    for (const Statement& s : d_.statements) {
+      if (s.broken) return;  // what it uses is not known
+    }
     check_tensor_uses(uses);
     for (const Argument& a : d_.args) {
       uses.types.insert(a.type);
@@ -143,7 +157,7 @@ class NameChecker {
     }
     for (const Param& p : d_.params) {
       if (p.is_type ? !uses.types.count(p.name) : !uses.plain.count(p.name)) {
-        error(p.span, "the parameter `{}` is never used; take it out", p.name);
+        unused(p.span, "the parameter `{}` is never used; take it out", p.name);
       }
     }
   }
@@ -156,7 +170,7 @@ class NameChecker {
         error(a.span, "no statement writes `{}`", a.name);
       }
       if (a.role == ir::Role::kInput && !uses.tensors.count(a.name) && !uses.plain.count(a.name)) {
-        error(a.span, "the argument `{}` is never used; take it out", a.name);
+        unused(a.span, "the argument `{}` is never used; take it out", a.name);
       }
     }
     if (!any_output) {
@@ -164,8 +178,8 @@ class NameChecker {
     }
     for (const Statement& s : d_.statements) {
       if (!d_.arg(s.name) && !uses.tensors.count(s.name)) {
-        error(s.span, "`{}` is never read, and it is not an output; take the statement out",
-              s.name);
+        unused(s.span, "`{}` is never read, and it is not an output; take the statement out",
+               s.name);
       }
     }
   }

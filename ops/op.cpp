@@ -10,12 +10,14 @@ namespace hone::ops {
 std::shared_ptr<const Definition> parse_definition(Parser& parser,
                                                    std::shared_ptr<const Source> source,
                                                    Diagnostics& diagnostics, bool trusted) {
+  const size_t before = diagnostics.count(), notes = diagnostics.notes().size();
   auto d = std::make_shared<Definition>(parser.parse_op());
   d->source = std::move(source);
-  if (!diagnostics.failed()) check_names(*d, diagnostics);
-  if (!diagnostics.failed() && !trusted) lower(*d, checking_binding(*d), diagnostics);
-  if (diagnostics.failed()) return nullptr;
-  d->text = print(*d);
+  check_names(*d, diagnostics);
+  if (!d->headless && !trusted) lower(*d, checking_binding(*d), diagnostics);
+  if (diagnostics.count() == before) d->text = print(*d);
+  d->notes.assign(diagnostics.notes().begin() + static_cast<int64_t>(notes),
+                  diagnostics.notes().end());
   return d;
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "jit/ir/spelling.h"
+#include "ops/foreign.h"
 #include "ops/parser.h"
 
 namespace hone::ops {
@@ -142,7 +144,12 @@ Term Parser::parse_access(Token name) {
   t.kind = Term::kAccess;
   t.name = name.text;
   expect("[", "`[`");
+  if (token_.kind == Token::kName) {
+    const Token next = Lexer(lexer_).next();
+    if (next.is("in") || next.is(":")) return no_reduction(name, std::move(t));
+  }
   t.args = parse_list("]", kMaxRank, "an index");
+  if (token_.is("(") && token_.span.begin == last_end_) return no_reduction(name, std::move(t));
   if (accept("else")) {
     t.guarded = true;
     if (++nesting_ > kMaxDepth) fail(token_.span, "`else` is nested deeper than 200");
@@ -150,6 +157,18 @@ Term Parser::parse_access(Token name) {
     --nesting_;
   }
   return finish(std::move(t), name.span.begin);
+}
+
+/// `mean[k](x)`, where `mean` is no reduction.
+Term Parser::no_reduction(Token name, Term t) {
+  std::string_view advice = advice_on_function(name.text);
+  const bool function = ir::function_named(name.text) != nullptr;
+  const std::string here = function          ? fmt::format("; a function is `{}(x)`", name.text)
+                           : !advice.empty() ? fmt::format("; {}", advice)
+                                             : ir::did_you_mean(name.text, reduction_words());
+  fail(name.span, fmt::format("there is no reduction `{}`; reductions are {}{}", name.text,
+                              spaced(reduction_words()), here));
+  return t;
 }
 
 Term Parser::parse_reduction(Token name) {

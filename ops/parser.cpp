@@ -3,32 +3,117 @@
 
 #include <fmt/format.h>
 
-namespace hone::ops {
+#include "ops/foreign.h"
 
+namespace hone::ops {
 Parser::Parser(Diagnostics& diagnostics, int begin)
-    : diagnostics_(diagnostics), lexer_(diagnostics, begin), last_end_(begin) {
+    : diagnostics_(diagnostics), lexer_(diagnostics.source().text, begin), last_end_(begin) {
+  advance();
+}
+
+void Parser::advance() {
   token_ = lexer_.next();
+  if (token_.kind == Token::kWrong) fail(token_.span, token_.wrong);
 }
 
 void Parser::fail(Span span, std::string message) {
+  if (stuck_) return;
   diagnostics_.error(span, std::move(message), ErrorCode::kSyntax);
+  stuck_ = true;
+  resume_ = token_;
   token_ = Token{};
-  token_.span = span;
+  token_.span = resume_.span;
 }
 
-void Parser::expected(std::string_view what) {
-  if (diagnostics_.failed()) return;
+/// What to write instead of a word of another language, here or just before.
+std::string Parser::advice() const {
+  std::string_view found = advice_on_sign(token_.text);
+  if (found.empty() && last_.kind == Token::kName) found = advice_on_sign(last_.text);
+  return found.empty() ? "" : fmt::format("; {}", found);
+}
+
+void Parser::expected(std::string_view what, std::string_view hint) {
+  if (stuck_) return;
   const std::string found =
       token_.kind == Token::kEnd ? "the text ends" : fmt::format("`{}` stands", token_.text);
-  fail(token_.span, fmt::format("{} here where {} is expected", found, what));
+  fail(token_.span, fmt::format("{} here where {} is expected{}{}", found, what, hint, advice()));
 }
 
 Token Parser::take() {
-  Token taken = token_;
-  last_end_ = taken.span.end;
-  token_ = lexer_.next();
-  if (diagnostics_.failed()) token_ = Token{};
-  return taken;
+  if (stuck_) return token_;
+  last_ = token_;
+  last_end_ = last_.span.end;
+  if (last_.is("(") || last_.is("[")) ++depth_;
+  if (last_.is(")") || last_.is("]")) --depth_;
+  advance();
+  return last_;
+}
+
+bool Parser::at_op() const {
+  return token_.first_on_line && (token_.is("op") || token_.is("case"));
+}
+
+/// Reads on behind an error; false when nothing can be.
+bool Parser::resume() {
+  if (!stuck_ || diagnostics_.full()) return false;
+  stuck_ = false;
+  nesting_ = 0;
+  token_ = resume_;
+  return true;
+}
+
+void Parser::skip_to_op() {
+  if (stuck_ && !resume()) {
+    last_end_ = static_cast<int>(diagnostics_.source().text.size());
+    return;
+  }
+  while (token_.kind != Token::kEnd && !at_op()) token_ = lexer_.next();
+  last_end_ = token_.span.begin;
+}
+
+/// Skips to the `,` or `)` behind a bad argument, or to what follows all of them.
+void Parser::recover_argument(bool outputs) {
+  if (!resume()) return;
+  while (token_.kind != Token::kEnd && !token_.is("{") && !at_op()) {
+    if (token_.is("->") && !outputs) break;
+    if (depth_ <= 1 && (token_.is(",") || token_.is(")"))) break;
+    if (token_.is("(") || token_.is("[")) ++depth_;
+    if (token_.is(")") || token_.is("]")) --depth_;
+    token_ = lexer_.next();
+  }
+  depth_ = 1;
+}
+
+/// Skips to the statements.
+void Parser::recover_header() {
+  if (!resume()) return;
+  while (token_.kind != Token::kEnd && !token_.is("{") && !at_op()) token_ = lexer_.next();
+}
+
+/// Is what stands here the left side of a statement: a name, indices in brackets, `=`?
+bool Parser::at_statement() const {
+  if (token_.kind != Token::kName || is_reserved(token_.text)) return false;
+  Lexer ahead = lexer_;
+  Token t = ahead.next();
+  if (t.is(":")) {
+    ahead.next();
+    t = ahead.next();
+  }
+  int depth = 0;
+  for (; t.kind != Token::kEnd && !t.first_on_line && !t.is(";") && !t.is("}"); t = ahead.next()) {
+    if (depth == 0 && !t.is("[")) return t.is("=") || t.is("+=");
+    depth += t.is("[") ? 1 : t.is("]") ? -1 : 0;
+  }
+  return false;
+}
+
+/// Skips to the end of a bad statement: `;`, `}`, or a line that begins another one.
+void Parser::recover_statement() {
+  if (!resume()) return;
+  while (token_.kind != Token::kEnd && !token_.is(";") && !token_.is("}") && !at_op()) {
+    if (token_.first_on_line && at_statement()) break;
+    token_ = lexer_.next();
+  }
 }
 
 bool Parser::accept(std::string_view text) {
@@ -74,6 +159,10 @@ Definition Parser::parse_op() {
   parse_params(d);
   parse_arguments(d, false);
   if (accept("->")) parse_arguments(d, true);
+  if (stuck_) {
+    d.headless = true;
+    recover_header();
+  }
   parse_statements(d);
   return d;
 }
@@ -93,7 +182,7 @@ void Parser::parse_params(Definition& d) {
       p.type = *type;
       take();
     } else {
-      expected("a dtype or an integer as default");
+      expected("a dtype or an integer as default", dtype_hint(token_.text));
     }
     d.params.push_back(std::move(p));
     if (d.params.size() > kMaxParams) fail(d.params.back().span, "an op takes 32 parameters");
@@ -102,13 +191,18 @@ void Parser::parse_params(Definition& d) {
 }
 
 void Parser::parse_arguments(Definition& d, bool outputs) {
-  expect("(", outputs ? "`(` and the outputs" : "`(` and the arguments");
+  if (!expect("(", outputs ? "`(` and the outputs" : "`(` and the arguments")) return;
   if (accept(")")) return;
   do {
     d.args.push_back(parse_argument(outputs));
     if (d.args.size() > kMaxArgs) fail(d.args.back().span, "an op takes 128 arguments");
+    if (!stuck_ && !token_.is(",") && !token_.is(")")) expected("`,` or `)`");
+    if (stuck_ && d.args.size() <= kMaxArgs) {
+      d.headless = d.args.back().broken = true;
+      recover_argument(outputs);
+    }
   } while (accept(","));
-  expect(")", "`,` or `)`");
+  if (!accept(")")) d.headless = true;
 }
 
 Argument Parser::parse_argument(bool outputs) {
@@ -132,25 +226,35 @@ Argument Parser::parse_argument(bool outputs) {
 }
 
 void Parser::parse_statements(Definition& d) {
-  expect("{", d.args.empty() || token_.kind == Token::kEnd ? "`->` or `{`" : "`{`");
+  if (!expect("{", d.args.empty() || token_.kind == Token::kEnd ? "`->` or `{`" : "`{`")) {
+    d.headless = true;
+    return;
+  }
   while (accept(";")) {
   }
-  while (!diagnostics_.failed() && !token_.is("}")) {
+  while (!stuck_ && token_.kind != Token::kEnd && !token_.is("}") && !at_op()) {
     d.statements.push_back(parse_statement());
     if (d.statements.size() > kMaxStatements) {
       fail(d.statements.back().span, "an op takes 512 statements");
+      return;
     }
     if (!token_.is(";") && !token_.is("}") && !token_.first_on_line) {
       expected("an operator, `where`, `;`, `}` or a new line");
     }
+    if (stuck_) {
+      d.statements.back().broken = true;
+      recover_statement();
+      if (token_.kind == Token::kEnd) return;
+    }
     while (accept(";")) {
     }
   }
-  expect("}", "`}`");
+  d.closed = expect("}", "`}`");
 }
 
 Statement Parser::parse_statement() {
   Statement s;
+  depth_ = 0;
   s.name = parse_name("a statement `name[indices] = value` or `}`", &s.span);
   if (accept(":")) s.type = parse_type(&s.type_span);
   if (expect("[", "`[` and indices (`[]` for a single element)") && !accept("]")) {
@@ -170,6 +274,7 @@ Statement Parser::parse_statement() {
     s.where.push_back(parse_term());
     if (accept("else")) s.otherwise.push_back(parse_term());
   }
+  s.whole = {s.span.begin, last_end_};
   return s;
 }
 
@@ -198,7 +303,7 @@ void Parser::parse_left_index(Statement& s) {
       return;
     }
   }
-  if (diagnostics_.failed()) return;
+  if (stuck_) return;
   fail(first.span,
        "an index on the left is a plain name, `Y[i,j] = ...`: sequential recurrences "
        "(`Y[i+1] = ... Y[i]`) and partial writes are reserved for a later version; shift the "

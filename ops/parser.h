@@ -18,16 +18,20 @@ inline constexpr int kMaxArgs = 128;        ///< arguments and outputs of an op
 inline constexpr int kMaxParams = 32;       ///< parameters in `<...>`
 inline constexpr int kMaxStatements = 512;  ///< of an op
 
-/// Recursive descent over one source. After the first error every token is the end of the text, so
-/// that all rules unwind by themselves.
+/// Recursive descent over one source. After an error every token is the end of the text, so that
+/// all rules unwind by themselves; then parsing goes on at the next argument, statement or op.
 class Parser {
  public:
   Parser(Diagnostics& diagnostics, int begin);
 
-  /// `op name<params>(arguments) -> (outputs) { statements }`.
+  /// `op name<params>(arguments) -> (outputs) { statements }`, and past its end, also after errors.
   Definition parse_op();
+  /// Goes on at the next `op` or `case` that begins a line.
+  void skip_to_op();
   /// The next token, not yet taken.
   const Token& peek() const { return token_; }
+  /// True behind an error that was not skipped.
+  bool stuck() const { return stuck_; }
   /// Takes the next token.
   Token take();
   /// Takes the next token if it is `text`.
@@ -36,8 +40,16 @@ class Parser {
   int position() const { return last_end_; }
 
  private:
+  void advance();
   void fail(Span span, std::string message);
-  void expected(std::string_view what);
+  void expected(std::string_view what, std::string_view hint = {});
+  std::string advice() const;
+  bool at_op() const;
+  bool resume();
+  void recover_argument(bool outputs);
+  void recover_header();
+  void recover_statement();
+  bool at_statement() const;
   bool expect(std::string_view text, std::string_view what);
   std::string parse_name(std::string_view what, Span* span);
   std::string parse_type(Span* span);
@@ -57,6 +69,7 @@ class Parser {
   Term parse_atom();
   Term parse_named();
   Term parse_access(Token name);
+  Term no_reduction(Token name, Term t);
   Term parse_reduction(Token name);
   Term parse_cast(Token name);
   std::vector<Term> parse_list(std::string_view close, size_t most, std::string_view what);
@@ -65,8 +78,12 @@ class Parser {
   Diagnostics& diagnostics_;
   Lexer lexer_;
   Token token_;
+  Token last_;  // taken last
   int last_end_ = 0;
   int nesting_ = 0;
+  int depth_ = 0;       // brackets that are open
+  bool stuck_ = false;  // by an error, until parsing goes on at `resume_`
+  Token resume_;
 };
 
 }  // namespace hone::ops

@@ -2,12 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
+#include "jit/ir/spelling.h"
 #include "ops/bindings.h"
 #include "ops/definition.h"
-#include "ops/nearest.h"
 #include "ops/stock.h"
 
 namespace hone::ops {
@@ -44,6 +43,33 @@ Result<Problem> bind(const Op& op, bool stock, const std::shared_ptr<const Sourc
   return problem;
 }
 
+/// A problem whose op stands in it. What is wrong with the op and with the bindings is told at
+/// once.
+Result<Problem> bind_inline(const std::shared_ptr<const Source>& source) {
+  Diagnostics diagnostics(source);
+  Parser parser(diagnostics, 0);
+  const Op op{parse_definition(parser, source, diagnostics)};
+  if (!diagnostics.failed()) return bind(op, false, source, parser.position());
+  const Definition& d = *op.definition;
+  if (!d.headless && d.closed) parse_bindings(d, diagnostics, parser.position());
+  return diagnostics.failure();
+}
+
+/// What a text is that names no op and is not one: an op without its `op`, a statement, a binding.
+std::string kind_of_text(std::string_view all, std::string_view word) {
+  constexpr std::string_view kOp = "`op f(A: f32[M]) -> (Y: f32[M]) { Y[i] = 2*A[i] } M=128`";
+  if (all.find('{') != all.npos && word.find('[') == word.npos) {
+    return fmt::format("the text of an op begins with `op`, as in {}", kOp);
+  }
+  if (word.find('[') != word.npos) {
+    return fmt::format("a statement stands in an op, as in {}", kOp);
+  }
+  if (word.find('=') != word.npos) {
+    return "a problem begins with the name of an op, as in `matmul M=64 N=64 K=64`";
+  }
+  return {};
+}
+
 Failure unknown_op(const std::shared_ptr<const Source>& source, Span span, const Library* library) {
   std::vector<std::string> names;
   if (library) {
@@ -52,11 +78,15 @@ Failure unknown_op(const std::shared_ptr<const Source>& source, Span span, const
   for (const std::string_view name : stock_names()) names.emplace_back(name);
   const std::string given = source->text.substr(span.begin, std::min(span.end - span.begin, 64));
   Diagnostics diagnostics(source);
-  diagnostics.error(span,
-                    fmt::format("there is no op of this name; a problem is `NAME M=128 ...` or "
-                                "`op ... {{ ... }} M=128 ...`; the nearest names are {}",
-                                fmt::join(nearest(std::move(names), given, 4), ", ")),
-                    ErrorCode::kNotFound);
+  const std::string kind = kind_of_text(source->text, given);
+  diagnostics.error(
+      span,
+      !kind.empty() ? kind
+                    : fmt::format("there is no op of this name; a problem is `NAME "
+                                  "M=128 ...` or `op ... {{ ... }} M=128 ...`; the "
+                                  "nearest names are {}",
+                                  fmt::join(ir::nearest_words(std::move(names), given, 4), ", ")),
+      ErrorCode::kNotFound);
   return diagnostics.failure();
 }
 
@@ -74,11 +104,7 @@ Result<Problem> parse_problem(std::string_view text, const Library* library) {
   const std::string_view name = all.substr(begin, end - begin);
 
   if (name == "op" || name.starts_with("#")) {
-    Diagnostics diagnostics(source);
-    Parser parser(diagnostics, 0);
-    const Op op{parse_definition(parser, source, diagnostics)};
-    if (diagnostics.failed()) return diagnostics.failure();
-    return bind(op, false, source, parser.position());
+    return bind_inline(source);
   }
   if (const Op* op = library ? library->find(name) : nullptr) {
     return bind(*op, false, source, static_cast<int>(end));

@@ -185,14 +185,20 @@ void Lowering::prove_accesses(Draft& draft, bool with_domain) {
   const Prover chosen = prover_for(draft, with_domain, true);
   for (const Access& access : draft.accesses) {
     if (access.load->guarded) continue;
-    for (size_t i = 0; i < access.index_count() && !failed(); ++i) {
-      if (!reads_data(access.load->args[i])) {
-        prove_access(draft, access, i, sure, chosen, with_domain);
-      } else if (with_domain) {
-        check_data_index(draft, access, i);
-      }
+    apart([&] { return prove_indices(draft, access, sure, chosen, with_domain); });
+  }
+}
+
+bool Lowering::prove_indices(Draft& draft, const Access& access, const Prover& sure,
+                             const Prover& chosen, bool with_domain) {
+  for (size_t i = 0; i < access.index_count() && !failed(); ++i) {
+    if (!reads_data(access.load->args[i])) {
+      prove_access(draft, access, i, sure, chosen, with_domain);
+    } else if (with_domain) {
+      check_data_index(draft, access, i);
     }
   }
+  return !failed();
 }
 
 void Lowering::prove_access(Draft& draft, const Access& access, size_t dim, const Prover& sure,

@@ -42,7 +42,7 @@ bool Lowering::check_fresh(const Range& r) {
 void Lowering::find_extents(const Term& t, std::string_view name, std::vector<Found>& out) const {
   if (t.kind == Term::kAccess && !t.guarded) {
     const auto at = tensors_.find(t.name);
-    for (size_t i = 0; at != tensors_.end() && i < t.args.size(); ++i) {
+    for (size_t i = 0; at != tensors_.end() && !at->second.shapeless && i < t.args.size(); ++i) {
       const ir::Buffer& b = program_.buffers[at->second.buffer];
       if (t.args[i].kind == Term::kName && t.args[i].name == name && i < b.shape.size()) {
         out.push_back({b.shape[i], t.args[i].span, t.name, i});

@@ -48,6 +48,16 @@ std::string excerpt(std::string_view text, Span line, Span span) {
   return out;
 }
 
+/// `message` as it is told: where, what, and the source line with the span underlined.
+std::string told(const Source& source, Span span, const std::string& message) {
+  const std::string_view text(source.text);
+  const Span line = line_of(text, span.begin);
+  const auto number = source.line + std::count(text.begin(), text.begin() + line.begin, '\n');
+  std::string out = source.origin.empty() ? "" : source.origin + ":";
+  out += std::to_string(number) + ":" + std::to_string(span.begin - line.begin + 1) + ": ";
+  return out + message + excerpt(text, line, span);
+}
+
 }  // namespace
 
 std::string Source::snippet(Span span) const {
@@ -60,19 +70,51 @@ std::string Source::snippet(Span span) const {
          printable(all.substr(span.end - kMost / 2, kMost / 2));
 }
 
+void Diagnostics::add(Found found) {
+  if (full()) return;
+  const int size = static_cast<int>(source_->text.size());
+  found.span.begin = std::clamp(found.span.begin, 0, size);
+  found.span.end = std::clamp(found.span.end, found.span.begin, size);
+  for (const Found& known : errors_) {
+    if (known.span.begin == found.span.begin && known.span.end == found.span.end) return;
+  }
+  errors_.push_back(std::move(found));
+}
+
 void Diagnostics::error(Span span, std::string message, ErrorCode code) {
-  if (failure_) return;
-  const std::string_view text(source_->text);
-  const int size = static_cast<int>(text.size());
-  span.begin = std::clamp(span.begin, 0, size);
-  span.end = std::clamp(span.end, span.begin, size);
-  const Span line = line_of(text, span.begin);
-  const auto number = source_->line + std::count(text.begin(), text.begin() + line.begin, '\n');
-  std::string out = source_->origin.empty() ? "" : source_->origin + ":";
-  out += std::to_string(number) + ":" + std::to_string(span.begin - line.begin + 1) + ": ";
-  out += message;
-  out += excerpt(text, line, span);
-  failure_ = Failure{code, std::move(out)};
+  add({span, false, code, std::move(message)});
+}
+
+void Diagnostics::consequence(Span span, std::string message) {
+  add({span, true, ErrorCode::kSemantic, std::move(message)});
+}
+
+void Diagnostics::note(Span span, const std::string& message) {
+  notes_.push_back(told(*source_, span, message));
+}
+
+bool Diagnostics::has_error_in(Span span) const {
+  return std::any_of(errors_.begin(), errors_.end(), [&](const Found& e) {
+    return span.begin <= e.span.begin && e.span.begin < span.end;
+  });
+}
+
+Failure Diagnostics::failure() const {
+  std::vector<Found> sorted = errors_;
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Found& a, const Found& b) {
+    return a.follows != b.follows ? b.follows : a.span.begin < b.span.begin;
+  });
+  Failure all{sorted.front().code, {}};
+  for (const Found& e : sorted) {
+    all.message += (all.message.empty() ? "" : "\n") + told(*source_, e.span, e.message);
+  }
+  if (full()) all.message += "\nThese are the first 20 errors; there may be more.";
+  return all;
+}
+
+Failure joined(Failure first, const Failure& second) {
+  first.message += "\n" + second.message;
+  return first;
 }
 
 }  // namespace hone::ops

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "include/hone/error.h"
 
@@ -32,23 +33,52 @@ struct Source {
   std::string snippet(Span span) const;
 };
 
-/// Collects the first error found in one source; what follows it is ignored.
+/// Collects what is wrong in one source, up to a limit. Two errors at one place are one: the second
+/// follows from the first.
 class Diagnostics {
  public:
   explicit Diagnostics(std::shared_ptr<const Source> source) : source_(std::move(source)) {}
 
-  /// Keeps this error unless there is one already.
+  /// Adds an error.
   void error(Span span, std::string message, ErrorCode code = ErrorCode::kSemantic);
+  /// Adds an error that may follow from another one, such as a name that is never used: it is told
+  /// after the others.
+  void consequence(Span span, std::string message);
+  /// Adds what is right and may still not be what was meant.
+  void note(Span span, const std::string& message);
   /// True once an error was found.
-  bool failed() const { return failure_.has_value(); }
-  /// The error: `origin:line:column: message`, the source line, and the span underlined.
-  const Failure& failure() const { return *failure_; }
+  bool failed() const { return !errors_.empty(); }
+  /// How many errors were found.
+  size_t count() const { return errors_.size(); }
+  /// True when no more errors are taken.
+  bool full() const { return errors_.size() >= kMost; }
+  /// True when an error points into `span`.
+  bool has_error_in(Span span) const;
+  /// All errors, the most useful first: `origin:line:column: message`, the source line, and the
+  /// span underlined. The code is that of the first.
+  Failure failure() const;
+  /// The notes, each as an error is told.
+  const std::vector<std::string>& notes() const { return notes_; }
   /// What errors point into.
   const Source& source() const { return *source_; }
 
  private:
+  static constexpr size_t kMost = 20;
+
+  struct Found {
+    Span span;
+    bool follows = false;  ///< perhaps from another one
+    ErrorCode code = ErrorCode::kSemantic;
+    std::string message;
+  };
+  void add(Found found);
+
   std::shared_ptr<const Source> source_;
-  std::optional<Failure> failure_;
+  std::vector<Found> errors_;
+  std::vector<std::string> notes_;
 };
+
+/// Both, one below the other; the code is that of the first.
+Failure joined(Failure first, const Failure& second);
 
 }  // namespace hone::ops

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "ops/lowering.h"
 
 namespace hone::ops {
@@ -30,21 +32,55 @@ void Lowering::lower_statement(const Statement& s) {
   own_.clear();
   chosen_.clear();
   scope_.clear();
+  in_index_ = false;
   Draft draft;
   draft.stage.name = s.name;
   draft.span = s.span;
   if (const Argument* a = d_.arg(s.name)) draft.role = a->role;
   frames_ = {&draft};
+  // What the names are wrong of is told already.
+  const auto shapeless = [&](const std::vector<Term>& terms) {
+    return !terms.empty() && mentions_shapeless(terms[0]);
+  };
+  stuck_ = s.broken || diagnostics_.has_error_in(s.whole) || mentions_shapeless(s.value) ||
+           shapeless(s.where) || shapeless(s.otherwise);
   if (s.accumulate && draft.role != ir::Role::kInOut) {
     error(s.span, "`+=` updates an `inout` tensor and `{}` is {}; write `=`, or declare `inout {}`",
           s.name, draft.role == ir::Role::kOutput ? "an output" : "an intermediate", s.name);
-    return;
   }
-  declare_indices(s, draft);
-  if (failed()) return;
-  lower_where(s);
-  lower_body(s, draft);
-  if (!failed()) publish(s, std::move(draft));
+  if (!failed()) declare_indices(s, draft);
+  if (!failed()) lower_where(s);
+  if (!failed()) lower_body(s, draft);
+  if (!failed()) publish(s, draft);
+  if (failed()) poison(s, draft);
+}
+
+/// Does a term read what an earlier, wrong statement left without a shape?
+bool Lowering::mentions_shapeless(const Term& t) const {
+  const auto at = t.kind == Term::kAccess ? tensors_.find(t.name) : tensors_.end();
+  if (at != tensors_.end() && at->second.shapeless) return true;
+  const auto any = [&](const std::vector<Term>& terms) {
+    return std::any_of(terms.begin(), terms.end(),
+                       [&](const Term& a) { return mentions_shapeless(a); });
+  };
+  return any(t.args) || std::any_of(t.ranges.begin(), t.ranges.end(),
+                                    [&](const Range& r) { return any(r.bounds); });
+}
+
+/// Lets what follows a wrong statement be checked: its shape stands if that much was right, and
+/// what reads it is not blamed.
+void Lowering::poison(const Statement& s, const Draft& draft) {
+  const auto [at, added] = tensors_.emplace(s.name, Tensor{});
+  Tensor& tensor = at->second;
+  tensor.readable = tensor.poisoned = true;
+  if (!added) return;
+  tensor.shapeless = draft.vars.size() != s.indices.size();
+  if (tensor.shapeless) return;
+  tensor.buffer = program_.buffers.size();
+  ir::Buffer b;
+  b.name = s.name;
+  for (const Index& index : draft.vars) b.shape.push_back(index.end);
+  program_.buffers.push_back(std::move(b));
 }
 
 void Lowering::declare_indices(const Statement& s, Draft& draft) {
@@ -204,12 +240,12 @@ void Lowering::lower_plain(const Statement& s, Draft& draft) {
   const std::vector<Expr> chosen = std::exchange(chosen_, {});
   Value otherwise;
   if (!s.otherwise.empty()) {
-    otherwise = lower_value(s.otherwise[0]);
+    otherwise = lower_part(s.otherwise[0]);
   } else if (!chosen.empty()) {
     otherwise = own_old_value(s);
   }
   chosen_ = chosen;
-  Value v = lower_value(s.value);
+  Value v = lower_part(s.value);
   if (s.accumulate && !failed()) {
     Value old = own_old_value(s);
     widen_bool(v);
@@ -234,7 +270,7 @@ void Lowering::lower_plain(const Statement& s, Draft& draft) {
 }
 
 /// Makes the finished statement readable by those that follow.
-void Lowering::publish(const Statement& s, Draft draft) {
+void Lowering::publish(const Statement& s, Draft& draft) {
   settle(draft);
   if (failed()) return;
   auto at = tensors_.find(s.name);

@@ -95,14 +95,17 @@ struct Argument {
   Span type_span;
   ir::Role role = ir::Role::kInput;
   bool scalar = false;
+  bool broken = false;  ///< it did not parse
   std::vector<Term> shape;
 };
 
 /// `name: type[indices] = value where condition else otherwise`.
 struct Statement {
   std::string name;
-  Span span;         ///< of the left side
-  std::string type;  ///< empty: that of the value
+  Span span;            ///< of the left side
+  Span whole;           ///< of all of it
+  bool broken = false;  ///< it did not parse: nothing but its name is sure
+  std::string type;     ///< empty: that of the value
   Span type_span;
   std::vector<Range> indices;
   bool accumulate = false;  ///< `+=`
@@ -119,8 +122,11 @@ struct Definition {
   std::vector<Param> params;   ///< in `<...>`
   std::vector<Argument> args;  ///< inputs, inouts and scalars, then outputs
   std::vector<Statement> statements;
-  std::vector<std::string> dims;  ///< names that shapes introduce, in order of appearance
-  std::string text;               ///< canonical
+  std::vector<std::string> dims;   ///< names that shapes introduce, in order of appearance
+  std::string text;                ///< canonical
+  std::vector<std::string> notes;  ///< what is right and may not be what was meant, underlined
+  bool headless = false;           ///< what stands before the statements did not parse
+  bool closed = false;             ///< its `}` was found
 
   const Param* param(std::string_view name) const;
   const Argument* arg(std::string_view name) const;

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "jit/ir/half.h"
-#include "ops/lexer.h"
 #include "ops/lowering.h"
 
 namespace hone::ops {
@@ -85,6 +84,11 @@ Value Lowering::lower_value(const Term& t) {
   return {ir::make_int(0), Value::kWhole, {}, t.span};
 }
 
+/// A part whose errors are told beside those of the other parts.
+Value Lowering::lower_part(const Term& t) {
+  return apart([&] { return lower_value(t); });
+}
+
 Value Lowering::read(Expr load, Span span) {
   const DType stored = load->type;
   const DType wide = in_index_ && is_int(stored) ? DType::kI64 : widened(stored);
@@ -100,15 +104,10 @@ Value Lowering::lower_name(const Term& t) {
   if (a && a->scalar) {
     return read(ir::make_scalar(a->name, type_named(a->type)), t.span);
   }
-  if (a || tensors_.count(t.name)) {
-    error(t.span, "`{}` is a tensor; read an element of it, `{}[...]`", t.name, t.name);
-  } else if (d_.param(t.name)) {
+  if (d_.param(t.name)) {
     error(t.span, "`{}` is a dtype, not a value; a conversion is `cast<{}>(...)`", t.name, t.name);
   } else {
-    std::string indices;
-    for (const Index& index : scope_) indices += (indices.empty() ? "" : ", ") + index.name;
-    error(t.span, "`{}` is no index, dim, parameter or scalar argument here; indices in scope: {}",
-          t.name, indices.empty() ? "none" : indices);
+    error(t.span, "`{}` is a tensor; read an element of it, `{}[...]`", t.name, t.name);
   }
   return {ir::make_int(0), Value::kWhole, {}, t.span};
 }
@@ -192,8 +191,8 @@ Value Lowering::lower_prefix(const Term& t) {
 }
 
 Value Lowering::lower_infix(const Term& t) {
-  Value a = lower_value(t.args[0]);
-  Value b = lower_value(t.args[1]);
+  Value a = lower_part(t.args[0]);
+  Value b = lower_part(t.args[1]);
   const bool logical = t.infix == Infix::kAnd || t.infix == Infix::kOr;
   const bool equality = t.infix == Infix::kEq || t.infix == Infix::kNe;
   if (failed()) return a;
@@ -234,9 +233,9 @@ Value Lowering::lower_call(const Term& t) {
   if (t.name == "select") return lower_select(t);
   if (t.name != "min" && t.name != "max" && t.name != "relu") return lower_function(t);
   if (!expect_count(t, t.name == "relu" ? 1 : 2)) return {ir::make_int(0), {}, {}, t.span};
-  Value a = lower_value(t.args[0]);
+  Value a = lower_part(t.args[0]);
   Value b =
-      t.name == "relu" ? Value{ir::make_int(0), Value::kWhole, {}, t.span} : lower_value(t.args[1]);
+      t.name == "relu" ? Value{ir::make_int(0), Value::kWhole, {}, t.span} : lower_part(t.args[1]);
   widen_bool(a);
   widen_bool(b);
   const auto stored = joined(a, b);
@@ -250,9 +249,9 @@ Value Lowering::lower_call(const Term& t) {
 
 Value Lowering::lower_select(const Term& t) {
   if (!expect_count(t, 3)) return {ir::make_int(0), {}, {}, t.span};
-  const Value c = lower_value(t.args[0]);
-  Value a = lower_value(t.args[1]);
-  Value b = lower_value(t.args[2]);
+  const Value c = lower_part(t.args[0]);
+  Value a = lower_part(t.args[1]);
+  Value b = lower_part(t.args[2]);
   if (failed()) return a;
   if (c.flex != Value::kTyped || c.e->type != DType::kBool) {
     error(c.span, "the first value of `select` is a condition; write a comparison, `{} != 0`",
@@ -269,23 +268,9 @@ Value Lowering::lower_select(const Term& t) {
 
 Value Lowering::lower_function(const Term& t) {
   const ir::Function* fn = ir::function_named(t.name);
-  if (!fn) {
-    if (is_reduction(t.name)) {
-      error(t.span, "a reduction names its indices: `{}[k](...)`", t.name);
-      return {ir::make_int(0), {}, {}, t.span};
-    }
-    if (dtype_named(t.name) || d_.param(t.name)) {
-      error(t.span, "a conversion is `cast<{}>(...)`", t.name);
-      return {ir::make_int(0), {}, {}, t.span};
-    }
-    std::string known = "cast<type> select relu max min";
-    for (const ir::Function& f : ir::functions()) known += std::string(" ") + f.name;
-    error(t.span, "there is no function `{}`; functions are {}", t.name, known);
-    return {ir::make_int(0), {}, {}, t.span};
-  }
   if (!expect_count(t, fn->arity)) return {ir::make_int(0), {}, {}, t.span};
   std::vector<Value> args;
-  for (const Term& a : t.args) args.push_back(lower_value(a));
+  for (const Term& a : t.args) args.push_back(lower_part(a));
   if (failed()) return args[0];
   for (Value& v : args) {
     if (!fn->ints_too && v.flex == Value::kWhole)
@@ -324,12 +309,6 @@ Expr Lowering::convert(const Value& v, DType type) {
 }
 
 Value Lowering::lower_cast(const Term& t) {
-  const auto builtin = dtype_named(t.name);
-  const Param* p = d_.param(t.name);
-  if (!builtin && !(p && p->is_type)) {
-    error(t.span, "there is no dtype `{}` to cast to", t.name);
-    return {ir::make_int(0), {}, {}, t.span};
-  }
   const DType type = type_named(t.name);
   Value v = lower_value(t.args[0]);
   if (failed()) return v;

@@ -9,7 +9,7 @@
 #include <iostream>
 #include <sstream>
 
-#include "ops/nearest.h"
+#include "jit/ir/spelling.h"
 #include "runtime/engine/failure.h"
 
 namespace hone::runtime {
@@ -24,7 +24,7 @@ constexpr double kLongest = 1e12;
 
 /// ` (did you mean X?)` where one of `words` is near what was given.
 std::string meant(const std::vector<std::string>& words, const std::string& given) {
-  const std::string word = ops::likely_word(words, given);
+  const std::string word = ir::nearest_word(given, words);
   return word.empty() ? "" : fmt::format(" (did you mean {}?)", word);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
+#include <sstream>
 #include <string>
 
 #include "ops/op.h"
@@ -40,4 +41,35 @@ TEST_CASE("errors: a library's error names the file and the line") {
   REQUIRE_FALSE(op);
   CHECK(op.failure().code == hone::ErrorCode::kSyntax);
   CHECK(hone::ops::parse_problem("nothing").failure().code == hone::ErrorCode::kNotFound);
+}
+
+TEST_CASE("errors: all that is wrong in a file is told, names that are unused after the rest") {
+  const auto library = hone::ops::parse_library(
+      "fn f(A: f32[M]) -> (Y: f32[M]) { Y[i] = A[i] }\n"
+      "op g(A: f32[M], B: f32[M]) -> (Y: f32[M]) {\n"
+      "  t[i] = sum[k](A[k] *\n"
+      "    C[k] D[k])\n"
+      "  u[i] = (A[i] + 1\n"
+      "  Y[i] = t[i] + z\n"
+      "}\n"
+      "case tiny g M=1\n"
+      "op h(A: f32[M] -> (Y: f32[M]) { Y[i] = A[i] + }\n"
+      "op k(A: i32[M], b: f32) -> (Y: f32[M]) { Y[i] = A[i] }\n",
+      "mine.hone");
+  REQUIRE_FALSE(library);
+  std::string places;
+  std::istringstream lines(library.failure().message);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("mine.hone:")) places += line.substr(10, line.find(' ') - 11) + " ";
+  }
+  CHECK(places == "1:1 4:10 6:3 6:17 8:1 9:16 9:47 10:49 10:17 ");
+}
+
+TEST_CASE("errors: a hostile text gets a few errors, soon") {
+  std::string text = "op f(A: f32[M]) -> (Y: f32[M]) {\n";
+  for (int i = 0; i < 80000; ++i) text += "t[\n$a[i] = ;";
+  const auto op = hone::ops::Op::parse(text);
+  REQUIRE_FALSE(op);
+  CHECK(op.failure().message.size() < 20000);
+  CHECK(op.failure().message.find("there may be more") != std::string::npos);
 }
