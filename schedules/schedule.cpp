@@ -8,14 +8,16 @@
 namespace hone::schedules {
 namespace {
 
-/// The step's line with a caret under the place, and what is wrong.
-Failure syntax_failure(int index, std::string_view text, const SyntaxError& error) {
+constexpr size_t kMostErrors = 20;  // that are told of one schedule
+
+/// What is wrong, and the step with a caret under the place.
+std::string underlined(int index, std::string_view text, const SyntaxError& error) {
   size_t skip = 0;
   while (skip < text.size() && (text[skip] == ' ' || text[skip] == '\t')) ++skip;
   std::string message = "schedule, step " + std::to_string(index + 1) + ": " + error.message;
   message += "\n  " + std::string(text.substr(skip)) + "\n  ";
   message += std::string(error.at > skip ? error.at - skip : 0, ' ') + "^";
-  return {ErrorCode::kSyntax, std::move(message)};
+  return message;
 }
 
 /// What is wrong with the knobs of `number`, given those defined so far; empty when nothing.
@@ -54,22 +56,28 @@ std::string Reject::text() const {
 
 Result<Schedule> Schedule::parse(std::string_view text) {
   Schedule out;
-  std::vector<std::string> defined;
-  while (!text.empty()) {
+  std::vector<std::string> defined, wrong;
+  for (int index = 0; !text.empty() && wrong.size() < kMostErrors;) {
     const size_t end = std::min(text.find_first_of(";\n"), text.size());
     const std::string_view one = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     if (one.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    const int index = static_cast<int>(out.steps.size());
     auto step = parse_step(one);
-    if (!step) return syntax_failure(index, one, step.failure());
+    if (!step) {
+      wrong.push_back(underlined(index++, one, step.failure()));
+      continue;
+    }
     for (const Number* number : step->numbers()) {
-      std::string wrong = knob_objection(*number, defined);
-      if (!wrong.empty()) return syntax_failure(index, one, {0, std::move(wrong)});
+      std::string objection = knob_objection(*number, defined);
+      if (!objection.empty()) wrong.push_back(underlined(index, one, {0, std::move(objection)}));
     }
     out.steps.push_back(print(*step));
+    ++index;
   }
-  return out;
+  if (wrong.empty()) return out;
+  std::string all;
+  for (const std::string& one : wrong) all += (all.empty() ? "" : "\n") + one;
+  return Failure{ErrorCode::kSyntax, std::move(all)};
 }
 
 std::string Schedule::text() const {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 
+#include "jit/ir/spelling.h"
 #include "schedules/step.h"
 
 namespace hone::schedules {
@@ -161,6 +163,15 @@ bool is_choice(const Param& p, std::string_view word) {
   return all.find("|" + std::string(word) + "|") != std::string::npos;
 }
 
+std::vector<std::string> choices_of(const Param& p) {
+  std::vector<std::string> out;
+  for (std::string_view all = p.choices; !all.empty();) {
+    out.emplace_back(all.substr(0, all.find('|')));
+    all.remove_prefix(std::min(out.back().size() + 1, all.size()));
+  }
+  return out;
+}
+
 bool is_option(Arg kind) {
   return kind == Arg::kChoice || kind == Arg::kSetting || kind == Arg::kCount ||
          kind == Arg::kLayout;
@@ -198,7 +209,10 @@ bool parse_positional(Reader& r, const Param& p, const Param& next, Value& v) {
     case Arg::kOneOf: {
       const size_t at = r.pos;
       if (!r.name(one, false, p.choices)) return false;
-      if (!is_choice(p, one)) return r.fail(at, one + " is not one of " + p.choices);
+      if (!is_choice(p, one)) {
+        return r.fail(at,
+                      one + " is not one of " + p.choices + ir::did_you_mean(one, choices_of(p)));
+      }
       break;
     }
     case Arg::kClause:
@@ -229,13 +243,29 @@ bool parse_positional(Reader& r, const Param& p, const Param& next, Value& v) {
   return true;
 }
 
+/// "; did you mean `tail=mask`?" for a choice, or the name of an option, that stands alone.
+std::string option_meant(const StepRow& row, const std::string& word) {
+  for (const Param& p : row.params) {
+    if (!is_option(p.kind)) continue;
+    const bool choice = p.kind == Arg::kChoice && is_choice(p, word);
+    const std::string value = choice                   ? word
+                              : p.kind == Arg::kChoice ? choices_of(p).back()
+                              : p.kind == Arg::kLayout ? "[i/4][j][i%4]"
+                                                       : "4";
+    if (choice || word == p.name) {
+      return "; did you mean `" + std::string(p.name) + "=" + value + "`?";
+    }
+  }
+  return {};
+}
+
 bool parse_option(Reader& r, Step& step) {
   const size_t start = r.pos;
   std::string key;
   if (!r.name(key, false, "an option") || !r.eat("=")) {
     r.failed = false;
     r.pos = start;
-    return r.fail(start, "unexpected " + r.found());
+    return r.fail(start, "unexpected " + r.found() + option_meant(*step.row, key));
   }
   for (size_t i = 0; i < step.values.size(); ++i) {
     const Param& p = step.row->params[i];
@@ -249,9 +279,14 @@ bool parse_option(Reader& r, Step& step) {
     v.names.resize(1);
     if (!r.name(v.names[0], false, p.choices)) return false;
     if (is_choice(p, v.names[0])) return true;
-    return r.fail(word_at, key + "=" + v.names[0] + " is not one of " + p.choices);
+    return r.fail(word_at, key + "=" + v.names[0] + " is not one of " + p.choices +
+                               ir::did_you_mean(v.names[0], choices_of(p)));
   }
-  return r.fail(start, "there is no option `" + key + "=`");
+  std::vector<std::string> options;
+  for (const Param& p : step.row->params) {
+    if (is_option(p.kind)) options.push_back(p.name);
+  }
+  return r.fail(start, "there is no option `" + key + "=`" + ir::did_you_mean(key, options));
 }
 
 bool parse_arguments(Reader& r, Step& step) {
@@ -279,6 +314,12 @@ std::string verbs() {
   std::string out;
   for (const StepRow* row : steps()) out += (out.empty() ? "" : ", ") + std::string(row->verb);
   return out;
+}
+
+std::string verb_meant(std::string_view word) {
+  std::vector<std::string> words;
+  for (const StepRow* row : steps()) words.push_back(row->verb);
+  return ir::did_you_mean(word, words);
 }
 
 std::string upper(std::string_view word) {
@@ -399,7 +440,8 @@ Result<Step, SyntaxError> parse_step(std::string_view text) {
   }
   step.row = step_named(verb);
   if (!step.row) {
-    return SyntaxError{start, "there is no step `" + verb + "`; the steps are " + verbs()};
+    return SyntaxError{
+        start, "there is no step `" + verb + "`" + verb_meant(verb) + "; the steps are " + verbs()};
   }
   if (!parse_arguments(r, step)) {
     return SyntaxError{r.error.at, r.error.message + "; usage: " + usage(*step.row)};
