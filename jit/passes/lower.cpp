@@ -78,6 +78,7 @@ Lowering::Lowering(const Program& program, const Target& target)
   loops_.reserve(program.stages.size());
   for (const Stage& s : program.stages) loops_.emplace_back(s);
   active_.resize(program.stages.size(), nullptr);
+  inner_bound_.resize(program.stages.size());
 }
 
 Nest Lowering::run() {

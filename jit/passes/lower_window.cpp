@@ -326,22 +326,57 @@ void Lowering::allocate(int stage, const std::vector<Span>& window) {
   storage_.emplace_back(b.name, std::move(s));
 }
 
-/// A stage whose every load is of constants can run once, when they are bound.
-bool Lowering::is_bound(const Stage& stage) const {
-  bool any = false, all = true;
-  each_load(stage, [&](const Expr& e) {
-    any = true;
-    const Stage* made = program_.producer(e->name);
-    if (made && !made->at.root()) {  // lives inside this stage's loops
-      all &= is_bound(*made);
-      return;
+/// Nothing of the call decides `e`: no dim, no scalar argument.
+static bool same_in_all_calls(const Expr& e) {
+  bool same = true;
+  visit(e, [&](const Expr& x) { same &= x->op != Op::kDim && x->op != Op::kScalar; });
+  return same;
+}
+
+/// Is `e` decided when constants are bound? `addresses`: it chooses elements or ends of ranges, and
+/// data that do so are checked by the call.
+bool Lowering::is_bound(const Expr& e, bool addresses) {
+  if (!e) return true;
+  if (e->op == Op::kDim || e->op == Op::kScalar) return false;
+  if (e->op == Op::kLoad) {
+    if (addresses || !holds_constants(e->name)) return false;
+    const bool checked = !e->guarded;
+    for (size_t d = 0; d < e->args.size(); ++d) {
+      const bool otherwise = e->guarded && d + 1 == e->args.size();
+      if (!is_bound(e->args[d], checked && !otherwise)) return false;
     }
-    const NestBuffer& b = nest_.buffers[static_cast<size_t>(storage_of(e->name).buffer)];
-    all &=
-        b.home == Home::kBound || (b.home == Home::kArgument && program_.buffer(e->name)->constant);
-  });
-  visit(stage.value, [&](const Expr& e) { all &= e->op != Op::kScalar && e->op != Op::kDim; });
-  return any && all;
+    return true;
+  }
+  return std::all_of(e->args.begin(), e->args.end(),
+                     [&](const Expr& a) { return is_bound(a, addresses); });
+}
+
+/// Are the elements of `buffer`, and where they lie, known when constants are bound?
+bool Lowering::holds_constants(const std::string& buffer) {
+  const Buffer& b = *program_.buffer(buffer);
+  for (const auto* list : {&b.shape, &b.strides}) {
+    if (!std::all_of(list->begin(), list->end(), same_in_all_calls)) return false;
+  }
+  const Stage* made = program_.producer(buffer);
+  if (made && !made->at.root()) {  // lives inside the reader's loops
+    std::optional<bool>& known = inner_bound_[static_cast<size_t>(made - program_.stages.data())];
+    if (!known) known = is_bound(*made);
+    return *known;
+  }
+  const NestBuffer& n = nest_.buffers[static_cast<size_t>(storage_of(buffer).buffer)];
+  return n.home == Home::kBound || (n.home == Home::kArgument && b.constant);
+}
+
+/// A stage of which nothing is of the call, and which reads constants, can run once, when they are
+/// bound.
+bool Lowering::is_bound(const Stage& stage) {
+  bool any = false, all = is_bound(stage.value, false) && is_bound(stage.where, false);
+  each_load(stage, [&](const Expr&) { any = true; });
+  for (const auto* list : {&stage.vars, &stage.rvars}) {
+    for (const IndexVar& v : *list) all &= is_bound(v.lo, true) && is_bound(v.hi, true);
+  }
+  const Buffer& output = *program_.buffer(stage.output);
+  return any && all && std::all_of(output.shape.begin(), output.shape.end(), same_in_all_calls);
 }
 
 void Lowering::allocate_root(int stage) {

@@ -168,7 +168,9 @@ class Lowering {
   static int64_t swizzled_row(const ir::Buffer& b, const Storage& s);
   static size_t vector_dim(const ir::Stage& s, size_t dims);
   void allocate_root(int stage);
-  bool is_bound(const ir::Stage& stage) const;
+  bool is_bound(const ir::Stage& stage);
+  bool is_bound(const ir::Expr& e, bool addresses);
+  bool holds_constants(const std::string& buffer);
   static bool mentions(const ir::Expr& e);
 
   // lower_threads.cpp: loops bound to a GPU's blocks and threads
@@ -229,6 +231,8 @@ class Lowering {
   std::vector<std::pair<std::string, Storage>>
       storage_;  ///< per live buffer; searched from the end
   int64_t worker_top_ = 0;
+  std::vector<std::optional<bool>> inner_bound_;  ///< per stage that is not at the root: is_bound
+  std::vector<ir::Expr>* tested_ = nullptr;  ///< gathers the tests of reads that are not proved
   std::vector<std::vector<Overhang>> overhangs_;  ///< per stage
   std::vector<ThreadLoop> threads_;  ///< thread loops that are open, outermost first
 };

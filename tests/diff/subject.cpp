@@ -201,7 +201,11 @@ std::string Subject::run(Call& call, const Data& data, bool at_end) {
 
 std::string Subject::run_launches(Call& call) {
   const ir::Nest& nest = call.executor.nest();
+  const std::vector<int64_t> args = call.args;
   for (int l = 0; l < static_cast<int>(nest.launches.size()); ++l) {
+    // What runs when constants are bound knows nothing of the call.
+    call.args = args;
+    if (nest.launches[static_cast<size_t>(l)].at_bind) forget_call(call);
     const int64_t extent = call.executor.extent(l, call.args.data());
     // Ranges that may run at the same time run here in an order that nothing may count on.
     std::vector<int64_t> cuts = {0, extent};
@@ -215,6 +219,16 @@ std::string Subject::run_launches(Call& call) {
     }
   }
   return "";
+}
+
+/// Leaves of the arguments what a bind knows: constants, and where packed ones are kept.
+void Subject::forget_call(Call& call) const {
+  const ir::ArgsLayout layout = args_layout(call.executor.nest());
+  for (size_t i = 0; i < params_.size(); ++i) {
+    if (!params_[i]->constant) call.args[static_cast<size_t>(layout.tensor_slots[i])] = 0;
+  }
+  for (const int slot : layout.dim_slots) call.args[static_cast<size_t>(slot)] = 0;
+  for (const int slot : layout.scalar_slots) call.args[static_cast<size_t>(slot)] = 0;
 }
 
 std::string Subject::run_range(Call& call, int launch, int64_t begin, int64_t end) {
