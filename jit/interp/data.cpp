@@ -168,25 +168,35 @@ bool reads_guarded(const ir::Expr& e) {
   return found;
 }
 
+/// The first element that `e` reads, or null.
+ir::Expr first_read(const ir::Expr& e) {
+  if (e->op == ir::Op::kLoad) return e;
+  for (const ir::Expr& a : e->args) {
+    if (ir::Expr found = first_read(a)) return found;
+  }
+  return {};
+}
+
 /// Writes values that pass a check, running over its variables in order.
 struct Satisfy {
   RefState& state;
   const ir::Check& check;
   Random& random;
+  bool again = false;  ///< only what does not pass is written
   std::vector<std::string> names = {};
   std::vector<int64_t> env = {};
   std::vector<RefTape> bounds = {};
-  RefTape limits = {};    ///< lo, hi
+  RefTape limits = {};    ///< value, lo, hi
   RefTape position = {};  ///< in the tensor
   const TensorView* view = nullptr;
   bool chained = false;  ///< lo is a neighbour: values climb
   int64_t left = 0;      ///< steps to come
 
   bool prepare() {
-    const ir::Expr& value = check.value->op == ir::Op::kCast ? check.value->args[0] : check.value;
-    if (value->op != ir::Op::kLoad || value->guarded) return false;
-    const RefBuffer& buffer = state.buffers[static_cast<size_t>(state.buffer_index(value->name))];
-    if (!buffer.view || is_float(value->type)) return false;
+    const ir::Expr read = first_read(check.value);
+    if (!read || read->guarded) return false;
+    const RefBuffer& buffer = state.buffers[static_cast<size_t>(state.buffer_index(read->name))];
+    if (!buffer.view || is_float(read->type)) return false;
     view = buffer.view;
     for (const ir::IndexVar& v : check.vars) names.push_back(v.name);
     env.resize(names.size());
@@ -194,9 +204,9 @@ struct Satisfy {
     for (const ir::IndexVar& v : check.vars) {
       bounds.push_back(make_tape(state, 0, scope, {v.lo ? v.lo : ir::make_int(0), v.hi}));
     }
-    limits = make_tape(state, 0, scope, {check.lo, check.hi});
-    position = make_tape(state, 0, scope, value->args);
-    chained = loads_from(check.lo, value->name);
+    limits = make_tape(state, 0, scope, {check.value, check.lo, check.hi});
+    position = make_tape(state, 0, scope, read->args);
+    chained = loads_from(check.lo, read->name);
     left = view->elements();
     return true;
   }
@@ -212,29 +222,55 @@ struct Satisfy {
       }
       return;
     }
-    limits.run(state, env.data(), nullptr, 1);
-    const int64_t lo = limits.frame.i(limits.results[0])[0];
-    const int64_t hi = limits.frame.i(limits.results[1])[0];
     position.run(state, env.data(), nullptr, 1);
     int64_t offset = 0;
     for (size_t d = 0; d < position.results.size(); ++d) {
-      offset += position.frame.i(position.results[d])[0] * view->strides[d];
+      const int64_t at = position.frame.i(position.results[d])[0];
+      if (position.frame.any_poison || at < 0 || at >= view->shape[d]) return;
+      offset += at * view->strides[d];
     }
+    choose(offset);
+  }
+
+  /// Of check.value, lo and hi.
+  int64_t limit(size_t r) { return limits.frame.i(limits.results[r])[0]; }
+  bool evaluate() {
+    limits.run(state, env.data(), nullptr, 1);
+    return !limits.frame.any_poison;
+  }
+
+  /// Puts into the element at `offset` what makes the value one that is allowed. The value is taken
+  /// to be linear in it.
+  void choose(int64_t offset) {
+    if (again && (!evaluate() || (limit(1) <= limit(0) && limit(0) <= limit(2)))) return;
+    write_int(view->type, view->data, offset, 1);
+    const int64_t at_one = evaluate() ? limit(0) : 0;
+    write_int(view->type, view->data, offset, 0);
+    if (!evaluate()) return;
+    const int64_t start = limit(0), lo = limit(1), hi = limit(2), slope = at_one - start;
     // Climbing values take about twice the average step, so that the end is used as well; what a
     // chain starts from leaves it most of the room.
     const int64_t room = std::max<int64_t>(0, hi - lo);
     const int64_t step = check.vars.empty() ? room / 16 : room;
     const int64_t reach = chained ? std::min(room, 2 * room / std::max<int64_t>(1, --left)) : step;
-    write_int(view->type, view->data, offset, lo + random.below(reach + 1));
+    if (slope == 0) return;
+    int64_t x = (lo + random.below(reach + 1) - start) / slope;
+    while (slope > 0 ? start + x * slope < lo : start + x * slope > hi) ++x;
+    while (slope > 0 ? start + x * slope > hi : start + x * slope < lo) --x;
+    write_int(view->type, view->data, offset, x);
   }
 };
 
-/// Checks without variables of a chain (its first value) come first: the others build on them.
+/// Checks without variables of a chain (its first value) come first: the others build on them. What
+/// several checks look at is mended for each in turn.
 void satisfy_checks(RefState& state, Random& random) {
-  for (const bool chained : {false, true}) {
-    for (const ir::Check& check : state.program->checks) {
-      Satisfy s{state, check, random};
-      if (s.prepare() && s.chained == chained) s.run(0);
+  constexpr int kRounds = 4;
+  for (int round = 0; round < kRounds; ++round) {
+    for (const bool chained : {false, true}) {
+      for (const ir::Check& check : state.program->checks) {
+        Satisfy s{state, check, random, round > 0};
+        if (s.prepare() && s.chained == chained) s.run(0);
+      }
     }
   }
 }

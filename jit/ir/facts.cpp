@@ -19,17 +19,44 @@ Bound worse(Bound a, Bound b) {
   return std::min(*a, *b);
 }
 
+/// The values of an integer type.
+std::optional<std::pair<int64_t, int64_t>> range_of(DType type) {
+  switch (type) {
+    case DType::kBool:
+      return std::pair<int64_t, int64_t>(0, 1);
+    case DType::kU8:
+      return std::pair<int64_t, int64_t>(0, UINT8_MAX);
+    case DType::kI8:
+      return std::pair<int64_t, int64_t>(INT8_MIN, INT8_MAX);
+    case DType::kI16:
+      return std::pair<int64_t, int64_t>(INT16_MIN, INT16_MAX);
+    case DType::kI32:
+      return std::pair<int64_t, int64_t>(INT32_MIN, INT32_MAX);
+    case DType::kI64:
+      return std::pair<int64_t, int64_t>(INT64_MIN, INT64_MAX);
+    default:
+      return std::nullopt;
+  }
+}
+
 int64_t ceil_quotient(int64_t a, int64_t k) { return a >= 0 ? (a + k - 1) / k : -(-a / k); }
 
 int64_t floor_quotient(int64_t a, int64_t k) { return a >= 0 ? a / k : -((-a + k - 1) / k); }
 
+constexpr int kDepth = 24;
+constexpr int kSteps = 4000;
+
 bool is_composite(const Expr& e) {
-  int64_t k = 0;
-  return e->op == Op::kMin || e->op == Op::kMax ||
-         (e->op == Op::kDiv && is_const(e->args[1], &k) && k > 0);
+  return e->op == Op::kMin || e->op == Op::kMax || e->op == Op::kDiv || e->op == Op::kMod;
 }
 
-const Expr& strip_casts(const Expr& e) { return e->op == Op::kCast ? strip_casts(e->args[0]) : e; }
+/// `e` without casts that keep every integer as it is.
+const Expr& strip_casts(const Expr& e) {
+  const bool keeps = e->op == Op::kCast && is_int(e->type) && is_int(e->args[0]->type) &&
+                     range_of(e->type)->first <= range_of(e->args[0]->type)->first &&
+                     range_of(e->type)->second >= range_of(e->args[0]->type)->second;
+  return keeps ? strip_casts(e->args[0]) : e;
+}
 
 /// The divisor of a term that is one division, by a positive constant; 0 of any other.
 int64_t divisor_of(const Poly::Term& t) {
@@ -84,10 +111,6 @@ void Facts::define_dim(std::string name, int64_t lo, int64_t hi) {
   dims_.push_back({std::move(name), lo, hi});
 }
 
-void Facts::define_elements(std::string name, Poly lo, Poly hi) {
-  elements_.push_back({std::move(name), std::move(lo), std::move(hi)});
-}
-
 bool Facts::nonnegative(const Poly& p) const {
   const auto proves = [this](const Poly& q) {
     const Bound low = lower(q);
@@ -99,108 +122,219 @@ bool Facts::nonnegative(const Poly& p) const {
                      [&](const Poly& q) { return proves(p - q); });
 }
 
+std::optional<int64_t> Facts::lower(const Poly& p) const {
+  int steps = kSteps;
+  return lower(p, {kDepth, &steps});
+}
+
 std::optional<int64_t> Facts::upper(const Poly& p) const {
   auto low = lower(Poly() - p);
-  if (!low) return std::nullopt;
+  if (!low || *low == INT64_MIN) return std::nullopt;
   return -*low;
+}
+
+bool Facts::is_known(const Expr& factor) const {
+  return factor->op == Op::kVar && factor->id >= 0 &&
+         static_cast<size_t>(factor->id) < loops_.size() &&
+         loops_[static_cast<size_t>(factor->id)].known;
 }
 
 /// Removes one factor at a time, replacing it by the bound that makes the sum smallest: divisions,
 /// min and max first (they may cancel against loops), then loops from the innermost, then the rest.
-std::optional<int64_t> Facts::lower(const Poly& p, int fuel) const {
+std::optional<int64_t> Facts::lower(const Poly& p, Fuel fuel) const {
+  if (p.wraps()) return std::nullopt;
   if (p.is_constant()) return p.constant();
-  if (fuel == 0) return std::nullopt;
-  const Poly::Term* loop = nullptr;
+  if (fuel.depth-- == 0 || --*fuel.steps < 0) return std::nullopt;
+  int loop = -1;
   for (const Poly::Term& t : p.terms()) {
-    if (t.factors.size() != 1) continue;
-    const Expr& f = t.factors[0];
-    if (is_composite(f)) return lower_composite(p, coarsest(p, t), fuel - 1);
-    const bool known = f->op == Op::kVar && f->id >= 0 &&
-                       static_cast<size_t>(f->id) < loops_.size() &&
-                       loops_[static_cast<size_t>(f->id)].known;
-    if (known && (!loop || f->id > loop->factors[0]->id)) loop = &t;
+    if (t.factors.size() == 1 && is_composite(t.factors[0])) {
+      return lower_composite(p, coarsest(p, t), fuel);
+    }
+    for (const Expr& f : t.factors) {
+      if (is_known(f)) loop = std::max(loop, f->id);
+    }
   }
-  if (loop) return lower_loop(p, *loop, fuel - 1);
-  return lower_rest(p, fuel - 1);
+  for (const Poly::Term& t : p.terms()) {
+    if (loop < 0) break;
+    const auto end = at_end(t, loop, fuel);
+    if (end) return lower(p - product(t) + *end, fuel);
+  }
+  return lower_rest(p, fuel);
+}
+
+/// The least that a term is while the loop `loop`, one of its factors, runs; nothing where the sign
+/// of the others is not known.
+std::optional<Poly> Facts::at_end(const Poly::Term& term, int loop, Fuel fuel) const {
+  Poly others(1);
+  bool found = false;
+  for (const Expr& f : term.factors) {
+    if (!found && f->op == Op::kVar && f->id == loop) {
+      found = true;
+    } else {
+      others = others * Poly::atom(f);
+    }
+  }
+  if (!found) return std::nullopt;
+  if (term.factors.size() > 1) {
+    const Bound low = lower(others, fuel);
+    if (!low || *low < 0) return std::nullopt;
+  }
+  const LoopRange& range = loops_[static_cast<size_t>(loop)];
+  return Poly(term.coef) * others * (term.coef > 0 ? range.begin : range.end - Poly(1));
 }
 
 std::optional<int64_t> Facts::lower_composite(const Poly& p, const Poly::Term& term,
-                                              int fuel) const {
+                                              Fuel fuel) const {
+  const Expr& f = term.factors[0];
+  if (f->op == Op::kMod) return lower_by_dims(p, term, fuel);
+  if (f->op == Op::kDiv) {
+    return divisor_of(term) ? lower_div(p, term, fuel) : lower_by_dims(p, term, fuel);
+  }
+  const Poly others = p - product(term);
+  const Poly c(term.coef);
+  const Bound with_a = lower(others + c * Poly::of(f->args[0]), fuel);
+  const bool both = (f->op == Op::kMin) == (term.coef > 0);
+  if (both && !with_a) return std::nullopt;
+  const Bound with_b = lower(others + c * Poly::of(f->args[1]), fuel);
+  // min >= both only when both are tried; -min >= -a and >= -b, so either bound will do.
+  return both ? worse(with_a, with_b) : better(with_a, with_b);
+}
+
+/// A division by a constant.
+std::optional<int64_t> Facts::lower_div(const Poly& p, const Poly::Term& term, Fuel fuel) const {
   const Expr& f = term.factors[0];
   const Poly others = p - product(term);
   const Poly c(term.coef);
-  if (f->op == Op::kDiv) {
-    // k*floor(q/k) lies in q-(k-1) .. q, so scale the sum by k to stay in integers.
-    // Where the sum has q/m too, q/k is (q/m)/(k/m), whose remainder is less.
-    int64_t k = f->args[1]->i;
-    Poly q = Poly::of(f->args[0]);
-    for (const Poly::Term& t : p.terms()) {
-      const auto part = refined(t, term);
-      if (!part) continue;
-      k /= divisor_of(t);
-      q = *part;
-      break;
+  // k*floor(q/k) lies in q-(k-1) .. q, so scale the sum by k to stay in integers.
+  // Where the sum has q/m too, q/k is (q/m)/(k/m), whose remainder is less.
+  int64_t k = f->args[1]->i;
+  Poly q = Poly::of(f->args[0]);
+  for (const Poly::Term& t : p.terms()) {
+    const auto part = refined(t, term);
+    if (!part) continue;
+    k /= divisor_of(t);
+    q = *part;
+    break;
+  }
+  const Poly scaled = others * Poly(k) + c * (term.coef > 0 ? q - Poly(k - 1) : q);
+  Bound low = lower(scaled, fuel);
+  if (low) low = ceil_quotient(*low, k);
+  // Or the division on its own, where it does not cancel against the rest.
+  const Bound alone = term.coef > 0 ? lower(q, fuel) : lower(Poly() - q, fuel);
+  if (!alone || *alone == INT64_MIN) return low;
+  const int64_t quotient = term.coef > 0 ? floor_quotient(*alone, k) : floor_quotient(-*alone, k);
+  return better(low, lower(others + c * Poly(quotient), fuel));
+}
+
+/// q/d or q%d where d is known only at the call. x/0 and x%0 are 0.
+std::optional<int64_t> Facts::lower_by_dims(const Poly& p, const Poly::Term& term,
+                                            Fuel fuel) const {
+  const Expr& f = term.factors[0];
+  const Poly q = Poly::of(f->args[0]), d = Poly::of(f->args[1]), c(term.coef);
+  const Poly others = p - product(term);
+  const Bound least = lower(d, fuel), dividend = lower(q, fuel);
+  if (!least || *least < 0) return std::nullopt;
+  Bound low;
+  if (f->op == Op::kMod ? term.coef > 0 : term.coef > 0 && dividend && *dividend >= 0) {
+    low = lower(others, fuel);
+  }
+  if (!is_positive(d, q, fuel)) return low;
+  if (f->op == Op::kMod) {
+    if (term.coef < 0) low = better(low, lower(others + c * (d - Poly(1)), fuel));
+    return low;
+  }
+  // As for a constant: d*floor(q/d) lies in q-(d-1) .. q, and p >= 0 where d*p > -d.
+  const Poly scaled = others * d + c * (term.coef > 0 ? q - d + Poly(1) : q);
+  const Bound whole = lower(scaled + d - Poly(1), fuel);
+  return whole && *whole >= 0 ? better(low, 0) : low;
+}
+
+/// d >= 1, where `dividend` has a value: every loop in it runs.
+bool Facts::is_positive(const Poly& d, const Poly& dividend, Fuel fuel) const {
+  const auto proves = [&](const Poly& q) {
+    const Bound low = lower(q, fuel);
+    return low && *low >= 0;
+  };
+  if (proves(d - Poly(1))) return true;
+  for (size_t id = 0; id < loops_.size(); ++id) {
+    if (!loops_[id].known || !dividend.mentions_loop(static_cast<int>(id))) continue;
+    const Poly count = loops_[id].end - loops_[id].begin;
+    if (proves(d - count)) return true;
+    // A product of what is not negative is 1 or more where each of its factors is.
+    if (count.constant() > 0 || count.terms().size() != 1 || d.terms().size() != 1) continue;
+    const Poly::Term& t = count.terms()[0];
+    const bool factor =
+        d == Poly::atom(d.terms()[0].factors[0]) &&
+        std::any_of(t.factors.begin(), t.factors.end(),
+                    [&](const Expr& e) { return equal(e, d.terms()[0].factors[0]); });
+    if (factor && t.coef > 0 && std::all_of(t.factors.begin(), t.factors.end(), [&](const Expr& e) {
+          return proves(Poly::atom(e));
+        })) {
+      return true;
     }
-    const Poly scaled = others * Poly(k) + c * (term.coef > 0 ? q - Poly(k - 1) : q);
-    Bound low = lower(scaled, fuel);
-    if (low) low = ceil_quotient(*low, k);
-    // Or the division on its own, where it does not cancel against the rest.
-    const Bound alone = term.coef > 0 ? lower(q, fuel) : lower(Poly() - q, fuel);
-    if (!alone) return low;
-    const int64_t quotient = term.coef > 0 ? floor_quotient(*alone, k) : floor_quotient(-*alone, k);
-    return better(low, lower(others + c * Poly(quotient), fuel));
   }
-  const Bound with_a = lower(others + c * Poly::of(f->args[0]), fuel);
-  const Bound with_b = lower(others + c * Poly::of(f->args[1]), fuel);
-  // min >= both only when both are tried; -min >= -a and >= -b, so either bound will do.
-  return (f->op == Op::kMin) == (term.coef > 0) ? worse(with_a, with_b) : better(with_a, with_b);
+  return false;
 }
 
-std::optional<int64_t> Facts::lower_loop(const Poly& p, const Poly::Term& term, int fuel) const {
-  const LoopRange& range = loops_[static_cast<size_t>(term.factors[0]->id)];
-  const Poly replacement = term.coef > 0 ? range.begin : range.end - Poly(1);
-  return lower(p - product(term) + Poly(term.coef) * replacement, fuel);
+bool Facts::holds(const Elements& e, const Expr& load, Fuel fuel) const {
+  if (load->op != Op::kLoad || load->guarded || load->name != e.name) return false;
+  if (!e.at) return true;
+  const auto proves = [&](const Poly& q) {
+    const Bound low = lower(q, fuel);
+    return low && *low >= 0;
+  };
+  const Poly offset = Poly::of(load->args[0]);
+  return proves(offset - e.at->first) && proves(e.at->second - offset);
 }
 
-const Facts::Interval* Facts::elements_of(const Expr& load) const {
-  const Expr& e = strip_casts(load);
-  if (e->op != Op::kLoad) return nullptr;
-  for (const Interval& i : elements_) {
-    if (i.name == e->name) return &i;
+/// An integer that is read: what is known of the tensor's elements, or of its type.
+std::optional<int64_t> Facts::lower_load(const Poly& p, const Poly::Term& term, Fuel fuel) const {
+  const Expr& load = strip_casts(term.factors[0]);
+  const Poly others = p - product(term), c(term.coef);
+  Bound low;
+  for (const Elements& e : elements_) {
+    const std::optional<Poly>& end = term.coef > 0 ? e.lo : e.hi;
+    if (end && holds(e, load, fuel)) low = better(low, lower(others + c * *end, fuel));
   }
-  return nullptr;
+  if (const auto range = range_of(load->type); range && load->type != DType::kI64) {
+    low = better(low, lower(others + c * Poly(term.coef > 0 ? range->first : range->second), fuel));
+  }
+  return low;
 }
 
-/// Dims, checked loads, and products of nonnegative factors.
-std::optional<int64_t> Facts::lower_rest(const Poly& p, int fuel) const {
+/// Dims, loads, and products of nonnegative factors.
+std::optional<int64_t> Facts::lower_rest(const Poly& p, Fuel fuel) const {
   // Loads before dims: their bounds mention dims, which may then cancel.
   const auto& terms = p.terms();
-  const auto load = std::find_if(terms.begin(), terms.end(), [this](const Poly::Term& t) {
-    return t.factors.size() == 1 && elements_of(t.factors[0]);
+  const auto load = std::find_if(terms.begin(), terms.end(), [](const Poly::Term& t) {
+    return t.factors.size() == 1 && strip_casts(t.factors[0])->op == Op::kLoad;
   });
-  const Poly::Term& term = load != terms.end() ? *load : terms.front();
-  const Poly others = p - product(term);
-  if (term.factors.size() == 1) {
-    const Expr& f = term.factors[0];
-    const Interval* range = elements_of(f);
-    for (const Interval& d : dims_) {
-      if (f->op == Op::kDim && d.name == f->name) range = &d;
-    }
-    if (!range) return std::nullopt;
-    return lower(others + Poly(term.coef) * (term.coef > 0 ? range->lo : range->hi), fuel);
+  if (load != terms.end()) return lower_load(p, *load, fuel);
+  const Poly::Term& term = terms.front();
+  if (term.factors.size() > 1) return lower_product(p, term, fuel);
+  const Expr& f = term.factors[0];
+  for (const Interval& d : dims_) {
+    if (f->op != Op::kDim || d.name != f->name) continue;
+    return lower(p - product(term) + Poly(term.coef) * (term.coef > 0 ? d.lo : d.hi), fuel);
   }
+  return std::nullopt;
+}
+
+std::optional<int64_t> Facts::lower_product(const Poly& p, const Poly::Term& term,
+                                            Fuel fuel) const {
   int64_t low = 1, high = 1;
   for (const Expr& f : term.factors) {
     const Bound l = lower(Poly::atom(f), fuel);
+    if (!l || *l < 0 || __builtin_mul_overflow(low, *l, &low)) return std::nullopt;
+    if (term.coef > 0) continue;
     const Bound negated = lower(Poly() - Poly::atom(f), fuel);
-    if (!l || *l < 0 || !negated) return std::nullopt;
-    if (__builtin_mul_overflow(low, *l, &low) || __builtin_mul_overflow(high, -*negated, &high)) {
+    if (!negated || *negated == INT64_MIN || __builtin_mul_overflow(high, -*negated, &high)) {
       return std::nullopt;
     }
   }
   int64_t bound = 0;
   if (__builtin_mul_overflow(term.coef, term.coef > 0 ? low : high, &bound)) return std::nullopt;
-  return lower(others + Poly(bound), fuel);
+  return lower(p - product(term) + Poly(bound), fuel);
 }
 
 }  // namespace hone::ir

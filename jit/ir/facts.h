@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "jit/ir/poly.h"
@@ -18,8 +19,13 @@ class Facts {
   void define_loop(int id, Poly begin, Poly end);
   /// Dim `name` lies in lo..hi.
   void define_dim(std::string name, int64_t lo, int64_t hi);
-  /// Every element of integer buffer `name` lies in lo..hi (checked before anything runs).
-  void define_elements(std::string name, Poly lo, Poly hi);
+  /// Elements of an integer buffer lie in lo..hi (checked before anything runs).
+  struct Elements {
+    std::string name;
+    std::optional<Poly> lo, hi;
+    std::optional<std::pair<Poly, Poly>> at = {};  ///< the first and last offset; null: all
+  };
+  void define_elements(Elements e) { elements_.push_back(std::move(e)); }
 
   /// p >= 0 holds until `forget` takes the youngest assumption back.
   void assume(Poly p) { assumptions_.push_back(std::move(p)); }
@@ -28,7 +34,7 @@ class Facts {
   Facts unconditional() const;
 
   /// A constant not above (not below) every value that `p` takes, or nothing.
-  std::optional<int64_t> lower(const Poly& p) const { return lower(p, kFuel); }
+  std::optional<int64_t> lower(const Poly& p) const;
   std::optional<int64_t> upper(const Poly& p) const;
   /// p >= 0 always.
   bool nonnegative(const Poly& p) const;
@@ -36,7 +42,11 @@ class Facts {
   bool at_most(const Poly& a, const Poly& b) const { return nonnegative(b - a); }
 
  private:
-  static constexpr int kFuel = 24;  // bounds the case splits of nested min and max
+  /// Bounds the case splits of nested min, max and divisions: how deep, and how many in all.
+  struct Fuel {
+    int depth;
+    int* steps;
+  };
 
   struct LoopRange {
     Poly begin, end;
@@ -47,16 +57,22 @@ class Facts {
     Poly lo, hi;
   };
 
-  std::optional<int64_t> lower(const Poly& p, int fuel) const;
-  std::optional<int64_t> lower_composite(const Poly& p, const Poly::Term& term, int fuel) const;
-  std::optional<int64_t> lower_loop(const Poly& p, const Poly::Term& term, int fuel) const;
-  std::optional<int64_t> lower_rest(const Poly& p, int fuel) const;
-  const Interval* elements_of(const Expr& load) const;
+  std::optional<int64_t> lower(const Poly& p, Fuel fuel) const;
+  std::optional<int64_t> lower_composite(const Poly& p, const Poly::Term& term, Fuel fuel) const;
+  std::optional<int64_t> lower_div(const Poly& p, const Poly::Term& term, Fuel fuel) const;
+  std::optional<int64_t> lower_by_dims(const Poly& p, const Poly::Term& term, Fuel fuel) const;
+  std::optional<int64_t> lower_product(const Poly& p, const Poly::Term& term, Fuel fuel) const;
+  std::optional<int64_t> lower_load(const Poly& p, const Poly::Term& term, Fuel fuel) const;
+  std::optional<int64_t> lower_rest(const Poly& p, Fuel fuel) const;
+  std::optional<Poly> at_end(const Poly::Term& term, int loop, Fuel fuel) const;
+  bool is_known(const Expr& factor) const;
+  bool is_positive(const Poly& divisor, const Poly& dividend, Fuel fuel) const;
+  bool holds(const Elements& e, const Expr& load, Fuel fuel) const;
 
   std::vector<LoopRange> loops_;
   std::vector<Poly> assumptions_;
   std::vector<Interval> dims_;
-  std::vector<Interval> elements_;
+  std::vector<Elements> elements_;
 };
 
 }  // namespace hone::ir

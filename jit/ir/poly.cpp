@@ -9,6 +9,8 @@
 namespace hone::ir {
 namespace {
 
+constexpr size_t kMostProducts = 256;  // terms of a product that is multiplied out
+
 /// Canonical order of factors: loops by number, then named variables, dims, then opaque nodes.
 int rank(const Expr& e) {
   switch (e->op) {
@@ -56,7 +58,7 @@ void Poly::add_term(int64_t coef, std::vector<Expr> factors) {
       terms_.begin(), terms_.end(), factors,
       [](const Term& t, const std::vector<Expr>& f) { return compare(t.factors, f) < 0; });
   if (at != terms_.end() && compare(at->factors, factors) == 0) {
-    at->coef += coef;
+    wraps_ |= __builtin_add_overflow(at->coef, coef, &at->coef);
     if (at->coef == 0) terms_.erase(at);
     return;
   }
@@ -64,28 +66,39 @@ void Poly::add_term(int64_t coef, std::vector<Expr> factors) {
 }
 
 Poly& Poly::operator+=(const Poly& other) {
-  constant_ += other.constant_;
+  wraps_ |= other.wraps_ || __builtin_add_overflow(constant_, other.constant_, &constant_);
   for (const Term& t : other.terms_) add_term(t.coef, t.factors);
   return *this;
 }
 
 Poly& Poly::operator-=(const Poly& other) {
-  constant_ -= other.constant_;
-  for (const Term& t : other.terms_) add_term(-t.coef, t.factors);
+  wraps_ |= other.wraps_ || __builtin_sub_overflow(constant_, other.constant_, &constant_);
+  for (const Term& t : other.terms_) {
+    int64_t coef = 0;
+    wraps_ |= __builtin_sub_overflow(0, t.coef, &coef);
+    add_term(coef, t.factors);
+  }
   return *this;
 }
 
 Poly operator*(const Poly& a, const Poly& b) {
-  Poly out(a.constant_ * b.constant_);
-  for (const Poly::Term& t : a.terms_) out.add_term(t.coef * b.constant_, t.factors);
-  for (const Poly::Term& t : b.terms_) out.add_term(t.coef * a.constant_, t.factors);
+  Poly out;
+  const auto times = [&out](int64_t x, int64_t y) {
+    int64_t product = 0;
+    out.wraps_ |= __builtin_mul_overflow(x, y, &product);
+    return product;
+  };
+  out.constant_ = times(a.constant_, b.constant_);
+  out.wraps_ |= a.wraps_ || b.wraps_;
+  for (const Poly::Term& t : a.terms_) out.add_term(times(t.coef, b.constant_), t.factors);
+  for (const Poly::Term& t : b.terms_) out.add_term(times(t.coef, a.constant_), t.factors);
   for (const Poly::Term& s : a.terms_) {
     for (const Poly::Term& t : b.terms_) {
       std::vector<Expr> factors = s.factors;
       factors.insert(factors.end(), t.factors.begin(), t.factors.end());
       std::sort(factors.begin(), factors.end(),
                 [](const Expr& x, const Expr& y) { return compare(x, y) < 0; });
-      out.add_term(s.coef * t.coef, std::move(factors));
+      out.add_term(times(s.coef, t.coef), std::move(factors));
     }
   }
   return out;
@@ -130,7 +143,8 @@ Expr Poly::expr() const {
   for (const Term& t : terms_) {
     Expr product = t.factors[0];
     for (size_t i = 1; i < t.factors.size(); ++i) product = product * t.factors[i];
-    const int64_t magnitude = t.coef < 0 ? -t.coef : t.coef;
+    const int64_t magnitude =
+        static_cast<int64_t>(t.coef < 0 ? 0 - static_cast<uint64_t>(t.coef) : t.coef);
     if (magnitude != 1) product = make_int(magnitude) * product;
     if (!sum) {
       sum = t.coef < 0 ? make_unary(Op::kNeg, product) : product;
@@ -139,7 +153,7 @@ Expr Poly::expr() const {
     }
   }
   if (!sum) return make_int(constant_);
-  if (constant_ > 0) return sum + make_int(constant_);
+  if (constant_ > 0 || constant_ == INT64_MIN) return sum + make_int(constant_);
   if (constant_ < 0) return sum - make_int(-constant_);
   return sum;
 }
@@ -215,6 +229,7 @@ std::optional<Poly> paired_div(const Poly& p, int64_t k, const Facts* facts) {
 
 Poly floor_div(const Poly& p, int64_t k, const Facts* facts) {
   if (k == 1) return p;
+  if (p.wraps()) return Poly::atom(make_binary(Op::kDiv, p.expr(), make_int(k)));
   Poly whole, rest(p.constant());
   for (const Poly::Term& t : p.terms()) {
     Poly term(1);
@@ -284,8 +299,14 @@ Poly Poly::of(const Expr& e, const Facts* facts) {
       return of(e->args[0], facts) - of(e->args[1], facts);
     case Op::kNeg:
       return Poly() - of(e->args[0], facts);
-    case Op::kMul:
-      return of(e->args[0], facts) * of(e->args[1], facts);
+    case Op::kMul: {
+      const Poly a = of(e->args[0], facts), b = of(e->args[1], facts);
+      // A product of long sums stays one.
+      if (a.terms().size() * b.terms().size() > kMostProducts) {
+        return Poly::atom(make_binary(Op::kMul, a.expr(), b.expr()));
+      }
+      return a * b;
+    }
     case Op::kMin:
       return min(of(e->args[0], facts), of(e->args[1], facts), facts);
     case Op::kMax:

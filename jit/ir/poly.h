@@ -37,6 +37,8 @@ class Poly {
   bool operator==(const Poly& other) const;
 
   bool is_constant() const { return terms_.empty(); }
+  /// True where a coefficient left 64 bits: right as code computes it, and proof of nothing.
+  bool wraps() const { return wraps_; }
   int64_t constant() const { return constant_; }
   const std::vector<Term>& terms() const { return terms_; }
   /// The value when constant.
@@ -54,6 +56,7 @@ class Poly {
 
   std::vector<Term> terms_;
   int64_t constant_ = 0;
+  bool wraps_ = false;
 };
 
 /// floor(p / k) and p - k*floor(p / k) for k > 0, simplified with `facts` (may be null).

@@ -187,6 +187,11 @@ void Lowering::launch_loop(Instance& in, Launch& launch) {
            "; bind it, or pipeline a loop inside it");
   }
   std::vector<Piece> pieces = pieces_of(in, node, false);
+  // What never runs has no index that could be proved.
+  std::erase_if(pieces, [](const Piece& p) {
+    const std::optional<int64_t> trips = (p.end - p.begin).value();
+    return trips && *trips <= 0;
+  });
   Poly extent;
   for (const Piece& p : pieces) {
     extent = max(extent, p.end, &facts_);

@@ -103,12 +103,10 @@ Expr Lowering::translate_load(Instance& in, const Expr& e) {
   n.args.push_back(offset(s, indices));
   const bool fills_in = !e->guarded && in.loops && fills(in.stage());
   const Expr otherwise = e->guarded ? e->args.back() : identity(Reduce::kSum, e->type);
-  if (!e->guarded && !fills_in) {
-    prove_inside(s, indices, e->name);
-    return Expr(std::make_shared<const Node>(std::move(n)));
-  }
-  // The `else` value stands where an index leaves the tensor; the storage may be a window of it.
   const Buffer& whole = *program_.buffer(e->name);
+  const bool tested = !e->guarded && !fills_in && !proves_inside(s, indices, whole);
+  if (!e->guarded && !fills_in && !tested) return Expr(std::make_shared<const Node>(std::move(n)));
+  // The `else` value stands where an index leaves the tensor; the storage may be a window of it.
   Expr inside = make_int(1, DType::kBool);
   bool never = false;
   std::vector<std::pair<Poly, Poly>> required;
@@ -119,10 +117,12 @@ Expr Lowering::translate_load(Instance& in, const Expr& e) {
     required.emplace_back(from, extent);
     const Poly last = extent - Poly(1) - from;
     never |= facts_.nonnegative(Poly(-1) - from) || facts_.nonnegative(Poly(-1) - last);
-    if (!facts_.nonnegative(from)) {
+    const bool below = facts_.nonnegative(last);
+    // What grows past 64 bits comes back as a negative number.
+    if (!facts_.nonnegative(from) || (!below && !facts_.upper(from))) {
       inside = make_binary(Op::kAnd, inside, make_binary(Op::kLe, make_int(0), from.expr()));
     }
-    if (!facts_.nonnegative(last)) {
+    if (!below) {
       inside = make_binary(Op::kAnd, inside, make_binary(Op::kLt, from.expr(), extent.expr()));
     }
   };
@@ -130,8 +130,10 @@ Expr Lowering::translate_load(Instance& in, const Expr& e) {
     // A window that a fill reads holds zeros of its own.
     if (!fills_in && d < whole.shape.size()) require(indices[d], index(in, whole.shape[d]));
     require(indices[d] - s.base[d], s.shape[d]);
+    if (never && tested && tested_) tested_->push_back(make_int(0, DType::kBool));
     if (never) return translate(in, otherwise);
   }
+  if (tested && tested_) tested_->push_back(inside);
   if (!is_const(inside)) {
     n.guarded = true;
     n.args.push_back(inside);
@@ -156,15 +158,41 @@ Expr Lowering::offset(const Storage& s, const std::vector<Poly>& indices) {
   return flat.expr();
 }
 
+/// The first dim in which an index is not proved inside what it accesses; -1: there is none.
+int Lowering::unproved_dim(const Storage& s, const std::vector<Poly>& indices, size_t first) {
+  for (size_t d = first; d < indices.size(); ++d) {
+    const Poly from = indices[d] - s.base[d];
+    if (!facts_.nonnegative(from) || !facts_.at_most(from, s.shape[d] - Poly(1))) {
+      return static_cast<int>(d);
+    }
+  }
+  return -1;
+}
+
 /// The safety argument: no access leaves what it accesses, whatever the loops do.
 void Lowering::prove_inside(const Storage& s, const std::vector<Poly>& indices,
                             const std::string& name) {
-  for (size_t d = 0; d < indices.size(); ++d) {
-    const Poly from = indices[d] - s.base[d];
-    if (facts_.nonnegative(from) && facts_.at_most(from, s.shape[d] - Poly(1))) continue;
-    reject("cannot prove " + name + "[..., " + print(indices[d].expr()) + ", ...] inside 0.." +
-           print(s.shape[d].expr()) + " in dim " + std::to_string(d));
+  const int d = unproved_dim(s, indices, 0);
+  if (d < 0) return;
+  const auto at = static_cast<size_t>(d);
+  reject("cannot prove " + name + "[..., " + print(indices[at].expr()) + ", ...] inside 0.." +
+         print(s.shape[at].expr()) + " in dim " + std::to_string(d));
+}
+
+/// The same of a read. Where all of the tensor is there, what is not proved is left to a test at
+/// the access (false): the op was checked, so only elements that nobody looks at fail it.
+bool Lowering::proves_inside(const Storage& s, const std::vector<Poly>& indices,
+                             const Buffer& whole) {
+  Instance none;
+  int d = unproved_dim(s, indices, 0);
+  if (d < 0) return true;
+  for (; d >= 0; d = unproved_dim(s, indices, static_cast<size_t>(d) + 1)) {
+    const auto at = static_cast<size_t>(d);
+    const bool all = at < whole.shape.size() && s.base[at] == Poly() &&
+                     facts_.at_most(index(none, whole.shape[at]), s.shape[at]);
+    if (!all) prove_inside(s, indices, whole.name);
   }
+  return false;
 }
 
 }  // namespace hone::jit

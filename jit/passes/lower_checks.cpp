@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What data must hold before anything is written.
+#include <algorithm>
+
 #include "jit/passes/lowering.h"
 
 namespace hone::jit {
@@ -54,13 +56,88 @@ void Lowering::add_checks() {
   launch.extent = extent.expr();
   launch.body = std::make_shared<const Stmt>(std::move(body));
   nest_.launches.push_back(std::move(launch));
-  for (const Check& c : program_.checks) {
-    const Expr& value = c.value->op == Op::kCast ? c.value->args[0] : c.value;
-    int64_t lo = 0;
-    if (value->op != Op::kLoad || !is_const(c.lo, &lo)) continue;
-    Instance none;
-    facts_.define_elements(value->name, Poly(lo), index(none, c.hi));
+  for (const Check& c : program_.checks) define_checked(c);
+}
+
+/// What a check of `a*T[...] + c` says of the elements of T that it looks at. Those are all, or of a
+/// tensor of one dim, a run of them; what else there is, is tested where it is read.
+void Lowering::define_checked(const Check& c) {
+  const Poly value = Poly::of(c.value);
+  if (value.terms().size() != 1 || value.wraps() || value.terms()[0].factors.size() != 1) return;
+  const int64_t a = value.terms()[0].coef;
+  const Expr& read = value.terms()[0].factors[0];
+  const Expr& load = read->op == Op::kCast ? read->args[0] : read;
+  const bool whole = size_of(read->type) >= size_of(load->type) && is_int(load->type);
+  if (load->op != Op::kLoad || load->guarded || !whole) return;
+  Facts::Elements known{load->name, {}, {}, {}};
+  if (!looks_at_all(c, load) && !looks_at_run(c, load, known)) return;
+  Instance none;
+  const Expr lo = end_of(c, c.lo), hi = end_of(c, c.hi);
+  const Poly offset(value.constant()), step(a > 0 ? a - 1 : -a - 1);
+  // a*x + c in lo..hi: x in ceil((lo-c)/a)..floor((hi-c)/a), and the other way round below 0.
+  const int64_t k = a > 0 ? a : -a;
+  if (lo) {
+    const Poly least = index(none, lo) - offset;
+    if (a > 0) known.lo = floor_div(least + step, k, &facts_);
+    if (a < 0) known.hi = floor_div(Poly() - least, k, &facts_);
   }
+  if (hi) {
+    const Poly most = index(none, hi) - offset;
+    if (a > 0) known.hi = floor_div(most, k, &facts_);
+    if (a < 0) known.lo = floor_div(step - most, k, &facts_);
+  }
+  if (known.lo || known.hi) facts_.define_elements(std::move(known));
+}
+
+/// An end of what a check allows, without its variables; null: none is known.
+Expr Lowering::end_of(const Check& c, const Expr& end) const {
+  if (!mentions(end)) return end;
+  // The end of a range is at least its start, which has a check of its own.
+  for (const Check& other : program_.checks) {
+    const bool starts = &other != &c && equal(end, c.lo) && equal(other.value, end);
+    if (starts && !mentions(other.lo)) return other.lo;
+  }
+  for (const IndexVar& v : c.vars) {
+    if (equal(end, c.lo) && end->op == Op::kVar && v.name == end->name && !v.lo) {
+      return make_int(0);
+    }
+  }
+  return {};
+}
+
+/// Every element, each by variables of its own?
+bool Lowering::looks_at_all(const Check& c, const Expr& load) const {
+  const Buffer& b = *program_.buffer(load->name);
+  for (size_t d = 0; d < b.shape.size(); ++d) {
+    const Expr& at = load->args[d];
+    const auto var = std::find_if(c.vars.begin(), c.vars.end(),
+                                  [&](const IndexVar& v) { return v.name == at->name; });
+    if (at->op != Op::kVar || var == c.vars.end() || var->lo || !equal(var->hi, b.shape[d])) {
+      return false;
+    }
+    for (size_t other = 0; other < d; ++other) {
+      if (equal(load->args[other], at)) return false;
+    }
+  }
+  return true;
+}
+
+/// A run of the elements of a tensor of one dim, by one variable in steps of one?
+bool Lowering::looks_at_run(const Check& c, const Expr& load, Facts::Elements& known) {
+  if (load->args.size() != 1) return false;
+  Instance none;
+  const Storage& s = storage_of(load->name);
+  for (const IndexVar& v : c.vars) {
+    const auto rest = beside_var(load->args[0], v.name);
+    if (!rest || !s.strides[0].is_constant() || mentions(rest->expr()) || mentions(v.hi)) continue;
+    if (v.lo && mentions(v.lo)) continue;
+    const Poly base = index(none, rest->expr());
+    const Poly lo = v.lo ? index(none, v.lo) : Poly();
+    known.at = std::pair((base + lo) * s.strides[0],
+                         (base + index(none, v.hi) - Poly(1)) * s.strides[0]);
+    return true;
+  }
+  return false;
 }
 
 /// The loops over a check's variables. On a GPU the outermost is spread over `blocks` of the
@@ -97,10 +174,17 @@ StmtRef Lowering::walk_check(const Check& c, const Launch& launch, Poly& blocks)
   }
   Stmt check;
   check.kind = Stmt::kCheck;
+  std::vector<Expr> tests;
+  tested_ = &tests;
   const Expr value = translate(in, c.value);
   check.condition = make_binary(
       Op::kAnd, make_binary(Op::kLe, make_cast(value->type, translate(in, c.lo)), value),
       make_binary(Op::kLe, value, make_cast(value->type, translate(in, c.hi))));
+  tested_ = nullptr;
+  // A value that bad data hide has been told of by the check of those.
+  for (const Expr& t : tests) {
+    check.condition = make_binary(Op::kOr, make_unary(Op::kNot, t), check.condition);
+  }
   check.value = index(in, c.position).expr();
   StmtRef inner = std::make_shared<const Stmt>(std::move(check));
   for (size_t v = nest.size(); v-- > 0;) inner = loop(nest[v], std::move(inner));

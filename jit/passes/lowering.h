@@ -114,6 +114,10 @@ class Lowering {
   // lower_checks.cpp: what data must hold
   void add_checks();
   ir::StmtRef walk_check(const ir::Check& c, const ir::Launch& launch, ir::Poly& blocks);
+  void define_checked(const ir::Check& c);
+  ir::Expr end_of(const ir::Check& c, const ir::Expr& end) const;
+  bool looks_at_all(const ir::Check& c, const ir::Expr& load) const;
+  bool looks_at_run(const ir::Check& c, const ir::Expr& load, ir::Facts::Elements& known);
 
   // lower.cpp: launches and the walk over a stage's loops
   void add_parameters();
@@ -213,6 +217,9 @@ class Lowering {
   ir::Expr offset(const Storage& storage, const std::vector<ir::Poly>& indices);
   void prove_inside(const Storage& s, const std::vector<ir::Poly>& indices,
                     const std::string& name);
+  bool proves_inside(const Storage& s, const std::vector<ir::Poly>& indices,
+                     const ir::Buffer& whole);
+  int unproved_dim(const Storage& s, const std::vector<ir::Poly>& indices, size_t first);
   const Storage& storage_of(const std::string& buffer) const;
   Storage dense(const ir::Buffer& b, std::vector<ir::Poly> shape);
 

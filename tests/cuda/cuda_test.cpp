@@ -61,6 +61,18 @@ TEST_CASE("cuda: every problem by the default schedule under the emulation") {
   batch.check();
 }
 
+TEST_CASE("cuda: valid ops are printed as plain loops, and right by the default schedule") {
+  const auto problems = valid_problems();
+  Batch batch;
+  for (const DiffProblem& p : problems) {
+    const auto plain = print(p, {});
+    CHECK_MESSAGE(static_cast<bool>(plain), p.text << ": " << plain.failure());
+    const std::string refused = batch.add(p, schedules::default_schedule(p.program, gpu()));
+    CHECK_MESSAGE(refused.empty(), p.text << ": " << refused);
+  }
+  batch.check();
+}
+
 TEST_CASE("cuda: random legal schedules under the emulation") {
   const auto problems = diff_problems();
   const int each = static_cast<int>(by_effort(0, 0, 2));

@@ -21,7 +21,84 @@ std::vector<std::vector<int64_t>> call_dims(const ir::Program& program) {
   return out;
 }
 
+const char* const kValid[] = {
+    // Over constants alone, and of the call: a dim in a range, in a condition, in a window, in a
+    // bound, in a value; a scalar; a stride.
+    "op f(X: f32[N], B: f32[M]) -> (Y: f32[]) { Y[] = sum[r in 0..N, j](B[j]) + sum[i](X[i]) } "
+    "N=1..40 M=3 const=B",
+    "op f(X: f32[N], B: f32[M]) -> (Y: f32[N]) { s[j] = B[j] where j < N; m[] = max[j](s[j]); "
+    "Y[i] = X[i] + m[] } N=1..9 M=9 const=B",
+    "op f(X: f32[N], B: f32[M]) -> (Y: f32[N]) { m[] = sum[j in 0..M](B[j+N] else 1); Y[i] = X[i] * m[] } "
+    "N=1..9 M=9 const=B",
+    "op f(X: f32[N], B: f32[M]) -> (Y: f32[N]) { t[i in 0..N] = B[i]; m[] = sum[j in 0..M-N](B[j]); "
+    "Y[i] = X[i] + m[] + t[i] } N=1..9 M=9 const=B",
+    "op f(X: f32[N], B: f32[M]) -> (Y: f32[N]) { m[] = sum[j](B[j] * cast<f32>(j < N)); "
+    "Y[i] = X[i] + m[] } N=1..9 M=9 const=B",
+    "op f(X: f32[N], B: f32[M], a: f32) -> (Y: f32[N]) { m[] = sum[j](B[j] * a); "
+    "Y[i] = X[i] + m[] } N=9 M=9 const=B",
+    "op f(X: f32[N], P: f32[L,D]) -> (Y: f32[N,D]) { e[i in 0..N,d] = exp(P[i,d]); s[i] = "
+    "sum[d](e[i,d]); Y[i,d] = X[i] * e[i,d] / s[i] } N=1..16 L=16 D=5 const=P",
+    "op f(X: f32[N], B: f32[M]) -> (Y: f32[N]) { m[] = sum[j](B[j]); Y[i] = X[i] + m[] } "
+    "N=5 M=1..9 const=B",
+    "op f(X: f32[N], B: f32[M], p: i32[K]) -> (Y: f32[N]) { m[] = sum[k](B[p[k]]); "
+    "Y[i] = X[i] + m[] } N=5 M=9 K=4 const=B,p",
+    // Indices that data give, with something done to them.
+    "op f(A: f32[M], p: i32[N]) -> (Y: f32[N]) { Y[n] = A[p[n]-1] } N=20 M=9",
+    "op f(A: f32[M], p: i32[N]) -> (Y: f32[N]) { Y[n] = A[p[n]+1] } N=0..20 M=2..9",
+    "op f(A: f32[M], p: i16[N]) -> (Y: f32[N]) { Y[n] = A[p[n]*2] } N=20 M=1..9",
+    "op f(A: f32[M], p: i32[N]) -> (Y: f32[N]) { Y[n] = A[p[n]+n] } N=20 M=39",
+    "op f(A: f32[M], p: i64[N]) -> (Y: f32[N]) { Y[n] = A[5 - 2*p[n]] } N=20 M=39",
+    "op f(A: f32[M], p: i64[N,2]) -> (Y: f32[N]) { Y[n] = A[p[n,1]] - A[p[n,0]] } N=20 M=39",
+    "op f(A: f32[M], p: i64[N], q: i32[N]) -> (Y: f32[N]) { Y[n] = A[p[n]+q[n]] } N=7 M=39",
+    "op f(A: f32[M], p: i64[N]) -> (Y: f32[N]) { Y[n] = A[p[n]/2] + A[p[n]%3] } N=7 M=5",
+    "op f(A: f32[R], B: f32[S], ids: i64[N]) -> (Y: f32[N]) { Y[i] = A[ids[i]] + B[ids[i]] } "
+    "N=20 R=17 S=16",
+    "op f(A: f32[R], B: f32[S], ids: i64[N]) -> (Y: f32[N]) { Y[i] = A[ids[i]] + B[ids[i]] } "
+    "N=1..20 R=1..17 S=1..19",
+    "op f(A: f32[R], ids: i64[N]) -> (Y: f32[M], Z: bool[N]) { Y[i in 0..M] = A[ids[i]]; Z[i] = "
+    "ids[i] < 4 } N=20 R=4 M=9",
+    "op f(A: f32[N], p: i32[K]) -> (Y: f32[K]) { t[i,j in 0..N] = A[i]+A[j] where j <= i; "
+    "Y[n] = t[p[n],p[n]-1] } N=10 K=7",
+    "op f(X: f32[R], ids: i32[S], b: i32[N]) -> (Y: f32[N]) { Y[i] = X[ids[b[i]]] } N=10 R=20 S=15",
+    "op f(X: f32[R], ids: i32[S], b: i32[N], c: i16[Q]) -> (Y: f32[Q]) { Y[i] = X[ids[b[c[i]]]] } "
+    "N=0..10 R=1..20 S=15 Q=0..30",
+    "op f(L: f32[256], x: i8[N]) -> (Y: f32[N]) { Y[i] = L[x[i] + 128] } N=100",
+    // Ranges that data give.
+    "op f(A: f32[M], n: i32[N]) -> (Y: f32[N]) { Y[i] = sum[j in i..n[i]](A[j]) } N=10 M=30",
+    "op f(X: f32[L], o: i32[B]) -> (Y: f32[B]) { Y[b] = sum[j in o[b]..o[b]+3](X[j]) } B=10 L=40",
+    "op f(X: f32[L], Z: f32[R], o: i32[B+1], p: i32[L]) -> (Y: f32[B]) { Y[b] = "
+    "sum[j in o[b]..o[b+1]](X[j]*Z[p[j]-1]) } B=10 L=40 R=7",
+    "op f(X: f32[L,D], o: i32[B+1]) -> (Y: f32[B,D]) { Y[b,d] = max[j in o[b]..o[b+1]](X[j,d]) } "
+    "B=0..10 L=0..40 D=3",
+    // Dims of 0 beside reads that may leave their tensor.
+    "concat M=0 N=17 L=6",
+    "pad M=0 N=15 P=15",
+    "op f(X: f32[M,N]) -> (Y: f32[M,N]) { Y[i,j] = X[i,j-1] else 0 } M=0 N=9",
+    "op f(X: f32[M,N]) -> (Y: f32[M]) { Y[i] = sum[j in 0..N](X[i-1,j-1] else 0) } M=5 N=0",
+    "op f(A: f32[M]) -> (Y: f32[M%2]) { Y[i] = A[i] } M=7",
+};
+
+DiffProblem problem_of(const std::string& text, const ops::Problem& problem,
+                       const std::vector<int64_t>& dims) {
+  return {problem.op.name(), text, problem.program, dims};
+}
+
 }  // namespace
+
+std::vector<DiffProblem> valid_problems() {
+  std::vector<DiffProblem> out;
+  for (const char* text : kValid) {
+    auto problem = ops::parse_problem(text);
+    if (!problem) {
+      FAIL_CHECK(text << ": " << problem.failure().message);
+      continue;
+    }
+    for (const std::vector<int64_t>& dims : call_dims(problem->program)) {
+      out.push_back(problem_of(problem->text, *problem, dims));
+    }
+  }
+  return out;
+}
 
 std::vector<DiffProblem> diff_problems() {
   std::vector<DiffProblem> out;
@@ -37,7 +114,7 @@ std::vector<DiffProblem> diff_problems() {
       continue;
     }
     for (const std::vector<int64_t>& dims : call_dims(problem->program)) {
-      out.push_back({problem->op.name(), problem->text, problem->program, dims});
+      out.push_back(problem_of(problem->text, *problem, dims));
     }
   }
   return out;
