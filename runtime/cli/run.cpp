@@ -3,6 +3,7 @@
 
 #include <iostream>
 
+#include "runtime/cli/terminal.h"
 #include "runtime/cli/trial_run.h"
 
 namespace hone::runtime {
@@ -18,8 +19,7 @@ struct RunOptions {
 
 void print_text(const KernelState& k, const CheckOutcome& check, const Speed* speed) {
   std::cout << fmt::format("{}\n  target    {}\n  schedule  {} ({})\n  numerics  {}\n", k.problem,
-                           k.target, k.schedule.empty() ? "none" : k.schedule, name_of(k.source),
-                           k.numerics);
+                           k.target, schedule_lines(k.schedule), name_of(k.source), k.numerics);
   std::cout << fmt::format("  build     {:.0f} us, {} bytes of code, {} spills{}\n",
                            k.report.build_us, k.report.code_bytes, k.report.spills,
                            k.report.interpreted ? ", interpreted" : "");
