@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
+#include <optional>
 
 #include "runtime/cli/terminal.h"
 #include "runtime/cli/trial_run.h"
@@ -36,6 +38,17 @@ void print_text(const KernelState& k, const CheckOutcome& check, const Speed* sp
       speed->flops_bind ? "GFLOP/s" : "GB/s");
 }
 
+/// No output has an element, whatever the call says.
+bool is_empty(const ir::Program& program) {
+  return std::all_of(program.buffers.begin(), program.buffers.end(), [](const ir::Buffer& b) {
+    int64_t extent = 1;
+    const bool none = std::any_of(b.shape.begin(), b.shape.end(), [&](const ir::Expr& e) {
+      return ir::is_const(e, &extent) && extent == 0;
+    });
+    return none || (b.role != ir::Role::kOutput && b.role != ir::Role::kInOut);
+  });
+}
+
 int run_line(const RunOptions& options, const std::string& text) {
   auto given = parse_line(text);
   if (!given) return report(options.common, given.failure());
@@ -62,6 +75,9 @@ int run_line(const RunOptions& options, const std::string& text) {
                         engine->target.threads));
   } else {
     print_text(*kernel, check, timed ? &speed : nullptr);
+    if (is_empty(problem.program)) {
+      std::cout << "  empty     its outputs have no elements: there is nothing to compute\n";
+    }
   }
   if (check.mismatch.empty()) return kExitOk;
   if (!options.common.json) std::cerr << "hone: wrong result\n  " << kernel->repro() << "\n";
