@@ -138,6 +138,14 @@ Reg CodeWriter::make(RegClass cls, int level) {
   numbers_.push_back(++last_number_);
   levels_.push_back(static_cast<int16_t>(level < 0 ? depth() : level));
   once_.push_back(false);
+  variable_.push_back(false);
+  return reg;
+}
+
+Reg CodeWriter::make_variable() {
+  const Reg reg = make(RegClass::kVec);
+  variable_[reg.id] = true;
+  ++pinned_vectors;
   return reg;
 }
 
@@ -433,7 +441,7 @@ void CodeWriter::clobber(int buffer) { forget_loads(written_by_store(buffer)); }
 
 bool CodeWriter::retarget(Reg from, Reg to) {
   const int32_t tail = top().body.tail;
-  if (tail < 0) return false;
+  if (tail < 0 || variable_[from.id]) return false;
   Inst& last = store_[tail];
   if (last.operands[0].kind != Operand::kReg || last.operands[0].reg != from) return false;
   if (!once_[from.id]) {

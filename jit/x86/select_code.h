@@ -144,6 +144,9 @@ class CodeWriter {
   void set_level(Reg reg, int level) { levels_[reg.id] = level; }
   /// A new register defined in the innermost scope (or at `level`).
   Reg make(RegClass cls, int level = -1);
+  /// A new vector register that is read and written again for the whole launch (a tile's): never
+  /// retargeted, and counted in pinned_vectors.
+  Reg make_variable();
   /// If the innermost body ends with the computation of `from`, and nothing else can use it yet,
   /// makes that compute `to` instead.
   bool retarget(Reg from, Reg to);
@@ -194,7 +197,8 @@ class CodeWriter {
   std::vector<Scope> scopes_;
   std::vector<int32_t> numbers_;
   std::vector<int16_t> levels_;
-  std::vector<uint8_t> once_;  ///< written by one instruction only
+  std::vector<uint8_t> once_;      ///< written by one instruction only
+  std::vector<uint8_t> variable_;  ///< from make_variable
   int32_t last_number_ = 0;
   int64_t last_scope_ = 0;
   std::vector<Entry> entries_;

@@ -32,14 +32,13 @@ TileGroup& Selector::new_tile_group(int buffer, int64_t offset) {
     tile.group_at[e] = static_cast<int32_t>(tile.groups.size());
   }
   const int used = static_cast<int>(end - offset);
-  tile.groups.push_back({offset, lanes_.count, code.make(RegClass::kVec), used});
+  tile.groups.push_back({offset, lanes_.count, code.make_variable(), used});
   // A few spills are a matter of taste; beyond, a tile belongs in memory.
   const int most = 4 * target_.vector_registers();
   if (static_cast<int>(tile.groups.size()) > most) {
     refuse("register tile " + nest_.buffers[buffer].name + " needs more than " +
            std::to_string(most) + " registers; make it smaller, or put it in scratch");
   }
-  ++code.pinned_vectors;
   return tile.groups.back();
 }
 
