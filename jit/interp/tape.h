@@ -120,6 +120,9 @@ struct Frame {
 /// Runs `tape` for `n` lanes; results stand in the frame's registers.
 void run_tape(const Tape& tape, Frame& frame, int n);
 
+/// True where the integer `v` of `type`, off by up to `e`, may leave the type and wrap.
+bool may_wrap(DType type, int64_t v, double e);
+
 /// Error bounds of the result of a kExpr instruction, its value computed already. The rules stand
 /// in tape_bounds.cpp.
 void bound_instr(const TapeInstr& instr, Frame& frame, int n, int dst);

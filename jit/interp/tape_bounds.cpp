@@ -146,6 +146,10 @@ void bound_call(const TapeInstr& in, Frame& fr, int n, int dst) {
   for (int i = 0; i < n; ++i) {
     const double y = two ? b[i] : 0;
     const double ey = two ? eb[i] : 0;
+    if (!certain(ea[i], ey)) {  // NaN as well, which no function bounds
+      e[i] = kInfinity;
+      continue;
+    }
     double carried = 0;
     for (double x : {a[i] - ea[i], a[i] + ea[i]}) {
       if (ea[i] == 0 && ey == 0) break;
@@ -191,8 +195,9 @@ void bound_comparison(const TapeInstr& in, Frame& fr, int n, int dst) {
     e[i] = 0;
     const double reach = ea[i] + eb[i];
     if (reach == 0) continue;
-    const double gap = floats ? std::fabs(fr.f(in.a)[i] - fr.f(in.b)[i])
-                              : std::fabs(static_cast<double>(fr.i(in.a)[i] - fr.i(in.b)[i]));
+    const double gap =
+        floats ? std::fabs(fr.f(in.a)[i] - fr.f(in.b)[i])
+               : std::fabs(static_cast<double>(fr.i(in.a)[i]) - static_cast<double>(fr.i(in.b)[i]));
     if (gap <= reach || !(reach < kInfinity)) e[i] = kInfinity;
   }
 }
@@ -235,14 +240,16 @@ void bound_cast(const TapeInstr& in, Frame& fr, int n, int dst) {
       const auto low = static_cast<double>(int_from_float(in.type, v - ea[i]));
       const auto high = static_cast<double>(int_from_float(in.type, v + ea[i]));
       e[i] = ea[i] < kInfinity ? high - low : kInfinity;
-    } else {
-      e[i] = ea[i];
+    } else {  // what wraps may come out far away
+      const bool wraps = !is_float(in.type) && size_of(in.type) < size_of(in.from);
+      e[i] = wraps && ea[i] > 0 ? kInfinity : ea[i];
     }
     if (e[i] != e[i]) e[i] = kInfinity;
   }
 }
 
-/// Integers derived from inexact values: exact in, exact out, else anything, sums apart.
+/// Integers derived from inexact values: exact in, exact out, else anything, sums apart that do not
+/// wrap.
 void bound_int(const TapeInstr& in, Frame& fr, int n, int dst) {
   double* e = fr.e(dst);
   const bool additive = in.op == Op::kAdd || in.op == Op::kSub;
@@ -250,7 +257,8 @@ void bound_int(const TapeInstr& in, Frame& fr, int n, int dst) {
   for (int i = 0; i < n; ++i) {
     const double ea = fr.e(in.a)[i];
     const double eb = in.b >= 0 ? fr.e(in.b)[i] : 0;
-    const double either = ea + eb;
+    double either = ea + eb;
+    if (either > 0 && may_wrap(in.type, fr.i(dst)[i], either)) either = kInfinity;
     e[i] = either == 0 ? 0 : additive ? either : keeps ? std::max(ea, eb) : kInfinity;
   }
 }
@@ -283,6 +291,11 @@ void bound_float(const TapeInstr& in, Frame& fr, int n, int dst) {
 }
 
 }  // namespace
+
+bool may_wrap(DType type, int64_t v, double e) {
+  const double most = std::ldexp(1.0, 8 * size_of(type) - (type == DType::kU8 ? 0 : 1));
+  return !(std::fabs(static_cast<double>(v)) + e < most);
+}
 
 void bound_instr(const TapeInstr& in, Frame& fr, int n, int dst) {
   if (in.op == Op::kCast) return bound_cast(in, fr, n, dst);
