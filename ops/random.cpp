@@ -4,263 +4,254 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <random>
 
 #include "ops/op.h"
+#include "ops/random_maker.h"
 
 namespace hone::ops {
 namespace {
 
-/// A tensor that expressions can read; `dims` are numbers of dims.
-struct Readable {
-  std::string name;
-  std::vector<int> dims;
-};
+/// The type that elements of `t` are computed in.
+DType computed(DType t) {
+  if (is_float(t)) return t == DType::kF64 ? t : DType::kF32;
+  return t == DType::kI64 || t == DType::kBool ? t : DType::kI32;
+}
 
-/// An index in scope and the dim that it runs over.
-struct ScopeIndex {
-  std::string name;
-  int dim;
-};
-
-using Scope = std::vector<ScopeIndex>;
-
-/// Writes the text of one op and its bindings. What it writes usually parses; the caller tries
-/// again where it does not.
-class ProblemMaker {
- public:
-  ProblemMaker(uint64_t seed, const RandomOptions& options) : random_(seed), options_(options) {}
-
-  std::string problem() {
-    make_dims();
-    make_inputs();
-    const int statements = 1 + below(4);
-    std::string body;
-    for (int i = 0; i < statements; ++i) {
-      body += (i ? "; " : "") + statement(i + 1 == statements);
+/// True where the name stands in `text`, not as a part of another.
+bool names(const std::string& text, const std::string& name) {
+  const auto in_name = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+  };
+  for (size_t at = text.find(name); at != text.npos; at = text.find(name, at + 1)) {
+    const size_t end = at + name.size();
+    if ((at == 0 || !in_name(text[at - 1])) && (end == text.size() || !in_name(text[end]))) {
+      return true;
     }
-    return signature(body) + " { " + body + " }" + bindings(body);
   }
+  return false;
+}
 
- private:
-  int below(int n) { return static_cast<int>(random_() % static_cast<uint64_t>(n)); }
-  bool chance(int percent) { return below(100) < percent; }
-  template <class T>
-  const T& pick(const std::vector<T>& list) {
-    return list[below(static_cast<int>(list.size()))];
+std::string joined(const std::vector<std::string>& parts) {
+  return fmt::format("{}", fmt::join(parts, ","));
+}
+
+}  // namespace
+
+std::string ProblemMaker::problem() {
+  make_dims();
+  make_types();
+  make_inputs();
+  const int statements = 1 + below(4);
+  std::string body;
+  for (int i = 0; i < statements; ++i) {
+    body += (i ? "; " : "") + statement(i + 1 == statements);
   }
+  const std::string text = signature(body) + " { " + body + " }";
+  return text + bindings(text);
+}
 
-  void make_dims() {
-    static const std::vector<int64_t> sizes = {0, 1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 31, 33, 64};
-    for (int i = 1 + below(4); i > 0; --i) {
-      const int64_t size = pick(sizes);
-      dims_.push_back(size == 0 && chance(70) ? 6 : size);
-    }
-    static const std::vector<std::string> types = {"f32", "f32", "f32",  "f32", "f32",
-                                                   "f64", "f16", "bf16", "i32", "i64"};
-    type_ = pick(types);
-    is_float_ = type_[0] != 'i';
+void ProblemMaker::make_dims() {
+  static const std::vector<int64_t> sizes = {0, 1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 31, 33, 64};
+  for (int i = 1 + below(4); i > 0; --i) {
+    const int64_t size = pick(sizes);
+    dims_.push_back(size == 0 && chance(70) ? 6 : size);
+    lowest_.push_back(dims_.back());
+    if (!options_.ranged || !chance(12)) continue;
+    lowest_.back() = chance(60) ? 0 : below(static_cast<int>(dims_.back()) + 1);
   }
+}
 
-  void make_inputs() {
-    for (int i = 1 + below(3); i > 0; --i) {
-      Readable r{fmt::format("A{}", i), {}};
-      for (int rank = below(4); rank > 0; --rank) r.dims.push_back(any_dim());
-      readable_.push_back(std::move(r));
-    }
-    inputs_ = readable_.size();
-  }
+void ProblemMaker::make_types() {
+  static const std::vector<DType> types = {DType::kF32,  DType::kF32, DType::kF32, DType::kF32,
+                                           DType::kF32,  DType::kF32, DType::kF64, DType::kF16,
+                                           DType::kBF16, DType::kI32, DType::kI64, DType::kI8};
+  type_ = chance(85) ? pick(types) : any_type();
+  width_ = 1 + below(3);
+  for (int i = below(3); i > 0; --i) scalars_.push_back(chance(60) ? type_ : any_type());
+}
 
-  int any_dim() { return below(static_cast<int>(dims_.size())); }
+RandomTensor ProblemMaker::tensor(std::string name, int main_percent) {
+  RandomTensor t;
+  t.name = std::move(name);
+  const bool main = chance(main_percent);
+  t.type = main ? type_ : any_type();
+  t.type_name = main ? "T" : std::string(name_of(t.type));
+  return t;
+}
 
-  std::string statement(bool last) {
-    Scope scope;
-    std::string left;
-    const bool output = last || chance(15);
-    Readable target{fmt::format("{}{}", output ? "Y" : "t", readable_.size()), {}};
+void ProblemMaker::make_inputs() {
+  for (int i = 1 + below(3); i > 0; --i) {
+    RandomTensor t = tensor(fmt::format("A{}", i), 70);
+    bool known = true;
     for (int rank = below(4); rank > 0; --rank) {
-      const int dim = any_dim();
-      scope.push_back({fmt::format("i{}", scope.size()), dim});
-      target.dims.push_back(dim);
-      left += fmt::format("{}{}{}", left.empty() ? "" : ",", scope.back().name,
-                          output ? "" : fmt::format(" in 0..D{}", dim));
+      t.dims.push_back(any_dim());
+      known &=
+          lowest_[static_cast<size_t>(t.dims.back())] == dims_[static_cast<size_t>(t.dims.back())];
     }
-    fresh_ = 0;
-    std::string text = fmt::format("{}[{}] = {}", target.name, left, value(3, scope, 2));
-    // What was defined and not read yet goes into the last statement, in full.
-    for (const Readable& r : readable_) {
-      if (last && r.name[0] == 't' && !used(r.name)) text += " + " + read(r, scope, 0);
+    t.constant = options_.layouts && known && chance(20);
+    readable_.push_back(std::move(t));
+  }
+  inputs_ = readable_.size();
+}
+
+std::string ProblemMaker::statement(bool last) {
+  const bool output = last || chance(15);
+  RandomTensor target =
+      tensor(fmt::format("{}{}", output ? "Y" : "t", readable_.size()), output ? 70 : 0);
+  const bool stated = !output && chance(25);
+  if (!output && !stated) target.type = computed(chance(80) ? type_ : any_type());
+  target.inout = output && chance(12);
+  only_constants_ = chance(30) && std::any_of(readable_.begin(), readable_.end(),
+                                              [](const auto& t) { return t.constant; });
+  Scope scope;
+  std::vector<std::string> left;
+  for (int rank = below(4); rank > 0; --rank) {
+    const int dim = any_dim();
+    scope.push_back({fmt::format("i{}", scope.size()), dim});
+    target.dims.push_back(dim);
+    left.push_back(scope.back().name + (output ? "" : fmt::format(" in 0..D{}", dim)));
+  }
+  fresh_ = 0;
+  std::string text =
+      fmt::format("{}{}[{}] ", target.name, stated ? ": " + std::string(name_of(target.type)) : "",
+                  joined(left));
+  const std::string value = whole_value(target, scope);
+  text += (target.inout && chance(50) ? "+= " : "= ") + value;
+  // What was defined and not read yet goes into the last statement.
+  for (RandomTensor& t : readable_) {
+    if (!last || t.used || t.name[0] != 't') continue;
+    only_constants_ = false;
+    Ranges ranges{scope, ""};
+    const std::string element = read(t, scope, &ranges);
+    const std::string sum = ranges.text.empty()
+                                ? element
+                                : fmt::format("{}[{}]({})", t.type == DType::kBool ? "any" : "max",
+                                              ranges.text, element);
+    text += fmt::format(" + cast<{}>({})",
+                        name_of(target.type == DType::kBool ? DType::kI32 : target.type), sum);
+  }
+  if (scope.size() > 0 && chance(15)) text += limited(target, scope);
+  only_constants_ = false;
+  if (output) {
+    outputs_.push_back(target);
+  }
+  // The new value of an inout is read as any other.
+  readable_.push_back(std::move(target));
+  return text;
+}
+
+/// The value of a statement: one reduction, a conversion where storage asks for one, or plain.
+std::string ProblemMaker::whole_value(const RandomTensor& target, const Scope& scope) {
+  const DType type = computed(target.type);
+  std::string text =
+      chance(25) ? reduction(type, scope, 2) : value(type, chance(20) ? 5 : 3, scope, 2);
+  if (target.inout && chance(50) && type != DType::kBool) {
+    std::vector<std::string> indices;
+    for (const RandomIndex& i : scope) indices.push_back(i.name);
+    text = fmt::format("({} + {}[{}])", text, target.name, joined(indices));
+  }
+  const bool narrow = target.type != type && !is_float(target.type);
+  return narrow && chance(80) ? fmt::format("cast<{}>({})", name_of(target.type), text) : text;
+}
+
+/// A condition on indices and dims.
+std::string ProblemMaker::condition(const Scope& scope) {
+  if (chance(15)) return fmt::format("!({})", condition(scope));
+  if (chance(15)) {
+    return fmt::format("{} {} {}", condition(scope), chance(50) ? "&&" : "||", condition(scope));
+  }
+  const RandomIndex& a = pick(scope);
+  const std::string b = chance(50)   ? pick(scope).name
+                        : chance(50) ? std::to_string(below(9))
+                                     : fmt::format("D{} - {}", any_dim(), 1 + below(2));
+  static const std::vector<std::string> relations = {"<=", "<", ">=", ">", "==", "!="};
+  return fmt::format("{}{} {} {}", a.name, chance(20) ? " % 2" : "", pick(relations), b);
+}
+
+std::string ProblemMaker::limited(const RandomTensor& target, const Scope& scope) {
+  std::string text = chance(60) && scope.size() > 1
+                         ? fmt::format(" where {} <= {}", scope[1].name, scope[0].name)
+                         : " where " + condition(scope);
+  const bool output = target.name[0] == 'Y';
+  if ((output && !target.inout) || chance(30)) text += " else " + otherwise(target.type);
+  return text;
+}
+
+std::string ProblemMaker::shape(const RandomTensor& t) const {
+  std::vector<std::string> dims;
+  for (const int d : t.dims) dims.push_back(fmt::format("D{}", d));
+  return fmt::format("{}{}: {}[{}]", t.inout ? "inout " : "", t.name, t.type_name, joined(dims));
+}
+
+std::string ProblemMaker::signature(const std::string& body) const {
+  std::vector<std::string> in, out, params;
+  for (size_t i = 0; i < inputs_; ++i) {
+    if (names(body, readable_[i].name)) in.push_back(shape(readable_[i]));
+  }
+  in.insert(in.end(), extra_.begin(), extra_.end());
+  for (size_t i = 0; i < scalars_.size(); ++i) {
+    const std::string name = fmt::format("s{}", i);
+    if (names(body, name)) in.push_back(fmt::format("{}: {}", name, name_of(scalars_[i])));
+  }
+  for (const RandomTensor& t : outputs_) (t.inout ? in : out).push_back(shape(t));
+  std::string text = fmt::format("({}) -> ({})", joined(in), joined(out));
+  if (names(text + body, "T")) params.push_back(fmt::format("T={}", name_of(type_)));
+  if (names(body, "P")) params.push_back(fmt::format("P={}", width_));
+  return fmt::format("op fuzz{}{}", params.empty() ? "" : "<" + joined(params) + ">", text);
+}
+
+std::string ProblemMaker::bindings(const std::string& text) {
+  std::string out;
+  for (size_t i = 0; i < dims_.size(); ++i) {
+    if (!names(text, fmt::format("D{}", i))) continue;
+    const bool ranged = lowest_[i] != dims_[i];
+    out += fmt::format(" D{}={}{}", i, ranged ? fmt::format("{}..", lowest_[i]) : "", dims_[i]);
+    if (ranged && chance(30)) out += fmt::format(" at {}", dims_[i]);
+  }
+  if (names(text, "P") && chance(30)) out += fmt::format(" P={}", 1 + below(4));
+  for (size_t i = 0; options_.layouts && i < inputs_; ++i) {
+    if (!names(text, readable_[i].name)) continue;
+    out += layout(readable_[i], true);
+    if (readable_[i].constant) out += " const=" + readable_[i].name;
+  }
+  for (const RandomTensor& t : outputs_) {
+    if (options_.layouts && chance(50)) out += layout(t, false);
+  }
+  return out;
+}
+
+std::string ProblemMaker::layout(const RandomTensor& t, bool input) {
+  std::string text;
+  if (!t.dims.empty() && chance(30)) {
+    if (chance(60)) {
+      std::vector<std::string> order;
+      for (size_t i = 0; i < t.dims.size(); ++i) order.push_back(fmt::format("d{}", i));
+      std::shuffle(order.begin(), order.end(), random_);
+      text = fmt::format(" {}@{}", t.name, joined(order));
+    } else {
+      text = fmt::format(" {}.stride=({})", t.name, strides(t, input));
     }
-    if (scope.size() > 1 && chance(20)) {
-      text += fmt::format(" where {} <= {}", scope[1].name, scope[0].name);
-      if (output) text += " else 1";
-    }
-    text_ += text;
-    if (output) outputs_.push_back(target);
-    readable_.push_back(std::move(target));
-    return text;
   }
+  if (chance(5)) text += fmt::format(" {}.align=64", t.name);
+  return text;
+}
 
-  bool used(const std::string& name) const {
-    return text_.find("(" + name + "[") != std::string::npos;
+/// Strides of some order with room between rows; of inputs sometimes 0; some left to the call.
+std::string ProblemMaker::strides(const RandomTensor& t, bool input) {
+  std::vector<size_t> order(t.dims.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  if (chance(40)) std::shuffle(order.begin(), order.end(), random_);
+  std::vector<std::string> parts(t.dims.size());
+  int64_t step = chance(80) ? 1 : 2;
+  for (size_t k = order.size(); k-- > 0;) {
+    const bool open = !t.constant && chance(15);
+    parts[order[k]] = open ? "?" : std::to_string(input && chance(6) ? 0 : step);
+    step *= std::max<int64_t>(1, dims_[static_cast<size_t>(t.dims[order[k]])] + below(3));
   }
+  return joined(parts);
+}
 
-  std::string constant() {
-    static const std::vector<std::string> floats = {"0.5", "2", "-1", "0.25", "3"};
-    static const std::vector<std::string> ints = {"2", "-1", "3", "7"};
-    return pick(is_float_ ? floats : ints);
-  }
-
-  std::string value(int depth, const Scope& scope, int reductions) {
-    if (depth == 0) return chance(15) ? constant() : read(pick(readable_), scope, reductions);
-    const auto part = [&] { return value(depth - 1, scope, reductions); };
-    switch (below(10)) {
-      case 0:
-        return read(pick(readable_), scope, reductions);
-      case 1:
-        return "(" + part() + " - " + part() + ")";
-      case 2:
-        return "max(" + part() + ", " + part() + ")";
-      case 3:
-      case 4:
-        return function(part());
-      case 5:
-        return choice(depth, scope, reductions);
-      case 6:
-      case 7:
-        return part() + " * " + part();
-      default:
-        return "(" + part() + " + " + part() + ")";
-    }
-  }
-
-  /// Functions whose results stay moderate, so that sums of them can be compared.
-  std::string function(const std::string& x) {
-    if (!is_float_) return "relu(" + x + ")";
-    static const std::vector<std::string> forms = {"tanh({})",      "relu({})",      "sigmoid({})",
-                                                   "exp(-abs({}))", "sqrt(abs({}))", "gelu({})"};
-    return fmt::format(fmt::runtime(pick(forms)), x);
-  }
-
-  std::string choice(int depth, const Scope& scope, int reductions) {
-    if (scope.empty()) return value(depth - 1, scope, reductions);
-    const std::string a = pick(scope).name;
-    const std::string b = chance(50) ? pick(scope).name : std::to_string(below(9));
-    return fmt::format("select({} < {}, {}, {})", a, b, value(depth - 1, scope, reductions),
-                       value(depth - 1, scope, reductions));
-  }
-
-  /// An element of `r`; dims that no index in scope runs over are reduced.
-  std::string read(const Readable& r, const Scope& scope, int reductions) {
-    Scope inner = scope;
-    std::string ranges, indices;
-    for (const int dim : r.dims) {
-      std::vector<std::string> fitting;
-      for (const ScopeIndex& s : scope) {
-        if (s.dim == dim) fitting.push_back(s.name);
-      }
-      std::string name;
-      if (!fitting.empty() && chance(85)) {
-        name = pick(fitting);
-      } else {
-        name = fmt::format("r{}", fresh_++);
-        inner.push_back({name, dim});
-        ranges += (ranges.empty() ? "" : ",") + range(name, dim, scope);
-      }
-      indices += (indices.empty() ? "" : ",") + index(name, dim);
-    }
-    std::string text = fmt::format("{}[{}]", r.name, indices);
-    if (indices.find_first_of("+-") != std::string::npos) text += " else 0";
-    text = "(" + text + ")";
-    if (ranges.empty()) return text;
-    if (reductions > 0 && chance(50)) text += " * " + value(1, inner, reductions - 1);
-    if (chance(60)) return fmt::format("sum[{}]({})", ranges, text);
-    // Nothing at all has an infinite maximum: kept finite, lest rounding decide between inf and
-    // NaN.
-    return fmt::format("max(-9, min(9, {}[{}]({})))", chance(50) ? "max" : "min", ranges, text);
-  }
-
-  /// A reduction's range: whole, a part, triangular, or read from data.
-  std::string range(const std::string& name, int dim, const Scope& scope) {
-    const int kind = below(12);
-    if (kind == 0) return fmt::format("{} in 1..D{}", name, dim);
-    if (kind == 1 && options_.data && !scope.empty()) {
-      const int over = scope[0].dim;
-      const std::string ends = fmt::format("B{}", extra_.size());
-      extra_.push_back(fmt::format("{}: i64[D{}+1]", ends, over));
-      return fmt::format("{} in {}[{}]..{}[{}+1]", name, ends, scope[0].name, ends, scope[0].name);
-    }
-    return fmt::format("{} in 0..D{}", name, dim);
-  }
-
-  /// An index along `dim`: plain, shifted, or looked up.
-  std::string index(const std::string& name, int dim) {
-    const int kind = below(14);
-    if (kind == 0) return name + "-1";
-    if (kind == 1) return name + "+1";
-    if (kind == 2 && options_.data) {
-      const std::string ids = fmt::format("B{}", extra_.size());
-      extra_.push_back(fmt::format("{}: i32[D{}]", ids, dim));
-      return fmt::format("{}[{}]", ids, name);
-    }
-    return name;
-  }
-
-  std::string shape(const Readable& r) const {
-    std::string text;
-    for (const int dim : r.dims) text += (text.empty() ? "D" : ",D") + std::to_string(dim);
-    return fmt::format("{}: T[{}]", r.name, text);
-  }
-
-  std::string signature(const std::string& body) const {
-    std::string in, out;
-    for (size_t i = 0; i < inputs_; ++i) {
-      if (body.find("(" + readable_[i].name + "[") == std::string::npos) continue;
-      in += (in.empty() ? "" : ", ") + shape(readable_[i]);
-    }
-    for (const std::string& e : extra_) in += (in.empty() ? "" : ", ") + e;
-    for (const Readable& r : outputs_) out += (out.empty() ? "" : ", ") + shape(r);
-    return fmt::format("op fuzz<T={}>({}) -> ({})", type_, in, out);
-  }
-
-  std::string bindings(const std::string& body) {
-    std::string text;
-    const int ranged = options_.ranged && chance(20) ? any_dim() : -1;
-    const std::string all = signature(body) + body;
-    for (size_t i = 0; i < dims_.size(); ++i) {
-      const std::string name = fmt::format("D{}", i);
-      if (all.find(name) == std::string::npos) continue;
-      text += fmt::format(" {}={}{}", name, static_cast<int>(i) == ranged ? "0.." : "", dims_[i]);
-    }
-    for (size_t i = 0; options_.layouts && i < inputs_; ++i) {
-      const Readable& r = readable_[i];
-      if (r.dims.empty() || all.find(r.name + ":") == std::string::npos) continue;
-      if (chance(20)) text += fmt::format(" {}@{}", r.name, order(r.dims.size()));
-      if (chance(10)) text += fmt::format(" const={}", r.name);
-      if (chance(5)) text += fmt::format(" {}.align=64", r.name);
-    }
-    return text;
-  }
-
-  std::string order(size_t rank) {
-    std::vector<std::string> names;
-    for (size_t i = 0; i < rank; ++i) names.push_back(fmt::format("d{}", i));
-    std::shuffle(names.begin(), names.end(), random_);
-    return fmt::format("{}", fmt::join(names, ","));
-  }
-
-  std::mt19937_64 random_;
-  RandomOptions options_;
-  std::vector<int64_t> dims_;
-  std::string type_;
-  bool is_float_ = true;
-  std::vector<Readable> readable_;  // inputs, then what statements define
-  std::vector<Readable> outputs_;
-  std::vector<std::string> extra_;  // declarations of ids and offsets
-  size_t inputs_ = 0;
-  std::string text_;  // statements so far
-  int fresh_ = 0;
-};
+namespace {
 
 /// The values that variables take together, with dims known at the call at their ends.
 double points(const ir::Program& program, const std::vector<ir::IndexVar>& vars) {
@@ -268,7 +259,9 @@ double points(const ir::Program& program, const std::vector<ir::IndexVar>& vars)
   for (const ir::IndexVar& v : vars) {
     int64_t extent = 0;
     if (!ir::is_const(v.hi, &extent)) {
-      for (const ir::Dim& d : program.dims) extent = std::max(extent, d.hi);
+      for (const ir::Dim& d : program.dims) {
+        if (d.name.find('.') == d.name.npos) extent = std::max(extent, d.hi);
+      }
     }
     product *= static_cast<double>(std::max<int64_t>(extent, 1));
   }

@@ -15,6 +15,7 @@
 #include "ops/op.h"
 #include "ops/random.h"
 #include "runtime/engine/engine_state.h"
+#include "runtime/measure/bound.h"
 #include "runtime/worker/fixture.h"
 #include "schedules/search/random_steps.h"
 #include "schedules/search/sampling.h"
@@ -104,7 +105,7 @@ std::unique_ptr<Trial> trial_of(EngineState& engine, const std::string& text) {
   if (!problem) return nullptr;
   auto trial = std::make_unique<Trial>(Trial{*std::move(problem), {}});
   std::vector<int64_t> dims;
-  for (const ir::Dim& d : trial->problem.program.dims) {
+  for (const ir::Dim& d : runtime::dims_to_try(trial->problem.program)) {
     dims.push_back(d.lo + (d.hi - d.lo) * 2 / 3);
   }
   auto fixture =

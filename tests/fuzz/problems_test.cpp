@@ -13,6 +13,7 @@
 
 #include "ops/op.h"
 #include "ops/random.h"
+#include "runtime/measure/bound.h"
 #include "schedules/search/random_steps.h"
 #include "tests/diff/subject.h"
 #include "tests/support/effort.h"
@@ -29,7 +30,9 @@ std::optional<Subject> subject_of(const std::string& text) {
   const auto p = ops::parse_problem(text);
   if (!p) return std::nullopt;
   std::vector<int64_t> dims;
-  for (const ir::Dim& d : p->program.dims) dims.push_back(d.lo + (d.hi - d.lo) * 2 / 3);
+  for (const ir::Dim& d : runtime::dims_to_try(p->program)) {
+    dims.push_back(d.lo + (d.hi - d.lo) * 2 / 3);
+  }
   return std::make_optional<Subject>(p->text, p->program, dims);
 }
 

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whatever the language has, random problems have: what its tables list is looked for in a few
+// thousand of them, so that a new function, type or operator is fuzzed from its first day.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ops/definition.h"
+#include "ops/lexer.h"
+#include "ops/op.h"
+#include "ops/random.h"
+#include "ops/syntax.h"
+#include "tests/support/effort.h"
+
+using namespace hone;
+using ops::Problem;
+using ops::Term;
+
+namespace {
+
+constexpr DType kArithmetic[] = {DType::kF64, DType::kF32, DType::kI64, DType::kI32};
+
+/// What has been met, and how often.
+using Counts = std::map<std::string, int>;
+
+void each_term(const Term& t, const std::function<void(const Term&)>& f) {
+  f(t);
+  for (const Term& a : t.args) each_term(a, f);
+  for (const ops::Range& r : t.ranges) {
+    for (const Term& b : r.bounds) each_term(b, f);
+  }
+}
+
+void each_term(const ops::Definition& d, const std::function<void(const Term&)>& f) {
+  for (const ops::Statement& s : d.statements) {
+    for (const auto* terms : {&s.where, &s.otherwise}) {
+      for (const Term& t : *terms) each_term(t, f);
+    }
+    each_term(s.value, f);
+  }
+}
+
+bool any_term(const Term& t, const std::function<bool(const Term&)>& f) {
+  bool found = false;
+  each_term(t, [&](const Term& x) { found |= f(x); });
+  return found;
+}
+
+bool any_term(const Problem& p, const std::function<bool(const Term&)>& f) {
+  bool found = false;
+  each_term(*p.op.definition, [&](const Term& x) { found |= f(x); });
+  return found;
+}
+
+bool any_statement(const Problem& p, const std::function<bool(const ops::Statement&)>& f) {
+  const auto& all = p.op.definition->statements;
+  return std::any_of(all.begin(), all.end(), f);
+}
+
+bool any_buffer(const Problem& p, const std::function<bool(const ir::Buffer&)>& f) {
+  return std::any_of(p.program.buffers.begin(), p.program.buffers.end(), f);
+}
+
+bool any_range(const Problem& p, const std::function<bool(const ops::Range&)>& f) {
+  return any_term(p,
+                  [&](const Term& t) { return std::any_of(t.ranges.begin(), t.ranges.end(), f); });
+}
+
+bool reads(const Term& t) { return t.kind == Term::kAccess; }
+
+/// An index of a read that `f` holds for.
+bool any_index(const Problem& p, const std::function<bool(const Term&)>& f) {
+  return any_term(p, [&](const Term& t) {
+    for (size_t i = 0; reads(t) && i < t.index_count(); ++i) {
+      if (f(t.args[i])) return true;
+    }
+    return false;
+  });
+}
+
+/// A read at a place that another read says.
+bool looks_up(const Term& t) {
+  return reads(t) && t.index_count() > 0 && any_term(t.args[0], reads);
+}
+
+bool is_infix(const Term& t, ops::Infix op) { return t.kind == Term::kInfix && t.infix == op; }
+
+ir::Role role_of(const Problem& p, const std::string& name) {
+  const ops::Argument* a = p.op.definition->arg(name);
+  return a ? a->role : ir::Role::kTemp;
+}
+
+/// A stage that reads constants alone, and runs over a dim that only the call knows.
+bool packs_over_open_dim(const Problem& p) {
+  for (const ir::Stage& s : p.program.stages) {
+    bool constants = true, loads = false, open = false;
+    ir::visit(s.value, [&](const ir::Expr& e) {
+      if (e->op == ir::Op::kLoad) {
+        loads = true;
+        constants &= p.program.buffer(e->name)->constant;
+      }
+      constants &= e->op != ir::Op::kScalar;
+    });
+    for (const auto* list : {&s.vars, &s.rvars}) {
+      for (const ir::IndexVar& v : *list) {
+        ir::visit(v.hi, [&](const ir::Expr& e) { open |= e->op == ir::Op::kDim; });
+      }
+    }
+    if (loads && constants && open) return true;
+  }
+  return false;
+}
+
+struct Construct {
+  const char* name;
+  std::function<bool(const Problem&)> found;
+};
+
+/// Forms of statements, indices, ranges and arguments.
+std::vector<Construct> forms() {
+  using P = const Problem&;
+  return {
+      {"several outputs",
+       [](P p) {
+         int n = 0;
+         for (const auto& b : p.program.buffers) n += b.role == ir::Role::kOutput;
+         return n > 1;
+       }},
+      {"inout",
+       [](P p) { return any_buffer(p, [](auto& b) { return b.role == ir::Role::kInOut; }); }},
+      {"+=", [](P p) { return any_statement(p, [](auto& s) { return s.accumulate; }); }},
+      {"type of an intermediate",
+       [](P p) { return any_statement(p, [](auto& s) { return !s.type.empty(); }); }},
+      {"where",
+       [](P p) {
+         return any_statement(p, [&](auto& s) {
+           return !s.where.empty() && s.otherwise.empty() && role_of(p, s.name) == ir::Role::kTemp;
+         });
+       }},
+      {"where of an inout",
+       [](P p) {
+         return any_statement(p, [&](auto& s) {
+           return !s.where.empty() && s.otherwise.empty() && role_of(p, s.name) == ir::Role::kInOut;
+         });
+       }},
+      {"where else",
+       [](P p) { return any_statement(p, [](auto& s) { return !s.otherwise.empty(); }); }},
+      {"read with else",
+       [](P p) { return any_term(p, [](auto& t) { return reads(t) && t.guarded; }); }},
+      {"read at a place from data",
+       [](P p) { return any_term(p, [](auto& t) { return looks_up(t) && !t.guarded; }); }},
+      {"read at a place from data, with else",
+       [](P p) { return any_term(p, [](auto& t) { return looks_up(t) && t.guarded; }); }},
+      {"window",
+       [](P p) {
+         return any_index(p, [](auto& t) {
+           return is_infix(t, ops::Infix::kAdd) && t.args[1].kind == Term::kName &&
+                  t.args[1].name != "P";
+         });
+       }},
+      {"scaled index",
+       [](P p) {
+         return any_index(p, [](auto& t) {
+           return any_term(t, [](auto& x) { return is_infix(x, ops::Infix::kMul); });
+         });
+       }},
+      {"divided index",
+       [](P p) { return any_index(p, [](auto& t) { return is_infix(t, ops::Infix::kDiv); }); }},
+      {"index by remainder",
+       [](P p) { return any_index(p, [](auto& t) { return is_infix(t, ops::Infix::kMod); }); }},
+      {"backward index",
+       [](P p) {
+         return any_index(p, [](auto& t) {
+           return is_infix(t, ops::Infix::kSub) && t.args[1].kind == Term::kName;
+         });
+       }},
+      {"range from data",
+       [](P p) {
+         return any_range(
+             p, [](auto& r) { return !r.bounds.empty() && any_term(r.bounds[1], reads); });
+       }},
+      {"range by another index",
+       [](P p) {
+         return any_range(p, [](auto& r) {
+           const auto index = [](const Term& t) {
+             return t.kind == Term::kName && t.name[0] == 'i';
+           };
+           return !r.bounds.empty() &&
+                  (any_term(r.bounds[0], index) || any_term(r.bounds[1], index));
+         });
+       }},
+      {"range of a part",
+       [](P p) {
+         return any_range(p, [](auto& r) {
+           return !r.bounds.empty() && r.bounds[0].kind == Term::kInt && r.bounds[0].i > 0;
+         });
+       }},
+      {"several indices in a reduction",
+       [](P p) { return any_term(p, [](auto& t) { return t.ranges.size() > 1; }); }},
+      {"reduction in a reduction",
+       [](P p) {
+         return any_term(p, [](auto& t) {
+           return t.kind == Term::kReduce &&
+                  any_term(t.args[0], [](auto& x) { return x.kind == Term::kReduce; });
+         });
+       }},
+      {"accumulated in another type",
+       [](P p) {
+         return any_term(p, [](auto& t) { return t.kind == Term::kReduce && !t.type.empty(); });
+       }},
+      {"constants alone over a dim of the call", packs_over_open_dim},
+      {"no dims",
+       [](P p) {
+         return any_buffer(p,
+                           [](auto& b) { return b.role == ir::Role::kOutput && b.shape.empty(); });
+       }},
+      {"empty dim",
+       [](P p) {
+         return any_buffer(p, [](auto& b) {
+           return std::any_of(b.shape.begin(), b.shape.end(), [](auto& e) {
+             int64_t n = 1;
+             return ir::is_const(e, &n) && n == 0;
+           });
+         });
+       }},
+  };
+}
+
+/// Words of a problem after its op.
+std::vector<Construct> words() {
+  using P = const Problem&;
+  const auto word = [](const char* text) {
+    return [text](P p) { return p.text.substr(p.text.rfind('}')).find(text) != std::string::npos; };
+  };
+  return {
+      {"const=", word(" const=")},
+      {"align=", word(".align=")},
+      {"@", word("@")},
+      {".stride=", word(".stride=(")},
+      {"stride at the call", word("?")},
+      {"stride of 0", word(",0,")},
+      {"dim of the call", word("..")},
+      {"dim of the call, at", word(" at ")},
+      {"integer parameter", [](P p) { return p.op.definition->param("P") != nullptr; }},
+      {"dtype parameter", [](P p) { return p.op.definition->param("T") != nullptr; }},
+      {"inf", [](P p) { return p.op.text().find("inf") != std::string::npos; }},
+      {"nan", [](P p) { return p.op.text().find("nan") != std::string::npos; }},
+  };
+}
+
+std::string name_in(const Problem& p, const std::string& type) {
+  const ops::Param* param = p.op.definition->param(type);
+  return std::string(param ? name_of(param->type) : type);
+}
+
+/// What stands in the text of a problem.
+void count_terms(const Problem& p, Counts& seen) {
+  each_term(*p.op.definition, [&](const Term& t) {
+    ++seen[fmt::format("term {}", static_cast<int>(t.kind))];
+    if (t.kind == Term::kInfix) ++seen[fmt::format("operator {}", ops::row_of(t.infix).text)];
+    if (t.kind == Term::kCall) ++seen["function " + t.name];
+    if (t.kind == Term::kReduce) ++seen["reduction " + t.name];
+    if (t.kind != Term::kCast || !reads(t.args[0])) return;
+    const ir::Buffer* b = p.program.buffer(t.args[0].name);
+    if (b) ++seen[fmt::format("cast of {} to {}", name_of(b->type), name_in(p, t.name))];
+  });
+}
+
+/// What stands in the stages made of it: each kind of node in each type it computes in.
+void count_nodes(const Problem& p, Counts& seen) {
+  for (const ir::Stage& s : p.program.stages) {
+    if (s.reduce != ir::Reduce::kNone) {
+      ++seen[fmt::format("{} in {}", name_of(s.reduce), name_of(s.accumulate))];
+    }
+    ir::visit(s.value, [&](const ir::Expr& e) {
+      if (e->args.empty() || e->op == ir::Op::kLoad) return;
+      const std::string_view type = name_of(e->op == ir::Op::kSelect ? e->type : e->args[0]->type);
+      const std::string what = e->fn ? e->fn->name : std::to_string(static_cast<int>(e->op));
+      ++seen[fmt::format("node {} in {}", what, type)];
+    });
+  }
+  for (const ir::Buffer& b : p.program.buffers) {
+    ++seen[fmt::format("role {} of {}", static_cast<int>(b.role), name_of(b.type))];
+  }
+  for (const ir::ScalarParam& s : p.program.scalars) {
+    ++seen[fmt::format("scalar of {}", name_of(s.type))];
+  }
+}
+
+/// What the language has, by its tables.
+std::set<std::string> all_there_is() {
+  std::set<std::string> all;
+  for (int k = 0; k <= static_cast<int>(Term::kReduce); ++k) all.insert(fmt::format("term {}", k));
+  for (int i = 0; i <= static_cast<int>(ops::Infix::kMod); ++i) {
+    all.insert(fmt::format("operator {}", ops::row_of(static_cast<ops::Infix>(i)).text));
+  }
+  for (const char* name : {"relu", "max", "min", "select"})
+    all.insert(fmt::format("function {}", name));
+  for (const ir::Function& f : ir::functions()) {
+    all.insert(fmt::format("function {}", f.name));
+    for (const DType t : kArithmetic) {
+      if (is_float(t) || f.ints_too) all.insert(fmt::format("node {} in {}", f.name, name_of(t)));
+    }
+  }
+  for (const char* name : {"argmax", "argmin"}) all.insert(fmt::format("reduction {}", name));
+  for (int r = 1; r <= static_cast<int>(ir::Reduce::kAll); ++r) {
+    const auto kind = static_cast<ir::Reduce>(r);
+    all.insert(fmt::format("reduction {}", name_of(kind)));
+    const bool logical = kind == ir::Reduce::kAny || kind == ir::Reduce::kAll;
+    for (const DType t : kArithmetic) {
+      if (!logical) all.insert(fmt::format("{} in {}", name_of(kind), name_of(t)));
+    }
+    if (logical) all.insert(fmt::format("{} in bool", name_of(kind)));
+  }
+  for (int a = 0; a < kDTypeCount; ++a) {
+    const auto type = name_of(static_cast<DType>(a));
+    all.insert(fmt::format("scalar of {}", type));
+    for (int r = 0; r <= static_cast<int>(ir::Role::kTemp); ++r) {
+      all.insert(fmt::format("role {} of {}", r, type));
+    }
+    for (int b = 0; b < kDTypeCount; ++b) {
+      all.insert(fmt::format("cast of {} to {}", type, name_of(static_cast<DType>(b))));
+    }
+  }
+  for (int o = static_cast<int>(ir::Op::kSelect); o < static_cast<int>(ir::Op::kCall); ++o) {
+    const auto op = static_cast<ir::Op>(o);
+    const bool logical = op == ir::Op::kNot || op == ir::Op::kAnd || op == ir::Op::kOr;
+    const bool both = op == ir::Op::kSelect || op == ir::Op::kEq || op == ir::Op::kNe;
+    for (const DType t : kArithmetic) {
+      const bool fits = !logical && !(op == ir::Op::kMod && is_float(t));
+      if (fits) all.insert(fmt::format("node {} in {}", o, name_of(t)));
+    }
+    if (logical || both) all.insert(fmt::format("node {} in bool", o));
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("fuzz: random problems have all that the language has") {
+  Counts seen;
+  std::set<std::string> wanted = all_there_is();
+  std::vector<Construct> constructs = forms();
+  for (Construct& c : words()) constructs.push_back(std::move(c));
+  for (const Construct& c : constructs) wanted.insert(c.name);
+  constexpr uint64_t kProblems = 10000;
+  for (uint64_t seed = 1; seed <= kProblems; ++seed) {
+    const auto p = ops::parse_problem(ops::random_problem(seed));
+    REQUIRE(p);
+    count_terms(*p, seen);
+    count_nodes(*p, seen);
+    for (const Construct& c : constructs) seen[c.name] += c.found(*p);
+    if (seed % 500 == 0) std::erase_if(wanted, [&](const std::string& w) { return seen[w] > 2; });
+    if (wanted.empty()) break;
+  }
+  for (const std::string& w : wanted) FAIL_CHECK(w << ": in " << seen[w] << " random problems");
+}
