@@ -7,6 +7,8 @@
 
 #include "runtime/cache/text.h"
 #include "runtime/cli/common.h"
+#include "runtime/cli/terminal.h"
+#include "runtime/cli/trials.h"
 #include "schedules/schedule.h"
 
 namespace hone::runtime {
@@ -15,6 +17,7 @@ namespace {
 struct CacheVerbOptions {
   Common common;
   std::vector<std::string> files;
+  std::vector<std::string> words;
   std::string out;
   double older_days = 0;
   bool other_codegen = false;
@@ -30,14 +33,26 @@ Json to_json(const Record& r) {
           {"samples_us", r.samples_us}, {"note", r.note}};
 }
 
+/// A record in lines of `width` columns: time and problem, target, schedule.
+std::string page_of(const Record& r, const std::string& time, size_t width) {
+  constexpr size_t kIndent = 13;
+  const std::string margin(kIndent, ' ');
+  return fmt::format("{:>12} {}\n{}{}\n{}{}\n", time, fitted(r.key.problem, width - kIndent),
+                     margin, fitted(r.key.target, width - kIndent), margin,
+                     r.schedule.empty() ? "none" : in_lines(r.schedule, kIndent, width));
+}
+
 int list(CacheVerbOptions& o, EngineState& engine) {
+  const size_t width = line_width();
   for (const Record& r : engine.cache->all()) {
+    const std::string time = r.ok() ? fmt::format("{:.2f} us", r.median_us) : r.verdict;
     if (o.common.json) {
       print_line(to_json(r));
+    } else if (width > 0) {
+      std::cout << page_of(r, time, width);
     } else {
-      std::cout << fmt::format("{:>12} {} | {} | {}\n",
-                               r.ok() ? fmt::format("{:.2f} us", r.median_us) : r.verdict,
-                               r.key.problem, r.key.target, r.schedule);
+      std::cout << fmt::format("{:>12} {} | {} | {}\n", time, r.key.problem, r.key.target,
+                               r.schedule);
     }
   }
   return kExitOk;
@@ -81,37 +96,87 @@ int export_text(CacheVerbOptions& o, EngineState& engine) {
   return report(o.common, {ErrorCode::kCache, o.out + " cannot be written"});
 }
 
-/// Puts records into the cache's file; a failure where they would be gone with this process.
-Failure keep(EngineState& engine, const std::vector<Record>& records) {
-  const std::string why = engine.cache->unite(records);
-  if (why.empty()) return {ErrorCode::kOk, {}};
-  return {ErrorCode::kCache, "the records are not kept: " + why};
+/// What is wrong with a record: its texts must parse, and a good one's schedule must apply.
+std::string flaw_of(const Record& r, EngineState& engine) {
+  const auto target = ir::parse_target(r.key.target, {});
+  if (!target) return target.failure().message;
+  auto problem = engine.parse(r.key.problem);
+  if (!problem) return problem.failure().message;
+  if (problem->text != r.key.problem) {
+    return "the problem's text is not canonical, which is `" + problem->text + "`";
+  }
+  // Another code generation may have known other steps.
+  if (r.key.codegen != jit::kCodeGeneration) return "";
+  const auto schedule = schedules::Schedule::parse(r.schedule);
+  if (!schedule) return schedule.failure().message;
+  if (!r.ok()) return "";
+  const auto applied = schedules::apply(problem->program, *schedule);
+  return applied ? "" : applied.failure().text();
 }
 
-int tell_read(const CacheVerbOptions& o, size_t count) {
+/// Tells what is wrong with a record.
+void tell_flaw(const CacheVerbOptions& o, std::ostream& out, const std::string& where,
+               const std::string& what) {
   if (o.common.json) {
-    print_line({{"records", count}});
+    print_line({{"record", where}, {"flaw", what}});
   } else {
-    std::cout << count << " records read\n";
+    out << where << "\n  " << what << "\n";
   }
-  return kExitOk;
+}
+
+std::string place_of(const Record& r) {
+  return r.key.problem + " | " + r.key.target + " | " + r.schedule;
+}
+
+/// What one import or merge has read so far.
+struct Intake {
+  size_t kept = 0;
+  size_t refused = 0;
+};
+
+/// Puts the records of `origin` that make sense into the cache's file, and tells of the others. A
+/// failure where they would be gone with this process.
+Failure take_in(const CacheVerbOptions& o, EngineState& engine, const std::string& origin,
+                std::vector<Record> records, Intake* intake) {
+  std::erase_if(records, [&](const Record& r) {
+    const std::string flaw = flaw_of(r, engine);
+    if (flaw.empty()) return false;
+    tell_flaw(o, std::cerr, origin + ": " + place_of(r), flaw);
+    ++intake->refused;
+    return true;
+  });
+  const std::string why = engine.cache->unite(records);
+  if (!why.empty()) return {ErrorCode::kCache, "the records are not kept: " + why};
+  intake->kept += records.size();
+  return {ErrorCode::kOk, {}};
+}
+
+int tell_read(const CacheVerbOptions& o, const Intake& intake) {
+  if (o.common.json) {
+    print_line({{"records", intake.kept}});
+  } else {
+    std::cout << intake.kept << " records read";
+    if (intake.refused > 0) std::cout << ", " << intake.refused << " refused";
+    std::cout << "\n";
+  }
+  return intake.refused > 0 ? kExitUserError : kExitOk;
 }
 
 int import_text(CacheVerbOptions& o, EngineState& engine) {
-  size_t count = 0;
+  Intake intake;
   for (const std::string& path : o.files) {
     const auto text = read_file(path);
     if (!text) return report(o.common, text.failure());
     const auto records = parse_records(*text, path);
     if (!records) return report(o.common, records.failure());
-    if (Failure f = keep(engine, *records); f.code != ErrorCode::kOk) return report(o.common, f);
-    count += records->size();
+    const Failure f = take_in(o, engine, path, *records, &intake);
+    if (f.code != ErrorCode::kOk) return report(o.common, f);
   }
-  return tell_read(o, count);
+  return tell_read(o, intake);
 }
 
 int merge(CacheVerbOptions& o, EngineState& engine) {
-  size_t count = 0;
+  Intake intake;
   for (const std::string& path : o.files) {
     auto store = Store::open(path, Database::Mode::kRead);
     if (!store) {
@@ -121,43 +186,24 @@ int merge(CacheVerbOptions& o, EngineState& engine) {
     if (!records) {
       return report(o.common, {ErrorCode::kCache, path + ": " + records.failure().message});
     }
-    if (Failure f = keep(engine, *records); f.code != ErrorCode::kOk) return report(o.common, f);
-    count += records->size();
+    const Failure f = take_in(o, engine, path, *records, &intake);
+    if (f.code != ErrorCode::kOk) return report(o.common, f);
   }
-  return tell_read(o, count);
-}
-
-/// What is wrong with a record: its texts must parse, and a good one's schedule must apply.
-std::string flaw_of(const Record& r, EngineState& engine) {
-  const auto target = ir::parse_target(r.key.target, {});
-  if (!target) return target.failure().message;
-  auto problem = engine.parse(r.key.problem);
-  if (!problem) return problem.failure().message;
-  if (problem->text != r.key.problem) return "the problem's text is not canonical";
-  // Another code generation may have known other steps.
-  if (!r.ok() || r.key.codegen != jit::kCodeGeneration) return "";
-  const auto schedule = schedules::Schedule::parse(r.schedule);
-  if (!schedule) return schedule.failure().message;
-  const auto applied = schedules::apply(problem->program, *schedule);
-  return applied ? "" : applied.failure().text();
+  return tell_read(o, intake);
 }
 
 int verify(CacheVerbOptions& o, EngineState& engine) {
   int flaws = 0;
   const auto tell = [&](const std::string& where, const std::string& what) {
     ++flaws;
-    if (o.common.json) {
-      print_line({{"record", where}, {"flaw", what}});
-    } else {
-      std::cout << where << "\n  " << what << "\n";
-    }
+    tell_flaw(o, std::cout, where, what);
   };
   const std::string integrity = engine.cache->integrity();
   if (!integrity.empty()) tell(engine.cache->path(), integrity);
   const std::vector<Record> records = engine.cache->all();
   for (const Record& r : records) {
     const std::string flaw = flaw_of(r, engine);
-    if (!flaw.empty()) tell(r.key.problem + " | " + r.key.target + " | " + r.schedule, flaw);
+    if (!flaw.empty()) tell(place_of(r), flaw);
   }
   if (o.common.json) {
     print_line({{"records", records.size()}, {"flaws", flaws}});
@@ -189,17 +235,20 @@ int prune(CacheVerbOptions& o, EngineState& engine) {
 struct Action {
   const char* name;
   const char* doc;
-  int (*run)(CacheVerbOptions& options, EngineState& engine);
+  int (*run)(CacheVerbOptions& options, EngineState& engine);  ///< null: `declare` says
 };
 
 constexpr Action kActions[] = {
-    {"ls", "The records, one a line", list},
+    {"ls", "The records: one a line, or as a terminal's lines hold them", list},
     {"stat", "The file and its counts", stat},
     {"export", "Records as sorted text, or with --json one object a line", export_text},
-    {"import", "Reads records that export wrote", import_text},
+    {"import", "Reads records that export wrote, and refuses those that make no sense",
+     import_text},
     {"merge", "Takes in the records of other cache files", merge},
     {"verify", "Checks the file and every record", verify},
     {"prune", "Removes records and logs", prune},
+    {"trials", "What was tried for a problem: time, verdict, what differs from the default",
+     nullptr},
 };
 
 void declare(CLI::App& app, int& exit) {
@@ -212,6 +261,11 @@ void declare(CLI::App& app, int& exit) {
     auto options = std::make_shared<CacheVerbOptions>();
     add_common(sub, *common);
     const std::string name = action.name;
+    if (name == "trials") {
+      sub.add_option("problem", options->words, "PROBLEM [ | TARGET], in quotes or not");
+      sub.callback([options, common, &exit] { exit = list_trials(*common, options->words); });
+      continue;
+    }
     if (name == "export") sub.add_option("file", options->out, "Where to; standard output if none");
     if (name == "import" || name == "merge") {
       sub.add_option("files", options->files, "What to read")->required()->check(CLI::ExistingFile);

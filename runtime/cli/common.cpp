@@ -44,22 +44,21 @@ std::string complaint(const CLI::ParseError& e, const CLI::App& app, const std::
   const std::string here = path + app.get_name();
   const auto chosen = app.get_subcommands();
   if (!chosen.empty()) return complaint(e, *chosen.front(), here + " ");
-  if (const auto unknown = strangers(app, true); !unknown.empty()) {
-    std::vector<std::string> options;
-    for (const CLI::Option* option : app.get_options()) {
-      for (const std::string& name : option->get_lnames()) options.push_back("--" + name);
-    }
-    return fmt::format("{} has no option {}{}; see `{} --help`", here, unknown[0],
-                       meant(options, unknown[0]), here);
-  }
-  std::vector<std::string> verbs;
+  std::vector<std::string> verbs, options;
   for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
     verbs.push_back(verb->get_name());
   }
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) options.push_back("--" + name);
+  }
+  const auto words = strangers(app, false), flags = strangers(app, true);
+  if (!flags.empty() && (verbs.empty() || words.empty())) {
+    return fmt::format("{} has no option {}{}; see `{} --help`", here, flags[0],
+                       meant(options, flags[0]), here);
+  }
   if (verbs.empty()) return fmt::format("{}; see `{} --help`", e.what(), here);
-  const auto unknown = strangers(app, false);
   return fmt::format("{} takes one of {}{}; see `{} --help`", here, fmt::join(verbs, ", "),
-                     unknown.empty() ? "" : meant(verbs, unknown[0]), here);
+                     words.empty() ? "" : meant(verbs, words[0]), here);
 }
 
 }  // namespace

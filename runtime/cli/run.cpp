@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
+#include <optional>
 
+#include "runtime/cli/terminal.h"
 #include "runtime/cli/trial_run.h"
 
 namespace hone::runtime {
@@ -18,8 +21,7 @@ struct RunOptions {
 
 void print_text(const KernelState& k, const CheckOutcome& check, const Speed* speed) {
   std::cout << fmt::format("{}\n  target    {}\n  schedule  {} ({})\n  numerics  {}\n", k.problem,
-                           k.target, k.schedule.empty() ? "none" : k.schedule, name_of(k.source),
-                           k.numerics);
+                           k.target, schedule_lines(k.schedule), name_of(k.source), k.numerics);
   std::cout << fmt::format("  build     {:.0f} us, {} bytes of code, {} spills{}\n",
                            k.report.build_us, k.report.code_bytes, k.report.spills,
                            k.report.interpreted ? ", interpreted" : "");
@@ -34,6 +36,17 @@ void print_text(const KernelState& k, const CheckOutcome& check, const Speed* sp
       "  time      {:.3f} us, {:.1f} GFLOP/s, {:.1f} GB/s: {:.0f}% of {:.0f} {}\n", speed->time_us,
       speed->gflops, speed->gbps, 100 * speed->of_limit, speed->limit,
       speed->flops_bind ? "GFLOP/s" : "GB/s");
+}
+
+/// No output has an element, whatever the call says.
+bool is_empty(const ir::Program& program) {
+  return std::all_of(program.buffers.begin(), program.buffers.end(), [](const ir::Buffer& b) {
+    int64_t extent = 1;
+    const bool none = std::any_of(b.shape.begin(), b.shape.end(), [&](const ir::Expr& e) {
+      return ir::is_const(e, &extent) && extent == 0;
+    });
+    return none || (b.role != ir::Role::kOutput && b.role != ir::Role::kInOut);
+  });
 }
 
 int run_line(const RunOptions& options, const std::string& text) {
@@ -62,6 +75,9 @@ int run_line(const RunOptions& options, const std::string& text) {
                         engine->target.threads));
   } else {
     print_text(*kernel, check, timed ? &speed : nullptr);
+    if (is_empty(problem.program)) {
+      std::cout << "  empty     its outputs have no elements: there is nothing to compute\n";
+    }
   }
   if (check.mismatch.empty()) return kExitOk;
   if (!options.common.json) std::cerr << "hone: wrong result\n  " << kernel->repro() << "\n";

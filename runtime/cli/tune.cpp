@@ -10,6 +10,8 @@
 
 #include "runtime/cli/common.h"
 #include "runtime/cli/progress.h"
+#include "runtime/cli/terminal.h"
+#include "runtime/cli/trials.h"
 #include "schedules/search/search.h"
 
 namespace hone::runtime {
@@ -19,6 +21,7 @@ struct TuneVerbOptions {
   Common common;
   std::vector<std::string> words;
   std::string file;
+  std::string log;
   std::string budget = "10s";
   std::string effort = "quick";
   std::string strategy = "evolve";
@@ -67,7 +70,7 @@ Json json_of(const TuneResult& r) {
 }
 
 void print_text(const TuneResult& r) {
-  std::cout << r.problem << "\n  schedule  " << (r.schedule.empty() ? "none" : r.schedule) << "\n";
+  std::cout << r.problem << "\n  schedule  " << schedule_lines(r.schedule) << "\n";
   if (r.end == TuneEnd::kHit) {
     std::cout << fmt::format("  time      {:.3f} us, from the cache: nothing was measured\n",
                              r.time_us);
@@ -120,12 +123,15 @@ int tune_all(const TuneVerbOptions& o) {
   if (!options) return report(o.common, options.failure());
   auto engine = open_engine(o.common);
   if (!engine) return report(o.common, engine.failure());
+  TrialLog log;
+  if (const Failure f = log.open(o.log); f.code != ErrorCode::kOk) return report(o.common, f);
   StopOnSignal stop;
   options->stop = stop.token();
   ProgressLine line;
   if (!o.common.json) options->progress = [&](const TuneProgress& p) { line.show(p); };
   int exit = kExitOk;
   for (const std::string& problem : *problems) {
+    options->trial = [&](const TuneTrial& t) { log.add(problem, t); };
     auto result = (*engine)->tune((*engine)->parse(problem), *options);
     line.end();
     if (!result) {
@@ -137,6 +143,8 @@ int tune_all(const TuneVerbOptions& o) {
     }
     if (stop.token().stop_requested()) break;
   }
+  const Failure written = log.close();
+  if (written.code != ErrorCode::kOk) exit = std::max(exit, report(o.common, written));
   return exit;
 }
 
@@ -158,6 +166,7 @@ void declare(CLI::App& app, int& exit) {
       ->capture_default_str();
   app.add_option("--seed", o->seed, "The search is a function of it and of the trials made")
       ->capture_default_str();
+  app.add_option("--log", o->log, "A file for what is tried, one JSON object a line");
   app.add_flag("--again", o->again, "Search although the cache has a tuned record");
   app.callback([o, &exit] { exit = std::max(exit, tune_all(*o)); });
 }

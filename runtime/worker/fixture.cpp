@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/worker/fixture.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
+#include "runtime/machine/memory.h"
 #include "runtime/worker/difference.h"
 
 namespace hone::runtime {
@@ -40,6 +43,24 @@ void append(jit::ReferenceTensor& all, const jit::ReferenceTensor& more) {
   all.written.insert(all.written.end(), more.written.begin(), more.written.end());
 }
 
+/// Below so many bytes nobody asks what is free.
+constexpr double kFewBytes = 64 << 20;
+
+/// What tensors of a problem take: outputs twice, as written and as they should be.
+Failure check_memory(const ops::Problem& problem, const std::vector<jit::TensorView>& params) {
+  double bytes = 0;
+  size_t p = 0;
+  for (const ir::Buffer& b : problem.program.buffers) {
+    if (b.role == ir::Role::kTemp) continue;
+    const jit::TensorView& v = params[p++];
+    const double own = static_cast<double>(jit::span_of(v)) * size_of(v.type);
+    bytes += b.role == ir::Role::kInput ? own : 2 * own;
+  }
+  const std::string lack = bytes > kFewBytes ? lack_of_memory(bytes) : "";
+  if (lack.empty()) return {ErrorCode::kOk, {}};
+  return {ErrorCode::kMemory, fmt::format("`{}` needs {}", problem.text, lack)};
+}
+
 }  // namespace
 
 Result<Fixture> Fixture::create(const ops::Problem& problem, std::vector<int64_t> dims,
@@ -51,6 +72,7 @@ Result<Fixture> Fixture::create(const ops::Problem& problem, std::vector<int64_t
   f.set_ = set;
   const ir::Program& program = problem.program;
   f.params_ = jit::parameter_views(program, f.dims_);
+  if (Failure lack = check_memory(problem, f.params_); lack.code != ErrorCode::kOk) return lack;
   for (const ir::Buffer& b : program.buffers) {
     if (b.role == ir::Role::kTemp) continue;
     const size_t p = f.memory_.size();

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/machine/memory.h"
+
 namespace hone::runtime {
 namespace {
 
@@ -35,11 +37,11 @@ Result<GuardedMemory> GuardedMemory::allocate(size_t bytes, Guard guard, size_t 
   m.map_size_ = body + 2 * page;
   void* map = ::mmap(nullptr, m.map_size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (map == MAP_FAILED) {
-    return Failure{ErrorCode::kMemory, "cannot map " + std::to_string(m.map_size_) + " bytes"};
+    return Failure{ErrorCode::kMemory, "the system does not give " + bytes_text(m.map_size_)};
   }
   m.map_ = static_cast<uint8_t*>(map);
   if (::mprotect(m.map_ + page, body, PROT_READ | PROT_WRITE) != 0) {
-    return Failure{ErrorCode::kMemory, "cannot make " + std::to_string(body) + " bytes writable"};
+    return Failure{ErrorCode::kMemory, "the system does not give " + bytes_text(body)};
   }
   m.size_ = bytes;
   m.guard_ = guard;

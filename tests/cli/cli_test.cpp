@@ -7,6 +7,7 @@
 #include <string>
 
 #include "jit/code.h"
+#include "runtime/cache/cache.h"
 #include "tests/cli/program.h"
 
 namespace fs = std::filesystem;
@@ -126,9 +127,9 @@ TEST_CASE("cli: what is wrong with the command line is JSON too, one object") {
 
 TEST_CASE("cli: the options of every verb") {
   const Hone hone;
-  for (const char* verb :
-       {"run", "tune", "show", "cache", "cache ls", "cache stat", "cache export", "cache import",
-        "cache merge", "cache verify", "cache prune", "bench", "fuzz", "target", "ops"}) {
+  for (const char* verb : {"run", "tune", "show", "cache", "cache ls", "cache stat", "cache export",
+                           "cache import", "cache merge", "cache verify", "cache prune",
+                           "cache trials", "bench", "fuzz", "target", "ops"}) {
     const Ran help = hone(std::string(verb) + " --help");
     CHECK(help.code == 0);
     for (const char* option : {"--json", "--cache", "--target", "--threads", "--op ", "--ops "}) {
@@ -238,10 +239,13 @@ TEST_CASE("cli: records go out as text and come back") {
 
 TEST_CASE("cli: verify names a record that makes no sense") {
   const Hone hone;
-  const std::string path = hone.write(
-      "records.txt", "hone-records 1\n\nproblem: matmul M=8 K=8 N=8\ntarget: x86 isa=avx2\n" +
-                         kGeneration + "schedule: split C/q 3 -> a b\nverdict: ok\nmedian_us: 1\n");
-  CHECK(hone("cache import " + path).code == 0);
+  hone::runtime::Record record;
+  record.key = {"matmul M=8 K=8 N=8", "x86 isa=avx2", hone::jit::kCodeGeneration};
+  record.schedule = "split C/q 3 -> a b";
+  record.median_us = 1;
+  hone::runtime::CacheOptions options;
+  options.path = hone.file("cache.db");
+  hone::runtime::Cache(options).put(record);
   const Ran ran = hone("cache verify");
   CHECK(ran.code == 1);
   CHECK(ran.has("1 flaws"));

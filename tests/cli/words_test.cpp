@@ -104,3 +104,23 @@ TEST_CASE("words: what was likely meant is said") {
   }
   CHECK(hone("frobnicate").out.find("did you mean") == std::string::npos);
 }
+
+TEST_CASE("words: what the machine has no memory for is told before it is tried") {
+  const Hone hone;
+  for (const char* line :
+       {"run matmul M=3000000 N=3000000 K=3", "run --json add N=9000000000000",
+        "run --no-check matmul M=3 N=3000000 K=3000000 const=B",
+        "tune matmul M=3000000 N=3000000 K=3", "run --no-time matmul M=1..3000000 N=3000000 K=3"}) {
+    const Ran ran = hone(line);
+    CHECK(ran.code != 0);
+    CHECK(ran.has("TB, this machine has "));
+  }
+}
+
+TEST_CASE("words: an output without elements is said to be empty") {
+  const Hone hone;
+  CHECK(hone("run matmul M=0 N=3 K=3").has("  empty  "));
+  CHECK(hone("run --no-check copy N=0").has("  empty  "));
+  CHECK(hone("run --no-time matmul M=3 N=3 K=0").out.find("empty") == std::string::npos);
+  CHECK(hone("run --no-time matmul M=0..2 N=3 K=3").out.find("empty") == std::string::npos);
+}
