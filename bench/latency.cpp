@@ -101,7 +101,7 @@ int warm_start(const Options& options) {
   for (int round = 0; round < options.rounds; ++round) {
     const auto start = Clock::now();
     Engine engine({.cache = options.common.cache, .threads = 1});
-    Kernel k = engine.compile("matmul M=64 N=48 K=31");
+    hone::Kernel k = engine.compile("matmul M=64 N=48 K=31");
     k(a, b, c);
     times.push_back(microseconds(Clock::now() - start));
   }

@@ -7,14 +7,13 @@ namespace hone::ops {
 namespace {
 
 using ir::Expr;
-using ir::Op;
 
 constexpr int kBudget = 400;  // steps of one proof
 
-bool is_variable(const Expr& e) { return e->op == Op::kVar; }
+bool is_variable(const Expr& e) { return e->op == ir::Op::kVar; }
 
 /// Is this atom neither a variable nor a dim?
-bool is_opaque(const Expr& e) { return e->op != Op::kVar && e->op != Op::kDim; }
+bool is_opaque(const Expr& e) { return e->op != ir::Op::kVar && e->op != ir::Op::kDim; }
 
 /// `form` with the term at `at` replaced by coefficient * `by`.
 Linear replaced(const Linear& form, size_t at, const Linear& by) {
@@ -49,18 +48,18 @@ void Linear::add(const Linear& other, int64_t scale) {
 Linear linear_of(const Expr& e) {
   Linear out;
   switch (e->op) {
-    case Op::kInt:
+    case ir::Op::kInt:
       out.constant = e->i;
       return out;
-    case Op::kAdd:
-    case Op::kSub:
+    case ir::Op::kAdd:
+    case ir::Op::kSub:
       out = linear_of(e->args[0]);
-      out.add(linear_of(e->args[1]), e->op == Op::kAdd ? 1 : -1);
+      out.add(linear_of(e->args[1]), e->op == ir::Op::kAdd ? 1 : -1);
       return out;
-    case Op::kNeg:
+    case ir::Op::kNeg:
       out.add(linear_of(e->args[0]), -1);
       return out;
-    case Op::kMul: {
+    case ir::Op::kMul: {
       const Linear a = linear_of(e->args[0]);
       const Linear b = linear_of(e->args[1]);
       if (!a.is_constant() && !b.is_constant()) break;
@@ -110,19 +109,19 @@ void Prover::add_variable(Interval v) {
 }
 
 void Prover::add_fact(const Expr& condition) {
-  if (condition->op == Op::kAnd) {
+  if (condition->op == ir::Op::kAnd) {
     add_fact(condition->args[0]);
     add_fact(condition->args[1]);
     return;
   }
   conditions_.push_back(condition);
-  const bool strict = condition->op == Op::kLt;
-  if (!strict && condition->op != Op::kLe && condition->op != Op::kEq) return;
+  const bool strict = condition->op == ir::Op::kLt;
+  if (!strict && condition->op != ir::Op::kLe && condition->op != ir::Op::kEq) return;
   if (is_float(condition->args[0]->type)) return;
   Linear form = difference(condition->args[1], condition->args[0]);
   if (strict) form.add(-1);
   facts_.push_back(std::move(form));
-  if (condition->op == Op::kEq) {
+  if (condition->op == ir::Op::kEq) {
     facts_.push_back(difference(condition->args[0], condition->args[1]));
   }
 }
@@ -146,10 +145,10 @@ bool Prover::prove_split(const Linear& form, size_t at, int* budget) const {
   };
   int64_t c = 0;
   switch (atom->op) {
-    case Op::kMod:
+    case ir::Op::kMod:
       if (!ir::is_const(atom->args[1], &c) || c <= 0) return false;
       return with(ir::make_int(scale > 0 ? 0 : c - 1));
-    case Op::kDiv: {
+    case ir::Op::kDiv: {
       if (!ir::is_const(atom->args[1], &c) || c <= 0) return false;
       // The form is an integer, so form >= 0 where c*form + c-1 >= 0; and c*floor(x/c) lies
       // between x-c+1 and x.
@@ -161,13 +160,14 @@ bool Prover::prove_split(const Linear& form, size_t at, int* budget) const {
       if (scale > 0) bound.add(1 - c);
       return prove(replaced(scaled, at, bound), budget);
     }
-    case Op::kMin:
-    case Op::kMax:
-      if ((atom->op == Op::kMin) == (scale > 0)) return with(atom->args[0]) && with(atom->args[1]);
+    case ir::Op::kMin:
+    case ir::Op::kMax:
+      if ((atom->op == ir::Op::kMin) == (scale > 0))
+        return with(atom->args[0]) && with(atom->args[1]);
       return with(atom->args[0]) || with(atom->args[1]);
-    case Op::kSelect:
+    case ir::Op::kSelect:
       return with(atom->args[1]) && with(atom->args[2]);
-    case Op::kMul: {
+    case ir::Op::kMul: {
       // A product of two numbers that are not negative is not.
       if (scale < 0 || !prove(linear_of(atom->args[0]), budget) ||
           !prove(linear_of(atom->args[1]), budget)) {
@@ -259,15 +259,15 @@ bool Prover::implies(const Expr& condition) const {
   const Expr& a = condition->args[0];
   const Expr& b = condition->args[1];
   switch (condition->op) {
-    case Op::kAnd:
+    case ir::Op::kAnd:
       return implies(a) && implies(b);
-    case Op::kOr:
+    case ir::Op::kOr:
       return implies(a) || implies(b);
-    case Op::kLe:
+    case ir::Op::kLe:
       return holds(b, a, 0);
-    case Op::kLt:
+    case ir::Op::kLt:
       return holds(b, a, -1);
-    case Op::kEq:
+    case ir::Op::kEq:
       return a->type != DType::kBool && holds(b, a, 0) && holds(a, b, 0);
     default:
       return false;
@@ -290,7 +290,7 @@ Expr Prover::most(const Expr& e) const {
 }
 
 void append_conjuncts(const Expr& e, std::vector<Expr>& out) {
-  if (e->op == Op::kAnd) {
+  if (e->op == ir::Op::kAnd) {
     append_conjuncts(e->args[0], out);
     append_conjuncts(e->args[1], out);
     return;
@@ -302,7 +302,7 @@ void append_conjuncts(const Expr& e, std::vector<Expr>& out) {
 }
 
 bool reads_data(const Expr& e) {
-  if (e->op == Op::kLoad) return true;
+  if (e->op == ir::Op::kLoad) return true;
   return std::any_of(e->args.begin(), e->args.end(), reads_data);
 }
 

@@ -12,7 +12,7 @@
 namespace hone::ops {
 namespace {
 
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+bool is_space_problem(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 /// Binds `op` with the words of `source` that begin at `begin`. `stock` is set when the op is known
 /// to be the stock op of its name.
@@ -98,9 +98,9 @@ Result<Problem> parse_problem(std::string_view text, const Library* library) {
   const std::shared_ptr<const Source>& source = *made;
   const std::string_view all = source->text;
   size_t begin = 0;
-  while (begin < all.size() && is_space(all[begin])) ++begin;
+  while (begin < all.size() && is_space_problem(all[begin])) ++begin;
   size_t end = begin;
-  while (end < all.size() && !is_space(all[end])) ++end;
+  while (end < all.size() && !is_space_problem(all[end])) ++end;
   const std::string_view name = all.substr(begin, end - begin);
 
   if (name == "op" || name.starts_with("#")) {

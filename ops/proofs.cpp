@@ -7,11 +7,10 @@ namespace hone::ops {
 namespace {
 
 using ir::Expr;
-using ir::Op;
 
 /// Are all variables of `e` among the stage's own?
 bool covers(const Draft& draft, const Expr& e) {
-  if (e->op == Op::kVar) {
+  if (e->op == ir::Op::kVar) {
     const auto named = [&](const Index& index) { return index.name == e->name; };
     return std::any_of(draft.vars.begin(), draft.vars.end(), named) ||
            std::any_of(draft.rvars.begin(), draft.rvars.end(), named);
@@ -23,7 +22,7 @@ bool covers(const Draft& draft, const Expr& e) {
 Expr all_of(const std::vector<Expr>& a, const std::vector<Expr>& b) {
   Expr all;
   for (const auto* list : {&a, &b}) {
-    for (const Expr& c : *list) all = all ? ir::make_binary(Op::kAnd, all, c) : c;
+    for (const Expr& c : *list) all = all ? ir::make_binary(ir::Op::kAnd, all, c) : c;
   }
   return all;
 }
@@ -62,7 +61,7 @@ bool same_check(const ir::Check& a, const ir::Check& b) {
 
 /// The usual case, seen without a proof: an index over 0..extent.
 bool spans_dim(const Draft& draft, const Expr& index, const Expr& extent) {
-  if (index->op != Op::kVar) return false;
+  if (index->op != ir::Op::kVar) return false;
   for (const auto* list : {&draft.vars, &draft.rvars}) {
     for (const Index& i : *list) {
       int64_t lo = -1;
@@ -90,7 +89,7 @@ ir::IndexVar index_var(const Index& index) {
 }
 
 Expr first_load(const Expr& e) {
-  if (e->op == Op::kLoad) return e;
+  if (e->op == ir::Op::kLoad) return e;
   for (const Expr& a : e->args) {
     if (Expr found = first_load(a)) return found;
   }
@@ -266,7 +265,7 @@ bool Lowering::add_check(ir::Check check, const Expr& source, Span span) {
   const Expr load = first_load(source);
   bool input = true;
   ir::visit(source, [&](const Expr& e) {
-    if (e->op != Op::kLoad) return;
+    if (e->op != ir::Op::kLoad) return;
     const ir::Buffer& b = program_.buffers[tensors_.find(e->name)->second.buffer];
     input &= b.role == ir::Role::kInput;
   });

@@ -8,7 +8,6 @@ namespace hone::ops {
 namespace {
 
 using ir::Expr;
-using ir::Op;
 using ir::Reduce;
 
 bool is_arg(const Term& t) { return t.name == "argmax" || t.name == "argmin"; }
@@ -21,7 +20,7 @@ Reduce reduce_named(std::string_view name) {
 }
 
 bool is_variable_free(const Expr& e) {
-  if (e->op == Op::kVar) return false;
+  if (e->op == ir::Op::kVar) return false;
   return std::all_of(e->args.begin(), e->args.end(), is_variable_free);
 }
 
@@ -274,9 +273,9 @@ void Lowering::arg_reduce(const Term& t, Draft& draft) {
   close_scope(best, outer);
   const Value most = close_nested(std::move(best), type, {});
   if (failed()) return;
-  Expr here = ir::make_binary(Op::kEq, value, most.e);
+  Expr here = ir::make_binary(ir::Op::kEq, value, most.e);
   if (is_float(type)) {
-    here = ir::make_binary(Op::kOr, here, ir::make_binary(Op::kNe, value, value));
+    here = ir::make_binary(ir::Op::kOr, here, ir::make_binary(ir::Op::kNe, value, value));
   }
   // Several indices count as one, row-major.
   Expr position;

@@ -7,20 +7,19 @@ namespace hone::ops {
 namespace {
 
 using ir::Expr;
-using ir::Op;
 
 /// Conditions are of indices, dims and integer parameters only, so that they can be reasoned about.
 bool is_index_condition(const Expr& e) {
-  if (e->op == Op::kLoad || e->op == Op::kScalar || e->op == Op::kCall) return false;
+  if (e->op == ir::Op::kLoad || e->op == ir::Op::kScalar || e->op == ir::Op::kCall) return false;
   for (const Expr& a : e->args) {
     if (!is_index_condition(a)) return false;
   }
   return true;
 }
 
-Expr all_of(const std::vector<Expr>& conditions) {
+Expr all_of_statements(const std::vector<Expr>& conditions) {
   Expr all;
-  for (const Expr& c : conditions) all = all ? ir::make_binary(Op::kAnd, all, c) : c;
+  for (const Expr& c : conditions) all = all ? ir::make_binary(ir::Op::kAnd, all, c) : c;
   return all;
 }
 
@@ -154,9 +153,9 @@ Expr Lowering::left_extent(const Statement& s, size_t position, const ir::Buffer
 void Lowering::compare_with_uses(const Range& r, const Expr& extent,
                                  const std::vector<Found>& found) {
   for (const Found& f : found) {
-    const bool named = extent->op == Op::kDim || f.extent->op == Op::kDim;
-    const bool plain = (extent->op == Op::kDim || extent->op == Op::kInt) &&
-                       (f.extent->op == Op::kDim || f.extent->op == Op::kInt);
+    const bool named = extent->op == ir::Op::kDim || f.extent->op == ir::Op::kDim;
+    const bool plain = (extent->op == ir::Op::kDim || extent->op == ir::Op::kInt) &&
+                       (f.extent->op == ir::Op::kDim || f.extent->op == ir::Op::kInt);
     if (!binding_.checking || !plain || !named || equal(extent, f.extent)) continue;
     error(f.span,
           "`{}` runs over {} in `{}` and over {} (dim {} of `{}`); make the shapes agree, or state "
@@ -264,7 +263,7 @@ void Lowering::lower_plain(const Statement& s, Draft& draft) {
   }
   draft.stage.value = store(v, *target, s.value.span);
   if (!chosen.empty() && !failed()) {
-    draft.stage.value = ir::make_select(all_of(chosen), draft.stage.value,
+    draft.stage.value = ir::make_select(all_of_statements(chosen), draft.stage.value,
                                         store(otherwise, *target, otherwise.span));
   }
 }

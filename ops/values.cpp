@@ -9,42 +9,41 @@ namespace hone::ops {
 namespace {
 
 using ir::Expr;
-using ir::Op;
 
-Op op_of(Infix op) {
+ir::Op op_of(Infix op) {
   switch (op) {
     case Infix::kOr:
-      return Op::kOr;
+      return ir::Op::kOr;
     case Infix::kAnd:
-      return Op::kAnd;
+      return ir::Op::kAnd;
     case Infix::kEq:
-      return Op::kEq;
+      return ir::Op::kEq;
     case Infix::kNe:
-      return Op::kNe;
+      return ir::Op::kNe;
     case Infix::kLt:
     case Infix::kGt:
-      return Op::kLt;
+      return ir::Op::kLt;
     case Infix::kLe:
     case Infix::kGe:
-      return Op::kLe;
+      return ir::Op::kLe;
     case Infix::kAdd:
-      return Op::kAdd;
+      return ir::Op::kAdd;
     case Infix::kSub:
-      return Op::kSub;
+      return ir::Op::kSub;
     case Infix::kMul:
-      return Op::kMul;
+      return ir::Op::kMul;
     case Infix::kDiv:
-      return Op::kDiv;
+      return ir::Op::kDiv;
     case Infix::kMod:
-      return Op::kMod;
+      return ir::Op::kMod;
   }
-  return Op::kAdd;
+  return ir::Op::kAdd;
 }
 
 bool is_comparison(Infix op) { return op >= Infix::kEq && op <= Infix::kGe; }
 
 /// The storage type that both operands agree on; a constant agrees with any.
-std::optional<DType> joined(const Value& a, const Value& b) {
+std::optional<DType> joined_values(const Value& a, const Value& b) {
   if (a.flex != Value::kTyped) return b.stored;
   if (b.flex != Value::kTyped || a.stored == b.stored) return a.stored;
   return std::nullopt;
@@ -133,14 +132,14 @@ Expr Lowering::adapt(const Value& v, DType type) {
   }
   if (is_int(type)) {
     const Expr out = ir::make_cast(type, v.e);
-    if (v.e->op == Op::kInt && out->op == Op::kInt && out->i != v.e->i) {
+    if (v.e->op == ir::Op::kInt && out->op == ir::Op::kInt && out->i != v.e->i) {
       error(v.span, "{} does not fit {}; write cast<{}>({}) to wrap it", v.e->i, name_of(type),
             name_of(type), v.e->i);
     }
     return out;
   }
-  if (v.e->op != Op::kInt && v.e->op != Op::kFloat) return ir::make_cast(type, v.e);
-  const double exact = v.e->op == Op::kInt ? static_cast<double>(v.e->i) : v.e->f;
+  if (v.e->op != ir::Op::kInt && v.e->op != ir::Op::kFloat) return ir::make_cast(type, v.e);
+  const double exact = v.e->op == ir::Op::kInt ? static_cast<double>(v.e->i) : v.e->f;
   switch (type) {
     case DType::kF64:
       return ir::make_float(exact, type);
@@ -181,10 +180,10 @@ Value Lowering::lower_prefix(const Term& t) {
       error(t.span, "`!` takes a bool; write a comparison, `{} == 0`", snippet(v.span));
       return v;
     }
-    v.e = ir::make_unary(Op::kNot, v.e);
+    v.e = ir::make_unary(ir::Op::kNot, v.e);
   } else {
     widen_bool(v);
-    v.e = ir::make_unary(Op::kNeg, v.e);
+    v.e = ir::make_unary(ir::Op::kNeg, v.e);
   }
   v.span = t.span;
   return v;
@@ -208,7 +207,7 @@ Value Lowering::lower_infix(const Term& t) {
     widen_bool(a);
     widen_bool(b);
   }
-  const auto stored = joined(a, b);
+  const auto stored = joined_values(a, b);
   if (failed() || !unify(a, b)) return a;
   if (t.infix == Infix::kMod && is_float(a.e->type)) {
     error(t.span, "`%` takes integers; for floats write x - y*floor(x/y)");
@@ -238,11 +237,11 @@ Value Lowering::lower_call(const Term& t) {
       t.name == "relu" ? Value{ir::make_int(0), Value::kWhole, {}, t.span} : lower_part(t.args[1]);
   widen_bool(a);
   widen_bool(b);
-  const auto stored = joined(a, b);
+  const auto stored = joined_values(a, b);
   if (failed() || !unify(a, b)) return a;
   const bool flexible = a.flex != Value::kTyped && b.flex != Value::kTyped;
-  Value out =
-      typed(ir::make_binary(t.name == "min" ? Op::kMin : Op::kMax, a.e, b.e), t.span, stored);
+  Value out = typed(ir::make_binary(t.name == "min" ? ir::Op::kMin : ir::Op::kMax, a.e, b.e),
+                    t.span, stored);
   if (flexible) out.flex = a.flex;
   return out;
 }
@@ -258,7 +257,7 @@ Value Lowering::lower_select(const Term& t) {
           snippet(c.span));
     return a;
   }
-  const auto stored = joined(a, b);
+  const auto stored = joined_values(a, b);
   if (!unify(a, b)) return a;
   const bool flexible = a.flex != Value::kTyped && b.flex != Value::kTyped;
   Value out = typed(ir::make_select(c.e, a.e, b.e), t.span, stored);
@@ -283,7 +282,7 @@ Value Lowering::lower_function(const Term& t) {
   }
   std::optional<DType> stored = args[0].stored;
   if (args.size() == 2) {
-    stored = joined(args[0], args[1]);
+    stored = joined_values(args[0], args[1]);
     if (!unify(args[0], args[1])) return args[0];
   }
   Value out = typed({}, t.span, stored);
@@ -303,7 +302,7 @@ Expr Lowering::convert(const Value& v, DType type) {
     if (v.e->type == DType::kBool) return v.e;
     const Expr zero =
         is_float(v.e->type) ? ir::make_float(0, v.e->type) : ir::make_int(0, v.e->type);
-    return ir::make_binary(Op::kNe, v.e, zero);
+    return ir::make_binary(ir::Op::kNe, v.e, zero);
   }
   return ir::make_cast(type, v.e);
 }
@@ -314,7 +313,7 @@ Value Lowering::lower_cast(const Term& t) {
   if (failed()) return v;
   if (v.flex != Value::kTyped && is_float(type)) {
     v.e = adapt(v, type);
-  } else if (v.stored == type && v.e->op == Op::kCast && v.e->args[0]->type == type) {
+  } else if (v.stored == type && v.e->op == ir::Op::kCast && v.e->args[0]->type == type) {
     v.e = v.e->args[0];  // what was read, as it was
   } else {
     v.e = convert(v, type);
@@ -331,7 +330,8 @@ Expr Lowering::store(const Value& v, DType type, Span span) {
   if (v.flex != Value::kTyped) return adapt(v, type);
   const DType from = v.e->type;
   if (from == type) return v.e;
-  if (v.e->op == Op::kCast && v.e->args[0]->type == type && v.stored == type) return v.e->args[0];
+  if (v.e->op == ir::Op::kCast && v.e->args[0]->type == type && v.stored == type)
+    return v.e->args[0];
   const bool rounds = from == DType::kF32 && widened(type) == DType::kF32;
   const bool wraps = from == DType::kI32 && v.stored == type;
   if (rounds || wraps) return convert(v, type);

@@ -19,8 +19,8 @@ std::function<void(int64_t)> repeat(dnnl::primitive primitive, Args args, dnnl::
   };
 }
 
-memory::desc dense(std::initializer_list<int64_t> shape,
-                   memory::data_type type = memory::data_type::f32) {
+memory::desc dense_onednn(std::initializer_list<int64_t> shape,
+                          memory::data_type type = memory::data_type::f32) {
   memory::dims strides(shape.size(), 1);
   const std::vector<int64_t> s(shape);
   for (size_t d = s.size() - 1; d-- > 0;) strides[d] = strides[d + 1] * s[d + 1];
@@ -55,7 +55,7 @@ std::function<void(int64_t)> narrow_product(const runtime::Fixture& fixture, boo
   if (p.size() != 3 || !is_dense(p[0]) || !is_dense(p[1]) || !is_dense(p[2])) return nullptr;
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   const auto shaped = [](const jit::TensorView& v) {
-    return dense({v.shape[0], v.shape[1]}, type_of(v.type));
+    return dense_onednn({v.shape[0], v.shape[1]}, type_of(v.type));
   };
   const memory::desc x = shaped(p[0]), w = shaped(p[1]), y = shaped(p[2]);
   const memory::desc any(w.dims(), type_of(p[1].type), memory::format_tag::any);
@@ -77,8 +77,9 @@ std::function<void(int64_t)> narrow_product(const runtime::Fixture& fixture, boo
 /// The weights may be packed ahead, as hone packs constants at bind.
 std::function<void(int64_t)> product(const Product& p, bool packed) {
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-  const memory::desc x = dense({p.m, p.k}), w = dense({p.k, p.n}), y = dense({p.m, p.n});
-  const memory::desc bias = dense({1, p.n});
+  const memory::desc x = dense_onednn({p.m, p.k}), w = dense_onednn({p.k, p.n}),
+                     y = dense_onednn({p.m, p.n});
+  const memory::desc bias = dense_onednn({1, p.n});
   const memory::desc any({p.k, p.n}, memory::data_type::f32, memory::format_tag::any);
   dnnl::primitive_attr attributes;
   if (p.gelu) {
@@ -105,11 +106,11 @@ std::function<void(int64_t)> product(const Product& p, bool packed) {
   return repeat(dnnl::matmul(pd), args, engine);
 }
 
-std::function<void(int64_t)> softmax(const runtime::Fixture& fixture) {
+std::function<void(int64_t)> softmax_onednn(const runtime::Fixture& fixture) {
   const auto& p = fixture.params();
   if (p.size() != 2 || p[0].type != DType::kF32 || p[0].shape.size() != 2) return nullptr;
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-  const memory::desc x = dense({p[0].shape[0], p[0].shape[1]});
+  const memory::desc x = dense_onednn({p[0].shape[0], p[0].shape[1]});
   const dnnl::softmax_forward::desc d(dnnl::prop_kind::forward_inference, x, 1);
   const dnnl::softmax_forward::primitive_desc pd(d, engine);
   Args args{{DNNL_ARG_SRC, memory(x, engine, p[0].data)},
@@ -117,7 +118,7 @@ std::function<void(int64_t)> softmax(const runtime::Fixture& fixture) {
   return repeat(dnnl::softmax_forward(pd), args, engine);
 }
 
-std::function<void(int64_t)> prepare(const runtime::Fixture& fixture) {
+std::function<void(int64_t)> prepare_onednn(const runtime::Fixture& fixture) {
   try {
     Product p;
     bool constant = false;
@@ -127,7 +128,7 @@ std::function<void(int64_t)> prepare(const runtime::Fixture& fixture) {
     if (name == "matmul" || name == "matmul_i8" || name == "matmul_u8i8") {
       return narrow_product(fixture, constant);
     }
-    if (fixture.problem().op.name() == "softmax") return softmax(fixture);
+    if (fixture.problem().op.name() == "softmax") return softmax_onednn(fixture);
   } catch (const dnnl::error&) {
     return nullptr;
   }
@@ -137,6 +138,6 @@ std::function<void(int64_t)> prepare(const runtime::Fixture& fixture) {
 }  // namespace
 
 extern const Peer kOneDnn;
-const Peer kOneDnn = {"oneDNN", prepare};
+const Peer kOneDnn = {"oneDNN", prepare_onednn};
 
 }  // namespace hone::bench

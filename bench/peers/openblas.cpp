@@ -6,7 +6,7 @@
 namespace hone::bench {
 namespace {
 
-std::function<void(int64_t)> prepare(const runtime::Fixture& fixture) {
+std::function<void(int64_t)> prepare_openblas(const runtime::Fixture& fixture) {
   Product p;
   if (!as_product(fixture, &p) || p.bias) return nullptr;
   openblas_set_num_threads(1);
@@ -22,6 +22,6 @@ std::function<void(int64_t)> prepare(const runtime::Fixture& fixture) {
 }  // namespace
 
 extern const Peer kOpenBlas;
-const Peer kOpenBlas = {"OpenBLAS", prepare};
+const Peer kOpenBlas = {"OpenBLAS", prepare_openblas};
 
 }  // namespace hone::bench

@@ -32,8 +32,8 @@ struct Nvrtc::Functions {
 
 namespace {
 
-constexpr const char* kLibraries[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2",
-                                      "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so"};
+constexpr const char* kNvrtcLibraries[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2",
+                                           "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so"};
 
 template <class F>
 bool find(void* library, const char* name, F& function) {
@@ -56,7 +56,7 @@ std::string text(void* program, Size size, Copy copy) {
 Result<Nvrtc> Nvrtc::open() {
   Nvrtc made;
   std::string tried;
-  std::vector<const char*> names(std::begin(kLibraries), std::end(kLibraries));
+  std::vector<const char*> names(std::begin(kNvrtcLibraries), std::end(kNvrtcLibraries));
   if (const char* given = std::getenv("HONE_NVRTC"); given && *given) names = {given};
   for (const char* name : names) {
     // It stays: it brings a C++ runtime of its own, which does not give back what it holds.

@@ -16,7 +16,7 @@ using namespace ir;
 
 namespace {
 
-constexpr const char* kThread[] = {"threadIdx.x", "threadIdx.y", "threadIdx.z"};
+constexpr const char* kRolesThread[] = {"threadIdx.x", "threadIdx.y", "threadIdx.z"};
 
 constexpr int kWarp = 32, kWarpgroup = 128;
 
@@ -74,7 +74,7 @@ void LaunchPrinter::emit_roles() {
     if (fits && held_registers() >= kManyRegisters) share = &s;
   }
   alone_ = share != nullptr;
-  const char* axis = kThread[producer_axis_];
+  const char* axis = kRolesThread[producer_axis_];
   open(fmt::format("if ({} == {}) {{", axis, out_.block[static_cast<size_t>(producer_axis_)]));
   if (share) line(fmt::format("fewer_registers<{}>();", share->producer));
   open(producer_axis_ == 2 ? "if (threadIdx.x == 0 && threadIdx.y == 0) {"

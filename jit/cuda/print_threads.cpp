@@ -10,8 +10,8 @@ using namespace ir;
 
 namespace {
 
-constexpr const char* kThread[] = {"threadIdx.x", "threadIdx.y", "threadIdx.z"};
-constexpr const char* kBlock[] = {"blockIdx.x", "blockIdx.y", "blockIdx.z"};
+constexpr const char* kThreadsThread[] = {"threadIdx.x", "threadIdx.y", "threadIdx.z"};
+constexpr const char* kThreadsBlock[] = {"blockIdx.x", "blockIdx.y", "blockIdx.z"};
 
 /// How the threads of a loop reduce.
 Reduce reduction_of(const Stmt& s) {
@@ -56,7 +56,7 @@ void LaunchPrinter::emit_block(const Stmt& s, Scope& scope) {
   note(s.end);
   block_extent(s.mark, s.end);
   line(fmt::format("const {0} {1} = ({0}){2};", n_.index_type(), loop(s.id),
-                   kBlock[axis_of(s.mark)]));
+                   kThreadsBlock[axis_of(s.mark)]));
   std::string runs = loop(s.id) + " < " + print_index(s.end, n_);
   int64_t begin = 0;
   if (!is_const(s.begin, &begin) || begin != 0) {
@@ -84,7 +84,7 @@ void LaunchPrinter::emit_threads(const Stmt& s, Scope& scope) {
   if (s.into >= 0) set_aside(s.into, reduce);
   const std::string begin = print_index(s.begin, n_);
   line(fmt::format("const {0} {1} = {2}({0}){3};", n_.index_type(), loop(s.id),
-                   begin == "0" ? "" : begin + " + ", kThread[axis]));
+                   begin == "0" ? "" : begin + " + ", kThreadsThread[axis]));
   int64_t b = 0, e = 0;
   const bool all = is_const(s.begin, &b) && is_const(s.end, &e) &&
                    e - b == out_.block[static_cast<size_t>(axis)];
@@ -185,7 +185,7 @@ void LaunchPrinter::guarded(const Scope& scope, const Stmt& s, const Print& f) {
   const bool to_memory = s.kind == Stmt::kCheck || (s.kind == Stmt::kStore && !own(s.id));
   for (int a = 0; a < 3 && to_memory; ++a) {
     if (out_.block[static_cast<size_t>(a)] > 1 && !scope.axes.contains(a)) {
-      all.only.push_back(std::string(kThread[a]) + " == 0");
+      all.only.push_back(std::string(kThreadsThread[a]) + " == 0");
     }
   }
   conditional(all, f);

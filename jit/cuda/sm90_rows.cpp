@@ -17,7 +17,7 @@ struct Row {
 };
 
 // Addresses are those of shared memory, as shared_address() gives them. PTX ISA, by instruction.
-constexpr Row kRows[] = {
+constexpr Row kSm90RowsRows[] = {
     {"u32 shared_address(P place)", "return (u32)__cvta_generic_to_shared(place);",
      "return emulation::address_of(place);", "template <class P>"},
 
@@ -227,7 +227,7 @@ void add_tensor_copies(std::vector<Sm90Row>& rows) {
 
 /// How the driver describes a tensor to tensor copies: made by the host, taken by address from a
 /// kernel's parameters.
-constexpr const char* kTypes = R"(
+constexpr const char* kSm90RowsTypes = R"(
 struct alignas(64) TensorMap { unsigned long long words[16]; };
 )";
 
@@ -259,7 +259,7 @@ std::string Sm90Row::name() const {
 
 std::vector<Sm90Row> sm90_rows() {
   std::vector<Sm90Row> rows;
-  for (const Row& r : kRows) {
+  for (const Row& r : kSm90RowsRows) {
     rows.push_back({r.templates, r.signature, r.device, r.host ? r.host : r.device, r.exact});
   }
   add_tensor_copies(rows);
@@ -274,11 +274,11 @@ std::string sm90_rows_for(std::string_view kernels) {
   }
   if (out.empty() && !mentions(kernels, "TensorMap")) return "";
   // Where kernels run on a CPU, the rows by their meaning are there already.
-  return "\n#ifndef HONE_EMULATION" + std::string(kTypes) + out + "#endif\n";
+  return "\n#ifndef HONE_EMULATION" + std::string(kSm90RowsTypes) + out + "#endif\n";
 }
 
 std::string sm90_rows_on_host() {
-  std::string out = kTypes;
+  std::string out = kSm90RowsTypes;
   for (const Sm90Row& row : sm90_rows()) out += text_of(row, row.host);
   return out;
 }

@@ -17,7 +17,7 @@ using ir::Reduce;
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kReferenceStageInfinity = std::numeric_limits<double>::infinity();
 
 bool loads(const Expr& e) {
   bool found = false;
@@ -53,9 +53,9 @@ int64_t empty_int(Reduce reduce, DType type) {
     case Reduce::kAll:
       return 1;
     case Reduce::kMax:
-      return int_from_float(type, -kInfinity);
+      return int_from_float(type, -kReferenceStageInfinity);
     case Reduce::kMin:
-      return int_from_float(type, kInfinity);
+      return int_from_float(type, kReferenceStageInfinity);
     default:
       return 0;
   }
@@ -72,9 +72,9 @@ double empty_float(Reduce reduce) {
     case Reduce::kProd:
       return 1;
     case Reduce::kMax:
-      return -kInfinity;
+      return -kReferenceStageInfinity;
     case Reduce::kMin:
-      return kInfinity;
+      return kReferenceStageInfinity;
     default:
       return 0;
   }
@@ -450,18 +450,18 @@ void StageEval::finish(int l, double* v, int64_t* w, double* e) {
     if (rounds && *e > 0 && may_wrap(stage_.accumulate, *w, *e)) *e = kInfinity;
     return;
   }
-  if (*e != *e) *e = kInfinity;
+  if (*e != *e) *e = kReferenceStageInfinity;
   if (!rounds) return;
   const DType type = compute_type(stage_.accumulate);
   const double eps = epsilon_of(type);
   const bool product = stage_.reduce == Reduce::kProd;
   const double size = product ? std::fabs(*v) : acc_.size[l];
   const auto count = static_cast<double>(acc_.count[l]);
-  if (!(std::fabs(*v) < kInfinity)) {
+  if (!(std::fabs(*v) < kReferenceStageInfinity)) {
     // Which class the terms give is certain unless one of them is uncertain.
-    *e = *e < kInfinity ? 0 : kInfinity;
-  } else if (size > largest_of(type) || !(*e < kInfinity)) {
-    *e = kInfinity;
+    *e = *e < kReferenceStageInfinity ? 0 : kReferenceStageInfinity;
+  } else if (size > largest_of(type) || !(*e < kReferenceStageInfinity)) {
+    *e = kReferenceStageInfinity;
   } else if (!(acc_.whole[l] && size <= 2 / eps)) {
     // Errors of a sum wander like a random walk, unless every step rounds the same way.
     double steps = product ? count : 4 * std::sqrt(count);
@@ -475,9 +475,9 @@ namespace {
 /// The bound once `v` is rounded to `rounded`. A temporary may stay unrounded in code, so that its
 /// rounding always counts; an output is always rounded, both times from nearly the same value.
 double bound_stored(const ir::Buffer& buffer, double v, double rounded, double e) {
-  if (rounded == v || v != v || !(std::fabs(v) < kInfinity)) return e;
+  if (rounded == v || v != v || !(std::fabs(v) < kReferenceStageInfinity)) return e;
   if (e == 0 && buffer.role != ir::Role::kTemp) return 0;
-  if (!(std::fabs(rounded) < kInfinity)) return kInfinity;
+  if (!(std::fabs(rounded) < kReferenceStageInfinity)) return kReferenceStageInfinity;
   return e + epsilon_of(buffer.type) * std::fabs(v) + denormal_of(buffer.type);
 }
 
@@ -519,7 +519,7 @@ void StageEval::store_value(size_t s, DType from, double v, int64_t w, double e)
     if (state_.bounds) cells.e[s] = bound_stored(*output_.buffer, v, cells.f[s], e);
   } else {
     cells.i[s] = is_float(from) ? int_from_float(to, v) : wrap_to(to, w);
-    if (state_.bounds) cells.e[s] = is_float(from) && e > 0 ? kInfinity : e;
+    if (state_.bounds) cells.e[s] = is_float(from) && e > 0 ? kReferenceStageInfinity : e;
   }
 }
 

@@ -34,7 +34,7 @@ namespace {
 
 using ir::Op;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kTapeBoundsInfinity = std::numeric_limits<double>::infinity();
 
 /// True for integers below 2^51.
 bool is_whole(double v) {
@@ -57,8 +57,8 @@ struct Rounding {
 
   double operator()(double carried, double v, bool certain) const {
     const double size = std::fabs(v);
-    if (!(size <= std::numeric_limits<double>::max())) return certain ? 0 : kInfinity;
-    if (size > largest || !(carried < kInfinity)) return kInfinity;
+    if (!(size <= std::numeric_limits<double>::max())) return certain ? 0 : kTapeBoundsInfinity;
+    if (size > largest || !(carried < kTapeBoundsInfinity)) return kTapeBoundsInfinity;
     if (carried == 0 && size <= whole && is_whole(v)) return 0;
     return carried + eps * size + denormal;
   }
@@ -67,7 +67,7 @@ struct Rounding {
 /// |a| e where e is 0 counts as 0, infinite a or not.
 double scaled(double a, double e) { return e == 0 ? 0 : std::fabs(a) * e; }
 
-bool certain(double ea, double eb) { return ea < kInfinity && eb < kInfinity; }
+bool certain(double ea, double eb) { return ea < kTapeBoundsInfinity && eb < kTapeBoundsInfinity; }
 
 void bound_sum(const TapeInstr& in, Frame& fr, int n, int dst) {
   const Rounding rounding(in.type);
@@ -97,12 +97,12 @@ void bound_quotient(const TapeInstr& in, Frame& fr, int n, int dst) {
   for (int i = 0; i < n; ++i) {
     const double room = std::fabs(b[i]) - eb[i];
     if (eb[i] > 0 && !(room > 0)) {
-      e[i] = kInfinity;
+      e[i] = kTapeBoundsInfinity;
       continue;
     }
     double carried = 0;
     if (ea[i] > 0 || eb[i] > 0) carried = (ea[i] + scaled(v[i], eb[i])) / room;
-    if (carried != carried) carried = certain(ea[i], eb[i]) ? 0 : kInfinity;
+    if (carried != carried) carried = certain(ea[i], eb[i]) ? 0 : kTapeBoundsInfinity;
     e[i] = rounding(carried, v[i], certain(ea[i], eb[i]));
   }
 }
@@ -130,7 +130,7 @@ bool is_exact(const ir::Function* fn) {
 double change(double at, double v) {
   if (at == v || (at != at && v != v)) return 0;
   const double d = std::fabs(at - v);
-  return d == d ? d : kInfinity;
+  return d == d ? d : kTapeBoundsInfinity;
 }
 
 void bound_call(const TapeInstr& in, Frame& fr, int n, int dst) {
@@ -147,7 +147,7 @@ void bound_call(const TapeInstr& in, Frame& fr, int n, int dst) {
     const double y = two ? b[i] : 0;
     const double ey = two ? eb[i] : 0;
     if (!certain(ea[i], ey)) {  // NaN as well, which no function bounds
-      e[i] = kInfinity;
+      e[i] = kTapeBoundsInfinity;
       continue;
     }
     double carried = 0;
@@ -160,7 +160,7 @@ void bound_call(const TapeInstr& in, Frame& fr, int n, int dst) {
       e[i] = carried;
       continue;
     }
-    if (std::fabs(v[i]) < kInfinity) {
+    if (std::fabs(v[i]) < kTapeBoundsInfinity) {
       // f(0) = 0 and f(0) = 1 come out exactly; elsewhere a function is good to 4 units.
       const bool trivial = carried == 0 && a[i] == 0 && (v[i] == 0 || v[i] == 1);
       if (!trivial) carried += 7 * rounding.eps * std::fabs(v[i]);
@@ -168,7 +168,7 @@ void bound_call(const TapeInstr& in, Frame& fr, int n, int dst) {
         carried += rounding.eps * std::min(std::fabs(a[i]), rounding.largest);
       }
     }
-    e[i] = rounding(carried, v[i], certain(ea[i], ey) && carried < kInfinity);
+    e[i] = rounding(carried, v[i], certain(ea[i], ey) && carried < kTapeBoundsInfinity);
   }
 }
 
@@ -198,7 +198,7 @@ void bound_comparison(const TapeInstr& in, Frame& fr, int n, int dst) {
     const double gap =
         floats ? std::fabs(fr.f(in.a)[i] - fr.f(in.b)[i])
                : std::fabs(static_cast<double>(fr.i(in.a)[i]) - static_cast<double>(fr.i(in.b)[i]));
-    if (gap <= reach || !(reach < kInfinity)) e[i] = kInfinity;
+    if (gap <= reach || !(reach < kTapeBoundsInfinity)) e[i] = kTapeBoundsInfinity;
   }
 }
 
@@ -215,8 +215,8 @@ void bound_logic(const TapeInstr& in, Frame& fr, int n, int dst) {
 
 /// The bound of a float rounded to `to`; `e` is 0 where both sides round the same exact value.
 double bound_narrowed(DType to, double v, double rounded, double e) {
-  if (e == 0 || !(std::fabs(v) < kInfinity)) return e;
-  if (!(std::fabs(rounded) < kInfinity)) return kInfinity;
+  if (e == 0 || !(std::fabs(v) < kTapeBoundsInfinity)) return e;
+  if (!(std::fabs(rounded) < kTapeBoundsInfinity)) return kTapeBoundsInfinity;
   return e + epsilon_of(to) * std::fabs(v) + denormal_of(to);
 }
 
@@ -239,12 +239,12 @@ void bound_cast(const TapeInstr& in, Frame& fr, int n, int dst) {
       const double v = fr.f(in.a)[i];
       const auto low = static_cast<double>(int_from_float(in.type, v - ea[i]));
       const auto high = static_cast<double>(int_from_float(in.type, v + ea[i]));
-      e[i] = ea[i] < kInfinity ? high - low : kInfinity;
+      e[i] = ea[i] < kTapeBoundsInfinity ? high - low : kTapeBoundsInfinity;
     } else {  // what wraps may come out far away
       const bool wraps = !is_float(in.type) && size_of(in.type) < size_of(in.from);
-      e[i] = wraps && ea[i] > 0 ? kInfinity : ea[i];
+      e[i] = wraps && ea[i] > 0 ? kTapeBoundsInfinity : ea[i];
     }
-    if (e[i] != e[i]) e[i] = kInfinity;
+    if (e[i] != e[i]) e[i] = kTapeBoundsInfinity;
   }
 }
 
@@ -258,8 +258,8 @@ void bound_int(const TapeInstr& in, Frame& fr, int n, int dst) {
     const double ea = fr.e(in.a)[i];
     const double eb = in.b >= 0 ? fr.e(in.b)[i] : 0;
     double either = ea + eb;
-    if (either > 0 && may_wrap(in.type, fr.i(dst)[i], either)) either = kInfinity;
-    e[i] = either == 0 ? 0 : additive ? either : keeps ? std::max(ea, eb) : kInfinity;
+    if (either > 0 && may_wrap(in.type, fr.i(dst)[i], either)) either = kTapeBoundsInfinity;
+    e[i] = either == 0 ? 0 : additive ? either : keeps ? std::max(ea, eb) : kTapeBoundsInfinity;
   }
 }
 
@@ -285,7 +285,7 @@ void bound_float(const TapeInstr& in, Frame& fr, int n, int dst) {
       for (int i = 0; i < n; ++i) {
         const double slack = 4 * epsilon_of(compute_type(in.type)) * std::fabs(fr.f(in.a)[i]);
         const bool known = fr.e(in.a)[i] + fr.e(in.b)[i] == 0;
-        fr.e(dst)[i] = !known ? kInfinity : slack == slack ? slack : 0;
+        fr.e(dst)[i] = !known ? kTapeBoundsInfinity : slack == slack ? slack : 0;
       }
   }
 }

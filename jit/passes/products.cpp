@@ -41,7 +41,7 @@ StmtRef marker(Stmt::Kind kind, int id = -1, int pending = 0) {
   return made(std::move(s));
 }
 
-StmtRef block(Body body) {
+StmtRef sequence(Body body) {
   Stmt s;
   s.body = std::move(body);
   return made(std::move(s));
@@ -90,7 +90,7 @@ Body marked(const Nest& nest, const Body& body, int lag) {
     }
     const Body run(body.begin() + static_cast<std::ptrdiff_t>(i),
                    body.begin() + static_cast<std::ptrdiff_t>(end));
-    const std::set<int> held = registers_of(nest, *block(run));
+    const std::set<int> held = registers_of(nest, *sequence(run));
     if (lag > 0) {
       out.push_back(marker(Stmt::kOpen));
     } else {
@@ -112,7 +112,7 @@ StmtRef walk(const Nest& nest, const StmtRef& s) {
   if (s->body.empty()) return s;
   Stmt out = *s;
   if (s->kind == Stmt::kIf) {  // each side is one statement
-    for (StmtRef& side : out.body) side = block(marked(nest, {side}, 0));
+    for (StmtRef& side : out.body) side = sequence(marked(nest, {side}, 0));
     return made(std::move(out));
   }
   out.body = marked(nest, s->body, s->lag);
@@ -125,7 +125,7 @@ StmtRef walk(const Nest& nest, const StmtRef& s) {
   for (int id : held) all.push_back(marker(Stmt::kOpen, id));
   all.push_back(made(std::move(out)));
   for (int id : held) all.push_back(marker(Stmt::kJoin, id));
-  return block(std::move(all));
+  return sequence(std::move(all));
 }
 
 }  // namespace
@@ -150,7 +150,7 @@ bool products_may_go_on(const std::vector<StmtRef>& body) {
 }
 
 Nest with_products(Nest nest) {
-  for (Launch& l : nest.launches) l.body = block(marked(nest, {l.body}, 0));
+  for (Launch& l : nest.launches) l.body = sequence(marked(nest, {l.body}, 0));
   return nest;
 }
 

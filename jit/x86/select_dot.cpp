@@ -23,7 +23,7 @@ struct DotForm {
 
 namespace {
 
-constexpr DotForm kForms[] = {
+constexpr DotForm kDotForms[] = {
     {"vnni.u8i8", X86::vpdpbusd, true, 0},  {"vnni.i8i8", X86::vpdpbusd, true, 1},
     {"vnni.u8u8", X86::vpdpbusd, true, 2},  {"vnni.i16i16", X86::vpdpwssd, true, 0},
     {"bf16.dot", X86::vdpbf16ps, true, 0},  {"madd.i16i16", X86::vpmaddwd, false, 0},
@@ -32,7 +32,7 @@ constexpr DotForm kForms[] = {
 };
 
 const DotForm* form_named(std::string_view name) {
-  for (const DotForm& form : kForms) {
+  for (const DotForm& form : kDotForms) {
     if (form.name == name) return &form;
   }
   return nullptr;

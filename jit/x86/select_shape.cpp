@@ -32,7 +32,7 @@ std::optional<int64_t> coefficient_in(const ir::Expr& e, int variable) {
   return std::nullopt;
 }
 
-bool is_comparison(Op op) {
+bool is_comparison_shape(Op op) {
   return op == Op::kEq || op == Op::kNe || op == Op::kLt || op == Op::kLe;
 }
 
@@ -62,7 +62,7 @@ int bytes_between(const ir::Expr& e) {
 int Selector::lane_bytes(const ir::Expr& e, int variable) const {
   if (!e) return 0;
   if (e->type == DType::kI64 && !ir::mentions_loop(e, variable) && steers(e)) return 0;
-  if (is_comparison(e->op) && e->args[0]->type == DType::kI64 && !has_load(e)) {
+  if (is_comparison_shape(e->op) && e->args[0]->type == DType::kI64 && !has_load(e)) {
     const auto a = coefficient_in(e->args[0], variable), b = coefficient_in(e->args[1], variable);
     if (a && b && *a - *b >= -1 && *a - *b <= 1) return 0;
   }

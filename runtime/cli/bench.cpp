@@ -45,7 +45,7 @@ int run_bench(const std::vector<std::string>& rest) {
                          fmt::format("{} does not start: {}", program, std::strerror(errno))});
 }
 
-void declare(CLI::App& app, int& exit) {
+void declare_bench(CLI::App& app, int& exit) {
   // The bench program has options of its own and reads the common ones itself, --help too.
   app.set_help_flag();
   app.allow_extras();
@@ -54,6 +54,7 @@ void declare(CLI::App& app, int& exit) {
 
 }  // namespace
 
-const Verb kBenchVerb = {"bench", "Time the library's cases, against its peers if asked", declare};
+const Verb kBenchVerb = {"bench", "Time the library's cases, against its peers if asked",
+                         declare_bench};
 
 }  // namespace hone::runtime

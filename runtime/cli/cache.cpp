@@ -251,7 +251,7 @@ constexpr Action kActions[] = {
      nullptr},
 };
 
-void declare(CLI::App& app, int& exit) {
+void declare_cache(CLI::App& app, int& exit) {
   // Before the verb below or after it.
   auto common = std::make_shared<Common>();
   add_common(app, *common);
@@ -287,6 +287,6 @@ void declare(CLI::App& app, int& exit) {
 
 }  // namespace
 
-const Verb kCacheVerb = {"cache", "Look into the cache, and carry records about", declare};
+const Verb kCacheVerb = {"cache", "Look into the cache, and carry records about", declare_cache};
 
 }  // namespace hone::runtime

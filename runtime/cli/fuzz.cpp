@@ -147,7 +147,7 @@ int fuzz(FuzzOptions& options) {
   return counts->failures == 0 ? kExitOk : kExitMismatch;
 }
 
-void declare(CLI::App& app, int& exit) {
+void declare_fuzz(CLI::App& app, int& exit) {
   auto options = std::make_shared<FuzzOptions>();
   add_common(app, options->common);
   app.add_option("problem", options->words, "A problem of one's own instead of random ones");
@@ -161,6 +161,7 @@ void declare(CLI::App& app, int& exit) {
 }  // namespace
 
 const Verb kFuzzVerb = {
-    "fuzz", "Random problems under random legal schedules; a repro line for each failure", declare};
+    "fuzz", "Random problems under random legal schedules; a repro line for each failure",
+    declare_fuzz};
 
 }  // namespace hone::runtime

@@ -84,7 +84,7 @@ int run_line(const RunOptions& options, const std::string& text) {
   return kExitMismatch;
 }
 
-void declare(CLI::App& app, int& exit) {
+void declare_run(CLI::App& app, int& exit) {
   auto options = std::make_shared<RunOptions>();
   add_common(app, options->common);
   app.add_option("problem", options->words, "PROBLEM [ | TARGET [ | SCHEDULE]], in quotes or not");
@@ -100,6 +100,6 @@ void declare(CLI::App& app, int& exit) {
 
 }  // namespace
 
-const Verb kRunVerb = {"run", "Check a problem against the reference, and time it", declare};
+const Verb kRunVerb = {"run", "Check a problem against the reference, and time it", declare_run};
 
 }  // namespace hone::runtime

@@ -150,7 +150,7 @@ int show(ShowOptions& options) {
   return kExitOk;
 }
 
-void declare(CLI::App& app, int& exit) {
+void declare_show(CLI::App& app, int& exit) {
   auto options = std::make_shared<ShowOptions>();
   add_common(app, options->common);
   app.add_option("problem", options->words, "PROBLEM [ | TARGET [ | SCHEDULE]], in quotes or not");
@@ -172,6 +172,6 @@ void declare(CLI::App& app, int& exit) {
 
 }  // namespace
 
-const Verb kShowVerb = {"show", "Show what was generated for a problem", declare};
+const Verb kShowVerb = {"show", "Show what was generated for a problem", declare_show};
 
 }  // namespace hone::runtime

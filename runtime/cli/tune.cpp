@@ -69,7 +69,7 @@ Json json_of(const TuneResult& r) {
           {"failed", r.failed},         {"seconds", r.seconds}};
 }
 
-void print_text(const TuneResult& r) {
+void print_text_tune(const TuneResult& r) {
   std::cout << r.problem << "\n  schedule  " << schedule_lines(r.schedule) << "\n";
   if (r.end == TuneEnd::kHit) {
     std::cout << fmt::format("  time      {:.3f} us, from the cache: nothing was measured\n",
@@ -139,7 +139,7 @@ int tune_all(const TuneVerbOptions& o) {
     } else if (o.common.json) {
       print_line(json_of(*result));
     } else {
-      print_text(*result);
+      print_text_tune(*result);
     }
     if (stop.token().stop_requested()) break;
   }
@@ -148,7 +148,7 @@ int tune_all(const TuneVerbOptions& o) {
   return exit;
 }
 
-void declare(CLI::App& app, int& exit) {
+void declare_tune(CLI::App& app, int& exit) {
   auto o = std::make_shared<TuneVerbOptions>();
   add_common(app, o->common);
   app.add_option("problem", o->words, "Problems to tune, in quotes or not");
@@ -173,6 +173,7 @@ void declare(CLI::App& app, int& exit) {
 
 }  // namespace
 
-const Verb kTuneVerb = {"tune", "Search the fastest schedule and keep it in the cache", declare};
+const Verb kTuneVerb = {"tune", "Search the fastest schedule and keep it in the cache",
+                        declare_tune};
 
 }  // namespace hone::runtime

@@ -7,6 +7,7 @@
 
 #include "jit/cuda/device_limits.h"
 #include "runtime/engine/plan.h"
+#include "runtime/fine.h"
 
 namespace hone::runtime {
 namespace {
@@ -19,8 +20,6 @@ constexpr int kDynamicShared = 8;
 
 /// 8-byte words of a kernel's parameters at most.
 constexpr size_t kMostWords = jit::kParameterBytes / sizeof(int64_t);
-
-Failure fine() { return {ErrorCode::kOk, {}}; }
 
 /// A device that cannot hold one block of the launch.
 Failure too_large(const GpuFacts& f, const std::string& name, int64_t threads, int64_t shared) {

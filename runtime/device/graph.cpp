@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/graph.h"
 
+#include "runtime/fine.h"
+
 namespace hone::runtime {
-namespace {
-
-Failure fine() { return {ErrorCode::kOk, {}}; }
-
-}  // namespace
 
 LaunchGraph::~LaunchGraph() {
   if (gpu_->lost()) return;

@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "runtime/engine/plan.h"
+#include "runtime/fine.h"
 
 namespace hone::runtime {
 namespace {
@@ -20,8 +21,6 @@ constexpr int kPromoteToL2 = 2;            // 128 bytes at a time
 
 /// The number of a swizzle of so many bytes: 0, 32, 64, 128.
 int swizzle_of(int64_t bytes) { return bytes == 0 ? 0 : std::countr_zero<uint64_t>(bytes) - 4; }
-
-Failure fine() { return {ErrorCode::kOk, {}}; }
 
 }  // namespace
 

@@ -8,13 +8,10 @@
 
 #include "jit/interp/reference.h"
 #include "runtime/engine/kernel_state.h"
+#include "runtime/fine.h"
 
 namespace hone::runtime {
 namespace {
-
-constexpr int64_t kFine = std::numeric_limits<int64_t>::max();
-
-Failure fine() { return {ErrorCode::kOk, {}}; }
 
 /// One launch under way, for the pool's workers.
 struct Running {

@@ -9,11 +9,10 @@
 
 #include "runtime/engine/gpu_kernel.h"
 #include "runtime/engine/kernel_state.h"
+#include "runtime/fine.h"
 
 namespace hone::runtime {
 namespace {
-
-constexpr int64_t kFine = std::numeric_limits<int64_t>::max();
 
 // Pointer attributes by their numbers in the driver's ABI.
 constexpr int kMemoryType = 2;
@@ -25,8 +24,6 @@ constexpr int kImplicitCapture = 906;
 
 /// The handle of the per-thread default stream: one for all threads.
 constexpr uintptr_t kStreamOfThread = 2;
-
-Failure fine() { return {ErrorCode::kOk, {}}; }
 
 std::span<const int64_t> dims_of(const KernelState& k, const int64_t* slots) {
   return {slots + (k.layout.dim_slots.empty() ? 0 : k.layout.dim_slots[0]), k.plan.dims.size()};
@@ -67,7 +64,7 @@ class GpuWorkspace {
   Failure failure_{ErrorCode::kOk, {}};
 };
 
-Failure bad_data(const KernelState& k, int64_t position) {
+Failure bad_data_gpu_call(const KernelState& k, int64_t position) {
   std::string tensors;
   for (const std::string& t : k.plan.checked) tensors += (tensors.empty() ? "" : " or ") + t;
   return {ErrorCode::kBounds,
@@ -234,7 +231,7 @@ Failure KernelState::wait(void* stream) const {
     return f;
   }
   const int64_t first = std::min(status[0], status[1]);
-  return first == kFine ? fine() : bad_data(*this, first);
+  return first == kFine ? fine() : bad_data_gpu_call(*this, first);
 }
 
 Failure KernelState::call_on_gpu(int64_t* slots, std::span<std::byte> given) const {
@@ -269,7 +266,7 @@ Failure KernelState::call_on_gpu(int64_t* slots, std::span<std::byte> given) con
     f.message += "\n  " + repro();
     return f;
   }
-  return status == kFine ? fine() : bad_data(*this, status);
+  return status == kFine ? fine() : bad_data_gpu_call(*this, status);
 }
 
 }  // namespace hone::runtime

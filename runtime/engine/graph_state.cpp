@@ -11,7 +11,9 @@ namespace hone {
 namespace runtime {
 namespace {
 
-Failure wrong(std::string message) { return {ErrorCode::kArgument, std::move(message)}; }
+Failure wrong_graph_state(std::string message) {
+  return {ErrorCode::kArgument, std::move(message)};
+}
 
 /// The launches of a call on filled slots.
 Result<std::vector<LaunchGraph::Item>> items_of(const KernelState& k, const int64_t* slots) {
@@ -44,13 +46,14 @@ Result<int> GraphState::put(int number, std::shared_ptr<const KernelState> kerne
   Gpu& gpu = graph.gpu();
   if (gpu.lost()) return gpu.why_lost();
   if (!kernel->gpu || &kernel->gpu->gpu() != &gpu) {
-    return wrong(
+    return wrong_graph_state(
         fmt::format("`{}` is not a kernel of the graph's GPU and engine", kernel->problem));
   }
   const bool fresh = number < 0;
   if (!fresh && (static_cast<size_t>(number) >= calls.size() ||
                  calls[static_cast<size_t>(number)].kernel != kernel)) {
-    return wrong(fmt::format("call {} of the graph is not one of `{}`", number, kernel->problem));
+    return wrong_graph_state(
+        fmt::format("call {} of the graph is not one of `{}`", number, kernel->problem));
   }
   // Tensor maps are made in it.
   const UseGpu use(gpu);

@@ -7,16 +7,9 @@
 
 #include "jit/interp/scalar.h"
 #include "runtime/device/stopwatch.h"
+#include "runtime/fine.h"
 
 namespace hone::runtime {
-namespace {
-
-constexpr int64_t kFine = std::numeric_limits<int64_t>::max();
-
-Failure fine() { return {ErrorCode::kOk, {}}; }
-
-}  // namespace
-
 Result<DeviceFrame> DeviceFrame::create(const Candidate& c, const Fixture& fixture,
                                         const DeviceMirror& mirror) {
   DeviceFrame f(c.place.gpu);

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/fine.h"
+
 namespace hone::runtime {
 namespace {
 
@@ -14,8 +16,6 @@ constexpr unsigned char kPattern = 0xa5;
 constexpr unsigned char kNan = 0xff;
 constexpr int kMostCopies = 64;
 constexpr int64_t kPart = int64_t{4} << 20;  ///< bytes that are looked at at a time
-
-Failure fine() { return {ErrorCode::kOk, {}}; }
 
 int64_t bytes_of(const jit::TensorView& v) { return jit::span_of(v) * size_of(v.type); }
 

@@ -19,8 +19,8 @@ struct HoneGuardedFrame {
 };
 static_assert(offsetof(HoneGuardedFrame, stack_top) == 40);
 
-/// The frame in use. Not on the guarded stack, which the callee may destroy. Marked used for link-time
-/// optimisation, which does not look into assembly.
+/// The frame in use. Not on the guarded stack, which the callee may destroy. Marked used for
+/// link-time optimisation, which does not look into assembly.
 __attribute__((visibility("hidden"), used)) HoneGuardedFrame* hone_guarded_frame = nullptr;
 
 /// Returns a bit for everything that changed: rbx rbp r12 r13 r14 r15 mxcsr direction stack.
@@ -116,7 +116,7 @@ namespace {
 
 constexpr size_t kStackBytes = 256 << 10;
 constexpr size_t kRedZone = 4096;  // above the stack's top: nobody may write there
-constexpr uint8_t kPattern = 0xA3;
+constexpr uint8_t kGuardedCallPattern = 0xA3;
 constexpr const char* kNames[] = {"rbx", "rbp",   "r12",       "r13",  "r14",
                                   "r15", "mxcsr", "direction", "stack"};
 
@@ -131,7 +131,7 @@ Result<GuardedCall> GuardedCall::create() {
 std::string GuardedCall::run(Function fn, const int64_t* args, int64_t begin, int64_t end,
                              void* scratch) {
   uint8_t* top = stack_.data() + kStackBytes - kRedZone;
-  std::memset(top, kPattern, kRedZone);
+  std::memset(top, kGuardedCallPattern, kRedZone);
   HoneGuardedFrame frame{
       reinterpret_cast<const void*>(fn), args, begin, end, scratch, top, nullptr};
   const uint64_t broken = hone_guarded_call(&frame);
@@ -140,7 +140,8 @@ std::string GuardedCall::run(Function fn, const int64_t* args, int64_t begin, in
     if (broken & (uint64_t{1} << bit))
       names += (names.empty() ? "" : " ") + std::string(kNames[bit]);
   }
-  const bool smashed = std::any_of(top, top + kRedZone, [](uint8_t b) { return b != kPattern; });
+  const bool smashed =
+      std::any_of(top, top + kRedZone, [](uint8_t b) { return b != kGuardedCallPattern; });
   if (smashed && !(broken & 256)) names += names.empty() ? "stack" : " stack";
   return names;
 }

@@ -13,7 +13,7 @@
 namespace hone::runtime {
 namespace {
 
-constexpr uint8_t kPattern = 0xC7;
+constexpr uint8_t kGuardedMemoryPattern = 0xC7;
 constexpr size_t kPoolBytes = size_t{256} << 20;
 
 }  // namespace
@@ -47,9 +47,9 @@ Result<GuardedMemory> GuardedMemory::allocate(size_t bytes, Guard guard, size_t 
   m.guard_ = guard;
   m.data_ =
       guard == Guard::kBefore ? m.map_ + page + stagger : m.map_ + page + body - bytes - stagger;
-  std::memset(m.map_ + page, kPattern, static_cast<size_t>(m.data_ - m.map_) - page);
+  std::memset(m.map_ + page, kGuardedMemoryPattern, static_cast<size_t>(m.data_ - m.map_) - page);
   uint8_t* end = m.data_ + bytes;
-  std::memset(end, kPattern, static_cast<size_t>(m.map_ + page + body - end));
+  std::memset(end, kGuardedMemoryPattern, static_cast<size_t>(m.map_ + page + body - end));
   return m;
 }
 
@@ -61,7 +61,7 @@ void GuardedMemory::protect(bool readable_only) {
 bool GuardedMemory::overwritten() const {
   if (!map_) return false;
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  const auto changed = [](uint8_t b) { return b != kPattern; };
+  const auto changed = [](uint8_t b) { return b != kGuardedMemoryPattern; };
   return std::any_of(map_ + page, data_, changed) ||
          std::any_of(data_ + size_, map_ + map_size_ - page, changed);
 }

@@ -5,14 +5,9 @@
 
 #include "runtime/device/stopwatch.h"
 #include "runtime/engine/gpu_kernel.h"
+#include "runtime/fine.h"
 
 namespace hone::runtime {
-namespace {
-
-Failure fine() { return {ErrorCode::kOk, {}}; }
-
-}  // namespace
-
 KernelCall::KernelCall(std::shared_ptr<const KernelState> kernel, const Fixture& fixture)
     : kernel_(std::move(kernel)), fixture_(&fixture) {}
 

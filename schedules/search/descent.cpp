@@ -19,7 +19,7 @@ void neighbours(Sampler& sampler, const Candidate& c, std::vector<Candidate>& ou
 }
 
 /// All neighbours of the fastest, then of the next fastest; a stranger where they are exhausted.
-std::vector<Candidate> propose(const SearchInput& input, int count) {
+std::vector<Candidate> propose_descent(const SearchInput& input, int count) {
   Sampler sampler(input);
   std::vector<Candidate> out;
   if (sampler.spaces() == 0 || count <= 0) return out;
@@ -47,6 +47,6 @@ std::vector<Candidate> propose(const SearchInput& input, int count) {
 }  // namespace
 
 const Strategy kDescentStrategy = {
-    "descent", "moves one knob of the fastest so far one value at a time", propose};
+    "descent", "moves one knob of the fastest so far one value at a time", propose_descent};
 
 }  // namespace hone::schedules

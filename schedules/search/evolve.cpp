@@ -37,7 +37,7 @@ void breed(Sampler& sampler, const std::vector<Tried>& best, size_t wanted,
   }
 }
 
-std::vector<Candidate> propose(const SearchInput& input, int count) {
+std::vector<Candidate> propose_evolve(const SearchInput& input, int count) {
   Sampler sampler(input);
   std::vector<Candidate> out;
   if (sampler.spaces() == 0 || count <= 0) return out;
@@ -65,6 +65,6 @@ std::vector<Candidate> propose(const SearchInput& input, int count) {
 
 const Strategy kEvolveStrategy = {
     "evolve", "breeds from the fastest so far, a model picks the offspring worth measuring",
-    propose};
+    propose_evolve};
 
 }  // namespace hone::schedules

@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kDraws = 200;  // per candidate wanted, before the spaces count as exhausted
 
-std::vector<Candidate> propose(const SearchInput& input, int count) {
+std::vector<Candidate> propose_random(const SearchInput& input, int count) {
   Sampler sampler(input);
   std::vector<Candidate> out;
   if (sampler.spaces() == 0 || count <= 0) return out;
@@ -25,6 +25,7 @@ std::vector<Candidate> propose(const SearchInput& input, int count) {
 }  // namespace
 
 const Strategy kRandomStrategy = {
-    "random", "analytic choices first, then uniform draws; the yardstick of the others", propose};
+    "random", "analytic choices first, then uniform draws; the yardstick of the others",
+    propose_random};
 
 }  // namespace hone::schedules

@@ -11,9 +11,9 @@ namespace hone::schedules {
 namespace {
 
 constexpr double kTurned = 1;
-constexpr double kPacked = 1;
+constexpr double kDotsPacked = 1;
 /// Of storing results that do not lie along the lanes.
-constexpr double kScatter = 24;
+constexpr double kDotsScatter = 24;
 
 /// The dim that `var` alone indexes, where every other dim leaves it out; -1: there is none.
 int dim_of(const Access& a, const std::string& var) {
@@ -54,7 +54,7 @@ double factor_cost(const Plan& plan, const std::string& stage, const Access& a, 
   }
   if (dim_of(a, out.columns) < 0 || !worth_packing(plan, stage, a)) return -1;
   out.packed.push_back(a.buffer);
-  return kPacked;
+  return kDotsPacked;
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ Dots dots_for(const Plan& plan, const std::string& name, const Access& store) {
         cost += own;
       }
       if (!fits) continue;
-      if (store.stride(n.name) != 1) cost += kScatter / static_cast<double>(depth);
+      if (store.stride(n.name) != 1) cost += kDotsScatter / static_cast<double>(depth);
       // Lanes beyond the extent and parts of groups do nothing.
       const auto filled = static_cast<double>((facts.extent(n.name) + lanes - 1) / lanes * lanes);
       const auto groups = static_cast<double>((depth + row->group - 1) / row->group * row->group);

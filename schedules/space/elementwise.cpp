@@ -10,7 +10,7 @@ namespace {
 /// Instructions of one iteration of the vector loop that unrolling may reach.
 constexpr int kBody = 160;
 
-bool apply(Plan& plan, const std::string& name) {
+bool apply_elementwise(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (s.reduce != ir::Reduce::kNone || s.vars.empty()) return false;
   const StageFacts facts = plan.facts(name);
@@ -42,7 +42,7 @@ bool apply(Plan& plan, const std::string& name) {
 const Rule kElementwise = {
     "elementwise",
     "A stage without reduction runs its contiguous axis as vectors, a few an iteration.",
-    apply,
+    apply_elementwise,
 };
 
 }  // namespace hone::schedules

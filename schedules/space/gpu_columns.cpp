@@ -133,7 +133,7 @@ bool reduce_columns(Plan& plan, const Columns& c, const std::string& stage, cons
   return true;
 }
 
-bool apply(Plan& plan, const std::string& name) {
+bool apply_columns(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   const std::string last = contiguous_var(plan, name);
   if (!s.at.root() || s.vars.empty() || s.where || last.empty()) return false;
@@ -172,7 +172,7 @@ const Rule kGpuColumns = {
     "columns",
     "A reduction across the contiguous axis: a block has columns that lie side by side, its rows "
     "of threads each a part of the terms.",
-    apply,
+    apply_columns,
 };
 
 }  // namespace hone::schedules

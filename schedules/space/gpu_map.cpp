@@ -307,7 +307,7 @@ std::vector<Way> ways_of(Plan& plan, const std::string& name, bool alone) {
   return out;
 }
 
-bool apply(Plan& plan, const std::string& name) {
+bool apply_map(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (!s.at.root() || s.vars.empty()) return false;
   std::vector<std::string> prefix;
@@ -343,7 +343,7 @@ const Rule kGpuMap = {
     "A stage gives one result to each thread, neighbours along the contiguous axis; what it "
     "reduces, and what stages reduce that it reads point for point, stays in the thread's "
     "registers.",
-    apply,
+    apply_map,
 };
 
 }  // namespace hone::schedules

@@ -12,17 +12,17 @@ namespace hone::schedules {
 namespace {
 
 /// Blocks with which a large GPU is busy.
-constexpr int64_t kBlocks = 1024;
+constexpr int64_t kPartsBlocks = 1024;
 /// Terms along a contiguous axis, and rows across it, that are worth a block.
-constexpr int64_t kFewestTerms = 4096;
+constexpr int64_t kPartsFewestTerms = 4096;
 constexpr int64_t kFewestRows = 64;
 /// Results up to which a reduction has a launch of its own, though rows are made from them.
 constexpr int64_t kFewBeside = 8;
 /// Threads of a block along neighbouring columns.
-constexpr int64_t kColumns = 32;
+constexpr int64_t kPartsColumns = 32;
 
 /// Results of a tile of a product along each side, and terms of a part of it.
-constexpr int64_t kSide = 64;
+constexpr int64_t kPartsSide = 64;
 constexpr int64_t kFewestDeep = 128;
 /// Bytes of a factor along the sum that a product takes at a time.
 constexpr int64_t kDepthBytes = 128;
@@ -45,7 +45,7 @@ int64_t tiles_of(const Plan& plan, const std::string& name) {
   int64_t tiles = 1;
   for (const ir::IndexVar& v : plan.stage(name).vars) {
     const bool side = v.name == p.m || v.name == p.n;
-    tiles *= side ? (facts.extent(v.name) + kSide - 1) / kSide : facts.extent(v.name);
+    tiles *= side ? (facts.extent(v.name) + kPartsSide - 1) / kPartsSide : facts.extent(v.name);
   }
   return std::max<int64_t>(1, tiles);
 }
@@ -54,10 +54,10 @@ int64_t tiles_of(const Plan& plan, const std::string& name) {
 struct Cut {
   std::string var;
   int64_t blocks = 0;
-  int64_t fewest = 0;      ///< of its values in a part
-  int64_t unit = 1;        ///< parts have multiples of so many, but for the last
-  int64_t busy = kBlocks;  ///< blocks that are wanted
-  bool rows = false;       ///< results are reduced from rows, not from columns
+  int64_t fewest = 0;           ///< of its values in a part
+  int64_t unit = 1;             ///< parts have multiples of so many, but for the last
+  int64_t busy = kPartsBlocks;  ///< blocks that are wanted
+  bool rows = false;            ///< results are reduced from rows, not from columns
 };
 
 Cut cut_of(const Plan& plan, const std::string& name) {
@@ -84,14 +84,14 @@ Cut cut_of(const Plan& plan, const std::string& name) {
   if (!reduced_along(plan, name).loops.empty()) {
     cut.rows = true;
     cut.blocks = results;
-    cut.fewest = std::max<int64_t>(1, kFewestTerms / std::max<int64_t>(1, others));
+    cut.fewest = std::max<int64_t>(1, kPartsFewestTerms / std::max<int64_t>(1, others));
     return cut;
   }
   const std::string last = contiguous_var(plan, name);
   const int64_t each = last.empty() ? 1 : vector_width(plan, name, {last}, {s.output});
   const int64_t columns = last.empty() ? 1 : facts.extent(last);
-  cut.blocks = std::max<int64_t>(1, results / std::min(kColumns * each, columns));
-  const int64_t rows = kFewestRows * kColumns / std::clamp<int64_t>(columns, 1, kColumns);
+  cut.blocks = std::max<int64_t>(1, results / std::min(kPartsColumns * each, columns));
+  const int64_t rows = kFewestRows * kPartsColumns / std::clamp<int64_t>(columns, 1, kPartsColumns);
   cut.fewest = std::max<int64_t>(1, rows / std::max<int64_t>(1, others));
   if (last.empty() || columns < 2) cut.var.clear();
   return cut;
@@ -107,7 +107,7 @@ bool for_rows(const Plan& plan, const std::string& name) {
   return false;
 }
 
-bool apply(Plan& plan, const std::string& name) {
+bool apply_parts(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (!s.at.root() || s.reduce == ir::Reduce::kNone || s.where) return false;
   const StageFacts facts = plan.facts(name);
@@ -134,7 +134,7 @@ const Rule kGpuParts = {
     "parts",
     "A reduction of many terms with few results is cut into parts, which blocks reduce each for "
     "itself; a second launch reduces what they came to.",
-    apply,
+    apply_parts,
 };
 
 }  // namespace hone::schedules

@@ -9,12 +9,10 @@
 namespace hone::schedules {
 namespace {
 
-constexpr int64_t kSide = 16;     // threads of a block along each axis of its tile
-constexpr int64_t kAccess = 16;   // bytes of the longest access
-constexpr int64_t kDepth = 16;    // of the sum, at a time
-constexpr int64_t kBlocks = 128;  // that fill a GPU
-
-std::string text(int64_t n) { return std::to_string(n); }
+constexpr int64_t kProductsSide = 16;     // threads of a block along each axis of its tile
+constexpr int64_t kAccess = 16;           // bytes of the longest access
+constexpr int64_t kDepth = 16;            // of the sum, at a time
+constexpr int64_t kProductsBlocks = 128;  // that fill a GPU
 
 /// A sum of products and the results of a thread along each side.
 struct Tile : TensorProduct {
@@ -25,7 +23,7 @@ struct Tile : TensorProduct {
 /// cut where a thread's accesses end, so that what neighbouring threads read at a time lies
 /// together; rows along the sum stand by the thread that reads them, padded against conflicts of
 /// banks.
-bool share(Plan& plan, const Tile& t, const ir::Expr& factor, const std::string& side) {
+bool share_products(Plan& plan, const Tile& t, const ir::Expr& factor, const std::string& side) {
   const ir::Buffer b = *plan.program().buffer(factor->name);
   const std::string along = dim_along(factor, side), sum = dim_along(factor, t.of.k);
   std::vector<std::string> loops;
@@ -53,14 +51,14 @@ bool share(Plan& plan, const Tile& t, const ir::Expr& factor, const std::string&
   }
   return plan.add("stage " + b.name + " at " + t.tile + "/k.o -> " + copy + " in=shared" + pad +
                   " layout=" + layout) &&
-         copy_words(plan, copy, loops, text(kSide), kSide);
+         copy_words(plan, copy, loops, text(kProductsSide), kProductsSide);
 }
 
 /// Cuts the owner's loops into blocks, threads and what a thread computes.
-bool cut(Plan& plan, const Tile& t) {
+bool cut_products(Plan& plan, const Tile& t) {
   const std::string at = t.name + "/", split = "split " + at;
   for (const std::string& v : {t.m, t.n}) {
-    if (!plan.add(split + v + " " + text(kSide * t.each) + " -> " + v + ".b " + v +
+    if (!plan.add(split + v + " " + text(kProductsSide * t.each) + " -> " + v + ".b " + v +
                   ".i tail=pad") ||
         !plan.add(split + v + ".i " + text(t.each) + " -> " + v + ".t " + v + ".r")) {
       return false;
@@ -78,7 +76,7 @@ bool cut(Plan& plan, const Tile& t) {
 
 /// Sums the tile in registers, some iterations after operands are asked for: of large tiles so few
 /// of the sum at a time that two blocks have registers on a multiprocessor.
-bool fill(Plan& plan, const Tile& t) {
+bool fill_products(Plan& plan, const Tile& t) {
   const Product& p = t.of;
   const std::string unrolled = plan.knob(knob_name("unrolled", t.name), {2, 4}, t.each > 4 ? 2 : 4);
   const std::string at = t.tile + "/", split = "split " + at;
@@ -88,13 +86,13 @@ bool fill(Plan& plan, const Tile& t) {
   }
   if (!order_loops(plan, t.tile, p.others, {"k.o", "k.s", "k.v", p.m, p.n}, p.k)) return false;
   const Factors f = factors_by_side(plan, t);
-  return f && share(plan, t, f.a, p.m) && share(plan, t, f.b, p.n) &&
+  return f && share_products(plan, t, f.a, p.m) && share_products(plan, t, f.b, p.n) &&
          plan.add("pipeline " + at +
                   "k.o stages=" + plan.knob(knob_name("stages", t.name), {2, 3, 4}, 3)) &&
          plan.add("unroll " + at + "k.v " + at + p.m + " " + at + p.n);
 }
 
-bool apply(Plan& plan, const std::string& name) {
+bool apply_products(Plan& plan, const std::string& name) {
   Tile t;
   static_cast<TensorProduct&>(t) = any_product(plan, name);
   if (t.of.m.empty()) return false;
@@ -104,9 +102,10 @@ bool apply(Plan& plan, const std::string& name) {
            ((facts.extent(t.n) + side - 1) / side);
   };
   if (plan.decide("a product's operands some steps ahead", 2, 1) == 0) return false;
-  const bool large = blocks(8 * kSide) >= kBlocks;
+  const bool large = blocks(8 * kProductsSide) >= kProductsBlocks;
   t.each = plan.decide("8 by 8 results to a thread", 2, large ? 1 : 0) == 1 ? 8 : 4;
-  if (!cut(plan, t) || !place_tile(plan, t, t.n + ".t", "registers") || !fill(plan, t))
+  if (!cut_products(plan, t) || !place_tile(plan, t, t.n + ".t", "registers") ||
+      !fill_products(plan, t))
     return false;
   const std::string at = name + "/";
   plan.add("unroll " + at + t.m + ".r");
@@ -123,7 +122,7 @@ const Rule kGpuProducts = {
     "A sum of products of two tensors, each used again along one side: a tile of results in the "
     "registers of each thread, operands in shared memory some steps ahead, in words of 16 bytes on "
     "both ways.",
-    apply,
+    apply_products,
 };
 
 }  // namespace hone::schedules

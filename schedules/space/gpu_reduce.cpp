@@ -11,13 +11,13 @@ namespace {
 
 /// Rows from which a warp to each fills a GPU, and threads that do.
 constexpr int64_t kManyRows = 2048;
-constexpr int64_t kFilling = 256 << 10;
+constexpr int64_t kReduceFilling = 256 << 10;
 /// Threads of a block at most, and elements of a thread that are enough under way.
-constexpr int64_t kMostThreads = 1024;
+constexpr int64_t kReduceMostThreads = 1024;
 constexpr int64_t kFewHeld = kMostHeld / 2;
 
 /// True where the loads that move along `inner` or `outer` run through both as through one range.
-bool one_range(const StageFacts& facts, const std::string& outer, const std::string& inner) {
+bool one_range_reduce(const StageFacts& facts, const std::string& outer, const std::string& inner) {
   return std::all_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
     return a.stride(outer) == facts.extent(inner) * a.stride(inner);
   });
@@ -99,7 +99,7 @@ Along reduced_along(const Plan& plan, const std::string& name) {
     // What lies just outside in memory belongs to the same range.
     while (!out.ragged && r-- > 0) {
       const ir::IndexVar& next = s.rvars[r];
-      if (next.lo || !one_range(facts, next.name, out.loops.front())) break;
+      if (next.lo || !one_range_reduce(facts, next.name, out.loops.front())) break;
       out.loops.insert(out.loops.begin(), next.name);
       out.extent *= facts.extent(next.name);
     }
@@ -127,9 +127,9 @@ RowThreads row_threads(Plan& plan, int64_t rows, int64_t extent, int64_t width) 
     return {threads, std::clamp<int64_t>(rows, 1, kBlockThreads / threads), narrow(threads)};
   }
   const int64_t filling =
-      std::min(share(width), power_of_two(kFilling / std::max<int64_t>(1, rows)));
+      std::min(share(width), power_of_two(kReduceFilling / std::max<int64_t>(1, rows)));
   int64_t threads = std::max(std::min(share(kFewHeld), kBlockThreads), share(kMostHeld));
-  threads = std::clamp<int64_t>(std::max(threads, filling), 32, kMostThreads);
+  threads = std::clamp<int64_t>(std::max(threads, filling), 32, kReduceMostThreads);
   return {threads, 1, narrow(threads)};
 }
 

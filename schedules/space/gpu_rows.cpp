@@ -288,7 +288,7 @@ bool write_rows(Plan& plan, const std::string& name, const RowMembers& members,
   return true;
 }
 
-bool apply(Plan& plan, const std::string& name) {
+bool apply_gpu_rows(Plan& plan, const std::string& name) {
   const ir::Stage root = plan.stage(name);
   if (!root.at.root()) return false;
   std::vector<std::string> prefix;
@@ -319,7 +319,7 @@ const Rule kGpuRows = {
     "A reduction along a contiguous axis is a block's, or a warp's of several in a block, its "
     "threads along the row; a stage that needs such results, and what it needs with it, runs "
     "beside them.",
-    apply,
+    apply_gpu_rows,
 };
 
 }  // namespace hone::schedules

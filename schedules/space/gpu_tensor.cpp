@@ -14,17 +14,15 @@ namespace hone::schedules {
 namespace {
 
 /// Bytes of an operand's row that a block holds at a time.
-constexpr int64_t kDepthBytes = 64;
+constexpr int64_t kTensorDepthBytes = 64;
 /// Bytes that a thread copies at a time.
-constexpr int64_t kAccess = 16;
+constexpr int64_t kTensorAccess = 16;
 /// An axis shorter than this is not worth a tile of a warp, and of a warpgroup.
 constexpr int64_t kShort = 16, kVeryShort = 4;
 /// Results along an axis that are worth a warp.
 constexpr int64_t kWarp = 32;
 /// Blocks that fill a GPU.
-constexpr int64_t kBlocks = 132;
-
-std::string text(int64_t n) { return std::to_string(n); }
+constexpr int64_t kTensorBlocks = 132;
 
 /// A product, and how it is cut.
 struct Tensor : TensorProduct {
@@ -82,7 +80,7 @@ void choose_sizes(Plan& plan, Tensor& t, int64_t m, int64_t n, int64_t others) {
     return others * ((m + bm - 1) / bm) * ((n + bn - 1) / bn);
   };
   for (Side* side : {&columns, &rows}) {
-    if (blocks() >= kBlocks) break;
+    if (blocks() >= kTensorBlocks) break;
     if (side->warp > kWarp) {
       side->warp = kWarp;
     } else {
@@ -99,7 +97,7 @@ void choose_sizes(Plan& plan, Tensor& t, int64_t m, int64_t n, int64_t others) {
 }
 
 /// Cuts the owner's loops into blocks, warps and what a warp computes.
-bool cut(Plan& plan, const Tensor& t) {
+bool cut_tensor(Plan& plan, const Tensor& t) {
   const std::string at = "split " + t.name + "/";
   const auto axis = [&](const std::string& v, const std::string& warp, const std::string& warps) {
     return plan.add(at + v + " " + warp + "*" + warps + " -> " + v + ".b " + v + ".i tail=pad") &&
@@ -120,7 +118,8 @@ bool cut(Plan& plan, const Tensor& t) {
 /// Copies an operand's part of a block's tile into shared memory, as it lies in memory, in words of
 /// 16 bytes by all threads of the block. Rows are turned, so that matrices are read without two
 /// rows in one bank.
-bool share(Plan& plan, const Tensor& t, const std::string& operand, const std::string& copy) {
+bool share_tensor(Plan& plan, const Tensor& t, const std::string& operand,
+                  const std::string& copy) {
   const ir::Buffer b = *plan.program().buffer(operand);
   const std::vector<size_t> dims = by_stride(plan, b);
   std::string layout, order = "reorder";
@@ -132,7 +131,7 @@ bool share(Plan& plan, const Tensor& t, const std::string& operand, const std::s
   }
   if (dims.size() < 2) return false;
   const std::string last = dim(dims.back()), before = dim(dims[dims.size() - 2]);
-  const std::string at = copy + "/", vector = text(kAccess / size_of(b.type));
+  const std::string at = copy + "/", vector = text(kTensorAccess / size_of(b.type));
   if (!plan.add("split " + at + last + " " + vector + " -> c v")) return false;
   for (size_t i = 0; i + 1 < dims.size(); ++i) order += " " + at + dim(dims[i]);
   const std::string across = "32*" + Plan::again(t.warps_n);
@@ -150,18 +149,18 @@ bool bring(Plan& plan, const Tensor& t, const ir::Expr& factor, const std::strin
            const std::string& k) {
   const std::string shared = factor->name + ".shared", warp = factor->name + ".warp";
   const std::string rows = dim_along(factor, row_var), columns = dim_along(factor, k);
-  return share(plan, t, factor->name, shared) &&
+  return share_tensor(plan, t, factor->name, shared) &&
          plan.add("stage " + shared + " at " + t.tile + "/k.s -> " + warp + " in=warp") &&
          plan.add("lanes " + warp + "/" + rows + " " + warp + "/" + columns + " " +
                   text(std::max(1, 4 / size_of(factor->type))) + " -> lane");
 }
 
 /// The tile's loops: steps of the reduction, each of whole instructions.
-bool fill(Plan& plan, const Tensor& t) {
+bool fill_tensor(Plan& plan, const Tensor& t) {
   const Product& p = t.of;
   const ir::Instruction& row = *t.row;
   const std::string at = t.tile + "/", k = text(row.group);
-  const int64_t steps = std::max<int64_t>(2, kDepthBytes / size_of(row.a) / row.group);
+  const int64_t steps = std::max<int64_t>(2, kTensorDepthBytes / size_of(row.a) / row.group);
   const std::string depth =
       plan.knob(knob_name("steps", t.name), {steps / 2, steps, 2 * steps}, steps) + "*" + k;
   const auto split = [&](const std::string& loop, const std::string& by, const std::string& names,
@@ -182,12 +181,13 @@ bool fill(Plan& plan, const Tensor& t) {
   return plan.add("tensorize " + at + "m.t " + at + "n.t " + at + "k.t " + row.name);
 }
 
-bool apply(Plan& plan, const std::string& name) {
+bool apply_tensor(Plan& plan, const std::string& name) {
   Tensor t{tensor_product(plan, name), {}, {}, {}, {}};
   if (!t.row) return false;
   const StageFacts facts = plan.facts(name);
   choose_sizes(plan, t, facts.extent(t.m), facts.extent(t.n), t.count);
-  if (!cut(plan, t) || !place_tile(plan, t, t.n + ".w") || !fill(plan, t)) return false;
+  if (!cut_tensor(plan, t) || !place_tile(plan, t, t.n + ".w") || !fill_tensor(plan, t))
+    return false;
   if (!plan.add("lanes " + name + "/" + t.m + ".r " + name + "/" + t.n + ".r 2 -> lane")) {
     return false;
   }
@@ -258,7 +258,7 @@ const Rule kGpuTensor = {
     "A product of types that a tensor instruction of the target takes: a tile of results in the "
     "registers of each warp, operands through shared memory some steps ahead, and a consumer point "
     "for point takes the results from there.",
-    apply,
+    apply_tensor,
 };
 
 }  // namespace hone::schedules

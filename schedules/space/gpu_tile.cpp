@@ -11,12 +11,12 @@ namespace hone::schedules {
 namespace {
 
 /// Threads of a block along each axis of its tile.
-constexpr int64_t kSide = 16;
+constexpr int64_t kTileSide = 16;
 /// Iterations of the reduction that a block holds at a time.
-constexpr int64_t kDepth = 16;
+constexpr int64_t kTileDepth = 16;
 
 /// Copies an operand's part of the tile into shared memory, neighbours by neighbouring threads.
-bool share(Plan& plan, const std::string& operand, const std::string& at) {
+bool share_tile(Plan& plan, const std::string& operand, const std::string& at) {
   const std::string copy = operand + ".shared";
   const ir::Buffer& b = *plan.program().buffer(operand);
   const std::vector<int64_t> strides = dim_strides(plan.program(), b);
@@ -24,11 +24,11 @@ bool share(Plan& plan, const std::string& operand, const std::string& at) {
   if (!plan.add("stage " + operand + " at " + at + " -> " + copy + " in=shared")) return false;
   const size_t x =
       static_cast<size_t>(std::min_element(strides.begin(), strides.end()) - strides.begin());
-  for (size_t d = 0; d < dims; ++d) plan.set_window(copy, "d" + std::to_string(d), 2 * kSide);
-  if (!bind_threads(plan, copy, "d" + std::to_string(x), kSide, "x")) return false;
+  for (size_t d = 0; d < dims; ++d) plan.set_window(copy, "d" + std::to_string(d), 2 * kTileSide);
+  if (!bind_threads(plan, copy, "d" + std::to_string(x), kTileSide, "x")) return false;
   if (dims == 1) return true;
   const size_t y = x == dims - 1 ? dims - 2 : dims - 1;
-  return bind_threads(plan, copy, "d" + std::to_string(y), kSide, "y");
+  return bind_threads(plan, copy, "d" + std::to_string(y), kTileSide, "y");
 }
 
 /// Cuts the owner's loops over `m` and `n` into blocks, threads and what a thread computes.
@@ -37,7 +37,7 @@ bool cut_tile(Plan& plan, const std::string& name, const std::string& m, const s
   const auto cut = [&](const std::string& var, const std::string& knob) {
     const std::string each = plan.knob(knob_name(knob, name), {2, 4, 8}, 4);
     const std::string at = "split " + name + "/" + var;
-    return plan.add(at + " " + std::to_string(kSide) + "*" + each + " -> " + var + ".b " + var +
+    return plan.add(at + " " + std::to_string(kTileSide) + "*" + each + " -> " + var + ".b " + var +
                     ".i tail=peel") &&
            plan.add(at + ".i " + Plan::again(each) + " -> " + var + ".t " + var + ".r");
   };
@@ -54,19 +54,19 @@ bool cut_tile(Plan& plan, const std::string& name, const std::string& m, const s
 
 /// Reduces the tile in registers, the operands in shared memory a few iterations at a time.
 bool fill_tile(Plan& plan, const std::string& tile, const Product& p) {
-  const Plan::Halves k = plan.split(tile, p.k, std::to_string(kDepth), "peel");
+  const Plan::Halves k = plan.split(tile, p.k, std::to_string(kTileDepth), "peel");
   if (k.outer.empty()) return false;
   std::vector<std::string> inner = {k.outer, k.inner};
   for (const ir::IndexVar& v : plan.stage(tile).vars) inner.push_back(v.name);
   if (!order_loops(plan, tile, {}, inner, p.k)) return false;
   for (const std::string& operand : p.operands) {
-    if (!share(plan, operand, tile + "/" + k.outer)) return false;
+    if (!share_tile(plan, operand, tile + "/" + k.outer)) return false;
   }
   plan.add("unroll " + tile + "/" + p.m + " " + tile + "/" + p.n);
   return true;
 }
 
-bool apply(Plan& plan, const std::string& name) {
+bool apply_gpu_tile(Plan& plan, const std::string& name) {
   std::string product;
   const Product p = product_at(plan, name, product);
   if (p.m.empty() || !plan.stage(name).at.root() || owner_of(plan, product) != name) return false;
@@ -100,7 +100,7 @@ const Rule kGpuTile = {
     "A reduction whose operands are used again along two axes is cut into tiles, a block each: "
     "operands pass through shared memory, each thread keeps a part of the tile in registers, and a "
     "consumer point for point takes it from there.",
-    apply,
+    apply_gpu_tile,
 };
 
 }  // namespace hone::schedules

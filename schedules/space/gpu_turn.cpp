@@ -10,15 +10,15 @@ namespace {
 
 /// Threads along each side of a tile, which is a square: one side runs along what is read, one
 /// along what is written.
-constexpr int64_t kSide = 32;
+constexpr int64_t kTurnSide = 32;
 /// Bytes that a thread passes on at a time: a word of a bank.
 constexpr int64_t kWord = 4;
 /// Blocks below which tiles are smaller.
 constexpr int64_t kFewBlocks = 2 * kMultiprocessors;
 /// An axis shorter than this is not worth a tile.
-constexpr int64_t kShort = 8;
+constexpr int64_t kTurnShort = 8;
 /// Blocks along the second and third axis of a grid.
-constexpr int64_t kMostBlocks = 65535;
+constexpr int64_t kTurnMostBlocks = 65535;
 
 /// A tensor that is read along another axis than the stage's store.
 struct Turned {
@@ -29,7 +29,7 @@ struct Turned {
 };
 
 /// The dim of an access that `var` alone indexes; the number of dims where there is none.
-size_t dim_of(const Access& a, const std::string& var) {
+size_t dim_of_turn(const Access& a, const std::string& var) {
   size_t d = 0;
   while (d < a.indices.size() && plain_var(a.indices[d]) != var) ++d;
   return d;
@@ -40,15 +40,15 @@ std::vector<Turned> turned_by(const Plan& plan, const std::string& name) {
   const StageFacts facts = plan.facts(name);
   std::string written;
   for (const ir::IndexVar& v : s.vars) {
-    if (facts.store.stride(v.name) == 1 && facts.extent(v.name) >= kShort) written = v.name;
+    if (facts.store.stride(v.name) == 1 && facts.extent(v.name) >= kTurnShort) written = v.name;
   }
   std::vector<Turned> out;
   if (written.empty()) return out;
   for (const Access& a : facts.loads) {
     if (a.gathers || a.guarded || a.stride(written) <= 1) continue;
     for (const ir::IndexVar& v : s.vars) {
-      if (a.stride(v.name) != 1 || facts.extent(v.name) < kShort) continue;
-      const Turned t{a.buffer, v.name, written, dim_of(a, v.name), dim_of(a, written)};
+      if (a.stride(v.name) != 1 || facts.extent(v.name) < kTurnShort) continue;
+      const Turned t{a.buffer, v.name, written, dim_of_turn(a, v.name), dim_of_turn(a, written)};
       const bool plain = t.read_dim < a.indices.size() && t.written_dim < a.indices.size();
       const bool again = std::any_of(out.begin(), out.end(),
                                      [&](const Turned& o) { return o.buffer == a.buffer; });
@@ -59,19 +59,19 @@ std::vector<Turned> turned_by(const Plan& plan, const std::string& name) {
 }
 
 /// How a block passes a tile on.
-struct Tile {
+struct TurnTile {
   int64_t width = 1;  ///< neighbours of a thread, where an access has several
   int64_t rows = 4;   ///< of threads; each thread has several parts of a tile
-  int64_t side() const { return kSide * width; }
+  int64_t side() const { return kTurnSide * width; }
 };
 
 /// Neighbours that make a word, where rows of all tensors begin at multiples of so many; fewer
 /// where tiles would be too few for the GPU.
-Tile tile_of(const Plan& plan, const std::string& name, const std::vector<Turned>& turned,
-             int64_t blocks_of_elements) {
+TurnTile tile_of(const Plan& plan, const std::string& name, const std::vector<Turned>& turned,
+                 int64_t blocks_of_elements) {
   const StageFacts facts = plan.facts(name);
   const Turned& t = turned[0];
-  Tile out{kWord, 4};
+  TurnTile out{kWord, 4};
   const auto suits = [&](const Access& a, const std::string& along) {
     const int64_t size = size_of(plan.program().buffer(a.buffer)->type);
     out.width = std::min(out.width, vector_width(plan, facts, a, {along}));
@@ -91,7 +91,8 @@ Tile tile_of(const Plan& plan, const std::string& name, const std::vector<Turned
 
 /// The part of the tensor that a block needs, by way of shared memory: rows an odd number of
 /// elements apart, so that a column of words lies in different banks.
-bool share(Plan& plan, const Turned& t, const std::string& at, const Tile& tile, int64_t row) {
+bool share_turn(Plan& plan, const Turned& t, const std::string& at, const TurnTile& tile,
+                int64_t row) {
   const std::string copy = t.buffer + ".tile", step = "stage " + t.buffer + " at " + at + " -> ";
   const std::string pad = row % 2 == 0 ? " pad=1" : "";
   if (!plan.add(step + copy + " in=shared" + pad)) return false;
@@ -109,7 +110,7 @@ bool share(Plan& plan, const Turned& t, const std::string& at, const Tile& tile,
 
 /// Cuts the stage's loops into tiles and gives them to blocks and threads; the loop that a tile is
 /// inside of, "" where that does not apply.
-std::string cut_tiles(Plan& plan, const std::string& name, const Turned& t, const Tile& tile,
+std::string cut_tiles(Plan& plan, const std::string& name, const Turned& t, const TurnTile& tile,
                       const std::vector<std::string>& others) {
   const std::string &m = t.read, &n = t.written, at = name + "/";
   const std::string side = std::to_string(tile.side());
@@ -136,7 +137,7 @@ std::string cut_tiles(Plan& plan, const std::string& name, const Turned& t, cons
              : "";
 }
 
-bool apply(Plan& plan, const std::string& name) {
+bool apply_gpu_turn(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (!s.at.root() || s.reduce != ir::Reduce::kNone || s.where) return false;
   const std::vector<Turned> turned = turned_by(plan, name);
@@ -151,14 +152,14 @@ bool apply(Plan& plan, const std::string& name) {
     outer *= facts.extent(v.name);
     most *= at_most(plan.program(), v.hi);
   }
-  const Tile tile = tile_of(plan, name, turned, outer * facts.extent(m) * facts.extent(n));
+  const TurnTile tile = tile_of(plan, name, turned, outer * facts.extent(m) * facts.extent(n));
   const int64_t across = at_most(plan.program(), s.var(m)->hi) / tile.side();
-  if (std::max(most, across) > kMostBlocks) return false;
+  if (std::max(most, across) > kTurnMostBlocks) return false;
   const std::string at = cut_tiles(plan, name, turned[0], tile, others);
   if (at.empty()) return false;
   const int64_t row = std::min(tile.side(), facts.extent(m));
   for (const Turned& t : turned) {
-    if (!share(plan, t, at, tile, row)) return false;
+    if (!share_turn(plan, t, at, tile, row)) return false;
   }
   if (!lowers(plan)) return false;
   plan.finish(name);
@@ -171,7 +172,7 @@ const Rule kGpuTurn = {
     "turn",
     "A tensor that is read along another axis than the store's: square tiles pass through shared "
     "memory, so that neighbouring threads read neighbours and write neighbours.",
-    apply,
+    apply_gpu_turn,
 };
 
 }  // namespace hone::schedules

@@ -10,14 +10,12 @@
 namespace hone::schedules {
 namespace {
 
-constexpr int64_t kRows = 64;            // of an instruction
-constexpr int64_t kLanes = 128;          // of a warpgroup
-constexpr int64_t kBlocks = 128;         // that fill a GPU
-constexpr int64_t kRowBytes = 128;       // of operands in shared memory, swizzled
-constexpr int64_t kShared = 200 * 1024;  // bytes of operands that a block holds
-constexpr int64_t kCluster = 2;          // blocks
-
-std::string text(int64_t n) { return std::to_string(n); }
+constexpr int64_t kWideRows = 64;            // of an instruction
+constexpr int64_t kWarpLanes = 128;          // of a warpgroup
+constexpr int64_t kWideBlocks = 128;         // that fill a GPU
+constexpr int64_t kRowBytes = 128;           // of operands in shared memory, swizzled
+constexpr int64_t kWideShared = 200 * 1024;  // bytes of operands that a block holds
+constexpr int64_t kCluster = 2;              // blocks
 
 /// A product and how it is cut: numbers, of which the tuner may choose others.
 struct Wide : TensorProduct {
@@ -54,7 +52,7 @@ int64_t columns_for(int64_t extent, int64_t most) {
 }
 
 /// Tiles as large as leave work for the whole GPU, and as many steps ahead as shared memory holds.
-void choose_sizes(Plan& plan, Wide& t) {
+void choose_sizes_wide(Plan& plan, Wide& t) {
   const StageFacts facts = plan.facts(t.name);
   const int64_t m = facts.extent(t.m), n = facts.extent(t.n);
   struct Tile {
@@ -64,26 +62,26 @@ void choose_sizes(Plan& plan, Wide& t) {
   Tile tile = kTiles[0];
   for (const Tile& next : kTiles) {
     tile = {next.groups, columns_for(n, next.columns)};
-    const int64_t rows = kRows * tile.groups;
+    const int64_t rows = kWideRows * tile.groups;
     t.tile_rows = rows;
     t.tile_columns = tile.columns;
     t.below = (m + rows - 1) / rows;
     t.beside = (n + tile.columns - 1) / tile.columns;
     t.blocks = t.count * t.below * t.beside;
-    if (rows < 2 * m && t.blocks >= kBlocks) break;
+    if (rows < 2 * m && t.blocks >= kWideBlocks) break;
   }
   const auto knob = [&](const char* name, std::vector<int64_t> domain, int64_t value) {
     return plan.knob(knob_name(name, t.name), std::move(domain), value);
   };
-  t.rows = knob("rows", {kRows, 2 * kRows}, kRows);
+  t.rows = knob("rows", {kWideRows, 2 * kWideRows}, kWideRows);
   t.groups = knob("groups", {1, 2}, tile.groups);
   t.columns = knob("columns", {8, 16, 32, 64, 128, 256}, tile.columns);
   t.depth = text(kRowBytes / size_of(t.row->a));
-  const int64_t bytes = (kRows * tile.groups + tile.columns) * kRowBytes;
+  const int64_t bytes = (kWideRows * tile.groups + tile.columns) * kRowBytes;
   // What the registers of as many blocks hold.
   const int64_t most = tile.groups > 1 ? 1 : tile.columns > 64 ? 2 : 4;
-  t.at_once = std::clamp<int64_t>(t.blocks / kBlocks, 1, most);
-  t.stages = stages_for(kShared / t.at_once / bytes);
+  t.at_once = std::clamp<int64_t>(t.blocks / kWideBlocks, 1, most);
+  t.stages = stages_for(kWideShared / t.at_once / bytes);
 }
 
 /// Whether it is known before the call how many tiles are one below the other.
@@ -111,7 +109,7 @@ bool share_boxes(Plan& plan, Wide& t, bool below, const std::string& blocks) {
     if (a.gathers) return true;  // a launch that stops at bad data has no clusters
   }
   const int64_t both = below ? t.tile_columns : t.tile_rows;
-  const bool many = t.blocks >= kBlocks && 4 * both >= t.tile_rows + t.tile_columns;
+  const bool many = t.blocks >= kWideBlocks && 4 * both >= t.tile_rows + t.tile_columns;
   if (plan.decide("neighbouring blocks bring one another operands", 2, many ? 1 : 0) == 0) {
     return true;
   }
@@ -152,7 +150,7 @@ int64_t steps_of(const Plan& plan, const Wide& t) {
 }
 
 /// Cuts the owner's loops into blocks and the warpgroups of a block.
-bool cut(Plan& plan, Wide& t) {
+bool cut_wide(Plan& plan, Wide& t) {
   const std::string at = t.name + "/", split = "split " + at;
   if (!plan.add(split + t.m + " " + t.rows + "*" + t.groups + " -> " + t.m + ".b " + t.m +
                 ".i tail=pad") ||
@@ -182,7 +180,7 @@ bool cut(Plan& plan, Wide& t) {
 /// Puts a factor's part of a tile into shared memory as it lies in memory: rows of 128 bytes along
 /// the sum, or where its neighbours lie along `side`, pieces of that many bytes, of each as many
 /// rows as the sum has.
-bool share(Plan& plan, const Wide& t, const ir::Expr& factor, const std::string& side) {
+bool share_wide(Plan& plan, const Wide& t, const ir::Expr& factor, const std::string& side) {
   const ir::Buffer b = *plan.program().buffer(factor->name);
   const std::vector<size_t> dims = by_stride(plan, b);
   const std::string along = dim_along(factor, side), sum = dim_along(factor, t.of.k);
@@ -210,16 +208,16 @@ bool share(Plan& plan, const Wide& t, const ir::Expr& factor, const std::string&
     return false;
   }
   if (t.bulk) return plan.add("bulk " + copy);
-  return copy_words(plan, copy, loops, Plan::again(t.groups), kLanes);
+  return copy_words(plan, copy, loops, Plan::again(t.groups), kWarpLanes);
 }
 
 /// The tile's loops: steps of the sum, over all that it runs over, each of whole instructions.
-bool fill(Plan& plan, Wide& t) {
+bool fill_wide(Plan& plan, Wide& t) {
   const Product& p = t.of;
   const std::string at = t.tile + "/", split = "split " + at;
   if (!plan.add(split + p.k + " " + t.depth + " -> k.o k.i tail=pad") ||
       !plan.add(split + "k.i " + text(t.row->group) + " -> k.s k.t") ||
-      !plan.add(split + p.m + " " + text(kRows) + " -> m.o m.t") ||
+      !plan.add(split + p.m + " " + text(kWideRows) + " -> m.o m.t") ||
       !plan.add(split + p.n + " " + Plan::again(t.columns) + " -> n.o n.t")) {
     return false;
   }
@@ -234,7 +232,7 @@ bool fill(Plan& plan, Wide& t) {
   steps.push_back("k.o");
   t.step = fuse_loops(plan, t.tile, steps).back();
   const Factors f = factors_by_side(plan, t);
-  if (!f || !share(plan, t, f.a, p.m) || !share(plan, t, f.b, p.n)) return false;
+  if (!f || !share_wide(plan, t, f.a, p.m) || !share_wide(plan, t, f.b, p.n)) return false;
   const std::string stages = plan.knob(knob_name("stages", t.name), {2, 3, 4, 6, 8}, t.stages);
   return plan.add("pipeline " + at + t.step + " stages=" + stages) &&
          (!t.bulk || plan.add("specialize " + at + t.step)) && plan.add("unroll " + at + "k.s") &&
@@ -242,8 +240,8 @@ bool fill(Plan& plan, Wide& t) {
 }
 
 bool build(Plan& plan, Wide& t) {
-  choose_sizes(plan, t);
-  if (!cut(plan, t) || !place_tile(plan, t, t.m + ".w") || !fill(plan, t)) return false;
+  choose_sizes_wide(plan, t);
+  if (!cut_wide(plan, t) || !place_tile(plan, t, t.m + ".w") || !fill_wide(plan, t)) return false;
   const std::string at = t.name + "/";
   if (!plan.add("lanes " + at + t.m + ".r " + at + t.n + ".i 2 -> lane warps=4")) return false;
   if (plan.facts(t.name).store.stride(t.n) == 1) plan.add("vectorize " + at + t.n + ".i.w");
@@ -252,11 +250,11 @@ bool build(Plan& plan, Wide& t) {
   return lowers(plan);
 }
 
-bool apply(Plan& plan, const std::string& name) {
+bool apply_wide(Plan& plan, const std::string& name) {
   Wide t;
   static_cast<TensorProduct&>(t) = wide_product(plan, name);
   if (!t.row) return false;
-  const bool large = plan.facts(name).extent(t.m) >= kRows;
+  const bool large = plan.facts(name).extent(t.m) >= kWideRows;
   if (plan.decide("a product by warpgroups", 2, large ? 1 : 0) == 0) return false;
   const Plan::Mark before = plan.mark();
   t.bulk = t.shared = plan.decide("operands by the copy engine", 2, 1) == 1;
@@ -278,7 +276,7 @@ const Rule kGpuWide = {
     "registers "
     "of warpgroups one below the other, operands in shared memory some steps ahead, from where the "
     "instruction reads them.",
-    apply,
+    apply_wide,
 };
 
 }  // namespace hone::schedules

@@ -5,7 +5,7 @@ namespace hone::schedules {
 namespace {
 
 /// Arithmetic that is cheaper to repeat than to store and load.
-constexpr int kCheap = 3;
+constexpr int kInlineCheapCheap = 3;
 
 /// True when `reader` loads the stage once for each of its own points, never twice the same.
 bool read_once(const Plan& plan, const ir::Stage& reader, const std::string& buffer) {
@@ -23,7 +23,7 @@ bool read_once(const Plan& plan, const ir::Stage& reader, const std::string& buf
   return true;
 }
 
-bool apply(Plan& plan, const std::string& name) {
+bool apply_inline_cheap(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (s.reduce != ir::Reduce::kNone || plan.program().buffer(s.output)->role != ir::Role::kTemp) {
     return false;
@@ -37,7 +37,7 @@ bool apply(Plan& plan, const std::string& name) {
       guarded |= load->guarded;
     }
   }
-  const bool cheap = facts.operations <= kCheap && facts.loads.size() <= 2 && !guarded;
+  const bool cheap = facts.operations <= kInlineCheapCheap && facts.loads.size() <= 2 && !guarded;
   const bool once = readers.size() == 1 && !guarded &&
                     read_once(plan, plan.program().stages[readers[0]], s.output);
   if (!cheap && !once) return false;
@@ -49,7 +49,7 @@ bool apply(Plan& plan, const std::string& name) {
 const Rule kInlineCheap = {
     "inline",
     "A stage without reduction whose value is cheap, or read once, goes into its readers.",
-    apply,
+    apply_inline_cheap,
 };
 
 }  // namespace hone::schedules

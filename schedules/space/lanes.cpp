@@ -86,7 +86,7 @@ bool factor_lanes(Plan& plan, const std::string& name, const std::string& var, i
 /// Vectors of a row that are added up one by one, each on its own, rather than in a loop.
 constexpr int64_t kStraight = 16;
 /// Instructions that this may come to.
-constexpr int64_t kCode = 256;
+constexpr int64_t kLanesCode = 256;
 
 /// The loop over `var` and the reduction loops around it that go on where it ends in every tensor,
 /// as one loop, and its iterations.
@@ -126,7 +126,7 @@ bool ends_anywhere(const Plan& plan, const ir::Stage& s, const std::string& var)
   return data || (tested && !plan.target().has(ir::Isa::kAvx512));
 }
 
-bool apply(Plan& plan, const std::string& name) {
+bool apply_lanes(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (s.reduce == ir::Reduce::kNone || !s.relations.empty()) return false;
   const VectorAxis axis = vector_axis(plan, name, plan.facts(name).store, false);
@@ -138,7 +138,7 @@ bool apply(Plan& plan, const std::string& name) {
   const std::string loop = run_on(plan, name, axis.var, extent);
   const int64_t vectors = (extent + lanes - 1) / lanes;
   const bool few = vectors <= kAccumulators ||
-                   (vectors <= kStraight && vectors * operations <= kCode && !s.vars.empty());
+                   (vectors <= kStraight && vectors * operations <= kLanesCode && !s.vars.empty());
   const bool alone = plan.stage(name).loops.size() == plan.stage(name).vars.size() + 1;
   if (loop != axis.var || anywhere || (few && alone)) {
     if (!vector_last(plan, name, loop)) return false;
@@ -154,7 +154,7 @@ const Rule kLanes = {
     "lanes",
     "A reduction along a contiguous axis keeps partial results in the lanes of a few vectors, "
     "which are added up at the end; axes that run on in memory are one.",
-    apply,
+    apply_lanes,
 };
 
 }  // namespace hone::schedules

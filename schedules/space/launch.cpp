@@ -36,7 +36,7 @@ void skip_single(Plan& plan, const std::string& name) {
   order_loops(plan, name, rest);
 }
 
-bool apply(Plan& plan, const std::string& name) {
+bool apply_launch(Plan& plan, const std::string& name) {
   if (!plan.stage(name).at.root()) return false;
   skip_single(plan, name);
   const ir::Stage s = plan.stage(name);
@@ -53,7 +53,7 @@ const Rule kLaunch = {
     "The outermost loop of a stage at the root, of more than one iteration where there is one, "
     "runs "
     "in parallel, unless it is reduced or a vector.",
-    apply,
+    apply_launch,
 };
 
 }  // namespace hone::schedules

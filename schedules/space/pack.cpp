@@ -12,7 +12,7 @@ namespace {
 std::string dim_name(size_t dim) { return "d" + std::to_string(dim); }
 
 /// The dim that each index of the first load is; the number of dims where none is `var`.
-size_t dim_of(const ir::Expr& load, const std::string& var) {
+size_t dim_of_pack(const ir::Expr& load, const std::string& var) {
   size_t d = 0;
   while (d < load->args.size() && plain_var(load->args[d]) != var) ++d;
   return d;
@@ -71,7 +71,7 @@ bool pack(Plan& plan, const std::string& stage, const std::string& tensor, const
   const ir::Stage s = plan.stage(stage);
   const std::vector<ir::Expr> loads = loads_of(s, tensor);
   if (loads.empty()) return false;
-  const size_t dim = dim_of(loads[0], var), grouped = dim_of(loads[0], groups.var);
+  const size_t dim = dim_of_pack(loads[0], var), grouped = dim_of_pack(loads[0], groups.var);
   const size_t rank = loads[0]->args.size();
   if (dim == rank || (!groups.var.empty() && grouped == rank)) return false;
   const std::string group = std::to_string(groups.size);
@@ -95,7 +95,7 @@ bool pack_panel(Plan& plan, const std::string& stage, const std::string& tensor,
                 const std::string& var, const std::string& root, const std::string& loop) {
   const std::vector<ir::Expr> loads = loads_of(plan.stage(stage), tensor);
   if (loads.empty()) return false;
-  const size_t dim = dim_of(loads[0], var);
+  const size_t dim = dim_of_pack(loads[0], var);
   if (dim == loads[0]->args.size()) return false;
   const std::string copy = free_name(plan, tensor);
   std::string layout;
@@ -113,7 +113,7 @@ bool pack_groups(Plan& plan, const std::string& stage, const std::string& tensor
   const std::vector<ir::Expr> loads = loads_of(plan.stage(stage), tensor);
   const ir::Buffer& b = *plan.program().buffer(tensor);
   if (loads.empty()) return false;
-  const size_t grouped = dim_of(loads[0], groups.var);
+  const size_t grouped = dim_of_pack(loads[0], groups.var);
   if (grouped == loads[0]->args.size() || b.shape.size() < 2) return false;
   const std::string group = std::to_string(groups.size);
   std::vector<size_t> dims;  // in the order of memory

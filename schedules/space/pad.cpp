@@ -5,7 +5,7 @@
 namespace hone::schedules {
 namespace {
 
-bool apply(Plan& plan, const std::string& name) {
+bool apply_pad(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (s.reduce == ir::Reduce::kNone || !s.at.root()) return false;
   std::vector<std::string> guarded;
@@ -36,7 +36,7 @@ const Rule kPad = {
     "pad",
     "A tensor that a reduction reads beyond its borders is copied with the border around it, so "
     "that no load of the reduction is tested.",
-    apply,
+    apply_pad,
 };
 
 }  // namespace hone::schedules

@@ -11,7 +11,7 @@ namespace hone::schedules {
 namespace {
 
 /// Instructions that a kernel may come to by copies of loop bodies.
-constexpr double kCode = 1200;
+constexpr double kPartitionBordersCode = 1200;
 /// Part of the cycles that a cut has to save.
 constexpr double kGain = 0.01;
 /// A shorter loop has no interior worth a copy of its own.
@@ -78,7 +78,8 @@ std::vector<std::string> paying(Plan& plan, const std::vector<std::string>& loop
     if (!plan.add("partition " + loop)) continue;
     const auto cut = jit::lower(plan.program(), plan.target());
     const Work work = cut ? examine(*cut, plan.target()) : Work{1e30, 1e30};
-    if (work.cycles < best.cycles * (1 - kGain) && work.code <= std::max(kCode, best.code)) {
+    if (work.cycles < best.cycles * (1 - kGain) &&
+        work.code <= std::max(kPartitionBordersCode, best.code)) {
       best = work;
       out.push_back(loop);
     } else {
@@ -89,7 +90,7 @@ std::vector<std::string> paying(Plan& plan, const std::vector<std::string>& loop
   return out;
 }
 
-bool apply(Plan& plan, const std::string& name) {
+bool apply_partition_borders(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   const std::set<std::string> tested = tested_variables(s);
   if (tested.empty()) return false;
@@ -108,7 +109,7 @@ const Rule kBorders = {
     "partition",
     "Loops in whose first or last iterations an index leaves a tensor, or a choice by index turns, "
     "run those apart, where the tests that the rest is spared pay for the copies of the body.",
-    apply,
+    apply_partition_borders,
 };
 
 }  // namespace hone::schedules

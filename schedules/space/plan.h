@@ -14,6 +14,9 @@
 
 namespace hone::schedules {
 
+/// A number as steps spell it.
+inline std::string text(int64_t n) { return std::to_string(n); }
+
 /// Knob values and structural decisions that a derivation makes; see Plan.
 struct Decision {
   std::string what;

@@ -70,7 +70,7 @@ int64_t distance_for(const Plan& plan, const Access& a, int64_t bytes, int64_t r
   return 8;
 }
 
-bool apply(Plan& plan, const std::string& name) {
+bool apply_prefetch_ahead(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   std::set<std::string> seen;
   bool any = false;
@@ -98,7 +98,7 @@ const Rule kAhead = {
     "prefetch",
     "Rows that data choose, or that lie pages apart, of a tensor that a near cache does not hold "
     "are asked for some iterations ahead.",
-    apply,
+    apply_prefetch_ahead,
 };
 
 }  // namespace hone::schedules

@@ -123,7 +123,7 @@ std::string rows_at_a_time(Plan& plan, const RowMembers& members, const std::str
   return rows > 1 ? plan.knob(knob_name("rows", name), {1, 2, 4, 8}, rows) : "";
 }
 
-bool apply(Plan& plan, const std::string& name) {
+bool apply_rows(Plan& plan, const std::string& name) {
   const ir::Stage root = plan.stage(name);
   if (!root.at.root() || root.vars.empty()) return false;
   std::vector<std::string> prefix;
@@ -174,7 +174,7 @@ const Rule kRows = {
     "Producers that follow the outer variables of a stage are computed inside its loops over them, "
     "so that what passes between them stays in a near cache; several rows at a time where that "
     "reuses a tensor, or where rows are short and wait for their reductions.",
-    apply,
+    apply_rows,
 };
 
 }  // namespace hone::schedules

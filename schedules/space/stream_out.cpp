@@ -14,7 +14,7 @@ int64_t traffic(const ir::Program& p) {
   return bytes;
 }
 
-bool apply(Plan& plan, const std::string& name) {
+bool apply_stream_out(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   const ir::Buffer& out = *plan.program().buffer(s.output);
   if (out.role != ir::Role::kOutput || s.reduce != ir::Reduce::kNone) return false;
@@ -29,7 +29,7 @@ bool apply(Plan& plan, const std::string& name) {
 const Rule kStreamOut = {
     "stream",
     "An output of a call that exceeds the last level is stored past the caches.",
-    apply,
+    apply_stream_out,
 };
 
 }  // namespace hone::schedules

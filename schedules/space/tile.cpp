@@ -14,7 +14,7 @@ namespace hone::schedules {
 namespace {
 
 /// A reduction to be tiled, and the stage whose loops make the tiles.
-struct Tile {
+struct TileTile {
   std::string producer;  ///< the reduction
   std::string root;      ///< itself, or the consumer that computes it in registers
   std::map<std::string, std::string> follows;  ///< variables of the producer -> of the root
@@ -54,7 +54,7 @@ const ir::Stage* fusable(const Plan& plan, const ir::Stage& s) {
 }
 
 /// How the tile's results leave, by the variables of the producer.
-Access leaving_store(const Plan& plan, const Tile& t) {
+Access leaving_store(const Plan& plan, const TileTile& t) {
   Access store = plan.facts(t.root).store;
   std::map<std::string, int64_t> strides;
   for (const auto& [own, theirs] : t.follows) {
@@ -69,7 +69,7 @@ constexpr int64_t kCollidingRows = 8;
 bool collides(int64_t bytes) { return bytes != 0 && bytes % 4096 == 0; }
 
 /// The variable of a small reduction along which rows of the tile read each other's elements.
-std::string sliding(const Plan& plan, const Tile& t, const std::string& rows) {
+std::string sliding(const Plan& plan, const TileTile& t, const std::string& rows) {
   constexpr int64_t kSmall = 32;  // steps that are all unrolled
   const ir::Stage p = plan.stage(t.producer);
   const StageFacts facts = plan.facts(t.producer);
@@ -89,7 +89,7 @@ std::string sliding(const Plan& plan, const Tile& t, const std::string& rows) {
   return {};
 }
 
-TileProblem problem_for(const Plan& plan, const Tile& t, const std::string& rows) {
+TileProblem problem_for(const Plan& plan, const TileTile& t, const std::string& rows) {
   const ir::Stage p = plan.stage(t.producer);
   const StageFacts facts = plan.facts(t.producer);
   TileProblem out;
@@ -131,7 +131,7 @@ TileProblem problem_for(const Plan& plan, const Tile& t, const std::string& rows
 }
 
 /// The other axis of the tile: the one that makes the whole cheapest.
-void choose_rows(const Plan& plan, Tile& t) {
+void choose_rows(const Plan& plan, TileTile& t) {
   const ir::Stage p = plan.stage(t.producer);
   const StageFacts facts = plan.facts(t.producer);
   t.size = choose_tile(problem_for(plan, t, ""), plan.target());
@@ -157,7 +157,7 @@ void choose_rows(const Plan& plan, Tile& t) {
   t.slide = sliding(plan, t, t.rows);
 }
 
-int64_t operand_bytes(const Plan& plan, const Tile& t, const std::string& along) {
+int64_t operand_bytes(const Plan& plan, const TileTile& t, const std::string& along) {
   int64_t bytes = 0;
   for (const Access& a : plan.facts(t.producer).loads) {
     if (a.stride(along) == 0) continue;
@@ -167,7 +167,7 @@ int64_t operand_bytes(const Plan& plan, const Tile& t, const std::string& along)
 }
 
 /// Splits the root's loops into tiles and finds the order of the loops around them.
-bool make_tiles(Plan& plan, Tile& t) {
+bool make_tiles(Plan& plan, TileTile& t) {
   const StageFacts facts = plan.facts(t.producer);
   const int lanes = plan.lanes(widest_type(plan.program(), plan.stage(t.producer)));
   const int64_t vectors = t.size.vectors;
@@ -205,7 +205,7 @@ bool make_tiles(Plan& plan, Tile& t) {
 }
 
 /// Brings a loop that gives every thread work to the front of those around the tile.
-void spread_outer(const Plan& plan, Tile& t) {
+void spread_outer(const Plan& plan, TileTile& t) {
   const ir::Stage root = plan.stage(t.root);
   if (!root.at.root()) return;
   for (const ir::Stage& s : plan.program().stages) {
@@ -225,7 +225,7 @@ void spread_outer(const Plan& plan, Tile& t) {
 
 /// True when a tile reads its tensors once, a line or a few of every row, and rows are pages apart:
 /// nothing looks ahead along a column, so a few rows at a time are read to their ends.
-bool reads_columns(const Plan& plan, const Tile& t, const std::string& reduced) {
+bool reads_columns(const Plan& plan, const TileTile& t, const std::string& reduced) {
   if (!t.rows.empty() || t.outer.size() != 1) return false;
   constexpr int64_t kPage = 4096;
   for (const Access& a : plan.facts(t.producer).loads) {
@@ -237,7 +237,7 @@ bool reads_columns(const Plan& plan, const Tile& t, const std::string& reduced) 
 }
 
 /// Cuts the longest reduction loop outside the tiles, where the panel of a tile exceeds a cache.
-std::vector<std::string> block_reduction(Plan& plan, Tile& t) {
+std::vector<std::string> block_reduction(Plan& plan, TileTile& t) {
   const ir::Stage p = plan.stage(t.producer);
   const StageFacts facts = plan.facts(t.producer);
   const ir::Buffer out = *plan.program().buffer(p.output);
@@ -266,7 +266,7 @@ std::vector<std::string> block_reduction(Plan& plan, Tile& t) {
 }
 
 /// A thread's part of the tiles, around the blocks of a reduction that all tiles of it share.
-bool share_tiles(Plan& plan, const Tile& t, std::vector<std::string>& order) {
+bool share_tiles(Plan& plan, const TileTile& t, std::vector<std::string>& order) {
   const std::string tiles = order.back();
   const int64_t trips = typical(plan.program(), extent_of(plan.stage(t.root), tiles));
   const int64_t threads = plan.target().threads;
@@ -281,14 +281,14 @@ bool share_tiles(Plan& plan, const Tile& t, std::vector<std::string>& order) {
   return true;
 }
 
-std::string fresh(const Plan& plan, std::string name) {
+std::string fresh_tile(const Plan& plan, std::string name) {
   while (!taken_stage(plan.program(), name).empty()) name += "t";
   return name;
 }
 
 /// Orders the loops of the stage that reduces, all of whose few steps are unrolled, so that what
 /// slides from row to row stays in registers.
-bool shape_sliding(Plan& plan, const std::string& stage, const Tile& t) {
+bool shape_sliding(Plan& plan, const std::string& stage, const TileTile& t) {
   const ir::Stage s = plan.stage(stage);
   std::vector<std::string> order;
   for (const ir::Loop& l : s.loops) {
@@ -306,7 +306,7 @@ bool shape_sliding(Plan& plan, const std::string& stage, const Tile& t) {
 }
 
 /// Orders the loops of the stage that reduces, unrolls a little of its innermost reduction.
-bool shape_reduction(Plan& plan, const std::string& stage, const Tile& t) {
+bool shape_reduction(Plan& plan, const std::string& stage, const TileTile& t) {
   const ir::Stage s = plan.stage(stage);
   const StageFacts facts = plan.facts(stage);
   const int64_t points = t.size.rows * t.size.vectors;
@@ -355,7 +355,7 @@ bool shape_reduction(Plan& plan, const std::string& stage, const Tile& t) {
 }
 
 /// Lays out the factors as the instruction takes them.
-bool pack_dots(Plan& plan, const std::string& inner, const Tile& t) {
+bool pack_dots(Plan& plan, const std::string& inner, const TileTile& t) {
   const Groups groups{t.dots.grouped, t.dots.row->group};
   for (const std::string& tensor : t.dots.packed) {
     if (!pack(plan, inner, tensor, t.axis.var, Plan::again(t.width), groups)) return false;
@@ -369,7 +369,7 @@ bool pack_dots(Plan& plan, const std::string& inner, const Tile& t) {
 /// The outermost loop over tiles, where all that reads a panel of the packed tensor runs inside one
 /// of its iterations: made there, a panel is copied once all the same and is read out of the near
 /// cache, while a copy of all of a large tensor goes through memory. "": pack at the root.
-std::string panel_loop(Plan& plan, const Tile& t, const std::string& inner,
+std::string panel_loop(Plan& plan, const TileTile& t, const std::string& inner,
                        const std::string& outermost) {
   const ir::Buffer b = *plan.program().buffer(t.axis.packed);
   const int64_t all = bytes_of(plan.program(), b);
@@ -387,7 +387,7 @@ std::string panel_loop(Plan& plan, const Tile& t, const std::string& inner,
 }
 
 /// Tiles of the root, the reduction in registers inside them.
-bool emit(Plan& plan, Tile& t) {
+bool emit(Plan& plan, TileTile& t) {
   if (!make_tiles(plan, t)) return false;
   spread_outer(plan, t);
   std::vector<std::string> order = t.outer;
@@ -410,7 +410,7 @@ bool emit(Plan& plan, Tile& t) {
   if (t.fused()) {
     if (!plan.add("compute " + t.producer + " at " + place + " in=registers")) return false;
   } else {
-    inner = fresh(plan, t.producer + ".t");
+    inner = fresh_tile(plan, t.producer + ".t");
     const std::string& output = plan.stage(t.root).output;
     if (!plan.add("stage " + output + " at " + place + " -> " + inner + " in=registers")) {
       return false;
@@ -427,8 +427,8 @@ bool emit(Plan& plan, Tile& t) {
   return pack(plan, inner, t.axis.packed, t.axis.var, Plan::again(t.width));
 }
 
-bool apply(Plan& plan, const std::string& name) {
-  Tile t;
+bool apply_tile(Plan& plan, const std::string& name) {
+  TileTile t;
   t.root = t.producer = name;
   const ir::Stage s = plan.stage(name);
   if (s.reduce == ir::Reduce::kNone) {
@@ -442,7 +442,7 @@ bool apply(Plan& plan, const std::string& name) {
   }
   const ir::Stage p = plan.stage(t.producer);
   if (p.vars.empty() || !p.relations.empty()) return false;
-  const Tile plain = t;
+  const TileTile plain = t;
   t.dots = dots_for(plan, t.producer, leaving_store(plan, t));
   if (t.dots && plan.decide("dot products of " + t.producer, 2, 1) == 1) {
     t.axis.var = t.dots.columns;
@@ -473,7 +473,7 @@ const Rule kTile = {
     "A reduction whose results lie along a vector is tiled in registers over two axes, the tile "
     "computed inside the loops of its consumer or, without one, of its own; tensors read across "
     "lines are laid out by tiles first.",
-    apply,
+    apply_tile,
 };
 
 }  // namespace hone::schedules

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t kMaxVectors = 8;
 /// Instructions that a kernel's tiles may come to, rests included.
-constexpr int64_t kCode = 1400;
+constexpr int64_t kTileSizeCode = 1400;
 /// Cycles until a multiply-add can be added to again, and one that schedulers lose.
 constexpr double kLatency = 5;
 /// Cycles of a step that nothing overlaps: the loop's end, loads that queue.
@@ -64,7 +64,7 @@ TileSize choose_tile(const TileProblem& p, const ir::Target& target) {
       if (rest_rows) code += code_size(p, rest_rows, vectors);
       const bool column_rest = rest_vectors || (ragged && column_vectors > vectors);
       if (column_rest) code += code_size(p, rows, std::max<int64_t>(rest_vectors, 1));
-      if (!smallest && code > kCode) continue;
+      if (!smallest && code > kTileSizeCode) continue;
       const auto row_tiles = static_cast<double>(std::max<int64_t>(p.rows, 1) / rows);
       const auto column_tiles = static_cast<double>(column_vectors / vectors);
       double cycles = row_tiles * column_tiles * tile_cycles(p, rows, vectors);

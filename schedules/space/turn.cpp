@@ -32,7 +32,7 @@ std::string other_axis(const ir::Stage& s, const StageFacts& facts, const std::s
   return other;
 }
 
-bool apply(Plan& plan, const std::string& name) {
+bool apply_turn(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (s.reduce != ir::Reduce::kNone || s.vars.size() < 2 || s.where) return false;
   const std::string v = contiguous_var(plan, name);
@@ -93,7 +93,7 @@ bool apply(Plan& plan, const std::string& name) {
 const Rule kTurn = {
     "turn",
     "A tensor read along another axis than the store's is turned in registers, block by block.",
-    apply,
+    apply_turn,
 };
 
 }  // namespace hone::schedules

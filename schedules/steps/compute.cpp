@@ -6,7 +6,7 @@ namespace hone::schedules {
 namespace {
 
 /// Why stage `s` cannot stand in a loop of `owner`; empty when it can.
-std::string objection(const ir::Program& p, size_t s, size_t owner) {
+std::string objection_compute(const ir::Program& p, size_t s, size_t owner) {
   const ir::Stage& stage = p.stages[s];
   if (s >= owner) {
     return "stage " + p.stages[owner].name + " does not come after " + stage.name +
@@ -23,7 +23,7 @@ std::string objection(const ir::Program& p, size_t s, size_t owner) {
 Applied place(ir::Program p, const std::string& name, const LoopRef& at, const Step& step) {
   auto found = find_stage(p, name);
   if (!found) return found.failure();
-  std::string wrong = objection(p, *found, at.stage);
+  std::string wrong = objection_compute(p, *found, at.stage);
   if (!wrong.empty()) return Refused{std::move(wrong)};
   ir::Stage& s = p.stages[*found];
   const ir::Stage& owner = p.stages[at.stage];

@@ -6,7 +6,7 @@ namespace hone::schedules {
 namespace {
 
 /// Why the value of `s` cannot stand for loads of it; empty when it can.
-std::string objection(const ir::Program& p, const ir::Stage& s) {
+std::string objection_inline(const ir::Program& p, const ir::Stage& s) {
   if (p.buffer(s.output)->role != ir::Role::kTemp) {
     return s.name + " writes " + s.output + ", which the caller keeps; it has to be stored";
   }
@@ -101,7 +101,7 @@ Applied apply_inline(ir::Program p, const Step& step) {
     auto found = find_stage(p, name);
     if (!found) return found.failure();
     const ir::Stage s = p.stages[*found];
-    std::string wrong = objection(p, s);
+    std::string wrong = objection_inline(p, s);
     if (!wrong.empty()) return Refused{std::move(wrong)};
     for (ir::Stage& reader : p.stages) {
       if (reader.name == s.name || !reads(reader, s.output)) continue;

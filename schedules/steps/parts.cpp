@@ -8,7 +8,7 @@ namespace hone::schedules {
 namespace {
 
 /// Why the reduction of `s` over `var` cannot be cut into parts; empty when it can.
-std::string objection(const ir::Stage& s, const std::string& var) {
+std::string objection_parts(const ir::Stage& s, const std::string& var) {
   const ir::IndexVar* v = s.var(var);
   if (s.reduce == ir::Reduce::kNone) return "stage " + s.name + " is not a reduction";
   if (!v || !s.is_reduction_var(var)) {
@@ -65,7 +65,7 @@ Applied apply_parts(ir::Program p, const Step& step) {
   const std::string var = s.loops[at->loop].name;
   const int64_t factor = step.number("factor");
   const std::string name = step.name("partial"), part = var + ".p" + std::to_string(factor);
-  std::string wrong = objection(s, var);
+  std::string wrong = objection_parts(s, var);
   if (wrong.empty() && factor < 1) wrong = "a part has one term or more";
   for (const ir::Loop& l : s.loops) {  // the reduced ones go: nothing may stand there
     if (wrong.empty() && is_reduction(s, l.name)) wrong = pinned_loop(p, s, l.name);

@@ -12,7 +12,7 @@ bool is_factored(const ir::Stage& s, const std::string& loop) {
 }
 
 /// Why `loop` of `s` cannot be factored out; empty when it can.
-std::string objection(const ir::Stage& s, const std::string& loop) {
+std::string objection_rfactor(const ir::Stage& s, const std::string& loop) {
   if (s.reduce == ir::Reduce::kNone) return "stage " + s.name + " is not a reduction";
   if (!is_reduction(s, loop) || is_factored(s, loop)) {
     return "loop " + loop + " is not reduced; name a loop that derives from a reduced index";
@@ -28,7 +28,7 @@ std::string objection(const ir::Stage& s, const std::string& loop) {
 
 /// Turns `s` into the reduction of `partial` over `loop`. Loops factored before are variables of
 /// it.
-void become_combine(ir::Stage& s, const std::string& loop, const ir::Buffer& partial) {
+void become_combine_rfactor(ir::Stage& s, const std::string& loop, const ir::Buffer& partial) {
   const ir::Expr extent = partial.shape.back();
   std::vector<ir::Loop> loops;
   for (const ir::Loop& l : s.loops) {
@@ -62,7 +62,7 @@ Applied apply_rfactor(ir::Program p, const Step& step) {
   ir::Stage& s = p.stages[*found];
   if (at->stage != *found) return Refused{"loop " + given + " is not of stage " + s.name};
   const std::string loop = s.loops[at->loop].name;
-  std::string wrong = objection(s, loop);
+  std::string wrong = objection_rfactor(s, loop);
   if (wrong.empty()) wrong = pinned_loop(p, s, loop);
   if (wrong.empty()) wrong = taken_stage(p, step.name("partial"));
   if (!wrong.empty()) return Refused{std::move(wrong)};
@@ -84,7 +84,7 @@ Applied apply_rfactor(ir::Program p, const Step& step) {
     }
   }
   s.prefetches.clear();
-  become_combine(s, loop, partial);
+  become_combine_rfactor(s, loop, partial);
   p.buffers.push_back(std::move(partial));
   p.stages.insert(p.stages.begin() + static_cast<long>(*found), std::move(made));
   return p;

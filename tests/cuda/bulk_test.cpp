@@ -14,7 +14,7 @@ using namespace hone::tests;
 
 namespace {
 
-std::string text(int64_t n) { return std::to_string(n); }
+std::string text_bulk(int64_t n) { return std::to_string(n); }
 
 /// A product of tiles of 32 by 32 in 8 warps; a block copies 32 of k at a time, as `copies` says.
 std::string plain(const std::string& copies, const std::string& shared = "in=shared",
@@ -36,20 +36,20 @@ std::string tiles(const std::string& instruction, int depth, int step, const std
          "m.w m.r; split C/n.i 16 -> n.w n.r; reorder C/m.b C/n.b C/m.w C/n.w C/m.r C/n.r; stage C "
          "at C/n.w -> Ct in=warp; bind C/m.b block.y; bind C/n.b block.x; bind C/m.w thread.z; "
          "bind C/n.w thread.y; lanes C/m.r C/n.r 2 -> lane; split Ct/k " +
-         text(depth) + " -> k.o k.i tail=pad; split Ct/k.i " + text(step) +
+         text_bulk(depth) + " -> k.o k.i tail=pad; split Ct/k.i " + text_bulk(step) +
          " -> k.s k.t; split Ct/m 16 -> m.o m.t; split Ct/n 8 -> n.o n.t; reorder k.o k.s Ct/m.o "
          "Ct/n.o m.t n.t k.t; stage A at Ct/k.o -> As in=shared " +
          of_a + "; stage B at Ct/k.o -> Bs in=shared " + of_b +
          "; stage As at Ct/k.s -> Af in=warp; stage Bs at Ct/k.s -> Bf in=warp; lanes Af/d0 "
          "Af/d1 " +
-         text(step / 8) + " -> lane; lanes Bf/d1 Bf/d0 " + text(step / 8) +
+         text_bulk(step / 8) + " -> lane; lanes Bf/d1 Bf/d0 " + text_bulk(step / 8) +
          " -> lane; tensorize m.t n.t k.t " + instruction + "; " + copies;
 }
 
 constexpr const char* kBoth = "bulk As; bulk Bs; pipeline acc/k.o stages=";
 constexpr const char* kTilesOf = "bulk As; bulk Bs; pipeline Ct/k.o stages=";
 /// Rows of 64 elements of 2 bytes for each 8 of k; those of B next to one another.
-constexpr const char* kRows = "swizzle=on";
+constexpr const char* kBulkRows = "swizzle=on";
 
 std::vector<ByHand> tile_cases() {
   std::vector<ByHand> out;
@@ -57,18 +57,18 @@ std::vector<ByHand> tile_cases() {
   for (const char* apart : {"", "; specialize Ct/k.o"}) {
     // Both operands with k along their rows, as memory has them.
     out.push_back({product("mma.f16", 64, 32, 128, turned),
-                   tiles("mma.f16", 32, 16, kTilesOf + ("3" + std::string(apart)), kRows,
+                   tiles("mma.f16", 32, 16, kTilesOf + ("3" + std::string(apart)), kBulkRows,
                          "swizzle=on layout=[n][k]")});
     out.push_back({product("mma.bf16", 70, 45, 200, turned),
-                   tiles("mma.bf16", 64, 16, kTilesOf + ("4" + std::string(apart)), kRows,
+                   tiles("mma.bf16", 64, 16, kTilesOf + ("4" + std::string(apart)), kBulkRows,
                          "swizzle=on layout=[n][k]")});
     out.push_back({product("mma.i8i8", 40, 50, 144, turned),
-                   tiles("mma.i8i8", 64, 32, kTilesOf + ("2" + std::string(apart)), kRows,
+                   tiles("mma.i8i8", 64, 32, kTilesOf + ("2" + std::string(apart)), kBulkRows,
                          "swizzle=on layout=[n][k]")});
     // B as it is, n along its rows; A in two boxes of 32 of k.
     out.push_back({product("mma.f16", 70, 48, 96),
                    tiles("mma.f16", 64, 16, kTilesOf + ("2" + std::string(apart)),
-                         "swizzle=on layout=[d1/32][d0][d1%32]", kRows)});
+                         "swizzle=on layout=[d1/32][d0][d1%32]", kBulkRows)});
   }
   return out;
 }
@@ -92,24 +92,26 @@ std::vector<ByHand> wide_cases() {
 std::vector<ByHand> plain_cases() {
   std::vector<ByHand> out;
   for (int stages : {1, 2, 3}) {
-    out.push_back({"matmul M=64 N=64 K=128", plain(kBoth + text(stages))});
-    out.push_back({"matmul M=40 N=68 K=100", plain(kBoth + text(stages), "in=shared swizzle=on")});
+    out.push_back({"matmul M=64 N=64 K=128", plain(kBoth + text_bulk(stages))});
+    out.push_back(
+        {"matmul M=40 N=68 K=100", plain(kBoth + text_bulk(stages), "in=shared swizzle=on")});
     // One by the copy engine, one by the threads.
     out.push_back({"matmul M=40 N=68 K=100",
                    plain("bulk As; bind Bs/d0 thread.y; bind Bs/d1 thread.x; pipeline acc/k.o "
                          "stages=" +
-                         text(stages))});
+                         text_bulk(stages))});
   }
-  out.push_back({"matmul M=70 N=36 K=68", plain(kBoth + text(3), "in=shared", "mask")});
+  out.push_back({"matmul M=70 N=36 K=68", plain(kBoth + text_bulk(3), "in=shared", "mask")});
   for (const char* empty :
        {"matmul M=40 N=68 K=0", "matmul M=0 N=68 K=40", "matmul M=40 N=0 K=40"}) {
-    out.push_back({empty, plain(kBoth + text(3))});
-    out.push_back({empty, plain(kBoth + text(3) + "; specialize acc/k.o")});
+    out.push_back({empty, plain(kBoth + text_bulk(3))});
+    out.push_back({empty, plain(kBoth + text_bulk(3) + "; specialize acc/k.o")});
   }
-  out.push_back({"matmul M=1..70 N=48 K=40", plain(kBoth + text(3))});
+  out.push_back({"matmul M=1..70 N=48 K=40", plain(kBoth + text_bulk(3))});
   for (int stages : {2, 4}) {
-    out.push_back({"matmul M=40 N=68 K=200",
-                   plain(kBoth + text(stages) + "; specialize acc/k.o", "in=shared swizzle=on")});
+    out.push_back(
+        {"matmul M=40 N=68 K=200",
+         plain(kBoth + text_bulk(stages) + "; specialize acc/k.o", "in=shared swizzle=on")});
   }
   return out;
 }
@@ -179,14 +181,14 @@ TEST_CASE("cuda bulk: what a source has of it") {
     REQUIRE_MESSAGE(static_cast<bool>(printed), printed.failure());
     return printed->source;
   };
-  const jit::CudaSource bulk = source_of({"matmul M=64 N=64 K=128", plain(kBoth + text(3))});
+  const jit::CudaSource bulk = source_of({"matmul M=64 N=64 K=128", plain(kBoth + text_bulk(3))});
   CHECK(bulk.launches[0].maps.size() == 2);
   CHECK(bulk.launches[0].block == std::array<int, 3>{32, 8, 1});
   CHECK(bulk.kernels.find("mbarrier_arrive_expect(filled_1, 8192)") != std::string::npos);
   CHECK(bulk.kernels.find("copy_async") == std::string::npos);
   CHECK(bulk.slot_align[2] == 16);
   const jit::CudaSource apart =
-      source_of({"matmul M=64 N=64 K=128", plain(kBoth + text(3) + "; specialize acc/k.o")});
+      source_of({"matmul M=64 N=64 K=128", plain(kBoth + text_bulk(3) + "; specialize acc/k.o")});
   CHECK(apart.launches[0].block == std::array<int, 3>{32, 9, 1});
   const std::string loop = apart.kernels.substr(apart.kernels.find("  else {"));
   CHECK(loop.find("__syncthreads") == std::string::npos);
@@ -194,7 +196,7 @@ TEST_CASE("cuda bulk: what a source has of it") {
 }
 
 TEST_CASE("cuda bulk: kernels with a part wrong are caught") {
-  const std::string threads = plain(kBoth + text(2)), apart = threads + "; specialize acc/k.o";
+  const std::string threads = plain(kBoth + text_bulk(2)), apart = threads + "; specialize acc/k.o";
   check_caught(
       "matmul M=40 N=68 K=200",
       {{"fewer bytes than come", threads, "(filled_1, 8192)", "(filled_1, 4096)"},
@@ -213,7 +215,7 @@ TEST_CASE("cuda bulk: kernels with a part wrong are caught") {
 
 TEST_CASE("cuda bulk: a copy from a tensor without elements is caught") {
   const DiffProblem p = problem("matmul M=64 N=64 K=128");
-  auto made = print(p, parsed(plain(kBoth + text(2))));
+  auto made = print(p, parsed(plain(kBoth + text_bulk(2))));
   REQUIRE_MESSAGE(static_cast<bool>(made), made.failure());
   made->source.launches[0].maps[1].sizes[0] = ir::make_int(0);
   EmulatedCode code;
@@ -239,10 +241,11 @@ TEST_CASE("cuda bulk: what the copy engine cannot do is refused with its reason"
   const std::string split = "split i 8 -> i.o i.i; ";
   const std::string of64 = "op s(X: f32[N,M]) -> (Y: f32[N,M]) { Y[i,j] = X[i,j] * 2 } N=16 M=64";
   check_refused({
-      {"matmul M=40 N=67 K=100", plain(kBoth + text(2)), "268 bytes apart"},
-      {"matmul M=40 N=1..68 K=100", plain(kBoth + text(2)), "known before the call"},
-      {"matmul M=40 N=68 K=100 A@K,M", plain(kBoth + text(2)), "neighbours in the copy's rows"},
-      {"matmul M=40 N=68 K=100", plain(kBoth + text(2), "in=shared pad=4"), "leave out pad="},
+      {"matmul M=40 N=67 K=100", plain(kBoth + text_bulk(2)), "268 bytes apart"},
+      {"matmul M=40 N=1..68 K=100", plain(kBoth + text_bulk(2)), "known before the call"},
+      {"matmul M=40 N=68 K=100 A@K,M", plain(kBoth + text_bulk(2)),
+       "neighbours in the copy's rows"},
+      {"matmul M=40 N=68 K=100", plain(kBoth + text_bulk(2), "in=shared pad=4"), "leave out pad="},
       {"matmul M=40 N=68 K=100", plain("bind Bs/d1 thread.x; bind Bs/d0 thread.y; bulk Bs"),
        "one thread starts the copies"},
       {"matmul M=40 N=68 K=100",
@@ -269,7 +272,8 @@ TEST_CASE("cuda bulk: what the copy engine cannot do is refused with its reason"
   });
   ir::Target old = gpu();
   old.sm = 80;
-  const auto printed = print(problem("matmul M=64 N=64 K=64"), parsed(plain(kBoth + text(2))), old);
+  const auto printed =
+      print(problem("matmul M=64 N=64 K=64"), parsed(plain(kBoth + text_bulk(2))), old);
   REQUIRE(!printed);
   CHECK(printed.failure().find("sm_90 has") != std::string::npos);
 }

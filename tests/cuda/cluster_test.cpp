@@ -20,8 +20,8 @@ struct Tails {
 };
 
 /// Blocks of 32 by 32 results without tensor instructions, bound as `blocks` says.
-std::string plain(const std::string& blocks, const std::string& rest, const std::string& of_a = "",
-                  const Tails& tails = {}) {
+std::string plain_cluster(const std::string& blocks, const std::string& rest,
+                          const std::string& of_a = "", const Tails& tails = {}) {
   return "split m 32 -> m.b m.t tail=" + tails.m + "; split n 32 -> n.b n.t tail=" + tails.n +
          "; split m.t 4 -> m.y m.r; reorder m.b n.b m.y n.t m.r; " + blocks +
          "; stage C at n.t -> acc in=registers; split acc/k 32 -> k.o k.i tail=" + tails.k +
@@ -54,40 +54,44 @@ std::vector<ByHand> cases() {
        by_warpgroups("wgmma.f16", 64, 16, "", filled + "cluster C/n.b 4")},
       {product("wgmma.i8i8", 140, 40, 272, turned),
        by_warpgroups("wgmma.i8i8", 128, 32, "layout=[n][k]", filled + "cluster m.b 2")},
-      {"matmul M=40 N=68 K=200", plain(kGrid, apart + "cluster m.b 2")},
-      {"matmul M=40 N=128 K=200", plain(kGrid, apart + "cluster n.b 2", " swizzle=on")},
-      {"matmul M=1..40 N=256 K=40", plain(kGrid, apart + "cluster n.b 8")},
+      {"matmul M=40 N=68 K=200", plain_cluster(kGrid, apart + "cluster m.b 2")},
+      {"matmul M=40 N=128 K=200", plain_cluster(kGrid, apart + "cluster n.b 2", " swizzle=on")},
+      {"matmul M=1..40 N=256 K=40", plain_cluster(kGrid, apart + "cluster n.b 8")},
       // Neighbouring tiles of a persistent grid have the same rows; as many in each round.
-      {"matmul M=120 N=60 K=100", plain(kPersistent, apart + "cluster t.i 2")},
-      {"matmul M=60 N=124 K=100", plain(kPersistent, apart + "cluster t.i 4")},
+      {"matmul M=120 N=60 K=100", plain_cluster(kPersistent, apart + "cluster t.i 2")},
+      {"matmul M=60 N=124 K=100", plain_cluster(kPersistent, apart + "cluster t.i 4")},
       // Four of six tiles, then two: whole clusters run in every round, whichever loop is outside.
-      {"matmul M=190 N=32 K=100", plain(kPersistent, apart + "cluster t.i 2")},
+      {"matmul M=190 N=32 K=100", plain_cluster(kPersistent, apart + "cluster t.i 2")},
       {"matmul M=190 N=32 K=100",
-       plain("fuse m.b n.b -> t; split t 4 -> t.o t.i; reorder t.i t.o m.y; bind t.i block.x",
-             apart + "cluster t.i 2")},
+       plain_cluster(
+           "fuse m.b n.b -> t; split t 4 -> t.o t.i; reorder t.i t.o m.y; bind t.i block.x",
+           apart + "cluster t.i 2")},
       // Eight tiles for each 32 of m, however many those are.
       {"matmul M=1..70 N=252 K=72",
-       plain("fuse m.b n.b -> t; bind t block.x", apart + "cluster t 4")},
-      {"matmul M=1..70 N=252 K=72", plain(kPersistent, apart + "cluster t.i 4")},
+       plain_cluster("fuse m.b n.b -> t; bind t block.x", apart + "cluster t 4")},
+      {"matmul M=1..70 N=252 K=72", plain_cluster(kPersistent, apart + "cluster t.i 4")},
       // Fewer iterations than slots, one of them, as many as the call says.
-      {"matmul M=40 N=68 K=20", plain(kGrid, apart + "cluster m.b 2")},
+      {"matmul M=40 N=68 K=20", plain_cluster(kGrid, apart + "cluster m.b 2")},
       {product("wgmma.bf16", 140, 40, 40, turned),
        by_warpgroups("wgmma.bf16", 64, 16, "layout=[n][k]", filled + "cluster m.b 2")},
       {product("wgmma.bf16", 140, 40, 72, turned),
        by_warpgroups("wgmma.bf16", 64, 16, "layout=[n][k]", filled + "cluster C/n.b 2")},
-      {"matmul M=40 N=68 K=1..100 A.stride=(100,1)", plain(kGrid, apart + "cluster m.b 2")},
+      {"matmul M=40 N=68 K=1..100 A.stride=(100,1)", plain_cluster(kGrid, apart + "cluster m.b 2")},
       // The end of a loop by itself: of k, of blocks that are no cluster's, of threads.
-      {"matmul M=40 N=68 K=100", plain(kGrid, apart + "cluster m.b 2", "", {"pad", "pad", "peel"})},
-      {"matmul M=40 N=68 K=36", plain(kGrid, apart + "cluster m.b 2", "", {"pad", "pad", "peel"})},
-      {"matmul M=64 N=68 K=100", plain(kGrid, apart + "cluster m.b 2", "", {"pad", "peel", "pad"})},
       {"matmul M=40 N=68 K=100",
-       plain(kGrid, apart + "cluster m.b 2", "", {"mask", "mask", "mask"})},
+       plain_cluster(kGrid, apart + "cluster m.b 2", "", {"pad", "pad", "peel"})},
+      {"matmul M=40 N=68 K=36",
+       plain_cluster(kGrid, apart + "cluster m.b 2", "", {"pad", "pad", "peel"})},
+      {"matmul M=64 N=68 K=100",
+       plain_cluster(kGrid, apart + "cluster m.b 2", "", {"pad", "peel", "pad"})},
+      {"matmul M=40 N=68 K=100",
+       plain_cluster(kGrid, apart + "cluster m.b 2", "", {"mask", "mask", "mask"})},
       // Groups of four rows of tiles, whose columns come first.
-      {"matmul M=380 N=92 K=40", plain(kGrouped, apart + "cluster t.i 2")},
-      {"matmul M=256 N=92 K=72", plain(kGrouped, apart + "cluster t.i 4")},
+      {"matmul M=380 N=92 K=40", plain_cluster(kGrouped, apart + "cluster t.i 2")},
+      {"matmul M=256 N=92 K=72", plain_cluster(kGrouped, apart + "cluster t.i 4")},
       // The blocks' number is the range of the launch.
       {"matmul M=60 N=28 K=100",
-       plain("bind m.b block.x; bind n.b block.y", apart + "cluster m.b 2")},
+       plain_cluster("bind m.b block.x; bind n.b block.y", apart + "cluster m.b 2")},
   };
 }
 
@@ -142,7 +146,7 @@ TEST_CASE("cuda clusters: blocks copy for one another what they share") { check_
 
 TEST_CASE("cuda clusters: what a source has of them") {
   const auto printed = print(problem("matmul M=40 N=68 K=200"),
-                             parsed(plain(kGrid, "specialize acc/k.o; cluster m.b 2")));
+                             parsed(plain_cluster(kGrid, "specialize acc/k.o; cluster m.b 2")));
   REQUIRE_MESSAGE(static_cast<bool>(printed), printed.failure());
   const jit::CudaLaunch& launch = printed->source.launches[0];
   CHECK(launch.cluster == std::array<int, 3>{1, 2, 1});
@@ -158,7 +162,7 @@ TEST_CASE("cuda clusters: what a source has of them") {
 
 TEST_CASE("cuda clusters: a grid of parts of clusters is refused") {
   const auto made = print(problem("matmul M=40 N=68 K=200"),
-                          parsed(plain(kGrid, "specialize acc/k.o; cluster m.b 2")));
+                          parsed(plain_cluster(kGrid, "specialize acc/k.o; cluster m.b 2")));
   REQUIRE_MESSAGE(static_cast<bool>(made), made.failure());
   ir::Nest nest = made->nest;
   nest.launches[0].extent = ir::make_int(3);
@@ -173,7 +177,7 @@ TEST_CASE("cuda clusters: a grid of parts of clusters is refused") {
 TEST_CASE("cuda clusters: kernels with a part wrong are caught") {
   const std::string meet = "  cluster_arrive();\n  cluster_wait();\n";
   const std::string leave = "  warp_barrier();\n" + meet;
-  const std::string right = plain(kGrid, "specialize acc/k.o; cluster m.b 2");
+  const std::string right = plain_cluster(kGrid, "specialize acc/k.o; cluster m.b 2");
   check_caught(
       "matmul M=40 N=68 K=200",
       {{"slots filled before the other block has read them", right, "HONE_AT(empty_0, i)), 16)",
@@ -186,7 +190,7 @@ TEST_CASE("cuda clusters: kernels with a part wrong are caught") {
 }
 
 TEST_CASE("cuda clusters: random tiles, tails and grids are right, or refused") {
-  const auto count = static_cast<size_t>(by_effort(30, 30, 150));
+  const auto count = static_cast<size_t>(by_effort(10, 30, 30, 150));
   std::vector<ByHand> served;
   uint64_t drawings = 0;
   for (; served.size() < count && drawings < 20 * count; ++drawings) {
@@ -205,17 +209,18 @@ TEST_CASE("cuda clusters: the device's compiler and assembler take the kernels")
 TEST_CASE("cuda clusters: what blocks cannot share is refused with its reason") {
   const std::string apart = "specialize acc/k.o; ";
   check_refused({
-      {"matmul M=40 N=68 K=200", plain(kGrid, apart + "cluster n.b 2"), "no multiple of 2"},
-      {"matmul M=1..70 N=68 K=40", plain(kGrid, apart + "cluster m.b 2"),
+      {"matmul M=40 N=68 K=200", plain_cluster(kGrid, apart + "cluster n.b 2"), "no multiple of 2"},
+      {"matmul M=1..70 N=68 K=40", plain_cluster(kGrid, apart + "cluster m.b 2"),
        "need not be a multiple of 2"},
       {"matmul M=1..70 N=220 K=40",
-       plain("fuse m.b n.b -> t; bind t block.x", apart + "cluster t 2"),
+       plain_cluster("fuse m.b n.b -> t; bind t block.x", apart + "cluster t 2"),
        "7*((M + 31)/32) iterations, which need not be a multiple of 2"},
       {"matmul M=40 N=64 K=100",
-       plain("reorder n.b m.b m.y; bind n.b block.x; bind m.b block.y", apart + "cluster m.b 2", "",
-             {"peel", "pad", "pad"}),
+       plain_cluster("reorder n.b m.b m.y; bind n.b block.x; bind m.b block.y",
+                     apart + "cluster m.b 2", "", {"peel", "pad", "pad"}),
        "the loop comes in several pieces"},
-      {"matmul M=40 N=64 K=100", plain(kGrid, apart + "cluster m.b 2", "", {"peel", "pad", "pad"}),
+      {"matmul M=40 N=64 K=100",
+       plain_cluster(kGrid, apart + "cluster m.b 2", "", {"peel", "pad", "pad"}),
        "differently often"},
       // Lengths that an earlier launch checks: blocks of a cluster would stop one by one.
       {"op p(A: f32[M,K], B: f32[K,N], X: f32[L,N], len: i64[M]) -> (C: f32[M,N]) { C[m,n] = "
@@ -228,18 +233,20 @@ TEST_CASE("cuda clusters: what blocks cannot share is refused with its reason") 
        "at C.1/k.o -> As in=shared; stage B at C.1/k.o -> Bs in=shared; bulk As; bulk Bs; pipeline "
        "C.1/k.o stages=2; specialize C.1/k.o; cluster C/m.b 2",
        "an earlier launch checks"},
-      {"matmul M=40 N=68 K=0", plain(kGrid, apart + "cluster m.b 2"), "none is made in bulk"},
-      {"matmul M=40 N=68 K=200", plain(kGrid, "cluster m.b 2"), "only pipelines"},
+      {"matmul M=40 N=68 K=0", plain_cluster(kGrid, apart + "cluster m.b 2"),
+       "none is made in bulk"},
+      {"matmul M=40 N=68 K=200", plain_cluster(kGrid, "cluster m.b 2"), "only pipelines"},
       // The last round has three tiles for four blocks.
-      {"matmul M=220 N=32 K=100", plain(kPersistent, apart + "cluster t.i 2"),
+      {"matmul M=220 N=32 K=100", plain_cluster(kPersistent, apart + "cluster t.i 2"),
        "need not be a multiple of 2"},
       // Five tiles by four blocks: the first has two.
       {"matmul M=140 N=32 K=100",
-       plain("split m.b 4 -> m.p m.q; reorder m.q n.b m.p m.y n.t m.r; bind m.q block.y; bind n.b "
-             "block.x",
-             apart + "cluster m.q 2"),
+       plain_cluster(
+           "split m.b 4 -> m.p m.q; reorder m.q n.b m.p m.y n.t m.r; bind m.q block.y; bind n.b "
+           "block.x",
+           apart + "cluster m.q 2"),
        "differently often"},
-      {"matmul M=40 N=256 K=200", plain(kGrid, apart + "cluster n.b 8", " swizzle=on"),
+      {"matmul M=40 N=256 K=200", plain_cluster(kGrid, apart + "cluster n.b 8", " swizzle=on"),
        "no 8 parts that begin at multiples of 1024 bytes"},
       {"op p(A: f32[H,M,K], B: f32[H,K,N]) -> (C: f32[H,M,N]) { C[b,m,n] = sum[k](A[b,m,k] * "
        "B[b,k,n]) } H=4 M=20 N=24 K=36",
@@ -255,7 +262,7 @@ TEST_CASE("cuda clusters: what blocks cannot share is refused with its reason") 
   ir::Target cpu;
   for (const ir::Target& target : {old, cpu}) {
     const auto printed = print(problem("matmul M=64 N=64 K=64"),
-                               parsed(plain(kGrid, apart + "cluster m.b 2")), target);
+                               parsed(plain_cluster(kGrid, apart + "cluster m.b 2")), target);
     REQUIRE(!printed);
     CHECK_MESSAGE(printed.failure().find("no clusters of blocks") != std::string::npos,
                   printed.failure());

@@ -19,7 +19,7 @@ using namespace hone::tests;
 
 namespace {
 
-constexpr int kSm = 90;
+constexpr int kDefaultsSm = 90;
 
 /// The default kernels of a problem, reported on; what is wrong instead, in `refused`.
 std::vector<jit::LaunchReport> reports(const ops::Problem& problem, std::string& refused) {
@@ -28,7 +28,7 @@ std::vector<jit::LaunchReport> reports(const ops::Problem& problem, std::string&
     refused = made.failure();
     return {};
   }
-  return jit::report_on(made->nest, made->source, kSm, jit::typical_dims(made->nest), {});
+  return jit::report_on(made->nest, made->source, kDefaultsSm, jit::typical_dims(made->nest), {});
 }
 
 void print_row(const std::string& problem, const jit::LaunchReport& r) {

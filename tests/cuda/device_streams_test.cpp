@@ -50,7 +50,7 @@ struct Pick {
 };
 
 /// A softmax whose stages go through the workspace.
-constexpr const char* kProblem = "softmax M=6 N=300";
+constexpr const char* kStreamsProblem = "softmax M=6 N=300";
 constexpr const char* kStaged = "bind Y/i block.x";
 
 double sum_of(const DeviceBuffer& y) {
@@ -122,7 +122,7 @@ TEST_CASE("device streams: a stream that ends while its work runs") {
   const long long streams = OnGpu::count("live.streams");
   Engine engine = gpu_engine();
   const Device device = engine.device();
-  Kernel k = engine.compile(kProblem, {.schedule = kStaged});
+  Kernel k = engine.compile(kStreamsProblem, {.schedule = kStaged});
   REQUIRE(k.workspace_size() > 0);
   const std::vector<float> x(1800, 1.0f);
   const DeviceBuffer in = device.upload(std::span(x));
@@ -146,7 +146,7 @@ TEST_CASE("device streams: a captured call takes the caller's workspace, never t
   Engine engine = gpu_engine();
   const Device device = engine.device();
   const DeviceStream stream = device.stream();
-  Kernel k = engine.compile(kProblem, {.schedule = kStaged});
+  Kernel k = engine.compile(kStreamsProblem, {.schedule = kStaged});
   const std::vector<float> x(1800, 1.0f);
   const DeviceBuffer in = device.upload(std::span(x)), out = device.allocate(7200);
   const DeviceBuffer workspace = device.allocate(k.workspace_size());

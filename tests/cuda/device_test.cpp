@@ -28,7 +28,7 @@ std::vector<float> download(const DeviceBuffer& buffer) {
 
 /// The code of what `f` throws; kOk where it throws nothing.
 template <class F>
-ErrorCode thrown(const F& f, std::string* message = nullptr) {
+ErrorCode thrown_test(const F& f, std::string* message = nullptr) {
   try {
     f();
   } catch (const Error& e) {
@@ -119,7 +119,7 @@ TEST_CASE("device: workspace comes from the pool and goes back to its stream") {
   const auto enqueue = [&] {
     k.enqueue(of_thread, in.tensor<float>({6, 300}), out.tensor<float>({6, 300}));
   };
-  CHECK(thrown(enqueue) == ErrorCode::kArgument);
+  CHECK(thrown_test(enqueue) == ErrorCode::kArgument);
   double sum = 0;
   const std::vector<float> y = download(out);
   for (size_t i = 0; i < 300; ++i) sum += y[i];
@@ -154,7 +154,7 @@ TEST_CASE("device: constants are packed on the device") {
   const DeviceBuffer da = device.upload(std::span(a)), dbias = device.upload(std::span(bias));
   const DeviceBuffer dy = device.allocate(17 * 96 * 4);
   std::string message;
-  CHECK(thrown(
+  CHECK(thrown_test(
             [&] {
               k.bind("W", TensorRef(w.data(), {40, 96}));
             },
@@ -194,22 +194,22 @@ TEST_CASE("device: bad data is told by the call, and by wait") {
   std::apply([&](auto... a) { k(a...); }, args(g));
   CHECK(download(y)[8] == table[72]);
   std::string message;
-  CHECK(thrown([&] { std::apply([&](auto... a) { k(a...); }, args(b)); }, &message) ==
+  CHECK(thrown_test([&] { std::apply([&](auto... a) { k(a...); }, args(b)); }, &message) ==
         ErrorCode::kBounds);
   CHECK(message.find("element 2 of ids") != std::string::npos);
   // In a stream the word stays until it is asked for.
   const EnqueueOptions options;
   std::apply([&](auto... a) { k.enqueue(options, a...); }, args(b));
-  CHECK(thrown([&] { k.wait(nullptr); }, &message) == ErrorCode::kBounds);
+  CHECK(thrown_test([&] { k.wait(nullptr); }, &message) == ErrorCode::kBounds);
   std::apply([&](auto... a) { k.enqueue(options, a...); }, args(g));
-  CHECK(thrown([&] { k.wait(nullptr); }) == ErrorCode::kOk);
+  CHECK(thrown_test([&] { k.wait(nullptr); }) == ErrorCode::kOk);
   // A word of the caller's own.
   const int64_t fine = INT64_MAX;
   const DeviceBuffer word = device.allocate(8);
   word.upload(&fine, 8);
   const EnqueueOptions own{nullptr, {}, static_cast<int64_t*>(word.data())};
   std::apply([&](auto... a) { k.enqueue(own, a...); }, args(b));
-  CHECK(thrown([&] { k.wait(nullptr); }) == ErrorCode::kOk);
+  CHECK(thrown_test([&] { k.wait(nullptr); }) == ErrorCode::kOk);
   int64_t position = 0;
   word.download(&position, 8);
   CHECK(position == 2);
@@ -256,7 +256,7 @@ TEST_CASE("device: a graph of kernels, and other arguments for it") {
   run();
   CHECK(download(s)[10] == 2 * x[10]);
   std::string message;
-  CHECK(thrown(
+  CHECK(thrown_test(
             [&] {
               graph.set(first, soft, a.tensor<float>({2, 500}), y.tensor<float>({2, 500}));
             },
@@ -314,6 +314,6 @@ TEST_CASE("device: kept code that does not load is compiled anew") {
   }
   const std::string load = std::to_string(OnGpu::count("cuModuleLoadDataEx") + 1);
   const OnGpu gpu({{"HONE_GPU_FAIL", "cuModuleLoadDataEx:" + load + ":200"}});
-  CHECK(thrown(compile) == ErrorCode::kOk);
+  CHECK(thrown_test(compile) == ErrorCode::kOk);
   for (const char* suffix : {"", "-wal", "-shm"}) std::remove((path + suffix).c_str());
 }

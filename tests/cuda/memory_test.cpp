@@ -13,7 +13,7 @@ using namespace hone::tests;
 
 namespace {
 
-const std::vector<ByHand> kRows = {
+const std::vector<ByHand> kMemoryRows = {
     // Accesses of 16 bytes: whole, with a tail, of mixed types, along part of a row, guarded.
     {"add N=1000",
      "split Y/i 4 -> o v; vectorize v; split Y/o 64 -> b t; bind b block.x; bind t thread.x"},
@@ -182,13 +182,13 @@ bool fills_ahead(const ByHand& row) {
 
 }  // namespace
 
-TEST_CASE("cuda memory: schedules by hand under the emulation") { check_all(kRows); }
+TEST_CASE("cuda memory: schedules by hand under the emulation") { check_all(kMemoryRows); }
 
 TEST_CASE("cuda memory: a GPU without asynchronous copies runs the same pipelines") {
   EmulatedCode code;
   std::vector<Printed> all;
   int copied = 0;
-  for (const ByHand& row : kRows) {
+  for (const ByHand& row : kMemoryRows) {
     if (!fills_ahead(row)) continue;
     copied += printed(row, 80).source.kernels.find("copy_async") != std::string::npos;
     all.push_back(printed(row, 75));
@@ -199,7 +199,7 @@ TEST_CASE("cuda memory: a GPU without asynchronous copies runs the same pipeline
   const std::string wrong = code.compile();
   REQUIRE_MESSAGE(wrong.empty(), wrong);
   int i = 0;
-  for (const ByHand& row : kRows) {
+  for (const ByHand& row : kMemoryRows) {
     if (!fills_ahead(row)) continue;
     const DiffProblem p = problem(row.problem);
     Subject subject(p.text, p.program, p.dims);
@@ -228,7 +228,7 @@ TEST_CASE("cuda memory: default schedules with a pipeline wherever memory is sha
 }
 
 TEST_CASE("cuda memory: tensor cores take matrices from turned rows that copies fill") {
-  const std::string source = printed(kRows.back(), 90).source.kernels;
+  const std::string source = printed(kMemoryRows.back(), 90).source.kernels;
   CHECK(source.find("load_matrices<4, false>") != std::string::npos);
   CHECK(source.find("HONE_AT(As_, swizzled<64, 2>(") != std::string::npos);
   CHECK(source.find("copy_async<16>") != std::string::npos);
@@ -247,7 +247,7 @@ TEST_CASE("cuda memory: kernels compile with and without asynchronous copies") {
   const auto nvrtc = compiler_at_hand();
   if (!nvrtc) return;
   int row = 0;
-  for (const ByHand& r : kRows) {
+  for (const ByHand& r : kMemoryRows) {
     for (int sm : {75, 80, 90}) {
       if (effort() == Effort::kSmoke && row++ % 4 != 0) continue;
       const bool tiles = r.schedule.find("tensorize") != std::string::npos;

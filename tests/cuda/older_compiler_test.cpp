@@ -17,7 +17,7 @@ using namespace hone::tests;
 
 namespace {
 
-constexpr const char* kProduct = "matmul M=128 N=64 K=64 T=bf16";
+constexpr const char* kSmallProduct = "matmul M=128 N=64 K=64 T=bf16";
 
 bool has(const std::string& text, const char* part) { return text.find(part) != text.npos; }
 
@@ -86,8 +86,8 @@ TEST_CASE("older compiler: defaults of sm_90 do without what is newer, and are r
   CHECK(has(o.engine->target_text, "cuda sm=90 ptx=86 gpu=emulated-h100"));
   REQUIRE(o.told.size() == 1);
   CHECK(has(o.told[0].text, "NVRTC 11.4 does not know sm_90: kernels are PTX for sm_86"));
-  REQUIRE(needs_sm90(o.default_for(kProduct, "cuda sm=90")));
-  const auto product = o.right(kProduct);
+  REQUIRE(needs_sm90(o.default_for(kSmallProduct, "cuda sm=90")));
+  const auto product = o.right(kSmallProduct);
   CHECK(product->source == Source::kDefault);
   CHECK_MESSAGE(has(product->schedule, "mma.bf16"), product->schedule);
   CHECK_MESSAGE(!needs_sm90(product->schedule), product->schedule);
@@ -101,7 +101,7 @@ TEST_CASE("older compiler: 11.8 names sm_90 and has nothing of it") {
   const OnGpu gpu({{"HONE_GPU_NVRTC", "11.8"}});
   const Opened o;
   CHECK(o.engine->target.ptx == 89);
-  CHECK(has(o.right(kProduct)->schedule, "mma.bf16"));
+  CHECK(has(o.right(kSmallProduct)->schedule, "mma.bf16"));
   CHECK(o.count(Event::kBug) == 0);
 }
 
@@ -109,7 +109,7 @@ TEST_CASE("older compiler: a schedule that asks for more is refused with the way
   const OnGpu gpu({{"HONE_GPU_NVRTC", "11.4"}});
   const Opened o;
   const auto refused =
-      o.engine->compile(kProduct, {.schedule = o.default_for(kProduct, "cuda sm=90")});
+      o.engine->compile(kSmallProduct, {.schedule = o.default_for(kSmallProduct, "cuda sm=90")});
   REQUIRE_FALSE(static_cast<bool>(refused));
   CHECK(refused.failure().code == ErrorCode::kSchedule);
   CHECK_MESSAGE(has(refused.failure().message,
@@ -126,26 +126,26 @@ TEST_CASE("older compiler: records of either compiler leave the other's default 
     const OnGpu gpu;
     const Opened o;
     newer = o.engine->target_text;
-    wide = o.default_for(kProduct);
+    wide = o.default_for(kSmallProduct);
   }
   {
     const OnGpu gpu({{"HONE_GPU_NVRTC", "11.4"}});
     const Opened o;
     older = o.engine->target_text;
-    narrow = o.default_for(kProduct);
-    o.learn(kProduct, newer, wide);
-    CHECK(o.right(kProduct)->schedule == narrow);
+    narrow = o.default_for(kSmallProduct);
+    o.learn(kSmallProduct, newer, wide);
+    CHECK(o.right(kSmallProduct)->schedule == narrow);
     CHECK(o.count(Event::kBug) == 0);
     // What it cannot be, a record of this very target, is told.
     const Opened damaged;
-    damaged.learn(kProduct, older, wide);
-    CHECK(damaged.right(kProduct)->schedule == narrow);
+    damaged.learn(kSmallProduct, older, wide);
+    CHECK(damaged.right(kSmallProduct)->schedule == narrow);
     CHECK(damaged.count(Event::kBug) == 1);
   }
   const OnGpu gpu;
   const Opened o;
-  o.learn(kProduct, older, narrow);
-  const auto kernel = o.engine->compile(kProduct, {});
+  o.learn(kSmallProduct, older, narrow);
+  const auto kernel = o.engine->compile(kSmallProduct, {});
   REQUIRE(static_cast<bool>(kernel));
   CHECK((*kernel)->source == Source::kDefault);
   CHECK((*kernel)->schedule == wide);
@@ -156,7 +156,7 @@ TEST_CASE("older compiler: without a GPU the target says the same, and so it doe
     const OnGpu gpu({{"HONE_GPU_NVRTC", "11.4"}, {"HONE_GPU_DEVICES", "0"}});
     const Opened o("cuda sm=90");
     CHECK(o.engine->target_text == "cuda sm=90 ptx=86");
-    CHECK(!needs_sm90((*o.engine->compile(kProduct, {}))->schedule));
+    CHECK(!needs_sm90((*o.engine->compile(kSmallProduct, {}))->schedule));
     // A text of another machine asks for what this one cannot make either.
     CHECK(Opened("cuda sm=90 ptx=89").engine->target_text == "cuda sm=90 ptx=86");
     CHECK(Opened("cuda sm=86").engine->target_text == "cuda sm=86");
@@ -165,7 +165,7 @@ TEST_CASE("older compiler: without a GPU the target says the same, and so it doe
   const Opened o("cuda sm=90 ptx=80");
   CHECK(o.told.empty());
   CHECK(has(o.engine->target_text, "cuda sm=90 ptx=80 gpu="));
-  CHECK(!needs_sm90(o.right(kProduct)->schedule));
+  CHECK(!needs_sm90(o.right(kSmallProduct)->schedule));
 }
 
 TEST_CASE("older compiler: what sm_90 alone has is not for later GPUs, whatever the compiler") {
@@ -176,12 +176,12 @@ TEST_CASE("older compiler: what sm_90 alone has is not for later GPUs, whatever 
       const OnGpu gpu({{"HONE_GPU_SM", sm}, {"HONE_GPU_NVRTC", nvrtc}});
       const Opened o;
       CHECK(o.engine->target.ptx == (std::string(nvrtc) == "12.4" ? 90 : 0));
-      const std::string wide = o.default_for(kProduct, "cuda sm=90");
-      o.learn(kProduct, "cuda sm=90", wide);
-      const auto kernel = o.right(kProduct);
+      const std::string wide = o.default_for(kSmallProduct, "cuda sm=90");
+      o.learn(kSmallProduct, "cuda sm=90", wide);
+      const auto kernel = o.right(kSmallProduct);
       CHECK_MESSAGE(!has(kernel->schedule, "wgmma"), kernel->schedule);
       CHECK(o.count(Event::kBug) == 0);
-      const auto refused = o.engine->compile(kProduct, {.schedule = wide});
+      const auto refused = o.engine->compile(kSmallProduct, {.schedule = wide});
       REQUIRE_FALSE(static_cast<bool>(refused));
       CHECK_MESSAGE(has(refused.failure().message, "needs cuda sm=90 and no other"),
                     refused.failure().message);

@@ -70,7 +70,7 @@ TEST_CASE("cuda: products of a warpgroup, each row") {
     if (row.most_columns == 0) continue;
     all.push_back(by_hand(row, 128, 32, 128 / size_of(row.a), schedule(row, 32, {}, {})));
     all.push_back(by_hand(row, 140, 45, 3 * row.group + 5, schedule(row, 32, {}, {}, 3)));
-    if (effort() == Effort::kSmoke) continue;
+    if (effort() == hone::tests::Effort::kSmoke) continue;
     all.push_back(by_hand(row, 3, 2, 1, schedule(row, 8, {}, {}, 2), " B@N,K"));
     all.push_back(by_hand(row, 5, 9, 0, schedule(row, 16, {}, {})));
   }
@@ -99,7 +99,7 @@ TEST_CASE("cuda: products of a warpgroup, ways that operands lie") {
   std::vector<ByHand> all;
   for (const int bytes : {16, 32, 64, 128}) {
     for (const bool turned : {false, true}) {
-      if (effort() == Effort::kSmoke && turned != (bytes == 64)) continue;
+      if (effort() == hone::tests::Effort::kSmoke && turned != (bytes == 64)) continue;
       all.push_back(
           by_hand(row, 150, 100, 100, schedule(row, 96, {turned, bytes}, {!turned, bytes}, 3)));
       all.push_back(

@@ -35,7 +35,7 @@ std::array<double, 8> walked(const Printed& p, size_t launch, std::span<const in
   return out;
 }
 
-std::string text(const std::array<double, 8>& counts) {
+std::string text_record(const std::array<double, 8>& counts) {
   std::string out;
   for (double c : counts) out += " " + std::to_string(static_cast<int64_t>(c));
   return out;
@@ -45,7 +45,7 @@ std::string text(const std::array<double, 8>& counts) {
 
 TEST_CASE("cuda report: requests, sectors and rounds are those that the emulation counts") {
   const auto problems = diff_problems();
-  const auto step = static_cast<size_t>(by_effort(12, 4, 1));
+  const auto step = static_cast<size_t>(by_effort(12, 4, 4, 1));
   EmulatedCode code;
   code.record();
   std::vector<const DiffProblem*> taken;
@@ -75,8 +75,8 @@ TEST_CASE("cuda report: requests, sectors and rounds are those that the emulatio
       if (comparable) {
         ++compared;
         CHECK_MESSAGE(expected == counted, taken[k]->text << ", launch " << launch << ": said"
-                                                          << text(expected) << ", counted"
-                                                          << text(counted));
+                                                          << text_record(expected) << ", counted"
+                                                          << text_record(counted));
       }
       return failed;
     });

@@ -11,7 +11,7 @@ using namespace hone::tests;
 
 namespace {
 
-constexpr const char* kProduct =
+constexpr const char* kRefusedProduct =
     "op mm(A: f32[M,K], W: f32[K,N]) -> (C: f32[M,N]) { C[m,n] = sum[k](A[m,k]*W[k,n]) } M=3 K=40 "
     "N=8";
 
@@ -26,15 +26,15 @@ const std::vector<Refusal> kRefused = {
      "split C/k 4 -> k.o k.i tail=pad; compute T at C/k.i in=registers; compute U at C/k.i "
      "in=registers; bind C/m block.x",
      "adds what lies beyond its end"},
-    {kProduct,
+    {kRefusedProduct,
      "split C/n 4 -> n.o n.i tail=peel; split C/n.i 3 -> n.p n.q tail=pad; bind C/n.p thread.x",
      "4 iterations are no multiple of 3"},
-    {kProduct,
+    {kRefusedProduct,
      "stage C at m -> Ct in=registers; split Ct/k 8 -> k.o k.i; reorder Ct/k.o Ct/k.i Ct/n; stage "
      "A at Ct/k.o -> As in=shared; pipeline Ct/k.o stages=3; bind C/m block.x; bind Ct/k.o "
      "thread.x",
      "is a pipeline"},
-    {kProduct,
+    {kRefusedProduct,
      "reorder n k m; bind n block.x; stage A at C/n -> As in=shared pad=4611686018427387904",
      "at most 4096 elements"},
     {"op s(A: f32[M,N]) -> (C: f32[M,N]) { C[m,n] = A[m,n]+1 } M=128 N=2",

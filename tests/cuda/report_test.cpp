@@ -26,14 +26,14 @@ jit::Request strided(int64_t start, int64_t step, int bytes, uint32_t active = ~
   return r;
 }
 
-struct ByHand {
+struct CountedByHand {
   const char* what;
   jit::Request request;
   int sectors, least;
   int rounds, least_rounds;
 };
 
-const ByHand kByHand[] = {
+const CountedByHand kReportByHand[] = {
     {"neighbours of 4 bytes", strided(0, 4, 4), 4, 4, 1, 1},
     {"neighbours of 4 bytes, 4 past a sector's start", strided(4, 4, 4), 5, 4, 1, 1},
     {"neighbours of 2 bytes", strided(0, 2, 2), 2, 2, 1, 1},
@@ -119,7 +119,7 @@ TEST_CASE("cuda report: products on tensor cores") {
 }
 
 TEST_CASE("cuda report: sectors and rounds of a request") {
-  for (const ByHand& row : kByHand) {
+  for (const CountedByHand& row : kReportByHand) {
     CAPTURE(row.what);
     CHECK(jit::sectors_of(row.request) == row.sectors);
     CHECK(jit::least_sectors_of(row.request) == row.least);

@@ -13,7 +13,7 @@ using namespace hone::tests;
 namespace {
 
 /// A kernel over 64 threads a block, and what the emulation must say of it.
-struct Wrong {
+struct WrongWrong {
   const char* name;
   const char* body;
   const char* caught;  ///< part of the message; null: the kernel is right
@@ -27,7 +27,7 @@ struct Wrong {
   "b[i / 2] = 0; c[i / 2] = 0; } __syncthreads(); "
 
 // X and Y are floats, 128 of each, in slots 2 and 3; t is the thread's number.
-constexpr Wrong kWrong[] = {
+constexpr WrongWrong kWrong[] = {
     {"right: reversed through shared memory",
      "HONE_TEAM(float, s, 64); s[t] = X[t]; __syncthreads(); Y[t] = s[63 - t];", nullptr},
     {"missing barrier", "HONE_TEAM(float, s, 64); s[t] = X[t]; Y[t] = s[63 - t];",
@@ -190,7 +190,7 @@ constexpr Wrong kWrong[] = {
 
 TEST_CASE("cuda: wrong kernels are caught, each by its check") {
   EmulatedCode code;
-  for (const Wrong& w : kWrong) {
+  for (const WrongWrong& w : kWrong) {
     jit::CudaSource source;
     source.slots = 4;
     source.kernels = std::string(
@@ -218,7 +218,7 @@ TEST_CASE("cuda: wrong kernels are caught, each by its check") {
                              reinterpret_cast<int64_t>(x.data()),
                              reinterpret_cast<int64_t>(y.data())};
     const std::string said = code.run(static_cast<int>(i), 0, args, {});
-    const Wrong& w = kWrong[i];
+    const WrongWrong& w = kWrong[i];
     CHECK_MESSAGE((w.caught ? said.find(w.caught) != std::string::npos : said.empty()),
                   std::string(w.name) << ": \"" << said << "\"");
   }

@@ -119,11 +119,6 @@ void check_default(Watched& watched, const ops::Problem& problem) {
                                      << watched.engine->target_text << " | ");
 }
 
-double setting(const char* name, double otherwise) {
-  const char* value = std::getenv(name);
-  return value ? std::atof(value) : otherwise;
-}
-
 /// Dims of all sizes: mostly small ones where the case has small ones, which are strides and
 /// windows, else anything up to what so many dims allow.
 class RandomDims {

@@ -62,12 +62,6 @@ void report(std::string text, Schedule schedule, BackEnd back_end) {
              << "\n  repro: " << subject_of(text)->repro(schedule, back_end));
 }
 
-/// HONE_FUZZ_SEED and HONE_FUZZ_SECONDS override the defaults.
-double setting(const char* name, double otherwise) {
-  const char* value = std::getenv(name);
-  return value ? std::atof(value) : otherwise;
-}
-
 }  // namespace
 
 TEST_CASE("fuzz: random problems under random schedules") {

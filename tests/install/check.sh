@@ -35,8 +35,8 @@ DESTDIR=$work/root meson install -C "$build" --no-rebuild --quiet >"$work/instal
 config=$(find "$work/root" -name hone.pc)
 libdir=$(dirname "$(dirname "$config")")
 case $libdir in
-  */lib) prefix=$(dirname "$libdir") ;;
-  *) prefix=$(dirname "$(dirname "$libdir")") ;;
+  */lib | */lib64) prefix=$(dirname "$libdir") ;;
+  *) prefix=$(dirname "$(dirname "$libdir")") ;; # lib/TRIPLET
 esac
 # The same tree as a distribution without shared libraries would have it.
 cp -a "$prefix" "$work/static"
@@ -68,7 +68,7 @@ find_package(hone 0.1 REQUIRED)
 add_executable(hello $hello)
 target_link_libraries(hello $2)
 EOF
-  cmake -S . -B b -DCMAKE_CXX_COMPILER="${cxx##* }" -DCMAKE_PREFIX_PATH="$1" && cmake --build b && greets b/hello
+  cmake -G Ninja -S . -B b -DCMAKE_CXX_COMPILER="${cxx##* }" -DCMAKE_PREFIX_PATH="$1" && cmake --build b && greets b/hello
 }
 
 # Each public header on its own: no other header of ours, no dependency's, no warning.

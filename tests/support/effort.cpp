@@ -11,10 +11,15 @@ Effort effort() {
   const std::string_view asked = text ? text : "";
   if (asked == "smoke") return Effort::kSmoke;
   if (asked == "full") return Effort::kFull;
+  if (asked == "long") return Effort::kLong;
   return Effort::kQuick;
 }
 
 double by_effort(double smoke, double quick, double full) {
+  return by_effort(smoke, quick, full, full);
+}
+
+double by_effort(double smoke, double quick, double full, double longest) {
   switch (effort()) {
     case Effort::kSmoke:
       return smoke;
@@ -22,8 +27,15 @@ double by_effort(double smoke, double quick, double full) {
       return quick;
     case Effort::kFull:
       return full;
+    case Effort::kLong:
+      return longest;
   }
   return quick;
+}
+
+double setting(const char* name, double otherwise) {
+  const char* value = std::getenv(name);
+  return value ? std::atof(value) : otherwise;
 }
 
 }  // namespace hone::tests

@@ -46,7 +46,7 @@ std::vector<Sample> samples(int64_t n, int most) {
 constexpr int64_t kMostLanes = 16;
 
 /// Bytes that global memory is read by.
-constexpr int64_t kSector = 32;
+constexpr int64_t kWalkSector = 32;
 
 /// Where a statement stands: lanes that come by, axes of the threads that loops have opened, and
 /// for how many of its kind this visit stands.
@@ -191,7 +191,7 @@ class Walker {
     }
     AccessSite& site = out_.sites[found->second];
     site.requests += at.weight;
-    site.sectors += at.weight * static_cast<double>((bytes + kSector - 1) / kSector);
+    site.sectors += at.weight * static_cast<double>((bytes + kWalkSector - 1) / kWalkSector);
     site.least_sectors = site.sectors;
   }
 

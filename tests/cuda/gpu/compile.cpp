@@ -61,8 +61,8 @@ std::string as_device_says(const std::string& log) {
   return std::regex_replace(log, kPlace, "$1$2($3): ");
 }
 
-std::string text_of(const std::string& kernels, size_t lines_before, const std::string& file_name,
-                    const std::string& header, int sm) {
+std::string text_of_compile(const std::string& kernels, size_t lines_before,
+                            const std::string& file_name, const std::string& header, int sm) {
   std::string text = fmt::format("#include \"{}\"\n#line {} \"{}\"\n{}\n#line 1 \"table\"\n",
                                  header, lines_before + 1, file_name, kernels);
   const std::vector<Found> found = kernels_of(kernels);
@@ -91,7 +91,8 @@ Compiled compile_for_host(const std::string& source, const std::string& file_nam
   }
   const auto lines = static_cast<size_t>(std::count(prelude.begin(), prelude.end(), '\n'));
   const std::string header = emulation_header();
-  const std::string text = text_of(source.substr(prelude.size()), lines, file_name, header, sm);
+  const std::string text =
+      text_of_compile(source.substr(prelude.size()), lines, file_name, header, sm);
   const std::string base =
       (fs::path(header).parent_path() / fmt::format("{:016x}", hash_of(text))).string();
   out.path = base + ".so";

@@ -6,14 +6,15 @@
 namespace hone::tests {
 namespace {
 
-const char* text_of(const char* name) {
+const char* text_of_settings(const char* name) {
   const char* given = std::getenv(name);
   return given && *given ? given : nullptr;
 }
 
 template <class T>
 void read(const char* name, T& value) {
-  if (const char* given = text_of(name)) value = static_cast<T>(std::strtoll(given, nullptr, 10));
+  if (const char* given = text_of_settings(name))
+    value = static_cast<T>(std::strtoll(given, nullptr, 10));
 }
 
 }  // namespace
@@ -36,8 +37,8 @@ Settings settings_of_environment() {
   s.idle = run == 0;
   s.capturing = capturing != 0;
   s.quiet = quiet != 0;
-  if (const char* fail = text_of("HONE_GPU_FAIL")) s.fail = fail;
-  if (const char* sm = text_of("HONE_GPU_SM")) {
+  if (const char* fail = text_of_settings("HONE_GPU_FAIL")) s.fail = fail;
+  if (const char* sm = text_of_settings("HONE_GPU_SM")) {
     s.sm.clear();
     for (char* at = const_cast<char*>(sm); *at;) {
       s.sm.push_back(static_cast<int>(std::strtol(at, &at, 10)));

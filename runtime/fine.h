@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "include/hone/error.h"
+
+namespace hone::runtime {
+
+/// What a function returns that can fail and did not.
+inline Failure fine() { return {ErrorCode::kOk, {}}; }
+
+/// The status word of a call whose data met every check.
+inline constexpr int64_t kFine = std::numeric_limits<int64_t>::max();
+
+}  // namespace hone::runtime
