@@ -202,21 +202,31 @@ std::string Subject::run(Call& call, const Data& data, bool at_end) {
 std::string Subject::run_launches(Call& call) {
   const ir::Nest& nest = call.executor.nest();
   const std::vector<int64_t> args = call.args;
-  for (int l = 0; l < static_cast<int>(nest.launches.size()); ++l) {
-    // What runs when constants are bound knows nothing of the call.
-    call.args = args;
-    if (nest.launches[static_cast<size_t>(l)].at_bind) forget_call(call);
-    const int64_t extent = call.executor.extent(l, call.args.data());
-    // Ranges that may run at the same time run here in an order that nothing may count on.
-    std::vector<int64_t> cuts = {0, extent};
-    const bool apart = nest.launches[static_cast<size_t>(l)].parallel && !call.launch;
-    if (apart) cuts = {extent / 2, extent, 0, extent / 2};
-    for (size_t c = 0; c + 1 < cuts.size(); c += 2) {
-      if (cuts[c] == cuts[c + 1]) continue;
-      const std::string wrong = run_range(call, l, cuts[c], cuts[c + 1]);
-      if (!wrong.empty())
-        return "launch " + nest.launches[static_cast<size_t>(l)].name + " " + wrong;
+  // What runs when constants are bound runs first, and knows nothing of the call.
+  forget_call(call);
+  for (const bool at_bind : {true, false}) {
+    for (int l = 0; l < static_cast<int>(nest.launches.size()); ++l) {
+      const ir::Launch& launch = nest.launches[static_cast<size_t>(l)];
+      if (launch.at_bind != at_bind) continue;
+      const std::string wrong = run_launch(call, l);
+      if (!wrong.empty()) return "launch " + launch.name + " " + wrong;
     }
+    call.args = args;
+  }
+  return "";
+}
+
+std::string Subject::run_launch(Call& call, int launch) {
+  const int64_t extent = call.executor.extent(launch, call.args.data());
+  // Ranges that may run at the same time run here in an order that nothing may count on.
+  std::vector<int64_t> cuts = {0, extent};
+  const ir::Nest& nest = call.executor.nest();
+  const bool apart = nest.launches[static_cast<size_t>(launch)].parallel && !call.launch;
+  if (apart) cuts = {extent / 2, extent, 0, extent / 2};
+  for (size_t c = 0; c + 1 < cuts.size(); c += 2) {
+    if (cuts[c] == cuts[c + 1]) continue;
+    const std::string wrong = run_range(call, launch, cuts[c], cuts[c + 1]);
+    if (!wrong.empty()) return wrong;
   }
   return "";
 }

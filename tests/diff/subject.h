@@ -69,6 +69,7 @@ class Subject {
                     const Launch& launch);
   std::string run(Call& call, const Data& data, bool at_end);
   std::string run_launches(Call& call);
+  std::string run_launch(Call& call, int launch);
   void forget_call(Call& call) const;
   std::string run_range(Call& call, int launch, int64_t begin, int64_t end);
   std::string inspect(const Call& call, const Data& data);
