@@ -60,6 +60,13 @@ Result<CallFrame> CallFrame::create(const Candidate& c, const Fixture& fixture, 
       jit::write_int(type, slot, 0, static_cast<int64_t>(fixture.scalars()[i]));
     }
   }
+  f.bind_slots_ = f.slots_;
+  const auto forget = [&](int slot) { f.bind_slots_[static_cast<size_t>(slot)] = 0; };
+  for (size_t i = 0; i < layout.tensor_slots.size(); ++i) {
+    if (!fixture.problem().program.buffers[i].constant) forget(layout.tensor_slots[i]);
+  }
+  for (const int slot : layout.dim_slots) forget(slot);
+  for (const int slot : layout.scalar_slots) forget(slot);
   auto scratch = guarded(c.nest.worker_bytes);
   if (!scratch) return scratch.failure();
   f.scratch_.push_back(std::move(*scratch));
@@ -68,6 +75,10 @@ Result<CallFrame> CallFrame::create(const Candidate& c, const Fixture& fixture, 
 
 int64_t CallFrame::extent(const Candidate& c, size_t launch) const {
   return evaluate(c.code.launches[launch].extent, dims_);
+}
+
+const int64_t* CallFrame::slots_of(const Candidate& c, size_t launch) const {
+  return c.code.launches[launch].at_bind ? bind_slots_.data() : slots_.data();
 }
 
 std::string CallFrame::run_guarded(GuardedCall& call, const Candidate& c) {
@@ -81,8 +92,8 @@ std::string CallFrame::run_guarded(GuardedCall& call, const Candidate& c) {
     const Stretch took = stretch_of([&] {
       for (int part = 0; part < 3 && broken.empty(); ++part) {
         if (cuts[part] >= cuts[part + 1]) continue;
-        broken =
-            call.run(c.functions[i], slots_.data(), cuts[part], cuts[part + 1], scratch_[0].data());
+        broken = call.run(c.functions[i], slots_of(c, i), cuts[part], cuts[part + 1],
+                          scratch_[0].data());
       }
     });
     if (!broken.empty()) return broken;
@@ -104,7 +115,7 @@ void CallFrame::bind(const Candidate& c) {
   *status_ = INT64_MAX;
   for (size_t i = 0; i < c.functions.size(); ++i) {
     if (c.code.launches[i].at_bind) {
-      c.functions[i](slots_.data(), 0, extent(c, i), scratch_[0].data());
+      c.functions[i](slots_of(c, i), 0, extent(c, i), scratch_[0].data());
     }
   }
 }

@@ -45,12 +45,15 @@ class CallFrame {
  private:
   explicit CallFrame(GuardedPool& pool) : pool_(&pool) {}
   int64_t extent(const Candidate& candidate, size_t launch) const;
+  /// The arguments of a launch: at bind, no more than what bind knows.
+  const int64_t* slots_of(const Candidate& candidate, size_t launch) const;
 
   GuardedPool* pool_;
   double run_us_ = 0;
   std::vector<int64_t> dims_;
   std::unique_ptr<int64_t> status_;
   std::vector<int64_t> slots_;
+  std::vector<int64_t> bind_slots_;  ///< of them, constants and where bind puts things
   GuardedMemory workspace_;
   std::vector<GuardedMemory> scratch_;  ///< per worker
   std::vector<GuardedMemory> bound_;
