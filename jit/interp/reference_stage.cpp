@@ -446,8 +446,8 @@ void StageEval::finish(int l, double* v, int64_t* w, double* e) {
     // One certain term decides an `any` or an `all`.
     const bool logic = stage_.reduce == Reduce::kAny || stage_.reduce == Reduce::kAll;
     if (logic && acc_.size[l] > 0) *e = 0;
-    if (stage_.reduce == Reduce::kProd && *e > 0) *e = kInfinity;
-    if (rounds && *e > 0 && may_wrap(stage_.accumulate, *w, *e)) *e = kInfinity;
+    if (stage_.reduce == Reduce::kProd && *e > 0) *e = kReferenceStageInfinity;
+    if (rounds && *e > 0 && may_wrap(stage_.accumulate, *w, *e)) *e = kReferenceStageInfinity;
     return;
   }
   if (*e != *e) *e = kReferenceStageInfinity;
