@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -365,6 +366,7 @@ class Selector {
   Value multiply_bytes(const Value& a, const Value& b);
   Value multiply_quads(const Value& a, const Value& b);
   Value divide(ir::Op op, const Value& a, const Value& b);
+  Value divide_by_power(ir::Op op, const Value& a, int power);
   Value op3(X86 op, const Value& a, const Value& b);
 
   // --- select_mask.cpp: bools ---
@@ -390,8 +392,8 @@ class Selector {
   Value mask_of_bytes(const Value& bytes);
 
   // --- select_lanes.cpp: lanes through general registers ---
-  std::vector<Reg> lanes_to_gprs(const Value& v);
-  Value gprs_to_lanes(const std::vector<Reg>& regs, DType type);
+  Reg lane_to_gpr(const Value& v, int lane);
+  Value gprs_to_lanes(DType type, const std::function<Reg(int)>& lane_of);
 
   // --- select_convert.cpp: between types ---
   Value convert(const ir::Expr& e);

@@ -130,14 +130,13 @@ Value Selector::to_double(const Value& v) {
 Value Selector::integer_lanes_to_float(const Value& v, DType to) {
   const Reg zero = constant_bits(DType::kI32, 0).reg;
   const bool exact = to == DType::kF64;
-  std::vector<Reg> out;
-  for (const Reg r : lanes_to_gprs(v)) {
+  return gprs_to_lanes(to, [&](int i) {
+    const Reg r = lane_to_gpr(v, i);
     const Reg x = code.define(RegClass::kVec, 16, exact ? X86::vcvtsi2sd : X86::vcvtsi2ss,
                               {vreg(zero, 16), greg(r)});
-    out.push_back(exact ? code.define(RegClass::kGpr, 8, X86::vmovq, {vreg(x, 16)})
-                        : code.define(RegClass::kGpr, 4, X86::vmovd, {vreg(x, 16)}));
-  }
-  return gprs_to_lanes(out, to);
+    return exact ? code.define(RegClass::kGpr, 8, X86::vmovq, {vreg(x, 16)})
+                 : code.define(RegClass::kGpr, 4, X86::vmovd, {vreg(x, 16)});
+  });
 }
 
 Value Selector::float_to_half(const Value& v) {
@@ -215,7 +214,7 @@ Value Selector::float_to_quad(const Value& v) {
         x = code.define(RegClass::kVec, 16, X86::vpshufd, {vreg(x, 16), imm(kHighPair)});
       out.push_back(code.define(RegClass::kGpr, 8, X86::vcvttsd2si, {vreg(x, 16)}));
     }
-    i = gprs_to_lanes(out, DType::kI64);
+    i = gprs_to_lanes(DType::kI64, [&](int lane) { return out[static_cast<size_t>(lane)]; });
   }
   i = blend(over, constant_bits(DType::kI64, 0x7fffffffffffffff), i);
   return blend(nan, constant_bits(DType::kI64, 0), i);

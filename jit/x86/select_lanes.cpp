@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lanes one by one through general registers, for what vectors cannot do.
 #include <algorithm>
+#include <bit>
 
 #include "jit/x86/select_context.h"
 
@@ -8,50 +9,46 @@ namespace hone::jit {
 
 using ir::Op;
 
-/// The lanes as 64-bit integers, sign- or zero-extended as their type says.
-std::vector<Reg> Selector::lanes_to_gprs(const Value& v) {
-  std::vector<Reg> regs;
-  const int size = size_of(v.type);
-  for (int i = 0; i < lanes_.count; ++i) {
-    int within = 0;
-    const Operand x = vreg(quarter_of(v, i, within), 16);
-    Reg r;
-    switch (size) {
-      case 8:
-        r = within == 0 ? code.define(RegClass::kGpr, 8, X86::vmovq, {x})
-                        : code.define(RegClass::kGpr, 8, X86::vpextrq, {x, imm(within)});
-        break;
-      case 4:
-        r = code.define(RegClass::kGpr, 4, X86::vpextrd, {x, imm(within)});
-        break;
-      case 2:
-        r = code.define(RegClass::kGpr, 4, X86::vpextrw, {x, imm(within)});
-        break;
-      default:
-        r = code.define(RegClass::kGpr, 4, X86::vpextrb, {x, imm(within)});
-        break;
-    }
-    regs.push_back(is_float(v.type) ? r : wrapped(r, v.type));
+/// A lane as a 64-bit integer, sign- or zero-extended as its type says.
+Reg Selector::lane_to_gpr(const Value& v, int lane) {
+  int within = 0;
+  const Operand x = vreg(quarter_of(v, lane, within), 16);
+  Reg r;
+  switch (size_of(v.type)) {
+    case 8:
+      r = within == 0 ? code.define(RegClass::kGpr, 8, X86::vmovq, {x})
+                      : code.define(RegClass::kGpr, 8, X86::vpextrq, {x, imm(within)});
+      break;
+    case 4:
+      r = code.define(RegClass::kGpr, 4, X86::vpextrd, {x, imm(within)});
+      break;
+    case 2:
+      r = code.define(RegClass::kGpr, 4, X86::vpextrw, {x, imm(within)});
+      break;
+    default:
+      r = code.define(RegClass::kGpr, 4, X86::vpextrb, {x, imm(within)});
+      break;
   }
-  return regs;
+  return is_float(v.type) ? r : wrapped(r, v.type);
 }
 
-/// The low bytes of the registers as lanes.
-Value Selector::gprs_to_lanes(const std::vector<Reg>& regs, DType type) {
-  const int size = size_of(type);
-  const size_t per = std::min<size_t>(16 / size, regs.size());
+/// The low bytes of registers as lanes; `lane_of` makes one at a time, so that few live at once.
+Value Selector::gprs_to_lanes(DType type, const std::function<Reg(int)>& lane_of) {
+  const int size = size_of(type), count = lanes_.count;
+  const int per = std::min(16 / size, count);
   const X86 insert = size == 8   ? X86::vpinsrq
                      : size == 4 ? X86::vpinsrd
                      : size == 2 ? X86::vpinsrw
                                  : X86::vpinsrb;
   const int gpr_width = size == 8 ? 8 : 4;
   std::vector<Reg> quarters;
-  for (size_t q = 0; q < regs.size(); q += per) {
-    Reg x = size == 8 ? code.define(RegClass::kVec, 16, X86::vmovq, {greg(regs[q])})
-                      : code.define(RegClass::kVec, 16, X86::vmovd, {greg(regs[q], 4)});
-    for (size_t i = 1; i < per; ++i) {
-      x = code.define(RegClass::kVec, 16, insert,
-                      {vreg(x, 16), greg(regs[q + i], gpr_width), imm(static_cast<int>(i))});
+  for (int q = 0; q < count; q += per) {
+    const Reg first = lane_of(q);
+    Reg x = size == 8 ? code.define(RegClass::kVec, 16, X86::vmovq, {greg(first)})
+                      : code.define(RegClass::kVec, 16, X86::vmovd, {greg(first, 4)});
+    for (int i = 1; i < per; ++i) {
+      const Reg next = lane_of(q + i);
+      x = code.define(RegClass::kVec, 16, insert, {vreg(x, 16), greg(next, gpr_width), imm(i)});
     }
     quarters.push_back(x);
   }
@@ -65,13 +62,33 @@ Value Selector::gprs_to_lanes(const std::vector<Reg>& regs, DType type) {
 }
 
 Value Selector::divide(Op op, const Value& a, const Value& b) {
-  const std::vector<Reg> x = lanes_to_gprs(a), y = lanes_to_gprs(b);
-  std::vector<Reg> results;
   const X86 divide = op == Op::kDiv ? X86::floor_div : X86::floor_mod;
-  for (size_t i = 0; i < x.size(); ++i) {
-    results.push_back(code.define(RegClass::kGpr, 8, divide, {greg(x[i]), greg(y[i])}));
+  return gprs_to_lanes(a.type, [&](int i) {
+    const Reg x = lane_to_gpr(a, i), y = lane_to_gpr(b, i);
+    return code.define(RegClass::kGpr, 8, divide, {greg(x), greg(y)});
+  });
+}
+
+/// Floor division by 2^power, or its remainder, which are a shift and a mask.
+Value Selector::divide_by_power(Op op, const Value& a, int power) {
+  if (failed()) return {};
+  const int size = size_of(a.type), w = width(a.type);
+  if (op == Op::kMod) {
+    return op3(X86::vandps, a, constant_bits(a.type, (uint64_t{1} << power) - 1));
   }
-  return gprs_to_lanes(results, a.type);
+  if (power == 0) return a;
+  const auto shifted = [&](X86 x) {
+    return Value{code.define(RegClass::kVec, w, x, {vreg(a.reg, w), imm(power)}), a.type, size};
+  };
+  if (size == 2) return shifted(X86::vpsraw);
+  if (size == 4) return shifted(X86::vpsrad);
+  if (size == 8 && wide()) return shifted(X86::vpsraq);
+  // Without an arithmetic shift: a logical one, and the sign extended from where it is now.
+  Value logical = shifted(size == 8 ? X86::vpsrlq : X86::vpsrlw);
+  if (size == 1) logical = op3(X86::vandps, logical, constant_bits(a.type, 0xffu >> power));
+  if (a.type == DType::kU8) return logical;
+  const Value sign = constant_bits(a.type, uint64_t{1} << (8 * size - 1 - power));
+  return op3(size == 8 ? X86::vpsubq : X86::vpsubb, op3(X86::vxorps, logical, sign), sign);
 }
 
 /// Bytes have no product: even and odd ones by 16-bit products.

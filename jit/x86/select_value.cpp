@@ -154,6 +154,12 @@ Value Selector::binary(const ir::Expr& e) {
     return fused(add ? Fused::kAdd : Fused::kNegatedAdd, a, b, value(e->args[0]));
   }
   const Value a = value(e->args[0]);
+  int64_t divisor = 0;
+  const bool divides = (e->op == Op::kDiv || e->op == Op::kMod) && is_int(e->type);
+  if (divides && ir::is_const(e->args[1], &divisor) && divisor > 0 &&
+      std::has_single_bit(static_cast<uint64_t>(divisor))) {
+    return divide_by_power(e->op, a, std::countr_zero(static_cast<uint64_t>(divisor)));
+  }
   const Value b = value(e->args[1]);
   if (failed()) return {};
   return arithmetic(e->op, a, b);

@@ -23,6 +23,12 @@ double length_of(std::string_view name) {
   return 20;
 }
 
+/// True for an integer division by a power of two.
+bool shifts(const Expr& e) {
+  int64_t divisor = 0;
+  return is_const(e->args[1], &divisor) && divisor > 0 && (divisor & (divisor - 1)) == 0;
+}
+
 }  // namespace
 
 double operations_of(const Expr& e) {
@@ -40,10 +46,10 @@ double operations_of(const Expr& e) {
       n = length_of(e->fn->name);
       break;
     case Op::kDiv:
-      n = is_float(e->type) ? 4 : 20;
+      n = is_float(e->type) ? 4 : shifts(e) ? 2 : 20;
       break;
     case Op::kMod:
-      n = 24;
+      n = shifts(e) ? 1 : 24;
       break;
     default:
       n = 1;
