@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "runtime/engine/engine_state.h"
+#include "schedules/model/model.h"
 #include "schedules/numerics.h"
 #include "schedules/search/sampling.h"
 #include "schedules/space/space.h"
@@ -16,6 +17,13 @@ constexpr size_t kNearTried = 4;
 
 /// How many structures are tried where the default's is refused, before the plain loops serve.
 constexpr int kOthersTried = 12;
+
+/// Accesses to the frame in innermost loops that a default may have, whatever its length, and how
+/// many instructions there must be to each beyond.
+constexpr int kFewSpills = 96;
+constexpr int kInstructionsToSpill = 8;
+/// What something else may take by estimate, as a multiple of what spills too much.
+constexpr double kInsteadOfSpills = 4;
 
 /// How many candidates are looked at for one of a pinned numerics class.
 constexpr int kClassTried = 400;
@@ -45,8 +53,12 @@ class Choice {
     }
     if (!failed_) {
       const auto schedule = schedules::default_schedule(problem_.program, engine_->target);
-      if (auto k = attempt(schedule.text(), Source::kDefault)) return *k;
-      if (auto k = attempt_others(schedule.text())) return *k;
+      auto k = attempt(schedule.text(), Source::kDefault);
+      if (k && !spills_much(**k)) return *k;
+      auto other = attempt_fallback(schedule.text());
+      if (other && (!k || instead(**other, **k))) return *other;
+      if (k) return *k;
+      if (auto other = attempt_others(schedule.text())) return *other;
       if (auto k = attempt_class()) return *k;
     }
     return failed_ ? *failed_ : plain();
@@ -73,6 +85,40 @@ class Choice {
       });
     }
     return std::nullopt;
+  }
+
+  /// True for code that is busy keeping registers in memory: something simpler serves better.
+  static bool spills_much(const KernelState& k) {
+    const int accesses = std::max(k.report.inner_spills, k.report.spills);
+    return accesses > kFewSpills && accesses * kInstructionsToSpill > k.report.instructions;
+  }
+
+  bool instead(const KernelState& other, const KernelState& spilling) const {
+    return estimate(other.schedule) <= kInsteadOfSpills * estimate(spilling.schedule);
+  }
+
+  double estimate(const std::string& schedule) const {
+    const auto steps = schedules::Schedule::parse(schedule);
+    const auto program = schedules::apply(problem_.program, *steps);
+    return schedules::estimate(*program, engine_->target);
+  }
+
+  /// What is left of the default's structure without what is refused, or spills.
+  std::optional<Kernel> attempt_fallback(const std::string& rejected) {
+    if (engine_->target.is_cuda()) return std::nullopt;
+    Kernel last;
+    const schedules::Schedule found = schedules::fallback_schedule(
+        problem_.program, engine_->target, [&](const schedules::Schedule& schedule) {
+          const std::string text = schedule.text();
+          if (failed_ || text == rejected || quarantined(text)) return false;
+          auto k = build_kernel(engine_->services, input(text, Source::kDefault));
+          note(k);
+          if (!k || !pinned(**k) || spills_much(**k)) return false;
+          last = *k;
+          return true;
+        });
+    if (found.steps.empty() || !last) return std::nullopt;
+    return last;
   }
 
   /// The analytic schedules of the other structures that the rules see, in their order.

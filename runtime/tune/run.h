@@ -29,6 +29,9 @@ class TuneRun {
   void resume();
   bool at_limit() const;
   bool finished();
+  bool compiles(const std::string& schedule) const;
+  void add_fallback();
+  Result<std::monostate> try_plain_loops();
   Result<std::monostate> search();
   Result<std::monostate> attempt(const schedules::Candidate& candidate);
   void note(const schedules::Candidate& candidate, const std::string& schedule,

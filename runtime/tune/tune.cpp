@@ -57,11 +57,13 @@ TuneRun::TuneRun(const TuneJob& job)
                      job.options.effort == Effort::kQuick ? "quick" : "full");
   default_ = schedules::default_schedule(job.problem.program, job.target).text();
   for (const Record& r : job.cache.quarantine(job.key)) quarantined_.insert(r.schedule);
+  add_fallback();
   if (!allowed(default_)) default_.clear();
   small_ = is_small(spaces_);
   for (size_t s = 0; s < spaces_.size(); ++s) {
     const schedules::Candidate analytic{static_cast<int>(s), spaces_[s].values};
-    const double cycles = allowed(text_of(analytic)) ? estimate(analytic) : kInfinite;
+    const std::string text = text_of(analytic);
+    const double cycles = allowed(text) && compiles(text) ? estimate(analytic) : kInfinite;
     if (cheapest_ == 0 || cycles < cheapest_) cheapest_ = cycles;
   }
 }
@@ -355,6 +357,7 @@ Result<TuneResult> TuneRun::go() {
   opening_ = Clock::now() - start_;
   resume();
   auto searched = search();
+  if (searched && best_us_ == 0 && end_ != TuneEnd::kStopped) searched = try_plain_loops();
   if (!searched && searched.failure().code != ErrorCode::kCancelled) return searched.failure();
   if (!searched) end_ = TuneEnd::kStopped;
   if (best_us_ == 0) {

@@ -50,6 +50,51 @@ Plan derive(const ir::Program& program, const ir::Target& target, std::vector<in
   return plan;
 }
 
+Schedule analytic(const Plan& plan) { return Space{plan.schedule(), plan.values()}.analytic(); }
+
+/// The next smaller value of every knob; false where all have their least.
+bool lower_values(const Schedule& structure, std::vector<int64_t>& values) {
+  bool any = false;
+  const std::vector<Knob> all = knobs(structure);
+  for (size_t i = 0; i < all.size(); ++i) {
+    int64_t next = values[i];
+    for (const int64_t v : all[i].values) {
+      if (v < values[i] && (next == values[i] || v > next)) next = v;
+    }
+    any = any || next != values[i];
+    values[i] = next;
+  }
+  return any;
+}
+
+/// One structure in which every rule's steps were accepted when they were made.
+Plan derive_cautiously(const ir::Program& program, const ir::Target& target,
+                       const std::function<bool(const Schedule&)>& accepts) {
+  Plan plan(program, target);
+  const auto try_rule = [&](const Rule& rule, const std::string& stage) {
+    Plan::Mark before = plan.mark();
+    const size_t steps = plan.schedule().steps.size();
+    if (!attempt(plan, rule, stage)) return false;
+    if (plan.schedule().steps.size() == steps || accepts(analytic(plan))) return true;
+    plan.rewind(std::move(before));
+    return false;
+  };
+  for (const Rule* rule : shaping_rules(target)) {
+    for (const std::string& name : stages_backwards(plan)) {
+      if (plan.program().stage(name)) try_rule(*rule, name);
+    }
+  }
+  for (const std::string& name : stages_backwards(plan)) {
+    bool done = plan.finished(name);
+    for (const Rule* rule : stage_rules(target)) done = done || try_rule(*rule, name);
+    if (!done && !target.is_cuda()) try_rule(kVectors, name);
+  }
+  for (const Rule* rule : finishing_rules(target)) {
+    for (const std::string& name : stages_backwards(plan)) try_rule(*rule, name);
+  }
+  return plan;
+}
+
 std::vector<int> taken(const Plan& plan) {
   std::vector<int> out;
   for (const Decision& d : plan.decisions()) out.push_back(d.taken);
@@ -94,11 +139,25 @@ std::vector<Space> derive_space(const ir::Program& program, const ir::Target& ta
 }
 
 Schedule default_schedule(const ir::Program& program, const ir::Target& target) {
-  const Plan plan = derive(program, target, {});
-  Schedule schedule = Space{plan.schedule(), plan.values()}.analytic();
-  const auto scheduled = apply(program, schedule);
-  if (scheduled && jit::lower(*scheduled, target)) return schedule;
-  return {};
+  const auto lowers = [&](const Schedule& schedule) {
+    const auto scheduled = apply(program, schedule);
+    return scheduled && jit::lower(*scheduled, target);
+  };
+  const Schedule schedule = analytic(derive(program, target, {}));
+  return lowers(schedule) ? schedule : fallback_schedule(program, target, lowers);
+}
+
+Schedule fallback_schedule(const ir::Program& program, const ir::Target& target,
+                           const std::function<bool(const Schedule&)>& accepts) {
+  constexpr int kNotches = 4;
+  Plan plan = derive(program, target, {});
+  const Schedule structure = plan.schedule();
+  std::vector<int64_t> values = plan.values();
+  for (int notch = 0; notch < kNotches && lower_values(structure, values); ++notch) {
+    Schedule smaller = fix(structure, values);
+    if (accepts(smaller)) return smaller;
+  }
+  return analytic(derive_cautiously(program, target, accepts));
 }
 
 }  // namespace hone::schedules

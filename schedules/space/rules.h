@@ -24,6 +24,7 @@ extern const Rule kTile;
 extern const Rule kLanes;
 extern const Rule kTurn;
 extern const Rule kElementwise;
+extern const Rule kVectors;
 extern const Rule kLaunch;
 extern const Rule kBorders;
 extern const Rule kAhead;

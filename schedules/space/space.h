@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "jit/ir/program.h"
@@ -22,8 +23,14 @@ struct Space {
 std::vector<Space> derive_space(const ir::Program& program, const ir::Target& target,
                                 int most = 24);
 
-/// The analytic schedule without a search: the first structure of the space, at its analytic
-/// values, that applies and lowers; in the end the plain one, which is legal for every program.
+/// The analytic schedule without a search: the first structure of the space at its analytic values
+/// where it applies and lowers, else the fallback.
 Schedule default_schedule(const ir::Program& program, const ir::Target& target);
+
+/// What stands between a structure that `accepts` refuses and the plain loops: the same at smaller
+/// values, else one derived rule by rule, in which nothing is kept that `accepts` does not take;
+/// where other rules fail, a stage is vectorized as it stands. Without steps where nothing is taken.
+Schedule fallback_schedule(const ir::Program& program, const ir::Target& target,
+                           const std::function<bool(const Schedule&)>& accepts);
 
 }  // namespace hone::schedules

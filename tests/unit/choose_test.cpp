@@ -14,6 +14,9 @@ namespace {
 
 constexpr const char* kProblem = "matmul M=24 N=40 K=56";
 
+/// A default of it would keep registers in memory for much of its time.
+constexpr const char* kCrowded = "depthwise_conv2d N=2 C=5 H=12 W=13 R=5 Q=5 S=2 P=2";
+
 struct Chooser {
   std::vector<std::string> bugs;
   std::shared_ptr<EngineState> engine;
@@ -46,6 +49,16 @@ struct Chooser {
 };
 
 }  // namespace
+
+TEST_CASE("choose: what spills much is no default while something else serves") {
+  Chooser chooser;
+  const auto kernel = chooser.engine->compile(kCrowded, {});
+  REQUIRE(kernel);
+  const auto& r = (*kernel)->report;
+  CHECK_MESSAGE(r.inner_spills * 8 < r.instructions, r.inner_spills << " of " << r.instructions);
+  CHECK((*kernel)->schedule.find("vectorize") != std::string::npos);
+  CHECK(chooser.bugs.empty());
+}
 
 TEST_CASE("choose: what misbehaved here does not serve, as the default or as a near record") {
   Chooser chooser;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker that says that all is well, but for the schedule that HONE_FICKLE names, which is wrong.
+// A worker that says that all is well, but for the schedule that HONE_FICKLE names, which is wrong;
+// `*` names all.
 #include <signal.h>
 #include <sys/prctl.h>
 
@@ -17,7 +18,7 @@ int main() {
   Channel channel(kTunerFd);
   while (const auto m = channel.receive(-1)) {
     Message reply{m->verb == "open" ? "opened" : "result", {}};
-    const bool fails = named && m->verb == "try" && m->get("schedule") == wrong;
+    const bool fails = named && m->verb == "try" && (wrong == "*" || m->get("schedule") == wrong);
     reply.add("verdict", fails ? "wrong" : "ok").add("note", fails ? "Y[0] is 1" : "");
     reply.add("median_us", 100.0).add("samples_us", "100,100");
     if (!channel.send(reply)) break;

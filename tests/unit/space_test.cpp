@@ -4,6 +4,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
+#include "jit/code.h"
 #include "jit/passes/lower.h"
 #include "ops/op.h"
 #include "schedules/schedule.h"
@@ -129,4 +132,30 @@ TEST_CASE("space: products of narrow types by the instructions that the target h
   CHECK(chosen(halves, "x86 isa=avx512,vnni") == "");
   CHECK(chosen("matmul M=64 N=64 K=64 const=B", "x86 isa=avx512,vnni,bf16") == "");
   CHECK(chosen("matmul M=64 N=64 K=64 T=i32 const=B", "x86 isa=avx512,vnni,bf16") == "");
+}
+
+TEST_CASE("space: where register tiles are refused, vectors stay; where all is, the plain loops") {
+  const ir::Target target = target_of(kTargets[0]);
+  size_t vectors = 0, stages = 0;
+  for (const ops::Case& c : ops::stock_library().cases) {
+    if (c.small) continue;
+    const auto problem = ops::parse_problem(c.problem);
+    REQUIRE(problem);
+    const auto fallback =
+        schedules::fallback_schedule(problem->program, target, [&](const schedules::Schedule& s) {
+          if (s.text().find("in=registers") != std::string::npos) return false;
+          const auto nest = jit::lower(*schedules::apply(problem->program, s), target);
+          return nest && jit::compile_x86(*nest, target, {});
+        });
+    CHECK_MESSAGE(fallback.text().find("vectorize") != std::string::npos, c.problem);
+    const auto refused = [](const schedules::Schedule&) { return false; };
+    CHECK(schedules::fallback_schedule(problem->program, target, refused).steps.empty());
+    const auto applied = schedules::apply(problem->program, fallback);
+    for (const ir::Stage& s : applied->stages) {
+      ++stages;
+      vectors += std::any_of(s.loops.begin(), s.loops.end(),
+                             [](const ir::Loop& l) { return l.mark == ir::Mark::kVector; });
+    }
+  }
+  CHECK(vectors >= stages * 9 / 10);
 }
