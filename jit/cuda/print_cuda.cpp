@@ -78,6 +78,8 @@ class Width {
 
 }  // namespace
 
+bool has_cuda() { return true; }
+
 std::array<int64_t, 3> grid_of(const CudaLaunch& launch, std::span<const int64_t> dims) {
   std::array<int64_t, 3> out{};
   for (size_t axis = 0; axis < 3; ++axis) {

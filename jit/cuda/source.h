@@ -62,6 +62,9 @@ struct CudaSource {
 /// Blocks along x, y, z for the values of Nest::dims.
 std::array<int64_t, 3> grid_of(const CudaLaunch& launch, std::span<const int64_t> dims);
 
+/// Whether this build has code for GPUs (Meson option `cuda`); without, all sources are refused.
+bool has_cuda();
+
 /// Readable CUDA C++ of every launch of `nest`, which has its barriers. Refuses, with the reason,
 /// what a GPU cannot run: a barrier that only some threads would reach, registers that threads
 /// index by their own number.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "jit/cuda/nvrtc.h"
+#include "jit/cuda/source.h"
 
 namespace hone::runtime {
 namespace {
@@ -49,6 +50,11 @@ bool runs(const GpuFacts& facts, const ir::Target& target) {
 }
 
 Result<GpuPlace> find_gpu(const EngineOptions& options) {
+  if (!jit::has_cuda()) {
+    return Failure{ErrorCode::kUnsupported, fmt::format("target `{}`: this hone was built without "
+                                                        "CUDA, as by -Dcuda=disabled",
+                                                        options.target)};
+  }
   const auto facts = look_at(options);
   auto target = ir::parse_target(options.target, facts ? target_of(*facts) : ir::Target{});
   const bool wants_any = options.target.find("sm=") == std::string::npos;

@@ -8,19 +8,15 @@ constexpr const Rule* kShaping[] = {&kInlineCheap, &kPad, &kRows};
 constexpr const Rule* kStages[] = {&kTile, &kLanes, &kTurn, &kElementwise};
 constexpr const Rule* kFinishing[] = {&kLaunch, &kBorders, &kAhead, &kStreamOut};
 
-constexpr const Rule* kGpuShaping[] = {&kInlineCheap, &kGpuParts};
-constexpr const Rule* kGpuStages[] = {&kGpuWide, &kGpuTensor,  &kGpuProducts, &kGpuTile,
-                                      &kGpuRows, &kGpuColumns, &kGpuTurn,     &kGpuMap};
-
 }  // namespace
 
 std::span<const Rule* const> shaping_rules(const ir::Target& target) {
-  if (target.is_cuda()) return kGpuShaping;
+  if (target.is_cuda()) return gpu_shaping_rules();
   return kShaping;
 }
 
 std::span<const Rule* const> stage_rules(const ir::Target& target) {
-  if (target.is_cuda()) return kGpuStages;
+  if (target.is_cuda()) return gpu_stage_rules();
   return kStages;
 }
 

@@ -39,6 +39,10 @@ extern const Rule kGpuColumns;
 extern const Rule kGpuTurn;
 extern const Rule kGpuMap;
 
+/// The rules for a GPU; none in a build without CUDA.
+std::span<const Rule* const> gpu_shaping_rules();
+std::span<const Rule* const> gpu_stage_rules();
+
 /// Rules that reshape the program, applied to each stage, last to first, before the others.
 std::span<const Rule* const> shaping_rules(const ir::Target& target);
 /// Rules that schedule one stage: the first that concerns it does; then every finishing rule.

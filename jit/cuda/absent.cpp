@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stands in for what prints kernels in a build without CUDA.
+#include "jit/cuda/sm90_rows.h"
+#include "jit/cuda/source.h"
+
+namespace hone::jit {
+
+bool has_cuda() { return false; }
+
+Result<CudaSource, Refusal> print_cuda(const ir::Nest&, const ir::Target&) {
+  return Refusal{"this hone was built without CUDA"};
+}
+
+std::string cuda_prelude() { return {}; }
+
+std::string sm90_rows_for(std::string_view) { return {}; }
+
+bool needs_sm90a(std::string_view) { return false; }
+
+}  // namespace hone::jit
