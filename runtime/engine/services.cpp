@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "runtime/cache/file_size_signal.h"
+#include "runtime/machine/host.h"
 #include "runtime/threads/pool.h"
 
 namespace hone::runtime {
@@ -15,6 +16,7 @@ namespace hone::runtime {
 Services::Services(const ir::Target& target, ThreadPool* pool, int64_t ceiling, bool perf_map,
                    std::function<void(const Event&)> on_event)
     : threads_(target.threads),
+      cores_(pool || threads_ <= 1 ? decltype(cores_)() : usable_cores()),
       given_pool_(pool),
       perf_map_(perf_map),
       on_event_(std::move(on_event)),
@@ -26,7 +28,7 @@ ThreadPool* Services::pool() {
   if (given_pool_) return given_pool_;
   if (threads_ <= 1) return nullptr;
   const std::lock_guard lock(mutex_);
-  if (!own_pool_) own_pool_ = make_pool({.size = threads_});
+  if (!own_pool_) own_pool_ = make_pool({.size = threads_, .cores = cores_});
   return own_pool_.get();
 }
 

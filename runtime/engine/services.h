@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "include/hone/hone.h"
 #include "jit/ir/target.h"
@@ -40,6 +41,8 @@ class Services {
  private:
   std::shared_ptr<Gpu> gpu_;
   int threads_;
+  /// Where the engine was opened: who compiles later may be kept to one of them.
+  std::vector<std::vector<int>> cores_;
   ThreadPool* given_pool_;
   bool perf_map_;
   std::function<void(const Event&)> on_event_;

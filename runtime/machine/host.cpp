@@ -110,20 +110,33 @@ ir::Target host_target() {
   return target;
 }
 
-std::vector<int> usable_cpus() {
+std::vector<std::vector<int>> usable_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return {0};
-  std::vector<int> first, siblings;
-  std::vector<std::string> cores;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return {{0}};
+  std::vector<std::vector<int>> cores;
+  std::vector<std::string> names;
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (!CPU_ISSET(cpu, &set)) continue;
-    std::string core =
+    std::string name =
         read_word(fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", cpu));
-    if (core.empty()) core = std::to_string(cpu);
-    const bool seen = std::find(cores.begin(), cores.end(), core) != cores.end();
-    (seen ? siblings : first).push_back(cpu);
-    if (!seen) cores.push_back(std::move(core));
+    if (name.empty()) name = std::to_string(cpu);
+    const auto known = std::find(names.begin(), names.end(), name);
+    if (known != names.end()) {
+      cores[static_cast<size_t>(known - names.begin())].push_back(cpu);
+    } else {
+      names.push_back(std::move(name));
+      cores.push_back({cpu});
+    }
+  }
+  return cores;
+}
+
+std::vector<int> usable_cpus() {
+  std::vector<int> first, siblings;
+  for (const std::vector<int>& core : usable_cores()) {
+    first.push_back(core[0]);
+    siblings.insert(siblings.end(), core.begin() + 1, core.end());
   }
   first.insert(first.end(), siblings.begin(), siblings.end());
   return first;

@@ -11,7 +11,10 @@ namespace hone::runtime {
 /// usual sizes), one thread for each CPU this process may run on.
 ir::Target host_target();
 
-/// CPUs this process may run on, one of each core first, then their siblings.
+/// Cores this process may run on, each the list of its CPUs.
+std::vector<std::vector<int>> usable_cores();
+
+/// Their CPUs, one of each core first, then their siblings.
 std::vector<int> usable_cpus();
 
 }  // namespace hone::runtime

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "runtime/machine/host.h"
+#include "runtime/threads/places.h"
 
 namespace hone {
 
@@ -55,6 +56,7 @@ class DefaultPool final : public ThreadPool {
   void serve(int worker);
   uint32_t await(Slot* slot);
   void work(int worker);
+  void keep_to_place(int worker);
 
   pid_t owner_ = getpid();
   int size_ = 1;
@@ -62,6 +64,7 @@ class DefaultPool final : public ThreadPool {
   std::vector<Slot> slots_;  ///< slot 0 is the caller's
   std::vector<std::thread> threads_;
   std::atomic<bool> busy_{false};
+  Places places_;  ///< changed by who set busy_
   // The job at hand: written before a slot is posted, read by who found it so.
   Task task_ = nullptr;
   void* context_ = nullptr;
@@ -70,8 +73,11 @@ class DefaultPool final : public ThreadPool {
 };
 
 DefaultPool::DefaultPool(const PoolOptions& options) : spin_(options.spin) {
-  const std::vector<int> cpus = usable_cpus();
-  const int size = options.size > 0 ? options.size : static_cast<int>(cpus.size());
+  const auto cores = options.cores.empty() ? usable_cores() : options.cores;
+  int cpus = 0;
+  for (const std::vector<int>& core : cores) cpus += static_cast<int>(core.size());
+  const int size = options.size > 0 ? options.size : cpus;
+  places_ = Places(cores, size);
   slots_ = std::vector<Slot>(static_cast<size_t>(std::max(size, 1)));
   for (int worker = 1; worker < size; ++worker) {
     try {
@@ -80,12 +86,16 @@ DefaultPool::DefaultPool(const PoolOptions& options) : spin_(options.spin) {
       return;  // the system gives no more threads: those that are there serve
     }
     size_ = worker + 1;
-    if (!options.pin || static_cast<size_t>(size) > cpus.size()) continue;
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(cpus[static_cast<size_t>(worker)], &set);
-    pthread_setaffinity_np(threads_.back().native_handle(), sizeof set, &set);
+    keep_to_place(worker);
   }
+}
+
+/// A CPU may have been taken from the process since: then the thread stays where it may be.
+void DefaultPool::keep_to_place(int worker) {
+  if (worker >= size_) return;  // the system gave no such thread
+  const cpu_set_t& cpus = places_.of(worker);
+  pthread_setaffinity_np(threads_[static_cast<size_t>(worker) - 1].native_handle(), sizeof cpus,
+                         &cpus);
 }
 
 DefaultPool::~DefaultPool() {
@@ -146,6 +156,8 @@ void DefaultPool::parallel_for(int64_t n, Task task, void* context) {
     task(context, 0, n, 0);
     return;
   }
+  // Nobody keeps the caller where it was: whoever has the core that it is on now makes room.
+  if (const int worker = places_.enter(sched_getcpu()); worker > 0) keep_to_place(worker);
   task_ = task;
   context_ = context;
   // A few pieces a worker: enough to even out, few enough to keep the ranges long.

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <memory>
+#include <vector>
 
 #include "include/hone/thread_pool.h"
 
@@ -12,7 +13,8 @@ namespace hone::runtime {
 struct PoolOptions {
   int size = 0;                        ///< workers, the caller included; 0: one for each usable CPU
   std::chrono::microseconds spin{50};  ///< how long an idle worker looks for work before it parks
-  bool pin = true;  ///< each thread stays on a core of its own; the caller is left alone
+  /// Where its threads may run, each core the list of its CPUs; none: as who makes the pool.
+  std::vector<std::vector<int>> cores = {};
 };
 
 /// The default pool: workers that spin for a bounded time, then sleep on a futex. A range is dealt
