@@ -17,11 +17,12 @@ class HONE_API ThreadPool {
 
   virtual ~ThreadPool();
 
-  /// The number of workers, the calling thread included; does not change.
+  /// The number of workers, the calling thread included: at least 1. Asked once by each engine.
   virtual int size() = 0;
 
   /// Covers [0, n) by calls of `task` on disjoint sub-ranges, in any order and number, and returns
-  /// when all are done. Called from any thread, several at a time. Must not throw.
+  /// when all are done. Called from any thread, several at a time. Where it throws, no task is
+  /// under way any more nor will be: the call ends with ErrorCode::kArgument.
   virtual void parallel_for(int64_t n, Task task, void* context) = 0;
 };
 

@@ -158,7 +158,10 @@ Result<std::shared_ptr<KernelState>> frame(const std::shared_ptr<Services>& serv
   k->worker_bytes = (nest.worker_bytes + 127) / 128 * 128;
   bool parallel = false;
   for (const ir::Launch& launch : nest.launches) parallel = parallel || launch.parallel;
-  if (parallel && !services->gpu()) k->pool = services->pool();
+  if (parallel && !services->gpu()) {
+    k->pool = services->pool();
+    k->workers = services->workers();
+  }
   k->entry.slots = slots_of(nest, k->plan, k->layout);
   k->entry.workspace_bytes = nest.shared_bytes;
   k->entry.scratch_bytes = nest.worker_bytes;

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "jit/interp/reference.h"
+#include "runtime/engine/failure.h"
 #include "runtime/engine/kernel_state.h"
 #include "runtime/fine.h"
 
@@ -20,7 +21,9 @@ struct Running {
   const int64_t* slots;
   std::byte* scratch;
   unsigned mxcsr;
+  int64_t extent;
   std::atomic<const std::string*> fault{nullptr};
+  std::atomic<bool> stray{false};  ///< the pool asked for what there is not
 
   void run(int64_t begin, int64_t end, int worker) {
     std::byte* own = scratch + worker * kernel->worker_bytes;
@@ -38,6 +41,10 @@ struct Running {
   /// Rounding and denormals are the caller's on every worker.
   static void task(void* context, int64_t begin, int64_t end, int worker) {
     auto* self = static_cast<Running*>(context);
+    if (worker < 0 || worker >= self->kernel->workers || begin < 0 || end > self->extent) {
+      self->stray = true;
+      return;
+    }
     const unsigned before = _mm_getcsr();
     if (before != self->mxcsr) _mm_setcsr(self->mxcsr);
     self->run(begin, end, worker);
@@ -113,6 +120,13 @@ Failure bad_data(const KernelState& k, int64_t position, const int64_t* slots) {
                       k.problem, position, bad_tensor(k, position, slots))};
 }
 
+Failure bad_pool(const KernelState& k, int64_t extent) {
+  return {ErrorCode::kArgument,
+          fmt::format("EngineOptions::pool: a task is outside of workers [0, {}) or of the range "
+                      "[0, {})",
+                      k.workers, extent)};
+}
+
 bool usable(std::span<std::byte> given, int64_t bytes) {
   return static_cast<int64_t>(given.size()) >= bytes &&
          reinterpret_cast<uintptr_t>(given.data()) % 64 == 0;
@@ -122,7 +136,6 @@ bool usable(std::span<std::byte> given, int64_t bytes) {
 
 int64_t KernelState::workspace_bytes() const {
   if (gpu) return shared_bytes;
-  const int64_t workers = pool ? pool->size() : 1;
   return shared_bytes + workers * worker_bytes;
 }
 
@@ -139,12 +152,14 @@ Failure KernelState::run(const LaunchPlan& launch, const int64_t* slots, std::by
     launch.function(slots, 0, extent, scratch);
     return fine();
   }
-  Running running{this, &launch, slots, scratch, _mm_getcsr()};
+  Running running{this, &launch, slots, scratch, _mm_getcsr(), extent};
   if (forks) {
-    threads->parallel_for(extent, Running::task, &running);
+    Failure f = guard_pool([&] { threads->parallel_for(extent, Running::task, &running); });
+    if (f.code != ErrorCode::kOk) return f;
   } else {
     running.run(0, extent, 0);
   }
+  if (running.stray) return bad_pool(*this, extent);
   const std::unique_ptr<const std::string> fault(running.fault.load());
   if (!fault) return fine();
   return {ErrorCode::kInternal, fmt::format("{}\n  {}", *fault, repro())};

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "runtime/engine/failure.h"
 #include "runtime/engine/gpu_target.h"
 #include "runtime/machine/host.h"
 #include "schedules/numerics.h"
@@ -16,6 +17,7 @@ namespace {
 
 /// Kernels kept for their texts; beyond, those that nobody holds go.
 constexpr size_t kMaxKernels = 4096;
+constexpr int kMostThreads = 4096;
 
 int64_t half_of_memory() {
   const int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
@@ -35,11 +37,21 @@ Result<ir::Target> resolve_target(const EngineOptions& options, const ir::Target
                    fmt::format("target: {} is more than this machine has, {}", isa_text(*target),
                                isa_text(host))};
   }
-  if (options.threads < 0 || options.threads > 4096) {
-    return Failure{ErrorCode::kArgument, "threads: a number from 1 to 4096, or 0 for the target's"};
+  if (options.threads < 0 || options.threads > kMostThreads) {
+    return Failure{
+        ErrorCode::kArgument,
+        fmt::format("threads: a number from 1 to {}, or 0 for the target's", kMostThreads)};
   }
   if (options.threads > 0) target->threads = options.threads;
-  if (options.pool) target->threads = options.pool->size();
+  if (!options.pool) return target;
+  Failure f = guard_pool([&] { target->threads = options.pool->size(); });
+  if (f.code != ErrorCode::kOk) return f;
+  if (target->threads < 1 || target->threads > kMostThreads) {
+    return Failure{
+        ErrorCode::kArgument,
+        fmt::format("EngineOptions::pool: its size is {}, expected a number from 1 to {}",
+                    target->threads, kMostThreads)};
+  }
   return target;
 }
 

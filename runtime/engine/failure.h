@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <exception>
+#include <string>
 #include <utility>
 
 #include "include/hone/error.h"
@@ -18,6 +20,22 @@ template <class T>
 T value_or_raise(Result<T> result) {
   if (!result) raise(result.failure());
   return *std::move(result);
+}
+
+/// Runs `f`, which uses a host's pool: what that throws is an error of the host.
+template <class F>
+Failure guard_pool(F&& f) {
+  const auto threw = [](const std::string& what) {
+    return Failure{ErrorCode::kArgument, "EngineOptions::pool threw: " + what};
+  };
+  try {
+    f();
+  } catch (const std::exception& e) {
+    return threw(e.what());
+  } catch (...) {
+    return threw("no std::exception");
+  }
+  return {ErrorCode::kOk, {}};
 }
 
 }  // namespace hone::runtime

@@ -59,6 +59,7 @@ struct KernelState {
   int64_t shared_bytes = 0;
   int64_t worker_bytes = 0;  ///< rounded up so that workers share no line
   ThreadPool* pool = nullptr;
+  int workers = 1;  ///< threads of the pool
   std::shared_ptr<Services> services;
   jit::ExecutableSpan code;
   std::optional<jit::NestExecutor> interpreter;

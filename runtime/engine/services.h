@@ -29,6 +29,8 @@ class Services {
   void use_gpu(std::shared_ptr<Gpu> gpu) { gpu_ = std::move(gpu); }
   /// The pool; null for a target of one thread.
   ThreadPool* pool();
+  /// How many threads the pool has; a host's own is asked once, when the engine is opened.
+  int workers() { return given_pool_ || !pool() ? threads_ : pool()->size(); }
   WorkspacePool& workspaces() { return workspaces_; }
   jit::ExecutableMemory& code() { return code_; }
   /// Tells the host, if it listens; `text` is called only then.

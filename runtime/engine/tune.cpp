@@ -20,7 +20,9 @@ Result<TuneResult> EngineState::tune(Result<ops::Problem> problem, const TuneOpt
   TimeBound bound;
   if (tuning.again || !cache->best(key_of(problem->text))) {
     Limits limits(target, services->pool(), services->gpu());
-    bound = bound_of(problem->program, timing_dims(problem->program), &limits);
+    const Failure f = guard_pool(
+        [&] { bound = bound_of(problem->program, timing_dims(problem->program), &limits); });
+    if (f.code != ErrorCode::kOk) return f;
   }
   auto tell = [this](const std::string& text) {
     services->tell(Event::kBug, [&] { return text; });

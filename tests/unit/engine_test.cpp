@@ -122,6 +122,69 @@ TEST_CASE("engine: what does not fit a call is named, with what would") {
   CHECK(s.kernel.try_call(s.x, s.b, s.y, 1));
 }
 
+namespace {
+
+/// A host's pool that misbehaves.
+struct OddPool final : hone::ThreadPool {
+  enum Kind { kFine, kThrows, kThrowsInt, kWorker, kRange } kind = kFine;
+  int threads = 2;
+  bool throws_size = false;
+  int size() override {
+    if (throws_size) throw std::runtime_error("no size today");
+    return threads;
+  }
+  void parallel_for(int64_t n, Task task, void* context) override {
+    if (kind == kThrows) throw std::runtime_error("no threads today");
+    if (kind == kThrowsInt) throw 7;
+    task(context, 0, kind == kRange ? n + 1 : n, kind == kWorker ? threads : 0);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("engine: a host's pool without workers is refused when the engine is opened") {
+  for (int threads : {0, -1, 4097}) {
+    OddPool pool;
+    pool.threads = threads;
+    const auto engine = Engine::try_create({.cache = ":memory:", .pool = &pool});
+    REQUIRE_FALSE(engine);
+    CHECK(engine.failure().code == ErrorCode::kArgument);
+    CHECK(has(engine.failure().message, "EngineOptions::pool: its size is"));
+  }
+  OddPool pool;
+  pool.throws_size = true;
+  const auto engine = Engine::try_create({.cache = ":memory:", .pool = &pool});
+  REQUIRE_FALSE(engine);
+  CHECK(has(engine.failure().message, "EngineOptions::pool threw: no size today"));
+}
+
+TEST_CASE("engine: what a host's pool throws or mistakes is an error of the call") {
+  OddPool pool;
+  Engine engine({.target = any_target(), .cache = ":memory:", .pool = &pool});
+  Kernel k = engine.compile("matmul M=256 N=256 K=256");
+  std::vector<float> a(256 * 256, 1), b(256 * 256, 1), c(256 * 256);
+  CHECK(k.try_call(a, b, c));
+  const std::pair<OddPool::Kind, const char*> kinds[] = {
+      {OddPool::kThrows, "EngineOptions::pool threw: no threads today"},
+      {OddPool::kThrowsInt, "EngineOptions::pool threw: no std::exception"},
+      {OddPool::kWorker, "outside of workers [0, 2)"},
+      {OddPool::kRange, "or of the range [0, "},
+  };
+  for (const auto& [kind, text] : kinds) {
+    pool.kind = kind;
+    const auto called = k.try_call(a, b, c);
+    REQUIRE_FALSE(called);
+    CHECK(called.failure().code == ErrorCode::kArgument);
+    CHECK(has(called.failure().message, text));
+  }
+  pool.kind = OddPool::kThrows;
+  const auto tuned = engine.try_tune("matmul M=256 N=256 K=256", {.trials = 1});
+  CHECK_FALSE(tuned);
+  pool.kind = OddPool::kFine;
+  CHECK(k.try_call(a, b, c));
+  CHECK(c[0] == 256);
+}
+
 TEST_CASE("engine: rows side by side in one memory are not an overlap") {
   Listener listener;
   Engine engine(listener.options(any_target()));
