@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
 
 namespace hone::runtime {
 namespace {
@@ -17,6 +18,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kWritesPerEviction = 64;
+constexpr int kPatientMs = 1000;  // for another process that writes; once, until it lets go
+constexpr int kImportMs = 5000;   // the same where nothing but the file will do
+constexpr int kLockMs = 5000;     // for another process that sets a file aside
 constexpr std::string_view kMemory = ":memory:";
 
 int64_t seconds_now() {
@@ -34,8 +38,11 @@ std::string environment(const char* name) {
 class FileLock {
  public:
   explicit FileLock(const std::string& path)
-      : fd_(::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644)) {
-    if (fd_ >= 0) flock(fd_, LOCK_EX);
+      : fd_(::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NONBLOCK, 0644)) {
+    for (int waited = 0; fd_ >= 0 && waited < kLockMs && flock(fd_, LOCK_EX | LOCK_NB) != 0;) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      waited += 10;
+    }
   }
   ~FileLock() {
     if (fd_ >= 0) ::close(fd_);
@@ -69,6 +76,10 @@ Cache::Cache(CacheOptions options) : options_(std::move(options)) {
 }
 
 Cache::~Cache() {
+  if (opened_ && owner_ == getpid() && !waiting_.empty()) {
+    if (file_) file_->set_patience(kPatientMs);
+    if (!write_waiting()) tell(fmt::format("{} writes are lost: {}", waiting_.size(), trouble_));
+  }
   // In a child after fork the handles are the parent's: closing them would touch its files.
   if (!opened_ || owner_ == getpid()) return;
   for (std::optional<Store>* store : {&file_, &shipped_, &memory_}) {
@@ -87,6 +98,7 @@ void Cache::ensure_open() {
       if (*store) (*store)->abandon();
       store->reset();
     }
+    waiting_.clear();  // the parent's to write
   }
   opened_ = true;
   owner_ = getpid();
@@ -159,21 +171,42 @@ bool Cache::set_aside() {
   return false;
 }
 
+/// What becomes of records that the file did not take, told once.
+void Cache::note_trouble(const Trouble& trouble) {
+  trouble_ = fmt::format("cache {}: {}", options_.path, trouble.message);
+  if (trouble.kind == Trouble::kBusy) {
+    busy_ = true;
+    if (file_) file_->set_patience(0);
+    if (!busy_told_) tell(trouble_ + "; new records wait until another process lets go of it");
+    busy_told_ = true;
+    return;
+  }
+  if (!full_told_) tell(trouble_ + "; new records stay in memory");
+  full_told_ = true;
+}
+
+void Cache::tell_damage(const Store& store, const std::string& path) {
+  if (store.damaged() == 0 || damage_told_) return;
+  damage_told_ = true;
+  tell(fmt::format("cache {}: a record is damaged, its checksum does not fit; such are ignored",
+                   path));
+}
+
 template <class F>
 auto Cache::on_file(F&& f) -> std::optional<std::decay_t<decltype(*f(std::declval<Store&>()))>> {
   for (int attempt = 0; attempt < 2 && file_; ++attempt) {
     auto result = f(*file_);
-    if (result) return std::move(*result);
+    if (result) {
+      if (std::exchange(busy_, false)) file_->set_patience(kPatientMs);
+      tell_damage(*file_, options_.path);
+      return std::move(*result);
+    }
     const Trouble trouble = result.failure();
     if (trouble.kind == Trouble::kCorrupt && attempt == 0 && set_aside()) {
       open_file();
       continue;
     }
-    trouble_ = fmt::format("cache {}: {}", options_.path, trouble.message);
-    if (!full_told_) {
-      tell(fmt::format("cache {}: {}; new records stay in memory", options_.path, trouble.message));
-      full_told_ = true;
-    }
+    note_trouble(trouble);
     return std::nullopt;
   }
   return std::nullopt;
@@ -190,13 +223,22 @@ std::vector<Record> Cache::gather(F&& f) {
   for (std::optional<Store>* store : {&memory_, &shipped_}) {
     if (!*store) continue;
     if (auto found = f(**store)) add(std::move(*found));
+    if (store == &shipped_) tell_damage(**store, options_.shipped);
   }
   return records;
 }
 
-template <class F>
-bool Cache::write(F&& f) {
-  if (on_file(f)) {
+/// Writes what had to wait; true where nothing waits any more.
+bool Cache::write_waiting() {
+  size_t done = 0;
+  while (done < waiting_.size() && on_file(waiting_[done])) ++done;
+  waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<ptrdiff_t>(done));
+  if (waiting_.empty() && done > 0 && only_waiting_) memory_.reset();
+  return waiting_.empty();
+}
+
+bool Cache::write(Write f) {
+  if (write_waiting() && on_file(f)) {
     evict_sometimes();
     return true;
   }
@@ -207,6 +249,11 @@ bool Cache::write(F&& f) {
     }
   }
   if (!memory_ || !f(*memory_)) tell("a record was lost: not even memory takes it");
+  if (file_ && busy_) {
+    waiting_.push_back(std::move(f));
+    return true;
+  }
+  only_waiting_ = false;
   return false;
 }
 
@@ -276,19 +323,27 @@ std::vector<Record> Cache::quarantine(const Key& key) {
 void Cache::put(const Record& record) {
   const std::lock_guard lock(mutex_);
   ensure_open();
-  write([&](Store& s) { return s.put(record, Meeting::kReplace, seconds_now()); });
+  write([record](Store& s) { return s.put(record, Meeting::kReplace, seconds_now()); });
 }
 
 std::string Cache::unite(const std::vector<Record>& records) {
   const std::lock_guard lock(mutex_);
   ensure_open();
-  return write([&](Store& s) { return s.put_all(records, seconds_now()); }) ? "" : trouble_;
+  // Whoever brings records wants to know that they are kept.
+  if (file_) file_->set_patience(kImportMs);
+  const auto put = [records](Store& s) { return s.put_all(records, seconds_now()); };
+  const bool kept = write_waiting() && on_file(put);
+  if (file_ && !busy_) file_->set_patience(kPatientMs);
+  if (kept) return "";
+  const std::string why = trouble_;
+  write(put);
+  return why;
 }
 
 void Cache::log(const Trial& trial) {
   const std::lock_guard lock(mutex_);
   ensure_open();
-  write([&](Store& s) { return s.log(trial); });
+  write([trial](Store& s) { return s.log(trial); });
 }
 
 std::vector<Trial> Cache::trials(const Key& key) {
@@ -318,7 +373,7 @@ std::optional<Bytes> Cache::binary(const BinaryKey& key) {
 void Cache::keep_binary(const BinaryKey& key, const Bytes& bytes) {
   const std::lock_guard lock(mutex_);
   ensure_open();
-  write([&](Store& s) { return s.keep_binary(key, bytes, seconds_now()); });
+  write([key, bytes](Store& s) { return s.keep_binary(key, bytes, seconds_now()); });
 }
 
 std::vector<Record> Cache::all() {

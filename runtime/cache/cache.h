@@ -73,9 +73,12 @@ class Cache {
   auto on_file(F&& f) -> std::optional<std::decay_t<decltype(*f(std::declval<Store&>()))>>;
   template <class F>
   std::vector<Record> gather(F&& f);
-  /// True when the file took it.
-  template <class F>
-  bool write(F&& f);
+  using Write = std::function<Result<bool, Trouble>(Store&)>;
+  /// True when the file took it, or will when another process lets it.
+  bool write(Write f);
+  bool write_waiting();
+  void note_trouble(const Trouble& trouble);
+  void tell_damage(const Store& store, const std::string& path);
   std::vector<Record> good_of(const Key& key);
 
   std::mutex mutex_;
@@ -83,6 +86,11 @@ class Cache {
   pid_t owner_ = 0;
   bool opened_ = false;
   bool full_told_ = false;
+  bool busy_ = false;  ///< another process had the file when it was last tried
+  bool busy_told_ = false;
+  bool damage_told_ = false;
+  bool only_waiting_ = true;    ///< what is in memory is also in `waiting_`
+  std::vector<Write> waiting_;  ///< for another process to let go of the file
   std::string trouble_;  ///< why the file takes no records; empty: it does, or none is wanted
   int writes_ = 0;
   std::optional<Store> file_;

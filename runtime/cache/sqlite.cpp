@@ -4,12 +4,13 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include "runtime/cache/checksum.h"
 #include "runtime/cache/file_size_signal.h"
 
 namespace hone::runtime {
 namespace {
 
-constexpr int kBusyMilliseconds = 5000;
+constexpr int kBusyMilliseconds = 1000;
 
 Trouble trouble_of(sqlite3* db, int code) {
   Trouble::Kind kind = Trouble::kOther;
@@ -116,6 +117,7 @@ Result<Database, Trouble> Database::open(const std::string& path, Mode mode) {
     return trouble;
   }
   sqlite3_busy_timeout(handle, kBusyMilliseconds);
+  add_checksum(handle);
   sqlite3_extended_result_codes(handle, 1);
   return Database(handle);
 }
@@ -156,6 +158,8 @@ Result<int64_t, Trouble> Database::integer(std::string_view sql) {
   if (!row) return row.failure();
   return *row ? statement->integer(0) : int64_t{0};
 }
+
+void Database::set_patience(int milliseconds) { sqlite3_busy_timeout(handle_, milliseconds); }
 
 int64_t Database::changes() const { return sqlite3_changes(handle_); }
 

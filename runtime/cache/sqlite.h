@@ -74,6 +74,8 @@ class Database {
   Result<int64_t, Trouble> integer(std::string_view sql);
   /// Rows that the last statement changed.
   int64_t changes() const;
+  /// How long statements wait for another process.
+  void set_patience(int milliseconds);
   /// Gives up the handle without closing it: in a child after fork it is the parent's.
   void abandon() { handle_ = nullptr; }
 

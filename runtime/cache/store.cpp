@@ -2,47 +2,30 @@
 #include "runtime/cache/store.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <chrono>
 #include <cstdlib>
 #include <thread>
 
+#include "runtime/cache/schema.h"
+
 namespace hone::runtime {
 namespace {
 
-constexpr int64_t kApplicationId = 0x686f6e65;  // "hone"
-constexpr int64_t kSchema = 1;
 constexpr int64_t kDay = 24 * 60 * 60;
-
-constexpr const char* kCreate = R"sql(
-  BEGIN IMMEDIATE;
-  CREATE TABLE IF NOT EXISTS keys(
-    id INTEGER PRIMARY KEY, problem TEXT NOT NULL, target TEXT NOT NULL, codegen INTEGER NOT NULL,
-    family TEXT NOT NULL, UNIQUE(problem, target, codegen));
-  CREATE INDEX IF NOT EXISTS keys_family ON keys(family);
-  CREATE TABLE IF NOT EXISTS records(
-    key INTEGER NOT NULL REFERENCES keys(id), schedule TEXT NOT NULL, verdict TEXT NOT NULL,
-    median_us REAL NOT NULL, samples TEXT NOT NULL, numerics TEXT NOT NULL, seed INTEGER NOT NULL,
-    note TEXT NOT NULL, hit INTEGER NOT NULL, PRIMARY KEY(key, schedule)) WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS trials(
-    id INTEGER PRIMARY KEY, key INTEGER NOT NULL REFERENCES keys(id), run TEXT NOT NULL,
-    number INTEGER NOT NULL, schedule TEXT NOT NULL, verdict TEXT NOT NULL, median_us REAL NOT NULL,
-    note TEXT NOT NULL);
-  CREATE INDEX IF NOT EXISTS trials_key ON trials(key);
-  PRAGMA application_id = 1752133221;
-  PRAGMA user_version = 1;
-  COMMIT;
-)sql";
 
 // A failing verdict outweighs a good one: a schedule that was ever seen wrong is not served. Ties
 // go to the smaller median, then to the smaller text, so that uniting commutes.
 constexpr std::string_view kPut = R"sql(
-  INSERT INTO records(key, schedule, verdict, median_us, samples, numerics, seed, note, hit)
-  VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+  INSERT INTO records(key, schedule, verdict, median_us, samples, numerics, seed, note, hit, sum)
+  SELECT id, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9,
+    hone_sum(problem, target, codegen, family, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+  FROM keys WHERE id = ?1
   ON CONFLICT(key, schedule) DO UPDATE SET
     verdict = excluded.verdict, median_us = excluded.median_us, samples = excluded.samples,
     numerics = excluded.numerics, seed = excluded.seed, note = excluded.note,
-    hit = max(hit, excluded.hit)
+    hit = max(hit, excluded.hit), sum = excluded.sum
   WHERE (?10 AND (excluded.verdict <> 'ok' OR verdict = 'ok')) OR
     (excluded.verdict = 'ok', excluded.median_us, excluded.verdict, excluded.samples,
      excluded.numerics, excluded.seed, excluded.note) <
@@ -66,59 +49,22 @@ std::vector<double> parse_samples(const std::string& text) {
   return samples;
 }
 
-/// Journal, durability and the check that the file is ours.
-Result<bool, Trouble> prepare_file(Database* db, bool write) {
-  // Tables first: whoever finds some also finds the identity, which is written with them.
-  const auto tables = db->integer("SELECT count(*) FROM sqlite_master");
-  if (!tables) return tables.failure();
-  const auto id = db->integer("PRAGMA application_id");
-  if (!id) return id.failure();
-  const auto schema = db->integer("PRAGMA user_version");
-  if (!schema) return schema.failure();
-  if (*tables > 0 && *id != kApplicationId) {
-    return Trouble{Trouble::kForeign, "it is a SQLite database of something else"};
-  }
-  if (*schema > kSchema) {
-    return Trouble{Trouble::kForeign,
-                   fmt::format("it has schema {}, this version reads up to {}", *schema, kSchema)};
-  }
-  if (!write) {
-    if (*tables == 0) return Trouble{Trouble::kForeign, "it is empty"};
-    return true;
-  }
-  if (*tables == 0) {
-    const auto vacuum = db->run("PRAGMA auto_vacuum = INCREMENTAL");
-    if (!vacuum) return vacuum.failure();
-  }
-  // Some file systems have no shared memory: there the rollback journal serves.
-  const auto wal = db->text("PRAGMA journal_mode = WAL");
-  if (!wal) {
-    if (wal.failure().kind == Trouble::kBusy) return wal.failure();
-    const auto journal = db->text("PRAGMA journal_mode = DELETE");
-    if (!journal) return journal.failure();
-  }
-  const auto sync = db->run("PRAGMA synchronous = NORMAL");
-  if (!sync) return sync.failure();
-  if (*tables > 0) return true;
-  auto created = db->run(kCreate);
-  if (!created) {
-    const auto rolled_back = db->run("ROLLBACK");
-    static_cast<void>(rolled_back);  // there may be no transaction to roll back
-    return created.failure();
-  }
-  return true;
-}
-
 }  // namespace
 
 Result<Store, Trouble> Store::open(const std::string& path, Database::Mode mode) {
+  // What is no file may never end, as a pipe does.
+  struct stat info {};
+  if (path != ":memory:" && ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    return Trouble{Trouble::kForeign, "it is no regular file"};
+  }
   // SQLite does not wait by itself while another process creates the file or turns it to WAL.
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  const bool write = mode == Database::Mode::kWrite;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(write ? 5 : 0);
   while (true) {
     auto db = Database::open(path, mode);
     if (!db) return db.failure();
-    const auto ready = prepare_file(&*db, mode == Database::Mode::kWrite);
-    if (ready) return Store(std::move(*db));
+    const auto ready = prepare_schema(&*db, write);
+    if (ready) return Store(std::move(*db), *ready);
     const bool late = std::chrono::steady_clock::now() > deadline;
     if (ready.failure().kind != Trouble::kBusy || late) return ready.failure();
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -142,12 +88,18 @@ Result<int64_t, Trouble> Store::key_id(const Key& key) {
   return select->integer(0);
 }
 
+/// A condition: the row is what was written.
+std::string Store::sound(std::string_view sum) const {
+  return sums_ ? fmt::format("sum IS {}", sum) : "1";
+}
+
 Result<std::vector<Record>, Trouble> Store::select(const std::string& condition,
                                                    const std::string& parameter) {
   auto rows = db_.prepare(
-      "SELECT problem, target, codegen, schedule, verdict, median_us, samples, numerics, seed, "
-      "note FROM records JOIN keys ON keys.id = records.key WHERE " +
-      condition + " ORDER BY problem, target, codegen, schedule");
+      fmt::format("SELECT problem, target, codegen, schedule, verdict, median_us, samples, "
+                  "numerics, seed, note, {} FROM records JOIN keys ON keys.id = records.key WHERE "
+                  "{} ORDER BY problem, target, codegen, schedule",
+                  sound(kRecordSum), condition));
   if (!rows) return rows.failure();
   rows->bind(parameter);
   std::vector<Record> records;
@@ -155,6 +107,10 @@ Result<std::vector<Record>, Trouble> Store::select(const std::string& condition,
     const auto more = rows->step();
     if (!more) return more.failure();
     if (!*more) return records;
+    if (rows->integer(10) == 0) {
+      ++damaged_;
+      continue;
+    }
     Record r;
     r.key = {rows->text(0), rows->text(1), static_cast<int>(rows->integer(2))};
     r.schedule = rows->text(3);
@@ -174,8 +130,10 @@ Result<std::vector<Record>, Trouble> Store::of_problem(const std::string& proble
 
 Result<std::vector<Record>, Trouble> Store::of_family(const std::string& family) {
   return select(
-      "family = ?1 AND verdict = 'ok' AND schedule = (SELECT r.schedule FROM records r WHERE "
-      "r.key = records.key AND r.verdict = 'ok' ORDER BY r.median_us, r.schedule LIMIT 1)",
+      fmt::format("family = ?1 AND verdict = 'ok' AND schedule = (SELECT schedule FROM records "
+                  "WHERE key = keys.id AND verdict = 'ok' AND {} "
+                  "ORDER BY median_us, schedule LIMIT 1)",
+                  sound(kRecordSum)),
       family);
 }
 
@@ -184,6 +142,14 @@ Result<std::vector<Record>, Trouble> Store::all() { return select("?1 = ''", "")
 Result<bool, Trouble> Store::put(const Record& record, Meeting meeting, int64_t now) {
   const auto key = key_id(record.key);
   if (!key) return key.failure();
+  // What is damaged has no say in what is put in its place.
+  auto damaged = db_.prepare(
+      fmt::format("DELETE FROM records WHERE key = ?1 AND schedule = ?2 AND NOT (SELECT {} FROM "
+                  "keys WHERE id = records.key)",
+                  sound(kRecordSum)));
+  if (!damaged) return damaged.failure();
+  const auto gone = damaged->bind(*key).bind(record.schedule).step();
+  if (!gone) return gone.failure();
   auto insert = db_.prepare(kPut);
   if (!insert) return insert.failure();
   insert->bind(*key).bind(record.schedule).bind(record.verdict).bind(record.median_us);
@@ -213,8 +179,9 @@ Result<bool, Trouble> Store::log(const Trial& trial) {
   const auto key = key_id(trial.key);
   if (!key) return key.failure();
   auto insert = db_.prepare(
-      "INSERT INTO trials(key, run, number, schedule, verdict, median_us, note) "
-      "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)");
+      "INSERT INTO trials(key, run, number, schedule, verdict, median_us, note, sum) "
+      "SELECT id, ?2, ?3, ?4, ?5, ?6, ?7, hone_sum(problem, target, codegen, family, ?2, ?3, ?4, "
+      "?5, ?6, ?7) FROM keys WHERE id = ?1");
   if (!insert) return insert.failure();
   insert->bind(*key).bind(trial.run).bind(trial.number).bind(trial.schedule);
   const auto done = insert->bind(trial.verdict).bind(trial.median_us).bind(trial.note).step();
@@ -224,9 +191,10 @@ Result<bool, Trouble> Store::log(const Trial& trial) {
 
 Result<std::vector<Trial>, Trouble> Store::trials(const Key& key) {
   auto rows = db_.prepare(
-      "SELECT run, number, schedule, verdict, median_us, note FROM trials JOIN keys ON "
-      "keys.id = trials.key WHERE problem = ?1 AND target = ?2 AND codegen = ?3 "
-      "ORDER BY trials.id");
+      fmt::format("SELECT run, number, schedule, verdict, median_us, note, {} FROM trials JOIN "
+                  "keys ON keys.id = trials.key WHERE problem = ?1 AND target = ?2 AND "
+                  "codegen = ?3 ORDER BY trials.id",
+                  sound(kTrialSum)));
   if (!rows) return rows.failure();
   rows->bind(key.problem).bind(key.target).bind(int64_t{key.codegen});
   std::vector<Trial> trials;
@@ -234,6 +202,10 @@ Result<std::vector<Trial>, Trouble> Store::trials(const Key& key) {
     const auto more = rows->step();
     if (!more) return more.failure();
     if (!*more) return trials;
+    if (rows->integer(6) == 0) {
+      ++damaged_;
+      continue;
+    }
     trials.push_back({key, rows->text(0), rows->integer(1), rows->text(2), rows->text(3),
                       rows->real(4), rows->text(5)});
   }
@@ -350,8 +322,24 @@ Result<int64_t, Trouble> Store::prune(const PruneOptions& options) {
 
 Result<std::string, Trouble> Store::integrity() {
   auto said = db_.text("PRAGMA integrity_check(8)");
-  if (said && *said == "ok") return std::string();
-  return said;
+  if (!said || *said != "ok") return said;
+  const auto binaries = has_binaries(&db_);
+  if (!binaries) return binaries.failure();
+  const std::pair<std::string, std::string_view> tables[] = {
+      {"records JOIN keys ON keys.id = records.key", kRecordSum},
+      {"trials JOIN keys ON keys.id = trials.key", kTrialSum},
+      {"binaries", kBinarySum},
+  };
+  int64_t damaged = 0;
+  for (const auto& [table, sum] : tables) {
+    if (table == "binaries" && !*binaries) continue;
+    const auto count =
+        db_.integer(fmt::format("SELECT count(*) FROM {} WHERE NOT ({})", table, sound(sum)));
+    if (!count) return count.failure();
+    damaged += *count;
+  }
+  if (damaged == 0) return std::string();
+  return fmt::format("{} rows are damaged: their checksums do not fit", damaged);
 }
 
 }  // namespace hone::runtime

@@ -69,10 +69,15 @@ class Store {
   Result<int64_t, Trouble> prune(const PruneOptions& options);
   /// Empty when SQLite finds the file sound.
   Result<std::string, Trouble> integrity();
+  /// How many rows were met, and left out, that are not what was written.
+  int64_t damaged() const { return damaged_; }
+  /// How long to wait for another process that writes.
+  void set_patience(int milliseconds) { db_.set_patience(milliseconds); }
   void abandon() { db_.abandon(); }
 
  private:
-  explicit Store(Database db) : db_(std::move(db)) {}
+  Store(Database db, bool sums) : db_(std::move(db)), sums_(sums) {}
+  std::string sound(std::string_view sum) const;
   Result<int64_t, Trouble> key_id(const Key& key);
   Result<std::vector<Record>, Trouble> select(const std::string& condition,
                                               const std::string& parameter);
@@ -80,6 +85,8 @@ class Store {
   Result<bool, Trouble> prune_binaries(int generation);
   Result<int64_t, Trouble> count_binaries();
   Database db_;
+  bool sums_;  ///< rows have checksums
+  int64_t damaged_ = 0;
 };
 
 }  // namespace hone::runtime

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Machine code for GPUs in a cache file: a table that is made when it is first written to.
+#include <fmt/format.h>
+
+#include "runtime/cache/schema.h"
 #include "runtime/cache/store.h"
 
 namespace hone::runtime {
@@ -8,13 +11,13 @@ Result<bool, Trouble> Store::make_binaries() {
   return db_.run(
       "CREATE TABLE IF NOT EXISTS binaries(id INTEGER PRIMARY KEY, source TEXT NOT NULL, "
       "codegen INTEGER NOT NULL, nvrtc TEXT NOT NULL, sm INTEGER NOT NULL, code BLOB NOT NULL, "
-      "hit INTEGER NOT NULL, UNIQUE(source, codegen, nvrtc, sm))");
+      "hit INTEGER NOT NULL, sum INTEGER, UNIQUE(source, codegen, nvrtc, sm))");
 }
 
 Result<int64_t, Trouble> Store::count_binaries() {
-  const auto table =
-      db_.integer("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'binaries'");
-  if (!table || *table == 0) return table;
+  const auto table = has_binaries(&db_);
+  if (!table) return table.failure();
+  if (!*table) return int64_t{0};
   return db_.integer("SELECT count(*) FROM binaries");
 }
 
@@ -31,13 +34,18 @@ Result<std::optional<Bytes>, Trouble> Store::binary(const BinaryKey& key) {
   if (!count) return count.failure();
   if (*count == 0) return std::optional<Bytes>();
   auto rows = db_.prepare(
-      "SELECT code FROM binaries WHERE source = ?1 AND codegen = ?2 AND sm = ?3 AND "
-      "(?4 = '' OR nvrtc = ?4) ORDER BY id DESC LIMIT 1");
+      fmt::format("SELECT code, {} FROM binaries WHERE source = ?1 AND codegen = ?2 AND sm = ?3 "
+                  "AND (?4 = '' OR nvrtc = ?4) ORDER BY id DESC LIMIT 1",
+                  sound(kBinarySum)));
   if (!rows) return rows.failure();
   rows->bind(key.source).bind(int64_t{key.generation}).bind(int64_t{key.sm}).bind(key.nvrtc);
   const auto found = rows->step();
   if (!found) return found.failure();
   if (!*found) return std::optional<Bytes>();
+  if (rows->integer(1) == 0) {
+    ++damaged_;
+    return std::optional<Bytes>();
+  }
   return std::optional<Bytes>(rows->bytes(0));
 }
 
@@ -45,8 +53,8 @@ Result<bool, Trouble> Store::keep_binary(const BinaryKey& key, const Bytes& byte
   const auto made = make_binaries();
   if (!made) return made;
   auto insert = db_.prepare(
-      "INSERT OR REPLACE INTO binaries(source, codegen, nvrtc, sm, code, hit) "
-      "VALUES(?1, ?2, ?3, ?4, ?5, ?6)");
+      "INSERT OR REPLACE INTO binaries(source, codegen, nvrtc, sm, code, hit, sum) "
+      "VALUES(?1, ?2, ?3, ?4, ?5, ?6, hone_sum(?1, ?2, ?3, ?4, ?5))");
   if (!insert) return insert.failure();
   insert->bind(key.source).bind(int64_t{key.generation}).bind(key.nvrtc);
   insert->bind(int64_t{key.sm}).bind_bytes(bytes).bind(now);
