@@ -76,7 +76,7 @@ class Fuzzer {
     const auto outcome = trials.run(schedule.text(), {.samples = 0});
     if (!outcome) return outcome.failure().message;
     if (outcome->refused()) ++counts_.refused;
-    if (outcome->ok() || outcome->refused()) return "";
+    if (outcome->ok() || outcome->refused() || outcome->lost()) return "";
     return outcome->verdict + ": " + outcome->note;
   }
 

@@ -60,8 +60,15 @@ Result<std::monostate> TuneRun::rank_finalists() {
   trials_.refresh();
   const TrialTiming timing = this->timing(0);
   const RankMeasure measure = [&](size_t i) -> Result<std::optional<RankSample>> {
+    if (gave_up_) return std::optional<RankSample>();
     auto tried = trials_.run(texts[i], timing);
+    // Where no worker lasts, the times of the search have to do.
+    if (!tried && tried.failure().code != ErrorCode::kCancelled) gave_up_ = true;
     if (!tried) return tried.failure();
+    if (tried->late() || tried->lost()) {
+      gave_up_ = true;
+      return std::optional<RankSample>();
+    }
     if (tried->ok()) {
       return std::optional(RankSample{tried->median_us, tried->disturbed, tried->cores});
     }

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -34,6 +35,7 @@ class TuneRun {
   Result<std::monostate> try_plain_loops();
   Result<std::monostate> search();
   Result<std::monostate> attempt(const schedules::Candidate& candidate);
+  std::optional<Failure> give_up(const Outcome& outcome);
   void note(const schedules::Candidate& candidate, const std::string& schedule,
             const Outcome& outcome);
   void fall_back();
@@ -76,6 +78,8 @@ class TuneRun {
   std::string best_;
   bool best_checked_ = false;  ///< by this run, not by the one whose log it took up
   std::vector<double> best_samples_;
+  bool gave_up_ = false;      ///< the time was up, or no worker lasts: what is known has to do
+  int lost_ = 0;              ///< trials in a row that say nothing
   std::string last_trouble_;  ///< the last candidate that could not be measured, and why
   int64_t measured_ = 0, refused_ = 0, failed_ = 0;
 };

@@ -13,7 +13,8 @@ namespace hone::runtime {
 
 /// How one trial ended.
 struct Outcome {
-  /// ok, slow, refused, or what went wrong: wrong, clobbers, crashed, hung, ...
+  /// ok, slow, refused, what went wrong (wrong, clobbers, crashed, hung, ...), or lost and late:
+  /// the trial says nothing.
   std::string verdict;
   std::string note;
   double median_us = 0;
@@ -25,6 +26,10 @@ struct Outcome {
   /// Given up after one run, checked on one data set: no candidate for anything, nor a bug.
   bool slow() const { return verdict == "slow"; }
   bool refused() const { return verdict == "refused"; }
+  /// Workers were killed from outside, again and again, or are none.
+  bool lost() const { return verdict == "lost"; }
+  /// The time was up before there was an answer.
+  bool late() const { return verdict == "late"; }
 };
 
 /// How a trial is timed.
@@ -36,8 +41,11 @@ struct TrialTiming {
 };
 
 /// Trials of one problem in a worker that is replaced after every anomaly and now and then anyway.
+/// A trial whose worker ends for no reason of its own is made again.
 class Trials {
  public:
+  using Clock = Patience::Clock;
+
   /// `gpu`: where trials run for a target that is one. `stop` ends what is under way.
   Trials(std::string program, std::string problem, std::string target, int gpu,
          std::stop_token stop = {})
@@ -47,8 +55,8 @@ class Trials {
         gpu_(gpu),
         stop_(std::move(stop)) {}
 
-  /// Starts a worker and opens the problem in it. The failure says what is wrong with either, or is
-  /// kCancelled after a stop.
+  /// Starts a worker, again where it is killed meanwhile, and opens the problem in it. The failure
+  /// says what is wrong with either, or is kCancelled after a stop.
   Result<std::monostate> open();
   /// Has the worker check and time `schedule`; kCancelled after a stop.
   Result<Outcome> run(const std::string& schedule, const TrialTiming& timing);
@@ -58,9 +66,13 @@ class Trials {
   void refresh() { worker_.reset(); }
   /// A trial that takes longer than this counts as hung.
   void set_timeout_ms(int ms) { timeout_ms_ = ms; }
+  /// When the time is up: who is silent then is not waited for.
+  void set_deadline(Clock::time_point deadline) { deadline_ = deadline; }
 
  private:
+  Result<Outcome> run_once(const std::string& schedule, const TrialTiming& timing);
   Result<Outcome> lost();
+  Patience patience(int most_ms, bool compiles) const;
 
   std::string program_, problem_, target_;
   int gpu_;
@@ -69,6 +81,7 @@ class Trials {
   int trials_ = 0;
   bool opened_ = false;  ///< some worker has opened the problem
   int timeout_ms_ = 20000;
+  Clock::time_point deadline_ = Clock::time_point::max();
 };
 
 }  // namespace hone::runtime

@@ -24,6 +24,7 @@ constexpr double kHopeless = 4;       // times the best, and one run is enough
 constexpr double kHopelessUs = 5000;  // below that it costs nothing to be sure
 constexpr double kFarFetched = 12;    // times the cheapest by estimate: not worth a trial
 constexpr size_t kSmallSpace = 64;    // points, which are all tried
+constexpr int kMostLost = 5;          // trials in a row whose workers are ended from outside
 constexpr int kRetries = 2;           // of a trial that something else disturbed
 constexpr auto kReportEvery = std::chrono::milliseconds(200);
 
@@ -175,7 +176,7 @@ bool TuneRun::finished() {
   for (const auto& s : spaces_) knobs = std::max(knobs, s.values.size());
   if (o.stop.stop_requested()) {
     end_ = TuneEnd::kStopped;
-  } else if (late) {
+  } else if (late || gave_up_) {
     end_ = TuneEnd::kBudget;
   } else if (o.trials > 0 && static_cast<int64_t>(log_.size() - resumed_) >= o.trials) {
     end_ = TuneEnd::kBudget;
@@ -224,6 +225,7 @@ Result<std::monostate> TuneRun::attempt(const schedules::Candidate& c) {
     }
     if (!tried) return tried.failure();
     outcome = std::move(*tried);
+    if (const auto failure = give_up(outcome)) return *failure;
   } else {
     const bool bad = quarantined_.count(schedule) != 0;
     const std::string why =
@@ -235,8 +237,25 @@ Result<std::monostate> TuneRun::attempt(const schedules::Candidate& c) {
   return std::monostate{};
 }
 
+/// Whether the run is at its end because of an outcome that says nothing: out of time, or because
+/// something ends workers faster than they work.
+std::optional<Failure> TuneRun::give_up(const Outcome& outcome) {
+  lost_ = outcome.lost() ? lost_ + 1 : 0;
+  gave_up_ = gave_up_ || outcome.late();
+  if (lost_ < kMostLost) return std::nullopt;
+  return Failure{ErrorCode::kUnsupported,
+                 "the worker " + job_.worker + " does not last: " + outcome.note};
+}
+
 void TuneRun::note(const schedules::Candidate& c, const std::string& schedule,
                    const Outcome& outcome) {
+  if (outcome.lost() || outcome.late()) {
+    // Nothing that another run should know.
+    log_.push_back({c, kInfinite});
+    seen_[schedule] = log_.size() - 1;
+    last_trouble_ = outcome.verdict + ", " + outcome.note;
+    return;
+  }
   std::string point = fmt::format("point={}:", c.space);
   for (size_t k = 0; k < c.values.size(); ++k)
     point += (k ? "," : "") + std::to_string(c.values[k]);
@@ -352,14 +371,21 @@ TuneResult TuneRun::result() const {
 }
 
 Result<TuneResult> TuneRun::go() {
+  if (job_.options.budget.count() > 0) trials_.set_deadline(start_ + job_.options.budget);
   auto opened = trials_.open();
   if (!opened) return opened.failure();
   opening_ = Clock::now() - start_;
   resume();
   auto searched = search();
   if (searched && best_us_ == 0 && end_ != TuneEnd::kStopped) searched = try_plain_loops();
-  if (!searched && searched.failure().code != ErrorCode::kCancelled) return searched.failure();
-  if (!searched) end_ = TuneEnd::kStopped;
+  const bool stopped = !searched && searched.failure().code == ErrorCode::kCancelled;
+  if (stopped) end_ = TuneEnd::kStopped;
+  if (!searched && !stopped) {
+    // What was measured is kept; the run that comes next goes on.
+    if (best_us_ == 0) return searched.failure();
+    gave_up_ = true;
+    end_ = TuneEnd::kStopped;
+  }
   if (best_us_ == 0) {
     if (end_ == TuneEnd::kStopped) return Failure{ErrorCode::kCancelled, "stopped before a trial"};
     std::string why = "no schedule of `" + job_.key.problem + "` could be measured in the budget";
@@ -367,15 +393,16 @@ Result<TuneResult> TuneRun::go() {
     // What ran and misbehaved is a defect; what was only refused asks for another problem.
     return Failure{failed_ > 0 ? ErrorCode::kInternal : ErrorCode::kUnsupported, std::move(why)};
   }
-  if (end_ != TuneEnd::kStopped) {
+  if (end_ != TuneEnd::kStopped && !gave_up_) {
     auto ranked = rank_finalists();
-    if (!ranked && ranked.failure().code != ErrorCode::kCancelled) return ranked.failure();
-    if (!ranked) end_ = TuneEnd::kStopped;
+    const bool cancelled = !ranked && ranked.failure().code == ErrorCode::kCancelled;
+    if (!ranked && !cancelled && !gave_up_) return ranked.failure();
+    if (cancelled) end_ = TuneEnd::kStopped;
   }
   if (best_us_ == 0) {
     return Failure{ErrorCode::kCancelled, "stopped before a second look at a trial"};
   }
-  if (end_ == TuneEnd::kStopped) keep_stopped();
+  if (end_ == TuneEnd::kStopped || gave_up_) keep_stopped();
   TuneResult r = result();
   report(true);
   return r;

@@ -31,6 +31,10 @@ const char* name_of_signal(int number) {
       return "SIGTRAP";
     case SIGXCPU:
       return "SIGXCPU";
+    case SIGABRT:
+      return "SIGABRT";
+    case SIGSYS:
+      return "SIGSYS";
     default:
       return "signal";
   }
@@ -43,7 +47,9 @@ void on_fault(int number, siginfo_t* info, void*) {
   const auto text = [&](const char* s) {
     while (*s && n < sizeof line - 20) line[n++] = *s++;
   };
-  text("crash\tsignal=");
+  // What somebody sent is no word on the code that ran.
+  const bool sent = info->si_code <= 0 && info->si_pid != ::getpid();
+  text(sent ? "killed\tsignal=" : "crash\tsignal=");
   text(name_of_signal(number));
   text("\taddress=0x");
   auto address = reinterpret_cast<uintptr_t>(info->si_addr);
@@ -83,7 +89,7 @@ void confine_process(int fd, const WorkerLimits& limits) {
   struct sigaction action {};
   action.sa_sigaction = on_fault;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND;
-  for (int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGXCPU}) {
+  for (int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS, SIGXCPU}) {
     ::sigaction(number, &action, nullptr);
   }
 }

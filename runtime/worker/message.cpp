@@ -12,6 +12,12 @@
 #include <cstdlib>
 
 namespace hone::runtime {
+namespace {
+
+constexpr int kSendMs = 5000;            // to who does not read
+constexpr size_t kMostLine = 64u << 20;  // bytes of what is still a message
+
+}  // namespace
 
 Message& Message::add(std::string_view name, std::string_view value) {
   std::string clean(value);
@@ -74,12 +80,29 @@ bool Channel::send(const Message& message) {
   const std::string text = message.line();
   size_t done = 0;
   while (done < text.size()) {
-    const ssize_t n = ::send(fd_, text.data() + done, text.size() - done, MSG_NOSIGNAL);
+    const ssize_t n =
+        ::send(fd_, text.data() + done, text.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      pollfd p{fd_, POLLOUT, 0};
+      const int ready = ::poll(&p, 1, kSendMs);
+      if (ready > 0 || (ready < 0 && errno == EINTR)) continue;
+      return false;
+    }
     if (n <= 0) return false;
     done += static_cast<size_t>(n);
   }
   return true;
+}
+
+/// A whole line of the buffer; nothing where there is none.
+std::optional<Message> Channel::take_line() {
+  const size_t end = buffer_.find('\n', searched_);
+  searched_ = end == std::string::npos ? buffer_.size() : 0;
+  if (end == std::string::npos) return std::nullopt;
+  Message m = Message::parse(std::string_view(buffer_).substr(0, end));
+  buffer_.erase(0, end + 1);
+  return m;
 }
 
 std::optional<Message> Channel::receive(int timeout_ms, const std::stop_token& stop) {
@@ -87,29 +110,27 @@ std::optional<Message> Channel::receive(int timeout_ms, const std::stop_token& s
   using Clock = std::chrono::steady_clock;
   timed_out_ = false;
   const auto deadline = Clock::now() + std::chrono::milliseconds(timeout_ms < 0 ? 0 : timeout_ms);
-  while (true) {
-    if (const size_t end = buffer_.find('\n'); end != std::string::npos) {
-      Message m = Message::parse(std::string_view(buffer_).substr(0, end));
-      buffer_.erase(0, end + 1);
-      return m;
-    }
+  for (bool first = true;; first = false) {
+    if (auto m = take_line()) return m;
+    if (buffer_.size() > kMostLine) return std::nullopt;
     int wait = -1;
     if (timeout_ms >= 0) {
-      const auto left =
-          std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-      wait = left > 0 ? static_cast<int>(left) : 0;
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+      wait = left.count() > 0 ? static_cast<int>(left.count()) : 0;
     }
     if (stop.stop_requested()) return std::nullopt;
     const bool look = stop.stop_possible() && (wait < 0 || wait > kLookMs);
     pollfd p{fd_, POLLIN, 0};
-    const int ready = ::poll(&p, 1, look ? kLookMs : wait);
+    // Who writes without end does not keep us past the time.
+    const bool over = wait == 0 && !first;
+    const int ready = over ? 0 : ::poll(&p, 1, look ? kLookMs : wait);
     if (ready < 0 && errno == EINTR) continue;
     if (ready == 0 && look) continue;
     if (ready == 0) {
       timed_out_ = true;
       return std::nullopt;
     }
-    char chunk[4096];
+    char chunk[1 << 16];
     const ssize_t n = ::read(fd_, chunk, sizeof chunk);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return std::nullopt;

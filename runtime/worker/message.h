@@ -34,18 +34,21 @@ class Channel {
  public:
   explicit Channel(int fd) : fd_(fd) {}
   int fd() const { return fd_; }
-  /// False when the other side is gone.
+  /// False when the other side is gone, or does not read.
   bool send(const Message& message);
-  /// The next message; nothing when the other side is gone, `timeout_ms` (-1: none) has passed, or
-  /// soon after `stop` is requested.
+  /// The next message; nothing when the other side is gone or sends no lines, `timeout_ms` (-1:
+  /// none) has passed, or soon after `stop` is requested.
   std::optional<Message> receive(int timeout_ms, const std::stop_token& stop = {});
   /// After `receive` gave nothing: whether the time was up.
   bool timed_out() const { return timed_out_; }
 
  private:
+  std::optional<Message> take_line();
+
   int fd_;
   bool timed_out_ = false;
   std::string buffer_;
+  size_t searched_ = 0;  ///< so far without a newline
 };
 
 }  // namespace hone::runtime

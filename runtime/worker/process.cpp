@@ -18,6 +18,8 @@
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 extern char** environ;
@@ -28,6 +30,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kWorkerFd = 3;
+constexpr int kAliveMs = 100;  // how often to look whether it lives
+constexpr int kBuryMs = 500;   // for a process to end whose line is closed
+constexpr int kBuryLookMs = 5;
+constexpr size_t kMostQuoted = 40;
+/// Signals that code causes by itself, SIGXCPU as our limit on it; others come from outside.
+constexpr int kFaults[] = {SIGSEGV, SIGILL, SIGBUS, SIGFPE, SIGABRT, SIGTRAP, SIGSYS, SIGXCPU};
+/// What a worker answers; see serve_trials.
+constexpr std::string_view kAnswers[] = {"opened", "built", "result", "error"};
 
 bool runnable(const std::string& path) {
   return !path.empty() && ::access(path.c_str(), X_OK) == 0;
@@ -143,27 +153,95 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const std::string& p
   return std::unique_ptr<WorkerProcess>(new WorkerProcess(pid, fds[0]));
 }
 
-std::optional<Message> WorkerProcess::ask(const Message& message, int timeout_ms,
+std::optional<Message> WorkerProcess::ask(const Message& message, const Patience& patience,
                                           const std::stop_token& stop) {
-  if (channel_.send(message)) {
-    auto reply = channel_.receive(timeout_ms, stop);
-    if (reply && reply->verb != "crash") return reply;
-    if (reply) {
-      ending_ = fmt::format("crashed: {} at {}", reply->get("signal"), reply->get("address"));
-    } else if (channel_.timed_out()) {
-      ending_ = fmt::format("hung: no answer in {} ms", timeout_ms);
-    } else if (stop.stop_requested()) {
-      ending_ = "stopped";
+  std::optional<Message> answer;
+  if (channel_.send(message)) answer = await(patience, stop);
+  if (!answer && ending_ == Ending::kNone) bury();
+  return answer;
+}
+
+/// The answer; nothing where there is none any more, with an ending unless it is the process that
+/// ended.
+std::optional<Message> WorkerProcess::await(const Patience& patience, const std::stop_token& stop) {
+  using Clock = Patience::Clock;
+  const auto hung = Clock::now() + std::chrono::milliseconds(patience.most_ms);
+  const auto moment = std::chrono::milliseconds(patience.moment_ms);
+  auto late = std::max(patience.until, Clock::now() + moment);
+  while (true) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(std::min(hung, late) - Clock::now());
+    auto message =
+        channel_.receive(static_cast<int>(std::clamp<int64_t>(left.count(), 0, kAliveMs)), stop);
+    if (stop.stop_requested()) {
+      end(Ending::kStopped, "stopped");
+      return std::nullopt;
     }
+    if (message && message->verb == "busy" && Clock::now() < hung) {
+      late = std::max(patience.until, Clock::now() + moment);
+      continue;
+    }
+    if (message && message->verb != "busy") return heard(*std::move(message));
+    if (Clock::now() >= hung) {
+      end(Ending::kHung, fmt::format("hung: no answer in {} ms", patience.most_ms));
+    } else if (Clock::now() >= late) {
+      end(Ending::kLate, "late: the time was up before it answered");
+    } else if (channel_.timed_out() && !exited()) {
+      continue;
+    }
+    // What it wrote last may have come since.
+    if (ending_ != Ending::kNone) return std::nullopt;
+    do {
+      message = channel_.receive(0);
+    } while (message && message->verb == "busy");
+    return message ? heard(*std::move(message)) : std::nullopt;
+  }
+}
+
+/// A message that is no answer is the worker's last.
+std::optional<Message> WorkerProcess::heard(Message message) {
+  const auto signal = message.get("signal");
+  if (message.verb == "crash") {
+    end(Ending::kCrashed, fmt::format("crashed: {} at {}", signal, message.get("address")));
+  } else if (message.verb == "killed") {
+    end(Ending::kLost, fmt::format("killed: by {} from outside", signal));
+  } else if (std::find(std::begin(kAnswers), std::end(kAnswers), message.verb) !=
+             std::end(kAnswers)) {
+    return message;
+  } else {
+    disown(fmt::format("it said `{}`", message.verb.substr(0, kMostQuoted)));
+  }
+  return std::nullopt;
+}
+
+/// Whether the process is gone; it stays there to be waited for.
+bool WorkerProcess::exited() const {
+  siginfo_t info{};
+  const int error = ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
+  return error != 0 || info.si_pid == pid_;
+}
+
+/// Finds out why a worker says no more. One that closed its line and lives on is ended.
+void WorkerProcess::bury() {
+  for (int waited = 0; waited < kBuryMs && !exited(); waited += kBuryLookMs) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(kBuryLookMs));
   }
   int status = 0;
-  if (ending_.empty() && ::waitpid(pid_, &status, 0) == pid_) {
-    ending_ = WIFSIGNALED(status) ? fmt::format("crashed: signal {}", WTERMSIG(status))
-                                  : fmt::format("exited: status {}", WEXITSTATUS(status));
-    pid_ = 0;
+  if (::waitpid(pid_, &status, WNOHANG) != pid_) return disown("it says no more and lives on");
+  pid_ = 0;
+  if (!WIFSIGNALED(status)) {
+    return end(Ending::kLost, fmt::format("exited: status {}", WEXITSTATUS(status)));
   }
-  this->stop();
-  return std::nullopt;
+  const int number = WTERMSIG(status);
+  const bool fault = std::find(std::begin(kFaults), std::end(kFaults), number) != std::end(kFaults);
+  end(fault ? Ending::kCrashed : Ending::kLost,
+      fmt::format("{}: by signal {}", fault ? "crashed" : "killed", number));
+}
+
+void WorkerProcess::end(Ending ending, std::string why) {
+  ending_ = ending;
+  why_ = std::move(why);
+  stop();
 }
 
 void WorkerProcess::stop() {

@@ -3,6 +3,9 @@
 
 #include <sys/types.h>
 
+#include <chrono>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -19,6 +22,27 @@ std::string find_worker(const std::string& given);
 /// What to say where it is nowhere: how it is named, and where it was looked for.
 Failure no_worker();
 
+/// What the end of a worker says.
+enum class Ending : uint8_t {
+  kNone,     ///< it has not ended
+  kCrashed,  ///< by a signal that code causes: a verdict on what it ran
+  kHung,     ///< it was killed for its silence: a verdict as well
+  kLate,     ///< it was silent when the caller's time was up
+  kLost,     ///< killed from outside, or no worker at all: says nothing of what it ran
+  kStopped,  ///< the caller asked for it
+};
+
+/// How long to wait for an answer.
+struct Patience {
+  using Clock = std::chrono::steady_clock;
+
+  /// Silence for longer is a hang. A worker may say that it is busy, up to `most_ms` all the same.
+  int most_ms = std::numeric_limits<int>::max();
+  /// When the caller's time is up: then a worker has `moment_ms` since it last said a word.
+  Clock::time_point until = Clock::time_point::max();
+  int moment_ms = 3000;
+};
+
 /// A worker process and the line to it. Spawned, never forked: the host may be large.
 class WorkerProcess {
  public:
@@ -29,24 +53,33 @@ class WorkerProcess {
   /// Starts `program`; kUnsupported where it cannot be run.
   static Result<std::unique_ptr<WorkerProcess>> start(const std::string& program);
 
-  /// Sends and waits. Nothing when the worker died, hung past `timeout_ms` or crashed, or `stop`
-  /// was requested; then it is gone, and `ending` says why ("crashed: SIGSEGV at 0x10", "hung: no
-  /// answer in 2000 ms", "stopped", ...).
-  std::optional<Message> ask(const Message& message, int timeout_ms,
+  /// Sends and waits. Nothing when the worker died, was silent for too long, talked nonsense, or
+  /// `stop` was requested; then it is gone, and `ending` and `why` say how ("crashed: SIGSEGV at
+  /// 0x10", "hung: no answer in 2000 ms", "killed: by signal 9", ...).
+  std::optional<Message> ask(const Message& message, const Patience& patience,
                              const std::stop_token& stop = {});
   /// Sends what has no answer.
   void tell(const Message& message) { channel_.send(message); }
-  const std::string& ending() const { return ending_; }
+  Ending ending() const { return ending_; }
+  const std::string& why() const { return why_; }
+  /// The worker answered what no worker does: it is ended.
+  void disown(const std::string& why) { end(Ending::kLost, "no worker: " + why); }
   pid_t pid() const { return pid_; }
   /// Kills it and waits for it.
   void stop();
 
  private:
   WorkerProcess(pid_t pid, int fd) : pid_(pid), channel_(fd) {}
+  std::optional<Message> await(const Patience& patience, const std::stop_token& stop);
+  std::optional<Message> heard(Message message);
+  void end(Ending ending, std::string why);
+  bool exited() const;
+  void bury();
 
   pid_t pid_;
   Channel channel_;
-  std::string ending_;
+  Ending ending_ = Ending::kNone;
+  std::string why_;
 };
 
 }  // namespace hone::runtime

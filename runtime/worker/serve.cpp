@@ -5,6 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <charconv>
+#include <chrono>
+#include <functional>
+#include <new>
 
 #include "runtime/worker/faults.h"
 #include "runtime/worker/message.h"
@@ -12,6 +15,8 @@
 
 namespace hone::runtime {
 namespace {
+
+constexpr auto kBusyEvery = std::chrono::milliseconds(500);
 
 Message result_of(const Verdict& v) {
   Message m{"result", {}};
@@ -34,39 +39,64 @@ std::vector<uint8_t> from_hex(std::string_view text) {
   return bytes;
 }
 
+void add_failure(Message& reply, const Failure& failure) {
+  reply.add("code", static_cast<int64_t>(failure.code)).add("error", failure.message);
+}
+
+/// The answer to `m`; its verb is empty where there is none.
+Message answer(const Message& m, bool allow_code, const std::function<void()>& busy,
+               std::unique_ptr<Session>& session) {
+  Message reply{"error", {}};
+  if (m.verb == "open") {
+    reply.verb = "opened";
+    auto opened = Session::open(std::string(m.get("problem")), std::string(m.get("target")),
+                                static_cast<int>(m.number("gpu")), m.number("again") != 0, busy);
+    if (opened) {
+      session = std::move(*opened);
+    } else {
+      add_failure(reply, opened.failure());
+    }
+  } else if (m.verb == "expect") {
+    if (session) session->expect(std::string(m.get("schedule")));
+    reply.verb.clear();
+  } else if (m.verb == "build" && session) {
+    reply.verb = "built";
+    session->build(std::string(m.get("schedule")));
+  } else if (m.verb == "try" && session) {
+    const Timing timing{static_cast<int>(m.number("samples")), m.real("sample_us"),
+                        m.real("give_up_us"), m.real("hopeless_us")};
+    reply = result_of(session->try_schedule(std::string(m.get("schedule")), timing));
+  } else if (m.verb == "code" && session && allow_code) {
+    reply = result_of(session->try_code(from_hex(m.get("bytes"))));
+  } else {
+    add_failure(reply, {ErrorCode::kInternal, "unexpected " + m.verb});
+  }
+  return reply;
+}
+
 }  // namespace
 
 int serve_trials(int fd, bool allow_code) {
   Channel channel(fd);
+  // Seldom, so that who hears it takes no core from what is timed.
+  auto said = std::chrono::steady_clock::now();
+  const auto busy = [&] {
+    if (std::chrono::steady_clock::now() - said < kBusyEvery) return;
+    said = std::chrono::steady_clock::now();
+    channel.send(Message{"busy", {}});
+  };
   std::unique_ptr<Session> session;
   while (auto m = channel.receive(-1)) {
-    Message reply{"error", {}};
+    Message reply;
     limit_cpu();
-    if (m->verb == "open") {
-      reply.verb = "opened";
-      auto opened = Session::open(std::string(m->get("problem")), std::string(m->get("target")),
-                                  static_cast<int>(m->number("gpu")), m->number("again") != 0);
-      if (opened) {
-        session = std::move(*opened);
-      } else {
-        reply.add("error", opened.failure().message);
-      }
-    } else if (m->verb == "expect") {
-      if (session) session->expect(std::string(m->get("schedule")));
-      continue;
-    } else if (m->verb == "build" && session) {
-      reply.verb = "built";
-      session->build(std::string(m->get("schedule")));
-    } else if (m->verb == "try" && session) {
-      const Timing timing{static_cast<int>(m->number("samples")), m->real("sample_us"),
-                          m->real("give_up_us"), m->real("hopeless_us")};
-      reply = result_of(session->try_schedule(std::string(m->get("schedule")), timing));
-    } else if (m->verb == "code" && session && allow_code) {
-      reply = result_of(session->try_code(from_hex(m->get("bytes"))));
-    } else {
-      reply.add("error", "unexpected " + m->verb);
+    try {
+      reply = answer(*m, allow_code, busy, session);
+    } catch (const std::bad_alloc&) {
+      // No verdict on the candidate: another worker may have the memory.
+      reply = {m->verb == "open" ? "opened" : "error", {}};
+      add_failure(reply, {ErrorCode::kMemory, "the worker got no more memory from the system"});
     }
-    if (!channel.send(reply)) break;
+    if (!reply.verb.empty() && !channel.send(reply)) break;
   }
   return 0;
 }

@@ -4,13 +4,15 @@
 namespace hone::runtime {
 
 /// Answers the tuner's messages on `fd` until it is closed:
-///   open problem= target= [again=1]                -> opened [error=]
+///   open problem= target= [again=1]                -> opened [code= error=]
 ///   expect schedule=                               (no answer)
 ///   build schedule=                                -> built
 ///   try schedule= samples= sample_us= give_up_us= hopeless_us=
 ///                                                  -> result verdict= note= median_us= ...
 ///   code bytes=HEX (only with `allow_code`: tests) -> result ...
-/// A crash is a last line `crash signal= address=`. Returns the process's exit code.
+/// `busy` lines say that an answer is still worked on; `error code= error=` that there is none. A
+/// crash is a last line `crash signal= address=`, `killed` where the signal was sent by somebody.
+/// Returns the process's exit code.
 int serve_trials(int fd, bool allow_code);
 
 }  // namespace hone::runtime

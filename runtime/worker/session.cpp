@@ -16,7 +16,9 @@
 
 namespace hone::runtime {
 Result<std::unique_ptr<Session>> Session::open(const std::string& problem,
-                                               const std::string& target, int gpu, bool again) {
+                                               const std::string& target, int gpu, bool again,
+                                               std::function<void()> busy) {
+  busy();
   auto parsed = ops::parse_problem(problem);
   if (!parsed) return parsed.failure();
   auto compiled_for = ir::parse_target(target, host_target());
@@ -24,6 +26,7 @@ Result<std::unique_ptr<Session>> Session::open(const std::string& problem,
   auto call = GuardedCall::create();
   if (!call) return call.failure();
   std::unique_ptr<Session> s(new Session);
+  s->busy_ = std::move(busy);
   s->problem_ = std::make_unique<ops::Problem>(std::move(*parsed));
   s->target_ = *compiled_for;
   s->call_ = std::make_unique<GuardedCall>(std::move(*call));
@@ -74,6 +77,7 @@ Result<std::monostate> Session::prepare(bool again) {
       if (!f) return f.failure();
       auto referred = f->refer();
       if (!referred) return referred.failure();
+      busy_();
       f->protect_inputs(true);
       fixtures_.push_back(std::move(*f));
     }
@@ -95,6 +99,7 @@ Result<std::monostate> Session::prepare(bool again) {
     if (f.whole()) continue;
     auto referred = kernel->refer(f);
     if (!referred) return referred.failure();
+    busy_();
   }
   return std::monostate{};
 }
@@ -175,6 +180,7 @@ double Session::check_runs(const Candidate& candidate, Fixture& fixture, Verdict
   for (int i = 0; i < runs; ++i) {
     fixture.reset();
     const double run_us = run();
+    busy_();
     if (v.word != "ok") return 0;
     if (i > 0) continue;
     first_us = run_us;
@@ -217,6 +223,7 @@ void Session::time(const Candidate& candidate, const Timing& timing, Verdict& v)
     if (!shared) return refuse(shared.failure());
     frame->bind(candidate);
     const auto run = [&](int64_t n) {
+      busy_();
       const bool all = !pool_ || assemble(*pool_);
       Stretch s = stretch_of([&] {
         for (int64_t i = 0; i < n; ++i) frame->run(candidate, pool_.get());

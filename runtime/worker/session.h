@@ -51,8 +51,10 @@ class Session {
   /// `problem` and `target` are canonical texts; `gpu` is where candidates run for a target that is
   /// one. `again`: an earlier session has opened this problem, so that what its reference kernel
   /// makes of a shrunken one is known.
-  static Result<std::unique_ptr<Session>> open(const std::string& problem,
-                                               const std::string& target, int gpu, bool again);
+  /// `busy` is called now and then while it works.
+  static Result<std::unique_ptr<Session>> open(
+      const std::string& problem, const std::string& target, int gpu, bool again,
+      std::function<void()> busy = [] {});
 
   /// Builds, checks on every data set, and times. A schedule that has passed is not checked again.
   Verdict try_schedule(const std::string& schedule, const Timing& timing);
@@ -78,6 +80,7 @@ class Session {
   void time_on_gpu(const Candidate& candidate, const Timing& timing, Verdict& verdict);
   std::vector<std::vector<int64_t>> dim_points(bool for_timing) const;
 
+  std::function<void()> busy_;
   std::unique_ptr<ops::Problem> problem_;
   ir::Target target_;
   jit::ExecutableMemory memory_;

@@ -13,11 +13,11 @@ int main(int, char** argv) {
   if (!worker) return 1;
   Message open{"open", {}};
   open.add("problem", argv[3]).add("target", "x86 threads=1");
-  if (!(*worker)->ask(open, 20000)) return 2;
+  if (!(*worker)->ask(open, {20000})) return 2;
   std::printf("%d\n", (*worker)->pid());
   std::fflush(stdout);
   Message code{"code", {}};
   code.add("bytes", argv[2]);
-  (*worker)->ask(code, 300);  // it sleeps far longer
+  (*worker)->ask(code, {300});  // it sleeps far longer
   ::_exit(0);
 }

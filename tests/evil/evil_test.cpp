@@ -37,8 +37,8 @@ std::unique_ptr<WorkerProcess> opened(const char* problem = kProblem) {
   REQUIRE(worker);
   Message open{"open", {}};
   open.add("problem", problem).add("target", kTarget);
-  auto reply = (*worker)->ask(open, kOpenMs);
-  REQUIRE_MESSAGE(reply.has_value(), (*worker)->ending());
+  auto reply = (*worker)->ask(open, {kOpenMs});
+  REQUIRE_MESSAGE(reply.has_value(), (*worker)->why());
   REQUIRE_MESSAGE(reply->get("error").empty(), std::string(reply->get("error")));
   return std::move(*worker);
 }
@@ -53,8 +53,8 @@ Message code(const std::vector<uint8_t>& bytes) {
 
 TEST_CASE("evil: the right kernel passes") {
   auto worker = opened();
-  auto reply = worker->ask(code(good_code()), kTryMs);
-  REQUIRE_MESSAGE(reply.has_value(), worker->ending());
+  auto reply = worker->ask(code(good_code()), {kTryMs});
+  REQUIRE_MESSAGE(reply.has_value(), worker->why());
   CHECK_MESSAGE(reply->get("verdict") == "ok", std::string(reply->get("note")));
 }
 
@@ -64,10 +64,10 @@ TEST_CASE("evil: every bad candidate is caught by the check it is named with") {
   auto worker = opened();
   for (const Evil& evil : all) {
     CAPTURE(evil.name);
-    auto reply = worker->ask(code(evil.bytes), kTryMs);
+    auto reply = worker->ask(code(evil.bytes), {kTryMs});
     const std::string word = reply ? std::string(reply->get("verdict"))
-                                   : worker->ending().substr(0, worker->ending().find(':'));
-    const std::string note = reply ? std::string(reply->get("note")) : worker->ending();
+                                   : worker->why().substr(0, worker->why().find(':'));
+    const std::string note = reply ? std::string(reply->get("note")) : worker->why();
     CAPTURE(note);
     CHECK(word == evil.caught_as);
     CHECK(note.find(evil.note) != std::string::npos);
@@ -78,8 +78,8 @@ TEST_CASE("evil: every bad candidate is caught by the check it is named with") {
 
 TEST_CASE("evil: one wrong element of a large problem is caught, in the sample or not") {
   auto worker = opened(kLargeProblem);
-  auto right = worker->ask(code(large_code(-1)), kTryMs);
-  REQUIRE_MESSAGE(right.has_value(), worker->ending());
+  auto right = worker->ask(code(large_code(-1)), {kTryMs});
+  REQUIRE_MESSAGE(right.has_value(), worker->why());
   CHECK_MESSAGE(right->get("verdict") == "ok", std::string(right->get("note")));
   const std::vector<int64_t> shape = {kLargeElements};
   const auto sampled = hone::jit::sample_positions(shape, std::vector<int64_t>{16}, 256, 1);
@@ -87,8 +87,8 @@ TEST_CASE("evil: one wrong element of a large problem is caught, in the sample o
   for (int wrong : {0, 1, 777, 1778, 2047, 3001, kLargeElements - 2, kLargeElements - 1}) {
     CAPTURE(wrong);
     outside += !std::binary_search(sampled.begin(), sampled.end(), wrong);
-    auto reply = worker->ask(code(large_code(wrong)), kTryMs);
-    REQUIRE_MESSAGE(reply.has_value(), worker->ending());
+    auto reply = worker->ask(code(large_code(wrong)), {kTryMs});
+    REQUIRE_MESSAGE(reply.has_value(), worker->why());
     CHECK(reply->get("verdict") == "wrong");
     CHECK(reply->get("note").find(fmt::format("Y[{}] is ", wrong)) != std::string::npos);
   }
