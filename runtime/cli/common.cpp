@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <fstream>
 #include <iostream>
+#include <new>
 #include <sstream>
+#include <system_error>
 
 #include "jit/ir/spelling.h"
 #include "runtime/engine/failure.h"
@@ -59,6 +62,28 @@ std::string complaint(const CLI::ParseError& e, const CLI::App& app, const std::
   if (verbs.empty()) return fmt::format("{}; see `{} --help`", e.what(), here);
   return fmt::format("{} takes one of {}{}; see `{} --help`", here, fmt::join(verbs, ", "),
                      words.empty() ? "" : meant(verbs, words[0]), here);
+}
+
+/// What run_program does but for its last look at the output.
+int parse_and_run(CLI::App& app, int argc, char** argv, const int& exit) {
+  Common asked;
+  asked.json = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {  // --help, --version
+    app.exit(e);
+    return kExitOk;
+  } catch (const CLI::ParseError& e) {
+    return report(asked, {ErrorCode::kArgument, complaint(e, app, "")});
+  } catch (const InternalError& e) {
+    return report(asked, {ErrorCode::kInternal, fmt::format("a bug: {}", e.what())});
+  } catch (const std::bad_alloc&) {
+    return report(asked, {ErrorCode::kMemory, "the system has no more memory"});
+  } catch (const std::system_error& e) {
+    return report(asked,
+                  {ErrorCode::kUnsupported, fmt::format("the system refuses: {}", e.what())});
+  }
+  return exit;
 }
 
 }  // namespace
@@ -160,21 +185,12 @@ int report(const Common& common, const Failure& failure) {
 }
 
 int run_program(CLI::App& app, int argc, char** argv, const int& exit) {
-  Common asked;
-  asked.json = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& e) {  // --help, --version
-    app.exit(e);
-    return kExitOk;
-  } catch (const CLI::ParseError& e) {
-    return report(asked, {ErrorCode::kArgument, complaint(e, app, "")});
-  } catch (const InternalError& e) {
-    return report(asked, {ErrorCode::kInternal, fmt::format("a bug: {}", e.what())});
-  } catch (const std::bad_alloc&) {
-    return report(asked, {ErrorCode::kMemory, "the system has no more memory"});
-  }
-  return exit;
+  const int code = parse_and_run(app, argc, argv, exit);
+  // Output that nobody has is no success, whatever was found.
+  std::cout.flush();
+  if (std::cout.good() && std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
+  std::cerr << "hone: the output cannot be written\n";
+  return std::max<int>(code, kExitUserError);
 }
 
 std::string line_of(const Json& object) {

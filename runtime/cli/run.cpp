@@ -7,9 +7,12 @@
 
 #include "runtime/cli/terminal.h"
 #include "runtime/cli/trial_run.h"
+#include "runtime/tune/trials.h"
 
 namespace hone::runtime {
 namespace {
+
+constexpr int kMostRunMs = 120'000;  // one run of a schedule by hand; longer is a hang
 
 struct RunOptions {
   Common common;
@@ -49,6 +52,23 @@ bool is_empty(const ir::Program& program) {
   });
 }
 
+/// Has the worker run the kernel of a schedule by hand: what is wrong with it, or empty. What it
+/// breaks is not ours, and what was right there may run here.
+Result<std::string> try_in_worker(const CompiledLine& line) {
+  const EngineState& engine = *line.engine;
+  Trials trials(find_worker(engine.options.worker), line.problem.text, engine.target_text,
+                engine.options.gpu);
+  trials.set_timeout_ms(kMostRunMs);
+  const auto tried = trials.run(line.kernel->schedule, {.samples = 0});
+  if (!tried) return tried.failure();
+  if (tried->ok() || tried->slow()) return std::string();
+  if (tried->verdict == "wrong") return tried->note;
+  const std::string what = tried->verdict + ": " + tried->note;
+  if (tried->refused()) return Failure{ErrorCode::kSchedule, what};
+  if (tried->lost()) return Failure{ErrorCode::kUnsupported, "no worker lasts: " + tried->note};
+  return what;
+}
+
 int run_line(const RunOptions& options, const std::string& text) {
   auto given = parse_line(text);
   if (!given) return report(options.common, given.failure());
@@ -57,7 +77,13 @@ int run_line(const RunOptions& options, const std::string& text) {
   if (!line) return report(options.common, line.failure());
   const auto& [engine, problem, kernel] = *line;
   CheckOutcome check;
-  if (!options.no_check) {
+  const bool by_hand = given->scheduled && !kernel->report.interpreted;
+  if (by_hand && !(options.no_check && options.no_time)) {
+    auto wrong = try_in_worker(*line);
+    if (!wrong) return report(options.common, wrong.failure());
+    check.mismatch = *std::move(wrong);
+  }
+  if (!options.no_check && check.mismatch.empty()) {
     auto outcome = check_kernel(kernel, problem);
     if (!outcome) return report(options.common, outcome.failure());
     check = std::move(*outcome);
@@ -71,8 +97,8 @@ int run_line(const RunOptions& options, const std::string& text) {
     speed = *measured;
   }
   if (options.common.json) {
-    print_line(run_json(*kernel, options.no_check ? nullptr : &check, timed ? &speed : nullptr,
-                        engine->target.threads));
+    print_line(run_json(*kernel, options.no_check && check.mismatch.empty() ? nullptr : &check,
+                        timed ? &speed : nullptr, engine->target.threads));
   } else {
     print_text(*kernel, check, timed ? &speed : nullptr);
     if (is_empty(problem.program)) {

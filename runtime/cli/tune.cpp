@@ -6,6 +6,7 @@
 #include <iostream>
 #include <sstream>
 #include <stop_token>
+#include <system_error>
 #include <thread>
 
 #include "runtime/cli/common.h"
@@ -37,16 +38,15 @@ class StopOnSignal {
     sigemptyset(&set_);
     for (int number : {SIGINT, SIGTERM, SIGUSR1}) sigaddset(&set_, number);
     ::pthread_sigmask(SIG_BLOCK, &set_, &before_);
-    waiter_ = std::thread([this] {
-      // SIGUSR1 may also come from outside: only `done_` ends it.
-      while (!done_) {
-        int number = 0;
-        ::sigwait(&set_, &number);
-        if (number != SIGUSR1) source_.request_stop();
-      }
-    });
+    try {
+      waiter_ = std::thread([this] { wait(); });
+    } catch (const std::system_error&) {
+      // The system gives no thread: a signal ends the program, and the log has what was measured.
+      ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    }
   }
   ~StopOnSignal() {
+    if (!waiter_.joinable()) return;
     done_ = true;
     ::pthread_kill(waiter_.native_handle(), SIGUSR1);
     waiter_.join();
@@ -55,6 +55,15 @@ class StopOnSignal {
   std::stop_token token() const { return source_.get_token(); }
 
  private:
+  void wait() {
+    // SIGUSR1 may also come from outside: only `done_` ends it.
+    while (!done_) {
+      int number = 0;
+      ::sigwait(&set_, &number);
+      if (number != SIGUSR1) source_.request_stop();
+    }
+  }
+
   sigset_t set_{}, before_{};
   std::stop_source source_;
   std::atomic<bool> done_ = false;

@@ -56,3 +56,26 @@ TEST_CASE("evil: the fuzzer tells what it finds, shrunk") {
   CHECK(has(text, "N=1 | x86 "));
   CHECK(!has(text, "\"failures\":0"));
 }
+
+TEST_CASE("evil: where no thread can be made, run and tune work on one") {
+  if (has(spoilt("target").first, "isa=none")) return;
+  const std::string hone = "LD_PRELOAD=" + std::string(std::getenv("HONE_TEST_EVIL")) +
+                           "/libno_threads.so '" + std::getenv("HONE_PROGRAM") + "' ";
+  const std::string problem = " --cache :memory: --threads 2 'matmul M=64 N=64 K=64'";
+  CHECK(shell(hone + "run" + problem).second == 0);
+  const auto [text, code] = shell(hone + "tune --json --trials 2" + problem);
+  CHECK(code == 0);
+  CHECK(has(text, "\"source\":\"tuned\""));
+}
+
+TEST_CASE("evil: under a memory limit tune says what run says") {
+  if (has(spoilt("target").first, "isa=none")) return;
+  // Enough for the programs, not for three tensors of 400 MB.
+  for (const char* verb : {"run", "tune --trials 1"}) {
+    const auto [text, code] =
+        shell("ulimit -v 1000000; '" + std::string(std::getenv("HONE_PROGRAM")) + "' " + verb +
+              " --json --cache :memory: --threads 1 'add N=100000000'");
+    CHECK(code == 2);
+    CHECK_MESSAGE(has(text, "{\"error\":\"memory\""), text);
+  }
+}
