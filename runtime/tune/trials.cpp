@@ -134,7 +134,7 @@ Result<Outcome> Trials::lost() {
 Result<Outcome> Trials::run(const std::string& schedule, const TrialTiming& timing) {
   for (int left = kRuns;; --left) {
     auto tried = run_once(schedule, timing);
-    if (!tried || !tried->lost() || left == 1) return tried;
+    if (!tried || !tried->lost() || left == 1 || Clock::now() >= deadline_) return tried;
   }
 }
 

@@ -81,7 +81,7 @@ class Trials {
   int trials_ = 0;
   bool opened_ = false;  ///< some worker has opened the problem
   int timeout_ms_ = 20000;
-  Clock::time_point deadline_ = Clock::time_point::max();
+  Clock::time_point deadline_ = Patience().until;
 };
 
 }  // namespace hone::runtime

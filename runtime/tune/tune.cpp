@@ -241,7 +241,9 @@ Result<std::monostate> TuneRun::attempt(const schedules::Candidate& c) {
 /// something ends workers faster than they work.
 std::optional<Failure> TuneRun::give_up(const Outcome& outcome) {
   lost_ = outcome.lost() ? lost_ + 1 : 0;
-  gave_up_ = gave_up_ || outcome.late();
+  const auto budget = job_.options.budget;
+  const bool over = budget.count() > 0 && Clock::now() - start_ >= budget;
+  gave_up_ = gave_up_ || outcome.late() || (outcome.lost() && over);
   if (lost_ < kMostLost) return std::nullopt;
   return Failure{ErrorCode::kUnsupported,
                  "the worker " + job_.worker + " does not last: " + outcome.note};

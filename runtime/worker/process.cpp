@@ -31,13 +31,50 @@ namespace fs = std::filesystem;
 
 constexpr int kWorkerFd = 3;
 constexpr int kAliveMs = 100;  // how often to look whether it lives
-constexpr int kBuryMs = 500;   // for a process to end whose line is closed
+constexpr int kBuryMs = 200;   // for a process to end whose line is closed
 constexpr int kBuryLookMs = 5;
 constexpr size_t kMostQuoted = 40;
+constexpr int kMostSilences = 10;                     // each as long as may be, with a word between
+constexpr auto kMostLate = std::chrono::seconds(60);  // past the caller's time, whatever it says
 /// Signals that code causes by itself, SIGXCPU as our limit on it; others come from outside.
 constexpr int kFaults[] = {SIGSEGV, SIGILL, SIGBUS, SIGFPE, SIGABRT, SIGTRAP, SIGSYS, SIGXCPU};
 /// What a worker answers; see serve_trials.
 constexpr std::string_view kAnswers[] = {"opened", "built", "result", "error"};
+
+/// A wait for an answer: how long a worker may still be silent.
+class Silence {
+ public:
+  explicit Silence(const Patience& patience) : patience_(patience) {}
+
+  /// It said that it is busy.
+  void broken() { heard_ = Clock::now(); }
+  /// Milliseconds until it is over, at most `most`.
+  int left_ms(int64_t most) const {
+    const auto left = std::chrono::ceil<Milliseconds>(std::min(hung(), late()) - Clock::now());
+    return static_cast<int>(std::clamp<int64_t>(left.count(), 0, most));
+  }
+  Ending over() const {
+    const auto now = Clock::now();
+    return now >= hung() ? Ending::kHung : now >= late() ? Ending::kLate : Ending::kNone;
+  }
+
+ private:
+  using Clock = Patience::Clock;
+  using Milliseconds = std::chrono::milliseconds;
+
+  Clock::time_point hung() const {
+    const auto most = Milliseconds(patience_.most_ms);
+    return std::min(heard_ + most, start_ + kMostSilences * most);
+  }
+  Clock::time_point late() const {
+    const auto moment = Milliseconds(patience_.moment_ms);
+    const auto last = std::max(std::max(patience_.until, start_) + kMostLate, start_ + moment);
+    return std::min(std::max(patience_.until, heard_ + moment), last);
+  }
+
+  Patience patience_;
+  Clock::time_point start_ = Clock::now(), heard_ = start_;
+};
 
 bool runnable(const std::string& path) {
   return !path.empty() && ::access(path.c_str(), X_OK) == 0;
@@ -164,33 +201,25 @@ std::optional<Message> WorkerProcess::ask(const Message& message, const Patience
 /// The answer; nothing where there is none any more, with an ending unless it is the process that
 /// ended.
 std::optional<Message> WorkerProcess::await(const Patience& patience, const std::stop_token& stop) {
-  using Clock = Patience::Clock;
-  const auto hung = Clock::now() + std::chrono::milliseconds(patience.most_ms);
-  const auto moment = std::chrono::milliseconds(patience.moment_ms);
-  auto late = std::max(patience.until, Clock::now() + moment);
+  Silence silence(patience);
   while (true) {
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(std::min(hung, late) - Clock::now());
-    auto message =
-        channel_.receive(static_cast<int>(std::clamp<int64_t>(left.count(), 0, kAliveMs)), stop);
+    auto message = channel_.receive(silence.left_ms(kAliveMs), stop);
     if (stop.stop_requested()) {
       end(Ending::kStopped, "stopped");
       return std::nullopt;
     }
-    if (message && message->verb == "busy" && Clock::now() < hung) {
-      late = std::max(patience.until, Clock::now() + moment);
-      continue;
-    }
     if (message && message->verb != "busy") return heard(*std::move(message));
-    if (Clock::now() >= hung) {
-      end(Ending::kHung, fmt::format("hung: no answer in {} ms", patience.most_ms));
-    } else if (Clock::now() >= late) {
-      end(Ending::kLate, "late: the time was up before it answered");
-    } else if (channel_.timed_out() && !exited()) {
+    if (message) silence.broken();
+    const Ending over = silence.over();
+    if (over == Ending::kHung) {
+      end(over, fmt::format("hung: no answer in {} ms", patience.most_ms));
+    } else if (over == Ending::kLate) {
+      end(over, "late: the time was up before it answered");
+    } else if (message || (channel_.timed_out() && !exited())) {
       continue;
     }
-    // What it wrote last may have come since.
     if (ending_ != Ending::kNone) return std::nullopt;
+    // What it wrote last may have come since.
     do {
       message = channel_.receive(0);
     } while (message && message->verb == "busy");

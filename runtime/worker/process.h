@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <string>
 
@@ -36,10 +35,10 @@ enum class Ending : uint8_t {
 struct Patience {
   using Clock = std::chrono::steady_clock;
 
-  /// Silence for longer is a hang. A worker may say that it is busy, up to `most_ms` all the same.
-  int most_ms = std::numeric_limits<int>::max();
+  /// Longer silence is a hang. A worker that says it is busy has ten times as long in all.
+  int most_ms = 1'000'000'000;
   /// When the caller's time is up: then a worker has `moment_ms` since it last said a word.
-  Clock::time_point until = Clock::time_point::max();
+  Clock::time_point until = Clock::time_point::max() - std::chrono::hours(1000);
   int moment_ms = 3000;
 };
 

@@ -120,7 +120,7 @@ TEST_CASE("lost worker: who is silent, floods or closes its line is not waited f
   }
   for (std::thread& t : threads) t.join();
   for (size_t i = 0; i < std::size(scripts); ++i) {
-    CAPTURE(scripts[i]);
+    CAPTURE(std::string(scripts[i]));
     CHECK(wrong[i] == "");
   }
 }
@@ -161,7 +161,7 @@ TEST_CASE("lost worker: what no worker says is not believed, nor kept") {
       "hello",
   };
   for (const char* answer : answers) {
-    CAPTURE(answer);
+    CAPTURE(std::string(answer));
     const ScriptedWorker worker(liar(answer));
     const auto r = worker.tune(some_trials(50));
     REQUIRE_FALSE(r);
@@ -183,7 +183,7 @@ TEST_CASE("lost worker: killed from outside, it is started again and no schedule
       "[ $COUNT -lt 2 ] && { sleep 0.05; kill -SEGV $$; } & exec \"$REAL\"",
   };
   for (const char* script : scripts) {
-    CAPTURE(script);
+    CAPTURE(std::string(script));
     const ScriptedWorker worker(script);
     const auto r = worker.tune(some_trials(6));
     REQUIRE_MESSAGE(static_cast<bool>(r), r.failure().message);
@@ -215,7 +215,7 @@ TEST_CASE("lost worker: a signal of code is a verdict, as is the tuner's own pat
       {"exec sleep 60", runtime::Ending::kHung},
   };
   for (const auto& [script, ending] : deaths) {
-    CAPTURE(script);
+    CAPTURE(std::string(script));
     const std::string path =
         (fs::temp_directory_path() / "hone-death").string() + std::to_string(::getpid());
     std::ofstream(path) << "#!/bin/sh\n" << script << "\n";
