@@ -2,9 +2,14 @@
 // Verbs that describe: the machine and the library.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 
+#include "jit/ir/expr.h"
+#include "jit/ir/spelling.h"
+#include "ops/foreign.h"
 #include "runtime/cli/common.h"
+#include "runtime/cli/terminal.h"
 #include "runtime/machine/gpu_limits.h"
 #include "runtime/machine/host.h"
 #include "runtime/machine/limits.h"
@@ -66,6 +71,7 @@ void declare_target(CLI::App& app, int& exit) {
 struct OpsOptions {
   Common common;
   std::string name;
+  bool functions = false;
 };
 
 void print_op(const Common& common, const ops::Op& op, const ops::Library& library, bool whole) {
@@ -105,25 +111,69 @@ int list_ops(const OpsOptions& options) {
     if (Failure f = add(*text, path); f.code != ErrorCode::kOk) return report(options.common, f);
   }
   libraries.push_back(ops::stock_library());
-  std::string names;
+  std::vector<std::string> names;
+  int listed = 0;
   for (const ops::Library& library : libraries) {
     for (const ops::Op& op : library.ops) {
-      names += (names.empty() ? "" : " ") + op.name();
-      if (!options.name.empty() && op.name() != options.name) continue;
-      print_op(options.common, op, library, !options.name.empty());
-      if (!options.name.empty()) return kExitOk;
+      names.push_back(op.name());
+      if (op.name() != options.name) continue;
+      print_op(options.common, op, library, true);
+      return kExitOk;
     }
   }
-  if (options.name.empty()) return kExitOk;
-  return report(options.common,
-                {ErrorCode::kNotFound, fmt::format("no op {}; there are {}", options.name, names)});
+  // No op of that name: those that begin so.
+  for (const ops::Library& library : libraries) {
+    for (const ops::Op& op : library.ops) {
+      if (!op.name().starts_with(options.name)) continue;
+      print_op(options.common, op, library, false);
+      ++listed;
+    }
+  }
+  if (listed > 0 || options.name.empty()) return kExitOk;
+  return report(
+      options.common,
+      {ErrorCode::kNotFound,
+       fmt::format("no op begins with {}; the nearest names are {}", options.name,
+                   fmt::join(ir::nearest_words(std::move(names), options.name, 4), ", "))});
+}
+
+/// What may stand in an expression.
+int list_functions(const Common& common) {
+  // Those that the language takes apart itself; the rest are rows of a table.
+  std::vector<std::string> functions = {"cast<type>(x)", "max(x,y)", "min(x,y)", "relu(x)",
+                                        "select(condition,x,y)"};
+  for (const ir::Function& f : ir::functions()) {
+    functions.push_back(fmt::format("{}({})", f.name, f.arity == 2 ? "x,y" : "x"));
+  }
+  std::sort(functions.begin(), functions.end());
+  std::vector<std::string> reductions;
+  for (const std::string& name : ops::reduction_words()) reductions.push_back(name + "[i](x)");
+  const std::vector<std::string>& types = ops::dtype_words();
+  if (common.json) {
+    print_line({{"functions", functions}, {"reductions", reductions}, {"types", types}});
+    return kExitOk;
+  }
+  const size_t width = line_width() > 0 ? line_width() : 100;
+  const auto print = [&](const char* label, const std::vector<std::string>& words) {
+    std::cout << fmt::format("{:<12}", label)
+              << in_lines(fmt::format("{}", fmt::join(words, "; ")), 12, width) << "\n";
+  };
+  print("functions", functions);
+  print("reductions", reductions);
+  print("types", types);
+  print("operators", {"+ - * / %", "== != < <= > >=", "&& || !"});
+  return kExitOk;
 }
 
 void declare_ops(CLI::App& app, int& exit) {
   auto options = std::make_shared<OpsOptions>();
   add_common(app, options->common);
-  app.add_option("name", options->name, "Show one op whole, with its cases");
-  app.callback([options, &exit] { exit = list_ops(*options); });
+  app.add_option("name", options->name,
+                 "Show one op whole, with its cases; else those whose names begin so");
+  app.add_flag("--functions", options->functions, "What may stand in an expression");
+  app.callback([options, &exit] {
+    exit = options->functions ? list_functions(options->common) : list_ops(*options);
+  });
 }
 
 }  // namespace

@@ -124,3 +124,24 @@ TEST_CASE("words: an output without elements is said to be empty") {
   CHECK(hone("run --no-time matmul M=3 N=3 K=0").out.find("empty") == std::string::npos);
   CHECK(hone("run --no-time matmul M=0..2 N=3 K=3").out.find("empty") == std::string::npos);
 }
+
+TEST_CASE("words: ops by the beginning of their names, and what an expression may have") {
+  const Hone hone;
+  const Ran soft = hone("ops soft");
+  CHECK(soft.code == 0);
+  CHECK(soft.has("op softmax"));
+  CHECK(soft.out.find("matmul") == std::string::npos);
+  // A name that is one is shown whole, though others begin with it.
+  CHECK(hone("ops softmax").has("case small softmax"));
+  CHECK(hone("ops --json row_s").has("{\"name\":\"row_sum\""));
+  const Ran none = hone("ops sotfmax");
+  CHECK(none.code == 2);
+  CHECK(none.has("the nearest names are softmax"));
+  const Ran functions = hone("ops --functions", "COLUMNS=70 ");
+  CHECK(functions.code == 0);
+  for (const char* word :
+       {"gelu(x)", "select(condition,x,y)", "argmax[i](x)", "pow(x,y)", "bf16"}) {
+    CHECK(functions.has(word));
+  }
+  CHECK(hone("ops --functions --json").has("\"reductions\":[\"sum[i](x)\""));
+}
