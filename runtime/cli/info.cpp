@@ -130,11 +130,10 @@ int list_ops(const OpsOptions& options) {
     }
   }
   if (listed > 0 || options.name.empty()) return kExitOk;
-  return report(
-      options.common,
-      {ErrorCode::kNotFound,
-       fmt::format("no op begins with {}; the nearest names are {}", options.name,
-                   fmt::join(ir::nearest_words(std::move(names), options.name, 4), ", "))});
+  return report(options.common,
+                {ErrorCode::kNotFound,
+                 fmt::format("no op begins with {}{}; there are {}", options.name,
+                             ir::did_you_mean(options.name, names), fmt::join(names, " "))});
 }
 
 /// What may stand in an expression.

@@ -136,7 +136,7 @@ TEST_CASE("words: ops by the beginning of their names, and what an expression ma
   CHECK(hone("ops --json row_s").has("{\"name\":\"row_sum\""));
   const Ran none = hone("ops sotfmax");
   CHECK(none.code == 2);
-  CHECK(none.has("the nearest names are softmax"));
+  CHECK(none.has("did you mean `softmax`?"));
   const Ran functions = hone("ops --functions", "COLUMNS=70 ");
   CHECK(functions.code == 0);
   for (const char* word :
