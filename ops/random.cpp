@@ -11,14 +11,8 @@
 namespace hone::ops {
 namespace {
 
-/// The type that elements of `t` are computed in.
-DType computed(DType t) {
-  if (is_float(t)) return t == DType::kF64 ? t : DType::kF32;
-  return t == DType::kI64 || t == DType::kBool ? t : DType::kI32;
-}
-
 /// True where the name stands in `text`, not as a part of another.
-bool names(const std::string& text, const std::string& name) {
+bool has_word(const std::string& text, const std::string& name) {
   const auto in_name = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
   };
@@ -31,7 +25,7 @@ bool names(const std::string& text, const std::string& name) {
   return false;
 }
 
-std::string joined(const std::vector<std::string>& parts) {
+std::string with_commas(const std::vector<std::string>& parts) {
   return fmt::format("{}", fmt::join(parts, ","));
 }
 
@@ -99,7 +93,7 @@ std::string ProblemMaker::statement(bool last) {
   RandomTensor target =
       tensor(fmt::format("{}{}", output ? "Y" : "t", readable_.size()), output ? 70 : 0);
   const bool stated = !output && chance(25);
-  if (!output && !stated) target.type = computed(chance(80) ? type_ : any_type());
+  if (!output && !stated) target.type = seen_as(chance(80) ? type_ : any_type());
   target.inout = output && chance(12);
   only_constants_ = chance(30) && std::any_of(readable_.begin(), readable_.end(),
                                               [](const auto& t) { return t.constant; });
@@ -114,7 +108,7 @@ std::string ProblemMaker::statement(bool last) {
   fresh_ = 0;
   std::string text =
       fmt::format("{}{}[{}] ", target.name, stated ? ": " + std::string(name_of(target.type)) : "",
-                  joined(left));
+                  with_commas(left));
   const std::string value = whole_value(target, scope);
   text += (target.inout && chance(50) ? "+= " : "= ") + value;
   // What was defined and not read yet goes into the last statement.
@@ -142,13 +136,13 @@ std::string ProblemMaker::statement(bool last) {
 
 /// The value of a statement: one reduction, a conversion where storage asks for one, or plain.
 std::string ProblemMaker::whole_value(const RandomTensor& target, const Scope& scope) {
-  const DType type = computed(target.type);
+  const DType type = seen_as(target.type);
   std::string text =
       chance(25) ? reduction(type, scope, 2) : value(type, chance(20) ? 5 : 3, scope, 2);
   if (target.inout && chance(50) && type != DType::kBool) {
     std::vector<std::string> indices;
     for (const RandomIndex& i : scope) indices.push_back(i.name);
-    text = fmt::format("({} + {}[{}])", text, target.name, joined(indices));
+    text = fmt::format("({} + {}[{}])", text, target.name, with_commas(indices));
   }
   const bool narrow = target.type != type && !is_float(target.type);
   return narrow && chance(80) ? fmt::format("cast<{}>({})", name_of(target.type), text) : text;
@@ -180,37 +174,38 @@ std::string ProblemMaker::limited(const RandomTensor& target, const Scope& scope
 std::string ProblemMaker::shape(const RandomTensor& t) const {
   std::vector<std::string> dims;
   for (const int d : t.dims) dims.push_back(fmt::format("D{}", d));
-  return fmt::format("{}{}: {}[{}]", t.inout ? "inout " : "", t.name, t.type_name, joined(dims));
+  return fmt::format("{}{}: {}[{}]", t.inout ? "inout " : "", t.name, t.type_name,
+                     with_commas(dims));
 }
 
 std::string ProblemMaker::signature(const std::string& body) const {
   std::vector<std::string> in, out, params;
   for (size_t i = 0; i < inputs_; ++i) {
-    if (names(body, readable_[i].name)) in.push_back(shape(readable_[i]));
+    if (has_word(body, readable_[i].name)) in.push_back(shape(readable_[i]));
   }
   in.insert(in.end(), extra_.begin(), extra_.end());
   for (size_t i = 0; i < scalars_.size(); ++i) {
     const std::string name = fmt::format("s{}", i);
-    if (names(body, name)) in.push_back(fmt::format("{}: {}", name, name_of(scalars_[i])));
+    if (has_word(body, name)) in.push_back(fmt::format("{}: {}", name, name_of(scalars_[i])));
   }
   for (const RandomTensor& t : outputs_) (t.inout ? in : out).push_back(shape(t));
-  std::string text = fmt::format("({}) -> ({})", joined(in), joined(out));
-  if (names(text + body, "T")) params.push_back(fmt::format("T={}", name_of(type_)));
-  if (names(body, "P")) params.push_back(fmt::format("P={}", width_));
-  return fmt::format("op fuzz{}{}", params.empty() ? "" : "<" + joined(params) + ">", text);
+  std::string text = fmt::format("({}) -> ({})", with_commas(in), with_commas(out));
+  if (has_word(text + body, "T")) params.push_back(fmt::format("T={}", name_of(type_)));
+  if (has_word(body, "P")) params.push_back(fmt::format("P={}", width_));
+  return fmt::format("op fuzz{}{}", params.empty() ? "" : "<" + with_commas(params) + ">", text);
 }
 
 std::string ProblemMaker::bindings(const std::string& text) {
   std::string out;
   for (size_t i = 0; i < dims_.size(); ++i) {
-    if (!names(text, fmt::format("D{}", i))) continue;
+    if (!has_word(text, fmt::format("D{}", i))) continue;
     const bool ranged = lowest_[i] != dims_[i];
     out += fmt::format(" D{}={}{}", i, ranged ? fmt::format("{}..", lowest_[i]) : "", dims_[i]);
     if (ranged && chance(30)) out += fmt::format(" at {}", dims_[i]);
   }
-  if (names(text, "P") && chance(30)) out += fmt::format(" P={}", 1 + below(4));
+  if (has_word(text, "P") && chance(30)) out += fmt::format(" P={}", 1 + below(4));
   for (size_t i = 0; options_.layouts && i < inputs_; ++i) {
-    if (!names(text, readable_[i].name)) continue;
+    if (!has_word(text, readable_[i].name)) continue;
     out += layout(readable_[i], true);
     if (readable_[i].constant) out += " const=" + readable_[i].name;
   }
@@ -227,7 +222,7 @@ std::string ProblemMaker::layout(const RandomTensor& t, bool input) {
       std::vector<std::string> order;
       for (size_t i = 0; i < t.dims.size(); ++i) order.push_back(fmt::format("d{}", i));
       std::shuffle(order.begin(), order.end(), random_);
-      text = fmt::format(" {}@{}", t.name, joined(order));
+      text = fmt::format(" {}@{}", t.name, with_commas(order));
     } else {
       text = fmt::format(" {}.stride=({})", t.name, strides(t, input));
     }
@@ -248,7 +243,7 @@ std::string ProblemMaker::strides(const RandomTensor& t, bool input) {
     parts[order[k]] = open ? "?" : std::to_string(input && chance(6) ? 0 : step);
     step *= std::max<int64_t>(1, dims_[static_cast<size_t>(t.dims[order[k]])] + below(3));
   }
-  return joined(parts);
+  return with_commas(parts);
 }
 
 namespace {

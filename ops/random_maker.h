@@ -11,6 +11,9 @@
 
 namespace hone::ops {
 
+/// The type that arithmetic on elements of `t` is done in; of bool, itself.
+DType seen_as(DType t);
+
 /// A tensor that expressions of a random op can read; `dims` are numbers of dims.
 struct RandomTensor {
   std::string name;

@@ -11,12 +11,7 @@ namespace hone::ops {
 namespace {
 
 /// The types that arithmetic is done in.
-constexpr DType kArithmetic[] = {DType::kF32, DType::kF64, DType::kI32, DType::kI64};
-
-DType seen_as(DType t) {
-  if (is_float(t)) return t == DType::kF64 ? t : DType::kF32;
-  return t == DType::kI64 || t == DType::kBool ? t : DType::kI32;
-}
+constexpr DType kComputed[] = {DType::kF32, DType::kF64, DType::kI32, DType::kI64};
 
 /// How a function is called so that its value stays moderate; others are called as they are.
 std::string_view moderate_form(std::string_view name) {
@@ -37,6 +32,11 @@ std::string_view moderate_form(std::string_view name) {
 }
 
 }  // namespace
+
+DType seen_as(DType t) {
+  if (is_float(t)) return t == DType::kF64 ? t : DType::kF32;
+  return t == DType::kI64 || t == DType::kBool ? t : DType::kI32;
+}
 
 std::string ProblemMaker::value(DType type, int depth, const Scope& scope, int reductions) {
   return type == DType::kBool ? truth(depth, scope, reductions)
@@ -119,7 +119,7 @@ std::string ProblemMaker::truth(int depth, const Scope& scope, int reductions) {
 
 std::string ProblemMaker::comparison(int depth, const Scope& scope, int reductions) {
   static const std::vector<std::string> relations = {"<", "<=", ">", ">=", "==", "!="};
-  const DType type = chance(60) ? seen_as(type_) : kArithmetic[below(4)];
+  const DType type = chance(60) ? seen_as(type_) : kComputed[below(4)];
   const DType of = type == DType::kBool ? DType::kI32 : type;
   const std::string a = number(of, depth - 1, scope, reductions);
   const std::string b =
@@ -167,7 +167,7 @@ std::string ProblemMaker::conversion(DType type, int depth, const Scope& scope, 
   if (chance(60)) {
     from = read(pick_tensor(), scope, nullptr);
   } else {
-    const DType of = chance(80) ? kArithmetic[below(4)] : DType::kBool;
+    const DType of = chance(80) ? kComputed[below(4)] : DType::kBool;
     from = value(of, depth - 1, scope, reductions);
   }
   const bool main = to == type_ && chance(50);
@@ -204,7 +204,7 @@ std::string ProblemMaker::position(const Scope& scope, int reductions) {
   if (chance(70)) {
     body = read(pick_tensor(), scope, &ranges);
   } else {
-    body = term(kArithmetic[below(4)], ranges, reductions);
+    body = term(kComputed[below(4)], ranges, reductions);
   }
   if (ranges.text.empty()) {
     const int dim = any_dim();

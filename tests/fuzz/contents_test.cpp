@@ -24,10 +24,10 @@ using ops::Term;
 
 namespace {
 
-constexpr DType kArithmetic[] = {DType::kF64, DType::kF32, DType::kI64, DType::kI32};
+constexpr DType kComputed[] = {DType::kF64, DType::kF32, DType::kI64, DType::kI32};
 
 /// What has been met, and how often.
-using Counts = std::map<std::string, int>;
+using Contents = std::map<std::string, int>;
 
 void each_term(const Term& t, const std::function<void(const Term&)>& f) {
   f(t);
@@ -260,7 +260,7 @@ std::string name_in(const Problem& p, const std::string& type) {
 }
 
 /// What stands in the text of a problem.
-void count_terms(const Problem& p, Counts& seen) {
+void count_terms(const Problem& p, Contents& seen) {
   each_term(*p.op.definition, [&](const Term& t) {
     ++seen[fmt::format("term {}", static_cast<int>(t.kind))];
     if (t.kind == Term::kInfix) ++seen[fmt::format("operator {}", ops::row_of(t.infix).text)];
@@ -273,7 +273,7 @@ void count_terms(const Problem& p, Counts& seen) {
 }
 
 /// What stands in the stages made of it: each kind of node in each type it computes in.
-void count_nodes(const Problem& p, Counts& seen) {
+void count_nodes(const Problem& p, Contents& seen) {
   for (const ir::Stage& s : p.program.stages) {
     if (s.reduce != ir::Reduce::kNone) {
       ++seen[fmt::format("{} in {}", name_of(s.reduce), name_of(s.accumulate))];
@@ -304,7 +304,7 @@ std::set<std::string> all_there_is() {
     all.insert(fmt::format("function {}", name));
   for (const ir::Function& f : ir::functions()) {
     all.insert(fmt::format("function {}", f.name));
-    for (const DType t : kArithmetic) {
+    for (const DType t : kComputed) {
       if (is_float(t) || f.ints_too) all.insert(fmt::format("node {} in {}", f.name, name_of(t)));
     }
   }
@@ -313,7 +313,7 @@ std::set<std::string> all_there_is() {
     const auto kind = static_cast<ir::Reduce>(r);
     all.insert(fmt::format("reduction {}", name_of(kind)));
     const bool logical = kind == ir::Reduce::kAny || kind == ir::Reduce::kAll;
-    for (const DType t : kArithmetic) {
+    for (const DType t : kComputed) {
       if (!logical) all.insert(fmt::format("{} in {}", name_of(kind), name_of(t)));
     }
     if (logical) all.insert(fmt::format("{} in bool", name_of(kind)));
@@ -332,7 +332,7 @@ std::set<std::string> all_there_is() {
     const auto op = static_cast<ir::Op>(o);
     const bool logical = op == ir::Op::kNot || op == ir::Op::kAnd || op == ir::Op::kOr;
     const bool both = op == ir::Op::kSelect || op == ir::Op::kEq || op == ir::Op::kNe;
-    for (const DType t : kArithmetic) {
+    for (const DType t : kComputed) {
       const bool fits = !logical && !(op == ir::Op::kMod && is_float(t));
       if (fits) all.insert(fmt::format("node {} in {}", o, name_of(t)));
     }
@@ -344,7 +344,7 @@ std::set<std::string> all_there_is() {
 }  // namespace
 
 TEST_CASE("fuzz: random problems have all that the language has") {
-  Counts seen;
+  Contents seen;
   std::set<std::string> wanted = all_there_is();
   std::vector<Construct> constructs = forms();
   for (Construct& c : words()) constructs.push_back(std::move(c));
