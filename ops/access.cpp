@@ -33,6 +33,18 @@ const Tensor* Lowering::readable_tensor(const Term& t) {
   return nullptr;
 }
 
+/// What an inout is after the statement that writes it may be taken for what it was before.
+void Lowering::note_new_value(const Term& t) {
+  if (!binding_.checking) return;
+  const std::string once = statement_->name + " " + t.name;
+  if (!noted_.insert(once).second) return;
+  diagnostics_.note(
+      t.span,
+      fmt::format("`{}` is the new value of the inout `{}`, which a statement above writes; "
+                  "the old value can only be read in that statement",
+                  snippet(t.span), t.name));
+}
+
 /// The old value of an `inout` tensor can be read where the same element is written, and only
 /// there: any other order of reads and writes would depend on the schedule.
 bool Lowering::check_own_read(const Term& t, const std::vector<Expr>& indices) {
@@ -112,7 +124,10 @@ Value Lowering::lower_access(const Term& t) {
     return {ir::make_int(0), Value::kWhole, {}, t.span};
   }
   const DType type = buffer.type;
-  if (buffer.role == ir::Role::kInOut && tensor.draft < 0) check_own_read(t, indices);
+  if (buffer.role == ir::Role::kInOut) {
+    if (tensor.draft < 0) check_own_read(t, indices);
+    if (tensor.draft >= 0) note_new_value(t);
+  }
   Expr otherwise;
   if (t.guarded) {
     const bool outer = std::exchange(in_index_, false);

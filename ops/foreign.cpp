@@ -125,7 +125,7 @@ constexpr Foreign kTypes[] = {
     {"uint8_t", "u8"},  {"byte", "u8"},     {"boolean", "bool"},  {"b1", "bool"},
 };
 
-std::string_view find(std::span<const Foreign> rows, std::string_view word) {
+std::string_view row_here(std::span<const Foreign> rows, std::string_view word) {
   for (const Foreign& row : rows) {
     if (row.word == word) return row.here;
   }
@@ -134,12 +134,12 @@ std::string_view find(std::span<const Foreign> rows, std::string_view word) {
 
 }  // namespace
 
-std::string_view advice_on_sign(std::string_view text) { return find(kSigns, text); }
+std::string_view advice_on_sign(std::string_view text) { return row_here(kSigns, text); }
 
-std::string_view advice_on_function(std::string_view name) { return find(kFunctions, name); }
+std::string_view advice_on_function(std::string_view name) { return row_here(kFunctions, name); }
 
 std::string dtype_hint(std::string_view name) {
-  const std::string_view meant = find(kTypes, name);
+  const std::string_view meant = row_here(kTypes, name);
   if (!meant.empty()) return "; did you mean `" + std::string(meant) + "`?";
   return ir::did_you_mean(name, dtype_words());
 }

@@ -87,6 +87,12 @@ DType Lowering::type_named(std::string_view name) const {
   return DType::kF32;
 }
 
+/// A scalar is not stored: of a dtype parameter it is passed in the type of arithmetic.
+DType Lowering::scalar_type(const Argument& a) const {
+  const DType type = type_named(a.type);
+  return d_.param(a.type) ? widened(type) : type;
+}
+
 Expr Lowering::number_named(std::string_view name) const {
   for (size_t i = 0; i < d_.dims.size(); ++i) {
     if (d_.dims[i] == name) return binding_.dims[i];
@@ -144,7 +150,7 @@ Expr Lowering::lower_extent(const Term& t) {
 void Lowering::declare_args() {
   for (const Argument& a : d_.args) {
     if (a.scalar) {
-      program_.scalars.push_back({a.name, type_named(a.type)});
+      program_.scalars.push_back({a.name, scalar_type(a)});
     } else {
       apart([&] { return declare_arg(a); });
     }

@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -44,6 +46,7 @@ struct Tensor {
   bool poisoned = false;         ///< its statement is wrong: nothing is said of its readers
   bool shapeless = false;        ///< and no buffer stands for it
   std::vector<Index> indices;    ///< of its statement
+  std::vector<size_t> inferred;  ///< dims whose extents readers decided
   std::vector<ir::Expr> domain;  ///< over `indices`: where it is defined; empty: everywhere
 };
 
@@ -71,6 +74,14 @@ struct Found {
   Span span;
   std::string tensor;
   size_t dim = 0;
+  bool inferred = false;  ///< from readers, which it says nothing to
+};
+
+/// A read in a statement, and the reductions around it.
+struct Site {
+  size_t statement = 0;
+  const Term* access = nullptr;
+  std::vector<const Term*> inside;
 };
 
 /// A stage under construction.
@@ -122,6 +133,7 @@ class Lowering {
   bool declare_arg(const Argument& a);
   ir::Expr lower_extent(const Term& t);
   DType type_named(std::string_view name) const;
+  DType scalar_type(const Argument& a) const;
   ir::Expr number_named(std::string_view name) const;
   const Index* index_named(std::string_view name) const;
   bool names_something(std::string_view name) const;
@@ -132,6 +144,7 @@ class Lowering {
   void poison(const Statement& s, const Draft& draft);
   void declare_indices(const Statement& s, Draft& draft);
   ir::Expr left_extent(const Statement& s, size_t position, const ir::Buffer* output);
+  ir::Expr inferred_extent(const Statement& s, size_t position);
   void compare_with_uses(const Range& r, const ir::Expr& extent, const std::vector<Found>& found);
   void lower_where(const Statement& s);
   void lower_body(const Statement& s, Draft& draft);
@@ -153,13 +166,25 @@ class Lowering {
   Value close_nested(Draft draft, DType type, std::optional<DType> stored);
   std::string fresh_name();
   void find_extents(const Term& t, std::string_view name, std::vector<Found>& out) const;
-  ir::Expr agreed_extent(const Range& r, const std::vector<Found>& found);
+  ir::Expr agreed_extent(const Range& r, std::vector<Found> found);
   bool check_fresh(const Range& r);
+  bool check_fresh(const Range& r, const Term& reduction);
+
+  // needs.cpp: extents that readers decide
+  void find_sites();
+  void find_sites(const Term& t, size_t statement, std::vector<const Term*>& inside);
+  ir::Expr index_ahead(const Term& t) const;
+  ir::Expr extent_ahead(const std::string& tensor, size_t dim);
+  ir::Expr used_extent(size_t statement, const Term* reduction, const std::string& index);
+  ir::Expr limited_by(const Term& t, const std::string& index, ir::Expr extent) const;
+  std::vector<Interval> ranges_ahead(const Site& site);
+  ir::Expr needed_extent(size_t statement, size_t dim);
 
   // values.cpp: expressions and types
   Value lower_value(const Term& t);
   Value lower_part(const Term& t);
   Value lower_name(const Term& t);
+  Value lower_scalar(const Argument& a, Span span);
   Value lower_infix(const Term& t);
   Value lower_prefix(const Term& t);
   Value lower_call(const Term& t);
@@ -173,10 +198,12 @@ class Lowering {
   ir::Expr store(const Value& v, DType type, Span span);
   ir::Expr convert(const Value& v, DType type);
   bool expect_count(const Term& t, size_t count);
+  std::string cast_inside(const Value& v, DType type) const;
 
   // access.cpp: tensor elements
   Value lower_access(const Term& t);
   const Tensor* readable_tensor(const Term& t);
+  void note_new_value(const Term& t);
   bool check_own_read(const Term& t, const std::vector<ir::Expr>& indices);
   ir::Expr lower_index(const Term& t);
   Value in_domain(const Term& t, const Tensor& tensor, const std::vector<ir::Expr>& indices,
@@ -209,6 +236,11 @@ class Lowering {
   std::vector<ir::Expr> chosen_;  // the same where an `else` follows
   std::vector<Index> scope_;
   std::vector<Draft*> frames_;
+  std::unordered_set<std::string> noted_;  // statements and inouts that a note is about
+  std::vector<Site> sites_;  // of all statements, once some extent is asked of readers
+  std::map<std::pair<size_t, size_t>, ir::Expr> ahead_;  // extents foreseen, per statement and dim
+  int looks_ = 0;                                        // at sites, so far
+  std::vector<size_t> inferred_;                         // dims of the statement
   int nested_ = 0;         // reductions named so far in this statement
   bool in_index_ = false;  // integers read are i64
   bool stuck_ = false;     // by an error in what is lowered now

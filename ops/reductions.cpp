@@ -19,6 +19,17 @@ Reduce reduce_named(std::string_view name) {
   return name == "argmax" ? Reduce::kMax : Reduce::kMin;
 }
 
+/// `t` with the index `from` called `to`.
+Term renamed(Term t, const std::string& from, const std::string& to) {
+  if (t.kind == Term::kName && t.name == from) t.name = to;
+  for (Term& a : t.args) a = renamed(std::move(a), from, to);
+  for (Range& r : t.ranges) {
+    if (r.name == from) r.name = to;
+    for (Term& b : r.bounds) b = renamed(std::move(b), from, to);
+  }
+  return t;
+}
+
 bool is_variable_free(const Expr& e) {
   if (e->op == ir::Op::kVar) return false;
   return std::all_of(e->args.begin(), e->args.end(), is_variable_free);
@@ -38,13 +49,29 @@ bool Lowering::check_fresh(const Range& r) {
   return !failed();
 }
 
+/// The same for a reduction's index, which is told what to write.
+bool Lowering::check_fresh(const Range& r, const Term& reduction) {
+  if (!index_named(r.name)) return check_fresh(r);
+  std::string fresh;
+  for (int i = 2; fresh.empty() || index_named(fresh) || names_something(fresh); ++i) {
+    fresh = r.name + std::to_string(i);
+  }
+  const std::string text = print(renamed(reduction, r.name, fresh));
+  error(r.span, "`{}` is an index here already, and a reduction has its own; write {}", r.name,
+        text.size() < 80 ? fmt::format("`{}`", text)
+                         : fmt::format("another name in it, such as `{}`", fresh));
+  return false;
+}
+
 void Lowering::find_extents(const Term& t, std::string_view name, std::vector<Found>& out) const {
   if (t.kind == Term::kAccess && !t.guarded) {
     const auto at = tensors_.find(t.name);
     for (size_t i = 0; at != tensors_.end() && !at->second.shapeless && i < t.args.size(); ++i) {
       const ir::Buffer& b = program_.buffers[at->second.buffer];
       if (t.args[i].kind == Term::kName && t.args[i].name == name && i < b.shape.size()) {
-        out.push_back({b.shape[i], t.args[i].span, t.name, i});
+        const std::vector<size_t>& inferred = at->second.inferred;
+        const bool told = std::find(inferred.begin(), inferred.end(), i) != inferred.end();
+        out.push_back({b.shape[i], t.args[i].span, t.name, i, told});
       }
     }
   }
@@ -54,7 +81,7 @@ void Lowering::find_extents(const Term& t, std::string_view name, std::vector<Fo
   }
 }
 
-Expr Lowering::agreed_extent(const Range& r, const std::vector<Found>& found) {
+Expr Lowering::agreed_extent(const Range& r, std::vector<Found> found) {
   if (found.empty()) {
     error(r.span,
           "nothing says how far `{}` runs: it indexes no tensor by itself; state its range, `{} in "
@@ -62,6 +89,10 @@ Expr Lowering::agreed_extent(const Range& r, const std::vector<Found>& found) {
           r.name, r.name);
     return ir::make_int(0);
   }
+  // What readers decide says nothing where something else does.
+  const auto own =
+      std::stable_partition(found.begin(), found.end(), [](const Found& f) { return !f.inferred; });
+  if (own != found.begin()) found.erase(own, found.end());
   const Found& first = found.front();
   for (const Found& other : found) {
     const Linear gap = difference(first.extent, other.extent);
@@ -139,7 +170,7 @@ Index Lowering::right_index(const Range& r, const Term& body) {
 
 void Lowering::open_ranges(const Term& t, Draft& draft) {
   for (const Range& r : t.ranges) {
-    if (failed() || !check_fresh(r)) return;
+    if (failed() || !check_fresh(r, t)) return;
     draft.rvars.push_back(right_index(r, t.args[0]));
     scope_.push_back(draft.rvars.back());
   }

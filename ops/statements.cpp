@@ -31,6 +31,7 @@ void Lowering::lower_statement(const Statement& s) {
   own_.clear();
   chosen_.clear();
   scope_.clear();
+  inferred_.clear();
   in_index_ = false;
   Draft draft;
   draft.stage.name = s.name;
@@ -113,7 +114,7 @@ Expr Lowering::left_extent(const Statement& s, size_t position, const ir::Buffer
   std::vector<Found> found;
   find_extents(s.value, r.name, found);
   if (r.bounds.empty()) {
-    if (!output) return agreed_extent(r, found);
+    if (!output) return found.empty() ? inferred_extent(s, position) : agreed_extent(r, found);
     compare_with_uses(r, output->shape[position], found);
     return output->shape[position];
   }
@@ -148,6 +149,22 @@ Expr Lowering::left_extent(const Statement& s, size_t position, const ir::Buffer
   return hi;
 }
 
+/// Of an index of an intermediate that nothing it reads bounds: what readers need.
+Expr Lowering::inferred_extent(const Statement& s, size_t position) {
+  const Range& r = s.indices[position];
+  ahead_.clear();
+  const Expr extent = needed_extent(static_cast<size_t>(&s - d_.statements.data()), position);
+  if (!extent) {
+    error(r.span,
+          "nothing says how far `{}` runs: it indexes no tensor by itself, and no statement that "
+          "reads `{}` tells how far it needs it; state its range, `{} in 0..N`",
+          r.name, s.name, r.name);
+    return ir::make_int(0);
+  }
+  inferred_.push_back(position);
+  return extent;
+}
+
 /// An output's index that also indexes dims of another name is almost surely a mistake; extents
 /// that are computed are left to the proofs.
 void Lowering::compare_with_uses(const Range& r, const Expr& extent,
@@ -156,7 +173,7 @@ void Lowering::compare_with_uses(const Range& r, const Expr& extent,
     const bool named = extent->op == ir::Op::kDim || f.extent->op == ir::Op::kDim;
     const bool plain = (extent->op == ir::Op::kDim || extent->op == ir::Op::kInt) &&
                        (f.extent->op == ir::Op::kDim || f.extent->op == ir::Op::kInt);
-    if (!binding_.checking || !plain || !named || equal(extent, f.extent)) continue;
+    if (!binding_.checking || !plain || !named || f.inferred || equal(extent, f.extent)) continue;
     error(f.span,
           "`{}` runs over {} in `{}` and over {} (dim {} of `{}`); make the shapes agree, or state "
           "its range on the left, `{} in 0..{}`",
@@ -286,6 +303,7 @@ void Lowering::publish(const Statement& s, Draft& draft) {
   tensor.draft = static_cast<int>(drafts_.size());
   tensor.readable = true;
   tensor.indices = draft.vars;
+  tensor.inferred = inferred_;
   tensor.domain = draft.domain;
   drafts_.push_back(std::move(draft));
 }

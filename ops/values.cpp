@@ -49,6 +49,25 @@ std::optional<DType> joined_values(const Value& a, const Value& b) {
   return std::nullopt;
 }
 
+/// The term of that place, or null.
+const Term* term_at(const Term& t, Span span) {
+  if (t.span.begin == span.begin && t.span.end == span.end) return &t;
+  for (const Term& a : t.args) {
+    if (const Term* found = term_at(a, span)) return found;
+  }
+  return nullptr;
+}
+
+/// The first division in the arithmetic of `t`; indices and conversions are not looked into.
+const Term* first_division(const Term& t) {
+  if (t.kind == Term::kInfix && t.infix == Infix::kDiv) return &t;
+  if (t.kind == Term::kAccess || t.kind == Term::kCast) return nullptr;
+  for (const Term& a : t.args) {
+    if (const Term* found = first_division(a)) return found;
+  }
+  return nullptr;
+}
+
 Value typed(Expr e, Span span, std::optional<DType> stored = {}) {
   return {std::move(e), Value::kTyped, stored, span};
 }
@@ -100,15 +119,21 @@ Value Lowering::lower_name(const Term& t) {
   if (const Index* index = index_named(t.name)) return typed(ir::make_var(index->name), t.span);
   if (Expr number = number_named(t.name)) return {number, Value::kWhole, {}, t.span};
   const Argument* a = d_.arg(t.name);
-  if (a && a->scalar) {
-    return read(ir::make_scalar(a->name, type_named(a->type)), t.span);
-  }
+  if (a && a->scalar) return lower_scalar(*a, t.span);
   if (d_.param(t.name)) {
     error(t.span, "`{}` is a dtype, not a value; a conversion is `cast<{}>(...)`", t.name, t.name);
   } else {
     error(t.span, "`{}` is a tensor; read an element of it, `{}[...]`", t.name, t.name);
   }
   return {ir::make_int(0), Value::kWhole, {}, t.span};
+}
+
+/// The value counts as read from its declared type, so that it mixes with tensors of that type.
+Value Lowering::lower_scalar(const Argument& a, Span span) {
+  const DType passed = scalar_type(a), declared = type_named(a.type);
+  Value v = read(ir::make_scalar(a.name, passed), span);
+  if (passed != declared) v.stored = declared;
+  return v;
 }
 
 void Lowering::widen_bool(Value& v) {
@@ -166,9 +191,11 @@ bool Lowering::unify(Value& a, Value& b) {
   } else if (b.flex != Value::kTyped) {
     b.e = adapt(b, a.e->type);
   } else if (a.e->type != b.e->type) {
-    error(cover(a.span, b.span), "`{}` is {} and `{}` is {}; write cast<{}>({}) or cast<{}>({})",
-          snippet(a.span), name_of(a.e->type), snippet(b.span), name_of(b.e->type),
-          name_of(b.e->type), snippet(a.span), name_of(a.e->type), snippet(b.span));
+    error(cover(a.span, b.span),
+          "`{}` is {} and `{}` is {}; write cast<{}>({}) or cast<{}>({}){}{}", snippet(a.span),
+          name_of(a.e->type), snippet(b.span), name_of(b.e->type), name_of(b.e->type),
+          snippet(a.span), name_of(a.e->type), snippet(b.span), cast_inside(a, b.e->type),
+          cast_inside(b, a.e->type));
   }
   return !failed();
 }
@@ -323,6 +350,21 @@ Value Lowering::lower_cast(const Term& t) {
   return out;
 }
 
+/// A conversion around a division of integers comes too late: says to put it inside.
+std::string Lowering::cast_inside(const Value& v, DType type) const {
+  if (!is_int(v.e->type) || !is_float(type)) return {};
+  const Term* value = nullptr;
+  for (const auto* terms : {&statement_->otherwise, &statement_->where}) {
+    for (const Term& t : *terms) value = value ? value : term_at(t, v.span);
+  }
+  if (!value) value = term_at(statement_->value, v.span);
+  const Term* division = value ? first_division(*value) : nullptr;
+  if (!division) return {};
+  return fmt::format(
+      "; `/` of integers floors, so for a fraction convert inside: `cast<{}>({})/{}`",
+      name_of(type), snippet(division->args[0].span), snippet(division->args[1].span));
+}
+
 /// What is written to an element of `type`: constants adapt, the wide types of arithmetic round or
 /// wrap to the storage type they came from, anything else must be said.
 Expr Lowering::store(const Value& v, DType type, Span span) {
@@ -335,8 +377,8 @@ Expr Lowering::store(const Value& v, DType type, Span span) {
   const bool rounds = from == DType::kF32 && widened(type) == DType::kF32;
   const bool wraps = from == DType::kI32 && v.stored == type;
   if (rounds || wraps) return convert(v, type);
-  error(span, "`{}` is {} and is stored as {}; write cast<{}>(...)", snippet(v.span), name_of(from),
-        name_of(type), name_of(type));
+  error(span, "`{}` is {} and is stored as {}; write cast<{}>(...){}", snippet(v.span),
+        name_of(from), name_of(type), name_of(type), cast_inside(v, type));
   return ir::make_int(0, type);
 }
 

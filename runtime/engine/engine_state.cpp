@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "ops/syntax.h"
 #include "runtime/engine/failure.h"
 #include "runtime/engine/gpu_target.h"
 #include "runtime/machine/host.h"
@@ -127,7 +128,9 @@ Result<ops::Problem> EngineState::parse(std::string_view text) {
     const std::lock_guard lock(mutex_);
     library = library_;
   }
-  return ops::parse_problem(text, library.get());
+  auto problem = ops::parse_problem(text, library.get());
+  if (problem) tell_notes(problem->op);
+  return problem;
 }
 
 Result<ops::Problem> EngineState::parse(const OpState& op, std::string_view bindings) {
@@ -136,7 +139,13 @@ Result<ops::Problem> EngineState::parse(const OpState& op, std::string_view bind
     const std::lock_guard lock(mutex_);
     library = library_;
   }
-  return ops::make_problem(op.op, bindings, library.get());
+  auto problem = ops::make_problem(op.op, bindings, library.get());
+  if (problem) tell_notes(problem->op);
+  return problem;
+}
+
+void EngineState::tell_notes(const ops::Op& op) const {
+  for (const std::string& note : op.definition->notes) services->tell_once(Event::kNotice, note);
 }
 
 Key EngineState::key_of(const std::string& problem) const {

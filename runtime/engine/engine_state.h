@@ -36,6 +36,8 @@ struct EngineState {
   /// The problem behind `text`; names are looked up among the engine's ops first.
   Result<ops::Problem> parse(std::string_view text);
   Result<ops::Problem> parse(const OpState& op, std::string_view bindings);
+  /// Tells what is noted about an op, once.
+  void tell_notes(const ops::Op& op) const;
 
   using Kernel = std::shared_ptr<const KernelState>;
   /// The kernel of a problem's text, from the map or built by one of the callers.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "ops/op.h"
 #include "ops/stock.h"
+#include "ops/syntax.h"
 
 namespace {
 
@@ -175,6 +177,38 @@ TEST_CASE("problems: a library's ops come before the stock ones") {
   const auto p = parse_problem("relu N=3", &*library);
   REQUIRE(p);
   CHECK(p->text == "op relu(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[i] } N=3");
+}
+
+TEST_CASE("stock: what is of floats by a parameter binds for all of them") {
+  for (const auto& c : stock_library().cases) {
+    const std::string name = c.problem.substr(0, c.problem.find(' '));
+    const auto& d = *stock_library().find(name)->definition;
+    for (const auto& p : d.params) {
+      const bool pinned = c.problem.find(" " + p.name + "=") != c.problem.npos;
+      if (!p.is_type || !hone::is_float(p.type) || pinned) continue;
+      // A sum in f64 is not stored to a fixed f32 unasked.
+      const bool fixed_output = std::any_of(d.args.begin(), d.args.end(), [&](const auto& a) {
+        return a.role != hone::ir::Role::kInput && !d.param(a.type);
+      });
+      for (const char* type : {"f64", "f32", "f16", "bf16"}) {
+        if (fixed_output && std::string(type) == "f64") continue;
+        const std::string text = c.problem + " " + p.name + "=" + type;
+        CHECK_MESSAGE(static_cast<bool>(parse_problem(text)), text);
+      }
+    }
+  }
+}
+
+TEST_CASE("ops: what an inout became is noted where it is read, once a statement") {
+  const auto notes = [](const std::string& body) {
+    const auto op = Op::parse("op f(g: f32[N], inout m: f32[N], inout p: f32[N]) { " + body + " }");
+    REQUIRE(op);
+    return op->definition->notes;
+  };
+  const auto careless = notes("m[i] = 0.9*m[i] + g[i]; p[i] = p[i] - (0.9*m[i] + g[i]) + m[i]");
+  REQUIRE(careless.size() == 1);
+  CHECK(careless[0].starts_with("1:96: `m[i]` is the new value of the inout `m`"));
+  CHECK(notes("m[i] = 0.9*m[i] + g[i]; p[i] += g[i]").empty());
 }
 
 TEST_CASE("stock: every op parses, prints and parses back; every case binds") {
