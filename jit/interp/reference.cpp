@@ -107,6 +107,7 @@ struct CheckRun {
   std::vector<RefTape> bounds;
   RefTape test;  ///< value, lo, hi, position
   std::optional<int64_t> lowest;
+  int64_t value = 0, low = 0, high = 0;  ///< at the lowest
 
   CheckRun(RefState& s, const ir::Check& c) : state(s), check(c) {
     for (const ir::IndexVar& v : c.vars) names.push_back(v.name);
@@ -134,7 +135,26 @@ struct CheckRun {
     if (test.frame.any_poison) return;
     const auto result = [&](size_t r) { return test.frame.i(test.results[r])[0]; };
     if (result(1) <= result(0) && result(0) <= result(2)) return;
-    lowest = std::min(lowest.value_or(result(3)), result(3));
+    if (lowest && *lowest <= result(3)) return;
+    lowest = result(3);
+    value = result(0);
+    low = result(1);
+    high = result(2);
+  }
+
+  /// Whether it is too low for what other data says: an end before its start.
+  bool decreases() const {
+    bool from_data = false;
+    ir::visit(check.lo, [&](const ir::Expr& e) { from_data |= e->op == ir::Op::kLoad; });
+    return from_data && value < low;
+  }
+
+  std::string why() const {
+    const std::string gives = " it gives " + std::to_string(value);
+    if (decreases()) return " decreases:" + gives + " after " + std::to_string(low);
+    if (high < low) return " is out of range:" + gives + ", and nothing is accepted";
+    return " is out of range:" + gives + ", and " + std::to_string(low) + " to " +
+           std::to_string(high) + " are accepted";
   }
 };
 
@@ -224,9 +244,9 @@ void set_values(RefState& state, const ir::Program& program, std::span<const dou
 
 }  // namespace
 
-std::optional<std::string> bad_tensor(const ir::Program& program,
-                                      std::span<const TensorView> params,
-                                      std::span<const int64_t> dims, int64_t position) {
+std::optional<std::string> bad_element(const ir::Program& program,
+                                       std::span<const TensorView> params,
+                                       std::span<const int64_t> dims, int64_t position) {
   if (check_counts(program, 0, dims.size())) return std::nullopt;
   RefState state;
   set_values(state, program, {}, dims);
@@ -234,7 +254,7 @@ std::optional<std::string> bad_tensor(const ir::Program& program,
   for (const ir::Check& check : program.checks) {
     CheckRun run(state, check);
     run.run(0);
-    if (run.lowest == position) return check.tensor;
+    if (run.lowest == position) return check.tensor + run.why();
     // The ranges of the checks to come may be as long as bad data says.
     if (run.lowest) return std::nullopt;
   }

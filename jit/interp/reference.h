@@ -69,11 +69,12 @@ Result<ReferenceOutcome> evaluate(const ir::Program& program, std::span<const Te
                                   std::span<const double> scalars, std::span<const int64_t> dims,
                                   const ReferenceOptions& options = {});
 
-/// The tensor whose element `position` is the lowest to break a check of `program`; nothing where
-/// that is not certain, as when bad data decides what other data is looked at.
-std::optional<std::string> bad_tensor(const ir::Program& program,
-                                      std::span<const TensorView> params,
-                                      std::span<const int64_t> dims, int64_t position);
+/// What is wrong with element `position`, the lowest to break a check of `program`: its tensor and
+/// why, as in "ids is out of range: it gives 7, and 0 to 4 are accepted". Nothing where that is not
+/// certain, as when bad data decides what other data is looked at.
+std::optional<std::string> bad_element(const ir::Program& program,
+                                       std::span<const TensorView> params,
+                                       std::span<const int64_t> dims, int64_t position);
 
 /// How many scalar operations `evaluate` carries out for all elements; ragged ranges count in full
 /// extent of the tensor they index, so this is an upper estimate.

@@ -2,6 +2,7 @@
 // The checks of a call. What is right is found out without allocating; only failures print.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -23,36 +24,49 @@ Failure wrong(const ParamPlan& p, std::string_view why) {
   return {ErrorCode::kArgument, fmt::format("{}: {}", p.text, why)};
 }
 
-std::string shape_text(const TensorRef& t) {
+std::string shape_text(const TensorRef& t, bool with_strides) {
   if (t.rank() == TensorRef::kFlat) return fmt::format("a flat tensor of {} elements", t.count());
   if (t.rank() > TensorRef::kMaxRank) return "a tensor whose shape and strides do not fit";
   std::string text = "shape [";
   for (int i = 0; i < t.rank(); ++i) text += fmt::format("{}{}", i > 0 ? "," : "", t.extent(i));
+  if (!with_strides) return text + "]";
   text += "] strides (";
   for (int i = 0; i < t.rank(); ++i) text += fmt::format("{}{}", i > 0 ? "," : "", t.stride(i));
   return text + ")";
 }
 
-std::string expected_text(const ParamPlan& p, std::span<const int64_t> dims) {
+bool is_known(const ir::Expr& e, std::span<const int64_t> dims) {
+  bool known = true;
+  ir::visit(e, [&](const ir::Expr& x) {
+    known = known && (x->op != ir::Op::kDim || dims[static_cast<size_t>(x->id)] != kUnknown);
+  });
+  return known;
+}
+
+std::string expected_text(const ParamPlan& p, std::span<const int64_t> dims, bool with_strides) {
   const auto print = [&](const ir::Expr& e) {
     int64_t value = 0;
-    bool known = true;
-    ir::visit(e, [&](const ir::Expr& x) {
-      known = known && (x->op != ir::Op::kDim || dims[static_cast<size_t>(x->id)] != kUnknown);
-    });
     if (ir::is_const(e, &value)) return std::to_string(value);
-    return known ? fmt::format("{}={}", ir::print(e), evaluate(e, dims)) : ir::print(e);
+    return is_known(e, dims) ? fmt::format("{}={}", ir::print(e), evaluate(e, dims)) : ir::print(e);
   };
   std::string text = "shape [", strides = "] strides (";
   for (size_t i = 0; i < p.extents.size(); ++i) {
     text += (i > 0 ? "," : "") + print(p.extents[i]);
     strides += (i > 0 ? "," : "") + print(p.strides[i]);
   }
-  return text + strides + ")";
+  return with_strides ? text + strides + ")" : text + "]";
 }
 
+/// Strides are told only where they are what is wrong: the shape is as expected.
 Failure wrong_shape(const ParamPlan& p, const TensorRef& t, std::span<const int64_t> dims) {
-  return wrong(p, fmt::format("got {}, expected {}", shape_text(t), expected_text(p, dims)));
+  bool same = t.rank() == p.sizes.rank;
+  for (int i = 0; same && i < t.rank(); ++i) {
+    const ir::Expr& extent = p.extents[static_cast<size_t>(i)];
+    same = is_known(extent, dims) && evaluate(extent, dims) == t.extent(i);
+  }
+  const bool flat = t.rank() == TensorRef::kFlat;
+  return wrong(p, fmt::format("got {}, expected {}", shape_text(t, same),
+                              expected_text(p, dims, same || flat)));
 }
 
 /// What a pointer, dtype and direction must be; true when all is well.
@@ -88,14 +102,45 @@ int64_t* open_dim(const ir::Expr& e, std::span<int64_t> dims) {
   return *dim == kUnknown ? dim : nullptr;
 }
 
-/// Takes dims from the shape and strides of `t` where they stand alone.
-void learn_dims(const ParamPlan& p, const TensorRef& t, std::span<int64_t> dims) {
+/// Takes dims from the shape and strides of `t` where they stand alone. The stride of a dim of one
+/// element, or of an empty tensor, is never used: whatever it is, it is brought into its range.
+void learn_dims(const ParamPlan& p, const TensorRef& t, std::span<const ir::Dim> ranges,
+                std::span<int64_t> dims) {
   if (t.rank() != p.sizes.rank) return;
   for (int i = 0; i < t.rank(); ++i) {
     const size_t at = static_cast<size_t>(i);
     if (int64_t* dim = open_dim(p.extents[at], dims)) *dim = t.extent(i);
-    if (int64_t* dim = open_dim(p.strides[at], dims)) *dim = t.stride(i);
+    if (int64_t* dim = open_dim(p.strides[at], dims)) {
+      const ir::Dim& range = ranges[static_cast<size_t>(p.strides[at]->id)];
+      const bool used = t.extent(i) > 1 && t.count() > 0;
+      *dim = used ? t.stride(i) : std::clamp(t.stride(i), range.lo, range.hi);
+    }
   }
+}
+
+/// Which dim of a tensor tells the call a dim of the problem: ` (dim 0 of A)`.
+std::string told_by(const ir::Dim& dim, std::span<const ParamPlan> params) {
+  for (const ParamPlan& p : params) {
+    for (size_t i = 0; i < p.extents.size(); ++i) {
+      const ir::Expr& e = p.extents[i];
+      if (e->op == ir::Op::kDim && e->name == dim.name)
+        return fmt::format(" (dim {} of {})", i, p.name);
+    }
+  }
+  return {};
+}
+
+/// The tensor whose stride a dim is, with the stride's position; nothing where it is an extent.
+std::string stride_text(const ir::Dim& dim, std::span<const ParamPlan> params) {
+  for (const ParamPlan& p : params) {
+    for (size_t i = 0; i < p.strides.size(); ++i) {
+      const ir::Expr& e = p.strides[i];
+      if (e->op == ir::Op::kDim && e->name == dim.name) {
+        return fmt::format("the stride of dim {} of {}", i, p.name);
+      }
+    }
+  }
+  return {};
 }
 
 /// A flat tensor tells a dim where that is its only unknown.
@@ -175,6 +220,31 @@ bool side_by_side(const Sizes& a, const char* at_a, const Sizes& b, const char* 
   return row_of(a, pitch) <= apart && apart + row_of(b, pitch) <= pitch;
 }
 
+/// The least and the greatest integer of a type.
+std::pair<int64_t, int64_t> integers_of(DType type) {
+  if (type == DType::kBool) return {0, 1};
+  const int bits = 8 * size_of(type);
+  if (type == DType::kU8) return {0, 255};
+  return {bits == 64 ? INT64_MIN : -(int64_t{1} << (bits - 1)),
+          bits == 64 ? INT64_MAX : (int64_t{1} << (bits - 1)) - 1};
+}
+
+/// True if `type` has the value, rounded where it is of floats.
+bool holds(const ScalarArg& s, DType type) {
+  if (is_float(type)) {
+    const double value = s.is_real ? s.real : static_cast<double>(s.integer);
+    int64_t bits = 0;
+    jit::write_float(type, &bits, 0, value);
+    return !std::isfinite(value) || std::isfinite(jit::read_float(type, &bits, 0));
+  }
+  const auto [low, high] = integers_of(type);
+  if (!s.is_real) return low <= s.integer && s.integer <= high;
+  // 2^63 as a double is just outside of i64.
+  const bool inside = s.real >= static_cast<double>(low) &&
+                      (type == DType::kI64 ? s.real < 0x1p63 : s.real <= static_cast<double>(high));
+  return inside && s.real == std::trunc(s.real);
+}
+
 int64_t scalar_bits(const ScalarArg& s, DType type) {
   int64_t bits = 0;
   if (is_float(type)) {
@@ -198,6 +268,7 @@ class Checker {
 
   Failure run() {
     if (!distribute()) return wrong_count();
+    if (misfit_ >= 0) return wrong_scalar();
     if (!plan_.dims.empty()) {
       if (Failure f = resolve_dims(); f.code != ErrorCode::kOk) return f;
     }
@@ -238,12 +309,31 @@ class Checker {
         tensors_[tensor++] = t;
       } else {
         if (scalar == plan_.scalars.size()) return false;
-        out_->scalars[scalar] = scalar_bits(arg.scalar(), plan_.scalars[scalar].type);
+        const DType type = plan_.scalars[scalar].type;
+        if (!holds(arg.scalar(), type) && misfit_ < 0) {
+          misfit_ = static_cast<int>(scalar);
+          misfit_value_ = arg.scalar();
+        }
+        out_->scalars[scalar] = scalar_bits(arg.scalar(), type);
         ++scalar;
       }
     }
     while (tensor < count_ && params_[tensor].constant) ++tensor;
     return tensor == count_ && scalar == plan_.scalars.size();
+  }
+
+  Failure wrong_scalar() const {
+    const ir::ScalarParam& s = plan_.scalars[static_cast<size_t>(misfit_)];
+    const std::string value = misfit_value_.is_real ? fmt::format("{}", misfit_value_.real)
+                                                    : fmt::format("{}", misfit_value_.integer);
+    std::string accepted = "a number within its range";
+    if (!is_float(s.type)) {
+      const auto [low, high] = integers_of(s.type);
+      accepted = fmt::format("an integer from {} to {}", low, high);
+    }
+    return {ErrorCode::kArgument,
+            fmt::format("{}: {}: got {}, which it does not hold; {} is expected", s.name,
+                        name_of(s.type), value, accepted)};
   }
 
   Failure wrong_count() const {
@@ -268,7 +358,13 @@ class Checker {
   Failure resolve_dims() {
     for (int64_t& dim : dims_) dim = kUnknown;
     for (size_t i = 0; i < count_; ++i) {
-      if (!params_[i].constant) learn_dims(params_[i], *tensors_[i], dims_);
+      if (params_[i].constant) continue;
+      const TensorRef& t = *tensors_[i];
+      // What has another rank tells nothing.
+      if (t.rank() != TensorRef::kFlat && t.rank() != params_[i].sizes.rank) {
+        return wrong_shape(params_[i], t, dims_);
+      }
+      learn_dims(params_[i], t, plan_.dims, dims_);
     }
     for (size_t round = 0; round < dims_.size(); ++round) {
       for (size_t i = 0; i < count_; ++i) {
@@ -277,18 +373,26 @@ class Checker {
     }
     for (size_t i = 0; i < dims_.size(); ++i) {
       const ir::Dim& dim = plan_.dims[i];
-      if (dims_[i] == kUnknown) {
-        return {
-            ErrorCode::kArgument,
-            fmt::format("{} cannot be told from flat tensors; give one with a shape", dim.name)};
-      }
-      if (dims_[i] < dim.lo || dims_[i] > dim.hi) {
-        return {ErrorCode::kArgument,
-                fmt::format("{} is {} at this call; the problem says {}={}..{}", dim.name, dims_[i],
-                            dim.name, dim.lo, dim.hi)};
-      }
+      if (dims_[i] < dim.lo || dims_[i] > dim.hi) return wrong_dim(dim, dims_[i]);
     }
     return {ErrorCode::kOk, {}};
+  }
+
+  Failure wrong_dim(const ir::Dim& dim, int64_t value) const {
+    const std::string stride = stride_text(dim, plan_.params);
+    if (value == kUnknown) {
+      const std::string what = stride.empty() ? dim.name : stride;
+      return {ErrorCode::kArgument,
+              fmt::format("{} cannot be told from flat tensors; give one with a shape{}", what,
+                          stride.empty() ? "" : " and strides")};
+    }
+    if (!stride.empty()) {
+      return {ErrorCode::kArgument, fmt::format("{} is {} at this call; it is {} to {} elements",
+                                                stride, value, dim.lo, dim.hi)};
+    }
+    return {ErrorCode::kArgument,
+            fmt::format("{} is {} at this call{}; the problem says {}={}..{}", dim.name, value,
+                        told_by(dim, plan_.params), dim.name, dim.lo, dim.hi)};
   }
 
   bool overlap(size_t a, size_t b) const {
@@ -311,6 +415,8 @@ class Checker {
   const ParamPlan* params_;
   size_t count_;
   std::span<int64_t> dims_;
+  int misfit_ = -1;  // the first scalar that its type does not hold
+  ScalarArg misfit_value_{0};
   // Filled per parameter; left as they are beyond, to keep calls cheap.
   const TensorRef* tensors_[kMaxSlots];
   const Sizes* sizes_[kMaxSlots];

@@ -100,10 +100,11 @@ Failure out_of_memory(const KernelState& k, int64_t bytes) {
                       bytes, pool.used(), pool.ceiling())};
 }
 
-/// Whose element `position` is the bad one: the kernel tells the position alone, so the checks run
-/// again on what the call was given. All that it may be where they cannot.
-std::string bad_tensor(const KernelState& k, int64_t position, const int64_t* slots) {
-  const std::string all = fmt::format("{}", fmt::join(k.plan.checked, " or "));
+/// Whose element `position` is the bad one, and why: the kernel tells the position alone, so the
+/// checks run again on what the call was given. All that it may be where they cannot.
+std::string bad_element(const KernelState& k, int64_t position, const int64_t* slots) {
+  const std::string all = fmt::format("{} is out of range, or decreases where offsets must not",
+                                      fmt::join(k.plan.checked, " or "));
   if (!k.definition || k.has_constants) return all;
   std::vector<int64_t> dims;
   for (size_t i = 0; i < k.plan.dims.size(); ++i) dims.push_back(slots[k.layout.dim_slots[i]]);
@@ -111,13 +112,13 @@ std::string bad_tensor(const KernelState& k, int64_t position, const int64_t* sl
   for (size_t i = 0; i < views.size(); ++i) {
     views[i].data = reinterpret_cast<void*>(slots[k.layout.tensor_slots[i]]);
   }
-  return jit::bad_tensor(*k.definition, views, dims, position).value_or(all);
+  return jit::bad_element(*k.definition, views, dims, position).value_or(all);
 }
 
 Failure bad_data(const KernelState& k, int64_t position, const int64_t* slots) {
   return {ErrorCode::kBounds,
-          fmt::format("`{}`: element {} of {} is out of range; what depends on it was not written",
-                      k.problem, position, bad_tensor(k, position, slots))};
+          fmt::format("`{}`: element {} of {}; what depends on it was not written", k.problem,
+                      position, bad_element(k, position, slots))};
 }
 
 Failure bad_pool(const KernelState& k, int64_t extent) {

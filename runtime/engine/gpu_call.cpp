@@ -67,9 +67,11 @@ class GpuWorkspace {
 Failure bad_data_gpu_call(const KernelState& k, int64_t position) {
   std::string tensors;
   for (const std::string& t : k.plan.checked) tensors += (tensors.empty() ? "" : " or ") + t;
-  return {ErrorCode::kBounds,
-          fmt::format("`{}`: element {} of {} is out of range; what depends on it was not written",
-                      k.problem, position, tensors)};
+  return {
+      ErrorCode::kBounds,
+      fmt::format("`{}`: element {} of {} is out of range, or decreases where offsets must not; "
+                  "what depends on it was not written",
+                  k.problem, position, tensors)};
 }
 
 /// The context of the calling thread, or why there is none to work in.

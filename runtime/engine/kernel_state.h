@@ -64,7 +64,7 @@ struct KernelState {
   jit::ExecutableSpan code;
   std::optional<jit::NestExecutor> interpreter;
   std::shared_ptr<const GpuKernel> gpu;  ///< where it runs on a GPU
-  /// The definition, where bad data may be one of several tensors'; else nothing.
+  /// The definition, where data is checked, to say what is wrong with it; else nothing.
   std::optional<ir::Program> definition;
 
   /// Shared workspace and scratch of all workers.

@@ -108,7 +108,8 @@ TEST_CASE("engine: what does not fit a call is named, with what would") {
   const std::vector<double> wide(12);
   CHECK(has(message(wide, s.b, s.y, 1), "X: f32[3,4]: got a tensor of f64"));
   CHECK(has(message(s.b, s.b, s.y, 1), "got a flat tensor of 4 elements, expected shape [3,4]"));
-  CHECK(has(message(TensorRef(s.x.data(), {4, 3}), s.b, s.y, 1), "got shape [4,3] strides (3,1)"));
+  CHECK(has(message(TensorRef(s.x.data(), {4, 3}), s.b, s.y, 1),
+            "got shape [4,3], expected shape [3,4]"));
   const int64_t shape[] = {3, 4}, strides[] = {1, 3};
   CHECK(
       has(message(TensorRef(s.x.data(), shape, strides), s.b, s.y, 1), "strides (1,3), expected"));
@@ -224,6 +225,59 @@ TEST_CASE("engine: dims known at the call come from the shapes and stay in their
   CHECK(k.launches().back().extent == -1);
 }
 
+TEST_CASE("engine: a stride that is never used may be any, also 0") {
+  Listener listener;
+  Engine engine(listener.options(any_target()));
+  const std::string turn = "op f(X: f32[M,N]) -> (Y: f32[N,M]) { Y[j,i] = X[i,j] } ";
+  std::vector<float> x(5, 2), y(5);
+  // Dense tensors of {5,0} have strides (0,1).
+  engine.compile(turn + "M=0 N=5 Y.stride=(?,?)")(TensorRef(x.data(), {0, 5}),
+                                                  TensorRef(y.data(), {5, 0}));
+  const int64_t shape[] = {1, 5}, strides[] = {0, 1};
+  engine.compile(turn + "M=5 N=1 Y.stride=(?,?)")(TensorRef(x.data(), {5, 1}),
+                                                  TensorRef(y.data(), shape, strides));
+  CHECK(y == x);
+  Kernel k = engine.compile(turn + "M=5 N=1..3 Y.stride=(?,1)");
+  CHECK(has(error_of(ErrorCode::kArgument, [&] { k(x, y); }), "the stride of dim 0 of Y cannot"));
+  std::vector<float> x2(10), y2(10);
+  const int64_t two[] = {2, 5};
+  CHECK(has(error_of(ErrorCode::kArgument,
+                     [&] {
+                       k(TensorRef(x2.data(), {5, 2}), TensorRef(y2.data(), two, strides));
+                     }),
+            "the stride of dim 0 of Y is 0 at this call"));
+  CHECK(has(error_of(ErrorCode::kArgument,
+                     [&] {
+                       k(TensorRef(x2.data(), {5}), TensorRef(y2.data(), {2, 5}));
+                     }),
+            "X: f32[5,N]: got shape [5], expected shape [5,N]"));
+}
+
+TEST_CASE("engine: a scalar that its dtype does not hold is refused") {
+  Listener listener;
+  Engine engine(listener.options(any_target()));
+  struct Row {
+    const char* type;
+    hone::ScalarArg value;
+    bool right;
+  };
+  const double nan = std::nan(""), inf = HUGE_VAL;
+  const Row rows[] = {{"u8", -3, false},        {"u8", 255, true},    {"u8", 256, false},
+                      {"i8", -128, true},       {"i8", 128.0, false}, {"i32", nan, false},
+                      {"i32", 2.5, false},      {"i32", -7.0, true},  {"i64", 0x1p63, false},
+                      {"i64", 1LL << 62, true}, {"bool", 2, false},   {"bool", 1, true},
+                      {"f16", 70000, false},    {"f16", inf, true},   {"f32", 1e300, false},
+                      {"f32", nan, true},       {"f32", 0.1, true},   {"bf16", 1e30, true}};
+  for (const Row& row : rows) {
+    const std::string type = row.type;
+    Kernel k = engine.compile("op f(a: " + type + ") -> (Y: " + type + "[]) { Y[] = a }");
+    std::vector<std::byte> bytes(64);
+    const TensorRef y(static_cast<void*>(bytes.data()), hone::dtype_named(type).value(),
+                      std::span<const int64_t>());
+    CHECK_MESSAGE(static_cast<bool>(k.try_call(y, row.value)) == row.right, type);
+  }
+}
+
 TEST_CASE("engine: a stride left to the call") {
   Listener listener;
   Engine engine(listener.options(any_target()));
@@ -243,7 +297,24 @@ TEST_CASE("engine: bad data is an error that names the position, and nothing of 
   k(e, std::vector<int64_t>{3, 0, 1}, y);
   CHECK(y == std::vector<float>{6, 7, 0, 1, 2, 3});
   const std::vector<int64_t> bad = {0, 4, -1};
-  CHECK(has(error_of(ErrorCode::kBounds, [&] { k(e, bad, y); }), "element 1 of ids"));
+  CHECK(has(error_of(ErrorCode::kBounds, [&] { k(e, bad, y); }),
+            "element 1 of ids is out of range: it gives 4, and 0 to 3 are accepted"));
+}
+
+TEST_CASE("engine: offsets that decrease are told apart from those out of range") {
+  Listener listener;
+  Engine engine(listener.options(any_target()));
+  Kernel k = engine.compile(
+      "op f(X: f32[N], o: i64[B+1]) -> (Y: f32[B]) { Y[b] = sum[j in o[b]..o[b+1]](X[j]) } N=6 "
+      "B=3");
+  const std::vector<float> x(6, 1);
+  std::vector<float> y(3);
+  const auto message = [&](const std::vector<int64_t>& o) {
+    return error_of(ErrorCode::kBounds, [&] { k(x, o, y); });
+  };
+  CHECK(has(message({0, 4, 3, 6}), "element 2 of o decreases: it gives 3 after 4"));
+  CHECK(has(message({0, 4, 7, 7}), "element 2 of o is out of range: it gives 7, and 0 to 6 are"));
+  CHECK(has(message({-1, 4, 5, 6}), "element 0 of o is out of range: it gives -1, and 0 to 6 are"));
 }
 
 TEST_CASE("engine: constants are bound once, and owned") {
