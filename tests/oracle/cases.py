@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from values import FLOATS, INTS, MEMORY, SIZES, Val, WIDE, decode, encode, largest, least, read, round_to
+from values import FLOATS, INTS, MEMORY, SIZES, Val, WIDE, decode, encode, largest, least, read, round_to, widened
 
 SIGNATURE = re.compile(r"^op (\w+)(?:<([^>]*)>)?\s*\(([^)]*)\)(?:\s*->\s*\(([^)]*)\))?", re.M)
 ARGUMENT = re.compile(r"(inout )?\s*(\w+): (\w+)(?:\[([^\]]*)\])?")
@@ -173,7 +173,7 @@ class Case:
         for arg in sorted(signature.args, key=lambda a: a.role == "output"):
             t = types.get(arg.type, arg.type)
             if arg.shape is None:
-                self.add_scalar(arg, t)
+                self.add_scalar(arg, widened(t) if arg.type in types else t)
             else:
                 self.add_tensor(arg, t, plain)
         if bad:
@@ -191,7 +191,7 @@ class Case:
     def add_scalar(self, arg, t):
         kind = self.kind if arg.name in ("v", "low", "high", "alpha", "beta") else "small"
         v = values_of(self.rng, t, (), kind)
-        if arg.name == "eps":
+        if arg.name == "eps" and t in FLOATS:
             v = round_to(WIDE("1e-5"), t)
         if t in INTS and kind != "small":
             v = np.clip(v, -2**53, 2**53)

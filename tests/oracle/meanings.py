@@ -168,9 +168,9 @@ def attention(p, seen):
     return {"O": weighed.sum(-2) / e.sum(-1)[..., None]}
 
 
-op("attention", T=NARROW_FLOAT)(
+op("attention", T=FLOAT)(
     lambda p: attention(p, np.ones((p.B, p.H, p.S, p.L), bool)))
-op("causal_attention", T=NARROW_FLOAT)(
+op("causal_attention", T=FLOAT)(
     lambda p: attention(p, np.tril(np.ones((p.B, p.H, p.S, p.S), bool))))
 
 
