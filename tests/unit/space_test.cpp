@@ -159,3 +159,21 @@ TEST_CASE("space: where register tiles are refused, vectors stay; where all is, 
   }
   CHECK(vectors >= stages * 9 / 10);
 }
+
+TEST_CASE("space: threads are given work that is worth waking them for") {
+  const ir::Target target = target_of(kTargets[0]);
+  const auto shared = [&](const char* text) {
+    const auto problem = ops::parse_problem(text);
+    REQUIRE(problem);
+    const auto schedule = schedules::default_schedule(problem->program, target);
+    return schedule.text().find("parallel") != std::string::npos;
+  };
+  for (const char* tiny : {"softmax M=4 N=64", "add N=4096", "matmul M=16 N=16 K=16", "dot K=20000",
+                           "layernorm M=8 N=64", "transpose M=32 N=32"}) {
+    CHECK_MESSAGE(!shared(tiny), tiny);
+  }
+  for (const char* large : {"softmax M=256 N=1024", "add N=1048576", "matmul M=128 N=128 K=128",
+                            "dot K=1000000", "layernorm M=512 N=512", "transpose M=1024 N=1024"}) {
+    CHECK_MESSAGE(shared(large), large);
+  }
+}
