@@ -96,6 +96,7 @@ class Selector {
     int lanes = 1;               ///< that fit a vector; 1 where lanes cannot do it
     bool unfit = false;          ///< must run one by one
     bool scattered = false;      ///< elements that do not lie together
+    bool unmaskable = false;     ///< some of them such that no mask picks lanes
     bool sums = false;           ///< reductions over the lanes
     bool inner_loops = false;    ///< loops that run
     bool lane_branches = false;  ///< branches that differ between lanes
@@ -135,7 +136,7 @@ class Selector {
                       const Survey& needs);
   int lanes_of_tiles(const ir::Stmt& s) const;
   void vector_bounded(const ir::Stmt& s, const Affine& begin, const Affine& extent, int64_t most,
-                      int lanes, bool scattered);
+                      int lanes, bool unmaskable);
   void masked_chunk(const ir::Stmt& s, const Affine& base, Reg active, int lanes);
   void masked_rest(const ir::Stmt& s, const Affine& done, Reg count, Reg rest, int lanes);
   void chunk(const ir::Stmt& s, const Affine& base, int lanes, int active);
@@ -289,6 +290,8 @@ class Selector {
   Value load_guarded(const ir::Expr& e);
   Value load_gather(const ir::Expr& e);
   Value load_strided(int buffer, const Affine& first, const Affine& stride, Reg mask);
+  bool gathers_under_mask(int size, int64_t stride) const;
+  Value gathered(int buffer, const Affine& first, int64_t stride, Reg mask);
   void store_each(const ir::Stmt& s);
   void store_strided(int buffer, const Affine& first, const Affine& stride, const Value& value);
 

@@ -2,6 +2,8 @@
 // Elements that do not lie together, and elements that may be touched only on a condition.
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
+#include <vector>
 
 #include "jit/x86/select_context.h"
 
@@ -146,6 +148,10 @@ Value Selector::assembled(int buffer, const AddressOf& address_of) {
 
 Value Selector::load_strided(int buffer, const Affine& first, const Affine& stride, Reg mask) {
   if (lanes_.active < 0 || lanes_.condition.valid() || mask.valid()) {
+    if (stride.is_constant() &&
+        gathers_under_mask(size_of(element_type(buffer)), stride.constant)) {
+      return gathered(buffer, first, stride.constant, mask.valid() ? mask : active_mask());
+    }
     refuse("elements of " + nest_.buffers[buffer].name +
            " that do not lie together are read under a mask");
     return {};
@@ -153,6 +159,37 @@ Value Selector::load_strided(int buffer, const Affine& first, const Affine& stri
   Value spread;
   if (stride.is_constant() && load_spread(buffer, first, stride.constant, spread)) return spread;
   return assembled(buffer, [&](int i) { return address(buffer, first + scaled(stride, i)); });
+}
+
+/// True where elements so far apart can be read of some lanes only.
+bool Selector::gathers_under_mask(int size, int64_t stride) const {
+  constexpr int64_t kFar = int64_t{1} << 25;  // times the lanes, an index of 32 bits
+  return wide() && size >= 4 && std::abs(stride) < kFar;
+}
+
+/// AVX-512: elements `stride` apart, of the lanes in the mask; the others are 0.
+Value Selector::gathered(int buffer, const Affine& first, int64_t stride, Reg mask) {
+  const DType type = element_type(buffer);
+  const int size = size_of(type), w = width(type);
+  const int index_width = std::max(16, w * 4 / size);
+  std::vector<uint8_t> numbers(static_cast<size_t>(index_width), 0);
+  for (int i = 0; i < lanes_.count; ++i) {
+    const auto at = static_cast<int32_t>(i * stride);
+    std::memcpy(&numbers[static_cast<size_t>(i) * sizeof at], &at, sizeof at);
+  }
+  const Mem start = address(buffer, first);
+  if (failed()) return {};
+  Mem m;
+  m.base = code.define(RegClass::kGpr, 8, X86::lea, {mem(start)});
+  m.index = code.load_pool(index_width, X86::vmovups, code.pool(numbers.data(), index_width));
+  m.scale = static_cast<uint8_t>(size);
+  // The instruction ends with an empty mask.
+  const Reg left = code.make(RegClass::kMask), reg = code.make(RegClass::kVec);
+  code.copy(left, mask, RegClass::kMask);
+  code.emit(X86::vxorps, {vreg(reg, 16), vreg(reg, 16), vreg(reg, 16)});
+  code.emit(size == 4 ? X86::vgatherdps : X86::vgatherdpd, {vreg(reg, w), mem(m, index_width)},
+            left);
+  return {reg, type, size};
 }
 
 /// A store, one lane after the other.

@@ -272,7 +272,7 @@ void Selector::vector_chunks(const ir::Stmt& s, const Affine& begin, const Affin
   // Lanes that are off cost less than a part of a tile's register.
   if (wide()) lanes = std::max(lanes, std::min(needs.lanes, lanes_of_tiles(s)));
   if (extent.is_constant()) return vector_constant(s, begin, most, lanes);
-  vector_bounded(s, begin, extent, most, lanes, needs.scattered);
+  vector_bounded(s, begin, extent, most, lanes, needs.unmaskable);
 }
 
 /// Runs `body` as code that a branch around it may skip.
@@ -300,7 +300,7 @@ int Selector::lanes_of_tiles(const ir::Stmt& s) const {
 /// A loop over elements of a register tile that may end before the tile does: whole where it does
 /// not, else chunk by chunk as far as it goes.
 void Selector::vector_bounded(const ir::Stmt& s, const Affine& begin, const Affine& extent,
-                              int64_t most, int lanes, bool scattered) {
+                              int64_t most, int lanes, bool unmaskable) {
   const uint64_t written = written_by(s);
   const int part = code.lir.label(), done = code.lir.label();
   const Reg count = gpr(extent);
@@ -310,7 +310,7 @@ void Selector::vector_bounded(const ir::Stmt& s, const Affine& begin, const Affi
   code.emit(X86::jump, {imm(done)});
   code.emit(X86::label, {imm(part)});
   branch(written, [&] {
-    if (!wide() || scattered) return guarded_unrolled(s, begin, extent, most);
+    if (!wide() || unmaskable) return guarded_unrolled(s, begin, extent, most);
     for (int64_t at = 0; at < most && !failed(); at += lanes) {
       code.emit(X86::cmp, {greg(count), imm(at)});
       code.emit(X86::jump_le, {imm(done)});

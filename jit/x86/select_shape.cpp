@@ -87,7 +87,11 @@ void Selector::survey(const ir::Stmt& s, int variable, Survey& out) const {
     ir::visit(e, [&](const ir::Expr& x) {
       if (x->op != Op::kLoad) return;
       out.indexed |= has_load(x->args[0]);
-      if (nest_.buffers[x->id].home != ir::Home::kRegisters) out.scattered |= scattered(x->args[0]);
+      const ir::NestBuffer& b = nest_.buffers[x->id];
+      if (b.home == ir::Home::kRegisters || !scattered(x->args[0])) return;
+      const auto stride = coefficient_in(x->args[0], variable);
+      out.scattered = true;
+      out.unmaskable |= x->guarded || !stride || !gathers_under_mask(size_of(b.type), *stride);
     });
   };
   switch (s.kind) {
@@ -99,9 +103,10 @@ void Selector::survey(const ir::Stmt& s, int variable, Survey& out) const {
       if (across && s.reduce != ir::Reduce::kNone && out.inner_loops) out.unfit = true;
       if (nest_.buffers[s.id].home != ir::Home::kRegisters && !across) {
         out.scattered |= scattered(s.offset);
+        out.unmaskable |= scattered(s.offset);
       }
       out.indexed |= has_load(s.offset);
-      if (across && s.reduce == ir::Reduce::kNone) out.scattered = true;
+      if (across && s.reduce == ir::Reduce::kNone) out.scattered = out.unmaskable = true;
       look(s.value);
       break;
     }
@@ -147,7 +152,7 @@ const Selector::Survey& Selector::survey(const ir::Stmt& loop) {
   if (!fresh) return out;
   for (const ir::StmtRef& child : loop.body) survey(*child, loop.id, out);
   // Neither is done under the mask of the lanes that take a branch.
-  if ((out.scattered || out.indexed) && out.lane_branches) out.unfit = true;
+  if ((out.unmaskable || out.indexed) && out.lane_branches) out.unfit = true;
   for (const int buffer : tiles_along(loop)) {
     out.bytes = std::max(out.bytes, tile_bytes_[static_cast<size_t>(buffer)]);
   }
