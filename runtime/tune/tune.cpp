@@ -379,7 +379,8 @@ Result<TuneResult> TuneRun::go() {
   opening_ = Clock::now() - start_;
   resume();
   auto searched = search();
-  if (searched && best_us_ == 0 && end_ != TuneEnd::kStopped) searched = try_plain_loops();
+  const bool unmeasured = searched && best_us_ == 0 && !gave_up_;
+  if (unmeasured && end_ != TuneEnd::kStopped) searched = try_plain_loops();
   const bool stopped = !searched && searched.failure().code == ErrorCode::kCancelled;
   if (stopped) end_ = TuneEnd::kStopped;
   if (!searched && !stopped) {
