@@ -7,7 +7,7 @@ namespace hone::jit {
 
 bool has_cuda() { return false; }
 
-Result<CudaSource, Refusal> print_cuda(const ir::Nest&, const ir::Target&) {
+Result<CudaSource, Refusal> print_cuda(const ir::Nest&, const ir::Target&, const CudaForms&) {
   return Refusal{"this hone was built without CUDA"};
 }
 

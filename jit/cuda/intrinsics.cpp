@@ -72,6 +72,31 @@ constexpr Intrinsic kRows[] = {
   #pragma unroll
   for (int i = 0; i < N; i += W) *(Access*)(to + i) = *(const Access*)(values.v + i);)",
      "emulation::store_vector(values.v, N, W, to);", "template <int W, class P, class E, int N>"},
+    // To global memory. The compiler takes stores apart where it is free to, and does not always
+    // put them together again. ALONE: the launch touches the elements in no other way, so that
+    // loads may pass.
+    {"void store_global(P to, const Vector<E, N>& values)",
+     R"(typedef typename Word<W * sizeof(*to)>::T Access;
+  #pragma unroll
+  for (int i = 0; i < N; i += W) {
+    const Access w = *(const Access*)(values.v + i);
+    const unsigned long long at = (unsigned long long)__cvta_generic_to_global(to + i);
+    if constexpr (sizeof(Access) == 16 && ALONE) {
+      asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};"
+                   : : "l"(at), "r"(w.x), "r"(w.y), "r"(w.z), "r"(w.w));
+    } else if constexpr (sizeof(Access) == 16) {
+      asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};"
+                   : : "l"(at), "r"(w.x), "r"(w.y), "r"(w.z), "r"(w.w) : "memory");
+    } else if constexpr (sizeof(Access) == 8 && ALONE) {
+      asm volatile("st.global.v2.b32 [%0], {%1, %2};" : : "l"(at), "r"(w.x), "r"(w.y));
+    } else if constexpr (sizeof(Access) == 8) {
+      asm volatile("st.global.v2.b32 [%0], {%1, %2};" : : "l"(at), "r"(w.x), "r"(w.y) : "memory");
+    } else {
+      *(Access*)(to + i) = w;
+    }
+  })",
+     "emulation::store_vector(values.v, N, W, to);",
+     "template <int W, bool ALONE, class P, class E, int N>"},
     // N matrices of 8 rows of 16 bytes in shared memory: lane 8*i + l gives where row l of matrix i
     // is, and takes of each its word of row lane / 4, or of a TURNED one of column lane / 4. PTX ISA,
     // ldmatrix.

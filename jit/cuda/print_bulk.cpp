@@ -157,7 +157,7 @@ std::string LaunchPrinter::declare_pipes() const {
     declare(barriers_of("empty", p), pipe.stages, pipe.cluster * consumers_ / 32);
   }
   return text + "  if (" + first_thread() + ") {\n" + made + "    fence_mbarrier_init();\n  }\n" +
-         (cluster_ > 1 ? "  cluster_arrive();\n  cluster_wait();\n" : "  __syncthreads();\n");
+         (cluster_ > 1 ? meet_cluster() : "  __syncthreads();\n");
 }
 
 }  // namespace hone::jit

@@ -70,9 +70,14 @@ std::string LaunchPrinter::kernel_macro() const {
                      out_.cluster[1], out_.cluster[2]);
 }
 
-/// Lanes of a warp come here by different ways.
-std::string LaunchPrinter::leave_cluster() {
-  return "  warp_barrier();\n  cluster_arrive();\n  cluster_wait();\n";
+/// Until all blocks are here. What they show one another are mbarriers, which have a fence of their
+/// own, and that they are done.
+std::string LaunchPrinter::meet_cluster() const {
+  const char* arrive = forms_.fenced_cluster ? "cluster_arrive" : "cluster_arrive_relaxed";
+  return fmt::format("  {}();\n  cluster_wait();\n", arrive);
 }
+
+/// Lanes of a warp come here by different ways.
+std::string LaunchPrinter::leave_cluster() const { return "  warp_barrier();\n" + meet_cluster(); }
 
 }  // namespace hone::jit

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "jit/cuda/narrow.h"
 #include "jit/cuda/print_launch.h"
 #include "jit/cuda/sm90_rows.h"
 #include "jit/passes/keep_loads.h"
@@ -27,55 +28,6 @@ std::string identifier(const std::string& name, std::set<std::string>& taken) {
   return out;
 }
 
-/// Whether an index may not fit 32 bits: the size of a buffer, or what is compared and multiplied
-/// on the way to an element, which may lie far outside it where a condition says so.
-class Width {
- public:
-  Width(const Nest& nest, Facts facts) : facts_(std::move(facts)) {
-    for (const NestBuffer& b : nest.buffers) look(b.elements);
-    for (const Launch& l : nest.launches) {
-      look(l.extent);
-      facts_.define_loop(l.range, Poly(), Poly::of(l.extent, &facts_));
-      walk(*l.body);
-    }
-  }
-  bool wide() const { return wide_; }
-
- private:
-  static constexpr int64_t kMost = int64_t{1} << 30;
-
-  bool small(const Poly& p) const {
-    const auto low = facts_.lower(p), high = facts_.upper(p);
-    return low && high && *low >= -kMost && *high <= kMost;
-  }
-  /// Every integer expression over loops in `e`, and every monomial of it.
-  void look(const Expr& e) {
-    visit(e, [&](const Expr& x) {
-      if (wide_ || x->type != DType::kI64 || x->op == Op::kInt || x->op == Op::kLoad) return;
-      const Poly p = Poly::of(x, &facts_);
-      wide_ = !small(p);
-      for (const Poly::Term& t : p.terms()) {
-        Poly one(t.coef);
-        for (const Expr& f : t.factors) one = one * Poly::atom(f);
-        wide_ |= !small(one);
-      }
-    });
-  }
-  void walk(const Stmt& s) {
-    for (const Expr* e : {&s.begin, &s.end, &s.condition, &s.offset, &s.value, &s.position}) {
-      look(*e);
-    }
-    for (const Expr& e : s.at) look(e);
-    if (s.kind == Stmt::kFor) {
-      facts_.define_loop(s.id, Poly::of(s.begin, &facts_), Poly::of(s.end, &facts_));
-    }
-    for (const StmtRef& b : s.body) walk(*b);
-  }
-
-  Facts facts_;
-  bool wide_ = false;
-};
-
 }  // namespace
 
 bool has_cuda() { return true; }
@@ -91,7 +43,8 @@ std::array<int64_t, 3> grid_of(const CudaLaunch& launch, std::span<const int64_t
   return out;
 }
 
-Result<CudaSource, Refusal> print_cuda(const Nest& given, const Target& target) {
+Result<CudaSource, Refusal> print_cuda(const Nest& given, const Target& target,
+                                       const CudaForms& forms) {
   const Nest nest = with_kept_loads(given);
   CudaSource out;
   out.slots = nest.slots;
@@ -99,7 +52,6 @@ Result<CudaSource, Refusal> print_cuda(const Nest& given, const Target& target) 
   CudaNames names;
   names.nest = &nest;
   for (const Dim& d : nest.dims) names.facts.define_dim(d.name, d.lo, d.hi);
-  names.wide = Width(nest, names.facts).wide();
   std::set<std::string> taken;
   for (const NestBuffer& b : nest.buffers) names.buffers.push_back(identifier(b.name, taken));
   for (const std::string& l : nest.loops) names.loops.push_back(identifier(l, taken));
@@ -111,7 +63,8 @@ Result<CudaSource, Refusal> print_cuda(const Nest& given, const Target& target) 
       made.name = l.name;
       made.symbol = fmt::format("hone_{}", i);
       made.at_bind = l.at_bind;
-      out.kernels += LaunchPrinter(nest, l, names, made, out.slot_align, target).print();
+      names.wide = needs_wide_indices(nest, l, names.facts);
+      out.kernels += LaunchPrinter(nest, l, names, made, out.slot_align, target, forms).print();
       for (Expr& g : made.grid) {
         if (!g) g = make_int(1);
       }

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "jit/cuda/device_limits.h"
+#include "jit/ir/device_limits.h"
 
 namespace hone::jit {
 
@@ -111,7 +111,7 @@ std::string LaunchPrinter::head() {
   text += kernel_macro() + fmt::format(" {}({}) {{\n", out_.symbol, args);
   if (checks_) {
     text += "  i64* const status = (i64*)args.slot[0];\n";
-  } else if (cluster_ == 1) {  // the blocks of a cluster might find the status different
+  } else if (stops_at_bad_data()) {
     text += "  if (*(const i64*)args.slot[0] != 9223372036854775807ll) return;\n";
   }
   place_shared();
@@ -120,6 +120,17 @@ std::string LaunchPrinter::head() {
     if (used_.contains(static_cast<int>(b))) text += declaration(nest_.buffers[b], n_.buffers[b]);
   }
   return text + declare_pipes();
+}
+
+/// Whether some launch checks data, which calls before this one may have found bad, or all are to
+/// ask.
+bool LaunchPrinter::stops_at_bad_data() const {
+  if (cluster_ > 1) return false;  // the blocks of a cluster might find the status different
+  bool checked = forms_.status_always;
+  for (const Launch& l : nest_.launches) {
+    each_stmt(*l.body, [&](const Stmt& s) { checked |= s.kind == Stmt::kCheck; });
+  }
+  return checked;
 }
 
 /// Shared memory past what may be static is asked for by the launch, all of it then; so is what

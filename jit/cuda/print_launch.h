@@ -39,13 +39,14 @@ class LaunchPrinter {
  public:
   /// `slot_align` is CudaSource::slot_align.
   LaunchPrinter(const ir::Nest& nest, const ir::Launch& launch, CudaNames& names, CudaLaunch& out,
-                std::vector<int64_t>& slot_align, const ir::Target& target)
+                std::vector<int64_t>& slot_align, const ir::Target& target, const CudaForms& forms)
       : nest_(nest),
         launch_(launch),
         n_(names),
         out_(out),
         slot_align_(slot_align),
-        target_(target) {}
+        target_(target),
+        forms_(forms) {}
 
   std::string print();
 
@@ -67,6 +68,7 @@ class LaunchPrinter {
   int threads() const { return out_.block[0] * out_.block[1] * out_.block[2]; }
   void block_extent(ir::Mark mark, const ir::Expr& extent);
   std::string head();
+  bool stops_at_bad_data() const;
   std::string declaration(const ir::NestBuffer& b, const std::string& name);
   void place_shared();
   void emit(const ir::Stmt& s, Scope& scope);
@@ -93,6 +95,7 @@ class LaunchPrinter {
   static Scope without_conditions(Scope scope);
 
   // print_vector.cpp: vector loops as accesses of several elements
+  std::string store_of(const ir::Stmt& s, int64_t wide) const;
   bool in_memory(int buffer) const;
   int64_t width(int buffer, const ir::Expr& offset, const VectorLanes& lanes) const;
   bool any_wide(const ir::Stmt& s, const VectorLanes& lanes) const;
@@ -132,7 +135,8 @@ class LaunchPrinter {
   void measure_cluster();
   void check_cluster() const;
   std::string kernel_macro() const;
-  static std::string leave_cluster();
+  std::string meet_cluster() const;
+  std::string leave_cluster() const;
 
   // print_warp.cpp: tiles in the registers of a warp
   void check_warps() const;
@@ -167,6 +171,7 @@ class LaunchPrinter {
   CudaLaunch& out_;
   std::vector<int64_t>& slot_align_;
   const ir::Target& target_;
+  const CudaForms& forms_;
   std::string body_;
   int depth_ = 1;
   int choices_ = 0;  ///< conditions that were given names

@@ -46,7 +46,7 @@ bool LaunchPrinter::emit_quads(const Stmt& s, const Scope& scope) {
     return make_int(kQuad) * make_binary(Op::kDiv, e, make_int(kQuad));
   });
   rely_on(store.id, kLongestAccess);
-  line(fmt::format("store_vector<{}>({}, turned_in_quads({}));", kQuad * found->words.count,
+  line(fmt::format("{}({}, turned_in_quads({}));", store_of(store, kQuad * found->words.count),
                    print_address(store.id, begin, found->words), words));
   close();
   for (int i = 0; i < levels; ++i) close();

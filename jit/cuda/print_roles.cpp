@@ -90,6 +90,7 @@ void LaunchPrinter::emit_roles() {
   emit_range();
   close();
   ++out_.block[static_cast<size_t>(producer_axis_)];
+  out_.producer_axis = producer_axis_;
   check_threads();
 }
 
@@ -107,8 +108,10 @@ void LaunchPrinter::emit_release(const Stmt& s) {
     return line(fmt::format("if ({} % {} == 0) mbarrier_arrive({});", thread, kWarp,
                             slot_barrier(s, "empty")));
   }
-  line(fmt::format("if ({0} % {1} < {2}) mbarrier_arrive_at({3}, {0} % {1});", thread, kWarp,
-                   blocks, slot_barrier(s, "empty")));
+  // The warps only read the slot, and have: nothing is to be shown to the other blocks.
+  const char* arrive = forms_.fenced_arrive ? "mbarrier_release_at" : "mbarrier_arrive_at";
+  line(fmt::format("if ({0} % {1} < {2}) {4}({3}, {0} % {1});", thread, kWarp, blocks,
+                   slot_barrier(s, "empty"), arrive));
 }
 
 }  // namespace hone::jit

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "jit/cuda/narrow.h"
+
 namespace hone::jit {
 
 using namespace ir;
@@ -75,11 +77,9 @@ class Values {
       case Op::kCast:
         return "(" + type + ")" + value(e->args[0]);
       case Op::kNeg:
-        return "-" + factor(e->args[0]);
       case Op::kAdd:
-        return sum(e);
       case Op::kSub:
-        return index(e->args[0]) + " - " + factor(e->args[1]);
+        return n_.wide ? sum(e) : narrow_sum(e);
       case Op::kMul:
         return factor(e->args[0]) + " * " + factor(e->args[1]);
       case Op::kDiv:
@@ -97,13 +97,41 @@ class Values {
     }
   }
 
-  /// a + -b is a - b, whichever comes first.
+  /// The terms one after the other: a + -b is a - b, whichever comes first.
   std::string sum(const Expr& e) const {
-    const Expr &a = e->args[0], &b = e->args[1];
-    if (b->op == Op::kNeg) return index(a) + " - " + factor(b->args[0]);
-    if (a->op == Op::kNeg) return index(b) + " - " + factor(a->args[0]);
-    if (b->op == Op::kInt && b->i < 0) return index(a) + " - " + fmt::format("{}", -b->i);
-    return index(a) + " + " + index(b);
+    std::string out;
+    for (const IndexTerm& t : index_terms(e)) add(out, t);
+    return out;
+  }
+
+  void add(std::string& out, const IndexTerm& t) const {
+    const bool negative = !t.minus && !out.empty() && t.value->op == Op::kInt && t.value->i < 0;
+    if (!out.empty()) out += t.minus || negative ? " - " : " + ";
+    if (out.empty() && t.minus) out += "-";
+    out += negative ? fmt::format("{}", -t.value->i) : t.minus ? factor(t.value) : index(t.value);
+  }
+
+  /// In 32 bits: what may be too large on the way is added up in arithmetic that wraps around.
+  std::string narrow_sum(const Expr& e) const {
+    const std::vector<IndexTerm> terms = index_terms(e);
+    const std::vector<bool> wraps = wrapped_terms(terms, n_.facts);
+    std::string wrapped, out;
+    for (size_t i = 0; i < terms.size(); ++i) {
+      if (!wraps[i]) continue;
+      wrapped += wrapped.empty() ? (terms[i].minus ? "-" : "") : terms[i].minus ? " - " : " + ";
+      wrapped += wrapping(terms[i].value);
+    }
+    if (!wrapped.empty()) out = "(i32)(" + wrapped + ")";
+    for (size_t i = 0; i < terms.size(); ++i) {
+      if (!wraps[i]) add(out, terms[i]);
+    }
+    return out;
+  }
+
+  std::string wrapping(const Expr& e) const {
+    if (e->op == Op::kInt) return fmt::format("{}u", static_cast<uint32_t>(e->i));
+    if (e->op == Op::kMul) return wrapping(e->args[0]) + " * " + wrapping(e->args[1]);
+    return e->op == Op::kVar ? "(u32)" + index(e) : "(u32)(" + index(e) + ")";
   }
 
   std::string factor(const Expr& e) const {

@@ -42,6 +42,24 @@ bool LaunchPrinter::any_wide(const Stmt& s, const VectorLanes& lanes) const {
   return found;
 }
 
+/// What stores `wide` elements at a time.
+std::string LaunchPrinter::store_of(const Stmt& s, int64_t wide) const {
+  const bool global = nest_.buffers[static_cast<size_t>(s.id)].home != Home::kTeam;
+  if (!global || forms_.plain_stores) return fmt::format("store_vector<{}>", wide);
+  int stores = 0, loads = 0;
+  const auto count = [&](const Expr& e) {
+    if (!e) return;
+    visit(e, [&](const Expr& x) { loads += x->op == Op::kLoad && x->id == s.id ? 1 : 0; });
+  };
+  each_stmt(*launch_.body, [&](const Stmt& x) {
+    for (const Expr* e : {&x.begin, &x.end, &x.condition, &x.offset, &x.value}) count(*e);
+    if (x.kind != Stmt::kStore || x.id != s.id) return;
+    ++stores;
+    loads += x.reduce != Reduce::kNone ? 1 : 0;
+  });
+  return fmt::format("store_global<{}, {}>", wide, stores == 1 && loads == 0);
+}
+
 void LaunchPrinter::emit_vector(const Stmt& s, Scope& scope) {
   const Poly begin = Poly::of(s.begin, &n_.facts);
   const Poly extent = Poly::of(s.end, &n_.facts) - begin;
@@ -120,7 +138,7 @@ void LaunchPrinter::emit_lane_store(const Stmt& s, const VectorLanes& lanes) {
   line(fmt::format("Vector<{}, {}> {};", stored_type(b.type), lanes.count, out));
   emit_lane_values(s, lanes, out);
   rely_on(s.id, wide * size_of(b.type));
-  line(fmt::format("store_vector<{}>({}, {});", wide, print_address(s.id, s.offset, lanes), out));
+  line(fmt::format("{}({}, {});", store_of(s, wide), print_address(s.id, s.offset, lanes), out));
   n_.held.clear();
 }
 

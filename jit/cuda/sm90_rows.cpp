@@ -39,12 +39,18 @@ constexpr Row kSm90RowsRows[] = {
      R"(asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;"
                : : "r"(barrier), "r"(bytes) : "memory");)",
      "emulation::mbarrier_expect(barrier, bytes);"},
-    // Of another block of the cluster.
+    // Of another block of the cluster: that the thread is done with what it read. The second shows
+    // that block what the thread wrote as well, by a fence of the whole GPU.
     {"void mbarrier_arrive_at(u32 barrier, u32 rank)",
+     R"(asm volatile("{\n.reg .b32 remote;\nmapa.shared::cluster.u32 remote, %0, %1;\n"
+               "mbarrier.arrive.shared::cluster.b64 _, [remote];\n}"
+               : : "r"(barrier), "r"(rank) : "memory");)",
+     "emulation::mbarrier_arrive_at(barrier, rank, false);"},
+    {"void mbarrier_release_at(u32 barrier, u32 rank)",
      R"(asm volatile("{\n.reg .b32 remote;\nmapa.shared::cluster.u32 remote, %0, %1;\n"
                "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n}"
                : : "r"(barrier), "r"(rank) : "memory");)",
-     "emulation::mbarrier_arrive(emulation::shared_of_rank(barrier, rank), 0);"},
+     "emulation::mbarrier_arrive_at(barrier, rank, true);"},
     // Until the phase of this parity is complete: 0 for the first, 1 for the second and so on. A
     // new barrier's phase of parity 1 counts as complete.
     {"void mbarrier_wait(u32 barrier, u32 parity)",
@@ -143,7 +149,11 @@ constexpr Row kSm90RowsRows[] = {
      "emulation::store_cluster(address, value);"},
     {"void cluster_arrive()",
      R"(asm volatile("barrier.cluster.arrive.release.aligned;" : : : "memory");)",
-     "emulation::cluster_arrive();"},
+     "emulation::cluster_arrive(true);"},
+    // Shows the others mbarriers that were fenced, and nothing else.
+    {"void cluster_arrive_relaxed()",
+     R"(asm volatile("barrier.cluster.arrive.relaxed.aligned;" : : : "memory");)",
+     "emulation::cluster_arrive(false);"},
     {"void cluster_wait()",
      R"(asm volatile("barrier.cluster.wait.acquire.aligned;" : : : "memory");)",
      "emulation::cluster_wait();"},

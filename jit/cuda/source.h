@@ -9,6 +9,7 @@
 
 #include "include/hone/error.h"
 #include "jit/code.h"
+#include "jit/cuda/forms.h"
 #include "jit/ir/nest.h"
 #include "jit/ir/target.h"
 
@@ -43,6 +44,7 @@ struct CudaLaunch {
   std::string symbol;                   ///< of the kernel in the source
   std::array<ir::Expr, 3> grid;         ///< blocks along x, y, z, in constants and dims
   std::array<int, 3> block{1, 1, 1};    ///< threads along x, y, z
+  int producer_axis = 0;  ///< along which the last row of threads only starts copies; 0: there is none
   std::array<int, 3> cluster{1, 1, 1};  ///< blocks that run together and share memory; sm_90
   int64_t shared_bytes = 0;             ///< static shared memory
   int64_t dynamic_bytes = 0;            ///< shared memory that the launch must ask for, on top
@@ -67,8 +69,9 @@ bool has_cuda();
 
 /// Readable CUDA C++ of every launch of `nest`, which has its barriers. Refuses, with the reason,
 /// what a GPU cannot run: a barrier that only some threads would reach, registers that threads
-/// index by their own number.
-Result<CudaSource, Refusal> print_cuda(const ir::Nest& nest, const ir::Target& target);
+/// index by their own number. `forms`: others than are thought best.
+Result<CudaSource, Refusal> print_cuda(const ir::Nest& nest, const ir::Target& target,
+                                       const CudaForms& forms = {});
 
 /// The functions that the kernels call, for the device. `print_cuda` makes sources that follow it.
 std::string cuda_prelude();

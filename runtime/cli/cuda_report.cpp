@@ -62,6 +62,8 @@ Json launch_facts(const jit::LaunchReport& r, const jit::DevicePeaks& peaks) {
   out["intensity"] = rounded(r.intensity);
   out["memory_us"] = rounded(r.memory_us);
   out["operations_us"] = rounded(r.operations_us);
+  out["instructions"] = rounded(w.instructions);
+  out["issue_us"] = rounded(r.issue_us);
   out["roof"] = peaks.device;
   out["bound"] = r.bound;
   out["accesses"] = Json::array();
@@ -86,10 +88,10 @@ Json cuda_report(const Compiled& compiled, const ir::Target& target) {
     compiler = fmt::format("NVRTC {}.{} for sm_{}", nvrtc->major(), nvrtc->minor(), target.sm);
   }
   Json out = {{"compiler", compiler}, {"kernels", Json::array()}};
-  const auto reports = jit::report_on(compiled.nest, *compiled.cuda, target.sm,
+  const auto reports = jit::report_on(compiled.nest, *compiled.cuda, target,
                                       jit::typical_dims(compiled.nest), resources);
   for (const jit::LaunchReport& r : reports) {
-    out["kernels"].push_back(launch_facts(r, jit::device_peaks(target.sm)));
+    out["kernels"].push_back(launch_facts(r, jit::device_peaks(target)));
   }
   return out;
 }

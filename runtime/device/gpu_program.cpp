@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "jit/cuda/device_limits.h"
+#include "jit/ir/device_limits.h"
 #include "runtime/engine/plan.h"
 #include "runtime/fine.h"
 
@@ -80,7 +80,7 @@ Failure GpuProgram::take(const jit::CudaLaunch& l) {
   if (threads > g.facts().threads_per_block || shared > g.facts().shared_per_block) {
     return too_large(g.facts(), l.name, threads, shared);
   }
-  if (shared > jit::DeviceLimits::kStaticShared) {
+  if (shared > ir::DeviceLimits::kStaticShared) {
     error = driver.function_set(out.function, kDynamicShared, static_cast<int>(l.dynamic_bytes));
     if (error != 0) return g.failed(error, "asking for shared memory for kernel " + l.symbol);
   }

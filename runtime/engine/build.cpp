@@ -7,6 +7,7 @@
 
 #include "jit/passes/barriers.h"
 #include "jit/passes/lower.h"
+#include "runtime/device/forms.h"
 #include "runtime/engine/gpu_kernel.h"
 #include "runtime/engine/packing.h"
 #include "schedules/numerics.h"
@@ -238,7 +239,9 @@ Result<Compiled, BuildFailure> compile_schedule(const ir::Program& program,
   Compiled compiled{steps->text(), std::move(*scheduled), std::move(*nest), std::nullopt, {}, {}};
   if (target.is_cuda()) {
     compiled.nest = jit::with_barriers(std::move(compiled.nest));
-    auto source = jit::print_cuda(compiled.nest, target);
+    const auto forms = cuda_forms();
+    if (!forms) return BuildFailure{false, forms.failure()};
+    auto source = jit::print_cuda(compiled.nest, target, *forms);
     if (!source) return rejected(source.failure().message);
     compiled.cuda = *std::move(source);
     return compiled;

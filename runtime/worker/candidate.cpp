@@ -5,6 +5,7 @@
 
 #include "jit/passes/barriers.h"
 #include "jit/passes/lower.h"
+#include "runtime/device/forms.h"
 #include "schedules/schedule.h"
 
 namespace hone::runtime {
@@ -29,7 +30,9 @@ Result<Lowered, Refused> lowered(const ops::Problem& problem, const ir::Target& 
 
 Result<jit::CudaSource, Refused> source_of(ir::Nest* nest, const ir::Target& target) {
   *nest = jit::with_barriers(std::move(*nest));
-  auto source = jit::print_cuda(*nest, target);
+  const auto forms = cuda_forms();
+  if (!forms) return Refused{forms.failure().message};
+  auto source = jit::print_cuda(*nest, target, *forms);
   if (!source) return Refused{source.failure().message};
   return *std::move(source);
 }

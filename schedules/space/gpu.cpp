@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "jit/ir/device_limits.h"
 #include "jit/passes/lower.h"
 #include "schedules/steps/edit.h"
 
@@ -27,6 +28,19 @@ int64_t begin_of(const Plan& plan, const Access& a) {
 }
 
 }  // namespace
+
+int64_t multiprocessors(const Plan& plan) { return ir::multiprocessors(plan.target()); }
+
+int64_t filling(const Plan& plan, int64_t of_large) {
+  constexpr int64_t kLarge = 132;
+  return std::max<int64_t>(1, of_large * multiprocessors(plan) / kLarge);
+}
+
+int64_t operand_bytes(const Plan& plan) {
+  // The rest is for what else a block has there: mbarriers, parts of reductions, edges of tiles.
+  constexpr int64_t kRest = 27 << 10;
+  return ir::device_limits(plan.target().sm).block_shared_bytes - kRest;
+}
 
 std::vector<std::string> fuse_loops(Plan& plan, const std::string& stage,
                                     std::vector<std::string> loops) {

@@ -12,8 +12,14 @@ namespace hone::schedules {
 /// Threads of a block, unless a rule knows better.
 inline constexpr int64_t kBlockThreads = 256;
 
-/// Multiprocessors of a large GPU: fewer blocks leave some of them idle.
-inline constexpr int64_t kMultiprocessors = 132;
+/// Multiprocessors of the plan's GPU: fewer blocks leave some of them idle.
+int64_t multiprocessors(const Plan& plan);
+
+/// What fills a GPU of 132 multiprocessors, for the plan's GPU.
+int64_t filling(const Plan& plan, int64_t of_large);
+
+/// Bytes of shared memory that what a block holds of its operands may take.
+int64_t operand_bytes(const Plan& plan);
 
 /// Fuses adjacent loops of a stage, outermost first, into one as far as that applies; those that
 /// are left, outermost first.

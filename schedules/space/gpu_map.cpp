@@ -259,7 +259,7 @@ int64_t parts_of_thread(const Plan& plan, const std::string& name, const std::st
   }
   int64_t each = 1;
   while (each < kMostParts && each * bytes < kBytesAhead &&
-         results / width / (2 * each) >= kFillingThreads) {
+         results / width / (2 * each) >= filling(plan, kFillingThreads)) {
     each *= 2;
   }
   return each;
@@ -293,7 +293,7 @@ std::vector<Way> ways_of(Plan& plan, const std::string& name, bool alone) {
   const int64_t width = !alone ? 1
                         : flat ? vector_width(plan, name, vars)
                                : vector_width(plan, name, {vars.back()}, seldom);
-  const bool many = results / std::max<int64_t>(1, width) >= kManyThreads;
+  const bool many = results / std::max<int64_t>(1, width) >= filling(plan, kManyThreads);
   if (width > 1 && plan.decide("several results to a thread", 2, many ? 1 : 0) == 1) {
     add(flat, width);
     if (flat) out.push_back({false, true, vector_width(plan, name, {vars.back()})});

@@ -11,7 +11,7 @@
 namespace hone::schedules {
 namespace {
 
-/// Blocks with which a large GPU is busy.
+/// Blocks with which a large GPU is busy, unless they are tiles of a product.
 constexpr int64_t kPartsBlocks = 1024;
 /// Terms along a contiguous axis, and rows across it, that are worth a block.
 constexpr int64_t kPartsFewestTerms = 4096;
@@ -54,10 +54,11 @@ int64_t tiles_of(const Plan& plan, const std::string& name) {
 struct Cut {
   std::string var;
   int64_t blocks = 0;
-  int64_t fewest = 0;           ///< of its values in a part
-  int64_t unit = 1;             ///< parts have multiples of so many, but for the last
-  int64_t busy = kPartsBlocks;  ///< blocks that are wanted
-  bool rows = false;            ///< results are reduced from rows, not from columns
+  int64_t fewest = 0;      ///< of its values in a part
+  int64_t unit = 1;        ///< parts have multiples of so many, but for the last
+  int64_t busy = 0;        ///< blocks that are wanted
+  bool product = false;    ///< whose tiles are as many blocks
+  bool rows = false;       ///< results are reduced from rows, not from columns
 };
 
 Cut cut_of(const Plan& plan, const std::string& name) {
@@ -67,6 +68,7 @@ Cut cut_of(const Plan& plan, const std::string& name) {
   for (const ir::IndexVar& v : s.vars) results *= std::max<int64_t>(1, facts.extent(v.name));
   for (const ir::IndexVar& v : s.rvars) terms *= std::max<int64_t>(1, facts.extent(v.name));
   Cut cut;
+  cut.busy = filling(plan, kPartsBlocks);
   for (const ir::IndexVar& v : s.rvars) {
     if (cut.var.empty() || facts.extent(v.name) > facts.extent(cut.var)) cut.var = v.name;
   }
@@ -77,7 +79,8 @@ Cut cut_of(const Plan& plan, const std::string& name) {
     for (const Access& a : facts.loads) {
       cut.unit = std::max(cut.unit, kDepthBytes / size_of(plan.program().buffer(a.buffer)->type));
     }
-    cut.busy = kMultiprocessors;
+    cut.busy = multiprocessors(plan);
+    cut.product = true;
     return cut;
   }
   const int64_t others = terms / std::max<int64_t>(1, facts.extent(cut.var));
@@ -118,7 +121,7 @@ bool apply_parts(Plan& plan, const std::string& name) {
   if (cut.var.empty() || !facts.bounds.empty()) return false;
   const int64_t extent = facts.extent(cut.var);
   const bool beside = cut.rows && for_rows(plan, name);
-  const int64_t most = cut.busy == kMultiprocessors ? kMultiprocessors / 3 : cut.busy / 4;
+  const int64_t most = cut.busy / (cut.product ? 3 : 4);
   const bool few = cut.blocks <= (beside ? kFewBeside : most) && extent >= 4 * cut.fewest;
   if (plan.decide("a reduction with few results in parts", 2, few ? 1 : 0) == 0) return false;
   const int64_t parts = std::max<int64_t>(2, cut.busy / std::max<int64_t>(1, cut.blocks));

@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kProductsSide = 16;     // threads of a block along each axis of its tile
 constexpr int64_t kAccess = 16;           // bytes of the longest access
 constexpr int64_t kDepth = 16;            // of the sum, at a time
-constexpr int64_t kProductsBlocks = 128;  // that fill a GPU
+constexpr int64_t kProductsBlocks = 128;  // that fill a large GPU
 
 /// A sum of products and the results of a thread along each side.
 struct Tile : TensorProduct {
@@ -102,7 +102,7 @@ bool apply_products(Plan& plan, const std::string& name) {
            ((facts.extent(t.n) + side - 1) / side);
   };
   if (plan.decide("a product's operands some steps ahead", 2, 1) == 0) return false;
-  const bool large = blocks(8 * kProductsSide) >= kProductsBlocks;
+  const bool large = blocks(8 * kProductsSide) >= filling(plan, kProductsBlocks);
   t.each = plan.decide("8 by 8 results to a thread", 2, large ? 1 : 0) == 1 ? 8 : 4;
   if (!cut_products(plan, t) || !place_tile(plan, t, t.n + ".t", "registers") ||
       !fill_products(plan, t))

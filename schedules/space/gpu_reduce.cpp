@@ -126,10 +126,10 @@ RowThreads row_threads(Plan& plan, int64_t rows, int64_t extent, int64_t width) 
     const int64_t threads = std::clamp<int64_t>(share(held), 2, 32);
     return {threads, std::clamp<int64_t>(rows, 1, kBlockThreads / threads), narrow(threads)};
   }
-  const int64_t filling =
-      std::min(share(width), power_of_two(kReduceFilling / std::max<int64_t>(1, rows)));
+  const int64_t wanted = power_of_two(filling(plan, kReduceFilling) / std::max<int64_t>(1, rows));
   int64_t threads = std::max(std::min(share(kFewHeld), kBlockThreads), share(kMostHeld));
-  threads = std::clamp<int64_t>(std::max(threads, filling), 32, kReduceMostThreads);
+  threads = std::max(threads, std::min(share(width), wanted));
+  threads = std::clamp<int64_t>(threads, 32, kReduceMostThreads);
   return {threads, 1, narrow(threads)};
 }
 

@@ -142,13 +142,6 @@ bool place_members(Plan& plan, const RowMembers& members, const Group& group) {
   return true;
 }
 
-/// Bytes of a row that a block may hold in shared memory.
-int64_t shared_row(const ir::Target& target) {
-  const int family = target.sm / 10;
-  if (family == 9 || family == 10) return 200 << 10;
-  return target.sm == 80 || target.sm == 87 ? 140 << 10 : 40 << 10;
-}
-
 /// The dim of `a` along which it reads `extent` neighbours, or nothing.
 std::optional<size_t> row_dim(const StageFacts& facts, const Access& a, int64_t extent) {
   for (size_t d = 0; d < a.indices.size(); ++d) {
@@ -176,7 +169,7 @@ void share_row(Plan& plan, const std::string& name, const RowMembers& members, c
   for (const auto& [member, followed] : members) {
     if (plan.program().stage(member)) look(member);
   }
-  int64_t left = shared_row(plan.target());
+  int64_t left = operand_bytes(plan);
   for (const auto& [tensor, found] : readers) {
     const ir::Buffer b = *plan.program().buffer(tensor);
     const int64_t bytes = at_most(plan.program(), b.shape[found.second]) * size_of(b.type);

@@ -21,8 +21,6 @@ constexpr int64_t kTensorAccess = 16;
 constexpr int64_t kShort = 16, kVeryShort = 4;
 /// Results along an axis that are worth a warp.
 constexpr int64_t kWarp = 32;
-/// Blocks that fill a GPU.
-constexpr int64_t kTensorBlocks = 132;
 
 /// A product, and how it is cut.
 struct Tensor : TensorProduct {
@@ -80,7 +78,7 @@ void choose_sizes(Plan& plan, Tensor& t, int64_t m, int64_t n, int64_t others) {
     return others * ((m + bm - 1) / bm) * ((n + bn - 1) / bn);
   };
   for (Side* side : {&columns, &rows}) {
-    if (blocks() >= kTensorBlocks) break;
+    if (blocks() >= multiprocessors(plan)) break;
     if (side->warp > kWarp) {
       side->warp = kWarp;
     } else {

@@ -13,8 +13,6 @@ namespace {
 constexpr int64_t kTurnSide = 32;
 /// Bytes that a thread passes on at a time: a word of a bank.
 constexpr int64_t kWord = 4;
-/// Blocks below which tiles are smaller.
-constexpr int64_t kFewBlocks = 2 * kMultiprocessors;
 /// An axis shorter than this is not worth a tile.
 constexpr int64_t kTurnShort = 8;
 /// Blocks along the second and third axis of a grid.
@@ -82,7 +80,8 @@ TurnTile tile_of(const Plan& plan, const std::string& name, const std::vector<Tu
     if (a.stride(t.written) == 1) suits(a, t.written);
   }
   suits(facts.store, t.written);
-  while (out.width > 1 && blocks_of_elements / (out.side() * out.side()) < kFewBlocks) {
+  const int64_t few = 2 * multiprocessors(plan);
+  while (out.width > 1 && blocks_of_elements / (out.side() * out.side()) < few) {
     out.width /= 2;
   }
   if (out.width > 1) out.rows = 8;

@@ -12,9 +12,8 @@ namespace {
 
 constexpr int64_t kWideRows = 64;            // of an instruction
 constexpr int64_t kWarpLanes = 128;          // of a warpgroup
-constexpr int64_t kWideBlocks = 128;         // that fill a GPU
-constexpr int64_t kRowBytes = 128;           // of operands in shared memory, swizzled
-constexpr int64_t kWideShared = 200 * 1024;  // bytes of operands that a block holds
+constexpr int64_t kWideBlocks = 128;         // that fill a large GPU
+constexpr int64_t kRowBytes = 128;     // of operands in shared memory, swizzled
 constexpr int64_t kCluster = 2;              // blocks
 
 /// A product and how it is cut: numbers, of which the tuner may choose others.
@@ -68,7 +67,7 @@ void choose_sizes_wide(Plan& plan, Wide& t) {
     t.below = (m + rows - 1) / rows;
     t.beside = (n + tile.columns - 1) / tile.columns;
     t.blocks = t.count * t.below * t.beside;
-    if (rows < 2 * m && t.blocks >= kWideBlocks) break;
+    if (rows < 2 * m && t.blocks >= filling(plan, kWideBlocks)) break;
   }
   const auto knob = [&](const char* name, std::vector<int64_t> domain, int64_t value) {
     return plan.knob(knob_name(name, t.name), std::move(domain), value);
@@ -80,8 +79,8 @@ void choose_sizes_wide(Plan& plan, Wide& t) {
   const int64_t bytes = (kWideRows * tile.groups + tile.columns) * kRowBytes;
   // What the registers of as many blocks hold.
   const int64_t most = tile.groups > 1 ? 1 : tile.columns > 64 ? 2 : 4;
-  t.at_once = std::clamp<int64_t>(t.blocks / kWideBlocks, 1, most);
-  t.stages = stages_for(kWideShared / t.at_once / bytes);
+  t.at_once = std::clamp<int64_t>(t.blocks / filling(plan, kWideBlocks), 1, most);
+  t.stages = stages_for(operand_bytes(plan) / t.at_once / bytes);
 }
 
 /// Whether it is known before the call how many tiles are one below the other.
@@ -109,7 +108,7 @@ bool share_boxes(Plan& plan, Wide& t, bool below, const std::string& blocks) {
     if (a.gathers) return true;  // a launch that stops at bad data has no clusters
   }
   const int64_t both = below ? t.tile_columns : t.tile_rows;
-  const bool many = t.blocks >= kWideBlocks && 4 * both >= t.tile_rows + t.tile_columns;
+  const bool many = t.blocks >= filling(plan, kWideBlocks) && 4 * both >= t.tile_rows + t.tile_columns;
   if (plan.decide("neighbouring blocks bring one another operands", 2, many ? 1 : 0) == 0) {
     return true;
   }
@@ -132,7 +131,7 @@ bool bind_rounds(Plan& plan, Wide& t, std::vector<std::string> loops) {
   const std::vector<std::string> all = fuse_loops(plan, t.name, std::move(loops));
   const std::string at = t.name + "/";
   return all.size() == 1 &&
-         plan.add("split " + at + all[0] + " " + text(t.at_once * kMultiprocessors) +
+         plan.add("split " + at + all[0] + " " + text(t.at_once * multiprocessors(plan)) +
                   " -> round block") &&
          plan.add("bind " + at + "block block.x") && share_boxes(plan, t, t.group > 1, "block");
 }
@@ -158,7 +157,7 @@ bool cut_wide(Plan& plan, Wide& t) {
       !plan.add(split + t.n + " " + t.columns + " -> " + t.n + ".b " + t.n + ".i tail=pad")) {
     return false;
   }
-  const bool many = t.blocks >= 2 * t.at_once * kMultiprocessors && steps_of(plan, t) > 1;
+  const bool many = t.blocks >= 2 * t.at_once * multiprocessors(plan) && steps_of(plan, t) > 1;
   const bool rounds = t.bulk && plan.decide("as many blocks as run at a time", 2, many ? 1 : 0);
   std::vector<std::string> tiles = {t.m + ".b", t.n + ".b"};
   const std::vector<int64_t> groups = rounds ? groups_of(plan, t) : std::vector<int64_t>();

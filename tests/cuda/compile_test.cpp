@@ -6,7 +6,7 @@
 
 #include <cstdio>
 
-#include "jit/cuda/device_limits.h"
+#include "jit/ir/device_limits.h"
 #include "jit/cuda/nvrtc.h"
 #include "jit/cuda/report/resources.h"
 #include "ops/op.h"
@@ -54,7 +54,7 @@ std::string compiled(const jit::Nvrtc& nvrtc, const std::string& text, int sm) {
       wrong += l.name + " has " + std::to_string(k->local_bytes) + " bytes of local memory; ";
     }
     const int threads = l.block[0] * l.block[1] * l.block[2];
-    if (k->registers * threads > jit::device_limits(sm).registers) {
+    if (k->registers * threads > ir::device_limits(sm).registers) {
       wrong += l.name + " needs " + std::to_string(k->registers) + " registers a thread; ";
     }
   }

@@ -28,7 +28,7 @@ std::vector<jit::LaunchReport> reports(const ops::Problem& problem, std::string&
     refused = made.failure();
     return {};
   }
-  return jit::report_on(made->nest, made->source, kDefaultsSm, jit::typical_dims(made->nest), {});
+  return jit::report_on(made->nest, made->source, gpu(), jit::typical_dims(made->nest), {});
 }
 
 void print_row(const std::string& problem, const jit::LaunchReport& r) {

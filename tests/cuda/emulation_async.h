@@ -164,6 +164,15 @@ inline void mbarrier_arrive(uint32_t address, uint32_t bytes) {
   b.complete_if_all_there();
 }
 
+/// At the barrier of another block. `releases`: what the thread wrote comes with it; without, that
+/// block learns only that the thread has read what it read.
+inline void mbarrier_arrive_at(uint32_t address, uint32_t rank, bool releases) {
+  if (!releases && self().knows.stored_away) {
+    fail("a thread that stored to another block's memory arrives there without release");
+  }
+  mbarrier_arrive(shared_of_rank(address, rank), 0);
+}
+
 /// Bytes that land for the barrier, of a copy that it counts in `phase`.
 inline void land_bytes(Barrier& b, uint32_t bytes, uint32_t phase) {
   if (b.phases != phase) {
@@ -195,7 +204,9 @@ inline void mbarrier_wait(uint32_t address, uint32_t parity) {
 
 /// What works beside the threads sees the barriers that the thread made.
 inline void fence_mbarrier_init() {
-  for (auto& [key, b] : machine<Barriers>().all) b.announced |= b.made.agent == self().knows.agent;
+  Knowledge& k = self().knows;
+  for (auto& [key, b] : machine<Barriers>().all) b.announced |= b.made.agent == k.agent;
+  k.made = k.now++;
 }
 inline void fence_proxy_async() {
   fence_mbarrier_init();

@@ -154,10 +154,15 @@ inline void together(Together f, void* part) {
   wait(Wait::kTogether);
 }
 
-/// Counts a thread in; the round that it belongs to.
-inline uint64_t arrive(Meeting& m, size_t expected) {
+/// Counts a thread in; the round that it belongs to. What it knows comes with it, or only the
+/// mbarriers that it made.
+inline uint64_t arrive(Meeting& m, size_t expected, bool releases = true) {
   m.expected = expected;
-  m.gathering.add(self().knows);
+  if (releases) {
+    m.gathering.add(self().knows);
+  } else {
+    m.gathering.add_made(self().knows);
+  }
   const uint64_t round = m.round;
   if (++m.arrived == expected) {
     m.message = m.gathering.take();

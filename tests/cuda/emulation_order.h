@@ -59,6 +59,8 @@ struct Knowledge {
   Agent agent = 0;
   uint32_t now = 1;     ///< its own clock
   uint32_t fenced = 0;  ///< its own clock at its last fence
+  uint32_t made = 0;    ///< its own clock at the last fence after it made mbarriers
+  bool stored_away = false;  ///< to the memory of another block
   Epoch copied;         ///< the last group of its asynchronous copies that it waited for
   Epoch copies_fenced;  ///< the last one at its last fence
   Message others;
@@ -92,6 +94,8 @@ class Gathering {
     raise(fenced_, k.copies_fenced);
   }
   void add(Epoch e) { raise(seen_, e); }
+  /// Only the mbarriers that `k` made and fenced.
+  void add_made(const Knowledge& k) { raise(seen_, {k.agent, k.made}); }
   Message take() {
     const Message out = {std::make_shared<const Clocks>(std::move(seen_)),
                          std::make_shared<const Clocks>(std::move(fenced_))};

@@ -86,11 +86,11 @@ struct ClusterRounds {
   std::map<Agent, uint64_t> of;
 };
 
-inline void cluster_arrive() {
+inline void cluster_arrive(bool releases) {
   size_t all = 0;
   for (const Block& b : cluster->blocks) all += b.fibers.size();
   auto& rounds = machine<ClusterRounds>().of;
-  const uint64_t round = arrive(cluster->meeting, all);
+  const uint64_t round = arrive(cluster->meeting, all, releases);
   if (!rounds.insert({self().knows.agent, round}).second) {
     fail("a thread arrives twice at the cluster's barrier");
   }
@@ -121,6 +121,7 @@ inline uint32_t load_cluster(uint32_t address) {
 inline void store_cluster(uint32_t address, uint32_t value) {
   const SharedPlace p = locate(address);
   check_multiple(p.at, 4, "a word of shared memory");
+  self().knows.stored_away |= p.owner != block;
   write_shared(p.owner->arena, p.at, &value, sizeof value);
 }
 

@@ -52,7 +52,7 @@ const CountedByHand kReportByHand[] = {
 std::vector<jit::LaunchReport> report(const std::string& text, const std::string& steps) {
   const auto made = tests::print(tests::problem(text), tests::parsed(steps));
   REQUIRE_MESSAGE(static_cast<bool>(made), steps << ": " << made.failure());
-  return jit::report_on(made->nest, made->source, tests::gpu().sm, jit::typical_dims(made->nest),
+  return jit::report_on(made->nest, made->source, tests::gpu(), jit::typical_dims(made->nest),
                         {}, {0, true});
 }
 
@@ -130,7 +130,7 @@ TEST_CASE("cuda report: sectors and rounds of a request") {
 
 TEST_CASE("cuda report: occupancy and what limits it") {
   const auto at = [](int sm, int threads, int registers, int64_t shared) {
-    return jit::occupancy({threads, registers, shared}, jit::device_limits(sm));
+    return jit::occupancy({threads, registers, shared}, ir::device_limits(sm));
   };
   CHECK(at(90, 256, 32, 0).share == 1.0);
   CHECK(at(90, 256, 0, 0).limit == "threads");
@@ -146,7 +146,7 @@ TEST_CASE("cuda report: occupancy and what limits it") {
   CHECK(at(89, 128, 64, 100 << 10).blocks == 0);
   CHECK(at(75, 256, 32, 0).threads == 1024);
   // No row of its own: as the nearest below.
-  CHECK(jit::device_limits(103).sm == 100);
+  CHECK(ir::device_limits(103).sm == 100);
 }
 
 TEST_CASE("cuda report: what the assembler's log says") {
@@ -231,8 +231,55 @@ TEST_CASE("cuda report: samples stand for the whole where iterations are alike")
       tests::print(tests::problem("add N=1048576"),
                    tests::parsed("split Y/i 256 -> b t; bind b block.x; bind t thread.x"));
   REQUIRE_MESSAGE(static_cast<bool>(made), made.failure());
-  const auto launches = jit::report_on(made->nest, made->source, tests::gpu().sm, {}, {});
+  const auto launches = jit::report_on(made->nest, made->source, tests::gpu(), {}, {});
   REQUIRE(launches.size() == 1);
   CHECK(launches[0].walked.operations == 1048576);
   CHECK(launches[0].sector_bytes == 3 * 4 * 1048576);
+}
+
+TEST_CASE("cuda report: threads that only start copies do no operations") {
+  for (const int64_t n : {2048, 4096}) {
+    const auto problem =
+        ops::parse_problem(fmt::format("matmul M={0} N={0} K={0} T=bf16", n));
+    REQUIRE(static_cast<bool>(problem));
+    const auto made = tests::print_default(problem->program);
+    REQUIRE_MESSAGE(static_cast<bool>(made), made.failure());
+    REQUIRE(made->source.launches[0].producer_axis > 0);
+    const auto launches = jit::report_on(made->nest, made->source, tests::gpu(), {}, {});
+    const double products = 2.0 * static_cast<double>(n * n * n);
+    CHECK(launches[0].walked.tensor_operations >= products);
+    CHECK(launches[0].walked.tensor_operations <= 1.02 * products);
+  }
+}
+
+TEST_CASE("cuda report: roofs by type, by the target's multiprocessors, and of issue") {
+  const auto first = [](const std::string& text, const ir::Target& target) {
+    const auto problem = ops::parse_problem(text);
+    REQUIRE_MESSAGE(static_cast<bool>(problem), text);
+    const auto made = tests::print_default(problem->program, target);
+    REQUIRE_MESSAGE(static_cast<bool>(made), made.failure());
+    return jit::report_on(made->nest, made->source, target, jit::typical_dims(made->nest), {})[0];
+  };
+  const ir::Target h200 = tests::gpu();
+  const double narrow = first("matmul M=4096 N=4096 K=4096 T=bf16", h200).operations_us;
+  const double whole = first("matmul_i8 M=4096 N=4096 K=4096 B@N,K", h200).operations_us;
+  CHECK(narrow / whole == doctest::Approx(2).epsilon(0.05));
+  ir::Target half = h200;
+  half.sms = 66;
+  CHECK(first("matmul M=4096 N=4096 K=4096 T=bf16", half).operations_us / narrow ==
+        doctest::Approx(2).epsilon(0.05));
+  // Instructions an element that ptxas makes: 32.5, 44.4 and 39.5 in the machine code for sm_90.
+  struct Known {
+    const char* problem;
+    double elements, instructions;
+  };
+  for (const Known& k : {Known{"softmax M=16384 N=8192 T=bf16", 16384.0 * 8192, 32.5},
+                         Known{"bias_gelu M=16384 N=8192 T=bf16", 16384.0 * 8192, 44.4},
+                         Known{"gelu N=134217728", 134217728, 39.5}}) {
+    const jit::LaunchReport r = first(k.problem, h200);
+    CHECK(32 * r.walked.instructions / k.elements ==
+          doctest::Approx(k.instructions).epsilon(0.25));
+  }
+  CHECK(first("softmax M=16384 N=8192 T=bf16", h200).bound == std::string("issue"));
+  CHECK(first("softmax M=16384 N=8192", h200).bound == std::string("memory"));
 }

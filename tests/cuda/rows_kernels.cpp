@@ -166,12 +166,32 @@ void add_clusters(std::vector<RowKernel>& out) {
   cluster_arrive(); cluster_wait();
   const u32 v = load_cluster(shared_of_rank(shared_address(HONE_AT(s, 127 - t)), other));
   store_cluster(shared_of_rank(shared_address(HONE_AT(r, t)), other), v + 1);
-  mbarrier_arrive_at(b, other);
+  mbarrier_release_at(b, other);
   mbarrier_wait(b, 0);
   Y[128 * rank + t] = (i32)(u32)r[t];
   cluster_arrive(); cluster_wait();)",
                           128, bytes_of(x), bytes_of(answers(256, [&](int i) {
                             return x[i / 128 * 128 + 127 - i % 128] + 1;
+                          }))));
+  out.back().blocks = out.back().cluster = 2;
+  // The other block writes over what was read once all have read it.
+  out.push_back(kernel_of("blocks of a cluster free what they have read", "i32",
+                          R"(HONE_TEAM(u32, s, 128); HONE_TEAM(u64, bar, 1);
+  const u32 rank = cluster_rank(), other = cluster_blocks() - 1 - rank;
+  const u32 b = shared_address(HONE_AT(bar, 0));
+  if (t == 0) { mbarrier_init(b, 128); fence_mbarrier_init(); }
+  cluster_arrive_relaxed(); cluster_wait();
+  s[t] = (u32)X[128 * rank + t];
+  __syncthreads();
+  const u32 v = s[127 - t];
+  mbarrier_arrive_at(b, other);
+  mbarrier_wait(b, 0);
+  store_cluster(shared_of_rank(shared_address(HONE_AT(s, t)), other), v);
+  cluster_arrive(); cluster_wait();
+  Y[128 * rank + t] = (i32)(u32)s[t];
+  cluster_arrive_relaxed(); cluster_wait();)",
+                          128, bytes_of(x), bytes_of(answers(256, [&](int i) {
+                            return x[(1 - i / 128) * 128 + 127 - i % 128];
                           }))));
   out.back().blocks = out.back().cluster = 2;
 }

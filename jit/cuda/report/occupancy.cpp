@@ -10,8 +10,8 @@ int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit;
 
 }  // namespace
 
-Occupancy occupancy(const BlockNeeds& needs, const DeviceLimits& limits) {
-  const int64_t warps = (needs.threads + DeviceLimits::kWarp - 1) / DeviceLimits::kWarp;
+Occupancy occupancy(const BlockNeeds& needs, const ir::DeviceLimits& limits) {
+  const int64_t warps = (needs.threads + ir::DeviceLimits::kWarp - 1) / ir::DeviceLimits::kWarp;
   Occupancy out;
   int64_t blocks = limits.blocks;
   out.limit = "blocks";
@@ -20,14 +20,14 @@ Occupancy occupancy(const BlockNeeds& needs, const DeviceLimits& limits) {
     blocks = most;
     out.limit = by;
   };
-  limit(limits.threads / DeviceLimits::kWarp / warps, "threads");
+  limit(limits.threads / ir::DeviceLimits::kWarp / warps, "threads");
   if (needs.registers > 0) {
     // A multiprocessor has four parts, each with a quarter of the registers and of the warps.
     constexpr int64_t kParts = 4;
     const int64_t of_warp =
-        round_up(int64_t{needs.registers} * DeviceLimits::kWarp, limits.register_unit);
+        round_up(int64_t{needs.registers} * ir::DeviceLimits::kWarp, limits.register_unit);
     const int64_t fitting = limits.registers / kParts / of_warp * kParts;
-    limit(needs.registers > DeviceLimits::kThreadRegisters ? 0 : fitting / warps, "registers");
+    limit(needs.registers > ir::DeviceLimits::kThreadRegisters ? 0 : fitting / warps, "registers");
   }
   const int64_t shared = round_up(needs.shared_bytes + limits.reserved_bytes, limits.shared_unit);
   if (needs.shared_bytes > limits.block_shared_bytes) {
@@ -36,7 +36,7 @@ Occupancy occupancy(const BlockNeeds& needs, const DeviceLimits& limits) {
     limit(limits.shared_bytes / shared, "shared memory");
   }
   out.blocks = static_cast<int>(blocks);
-  out.threads = static_cast<int>(blocks * warps) * DeviceLimits::kWarp;
+  out.threads = static_cast<int>(blocks * warps) * ir::DeviceLimits::kWarp;
   out.share = static_cast<double>(out.threads) / limits.threads;
   return out;
 }

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "jit/cuda/device_limits.h"
+#include "jit/ir/device_limits.h"
 
 namespace hone::jit {
 
@@ -23,6 +23,6 @@ struct Occupancy {
   std::string_view limit;  ///< threads, blocks, registers or shared memory
 };
 
-Occupancy occupancy(const BlockNeeds& needs, const DeviceLimits& limits);
+Occupancy occupancy(const BlockNeeds& needs, const ir::DeviceLimits& limits);
 
 }  // namespace hone::jit

@@ -52,20 +52,35 @@ void add_traffic(const Nest& nest, const std::vector<int64_t>& dims, LaunchRepor
   if (shared > 0) r.ways = rounds / least_rounds;
 }
 
-void add_roof(const DevicePeaks& peaks, const DeviceLimits& limits, LaunchReport& r) {
+/// Operations of tensor cores at their peaks, in microseconds; of what they do not do, at the
+/// others'.
+double tensor_us(const DevicePeaks& peaks, const Walked& w) {
+  const double whole = peaks.tensor_integers > 0 ? peaks.tensor_integers : peaks.operations;
+  return (w.tensor_by_bytes[1] / whole + w.tensor_by_bytes[2] / peaks.tensor_operations +
+          w.tensor_by_bytes[4] / (peaks.tensor_operations / 2) +
+          w.tensor_by_bytes[8] / peaks.operations) /
+         1e6;
+}
+
+void add_roof(const Target& target, LaunchReport& r) {
+  constexpr double kIssued = 4;  // by warps of a multiprocessor, a clock
+  const DevicePeaks peaks = device_peaks(target);
+  const double processors = multiprocessors(target);
   const Walked& w = r.walked;
-  const double held = static_cast<double>(peaks.multiprocessors) * limits.threads;
+  const double held = processors * device_limits(target.sm).threads;
   r.fill = std::min({1.0, r.threads / held, r.occupancy.share});
   r.memory_us = r.memory_bytes / peaks.bandwidth / 1e3;
-  r.operations_us = ((w.operations - w.tensor_operations) / peaks.operations +
-                     w.tensor_operations / peaks.tensor_operations) /
-                    1e6;
+  r.operations_us =
+      (w.operations - w.tensor_operations) / peaks.operations / 1e6 + tensor_us(peaks, w);
+  r.issue_us = w.instructions / (kIssued * processors * peaks.mhz);
   if (r.memory_bytes > 0) r.intensity = w.operations / r.memory_bytes;
   // With few threads neither roof is near: loads wait for one another.
   constexpr double kEnough = 0.125;
-  r.bound = r.fill < kEnough                 ? "parallelism"
-            : r.memory_us >= r.operations_us ? "memory"
-                                             : "arithmetic";
+  const double most = std::max({r.memory_us, r.operations_us, r.issue_us});
+  r.bound = r.fill < kEnough        ? "parallelism"
+            : most == r.memory_us   ? "memory"
+            : most == r.issue_us    ? "issue"
+                                    : "arithmetic";
 }
 
 }  // namespace
@@ -79,12 +94,12 @@ std::vector<int64_t> typical_dims(const Nest& nest) {
   return out;
 }
 
-std::vector<LaunchReport> report_on(const Nest& nest, const CudaSource& source, int sm,
+std::vector<LaunchReport> report_on(const Nest& nest, const CudaSource& source,
+                                    const Target& target,
                                     const std::vector<int64_t>& dims,
                                     const std::vector<KernelResources>& resources,
                                     const WalkOptions& options) {
-  const DeviceLimits& limits = device_limits(sm);
-  const DevicePeaks& peaks = device_peaks(sm);
+  const DeviceLimits& limits = device_limits(target.sm);
   std::vector<LaunchReport> out;
   for (size_t i = 0; i < source.launches.size(); ++i) {
     const CudaLaunch& l = source.launches[i];
@@ -102,14 +117,17 @@ std::vector<LaunchReport> report_on(const Nest& nest, const CudaSource& source, 
       needs.shared_bytes = std::max(needs.shared_bytes, r.resources->shared_bytes + l.dynamic_bytes);
     }
     r.occupancy = occupancy(needs, limits);
-    r.walked = walk(nest, nest.launches[i], l.block, r.grid, dims, options);
+    // Threads that only start copies do nothing of what the others do.
+    std::array<int, 3> workers = l.block;
+    if (l.producer_axis > 0) --workers[static_cast<size_t>(l.producer_axis)];
+    r.walked = walk(nest, nest.launches[i], workers, r.grid, dims, options);
     r.threads = static_cast<double>(threads);
     for (int64_t g : r.grid) r.threads *= static_cast<double>(g);
     const double resident =
-        std::min<double>(r.occupancy.threads, r.threads / peaks.multiprocessors);
+        std::min<double>(r.occupancy.threads, r.threads / multiprocessors(target));
     r.in_flight = resident * bytes_in_flight(nest, nest.launches[i], threads);
     add_traffic(nest, dims, r);
-    add_roof(peaks, limits, r);
+    add_roof(target, r);
     out.push_back(std::move(r));
   }
   return out;

@@ -30,18 +30,20 @@ struct LaunchReport {
   double intensity = 0;      ///< operations a byte of device memory
   double memory_us = 0;      ///< at the peak of device memory
   double operations_us = 0;  ///< at the peak of the arithmetic that is used
+  double issue_us = 0;       ///< that warps take to issue their instructions, by estimate
   /// Sectors a request to global memory, and what they would be if each request's bytes lay
   /// together; 0 where there is none.
   double sectors = 0, least_sectors = 0;
   /// Rounds a request to shared memory, over those without conflicts; 0 where there is none.
   double ways = 0;
   double in_flight = 0;    ///< bytes of loads that a multiprocessor has under way at a time
-  const char* bound = "";  ///< memory, arithmetic or parallelism
+  const char* bound = "";  ///< memory, arithmetic, issue or parallelism
 };
 
-/// Reports on the launches of `nest`, which was printed as `source`, for a GPU of capability `sm`.
+/// Reports on the launches of `nest`, which was printed as `source`, for the target's GPU.
 /// `dims` are values of Nest::dims; `resources` what a compiler said of the kernels, if anything.
-std::vector<LaunchReport> report_on(const ir::Nest& nest, const CudaSource& source, int sm,
+std::vector<LaunchReport> report_on(const ir::Nest& nest, const CudaSource& source,
+                                    const ir::Target& target,
                                     const std::vector<int64_t>& dims,
                                     const std::vector<KernelResources>& resources,
                                     const WalkOptions& options = {});

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "jit/cuda/quads.h"
+#include "jit/cuda/report/issue.h"
 #include "jit/cuda/report/lanes.h"
 #include "jit/cuda/vector_access.h"
 #include "jit/ir/instructions.h"
@@ -243,8 +244,11 @@ class Walker {
     out_.lanes_had += at.weight * kLanes;
     if (inside->reduce == Reduce::kNone) return;
     const Instruction& row = *s.instruction;
-    out_.operations += at.weight * 2 * products * kLanes / row.lanes;
-    out_.tensor_operations += at.weight * 2 * products * kLanes / row.lanes;
+    const double operations = at.weight * 2 * products * kLanes / row.lanes;
+    out_.operations += operations;
+    out_.tensor_operations += operations;
+    out_.tensor_by_bytes[static_cast<size_t>(size_of(row.a))] += operations;
+    out_.instructions += at.weight;
   }
 
   /// Every thread along the axis has an iteration: no condition is printed.
@@ -286,6 +290,7 @@ class Walker {
 
   // --- leaves ---
 
+  DType type_of(int buffer) const { return nest_.buffers[static_cast<size_t>(buffer)].type; }
   Home home_of(int buffer) const { return nest_.buffers[static_cast<size_t>(buffer)].home; }
   static bool own(Home h) {
     return h == Home::kRegisters || h == Home::kWorker || h == Home::kWarp;
@@ -307,6 +312,7 @@ class Walker {
     loads_in(s, s.value, at);
     if (s.kind != Stmt::kStore) return;
     if (s.reduce != Reduce::kNone) out_.operations += at.weight * count(at.lanes);
+    out_.instructions += at.weight * store_instructions(s, type_of(s.id));
     if (own(home_of(s.id))) return;
     if (s.reduce != Reduce::kNone) access(&s, nullptr, s.id, s.offset, false, at);
     if (quads_) return store_quads(s, at);
@@ -344,6 +350,7 @@ class Walker {
         loads_in(s, e->args[0], touched);
         const bool wide = !e->guarded || !vector_ || is_uniform(e->args[1], *vector_, facts_);
         if (!own(home_of(e->id))) access(&s, e.get(), e->id, e->args[0], false, touched, wide);
+        out_.instructions += at.weight * load_instructions(type_of(e->id));
         return;
       }
       case Op::kSelect: {
@@ -366,6 +373,7 @@ class Walker {
       case Op::kCall:
         if (&e == &s.value || e->type != DType::kI64) {
           out_.operations += at.weight * count(at.lanes);
+          out_.instructions += at.weight * instructions_of(e);
         }
         break;
       default:
@@ -408,6 +416,7 @@ class Walker {
     AccessSite& site = out_.sites[found->second];
     site.data |= element.data;
     site.requests += at.weight;
+    out_.instructions += at.weight;
     if (site.shared) {
       site.rounds += at.weight * rounds_of(r);
       site.least_rounds += at.weight * least_rounds_of(r);

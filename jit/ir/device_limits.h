@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <span>
 
-namespace hone::jit {
+#include "jit/ir/target.h"
+
+namespace hone::ir {
 
 /// What GPUs of one compute capability have: the figures that decide what a block may take and how
 /// many blocks run on a multiprocessor at a time.
@@ -18,6 +20,7 @@ struct DeviceLimits {
   int64_t shared_bytes = 0;         ///< shared memory of a multiprocessor
   int64_t block_shared_bytes = 0;   ///< of one block, static and dynamic together
   int64_t reserved_bytes = 0;       ///< that the driver keeps of every block's shared memory
+  int multiprocessors = 0;          ///< of a large GPU
   static constexpr int kWarp = 32;  ///< threads of a warp
   static constexpr int kBlockThreads = 1024;          ///< threads of a block
   static constexpr int kThreadRegisters = 255;        ///< registers of a thread
@@ -27,7 +30,11 @@ struct DeviceLimits {
 /// The limits of compute capability `sm`; of one that has no row, those of the nearest row below.
 const DeviceLimits& device_limits(int sm);
 
+/// Multiprocessors of the target's GPU; where the target does not say, those of a large one of its
+/// capability.
+int multiprocessors(const Target& target);
+
 /// All rows, by ascending capability.
 std::span<const DeviceLimits> all_device_limits();
 
-}  // namespace hone::jit
+}  // namespace hone::ir

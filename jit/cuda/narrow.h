@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "jit/ir/facts.h"
+#include "jit/ir/nest.h"
+
+namespace hone::jit {
+
+/// A term of a sum, in the order in which sums are printed.
+struct IndexTerm {
+  bool minus = false;
+  ir::Expr value;  ///< no sum, unless it is subtracted
+};
+
+/// The terms of a sum of indices; `e` itself where it is none.
+std::vector<IndexTerm> index_terms(const ir::Expr& e);
+
+/// Which terms of a sum that fits 32 bits are added up in arithmetic that wraps around: some are so
+/// large that their sum on the way may not fit, but with all of these together it does. None where
+/// every sum on the way fits.
+std::vector<bool> wrapped_terms(const std::vector<IndexTerm>& terms, const ir::Facts& facts);
+
+/// Whether 32 bits do not hold what `launch` reckons with on the way to elements, to conditions on
+/// indices, and to the ends of loops. Bounded are the values that are printed: sums as a whole,
+/// what they are divided into, and factors.
+bool needs_wide_indices(const ir::Nest& nest, const ir::Launch& launch, ir::Facts facts);
+
+}  // namespace hone::jit
