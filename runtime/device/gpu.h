@@ -64,6 +64,13 @@ class Gpu {
   Failure failed(int error, std::string_view doing);
   /// Whether a fault has made the context unusable, or another engine has reset it after one.
   bool lost() const { return lost_.load(std::memory_order_relaxed) || reset(); }
+  /// A Stopwatch waits for work at most so long from now on; 0: for ever.
+  void limit_waits(int64_t ms) { wait_ms_ = ms; }
+  int64_t wait_ms() const { return wait_ms_; }
+  /// Gives up on work that does not end: as after a fault, nothing is freed, and every call fails.
+  Failure given_up(std::string_view doing);
+  /// Whether that is why the context is lost.
+  bool hung() const { return hung_.load(std::memory_order_relaxed); }
   /// What the lost context died of, and what helps.
   Failure why_lost() const;
 
@@ -84,7 +91,8 @@ class Gpu {
   void* stream_ = nullptr;
   uint64_t fine_ = 0;
   std::unique_ptr<MemoryPool> memory_;
-  std::atomic<bool> lost_{false};
+  std::atomic<bool> lost_{false}, hung_{false};
+  std::atomic<int64_t> wait_ms_{0};
   mutable std::mutex mutex_;
   std::string cause_;
 };

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/stopwatch.h"
 
+#include <chrono>
+#include <thread>
+
 namespace hone::runtime {
 
 Stopwatch::~Stopwatch() {
@@ -17,11 +20,36 @@ Failure Stopwatch::start() {
   return error == 0 ? Failure{ErrorCode::kOk, {}} : gpu_.failed(error, "starting a clock");
 }
 
+/// Until the work is over, or the time is; what the driver said.
+int Stopwatch::wait(bool* in_time) {
+  constexpr int kNotReady = 600;
+  constexpr auto kAwake = std::chrono::milliseconds(2);  // most work ends sooner than sleep does
+  constexpr auto kNap = std::chrono::microseconds(200);
+  using Clock = std::chrono::steady_clock;
+  const jit::CudaDriver& driver = gpu_.driver();
+  if (gpu_.wait_ms() == 0) return driver.event_synchronize(end_);
+  const auto begun = Clock::now(), last = begun + std::chrono::milliseconds(gpu_.wait_ms());
+  while (true) {
+    const int error = driver.event_query(end_);
+    if (error != kNotReady) return error;
+    const auto now = Clock::now();
+    if (now > last) *in_time = false;
+    if (now > last) return 0;
+    if (now - begun < kAwake) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(kNap);
+    }
+  }
+}
+
 Failure Stopwatch::stop(double* us) {
   const jit::CudaDriver& driver = gpu_.driver();
   float ms = 0;
+  bool in_time = true;
   int error = driver.event_record(end_, gpu_.stream());
-  if (error == 0) error = driver.event_synchronize(end_);
+  if (error == 0) error = wait(&in_time);
+  if (!in_time) return gpu_.given_up("running a kernel");
   if (error == 0) error = driver.event_elapsed(&ms, begin_, end_);
   if (error != 0) return gpu_.failed(error, "running a kernel");
   *us = 1000.0 * static_cast<double>(ms);

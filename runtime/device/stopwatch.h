@@ -16,10 +16,13 @@ class Stopwatch {
   Stopwatch& operator=(const Stopwatch&) = delete;
 
   Failure start();
-  /// Waits for the work since `start`, and tells how long it took.
+  /// Waits for the work since `start`, and tells how long it took. Past Gpu::limit_waits the GPU is
+  /// given up.
   Failure stop(double* us);
 
  private:
+  int wait(bool* in_time);
+
   Gpu& gpu_;
   void* begin_ = nullptr;
   void* end_ = nullptr;

@@ -25,10 +25,9 @@ int swizzle_of(int64_t bytes) { return bytes == 0 ? 0 : std::countr_zero<uint64_
 }  // namespace
 
 TensorMaps::TensorMaps(std::string launch, std::vector<jit::CudaMap> maps)
-    : launch_(std::move(launch)),
-      maps_(std::move(maps)),
-      addresses_(maps_.size()),
-      encoded_(maps_.size() * kMapWords) {}
+    : launch_(std::move(launch)), maps_(std::move(maps)) {
+  kept_.reserve(kKept);
+}
 
 Failure TensorMaps::fill(Gpu& gpu, std::span<const int64_t> slots, std::span<const int64_t> dims,
                          int64_t* words) const {
@@ -43,27 +42,48 @@ Failure TensorMaps::fill(Gpu& gpu, std::span<const int64_t> slots, std::span<con
   return fine();
 }
 
-bool TensorMaps::recall(std::span<const int64_t> slots, std::span<const int64_t> dims,
-                        int64_t* maps) const {
-  if (busy_.test_and_set(std::memory_order_acquire)) return false;
-  bool same = std::equal(dims.begin(), dims.end(), dims_.begin(), dims_.end());
-  for (size_t m = 0; m < maps_.size(); ++m) {
-    // 0 is no tensor's address: nothing has been encoded yet.
-    same = same && addresses_[m] != 0 && addresses_[m] == slots[static_cast<size_t>(maps_[m].slot)];
+/// Whether `e` was encoded for these dims and addresses.
+bool TensorMaps::is_for(const Encoded& e, std::span<const int64_t> slots,
+                        std::span<const int64_t> dims) const {
+  bool same = std::equal(dims.begin(), dims.end(), e.dims.begin(), e.dims.end());
+  for (size_t m = 0; same && m < maps_.size(); ++m) {
+    same = e.addresses[m] == slots[static_cast<size_t>(maps_[m].slot)];
   }
-  if (same) std::copy(encoded_.begin(), encoded_.end(), maps);
-  busy_.clear(std::memory_order_release);
   return same;
 }
 
+bool TensorMaps::recall(std::span<const int64_t> slots, std::span<const int64_t> dims,
+                        int64_t* maps) const {
+  if (busy_.test_and_set(std::memory_order_acquire)) return false;
+  const auto found = std::find_if(kept_.begin(), kept_.end(),
+                                  [&](const Encoded& e) { return is_for(e, slots, dims); });
+  const bool known = found != kept_.end();
+  if (known) {
+    found->used = ++calls_;
+    std::copy(found->words.begin(), found->words.end(), maps);
+  }
+  busy_.clear(std::memory_order_release);
+  return known;
+}
+
+/// In the place of what was not asked for longest, once all places are taken.
 void TensorMaps::remember(std::span<const int64_t> slots, std::span<const int64_t> dims,
                           const int64_t* maps) const {
-  if (busy_.test_and_set(std::memory_order_acquire)) return;
-  dims_.assign(dims.begin(), dims.end());
-  for (size_t m = 0; m < maps_.size(); ++m) {
-    addresses_[m] = slots[static_cast<size_t>(maps_[m].slot)];
+  Encoded made;
+  made.dims.assign(dims.begin(), dims.end());
+  for (const jit::CudaMap& m : maps_) {
+    made.addresses.push_back(slots[static_cast<size_t>(m.slot)]);
   }
-  std::copy(maps, maps + encoded_.size(), encoded_.begin());
+  made.words.assign(maps, maps + maps_.size() * kMapWords);
+  if (busy_.test_and_set(std::memory_order_acquire)) return;
+  made.used = ++calls_;
+  if (kept_.size() < kKept) {
+    kept_.push_back(std::move(made));
+  } else {
+    std::swap(*std::min_element(kept_.begin(), kept_.end(),
+                                [](const Encoded& a, const Encoded& b) { return a.used < b.used; }),
+              made);
+  }
   busy_.clear(std::memory_order_release);
 }
 

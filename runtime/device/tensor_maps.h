@@ -13,7 +13,8 @@
 namespace hone::runtime {
 
 /// The tensor maps that one launch takes. The driver makes them of addresses and dims; those of the
-/// call before are kept, since most calls are on the same tensors. Thread-safe.
+/// last calls on different tensors are kept, since most calls take some tensors in turns.
+/// Thread-safe.
 class TensorMaps {
  public:
   TensorMaps(std::string launch, std::vector<jit::CudaMap> maps);
@@ -28,6 +29,16 @@ class TensorMaps {
   }
 
  private:
+  /// What was encoded for one choice of dims and addresses.
+  struct Encoded {
+    std::vector<int64_t> dims, addresses;
+    std::vector<int64_t> words;  ///< of all maps
+    uint64_t used = 0;           ///< the last time, in calls
+  };
+  static constexpr size_t kKept = 64;  ///< as many as sets of operands that a timing run rotates
+
+  bool is_for(const Encoded& e, std::span<const int64_t> slots,
+              std::span<const int64_t> dims) const;
   bool recall(std::span<const int64_t> slots, std::span<const int64_t> dims, int64_t* maps) const;
   void remember(std::span<const int64_t> slots, std::span<const int64_t> dims,
                 const int64_t* maps) const;
@@ -37,7 +48,8 @@ class TensorMaps {
   std::string launch_;
   std::vector<jit::CudaMap> maps_;
   mutable std::atomic_flag busy_ = ATOMIC_FLAG_INIT;  ///< whoever finds it set encodes by itself
-  mutable std::vector<int64_t> dims_, addresses_, encoded_;  ///< of the call before
+  mutable std::vector<Encoded> kept_;
+  mutable uint64_t calls_ = 0;
 };
 
 }  // namespace hone::runtime

@@ -15,6 +15,8 @@ namespace {
 constexpr int kOpenMs = 120000;
 constexpr int kMomentMs = 3000;     // between two words of a worker, however late it is
 constexpr int kCompilerMs = 30000;  // the same where a compiler for GPUs is at work
+constexpr int kOnHostMs = 300000;   // copies and comparisons of a trial on a GPU
+constexpr int kOnGpuMs = 20000;     // what a GPU is waited for at most, by the worker itself
 constexpr int kTrialsOfAWorker = 1000;
 constexpr int kStarts = 5;   // of a worker that is killed as it starts
 constexpr int kRestMs = 20;  // before another start, longer each time
@@ -22,7 +24,8 @@ constexpr int kRuns = 3;     // of a trial whose worker is killed
 
 /// What a worker may say of a candidate.
 constexpr std::string_view kVerdicts[] = {"ok",       "slow",       "refused", "wrong",
-                                          "clobbers", "overwrites", "faulted", "nondeterministic"};
+                                          "clobbers", "overwrites", "faulted", "hung",
+                                          "nondeterministic"};
 
 /// A time as it may be: neither negative nor infinite, nor text.
 bool parse_time(std::string_view text, double* value) {
@@ -155,8 +158,11 @@ Result<Outcome> Trials::run_once(const std::string& schedule, const TrialTiming&
   m.add("schedule", schedule).add("samples", static_cast<int64_t>(timing.samples));
   m.add("sample_us", timing.sample_us).add("give_up_us", timing.give_up_us);
   m.add("hopeless_us", timing.hopeless_us);
+  const bool on_gpu = target_.starts_with("cuda");
+  if (on_gpu) m.add("wait_ms", static_cast<double>(std::min(timeout_ms_, kOnGpuMs)));
   if (!reply || reply->verb == "built") {
-    reply = worker_->ask(m, patience(timeout_ms_, target_.starts_with("cuda")), stop_);
+    const int most = on_gpu ? timeout_ms_ + kOnHostMs : timeout_ms_;
+    reply = worker_->ask(m, patience(most, on_gpu), stop_);
   }
   if (!reply) return lost();
   if (reply->verb == "error") {

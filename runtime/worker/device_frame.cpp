@@ -72,11 +72,13 @@ Failure DeviceFrame::enqueue(const Candidate& c, size_t copy, bool at_bind) {
 
 Failure DeviceFrame::bind(const Candidate& c) {
   const UseGpu use(*gpu_);
+  Stopwatch watch(*gpu_);
+  if (Failure f = watch.start(); f.code != ErrorCode::kOk) return f;
   for (size_t copy = 0; copy < slots_.size(); ++copy) {
     if (Failure f = enqueue(c, copy, true); f.code != ErrorCode::kOk) return f;
   }
-  const int error = gpu_->driver().stream_synchronize(gpu_->stream());
-  return error == 0 ? fine() : gpu_->failed(error, "packing constants");
+  double us = 0;
+  return watch.stop(&us);
 }
 
 Failure DeviceFrame::run(const Candidate& c) {

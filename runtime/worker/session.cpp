@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <future>
 #include <utility>
 
 #include "runtime/machine/host.h"
@@ -67,22 +68,40 @@ std::vector<std::vector<int64_t>> Session::dim_points(bool for_timing) const {
   return points;
 }
 
-Result<std::monostate> Session::prepare(bool again) {
-  int number = 0;
+/// Data sets and what the definition makes of them. For a GPU they are large, and several are made
+/// at a time.
+Result<std::monostate> Session::make_fixtures() {
+  const auto make = [this](std::vector<int64_t> dims, int set, int number) -> Result<Fixture> {
+    auto f = Fixture::create(*problem_, std::move(dims), static_cast<jit::DataSet>(set),
+                             number % 2 ? Guard::kBefore : Guard::kAfter,
+                             static_cast<uint64_t>(number) + 1);
+    if (!f) return f.failure();
+    auto referred = f->refer();
+    if (!referred) return referred.failure();
+    f->protect_inputs(true);
+    return f;
+  };
+  const auto when = gpu_ ? std::launch::async : std::launch::deferred;
   for (const auto& dims : dim_points(false)) {
-    for (int set = 0; set < jit::kDataSetCount; ++set, ++number) {
-      auto f = Fixture::create(*problem_, dims, static_cast<jit::DataSet>(set),
-                               number % 2 ? Guard::kBefore : Guard::kAfter,
-                               static_cast<uint64_t>(number) + 1);
-      if (!f) return f.failure();
-      auto referred = f->refer();
-      if (!referred) return referred.failure();
+    std::vector<std::future<Result<Fixture>>> made;
+    for (int set = 0; set < jit::kDataSetCount; ++set) {
+      const auto number = static_cast<int>(fixtures_.size()) + set;
+      made.push_back(std::async(when, make, dims, set, number));
+    }
+    for (auto& f : made) {
       busy_();
-      f->protect_inputs(true);
-      fixtures_.push_back(std::move(*f));
+      auto fixture = f.get();
+      if (!fixture) return fixture.failure();
+      fixtures_.push_back(std::move(*fixture));
     }
   }
-  for (const auto& dims : dim_points(true)) {
+  return std::monostate{};
+}
+
+Result<std::monostate> Session::prepare(bool again) {
+  auto fixtures = make_fixtures();
+  if (!fixtures) return fixtures;
+  for (const auto& dims : gpu_ ? decltype(dim_points(true))() : dim_points(true)) {
     auto f = Fixture::create(*problem_, dims, jit::DataSet::kIntegers, Guard::kBefore, 1, kStagger);
     if (!f) return f.failure();
     f->reset();
@@ -111,6 +130,7 @@ void Session::build(const std::string& schedule) {
 }
 
 Verdict Session::try_schedule(const std::string& schedule, const Timing& timing) {
+  if (gpu_ && timing.wait_ms > 0) gpu_->limit_waits(static_cast<int64_t>(timing.wait_ms));
   if (!built_ || built_schedule_ != schedule) build(schedule);
   auto candidate = *std::exchange(built_, std::nullopt);
   if (!candidate) {

@@ -43,6 +43,7 @@ struct Timing {
   /// A candidate whose first checked run takes longer than this is `slow`, and that is the end of
   /// it; 0: never.
   double hopeless_us = 0;
+  double wait_ms = 0;  ///< a GPU that takes longer has hung; 0: never
 };
 
 /// A problem opened for trials: data sets, references, and the ways to check and time a candidate.
@@ -77,6 +78,8 @@ class Session {
   double check_on(const Candidate& candidate, Fixture& fixture, Verdict& verdict);
   double check_on_gpu(const Candidate& candidate, size_t fixture, Verdict& verdict);
   void time(const Candidate& candidate, const Timing& timing, Verdict& verdict);
+  Result<std::monostate> make_fixtures();
+  const Fixture& timed_on_gpu(size_t point) const;
   void time_on_gpu(const Candidate& candidate, const Timing& timing, Verdict& verdict);
   std::vector<std::vector<int64_t>> dim_points(bool for_timing) const;
 
@@ -88,7 +91,7 @@ class Session {
   std::unique_ptr<GuardedCall> call_;
   GuardedPool blocks_;
   std::vector<Fixture> fixtures_;  ///< to check on
-  std::vector<Fixture> timing_;    ///< to time on
+  std::vector<Fixture> timing_;    ///< to time on, on the CPU
   std::shared_ptr<Gpu> gpu_;       ///< where candidates run on one
   std::optional<GpuCompiler> compiler_;
   std::optional<Result<Candidate, Refused>> built_;  ///< for the next trial,

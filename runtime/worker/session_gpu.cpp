@@ -26,31 +26,52 @@ Result<std::shared_ptr<Gpu>> gpu_of(const ir::Target& target, int ordinal) {
                  fmt::format("GPU {} of this machine is not `{}`", ordinal, ir::print(target))};
 }
 
+/// A GPU that does not answer for so long while a problem is opened is not waited for.
+constexpr int64_t kOpeningMs = 20000;
+
 /// The word for what a device said: where the context is lost the candidate's fault, else that it
 /// cannot run here.
 void blame(Gpu& gpu, const Failure& failure, Verdict* v) {
-  v->word = gpu.lost() ? "faulted" : "refused";
+  v->word = gpu.hung() ? "hung" : gpu.lost() ? "faulted" : "refused";
   v->note = failure.message.substr(0, failure.message.find('\n'));
+}
+
+/// Runs until two samples agree, since an idle GPU has a slow clock; what a run takes then.
+template <class Run>
+Result<double> warm_up(const Run& run, const Timing& timing) {
+  constexpr double kAlike = 0.02;
+  constexpr double kLongestUs = 100e3;  // in all: clocks that do not settle by then do not
+  auto first = run(1);
+  if (!first) return first;
+  auto each = run(4);
+  double all = 0;
+  for (double length = timing.sample_us; each && all < kLongestUs; length *= 2) {
+    const double before = *each;
+    const auto n = static_cast<int64_t>(std::ceil(length / std::max(before, 0.5)));
+    each = run(n);
+    if (!each || std::fabs(*each - before) <= kAlike * before) return each;
+    all += static_cast<double>(n) * *each;
+  }
+  return each;
 }
 
 /// Times of one run in the device's clock.
 Result<std::vector<double>> samples_of(const Candidate& c, DeviceFrame& frame,
                                        const Timing& timing) {
-  double us = 0;
-  const auto run = [&](int64_t n) { return frame.run_many(c, n, &us); };
-  // The first warms up; of the second the length of samples follows.
-  for (const int64_t n : {int64_t{1}, int64_t{4}}) {
-    if (Failure f = run(n); f.code != ErrorCode::kOk) return f;
-  }
-  double each = std::max(us / 4, 0.5);
+  const auto run = [&](int64_t n) -> Result<double> {
+    double us = 0;
+    if (Failure f = frame.run_many(c, n, &us); f.code != ErrorCode::kOk) return f;
+    return std::max(us / static_cast<double>(n), 0.01);
+  };
+  auto each = warm_up(run, timing);
   std::vector<double> samples;
-  for (int i = 0; i < timing.samples; ++i) {
-    const auto n = static_cast<int64_t>(std::ceil(timing.sample_us / each));
-    if (Failure f = run(n); f.code != ErrorCode::kOk) return f;
-    each = std::max(us / static_cast<double>(n), 0.01);
-    samples.push_back(each);
-    if (timing.give_up_us > 0 && each > timing.give_up_us) break;
+  for (int i = 0; i < timing.samples && each; ++i) {
+    each = run(static_cast<int64_t>(std::ceil(timing.sample_us / *each)));
+    if (!each) break;
+    samples.push_back(*each);
+    if (timing.give_up_us > 0 && *each > timing.give_up_us) break;
   }
+  if (!each) return each.failure();
   return samples;
 }
 
@@ -60,6 +81,7 @@ Result<std::monostate> Session::find_gpu(int ordinal) {
   auto gpu = gpu_of(target_, ordinal);
   if (!gpu) return gpu.failure();
   gpu_ = *std::move(gpu);
+  gpu_->limit_waits(kOpeningMs);
   compiler_.emplace(BinaryStore{}, gpu_->driver().version());
   return std::monostate{};
 }
@@ -71,7 +93,8 @@ Result<std::monostate> Session::mirror_fixtures() {
     if (!mirror) return mirror.failure();
     mirrors_.push_back(std::move(*mirror));
   }
-  for (const Fixture& f : timing_) {
+  for (size_t i = 0; i < dim_points(true).size(); ++i) {
+    const Fixture& f = timed_on_gpu(i);
     auto mirror = DeviceMirror::create(gpu_, f, DeviceMirror::copies_past_cache(*gpu_, f));
     if (!mirror) return mirror.failure();
     timing_mirrors_.push_back(std::move(*mirror));
@@ -103,10 +126,16 @@ double Session::check_on_gpu(const Candidate& candidate, size_t number, Verdict&
   });
 }
 
+/// What point `i` is timed on: random reals, on which tensor cores draw the power that they draw
+/// in use. The points to time come first among those to check.
+const Fixture& Session::timed_on_gpu(size_t i) const {
+  return fixtures_[i * jit::kDataSetCount + static_cast<size_t>(jit::DataSet::kRandom)];
+}
+
 void Session::time_on_gpu(const Candidate& candidate, const Timing& timing, Verdict& v) {
   double logs = 0;
-  for (size_t i = 0; i < timing_.size(); ++i) {
-    auto frame = DeviceFrame::create(candidate, timing_[i], timing_mirrors_[i]);
+  for (size_t i = 0; i < timing_mirrors_.size(); ++i) {
+    auto frame = DeviceFrame::create(candidate, timed_on_gpu(i), timing_mirrors_[i]);
     if (!frame) return blame(*gpu_, frame.failure(), &v);
     Failure bound = frame->bind(candidate);
     if (bound.code != ErrorCode::kOk) return blame(*gpu_, bound, &v);
@@ -115,7 +144,7 @@ void Session::time_on_gpu(const Candidate& candidate, const Timing& timing, Verd
     logs += std::log(median(*samples));
     v.samples_us.insert(v.samples_us.end(), samples->begin(), samples->end());
   }
-  v.median_us = std::exp(logs / static_cast<double>(timing_.size()));
+  v.median_us = std::exp(logs / static_cast<double>(timing_mirrors_.size()));
 }
 
 }  // namespace hone::runtime

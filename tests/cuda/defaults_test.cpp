@@ -19,8 +19,6 @@ using namespace hone::tests;
 
 namespace {
 
-constexpr int kDefaultsSm = 90;
-
 /// The default kernels of a problem, reported on; what is wrong instead, in `refused`.
 std::vector<jit::LaunchReport> reports(const ops::Problem& problem, std::string& refused) {
   const auto made = print_default(problem.program);
