@@ -58,6 +58,9 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag("--resume", o.resume, "On a GPU: go on from the state file");
   app.add_option("--minutes", o.minutes, "On a GPU: stop after about so long, to be resumed");
+  app.add_option("--limit", o.limit, "On a GPU: seconds after which a problem counts as hung");
+  app.add_option("--ab", o.forms, "On a GPU: forms of kernels to time beside, as of HONE_CUDA_AB");
+  app.add_flag("--list", o.list, "On a GPU: name the problems, and run none");
   app.add_flag("--tiny", o.tiny,
                "On a GPU: problems of a few elements, to see that all of it works");
   int exit = runtime::kExitOk;

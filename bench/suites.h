@@ -23,6 +23,9 @@ struct Options {
   std::string state = "hone-bench-gpu.jsonl";  ///< what was found so far
   bool resume = false;                         ///< go on from there
   double minutes = 0;                          ///< stop after so many; 0: when all is done
+  double limit = 0;                            ///< seconds that a problem may take; 0: any
+  std::vector<std::string> forms;              ///< of kernels, beside those thought best
+  bool list = false;                           ///< name the problems, and run none
   bool tiny = false;                           ///< problems of a few elements
 };
 

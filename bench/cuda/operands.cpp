@@ -30,6 +30,18 @@ std::vector<unsigned char> random_bytes(DType type, int64_t bytes, uint64_t seed
   return out;
 }
 
+/// The least prime that is not below `n`, or 1.
+int64_t prime_from(int64_t n) {
+  const auto prime = [](int64_t p) {
+    for (int64_t d = 2; d * d <= p; ++d) {
+      if (p % d == 0) return false;
+    }
+    return true;
+  };
+  while (n > 1 && !prime(n)) ++n;
+  return std::max<int64_t>(1, n);
+}
+
 }  // namespace
 
 int64_t GpuOperands::bytes_of(size_t p) const {
@@ -118,22 +130,26 @@ Failure GpuOperands::spoil() const {
 }
 
 Result<std::vector<double>> GpuOperands::output(size_t most) const {
+  constexpr int64_t kPart = int64_t{16} << 20;
   const runtime::UseGpu use(*gpu_);
   const jit::TensorView& v = views_.back();
-  const auto size = static_cast<size_t>(size_of(v.type));
-  const size_t count = std::min(most, static_cast<size_t>(bytes_of(views_.size() - 1)) / size);
-  std::vector<unsigned char> bytes(count * size);
+  const int64_t size = size_of(v.type), count = bytes_of(views_.size() - 1) / size;
+  const int64_t apart = prime_from(count / static_cast<int64_t>(most));
+  std::vector<unsigned char> bytes(static_cast<size_t>(std::min(count * size, kPart)));
+  std::vector<double> out;
   int error = gpu_->driver().context_synchronize();
-  if (!error) {
-    error = gpu_->driver().to_host(bytes.data(), memory_[views_.size() - 1], bytes.size());
+  for (int64_t first = 0; first < count && !error; first += kPart / size) {
+    const int64_t here = std::min(count - first, kPart / size);
+    error = gpu_->driver().to_host(
+        bytes.data(), memory_[views_.size() - 1] + static_cast<uint64_t>(first * size),
+        static_cast<size_t>(here * size));
+    for (int64_t at = (apart - first % apart) % apart; at < here && !error; at += apart) {
+      out.push_back(is_float(v.type)
+                        ? jit::read_float(v.type, bytes.data(), at)
+                        : static_cast<double>(jit::read_int(v.type, bytes.data(), at)));
+    }
   }
   if (error) return gpu_->failed(error, "reading the output");
-  std::vector<double> out;
-  for (size_t i = 0; i < count; ++i) {
-    const auto at = static_cast<int64_t>(i);
-    out.push_back(is_float(v.type) ? jit::read_float(v.type, bytes.data(), at)
-                                   : static_cast<double>(jit::read_int(v.type, bytes.data(), at)));
-  }
   return out;
 }
 

@@ -38,7 +38,7 @@ class GpuOperands {
   const std::vector<int64_t>& dims() const { return dims_; }
   runtime::Gpu& gpu() const { return *gpu_; }
 
-  /// The first elements of the output of set 0, at most `most`, as doubles.
+  /// Elements of the output of set 0 from all over it, a prime apart, about `most`, as doubles.
   Result<std::vector<double>> output(size_t most) const;
   /// Makes the output of set 0 what no solution is.
   Failure spoil() const;

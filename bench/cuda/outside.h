@@ -4,16 +4,23 @@
 #include <dlfcn.h>
 
 #include <initializer_list>
+#include <string>
+#include <vector>
 
 namespace hone::bench {
+
+/// Files of this name in the Python environments of this machine: the active one, those that PATH
+/// leads to, the system's. Packages bring libraries of their own in `nvidia/PACKAGE/lib`.
+std::vector<std::string> python_libraries(const std::string& name);
 
 /// A library that is opened at run time and stays: the build needs nothing of it.
 class OutsideLibrary {
  public:
-  /// The first of `names` that there is.
+  /// The first of `names` that the system finds, else that a Python environment has.
   explicit OutsideLibrary(std::initializer_list<const char*> names) {
+    for (const char* name : names) open(name);
     for (const char* name : names) {
-      if (!library_) library_ = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+      for (const std::string& file : python_libraries(name)) open(file);
     }
   }
   /// Sets `function` to what `name` names; false where there is none.
@@ -24,6 +31,10 @@ class OutsideLibrary {
   }
 
  private:
+  void open(const std::string& name) {
+    if (!library_) library_ = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  }
+
   void* library_ = nullptr;
 };
 

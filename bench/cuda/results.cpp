@@ -61,6 +61,7 @@ void GpuResults::take(const std::string& line) {
   if (j.is_discarded() || j.value("gpu", "") != gpu_) return;
   if (j.contains("copy_gbps")) copy_gbps_ = j["copy_gbps"];
   if (j.contains("done")) done_.insert(j["done"]);
+  if (j.contains("begun")) ++begun_[j["begun"]];
   if (!j.contains("contender")) return;
   rows_.push_back({j.value("problem", ""), j.value("contender", ""), j.value("us", 0.0),
                    j.value("bytes", 0.0), j.value("operations", 0.0), j.value("error", "")});
@@ -81,6 +82,22 @@ void GpuResults::add(const GpuRow& row) {
   j["bytes"] = row.bytes;
   j["operations"] = row.operations;
   write(runtime::line_of(j));
+}
+
+int GpuResults::begun(const std::string& problem) const {
+  const auto found = begun_.find(problem);
+  return found == begun_.end() ? 0 : found->second;
+}
+
+void GpuResults::begin(const std::string& problem) {
+  ++begun_[problem];
+  write(runtime::line_of({{"gpu", gpu_}, {"begun", problem}}));
+}
+
+void GpuResults::give_up(const std::string& problem, const std::string& why) const {
+  write(runtime::line_of(
+            {{"gpu", gpu_}, {"problem", problem}, {"contender", "hone"}, {"error", why}}) +
+        "\n" + runtime::line_of({{"gpu", gpu_}, {"done", problem}}));
 }
 
 void GpuResults::finish(const std::string& problem) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -27,8 +28,14 @@ class GpuResults {
   static Result<GpuResults> open(const std::string& path, const std::string& gpu, bool resume);
 
   bool done(const std::string& problem) const { return done_.contains(problem); }
+  /// How often a problem was begun, in this run and those before.
+  int begun(const std::string& problem) const;
+  /// Says that a problem is begun: what is begun and not done has hung, or was cut off.
+  void begin(const std::string& problem);
   void add(const GpuRow& row);
   void finish(const std::string& problem);
+  /// Writes, past what this run knows, that a problem does not end: for a thread that watches.
+  void give_up(const std::string& problem, const std::string& why) const;
   /// 10^9 bytes a second of a copy within the device; 0: not measured yet.
   double copy_gbps() const { return copy_gbps_; }
   void set_copy_gbps(double gbps);
@@ -43,6 +50,7 @@ class GpuResults {
   std::string path_, gpu_;
   std::vector<GpuRow> rows_;
   std::set<std::string> done_;
+  std::map<std::string, int> begun_;
   double copy_gbps_ = 0;
 };
 

@@ -5,8 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <condition_variable>
+#include <cstdlib>
 #include <iostream>
+#include <mutex>
+#include <thread>
 
 #include "bench/cuda/clock.h"
 #include "bench/cuda/enqueue.h"
@@ -80,6 +85,7 @@ class GpuBench {
 
   /// Runs one problem; what goes wrong becomes a row.
   void run(const GpuGroup& group, const std::string& text) {
+    results_.begin(text);
     row_ = GpuRow{text, "hone", 0, 0, 0, {}};
     if (Failure f = try_run(group, text); f.code != ErrorCode::kOk) {
       row_.error = f.message;
@@ -128,6 +134,14 @@ Failure GpuBench::add_kernels(const ops::Problem& problem, std::shared_ptr<GpuOp
   auto untuned = engine_->compile_given(problem, plain);
   if (!untuned) return untuned.failure();
   contenders.push_back(contender("hone", *untuned, operands));
+  for (const std::string& form : options_.forms) {
+    // What compiles kernels asks the environment for forms.
+    ::setenv("HONE_CUDA_AB", form.c_str(), 1);
+    auto other = engine_->compile_given(problem, plain);
+    ::unsetenv("HONE_CUDA_AB");
+    if (!other) return other.failure();
+    contenders.push_back(contender("hone, " + form, *other, operands));
+  }
   auto chosen = engine_->compile(problem, CompileOptions{});
   if (!chosen) return chosen.failure();
   if ((*chosen)->source == Source::kTuned) {
@@ -235,11 +249,28 @@ bool wanted(const Options& options, const GpuGroup& group) {
                                              group.name) != options.groups.end();
 }
 
-/// The groups that the options ask for; problems of the command line are a group of their own.
-std::vector<GpuGroup> groups_of(const Options& options) {
-  if (!options.problems.empty()) {
-    return {{"problems", Against::kPeer, 0, options.problems}};
+/// Problems of the command line, each held against what its group is where it is of one.
+std::vector<GpuGroup> groups_of_problems(const Options& options) {
+  const std::vector<GpuGroup> known = gpu_groups(options.tiny);
+  std::vector<GpuGroup> out;
+  for (const std::string& problem : options.problems) {
+    GpuGroup group{"problems", Against::kPeer, 0, {}};
+    for (const GpuGroup& g : known) {
+      const auto end = g.problems.end();
+      if (std::find(g.problems.begin(), end, problem) != end) group = g;
+    }
+    if (out.empty() || std::string(out.back().name) != group.name) {
+      group.problems.clear();
+      out.push_back(group);
+    }
+    out.back().problems.push_back(problem);
   }
+  return out;
+}
+
+/// The groups that the options ask for.
+std::vector<GpuGroup> groups_of(const Options& options) {
+  if (!options.problems.empty()) return groups_of_problems(options);
   std::vector<GpuGroup> out;
   for (GpuGroup& g : gpu_groups(options.tiny)) {
     if (wanted(options, g)) out.push_back(std::move(g));
@@ -259,9 +290,9 @@ bool some_failed(const GpuResults& results, const std::vector<GpuGroup>& groups)
   return false;
 }
 
-/// What a fault has lost stays lost to this process: another goes on after it.
-[[noreturn]] void go_on_in_another_process(const runtime::Gpu& gpu, char** argv) {
-  std::cerr << gpu.why_lost().message << "; going on in another process\n";
+/// What a fault has lost stays lost to this process, and what hangs hangs: another goes on.
+[[noreturn]] void go_on_in_another_process(const std::string& why, char** argv) {
+  std::cerr << why << "; going on in another process\n";
   std::vector<char*> words;
   std::string resume = "--resume";
   for (char** a = argv; *a; ++a) words.push_back(*a);
@@ -273,18 +304,62 @@ bool some_failed(const GpuResults& results, const std::vector<GpuGroup>& groups)
   std::_Exit(1);
 }
 
+/// Gives a problem up that takes too long, from a thread of its own.
+class Watchdog {
+ public:
+  Watchdog(const Options& options, const std::string& problem, const GpuResults& results,
+           char** argv) {
+    if (options.limit <= 0) return;
+    thread_ = std::jthread([&options, problem, &results, argv](const std::stop_token& stop) {
+      std::mutex mutex;
+      std::condition_variable_any wake;
+      std::unique_lock lock(mutex);
+      const std::chrono::duration<double> most(options.limit);
+      if (wake.wait_for(lock, stop, most, [] { return false; }) || stop.stop_requested()) return;
+      const std::string why = fmt::format("hung: no end within {:g} s", options.limit);
+      results.give_up(problem, why);
+      go_on_in_another_process(problem + ": " + why, argv);
+    });
+  }
+
+ private:
+  std::jthread thread_;
+};
+
+/// Problems that an earlier run began and did not end come last, and once more only.
+bool is_turn(const GpuResults& results, const std::string& problem, bool again) {
+  constexpr int kOften = 2;
+  const int begun = results.begun(problem);
+  return !results.done(problem) && (again ? begun > 0 && begun < kOften : begun == 0);
+}
+
+/// Says of what was begun twice that it does not end.
+void name_hung(const std::vector<GpuGroup>& groups, GpuResults& results) {
+  for (const GpuGroup& group : groups) {
+    for (const std::string& problem : group.problems) {
+      if (results.done(problem) || results.begun(problem) < 2) continue;
+      results.add({problem, "hone", 0, 0, 0, "hung: begun twice, and no end"});
+      results.finish(problem);
+    }
+  }
+}
+
 /// Runs what is not done yet; false when the time is over before.
 bool run_problems(const Options& options, GpuBench& bench, const runtime::Gpu& gpu,
                   const std::vector<GpuGroup>& groups, GpuResults& results, char** argv) {
   const auto end =
       std::chrono::steady_clock::now() + std::chrono::duration<double>(60 * options.minutes);
-  for (const GpuGroup& group : groups) {
-    for (const std::string& problem : group.problems) {
-      if (results.done(problem)) continue;
-      if (options.minutes > 0 && std::chrono::steady_clock::now() > end) return false;
-      if (!options.common.json) std::cerr << problem << "\n";
-      bench.run(group, problem);
-      if (gpu.lost()) go_on_in_another_process(gpu, argv);
+  name_hung(groups, results);
+  for (const bool again : {false, true}) {
+    for (const GpuGroup& group : groups) {
+      for (const std::string& problem : group.problems) {
+        if (!is_turn(results, problem, again)) continue;
+        if (options.minutes > 0 && std::chrono::steady_clock::now() > end) return false;
+        if (!options.common.json) std::cerr << problem << "\n";
+        const Watchdog watchdog(options, problem, results, argv);
+        bench.run(group, problem);
+        if (gpu.lost()) go_on_in_another_process(gpu.why_lost().message, argv);
+      }
     }
   }
   return true;
@@ -329,7 +404,8 @@ int run_table(const Options& options, const std::shared_ptr<runtime::EngineState
     }
   }
   const bool whole = run_problems(options, bench, *gpu, groups, *results, argv);
-  if (whole && options.peers) run_torch(groups, *results);
+  // It takes long to start: not for single problems.
+  if (whole && options.peers && options.problems.empty()) run_torch(groups, *results);
   print(options, *results, groups, whole);
   return some_failed(*results, groups) ? runtime::kExitMismatch : runtime::kExitOk;
 }
@@ -337,6 +413,12 @@ int run_table(const Options& options, const std::shared_ptr<runtime::EngineState
 }  // namespace
 
 int run_gpu(const Options& options, char** argv) {
+  if (options.list) {
+    for (const GpuGroup& g : groups_of(options)) {
+      for (const std::string& problem : g.problems) std::cout << problem << "\n";
+    }
+    return runtime::kExitOk;
+  }
   auto engine = runtime::open_engine(options.common);
   if (!engine) return runtime::report(options.common, engine.failure());
   const std::shared_ptr<runtime::Gpu> gpu = (*engine)->services->gpu();

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <sstream>
 
 #include "runtime/cli/common.h"
 
@@ -16,10 +17,34 @@ namespace hone::bench {
 /// The text of bench/cuda/torch_peers.py.
 std::string_view torch_script();
 
+namespace {
+
+/// Python with a limit, and without the libraries that lie beside this program: PyTorch has its
+/// own.
+std::string python_command() {
+  namespace fs = std::filesystem;
+  std::error_code none;
+  const fs::path own = fs::read_symlink("/proc/self/exe", none).parent_path().parent_path() / "lib";
+  const char* set = std::getenv("LD_LIBRARY_PATH");
+  std::istringstream folders(set ? set : "");
+  std::string kept;
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (folder.empty() || fs::equivalent(folder, own, none)) continue;
+    kept += (kept.empty() ? "" : ":") + folder;
+  }
+  const std::string limit = "timeout -k 5 240 python3";
+  return kept.empty() ? "env -u LD_LIBRARY_PATH " + limit
+                      : "env LD_LIBRARY_PATH='" + kept + "' " + limit;
+}
+
+}  // namespace
+
 void run_torch(const std::vector<GpuGroup>& groups, GpuResults& results) {
   namespace fs = std::filesystem;
-  if (std::system("python3 -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' "
-                  ">/dev/null 2>&1") != 0) {
+  const std::string python = python_command();
+  if (std::system((python + " -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' "
+                            ">/dev/null 2>&1")
+                      .c_str()) != 0) {
     std::cerr << "PyTorch is not here, done without\n";
     return;
   }
@@ -35,7 +60,7 @@ void run_torch(const std::vector<GpuGroup>& groups, GpuResults& results) {
     }
   }
   const std::string command =
-      "python3 " + (folder / "torch_peers.py").string() + " " + (folder / "problems").string();
+      python + " " + (folder / "torch_peers.py").string() + " " + (folder / "problems").string();
   if (std::FILE* pipe = ::popen(command.c_str(), "r")) {
     std::string line;
     for (int c; (c = std::fgetc(pipe)) != EOF;) {

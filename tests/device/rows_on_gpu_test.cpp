@@ -4,6 +4,8 @@
 // one of that kind, and through the emulated driver and compiler.
 #include <doctest/doctest.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "tests/cuda/rows_kernels.h"
@@ -79,6 +81,16 @@ std::string run(const Gpu& gpu, const RowKernel& kernel) {
                : difference(result.data(), kernel.answer);
 }
 
+/// Those that HONE_TEST_ROWS=2/6 asks for, the third part of six; else all.
+std::vector<RowKernel> part_asked_for(std::vector<RowKernel> all) {
+  const char* asked = std::getenv("HONE_TEST_ROWS");
+  size_t part = 0, of = 0;
+  if (!asked || std::sscanf(asked, "%zu/%zu", &part, &of) != 2 || of == 0) return all;
+  std::vector<RowKernel> out;
+  for (size_t i = part; i < all.size(); i += of) out.push_back(std::move(all[i]));
+  return out;
+}
+
 /// Every n-th of all kernels.
 void check_all(const Gpu& gpu, size_t every) {
   void* context = nullptr;
@@ -88,6 +100,7 @@ void check_all(const Gpu& gpu, size_t every) {
   for (RowKernel& k : product_kernels()) all.push_back(std::move(k));
   std::vector<RowKernel> some{matmul_kernel(), cluster_matmul_kernel()};
   for (size_t i = 0; i < all.size(); i += every) some.push_back(std::move(all[i]));
+  some = part_asked_for(std::move(some));
   for (const RowKernel& k : some) {
     const std::string wrong = run(gpu, k);
     CHECK_MESSAGE(wrong.empty(), k.name << ": " << wrong);

@@ -2,6 +2,8 @@
 #include "tests/cuda/gpu/settings.h"
 
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 
 namespace hone::tests {
 namespace {
@@ -15,6 +17,13 @@ template <class T>
 void read(const char* name, T& value) {
   if (const char* given = text_of_settings(name))
     value = static_cast<T>(std::strtoll(given, nullptr, 10));
+}
+
+/// Whether the words with which this process was started have `part`.
+bool started_with(const char* part) {
+  std::ifstream file("/proc/self/cmdline");
+  const std::string words{std::istreambuf_iterator<char>(file), {}};
+  return words.find(part) != std::string::npos;
 }
 
 }  // namespace
@@ -38,6 +47,9 @@ Settings settings_of_environment() {
   s.capturing = capturing != 0;
   s.quiet = quiet != 0;
   if (const char* fail = text_of_settings("HONE_GPU_FAIL")) s.fail = fail;
+  if (const char* only = text_of_settings("HONE_GPU_ONLY"); only && !started_with(only)) {
+    s.hang = s.fault = 0;
+  }
   if (const char* sm = text_of_settings("HONE_GPU_SM")) {
     s.sm.clear();
     for (char* at = const_cast<char*>(sm); *at;) {
