@@ -10,7 +10,7 @@ namespace hone::ops {
 /// What random problems may contain beside fixed dims.
 struct RandomOptions {
   bool ranged = true;          ///< a dim known only at the call
-  bool layouts = true;         ///< storage orders, `const`, alignment
+  bool layouts = true;         ///< storage orders, strides, `const`, alignment
   bool data = true;            ///< indices and ranges that are read from tensors
   double most_points = 20000;  ///< of the iteration space of a stage
   /// Terms of a reduction. Longer sums of terms that are all alike round one way, and leave the
@@ -18,8 +18,8 @@ struct RandomOptions {
   double most_terms = 500;
 };
 
-/// A random problem, its op in full, that parses: one to four statements of reductions,
-/// element-wise arithmetic, shifted and gathered reads. The same seed gives the same text.
+/// A random problem, its op in full, that parses: one to four statements of anything that the
+/// language has. The same seed gives the same text.
 std::string random_problem(uint64_t seed, const RandomOptions& options = {});
 
 /// Problems that parse and are simpler than `problem` by one step, the boldest steps first: a
