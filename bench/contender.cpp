@@ -1,67 +1,106 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/contender.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <thread>
 
+#include "runtime/measure/samples.h"
+
 namespace hone::bench {
 namespace {
 
-double clock_us(clockid_t id) {
-  timespec t{};
-  ::clock_gettime(id, &t);
-  return static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_nsec) * 1e-3;
-}
+using runtime::Stretch;
+
+constexpr int kMostRounds = 3;  // times those wanted
 
 /// Threads of the contender before spin for a while after its last run (those of OpenMP a few
 /// milliseconds) on cores that the next one needs.
-void let_threads_park(bool one_thread) {
-  if (!one_thread) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+void let_threads_park(bool alone) {
+  if (!alone) std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 
-/// Microseconds of `n` runs.
-double time_of(const Contender& c, int64_t n, bool one_thread) {
-  const double wall = clock_us(CLOCK_MONOTONIC), cpu = clock_us(CLOCK_THREAD_CPUTIME_ID);
-  c.run(n);
-  const double wall_us = clock_us(CLOCK_MONOTONIC) - wall;
-  const double cpu_us = clock_us(CLOCK_THREAD_CPUTIME_ID) - cpu;
-  constexpr double kUndisturbed = 0.97;
-  return one_thread && cpu_us < kUndisturbed * wall_us ? cpu_us : wall_us;
+/// `n` runs back to back, or of several threads now and then.
+Stretch stretch_of(const Contender& c, int64_t n) {
+  if (c.alone) return runtime::stretch_of([&] { c.run(n); });
+  return runtime::spaced_stretch_of([&] { c.run(1); }, n);
+}
+
+/// One contender and what its samples have come to.
+struct Lane {
+  int64_t batch = 1;
+  double cores = 0;            ///< the most that were at work
+  std::vector<double> others;  ///< of rounds that do not count
+};
+
+/// How many runs fill a sample.
+int64_t batch_of(const Contender& c, double sample_us) {
+  const auto each = [&](int64_t n) {
+    const Stretch s = stretch_of(c, n);
+    return std::max(std::min(s.wall_us, s.cpu_us) / static_cast<double>(n), 0.001);
+  };
+  double once = each(1);
+  if (once < sample_us / 10) {  // one cold run of a short kernel says little
+    const double filling = sample_us / 10 / once + 1;
+    once = each(static_cast<int64_t>(c.alone ? filling : std::min(filling, 4.0)));
+  }
+  const auto n = std::max<int64_t>(1, static_cast<int64_t>(std::ceil(sample_us / once)));
+  return c.alone ? n : std::min(n, runtime::kSpacedCalls);
+}
+
+/// Everyone once; true when no other process had a core.
+bool play(std::vector<Contender>& contenders, std::vector<Lane>& lanes,
+          std::vector<double>& times_us) {
+  bool quiet = true;
+  for (size_t i = 0; i < contenders.size(); ++i) {
+    const Contender& c = contenders[i];
+    Lane& lane = lanes[i];
+    let_threads_park(c.alone);
+    c.run(std::max<int64_t>(1, lane.batch / 4));  // its operands and code back into the caches
+    const Stretch s = stretch_of(c, lane.batch);
+    const bool disturbed = s.disturbed(c.alone);
+    const bool lacks = !c.alone && runtime::lacks_cores(s.cores(), lane.cores);
+    lane.cores = std::max(lane.cores, s.cores());
+    quiet = quiet && !disturbed && !lacks;
+    const double whole = disturbed && c.alone ? s.cpu_us : s.wall_us;
+    times_us.push_back(whole / static_cast<double>(lane.batch));
+  }
+  return quiet;
 }
 
 }  // namespace
 
-double Contender::median_us() const {
-  if (samples_us.empty()) return 0;
-  std::vector<double> v = samples_us;
-  std::sort(v.begin(), v.end());
-  return v[v.size() / 2];
+Rounds race(std::vector<Contender>& contenders, int rounds, double sample_us) {
+  std::vector<Lane> lanes(contenders.size());
+  for (size_t i = 0; i < contenders.size(); ++i) {
+    let_threads_park(contenders[i].alone);
+    contenders[i].run(1);
+    lanes[i].batch = batch_of(contenders[i], sample_us);
+  }
+  Rounds made;
+  while (made.counted < rounds && made.counted + made.noisy < kMostRounds * rounds) {
+    std::vector<double> times_us;
+    const bool quiet = play(contenders, lanes, times_us);
+    ++(quiet ? made.counted : made.noisy);
+    for (size_t i = 0; i < contenders.size(); ++i) {
+      (quiet ? contenders[i].samples_us : lanes[i].others).push_back(times_us[i]);
+    }
+  }
+  for (size_t i = 0; i < contenders.size() && made.counted < std::min(rounds, kFewRounds); ++i) {
+    std::vector<double>& all = contenders[i].samples_us;
+    all.insert(all.end(), lanes[i].others.begin(), lanes[i].others.end());
+  }
+  return made;
 }
 
-void race(std::vector<Contender>& contenders, int rounds, double sample_us, bool one_thread) {
-  std::vector<int64_t> batch;
-  for (Contender& c : contenders) {
-    let_threads_park(one_thread);
-    c.run(1);
-    double once = std::max(time_of(c, 1, one_thread), 0.01);
-    if (once < sample_us / 10) {  // one cold run of a short kernel says little
-      const auto n = static_cast<int64_t>(sample_us / 10 / once) + 1;
-      once = std::max(time_of(c, n, one_thread) / static_cast<double>(n), 0.001);
-    }
-    batch.push_back(std::max<int64_t>(1, static_cast<int64_t>(std::ceil(sample_us / once))));
+double ratio_of(const Contender& c, const Contender& other, const Rounds& rounds) {
+  if (rounds.counted < kFewRounds) return 0;
+  std::vector<double> ratios;
+  for (size_t r = 0; r < c.samples_us.size() && r < other.samples_us.size(); ++r) {
+    ratios.push_back(other.samples_us[r] / c.samples_us[r]);
   }
-  for (int round = 0; round < rounds; ++round) {
-    for (size_t i = 0; i < contenders.size(); ++i) {
-      Contender& c = contenders[i];
-      let_threads_park(one_thread);
-      c.run(std::max<int64_t>(1, batch[i] / 4));  // its operands and code back into the caches
-      c.samples_us.push_back(time_of(c, batch[i], one_thread) / static_cast<double>(batch[i]));
-    }
-  }
+  return runtime::median(std::move(ratios));
 }
 
 }  // namespace hone::bench

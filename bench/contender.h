@@ -6,19 +6,36 @@
 #include <string>
 #include <vector>
 
+#include "runtime/measure/spread.h"
+
 namespace hone::bench {
 
 /// Something that solves a problem, timed side by side with others.
 struct Contender {
   std::string name;
   std::function<void(int64_t n)> run;  ///< solves it n times
-  std::vector<double> samples_us;      ///< of one solution, a sample a round
-  double median_us() const;
+  bool alone = true;                   ///< on the calling thread
+  std::vector<double> samples_us;      ///< of one solution, in each round that counts
+  runtime::Spread spread() const { return runtime::spread_of(samples_us); }
 };
 
-/// Times all contenders in turns, so that a noisy neighbour hits them alike: `rounds` samples of at
-/// least `sample_us` each. With one thread, processor time stands in where another process took the
-/// core.
-void race(std::vector<Contender>& contenders, int rounds, double sample_us, bool one_thread);
+/// Rounds of a race.
+struct Rounds {
+  int counted = 0;  ///< those that count
+  int noisy = 0;    ///< those that do not: another process had a core meanwhile
+};
+
+/// Fewer rounds say nothing of a ratio.
+inline constexpr int kFewRounds = 3;
+
+/// Times all contenders in turns, so that a noisy neighbour hits them alike: `rounds` samples of
+/// at least `sample_us` each, of those on several threads a few calls now and then. A round in
+/// which another process took a core is made again, three times as many in all at most. Where few
+/// are left the others stand in, of one thread by its processor time, and count as none.
+Rounds race(std::vector<Contender>& contenders, int rounds, double sample_us);
+
+/// How many times faster `c` is than `other`: the middle one of their rounds' ratios; 0 where too
+/// few rounds count.
+double ratio_of(const Contender& c, const Contender& other, const Rounds& rounds);
 
 }  // namespace hone::bench

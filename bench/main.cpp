@@ -7,6 +7,7 @@
 
 #include "bench/cuda/run.h"
 #include "bench/suites.h"
+#include "runtime/machine/host.h"
 
 namespace {
 
@@ -29,8 +30,10 @@ int run(Options& o, char** argv) {
   o.tuning = *tuning;
   o.problems = runtime::lines_of(o.problems);
   if (o.common.target.rfind("cuda", 0) == 0) return run_gpu(o, argv);
-  if (o.common.threads == 0) o.common.threads = 1;
-  restart_with_threads(argv, o.common.threads);
+  const auto target =
+      ir::parse_target(o.common.target.empty() ? "x86" : o.common.target, runtime::host_target());
+  if (!target) return runtime::report(o.common, target.failure());
+  restart_with_threads(argv, o.common.threads > 0 ? o.common.threads : target->threads);
   const bool latency = o.suite == "latency" && o.problems.empty();
   const int exit = latency ? runtime::kExitOk : run_races(o);
   return latency || o.suite == "all" ? std::max(exit, run_latency(o)) : exit;
@@ -63,6 +66,12 @@ int main(int argc, char** argv) {
   app.add_flag("--list", o.list, "On a GPU: name the problems, and run none");
   app.add_flag("--tiny", o.tiny,
                "On a GPU: problems of a few elements, to see that all of it works");
+  app.footer(
+      "Contenders run in turns, with the threads that run and tune use: all of this machine, or "
+      "--threads. Times are medians with the middle half of the rounds; a round in which another "
+      "process had a core is made again. Shares are of the best that was ever measured of this "
+      "machine, busy where a contender is faster than that. A ratio to the first contender is the "
+      "middle one of the rounds' ratios, and left out where fewer than three count.");
   int exit = runtime::kExitOk;
   app.callback([&] { exit = run(o, argv); });
   return runtime::run_program(app, argc, argv, exit);

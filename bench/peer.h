@@ -15,7 +15,8 @@ namespace hone::bench {
 /// was found at build time.
 struct Peer {
   const char* name;
-  /// How to solve the fixture's problem n times with one thread; null where it cannot.
+  /// How to solve the fixture's problem n times, with the threads that OMP_NUM_THREADS says; null
+  /// where it cannot.
   std::function<void(int64_t)> (*prepare)(const runtime::Fixture& fixture);
 };
 

@@ -38,9 +38,7 @@ struct Entry {
 class Races {
  public:
   Races(const Options& options, std::shared_ptr<runtime::EngineState> engine)
-      : options_(options),
-        engine_(std::move(engine)),
-        limits_(engine_->target, engine_->services->pool()) {}
+      : options_(options), engine_(std::move(engine)), limits_(engine_->limits()) {}
 
   Result<Done> race_one(const std::string& text);
   void summarise() const;
@@ -54,7 +52,7 @@ class Races {
   Json kernel_row(const Contender& c, const Entry& e, const runtime::Speed& speed) const;
   Json peer_row(const ops::Problem& problem, const Contender& c, const runtime::Speed& speed) const;
   void show(const ops::Problem& problem, const std::vector<Contender>& contenders,
-            const std::vector<Entry>& entries);
+            const std::vector<Entry>& entries, const Rounds& rounds);
 
   const Options& options_;
   std::shared_ptr<runtime::EngineState> engine_;
@@ -105,13 +103,17 @@ Result<Done> Races::race_one(const std::string& text) {
     contenders.push_back(
         {std::string(name_of(contenders.empty() ? Source::kDefault : Source::kTuned)),
          [&e](int64_t n) { e.call->run(n); },
+         e.kernel->pool == nullptr,
          {}});
   }
+  const bool one_thread = engine_->target.threads == 1;
   for (const Peer* peer : options_.peers ? peers() : std::span<const Peer* const>()) {
-    if (auto run = peer->prepare(*fixture)) contenders.push_back({peer->name, run, {}});
+    if (auto run = peer->prepare(*fixture)) contenders.push_back({peer->name, run, one_thread, {}});
   }
-  race(contenders, options_.rounds, kSampleUs, engine_->target.threads == 1);
-  show(*problem, contenders, entries);
+  runtime::bound_of(problem->program, runtime::timing_dims(problem->program), &limits_);
+  const Rounds rounds = race(contenders, options_.rounds, kSampleUs);
+  limits_.again();
+  show(*problem, contenders, entries, rounds);
   return Done{};
 }
 
@@ -153,26 +155,43 @@ Json Races::peer_row(const ops::Problem& problem, const Contender& c,
   return row;
 }
 
+/// A line of the table, without the problem. A ratio that rests on few rounds is none.
+std::string table_row(const Contender& c, const runtime::Speed& s, double ratio) {
+  const std::string share =
+      s.share.busy ? "busy" : fmt::format("{:.1f}% of {}", 100 * s.share.of_limit, s.bound);
+  return fmt::format(
+      "{:<9} {:>11.2f} us ({:.2f} to {:.2f}) {:>8.1f} GFLOP/s {:>7.1f} GB/s {:>14} {:>6}", c.name,
+      s.time_us, s.low_us, s.high_us, s.gflops, s.gbps, share,
+      ratio > 0 ? fmt::format("{:.2f}x", ratio) : "-");
+}
+
+/// The problem whole, where it is timed, and the rounds.
+std::string heading_of(const ops::Problem& problem, const std::string& at, const Rounds& rounds) {
+  const bool several = runtime::timing_points(problem.program).size() > 1;
+  return fmt::format("{}{}, {}\n", problem.text, several ? " (at " + at + ")" : "",
+                     runtime::text_of_rounds(rounds.counted, rounds.noisy));
+}
+
 void Races::show(const ops::Problem& problem, const std::vector<Contender>& contenders,
-                 const std::vector<Entry>& entries) {
-  const double first = contenders[0].median_us();
+                 const std::vector<Entry>& entries, const Rounds& rounds) {
+  const std::vector<int64_t> dims = runtime::timing_dims(problem.program);
   for (size_t i = 0; i < contenders.size(); ++i) {
     const Contender& c = contenders[i];
-    const runtime::Speed speed = runtime::speed_of(problem, c.median_us(), &limits_);
+    runtime::Speed speed = runtime::speed_of(problem, dims, c.spread(), &limits_);
+    speed.rounds = rounds.counted;
+    speed.noisy = rounds.noisy;
+    const double ratio = ratio_of(c, contenders[0], rounds);
     if (options_.common.json) {
-      runtime::print_line(i < entries.size() ? kernel_row(c, entries[i], speed)
-                                             : peer_row(problem, c, speed));
+      Json row =
+          i < entries.size() ? kernel_row(c, entries[i], speed) : peer_row(problem, c, speed);
+      row["speedup"] = ratio > 0 ? Json(ratio) : Json();
+      runtime::print_line(row);
     } else {
-      std::cout << fmt::format(
-                       "{:<44.44} {:<9} {:>11.2f} us {:>8.1f} GFLOP/s {:>7.1f} GB/s {:>5.1f}% of "
-                       "{:<5} {:>6.2f}x\n",
-                       i == 0 ? problem.text : "", c.name, speed.time_us, speed.gflops, speed.gbps,
-                       100 * speed.of_limit, speed.flops_bind ? "flops" : "bytes",
-                       first / speed.time_us)
-                << std::flush;
+      if (i == 0) std::cout << heading_of(problem, speed.at, rounds);
+      std::cout << "  " << table_row(c, speed, ratio) << "\n" << std::flush;
     }
-    if (i + 1 == entries.size()) {
-      summary_.limit_logs += std::log(speed.of_limit);
+    if (i + 1 == entries.size() && speed.share.of_limit > 0) {
+      summary_.limit_logs += std::log(speed.share.of_limit);
       ++summary_.limited;
     }
   }
@@ -180,8 +199,9 @@ void Races::show(const ops::Problem& problem, const std::vector<Contender>& cont
     if (options_.common.json || e.check.mismatch.empty()) continue;
     std::cout << "  WRONG: " << e.check.mismatch << "\n  " << e.kernel->repro() << "\n";
   }
-  if (entries.size() > 1) {
-    summary_.default_logs += std::log(contenders[1].median_us() / first);
+  const double gain = entries.size() > 1 ? ratio_of(contenders[1], contenders[0], rounds) : 0;
+  if (gain > 0) {
+    summary_.default_logs -= std::log(gain);
     ++summary_.compared;
   }
 }
@@ -227,6 +247,10 @@ int run_races(const Options& options) {
   if (!engine) return runtime::report(options.common, engine.failure());
   if (auto added = (*engine)->add_ops(outside_ops(), "outside.hone"); !added) {
     return runtime::report(options.common, added.failure());
+  }
+  if (options.peers && peers().empty()) {
+    std::cerr << "hone bench: --peers: this build has none; OpenBLAS, oneDNN and Eigen are used "
+                 "where they are found when hone is built\n";
   }
   Races races(options, *engine);
   int exit = 0;

@@ -6,10 +6,12 @@
 #include <functional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 namespace hone {
 
 /// How much of the search space a tuning run looks at.
+/// Below half of the machine's limit neither ends before the budget does.
 enum class Effort : uint8_t {
   kQuick,  ///< seconds an op, within about 10% of full
   kFull,   ///< until nothing improves, the bound is reached or the budget is spent
@@ -24,7 +26,7 @@ struct TuneProgress {
   int64_t failed = 0;     ///< of those: wrong, crashed or timed out, and quarantined
   double default_us = 0;  ///< the untuned schedule's median
   double best_us = 0;     ///< the best median so far; 0 before the first
-  double of_limit = 0;    ///< share of the machine's limit that the best reaches, 0..1
+  double of_limit = 0;    ///< share of the machine's limit that the best reaches; 0: unknown
   std::chrono::duration<double> elapsed{0};
   std::chrono::duration<double> left{0};  ///< of the budget; 0 where it is counted in trials
   std::string best;                       ///< the best schedule so far
@@ -65,26 +67,47 @@ struct TuneOptions {
 enum class TuneEnd : uint8_t {
   kHit,        ///< the cache had a record: nothing was measured
   kBudget,     ///< time or trials were spent
-  kConverged,  ///< nothing improved any more
+  kConverged,  ///< nothing improved any more, and the limit is near or unknown
   kLimit,      ///< the machine's limit was reached
   kStopped,    ///< by the stop token
 };
 
-/// What a tuning run found.
+/// What a tuning run found where the problem says that it should be good (`at`).
+struct TunePoint {
+  std::string at;       ///< dims known at the call, `M=8 L=3`
+  double time_us = 0;   ///< median of the winner
+  double limit_us = 0;  ///< what the machine's limit allows there; 0: unknown
+  double of_limit = 0;  ///< share of the limit, 0..1; 0: unknown
+};
+
+/// What a tuning run found. Times are of one call by a caller who calls now and then. Where a
+/// problem names several points (`M=1..64 at 1,8,64`), they are geometric means over the points.
 struct TuneResult {
   std::string problem;  ///< canonical texts
   std::string target;
   std::string schedule;  ///< the winner
   std::string numerics;  ///< its numerics class
   TuneEnd end = TuneEnd::kHit;
-  double time_us = 0;     ///< median of the winner
-  double default_us = 0;  ///< median of the untuned schedule; 0 on a hit
-  double of_limit = 0;    ///< share of the machine's limit, 0..1
-  int64_t trials = 0;     ///< made by this run
-  int64_t measured = 0;   ///< of those, timed
-  int64_t rejected = 0;   ///< of those, refused as illegal or unsupported
-  int64_t failed = 0;     ///< of those, quarantined: wrong, crashed or timed out
-  double seconds = 0;     ///< wall time of this run
+  double time_us = 0;      ///< median of the winner
+  double time_low_us = 0;  ///< the middle half of its rounds: from here
+  double time_high_us = 0;
+  double default_us = 0;  ///< median of the untuned schedule; 0: not measured
+  double default_low_us = 0;
+  double default_high_us = 0;
+  /// How many times faster than untuned, both measured in turns; 0 where too few rounds say so.
+  double speedup = 0;
+  int rounds = 0;        ///< of the final ranking, those that count; 0: nothing was ranked
+  int noisy_rounds = 0;  ///< those that do not: another process had a core, or times jumped
+  double limit_us = 0;   ///< what the machine's limit allows; 0: unknown
+  double of_limit = 0;   ///< share of that limit, 0..1; 0: unknown, as on a hit, or `busy`
+  /// The winner is faster than the limit as measured: the machine was too busy to measure it.
+  bool busy = false;
+  std::vector<TunePoint> points;  ///< each point; empty where they were not ranked
+  int64_t trials = 0;             ///< made by this run
+  int64_t measured = 0;           ///< of those, timed
+  int64_t rejected = 0;           ///< of those, refused as illegal or unsupported
+  int64_t failed = 0;             ///< of those, quarantined: wrong, crashed or timed out
+  double seconds = 0;             ///< wall time of this run
 };
 
 }  // namespace hone

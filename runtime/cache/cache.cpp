@@ -376,6 +376,21 @@ void Cache::keep_binary(const BinaryKey& key, const Bytes& bytes) {
   write([key, bytes](Store& s) { return s.keep_binary(key, bytes, seconds_now()); });
 }
 
+double Cache::ceiling(const std::string& target, const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  ensure_open();
+  double best = on_file([&](Store& s) { return s.ceiling(target, name); }).value_or(0);
+  if (!memory_) return best;
+  const auto there = memory_->ceiling(target, name);
+  return there ? std::max(best, *there) : best;
+}
+
+void Cache::keep_ceiling(const std::string& target, const std::string& name, double rate) {
+  const std::lock_guard lock(mutex_);
+  ensure_open();
+  write([&](Store& s) { return s.keep_ceiling(target, name, rate); });
+}
+
 std::vector<Record> Cache::all() {
   const std::lock_guard lock(mutex_);
   ensure_open();

@@ -53,6 +53,9 @@ class Cache {
   /// Machine code for a GPU that was kept; the shipped layer's too.
   std::optional<Bytes> binary(const BinaryKey& key);
   void keep_binary(const BinaryKey& key, const Bytes& bytes);
+  /// The best rate ever measured of what a target can do, by its name; 0: none.
+  double ceiling(const std::string& target, const std::string& name);
+  void keep_ceiling(const std::string& target, const std::string& name, double rate);
   /// Everything in the file and in memory, ordered; not the shipped layer.
   std::vector<Record> all();
   StoreCounts counts();

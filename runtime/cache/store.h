@@ -59,6 +59,11 @@ class Store {
   Result<std::optional<Bytes>, Trouble> binary(const BinaryKey& key);
   Result<bool, Trouble> keep_binary(const BinaryKey& key, const Bytes& bytes, int64_t now);
 
+  /// The best rate ever measured of what a target can do, by its name; 0: none.
+  Result<double, Trouble> ceiling(const std::string& target, const std::string& name);
+  Result<bool, Trouble> keep_ceiling(const std::string& target, const std::string& name,
+                                     double rate);
+
   /// Notes that a record was served; writes at most once a day for each.
   Result<bool, Trouble> touch(const Record& record, int64_t now);
   Result<StoreCounts, Trouble> counts();

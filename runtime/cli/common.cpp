@@ -94,7 +94,8 @@ void add_common(CLI::App& app, Common& common) {
   app.add_option("--cache", common.cache, "Cache file; else HONE_CACHE, else the XDG cache folder");
   app.add_option("--target", common.target,
                  "What to compile for, `x86 isa=avx2`; else this machine");
-  app.add_option("--threads", common.threads, "Threads, whatever the target says")
+  app.add_option("--threads", common.threads,
+                 "Threads, whatever the target says; else all of this machine, for every verb")
       ->check(CLI::Range(1, 4096));
   // One word each: what follows is a problem.
   app.add_option("--op", common.ops, "An op's text, which problems can then name")

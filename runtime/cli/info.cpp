@@ -29,7 +29,7 @@ int show_target(const TargetOptions& options) {
   Json object = {{"target", (*engine)->target_text}};
   std::string text = (*engine)->target_text + "\n";
   if (options.limits) {
-    Limits limits(target, (*engine)->services->pool(), (*engine)->services->gpu());
+    Limits limits = (*engine)->limits();
     const auto add = [&](const std::string& name, const char* unit, double value) {
       object[name + (std::string_view(unit) == "GB/s" ? "_gbps" : "_gflops")] = value;
       text += fmt::format("{:<12} {:8.1f} {}\n", name, value, unit);
@@ -40,8 +40,8 @@ int show_target(const TargetOptions& options) {
     if (gpu) {
       add("f16_tensor", "GFLOP/s", gpu_tensor_gflops(target, DType::kF16));
       add("i8_tensor", "GFLOP/s", gpu_tensor_gflops(target, DType::kI8));
-      add("l2_copy", "GB/s", limits.gbps(target.l2 / 4, true));
-      add("memory_copy", "GB/s", limits.gbps(target.l2 * 8, true));
+      add("l2_copy", "GB/s", limits.gbps(target.l2 / 4, 0.5));
+      add("memory_copy", "GB/s", limits.gbps(target.l2 * 8, 0.5));
     }
     const std::pair<const char*, int64_t> levels[] = {{"l1", target.l1d},
                                                       {"l2", target.l2 * target.threads},
@@ -49,8 +49,8 @@ int show_target(const TargetOptions& options) {
                                                       {"memory", target.l3 * 8}};
     for (const auto& [name, bytes] : levels) {
       if (gpu) break;
-      add(fmt::format("{}_read", name), "GB/s", limits.gbps(bytes, false));
-      add(fmt::format("{}_copy", name), "GB/s", limits.gbps(bytes, true));
+      add(fmt::format("{}_read", name), "GB/s", limits.gbps(bytes, 0));
+      add(fmt::format("{}_copy", name), "GB/s", limits.gbps(bytes, 0.5));
     }
   }
   if (options.common.json) {

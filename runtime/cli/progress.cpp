@@ -11,9 +11,11 @@ namespace hone::runtime {
 ProgressLine::ProgressLine() : terminal_(::isatty(STDERR_FILENO) == 1) {}
 
 void ProgressLine::show(const TuneProgress& p) {
-  const std::string line = fmt::format(
-      "{:5} trials  default {:9.2f} us  best {:9.2f} us  {:3.0f}% of the limit  {:4.0f} s left",
-      p.trials, p.default_us, p.best_us, 100 * p.of_limit, p.left.count());
+  const std::string share =
+      p.of_limit > 0 ? fmt::format("{:3.0f}% of the limit", 100 * p.of_limit) : "limit unknown    ";
+  const std::string line =
+      fmt::format("{:5} trials  default {:9.2f} us  best {:9.2f} us  {}  {:4.0f} s left", p.trials,
+                  p.default_us, p.best_us, share, p.left.count());
   std::cerr << (terminal_ ? "\r" : "") << line << (terminal_ ? "" : "\n") << std::flush;
   open_ = terminal_;
 }

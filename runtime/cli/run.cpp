@@ -22,6 +22,26 @@ struct RunOptions {
   bool no_time = false;
 };
 
+/// What a time comes to, against the limit of what binds.
+std::string text_of_rate(const Speed& s) {
+  std::string text =
+      fmt::format("{:.1f} GFLOP/s, {:.1f} GB/s: {}", s.gflops, s.gbps, text_of(s.share));
+  if (s.limit > 0) {
+    text += fmt::format(", {:.0f} {}", s.limit, s.bound == "flops" ? "GFLOP/s" : "GB/s");
+  }
+  return text;
+}
+
+void print_speed(const Speed& speed) {
+  std::cout << fmt::format("  time      {}, {}\n  speed     {}\n",
+                           text_of_time(speed.time_us, speed.low_us, speed.high_us),
+                           text_of_rounds(speed.rounds, speed.noisy), text_of_rate(speed));
+  for (const Speed& p : speed.points) {
+    std::cout << fmt::format("  at {:<6} {}, {}\n", p.at,
+                             text_of_time(p.time_us, p.low_us, p.high_us), text_of_rate(p));
+  }
+}
+
 void print_text(const KernelState& k, const CheckOutcome& check, const Speed* speed) {
   std::cout << fmt::format("{}\n  target    {}\n  schedule  {} ({})\n  numerics  {}\n", k.problem,
                            k.target, schedule_lines(k.schedule), name_of(k.source), k.numerics);
@@ -35,10 +55,7 @@ void print_text(const KernelState& k, const CheckOutcome& check, const Speed* sp
                              check.compared, check.max_err);
   }
   if (!speed) return;
-  std::cout << fmt::format(
-      "  time      {:.3f} us, {:.1f} GFLOP/s, {:.1f} GB/s: {:.0f}% of {:.0f} {}\n", speed->time_us,
-      speed->gflops, speed->gbps, 100 * speed->of_limit, speed->limit,
-      speed->flops_bind ? "GFLOP/s" : "GB/s");
+  print_speed(*speed);
 }
 
 /// No output has an element, whatever the call says.
@@ -91,7 +108,7 @@ int run_line(const RunOptions& options, const std::string& text) {
   Speed speed;
   const bool timed = !options.no_time && check.mismatch.empty();
   if (timed) {
-    Limits limits(engine->target, engine->services->pool(), engine->services->gpu());
+    Limits limits = engine->limits();
     auto measured = time_kernel(kernel, problem, &limits);
     if (!measured) return report(options.common, measured.failure());
     speed = *measured;
@@ -110,7 +127,15 @@ int run_line(const RunOptions& options, const std::string& text) {
   return kExitMismatch;
 }
 
+constexpr const char* kRunFigures =
+    "Times are medians with the middle half of the rounds; a round in which another process had a "
+    "core is left out. The limit is the best that was ever measured of this machine, for as many "
+    "threads; where a kernel is faster than that the machine was too busy to measure it. A kernel "
+    "on several threads is timed as one has it who calls now and then. At several points (`at`) "
+    "times and shares are geometric means over the points.";
+
 void declare_run(CLI::App& app, int& exit) {
+  app.footer(kRunFigures);
   auto options = std::make_shared<RunOptions>();
   add_common(app, options->common);
   app.add_option("problem", options->words, "PROBLEM [ | TARGET [ | SCHEDULE]], in quotes or not");

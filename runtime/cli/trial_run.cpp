@@ -1,54 +1,168 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/trial_run.h"
 
-#include "runtime/measure/bound.h"
-#include "runtime/measure/timer.h"
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/measure/samples.h"
 #include "runtime/measure/work.h"
 #include "runtime/worker/fixture.h"
 #include "runtime/worker/kernel_call.h"
 
 namespace hone::runtime {
 
-Result<Speed> time_kernel(const std::shared_ptr<const KernelState>& kernel,
-                          const ops::Problem& problem, Limits* limits) {
-  const std::vector<int64_t> dims = timing_dims(problem.program);
+namespace {
+
+constexpr int kRounds = 15;
+constexpr double kRoundUs = 1000;
+constexpr int kLookEvery = 6;  // rounds between two looks at the limits
+
+/// Times the kernel at one choice of its dims; the limits are measured between rounds.
+Result<Speed> time_at(const std::shared_ptr<const KernelState>& kernel, const ops::Problem& problem,
+                      const std::vector<int64_t>& dims, Limits* limits) {
   auto fixture =
       Fixture::create(problem, dims, jit::DataSet::kIntegers, Guard::kBefore, 1, kStagger);
   if (!fixture) return fixture.failure();
   fixture->reset();
   auto prepared = KernelCall::create(kernel, *fixture);
   if (!prepared) return prepared.failure();
+  bound_of(problem.program, dims, limits);
   Failure failure{ErrorCode::kOk, {}};
-  const Timed timed = time_repeated([&](int n) {
+  const auto calls = [&](int64_t n) {
     if (Failure f = (*prepared)->run(n); f.code != ErrorCode::kOk) failure = std::move(f);
-  });
+  };
+  int round = 0;
+  const auto between = [&] {
+    if (++round % kLookEvery != 0) return;
+    limits->again();
+    calls(1);  // its operands back into the caches
+  };
+  // The clock of a device is the one that counts.
+  const auto on_device = [&](int64_t n) {
+    Stretch s;
+    if (Failure f = (*prepared)->run_timed(n, &s.wall_us); f.code != ErrorCode::kOk) {
+      failure = std::move(f);
+    }
+    s.cpu_us = s.process_us = s.wall_us;
+    return s;
+  };
+  const SampleOptions options{.samples = kRounds, .sample_us = kRoundUs};
+  const Samples samples = kernel->gpu ? take_samples(on_device, options)
+                                      : sample_calls(calls, kernel->pool, options, between);
   if (failure.code != ErrorCode::kOk) return failure;
-  return speed_of(problem, timed.median_us, limits);
+  Speed speed = speed_of(problem, dims, spread_of(samples.us), limits);
+  if (speed.share.busy) {
+    limits->again();
+    speed = speed_of(problem, dims, spread_of(samples.us), limits);
+  }
+  speed.rounds = samples.quiet;
+  speed.noisy = samples.noisy;
+  return speed;
 }
 
-Speed speed_of(const ops::Problem& problem, double time_us, Limits* limits) {
-  const std::vector<int64_t> dims = timing_dims(problem.program);
+/// Geometric means over points; a share only where all have one.
+Speed mean_of(std::vector<Speed> points) {
+  Speed mean;
+  bool known = true;
+  const auto average = [&](double Speed::*figure) {
+    double logs = 0;
+    for (const Speed& p : points) logs += std::log(p.*figure);
+    mean.*figure = std::exp(logs / static_cast<double>(points.size()));
+  };
+  for (double Speed::*figure : {&Speed::time_us, &Speed::low_us, &Speed::high_us, &Speed::gflops,
+                                &Speed::gbps, &Speed::limit, &Speed::limit_us}) {
+    average(figure);
+  }
+  mean.bound = points[0].bound;
+  mean.rounds = points[0].rounds;
+  for (const Speed& p : points) {
+    if (p.bound != mean.bound) mean.bound.clear();
+    mean.rounds = std::min(mean.rounds, p.rounds);
+    mean.noisy = std::max(mean.noisy, p.noisy);
+    mean.share.busy |= p.share.busy;
+    known &= p.share.of_limit > 0;
+  }
+  if (mean.bound.empty()) mean.limit = 0;
+  if (known) mean.share = share_of(mean.limit_us, mean.time_us);
+  mean.points = std::move(points);
+  return mean;
+}
+
+}  // namespace
+
+Result<Speed> time_kernel(const std::shared_ptr<const KernelState>& kernel,
+                          const ops::Problem& problem, Limits* limits) {
+  std::vector<Speed> points;
+  for (const std::vector<int64_t>& dims : timing_points(problem.program)) {
+    auto speed = time_at(kernel, problem, dims, limits);
+    if (!speed) return speed.failure();
+    points.push_back(*std::move(speed));
+  }
+  return points.size() == 1 ? points[0] : mean_of(std::move(points));
+}
+
+Speed speed_of(const ops::Problem& problem, std::span<const int64_t> dims, const Spread& time,
+               Limits* limits) {
   const Work work = work_of(problem.program, dims, limits->target());
+  const TimeBound bound = bound_of(problem.program, dims, limits);
   Speed speed;
-  speed.time_us = time_us;
+  speed.at = text_of_dims(problem.program, dims);
+  speed.time_us = time.median;
+  speed.low_us = time.low;
+  speed.high_us = time.high;
   speed.gflops = work.operations / speed.time_us * 1e-3;
   speed.gbps = work.bytes() / speed.time_us * 1e-3;
-  const TimeBound bound = bound_of(problem.program, dims, limits);
-  speed.flops_bind = bound.flops_bind;
+  speed.bound = bound.flops_bind ? "flops" : "bytes";
   speed.limit = bound.limit;
-  speed.of_limit = (speed.flops_bind ? speed.gflops : speed.gbps) / speed.limit;
+  speed.limit_us = bound.time_us;
+  speed.share = share_of(bound.time_us, time.median);
   return speed;
 }
 
 Json speed_json(const Speed* speed) {
   const auto known = [&](const auto& value) { return speed ? Json(value) : Json(); };
+  const auto positive = [&](double value) { return speed && value > 0 ? Json(value) : Json(); };
   const Speed s = speed ? *speed : Speed();
-  return {{"time_us", known(s.time_us)},
-          {"gflops", known(s.gflops)},
-          {"gbps", known(s.gbps)},
-          {"limit", known(s.limit)},
-          {"bound", known(s.flops_bind ? "flops" : "bytes")},
-          {"of_limit", known(s.of_limit)}};
+  Json row = {{"time_us", known(s.time_us)},
+              {"time_low_us", known(s.low_us)},
+              {"time_high_us", known(s.high_us)},
+              {"rounds", known(s.rounds)},
+              {"noisy_rounds", known(s.noisy)},
+              {"gflops", known(s.gflops)},
+              {"gbps", known(s.gbps)},
+              {"limit", positive(s.limit)},
+              {"limit_us", positive(s.limit_us)},
+              {"bound", s.bound.empty() ? Json() : Json(s.bound)},
+              {"of_limit", positive(s.share.of_limit)},
+              {"busy", known(s.share.busy)}};
+  for (const Speed& p : s.points) {
+    Json point = {{"at", p.at}};
+    point.update(speed_json(&p));
+    row["points"].push_back(std::move(point));
+  }
+  return row;
+}
+
+std::string text_of(const Share& share) {
+  if (share.busy) return "busy: faster than the limit could be measured";
+  if (share.of_limit <= 0) return "its share of the limit is unknown";
+  return fmt::format("{:.0f}% of the limit", 100 * share.of_limit);
+}
+
+std::string text_of_time(double us, double low_us, double high_us) {
+  return fmt::format("{:.3f} us ({:.3f} to {:.3f})", us, low_us, high_us);
+}
+
+std::string text_of_rounds(int rounds, int noisy) {
+  constexpr int kFew = 3;
+  if (rounds < kFew && noisy > 0) {
+    return fmt::format("busy: {} of {} rounds were quiet", rounds, rounds + noisy);
+  }
+  std::string text = fmt::format("{} round{}", rounds, rounds == 1 ? "" : "s");
+  if (noisy > 0) text += fmt::format(", {} noisy left out", noisy);
+  return text;
 }
 
 Json run_json(const KernelState& k, const CheckOutcome* check, const Speed* speed, int threads) {

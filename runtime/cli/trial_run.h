@@ -2,33 +2,45 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "ops/op.h"
 #include "runtime/cli/common.h"
 #include "runtime/engine/kernel_state.h"
 #include "runtime/machine/limits.h"
+#include "runtime/measure/bound.h"
+#include "runtime/measure/spread.h"
 #include "runtime/worker/kernel_check.h"
 
 namespace hone::runtime {
 
-/// A kernel's time against what the machine can do.
+/// A kernel's time against what the machine can do. Where the problem says that it should be good
+/// at several points, all are geometric means over the points.
 struct Speed {
+  std::string at;  ///< dims known at the call, `M=8`; empty for a mean
   double time_us = 0;
+  double low_us = 0, high_us = 0;  ///< the middle half of the rounds
+  int rounds = 0;                  ///< that count
+  int noisy = 0;                   ///< that do not: another process had a core meanwhile
   double gflops = 0;
   double gbps = 0;
-  bool flops_bind = false;  ///< else bytes do
-  double limit = 0;         ///< in the unit that binds
-  double of_limit = 0;
+  std::string bound;          ///< what binds, flops or bytes; empty where points differ
+  double limit = 0;           ///< in the unit that binds
+  double limit_us = 0;        ///< what the limit allows
+  Share share;                ///< of the limit
+  std::vector<Speed> points;  ///< of a mean
 };
 
-/// Times `kernel`, its operands hot, without the checks of a call; where dims are known at the call
-/// at the last of `at`, else at their largest.
+/// Times `kernel`, its operands hot, without the checks of a call: with several threads as a caller
+/// has it who calls now and then.
 Result<Speed> time_kernel(const std::shared_ptr<const KernelState>& kernel,
                           const ops::Problem& problem, Limits* limits);
 
-/// What a measured time says of a problem.
-Speed speed_of(const ops::Problem& problem, double time_us, Limits* limits);
+/// What a measured time says of a problem whose dims known at the call are `dims`.
+Speed speed_of(const ops::Problem& problem, std::span<const int64_t> dims, const Spread& time,
+               Limits* limits);
 
 /// The JSON object of `run` and of the bench's rows; null stands for what was not checked or timed.
 Json run_json(const KernelState& kernel, const CheckOutcome* check, const Speed* speed,
@@ -36,5 +48,14 @@ Json run_json(const KernelState& kernel, const CheckOutcome* check, const Speed*
 
 /// The part of it that is measured, which a peer's row has as well.
 Json speed_json(const Speed* speed);
+
+/// A share of the limit in words: `62% of the limit`, `busy: ...`, or that it is unknown.
+std::string text_of(const Share& share);
+
+/// A time and the middle half of its rounds: `5.2 us (5.1 to 5.4)`.
+std::string text_of_time(double us, double low_us, double high_us);
+
+/// How many rounds count and how many do not: `15 rounds, 2 noisy ones left out`.
+std::string text_of_rounds(int rounds, int noisy);
 
 }  // namespace hone::runtime

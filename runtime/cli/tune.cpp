@@ -12,6 +12,7 @@
 #include "runtime/cli/common.h"
 #include "runtime/cli/progress.h"
 #include "runtime/cli/terminal.h"
+#include "runtime/cli/trial_run.h"
 #include "runtime/cli/trials.h"
 #include "schedules/search/search.h"
 
@@ -70,27 +71,70 @@ class StopOnSignal {
   std::thread waiter_;
 };
 
+/// Null stands for what was not measured.
 Json json_of(const TuneResult& r) {
-  return {{"problem", r.problem},       {"target", r.target},     {"schedule", r.schedule},
-          {"source", "tuned"},          {"end", name_of(r.end)},  {"time_us", r.time_us},
-          {"default_us", r.default_us}, {"of_limit", r.of_limit}, {"numerics", r.numerics},
-          {"trials", r.trials},         {"measured", r.measured}, {"rejected", r.rejected},
-          {"failed", r.failed},         {"seconds", r.seconds}};
+  const auto positive = [](double value) { return value > 0 ? Json(value) : Json(); };
+  Json row = {{"problem", r.problem},
+              {"target", r.target},
+              {"schedule", r.schedule},
+              {"source", "tuned"},
+              {"end", name_of(r.end)},
+              {"time_us", r.time_us},
+              {"time_low_us", positive(r.time_low_us)},
+              {"time_high_us", positive(r.time_high_us)},
+              {"default_us", positive(r.default_us)},
+              {"default_low_us", positive(r.default_low_us)},
+              {"default_high_us", positive(r.default_high_us)},
+              {"speedup", positive(r.speedup)},
+              {"rounds", r.rounds},
+              {"noisy_rounds", r.noisy_rounds},
+              {"limit_us", positive(r.limit_us)},
+              {"of_limit", positive(r.of_limit)},
+              {"busy", r.busy},
+              {"numerics", r.numerics},
+              {"trials", r.trials},
+              {"measured", r.measured},
+              {"rejected", r.rejected},
+              {"failed", r.failed},
+              {"seconds", r.seconds}};
+  for (const TunePoint& p : r.points) {
+    row["points"].push_back({{"at", p.at},
+                             {"time_us", p.time_us},
+                             {"limit_us", positive(p.limit_us)},
+                             {"of_limit", positive(p.of_limit)}});
+  }
+  return row;
+}
+
+/// How the winner stands to the untuned schedule, and how much that is worth.
+std::string text_of_default(const TuneResult& r) {
+  if (r.default_us <= 0) return "untuned it was not measured";
+  if (r.rounds == 0 && r.default_us == r.time_us) return "the same schedule";
+  if (r.rounds == 0) return fmt::format("{:.3f} us untuned, not measured in turns", r.default_us);
+  std::string text = text_of_time(r.default_us, r.default_low_us, r.default_high_us) + " untuned";
+  text += r.speedup > 0 ? fmt::format(": {:.2f}x", r.speedup) : ": too few rounds for a ratio";
+  return text + "; " + text_of_rounds(r.rounds, r.noisy_rounds);
 }
 
 void print_text_tune(const TuneResult& r) {
   std::cout << r.problem << "\n  schedule  " << schedule_lines(r.schedule) << "\n";
+  const std::string time = text_of_time(r.time_us, r.time_low_us, r.time_high_us);
   if (r.end == TuneEnd::kHit) {
-    std::cout << fmt::format("  time      {:.3f} us, from the cache: nothing was measured\n",
-                             r.time_us);
+    std::cout << fmt::format("  time      {}, from the cache: nothing was measured\n", time);
     return;
   }
+  std::cout << fmt::format("  time      {} tuned\n  default   {}\n", time, text_of_default(r));
+  const Share share{r.of_limit, r.busy};
+  std::cout << (r.limit_us > 0
+                    ? fmt::format("  limit     allows {:.3f} us: {}\n", r.limit_us, text_of(share))
+                    : "  limit     unknown\n");
+  for (const TunePoint& p : r.points) {
+    std::cout << fmt::format("  at {:<6} {:.3f} us, the limit allows {:.3f} us: {}\n", p.at,
+                             p.time_us, p.limit_us, text_of(share_of(p.limit_us, p.time_us)));
+  }
   std::cout << fmt::format(
-      "  time      {:.3f} us tuned, {:.3f} us default ({:.2f}x), the limit allows {:.3f} us "
-      "({:.0f}%)\n  search    {} trials in {:.1f} s ({:.0f} a second), {} refused, {} failed; {}\n",
-      r.time_us, r.default_us, r.default_us / r.time_us, r.of_limit * r.time_us, 100 * r.of_limit,
-      r.trials, r.seconds, static_cast<double>(r.trials) / r.seconds, r.rejected, r.failed,
-      name_of(r.end));
+      "  search    {} trials in {:.1f} s ({:.0f} a second), {} refused, {} failed; {}\n", r.trials,
+      r.seconds, static_cast<double>(r.trials) / r.seconds, r.rejected, r.failed, name_of(r.end));
 }
 
 Result<std::vector<std::string>> problems_of(const TuneVerbOptions& o) {
@@ -157,7 +201,15 @@ int tune_all(const TuneVerbOptions& o) {
   return exit;
 }
 
+constexpr const char* kTuneFigures =
+    "The search ends with the budget, at the machine's limit, or where nothing improves any more; "
+    "below half of the limit it goes on by random legal steps until the budget ends. Winner and "
+    "untuned schedule are then measured in turns: medians with the middle half of the rounds, and "
+    "a ratio where enough rounds were quiet. At several points (`at`) time and share of the limit "
+    "are geometric means over the points, which are told one by one.";
+
 void declare_tune(CLI::App& app, int& exit) {
+  app.footer(kTuneFigures);
   auto o = std::make_shared<TuneVerbOptions>();
   add_common(app, o->common);
   app.add_option("problem", o->words, "Problems to tune, in quotes or not");

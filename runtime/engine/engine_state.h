@@ -15,6 +15,8 @@
 
 namespace hone::runtime {
 
+class Limits;
+
 /// A checked op behind the public handle.
 struct OpState {
   ops::Op op;
@@ -47,6 +49,9 @@ struct EngineState {
   Result<Kernel> compile_given(const ops::Problem& problem, const std::string& schedule);
   /// Searches a schedule for a problem; see Engine::tune.
   Result<TuneResult> tune(Result<ops::Problem> problem, const TuneOptions& tuning);
+  /// What this machine can do at best; the cache keeps the best ever seen. Not to outlive the
+  /// engine.
+  Limits limits();
   /// Later compiles of the problem look into the cache again.
   void forget(const std::string& problem);
   /// What records of this engine about `problem` are about.

@@ -3,9 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <utility>
+
 #include "runtime/engine/engine_state.h"
 #include "runtime/engine/failure.h"
+#include "runtime/machine/limits.h"
 #include "runtime/measure/bound.h"
+#include "runtime/tune/run.h"
 #include "runtime/worker/process.h"
 
 namespace hone {
@@ -17,19 +22,34 @@ Result<TuneResult> EngineState::tune(Result<ops::Problem> problem, const TuneOpt
     return Failure{ErrorCode::kUnsupported,
                    "there is nothing to tune: the interpreter serves for target " + target_text};
   }
-  TimeBound bound;
-  if (tuning.again || !cache->best(key_of(problem->text))) {
-    Limits limits(target, services->pool(), services->gpu());
-    const Failure f = guard_pool(
-        [&] { bound = bound_of(problem->program, timing_dims(problem->program), &limits); });
+  // What the cache has needs no measurement.
+  std::optional<Limits> limits;
+  const auto measure = [&] {
+    limits ? limits->again() : static_cast<void>(limits.emplace(this->limits()));
+    std::vector<double> us;
+    for (const std::vector<int64_t>& dims : timing_points(problem->program)) {
+      us.push_back(bound_of(problem->program, dims, &*limits).time_us);
+    }
+    return us;
+  };
+  std::vector<double> first;
+  const auto known = cache->best(key_of(problem->text));
+  if (tuning.again || !known || known->note == kUnfinished) {
+    const Failure f = guard_pool([&] { first = measure(); });
     if (f.code != ErrorCode::kOk) return f;
   }
+  const auto limits_us = [&] {
+    if (!first.empty()) return std::exchange(first, {});
+    std::vector<double> us;
+    guard_pool([&] { us = measure(); });  // whose pool fails now tells so when it is called
+    return us;
+  };
   auto tell = [this](const std::string& text) {
     services->tell(Event::kBug, [&] { return text; });
   };
-  const TuneJob job{*problem,    target,        key_of(problem->text),
-                    *cache,      tuning,        find_worker(options.worker),
-                    options.gpu, bound.time_us, tell};
+  const TuneJob job{*problem,    target,    key_of(problem->text),
+                    *cache,      tuning,    find_worker(options.worker),
+                    options.gpu, limits_us, tell};
   auto result = runtime::tune(job);
   if (!result) return result.failure();
   forget(problem->text);
@@ -43,6 +63,13 @@ Result<TuneResult> EngineState::tune(Result<ops::Problem> problem, const TuneOpt
                        result->time_us, result->trials, result->seconds, result->schedule);
   });
   return result;
+}
+
+Limits EngineState::limits() {
+  CeilingStore store{
+      [this](const std::string& name) { return cache->ceiling(target_text, name); },
+      [this](const std::string& name, double r) { cache->keep_ceiling(target_text, name, r); }};
+  return Limits(target, services->pool(), services->gpu(), std::move(store));
 }
 
 }  // namespace runtime

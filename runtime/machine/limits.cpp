@@ -1,195 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/machine/limits.h"
 
-#include <immintrin.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <string_view>
 
 #include "runtime/machine/gpu_limits.h"
+#include "runtime/machine/probes.h"
+#include "runtime/measure/assemble.h"
 
 namespace hone::runtime {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kChains = 12;  // independent multiply-adds in flight: enough for 2 ports of latency 6
-constexpr int kRounds = 1 << 15;
-constexpr int kTries = 12;
-
-// The chains are written out so that nothing but the multiply-adds is in the loop.
-#define HONE_CHAINS(clear, fma, reg) \
-  int rounds = kRounds;              \
-  __asm__ volatile(                                                                       \
-      HONE_EACH(clear, reg) "1:\n" HONE_EACH(fma, reg) "decl %0\n"                        \
-                                                        "jnz 1b\n"                        \
-      : "+r"(rounds)                                                                      \
-      :                                                                                   \
-      : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",   \
-        "xmm10", "xmm11", "xmm12", "cc")
-#define HONE_EACH(op, reg)                                                                \
-  op(reg, 0) op(reg, 1) op(reg, 2) op(reg, 3) op(reg, 4) op(reg, 5) op(reg, 6) op(reg, 7) \
-      op(reg, 8) op(reg, 9) op(reg, 10) op(reg, 11)
-#define HONE_CLEAR(reg, n) "vxorps %%xmm" #n ", %%xmm" #n ", %%xmm" #n "\n"
-#define HONE_FMA_F32(reg, n) "vfmadd231ps %%" reg #n ", %%" reg #n ", %%" reg #n "\n"
-#define HONE_FMA_F64(reg, n) "vfmadd231pd %%" reg #n ", %%" reg #n ", %%" reg #n "\n"
-
-void chains_512_f32() { HONE_CHAINS(HONE_CLEAR, HONE_FMA_F32, "zmm"); }
-void chains_512_f64() { HONE_CHAINS(HONE_CLEAR, HONE_FMA_F64, "zmm"); }
-void chains_256_f32() { HONE_CHAINS(HONE_CLEAR, HONE_FMA_F32, "ymm"); }
-void chains_256_f64() { HONE_CHAINS(HONE_CLEAR, HONE_FMA_F64, "ymm"); }
-
-// Dot products add to registers 0 to 11 whatever is in the last two.
-#define HONE_DOT(reg, n, op) op " %%" reg "13, %%" reg "14, %%" reg #n "\n"
-#define HONE_BYTES(reg, n) HONE_DOT(reg, n, "vpdpbusd")
-#define HONE_WORDS(reg, n) HONE_DOT(reg, n, "vpdpwssd")
-#define HONE_VEX_BYTES(reg, n) HONE_DOT(reg, n, "%{vex%} vpdpbusd")
-#define HONE_VEX_WORDS(reg, n) HONE_DOT(reg, n, "%{vex%} vpdpwssd")
-// Of long latency: twice as many chains, the others in registers from 16 on.
-#define HONE_BF16_PAIR(reg, n) \
-  HONE_DOT(reg, n, "vdpbf16ps") "vdpbf16ps %%" reg "13, %%" reg "14, %%" reg HONE_HIGH_##n "\n"
-#define HONE_HIGH_0 "16"
-#define HONE_HIGH_1 "17"
-#define HONE_HIGH_2 "18"
-#define HONE_HIGH_3 "19"
-#define HONE_HIGH_4 "20"
-#define HONE_HIGH_5 "21"
-#define HONE_HIGH_6 "22"
-#define HONE_HIGH_7 "23"
-#define HONE_HIGH_8 "24"
-#define HONE_HIGH_9 "25"
-#define HONE_HIGH_10 "26"
-#define HONE_HIGH_11 "27"
-#define HONE_MADD(reg, n)                     \
-  "vpmaddwd %%" reg "13, %%" reg "14, %%" reg \
-  "12\n"                                      \
-  "vpaddd %%" reg "12, %%" reg #n ", %%" reg #n "\n"
-
-void bytes_512() { HONE_CHAINS(HONE_CLEAR, HONE_BYTES, "zmm"); }
-void words_512() { HONE_CHAINS(HONE_CLEAR, HONE_WORDS, "zmm"); }
-void bytes_256() { HONE_CHAINS(HONE_CLEAR, HONE_VEX_BYTES, "ymm"); }
-void words_256() { HONE_CHAINS(HONE_CLEAR, HONE_VEX_WORDS, "ymm"); }
-void bf16_512() { HONE_CHAINS(HONE_CLEAR, HONE_BF16_PAIR, "zmm"); }
-void madd_512() { HONE_CHAINS(HONE_CLEAR, HONE_MADD, "zmm"); }
-void madd_256() { HONE_CHAINS(HONE_CLEAR, HONE_MADD, "ymm"); }
-
-#undef HONE_DOT
-#undef HONE_BYTES
-#undef HONE_WORDS
-#undef HONE_VEX_BYTES
-#undef HONE_VEX_WORDS
-#undef HONE_BF16_PAIR
-#undef HONE_MADD
-
-/// The chains of a dot product instruction, by the width of vectors.
-struct DotChains {
-  std::string_view family;  ///< what the instruction's name starts with
-  int group;
-  void (*wide)();
-  void (*narrow)();
-  int count;  ///< instructions in a round
-};
-constexpr DotChains kDotChains[] = {
-    {"vnni", 4, bytes_512, bytes_256, kChains},
-    {"vnni", 2, words_512, words_256, kChains},
-    {"bf16", 2, bf16_512, bf16_512, 2 * kChains},
-    {"madd", 2, madd_512, madd_256, kChains},
-};
-
-#undef HONE_CHAINS
-#undef HONE_EACH
-#undef HONE_CLEAR
-#undef HONE_FMA_F32
-#undef HONE_FMA_F64
-
-/// One pass over memory, `bytes` a multiple of 512.
-using Pass = void (*)(const char* from, char* to, int64_t bytes);
-
-__attribute__((target("avx512f"))) void read_512(const char* from, char*, int64_t bytes) {
-  for (int64_t i = 0; i < bytes; i += 512) {
-#pragma GCC unroll 8
-    for (int64_t k = 0; k < 512; k += 64) {
-      __m512i v = _mm512_load_si512(from + i + k);
-      __asm__ volatile("" : : "v"(v));
-    }
-  }
-}
-
-__attribute__((target("avx512f"))) void copy_512(const char* from, char* to, int64_t bytes) {
-  for (int64_t i = 0; i < bytes; i += 512) {
-#pragma GCC unroll 8
-    for (int64_t k = 0; k < 512; k += 64) {
-      _mm512_store_si512(to + i + k, _mm512_load_si512(from + i + k));
-    }
-    __asm__ volatile("" : : : "memory");
-  }
-}
-
-__attribute__((target("avx512f"))) void stream_512(const char* from, char* to, int64_t bytes) {
-  for (int64_t i = 0; i < bytes; i += 512) {
-#pragma GCC unroll 8
-    for (int64_t k = 0; k < 512; k += 64) {
-      _mm512_stream_si512(reinterpret_cast<__m512i*>(to + i + k), _mm512_load_si512(from + i + k));
-    }
-  }
-  _mm_sfence();
-}
-
-__attribute__((target("avx2"))) void read_256(const char* from, char*, int64_t bytes) {
-  for (int64_t i = 0; i < bytes; i += 512) {
-#pragma GCC unroll 16
-    for (int64_t k = 0; k < 512; k += 32) {
-      __m256i v = _mm256_load_si256(reinterpret_cast<const __m256i*>(from + i + k));
-      __asm__ volatile("" : : "x"(v));
-    }
-  }
-}
-
-__attribute__((target("avx2"))) void copy_256(const char* from, char* to, int64_t bytes) {
-  for (int64_t i = 0; i < bytes; i += 512) {
-#pragma GCC unroll 16
-    for (int64_t k = 0; k < 512; k += 32) {
-      _mm256_store_si256(reinterpret_cast<__m256i*>(to + i + k),
-                         _mm256_load_si256(reinterpret_cast<const __m256i*>(from + i + k)));
-    }
-    __asm__ volatile("" : : : "memory");
-  }
-}
-
-__attribute__((target("avx2"))) void stream_256(const char* from, char* to, int64_t bytes) {
-  for (int64_t i = 0; i < bytes; i += 512) {
-#pragma GCC unroll 16
-    for (int64_t k = 0; k < 512; k += 32) {
-      _mm256_stream_si256(reinterpret_cast<__m256i*>(to + i + k),
-                          _mm256_load_si256(reinterpret_cast<const __m256i*>(from + i + k)));
-    }
-  }
-  _mm_sfence();
-}
-
-void chains_plain() {
-  double r[4] = {0, 1, 2, 3};
-  for (int n = 0; n < kRounds; ++n) {
-    for (double& x : r) {
-      x = x * 0.5 + 1.0;
-      __asm__ volatile("" : "+x"(x));
-    }
-  }
-}
-
-void read_plain(const char* from, char*, int64_t bytes) {
-  for (int64_t i = 0; i < bytes; i += 16) {
-    __m128i v = _mm_load_si128(reinterpret_cast<const __m128i*>(from + i));
-    __asm__ volatile("" : : "x"(v));
-  }
-}
-
-void copy_plain(const char* from, char* to, int64_t bytes) {
-  std::memcpy(to, from, static_cast<size_t>(bytes));
-}
+constexpr int kMostTries = 12, kLeastTries = 3;
+constexpr double kLongEnough = 3e-3;         // seconds of one probe, once it has the least tries
+constexpr int64_t kPass = int64_t{2} << 20;  // bytes of a try, at least
+constexpr int64_t kUnit = 3072;              // of what a pass over memory takes
+constexpr int64_t kLeastFar = int64_t{64} << 20;  // past all caches, at least and at most
+constexpr int64_t kMostFar = int64_t{512} << 20;
+constexpr double kHardlyWritten = 0.03;
 
 /// Runs `f(worker)` on every worker at once.
 template <class F>
@@ -206,17 +41,23 @@ void on_all(ThreadPool* pool, int threads, F&& f) {
       &f);
 }
 
-/// The shortest of several runs, in seconds.
+/// The shortest of several runs of `f(worker)` on every worker, in seconds. One that began before
+/// all had a core of their own, as where one shares the caller's, counts only if all did.
 template <class F>
-double shortest(F&& f) {
-  double best = 1e9;
-  f();
-  for (int i = 0; i < kTries; ++i) {
+double shortest(ThreadPool* pool, int threads, F&& f) {
+  const bool several = pool && threads > 1;
+  double best = 0, lame = 0, spent = 0;
+  for (int i = 0; i <= kMostTries && (i <= kLeastTries || spent < kLongEnough); ++i) {
+    const bool all = !several || assemble(*pool);
     const auto begin = Clock::now();
-    f();
-    best = std::min(best, std::chrono::duration<double>(Clock::now() - begin).count());
+    on_all(pool, threads, f);
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    spent += seconds;
+    if (i == 0) continue;  // caches and clocks warm up
+    double& counts = all ? best : lame;
+    if (counts == 0 || seconds < counts) counts = seconds;
   }
-  return best;
+  return best > 0 ? best : lame;
 }
 
 struct Free {
@@ -225,104 +66,108 @@ struct Free {
 using Memory = std::unique_ptr<char, Free>;
 
 Memory allocate(int64_t bytes) {
-  Memory memory(static_cast<char*>(std::aligned_alloc(4096, static_cast<size_t>(bytes))));
-  if (memory) std::memset(memory.get(), 1, static_cast<size_t>(bytes));
+  const int64_t whole = (bytes + 4095) / 4096 * 4096;
+  Memory memory(static_cast<char*>(std::aligned_alloc(4096, static_cast<size_t>(whole))));
+  if (memory) std::memset(memory.get(), 1, static_cast<size_t>(whole));
   return memory;
+}
+
+/// An odd number of units: the runs that a pass walks side by side do not lie 4096 bytes apart.
+int64_t part_of(int64_t bytes, int64_t threads) {
+  return std::max<int64_t>(bytes / threads / kUnit - 1, 0) / 2 * 2 * kUnit + kUnit;
 }
 
 }  // namespace
 
-double Limits::measure_gflops(bool doubles) {
-  const int width = target_.vector_bytes();
-  void (*chains)() = width == 64   ? (doubles ? chains_512_f64 : chains_512_f32)
-                     : width == 32 ? (doubles ? chains_256_f64 : chains_256_f32)
-                                   : chains_plain;
-  const int count = width == 0 ? 4 : kChains;
-  const int lanes = width == 0 ? 1 : width / (doubles ? 8 : 4);
-  const double seconds =
-      shortest([&] { on_all(pool_, target_.threads, [&](int64_t) { chains(); }); });
-  return 2e-9 * count * lanes * kRounds * target_.threads / seconds;
+int64_t footprint_class(int64_t footprint, const ir::Target& target) {
+  const int64_t near = target.l1d * target.threads * 2 / 3;
+  const int64_t l3 = std::max(target.l3, target.l2 * target.threads);
+  if (footprint <= near) return near;
+  const double steps = footprint > l3 ? 1 : 4;
+  const double floor = std::floor(std::log2(static_cast<double>(footprint)) * steps) / steps;
+  const auto size = static_cast<int64_t>(std::exp2(floor));
+  return std::clamp(size, near, std::clamp(l3 * 4, kLeastFar, kMostFar));
 }
 
-double Limits::measure_gops(const ir::Instruction& row) {
-  const int width = target_.vector_bytes();
-  const std::string_view name = row.name;
-  for (const DotChains& c : kDotChains) {
-    if (!name.starts_with(c.family) || row.group != c.group) continue;
-    const auto chains = width == 64 ? c.wide : c.narrow;
-    const double seconds =
-        shortest([&] { on_all(pool_, target_.threads, [&](int64_t) { chains(); }); });
-    const double lanes = width / size_of(row.accumulate);
-    return 2e-9 * c.count * lanes * row.group * kRounds * target_.threads / seconds;
-  }
-  return measure_gflops(false);
-}
-
-double Limits::measure_gbps(int64_t bytes, bool writes, bool stream) {
-  const int width = target_.vector_bytes();
-  const Pass pass = !writes       ? (width == 64   ? read_512
-                                     : width == 32 ? read_256
-                                                   : read_plain)
-                    : width == 64 ? (stream ? stream_512 : copy_512)
-                    : width == 32 ? (stream ? stream_256 : copy_256)
-                                  : copy_plain;
-  const int64_t threads = target_.threads;
-  // Each thread has its part; a copy reads one half and writes the other.
-  const int64_t part = std::max<int64_t>(bytes / threads / (writes ? 2 : 1) / 4096 * 4096, 4096);
-  const Memory memory = allocate(part * threads * (writes ? 2 : 1));
-  if (!memory) return 0;
-  const int repeat = static_cast<int>(std::clamp<int64_t>((int64_t{4} << 20) / part, 1, 4096));
-  const double seconds = shortest([&] {
-    on_all(pool_, target_.threads, [&](int64_t t) {
-      const char* from = memory.get() + t * part * (writes ? 2 : 1);
-      char* to = memory.get() + t * part * 2 + part;
-      for (int i = 0; i < repeat; ++i) pass(from, writes ? to : nullptr, part);
-    });
+double Limits::arithmetic(const std::string& name, void (*run)(), double operations) {
+  return ceilings_.rate(name, [pool = pool_, threads = target_.threads, run, operations] {
+    const double seconds = shortest(pool, threads, [run](int64_t) { run(); });
+    return 1e-9 * operations * threads / seconds;
   });
-  return 1e-9 * static_cast<double>(part * (writes ? 2 : 1) * threads * repeat) / seconds;
+}
+
+double Limits::gflops(bool doubles) {
+  if (gpu_) return gpu_gflops(target_, doubles);
+  const ArithmeticProbe probe = multiply_adds(target_.vector_bytes(), doubles);
+  return arithmetic(doubles ? "f64" : "f32", probe.run, probe.operations);
+}
+
+double Limits::mixed_gflops(bool doubles) {
+  if (gpu_) return gpu_gflops(target_, doubles);
+  const ArithmeticProbe probe = mixed_arithmetic(target_.vector_bytes(), doubles);
+  const double mixed = arithmetic(doubles ? "f64 mixed" : "f32 mixed", probe.run, probe.operations);
+  return std::max(mixed, gflops(doubles));
+}
+
+double Limits::gops(const ir::Instruction& row) {
+  if (gpu_) return gpu_tensor_gflops(target_, row.a);
+  const ArithmeticProbe probe = dot_products(target_.vector_bytes(), row);
+  return arithmetic(row.name, probe.run, probe.operations);
+}
+
+/// The best way there is to move memory of one kind, over `bytes` in all; each thread has its part.
+double Limits::traffic(const std::string& name, int64_t bytes, int kind) {
+  return ceilings_.rate(name, [pool = pool_, target = target_, bytes, kind] {
+    const int64_t threads = target.threads, part = part_of(bytes, threads);
+    const Memory memory = allocate(part * threads);
+    if (!memory) return 0.0;
+    const auto repeat = static_cast<int>(std::clamp<int64_t>(kPass / (part * threads), 1, 4096));
+    double best = 0;
+    for (const MemoryProbe* p = memory_probes(target.vector_bytes()); p->run; ++p) {
+      // Stores around the caches are the better way past them alone.
+      const bool idle = p->around && bytes <= target.l2 * threads;
+      if (static_cast<int>(p->traffic) != kind || idle) continue;
+      const double seconds = shortest(pool, target.threads, [&](int64_t t) {
+        for (int i = 0; i < repeat; ++i) p->run(memory.get() + t * part, part);
+      });
+      best = std::max(best, 1e-9 * static_cast<double>(part * threads * repeat) / seconds);
+    }
+    return best;
+  });
 }
 
 /// Past half of the device's cache, the memory's speed counts.
 double Limits::gpu_gbps(int64_t footprint) {
   const int64_t l2 = target_.l2 > 0 ? target_.l2 : int64_t{1} << 20;
   const bool cached = footprint <= l2 / 2;
-  const auto [at, fresh] = gbps_.try_emplace({cached ? 1 : 2, true}, 0);
-  if (fresh) {
-    const auto large = std::min<int64_t>(int64_t{1} << 30, gpu_->facts().memory / 8);
-    const auto measured = gpu_copy_gbps(*gpu_, cached ? l2 / 2 : large);
-    at->second = measured ? *measured : 0;
-  }
-  return at->second;
+  return ceilings_.rate(cached ? "l2 copy" : "memory copy", [gpu = gpu_, cached, l2] {
+    const auto large = std::min<int64_t>(int64_t{1} << 30, gpu->facts().memory / 8);
+    const auto measured = gpu_copy_gbps(*gpu, cached ? l2 / 2 : large);
+    return measured ? *measured : 0.0;
+  });
 }
 
-double Limits::gflops(bool doubles) {
-  if (gpu_) return gpu_gflops(target_, doubles);
-  const auto [at, fresh] = gflops_.try_emplace(doubles, 0);
-  if (fresh) at->second = measure_gflops(doubles);
-  return at->second;
-}
-
-double Limits::gops(const ir::Instruction& row) {
-  if (gpu_) return gpu_tensor_gflops(target_, row.a);
-  const auto [at, fresh] = gops_.try_emplace(&row, 0);
-  if (fresh) at->second = measure_gops(row);
-  return at->second;
-}
-
-double Limits::gbps(int64_t footprint, bool writes) {
+/// Between two kinds of traffic whose rates were measured the better one bounds.
+double Limits::gbps(int64_t footprint, double written) {
   if (gpu_) return gpu_gbps(footprint);
-  const int64_t l1 = target_.l1d * target_.threads, l2 = target_.l2 * target_.threads;
-  const int level = footprint <= l1 ? 1 : footprint <= l2 ? 2 : footprint <= target_.l3 ? 3 : 4;
-  const auto [at, fresh] = gbps_.try_emplace({level, writes}, 0);
-  if (!fresh) return at->second;
-  const int64_t bytes = level == 1   ? l1 * 2 / 3
-                        : level == 2 ? l2 / 2
-                        : level == 3 ? std::min(target_.l3 / 2, std::max(l2 * 4, l1))
-                                     : std::clamp<int64_t>(target_.l3 * 4, 64 << 20, 512 << 20);
-  double best = measure_gbps(bytes, writes, false);
-  // Past the caches, stores that go around them are the better way.
-  if (writes && level == 4) best = std::max(best, measure_gbps(bytes, true, true));
-  return at->second = best;
+  constexpr struct {
+    Traffic kind;
+    double written;
+    const char* name;
+  } kKinds[] = {{Traffic::kRead, 0, "read"},
+                {Traffic::kTriad, 1.0 / 3, "triad"},
+                {Traffic::kCopy, 1.0 / 2, "copy"},
+                {Traffic::kFill, 1, "fill"}};
+  const int64_t bytes = footprint_class(footprint, target_);
+  double best = 0;
+  for (size_t k = 0; k < std::size(kKinds); ++k) {
+    const double below = k > 0 ? kKinds[k - 1].written : -1;
+    const double above = k + 1 < std::size(kKinds) ? kKinds[k + 1].written : 2;
+    if (written <= below + kHardlyWritten || written >= above - kHardlyWritten) continue;
+    const std::string name = fmt::format("{} {}", kKinds[k].name, bytes);
+    best = std::max(best, traffic(name, bytes, static_cast<int>(kKinds[k].kind)));
+  }
+  return best;
 }
 
 }  // namespace hone::runtime

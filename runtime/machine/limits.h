@@ -2,49 +2,58 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "include/hone/thread_pool.h"
 #include "jit/ir/instructions.h"
 #include "jit/ir/target.h"
+#include "runtime/machine/ceilings.h"
 
 namespace hone::runtime {
 
 class Gpu;
 
-/// What this machine can do at best, measured when first asked for (some 10 ms each) and
-/// remembered: to be held against times of the same run.
+/// What this machine can do at best. A rate is measured when it is first asked for (some 10 ms
+/// each), again by `again`, and the best that was ever seen counts, that of earlier runs included.
 class Limits {
  public:
   /// With the vector width and the threads of `target`; `pool` has that many workers or is null.
   /// Of the GPU, where there is one: its arithmetic by clock and units, its memory measured.
-  Limits(const ir::Target& target, ThreadPool* pool, std::shared_ptr<Gpu> gpu = nullptr)
-      : target_(target), pool_(pool), gpu_(std::move(gpu)) {}
+  Limits(const ir::Target& target, ThreadPool* pool, std::shared_ptr<Gpu> gpu = nullptr,
+         CeilingStore store = {})
+      : target_(target), pool_(pool), gpu_(std::move(gpu)), ceilings_(std::move(store)) {}
 
   const ir::Target& target() const { return target_; }
 
   /// 10^9 floating-point operations a second, a multiply-add as two.
   double gflops(bool doubles);
+  /// The same with as many additions beside them, which count as two as well: no less.
+  double mixed_gflops(bool doubles);
   /// 10^9 operations a second of a dot product instruction, a product and its addition as two.
   double gops(const ir::Instruction& row);
-  /// 10^9 bytes a second from the cache level, or memory, that `footprint` bytes fit in: reading,
-  /// or half reading and half writing.
-  double gbps(int64_t footprint, bool writes);
+  /// 10^9 bytes a second of traffic over `footprint` bytes again and again, wherever so many stay,
+  /// of which a share of `written` is written.
+  double gbps(int64_t footprint, double written);
+  /// Measures what was asked for once more, in a moment that may be quieter. Not of a GPU.
+  void again() {
+    if (!gpu_) ceilings_.again();
+  }
 
  private:
-  double measure_gflops(bool doubles);
-  double measure_gops(const ir::Instruction& row);
-  double measure_gbps(int64_t bytes, bool writes, bool stream);
+  double arithmetic(const std::string& name, void (*run)(), double operations);
+  double traffic(const std::string& name, int64_t bytes, int kind);
   double gpu_gbps(int64_t footprint);
 
   ir::Target target_;
   ThreadPool* pool_;
   std::shared_ptr<Gpu> gpu_;
-  std::map<bool, double> gflops_;
-  std::map<const ir::Instruction*, double> gops_;
-  std::map<std::pair<int, bool>, double> gbps_;
+  Ceilings ceilings_;
 };
+
+/// Footprints of one rate: the largest size, four to each doubling and one past the caches, that
+/// `footprint` is not below. What fits in first-level caches is one.
+int64_t footprint_class(int64_t footprint, const ir::Target& target);
 
 }  // namespace hone::runtime

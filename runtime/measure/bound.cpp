@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/measure/bound.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "runtime/engine/plan.h"
@@ -12,16 +14,20 @@ namespace {
 /// Elements between rows whose stride is given at the call, at most.
 constexpr int64_t kApart = 16;
 
+/// How far clocks and rates may err: a kernel that beats the limit by more says that it is wrong.
+constexpr double kPastLimit = 1.05;
+
 }  // namespace
 
 TimeBound bound_of(const ir::Program& program, std::span<const int64_t> dims, Limits* limits) {
   const Work work = work_of(program, dims, limits->target());
-  const double flops = limits->gflops(work.doubles);
-  const bool copies = work.bytes_written > 0.25 * work.bytes();
-  const double bytes = limits->gbps(static_cast<int64_t>(work.bytes()), copies);
-  // The ceiling is of multiply-adds, two operations an instruction; other instructions take as
-  // long.
-  double flops_us = 2 * work.slots / flops * 1e-3;
+  const double written = work.bytes() > 0 ? work.bytes_written / work.bytes() : 0;
+  const double bytes = limits->gbps(static_cast<int64_t>(work.footprint), written);
+  // The ceilings are of multiply-adds, two operations an instruction; other instructions take as
+  // long, but additions may find ports of their own.
+  const double products = 2 * (work.slots - work.adds) / limits->gflops(work.doubles);
+  const double all = 2 * work.slots / limits->mixed_gflops(work.doubles);
+  double flops_us = std::max(products, all) * 1e-3;
   for (const Work::Dots& d : work.dots) flops_us += 2 * d.products / limits->gops(*d.row) * 1e-3;
   const double bytes_us = work.bytes() / bytes * 1e-3;
   TimeBound b;
@@ -53,10 +59,36 @@ std::vector<ir::Dim> dims_to_try(const ir::Program& program) {
   return dims;
 }
 
+std::vector<std::vector<int64_t>> timing_points(const ir::Program& program) {
+  const std::vector<ir::Dim> dims = dims_to_try(program);
+  size_t most = 1;
+  for (const ir::Dim& d : dims) most = std::max(most, d.at.size());
+  std::vector<std::vector<int64_t>> points(most);
+  for (size_t i = 0; i < most; ++i) {
+    for (const ir::Dim& d : dims) {
+      points[i].push_back(d.at.empty() ? d.hi : d.at[std::min(i, d.at.size() - 1)]);
+    }
+  }
+  return points;
+}
+
 std::vector<int64_t> timing_dims(const ir::Program& program) {
-  std::vector<int64_t> dims;
-  for (const ir::Dim& d : dims_to_try(program)) dims.push_back(d.at.empty() ? d.hi : d.at.back());
-  return dims;
+  return timing_points(program).back();
+}
+
+std::string text_of_dims(const ir::Program& program, std::span<const int64_t> dims) {
+  std::string text;
+  for (size_t i = 0; i < program.dims.size() && i < dims.size(); ++i) {
+    text += fmt::format("{}{}={}", i > 0 ? " " : "", program.dims[i].name, dims[i]);
+  }
+  return text;
+}
+
+Share share_of(double limit_us, double time_us) {
+  if (!(limit_us > 0) || !(time_us > 0)) return {};
+  const double share = limit_us / time_us;
+  if (share > kPastLimit) return {0, true};
+  return {std::min(share, 1.0), false};
 }
 
 }  // namespace hone::runtime

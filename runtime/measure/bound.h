@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "jit/ir/program.h"
 #include "runtime/machine/limits.h"
@@ -16,14 +18,29 @@ struct TimeBound {
   double limit = 0;         ///< 10^9 operations or bytes a second, whichever binds
 };
 
-/// The bound of a naive program at `dims`, from limits measured in this process.
+/// The bound of a naive program at `dims`.
 TimeBound bound_of(const ir::Program& program, std::span<const int64_t> dims, Limits* limits);
 
 /// The dims known at the call with ranges to check and to time them in. A stride given at the call
 /// may be anything; here it lies between that of dense rows and that of rows some elements apart.
 std::vector<ir::Dim> dims_to_try(const ir::Program& program);
 
-/// Where dims known at the call are timed: the last of `at`, else the largest.
+/// Where a program is timed: the values of its dims known at the call at each place of `at`, else
+/// the largest ones.
+std::vector<std::vector<int64_t>> timing_points(const ir::Program& program);
+
+/// The last of them, where programs that are timed at one point alone are.
 std::vector<int64_t> timing_dims(const ir::Program& program);
+
+/// Dims known at the call as text, `M=8 L=3`; empty where there are none.
+std::string text_of_dims(const ir::Program& program, std::span<const int64_t> dims);
+
+/// How a time stands to what the limit allows.
+struct Share {
+  double of_limit = 0;  ///< 0..1; 0: unknown
+  /// Faster than the limit by more than clocks err: the machine was too busy to measure the limit.
+  bool busy = false;
+};
+Share share_of(double limit_us, double time_us);
 
 }  // namespace hone::runtime

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/measure/samples.h"
 
+#include <immintrin.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -8,12 +9,15 @@
 #include <chrono>
 #include <cmath>
 
+#include "runtime/measure/assemble.h"
+
 namespace hone::runtime {
 namespace {
 
 constexpr double kShare = 0.97;     // of the wall time: less is a core lost
 constexpr double kLongSample = 10;  // times the least length: then fewer samples do
 constexpr int kFewSamples = 3;
+constexpr auto kPause = std::chrono::microseconds(120);  // longer than threads of the pool spin
 
 double cpu_us(clockid_t clock) {
   timespec t{};
@@ -35,10 +39,22 @@ std::vector<double> fastest(std::vector<double> v) {
   return v;
 }
 
+/// What one of `n` calls took. Of one thread that lost its core the processor time.
+double each_of(const Stretch& s, int64_t n, const SampleOptions& options) {
+  const double whole = options.alone && s.disturbed(true) ? s.cpu_us : s.wall_us;
+  return whole / static_cast<double>(n);
+}
+
+/// Keeps the core and asks nothing of it.
+void pause_for(std::chrono::microseconds length) {
+  const auto end = std::chrono::steady_clock::now() + length;
+  while (std::chrono::steady_clock::now() < end) _mm_pause();
+}
+
 }  // namespace
 
 bool Stretch::disturbed(bool alone) const {
-  return cpu_us < kShare * wall_us || (!alone && switched_away > 0);
+  return cpu_us < kShare * (wall_us + pause_us) || (!alone && switched_away > 0);
 }
 
 Stretch stretch_of(const std::function<void()>& work) {
@@ -56,23 +72,46 @@ Stretch stretch_of(const std::function<void()>& work) {
   return s;
 }
 
+Stretch spaced_stretch_of(const std::function<void()>& work, int64_t n) {
+  double calls_us = 0;
+  Stretch s = stretch_of([&] {
+    for (int64_t i = 0; i < n; ++i) {
+      pause_for(kPause);
+      const auto start = std::chrono::steady_clock::now();
+      work();
+      const auto end = std::chrono::steady_clock::now();
+      calls_us += std::chrono::duration<double, std::micro>(end - start).count();
+    }
+  });
+  s.pause_us = s.wall_us - calls_us;
+  s.wall_us = calls_us;
+  return s;
+}
+
 Samples take_samples(const std::function<Stretch(int64_t n)>& run, const SampleOptions& options) {
   // The first call warms caches, page tables and predictors. Of a long one it also says how long.
-  double estimate = run(1).cpu_us;
-  if (estimate < 4 * options.sample_us) estimate = run(1).cpu_us;
+  const auto once = [&] {
+    const Stretch s = run(1);
+    return std::min(s.wall_us, s.cpu_us);
+  };
+  double estimate = once();
+  if (estimate < 4 * options.sample_us) estimate = once();
   const bool is_long = estimate > kLongSample * options.sample_us;
   const int wanted = is_long ? std::min(options.samples, kFewSamples) : options.samples;
   Samples out;
   std::vector<double> others;
   for (int left = 3 * wanted; left > 0 && static_cast<int>(out.us.size()) < wanted; --left) {
-    const auto n = static_cast<int64_t>(std::ceil(options.sample_us / std::max(estimate, 0.01)));
+    auto n = static_cast<int64_t>(std::ceil(options.sample_us / std::max(estimate, 0.01)));
+    if (options.most_calls > 0) n = std::min(n, options.most_calls);
     const Stretch s = run(n);
     const bool disturbed = s.disturbed(options.alone);
-    const double whole = options.alone && disturbed ? s.cpu_us : s.wall_us;
-    const double each = whole / static_cast<double>(n);
+    const double each = each_of(s, n, options);
     if (options.alone || !disturbed) estimate = each;
-    if (s.wall_us < options.sample_us / 2) continue;
-    if (!options.alone && (disturbed || lacks_cores(s.cores(), out.cores))) {
+    if (n != options.most_calls && s.wall_us < options.sample_us / 2) continue;
+    const bool hopeless = options.give_up_us > 0 && each > options.give_up_us;
+    // No long sample is undisturbed for long; of one thread its processor time is as good.
+    const bool drop = disturbed && !(options.alone && (is_long || hopeless));
+    if (drop || (!options.alone && lacks_cores(s.cores(), out.cores))) {
       others.push_back(each);
       continue;
     }
@@ -83,14 +122,34 @@ Samples take_samples(const std::function<Stretch(int64_t n)>& run, const SampleO
     }
     if (!options.alone) out.cores = std::max(out.cores, s.cores());
     out.us.push_back(each);
-    if (options.give_up_us > 0 && each > options.give_up_us) return out;
+    if (hopeless) break;
   }
+  out.quiet = static_cast<int>(out.us.size());
+  out.noisy = static_cast<int>(others.size());
   if (out.us.empty() && others.empty()) out.us.push_back(estimate);
-  if (static_cast<int>(out.us.size()) * 2 >= wanted || others.empty()) return out;
-  out.disturbed = true;
+  const bool gave_up =
+      options.give_up_us > 0 && !out.us.empty() && out.us.back() > options.give_up_us;
+  if (gave_up || out.quiet * 2 >= wanted || others.empty()) return out;
   out.us.insert(out.us.end(), others.begin(), others.end());
+  if (options.alone) return out;
+  out.disturbed = true;
   out.us = fastest(std::move(out.us));
   return out;
+}
+
+Samples sample_calls(const std::function<void(int64_t n)>& calls, ThreadPool* pool,
+                     SampleOptions options, const std::function<void()>& between) {
+  options.alone = pool == nullptr;
+  if (pool) options.most_calls = kSpacedCalls;
+  const auto run = [&](int64_t n) {
+    if (between) between();
+    if (!pool) return stretch_of([&] { calls(n); });
+    const bool all = assemble(*pool);
+    Stretch s = spaced_stretch_of([&] { calls(1); }, n);
+    s.switched_away += !all;
+    return s;
+  };
+  return take_samples(run, options);
 }
 
 }  // namespace hone::runtime

@@ -5,6 +5,8 @@
 #include <functional>
 #include <vector>
 
+#include "include/hone/thread_pool.h"
+
 namespace hone::runtime {
 
 /// What one stretch of work took.
@@ -13,6 +15,7 @@ struct Stretch {
   double cpu_us = 0;          ///< processor time of the calling thread
   int64_t switched_away = 0;  ///< how often a thread of this process lost its core to another
   double process_us = 0;      ///< processor time of all threads
+  double pause_us = 0;        ///< of the calling thread between calls, beside the wall time
 
   /// Someone else had a core meanwhile: the wall time says more than what the work took. Of one
   /// thread its processor time tells; threads that wait for each other spin, so that only losing
@@ -20,11 +23,18 @@ struct Stretch {
   bool disturbed(bool alone) const;
   /// Cores that were at work on the average. A thread that waits for a core all the time loses
   /// none; what it leaves undone the others do, and this is less.
-  double cores() const { return wall_us > 0 ? process_us / wall_us : 0; }
+  double cores() const { return wall_us + pause_us > 0 ? process_us / (wall_us + pause_us) : 0; }
 };
 
 /// Runs `work` under the clocks.
 Stretch stretch_of(const std::function<void()>& work);
+
+/// Calls of a spaced stretch, at most: most of it are pauses.
+inline constexpr int64_t kSpacedCalls = 8;
+
+/// Calls `work` n times, each as one who calls now and then: after a pause in which threads that
+/// wait for work have gone to sleep.
+Stretch spaced_stretch_of(const std::function<void()>& work, int64_t n);
 
 /// How a function is sampled.
 struct SampleOptions {
@@ -32,11 +42,14 @@ struct SampleOptions {
   double sample_us = 300;  ///< least length of a sample: short functions are repeated
   double give_up_us = 0;   ///< no more samples of a function that takes longer; 0: always all
   bool alone = true;       ///< the work runs on the calling thread only
+  int64_t most_calls = 0;  ///< of a sample, however short that is; 0: any number
 };
 
 /// Times of one call, in microseconds.
 struct Samples {
   std::vector<double> us;
+  int quiet = 0;           ///< how many of all that were taken count
+  int noisy = 0;           ///< those that do not: another process had a core meanwhile
   bool disturbed = false;  ///< too few undisturbed ones could be had: these are the fastest
   double cores = 0;        ///< that several threads had in the samples that count
 };
@@ -44,9 +57,16 @@ struct Samples {
 /// With this many cores at work, where the same work has had `best`, some thread had none.
 inline bool lacks_cores(double cores, double best) { return cores < 0.9 * best; }
 
-/// Samples a function that `run(n)` calls n times back to back. Of a disturbed sample of one thread
-/// the processor time counts; of several threads it is dropped and taken again, at most three times
-/// as many in all, and so is one with fewer cores at work than another.
+/// Samples a function that `run(n)` calls n times back to back. A disturbed sample is dropped and
+/// taken again, at most three times as many in all, and so is one of several threads with fewer
+/// cores at work than another. Where too few are left, the processor time of one thread stands in.
 Samples take_samples(const std::function<Stretch(int64_t n)>& run, const SampleOptions& options);
+
+/// Samples `calls(n)`, n calls of a kernel: on one thread back to back, its own time or none
+/// counting; with a pool as a caller has them who calls now and then, after pauses in which the
+/// threads that wait for work have gone to sleep. `between`, which may be empty, runs before each
+/// sample, and is none of it.
+Samples sample_calls(const std::function<void(int64_t n)>& calls, ThreadPool* pool,
+                     SampleOptions options, const std::function<void()>& between = {});
 
 }  // namespace hone::runtime

@@ -41,6 +41,15 @@ bool is_arithmetic(ir::Op op) {
   }
 }
 
+/// Needs no multiplier: no function, no product, nor an addition that takes one in.
+bool is_addition(const ir::Node& e) {
+  for (ir::Op multiplies : {ir::Op::kCall, ir::Op::kMul, ir::Op::kDiv, ir::Op::kMod}) {
+    if (e.op == multiplies) return false;
+  }
+  return std::none_of(e.args.begin(), e.args.end(),
+                      [](const ir::Expr& a) { return a && a->op == ir::Op::kMul; });
+}
+
 /// What one evaluation of a value takes; equal parts count once, indices of loads not at all.
 class ValueCounter {
  public:
@@ -50,6 +59,7 @@ class ValueCounter {
 
   double operations = 0;  ///< one each
   double slots = 0;       ///< instructions of an arithmetic port: functions at their length
+  double adds = 0;        ///< of those, ones that a port without a multiplier may take
   bool doubles = false;
 
  private:
@@ -62,6 +72,7 @@ class ValueCounter {
     double own = schedules::operations_of(e);
     for (const ir::Expr& a : e->args) own -= schedules::operations_of(a);
     if (!(e->op == ir::Op::kMul && added)) slots += own;
+    if (is_addition(*e)) adds += own;
     if (!is_arithmetic(e->op)) return;
     operations += 1;
     doubles |= e->type == DType::kF64;
@@ -87,6 +98,8 @@ class Counter {
         work_.dots.push_back({row, points});
       } else {
         work_.slots += points * (value.slots + reduces);
+        const bool fused = stage.value && stage.value->op == ir::Op::kMul;
+        work_.adds += points * (value.adds + (fused ? 0 : reduces));
       }
       work_.doubles |= value.doubles;
       for (size_t i = 0; i < program_.buffers.size(); ++i) {
@@ -98,7 +111,9 @@ class Counter {
       if (b.role == ir::Role::kTemp) continue;
       const double bytes = elements(b) * size_of(b.type);
       if (b.role != ir::Role::kInput) work_.bytes_written += bytes;
-      work_.bytes_read += std::min(bytes, reads_[i] * size_of(b.type));
+      const double read = std::min(bytes, reads_[i] * size_of(b.type));
+      work_.bytes_read += read;
+      work_.footprint += b.role == ir::Role::kInput ? read : bytes;
     }
     return work_;
   }

@@ -16,8 +16,10 @@ struct Work {
   double operations = 0;     ///< useful scalar operations: arithmetic and functions, one each
   double slots = 0;          ///< instructions of an arithmetic port: a multiply-add is one, scalar
                              ///< functions count at their length
+  double adds = 0;           ///< of those, additions and the like without a product
   double bytes_read = 0;     ///< each element that is needed, once
   double bytes_written = 0;  ///< each output element, once
+  double footprint = 0;      ///< bytes of memory that is read or written
   bool doubles = false;      ///< some arithmetic is in f64
   /// Products that a dot product instruction takes, additions included: not among `slots`.
   struct Dots {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/tune/ranking.h"
+#include "runtime/measure/bound.h"
 #include "runtime/tune/run.h"
 #include "schedules/numerics.h"
 
@@ -13,6 +13,7 @@ constexpr size_t kFinalists = 5;      // of the search; records and the default 
 constexpr size_t kRecords = 3;        // of earlier runs
 constexpr double kInReach = 1.15;     // times the best: no finalist beyond
 constexpr double kSlowUs = 20'000;    // such kernels are ranked among fewer
+constexpr int kFewRounds = 3;         // fewer say nothing of a ratio
 constexpr double kOutranked = 1.001;  // times the winner's: what a stale record counts as
 constexpr double kSurely = 0.9;       // what a run that was stopped has to gain on a finished one
 
@@ -34,15 +35,13 @@ std::vector<std::string> TuneRun::finalists(const std::vector<Record>& known) co
   add(best_);
   if (!default_.empty()) add(default_);
   for (size_t r = 0; r < known.size() && r < kRecords; ++r) add(known[r].schedule);
-  std::vector<schedules::Tried> order;
-  for (const schedules::Tried& t : log_) {
-    if (std::isfinite(t.time_us) && t.time_us <= best_us_ * kInReach) order.push_back(t);
-  }
+  std::vector<Timed> order = timed();
+  std::erase_if(order, [&](const Timed& t) { return t.time_us > best_us_ * kInReach; });
   std::stable_sort(order.begin(), order.end(),
                    [](const auto& a, const auto& b) { return a.time_us < b.time_us; });
   const size_t most = texts.size() + (best_us_ > kSlowUs ? 2 : kFinalists);
-  for (const schedules::Tried& t : order) {
-    if (texts.size() < most) add(text_of(t.candidate));
+  for (const Timed& t : order) {
+    if (texts.size() < most) add(t.schedule);
   }
   return texts;
 }
@@ -59,8 +58,10 @@ Result<std::monostate> TuneRun::rank_finalists() {
   }
   trials_.refresh();
   const TrialTiming timing = this->timing(0);
+  std::vector<std::vector<std::vector<double>>> points(texts.size());
   const RankMeasure measure = [&](size_t i) -> Result<std::optional<RankSample>> {
     if (gave_up_) return std::optional<RankSample>();
+    look_sometimes();
     auto tried = trials_.run(texts[i], timing);
     // Where no worker lasts, the times of the search have to do.
     if (!tried && tried.failure().code != ErrorCode::kCancelled) gave_up_ = true;
@@ -70,6 +71,7 @@ Result<std::monostate> TuneRun::rank_finalists() {
       return std::optional<RankSample>();
     }
     if (tried->ok()) {
+      if (!tried->disturbed) points[i].push_back(tried->points_us);
       return std::optional(RankSample{tried->median_us, tried->disturbed, tried->cores});
     }
     if (!tried->refused()) {
@@ -90,16 +92,76 @@ Result<std::monostate> TuneRun::rank_finalists() {
     return Failure{ranking.failure().code,
                    "`" + job_.key.problem + "`: " + ranking.failure().message};
   }
-  best_ = texts[ranking->winner];
-  best_us_ = ranking->times_us[ranking->winner];
-  best_samples_ = {best_us_};
+  take_ranking(*ranking, texts, points);
   std::unordered_map<std::string, double> ranked_us;
   for (size_t i = 0; i < texts.size(); ++i) {
     if (ranking->times_us[i] > 0) ranked_us[texts[i]] = ranking->times_us[i];
   }
-  if (const auto d = ranked_us.find(default_); d != ranked_us.end()) default_us_ = d->second;
   settle_records(known, ranked_us);
   return std::monostate{};
+}
+
+/// The winner's figures, and the default's, from rounds that measured both.
+void TuneRun::take_ranking(const Ranking& ranking, const std::vector<std::string>& texts,
+                           const std::vector<std::vector<std::vector<double>>>& points) {
+  const auto spread = [&](size_t i) {
+    Spread s = ranking.spreads[i];
+    s.median = ranking.times_us[i];
+    s.low = s.low > 0 ? std::min(s.low, s.median) : s.median;
+    s.high = std::max(s.high, s.median);
+    return s;
+  };
+  rounds_ = ranking.counted;
+  noisy_rounds_ = ranking.noisy;
+  best_ = texts[ranking.winner];
+  best_spread_ = spread(ranking.winner);
+  best_us_ = best_spread_.median;
+  best_samples_ = {best_spread_.low, best_us_, best_spread_.high};
+  const auto untuned = std::find(texts.begin(), texts.end(), default_);
+  const auto d = static_cast<size_t>(untuned - texts.begin());
+  if (!default_.empty() && d < texts.size() && ranking.times_us[d] > 0) {
+    default_spread_ = spread(d);
+    default_us_ = default_spread_.median;
+    compared_ = rounds_ >= kFewRounds;
+  }
+  // Each point's median, all by the yardstick of the ranking.
+  best_points_us_.clear();
+  const auto& measured = points[ranking.winner];
+  double logs = 0;
+  for (size_t p = 0; !measured.empty() && p < measured[0].size(); ++p) {
+    std::vector<double> all;
+    for (const auto& m : measured) {
+      if (p < m.size()) all.push_back(m[p]);
+    }
+    best_points_us_.push_back(median(std::move(all)));
+    logs += std::log(best_points_us_.back());
+  }
+  const auto count = static_cast<double>(best_points_us_.size());
+  for (double& us : best_points_us_) us *= best_us_ / std::exp(logs / count);
+}
+
+/// Times, how far they are to be trusted, and their shares of the limit.
+void TuneRun::tell_figures(TuneResult* r) const {
+  const Spread samples = spread_of(best_samples_);
+  r->time_low_us = best_spread_.low > 0 ? best_spread_.low : std::min(samples.low, best_us_);
+  r->time_high_us = best_spread_.low > 0 ? best_spread_.high : std::max(samples.high, best_us_);
+  r->default_low_us = default_spread_.low;
+  r->default_high_us = default_spread_.high;
+  r->rounds = rounds_;
+  r->noisy_rounds = noisy_rounds_;
+  if (compared_) r->speedup = default_us_ / best_us_;
+  r->limit_us = limit_us_;
+  const Share share = share_of(limit_us_, best_us_);
+  r->of_limit = share.of_limit;
+  r->busy = share.busy;
+  const ir::Program& program = job_.problem.program;
+  const auto at = timing_points(program);
+  for (size_t p = 0; at.size() > 1 && p < at.size() && p < best_points_us_.size(); ++p) {
+    TunePoint point{text_of_dims(program, at[p]), best_points_us_[p], 0, 0};
+    if (p < limits_us_.size()) point.limit_us = limits_us_[p];
+    point.of_limit = share_of(point.limit_us, point.time_us).of_limit;
+    r->points.push_back(std::move(point));
+  }
 }
 
 /// Keeps the winner, and lets no other record be served before it: those that were ranked count as

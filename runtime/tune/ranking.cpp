@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "runtime/measure/samples.h"
-#include "runtime/measure/timer.h"
 
 namespace hone::runtime {
 namespace {
@@ -152,10 +151,12 @@ Ranking Ranker::conclude() {
   std::stable_sort(rounds_.begin(), rounds_.end(), [](const Round& a, const Round& b) {
     return a.disturbed != b.disturbed ? b.disturbed : a.spread() < b.spread();
   });
+  Ranking ranking;
+  ranking.counted = steady_rounds();
+  ranking.noisy = static_cast<int>(rounds_.size()) - ranking.counted;
   if (rounds_.size() > static_cast<size_t>(options_.rounds)) {
     rounds_.resize(static_cast<size_t>(options_.rounds));
   }
-  Ranking ranking;
   std::vector<double> lengths;
   for (const Round& r : rounds_) {
     ranking.noise += r.spread() * r.spread() / static_cast<double>(rounds_.size());
@@ -164,12 +165,15 @@ Ranking Ranker::conclude() {
   ranking.noise = std::sqrt(ranking.noise);
   std::vector<double> ratios;
   for (size_t i = 0; i < finalists_.size(); ++i) {
-    std::vector<double> all, lacking;
+    std::vector<double> all, lacking, times;
     for (const Round& r : rounds_) {
       if (!alive_[i]) continue;
       const double time = i == yardstick() ? r.yardstick() : r.times[i];
-      (lacks_cores(r.cores[i], cores_[i]) ? lacking : all).push_back(time / r.yardstick());
+      const bool lacks = lacks_cores(r.cores[i], cores_[i]);
+      (lacks ? lacking : all).push_back(time / r.yardstick());
+      if (!lacks) times.push_back(time);
     }
+    ranking.spreads.push_back(spread_of(std::move(times)));
     ratios.push_back(median(all.empty() ? lacking : all));
     ranking.times_us.push_back(ratios.back() * median(lengths));
   }

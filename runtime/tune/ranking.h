@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "include/hone/error.h"
+#include "runtime/measure/spread.h"
 
 namespace hone::runtime {
 
@@ -33,6 +34,9 @@ struct Ranking {
   size_t winner = 0;
   double noise = 0;              ///< how far apart two measurements of one finalist are: a share
   std::vector<double> times_us;  ///< per finalist, all by one yardstick; 0: it dropped out
+  std::vector<Spread> spreads;   ///< per finalist, of the rounds that count, as measured
+  int counted = 0;               ///< rounds that were steady
+  int noisy = 0;                 ///< rounds that were not: they count where too few are steady
 };
 
 /// A measurement of finalist `i`; nothing where it drops out.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "runtime/tune/ranking.h"
 #include "runtime/tune/trials.h"
 #include "runtime/tune/tune.h"
 #include "schedules/search/search.h"
@@ -17,6 +19,12 @@ namespace hone::runtime {
 
 /// The note of a record whose run was stopped: it serves, but is not the last word.
 inline constexpr std::string_view kUnfinished = "stopped before the search's end";
+
+/// What the note of a trial begins with that was made of steps, beside the spaces.
+inline constexpr std::string_view kWalked = "point=steps";
+
+/// The time of what was refused or wrong.
+inline constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 /// One tuning run under way; see tune().
 class TuneRun {
@@ -27,22 +35,40 @@ class TuneRun {
  private:
   using Clock = std::chrono::steady_clock;
 
+  /// A schedule and its time; infinite: refused or wrong.
+  struct Timed {
+    std::string schedule;
+    double time_us = 0;
+  };
+
   void resume();
-  bool at_limit() const;
+  bool resume_point(const Trial& trial);
+  bool resume_walk(const Trial& trial);
+  void look_at_limits();
+  void look_sometimes();
+  bool at_limit();
+  bool far_from_limit() const;
   bool finished();
   bool compiles(const std::string& schedule) const;
   void add_fallback();
   Result<std::monostate> try_plain_loops();
+  bool converged() const;
   Result<std::monostate> search();
+  Result<std::monostate> search_points();
+  Result<std::monostate> walk();
+  Result<std::monostate> attempt_steps(const std::string& schedule);
+  std::string propose_steps(uint64_t number) const;
   Result<std::monostate> attempt(const schedules::Candidate& candidate);
   std::optional<Failure> give_up(const Outcome& outcome);
-  void note(const schedules::Candidate& candidate, const std::string& schedule,
-            const Outcome& outcome);
+  Result<Outcome> try_schedule(const std::string& schedule);
+  void note(const std::string& origin, const std::string& schedule, const Outcome& outcome);
   void fall_back();
   void quarantine(const std::string& schedule, const Outcome& outcome);
   TrialTiming timing(double best_us) const;
   std::vector<std::string> finalists(const std::vector<Record>& known) const;
   Result<std::monostate> rank_finalists();
+  void take_ranking(const Ranking& ranking, const std::vector<std::string>& texts,
+                    const std::vector<std::vector<std::vector<double>>>& points);
   void settle_records(const std::vector<Record>& known,
                       const std::unordered_map<std::string, double>& ranked_us);
   Record record() const;
@@ -51,20 +77,25 @@ class TuneRun {
   double cost(const schedules::Candidate& candidate);
   double estimate(const schedules::Candidate& candidate) const;
   Clock::duration search_budget() const;
+  std::vector<Timed> timed() const;
+  size_t tried() const { return log_.size() + walk_.size(); }
   std::string text_of(const schedules::Candidate& candidate) const;
   void report(bool last);
   TuneResult result() const;
+  void tell_figures(TuneResult* result) const;
 
   const TuneJob& job_;
   Trials trials_;
   std::vector<schedules::Space> spaces_;
   const schedules::Strategy* strategy_;
-  std::string run_;  ///< seed, strategy and effort: names the log
-  std::vector<schedules::Tried> log_;
-  std::unordered_map<std::string, size_t> seen_;  ///< schedule text to its entry in the log
+  std::string run_;                               ///< seed, strategy and effort: names the log
+  std::vector<schedules::Tried> log_;             ///< points of the spaces
+  std::vector<Timed> walk_;                       ///< schedules beside them, by steps
+  std::unordered_map<std::string, double> seen_;  ///< schedule text to its time
   Clock::time_point start_ = Clock::now();
   Clock::time_point reported_;
-  Clock::duration opening_{};  ///< what it took to open the problem in a worker
+  Clock::time_point next_look_;  ///< at the limits
+  Clock::duration opening_{};    ///< what it took to open the problem in a worker
   std::unordered_set<std::string> quarantined_;
   bool small_ = false;                            ///< all of the space is tried
   size_t resumed_ = 0;                            ///< entries of the log that an earlier run made
@@ -78,6 +109,12 @@ class TuneRun {
   std::string best_;
   bool best_checked_ = false;  ///< by this run, not by the one whose log it took up
   std::vector<double> best_samples_;
+  std::vector<double> best_points_us_;  ///< medians of the best at each point
+  std::vector<double> limits_us_;       ///< at each point, as far as it is known
+  double limit_us_ = 0;                 ///< their geometric mean; 0: unknown
+  Spread best_spread_, default_spread_;
+  int rounds_ = 0, noisy_rounds_ = 0;  ///< of the ranking
+  bool compared_ = false;              ///< enough of them for a ratio of default and best
   bool gave_up_ = false;      ///< the time was up, or no worker lasts: what is known has to do
   int lost_ = 0;              ///< trials in a row that say nothing
   std::string last_trouble_;  ///< the last candidate that could not be measured, and why

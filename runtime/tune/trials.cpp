@@ -59,6 +59,7 @@ Result<Outcome, std::string> outcome_of(const Message& m, bool timed) {
   if (!out.ok() && !out.slow()) return out;
   if (!parse_time(m.get("median_us"), &out.median_us)) return wrong("median_us");
   if (!parse_times(m.get("samples_us"), &out.samples_us)) return wrong("samples_us");
+  if (!parse_times(m.get("points_us"), &out.points_us)) return wrong("points_us");
   const auto cores = m.get("cores");
   if (!cores.empty() && !parse_time(cores, &out.cores)) return wrong("cores");
   if (timed && out.median_us == 0) return wrong("median_us");

@@ -19,8 +19,9 @@ struct Outcome {
   std::string note;
   double median_us = 0;
   std::vector<double> samples_us;
-  bool disturbed = false;  ///< other work took cores from all samples
-  double cores = 0;        ///< at work while it was timed
+  std::vector<double> points_us;  ///< medians where the problem says that it should be good
+  bool disturbed = false;         ///< other work took cores from all samples
+  double cores = 0;               ///< at work while it was timed
 
   bool ok() const { return verdict == "ok"; }
   /// Given up after one run, checked on one data set: no candidate for anything, nor a bug.

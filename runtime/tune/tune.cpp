@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/measure/bound.h"
 #include "runtime/tune/run.h"
 #include "schedules/model/model.h"
 #include "schedules/numerics.h"
@@ -14,11 +15,9 @@
 namespace hone::runtime {
 namespace {
 
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr int kBatch = 8;
 constexpr double kImprovement = 0.99;  // a gain below 1% does not keep a search going
 constexpr double kAtLimit = 0.97;
-constexpr double kPastLimit = 1.05;
 constexpr double kGiveUp = 1.3;       // one sample is enough for candidates this much slower
 constexpr double kHopeless = 4;       // times the best, and one run is enough
 constexpr double kHopelessUs = 5000;  // below that it costs nothing to be sure
@@ -26,6 +25,7 @@ constexpr double kFarFetched = 12;    // times the cheapest by estimate: not wor
 constexpr size_t kSmallSpace = 64;    // points, which are all tried
 constexpr int kMostLost = 5;          // trials in a row whose workers are ended from outside
 constexpr int kRetries = 2;           // of a trial that something else disturbed
+constexpr auto kLookAgain = std::chrono::milliseconds(250);
 constexpr auto kReportEvery = std::chrono::milliseconds(200);
 
 /// Trials without improvement after which a search ends.
@@ -123,41 +123,72 @@ void TuneRun::resume() {
     if (known && known->note != kUnfinished) return;
   }
   for (const Trial& t : job_.cache.trials(job_.key)) {
-    if (t.run != run_) continue;
-    for (size_t s = 0; s < spaces_.size(); ++s) {
-      // The point is in the note, so that the strategy sees what it saw then.
-      const std::string prefix = fmt::format("point={}:", s);
-      if (t.note.rfind(prefix, 0) != 0) continue;
-      schedules::Candidate c{static_cast<int>(s), {}};
-      const char* at = t.note.data() + prefix.size();
-      const auto knobs = schedules::knobs(spaces_[s].schedule).size();
-      for (size_t k = 0; k < knobs; ++k) {
-        char* next = nullptr;
-        c.values.push_back(std::strtoll(at, &next, 10));
-        at = *next == ',' ? next + 1 : next;
-      }
-      if (text_of(c) != t.schedule) break;  // the rules have changed since
-      // What was put in quarantine since has no time: strategies see it tried, nothing more.
-      const Outcome o{allowed(t.schedule) ? t.verdict : "refused", "", t.median_us, {}};
-      if (default_us_ == 0 && o.ok()) default_us_ = o.median_us;
-      log_.push_back({c, o.ok() || o.slow() ? o.median_us : kInfinite});
-      seen_[t.schedule] = log_.size() - 1;
-      if (o.ok() && (best_us_ == 0 || o.median_us < best_us_)) {
-        best_us_ = o.median_us;
-        best_ = t.schedule;
-        improved_at_ = seen_.size();
-      }
-      break;
+    if (t.run != run_ || !(resume_point(t) || resume_walk(t))) continue;
+    // What was put in quarantine since has no time: strategies see it tried, nothing more.
+    Outcome o;
+    o.verdict = allowed(t.schedule) ? t.verdict : "refused";
+    o.median_us = t.median_us;
+    const double time_us = o.ok() || o.slow() ? o.median_us : kInfinite;
+    if (t.note.starts_with(kWalked)) {
+      walk_.push_back({t.schedule, time_us});
+    } else {
+      log_.back().time_us = time_us;
+    }
+    if (default_us_ == 0 && o.ok()) default_us_ = o.median_us;
+    seen_[t.schedule] = time_us;
+    if (o.ok() && (best_us_ == 0 || o.median_us < best_us_)) {
+      best_us_ = o.median_us;
+      best_ = t.schedule;
+      improved_at_ = seen_.size();
     }
   }
-  resumed_ = log_.size();
+  resumed_ = tried();
 }
 
-/// What beats the limit says that the limit was measured while something else ran.
-bool TuneRun::at_limit() const {
-  if (job_.limit_us <= 0 || best_us_ <= 0) return false;
-  const double share = job_.limit_us / best_us_;
-  return share >= kAtLimit && share <= kPastLimit;
+/// Puts a trial's point into the log. The point is in its note, so that the strategy sees what it
+/// saw then. False where it is none, or the rules have changed since.
+bool TuneRun::resume_point(const Trial& trial) {
+  for (size_t s = 0; s < spaces_.size(); ++s) {
+    const std::string prefix = fmt::format("point={}:", s);
+    if (!trial.note.starts_with(prefix)) continue;
+    schedules::Candidate c{static_cast<int>(s), {}};
+    const char* at = trial.note.data() + prefix.size();
+    const auto knobs = schedules::knobs(spaces_[s].schedule).size();
+    for (size_t k = 0; k < knobs; ++k) {
+      char* next = nullptr;
+      c.values.push_back(std::strtoll(at, &next, 10));
+      at = *next == ',' ? next + 1 : next;
+    }
+    if (text_of(c) != trial.schedule) return false;
+    log_.push_back({c, kInfinite});
+    return true;
+  }
+  return false;
+}
+
+/// What the machine's limit allows, measured once more.
+void TuneRun::look_at_limits() {
+  if (!job_.limits_us) return;
+  limits_us_ = job_.limits_us();
+  double logs = 0;
+  for (double us : limits_us_) logs += std::log(us);
+  limit_us_ = limits_us_.empty() ? 0 : std::exp(logs / static_cast<double>(limits_us_.size()));
+}
+
+/// The same between trials, ever more seldom.
+void TuneRun::look_sometimes() {
+  const auto now = Clock::now();
+  if (now < next_look_) return;
+  look_at_limits();
+  next_look_ = now + std::max<Clock::duration>(kLookAgain, now - start_);
+}
+
+/// A limit that seems reached is looked at again: it may have been measured while something else
+/// ran.
+bool TuneRun::at_limit() {
+  if (share_of(limit_us_, best_us_).of_limit < kAtLimit) return false;
+  look_at_limits();
+  return share_of(limit_us_, best_us_).of_limit >= kAtLimit;
 }
 
 /// The time to search: what is left of the budget once the finalists are ranked, in a worker of
@@ -171,27 +202,38 @@ bool TuneRun::finished() {
   const TuneOptions& o = job_.options;
   // Where opening the problem takes all the time, there is one trial at least.
   const bool late = o.budget.count() > 0 && Clock::now() - start_ >= search_budget() &&
-                    (best_us_ > 0 || log_.size() >= kBatch);
-  size_t knobs = 0;
-  for (const auto& s : spaces_) knobs = std::max(knobs, s.values.size());
+                    (best_us_ > 0 || tried() >= kBatch);
   if (o.stop.stop_requested()) {
     end_ = TuneEnd::kStopped;
   } else if (late || gave_up_) {
     end_ = TuneEnd::kBudget;
-  } else if (o.trials > 0 && static_cast<int64_t>(log_.size() - resumed_) >= o.trials) {
+  } else if (o.trials > 0 && static_cast<int64_t>(tried() - resumed_) >= o.trials) {
     end_ = TuneEnd::kBudget;
   } else if (at_limit()) {
     end_ = TuneEnd::kLimit;
-  } else if (seen_.size() - improved_at_ > patience(o.effort, knobs) && !small_) {
-    end_ = TuneEnd::kConverged;
   } else {
     return false;
   }
   return true;
 }
 
+/// So many points were tried in vain that others hardly pay.
+bool TuneRun::converged() const {
+  size_t knobs = 0;
+  for (const auto& s : spaces_) knobs = std::max(knobs, s.values.size());
+  return seen_.size() - improved_at_ > patience(job_.options.effort, knobs) && !small_;
+}
+
+/// Points of the spaces first; where they end far from the limit, whatever steps are legal.
 Result<std::monostate> TuneRun::search() {
-  while (!finished()) {
+  auto done = search_points();
+  const bool unmeasured = done && best_us_ == 0 && !gave_up_;
+  if (unmeasured && end_ != TuneEnd::kStopped) done = try_plain_loops();
+  return done ? walk() : done;
+}
+
+Result<std::monostate> TuneRun::search_points() {
+  while (!finished() && !converged()) {
     schedules::SearchInput input{spaces_, job_.options.seed, log_,
                                  [this](const schedules::Candidate& c) { return cost(c); }};
     const auto batch = strategy_->propose(input, kBatch);
@@ -202,7 +244,7 @@ Result<std::monostate> TuneRun::search() {
       if (!text.empty() && seen_.count(text) == 0 && allowed(text)) trials_.expect(text);
     }
     for (const schedules::Candidate& c : batch) {
-      if (finished()) return std::monostate{};
+      if (finished() || converged()) return std::monostate{};
       auto done = attempt(c);
       if (!done) return done.failure();
     }
@@ -213,26 +255,17 @@ Result<std::monostate> TuneRun::search() {
 Result<std::monostate> TuneRun::attempt(const schedules::Candidate& c) {
   const std::string schedule = text_of(c);
   if (auto known = seen_.find(schedule); known != seen_.end()) {
-    log_.push_back({c, log_[known->second].time_us});  // another point, the same schedule
+    log_.push_back({c, known->second});  // another point, the same schedule
     return std::monostate{};
   }
-  Outcome outcome;
-  if (allowed(schedule)) {
-    auto tried = trials_.run(schedule, timing(best_us_));
-    const auto promising = [&] { return best_us_ == 0 || tried->median_us < best_us_ * kGiveUp; };
-    for (int n = 0; n < kRetries && tried && tried->disturbed && promising(); ++n) {
-      tried = trials_.run(schedule, timing(best_us_));
-    }
-    if (!tried) return tried.failure();
-    outcome = std::move(*tried);
-    if (const auto failure = give_up(outcome)) return *failure;
-  } else {
-    const bool bad = quarantined_.count(schedule) != 0;
-    const std::string why =
-        bad ? "in quarantine" : "of another numerics class than " + job_.problem.numerics;
-    outcome = {"refused", why, 0, {}, false};
+  auto outcome = try_schedule(schedule);
+  if (!outcome) return outcome.failure();
+  std::string point = fmt::format("point={}:", c.space);
+  for (size_t k = 0; k < c.values.size(); ++k) {
+    point += (k ? "," : "") + std::to_string(c.values[k]);
   }
-  note(c, schedule, outcome);
+  log_.push_back({c, outcome->ok() || outcome->slow() ? outcome->median_us : kInfinite});
+  note(point, schedule, *outcome);
   report(false);
   return std::monostate{};
 }
@@ -249,27 +282,42 @@ std::optional<Failure> TuneRun::give_up(const Outcome& outcome) {
                  "the worker " + job_.worker + " does not last: " + outcome.note};
 }
 
-void TuneRun::note(const schedules::Candidate& c, const std::string& schedule,
-                   const Outcome& outcome) {
+/// A trial, repeated where something else disturbed one that promises much.
+Result<Outcome> TuneRun::try_schedule(const std::string& schedule) {
+  if (!allowed(schedule)) {
+    const bool bad = quarantined_.count(schedule) != 0;
+    Outcome o;
+    o.verdict = "refused";
+    o.note = bad ? "in quarantine" : "of another numerics class than " + job_.problem.numerics;
+    return o;
+  }
+  look_sometimes();
+  auto tried = trials_.run(schedule, timing(best_us_));
+  const auto promising = [&] { return best_us_ == 0 || tried->median_us < best_us_ * kGiveUp; };
+  for (int n = 0; n < kRetries && tried && tried->disturbed && promising(); ++n) {
+    tried = trials_.run(schedule, timing(best_us_));
+  }
+  if (!tried) return tried;
+  if (const auto failure = give_up(*tried)) return *failure;
+  return tried;
+}
+
+/// Keeps what became of a trial, whose `origin` says how a later run takes it up.
+void TuneRun::note(const std::string& origin, const std::string& schedule, const Outcome& outcome) {
   if (outcome.lost() || outcome.late()) {
     // Nothing that another run should know.
-    log_.push_back({c, kInfinite});
-    seen_[schedule] = log_.size() - 1;
+    seen_[schedule] = kInfinite;
     last_trouble_ = outcome.verdict + ", " + outcome.note;
     return;
   }
-  std::string point = fmt::format("point={}:", c.space);
-  for (size_t k = 0; k < c.values.size(); ++k)
-    point += (k ? "," : "") + std::to_string(c.values[k]);
-  job_.cache.log({job_.key, run_, static_cast<int64_t>(log_.size()), schedule, outcome.verdict,
-                  outcome.median_us, point + (outcome.note.empty() ? "" : " " + outcome.note)});
+  job_.cache.log({job_.key, run_, static_cast<int64_t>(tried()) - 1, schedule, outcome.verdict,
+                  outcome.median_us, origin + (outcome.note.empty() ? "" : " " + outcome.note)});
   if (job_.options.trial) {
     const std::chrono::duration<double> elapsed = Clock::now() - start_;
-    job_.options.trial({static_cast<int64_t>(log_.size()), schedule, outcome.verdict,
+    job_.options.trial({static_cast<int64_t>(tried()) - 1, schedule, outcome.verdict,
                         outcome.median_us, elapsed.count(), outcome.note});
   }
-  log_.push_back({c, outcome.ok() || outcome.slow() ? outcome.median_us : kInfinite});
-  seen_[schedule] = log_.size() - 1;
+  seen_[schedule] = outcome.ok() || outcome.slow() ? outcome.median_us : kInfinite;
   if (!outcome.ok()) {
     last_trouble_ = fmt::format("{}, {} ({} | {} | {})", outcome.verdict, outcome.note,
                                 job_.key.problem, job_.key.target, schedule);
@@ -295,6 +343,7 @@ void TuneRun::note(const schedules::Candidate& c, const std::string& schedule,
       best_ = schedule;
       best_checked_ = true;
       best_samples_ = outcome.samples_us;
+      best_points_us_ = outcome.points_us;
     }
   }
 }
@@ -320,14 +369,25 @@ void TuneRun::fall_back() {
   best_.clear();
   best_us_ = 0;
   best_checked_ = false;
-  for (const schedules::Tried& t : log_) {
-    if (!std::isfinite(t.time_us) || (best_us_ > 0 && t.time_us >= best_us_)) continue;
-    std::string schedule = text_of(t.candidate);
-    if (!allowed(schedule)) continue;
+  best_points_us_.clear();
+  for (Timed& t : timed()) {
+    if ((best_us_ > 0 && t.time_us >= best_us_) || !allowed(t.schedule)) continue;
     best_us_ = t.time_us;
-    best_ = std::move(schedule);
+    best_ = std::move(t.schedule);
   }
   best_samples_ = {best_us_};
+}
+
+/// Whatever was tried and has a time, in the order of the trials of each kind.
+std::vector<TuneRun::Timed> TuneRun::timed() const {
+  std::vector<Timed> all;
+  for (const schedules::Tried& t : log_) {
+    if (std::isfinite(t.time_us)) all.push_back({text_of(t.candidate), t.time_us});
+  }
+  for (const Timed& t : walk_) {
+    if (std::isfinite(t.time_us)) all.push_back(t);
+  }
+  return all;
 }
 
 void TuneRun::report(bool last) {
@@ -336,11 +396,11 @@ void TuneRun::report(bool last) {
   if (!last && now - reported_ < kReportEvery) return;
   reported_ = now;
   TuneProgress p;
-  p.trials = static_cast<int64_t>(log_.size());
+  p.trials = static_cast<int64_t>(tried());
   p.failed = failed_;
   p.default_us = default_us_;
   p.best_us = best_us_;
-  p.of_limit = best_us_ > 0 ? job_.limit_us / best_us_ : 0;
+  p.of_limit = share_of(limit_us_, best_us_).of_limit;
   p.elapsed = now - start_;
   if (job_.options.budget.count() > 0 && !last) {
     p.left = std::max<std::chrono::duration<double>>(job_.options.budget - (now - start_),
@@ -363,8 +423,8 @@ TuneResult TuneRun::result() const {
   r.end = end_;
   r.time_us = best_us_;
   r.default_us = default_us_;
-  r.of_limit = best_us_ > 0 ? job_.limit_us / best_us_ : 0;
-  r.trials = static_cast<int64_t>(log_.size() - resumed_);
+  tell_figures(&r);
+  r.trials = static_cast<int64_t>(tried() - resumed_);
   r.measured = measured_;
   r.rejected = refused_;
   r.failed = failed_;
@@ -378,9 +438,8 @@ Result<TuneResult> TuneRun::go() {
   if (!opened) return opened.failure();
   opening_ = Clock::now() - start_;
   resume();
+  look_sometimes();
   auto searched = search();
-  const bool unmeasured = searched && best_us_ == 0 && !gave_up_;
-  if (unmeasured && end_ != TuneEnd::kStopped) searched = try_plain_loops();
   const bool stopped = !searched && searched.failure().code == ErrorCode::kCancelled;
   if (stopped) end_ = TuneEnd::kStopped;
   if (!searched && !stopped) {
@@ -406,6 +465,8 @@ Result<TuneResult> TuneRun::go() {
     return Failure{ErrorCode::kCancelled, "stopped before a second look at a trial"};
   }
   if (end_ == TuneEnd::kStopped || gave_up_) keep_stopped();
+  const auto budget = job_.options.budget;
+  if (budget.count() == 0 || Clock::now() - start_ < budget) look_at_limits();
   TuneResult r = result();
   report(true);
   return r;
@@ -420,7 +481,9 @@ Result<TuneResult> tune(const TuneJob& job) {
       r.schedule = known->schedule;
       r.numerics = known->numerics;
       r.time_us = known->median_us;
-      r.of_limit = known->median_us > 0 ? job.limit_us / known->median_us : 0;
+      const Spread spread = spread_of(known->samples_us);
+      r.time_low_us = std::min(r.time_us, spread.low);
+      r.time_high_us = std::max(r.time_us, spread.high);
       return r;
     }
   }

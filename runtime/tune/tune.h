@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "include/hone/error.h"
 #include "include/hone/tune.h"
@@ -19,9 +20,12 @@ struct TuneJob {
   Key key;
   Cache& cache;
   const TuneOptions& options;
-  std::string worker;                              ///< the hone-worker program
-  int gpu = 0;                                     ///< where it tunes for a target that is one
-  double limit_us = 0;                             ///< what the machine's limit allows; 0: unknown
+  std::string worker;  ///< the hone-worker program
+  int gpu = 0;         ///< where it tunes for a target that is one
+  /// What the machine's limit allows at each point where the problem is timed, as far as that is
+  /// known by now: asked again between trials, since a busy machine makes it too long. Empty:
+  /// unknown.
+  std::function<std::vector<double>()> limits_us;
   std::function<void(const std::string&)> on_bug;  ///< a candidate was quarantined: a repro line
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -37,6 +38,12 @@ struct Candidate {
   CandidatePlace place;
   TileEdges edges;    ///< of the tensors it writes
   double jit_us = 0;  ///< from schedule text to callable code
+
+  /// True where some launch of a call may run on several threads.
+  bool parallel() const {
+    return std::any_of(code.launches.begin(), code.launches.end(),
+                       [](const jit::CodeLaunch& l) { return l.parallel && !l.at_bind; });
+  }
 };
 
 /// Why a schedule has no machine code: a value, not an error.

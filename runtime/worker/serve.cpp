@@ -22,6 +22,7 @@ Message result_of(const Verdict& v) {
   Message m{"result", {}};
   m.add("verdict", v.word).add("note", v.note).add("median_us", v.median_us);
   m.add("samples_us", fmt::format("{}", fmt::join(v.samples_us, ",")));
+  m.add("points_us", fmt::format("{}", fmt::join(v.points_us, ",")));
   m.add("disturbed", static_cast<int64_t>(v.disturbed)).add("cores", v.cores);
   m.add("max_err", v.max_err).add("jit_us", v.jit_us);
   m.add("code_bytes", v.report.code_bytes).add("spills", static_cast<int64_t>(v.report.spills));

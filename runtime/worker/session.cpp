@@ -9,10 +9,9 @@
 #include <utility>
 
 #include "runtime/machine/host.h"
-#include "runtime/measure/assemble.h"
 #include "runtime/measure/bound.h"
 #include "runtime/measure/samples.h"
-#include "runtime/measure/timer.h"
+#include "runtime/measure/spread.h"
 #include "runtime/threads/pool.h"
 
 namespace hone::runtime {
@@ -42,20 +41,12 @@ Result<std::unique_ptr<Session>> Session::open(const std::string& problem,
   return s;
 }
 
-/// Values of the dims known at the call. To time: where the problem says it should be good, else
-/// the largest. To check: those, the ends, and one odd value between.
-std::vector<std::vector<int64_t>> Session::dim_points(bool for_timing) const {
-  std::vector<std::vector<int64_t>> points;
+/// Values of the dims known at the call to check at: where it is timed, the ends, and one odd value
+/// between.
+std::vector<std::vector<int64_t>> Session::points_to_check() const {
+  std::vector<std::vector<int64_t>> points = timing_points(problem_->program);
   const std::vector<ir::Dim> dims = dims_to_try(problem_->program);
-  size_t most = 1;
-  for (const ir::Dim& d : dims) most = std::max(most, d.at.size());
-  for (size_t i = 0; i < most; ++i) {
-    std::vector<int64_t> p;
-    for (const ir::Dim& d : dims)
-      p.push_back(d.at.empty() ? d.hi : d.at[std::min(i, d.at.size() - 1)]);
-    points.push_back(std::move(p));
-  }
-  if (for_timing || dims.empty()) return points;
+  if (dims.empty()) return points;
   std::vector<int64_t> low, odd;
   for (const ir::Dim& d : dims) {
     low.push_back(d.lo);
@@ -82,7 +73,7 @@ Result<std::monostate> Session::make_fixtures() {
     return f;
   };
   const auto when = gpu_ ? std::launch::async : std::launch::deferred;
-  for (const auto& dims : dim_points(false)) {
+  for (const auto& dims : points_to_check()) {
     std::vector<std::future<Result<Fixture>>> made;
     for (int set = 0; set < jit::kDataSetCount; ++set) {
       const auto number = static_cast<int>(fixtures_.size()) + set;
@@ -101,7 +92,7 @@ Result<std::monostate> Session::make_fixtures() {
 Result<std::monostate> Session::prepare(bool again) {
   auto fixtures = make_fixtures();
   if (!fixtures) return fixtures;
-  for (const auto& dims : gpu_ ? decltype(dim_points(true))() : dim_points(true)) {
+  for (const auto& dims : gpu_ ? decltype(points_to_check())() : timing_points(problem_->program)) {
     auto f = Fixture::create(*problem_, dims, jit::DataSet::kIntegers, Guard::kBefore, 1, kStagger);
     if (!f) return f.failure();
     f->reset();
@@ -243,17 +234,14 @@ void Session::time(const Candidate& candidate, const Timing& timing, Verdict& v)
     if (!shared) return refuse(shared.failure());
     frame->bind(candidate);
     const auto run = [&](int64_t n) {
-      busy_();
-      const bool all = !pool_ || assemble(*pool_);
-      Stretch s = stretch_of([&] {
-        for (int64_t i = 0; i < n; ++i) frame->run(candidate, pool_.get());
-      });
-      s.switched_away += !all;
-      return s;
+      for (int64_t i = 0; i < n; ++i) frame->run(candidate, pool_.get());
     };
-    const Samples samples =
-        take_samples(run, {timing.samples, timing.sample_us, timing.give_up_us, pool_ == nullptr});
-    logs += std::log(median(samples.us));
+    const Samples samples = sample_calls(
+        run, candidate.parallel() ? pool_.get() : nullptr,
+        {.samples = timing.samples, .sample_us = timing.sample_us, .give_up_us = timing.give_up_us},
+        busy_);
+    v.points_us.push_back(median(samples.us));
+    logs += std::log(v.points_us.back());
     v.disturbed |= samples.disturbed;
     v.cores = std::max(v.cores, samples.cores);
     v.samples_us.insert(v.samples_us.end(), samples.us.begin(), samples.us.end());

@@ -21,9 +21,10 @@ struct Verdict {
   std::string note;      ///< what it looked like
   double median_us = 0;  ///< geometric mean over the dims that the problem should be good at
   std::vector<double> samples_us;
-  bool disturbed = false;  ///< other work took cores from all samples
-  double cores = 0;        ///< at work while it was timed
-  double max_err = 0;      ///< largest error in units of the reference's bound
+  std::vector<double> points_us;  ///< medians at each of those dims
+  bool disturbed = false;         ///< other work took cores from all samples
+  double cores = 0;               ///< at work while it was timed
+  double max_err = 0;             ///< largest error in units of the reference's bound
   double jit_us = 0;
   jit::Report report;
 
@@ -81,7 +82,7 @@ class Session {
   Result<std::monostate> make_fixtures();
   const Fixture& timed_on_gpu(size_t point) const;
   void time_on_gpu(const Candidate& candidate, const Timing& timing, Verdict& verdict);
-  std::vector<std::vector<int64_t>> dim_points(bool for_timing) const;
+  std::vector<std::vector<int64_t>> points_to_check() const;
 
   std::function<void()> busy_;
   std::unique_ptr<ops::Problem> problem_;

@@ -7,7 +7,8 @@
 #include <cmath>
 
 #include "runtime/engine/gpu_target.h"
-#include "runtime/measure/timer.h"
+#include "runtime/measure/bound.h"
+#include "runtime/measure/spread.h"
 #include "runtime/worker/session.h"
 
 namespace hone::runtime {
@@ -93,7 +94,7 @@ Result<std::monostate> Session::mirror_fixtures() {
     if (!mirror) return mirror.failure();
     mirrors_.push_back(std::move(*mirror));
   }
-  for (size_t i = 0; i < dim_points(true).size(); ++i) {
+  for (size_t i = 0; i < timing_points(problem_->program).size(); ++i) {
     const Fixture& f = timed_on_gpu(i);
     auto mirror = DeviceMirror::create(gpu_, f, DeviceMirror::copies_past_cache(*gpu_, f));
     if (!mirror) return mirror.failure();
@@ -141,7 +142,8 @@ void Session::time_on_gpu(const Candidate& candidate, const Timing& timing, Verd
     if (bound.code != ErrorCode::kOk) return blame(*gpu_, bound, &v);
     const auto samples = samples_of(candidate, *frame, timing);
     if (!samples) return blame(*gpu_, samples.failure(), &v);
-    logs += std::log(median(*samples));
+    v.points_us.push_back(median(*samples));
+    logs += std::log(v.points_us.back());
     v.samples_us.insert(v.samples_us.end(), samples->begin(), samples->end());
   }
   v.median_us = std::exp(logs / static_cast<double>(timing_mirrors_.size()));

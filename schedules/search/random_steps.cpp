@@ -108,7 +108,7 @@ std::string RandomSchedules::propose_reorder(const ir::Stage& s) {
 std::string RandomSchedules::propose_shape(const ir::Program&, const ir::Stage& s) {
   const int kind = below(100);
   if (kind < 60) {
-    constexpr const char* kTails[] = {"", " tail=peel", " tail=overlap", " tail=exact",
+    constexpr const char* kTails[] = {"",           " tail=peel", " tail=overlap", " tail=exact",
                                       " tail=peel", " tail=pad"};
     const std::vector<int> factors = {2, 3, 4, 5, 6, 7, 8, 8, 10, 16, 16, 20, 32, 64};
     const std::string base = fresh("l");

@@ -39,6 +39,9 @@ class RandomSchedules {
 
   /// The next schedule, made of up to `length` accepted steps. Adds to `uses`, which may be null.
   Schedule next(int length, StepUses* uses);
+  /// A variation of `base`, which applies: steps left out, changed and added. It may be what the
+  /// base is.
+  Schedule vary(const Schedule& base);
 
  private:
   bool chance(int percent) { return below(100) < percent; }
@@ -64,6 +67,8 @@ class RandomSchedules {
                                bool (*wanted)(const ir::Program&, const ir::Stage&));
   bool accept(ir::Program& p, const std::string& text, Schedule& schedule, StepUses* uses);
   void settle(Schedule& schedule, StepUses* uses);
+  bool accept_new(ir::Program& p, const std::string& text, Schedule& schedule);
+  std::string changed(const ir::Program& p, const std::string& step);
 
   const ir::Program& program_;
   ir::Target target_;

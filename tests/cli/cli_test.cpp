@@ -139,10 +139,38 @@ TEST_CASE("cli: the options of every verb") {
   CHECK(hone("run --no-time --threads 1 'matmul M=3 N=3 K=3 | x86 isa=avx2 threads=4'")
             .has("threads=1 "));
   CHECK(hone("run --no-time --target 'x86 isa=none' 'matmul M=3 N=3 K=3'").has("interpreted"));
-  const Ran bench = hone("bench --json --rounds 1 --problem 'matmul M=17 N=33 K=9'");
+  const Ran bench = hone("bench --json --threads 1 --rounds 1 --problem 'matmul M=17 N=33 K=9'");
   CHECK(bench.code == 0);
   for (const char* key : kRunKeys) CHECK(bench.has("\"" + std::string(key) + "\":"));
   CHECK(bench.has("\"threads\":1,"));
+}
+
+TEST_CASE("cli: figures come with their spread and their rounds, at each point") {
+  const Hone hone;
+  const Ran run = hone("run --json --threads 1 'fc_relu M=1..8 at 1,8 N=16 K=8'");
+  for (const char* key :
+       {"time_low_us", "time_high_us", "rounds", "noisy_rounds", "busy", "points", "limit_us"}) {
+    CHECK(run.has("\"" + std::string(key) + "\":"));
+  }
+  CHECK(run.has("\"at\":\"M=1\""));
+  CHECK(run.has("\"at\":\"M=8\""));
+  CHECK(hone("run --help").has("middle half"));
+  CHECK(hone("tune --help").has("geometric means"));
+  CHECK(hone("bench --help").has("--threads"));
+}
+
+TEST_CASE("cli: the bench tells a problem whole, and that a build has no peers") {
+  const Hone hone;
+  const std::string name = "an_op_whose_name_is_longer_than_a_column_of_any_table";
+  const Ran ran =
+      hone("bench --rounds 1 --threads 1 --peers --op 'op " + name +
+           "(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[i] + 1 }' --problem '" + name + " N=1000'");
+  CHECK(ran.code == 0);
+  CHECK(ran.has(name));
+  CHECK(ran.has(" N=1000, "));
+  CHECK(ran.has("round"));
+  CHECK((ran.out.find("this build has none") != ran.out.npos ||
+         hone("bench --json --rounds 1 --peers --problem 'matmul M=8 N=8 K=8'").has("\"peer\"")));
 }
 
 TEST_CASE("cli: a file of ops and a file of problems") {
@@ -161,7 +189,11 @@ TEST_CASE("cli: a file of ops and a file of problems") {
   const Hone other;
   CHECK(hone("cache export " + hone.file("tuned.txt")).code == 0);
   CHECK(other("cache import " + hone.file("tuned.txt")).code == 0);
-  CHECK(other("tune --json --ops " + ops + " 'twice N=70'").has("\"end\":\"hit\""));
+  const Ran hit = other("tune --json --ops " + ops + " 'twice N=70'");
+  CHECK(hit.has("\"end\":\"hit\""));
+  for (const char* unknown : {"of_limit", "limit_us", "default_us", "speedup"}) {
+    CHECK(hit.has("\"" + std::string(unknown) + "\":null"));
+  }
 }
 
 TEST_CASE("cli: an unwritable cache and a full disk are told, and work goes on") {

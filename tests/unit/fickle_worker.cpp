@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A worker that says that all is well, but for the schedule that HONE_FICKLE names, which is wrong;
-// `*` names all.
+// `*` names them all. HONE_REFUSES: every schedule but that of the plain loops is refused.
 #include <signal.h>
 #include <sys/prctl.h>
 
@@ -18,9 +18,12 @@ int main() {
   Channel channel(kTunerFd);
   while (const auto m = channel.receive(-1)) {
     Message reply{m->verb == "open" ? "opened" : "result", {}};
-    const bool fails = named && m->verb == "try" && (wrong == "*" || m->get("schedule") == wrong);
-    reply.add("verdict", fails ? "wrong" : "ok").add("note", fails ? "Y[0] is 1" : "");
-    reply.add("median_us", 100.0).add("samples_us", "100,100");
+    const bool tries = m->verb == "try";
+    const bool fails = named && tries && (wrong == "*" || m->get("schedule") == wrong);
+    const bool refuses = std::getenv("HONE_REFUSES") && tries && !m->get("schedule").empty();
+    reply.add("verdict", fails ? "wrong" : refuses ? "refused" : "ok");
+    reply.add("note", fails ? "Y[0] is 1" : "");
+    reply.add("median_us", 100.0).add("samples_us", "100,100").add("points_us", "50,100,200");
     if (!channel.send(reply)) break;
   }
 }
