@@ -140,9 +140,9 @@ Result<std::vector<double>> GpuOperands::output(size_t most) const {
   int error = gpu_->driver().context_synchronize();
   for (int64_t first = 0; first < count && !error; first += kPart / size) {
     const int64_t here = std::min(count - first, kPart / size);
-    error = gpu_->driver().to_host(
-        bytes.data(), memory_[views_.size() - 1] + static_cast<uint64_t>(first * size),
-        static_cast<size_t>(here * size));
+    error = gpu_->driver().to_host(bytes.data(),
+                                   memory_[views_.size() - 1] + static_cast<uint64_t>(first * size),
+                                   static_cast<size_t>(here * size));
     for (int64_t at = (apart - first % apart) % apart; at < here && !error; at += apart) {
       out.push_back(is_float(v.type)
                         ? jit::read_float(v.type, bytes.data(), at)

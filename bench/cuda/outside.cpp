@@ -31,7 +31,8 @@ std::vector<std::string> python_prefixes() {
     out.push_back(fs::path(folder).parent_path().string());
     out.push_back(fs::canonical(python, none).parent_path().parent_path().string());
   }
-  if (std::string home = text_of_environment("HOME"); !home.empty()) out.push_back(home + "/.local");
+  if (std::string home = text_of_environment("HOME"); !home.empty())
+    out.push_back(home + "/.local");
   out.insert(out.end(), {"/usr/local", "/usr"});
   return out;
 }
@@ -42,8 +43,7 @@ std::vector<std::string> python_libraries(const std::string& name) {
   std::vector<std::string> out;
   for (const std::string& prefix : python_prefixes()) {
     for (const char* packages : {"site-packages", "dist-packages"}) {
-      const std::string pattern =
-          prefix + "/lib*/python3*/" + packages + "/nvidia/*/lib/" + name;
+      const std::string pattern = prefix + "/lib*/python3*/" + packages + "/nvidia/*/lib/" + name;
       glob_t found{};
       if (::glob(pattern.c_str(), 0, nullptr, &found) == 0) {
         out.insert(out.end(), found.gl_pathv, found.gl_pathv + found.gl_pathc);

@@ -21,7 +21,7 @@ struct CudaForms {
 /// A form by its name.
 struct CudaForm {
   const char* name;
-  bool CudaForms::* member;
+  bool CudaForms::*member;
   const char* what;  ///< that is different, in words
 };
 

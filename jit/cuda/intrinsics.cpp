@@ -98,7 +98,8 @@ constexpr Intrinsic kRows[] = {
      "emulation::store_vector(values.v, N, W, to);",
      "template <int W, bool ALONE, class P, class E, int N>"},
     // N matrices of 8 rows of 16 bytes in shared memory: lane 8*i + l gives where row l of matrix i
-    // is, and takes of each its word of row lane / 4, or of a TURNED one of column lane / 4. PTX ISA,
+    // is, and takes of each its word of row lane / 4, or of a TURNED one of column lane / 4. PTX
+    // ISA,
     // ldmatrix.
     {"void load_matrices(unsigned int* to, P from)",
      R"(const unsigned int at = (unsigned int)__cvta_generic_to_shared(from);

@@ -25,9 +25,7 @@ std::optional<int64_t> reach(const Poly& p, const Facts& facts) {
 
 bool fits(const Poly& p, const Facts& facts) { return reach(p, facts).has_value(); }
 
-bool is_sum(const Expr& e) {
-  return e->op == Op::kAdd || e->op == Op::kSub || e->op == Op::kNeg;
-}
+bool is_sum(const Expr& e) { return e->op == Op::kAdd || e->op == Op::kSub || e->op == Op::kNeg; }
 
 void add_terms(const Expr& e, bool minus, std::vector<IndexTerm>& out) {
   if (e->op == Op::kAdd) {
@@ -87,8 +85,8 @@ void take_related(const std::vector<IndexTerm>& terms, std::vector<bool>& taken)
     more = false;
     for (size_t i = 0; i < terms.size(); ++i) {
       const std::set<int> own = loops_in(terms[i].value);
-      const bool shares = std::any_of(own.begin(), own.end(),
-                                      [&](int l) { return loops.contains(l); });
+      const bool shares =
+          std::any_of(own.begin(), own.end(), [&](int l) { return loops.contains(l); });
       if (taken[i] || shares) {
         more |= !taken[i] || !std::includes(loops.begin(), loops.end(), own.begin(), own.end());
         taken[i] = true;

@@ -40,11 +40,11 @@ inline constexpr size_t kMapBytes = 128;
 /// struct that ir::args_layout describes, by value; where the launch has maps, those follow it, 128
 /// bytes each, at the next multiple of 64.
 struct CudaLaunch {
-  std::string name;                     ///< of the stage
-  std::string symbol;                   ///< of the kernel in the source
-  std::array<ir::Expr, 3> grid;         ///< blocks along x, y, z, in constants and dims
-  std::array<int, 3> block{1, 1, 1};    ///< threads along x, y, z
-  int producer_axis = 0;  ///< along which the last row of threads only starts copies; 0: there is none
+  std::string name;                   ///< of the stage
+  std::string symbol;                 ///< of the kernel in the source
+  std::array<ir::Expr, 3> grid;       ///< blocks along x, y, z, in constants and dims
+  std::array<int, 3> block{1, 1, 1};  ///< threads along x, y, z
+  int producer_axis = 0;  ///< along which the last row of threads starts copies only; 0: none
   std::array<int, 3> cluster{1, 1, 1};  ///< blocks that run together and share memory; sm_90
   int64_t shared_bytes = 0;             ///< static shared memory
   int64_t dynamic_bytes = 0;            ///< shared memory that the launch must ask for, on top

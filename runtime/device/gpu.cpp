@@ -223,8 +223,8 @@ Failure Gpu::failed(int error, std::string_view doing) {
 }
 
 Failure Gpu::given_up(std::string_view doing) {
-  Failure f{ErrorCode::kDevice, fmt::format("{} took more than {} ms on {}", doing, wait_ms_.load(),
-                                            facts_.name)};
+  Failure f{ErrorCode::kDevice,
+            fmt::format("{} took more than {} ms on {}", doing, wait_ms_.load(), facts_.name)};
   const std::lock_guard lock(mutex_);
   if (cause_.empty()) cause_ = f.message;
   hung_ = lost_ = true;

@@ -69,7 +69,8 @@ Shares shares_of(const Plan& plan, const std::string& name, const std::string& l
   // All of a short row, so that the next one is its neighbours' too.
   out.threads = std::clamp<int64_t>(columns / out.width, 1, kColumns);
   const int64_t others = std::max<int64_t>(1, results / out.width);
-  const int64_t wanted = std::max(kBlockThreads / out.threads, power_of_two(filling(plan, kFilling) / others));
+  const int64_t wanted =
+      std::max(kBlockThreads / out.threads, power_of_two(filling(plan, kFilling) / others));
   const int64_t most = std::min(kMostThreads / out.threads, power_of_two(terms / kFewestEach));
   out.rows = std::clamp<int64_t>(wanted, 2, std::max<int64_t>(2, most));
   return out;
@@ -145,7 +146,8 @@ bool apply_columns(Plan& plan, const std::string& name) {
   const Shares shares = shares_of(plan, name, last, reductions);
   // Blocks of few threads would not fill a multiprocessor.
   const int64_t blocks = results / (shares.width * shares.threads);
-  const bool small = shares.threads * shares.rows < kFewestThreads && blocks > multiprocessors(plan);
+  const bool small =
+      shares.threads * shares.rows < kFewestThreads && blocks > multiprocessors(plan);
   if (results / shares.width > filling(plan, kFilling) / 2 || small) return false;
   const std::string at = bind_columns(plan, name, last, shares);
   if (at.empty()) return false;

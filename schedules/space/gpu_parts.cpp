@@ -54,11 +54,11 @@ int64_t tiles_of(const Plan& plan, const std::string& name) {
 struct Cut {
   std::string var;
   int64_t blocks = 0;
-  int64_t fewest = 0;      ///< of its values in a part
-  int64_t unit = 1;        ///< parts have multiples of so many, but for the last
-  int64_t busy = 0;        ///< blocks that are wanted
-  bool product = false;    ///< whose tiles are as many blocks
-  bool rows = false;       ///< results are reduced from rows, not from columns
+  int64_t fewest = 0;    ///< of its values in a part
+  int64_t unit = 1;      ///< parts have multiples of so many, but for the last
+  int64_t busy = 0;      ///< blocks that are wanted
+  bool product = false;  ///< whose tiles are as many blocks
+  bool rows = false;     ///< results are reduced from rows, not from columns
 };
 
 Cut cut_of(const Plan& plan, const std::string& name) {

@@ -10,11 +10,11 @@
 namespace hone::schedules {
 namespace {
 
-constexpr int64_t kWideRows = 64;            // of an instruction
-constexpr int64_t kWarpLanes = 128;          // of a warpgroup
-constexpr int64_t kWideBlocks = 128;         // that fill a large GPU
-constexpr int64_t kRowBytes = 128;     // of operands in shared memory, swizzled
-constexpr int64_t kCluster = 2;              // blocks
+constexpr int64_t kWideRows = 64;     // of an instruction
+constexpr int64_t kWarpLanes = 128;   // of a warpgroup
+constexpr int64_t kWideBlocks = 128;  // that fill a large GPU
+constexpr int64_t kRowBytes = 128;    // of operands in shared memory, swizzled
+constexpr int64_t kCluster = 2;       // blocks
 
 /// A product and how it is cut: numbers, of which the tuner may choose others.
 struct Wide : TensorProduct {
@@ -108,7 +108,8 @@ bool share_boxes(Plan& plan, Wide& t, bool below, const std::string& blocks) {
     if (a.gathers) return true;  // a launch that stops at bad data has no clusters
   }
   const int64_t both = below ? t.tile_columns : t.tile_rows;
-  const bool many = t.blocks >= filling(plan, kWideBlocks) && 4 * both >= t.tile_rows + t.tile_columns;
+  const bool many =
+      t.blocks >= filling(plan, kWideBlocks) && 4 * both >= t.tile_rows + t.tile_columns;
   if (plan.decide("neighbouring blocks bring one another operands", 2, many ? 1 : 0) == 0) {
     return true;
   }

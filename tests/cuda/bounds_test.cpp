@@ -2,9 +2,8 @@
 //
 // Default schedules of what moves more than it computes, at sizes past a GPU's caches: by static
 // facts they move at most 1.05 times the least bytes, in whole sectors, without bank conflicts,
-// with enough loads under way on every multiprocessor, and are issued, by estimate, in the time that
-// memory takes. HONE_TEST_TABLE=1 prints a line for each
-// launch.
+// with enough loads under way on every multiprocessor, and are issued, by estimate, in the time
+// that memory takes. HONE_TEST_TABLE=1 prints a line for each launch.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -255,7 +254,8 @@ void print_rows(const Row& row, const Facts& f) {
         r.name.c_str(), r.threads / (r.block[0] * r.block[1] * r.block[2]),
         r.block[0] * r.block[1] * r.block[2], r.sectors, r.least_sectors, r.ways, l.wide,
         r.in_flight / 1024, r.resources ? r.resources->registers : 0,
-        r.resources ? r.resources->spill_bytes : 0, r.occupancy.share, r.sector_bytes / 1e6, r.issue_us / r.memory_us);
+        r.resources ? r.resources->spill_bytes : 0, r.occupancy.share, r.sector_bytes / 1e6,
+        r.issue_us / r.memory_us);
   }
 }
 

@@ -6,9 +6,9 @@
 
 #include <cstdio>
 
-#include "jit/ir/device_limits.h"
 #include "jit/cuda/nvrtc.h"
 #include "jit/cuda/report/resources.h"
+#include "jit/ir/device_limits.h"
 #include "ops/op.h"
 #include "tests/cuda/by_hand.h"
 #include "tests/support/effort.h"

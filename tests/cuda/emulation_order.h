@@ -57,12 +57,12 @@ class Joins {
 /// What a thread knows.
 struct Knowledge {
   Agent agent = 0;
-  uint32_t now = 1;     ///< its own clock
-  uint32_t fenced = 0;  ///< its own clock at its last fence
-  uint32_t made = 0;    ///< its own clock at the last fence after it made mbarriers
+  uint32_t now = 1;          ///< its own clock
+  uint32_t fenced = 0;       ///< its own clock at its last fence
+  uint32_t made = 0;         ///< its own clock at the last fence after it made mbarriers
   bool stored_away = false;  ///< to the memory of another block
-  Epoch copied;         ///< the last group of its asynchronous copies that it waited for
-  Epoch copies_fenced;  ///< the last one at its last fence
+  Epoch copied;              ///< the last group of its asynchronous copies that it waited for
+  Epoch copies_fenced;       ///< the last one at its last fence
   Message others;
 
   bool has(Epoch e) const {

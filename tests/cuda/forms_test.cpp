@@ -138,8 +138,7 @@ TEST_CASE("cuda stores: no narrower in the machine's words than in the schedule"
 TEST_CASE("cuda stores: what the launch reads as well is not passed by loads") {
   const std::string apart = printed("add N=1048576").source.kernels;
   CHECK(has(apart, "store_global<4, true>"));
-  const std::string own =
-      printed("axpy N=1048576").source.kernels;
+  const std::string own = printed("axpy N=1048576").source.kernels;
   CHECK(has(own, "store_global<4, false>"));
 }
 
@@ -174,10 +173,10 @@ TEST_CASE("cuda indices: sums that wrap around come out right, and all on the wa
     facts.define_loop(2, 0, tile);
     const ir::Expr q = ir::make_int(blocks) * r + b;
     const auto div = [&](int64_t k) { return ir::make_binary(ir::Op::kDiv, q, ir::make_int(k)); };
-    const ir::Poly offset = ir::Poly::of(
-        ir::make_int(row * tile) * q - ir::make_int(group * row * tile) * div(group) +
-            ir::make_int(tile) * div(group) + ir::make_int(row) * t,
-        &facts);
+    const ir::Poly offset =
+        ir::Poly::of(ir::make_int(row * tile) * q - ir::make_int(group * row * tile) * div(group) +
+                         ir::make_int(tile) * div(group) + ir::make_int(row) * t,
+                     &facts);
     const auto terms = jit::index_terms(offset.expr());
     const auto wraps = jit::wrapped_terms(terms, facts);
     for (int sample = 0; sample < 50; ++sample) {

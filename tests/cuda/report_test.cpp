@@ -52,8 +52,8 @@ const CountedByHand kReportByHand[] = {
 std::vector<jit::LaunchReport> report(const std::string& text, const std::string& steps) {
   const auto made = tests::print(tests::problem(text), tests::parsed(steps));
   REQUIRE_MESSAGE(static_cast<bool>(made), steps << ": " << made.failure());
-  return jit::report_on(made->nest, made->source, tests::gpu(), jit::typical_dims(made->nest),
-                        {}, {0, true});
+  return jit::report_on(made->nest, made->source, tests::gpu(), jit::typical_dims(made->nest), {},
+                        {0, true});
 }
 
 }  // namespace
@@ -239,8 +239,7 @@ TEST_CASE("cuda report: samples stand for the whole where iterations are alike")
 
 TEST_CASE("cuda report: threads that only start copies do no operations") {
   for (const int64_t n : {2048, 4096}) {
-    const auto problem =
-        ops::parse_problem(fmt::format("matmul M={0} N={0} K={0} T=bf16", n));
+    const auto problem = ops::parse_problem(fmt::format("matmul M={0} N={0} K={0} T=bf16", n));
     REQUIRE(static_cast<bool>(problem));
     const auto made = tests::print_default(problem->program);
     REQUIRE_MESSAGE(static_cast<bool>(made), made.failure());
@@ -277,8 +276,7 @@ TEST_CASE("cuda report: roofs by type, by the target's multiprocessors, and of i
                          Known{"bias_gelu M=16384 N=8192 T=bf16", 16384.0 * 8192, 44.4},
                          Known{"gelu N=134217728", 134217728, 39.5}}) {
     const jit::LaunchReport r = first(k.problem, h200);
-    CHECK(32 * r.walked.instructions / k.elements ==
-          doctest::Approx(k.instructions).epsilon(0.25));
+    CHECK(32 * r.walked.instructions / k.elements == doctest::Approx(k.instructions).epsilon(0.25));
   }
   CHECK(first("softmax M=16384 N=8192 T=bf16", h200).bound == std::string("issue"));
   CHECK(first("softmax M=16384 N=8192", h200).bound == std::string("memory"));

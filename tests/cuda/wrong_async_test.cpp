@@ -215,10 +215,9 @@ constexpr Wrong kGroups[] = {
      "Y[t] = (i32)load_cluster(there); cluster_arrive(); cluster_wait();",
      "is read before anything is written there", 128, 2},
     {"another block's memory, arrived at without release",
-     MAKE
-     "cluster_arrive(); cluster_wait();"
-     "store_cluster(shared_of_rank(shared_address(HONE_AT(s, t)), 1 - cluster_rank()), 1);"
-     "mbarrier_arrive_at(b, 1 - cluster_rank());",
+     MAKE "cluster_arrive(); cluster_wait();"
+          "store_cluster(shared_of_rank(shared_address(HONE_AT(s, t)), 1 - cluster_rank()), 1);"
+          "mbarrier_arrive_at(b, 1 - cluster_rank());",
      "stored to another block's memory arrives there without release", 128, 2},
     {"a relaxed arrival shows nothing that was written",
      "HONE_TEAM(u32, s, 128); s[t] = 1; cluster_arrive_relaxed(); cluster_wait();"

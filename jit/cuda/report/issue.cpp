@@ -18,10 +18,10 @@ struct FunctionCost {
   double instructions;
 };
 constexpr FunctionCost kFunctions[] = {
-    {"abs", 1},    {"ceil", 1},  {"floor", 1},     {"round", 1},    {"trunc", 1},  {"exp", 7},
-    {"exp2", 4},   {"expm1", 17}, {"log", 15},      {"log2", 13},    {"log1p", 18}, {"sqrt", 9},
-    {"rsqrt", 18}, {"sin", 24},  {"cos", 24},      {"tanh", 20},    {"erf", 28},
-    {"pow", 60},   {"gelu", 35}, {"gelu_tanh", 28}, {"sigmoid", 20}, {"silu", 22},  {"softplus", 30},
+    {"abs", 1},    {"ceil", 1},       {"floor", 1},    {"round", 1}, {"trunc", 1},     {"exp", 7},
+    {"exp2", 4},   {"expm1", 17},     {"log", 15},     {"log2", 13}, {"log1p", 18},    {"sqrt", 9},
+    {"rsqrt", 18}, {"sin", 24},       {"cos", 24},     {"tanh", 20}, {"erf", 28},      {"pow", 60},
+    {"gelu", 35},  {"gelu_tanh", 28}, {"sigmoid", 20}, {"silu", 22}, {"softplus", 30},
 };
 constexpr double kOtherFunction = 20;
 /// Of a quotient of floats, and of integers.

@@ -77,10 +77,10 @@ void add_roof(const Target& target, LaunchReport& r) {
   // With few threads neither roof is near: loads wait for one another.
   constexpr double kEnough = 0.125;
   const double most = std::max({r.memory_us, r.operations_us, r.issue_us});
-  r.bound = r.fill < kEnough        ? "parallelism"
-            : most == r.memory_us   ? "memory"
-            : most == r.issue_us    ? "issue"
-                                    : "arithmetic";
+  r.bound = r.fill < kEnough      ? "parallelism"
+            : most == r.memory_us ? "memory"
+            : most == r.issue_us  ? "issue"
+                                  : "arithmetic";
 }
 
 }  // namespace
@@ -95,8 +95,7 @@ std::vector<int64_t> typical_dims(const Nest& nest) {
 }
 
 std::vector<LaunchReport> report_on(const Nest& nest, const CudaSource& source,
-                                    const Target& target,
-                                    const std::vector<int64_t>& dims,
+                                    const Target& target, const std::vector<int64_t>& dims,
                                     const std::vector<KernelResources>& resources,
                                     const WalkOptions& options) {
   const DeviceLimits& limits = device_limits(target.sm);
@@ -114,7 +113,8 @@ std::vector<LaunchReport> report_on(const Nest& nest, const CudaSource& source,
     BlockNeeds needs{threads, 0, r.shared_bytes};
     if (r.resources) {
       needs.registers = r.resources->registers;
-      needs.shared_bytes = std::max(needs.shared_bytes, r.resources->shared_bytes + l.dynamic_bytes);
+      needs.shared_bytes =
+          std::max(needs.shared_bytes, r.resources->shared_bytes + l.dynamic_bytes);
     }
     r.occupancy = occupancy(needs, limits);
     // Threads that only start copies do nothing of what the others do.

@@ -43,8 +43,7 @@ struct LaunchReport {
 /// Reports on the launches of `nest`, which was printed as `source`, for the target's GPU.
 /// `dims` are values of Nest::dims; `resources` what a compiler said of the kernels, if anything.
 std::vector<LaunchReport> report_on(const ir::Nest& nest, const CudaSource& source,
-                                    const ir::Target& target,
-                                    const std::vector<int64_t>& dims,
+                                    const ir::Target& target, const std::vector<int64_t>& dims,
                                     const std::vector<KernelResources>& resources,
                                     const WalkOptions& options = {});
 

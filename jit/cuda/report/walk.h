@@ -31,7 +31,7 @@ struct Walked {
   double tensor_operations = 0;   ///< of them, by tensor cores
   /// Of these, by the bytes of what is multiplied: 1, 2, 4 and 8.
   std::array<double, 9> tensor_by_bytes{};
-  double instructions = 0;  ///< that warps issue for all this, by estimate: issue.h
+  double instructions = 0;   ///< that warps issue for all this, by estimate: issue.h
   double branches = 0;       ///< of warps: conditions, and loops whose ends lanes might not share
   double divergent = 0;      ///< of these, on which lanes disagree
   double data_branches = 0;  ///< of these, that data decide
