@@ -77,6 +77,12 @@ struct Found {
   bool inferred = false;  ///< from readers, which it says nothing to
 };
 
+/// The extent of a dim of a tensor: null where it is not known.
+struct Extent {
+  ir::Expr e;
+  bool inferred = false;  ///< readers decide it
+};
+
 /// A read in a statement, and the reductions around it.
 struct Site {
   size_t statement = 0;
@@ -144,7 +150,7 @@ class Lowering {
   void poison(const Statement& s, const Draft& draft);
   void declare_indices(const Statement& s, Draft& draft);
   ir::Expr left_extent(const Statement& s, size_t position, const ir::Buffer* output);
-  ir::Expr inferred_extent(const Statement& s, size_t position);
+  ir::Expr inferred_extent(const Statement& s, size_t position, const std::vector<Found>& found);
   void compare_with_uses(const Range& r, const ir::Expr& extent, const std::vector<Found>& found);
   void lower_where(const Statement& s);
   void lower_body(const Statement& s, Draft& draft);
@@ -174,7 +180,7 @@ class Lowering {
   void find_sites();
   void find_sites(const Term& t, size_t statement, std::vector<const Term*>& inside);
   ir::Expr index_ahead(const Term& t) const;
-  ir::Expr extent_ahead(const std::string& tensor, size_t dim);
+  Extent extent_ahead(const std::string& tensor, size_t dim);
   ir::Expr used_extent(size_t statement, const Term* reduction, const std::string& index);
   ir::Expr limited_by(const Term& t, const std::string& index, ir::Expr extent) const;
   std::vector<Interval> ranges_ahead(const Site& site);
@@ -238,12 +244,12 @@ class Lowering {
   std::vector<Draft*> frames_;
   std::unordered_set<std::string> noted_;  // statements and inouts that a note is about
   std::vector<Site> sites_;  // of all statements, once some extent is asked of readers
-  std::map<std::pair<size_t, size_t>, ir::Expr> ahead_;  // extents foreseen, per statement and dim
-  int looks_ = 0;                                        // at sites, so far
-  std::vector<size_t> inferred_;                         // dims of the statement
-  int nested_ = 0;         // reductions named so far in this statement
-  bool in_index_ = false;  // integers read are i64
-  bool stuck_ = false;     // by an error in what is lowered now
+  std::map<std::pair<size_t, size_t>, Extent> ahead_;  // extents foreseen, per statement and dim
+  int looks_ = 0;                                      // at sites, so far
+  std::vector<size_t> inferred_;                       // dims of the statement
+  int nested_ = 0;                                     // reductions named so far in this statement
+  bool in_index_ = false;                              // integers read are i64
+  bool stuck_ = false;                                 // by an error in what is lowered now
 };
 
 /// The range of an index as far as proofs may use it: ends read from data give way to dims.

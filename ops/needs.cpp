@@ -10,7 +10,7 @@ namespace {
 using ir::Expr;
 
 constexpr int kMostLooks = 2000000;  // at reads, for one op: a hostile text has many
-constexpr int kLooksOfBound = 200;   // that one bound costs as much as
+constexpr int kLooksOfBound = 20;    // that one bound costs as much as
 
 bool mentions_any(const Expr& e, const std::vector<Interval>& variables) {
   return std::any_of(variables.begin(), variables.end(),
@@ -122,29 +122,31 @@ Expr Lowering::index_ahead(const Term& t) const {
   return ir::make_binary(op, args[0], args[1]);
 }
 
-/// The extent of a dim of a tensor as far as it is known or can be foreseen; null where it is not.
-Expr Lowering::extent_ahead(const std::string& tensor, size_t dim) {
+/// The extent of a dim of a tensor as far as it is known or can be foreseen.
+Extent Lowering::extent_ahead(const std::string& tensor, size_t dim) {
   const auto at = tensors_.find(tensor);
   if (at != tensors_.end()) {
-    if (at->second.shapeless || dim >= program_.buffers[at->second.buffer].shape.size()) return {};
-    return program_.buffers[at->second.buffer].shape[dim];
+    const Tensor& t = at->second;
+    if (t.shapeless || dim >= program_.buffers[t.buffer].shape.size()) return {};
+    const bool inferred = std::find(t.inferred.begin(), t.inferred.end(), dim) != t.inferred.end();
+    return {program_.buffers[t.buffer].shape[dim], inferred};
   }
   for (size_t i = 0; i < d_.statements.size(); ++i) {
     const Statement& s = d_.statements[i];
     if (s.name != tensor || dim >= s.indices.size()) continue;
-    const auto [known, fresh] = ahead_.emplace(std::pair(i, dim), Expr());
-    if (!fresh) return known->second;  // null while it is being found
+    const auto [known, fresh] = ahead_.emplace(std::pair(i, dim), Extent());
+    if (!fresh) return known->second;  // none while it is being found
     const Range& r = s.indices[dim];
     Expr extent = r.bounds.empty() ? used_extent(i, nullptr, r.name) : index_ahead(r.bounds[1]);
-    if (!extent) extent = needed_extent(i, dim);
-    ahead_[std::pair(i, dim)] = extent;
-    return extent;
+    const bool inferred = !extent;
+    if (inferred) extent = needed_extent(i, dim);
+    return ahead_[std::pair(i, dim)] = {extent, inferred};
   }
   return {};
 }
 
 /// The extent of what an index indexes by itself in a statement to come, in `reduction` where it is
-/// the index of one.
+/// the index of one. What readers decide does not count.
 Expr Lowering::used_extent(size_t statement, const Term* reduction, const std::string& index) {
   for (const Site& site : sites_) {
     if (++looks_ > kMostLooks) return {};
@@ -154,7 +156,8 @@ Expr Lowering::used_extent(size_t statement, const Term* reduction, const std::s
     for (size_t k = 0; k < site.access->index_count(); ++k) {
       const Term& t = site.access->args[k];
       if (t.kind != Term::kName || t.name != index) continue;
-      if (Expr extent = extent_ahead(site.access->name, k)) return extent;
+      const Extent extent = extent_ahead(site.access->name, k);
+      if (extent.e && !extent.inferred) return extent.e;
     }
   }
   return {};
@@ -185,7 +188,7 @@ std::vector<Interval> Lowering::ranges_ahead(const Site& site) {
   std::vector<Interval> out;
   const Statement& s = d_.statements[site.statement];
   for (size_t k = 0; k < s.indices.size(); ++k) {
-    Expr extent = extent_ahead(s.name, k);
+    Expr extent = extent_ahead(s.name, k).e;
     if (!extent) continue;
     // What a `where` leaves out is not read, unless it is the `else` that reads.
     const bool otherwise = !s.otherwise.empty() && lies_in(*site.access, s.otherwise[0]);
@@ -216,6 +219,8 @@ Expr Lowering::needed_extent(size_t statement, size_t dim) {
   const std::string& name = d_.statements[statement].name;
   const Prover prover(binding_.ranged);
   Expr need;
+  const Site* around = nullptr;  // whose ranges `variables` are
+  std::vector<Interval> variables;
   for (size_t i = 0; i < sites_.size(); ++i) {
     const Site& site = sites_[i];
     if (++looks_ > kMostLooks) return {};
@@ -224,7 +229,11 @@ Expr Lowering::needed_extent(size_t statement, size_t dim) {
     looks_ += kLooksOfBound;
     const Expr index = index_ahead(site.access->args[dim]);
     if (!index) return {};
-    const std::vector<Interval> variables = ranges_ahead(site);
+    // Reads in one place have the same ranges, but for a `where` and its `else`.
+    const bool same = around && around->statement == site.statement &&
+                      around->inside == site.inside && d_.statements[site.statement].where.empty();
+    if (!same) variables = ranges_ahead(site);
+    around = &site;
     const Expr last = Bounder(variables, binding_.ranged).bound(index, true);
     bool open = !last;
     if (last) ir::visit(last, [&](const Expr& e) { open |= e->op == ir::Op::kVar; });

@@ -114,7 +114,11 @@ Expr Lowering::left_extent(const Statement& s, size_t position, const ir::Buffer
   std::vector<Found> found;
   find_extents(s.value, r.name, found);
   if (r.bounds.empty()) {
-    if (!output) return found.empty() ? inferred_extent(s, position) : agreed_extent(r, found);
+    const auto own = [](const Found& f) { return !f.inferred; };
+    if (!output && std::none_of(found.begin(), found.end(), own)) {
+      return inferred_extent(s, position, found);
+    }
+    if (!output) return agreed_extent(r, found);
     compare_with_uses(r, output->shape[position], found);
     return output->shape[position];
   }
@@ -149,11 +153,15 @@ Expr Lowering::left_extent(const Statement& s, size_t position, const ir::Buffer
   return hi;
 }
 
-/// Of an index of an intermediate that nothing it reads bounds: what readers need.
-Expr Lowering::inferred_extent(const Statement& s, size_t position) {
+/// Of an index of an intermediate that nothing it reads bounds: what readers need, or else what the
+/// readers of what it reads do.
+Expr Lowering::inferred_extent(const Statement& s, size_t position,
+                               const std::vector<Found>& found) {
   const Range& r = s.indices[position];
   ahead_.clear();
+  inferred_.push_back(position);
   const Expr extent = needed_extent(static_cast<size_t>(&s - d_.statements.data()), position);
+  if (!extent && !found.empty()) return agreed_extent(r, found);
   if (!extent) {
     error(r.span,
           "nothing says how far `{}` runs: it indexes no tensor by itself, and no statement that "
@@ -161,7 +169,6 @@ Expr Lowering::inferred_extent(const Statement& s, size_t position) {
           r.name, s.name, r.name);
     return ir::make_int(0);
   }
-  inferred_.push_back(position);
   return extent;
 }
 
