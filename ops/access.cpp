@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "jit/ir/tree_size.h"
 #include "ops/lowering.h"
 
 namespace hone::ops {
 namespace {
 
 using ir::Expr;
+
+constexpr uint64_t kMaxIndexParts = 512;  // of an index, which proofs take apart
+constexpr int kMaxLookups = 4;       // tests of an index, and of what it is read from, multiply
+
+/// Tensors that an index is looked up in, one after the other.
+int lookups(const Expr& e) {
+  int most = 0;
+  for (const Expr& a : e->args) most = std::max(most, lookups(a));
+  return most + (e->op == ir::Op::kLoad ? 1 : 0);
+}
 
 }  // namespace
 
@@ -72,6 +85,9 @@ Expr Lowering::lower_index(const Term& t) {
   const bool outer = std::exchange(in_index_, true);
   const Value v = lower_value(t);
   in_index_ = outer;
+  if (!failed() && ir::tree_size(v.e) > kMaxIndexParts) {
+    error(t.span, "an index is made of at most 512 names, numbers and operators");
+  }
   if (!failed() && v.e->type != DType::kI64) {
     error(t.span, "an index is an integer and `{}` is {}; write cast<i64>({})", snippet(t.span),
           name_of(v.e->type), snippet(t.span));
@@ -95,7 +111,7 @@ Value Lowering::in_domain(const Term& t, const Tensor& tensor, const std::vector
     if (otherwise) {
       inside = inside ? ir::make_binary(ir::Op::kAnd, inside, here) : here;
     } else {
-      frames_.back()->needs.push_back({here, tensor.draft, t.span, !chosen_.empty()});
+      frames_.back()->needs.push_back({here, tensor.draft, t.span, chosen_});
     }
   }
   if (inside) {
@@ -123,6 +139,12 @@ Value Lowering::lower_access(const Term& t) {
           buffer.shape.size() == 1 ? "" : "s", indices.size(), indices.size() == 1 ? "ex" : "ices");
     return {ir::make_int(0), Value::kWhole, {}, t.span};
   }
+  for (const Expr& index : indices) {
+    if (lookups(index) <= kMaxLookups) continue;
+    error(t.span,
+          "an index is looked up in at most 4 tensors, one after the other; this is one more");
+    return {ir::make_int(0), Value::kWhole, {}, t.span};
+  }
   const DType type = buffer.type;
   if (buffer.role == ir::Role::kInOut) {
     if (tensor.draft < 0) check_own_read(t, indices);
@@ -135,7 +157,7 @@ Value Lowering::lower_access(const Term& t) {
     in_index_ = outer;
   }
   const Expr load = ir::make_load(t.name, type, indices, otherwise);
-  frames_.back()->accesses.push_back({load, t.span, !chosen_.empty()});
+  frames_.back()->accesses.push_back({load, t.span, chosen_});
   return in_domain(t, tensor, indices, load, otherwise);
 }
 

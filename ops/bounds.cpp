@@ -12,8 +12,20 @@ constexpr int kBudget = 400;  // steps of one proof
 
 bool is_variable(const Expr& e) { return e->op == ir::Op::kVar; }
 
-/// Is this atom neither a variable nor a dim?
-bool is_opaque(const Expr& e) { return e->op != ir::Op::kVar && e->op != ir::Op::kDim; }
+bool is_monomial(const Expr& e);
+
+/// Is this atom made of more than variables and dims?
+bool is_opaque(const Expr& e) { return !is_monomial(e); }
+
+/// A product of variables and dims alone.
+bool is_monomial(const Expr& e) {
+  if (e->op == ir::Op::kMul) return is_monomial(e->args[0]) && is_monomial(e->args[1]);
+  return e->op == ir::Op::kVar || e->op == ir::Op::kDim;
+}
+
+bool reads_variable(const Expr& e) {
+  return is_variable(e) || std::any_of(e->args.begin(), e->args.end(), reads_variable);
+}
 
 /// `form` with the term at `at` replaced by coefficient * `by`.
 Linear replaced(const Linear& form, size_t at, const Linear& by) {
@@ -25,77 +37,6 @@ Linear replaced(const Linear& form, size_t at, const Linear& by) {
 }
 
 }  // namespace
-
-void Linear::add(int64_t value) { overflow |= __builtin_add_overflow(constant, value, &constant); }
-
-void Linear::add(const Linear& other, int64_t scale) {
-  int64_t scaled = 0;
-  overflow |= other.overflow || __builtin_mul_overflow(other.constant, scale, &scaled);
-  add(scaled);
-  for (const auto& [atom, coefficient] : other.terms) {
-    overflow |= __builtin_mul_overflow(coefficient, scale, &scaled);
-    size_t i = 0;
-    while (i < terms.size() && !ir::equal(terms[i].first, atom)) ++i;
-    if (i == terms.size()) {
-      terms.emplace_back(atom, scaled);
-    } else {
-      overflow |= __builtin_add_overflow(terms[i].second, scaled, &terms[i].second);
-    }
-    if (terms[i].second == 0) terms.erase(terms.begin() + static_cast<int64_t>(i));
-  }
-}
-
-Linear linear_of(const Expr& e) {
-  Linear out;
-  switch (e->op) {
-    case ir::Op::kInt:
-      out.constant = e->i;
-      return out;
-    case ir::Op::kAdd:
-    case ir::Op::kSub:
-      out = linear_of(e->args[0]);
-      out.add(linear_of(e->args[1]), e->op == ir::Op::kAdd ? 1 : -1);
-      return out;
-    case ir::Op::kNeg:
-      out.add(linear_of(e->args[0]), -1);
-      return out;
-    case ir::Op::kMul: {
-      const Linear a = linear_of(e->args[0]);
-      const Linear b = linear_of(e->args[1]);
-      if (!a.is_constant() && !b.is_constant()) break;
-      out.add(a.is_constant() ? b : a, a.is_constant() ? a.constant : b.constant);
-      return out;
-    }
-    default:
-      break;
-  }
-  out.terms.emplace_back(e, 1);
-  return out;
-}
-
-Linear difference(const Expr& a, const Expr& b) {
-  Linear out = linear_of(a);
-  out.add(linear_of(b), -1);
-  return out;
-}
-
-Expr expr_of(const Linear& form) {
-  // Positive terms first, so that H - 1 does not read -1 + H.
-  Expr sum;
-  for (const bool positive : {true, false}) {
-    for (const auto& [atom, coefficient] : form.terms) {
-      if ((coefficient > 0) != positive) continue;
-      if (positive || !sum) {
-        const Expr term = ir::make_int(coefficient) * atom;
-        sum = sum ? sum + term : term;
-      } else {
-        sum = sum - ir::make_int(-coefficient) * atom;
-      }
-    }
-  }
-  if (!sum) return ir::make_int(form.constant);
-  return form.constant < 0 ? sum - ir::make_int(-form.constant) : sum + ir::make_int(form.constant);
-}
 
 void Prover::add_variable(Interval v) {
   Linear span = difference(v.hi, v.lo);
@@ -116,8 +57,24 @@ void Prover::add_fact(const Expr& condition) {
   }
   conditions_.push_back(condition);
   const bool strict = condition->op == ir::Op::kLt;
-  if (!strict && condition->op != ir::Op::kLe && condition->op != ir::Op::kEq) return;
-  if (is_float(condition->args[0]->type)) return;
+  if (!strict && condition->op != ir::Op::kLe && condition->op != ir::Op::kEq &&
+      condition->op != ir::Op::kNe) {
+    return;
+  }
+  // Narrower integers wrap.
+  if (condition->args[0]->type != DType::kI64) return;
+  if (condition->op == ir::Op::kNe) {
+    // What is not at an end of its range lies inside.
+    for (const int64_t sign : {1, -1}) {
+      Linear apart;
+      apart.add(difference(condition->args[0], condition->args[1]), sign);
+      if (!prove_with_facts(apart)) continue;
+      apart.add(-1);
+      facts_.push_back(std::move(apart));
+      return;
+    }
+    return;
+  }
   Linear form = difference(condition->args[1], condition->args[0]);
   if (strict) form.add(-1);
   facts_.push_back(std::move(form));
@@ -126,14 +83,70 @@ void Prover::add_fact(const Expr& condition) {
   }
 }
 
-void Prover::eliminate(const Interval& v, Linear& form) const {
-  for (size_t i = 0; i < form.terms.size(); ++i) {
-    if (!is_variable(form.terms[i].first) || form.terms[i].first->name != v.name) continue;
-    Linear end = form.terms[i].second > 0 ? linear_of(v.lo) : linear_of(v.hi);
+/// Puts the end of a variable's range that makes it least into each term that has it; false where
+/// the sign of what it is multiplied with is not known.
+bool Prover::eliminate(const Interval& v, Linear& form) const {
+  for (size_t i = 0; i < form.terms.size();) {
+    const Expr atom = form.terms[i].first;
+    if (!ir::mentions_var(atom, v.name) || is_opaque(atom)) {
+      ++i;
+      continue;
+    }
+    std::vector<Expr> factors;
+    append_factors(atom, factors);
+    Linear others;
+    others.add(1);
+    bool found = false;
+    for (const Expr& f : factors) {
+      const bool here = is_variable(f) && f->name == v.name;
+      if (!here && !is_natural(f)) return false;
+      if (here && !found) {
+        found = true;
+      } else {
+        others = product_of(others, linear_of(f));
+      }
+    }
+    Linear end = expanded(linear_of(form.terms[i].second > 0 ? v.lo : v.hi));
     if (form.terms[i].second < 0) end.add(-1);
-    form = replaced(form, i, end);
-    return;
+    form = replaced(form, i, factors.size() == 1 ? end : product_of(end, others));
+    i = 0;
   }
+  return true;
+}
+
+/// Is this factor, a variable or a dim, never negative?
+bool Prover::is_natural(const Expr& factor) const {
+  if (factor->op == ir::Op::kDim) return true;
+  for (const Interval& v : variables_) {
+    int64_t lo = -1;
+    if (v.name != factor->name) continue;
+    return (ir::is_const(v.lo, &lo) && lo >= 0) || (v.lo->op == ir::Op::kVar && is_natural(v.lo));
+  }
+  return false;
+}
+
+/// Is this at least 1 wherever the variables have values?
+bool Prover::is_positive(const Expr& e, int* budget) const {
+  Linear form = expanded(linear_of(e));
+  form.add(-1);
+  if (prove(form, budget)) return true;
+  for (const Linear& fact : facts_) {
+    Linear rest = form;
+    rest.add(fact, -1);
+    if (prove(rest, budget)) return true;
+    // A product of natural numbers is 1 or more where each of them is.
+    const Linear known = expanded(fact);
+    if (known.constant >= 0 || known.terms.size() != 1 || known.terms[0].second <= 0) continue;
+    std::vector<Expr> factors;
+    append_factors(known.terms[0].first, factors);
+    bool natural = !is_opaque(known.terms[0].first), found = false;
+    for (const Expr& f : factors) {
+      natural = natural && is_natural(f);
+      found |= ir::equal(f, e);
+    }
+    if (natural && found) return true;
+  }
+  return false;
 }
 
 /// Eliminates the opaque atom at `at` by what bounds it.
@@ -143,23 +156,11 @@ bool Prover::prove_split(const Linear& form, size_t at, int* budget) const {
   const auto with = [&](const Expr& by) {
     return prove(replaced(form, at, linear_of(by)), budget);
   };
-  int64_t c = 0;
   switch (atom->op) {
     case ir::Op::kMod:
-      if (!ir::is_const(atom->args[1], &c) || c <= 0) return false;
-      return with(ir::make_int(scale > 0 ? 0 : c - 1));
-    case ir::Op::kDiv: {
-      if (!ir::is_const(atom->args[1], &c) || c <= 0) return false;
-      // The form is an integer, so form >= 0 where c*form + c-1 >= 0; and c*floor(x/c) lies
-      // between x-c+1 and x.
-      Linear scaled;
-      scaled.add(form, c);
-      scaled.add(c - 1);
-      scaled.terms[at].second = scale;
-      Linear bound = linear_of(atom->args[0]);
-      if (scale > 0) bound.add(1 - c);
-      return prove(replaced(scaled, at, bound), budget);
-    }
+      return prove_mod(form, at, budget);
+    case ir::Op::kDiv:
+      return prove_div(form, at, budget);
     case ir::Op::kMin:
     case ir::Op::kMax:
       if ((atom->op == ir::Op::kMin) == (scale > 0))
@@ -180,27 +181,77 @@ bool Prover::prove_split(const Linear& form, size_t at, int* budget) const {
   }
 }
 
+/// x % d is 0 or more, less than d, and at most x where x is not negative; x % 0 is 0.
+bool Prover::prove_mod(const Linear& form, size_t at, int* budget) const {
+  const Expr &x = form.terms[at].first->args[0], &d = form.terms[at].first->args[1];
+  const auto with = [&](const Linear& by) { return prove(replaced(form, at, by), budget); };
+  if (!prove(linear_of(d), budget)) return false;
+  if (form.terms[at].second > 0) return with(linear_of(ir::make_int(0)));
+  Linear most = linear_of(d);
+  most.add(-1);
+  if (is_positive(d, budget) && with(most)) return true;
+  return prove(linear_of(x), budget) && with(linear_of(x));
+}
+
+/// x / d lies between 0 and x where neither is negative. The form is an integer, so form >= 0 where
+/// d*form + d-1 >= 0; and d*floor(x/d) lies between x-d+1 and x.
+bool Prover::prove_div(const Linear& form, size_t at, int* budget) const {
+  const Expr &x = form.terms[at].first->args[0], &d = form.terms[at].first->args[1];
+  const int64_t scale = form.terms[at].second;
+  if (is_positive(d, budget)) {
+    const Linear divisor = expanded(linear_of(d));
+    Linear rest = form;
+    rest.terms.erase(rest.terms.begin() + static_cast<int64_t>(at));
+    Linear scaled = product_of(expanded(rest), divisor);
+    scaled.add(divisor, 1);
+    scaled.add(-1);
+    Linear bound = linear_of(x);
+    if (scale > 0) {
+      bound.add(divisor, -1);
+      bound.add(1);
+    }
+    scaled.add(bound, scale);
+    if (prove(scaled, budget)) return true;
+  }
+  if (!prove(linear_of(d), budget) || !prove(linear_of(x), budget)) return false;
+  return prove(replaced(form, at, linear_of(scale > 0 ? ir::make_int(0) : x)), budget);
+}
+
 bool Prover::prove(Linear form, int* budget) const {
   if (form.overflow || --*budget < 0) return false;
+  form = expanded(form);
   for (size_t i = 0; i < form.terms.size(); ++i) {
     if (is_opaque(form.terms[i].first)) return prove_split(form, i, budget);
   }
   for (size_t i = variables_.size(); i-- > 0;) {
-    eliminate(variables_[i], form);
+    if (!eliminate(variables_[i], form)) return false;
     for (size_t k = 0; k < form.terms.size(); ++k) {
       if (is_opaque(form.terms[k].first)) return prove_split(form, k, budget);
     }
   }
   __int128 least = form.constant;
   for (const auto& [atom, coefficient] : form.terms) {
-    if (is_variable(atom)) return false;
-    const auto dim = std::find_if(dims_->begin(), dims_->end(),
-                                  [&](const ir::Dim& d) { return d.name == atom->name; });
-    if (coefficient < 0 && dim == dims_->end()) return false;
-    const int64_t end = dim == dims_->end() ? 0 : coefficient > 0 ? dim->lo : dim->hi;
-    least += static_cast<__int128>(coefficient) * end;
+    const auto end = end_of(atom, coefficient > 0);
+    int64_t term = 0;
+    if (!end || __builtin_mul_overflow(coefficient, *end, &term)) return false;
+    least += term;
   }
   return !form.overflow && least >= 0;
+}
+
+/// The least or the greatest value of a product of dims; nothing of one that has variables.
+std::optional<int64_t> Prover::end_of(const Expr& atom, bool least) const {
+  if (is_variable(atom)) return std::nullopt;
+  if (atom->op == ir::Op::kMul) {
+    const auto a = end_of(atom->args[0], least), b = end_of(atom->args[1], least);
+    int64_t product = 0;
+    if (!a || !b || __builtin_mul_overflow(*a, *b, &product)) return std::nullopt;
+    return product;
+  }
+  const auto dim = std::find_if(dims_->begin(), dims_->end(),
+                                [&](const ir::Dim& d) { return d.name == atom->name; });
+  if (dim != dims_->end()) return least ? dim->lo : dim->hi;
+  return least ? std::optional<int64_t>(0) : std::nullopt;
 }
 
 bool Prover::prove_with_facts(const Linear& form) const {
@@ -228,12 +279,17 @@ bool Prover::prove_with_facts(const Linear& form) const {
 /// its least value is a negative constant.
 bool Prover::refute(Linear form) const {
   if (!conditions_.empty()) return false;
+  for (const auto& [atom, coefficient] : form.terms) {
+    if (atom->op == ir::Op::kMul) return false;
+  }
   for (const Interval& v : variables_) {
     for (const Interval& other : variables_) {
       if (ir::mentions_var(v.lo, other.name) || ir::mentions_var(v.hi, other.name)) return false;
     }
   }
-  for (size_t i = variables_.size(); i-- > 0;) eliminate(variables_[i], form);
+  for (size_t i = variables_.size(); i-- > 0;) {
+    if (!eliminate(variables_[i], form)) return false;
+  }
   return form.is_constant() && form.constant < 0;
 }
 
@@ -277,7 +333,12 @@ bool Prover::implies(const Expr& condition) const {
 Expr Prover::most(const Expr& e) const {
   Linear form;
   form.add(linear_of(e), -1);
-  for (size_t i = variables_.size(); i-- > 0;) eliminate(variables_[i], form);
+  for (const auto& [atom, coefficient] : form.terms) {
+    if (is_monomial(atom) && !is_variable(atom) && reads_variable(atom)) return {};
+  }
+  for (size_t i = variables_.size(); i-- > 0;) {
+    if (!eliminate(variables_[i], form)) return {};
+  }
   if (form.overflow) return {};
   Linear out;
   out.add(form, -1);
@@ -299,6 +360,29 @@ void append_conjuncts(const Expr& e, std::vector<Expr>& out) {
     if (ir::equal(known, e)) return;
   }
   out.push_back(e);
+}
+
+Expr negated(const Expr& e) {
+  switch (e->op) {
+    case ir::Op::kNot:
+      return e->args[0];
+    case ir::Op::kLt:
+    case ir::Op::kLe:
+      if (is_float(e->args[0]->type)) break;  // NaN is neither
+      return ir::make_binary(e->op == ir::Op::kLt ? ir::Op::kLe : ir::Op::kLt, e->args[1],
+                             e->args[0]);
+    case ir::Op::kEq:
+    case ir::Op::kNe:
+      return ir::make_binary(e->op == ir::Op::kEq ? ir::Op::kNe : ir::Op::kEq, e->args[0],
+                             e->args[1]);
+    case ir::Op::kAnd:
+    case ir::Op::kOr:
+      return ir::make_binary(e->op == ir::Op::kAnd ? ir::Op::kOr : ir::Op::kAnd,
+                             negated(e->args[0]), negated(e->args[1]));
+    default:
+      break;
+  }
+  return ir::make_unary(ir::Op::kNot, e);
 }
 
 bool reads_data(const Expr& e) {

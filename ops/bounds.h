@@ -2,35 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "jit/ir/program.h"
+#include "ops/linear.h"
 
 namespace hone::ops {
-
-/// `constant + sum of coefficient * atom`, over integers. Atoms are variables, dims, and whatever
-/// is not linear (divisions, products of dims, min and max, loads), taken as a whole.
-struct Linear {
-  int64_t constant = 0;
-  std::vector<std::pair<ir::Expr, int64_t>> terms;
-  bool overflow = false;  ///< a coefficient left 64 bits: the form says nothing
-
-  /// Adds `scale * other`.
-  void add(const Linear& other, int64_t scale);
-  /// Adds a constant.
-  void add(int64_t value);
-  /// True when it is a constant.
-  bool is_constant() const { return !overflow && terms.empty(); }
-};
-
-/// The linear form of an i64 expression.
-Linear linear_of(const ir::Expr& e);
-/// a - b.
-Linear difference(const ir::Expr& a, const ir::Expr& b);
-/// The form as an expression.
-ir::Expr expr_of(const Linear& form);
 
 /// A variable with its range: lo <= name < hi. Ends may mention variables that come before.
 struct Interval {
@@ -66,9 +45,14 @@ class Prover {
  private:
   bool prove(Linear form, int* budget) const;
   bool prove_split(const Linear& form, size_t at, int* budget) const;
+  bool prove_mod(const Linear& form, size_t at, int* budget) const;
+  bool prove_div(const Linear& form, size_t at, int* budget) const;
+  bool is_natural(const ir::Expr& factor) const;
+  bool is_positive(const ir::Expr& e, int* budget) const;
+  std::optional<int64_t> end_of(const ir::Expr& atom, bool least) const;
   bool prove_with_facts(const Linear& form) const;
   bool refute(Linear form) const;
-  void eliminate(const Interval& v, Linear& form) const;
+  bool eliminate(const Interval& v, Linear& form) const;
 
   const std::vector<ir::Dim>* dims_;
   std::vector<Interval> variables_;
@@ -79,6 +63,8 @@ class Prover {
 
 /// The conditions that `e` joins by `&&`.
 void append_conjuncts(const ir::Expr& e, std::vector<ir::Expr>& out);
+/// What holds where `condition` does not.
+ir::Expr negated(const ir::Expr& condition);
 /// True when `e` reads a tensor.
 bool reads_data(const ir::Expr& e);
 

@@ -54,7 +54,7 @@ struct Tensor {
 struct Access {
   ir::Expr load;
   Span span;
-  bool chosen = false;  ///< discarded where Draft::chosen does not hold
+  std::vector<ir::Expr> when;  ///< conditions outside of which it is discarded
 
   /// Its indices are the first of the load's args: this many.
   size_t index_count() const { return load->args.size() - (load->guarded ? 1 : 0); }
@@ -65,7 +65,7 @@ struct Need {
   ir::Expr condition;
   int producer = -1;
   Span span;
-  bool chosen = false;  ///< as in Access
+  std::vector<ir::Expr> when;  ///< as in Access
 };
 
 /// An unguarded use of an index by itself: the extent of the dim that it indexes.
@@ -99,7 +99,6 @@ struct Draft {
   std::vector<Index> rvars;
   std::vector<ir::Expr> domain;  ///< conditions on vars alone
   std::vector<ir::Expr> limits;  ///< conditions on what is reduced
-  std::vector<ir::Expr> chosen;  ///< conditions outside of which the value is discarded
   std::vector<Access> accesses;
   std::vector<Need> needs;
   std::vector<int> limited;               ///< drafts with a domain that it reads
@@ -196,6 +195,7 @@ class Lowering {
   Value lower_call(const Term& t);
   Value lower_function(const Term& t);
   Value lower_select(const Term& t);
+  Value lower_side(const Term& t, const ir::Expr& condition);
   Value lower_cast(const Term& t);
   Value read(ir::Expr load, Span span);
   void widen_bool(Value& v);
@@ -220,15 +220,16 @@ class Lowering {
   void settle_needs(Draft& draft);
   void assemble(Draft& draft) const;
   void prove_accesses(Draft& draft, bool with_domain);
-  bool prove_indices(Draft& draft, const Access& access, const Prover& sure, const Prover& chosen,
+  bool prove_indices(Draft& draft, const Access& access, const Prover& sure, const Prover& when,
                      bool with_domain);
   void prove_access(Draft& draft, const Access& access, size_t dim, const Prover& sure,
-                    const Prover& chosen, bool with_domain);
+                    const Prover& when, bool with_domain);
   void drop_idle_guards(Draft& draft) const;
   void check_data_index(const Draft& draft, const Access& access, size_t dim);
   bool add_check(ir::Check check, const ir::Expr& source, Span span);
   std::vector<ir::IndexVar> check_vars(const ir::Expr& e, const std::vector<Index>& scope) const;
-  Prover prover_for(const Draft& draft, bool with_domain, bool with_chosen) const;
+  Prover prover_for(const Draft& draft, bool with_domain,
+                    const std::vector<ir::Expr>& when = {}) const;
   void finish_drafts();
 
   const Definition& d_;
@@ -239,7 +240,7 @@ class Lowering {
   std::deque<Draft> drafts_;
   const Statement* statement_ = nullptr;
   std::vector<ir::Expr> own_;     // conditions of the statement's `where`
-  std::vector<ir::Expr> chosen_;  // the same where an `else` follows
+  std::vector<ir::Expr> chosen_;  // conditions outside of which what is lowered is discarded
   std::vector<Index> scope_;
   std::vector<Draft*> frames_;
   std::unordered_set<std::string> noted_;  // statements and inouts that a note is about
@@ -256,6 +257,8 @@ class Lowering {
 Interval interval_of(const Index& index);
 /// The same as an IR variable.
 ir::IndexVar index_var(const Index& index);
+/// Is it of indices, dims and integers only, so that it can be reasoned about?
+bool is_index_condition(const ir::Expr& e);
 /// The first element that `e` reads, or null.
 ir::Expr first_load(const ir::Expr& e);
 

@@ -33,6 +33,9 @@ Term Parser::finish(Term term, int begin) {
     for (const Term& b : r.bounds) depth = std::max(depth, b.depth);
   }
   term.depth = depth + 1;
+  if (++terms_ > kMaxTerms) {
+    fail(term.span, "this op is too long: it has more than 4096 names, numbers and operators");
+  }
   if (term.depth > kMaxDepth) {
     fail(term.span,
          "this expression is nested deeper than 200; name a part of it in a statement "

@@ -17,6 +17,7 @@ inline constexpr int kMaxRank = 12;         ///< dims of a tensor, indices of a 
 inline constexpr int kMaxArgs = 128;        ///< arguments and outputs of an op
 inline constexpr int kMaxParams = 32;       ///< parameters in `<...>`
 inline constexpr int kMaxStatements = 512;  ///< of an op
+inline constexpr int kMaxTerms = 4096;      ///< of an op: names, numbers, operators, calls
 
 /// Recursive descent over one source. After an error every token is the end of the text, so that
 /// all rules unwind by themselves; then parsing goes on at the next argument, statement or op.
@@ -62,6 +63,8 @@ class Parser {
   void parse_left_index(Statement& s);
   Range parse_range();
   bool range_follows();
+
+  int terms_ = 0;
 
   Term parse_term() { return parse_infix(1); }
   Term parse_infix(int strength);

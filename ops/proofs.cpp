@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "jit/ir/tree_size.h"
 #include "ops/lowering.h"
 
 namespace hone::ops {
@@ -73,7 +74,8 @@ bool spans_dim(const Draft& draft, const Expr& index, const Expr& extent) {
   return false;
 }
 
-constexpr size_t kMaxConditions = 48;  // of one stage; hostile texts double them per statement
+constexpr uint32_t kMaxConditionParts = 1000;   // of a condition; hostile texts double them per statement
+constexpr size_t kMaxConditions = 48;  // of one stage, for the same reason
 
 }  // namespace
 
@@ -96,7 +98,8 @@ Expr first_load(const Expr& e) {
   return {};
 }
 
-Prover Lowering::prover_for(const Draft& draft, bool with_domain, bool with_chosen) const {
+Prover Lowering::prover_for(const Draft& draft, bool with_domain,
+                            const std::vector<Expr>& when) const {
   Prover prover(binding_.ranged);
   for (const Index& index : draft.vars) prover.add_variable(interval_of(index));
   for (const Index& index : draft.rvars) prover.add_variable(interval_of(index));
@@ -104,8 +107,8 @@ Prover Lowering::prover_for(const Draft& draft, bool with_domain, bool with_chos
     for (const Expr& c : draft.domain) prover.add_fact(c);
   }
   for (const Expr& c : draft.limits) prover.add_fact(c);
-  if (with_chosen) {
-    for (const Expr& c : draft.chosen) prover.add_fact(c);
+  for (const Expr& c : when) {
+    if (covers(draft, c)) prover.add_fact(c);
   }
   return prover;
 }
@@ -114,9 +117,6 @@ Prover Lowering::prover_for(const Draft& draft, bool with_domain, bool with_chos
 void Lowering::settle(Draft& draft) {
   for (const Expr& c : own_) {
     if (covers(draft, c)) append_conjuncts(c, draft.domain);
-  }
-  for (const Expr& c : chosen_) {
-    if (covers(draft, c)) append_conjuncts(c, draft.chosen);
   }
   settle_needs(draft);
   assemble(draft);
@@ -141,12 +141,11 @@ void Lowering::assemble(Draft& draft) const {
 /// conditions; or discarded outside; or inherited, by what is reduced or by an intermediate.
 void Lowering::settle_needs(Draft& draft) {
   if (draft.needs.empty()) return;
-  Prover sure = prover_for(draft, true, false);
-  Prover chosen = prover_for(draft, true, true);
+  Prover sure = prover_for(draft, true);
   for (const Need& need : draft.needs) {
     draft.limited.push_back(need.producer);
     if (sure.implies(need.condition)) continue;
-    if (need.chosen && chosen.implies(need.condition)) {
+    if (!need.when.empty() && prover_for(draft, true, need.when).implies(need.condition)) {
       drafts_[need.producer].total = true;
       continue;
     }
@@ -167,9 +166,16 @@ void Lowering::settle_needs(Draft& draft) {
             snippet(need.span), print(need.condition), snippet(need.span));
       return;
     }
+    if (ir::tree_size(need.condition) > kMaxConditionParts) {
+      error(need.span,
+            "the condition under which `{}` is defined has more than 1000 parts here; give it a "
+            "value "
+            "everywhere, `where ... else v`",
+            snippet(need.span));
+      return;
+    }
     append_conjuncts(need.condition, reduced ? draft.limits : draft.domain);
     sure.add_fact(need.condition);
-    chosen.add_fact(need.condition);
     if (draft.limits.size() + draft.domain.size() > kMaxConditions) {
       error(need.span,
             "this stage inherits more than 48 conditions from what it reads; give the "
@@ -180,28 +186,39 @@ void Lowering::settle_needs(Draft& draft) {
 }
 
 void Lowering::prove_accesses(Draft& draft, bool with_domain) {
-  const Prover sure = prover_for(draft, with_domain, false);
-  const Prover chosen = prover_for(draft, with_domain, true);
+  const Prover sure = prover_for(draft, with_domain);
+  std::vector<Expr> conditions;
+  Prover when = sure;
   for (const Access& access : draft.accesses) {
     if (access.load->guarded) continue;
-    apart([&] { return prove_indices(draft, access, sure, chosen, with_domain); });
+    const bool known = std::equal(conditions.begin(), conditions.end(), access.when.begin(),
+                                  access.when.end(), ir::equal);
+    if (!known) when = prover_for(draft, with_domain, conditions = access.when);
+    apart([&] { return prove_indices(draft, access, sure, when, with_domain); });
   }
 }
 
 bool Lowering::prove_indices(Draft& draft, const Access& access, const Prover& sure,
-                             const Prover& chosen, bool with_domain) {
+                             const Prover& when, bool with_domain) {
   for (size_t i = 0; i < access.index_count() && !failed(); ++i) {
-    if (!reads_data(access.load->args[i])) {
-      prove_access(draft, access, i, sure, chosen, with_domain);
-    } else if (with_domain) {
-      check_data_index(draft, access, i);
+    const Expr& index = access.load->args[i];
+    if (!reads_data(index)) {
+      prove_access(draft, access, i, sure, when, with_domain);
+      continue;
     }
+    if (with_domain) check_data_index(draft, access, i);
+    // What a discarded index gives in place of data is in no tensor without elements.
+    ir::visit(index, [&](const Expr& e) {
+      if (e->op == ir::Op::kLoad && contains(draft.guards, e)) {
+        draft.guards.push_back(access.load.get());
+      }
+    });
   }
   return !failed();
 }
 
 void Lowering::prove_access(Draft& draft, const Access& access, size_t dim, const Prover& sure,
-                            const Prover& chosen, bool with_domain) {
+                            const Prover& when, bool with_domain) {
   const Expr& index = access.load->args[dim];
   const Expr extent = program_.buffers[tensors_.find(access.load->name)->second.buffer].shape[dim];
   if (spans_dim(draft, index, extent)) return;
@@ -209,8 +226,8 @@ void Lowering::prove_access(Draft& draft, const Access& access, size_t dim, cons
   const Proof low = sure.non_negative(index);
   const Proof high = sure.non_negative(room);
   if (low == Proof::kYes && high == Proof::kYes) return;
-  const bool discarded = access.chosen && chosen.non_negative(index) == Proof::kYes &&
-                         chosen.non_negative(room) == Proof::kYes;
+  const bool discarded = !access.when.empty() && when.non_negative(index) == Proof::kYes &&
+                         when.non_negative(room) == Proof::kYes;
   if (discarded || !with_domain) {
     draft.guards.push_back(access.load.get());
     return;
@@ -229,7 +246,7 @@ void Lowering::prove_access(Draft& draft, const Access& access, size_t dim, cons
 void Lowering::drop_idle_guards(Draft& draft) const {
   for (const Access& access : draft.accesses) {
     if (!access.load->guarded) continue;
-    const Prover prover = prover_for(draft, true, false);
+    const Prover prover = prover_for(draft, true);
     const ir::Buffer& b = program_.buffers[tensors_.find(access.load->name)->second.buffer];
     bool inside = true;
     for (size_t i = 0; i < access.index_count() && inside; ++i) {

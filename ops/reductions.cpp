@@ -258,7 +258,7 @@ Value Lowering::close_nested(Draft draft, DType type, std::optional<DType> store
   tensor.indices = draft.vars;
   tensor.domain = draft.domain;
   for (const Expr& condition : draft.domain) {
-    frames_.back()->needs.push_back({condition, tensor.draft, draft.span, !chosen_.empty()});
+    frames_.back()->needs.push_back({condition, tensor.draft, draft.span, chosen_});
   }
   Value v{ir::make_cast(type, ir::make_load(b.name, b.type, indices)), Value::kTyped, stored,
           draft.span};

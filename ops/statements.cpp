@@ -8,15 +8,6 @@ namespace {
 
 using ir::Expr;
 
-/// Conditions are of indices, dims and integer parameters only, so that they can be reasoned about.
-bool is_index_condition(const Expr& e) {
-  if (e->op == ir::Op::kLoad || e->op == ir::Op::kScalar || e->op == ir::Op::kCall) return false;
-  for (const Expr& a : e->args) {
-    if (!is_index_condition(a)) return false;
-  }
-  return true;
-}
-
 Expr all_of_statements(const std::vector<Expr>& conditions) {
   Expr all;
   for (const Expr& c : conditions) all = all ? ir::make_binary(ir::Op::kAnd, all, c) : c;
@@ -24,6 +15,11 @@ Expr all_of_statements(const std::vector<Expr>& conditions) {
 }
 
 }  // namespace
+
+bool is_index_condition(const Expr& e) {
+  if (e->op == ir::Op::kLoad || e->op == ir::Op::kScalar || e->op == ir::Op::kCall) return false;
+  return std::all_of(e->args.begin(), e->args.end(), is_index_condition);
+}
 
 void Lowering::lower_statement(const Statement& s) {
   statement_ = &s;
@@ -263,7 +259,8 @@ void Lowering::lower_plain(const Statement& s, Draft& draft) {
   const std::vector<Expr> chosen = std::exchange(chosen_, {});
   Value otherwise;
   if (!s.otherwise.empty()) {
-    otherwise = lower_part(s.otherwise[0]);
+    otherwise = chosen.empty() ? lower_part(s.otherwise[0])
+                               : lower_side(s.otherwise[0], negated(all_of_statements(chosen)));
   } else if (!chosen.empty()) {
     otherwise = own_old_value(s);
   }

@@ -273,11 +273,25 @@ Value Lowering::lower_call(const Term& t) {
   return out;
 }
 
+/// A side of a choice: discarded unless `condition` holds. What it reads may count on that.
+Value Lowering::lower_side(const Term& t, const Expr& condition) {
+  const size_t outer = chosen_.size();
+  std::vector<Expr> conjuncts;
+  append_conjuncts(condition, conjuncts);
+  for (const Expr& c : conjuncts) {
+    if (is_index_condition(c)) chosen_.push_back(c);
+  }
+  Value v = lower_part(t);
+  chosen_.resize(outer);
+  return v;
+}
+
 Value Lowering::lower_select(const Term& t) {
   if (!expect_count(t, 3)) return {ir::make_int(0), {}, {}, t.span};
   const Value c = lower_part(t.args[0]);
-  Value a = lower_part(t.args[1]);
-  Value b = lower_part(t.args[2]);
+  const bool condition = c.e->type == DType::kBool;
+  Value a = condition ? lower_side(t.args[1], c.e) : lower_part(t.args[1]);
+  Value b = condition ? lower_side(t.args[2], negated(c.e)) : lower_part(t.args[2]);
   if (failed()) return a;
   if (c.flex != Value::kTyped || c.e->type != DType::kBool) {
     error(c.span, "the first value of `select` is a condition; write a comparison, `{} != 0`",

@@ -117,6 +117,18 @@ bool Facts::nonnegative(const Poly& p) const {
     return low && *low >= 0;
   };
   if (proves(p)) return true;
+  // The end of a loop may cancel a division as a whole, which on its own has only bounds.
+  for (const Poly::Term& t : p.terms()) {
+    const Expr& f = t.factors[0];
+    if (t.factors.size() > 1 || !is_known(f)) continue;
+    const LoopRange& range = loops_[static_cast<size_t>(f->id)];
+    const Poly& end = t.coef > 0 ? range.begin : range.end;
+    const bool divides = std::any_of(end.terms().begin(), end.terms().end(), [](const auto& x) {
+      return x.factors.size() == 1 && is_composite(x.factors[0]);
+    });
+    const Poly last = t.coef > 0 ? end : end - Poly(1);
+    if (divides && proves(p - product(t) + Poly(t.coef) * last)) return true;
+  }
   // p >= p - q where q >= 0 is assumed.
   return std::any_of(assumptions_.rbegin(), assumptions_.rend(),
                      [&](const Poly& q) { return proves(p - q); });
@@ -263,10 +275,10 @@ bool Facts::is_positive(const Poly& d, const Poly& dividend, Fuel fuel) const {
     // A product of what is not negative is 1 or more where each of its factors is.
     if (count.constant() > 0 || count.terms().size() != 1 || d.terms().size() != 1) continue;
     const Poly::Term& t = count.terms()[0];
-    const bool factor =
-        d == Poly::atom(d.terms()[0].factors[0]) &&
-        std::any_of(t.factors.begin(), t.factors.end(),
-                    [&](const Expr& e) { return equal(e, d.terms()[0].factors[0]); });
+    const bool factor = d == Poly::atom(d.terms()[0].factors[0]) &&
+                        std::any_of(t.factors.begin(), t.factors.end(), [&](const Expr& e) {
+                          return equal(e, d.terms()[0].factors[0]);
+                        });
     if (factor && t.coef > 0 && std::all_of(t.factors.begin(), t.factors.end(), [&](const Expr& e) {
           return proves(Poly::atom(e));
         })) {

@@ -303,7 +303,7 @@ Poly Poly::of(const Expr& e, const Facts* facts) {
       const Poly a = of(e->args[0], facts), b = of(e->args[1], facts);
       // A product of long sums stays one.
       if (a.terms().size() * b.terms().size() > kMostProducts) {
-        return Poly::atom(make_binary(Op::kMul, a.expr(), b.expr()));
+        return Poly::atom(e);
       }
       return a * b;
     }

@@ -59,8 +59,8 @@ void Lowering::add_checks() {
   for (const Check& c : program_.checks) define_checked(c);
 }
 
-/// What a check of `a*T[...] + c` says of the elements of T that it looks at. Those are all, or of a
-/// tensor of one dim, a run of them; what else there is, is tested where it is read.
+/// What a check of `a*T[...] + c` says of the elements of T that it looks at. Those are all, or of
+/// a tensor of one dim, a run of them; what else there is, is tested where it is read.
 void Lowering::define_checked(const Check& c) {
   const Poly value = Poly::of(c.value);
   if (value.terms().size() != 1 || value.wraps() || value.terms()[0].factors.size() != 1) return;
@@ -133,8 +133,8 @@ bool Lowering::looks_at_run(const Check& c, const Expr& load, Facts::Elements& k
     if (v.lo && mentions(v.lo)) continue;
     const Poly base = index(none, rest->expr());
     const Poly lo = v.lo ? index(none, v.lo) : Poly();
-    known.at = std::pair((base + lo) * s.strides[0],
-                         (base + index(none, v.hi) - Poly(1)) * s.strides[0]);
+    known.at =
+        std::pair((base + lo) * s.strides[0], (base + index(none, v.hi) - Poly(1)) * s.strides[0]);
     return true;
   }
   return false;

@@ -8,6 +8,9 @@
 namespace hone::schedules {
 namespace {
 
+/// Each rule looks at each stage beside all others: what has more of them runs as it stands.
+constexpr size_t kMostStages = 128;
+
 std::vector<std::string> stages_backwards(const Plan& plan) {
   std::vector<std::string> names;
   for (const ir::Stage& s : plan.program().stages) names.push_back(s.name);
@@ -38,6 +41,7 @@ void schedule_stages(Plan& plan) {
 Plan derive(const ir::Program& program, const ir::Target& target, std::vector<int> forced) {
   Plan plan(program, target, std::move(forced));
   if (target.vector_bytes() == 0 && !target.is_cuda()) return plan;  // the interpreter's
+  if (program.stages.size() > kMostStages) return plan;
   for (const Rule* rule : shaping_rules(plan.target())) {
     for (const std::string& name : stages_backwards(plan)) {
       if (plan.program().stage(name)) attempt(plan, *rule, name);

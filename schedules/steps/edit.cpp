@@ -126,6 +126,11 @@ Result<std::vector<LoopRef>, Refused> find_loops(const ir::Program& program,
 }
 
 std::string taken_loop(const ir::Stage& stage, const std::string& name) {
+  // What a loop derives from is followed through all of them, again and again.
+  constexpr size_t kMostRelations = 64;
+  if (stage.relations.size() >= kMostRelations) {
+    return "stage " + stage.name + " has 64 splits and fuses already, the most that one may have";
+  }
   bool taken = position_of(stage, name) < stage.loops.size() || stage.var(name) != nullptr;
   for (const ir::Relation& r : stage.relations) {
     taken |= r.outer == name || r.inner == name;

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "jit/ir/tree_size.h"
 #include "schedules/steps/edit.h"
 #include "schedules/steps/rows.h"
 
@@ -66,6 +69,29 @@ ir::Expr value_at(const ir::Program& p, const ir::Stage& s, const ir::Expr& load
   return may_leave ? ir::make_select(in_range, value, load->args.back()) : value;
 }
 
+/// Parts of a value, written out, to which stages may be put in whatever they repeat: a chain of
+/// stages that are read twice would grow by powers of two.
+constexpr uint64_t kMostParts = 256;
+/// What an index put in place of a variable may add, of each load.
+constexpr uint64_t kMostOfIndices = 64;
+
+/// Why a reader of `before` parts may not have `after`; empty when it may.
+std::string growth_objection(const ir::Stage& s, const ir::Stage& reader, uint64_t before,
+                             uint64_t after) {
+  if (after <= kMostParts || after <= before + ir::tree_size(s.value)) return {};
+  return fmt::format(
+      "the value of {} would have more than {} parts with {} in it as often as it is "
+      "read there; leave it a stage, or use compute",
+      reader.name, kMostParts, s.name);
+}
+
+uint64_t loads_in(const ir::Stage& reader, const std::string& buffer) {
+  uint64_t loads = 0;
+  ir::visit(reader.value,
+            [&](const ir::Expr& n) { loads += n->op == ir::Op::kLoad && n->name == buffer; });
+  return loads;
+}
+
 /// Puts the value in place of loads in `e`.
 ir::Expr inlined(const ir::Program& p, const ir::Stage& s, const ir::Expr& e) {
   return ir::rewrite(e, [&](const ir::Expr& n) -> ir::Expr {
@@ -106,8 +132,20 @@ Applied apply_inline(ir::Program p, const Step& step) {
     for (ir::Stage& reader : p.stages) {
       if (reader.name == s.name || !reads(reader, s.output)) continue;
       if (s.where) wrong = domain_objection(s, reader);
+      const uint64_t before = ir::tree_size(reader.value);
+      const uint64_t loads = loads_in(reader, s.output);
+      if (wrong.empty() && loads > 1) {
+        wrong = growth_objection(s, reader, before, before + loads * (ir::tree_size(s.value) - 1));
+      }
       if (!wrong.empty()) return Refused{std::move(wrong)};
       for_each_expr(reader, [&](ir::Expr& e) { e = inlined(p, s, e); });
+      wrong = growth_objection(s, reader, before, ir::tree_size(reader.value));
+      if (ir::tree_size(reader.value) >
+          before + loads * (ir::tree_size(s.value) + kMostOfIndices)) {
+        wrong = "the indices of what " + s.name + " reads would repeat those of " + reader.name +
+                " too often; leave it a stage, or use compute";
+      }
+      if (!wrong.empty()) return Refused{std::move(wrong)};
       std::erase_if(reader.prefetches, [&](const ir::Prefetch& f) { return f.tensor == s.output; });
     }
     p.stages.erase(p.stages.begin() + static_cast<long>(*found));

@@ -28,9 +28,11 @@ const char* const kValid[] = {
     "N=1..40 M=3 const=B",
     "op f(X: f32[N], B: f32[M]) -> (Y: f32[N]) { s[j] = B[j] where j < N; m[] = max[j](s[j]); "
     "Y[i] = X[i] + m[] } N=1..9 M=9 const=B",
-    "op f(X: f32[N], B: f32[M]) -> (Y: f32[N]) { m[] = sum[j in 0..M](B[j+N] else 1); Y[i] = X[i] * m[] } "
+    "op f(X: f32[N], B: f32[M]) -> (Y: f32[N]) { m[] = sum[j in 0..M](B[j+N] else 1); Y[i] = X[i] "
+    "* m[] } "
     "N=1..9 M=9 const=B",
-    "op f(X: f32[N], B: f32[M]) -> (Y: f32[N]) { t[i in 0..N] = B[i]; m[] = sum[j in 0..M-N](B[j]); "
+    "op f(X: f32[N], B: f32[M]) -> (Y: f32[N]) { t[i in 0..N] = B[i]; m[] = sum[j in "
+    "0..M-N](B[j]); "
     "Y[i] = X[i] + m[] + t[i] } N=1..9 M=9 const=B",
     "op f(X: f32[N], B: f32[M]) -> (Y: f32[N]) { m[] = sum[j](B[j] * cast<f32>(j < N)); "
     "Y[i] = X[i] + m[] } N=1..9 M=9 const=B",
@@ -76,6 +78,22 @@ const char* const kValid[] = {
     "op f(X: f32[M,N]) -> (Y: f32[M,N]) { Y[i,j] = X[i,j-1] else 0 } M=0 N=9",
     "op f(X: f32[M,N]) -> (Y: f32[M]) { Y[i] = sum[j in 0..N](X[i-1,j-1] else 0) } M=5 N=0",
     "op f(A: f32[M]) -> (Y: f32[M%2]) { Y[i] = A[i] } M=7",
+    "op f(A: f32[M]) -> (Y: f32[M%2]) { Y[i] = A[i] } M=0..9",
+    // Products and quotients of dims known at the call.
+    "op f(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[(i+1) % N] } N=0..40",
+    "op f(X: f32[M*N]) -> (Y: f32[M,N]) { Y[i,j] = X[i*N+j] } M=0..9 N=0..7",
+    "op f(X: f32[M,N]) -> (Y: f32[M*N]) { Y[i] = X[i/N, i%N] } M=0..9 N=0..7",
+    "op f(X: f32[L*M*N]) -> (Y: f32[L,M,N]) { Y[a,i,j] = X[(a*M+i)*N+j] } L=0..3 M=0..9 N=0..7",
+    // Reads that a choice discards.
+    "op f(X: f32[S,D]) -> (Y: f32[S,D]) { Y[i,d] = select(d < D/2, 0.0 - X[i,d+D/2], X[i,d-D/2]) } "
+    "S=5 D=40",
+    "op f(X: f32[S,D]) -> (Y: f32[S,D]) { Y[i,d] = X[i,d+D/2] where d < D/2 else X[i,d-D/2] } "
+    "S=0..5 D=2..10",
+    "op f(X: f32[N]) -> (Y: f32[N]) { Y[i] = select(i != 0, X[i-1], 0.0) } N=0..50",
+    "op f(X: f32[N]) -> (Y: f32[N]) { Y[i] = select(i < 1 || i >= N-1, 0.0, X[i-1]+X[i+1]) } "
+    "N=1..50",
+    "op f(X: f32[N,M]) -> (Y: f32[N]) { Y[i] = select(i > 0, sum[j](X[i-1,j]), 0.0) } N=1..10 M=7",
+    "op f(X: f32[N], p: i32[N]) -> (Y: f32[N]) { Y[i] = select(i > 0, X[p[i-1]], 0.0) } N=0..10",
 };
 
 DiffProblem problem_of(const std::string& text, const ops::Problem& problem,

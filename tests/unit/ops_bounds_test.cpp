@@ -40,9 +40,15 @@ Expr random_expr(std::mt19937& random, int depth) {
     return below(4) == 0 ? make_dim("D") : make_var(names[below(2)]);
   }
   const Expr a = random_expr(random, depth - 1), b = random_expr(random, depth - 1);
-  switch (below(7)) {
+  switch (below(10)) {
     case 0:
       return a - b;
+    case 6:
+      return a * b;
+    case 7:
+      return make_binary(Op::kDiv, a, make_dim("D"));
+    case 8:
+      return make_binary(Op::kMod, a, make_dim("D"));
     case 1:
       return a * make_int(below(5) - 2);
     case 2:
@@ -64,21 +70,23 @@ TEST_CASE("ops bounds: a proof holds at every point, a refutation fails at one")
   int proved = 0, refuted = 0;
   CHECK(rc::check([&](uint32_t seed) {
     std::mt19937 random(seed);
-    const std::vector<Dim> dims = {{"D", 1, 4, {}}};
+    const std::vector<Dim> dims = {{"D", 0, 4, {}}};
     // j's range depends on i; a fact holds in half of the runs.
     Prover prover(dims);
     const Expr i = make_var("i"), j = make_var("j"), d = make_dim("D");
-    const bool triangular = random() % 2, with_fact = random() % 2;
+    const bool triangular = random() % 2, with_fact = random() % 4 == 0;
     prover.add_variable({"i", make_int(0), d + make_int(1)});
     prover.add_variable({"j", make_int(0), triangular ? i + make_int(1) : make_int(3)});
+    const bool apart = random() % 4 == 0;
     if (with_fact) prover.add_fact(make_binary(Op::kLe, i, j));
+    if (apart) prover.add_fact(hone::ops::negated(make_binary(Op::kEq, i, make_int(0))));
     const Expr e = random_expr(random, 1 + static_cast<int>(random() % 3));
     const Proof proof = prover.non_negative(e);
     bool holds = true;
-    for (int64_t dv = 1; dv <= 4; ++dv) {
+    for (int64_t dv = 0; dv <= 4; ++dv) {
       for (int64_t iv = 0; iv < dv + 1; ++iv) {
         for (int64_t jv = 0; jv < (triangular ? iv + 1 : 3); ++jv) {
-          if (with_fact && iv > jv) continue;
+          if ((with_fact && iv > jv) || (apart && iv == 0)) continue;
           holds &= value_of(e, {{"D", dv}, {"i", iv}, {"j", jv}}) >= 0;
         }
       }
@@ -109,4 +117,26 @@ TEST_CASE("ops bounds: what indices of real ops need") {
   Prover empty(dims);
   empty.add_variable({"h", make_int(0), make_int(0)});
   CHECK(empty.non_negative(make_int(-1)) == Proof::kYes);
+}
+
+TEST_CASE("ops bounds: products and quotients of dims known only at the call") {
+  const std::vector<Dim> dims = {{"M", 0, 1000, {}}, {"N", 0, 1000, {}}};
+  const Expr i = make_var("i"), j = make_var("j"), M = make_dim("M"), N = make_dim("N");
+  Prover rows(dims);  // X[i*N+j] of X[M*N]
+  rows.add_variable({"i", make_int(0), M});
+  rows.add_variable({"j", make_int(0), N});
+  CHECK(rows.non_negative(M * N - make_int(1) - (i * N + j)) == Proof::kYes);
+  CHECK(rows.non_negative(M * N - make_int(2) - (i * N + j)) != Proof::kYes);
+  CHECK(rows.non_negative(M * N - make_int(1) - (i * M + j)) != Proof::kYes);
+  Prover flat(dims);  // X[i/N, i%N] of X[M,N]
+  flat.add_variable({"i", make_int(0), M * N});
+  CHECK(flat.non_negative(M - make_int(1) - make_binary(Op::kDiv, i, N)) == Proof::kYes);
+  CHECK(flat.non_negative(N - make_int(1) - make_binary(Op::kMod, i, N)) == Proof::kYes);
+  CHECK(flat.non_negative(M - make_int(2) - make_binary(Op::kDiv, i, N)) != Proof::kYes);
+  Prover ring(dims);  // X[(i+1) % N]
+  ring.add_variable({"i", make_int(0), N});
+  const Expr next = make_binary(Op::kMod, i + make_int(1), N);
+  CHECK(ring.non_negative(next) == Proof::kYes);
+  CHECK(ring.non_negative(N - make_int(1) - next) == Proof::kYes);
+  CHECK(ring.non_negative(N - make_int(2) - next) != Proof::kYes);
 }
