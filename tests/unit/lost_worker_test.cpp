@@ -177,8 +177,8 @@ TEST_CASE("lost worker: killed from outside, it is started again and no schedule
   const char* scripts[] = {
       "[ $COUNT -lt 3 ] && kill -KILL $$; exec \"$REAL\"",
       "[ $COUNT -lt 2 ] && kill -TERM $$; exec \"$REAL\"",
-      "[ $COUNT -lt 2 ] && { read line <&3; echo opened >&3; read line <&3; kill -KILL $$; }; "
-      "exec \"$REAL\"",
+      ("[ $COUNT -lt 2 ] && { read line <&3; echo opened >&3; read line <&3; kill -KILL $$; }; "
+       "exec \"$REAL\""),
       "[ $COUNT -lt 4 ] && { sleep 0.0$COUNT; kill -KILL $$; } & exec \"$REAL\"",
       "[ $COUNT -lt 2 ] && { sleep 0.05; kill -SEGV $$; } & exec \"$REAL\"",
   };
