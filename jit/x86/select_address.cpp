@@ -130,7 +130,9 @@ Reg Selector::induction_pointer(int buffer, const Affine& terms, int depth) {
   const Affine coefficient = terms.coefficient_of(loop);
   Affine start = terms.without(loop) + coefficient * state.begin;
   const int64_t size = size_of(nest_.buffers[buffer].type);
-  const int64_t constant = start.constant * size;
+  // Of a tensor that no memory holds, the product may wrap.
+  const auto constant =
+      static_cast<int64_t>(static_cast<uint64_t>(start.constant) * static_cast<uint64_t>(size));
   start.constant = 0;
   Reg first = pointer(buffer, start);
   if (failed()) return first;

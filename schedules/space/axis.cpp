@@ -57,7 +57,7 @@ bool worth_packing(const Plan& plan, const std::string& stage, const Access& a) 
   const StageFacts facts = facts_of(plan.program(), plan.stage(stage));
   int64_t reads = 1;
   for (const auto& [var, extent] : facts.extents) {
-    if (a.stride(var) == 0) reads *= extent;
+    if (a.stride(var) == 0) reads = saturating_product(reads, extent);
   }
   // Steps of a page and more miss the TLB every time: fewer reads pay for the copy.
   int64_t step = 0;
@@ -80,7 +80,8 @@ VectorAxis vector_axis(const Plan& plan, const std::string& name, const Access& 
     VectorAxis axis{var, reduction, "", 0};
     const int64_t extent = facts.extent(var);
     int64_t reduced = 1;
-    for (const ir::IndexVar& r : s.rvars) reduced *= std::max<int64_t>(facts.extent(r.name), 1);
+    for (const ir::IndexVar& r : s.rvars)
+      reduced = saturating_product(reduced, std::max<int64_t>(facts.extent(r.name), 1));
     for (const Access& a : facts.loads) {
       const int64_t stride = a.stride(var);
       if (stride == 0 || stride == 1) {

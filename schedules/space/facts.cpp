@@ -202,14 +202,17 @@ std::vector<int64_t> dim_strides(const ir::Program& program, const ir::Buffer& b
     // Of a dim that lies on several axes, neighbours differ on the innermost.
     if (axes[i].div == 1) out[dim] = stride;
     const int64_t extent = (typical(program, b.shape[dim]) + axes[i].div - 1) / axes[i].div;
-    dense *= axes[i].mod ? std::min(axes[i].mod, extent) : std::max<int64_t>(extent, 1);
+    dense = saturating_product(
+        dense, axes[i].mod ? std::min(axes[i].mod, extent) : std::max<int64_t>(extent, 1));
   }
   return out;
 }
 
 int64_t bytes_of(const ir::Program& program, const ir::Buffer& buffer) {
   int64_t n = size_of(buffer.type);
-  for (const ir::Expr& e : buffer.shape) n *= std::max<int64_t>(typical(program, e), 1);
+  for (const ir::Expr& e : buffer.shape) {
+    n = saturating_product(n, std::max<int64_t>(typical(program, e), 1));
+  }
   return n;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -11,6 +13,12 @@
 #include "jit/ir/program.h"
 
 namespace hone::schedules {
+
+/// a * b of sizes, none of them negative; the largest number where the product exceeds it.
+inline int64_t saturating_product(int64_t a, int64_t b) {
+  int64_t out = 0;
+  return __builtin_mul_overflow(a, b, &out) ? std::numeric_limits<int64_t>::max() : out;
+}
 
 /// An index as constant + sum of coefficient * variable.
 struct Affine {

@@ -108,7 +108,7 @@ std::string run_on(Plan& plan, const std::string& name, const std::string& var, 
       break;
     }
     loop = fused;
-    extent *= facts.extent(outer);
+    extent = saturating_product(extent, facts.extent(outer));
   }
   return loop;
 }

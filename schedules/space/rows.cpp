@@ -72,7 +72,8 @@ bool reuses(const Plan& plan, const RowMembers& members) {
     const StageFacts facts = plan.facts(name);
     for (const Access& a : facts.loads) {
       int64_t points = 1;
-      for (const auto& [var, stride] : a.strides) points *= facts.extent(var);
+      for (const auto& [var, stride] : a.strides)
+        points = saturating_product(points, facts.extent(var));
       if (a.stride(vars.back()) == 0 && points >= 256) return true;
     }
   }
@@ -92,7 +93,8 @@ int64_t overlapping(const Plan& plan, const RowMembers& members, const std::stri
     all.push_back(facts.store);
     for (const Access& a : all) {
       int64_t points = 1;
-      for (const auto& [var, stride] : a.strides) points *= var == row ? 1 : facts.extent(var);
+      for (const auto& [var, stride] : a.strides)
+        points = saturating_product(points, var == row ? 1 : facts.extent(var));
       if (a.stride(row) == 0) continue;
       bytes += points * size_of(plan.program().buffer(a.buffer)->type);
     }
@@ -136,7 +138,8 @@ bool apply_rows(Plan& plan, const std::string& name) {
     }
   }
   int64_t trips = 1;
-  for (const std::string& var : prefix) trips *= plan.facts(name).extent(var);
+  for (const std::string& var : prefix)
+    trips = saturating_product(trips, plan.facts(name).extent(var));
   if (trips < 2) return false;
   const bool whole = prefix.size() == root.vars.size();
   for (const auto& [member, vars] : members) {

@@ -45,7 +45,8 @@ const ir::Stage* fusable(const Plan& plan, const ir::Stage& s) {
     if (!pointwise(p, s)) continue;
     const StageFacts facts = plan.facts(p.name);
     int64_t points = 1;
-    for (const auto& [var, extent] : facts.extents) points *= std::max<int64_t>(extent, 1);
+    for (const auto& [var, extent] : facts.extents)
+      points = saturating_product(points, std::max<int64_t>(extent, 1));
     if (points <= most) continue;
     most = points;
     found = &p;
@@ -76,7 +77,7 @@ std::string sliding(const Plan& plan, const TileTile& t, const std::string& rows
   int64_t steps = 1;
   for (const ir::IndexVar& r : p.rvars) {
     if (r.lo || !ir::is_const(r.hi)) return {};
-    steps *= facts.extent(r.name);
+    steps = saturating_product(steps, facts.extent(r.name));
   }
   if (rows.empty() || steps > kSmall || steps < 2) return {};
   for (const Access& a : facts.loads) {
