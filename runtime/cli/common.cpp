@@ -89,6 +89,8 @@ int parse_and_run(CLI::App& app, int argc, char** argv, const int& exit) {
 }  // namespace
 
 void add_common(CLI::App& app, Common& common) {
+  // An option given twice has its later value: scripts append to what they were given.
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.add_flag("--json", common.json, "One JSON object a line");
   app.add_flag("--verbose,-v", common.verbose, "Say on stderr what the engine does");
   app.add_option("--cache", common.cache, "Cache file; else HONE_CACHE, else the XDG cache folder");

@@ -157,6 +157,13 @@ TEST_CASE("cli: figures come with their spread and their rounds, at each point")
   CHECK(hone("run --help").has("middle half"));
   CHECK(hone("tune --help").has("geometric means"));
   CHECK(hone("bench --help").has("--threads"));
+  // The later of two counts; --op and --ops are lists.
+  const Ran twice = hone("bench --json --threads 2 --rounds 9 --problem 'add N=5' --threads 1 --rounds 1");
+  CHECK(twice.code == 0);
+  CHECK(twice.has("\"threads\":1,"));
+  CHECK(hone("run --no-time --op 'op one(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[i] }' "
+             "--op 'op two(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[i] }' one N=3")
+            .code == 0);
 }
 
 TEST_CASE("cli: the bench tells a problem whole, and that a build has no peers") {

@@ -14,7 +14,7 @@ enter() {
   mount --rbind /dev "$root/dev"
   mount -t sysfs -o ro sysfs "$root/sys"
   mount -t tmpfs tmpfs "$root/tmp"
-  local run="cd ~/hone && ./dev demo --tune 2s && ./dev test $*"
+  local run="cd ~/hone && failed=0; ./dev demo --tune 2s || failed=1; ./dev test $* || failed=1; exit \$failed"
   if [ "$who" = root ]; then
     chroot "$root" /usr/bin/env -i HOME=/root PATH="$PATH" TERM=dumb bash -c "$run"
   else
