@@ -106,7 +106,7 @@ void apply_layout(const Definition& d, Bindings& bindings, ir::Program& program,
   size_t next = 0;  // buffers begin with the tensors, in order
   for (size_t i = 0; i < d.args.size(); ++i) {
     if (d.args[i].scalar) continue;
-    ir::Buffer& b = program.buffers[next++];
+    ir::Buffer& b = program.buffers.edit(next++);
     TensorLayout& l = bindings.layouts[i];
     b.align = l.align;
     b.constant = l.constant;

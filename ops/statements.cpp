@@ -242,8 +242,8 @@ bool Lowering::lower_whole_reduction(const Statement& s, Draft& draft) {
   draft = before;
   for (size_t i = drafts; i < drafts_.size(); ++i) tensors_.erase(drafts_[i].stage.name);
   drafts_.resize(drafts);
-  program_.buffers.resize(buffers);
-  program_.checks.resize(checks);
+  program_.buffers.truncate(buffers);
+  program_.checks.truncate(checks);
   nested_ = 0;
   return false;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/ir/expr.h"
 
-#include <limits>
+#include <cmath>
 
 namespace hone::ir {
 namespace {
@@ -256,15 +256,11 @@ bool is_const(const Expr& e, int64_t* value) {
 }
 
 bool mentions_var(const Expr& e, std::string_view name) {
-  bool found = false;
-  visit(e, [&](const Expr& x) { found |= x->op == Op::kVar && x->name == name; });
-  return found;
+  return any_node(e, [&](const Expr& x) { return x->op == Op::kVar && x->name == name; });
 }
 
 bool mentions_loop(const Expr& e, int loop) {
-  bool found = false;
-  visit(e, [&](const Expr& x) { found |= x->op == Op::kVar && x->id == loop; });
-  return found;
+  return any_node(e, [&](const Expr& x) { return x->op == Op::kVar && x->id == loop; });
 }
 
 bool equal(const Expr& a, const Expr& b) {
@@ -274,7 +270,10 @@ bool equal(const Expr& a, const Expr& b) {
       a->args.size() != b->args.size()) {
     return false;
   }
-  if (a->op == Op::kFloat && !(a->f == b->f) && !(a->f != a->f && b->f != b->f)) return false;
+  // As values that may be exchanged: 0 is not -0, and one NaN is as good as another.
+  const bool same = a->f == b->f ? std::signbit(a->f) == std::signbit(b->f)
+                                 : std::isnan(a->f) && std::isnan(b->f);
+  if (a->op == Op::kFloat && !same) return false;
   for (size_t i = 0; i < a->args.size(); ++i) {
     if (!equal(a->args[i], b->args[i])) return false;
   }

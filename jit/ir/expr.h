@@ -121,6 +121,16 @@ void visit(const Expr& e, F&& f) {
   f(e);
   for (const Expr& a : e->args) visit(a, f);
 }
+/// True where `f(node)` holds for a node of `e`; looks no further than the first.
+template <class F>
+bool any_node(const Expr& e, const F& f) {
+  if (!e) return false;
+  if (f(e)) return true;
+  for (const Expr& a : e->args) {
+    if (any_node(a, f)) return true;
+  }
+  return false;
+}
 /// True where `e` reads the variable of that name.
 bool mentions_var(const Expr& e, std::string_view name);
 /// True where `e` reads the loop of that number.

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "jit/ir/tree_size.h"
+
 namespace hone::ir {
 namespace {
 
@@ -45,6 +47,8 @@ int64_t floor_quotient(int64_t a, int64_t k) { return a >= 0 ? a / k : -((-a + k
 
 constexpr int kDepth = 24;
 constexpr int kSteps = 4000;
+constexpr int kNodesPerStep = 16;  // a step looks at every node of its polynomial
+constexpr int kMostNodes = 4096;   // as good as endless
 
 bool is_composite(const Expr& e) {
   return e->op == Op::kMin || e->op == Op::kMax || e->op == Op::kDiv || e->op == Op::kMod;
@@ -85,6 +89,15 @@ const Poly::Term& coarsest(const Poly& p, const Poly::Term& term) {
     if (refined(*out, t)) out = &t;
   }
   return *out;
+}
+
+/// How many steps a look at `p` counts for.
+int steps_for(const Poly& p) {
+  int nodes = 0;
+  for (const Poly::Term& t : p.terms()) {
+    for (const Expr& f : t.factors) nodes += tree_size_up_to(f, kMostNodes - nodes);
+  }
+  return 1 + nodes / kNodesPerStep;
 }
 
 /// The polynomial of one term.
@@ -156,7 +169,8 @@ bool Facts::is_known(const Expr& factor) const {
 std::optional<int64_t> Facts::lower(const Poly& p, Fuel fuel) const {
   if (p.wraps()) return std::nullopt;
   if (p.is_constant()) return p.constant();
-  if (fuel.depth-- == 0 || --*fuel.steps < 0) return std::nullopt;
+  *fuel.steps -= steps_for(p);
+  if (fuel.depth-- == 0 || *fuel.steps < 0) return std::nullopt;
   int loop = -1;
   for (const Poly::Term& t : p.terms()) {
     if (t.factors.size() == 1 && is_composite(t.factors[0])) {

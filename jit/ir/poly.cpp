@@ -2,14 +2,17 @@
 #include "jit/ir/poly.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 #include "jit/ir/facts.h"
+#include "jit/ir/tree_size.h"
 
 namespace hone::ir {
 namespace {
 
 constexpr size_t kMostProducts = 256;  // terms of a product that is multiplied out
+constexpr int kMostRepeated = 128;     // nodes of an operand that its normal form repeats
 
 /// Canonical order of factors: loops by number, then named variables, dims, then opaque nodes.
 int rank(const Expr& e) {
@@ -23,14 +26,36 @@ int rank(const Expr& e) {
   }
 }
 
+template <class T>
+int compare_values(const T& a, const T& b) {
+  return a < b ? -1 : b < a;
+}
+
+/// An order of all expressions, in which 0 means equal.
+int compare_nodes(const Expr& a, const Expr& b) {
+  if (a.get() == b.get()) return 0;
+  if (int c = compare_values(a->op, b->op)) return c;
+  if (int c = compare_values(a->type, b->type)) return c;
+  if (int c = compare_values(a->guarded, b->guarded)) return c;
+  if (int c = a->name.compare(b->name)) return c;
+  if (int c = compare_values(a->id, b->id)) return c;
+  if (int c = compare_values(a->i, b->i)) return c;
+  if (int c = compare_values(a->fn, b->fn)) return c;
+  // By their bits: a NaN has no place in the order of numbers.
+  if (int c = compare_values(std::bit_cast<uint64_t>(a->f), std::bit_cast<uint64_t>(b->f))) return c;
+  if (int c = compare_values(a->args.size(), b->args.size())) return c;
+  for (size_t i = 0; i < a->args.size(); ++i) {
+    if (int c = compare_nodes(a->args[i], b->args[i])) return c;
+  }
+  return 0;
+}
+
 int compare(const Expr& a, const Expr& b) {
   if (a.get() == b.get()) return 0;
   if (rank(a) != rank(b)) return rank(a) < rank(b) ? -1 : 1;
   if (a->op == Op::kVar && a->id >= 0) return a->id < b->id ? -1 : a->id > b->id;
   if (a->op == Op::kVar || a->op == Op::kDim) return a->name.compare(b->name);
-  if (equal(a, b)) return 0;
-  const int texts = print(a).compare(print(b));
-  return texts != 0 ? texts : (a.get() < b.get() ? -1 : 1);
+  return compare_nodes(a, b);
 }
 
 int compare(const std::vector<Expr>& a, const std::vector<Expr>& b) {
@@ -38,6 +63,19 @@ int compare(const std::vector<Expr>& a, const std::vector<Expr>& b) {
     if (int c = compare(a[i], b[i])) return c;
   }
   return a.size() < b.size() ? -1 : a.size() > b.size();
+}
+
+/// Remainders, min and max stand for their operands several times: nested ones grow by powers. An
+/// operand too large for that stays as it is written, in the node that takes it.
+bool repeats_much(const Poly& p) {
+  int count = 0;
+  for (const Poly::Term& t : p.terms()) {
+    for (const Expr& f : t.factors) {
+      count += tree_size_up_to(f, kMostRepeated - count);
+      if (count >= kMostRepeated) return true;
+    }
+  }
+  return false;
 }
 
 Expr min_max_node(Op op, const Poly& a, const Poly& b) {
@@ -140,7 +178,7 @@ bool Poly::mentions_loop(int id) const {
 
 Expr Poly::expr() const {
   Expr sum;
-  for (const Term& t : terms_) {
+  const auto add = [&sum](const Term& t) {
     Expr product = t.factors[0];
     for (size_t i = 1; i < t.factors.size(); ++i) product = product * t.factors[i];
     const int64_t magnitude =
@@ -151,6 +189,13 @@ Expr Poly::expr() const {
     } else {
       sum = t.coef < 0 ? sum - product : sum + product;
     }
+  };
+  // What is added may come before what is subtracted: then nothing is negated.
+  const auto first = std::find_if(terms_.begin(), terms_.end(),
+                                  [](const Term& t) { return t.coef > 0; });
+  if (first != terms_.end()) add(*first);
+  for (auto t = terms_.begin(); t != terms_.end(); ++t) {
+    if (t != first) add(*t);
   }
   if (!sum) return make_int(constant_);
   if (constant_ > 0 || constant_ == INT64_MIN) return sum + make_int(constant_);
@@ -308,15 +353,18 @@ Poly Poly::of(const Expr& e, const Facts* facts) {
       return a * b;
     }
     case Op::kMin:
-      return min(of(e->args[0], facts), of(e->args[1], facts), facts);
-    case Op::kMax:
-      return max(of(e->args[0], facts), of(e->args[1], facts), facts);
+    case Op::kMax: {
+      const Poly a = of(e->args[0], facts), b = of(e->args[1], facts);
+      if (repeats_much(a) || repeats_much(b)) return atom(e);
+      return e->op == Op::kMin ? min(a, b, facts) : max(a, b, facts);
+    }
     case Op::kDiv:
-      if (is_const(e->args[1], &k) && k > 0) return floor_div(of(e->args[0], facts), k, facts);
-      return atom(e);
-    case Op::kMod:
-      if (is_const(e->args[1], &k) && k > 0) return floor_mod(of(e->args[0], facts), k, facts);
-      return atom(e);
+    case Op::kMod: {
+      if (!is_const(e->args[1], &k) || k <= 0) return atom(e);
+      const Poly a = of(e->args[0], facts);
+      if (repeats_much(a)) return atom(e);
+      return e->op == Op::kDiv ? floor_div(a, k, facts) : floor_mod(a, k, facts);
+    }
     default:
       return atom(e);
   }

@@ -47,7 +47,7 @@ class Poly {
   int64_t loop_coef(int id) const;
   /// True when some factor mentions loop variable `id`.
   bool mentions_loop(int id) const;
-  /// Back to an expression, terms in canonical order.
+  /// Back to an expression: terms in canonical order, but a positive one first.
   Expr expr() const;
 
  private:

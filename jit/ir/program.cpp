@@ -6,9 +6,9 @@
 namespace hone::ir {
 namespace {
 
-template <class T>
-const T* find(const std::vector<T>& items, std::string_view name) {
-  for (const T& item : items) {
+template <class List>
+const typename List::value_type* find(const List& items, std::string_view name) {
+  for (const auto& item : items) {
     if (item.name == name) return &item;
   }
   return nullptr;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "jit/ir/cow_vector.h"
 #include "jit/ir/expr.h"
 
 namespace hone::ir {
@@ -189,11 +190,11 @@ struct Check {
 
 /// Buffers and stages in dependency order. A value: steps return a new one.
 struct Program {
-  std::vector<Buffer> buffers;  ///< parameters in the op's order, then temporaries
+  CowVector<Buffer> buffers;  ///< parameters in the op's order, then temporaries
   std::vector<ScalarParam> scalars;
   std::vector<Dim> dims;  ///< those known only at the call; fixed dims are constants everywhere
-  std::vector<Check> checks;
-  std::vector<Stage> stages;
+  CowVector<Check> checks;
+  CowVector<Stage> stages;
 
   const Buffer* buffer(std::string_view name) const;
   const Stage* stage(std::string_view name) const;

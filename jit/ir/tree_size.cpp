@@ -26,4 +26,11 @@ uint64_t tree_size(const Expr& e) {
   return e ? written_out(e, known) : 0;
 }
 
+int tree_size_up_to(const Expr& e, int most) {
+  if (!e || most <= 0) return 0;
+  int size = 1;
+  for (const Expr& a : e->args) size += tree_size_up_to(a, most - size);
+  return size;
+}
+
 }  // namespace hone::ir

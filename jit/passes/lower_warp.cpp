@@ -37,7 +37,7 @@ TileLoops tiles_of(const StageLoops& loops) {
 }  // namespace
 
 bool Lowering::makes_tiles(const Stage& s) const {
-  return tiles_of(loops_[static_cast<size_t>(&s - program_.stages.data())]).row != nullptr;
+  return tiles_of(loops_[program_.stages.index_of(s)]).row != nullptr;
 }
 
 /// What an instruction on tiles takes is kept by the lanes that run it together, or by the block.

@@ -359,7 +359,7 @@ bool Lowering::holds_constants(const std::string& buffer) {
   }
   const Stage* made = program_.producer(buffer);
   if (made && !made->at.root()) {  // lives inside the reader's loops
-    std::optional<bool>& known = inner_bound_[static_cast<size_t>(made - program_.stages.data())];
+    std::optional<bool>& known = inner_bound_[program_.stages.index_of(*made)];
     if (!known) known = is_bound(*made);
     return *known;
   }

@@ -67,9 +67,7 @@ bool is_bulk(const Stmt& s) {
 
 class Pipeline {
  public:
-  Pipeline(Nest& nest, const Launch& launch) : nest_(nest), turns_(nest, launch) {
-    for (const Launch& l : nest.launches) count(*l.body, times_);
-  }
+  Pipeline(Nest& nest, const Launch& launch) : nest_(nest), turns_(nest, launch) {}
 
   StmtRef walk(const StmtRef& s) {
     if (s->kind == Stmt::kTeam && is_bulk(*s)) return fill_once(s);
@@ -264,7 +262,7 @@ class Pipeline {
       const Home home = nest_.buffers[static_cast<size_t>(b)].home;
       shared |= home == Home::kTeam;
       if (home != Home::kTeam && home != Home::kRegisters && home != Home::kWorker) return false;
-      if (times_.at(b) != in_loop[b] || nest_.buffers[static_cast<size_t>(b)].slots > 1)
+      if (occurrences(b) != in_loop[b] || nest_.buffers[static_cast<size_t>(b)].slots > 1)
         return false;
       if (home != Home::kTeam && in_loop[b] != in_team[b]) return false;
     }
@@ -273,6 +271,14 @@ class Pipeline {
       if (nest_.buffers[static_cast<size_t>(b)].home != Home::kTeam) others.erase(b);
     }
     return shared && !meet(others, all.written);
+  }
+
+  /// Of a buffer, in all launches; most nests have no pipeline that asks.
+  int occurrences(int buffer) const {
+    if (times_.empty()) {
+      for (const Launch& l : nest_.launches) count(*l.body, times_);
+    }
+    return times_.at(buffer);
   }
 
   void add_slots(int buffer, int slots) {
@@ -378,7 +384,7 @@ class Pipeline {
   Nest& nest_;
   Turns turns_;
   bool boxed_ = false;                ///< what a box means is being moved
-  std::map<int, int> times_;          ///< occurrences of each buffer in all launches
+  mutable std::map<int, int> times_;  ///< of occurrences(), when asked
   std::map<int, int64_t> slot_size_;  ///< elements, of buffers with slots
 };
 

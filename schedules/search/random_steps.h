@@ -46,8 +46,8 @@ class RandomSchedules {
  private:
   bool chance(int percent) { return below(100) < percent; }
   int below(int n) { return static_cast<int>(random_() % static_cast<uint64_t>(n)); }
-  template <class T>
-  const T& pick(const std::vector<T>& items) {
+  template <class List>
+  decltype(auto) pick(const List& items) {
     return items[static_cast<size_t>(below(static_cast<int>(items.size())))];
   }
   std::string fresh(const char* prefix) { return prefix + std::to_string(++names_); }

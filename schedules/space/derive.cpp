@@ -9,7 +9,7 @@ namespace hone::schedules {
 namespace {
 
 /// Each rule looks at each stage beside all others: what has more of them runs as it stands.
-constexpr size_t kMostStages = 128;
+constexpr size_t kMostStages = 1024;
 
 std::vector<std::string> stages_backwards(const Plan& plan) {
   std::vector<std::string> names;

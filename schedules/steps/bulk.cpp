@@ -8,7 +8,7 @@ namespace {
 Applied apply_bulk(ir::Program p, const Step& step) {
   auto found = find_stage(p, step.name("copy"));
   if (!found) return found.failure();
-  ir::Stage& s = p.stages[*found];
+  ir::Stage& s = p.stages.edit(*found);
   if (p.buffer(s.output)->space != ir::Space::kBlock) {
     return Refused{s.output + " is not kept in=shared, where bulk copies go; stage it there"};
   }

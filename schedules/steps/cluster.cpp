@@ -11,7 +11,7 @@ constexpr int64_t kSizes[] = {2, 4, 8};
 Applied apply_cluster(ir::Program p, const Step& step) {
   auto at = find_loop(p, step.name("loop"));
   if (!at) return at.failure();
-  ir::Stage& s = p.stages[at->stage];
+  ir::Stage& s = p.stages.edit(at->stage);
   ir::Loop& loop = s.loops[at->loop];
   const int64_t blocks = step.number("blocks");
   bool known = false;

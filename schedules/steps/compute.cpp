@@ -25,7 +25,7 @@ Applied place(ir::Program p, const std::string& name, const LoopRef& at, const S
   if (!found) return found.failure();
   std::string wrong = objection_compute(p, *found, at.stage);
   if (!wrong.empty()) return Refused{std::move(wrong)};
-  ir::Stage& s = p.stages[*found];
+  ir::Stage& s = p.stages.edit(*found);
   const ir::Stage& owner = p.stages[at.stage];
   s.at = {owner.name, owner.loops[at.loop].name};
   s.store = {};
@@ -39,7 +39,7 @@ Applied place(ir::Program p, const std::string& name, const LoopRef& at, const S
                      "; " + name + " is kept at a loop around the one that computes it"};
     }
   }
-  p.buffers[*find_buffer(p, s.output)].space = space_named(step.name("in"));
+  p.buffers.edit(*find_buffer(p, s.output)).space = space_named(step.name("in"));
   return p;
 }
 

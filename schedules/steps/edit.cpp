@@ -6,10 +6,23 @@
 namespace hone::schedules {
 namespace {
 
-std::string loops_text(const ir::Stage& stage) {
+template <class List>
+size_t position_in(const List& items, std::string_view name) {
+  size_t i = 0;
+  while (i < items.size() && items[i].name != name) ++i;
+  return i;
+}
+
+template <class List>
+std::string names_text(const List& items) {
   std::vector<std::string> names;
-  for (const ir::Loop& l : stage.loops) names.push_back(l.name);
-  return "stage " + stage.name + " has " + (names.empty() ? "no loops" : list_text(names));
+  for (const auto& item : items) names.push_back(item.name);
+  return list_text(names);
+}
+
+std::string loops_text(const ir::Stage& stage) {
+  return "stage " + stage.name + " has " +
+         (stage.loops.empty() ? "no loops" : names_text(stage.loops));
 }
 
 Refused no_loop(const ir::Program& program, const std::string& name) {
@@ -48,27 +61,20 @@ std::string list_text(const std::vector<std::string>& names) {
 }
 
 size_t position_of(const ir::Stage& stage, std::string_view name) {
-  size_t i = 0;
-  while (i < stage.loops.size() && stage.loops[i].name != name) ++i;
-  return i;
+  return position_in(stage.loops, name);
 }
 
 Result<size_t, Refused> find_stage(const ir::Program& program, const std::string& name) {
-  std::vector<std::string> names;
-  for (size_t i = 0; i < program.stages.size(); ++i) {
-    if (program.stages[i].name == name) return i;
-    names.push_back(program.stages[i].name);
-  }
-  return Refused{"there is no stage " + name + "; the stages are " + list_text(names)};
+  const size_t at = position_in(program.stages, name);
+  if (at < program.stages.size()) return at;
+  return Refused{"there is no stage " + name + "; the stages are " + names_text(program.stages)};
 }
 
 Result<size_t, Refused> find_buffer(const ir::Program& program, const std::string& name) {
-  std::vector<std::string> names;
-  for (size_t i = 0; i < program.buffers.size(); ++i) {
-    if (program.buffers[i].name == name) return i;
-    names.push_back(program.buffers[i].name);
-  }
-  return Refused{"there is no tensor " + name + "; the tensors are " + list_text(names)};
+  const size_t at = position_in(program.buffers, name);
+  if (at < program.buffers.size()) return at;
+  return Refused{"there is no tensor " + name + "; the tensors are " +
+                 names_text(program.buffers)};
 }
 
 Result<LoopRef, Refused> find_loop(const ir::Program& program, const std::string& name) {
@@ -194,20 +200,15 @@ ir::Expr extent_of(const ir::Stage& stage, const std::string& loop) {
 }
 
 bool reads(const ir::Stage& stage, std::string_view buffer) {
-  bool found = false;
-  const auto look = [&](const ir::Expr& e) {
-    ir::visit(e, [&](const ir::Expr& n) { found |= n->op == ir::Op::kLoad && n->name == buffer; });
+  const auto in = [&](const ir::Expr& e) {
+    return ir::any_node(
+        e, [&](const ir::Expr& n) { return n->op == ir::Op::kLoad && n->name == buffer; });
   };
-  look(stage.value);
-  look(stage.where);
-  for (const ir::Expr& e : stage.out_index) look(e);
-  for (const auto* list : {&stage.vars, &stage.rvars}) {
-    for (const ir::IndexVar& v : *list) {
-      look(v.lo);
-      look(v.hi);
-    }
-  }
-  return found;
+  const auto in_range = [&](const ir::IndexVar& v) { return in(v.lo) || in(v.hi); };
+  return in(stage.value) || in(stage.where) ||
+         std::any_of(stage.out_index.begin(), stage.out_index.end(), in) ||
+         std::any_of(stage.vars.begin(), stage.vars.end(), in_range) ||
+         std::any_of(stage.rvars.begin(), stage.rvars.end(), in_range);
 }
 
 bool is_inside(const ir::Program& program, const ir::Place& place, const ir::Place& loop) {

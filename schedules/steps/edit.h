@@ -80,6 +80,19 @@ void for_each_expr(ir::Stage& stage, const F& f) {
   }
 }
 
+/// Puts what stands in a loop of `stage` where `f` says, which takes a place and returns one.
+template <class F>
+void move_places(ir::Program& program, const std::string& stage, const F& f) {
+  for (size_t i = 0; i < program.stages.size(); ++i) {
+    for (ir::Place ir::Stage::*which : {&ir::Stage::at, &ir::Stage::store}) {
+      const ir::Place& place = program.stages[i].*which;
+      if (place.stage != stage) continue;
+      const ir::Place moved = f(place);
+      if (!(moved == place)) program.stages.edit(i).*which = moved;
+    }
+  }
+}
+
 /// `a`, `a and b`, `a, b and c`.
 std::string list_text(const std::vector<std::string>& names);
 

@@ -8,7 +8,7 @@ namespace {
 Applied apply_fuse(ir::Program p, const Step& step) {
   auto refs = find_loops(p, {step.name("outer"), step.name("inner")});
   if (!refs) return refs.failure();
-  ir::Stage& s = p.stages[refs->front().stage];
+  ir::Stage& s = p.stages.edit(refs->front().stage);
   const size_t at = (*refs)[0].loop;
   const ir::Loop outer = s.loops[at], inner = s.loops[(*refs)[1].loop];
   if ((*refs)[1].loop != at + 1) {

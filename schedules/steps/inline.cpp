@@ -129,8 +129,9 @@ Applied apply_inline(ir::Program p, const Step& step) {
     const ir::Stage s = p.stages[*found];
     std::string wrong = objection_inline(p, s);
     if (!wrong.empty()) return Refused{std::move(wrong)};
-    for (ir::Stage& reader : p.stages) {
-      if (reader.name == s.name || !reads(reader, s.output)) continue;
+    for (size_t i = 0; i < p.stages.size(); ++i) {
+      if (i == *found || !reads(p.stages[i], s.output)) continue;
+      ir::Stage& reader = p.stages.edit(i);
       if (s.where) wrong = domain_objection(s, reader);
       const uint64_t before = ir::tree_size(reader.value);
       const uint64_t loads = loads_in(reader, s.output);
@@ -148,8 +149,8 @@ Applied apply_inline(ir::Program p, const Step& step) {
       if (!wrong.empty()) return Refused{std::move(wrong)};
       std::erase_if(reader.prefetches, [&](const ir::Prefetch& f) { return f.tensor == s.output; });
     }
-    p.stages.erase(p.stages.begin() + static_cast<long>(*found));
-    std::erase_if(p.buffers, [&](const ir::Buffer& b) { return b.name == s.output; });
+    p.stages.erase(*found);
+    p.buffers.erase(*find_buffer(p, s.output));
   }
   return p;
 }

@@ -9,7 +9,7 @@ Applied mark_loops(ir::Program program, const std::vector<std::string>& names, i
   for (const std::string& name : names) {
     auto at = find_loop(program, name);
     if (!at) return at.failure();
-    ir::Stage& s = program.stages[at->stage];
+    ir::Stage& s = program.stages.edit(at->stage);
     ir::Loop& loop = s.loops[at->loop];
     if (loop.mark != ir::Mark::kSerial && loop.mark != mark) {
       return Refused{"loop " + loop.name + " is marked " + std::string(name_of(loop.mark)) +

@@ -9,7 +9,7 @@ Applied apply_partition(ir::Program p, const Step& step) {
   for (const std::string& name : step.names("loops")) {
     auto at = find_loop(p, name);
     if (!at) return at.failure();
-    p.stages[at->stage].loops[at->loop].partition = true;
+    p.stages.edit(at->stage).loops[at->loop].partition = true;
   }
   return p;
 }

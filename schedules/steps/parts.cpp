@@ -61,7 +61,7 @@ void become_combine(ir::Stage& s, const std::string& part, const ir::Expr& count
 Applied apply_parts(ir::Program p, const Step& step) {
   auto at = find_loop(p, step.name("loop"));
   if (!at) return at.failure();
-  ir::Stage& s = p.stages[at->stage];
+  ir::Stage& s = p.stages.edit(at->stage);
   const std::string var = s.loops[at->loop].name;
   const int64_t factor = step.number("factor");
   const std::string name = step.name("partial"), part = var + ".p" + std::to_string(factor);
@@ -84,7 +84,7 @@ Applied apply_parts(ir::Program p, const Step& step) {
   ir::Stage made = reducing_parts(s, var, part, factor, count, name);
   become_combine(s, part, count, partial);
   p.buffers.push_back(std::move(partial));
-  p.stages.insert(p.stages.begin() + static_cast<long>(at->stage), std::move(made));
+  p.stages.insert(at->stage, std::move(made));
   return p;
 }
 

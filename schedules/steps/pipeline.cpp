@@ -12,7 +12,7 @@ Applied apply_pipeline(ir::Program p, const Step& step) {
   auto at = find_loop(p, step.name("loop"));
   if (!at) return at.failure();
   const ir::Stage& s = p.stages[at->stage];
-  ir::Loop& loop = p.stages[at->stage].loops[at->loop];
+  ir::Loop& loop = p.stages.edit(at->stage).loops[at->loop];
   const int64_t stages = step.number("stages");
   if (stages < 1 || stages > kMost) {
     return Refused{"stages=" + std::to_string(stages) + "; a pipeline has 1 to " +

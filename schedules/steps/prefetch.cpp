@@ -10,7 +10,7 @@ Applied apply_prefetch(ir::Program p, const Step& step) {
   if (!tensor) return tensor.failure();
   auto at = find_loop(p, step.name("loop"));
   if (!at) return at.failure();
-  ir::Stage& s = p.stages[at->stage];
+  ir::Stage& s = p.stages.edit(at->stage);
   const std::string& loop = s.loops[at->loop].name;
   if (!reads(s, step.name("tensor"))) {
     return Refused{"stage " + s.name + " does not read " + step.name("tensor") +

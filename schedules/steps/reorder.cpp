@@ -10,7 +10,7 @@ namespace {
 Applied apply_reorder(ir::Program p, const Step& step) {
   auto refs = find_loops(p, step.names("loops"));
   if (!refs) return refs.failure();
-  ir::Stage& s = p.stages[refs->front().stage];
+  ir::Stage& s = p.stages.edit(refs->front().stage);
   std::vector<size_t> positions;
   std::vector<ir::Loop> loops;
   for (const LoopRef& r : *refs) {

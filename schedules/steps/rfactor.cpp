@@ -59,7 +59,7 @@ Applied apply_rfactor(ir::Program p, const Step& step) {
   const bool bare = given.find('/') == std::string::npos;
   auto at = find_loop(p, bare ? step.name("stage") + "/" + given : given);
   if (!at) return at.failure();
-  ir::Stage& s = p.stages[*found];
+  ir::Stage& s = p.stages.edit(*found);
   if (at->stage != *found) return Refused{"loop " + given + " is not of stage " + s.name};
   const std::string loop = s.loops[at->loop].name;
   std::string wrong = objection_rfactor(s, loop);
@@ -78,15 +78,13 @@ Applied apply_rfactor(ir::Program p, const Step& step) {
   made.factored.push_back(loop);
   made.at = {};
   made.store = {};
-  for (ir::Stage& other : p.stages) {
-    for (ir::Place* place : {&other.at, &other.store}) {
-      if (place->stage == s.name && is_reduction(s, place->loop)) place->stage = made.name;
-    }
-  }
+  move_places(p, s.name, [&](const ir::Place& place) {
+    return is_reduction(s, place.loop) ? ir::Place{made.name, place.loop} : place;
+  });
   s.prefetches.clear();
   become_combine_rfactor(s, loop, partial);
   p.buffers.push_back(std::move(partial));
-  p.stages.insert(p.stages.begin() + static_cast<long>(*found), std::move(made));
+  p.stages.insert(*found, std::move(made));
   return p;
 }
 

@@ -8,7 +8,7 @@ namespace {
 Applied apply_specialize(ir::Program p, const Step& step) {
   auto at = find_loop(p, step.name("loop"));
   if (!at) return at.failure();
-  ir::Loop& loop = p.stages[at->stage].loops[at->loop];
+  ir::Loop& loop = p.stages.edit(at->stage).loops[at->loop];
   if (loop.stages < 2) {
     return Refused{"loop " + loop.name +
                    " is no pipeline of two stages or more, which threads of its own could fill; "

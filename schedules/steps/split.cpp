@@ -40,7 +40,7 @@ std::string tail_objection(const ir::Stage& s, const std::string& loop, int64_t 
 Applied apply_split(ir::Program p, const Step& step) {
   auto at = find_loop(p, step.name("loop"));
   if (!at) return at.failure();
-  ir::Stage& s = p.stages[at->stage];
+  ir::Stage& s = p.stages.edit(at->stage);
   const ir::Loop parent = s.loops[at->loop];
   const int64_t factor = step.number("factor");
   const std::string &outer = step.name("outer"), &inner = step.name("inner");

@@ -98,16 +98,17 @@ Applied copy_read(ir::Program p, const Step& step, const CopySpot& spot) {
     stage.at = {p.stages[spot.owner].name, p.stages[spot.owner].loops[spot.loop].name};
   }
   for (size_t r : readers) {
-    for_each_expr(p.stages[r], [&](ir::Expr& e) {
+    ir::Stage& reader = p.stages.edit(r);
+    for_each_expr(reader, [&](ir::Expr& e) {
       e = padding ? read_padded(e, tensor.name, copy.name, *padding)
                   : rename_loads(e, tensor.name, copy.name);
     });
-    for (ir::Prefetch& f : p.stages[r].prefetches) {
+    for (ir::Prefetch& f : reader.prefetches) {
       if (f.tensor == tensor.name) f.tensor = copy.name;
     }
   }
   p.buffers.push_back(std::move(copy));
-  p.stages.insert(p.stages.begin() + static_cast<long>(readers.front()), std::move(stage));
+  p.stages.insert(readers.front(), std::move(stage));
   return p;
 }
 

@@ -156,13 +156,9 @@ void become_copy(ir::Stage& s, const Division& d, const ir::Buffer& window, DTyp
 /// Stages and prefetches inside L follow the loops to the stage that took them.
 void move_placements(ir::Program& p, const Division& d, ir::Stage& window) {
   const auto moved = [&](const std::string& loop) { return position_of(d.s, loop) > d.at; };
-  for (ir::Stage& other : p.stages) {
-    for (ir::Place* place : {&other.at, &other.store}) {
-      if (place->stage == d.s.name && moved(place->loop)) {
-        *place = {window.name, d.renamed.at(place->loop)};
-      }
-    }
-  }
+  move_places(p, d.s.name, [&](const ir::Place& place) {
+    return moved(place.loop) ? ir::Place{window.name, d.renamed.at(place.loop)} : place;
+  });
   for (const ir::Prefetch& f : d.s.prefetches) {
     if (!moved(f.loop)) continue;
     window.prefetches.push_back({f.tensor, d.renamed.at(f.loop), f.distance});
@@ -199,11 +195,12 @@ Applied copy_written(ir::Program p, const Step& step, const CopySpot& spot) {
 
   ir::Stage made = window_stage(old, d, window.name);
   move_placements(p, d, made);
-  std::erase_if(p.stages[spot.owner].prefetches,
+  ir::Stage& owner = p.stages.edit(spot.owner);
+  std::erase_if(owner.prefetches,
                 [&](const ir::Prefetch& f) { return position_of(old, f.loop) > spot.loop; });
-  become_copy(p.stages[spot.owner], d, window, tensor.type);
+  become_copy(owner, d, window, tensor.type);
   p.buffers.push_back(std::move(window));
-  p.stages.insert(p.stages.begin() + static_cast<long>(spot.owner), std::move(made));
+  p.stages.insert(spot.owner, std::move(made));
   return p;
 }
 

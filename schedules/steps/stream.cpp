@@ -8,7 +8,7 @@ namespace {
 Applied apply_stream(ir::Program p, const Step& step) {
   auto tensor = find_buffer(p, step.name("tensor"));
   if (!tensor) return tensor.failure();
-  ir::Buffer& b = p.buffers[*tensor];
+  ir::Buffer& b = p.buffers.edit(*tensor);
   const ir::Stage* producer = p.producer(b.name);
   if (!producer) return Refused{"nothing is stored to " + b.name + "; stream what a stage writes"};
   for (const ir::Stage& s : p.stages) {

@@ -50,7 +50,7 @@ Applied apply_tensorize(ir::Program p, const Step& step) {
     return Refused{"there is no instruction " + step.name("instruction") + "; the ones known are " +
                    instruction_names()};
   }
-  ir::Stage& s = p.stages[found->front().stage];
+  ir::Stage& s = p.stages.edit(found->front().stage);
   std::vector<std::string> names;
   for (const LoopRef& at : *found) {
     const ir::Loop& loop = s.loops[at.loop];

@@ -41,7 +41,7 @@ struct Maker {
     for (const ir::IndexVar& r : s.rvars) s.loops.push_back({r.name, ir::Mark::kSerial, false});
     s.value = std::move(value);
     p.stages.push_back(std::move(s));
-    return p.stages.back();
+    return p.stages.edit(p.stages.size() - 1);
   }
 };
 
@@ -75,7 +75,7 @@ ir::Program bytes() {
   m.tensor("b", ir::Role::kInput, {40}, DType::kI32);
   m.tensor("C", ir::Role::kOutput, {13, 40}, DType::kI32);
   m.tensor("C.1", ir::Role::kTemp, {13, 40}, DType::kI32);
-  m.p.buffers[1].constant = true;
+  m.p.buffers.edit(1).constant = true;
   const auto wide = [](Expr e) { return ir::make_cast(DType::kI32, std::move(e)); };
   m.stage("C.1", {"m", "n"},
           wide(m.load("A", {v("m"), v("k")})) * wide(m.load("B", {v("k"), v("n")})),
@@ -93,7 +93,7 @@ ir::Program layer() {
   m.tensor("b", ir::Role::kInput, {160});
   m.tensor("Y", ir::Role::kOutput, {31, 160});
   m.tensor("Y.1", ir::Role::kTemp, {31, 160});
-  m.p.buffers[1].constant = true;
+  m.p.buffers.edit(1).constant = true;
   m.stage("Y.1", {"m", "n"}, m.load("A", {v("m"), v("k")}) * m.load("W", {v("k"), v("n")}),
           ir::Reduce::kSum, {{"k", {}, ir::make_int(100)}});
   m.stage("Y", {"m", "n"},

@@ -51,7 +51,7 @@ ir::Stage& add_stage(ir::Program& p, std::string output, std::vector<ir::IndexVa
   s.vars = std::move(over);
   s.value = std::move(value);
   p.stages.push_back(std::move(s));
-  return p.stages.back();
+  return p.stages.edit(p.stages.size() - 1);
 }
 
 template <class T>
