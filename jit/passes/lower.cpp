@@ -74,7 +74,7 @@ StmtRef store(int buffer, Expr offset, Expr value, Reduce reduce) {
 void reject(std::string message) { throw Rejected{std::move(message)}; }
 
 Lowering::Lowering(const Program& program, const Target& target)
-    : program_(program), target_(target) {
+    : program_(program), target_(target), tree_(program) {
   loops_.reserve(program.stages.size());
   for (const Stage& s : program.stages) loops_.emplace_back(s);
   active_.resize(program.stages.size(), nullptr);
@@ -293,25 +293,39 @@ void Lowering::enter(Instance& in, size_t depth, bool init, Block& out) {
   const size_t live = storage_.size();
   const int64_t top = worker_top_;
   prefetches(in, l, out);
-  for (size_t i = 0; i < program_.stages.size(); ++i) {
-    const Stage& s = program_.stages[i];
-    if (s.at.root()) continue;
-    const Place& home = s.store.root() ? s.at : s.store;
-    if (home.stage == in.stage().name && home.loop == l.name) {
-      allocate(static_cast<int>(i), window_at(s, home));
-    }
-  }
+  allocate_inside(in, l.name);
   attached(in, l.name, out);
   walk(in, depth + 1, false, out);
   storage_.resize(live);
   worker_top_ = top;
 }
 
-void Lowering::attached(Instance& in, const std::string& loop_name, Block& out) {
+/// Memory for what is kept at the loop.
+void Lowering::allocate_inside(const Instance& in, const std::string& loop_name) {
+  const StandStill still(*this);
   for (size_t i = 0; i < program_.stages.size(); ++i) {
     const Stage& s = program_.stages[i];
-    if (s.at.stage != in.stage().name || s.at.loop != loop_name) continue;
-    Instance child = instance(static_cast<int>(i), window_at(s, s.at));
+    if (s.at.root()) continue;
+    const Place& home = s.store.root() ? s.at : s.store;
+    if (home.stage == in.stage().name && home.loop == loop_name) {
+      allocate(static_cast<int>(i), window_at(s, home));
+    }
+  }
+}
+
+void Lowering::attached(Instance& in, const std::string& loop_name, Block& out) {
+  std::vector<std::pair<size_t, std::vector<Span>>> windows;
+  {
+    const StandStill still(*this);
+    for (size_t i = 0; i < program_.stages.size(); ++i) {
+      const Stage& s = program_.stages[i];
+      if (s.at.stage != in.stage().name || s.at.loop != loop_name) continue;
+      windows.emplace_back(i, window_at(s, s.at));
+    }
+  }
+  for (auto& [i, window] : windows) {
+    const Stage& s = program_.stages[i];
+    Instance child = instance(static_cast<int>(i), std::move(window));
     active_[i] = &child;
     if (program_.buffer(s.output)->space == Space::kBlock) {
       Block together;

@@ -52,6 +52,8 @@ void restrict_range(const Poly& p, int id, Poly& begin, Poly& end, const Facts& 
 /// Values of the variables of a stage that is emitted inside the loops that are open.
 std::vector<Span> Lowering::spans_inside(size_t stage) {
   if (active_[stage]) return spans_of(*active_[stage]);
+  const auto known = still_.find(stage);
+  if (known != still_.end()) return known->second;
   const Stage& s = program_.stages[stage];
   Instance none;
   std::vector<Span> vars = needed(s.output, s.at);
@@ -61,6 +63,7 @@ std::vector<Span> Lowering::spans_inside(size_t stage) {
     const Poly lo = v.lo ? index(none, v.lo) : Poly();
     vars.push_back({lo, index(none, v.hi) - lo});
   }
+  if (standing_) still_.emplace(stage, vars);
   return vars;
 }
 
@@ -109,9 +112,10 @@ std::vector<Piece> Lowering::partition(Instance& in, int node, const Piece& piec
   place(in, node, Poly::atom(make_var("", id)), piece);
   std::vector<Poly> cuts;
   const Place here{in.stage().name, in.loops->nodes[static_cast<size_t>(node)].name};
+  const StandStill still(*this);
   for (size_t i = 0; i < program_.stages.size(); ++i) {
     const Stage& s = program_.stages[i];
-    if (!is_inside(s, here)) continue;
+    if (!tree_.is_inside(i, here)) continue;
     std::vector<Span> spans;
     visit(s.value, [&](const Expr& e) {
       const bool guarded = e->op == Op::kLoad && e->guarded;

@@ -10,22 +10,6 @@ using namespace ir;
 
 namespace {
 
-/// Calls f on every load that evaluating the stage performs.
-template <class F>
-void each_load(const Stage& s, const F& f) {
-  auto look = [&](const Expr& root) {
-    visit(root, [&](const Expr& e) {
-      if (e->op == Op::kLoad) f(e);
-    });
-  };
-  look(s.value);
-  look(s.where);
-  for (const IndexVar& v : s.rvars) {
-    look(v.lo);
-    look(v.hi);
-  }
-}
-
 constexpr int64_t kLine = 64;
 
 int64_t round_up(int64_t v, int64_t to) { return (v + to - 1) / to * to; }
@@ -151,25 +135,15 @@ void Lowering::widen(std::vector<Span>& box, std::vector<bool>& seen, size_t dim
   b = {lo, hi - lo};
 }
 
-/// Whether a stage is emitted inside the loop that `place` names.
-bool Lowering::is_inside(const Stage& stage, const Place& place) const {
-  if (stage.name == place.stage) return true;
-  if (stage.at.root()) return false;
-  const Stage& owner = *program_.stage(stage.at.stage);
-  if (owner.name != place.stage) return is_inside(owner, place);
-  const auto depth = [&](const std::string& loop) { return owner.loop(loop) - owner.loops.data(); };
-  return depth(stage.at.loop) >= depth(place.loop);
-}
-
 /// The box of a temporary that its readers inside `place` touch, given the loops that are open.
 std::vector<Span> Lowering::needed(const std::string& buffer, const Place& place) {
   const Buffer& b = *program_.buffer(buffer);
   Instance none;
   std::vector<Span> box(b.shape.size());
   std::vector<bool> seen(b.shape.size(), false);
-  for (size_t r = 0; r < program_.stages.size(); ++r) {
+  for (const size_t r : tree_.readers(buffer)) {
     const Stage& reader = program_.stages[r];
-    if (!is_inside(reader, place)) continue;
+    if (!tree_.is_inside(r, place)) continue;
     std::vector<Span> vars;
     bool known = false;
     each_load(reader, [&](const Expr& e) {

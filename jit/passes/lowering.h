@@ -4,12 +4,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "jit/ir/facts.h"
 #include "jit/ir/nest.h"
 #include "jit/ir/target.h"
 #include "jit/passes/lower.h"
+#include "jit/passes/stage_tree.h"
 
 namespace hone::jit {
 
@@ -130,6 +132,7 @@ class Lowering {
   void leaf(Instance& in, bool init, Block& out);
   bool define(Instance& in, const std::vector<ir::Poly>& indices, ir::Expr& when, Block& out);
   static ir::Expr needed_where(const ir::Stage& s, const ir::Expr& where);
+  void allocate_inside(const Instance& in, const std::string& loop);
   void attached(Instance& in, const std::string& loop, Block& out);
   int new_loop(const std::string& name, ir::Poly begin, ir::Poly end);
 
@@ -151,13 +154,13 @@ class Lowering {
   std::vector<Piece> partition(Instance& in, int node, const Piece& piece);
   std::vector<Piece> cut_at(const std::vector<Piece>& parts, const ir::Poly& at);
   std::vector<Span> spans_inside(size_t stage);
+  class StandStill;
   void cuts_of_load(const ir::Expr& load, const ir::Stage& reader, const std::vector<Span>& spans,
                     int id, const Piece& piece, std::vector<ir::Poly>& cuts);
   void cuts_of_comparison(const ir::Expr& e, const ir::Stage& reader,
                           const std::vector<Span>& spans, int id, std::vector<ir::Poly>& cuts);
 
   // lower_window.cpp: which part of a stage its consumers need, and where it is kept
-  bool is_inside(const ir::Stage& stage, const ir::Place& place) const;
   std::vector<Span> needed(const std::string& buffer, const ir::Place& place);
   void check_covered(const ir::Stage& st, const std::vector<Span>& window);
   void widen(std::vector<Span>& box, std::vector<bool>& seen, size_t dim, const Span& span);
@@ -233,15 +236,34 @@ class Lowering {
   const ir::Target& target_;
   ir::Nest nest_;
   ir::Facts facts_;
+  StageTree tree_;
   std::vector<StageLoops> loops_;  ///< per stage
   std::vector<Instance*> active_;  ///< per stage; null: not being emitted
   std::vector<std::pair<std::string, Storage>>
       storage_;  ///< per live buffer; searched from the end
+  bool standing_ = false;  ///< no loop opens or closes: what spans_inside finds may be kept
+  std::unordered_map<size_t, std::vector<Span>> still_;  ///< what it found, by stage
   int64_t worker_top_ = 0;
   std::vector<std::optional<bool>> inner_bound_;  ///< per stage that is not at the root: is_bound
   std::vector<ir::Expr>* tested_ = nullptr;  ///< gathers the tests of reads that are not proved
   std::vector<std::vector<Overhang>> overhangs_;  ///< per stage
   std::vector<ThreadLoop> threads_;  ///< thread loops that are open, outermost first
+};
+
+/// While one lives no loop opens or closes, so what stages need of each other stays as it is: a
+/// chain of them is followed once, not once from each of its members.
+class Lowering::StandStill {
+ public:
+  explicit StandStill(Lowering& lowering) : lowering_(lowering) { lowering_.standing_ = true; }
+  ~StandStill() {
+    lowering_.standing_ = false;
+    lowering_.still_.clear();
+  }
+  StandStill(const StandStill&) = delete;
+  StandStill& operator=(const StandStill&) = delete;
+
+ private:
+  Lowering& lowering_;
 };
 
 /// Cuts begin..end to where `p`, linear in loop `id`, is not negative.
