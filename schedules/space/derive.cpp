@@ -18,6 +18,12 @@ std::vector<std::string> stages_backwards(const Plan& plan) {
   return names;
 }
 
+std::vector<std::string> stages_for(const Rule& rule, const Plan& plan) {
+  std::vector<std::string> names = stages_backwards(plan);
+  if (rule.forwards) std::reverse(names.begin(), names.end());
+  return names;
+}
+
 /// Applies `rule` to `stage`; what a rule that gives up has done is undone.
 bool attempt(Plan& plan, const Rule& rule, const std::string& stage) {
   Plan::Mark before = plan.mark();
@@ -43,7 +49,7 @@ Plan derive(const ir::Program& program, const ir::Target& target, std::vector<in
   if (target.vector_bytes() == 0 && !target.is_cuda()) return plan;  // the interpreter's
   if (program.stages.size() > kMostStages) return plan;
   for (const Rule* rule : shaping_rules(plan.target())) {
-    for (const std::string& name : stages_backwards(plan)) {
+    for (const std::string& name : stages_for(*rule, plan)) {
       if (plan.program().stage(name)) attempt(plan, *rule, name);
     }
   }
@@ -84,7 +90,7 @@ Plan derive_cautiously(const ir::Program& program, const ir::Target& target,
     return false;
   };
   for (const Rule* rule : shaping_rules(target)) {
-    for (const std::string& name : stages_backwards(plan)) {
+    for (const std::string& name : stages_for(*rule, plan)) {
       if (plan.program().stage(name)) try_rule(*rule, name);
     }
   }

@@ -50,6 +50,7 @@ const Rule kInlineCheap = {
     "inline",
     "A stage without reduction whose value is cheap, or read once, goes into its readers.",
     apply_inline_cheap,
+    true,
 };
 
 }  // namespace hone::schedules

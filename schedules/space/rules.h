@@ -14,6 +14,8 @@ struct Rule {
   const char* doc;
   /// Adds steps for `stage` and what it takes along; false where the rule does not concern it.
   bool (*apply)(Plan& plan, const std::string& stage);
+  /// Producers before consumers: what it does to a stage counts for those that read it.
+  bool forwards = false;
 };
 
 // One row a file of this folder; rules() lists them.
@@ -43,7 +45,7 @@ extern const Rule kGpuMap;
 std::span<const Rule* const> gpu_shaping_rules();
 std::span<const Rule* const> gpu_stage_rules();
 
-/// Rules that reshape the program, applied to each stage, last to first, before the others.
+/// Rules that reshape the program, applied to each stage before the others.
 std::span<const Rule* const> shaping_rules(const ir::Target& target);
 /// Rules that schedule one stage: the first that concerns it does; then every finishing rule.
 std::span<const Rule* const> stage_rules(const ir::Target& target);

@@ -15,14 +15,13 @@
 #include <vector>
 
 #include "ops/op.h"
-#include "runtime/engine/engine_state.h"
 #include "schedules/model/model.h"
 #include "schedules/space/space.h"
+#include "tests/fuzz/watched.h"
 #include "tests/support/effort.h"
 
 using namespace hone;
 using namespace hone::tests;
-using runtime::EngineState;
 
 namespace {
 
@@ -65,22 +64,6 @@ std::vector<std::vector<std::string>> cases_by_op() {
   for (auto& [name, cases] : ops) out.push_back(std::move(cases));
   return out;
 }
-
-/// An engine for a target, and what it tells of defects.
-struct Watched {
-  std::shared_ptr<EngineState> engine;
-  std::string told;
-
-  explicit Watched(const std::string& target) {
-    EngineOptions o;
-    o.target = target;
-    o.cache = ":memory:";
-    o.on_event = [this](const Event& e) {
-      if (e.kind == Event::kBug) told += e.text + "\n";
-    };
-    if (auto made = EngineState::create(o)) engine = *made;
-  }
-};
 
 constexpr const char* kTargets[] = {"x86 isa=avx512 threads=1", "x86 isa=avx512 threads=2",
                                     "x86 isa=avx2 threads=1", "x86 isa=avx2 threads=2"};
