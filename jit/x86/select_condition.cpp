@@ -86,6 +86,11 @@ Reg Selector::integer_load(const ir::Expr& e) {
 
 Reg Selector::integer_division(const ir::Expr& e) {
   const Reg a = integer_operand(e->args[0]);
+  return divided(e, a, [&] { return integer_operand(e->args[1]); });
+}
+
+/// The division or remainder `e` of what is in `a` by what `by` brings into a register.
+Reg Selector::divided(const ir::Expr& e, Reg a, const std::function<Reg()>& by) {
   int64_t divisor = 0;
   const bool power = ir::is_const(e->args[1], &divisor) && divisor > 0 &&
                      std::has_single_bit(static_cast<uint64_t>(divisor));
@@ -96,7 +101,7 @@ Reg Selector::integer_division(const ir::Expr& e) {
   if (power) {
     return code.update(RegClass::kGpr, 8, a, X86::and_, {imm(divisor - 1)});
   }
-  const Reg b = integer_operand(e->args[1]);
+  const Reg b = by();
   const X86 op = e->op == Op::kDiv ? X86::floor_div : X86::floor_mod;
   // -128 / -1 and the like leave a narrow type's range.
   return wrapped(code.define(RegClass::kGpr, 8, op, {greg(a), greg(b)}), e->type);

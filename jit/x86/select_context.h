@@ -215,13 +215,16 @@ class Selector {
   Affine added(const ir::Expr& e, const Affine& a, const Affine& b);
   Affine affine_of_division(const ir::Expr& e);
   Affine opaque(const ir::Expr& e);
+  Affine opaque(const ir::Expr& e, const std::function<Reg()>& compute);
   /// The range of `a` over all iterations, when it is known.
   bool range_of(const Affine& a, int64_t& min, int64_t& max) const;
-  Reg extreme_of(Sequence tag, X86 move, Reg a, Reg b);
+  Reg extreme_of(ir::Op op, Reg a, Reg b);
+  Reg multiplied(Reg a, Reg b);
   Reg integer(const ir::Expr& e);
   Reg integer_operand(const ir::Expr& e);
   Reg integer_load(const ir::Expr& e);
   Reg integer_division(const ir::Expr& e);
+  Reg divided(const ir::Expr& e, Reg a, const std::function<Reg()>& by);
   Reg integer_choice(const ir::Expr& e);
   Reg integer_narrow(const ir::Expr& e);
   Reg integer_compare(const ir::Expr& e);

@@ -33,8 +33,10 @@ Affine Selector::affine(const ir::Expr& e) {
     case Op::kSub:
       return added(e, affine(e->args[0]), scaled(affine(e->args[1]), -1));
     case Op::kMul: {
-      const Affine product = affine(e->args[0]) * affine(e->args[1]);
-      return product.overflow ? opaque(e) : product;
+      const Affine a = affine(e->args[0]), b = affine(e->args[1]);
+      const Affine product = a * b;
+      if (!product.overflow) return product;
+      return opaque(e, [&] { return multiplied(gpr(a), gpr(b)); });
     }
     case Op::kDiv:
     case Op::kMod:
@@ -46,7 +48,7 @@ Affine Selector::affine(const ir::Expr& e) {
       if (range_of(a - b, least, most) && (most <= 0 || least >= 0)) {
         return (most <= 0) == (e->op == Op::kMin) ? a : b;
       }
-      return opaque(e);
+      return opaque(e, [&] { return extreme_of(e->op, gpr(a), gpr(b)); });
     }
     default:
       return opaque(e);
@@ -80,13 +82,16 @@ bool Selector::lane_index(const ir::Expr& e, Affine& out) {
 Affine Selector::affine_of_division(const ir::Expr& e) {
   const Affine x = affine(e->args[0]);
   const Affine divisor = affine(e->args[1]);
-  if (failed() || !divisor.is_constant()) return opaque(e);
+  const auto computed = [&] {
+    return opaque(e, [&] { return divided(e, gpr(x), [&] { return gpr(divisor); }); });
+  };
+  if (failed() || !divisor.is_constant()) return computed();
   const int64_t c = divisor.constant;
   if (x.is_constant()) {
     return Affine::of(e->op == Op::kDiv ? floor_div_of(x.constant, c)
                                         : floor_mod_of(x.constant, c));
   }
-  if (c <= 0) return opaque(e);
+  if (c <= 0) return computed();
   Affine quotient = Affine::of(floor_div_of(x.constant, c));
   Affine rest = Affine::of(floor_mod_of(x.constant, c));
   for (int i = 0; i < x.count; ++i) {
@@ -102,15 +107,21 @@ Affine Selector::affine_of_division(const ir::Expr& e) {
   if (range_of(rest, least, most) && least >= 0 && most < c) {
     return e->op == Op::kDiv ? quotient : rest;
   }
-  return opaque(e);
+  return computed();
 }
 
 Affine Selector::opaque(const ir::Expr& e) {
+  return opaque(e, [&] { return integer(e); });
+}
+
+/// The value of `e`, which `compute` leaves in a register. What `e` is made of is not looked at
+/// again: each level of a deep one would double the work.
+Affine Selector::opaque(const ir::Expr& e, const std::function<Reg()>& compute) {
   if (trying_ && depends_on_lane(e)) {
     tangled_ = true;
     return {};
   }
-  const Reg reg = integer(e);
+  const Reg reg = failed() ? constant_gpr(0) : compute();
   if (failed()) return {};
   return Affine::of_factor(Factor::make(Factor::kReg, reg.id));
 }
@@ -287,7 +298,10 @@ Operand Selector::gpr_or_imm(const Affine& a) {
 }
 
 /// a, or b where `move` takes it after the comparison of a with b.
-Reg Selector::extreme_of(Sequence tag, X86 move, Reg a, Reg b) {
+/// The lesser of two registers for kMin, the greater for kMax.
+Reg Selector::extreme_of(Op op, Reg a, Reg b) {
+  const Sequence tag = op == Op::kMin ? Sequence::kMin : Sequence::kMax;
+  const X86 move = op == Op::kMin ? X86::cmovg : X86::cmovl;
   return code.sequence(RegClass::kGpr, 8, tag, {greg(a), greg(b)}, [&](CodeList& list, Reg r) {
     code.append(list, X86::mov, {greg(r), greg(a)});
     code.append(list, X86::cmp, {greg(r), greg(b)});
@@ -295,22 +309,23 @@ Reg Selector::extreme_of(Sequence tag, X86 move, Reg a, Reg b) {
   });
 }
 
+Reg Selector::multiplied(Reg a, Reg b) {
+  return code.update(RegClass::kGpr, 8, a, X86::imul, {greg(b)});
+}
+
 /// The value of an integer or bool expression, the same in all lanes.
 Reg Selector::integer(const ir::Expr& e) {
   if (failed()) return constant_gpr(0);
-  const auto choose = [&](Sequence tag, X86 move) {
-    const Reg a = gpr(affine(e->args[0])), b = gpr(affine(e->args[1]));
-    return extreme_of(tag, move, a, b);
-  };
   switch (e->op) {
     case Op::kInt:
       return constant_gpr(e->i);
     case Op::kLoad:
       return integer_load(e);
     case Op::kMin:
-      return choose(Sequence::kMin, X86::cmovg);
-    case Op::kMax:
-      return choose(Sequence::kMax, X86::cmovl);
+    case Op::kMax: {
+      const Reg a = gpr(affine(e->args[0])), b = gpr(affine(e->args[1]));
+      return extreme_of(e->op, a, b);
+    }
     case Op::kDiv:
     case Op::kMod:
       return integer_division(e);
@@ -325,10 +340,11 @@ Reg Selector::integer(const ir::Expr& e) {
     case Op::kCast:
     case Op::kScalar:
       return integer_choice(e);
-    case Op::kMul:
+    case Op::kMul: {
       if (e->type != DType::kI64) return integer_narrow(e);
-      return code.update(RegClass::kGpr, 8, integer_operand(e->args[0]), X86::imul,
-                         {greg(integer_operand(e->args[1]))});
+      const Reg a = integer_operand(e->args[0]);
+      return multiplied(a, integer_operand(e->args[1]));
+    }
     case Op::kCall:
       return integer_from_vector(e);
     default:

@@ -103,10 +103,10 @@ Value Selector::prefix_mask(Reg count) {
 
 /// A general register with the greater, or the lesser, of a value and a limit.
 Reg Selector::at_least(const Affine& a, int64_t limit) {
-  return extreme_of(Sequence::kMax, X86::cmovl, gpr(a), constant_gpr(limit));
+  return extreme_of(ir::Op::kMax, gpr(a), constant_gpr(limit));
 }
 Reg Selector::at_most(const Affine& a, int64_t limit) {
-  return extreme_of(Sequence::kMin, X86::cmovg, gpr(a), constant_gpr(limit));
+  return extreme_of(ir::Op::kMin, gpr(a), constant_gpr(limit));
 }
 
 /// A general register limited to [0, lanes].
