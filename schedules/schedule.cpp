@@ -10,16 +10,6 @@ namespace {
 
 constexpr size_t kMostErrors = 20;  // that are told of one schedule
 
-/// What is wrong, and the step with a caret under the place.
-std::string underlined(int index, std::string_view text, const SyntaxError& error) {
-  size_t skip = 0;
-  while (skip < text.size() && (text[skip] == ' ' || text[skip] == '\t')) ++skip;
-  std::string message = "schedule, step " + std::to_string(index + 1) + ": " + error.message;
-  message += "\n  " + std::string(text.substr(skip)) + "\n  ";
-  message += std::string(error.at > skip ? error.at - skip : 0, ' ') + "^";
-  return message;
-}
-
 /// What is wrong with the knobs of `number`, given those defined so far; empty when nothing.
 std::string knob_objection(const Number& number, std::vector<std::string>& defined) {
   for (const Factor& f : number.factors) {
@@ -48,6 +38,15 @@ Number fixed(const Number& number, const std::vector<std::string>& names,
 }
 
 }  // namespace
+
+std::string underlined(int index, std::string_view text, const SyntaxError& error) {
+  size_t skip = 0;
+  while (skip < text.size() && (text[skip] == ' ' || text[skip] == '\t')) ++skip;
+  std::string message = "schedule, step " + std::to_string(index + 1) + ": " + error.message;
+  message += "\n  " + std::string(text.substr(skip)) + "\n  ";
+  message += std::string(error.at > skip ? error.at - skip : 0, ' ') + "^";
+  return message;
+}
 
 std::string Reject::text() const {
   if (step < 0) return reason;

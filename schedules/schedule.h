@@ -38,6 +38,10 @@ class Schedule {
 /// stages are computed, and that marked loops stand where back ends can carry the marks out.
 Result<ir::Program, Reject> apply(const ir::Program& program, const Schedule& schedule);
 
+/// What is wrong with a schedule that `apply` rejects: every step that does not apply, each with a
+/// caret under what it objects to. A step that needs what a wrong one makes is not judged.
+std::string objections(const ir::Program& program, const Schedule& schedule);
+
 /// The knobs of a schedule, in text order.
 std::vector<Knob> knobs(const Schedule& schedule);
 

@@ -106,6 +106,9 @@ struct SyntaxError {
   std::string message;
 };
 
+/// What is wrong with step `index`, and the step with a caret under the place.
+std::string underlined(int index, std::string_view text, const SyntaxError& error);
+
 /// Parses one step.
 Result<Step, SyntaxError> parse_step(std::string_view text);
 /// The step with the knobs called names[i] replaced by values[i].

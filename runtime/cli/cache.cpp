@@ -111,7 +111,7 @@ std::string flaw_of(const Record& r, EngineState& engine) {
   if (!schedule) return schedule.failure().message;
   if (!r.ok()) return "";
   const auto applied = schedules::apply(problem->program, *schedule);
-  return applied ? "" : applied.failure().text();
+  return applied ? "" : schedules::objections(problem->program, *schedule);
 }
 
 /// Tells what is wrong with a record.

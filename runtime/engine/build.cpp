@@ -233,7 +233,7 @@ Result<Compiled, BuildFailure> compile_schedule(const ir::Program& program,
   const auto steps = schedules::Schedule::parse(schedule);
   if (!steps) return BuildFailure{true, steps.failure()};
   auto scheduled = schedules::apply(program, *steps);
-  if (!scheduled) return rejected(scheduled.failure().text());
+  if (!scheduled) return rejected(schedules::objections(program, *steps));
   auto nest = jit::lower(*scheduled, target);
   if (!nest) return rejected(nest.failure().message);
   Compiled compiled{steps->text(), std::move(*scheduled), std::move(*nest), std::nullopt, {}, {}};

@@ -22,7 +22,7 @@ Result<Lowered, Refused> lowered(const ops::Problem& problem, const ir::Target& 
   auto parsed = schedules::Schedule::parse(schedule);
   if (!parsed) return Refused{parsed.failure().message};
   auto program = schedules::apply(problem.program, *parsed);
-  if (!program) return Refused{program.failure().text()};
+  if (!program) return Refused{schedules::objections(problem.program, *parsed)};
   auto nest = jit::lower(*program, target);
   if (!nest) return Refused{nest.failure().message};
   return Lowered{*std::move(program), *std::move(nest)};

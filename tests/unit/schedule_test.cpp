@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "ops/op.h"
 #include "schedules/step.h"
 #include "tests/support/source_root.h"
 
@@ -52,6 +53,26 @@ TEST_CASE("schedule: knobs and fixing them") {
         "split n 48 -> n.o n.i; split k 128 -> k.o k.i; split m 3072 -> a b; "
         "stage W at root -> Wp layout=[n/48][k][n%48]");
   CHECK(schedules::knobs(fixed).empty());
+}
+
+TEST_CASE("schedule: all steps that do not apply are told, but not what follows from them") {
+  const auto problem = ops::parse_problem("matmul M=64 N=64 K=64");
+  REQUIRE(problem);
+  const auto told = [&](const char* text) {
+    return schedules::objections(problem->program, *Schedule::parse(text));
+  };
+  CHECK(told("split m 4 -> m.o m.i; unroll m.i").empty());
+  // The third needs what the second would make.
+  CHECK(told("split m 4 -> m.o m.i; split i 4 -> i.o i.i; unroll i.i; parallel C/m.o n; "
+             "vectorize n") ==
+        "schedule, step 2: there is no loop i; stage C has m.o, m.i, n and k\n"
+        "  split i 4 -> i.o i.i\n"
+        "        ^\n"
+        "schedule, step 5: loop n is marked parallel already; a loop takes one mark\n"
+        "  vectorize n\n"
+        "            ^");
+  // What only the whole of the steps makes wrong.
+  CHECK(told("unroll k; parallel n").starts_with("schedule, step 2: "));
 }
 
 TEST_CASE("schedule: every step documents itself") {
