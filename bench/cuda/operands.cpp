@@ -69,7 +69,7 @@ Result<std::shared_ptr<GpuOperands>> GpuOperands::create(std::shared_ptr<runtime
       host[p].resize(static_cast<size_t>(out->bytes_of(p)));
       views[p].data = host[p].data();
     }
-    jit::fill_parameters(program, views, out->scalars_, out->dims_, jit::DataSet::kIntegers, 1);
+    jit::fill_parameters(program, views, out->scalars_, out->dims_, jit::DataSet::kRandom, 1);
   }
   if (Failure f = out->fill(host); f.code != ErrorCode::kOk) return f;
   return out;

@@ -152,7 +152,9 @@ void Selector::walk_if(const Stmt& s) {
   branch_unless(s.condition, no);
   const auto side = [&](const Stmt& body) {
     open(Scope::kBranch, written, false);
+    ++conditions_;
     walk(body);
+    --conditions_;
     const Scope branch = close();
     code.splice(code.top().body, branch.pre);
     code.splice(code.top().body, branch.body);

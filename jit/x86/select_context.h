@@ -67,6 +67,7 @@ struct LaneSum {
   Value total;
   bool straight = false;  ///< steps are not in a loop
   int steps = 0;
+  Reg taken = {};  ///< not 0 once a step has run, where none may: then nothing has such a place
 };
 
 struct DotForm;
@@ -338,6 +339,7 @@ class Selector {
   void store_across(const ir::Stmt& s, const Affine& offset);
   void start_sum(Reg reg, ir::Reduce reduce, DType type);
   void finish_sums();
+  void finish_sum(const LaneSum& sum, const Value& v);
   Value across(ir::Reduce reduce, Value v);
   Value bits_across(ir::Reduce reduce, const Value& v);
   void first_step(const ir::Stmt& s, const Affine& offset);
@@ -472,6 +474,7 @@ class Selector {
   bool tangled_ = false;
   bool streaming_ = false;       ///< the version for aligned tensors is being emitted
   int sums_depth_ = 0;           ///< scope around the vector loop being emitted
+  int conditions_ = 0;  ///< branches of the nest that are open inside the vector loop
   std::vector<Tile> tiles_;      ///< by buffer; empty unless it lives in registers
   std::vector<int> tile_bytes_;  ///< by buffer: of a lane of the loops that store to the tile
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/x86/select_index.h"
 
+#include <algorithm>
+
 namespace hone::jit {
 
 Term Term::without(int32_t factor) const {

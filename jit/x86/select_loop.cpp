@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
+#include <utility>
 
 #include "jit/x86/select_context.h"
 
@@ -127,7 +128,9 @@ void Selector::guarded_unrolled(const ir::Stmt& s, const Affine& begin, const Af
   for (int64_t i = 0; i < most && !failed(); ++i) {
     bindings_[s.id] = {true, false, begin + Affine::of(i)};
     open(Scope::kBranch, written, false);
+    ++conditions_;
     for (const ir::StmtRef& child : s.body) walk(*child);
+    --conditions_;
     const Scope branch = close();
     code.splice(code.top().body, branch.pre);
     code.emit(X86::cmp, {greg(count), imm(i)});
@@ -252,7 +255,9 @@ void Selector::vector(const ir::Stmt& s, const Affine& begin, const Affine& exte
   // Running values of reductions start before this scope and end in it.
   open(Scope::kPlain, written_by(s));
   sums_depth_ = code.depth();
+  const int outer = std::exchange(conditions_, 0);
   vector_chunks(s, begin, extent, needs);
+  conditions_ = outer;
   finish_sums();
   const Scope done = close();
   code.splice(code.top().body, done.pre);

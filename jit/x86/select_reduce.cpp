@@ -179,8 +179,13 @@ void Selector::store_across(const ir::Stmt& s, const Affine& offset) {
     sums_.push_back({&s, offset, lanes_.count, {reg, type, element}, false, 0});
     sum = &sums_.back();
     ++code.pinned_vectors;
+    if (conditions_ > 0 && nest_.buffers[s.id].home != ir::Home::kRegisters) {
+      sum->taken = code.make(RegClass::kGpr, sums_depth_ - 1);
+      code.append(code.scope(sums_depth_).pre, X86::mov, {greg(sum->taken), imm(0)});
+    }
   }
   ++sum->steps;
+  if (sum->taken.valid()) code.append(code.top().body, X86::mov, {greg(sum->taken), imm(1)});
   next_step(s, sum->total);
 }
 
@@ -263,10 +268,24 @@ void Selector::finish_sums() {
     }
     const Value v = across(sum.stmt->reduce, parts[0]);
     lanes_ = {};
-    if (!failed()) add_to_place(*sum.stmt, sum.offset, v);
+    if (!failed()) finish_sum(sum, v);
   }
   sums_.clear();
   lanes_ = outer;
+}
+
+/// A result into its place, where a step has run; else the place may lie outside its tensor.
+void Selector::finish_sum(const LaneSum& sum, const Value& v) {
+  if (!sum.taken.valid()) return add_to_place(*sum.stmt, sum.offset, v);
+  const int none = code.lir.label();
+  open(Scope::kBranch, written_by(*sum.stmt), false);
+  add_to_place(*sum.stmt, sum.offset, v);
+  const Scope taken = close();
+  code.splice(code.top().body, taken.pre);
+  code.emit(X86::cmp, {greg(sum.taken), imm(0)});
+  code.emit(X86::jump_eq, {imm(none)});
+  code.splice(code.top().body, taken.body);
+  code.emit(X86::label, {imm(none)});
 }
 
 /// Combines the result of a vector loop with what is at its place.

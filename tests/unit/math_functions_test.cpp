@@ -156,8 +156,7 @@ void check_unary(int count) {
         Builder b{.avx512 = avx512};
         const F result = row.expand(b, x, x);
         const Wider<F> wide = x;
-        const double share =
-            tolerated<F>(row, x, result, std::isnan(x) ? wide : exact.value(wide));
+        const double share = tolerated<F>(row, x, result, std::isnan(x) ? wide : exact.value(wide));
         if (share > worst) worst = share, at = x;
       }
       INFO(row.name, " avx512=", avx512, " worst at ", at);

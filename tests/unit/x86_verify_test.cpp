@@ -2,6 +2,7 @@
 // What selection might get wrong is found before registers are given out.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "jit/x86/lir.h"
