@@ -79,7 +79,7 @@ Result<Done> Races::race_one(const std::string& text) {
     if (Failure f = tune(text); f.code != ErrorCode::kOk) return f;
   }
   auto fixture = runtime::Fixture::create(*problem, runtime::timing_dims(problem->program),
-                                          jit::DataSet::kIntegers, runtime::Guard::kBefore, 1,
+                                          jit::DataSet::kIntegers, runtime::Guard::kFar, 1,
                                           runtime::kStagger);
   if (!fixture) return fixture.failure();
   fixture->reset();

@@ -24,7 +24,7 @@ Result<Speed> time_at(const std::shared_ptr<const KernelState>& kernel, const op
                       const std::vector<int64_t>& dims, Limits* limits) {
   // Tensor cores draw less power on small integers, and run faster than on what users have.
   const auto set = kernel->gpu ? jit::DataSet::kRandom : jit::DataSet::kIntegers;
-  auto fixture = Fixture::create(problem, dims, set, Guard::kBefore, 1, kStagger);
+  auto fixture = Fixture::create(problem, dims, set, Guard::kFar, 1, kStagger);
   if (!fixture) return fixture.failure();
   fixture->reset();
   auto prepared = KernelCall::create(kernel, *fixture);

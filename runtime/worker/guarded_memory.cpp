@@ -15,6 +15,7 @@ namespace {
 
 constexpr uint8_t kGuardedMemoryPattern = 0xC7;
 constexpr size_t kPoolBytes = size_t{256} << 20;
+constexpr size_t kFarPages = 16;
 
 }  // namespace
 
@@ -32,7 +33,9 @@ void GuardedMemory::swap(GuardedMemory& other) noexcept {
 
 Result<GuardedMemory> GuardedMemory::allocate(size_t bytes, Guard guard, size_t stagger) {
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  const size_t body = std::max<size_t>((bytes + stagger + page - 1) / page * page, page);
+  const size_t margin = guard == Guard::kFar ? kFarPages * page : 0;
+  const size_t body =
+      std::max<size_t>((bytes + stagger + page - 1) / page * page, page) + 2 * margin;
   GuardedMemory m;
   m.map_size_ = body + 2 * page;
   void* map = ::mmap(nullptr, m.map_size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -45,8 +48,8 @@ Result<GuardedMemory> GuardedMemory::allocate(size_t bytes, Guard guard, size_t 
   }
   m.size_ = bytes;
   m.guard_ = guard;
-  m.data_ =
-      guard == Guard::kBefore ? m.map_ + page + stagger : m.map_ + page + body - bytes - stagger;
+  m.data_ = guard == Guard::kAfter ? m.map_ + page + body - bytes - stagger
+                                   : m.map_ + page + margin + stagger;
   std::memset(m.map_ + page, kGuardedMemoryPattern, static_cast<size_t>(m.data_ - m.map_) - page);
   uint8_t* end = m.data_ + bytes;
   std::memset(end, kGuardedMemoryPattern, static_cast<size_t>(m.map_ + page + body - end));

@@ -9,8 +9,10 @@
 
 namespace hone::runtime {
 
-/// Which end of a guarded block touches an unmapped page.
-enum class Guard : uint8_t { kAfter, kBefore };
+/// Which end of a guarded block touches an unmapped page. kFar: neither, as a caller's tensors lie
+/// among others, for what is timed: processors take hundreds of cycles for a masked load of a page
+/// that is not there, though the lanes there are off.
+enum class Guard : uint8_t { kAfter, kBefore, kFar };
 
 /// Memory between two PROT_NONE pages. One end touches a guard, so that a single byte too far
 /// faults; the slack at the other end holds a pattern that `overwritten` looks at.
@@ -24,7 +26,8 @@ class GuardedMemory {
   }
   ~GuardedMemory();
 
-  /// `bytes` (0 is legal) whose `guard` end touches a guard page, or lies `stagger` bytes from it.
+  /// `bytes` (0 is legal) whose `guard` end touches a guard page, or lies `stagger` bytes from it;
+  /// of kFar, `stagger` bytes behind a few pages.
   static Result<GuardedMemory> allocate(size_t bytes, Guard guard, size_t stagger = 0);
 
   /// Makes the block read-only, or writable again.

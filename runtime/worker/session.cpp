@@ -93,7 +93,7 @@ Result<std::monostate> Session::prepare(bool again) {
   auto fixtures = make_fixtures();
   if (!fixtures) return fixtures;
   for (const auto& dims : gpu_ ? decltype(points_to_check())() : timing_points(problem_->program)) {
-    auto f = Fixture::create(*problem_, dims, jit::DataSet::kIntegers, Guard::kBefore, 1, kStagger);
+    auto f = Fixture::create(*problem_, dims, jit::DataSet::kIntegers, Guard::kFar, 1, kStagger);
     if (!f) return f.failure();
     f->reset();
     timing_.push_back(std::move(*f));
