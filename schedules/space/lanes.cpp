@@ -67,6 +67,12 @@ bool factor_lanes(Plan& plan, const std::string& name, const std::string& var, i
     const ir::Relation& blocks = plan.stage(stage).relations.back();
     if (extent % blocks.factor) tail = "mask";
   }
+  // Whether any is true is kept as a mask. A tile would hold bytes, made masks and back each time.
+  if (plan.stage(stage).accumulate == DType::kBool) {
+    if (!vector_last(plan, stage, plan.loop_of(stage, var))) return false;
+    plan.finish(stage);
+    return true;
+  }
   const auto h = plan.split(
       stage, var, plan.knob(knob_name("w", name), {lanes, 2 * lanes, 4 * lanes, 8 * lanes}, width),
       tail);
