@@ -420,6 +420,7 @@ void StageEval::accumulate_other(Plan& p, int n, Position position) {
     }
     const double rest = e == 0 ? 0 : (std::fabs(a) + acc_.e[at]) * e;
     acc_.e[at] = rest + (acc_.e[at] == 0 ? 0 : std::fabs(v[l]) * acc_.e[at]);
+    acc_.size[at] = std::max(acc_.size[at], 1.0) * std::max(std::fabs(v[l]), 1.0);
     acc_.whole[at] &= e == 0 && is_whole(v[l]);
     ++acc_.count[at];
   }
@@ -466,7 +467,9 @@ void StageEval::finish(int l, double* v, int64_t* w, double* e) {
     // Errors of a sum wander like a random walk, unless every step rounds the same way.
     double steps = product ? count : 4 * std::sqrt(count);
     if (!product && acc_.equal[l]) steps = std::max(steps, count / 4);
-    *e += steps * eps * size + count * flushed_;
+    // What a product of some factors loses near 0, the other factors may make larger.
+    const double grows = product ? acc_.size[l] : 1;
+    *e += steps * eps * size + count * flushed_ * grows;
   }
 }
 

@@ -15,7 +15,7 @@ struct Accumulators {
   double f[kLanes];
   int64_t i[kLanes];
   double e[kLanes];     ///< sum of the terms' bounds (max, min: the largest)
-  double size[kLanes];  ///< sum |terms|
+  double size[kLanes];  ///< sum of abs(term); of products: product of max(1, abs(factor))
   int64_t count[kLanes];
   double first[kLanes];   ///< the first term of a sum
   uint8_t whole[kLanes];  ///< all terms exact integers so far
