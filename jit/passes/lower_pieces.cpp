@@ -129,9 +129,16 @@ Poly Lowering::extent_of(Instance& in, int node) {
   const Poly whole = extent_of(in, in.loops->parent[r]);
   if (rel.tail == Tail::kPad)
     return n.inner ? Poly(rel.factor) : ceil_div(whole, rel.factor, &facts_);
+  const bool even = floor_mod(whole, rel.factor, &facts_) == Poly();
+  const int other = n.inner ? in.loops->outer[r] : in.loops->inner[r];
+  if (!even && !any_open(in, node) && any_open(in, other) && !value_of(in, other)) {
+    const std::string& apart = n.inner ? rel.outer : rel.inner;
+    reject("split " + rel.parent + " " + std::to_string(rel.factor) + ": loop " + n.name +
+           " stands between the loops of " + apart + ", and " + std::to_string(rel.factor) +
+           " does not divide " + print(whole.expr()) + "; reorder it out of them or into them");
+  }
   if (!n.inner) {
     // An inner loop that is open already fixes how many blocks there are, unless all are whole.
-    const bool even = floor_mod(whole, rel.factor, &facts_) == Poly();
     const auto open = even ? std::nullopt : value_of(in, in.loops->inner[r]);
     return ceil_div(open ? whole - *open : whole, rel.factor, &facts_);
   }
