@@ -29,14 +29,22 @@ void check(const Lir& lir, const ir::Target& target) {
   if (std::string why = defect_of(lir, target); !why.empty()) throw std::logic_error(why);
 }
 
-/// One launch appended to `code`. What goes wrong after selection is a bug, told with the LIR; but
-/// for registers that cannot be had: false.
-bool compile_launch(const ir::Launch& launch, const Lir& lir, const ir::Target& target,
+/// Of stack that a kernel may take: it runs on threads that others made, perhaps with little.
+constexpr int kMostFrameBytes = 64 << 10;
+
+/// One launch appended to `code`; why it is refused, or "". What else goes wrong after selection is
+/// a bug, told with the LIR.
+std::string compile_launch(const ir::Launch& launch, const Lir& lir, const ir::Target& target,
                     const CompileOptions& options, Code& code) {
   try {
     check(lir, target);
     const Allocation allocation = allocate(lir, target);
     check(allocation.code, target);
+    if (allocation.frame_bytes > kMostFrameBytes) {
+      return "values that no registers were found for take " +
+             std::to_string(allocation.frame_bytes >> 10) + " KB of stack, more than " +
+             std::to_string(kMostFrameBytes >> 10) + "; use smaller tiles, or unroll less";
+    }
     const size_t entry = encode(allocation, target, code.bytes, options.debug);
     code.launches.push_back(
         {launch.name, static_cast<int64_t>(entry), launch.extent, launch.parallel, launch.at_bind});
@@ -46,14 +54,15 @@ bool compile_launch(const ir::Launch& launch, const Lir& lir, const ir::Target& 
           "launch " + launch.name + "\n" + print(lir) + "allocated\n" + print(allocation.code);
     }
   } catch (const std::length_error&) {
-    return false;
+    return "more values are live at once than registers can be found for; use smaller tiles, or "
+           "unroll less";
   } catch (const std::logic_error& error) {
     throw InternalError("launch " + launch.name + ": " + error.what() + "\n" + print(lir));
   } catch (const Xbyak::Error& error) {
     throw InternalError("launch " + launch.name + ": the encoder says \"" + error.what() + "\"\n" +
                         print(lir));
   }
-  return true;
+  return {};
 }
 
 }  // namespace
@@ -64,11 +73,8 @@ Result<Code, Refusal> compile_x86(const ir::Nest& nest, const ir::Target& target
   for (const ir::Launch& launch : nest.launches) {
     const Result<Lir, Refusal> lir = select(nest, launch, target);
     if (!lir) return Refusal{"launch " + launch.name + ": " + lir.failure().message};
-    if (!compile_launch(launch, *lir, target, options, code)) {
-      return Refusal{"launch " + launch.name +
-                     ": more values are live at once than registers can be found for; use smaller "
-                     "tiles, or unroll less"};
-    }
+    const std::string wrong = compile_launch(launch, *lir, target, options, code);
+    if (!wrong.empty()) return Refusal{"launch " + launch.name + ": " + wrong};
   }
   code.report.code_bytes = static_cast<int64_t>(code.bytes.size());
   return code;
