@@ -92,11 +92,14 @@ void bound_product(const TapeInstr& in, Frame& fr, int n, int dst) {
 
 void bound_quotient(const TapeInstr& in, Frame& fr, int n, int dst) {
   const Rounding rounding(in.type);
-  const double *b = fr.f(in.b), *v = fr.f(dst), *ea = fr.e(in.a), *eb = fr.e(in.b);
+  const double *a = fr.f(in.a), *b = fr.f(in.b), *v = fr.f(dst);
+  const double *ea = fr.e(in.a), *eb = fr.e(in.b);
   double* e = fr.e(dst);
   for (int i = 0; i < n; ++i) {
     const double room = std::fabs(b[i]) - eb[i];
-    if (eb[i] > 0 && !(room > 0)) {
+    // x/0 is infinite of either sign, or NaN where x may be 0.
+    const bool may_be_zero = ea[i] > 0 && std::fabs(a[i]) <= ea[i];
+    if (!(room > 0) && (eb[i] > 0 || may_be_zero)) {
       e[i] = kTapeBoundsInfinity;
       continue;
     }
@@ -126,6 +129,11 @@ bool is_exact(const ir::Function* fn) {
   return name == "abs" || name == "ceil" || name == "floor" || name == "round" || name == "trunc";
 }
 
+/// Powers of negative numbers are numbers where the exponent is whole alone.
+bool needs_whole_exponent(const ir::Function* fn, double base) {
+  return std::string_view(fn->name) == "pow" && base < 0;
+}
+
 /// |f(at) - v|; infinite where one is a number and the other is not.
 double change(double at, double v) {
   if (at == v || (at != at && v != v)) return 0;
@@ -146,7 +154,8 @@ void bound_call(const TapeInstr& in, Frame& fr, int n, int dst) {
   for (int i = 0; i < n; ++i) {
     const double y = two ? b[i] : 0;
     const double ey = two ? eb[i] : 0;
-    if (!certain(ea[i], ey)) {  // NaN as well, which no function bounds
+    // NaN as well, which no function bounds.
+    if (!certain(ea[i], ey) || (ey > 0 && needs_whole_exponent(in.fn, a[i] - ea[i]))) {
       e[i] = kTapeBoundsInfinity;
       continue;
     }
