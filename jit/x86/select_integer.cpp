@@ -3,6 +3,7 @@
 // of products for as long as possible.
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "jit/x86/select_context.h"
 
@@ -71,11 +72,11 @@ Affine Selector::added(const ir::Expr& e, const Affine& a, const Affine& b) {
 
 /// The index as a sum with the lane as a factor; false where lanes do not follow such a rule.
 bool Selector::lane_index(const ir::Expr& e, Affine& out) {
-  trying_ = true;
-  tangled_ = false;
+  // What is uniform in an index may itself be loaded, and asks the same of its own.
+  const bool trying = std::exchange(trying_, true), tangled = std::exchange(tangled_, false);
   out = affine(e);
-  trying_ = false;
-  return !tangled_;
+  trying_ = trying;
+  return !std::exchange(tangled_, tangled);
 }
 
 /// x / c and x % c, by splitting x into a multiple of c and a rest that lies in [0, c).
