@@ -114,6 +114,13 @@ void bound_extremum(const TapeInstr& in, Frame& fr, int n, int dst) {
   const double *ea = fr.e(in.a), *eb = fr.e(in.b);
   double* e = fr.e(dst);
   for (int i = 0; i < n; ++i) e[i] = std::max(ea[i], eb[i]);
+  if (!is_float(in.type)) return;
+  // Of 0 and -0 either may come out; whoever divides by it sees the difference.
+  const double *a = fr.f(in.a), *b = fr.f(in.b);
+  for (int i = 0; i < n; ++i) {
+    const bool either = a[i] == 0 && b[i] == 0 && std::signbit(a[i]) != std::signbit(b[i]);
+    if (either) e[i] = std::max(e[i], std::numeric_limits<double>::denorm_min());
+  }
 }
 
 /// Functions whose error also scales with the argument: they are products with it, or sums.

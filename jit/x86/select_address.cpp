@@ -98,7 +98,9 @@ Reg Selector::pointer(int buffer, const Affine& terms) {
     if (term_level(terms.terms[i]) != depth) continue;
     inductive = terms.terms[i].has(loop) && term_level(terms.terms[i].without(loop)) < depth;
   }
-  if (inductive) return induction_pointer(buffer, terms, depth);
+  if (inductive && !start_of(terms, depth).overflow) {
+    return induction_pointer(buffer, terms, depth);
+  }
   // A term that changes otherwise: added to the pointer of the rest.
   Affine rest;
   Term last{};
@@ -121,6 +123,12 @@ Reg Selector::pointer(int buffer, const Affine& terms) {
   return code.define(RegClass::kGpr, 8, X86::lea, {mem(m)});
 }
 
+/// Where `terms` stand at the first iteration of the loop at `depth`; more terms than fit overflow.
+Affine Selector::start_of(const Affine& terms, int depth) const {
+  const int32_t loop = Factor::make(Factor::kLoop, depth);
+  return terms.without(loop) + terms.coefficient_of(loop) * loops_[depth].begin;
+}
+
 Reg Selector::induction_pointer(int buffer, const Affine& terms, int depth) {
   for (const Pointer& p : pointers_) {
     if (p.buffer == buffer && p.depth == depth && p.terms == terms) return p.reg;
@@ -128,7 +136,7 @@ Reg Selector::induction_pointer(int buffer, const Affine& terms, int depth) {
   const int32_t loop = Factor::make(Factor::kLoop, depth);
   const LoopState state = loops_[depth];
   const Affine coefficient = terms.coefficient_of(loop);
-  Affine start = terms.without(loop) + coefficient * state.begin;
+  Affine start = start_of(terms, depth);
   const int64_t size = size_of(nest_.buffers[buffer].type);
   // Of a tensor that no memory holds, the product may wrap.
   const auto constant =

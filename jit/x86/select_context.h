@@ -253,6 +253,7 @@ class Selector {
   /// The address of element `offset` of a buffer in memory; no lanes in it.
   Mem address(int buffer, const Affine& offset);
   Reg pointer(int buffer, const Affine& terms);
+  Affine start_of(const Affine& terms, int depth) const;
   Reg induction_pointer(int buffer, const Affine& terms, int depth);
   Reg base_pointer(int buffer);
   Mem argument(int slot) const;
