@@ -295,7 +295,7 @@ class Case:
         lines += [f"dim {d} {n}" for d, n in self.dims.items()]
         lines += [f"dim {d} {n}" for t in self.tensors for d, n in t.open.items()]
         for t, v in self.scalars.values():
-            lines.append(f"real {np.float64(v)!r}" if t in FLOATS else f"integer {int(v)}")
+            lines.append(f"real {float(v)!r}" if t in FLOATS else f"integer {int(v)}")
         data = "".join(line + "\n" for line in lines).encode()
         for t in self.tensors:
             data += t.head().encode() + b"\n" + t.memory.tobytes()
