@@ -179,7 +179,8 @@ void bound_call(const TapeInstr& in, Frame& fr, int n, int dst) {
     if (std::fabs(v[i]) < kTapeBoundsInfinity) {
       // f(0) = 0 and f(0) = 1 come out exactly; elsewhere a function is good to 4 units.
       const bool trivial = carried == 0 && a[i] == 0 && (v[i] == 0 || v[i] == 1);
-      if (!trivial) carried += 7 * rounding.eps * std::fabs(v[i]);
+      // Where the argument is uncertain, of the largest that may come out.
+      if (!trivial) carried += 7 * rounding.eps * (std::fabs(v[i]) + carried);
       if (absolute && !trivial && a[i] == a[i]) {
         carried += rounding.eps * std::min(std::fabs(a[i]), rounding.largest);
       }
