@@ -18,6 +18,7 @@ using ir::Reduce;
 namespace {
 
 constexpr double kReferenceStageInfinity = std::numeric_limits<double>::infinity();
+constexpr double kReferenceStageLeast = 0x1p-126;  // below, products may become 0
 
 bool loads(const Expr& e) {
   bool found = false;
@@ -420,7 +421,12 @@ void StageEval::accumulate_other(Plan& p, int n, Position position) {
     }
     const double rest = e == 0 ? 0 : (std::fabs(a) + acc_.e[at]) * e;
     acc_.e[at] = rest + (acc_.e[at] == 0 ? 0 : std::fabs(v[l]) * acc_.e[at]);
-    acc_.size[at] = std::max(acc_.size[at], 1.0) * std::max(std::fabs(v[l]), 1.0);
+    const double factor = std::fabs(v[l]);
+    if (acc_.count[at] == 0) acc_.size[at] = acc_.first[at] = 1;
+    if (factor < kReferenceStageInfinity) {
+      acc_.size[at] *= std::max(factor, 1.0);
+      if (factor > 0) acc_.first[at] *= std::min(factor, 1.0);
+    }
     acc_.whole[at] &= e == 0 && is_whole(v[l]);
     ++acc_.count[at];
   }
@@ -458,7 +464,13 @@ void StageEval::finish(int l, double* v, int64_t* w, double* e) {
   const bool product = stage_.reduce == Reduce::kProd;
   const double size = product ? std::fabs(*v) : acc_.size[l];
   const auto count = static_cast<double>(acc_.count[l]);
-  if (!(std::fabs(*v) < kReferenceStageInfinity)) {
+  // In another order a product of some factors may leave the range that the whole stays in.
+  const bool endless = !(size < kReferenceStageInfinity);
+  const bool leaves = product && (acc_.size[l] > largest_of(type) ||
+                                  (endless && acc_.first[l] < kReferenceStageLeast));
+  if (leaves) {
+    *e = kReferenceStageInfinity;
+  } else if (!(std::fabs(*v) < kReferenceStageInfinity)) {
     // Which class the terms give is certain unless one of them is uncertain.
     *e = *e < kReferenceStageInfinity ? 0 : kReferenceStageInfinity;
   } else if (size > largest_of(type) || !(*e < kReferenceStageInfinity)) {

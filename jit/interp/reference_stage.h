@@ -17,7 +17,7 @@ struct Accumulators {
   double e[kLanes];     ///< sum of the terms' bounds (max, min: the largest)
   double size[kLanes];  ///< sum of abs(term); of products: product of max(1, abs(factor))
   int64_t count[kLanes];
-  double first[kLanes];   ///< the first term of a sum
+  double first[kLanes];   ///< the first term of a sum; of products: of min(1, abs(factor))
   uint8_t whole[kLanes];  ///< all terms exact integers so far
   uint8_t equal[kLanes];  ///< all terms equal so far
   uint8_t poison[kLanes];

@@ -317,6 +317,7 @@ class Selector {
 
   void store_tile_slowly(const ir::Stmt& s, Reg reg, bool ends_early);
   bool is_free(int buffer, int64_t offset);
+  bool is_in_tile(int buffer, int64_t offset);
 
   // --- select_element.cpp: single elements of tiles ---
   Value tile_element(const TileGroup& group, DType type, int lane);

@@ -58,6 +58,15 @@ bool Selector::is_whole(int buffer, const TileGroup& group, int64_t offset) {
          (lanes_.active < 0 || tile_group(buffer, last) == &group);
 }
 
+/// Code that never runs, as loops that end early leave it, may name elements that there are not.
+bool Selector::is_in_tile(int buffer, int64_t offset) {
+  const ir::NestBuffer& b = nest_.buffers[buffer];
+  if (offset >= 0 && offset < b.max_bytes / size_of(b.type)) return true;
+  refuse("a part of the loops over register tile " + b.name +
+         " that never runs lies outside of it; use other factors, or put it in scratch");
+  return false;
+}
+
 Value Selector::load_tile(int buffer, const Affine& offset) {
   const int32_t lane = Factor::make(Factor::kLane, 0);
   const Affine stride = offset.coefficient_of(lane);
@@ -69,6 +78,7 @@ Value Selector::load_tile(int buffer, const Affine& offset) {
            " is read at an index known only at run time; unroll its loops");
     return {};
   }
+  if (!is_in_tile(buffer, first.constant)) return {};
   const TileGroup* group = tile_group(buffer, first.constant);
   if (group == nullptr) {
     refuse("register tile " + name + " is read before it is written");
@@ -92,6 +102,7 @@ void Selector::store_tile(const ir::Stmt& s, const Affine& offset) {
     return refuse("register tile " + name +
                   " is written at an index known only at run time; unroll its loops");
   }
+  if (!is_in_tile(s.id, first.constant)) return;
   const bool reduced = s.reduce != ir::Reduce::kNone;
   if (stride.constant == 0 && lanes_.loop >= 0 && reduced) return store_across(s, offset);
   TileGroup* group = tile_group(s.id, first.constant);
