@@ -417,6 +417,9 @@ void StageEval::accumulate_other(Plan& p, int n, Position position) {
     const double e = fr.e(reg)[l];
     if (!product) {
       acc_.e[at] = std::max(acc_.e[at], e);
+      // Of 0 and -0 either may come out.
+      const bool either = a == 0 && v[l] == 0 && std::signbit(a) != std::signbit(v[l]);
+      if (either) acc_.e[at] = std::max(acc_.e[at], std::numeric_limits<double>::denorm_min());
       continue;
     }
     const double rest = e == 0 ? 0 : (std::fabs(a) + acc_.e[at]) * e;
