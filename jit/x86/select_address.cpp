@@ -59,7 +59,9 @@ Mem Selector::address(int buffer, const Affine& offset) {
   } else if (strides > 1) {
     terms = offset;
   }
-  int64_t bytes = offset.constant * size;
+  // Of a tensor that no memory holds, the product may wrap.
+  auto bytes =
+      static_cast<int64_t>(static_cast<uint64_t>(offset.constant) * static_cast<uint64_t>(size));
   if (b.home == ir::Home::kWorker || b.home == ir::Home::kShared) bytes += b.offset;
   const int64_t far = bytes >= -kReach && bytes < kReach ? 0 : bytes;
   terms.constant = 0;
@@ -111,7 +113,9 @@ Reg Selector::pointer(int buffer, const Affine& terms) {
       rest.add(terms.terms[i]);
     }
   }
-  last.coefficient *= size_of(nest_.buffers[buffer].type);
+  last.coefficient =
+      static_cast<int64_t>(static_cast<uint64_t>(last.coefficient) *
+                           static_cast<uint64_t>(size_of(nest_.buffers[buffer].type)));
   Mem m;
   const int64_t c = last.coefficient;
   if (c == 2 || c == 4 || c == 8) {

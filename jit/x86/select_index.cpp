@@ -4,6 +4,18 @@
 #include <algorithm>
 
 namespace hone::jit {
+namespace {
+
+/// As registers compute: indices of tensors that no memory holds wrap.
+int64_t plus(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+
+int64_t times(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+
+}  // namespace
 
 Term Term::without(int32_t factor) const {
   Term t = *this;
@@ -24,13 +36,13 @@ bool Affine::has(int32_t factor) const {
 void Affine::add(const Term& term) {
   if (term.coefficient == 0) return;
   if (term.factors[0] == 0) {
-    constant += term.coefficient;
+    constant = plus(constant, term.coefficient);
     return;
   }
   int at = 0;
   while (at < count && terms[at].factors < term.factors) ++at;
   if (at < count && terms[at].factors == term.factors) {
-    terms[at].coefficient += term.coefficient;
+    terms[at].coefficient = plus(terms[at].coefficient, term.coefficient);
     if (terms[at].coefficient == 0) {
       std::copy(terms.begin() + at + 1, terms.begin() + count, terms.begin() + at);
       --count;
@@ -71,7 +83,7 @@ bool Affine::operator==(const Affine& other) const {
 
 Affine operator+(const Affine& a, const Affine& b) {
   Affine sum = a;
-  sum.constant += b.constant;
+  sum.constant = plus(sum.constant, b.constant);
   sum.overflow |= b.overflow;
   for (int i = 0; i < b.count; ++i) sum.add(b.terms[i]);
   return sum;
@@ -80,8 +92,10 @@ Affine operator+(const Affine& a, const Affine& b) {
 Affine scaled(const Affine& a, int64_t factor) {
   if (factor == 0) return Affine::of(0);
   Affine product = a;
-  product.constant *= factor;
-  for (int i = 0; i < a.count; ++i) product.terms[i].coefficient *= factor;
+  product.constant = times(product.constant, factor);
+  for (int i = 0; i < a.count; ++i) {
+    product.terms[i].coefficient = times(product.terms[i].coefficient, factor);
+  }
   return product;
 }
 
@@ -102,7 +116,7 @@ bool multiply(const Term& a, const Term& b, Term& out) {
       all[at] = f;
     }
   }
-  out = {a.coefficient * b.coefficient, all};
+  out = {times(a.coefficient, b.coefficient), all};
   return true;
 }
 
@@ -111,7 +125,7 @@ bool multiply(const Term& a, const Term& b, Term& out) {
 Affine operator*(const Affine& a, const Affine& b) {
   if (b.is_constant()) return a.overflow ? a : scaled(a, b.constant);
   if (a.is_constant()) return b.overflow ? b : scaled(b, a.constant);
-  Affine product = Affine::of(a.constant * b.constant);
+  Affine product = Affine::of(times(a.constant, b.constant));
   product.overflow = a.overflow || b.overflow;
   const auto with_constant = [](const Affine& x, int i) {
     return i < x.count ? x.terms[i] : Term{x.constant, {}};
