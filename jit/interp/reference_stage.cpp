@@ -2,6 +2,7 @@
 #include "jit/interp/reference_stage.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -18,7 +19,6 @@ using ir::Reduce;
 namespace {
 
 constexpr double kReferenceStageInfinity = std::numeric_limits<double>::infinity();
-constexpr double kReferenceStageLeast = 0x1p-126;  // below, products may become 0
 
 bool loads(const Expr& e) {
   bool found = false;
@@ -47,53 +47,13 @@ void conjuncts(const Expr& e, std::vector<Expr>* out) {
   for (const Expr& a : e->args) conjuncts(a, out);
 }
 
-/// The value of an empty reduction of integers or bools.
-int64_t empty_int(Reduce reduce, DType type) {
-  switch (reduce) {
-    case Reduce::kProd:
-    case Reduce::kAll:
-      return 1;
-    case Reduce::kMax:
-      return int_from_float(type, -kReferenceStageInfinity);
-    case Reduce::kMin:
-      return int_from_float(type, kReferenceStageInfinity);
-    default:
-      return 0;
-  }
-}
-
 /// How many lanes x .. hi-1 fill; bad data may put hi anywhere.
 int lanes_left(int64_t x, int64_t hi) {
   const uint64_t left = static_cast<uint64_t>(hi) - static_cast<uint64_t>(x);
   return static_cast<int>(std::min<uint64_t>(kLanes, left));
 }
 
-double empty_float(Reduce reduce) {
-  switch (reduce) {
-    case Reduce::kProd:
-      return 1;
-    case Reduce::kMax:
-      return -kReferenceStageInfinity;
-    case Reduce::kMin:
-      return kReferenceStageInfinity;
-    default:
-      return 0;
-  }
-}
-
 }  // namespace
-
-void Accumulators::start(Reduce reduce, DType type, int n) {
-  std::fill_n(poison, n, uint8_t{0});
-  if (reduce == Reduce::kNone) return;
-  std::fill_n(f, n, empty_float(reduce));
-  std::fill_n(i, n, empty_int(reduce, type));
-  std::fill_n(e, n, 0.0);
-  std::fill_n(size, n, 0.0);
-  std::fill_n(count, n, int64_t{0});
-  std::fill_n(whole, n, uint8_t{1});
-  std::fill_n(equal, n, uint8_t{1});
-}
 
 StageEval::StageEval(RefState& state, int index)
     : state_(state),
@@ -113,7 +73,8 @@ StageEval::StageEval(RefState& state, int index)
   }
   // Dot products of bf16 flush the product and the sum so far when they fall below 2^-126.
   std::set<std::string> seen;
-  if (reads_bf16(*state_.program, stage_.value, seen)) flushed_ = 0x1p-125;
+  const bool flushes = reads_bf16(*state_.program, stage_.value, seen);
+  running_ = std::make_unique<RunningValues>(stage_, state_.bounds, flushes ? 0x1p-125 : 0x1p-149);
   split_where();
   find_index_slots();
 }
@@ -269,7 +230,8 @@ void StageEval::elements(Plan& p, int n) {
   }
   lane_count_ = lane_is_var(p) ? n : 1;
   dead_ = false;
-  acc_.start(stage_.reduce, stage_.accumulate, n);
+  std::fill_n(poison_, n, uint8_t{0});
+  running_->start(n);
   if (stage_.reduce == Reduce::kNone) {
     p.value.run(state_, env_.data(), lanes_, n);
   } else {
@@ -290,14 +252,14 @@ void StageEval::over_rvars(Plan& p, size_t k) {
 }
 
 void StageEval::poison_elements() {
-  std::fill_n(acc_.poison, lane_count_, uint8_t{1});
+  std::fill_n(poison_, lane_count_, uint8_t{1});
   dead_ = true;
 }
 
 /// Bad ranges may be astronomically long: they end once nothing can be saved.
 void StageEval::note_poison(const Plan& p) {
   if (!p.value.frame.any_poison) return;
-  dead_ = std::all_of(acc_.poison, acc_.poison + lane_count_, [](uint8_t b) { return b != 0; });
+  dead_ = std::all_of(poison_, poison_ + lane_count_, [](uint8_t b) { return b != 0; });
 }
 
 void StageEval::term_chunks(Plan& p) {
@@ -312,180 +274,40 @@ void StageEval::term_chunks(Plan& p) {
   }
 }
 
+namespace {
+
+constexpr auto kEachLane = [] {
+  std::array<int, kLanes> at{};
+  for (int l = 0; l < kLanes; ++l) at[static_cast<size_t>(l)] = l;
+  return at;
+}();
+constexpr const int* kEach = kEachLane.data();
+constexpr int kFirst[kLanes] = {};
+
+}  // namespace
+
 void StageEval::terms(Plan& p, int n) {
   const bool per_lane = lane_is_var(p);
   if (!p.where) {
     p.value.run(state_, env_.data(), lanes_, n);
-    if (per_lane) return accumulate(p, n, [](int l) { return l; });
-    return accumulate(p, n, [](int) { return 0; });
+    return accumulate(p, n, per_lane ? kEach : kFirst);
   }
   const int count = keep(p.where, n);
   if (count == 0) return;
   p.value.run(state_, env_.data(), kept_lanes_, count);
-  if (per_lane) return accumulate(p, count, [this](int l) { return kept_[l]; });
-  accumulate(p, count, [](int) { return 0; });
+  accumulate(p, count, per_lane ? kept_ : kFirst);
 }
 
-namespace {
-
-double combined(Reduce reduce, double a, double v) {
-  switch (reduce) {
-    case Reduce::kMax:
-      return a > v || a != a ? a : v;
-    case Reduce::kMin:
-      return a < v || a != a ? a : v;
-    default:
-      return a * v;
-  }
-}
-
-int64_t combined(Reduce reduce, DType type, int64_t a, int64_t v) {
-  const auto x = static_cast<uint64_t>(a);
-  const auto y = static_cast<uint64_t>(v);
-  switch (reduce) {
-    case Reduce::kSum:
-      return wrap_to(type, static_cast<int64_t>(x + y));
-    case Reduce::kProd:
-      return wrap_to(type, static_cast<int64_t>(x * y));
-    case Reduce::kMax:
-      return std::max(a, v);
-    case Reduce::kMin:
-      return std::min(a, v);
-    case Reduce::kAny:
-      return (a | v) != 0;
-    default:
-      return a != 0 && v != 0;
-  }
-}
-
-bool is_whole(double v) {
-  constexpr double kMagic = 0x1.8p52;
-  return (v + kMagic) - kMagic == v;
-}
-
-}  // namespace
-
-template <class Position>
-void StageEval::accumulate_ints(Plan& p, int n, Position position) {
+/// Adds `n` terms, term l to the reduction of element `at[l]`.
+void StageEval::accumulate(Plan& p, int n, const int* at) {
   Frame& fr = p.value.frame;
-  const int reg = p.value.results[0];
-  const int64_t* v = fr.i(reg);
-  for (int l = 0; l < n; ++l) {
-    int64_t& a = acc_.i[position(l)];
-    a = combined(stage_.reduce, stage_.accumulate, a, v[l]);
-  }
-  if (!state_.bounds) return;
-  const bool sums = stage_.reduce == Reduce::kSum || stage_.reduce == Reduce::kProd;
-  const int64_t decides = stage_.reduce == Reduce::kAny;
-  for (int l = 0; l < n; ++l) {
-    const int at = position(l);
-    const double e = fr.e(reg)[l];
-    acc_.e[at] = sums ? acc_.e[at] + e : std::max(acc_.e[at], e);
-    if (e == 0 && v[l] == decides) acc_.size[at] = 1;
-  }
-}
-
-template <class Position>
-void StageEval::accumulate_sum(Plan& p, int n, Position position) {
-  Frame& fr = p.value.frame;
-  const int reg = p.value.results[0];
-  const double* v = fr.f(reg);
-  for (int l = 0; l < n; ++l) acc_.f[position(l)] += v[l];
-  if (!state_.bounds) return;
-  const double* e = fr.e(reg);
-  for (int l = 0; l < n; ++l) {
-    const int at = position(l);
-    acc_.e[at] += e[l];
-    acc_.size[at] += std::fabs(v[l]);
-    acc_.whole[at] &= e[l] == 0 && is_whole(v[l]);
-    if (acc_.count[at]++ == 0) acc_.first[at] = v[l];
-    acc_.equal[at] &= v[l] == acc_.first[at];
-  }
-}
-
-template <class Position>
-void StageEval::accumulate_other(Plan& p, int n, Position position) {
-  Frame& fr = p.value.frame;
-  const int reg = p.value.results[0];
-  const double* v = fr.f(reg);
-  const bool product = stage_.reduce == Reduce::kProd;
-  for (int l = 0; l < n; ++l) {
-    const int at = position(l);
-    const double a = acc_.f[at];
-    acc_.f[at] = combined(stage_.reduce, a, v[l]);
-    if (!state_.bounds) continue;
-    const double e = fr.e(reg)[l];
-    if (!product) {
-      acc_.e[at] = std::max(acc_.e[at], e);
-      // Of 0 and -0 either may come out.
-      const bool either = a == 0 && v[l] == 0 && std::signbit(a) != std::signbit(v[l]);
-      if (either) acc_.e[at] = std::max(acc_.e[at], std::numeric_limits<double>::denorm_min());
-      continue;
-    }
-    const double rest = e == 0 ? 0 : (std::fabs(a) + acc_.e[at]) * e;
-    acc_.e[at] = rest + (acc_.e[at] == 0 ? 0 : std::fabs(v[l]) * acc_.e[at]);
-    const double factor = std::fabs(v[l]);
-    if (acc_.count[at] == 0) acc_.size[at] = acc_.first[at] = 1;
-    if (factor < kReferenceStageInfinity) {
-      acc_.size[at] *= std::max(factor, 1.0);
-      if (factor > 0) acc_.first[at] *= std::min(factor, 1.0);
-    }
-    acc_.whole[at] &= e == 0 && is_whole(v[l]);
-    ++acc_.count[at];
-  }
-}
-
-template <class Position>
-void StageEval::accumulate(Plan& p, int n, Position position) {
-  if (p.value.frame.any_poison) {
-    for (int l = 0; l < n; ++l) acc_.poison[position(l)] |= p.value.frame.poison[l];
+  if (fr.any_poison) {
+    for (int l = 0; l < n; ++l) poison_[at[l]] |= fr.poison[l];
     note_poison(p);
   }
-  if (!is_float(stage_.accumulate)) return accumulate_ints(p, n, position);
-  if (stage_.reduce == Reduce::kSum) return accumulate_sum(p, n, position);
-  accumulate_other(p, n, position);
-}
-
-/// Value and bound of reduction `l`, in the accumulator's type.
-void StageEval::finish(int l, double* v, int64_t* w, double* e) {
-  *v = acc_.f[l];
-  *w = acc_.i[l];
-  *e = acc_.e[l];
-  const bool rounds = stage_.reduce == Reduce::kSum || stage_.reduce == Reduce::kProd;
-  if (!is_float(stage_.accumulate)) {
-    // One certain term decides an `any` or an `all`.
-    const bool logic = stage_.reduce == Reduce::kAny || stage_.reduce == Reduce::kAll;
-    if (logic && acc_.size[l] > 0) *e = 0;
-    if (stage_.reduce == Reduce::kProd && *e > 0) *e = kReferenceStageInfinity;
-    if (rounds && *e > 0 && may_wrap(stage_.accumulate, *w, *e)) *e = kReferenceStageInfinity;
-    return;
-  }
-  if (*e != *e) *e = kReferenceStageInfinity;
-  if (!rounds) return;
-  const DType type = compute_type(stage_.accumulate);
-  const double eps = epsilon_of(type);
-  const bool product = stage_.reduce == Reduce::kProd;
-  const double size = product ? std::fabs(*v) : acc_.size[l];
-  const auto count = static_cast<double>(acc_.count[l]);
-  // In another order a product of some factors may leave the range that the whole stays in.
-  const bool endless = !(size < kReferenceStageInfinity);
-  const bool leaves = product && (acc_.size[l] > largest_of(type) ||
-                                  (endless && acc_.first[l] < kReferenceStageLeast));
-  if (leaves) {
-    *e = kReferenceStageInfinity;
-  } else if (!(std::fabs(*v) < kReferenceStageInfinity)) {
-    // Which class the terms give is certain unless one of them is uncertain.
-    *e = *e < kReferenceStageInfinity ? 0 : kReferenceStageInfinity;
-  } else if (size > largest_of(type) || !(*e < kReferenceStageInfinity)) {
-    *e = kReferenceStageInfinity;
-  } else if (!(acc_.whole[l] && size <= 2 / eps)) {
-    // Errors of a sum wander like a random walk, unless every step rounds the same way.
-    double steps = product ? count : 4 * std::sqrt(count);
-    if (!product && acc_.equal[l]) steps = std::max(steps, count / 4);
-    // What a product of some factors loses near 0, the other factors may make larger.
-    const double grows = product ? acc_.size[l] : 1;
-    *e += steps * eps * size + count * flushed_ * grows;
-  }
+  const int reg = p.value.results[0];
+  const double* e = fr.has_bounds() ? fr.e(reg) : nullptr;
+  running_->add({n, fr.f(reg), fr.i(reg), e, at});
 }
 
 namespace {
@@ -513,22 +335,22 @@ void StageEval::store(Plan& p, int n) {
   for (int l = 0; l < n; ++l) {
     if (!inside[l]) continue;
     const auto s = static_cast<size_t>(cells.slot(at[l]));
-    const bool bad = acc_.poison[l] || (!reduces && fr.poison[l]);
+    const bool bad = poison_[l] || (!reduces && fr.poison[l]);
     cells.state[s] = bad ? Cells::kPoisoned : Cells::kWritten;
-    double v = 0, e = 0;
-    int64_t w = 0;
+    RunningValues::Result r;
     if (reduces) {
-      finish(l, &v, &w, &e);
+      r = running_->result(l);
     } else {
-      (is_float(from) ? v = fr.f(reg)[l] : w = fr.i(reg)[l]);
-      if (state_.bounds) e = fr.e(reg)[l];
+      (is_float(from) ? r.f = fr.f(reg)[l] : r.i = fr.i(reg)[l]);
+      if (state_.bounds) r.e = fr.e(reg)[l];
     }
-    store_value(s, from, v, w, e);
+    store_value(s, from, r);
   }
 }
 
 /// Converts a value of type `from` to the output's type and keeps it in cell `s`.
-void StageEval::store_value(size_t s, DType from, double v, int64_t w, double e) {
+void StageEval::store_value(size_t s, DType from, const RunningValues::Result& value) {
+  auto [v, w, e] = value;
   Cells& cells = output_.cells;
   const DType to = output_.buffer->type;
   if (is_float(to)) {

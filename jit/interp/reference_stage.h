@@ -3,27 +3,14 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "jit/interp/reference_state.h"
+#include "jit/interp/running_values.h"
 
 namespace hone::jit {
-
-/// Running values of up to kLanes reductions.
-struct Accumulators {
-  double f[kLanes];
-  int64_t i[kLanes];
-  double e[kLanes];     ///< sum of the terms' bounds (max, min: the largest)
-  double size[kLanes];  ///< sum of abs(term); of products: product of max(1, abs(factor))
-  int64_t count[kLanes];
-  double first[kLanes];   ///< the first term of a sum; of products: of min(1, abs(factor))
-  uint8_t whole[kLanes];  ///< all terms exact integers so far
-  uint8_t equal[kLanes];  ///< all terms equal so far
-  uint8_t poison[kLanes];
-
-  void start(ir::Reduce reduce, DType type, int n);
-};
 
 /// Evaluates one stage of a program, whole or element by element.
 class StageEval {
@@ -73,17 +60,9 @@ class StageEval {
   void terms(Plan& p, int n);
   /// Keeps the lanes where `test` holds; returns how many, `kept_` says which.
   int keep(RefTape& test, int n);
-  template <class Position>
-  void accumulate_ints(Plan& p, int n, Position position);
-  template <class Position>
-  void accumulate_sum(Plan& p, int n, Position position);
-  template <class Position>
-  void accumulate_other(Plan& p, int n, Position position);
-  template <class Position>
-  void accumulate(Plan& p, int n, Position position);
-  void finish(int l, double* v, int64_t* w, double* e);
+  void accumulate(Plan& p, int n, const int* at);
   void store(Plan& p, int n);
-  void store_value(size_t s, DType from, double v, int64_t w, double e);
+  void store_value(size_t s, DType from, const RunningValues::Result& value);
 
   RefState& state_;
   int index_;
@@ -96,7 +75,6 @@ class StageEval {
   std::vector<ir::Expr> guard_, where_;
   std::vector<int> index_slots_;  ///< per output dim the variable, -1: a constant
   bool invertible_ = false;
-  double flushed_ = 0x1p-149;  ///< a step of a sum may lose so much by underflow
   std::map<int, Plan> plans_;
 
   std::vector<int64_t> env_;
@@ -107,7 +85,8 @@ class StageEval {
   int lane_count_ = 0;  ///< of the elements under way
   bool dead_ = false;   ///< all of them are poisoned: no term changes that
   std::optional<int> element_lane_;
-  Accumulators acc_;
+  uint8_t poison_[kLanes];  ///< of the elements under way: they depend on bad data
+  std::unique_ptr<RunningValues> running_;
 };
 
 }  // namespace hone::jit

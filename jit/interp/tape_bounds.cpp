@@ -13,8 +13,8 @@
 //   comparison     infinite if the operands may be the other way round, else 0
 //   cast           e(a), + 2 eps' |v| where rounding to the new type may fall either way, + |v| of
 //                  bf16 denormals
-//   sum of K terms 4 sqrt(K) eps sum|terms| (K/4 where all are equal) + the terms'; store: see
-//                  reference_stage.cpp
+//   sum of K terms max(4 sqrt(K), K/64) eps sum|terms| (K/2: few values) + the terms': see
+//                  running_values.cpp; store: reference_stage.cpp
 //
 // Every rounding term has the smallest denormal added to it, and is 0 where the inputs are exact
 // and the result is an integer that the type holds exactly: then every order and contraction gives

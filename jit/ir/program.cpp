@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/ir/program.h"
 
+#include <algorithm>
+
 #include "jit/ir/instructions.h"
 
 namespace hone::ir {
@@ -116,6 +118,13 @@ const IndexVar* Stage::var(std::string_view name) const {
 }
 
 bool Stage::is_reduction_var(std::string_view name) const { return find(rvars, name) != nullptr; }
+
+bool Stage::reduces_nothing() const {
+  return std::any_of(rvars.begin(), rvars.end(), [](const IndexVar& v) {
+    int64_t lo = 0, hi = 0;
+    return (!v.lo || is_const(v.lo, &lo)) && is_const(v.hi, &hi) && hi <= lo;
+  });
+}
 
 const Buffer* Program::buffer(std::string_view name) const { return find(buffers, name); }
 

@@ -175,6 +175,8 @@ struct Stage {
   const Loop* loop(std::string_view name) const;
   const IndexVar* var(std::string_view name) const;
   bool is_reduction_var(std::string_view name) const;
+  /// True for a reduction over an empty range, whatever the dims: its value is the identity.
+  bool reduces_nothing() const;
 };
 
 /// A data-dependent bound that must hold before a stage may run: for all `vars`,

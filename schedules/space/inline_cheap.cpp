@@ -25,9 +25,9 @@ bool read_once(const Plan& plan, const ir::Stage& reader, const std::string& buf
 
 bool apply_inline_cheap(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
-  if (s.reduce != ir::Reduce::kNone || plan.program().buffer(s.output)->role != ir::Role::kTemp) {
-    return false;
-  }
+  if (plan.program().buffer(s.output)->role != ir::Role::kTemp) return false;
+  if (s.reduces_nothing()) return plan.add("inline " + name);
+  if (s.reduce != ir::Reduce::kNone) return false;
   const std::vector<size_t> readers = readers_of(plan.program(), s.output);
   if (readers.empty()) return false;
   const StageFacts facts = plan.facts(name);
@@ -48,7 +48,9 @@ bool apply_inline_cheap(Plan& plan, const std::string& name) {
 
 const Rule kInlineCheap = {
     "inline",
-    "A stage without reduction whose value is cheap, or read once, goes into its readers.",
+    "A stage without reduction whose value is cheap, or read once, goes into its readers; so does "
+    "a "
+    "reduction over nothing.",
     apply_inline_cheap,
     true,
 };

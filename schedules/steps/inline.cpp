@@ -13,7 +13,7 @@ std::string objection_inline(const ir::Program& p, const ir::Stage& s) {
   if (p.buffer(s.output)->role != ir::Role::kTemp) {
     return s.name + " writes " + s.output + ", which the caller keeps; it has to be stored";
   }
-  if (s.reduce != ir::Reduce::kNone) {
+  if (s.reduce != ir::Reduce::kNone && !s.reduces_nothing()) {
     return s.name + " is a reduction; use compute to produce it inside a loop of its readers";
   }
   if (reads(s, s.output)) return s.name + " reads its own output";
@@ -126,7 +126,8 @@ Applied apply_inline(ir::Program p, const Step& step) {
   for (const std::string& name : step.names("stages")) {
     auto found = find_stage(p, name);
     if (!found) return found.failure();
-    const ir::Stage s = p.stages[*found];
+    ir::Stage s = p.stages[*found];
+    if (s.reduces_nothing()) s.value = identity(s.reduce, s.accumulate);
     std::string wrong = objection_inline(p, s);
     if (!wrong.empty()) return Refused{std::move(wrong)};
     for (size_t i = 0; i < p.stages.size(); ++i) {
@@ -160,7 +161,8 @@ Applied apply_inline(ir::Program p, const Step& step) {
 const StepRow kInline = {
     "inline",
     {{Arg::kStages, "stages"}},
-    "Puts a stage's value wherever it is read; the stage and its tensor go.\n"
+    "Puts a stage's value wherever it is read; the stage and its tensor go. Of reductions those\n"
+    "alone that run over an empty range.\n"
     "e[i] = exp(x[i]); y[i] = e[i]*2  =>  inline e  =>  y[i] = exp(x[i])*2",
     apply_inline,
 };

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/interp/running_values.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "jit/interp/scalar.h"
+
+namespace hone::jit {
+
+using ir::Reduce;
+
+namespace {
+
+constexpr double kEndless = std::numeric_limits<double>::infinity();
+constexpr double kLeastFactor = 0x1p-126;  // below, products may become 0
+
+/// The value of an empty reduction of integers or bools.
+int64_t empty_int(Reduce reduce, DType type) {
+  switch (reduce) {
+    case Reduce::kProd:
+    case Reduce::kAll:
+      return 1;
+    case Reduce::kMax:
+      return int_from_float(type, -kEndless);
+    case Reduce::kMin:
+      return int_from_float(type, kEndless);
+    default:
+      return 0;
+  }
+}
+
+double empty_float(Reduce reduce) {
+  switch (reduce) {
+    case Reduce::kProd:
+      return 1;
+    case Reduce::kMax:
+      return -kEndless;
+    case Reduce::kMin:
+      return kEndless;
+    default:
+      return 0;
+  }
+}
+
+double combined(Reduce reduce, double a, double v) {
+  switch (reduce) {
+    case Reduce::kMax:
+      return a > v || a != a ? a : v;
+    case Reduce::kMin:
+      return a < v || a != a ? a : v;
+    default:
+      return a * v;
+  }
+}
+
+int64_t combined(Reduce reduce, DType type, int64_t a, int64_t v) {
+  const auto x = static_cast<uint64_t>(a);
+  const auto y = static_cast<uint64_t>(v);
+  switch (reduce) {
+    case Reduce::kSum:
+      return wrap_to(type, static_cast<int64_t>(x + y));
+    case Reduce::kProd:
+      return wrap_to(type, static_cast<int64_t>(x * y));
+    case Reduce::kMax:
+      return std::max(a, v);
+    case Reduce::kMin:
+      return std::min(a, v);
+    case Reduce::kAny:
+      return (a | v) != 0;
+    default:
+      return a != 0 && v != 0;
+  }
+}
+
+bool is_whole(double v) {
+  constexpr double kMagic = 0x1.8p52;
+  return (v + kMagic) - kMagic == v;
+}
+
+}  // namespace
+
+RunningValues::RunningValues(const ir::Stage& stage, bool bounds, double flushed)
+    : reduce_(stage.reduce), type_(stage.accumulate), bounds_(bounds), flushed_(flushed) {}
+
+void RunningValues::start(int n) {
+  if (reduce_ == Reduce::kNone) return;
+  std::fill_n(f_, n, empty_float(reduce_));
+  std::fill_n(i_, n, empty_int(reduce_, type_));
+  std::fill_n(lost_, n, 0.0);
+  std::fill_n(e_, n, 0.0);
+  std::fill_n(size_, n, 0.0);
+  std::fill_n(count_, n, int64_t{0});
+  std::fill_n(whole_, n, uint8_t{1});
+  for (int l = 0; l < n; ++l) values_[l].clear();
+}
+
+void RunningValues::add(const Terms& terms) {
+  if (!is_float(type_)) return add_ints(terms);
+  if (reduce_ == Reduce::kSum) return add_sum(terms);
+  add_other(terms);
+}
+
+void RunningValues::add_ints(const Terms& t) {
+  for (int l = 0; l < t.n; ++l) {
+    int64_t& a = i_[t.at[l]];
+    a = combined(reduce_, type_, a, t.i[l]);
+  }
+  if (!bounds_) return;
+  const bool sums = reduce_ == Reduce::kSum || reduce_ == Reduce::kProd;
+  const int64_t decides = reduce_ == Reduce::kAny;
+  for (int l = 0; l < t.n; ++l) {
+    const int at = t.at[l];
+    e_[at] = sums ? e_[at] + t.e[l] : std::max(e_[at], t.e[l]);
+    if (t.e[l] == 0 && t.i[l] == decides) size_[at] = 1;
+  }
+}
+
+/// A sum of f64 keeps what its roundings lose (Neumaier's summation): a kernel is not to answer for
+/// the reference's own errors. Sums of shorter types are exact enough in f64.
+void RunningValues::add_exactly(int at, double v) {
+  const double a = f_[at], sum = a + v;
+  lost_[at] += std::fabs(a) >= std::fabs(v) ? (a - sum) + v : (v - sum) + a;
+  f_[at] = sum;
+}
+
+void RunningValues::add_sum(const Terms& t) {
+  if (type_ == DType::kF64) {
+    for (int l = 0; l < t.n; ++l) add_exactly(t.at[l], t.f[l]);
+  } else {
+    for (int l = 0; l < t.n; ++l) f_[t.at[l]] += t.f[l];
+  }
+  if (!bounds_) return;
+  for (int l = 0; l < t.n; ++l) {
+    const int at = t.at[l];
+    e_[at] += t.e[l];
+    size_[at] += std::fabs(t.f[l]);
+    whole_[at] &= t.e[l] == 0 && is_whole(t.f[l]);
+    values_[at].add(t.f[l]);
+    ++count_[at];
+  }
+}
+
+void RunningValues::add_other(const Terms& t) {
+  const bool product = reduce_ == Reduce::kProd;
+  for (int l = 0; l < t.n; ++l) {
+    const int at = t.at[l];
+    const double a = f_[at], v = t.f[l];
+    f_[at] = combined(reduce_, a, v);
+    if (!bounds_) continue;
+    const double e = t.e[l];
+    if (!product) {
+      e_[at] = std::max(e_[at], e);
+      // Of 0 and -0 either may come out.
+      const bool either = a == 0 && v == 0 && std::signbit(a) != std::signbit(v);
+      if (either) e_[at] = std::max(e_[at], std::numeric_limits<double>::denorm_min());
+      continue;
+    }
+    const double rest = e == 0 ? 0 : (std::fabs(a) + e_[at]) * e;
+    e_[at] = rest + (e_[at] == 0 ? 0 : std::fabs(v) * e_[at]);
+    const double factor = std::fabs(v);
+    if (count_[at] == 0) size_[at] = small_[at] = 1;
+    if (factor < kEndless) {
+      size_[at] *= std::max(factor, 1.0);
+      if (factor > 0) small_[at] *= std::min(factor, 1.0);
+    }
+    whole_[at] &= e == 0 && is_whole(v);
+    ++count_[at];
+  }
+}
+
+RunningValues::Result RunningValues::result(int l) const {
+  const bool lacks = std::fabs(f_[l]) < kEndless && std::fabs(lost_[l]) > 0;
+  return {lacks ? f_[l] + lost_[l] : f_[l], i_[l], bound(l)};
+}
+
+double RunningValues::bound(int l) const {
+  double e = e_[l];
+  const bool product = reduce_ == Reduce::kProd;
+  const bool rounds = product || reduce_ == Reduce::kSum;
+  if (!is_float(type_)) {
+    // One certain term decides an `any` or an `all`.
+    const bool logic = reduce_ == Reduce::kAny || reduce_ == Reduce::kAll;
+    if (logic && size_[l] > 0) e = 0;
+    if (product && e > 0) e = kEndless;
+    return rounds && e > 0 && may_wrap(type_, i_[l], e) ? kEndless : e;
+  }
+  if (e != e) e = kEndless;
+  if (!rounds) return e;
+  const DType type = compute_type(type_);
+  const double eps = epsilon_of(type);
+  const double size = product ? std::fabs(f_[l]) : size_[l];
+  // In another order a product of some factors may leave the range that the whole stays in.
+  const bool endless = !(size < kEndless);
+  const bool leaves =
+      product && (size_[l] > largest_of(type) || (endless && small_[l] < kLeastFactor));
+  if (leaves) return kEndless;
+  // Which class the terms give is certain unless one of them is uncertain.
+  if (!(std::fabs(f_[l]) < kEndless)) return e < kEndless ? 0 : kEndless;
+  if (size > largest_of(type) || !(e < kEndless)) return kEndless;
+  if (whole_[l] && size <= 2 / eps) return e;
+  // What a product of some factors loses near 0, the other factors may make larger.
+  const double grows = product ? size_[l] : 1;
+  return e + steps(l) * eps * size + static_cast<double>(count_[l]) * flushed_ * grows;
+}
+
+/// Roundings of the whole by which a result may differ. Errors of a sum wander like a random walk.
+/// In a long one terms that have few values are rounded the same way again and again, half of the
+/// final sum being the mean of the running one.
+double RunningValues::steps(int l) const {
+  const auto count = static_cast<double>(count_[l]);
+  if (reduce_ == Reduce::kProd) return count;
+  return std::max(4 * std::sqrt(count), values_[l].few() ? count / 2 : count / 64);
+}
+
+}  // namespace hone::jit
