@@ -190,7 +190,7 @@ TEST_CASE("cuda clusters: kernels with a part wrong are caught") {
 }
 
 TEST_CASE("cuda clusters: random tiles, tails and grids are right, or refused") {
-  const auto count = static_cast<size_t>(by_effort(6, 12, 12, 150));
+  const auto count = static_cast<size_t>(by_effort(6, 6, 12, 150));
   std::vector<ByHand> served;
   uint64_t drawings = 0;
   for (; served.size() < count && drawings < 20 * count; ++drawings) {

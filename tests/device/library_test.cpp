@@ -18,7 +18,7 @@ std::vector<std::string> cases_to_check() {
   for (const ops::Case& c : ops::stock_library().cases) {
     if (c.small) all.push_back(c.problem);
   }
-  const auto every = static_cast<size_t>(real_device() ? by_effort(8, 1, 1) : by_effort(24, 12, 6, 1));
+  const auto every = static_cast<size_t>(real_device() ? by_effort(8, 1, 1) : by_effort(24, 24, 6, 1));
   std::vector<std::string> out;
   for (size_t i = 0; i < all.size(); i += every) out.push_back(all[i]);
   return out;

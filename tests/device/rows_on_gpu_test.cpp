@@ -118,7 +118,7 @@ TEST_CASE("emulated gpu: kernels of rows of sm_90 through its driver") {
   REQUIRE(static_cast<bool>(nvrtc));
   Gpu gpu{raw_driver(), *std::move(nvrtc)};
   REQUIRE(gpu.d.init(0) == 0);
-  check_all(gpu, static_cast<size_t>(by_effort(60, 20, 20, 5)));
+  check_all(gpu, static_cast<size_t>(by_effort(60, 60, 20, 5)));
 }
 
 TEST_CASE("device: kernels of rows of sm_90 on the GPU of this machine") {

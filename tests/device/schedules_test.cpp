@@ -89,7 +89,7 @@ TEST_CASE("device: every op by the default and by random schedules") {
   const std::vector<ops::Problem> problems = smallest_cases(*engine);
   // On a device kernels compile fast.
   const bool all = real_device();
-  const auto every = static_cast<size_t>(all ? by_effort(8, 1, 1) : by_effort(24, 12, 4, 1));
+  const auto every = static_cast<size_t>(all ? by_effort(8, 1, 1) : by_effort(24, 24, 4, 1));
   const int randoms = static_cast<int>(all ? 3 : by_effort(1, 1, 1, 3));
   int checked = 0, refused = 0;
   std::deque<Trial> trials;
