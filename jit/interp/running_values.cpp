@@ -74,7 +74,7 @@ int64_t combined(Reduce reduce, DType type, int64_t a, int64_t v) {
   }
 }
 
-bool is_whole(double v) {
+bool is_integral_value(double v) {
   constexpr double kMagic = 0x1.8p52;
   return (v + kMagic) - kMagic == v;
 }
@@ -136,7 +136,7 @@ void RunningValues::add_sum(const Terms& t) {
     const int at = t.at[l];
     e_[at] += t.e[l];
     size_[at] += std::fabs(t.f[l]);
-    whole_[at] &= t.e[l] == 0 && is_whole(t.f[l]);
+    whole_[at] &= t.e[l] == 0 && is_integral_value(t.f[l]);
     values_[at].add(t.f[l]);
     ++count_[at];
   }
@@ -165,7 +165,7 @@ void RunningValues::add_other(const Terms& t) {
       size_[at] *= std::max(factor, 1.0);
       if (factor > 0) small_[at] *= std::min(factor, 1.0);
     }
-    whole_[at] &= e == 0 && is_whole(v);
+    whole_[at] &= e == 0 && is_integral_value(v);
     ++count_[at];
   }
 }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "jit/x86/compile.h"
+
 #include <xbyak/xbyak.h>
 
 #include <algorithm>
@@ -7,8 +9,6 @@
 #include <utility>
 
 #include "include/hone/error.h"
-#include "jit/code.h"
-#include "jit/ir/nest.h"
 #include "jit/x86/lir.h"
 #include "jit/x86/select.h"
 #include "jit/x86/verify.h"
@@ -35,7 +35,7 @@ constexpr int kMostFrameBytes = 64 << 10;
 /// One launch appended to `code`; why it is refused, or "". What else goes wrong after selection is
 /// a bug, told with the LIR.
 std::string compile_launch(const ir::Launch& launch, const Lir& lir, const ir::Target& target,
-                    const CompileOptions& options, Code& code) {
+                           const EmitOptions& options, X86Code& code) {
   try {
     check(lir, target);
     const Allocation allocation = allocate(lir, target);
@@ -45,9 +45,8 @@ std::string compile_launch(const ir::Launch& launch, const Lir& lir, const ir::T
              std::to_string(allocation.frame_bytes >> 10) + " KB of stack, more than " +
              std::to_string(kMostFrameBytes >> 10) + "; use smaller tiles, or unroll less";
     }
-    const size_t entry = encode(allocation, target, code.bytes, options.debug);
-    code.launches.push_back(
-        {launch.name, static_cast<int64_t>(entry), launch.extent, launch.parallel, launch.at_bind});
+    code.entries.push_back(
+        static_cast<int64_t>(encode(allocation, target, code.bytes, options.debug)));
     add_to(code.report, allocation);
     if (options.keep_lir) {
       code.lir +=
@@ -67,9 +66,9 @@ std::string compile_launch(const ir::Launch& launch, const Lir& lir, const ir::T
 
 }  // namespace
 
-Result<Code, Refusal> compile_x86(const ir::Nest& nest, const ir::Target& target,
-                                  const CompileOptions& options) {
-  Code code;
+Result<X86Code, Refusal> compile_x86(const ir::Nest& nest, const ir::Target& target,
+                                     const EmitOptions& options) {
+  X86Code code;
   for (const ir::Launch& launch : nest.launches) {
     const Result<Lir, Refusal> lir = select(nest, launch, target);
     if (!lir) return Refusal{"launch " + launch.name + ": " + lir.failure().message};

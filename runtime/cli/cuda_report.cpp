@@ -7,6 +7,7 @@
 
 #include "jit/cuda/nvrtc.h"
 #include "jit/cuda/report/report.h"
+#include "runtime/device/backend.h"
 
 namespace hone::runtime {
 namespace {
@@ -74,11 +75,12 @@ Json launch_facts(const jit::LaunchReport& r, const jit::DevicePeaks& peaks) {
 }  // namespace
 
 Json cuda_report(const Compiled& compiled, const ir::Target& target) {
+  const jit::CudaSource& source = *cuda_source(*compiled.code);
   std::vector<jit::KernelResources> resources;
   std::string compiler;
   if (const auto nvrtc = jit::Nvrtc::open(); !nvrtc) {
     compiler = "no registers and spills: " + nvrtc.failure().message;
-  } else if (const auto binary = nvrtc->compile(*compiled.cuda, target.sm, target.ptx); !binary) {
+  } else if (const auto binary = nvrtc->compile(source, target.sm, target.ptx); !binary) {
     compiler = "no registers and spills: " + binary.failure().message;
   } else if (target.ptx != 0) {
     compiler = fmt::format("NVRTC {}.{}, PTX for sm_{}: no registers and spills", nvrtc->major(),
@@ -88,8 +90,8 @@ Json cuda_report(const Compiled& compiled, const ir::Target& target) {
     compiler = fmt::format("NVRTC {}.{} for sm_{}", nvrtc->major(), nvrtc->minor(), target.sm);
   }
   Json out = {{"compiler", compiler}, {"kernels", Json::array()}};
-  const auto reports = jit::report_on(compiled.nest, *compiled.cuda, target,
-                                      jit::typical_dims(compiled.nest), resources);
+  const auto reports = jit::report_on(compiled.nest(), source, target,
+                                      jit::typical_dims(compiled.nest()), resources);
   for (const jit::LaunchReport& r : reports) {
     out["kernels"].push_back(launch_facts(r, jit::device_peaks(target)));
   }

@@ -145,11 +145,12 @@ class Lister {
 
 }  // namespace
 
-std::string listing(const jit::Code& code) {
+std::string listing(const jit::X86Code& code, const ir::Nest& nest) {
   std::string text;
-  for (const jit::CodeLaunch& launch : code.launches) {
-    fmt::format_to(std::back_inserter(text), "launch {}, entry {:x}\n", launch.name, launch.entry);
-    text += Lister(code.bytes).run(launch.entry);
+  for (size_t i = 0; i < code.entries.size(); ++i) {
+    fmt::format_to(std::back_inserter(text), "launch {}, entry {:x}\n", nest.launches[i].name,
+                   code.entries[i]);
+    text += Lister(code.bytes).run(code.entries[i]);
   }
   return text;
 }

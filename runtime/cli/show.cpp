@@ -8,6 +8,7 @@
 #include "runtime/cli/common.h"
 #include "runtime/cli/cuda_report.h"
 #include "runtime/cli/listing.h"
+#include "runtime/device/backend.h"
 #include "schedules/schedule.h"
 
 namespace hone::runtime {
@@ -37,17 +38,21 @@ Json schedule_view(const KernelState& k, const Compiled&) {
 }
 
 Json ir_view(const KernelState&, const Compiled& c) {
-  return ir::print(c.scheduled) + "\n" + ir::print(c.nest);
+  return ir::print(c.scheduled) + "\n" + ir::print(c.nest());
 }
 
 std::string no_code(const Compiled& c) {
   return "no machine code: " + (c.refusal.empty() ? "the interpreter serves" : c.refusal) + "\n";
 }
 
-Json lir_view(const KernelState&, const Compiled& c) { return c.code ? c.code->lir : no_code(c); }
+Json lir_view(const KernelState&, const Compiled& c) {
+  const jit::X86Code* code = jit::x86_code(*c.code);
+  return code ? code->lir : no_code(c);
+}
 
 Json source_view(const KernelState&, const Compiled& c) {
-  return c.cuda ? c.cuda->kernels : "no source: machine code is made without\n";
+  const jit::CudaSource* source = cuda_source(*c.code);
+  return source ? source->kernels : "no source: machine code is made without\n";
 }
 
 /// PTX, where NVRTC is at hand.
@@ -60,21 +65,23 @@ std::string ptx(const KernelState& k, const jit::CudaSource& source) {
 }
 
 Json assembly_view(const KernelState& k, const Compiled& c) {
-  if (c.cuda) return ptx(k, *c.cuda);
-  return c.code ? listing(*c.code) : no_code(c);
+  if (const jit::CudaSource* source = cuda_source(*c.code)) return ptx(k, *source);
+  const jit::X86Code* code = jit::x86_code(*c.code);
+  return code ? listing(*code, c.nest()) : no_code(c);
 }
 
 Json report_view(const KernelState& k, const Compiled& c) {
+  const jit::X86Code* code = jit::x86_code(*c.code);
   Json facts = {{"problem", k.problem},
                 {"target", k.target},
                 {"source", name_of(k.source)},
                 {"numerics", k.numerics},
                 {"launches", k.entry.launches.size()},
                 {"workspace_bytes", k.workspace_bytes()},
-                {"code_bytes", c.code ? c.code->bytes.size() : 0}};
-  if (c.cuda) facts.update(cuda_report(c, *ir::parse_target(k.target, {})));
-  if (!c.code) return facts;
-  const jit::Report& r = c.code->report;
+                {"code_bytes", code ? code->bytes.size() : 0}};
+  if (cuda_source(*c.code)) facts.update(cuda_report(c, *ir::parse_target(k.target, {})));
+  if (!code) return facts;
+  const jit::Report& r = code->report;
   facts["instructions"] = r.instructions;
   facts["spills"] = r.spills;
   facts["inner_spills"] = r.inner_spills;

@@ -32,6 +32,7 @@ Failure too_large(const GpuFacts& f, const std::string& name, int64_t threads, i
 }  // namespace
 
 Result<std::shared_ptr<const GpuProgram>> GpuProgram::load(std::shared_ptr<Gpu> gpu,
+                                                           const ir::Nest& nest,
                                                            const jit::CudaSource& source,
                                                            const jit::CudaBinary& binary) {
   if (gpu->lost()) return gpu->why_lost();
@@ -47,9 +48,14 @@ Result<std::shared_ptr<const GpuProgram>> GpuProgram::load(std::shared_ptr<Gpu> 
                            ptx ? "PTX" : "machine code", g.facts().sm, g.driver().version_text()));
   }
   made->slots_ = static_cast<size_t>(source.slots);
-  made->code_bytes_ = static_cast<int64_t>(ptx ? binary.ptx.size() : binary.cubin.size());
+  const ir::ArgsLayout layout = ir::args_layout(nest);
+  made->dims_ = layout.dim_slots.size();
+  if (made->dims_ > 0) made->first_dim_ = static_cast<size_t>(layout.dim_slots[0]);
+  made->report_.code_bytes = static_cast<int64_t>(ptx ? binary.ptx.size() : binary.cubin.size());
   for (const jit::CudaLaunch& l : source.launches) {
     if (Failure f = made->take(l); f.code != ErrorCode::kOk) return f;
+    const auto spills = static_cast<int>(made->launches_.back().local_bytes / 4);
+    made->report_.spills = std::max(made->report_.spills, spills);
   }
   return std::shared_ptr<const GpuProgram>(std::move(made));
 }
@@ -102,6 +108,10 @@ GpuProgram::~GpuProgram() {
   if (!module_ || gpu_->lost()) return;
   const UseGpu use(*gpu_);
   if (use.error() == 0) gpu_->driver().module_unload(module_);
+}
+
+Failure GpuProgram::run(size_t launch, const int64_t* slots, const jit::Part& part) const {
+  return enqueue(launch, slots, {slots + first_dim_, dims_}, part.stream);
 }
 
 bool GpuProgram::blocks_of(size_t launch, std::span<const int64_t> dims,

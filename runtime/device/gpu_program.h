@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "jit/backend.h"
 #include "jit/cuda/nvrtc.h"
 #include "jit/cuda/source.h"
 #include "runtime/device/gpu.h"
@@ -30,22 +31,21 @@ struct GpuLaunch {
 };
 
 /// The kernels of a CudaSource on a GPU, ready to be launched.
-class GpuProgram {
+class GpuProgram final : public jit::Executable {
  public:
   /// Loads machine code; PTX where the compiler made none. An error where the device has less than
   /// a launch takes, or the driver is too old for the code.
   static Result<std::shared_ptr<const GpuProgram>> load(std::shared_ptr<Gpu> gpu,
+                                                        const ir::Nest& nest,
                                                         const jit::CudaSource& source,
                                                         const jit::CudaBinary& binary);
-  ~GpuProgram();
-  GpuProgram(const GpuProgram&) = delete;
-  GpuProgram& operator=(const GpuProgram&) = delete;
+  ~GpuProgram() override;
 
   Gpu& gpu() const { return *gpu_; }
   const std::vector<GpuLaunch>& launches() const { return launches_; }
-  /// Bytes of the machine code, or of the PTX.
-  int64_t code_bytes() const { return code_bytes_; }
 
+  /// Enqueues a launch whole, its dims from the slots; see jit::Executable.
+  Failure run(size_t launch, const int64_t* slots, const jit::Part& part) const override;
   /// Blocks of a launch under `dims`; false where they are more than the device can have.
   bool blocks_of(size_t launch, std::span<const int64_t> dims,
                  std::array<int64_t, 3>* blocks) const;
@@ -67,8 +67,9 @@ class GpuProgram {
   std::shared_ptr<Gpu> gpu_;
   void* module_ = nullptr;
   std::vector<GpuLaunch> launches_;
-  size_t slots_ = 0;  ///< of the args struct
-  int64_t code_bytes_ = 0;
+  size_t slots_ = 0;      ///< of the args struct
+  size_t first_dim_ = 0;  ///< its slot
+  size_t dims_ = 0;
 };
 
 }  // namespace hone::runtime

@@ -5,20 +5,17 @@
 
 #include <algorithm>
 
-#include "jit/passes/barriers.h"
-#include "jit/passes/lower.h"
-#include "runtime/device/forms.h"
+#include "jit/interp/backend.h"
+#include "runtime/device/backend.h"
 #include "runtime/engine/gpu_kernel.h"
 #include "runtime/engine/packing.h"
+#include "runtime/fine.h"
 #include "schedules/numerics.h"
-#include "schedules/schedule.h"
 
 namespace hone::runtime {
 namespace {
 
-BuildFailure rejected(std::string message) {
-  return {true, {ErrorCode::kSchedule, std::move(message)}};
-}
+using jit::Reject;
 
 /// Which parameters and bound buffers a launch touches.
 class Touches {
@@ -121,18 +118,19 @@ void fill_launches(KernelState* k, const ir::Nest& nest) {
 }
 
 /// Calls are held to what the kernels count on.
-void raise_alignment(CallPlan* plan, const ir::ArgsLayout& layout, const jit::CudaSource& source) {
+void raise_alignment(CallPlan* plan, const ir::ArgsLayout& layout,
+                     std::span<const int64_t> slot_align) {
   for (size_t i = 0; i < plan->params.size(); ++i) {
     const auto slot = static_cast<size_t>(layout.tensor_slots[i]);
-    if (slot >= source.slot_align.size()) continue;
-    plan->params[i].align = std::max(plan->params[i].align, source.slot_align[slot]);
+    if (slot >= slot_align.size()) continue;
+    plan->params[i].align = std::max(plan->params[i].align, slot_align[slot]);
   }
 }
 
 /// Everything of a kernel that does not depend on machine code.
 Result<std::shared_ptr<KernelState>> frame(const std::shared_ptr<Services>& services,
                                            const BuildInput& input, const Compiled& compiled) {
-  const ir::Nest& nest = compiled.nest;
+  const ir::Nest& nest = compiled.nest();
   auto k = std::make_shared<KernelState>();
   auto plan = plan_call(input.problem->program);
   if (!plan) return plan.failure();
@@ -147,7 +145,7 @@ Result<std::shared_ptr<KernelState>> frame(const std::shared_ptr<Services>& serv
   k->source = input.source;
   k->services = services;
   k->layout = ir::args_layout(nest);
-  if (compiled.cuda && services->gpu()) raise_alignment(&k->plan, k->layout, *compiled.cuda);
+  if (services->gpu()) raise_alignment(&k->plan, k->layout, compiled.code->slot_align());
   k->quick = QuickChecks(k->plan, k->layout);
   for (const ParamPlan& p : k->plan.params) k->has_constants = k->has_constants || p.constant;
   fill_launches(k.get(), nest);
@@ -170,121 +168,87 @@ Result<std::shared_ptr<KernelState>> frame(const std::shared_ptr<Services>& serv
   return k;
 }
 
-/// Moves code into executable memory and points the launches at it; false where that is forbidden.
-Result<bool> install(KernelState* k, const jit::Code& code) {
-  auto span = k->services->code().add(code.bytes);
-  if (!span && span.failure().code == ErrorCode::kUnsupported) {
-    k->services->tell_once(Event::kNotice, "the interpreter serves: " + span.failure().message);
-    return false;
+/// Makes the code callable; by the interpreter, of which the host is told, where the system has no
+/// place for it.
+Result<std::shared_ptr<const jit::Executable>, Reject> load_or_interpret(KernelState* k,
+                                                                         const BuildInput& input,
+                                                                         Compiled* compiled) {
+  Services& services = *k->services;
+  const DevicePlace place(&services.code(), services.gpu(), input.compiler);
+  auto loaded = load(*compiled, *input.target, place);
+  const bool nowhere = !loaded && loaded.failure().failure.code == ErrorCode::kUnsupported;
+  if (!nowhere || services.gpu()) return loaded;
+  if (!input.target->is_cuda()) {
+    services.tell_once(Event::kNotice,
+                       "the interpreter serves: " + loaded.failure().failure.message);
   }
-  if (!span) return span.failure();
-  k->code = *span;
-  k->services->name_code(span->data, span->size, "hone " + k->problem);
+  compiled->backend = &jit::kInterpBackend;
+  return load(*compiled, *input.target, place);
+}
+
+/// Points the launches at the loaded code.
+void install(KernelState* k, std::shared_ptr<const jit::Executable> executable) {
   for (auto* list : {&k->launches, &k->packs}) {
     for (LaunchPlan& launch : *list) {
-      const size_t index = static_cast<size_t>(launch.index);
-      launch.function = reinterpret_cast<Launch::Function>(
-          reinterpret_cast<uintptr_t>(span->data + code.launches[index].entry));
+      const auto index = static_cast<size_t>(launch.index);
+      launch.function = executable->function(index);
       k->entry.launches[index].function = launch.function;
     }
   }
-  k->report.instructions = code.report.instructions;
-  k->report.spills = code.report.spills;
-  k->report.inner_spills = code.report.inner_spills;
-  k->report.code_bytes = static_cast<int64_t>(code.bytes.size());
-  return true;
+  const std::span<const uint8_t> bytes = executable->bytes();
+  if (!bytes.empty()) k->services->name_code(bytes.data(), bytes.size(), "hone " + k->problem);
+  const jit::Report& report = executable->report();
+  k->report.instructions = report.instructions;
+  k->report.spills = report.spills;
+  k->report.inner_spills = report.inner_spills;
+  k->report.code_bytes = report.code_bytes;
+  k->executable = std::move(executable);
 }
 
-/// Puts the kernels on the GPU. What does not compile, or asks more of a block than it can have, is
-/// a matter of the schedule.
-std::optional<BuildFailure> install_on_gpu(KernelState* k, const Compiled& compiled,
-                                           GpuCompiler& compiler, int ptx) {
-  auto built = GpuKernel::build(*k->services, compiler, compiled, ptx);
-  if (!built) {
-    const ErrorCode code = built.failure().code;
-    return BuildFailure{code == ErrorCode::kSchedule || code == ErrorCode::kInternal,
-                        built.failure()};
-  }
-  k->gpu = std::move(*built);
-  k->report.code_bytes = k->gpu->program->code_bytes();
-  for (const GpuLaunch& l : k->gpu->program->launches()) {
-    k->report.spills = std::max(k->report.spills, static_cast<int>(l.local_bytes / 4));
-  }
-  k->report.workspace_bytes = k->workspace_bytes();
-  return std::nullopt;
-}
-
-/// The backend's word; what it throws is a bug of its own, and no reason for the host to fall.
-Result<jit::Code, jit::Refusal> emit(const ir::Nest& nest, const ir::Target& target,
-                                     const BuildOptions& options) {
-  try {
-    return jit::compile_x86(nest, target, {options.keep_lir, options.debug});
-  } catch (const InternalError& bug) {
-    return jit::Refusal{std::string("a bug of the backend: ") + bug.what()};
-  }
+/// A kernel's side on a GPU, where that is what its code runs on.
+Failure install_on_gpu(KernelState* k, const ir::Nest& nest) {
+  auto program = std::dynamic_pointer_cast<const GpuProgram>(k->executable);
+  if (!program) return fine();
+  auto gpu = GpuKernel::create(std::move(program), nest);
+  if (!gpu) return gpu.failure();
+  k->gpu = *std::move(gpu);
+  return fine();
 }
 
 }  // namespace
 
-Result<Compiled, BuildFailure> compile_schedule(const ir::Program& program,
-                                                const ir::Target& target,
-                                                const std::string& schedule,
-                                                const BuildOptions& options) {
-  const auto steps = schedules::Schedule::parse(schedule);
-  if (!steps) return BuildFailure{true, steps.failure()};
-  auto scheduled = schedules::apply(program, *steps);
-  if (!scheduled) return rejected(schedules::objections(program, *steps));
-  auto nest = jit::lower(*scheduled, target);
-  if (!nest) return rejected(nest.failure().message);
-  Compiled compiled{steps->text(), std::move(*scheduled), std::move(*nest), std::nullopt, {}, {}};
-  if (target.is_cuda()) {
-    compiled.nest = jit::with_barriers(std::move(compiled.nest));
-    const auto forms = cuda_forms();
-    if (!forms) return BuildFailure{false, forms.failure()};
-    auto source = jit::print_cuda(compiled.nest, target, *forms);
-    if (!source) return rejected(source.failure().message);
-    compiled.cuda = *std::move(source);
-    return compiled;
-  }
-  if (target.vector_bytes() == 0 || options.interpret) return compiled;
-  auto code = emit(compiled.nest, target, options);
-  if (code) {
-    compiled.code = std::move(*code);
-  } else if (options.refusal_rejects) {
-    return rejected(code.failure().message);
-  } else {
-    compiled.refusal = code.failure().message;
-  }
-  return compiled;
-}
-
-Result<std::shared_ptr<const KernelState>, BuildFailure> build_kernel(
+Result<std::shared_ptr<const KernelState>, Reject> build_kernel(
     const std::shared_ptr<Services>& services, const BuildInput& input) {
-  auto compiled =
-      compile_schedule(input.problem->program, *input.target, input.schedule, input.options);
-  if (!compiled) return compiled.failure();
-  auto k = frame(services, input, *compiled);
-  if (!k) return BuildFailure{false, k.failure()};
-  (*k)->schedule = compiled->schedule;
-  (*k)->numerics = schedules::numerics_class(input.problem->program, compiled->scheduled);
-  bool installed = false;
-  if (compiled->cuda && services->gpu() && input.compiler) {
-    auto failure = install_on_gpu(k->get(), *compiled, *input.compiler, input.target->ptx);
-    if (failure) return *failure;
-    installed = true;
-  } else if (compiled->code) {
-    const auto done = install(k->get(), *compiled->code);
-    if (!done) return BuildFailure{false, done.failure()};
-    installed = *done;
+  const auto reject = [&](const Reject& why) {
+    if (why.kind == Reject::kBug) {
+      services->tell(Event::kBug, [&] {
+        return fmt::format("{}\n  {} | {} | {}", why.failure.message, input.problem->text,
+                           ir::print(*input.target), input.schedule);
+      });
+    }
+    return why;
+  };
+  BuildOptions options = input.options;
+  options.backend = services->backend();
+  auto compiled = compile_schedule(input.problem->program, *input.target, input.schedule, options);
+  if (!compiled) return reject(compiled.failure());
+  auto made = frame(services, input, *compiled);
+  if (!made) return Reject{Reject::kFailed, made.failure()};
+  KernelState& k = **made;
+  k.schedule = compiled->schedule;
+  k.numerics = schedules::numerics_class(input.problem->program, compiled->scheduled);
+  auto executable = load_or_interpret(&k, input, &*compiled);
+  if (!executable) return reject(executable.failure());
+  install(&k, *std::move(executable));
+  if (Failure f = install_on_gpu(&k, compiled->nest()); f.code != ErrorCode::kOk) {
+    return Reject{Reject::kFailed, std::move(f)};
   }
-  if (!installed) {
-    (*k)->report.interpreted = true;
-    (*k)->interpreter.emplace(std::move(compiled->nest));
-  }
+  k.report.workspace_bytes = k.workspace_bytes();
+  k.report.interpreted = compiled->backend == &jit::kInterpBackend;
   const std::chrono::duration<double, std::micro> spent =
       std::chrono::steady_clock::now() - input.begun;
-  (*k)->report.build_us = spent.count();
-  return std::shared_ptr<const KernelState>(std::move(*k));
+  k.report.build_us = spent.count();
+  return std::shared_ptr<const KernelState>(*std::move(made));
 }
 
 }  // namespace hone::runtime

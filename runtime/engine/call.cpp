@@ -31,10 +31,11 @@ struct Running {
       launch->function(slots, begin, end, own);
       return;
     }
-    const auto bad = kernel->interpreter->run(launch->index, slots, begin, end, own);
-    if (!bad) return;
+    Failure bad = kernel->executable->run(static_cast<size_t>(launch->index), slots,
+                                          {begin, end, own, nullptr});
+    if (bad.code == ErrorCode::kOk) return;
     const std::string* none = nullptr;
-    auto text = std::make_unique<std::string>(bad->message);
+    auto text = std::make_unique<std::string>(std::move(bad.message));
     if (fault.compare_exchange_strong(none, text.get())) text.release();
   }
 

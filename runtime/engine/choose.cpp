@@ -75,9 +75,9 @@ class Choice {
     }
     auto k = build_kernel(engine_->services, input(schedule, source));
     if (k) return pinned(**k) ? std::optional(*k) : std::nullopt;
-    if (!k.failure().rejected) {
-      failed_ = k.failure().failure;
-    } else if (source != Source::kTransferred) {
+    note(k);
+    // A bug has been told.
+    if (k.failure().kind == jit::Reject::kSchedule && source != Source::kTransferred) {
       engine_->services->tell(Event::kBug, [&] {
         return fmt::format("a {} schedule is rejected: {}\n  {} | {} | {}", name_of(source),
                            k.failure().failure.message, problem_.text, engine_->target_text,
@@ -159,8 +159,8 @@ class Choice {
   }
 
   /// Remembers why there is no kernel, where that is no matter of its schedule.
-  void note(const Result<Kernel, BuildFailure>& k) {
-    if (!k && !k.failure().rejected) failed_ = k.failure().failure;
+  void note(const Result<Kernel, jit::Reject>& k) {
+    if (!k && k.failure().kind == jit::Reject::kFailed) failed_ = k.failure().failure;
   }
 
   /// Every loop as it stands; where the backend refuses even that, or its code misbehaved, the
@@ -176,7 +176,7 @@ class Choice {
     in.options.refusal_rejects = false;
     in.options.interpret = quarantined("");
     auto k = build_kernel(engine_->services, in);
-    if (!k && !k.failure().rejected) return k.failure().failure;
+    if (!k && k.failure().kind == jit::Reject::kFailed) return k.failure().failure;
     if (!k) {
       return Failure{ErrorCode::kInternal,
                      fmt::format("the plain loops are rejected: {}\n  {} | {} | ",

@@ -6,16 +6,14 @@
 
 #include "runtime/device/gpu_program.h"
 #include "runtime/device/status_words.h"
-#include "runtime/engine/build.h"
 
 namespace hone::runtime {
 
 /// A kernel's side on a GPU.
 struct GpuKernel {
-  /// Compiles, loads, and keeps the machine code for the next run; `ptx` is the target's.
-  static Result<std::shared_ptr<const GpuKernel>> build(const Services& services,
-                                                        GpuCompiler& compiler,
-                                                        const Compiled& compiled, int ptx);
+  /// A loaded program with status words, where some launch checks data.
+  static Result<std::shared_ptr<const GpuKernel>> create(std::shared_ptr<const GpuProgram> program,
+                                                         const ir::Nest& nest);
   Gpu& gpu() const { return program->gpu(); }
 
   std::shared_ptr<const GpuProgram> program;

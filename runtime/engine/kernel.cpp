@@ -151,10 +151,4 @@ void Bound::fill(int64_t* args) const {
 
 }  // namespace hone
 
-namespace hone::runtime {
-
-KernelState::~KernelState() {
-  if (code.data) services->code().release(code);
-}
-
-}  // namespace hone::runtime
+namespace hone::runtime {}  // namespace hone::runtime

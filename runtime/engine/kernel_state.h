@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "include/hone/kernel.h"
-#include "jit/interp/execute.h"
+#include "jit/backend.h"
 #include "jit/ir/nest.h"
 #include "runtime/engine/plan.h"
 #include "runtime/engine/quick.h"
@@ -20,7 +20,7 @@ struct GpuKernel;
 
 /// One launch, ready to run.
 struct LaunchPlan {
-  Launch::Function function = nullptr;  ///< null: the interpreter runs `index`
+  Launch::Function function = nullptr;  ///< null: KernelState::executable runs `index`
   int index = 0;                        ///< in the nest
   int64_t fixed_extent = -1;            ///< -1: `extent` says
   ir::Expr extent;                      ///< over numbered dims
@@ -40,7 +40,6 @@ struct BoundBuffer {
 /// A compiled problem: immutable once built.
 struct KernelState {
   KernelState() = default;
-  ~KernelState();
   KernelState(const KernelState&) = delete;
   KernelState& operator=(const KernelState&) = delete;
 
@@ -61,8 +60,7 @@ struct KernelState {
   ThreadPool* pool = nullptr;
   int workers = 1;  ///< threads of the pool
   std::shared_ptr<Services> services;
-  jit::ExecutableSpan code;
-  std::optional<jit::NestExecutor> interpreter;
+  std::shared_ptr<const jit::Executable> executable;
   std::shared_ptr<const GpuKernel> gpu;  ///< where it runs on a GPU
   /// The definition, where data is checked, to say what is wrong with it; else nothing.
   std::optional<ir::Program> definition;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "include/hone/hone.h"
+#include "jit/backend.h"
 #include "jit/ir/target.h"
 #include "jit/memory.h"
 #include "runtime/engine/workspace.h"
@@ -31,6 +32,9 @@ class Services {
   ThreadPool* pool();
   /// How many threads the pool has; a host's own is asked once, when the engine is opened.
   int workers() { return given_pool_ || !pool() ? threads_ : pool()->size(); }
+  /// Who makes code, where it is not the target's back end.
+  const jit::Backend* backend() const { return backend_; }
+  void use_backend(const jit::Backend* backend) { backend_ = backend; }
   WorkspacePool& workspaces() { return workspaces_; }
   jit::ExecutableMemory& code() { return code_; }
   /// Tells the host, if it listens; `text` is called only then.
@@ -42,6 +46,7 @@ class Services {
 
  private:
   std::shared_ptr<Gpu> gpu_;
+  const jit::Backend* backend_ = nullptr;
   int threads_;
   /// Where the engine was opened: who compiles later may be kept to one of them.
   std::vector<std::vector<int>> cores_;

@@ -1,25 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a run measures where the back end refuses what the rules thought of.
-#include "jit/code.h"
-#include "jit/passes/lower.h"
+#include "runtime/build/compile.h"
 #include "runtime/tune/run.h"
 
 namespace hone::runtime {
 
-/// True where the schedule gives machine code; on a GPU, whose compiler takes long, where it
-/// lowers.
+/// True where the schedule gives code; of a GPU's the source, since its compiler takes long.
 bool TuneRun::compiles(const std::string& schedule) const {
-  const auto steps = schedules::Schedule::parse(schedule);
-  if (!steps) return false;
-  const auto program = schedules::apply(job_.problem.program, *steps);
-  if (!program) return false;
-  const auto nest = jit::lower(*program, job_.target);
-  if (!nest || job_.target.is_cuda()) return static_cast<bool>(nest);
-  try {
-    return static_cast<bool>(jit::compile_x86(*nest, job_.target, {}));
-  } catch (const InternalError&) {
-    return false;  // told where a worker meets it
-  }
+  // A bug is told where a worker meets it.
+  return static_cast<bool>(compile_schedule(job_.problem.program, job_.target, schedule));
 }
 
 /// Where the analytic structure is refused, what serves in its place is one more to search.

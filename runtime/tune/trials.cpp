@@ -23,9 +23,9 @@ constexpr int kRestMs = 20;  // before another start, longer each time
 constexpr int kRuns = 3;     // of a trial whose worker is killed
 
 /// What a worker may say of a candidate.
-constexpr std::string_view kVerdicts[] = {"ok",      "slow",     "refused",
-                                          "wrong",   "clobbers", "overwrites",
-                                          "faulted", "hung",     "nondeterministic"};
+constexpr std::string_view kVerdicts[] = {
+    "ok",      "slow", "refused",          "wrong", "clobbers", "overwrites",
+    "faulted", "hung", "nondeterministic", "bug"};
 
 /// A time as it may be: neither negative nor infinite, nor text.
 bool parse_time(std::string_view text, double* value) {

@@ -9,6 +9,7 @@
 #include "include/hone/thread_pool.h"
 #include "runtime/worker/candidate.h"
 #include "runtime/worker/fixture.h"
+#include "runtime/worker/frame_slots.h"
 #include "runtime/worker/guarded_call.h"
 #include "runtime/worker/guarded_memory.h"
 
@@ -43,17 +44,17 @@ class CallFrame {
   std::string overwritten() const;
 
  private:
-  explicit CallFrame(GuardedPool& pool) : pool_(&pool) {}
-  int64_t extent(const Candidate& candidate, size_t launch) const;
+  CallFrame(GuardedPool& pool, FrameSlots slots) : pool_(&pool), slots_(std::move(slots)) {}
+  int64_t extent(const ir::Launch& launch) const;
   /// The arguments of a launch: at bind, no more than what bind knows.
-  const int64_t* slots_of(const Candidate& candidate, size_t launch) const;
+  const int64_t* slots_of(const ir::Launch& launch) const;
 
   GuardedPool* pool_;
   double run_us_ = 0;
   std::vector<int64_t> dims_;
   std::unique_ptr<int64_t> status_;
-  std::vector<int64_t> slots_;
-  std::vector<int64_t> bind_slots_;  ///< of them, constants and where bind puts things
+  FrameSlots slots_;
+  std::vector<int64_t> bind_slots_;
   GuardedMemory workspace_;
   std::vector<GuardedMemory> scratch_;  ///< per worker
   std::vector<GuardedMemory> bound_;

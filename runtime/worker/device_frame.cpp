@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/worker/device_frame.h"
 
-#include <fmt/format.h>
-
-#include <limits>
-
-#include "jit/interp/scalar.h"
 #include "runtime/device/stopwatch.h"
 #include "runtime/fine.h"
 
 namespace hone::runtime {
+
 Result<DeviceFrame> DeviceFrame::create(const Candidate& c, const Fixture& fixture,
                                         const DeviceMirror& mirror) {
-  DeviceFrame f(c.place.gpu);
-  f.dims_ = fixture.dims();
+  DeviceFrame f(mirror.gpu());
   auto status = GuardedDeviceMemory::allocate(f.gpu_, sizeof(int64_t));
   if (!status) return status.failure();
   f.status_ = std::move(*status);
-  auto workspace = GuardedDeviceMemory::allocate(f.gpu_, c.nest.shared_bytes);
+  auto workspace = GuardedDeviceMemory::allocate(f.gpu_, c.nest().shared_bytes);
   if (!workspace) return workspace.failure();
   f.workspace_ = std::move(*workspace);
   if (Failure filled = f.fill(c, fixture, mirror); filled.code != ErrorCode::kOk) return filled;
@@ -25,33 +20,20 @@ Result<DeviceFrame> DeviceFrame::create(const Candidate& c, const Fixture& fixtu
 }
 
 Failure DeviceFrame::fill(const Candidate& c, const Fixture& fixture, const DeviceMirror& mirror) {
-  const ir::ArgsLayout layout = ir::args_layout(c.nest);
+  const auto at = [](uint64_t address) { return reinterpret_cast<const void*>(address); };
+  const std::vector<int64_t> packed = bound_bytes(c.nest());
   for (int copy = 0; copy < mirror.copies(); ++copy) {
-    std::vector<int64_t> slots(static_cast<size_t>(c.nest.slots), 0);
-    const auto at = [&](int slot) -> int64_t& { return slots[static_cast<size_t>(slot)]; };
-    at(ir::ArgsLayout::kStatus) = static_cast<int64_t>(status_.data());
-    at(ir::ArgsLayout::kWorkspace) = static_cast<int64_t>(workspace_.data());
-    for (size_t i = 0; i < layout.tensor_slots.size(); ++i) {
-      at(layout.tensor_slots[i]) = static_cast<int64_t>(mirror.address(copy, i));
+    FrameSlots slots(c.nest(), fixture);
+    slots.status(at(status_.data()));
+    slots.workspace(at(workspace_.data()));
+    for (size_t i = 0; i < fixture.params().size(); ++i) {
+      slots.tensor(i, at(mirror.address(copy, i)));
     }
-    size_t bound = 0;
-    for (const ir::NestBuffer& b : c.nest.buffers) {
-      if (b.home != ir::Home::kBound) continue;
-      auto memory = GuardedDeviceMemory::allocate(gpu_, b.max_bytes);
+    for (size_t i = 0; i < packed.size(); ++i) {
+      auto memory = GuardedDeviceMemory::allocate(gpu_, packed[i]);
       if (!memory) return memory.failure();
-      at(layout.bound_slots[bound++]) = static_cast<int64_t>(memory->data());
+      slots.bound(i, at(memory->data()));
       bound_.push_back(std::move(*memory));
-    }
-    for (size_t i = 0; i < dims_.size(); ++i) at(layout.dim_slots[i]) = dims_[i];
-    for (size_t i = 0; i < c.nest.scalars.size(); ++i) {
-      const DType type = c.nest.scalars[i].type;
-      const double value = fixture.scalars()[i];
-      int64_t* const slot = &at(layout.scalar_slots[i]);
-      if (is_float(type)) {
-        jit::write_float(type, slot, 0, value);
-      } else {
-        jit::write_int(type, slot, 0, static_cast<int64_t>(value));
-      }
     }
     slots_.push_back(std::move(slots));
   }
@@ -62,9 +44,9 @@ Failure DeviceFrame::fill(const Candidate& c, const Fixture& fixture, const Devi
 }
 
 Failure DeviceFrame::enqueue(const Candidate& c, size_t copy, bool at_bind) {
-  for (size_t i = 0; i < c.nest.launches.size(); ++i) {
-    if (c.nest.launches[i].at_bind != at_bind) continue;
-    Failure f = c.program->enqueue(i, slots_[copy].data(), dims_, gpu_->stream());
+  for (size_t i = 0; i < c.nest().launches.size(); ++i) {
+    if (c.nest().launches[i].at_bind != at_bind) continue;
+    Failure f = c.executable->run(i, slots_[copy].data(), {0, 0, nullptr, gpu_->stream()});
     if (f.code != ErrorCode::kOk) return f;
   }
   return fine();
@@ -104,13 +86,7 @@ Failure DeviceFrame::run_many(const Candidate& c, int64_t n, double* us) {
 }
 
 std::string DeviceFrame::misreported(const Fixture& fixture) const {
-  const auto& bad = fixture.reference().bad;
-  const bool reported = found_ != kFine;
-  if (reported == bad.has_value()) return "";
-  if (!reported) {
-    return fmt::format("element {} of {} is bad and not reported", bad->position, bad->tensor);
-  }
-  return fmt::format("the status word reports element {} of good data as bad", found_);
+  return runtime::misreported(found_, fixture);
 }
 
 Result<std::string> DeviceFrame::overwritten() const {

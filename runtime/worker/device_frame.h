@@ -10,6 +10,7 @@
 #include "runtime/worker/candidate.h"
 #include "runtime/worker/device_mirror.h"
 #include "runtime/worker/fixture.h"
+#include "runtime/worker/frame_slots.h"
 
 namespace hone::runtime {
 
@@ -42,8 +43,7 @@ class DeviceFrame {
   Failure enqueue(const Candidate& candidate, size_t copy, bool at_bind);
 
   std::shared_ptr<Gpu> gpu_;
-  std::vector<int64_t> dims_;
-  std::vector<std::vector<int64_t>> slots_;  ///< per copy
+  std::vector<FrameSlots> slots_;  ///< per copy
   GuardedDeviceMemory status_;
   GuardedDeviceMemory workspace_;
   std::vector<GuardedDeviceMemory> bound_;  ///< of all copies

@@ -50,6 +50,7 @@ class DeviceMirror {
   /// As many copies as together exceed the device's cache twice, up to 64.
   static int copies_past_cache(const Gpu& gpu, const Fixture& fixture);
 
+  const std::shared_ptr<Gpu>& gpu() const { return gpu_; }
   int copies() const { return static_cast<int>(copies_.size()); }
   /// Where parameter `param` begins in a copy.
   uint64_t address(int copy, size_t param) const {

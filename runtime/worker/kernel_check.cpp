@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "runtime/device/compiler.h"
 #include "runtime/machine/host.h"
 #include "runtime/measure/bound.h"
 #include "runtime/worker/kernel_call.h"
@@ -69,7 +70,7 @@ Result<std::monostate> KernelCheck::refer(Fixture& fixture) {
   if (!reference_) {
     auto target = ir::parse_target(kernel_->target, host_target());
     if (!target) return target.failure();
-    CandidatePlace place{&memory_, nullptr, nullptr};
+    DevicePlace place(&memory_, nullptr, nullptr);
     if (kernel_->gpu) {
       place.gpu = kernel_->services->gpu();
       compiler_.emplace(BinaryStore{}, place.gpu->driver().version());

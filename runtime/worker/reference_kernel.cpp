@@ -70,10 +70,11 @@ std::string joined(const std::vector<std::string>& words) {
 
 /// Runs a candidate on a fixture, whose outputs then are what it made. Where the status word is not
 /// what the definition says, how; else "".
-Result<std::string> run_once(const Candidate& candidate, Fixture& fixture) {
+Result<std::string> run_once(const Candidate& candidate, const std::shared_ptr<Gpu>& gpu,
+                             Fixture& fixture) {
   fixture.reset();
-  if (candidate.place.gpu) {
-    auto mirror = DeviceMirror::create(candidate.place.gpu, fixture);
+  if (gpu) {
+    auto mirror = DeviceMirror::create(gpu, fixture);
     if (!mirror) return mirror.failure();
     auto frame = DeviceFrame::create(candidate, fixture, *mirror);
     if (!frame) return frame.failure();
@@ -133,26 +134,17 @@ std::optional<ops::Problem> shrunken(const ops::Problem& problem, const std::str
   return smallest;
 }
 
-ReferenceKernel::ReferenceKernel(ReferenceKernel&& other) noexcept
-    : problem_(other.problem_),
-      schedule_(std::move(other.schedule_)),
-      candidate_(std::move(other.candidate_)) {
-  other.candidate_.span = {};
-}
-
-ReferenceKernel::~ReferenceKernel() { release(candidate_); }
-
 Result<ReferenceKernel> ReferenceKernel::create(const ops::Problem& problem,
-                                                const ir::Target& target,
-                                                const CandidatePlace& place, bool check) {
+                                                const ir::Target& target, const DevicePlace& place,
+                                                bool check) {
   std::string schedule = schedules::default_schedule(problem.program, target).text();
   auto candidate = build_candidate(problem, target, schedule, place);
   if (!candidate) {
     schedule.clear();
     candidate = build_candidate(problem, target, schedule, place);
   }
-  if (!candidate) return Failure{ErrorCode::kUnsupported, candidate.failure().reason};
-  ReferenceKernel kernel(problem, std::move(schedule), std::move(*candidate));
+  if (!candidate) return Failure{ErrorCode::kUnsupported, candidate.failure().failure.message};
+  ReferenceKernel kernel(problem, std::move(schedule), std::move(*candidate), place);
   if (check) {
     auto right = kernel.check_shrunken(target);
     if (!right) return right.failure();
@@ -168,7 +160,7 @@ Failure ReferenceKernel::disagrees(const std::string& problem, const std::string
 Result<std::monostate> ReferenceKernel::check_shrunken(const ir::Target& target) const {
   const auto small = shrunken(*problem_, schedule_);
   if (!small) return std::monostate{};
-  auto candidate = build_candidate(*small, target, schedule_, candidate_.place);
+  auto candidate = build_candidate(*small, target, schedule_, place_);
   // A tile may need more than the small tensor has; the sample of the large one is left.
   if (!candidate) return std::monostate{};
   const auto check = [&](jit::DataSet set) -> Result<std::monostate> {
@@ -176,7 +168,7 @@ Result<std::monostate> ReferenceKernel::check_shrunken(const ir::Target& target)
     if (!fixture) return fixture.failure();
     auto referred = fixture->refer();
     if (!referred) return referred.failure();
-    const auto misreported = run_once(*candidate, *fixture);
+    const auto misreported = run_once(*candidate, place_.gpu, *fixture);
     if (!misreported) return misreported.failure();
     if (!misreported->empty()) return disagrees(small->text, *misreported);
     auto found = fixture->compare(candidate->edges);
@@ -188,12 +180,11 @@ Result<std::monostate> ReferenceKernel::check_shrunken(const ir::Target& target)
   for (int set = 0; set < jit::kDataSetCount && right; ++set) {
     right = check(static_cast<jit::DataSet>(set));
   }
-  release(*candidate);
   return right;
 }
 
 Result<std::monostate> ReferenceKernel::refer(Fixture& fixture) {
-  const auto misreported = run_once(candidate_, fixture);
+  const auto misreported = run_once(candidate_, place_.gpu, fixture);
   if (!misreported) return misreported.failure();
   if (!misreported->empty()) return disagrees(problem_->text, *misreported);
   auto found = fixture.compare(candidate_.edges);

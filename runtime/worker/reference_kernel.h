@@ -22,23 +22,25 @@ class ReferenceKernel {
   /// Builds it; with `check` also compares every element of a shrunken problem with the definition.
   /// References must outlive it.
   static Result<ReferenceKernel> create(const ops::Problem& problem, const ir::Target& target,
-                                        const CandidatePlace& place, bool check);
-  ReferenceKernel(ReferenceKernel&& other) noexcept;
-  ReferenceKernel& operator=(ReferenceKernel&&) = delete;
-  ~ReferenceKernel();
+                                        const DevicePlace& place, bool check);
 
   /// Runs it on `fixture`, holds the result against the definition's sample, and keeps it as what
   /// every element is compared with.
   Result<std::monostate> refer(Fixture& fixture);
 
  private:
-  ReferenceKernel(const ops::Problem& problem, std::string schedule, Candidate candidate)
-      : problem_(&problem), schedule_(std::move(schedule)), candidate_(std::move(candidate)) {}
+  ReferenceKernel(const ops::Problem& problem, std::string schedule, Candidate candidate,
+                  DevicePlace place)
+      : problem_(&problem),
+        schedule_(std::move(schedule)),
+        place_(std::move(place)),
+        candidate_(std::move(candidate)) {}
   Result<std::monostate> check_shrunken(const ir::Target& target) const;
   Failure disagrees(const std::string& problem, const std::string& how) const;
 
   const ops::Problem* problem_;
   std::string schedule_;
+  DevicePlace place_;
   Candidate candidate_;
 };
 

@@ -15,6 +15,25 @@
 #include "runtime/threads/pool.h"
 
 namespace hone::runtime {
+namespace {
+
+/// Machine code with one launch, at its begin.
+class GivenCode final : public jit::Executable {
+ public:
+  explicit GivenCode(const jit::ExecutableSpan& span)
+      : function_(reinterpret_cast<Launch::Function>(reinterpret_cast<uintptr_t>(span.data))) {}
+  Failure run(size_t, const int64_t* slots, const jit::Part& part) const override {
+    function_(slots, part.begin, part.end, part.scratch);
+    return {ErrorCode::kOk, {}};
+  }
+  Launch::Function function(size_t) const override { return function_; }
+
+ private:
+  Launch::Function function_;
+};
+
+}  // namespace
+
 Result<std::unique_ptr<Session>> Session::open(const std::string& problem,
                                                const std::string& target, int gpu, bool again,
                                                std::function<void()> busy) {
@@ -115,8 +134,7 @@ Result<std::monostate> Session::prepare(bool again) {
 }
 
 void Session::build(const std::string& schedule) {
-  if (built_ && *built_) release(**built_);
-  built_.emplace(build_candidate(*problem_, target_, schedule, place()));
+  built_.emplace(build_candidate(*problem_, target_, schedule, place(), options_));
   built_schedule_ = schedule;
 }
 
@@ -126,14 +144,14 @@ Verdict Session::try_schedule(const std::string& schedule, const Timing& timing)
   auto candidate = *std::exchange(built_, std::nullopt);
   if (!candidate) {
     Verdict v;
-    v.word = "refused";
-    v.note = candidate.failure().reason;
+    v.word = candidate.failure().kind == jit::Reject::kBug ? "bug" : "refused";
+    v.note = candidate.failure().failure.message;
     return v;
   }
   Verdict v;
   if (passed_.count(schedule) == 0) v = check(*candidate, timing);
   v.jit_us = candidate->jit_us;
-  v.report = candidate->code.report;
+  v.report = candidate->executable->report();
   if (v.word == "ok") passed_.insert(schedule);
   if (v.word == "ok" && timing.samples > 0) {
     if (gpu_) {
@@ -142,7 +160,6 @@ Verdict Session::try_schedule(const std::string& schedule, const Timing& timing)
       time(*candidate, timing, v);
     }
   }
-  release(*candidate);
   return v;
 }
 
@@ -151,7 +168,7 @@ Verdict Session::try_code(const std::vector<uint8_t>& bytes) {
   Verdict v;
   v.word = "refused";
   if (!candidate) {
-    v.note = candidate.failure().reason;
+    v.note = candidate.failure().failure.message;
     return v;
   }
   auto span = memory_.add(bytes);
@@ -159,10 +176,11 @@ Verdict Session::try_code(const std::vector<uint8_t>& bytes) {
     v.note = span.failure().message;
     return v;
   }
-  candidate->functions.assign(
-      1, reinterpret_cast<LaunchFunction>(reinterpret_cast<uintptr_t>(span->data)));
-  candidate->code.launches.resize(1);
-  candidate->code.launches[0].extent = ir::make_int(1);
+  ir::Nest nest = candidate->nest();
+  nest.launches.resize(1);
+  nest.launches[0].extent = ir::make_int(1);
+  candidate->code = std::make_shared<jit::Code>(std::move(nest));
+  candidate->executable = std::make_shared<GivenCode>(*span);
   return check(*candidate, {});
 }
 

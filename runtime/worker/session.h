@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "runtime/device/compiler.h"
 #include "runtime/worker/call_frame.h"
 #include "runtime/worker/device_frame.h"
 #include "runtime/worker/reference_kernel.h"
@@ -16,7 +17,8 @@ namespace hone::runtime {
 
 /// What a candidate turned out to be.
 struct Verdict {
-  /// ok, slow, refused, wrong, nondeterministic, clobbers, overwrites, faulted (a GPU's context)
+  /// ok, slow, refused, bug (an assertion of hone failed), wrong, nondeterministic, clobbers,
+  /// overwrites, faulted (a GPU's context)
   std::string word = "ok";
   std::string note;      ///< what it looked like
   double median_us = 0;  ///< geometric mean over the dims that the problem should be good at
@@ -64,7 +66,9 @@ class Session {
   void expect(const std::string& schedule) { compile_ahead(*problem_, target_, schedule, place()); }
   /// Builds a candidate that is tried next: what the compiler takes is not the candidate's time.
   void build(const std::string& schedule);
-  /// The same for machine code with one launch, for tests of the checks themselves.
+  /// Candidates from now on are made by that back end, not by the target's.
+  void use_backend(const jit::Backend* backend) { options_.backend = backend; }
+  /// What machine code with one launch comes to, for tests of the checks themselves.
   Verdict try_code(const std::vector<uint8_t>& bytes);
 
  private:
@@ -73,7 +77,7 @@ class Session {
   Verdict check(const Candidate& candidate, const Timing& timing);
   Result<std::monostate> find_gpu(int ordinal);
   Result<std::monostate> mirror_fixtures();
-  CandidatePlace place() { return {&memory_, gpu_, compiler_ ? &*compiler_ : nullptr}; }
+  DevicePlace place() { return {&memory_, gpu_, compiler_ ? &*compiler_ : nullptr}; }
   double check_runs(const Candidate& candidate, Fixture& fixture, Verdict& verdict,
                     const std::function<double()>& run);
   double check_on(const Candidate& candidate, Fixture& fixture, Verdict& verdict);
@@ -87,6 +91,7 @@ class Session {
   std::function<void()> busy_;
   std::unique_ptr<ops::Problem> problem_;
   ir::Target target_;
+  BuildOptions options_;
   jit::ExecutableMemory memory_;
   std::unique_ptr<ThreadPool> pool_;
   std::unique_ptr<GuardedCall> call_;
@@ -95,11 +100,11 @@ class Session {
   std::vector<Fixture> timing_;    ///< to time on, on the CPU
   std::shared_ptr<Gpu> gpu_;       ///< where candidates run on one
   std::optional<GpuCompiler> compiler_;
-  std::optional<Result<Candidate, Refused>> built_;  ///< for the next trial,
-  std::string built_schedule_;                       ///< of this schedule
-  std::vector<DeviceMirror> mirrors_;                ///< per fixture, on the GPU
-  std::vector<DeviceMirror> timing_mirrors_;         ///< per fixture to time on
-  std::unordered_set<std::string> passed_;           ///< schedules
+  std::optional<Result<Candidate, jit::Reject>> built_;  ///< for the next trial,
+  std::string built_schedule_;                           ///< of this schedule
+  std::vector<DeviceMirror> mirrors_;                    ///< per fixture, on the GPU
+  std::vector<DeviceMirror> timing_mirrors_;             ///< per fixture to time on
+  std::unordered_set<std::string> passed_;               ///< schedules
 };
 
 }  // namespace hone::runtime

@@ -5,44 +5,17 @@
 #include <cstring>
 
 #include "jit/interp/scalar.h"
-#include "jit/passes/lower.h"
-#include "runtime/machine/host.h"
-#include "tests/diff/machine_code.h"
 
 namespace hone::tests {
 
 using jit::DataSet;
 using jit::TensorView;
 
-ir::Target target_of(BackEnd back_end) {
-  ir::Target t;
-  t.isa = static_cast<uint32_t>(ir::Isa::kAvx2);
-  if (back_end == BackEnd::kAvx2) return t;
-  if (back_end == BackEnd::kAvxVnni) {
-    t.isa |= static_cast<uint32_t>(ir::Isa::kAvxVnni);
-    return t;
-  }
-  t.isa |= static_cast<uint32_t>(ir::Isa::kAvx512);
-  // Dot products where this machine has them; the interpreter knows them all.
-  constexpr uint32_t kDots =
-      static_cast<uint32_t>(ir::Isa::kVnni) | static_cast<uint32_t>(ir::Isa::kBf16);
-  t.isa |= back_end == BackEnd::kInterp ? kDots : kDots & runtime::host_target().isa;
-  return t;
-}
-
-bool can_run(BackEnd back_end) {
-  if (back_end == BackEnd::kInterp) return true;
-  const ir::Target host = runtime::host_target();
-  return host.has(back_end == BackEnd::kAvx2      ? ir::Isa::kAvx2
-                  : back_end == BackEnd::kAvxVnni ? ir::Isa::kAvxVnni
-                                                  : ir::Isa::kAvx512);
-}
-
 /// One call: the argument struct, the memory behind it, and what runs it.
 struct Subject::Call {
   const jit::NestExecutor& executor;
-  const MachineCode* code;  ///< null: interpreted
-  const Launch& launch;     ///< instead of both, where there is one
+  const jit::Executable* code;  ///< null: interpreted
+  const Launch& launch;         ///< instead of both, where there is one
   std::vector<int64_t> args = {};
   int64_t status = INT64_MAX;
   std::vector<GuardedBlock> tensors = {};
@@ -114,11 +87,11 @@ void Subject::add_data(DataSet set, bool spoilt) {
   data_.push_back(std::move(data));
 }
 
-std::string Subject::repro(const schedules::Schedule& schedule, BackEnd back_end) const {
+std::string Subject::repro(const schedules::Schedule& schedule, const BackEnd& back_end) const {
   return problem_ + " | " + print(target_of(back_end)) + " | " + schedule.text();
 }
 
-std::string Subject::check(const schedules::Schedule& schedule, BackEnd back_end,
+std::string Subject::check(const schedules::Schedule& schedule, const BackEnd& back_end,
                            std::string* rejected) {
   const auto reject = [&](const std::string& why) {
     if (rejected) *rejected = why;
@@ -127,24 +100,39 @@ std::string Subject::check(const schedules::Schedule& schedule, BackEnd back_end
   auto scheduled = schedules::apply(program_, schedule);
   if (!scheduled) return reject(scheduled.failure().text());
   const ir::Target target = target_of(back_end);
-  auto nest = jit::lower(*scheduled, target);
-  if (!nest) return reject("lowering: " + nest.failure().message);
-  std::unique_ptr<MachineCode> code;
-  if (back_end != BackEnd::kInterp) {
-    code = std::make_unique<MachineCode>();
-    std::string refused;
-    const std::string crashed = survive([&] { refused = code->compile(*nest, target); }, 60);
-    if (!crashed.empty()) return "compiling: " + crashed;
-    if (!refused.empty()) return reject("back end: " + refused);
-  }
-  return check(jit::NestExecutor(*std::move(nest)), code.get(), {});
+  std::shared_ptr<const jit::Code> code;
+  std::shared_ptr<const jit::Executable> executable;
+  jit::ExecutableMemory memory;
+  std::string refused;
+  const auto build = [&] {
+    auto emitted = back_end.row->emit(*scheduled, target, {.debug = true});
+    if (!emitted) {
+      refused = emitted.failure().failure.message;
+      return;
+    }
+    code = *std::move(emitted);
+    // The interpreter runs as the executor below does, which sees more.
+    if (back_end.row == kInterp.row) return;
+    auto loaded = back_end.row->load(code, target, jit::Place(&memory));
+    if (loaded) {
+      executable = *std::move(loaded);
+    } else {
+      refused = loaded.failure().failure.message;
+    }
+  };
+  const std::string crashed = survive(build, 60);
+  if (!crashed.empty()) return "compiling: " + crashed;
+  if (!refused.empty()) return reject("back end: " + refused);
+  const std::string wrong = check(jit::NestExecutor(code->nest()), executable.get(), {});
+  executable.reset();
+  return wrong;
 }
 
 std::string Subject::check(const ir::Nest& nest, const Launch& launch) {
   return check(jit::NestExecutor(nest), nullptr, launch);
 }
 
-std::string Subject::check(const jit::NestExecutor& executor, const MachineCode* code,
+std::string Subject::check(const jit::NestExecutor& executor, const jit::Executable* code,
                            const Launch& launch) {
   for (const Data& data : data_) {
     Call call{executor, code, launch};
@@ -246,7 +234,11 @@ std::string Subject::run_range(Call& call, int launch, int64_t begin, int64_t en
   if (call.launch) return call.launch(launch, call.args.data());
   if (call.code) {
     return survive(
-        [&] { call.code->run(launch, call.args.data(), begin, end, call.scratch.data()); }, 20);
+        [&] {
+          call.code->run(static_cast<size_t>(launch), call.args.data(),
+                         {begin, end, call.scratch.data(), nullptr});
+        },
+        20);
   }
   // Beyond the domain of a temporary, vectors may be computed from what nothing wrote and are never
   // seen; where a stage has a domain, only NaN that reaches an output tells.

@@ -11,20 +11,10 @@
 #include "jit/interp/data.h"
 #include "jit/interp/execute.h"
 #include "schedules/schedule.h"
+#include "tests/diff/back_ends.h"
 #include "tests/diff/guarded.h"
 
 namespace hone::tests {
-
-/// What runs a lowered program. kAvxVnni is kAvx2 with its dot products, for tests of those.
-enum class BackEnd { kInterp, kAvx2, kAvx512, kAvxVnni };
-inline constexpr BackEnd kBackEnds[] = {BackEnd::kInterp, BackEnd::kAvx2, BackEnd::kAvx512};
-
-/// The target that a back end is compiled for. The interpreter takes nests of any target.
-ir::Target target_of(BackEnd back_end);
-/// True when this machine can run it.
-bool can_run(BackEnd back_end);
-
-class MachineCode;
 
 /// A problem to check candidates of: data of every set with the reference's results, made once.
 /// Where data can be bad, one more set has bad indices and offsets: then the status must name the
@@ -41,7 +31,7 @@ class Subject {
 
   /// Applies, lowers, compiles and runs; what went wrong, or "". A schedule that is rejected is no
   /// failure: `rejected` says why.
-  std::string check(const schedules::Schedule& schedule, BackEnd back_end,
+  std::string check(const schedules::Schedule& schedule, const BackEnd& back_end,
                     std::string* rejected = nullptr);
   /// The same for a lowered program that `launch` runs, a whole launch at a time: it returns what
   /// went wrong, or "".
@@ -49,7 +39,7 @@ class Subject {
   std::string check(const ir::Nest& nest, const Launch& launch);
   std::span<const int64_t> dims() const { return dims_; }
   /// `PROBLEM | TARGET | SCHEDULE`.
-  std::string repro(const schedules::Schedule& schedule, BackEnd back_end) const;
+  std::string repro(const schedules::Schedule& schedule, const BackEnd& back_end) const;
   /// The largest error seen so far, in units of the bound.
   double max_err() const { return max_err_; }
 
@@ -65,7 +55,7 @@ class Subject {
   void spoil(const std::vector<jit::TensorView>& all);
   std::vector<jit::TensorView> views(const std::vector<char*>& memory) const;
   size_t bytes_of(size_t param) const;
-  std::string check(const jit::NestExecutor& executor, const MachineCode* code,
+  std::string check(const jit::NestExecutor& executor, const jit::Executable* code,
                     const Launch& launch);
   std::string run(Call& call, const Data& data, bool at_end);
   std::string run_launches(Call& call);

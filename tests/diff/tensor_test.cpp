@@ -17,8 +17,7 @@ using namespace hone::tests;
 
 namespace {
 
-constexpr BackEnd kDotBackEnds[] = {BackEnd::kInterp, BackEnd::kAvx2, BackEnd::kAvxVnni,
-                                    BackEnd::kAvx512};
+constexpr const BackEnd* kDotBackEnds[] = {&kInterp, &kAvx2, &kAvxVnni, &kAvx512};
 
 /// Checks one schedule wherever the instruction is; it must not be refused there.
 void check(const ir::Instruction& row, const std::string& problem, const std::string& steps) {
@@ -28,12 +27,12 @@ void check(const ir::Instruction& row, const std::string& problem, const std::st
   REQUIRE_MESSAGE(schedule, schedule.failure().message);
   Subject subject(parsed->text, parsed->program);
   REQUIRE_MESSAGE(subject.broken().empty(), problem << ": " << subject.broken());
-  for (BackEnd back_end : kDotBackEnds) {
-    if (!can_run(back_end) || !available(row, target_of(back_end))) continue;
+  for (const BackEnd* back_end : kDotBackEnds) {
+    if (!can_run(*back_end) || !available(row, target_of(*back_end))) continue;
     std::string rejected;
-    const std::string wrong = subject.check(*schedule, back_end, &rejected);
+    const std::string wrong = subject.check(*schedule, *back_end, &rejected);
     CHECK_MESSAGE(rejected + wrong == "",
-                  rejected << wrong << "\n  repro: " << subject.repro(*schedule, back_end));
+                  rejected << wrong << "\n  repro: " << subject.repro(*schedule, *back_end));
   }
 }
 

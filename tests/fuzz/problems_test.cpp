@@ -38,7 +38,7 @@ std::optional<Subject> subject_of(const std::string& text) {
 
 /// What goes wrong with a problem under a schedule; "" when nothing does, or the schedule does not
 /// fit the problem.
-std::string wrong_with(const std::string& text, const Schedule& schedule, BackEnd back_end) {
+std::string wrong_with(const std::string& text, const Schedule& schedule, const BackEnd& back_end) {
   auto subject = subject_of(text);
   if (!subject || !subject->broken().empty()) return "";
   if (!schedules::apply(subject->program(), schedule)) return "";
@@ -46,7 +46,7 @@ std::string wrong_with(const std::string& text, const Schedule& schedule, BackEn
 }
 
 /// The smallest problem and schedule found that still fail.
-void report(std::string text, Schedule schedule, BackEnd back_end) {
+void report(std::string text, Schedule schedule, const BackEnd& back_end) {
   for (bool again = true; again;) {
     again = false;
     schedule = schedules::shrink(
@@ -71,24 +71,24 @@ TEST_CASE("fuzz: random problems under random schedules") {
   auto seed = static_cast<uint64_t>(setting("HONE_FUZZ_SEED", 1));
   schedules::StepUses uses;
   int problems = 0, runs = 0, refused = 0, failures = 0;
+  uint64_t number = 0;
   for (; Clock::now() < end && failures < 10; ++seed) {
     auto subject = subject_of(ops::random_problem(seed));
     REQUIRE(subject);
     CHECK_MESSAGE(subject->broken().empty(), subject->problem() << ": " << subject->broken());
     if (!subject->broken().empty()) continue;
     ++problems;
-    schedules::RandomSchedules random(subject->program(), target_of(BackEnd::kInterp), seed);
+    schedules::RandomSchedules random(subject->program(), target_of(kInterp), seed);
     for (int i = 0; i < 4 && failures < 10; ++i) {
       const Schedule schedule = i == 0 ? Schedule{} : random.next(2 + 2 * i, &uses);
-      for (const BackEnd back_end : kBackEnds) {
-        if (!can_run(back_end)) continue;
+      for (const BackEnd* back_end : back_ends_for(number++)) {
         std::string rejected;
-        const std::string wrong = subject->check(schedule, back_end, &rejected);
+        const std::string wrong = subject->check(schedule, *back_end, &rejected);
         ++runs;
         refused += !rejected.empty();
         if (wrong.empty()) continue;
         ++failures;
-        report(subject->problem(), schedule, back_end);
+        report(subject->problem(), schedule, *back_end);
         break;
       }
     }

@@ -28,7 +28,7 @@ const std::vector<Layer> kLayers = {
     {"include/hone/", {"hone/"}},
     {"jit/ir/", {"hone/", "jit/ir/"}},
     {"jit/passes/", {"hone/", "jit/ir/", "jit/passes/"}},
-    {"jit/interp/", {"hone/", "jit/ir/", "jit/passes/", "jit/interp/"}},
+    {"jit/interp/", {"hone/", "jit/ir/", "jit/passes/", "jit/interp/", "jit/*"}},
     {"jit/x86/", {"hone/", "jit/ir/", "jit/passes/", "jit/x86/", "jit/*"}},
     {"jit/cuda/", {"hone/", "jit/ir/", "jit/passes/", "jit/cuda/", "jit/*"}},
     {"jit/", {"hone/", "jit/"}},

@@ -36,10 +36,12 @@ TEST_CASE("listing: labels, loops and constants") {
   add(X86::ret, {});
   ir::Target target;
   target.isa = static_cast<uint32_t>(ir::Isa::kAvx2);
-  Code code;
+  X86Code code;
   const size_t entry = encode(allocate(lir, target), target, code.bytes);
-  code.launches.push_back({"Y", static_cast<int64_t>(entry), {}, false, false});
-  const std::string text = listing(code);
+  code.entries.push_back(static_cast<int64_t>(entry));
+  ir::Nest nest;
+  nest.launches.push_back({.name = "Y"});
+  const std::string text = listing(code, nest);
   INFO(text);
   CHECK(text.starts_with("launch Y, entry 0\n     0    mov eax, 0x03\n"));
   CHECK(text.find("; f32 0.5\n") != std::string::npos);

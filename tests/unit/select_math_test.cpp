@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "jit/code.h"
 #include "jit/memory.h"
+#include "jit/x86/compile.h"
 #include "jit/x86/math/functions.h"
 #include "tests/unit/math_sim.h"
 #include "tests/unit/select_nests.h"
@@ -51,7 +51,7 @@ std::string run(const NestMaker& maker, const ir::Target& target, std::vector<F>
     args[static_cast<size_t>(layout.tensor_slots[i])] = reinterpret_cast<int64_t>(tensors[i]);
   }
   using Function = void (*)(const int64_t*, int64_t, int64_t, void*);
-  reinterpret_cast<Function>(reinterpret_cast<uintptr_t>(span->data + code->launches[0].entry))(
+  reinterpret_cast<Function>(reinterpret_cast<uintptr_t>(span->data + code->entries[0]))(
       args.data(), 0, 1, nullptr);
   return "";
 }

@@ -8,10 +8,10 @@
 #include <limits>
 #include <random>
 
-#include "jit/code.h"
 #include "jit/interp/execute.h"
 #include "jit/ir/half.h"
 #include "jit/memory.h"
+#include "jit/x86/compile.h"
 #include "tests/support/isa_check.h"
 #include "tests/unit/x86_machine.h"
 
@@ -350,7 +350,7 @@ void NestMaker::launch(int range, ir::Expr extent, std::vector<ir::StmtRef> body
 NestRun check_nest(const NestMaker& maker, const ir::Target& target, bool at_start,
                    double tolerance, double scale) {
   NestRun run;
-  jit::CompileOptions options;
+  jit::EmitOptions options;
   options.keep_lir = true;
   options.debug = true;
   const auto code = jit::compile_x86(maker.nest, target, options);
@@ -360,8 +360,8 @@ NestRun check_nest(const NestMaker& maker, const ir::Target& target, bool at_sta
   }
   run.lir = code->lir;
   run.inner_spills = code->report.inner_spills;
-  for (const jit::CodeLaunch& launch : code->launches) {
-    run.error = isa_violation(code->bytes, static_cast<size_t>(launch.entry), target);
+  for (const int64_t entry : code->entries) {
+    run.error = isa_violation(code->bytes, static_cast<size_t>(entry), target);
     if (!run.error.empty()) return run;
   }
   Call got(maker, at_start, scale), want(maker, at_start, scale);
@@ -378,7 +378,7 @@ NestRun check_nest(const NestMaker& maker, const ir::Target& target, bool at_sta
   }
   using Function = void (*)(const int64_t*, int64_t, int64_t, void*);
   const auto fn =
-      reinterpret_cast<Function>(reinterpret_cast<uintptr_t>(span->data + code->launches[0].entry));
+      reinterpret_cast<Function>(reinterpret_cast<uintptr_t>(span->data + code->entries[0]));
   fn(got.args.data(), 0, got.extent, got.scratch_base());
   run.error = difference(got, want, tolerance);
   return run;

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "jit/code.h"
 #include "jit/passes/lower.h"
+#include "jit/x86/compile.h"
 #include "ops/op.h"
 #include "schedules/schedule.h"
 #include "schedules/space/tile_size.h"
