@@ -75,11 +75,21 @@ class HONE_API DeviceGraph {
   int add(const Callable& kernel, Args&&... args) {
     return set(-1, kernel, std::forward<Args>(args)...);
   }
+  template <class Callable, class... Args>
+  Result<int> try_add(const Callable& kernel, Args&&... args) {
+    return try_set(-1, kernel, std::forward<Args>(args)...);
+  }
   /// Gives call `number`, of the same kernel, other arguments; returns `number`.
   template <class Callable, class... Args>
   int set(int number, const Callable& kernel, Args&&... args) {
     return Kernel::with_refs(
         [&](std::span<const ArgRef> refs) { return put(number, kernel, refs); },
+        Kernel::to_arg(std::forward<Args>(args))...);
+  }
+  template <class Callable, class... Args>
+  Result<int> try_set(int number, const Callable& kernel, Args&&... args) {
+    return Kernel::with_refs(
+        [&](std::span<const ArgRef> refs) { return try_put(number, kernel, refs); },
         Kernel::to_arg(std::forward<Args>(args))...);
   }
   /// Puts all calls into a stream, in order, and returns at once. Kernel::wait says what became of
@@ -91,6 +101,8 @@ class HONE_API DeviceGraph {
   friend class Device;
   int put(int number, const Kernel& kernel, std::span<const ArgRef> args);
   int put(int number, const Bound& kernel, std::span<const ArgRef> args);
+  Result<int> try_put(int number, const Kernel& kernel, std::span<const ArgRef> args);
+  Result<int> try_put(int number, const Bound& kernel, std::span<const ArgRef> args);
   explicit DeviceGraph(std::shared_ptr<runtime::GraphState> state) : state_(std::move(state)) {}
   std::shared_ptr<runtime::GraphState> state_;
 };
@@ -107,11 +119,19 @@ class HONE_API Device {
   /// Memory, under the engine's ceiling. Throws kMemory where there is none left, kDevice.
   DeviceBuffer allocate(int64_t bytes) const;
   Result<DeviceBuffer> try_allocate(int64_t bytes) const;
-  /// Memory that holds a copy of `data`.
+  /// Memory that holds a copy of `data`. Throws as `allocate` does.
   template <class T>
   DeviceBuffer upload(std::span<T> data) const {
     DeviceBuffer buffer = allocate(static_cast<int64_t>(data.size_bytes()));
     buffer.upload(data.data(), static_cast<int64_t>(data.size_bytes()));
+    return buffer;
+  }
+  template <class T>
+  Result<DeviceBuffer> try_upload(std::span<T> data) const {
+    const auto bytes = static_cast<int64_t>(data.size_bytes());
+    auto buffer = try_allocate(bytes);
+    if (!buffer) return buffer;
+    if (auto done = buffer->try_upload(data.data(), bytes); !done) return done.failure();
     return buffer;
   }
   /// A new stream.

@@ -46,9 +46,10 @@ class HONE_API Error : public std::runtime_error {
 
 /// A bug in hone (verification failed late, a kernel disagrees with the reference); the message
 /// holds the full repro line.
-class HONE_API InternalError : public std::logic_error {
+class HONE_API InternalError : public Error {
  public:
-  using std::logic_error::logic_error;
+  explicit InternalError(std::string message)
+      : Error(Failure{ErrorCode::kInternal, std::move(message)}) {}
 };
 
 /// A value or the reason why there is none. `E` is Failure for user errors, Reject for schedules.

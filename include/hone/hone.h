@@ -12,12 +12,16 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "hone/cache.h"
 #include "hone/device.h"
 #include "hone/dtype.h"
 #include "hone/error.h"
 #include "hone/export.h"
 #include "hone/kernel.h"
+#include "hone/memory.h"
+#include "hone/param.h"
 #include "hone/tensor.h"
 #include "hone/thread_pool.h"
 #include "hone/tune.h"
@@ -93,6 +97,8 @@ class HONE_API Op {
   const std::string& name() const;
   /// Canonical one-line text; Op::parse(op.text()) is the same op.
   const std::string& text() const;
+  /// What it takes, in the order of its text: arguments, then outputs.
+  std::vector<Param> params() const;
 
  private:
   friend class Engine;
@@ -113,6 +119,9 @@ class HONE_API Engine {
   /// text in errors.
   void add_ops(std::string_view text, std::string_view origin = "ops");
   Result<Done> try_add_ops(std::string_view text, std::string_view origin = "ops");
+
+  /// The ops that problems can name: those that were added, then the library's.
+  std::vector<Op> ops() const;
 
   /// A kernel for a problem, `fc_gelu M=128 N=3072 K=768 const=W`. Never waits for tuning: takes
   /// the best record of this context, else a near one adapted, else a default. The same problem
@@ -139,6 +148,18 @@ class HONE_API Engine {
   Result<Device> try_device() const;
   /// The cache file in use; ":memory:" where nothing is kept.
   std::string cache() const;
+  /// All records of the cache as text, as `hone cache export` writes it: the same records give the
+  /// same bytes.
+  std::string export_cache() const;
+  /// Takes the records of such a text into the cache; those that make no sense are left out and
+  /// told. `origin` names the text in errors. Throws Error: kSyntax, kCache where they are not
+  /// kept.
+  CacheReport import_cache(std::string_view text, std::string_view origin = "records");
+  Result<CacheReport> try_import_cache(std::string_view text, std::string_view origin = "records");
+  /// Checks the file and every record in it.
+  CacheReport verify_cache();
+  /// Bytes in use.
+  EngineMemory memory() const;
 
  private:
   explicit Engine(std::shared_ptr<runtime::EngineState> state) : state_(std::move(state)) {}

@@ -16,6 +16,8 @@
 #include "hone/dtype.h"
 #include "hone/error.h"
 #include "hone/export.h"
+#include "hone/memory.h"
+#include "hone/param.h"
 #include "hone/tensor.h"
 #include "hone/thread_pool.h"
 
@@ -187,6 +189,11 @@ class HONE_API Kernel {
                      to_arg(std::forward<Args>(args))...);
   }
 
+  /// The same for arguments in a list.
+  void enqueue_list(std::span<const Arg> args, const EnqueueOptions& options = {}) const;
+  Result<Done> try_enqueue_list(std::span<const Arg> args,
+                                const EnqueueOptions& options = {}) const;
+
   /// Waits until a stream is done. Throws what became of this kernel's calls in it: kBounds where
   /// data was bad, in this stream or in one or a graph that shares its status word; kDevice
   /// where the GPU failed. What it throws of data is told once: it sets the words back.
@@ -203,6 +210,10 @@ class HONE_API Kernel {
   Bound bind(const Bound& packed) const;
   Result<Bound> try_bind(const Bound& packed) const;
 
+  /// What it takes, in the op's order: tensors and scalars of calls, and constants for bind.
+  std::span<const Param> params() const;
+  /// Bytes that it takes; constants are those of a Bound.
+  KernelMemory memory() const;
   /// Canonical text of the problem, the target and the schedule.
   const std::string& problem() const;
   const std::string& target() const;
@@ -219,7 +230,7 @@ class HONE_API Kernel {
   const Entry& entry() const;
   /// Extent of launch `index` under the dims in `args` (laid out as Entry::slots say).
   int64_t extent(int index, const int64_t* args) const;
-  /// Bytes of workspace that a call takes: its own and that of every worker.
+  /// Bytes of workspace that a call takes: its own and that of every worker. See memory().
   int64_t workspace_size() const;
 
  private:
@@ -284,9 +295,37 @@ class HONE_API Bound {
         Kernel::to_arg(std::forward<Args>(args))...);
   }
 
+  /// The same for arguments in a list.
+  void enqueue_list(std::span<const Arg> args, const EnqueueOptions& options = {}) const;
+  Result<Done> try_enqueue_list(std::span<const Arg> args,
+                                const EnqueueOptions& options = {}) const;
+
   /// Binds one more constant; this Bound stays as it is.
   Bound bind(std::string_view name, const TensorRef& tensor) const;
   Result<Bound> try_bind(std::string_view name, const TensorRef& tensor) const;
+
+  /// Takes all constants from what another kernel has bound instead of this one's; see Kernel.
+  Bound bind(const Bound& packed) const { return kernel_.bind(packed); }
+  Result<Bound> try_bind(const Bound& packed) const { return kernel_.try_bind(packed); }
+
+  /// Waits until a stream is done; see Kernel.
+  void wait(void* stream) const { kernel_.wait(stream); }
+  Result<Done> try_wait(void* stream) const { return kernel_.try_wait(stream); }
+
+  /// The same as of the kernel.
+  std::span<const Param> params() const { return kernel_.params(); }
+  const std::string& problem() const { return kernel_.problem(); }
+  const std::string& target() const { return kernel_.target(); }
+  const std::string& schedule() const { return kernel_.schedule(); }
+  Source source() const { return kernel_.source(); }
+  const std::string& numerics() const { return kernel_.numerics(); }
+  const Report& report() const { return kernel_.report(); }
+  std::span<const Launch> launches() const { return kernel_.launches(); }
+  const Entry& entry() const { return kernel_.entry(); }
+  int64_t extent(int index, const int64_t* args) const { return kernel_.extent(index, args); }
+  int64_t workspace_size() const { return kernel_.workspace_size(); }
+  /// Bytes that it takes, with the constants that are bound.
+  KernelMemory memory() const;
 
   /// The kernel without its constants.
   const Kernel& kernel() const;

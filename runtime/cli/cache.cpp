@@ -9,7 +9,7 @@
 #include "runtime/cli/common.h"
 #include "runtime/cli/terminal.h"
 #include "runtime/cli/trials.h"
-#include "schedules/schedule.h"
+#include "runtime/engine/records.h"
 
 namespace hone::runtime {
 namespace {
@@ -96,24 +96,6 @@ int export_text(CacheVerbOptions& o, EngineState& engine) {
   return report(o.common, {ErrorCode::kCache, o.out + " cannot be written"});
 }
 
-/// What is wrong with a record: its texts must parse, and a good one's schedule must apply.
-std::string flaw_of(const Record& r, EngineState& engine) {
-  const auto target = ir::parse_target(r.key.target, {});
-  if (!target) return target.failure().message;
-  auto problem = engine.parse(r.key.problem);
-  if (!problem) return problem.failure().message;
-  if (problem->text != r.key.problem) {
-    return "the problem's text is not canonical, which is `" + problem->text + "`";
-  }
-  // Another code generation may have known other steps.
-  if (r.key.codegen != jit::kCodeGeneration) return "";
-  const auto schedule = schedules::Schedule::parse(r.schedule);
-  if (!schedule) return schedule.failure().message;
-  if (!r.ok()) return "";
-  const auto applied = schedules::apply(problem->program, *schedule);
-  return applied ? "" : schedules::objections(problem->program, *schedule);
-}
-
 /// Tells what is wrong with a record.
 void tell_flaw(const CacheVerbOptions& o, std::ostream& out, const std::string& where,
                const std::string& what) {
@@ -124,30 +106,22 @@ void tell_flaw(const CacheVerbOptions& o, std::ostream& out, const std::string& 
   }
 }
 
-std::string place_of(const Record& r) {
-  return r.key.problem + " | " + r.key.target + " | " + r.schedule;
-}
-
 /// What one import or merge has read so far.
 struct Intake {
   size_t kept = 0;
   size_t refused = 0;
 };
 
-/// Puts the records of `origin` that make sense into the cache's file, and tells of the others. A
-/// failure where they would be gone with this process.
+/// Takes records of `origin` in, and tells of those that make no sense.
 Failure take_in(const CacheVerbOptions& o, EngineState& engine, const std::string& origin,
                 std::vector<Record> records, Intake* intake) {
-  std::erase_if(records, [&](const Record& r) {
-    const std::string flaw = flaw_of(r, engine);
-    if (flaw.empty()) return false;
-    tell_flaw(o, std::cerr, origin + ": " + place_of(r), flaw);
-    ++intake->refused;
-    return true;
-  });
-  const std::string why = engine.cache->unite(records);
-  if (!why.empty()) return {ErrorCode::kCache, "the records are not kept: " + why};
-  intake->kept += records.size();
+  const auto report = take_in(engine, std::move(records));
+  if (!report) return report.failure();
+  for (const CacheFlaw& f : report->flaws) {
+    tell_flaw(o, std::cerr, origin + ": " + f.record, f.flaw);
+  }
+  intake->refused += report->flaws.size();
+  intake->kept += static_cast<size_t>(report->records);
   return {ErrorCode::kOk, {}};
 }
 
@@ -193,24 +167,14 @@ int merge(CacheVerbOptions& o, EngineState& engine) {
 }
 
 int verify(CacheVerbOptions& o, EngineState& engine) {
-  int flaws = 0;
-  const auto tell = [&](const std::string& where, const std::string& what) {
-    ++flaws;
-    tell_flaw(o, std::cout, where, what);
-  };
-  const std::string integrity = engine.cache->integrity();
-  if (!integrity.empty()) tell(engine.cache->path(), integrity);
-  const std::vector<Record> records = engine.cache->all();
-  for (const Record& r : records) {
-    const std::string flaw = flaw_of(r, engine);
-    if (!flaw.empty()) tell(place_of(r), flaw);
-  }
+  const CacheReport found = verify(engine);
+  for (const CacheFlaw& f : found.flaws) tell_flaw(o, std::cout, f.record, f.flaw);
   if (o.common.json) {
-    print_line({{"records", records.size()}, {"flaws", flaws}});
+    print_line({{"records", found.records}, {"flaws", found.flaws.size()}});
   } else {
-    std::cout << fmt::format("{} records, {} flaws\n", records.size(), flaws);
+    std::cout << fmt::format("{} records, {} flaws\n", found.records, found.flaws.size());
   }
-  return flaws == 0 ? kExitOk : kExitMismatch;
+  return found.flaws.empty() ? kExitOk : kExitMismatch;
 }
 
 int prune(CacheVerbOptions& o, EngineState& engine) {

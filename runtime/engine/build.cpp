@@ -9,6 +9,7 @@
 #include "runtime/device/backend.h"
 #include "runtime/engine/gpu_kernel.h"
 #include "runtime/engine/packing.h"
+#include "runtime/engine/params.h"
 #include "runtime/fine.h"
 #include "schedules/numerics.h"
 
@@ -139,6 +140,7 @@ Result<std::shared_ptr<KernelState>> frame(const std::shared_ptr<Services>& serv
                    fmt::format("{} argument slots are more than a call takes", nest.slots)};
   }
   k->plan = std::move(*plan);
+  k->params = params_of(*input.problem, k->plan);
   k->problem = input.problem->text;
   if (!k->plan.checked.empty()) k->definition = input.problem->program;
   k->target = ir::print(*input.target);

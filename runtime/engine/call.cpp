@@ -141,6 +141,20 @@ int64_t KernelState::workspace_bytes() const {
   return shared_bytes + workers * worker_bytes;
 }
 
+Failure too_many_arguments(size_t count) {
+  return {ErrorCode::kArgument, fmt::format("{} arguments are more than a call takes", count)};
+}
+
+KernelMemory KernelState::memory(const BoundState* bound_state) const {
+  KernelMemory m;
+  m.code = report.code_bytes;
+  m.constants = bound_state ? bound_state->bytes : 0;
+  m.shared = shared_bytes;
+  m.worker = gpu ? 0 : worker_bytes;
+  m.call = workspace_bytes();
+  return m;
+}
+
 Failure KernelState::run(const LaunchPlan& launch, const int64_t* slots, std::byte* scratch,
                          ThreadPool* threads) const {
   const int64_t extent =
@@ -203,10 +217,7 @@ Failure KernelState::run_all(int64_t* slots, std::byte* workspace, ThreadPool* t
 
 Failure KernelState::call(std::span<const Arg> args, const CallOptions& options,
                           const BoundState* bound_state) const {
-  if (args.size() > kMaxSlots) {
-    return {ErrorCode::kArgument,
-            fmt::format("{} arguments are more than a call takes", args.size())};
-  }
+  if (args.size() > kMaxSlots) return too_many_arguments(args.size());
   std::array<ArgRef, kMaxSlots> refs;
   return call(refer(args, refs), options, bound_state);
 }

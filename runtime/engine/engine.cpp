@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The public faces of engine and op: thin members over EngineState.
+#include "ops/params.h"
+#include "runtime/cache/text.h"
 #include "runtime/engine/engine_state.h"
 #include "runtime/engine/failure.h"
+#include "runtime/engine/records.h"
 
 namespace hone {
 
@@ -30,6 +33,7 @@ Result<Op> Op::try_parse(std::string_view text) {
 Op Op::parse(std::string_view text) { return value_or_raise(try_parse(text)); }
 const std::string& Op::name() const { return state_->op.name(); }
 const std::string& Op::text() const { return state_->op.text(); }
+std::vector<Param> Op::params() const { return ops::params_of(state_->op); }
 
 Result<Engine> Engine::try_create(EngineOptions options) {
   auto state = runtime::EngineState::create(std::move(options));
@@ -46,6 +50,14 @@ Result<Done> Engine::try_add_ops(std::string_view text, std::string_view origin)
 
 void Engine::add_ops(std::string_view text, std::string_view origin) {
   value_or_raise(try_add_ops(text, origin));
+}
+
+std::vector<Op> Engine::ops() const {
+  std::vector<Op> all;
+  for (const ops::Op& op : state_->all_ops()) {
+    all.push_back(Op(std::make_shared<runtime::OpState>(runtime::OpState{op})));
+  }
+  return all;
 }
 
 Result<Kernel> Engine::try_compile(std::string_view problem, const CompileOptions& options) {
@@ -79,5 +91,19 @@ Result<Device> Engine::try_device() const {
 
 Device Engine::device() const { return value_or_raise(try_device()); }
 std::string Engine::cache() const { return state_->cache->path(); }
+std::string Engine::export_cache() const { return runtime::print_records(state_->cache->all()); }
+
+Result<CacheReport> Engine::try_import_cache(std::string_view text, std::string_view origin) {
+  const auto records = runtime::parse_records(text, origin);
+  if (!records) return records.failure();
+  return runtime::take_in(*state_, *records);
+}
+
+CacheReport Engine::import_cache(std::string_view text, std::string_view origin) {
+  return value_or_raise(try_import_cache(text, origin));
+}
+
+CacheReport Engine::verify_cache() { return runtime::verify(*state_); }
+EngineMemory Engine::memory() const { return state_->services->memory(); }
 
 }  // namespace hone

@@ -122,6 +122,20 @@ Result<Done> EngineState::add_ops(std::string_view text, std::string_view origin
   return Done{};
 }
 
+std::vector<ops::Op> EngineState::all_ops() {
+  std::shared_ptr<const ops::Library> library;
+  {
+    const std::lock_guard lock(mutex_);
+    library = library_;
+  }
+  std::vector<ops::Op> all = library ? library->ops : std::vector<ops::Op>();
+  for (const ops::Op& op : ops::stock_library().ops) {
+    // Those that were added stand before the library's of the same name.
+    if (!library || !library->find(op.name())) all.push_back(op);
+  }
+  return all;
+}
+
 Result<ops::Problem> EngineState::parse(std::string_view text) {
   std::shared_ptr<const ops::Library> library;
   {

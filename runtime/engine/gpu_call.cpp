@@ -177,6 +177,13 @@ Failure KernelState::enqueue_launches(const int64_t* slots, void* stream) const 
   return fine();
 }
 
+Failure KernelState::enqueue(std::span<const Arg> args, const EnqueueOptions& options,
+                             const BoundState* bound_state) const {
+  if (args.size() > kMaxSlots) return too_many_arguments(args.size());
+  std::array<ArgRef, kMaxSlots> refs;
+  return enqueue(refer(args, refs), options, bound_state);
+}
+
 Failure KernelState::enqueue(std::span<const ArgRef> args, const EnqueueOptions& options,
                              const BoundState* bound_state) const {
   if (!gpu) {

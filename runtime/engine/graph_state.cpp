@@ -104,12 +104,20 @@ Failure GraphState::launch(void* stream) {
 
 }  // namespace runtime
 
+Result<int> DeviceGraph::try_put(int number, const Kernel& kernel, std::span<const ArgRef> args) {
+  return state_->put(number, kernel.state_, nullptr, args);
+}
+
+Result<int> DeviceGraph::try_put(int number, const Bound& kernel, std::span<const ArgRef> args) {
+  return state_->put(number, kernel.kernel_.state_, kernel.state_, args);
+}
+
 int DeviceGraph::put(int number, const Kernel& kernel, std::span<const ArgRef> args) {
-  return runtime::value_or_raise(state_->put(number, kernel.state_, nullptr, args));
+  return runtime::value_or_raise(try_put(number, kernel, args));
 }
 
 int DeviceGraph::put(int number, const Bound& kernel, std::span<const ArgRef> args) {
-  return runtime::value_or_raise(state_->put(number, kernel.kernel_.state_, kernel.state_, args));
+  return runtime::value_or_raise(try_put(number, kernel, args));
 }
 
 Result<Done> DeviceGraph::try_launch(void* stream) {

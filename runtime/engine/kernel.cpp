@@ -9,6 +9,20 @@ namespace hone {
 
 using runtime::raise;
 
+std::string_view name_of(Role role) {
+  switch (role) {
+    case Role::kInput:
+      return "input";
+    case Role::kOutput:
+      return "output";
+    case Role::kInOut:
+      return "inout";
+    case Role::kScalar:
+      return "scalar";
+  }
+  return "";
+}
+
 std::string_view name_of(Source source) {
   switch (source) {
     case Source::kGiven:
@@ -58,6 +72,15 @@ Result<Done> Kernel::try_enqueue_refs(std::span<const ArgRef> args,
   return result(state_->enqueue(args, options, nullptr));
 }
 
+Result<Done> Kernel::try_enqueue_list(std::span<const Arg> args,
+                                      const EnqueueOptions& options) const {
+  return result(state_->enqueue(args, options, nullptr));
+}
+
+void Kernel::enqueue_list(std::span<const Arg> args, const EnqueueOptions& options) const {
+  runtime::value_or_raise(try_enqueue_list(args, options));
+}
+
 void Kernel::wait(void* stream) const {
   if (Failure f = state_->wait(stream); f.code != ErrorCode::kOk) raise(f);
 }
@@ -82,6 +105,8 @@ Result<Bound> Kernel::try_bind(const Bound& packed) const {
 
 Bound Kernel::bind(const Bound& packed) const { return runtime::value_or_raise(try_bind(packed)); }
 
+std::span<const Param> Kernel::params() const { return state_->params; }
+KernelMemory Kernel::memory() const { return state_->memory(nullptr); }
 const std::string& Kernel::problem() const { return state_->problem; }
 const std::string& Kernel::target() const { return state_->target; }
 const std::string& Kernel::schedule() const { return state_->schedule; }
@@ -132,6 +157,15 @@ Result<Done> Bound::try_enqueue_refs(std::span<const ArgRef> args,
   return result(kernel_.state_->enqueue(args, options, state_.get()));
 }
 
+Result<Done> Bound::try_enqueue_list(std::span<const Arg> args,
+                                     const EnqueueOptions& options) const {
+  return result(kernel_.state_->enqueue(args, options, state_.get()));
+}
+
+void Bound::enqueue_list(std::span<const Arg> args, const EnqueueOptions& options) const {
+  runtime::value_or_raise(try_enqueue_list(args, options));
+}
+
 Result<Bound> Bound::try_bind(std::string_view name, const TensorRef& tensor) const {
   auto bound = runtime::bind_constant(kernel_.state_, *state_, name, tensor);
   if (!bound) return bound.failure();
@@ -142,6 +176,7 @@ Bound Bound::bind(std::string_view name, const TensorRef& tensor) const {
   return runtime::value_or_raise(try_bind(name, tensor));
 }
 
+KernelMemory Bound::memory() const { return kernel_.state_->memory(state_.get()); }
 const Kernel& Bound::kernel() const { return kernel_; }
 int64_t Bound::bytes() const { return state_->bytes; }
 
@@ -150,5 +185,3 @@ void Bound::fill(int64_t* args) const {
 }
 
 }  // namespace hone
-
-namespace hone::runtime {}  // namespace hone::runtime

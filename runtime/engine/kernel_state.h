@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "include/hone/kernel.h"
+#include "include/hone/param.h"
 #include "jit/backend.h"
 #include "jit/ir/nest.h"
 #include "runtime/engine/plan.h"
@@ -48,6 +49,7 @@ struct KernelState {
   Report report;
   Entry entry;
   CallPlan plan;
+  std::vector<Param> params;
   ir::ArgsLayout layout;
   QuickChecks quick;
   std::vector<LaunchPlan> launches;  ///< of a call, in order
@@ -67,6 +69,7 @@ struct KernelState {
 
   /// Shared workspace and scratch of all workers.
   int64_t workspace_bytes() const;
+  KernelMemory memory(const BoundState* bound) const;
   Failure call(std::span<const ArgRef> args, const CallOptions& options,
                const BoundState* bound) const;
   Failure call(std::span<const Arg> args, const CallOptions& options,
@@ -81,6 +84,8 @@ struct KernelState {
   Failure run(const LaunchPlan& launch, const int64_t* slots, std::byte* scratch,
               ThreadPool* pool) const;
   /// Puts a call into a stream of the GPU; see Kernel::enqueue.
+  Failure enqueue(std::span<const Arg> args, const EnqueueOptions& options,
+                  const BoundState* bound) const;
   Failure enqueue(std::span<const ArgRef> args, const EnqueueOptions& options,
                   const BoundState* bound) const;
   /// Waits for a stream; what became of the calls in it.
@@ -94,6 +99,9 @@ struct KernelState {
   /// `PROBLEM | TARGET | SCHEDULE`, for `hone run`.
   std::string repro() const { return problem + " | " + target + " | " + schedule; }
 };
+
+/// More arguments than a call can have.
+Failure too_many_arguments(size_t count);
 
 /// `what` where `pointer` is not to the device's memory.
 Failure check_on_device(Gpu& gpu, const std::string& what, const void* pointer);

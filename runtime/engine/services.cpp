@@ -8,6 +8,8 @@
 #include <cstdio>
 
 #include "runtime/cache/file_size_signal.h"
+#include "runtime/device/gpu.h"
+#include "runtime/device/memory_pool.h"
 #include "runtime/machine/host.h"
 #include "runtime/threads/pool.h"
 
@@ -55,6 +57,12 @@ void Services::name_code(const void* begin, size_t size, const std::string& name
     std::fputs(line.c_str(), file);
     std::fclose(file);
   }
+}
+
+EngineMemory Services::memory() const {
+  const auto code = static_cast<int64_t>(code_.used());
+  if (gpu_) return {gpu_->memory().used(), gpu_->memory().ceiling(), code};
+  return {workspaces_.used(), workspaces_.ceiling(), code};
 }
 
 }  // namespace hone::runtime

@@ -35,6 +35,7 @@ class Services {
   /// Who makes code, where it is not the target's back end.
   const jit::Backend* backend() const { return backend_; }
   void use_backend(const jit::Backend* backend) { backend_ = backend; }
+  EngineMemory memory() const;
   WorkspacePool& workspaces() { return workspaces_; }
   jit::ExecutableMemory& code() { return code_; }
   /// Tells the host, if it listens; `text` is called only then.

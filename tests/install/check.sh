@@ -78,13 +78,24 @@ with_headers() {
     $cxx -std=c++20 -Wall -Wextra -Werror -fsyntax-only -I"$prefix/include" -include "$header" \
       -x c++ /dev/null || return 1
   done
+  cc -std=c11 -Wall -Wextra -Werror -pedantic -fsyntax-only -I"$prefix/include" \
+    -include "$prefix/include/hone/c.h" -x c /dev/null
+}
+
+# The example in C, by nothing but what is installed.
+with_c() {
+  export PKG_CONFIG_PATH=${config%/*}
+  # The flags are words to split.
+  # shellcheck disable=SC2046
+  cc -std=c11 -Wall -Wextra -Werror "$source/examples/softmax.c" -o softmax \
+    $(pkg-config --cflags --libs hone) -lm && env LD_LIBRARY_PATH="$libdir" ./softmax
 }
 
 # The shared library exports what HONE_API marks, and nothing of the standard library's templates.
 with_exports() {
   local strange
   strange=$(nm -DC --defined-only "$libdir/libhone.so" |
-    grep -vE ' (hone::|(typeinfo|vtable|typeinfo name) for hone::)')
+    grep -vE ' (hone_|hone::|(typeinfo|vtable|typeinfo name) for hone::)')
   [ -z "$strange" ] || { echo "$strange"; return 1; }
 }
 
@@ -95,6 +106,7 @@ with_subproject() {
 
 way headers-alone with_headers
 way exports with_exports
+way c with_c
 way pkg-config-shared with_pkg_config "" "$config"
 way pkg-config-static with_pkg_config --static "$static_config"
 way cmake-shared with_cmake "$prefix" hone::hone

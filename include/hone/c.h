@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+/* hone for C (C11) and whatever calls C. Handles are opaque; functions that can fail return a
+ * status and, where `error` is not null and the status is not HONE_OK, leave a text in it that is
+ * given back by hone_free. No exception leaves a function. Text is UTF-8 and ends with 0.
+ * Functions of one handle may be called by several threads at a time, but for its destruction. */
+#ifndef HONE_C_H
+#define HONE_C_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HONE_C_API __attribute__((visibility("default")))
+
+/* What kind of error happened; the numbers are those of hone::ErrorCode. */
+typedef enum hone_status {
+  HONE_OK = 0,
+  HONE_ERROR_SYNTAX = 1,
+  HONE_ERROR_SEMANTIC = 2,
+  HONE_ERROR_ARGUMENT = 3,
+  HONE_ERROR_BOUNDS = 4,
+  HONE_ERROR_SCHEDULE = 5,
+  HONE_ERROR_NOT_FOUND = 6,
+  HONE_ERROR_CACHE = 7,
+  HONE_ERROR_UNSUPPORTED = 8,
+  HONE_ERROR_MEMORY = 9,
+  HONE_ERROR_CANCELLED = 10,
+  HONE_ERROR_INTERNAL = 11,
+  HONE_ERROR_DEVICE = 12
+} hone_status;
+
+/* Element types, as hone::DType. */
+typedef enum hone_dtype {
+  HONE_F64 = 0,
+  HONE_F32 = 1,
+  HONE_F16 = 2,
+  HONE_BF16 = 3,
+  HONE_I64 = 4,
+  HONE_I32 = 5,
+  HONE_I16 = 6,
+  HONE_I8 = 7,
+  HONE_U8 = 8,
+  HONE_BOOL = 9
+} hone_dtype;
+
+/* The version of the library, "major.minor.patch". */
+HONE_C_API const char* hone_version(void);
+/* Gives back a text of the library; null is fine. */
+HONE_C_API void hone_free(char* text);
+
+/* --- engines -----------------------------------------------------------------------------------
+ */
+
+typedef struct hone_engine hone_engine;
+typedef struct hone_kernel hone_kernel;
+
+/* Runs [begin, end) of a range. `worker` is in [0, size of the pool), another for each task that
+ * runs at the same time. */
+typedef void (*hone_task)(void* task_context, int64_t begin, int64_t end, int32_t worker);
+
+/* Threads of the host. `parallel_for` covers [0, n) by calls of `task` on disjoint ranges and
+ * returns when all are done; called by several threads at a time. */
+typedef struct hone_thread_pool {
+  void* context;
+  int32_t size; /* workers, the calling thread included */
+  void (*parallel_for)(void* context, int64_t n, hone_task task, void* task_context);
+} hone_thread_pool;
+
+typedef enum hone_event_kind {
+  HONE_EVENT_COMPILE = 0,
+  HONE_EVENT_TUNE = 1,
+  HONE_EVENT_NOTICE = 2,
+  HONE_EVENT_BUG = 3
+} hone_event_kind;
+
+/* Called where something happens that may be worth logging, by several threads at a time. */
+typedef void (*hone_event_sink)(void* context, hone_event_kind kind, const char* text);
+
+/* Options of an engine; see hone::EngineOptions. All zero but `struct_size` is the default. */
+typedef struct hone_engine_options {
+  size_t struct_size; /* sizeof(hone_engine_options), so that the struct can grow */
+  const char* target;
+  const char* cache;
+  const char* shipped_cache;
+  const char* worker;
+  int64_t memory_ceiling;
+  const hone_thread_pool* pool; /* copied; its context outlives engine and kernels */
+  hone_event_sink on_event;
+  void* event_context;
+  int32_t threads;
+  int32_t gpu;
+  int32_t require_hit;
+  int32_t perf_map;
+} hone_engine_options;
+
+/* `options` may be null. */
+HONE_C_API hone_status hone_engine_create(const hone_engine_options* options, hone_engine** engine,
+                                          char** error);
+/* Kernels live on; null is fine. */
+HONE_C_API void hone_engine_destroy(hone_engine* engine);
+/* Adds the ops of a text, as in a .hone file; `origin` names it in errors, or is null. */
+HONE_C_API hone_status hone_engine_add_ops(hone_engine* engine, const char* text,
+                                           const char* origin, char** error);
+/* Canonical text of what the engine compiles for; lives as long as it. */
+HONE_C_API const char* hone_engine_target(const hone_engine* engine);
+/* The ops that problems can name, a line each. */
+HONE_C_API hone_status hone_engine_ops(const hone_engine* engine, char** text, char** error);
+/* All records of the cache as text, as `hone cache export` writes it. */
+HONE_C_API hone_status hone_engine_export_cache(const hone_engine* engine, char** text,
+                                                char** error);
+/* Takes such records in. `taken` may be null: how many. Records that make no sense are left out;
+ * `flaws` may be null: two lines for each, or an empty text. */
+HONE_C_API hone_status hone_engine_import_cache(hone_engine* engine, const char* text,
+                                                int64_t* taken, char** flaws, char** error);
+
+/* Options of tuning; see hone::TuneOptions. All zero but `struct_size` is the default. */
+typedef struct hone_tune_options {
+  size_t struct_size;
+  int64_t budget_ms; /* 0: ten seconds */
+  int64_t trials;    /* 0: no limit */
+  uint64_t seed;     /* 0: 1 */
+  int32_t full;      /* effort: not 0 for full, else quick */
+  int32_t again;     /* not 0: although there is a tuned record */
+  /* Called a few times a second; tuning stops soon after it returns other than 0. May be null. */
+  int32_t (*progress)(void* context, int64_t trials, double best_us, double default_us);
+  void* progress_context;
+} hone_tune_options;
+
+/* What tuning found; see hone::TuneResult. 0 where something is unknown. */
+typedef struct hone_tune_result {
+  double time_us;
+  double default_us;
+  double speedup;
+  double limit_us;
+  int64_t trials;
+  int32_t hit; /* not 0: the cache had a record, and nothing was measured */
+} hone_tune_result;
+
+/* Searches a schedule and keeps it in the cache. `options` and `result` may be null. */
+HONE_C_API hone_status hone_engine_tune(hone_engine* engine, const char* problem,
+                                        const hone_tune_options* options, hone_tune_result* result,
+                                        char** error);
+
+/* --- kernels -----------------------------------------------------------------------------------
+ */
+
+/* A kernel for a problem, "softmax M=64 N=1000". `schedule` by hand, or null. */
+HONE_C_API hone_status hone_engine_compile(hone_engine* engine, const char* problem,
+                                           const char* schedule, hone_kernel** kernel,
+                                           char** error);
+HONE_C_API void hone_kernel_destroy(hone_kernel* kernel);
+
+typedef enum hone_role {
+  HONE_INPUT = 0,
+  HONE_OUTPUT = 1,
+  HONE_INOUT = 2,
+  HONE_SCALAR = 3
+} hone_role;
+
+/* A parameter of a kernel, in the op's order; what it points to lives as long as the kernel. */
+typedef struct hone_param {
+  const char* name;
+  hone_role role;
+  hone_dtype type;
+  int32_t rank;
+  int32_t constant;       /* not 0: given to hone_kernel_bind, not to calls */
+  const int64_t* shape;   /* elements, outermost first; -1: known at the call */
+  const int64_t* strides; /* elements; -1: known at the call */
+  int64_t align;          /* bytes */
+} hone_param;
+
+HONE_C_API size_t hone_kernel_param_count(const hone_kernel* kernel);
+/* A parameter with a null name where `index` is none. */
+HONE_C_API hone_param hone_kernel_param(const hone_kernel* kernel, size_t index);
+/* Canonical texts; they live as long as the kernel. */
+HONE_C_API const char* hone_kernel_problem(const hone_kernel* kernel);
+HONE_C_API const char* hone_kernel_target(const hone_kernel* kernel);
+HONE_C_API const char* hone_kernel_schedule(const hone_kernel* kernel);
+/* given, tuned, transferred or default. */
+HONE_C_API const char* hone_kernel_source(const hone_kernel* kernel);
+/* Bytes that a call takes; see hone_call_options. */
+HONE_C_API int64_t hone_kernel_workspace_size(const hone_kernel* kernel);
+
+/* The rank of a flat tensor: `shape[0]` elements one after the other, in the parameter's order. */
+#define HONE_FLAT (-1)
+
+/* A tensor of the caller's, for the time of a call. */
+typedef struct hone_tensor {
+  void* data;
+  hone_dtype type;
+  int32_t rank;           /* at most 12, or HONE_FLAT */
+  const int64_t* shape;   /* elements, outermost first */
+  const int64_t* strides; /* elements; null: dense */
+  int32_t read_only;      /* not 0: fits inputs only */
+} hone_tensor;
+
+typedef enum hone_arg_kind {
+  HONE_ARG_TENSOR = 0,
+  HONE_ARG_REAL = 1,
+  HONE_ARG_INTEGER = 2
+} hone_arg_kind;
+
+/* An argument; scalars are converted to the parameter's type, or refused. */
+typedef struct hone_arg {
+  hone_arg_kind kind;
+  hone_tensor tensor;
+  double real;
+  int64_t integer;
+} hone_arg;
+
+/* How a call runs. All zero but `struct_size` is the default. */
+typedef struct hone_call_options {
+  size_t struct_size;
+  void* workspace; /* hone_kernel_workspace_size bytes, 64-byte aligned; null: the engine's */
+  size_t workspace_bytes;
+  int32_t serial; /* not 0: on the calling thread alone */
+} hone_call_options;
+
+/* Runs a kernel: tensors and scalars each in the order of the parameters. `options` may be null.
+ * Of a kernel on a GPU, tensors lie in the device's memory, and the results are there on return. */
+HONE_C_API hone_status hone_kernel_call(const hone_kernel* kernel, const hone_arg* args,
+                                        size_t count, const hone_call_options* options,
+                                        char** error);
+/* A kernel with one constant more bound, which it copies or packs; `kernel` stays as it is. */
+HONE_C_API hone_status hone_kernel_bind(const hone_kernel* kernel, const char* name,
+                                        const hone_tensor* tensor, hone_kernel** bound,
+                                        char** error);
+/* Puts a call on a GPU into a stream (CUstream) and returns. */
+HONE_C_API hone_status hone_kernel_enqueue(const hone_kernel* kernel, const hone_arg* args,
+                                           size_t count, void* stream, char** error);
+/* Waits for a stream; what became of this kernel's calls in it. */
+HONE_C_API hone_status hone_kernel_wait(const hone_kernel* kernel, void* stream, char** error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

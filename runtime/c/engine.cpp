@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// The C interface: engines, tuning, the cache.
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <stop_token>
+#include <utility>
+
+#include "runtime/c/handles.h"
+
+namespace hone::runtime {
+namespace {
+
+static_assert(HONE_ERROR_DEVICE == static_cast<int>(ErrorCode::kDevice));
+static_assert(HONE_ERROR_BOUNDS == static_cast<int>(ErrorCode::kBounds));
+static_assert(HONE_BOOL == static_cast<int>(DType::kBool));
+static_assert(HONE_I64 == static_cast<int>(DType::kI64));
+static_assert(HONE_SCALAR == static_cast<int>(Role::kScalar));
+static_assert(HONE_EVENT_BUG == static_cast<int>(Event::kBug));
+
+/// The caller's functions as a pool.
+class CallerPool final : public ThreadPool {
+ public:
+  explicit CallerPool(const hone_thread_pool& pool) : pool_(pool) {}
+  int size() override { return pool_.size; }
+  void parallel_for(int64_t n, Task task, void* context) override {
+    static_assert(sizeof(int) == sizeof(int32_t));
+    pool_.parallel_for(pool_.context, n, task, context);
+  }
+
+ private:
+  hone_thread_pool pool_;
+};
+
+std::string text_of(const char* text) { return text ? text : ""; }
+
+EngineOptions options_of(const hone_engine_options& c, ThreadPool* pool) {
+  EngineOptions o;
+  o.target = text_of(c.target);
+  o.cache = text_of(c.cache);
+  o.shipped_cache = text_of(c.shipped_cache);
+  o.worker = text_of(c.worker);
+  o.memory_ceiling = c.memory_ceiling;
+  o.threads = c.threads;
+  o.gpu = c.gpu;
+  o.require_hit = c.require_hit != 0;
+  o.perf_map = c.perf_map != 0;
+  o.pool = pool;
+  if (c.on_event) {
+    o.on_event = [sink = c.on_event, context = c.event_context](const Event& e) {
+      sink(context, static_cast<hone_event_kind>(e.kind), e.text.c_str());
+    };
+  }
+  return o;
+}
+
+TuneOptions options_of(const hone_tune_options& c, std::stop_source* stop) {
+  TuneOptions o;
+  if (c.budget_ms > 0) o.budget = std::chrono::milliseconds(c.budget_ms);
+  o.trials = c.trials;
+  if (c.seed != 0) o.seed = c.seed;
+  o.effort = c.full ? Effort::kFull : Effort::kQuick;
+  o.again = c.again != 0;
+  o.stop = stop->get_token();
+  if (c.progress) {
+    o.progress = [c, stop](const TuneProgress& p) {
+      if (c.progress(c.progress_context, p.trials, p.best_us, p.default_us) != 0) {
+        stop->request_stop();
+      }
+    };
+  }
+  return o;
+}
+
+Failure good() { return {ErrorCode::kOk, {}}; }
+
+/// What must not be null.
+Failure missing(const char* what) { return {ErrorCode::kArgument, std::string(what) + " is null"}; }
+
+}  // namespace
+
+char* c_text(std::string_view text) {
+  char* copy = static_cast<char*>(std::malloc(text.size() + 1));
+  if (!copy) throw std::bad_alloc();
+  std::memcpy(copy, text.data(), text.size());
+  copy[text.size()] = '\0';
+  return copy;
+}
+
+hone_status c_failure(const Failure& failure, char** error) noexcept {
+  if (failure.code != ErrorCode::kOk && error) {
+    try {
+      *error = c_text(failure.message);
+    } catch (...) {
+      *error = nullptr;  // no memory: the status has to say it
+    }
+  }
+  return static_cast<hone_status>(failure.code);
+}
+
+}  // namespace hone::runtime
+
+using namespace hone;
+using namespace hone::runtime;
+
+const char* hone_version(void) { return version(); }
+
+void hone_free(char* text) { std::free(text); }
+
+hone_status hone_engine_create(const hone_engine_options* options, hone_engine** engine,
+                               char** error) {
+  return c_guard(error, [&]() -> Failure {
+    if (!engine) return missing("engine");
+    *engine = nullptr;
+    const hone_engine_options c = c_options(options);
+    std::shared_ptr<ThreadPool> pool;
+    if (c.pool) pool = std::make_shared<CallerPool>(*c.pool);
+    auto made = Engine::try_create(options_of(c, pool.get()));
+    if (!made) return made.failure();
+    std::string target = made->target();
+    *engine = new hone_engine{std::move(pool), *std::move(made), std::move(target)};
+    return good();
+  });
+}
+
+void hone_engine_destroy(hone_engine* engine) { delete engine; }
+
+hone_status hone_engine_add_ops(hone_engine* engine, const char* text, const char* origin,
+                                char** error) {
+  return c_guard(error, [&]() -> Failure {
+    if (!engine || !text) return missing(engine ? "text" : "engine");
+    auto done = engine->engine.try_add_ops(text, origin ? origin : "ops");
+    return done ? good() : done.failure();
+  });
+}
+
+const char* hone_engine_target(const hone_engine* engine) {
+  return engine ? engine->target.c_str() : "";
+}
+
+hone_status hone_engine_ops(const hone_engine* engine, char** text, char** error) {
+  return c_guard(error, [&]() -> Failure {
+    if (!engine || !text) return missing(engine ? "text" : "engine");
+    std::string all;
+    for (const Op& op : engine->engine.ops()) all += op.text() + "\n";
+    *text = c_text(all);
+    return good();
+  });
+}
+
+hone_status hone_engine_export_cache(const hone_engine* engine, char** text, char** error) {
+  return c_guard(error, [&]() -> Failure {
+    if (!engine || !text) return missing(engine ? "text" : "engine");
+    *text = c_text(engine->engine.export_cache());
+    return good();
+  });
+}
+
+hone_status hone_engine_import_cache(hone_engine* engine, const char* text, int64_t* taken,
+                                     char** flaws, char** error) {
+  return c_guard(error, [&]() -> Failure {
+    if (!engine || !text) return missing(engine ? "text" : "engine");
+    const auto report = engine->engine.try_import_cache(text);
+    if (!report) return report.failure();
+    if (taken) *taken = report->records;
+    std::string all;
+    for (const CacheFlaw& f : report->flaws) all += f.record + "\n  " + f.flaw + "\n";
+    if (flaws) *flaws = c_text(all);
+    return good();
+  });
+}
+
+hone_status hone_engine_tune(hone_engine* engine, const char* problem,
+                             const hone_tune_options* options, hone_tune_result* result,
+                             char** error) {
+  return c_guard(error, [&]() -> Failure {
+    if (!engine || !problem) return missing(engine ? "problem" : "engine");
+    std::stop_source stop;
+    const auto tuned = engine->engine.try_tune(problem, options_of(c_options(options), &stop));
+    if (!tuned) return tuned.failure();
+    if (result) {
+      *result = {tuned->time_us,  tuned->default_us, tuned->speedup,
+                 tuned->limit_us, tuned->trials,     tuned->end == TuneEnd::kHit};
+    }
+    return good();
+  });
+}
