@@ -194,6 +194,27 @@ TEST_CASE("layering: a name with linkage names one type") {
   CHECK(homes.size() > 100);
 }
 
+TEST_CASE("layering: what people read has at most 120 columns") {
+  int files = 0;
+  for (const char* top : {"ops", "schedules", "jit", "runtime", "examples", "tests", "bench", ""}) {
+    const fs::path root = fs::path(source_root()) / top;
+    const auto check = [&](const fs::path& path) {
+      if (path.extension() != ".md") return;
+      ++files;
+      const std::vector<std::string> lines = lines_of(path);
+      for (size_t i = 0; i < lines.size(); ++i) {
+        CHECK_MESSAGE(lines[i].size() <= 120, path.string() << ":" << i + 1);
+      }
+    };
+    if (*top == '\0') {
+      check(root / "README.md");
+      continue;
+    }
+    for (const auto& entry : fs::recursive_directory_iterator(root)) check(entry.path());
+  }
+  CHECK(files >= 15);
+}
+
 TEST_CASE("layering: files outside tests stay under 600 lines and name their licence") {
   for (const std::string& path : sources()) {
     const std::vector<std::string> lines = lines_of(fs::path(source_root()) / path);
