@@ -78,9 +78,9 @@ Result<Done> Races::race_one(const std::string& text) {
   if (options_.tuning.count() > 0) {
     if (Failure f = tune(text); f.code != ErrorCode::kOk) return f;
   }
-  auto fixture = runtime::Fixture::create(*problem, runtime::timing_dims(problem->program),
-                                          jit::DataSet::kIntegers, runtime::Guard::kFar, 1,
-                                          runtime::kStagger);
+  auto fixture =
+      runtime::Fixture::create(*problem, runtime::timing_dims(problem->program),
+                               jit::DataSet::kIntegers, runtime::Guard::kFar, 1, runtime::kStagger);
   if (!fixture) return fixture.failure();
   fixture->reset();
   const std::string plain = schedules::default_schedule(problem->program, engine_->target).text();

@@ -10,7 +10,7 @@ namespace {
 using ir::Expr;
 
 constexpr uint64_t kMaxIndexParts = 512;  // of an index, which proofs take apart
-constexpr int kMaxLookups = 4;       // tests of an index, and of what it is read from, multiply
+constexpr int kMaxLookups = 4;  // tests of an index, and of what it is read from, multiply
 
 /// Tensors that an index is looked up in, one after the other.
 int lookups(const Expr& e) {

@@ -74,7 +74,8 @@ bool spans_dim(const Draft& draft, const Expr& index, const Expr& extent) {
   return false;
 }
 
-constexpr uint32_t kMaxConditionParts = 1000;   // of a condition; hostile texts double them per statement
+constexpr uint32_t kMaxConditionParts =
+    1000;                              // of a condition; hostile texts double them per statement
 constexpr size_t kMaxConditions = 48;  // of one stage, for the same reason
 
 }  // namespace

@@ -58,13 +58,14 @@ std::optional<Illegal> bound_mark(const ir::Stage& s, size_t at) {
                          std::string(name_of(loop.mark)) + "; take another axis for one"};
     }
     // The same blocks run every iteration of the outermost loop: a persistent grid.
-    const bool persistent = i == 0 && s.loops[0].mark == ir::Mark::kSerial &&
-                            !is_reduction(s, s.loops[0].name);
+    const bool persistent =
+        i == 0 && s.loops[0].mark == ir::Mark::kSerial && !is_reduction(s, s.loops[0].name);
     if (is_block(loop.mark) && !is_block(s.loops[i].mark) && !persistent) {
-      return Illegal{s.name, loop.name,
-                     "loop " + loop.name + " is inside " + s.loops[i].name +
-                         ", which is no block; reorder the loops of blocks outermost, one serial loop "
-                         "around them at most"};
+      return Illegal{
+          s.name, loop.name,
+          "loop " + loop.name + " is inside " + s.loops[i].name +
+              ", which is no block; reorder the loops of blocks outermost, one serial loop "
+              "around them at most"};
     }
   }
   if (!is_block(loop.mark) || s.at.root()) return {};

@@ -42,7 +42,8 @@ int compare_nodes(const Expr& a, const Expr& b) {
   if (int c = compare_values(a->i, b->i)) return c;
   if (int c = compare_values(a->fn, b->fn)) return c;
   // By their bits: a NaN has no place in the order of numbers.
-  if (int c = compare_values(std::bit_cast<uint64_t>(a->f), std::bit_cast<uint64_t>(b->f))) return c;
+  if (int c = compare_values(std::bit_cast<uint64_t>(a->f), std::bit_cast<uint64_t>(b->f)))
+    return c;
   if (int c = compare_values(a->args.size(), b->args.size())) return c;
   for (size_t i = 0; i < a->args.size(); ++i) {
     if (int c = compare_nodes(a->args[i], b->args[i])) return c;
@@ -191,8 +192,8 @@ Expr Poly::expr() const {
     }
   };
   // What is added may come before what is subtracted: then nothing is negated.
-  const auto first = std::find_if(terms_.begin(), terms_.end(),
-                                  [](const Term& t) { return t.coef > 0; });
+  const auto first =
+      std::find_if(terms_.begin(), terms_.end(), [](const Term& t) { return t.coef > 0; });
   if (first != terms_.end()) add(*first);
   for (auto t = terms_.begin(); t != terms_.end(); ++t) {
     if (t != first) add(*t);

@@ -120,7 +120,7 @@ struct Loop {
   bool partition = false;  ///< peel the iterations where a condition is not constant
   int stages = 1;  ///< of a pipeline: what is kept at it in=shared comes stages-1 iterations
                    ///< early
-  bool specialized = false;                  ///< of a pipeline: threads of their own fill it
+  bool specialized = false;  ///< of a pipeline: threads of their own fill it
   int cluster = 1;  ///< of one bound to blocks: neighbours that run together and share copies
   const Instruction* instruction = nullptr;  ///< of kTensor
 };

@@ -240,14 +240,14 @@ class Lowering {
   std::vector<StageLoops> loops_;  ///< per stage
   std::vector<Instance*> active_;  ///< per stage; null: not being emitted
   std::vector<std::pair<std::string, Storage>>
-      storage_;  ///< per live buffer; searched from the end
+      storage_;            ///< per live buffer; searched from the end
   bool standing_ = false;  ///< no loop opens or closes: what spans_inside finds may be kept
   std::unordered_map<size_t, std::vector<Span>> still_;  ///< what it found, by stage
   int64_t worker_top_ = 0;
   std::vector<std::optional<bool>> inner_bound_;  ///< per stage that is not at the root: is_bound
   std::vector<ir::Expr>* tested_ = nullptr;  ///< gathers the tests of reads that are not proved
   std::vector<std::vector<Overhang>> overhangs_;  ///< per stage
-  std::vector<ThreadLoop> threads_;  ///< thread loops that are open, outermost first
+  std::vector<ThreadLoop> threads_;               ///< thread loops that are open, outermost first
 };
 
 /// While one lives no loop opens or closes, so what stages need of each other stays as it is: a

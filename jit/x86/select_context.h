@@ -476,7 +476,7 @@ class Selector {
   bool tangled_ = false;
   bool streaming_ = false;       ///< the version for aligned tensors is being emitted
   int sums_depth_ = 0;           ///< scope around the vector loop being emitted
-  int conditions_ = 0;  ///< branches of the nest that are open inside the vector loop
+  int conditions_ = 0;           ///< branches of the nest that are open inside the vector loop
   std::vector<Tile> tiles_;      ///< by buffer; empty unless it lives in registers
   std::vector<int> tile_bytes_;  ///< by buffer: of a lane of the loops that store to the tile
 };

@@ -29,7 +29,8 @@ Schedule default_schedule(const ir::Program& program, const ir::Target& target);
 
 /// What stands between a structure that `accepts` refuses and the plain loops: the same at smaller
 /// values, else one derived rule by rule, in which nothing is kept that `accepts` does not take;
-/// where other rules fail, a stage is vectorized as it stands. Without steps where nothing is taken.
+/// where other rules fail, a stage is vectorized as it stands. Without steps where nothing is
+/// taken.
 Schedule fallback_schedule(const ir::Program& program, const ir::Target& target,
                            const std::function<bool(const Schedule&)>& accepts);
 

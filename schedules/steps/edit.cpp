@@ -73,8 +73,7 @@ Result<size_t, Refused> find_stage(const ir::Program& program, const std::string
 Result<size_t, Refused> find_buffer(const ir::Program& program, const std::string& name) {
   const size_t at = position_in(program.buffers, name);
   if (at < program.buffers.size()) return at;
-  return Refused{"there is no tensor " + name + "; the tensors are " +
-                 names_text(program.buffers)};
+  return Refused{"there is no tensor " + name + "; the tensors are " + names_text(program.buffers)};
 }
 
 Result<LoopRef, Refused> find_loop(const ir::Program& program, const std::string& name) {

@@ -30,7 +30,8 @@ const StepRow kPrefetch = {
      {Arg::kWord, "at"},
      {Arg::kLoop, "loop"},
      {Arg::kSetting, "distance"}},
-    "Asks for the lines of a tensor that a loop reads some iterations ahead, gathers too; none for a "
+    "Asks for the lines of a tensor that a loop reads some iterations ahead, gathers too; none for "
+    "a "
     "distance of 0.\n"
     "for j: y += E[ids[j],d]  =>  prefetch E at j distance=8  =>  for j: fetch E[ids[j+8]]; y += "
     "..",

@@ -80,7 +80,8 @@ const StepRow kSplit = {
     "One loop into two: `loop = factor*outer + inner`. Where the factor does not divide, mask "
     "tests "
     "each iteration, peel makes a copy of the body for the rest, overlap shifts the last block "
-    "inward, exact refuses, pad runs the inner loop whole all the same: copies find 0 outside their "
+    "inward, exact refuses, pad runs the inner loop whole all the same: copies find 0 outside "
+    "their "
     "tensor, and results outside theirs are not stored.\n"
     "for k in 0..100: B  =>  split k 8 -> k.o k.i  =>  for k.o in 0..13: for k.i in 0..8: B",
     apply_split,

@@ -158,7 +158,8 @@ TEST_CASE("cli: figures come with their spread and their rounds, at each point")
   CHECK(hone("tune --help").has("geometric means"));
   CHECK(hone("bench --help").has("--threads"));
   // The later of two counts; --op and --ops are lists.
-  const Ran twice = hone("bench --json --threads 2 --rounds 9 --problem 'add N=5' --threads 1 --rounds 1");
+  const Ran twice =
+      hone("bench --json --threads 2 --rounds 9 --problem 'add N=5' --threads 1 --rounds 1");
   CHECK(twice.code == 0);
   CHECK(twice.has("\"threads\":1,"));
   CHECK(hone("run --no-time --op 'op one(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[i] }' "

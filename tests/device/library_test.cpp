@@ -11,14 +11,15 @@ using namespace hone::tests;
 
 namespace {
 
-/// Small cases: all on a device, where kernels compile fast; of the emulated one a sample. The suite
-/// `cuda` emulates all of them, in few and large units.
+/// Small cases: all on a device, where kernels compile fast; of the emulated one a sample. The
+/// suite `cuda` emulates all of them, in few and large units.
 std::vector<std::string> cases_to_check() {
   std::vector<std::string> all;
   for (const ops::Case& c : ops::stock_library().cases) {
     if (c.small) all.push_back(c.problem);
   }
-  const auto every = static_cast<size_t>(real_device() ? by_effort(8, 1, 1) : by_effort(24, 24, 6, 1));
+  const auto every =
+      static_cast<size_t>(real_device() ? by_effort(8, 1, 1) : by_effort(24, 24, 6, 1));
   std::vector<std::string> out;
   for (size_t i = 0; i < all.size(); i += every) out.push_back(all[i]);
   return out;

@@ -17,7 +17,8 @@ struct Evil {
   std::vector<uint8_t> bytes;
 };
 
-/// Y[i] = X[i] + 1 with a temporary, so that there is a workspace: args slots 1 workspace, 2 X, 3 Y.
+/// Y[i] = X[i] + 1 with a temporary, so that there is a workspace: args slots 1 workspace, 2 X, 3
+/// Y.
 inline constexpr const char* kProblem =
     "op evil(X: f32[N]) -> (Y: f32[N]) { t[i] = X[i] + 1.0; Y[i] = t[i] } N=147";
 inline constexpr int kElements = 147;

@@ -5,8 +5,8 @@
 #include <doctest/doctest.h>
 
 #include <fstream>
-#include <regex>
 #include <iterator>
+#include <regex>
 
 #include "ops/op.h"
 #include "schedules/step.h"
