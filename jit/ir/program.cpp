@@ -119,11 +119,17 @@ const IndexVar* Stage::var(std::string_view name) const {
 
 bool Stage::is_reduction_var(std::string_view name) const { return find(rvars, name) != nullptr; }
 
+bool IndexVar::empty() const {
+  int64_t from = 0, to = 0;
+  return (!lo || is_const(lo, &from)) && is_const(hi, &to) && to <= from;
+}
+
 bool Stage::reduces_nothing() const {
-  return std::any_of(rvars.begin(), rvars.end(), [](const IndexVar& v) {
-    int64_t lo = 0, hi = 0;
-    return (!v.lo || is_const(v.lo, &lo)) && is_const(v.hi, &hi) && hi <= lo;
-  });
+  return std::any_of(rvars.begin(), rvars.end(), [](const IndexVar& v) { return v.empty(); });
+}
+
+bool Stage::writes_nothing() const {
+  return std::any_of(vars.begin(), vars.end(), [](const IndexVar& v) { return v.empty(); });
 }
 
 const Buffer* Program::buffer(std::string_view name) const { return find(buffers, name); }

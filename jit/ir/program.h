@@ -65,6 +65,9 @@ struct IndexVar {
   std::string name;
   Expr lo;  ///< null: 0
   Expr hi;
+
+  /// True where it has no value, whatever the dims.
+  bool empty() const;
 };
 
 /// How a reduction combines. kAny and kAll are over bool.
@@ -177,6 +180,8 @@ struct Stage {
   bool is_reduction_var(std::string_view name) const;
   /// True for a reduction over an empty range, whatever the dims: its value is the identity.
   bool reduces_nothing() const;
+  /// True where the result has no elements, whatever the dims.
+  bool writes_nothing() const;
 };
 
 /// A data-dependent bound that must hold before a stage may run: for all `vars`,

@@ -164,7 +164,12 @@ void Lowering::add_launch(int stage) {
                       in.loops->nodes[static_cast<size_t>(in.loops->order[0])].factored < 0 &&
                       (s.loops[0].mark == Mark::kSerial || s.loops[0].mark == Mark::kParallel ||
                        is_block(s.loops[0].mark));
-  if (ranged) {
+  if (s.writes_nothing()) {
+    // What is computed inside it is of no use either.
+    launch.range = new_loop(s.name, 0, 0);
+    launch.extent = make_int(0);
+    launch.body = block({});
+  } else if (ranged) {
     launch_loop(in, launch);
   } else {
     launch.range = new_loop(s.name, 0, 1);

@@ -12,6 +12,9 @@ namespace {
 
 constexpr double kTurned = 1;
 constexpr double kDotsPacked = 1;
+/// Lanes that there may be for each column: what is left of the instruction's advantage beyond is
+/// less than lanes along the sum have.
+constexpr double kMostFilled = 4;
 /// Of storing results that do not lie along the lanes.
 constexpr double kDotsScatter = 24;
 
@@ -86,6 +89,7 @@ Dots dots_for(const Plan& plan, const std::string& name, const Access& store) {
       if (store.stride(n.name) != 1) cost += kDotsScatter / static_cast<double>(depth);
       // Lanes beyond the extent and parts of groups do nothing.
       const auto filled = static_cast<double>((facts.extent(n.name) + lanes - 1) / lanes * lanes);
+      if (filled > kMostFilled * columns) continue;
       const auto groups = static_cast<double>((depth + row->group - 1) / row->group * row->group);
       cost *= filled / columns * groups / static_cast<double>(depth);
       if (cost >= best_cost - 1e-9) continue;

@@ -27,7 +27,7 @@ constexpr const char* kTargets[] = {"x86 threads=1", "x86 isa=avx2 threads=1"};
 
 /// About the most of a problem: some milliseconds, so that many are tried.
 constexpr double kIterations = 1e7;
-constexpr double kMostOperations = 1e8;
+constexpr double kMostOperations = 3e7;
 constexpr double kMostBytes = 1e8;
 
 /// A default may take so many times as long as the tuned schedule.
