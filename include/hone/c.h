@@ -190,7 +190,7 @@ HONE_C_API int64_t hone_kernel_workspace_size(const hone_kernel* kernel);
 /* A tensor of the caller's, for the time of a call. */
 typedef struct hone_tensor {
   void* data;
-  hone_dtype type;
+  int32_t type;           /* a hone_dtype */
   int32_t rank;           /* at most 12, or HONE_FLAT */
   const int64_t* shape;   /* elements, outermost first */
   const int64_t* strides; /* elements; null: dense */
@@ -205,7 +205,7 @@ typedef enum hone_arg_kind {
 
 /* An argument; scalars are converted to the parameter's type, or refused. */
 typedef struct hone_arg {
-  hone_arg_kind kind;
+  int32_t kind; /* a hone_arg_kind */
   hone_tensor tensor;
   double real;
   int64_t integer;

@@ -66,8 +66,7 @@ TensorRef flat_tensor(const hone_tensor& t) {
 Result<TensorRef> tensor_of(const hone_tensor& t) {
   const auto wrong = [](std::string why) { return Failure{ErrorCode::kArgument, std::move(why)}; };
   if (t.type < HONE_F64 || t.type > HONE_BOOL) {
-    return wrong("a hone_tensor has type " + std::to_string(static_cast<int>(t.type)) +
-                 ", which is no hone_dtype");
+    return wrong("a hone_tensor has type " + std::to_string(t.type) + ", which is no hone_dtype");
   }
   if (t.rank < HONE_FLAT || t.rank > TensorRef::kMaxRank) {
     return wrong("a hone_tensor has rank " + std::to_string(t.rank) +
