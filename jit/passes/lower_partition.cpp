@@ -67,20 +67,28 @@ std::vector<Span> Lowering::spans_inside(size_t stage) {
   return vars;
 }
 
-/// Where loop `id` enters and leaves the range in which every index of a guarded load is inside.
+/// Where loop `id` enters and leaves the range in which every index of a guarded load is inside,
+/// and that in which any is: vectors beyond the latter need no load at all.
 void Lowering::cuts_of_load(const Expr& load, const Stage& reader, const std::vector<Span>& spans,
                             int id, const Piece& piece, std::vector<Poly>& cuts) {
   Poly begin = piece.begin, end = piece.end;
+  Poly first = piece.begin, last = piece.end;
   Instance none;
   const Buffer& b = *program_.buffer(load->name);
   for (size_t d = 0; d + 1 < load->args.size() && d < b.shape.size(); ++d) {
     const auto range = interval(load->args[d], spans, reader);
     if (!range) continue;
+    const Poly shape = index(none, b.shape[d]), behind = range->lo + range->extent;
     restrict_range(range->lo, id, begin, end, facts_);
-    restrict_range(index(none, b.shape[d]) - range->lo - range->extent, id, begin, end, facts_);
+    restrict_range(shape - behind, id, begin, end, facts_);
+    restrict_range(behind - Poly(1), id, first, last, facts_);
+    restrict_range(shape - range->lo - Poly(1), id, first, last, facts_);
   }
   cuts.push_back(begin);
   cuts.push_back(max(begin, end, &facts_));
+  // A copy of the body is worth making only where iterations of it are sure.
+  if (facts_.at_most(piece.begin + Poly(1), first)) cuts.push_back(first);
+  if (facts_.at_most(last + Poly(1), piece.end)) cuts.push_back(last);
 }
 
 /// Where loop `id` enters the range in which a comparison of indices always holds, and leaves that

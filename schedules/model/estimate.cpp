@@ -23,6 +23,8 @@ constexpr double kChainLatency = 4;    // of a fused multiply-add
 constexpr double kLoopOverhead = 1.5;  // of one iteration of a serial loop
 constexpr double kCodeBudget = 4000;   // instructions that the decoded-instruction cache takes
 constexpr double kSpillCost = 3;
+constexpr double kFaultCost = 100;  // of a masked load of no element, from memory that is not there
+constexpr int64_t kPageBytes = 4096;  // beyond a tensor, memory may be absent from here on
 
 /// A loop that is being walked.
 struct Open {
@@ -36,10 +38,11 @@ struct Open {
 /// What one straight-line part does, in instructions.
 struct Block {
   double arithmetic = 0, loads = 0, stores = 0, tile_vectors = 0;
+  double faults = 0;   ///< loads that touch no element, far from the tensor
   bool chain = false;  ///< a reduction carried from iteration to iteration
   double cycles() const {
-    return std::max({arithmetic / kArithmeticPorts, loads / kLoadPorts, stores / kStorePorts,
-                     chain ? kChainLatency : 0.0});
+    return kFaultCost * faults + std::max({arithmetic / kArithmeticPorts, loads / kLoadPorts,
+                                           stores / kStorePorts, chain ? kChainLatency : 0.0});
   }
 };
 
@@ -65,6 +68,7 @@ class Estimator {
   double cost(const Stmt& s);
   void add_store(const Stmt& s, Block& block);
   double vectors(const Expr& offset, int buffer, double& trips) const;
+  double share_far(const Expr& offset, const NestBuffer& b) const;
   void straight(const Stmt& s, Block& block);
   static bool is_straight(const Stmt& s);
   double lanes(DType type) const {
@@ -214,6 +218,21 @@ double Estimator::vectors(const Expr& offset, int buffer, double& points) const 
   return distinct;
 }
 
+/// The part of a guarded load's addresses that lie a page or more outside its tensor.
+double Estimator::share_far(const Expr& offset, const NestBuffer& b) const {
+  const Poly p = Poly::of(offset);
+  const double middle = number(p.expr());
+  double reach = 0;
+  for (const Open& l : loops_) {
+    reach += std::abs(static_cast<double>(p.loop_coef(l.id))) * (std::max(1.0, l.trips) - 1) / 2;
+  }
+  if (reach == 0) return 0;
+  const double page = static_cast<double>(kPageBytes) / size_of(b.type);
+  const double before = std::max(0.0, reach - middle - page);
+  const double behind = std::max(0.0, middle + reach - number(b.elements) - page);
+  return std::min(1.0, (before + behind) / (2 * reach));
+}
+
 void Estimator::add_store(const Stmt& s, Block& block) {
   const NestBuffer& to = nest_.buffers[static_cast<size_t>(s.id)];
   double points = 1;
@@ -233,9 +252,12 @@ void Estimator::add_store(const Stmt& s, Block& block) {
   }
   visit(s.value, [&](const Expr& e) {
     if (e->op != Op::kLoad) return;
-    if (nest_.buffers[static_cast<size_t>(e->id)].home == Home::kRegisters) return;
+    const NestBuffer& from = nest_.buffers[static_cast<size_t>(e->id)];
+    if (from.home == Home::kRegisters) return;
     double reads = 1;
-    block.loads += vectors(e->args[0], e->id, reads);
+    const double loads = vectors(e->args[0], e->id, reads);
+    block.loads += loads;
+    if (e->guarded) block.faults += loads * share_far(e->args[0], from);
   });
 }
 

@@ -6,7 +6,8 @@ namespace hone::schedules {
 namespace {
 
 /// Rows that fill no vector are copied under masks, bit by bit. That pays where results share what
-/// was copied, as the channels of a convolution do; else the tests cost less.
+/// was copied, as the channels of a convolution do, and where neighbours in a vector of results
+/// read elements apart, whose tests are made lane by lane; else the tests cost less.
 bool copy_pays(const Plan& plan, const std::string& stage, const std::string& tensor) {
   const ir::Buffer& b = *plan.program().buffer(tensor);
   int64_t row = 0;
@@ -16,7 +17,9 @@ bool copy_pays(const Plan& plan, const std::string& stage, const std::string& te
   for (const Access& a : facts.loads) {
     if (a.buffer != tensor) continue;
     for (const ir::IndexVar& v : plan.stage(stage).vars) {
-      if (facts.extent(v.name) > 1 && a.stride(v.name) == 0) return true;
+      if (facts.extent(v.name) <= 1) continue;
+      const bool apart = facts.store.stride(v.name) == 1 && a.stride(v.name) != 1;
+      if (a.stride(v.name) == 0 || apart) return true;
     }
   }
   return false;
