@@ -2,7 +2,9 @@
 // Integers and conditions in general registers that are more than sums: division, narrow types,
 // comparisons, choices, loads; and branches on them.
 #include <bit>
+#include <functional>
 
+#include "jit/ir/poly.h"
 #include "jit/x86/select_context.h"
 
 namespace hone::jit {
@@ -230,6 +232,18 @@ void Selector::branch_unless(const ir::Expr& condition, int label) {
   code.emit(X86::jump_eq, {imm(label)});
 }
 
+namespace {
+
+/// True where `s` may not run: what it loads may lie outside of its tensor then.
+bool may_be_skipped(const ir::Stmt& s) {
+  if (s.kind == ir::Stmt::kIf) return true;
+  if (s.kind != ir::Stmt::kFor) return false;
+  const auto trips = (ir::Poly::of(s.end) - ir::Poly::of(s.begin)).value();
+  return !trips || *trips < 1;
+}
+
+}  // namespace
+
 /// A guard by data of a load in `s`, such as whether a row's number is one, that holds or fails for
 /// all of the vector loop `loop` together; null where there is none.
 const ir::Expr* Selector::common_guard(const ir::Stmt& s, const ir::Stmt& loop) {
@@ -247,30 +261,48 @@ const ir::Expr* Selector::common_guard(const ir::Stmt& s, const ir::Stmt& loop) 
     });
   }
   for (const ir::StmtRef& child : s.body) {
-    if (found == nullptr && child) found = common_guard(*child, loop);
+    if (found != nullptr || !child || may_be_skipped(*child)) continue;
+    found = common_guard(*child, loop);
   }
   return found;
 }
 
 /// One branch for the whole vector loop: a masked load whose lanes are all off is an ordinary one
 /// only where the address exists, else the processor spends hundreds of cycles on not faulting.
-void Selector::vector_by_guard(const ir::Stmt& s, const ir::Expr& guard) {
+void Selector::vector_by_guard(const ir::Stmt& s, const Affine& extent, const ir::Expr& guard) {
   const int no = code.lir.label(), done = code.lir.label();
   const uint64_t written = written_by(s);
-  branch_unless(guard, no);
-  const auto side = [&](bool holds) {
+  const auto behind_jump = [&](const std::function<void()>& body) {
     open(Scope::kBranch, written, false);
-    assumed_.push_back({&guard, holds});
-    walk_for(s);
-    assumed_.pop_back();
+    body();
     const Scope branch = close();
     code.splice(code.top().body, branch.pre);
     code.splice(code.top().body, branch.body);
   };
-  side(true);
-  code.emit(X86::jump, {imm(done)});
-  code.emit(X86::label, {imm(no)});
-  side(false);
+  const auto side = [&](bool holds) {
+    behind_jump([&] {
+      assumed_.push_back({&guard, holds});
+      walk_for(s);
+      assumed_.pop_back();
+    });
+  };
+  const auto sides = [&] {
+    branch_unless(guard, no);
+    side(true);
+    code.emit(X86::jump, {imm(done)});
+    code.emit(X86::label, {imm(no)});
+    side(false);
+  };
+  int64_t least = 0, most = 0;
+  if (range_of(extent, least, most) && least > 0) {
+    sides();
+  } else {
+    // The guard may load what is there only if the loop runs.
+    const Reg trips = gpr(extent);
+    code.emit(X86::test, {greg(trips), greg(trips)});
+    code.emit(X86::jump_le, {imm(done)});
+    behind_jump(sides);
+  }
   code.emit(X86::label, {imm(done)});
 }
 

@@ -247,7 +247,7 @@ class Selector {
   /// Jumps to `label` unless the condition, the same in all lanes, holds.
   void branch_unless(const ir::Expr& condition, int label);
   const ir::Expr* common_guard(const ir::Stmt& s, const ir::Stmt& loop);
-  void vector_by_guard(const ir::Stmt& s, const ir::Expr& guard);
+  void vector_by_guard(const ir::Stmt& s, const Affine& extent, const ir::Expr& guard);
 
   // --- select_address.cpp: addresses ---
   /// The address of element `offset` of a buffer in memory; no lanes in it.

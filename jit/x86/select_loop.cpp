@@ -54,7 +54,7 @@ void Selector::walk_for(const ir::Stmt& s) {
   if (extent.is_constant() && extent.constant <= 0) return;
   if (s.mark == ir::Mark::kVector && lanes_.loop < 0) {
     const ir::Expr* guard = assumed_.size() < kMostGuards ? common_guard(s, s) : nullptr;
-    if (guard != nullptr) return vector_by_guard(s, *guard);
+    if (guard != nullptr) return vector_by_guard(s, extent, *guard);
     if (survey(s).lanes > 1) return vector(s, begin, extent);
   }
   if (s.mark == ir::Mark::kTensor) return dot(s, begin, extent);

@@ -35,8 +35,8 @@ class Looks final : public jit::Executable {
     if (!driver) return driver.failure();
     const auto address = static_cast<uint64_t>(slots[slot_]);
     (*driver)->to_host(values.data(), address, elements_ * sizeof(float));
-    fractions_seen.push_back(std::any_of(values.begin(), values.end(),
-                                         [](float v) { return v != std::trunc(v); }));
+    fractions_seen.push_back(
+        std::any_of(values.begin(), values.end(), [](float v) { return v != std::trunc(v); }));
     return inner_->run(launch, slots, part);
   }
 
