@@ -300,6 +300,16 @@ TEST_CASE("cli: a corrupt cache is set aside and work goes on") {
   CHECK(fs::exists(hone.file("cache.db.corrupt-1")));
 }
 
+TEST_CASE("cli: show --why tells what the rules made of a problem") {
+  const Hone hone;
+  const Ran ran = hone("show --why 'softmax M=64 N=512 | x86 isa=avx2 threads=1'");
+  CHECK(ran.code == 0);
+  CHECK(ran.has("yes vectorize"));
+  CHECK(ran.has("the stage reduces"));
+  CHECK(ran.has("decided: "));
+  CHECK(hone("show --why 'relu N=70 | x86 isa=none'").has("no rule is for this target"));
+}
+
 TEST_CASE("cli: tune takes targets with its problems, and no schedule") {
   const Hone hone;
   if (hone("target").out.find("isa=none") != std::string::npos) return;
