@@ -18,7 +18,7 @@ bool apply_stream_out(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   const ir::Buffer& out = *plan.program().buffer(s.output);
   if (out.role != ir::Role::kOutput || s.reduce != ir::Reduce::kNone) {
-    return plan.declines("what it writes is read again");
+    return plan.declines("it is no output, or a reduction, which reads what it has written");
   }
   if (bytes_of(plan.program(), out) < plan.target().l3 / 4) {
     return plan.declines("the result fits into a quarter of the last cache");
