@@ -224,3 +224,28 @@ TEST_CASE("layering: files outside tests stay under 600 lines and name their lic
     CHECK_MESSAGE(licensed, path << ": the first line names the licence");
   }
 }
+
+TEST_CASE("layering: a rule's file, its constant and its name are one word") {
+  int rules = 0;
+  for (const char* kind : {"cpu", "gpu"}) {
+    for (const auto& entry :
+         fs::directory_iterator(source_root() + "/schedules/space/rules/" + kind)) {
+      const std::string stem = entry.path().stem().string();
+      if (stem == "table" || stem == "absent") continue;
+      std::string constant = "k";
+      for (size_t i = 0; i < stem.size(); ++i) {
+        const bool begins = i == 0 || stem[i - 1] == '_';
+        if (stem[i] != '_') {
+          constant += begins ? static_cast<char>(std::toupper(stem[i])) : stem[i];
+        }
+      }
+      std::ifstream in(entry.path());
+      const std::string text{std::istreambuf_iterator<char>(in), {}};
+      const std::string row =
+          "const Rule " + std::string(kind) + "::" + constant + " = {\n    \"" + stem + "\",";
+      CHECK_MESSAGE(text.find(row) != std::string::npos, entry.path().string(), " lacks ", row);
+      ++rules;
+    }
+  }
+  CHECK(rules > 15);
+}
