@@ -10,9 +10,9 @@
 #include "ops/foreign.h"
 #include "runtime/cli/common.h"
 #include "runtime/cli/terminal.h"
-#include "runtime/machine/gpu_limits.h"
 #include "runtime/machine/host.h"
-#include "runtime/machine/limits.h"
+#include "runtime/measure/gpu_limits.h"
+#include "runtime/measure/limits.h"
 
 namespace hone::runtime {
 namespace {

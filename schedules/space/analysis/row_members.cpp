@@ -5,8 +5,8 @@
 
 #include "schedules/space/analysis/align.h"
 #include "schedules/space/analysis/axis.h"
-#include "schedules/space/plan.h"
 #include "schedules/space/analysis/shape.h"
+#include "schedules/space/plan.h"
 
 namespace hone::schedules {
 namespace {

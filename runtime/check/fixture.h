@@ -8,8 +8,8 @@
 #include "jit/interp/compare.h"
 #include "jit/interp/data.h"
 #include "ops/op.h"
-#include "runtime/worker/guarded_memory.h"
-#include "runtime/worker/tile_edges.h"
+#include "runtime/check/guarded_memory.h"
+#include "runtime/check/tile_edges.h"
 
 namespace hone::runtime {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/worker/tile_edges.h"
+#include "runtime/check/tile_edges.h"
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/worker/candidate.h"
+#include "runtime/check/candidate.h"
 
 #include <algorithm>
 #include <chrono>

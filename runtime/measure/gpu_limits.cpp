@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/machine/gpu_limits.h"
+#include "runtime/measure/gpu_limits.h"
 
 #include <algorithm>
 #include <iterator>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/worker/call_frame.h"
+#include "runtime/check/call_frame.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/engine/plan.h"
+#include "runtime/call/plan.h"
 #include "runtime/fine.h"
 #include "runtime/measure/samples.h"
 

@@ -7,8 +7,8 @@
 #include "jit/backend.h"
 #include "ops/op.h"
 #include "runtime/build/compile.h"
+#include "runtime/check/tile_edges.h"
 #include "runtime/device/backend.h"
-#include "runtime/worker/tile_edges.h"
 
 namespace hone::runtime {
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/worker/reference_kernel.h"
+#include "runtime/check/reference_kernel.h"
 
 #include <algorithm>
 #include <charconv>
 #include <set>
 #include <sstream>
 
+#include "runtime/check/call_frame.h"
+#include "runtime/check/device_frame.h"
 #include "runtime/measure/bound.h"
-#include "runtime/worker/call_frame.h"
-#include "runtime/worker/device_frame.h"
 #include "schedules/space/space.h"
 
 namespace hone::runtime {

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "runtime/check/candidate.h"
+#include "runtime/check/device_mirror.h"
+#include "runtime/check/fixture.h"
+#include "runtime/check/frame_slots.h"
 #include "runtime/measure/samples.h"
-#include "runtime/worker/candidate.h"
-#include "runtime/worker/device_mirror.h"
-#include "runtime/worker/fixture.h"
-#include "runtime/worker/frame_slots.h"
 
 namespace hone::runtime {
 

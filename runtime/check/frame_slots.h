@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "jit/ir/nest.h"
-#include "runtime/worker/fixture.h"
+#include "runtime/check/fixture.h"
 
 namespace hone::runtime {
 

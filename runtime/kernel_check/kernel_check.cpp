@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/worker/kernel_check.h"
+#include "runtime/kernel_check/kernel_check.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
 
+#include "runtime/check/reference_kernel.h"
 #include "runtime/device/compiler.h"
+#include "runtime/kernel_check/kernel_call.h"
 #include "runtime/machine/host.h"
 #include "runtime/measure/bound.h"
-#include "runtime/worker/kernel_call.h"
-#include "runtime/worker/reference_kernel.h"
 #include "schedules/schedule.h"
 
 namespace hone::runtime {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/worker/guarded_memory.h"
+#include "runtime/check/guarded_memory.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

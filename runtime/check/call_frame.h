@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "include/hone/thread_pool.h"
-#include "runtime/worker/candidate.h"
-#include "runtime/worker/fixture.h"
-#include "runtime/worker/frame_slots.h"
-#include "runtime/worker/guarded_call.h"
-#include "runtime/worker/guarded_memory.h"
+#include "runtime/check/candidate.h"
+#include "runtime/check/fixture.h"
+#include "runtime/check/frame_slots.h"
+#include "runtime/check/guarded_call.h"
+#include "runtime/check/guarded_memory.h"
 
 namespace hone::runtime {
 

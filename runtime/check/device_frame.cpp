@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/worker/device_frame.h"
+#include "runtime/check/device_frame.h"
 
 #include "runtime/device/stopwatch.h"
 #include "runtime/fine.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/worker/frame_slots.h"
+#include "runtime/check/frame_slots.h"
 
 #include <fmt/format.h>
 

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/check/device_mirror.h"
+#include "runtime/check/fixture.h"
 #include "runtime/engine/kernel_state.h"
-#include "runtime/worker/device_mirror.h"
-#include "runtime/worker/fixture.h"
 
 namespace hone::runtime {
 

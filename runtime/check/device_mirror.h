@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/check/fixture.h"
 #include "runtime/device/gpu.h"
-#include "runtime/worker/fixture.h"
 
 namespace hone::runtime {
 

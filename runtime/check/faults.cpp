@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/worker/faults.h"
+#include "runtime/check/faults.h"
 
 #include <signal.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/worker/device_mirror.h"
+#include "runtime/check/device_mirror.h"
 
 #include <algorithm>
 #include <array>

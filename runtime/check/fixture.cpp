@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/worker/fixture.h"
+#include "runtime/check/fixture.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "runtime/check/difference.h"
 #include "runtime/machine/memory.h"
-#include "runtime/worker/difference.h"
 
 namespace hone::runtime {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/worker/guarded_call.h"
+#include "runtime/check/guarded_call.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "runtime/worker/candidate.h"
-#include "runtime/worker/fixture.h"
+#include "runtime/check/candidate.h"
+#include "runtime/check/fixture.h"
 
 namespace hone::runtime {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/engine/plan.h"
+#include "runtime/call/plan.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/worker/kernel_call.h"
+#include "runtime/kernel_check/kernel_call.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/engine/gpu_target.h"
+#include "runtime/device/gpu_target.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/worker/difference.h"
+#include "runtime/check/difference.h"
 
 #include <cmath>
 #include <cstring>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/machine/limits.h"
+#include "runtime/measure/limits.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "runtime/machine/gpu_limits.h"
 #include "runtime/machine/probes.h"
 #include "runtime/measure/assemble.h"
+#include "runtime/measure/gpu_limits.h"
 
 namespace hone::runtime {
 namespace {

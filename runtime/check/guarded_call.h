@@ -5,7 +5,7 @@
 #include <string>
 
 #include "include/hone/error.h"
-#include "runtime/worker/guarded_memory.h"
+#include "runtime/check/guarded_memory.h"
 
 namespace hone::runtime {
 
