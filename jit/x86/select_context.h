@@ -425,7 +425,7 @@ class Selector {
 
   // --- select_math.cpp ---
   Value call(const ir::Expr& e);
-  Value call(std::string_view name, const Value& x, const Value& y);
+  Value call(const ir::Function& fn, const Value& x, const Value& y);
 
   int width(DType type) const;
   bool wide() const { return target_.has(ir::Isa::kAvx512); }
