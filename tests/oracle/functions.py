@@ -24,6 +24,11 @@ def _tanh_form(x):
     return _sigmoid(2 * np.sqrt(2 / WIDE(np.pi)) * (x + WIDE("0.044715") * x * x * x))
 
 
+def _pow(x, y):
+    """Numbers from 2^53 up are even, where the C library's long pow of -inf loses its way at -2^63."""
+    return np.power(np.where(np.abs(y) >= 2**53, np.abs(x), x), y)
+
+
 EXACT = {"abs": np.abs, "ceil": np.ceil, "floor": np.floor, "round": np.rint, "trunc": np.trunc}
 SMOOTH = {
     "atan": np.arctan, "cbrt": np.cbrt, "cos": np.cos, "cosh": np.cosh, "erf": _erf, "exp": np.exp,
@@ -34,7 +39,7 @@ SMOOTH = {
     "silu": _half(_sigmoid),
     "softplus": lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))),
 }
-OF_TWO = {"atan2": np.arctan2, "pow": np.power}
+OF_TWO = {"atan2": np.arctan2, "pow": _pow}
 # Products with the argument, and sums of it: so is their error.
 SCALED = {"gelu", "gelu_tanh", "silu", "softplus"}
 
