@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "jit/ir/instructions.h"
+#include "jit/ir/machine.h"
 #include "jit/ir/poly.h"
 #include "jit/passes/lower.h"
 #include "schedules/model/model.h"
@@ -14,17 +15,6 @@ namespace hone::schedules {
 using namespace ir;
 
 namespace {
-
-// Cycles and counts of a recent x86 core; ranking needs their proportions only.
-constexpr double kArithmeticPorts = 2;
-constexpr double kLoadPorts = 2;
-constexpr double kStorePorts = 1;
-constexpr double kChainLatency = 4;    // of a fused multiply-add
-constexpr double kLoopOverhead = 1.5;  // of one iteration of a serial loop
-constexpr double kCodeBudget = 4000;   // instructions that the decoded-instruction cache takes
-constexpr double kSpillCost = 3;
-constexpr double kFaultCost = 100;  // of a masked load of no element, from memory that is not there
-constexpr int64_t kPageBytes = 4096;  // beyond a tensor, memory may be absent from here on
 
 /// A loop that is being walked.
 struct Open {
@@ -40,24 +30,25 @@ struct Block {
   double arithmetic = 0, loads = 0, stores = 0, tile_vectors = 0;
   double faults = 0;   ///< loads that touch no element, far from the tensor
   bool chain = false;  ///< a reduction carried from iteration to iteration
-  double cycles() const {
-    return kFaultCost * faults + std::max({arithmetic / kArithmeticPorts, loads / kLoadPorts,
-                                           stores / kStorePorts, chain ? kChainLatency : 0.0});
+  double cycles(const Machine& m) const {
+    return m.fault_cycles * faults +
+           std::max({arithmetic / m.arithmetic_ports, loads / m.load_ports, stores / m.store_ports,
+                     chain ? m.multiply_add_latency : 0.0});
   }
 };
 
 class Estimator {
  public:
-  Estimator(const Nest& nest, const Target& target) : nest_(nest), target_(target) {}
+  Estimator(const Nest& nest, const Target& target) : nest_(nest), machine_(machine_of(target)) {}
 
   Work run() {
     double cycles = 0;
     for (const Launch& l : nest_.launches) {
       if (l.at_bind) continue;
       loops_ = {{l.range, Mark::kSerial, 0, number(l.extent)}};
-      cycles += loops_[0].trips * (cost(*l.body) + kLoopOverhead);
+      cycles += loops_[0].trips * (cost(*l.body) + machine_.loop_overhead);
     }
-    if (code_ > kCodeBudget) cycles *= code_ / kCodeBudget;
+    if (code_ > machine_.decoded_instructions) cycles *= code_ / machine_.decoded_instructions;
     return {cycles, code_};
   }
 
@@ -72,11 +63,11 @@ class Estimator {
   void straight(const Stmt& s, Block& block);
   static bool is_straight(const Stmt& s);
   double lanes(DType type) const {
-    return std::max(1.0, static_cast<double>(target_.vector_bytes()) / size_of(type));
+    return std::max(1.0, static_cast<double>(machine_.vector_bytes) / size_of(type));
   }
 
   const Nest& nest_;
-  const Target& target_;
+  const Machine machine_;
   std::vector<Open> loops_;
   double code_ = 0;
 };
@@ -151,10 +142,10 @@ double Estimator::cost(const Stmt& s) {
   if (s.kind != Stmt::kIf && is_straight(s)) {
     Block block;
     straight(s, block);
-    double cycles = block.cycles();
+    double cycles = block.cycles(machine_);
     code_ += block.arithmetic + block.loads + block.stores;
-    const double room = target_.vector_registers() - 2;
-    if (block.tile_vectors > room) cycles += kSpillCost * (block.tile_vectors - room);
+    const double room = machine_.vector_registers - 2;
+    if (block.tile_vectors > room) cycles += machine_.spill_cycles * (block.tile_vectors - room);
     return cycles;
   }
   double cycles = 0;
@@ -163,7 +154,7 @@ double Estimator::cost(const Stmt& s) {
     loops_.push_back({s.id, s.mark, number(s.begin), trips, s.instruction});
     for (const StmtRef& b : s.body) cycles += cost(*b);
     loops_.pop_back();
-    return trips * (cycles + kLoopOverhead);
+    return trips * (cycles + machine_.loop_overhead);
   }
   if (s.kind == Stmt::kIf) {
     const double taken = share(s.condition);
@@ -227,7 +218,7 @@ double Estimator::share_far(const Expr& offset, const NestBuffer& b) const {
     reach += std::abs(static_cast<double>(p.loop_coef(l.id))) * (std::max(1.0, l.trips) - 1) / 2;
   }
   if (reach == 0) return 0;
-  const double page = static_cast<double>(kPageBytes) / size_of(b.type);
+  const double page = static_cast<double>(machine_.page_bytes) / size_of(b.type);
   const double before = std::max(0.0, reach - middle - page);
   const double behind = std::max(0.0, middle + reach - number(b.elements) - page);
   return std::min(1.0, (before + behind) / (2 * reach));
@@ -263,7 +254,10 @@ void Estimator::add_store(const Stmt& s, Block& block) {
 
 }  // namespace
 
-Work examine(const Nest& nest, const Target& target) { return Estimator(nest, target).run(); }
+Work examine(const Nest& nest, const Target& target) {
+  if (target.is_cuda()) return {1, 0};
+  return Estimator(nest, target).run();
+}
 
 double estimate(const Nest& nest, const Target& target) { return examine(nest, target).cycles; }
 

@@ -10,9 +10,9 @@ namespace hone::schedules {
 /// Arithmetic instructions of one evaluation of `e` on a vector, loads and stores apart.
 double operations_of(const ir::Expr& e);
 
-/// Estimated cycles of one call on one thread. Only good for ranking schedules of one problem:
-/// ports, load and store counts, dependency chains, register pressure, code size; infinite where
-/// the program does not lower.
+/// Estimated cycles of one call on one thread of a CPU. Only good for ranking schedules of one
+/// problem: ports, load and store counts, dependency chains, register pressure, code size. Infinite
+/// where the program does not lower; 1 on a GPU, of which there is no model: nothing is ranked.
 double estimate(const ir::Program& scheduled, const ir::Target& target);
 
 /// The same of a lowered program.

@@ -9,7 +9,10 @@
 namespace hone::schedules {
 
 Plan::Plan(ir::Program program, const ir::Target& target, std::vector<int> forced)
-    : program_(std::move(program)), target_(&target), forced_(std::move(forced)) {}
+    : program_(std::move(program)),
+      target_(&target),
+      machine_(ir::machine_of(target)),
+      forced_(std::move(forced)) {}
 
 bool Plan::add(const std::string& text) {
   auto step = parse_step(text);
@@ -111,6 +114,6 @@ std::string Plan::again(const std::string& knob) {
 
 std::vector<int64_t> Plan::values() const { return values_; }
 
-int Plan::lanes(DType type) const { return std::max(1, target_->vector_bytes() / size_of(type)); }
+int Plan::lanes(DType type) const { return std::max(1, machine_.vector_bytes / size_of(type)); }
 
 }  // namespace hone::schedules

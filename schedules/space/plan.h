@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "jit/ir/machine.h"
 #include "jit/ir/program.h"
 #include "jit/ir/target.h"
 #include "schedules/schedule.h"
@@ -43,6 +44,7 @@ class Plan {
 
   const ir::Program& program() const { return program_; }
   const ir::Target& target() const { return *target_; }
+  const ir::Machine& machine() const { return machine_; }
   const ir::Stage& stage(const std::string& name) const { return *program_.stage(name); }
   /// Facts of a stage; where it is computed inside another, with the extents of its window.
   StageFacts facts(const std::string& stage) const;
@@ -102,6 +104,7 @@ class Plan {
  private:
   ir::Program program_;
   const ir::Target* target_;
+  ir::Machine machine_;
   Schedule schedule_;
   std::vector<std::string> names_;  ///< of knobs, in text order
   std::vector<int64_t> values_;

@@ -64,8 +64,7 @@ bool worth_packing(const Plan& plan, const std::string& stage, const Access& a) 
   for (const ir::IndexVar& r : plan.stage(stage).rvars) {
     step = std::max(step, a.stride(r.name) * size_of(b->type));
   }
-  constexpr int64_t kPage = 4096;
-  return reads >= (step >= kPage ? 12 : 48);
+  return reads >= (step >= plan.machine().page_bytes ? 12 : 48);
 }
 
 VectorAxis vector_axis(const Plan& plan, const std::string& name, const Access& store,

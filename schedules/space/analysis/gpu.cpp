@@ -29,7 +29,7 @@ int64_t begin_of(const Plan& plan, const Access& a) {
 
 }  // namespace
 
-int64_t multiprocessors(const Plan& plan) { return ir::multiprocessors(plan.target()); }
+int64_t multiprocessors(const Plan& plan) { return plan.machine().multiprocessors; }
 
 int64_t filling(const Plan& plan, int64_t of_large) {
   constexpr int64_t kLarge = 132;
@@ -39,7 +39,7 @@ int64_t filling(const Plan& plan, int64_t of_large) {
 int64_t operand_bytes(const Plan& plan) {
   // The rest is for what else a block has there: mbarriers, parts of reductions, edges of tiles.
   constexpr int64_t kRest = 27 << 10;
-  return ir::device_limits(plan.target().sm).block_shared_bytes - kRest;
+  return plan.machine().block_shared_bytes - kRest;
 }
 
 std::vector<std::string> fuse_loops(Plan& plan, const std::string& stage,

@@ -56,7 +56,7 @@ bool pays_to_pack(const Plan& plan, const std::string& stage, const Access& a) {
   const ir::Buffer& b = *plan.program().buffer(a.buffer);
   if (b.constant) return true;
   // A tensor that a near cache holds is read as fast where it lies.
-  if (bytes_of(plan.program(), b) <= plan.target().l2 / 4) return false;
+  if (bytes_of(plan.program(), b) <= plan.machine().l2 / 4) return false;
   int64_t step = 0;
   const StageFacts facts = plan.facts(stage);
   for (const auto& [var, stride] : a.strides) {

@@ -84,7 +84,7 @@ void spread(Plan& plan, const std::string& name) {
   for (const ir::Stage& other : plan.program().stages) {
     if (other.at.stage == name) return;  // what it needs depends on the loops around it
   }
-  const int64_t wanted = 2 * static_cast<int64_t>(plan.target().threads);
+  const int64_t wanted = 2 * static_cast<int64_t>(plan.machine().threads);
   if (loop_extent(plan, s, s.loops[0].name) >= wanted) return;
   std::string longest;
   int64_t most = loop_extent(plan, s, s.loops[0].name);

@@ -5,7 +5,7 @@ namespace hone::schedules {
 namespace {
 
 /// Arithmetic that is cheaper to repeat than to store and load.
-constexpr int kInlineCheapCheap = 3;
+constexpr int kCheap = 3;
 
 /// True when `reader` loads the stage once for each of its own points, never twice the same.
 bool read_once(const Plan& plan, const ir::Stage& reader, const std::string& buffer) {
@@ -39,7 +39,7 @@ bool apply_inline_cheap(Plan& plan, const std::string& name) {
       guarded |= load->guarded;
     }
   }
-  const bool cheap = facts.operations <= kInlineCheapCheap && facts.loads.size() <= 2 && !guarded;
+  const bool cheap = facts.operations <= kCheap && facts.loads.size() <= 2 && !guarded;
   const bool once = readers.size() == 1 && !guarded &&
                     read_once(plan, plan.program().stages[readers[0]], s.output);
   if (!cheap && !once) return plan.declines("readers would compute it again, and it is not cheap");

@@ -37,11 +37,6 @@ void skip_single(Plan& plan, const std::string& name) {
   order_loops(plan, name, rest);
 }
 
-// Cycles of a core that need no more than their order of magnitude.
-constexpr double kArithmeticPorts = 2;
-constexpr double kBytesPerCycle = 16;
-/// Of a thread, to be worth waking it and waiting for it: two microseconds.
-constexpr double kWorthAThread = 8000;
 /// Where work is within this factor of it, both are tried.
 constexpr double kInDoubt = 4;
 
@@ -78,16 +73,18 @@ double cycles_of(const Plan& plan, const std::string& name) {
     if (made && !made->at.root()) continue;
     bytes += static_cast<double>(bytes_of(plan.program(), *plan.program().buffer(b)));
   }
-  return std::max(effort.instructions / kArithmeticPorts, bytes / kBytesPerCycle);
+  return std::max(effort.instructions / plan.machine().arithmetic_ports,
+                  bytes / plan.machine().memory_bytes);
 }
 
 /// True where the parts of a launch are long enough for threads to pay.
 bool pays(Plan& plan, const std::string& name, int64_t parts) {
-  const auto threads = static_cast<double>(std::min<int64_t>(plan.target().threads, parts));
+  const auto threads = static_cast<double>(std::min<int64_t>(plan.machine().threads, parts));
   if (threads <= 1) return true;  // the mark does nothing
   const double share = cycles_of(plan, name) / threads;
-  const bool worth = share >= kWorthAThread;
-  if (share < kWorthAThread / kInDoubt || share > kWorthAThread * kInDoubt) return worth;
+  const double wake = plan.machine().cycles_to_wake_thread;
+  const bool worth = share >= wake;
+  if (share < wake / kInDoubt || share > wake * kInDoubt) return worth;
   return plan.decide("threads for " + name, 2, worth ? 1 : 0) == 1;
 }
 

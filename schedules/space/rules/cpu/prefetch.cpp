@@ -9,10 +9,6 @@
 namespace hone::schedules {
 namespace {
 
-constexpr int64_t kLine = 64;
-/// A page: hardware that looks ahead stops at its end.
-constexpr int64_t kPage = 4096;
-
 /// True when the index of a dim comes from data.
 bool gathered(const ir::Expr& index) {
   bool found = false;
@@ -43,7 +39,7 @@ std::string leaping_loop(const Plan& plan, const ir::Stage& s, const Access& a) 
     const ir::Loop& l = s.loops[i];
     if (l.mark != ir::Mark::kSerial && l.mark != ir::Mark::kParallel) continue;
     for (const std::string& var : roots_of(s, l.name)) {
-      bool leaps = !data && std::abs(a.stride(var)) * size >= kPage;
+      bool leaps = !data && std::abs(a.stride(var)) * size >= plan.machine().page_bytes;
       for (const ir::Expr& index : a.indices) {
         if (!gathered(index)) continue;
         ir::visit(index,
@@ -62,8 +58,8 @@ int64_t distance_for(const Plan& plan, const Access& a, int64_t bytes, int64_t r
   constexpr int64_t kNear = 64, kFar = 256;  // lines
   const bool data = std::any_of(a.indices.begin(), a.indices.end(), gathered);
   if (!data) return 0;
-  const int64_t lines = std::max<int64_t>(1, row / kLine);
-  const int64_t ahead = (bytes > plan.target().l3 ? kFar : kNear) / lines;
+  const int64_t lines = std::max<int64_t>(1, row / plan.machine().line_bytes);
+  const int64_t ahead = (bytes > plan.machine().l3 ? kFar : kNear) / lines;
   for (const int64_t distance : {64, 32, 16}) {
     if (ahead >= distance) return distance;
   }
@@ -81,7 +77,7 @@ bool apply_prefetch_ahead(Plan& plan, const std::string& name) {
     const int64_t bytes = bytes_of(plan.program(), b);
     const ir::Stage* made = plan.program().producer(a.buffer);
     const bool window = made != nullptr && !made->at.root();  // near, whatever the whole comes to
-    if (window || bytes <= plan.target().l2) continue;
+    if (window || bytes <= plan.machine().l2) continue;
     const std::string loop = leaping_loop(plan, s, a);
     if (loop.empty()) continue;
     const int64_t row = row_of(plan, s, a, loop) * size_of(b.type);

@@ -55,8 +55,8 @@ int64_t overlapping(const Plan& plan, const RowMembers& members, const std::stri
   constexpr int64_t kRows = 4;
   for (int64_t rows = kRows; waits && rows > 1; rows /= 2) {
     const bool whole = root.extent(loop) % rows == 0 || root.extent(loop) >= 16 * rows;
-    const bool shared = root.extent(loop) >= 2 * rows * plan.target().threads;
-    if (whole && shared && rows * bytes <= 2 * plan.target().l1d) return rows;
+    const bool shared = root.extent(loop) >= 2 * rows * plan.machine().threads;
+    if (whole && shared && rows * bytes <= 2 * plan.machine().l1d) return rows;
   }
   return 1;
 }

@@ -20,10 +20,10 @@ bool apply_stream_out(Plan& plan, const std::string& name) {
   if (out.role != ir::Role::kOutput || s.reduce != ir::Reduce::kNone) {
     return plan.declines("it is no output, or a reduction, which reads what it has written");
   }
-  if (bytes_of(plan.program(), out) < plan.target().l3 / 4) {
+  if (bytes_of(plan.program(), out) < plan.machine().l3 / 4) {
     return plan.declines("the result fits into a quarter of the last cache");
   }
-  const bool exceeds = traffic(plan.program()) >= plan.target().l3;
+  const bool exceeds = traffic(plan.program()) >= plan.machine().l3;
   if (plan.decide("stream " + out.name, 2, exceeds ? 1 : 0) == 0) {
     return plan.declines("the tensors of the op fit into the last cache");
   }

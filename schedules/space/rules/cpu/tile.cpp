@@ -217,7 +217,7 @@ void spread_outer(const Plan& plan, TileTile& t) {
   };
   size_t best = 0;
   for (size_t i = 1; i < t.outer.size(); ++i) {
-    if (trips(t.outer[best]) >= 2 * plan.target().threads) break;
+    if (trips(t.outer[best]) >= 2 * plan.machine().threads) break;
     if (trips(t.outer[i]) > trips(t.outer[best])) best = i;
   }
   std::rotate(t.outer.begin(), t.outer.begin() + static_cast<long>(best),
@@ -228,10 +228,9 @@ void spread_outer(const Plan& plan, TileTile& t) {
 /// nothing looks ahead along a column, so a few rows at a time are read to their ends.
 bool reads_columns(const Plan& plan, const TileTile& t, const std::string& reduced) {
   if (!t.rows.empty() || t.outer.size() != 1) return false;
-  constexpr int64_t kPage = 4096;
   for (const Access& a : plan.facts(t.producer).loads) {
     const int64_t size = size_of(plan.program().buffer(a.buffer)->type);
-    const bool far = !a.gathers && a.stride(reduced) * size >= kPage;
+    const bool far = !a.gathers && a.stride(reduced) * size >= plan.machine().page_bytes;
     if (far && a.stride(t.axis.var) == 1) return true;
   }
   return false;
@@ -254,7 +253,7 @@ std::vector<std::string> block_reduction(Plan& plan, TileTile& t) {
   const DType element = t.dots ? t.dots.row->a : p.accumulate;
   const int64_t panel = extent * t.size.vectors * lanes * size_of(element);
   const bool columns = reads_columns(plan, t, longest);
-  const bool exceeds = panel > plan.target().l2 / 3;
+  const bool exceeds = panel > plan.machine().l2 / 3;
   if (plan.decide("block " + longest + " of " + t.producer, 2, columns || exceeds) == 0) return {};
   const std::string name = knob_name("kc", t.producer);
   const auto h = plan.split(t.producer, longest,
@@ -270,7 +269,7 @@ std::vector<std::string> block_reduction(Plan& plan, TileTile& t) {
 bool share_tiles(Plan& plan, const TileTile& t, std::vector<std::string>& order) {
   const std::string tiles = order.back();
   const int64_t trips = typical(plan.program(), extent_of(plan.stage(t.root), tiles));
-  const int64_t threads = plan.target().threads;
+  const int64_t threads = plan.machine().threads;
   if (threads < 2 || trips < 2) return true;
   const std::string part = std::to_string((trips + threads - 1) / threads);
   if (!plan.add("split " + t.root + "/" + tiles + " " + part + " -> " + tiles + ".c " + tiles +
@@ -374,7 +373,7 @@ std::string panel_loop(Plan& plan, const TileTile& t, const std::string& inner,
                        const std::string& outermost) {
   const ir::Buffer b = *plan.program().buffer(t.axis.packed);
   const int64_t all = bytes_of(plan.program(), b);
-  if (t.fused() || b.constant || b.shape.size() != 2 || all <= plan.target().l2) return {};
+  if (t.fused() || b.constant || b.shape.size() != 2 || all <= plan.machine().l2) return {};
   for (const Access& a : plan.facts(inner).loads) {
     if (a.buffer == b.name && a.stride(t.axis.var) != 1) return {};
   }
@@ -382,8 +381,8 @@ std::string panel_loop(Plan& plan, const TileTile& t, const std::string& inner,
   const std::vector<std::string> vars = roots_of(root, outermost);
   if (vars.size() != 1 || vars[0] != t.axis.var) return {};
   const int64_t trips = typical(plan.program(), extent_of(root, outermost));
-  const bool fits = all / std::max<int64_t>(trips, 1) <= plan.target().l2 / 2;
-  const bool shared = trips >= 2 * plan.target().threads;
+  const bool fits = all / std::max<int64_t>(trips, 1) <= plan.machine().l2 / 2;
+  const bool shared = trips >= 2 * plan.machine().threads;
   return fits && shared && plan.decide("panels of " + b.name, 2, 1) == 1 ? outermost : "";
 }
 

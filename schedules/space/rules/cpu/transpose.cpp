@@ -61,7 +61,7 @@ bool apply_turn(Plan& plan, const std::string& name) {
   const std::string width = std::to_string(side);
   std::vector<std::string> panels;
   const bool large =
-      bytes_of(plan.program(), *plan.program().buffer(tensor)) > plan.target().l3 / 4;
+      bytes_of(plan.program(), *plan.program().buffer(tensor)) > plan.machine().l3 / 4;
   if (plan.decide("turn " + tensor + " by panels", 2, large ? 1 : 0) == 1) {
     // A panel's pages, of either tensor, fit the TLB.
     for (const auto& [var, knob] : {std::pair{t, "pt"}, std::pair{v, "pv"}}) {
