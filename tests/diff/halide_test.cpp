@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "schedules/search/random_steps.h"
 #include "schedules/space/space.h"
 #include "tests/diff/problems.h"
 #include "tests/diff/subject.h"
@@ -51,7 +52,7 @@ TEST_CASE("halide: the definition of every problem") {
   if (!kHalide) return;
   Tally tally;
   uint64_t number = 0;
-  const uint64_t every = by_effort(8, 1, 1);
+  const auto every = static_cast<uint64_t>(by_effort(8, 1, 1));
   for (const DiffProblem& problem : diff_problems()) {
     if (number++ % every != 0) continue;
     Subject subject(problem.text, problem.program, problem.dims);
@@ -64,7 +65,7 @@ TEST_CASE("halide: the default schedule of every problem, carried over") {
   if (!kHalide) return;
   Tally tally;
   uint64_t number = 0;
-  const uint64_t every = by_effort(8, 1, 1);
+  const auto every = static_cast<uint64_t>(by_effort(8, 1, 1));
   for (const DiffProblem& problem : diff_problems()) {
     if (number++ % every != 0) continue;
     Subject subject(problem.text, problem.program, problem.dims);
@@ -73,4 +74,20 @@ TEST_CASE("halide: the default schedule of every problem, carried over") {
     if (!spaces.empty()) tally.add(subject, spaces[0].analytic());
   }
   tally.print("default schedules");
+}
+
+TEST_CASE("halide: random legal schedules, carried over") {
+  if (!kHalide) return;
+  Tally tally;
+  uint64_t number = 0;
+  const auto every = static_cast<uint64_t>(by_effort(16, 2, 1));
+  const int each = static_cast<int>(by_effort(1, 2, 4));
+  for (const DiffProblem& problem : diff_problems()) {
+    if (number++ % every != 0) continue;
+    Subject subject(problem.text, problem.program, problem.dims);
+    if (!subject.broken().empty()) continue;
+    schedules::RandomSchedules random(subject.program(), target_of(*kHalide), number);
+    for (int i = 0; i < each; ++i) tally.add(subject, random.next(3 + 3 * i, nullptr));
+  }
+  tally.print("random schedules");
 }
