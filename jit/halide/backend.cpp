@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The row of the back end that has Halide make the code.
-#include "jit/halide/backend.h"
-
+// The row of the back end that has Halide make the code, in the module.
+#include <cstring>
 #include <utility>
 
 #include "jit/halide/arguments.h"
+#include "jit/halide/module.h"
 #include "jit/halide/pipeline.h"
 #include "jit/interp/execute.h"
 
@@ -139,9 +139,12 @@ Result<std::shared_ptr<const Executable>, Reject> load(std::shared_ptr<const Cod
 
 }  // namespace
 
-bool has_halide() { return true; }
-
-const Backend kHalideBackend = {"halide", [](const ir::Target& target) { return target.halide; },
-                                emit, load};
+namespace {
+const Backend kRow = {"halide", [](const ir::Target& target) { return target.halide; }, emit, load};
+}  // namespace
 
 }  // namespace hone::jit
+
+const hone::jit::Backend* hone_halide_backend(const char* version) {
+  return std::strcmp(version, HONE_VERSION) == 0 ? &hone::jit::kRow : nullptr;
+}

@@ -77,7 +77,9 @@ class Choice {
     if (k) return pinned(**k) ? std::optional(*k) : std::nullopt;
     note(k);
     // A bug has been told.
-    if (k.failure().kind == jit::Reject::kSchedule && source != Source::kTransferred) {
+    // Another compiler may refuse what hone's own back ends take.
+    const bool ours = source != Source::kTransferred && !engine_->target.halide;
+    if (k.failure().kind == jit::Reject::kSchedule && ours) {
       engine_->services->tell(Event::kBug, [&] {
         return fmt::format("a {} schedule is rejected: {}\n  {} | {} | {}", name_of(source),
                            k.failure().failure.message, problem_.text, engine_->target_text,
