@@ -25,7 +25,7 @@ enum class Isa : uint32_t {
 /// `cuda sm=90 gpu=nvidia-h200 sms=132 mhz=1980 memory_mhz=3201 l2=60M` the one of a machine;
 /// `cuda sm=90 ptx=86` runs the same GPU on code of an earlier one. Of a GPU, members that the text
 /// does not name have no meaning. `halide isa=avx2 threads=2` is an x86 for which Halide makes the
-/// code: by the schedule's steps, or by one of its schedulers, `halide autoschedule=adams2019`; with
+/// code: by the schedule's steps, or by its own, `halide autoschedule=adams2019`; with
 /// `float=fast` it may round products and sums at once and need not know NaN and infinities.
 struct Target {
   int sm = 0;          ///< compute capability, ten times; 0: x86
