@@ -18,9 +18,8 @@ namespace {
 
 /// A pipeline with its arguments.
 struct HalideCall {
-  HalideCall(std::shared_ptr<const jit::Executable> executable, const ir::Nest& nest,
-             const runtime::Fixture& fixture)
-      : code(std::move(executable)), slots(nest, fixture), launches(nest.launches.size()) {
+  HalideCall(const ir::Nest& nest, const runtime::Fixture& fixture)
+      : slots(nest, fixture), launches(nest.launches.size()) {
     slots.status(&status);
     for (size_t i = 0; i < fixture.params().size(); ++i) slots.tensor(i, fixture.params()[i].data);
   }
@@ -31,6 +30,7 @@ struct HalideCall {
     return true;
   }
 
+  jit::ExecutableMemory memory;
   std::shared_ptr<const jit::Executable> code;
   int64_t status = runtime::kFine;
   runtime::FrameSlots slots;
@@ -54,9 +54,10 @@ std::function<void(int64_t)> prepare_halide(const runtime::Fixture& fixture, con
   };
   auto code = compiled(schedules::default_schedule(program, *target));
   if (!code) return nullptr;
-  auto loaded = jit::kHalideBackend.load(code, *target, jit::Place());
+  auto call = std::make_shared<HalideCall>(code->nest(), fixture);
+  auto loaded = jit::kHalideBackend.load(code, *target, jit::Place(&call->memory));
   if (!loaded) return nullptr;
-  auto call = std::make_shared<const HalideCall>(*std::move(loaded), code->nest(), fixture);
+  call->code = *std::move(loaded);
   if (!call->run()) return nullptr;
   return [call](int64_t n) {
     for (int64_t i = 0; i < n; ++i) call->run();

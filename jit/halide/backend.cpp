@@ -7,6 +7,7 @@
 #include "jit/halide/module.h"
 #include "jit/halide/pipeline.h"
 #include "jit/interp/execute.h"
+#include "jit/x86/compile.h"
 
 namespace hone::jit {
 namespace {
@@ -31,13 +32,18 @@ class HalideCode final : public Code {
 
 class HalideExecutable final : public Executable {
  public:
-  explicit HalideExecutable(std::shared_ptr<const HalideCode> code)
-      : code_(std::move(code)), checks_(code_->nest()), layout_(args_layout(code_->nest())) {
+  /// `checks` runs the launches before the pipeline's; null: the interpreter does.
+  HalideExecutable(std::shared_ptr<const HalideCode> code, std::shared_ptr<const Executable> checks)
+      : code_(std::move(code)),
+        native_checks_(std::move(checks)),
+        checks_(code_->nest()),
+        layout_(args_layout(code_->nest())) {
     if (code_->program().dims.empty()) views_ = parameter_views(code_->program(), {});
   }
 
   Failure run(size_t launch, const int64_t* slots, const Part& part) const override {
     if (launch + 1 < code_->nest().launches.size()) {
+      if (native_checks_) return native_checks_->run(launch, slots, part);
       auto fault = checks_.run(static_cast<int>(launch), slots, part.begin, part.end, part.scratch);
       if (fault) return {ErrorCode::kInternal, std::move(fault->message)};
       return {ErrorCode::kOk, {}};
@@ -60,16 +66,33 @@ class HalideExecutable final : public Executable {
 
  private:
   std::shared_ptr<const HalideCode> code_;
+  std::shared_ptr<const Executable> native_checks_;
   NestExecutor checks_;
   ir::ArgsLayout layout_;
   std::vector<TensorView> views_;
 };
 
+/// What of a program is not Halide's: its parameters and its checks.
+ir::Program bare(const ir::Program& scheduled) {
+  ir::Program out = scheduled;
+  out.stages = {};
+  return out;
+}
+
+/// The checks as machine code; null where there is none of either.
+std::shared_ptr<const Executable> checks_of(const ir::Program& scheduled, ir::Target target,
+                                            const Place& place) {
+  target.halide = false;
+  if (scheduled.checks.empty() || !place.memory || !kX86Backend.takes(target)) return nullptr;
+  auto code = kX86Backend.emit(bare(scheduled), target, {});
+  if (!code) return nullptr;
+  auto loaded = kX86Backend.load(*std::move(code), target, place);
+  return loaded ? *std::move(loaded) : nullptr;
+}
+
 /// The parameters and the checks, then one launch without a body.
 Result<ir::Nest, Reject> outline(const ir::Program& scheduled, const ir::Target& target) {
-  ir::Program bare = scheduled;
-  bare.stages = {};
-  auto nest = lowered(bare, target);
+  auto nest = lowered(bare(scheduled), target);
   if (!nest) return nest.failure();
   ir::Launch launch;
   launch.name = "halide";
@@ -132,9 +155,12 @@ Result<std::shared_ptr<const Code>, Reject> emit(const ir::Program& scheduled,
 }
 
 Result<std::shared_ptr<const Executable>, Reject> load(std::shared_ptr<const Code> code,
-                                                       const ir::Target&, const Place&) {
+                                                       const ir::Target& target,
+                                                       const Place& place) {
+  auto own = std::static_pointer_cast<const HalideCode>(code);
+  auto checks = checks_of(own->program(), target, place);
   return std::shared_ptr<const Executable>(
-      std::make_shared<HalideExecutable>(std::static_pointer_cast<const HalideCode>(code)));
+      std::make_shared<HalideExecutable>(std::move(own), std::move(checks)));
 }
 
 }  // namespace

@@ -43,6 +43,17 @@ VarOrRVar named(const std::string& name, bool reduction) {
   return Halide::Var(plain_name(name));
 }
 
+/// True where data say which elements of a tensor are read: Halide would read those data ahead too,
+/// past their end.
+bool by_data(const ir::Stage& s, const std::string& tensor) {
+  const auto is_load = [](const ir::Expr& n) { return n->op == ir::Op::kLoad; };
+  return any_node(s.value, [&](const ir::Expr& n) {
+    if (!is_load(n) || n->name != tensor) return false;
+    return std::any_of(n->args.begin(), n->args.end(),
+                       [&](const ir::Expr& at) { return any_node(at, is_load); });
+  });
+}
+
 std::vector<const ir::Loop*> loops_of(const ir::Stage& s, bool pure_only) {
   std::vector<const ir::Loop*> out;
   for (const ir::Loop& l : s.loops) {
@@ -252,7 +263,7 @@ void Scheduler::prefetch(const ir::Stage& s, Turn& turn) {
   for (const ir::Prefetch& p : s.prefetches) {
     const auto loop = turn.loops.find(p.loop);
     Halide::ImageParam* image = buffers_.image(p.tensor);
-    if (loop == turn.loops.end() || !image) continue;
+    if (loop == turn.loops.end() || !image || by_data(s, p.tensor)) continue;
     turn.stage().prefetch(*image, loop->second, loop->second, static_cast<int32_t>(p.distance));
   }
 }

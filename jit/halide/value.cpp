@@ -114,7 +114,7 @@ E Values::value(const ir::Expr& e) {
     case Op::kCall: {
       std::vector<E> args;
       for (const ir::Expr& a : e->args) args.push_back(value(a));
-      return call(*e->fn, e->type, args);
+      return call(*e->fn, e->type, args, floats_);
     }
     default:
       break;

@@ -76,6 +76,17 @@ TEST_CASE("halide: the default schedule of every problem, carried over") {
   tally.print("default schedules");
 }
 
+TEST_CASE("halide: a prefetch of what data give does not read the data past their end") {
+  if (!kHalide) return;
+  for (const DiffProblem& problem : diff_problems()) {
+    if (!problem.text.starts_with("gather_rows ")) continue;
+    Subject subject(problem.text, problem.program, problem.dims);
+    const auto schedule = schedules::Schedule::parse("prefetch E at Y/n distance=8");
+    REQUIRE(schedule);
+    CHECK(subject.check(*schedule, *kHalide) == "");
+  }
+}
+
 TEST_CASE("halide: random legal schedules, carried over") {
   if (!kHalide) return;
   Tally tally;
