@@ -12,6 +12,9 @@ extern const Peer kOneDnn;
 #ifdef HONE_BENCH_EIGEN
 extern const Peer kEigen;
 #endif
+#ifdef HONE_BENCH_HALIDE
+extern const Peer kHalide, kHalideAdams;
+#endif
 
 std::span<const Peer* const> peers() {
   static constexpr const Peer* kPeers[] = {
@@ -23,6 +26,9 @@ std::span<const Peer* const> peers() {
 #endif
 #ifdef HONE_BENCH_EIGEN
       &kEigen,
+#endif
+#ifdef HONE_BENCH_HALIDE
+      &kHalide,   &kHalideAdams,
 #endif
       nullptr};
   return std::span(kPeers).first(std::size(kPeers) - 1);

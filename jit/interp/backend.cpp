@@ -38,6 +38,7 @@ Result<std::shared_ptr<const Executable>, Reject> load_nest(std::shared_ptr<cons
 }  // namespace
 
 const Backend kInterpBackend = {
-    "interp", [](const ir::Target& target) { return !target.is_cuda(); }, emit_nest, load_nest};
+    "interp", [](const ir::Target& target) { return !target.is_cuda() && !target.halide; },
+    emit_nest, load_nest};
 
 }  // namespace hone::jit

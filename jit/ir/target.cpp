@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 
 namespace hone::ir {
 namespace {
@@ -71,6 +73,9 @@ bool parse_isa(std::string_view text, uint32_t* isa) {
   }
 }
 
+/// Halide's schedulers for CPUs; the first stands for the schedule's own steps.
+constexpr std::string_view kAutoschedulers[] = {"none", "adams2019", "mullapudi2016", "li2018"};
+
 bool is_cpu_name(std::string_view text) {
   for (char c : text) {
     const bool word = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
@@ -101,8 +106,35 @@ std::string assign(std::string_view key, std::string_view value, Target* target)
                          : key == "l2" ? &target->l2
                          : key == "l3" ? &target->l3
                                        : nullptr;
-  if (!bytes) return "unknown key; one of isa cpu threads l1d l2 l3";
+  if (!bytes) {
+    return target->halide ? "unknown key; one of autoschedule float isa cpu threads l1d l2 l3"
+                          : "unknown key; one of isa cpu threads l1d l2 l3";
+  }
   return parse_bytes(value, bytes) ? "" : "a cache size is a number of bytes, `48K`, `1M`";
+}
+
+/// Reads what only Halide takes; false: `key` is none of it.
+bool assign_halide(std::string_view key, std::string_view value, Target* target, std::string* why) {
+  if (key == "autoschedule") {
+    const auto* const row =
+        std::find(std::begin(kAutoschedulers), std::end(kAutoschedulers), value);
+    if (row == std::end(kAutoschedulers)) {
+      *why = "autoschedule takes none, adams2019, mullapudi2016 or li2018";
+    }
+    target->autoschedule = value == kAutoschedulers[0] ? std::string() : std::string(value);
+    return true;
+  }
+  if (key != "float") return false;
+  if (value != "strict" && value != "fast") *why = "float takes strict or fast";
+  target->fast_float = value == "fast";
+  return true;
+}
+
+/// The words that name Halide and how it is to work.
+std::string halide_words(const Target& t) {
+  std::string text = "halide";
+  if (!t.autoschedule.empty()) text += " autoschedule=" + t.autoschedule;
+  return text + (t.fast_float ? " float=fast" : "");
 }
 
 }  // namespace
@@ -139,7 +171,8 @@ std::string print(const Target& t) {
     return text + fmt::format(" gpu={} sms={} mhz={} memory_mhz={} l2={}", t.gpu, t.sms, t.mhz,
                               t.memory_mhz, print_bytes(t.l2));
   }
-  return fmt::format("x86 isa={} cpu={} threads={} l1d={} l2={} l3={}", isa_text(t.isa),
+  return fmt::format("{} isa={} cpu={} threads={} l1d={} l2={} l3={}",
+                     t.halide ? halide_words(t) : "x86", isa_text(t.isa),
                      t.cpu.empty() ? "any" : t.cpu, t.threads, print_bytes(t.l1d),
                      print_bytes(t.l2), print_bytes(t.l3));
 }
@@ -193,16 +226,21 @@ Result<Target> parse_target(std::string_view text, const Target& base) {
     const size_t equals = word.find('=');
     if (first) {
       cuda = word == "cuda";
-      if (!cuda && word != "x86") {
+      const bool halide = word == "halide";
+      if (!cuda && !halide && word != "x86") {
         return fail(text, at, word.size(),
-                    "a target starts with its kind; those known are `x86` and `cuda`");
+                    "a target starts with its kind; those known are `x86`, `halide` and `cuda`");
       }
       if (cuda != base.is_cuda()) target = Target{};
+      target.halide = halide, target.fast_float = false, target.autoschedule.clear();
     } else if (equals == std::string_view::npos) {
       return fail(text, at, word.size(), "expected key=value");
     } else {
       const std::string_view key = word.substr(0, equals), value = word.substr(equals + 1);
-      const std::string why = cuda ? assign_cuda(key, value, &target) : assign(key, value, &target);
+      std::string why;
+      if (!target.halide || !assign_halide(key, value, &target, &why)) {
+        why = cuda ? assign_cuda(key, value, &target) : assign(key, value, &target);
+      }
       if (!why.empty()) return fail(text, at, word.size(), why);
     }
     first = false;

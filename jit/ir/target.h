@@ -24,7 +24,9 @@ enum class Isa : uint32_t {
 /// l3=32M`; `x86 isa=none` is the interpreter's; `cuda sm=90` is any GPU of compute capability 9.0,
 /// `cuda sm=90 gpu=nvidia-h200 sms=132 mhz=1980 memory_mhz=3201 l2=60M` the one of a machine;
 /// `cuda sm=90 ptx=86` runs the same GPU on code of an earlier one. Of a GPU, members that the text
-/// does not name have no meaning.
+/// does not name have no meaning. `halide isa=avx2 threads=2` is an x86 for which Halide makes the
+/// code: by the schedule's steps, or by its own, `halide autoschedule=adams2019`; with
+/// `float=fast` it may round products and sums at once and need not know NaN and infinities.
 struct Target {
   int sm = 0;          ///< compute capability, ten times; 0: x86
   int ptx = 0;         ///< code is PTX of this earlier capability; 0: machine code for `sm`
@@ -38,6 +40,10 @@ struct Target {
   int64_t l1d = 32 << 10;  ///< bytes
   int64_t l2 = 1 << 20;    ///< bytes per core
   int64_t l3 = 16 << 20;   ///< bytes shared
+
+  bool halide = false;       ///< Halide makes the code
+  bool fast_float = false;   ///< Halide's arithmetic may deviate from IEEE
+  std::string autoschedule;  ///< Halide's scheduler of this name; empty: the schedule's steps
 
   bool is_cuda() const { return sm != 0; }
   /// The capability whose instructions code may have: memory and multiprocessors are those of `sm`.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/build/backends.h"
 
+#include "jit/halide/backend.h"
 #include "jit/interp/backend.h"
 #include "jit/x86/compile.h"
 #include "runtime/device/backend.h"
@@ -11,6 +12,7 @@ namespace {
 constexpr const jit::Backend* kBackends[] = {
     &kCudaBackend,
     &jit::kX86Backend,
+    &jit::kHalideBackend,
     &jit::kInterpBackend,
 };
 

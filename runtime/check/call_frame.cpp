@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "runtime/call/plan.h"
 #include "runtime/fine.h"
@@ -55,6 +56,38 @@ const int64_t* CallFrame::slots_of(const ir::Launch& launch) const {
   return launch.at_bind ? bind_slots_.data() : slots_.data();
 }
 
+namespace {
+
+/// Code that has no functions, called as if it had one.
+class Indirect {
+ public:
+  /// The launch's function, or one that has the executable run it; one launch at a time.
+  static Launch::Function function(const jit::Executable& executable, size_t launch) {
+    if (const Launch::Function own = executable.function(launch)) return own;
+    current_ = {&executable, launch, {ErrorCode::kOk, {}}};
+    return call;
+  }
+  /// What went wrong since `function`; empty: nothing.
+  static std::string failed() { return std::exchange(current_.failure.message, {}); }
+
+ private:
+  struct Current {
+    const jit::Executable* executable = nullptr;
+    size_t launch = 0;
+    Failure failure;
+  };
+  static void call(const int64_t* slots, int64_t begin, int64_t end, void* scratch) {
+    Failure failed =
+        current_.executable->run(current_.launch, slots, {begin, end, scratch, nullptr});
+    if (failed.code != ErrorCode::kOk) current_.failure = std::move(failed);
+  }
+  static Current current_;
+};
+
+Indirect::Current Indirect::current_;
+
+}  // namespace
+
 std::string CallFrame::run_guarded(GuardedCall& call, const Candidate& c) {
   *status_ = kFine;
   run_us_ = 0;
@@ -67,8 +100,9 @@ std::string CallFrame::run_guarded(GuardedCall& call, const Candidate& c) {
     const Stretch took = stretch_of([&] {
       for (int part = 0; part < 3 && broken.empty(); ++part) {
         if (cuts[part] >= cuts[part + 1]) continue;
-        broken = call.run(c.executable->function(i), slots_of(launch), cuts[part], cuts[part + 1],
-                          scratch_[0].data());
+        broken = call.run(Indirect::function(*c.executable, i), slots_of(launch), cuts[part],
+                          cuts[part + 1], scratch_[0].data());
+        if (broken.empty()) broken = Indirect::failed();
       }
     });
     if (!broken.empty()) return broken;
@@ -91,7 +125,7 @@ void CallFrame::bind(const Candidate& c) {
   for (size_t i = 0; i < c.nest().launches.size(); ++i) {
     const ir::Launch& launch = c.nest().launches[i];
     if (launch.at_bind) {
-      c.executable->function(i)(slots_of(launch), 0, extent(launch), scratch_[0].data());
+      Indirect::function(*c.executable, i)(slots_of(launch), 0, extent(launch), scratch_[0].data());
     }
   }
 }
@@ -108,7 +142,7 @@ void CallFrame::run(const Candidate& c, ThreadPool* pool) {
     if (launch.at_bind) continue;
     const int64_t n = extent(launch);
     if (n <= 0) continue;
-    const Launch::Function function = c.executable->function(i);
+    const Launch::Function function = Indirect::function(*c.executable, i);
     if (!pool || !launch.parallel || n == 1) {
       function(slots_.data(), 0, n, scratch_[0].data());
       continue;

@@ -102,8 +102,9 @@ class Choice {
   }
 
   void tell_rejected(const jit::Reject& why, const std::string& schedule, Source source) const {
-    // A bug has been told.
-    if (why.kind == jit::Reject::kBug || why.kind == jit::Reject::kFailed) return;
+    // A bug has been told, and another compiler may refuse what hone's own back ends take.
+    const bool told = why.kind == jit::Reject::kBug || why.kind == jit::Reject::kFailed;
+    if (told || engine_->target.halide) return;
     engine_->services->tell(Event::kBug, [&] {
       return fmt::format("a {} schedule is rejected: {}\n  {} | {} | {}", name_of(source),
                          why.failure.message, problem_.text, engine_->target_text, schedule);

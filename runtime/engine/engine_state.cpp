@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "jit/halide/backend.h"
 #include "ops/syntax.h"
 #include "runtime/device/gpu_target.h"
 #include "runtime/engine/failure.h"
@@ -33,6 +34,11 @@ std::string isa_text(const ir::Target& t) {
 Result<ir::Target> resolve_target(const EngineOptions& options, const ir::Target& host) {
   auto target = ir::parse_target(options.target, host);
   if (!target) return target;
+  if (target->halide && !jit::has_halide()) {
+    return Failure{ErrorCode::kUnsupported,
+                   "target: this hone was built without Halide; `x86` is taken, and `halide` where "
+                   "the build found it (libhalide19-dev of Debian 13)"};
+  }
   if ((target->isa & ~host.isa) != 0) {
     return Failure{ErrorCode::kUnsupported,
                    fmt::format("target: {} is more than this machine has, {}", isa_text(*target),

@@ -62,6 +62,7 @@ void schedule_stages(Plan& plan) {
 Plan derive(const ir::Program& program, const ir::Target& target, std::vector<int> forced) {
   Plan plan(program, target, std::move(forced));
   if (target.vector_bytes() == 0 && !target.is_cuda()) return plan;  // the interpreter's
+  if (!target.autoschedule.empty()) return plan;                     // Halide's own
   if (program.stages.size() > kMostStages) return plan;
   for (const Rule* rule : shaping_rules(plan.target())) {
     for (const std::string& name : stages_for(*rule, plan)) {

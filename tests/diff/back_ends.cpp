@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "jit/halide/backend.h"
 #include "jit/interp/backend.h"
 #include "jit/x86/compile.h"
 #include "runtime/machine/host.h"
@@ -17,6 +18,11 @@ const BackEnd kAvxVnni = {"avxvnni", &jit::kX86Backend, "isa=avx2,avxvnni"};
 const BackEnd kPlainC = {"plain_c", &kPlainCBackend, "isa=avx512,vnni,bf16", true, 16};
 
 namespace {
+const BackEnd kHalideRow = {"halide", &jit::kHalideBackend, "isa=avx2", false, 16, "halide"};
+}  // namespace
+const BackEnd* const kHalide = jit::has_halide() ? &kHalideRow : nullptr;
+
+namespace {
 constexpr const BackEnd* kBackEnds[] = {&kInterp, &kAvx2, &kAvx512, &kPlainC};
 }  // namespace
 
@@ -29,7 +35,8 @@ std::vector<const BackEnd*> back_ends_for(uint64_t number) {
 }
 
 ir::Target target_of(const BackEnd& back_end) {
-  ir::Target t = *ir::parse_target(std::string("x86 ") + back_end.target, ir::Target());
+  ir::Target t =
+      *ir::parse_target(std::string(back_end.kind) + " " + back_end.target, ir::Target());
   constexpr uint32_t kDots =
       static_cast<uint32_t>(ir::Isa::kVnni) | static_cast<uint32_t>(ir::Isa::kBf16);
   if (!back_end.everywhere) t.isa &= ~kDots | runtime::host_target().isa;

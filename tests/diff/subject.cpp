@@ -233,12 +233,14 @@ std::string Subject::run_range(Call& call, int launch, int64_t begin, int64_t en
   call.scratch.fill(0xff);
   if (call.launch) return call.launch(launch, call.args.data());
   if (call.code) {
-    return survive(
+    Failure failed{ErrorCode::kOk, {}};
+    const std::string crashed = survive(
         [&] {
-          call.code->run(static_cast<size_t>(launch), call.args.data(),
-                         {begin, end, call.scratch.data(), nullptr});
+          failed = call.code->run(static_cast<size_t>(launch), call.args.data(),
+                                  {begin, end, call.scratch.data(), nullptr});
         },
         20);
+    return crashed.empty() ? failed.message : crashed;
   }
   // Beyond the domain of a temporary, vectors may be computed from what nothing wrote and are never
   // seen; where a stage has a domain, only NaN that reaches an output tells.

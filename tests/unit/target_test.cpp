@@ -47,6 +47,26 @@ TEST_CASE("target: parts left out come from the base") {
   CHECK(parse_target("cuda sm=80", *older)->ptx == 0);
 }
 
+TEST_CASE("target: Halide's words are its own") {
+  Target base;
+  base.isa = static_cast<uint32_t>(Isa::kAvx2);
+  const auto plain = parse_target("halide threads=2", base);
+  REQUIRE(plain);
+  CHECK(plain->halide);
+  CHECK(print(*plain) == "halide isa=avx2 cpu=any threads=2 l1d=32K l2=1M l3=16M");
+  const auto chosen = parse_target("halide autoschedule=adams2019 float=fast", base);
+  REQUIRE(chosen);
+  CHECK(print(*chosen).starts_with("halide autoschedule=adams2019 float=fast isa=avx2 "));
+  CHECK(*parse_target(print(*chosen), Target{}) == *chosen);
+  CHECK(*parse_target("halide autoschedule=none float=strict threads=2", *chosen) == *plain);
+  CHECK_FALSE(parse_target("x86", *chosen)->halide);
+  const auto wrong = parse_target("halide autoschedule=best", base);
+  REQUIRE_FALSE(wrong);
+  CHECK(wrong.failure().message.find("none, adams2019, mullapudi2016 or li2018") !=
+        std::string::npos);
+  CHECK_FALSE(parse_target("x86 autoschedule=none", base));
+}
+
 TEST_CASE("target: errors underline the word and say what would do") {
   const auto message = [](const char* text) {
     const auto r = parse_target(text, Target{});
@@ -56,7 +76,7 @@ TEST_CASE("target: errors underline the word and say what would do") {
   CHECK(message("x86 isa=avx3") ==
         "target: isa takes `none` or names joined by commas: avx2 avx512 vnni bf16 avxvnni fp16\n"
         "  x86 isa=avx3\n      ^^^^^^^^");
-  CHECK(message("arm").find("`x86` and `cuda`") != std::string::npos);
+  CHECK(message("arm").find("`x86`, `halide` and `cuda`") != std::string::npos);
   CHECK(message("cuda").find("`sm=90`") != std::string::npos);
   CHECK(message("cuda sm=9.0").find("75 to 999") != std::string::npos);
   CHECK(message("cuda isa=avx2").find("a GPU has sm") != std::string::npos);

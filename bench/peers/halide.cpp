@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Halide on the same stages: by the steps of hone's default schedule, and by a scheduler of its
+// own.
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "bench/peer.h"
+#include "jit/halide/backend.h"
+#include "runtime/fine.h"
+#include "runtime/machine/host.h"
+#include "runtime/check/frame_slots.h"
+#include "schedules/schedule.h"
+#include "schedules/space/space.h"
+
+namespace hone::bench {
+namespace {
+
+/// A pipeline with its arguments.
+struct HalideCall {
+  HalideCall(const ir::Nest& nest, const runtime::Fixture& fixture)
+      : slots(nest, fixture), launches(nest.launches.size()) {
+    slots.status(&status);
+    for (size_t i = 0; i < fixture.params().size(); ++i) slots.tensor(i, fixture.params()[i].data);
+  }
+  bool run() const {
+    for (size_t l = 0; l < launches; ++l) {
+      if (code->run(l, slots.data(), {0, 1, nullptr, nullptr}).code != ErrorCode::kOk) return false;
+    }
+    return true;
+  }
+
+  jit::ExecutableMemory memory;
+  std::shared_ptr<const jit::Executable> code;
+  int64_t status = runtime::kFine;
+  runtime::FrameSlots slots;
+  size_t launches;
+};
+
+std::function<void(int64_t)> prepare_halide(const runtime::Fixture& fixture, const char* words) {
+  if (!jit::has_halide()) return nullptr;
+  auto target = ir::parse_target(words, runtime::host_target());
+  if (!target) return nullptr;
+  const char* threads = std::getenv("OMP_NUM_THREADS");
+  if (threads) target->threads = std::max(1, std::atoi(threads));
+  const ir::Program& program = fixture.problem().program;
+  const auto compiled = [&](const schedules::Schedule& schedule) {
+    std::shared_ptr<const jit::Code> code;
+    const auto scheduled = schedules::apply(program, schedule);
+    if (!scheduled) return code;
+    auto made = jit::kHalideBackend.emit(*scheduled, *target, {});
+    if (made) code = *std::move(made);
+    return code;
+  };
+  auto code = compiled(schedules::default_schedule(program, *target));
+  if (!code) return nullptr;
+  auto call = std::make_shared<HalideCall>(code->nest(), fixture);
+  auto loaded = jit::kHalideBackend.load(code, *target, jit::Place(&call->memory));
+  if (!loaded) return nullptr;
+  call->code = *std::move(loaded);
+  if (!call->run()) return nullptr;
+  return [call](int64_t n) {
+    for (int64_t i = 0; i < n; ++i) call->run();
+  };
+}
+
+}  // namespace
+
+extern const Peer kHalide, kHalideAdams;
+const Peer kHalide = {"Halide", [](const runtime::Fixture& fixture) {
+                        return prepare_halide(fixture, "halide float=fast");
+                      }};
+const Peer kHalideAdams = {"Adams2019", [](const runtime::Fixture& fixture) {
+                             return prepare_halide(fixture,
+                                                   "halide autoschedule=adams2019 float=fast");
+                           }};
+
+}  // namespace hone::bench

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/halide/schedule.h"
+
+#include <algorithm>
+#include <set>
+
+namespace hone::jit::halide {
+namespace {
+
+using Halide::TailStrategy;
+using Halide::VarOrRVar;
+using ir::Mark;
+using ir::Relation;
+
+/// Registers that one vector may take.
+constexpr int64_t kMostVectors = 8;
+
+/// Variables of the stage that a loop is made of.
+void sources(const ir::Stage& s, const std::string& loop, std::set<std::string>& out) {
+  for (const Relation& r : s.relations) {
+    if (r.kind == Relation::kSplit && (r.outer == loop || r.inner == loop)) {
+      return sources(s, r.parent, out);
+    }
+    if (r.kind == Relation::kFuse && r.outer == loop) {
+      sources(s, r.parent, out);
+      return sources(s, r.second, out);
+    }
+  }
+  out.insert(loop);
+}
+
+/// True for a loop over what is reduced, as far as that is not an output index.
+bool reduces(const ir::Stage& s, const std::string& loop) {
+  if (std::find(s.factored.begin(), s.factored.end(), loop) != s.factored.end()) return false;
+  std::set<std::string> from;
+  sources(s, loop, from);
+  return std::any_of(from.begin(), from.end(),
+                     [&](const std::string& v) { return s.is_reduction_var(v); });
+}
+
+VarOrRVar named(const std::string& name, bool reduction) {
+  if (reduction) return Halide::RVar(plain_name(name));
+  return Halide::Var(plain_name(name));
+}
+
+/// True where data say which elements of a tensor are read: Halide would read those data ahead too,
+/// past their end.
+bool by_data(const ir::Stage& s, const std::string& tensor) {
+  const auto is_load = [](const ir::Expr& n) { return n->op == ir::Op::kLoad; };
+  return any_node(s.value, [&](const ir::Expr& n) {
+    if (!is_load(n) || n->name != tensor) return false;
+    return std::any_of(n->args.begin(), n->args.end(),
+                       [&](const ir::Expr& at) { return any_node(at, is_load); });
+  });
+}
+
+std::vector<const ir::Loop*> loops_of(const ir::Stage& s, bool pure_only) {
+  std::vector<const ir::Loop*> out;
+  for (const ir::Loop& l : s.loops) {
+    if (!pure_only || !reduces(s, l.name)) out.push_back(&l);
+  }
+  return out;
+}
+
+}  // namespace
+
+void Scheduler::apply(const ir::Stage& s, StageFuncs& made) {
+  place(s, made);
+  if (made.reduction) return split_off(s, made);
+  // The first value of a reduction is given by loops over its variables alone.
+  if (made.reduces) {
+    Turn first{made.result, 0, {}};
+    root_loops(s, made, false, first);
+    derive(s, true, first);
+    const auto pure = loops_of(s, true);
+    order(s, pure, first);
+    mark(s, pure, first);
+  }
+  Turn turn{made.result, made.reduces ? 1 : made.definition, {}};
+  root_loops(s, made, made.reduces, turn);
+  derive(s, !made.reduces, turn);
+  const auto all = loops_of(s, !made.reduces);
+  order(s, all, turn);
+  mark(s, all, turn);
+  prefetch(s, turn);
+  remember(s, turn);
+}
+
+/// Loops of a reduction that another Func stores: those before the first that reduces are that
+/// Func's, the others the reduction's, over what is left of its variables there.
+void Scheduler::split_off(const ir::Stage& s, StageFuncs& made) {
+  Turn storing{made.result, made.definition, {}};
+  root_loops(s, made, false, storing);
+  derive(s, true, storing);
+  const auto pure = loops_of(s, true);
+  order(s, pure, storing);
+  mark(s, pure, storing);
+  size_t lead = 0;
+  while (lead < s.loops.size() && !reduces(s, s.loops[lead].name)) ++lead;
+  if (made.reduces && lead == s.loops.size()) refuse("stage " + s.name + ": no loop reduces");
+  if (lead == 0 || !made.reduces) {
+    made.reduction->compute_root();
+  } else {
+    const auto last = storing.loops.find(s.loops[lead - 1].name);
+    made.reduction->compute_at(Halide::LoopLevel(made.result, last->second));
+  }
+  remember(s, storing);
+  if (!made.reduces) return;
+  // Splits whose outer loop is the other Func's leave their inner one, which is the variable.
+  std::set<std::string> leading;
+  for (size_t i = 0; i < lead; ++i) leading.insert(s.loops[i].name);
+  ir::Stage rest = s;
+  rest.relations.clear();
+  rest.loops.assign(s.loops.begin() + static_cast<std::ptrdiff_t>(lead), s.loops.end());
+  Turn turn{*made.reduction, 1, {}};
+  root_loops(s, made, true, turn);
+  const auto leads = [&](const auto& self, const std::string& loop) -> bool {
+    if (leading.count(loop)) return true;
+    for (const Relation& r : s.relations) {
+      if (r.kind == Relation::kSplit && r.parent == loop) {
+        return self(self, r.outer) && self(self, r.inner);
+      }
+      if (r.kind == Relation::kFuse && (r.parent == loop || r.second == loop)) {
+        return self(self, r.outer);
+      }
+    }
+    return false;
+  };
+  for (const Relation& r : s.relations) {
+    if (r.kind == Relation::kFuse || turn.loops.count(r.parent) == 0) {
+      if (r.kind == Relation::kFuse && !leads(leads, r.outer)) rest.relations.push_back(r);
+      continue;
+    }
+    if (leads(leads, r.parent)) continue;
+    if (leads(leads, r.outer)) {
+      turn.loops.insert_or_assign(r.inner, turn.loops.at(r.parent));
+      continue;
+    }
+    if (leads(leads, r.inner)) {
+      refuse("stage " + s.name + ": loop " + r.inner + " outside its " + r.outer);
+    }
+    rest.relations.push_back(r);
+    Turn one = turn;
+    ir::Stage step = rest;
+    step.relations = {r};
+    derive(step, false, turn);
+  }
+  std::vector<const ir::Loop*> all;
+  for (const ir::Loop& l : rest.loops) all.push_back(&l);
+  order(rest, all, turn);
+  mark(rest, all, turn);
+  prefetch(rest, turn);
+  remember(rest, turn);
+}
+
+void Scheduler::root_loops(const ir::Stage&, const StageFuncs& made, bool reduces,
+                           Turn& turn) const {
+  for (const auto& [name, var] : made.vars) turn.loops.insert_or_assign(name, var);
+  if (!reduces) return;
+  for (const auto& [name, var] : made.rvars) turn.loops.insert_or_assign(name, var);
+}
+
+/// The relations between loops, as far as what they derive from is there.
+void Scheduler::derive(const ir::Stage& s, bool pure_only, Turn& turn) {
+  Halide::Stage stage = turn.stage();
+  for (const Relation& r : s.relations) {
+    const auto parent = turn.loops.find(r.parent);
+    if (parent == turn.loops.end()) continue;
+    const bool reduction = parent->second.is_rvar;
+    if (pure_only && reduction) continue;
+    if (r.kind == Relation::kFuse) {
+      const auto second = turn.loops.find(r.second);
+      if (second == turn.loops.end()) continue;
+      const VarOrRVar fused = named(r.outer, reduction || second->second.is_rvar);
+      stage.fuse(second->second, parent->second, fused);
+      turn.loops.insert_or_assign(r.outer, fused);
+      continue;
+    }
+    const VarOrRVar outer = named(r.outer, reduction), inner = named(r.inner, reduction);
+    stage.split(parent->second, outer, inner, static_cast<int32_t>(r.factor), tail_of(s, r, turn));
+    turn.loops.insert_or_assign(r.outer, outer);
+    turn.loops.insert_or_assign(r.inner, inner);
+  }
+}
+
+/// What Halide does with the rest. Where it may compute a tile again its last one begins earlier,
+/// so that tiles have one size.
+TailStrategy Scheduler::tail_of(const ir::Stage& s, const Relation& r, const Turn& turn) const {
+  const ir::IndexVar* v = s.var(r.parent);
+  const ir::Buffer& b = *program_.buffer(s.output);
+  int64_t lo = 0, hi = 0;
+  const bool constant = v && is_const(v->hi, &hi) && (!v->lo || is_const(v->lo, &lo));
+  const bool again = turn.definition == 0 && b.role == ir::Role::kOutput && !s.where;
+  if (constant && again && s.at.root() && hi - lo >= r.factor) return TailStrategy::ShiftInwards;
+  return TailStrategy::GuardWithIf;
+}
+
+void Scheduler::order(const ir::Stage&, const std::vector<const ir::Loop*>& loops, Turn& turn) {
+  std::vector<VarOrRVar> inside_out;
+  for (size_t i = loops.size(); i-- > 0;) {
+    const auto found = turn.loops.find(loops[i]->name);
+    if (found != turn.loops.end()) inside_out.push_back(found->second);
+  }
+  if (inside_out.size() > 1) turn.stage().reorder(inside_out);
+}
+
+void Scheduler::mark(const ir::Stage& s, const std::vector<const ir::Loop*>& loops, Turn& turn) {
+  Halide::Stage stage = turn.stage();
+  for (const ir::Loop* l : loops) {
+    const auto found = turn.loops.find(l->name);
+    if (found == turn.loops.end()) continue;
+    const VarOrRVar& loop = found->second;
+    switch (l->mark) {
+      case Mark::kSerial:
+      case Mark::kTensor:  // means what its loops do; Halide finds its own instructions
+        break;
+      case Mark::kUnroll:
+        if (marks_ == Marks::kWhole || extent_of(s, l->name) > 0) stage.unroll(loop);
+        break;
+      case Mark::kVector:
+        vectorize(s, *l, turn);
+        break;
+      case Mark::kParallel:
+        stage.parallel(loop);
+        break;
+      default:
+        refuse("loop " + s.name + "/" + l->name + ": Halide has no counterpart of the mark " +
+               std::string(name_of(l->mark)));
+    }
+  }
+}
+
+/// The loop's extent where the steps alone say it; else 0.
+int64_t Scheduler::extent_of(const ir::Stage& s, const std::string& loop) const {
+  for (const Relation& r : s.relations) {
+    if (r.kind == Relation::kSplit && r.inner == loop) return r.factor;
+  }
+  const ir::IndexVar* v = s.var(loop);
+  int64_t hi = 0;
+  const bool whole =
+      v && !v->lo && is_const(v->hi, &hi) && (s.at.root() || s.is_reduction_var(loop));
+  return whole ? hi : 0;
+}
+
+/// Vectors of at most a few registers; longer loops are split.
+void Scheduler::vectorize(const ir::Stage& s, const ir::Loop& l, Turn& turn) {
+  Halide::Stage stage = turn.stage();
+  const VarOrRVar& loop = turn.loops.at(l.name);
+  // Lanes of a reduction are combined by a tree, which Halide takes for atomic.
+  if (loop.is_rvar) stage.atomic(true);
+  const int lanes = std::max<int>(1, vector_bytes_ / size_of(program_.buffer(s.output)->type));
+  const int64_t extent = extent_of(s, l.name);
+  const bool known = extent > 0 && extent <= kMostVectors * lanes;
+  if (known || (extent == 0 && marks_ == Marks::kWhole)) {
+    if (extent != 1) stage.vectorize(loop);
+    return;
+  }
+  const int width = extent > 0 ? static_cast<int>(std::min<int64_t>(lanes, extent)) : lanes;
+  if (width > 1) stage.vectorize(loop, width, TailStrategy::GuardWithIf);
+}
+
+void Scheduler::prefetch(const ir::Stage& s, Turn& turn) {
+  for (const ir::Prefetch& p : s.prefetches) {
+    const auto loop = turn.loops.find(p.loop);
+    Halide::ImageParam* image = buffers_.image(p.tensor);
+    if (loop == turn.loops.end() || !image || by_data(s, p.tensor)) continue;
+    turn.stage().prefetch(*image, loop->second, loop->second, static_cast<int32_t>(p.distance));
+  }
+}
+
+void Scheduler::remember(const ir::Stage& s, const Turn& turn) {
+  for (const auto& [name, loop] : turn.loops) {
+    known_.insert_or_assign(s.name + "/" + name, Known{turn.func, loop});
+  }
+}
+
+const Scheduler::Known& Scheduler::known(const ir::Place& p) const {
+  const auto found = known_.find(p.stage + "/" + p.loop);
+  if (found == known_.end())
+    refuse("loop " + p.stage + "/" + p.loop + ": not among Halide's loops");
+  return found->second;
+}
+
+void Scheduler::place(const ir::Stage& s, StageFuncs& made) {
+  if (made.definition > 0) return;  // with the Func's first
+  const bool output = program_.buffer(s.output)->role != ir::Role::kTemp;
+  if (output || s.at.root()) {
+    made.result.compute_root();
+    return;
+  }
+  const Known& at = known(s.at);
+  made.result.compute_at(Halide::LoopLevel(at.func, at.loop));
+  if (s.store.root()) return;
+  const Known& store = known(s.store);
+  made.result.store_at(Halide::LoopLevel(store.func, store.loop));
+}
+
+}  // namespace hone::jit::halide

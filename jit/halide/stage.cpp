@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/halide/stage.h"
+
+#include <algorithm>
+#include <set>
+
+namespace hone::jit::halide {
+namespace {
+
+using ir::Op;
+using E = Halide::Expr;
+
+bool has_var(const ir::Expr& e) {
+  return any_node(e, [](const ir::Expr& n) { return n->op == Op::kVar; });
+}
+
+bool has_load(const ir::Expr& e) {
+  return any_node(e, [](const ir::Expr& n) { return n->op == Op::kLoad; });
+}
+
+E both(const E& a, const E& b) { return !a.defined() ? b : !b.defined() ? a : a && b; }
+
+/// The running value after one more.
+E combine(ir::Reduce how, const E& running, const E& value, Floats floats) {
+  switch (how) {
+    case ir::Reduce::kSum:
+      return running + value;
+    case ir::Reduce::kProd:
+      return running * value;
+    case ir::Reduce::kMax:
+      return greater(running, value, floats);
+    case ir::Reduce::kMin:
+      return lesser(running, value, floats);
+    case ir::Reduce::kAny:
+      return running || value;
+    case ir::Reduce::kAll:
+      return running && value;
+    case ir::Reduce::kNone:
+      break;
+  }
+  return value;
+}
+
+/// The conjuncts of `where` that mention a reduction variable (`reduced`), or the others.
+ir::Expr part_of(const ir::Stage& s, const ir::Expr& where, bool reduced) {
+  if (!where) return where;
+  if (where->op == Op::kAnd) {
+    const ir::Expr a = part_of(s, where->args[0], reduced), b = part_of(s, where->args[1], reduced);
+    return a && b ? make_binary(Op::kAnd, a, b) : a ? a : b;
+  }
+  const bool mentions = any_node(
+      where, [&](const ir::Expr& n) { return n->op == Op::kVar && s.is_reduction_var(n->name); });
+  return mentions == reduced ? where : ir::Expr();
+}
+
+std::vector<E> reversed(const std::vector<Halide::Var>& vars) {
+  return {vars.rbegin(), vars.rend()};
+}
+
+}  // namespace
+
+StageFuncs StageMaker::make(const ir::Stage& stage) {
+  ranges_.enter(stage);
+  StageFuncs out;
+  const ir::Buffer& b = *program_.buffer(stage.output);
+  const std::vector<Place> places = places_of(stage);
+  Values values(program_, buffers_, ranges_, floats_);
+  const E covered = bind_places(stage, places, values);
+  const bool temporary = b.role == ir::Role::kTemp;
+  E condition = covered;
+  const ir::Expr where =
+      stage.reduce == ir::Reduce::kNone ? stage.where : part_of(stage, stage.where, false);
+  if (where && !temporary) condition = both(condition, values.value(where));
+  if (stage.reduce == ir::Reduce::kNone) {
+    define(stage, places,
+           to_stored(converted(values.value(stage.value), stage.value->type, b.type), b.type),
+           condition, out);
+    return out;
+  }
+  const bool plain = temporary && !condition.defined() && stage.accumulate == b.type &&
+                     !buffers_.written(stage.output);
+  if (plain) {
+    out.result = buffers_.func(stage.output);
+    reduce(stage, places, out.result, values, out);
+    return out;
+  }
+  // Over the same places, in the type of the running value.
+  Halide::Func f(plain_name(stage.name) + "_sum");
+  reduce(stage, places, f, values, out);
+  out.reduction = f;
+  std::vector<E> at;
+  for (size_t d = places.size(); d-- > 0;) at.emplace_back(places[d].pure);
+  define(
+      stage, places,
+      to_stored(converted(from_stored(f(at), stage.accumulate), stage.accumulate, b.type), b.type),
+      condition, out);
+  return out;
+}
+
+/// The variable and the offset that give each dimension's index.
+std::vector<StageMaker::Place> StageMaker::places_of(const ir::Stage& stage) const {
+  std::vector<Place> out;
+  std::set<std::string> seen;
+  const auto beside = [&](const ir::Expr& e) {
+    Place p;
+    if (e->op == Op::kVar) {
+      p.var = e->name;
+    } else if (e->op == Op::kAdd && e->args[0]->op == Op::kVar && !has_var(e->args[1])) {
+      p.var = e->args[0]->name, p.offset = e->args[1];
+    } else if (e->op == Op::kAdd && e->args[1]->op == Op::kVar && !has_var(e->args[0])) {
+      p.var = e->args[1]->name, p.offset = e->args[0];
+    } else if (e->op == Op::kSub && e->args[0]->op == Op::kVar && !has_var(e->args[1])) {
+      p.var = e->args[0]->name, p.offset = make_unary(Op::kNeg, e->args[1]);
+    } else if (!has_var(e)) {
+      p.offset = e;
+    } else {
+      refuse("stage " + stage.name + ": Halide cannot be told to write at " + print(e));
+    }
+    return p;
+  };
+  for (const ir::Expr& e : stage.out_index) out.push_back(beside(e));
+  for (const std::string& f : stage.factored) out.push_back(Place{f, {}, {}});
+  for (size_t d = 0; d < out.size(); ++d) {
+    Place& p = out[d];
+    if (p.var.empty()) {
+      p.pure = Halide::Var("d" + std::to_string(d));
+    } else if (!seen.insert(p.var).second) {
+      refuse("stage " + stage.name + ": Halide cannot be told to write along a diagonal");
+    } else {
+      p.pure = Halide::Var(plain_name(p.var));
+    }
+  }
+  for (const ir::IndexVar& v : stage.vars) {
+    if (seen.count(v.name) == 0) {
+      refuse("stage " + stage.name + ": variable " + v.name + " does not say where is written");
+    }
+  }
+  return out;
+}
+
+/// True where the variable runs over all of the dimension.
+bool StageMaker::covers(const ir::Stage& stage, const Place& p, const ir::Expr& size) const {
+  if (p.var.empty()) return is_const(size) && size->i == 1;
+  const ir::IndexVar* v = stage.var(p.var);
+  // A loop of a reduction taken apart: the dimension is made for it.
+  if (!v || stage.is_reduction_var(p.var)) return true;
+  if (p.offset || v->lo) return false;
+  return equal(v->hi, size);
+}
+
+/// Gives the stage's variables their values; where in the output they have any, undefined:
+/// everywhere.
+E StageMaker::bind_places(const ir::Stage& stage, const std::vector<Place>& places,
+                          Values& values) {
+  const ir::Buffer& b = *program_.buffer(stage.output);
+  E condition;
+  for (size_t d = 0; d < places.size(); ++d) {
+    const Place& p = places[d];
+    E at = p.pure;
+    if (covers(stage, p, b.shape[d])) {
+      if (!p.var.empty()) values.bind(p.var, at);
+      continue;
+    }
+    if (p.offset) at = at - values.index(p.offset);
+    if (p.var.empty()) {
+      condition = both(condition, at == 0);
+      continue;
+    }
+    const ir::IndexVar& v = *stage.var(p.var);
+    if (has_load(v.hi) || (v.lo && has_load(v.lo)) || has_var(v.hi)) {
+      refuse("stage " + stage.name + ": the range of " + v.name + " is no box");
+    }
+    const E lo = v.lo ? values.index(v.lo) : E(0);
+    const E hi = values.index(v.hi);
+    condition = both(condition, at >= lo && at < hi);
+    // Of values outside nothing is stored, yet Halide asks what they need.
+    values.bind(p.var, Halide::clamp(at, lo, Halide::max(lo, hi - 1)));
+  }
+  return condition;
+}
+
+void StageMaker::define(const ir::Stage& stage, const std::vector<Place>& places, const E& value,
+                        const E& condition, StageFuncs& out) {
+  const bool again = buffers_.written(stage.output);
+  Halide::Func& f = buffers_.func(stage.output);
+  std::vector<Halide::Var> vars;
+  for (const Place& p : places) {
+    vars.push_back(p.pure);
+    if (!p.var.empty()) out.vars.emplace_back(p.var, p.pure);
+  }
+  if (again && f.num_update_definitions() == 0 && !f.defined()) refuse("no definition");
+  const E stored =
+      condition.defined() ? Halide::select(condition, value, Halide::undef(value.type())) : value;
+  f(reversed(vars)) = stored;
+  out.result = f;
+  out.definition = again ? f.num_update_definitions() : 0;
+}
+
+/// Defines `f` over the stage's places by its identity and one update.
+void StageMaker::reduce(const ir::Stage& stage, const std::vector<Place>& places, Halide::Func f,
+                        Values& values, StageFuncs& out) {
+  std::vector<Halide::Var> vars;
+  for (const Place& p : places) {
+    vars.push_back(p.pure);
+    if (!p.var.empty()) out.vars.emplace_back(p.var, p.pure);
+  }
+  const std::vector<E> at = reversed(vars);
+  const DType type = stage.accumulate;
+  const E identity = values.value(ir::identity(stage.reduce, type));
+  f(at) = to_stored(identity, type);
+  out.reduces = true;
+  if (stage.reduces_nothing()) {
+    out.reduces = false;
+    return;
+  }
+  Halide::RDom dom;
+  bind_reduction(stage, values, out, dom);
+  if (const ir::Expr where = part_of(stage, stage.where, true)) dom.where(values.value(where));
+  const E value = converted(values.value(stage.value), stage.value->type, type);
+  f(at) = to_stored(combine(stage.reduce, from_stored(f(at), type), value, floats_), type);
+}
+
+/// Makes the reduction's domain. A bound that data or other variables give becomes a condition
+/// within the least box around it.
+void StageMaker::bind_reduction(const ir::Stage& stage, Values& values, StageFuncs& out,
+                                Halide::RDom& dom) {
+  struct Leaf {
+    std::string name;
+    E lo, extent;
+  };
+  std::vector<Leaf> leaves;
+  struct Whole {
+    std::string name;
+    E end;
+    std::string outer, inner;
+    int64_t factor;
+  };
+  std::vector<Whole> apart;
+  const auto is_factored = [&](const std::string& loop) {
+    return std::find(stage.factored.begin(), stage.factored.end(), loop) != stage.factored.end();
+  };
+  const auto relation_of = [&](const std::string& parent) -> const ir::Relation* {
+    for (const ir::Relation& r : stage.relations) {
+      if (r.kind == ir::Relation::kSplit && r.parent == parent) return &r;
+    }
+    return nullptr;
+  };
+  const auto leads_to_factored = [&](const auto& self, const std::string& loop) -> bool {
+    if (is_factored(loop)) return true;
+    const ir::Relation* r = relation_of(loop);
+    return r && (self(self, r->outer) || self(self, r->inner));
+  };
+  const auto take_apart = [&](const auto& self, const std::string& loop, const E& extent) -> void {
+    const ir::Relation* r =
+        leads_to_factored(leads_to_factored, loop) ? relation_of(loop) : nullptr;
+    if (!r) {
+      if (!is_factored(loop)) leaves.push_back({loop, 0, extent});
+      return;
+    }
+    const auto f = static_cast<int32_t>(r->factor);
+    self(self, r->outer, Halide::Internal::simplify((extent + f - 1) / f));
+    self(self, r->inner, f);
+    apart.push_back({loop, extent, r->outer, r->inner, r->factor});
+    out.taken_apart.push_back(loop);
+  };
+  struct Ragged {
+    const ir::IndexVar* var;
+  };
+  std::vector<Ragged> ragged;
+  for (const ir::IndexVar& v : stage.rvars) {
+    const bool open =
+        has_load(v.hi) || has_var(v.hi) || (v.lo && (has_load(v.lo) || has_var(v.lo)));
+    if (leads_to_factored(leads_to_factored, v.name)) {
+      if (open || v.lo) refuse("stage " + stage.name + ": rfactor of a range that data give");
+      take_apart(take_apart, v.name, values.index(v.hi));
+    } else if (open) {
+      const auto lo = v.lo ? ranges_.of(v.lo) : Range{0, 0};
+      const auto hi = ranges_.of(v.hi);
+      if (!lo || !hi || hi->hi > INT32_MAX) {
+        refuse("stage " + stage.name + ": no bound is known of the range of " + v.name);
+      }
+      leaves.push_back({v.name, static_cast<int32_t>(lo->lo),
+                        static_cast<int32_t>(std::max<int64_t>(0, hi->hi - lo->lo))});
+      ragged.push_back({&v});
+    } else {
+      const E lo = v.lo ? values.index(v.lo) : E(0);
+      leaves.push_back({v.name, lo, Halide::Internal::simplify(values.index(v.hi) - lo)});
+    }
+  }
+  if (!leaves.empty()) {
+    Halide::Region region;
+    // Halide's innermost variable comes first.
+    for (size_t i = leaves.size(); i-- > 0;) region.push_back({leaves[i].lo, leaves[i].extent});
+    dom = Halide::RDom(region, "r");
+    for (size_t i = 0; i < leaves.size(); ++i) {
+      const Halide::RVar r = dom[static_cast<int>(leaves.size() - 1 - i)];
+      values.bind(leaves[i].name, r);
+      out.rvars.emplace_back(leaves[i].name, r);
+    }
+  }
+  for (const Whole& w : apart) {
+    const auto f = static_cast<int32_t>(w.factor);
+    const ir::Expr outer = ir::make_var(w.outer), inner = ir::make_var(w.inner);
+    const E at = values.index(outer) * f + values.index(inner);
+    values.bind(w.name, at);
+    if (!Halide::Internal::can_prove(w.end % f == 0)) {
+      if (!dom.defined()) refuse("stage " + stage.name + ": nothing is left to reduce over");
+      dom.where(at < w.end);
+      values.bind(w.name, Halide::min(at, w.end - 1));
+    }
+  }
+  for (const Ragged& r : ragged) {
+    const E at = values.index(ir::make_var(r.var->name));
+    if (r.var->lo) dom.where(at >= values.index(r.var->lo));
+    dom.where(at < values.index(r.var->hi));
+  }
+}
+
+}  // namespace hone::jit::halide
