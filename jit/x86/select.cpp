@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "jit/x86/encode/machine.h"
 #include "jit/x86/select_context.h"
 #include "jit/x86/select_fold.h"
 
@@ -45,7 +46,7 @@ Result<Lir, Refusal> select(const ir::Nest& nest, const ir::Launch& launch,
 }
 
 Selector::Selector(const ir::Nest& nest, const ir::Launch& launch, const ir::Target& target)
-    : code(target),
+    : code(registers_of(target)),
       nest_(nest),
       launch_(launch),
       target_(target),
@@ -71,7 +72,7 @@ bool Selector::run() {
   Mem m;
   m.base = status;
   code.emit(X86::cmp, {mem(m), greg(fine)});
-  code.emit(X86::jump_ne, {imm(exit)});
+  code.emit(Pseudo::jump_ne, {imm(exit)});
   const auto version = [&](bool streaming) {
     streaming_ = streaming;
     // What is computed here is known here only.
@@ -88,12 +89,12 @@ bool Selector::run() {
     branch_unless_aligned(streams, unaligned);
     version(true);
     code.emit(X86::sfence, {});
-    code.emit(X86::jump, {imm(exit)});
-    code.emit(X86::label, {imm(unaligned)});
+    code.emit(Pseudo::jump, {imm(exit)});
+    code.emit(Pseudo::label, {imm(unaligned)});
   }
   version(false);
-  code.emit(X86::label, {imm(exit)});
-  code.emit(X86::ret, {});
+  code.emit(Pseudo::label, {imm(exit)});
+  code.emit(Pseudo::ret, {});
   const Scope function = close();
   if (failed()) return false;
   code.finish(function.body);
@@ -160,11 +161,11 @@ void Selector::walk_if(const Stmt& s) {
     code.splice(code.top().body, branch.body);
   };
   side(*s.body[0]);
-  if (otherwise) code.emit(X86::jump, {imm(done)});
-  code.emit(X86::label, {imm(no)});
+  if (otherwise) code.emit(Pseudo::jump, {imm(done)});
+  code.emit(Pseudo::label, {imm(no)});
   if (otherwise) {
     side(*otherwise);
-    code.emit(X86::label, {imm(done)});
+    code.emit(Pseudo::label, {imm(done)});
   }
 }
 
@@ -264,17 +265,17 @@ void Selector::check(const Stmt& s) {
     Mem m;
     m.base = status;
     code.emit(X86::cmp, {mem(m), greg(position)});
-    code.emit(X86::jump_le, {imm(fine)});
+    code.emit(Pseudo::jump_le, {imm(fine)});
     code.emit(X86::mov, {mem(m), greg(position)});
     const Scope branch = close();
     code.splice(code.top().body, branch.pre);
     code.splice(code.top().body, branch.body);
   };
   branch_unless(s.condition, bad);
-  code.emit(X86::jump, {imm(fine)});
-  code.emit(X86::label, {imm(bad)});
+  code.emit(Pseudo::jump, {imm(fine)});
+  code.emit(Pseudo::label, {imm(bad)});
   failing();
-  code.emit(X86::label, {imm(fine)});
+  code.emit(Pseudo::label, {imm(fine)});
 }
 
 }  // namespace hone::jit

@@ -5,7 +5,7 @@
 #include "jit/code.h"
 #include "jit/ir/nest.h"
 #include "jit/ir/target.h"
-#include "jit/x86/lir.h"
+#include "jit/native/lir.h"
 
 namespace hone::jit {
 

@@ -8,7 +8,9 @@ using ir::Op;
 
 namespace {
 
-/// The instruction that does `op` on lanes of `type`, or X86::ret where there is none.
+constexpr X86 kNothing = X86::after_last;
+
+/// The instruction that does `op` on lanes of `type`, or kNothing where there is none.
 X86 instruction_of(Op op, DType type, bool wide) {
   const bool eight = size_of(type) == 8;
   switch (type) {
@@ -17,13 +19,13 @@ X86 instruction_of(Op op, DType type, bool wide) {
              : op == Op::kSub ? X86::vsubps
              : op == Op::kMul ? X86::vmulps
              : op == Op::kDiv ? X86::vdivps
-                              : X86::ret;
+                              : kNothing;
     case DType::kF64:
       return op == Op::kAdd   ? X86::vaddpd
              : op == Op::kSub ? X86::vsubpd
              : op == Op::kMul ? X86::vmulpd
              : op == Op::kDiv ? X86::vdivpd
-                              : X86::ret;
+                              : kNothing;
     case DType::kI64:
     case DType::kI32:
       switch (op) {
@@ -32,13 +34,13 @@ X86 instruction_of(Op op, DType type, bool wide) {
         case Op::kSub:
           return eight ? X86::vpsubq : X86::vpsubd;
         case Op::kMul:
-          return !eight ? X86::vpmulld : wide ? X86::vpmullq : X86::ret;
+          return !eight ? X86::vpmulld : wide ? X86::vpmullq : kNothing;
         case Op::kMin:
-          return !eight ? X86::vpminsd : wide ? X86::vpminsq : X86::ret;
+          return !eight ? X86::vpminsd : wide ? X86::vpminsq : kNothing;
         case Op::kMax:
-          return !eight ? X86::vpmaxsd : wide ? X86::vpmaxsq : X86::ret;
+          return !eight ? X86::vpmaxsd : wide ? X86::vpmaxsq : kNothing;
         default:
-          return X86::ret;
+          return kNothing;
       }
     case DType::kI16:
       return op == Op::kAdd   ? X86::vpaddw
@@ -46,7 +48,7 @@ X86 instruction_of(Op op, DType type, bool wide) {
              : op == Op::kMul ? X86::vpmullw
              : op == Op::kMin ? X86::vpminsw
              : op == Op::kMax ? X86::vpmaxsw
-                              : X86::ret;
+                              : kNothing;
     case DType::kI8:
     case DType::kU8: {
       const bool is_signed = type == DType::kI8;
@@ -54,10 +56,10 @@ X86 instruction_of(Op op, DType type, bool wide) {
              : op == Op::kSub ? X86::vpsubb
              : op == Op::kMin ? (is_signed ? X86::vpminsb : X86::vpminub)
              : op == Op::kMax ? (is_signed ? X86::vpmaxsb : X86::vpmaxub)
-                              : X86::ret;
+                              : kNothing;
     }
     default:
-      return X86::ret;
+      return kNothing;
   }
 }
 
@@ -80,7 +82,7 @@ Value Selector::arithmetic(Op op, const Value& a, const Value& b) {
     return extremum(op == Op::kMax, a, b);
   }
   const X86 x = instruction_of(op, a.type, wide());
-  if (x != X86::ret) return op3(x, a, b);
+  if (x != kNothing) return op3(x, a, b);
   if (op == Op::kMul && size_of(a.type) == 1) return multiply_bytes(a, b);
   if (op == Op::kMul && size_of(a.type) == 8) return multiply_quads(a, b);
   if (op == Op::kMin || op == Op::kMax) {

@@ -13,19 +13,19 @@ namespace {
 
 struct Comparison {
   X86 set;
-  X86 jump_if_not;
+  Pseudo jump_if_not;
 };
 
 Comparison comparison_of(Op op) {
   switch (op) {
     case Op::kEq:
-      return {X86::sete, X86::jump_ne};
+      return {X86::sete, Pseudo::jump_ne};
     case Op::kNe:
-      return {X86::setne, X86::jump_eq};
+      return {X86::setne, Pseudo::jump_eq};
     case Op::kLt:
-      return {X86::setl, X86::jump_ge};
+      return {X86::setl, Pseudo::jump_ge};
     default:
-      return {X86::setle, X86::jump_gt};
+      return {X86::setle, Pseudo::jump_gt};
   }
 }
 
@@ -102,7 +102,7 @@ Reg Selector::divided(const ir::Expr& e, Reg a, const std::function<Reg()>& by) 
     return code.update(RegClass::kGpr, 8, a, X86::and_, {imm(divisor - 1)});
   }
   const Reg b = by();
-  const X86 op = e->op == Op::kDiv ? X86::floor_div : X86::floor_mod;
+  const Pseudo op = e->op == Op::kDiv ? Pseudo::floor_div : Pseudo::floor_mod;
   // -128 / -1 and the like leave a narrow type's range.
   return wrapped(code.define(RegClass::kGpr, 8, op, {greg(a), greg(b)}), e->type);
 }
@@ -227,7 +227,7 @@ void Selector::branch_unless(const ir::Expr& condition, int label) {
   }
   const Reg c = integer(condition);
   code.emit(X86::test, {greg(c), greg(c)});
-  code.emit(X86::jump_eq, {imm(label)});
+  code.emit(Pseudo::jump_eq, {imm(label)});
 }
 
 /// A guard by data of a load in `s`, such as whether a row's number is one, that holds or fails for
@@ -268,10 +268,10 @@ void Selector::vector_by_guard(const ir::Stmt& s, const ir::Expr& guard) {
     code.splice(code.top().body, branch.body);
   };
   side(true);
-  code.emit(X86::jump, {imm(done)});
-  code.emit(X86::label, {imm(no)});
+  code.emit(Pseudo::jump, {imm(done)});
+  code.emit(Pseudo::label, {imm(no)});
   side(false);
-  code.emit(X86::label, {imm(done)});
+  code.emit(Pseudo::label, {imm(done)});
 }
 
 }  // namespace hone::jit

@@ -10,8 +10,10 @@
 
 #include "include/hone/dtype.h"
 #include "jit/ir/nest.h"
-#include "jit/x86/select_code.h"
-#include "jit/x86/select_index.h"
+#include "jit/ir/target.h"
+#include "jit/native/affine.h"
+#include "jit/native/code_writer.h"
+#include "jit/x86/encode/instructions.h"
 
 namespace hone::jit {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "jit/x86/forms.h"
+#include "jit/x86/encode/forms.h"
 
 namespace hone::jit {
 
@@ -23,7 +23,7 @@ int load_kind(const Inst& inst) {
       inst.operands[1].kind != Operand::kMem || inst.operands[2].kind != Operand::kNone) {
     return -1;
   }
-  switch (inst.op) {
+  switch (x86_of(inst.op)) {
     case X86::vmovups:
       return 0;
     case X86::vbroadcastss:
@@ -36,8 +36,8 @@ int load_kind(const Inst& inst) {
 }
 
 /// Size of the elements that an instruction's broadcast operand may have; 0: takes none.
-int element_of(X86 op) {
-  switch (op) {
+int element_of(Opcode op) {
+  switch (x86_of(op)) {
     case X86::vaddps:
     case X86::vsubps:
     case X86::vmulps:
@@ -89,8 +89,8 @@ int element_of(X86 op) {
   }
 }
 
-bool commutes(X86 op) {
-  switch (op) {
+bool commutes(Opcode op) {
+  switch (x86_of(op)) {
     case X86::vaddps:
     case X86::vmulps:
     case X86::vaddpd:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "jit/x86/lir.h"
+#include "jit/native/lir.h"
 
 namespace hone::jit {
 

@@ -326,7 +326,7 @@ Value Selector::load_branched(const ir::Expr& e) {
     const Scope branch = close();
     code.splice(code.top().body, branch.pre);
     code.splice(code.top().body, branch.body);
-    code.emit(X86::label, {imm(skip)});
+    code.emit(Pseudo::label, {imm(skip)});
   }
   code.rewritten(reg);
   return loaded({reg, element_type(e->id), size_of(b.type)}, e->id);

@@ -62,7 +62,7 @@ Value Selector::gprs_to_lanes(DType type, const std::function<Reg(int)>& lane_of
 }
 
 Value Selector::divide(Op op, const Value& a, const Value& b) {
-  const X86 divide = op == Op::kDiv ? X86::floor_div : X86::floor_mod;
+  const Pseudo divide = op == Op::kDiv ? Pseudo::floor_div : Pseudo::floor_mod;
   return gprs_to_lanes(a.type, [&](int i) {
     const Reg x = lane_to_gpr(a, i), y = lane_to_gpr(b, i);
     return code.define(RegClass::kGpr, 8, divide, {greg(x), greg(y)});

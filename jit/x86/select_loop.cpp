@@ -134,10 +134,10 @@ void Selector::guarded_unrolled(const ir::Stmt& s, const Affine& begin, const Af
     const Scope branch = close();
     code.splice(code.top().body, branch.pre);
     code.emit(X86::cmp, {greg(count), imm(i)});
-    code.emit(X86::jump_le, {imm(done)});
+    code.emit(Pseudo::jump_le, {imm(done)});
     code.splice(code.top().body, branch.body);
   }
-  code.emit(X86::label, {imm(done)});
+  code.emit(Pseudo::label, {imm(done)});
   bindings_[s.id] = outer;
 }
 
@@ -159,7 +159,7 @@ void Selector::loop(int number, const Affine& begin, const Affine& extent, int64
           code.update(RegClass::kGpr, 8, count, X86::sar, {imm(std::countr_zero<uint64_t>(step))});
     }
     code.emit(X86::test, {greg(count), greg(count)});
-    code.emit(X86::jump_le, {imm(exit)});
+    code.emit(Pseudo::jump_le, {imm(exit)});
   }
   open(Scope::kLoop, written, known || (bounded && shortest >= step));
   const int depth = code.depth();
@@ -187,21 +187,21 @@ void Selector::loop(int number, const Affine& begin, const Affine& extent, int64
   }
   if (variable.valid() && known && begin.is_constant()) {
     code.append(s.latch, X86::cmp, {greg(variable), imm(begin.constant + trips * step)});
-    code.append(s.latch, X86::jump_lt, {imm(head)});
+    code.append(s.latch, Pseudo::jump_lt, {imm(head)});
   } else {
     const Reg left = code.make(RegClass::kGpr);
     code.append(s.pre, X86::mov, {greg(left), known ? imm(trips) : greg(count)});
     code.append(s.latch, X86::dec, {greg(left)});
-    code.append(s.latch, X86::jump_ne, {imm(head)});
+    code.append(s.latch, Pseudo::jump_ne, {imm(head)});
   }
   const Scope done = close();
   CodeList& list = code.top().body;
   code.splice(list, done.pre);
-  code.append(list, X86::loop_begin, {imm(head)});
+  code.append(list, Pseudo::loop_begin, {imm(head)});
   code.splice(list, done.body);
   code.splice(list, done.latch);
-  code.append(list, X86::loop_end, {});
-  code.append(list, X86::label, {imm(exit)});
+  code.append(list, Pseudo::loop_end, {});
+  code.append(list, Pseudo::label, {imm(exit)});
 }
 
 void Selector::serial(const ir::Stmt& s, const Affine& begin, const Affine& extent) {
@@ -227,14 +227,14 @@ void Selector::range_loop() {
   if (launch_.range < 0 || (extent.is_constant() && extent.constant == 1)) {
     const int exit = code.lir.label();
     code.emit(X86::cmp, {greg(begin_), greg(end_)});
-    code.emit(X86::jump_ge, {imm(exit)});
+    code.emit(Pseudo::jump_ge, {imm(exit)});
     open(Scope::kBranch, written_by(*launch_.body));
     if (launch_.range >= 0) bindings_[launch_.range] = {true, false, Affine::of(0)};
     walk(*launch_.body);
     const Scope done = close();
     code.splice(code.top().body, done.pre);
     code.splice(code.top().body, done.body);
-    code.emit(X86::label, {imm(exit)});
+    code.emit(Pseudo::label, {imm(exit)});
     return;
   }
   loop(launch_.range, begin, end - begin, 1, written_by(*launch_.body), [&] {
@@ -310,15 +310,15 @@ void Selector::vector_bounded(const ir::Stmt& s, const Affine& begin, const Affi
   const int part = code.lir.label(), done = code.lir.label();
   const Reg count = gpr(extent);
   code.emit(X86::cmp, {greg(count), imm(most)});
-  code.emit(X86::jump_lt, {imm(part)});
+  code.emit(Pseudo::jump_lt, {imm(part)});
   branch(written, [&] { vector_constant(s, begin, most, lanes); });
-  code.emit(X86::jump, {imm(done)});
-  code.emit(X86::label, {imm(part)});
+  code.emit(Pseudo::jump, {imm(done)});
+  code.emit(Pseudo::label, {imm(part)});
   branch(written, [&] {
     if (!wide() || unmaskable) return guarded_unrolled(s, begin, extent, most);
     for (int64_t at = 0; at < most && !failed(); at += lanes) {
       code.emit(X86::cmp, {greg(count), imm(at)});
-      code.emit(X86::jump_le, {imm(done)});
+      code.emit(Pseudo::jump_le, {imm(done)});
       const Affine left = Affine::of_factor(Factor::make(Factor::kReg, count.id)) - Affine::of(at);
       branch(written, [&] {
         const Reg active = at_most(left, lanes);
@@ -326,7 +326,7 @@ void Selector::vector_bounded(const ir::Stmt& s, const Affine& begin, const Affi
       });
     }
   });
-  code.emit(X86::label, {imm(done)});
+  code.emit(Pseudo::label, {imm(done)});
 }
 
 void Selector::chunk(const ir::Stmt& s, const Affine& base, int lanes, int active) {
@@ -382,24 +382,24 @@ void Selector::vector_dynamic(const ir::Stmt& s, const Affine& begin, const Affi
   // Nothing is left of an empty range, whatever its negative length says.
   const int exit = code.lir.label();
   code.emit(X86::test, {greg(count), greg(count)});
-  code.emit(X86::jump_le, {imm(exit)});
+  code.emit(Pseudo::jump_le, {imm(exit)});
   branch(written, [&] {
     loop(s.id, done, left, 1, written, [&] {
       for (const ir::StmtRef& child : s.body) walk(*child);
     });
   });
-  code.emit(X86::label, {imm(exit)});
+  code.emit(Pseudo::label, {imm(exit)});
 }
 
 /// AVX-512: the last `rest` iterations under a mask.
 void Selector::masked_rest(const ir::Stmt& s, const Affine& done, Reg count, Reg rest, int lanes) {
   const int exit = code.lir.label();
   code.emit(X86::test, {greg(count), greg(count)});
-  code.emit(X86::jump_le, {imm(exit)});
+  code.emit(Pseudo::jump_le, {imm(exit)});
   code.emit(X86::test, {greg(rest), greg(rest)});
-  code.emit(X86::jump_eq, {imm(exit)});
+  code.emit(Pseudo::jump_eq, {imm(exit)});
   branch(written_by(s), [&] { masked_chunk(s, done, rest, lanes); });
-  code.emit(X86::label, {imm(exit)});
+  code.emit(Pseudo::label, {imm(exit)});
 }
 
 /// The first `active` of `lanes` iterations from `base` on.

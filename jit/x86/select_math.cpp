@@ -179,14 +179,14 @@ Value MathEmitter::slow_path(M m, V v, const Make& make) {
     const Reg bits = c.define(RegClass::kGpr, 4, X86::vpmovmskb, {vreg(m.reg, width_)});
     c.emit(X86::test, {greg(bits, 4), greg(bits, 4)});
   }
-  c.emit(X86::jump_eq, {imm(skip)});
+  c.emit(Pseudo::jump_eq, {imm(skip)});
   s_.open(Scope::kBranch, 0, false);
   const V chosen = select(m, make(), made(result));
   c.copy(result, chosen.reg, RegClass::kVec);
   const Scope branch = s_.close();
   c.splice(c.top().body, branch.pre);
   c.splice(c.top().body, branch.body);
-  c.emit(X86::label, {imm(skip)});
+  c.emit(Pseudo::label, {imm(skip)});
   c.rewritten(result);
   return made(result);
 }

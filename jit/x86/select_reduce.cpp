@@ -283,9 +283,9 @@ void Selector::finish_sum(const LaneSum& sum, const Value& v) {
   const Scope taken = close();
   code.splice(code.top().body, taken.pre);
   code.emit(X86::cmp, {greg(sum.taken), imm(0)});
-  code.emit(X86::jump_eq, {imm(none)});
+  code.emit(Pseudo::jump_eq, {imm(none)});
   code.splice(code.top().body, taken.body);
-  code.emit(X86::label, {imm(none)});
+  code.emit(Pseudo::label, {imm(none)});
 }
 
 /// Combines the result of a vector loop with what is at its place.

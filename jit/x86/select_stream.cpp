@@ -31,7 +31,7 @@ void Selector::branch_unless_aligned(uint64_t buffers, int label) {
     all = all.valid() ? code.update(RegClass::kGpr, 8, all, X86::or_, {greg(base)}) : base;
   }
   code.emit(X86::test, {greg(all), imm(target_.vector_bytes() - 1)});
-  code.emit(X86::jump_ne, {imm(label)});
+  code.emit(Pseudo::jump_ne, {imm(label)});
 }
 
 /// Bytes of which the element's distance from its buffer's start is always a multiple, up to the

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "jit/x86/encode/print.h"
 #include "jit/x86/select.h"
 #include "tests/unit/select_nests.h"
 

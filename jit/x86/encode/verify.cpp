@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jit/x86/verify.h"
+#include "jit/x86/encode/verify.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "jit/x86/forms.h"
-#include "jit/x86/liveness.h"
+#include "jit/x86/encode/forms.h"
+#include "jit/x86/encode/print.h"
 
 namespace hone::jit {
 namespace {
@@ -50,7 +50,7 @@ class Verifier {
 
   std::string run() {
     for (const Inst& inst : lir_.code) {
-      const bool label = inst.op == X86::label || inst.op == X86::loop_begin;
+      const bool label = inst.op == Pseudo::label || inst.op == Pseudo::loop_begin;
       if (label && has_label(inst)) ++placed_[static_cast<size_t>(inst.operands[0].imm)];
     }
     for (const Inst& inst : lir_.code) {
@@ -147,13 +147,13 @@ class Verifier {
   }
 
   std::string pseudo(const Inst& inst) const {
-    if (inst.op == X86::loop_end || inst.op == X86::ret) return {};
-    if (inst.op <= X86::jump_above_equal) {
+    if (inst.op == Pseudo::loop_end || inst.op == Pseudo::ret) return {};
+    if (inst.op <= Pseudo::jump_above_equal) {
       if (!has_label(inst)) return "a label that does not exist";
       const int places = placed_[static_cast<size_t>(inst.operands[0].imm)];
       return places == 1 ? "" : "a label at no place, or at several";
     }
-    const bool divides = inst.op == X86::floor_div || inst.op == X86::floor_mod;
+    const bool divides = inst.op == Pseudo::floor_div || inst.op == Pseudo::floor_mod;
     if (!divides && !lir_.physical) return "spill code before allocation";
     for (const Operand& o : inst.operands) {
       std::string why;

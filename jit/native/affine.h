@@ -4,8 +4,6 @@
 #include <array>
 #include <cstdint>
 
-#include "jit/x86/lir.h"
-
 namespace hone::jit {
 
 /// What an index is made of: numbers of loops that run, dims, registers holding other integers,

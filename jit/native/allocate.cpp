@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "jit/native/allocate.h"
+
 #include <algorithm>
 #include <stdexcept>
 
-#include "jit/x86/forms.h"
-#include "jit/x86/lir.h"
-#include "jit/x86/liveness.h"
-#include "jit/x86/scan.h"
+#include "jit/native/liveness.h"
+#include "jit/native/scan.h"
 
 namespace hone::jit {
 namespace {
@@ -27,26 +27,13 @@ int vector_peak(const Lir& lir, const Liveness& live) {
 }
 
 /// A whole-register copy, which is nothing when both sides got one register.
-bool is_copy(const Inst& inst, int vector_bytes) {
+bool is_copy(const Inst& inst, const RegisterFile& file) {
   const auto& o = inst.operands;
   if (o[0].kind != Operand::kReg || o[1].kind != Operand::kReg || inst.mask.valid()) return false;
-  switch (inst.op) {
-    case X86::mov:
-      return o[0].width == 8;
-    case X86::vmovups:
-    case X86::vmovupd:
-    case X86::vmovaps:
-    case X86::vmovapd:
-    case X86::vmovdqu:
-    case X86::vmovdqa:
-    case X86::vmovdqu32:
-    case X86::vmovdqu64:
-      return o[0].width == vector_bytes;
-    case X86::kmovq:
-      return class_of(o[0]) == RegClass::kMask && class_of(o[1]) == RegClass::kMask;
-    default:
-      return false;
-  }
+  const RegClass cls = class_of(o[0]);
+  if (class_of(o[1]) != cls) return false;
+  const int whole = cls == RegClass::kGpr ? 8 : cls == RegClass::kVec ? file.vector_bytes : 0;
+  return o[0].width == whole && file.machine->facts_of(inst.op).move == OpcodeFacts::kWhole;
 }
 
 void assign(Reg& r, const std::vector<int8_t>& physical) {
@@ -54,7 +41,7 @@ void assign(Reg& r, const std::vector<int8_t>& physical) {
 }
 
 /// Virtual registers out, physical ones in; copies within one register go.
-void assign_all(Lir& lir, const std::vector<int8_t>& physical, int vector_bytes) {
+void assign_all(Lir& lir, const std::vector<int8_t>& physical, const RegisterFile& file) {
   size_t kept = 0;
   for (Inst& inst : lir.code) {
     for (Operand& o : inst.operands) {
@@ -66,7 +53,7 @@ void assign_all(Lir& lir, const std::vector<int8_t>& physical, int vector_bytes)
     }
     assign(inst.mask, physical);
     const bool same = inst.operands[0].reg == inst.operands[1].reg;
-    if (!(same && is_copy(inst, vector_bytes))) lir.code[kept++] = inst;
+    if (!(same && is_copy(inst, file))) lir.code[kept++] = inst;
   }
   lir.code.resize(kept);
   for (Reg& r : lir.entry) assign(r, physical);
@@ -96,15 +83,6 @@ int inner_slot_accesses(const Lir& lir, const Liveness& live) {
 
 }  // namespace
 
-RegisterFile registers_of(const ir::Target& target) {
-  RegisterFile file;
-  file.vecs = target.vector_registers();
-  file.vector_bytes = std::max(target.vector_bytes(), 16);
-  file.vex_dot = !target.has(ir::Isa::kVnni);
-  if (!target.has(ir::Isa::kAvx512)) file.masks = 0;
-  return file;
-}
-
 Allocation allocate(const Lir& lir, const RegisterFile& file) {
   constexpr int kRounds = 64;
   // Gaps give the best code, but each may call for another; what is left over spills for good.
@@ -116,13 +94,13 @@ Allocation allocate(const Lir& lir, const RegisterFile& file) {
   Lir rewritten, spare;
   const Lir* current = &lir;
   for (int round = 0; round < kRounds; ++round) {
-    const Liveness live = liveness_of(*current, file.vex_dot);
+    const Liveness live = liveness_of(*current, *file.machine);
     if (round == 0) result.vec_peak = vector_peak(*current, live);
     const Scan done = scan(*current, live, file, pinned, round < kGapRounds);
     if (done.plan.empty()) {
       result.inner_spills = inner_slot_accesses(*current, live);
       result.code = current == &lir ? lir : std::move(rewritten);
-      assign_all(result.code, done.physical, file.vector_bytes);
+      assign_all(result.code, done.physical, file);
       result.frame_bytes = (frame.bytes + 7) / 8 * 8;
       result.spills = slots_used(std::move(frame.slots));
       return result;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jit/x86/liveness.h"
+#include "jit/native/liveness.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -10,7 +10,7 @@ namespace {
 
 class Builder {
  public:
-  Builder(const Lir& lir, bool vex_dot) : lir_(lir), vex_dot_(vex_dot) {
+  Builder(const Lir& lir, const Machine& machine) : lir_(lir), machine_(machine) {
     const size_t n = lir.regs.size();
     out_.head.assign(n, -1);
     out_.end.assign(n, 0);
@@ -66,14 +66,14 @@ class Builder {
     const int n = static_cast<int>(lir_.code.size());
     for (int i = 0; i < n; ++i) {
       const Inst& inst = lir_.code[i];
-      const bool target = inst.op == X86::label || inst.op == X86::loop_begin;
+      const bool target = inst.op == Pseudo::label || inst.op == Pseudo::loop_begin;
       if (target && i > begin) {
         blocks_.push_back({begin, i});
         begin = i;
       }
       if (target) out_.label_at[inst.operands[0].imm] = i;
-      if (inst.op == X86::loop_begin) weight *= 10;
-      if (inst.op == X86::loop_end) weight /= 10;
+      if (inst.op == Pseudo::loop_begin) weight *= 10;
+      if (inst.op == Pseudo::loop_end) weight /= 10;
       loops(inst, i);
       touch(inst);
       out_.first_touch.push_back(static_cast<int32_t>(out_.touches.size()));
@@ -82,7 +82,7 @@ class Builder {
         out_.weight[t.reg] += weight;
         out_.low[t.reg] |= t.low;
       }
-      if (jump_target(inst) >= 0 || inst.op == X86::ret) {
+      if (jump_target(inst) >= 0 || inst.op == Pseudo::ret) {
         blocks_.push_back({begin, i + 1});
         begin = i + 1;
       }
@@ -91,11 +91,11 @@ class Builder {
   }
 
   void loops(const Inst& inst, int i) {
-    if (inst.op == X86::loop_begin) {
+    if (inst.op == Pseudo::loop_begin) {
       for (int open : open_) out_.loops[open].innermost = false;
       open_.push_back(static_cast<int>(out_.loops.size()));
       out_.loops.push_back({i, i, static_cast<int>(open_.size()), true});
-    } else if (inst.op == X86::loop_end) {
+    } else if (inst.op == Pseudo::loop_end) {
       if (open_.empty()) throw std::logic_error("loop_end without loop_begin");
       out_.loops[open_.back()].end = i;
       open_.pop_back();
@@ -123,30 +123,28 @@ class Builder {
     const auto& o = inst.operands;
     if (is_pseudo(inst.op)) {
       const bool writes =
-          inst.op == X86::floor_div || inst.op == X86::floor_mod || inst.op == X86::reload;
+          inst.op == Pseudo::floor_div || inst.op == Pseudo::floor_mod || inst.op == Pseudo::reload;
       for (int i = 0; i < 4; ++i) {
         if (o[i].kind == Operand::kReg)
           note(o[i].reg, !(writes && i == 0), writes && i == 0, false);
       }
       return;
     }
-    const Form* form = form_of(inst);
-    if (!form) {
-      throw std::logic_error("no form of " + std::string(name_of(inst.op)) + " has these operands");
+    Effects effects;
+    if (!machine_.effects_of(inst, effects)) {
+      throw std::logic_error("no form of " + std::string(machine_.name_of(inst.op)) +
+                             " has these operands");
     }
-    const bool vex =
-        form->encoding == Encoding::kVex || (form->encoding == Encoding::kVnni && vex_dot_);
     for (int i = 0; i < 4; ++i) {
       if (o[i].kind == Operand::kReg) {
-        const bool low = vex && class_of(o[i]) == RegClass::kVec;
-        note(o[i].reg, reads(inst, *form, i), writes(inst, *form, i), low);
+        const OperandUse& use = effects.operands[i];
+        note(o[i].reg, use.read, use.written, use.low);
       } else if (o[i].kind == Operand::kMem) {
-        const bool gather = form->access == Access::kGather;
         note(o[i].mem.base, true, false, false);
-        note(o[i].mem.index, true, false, gather && vex);
+        note(o[i].mem.index, true, false, effects.low_index);
       }
     }
-    note(inst.mask, true, form->access == Access::kGather, false);
+    note(inst.mask, true, effects.mask_written, false);
   }
 
   /// Prepends [from, to) to the ranges of `reg`, merging what it meets.
@@ -219,12 +217,12 @@ class Builder {
       for (size_t w = 0; w < words_; ++w) live[w] |= live_in_[other * words_ + w];
     };
     const Inst& last = lir_.code[blocks_[b].to - 1];
-    if (last.op != X86::jump && last.op != X86::ret && b + 1 < blocks_.size()) join(b + 1);
+    if (last.op != Pseudo::jump && last.op != Pseudo::ret && b + 1 < blocks_.size()) join(b + 1);
     const int label = jump_target(last);
     if (label < 0) return;
     const int at = out_.label_at.at(label);
     if (at < 0) throw std::logic_error("jump to a label that is not there");
-    if (at < blocks_[b].to && lir_.code[at].op != X86::loop_begin) {
+    if (at < blocks_[b].to && lir_.code[at].op != Pseudo::loop_begin) {
       throw std::logic_error("backward jump to a label that is not a loop's head");
     }
     const auto target = std::partition_point(blocks_.begin(), blocks_.end(),
@@ -274,7 +272,7 @@ class Builder {
   }
 
   const Lir& lir_;
-  const bool vex_dot_;
+  const Machine& machine_;
   Liveness out_;
   std::vector<Seen> seen_;
   std::vector<int> globals_;
@@ -287,10 +285,10 @@ class Builder {
 }  // namespace
 
 int jump_target(const Inst& inst) {
-  const bool jump = inst.op >= X86::jump && inst.op <= X86::jump_above_equal;
+  const bool jump = inst.op >= Pseudo::jump && inst.op <= Pseudo::jump_above_equal;
   return jump ? static_cast<int>(inst.operands[0].imm) : -1;
 }
 
-Liveness liveness_of(const Lir& lir, bool vex_dot) { return Builder(lir, vex_dot).run(); }
+Liveness liveness_of(const Lir& lir, const Machine& machine) { return Builder(lir, machine).run(); }
 
 }  // namespace hone::jit

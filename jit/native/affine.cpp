@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jit/x86/select_index.h"
+#include "jit/native/affine.h"
 
 #include <algorithm>
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "jit/x86/forms.h"
-#include "jit/x86/lir.h"
+#include "jit/native/lir.h"
+#include "jit/native/machine.h"
 
 namespace hone::jit {
 
@@ -15,7 +15,7 @@ struct Touch {
   int32_t reg = -1;
   bool use = false;
   bool def = false;
-  bool low = false;  ///< the instruction has only a VEX form: registers 0 to 15
+  bool low = false;  ///< the instruction reaches the low registers only
 };
 
 /// Half-open stretch of positions. Instruction i reads at 2i and writes at 2i+1.
@@ -41,7 +41,7 @@ struct Liveness {
   std::vector<int32_t> head;      ///< per register: its first range, or -1
   std::vector<int32_t> end;       ///< per register: where its last range ends
   std::vector<float> weight;      ///< per register: touches times 10^depth
-  std::vector<uint8_t> low;       ///< per register: confined to registers 0 to 15
+  std::vector<uint8_t> low;       ///< per register: confined to the low ones
   std::vector<LoopSpan> loops;    ///< in order of their heads
   std::vector<int32_t> label_at;  ///< per label: its instruction, or -1
   std::vector<int32_t> blocks;    ///< where straight stretches begin, and one past the last
@@ -54,8 +54,8 @@ struct Liveness {
 /// The label an instruction may jump to, or -1.
 int jump_target(const Inst& inst);
 
-/// Computes liveness. `vex_dot`: dot products are encoded with VEX. Throws std::logic_error where
-/// the code breaks Lir's contract (an operand no form fits, a backward jump to a plain label).
-Liveness liveness_of(const Lir& lir, bool vex_dot);
+/// Computes liveness. Throws std::logic_error where the code breaks Lir's contract (an operand no
+/// form fits, a backward jump to a plain label).
+Liveness liveness_of(const Lir& lir, const Machine& machine);
 
 }  // namespace hone::jit

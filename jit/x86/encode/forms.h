@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "jit/ir/target.h"
-#include "jit/x86/lir.h"
+#include "jit/x86/encode/instructions.h"
 
 namespace hone::jit {
 
@@ -74,10 +74,7 @@ struct Form {
 std::span<const Form> forms();
 
 /// The mnemonic, without the underscore that keeps it apart from a C++ keyword.
-std::string_view name_of(X86 op);
-
-/// True for label, loops, jumps, divisions, spill, reload and ret.
-inline bool is_pseudo(X86 op) { return op >= X86::label; }
+std::string_view name_of(Opcode op);
 
 /// The form that fits the operands of `inst`, or null. Pseudo instructions have none.
 const Form* form_of(const Inst& inst);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jit/x86/cost.h"
+#include "jit/native/spill_costs.h"
 
 #include <algorithm>
 #include <cmath>
@@ -34,7 +34,7 @@ bool exits_at_end(const Lir& lir, const Liveness& live, const LoopSpan& loop) {
 
 std::pair<int, int> labels_after(const Lir& lir, int at) {
   int last = at + 1;
-  while (last < static_cast<int>(lir.code.size()) && lir.code[last].op == X86::label) ++last;
+  while (last < static_cast<int>(lir.code.size()) && lir.code[last].op == Pseudo::label) ++last;
   return {at + 1, last};
 }
 
@@ -49,8 +49,8 @@ void SpillCosts::prepare() {
   depth_.resize(lir_.code.size());
   int8_t depth = 0;
   for (int i = 0; i < n; ++i) {
-    depth += lir_.code[i].op == X86::loop_begin;
-    depth -= lir_.code[i].op == X86::loop_end;
+    depth += lir_.code[i].op == Pseudo::loop_begin;
+    depth -= lir_.code[i].op == Pseudo::loop_end;
     depth_[i] = depth;
     for (const Touch& t : live_.of(i)) mentions_[next[t.reg]++] = i;
   }
@@ -123,9 +123,9 @@ SpillChoice SpillCosts::gap(int reg, int position) const {
   const int block_from = *(end - 1);
   int block_to = *end;
   const Inst& last = lir_.code[block_to - 1];
-  if (jump_target(last) >= 0 || last.op == X86::ret || last.op == X86::loop_end) --block_to;
-  const X86 head = lir_.code[block_from].op;
-  choice.from = block_from + (head == X86::label || head == X86::loop_begin);
+  if (jump_target(last) >= 0 || last.op == Pseudo::ret || last.op == Pseudo::loop_end) --block_to;
+  const Opcode head = lir_.code[block_from].op;
+  choice.from = block_from + (head == Pseudo::label || head == Pseudo::loop_begin);
   choice.to = block_to;
   const auto begin = mentions_.begin() + first_mention_[reg];
   const auto stop = mentions_.begin() + first_mention_[reg + 1];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jit/x86/forms.h"
+#include "jit/x86/encode/forms.h"
 
 #include <algorithm>
 #include <limits>
@@ -16,16 +16,19 @@ constexpr Form kForms[] = {
 #define HONE_X86(name, access, encoding, latency, cost, ...) \
   {#name, X86::name, access, encoding, latency, cost, {__VA_ARGS__}},
 #define HONE_X86_ALSO HONE_X86
-#include "jit/x86/ops.def"
+#include "jit/x86/encode/ops.def"
 #undef HONE_X86
 };
 constexpr int kFormCount = static_cast<int>(std::size(kForms));
-constexpr int kOpCount = static_cast<int>(X86::label);
+constexpr int kOpCount = static_cast<int>(X86::after_last) - kFirstOfMachine;
+
+/// The place of an instruction in tables of the machine's own.
+constexpr int index_of(Opcode op) { return op.number - kFirstOfMachine; }
 
 /// The first row of every mnemonic; one entry more than there are mnemonics.
 constexpr std::array<int16_t, kOpCount + 1> kFirst = [] {
   std::array<int16_t, kOpCount + 1> first{};
-  for (int i = kFormCount - 1; i >= 0; --i) first[static_cast<int>(kForms[i].op)] = i;
+  for (int i = kFormCount - 1; i >= 0; --i) first[index_of(kForms[i].op)] = i;
   first[kOpCount] = kFormCount;
   return first;
 }();
@@ -140,16 +143,16 @@ bool fits(const Form& form, const Inst& inst) {
 
 std::span<const Form> forms() { return kForms; }
 
-std::string_view name_of(X86 op) {
-  if (is_pseudo(op)) return kPseudoNames[static_cast<int>(op) - kOpCount];
-  std::string_view name = kForms[kFirst[static_cast<int>(op)]].name;
+std::string_view name_of(Opcode op) {
+  if (is_pseudo(op)) return kPseudoNames[op.number];
+  std::string_view name = kForms[kFirst[index_of(op)]].name;
   if (name.back() == '_') name.remove_suffix(1);
   return name;
 }
 
 const Form* form_of(const Inst& inst) {
   if (is_pseudo(inst.op)) return nullptr;
-  const int op = static_cast<int>(inst.op);
+  const int op = index_of(inst.op);
   for (int i = kFirst[op]; i < kFirst[op + 1]; ++i) {
     if (fits(kForms[i], inst)) return &kForms[i];
   }
@@ -204,7 +207,7 @@ bool is_idiom(const Inst& inst) {
   auto same = [&](int a, int b) {
     return o[a].kind == Operand::kReg && o[b].kind == Operand::kReg && o[a].reg == o[b].reg;
   };
-  switch (inst.op) {
+  switch (x86_of(inst.op)) {
     case X86::xor_:
     case X86::sub:
       return same(0, 1);

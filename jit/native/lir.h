@@ -2,15 +2,13 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
-#include <string>
 #include <vector>
-
-#include "jit/ir/target.h"
 
 namespace hone::jit {
 
-/// Register classes: 64-bit general, vector (xmm/ymm/zmm by the operand's width), AVX-512 mask.
+/// Register classes: 64-bit general, vector (as wide as the operand says), mask of lanes.
 enum class RegClass : uint8_t { kGpr, kVec, kMask };
 
 /// A virtual register before allocation, a physical number after. Virtual registers may be written
@@ -21,7 +19,7 @@ struct Reg {
   bool operator==(const Reg&) const = default;
 };
 
-/// base + index*scale + disp, or a constant of the pool (rip-relative) when `pool` >= 0.
+/// base + index*scale + disp, or a constant of the pool when `pool` >= 0.
 struct Mem {
   Reg base;
   Reg index;
@@ -29,15 +27,15 @@ struct Mem {
   int32_t pool = -1;       ///< byte offset in Lir::pool
   int32_t slot = -1;       ///< made by allocate: byte offset in the stack frame
   uint8_t scale = 1;       ///< 1, 2, 4 or 8
-  bool broadcast = false;  ///< EVEX {1toN}: one element repeated
+  bool broadcast = false;  ///< one element repeated
 };
 
 /// One operand, in Intel order (destination first).
 struct Operand {
   enum Kind : uint8_t { kNone, kReg, kImm, kMem } kind = kNone;
-  /// Bytes of a vector register (16, 32, 64) or gpr (4, 8; 1 and 2 too as the source of a mov to
-  /// memory or a movzx); 0 for a mask register. Of kMem: the access's size where no register
-  /// operand gives it (rows with MS: movzx, cmp with an immediate, narrowing conversions), a
+  /// Bytes of a vector register (16, 32, 64) or gpr (4, 8; 1 and 2 too as the source of a store or
+  /// an extension); 0 for a mask register. Of kMem: the access's size where no register
+  /// operand gives it (extensions, comparisons with an immediate, narrowing conversions), a
   /// gather's index register's width, else 0.
   uint8_t width = 0;
   Reg reg;
@@ -50,17 +48,14 @@ inline RegClass class_of(const Operand& o) {
   return o.width >= 16 ? RegClass::kVec : o.width == 0 ? RegClass::kMask : RegClass::kGpr;
 }
 
-/// Instructions: every row of ops.def, by mnemonic, then the pseudo instructions.
-enum class X86 : uint16_t {
-#define HONE_X86(name, ...) name,
-#include "jit/x86/ops.def"
-#undef HONE_X86
-  // Pseudo instructions. `label` and the jumps hold the label's number in operands[0].imm.
+/// What every machine does, in one instruction or in several: the encoder knows how.
+enum class Pseudo : uint16_t {
+  // `label` and the jumps hold the label's number in operands[0].imm.
   label,
   loop_begin,  ///< the label of a loop's head (operands[0].imm); depth + 1
   loop_end,    ///< after the loop's backward jump; depth - 1
   jump,
-  jump_lt,  ///< signed, on the flags of the last cmp/test/sub/dec
+  jump_lt,  ///< signed, on the flags of the last comparison
   jump_le,
   jump_gt,
   jump_ge,
@@ -73,13 +68,42 @@ enum class X86 : uint16_t {
   floor_mod,  ///< r, r, r: x - y*floor(x/y); x%0 = 0
   reload,     ///< made by allocate: register, spill slot (Mem::slot)
   spill,      ///< made by allocate: spill slot, register
-  ret,        ///< restores callee-saved registers, vzeroupper where due, returns
+  ret,        ///< restores callee-saved registers, returns
+  count,
 };
+
+/// The number of the first instruction that is a machine's own.
+constexpr uint16_t kFirstOfMachine = static_cast<uint16_t>(Pseudo::count);
+
+/// True for the enumerations of instructions: `Pseudo`, and each machine's own.
+template <class E>
+constexpr bool kNamesInstructions = false;
+template <>
+inline constexpr bool kNamesInstructions<Pseudo> = true;
+
+/// The number of an instruction: a pseudo instruction, or one of a machine. What a machine's
+/// instructions do, this half asks the `Machine`.
+struct Opcode {
+  uint16_t number = 0;
+
+  Opcode() = default;
+  explicit constexpr Opcode(uint16_t n) : number(n) {}
+  template <class E>
+  requires kNamesInstructions<E>
+  constexpr Opcode(E e) : number(static_cast<uint16_t>(e)) {}  // NOLINT: a name is its number
+  constexpr auto operator<=>(const Opcode&) const = default;
+};
+
+/// True for labels, loops, jumps, divisions, spill, reload and ret.
+constexpr bool is_pseudo(Opcode op) { return op.number < kFirstOfMachine; }
+
+/// The pseudo instruction of a number, for `switch`; a machine's are none of the enumerators.
+constexpr Pseudo pseudo_of(Opcode op) { return static_cast<Pseudo>(op.number); }
 
 /// One instruction. With `mask` the destination is written under it: lanes off are zeroed
 /// (`zeroing`) or kept (then the destination is also read); for stores they are not touched.
 struct Inst {
-  X86 op;
+  Opcode op;
   bool zeroing = false;
   Reg mask;
   std::array<Operand, 4> operands;
@@ -124,42 +148,5 @@ inline Operand imm(int64_t v) { return {Operand::kImm, 0, {}, v, {}}; }
 inline Operand mem(Mem m, int width = 0) {
   return {Operand::kMem, static_cast<uint8_t>(width), {}, 0, m};
 }
-
-/// LIR as text, one instruction a line; virtual registers as g1 v2 k3, physical by their names.
-std::string print(const Lir& lir);
-/// One instruction as text; `physical` as in Lir.
-std::string print(const Inst& inst, bool physical);
-
-/// What allocation did, for the report.
-struct Allocation {
-  Lir code;              ///< physical registers; spill code inserted
-  int spills = 0;        ///< spill slots used
-  int inner_spills = 0;  ///< accesses to spill slots inside innermost loops
-  int frame_bytes = 0;
-  int vec_peak = 0;  ///< most vector registers live at once, before spilling
-};
-
-/// Registers that allocation may use. Fewer than the target has make spills, for tests.
-struct RegisterFile {
-  int gprs = 15;  ///< all but rsp
-  int vecs = 16;
-  int masks = 7;  ///< k1 to k7
-  int vector_bytes = 32;
-  bool vex_dot = false;  ///< dot products have only their VEX form
-};
-
-/// The register file of a target.
-RegisterFile registers_of(const ir::Target& target);
-
-/// Linear scan with loop-weighted spill costs.
-Allocation allocate(const Lir& lir, const RegisterFile& file);
-inline Allocation allocate(const Lir& lir, const ir::Target& target) {
-  return allocate(lir, registers_of(target));
-}
-
-/// Machine code with its constant pool; position-independent. Appends to `out`; returns the entry's
-/// offset in it. `debug` adds a prologue that fills vector and mask registers with NaN patterns.
-size_t encode(const Allocation& allocation, const ir::Target& target, std::vector<uint8_t>& out,
-              bool debug = false);
 
 }  // namespace hone::jit

@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jit/x86/scan.h"
+#include "jit/native/scan.h"
 
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
 
-#include "jit/x86/cost.h"
+#include "jit/native/spill_costs.h"
 
 namespace hone::jit {
 namespace {
 
 constexpr float kPinned = std::numeric_limits<float>::infinity();
-
-/// Order in which general registers are given out: those the caller saves first, so that small
-/// kernels push nothing; rsp is never among them.
-constexpr int8_t kGprOrder[] = {0, 8, 9, 10, 11, 7, 6, 2, 1, 3, 5, 12, 13, 14, 15};
-/// Where the System V ABI passes args, begin, end, scratch: rdi rsi rdx rcx.
-constexpr int8_t kEntry[] = {7, 6, 2, 1};
 
 /// The registers of one class, and who holds them.
 struct Bank {
@@ -29,7 +23,13 @@ class Scanner {
  public:
   Scanner(const Lir& lir, const Liveness& live, const RegisterFile& file,
           const std::vector<bool>& pinned, bool gaps)
-      : lir_(lir), live_(live), pinned_(pinned), gaps_(gaps), costs_(lir, live) {
+      : lir_(lir),
+        live_(live),
+        machine_(*file.machine),
+        order_(file.machine->registers()),
+        pinned_(pinned),
+        gaps_(gaps),
+        costs_(lir, live) {
     result_.physical.assign(lir.regs.size(), -1);
     const int counts[] = {file.gprs, file.vecs, file.masks};
     for (int c = 0; c < 3; ++c) {
@@ -50,8 +50,8 @@ class Scanner {
     for (int8_t& p : result_.physical) {
       if (p < 0) continue;
       const RegClass cls = lir_.regs[&p - result_.physical.data()].cls;
-      if (cls == RegClass::kGpr) p = kGprOrder[p];
-      if (cls == RegClass::kMask) p += 1;
+      if (cls == RegClass::kGpr) p = order_.general[p];
+      if (cls == RegClass::kMask) p += order_.first_mask;
     }
     return std::move(result_);
   }
@@ -81,30 +81,12 @@ class Scanner {
   /// Copies want both sides in one register.
   void hints() {
     for (const Inst& inst : lir_.code) {
-      switch (inst.op) {
-        case X86::mov:
-        case X86::vmovups:
-        case X86::vmovupd:
-        case X86::vmovaps:
-        case X86::vmovapd:
-        case X86::vmovdqu:
-        case X86::vmovdqu32:
-        case X86::vmovdqu64:
-        case X86::vmovdqa:
-        case X86::kmovq:
-        case X86::kmovd:
-        case X86::kmovw:
-        case X86::kmovb: {
-          const auto& o = inst.operands;
-          if (o[0].kind != Operand::kReg || o[1].kind != Operand::kReg || inst.mask.valid()) break;
-          if (class_of(o[0]) != class_of(o[1])) break;
-          copy_of_[o[0].reg.id] = o[1].reg.id;
-          copied_to_[o[1].reg.id] = o[0].reg.id;
-          break;
-        }
-        default:
-          break;
-      }
+      const auto& o = inst.operands;
+      if (o[0].kind != Operand::kReg || o[1].kind != Operand::kReg || inst.mask.valid()) continue;
+      if (class_of(o[0]) != class_of(o[1]) || is_pseudo(inst.op)) continue;
+      if (machine_.facts_of(inst.op).move == OpcodeFacts::kNone) continue;
+      copy_of_[o[0].reg.id] = o[1].reg.id;
+      copied_to_[o[1].reg.id] = o[0].reg.id;
     }
   }
 
@@ -150,7 +132,7 @@ class Scanner {
   uint32_t allowed(int r) {
     const Bank& b = bank(r);
     const uint32_t all = b.count == 32 ? ~0u : (1u << b.count) - 1;
-    return live_.low[r] ? all & 0xffff : all;
+    return live_.low[r] ? all & order_.low : all;
   }
 
   /// The register that suits best of those `r` may have: the ABI's, a copy's other side, any free
@@ -162,8 +144,9 @@ class Scanner {
     };
     for (int e = 0; e < 4; ++e) {
       if (lir_.entry[e].id != r) continue;
-      const int p = static_cast<int>(
-          std::find(std::begin(kGprOrder), std::end(kGprOrder), kEntry[e]) - std::begin(kGprOrder));
+      const auto& given = order_.general;
+      const int p =
+          static_cast<int>(std::find(given.begin(), given.end(), order_.entry[e]) - given.begin());
       if (first(r).from < 0) return p;
       if (open(p)) return p;
     }
@@ -252,6 +235,8 @@ class Scanner {
 
   const Lir& lir_;
   const Liveness& live_;
+  const Machine& machine_;
+  const RegisterOrder order_;
   const std::vector<bool>& pinned_;
   const bool gaps_;
   SpillCosts costs_;

@@ -6,16 +6,11 @@
 #include <initializer_list>
 #include <vector>
 
-#include "jit/ir/target.h"
-#include "jit/x86/lir.h"
+#include "jit/native/allocate.h"
+#include "jit/native/code_store.h"
+#include "jit/native/value_table.h"
 
 namespace hone::jit {
-
-/// Instructions in order, as links into the writer's store, so that lists splice in O(1).
-struct CodeList {
-  int32_t head = -1;
-  int32_t tail = -1;
-};
 
 /// A stretch of code that runs as a unit: the function, a loop's body, one side of a branch. `pre`
 /// runs once, before it is entered (for a loop: only when at least one iteration follows).
@@ -49,10 +44,7 @@ enum class Sequence : uint16_t {
 /// The level of a register is the depth of the scope in whose body it is defined.
 class CodeWriter {
  public:
-  explicit CodeWriter(const ir::Target& target);
-  CodeWriter(const CodeWriter&) = delete;
-  CodeWriter& operator=(const CodeWriter&) = delete;
-  ~CodeWriter();
+  explicit CodeWriter(const RegisterFile& file);
 
   Lir lir;
 
@@ -71,7 +63,7 @@ class CodeWriter {
   /// A number that no other scope has: of the innermost one.
   int64_t scope_number() const { return scopes_.back().number; }
   /// The bit of a buffer in Scope::written; buffers past 62 share one.
-  static uint64_t buffer_bit(int buffer) { return uint64_t{1} << (buffer < 63 ? buffer : 63); }
+  static uint64_t buffer_bit(int buffer) { return ValueTable::buffer_bit(buffer); }
 
   // --- plain instructions ---
 
@@ -79,35 +71,36 @@ class CodeWriter {
   size_t size() const { return store_.size(); }
 
   /// Appends to the innermost body.
-  void emit(X86 op, std::initializer_list<Operand> operands, Reg mask = {}, bool zeroing = false) {
+  void emit(Opcode op, std::initializer_list<Operand> operands, Reg mask = {},
+            bool zeroing = false) {
     append(top().body, op, operands, mask, zeroing);
   }
-  void append(CodeList& list, X86 op, std::initializer_list<Operand> operands, Reg mask = {},
+  void append(CodeList& list, Opcode op, std::initializer_list<Operand> operands, Reg mask = {},
               bool zeroing = false);
   /// Immediates may be of any size: one that the instruction has no room for goes through a
   /// register.
   void append(CodeList& list, Inst inst);
   /// Moves all of `more` to the end of `list`.
-  void splice(CodeList& list, const CodeList& more);
+  void splice(CodeList& list, const CodeList& more) { store_.splice(list, more); }
 
   // --- values ---
 
   /// The register holding the result of a pure instruction; its destination is left out and of
   /// `cls` and `width`. Reuses an equal instruction; emitted as far out as its operands allow.
-  Reg define(RegClass cls, int width, X86 op, std::initializer_list<Operand> sources, Reg mask = {},
-             bool zeroing = false);
+  Reg define(RegClass cls, int width, Opcode op, std::initializer_list<Operand> sources,
+             Reg mask = {}, bool zeroing = false);
   /// The same for instructions that also read their destination: it starts as a copy of `start`.
-  Reg update(RegClass cls, int width, Reg start, X86 op, std::initializer_list<Operand> sources,
+  Reg update(RegClass cls, int width, Reg start, Opcode op, std::initializer_list<Operand> sources,
              Reg mask = {});
   /// The same for a value that takes several instructions: `emit(list, reg)` appends them. `tag`
   /// tells the sequences apart.
   template <class Emit>
   Reg sequence(RegClass cls, int width, Sequence tag, std::initializer_list<Operand> sources,
                const Emit& emit) {
-    const Key key =
-        key_of(static_cast<X86>(0x8000 + static_cast<int>(tag)), width, sources, {}, false, {});
-    const uint64_t hash = hash_of(key);
-    if (const Reg known = find(key, hash); known.valid()) return known;
+    const Opcode name(static_cast<uint16_t>(0x8000 + static_cast<int>(tag)));
+    const ValueKey key = values_.key_of(name, width, sources, {}, false, {});
+    const uint64_t hash = key.hash();
+    if (const Reg known = values_.find(key, hash); known.valid()) return known;
     const int level = place(cls, level_of(sources, {}, {}));
     const Reg reg = make(cls, level);
     emit(list_at(level), reg);
@@ -117,14 +110,14 @@ class CodeWriter {
   /// The same for a load from `buffer` (not moved past stores to it, nor out of branches, nor to
   /// where it would run although the loop it is for does not). `before` and `after` are sources
   /// around the address.
-  Reg load(RegClass cls, int width, X86 op, const Operand& address, int buffer, Reg mask = {},
+  Reg load(RegClass cls, int width, Opcode op, const Operand& address, int buffer, Reg mask = {},
            const Operand& before = {}, const Operand& after = {});
   /// Tells that loading so would give what is in `value`: it was just stored there.
-  void remember(Reg value, int width, X86 op, const Operand& address, int buffer);
+  void remember(Reg value, int width, Opcode op, const Operand& address, int buffer);
   /// What loading so is known to give, or an invalid register.
-  Reg known_load(int width, X86 op, const Operand& address) const;
-  /// A pool constant loaded by `op` (vmovups or a broadcast).
-  Reg load_pool(int width, X86 op, int32_t offset);
+  Reg known_load(int width, Opcode op, const Operand& address) const;
+  /// A pool constant loaded by `op`: whole, or one element repeated.
+  Reg load_pool(int width, Opcode op, int32_t offset);
   /// Byte offset of a constant in the pool, shared between equal ones.
   int32_t pool(const void* bytes, int size);
 
@@ -141,7 +134,6 @@ class CodeWriter {
   void rewritten(Reg reg);
   /// Depth of the scope in whose body `reg` is defined.
   int level(Reg reg) const { return levels_[reg.id]; }
-  void set_level(Reg reg, int level) { levels_[reg.id] = level; }
   /// A new register defined in the innermost scope (or at `level`).
   Reg make(RegClass cls, int level = -1);
   /// A new vector register that is read and written again for the whole launch (a tile's): never
@@ -159,51 +151,28 @@ class CodeWriter {
   void finish(const CodeList& function);
 
  private:
-  struct Key {
-    std::array<uint64_t, 8> words{};
-    bool operator==(const Key&) const = default;
-  };
-  struct Entry {
-    Key key;
-    Reg reg;
-    int32_t number = -1;  ///< value number of reg when entered; -1: forgotten
-    int32_t next = -1;
-  };
-
-  void forget_loads(uint64_t buffers);
-  static uint64_t hash_of(const Key& key);
   void legalize(CodeList& list, Inst& inst);
-  Key key_of(X86 op, int width, const std::initializer_list<Operand>& sources, Reg mask,
-             bool zeroing, Reg start) const;
-  Reg find(const Key& key, uint64_t hash) const;
-  int32_t enter(const Key& key, uint64_t hash, Reg reg, int level);
+  int32_t enter(const ValueKey& key, uint64_t hash, Reg reg, int level);
   int level_of(const std::initializer_list<Operand>& sources, Reg mask, Reg start) const;
   int place(RegClass cls, int level);
   CodeList& list_at(int level) { return level == depth() ? top().body : scopes_[level + 1].pre; }
-  static std::vector<Inst>& spare_store();
-  void grow();
   int loop_depth() const;
   bool crowded() const;
-  Reg place_value(RegClass cls, int level, const Key& key, uint64_t hash);
+  Reg place_value(RegClass cls, int level, const ValueKey& key, uint64_t hash);
   int32_t repeated(int32_t offset, int size, int width);
   Inst copy_of(Reg to, Reg from, RegClass cls) const;
 
+  const Machine& machine_;
   int vector_budget_;
   int vector_bytes_;
-  bool wide_;
   int32_t last_copy_ = -1;  ///< the copy that the last update in the innermost body began with
-  std::vector<Inst> store_;
-  std::vector<int32_t> next_;
+  CodeStore store_;
+  ValueTable values_;
   std::vector<Scope> scopes_;
-  std::vector<int32_t> numbers_;
   std::vector<int16_t> levels_;
   std::vector<uint8_t> once_;      ///< written by one instruction only
   std::vector<uint8_t> variable_;  ///< from make_variable
-  int32_t last_number_ = 0;
   int64_t last_scope_ = 0;
-  std::vector<Entry> entries_;
-  std::vector<int32_t> buckets_;
-  std::vector<std::vector<int32_t>> loads_;  ///< entries by buffer
 };
 
 }  // namespace hone::jit

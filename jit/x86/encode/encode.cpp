@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "jit/x86/encode/encode.h"
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
 #include <stdexcept>
 
-#include "jit/x86/emit.h"
-#include "jit/x86/forms.h"
-#include "jit/x86/lir.h"
+#include "jit/x86/encode/emit.h"
+#include "jit/x86/encode/forms.h"
 
 namespace hone::jit {
 namespace {
@@ -132,8 +133,8 @@ class Encoder {
 
   bool innermost(size_t i) const {
     for (++i; i < lir_.code.size(); ++i) {
-      if (lir_.code[i].op == X86::loop_begin) return false;
-      if (lir_.code[i].op == X86::loop_end) return true;
+      if (lir_.code[i].op == Pseudo::loop_begin) return false;
+      if (lir_.code[i].op == Pseudo::loop_end) return true;
     }
     return true;
   }
@@ -146,52 +147,52 @@ class Encoder {
   void pseudo(size_t i) {
     const Inst& inst = lir_.code[i];
     const auto& o = inst.operands;
-    switch (inst.op) {
-      case X86::loop_begin:
+    switch (pseudo_of(inst.op)) {
+      case Pseudo::loop_begin:
         if (innermost(i)) g_.align(32);
         [[fallthrough]];
-      case X86::label:
+      case Pseudo::label:
         g_.L(labels_[o[0].imm]);
         placed_[static_cast<size_t>(o[0].imm)] = true;
         break;
-      case X86::loop_end:
+      case Pseudo::loop_end:
         break;
-      case X86::jump:
+      case Pseudo::jump:
         g_.jmp(labels_[o[0].imm], reach(o[0].imm));
         break;
-      case X86::jump_lt:
+      case Pseudo::jump_lt:
         g_.jl(labels_[o[0].imm], reach(o[0].imm));
         break;
-      case X86::jump_le:
+      case Pseudo::jump_le:
         g_.jle(labels_[o[0].imm], reach(o[0].imm));
         break;
-      case X86::jump_gt:
+      case Pseudo::jump_gt:
         g_.jg(labels_[o[0].imm], reach(o[0].imm));
         break;
-      case X86::jump_ge:
+      case Pseudo::jump_ge:
         g_.jge(labels_[o[0].imm], reach(o[0].imm));
         break;
-      case X86::jump_eq:
+      case Pseudo::jump_eq:
         g_.je(labels_[o[0].imm], reach(o[0].imm));
         break;
-      case X86::jump_ne:
+      case Pseudo::jump_ne:
         g_.jne(labels_[o[0].imm], reach(o[0].imm));
         break;
-      case X86::jump_below:
+      case Pseudo::jump_below:
         g_.jb(labels_[o[0].imm], reach(o[0].imm));
         break;
-      case X86::jump_above_equal:
+      case Pseudo::jump_above_equal:
         g_.jae(labels_[o[0].imm], reach(o[0].imm));
         break;
-      case X86::floor_div:
-      case X86::floor_mod:
+      case Pseudo::floor_div:
+      case Pseudo::floor_mod:
         divide(inst);
         break;
-      case X86::reload:
-      case X86::spill:
+      case Pseudo::reload:
+      case Pseudo::spill:
         move_slot(inst);
         break;
-      case X86::ret:
+      case Pseudo::ret:
         epilogue();
         break;
       default:
@@ -201,7 +202,7 @@ class Encoder {
 
   /// A register to or from its place in the frame.
   void move_slot(const Inst& inst) {
-    const bool load = inst.op == X86::reload;
+    const bool load = inst.op == Pseudo::reload;
     const Operand& reg = inst.operands[load ? 0 : 1];
     X86 op = X86::mov;
     if (class_of(reg) == RegClass::kVec) op = X86::vmovups;
@@ -222,7 +223,7 @@ class Encoder {
   /// Floor division or its remainder by idiv. Everything but the destination is kept, through the
   /// stack, so that allocation need not know of rax and rdx.
   void divide(const Inst& inst) {
-    const bool mod = inst.op == X86::floor_mod;
+    const bool mod = inst.op == Pseudo::floor_mod;
     Xbyak::Label zero, minus_one, done;
     for (const auto& r : {rax, rcx, rdx}) g_.push(r);
     push(inst.operands[2]);

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "jit/x86/lir.h"
-#include "jit/x86/liveness.h"
+#include "jit/native/lir.h"
+#include "jit/native/liveness.h"
 
 namespace hone::jit {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "jit/ir/target.h"
-#include "jit/x86/lir.h"
+#include "jit/native/lir.h"
 
 namespace hone::jit {
 

@@ -3,7 +3,7 @@
 
 #include <xbyak/xbyak.h>
 
-#include "jit/x86/forms.h"
+#include "jit/x86/encode/forms.h"
 
 namespace hone::jit {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jit/x86/emit.h"
+#include "jit/x86/encode/emit.h"
 
 #include <new>
 #include <utility>
@@ -117,7 +117,7 @@ constexpr Emitter kEmitters[] = {
         bound);                                                  \
   },
 #define HONE_X86_ALSO HONE_X86
-#include "jit/x86/ops.def"
+#include "jit/x86/encode/ops.def"
 #undef HONE_X86
 };
 

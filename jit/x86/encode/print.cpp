@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "jit/x86/encode/print.h"
+
 #include <fmt/format.h>
 
 #include <iterator>
 #include <string_view>
 
-#include "jit/x86/forms.h"
-#include "jit/x86/lir.h"
+#include "jit/x86/encode/forms.h"
 
 namespace hone::jit {
 namespace {
@@ -85,9 +86,9 @@ void print_mem(Out out, const Operand& o, bool gather, bool physical) {
   fmt::format_to(out, "]{}", m.broadcast ? "{bcst}" : "");
 }
 
-bool names_label(X86 op) {
-  return op == X86::label || op == X86::loop_begin || op == X86::loop_end ||
-         (op >= X86::jump && op <= X86::jump_above_equal);
+bool names_label(Opcode op) {
+  return op == Pseudo::label || op == Pseudo::loop_begin || op == Pseudo::loop_end ||
+         (op >= Pseudo::jump && op <= Pseudo::jump_above_equal);
 }
 
 void print_inst(Out out, const Inst& inst, bool physical) {
@@ -135,12 +136,12 @@ std::string print(const Lir& lir) {
   fmt::format_to(out, "\n");
   int depth = 1;
   for (const Inst& inst : lir.code) {
-    if (inst.op == X86::loop_end) --depth;
-    const bool outdent = inst.op == X86::label;
+    if (inst.op == Pseudo::loop_end) --depth;
+    const bool outdent = inst.op == Pseudo::label;
     fmt::format_to(out, "{:{}}", "", 2 * std::max(0, depth - outdent));
     print_inst(out, inst, lir.physical);
     fmt::format_to(out, "\n");
-    if (inst.op == X86::loop_begin) ++depth;
+    if (inst.op == Pseudo::loop_begin) ++depth;
   }
   if (!lir.pool.empty()) fmt::format_to(out, "pool {} bytes\n", lir.pool.size());
   return text;

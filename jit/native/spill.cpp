@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <string_view>
 
-#include "jit/x86/cost.h"
-#include "jit/x86/scan.h"
+#include "jit/native/scan.h"
+#include "jit/native/spill_costs.h"
 
 namespace hone::jit {
 namespace {
@@ -82,12 +81,12 @@ class Rewriter {
       again.operands[0].reg = as;
       out_.code.push_back(again);
     } else {
-      out_.code.push_back({X86::reload, false, {}, {whole(r, as), place(r)}});
+      out_.code.push_back({Pseudo::reload, false, {}, {whole(r, as), place(r)}});
     }
   }
 
   void store(int r, Reg from) {
-    if (!repeatable(r)) out_.code.push_back({X86::spill, false, {}, {place(r), whole(r, from)}});
+    if (!repeatable(r)) out_.code.push_back({Pseudo::spill, false, {}, {place(r), whole(r, from)}});
   }
 
   /// Entry registers that live in memory are stored first of all.
@@ -154,14 +153,14 @@ class Rewriter {
       out_.code[i].operands[0].imm = label;
       used = true;
     }
-    if (used) out_.code.push_back({X86::label, false, {}, {imm(label)}});
+    if (used) out_.code.push_back({Pseudo::label, false, {}, {imm(label)}});
   }
 
   /// Where the loop's head is in the new code.
   size_t head_of(const LoopSpan& loop) const {
     const int64_t label = lir_.code[loop.head].operands[0].imm;
     for (size_t i = out_.code.size(); i-- > 0;) {
-      if (out_.code[i].op == X86::loop_begin && out_.code[i].operands[0].imm == label) {
+      if (out_.code[i].op == Pseudo::loop_begin && out_.code[i].operands[0].imm == label) {
         return i;
       }
     }
@@ -233,60 +232,30 @@ class Rewriter {
 
   /// Reads `r` straight from memory where the form allows it and no other operand is memory.
   bool fold(Inst& inst, int r) {
-    const Form* form = form_of(inst);
-    if (!form) return false;
+    if (is_pseudo(inst.op)) return false;
     int at = -1;
     for (int i = 0; i < 4; ++i) {
       if (inst.operands[i].kind == Operand::kMem) return false;
       if (inst.operands[i].kind == Operand::kReg && inst.operands[i].reg.id == r) at = i;
     }
-    if (at < 1 || !takes_memory(form->shapes[at])) return false;
-    Inst folded = inst;
-    if (!repeatable(r)) {
-      folded.operands[at] = place(r);
-    } else if (!constant(*form, at, lir_.code[definition_[r]], folded.operands[at])) {
-      return false;
-    }
-    const Shape shape = form->shapes[at];
-    if (shape == Shape::RMS || shape == Shape::VMS) {
-      folded.operands[at].width = inst.operands[at].width;
-    }
-    if (!form_of(folded)) return false;
-    inst = folded;
-    return true;
+    const Machine& machine = *file_.machine;
+    if (at < 1 || !machine.takes_memory(inst, at)) return false;
+    if (!repeatable(r)) return machine.fold(inst, at, place(r));
+    Operand memory = inst.operands[at];
+    return constant(inst, at, lir_.code[definition_[r]], memory) && machine.fold(inst, at, memory);
   }
 
   /// The memory operand that gives what `definition` loads: the same bytes, or one element
   /// repeated where the instruction can.
-  bool constant(const Form& form, int at, const Inst& definition, Operand& operand) const {
+  bool constant(const Inst& inst, int at, const Inst& definition, Operand& operand) const {
     if (definition.operands[1].kind != Operand::kMem || definition.mask.valid()) return false;
-    switch (definition.op) {
-      case X86::vmovups:
-      case X86::vmovupd:
-      case X86::vmovaps:
-      case X86::vmovapd:
-      case X86::vmovdqu:
-      case X86::vmovdqa:
-      case X86::vmovdqu32:
-      case X86::vmovdqu64:
-        if (operand.width > definition.operands[0].width) return false;
-        operand = definition.operands[1];
-        return true;
-      case X86::mov:
-        if (operand.width > definition.operands[0].width) return false;
-        operand = definition.operands[1];
-        return true;
-      default:
-        break;
+    const Machine& machine = *file_.machine;
+    if (machine.facts_of(definition.op).move == OpcodeFacts::kWhole) {
+      if (operand.width > definition.operands[0].width) return false;
+      operand = definition.operands[1];
+      return true;
     }
-    const int element = definition.op == X86::vbroadcastss || definition.op == X86::vpbroadcastd ? 4
-                        : definition.op == X86::vbroadcastsd || definition.op == X86::vpbroadcastq
-                            ? 8
-                            : 0;
-    if (element == 0 || file_.vecs < 32 || at != 2 || form.shapes[2] != Shape::VM) return false;
-    if (form.encoding != Encoding::kAny && form.encoding != Encoding::kEvex) return false;
-    const std::string_view name = form.name;
-    if (!name.ends_with(element == 4 ? "ps" : "pd")) return false;
+    if (!machine.repeats(definition, inst, at)) return false;
     operand = definition.operands[1];
     operand.mem.broadcast = true;
     return true;
