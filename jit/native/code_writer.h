@@ -53,7 +53,6 @@ class CodeWriter {
   /// Depth of the innermost open scope; 0 is the function.
   int depth() const { return static_cast<int>(scopes_.size()) - 1; }
   Scope& scope(int depth) { return scopes_[depth]; }
-  const Scope& scope(int depth) const { return scopes_[depth]; }
   Scope& top() { return scopes_.back(); }
   /// Opens a scope in which buffers of `written` are stored to: what was loaded from them before
   /// is not known to hold inside.

@@ -13,7 +13,7 @@
 #include "jit/x86/encode/machine.h"
 #include "jit/x86/encode/print.h"
 #include "jit/x86/encode/verify.h"
-#include "jit/x86/select.h"
+#include "jit/x86/select/select.h"
 
 namespace hone::jit {
 namespace {
