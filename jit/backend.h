@@ -45,7 +45,8 @@ class Code {
 /// Why there is no code, or why it cannot be called.
 struct Reject {
   enum Kind : uint8_t {
-    kSchedule,  ///< the schedule is illegal, or asks for what the back end has not
+    kSchedule,  ///< the schedule is illegal: a step does not apply, or an access is not proved
+    kRefused,   ///< it asks for what the back end has not
     kBug,       ///< a defect of hone: an assertion failed
     kFailed,    ///< no matter of the schedule: memory, a driver, a setting
   };

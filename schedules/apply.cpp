@@ -4,22 +4,20 @@
 
 #include "schedules/legal.h"
 #include "schedules/schedule.h"
-#include "schedules/step.h"
 
 namespace hone::schedules {
 namespace {
 
 Result<ir::Program, Reject> apply_step(ir::Program program, const Schedule& schedule, int index) {
-  const std::string& text = schedule.steps[static_cast<size_t>(index)];
-  auto step = parse_step(text);
-  if (!step) return Reject{index, text, step.failure().message};
-  for (const Number* number : step->numbers()) {
+  const Step& step = schedule.steps[static_cast<size_t>(index)];
+  for (const Number* number : step.numbers()) {
     if (!number->fixed()) {
-      return Reject{index, text, "knob " + print(*number) + " is open; give it a value first"};
+      return Reject{index, print(step),
+                    "knob " + print(*number) + " is open; give it a value first"};
     }
   }
-  Applied applied = step->row->apply(std::move(program), *step);
-  if (!applied) return Reject{index, text, applied.failure().reason};
+  Applied applied = step.row->apply(std::move(program), step);
+  if (!applied) return Reject{index, print(step), applied.failure().reason};
   return *std::move(applied);
 }
 
@@ -40,7 +38,7 @@ Reject lay_to_step(const ir::Program& first, const ir::Program& last, const Sche
     auto next = apply_step(std::move(p), schedule, static_cast<int>(i));
     if (!next) break;
     p = *std::move(next);
-    if (has(p, last, wrong)) return {static_cast<int>(i), schedule.steps[i], wrong.reason};
+    if (has(p, last, wrong)) return {static_cast<int>(i), print(schedule.steps[i]), wrong.reason};
   }
   return {-1, {}, wrong.reason};
 }
@@ -98,8 +96,8 @@ std::string objections(const ir::Program& program, const Schedule& schedule) {
   std::vector<std::string> lost;
   size_t told = 0;
   for (size_t i = 0; i < schedule.steps.size() && told < kMostObjections; ++i) {
-    const std::string& text = schedule.steps[i];
-    const auto step = parse_step(text);
+    const Step& step = schedule.steps[i];
+    const std::string text = print(step);
     const bool needs_lost = std::any_of(lost.begin(), lost.end(), [&](const std::string& name) {
       return find_word(text, name) != text.npos;
     });
@@ -108,12 +106,10 @@ std::string objections(const ir::Program& program, const Schedule& schedule) {
       p = *std::move(next);
       continue;
     }
-    if (step) {
-      for (std::string& name : made_by(*step)) lost.push_back(std::move(name));
-    }
+    for (std::string& name : made_by(step)) lost.push_back(std::move(name));
     if (needs_lost) continue;
     const std::string& reason = next.failure().reason;
-    const size_t at = step ? place_of(*step, text, reason) : 0;
+    const size_t at = place_of(step, text, reason);
     out += (out.empty() ? "" : "\n") + underlined(static_cast<int>(i), text, {at, reason});
     ++told;
   }

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "schedules/step.h"
-
 namespace hone::schedules {
 namespace {
 
@@ -70,7 +68,7 @@ Result<Schedule> Schedule::parse(std::string_view text) {
       std::string objection = knob_objection(*number, defined);
       if (!objection.empty()) wrong.push_back(underlined(index, one, {0, std::move(objection)}));
     }
-    out.steps.push_back(print(*step));
+    out.steps.push_back(*std::move(step));
     ++index;
   }
   if (wrong.empty()) return out;
@@ -81,17 +79,20 @@ Result<Schedule> Schedule::parse(std::string_view text) {
 
 std::string Schedule::text() const {
   std::string out;
-  for (const std::string& s : steps) out += (out.empty() ? "" : "; ") + s;
+  for (const Step& s : steps) out += (out.empty() ? "" : "; ") + print(s);
+  return out;
+}
+
+std::vector<std::string> Schedule::texts() const {
+  std::vector<std::string> out;
+  for (const Step& s : steps) out.push_back(print(s));
   return out;
 }
 
 std::vector<Knob> knobs(const Schedule& schedule) {
   std::vector<Knob> out;
-  for (const std::string& text : schedule.steps) {
-    if (text.find('?') == std::string::npos) continue;
-    auto step = parse_step(text);
-    if (!step) continue;
-    for (const Number* number : step->numbers()) {
+  for (const Step& step : schedule.steps) {
+    for (const Number* number : step.numbers()) {
       for (const Factor& f : number->factors) {
         if (f.kind == Factor::kKnob) out.push_back({f.name, f.domain.values()});
       }
@@ -115,11 +116,7 @@ Schedule fix(const Schedule& schedule, const std::vector<int64_t>& values) {
   std::vector<std::string> names;
   for (Knob& k : knobs(schedule)) names.push_back(std::move(k.name));
   Schedule out = schedule;
-  for (std::string& text : out.steps) {
-    if (text.find_first_of("?$") == std::string::npos) continue;
-    auto step = parse_step(text);
-    if (step) text = print(fix(*std::move(step), names, values));
-  }
+  for (Step& step : out.steps) step = fix(std::move(step), names, values);
   return out;
 }
 

@@ -9,7 +9,7 @@
 #include "include/hone/error.h"
 #include "jit/ir/program.h"
 #include "jit/ir/target.h"
-#include "schedules/knob.h"
+#include "schedules/step.h"
 
 namespace hone::schedules {
 
@@ -22,16 +22,23 @@ struct Reject {
   std::string text() const;
 };
 
-/// A list of steps `verb args`, perhaps with knobs; independent of any program.
-/// Text: steps joined by `; `. parse(print(s)) == s.
+/// A list of steps, perhaps with knobs; independent of any program. As text, which is what caches
+/// and people see, steps `verb args` joined by `; `. parse(s.text()) == s.
 class Schedule {
  public:
   /// Parses steps separated by `;` or line ends; errors underline the step.
   static Result<Schedule> parse(std::string_view text);
   std::string text() const;
-  /// Steps in order, each its canonical text.
-  std::vector<std::string> steps;
+  /// The canonical text of each step.
+  std::vector<std::string> texts() const;
+  std::vector<Step> steps;
   bool operator==(const Schedule&) const = default;
+};
+
+/// A schedule without open knobs, and a program with its steps applied.
+struct Scheduled {
+  Schedule schedule;
+  ir::Program program;
 };
 
 /// Folds the steps of a schedule without open knobs over a program, then checks the result: where

@@ -91,6 +91,8 @@ struct Step {
   }
   /// Every number in it, in text order.
   std::vector<const Number*> numbers() const;
+  /// The same step, however it was written.
+  bool operator==(const Step& other) const;
 };
 
 /// All rows, in the order of the reference.

@@ -458,4 +458,8 @@ std::string print(const Step& step) {
   return out;
 }
 
+bool Step::operator==(const Step& other) const {
+  return row == other.row && print(*this) == print(other);
+}
+
 }  // namespace hone::schedules

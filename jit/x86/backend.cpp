@@ -47,7 +47,7 @@ Result<std::shared_ptr<const Code>, Reject> emit(const ir::Program& scheduled,
   auto nest = lowered(scheduled, target);
   if (!nest) return nest.failure();
   auto code = compile_x86(*nest, target, options);
-  if (!code) return Reject{Reject::kSchedule, {ErrorCode::kSchedule, code.failure().message}};
+  if (!code) return Reject{Reject::kRefused, {ErrorCode::kSchedule, code.failure().message}};
   return std::shared_ptr<const Code>(
       std::make_shared<EmittedX86>(*std::move(nest), *std::move(code)));
 }

@@ -5,7 +5,7 @@
 
 #include "jit/interp/backend.h"
 #include "runtime/build/backends.h"
-#include "schedules/schedule.h"
+#include "schedules/legal.h"
 
 namespace hone::runtime {
 namespace {
@@ -37,7 +37,15 @@ Result<Compiled, Reject> compile_schedule(const ir::Program& program, const ir::
     return Reject{Reject::kSchedule,
                   {ErrorCode::kSchedule, schedules::objections(program, *steps)}};
   }
-  Compiled compiled{steps->text(), *std::move(scheduled), nullptr, nullptr, {}};
+  return compile_scheduled({*steps, *std::move(scheduled)}, target, options);
+}
+
+Result<Compiled, Reject> compile_scheduled(schedules::Scheduled scheduled, const ir::Target& target,
+                                           const BuildOptions& options) {
+  if (const auto wrong = schedules::find_illegal(scheduled.program)) {
+    return Reject{Reject::kSchedule, {ErrorCode::kSchedule, wrong->reason}};
+  }
+  Compiled compiled{scheduled.schedule.text(), std::move(scheduled.program), nullptr, nullptr, {}};
   compiled.backend = options.backend ? options.backend : &backend_of(target);
   const auto emit = [&] {
     return guarded(*compiled.backend,

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "jit/backend.h"
+#include "schedules/schedule.h"
 
 namespace hone::runtime {
 
@@ -29,8 +30,12 @@ struct BuildOptions : jit::EmitOptions {
   const jit::Backend* backend = nullptr;
 };
 
-/// Text to code: applies `schedule`, has the target's back end emit. A back end's InternalError is
-/// a reject of kind kBug.
+/// Has the target's back end emit. A back end's InternalError is a reject of kind kBug.
+Result<Compiled, jit::Reject> compile_scheduled(schedules::Scheduled scheduled,
+                                                const ir::Target& target,
+                                                const BuildOptions& options = {});
+
+/// Text to code: the same of a schedule that is read and applied first.
 Result<Compiled, jit::Reject> compile_schedule(const ir::Program& program, const ir::Target& target,
                                                const std::string& schedule,
                                                const BuildOptions& options = {});

@@ -9,7 +9,7 @@
 #include "runtime/cli/cuda_report.h"
 #include "runtime/cli/listing.h"
 #include "runtime/device/backend.h"
-#include "schedules/schedule.h"
+#include "schedules/space/space.h"
 
 namespace hone::runtime {
 namespace {
@@ -19,58 +19,82 @@ struct ShowOptions {
   std::vector<std::string> words;
   std::string given;  ///< with --schedule: a schedule by hand, or the problem
   bool schedule = false, ir = false, lir = false, source = false;
-  bool assembly = false, report = false;
+  bool assembly = false, report = false, why = false;
+};
+
+/// What views are of.
+struct Shown {
+  const ops::Problem& problem;
+  const ir::Target& target;
+  const KernelState& kernel;
+  const Compiled& compiled;
 };
 
 /// One view of a compiled problem: a text, or an object of facts.
 struct View {
   const char* name;
   bool ShowOptions::*asked;
-  Json (*value)(const KernelState& kernel, const Compiled& compiled);
+  Json (*value)(const Shown& shown);
 };
 
-Json schedule_view(const KernelState& k, const Compiled&) {
+Json schedule_view(const Shown& s) {
   std::string text;
-  for (const std::string& step : schedules::Schedule::parse(k.schedule).value().steps) {
+  for (const std::string& step : schedules::Schedule::parse(s.kernel.schedule).value().texts()) {
     text += step + "\n";
   }
   return text.empty() ? "(no steps)\n" : text;
 }
 
-Json ir_view(const KernelState&, const Compiled& c) {
-  return ir::print(c.scheduled) + "\n" + ir::print(c.nest());
+/// What the rules made of each stage, which is the schedule that is taken untuned.
+Json why_view(const Shown& s) {
+  std::string text;
+  for (const schedules::RuleTrial& t : schedules::explain(s.problem.program, s.target)) {
+    text += fmt::format("{:<10} {:<8} {} {}\n", t.rule, t.stage, t.applied ? "yes" : "no ", t.what);
+    for (const schedules::Decision& d : t.decisions) {
+      text +=
+          fmt::format("{:<23} decided: {}: {} of 0 to {}\n", "", d.what, d.taken, d.options - 1);
+    }
+  }
+  return text.empty() ? "no rule is for this target: every loop runs as it stands\n" : text;
+}
+
+Json ir_view(const Shown& s) {
+  return ir::print(s.compiled.scheduled) + "\n" + ir::print(s.compiled.nest());
 }
 
 std::string no_code(const Compiled& c) {
   return "no machine code: " + (c.refusal.empty() ? "the interpreter serves" : c.refusal) + "\n";
 }
 
-Json lir_view(const KernelState&, const Compiled& c) {
+Json lir_view(const Shown& s) {
+  const Compiled& c = s.compiled;
   const jit::X86Code* code = jit::x86_code(*c.code);
   return code ? code->lir : no_code(c);
 }
 
-Json source_view(const KernelState&, const Compiled& c) {
-  const jit::CudaSource* source = cuda_source(*c.code);
+Json source_view(const Shown& s) {
+  const jit::CudaSource* source = cuda_source(*s.compiled.code);
   return source ? source->kernels : "no source: machine code is made without\n";
 }
 
 /// PTX, where NVRTC is at hand.
-std::string ptx(const KernelState& k, const jit::CudaSource& source) {
+std::string ptx(const ir::Target& target, const jit::CudaSource& source) {
   const auto nvrtc = jit::Nvrtc::open();
   if (!nvrtc) return "no PTX: " + nvrtc.failure().message + "\n";
-  const auto target = ir::parse_target(k.target, {});
-  const auto binary = nvrtc->compile(source, target->sm, target->ptx);
+  const auto binary = nvrtc->compile(source, target.sm, target.ptx);
   return binary ? binary->ptx : binary.failure().message + "\n";
 }
 
-Json assembly_view(const KernelState& k, const Compiled& c) {
-  if (const jit::CudaSource* source = cuda_source(*c.code)) return ptx(k, *source);
+Json assembly_view(const Shown& s) {
+  const Compiled& c = s.compiled;
+  if (const jit::CudaSource* source = cuda_source(*c.code)) return ptx(s.target, *source);
   const jit::X86Code* code = jit::x86_code(*c.code);
   return code ? listing(*code, c.nest()) : no_code(c);
 }
 
-Json report_view(const KernelState& k, const Compiled& c) {
+Json report_view(const Shown& s) {
+  const KernelState& k = s.kernel;
+  const Compiled& c = s.compiled;
   const jit::X86Code* code = jit::x86_code(*c.code);
   Json facts = {{"problem", k.problem},
                 {"target", k.target},
@@ -79,7 +103,7 @@ Json report_view(const KernelState& k, const Compiled& c) {
                 {"launches", k.entry.launches.size()},
                 {"workspace_bytes", k.workspace_bytes()},
                 {"code_bytes", code ? code->bytes.size() : 0}};
-  if (cuda_source(*c.code)) facts.update(cuda_report(c, *ir::parse_target(k.target, {})));
+  if (cuda_source(*c.code)) facts.update(cuda_report(c, s.target));
   if (!code) return facts;
   const jit::Report& r = code->report;
   facts["instructions"] = r.instructions;
@@ -113,6 +137,7 @@ constexpr View kViews[] = {
     {"lir", &ShowOptions::lir, lir_view},
     {"source", &ShowOptions::source, source_view},
     {"asm", &ShowOptions::assembly, assembly_view},
+    {"why", &ShowOptions::why, why_view},
     {"report", &ShowOptions::report, report_view},
 };
 
@@ -146,7 +171,7 @@ int show(ShowOptions& options) {
   Json object = {{"problem", kernel->problem}, {"target", kernel->target}};
   for (const View& view : kViews) {
     if (!(options.*view.asked)) continue;
-    Json value = view.value(*kernel, *compiled);
+    Json value = view.value({problem, engine->target, *kernel, *compiled});
     if (options.common.json) {
       object[view.name] = std::move(value);
     } else {
@@ -169,6 +194,8 @@ void declare_show(CLI::App& app, int& exit) {
   app.add_flag("--lir", options->lir, "Instructions before and after register allocation");
   app.add_flag("--source", options->source, "CUDA C++, where the target is a GPU");
   app.add_flag("--asm", options->assembly, "The disassembly; PTX where the target is a GPU");
+  app.add_flag("--why", options->why,
+               "What each rule made of each stage, or why nothing; for the untuned schedule");
   app.add_flag("--report", options->report,
                "Counts; for a GPU what its memory and multiprocessors meet");
   app.callback([options, steps, &exit] {

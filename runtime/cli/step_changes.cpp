@@ -51,9 +51,9 @@ std::string take(Steps& steps, const std::string& subject) {
 }  // namespace
 
 std::string step_changes(const schedules::Schedule& from, const schedules::Schedule& to) {
-  Steps gone = without(from.steps, to.steps);
+  Steps gone = without(from.texts(), to.texts());
   Steps factors, added, orders;
-  for (const std::string& step : without(to.steps, from.steps)) {
+  for (const std::string& step : without(to.texts(), from.texts())) {
     const std::string subject = subject_of(step), verb = word_of(step, 0);
     const std::string before = take(gone, subject);
     const std::string was = word_of(before, 2), is = word_of(step, 2);

@@ -4,8 +4,10 @@
 
 #include <atomic>
 #include <iostream>
+#include <map>
 #include <sstream>
 #include <stop_token>
+#include <string>
 #include <system_error>
 #include <thread>
 
@@ -137,22 +139,52 @@ void print_text_tune(const TuneResult& r) {
       r.seconds, static_cast<double>(r.trials) / r.seconds, r.rejected, r.failed, name_of(r.end));
 }
 
-Result<std::vector<std::string>> problems_of(const TuneVerbOptions& o) {
-  std::vector<std::string> all = lines_of(o.words);
+Result<std::vector<ReproLine>> problems_of(const TuneVerbOptions& o) {
+  std::vector<std::string> texts = lines_of(o.words);
   if (!o.file.empty()) {
     auto text = read_file(o.file);
     if (!text) return text.failure();
     std::istringstream lines(*text);
     for (std::string line; std::getline(lines, line);) {
       if (const size_t hash = line.find('#'); hash != line.npos) line.resize(hash);
-      if (line.find_first_not_of(" \t") != line.npos) all.push_back(line);
+      if (line.find_first_not_of(" \t") != line.npos) texts.push_back(line);
     }
   }
-  if (all.empty()) {
+  if (texts.empty()) {
     return Failure{ErrorCode::kArgument, "name a problem, or a file of problems with --problems"};
+  }
+  std::vector<ReproLine> all;
+  for (const std::string& text : texts) {
+    auto line = parse_line(text);
+    if (!line) return line.failure();
+    if (line->scheduled) {
+      return Failure{
+          ErrorCode::kArgument,
+          fmt::format("hone tune searches the schedule; `{}` gives one: accepted here is "
+                      "PROBLEM [ | TARGET ]",
+                      text)};
+    }
+    all.push_back(*std::move(line));
   }
   return all;
 }
+
+/// An engine for each target that lines name.
+class Engines {
+ public:
+  explicit Engines(const Common& common) : common_(common) {}
+  Result<std::shared_ptr<EngineState>> of(const std::string& target) {
+    const auto known = open_.find(target);
+    if (known != open_.end()) return known->second;
+    auto engine = open_engine(common_, target);
+    if (engine) open_.emplace(target, *engine);
+    return engine;
+  }
+
+ private:
+  const Common& common_;
+  std::map<std::string, std::shared_ptr<EngineState>> open_;
+};
 
 Result<TuneOptions> options_of(const TuneVerbOptions& o) {
   TuneOptions t;
@@ -174,19 +206,23 @@ int tune_all(const TuneVerbOptions& o) {
   if (!problems) return report(o.common, problems.failure());
   auto options = options_of(o);
   if (!options) return report(o.common, options.failure());
-  auto engine = open_engine(o.common);
-  if (!engine) return report(o.common, engine.failure());
+  Engines engines(o.common);
+  for (const ReproLine& line : *problems) {
+    const auto engine = engines.of(line.target);
+    if (!engine) return report(o.common, engine.failure());
+  }
   TrialLog log;
   if (const Failure f = log.open(o.log); f.code != ErrorCode::kOk) return report(o.common, f);
   StopOnSignal stop;
   options->stop = stop.token();
-  ProgressLine line;
-  if (!o.common.json) options->progress = [&](const TuneProgress& p) { line.show(p); };
+  ProgressLine progress;
+  if (!o.common.json) options->progress = [&](const TuneProgress& p) { progress.show(p); };
   int exit = kExitOk;
-  for (const std::string& problem : *problems) {
-    options->trial = [&](const TuneTrial& t) { log.add(problem, t); };
-    auto result = (*engine)->tune((*engine)->parse(problem), *options);
-    line.end();
+  for (const ReproLine& line : *problems) {
+    options->trial = [&](const TuneTrial& t) { log.add(line.problem, t); };
+    const std::shared_ptr<EngineState> engine = *engines.of(line.target);
+    auto result = engine->tune(engine->parse(line.problem), *options);
+    progress.end();
     if (!result) {
       exit = std::max(exit, report(o.common, result.failure()));
     } else if (o.common.json) {
@@ -212,8 +248,8 @@ void declare_tune(CLI::App& app, int& exit) {
   app.footer(kTuneFigures);
   auto o = std::make_shared<TuneVerbOptions>();
   add_common(app, o->common);
-  app.add_option("problem", o->words, "Problems to tune, in quotes or not");
-  app.add_option("--problems", o->file, "A file with one problem a line");
+  app.add_option("problem", o->words, "PROBLEM [ | TARGET], any number, in quotes or not");
+  app.add_option("--problems", o->file, "A file with one PROBLEM [ | TARGET] a line");
   app.add_option("--budget", o->budget, "Time for each problem: 10s, 2m")->capture_default_str();
   app.add_option("--trials", o->trials, "Trials for each problem, instead of a budget")
       ->check(CLI::PositiveNumber);

@@ -27,7 +27,7 @@ Result<std::shared_ptr<const jit::Code>, Reject> emit(const ir::Program& schedul
   const auto forms = cuda_forms();
   if (!forms) return Reject{Reject::kFailed, forms.failure()};
   auto source = jit::print_cuda(nest, target, *forms);
-  if (!source) return Reject{Reject::kSchedule, {ErrorCode::kSchedule, source.failure().message}};
+  if (!source) return Reject{Reject::kRefused, {ErrorCode::kSchedule, source.failure().message}};
   return std::shared_ptr<const jit::Code>(
       std::make_shared<EmittedCuda>(std::move(nest), *std::move(source)));
 }
@@ -36,7 +36,7 @@ Result<std::shared_ptr<const jit::Code>, Reject> emit(const ir::Program& schedul
 Reject rejected(const Failure& failure) {
   const bool schedule =
       failure.code == ErrorCode::kSchedule || failure.code == ErrorCode::kInternal;
-  return {schedule ? Reject::kSchedule : Reject::kFailed, failure};
+  return {schedule ? Reject::kRefused : Reject::kFailed, failure};
 }
 
 /// Compiles, loads, and keeps the machine code for the next run.

@@ -232,7 +232,9 @@ Result<std::shared_ptr<const KernelState>, Reject> build_kernel(
   };
   BuildOptions options = input.options;
   options.backend = services->backend();
-  auto compiled = compile_schedule(input.problem->program, *input.target, input.schedule, options);
+  auto compiled = input.scheduled ? compile_scheduled(*input.scheduled, *input.target, options)
+                                  : compile_schedule(input.problem->program, *input.target,
+                                                     input.schedule, options);
   if (!compiled) return reject(compiled.failure());
   auto made = frame(services, input, *compiled);
   if (!made) return Reject{Reject::kFailed, made.failure()};

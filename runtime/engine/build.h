@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "jit/ir/target.h"
@@ -17,11 +18,13 @@ namespace hone::runtime {
 struct BuildInput {
   const ops::Problem* problem = nullptr;
   const ir::Target* target = nullptr;
-  std::string schedule;
+  std::string schedule;  ///< as text
   Source source = Source::kDefault;
   BuildOptions options = {};
   GpuCompiler* compiler = nullptr;  ///< where kernels run on a GPU
   std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
+  std::optional<schedules::Scheduled> scheduled =
+      {};  ///< the schedule, where it is applied already
 };
 
 /// A callable kernel. Where the system forbids executable memory the interpreter serves, and the

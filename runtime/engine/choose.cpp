@@ -52,13 +52,13 @@ class Choice {
                       problem_.text, engine_->target_text)};
     }
     if (!failed_) {
-      const auto schedule = schedules::default_schedule(problem_.program, engine_->target);
-      auto k = attempt(schedule.text(), Source::kDefault);
+      std::string schedule;
+      auto k = attempt_default(&schedule);
       if (k && !spills_much(**k)) return *k;
-      auto other = attempt_fallback(schedule.text());
+      auto other = attempt_fallback(schedule);
       if (other && (!k || instead(**other, **k))) return *other;
       if (k) return *k;
-      if (auto other = attempt_others(schedule.text())) return *other;
+      if (auto other = attempt_others(schedule)) return *other;
       if (auto k = attempt_class()) return *k;
     }
     return failed_ ? *failed_ : plain();
@@ -76,15 +76,38 @@ class Choice {
     auto k = build_kernel(engine_->services, input(schedule, source));
     if (k) return pinned(**k) ? std::optional(*k) : std::nullopt;
     note(k);
-    // A bug has been told.
-    if (k.failure().kind == jit::Reject::kSchedule && source != Source::kTransferred) {
-      engine_->services->tell(Event::kBug, [&] {
-        return fmt::format("a {} schedule is rejected: {}\n  {} | {} | {}", name_of(source),
-                           k.failure().failure.message, problem_.text, engine_->target_text,
-                           schedule);
-      });
-    }
+    if (source != Source::kTransferred) tell_rejected(k.failure(), schedule, source);
     return std::nullopt;
+  }
+
+  /// The schedule that the rules come to, `tried`. Where it is illegal, which is no defect, that of
+  /// the rules which give a legal one.
+  std::optional<Kernel> attempt_default(std::string* tried) {
+    BuildInput in = input("", Source::kDefault);
+    in.scheduled = schedules::analytic_schedule(problem_.program, engine_->target);
+    in.schedule = *tried = in.scheduled->schedule.text();
+    if (quarantined(in.schedule)) {
+      tell_quarantined(in.schedule);
+      return std::nullopt;
+    }
+    auto k = build_kernel(engine_->services, in);
+    if (k) return pinned(**k) ? std::optional(*k) : std::nullopt;
+    note(k);
+    if (k.failure().kind == jit::Reject::kSchedule) {
+      *tried = schedules::default_schedule(problem_.program, engine_->target).text();
+      return attempt(*tried, Source::kDefault);
+    }
+    tell_rejected(k.failure(), in.schedule, Source::kDefault);
+    return std::nullopt;
+  }
+
+  void tell_rejected(const jit::Reject& why, const std::string& schedule, Source source) const {
+    // A bug has been told.
+    if (why.kind == jit::Reject::kBug || why.kind == jit::Reject::kFailed) return;
+    engine_->services->tell(Event::kBug, [&] {
+      return fmt::format("a {} schedule is rejected: {}\n  {} | {} | {}", name_of(source),
+                         why.failure.message, problem_.text, engine_->target_text, schedule);
+    });
   }
 
   /// True for code that is busy keeping registers in memory: something simpler serves better.
@@ -218,7 +241,8 @@ class Choice {
   }
 
   BuildInput input(const std::string& schedule, Source source) const {
-    return {&problem_, &engine_->target, schedule, source, {}, engine_->compiler.get(), begun_};
+    return {&problem_, &engine_->target,        schedule, source,
+            {},        engine_->compiler.get(), begun_,   std::nullopt};
   }
 
   EngineState* engine_;

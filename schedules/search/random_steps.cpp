@@ -284,14 +284,14 @@ bool RandomSchedules::accept(ir::Program& p, const std::string& text, Schedule& 
     return false;
   }
   p = *std::move(applied);
-  schedule.steps.push_back(print(*step));
+  schedule.steps.push_back(*std::move(step));
   return true;
 }
 
 /// Leaves out steps until the schedule applies as a whole and lowers.
 void RandomSchedules::settle(Schedule& schedule, StepUses* uses) {
   const auto drop = [&](size_t at, const std::string& reason) {
-    note_reject(uses, kinds_of(schedule.steps[at]).back(), reason);
+    note_reject(uses, kinds_of(print(schedule.steps[at])).back(), reason);
     schedule.steps.erase(schedule.steps.begin() + static_cast<std::ptrdiff_t>(at));
   };
   while (!schedule.steps.empty()) {
@@ -329,8 +329,8 @@ Schedule RandomSchedules::next(int length, StepUses* uses) {
     if (!text.empty()) accept(p, text, schedule, uses);
   }
   settle(schedule, uses);
-  for (const std::string& step : schedule.steps) {
-    for (const std::string& kind : kinds_of(step)) {
+  for (const Step& step : schedule.steps) {
+    for (const std::string& kind : kinds_of(print(step))) {
       if (uses) ++(*uses)[kind].accepted;
     }
   }

@@ -23,8 +23,9 @@ bool leave_out(Schedule& schedule, const std::function<bool(const Schedule&)>& f
 
 /// Tries smaller numbers in one step after the other; true when that helped.
 bool make_smaller(Schedule& schedule, const std::function<bool(const Schedule&)>& fails) {
-  for (std::string& text : schedule.steps) {
-    const std::string kept = text;
+  for (Step& step : schedule.steps) {
+    const Step whole = step;
+    const std::string kept = print(step);
     for (size_t at = 0; at < kept.size(); ++at) {
       // A number stands between blanks, or after `=`.
       const bool starts = at > 0 && (kept[at - 1] == ' ' || kept[at - 1] == '=');
@@ -33,10 +34,12 @@ bool make_smaller(Schedule& schedule, const std::function<bool(const Schedule&)>
       const int64_t number = std::stoll(kept.substr(at, end - at));
       for (int64_t smaller : {int64_t{1}, int64_t{2}, number / 2, number - 1}) {
         if (smaller < 1 || smaller >= number) continue;
-        text = kept.substr(0, at) + std::to_string(smaller) +
-               (end == std::string::npos ? "" : kept.substr(end));
+        auto other = parse_step(kept.substr(0, at) + std::to_string(smaller) +
+                                (end == std::string::npos ? "" : kept.substr(end)));
+        if (!other) continue;
+        step = *std::move(other);
         if (fails(schedule)) return true;
-        text = kept;
+        step = whole;
       }
     }
   }

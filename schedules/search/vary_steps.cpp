@@ -29,7 +29,7 @@ bool is_number(const std::string& word) {
 /// The greatest number at the end of a name, so that new names are new.
 int last_number(const Schedule& schedule) {
   int most = 0;
-  for (const std::string& step : schedule.steps) {
+  for (const std::string& step : schedule.texts()) {
     for (size_t i = 1; i < step.size(); ++i) {
       const bool starts = std::isalpha(static_cast<unsigned char>(step[i - 1])) != 0;
       if (!starts || step[i] < '0' || step[i] > '9') continue;
@@ -55,7 +55,7 @@ Cut cut_of(const std::string& step) {
 
 /// The same unless the schedule has the step already, as marks may stand twice.
 bool RandomSchedules::accept_new(ir::Program& p, const std::string& text, Schedule& schedule) {
-  const auto& steps = schedule.steps;
+  const std::vector<std::string> steps = schedule.texts();
   if (text.empty() || std::find(steps.begin(), steps.end(), text) != steps.end()) return false;
   return accept(p, text, schedule, nullptr);
 }
@@ -99,7 +99,7 @@ Schedule RandomSchedules::vary(const Schedule& base) {
       if (Cut cut = cut_of(text); !cut.loop.empty()) cuts.push_back(std::move(cut));
     }
     if (i == size || chance(dropped)) continue;
-    std::vector<std::string> words = words_of(base.steps[static_cast<size_t>(i)]);
+    std::vector<std::string> words = words_of(print(base.steps[static_cast<size_t>(i)]));
     // A loop that is cut now stands for one of its pieces.
     for (const Cut& cut : cuts) {
       const bool outer = chance(50);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "jit/passes/lower.h"
+#include "schedules/legal.h"
 #include "schedules/space/rules.h"
 #include "schedules/space/space.h"
 
@@ -24,12 +25,26 @@ std::vector<std::string> stages_for(const Rule& rule, const Plan& plan) {
   return names;
 }
 
+/// The steps from the `first` on, `;` between.
+std::string steps_from(const Plan& plan, size_t first) {
+  std::string out;
+  const std::vector<Step>& steps = plan.schedule().steps;
+  for (size_t i = first; i < steps.size(); ++i) out += (out.empty() ? "" : "; ") + print(steps[i]);
+  return out.empty() ? "no steps" : out;
+}
+
 /// Applies `rule` to `stage`; what a rule that gives up has done is undone.
 bool attempt(Plan& plan, const Rule& rule, const std::string& stage) {
   Plan::Mark before = plan.mark();
-  if (rule.apply(plan, stage)) return true;
-  plan.rewind(std::move(before));
-  return false;
+  const size_t steps = plan.schedule().steps.size(), decided = plan.decisions().size();
+  plan.declines("nothing of the stage is what it looks for");
+  RuleTrial trial{rule.name, stage, rule.apply(plan, stage), {}, {}};
+  trial.decisions.assign(plan.decisions().begin() + static_cast<std::ptrdiff_t>(decided),
+                         plan.decisions().end());
+  trial.what = trial.applied ? steps_from(plan, steps) : plan.why();
+  plan.note(trial);
+  if (!trial.applied) plan.rewind(std::move(before));
+  return trial.applied;
 }
 
 void schedule_stages(Plan& plan) {
@@ -60,8 +75,6 @@ Plan derive(const ir::Program& program, const ir::Target& target, std::vector<in
   return plan;
 }
 
-Schedule analytic(const Plan& plan) { return Space{plan.schedule(), plan.values()}.analytic(); }
-
 /// The next smaller value of every knob; false where all have their least.
 bool lower_values(const Schedule& structure, std::vector<int64_t>& values) {
   bool any = false;
@@ -85,7 +98,7 @@ Plan derive_cautiously(const ir::Program& program, const ir::Target& target,
     Plan::Mark before = plan.mark();
     const size_t steps = plan.schedule().steps.size();
     if (!attempt(plan, rule, stage)) return false;
-    if (plan.schedule().steps.size() == steps || accepts(analytic(plan))) return true;
+    if (plan.schedule().steps.size() == steps || accepts(plan.analytic().schedule)) return true;
     plan.rewind(std::move(before));
     return false;
   };
@@ -148,13 +161,21 @@ std::vector<Space> derive_space(const ir::Program& program, const ir::Target& ta
   return out;
 }
 
+std::vector<RuleTrial> explain(const ir::Program& program, const ir::Target& target) {
+  return derive(program, target, {}).trail();
+}
+
+Scheduled analytic_schedule(const ir::Program& program, const ir::Target& target) {
+  return derive(program, target, {}).analytic();
+}
+
 Schedule default_schedule(const ir::Program& program, const ir::Target& target) {
-  const auto lowers = [&](const Schedule& schedule) {
+  Scheduled first = analytic_schedule(program, target);
+  if (!find_illegal(first.program) && jit::lower(first.program, target)) return first.schedule;
+  return fallback_schedule(program, target, [&](const Schedule& schedule) {
     const auto scheduled = apply(program, schedule);
     return scheduled && jit::lower(*scheduled, target);
-  };
-  const Schedule schedule = analytic(derive(program, target, {}));
-  return lowers(schedule) ? schedule : fallback_schedule(program, target, lowers);
+  });
 }
 
 Schedule fallback_schedule(const ir::Program& program, const ir::Target& target,
@@ -167,7 +188,7 @@ Schedule fallback_schedule(const ir::Program& program, const ir::Target& target,
     Schedule smaller = fix(structure, values);
     if (accepts(smaller)) return smaller;
   }
-  return analytic(derive_cautiously(program, target, accepts));
+  return derive_cautiously(program, target, accepts).analytic().schedule;
 }
 
 }  // namespace hone::schedules

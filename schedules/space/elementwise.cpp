@@ -12,10 +12,11 @@ constexpr int kBody = 160;
 
 bool apply_elementwise(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
-  if (s.reduce != ir::Reduce::kNone || s.vars.empty()) return false;
+  if (s.reduce != ir::Reduce::kNone) return plan.declines("the stage reduces");
+  if (s.vars.empty()) return plan.declines("the stage has no loops");
   const StageFacts facts = plan.facts(name);
   const std::string v = contiguous_var(plan, name);
-  if (v.empty()) return false;
+  if (v.empty()) return plan.declines("no index runs along memory in the result");
   const int64_t extent = facts.extent(v);
   const int lanes = plan.lanes(widest_type(plan.program(), s));
   const int64_t vectors = (extent + lanes - 1) / lanes;

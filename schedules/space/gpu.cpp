@@ -185,8 +185,9 @@ bool copy_words(Plan& plan, const std::string& copy, const std::vector<std::stri
          plan.add("vectorize " + at + "v");
 }
 
-bool lowers(const Plan& plan) {
-  return static_cast<bool>(jit::lower(plan.program(), plan.target()));
+bool lowers(Plan& plan) {
+  const auto nest = jit::lower(plan.program(), plan.target());
+  return nest || plan.declines("what comes of it does not lower: " + nest.failure().message);
 }
 
 int64_t threads_for(int64_t extent) {

@@ -73,7 +73,7 @@ bool copy_words(Plan& plan, const std::string& copy, const std::vector<std::stri
 
 /// Whether the program under construction lowers: what a rule added is legal with the rest as it
 /// stands.
-bool lowers(const Plan& plan);
+bool lowers(Plan& plan);
 
 /// A number of threads, whole warps, for a loop of that many iterations.
 int64_t threads_for(int64_t extent);

@@ -137,18 +137,22 @@ bool reduce_columns(Plan& plan, const Columns& c, const std::string& stage, cons
 bool apply_columns(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   const std::string last = contiguous_var(plan, name);
-  if (!s.at.root() || s.vars.empty() || s.where || last.empty()) return false;
+  if (!s.at.root() || s.vars.empty() || s.where || last.empty()) {
+    return plan.declines("it is inside another stage, has a `where`, or no contiguous index");
+  }
   int64_t results = 1;
   for (const ir::IndexVar& v : s.vars) results *= plan.facts(name).extent(v.name);
-  if (plan.facts(name).extent(last) < 2) return false;
+  if (plan.facts(name).extent(last) < 2) return plan.declines("there is one column");
   const std::vector<Columns> reductions = reductions_of(plan, name, last);
-  if (reductions.empty()) return false;
+  if (reductions.empty()) return plan.declines("nothing reduces along its columns");
   const Shares shares = shares_of(plan, name, last, reductions);
   // Blocks of few threads would not fill a multiprocessor.
   const int64_t blocks = results / (shares.width * shares.threads);
   const bool small =
       shares.threads * shares.rows < kFewestThreads && blocks > multiprocessors(plan);
-  if (results / shares.width > filling(plan, kFilling) / 2 || small) return false;
+  if (results / shares.width > filling(plan, kFilling) / 2 || small) {
+    return plan.declines("a thread a column fills the GPU, or blocks would have few threads");
+  }
   const std::string at = bind_columns(plan, name, last, shares);
   if (at.empty()) return false;
   std::string rows = plan.knob(knob_name("rows", name), {4, 8, 16, 32}, shares.rows);

@@ -309,7 +309,8 @@ std::vector<Way> ways_of(Plan& plan, const std::string& name, bool alone) {
 
 bool apply_map(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
-  if (!s.at.root() || s.vars.empty()) return false;
+  if (!s.at.root()) return plan.declines("the stage is computed inside another");
+  if (s.vars.empty()) return plan.declines("the stage has one result");
   std::vector<std::string> prefix;
   RowMembers members = beside(plan, s, prefix);
   if (prefix.size() != s.vars.size() || s.reduce != ir::Reduce::kNone) members.clear();

@@ -112,18 +112,24 @@ bool for_rows(const Plan& plan, const std::string& name) {
 
 bool apply_parts(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
-  if (!s.at.root() || s.reduce == ir::Reduce::kNone || s.where) return false;
+  if (!s.at.root() || s.reduce == ir::Reduce::kNone || s.where) {
+    return plan.declines("it does not reduce, has a `where`, or is inside another stage");
+  }
   const StageFacts facts = plan.facts(name);
   for (const Access& a : facts.loads) {
-    if (a.gathers || a.guarded) return false;
+    if (a.gathers || a.guarded) return plan.declines("a load gathers, or may leave its tensor");
   }
   const Cut cut = cut_of(plan, name);
-  if (cut.var.empty() || !facts.bounds.empty()) return false;
+  if (cut.var.empty() || !facts.bounds.empty()) {
+    return plan.declines("no reduction loop can be cut: its bounds depend on another loop");
+  }
   const int64_t extent = facts.extent(cut.var);
   const bool beside = cut.rows && for_rows(plan, name);
   const int64_t most = cut.busy / (cut.product ? 3 : 4);
   const bool few = cut.blocks <= (beside ? kFewBeside : most) && extent >= 4 * cut.fewest;
-  if (plan.decide("a reduction with few results in parts", 2, few ? 1 : 0) == 0) return false;
+  if (plan.decide("a reduction with few results in parts", 2, few ? 1 : 0) == 0) {
+    return plan.declines("its results fill the GPU, or its sums are short");
+  }
   const int64_t parts = std::max<int64_t>(2, cut.busy / std::max<int64_t>(1, cut.blocks));
   const int64_t terms = terms_of(extent, parts, few ? cut.fewest : extent / parts + 1, cut.unit);
   return plan.add("parts " + name + "/" + cut.var + " " + std::to_string(terms) + " -> " + name +

@@ -95,13 +95,15 @@ bool fill_products(Plan& plan, const Tile& t) {
 bool apply_products(Plan& plan, const std::string& name) {
   Tile t;
   static_cast<TensorProduct&>(t) = any_product(plan, name);
-  if (t.of.m.empty()) return false;
+  if (t.of.m.empty()) return plan.declines("it is no product of two tensors that share a sum");
   const StageFacts facts = plan.facts(name);
   const auto blocks = [&](int64_t side) {
     return t.count * ((facts.extent(t.m) + side - 1) / side) *
            ((facts.extent(t.n) + side - 1) / side);
   };
-  if (plan.decide("a product's operands some steps ahead", 2, 1) == 0) return false;
+  if (plan.decide("a product's operands some steps ahead", 2, 1) == 0) {
+    return plan.declines("so decided");
+  }
   const bool large = blocks(8 * kProductsSide) >= filling(plan, kProductsBlocks);
   t.each = plan.decide("8 by 8 results to a thread", 2, large ? 1 : 0) == 1 ? 8 : 4;
   if (!cut_products(plan, t) || !place_tile(plan, t, t.n + ".t", "registers") ||

@@ -283,7 +283,7 @@ bool write_rows(Plan& plan, const std::string& name, const RowMembers& members,
 
 bool apply_gpu_rows(Plan& plan, const std::string& name) {
   const ir::Stage root = plan.stage(name);
-  if (!root.at.root()) return false;
+  if (!root.at.root()) return plan.declines("the stage is computed inside another");
   std::vector<std::string> prefix;
   const RowMembers members = beside(plan, root, prefix);
   const bool whole = prefix.size() == root.vars.size();

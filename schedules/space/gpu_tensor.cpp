@@ -181,7 +181,7 @@ bool fill_tensor(Plan& plan, const Tensor& t) {
 
 bool apply_tensor(Plan& plan, const std::string& name) {
   Tensor t{tensor_product(plan, name), {}, {}, {}, {}};
-  if (!t.row) return false;
+  if (!t.row) return plan.declines("no tensor instruction makes such a product");
   const StageFacts facts = plan.facts(name);
   choose_sizes(plan, t, facts.extent(t.m), facts.extent(t.n), t.count);
   if (!cut_tensor(plan, t) || !place_tile(plan, t, t.n + ".w") || !fill_tensor(plan, t))

@@ -69,7 +69,9 @@ bool fill_tile(Plan& plan, const std::string& tile, const Product& p) {
 bool apply_gpu_tile(Plan& plan, const std::string& name) {
   std::string product;
   const Product p = product_at(plan, name, product);
-  if (p.m.empty() || !plan.stage(name).at.root() || owner_of(plan, product) != name) return false;
+  if (p.m.empty() || !plan.stage(name).at.root() || owner_of(plan, product) != name) {
+    return plan.declines("it is no product of two tensors that share a sum");
+  }
   std::map<std::string, std::string> follow;
   if (product != name) follow = alignment(plan.stage(product), plan.stage(name));
   const auto own = [&](const std::string& var) {

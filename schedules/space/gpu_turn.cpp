@@ -138,9 +138,11 @@ std::string cut_tiles(Plan& plan, const std::string& name, const Turned& t, cons
 
 bool apply_gpu_turn(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
-  if (!s.at.root() || s.reduce != ir::Reduce::kNone || s.where) return false;
+  if (!s.at.root() || s.reduce != ir::Reduce::kNone || s.where) {
+    return plan.declines("it reduces, has a `where`, or is inside another stage");
+  }
   const std::vector<Turned> turned = turned_by(plan, name);
-  if (turned.empty()) return false;
+  if (turned.empty()) return plan.declines("every load runs along memory as the result does");
   const std::string &m = turned[0].read, &n = turned[0].written;
   const StageFacts facts = plan.facts(name);
   std::vector<std::string> others;
@@ -153,7 +155,9 @@ bool apply_gpu_turn(Plan& plan, const std::string& name) {
   }
   const TurnTile tile = tile_of(plan, name, turned, outer * facts.extent(m) * facts.extent(n));
   const int64_t across = at_most(plan.program(), s.var(m)->hi) / tile.side();
-  if (std::max(most, across) > kTurnMostBlocks) return false;
+  if (std::max(most, across) > kTurnMostBlocks) {
+    return plan.declines("a grid axis would have more blocks than it may");
+  }
   const std::string at = cut_tiles(plan, name, turned[0], tile, others);
   if (at.empty()) return false;
   const int64_t row = std::min(tile.side(), facts.extent(m));

@@ -253,9 +253,11 @@ bool build(Plan& plan, Wide& t) {
 bool apply_wide(Plan& plan, const std::string& name) {
   Wide t;
   static_cast<TensorProduct&>(t) = wide_product(plan, name);
-  if (!t.row) return false;
+  if (!t.row) return plan.declines("no warpgroup instruction makes such a product");
   const bool large = plan.facts(name).extent(t.m) >= kWideRows;
-  if (plan.decide("a product by warpgroups", 2, large ? 1 : 0) == 0) return false;
+  if (plan.decide("a product by warpgroups", 2, large ? 1 : 0) == 0) {
+    return plan.declines("it has fewer rows than warpgroups pay for");
+  }
   const Plan::Mark before = plan.mark();
   t.bulk = t.shared = plan.decide("operands by the copy engine", 2, 1) == 1;
   while (true) {

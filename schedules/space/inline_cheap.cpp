@@ -25,11 +25,13 @@ bool read_once(const Plan& plan, const ir::Stage& reader, const std::string& buf
 
 bool apply_inline_cheap(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
-  if (plan.program().buffer(s.output)->role != ir::Role::kTemp) return false;
+  if (plan.program().buffer(s.output)->role != ir::Role::kTemp) {
+    return plan.declines("a result of the op is stored");
+  }
   if (s.reduces_nothing()) return plan.add("inline " + name);
-  if (s.reduce != ir::Reduce::kNone) return false;
+  if (s.reduce != ir::Reduce::kNone) return plan.declines("the stage reduces");
   const std::vector<size_t> readers = readers_of(plan.program(), s.output);
-  if (readers.empty()) return false;
+  if (readers.empty()) return plan.declines("nothing reads it");
   const StageFacts facts = plan.facts(name);
   bool guarded = false;
   for (size_t r : readers) {
@@ -40,7 +42,7 @@ bool apply_inline_cheap(Plan& plan, const std::string& name) {
   const bool cheap = facts.operations <= kInlineCheapCheap && facts.loads.size() <= 2 && !guarded;
   const bool once = readers.size() == 1 && !guarded &&
                     read_once(plan, plan.program().stages[readers[0]], s.output);
-  if (!cheap && !once) return false;
+  if (!cheap && !once) return plan.declines("readers would compute it again, and it is not cheap");
   return plan.add("inline " + name);
 }
 

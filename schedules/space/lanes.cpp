@@ -134,9 +134,10 @@ bool ends_anywhere(const Plan& plan, const ir::Stage& s, const std::string& var)
 
 bool apply_lanes(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
-  if (s.reduce == ir::Reduce::kNone || !s.relations.empty()) return false;
+  if (s.reduce == ir::Reduce::kNone) return plan.declines("the stage does not reduce");
+  if (!s.relations.empty()) return plan.declines("another rule has shaped its loops");
   const VectorAxis axis = vector_axis(plan, name, plan.facts(name).store, false);
-  if (!axis.reduction) return false;
+  if (!axis.reduction) return plan.declines("no reduction loop is the best axis for vectors");
   const int64_t lanes = plan.lanes(widest_type(plan.program(), s));
   const int64_t operations = plan.facts(name).operations + 1;
   const bool anywhere = ends_anywhere(plan, s, axis.var);

@@ -92,13 +92,17 @@ bool pays(Plan& plan, const std::string& name, int64_t parts) {
 }
 
 bool apply_launch(Plan& plan, const std::string& name) {
-  if (!plan.stage(name).at.root()) return false;
+  if (!plan.stage(name).at.root()) return plan.declines("the stage is computed inside another");
   skip_single(plan, name);
   const ir::Stage s = plan.stage(name);
-  if (s.loops.empty()) return false;
+  if (s.loops.empty()) return plan.declines("the stage has no loops");
   const ir::Loop& outermost = s.loops.front();
-  if (outermost.mark != ir::Mark::kSerial || is_reduction(s, outermost.name)) return false;
-  if (!pays(plan, name, typical(plan.program(), extent_of(s, outermost.name)))) return false;
+  if (outermost.mark != ir::Mark::kSerial || is_reduction(s, outermost.name)) {
+    return plan.declines("its outermost loop cannot be shared among threads");
+  }
+  if (!pays(plan, name, typical(plan.program(), extent_of(s, outermost.name)))) {
+    return plan.declines("a thread's share of the work is shorter than waking it takes");
+  }
   return plan.add("parallel " + name + "/" + outermost.name);
 }
 

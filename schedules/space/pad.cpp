@@ -27,7 +27,9 @@ bool copy_pays(const Plan& plan, const std::string& stage, const std::string& te
 
 bool apply_pad(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
-  if (s.reduce == ir::Reduce::kNone || !s.at.root()) return false;
+  if (s.reduce == ir::Reduce::kNone) return plan.declines("the stage does not reduce");
+  if (!s.at.root()) return plan.declines("the stage is computed inside another");
+  plan.declines("no load of it leaves its tensor, or a copy with borders does not pay");
   std::vector<std::string> guarded;
   for (const Access& a : plan.facts(name).loads) {
     if (a.guarded && !a.gathers) guarded.push_back(a.buffer);

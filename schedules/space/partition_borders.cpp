@@ -93,11 +93,13 @@ std::vector<std::string> paying(Plan& plan, const std::vector<std::string>& loop
 bool apply_partition_borders(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   const std::set<std::string> tested = tested_variables(s);
-  if (tested.empty()) return false;
+  if (tested.empty()) return plan.declines("no test in it depends on a loop");
   const std::vector<std::string> loops = candidates(plan, s, tested);
-  if (loops.empty()) return false;
+  if (loops.empty()) return plan.declines("no loop of the tests is serial and long enough");
   const std::vector<std::string> best = paying(plan, loops);
-  if (plan.decide("partition " + name, 2, best.empty() ? 0 : 1) == 0) return false;
+  if (plan.decide("partition " + name, 2, best.empty() ? 0 : 1) == 0) {
+    return plan.declines("the tests cost less than copies of the loop's body");
+  }
   std::string step = "partition";
   for (const std::string& loop : best.empty() ? loops : best) step += " " + loop;
   return plan.add(step);

@@ -17,14 +17,22 @@ bool Plan::add(const std::string& text) {
     Applied applied = step->row->apply(program_, fix(*step, names_, values_));
     if (applied) {
       program_ = *std::move(applied);
-      steps_.push_back(print(*step));
+      schedule_.steps.push_back(*std::move(step));
       return true;
     }
+    why_ = "`" + print(*step) + "` does not apply: " + applied.failure().reason;
+  } else {
+    why_ = "`" + text + "` is no step: " + step.failure().message;
   }
   // Knobs that the step would have defined stand nowhere.
   const auto defined = static_cast<size_t>(std::count(text.begin(), text.end(), '?'));
   names_.resize(names_.size() - defined);
   values_.resize(names_.size());
+  return false;
+}
+
+bool Plan::declines(std::string reason) {
+  why_ = std::move(reason);
   return false;
 }
 
@@ -50,7 +58,7 @@ int Plan::decide(const std::string& what, int options, int analytic) {
 
 void Plan::rewind(Mark mark) {
   program_ = std::move(mark.program);
-  steps_.resize(mark.steps);
+  schedule_.steps.resize(mark.steps);
   names_.resize(mark.knobs);
   values_.resize(mark.knobs);
   windows_ = std::move(mark.windows);

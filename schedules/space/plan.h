@@ -24,6 +24,15 @@ struct Decision {
   int taken = 0;
 };
 
+/// What a rule made of a stage: the steps that it added and what it decided, or why it added none.
+struct RuleTrial {
+  std::string rule;
+  std::string stage;
+  bool applied = false;
+  std::vector<Decision> decisions;
+  std::string what;  ///< steps, `;` between; else the reason
+};
+
 /// A schedule being derived: rules add steps, each applied to the program at once, so that later
 /// rules see the structure that earlier ones made. Knobs stand in the steps by name; the program
 /// under construction has their analytic values.
@@ -45,6 +54,13 @@ class Plan {
 
   /// Adds a step. False, and nothing changed, where it does not apply.
   bool add(const std::string& step);
+  /// Why a rule does not apply; false, for what it returns.
+  bool declines(std::string reason);
+  /// The reason told last: a rule's own, or why its last step does not apply.
+  const std::string& why() const { return why_; }
+  /// What rules made of stages so far, also those whose steps were taken back.
+  const std::vector<RuleTrial>& trail() const { return trail_; }
+  void note(RuleTrial trial) { trail_.push_back(std::move(trial)); }
   /// A knob: `?name=domain` where it first stands, `$name` after; `value` is the analytic choice.
   std::string knob(const std::string& name, std::vector<int64_t> domain, int64_t value);
   /// Splits the loop in which `var` still runs by `factor` (a Number's text) into two fresh loops.
@@ -69,11 +85,13 @@ class Plan {
     std::map<std::string, std::map<std::string, int64_t>> windows;
     std::set<std::string> done;
   };
-  Mark mark() const { return {program_, steps_.size(), names_.size(), windows_, done_}; }
+  Mark mark() const { return {program_, schedule_.steps.size(), names_.size(), windows_, done_}; }
   void rewind(Mark mark);
 
   /// The steps so far, with knobs.
-  Schedule schedule() const { return Schedule{steps_}; }
+  const Schedule& schedule() const { return schedule_; }
+  /// The same at the analytic values of the knobs, and what it makes of the program.
+  Scheduled analytic() const { return {fix(schedule_, values_), program_}; }
   /// Analytic values of the knobs, in text order.
   std::vector<int64_t> values() const;
   const std::vector<Decision>& decisions() const { return decisions_; }
@@ -84,13 +102,15 @@ class Plan {
  private:
   ir::Program program_;
   const ir::Target* target_;
-  std::vector<std::string> steps_;
+  Schedule schedule_;
   std::vector<std::string> names_;  ///< of knobs, in text order
   std::vector<int64_t> values_;
   std::vector<int> forced_;
   std::vector<Decision> decisions_;
   std::map<std::string, std::map<std::string, int64_t>> windows_;  ///< by stage, by variable
   std::set<std::string> done_;
+  std::string why_;
+  std::vector<RuleTrial> trail_;
 };
 
 }  // namespace hone::schedules

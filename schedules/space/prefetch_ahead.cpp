@@ -73,6 +73,7 @@ int64_t distance_for(const Plan& plan, const Access& a, int64_t bytes, int64_t r
 bool apply_prefetch_ahead(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   std::set<std::string> seen;
+  plan.declines("it reads no tensor beyond a near cache by rows that lie apart");
   bool any = false;
   for (const Access& a : plan.facts(name).loads) {
     if (!seen.insert(a.buffer).second) continue;

@@ -127,24 +127,29 @@ std::string rows_at_a_time(Plan& plan, const RowMembers& members, const std::str
 
 bool apply_rows(Plan& plan, const std::string& name) {
   const ir::Stage root = plan.stage(name);
-  if (!root.at.root() || root.vars.empty()) return false;
+  if (!root.at.root()) return plan.declines("the stage is computed inside another");
+  if (root.vars.empty()) return plan.declines("the stage has one result");
   std::vector<std::string> prefix;
   const RowMembers members = row_members(plan, root, prefix);
-  if (members.empty()) return false;
+  if (members.empty()) return plan.declines("no producer follows its rows");
   if (root.reduce != ir::Reduce::kNone) {
     // What a reduction reads is made beside it only where that takes no reduction of its own.
     for (const auto& [member, vars] : members) {
-      if (plan.stage(member).reduce != ir::Reduce::kNone) return false;
+      if (plan.stage(member).reduce != ir::Reduce::kNone) {
+        return plan.declines("a producer would reduce inside a reduction");
+      }
     }
   }
   int64_t trips = 1;
   for (const std::string& var : prefix)
     trips = saturating_product(trips, plan.facts(name).extent(var));
-  if (trips < 2) return false;
+  if (trips < 2) return plan.declines("there is one row");
   const bool whole = prefix.size() == root.vars.size();
   for (const auto& [member, vars] : members) {
     // A tile of the root computes what follows all of its variables, in registers.
-    if (whole && !reduces_along_vector(plan, member)) return false;
+    if (whole && !reduces_along_vector(plan, member)) {
+      return plan.declines("a tile keeps a producer of all its indices in registers");
+    }
   }
   std::string loop = prefix.back();
   int64_t rows = 1;

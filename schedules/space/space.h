@@ -7,6 +7,7 @@
 #include "jit/ir/program.h"
 #include "jit/ir/target.h"
 #include "schedules/schedule.h"
+#include "schedules/space/plan.h"
 
 namespace hone::schedules {
 
@@ -22,6 +23,13 @@ struct Space {
 /// choice first, each with knobs; at most `most`. The last is the plain schedule without steps.
 std::vector<Space> derive_space(const ir::Program& program, const ir::Target& target,
                                 int most = 24);
+
+/// What each rule made of each stage on the way to the analytic schedule, in their order.
+std::vector<RuleTrial> explain(const ir::Program& program, const ir::Target& target);
+
+/// The first structure of the space at its analytic values, with the program that it makes. It may
+/// be illegal, or not lower: what compiles it finds out.
+Scheduled analytic_schedule(const ir::Program& program, const ir::Target& target);
 
 /// The analytic schedule without a search: the first structure of the space at its analytic values
 /// where it applies and lowers, else the fallback.

@@ -17,10 +17,16 @@ int64_t traffic(const ir::Program& p) {
 bool apply_stream_out(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   const ir::Buffer& out = *plan.program().buffer(s.output);
-  if (out.role != ir::Role::kOutput || s.reduce != ir::Reduce::kNone) return false;
-  if (bytes_of(plan.program(), out) < plan.target().l3 / 4) return false;
+  if (out.role != ir::Role::kOutput || s.reduce != ir::Reduce::kNone) {
+    return plan.declines("it is no output, or a reduction, which reads what it has written");
+  }
+  if (bytes_of(plan.program(), out) < plan.target().l3 / 4) {
+    return plan.declines("the result fits into a quarter of the last cache");
+  }
   const bool exceeds = traffic(plan.program()) >= plan.target().l3;
-  if (plan.decide("stream " + out.name, 2, exceeds ? 1 : 0) == 0) return false;
+  if (plan.decide("stream " + out.name, 2, exceeds ? 1 : 0) == 0) {
+    return plan.declines("the tensors of the op fit into the last cache");
+  }
   return plan.add("stream " + out.name);
 }
 

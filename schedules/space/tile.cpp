@@ -434,15 +434,18 @@ bool apply_tile(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (s.reduce == ir::Reduce::kNone) {
     const ir::Stage* p = fusable(plan, s);
-    if (!p) return false;
+    if (!p) return plan.declines("it neither reduces nor ends a reduction");
     t.producer = p->name;
     t.follows = alignment(*p, s);
-    if (p->at.root() && plan.decide("fuse " + p->name + " into " + name, 2, 1) == 0) return false;
+    if (p->at.root() && plan.decide("fuse " + p->name + " into " + name, 2, 1) == 0) {
+      return plan.declines("so decided");
+    }
   } else {
     for (const ir::IndexVar& v : s.vars) t.follows[v.name] = v.name;
   }
   const ir::Stage p = plan.stage(t.producer);
-  if (p.vars.empty() || !p.relations.empty()) return false;
+  if (p.vars.empty()) return plan.declines("the reduction has one result");
+  if (!p.relations.empty()) return plan.declines("another rule has shaped the reduction's loops");
   const TileTile plain = t;
   t.dots = dots_for(plan, t.producer, leaving_store(plan, t));
   if (t.dots && plan.decide("dot products of " + t.producer, 2, 1) == 1) {
@@ -455,7 +458,9 @@ bool apply_tile(Plan& plan, const std::string& name) {
   }
   t.dots = {};
   t.axis = vector_axis(plan, t.producer, leaving_store(plan, t), true);
-  if (t.axis.var.empty() || t.axis.reduction) return false;
+  if (t.axis.var.empty() || t.axis.reduction) {
+    return plan.declines("no loop over results is the best axis for vectors");
+  }
   for (const Access& a : plan.facts(t.producer).loads) {
     if (a.buffer != t.axis.packed && worth_packing(plan, t.producer, a) && t.axis.packed.empty() &&
         a.stride(t.axis.var) == 1 && pays_to_pack(plan, t.producer, a) &&

@@ -34,21 +34,30 @@ std::string other_axis(const ir::Stage& s, const StageFacts& facts, const std::s
 
 bool apply_turn(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
-  if (s.reduce != ir::Reduce::kNone || s.vars.size() < 2 || s.where) return false;
+  if (s.reduce != ir::Reduce::kNone || s.vars.size() < 2 || s.where) {
+    return plan.declines("it reduces, has a `where`, or fewer than two loops");
+  }
   const std::string v = contiguous_var(plan, name);
   const StageFacts facts = plan.facts(name);
-  if (v.empty() || facts.store.stride(v) != 1) return false;
+  if (v.empty() || facts.store.stride(v) != 1) {
+    return plan.declines("no index runs along memory in the result");
+  }
   std::string tensor;
   size_t v_dim = 0, t_dim = 0;
   const std::string t = other_axis(s, facts, v, tensor, v_dim, t_dim);
-  if (t.empty()) return false;
+  if (t.empty()) return plan.declines("no load runs along memory in another index");
   const DType type = plan.program().buffer(tensor)->type;
   // The rows of a block are all in registers at once.
   const int64_t side =
       std::min(plan.lanes(widest_type(plan.program(), s)), plan.target().vector_registers());
-  if (widest_type(plan.program(), s) != type) return false;
-  if (facts.extent(v) < side / 2 || facts.extent(t) < side / 2) return false;
-  if (plan.decide("turn " + tensor + " in registers", 2, 1) == 0) return false;
+  if (widest_type(plan.program(), s) != type) {
+    return plan.declines("the stage computes in a wider type than it loads");
+  }
+  if (facts.extent(v) < side / 2 || facts.extent(t) < side / 2) {
+    return plan.declines("an axis is shorter than half a tile");
+  }
+  if (plan.decide("turn " + tensor + " in registers", 2, 1) == 0)
+    return plan.declines("so decided");
   const std::string width = std::to_string(side);
   std::vector<std::string> panels;
   const bool large =

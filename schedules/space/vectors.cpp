@@ -9,7 +9,9 @@ namespace {
 bool apply_vectors(Plan& plan, const std::string& name) {
   const StageFacts facts = plan.facts(name);
   const VectorAxis axis = vector_axis(plan, name, facts.store, false);
-  if (axis.var.empty() || facts.extent(axis.var) <= 1) return false;
+  if (axis.var.empty() || facts.extent(axis.var) <= 1) {
+    return plan.declines("no axis can run as a vector");
+  }
   const std::string loop = plan.loop_of(name, axis.var);
   if (!move_innermost(plan, name, loop)) return false;
   if (!plan.add("vectorize " + name + "/" + loop)) return false;

@@ -300,6 +300,30 @@ TEST_CASE("cli: a corrupt cache is set aside and work goes on") {
   CHECK(fs::exists(hone.file("cache.db.corrupt-1")));
 }
 
+TEST_CASE("cli: show --why tells what the rules made of a problem") {
+  const Hone hone;
+  const Ran ran = hone("show --why 'softmax M=64 N=512 | x86 isa=avx2 threads=1'");
+  CHECK(ran.code == 0);
+  CHECK(ran.has("yes split Y/i"));
+  CHECK(ran.has("no  the stage reduces"));
+  CHECK(hone("show --why fc_relu M=64 N=90 K=40").has("decided: fuse"));
+  CHECK(hone("show --why 'relu N=70 | x86 isa=none'").has("no rule is for this target"));
+}
+
+TEST_CASE("cli: tune takes targets with its problems, and no schedule") {
+  const Hone hone;
+  if (hone("target").out.find("isa=none") != std::string::npos) return;
+  const Ran tuned = hone("tune --json --trials 1 'relu N=70 | x86 isa=avx2 threads=1' relu N=90");
+  CHECK(tuned.code == 0);
+  CHECK(tuned.has("\"target\":\"x86 isa=avx2 "));
+  CHECK(tuned.has("relu N=90"));
+  const Ran hit = hone("run --no-time --json 'relu N=70 | x86 isa=avx2 threads=1'");
+  CHECK(hit.has("\"source\":\"tuned\""));
+  const Ran given = hone("tune 'relu N=70 | x86 isa=avx2 | vectorize Y/i'");
+  CHECK(given.code == 2);
+  CHECK(given.has("PROBLEM [ | TARGET ]"));
+}
+
 TEST_CASE("cli: a second run takes what tune found") {
   const Hone hone;
   if (hone("target").out.find("isa=none") != std::string::npos) return;

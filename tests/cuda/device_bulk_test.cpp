@@ -83,6 +83,30 @@ TEST_CASE("device bulk: maps are made once for the same tensors, and anew for ot
   CHECK(is_product(c, other, b, 33));
 }
 
+TEST_CASE("device bulk: maps of rotating operands are kept, of as many sets as timing rotates") {
+  const OnGpu gpu;
+  Engine engine = gpu_engine();
+  const Device device = engine.device();
+  Kernel k = engine.compile("matmul M=40 N=48 K=40", {.schedule = kSchedule});
+  const auto a = counted(40 * kK, 0), b = counted(kK * kN, 2);
+  const DeviceBuffer db = device.upload(std::span(b)), c = device.allocate(40 * kN * 4);
+  std::vector<DeviceBuffer> sets;
+  for (int i = 0; i < 65; ++i) sets.push_back(device.upload(std::span(a)));
+  const auto round = [&](int n) {
+    const long long before = OnGpu::count(kEncode);
+    for (int i = 0; i < n; ++i) {
+      k(sets[static_cast<size_t>(i)].tensor<float>({40, kK}), db.tensor<float>({kK, kN}),
+        c.tensor<float>({40, kN}));
+    }
+    return OnGpu::count(kEncode) - before;
+  };
+  CHECK(round(64) == 2 * 64);
+  CHECK(round(64) == 0);
+  CHECK(is_product(c, a, b, 40));
+  // One more than are kept: what was not asked for longest goes.
+  CHECK(round(65) >= 2);
+}
+
 TEST_CASE("device bulk: graphs keep the maps of their calls") {
   const OnGpu gpu;
   Engine engine = gpu_engine();

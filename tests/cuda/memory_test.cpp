@@ -167,8 +167,8 @@ schedules::Schedule pipelined(const DiffProblem& problem, schedules::Schedule sc
   for (const ir::Stage& s : scheduled->stages) {
     if (scheduled->buffer(s.output)->space != ir::Space::kBlock) continue;
     schedules::Schedule more = schedule;
-    more.steps.push_back("pipeline " + s.at.stage + "/" + s.at.loop +
-                         " stages=" + std::to_string(stages));
+    more.steps.push_back(*schedules::parse_step("pipeline " + s.at.stage + "/" + s.at.loop +
+                                                " stages=" + std::to_string(stages)));
     if (print(problem, more)) schedule = std::move(more);
   }
   return schedule;

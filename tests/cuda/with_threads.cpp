@@ -4,6 +4,7 @@
 #include "jit/cuda/source.h"
 #include "jit/passes/barriers.h"
 #include "jit/passes/lower.h"
+#include "schedules/steps/rows.h"
 
 namespace hone::tests {
 namespace {
@@ -21,7 +22,8 @@ bool serves(const ir::Program& program, const ir::Target& target,
 
 schedules::Schedule with_threads(const ir::Program& program, const ir::Target& target,
                                  schedules::Schedule schedule, schedules::Random& random) {
-  std::erase_if(schedule.steps, [](const std::string& s) { return s.starts_with("parallel"); });
+  std::erase_if(schedule.steps,
+                [](const schedules::Step& s) { return s.row == &schedules::kParallel; });
   if (!serves(program, target, schedule)) schedule = {};
   constexpr const char* kAxes[] = {"block.x",  "block.y",  "block.z",
                                    "thread.x", "thread.y", "thread.z"};
@@ -32,8 +34,8 @@ schedules::Schedule with_threads(const ir::Program& program, const ir::Target& t
     // Outer loops more often: blocks can be nothing else.
     const size_t at = random.chance(0.5) ? 0 : random.below(s.loops.size());
     schedules::Schedule more = schedule;
-    more.steps.push_back("bind " + s.name + "/" + s.loops[at].name + " " +
-                         kAxes[random.below(std::size(kAxes))]);
+    more.steps.push_back(*schedules::parse_step("bind " + s.name + "/" + s.loops[at].name + " " +
+                                                kAxes[random.below(std::size(kAxes))]));
     if (serves(program, target, more)) schedule = std::move(more);
   }
   return schedule;

@@ -71,7 +71,7 @@ TEST_CASE("diff: random legal schedules on every back end") {
                                       seed() + std::hash<std::string>()(problem.text) % 1000);
     for (int i = 0; i < each; ++i) {
       const schedules::Schedule schedule = random.next(3 + i % 10, &uses);
-      for (const std::string& step : schedule.steps) {
+      for (const std::string& step : schedule.texts()) {
         for (const std::string& kind : schedules::kinds_of(step)) where[kind].insert(problem.op);
       }
       for (const BackEnd* back_end : back_ends_for(number++)) {

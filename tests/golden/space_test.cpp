@@ -24,7 +24,7 @@ std::string derived(const std::string& line) {
   const auto space = schedules::derive_space(problem->program, *target);
   const schedules::Schedule schedule = space.front().analytic();
   std::string out;
-  for (const std::string& step : space.front().schedule.steps) out += step + "\n";
+  for (const std::string& step : space.front().schedule.texts()) out += step + "\n";
   const auto program = schedules::apply(problem->program, schedule);
   if (!program) return out + "reject: " + program.failure().text();
   const auto nest = jit::lower(*program, *target);

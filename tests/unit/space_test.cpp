@@ -177,3 +177,26 @@ TEST_CASE("space: threads are given work that is worth waking them for") {
     CHECK_MESSAGE(shared(large), large);
   }
 }
+
+TEST_CASE("space: each rule tells of each stage why it applies or does not") {
+  for (const char* text : {"softmax M=64 N=512", "fc_relu M=70 N=90 K=40", "transpose M=300 N=200",
+                           "max_pool2d N=1 C=8 H=20 W=20 A=3 B=3 P=1"}) {
+    for (const char* on : {"x86 isa=avx2 threads=2 l2=1M l3=32M", "cuda sm=90"}) {
+      const auto problem = ops::parse_problem(text);
+      const auto target = ir::parse_target(on, {});
+      REQUIRE(problem);
+      const auto trail = schedules::explain(problem->program, *target);
+      size_t applied = 0;
+      for (const schedules::RuleTrial& t : trail) {
+        CAPTURE(t.rule);
+        CAPTURE(t.stage);
+        CHECK_FALSE(t.what.empty());
+        applied += t.applied;
+      }
+      CHECK(applied > 0);
+      CHECK(applied < trail.size());
+      CHECK(schedules::analytic_schedule(problem->program, *target).schedule ==
+            schedules::default_schedule(problem->program, *target));
+    }
+  }
+}

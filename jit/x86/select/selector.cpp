@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "jit/ir/poly.h"
 #include "jit/x86/select/expressions.h"
 #include "jit/x86/select/fold.h"
 
@@ -17,6 +18,14 @@ namespace {
 constexpr int64_t kMaxUnroll = 1024;
 /// Guards by data that a vector loop branches on: each doubles its code.
 constexpr size_t kMostGuards = 2;
+
+/// True where `s` may not run: what it loads may lie outside of its tensor then.
+bool may_be_skipped(const ir::Stmt& s) {
+  if (s.kind == ir::Stmt::kIf) return true;
+  if (s.kind != ir::Stmt::kFor) return false;
+  const auto trips = (ir::Poly::of(s.end) - ir::Poly::of(s.begin)).value();
+  return !trips || *trips < 1;
+}
 
 }  // namespace
 
@@ -99,7 +108,7 @@ void Selector::walk_for(const ir::Stmt& s) {
   if (extent.is_constant() && extent.constant <= 0) return;
   if (s.mark == ir::Mark::kVector && lanes_.loop < 0) {
     const ir::Expr* guard = conditions_.assumptions() < kMostGuards ? common_guard(s, s) : nullptr;
-    if (guard != nullptr) return vector_by_guard(s, *guard);
+    if (guard != nullptr) return vector_by_guard(s, extent, *guard);
     if (surveys_.of(s).lanes > 1) return vectorizer_.run(s, begin, extent);
   }
   if (s.mark == ir::Mark::kTensor) return dot(s, begin, extent);
@@ -179,17 +188,29 @@ void Selector::check(const Stmt& s) {
   code_.emit(Pseudo::label, {imm(fine)});
 }
 
-void Selector::vector_by_guard(const ir::Stmt& s, const ir::Expr& guard) {
+void Selector::vector_by_guard(const ir::Stmt& s, const Affine& extent, const ir::Expr& guard) {
   const int no = code_.lir.label(), done = code_.lir.label();
   const uint64_t written = written_by(s);
-  integers_.branch_unless(guard, no);
   const auto side = [&](bool holds) {
     branch(written, [&] { conditions_.assuming(guard, holds, [&] { walk_for(s); }); });
   };
-  side(true);
-  code_.emit(Pseudo::jump, {imm(done)});
-  code_.emit(Pseudo::label, {imm(no)});
-  side(false);
+  const auto sides = [&] {
+    integers_.branch_unless(guard, no);
+    side(true);
+    code_.emit(Pseudo::jump, {imm(done)});
+    code_.emit(Pseudo::label, {imm(no)});
+    side(false);
+  };
+  int64_t least = 0, most = 0;
+  if (indices_.range_of(extent, least, most) && least > 0) {
+    sides();
+  } else {
+    // The guard may load what is there only if the loop runs.
+    const Reg trips = indices_.gpr(extent);
+    code_.emit(X86::test, {greg(trips), greg(trips)});
+    code_.emit(Pseudo::jump_le, {imm(done)});
+    branch(written, sides);
+  }
   code_.emit(Pseudo::label, {imm(done)});
 }
 
@@ -208,7 +229,8 @@ const ir::Expr* Selector::common_guard(const ir::Stmt& s, const ir::Stmt& loop) 
     });
   }
   for (const ir::StmtRef& child : s.body) {
-    if (found == nullptr && child) found = common_guard(*child, loop);
+    if (found != nullptr || !child || may_be_skipped(*child)) continue;
+    found = common_guard(*child, loop);
   }
   return found;
 }

@@ -56,7 +56,7 @@ class Selector final : public SelectionPart {
   void check(const ir::Stmt& s);
   /// One branch for the whole vector loop: a masked load whose lanes are all off is an ordinary one
   /// only where the address exists, else the processor spends hundreds of cycles on not faulting.
-  void vector_by_guard(const ir::Stmt& s, const ir::Expr& guard);
+  void vector_by_guard(const ir::Stmt& s, const Affine& extent, const ir::Expr& guard);
   /// A guard by data of a load in `s`, such as whether a row's number is one, that holds or fails
   /// for all of the vector loop `loop` together; null where there is none.
   const ir::Expr* common_guard(const ir::Stmt& s, const ir::Stmt& loop);

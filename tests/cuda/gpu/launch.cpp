@@ -3,10 +3,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 namespace hone::tests {
 namespace {
+
+constexpr std::chrono::microseconds kRampStep{25};
 
 /// Where the kernel that this thread runs finds its memory.
 thread_local const Memory* memory_of_this_launch = nullptr;
@@ -145,8 +150,12 @@ WorkRef launch(Context& context, LaunchRequest request, std::vector<WorkRef> aft
         },
         std::move(after));
   }
+  const auto wait = kRampStep * std::max<int64_t>(0, s.ramp - number);
   return context.queue.add(
-      [request = std::move(request), memory = &context.memory] { return run(request, *memory); },
+      [request = std::move(request), memory = &context.memory, wait] {
+        std::this_thread::sleep_for(wait);
+        return run(request, *memory);
+      },
       std::move(after));
 }
 

@@ -36,6 +36,7 @@ Settings settings_of_environment() {
   read("HONE_GPU_SEED", s.seed);
   read("HONE_GPU_HANG", s.hang);
   read("HONE_GPU_FAULT", s.fault);
+  read("HONE_GPU_RAMP", s.ramp);
   read("HONE_GPU_TAKEN", s.taken);
   int sticky = 0, run = 1, capturing = 0, quiet = 0;
   read("HONE_GPU_STICKY", sticky);

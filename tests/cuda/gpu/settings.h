@@ -17,6 +17,7 @@ struct Settings {
   uint64_t seed = 1;           ///< HONE_GPU_SEED: of the order in which independent work runs
   int64_t hang = 0;            ///< HONE_GPU_HANG=N: the Nth launch never ends
   int64_t fault = 0;           ///< HONE_GPU_FAULT=N: the Nth launch touches what is not there
+  int64_t ramp = 0;            ///< HONE_GPU_RAMP=N: launch i of the first N waits N - i times 25 us
   bool sticky = false;         ///< HONE_GPU_STICKY=1: a fault outlives its context
   bool idle = false;           ///< HONE_GPU_RUN=0: launches are checked and forgotten
   int taken = -1;              ///< HONE_GPU_TAKEN=N: GPU N is another process's alone
