@@ -8,8 +8,8 @@
 #include "bench/contender.h"
 #include "bench/suites.h"
 #include "hone/hone.h"
+#include "runtime/kernel_check/kernel_call.h"
 #include "runtime/measure/bound.h"
-#include "runtime/worker/kernel_call.h"
 
 namespace hone::bench {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/worker/fixture.h"
+#include "runtime/check/fixture.h"
 
 namespace hone::bench {
 

@@ -9,8 +9,8 @@
 #include "bench/suites.h"
 #include "runtime/cli/progress.h"
 #include "runtime/cli/trial_run.h"
+#include "runtime/kernel_check/kernel_call.h"
 #include "runtime/measure/bound.h"
-#include "runtime/worker/kernel_call.h"
 #include "schedules/space/space.h"
 
 namespace hone::bench {

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "include/hone/dtype.h"
+#include "jit/ir/functions/function.h"
 #include "jit/ir/program.h"
 #include "jit/ir/spelling.h"
 #include "ops/lexer.h"
@@ -93,6 +94,8 @@ constexpr Foreign kFunctions[] = {
     {"clamp", kClamp},
     {"clip", kClamp},
     {"ln", "write `log(x)`"},
+    {"arctan", "write `atan(x)`"},
+    {"arctan2", "write `atan2(y, x)`"},
     {"log10", "write `log(x) / log(10.0)`"},
     {"fabs", "write `abs(x)`"},
     {"sqr", "write `x*x`"},

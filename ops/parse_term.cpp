@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "jit/ir/functions/function.h"
 #include "jit/ir/spelling.h"
 #include "ops/foreign.h"
 #include "ops/parser.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "jit/ir/expr.h"
+#include "jit/ir/functions/function.h"
 #include "ops/random_maker.h"
 
 namespace hone::ops {
@@ -12,24 +12,6 @@ namespace {
 
 /// The types that arithmetic is done in.
 constexpr DType kComputed[] = {DType::kF32, DType::kF64, DType::kI32, DType::kI64};
-
-/// How a function is called so that its value stays moderate; others are called as they are.
-std::string_view moderate_form(std::string_view name) {
-  constexpr std::pair<std::string_view, std::string_view> kForms[] = {
-      {"exp", "exp(-abs({}))"},
-      {"exp2", "exp2(min({}, 3))"},
-      {"expm1", "expm1(min({}, 2))"},
-      {"log", "log(abs({}) + 0.5)"},
-      {"log2", "log2(abs({}) + 0.5)"},
-      {"log1p", "log1p(abs({}))"},
-      {"sqrt", "sqrt(abs({}))"},
-      {"rsqrt", "rsqrt(abs({}) + 0.25)"},
-      {"pow", "pow(abs({}) + 0.5, max(-2, min(2, {})))"}};
-  for (const auto& [of, form] : kForms) {
-    if (of == name) return form;
-  }
-  return "";
-}
 
 }  // namespace
 
@@ -151,7 +133,7 @@ std::string ProblemMaker::function(DType type, int depth, const Scope& scope, in
   const ir::Function& f = all[static_cast<size_t>(below(static_cast<int>(all.size())))];
   if (!is_float(type) && !f.ints_too)
     return "relu(" + number(type, depth - 1, scope, reductions) + ")";
-  const std::string_view form = moderate_form(f.name);
+  const std::string_view form = f.moderate;
   std::vector<std::string> args;
   for (int i = 0; i < f.arity; ++i) args.push_back(number(type, depth - 1, scope, reductions));
   if (form.empty() || chance(8)) return fmt::format("{}({})", f.name, fmt::join(args, ", "));

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "jit/ir/functions/function.h"
 #include "jit/ir/half.h"
 #include "ops/lowering.h"
 

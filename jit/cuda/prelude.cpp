@@ -2,6 +2,7 @@
 #include "jit/cuda/intrinsics.h"
 #include "jit/cuda/sm90_rows.h"
 #include "jit/cuda/source.h"
+#include "jit/ir/functions/function.h"
 
 namespace hone::jit {
 namespace {
@@ -128,38 +129,7 @@ template <class F> HONE_DEVICE i16 to_i16(F x) {
 template <class F> HONE_DEVICE i8 to_i8(F x) { return to_int<i8, F>(x, (F)127, (F)-128, 127, -128); }
 template <class F> HONE_DEVICE u8 to_u8(F x) { return to_int<u8, F>(x, (F)255, (F)0, 255, 0); }
 
-#define HONE_UNARY(name, f32_name, f64_name) \
-  HONE_DEVICE float fn_##name(float x) { return f32_name(x); } \
-  HONE_DEVICE double fn_##name(double x) { return f64_name(x); }
-HONE_UNARY(ceil, ceilf, ceil) HONE_UNARY(cos, cosf, cos) HONE_UNARY(erf, erff, erf)
-HONE_UNARY(exp, expf, exp) HONE_UNARY(exp2, exp2f, exp2) HONE_UNARY(expm1, expm1f, expm1)
-HONE_UNARY(floor, floorf, floor) HONE_UNARY(log, logf, log) HONE_UNARY(log1p, log1pf, log1p)
-HONE_UNARY(log2, log2f, log2) HONE_UNARY(round, rintf, rint) HONE_UNARY(sin, sinf, sin)
-HONE_UNARY(sqrt, sqrtf, sqrt) HONE_UNARY(tanh, tanhf, tanh) HONE_UNARY(trunc, truncf, trunc)
-HONE_UNARY(abs, fabsf, fabs) HONE_UNARY(erfc, erfcf, erfc)
-HONE_DEVICE float fn_pow(float x, float y) { return powf(x, y); }
-HONE_DEVICE double fn_pow(double x, double y) { return pow(x, y); }
-template <class F> HONE_DEVICE F fn_rsqrt(F x) { return (F)1 / fn_sqrt(x); }
-template <class F> HONE_DEVICE F fn_sigmoid(F x) {
-  const F e = fn_exp(-fn_abs(x));
-  return (x >= 0 ? (F)1 : e) / ((F)1 + e);
-}
 template <class F> HONE_DEVICE bool is_low(F x) { return x == -(F)f32_of_bits(0x7f800000); }
-template <class F> HONE_DEVICE F fn_gelu(F x) {
-  return is_low(x) ? -(F)0 : (F)0.5 * x * fn_erfc(-x * (F)0.70710678118654752440);
-}
-// Off by 2^-23 |x| at most, as is allowed, in less than half the instructions.
-HONE_DEVICE float fn_gelu(float x) {
-  return is_low(x) ? -0.0f : 0.5f * x * (1.0f + fn_erf(x * 0.70710678118654752440f));
-}
-template <class F> HONE_DEVICE F fn_gelu_tanh(F x) {
-  if (is_low(x)) return -(F)0;
-  return x * fn_sigmoid((F)1.5957691216057307117 * (x + (F)0.044715 * x * x * x));
-}
-template <class F> HONE_DEVICE F fn_silu(F x) { return is_low(x) ? -(F)0 : x * fn_sigmoid(x); }
-template <class F> HONE_DEVICE F fn_softplus(F x) {
-  return x > 0 ? x + fn_log1p(fn_exp(-x)) : fn_log1p(fn_exp(x));
-}
 
 // How a reduction combines.
 struct Sum { template <class T> HONE_DEVICE T of(T a, T b) { return add(a, b); }
@@ -240,14 +210,30 @@ std::string with(const char* Intrinsic::*body) {
   return out;
 }
 
+/// `float fn_NAME(float x)` and its like of doubles, of all scalar functions.
+std::string scalar_functions() {
+  std::string declared, defined;
+  for (const ir::Function& f : ir::functions()) {
+    for (const bool single : {true, false}) {
+      const std::string type = single ? "float" : "double";
+      const std::string head = "HONE_DEVICE " + type + " fn_" + f.name + "(" + type + " x" +
+                               (f.arity == 2 ? ", " + type + " y" : "") + ")";
+      declared += head + ";\n";
+      defined +=
+          head + " { typedef " + type + " F; " + (single ? f.device.f32 : f.device.f64) + " }\n";
+    }
+  }
+  return declared + defined;
+}
+
 }  // namespace
 
 std::string cuda_prelude() {
-  return std::string(kDevice) + kTypes + with(&Intrinsic::device) + kCommon;
+  return std::string(kDevice) + kTypes + with(&Intrinsic::device) + kCommon + scalar_functions();
 }
 
 std::string cuda_prelude_on_host() {
-  return kTypes + with(&Intrinsic::host) + kCommon + sm90_rows_on_host();
+  return kTypes + with(&Intrinsic::host) + kCommon + scalar_functions() + sm90_rows_on_host();
 }
 
 }  // namespace hone::jit

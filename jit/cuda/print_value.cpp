@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "jit/cuda/narrow.h"
+#include "jit/ir/functions/function.h"
 
 namespace hone::jit {
 

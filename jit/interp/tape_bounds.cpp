@@ -24,10 +24,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <string_view>
 
 #include "jit/interp/scalar.h"
 #include "jit/interp/tape.h"
+#include "jit/ir/functions/function.h"
 
 namespace hone::jit {
 namespace {
@@ -123,24 +123,6 @@ void bound_extremum(const TapeInstr& in, Frame& fr, int n, int dst) {
   }
 }
 
-/// Functions whose error also scales with the argument: they are products with it, or sums.
-bool scales_with_argument(const ir::Function* fn) {
-  const std::string_view name = fn->name;
-  return name == "gelu" || name == "gelu_tanh" || name == "silu" || name == "softplus" ||
-         name == "sin" || name == "cos";
-}
-
-/// Functions whose results are exact.
-bool is_exact(const ir::Function* fn) {
-  const std::string_view name = fn->name;
-  return name == "abs" || name == "ceil" || name == "floor" || name == "round" || name == "trunc";
-}
-
-/// Powers of negative numbers are numbers where the exponent is whole alone.
-bool needs_whole_exponent(const ir::Function* fn, double base) {
-  return std::string_view(fn->name) == "pow" && base < 0;
-}
-
 /// |f(at) - v|; infinite where one is a number and the other is not.
 double change(double at, double v) {
   if (at == v || (at != at && v != v)) return 0;
@@ -150,8 +132,10 @@ double change(double at, double v) {
 
 void bound_call(const TapeInstr& in, Frame& fr, int n, int dst) {
   const Rounding rounding(in.type);
-  const bool absolute = scales_with_argument(in.fn);
-  const bool exact = is_exact(in.fn);
+  // Functions that are products with the argument, or sums, or take multiples of pi from it.
+  const bool absolute =
+      in.fn->error == ir::ErrorClass::kAngle || in.fn->error == ir::ErrorClass::kArgument;
+  const bool exact = in.fn->error == ir::ErrorClass::kExact;
   const bool two = in.b >= 0;
   const double *a = fr.f(in.a), *ea = fr.e(in.a), *v = fr.f(dst);
   const double* b = two ? fr.f(in.b) : nullptr;
@@ -162,7 +146,7 @@ void bound_call(const TapeInstr& in, Frame& fr, int n, int dst) {
     const double y = two ? b[i] : 0;
     const double ey = two ? eb[i] : 0;
     // NaN as well, which no function bounds.
-    if (!certain(ea[i], ey) || (ey > 0 && needs_whole_exponent(in.fn, a[i] - ea[i]))) {
+    if (!certain(ea[i], ey) || (in.fn->jumps && in.fn->jumps(a[i], ea[i], y, ey))) {
       e[i] = kTapeBoundsInfinity;
       continue;
     }

@@ -5,6 +5,7 @@
 
 #include "jit/interp/scalar.h"
 #include "jit/interp/tape.h"
+#include "jit/ir/functions/function.h"
 
 namespace hone::jit {
 namespace {

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,7 +41,7 @@ enum class Op : uint8_t {
   kLe,
   kAnd,
   kOr,
-  kCall,  ///< scalar function `fn` of args
+  kCall,  ///< scalar function `fn` of args; see functions/function.h
 };
 
 /// Immutable scalar expression; a cheap handle to a shared node. Null handles mean "none".
@@ -72,20 +71,6 @@ struct Node {
   std::string name;
   std::vector<Expr> args;
 };
-
-/// A scalar function of the language: one row of kFunctions.
-struct Function {
-  const char* name;
-  int arity;
-  bool ints_too;  ///< also defined on integers (abs)
-  /// The definition, in f64; the interpreter's and the oracle's meaning.
-  double (*eval)(double a, double b);
-};
-
-/// The function of that name, or null.
-const Function* function_named(std::string_view name);
-/// All scalar functions, for documentation and tests.
-std::span<const Function> functions();
 
 // --- building; simple constant folding and x+0, x*1, x*0 (integers only) are done here ---
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "jit/ir/expr.h"
+#include "jit/ir/functions/function.h"
 
 namespace hone::ir {
 namespace {

@@ -6,13 +6,14 @@
 #include <iostream>
 
 #include "jit/ir/expr.h"
+#include "jit/ir/functions/function.h"
 #include "jit/ir/spelling.h"
 #include "ops/foreign.h"
 #include "runtime/cli/common.h"
 #include "runtime/cli/terminal.h"
-#include "runtime/machine/gpu_limits.h"
 #include "runtime/machine/host.h"
-#include "runtime/machine/limits.h"
+#include "runtime/measure/gpu_limits.h"
+#include "runtime/measure/limits.h"
 
 namespace hone::runtime {
 namespace {
@@ -142,7 +143,8 @@ int list_functions(const Common& common) {
   std::vector<std::string> functions = {"cast<type>(x)", "max(x,y)", "min(x,y)", "relu(x)",
                                         "select(condition,x,y)"};
   for (const ir::Function& f : ir::functions()) {
-    functions.push_back(fmt::format("{}({})", f.name, f.arity == 2 ? "x,y" : "x"));
+    const char* const arguments = *f.arguments ? f.arguments : f.arity == 2 ? "x,y" : "x";
+    functions.push_back(fmt::format("{}({})", f.name, arguments));
   }
   std::sort(functions.begin(), functions.end());
   std::vector<std::string> reductions;

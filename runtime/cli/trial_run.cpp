@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/check/fixture.h"
+#include "runtime/kernel_check/kernel_call.h"
 #include "runtime/measure/samples.h"
 #include "runtime/measure/work.h"
-#include "runtime/worker/fixture.h"
-#include "runtime/worker/kernel_call.h"
 
 namespace hone::runtime {
 

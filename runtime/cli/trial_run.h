@@ -9,10 +9,10 @@
 #include "ops/op.h"
 #include "runtime/cli/common.h"
 #include "runtime/engine/kernel_state.h"
-#include "runtime/machine/limits.h"
+#include "runtime/kernel_check/kernel_check.h"
 #include "runtime/measure/bound.h"
+#include "runtime/measure/limits.h"
 #include "runtime/measure/spread.h"
-#include "runtime/worker/kernel_check.h"
 
 namespace hone::runtime {
 

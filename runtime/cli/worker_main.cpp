@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hone-worker program: candidates are built, checked and timed here, so that what they break is
 // not the host's.
-#include "runtime/worker/faults.h"
+#include "runtime/check/faults.h"
 #include "runtime/worker/serve.h"
 
 int main() {

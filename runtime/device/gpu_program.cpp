@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "jit/ir/device_limits.h"
-#include "runtime/engine/plan.h"
+#include "runtime/call/plan.h"
 #include "runtime/fine.h"
 
 namespace hone::runtime {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "runtime/engine/plan.h"
+#include "runtime/call/plan.h"
 #include "runtime/fine.h"
 
 namespace hone::runtime {

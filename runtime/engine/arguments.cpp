@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "jit/interp/scalar.h"
-#include "runtime/engine/plan.h"
+#include "runtime/call/plan.h"
 
 namespace hone::runtime {
 namespace {

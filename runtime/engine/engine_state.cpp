@@ -8,8 +8,8 @@
 #include <cstdlib>
 
 #include "ops/syntax.h"
+#include "runtime/device/gpu_target.h"
 #include "runtime/engine/failure.h"
-#include "runtime/engine/gpu_target.h"
 #include "runtime/machine/host.h"
 #include "schedules/numerics.h"
 

@@ -10,7 +10,7 @@
 #include "include/hone/param.h"
 #include "jit/backend.h"
 #include "jit/ir/nest.h"
-#include "runtime/engine/plan.h"
+#include "runtime/call/plan.h"
 #include "runtime/engine/quick.h"
 #include "runtime/engine/services.h"
 

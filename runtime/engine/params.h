@@ -5,7 +5,7 @@
 
 #include "include/hone/param.h"
 #include "ops/op.h"
-#include "runtime/engine/plan.h"
+#include "runtime/call/plan.h"
 
 namespace hone::runtime {
 

@@ -7,7 +7,7 @@
 
 #include "include/hone/kernel.h"
 #include "jit/ir/nest.h"
-#include "runtime/engine/plan.h"
+#include "runtime/call/plan.h"
 
 namespace hone::runtime {
 

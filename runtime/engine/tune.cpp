@@ -8,8 +8,8 @@
 
 #include "runtime/engine/engine_state.h"
 #include "runtime/engine/failure.h"
-#include "runtime/machine/limits.h"
 #include "runtime/measure/bound.h"
+#include "runtime/measure/limits.h"
 #include "runtime/tune/run.h"
 #include "runtime/worker/process.h"
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "runtime/engine/plan.h"
+#include "runtime/call/plan.h"
 #include "runtime/measure/work.h"
 
 namespace hone::runtime {

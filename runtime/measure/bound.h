@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "jit/ir/program.h"
-#include "runtime/machine/limits.h"
+#include "runtime/measure/limits.h"
 
 namespace hone::runtime {
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "runtime/engine/plan.h"
+#include "runtime/call/plan.h"
 #include "schedules/model/model.h"
 #include "schedules/steps/tensor.h"
 

@@ -9,7 +9,7 @@
 #include <functional>
 #include <new>
 
-#include "runtime/worker/faults.h"
+#include "runtime/check/faults.h"
 #include "runtime/worker/message.h"
 #include "runtime/worker/session.h"
 

@@ -8,10 +8,10 @@
 #include <unordered_set>
 #include <vector>
 
+#include "runtime/check/call_frame.h"
+#include "runtime/check/device_frame.h"
+#include "runtime/check/reference_kernel.h"
 #include "runtime/device/compiler.h"
-#include "runtime/worker/call_frame.h"
-#include "runtime/worker/device_frame.h"
-#include "runtime/worker/reference_kernel.h"
 
 namespace hone::runtime {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/engine/gpu_target.h"
+#include "runtime/device/gpu_target.h"
 #include "runtime/measure/bound.h"
 #include "runtime/measure/spread.h"
 #include "runtime/worker/session.h"

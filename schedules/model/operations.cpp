@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <string_view>
-#include <utility>
-
+#include "jit/ir/functions/function.h"
 #include "schedules/model/model.h"
 
 namespace hone::schedules {
@@ -9,19 +7,6 @@ namespace hone::schedules {
 using namespace ir;
 
 namespace {
-
-/// Instructions that a scalar function expands to, on vectors of floats.
-double length_of(std::string_view name) {
-  static constexpr std::pair<std::string_view, double> kLengths[] = {
-      {"abs", 1},    {"ceil", 1},      {"cos", 20},  {"erf", 18},  {"exp", 10},       {"exp2", 9},
-      {"expm1", 14}, {"floor", 1},     {"gelu", 22}, {"log", 16},  {"gelu_tanh", 18}, {"log1p", 18},
-      {"log2", 16},  {"pow", 40},      {"round", 1}, {"rsqrt", 6}, {"sigmoid", 14},   {"silu", 15},
-      {"sin", 20},   {"softplus", 30}, {"sqrt", 4},  {"tanh", 16}, {"trunc", 1}};
-  for (const auto& row : kLengths) {
-    if (row.first == name) return row.second;
-  }
-  return 20;
-}
 
 /// True for an integer division by a power of two.
 bool shifts(const Expr& e) {
@@ -43,7 +28,7 @@ double operations_of(const Expr& e) {
     case Op::kLoad:
       return e->guarded ? 1 + operations_of(e->args.back()) : 0;
     case Op::kCall:
-      n = length_of(e->fn->name);
+      n = e->fn->vector_length;
       break;
     case Op::kDiv:
       n = is_float(e->type) ? 4 : shifts(e) ? 2 : 20;

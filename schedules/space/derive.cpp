@@ -3,7 +3,7 @@
 
 #include "jit/passes/lower.h"
 #include "schedules/legal.h"
-#include "schedules/space/rules.h"
+#include "schedules/space/rules/rule.h"
 #include "schedules/space/space.h"
 
 namespace hone::schedules {
@@ -110,7 +110,7 @@ Plan derive_cautiously(const ir::Program& program, const ir::Target& target,
   for (const std::string& name : stages_backwards(plan)) {
     bool done = plan.finished(name);
     for (const Rule* rule : stage_rules(target)) done = done || try_rule(*rule, name);
-    if (!done && !target.is_cuda()) try_rule(kVectors, name);
+    if (!done && !target.is_cuda()) try_rule(cpu::kVectors, name);
   }
   for (const Rule* rule : finishing_rules(target)) {
     for (const std::string& name : stages_backwards(plan)) try_rule(*rule, name);

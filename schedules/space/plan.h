@@ -10,7 +10,7 @@
 #include "jit/ir/program.h"
 #include "jit/ir/target.h"
 #include "schedules/schedule.h"
-#include "schedules/space/facts.h"
+#include "schedules/space/analysis/facts.h"
 
 namespace hone::schedules {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <tuple>
 
-#include "runtime/worker/device_mirror.h"
+#include "runtime/check/device_mirror.h"
 #include "tests/cuda/on_gpu.h"
 
 using namespace hone;

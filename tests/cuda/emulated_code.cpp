@@ -11,7 +11,7 @@
 #include <future>
 #include <utility>
 
-#include "runtime/engine/plan.h"
+#include "runtime/call/plan.h"
 #include "tests/cuda/host_compile.h"
 #include "tests/cuda/tensor_map.h"
 #include "tests/support/source_root.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/engine/engine_state.h"
-#include "runtime/worker/kernel_check.h"
+#include "runtime/kernel_check/kernel_check.h"
 #include "schedules/space/space.h"
 #include "tests/cuda/on_gpu.h"
 

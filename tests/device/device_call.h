@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "runtime/check/fixture.h"
 #include "runtime/device/gpu.h"
 #include "runtime/engine/engine_state.h"
 #include "runtime/engine/kernel_state.h"
-#include "runtime/worker/fixture.h"
 
 namespace hone::tests {
 

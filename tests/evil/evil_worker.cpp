@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A worker that also takes machine code as it is, so that the checks can be tried on code that hone
 // would never make.
-#include "runtime/worker/faults.h"
+#include "runtime/check/faults.h"
 #include "runtime/worker/serve.h"
 
 int main() {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "jit/ir/functions/function.h"
 #include "ops/definition.h"
 #include "ops/lexer.h"
 #include "ops/op.h"

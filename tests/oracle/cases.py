@@ -30,6 +30,7 @@ class Argument:
 @dataclass
 class Signature:
     name: str
+    text: str = ""  # how a problem begins: the name of an op of the library, or all of an op
     types: list = field(default_factory=list)  # dtype parameters
     numbers: list = field(default_factory=list)  # integer parameters
     args: list = field(default_factory=list)
@@ -43,7 +44,7 @@ def split_list(text):
 
 def parse_signature(found):
     name, params, args, outs = found.groups()
-    s = Signature(name)
+    s = Signature(name, name)
     for key, value in (p.split("=") for p in split_list(params or "")):
         (s.types if value.strip() in MEMORY else s.numbers).append(key.strip())
     for text, role in ((args, "input"), (outs or "", "output")):
@@ -69,6 +70,17 @@ def library(folder):
                 a.shape = a.shape and [e.replace("{", "(").replace("}", ")") for e in a.shape]
             found[s.name] = s
     return found
+
+
+def of_function(name, arity):
+    """The signature of an op of one scalar function."""
+    inputs = ["X", "Z"][:arity]
+    args = ", ".join(f"{x}: T[N]" for x in inputs)
+    values = ", ".join(f"{x}[i]" for x in inputs)
+    text = f"op of_{name}<T=f32>({args}) -> (Y: T[N]) {{ Y[i] = {name}({values}) }}"
+    s = parse_signature(SIGNATURE.search(text))
+    s.name, s.text = f"{name}()", text
+    return s
 
 
 class Tensor:
@@ -178,7 +190,7 @@ class Case:
                 self.add_tensor(arg, t, plain)
         if bad:
             self.spoil()
-        self.text = " ".join([signature.name, *words, *(w for t in self.tensors for w in t.words)])
+        self.text = " ".join([signature.text, *words, *(w for t in self.tensors for w in t.words)])
 
     def dim_word(self, d, n):
         if d not in self.ranged:

@@ -24,27 +24,41 @@ def _tanh_form(x):
     return _sigmoid(2 * np.sqrt(2 / WIDE(np.pi)) * (x + WIDE("0.044715") * x * x * x))
 
 
+def _pow(x, y):
+    """Numbers from 2^53 up are even, where the C library's long pow of -inf loses its way at -2^63."""
+    return np.power(np.where(np.abs(y) >= 2**53, np.abs(x), x), y)
+
+
 EXACT = {"abs": np.abs, "ceil": np.ceil, "floor": np.floor, "round": np.rint, "trunc": np.trunc}
 SMOOTH = {
-    "cos": np.cos, "erf": _erf, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log,
-    "log1p": np.log1p, "log2": np.log2, "pow": np.power, "rsqrt": lambda x: 1 / np.sqrt(x),
-    "sigmoid": _sigmoid, "sin": np.sin, "sqrt": np.sqrt, "tanh": np.tanh,
+    "atan": np.arctan, "cbrt": np.cbrt, "cos": np.cos, "cosh": np.cosh, "erf": _erf, "exp": np.exp,
+    "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "log2": np.log2,
+    "rsqrt": lambda x: 1 / np.sqrt(x), "sigmoid": _sigmoid, "sin": np.sin, "sinh": np.sinh,
+    "sqrt": np.sqrt, "tanh": np.tanh,
     "gelu": _half(lambda x: _erfc(-x / np.sqrt(WIDE(2))) / 2), "gelu_tanh": _half(_tanh_form),
     "silu": _half(_sigmoid),
     "softplus": lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))),
 }
+OF_TWO = {"atan2": np.arctan2, "pow": _pow}
 # Products with the argument, and sums of it: so is their error.
 SCALED = {"gelu", "gelu_tanh", "silu", "softplus"}
+
+
+def known():
+    """Each function and how many arguments it takes."""
+    return [(name, 2 if name in OF_TWO else 1) for name in sorted([*EXACT, *SMOOTH, *OF_TWO])]
 
 
 def call(name, x, y=None):
     """`name(x)` or `name(x, y)`."""
     x = x.number()
+    if name == "abs":
+        return x.abs()
     assert x.is_float, name
     if name in EXACT:
-        assert name == "abs" or not np.any(x.e), name
+        assert not np.any(x.e), name
         return Val(x.t, EXACT[name](x.v), x.e)
-    f = SMOOTH[name]
+    f = SMOOTH[name] if y is None else OF_TWO[name]
     others = [] if y is None else [y.number().v]
     assert y is None or not (np.any(x.e) or np.any(y.e)), name
     v = f(x.v, *others)

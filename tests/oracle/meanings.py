@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from functions import call
+from functions import call, known
 from values import FLOATS, INTS, TYPES, Val, read, round_to
 
 FLOAT = list(FLOATS)
@@ -56,6 +56,10 @@ elementwise("pow", lambda a, b: call("pow", a, b), "A", "B", T=FLOAT)
 for _name in ("gelu", "gelu_tanh", "silu", "sigmoid", "tanh", "exp", "log", "sqrt", "rsqrt", "erf",
               "sin", "cos", "round", "floor"):
     elementwise(_name, lambda x, _name=_name: call(_name, x), "X", T=FLOAT)
+# Every scalar function of the language, as an op of its own.
+for _name, _arity in known():
+    elementwise(f"{_name}()", lambda *x, _name=_name: call(_name, *x), *["X", "Z"][:_arity],
+                T=TYPES if _name == "abs" else FLOAT)
 op("add_rows", T=TYPES)(lambda p: {"Y": p.X + p.b[None]})
 op("bias_gelu", T=FLOAT)(lambda p: {"Y": call("gelu", p.X + p.b[None])})
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every op of the library against NumPy: all its types, special values, storage orders, strides,
-constants and dims of the call. Judges the definition and kernels alike; shares no code with them.
+"""Every op of the library, and every scalar function, against NumPy: all its types, special values,
+storage orders, strides, constants and dims of the call. Judges the definition and kernels alike; shares
+no code with them.
 
     oracle.py RUNNER LIBRARY [--op NAME] [--seed N] [--count N]
 """
@@ -34,7 +35,7 @@ import time  # noqa: E402
 
 import numpy as np  # noqa: E402
 
-from cases import KINDS, UNWRITTEN, Case, library  # noqa: E402
+from cases import KINDS, UNWRITTEN, Case, library, of_function  # noqa: E402
 from meanings import OPS  # noqa: E402
 from values import FLOATS, MEMORY, TYPES, decode  # noqa: E402
 
@@ -47,6 +48,17 @@ class Runner:
 
     def __init__(self, program):
         self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def functions(self):
+        """The signatures of the language's scalar functions, by name."""
+        self.process.stdin.write(b"functions\n")
+        self.process.stdin.flush()
+        found = {}
+        while (line := self.process.stdout.readline().decode().rstrip("\n")) != "done":
+            _, name, arity = line.split()
+            s = of_function(name, int(arity))
+            found[s.name] = s
+        return found
 
     def run(self, case, seed):
         """Pairs of a way and its outcome: an error's text, or the memory of each output."""
@@ -188,9 +200,10 @@ def main():
                         help="cases of each choice of types; 0: a few in all")
     options = parser.parse_args()
     begun = time.monotonic()
-    signatures = library(options.library)
+    signatures = {**library(options.library), **Runner(options.runner).functions()}
     failed = [f"{n}: no meaning in tests/oracle/meanings.py" for n in signatures if n not in OPS]
-    failed += [f"{n}: has a meaning and is no op of the library" for n in OPS if n not in signatures]
+    failed += [f"{n}: has a meaning and is neither an op of the library nor a function"
+               for n in OPS if n not in signatures]
     names = [n for n in OPS if n in signatures and options.op in (None, n)]
     cases, seen = 0, np.zeros(2, int)
     with multiprocessing.Pool(min(4, len(os.sched_getaffinity(0)))) as pool:

@@ -11,6 +11,8 @@
 //   tensor NAME DTYPE FLAGS OFFSET BYTES RANK EXTENT... STRIDE...    then its bytes
 //   run
 //
+// `functions` brings a line `function NAME ARITY` for each scalar function, then `done`.
+//
 // FLAGS are `c` of a constant, `o` of what is written, else `-`; OFFSET is that of its first
 // element from a multiple of 64. Out, for each way: `ok WAY`, then the bytes of all that is
 // written, or `refused WAY`, `error CODE WAY: MESSAGE`; after the last, `done`.
@@ -26,6 +28,7 @@
 #include "hone/hone.h"
 #include "jit/interp/reference.h"
 #include "jit/interp/scalar.h"
+#include "jit/ir/functions/function.h"
 #include "ops/op.h"
 #include "runtime/machine/host.h"
 #include "schedules/search/random_steps.h"
@@ -81,6 +84,13 @@ Tensor read_tensor(std::istringstream& words) {
   return t;
 }
 
+void send_functions() {
+  for (const hone::ir::Function& f : hone::ir::functions()) {
+    std::cout << "function " << f.name << " " << f.arity << "\n";
+  }
+  std::cout << "done" << std::endl;
+}
+
 /// The next problem; false where the pipe ends.
 bool read_request(Request& request) {
   request = {};
@@ -89,6 +99,7 @@ bool read_request(Request& request) {
     std::string word;
     words >> word;
     if (word == "run") return true;
+    if (word == "functions") send_functions();
     if (word == "problem") {
       request.problem = line.substr(word.size() + 1);
     } else if (word == "seed") {

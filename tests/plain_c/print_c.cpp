@@ -6,6 +6,8 @@
 #include <cmath>
 #include <iterator>
 
+#include "jit/ir/functions/function.h"
+
 namespace hone::tests {
 namespace {
 

@@ -3,6 +3,8 @@
 
 #include <stdexcept>
 
+#include "jit/ir/functions/function.h"
+
 namespace hone::tests {
 namespace {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a candidate is called to be timed.
-#include "runtime/worker/call_frame.h"
+#include "runtime/check/call_frame.h"
 
 #include <doctest/doctest.h>
 

@@ -19,8 +19,8 @@ namespace {
 std::atomic<int> lowerings = 0;
 std::atomic<int> readings = 0;
 
-using Lowered = decltype(jit::lower(std::declval<const ir::Program&>(),
-                                    std::declval<const ir::Target&>()));
+using Lowered =
+    decltype(jit::lower(std::declval<const ir::Program&>(), std::declval<const ir::Target&>()));
 using Parsed = decltype(schedules::parse_step(std::string_view()));
 
 }  // namespace
@@ -45,8 +45,9 @@ Parsed counted_parse(std::string_view text) {
 }
 
 TEST_CASE("default compile: reads each step once, and lowers once") {
-  for (const char* problem : {"softmax M=64 N=512", "fc_relu M=70 N=90 K=40 const=W,b", "add N=5000",
-                              "embedding_bag R=100 D=64 L=50 B=8", "transpose M=300 N=200"}) {
+  for (const char* problem :
+       {"softmax M=64 N=512", "fc_relu M=70 N=90 K=40 const=W,b", "add N=5000",
+        "embedding_bag R=100 D=64 L=50 B=8", "transpose M=300 N=200"}) {
     CAPTURE(problem);
     Engine engine({.target = "x86 isa=avx2 threads=2", .cache = ":memory:"});
     lowerings = readings = 0;

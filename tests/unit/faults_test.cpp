@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/worker/faults.h"
+#include "runtime/check/faults.h"
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How results are held against the definition, where that is evaluated whole and where it is not.
-#include "runtime/worker/kernel_check.h"
+#include "runtime/kernel_check/kernel_check.h"
 
 #include <doctest/doctest.h>
 
@@ -8,13 +8,13 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/check/difference.h"
+#include "runtime/check/reference_kernel.h"
+#include "runtime/check/tile_edges.h"
 #include "runtime/engine/build.h"
 #include "runtime/engine/engine_state.h"
 #include "runtime/machine/host.h"
 #include "runtime/measure/bound.h"
-#include "runtime/worker/difference.h"
-#include "runtime/worker/reference_kernel.h"
-#include "runtime/worker/tile_edges.h"
 #include "schedules/schedule.h"
 
 using namespace hone;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The largest error of every f32 function over all 2^32 arguments, one line a function; see
-// jit/x86/math/README.md. Built twice, for AVX2 and for AVX-512. Arguments: a stride (1 for all)
-// and names. The reference is the C library's vector functions in f64, good to 4 units of 2^-53.
+// The largest error of every f32 function over all 2^32 arguments, or 2^32 pairs of them, one line
+// a function; see jit/x86/math/README.md. Built twice, for AVX2 and for AVX-512. Arguments: a
+// stride (1 for all) and names. The reference is the C library's vector functions in f64, good to 4
+// units of 2^-53, and the definition where there are none.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -10,6 +11,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "jit/ir/functions/function.h"
 #include "jit/x86/math/functions.h"
 #include "tests/unit/math_hardware.h"
 
@@ -27,18 +29,25 @@ constexpr const char* kIsa = "avx512";
 using Doubles = __m512d;
 Doubles widened(const float* x) { return _mm512_cvtps_pd(_mm256_loadu_ps(x)); }
 #define HONE_REFERENCE(name) extern "C" Doubles _ZGVeN8v_##name(Doubles)
+#define HONE_REFERENCE_OF_TWO(name) extern "C" Doubles _ZGVeN8vv_##name(Doubles, Doubles)
+#define HONE_CALL_OF_TWO(name) _ZGVeN8vv_##name
 #define HONE_CALL(name) _ZGVeN8v_##name
 #else
 constexpr const char* kIsa = "avx2";
 using Doubles = __m256d;
 Doubles widened(const float* x) { return _mm256_cvtps_pd(_mm_loadu_ps(x)); }
 #define HONE_REFERENCE(name) extern "C" Doubles _ZGVdN4v_##name(Doubles)
+#define HONE_REFERENCE_OF_TWO(name) extern "C" Doubles _ZGVdN4vv_##name(Doubles, Doubles)
+#define HONE_CALL_OF_TWO(name) _ZGVdN4vv_##name
 #define HONE_CALL(name) _ZGVdN4v_##name
 #endif
 
 }  // namespace
 
+HONE_REFERENCE(atan);
+HONE_REFERENCE(cbrt);
 HONE_REFERENCE(cos);
+HONE_REFERENCE(cosh);
 HONE_REFERENCE(erf);
 HONE_REFERENCE(erfc);
 HONE_REFERENCE(exp);
@@ -48,7 +57,10 @@ HONE_REFERENCE(log);
 HONE_REFERENCE(log1p);
 HONE_REFERENCE(log2);
 HONE_REFERENCE(sin);
+HONE_REFERENCE(sinh);
 HONE_REFERENCE(tanh);
+HONE_REFERENCE_OF_TWO(atan2);
+HONE_REFERENCE_OF_TWO(pow);
 
 namespace {
 
@@ -99,10 +111,16 @@ Doubles gelu_tanh(Doubles x) {
 struct Reference {
   const char* name;
   Doubles (*value)(Doubles);
+  Doubles (*value_of_two)(Doubles, Doubles) = nullptr;
 };
 
+/// What is faster than the definition.
 const Reference kReferences[] = {
+    {"atan", HONE_CALL(atan)},
+    {"atan2", nullptr, HONE_CALL_OF_TWO(atan2)},
+    {"cbrt", HONE_CALL(cbrt)},
     {"cos", HONE_CALL(cos)},
+    {"cosh", [](Doubles x) { return HONE_CALL(cosh)(within(x)); }},
     {"erf", HONE_CALL(erf)},
     {"exp", [](Doubles x) { return HONE_CALL(exp)(within(x)); }},
     {"exp2", [](Doubles x) { return HONE_CALL(exp2)(within(x)); }},
@@ -112,10 +130,12 @@ const Reference kReferences[] = {
     {"log", HONE_CALL(log)},
     {"log1p", HONE_CALL(log1p)},
     {"log2", HONE_CALL(log2)},
+    {"pow", nullptr, HONE_CALL_OF_TWO(pow)},
     {"rsqrt", [](Doubles x) { return Vector::div(one(), Vector::sqrt(x)); }},
     {"sigmoid", sigmoid},
     {"silu", [](Doubles x) { return gated(x, sigmoid(x)); }},
     {"sin", HONE_CALL(sin)},
+    {"sinh", [](Doubles x) { return HONE_CALL(sinh)(within(x)); }},
     {"softplus", softplus},
     {"tanh", HONE_CALL(tanh)},
 };
@@ -123,27 +143,56 @@ const Reference kReferences[] = {
 /// Arguments, results and reference of one block.
 struct Block {
   alignas(64) float x[kBlock];
+  alignas(64) float y[kBlock];
   alignas(64) float result[kBlock];
   alignas(64) double reference[kBlock];
   alignas(64) double ulps[kBlock];       ///< error in units in the last place
   alignas(64) double tolerated[kBlock];  ///< error as a share of the tolerance
 };
 
+float with_bits(uint64_t bits) {
+  const auto low = static_cast<uint32_t>(bits);
+  float x = 0;
+  std::memcpy(&x, &low, sizeof x);
+  return x;
+}
+
 void fill(Block& block, uint64_t first, uint64_t stride) {
+  for (int i = 0; i < kBlock; ++i) block.x[i] = with_bits(first + i * stride);
+}
+
+/// Pairs of any bits, and as many whose sizes are within 2^8 of each other.
+void fill_pairs(Block& block, uint64_t first, uint64_t stride) {
   for (int i = 0; i < kBlock; ++i) {
-    const uint32_t bits = static_cast<uint32_t>(first + i * stride);
-    std::memcpy(&block.x[i], &bits, sizeof bits);
+    uint64_t h = (first + i * stride + 1) * 0x9e3779b97f4a7c15u;  // splitmix64
+    h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
+    h = (h ^ h >> 27) * 0x94d049bb133111ebu;
+    h ^= h >> 31;
+    uint64_t y = h >> 32;
+    if (i % 2 != 0) {
+      constexpr uint64_t kExponent = 0x7f800000;
+      y = (y & ~kExponent) | (((h & kExponent) + ((y >> 23 & 15) << 23) - (7 << 23)) & kExponent);
+    }
+    block.x[i] = with_bits(h);
+    block.y[i] = with_bits(y);
   }
 }
 
-void evaluate(Block& block, const MathRow<Builder>& row, const Reference& reference) {
+void evaluate(Block& block, const hone::ir::Function& fn, const Reference* reference) {
   Builder builder;
   for (int i = 0; i < kBlock; i += kLanes) {
-    const auto x = Builder::load(block.x + i);
-    Builder::store(block.result + i, row.expand(builder, x, x));
+    const auto x = Builder::load(block.x + i), y = Builder::load(block.y + i);
+    Builder::store(block.result + i, expand<float>(builder, fn.expansion, x, y));
+  }
+  if (!reference) {
+    for (int i = 0; i < kBlock; ++i) block.reference[i] = fn.eval(block.x[i], block.y[i]);
+    return;
   }
   for (int i = 0; i < kBlock; i += kStep) {
-    Vector::store(block.reference + i, reference.value(widened(block.x + i)));
+    const Doubles x = widened(block.x + i);
+    Vector::store(block.reference + i, fn.arity == 1
+                                           ? reference->value(x)
+                                           : reference->value_of_two(x, widened(block.y + i)));
   }
 }
 
@@ -209,21 +258,22 @@ int main(int argc, char** argv) {
   const uint64_t stride = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1;
   static Block block;
   int failed = 0;
-  for (const auto& row : math_rows<float, Builder>()) {
-    if (row.arity != 1) continue;
-    if (argc > 2 && std::none_of(argv + 2, argv + argc, [&](char* a) { return row.name == a; }))
+  for (const hone::ir::Function& fn : hone::ir::functions()) {
+    const std::string_view name = fn.name;
+    if (argc > 2 && std::none_of(argv + 2, argv + argc, [&](char* a) { return name == a; }))
       continue;
     const auto* reference = std::find_if(std::begin(kReferences), std::end(kReferences),
-                                         [&](const Reference& r) { return row.name == r.name; });
+                                         [&](const Reference& r) { return name == r.name; });
+    if (reference == std::end(kReferences)) reference = nullptr;
+    const hone::ir::Tolerance most = hone::ir::tolerance(fn.error, hone::DType::kF32);
     Worst worst;
     for (uint64_t first = 0; first < uint64_t{1} << 32; first += kBlock * stride) {
-      fill(block, first, stride);
-      evaluate(block, row, *reference);
-      worst.take(block, row.ulp, row.of_argument);
+      fn.arity == 1 ? fill(block, first, stride) : fill_pairs(block, first, stride);
+      evaluate(block, fn, reference);
+      worst.take(block, most.units, most.of_argument);
     }
-    const bool gated = row.of_argument > 0;
-    std::printf("%-6s f32 %-9s ", kIsa, reference->name);
-    if (gated) {
+    std::printf("%-6s f32 %-9s ", kIsa, fn.name);
+    if (most.of_argument > 0) {
       std::printf("%.3f of its tolerance at %a\n", worst.tolerated, worst.tolerated_at);
     } else {
       std::printf("%.3f ulp at %a\n", worst.ulps, worst.ulps_at);

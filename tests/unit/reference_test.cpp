@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "jit/ir/functions/function.h"
 #include "jit/ir/half.h"
 
 using namespace hone;

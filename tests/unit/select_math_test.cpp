@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "jit/ir/functions/function.h"
 #include "jit/memory.h"
 #include "jit/x86/compile.h"
 #include "jit/x86/math/functions.h"
@@ -19,15 +20,15 @@ namespace {
 
 using jit::SimBuilder;
 
-/// Y[j] = name(X[j]) or name(X[j], W[j]) over one vector loop.
-NestMaker call_of(std::string_view name, int arity, DType type, int64_t count) {
+/// Y[j] = fn(X[j]) or fn(X[j], W[j]) over one vector loop.
+NestMaker call_of(const ir::Function& fn, DType type, int64_t count) {
   NestMaker t;
   const int j = t.loop("j"), one = t.loop("one");
   const ir::Expr n = ir::make_int(count);
   const int x = t.tensor("X", type, n), w = t.tensor("W", type, n), y = t.tensor("Y", type, n);
   std::vector<ir::Expr> args = {t.load(x, t.var(j))};
-  if (arity == 2) args.push_back(t.load(w, t.var(j)));
-  const ir::Expr call = ir::make_call(ir::function_named(name), args);
+  if (fn.arity == 2) args.push_back(t.load(w, t.var(j)));
+  const ir::Expr call = ir::make_call(&fn, args);
   t.launch(one, ir::make_int(1),
            {t.loop_over(j, ir::Mark::kVector, count, {t.store(y, t.var(j), call)})});
   return t;
@@ -84,16 +85,16 @@ template <class F>
 void check(const ir::Target& target, DType type) {
   const bool avx512 = target.has(ir::Isa::kAvx512);
   constexpr int kCount = 1003;
-  for (const auto& row : jit::math_rows<F, SimBuilder<F>>()) {
+  for (const ir::Function& row : ir::functions()) {
     for (const int exponents : {7, std::numeric_limits<F>::max_exponent - 1}) {
       std::vector<F> x = values<F>(1, kCount, exponents), w = values<F>(2, kCount, 7), y(kCount);
-      const std::string trouble = run(call_of(row.name, row.arity, type, kCount), target, x, w, y);
+      const std::string trouble = run(call_of(row, type, kCount), target, x, w, y);
       INFO(row.name, " ", name_of(type), avx512 ? " avx512" : " avx2");
       REQUIRE(trouble == "");
       int wrong = 0;
       for (size_t i = 0; i < y.size(); ++i) {
         SimBuilder<F> b{.avx512 = avx512};
-        const F expected = row.expand(b, x[i], w[i]);
+        const F expected = jit::expand<F>(b, row.expansion, x[i], w[i]);
         const bool same =
             std::isnan(expected) ? std::isnan(y[i]) : SimBuilder<F>::bits(expected) == b.bits(y[i]);
         if (same || wrong++ > 0) continue;

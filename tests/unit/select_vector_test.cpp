@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "jit/ir/functions/function.h"
 #include "tests/unit/select_nests.h"
 
 namespace hone::tests {

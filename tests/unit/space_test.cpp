@@ -10,7 +10,7 @@
 #include "jit/x86/compile.h"
 #include "ops/op.h"
 #include "schedules/schedule.h"
-#include "schedules/space/tile_size.h"
+#include "schedules/space/analysis/tile_size.h"
 
 using namespace hone;
 

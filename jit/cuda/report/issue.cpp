@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/cuda/report/issue.h"
 
-#include <algorithm>
-#include <string_view>
-
+#include "jit/ir/functions/function.h"
 namespace hone::jit {
 
 using namespace ir;
@@ -12,18 +10,6 @@ namespace {
 
 bool is_narrow(DType t) { return t == DType::kF16 || t == DType::kBF16; }
 
-/// Instructions of the prelude's function for f32, as ptxas makes them for sm_90.
-struct FunctionCost {
-  std::string_view name;
-  double instructions;
-};
-constexpr FunctionCost kFunctions[] = {
-    {"abs", 1},    {"ceil", 1},       {"floor", 1},    {"round", 1}, {"trunc", 1},     {"exp", 7},
-    {"exp2", 4},   {"expm1", 17},     {"log", 15},     {"log2", 13}, {"log1p", 18},    {"sqrt", 9},
-    {"rsqrt", 18}, {"sin", 24},       {"cos", 24},     {"tanh", 20}, {"erf", 28},      {"pow", 60},
-    {"gelu", 35},  {"gelu_tanh", 28}, {"sigmoid", 20}, {"silu", 22}, {"softplus", 30},
-};
-constexpr double kOtherFunction = 20;
 /// Of a quotient of floats, and of integers.
 constexpr double kQuotient = 9, kWholeQuotient = 24;
 /// Of the greater or the lesser of floats, where NaN spreads.
@@ -38,10 +24,7 @@ constexpr double kWide = 2;
 double instructions_of(const Expr& e) {
   double n = 1;
   if (e->op == Op::kCall) {
-    const std::string_view name = e->fn->name;
-    const auto* const found = std::find_if(std::begin(kFunctions), std::end(kFunctions),
-                                           [&](const FunctionCost& f) { return f.name == name; });
-    n = found == std::end(kFunctions) ? kOtherFunction : found->instructions;
+    n = e->fn->device_length;
   } else if (e->op == Op::kDiv || e->op == Op::kMod) {
     n = is_float(e->type) ? kQuotient : kWholeQuotient;
   } else if (e->op == Op::kMin || e->op == Op::kMax) {

@@ -63,6 +63,18 @@ struct Coefficients<float> {
   /// atanh s = s + s*z/3 + s*z^2*(...)(z), z = s^2, |s| <= 1/5; error relative to s (0.00069 *
   /// 2^-24).
   static constexpr double kAtanh[] = {0x1.999aa2p-3, 0x1.2419a6p-3, 0x1.e8fda4p-4};
+
+  /// sinh x = x + x^3*(...)(x^2), |x| <= 1; relative error (0.0051 * 2^-24).
+  static constexpr double kSinh[] = {0x1.555556p-3, 0x1.1110ep-7, 0x1.a022bcp-13, 0x1.756c1ep-19};
+
+  /// atan t = t + t^3*(...)(t^2), |t| <= 1; relative error (0.048 * 2^-24).
+  static constexpr double kAtan[] = {-0x1.55553ep-2, 0x1.9991e4p-3, -0x1.242086p-3,
+                                     0x1.c08c48p-4,  -0x1.5808ep-4, 0x1.da29p-5,
+                                     -0x1.fd7d66p-6, 0x1.64288ap-7, -0x1.d36e8ep-10};
+
+  /// (1+r)^(-1/3), -1/4 <= r <= 1/2; relative error (2^-17.4).
+  static constexpr double kInverseCbrt[] = {0x1.ffffccp-1,  -0x1.553c5ap-2, 0x1.c76758p-3,
+                                            -0x1.6ba51cp-3, 0x1.2fa954p-3,  -0x1.434fcap-4};
 };
 
 template <>
@@ -152,6 +164,25 @@ struct Coefficients<double> {
   static constexpr double kAtanh[] = {
       0x1.9999999999967p-3, 0x1.2492492498f15p-3, 0x1.c71c71bc4eecbp-4, 0x1.745d1bd151c8dp-4,
       0x1.3b12963c768c4p-4, 0x1.113a55876fe28p-4, 0x1.dac940fa0272ep-5, 0x1.01938a60c6baap-4};
+
+  /// sinh x = x + x^3*(...)(x^2), |x| <= 1; relative error (0.0023 * 2^-53).
+  static constexpr double kSinh[] = {
+      0x1.5555555555556p-3,  0x1.111111111101ep-7,  0x1.a01a01a037268p-13, 0x1.71de3a3b06e42p-19,
+      0x1.ae646ff4d20d9p-26, 0x1.6116f4c25e7aap-33, 0x1.b5c8892007461p-41};
+
+  /// atan t = t + t^3*(...)(t^2), |t| <= 1; relative error (0.071 * 2^-53).
+  static constexpr double kAtan[] = {
+      -0x1.5555555555526p-2, 0x1.99999999955b2p-3,  -0x1.249249237f49dp-3,  0x1.c71c717fca636p-4,
+      -0x1.745d11adf38b8p-4, 0x1.3b1366921a9bbp-4,  -0x1.110e50cc4fa37p-4,  0x1.e1bba0757c252p-5,
+      -0x1.ae5e4d00fc97ep-5, 0x1.82da25816a7e7p-5,  -0x1.59a18e786f6b7p-5,  0x1.2c27fb253dbb2p-5,
+      -0x1.e9e11574efec8p-6, 0x1.68183fe05f73fp-6,  -0x1.c74058259e54dp-7,  0x1.d73ac7222de79p-8,
+      -0x1.79aafafd66a19p-9, 0x1.b322b70f4e90dp-11, -0x1.3e717b836fdf4p-13, 0x1.baa830a1eb3d6p-17};
+
+  /// (1+r)^(-1/3), -1/4 <= r <= 1/2; relative error (2^-30.7).
+  static constexpr double kInverseCbrt[] = {
+      0x1.fffffffe1ebd5p-1, -0x1.55555435f920ap-2, 0x1.c71c7e2ae8299p-3, -0x1.61fb27e5309c6p-3,
+      0x1.26f920c30d646p-3, -0x1.fec10b7ea5153p-4, 0x1.c5e83463f6e31p-4, -0x1.a44ff113eebfcp-4,
+      0x1.912d129aeb711p-4, -0x1.3f5ce19f195ccp-4, 0x1.08d4da57f9b71p-5};
 };
 
 }  // namespace hone::jit

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <span>
-#include <string_view>
-
+#include "jit/ir/functions/function.h"
+#include "jit/x86/math/atan.h"
+#include "jit/x86/math/cbrt.h"
 #include "jit/x86/math/erf.h"
 #include "jit/x86/math/exp.h"
+#include "jit/x86/math/hyperbolic.h"
 #include "jit/x86/math/log.h"
 #include "jit/x86/math/logistic.h"
 #include "jit/x86/math/pow.h"
@@ -13,49 +14,83 @@
 
 namespace hone::jit {
 
-/// A scalar function that is expanded into vector instructions, by its name in the language.
-template <class B>
-struct MathRow {
-  std::string_view name;
-  int arity;
-  /// The largest error, in units in the last place of the exact result.
-  double ulp;
-  /// An error of this many times epsilon (2^-23, 2^-52) times the argument is in order, too.
-  double of_argument;
-  typename B::V (*expand)(B& b, typename B::V x, typename B::V y);
-};
-
 /// 1 / sqrt(x), each rounded; 2 ulp.
 template <class F, class B>
 typename B::V math_rsqrt(B& b, typename B::V x) {
   return b.div(b.constant(1), b.sqrt(x));
 }
 
-/// All the functions for vectors of F, sorted by name; `y` is ignored where arity is 1.
+// An expansion that this lacks is an error, whatever the options.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wswitch"
+
+/// What `expansion` makes of vectors of F; `y` is ignored where the function takes one argument.
 template <class F, class B>
-std::span<const MathRow<B>> math_rows() {
-  using V = typename B::V;
-  constexpr double kExact = sizeof(F) == 4 ? 2 : 4;
-  static constexpr MathRow<B> kRows[] = {
-      {"cos", 1, kExact, 0, [](B& b, V x, V) { return math_cos<F>(b, x); }},
-      {"erf", 1, kExact, 0, [](B& b, V x, V) { return math_erf<F>(b, x); }},
-      {"exp", 1, kExact, 0, [](B& b, V x, V) { return math_exp<F>(b, x); }},
-      {"exp2", 1, kExact, 0, [](B& b, V x, V) { return math_exp2<F>(b, x); }},
-      {"expm1", 1, kExact, 0, [](B& b, V x, V) { return math_expm1<F>(b, x); }},
-      {"gelu", 1, 4, 1, [](B& b, V x, V) { return math_gelu<F>(b, x); }},
-      {"gelu_tanh", 1, 4, 1, [](B& b, V x, V) { return math_gelu_tanh<F>(b, x); }},
-      {"log", 1, kExact, 0, [](B& b, V x, V) { return math_log<F>(b, x); }},
-      {"log1p", 1, kExact, 0, [](B& b, V x, V) { return math_log1p<F>(b, x); }},
-      {"log2", 1, kExact, 0, [](B& b, V x, V) { return math_log2<F>(b, x); }},
-      {"pow", 2, kExact, 0, [](B& b, V x, V y) { return math_pow<F>(b, x, y); }},
-      {"rsqrt", 1, 2, 0, [](B& b, V x, V) { return math_rsqrt<F>(b, x); }},
-      {"sigmoid", 1, kExact, 0, [](B& b, V x, V) { return math_sigmoid<F>(b, x); }},
-      {"silu", 1, 4, 1, [](B& b, V x, V) { return math_silu<F>(b, x); }},
-      {"sin", 1, kExact, 0, [](B& b, V x, V) { return math_sin<F>(b, x); }},
-      {"softplus", 1, 4, 1, [](B& b, V x, V) { return math_softplus<F>(b, x); }},
-      {"tanh", 1, kExact, 0, [](B& b, V x, V) { return math_tanh<F>(b, x); }},
-  };
-  return kRows;
+typename B::V expand(B& b, ir::Expansion expansion, typename B::V x, typename B::V y) {
+  using E = ir::Expansion;
+  switch (expansion) {
+    case E::kNone:
+      break;
+    case E::kAbs:
+      return magnitude<F>(b, x);
+    case E::kAtan:
+      return math_atan<F>(b, x);
+    case E::kAtan2:
+      return math_atan2<F>(b, x, y);
+    case E::kCbrt:
+      return math_cbrt<F>(b, x);
+    case E::kCeil:
+      return b.ceil(x);
+    case E::kCos:
+      return math_cos<F>(b, x);
+    case E::kCosh:
+      return math_cosh<F>(b, x);
+    case E::kErf:
+      return math_erf<F>(b, x);
+    case E::kExp:
+      return math_exp<F>(b, x);
+    case E::kExp2:
+      return math_exp2<F>(b, x);
+    case E::kExpm1:
+      return math_expm1<F>(b, x);
+    case E::kFloor:
+      return b.floor(x);
+    case E::kGelu:
+      return math_gelu<F>(b, x);
+    case E::kGeluTanh:
+      return math_gelu_tanh<F>(b, x);
+    case E::kLog:
+      return math_log<F>(b, x);
+    case E::kLog1p:
+      return math_log1p<F>(b, x);
+    case E::kLog2:
+      return math_log2<F>(b, x);
+    case E::kPow:
+      return math_pow<F>(b, x, y);
+    case E::kRound:
+      return b.round(x);
+    case E::kRsqrt:
+      return math_rsqrt<F>(b, x);
+    case E::kSigmoid:
+      return math_sigmoid<F>(b, x);
+    case E::kSilu:
+      return math_silu<F>(b, x);
+    case E::kSin:
+      return math_sin<F>(b, x);
+    case E::kSinh:
+      return math_sinh<F>(b, x);
+    case E::kSoftplus:
+      return math_softplus<F>(b, x);
+    case E::kSqrt:
+      return b.sqrt(x);
+    case E::kTanh:
+      return math_tanh<F>(b, x);
+    case E::kTrunc:
+      return b.trunc(x);
+  }
+  return x;
 }
+
+#pragma GCC diagnostic pop
 
 }  // namespace hone::jit

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "jit/ir/expr.h"
+#include "jit/ir/functions/function.h"
 #include "jit/x86/math/functions.h"
 
 namespace hone::jit {
@@ -199,64 +199,30 @@ Value MathEmitter::slow_path(M m, V v, const Make& make) {
   return made(result);
 }
 
-namespace {
-
-/// Functions that are an instruction or two.
-template <class F>
-Value simple(MathEmitter& b, std::string_view name, const Value& x, bool& found) {
-  found = true;
-  if (name == "abs") return magnitude<F>(b, x);
-  if (name == "sqrt") return b.sqrt(x);
-  if (name == "floor") return b.floor(x);
-  if (name == "ceil") return b.ceil(x);
-  if (name == "trunc") return b.trunc(x);
-  if (name == "round") return b.round(x);
-  found = false;
-  return {};
-}
-
-template <class F>
-Value expanded(MathEmitter& b, std::string_view name, const Value& x, const Value& y, bool& found) {
-  const Value v = simple<F>(b, name, x, found);
-  if (found) return v;
-  for (const MathRow<MathEmitter>& row : math_rows<F, MathEmitter>()) {
-    if (row.name == name) {
-      found = true;
-      return row.expand(b, x, y);
-    }
-  }
-  return {};
-}
-
-}  // namespace
-
 Value Calls::call(const ir::Expr& e) {
-  const std::string_view name = e->fn->name;
+  const ir::Function& fn = *e->fn;
   const Value x = value(e->args[0]);
   const Value y = e->args.size() > 1 ? value(e->args[1]) : x;
   if (failed()) return {};
-  if (is_int(e->type) && name == "abs") {
+  if (is_int(e->type) && fn.expansion == ir::Expansion::kAbs) {
     const Value zero = vectors_.constant_bits(e->type, 0);
     return arithmetic_.apply(Op::kMax, x, arithmetic_.apply(Op::kSub, zero, x));
   }
   if (is_float(e->type) && size_of(e->type) == 2) {
     const Value a = converter_.to_single(x), b = converter_.to_single(y);
-    return converter_.converted(call(name, a, b), e->type);
+    return converter_.converted(call(fn, a, b), e->type);
   }
-  return call(name, x, y);
+  return call(fn, x, y);
 }
 
-Value Calls::call(std::string_view name, const Value& x, const Value& y) {
+Value Calls::call(const ir::Function& fn, const Value& x, const Value& y) {
   if (failed()) return {};
-  bool found = false;
-  Value v;
   MathEmitter b(*this, x.type);
-  if (x.type == DType::kF32) v = expanded<float>(b, name, x, y, found);
-  if (x.type == DType::kF64) v = expanded<double>(b, name, x, y, found);
-  if (!found) {
-    refuse("there is no expansion of " + std::string(name) + " on " + std::string(name_of(x.type)));
-  }
-  return v;
+  if (x.type == DType::kF32) return expand<float>(b, fn.expansion, x, y);
+  if (x.type == DType::kF64) return expand<double>(b, fn.expansion, x, y);
+  refuse("there is no expansion of " + std::string(fn.name) + " on " +
+         std::string(name_of(x.type)));
+  return {};
 }
 
 }  // namespace hone::jit

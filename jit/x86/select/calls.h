@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string_view>
-
 #include "jit/x86/select/arithmetic.h"
 #include "jit/x86/select/converter.h"
 #include "jit/x86/select/masks.h"
@@ -23,7 +21,7 @@ class Calls final : public SelectionPart {
         arithmetic_(arithmetic) {}
 
   Value call(const ir::Expr& e);
-  Value call(std::string_view name, const Value& x, const Value& y);
+  Value call(const ir::Function& fn, const Value& x, const Value& y);
 
  private:
   friend class MathInstructions;

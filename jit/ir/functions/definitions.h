@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+
+// Definitions in f64 of the functions that the C library has not.
+namespace hone::ir {
+
+/// log(1 + e^x) without overflow.
+inline double softplus(double x) {
+  return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
+}
+
+inline double sigmoid(double x) {
+  if (x >= 0) return 1 / (1 + std::exp(-x));
+  const double e = std::exp(x);
+  return e / (1 + e);
+}
+
+/// 0.5 * x * (1 + erf(x / sqrt 2)); minus infinity gives -0, its limit.
+inline double gelu(double x) {
+  constexpr double kSqrtHalf = 0.70710678118654752440;
+  return x == -INFINITY ? -0.0 : 0.5 * x * std::erfc(-x * kSqrtHalf);
+}
+
+/// gelu with tanh in place of erf, as most networks have it.
+inline double gelu_tanh(double x) {
+  constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
+  if (x == -INFINITY) return -0.0;
+  return x * sigmoid(2 * kSqrtTwoOverPi * (x + 0.044715 * x * x * x));
+}
+
+inline double silu(double x) { return x == -INFINITY ? -0.0 : x * sigmoid(x); }
+
+/// Powers of negative numbers are numbers where the exponent is whole alone.
+inline bool pow_jumps(double a, double ea, double, double eb) { return eb > 0 && a - ea < 0; }
+
+/// Left of the origin the angle goes from pi to -pi.
+inline bool atan2_jumps(double y, double ey, double x, double ex) {
+  return (ey > 0 || ex > 0) && x - ex <= 0 && std::fabs(y) <= ey;
+}
+
+}  // namespace hone::ir

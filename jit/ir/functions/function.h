@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "include/hone/dtype.h"
+
+namespace hone::ir {
+
+/// How far compiled code may be from the definition, in units of the last place of the result.
+enum class ErrorClass : uint8_t {
+  kNone,      ///< no row's: one that forgets does not compile
+  kExact,     ///< not at all
+  kUnits,     ///< a few units
+  kAngle,     ///< the same of native code; elsewhere epsilon times the argument is in order, too
+  kArgument,  ///< a few units, or epsilon times the argument where that is more
+};
+
+/// The largest error in order: `units` in the last place, or `of_argument` times epsilon (2^-23,
+/// 2^-52) times the argument, whichever is more.
+struct Tolerance {
+  double units;
+  double of_argument;
+};
+
+/// What native code keeps to in f32 and, in the last bits, less easily in f64.
+constexpr Tolerance tolerance(ErrorClass error, DType type) {
+  if (error == ErrorClass::kExact) return {0.5, 0};
+  if (error == ErrorClass::kArgument) return {4, 1};
+  return {type == DType::kF64 ? 4.0 : 2.0, 0};
+}
+
+/// The vector code that a native back end has for a function; each maps all of them in one switch.
+enum class Expansion : uint8_t {
+  kNone,  ///< no row's: one that forgets does not compile
+  kAbs,
+  kAtan,
+  kAtan2,
+  kCbrt,
+  kCeil,
+  kCos,
+  kCosh,
+  kErf,
+  kExp,
+  kExp2,
+  kExpm1,
+  kFloor,
+  kGelu,
+  kGeluTanh,
+  kLog,
+  kLog1p,
+  kLog2,
+  kPow,
+  kRound,
+  kRsqrt,
+  kSigmoid,
+  kSilu,
+  kSin,
+  kSinh,
+  kSoftplus,
+  kSqrt,
+  kTanh,
+  kTrunc,
+};
+
+/// CUDA C++: the bodies of `float fn_NAME(float x)` and of the same with doubles; with a second
+/// argument, `y`. In them `F` is the type, and `fn_NAME` of other rows may be called.
+struct DeviceText {
+  const char* f32;
+  const char* f64;
+};
+
+/// A scalar function of the language: one row of the table, and all there is to know of it.
+struct Function {
+  const char* name;
+  int arity;
+  const char* arguments = "";  ///< as documents call them, where not `x` and `x,y`
+  bool ints_too = false;       ///< also defined on integers (abs)
+  /// The definition, in f64; the interpreter's and the oracle's meaning.
+  double (*eval)(double a, double b);
+  ErrorClass error;
+  /// Whether the value may be anything near (a, b), each argument being off by up to `ea` and `eb`;
+  /// null: it changes no more than it does at the ends.
+  bool (*jumps)(double a, double ea, double b, double eb) = nullptr;
+  Expansion expansion;
+  double vector_length;  ///< instructions on a vector of floats
+  double device_length;  ///< instructions on a GPU, as ptxas makes them of `device` in f32
+  DeviceText device;
+  /// A call whose value stays moderate, for random problems, `{}` being arguments; empty: any.
+  const char* moderate = "";
+};
+
+/// The function of that name, or null.
+const Function* function_named(std::string_view name);
+/// All scalar functions, sorted by name.
+std::span<const Function> functions();
+
+}  // namespace hone::ir

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "jit/interp/compare.h"
+#include "jit/interp/data.h"
+#include "ops/op.h"
+#include "runtime/check/guarded_memory.h"
+#include "runtime/check/tile_edges.h"
+
+namespace hone::runtime {
+
+/// Keeps operands of timing runs off one another's cache sets.
+inline constexpr size_t kStagger = 192;
+
+/// The tensors of one problem at one choice of its dims, filled with one data set, in guarded
+/// memory, with what the definition says of the outputs.
+///
+/// Problems of up to 2^24 scalar operations are evaluated whole, where an element of the result
+/// counts as eight. Of larger ones the definition
+/// gives a sample of elements; `keep` then makes a reference kernel's outputs what every element is
+/// held against, and where a kernel differs from them by more than the tolerance, the definition is
+/// asked again, at that element.
+class Fixture {
+ public:
+  /// Tensor i lies i*stagger bytes from its guard, rounded up to the alignment it is promised.
+  /// Fails for want of memory only.
+  static Result<Fixture> create(const ops::Problem& problem, std::vector<int64_t> dims,
+                                jit::DataSet set, Guard guard, uint64_t seed, size_t stagger = 0);
+
+  /// Evaluates the definition: of every element, or of a sample.
+  Result<std::monostate> refer();
+  /// True when the definition is evaluated of every element.
+  bool whole() const { return whole_; }
+
+  /// Outputs to "unwritten", inout tensors to what they held.
+  void reset();
+  /// Inputs writable or not.
+  void protect_inputs(bool readable_only);
+
+  /// Makes the outputs as they are now, which agree with the reference, what others are held
+  /// against: those of the same bits need no other look.
+  void keep();
+  /// Compares the outputs with all that is known of them; `edges` are those of the schedule that
+  /// wrote them, where the definition is asked as well.
+  Result<jit::Comparison> compare(const TileEdges& edges);
+  /// Remembers the outputs as they are now, for `as_remembered`.
+  void remember();
+  /// True when the outputs have the bits that were remembered.
+  bool as_remembered() const;
+
+  const ops::Problem& problem() const { return *problem_; }
+  const std::vector<int64_t>& dims() const { return dims_; }
+  const std::vector<jit::TensorView>& params() const { return params_; }
+  const std::vector<double>& scalars() const { return scalars_; }
+  const jit::ReferenceOutcome& reference() const { return reference_; }
+  Guard guard() const { return guard_; }
+  jit::DataSet set() const { return set_; }
+  /// Outputs and inout tensors, in the reference's order.
+  std::vector<jit::TensorView> outputs() const;
+  /// The first parameter whose surroundings were written, or "".
+  std::string overwritten() const;
+
+ private:
+  using Positions = std::vector<std::vector<int64_t>>;  ///< per output, row-major
+  using Blocks = std::vector<std::vector<uint8_t>>;     ///< per output, as it lies in memory
+
+  Result<jit::ReferenceOutcome> evaluate_at(const Positions& positions) const;
+  Result<std::monostate> sample_edges(const TileEdges& edges);
+  Result<jit::Comparison> compare_kept();
+  int64_t elements() const;
+  void save(Blocks& blocks) const;
+  bool same(const Blocks& blocks) const;
+
+  const ops::Problem* problem_ = nullptr;
+  std::vector<int64_t> dims_;
+  Guard guard_ = Guard::kAfter;
+  jit::DataSet set_ = jit::DataSet::kIntegers;
+  bool whole_ = true;
+  std::vector<GuardedMemory> memory_;  ///< per parameter
+  std::vector<size_t> written_;        ///< the parameters that are outputs or inout
+  Blocks originals_;                   ///< per parameter; of inout ones only
+  std::vector<jit::TensorView> params_;
+  std::vector<double> scalars_;
+  jit::ReferenceOutcome reference_;
+  Positions sampled_;  ///< sorted; where the definition was evaluated, if not whole
+  Blocks kept_;        ///< empty: nothing is kept
+  Blocks remembered_;
+  jit::Comparison found_;  ///< of what is kept
+};
+
+}  // namespace hone::runtime

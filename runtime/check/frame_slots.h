@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "jit/ir/nest.h"
+#include "runtime/check/fixture.h"
+
+namespace hone::runtime {
+
+/// The args struct of a candidate's calls on a fixture. Dims and scalars are there from the start;
+/// addresses are the memory's that the candidate runs in.
+class FrameSlots {
+ public:
+  FrameSlots(const ir::Nest& nest, const Fixture& fixture);
+
+  void status(const void* at) { set(ir::ArgsLayout::kStatus, reinterpret_cast<int64_t>(at)); }
+  void workspace(const void* at) { set(ir::ArgsLayout::kWorkspace, reinterpret_cast<int64_t>(at)); }
+  void tensor(size_t i, const void* at) {
+    set(layout_.tensor_slots[i], reinterpret_cast<int64_t>(at));
+  }
+  /// Of what bind packs, in the nest's order.
+  void bound(size_t i, const void* at) {
+    set(layout_.bound_slots[i], reinterpret_cast<int64_t>(at));
+  }
+
+  const int64_t* data() const { return slots_.data(); }
+  /// The same with no more than what bind knows: constants, and where it puts things.
+  std::vector<int64_t> at_bind(const ir::Program& program) const;
+
+ private:
+  void set(int slot, int64_t value) { slots_[static_cast<size_t>(slot)] = value; }
+
+  ir::ArgsLayout layout_;
+  std::vector<int64_t> slots_;
+};
+
+/// Bytes of each tensor that bind packs, in the nest's order.
+std::vector<int64_t> bound_bytes(const ir::Nest& nest);
+
+/// Where the status word after a run is not what the definition says of the fixture's data: bad
+/// data that is none, or that went unreported. Else "".
+std::string misreported(int64_t status, const Fixture& fixture);
+
+}  // namespace hone::runtime

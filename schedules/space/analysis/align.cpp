@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/space/analysis/align.h"
+
+namespace hone::schedules {
+
+std::map<std::string, std::string> alignment(const ir::Stage& producer, const ir::Stage& consumer) {
+  std::map<std::string, std::string> out;
+  const std::vector<ir::Expr> loads = loads_of(consumer, producer.output);
+  for (size_t d = 0; d < producer.out_index.size() && !loads.empty(); ++d) {
+    const std::string own = plain_var(producer.out_index[d]);
+    const std::string theirs = plain_var(loads[0]->args[d]);
+    bool same = !own.empty() && !theirs.empty() && producer.var(own) && consumer.var(theirs);
+    for (const ir::Expr& load : loads) {
+      same = same && !load->guarded && plain_var(load->args[d]) == theirs;
+    }
+    if (same) out[own] = theirs;
+  }
+  return out;
+}
+
+bool pointwise(const ir::Stage& producer, const ir::Stage& consumer) {
+  const auto follows = alignment(producer, consumer);
+  if (follows.size() != producer.vars.size() || follows.size() != producer.out_index.size()) {
+    return false;
+  }
+  for (const auto& [own, theirs] : follows) {
+    if (consumer.is_reduction_var(theirs)) return false;
+    for (const auto& [own2, theirs2] : follows) {
+      if (own != own2 && theirs == theirs2) return false;
+    }
+  }
+  return true;
+}
+
+std::string follower(const std::map<std::string, std::string>& alignment, const std::string& var) {
+  for (const auto& [own, theirs] : alignment) {
+    if (theirs == var) return own;
+  }
+  return {};
+}
+
+}  // namespace hone::schedules

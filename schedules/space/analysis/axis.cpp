@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/space/analysis/axis.h"
+
+#include <algorithm>
+
+#include "schedules/space/analysis/shape.h"
+
+namespace hone::schedules {
+namespace {
+
+constexpr double kLoad = 1;
+constexpr double kGather = 16;
+/// Elements a few apart are whole vectors and shuffles of them, two each.
+constexpr int64_t kMostSpread = 4;
+double spread(int64_t stride) { return 2 * static_cast<double>(stride) - 1; }
+constexpr double kScatter = 24;
+constexpr double kPacked = 1.5;
+/// Of adding up lanes once a result.
+constexpr double kHorizontal = 8;
+/// Of reading every operand at every step, where a tile would read each once for many.
+constexpr double kNoTile = 2;
+
+bool indexed_by_variables(const Access& a) {
+  for (size_t i = 0; i < a.indices.size(); ++i) {
+    const std::string name = plain_var(a.indices[i]);
+    if (name.empty()) return false;
+    for (size_t j = 0; j < i; ++j) {
+      if (plain_var(a.indices[j]) == name) return false;
+    }
+  }
+  return true;
+}
+
+/// True when each tensor is read again along some index variable: a tile of registers would save
+/// most of its loads.
+bool reused_by_tiles(const ir::Stage& s, const StageFacts& facts) {
+  constexpr int64_t kRows = 4;
+  for (const Access& a : facts.loads) {
+    bool again = false;
+    for (const ir::IndexVar& v : s.vars) {
+      again |= a.stride(v.name) == 0 && facts.extent(v.name) >= kRows;
+    }
+    if (!again) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool worth_packing(const Plan& plan, const std::string& stage, const Access& a) {
+  const ir::Buffer* b = plan.program().buffer(a.buffer);
+  if (b->role == ir::Role::kTemp || a.gathers || a.guarded || !indexed_by_variables(a)) {
+    return false;
+  }
+  if (b->constant) return true;
+  // A copy at the root serves every window, so reads count over the whole domain.
+  const StageFacts facts = facts_of(plan.program(), plan.stage(stage));
+  int64_t reads = 1;
+  for (const auto& [var, extent] : facts.extents) {
+    if (a.stride(var) == 0) reads = saturating_product(reads, extent);
+  }
+  // Steps of a page and more miss the TLB every time: fewer reads pay for the copy.
+  int64_t step = 0;
+  for (const ir::IndexVar& r : plan.stage(stage).rvars) {
+    step = std::max(step, a.stride(r.name) * size_of(b->type));
+  }
+  constexpr int64_t kPage = 4096;
+  return reads >= (step >= kPage ? 12 : 48);
+}
+
+VectorAxis vector_axis(const Plan& plan, const std::string& name, const Access& store,
+                       bool may_pack) {
+  const ir::Stage s = plan.stage(name);
+  const StageFacts facts = plan.facts(name);
+  const int lanes = plan.lanes(widest_type(plan.program(), s));
+  const bool reused = may_pack && reused_by_tiles(s, facts);
+  VectorAxis best;
+  best.cost = 1e30;
+  const auto consider = [&](const std::string& var, bool reduction) {
+    VectorAxis axis{var, reduction, "", 0};
+    const int64_t extent = facts.extent(var);
+    int64_t reduced = 1;
+    for (const ir::IndexVar& r : s.rvars)
+      reduced = saturating_product(reduced, std::max<int64_t>(facts.extent(r.name), 1));
+    for (const Access& a : facts.loads) {
+      const int64_t stride = a.stride(var);
+      if (stride == 0 || stride == 1) {
+        axis.cost += kLoad;
+      } else if (may_pack && axis.packed.empty() && !reduction && worth_packing(plan, name, a)) {
+        axis.packed = a.buffer;
+        axis.cost += kPacked;
+      } else if (stride > 1 && stride <= kMostSpread && !a.guarded) {
+        axis.cost += spread(stride);
+      } else {
+        axis.cost += kGather;
+      }
+    }
+    const double results = static_cast<double>(std::max<int64_t>(reduced, 1));
+    if (reduction) {
+      axis.cost += reused ? kNoTile : 0;
+      axis.cost += kHorizontal * lanes / results;
+    } else if (store.stride(var) != 1) {
+      axis.cost += kScatter / results;
+    }
+    // Lanes beyond the extent do nothing.
+    const int64_t filled = (extent + lanes - 1) / lanes * lanes;
+    axis.cost *= static_cast<double>(filled) / static_cast<double>(std::max<int64_t>(extent, 1));
+    if (axis.cost < best.cost - 1e-9) best = axis;
+  };
+  for (const ir::IndexVar& v : s.vars) {
+    if (!facts.bounds.count(v.name)) consider(v.name, false);
+  }
+  for (const ir::IndexVar& v : s.rvars) consider(v.name, true);
+  return best;
+}
+
+bool reduces_along_vector(const Plan& plan, const std::string& name) {
+  if (plan.stage(name).reduce == ir::Reduce::kNone) return false;
+  return vector_axis(plan, name, plan.facts(name).store, true).reduction;
+}
+
+}  // namespace hone::schedules

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/space/analysis/facts.h"
+
+#include <algorithm>
+
+#include "jit/ir/facts.h"
+#include "schedules/steps/edit.h"
+
+namespace hone::schedules {
+namespace {
+
+/// Elements that a stride known only at the call is taken for: no two neighbours share a line.
+constexpr int64_t kUnknownStride = 4096;
+
+void add(Affine& to, const Affine& from, int64_t factor) {
+  to.constant += factor * from.constant;
+  for (const auto& [name, coefficient] : from.terms) {
+    int64_t& sum = to.terms[name];
+    sum += factor * coefficient;
+    if (sum == 0) to.terms.erase(name);
+  }
+}
+
+std::optional<Affine> product(const Affine& a, const Affine& b) {
+  if (!a.terms.empty() && !b.terms.empty()) return {};
+  Affine out;
+  if (a.terms.empty()) {
+    add(out, b, a.constant);
+  } else {
+    add(out, a, b.constant);
+  }
+  return out;
+}
+
+/// Instructions that a call of a scalar function takes, about.
+constexpr int kCallCost = 18;
+
+int cost_of(const ir::Expr& e) {
+  switch (e->op) {
+    case ir::Op::kInt:
+    case ir::Op::kFloat:
+    case ir::Op::kVar:
+    case ir::Op::kDim:
+    case ir::Op::kScalar:
+    case ir::Op::kLoad:
+      return 0;
+    case ir::Op::kCall:
+      return kCallCost;
+    default:
+      return 1;
+  }
+}
+
+Access access_of(const ir::Program& p, const ir::Buffer& b, const ir::Stage& s,
+                 const std::vector<ir::Expr>& indices) {
+  Access out;
+  out.buffer = b.name;
+  out.indices = indices;
+  const std::vector<int64_t> strides = dim_strides(p, b);
+  for (size_t d = 0; d < indices.size() && d < strides.size(); ++d) {
+    const auto affine = affine_of(indices[d]);
+    if (!affine) {
+      out.gathers = true;
+      // What a gather's index depends on moves it by no known distance.
+      ir::visit(indices[d], [&](const ir::Expr& n) {
+        if (n->op == ir::Op::kVar && s.var(n->name)) out.strides[n->name] = kUnknownStride;
+      });
+      continue;
+    }
+    for (const auto& [name, coefficient] : affine->terms) {
+      out.strides[name] += coefficient * strides[d];
+    }
+  }
+  std::erase_if(out.strides, [](const auto& item) { return item.second == 0; });
+  return out;
+}
+
+bool same_access(const Access& a, const Access& b) {
+  if (a.buffer != b.buffer || a.indices.size() != b.indices.size()) return false;
+  for (size_t i = 0; i < a.indices.size(); ++i) {
+    if (!equal(a.indices[i], b.indices[i])) return false;
+  }
+  return true;
+}
+
+void add_load(const ir::Program& p, const ir::Stage& s, const ir::Expr& load,
+              std::vector<Access>& loads) {
+  std::vector<ir::Expr> indices = load->args;
+  if (load->guarded) indices.pop_back();
+  for (const ir::Expr& index : indices) {
+    ir::visit(index, [&](const ir::Expr& n) {
+      if (n->op == ir::Op::kLoad) add_load(p, s, n, loads);
+    });
+  }
+  Access a = access_of(p, *p.buffer(load->name), s, indices);
+  a.guarded = load->guarded;
+  for (const Access& other : loads) {
+    if (same_access(a, other)) return;
+  }
+  loads.push_back(std::move(a));
+}
+
+}  // namespace
+
+std::optional<Affine> affine_of(const ir::Expr& e) {
+  Affine out;
+  switch (e->op) {
+    case ir::Op::kInt:
+      out.constant = e->i;
+      return out;
+    case ir::Op::kVar:
+      out.terms[e->name] = 1;
+      return out;
+    case ir::Op::kDim:
+      return out;
+    case ir::Op::kCast:
+      return affine_of(e->args[0]);
+    case ir::Op::kNeg: {
+      auto a = affine_of(e->args[0]);
+      if (!a) return {};
+      add(out, *a, -1);
+      return out;
+    }
+    case ir::Op::kAdd:
+    case ir::Op::kSub:
+    case ir::Op::kMul: {
+      auto a = affine_of(e->args[0]), b = affine_of(e->args[1]);
+      if (!a || !b) return {};
+      if (e->op == ir::Op::kMul) return product(*a, *b);
+      add(out, *a, 1);
+      add(out, *b, e->op == ir::Op::kAdd ? 1 : -1);
+      return out;
+    }
+    default:
+      return {};
+  }
+}
+
+std::string plain_var(const ir::Expr& e) { return e->op == ir::Op::kVar ? e->name : ""; }
+
+int64_t at_most(const ir::Program& program, const ir::Expr& e) {
+  if (!e) return 0;
+  ir::Facts facts;
+  for (const ir::Dim& d : program.dims) facts.define_dim(d.name, d.lo, d.hi);
+  const auto most = facts.upper(ir::Poly::of(e, &facts));
+  return most ? *most : typical(program, e);
+}
+
+int64_t typical(const ir::Program& program, const ir::Expr& e) {
+  if (!e) return 0;
+  if (e->op == ir::Op::kInt) return e->i;
+  if (e->op == ir::Op::kDim) {
+    for (const ir::Dim& d : program.dims) {
+      if (d.name == e->name) return d.at.empty() ? d.hi : d.at.back();
+    }
+    return kUnknownStride;
+  }
+  constexpr int64_t kDataDependent = 64;
+  if (e->args.size() != 2) return kDataDependent;
+  bool data = false;
+  ir::visit(e, [&](const ir::Expr& n) { data |= n->op == ir::Op::kLoad; });
+  if (data) return kDataDependent;
+  const int64_t a = typical(program, e->args[0]), b = typical(program, e->args[1]);
+  switch (e->op) {
+    case ir::Op::kAdd:
+      return a + b;
+    case ir::Op::kSub:
+      return a - b;
+    case ir::Op::kMul:
+      return a * b;
+    case ir::Op::kDiv:
+      return b == 0 ? 0 : a / b;
+    case ir::Op::kMin:
+      return std::min(a, b);
+    case ir::Op::kMax:
+      return std::max(a, b);
+    default:
+      return kDataDependent;
+  }
+}
+
+int64_t Access::stride(const std::string& var) const {
+  const auto it = strides.find(var);
+  return it == strides.end() ? 0 : it->second;
+}
+
+int64_t StageFacts::extent(const std::string& var) const {
+  const auto it = extents.find(var);
+  return it == extents.end() ? 1 : it->second;
+}
+
+std::vector<int64_t> dim_strides(const ir::Program& program, const ir::Buffer& b) {
+  std::vector<ir::Axis> axes = b.axes;
+  for (size_t d = 0; b.axes.empty() && d < b.shape.size(); ++d) {
+    axes.push_back({static_cast<int>(d), 1, 0});
+  }
+  std::vector<int64_t> out(b.shape.size(), kUnknownStride);
+  int64_t dense = 1;
+  for (size_t i = axes.size(); i-- > 0;) {
+    const auto dim = static_cast<size_t>(axes[i].dim);
+    const int64_t stride = b.strides.empty() ? dense : typical(program, b.strides[i]);
+    // Of a dim that lies on several axes, neighbours differ on the innermost.
+    if (axes[i].div == 1) out[dim] = stride;
+    const int64_t extent = (typical(program, b.shape[dim]) + axes[i].div - 1) / axes[i].div;
+    dense = saturating_product(
+        dense, axes[i].mod ? std::min(axes[i].mod, extent) : std::max<int64_t>(extent, 1));
+  }
+  return out;
+}
+
+int64_t bytes_of(const ir::Program& program, const ir::Buffer& buffer) {
+  int64_t n = size_of(buffer.type);
+  for (const ir::Expr& e : buffer.shape) {
+    n = saturating_product(n, std::max<int64_t>(typical(program, e), 1));
+  }
+  return n;
+}
+
+StageFacts facts_of(const ir::Program& p, const ir::Stage& s) {
+  StageFacts out;
+  // A range that depends on a variable is as long as in the middle of that one's.
+  const auto middle = [&](const ir::Expr& e) {
+    if (e->op != ir::Op::kVar || !out.extents.contains(e->name)) return ir::Expr();
+    return ir::make_int(out.extents[e->name] / 2);
+  };
+  for (const auto* list : {&s.vars, &s.rvars}) {
+    for (const ir::IndexVar& v : *list) {
+      out.extents[v.name] = typical(p, ir::rewrite(v.lo ? v.hi - v.lo : v.hi, middle));
+    }
+  }
+  for (const ir::IndexVar& v : s.rvars) {
+    for (const ir::Expr& bound : {v.lo, v.hi}) {
+      ir::visit(bound, [&](const ir::Expr& n) {
+        if (n->op == ir::Op::kVar) out.bounds.insert(n->name);
+      });
+    }
+  }
+  out.operations = s.reduce == ir::Reduce::kNone ? 0 : 1;
+  const auto look = [&](const auto& self, const ir::Expr& n) -> void {
+    out.operations += cost_of(n);
+    out.calls |= n->op == ir::Op::kCall;
+    if (n->op == ir::Op::kLoad) {
+      // Index arithmetic is not the point's: it is done once a row, or folded into addresses.
+      add_load(p, s, n, out.loads);
+      if (n->guarded) self(self, n->args.back());
+      return;
+    }
+    for (const ir::Expr& a : n->args) self(self, a);
+  };
+  look(look, s.value);
+  std::vector<ir::Expr> indices = s.out_index;
+  out.store = access_of(p, *p.buffer(s.output), s, indices);
+  return out;
+}
+
+std::vector<ir::Expr> loads_of(const ir::Stage& stage, std::string_view buffer) {
+  std::vector<ir::Expr> out;
+  ir::visit(stage.value, [&](const ir::Expr& n) {
+    if (n->op == ir::Op::kLoad && n->name == buffer) out.push_back(n);
+  });
+  return out;
+}
+
+std::vector<size_t> readers_of(const ir::Program& program, std::string_view buffer) {
+  std::vector<size_t> out;
+  for (size_t i = 0; i < program.stages.size(); ++i) {
+    if (reads(program.stages[i], buffer)) out.push_back(i);
+  }
+  return out;
+}
+
+}  // namespace hone::schedules

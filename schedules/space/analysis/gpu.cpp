@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/space/analysis/gpu.h"
+
+#include <algorithm>
+
+#include "jit/ir/device_limits.h"
+#include "jit/passes/lower.h"
+#include "schedules/steps/edit.h"
+
+namespace hone::schedules {
+namespace {
+
+/// Blocks along the second and third axis of a grid.
+constexpr int64_t kMostBlocks = 65535;
+/// Bytes of the longest access of a thread.
+constexpr int64_t kLongestAccess = 16;
+
+/// Elements from a tensor's start at which an access is where all variables are 0.
+int64_t begin_of(const Plan& plan, const Access& a) {
+  const std::vector<int64_t> strides =
+      dim_strides(plan.program(), *plan.program().buffer(a.buffer));
+  int64_t begin = 0;
+  for (size_t d = 0; d < a.indices.size() && d < strides.size(); ++d) {
+    const auto affine = affine_of(a.indices[d]);
+    if (affine) begin += affine->constant * strides[d];
+  }
+  return begin;
+}
+
+}  // namespace
+
+int64_t multiprocessors(const Plan& plan) { return ir::multiprocessors(plan.target()); }
+
+int64_t filling(const Plan& plan, int64_t of_large) {
+  constexpr int64_t kLarge = 132;
+  return std::max<int64_t>(1, of_large * multiprocessors(plan) / kLarge);
+}
+
+int64_t operand_bytes(const Plan& plan) {
+  // The rest is for what else a block has there: mbarriers, parts of reductions, edges of tiles.
+  constexpr int64_t kRest = 27 << 10;
+  return ir::device_limits(plan.target().sm).block_shared_bytes - kRest;
+}
+
+std::vector<std::string> fuse_loops(Plan& plan, const std::string& stage,
+                                    std::vector<std::string> loops) {
+  // From the inside, so that a range known only at the call stays outermost.
+  while (loops.size() > 1) {
+    const std::string inner = loops.back(), outer = loops[loops.size() - 2];
+    const std::string fused = outer + "." + inner;
+    if (!plan.add("fuse " + stage + "/" + outer + " " + stage + "/" + inner + " -> " + fused))
+      break;
+    loops.pop_back();
+    loops.back() = fused;
+  }
+  return loops;
+}
+
+bool order_loops(Plan& plan, const std::string& stage, const std::vector<std::string>& outer,
+                 const std::vector<std::string>& inner, const std::string& k) {
+  std::string step = "reorder";
+  for (const std::string& loop : outer) step += " " + stage + "/" + loop;
+  for (const ir::IndexVar& v : plan.stage(stage).rvars) {
+    if (v.name != k) step += " " + stage + "/" + v.name;
+  }
+  for (const std::string& loop : inner) step += " " + stage + "/" + loop;
+  return plan.add(step);
+}
+
+bool bind_blocks(Plan& plan, const std::string& stage, const std::vector<std::string>& loops) {
+  if (loops.size() > 3 || loops.empty()) return false;
+  const auto extent = [&](const std::string& loop) {
+    return at_most(plan.program(), extent_of(plan.stage(stage), loop));
+  };
+  size_t x = loops.size() - 1;
+  for (size_t i = 0; i + 1 < loops.size(); ++i) {
+    if (extent(loops[i]) > kMostBlocks && extent(loops[i]) > extent(loops[x])) x = i;
+  }
+  for (size_t i = 0; i < loops.size(); ++i) {
+    if (i != x && extent(loops[i]) > kMostBlocks) return false;
+  }
+  std::string left = loops.size() == 3 ? "zy" : "y";
+  for (size_t i = 0; i < loops.size(); ++i) {
+    std::string axis = "x";
+    if (i != x) {
+      axis = left.substr(0, 1);
+      left.erase(0, 1);
+    }
+    if (!plan.add("bind " + stage + "/" + loops[i] + " block." + axis)) return false;
+  }
+  return true;
+}
+
+int64_t vector_width(const Plan& plan, const StageFacts& facts, const Access& a,
+                     const std::vector<std::string>& range) {
+  const std::string& var = range.back();
+  const ir::Buffer& buffer = *plan.program().buffer(a.buffer);
+  if (a.stride(var) != 1) return 1;
+  int64_t width = kLongestAccess / size_of(buffer.type);
+  const auto suits = [&](int64_t elements) {
+    while (width > 1 && elements % width != 0) width /= 2;
+  };
+  suits(begin_of(plan, a));
+  for (const auto& [other, stride] : a.strides) {
+    if (std::find(range.begin(), range.end(), other) == range.end()) suits(stride);
+  }
+  // What is inside a tensor and what is not differs by whole vectors.
+  for (size_t d = 0; a.guarded && d < a.indices.size(); ++d) {
+    const auto affine = affine_of(a.indices[d]);
+    if (affine && affine->terms.contains(var)) suits(typical(plan.program(), buffer.shape[d]));
+  }
+  int64_t extent = 1;
+  for (const std::string& v : range) extent *= facts.extent(v);
+  if (facts.extents.size() != range.size()) suits(extent);
+  return width;
+}
+
+int64_t vector_width(const Plan& plan, const std::string& stage,
+                     const std::vector<std::string>& range, const std::set<std::string>& inside) {
+  const StageFacts facts = plan.facts(stage);
+  std::vector<Access> all = facts.loads;
+  all.push_back(facts.store);
+  int64_t width = kLongestAccess;
+  for (const Access& a : all) {
+    if (a.stride(range.back()) == 0 || inside.contains(a.buffer)) continue;
+    width = std::min(width, vector_width(plan, facts, a, range));
+  }
+  return width;
+}
+
+std::string cut_vectors(Plan& plan, const std::string& stage, const std::string& loop,
+                        int64_t width) {
+  if (width <= 1) return loop;
+  const std::string outer = loop + ".q", inner = loop + ".v";
+  const bool cut = plan.add("split " + stage + "/" + loop + " " + std::to_string(width) + " -> " +
+                            outer + " " + inner) &&
+                   plan.add("vectorize " + stage + "/" + inner);
+  return cut ? outer : "";
+}
+
+bool bind_threads(Plan& plan, const std::string& stage, const std::string& var, int64_t threads,
+                  const std::string& axis) {
+  const int64_t extent = plan.facts(stage).extent(var);
+  if (extent <= threads) {
+    return plan.add("bind " + stage + "/" + plan.loop_of(stage, var) + " thread." + axis);
+  }
+  const Plan::Halves h = plan.split(stage, var, std::to_string(threads));
+  return !h.outer.empty() && plan.add("bind " + stage + "/" + h.inner + " thread." + axis);
+}
+
+void unroll_share(Plan& plan, const std::string& stage, const std::string& loop, int64_t extent,
+                  int64_t threads, int64_t width) {
+  const int64_t share = (extent + threads * width - 1) / (threads * width);
+  if (share * width <= kMostHeld) {
+    plan.add("unroll " + stage + "/" + loop);
+    return;
+  }
+  // As many as divide the share, so that nothing is asked between them.
+  const int64_t most = std::max<int64_t>(2, kMostHeld / 2 / width);
+  int64_t some = most;
+  while (some > 2 && share % some != 0) --some;
+  if (share % some != 0) some = most / 2;
+  if (some > 1 && plan.add("split " + stage + "/" + loop + " " + std::to_string(some) + " -> " +
+                           loop + ".o " + loop + ".u")) {
+    plan.add("unroll " + stage + "/" + loop + ".u");
+  }
+}
+
+bool copy_words(Plan& plan, const std::string& copy, const std::vector<std::string>& dims,
+                const std::string& y, int64_t x) {
+  if (dims.size() < 2) return false;
+  const std::string at = copy + "/", across = std::to_string(x);
+  const DType type = plan.program().buffer(plan.stage(copy).output)->type;
+  if (!plan.add("split " + at + dims.back() + " " + std::to_string(kLongestAccess / size_of(type)) +
+                " -> c v")) {
+    return false;
+  }
+  std::string order = "reorder";
+  for (size_t i = 0; i + 1 < dims.size(); ++i) order += " " + at + dims[i];
+  return plan.add(order + " " + at + "c " + at + "v") &&
+         plan.add("fuse " + at + dims[dims.size() - 2] + " " + at + "c -> t") &&
+         plan.add("split " + at + "t " + across + "*" + y + " -> t.o t.i") &&
+         plan.add("split " + at + "t.i " + across + " -> y x") &&
+         plan.add("bind " + at + "y thread.y") && plan.add("bind " + at + "x thread.x") &&
+         plan.add("vectorize " + at + "v");
+}
+
+bool lowers(Plan& plan) {
+  const auto nest = jit::lower(plan.program(), plan.target());
+  return nest || plan.declines("what comes of it does not lower: " + nest.failure().message);
+}
+
+int64_t threads_for(int64_t extent) {
+  int64_t threads = 32;
+  while (threads < kBlockThreads && threads * 2 <= extent) threads *= 2;
+  return threads;
+}
+
+int64_t power_of_two(int64_t n) {
+  int64_t out = 1;
+  while (out < n) out *= 2;
+  return out;
+}
+
+}  // namespace hone::schedules

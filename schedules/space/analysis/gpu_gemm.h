@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedules/space/analysis/gpu_product.h"
+#include "schedules/steps/tensor.h"
+
+namespace hone::schedules {
+
+/// A product by an instruction on tiles: what the steps of the rules name.
+struct TensorProduct {
+  const ir::Instruction* row = nullptr;
+  std::string name;                 ///< the stage that stores the results
+  std::string product;              ///< the stage that sums; `name` where it stores its own
+  std::string tile;                 ///< the stage of the tile, once it is placed
+  Product of;                       ///< in the variables of `product`
+  std::string m, n;                 ///< the owner's variables
+  std::vector<std::string> others;  ///< the owner's
+  int64_t count = 1;                ///< products: iterations of `others`
+};
+
+/// The product that `name` stores, by `row` of what instruction_for() finds; no row where there is
+/// none.
+TensorProduct tensor_product(const Plan& plan, const std::string& name);
+/// The same by an instruction that takes tiles side by side. Of sides of which only one has as many
+/// results as that has rows, that one is `m`.
+TensorProduct wide_product(const Plan& plan, const std::string& name);
+
+/// The same without an instruction; `of.m` is empty where there is none.
+TensorProduct any_product(const Plan& plan, const std::string& name);
+
+/// Puts the tile at a loop of the owner: in registers that lanes hold together, or `registers`.
+bool place_tile(Plan& plan, TensorProduct& t, const std::string& loop,
+                const std::string& in = "warp");
+
+/// The dims of a tensor, the one whose neighbours lie together last.
+std::vector<size_t> by_stride(const Plan& plan, const ir::Buffer& buffer);
+
+/// The dim of a factor that moves with `var`, `d1`; "": none.
+std::string dim_along(const ir::Expr& load, const std::string& var);
+
+/// The factor that `m` of the product indexes, and the other.
+Factors factors_by_side(const Plan& plan, const TensorProduct& t);
+
+}  // namespace hone::schedules

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/space/analysis/gpu_product.h"
+
+#include <algorithm>
+
+#include "schedules/space/analysis/align.h"
+#include "schedules/space/analysis/gpu.h"
+
+namespace hone::schedules {
+namespace {
+
+/// The product that a stage is; `m` is empty where it is none.
+Product product_of(const Plan& plan, const std::string& name, int64_t least) {
+  Product p;
+  const ir::Stage s = plan.stage(name);
+  const StageFacts facts = plan.facts(name);
+  if (s.reduce == ir::Reduce::kNone || s.where || facts.loads.size() < 2) {
+    return p;
+  }
+  for (const Access& a : facts.loads) {
+    if (a.gathers || a.guarded) return p;
+  }
+  const auto reused = [&](const std::string& var) {
+    return !facts.bounds.contains(var) &&
+           std::any_of(facts.loads.begin(), facts.loads.end(),
+                       [&](const Access& a) { return a.stride(var) == 0; });
+  };
+  std::string m, n;
+  for (const ir::IndexVar& v : s.vars) {
+    if (facts.extent(v.name) < least || !reused(v.name)) continue;
+    if (n.empty() || facts.store.stride(v.name) < facts.store.stride(n)) n = v.name;
+  }
+  for (const ir::IndexVar& v : s.vars) {
+    if (v.name == n || facts.extent(v.name) < least || !reused(v.name)) continue;
+    const int64_t longer = m.empty() ? 1 : facts.extent(v.name) - facts.extent(m);
+    const bool nearer = !m.empty() && facts.store.stride(v.name) < facts.store.stride(m);
+    if (longer > 0 || (longer == 0 && nearer)) m = v.name;
+  }
+  for (const ir::IndexVar& v : s.rvars) {
+    if (v.lo || facts.extent(v.name) < least) continue;
+    if (p.k.empty() || facts.extent(v.name) > facts.extent(p.k)) p.k = v.name;
+  }
+  if (m.empty() || p.k.empty()) return p;
+  for (const ir::IndexVar& v : s.vars) {
+    if (v.name != m && v.name != n) p.others.push_back(v.name);
+  }
+  for (const Access& a : facts.loads) {
+    if (std::find(p.operands.begin(), p.operands.end(), a.buffer) == p.operands.end()) {
+      p.operands.push_back(a.buffer);
+    }
+  }
+  p.m = m;
+  p.n = n;
+  return p;
+}
+
+}  // namespace
+
+std::string owner_of(const Plan& plan, const std::string& name) {
+  const ir::Stage s = plan.stage(name);
+  if (plan.program().buffer(s.output)->role != ir::Role::kTemp) return name;
+  const std::vector<size_t> readers = readers_of(plan.program(), s.output);
+  if (readers.size() != 1) return name;
+  const ir::Stage& reader = plan.program().stages[readers[0]];
+  const bool fits = reader.reduce == ir::Reduce::kNone && reader.at.root() &&
+                    reader.vars.size() == s.vars.size() && pointwise(s, reader);
+  return fits ? reader.name : name;
+}
+
+Product product_at(const Plan& plan, const std::string& name, std::string& stage, int64_t least) {
+  stage = name;
+  Product p = product_of(plan, name, least);
+  if (!p.m.empty()) return p;
+  for (const Access& a : plan.facts(name).loads) {
+    const ir::Stage* made = plan.program().producer(a.buffer);
+    if (!made || made->name == name || owner_of(plan, made->name) != name) continue;
+    p = product_of(plan, made->name, least);
+    stage = made->name;
+    if (!p.m.empty()) break;
+  }
+  return p;
+}
+
+}  // namespace hone::schedules

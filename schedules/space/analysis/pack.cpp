@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/space/analysis/pack.h"
+
+#include <algorithm>
+
+#include "schedules/space/analysis/shape.h"
+#include "schedules/steps/edit.h"
+
+namespace hone::schedules {
+namespace {
+
+std::string dim_name(size_t dim) { return "d" + std::to_string(dim); }
+
+/// The dim that each index of the first load is; the number of dims where none is `var`.
+size_t dim_of_pack(const ir::Expr& load, const std::string& var) {
+  size_t d = 0;
+  while (d < load->args.size() && plain_var(load->args[d]) != var) ++d;
+  return d;
+}
+
+std::string free_name(const Plan& plan, const std::string& tensor) {
+  std::string copy = tensor + ".p";
+  while (!taken_stage(plan.program(), copy).empty()) copy += "p";
+  return copy;
+}
+
+/// Schedules a copy: the loops named in front, then the others, then `lanes` and inside it the
+/// elements of a group. Where the tensor has groups together already, they are the lanes.
+bool shape_copy(Plan& plan, const std::string& copy, const std::vector<std::string>& front,
+                const std::string& lanes, size_t grouped, int group) {
+  std::vector<std::string> order = front;
+  std::string inner;
+  if (group > 1) {
+    const auto h = plan.split(copy, dim_name(grouped), std::to_string(group), "peel");
+    if (h.outer.empty()) return false;
+    inner = h.inner;
+  }
+  for (const ir::Loop& l : plan.stage(copy).loops) {
+    const bool ours = l.name == lanes || l.name == inner ||
+                      std::find(order.begin(), order.end(), l.name) != order.end();
+    if (!ours) order.push_back(l.name);
+  }
+  order.push_back(lanes);
+  if (!inner.empty()) order.push_back(inner);
+  if (!order_loops(plan, copy, order)) return false;
+  const bool together = !inner.empty() && plan.facts(copy).loads[0].stride(dim_name(grouped)) == 1;
+  if (!inner.empty() && !together && !plan.add("unroll " + copy + "/" + inner)) return false;
+  if (!plan.add("vectorize " + copy + "/" + (together ? inner : lanes))) return false;
+  plan.finish(copy);
+  return true;
+}
+
+}  // namespace
+
+bool pays_to_pack(const Plan& plan, const std::string& stage, const Access& a) {
+  const ir::Buffer& b = *plan.program().buffer(a.buffer);
+  if (b.constant) return true;
+  // A tensor that a near cache holds is read as fast where it lies.
+  if (bytes_of(plan.program(), b) <= plan.target().l2 / 4) return false;
+  int64_t step = 0;
+  const StageFacts facts = plan.facts(stage);
+  for (const auto& [var, stride] : a.strides) {
+    if (plan.stage(stage).is_reduction_var(var)) step = std::max(step, stride);
+  }
+  constexpr int64_t kFar = 2048;
+  return step * size_of(b.type) >= kFar;
+}
+
+bool pack(Plan& plan, const std::string& stage, const std::string& tensor, const std::string& var,
+          const std::string& width, const Groups& groups) {
+  const ir::Stage s = plan.stage(stage);
+  const std::vector<ir::Expr> loads = loads_of(s, tensor);
+  if (loads.empty()) return false;
+  const size_t dim = dim_of_pack(loads[0], var), grouped = dim_of_pack(loads[0], groups.var);
+  const size_t rank = loads[0]->args.size();
+  if (dim == rank || (!groups.var.empty() && grouped == rank)) return false;
+  const std::string group = std::to_string(groups.size);
+  std::string batch, reduced;
+  for (size_t d = 0; d < rank; ++d) {
+    if (d == dim) continue;
+    const bool cut = !groups.var.empty() && d == grouped;
+    (s.is_reduction_var(plain_var(loads[0]->args[d])) ? reduced : batch) +=
+        "[" + dim_name(d) + (cut ? "/" + group : "") + "]";
+  }
+  const std::string copy = free_name(plan, tensor), d = dim_name(dim);
+  std::string layout = batch + "[" + d + "/" + width + "]" + reduced + "[" + d + "%" + width + "]";
+  if (!groups.var.empty()) layout += "[" + dim_name(grouped) + "%" + group + "]";
+  if (!plan.add("stage " + tensor + " at root -> " + copy + " layout=" + layout)) return false;
+  const auto h = plan.split(copy, d, width, "peel");
+  if (h.outer.empty()) return false;
+  return shape_copy(plan, copy, {h.outer}, h.inner, grouped, groups.size);
+}
+
+bool pack_panel(Plan& plan, const std::string& stage, const std::string& tensor,
+                const std::string& var, const std::string& root, const std::string& loop) {
+  const std::vector<ir::Expr> loads = loads_of(plan.stage(stage), tensor);
+  if (loads.empty()) return false;
+  const size_t dim = dim_of_pack(loads[0], var);
+  if (dim == loads[0]->args.size()) return false;
+  const std::string copy = free_name(plan, tensor);
+  std::string layout;
+  for (size_t d = 0; d < loads[0]->args.size(); ++d) {
+    if (d != dim) layout += "[" + dim_name(d) + "]";
+  }
+  layout += "[" + dim_name(dim) + "]";
+  return plan.add("stage " + tensor + " at " + root + "/" + loop + " -> " + copy +
+                  " layout=" + layout) &&
+         shape_copy(plan, copy, {}, dim_name(dim), loads[0]->args.size(), 1);
+}
+
+bool pack_groups(Plan& plan, const std::string& stage, const std::string& tensor,
+                 const Groups& groups) {
+  const std::vector<ir::Expr> loads = loads_of(plan.stage(stage), tensor);
+  const ir::Buffer& b = *plan.program().buffer(tensor);
+  if (loads.empty()) return false;
+  const size_t grouped = dim_of_pack(loads[0], groups.var);
+  if (grouped == loads[0]->args.size() || b.shape.size() < 2) return false;
+  const std::string group = std::to_string(groups.size);
+  std::vector<size_t> dims;  // in the order of memory
+  for (const ir::Axis& a : b.axes) {
+    if (a.div != 1 || a.mod != 0) return false;
+    dims.push_back(static_cast<size_t>(a.dim));
+  }
+  for (size_t d = 0; b.axes.empty() && d < b.shape.size(); ++d) dims.push_back(d);
+  std::string layout, lanes;
+  for (size_t d : dims) {
+    layout += "[" + dim_name(d) + (d == grouped ? "/" + group : "") + "]";
+    if (d != grouped) lanes = dim_name(d);
+  }
+  layout += "[" + dim_name(grouped) + "%" + group + "]";
+  const std::string copy = free_name(plan, tensor);
+  if (!plan.add("stage " + tensor + " at root -> " + copy + " layout=" + layout)) return false;
+  return shape_copy(plan, copy, {}, lanes, grouped, groups.size);
+}
+
+}  // namespace hone::schedules

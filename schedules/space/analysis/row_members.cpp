@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/space/analysis/row_members.h"
+
+#include <algorithm>
+
+#include "schedules/space/analysis/align.h"
+#include "schedules/space/analysis/axis.h"
+#include "schedules/space/analysis/shape.h"
+#include "schedules/space/plan.h"
+
+namespace hone::schedules {
+namespace {
+
+/// The variable of stage `s` that follows `var` of `root` through every reader, or "".
+std::string followed(const Plan& plan, const ir::Stage& s, const std::string& root,
+                     const std::string& var, const std::map<std::string, std::string>& known) {
+  std::string own;
+  for (size_t r : readers_of(plan.program(), s.output)) {
+    const ir::Stage& reader = plan.program().stages[r];
+    std::string theirs;
+    if (reader.name == root) {
+      theirs = var;
+    } else if (const auto it = known.find(reader.name); it != known.end()) {
+      theirs = it->second;
+    }
+    const std::string here = theirs.empty() ? "" : follower(alignment(s, reader), theirs);
+    if (here.empty() || (!own.empty() && own != here)) return {};
+    own = here;
+  }
+  return own;
+}
+
+/// Producers of `root` that follow `var`, each with its own variable for it.
+std::map<std::string, std::string> following(const Plan& plan, const std::string& root,
+                                             const std::string& var) {
+  std::map<std::string, std::string> known;
+  const auto& stages = plan.program().stages;
+  for (size_t i = stages.size(); i-- > 0;) {
+    const ir::Stage& s = stages[i];
+    const bool inner = plan.program().buffer(s.output)->role == ir::Role::kTemp;
+    if (s.name == root || !inner || !s.at.root()) continue;
+    const std::string own = followed(plan, s, root, var, known);
+    if (!own.empty()) known[s.name] = own;
+  }
+  return known;
+}
+
+}  // namespace
+
+RowMembers row_members(const Plan& plan, const ir::Stage& root, std::vector<std::string>& prefix) {
+  RowMembers out;
+  for (const ir::IndexVar& v : root.vars) {
+    const auto next = following(plan, root.name, v.name);
+    if (next.empty()) break;
+    bool same = true;
+    for (const auto& [stage, own] : next) same = same && (prefix.empty() || out.count(stage));
+    if (!same || (!prefix.empty() && next.size() != out.size())) break;
+    for (const auto& [stage, own] : next) out[stage].push_back(own);
+    prefix.push_back(v.name);
+  }
+  return out;
+}
+
+}  // namespace hone::schedules

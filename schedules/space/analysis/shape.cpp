@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/space/analysis/shape.h"
+
+#include <algorithm>
+
+#include "schedules/steps/edit.h"
+
+namespace hone::schedules {
+namespace {
+
+int64_t loop_extent(const Plan& plan, const ir::Stage& s, const std::string& loop) {
+  return typical(plan.program(), extent_of(s, loop));
+}
+
+}  // namespace
+
+std::string contiguous_var(const Plan& plan, const std::string& name) {
+  const ir::Stage s = plan.stage(name);
+  const StageFacts facts = plan.facts(name);
+  std::string best;
+  int64_t best_extent = 0;
+  const auto hosts = [&](const std::string& var) {
+    for (const ir::Stage& other : plan.program().stages) {
+      if (other.at.stage == name && other.at.loop == plan.loop_of(name, var)) return true;
+    }
+    return false;
+  };
+  const auto look = [&](const Access& a) {
+    for (size_t i = s.vars.size(); i-- > 0;) {
+      const std::string& var = s.vars[i].name;
+      const int64_t extent = std::max<int64_t>(facts.extent(var), 1);
+      if (a.stride(var) != 1 || extent <= best_extent || hosts(var)) continue;
+      best = var;
+      best_extent = extent;
+    }
+  };
+  look(facts.store);
+  for (const Access& a : facts.loads) {
+    if (best.empty() || best_extent <= 1) look(a);
+  }
+  return best;
+}
+
+DType widest_type(const ir::Program& program, const ir::Stage& stage) {
+  DType widest = program.buffer(stage.output)->type;
+  const auto see = [&](DType t) {
+    if (size_of(t) > size_of(widest)) widest = t;
+  };
+  if (stage.reduce != ir::Reduce::kNone) see(stage.accumulate);
+  // Indices are reckoned in i64 whatever the data are: only what is computed on counts.
+  const auto walk = [&](const auto& self, const ir::Expr& e) -> void {
+    if (e->op == ir::Op::kVar || e->op == ir::Op::kDim) return;
+    see(e->type);
+    if (e->op == ir::Op::kLoad) return;
+    for (const ir::Expr& a : e->args) self(self, a);
+  };
+  walk(walk, stage.value);
+  return widest;
+}
+
+bool order_loops(Plan& plan, const std::string& name, const std::vector<std::string>& inner) {
+  std::vector<std::string> order;
+  const ir::Stage s = plan.stage(name);
+  for (const ir::Loop& l : s.loops) {
+    if (std::find(inner.begin(), inner.end(), l.name) == inner.end()) order.push_back(l.name);
+  }
+  order.insert(order.end(), inner.begin(), inner.end());
+  bool same = order.size() == s.loops.size();
+  std::string step = "reorder";
+  for (size_t i = 0; i < order.size(); ++i) {
+    same = same && s.loops[i].name == order[i];
+    step += " " + name + "/" + order[i];
+  }
+  return same || plan.add(step);
+}
+
+bool move_innermost(Plan& plan, const std::string& name, const std::string& loop) {
+  return order_loops(plan, name, {loop});
+}
+
+void spread(Plan& plan, const std::string& name) {
+  const ir::Stage s = plan.stage(name);
+  if (!s.at.root() || s.loops.size() < 2) return;
+  for (const ir::Stage& other : plan.program().stages) {
+    if (other.at.stage == name) return;  // what it needs depends on the loops around it
+  }
+  const int64_t wanted = 2 * static_cast<int64_t>(plan.target().threads);
+  if (loop_extent(plan, s, s.loops[0].name) >= wanted) return;
+  std::string longest;
+  int64_t most = loop_extent(plan, s, s.loops[0].name);
+  for (const ir::Loop& l : s.loops) {
+    const bool free = l.mark == ir::Mark::kSerial && !is_reduction(s, l.name);
+    if (!free || loop_extent(plan, s, l.name) <= most) continue;
+    longest = l.name;
+    most = loop_extent(plan, s, l.name);
+  }
+  if (longest.empty()) return;
+  std::vector<std::string> rest;
+  for (const ir::Loop& l : s.loops) {
+    if (l.name != longest) rest.push_back(l.name);
+  }
+  order_loops(plan, name, rest);
+}
+
+std::string knob_name(const std::string& base, const std::string& stage) {
+  std::string out = base + "_";
+  for (char c : stage) out += c == '.' ? '_' : c;
+  return out;
+}
+
+}  // namespace hone::schedules

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "schedules/space/analysis/shape.h"
+#include "schedules/space/rules/rule.h"
+
+namespace hone::schedules {
+namespace {
+
+/// Instructions of one iteration of the vector loop that unrolling may reach.
+constexpr int kBody = 160;
+
+bool apply_elementwise(Plan& plan, const std::string& name) {
+  const ir::Stage s = plan.stage(name);
+  if (s.reduce != ir::Reduce::kNone) return plan.declines("the stage reduces");
+  if (s.vars.empty()) return plan.declines("the stage has no loops");
+  const StageFacts facts = plan.facts(name);
+  const std::string v = contiguous_var(plan, name);
+  if (v.empty()) return plan.declines("no index runs along memory in the result");
+  const int64_t extent = facts.extent(v);
+  const int lanes = plan.lanes(widest_type(plan.program(), s));
+  const int64_t vectors = (extent + lanes - 1) / lanes;
+  const int64_t body = facts.operations + static_cast<int64_t>(facts.loads.size()) + 2;
+  const int64_t unroll = std::clamp<int64_t>(std::min<int64_t>(vectors, kBody / body), 1, 4);
+  if (vectors <= unroll) {
+    if (!move_innermost(plan, name, plan.loop_of(name, v))) return false;
+    if (!plan.add("vectorize " + name + "/" + plan.loop_of(name, v))) return false;
+    plan.finish(name);
+    return true;
+  }
+  const std::string factor =
+      plan.knob(knob_name("u", name), {lanes, 2 * lanes, 4 * lanes, 8 * lanes}, unroll * lanes);
+  const Plan::Halves h = plan.split(name, v, factor, "peel");
+  if (h.outer.empty() || !move_innermost(plan, name, h.inner)) return false;
+  if (!plan.add("vectorize " + name + "/" + h.inner)) return false;
+  spread(plan, name);
+  plan.finish(name);
+  return true;
+}
+
+}  // namespace
+
+const Rule cpu::kElementwise = {
+    "elementwise",
+    "A stage without reduction runs its contiguous axis as vectors, a few an iteration.",
+    apply_elementwise,
+};
+
+}  // namespace hone::schedules

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/space/rules/rule.h"
+
+namespace hone::schedules {
+namespace {
+
+/// Arithmetic that is cheaper to repeat than to store and load.
+constexpr int kInlineCheapCheap = 3;
+
+/// True when `reader` loads the stage once for each of its own points, never twice the same.
+bool read_once(const Plan& plan, const ir::Stage& reader, const std::string& buffer) {
+  const std::vector<ir::Expr> loads = loads_of(reader, buffer);
+  for (const ir::Expr& load : loads) {
+    if (!equal(load, loads[0])) return false;
+  }
+  const StageFacts facts = plan.facts(reader.name);
+  for (const Access& a : facts.loads) {
+    if (a.buffer != buffer) continue;
+    for (const auto& [var, extent] : facts.extents) {
+      if (extent > 1 && a.stride(var) == 0) return false;
+    }
+  }
+  return true;
+}
+
+bool apply_inline_cheap(Plan& plan, const std::string& name) {
+  const ir::Stage s = plan.stage(name);
+  if (plan.program().buffer(s.output)->role != ir::Role::kTemp) {
+    return plan.declines("a result of the op is stored");
+  }
+  if (s.reduces_nothing()) return plan.add("inline " + name);
+  if (s.reduce != ir::Reduce::kNone) return plan.declines("the stage reduces");
+  const std::vector<size_t> readers = readers_of(plan.program(), s.output);
+  if (readers.empty()) return plan.declines("nothing reads it");
+  const StageFacts facts = plan.facts(name);
+  bool guarded = false;
+  for (size_t r : readers) {
+    for (const ir::Expr& load : loads_of(plan.program().stages[r], s.output)) {
+      guarded |= load->guarded;
+    }
+  }
+  const bool cheap = facts.operations <= kInlineCheapCheap && facts.loads.size() <= 2 && !guarded;
+  const bool once = readers.size() == 1 && !guarded &&
+                    read_once(plan, plan.program().stages[readers[0]], s.output);
+  if (!cheap && !once) return plan.declines("readers would compute it again, and it is not cheap");
+  return plan.add("inline " + name);
+}
+
+}  // namespace
+
+const Rule cpu::kInline = {
+    "inline",
+    "A stage without reduction whose value is cheap, or read once, goes into its readers; so does "
+    "a "
+    "reduction over nothing.",
+    apply_inline_cheap,
+    true,
+};
+
+}  // namespace hone::schedules

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "schedules/space/analysis/align.h"
+#include "schedules/space/analysis/axis.h"
+#include "schedules/space/analysis/shape.h"
+#include "schedules/space/rules/rule.h"
+#include "schedules/steps/edit.h"
+
+namespace hone::schedules {
+namespace {
+
+/// Accumulators, a vector each, that hide the latency of an add.
+constexpr int64_t kAccumulators = 4;
+
+std::string fresh(const Plan& plan, std::string name) {
+  while (!taken_stage(plan.program(), name).empty()) name += "p";
+  return name;
+}
+
+/// Makes all the loops but those named serial and in front, then vectorizes the last.
+bool vector_last(Plan& plan, const std::string& stage, const std::string& loop) {
+  return move_innermost(plan, stage, loop) && plan.add("vectorize " + stage + "/" + loop);
+}
+
+/// A reduction to one value gives no loop to hold partial results in: blocks of it do.
+std::string cut_in_blocks(Plan& plan, const std::string& name, const std::string& var,
+                          int64_t width) {
+  const int64_t extent = plan.facts(name).extent(var);
+  constexpr int64_t kOneBlock = 1 << 14, kMostBlock = 1 << 16;
+  int64_t block = extent;
+  if (extent > kOneBlock) {
+    block = std::min(extent / 8, kMostBlock) / width * width;
+    // Blocks that divide spare the loops inside them a rest.
+    for (int64_t b = block; b >= block / 4; b -= width) {
+      if (extent % b == 0) {
+        block = b;
+        break;
+      }
+    }
+  }
+  const auto h = plan.split(name, var, std::to_string(block), "peel");
+  if (h.outer.empty()) return {};
+  const std::string partial = fresh(plan, name + ".b");
+  if (!plan.add("rfactor " + name + " " + h.outer + " -> " + partial)) return {};
+  plan.finish(name);
+  return partial;
+}
+
+/// The loop of `stage`, or of the stage it is computed in, that its partial results live in.
+std::string home_loop(const ir::Stage& s, const std::string& lanes_loop) {
+  std::string loop;
+  for (const ir::Loop& l : s.loops) {
+    if (l.name != lanes_loop && !is_reduction(s, l.name)) loop = s.name + "/" + l.name;
+  }
+  return loop;
+}
+
+bool factor_lanes(Plan& plan, const std::string& name, const std::string& var, int64_t lanes) {
+  const int64_t extent = plan.facts(name).extent(var);
+  const int64_t width = lanes * std::min(kAccumulators, std::max<int64_t>(extent / lanes, 1));
+  std::string tail = "peel";
+  std::string stage = name;
+  if (plan.stage(name).vars.empty()) {
+    stage = cut_in_blocks(plan, name, var, width);
+    if (stage.empty()) return false;
+    const ir::Relation& blocks = plan.stage(stage).relations.back();
+    if (extent % blocks.factor) tail = "mask";
+  }
+  // Whether any is true is kept as a mask. A tile would hold bytes, made masks and back each time.
+  if (plan.stage(stage).accumulate == DType::kBool) {
+    if (!vector_last(plan, stage, plan.loop_of(stage, var))) return false;
+    plan.finish(stage);
+    return true;
+  }
+  const auto h = plan.split(
+      stage, var, plan.knob(knob_name("w", name), {lanes, 2 * lanes, 4 * lanes, 8 * lanes}, width),
+      tail);
+  if (h.outer.empty()) return false;
+  const std::string partial = fresh(plan, name + ".p");
+  if (!plan.add("rfactor " + stage + " " + h.inner + " -> " + partial)) return false;
+  if (!vector_last(plan, stage, h.inner)) return false;
+  const std::string home = home_loop(plan.stage(stage), h.inner);
+  if (home.empty() || !plan.add("compute " + partial + " at " + home + " in=registers")) {
+    return false;
+  }
+  plan.finish(stage);
+  plan.finish(partial);
+  return vector_last(plan, partial, h.inner);
+}
+
+/// Vectors of a row that are added up one by one, each on its own, rather than in a loop.
+constexpr int64_t kStraight = 16;
+/// Instructions that this may come to.
+constexpr int64_t kLanesCode = 256;
+
+/// The loop over `var` and the reduction loops around it that go on where it ends in every tensor,
+/// as one loop, and its iterations.
+std::string run_on(Plan& plan, const std::string& name, const std::string& var, int64_t& extent) {
+  const StageFacts facts = plan.facts(name);
+  const std::vector<ir::IndexVar> rvars = plan.stage(name).rvars;
+  std::string loop = var;
+  extent = facts.extent(var);
+  for (size_t i = rvars.size(); i-- > 1;) {
+    const std::string &inner = rvars[i].name, &outer = rvars[i - 1].name;
+    if (loop == var && inner != var) continue;
+    bool goes_on = ir::is_const(rvars[i].hi) && !rvars[i].lo && !rvars[i - 1].lo;
+    for (const Access& a : facts.loads) {
+      goes_on = goes_on && !a.guarded && !a.gathers && a.stride(outer) == a.stride(var) * extent;
+    }
+    const std::string fused = outer + "." + loop;
+    if (!goes_on ||
+        !plan.add("fuse " + name + "/" + outer + " " + name + "/" + loop + " -> " + fused)) {
+      break;
+    }
+    loop = fused;
+    extent = saturating_product(extent, facts.extent(outer));
+  }
+  return loop;
+}
+
+/// True when the range of `var` ends within a vector, where only a call or a row knows: partial
+/// results in registers could not be told which of them take part. Masks can tell where a condition
+/// of the loops does.
+bool ends_anywhere(const Plan& plan, const ir::Stage& s, const std::string& var) {
+  const ir::IndexVar& v = *s.var(var);
+  bool data = false, tested = false;
+  for (const ir::Expr& bound : {v.lo, v.hi}) {
+    ir::visit(bound, [&](const ir::Expr& n) { data |= n->op == ir::Op::kLoad; });
+  }
+  ir::visit(s.where, [&](const ir::Expr& n) { tested |= n->op == ir::Op::kVar && n->name == var; });
+  return data || (tested && !plan.target().has(ir::Isa::kAvx512));
+}
+
+bool apply_lanes(Plan& plan, const std::string& name) {
+  const ir::Stage s = plan.stage(name);
+  if (s.reduce == ir::Reduce::kNone) return plan.declines("the stage does not reduce");
+  if (!s.relations.empty()) return plan.declines("another rule has shaped its loops");
+  const VectorAxis axis = vector_axis(plan, name, plan.facts(name).store, false);
+  if (!axis.reduction) return plan.declines("no reduction loop is the best axis for vectors");
+  const int64_t lanes = plan.lanes(widest_type(plan.program(), s));
+  const int64_t operations = plan.facts(name).operations + 1;
+  const bool anywhere = ends_anywhere(plan, s, axis.var);
+  int64_t extent = 0;
+  const std::string loop = run_on(plan, name, axis.var, extent);
+  const int64_t vectors = (extent + lanes - 1) / lanes;
+  const bool few = vectors <= kAccumulators ||
+                   (vectors <= kStraight && vectors * operations <= kLanesCode && !s.vars.empty());
+  const bool alone = plan.stage(name).loops.size() == plan.stage(name).vars.size() + 1;
+  if (loop != axis.var || anywhere || (few && alone)) {
+    if (!vector_last(plan, name, loop)) return false;
+    plan.finish(name);
+    return true;
+  }
+  return factor_lanes(plan, name, axis.var, lanes);
+}
+
+}  // namespace
+
+const Rule cpu::kLanes = {
+    "lanes",
+    "A reduction along a contiguous axis keeps partial results in the lanes of a few vectors, "
+    "which are added up at the end; axes that run on in memory are one.",
+    apply_lanes,
+};
+
+}  // namespace hone::schedules

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <set>
+
+#include "schedules/space/analysis/shape.h"
+#include "schedules/space/rules/rule.h"
+#include "schedules/steps/edit.h"
+
+namespace hone::schedules {
+namespace {
+
+/// Loops of one iteration in front of the first longer one go inside it: they leave threads nothing
+/// to share.
+void skip_single(Plan& plan, const std::string& name) {
+  const ir::Stage s = plan.stage(name);
+  size_t longer = 0;
+  while (longer < s.loops.size() &&
+         typical(plan.program(), extent_of(s, s.loops[longer].name)) == 1) {
+    for (const ir::Stage& other : plan.program().stages) {
+      if (other.at.stage == name && other.at.loop == s.loops[longer].name) return;
+    }
+    ++longer;
+  }
+  if (longer == 0 || longer == s.loops.size()) return;
+  const ir::Loop& first = s.loops[longer];
+  if (first.mark != ir::Mark::kSerial || is_reduction(s, first.name)) return;
+  const std::vector<std::string> roots = roots_of(s, first.name);
+  for (size_t i = 0; i < longer; ++i) {
+    for (const std::string& root : roots_of(s, s.loops[i].name)) {
+      if (std::find(roots.begin(), roots.end(), root) != roots.end()) return;  // of one split
+    }
+  }
+  std::vector<std::string> rest;
+  for (const ir::Loop& l : s.loops) {
+    if (l.name != first.name) rest.push_back(l.name);
+  }
+  order_loops(plan, name, rest);
+}
+
+// Cycles of a core that need no more than their order of magnitude.
+constexpr double kArithmeticPorts = 2;
+constexpr double kBytesPerCycle = 16;
+/// Of a thread, to be worth waking it and waiting for it: two microseconds.
+constexpr double kWorthAThread = 8000;
+/// Where work is within this factor of it, both are tried.
+constexpr double kInDoubt = 4;
+
+/// Instructions of all points of a stage and of those computed inside it; the bytes they touch.
+struct Touched {
+  double instructions = 0;
+  std::set<std::string> buffers;
+};
+
+void add_effort(const Plan& plan, const std::string& name, Touched& effort) {
+  const ir::Stage& s = plan.stage(name);
+  const StageFacts facts = facts_of(plan.program(), s);
+  double points = 1;
+  for (const auto& [var, extent] : facts.extents) points *= static_cast<double>(extent);
+  const bool vectors = std::any_of(s.loops.begin(), s.loops.end(),
+                                   [](const ir::Loop& l) { return l.mark == ir::Mark::kVector; });
+  const double each = facts.operations + static_cast<double>(facts.loads.size()) + 1;
+  effort.instructions += points * each / (vectors ? plan.lanes(widest_type(plan.program(), s)) : 1);
+  effort.buffers.insert(s.output);
+  for (const Access& a : facts.loads) effort.buffers.insert(a.buffer);
+  for (const ir::Stage& other : plan.program().stages) {
+    if (other.at.stage == name) add_effort(plan, other.name, effort);
+  }
+}
+
+/// What a launch takes on one thread, about.
+double cycles_of(const Plan& plan, const std::string& name) {
+  Touched effort;
+  add_effort(plan, name, effort);
+  double bytes = 0;
+  for (const std::string& b : effort.buffers) {
+    // What is kept inside the loops is small, and nearer than what it is made of.
+    const ir::Stage* made = plan.program().producer(b);
+    if (made && !made->at.root()) continue;
+    bytes += static_cast<double>(bytes_of(plan.program(), *plan.program().buffer(b)));
+  }
+  return std::max(effort.instructions / kArithmeticPorts, bytes / kBytesPerCycle);
+}
+
+/// True where the parts of a launch are long enough for threads to pay.
+bool pays(Plan& plan, const std::string& name, int64_t parts) {
+  const auto threads = static_cast<double>(std::min<int64_t>(plan.target().threads, parts));
+  if (threads <= 1) return true;  // the mark does nothing
+  const double share = cycles_of(plan, name) / threads;
+  const bool worth = share >= kWorthAThread;
+  if (share < kWorthAThread / kInDoubt || share > kWorthAThread * kInDoubt) return worth;
+  return plan.decide("threads for " + name, 2, worth ? 1 : 0) == 1;
+}
+
+bool apply_launch(Plan& plan, const std::string& name) {
+  if (!plan.stage(name).at.root()) return plan.declines("the stage is computed inside another");
+  skip_single(plan, name);
+  const ir::Stage s = plan.stage(name);
+  if (s.loops.empty()) return plan.declines("the stage has no loops");
+  const ir::Loop& outermost = s.loops.front();
+  if (outermost.mark != ir::Mark::kSerial || is_reduction(s, outermost.name)) {
+    return plan.declines("its outermost loop cannot be shared among threads");
+  }
+  if (!pays(plan, name, typical(plan.program(), extent_of(s, outermost.name)))) {
+    return plan.declines("a thread's share of the work is shorter than waking it takes");
+  }
+  return plan.add("parallel " + name + "/" + outermost.name);
+}
+
+}  // namespace
+
+const Rule cpu::kParallel = {
+    "parallel",
+    "The outermost loop of a stage at the root, of more than one iteration where there is one, "
+    "runs in parallel, unless it is reduced or a vector, or there is too little work for threads.",
+    apply_launch,
+};
+
+}  // namespace hone::schedules

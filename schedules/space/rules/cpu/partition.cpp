@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <set>
+
+#include "jit/passes/lower.h"
+#include "schedules/model/model.h"
+#include "schedules/space/rules/rule.h"
+#include "schedules/steps/edit.h"
+
+namespace hone::schedules {
+namespace {
+
+/// Instructions that a kernel may come to by copies of loop bodies.
+constexpr double kPartitionBordersCode = 1200;
+/// Part of the cycles that a cut has to save.
+constexpr double kGain = 0.01;
+/// A shorter loop has no interior worth a copy of its own.
+constexpr int64_t kShortest = 3;
+
+/// Variables of the stage that conditions depend on: indices of guarded loads, choices by index.
+std::set<std::string> tested_variables(const ir::Stage& s) {
+  std::set<std::string> out;
+  const auto look = [&](const ir::Expr& index) {
+    ir::visit(index, [&](const ir::Expr& n) {
+      if (n->op == ir::Op::kVar) out.insert(n->name);
+    });
+  };
+  ir::visit(s.value, [&](const ir::Expr& e) {
+    if (e->op == ir::Op::kLoad && e->guarded) {
+      for (size_t d = 0; d + 1 < e->args.size(); ++d) {
+        if (affine_of(e->args[d])) look(e->args[d]);
+      }
+    }
+    const bool compares = e->op == ir::Op::kLt || e->op == ir::Op::kLe || e->op == ir::Op::kEq ||
+                          e->op == ir::Op::kNe;
+    if (compares && affine_of(e->args[0]) && affine_of(e->args[1])) look(e);
+  });
+  return out;
+}
+
+/// Loops that iterations of a stage's conditions may be cut out of, outermost first: its own over
+/// the variables tested, and those around the loop that computes it.
+std::vector<std::string> candidates(const Plan& plan, const ir::Stage& s,
+                                    const std::set<std::string>& tested) {
+  std::vector<std::string> out;
+  const auto add = [&](const ir::Stage& owner, const ir::Loop& l) {
+    const bool loop = l.mark == ir::Mark::kSerial || l.mark == ir::Mark::kParallel;
+    if (!loop || l.partition) return;
+    if (typical(plan.program(), extent_of(owner, l.name)) < kShortest) return;
+    out.push_back(owner.name + "/" + l.name);
+  };
+  if (!s.at.root()) {
+    const ir::Stage host = plan.stage(s.at.stage);
+    for (const ir::Loop& l : host.loops) {
+      if (!is_reduction(host, l.name)) add(host, l);
+      if (l.name == s.at.loop) break;
+    }
+  }
+  for (const ir::Loop& l : s.loops) {
+    for (const std::string& var : roots_of(s, l.name)) {
+      if (!tested.count(var)) continue;
+      add(s, l);
+      break;
+    }
+  }
+  return out;
+}
+
+/// Those of the loops whose cuts save tests, each given the ones before it.
+std::vector<std::string> paying(Plan& plan, const std::vector<std::string>& loops) {
+  std::vector<std::string> out;
+  Plan::Mark before = plan.mark();
+  const auto nest = jit::lower(plan.program(), plan.target());
+  if (!nest) return out;
+  Work best = examine(*nest, plan.target());
+  for (const std::string& loop : loops) {
+    Plan::Mark here = plan.mark();
+    if (!plan.add("partition " + loop)) continue;
+    const auto cut = jit::lower(plan.program(), plan.target());
+    const Work work = cut ? examine(*cut, plan.target()) : Work{1e30, 1e30};
+    if (work.cycles < best.cycles * (1 - kGain) &&
+        work.code <= std::max(kPartitionBordersCode, best.code)) {
+      best = work;
+      out.push_back(loop);
+    } else {
+      plan.rewind(std::move(here));
+    }
+  }
+  plan.rewind(std::move(before));
+  return out;
+}
+
+bool apply_partition_borders(Plan& plan, const std::string& name) {
+  const ir::Stage s = plan.stage(name);
+  const std::set<std::string> tested = tested_variables(s);
+  if (tested.empty()) return plan.declines("no test in it depends on a loop");
+  const std::vector<std::string> loops = candidates(plan, s, tested);
+  if (loops.empty()) return plan.declines("no loop of the tests is serial and long enough");
+  const std::vector<std::string> best = paying(plan, loops);
+  if (plan.decide("partition " + name, 2, best.empty() ? 0 : 1) == 0) {
+    return plan.declines("the tests cost less than copies of the loop's body");
+  }
+  std::string step = "partition";
+  for (const std::string& loop : best.empty() ? loops : best) step += " " + loop;
+  return plan.add(step);
+}
+
+}  // namespace
+
+const Rule cpu::kPartition = {
+    "partition",
+    "Loops in whose first or last iterations an index leaves a tensor, or a choice by index turns, "
+    "run those apart, where the tests that the rest is spared pay for the copies of the body.",
+    apply_partition_borders,
+};
+
+}  // namespace hone::schedules

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <set>
+
+#include "schedules/space/analysis/shape.h"
+#include "schedules/space/rules/rule.h"
+#include "schedules/steps/edit.h"
+
+namespace hone::schedules {
+namespace {
+
+constexpr int64_t kLine = 64;
+/// A page: hardware that looks ahead stops at its end.
+constexpr int64_t kPage = 4096;
+
+/// True when the index of a dim comes from data.
+bool gathered(const ir::Expr& index) {
+  bool found = false;
+  ir::visit(index, [&](const ir::Expr& n) { found |= n->op == ir::Op::kLoad; });
+  return found;
+}
+
+/// Elements of a tensor that one iteration of the loops inside `loop` reads in a row.
+int64_t row_of(const Plan& plan, const ir::Stage& s, const Access& a, const std::string& loop) {
+  const StageFacts facts = plan.facts(s.name);
+  int64_t row = 1;
+  bool inside = false;
+  for (const ir::Loop& l : s.loops) {
+    for (const std::string& var : roots_of(s, l.name)) {
+      if (inside && a.stride(var) == 1) row = std::max(row, facts.extent(var));
+    }
+    inside = inside || l.name == loop;
+  }
+  return row;
+}
+
+/// The innermost loop over which the access goes where hardware does not look ahead: from one row
+/// that data choose to the next, or from page to page.
+std::string leaping_loop(const Plan& plan, const ir::Stage& s, const Access& a) {
+  const int64_t size = size_of(plan.program().buffer(a.buffer)->type);
+  const bool data = std::any_of(a.indices.begin(), a.indices.end(), gathered);
+  for (size_t i = s.loops.size(); i-- > 0;) {
+    const ir::Loop& l = s.loops[i];
+    if (l.mark != ir::Mark::kSerial && l.mark != ir::Mark::kParallel) continue;
+    for (const std::string& var : roots_of(s, l.name)) {
+      bool leaps = !data && std::abs(a.stride(var)) * size >= kPage;
+      for (const ir::Expr& index : a.indices) {
+        if (!gathered(index)) continue;
+        ir::visit(index,
+                  [&](const ir::Expr& n) { leaps |= n->op == ir::Op::kVar && n->name == var; });
+      }
+      if (leaps) return l.name;
+      if (!data && a.stride(var) != 0) return {};  // lines follow each other further in
+    }
+  }
+  return {};
+}
+
+/// Iterations to look ahead: enough lines for the latency of where the tensor comes from. Nothing
+/// where rows are in order, which hardware mostly foresees.
+int64_t distance_for(const Plan& plan, const Access& a, int64_t bytes, int64_t row) {
+  constexpr int64_t kNear = 64, kFar = 256;  // lines
+  const bool data = std::any_of(a.indices.begin(), a.indices.end(), gathered);
+  if (!data) return 0;
+  const int64_t lines = std::max<int64_t>(1, row / kLine);
+  const int64_t ahead = (bytes > plan.target().l3 ? kFar : kNear) / lines;
+  for (const int64_t distance : {64, 32, 16}) {
+    if (ahead >= distance) return distance;
+  }
+  return 8;
+}
+
+bool apply_prefetch_ahead(Plan& plan, const std::string& name) {
+  const ir::Stage s = plan.stage(name);
+  std::set<std::string> seen;
+  plan.declines("it reads no tensor beyond a near cache by rows that lie apart");
+  bool any = false;
+  for (const Access& a : plan.facts(name).loads) {
+    if (!seen.insert(a.buffer).second) continue;
+    const ir::Buffer& b = *plan.program().buffer(a.buffer);
+    const int64_t bytes = bytes_of(plan.program(), b);
+    const ir::Stage* made = plan.program().producer(a.buffer);
+    const bool window = made != nullptr && !made->at.root();  // near, whatever the whole comes to
+    if (window || bytes <= plan.target().l2) continue;
+    const std::string loop = leaping_loop(plan, s, a);
+    if (loop.empty()) continue;
+    const int64_t row = row_of(plan, s, a, loop) * size_of(b.type);
+    const int64_t distance = distance_for(plan, a, bytes, row);
+    const std::string knob =
+        plan.knob(knob_name("pf", name + "_" + a.buffer), {0, 8, 16, 32, 64}, distance);
+    any |= plan.add("prefetch " + a.buffer + " at " + name + "/" + loop + " distance=" + knob);
+  }
+  return any;
+}
+
+}  // namespace
+
+const Rule cpu::kPrefetch = {
+    "prefetch",
+    "Rows that data choose, or that lie pages apart, of a tensor that a near cache does not hold "
+    "are asked for some iterations ahead.",
+    apply_prefetch_ahead,
+};
+
+}  // namespace hone::schedules

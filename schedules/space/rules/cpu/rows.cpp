@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "schedules/space/analysis/align.h"
+#include "schedules/space/analysis/axis.h"
+#include "schedules/space/analysis/row_members.h"
+#include "schedules/space/analysis/shape.h"
+#include "schedules/space/rules/rule.h"
+
+namespace hone::schedules {
+namespace {
+
+/// True when some member reads a tensor again for every iteration of the rows' innermost variable:
+/// several rows at a time reuse it.
+bool reuses(const Plan& plan, const RowMembers& members) {
+  for (const auto& [name, vars] : members) {
+    const ir::Stage s = plan.stage(name);
+    if (s.reduce == ir::Reduce::kNone) continue;
+    const StageFacts facts = plan.facts(name);
+    for (const Access& a : facts.loads) {
+      int64_t points = 1;
+      for (const auto& [var, stride] : a.strides)
+        points = saturating_product(points, facts.extent(var));
+      if (a.stride(vars.back()) == 0 && points >= 256) return true;
+    }
+  }
+  return false;
+}
+
+/// Rows at a time of short ones: what waits for the end of one row's reduction overlaps with the
+/// others, while all that a row needs stays in the nearest cache.
+int64_t overlapping(const Plan& plan, const RowMembers& members, const std::string& name,
+                    const std::string& loop) {
+  const StageFacts root = plan.facts(name);
+  if (!ir::is_const(plan.stage(name).var(loop)->hi)) return 1;
+  bool waits = false;
+  int64_t bytes = 0;  // of one row, of every tensor that the members and the root read and write
+  const auto count = [&](const StageFacts& facts, const std::string& row) {
+    std::vector<Access> all = facts.loads;
+    all.push_back(facts.store);
+    for (const Access& a : all) {
+      int64_t points = 1;
+      for (const auto& [var, stride] : a.strides)
+        points = saturating_product(points, var == row ? 1 : facts.extent(var));
+      if (a.stride(row) == 0) continue;
+      bytes += points * size_of(plan.program().buffer(a.buffer)->type);
+    }
+  };
+  for (const auto& [member, vars] : members) {
+    const StageFacts facts = plan.facts(member);
+    waits |= reduces_along_vector(plan, member);
+    count(facts, vars.back());
+  }
+  count(root, loop);
+  constexpr int64_t kRows = 4;
+  for (int64_t rows = kRows; waits && rows > 1; rows /= 2) {
+    const bool whole = root.extent(loop) % rows == 0 || root.extent(loop) >= 16 * rows;
+    const bool shared = root.extent(loop) >= 2 * rows * plan.target().threads;
+    if (whole && shared && rows * bytes <= 2 * plan.target().l1d) return rows;
+  }
+  return 1;
+}
+
+/// The rows of a tile that the members are computed for, and the knob's text.
+std::string rows_at_a_time(Plan& plan, const RowMembers& members, const std::string& name,
+                           const std::string& loop, int64_t& rows) {
+  if (reuses(plan, members)) {
+    rows = std::min<int64_t>(16, plan.facts(name).extent(loop));
+    return rows > 1 ? plan.knob(knob_name("rows", name), {8, 16, 32, 64}, rows) : "";
+  }
+  rows = overlapping(plan, members, name, loop);
+  return rows > 1 ? plan.knob(knob_name("rows", name), {1, 2, 4, 8}, rows) : "";
+}
+
+bool apply_rows(Plan& plan, const std::string& name) {
+  const ir::Stage root = plan.stage(name);
+  if (!root.at.root()) return plan.declines("the stage is computed inside another");
+  if (root.vars.empty()) return plan.declines("the stage has one result");
+  std::vector<std::string> prefix;
+  const RowMembers members = row_members(plan, root, prefix);
+  if (members.empty()) return plan.declines("no producer follows its rows");
+  if (root.reduce != ir::Reduce::kNone) {
+    // What a reduction reads is made beside it only where that takes no reduction of its own.
+    for (const auto& [member, vars] : members) {
+      if (plan.stage(member).reduce != ir::Reduce::kNone) {
+        return plan.declines("a producer would reduce inside a reduction");
+      }
+    }
+  }
+  int64_t trips = 1;
+  for (const std::string& var : prefix)
+    trips = saturating_product(trips, plan.facts(name).extent(var));
+  if (trips < 2) return plan.declines("there is one row");
+  const bool whole = prefix.size() == root.vars.size();
+  for (const auto& [member, vars] : members) {
+    // A tile of the root computes what follows all of its variables, in registers.
+    if (whole && !reduces_along_vector(plan, member)) {
+      return plan.declines("a tile keeps a producer of all its indices in registers");
+    }
+  }
+  std::string loop = prefix.back();
+  int64_t rows = 1;
+  if (!whole) {
+    const std::string knob = rows_at_a_time(plan, members, name, loop, rows);
+    if (rows > 1) {
+      const auto h = plan.split(name, loop, knob, "peel");
+      if (h.outer.empty()) return false;
+      plan.set_window(name, loop, rows);
+      loop = h.outer;
+    }
+  }
+  std::string step = "compute";
+  for (const auto& [member, vars] : members) {
+    step += " " + member;
+    for (const std::string& var : vars) plan.set_window(member, var, 1);
+    plan.set_window(member, vars.back(), rows);
+  }
+  if (!plan.add(step + " at " + name + "/" + loop)) return false;
+  for (const std::string& var : prefix) {
+    if (rows == 1 || var != prefix.back()) plan.set_window(name, var, 1);
+  }
+  return true;
+}
+
+}  // namespace
+
+const Rule cpu::kRows = {
+    "rows",
+    "Producers that follow the outer variables of a stage are computed inside its loops over them, "
+    "so that what passes between them stays in a near cache; several rows at a time where that "
+    "reuses a tensor, or where rows are short and wait for their reductions.",
+    apply_rows,
+};
+
+}  // namespace hone::schedules

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/space/rules/rule.h"
+
+namespace hone::schedules {
+namespace {
+
+constexpr const Rule* kShaping[] = {&cpu::kInline, &cpu::kPad, &cpu::kRows};
+constexpr const Rule* kStages[] = {&cpu::kTile, &cpu::kLanes, &cpu::kTranspose, &cpu::kElementwise};
+constexpr const Rule* kFinishing[] = {&cpu::kParallel, &cpu::kPartition, &cpu::kPrefetch,
+                                      &cpu::kStream};
+
+}  // namespace
+
+std::span<const Rule* const> shaping_rules(const ir::Target& target) {
+  if (target.is_cuda()) return gpu_shaping_rules();
+  return kShaping;
+}
+
+std::span<const Rule* const> stage_rules(const ir::Target& target) {
+  if (target.is_cuda()) return gpu_stage_rules();
+  return kStages;
+}
+
+std::span<const Rule* const> finishing_rules(const ir::Target& target) {
+  if (target.is_cuda()) return {};
+  return kFinishing;
+}
+
+}  // namespace hone::schedules

@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "schedules/space/analysis/align.h"
+#include "schedules/space/analysis/axis.h"
+#include "schedules/space/analysis/dots.h"
+#include "schedules/space/analysis/pack.h"
+#include "schedules/space/analysis/shape.h"
+#include "schedules/space/analysis/tile_size.h"
+#include "schedules/space/rules/rule.h"
+#include "schedules/steps/edit.h"
+
+namespace hone::schedules {
+namespace {
+
+/// A reduction to be tiled, and the stage whose loops make the tiles.
+struct TileTile {
+  std::string producer;  ///< the reduction
+  std::string root;      ///< itself, or the consumer that computes it in registers
+  std::map<std::string, std::string> follows;  ///< variables of the producer -> of the root
+  VectorAxis axis;
+  Dots dots;             ///< the instruction that does its products, if any
+  std::string rows;      ///< the tile's other axis, of the producer; "": none
+  bool columns = false;  ///< a few rows of a tensor are read to their ends before the next
+  std::string slide;     ///< variable reduced whose steps read what other rows read; "": none
+  TileSize size;
+  std::string height, width;            ///< knob texts
+  std::vector<std::string> outer;       ///< loops of the root around the tile, outermost first
+  std::string row_inner, column_inner;  ///< loops of the root inside the tile
+
+  bool fused() const { return producer != root; }
+  const std::string& root_var(const std::string& var) const { return follows.at(var); }
+};
+
+/// The one reduction that `s` reads point by point and nobody else reads, or null.
+const ir::Stage* fusable(const Plan& plan, const ir::Stage& s) {
+  const ir::Stage* found = nullptr;
+  int64_t most = 0;
+  for (const ir::Stage& p : plan.program().stages) {
+    if (p.reduce == ir::Reduce::kNone || plan.finished(p.name) || !p.factored.empty()) continue;
+    if (plan.program().buffer(p.output)->role != ir::Role::kTemp) continue;
+    if (!p.at.root() && p.at.stage != s.name) continue;
+    const auto readers = readers_of(plan.program(), p.output);
+    if (readers.size() != 1 || plan.program().stages[readers[0]].name != s.name) continue;
+    if (!pointwise(p, s)) continue;
+    const StageFacts facts = plan.facts(p.name);
+    int64_t points = 1;
+    for (const auto& [var, extent] : facts.extents)
+      points = saturating_product(points, std::max<int64_t>(extent, 1));
+    if (points <= most) continue;
+    most = points;
+    found = &p;
+  }
+  return found;
+}
+
+/// How the tile's results leave, by the variables of the producer.
+Access leaving_store(const Plan& plan, const TileTile& t) {
+  Access store = plan.facts(t.root).store;
+  std::map<std::string, int64_t> strides;
+  for (const auto& [own, theirs] : t.follows) {
+    if (store.stride(theirs)) strides[own] = store.stride(theirs);
+  }
+  store.strides = std::move(strides);
+  return store;
+}
+
+/// Rows a multiple of a page apart share one set of the L1, which holds a few lines.
+constexpr int64_t kCollidingRows = 8;
+bool collides(int64_t bytes) { return bytes != 0 && bytes % 4096 == 0; }
+
+/// The variable of a small reduction along which rows of the tile read each other's elements.
+std::string sliding(const Plan& plan, const TileTile& t, const std::string& rows) {
+  constexpr int64_t kSmall = 32;  // steps that are all unrolled
+  const ir::Stage p = plan.stage(t.producer);
+  const StageFacts facts = plan.facts(t.producer);
+  int64_t steps = 1;
+  for (const ir::IndexVar& r : p.rvars) {
+    if (r.lo || !ir::is_const(r.hi)) return {};
+    steps = saturating_product(steps, facts.extent(r.name));
+  }
+  if (rows.empty() || steps > kSmall || steps < 2) return {};
+  for (const Access& a : facts.loads) {
+    for (const ir::IndexVar& r : p.rvars) {
+      const int64_t row = a.stride(rows), step = a.stride(r.name);
+      if (a.stride(t.axis.var) == 0 || step <= 0 || row % step != 0) continue;
+      if (row / step > 0 && row / step < facts.extent(r.name)) return r.name;
+    }
+  }
+  return {};
+}
+
+TileProblem problem_for(const Plan& plan, const TileTile& t, const std::string& rows) {
+  const ir::Stage p = plan.stage(t.producer);
+  const StageFacts facts = plan.facts(t.producer);
+  TileProblem out;
+  out.lanes = plan.lanes(widest_type(plan.program(), p));
+  out.columns = facts.extent(t.axis.var);
+  out.rows = rows.empty() ? 1 : facts.extent(rows);
+  out.vector_loads = out.row_loads = 0;
+  const std::string slide = sliding(plan, t, rows);
+  for (const ir::IndexVar& r : p.rvars) {
+    if (!slide.empty()) out.copies *= facts.extent(r.name);
+  }
+  for (const Access& a : facts.loads) {
+    if (!slide.empty() && a.stride(rows) != 0 && a.stride(slide) != 0) {
+      out.slide = facts.extent(slide);
+      out.slide_step = a.stride(rows) / a.stride(slide);
+    }
+    const bool columns = a.stride(t.axis.var) != 0;
+    const bool along_rows = !rows.empty() && a.stride(rows) != 0;
+    if (columns && along_rows) {
+      ++out.point_loads;
+    } else if (columns) {
+      ++out.vector_loads;
+    } else {
+      ++out.row_loads;
+      if (along_rows && collides(a.stride(rows) * size_of(plan.program().buffer(a.buffer)->type))) {
+        out.most_rows = kCollidingRows;
+      }
+    }
+  }
+  // A multiply and an add are one instruction.
+  out.body = std::max(1, facts.operations - 1);
+  if (t.dots) {
+    out.body = t.dots.row->operations;
+    out.prepared = t.dots.row->prepared;
+    out.column_sums = t.dots.row->sums;
+  }
+  out.epilogue = t.fused() ? plan.facts(t.root).operations : 0;
+  return out;
+}
+
+/// The other axis of the tile: the one that makes the whole cheapest.
+void choose_rows(const Plan& plan, TileTile& t) {
+  const ir::Stage p = plan.stage(t.producer);
+  const StageFacts facts = plan.facts(t.producer);
+  t.size = choose_tile(problem_for(plan, t, ""), plan.target());
+  double best = t.size.cycles;
+  for (const ir::IndexVar& v : p.vars) {
+    if (v.name != t.axis.var) best *= std::max(1.0, static_cast<double>(facts.extent(v.name)));
+  }
+  for (const ir::IndexVar& v : p.vars) {
+    if (v.name == t.axis.var || facts.extent(v.name) <= 1) continue;
+    if (facts.bounds.count(v.name)) continue;
+    const TileSize size = choose_tile(problem_for(plan, t, v.name), plan.target());
+    double cycles = size.cycles;
+    for (const ir::IndexVar& w : p.vars) {
+      if (w.name == t.axis.var || w.name == v.name) continue;
+      cycles *= std::max<double>(1, static_cast<double>(facts.extent(w.name)));
+    }
+    if (cycles >= best * 0.999) continue;
+    best = cycles;
+    t.rows = v.name;
+    t.size = size;
+  }
+  if (t.size.rows == 1) t.rows.clear();
+  t.slide = sliding(plan, t, t.rows);
+}
+
+int64_t operand_bytes(const Plan& plan, const TileTile& t, const std::string& along) {
+  int64_t bytes = 0;
+  for (const Access& a : plan.facts(t.producer).loads) {
+    if (a.stride(along) == 0) continue;
+    bytes += bytes_of(plan.program(), *plan.program().buffer(a.buffer));
+  }
+  return bytes;
+}
+
+/// Splits the root's loops into tiles and finds the order of the loops around them.
+bool make_tiles(Plan& plan, TileTile& t) {
+  const StageFacts facts = plan.facts(t.producer);
+  const int lanes = plan.lanes(widest_type(plan.program(), plan.stage(t.producer)));
+  const int64_t vectors = t.size.vectors;
+  std::vector<int64_t> widths;
+  for (int64_t n = 1; n <= 6; ++n) {
+    if ((n - 1) * lanes < facts.extent(t.axis.var)) widths.push_back(n * lanes);
+  }
+  t.width = plan.knob(knob_name("nr", t.producer), widths, vectors * lanes);
+  const auto columns = plan.split(t.root, t.root_var(t.axis.var), t.width, "peel");
+  if (columns.outer.empty()) return false;
+  t.column_inner = columns.inner;
+  Plan::Halves rows;
+  if (!t.rows.empty()) {
+    t.height =
+        plan.knob(knob_name("mr", t.producer), {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14}, t.size.rows);
+    rows = plan.split(t.root, t.root_var(t.rows), t.height, "peel");
+    if (rows.outer.empty()) return false;
+    t.row_inner = rows.inner;
+  }
+  const ir::Stage root = plan.stage(t.root);
+  for (const ir::Loop& l : root.loops) {
+    const bool ours = l.name == columns.outer || l.name == columns.inner || l.name == rows.outer ||
+                      l.name == rows.inner;
+    if (!ours && !is_reduction(root, l.name)) t.outer.push_back(l.name);
+  }
+  // The operand that the inner of the two loops reads is read again for each step of the outer.
+  const bool rows_outside =
+      !t.rows.empty() &&
+      plan.decide("loop order of " + t.producer, 2,
+                  operand_bytes(plan, t, t.rows) > operand_bytes(plan, t, t.axis.var)) == 1;
+  if (rows_outside) t.outer.push_back(rows.outer);
+  t.outer.push_back(columns.outer);
+  if (!t.rows.empty() && !rows_outside) t.outer.push_back(rows.outer);
+  return true;
+}
+
+/// Brings a loop that gives every thread work to the front of those around the tile.
+void spread_outer(const Plan& plan, TileTile& t) {
+  const ir::Stage root = plan.stage(t.root);
+  if (!root.at.root()) return;
+  for (const ir::Stage& s : plan.program().stages) {
+    if (s.at.stage == t.root && s.name != t.producer) return;
+  }
+  const auto trips = [&](const std::string& loop) {
+    return typical(plan.program(), extent_of(root, loop));
+  };
+  size_t best = 0;
+  for (size_t i = 1; i < t.outer.size(); ++i) {
+    if (trips(t.outer[best]) >= 2 * plan.target().threads) break;
+    if (trips(t.outer[i]) > trips(t.outer[best])) best = i;
+  }
+  std::rotate(t.outer.begin(), t.outer.begin() + static_cast<long>(best),
+              t.outer.begin() + static_cast<long>(best) + 1);
+}
+
+/// True when a tile reads its tensors once, a line or a few of every row, and rows are pages apart:
+/// nothing looks ahead along a column, so a few rows at a time are read to their ends.
+bool reads_columns(const Plan& plan, const TileTile& t, const std::string& reduced) {
+  if (!t.rows.empty() || t.outer.size() != 1) return false;
+  constexpr int64_t kPage = 4096;
+  for (const Access& a : plan.facts(t.producer).loads) {
+    const int64_t size = size_of(plan.program().buffer(a.buffer)->type);
+    const bool far = !a.gathers && a.stride(reduced) * size >= kPage;
+    if (far && a.stride(t.axis.var) == 1) return true;
+  }
+  return false;
+}
+
+/// Cuts the longest reduction loop outside the tiles, where the panel of a tile exceeds a cache.
+std::vector<std::string> block_reduction(Plan& plan, TileTile& t) {
+  const ir::Stage p = plan.stage(t.producer);
+  const StageFacts facts = plan.facts(t.producer);
+  const ir::Buffer out = *plan.program().buffer(p.output);
+  if (t.fused() || out.type != p.accumulate || p.rvars.empty()) return {};
+  const std::string longest = std::max_element(p.rvars.begin(), p.rvars.end(),
+                                               [&](const ir::IndexVar& a, const ir::IndexVar& b) {
+                                                 return facts.extent(a.name) < facts.extent(b.name);
+                                               })
+                                  ->name;
+  const int64_t extent = facts.extent(longest);
+  if (extent < 512 || p.var(longest)->lo) return {};
+  const int lanes = plan.lanes(widest_type(plan.program(), p));
+  const DType element = t.dots ? t.dots.row->a : p.accumulate;
+  const int64_t panel = extent * t.size.vectors * lanes * size_of(element);
+  const bool columns = reads_columns(plan, t, longest);
+  const bool exceeds = panel > plan.target().l2 / 3;
+  if (plan.decide("block " + longest + " of " + t.producer, 2, columns || exceeds) == 0) return {};
+  const std::string name = knob_name("kc", t.producer);
+  const auto h = plan.split(t.producer, longest,
+                            columns ? plan.knob(name, {4, 8, 16, 32, 64}, 8)
+                                    : plan.knob(name, {128, 256, 384, 512, 768, 1024}, 512),
+                            "peel");
+  if (h.outer.empty()) return {};
+  t.columns = columns;
+  return {h.outer};
+}
+
+/// A thread's part of the tiles, around the blocks of a reduction that all tiles of it share.
+bool share_tiles(Plan& plan, const TileTile& t, std::vector<std::string>& order) {
+  const std::string tiles = order.back();
+  const int64_t trips = typical(plan.program(), extent_of(plan.stage(t.root), tiles));
+  const int64_t threads = plan.target().threads;
+  if (threads < 2 || trips < 2) return true;
+  const std::string part = std::to_string((trips + threads - 1) / threads);
+  if (!plan.add("split " + t.root + "/" + tiles + " " + part + " -> " + tiles + ".c " + tiles +
+                ".e tail=peel")) {
+    return false;
+  }
+  order.insert(order.begin(), tiles + ".c");
+  order.back() = tiles + ".e";
+  return true;
+}
+
+std::string fresh_tile(const Plan& plan, std::string name) {
+  while (!taken_stage(plan.program(), name).empty()) name += "t";
+  return name;
+}
+
+/// Orders the loops of the stage that reduces, all of whose few steps are unrolled, so that what
+/// slides from row to row stays in registers.
+bool shape_sliding(Plan& plan, const std::string& stage, const TileTile& t) {
+  const ir::Stage s = plan.stage(stage);
+  std::vector<std::string> order;
+  for (const ir::Loop& l : s.loops) {
+    if (is_reduction(s, l.name) && l.name != t.slide) order.push_back(l.name);
+  }
+  order.push_back(t.slide);
+  std::string unroll = "unroll";
+  for (const std::string& l : order) unroll += " " + stage + "/" + l;
+  unroll += " " + stage + "/" + t.rows;
+  order.push_back(t.rows);
+  order.push_back(t.axis.var);
+  return order_loops(plan, stage, order) && plan.add(unroll) &&
+         plan.add("unroll " + t.root + "/" + t.row_inner) &&
+         plan.add("vectorize " + stage + "/" + t.axis.var + " " + t.root + "/" + t.column_inner);
+}
+
+/// Orders the loops of the stage that reduces, unrolls a little of its innermost reduction.
+bool shape_reduction(Plan& plan, const std::string& stage, const TileTile& t) {
+  const ir::Stage s = plan.stage(stage);
+  const StageFacts facts = plan.facts(stage);
+  const int64_t points = t.size.rows * t.size.vectors;
+  std::string unrolled, grouped;
+  if (t.dots) {
+    const std::string group = std::to_string(t.dots.row->group);
+    grouped = plan.split(stage, t.dots.grouped, group, "peel").inner;
+    if (grouped.empty()) return false;
+  }
+  for (size_t i = s.loops.size(); i-- > 0 && unrolled.empty() && !t.dots;) {
+    const std::string& loop = s.loops[i].name;
+    if (!is_reduction(s, loop) || std::count(s.factored.begin(), s.factored.end(), loop)) continue;
+    const int64_t trips = typical(plan.program(), extent_of(s, loop));
+    const ir::IndexVar* var = s.var(loop);
+    if (var && var->lo && !ir::is_const(var->lo)) break;
+    if (trips <= 4 && trips * points <= 96) {
+      unrolled = loop;
+    } else if (trips >= 8 && var) {
+      const std::string ku =
+          plan.knob(knob_name("ku", t.producer), {1, 2, 4}, points >= 12 ? 1 : 4);
+      unrolled = plan.split(stage, loop, ku, "peel").inner;
+    }
+    break;
+  }
+  std::vector<std::string> order;
+  for (const ir::Loop& l : plan.stage(stage).loops) {
+    const bool last =
+        l.name == unrolled || l.name == grouped || l.name == t.rows || l.name == t.axis.var;
+    if (is_reduction(plan.stage(stage), l.name) && !last) order.push_back(l.name);
+  }
+  if (!unrolled.empty()) order.push_back(unrolled);
+  if (!t.rows.empty()) order.push_back(t.rows);
+  order.push_back(t.axis.var);
+  if (!grouped.empty()) order.push_back(grouped);
+  if (!order_loops(plan, stage, order)) return false;
+  if (!grouped.empty() &&
+      !plan.add("tensorize " + stage + "/" + grouped + " " + t.dots.row->name)) {
+    return false;
+  }
+  if (!unrolled.empty() && !plan.add("unroll " + stage + "/" + unrolled)) return false;
+  if (!t.rows.empty() &&
+      !plan.add("unroll " + stage + "/" + t.rows + " " + t.root + "/" + t.row_inner)) {
+    return false;
+  }
+  return plan.add("vectorize " + stage + "/" + t.axis.var + " " + t.root + "/" + t.column_inner);
+}
+
+/// Lays out the factors as the instruction takes them.
+bool pack_dots(Plan& plan, const std::string& inner, const TileTile& t) {
+  const Groups groups{t.dots.grouped, t.dots.row->group};
+  for (const std::string& tensor : t.dots.packed) {
+    if (!pack(plan, inner, tensor, t.axis.var, Plan::again(t.width), groups)) return false;
+  }
+  for (const std::string& tensor : t.dots.turned) {
+    if (!pack_groups(plan, inner, tensor, groups)) return false;
+  }
+  return true;
+}
+
+/// The outermost loop over tiles, where all that reads a panel of the packed tensor runs inside one
+/// of its iterations: made there, a panel is copied once all the same and is read out of the near
+/// cache, while a copy of all of a large tensor goes through memory. "": pack at the root.
+std::string panel_loop(Plan& plan, const TileTile& t, const std::string& inner,
+                       const std::string& outermost) {
+  const ir::Buffer b = *plan.program().buffer(t.axis.packed);
+  const int64_t all = bytes_of(plan.program(), b);
+  if (t.fused() || b.constant || b.shape.size() != 2 || all <= plan.target().l2) return {};
+  for (const Access& a : plan.facts(inner).loads) {
+    if (a.buffer == b.name && a.stride(t.axis.var) != 1) return {};
+  }
+  const ir::Stage root = plan.stage(t.root);
+  const std::vector<std::string> vars = roots_of(root, outermost);
+  if (vars.size() != 1 || vars[0] != t.axis.var) return {};
+  const int64_t trips = typical(plan.program(), extent_of(root, outermost));
+  const bool fits = all / std::max<int64_t>(trips, 1) <= plan.target().l2 / 2;
+  const bool shared = trips >= 2 * plan.target().threads;
+  return fits && shared && plan.decide("panels of " + b.name, 2, 1) == 1 ? outermost : "";
+}
+
+/// Tiles of the root, the reduction in registers inside them.
+bool emit(Plan& plan, TileTile& t) {
+  if (!make_tiles(plan, t)) return false;
+  spread_outer(plan, t);
+  std::vector<std::string> order = t.outer;
+  const std::vector<std::string> blocked = block_reduction(plan, t);
+  // A blocked reduction goes around the innermost loop over tiles.
+  const bool around = order.size() > 1 || t.columns;
+  order.insert(order.end() - (around ? 1 : 0), blocked.begin(), blocked.end());
+  if (t.columns && !share_tiles(plan, t, order)) return false;
+  const std::string at = order.back();
+  const ir::Stage root = plan.stage(t.root);
+  for (const ir::Loop& l : root.loops) {
+    const bool placed = std::find(order.begin(), order.end(), l.name) != order.end();
+    if (!placed && is_reduction(root, l.name)) order.push_back(l.name);
+  }
+  if (!t.rows.empty()) order.push_back(t.row_inner);
+  order.push_back(t.column_inner);
+  if (!order_loops(plan, t.root, order)) return false;
+  const std::string place = t.root + "/" + at;
+  std::string inner = t.producer;
+  if (t.fused()) {
+    if (!plan.add("compute " + t.producer + " at " + place + " in=registers")) return false;
+  } else {
+    inner = fresh_tile(plan, t.producer + ".t");
+    const std::string& output = plan.stage(t.root).output;
+    if (!plan.add("stage " + output + " at " + place + " -> " + inner + " in=registers")) {
+      return false;
+    }
+  }
+  const bool slides = !t.slide.empty() && !t.rows.empty();
+  if (!(slides ? shape_sliding : shape_reduction)(plan, inner, t)) return false;
+  plan.finish(t.root);
+  plan.finish(inner);
+  if (t.dots) return pack_dots(plan, inner, t);
+  if (t.axis.packed.empty()) return true;
+  const std::string panel = panel_loop(plan, t, inner, order.front());
+  if (!panel.empty()) return pack_panel(plan, inner, t.axis.packed, t.axis.var, t.root, panel);
+  return pack(plan, inner, t.axis.packed, t.axis.var, Plan::again(t.width));
+}
+
+bool apply_tile(Plan& plan, const std::string& name) {
+  TileTile t;
+  t.root = t.producer = name;
+  const ir::Stage s = plan.stage(name);
+  if (s.reduce == ir::Reduce::kNone) {
+    const ir::Stage* p = fusable(plan, s);
+    if (!p) return plan.declines("it neither reduces nor ends a reduction");
+    t.producer = p->name;
+    t.follows = alignment(*p, s);
+    if (p->at.root() && plan.decide("fuse " + p->name + " into " + name, 2, 1) == 0) {
+      return plan.declines("so decided");
+    }
+  } else {
+    for (const ir::IndexVar& v : s.vars) t.follows[v.name] = v.name;
+  }
+  const ir::Stage p = plan.stage(t.producer);
+  if (p.vars.empty()) return plan.declines("the reduction has one result");
+  if (!p.relations.empty()) return plan.declines("another rule has shaped the reduction's loops");
+  const TileTile plain = t;
+  t.dots = dots_for(plan, t.producer, leaving_store(plan, t));
+  if (t.dots && plan.decide("dot products of " + t.producer, 2, 1) == 1) {
+    t.axis.var = t.dots.columns;
+    Plan::Mark before = plan.mark();
+    choose_rows(plan, t);
+    if (emit(plan, t)) return true;
+    plan.rewind(std::move(before));
+    t = plain;
+  }
+  t.dots = {};
+  t.axis = vector_axis(plan, t.producer, leaving_store(plan, t), true);
+  if (t.axis.var.empty() || t.axis.reduction) {
+    return plan.declines("no loop over results is the best axis for vectors");
+  }
+  for (const Access& a : plan.facts(t.producer).loads) {
+    if (a.buffer != t.axis.packed && worth_packing(plan, t.producer, a) && t.axis.packed.empty() &&
+        a.stride(t.axis.var) == 1 && pays_to_pack(plan, t.producer, a) &&
+        plan.decide("pack " + a.buffer, 2, 1) == 1) {
+      t.axis.packed = a.buffer;
+    }
+  }
+  choose_rows(plan, t);
+  return emit(plan, t);
+}
+
+}  // namespace
+
+const Rule cpu::kTile = {
+    "tile",
+    "A reduction whose results lie along a vector is tiled in registers over two axes, the tile "
+    "computed inside the loops of its consumer or, without one, of its own; tensors read across "
+    "lines are laid out by tiles first.",
+    apply_tile,
+};
+
+}  // namespace hone::schedules

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "schedules/space/analysis/gpu.h"
+#include "schedules/space/analysis/gpu_reduce.h"
+#include "schedules/space/analysis/row_members.h"
+#include "schedules/space/analysis/shape.h"
+#include "schedules/space/rules/rule.h"
+
+namespace hone::schedules {
+namespace {
+
+/// Threads along neighbouring columns, and of a block.
+constexpr int64_t kColumns = 32;
+constexpr int64_t kMostThreads = 1024;
+/// Threads that fill a GPU: results of that many threads need no others for their terms.
+constexpr int64_t kFilling = 256 << 10;
+/// Threads of a block at least, where there are many.
+constexpr int64_t kFewestThreads = 64;
+/// Terms that are worth several threads, and those that one has at least.
+constexpr int64_t kFewestTerms = 8;
+constexpr int64_t kFewestEach = 4;
+
+/// The reduced variable of which rows of threads take a part each, or none: loads run along `last`,
+/// if of rows that data choose.
+Along across(const Plan& plan, const std::string& name, const std::string& last) {
+  const StageFacts facts = plan.facts(name);
+  bool some = false;
+  for (const Access& a : facts.loads) {
+    if (a.stride(last) > 1) return {};
+    some |= a.stride(last) == 1;
+  }
+  Along out;
+  for (const ir::IndexVar& v : plan.stage(name).rvars) {
+    const int64_t extent = typical_terms(plan, name, v.name);
+    if (facts.bounds.contains(v.name) || extent <= out.extent) continue;
+    out = {{v.name}, extent, static_cast<bool>(v.lo)};
+  }
+  return some && out.extent >= kFewestTerms ? out : Along{};
+}
+
+/// A reduction and the variable of its columns.
+struct Columns {
+  std::string stage;
+  std::string last;
+  Along terms;
+};
+
+/// How threads share columns.
+struct Shares {
+  int64_t threads = kColumns;  ///< along the columns
+  int64_t width = 1;           ///< columns of a thread, neighbours
+  int64_t rows = 8;            ///< of threads, each with a part of the terms
+};
+
+Shares shares_of(const Plan& plan, const std::string& name, const std::string& last,
+                 const std::vector<Columns>& reductions) {
+  Shares out;
+  int64_t terms = 1, results = 1;
+  out.width = kMostHeld;
+  for (const Columns& c : reductions) {
+    const std::string& output = plan.stage(c.stage).output;
+    out.width = std::min(out.width, vector_width(plan, c.stage, {c.last}, {output}));
+    terms = std::max(terms, c.terms.extent);
+  }
+  for (const ir::IndexVar& v : plan.stage(name).vars) results *= plan.facts(name).extent(v.name);
+  const int64_t columns = plan.facts(name).extent(last);
+  while (out.width > 1 && results / (kColumns * out.width) < multiprocessors(plan)) out.width /= 2;
+  // All of a short row, so that the next one is its neighbours' too.
+  out.threads = std::clamp<int64_t>(columns / out.width, 1, kColumns);
+  const int64_t others = std::max<int64_t>(1, results / out.width);
+  const int64_t wanted =
+      std::max(kBlockThreads / out.threads, power_of_two(filling(plan, kFilling) / others));
+  const int64_t most = std::min(kMostThreads / out.threads, power_of_two(terms / kFewestEach));
+  out.rows = std::clamp<int64_t>(wanted, 2, std::max<int64_t>(2, most));
+  return out;
+}
+
+/// Blocks over neighbouring columns; the loop over a block's columns, a thread's inside it.
+std::string bind_columns(Plan& plan, const std::string& name, const std::string& last,
+                         const Shares& shares) {
+  std::vector<std::string> others;
+  for (const ir::IndexVar& v : plan.stage(name).vars) {
+    if (v.name != last) others.push_back(v.name);
+  }
+  const std::string at = name + "/", range = cut_vectors(plan, name, last, shares.width);
+  const std::string block = range + ".b", thread = range + ".t";
+  if (range.empty() || !plan.add("split " + at + range + " " + std::to_string(shares.threads) +
+                                 " -> " + block + " " + thread)) {
+    return {};
+  }
+  std::string order = "reorder";
+  for (const std::string& l : others) order += " " + at + l;
+  if (!plan.add(order + " " + at + block + " " + at + thread)) return {};
+  others = fuse_loops(plan, name, others);
+  others.push_back(block);
+  const bool bound =
+      bind_blocks(plan, name, others) && plan.add("bind " + at + thread + " thread.x");
+  return bound ? at + thread : "";
+}
+
+/// What is reduced for each result of the stage: by itself, or by those that it reads point for
+/// point. Empty where some of it is not a reduction across columns.
+std::vector<Columns> reductions_of(const Plan& plan, const std::string& name,
+                                   const std::string& last) {
+  const ir::Stage s = plan.stage(name);
+  if (s.reduce != ir::Reduce::kNone) {
+    const Along terms = across(plan, name, last);
+    return terms.loops.empty() ? std::vector<Columns>{} : std::vector<Columns>{{name, last, terms}};
+  }
+  std::vector<std::string> prefix;
+  const RowMembers members = beside(plan, s, prefix);
+  if (prefix.size() != s.vars.size()) return {};
+  const auto at = std::find(prefix.begin(), prefix.end(), last) - prefix.begin();
+  std::vector<Columns> out;
+  for (const auto& [member, followed] : members) {
+    const std::string own = followed[static_cast<size_t>(at)];
+    const Along terms = across(plan, member, own);
+    if (plan.stage(member).reduce == ir::Reduce::kNone || terms.loops.empty()) return {};
+    out.push_back({member, own, terms});
+  }
+  return out;
+}
+
+/// Reduces columns of a thread in its registers, with the threads of its column.
+bool reduce_columns(Plan& plan, const Columns& c, const std::string& stage, const Shares& shares,
+                    const std::string& rows) {
+  if (!reduce_by_threads(plan, stage, c.terms, rows, "y")) return false;
+  if (shares.width > 1 &&
+      (!move_innermost(plan, stage, c.last) || !plan.add("vectorize " + stage + "/" + c.last))) {
+    return false;
+  }
+  unroll_share(plan, stage, c.terms.loops.back() + ".e", c.terms.extent, shares.rows, shares.width);
+  return true;
+}
+
+bool apply_columns(Plan& plan, const std::string& name) {
+  const ir::Stage s = plan.stage(name);
+  const std::string last = contiguous_var(plan, name);
+  if (!s.at.root() || s.vars.empty() || s.where || last.empty()) {
+    return plan.declines("it is inside another stage, has a `where`, or no contiguous index");
+  }
+  int64_t results = 1;
+  for (const ir::IndexVar& v : s.vars) results *= plan.facts(name).extent(v.name);
+  if (plan.facts(name).extent(last) < 2) return plan.declines("there is one column");
+  const std::vector<Columns> reductions = reductions_of(plan, name, last);
+  if (reductions.empty()) return plan.declines("nothing reduces along its columns");
+  const Shares shares = shares_of(plan, name, last, reductions);
+  // Blocks of few threads would not fill a multiprocessor.
+  const int64_t blocks = results / (shares.width * shares.threads);
+  const bool small =
+      shares.threads * shares.rows < kFewestThreads && blocks > multiprocessors(plan);
+  if (results / shares.width > filling(plan, kFilling) / 2 || small) {
+    return plan.declines("a thread a column fills the GPU, or blocks would have few threads");
+  }
+  const std::string at = bind_columns(plan, name, last, shares);
+  if (at.empty()) return false;
+  std::string rows = plan.knob(knob_name("rows", name), {4, 8, 16, 32}, shares.rows);
+  for (const Columns& c : reductions) {
+    const bool own = c.stage == name;
+    const std::string stage = own ? s.output + ".own" : c.stage;
+    const std::string step =
+        own ? "stage " + s.output + " at " + at + " -> " + stage : "compute " + stage + " at " + at;
+    if (!plan.add(step + " in=registers") || !reduce_columns(plan, c, stage, shares, rows)) {
+      return false;
+    }
+    rows = Plan::again(rows);
+    plan.finish(c.stage);
+  }
+  if (!lowers(plan)) return false;
+  plan.finish(name);
+  return true;
+}
+
+}  // namespace
+
+const Rule gpu::kColumns = {
+    "columns",
+    "A reduction across the contiguous axis: a block has columns that lie side by side, its rows "
+    "of threads each a part of the terms.",
+    apply_columns,
+};
+
+}  // namespace hone::schedules

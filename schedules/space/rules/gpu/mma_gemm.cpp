@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+
+#include "jit/ir/poly.h"
+#include "schedules/space/analysis/align.h"
+#include "schedules/space/analysis/gpu.h"
+#include "schedules/space/analysis/gpu_gemm.h"
+#include "schedules/space/analysis/shape.h"
+#include "schedules/space/rules/rule.h"
+
+namespace hone::schedules {
+namespace {
+
+/// Bytes of an operand's row that a block holds at a time.
+constexpr int64_t kTensorDepthBytes = 64;
+/// Bytes that a thread copies at a time.
+constexpr int64_t kTensorAccess = 16;
+/// An axis shorter than this is not worth a tile of a warp, and of a warpgroup.
+constexpr int64_t kShort = 16, kVeryShort = 4;
+/// Results along an axis that are worth a warp.
+constexpr int64_t kWarp = 32;
+
+/// A product, and how it is cut.
+struct Tensor : TensorProduct {
+  std::string warp_m, warp_n;    ///< numbers: results of a warp along each
+  std::string warps_m, warps_n;  ///< numbers: warps of a block along each
+};
+
+/// The product that `name` stores, without an instruction.
+TensorProduct unassigned(const Plan& plan, const std::string& name, int64_t least) {
+  TensorProduct t;
+  t.name = name;
+  t.of = product_at(plan, name, t.product, least);
+  if (t.of.m.empty()) return t;
+  if (!plan.stage(name).at.root() || owner_of(plan, t.product) != name) {
+    t.of.m.clear();
+    return t;
+  }
+  std::map<std::string, std::string> follow;
+  if (t.product != name) follow = alignment(plan.stage(t.product), plan.stage(name));
+  const auto own = [&](const std::string& var) {
+    const auto found = follow.find(var);
+    return found == follow.end() ? var : found->second;
+  };
+  t.m = own(t.of.m);
+  t.n = own(t.of.n);
+  const StageFacts facts = plan.facts(name);
+  for (const std::string& v : t.of.others) {
+    t.others.push_back(own(v));
+    t.count *= std::max<int64_t>(1, facts.extent(t.others.back()));
+  }
+  return t;
+}
+
+/// Results of a warp and warps of a block along an axis: as few as cover a short one, of which two
+/// warps take as much as is worth a warp.
+struct Side {
+  int64_t warp, warps;
+};
+Side side_of(int64_t extent, int64_t most, int64_t least) {
+  Side s{most, 2};
+  const auto twice = [&] { return s.warp * s.warps >= 2 * extent; };
+  if (twice() && s.warp > kWarp) s.warp = kWarp;
+  if (twice()) s.warps = 1;
+  while (twice() && s.warp > least) s.warp /= 2;
+  return s;
+}
+
+/// Sizes that keep the whole GPU busy, as knobs.
+void choose_sizes(Plan& plan, Tensor& t, int64_t m, int64_t n, int64_t others) {
+  const ir::Instruction& row = *t.row;
+  const int64_t most = size_of(row.accumulate) > 4 ? 32 : 64;
+  Side rows = side_of(m, most, row.rows), columns = side_of(n, most, 2 * row.columns);
+  const auto blocks = [&] {
+    const int64_t bm = rows.warp * rows.warps, bn = columns.warp * columns.warps;
+    return others * ((m + bm - 1) / bm) * ((n + bn - 1) / bn);
+  };
+  for (Side* side : {&columns, &rows}) {
+    if (blocks() >= multiprocessors(plan)) break;
+    if (side->warp > kWarp) {
+      side->warp = kWarp;
+    } else {
+      side->warps = 1;
+    }
+  }
+  const auto knob = [&](const char* name, std::vector<int64_t> domain, int64_t value) {
+    return plan.knob(knob_name(name, t.name), std::move(domain), value);
+  };
+  t.warp_m = knob("rows", {32, 64}, rows.warp);
+  t.warps_m = knob("row_warps", {1, 2, 4}, rows.warps);
+  t.warp_n = knob("columns", {32, 64}, columns.warp);
+  t.warps_n = knob("column_warps", {1, 2, 4}, columns.warps);
+}
+
+/// Cuts the owner's loops into blocks, warps and what a warp computes.
+bool cut_tensor(Plan& plan, const Tensor& t) {
+  const std::string at = "split " + t.name + "/";
+  const auto axis = [&](const std::string& v, const std::string& warp, const std::string& warps) {
+    return plan.add(at + v + " " + warp + "*" + warps + " -> " + v + ".b " + v + ".i tail=pad") &&
+           plan.add(at + v + ".i " + Plan::again(warp) + " -> " + v + ".w " + v + ".r");
+  };
+  if (!axis(t.m, t.warp_m, t.warps_m) || !axis(t.n, t.warp_n, t.warps_n)) return false;
+  std::vector<std::string> outer = t.others;
+  outer.insert(outer.end(), {t.m + ".b", t.n + ".b", t.m + ".w", t.n + ".w"});
+  if (!order_loops(plan, t.name, outer, {t.m + ".r", t.n + ".r"})) return false;
+  std::vector<std::string> others = fuse_loops(plan, t.name, t.others);
+  others.push_back(t.m + ".b");
+  others.push_back(t.n + ".b");
+  return bind_blocks(plan, t.name, others) &&
+         plan.add("bind " + t.name + "/" + t.m + ".w thread.z") &&
+         plan.add("bind " + t.name + "/" + t.n + ".w thread.y");
+}
+
+/// Copies an operand's part of a block's tile into shared memory, as it lies in memory, in words of
+/// 16 bytes by all threads of the block. Rows are turned, so that matrices are read without two
+/// rows in one bank.
+bool share_tensor(Plan& plan, const Tensor& t, const std::string& operand,
+                  const std::string& copy) {
+  const ir::Buffer b = *plan.program().buffer(operand);
+  const std::vector<size_t> dims = by_stride(plan, b);
+  std::string layout, order = "reorder";
+  const auto dim = [](size_t d) { return "d" + std::to_string(d); };
+  for (size_t d : dims) layout += "[" + dim(d) + "]";
+  if (!plan.add("stage " + operand + " at " + t.tile + "/k.o -> " + copy +
+                " in=shared swizzle=on layout=" + layout)) {
+    return false;
+  }
+  if (dims.size() < 2) return false;
+  const std::string last = dim(dims.back()), before = dim(dims[dims.size() - 2]);
+  const std::string at = copy + "/", vector = text(kTensorAccess / size_of(b.type));
+  if (!plan.add("split " + at + last + " " + vector + " -> c v")) return false;
+  for (size_t i = 0; i + 1 < dims.size(); ++i) order += " " + at + dim(dims[i]);
+  const std::string across = "32*" + Plan::again(t.warps_n);
+  return plan.add(order + " " + at + "c " + at + "v") &&
+         plan.add("fuse " + at + before + " " + at + "c -> t") &&
+         plan.add("split " + at + "t " + across + "*" + Plan::again(t.warps_m) + " -> t.o t.i") &&
+         plan.add("split " + at + "t.i " + across + " -> z t.r") &&
+         plan.add("split " + at + "t.r 32 -> y x") && plan.add("bind " + at + "z thread.z") &&
+         plan.add("bind " + at + "y thread.y") && plan.add("bind " + at + "x thread.x") &&
+         plan.add("vectorize " + at + "v");
+}
+
+/// Brings a factor into the registers of the warps, through shared memory.
+bool bring(Plan& plan, const Tensor& t, const ir::Expr& factor, const std::string& row_var,
+           const std::string& k) {
+  const std::string shared = factor->name + ".shared", warp = factor->name + ".warp";
+  const std::string rows = dim_along(factor, row_var), columns = dim_along(factor, k);
+  return share_tensor(plan, t, factor->name, shared) &&
+         plan.add("stage " + shared + " at " + t.tile + "/k.s -> " + warp + " in=warp") &&
+         plan.add("lanes " + warp + "/" + rows + " " + warp + "/" + columns + " " +
+                  text(std::max(1, 4 / size_of(factor->type))) + " -> lane");
+}
+
+/// The tile's loops: steps of the reduction, each of whole instructions.
+bool fill_tensor(Plan& plan, const Tensor& t) {
+  const Product& p = t.of;
+  const ir::Instruction& row = *t.row;
+  const std::string at = t.tile + "/", k = text(row.group);
+  const int64_t steps = std::max<int64_t>(2, kTensorDepthBytes / size_of(row.a) / row.group);
+  const std::string depth =
+      plan.knob(knob_name("steps", t.name), {steps / 2, steps, 2 * steps}, steps) + "*" + k;
+  const auto split = [&](const std::string& loop, const std::string& by, const std::string& names,
+                         const char* tail) {
+    return plan.add("split " + at + loop + " " + by + " -> " + names + tail);
+  };
+  if (!split(p.k, depth, "k.o k.i", " tail=pad") || !split("k.i", k, "k.s k.t", "") ||
+      !split(p.m, text(row.rows), "m.o m.t", "") || !split(p.n, text(row.columns), "n.o n.t", "")) {
+    return false;
+  }
+  if (!order_loops(plan, t.tile, p.others, {"k.o", "k.s", "m.o", "n.o", "m.t", "n.t", "k.t"},
+                   p.k)) {
+    return false;
+  }
+  const Factors f = factors_by_side(plan, t);
+  if (!f || !bring(plan, t, f.a, p.m, p.k) || !bring(plan, t, f.b, p.n, p.k)) return false;
+  plan.add("pipeline " + at + "k.o stages=" + plan.knob(knob_name("stages", t.name), {2, 3, 4}, 3));
+  return plan.add("tensorize " + at + "m.t " + at + "n.t " + at + "k.t " + row.name);
+}
+
+bool apply_tensor(Plan& plan, const std::string& name) {
+  Tensor t{tensor_product(plan, name), {}, {}, {}, {}};
+  if (!t.row) return plan.declines("no tensor instruction makes such a product");
+  const StageFacts facts = plan.facts(name);
+  choose_sizes(plan, t, facts.extent(t.m), facts.extent(t.n), t.count);
+  if (!cut_tensor(plan, t) || !place_tile(plan, t, t.n + ".w") || !fill_tensor(plan, t))
+    return false;
+  if (!plan.add("lanes " + name + "/" + t.m + ".r " + name + "/" + t.n + ".r 2 -> lane")) {
+    return false;
+  }
+  plan.add("vectorize " + name + "/" + t.n + ".r.w");
+  plan.finish(name);
+  plan.finish(t.product);
+  return lowers(plan);
+}
+
+}  // namespace
+
+TensorProduct tensor_product(const Plan& plan, const std::string& name) {
+  TensorProduct t = unassigned(plan, name, kShort);
+  if (t.of.m.empty()) return t;
+  t.row = instruction_for(plan.stage(t.product), plan.target());
+  if (t.row && t.row->lanes == 0) t.row = nullptr;
+  return t;
+}
+
+TensorProduct wide_product(const Plan& plan, const std::string& name) {
+  TensorProduct t = unassigned(plan, name, kVeryShort);
+  if (t.of.m.empty()) return t;
+  t.row = wide_instruction_for(plan.stage(t.product), plan.target());
+  if (!t.row) return t;
+  const StageFacts facts = plan.facts(name);
+  if (facts.extent(t.m) < t.row->rows && facts.extent(t.n) >= t.row->rows) {
+    std::swap(t.m, t.n);
+    std::swap(t.of.m, t.of.n);
+  }
+  return t;
+}
+
+TensorProduct any_product(const Plan& plan, const std::string& name) {
+  return unassigned(plan, name, kShort);
+}
+
+bool place_tile(Plan& plan, TensorProduct& t, const std::string& loop, const std::string& in) {
+  const std::string at = t.name + "/" + loop, output = plan.stage(t.name).output;
+  const bool own = t.product == t.name;
+  t.tile = own ? output + ".tile" : t.product;
+  return own ? plan.add("stage " + output + " at " + at + " -> " + t.tile + " in=" + in)
+             : plan.add("compute " + t.product + " at " + at + " in=" + in);
+}
+
+std::vector<size_t> by_stride(const Plan& plan, const ir::Buffer& b) {
+  const std::vector<int64_t> strides = dim_strides(plan.program(), b);
+  std::vector<size_t> dims(strides.size());
+  for (size_t d = 0; d < dims.size(); ++d) dims[d] = d;
+  std::stable_sort(dims.begin(), dims.end(),
+                   [&](size_t a, size_t c) { return strides[a] > strides[c]; });
+  return dims;
+}
+
+std::string dim_along(const ir::Expr& load, const std::string& var) {
+  const int d = ir::dim_along(load->args, var);
+  return d < 0 ? "" : "d" + std::to_string(d);
+}
+
+Factors factors_by_side(const Plan& plan, const TensorProduct& t) {
+  Factors f = factors_of(plan.stage(t.tile));
+  if (!f || f.a->name == f.b->name) return {};
+  if (dim_along(f.a, t.of.m).empty()) std::swap(f.a, f.b);
+  return f;
+}
+
+const Rule gpu::kMmaGemm = {
+    "mma_gemm",
+    "A product of types that a tensor instruction of the target takes: a tile of results in the "
+    "registers of each warp, operands through shared memory some steps ahead, and a consumer point "
+    "for point takes the results from there.",
+    apply_tensor,
+};
+
+}  // namespace hone::schedules

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "schedules/space/analysis/gpu.h"
+#include "schedules/space/analysis/gpu_gemm.h"
+#include "schedules/space/analysis/shape.h"
+#include "schedules/space/rules/rule.h"
+
+namespace hone::schedules {
+namespace {
+
+constexpr int64_t kProductsSide = 16;     // threads of a block along each axis of its tile
+constexpr int64_t kAccess = 16;           // bytes of the longest access
+constexpr int64_t kDepth = 16;            // of the sum, at a time
+constexpr int64_t kProductsBlocks = 128;  // that fill a large GPU
+
+/// A sum of products and the results of a thread along each side.
+struct Tile : TensorProduct {
+  int64_t each = 4;
+};
+
+/// Copies an operand's part of a tile, neighbours in memory as neighbours. Along a side they are
+/// cut where a thread's accesses end, so that what neighbouring threads read at a time lies
+/// together; rows along the sum stand by the thread that reads them, padded against conflicts of
+/// banks.
+bool share_products(Plan& plan, const Tile& t, const ir::Expr& factor, const std::string& side) {
+  const ir::Buffer b = *plan.program().buffer(factor->name);
+  const std::string along = dim_along(factor, side), sum = dim_along(factor, t.of.k);
+  std::vector<std::string> loops;
+  std::string layout, last;
+  for (size_t d : by_stride(plan, b)) {
+    last = "d" + text(static_cast<int64_t>(d));
+    if (last == along || last == sum) continue;
+    loops.push_back(last);
+    layout += "[" + last + "]";
+  }
+  if (last != along && last != sum) return false;
+  const std::string before = last == along ? sum : along, copy = b.name + ".shared";
+  loops.insert(loops.end(), {before, last});
+  const int64_t words = kAccess / size_of(b.type);
+  std::string pad;
+  if (last == sum) {
+    layout +=
+        "[" + along + "%" + text(t.each) + "][" + along + "/" + text(t.each) + "][" + sum + "]";
+    pad = " pad=" + text(words);
+  } else if (t.each > words) {
+    layout += "[" + sum + "][" + along + "/" + text(words) + "%" + text(t.each / words) + "][" +
+              along + "/" + text(t.each) + "][" + along + "%" + text(words) + "]";
+  } else {
+    layout += "[" + sum + "][" + along + "]";
+  }
+  return plan.add("stage " + b.name + " at " + t.tile + "/k.o -> " + copy + " in=shared" + pad +
+                  " layout=" + layout) &&
+         copy_words(plan, copy, loops, text(kProductsSide), kProductsSide);
+}
+
+/// Cuts the owner's loops into blocks, threads and what a thread computes.
+bool cut_products(Plan& plan, const Tile& t) {
+  const std::string at = t.name + "/", split = "split " + at;
+  for (const std::string& v : {t.m, t.n}) {
+    if (!plan.add(split + v + " " + text(kProductsSide * t.each) + " -> " + v + ".b " + v +
+                  ".i tail=pad") ||
+        !plan.add(split + v + ".i " + text(t.each) + " -> " + v + ".t " + v + ".r")) {
+      return false;
+    }
+  }
+  std::vector<std::string> outer = t.others;
+  outer.insert(outer.end(), {t.m + ".b", t.n + ".b", t.m + ".t", t.n + ".t"});
+  if (!order_loops(plan, t.name, outer, {t.m + ".r", t.n + ".r"})) return false;
+  std::vector<std::string> blocks = fuse_loops(plan, t.name, t.others);
+  blocks.push_back(t.m + ".b");
+  blocks.push_back(t.n + ".b");
+  return bind_blocks(plan, t.name, blocks) && plan.add("bind " + at + t.m + ".t thread.y") &&
+         plan.add("bind " + at + t.n + ".t thread.x");
+}
+
+/// Sums the tile in registers, some iterations after operands are asked for: of large tiles so few
+/// of the sum at a time that two blocks have registers on a multiprocessor.
+bool fill_products(Plan& plan, const Tile& t) {
+  const Product& p = t.of;
+  const std::string unrolled = plan.knob(knob_name("unrolled", t.name), {2, 4}, t.each > 4 ? 2 : 4);
+  const std::string at = t.tile + "/", split = "split " + at;
+  if (!plan.add(split + p.k + " " + text(kDepth) + " -> k.o k.i tail=pad") ||
+      !plan.add(split + "k.i " + unrolled + " -> k.s k.v")) {
+    return false;
+  }
+  if (!order_loops(plan, t.tile, p.others, {"k.o", "k.s", "k.v", p.m, p.n}, p.k)) return false;
+  const Factors f = factors_by_side(plan, t);
+  return f && share_products(plan, t, f.a, p.m) && share_products(plan, t, f.b, p.n) &&
+         plan.add("pipeline " + at +
+                  "k.o stages=" + plan.knob(knob_name("stages", t.name), {2, 3, 4}, 3)) &&
+         plan.add("unroll " + at + "k.v " + at + p.m + " " + at + p.n);
+}
+
+bool apply_products(Plan& plan, const std::string& name) {
+  Tile t;
+  static_cast<TensorProduct&>(t) = any_product(plan, name);
+  if (t.of.m.empty()) return plan.declines("it is no product of two tensors that share a sum");
+  const StageFacts facts = plan.facts(name);
+  const auto blocks = [&](int64_t side) {
+    return t.count * ((facts.extent(t.m) + side - 1) / side) *
+           ((facts.extent(t.n) + side - 1) / side);
+  };
+  if (plan.decide("a product's operands some steps ahead", 2, 1) == 0) {
+    return plan.declines("so decided");
+  }
+  const bool large = blocks(8 * kProductsSide) >= filling(plan, kProductsBlocks);
+  t.each = plan.decide("8 by 8 results to a thread", 2, large ? 1 : 0) == 1 ? 8 : 4;
+  if (!cut_products(plan, t) || !place_tile(plan, t, t.n + ".t", "registers") ||
+      !fill_products(plan, t))
+    return false;
+  const std::string at = name + "/";
+  plan.add("unroll " + at + t.m + ".r");
+  plan.add((facts.store.stride(t.n) == 1 ? "vectorize " : "unroll ") + at + t.n + ".r");
+  plan.finish(name);
+  plan.finish(t.product);
+  return lowers(plan);
+}
+
+}  // namespace
+
+const Rule gpu::kSimtGemm = {
+    "simt_gemm",
+    "A sum of products of two tensors, each used again along one side: a tile of results in the "
+    "registers of each thread, operands in shared memory some steps ahead, in words of 16 bytes on "
+    "both ways.",
+    apply_products,
+};
+
+}  // namespace hone::schedules

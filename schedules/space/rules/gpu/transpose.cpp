@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "schedules/space/analysis/gpu.h"
+#include "schedules/space/analysis/shape.h"
+#include "schedules/space/rules/rule.h"
+
+namespace hone::schedules {
+namespace {
+
+/// Threads along each side of a tile, which is a square: one side runs along what is read, one
+/// along what is written.
+constexpr int64_t kTurnSide = 32;
+/// Bytes that a thread passes on at a time: a word of a bank.
+constexpr int64_t kWord = 4;
+/// An axis shorter than this is not worth a tile.
+constexpr int64_t kTurnShort = 8;
+/// Blocks along the second and third axis of a grid.
+constexpr int64_t kTurnMostBlocks = 65535;
+
+/// A tensor that is read along another axis than the stage's store.
+struct Turned {
+  std::string buffer;
+  std::string read;                      ///< the variable along which it is contiguous
+  std::string written;                   ///< that of the store
+  size_t read_dim = 0, written_dim = 0;  ///< the dims of the tensor that they index
+};
+
+/// The dim of an access that `var` alone indexes; the number of dims where there is none.
+size_t dim_of_turn(const Access& a, const std::string& var) {
+  size_t d = 0;
+  while (d < a.indices.size() && plain_var(a.indices[d]) != var) ++d;
+  return d;
+}
+
+std::vector<Turned> turned_by(const Plan& plan, const std::string& name) {
+  const ir::Stage s = plan.stage(name);
+  const StageFacts facts = plan.facts(name);
+  std::string written;
+  for (const ir::IndexVar& v : s.vars) {
+    if (facts.store.stride(v.name) == 1 && facts.extent(v.name) >= kTurnShort) written = v.name;
+  }
+  std::vector<Turned> out;
+  if (written.empty()) return out;
+  for (const Access& a : facts.loads) {
+    if (a.gathers || a.guarded || a.stride(written) <= 1) continue;
+    for (const ir::IndexVar& v : s.vars) {
+      if (a.stride(v.name) != 1 || facts.extent(v.name) < kTurnShort) continue;
+      const Turned t{a.buffer, v.name, written, dim_of_turn(a, v.name), dim_of_turn(a, written)};
+      const bool plain = t.read_dim < a.indices.size() && t.written_dim < a.indices.size();
+      const bool again = std::any_of(out.begin(), out.end(),
+                                     [&](const Turned& o) { return o.buffer == a.buffer; });
+      if (plain && !again && (out.empty() || out[0].read == t.read)) out.push_back(t);
+    }
+  }
+  return out;
+}
+
+/// How a block passes a tile on.
+struct TurnTile {
+  int64_t width = 1;  ///< neighbours of a thread, where an access has several
+  int64_t rows = 4;   ///< of threads; each thread has several parts of a tile
+  int64_t side() const { return kTurnSide * width; }
+};
+
+/// Neighbours that make a word, where rows of all tensors begin at multiples of so many; fewer
+/// where tiles would be too few for the GPU.
+TurnTile tile_of(const Plan& plan, const std::string& name, const std::vector<Turned>& turned,
+                 int64_t blocks_of_elements) {
+  const StageFacts facts = plan.facts(name);
+  const Turned& t = turned[0];
+  TurnTile out{kWord, 4};
+  const auto suits = [&](const Access& a, const std::string& along) {
+    const int64_t size = size_of(plan.program().buffer(a.buffer)->type);
+    out.width = std::min(out.width, vector_width(plan, facts, a, {along}));
+    out.width = std::min(out.width, std::max<int64_t>(1, kWord / size));
+  };
+  for (const Access& a : facts.loads) {
+    if (a.stride(t.read) == 1) suits(a, t.read);
+    if (a.stride(t.written) == 1) suits(a, t.written);
+  }
+  suits(facts.store, t.written);
+  const int64_t few = 2 * multiprocessors(plan);
+  while (out.width > 1 && blocks_of_elements / (out.side() * out.side()) < few) {
+    out.width /= 2;
+  }
+  if (out.width > 1) out.rows = 8;
+  return out;
+}
+
+/// The part of the tensor that a block needs, by way of shared memory: rows an odd number of
+/// elements apart, so that a column of words lies in different banks.
+bool share_turn(Plan& plan, const Turned& t, const std::string& at, const TurnTile& tile,
+                int64_t row) {
+  const std::string copy = t.buffer + ".tile", step = "stage " + t.buffer + " at " + at + " -> ";
+  const std::string pad = row % 2 == 0 ? " pad=1" : "";
+  if (!plan.add(step + copy + " in=shared" + pad)) return false;
+  const std::string x = "d" + std::to_string(t.read_dim), y = "d" + std::to_string(t.written_dim);
+  const std::string words = cut_vectors(plan, copy, plan.loop_of(copy, x), tile.width);
+  if (words.empty() ||
+      !plan.add("split " + copy + "/" + y + " " + std::to_string(tile.rows) + " -> " + y + ".e " +
+                y + ".t") ||
+      !plan.add("bind " + copy + "/" + y + ".t thread.y") ||
+      !plan.add("unroll " + copy + "/" + y + ".e")) {
+    return false;
+  }
+  return plan.add("bind " + copy + "/" + words + " thread.x");
+}
+
+/// Cuts the stage's loops into tiles and gives them to blocks and threads; the loop that a tile is
+/// inside of, "" where that does not apply.
+std::string cut_tiles(Plan& plan, const std::string& name, const Turned& t, const TurnTile& tile,
+                      const std::vector<std::string>& others) {
+  const std::string &m = t.read, &n = t.written, at = name + "/";
+  const std::string side = std::to_string(tile.side());
+  if (!plan.add("split " + at + m + " " + side + " -> " + m + ".b " + m + ".i") ||
+      !plan.add("split " + at + m + ".i " + std::to_string(tile.rows) + " -> " + m + ".e " + m +
+                ".t") ||
+      !plan.add("split " + at + n + " " + side + " -> " + n + ".b " + n + ".i")) {
+    return {};
+  }
+  const std::string words = cut_vectors(plan, name, n + ".i", tile.width);
+  std::string order = "reorder";
+  for (const std::string& l : others) order += " " + at + l;
+  for (const std::string& l : {m + ".b", n + ".b", m + ".t", words, m + ".e"}) {
+    order += " " + at + l;
+  }
+  if (tile.width > 1) order += " " + at + n + ".i.v";
+  if (words.empty() || !plan.add(order)) return {};
+  std::vector<std::string> blocks = fuse_loops(plan, name, others);
+  blocks.push_back(m + ".b");
+  blocks.push_back(n + ".b");
+  if (!bind_blocks(plan, name, blocks) || !plan.add("unroll " + at + m + ".e")) return {};
+  return plan.add("bind " + at + m + ".t thread.y") && plan.add("bind " + at + words + " thread.x")
+             ? at + n + ".b"
+             : "";
+}
+
+bool apply_gpu_turn(Plan& plan, const std::string& name) {
+  const ir::Stage s = plan.stage(name);
+  if (!s.at.root() || s.reduce != ir::Reduce::kNone || s.where) {
+    return plan.declines("it reduces, has a `where`, or is inside another stage");
+  }
+  const std::vector<Turned> turned = turned_by(plan, name);
+  if (turned.empty()) return plan.declines("every load runs along memory as the result does");
+  const std::string &m = turned[0].read, &n = turned[0].written;
+  const StageFacts facts = plan.facts(name);
+  std::vector<std::string> others;
+  int64_t outer = 1, most = 1;  // as it should be good at, and as no call exceeds
+  for (const ir::IndexVar& v : s.vars) {
+    if (v.name == m || v.name == n) continue;
+    others.push_back(v.name);
+    outer *= facts.extent(v.name);
+    most *= at_most(plan.program(), v.hi);
+  }
+  const TurnTile tile = tile_of(plan, name, turned, outer * facts.extent(m) * facts.extent(n));
+  const int64_t across = at_most(plan.program(), s.var(m)->hi) / tile.side();
+  if (std::max(most, across) > kTurnMostBlocks) {
+    return plan.declines("a grid axis would have more blocks than it may");
+  }
+  const std::string at = cut_tiles(plan, name, turned[0], tile, others);
+  if (at.empty()) return false;
+  const int64_t row = std::min(tile.side(), facts.extent(m));
+  for (const Turned& t : turned) {
+    if (!share_turn(plan, t, at, tile, row)) return false;
+  }
+  if (!lowers(plan)) return false;
+  plan.finish(name);
+  return true;
+}
+
+}  // namespace
+
+const Rule gpu::kTranspose = {
+    "transpose",
+    "A tensor that is read along another axis than the store's: square tiles pass through shared "
+    "memory, so that neighbouring threads read neighbours and write neighbours.",
+    apply_gpu_turn,
+};
+
+}  // namespace hone::schedules

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "schedules/space/analysis/gpu.h"
+#include "schedules/space/analysis/gpu_gemm.h"
+#include "schedules/space/analysis/shape.h"
+#include "schedules/space/rules/rule.h"
+#include "schedules/steps/edit.h"
+
+namespace hone::schedules {
+namespace {
+
+constexpr int64_t kWideRows = 64;     // of an instruction
+constexpr int64_t kWarpLanes = 128;   // of a warpgroup
+constexpr int64_t kWideBlocks = 128;  // that fill a large GPU
+constexpr int64_t kRowBytes = 128;    // of operands in shared memory, swizzled
+constexpr int64_t kCluster = 2;       // blocks
+
+/// A product and how it is cut: numbers, of which the tuner may choose others.
+struct Wide : TensorProduct {
+  std::string groups;                       ///< warpgroups of a block, one below the other
+  std::string rows;                         ///< results of a warpgroup along m
+  std::string columns;                      ///< results of a block along n
+  std::string depth;                        ///< of the sum, at a time
+  std::string step;                         ///< the loop of which an iteration has so many
+  int64_t stages = 2;                       ///< of the pipeline
+  int64_t blocks = 0;                       ///< that there is work for
+  int64_t at_once = 1;                      ///< of them on a multiprocessor
+  int64_t tile_rows = 0, tile_columns = 0;  ///< of a block
+  int64_t below = 0;                        ///< tiles one below the other
+  int64_t beside = 0;                       ///< and side by side
+  int64_t group = 1;       ///< rows of tiles whose columns come before the next rows'
+  bool bulk = false;       ///< operands come by the copy engine, started by threads of their own
+  bool shared = false;     ///< neighbouring blocks may bring one another what both multiply by
+  bool clustered = false;  ///< and do
+};
+
+/// Stages of a pipeline, of which the tuner may choose, where shared memory holds so many.
+int64_t stages_for(int64_t most) {
+  for (int64_t stages : {8, 6, 4, 3}) {
+    if (stages <= most) return stages;
+  }
+  return 2;
+}
+
+/// The fewest columns of an instruction that cover `extent`, of at most `most`.
+int64_t columns_for(int64_t extent, int64_t most) {
+  int64_t columns = 8;
+  while (columns < extent && columns < most) columns *= 2;
+  return columns;
+}
+
+/// Tiles as large as leave work for the whole GPU, and as many steps ahead as shared memory holds.
+void choose_sizes_wide(Plan& plan, Wide& t) {
+  const StageFacts facts = plan.facts(t.name);
+  const int64_t m = facts.extent(t.m), n = facts.extent(t.n);
+  struct Tile {
+    int64_t groups, columns;
+  };
+  constexpr Tile kTiles[] = {{2, 256}, {2, 128}, {1, 128}, {1, 64}};
+  Tile tile = kTiles[0];
+  for (const Tile& next : kTiles) {
+    tile = {next.groups, columns_for(n, next.columns)};
+    const int64_t rows = kWideRows * tile.groups;
+    t.tile_rows = rows;
+    t.tile_columns = tile.columns;
+    t.below = (m + rows - 1) / rows;
+    t.beside = (n + tile.columns - 1) / tile.columns;
+    t.blocks = t.count * t.below * t.beside;
+    if (rows < 2 * m && t.blocks >= filling(plan, kWideBlocks)) break;
+  }
+  const auto knob = [&](const char* name, std::vector<int64_t> domain, int64_t value) {
+    return plan.knob(knob_name(name, t.name), std::move(domain), value);
+  };
+  t.rows = knob("rows", {kWideRows, 2 * kWideRows}, kWideRows);
+  t.groups = knob("groups", {1, 2}, tile.groups);
+  t.columns = knob("columns", {8, 16, 32, 64, 128, 256}, tile.columns);
+  t.depth = text(kRowBytes / size_of(t.row->a));
+  const int64_t bytes = (kWideRows * tile.groups + tile.columns) * kRowBytes;
+  // What the registers of as many blocks hold.
+  const int64_t most = tile.groups > 1 ? 1 : tile.columns > 64 ? 2 : 4;
+  t.at_once = std::clamp<int64_t>(t.blocks / filling(plan, kWideBlocks), 1, most);
+  t.stages = stages_for(operand_bytes(plan) / t.at_once / bytes);
+}
+
+/// Whether it is known before the call how many tiles are one below the other.
+bool known_below(const Plan& plan, const Wide& t) {
+  return ir::is_const(extent_of(plan.stage(t.name), t.m + ".b"));
+}
+
+/// Rows of tiles that a group may have, so that what blocks multiply by at a time is as little as
+/// may be: divisors of all, for groups are alike.
+std::vector<int64_t> groups_of(const Plan& plan, const Wide& t) {
+  std::vector<int64_t> out;
+  if (!known_below(plan, t)) return out;
+  for (int64_t rows : {2, 4, 8, 16}) {
+    if (t.below % rows == 0) out.push_back(rows);
+  }
+  return out;
+}
+
+/// Has neighbouring blocks, tiles one below the other or side by side, of which there are so many,
+/// bring one another what both multiply by.
+bool share_boxes(Plan& plan, Wide& t, bool below, const std::string& blocks) {
+  const int64_t tiles = below ? t.below : t.beside;
+  if (!t.shared || tiles % kCluster != 0) return true;
+  for (const Access& a : plan.facts(t.name).loads) {
+    if (a.gathers) return true;  // a launch that stops at bad data has no clusters
+  }
+  const int64_t both = below ? t.tile_columns : t.tile_rows;
+  const bool many =
+      t.blocks >= filling(plan, kWideBlocks) && 4 * both >= t.tile_rows + t.tile_columns;
+  if (plan.decide("neighbouring blocks bring one another operands", 2, many ? 1 : 0) == 0) {
+    return true;
+  }
+  t.clustered = true;
+  return plan.add("cluster " + t.name + "/" + blocks + " " + text(kCluster));
+}
+
+/// A block for each tile.
+bool bind_tiles(Plan& plan, Wide& t, std::vector<std::string> loops) {
+  loops = fuse_loops(plan, t.name, loops);
+  loops.insert(loops.end(), {t.m + ".b", t.n + ".b"});
+  const bool below = known_below(plan, t) && t.below % kCluster == 0;
+  return bind_blocks(plan, t.name, loops) &&
+         share_boxes(plan, t, below, loops[loops.size() - (below ? 2 : 1)]);
+}
+
+/// As many blocks as run at a time, of which each takes its share of the tiles, its copies going on
+/// between them.
+bool bind_rounds(Plan& plan, Wide& t, std::vector<std::string> loops) {
+  const std::vector<std::string> all = fuse_loops(plan, t.name, std::move(loops));
+  const std::string at = t.name + "/";
+  return all.size() == 1 &&
+         plan.add("split " + at + all[0] + " " + text(t.at_once * multiprocessors(plan)) +
+                  " -> round block") &&
+         plan.add("bind " + at + "block block.x") && share_boxes(plan, t, t.group > 1, "block");
+}
+
+/// Steps of a tile's sum.
+int64_t steps_of(const Plan& plan, const Wide& t) {
+  const StageFacts facts = plan.facts(t.product);
+  const int64_t depth = kRowBytes / size_of(t.row->a);
+  int64_t steps = 1;
+  for (const ir::IndexVar& v : plan.stage(t.product).rvars) {
+    const int64_t extent = std::max<int64_t>(1, facts.extent(v.name));
+    steps *= v.name == t.of.k ? (extent + depth - 1) / depth : extent;
+  }
+  return steps;
+}
+
+/// Cuts the owner's loops into blocks and the warpgroups of a block.
+bool cut_wide(Plan& plan, Wide& t) {
+  const std::string at = t.name + "/", split = "split " + at;
+  if (!plan.add(split + t.m + " " + t.rows + "*" + t.groups + " -> " + t.m + ".b " + t.m +
+                ".i tail=pad") ||
+      !plan.add(split + t.m + ".i " + Plan::again(t.rows) + " -> " + t.m + ".w " + t.m + ".r") ||
+      !plan.add(split + t.n + " " + t.columns + " -> " + t.n + ".b " + t.n + ".i tail=pad")) {
+    return false;
+  }
+  const bool many = t.blocks >= 2 * t.at_once * multiprocessors(plan) && steps_of(plan, t) > 1;
+  const bool rounds = t.bulk && plan.decide("as many blocks as run at a time", 2, many ? 1 : 0);
+  std::vector<std::string> tiles = {t.m + ".b", t.n + ".b"};
+  const std::vector<int64_t> groups = rounds ? groups_of(plan, t) : std::vector<int64_t>();
+  if (!groups.empty()) {
+    t.group = groups.back();
+    const std::string group = plan.knob(knob_name("group", t.name), groups, t.group);
+    if (!plan.add(split + t.m + ".b " + group + " -> " + t.m + ".g " + t.m + ".c")) return false;
+    tiles = {t.m + ".g", t.n + ".b", t.m + ".c"};
+  }
+  std::vector<std::string> blocks = t.others;
+  blocks.insert(blocks.end(), tiles.begin(), tiles.end());
+  std::vector<std::string> outer = blocks;
+  outer.push_back(t.m + ".w");
+  return order_loops(plan, t.name, outer, {t.m + ".r", t.n + ".i"}) &&
+         (rounds ? bind_rounds(plan, t, blocks) : bind_tiles(plan, t, t.others)) &&
+         plan.add("bind " + at + t.m + ".w thread.y");
+}
+
+/// Puts a factor's part of a tile into shared memory as it lies in memory: rows of 128 bytes along
+/// the sum, or where its neighbours lie along `side`, pieces of that many bytes, of each as many
+/// rows as the sum has.
+bool share_wide(Plan& plan, const Wide& t, const ir::Expr& factor, const std::string& side) {
+  const ir::Buffer b = *plan.program().buffer(factor->name);
+  const std::vector<size_t> dims = by_stride(plan, b);
+  const std::string along = dim_along(factor, side), sum = dim_along(factor, t.of.k);
+  const std::string last = "d" + text(static_cast<int64_t>(dims.back()));
+  const bool turned = last == along;
+  if (!turned && last != sum) return false;
+  if (turned && size_of(b.type) != 2) return false;
+  const std::string copy = b.name + ".shared";
+  const std::string before = turned ? sum : along;
+  std::string layout;
+  std::vector<std::string> loops;
+  for (size_t d : dims) {
+    const std::string dim = "d" + text(static_cast<int64_t>(d));
+    if (dim == along || dim == sum) continue;
+    layout += "[" + dim + "]";
+    loops.push_back(dim);
+  }
+  loops.push_back(before);
+  loops.push_back(last);
+  const std::string run = text(kRowBytes / size_of(b.type));
+  layout += turned ? "[" + last + "/" + run + "][" + before + "][" + last + "%" + run + "]"
+                   : "[" + before + "][" + last + "]";
+  if (!plan.add("stage " + b.name + " at " + t.tile + "/" + t.step + " -> " + copy +
+                " in=shared swizzle=on layout=" + layout)) {
+    return false;
+  }
+  if (t.bulk) return plan.add("bulk " + copy);
+  return copy_words(plan, copy, loops, Plan::again(t.groups), kWarpLanes);
+}
+
+/// The tile's loops: steps of the sum, over all that it runs over, each of whole instructions.
+bool fill_wide(Plan& plan, Wide& t) {
+  const Product& p = t.of;
+  const std::string at = t.tile + "/", split = "split " + at;
+  if (!plan.add(split + p.k + " " + t.depth + " -> k.o k.i tail=pad") ||
+      !plan.add(split + "k.i " + text(t.row->group) + " -> k.s k.t") ||
+      !plan.add(split + p.m + " " + text(kWideRows) + " -> m.o m.t") ||
+      !plan.add(split + p.n + " " + Plan::again(t.columns) + " -> n.o n.t")) {
+    return false;
+  }
+  if (!order_loops(plan, t.tile, p.others, {"k.o", "k.s", "m.o", "n.o", "m.t", "n.t", "k.t"},
+                   p.k)) {
+    return false;
+  }
+  std::vector<std::string> steps;
+  for (const ir::IndexVar& v : plan.stage(t.tile).rvars) {
+    if (v.name != p.k) steps.push_back(v.name);
+  }
+  steps.push_back("k.o");
+  t.step = fuse_loops(plan, t.tile, steps).back();
+  const Factors f = factors_by_side(plan, t);
+  if (!f || !share_wide(plan, t, f.a, p.m) || !share_wide(plan, t, f.b, p.n)) return false;
+  const std::string stages = plan.knob(knob_name("stages", t.name), {2, 3, 4, 6, 8}, t.stages);
+  return plan.add("pipeline " + at + t.step + " stages=" + stages) &&
+         (!t.bulk || plan.add("specialize " + at + t.step)) && plan.add("unroll " + at + "k.s") &&
+         plan.add("tensorize " + at + "m.t " + at + "n.t " + at + "k.t " + t.row->name);
+}
+
+bool build(Plan& plan, Wide& t) {
+  choose_sizes_wide(plan, t);
+  if (!cut_wide(plan, t) || !place_tile(plan, t, t.m + ".w") || !fill_wide(plan, t)) return false;
+  const std::string at = t.name + "/";
+  if (!plan.add("lanes " + at + t.m + ".r " + at + t.n + ".i 2 -> lane warps=4")) return false;
+  if (plan.facts(t.name).store.stride(t.n) == 1) plan.add("vectorize " + at + t.n + ".i.w");
+  plan.finish(t.name);
+  plan.finish(t.product);
+  return lowers(plan);
+}
+
+bool apply_wide(Plan& plan, const std::string& name) {
+  Wide t;
+  static_cast<TensorProduct&>(t) = wide_product(plan, name);
+  if (!t.row) return plan.declines("no warpgroup instruction makes such a product");
+  const bool large = plan.facts(name).extent(t.m) >= kWideRows;
+  if (plan.decide("a product by warpgroups", 2, large ? 1 : 0) == 0) {
+    return plan.declines("it has fewer rows than warpgroups pay for");
+  }
+  const Plan::Mark before = plan.mark();
+  t.bulk = t.shared = plan.decide("operands by TMA", 2, 1) == 1;
+  while (true) {
+    Wide built = t;
+    if (build(plan, built)) return true;
+    if (!t.bulk) return false;
+    plan.rewind(before);
+    if (!built.clustered) t.bulk = false;
+    t.shared = false;
+  }
+}
+
+}  // namespace
+
+const Rule gpu::kWgmmaGemm = {
+    "wgmma_gemm",
+    "A product of types that an instruction of a warpgroup takes: tiles of results in the "
+    "registers "
+    "of warpgroups one below the other, operands in shared memory some steps ahead, from where the "
+    "instruction reads them.",
+    apply_wide,
+};
+
+}  // namespace hone::schedules

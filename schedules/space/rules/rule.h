@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "schedules/space/plan.h"
+
+namespace hone::schedules {
+
+/// One rule: what it looks for in a program's structure, and the steps it adds.
+struct Rule {
+  const char* name;
+  const char* doc;
+  /// Adds steps for `stage` and what it takes along; false where the rule does not concern it.
+  bool (*apply)(Plan& plan, const std::string& stage);
+  /// Producers before consumers: what it does to a stage counts for those that read it.
+  bool forwards = false;
+};
+
+// One row a file, of the same name; the tables list them in the order in which they are tried.
+namespace cpu {
+extern const Rule kInline;
+extern const Rule kPad;
+extern const Rule kRows;
+extern const Rule kTile;
+extern const Rule kLanes;
+extern const Rule kTranspose;
+extern const Rule kElementwise;
+extern const Rule kVectors;
+extern const Rule kParallel;
+extern const Rule kPartition;
+extern const Rule kPrefetch;
+extern const Rule kStream;
+}  // namespace cpu
+namespace gpu {
+extern const Rule kWgmmaGemm;
+extern const Rule kMmaGemm;
+extern const Rule kSimtGemm;
+extern const Rule kTiledReduction;
+extern const Rule kSplitReduction;
+extern const Rule kRows;
+extern const Rule kColumns;
+extern const Rule kTranspose;
+extern const Rule kElementwise;
+}  // namespace gpu
+
+/// The rules for a GPU; none in a build without CUDA.
+std::span<const Rule* const> gpu_shaping_rules();
+std::span<const Rule* const> gpu_stage_rules();
+
+/// Rules that reshape the program, applied to each stage before the others.
+std::span<const Rule* const> shaping_rules(const ir::Target& target);
+/// Rules that schedule one stage: the first that concerns it does; then every finishing rule.
+std::span<const Rule* const> stage_rules(const ir::Target& target);
+/// Rules applied to each stage at the end.
+std::span<const Rule* const> finishing_rules(const ir::Target& target);
+
+}  // namespace hone::schedules

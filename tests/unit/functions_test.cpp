@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A scalar function is one row of a table. What the row names is there: code for every back end,
+// accuracy measured, a place in the documents. `fuzz` looks for each in random problems, `oracle`
+// compares each with NumPy.
+#include "jit/x86/math/functions.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+
+#include "jit/cuda/source.h"
+#include "jit/ir/functions/function.h"
+#include "ops/op.h"
+#include "tests/support/source_root.h"
+#include "tests/unit/math_sim.h"
+
+using namespace hone;
+
+namespace {
+
+std::string text_of(const std::string& path) {
+  std::ifstream in(tests::source_root() + "/" + path);
+  REQUIRE_MESSAGE(in, path << " cannot be read");
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+/// An op of the function alone.
+std::string op_of(const ir::Function& f, const std::string& call) {
+  return fmt::format("op f(A: f32[N], B: f32[N]) -> (Y: f32[N]) {{ Y[i] = {} + 0 * {} }} N=8", call,
+                     f.arity == 2 ? "1" : "B[i]");
+}
+
+}  // namespace
+
+TEST_CASE("functions: every row is complete") {
+  std::set<std::string> names;
+  std::set<ir::Expansion> expansions;
+  for (const ir::Function& f : ir::functions()) {
+    INFO(f.name);
+    CHECK(names.insert(f.name).second);
+    CHECK(ir::function_named(f.name) == &f);
+    CHECK((f.arity == 1 || f.arity == 2));
+    CHECK(static_cast<bool>(f.eval));
+    CHECK(f.error != ir::ErrorClass::kNone);
+    CHECK(ir::tolerance(f.error, DType::kF32).units > 0);
+    CHECK(f.expansion != ir::Expansion::kNone);
+    CHECK(expansions.insert(f.expansion).second);
+    CHECK(f.vector_length > 0);
+    CHECK(f.device_length > 0);
+    CHECK(std::string(f.device.f32).find("return ") != std::string::npos);
+    CHECK(std::string(f.device.f64).find("return ") != std::string::npos);
+  }
+  // No expansion is left over.
+  CHECK(expansions.size() == static_cast<size_t>(ir::Expansion::kTrunc));
+  CHECK(ir::function_named("sinus") == nullptr);
+}
+
+TEST_CASE("functions: the length stated is about that of the vector code") {
+  for (const ir::Function& f : ir::functions()) {
+    for (const bool avx512 : {false, true}) {
+      jit::SimBuilder<float> b{.avx512 = avx512, .slow_paths = false};
+      jit::expand<float>(b, f.expansion, 0.7F, 1.3F);
+      INFO(f.name, " avx512=", avx512, " has ", b.operations);
+      CHECK(b.operations <= 3 * f.vector_length);
+      CHECK(f.vector_length <= 4 * b.operations);
+    }
+  }
+}
+
+TEST_CASE("functions: CUDA has each in both types") {
+  const std::string prelude = jit::cuda_prelude();
+  if (prelude.empty()) return;  // built without
+  for (const ir::Function& f : ir::functions()) {
+    for (const std::string type : {"float", "double"}) {
+      const std::string second = f.arity == 2 ? ", " + type + " y" : "";
+      const std::string head = fmt::format("{} fn_{}({} x{}) {{", type, f.name, type, second);
+      CHECK_MESSAGE(prelude.find(head) != std::string::npos, head);
+    }
+  }
+}
+
+TEST_CASE("functions: the language takes each, and the call that random problems make of it") {
+  for (const ir::Function& f : ir::functions()) {
+    const std::string plain = fmt::format("{}({})", f.name, f.arity == 2 ? "A[i], B[i]" : "A[i]");
+    CHECK_MESSAGE(ops::parse_problem(op_of(f, plain)), plain);
+    if (!*f.moderate) continue;
+    const std::string moderate = fmt::format(fmt::runtime(f.moderate), "A[i]", "B[i]");
+    CHECK_MESSAGE(ops::parse_problem(op_of(f, moderate)), moderate);
+    CHECK_MESSAGE(moderate.find(std::string(f.name) + "(") != std::string::npos, moderate);
+  }
+}
+
+TEST_CASE("functions: the accuracy of each is measured, and how it is computed is written down") {
+  const std::string measured = text_of("tests/unit/math_ulp_table.txt");
+  const std::string document = text_of("jit/x86/math/README.md");
+  for (const ir::Function& f : ir::functions()) {
+    for (const char* isa : {"avx2", "avx512"}) {
+      const std::string line = fmt::format("{:6} f32 {:9} ", isa, f.name);
+      CHECK_MESSAGE(measured.find(line) != std::string::npos, "no line `" << line << "`");
+    }
+    CHECK_MESSAGE(document.find(f.name) != std::string::npos, f.name);
+  }
+}
