@@ -6,11 +6,11 @@
 //                                 tensor_load(As + .., &args.map[0], full + p % stages, k, m); }
 //   ready pipe 0 at p  =>  mbarrier_wait(full + p % stages, p / stages % 2)
 // A part of a box that goes to all blocks of a cluster counts at the same mbarrier of each.
+#include "jit/cuda/print_bulk.h"
+
 #include <fmt/format.h>
 
 #include <utility>
-
-#include "jit/cuda/print_launch.h"
 
 namespace hone::jit {
 
@@ -23,6 +23,8 @@ constexpr int64_t kMapAlign = 16;
 
 constexpr int64_t kBarrierBytes = 8;
 
+constexpr int kWarpLanes = 32;
+
 constexpr const char* kThread[] = {"threadIdx.x", "threadIdx.y", "threadIdx.z"};
 
 /// The mbarriers of a pipe's slots: `full` or `empty`. Names of buffers end in `_`.
@@ -31,17 +33,17 @@ std::string barriers_of(const char* of, int pipe) { return fmt::format("{}_{}", 
 }  // namespace
 
 /// Of all threads of the block, the first.
-std::string LaunchPrinter::first_thread() const {
+std::string BulkPrinter::first_thread() const {
   std::string out = "threadIdx.x == 0";
   for (size_t a = 1; a < 3; ++a) {
-    const bool several = out_.block[a] > 1 || static_cast<int>(a) == producer_axis_;
+    const bool several = out_.block[a] > 1 || static_cast<int>(a) == context_.producer_axis;
     if (several) out += std::string(" && ") + kThread[a] + " == 0";
   }
   return out;
 }
 
 /// The mbarrier of the slot of a position.
-std::string LaunchPrinter::slot_barrier(const Stmt& s, const char* of) {
+std::string BulkPrinter::slot_barrier(const Stmt& s, const char* of) {
   const Pipe& pipe = nest_.pipes[static_cast<size_t>(s.id)];
   pipes_.insert(s.id);
   note(s.position);
@@ -52,7 +54,7 @@ std::string LaunchPrinter::slot_barrier(const Stmt& s, const char* of) {
 
 /// One thread announces what comes and starts the copies; threads of their own wait until the slot
 /// is free first.
-void LaunchPrinter::emit_fill(const Stmt& s) {
+void BulkPrinter::emit_fill(const Stmt& s) {
   const Pipe& pipe = nest_.pipes[static_cast<size_t>(s.id)];
   if (pipe.specialized && role_ == ThreadRole::kConsumer) return;
   const std::string around = filled_;
@@ -64,7 +66,7 @@ void LaunchPrinter::emit_fill(const Stmt& s) {
     line(fmt::format("mbarrier_wait({}, {});", slot_barrier(s, "empty"), parity_of(s, 1)));
   }
   line(fmt::format("mbarrier_arrive_expect({}, {});", filled_, pipe.bytes));
-  Scope alone;
+  ThreadScope alone;
   for (const StmtRef& b : s.body) emit(*b, alone);
   close();
   filled_ = around;
@@ -72,17 +74,17 @@ void LaunchPrinter::emit_fill(const Stmt& s) {
 }
 
 /// The parity of the phase that a position is in, or of the one `ahead` later.
-std::string LaunchPrinter::parity_of(const Stmt& s, int64_t ahead) {
+std::string BulkPrinter::parity_of(const Stmt& s, int64_t ahead) {
   const Pipe& pipe = nest_.pipes[static_cast<size_t>(s.id)];
   const Expr phase = make_binary(Op::kDiv, s.position, make_int(pipe.stages)) + make_int(ahead);
   return "(u32)(" + print_index(make_binary(Op::kMod, phase, make_int(2)), n_) + ")";
 }
 
-void LaunchPrinter::emit_ready(const Stmt& s) {
+void BulkPrinter::emit_ready(const Stmt& s) {
   line(fmt::format("mbarrier_wait({}, {});", slot_barrier(s, "full"), parity_of(s, 0)));
 }
 
-void LaunchPrinter::emit_box(const Stmt& s) {
+void BulkPrinter::emit_box(const Stmt& s) {
   used_.insert(s.id);
   note(s.offset);
   std::string at;
@@ -102,7 +104,7 @@ void LaunchPrinter::emit_box(const Stmt& s) {
 }
 
 /// The launch's number of a map of the nest.
-int LaunchPrinter::number_of_map(int map) {
+int BulkPrinter::number_of_map(int map) {
   const auto [found, first] = maps_.try_emplace(map, static_cast<int>(maps_.size()));
   if (!first) return found->second;
   const TensorMap& m = nest_.maps[static_cast<size_t>(map)];
@@ -128,7 +130,7 @@ int LaunchPrinter::number_of_map(int map) {
 }
 
 /// Bytes of the mbarriers in shared memory.
-int64_t LaunchPrinter::barrier_bytes() const {
+int64_t BulkPrinter::barrier_bytes() const {
   int64_t n = 0;
   for (int p : pipes_) {
     const Pipe& pipe = nest_.pipes[static_cast<size_t>(p)];
@@ -138,7 +140,7 @@ int64_t LaunchPrinter::barrier_bytes() const {
 }
 
 /// Declares the mbarriers; one thread makes them, before any other touches them.
-std::string LaunchPrinter::declare_pipes() const {
+std::string BulkPrinter::declare_pipes() const {
   if (pipes_.empty()) return "";
   std::string text, made;
   int64_t at = barriers_at_;
@@ -154,10 +156,39 @@ std::string LaunchPrinter::declare_pipes() const {
     const Pipe& pipe = nest_.pipes[static_cast<size_t>(p)];
     declare(barriers_of("full", p), pipe.stages, 1);
     if (!pipe.specialized) continue;
-    declare(barriers_of("empty", p), pipe.stages, pipe.cluster * consumers_ / 32);
+    declare(barriers_of("empty", p), pipe.stages, pipe.cluster * context_.consumers / 32);
   }
   return text + "  if (" + first_thread() + ") {\n" + made + "    fence_mbarrier_init();\n  }\n" +
-         (cluster_ > 1 ? meet_cluster() : "  __syncthreads();\n");
+         (clusters_.blocks() > 1 ? clusters_.meet_cluster() : "  __syncthreads();\n");
+}
+
+/// Whether threads of their own run something inside `s`.
+bool BulkPrinter::fills_apart(const Stmt& s) const {
+  bool found = false;
+  each_stmt(s, [&](const Stmt& x) {
+    found |= x.kind == Stmt::kFill && nest_.pipes[static_cast<size_t>(x.id)].specialized;
+  });
+  return found;
+}
+
+/// One lane of each warp says that the warp is done with a slot; where blocks fill it together, one
+/// for each of them, to all.
+void BulkPrinter::emit_release(const Stmt& s) {
+  const int x = out_.block[0], y = out_.block[1];
+  std::string thread = "threadIdx.x";
+  if (x % kWarpLanes != 0) {
+    thread = fmt::format("((threadIdx.z * {} + threadIdx.y) * {} + threadIdx.x)", y, x);
+  }
+  line("warp_barrier();");
+  const int blocks = nest_.pipes[static_cast<size_t>(s.id)].cluster;
+  if (blocks == 1) {
+    return line(fmt::format("if ({} % {} == 0) mbarrier_arrive({});", thread, kWarpLanes,
+                            slot_barrier(s, "empty")));
+  }
+  // The warps only read the slot, and have: nothing is to be shown to the other blocks.
+  const char* arrive = forms_.fenced_arrive ? "mbarrier_release_at" : "mbarrier_arrive_at";
+  line(fmt::format("if ({0} % {1} < {2}) {4}({3}, {0} % {1});", thread, kWarpLanes, blocks,
+                   slot_barrier(s, "empty"), arrive));
 }
 
 }  // namespace hone::jit

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches whose blocks run in clusters: they begin when the mbarriers of all blocks are made, and
 // leave together, since others write to a block's memory and arrive at its mbarriers.
-#include <fmt/format.h>
+#include "jit/cuda/print_clusters.h"
 
-#include "jit/cuda/print_launch.h"
+#include <fmt/format.h>
 
 namespace hone::jit {
 
@@ -30,7 +30,7 @@ bool follows_data(const Stmt& s) {
 }  // namespace
 
 /// Blocks of a cluster along each axis.
-void LaunchPrinter::measure_cluster() {
+void ClusterPrinter::measure_cluster() {
   const auto along = [&](Mark mark, int blocks) {
     if (blocks == 1) return;
     cluster_ = blocks;
@@ -44,10 +44,10 @@ void LaunchPrinter::measure_cluster() {
 
 /// The grid has whole clusters, and nothing depends on what an earlier launch found in the data: a
 /// launch that it stops, blocks of a cluster would leave one by one.
-void LaunchPrinter::check_cluster() const {
+void ClusterPrinter::check_cluster(bool checks) const {
   if (cluster_ == 1) return;
   each_stmt(*launch_.body, [&](const Stmt& s) {
-    if (checks_ || !follows_data(s)) return;
+    if (checks || !follows_data(s)) return;
     throw Unprintable{fmt::format(
         "launch {} runs in clusters and reads where data that an earlier launch checks say; leave "
         "out cluster",
@@ -63,21 +63,14 @@ void LaunchPrinter::check_cluster() const {
   }
 }
 
-std::string LaunchPrinter::kernel_macro() const {
-  const char* alone = alone_ ? "_ALONE" : "";
-  if (cluster_ == 1) return fmt::format("HONE_KERNEL{}({})", alone, threads());
-  return fmt::format("HONE_CLUSTER_KERNEL{}({}, {}, {}, {})", alone, threads(), out_.cluster[0],
-                     out_.cluster[1], out_.cluster[2]);
-}
-
 /// Until all blocks are here. What they show one another are mbarriers, which have a fence of their
 /// own, and that they are done.
-std::string LaunchPrinter::meet_cluster() const {
+std::string ClusterPrinter::meet_cluster() const {
   const char* arrive = forms_.fenced_cluster ? "cluster_arrive" : "cluster_arrive_relaxed";
   return fmt::format("  {}();\n  cluster_wait();\n", arrive);
 }
 
 /// Lanes of a warp come here by different ways.
-std::string LaunchPrinter::leave_cluster() const { return "  warp_barrier();\n" + meet_cluster(); }
+std::string ClusterPrinter::leave_cluster() const { return "  warp_barrier();\n" + meet_cluster(); }
 
 }  // namespace hone::jit

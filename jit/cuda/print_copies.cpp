@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies into shared memory that go on while threads compute.
 //   async As[..] = A[..]  =>  copy_async<16>(As + .., A + ..)
+#include "jit/cuda/print_copies.h"
+
 #include <fmt/format.h>
 
 #include <cmath>
-
-#include "jit/cuda/print_launch.h"
 
 namespace hone::jit {
 
@@ -24,21 +24,22 @@ bool is_zero(const Expr& e) {
 }  // namespace
 
 /// Elements of each copy; 0 where the store is none, or none that the GPU makes by itself.
-int64_t LaunchPrinter::copied_at_once(const Stmt& s, const VectorLanes* lanes) const {
-  if (!s.async || !copies_async_) return 0;
+int64_t CopyPrinter::copied_at_once(const Stmt& s, const VectorLanes* lanes) const {
+  if (!s.async || !context_.copies_async) return 0;
   const Expr& load = s.value;
   if (load->guarded && !is_zero(load->args[2])) return 0;
   int64_t elements = 1;
   if (lanes) {
     if (load->guarded && !is_uniform(load->args[1], *lanes, n_.facts)) return 0;
-    elements = std::min(width(s.id, s.offset, *lanes), width(load->id, load->args[0], *lanes));
+    elements = std::min(lane_access_.width(s.id, s.offset, *lanes),
+                        lane_access_.width(load->id, load->args[0], *lanes));
   }
   const int64_t bytes = elements * size_of(load->type);
   return bytes == 4 || bytes == 8 || bytes == 16 ? elements : 0;
 }
 
 /// Prints a store as asynchronous copies, for all lanes where there are some; false: it is none.
-bool LaunchPrinter::emit_copies(const Stmt& s, const VectorLanes* lanes) {
+bool CopyPrinter::emit_copies(const Stmt& s, const VectorLanes* lanes) {
   const int64_t elements = copied_at_once(s, lanes);
   if (elements == 0) return false;
   const Expr& load = s.value;
@@ -55,8 +56,9 @@ bool LaunchPrinter::emit_copies(const Stmt& s, const VectorLanes* lanes) {
   for (int64_t first = 0; first < (lanes ? lanes->count : 1); first += elements) {
     VectorLanes part = lanes ? *lanes : VectorLanes{};
     if (lanes) part.begin = part.begin + make_int(first);
-    line(fmt::format("copy_async<{}>({}, {}{});", bytes, print_address(s.id, s.offset, part),
-                     print_address(load->id, load->args[0], part), kept));
+    line(fmt::format("copy_async<{}>({}, {}{});", bytes,
+                     lane_access_.print_address(s.id, s.offset, part),
+                     lane_access_.print_address(load->id, load->args[0], part), kept));
   }
   return true;
 }

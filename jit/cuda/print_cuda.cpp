@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "jit/cuda/narrow.h"
-#include "jit/cuda/print_launch.h"
+#include "jit/cuda/print_kernel.h"
 #include "jit/cuda/sm90_rows.h"
 #include "jit/passes/keep_loads.h"
 
@@ -64,7 +64,7 @@ Result<CudaSource, Refusal> print_cuda(const Nest& given, const Target& target,
       made.symbol = fmt::format("hone_{}", i);
       made.at_bind = l.at_bind;
       names.wide = needs_wide_indices(nest, l, names.facts);
-      out.kernels += LaunchPrinter(nest, l, names, made, out.slot_align, target, forms).print();
+      out.kernels += print_kernel({nest, l, names, made, out.slot_align, target, forms});
       for (Expr& g : made.grid) {
         if (!g) g = make_int(1);
       }

@@ -31,25 +31,25 @@ constexpr const char* kBlock[] = {"blockIdx.x", "blockIdx.y", "blockIdx.z"};
 std::string LaunchPrinter::print() {
   n_.facts.define_loop(launch_.range, Poly(), Poly::of(launch_.extent, &n_.facts));
   measure(*launch_.body);
-  check_warps();
-  measure_products();
-  measure_cluster();
+  tiles_.check_warps();
+  tiles_.measure_products();
+  clusters_.measure_cluster();
   each_stmt(*launch_.body, [&](const Stmt& s) {
     checks_ |= s.kind == Stmt::kCheck;
-    copies_async_ |= s.async && target_.generation() >= kAsyncCopies;
+    context_.copies_async |= s.async && target_.generation() >= kAsyncCopies;
   });
-  if (fills_apart(*launch_.body)) {
+  if (bulk_.fills_apart(*launch_.body)) {
     emit_roles();
   } else {
     emit_range();
   }
-  check_cluster();
-  return head() + body_ + (cluster_ > 1 ? leave_cluster() : "") + "}\n";
+  clusters_.check_cluster(checks_);
+  return head() + context_.body + (clusters_.blocks() > 1 ? clusters_.leave_cluster() : "") + "}\n";
 }
 
 /// The launch's body, for the range that a block has of it.
 void LaunchPrinter::emit_range() {
-  Scope scope;
+  ThreadScope scope;
   const auto range = static_cast<size_t>(launch_.range);
   const std::string& r = n_.loops[range];
   if (is_block(launch_.mark)) {
@@ -119,13 +119,14 @@ std::string LaunchPrinter::head() {
   for (size_t b = 0; b < nest_.buffers.size(); ++b) {
     if (used_.contains(static_cast<int>(b))) text += declaration(nest_.buffers[b], n_.buffers[b]);
   }
-  return text + declare_pipes();
+  return text + bulk_.declare_pipes();
 }
 
 /// Whether some launch checks data, which calls before this one may have found bad, or all are to
 /// ask.
 bool LaunchPrinter::stops_at_bad_data() const {
-  if (cluster_ > 1) return false;  // the blocks of a cluster might find the status different
+  if (clusters_.blocks() > 1)
+    return false;  // the blocks of a cluster might find the status different
   bool checked = forms_.status_always;
   for (const Launch& l : nest_.launches) {
     each_stmt(*l.body, [&](const Stmt& s) { checked |= s.kind == Stmt::kCheck; });
@@ -146,8 +147,8 @@ void LaunchPrinter::place_shared() {
     swizzled |= buffer.swizzle != 0;
     bytes += round_up(buffer.max_bytes, kTeamAlign);
   }
-  for (const auto& part : parts_) parts += round_up(part.second, kTeamAlign);
-  if (!pipes_.empty()) bytes += round_up(barrier_bytes(), kTeamAlign);
+  for (const auto& part : context_.parts) parts += round_up(part.second, kTeamAlign);
+  if (bulk_.any()) bytes += round_up(bulk_.barrier_bytes(), kTeamAlign);
   out_.shared_bytes = parts;
   if (!swizzled && bytes + parts <= DeviceLimits::kStaticShared) {
     out_.shared_bytes += bytes;
@@ -158,9 +159,10 @@ void LaunchPrinter::place_shared() {
     dynamic_[b] = at;
     out_.dynamic_bytes = at + b->max_bytes;
   }
-  if (!pipes_.empty()) {
-    barriers_at_ = round_up(out_.dynamic_bytes, kTeamAlign);
-    out_.dynamic_bytes = barriers_at_ + barrier_bytes();
+  if (bulk_.any()) {
+    const int64_t at = round_up(out_.dynamic_bytes, kTeamAlign);
+    bulk_.place_barriers(at);
+    out_.dynamic_bytes = at + bulk_.barrier_bytes();
   }
   const int64_t most = device_limits(target_.sm).block_shared_bytes;
   if (parts + out_.dynamic_bytes > most) {
@@ -191,17 +193,17 @@ std::string LaunchPrinter::declaration(const NestBuffer& b, const std::string& n
       }
       return fmt::format("  HONE_TEAM({}, {}, {});\n", type, name, elements);
     case Home::kWarp:
-      return fmt::format("  HONE_WARP({}, {}, {});\n", type, name, registers_of(b));
+      return fmt::format("  HONE_WARP({}, {}, {});\n", type, name, tiles_.registers_of(b));
     default:
       return fmt::format("  HONE_OWN({}, {}, {});\n", type, name, elements);
   }
 }
 
-void LaunchPrinter::emit(const Stmt& s, Scope& scope) {
+void LaunchPrinter::emit(const Stmt& s, ThreadScope& scope) {
   if (role_ == ThreadRole::kProducer) {
-    if (!fills_apart(s)) return;
+    if (!bulk_.fills_apart(s)) return;
     if (s.kind == Stmt::kFor && is_thread(s.mark)) {
-      unbound_.insert(s.id);
+      context_.unbound.insert(s.id);
       return emit_all(s, scope);
     }
   }
@@ -210,49 +212,46 @@ void LaunchPrinter::emit(const Stmt& s, Scope& scope) {
       return emit_all(s, scope);
     case Stmt::kFor:
       if (is_block(s.mark)) return emit_block(s, scope);
-      if (is_thread(s.mark)) return emit_threads(s, scope);
-      if (s.mark == Mark::kVector) return emit_vector(s, scope);
-      if (s.mark == Mark::kTensor) return conditional(scope, [&] { emit_tiles(s); });
+      if (is_thread(s.mark)) return threads_.emit_threads(s, scope);
+      if (s.mark == Mark::kVector) return vector_printer_.emit_vector(s, scope);
+      if (s.mark == Mark::kTensor) return conditional(scope, [&] { tiles_.emit_tiles(s); });
       return emit_serial(s, scope);
     case Stmt::kIf:
       return emit_if(s, scope);
     case Stmt::kTeam: {
-      Scope team;
+      ThreadScope team;
       for (const StmtRef& b : s.body) emit(*b, team);
       return;
     }
     case Stmt::kCommit:
-      if (copies_async_) line("commit_copies();");
+      if (context_.copies_async) line("commit_copies();");
       return;
     case Stmt::kWait:
-      if (copies_async_) line(fmt::format("wait_copies<{}>();", s.pending));
+      if (context_.copies_async) line(fmt::format("wait_copies<{}>();", s.pending));
       return;
     case Stmt::kBarrier:
-      if (shows_stores_) line("fence_proxy_async();");
-      return line(role_ == ThreadRole::kAll ? "__syncthreads();"
-                                            : fmt::format("barrier_sync(1, {});", consumers_));
+      if (tiles_.shows_stores()) line("fence_proxy_async();");
+      return line(role_ == ThreadRole::kAll
+                      ? "__syncthreads();"
+                      : fmt::format("barrier_sync(1, {});", context_.consumers));
     case Stmt::kOpen:
     case Stmt::kClose:
     case Stmt::kJoin:
-      return emit_marker(s);
+      return tiles_.emit_marker(s);
     case Stmt::kFill:
-      return emit_fill(s);
+      return bulk_.emit_fill(s);
     case Stmt::kReady:
-      return emit_ready(s);
+      return bulk_.emit_ready(s);
     case Stmt::kRelease:
-      return emit_release(s);
+      return bulk_.emit_release(s);
     case Stmt::kCopyBox:
-      return emit_box(s);
+      return bulk_.emit_box(s);
     default:
       return guarded(scope, s, [&] { emit_leaf(s); });
   }
 }
 
-void LaunchPrinter::emit_all(const Stmt& s, Scope& scope) {
-  for (const StmtRef& b : s.body) emit(*b, scope);
-}
-
-void LaunchPrinter::emit_serial(const Stmt& s, Scope& scope) {
+void LaunchPrinter::emit_serial(const Stmt& s, ThreadScope& scope) {
   const bool together = collective(s);
   if (together && (depends(s.begin, scope) || depends(s.end, scope))) {
     throw Unprintable{"threads would run loop " + loop(s.id) +
@@ -261,7 +260,7 @@ void LaunchPrinter::emit_serial(const Stmt& s, Scope& scope) {
   }
   const auto run = [&] {
     const int levels = open_loop(s);
-    Scope inside = together ? scope : without_conditions(scope);
+    ThreadScope inside = together ? scope : without_conditions(scope);
     emit_all(s, inside);
     for (int i = 0; i < levels; ++i) close();
   };
@@ -278,7 +277,7 @@ int LaunchPrinter::open_loop(const Stmt& s) {
   note(s.begin);
   note(s.end);
   const bool copied = s.mark == Mark::kUnroll || s.mark == Mark::kVector;
-  const bool unrolled = copied || numbers_registers(s);
+  const bool unrolled = copied || tiles_.numbers_registers(s);
   const std::string end = print_index(s.end, n_);
   std::optional<int64_t> most;
   if (unrolled && is_const(s.begin) && !is_const(s.end)) {
@@ -287,7 +286,7 @@ int LaunchPrinter::open_loop(const Stmt& s) {
   }
   const bool data = unrolled && !most && !is_const(s.end);
   if (unrolled) line(data ? fmt::format("#pragma unroll {}", kAtATime) : "#pragma unroll");
-  if (!unrolled && opens_products(s)) line("#pragma unroll 1");
+  if (!unrolled && tiles_.opens_products(s)) line("#pragma unroll 1");
   open(fmt::format("for ({0} {1} = {2}; {1} < {3}; ++{1}) {{", n_.index_type(), loop(s.id),
                    print_index(s.begin, n_), most ? fmt::format("{}", *most) : end));
   if (!most) return 1;
@@ -295,12 +294,12 @@ int LaunchPrinter::open_loop(const Stmt& s) {
   return 2;
 }
 
-void LaunchPrinter::emit_if(const Stmt& s, Scope& scope) {
+void LaunchPrinter::emit_if(const Stmt& s, ThreadScope& scope) {
   note(s.condition);
   const std::string condition = print_condition(s.condition, n_);
   if (!collective(s)) {
     return conditional(scope, [&] {
-      Scope inside = without_conditions(scope);
+      ThreadScope inside = without_conditions(scope);
       emit_choice(s, condition, inside);
     });
   }
@@ -309,13 +308,13 @@ void LaunchPrinter::emit_if(const Stmt& s, Scope& scope) {
   const std::string taken = "taken_" + std::to_string(++choices_);
   line("const bool " + taken + " = " + condition + ";");
   for (size_t side = 0; side < s.body.size(); ++side) {
-    Scope inside = scope;
+    ThreadScope inside = scope;
     inside.only.push_back(side == 0 ? taken : "!" + taken);
     emit(*s.body[side], inside);
   }
 }
 
-void LaunchPrinter::emit_choice(const Stmt& s, const std::string& condition, Scope& scope) {
+void LaunchPrinter::emit_choice(const Stmt& s, const std::string& condition, ThreadScope& scope) {
   open("if (" + condition + ") {");
   emit(*s.body[0], scope);
   if (s.body.size() > 1) {
@@ -324,26 +323,6 @@ void LaunchPrinter::emit_choice(const Stmt& s, const std::string& condition, Sco
     emit(*s.body[1], scope);
   }
   close();
-}
-
-void LaunchPrinter::note(const Expr& e) {
-  visit(e, [&](const Expr& x) {
-    if (x->op == Op::kLoad) {
-      used_.insert(x->id);
-      const Home home = nest_.buffers[static_cast<size_t>(x->id)].home;
-      const bool memory = home == Home::kArgument || home == Home::kBound || home == Home::kShared;
-      if (role_ == ThreadRole::kProducer && !memory) {
-        throw Unprintable{"how often threads of their own copy depends on " +
-                          nest_.buffers[static_cast<size_t>(x->id)].name +
-                          ", which the others compute; leave out specialize"};
-      }
-    }
-    if (x->op != Op::kVar || !unbound_.contains(x->id)) return;
-    throw Unprintable{
-        "what threads of their own copy depends on " + loop(x->id) +
-        ", which is bound to the others; stage it at a loop around that, or leave out "
-        "specialize"};
-  });
 }
 
 void LaunchPrinter::emit_leaf(const Stmt& s) {
@@ -355,7 +334,7 @@ void LaunchPrinter::emit_leaf(const Stmt& s) {
          print_value(s.value, n_) + ");");
     return;
   }
-  if (emit_copies(s, nullptr)) return;
+  if (copies_.emit_copies(s, nullptr)) return;
   const NestBuffer& b = nest_.buffers[static_cast<size_t>(s.id)];
   used_.insert(s.id);
   const std::string place = print_place(s.id, s.offset, n_);
@@ -373,18 +352,27 @@ void LaunchPrinter::emit_leaf(const Stmt& s) {
   line(place + " = " + to_stored(b.type, value) + ";");
 }
 
-void LaunchPrinter::line(const std::string& text) {
-  body_ += std::string(2 * static_cast<size_t>(depth_), ' ') + text + "\n";
+std::string LaunchPrinter::kernel_macro() const {
+  const char* alone = alone_ ? "_ALONE" : "";
+  if (clusters_.blocks() == 1) return fmt::format("HONE_KERNEL{}({})", alone, threads());
+  return fmt::format("HONE_CLUSTER_KERNEL{}({}, {}, {}, {})", alone, threads(), out_.cluster[0],
+                     out_.cluster[1], out_.cluster[2]);
 }
 
-void LaunchPrinter::open(const std::string& text) {
-  line(text);
-  ++depth_;
-}
-
-void LaunchPrinter::close() {
-  --depth_;
-  line("}");
+void LaunchPrinter::emit_block(const Stmt& s, ThreadScope& scope) {
+  note(s.begin);
+  note(s.end);
+  block_extent(s.mark, s.end);
+  line(fmt::format("const {0} {1} = ({0}){2};", n_.index_type(), loop(s.id),
+                   kBlock[axis_of(s.mark)]));
+  std::string runs = loop(s.id) + " < " + print_index(s.end, n_);
+  int64_t begin = 0;
+  if (!is_const(s.begin, &begin) || begin != 0) {
+    runs = print_index(s.begin, n_) + " <= " + loop(s.id) + " && " + runs;
+  }
+  open("if (" + runs + ") {");  // the same for all threads of a block
+  emit_all(s, scope);
+  close();
 }
 
 }  // namespace hone::jit

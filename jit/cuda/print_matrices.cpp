@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "jit/cuda/print_launch.h"
+#include "jit/cuda/print_tiles.h"
 
 namespace hone::jit {
 
@@ -133,7 +133,7 @@ std::optional<Matrices> matrices_of(const std::map<int64_t, Spot>& spots, int64_
 }  // namespace
 
 /// The body of a loop over all lanes of a warp as loads of matrices; false: it is something else.
-bool LaunchPrinter::emit_matrices(const Stmt& s) {
+bool TilePrinter::emit_matrices(const Stmt& s) {
   const Fill fill = fill_of(s);
   if (!fill.store) return false;
   const NestBuffer& to = nest_.buffers[static_cast<size_t>(fill.store->id)];

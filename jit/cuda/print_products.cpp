@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <set>
 
-#include "jit/cuda/print_launch.h"
+#include "jit/cuda/print_tiles.h"
 
 namespace hone::jit {
 
@@ -104,7 +104,7 @@ bool begins_pattern(const Poly& base, int64_t row, int64_t size, const Facts& fa
 }  // namespace
 
 /// The descriptor of a factor's tile in shared memory; `turned` where neighbours lie along rows.
-std::string LaunchPrinter::descriptor(const TileStmts& t, Operand operand, bool& turned) {
+std::string TilePrinter::descriptor(const TileStmts& t, Operand operand, bool& turned) {
   const Expr& load = operand == Operand::kA ? t.a : t.b;
   const NestBuffer& b = nest_.buffers[static_cast<size_t>(load->id)];
   const int64_t size = size_of(b.type), span = b.swizzle ? b.swizzle : kChunk;
@@ -153,7 +153,7 @@ std::string LaunchPrinter::descriptor(const TileStmts& t, Operand operand, bool&
                      print_index(spread->base.expr(), n_), leading, stride, b.swizzle);
 }
 
-void LaunchPrinter::emit_product(const TileStmts& t) {
+void TilePrinter::emit_product(const TileStmts& t) {
   const std::string kind = std::string(t.row->name).substr(std::string(t.row->name).find('.') + 1);
   const auto registers = [&](const Expr& offset, int buffer, Operand operand) {
     return fmt::format("HONE_WARP_AT({}, {})", n_.buffers[static_cast<size_t>(buffer)],
@@ -175,7 +175,7 @@ void LaunchPrinter::emit_product(const TileStmts& t) {
 }
 
 /// Where products begin, end, and are waited for.
-void LaunchPrinter::emit_marker(const Stmt& s) {
+void TilePrinter::emit_marker(const Stmt& s) {
   const auto keep = [&] {
     const NestBuffer& b = nest_.buffers[static_cast<size_t>(s.id)];
     const int64_t words = registers_of(b) * std::min(size_of(b.type), 4) / 4;
@@ -193,14 +193,14 @@ void LaunchPrinter::emit_marker(const Stmt& s) {
 
 /// Whether products begin in a loop. The compiler must not unroll it, as it does to short ones:
 /// what goes on from one iteration to the next no longer fits the registers.
-bool LaunchPrinter::opens_products(const Stmt& loop) const {
+bool TilePrinter::opens_products(const Stmt& loop) const {
   bool found = false;
   each_stmt(loop, [&](const Stmt& s) { found |= s.kind == Stmt::kOpen; });
   return found;
 }
 
 /// Whether products read of shared memory what the block's threads store there.
-void LaunchPrinter::measure_products() {
+void TilePrinter::measure_products() {
   std::set<int> read, stored;
   each_stmt(*launch_.body, [&](const Stmt& s) {
     if (s.kind == Stmt::kStore) stored.insert(s.id);

@@ -5,7 +5,7 @@
 //     =>  for c in 0..32 by 4: words[i] = f(c + i, l, ..); Y[8*(c + l%4) ..] = turned(words)
 #include <fmt/format.h>
 
-#include "jit/cuda/print_launch.h"
+#include "jit/cuda/print_vector.h"
 #include "jit/cuda/quads.h"
 
 namespace hone::jit {
@@ -13,7 +13,7 @@ namespace hone::jit {
 using namespace ir;
 
 /// The body of a loop over all threads along x as such stores; false: it is something else.
-bool LaunchPrinter::emit_quads(const Stmt& s, const Scope& scope) {
+bool VectorPrinter::emit_quads(const Stmt& s, const ThreadScope& scope) {
   for (int a = 0; a < 3; ++a) {
     if (out_.block[static_cast<size_t>(a)] > 1 && !scope.axes.contains(a)) return false;
   }
@@ -36,8 +36,8 @@ bool LaunchPrinter::emit_quads(const Stmt& s, const Scope& scope) {
                    kQuad));
   count("i", std::to_string(kQuad));
   line(fmt::format("const {} {} = {} * {} + i;", type, round, kQuad, quad));
-  hold_loads(store.value, found->words);
-  emit_lane_values(store, found->words, words + "[i]");
+  lane_access_.hold_loads(store.value, found->words);
+  lane_access_.emit_lane_values(store, found->words, words + "[i]");
   n_.held.clear();
   close();
   line(fmt::format("const {} {} = {} * {} + {} % {};", type, round, kQuad, quad, lane, kQuad));
@@ -46,8 +46,9 @@ bool LaunchPrinter::emit_quads(const Stmt& s, const Scope& scope) {
     return make_int(kQuad) * make_binary(Op::kDiv, e, make_int(kQuad));
   });
   rely_on(store.id, kLongestAccess);
-  line(fmt::format("{}({}, turned_in_quads({}));", store_of(store, kQuad * found->words.count),
-                   print_address(store.id, begin, found->words), words));
+  line(fmt::format("{}({}, turned_in_quads({}));",
+                   lane_access_.store_of(store, kQuad * found->words.count),
+                   lane_access_.print_address(store.id, begin, found->words), words));
   close();
   for (int i = 0; i < levels; ++i) close();
   return true;

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "jit/cuda/print_launch.h"
+#include "jit/cuda/print_tiles.h"
 #include "jit/ir/instructions.h"
 
 namespace hone::jit {
@@ -75,7 +75,7 @@ Expr register_of(const NestBuffer& b, const Expr& offset, const CudaNames& names
   return at->expr();
 }
 
-int64_t LaunchPrinter::registers_of(const NestBuffer& b) const {
+int64_t TilePrinter::registers_of(const NestBuffer& b) const {
   int64_t elements = 0;
   is_const(b.elements, &elements);
   return elements / b.lanes;
@@ -83,7 +83,7 @@ int64_t LaunchPrinter::registers_of(const NestBuffer& b) const {
 
 /// Lanes that hold tiles together are a row of threads, so that a thread's place among them is its
 /// number along x.
-void LaunchPrinter::check_warps() const {
+void TilePrinter::check_warps() const {
   each_stmt(*launch_.body, [&](const Stmt& s) {
     if (s.kind != Stmt::kStore) return;
     const NestBuffer& b = nest_.buffers[static_cast<size_t>(s.id)];
@@ -97,7 +97,7 @@ void LaunchPrinter::check_warps() const {
 
 /// Whether iterations of a loop use registers by its number: it is unrolled, for registers have
 /// none at run time.
-bool LaunchPrinter::numbers_registers(const Stmt& s) const {
+bool TilePrinter::numbers_registers(const Stmt& s) const {
   bool found = false;
   const auto look = [&](int buffer, const Expr& offset) {
     if (nest_.buffers[static_cast<size_t>(buffer)].home != Home::kWarp) return;
@@ -118,8 +118,8 @@ bool LaunchPrinter::numbers_registers(const Stmt& s) const {
 }
 
 /// The register of `buffer` with which the tile of an operand begins.
-std::string LaunchPrinter::first_register(const TileStmts& t, int buffer, const Expr& offset,
-                                          Operand operand) {
+std::string TilePrinter::first_register(const TileStmts& t, int buffer, const Expr& offset,
+                                        Operand operand) {
   const NestBuffer& b = nest_.buffers[static_cast<size_t>(buffer)];
   const auto var = [&](size_t i) {
     return Poly::atom(make_var(nest_.loops[static_cast<size_t>(t.loops[i])], t.loops[i]));
@@ -138,7 +138,7 @@ std::string LaunchPrinter::first_register(const TileStmts& t, int buffer, const 
 }
 
 /// An instruction on tiles, or the first value of a tile of results.
-void LaunchPrinter::emit_tiles(const Stmt& s) {
+void TilePrinter::emit_tiles(const Stmt& s) {
   const TileStmts t = tiles_of(s);
   const Instruction& row = *t.row;
   const Stmt& store = *t.store;
@@ -158,6 +158,22 @@ void LaunchPrinter::emit_tiles(const Stmt& s) {
   std::replace(name.begin(), name.end(), '.', '_');
   line(fmt::format("{}({}, {}, {});", name, result, at(t.a->id, t.a->args[0], Operand::kA),
                    at(t.b->id, t.b->args[0], Operand::kB)));
+}
+
+/// Registers of each thread that tiles take.
+int64_t TilePrinter::held_registers() const {
+  std::set<int> tiles;
+  each_stmt(*launch_.body, [&](const Stmt& s) {
+    if (s.kind == Stmt::kStore && nest_.buffers[static_cast<size_t>(s.id)].home == Home::kWarp) {
+      tiles.insert(s.id);
+    }
+  });
+  int64_t words = 0;
+  for (int b : tiles) {
+    const NestBuffer& buffer = nest_.buffers[static_cast<size_t>(b)];
+    words += registers_of(buffer) * size_of(buffer.type) / 4;
+  }
+  return words;
 }
 
 }  // namespace hone::jit

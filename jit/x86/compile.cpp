@@ -9,9 +9,11 @@
 #include <utility>
 
 #include "include/hone/error.h"
-#include "jit/x86/lir.h"
-#include "jit/x86/select.h"
-#include "jit/x86/verify.h"
+#include "jit/x86/encode/encode.h"
+#include "jit/x86/encode/machine.h"
+#include "jit/x86/encode/print.h"
+#include "jit/x86/encode/verify.h"
+#include "jit/x86/select/select.h"
 
 namespace hone::jit {
 namespace {

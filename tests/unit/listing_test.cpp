@@ -5,7 +5,9 @@
 
 #include <cstring>
 
-#include "jit/x86/lir.h"
+#include "jit/x86/encode/encode.h"
+#include "jit/x86/encode/instructions.h"
+#include "jit/x86/encode/machine.h"
 
 namespace hone::runtime {
 
@@ -22,18 +24,18 @@ TEST_CASE("listing: labels, loops and constants") {
   Mem constant, data;
   constant.pool = 0;
   data.base = lir.entry[0];
-  auto add = [&](X86 op, std::array<Operand, 4> operands) {
+  auto add = [&](Opcode op, std::array<Operand, 4> operands) {
     lir.code.push_back({op, false, {}, operands});
   };
   add(X86::mov, {greg(n), imm(3)});
   add(X86::vbroadcastss, {vreg(v, 32), mem(constant)});
-  add(X86::loop_begin, {imm(head)});
+  add(Pseudo::loop_begin, {imm(head)});
   add(X86::vaddps, {vreg(v, 32), vreg(v, 32), mem(data)});
   add(X86::dec, {greg(n)});
-  add(X86::jump_ne, {imm(head)});
-  add(X86::loop_end, {imm(head)});
+  add(Pseudo::jump_ne, {imm(head)});
+  add(Pseudo::loop_end, {imm(head)});
   add(X86::vmovups, {mem(data), vreg(v, 32)});
-  add(X86::ret, {});
+  add(Pseudo::ret, {});
   ir::Target target;
   target.isa = static_cast<uint32_t>(ir::Isa::kAvx2);
   X86Code code;

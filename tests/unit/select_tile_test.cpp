@@ -6,7 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "jit/x86/select.h"
+#include "jit/x86/encode/print.h"
+#include "jit/x86/select/select.h"
 #include "tests/unit/select_nests.h"
 
 namespace hone::tests {

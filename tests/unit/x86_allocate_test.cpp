@@ -7,8 +7,10 @@
 #include <cstring>
 
 #include "jit/memory.h"
-#include "jit/x86/forms.h"
-#include "jit/x86/lir.h"
+#include "jit/x86/encode/encode.h"
+#include "jit/x86/encode/forms.h"
+#include "jit/x86/encode/machine.h"
+#include "jit/x86/encode/print.h"
 #include "tests/support/isa_check.h"
 #include "tests/unit/x86_machine.h"
 

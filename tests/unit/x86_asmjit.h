@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "jit/x86/forms.h"
+#include "jit/x86/encode/forms.h"
 
 namespace hone::tests {
 

@@ -8,8 +8,10 @@
 #include <string>
 
 #include "jit/memory.h"
-#include "jit/x86/forms.h"
-#include "jit/x86/lir.h"
+#include "jit/x86/encode/encode.h"
+#include "jit/x86/encode/forms.h"
+#include "jit/x86/encode/machine.h"
+#include "jit/x86/encode/print.h"
 #include "tests/support/isa_check.h"
 #include "tests/unit/x86_machine.h"
 
@@ -24,7 +26,7 @@ struct Code {
   Code() {
     for (Reg& r : lir.entry) r = lir.gpr();
   }
-  void add(X86 op, std::array<Operand, 4> operands = {}) {
+  void add(Opcode op, std::array<Operand, 4> operands = {}) {
     lir.code.push_back({op, false, {}, operands});
   }
   Operand at(int disp) const {
@@ -60,7 +62,7 @@ Function load(ExecutableMemory& memory, const std::vector<uint8_t>& bytes, size_
   return reinterpret_cast<Function>(reinterpret_cast<uintptr_t>(span.data + entry));
 }
 
-int count(const Lir& lir, X86 op) {
+int count(const Lir& lir, Opcode op) {
   return static_cast<int>(
       std::count_if(lir.code.begin(), lir.code.end(), [op](const Inst& i) { return i.op == op; }));
 }
@@ -83,19 +85,19 @@ Code reduction(int tile, bool remat) {
   }
   const int head = c.lir.label();
   c.add(X86::mov, {greg(n), imm(100)});
-  c.add(X86::loop_begin, {imm(head)});
+  c.add(Pseudo::loop_begin, {imm(head)});
   const Reg x = c.lir.vec();
   c.add(X86::vmovups, {vreg(x, 32), c.at(0)});
   for (int i = 0; i < tile; ++i)
     c.add(X86::vaddps, {vreg(sums[i], 32), vreg(sums[i], 32), vreg(x, 32)});
   c.add(X86::sub, {greg(n), imm(1)});
-  c.add(X86::jump_ne, {imm(head)});
-  c.add(X86::loop_end, {imm(head)});
+  c.add(Pseudo::jump_ne, {imm(head)});
+  c.add(Pseudo::loop_end, {imm(head)});
   for (int i = 0; i < tile; ++i) {
     c.add(X86::vmulps, {vreg(sums[i], 32), vreg(sums[i], 32), vreg(scales[i], 32)});
     c.add(X86::vmovups, {c.at(32 + 32 * i), vreg(sums[i], 32)});
   }
-  c.add(X86::ret);
+  c.add(Pseudo::ret);
   return c;
 }
 
@@ -139,7 +141,7 @@ TEST_CASE("allocate: a repeated constant becomes the operand itself") {
   c.add(X86::vmovups, {vreg(sum, 32), c.at(0)});
   for (Reg k : constants) c.add(X86::vaddps, {vreg(sum, 32), vreg(sum, 32), vreg(k, 32)});
   c.add(X86::vmovups, {c.at(0), vreg(sum, 32)});
-  c.add(X86::ret);
+  c.add(Pseudo::ret);
   const Allocation a = allocate(c.lir, avx2());
   INFO(print(a.code));
   CHECK(a.spills == 0);
@@ -162,7 +164,7 @@ TEST_CASE("allocate: arguments stay where the caller put them, copies disappear"
   c.add(X86::mov, {greg(j), greg(i)});
   c.add(X86::add, {greg(j), greg(c.lir.entry[2])});
   c.add(X86::mov, {c.at(0), greg(j)});
-  c.add(X86::ret);
+  c.add(Pseudo::ret);
   const Allocation a = allocate(c.lir, avx2());
   CHECK(print(a.code) ==
         "entry rdi rsi rdx rcx\n"
@@ -184,11 +186,11 @@ TEST_CASE("encode: floor division and its remainder, where idiv would trap too")
   Code c;
   const Reg q = c.lir.gpr();
   const Reg r = c.lir.gpr();
-  c.add(X86::floor_div, {greg(q), greg(c.lir.entry[1]), greg(c.lir.entry[2])});
-  c.add(X86::floor_mod, {greg(r), greg(c.lir.entry[1]), greg(c.lir.entry[2])});
+  c.add(Pseudo::floor_div, {greg(q), greg(c.lir.entry[1]), greg(c.lir.entry[2])});
+  c.add(Pseudo::floor_mod, {greg(r), greg(c.lir.entry[1]), greg(c.lir.entry[2])});
   c.add(X86::mov, {c.at(0), greg(q)});
   c.add(X86::mov, {c.at(8), greg(r)});
-  c.add(X86::ret);
+  c.add(Pseudo::ret);
   std::vector<uint8_t> bytes;
   const size_t entry = encode(allocate(c.lir, avx2()), avx2(), bytes);
   ExecutableMemory memory;
@@ -222,7 +224,7 @@ TEST_CASE("encode: several functions in one piece, each with its constants") {
     const int offset = c.pool(static_cast<double>(f + 0.5));
     c.add(X86::vbroadcastsd, {vreg(v, 32), c.constant(offset)});
     c.add(X86::vmovups, {c.at(0), vreg(v, 32)});
-    c.add(X86::ret);
+    c.add(Pseudo::ret);
     entries.push_back(encode(allocate(c.lir, avx2()), avx2(), bytes, f == 1));
   }
   ExecutableMemory memory;
@@ -241,7 +243,7 @@ TEST_CASE("isa check: an instruction beyond the target is found") {
   Code c;
   const Reg v = c.lir.vec();
   c.add(X86::vmovups, {vreg(v, 64), c.at(0)});
-  c.add(X86::ret);
+  c.add(Pseudo::ret);
   ir::Target avx512 = avx2();
   avx512.isa |= static_cast<uint32_t>(ir::Isa::kAvx512);
   std::vector<uint8_t> bytes;

@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "jit/x86/emit.h"
+#include "jit/x86/encode/emit.h"
+#include "jit/x86/encode/print.h"
 #include "tests/support/isa_check.h"
 #include "tests/unit/x86_asmjit.h"
 

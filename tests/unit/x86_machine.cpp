@@ -5,7 +5,7 @@
 #include <map>
 #include <stdexcept>
 
-#include "jit/x86/forms.h"
+#include "jit/x86/encode/forms.h"
 
 namespace hone::tests {
 
@@ -16,7 +16,9 @@ using jit::kreg;
 using jit::Lir;
 using jit::Mem;
 using jit::mem;
+using jit::Opcode;
 using jit::Operand;
+using jit::Pseudo;
 using jit::Reg;
 using jit::vreg;
 using jit::X86;
@@ -47,7 +49,7 @@ Mem RandomLir::place(int bytes) {
   return m;
 }
 
-void RandomLir::add(X86 op, std::array<Operand, 4> operands, Reg mask, bool zeroing) {
+void RandomLir::add(Opcode op, std::array<Operand, 4> operands, Reg mask, bool zeroing) {
   lir_.code.push_back({op, zeroing, mask, operands});
 }
 
@@ -62,7 +64,7 @@ Lir RandomLir::make() {
   define_all();
   statements(4 + below(30), 0);
   store_all();
-  add(X86::ret, {});
+  add(Pseudo::ret, {});
   return std::move(lir_);
 }
 
@@ -144,7 +146,7 @@ void RandomLir::general() {
     case 6:
       return add(X86::mov, {greg(d), mem(place(8))});
     case 7:
-      return add(below(2) ? X86::floor_div : X86::floor_mod, {greg(d), greg(s), source});
+      return add(below(2) ? Pseudo::floor_div : Pseudo::floor_mod, {greg(d), greg(s), source});
     case 8: {
       Mem m;
       m.base = s;
@@ -215,31 +217,31 @@ void RandomLir::loop(int depth) {
   add(X86::mov, {greg(counter), imm(guarded ? below(3) : 1 + below(3))});
   if (guarded) {
     add(X86::cmp, {greg(counter), imm(0)});
-    add(X86::jump_le, {imm(exit)});
+    add(Pseudo::jump_le, {imm(exit)});
   }
-  add(X86::loop_begin, {imm(head)});
+  add(Pseudo::loop_begin, {imm(head)});
   statements(1 + below(6), depth + 1);
   if (below(4) == 0) {
     add(X86::cmp, {greg(pick(gprs_)), imm(below(100))});
-    add(X86::jump_eq, {imm(exit)});
+    add(Pseudo::jump_eq, {imm(exit)});
     statements(1 + below(3), depth + 1);
   }
   add(X86::sub, {greg(counter), imm(1)});
-  add(X86::jump_ne, {imm(head)});
-  add(X86::loop_end, {imm(head)});
-  add(X86::label, {imm(exit)});
+  add(Pseudo::jump_ne, {imm(head)});
+  add(Pseudo::loop_end, {imm(head)});
+  add(Pseudo::label, {imm(exit)});
 }
 
 void RandomLir::branch(int depth) {
   const int otherwise = lir_.label();
   const int done = lir_.label();
   add(X86::cmp, {greg(pick(gprs_)), greg(pick(gprs_))});
-  add(below(2) ? X86::jump_lt : X86::jump_ge, {imm(otherwise)});
+  add(below(2) ? Pseudo::jump_lt : Pseudo::jump_ge, {imm(otherwise)});
   statements(1 + below(4), depth + 1);
-  add(X86::jump, {imm(done)});
-  add(X86::label, {imm(otherwise)});
+  add(Pseudo::jump, {imm(done)});
+  add(Pseudo::label, {imm(otherwise)});
   statements(1 + below(4), depth + 1);
-  add(X86::label, {imm(done)});
+  add(Pseudo::label, {imm(done)});
 }
 
 namespace {
@@ -256,12 +258,12 @@ class Machine {
     v_.assign(lir.regs.size(), Lanes{});
     for (size_t i = 0; i < lir.code.size(); ++i) {
       const Inst& inst = lir.code[i];
-      if (inst.op == X86::label || inst.op == X86::loop_begin) at_[inst.operands[0].imm] = i;
+      if (inst.op == Pseudo::label || inst.op == Pseudo::loop_begin) at_[inst.operands[0].imm] = i;
     }
   }
 
   void run() {
-    for (size_t pc = 0; lir_.code[pc].op != X86::ret; ++pc) {
+    for (size_t pc = 0; lir_.code[pc].op != Pseudo::ret; ++pc) {
       const Inst& inst = lir_.code[pc];
       if (jumps(inst)) {
         pc = at_.at(inst.operands[0].imm);
@@ -273,18 +275,18 @@ class Machine {
 
  private:
   bool jumps(const Inst& inst) const {
-    switch (inst.op) {
-      case X86::jump:
+    switch (pseudo_of(inst.op)) {
+      case Pseudo::jump:
         return true;
-      case X86::jump_lt:
+      case Pseudo::jump_lt:
         return left_ < right_;
-      case X86::jump_le:
+      case Pseudo::jump_le:
         return left_ <= right_;
-      case X86::jump_ge:
+      case Pseudo::jump_ge:
         return left_ >= right_;
-      case X86::jump_eq:
+      case Pseudo::jump_eq:
         return left_ == right_;
-      case X86::jump_ne:
+      case Pseudo::jump_ne:
         return left_ != right_;
       default:
         return false;
@@ -328,10 +330,19 @@ class Machine {
 
   static int64_t wrap(uint64_t x) { return static_cast<int64_t>(x); }
 
+  void divide(const Inst& inst) {
+    const auto& o = inst.operands;
+    const int64_t a = g(o[1]), b = general(o[2]);
+    const auto quotient = static_cast<uint64_t>(floor_div(a, b));
+    const auto rest = static_cast<uint64_t>(a) - static_cast<uint64_t>(b) * quotient;
+    g(o[0]) = inst.op == Pseudo::floor_div ? wrap(quotient) : b == 0 ? 0 : wrap(rest);
+  }
+
   void step(const Inst& inst) {
+    if (inst.op == Pseudo::floor_div || inst.op == Pseudo::floor_mod) return divide(inst);
     const auto& o = inst.operands;
     const auto u = [&](int i) { return static_cast<uint64_t>(general(o[i])); };
-    switch (inst.op) {
+    switch (x86_of(inst.op)) {
       case X86::mov: {
         const int64_t value = general(o[1]);
         if (o[0].kind == Operand::kReg)
@@ -360,16 +371,6 @@ class Machine {
       case X86::cmovl:
         if (left_ < right_) g(o[0]) = g(o[1]);
         break;
-      case X86::floor_div:
-        g(o[0]) = floor_div(g(o[1]), general(o[2]));
-        break;
-      case X86::floor_mod: {
-        const int64_t a = g(o[1]), b = general(o[2]);
-        g(o[0]) = b == 0 ? 0
-                         : wrap(static_cast<uint64_t>(a) -
-                                static_cast<uint64_t>(b) * static_cast<uint64_t>(floor_div(a, b)));
-        break;
-      }
       case X86::lea: {
         const Mem& m = o[1].mem;
         g(o[0]) =

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "jit/ir/target.h"
-#include "jit/x86/lir.h"
+#include "jit/x86/encode/instructions.h"
 
 namespace hone::tests {
 
@@ -26,7 +26,7 @@ class RandomLir {
   int below(int n);
   jit::Reg pick(const std::vector<jit::Reg>& from);
   jit::Mem place(int bytes);
-  void add(jit::X86 op, std::array<jit::Operand, 4> operands, jit::Reg mask = {},
+  void add(jit::Opcode op, std::array<jit::Operand, 4> operands, jit::Reg mask = {},
            bool zeroing = false);
   jit::Operand v(jit::Reg r) const;
   void define_all();

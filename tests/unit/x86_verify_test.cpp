@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <string>
 
-#include "jit/x86/lir.h"
-#include "jit/x86/verify.h"
+#include "jit/x86/encode/instructions.h"
+#include "jit/x86/encode/machine.h"
+#include "jit/x86/encode/verify.h"
 
 namespace hone::jit {
 namespace {
@@ -18,7 +19,7 @@ struct One {
   Lir lir;
   Reg g = lir.gpr(), v = lir.vec(), k = lir.mask();
 
-  std::string with(X86 op, std::initializer_list<Operand> operands, Reg mask = {},
+  std::string with(Opcode op, std::initializer_list<Operand> operands, Reg mask = {},
                    bool zeroing = false, const char* target = "x86 isa=avx512") {
     Inst inst{op, zeroing, mask, {}};
     std::copy(operands.begin(), operands.end(), inst.operands.begin());
@@ -59,7 +60,7 @@ TEST_CASE("x86 verify: operands are such as the table says") {
   CHECK(has(one.with(X86::vmovups, {mem(there), vreg(v, 64)}, k, true), "to zero"));
   CHECK(has(one.with(X86::add, {greg(g), greg(g)}, k), "takes none"));
   CHECK(has(one.with(X86::vmovups, {vreg(v, 64), mem(lacking)}), "the pool lacks"));
-  CHECK(has(one.with(X86::jump, {imm(0)}), "a label that does not exist"));
+  CHECK(has(one.with(Pseudo::jump, {imm(0)}), "a label that does not exist"));
   const Operand a = vreg(v, 32);
   CHECK(has(one.with(X86::vaddps, {a, a, a}, k, false, "x86 isa=avx2"), "avx512"));
   CHECK(has(one.with(X86::vpdpbusd, {a, a, a}, {}, false, "x86 isa=avx2"), "vnni"));

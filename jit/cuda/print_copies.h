@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "jit/cuda/kernel_part.h"
+#include "jit/cuda/lane_access.h"
+
+namespace hone::jit {
+
+/// Copies into shared memory that go on beside the threads.
+class CopyPrinter final : public KernelPart {
+ public:
+  CopyPrinter(KernelContext& context, LaneAccess& lane_access)
+      : KernelPart(context), lane_access_(lane_access) {}
+
+  bool emit_copies(const ir::Stmt& s, const VectorLanes* lanes);
+
+ private:
+  int64_t copied_at_once(const ir::Stmt& s, const VectorLanes* lanes) const;
+
+  LaneAccess& lane_access_;
+};
+
+}  // namespace hone::jit

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "jit/cuda/kernel_part.h"
+#include "jit/cuda/lane_access.h"
+#include "jit/cuda/print_copies.h"
+
+namespace hone::jit {
+
+/// Vector loops.
+class VectorPrinter final : public KernelPart {
+ public:
+  VectorPrinter(KernelContext& context, LaneAccess& lane_access, CopyPrinter& copies)
+      : KernelPart(context), lane_access_(lane_access), copies_(copies) {}
+
+  void emit_vector(const ir::Stmt& s, ThreadScope& scope);
+
+  // print_quads.cpp: what neighbouring lanes store side by side
+  bool emit_quads(const ir::Stmt& s, const ThreadScope& scope);
+
+ private:
+  void emit_lanes(const ir::Stmt& s, const VectorLanes& lanes, ThreadScope& scope);
+  void emit_lane_store(const ir::Stmt& s, const VectorLanes& lanes);
+
+  LaneAccess& lane_access_;
+  CopyPrinter& copies_;
+};
+
+}  // namespace hone::jit

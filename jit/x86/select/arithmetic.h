@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "jit/x86/select/converter.h"
+#include "jit/x86/select/masks.h"
+#include "jit/x86/select/part.h"
+#include "jit/x86/select/vectors.h"
+
+namespace hone::jit {
+
+/// a * b + c, - a * b + c and a * b - c, rounded once.
+enum class Fused : uint8_t { kAdd, kNegatedAdd, kSub };
+
+/// One arithmetic operation on vectors, for each type.
+class LaneArithmetic final : public SelectionPart {
+ public:
+  LaneArithmetic(Context& context, Vectors& vectors, Masks& masks, Converter& converter)
+      : SelectionPart(context), vectors_(vectors), masks_(masks), converter_(converter) {}
+
+  Value apply(ir::Op op, const Value& a, const Value& b);
+  /// a op b lane by lane, as a mask; halves are compared as singles.
+  Value compared(ir::Op op, const Value& a, const Value& b);
+  /// Floor division by 2^power, or its remainder, which are a shift and a mask.
+  Value divide_by_power(ir::Op op, const Value& a, int power);
+  /// The instruction overwrites one of its operands: the addend, unless that is a constant or comes
+  /// from outside the loop, and a factor does not.
+  Value fused(Fused kind, const Value& a, const Value& b, const Value& c);
+  /// The same in place: dest += a * b.
+  void multiply_add_to(Reg dest, const Value& a, const Value& b, bool negate, Reg mask = {});
+  Value combine(ir::Reduce reduce, const Value& a, const Value& b);
+
+ private:
+  /// NaN wins: the instruction gives its second operand where either is NaN, which is right unless
+  /// only the first is. The one that is looked at is `b`, which in reductions is not the running
+  /// value, so that the test is not part of the chain from step to step.
+  Value extremum(bool max, const Value& a, const Value& b);
+  /// Bytes have no product: even and odd ones by 16-bit products.
+  Value multiply_bytes(const Value& a, const Value& b);
+  /// AVX2: 64-bit products from 32-bit ones.
+  Value multiply_quads(const Value& a, const Value& b);
+  Value divide(ir::Op op, const Value& a, const Value& b);
+
+  Vectors& vectors_;
+  Masks& masks_;
+  Converter& converter_;
+};
+
+}  // namespace hone::jit

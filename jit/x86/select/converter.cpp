@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/x86/select/converter.h"
+
+#include <algorithm>
+
+namespace hone::jit {
+
+using ir::Op;
+
+Value Converter::converted(const Value& v, DType to) {
+  if (failed() || v.type == to) return v;
+  if (v.type == DType::kBool) return bits_of_mask(v, to);
+  if (to == DType::kBool)
+    return masks_.compare(
+        Op::kNe, is_float(v.type) && size_of(v.type) == 2 ? to_single(v) : v,
+        vectors_.constant_bits(is_float(v.type) && size_of(v.type) == 2 ? DType::kF32 : v.type, 0));
+  switch (to) {
+    case DType::kF64:
+      return to_double(v);
+    case DType::kF32:
+      return to_single(v);
+    case DType::kF16:
+      return float_to_half(to_sticky_single(v));
+    case DType::kBF16:
+      return float_to_bfloat(to_sticky_single(v));
+    default:
+      break;
+  }
+  if (is_float(v.type)) return float_to_integer(size_of(v.type) == 2 ? to_single(v) : v, to);
+  return resize_integer(v, to);
+}
+
+Value Converter::bits_of_mask(const Value& mask, DType to) {
+  const DType made =
+      to == DType::kI64 && width(DType::kI64) > target_.vector_bytes() ? DType::kI32 : to;
+  return masks_.blend(mask, vectors_.constant_bits(made, bits_of(to, 1, 1)),
+                      vectors_.constant_bits(made, 0));
+}
+
+Value Converter::to_single(const Value& v) {
+  switch (v.type) {
+    case DType::kF32:
+      return v;
+    case DType::kF64:
+      return vectors_.op2(X86::vcvtpd2ps, v, DType::kF32);
+    case DType::kF16:
+      return vectors_.op2(X86::vcvtph2ps, v, DType::kF32);
+    case DType::kBF16: {
+      const Value u = vectors_.op2(X86::vpmovzxwd, v, DType::kI32);
+      const int w = width(DType::kF32);
+      return {code_.define(RegClass::kVec, w, X86::vpslld, {vreg(u.reg, w), imm(16)}), DType::kF32,
+              4};
+    }
+    case DType::kI64:
+      if (wide()) return vectors_.op2(X86::vcvtqq2ps, v, DType::kF32);
+      break;
+    case DType::kI32:
+      return vectors_.op2(X86::vcvtdq2ps, v, DType::kF32);
+    default:
+      return vectors_.op2(X86::vcvtdq2ps, resize_integer(v, DType::kI32), DType::kF32);
+  }
+  return integer_lanes_to_float(v, DType::kF32);
+}
+
+Value Converter::to_sticky_single(const Value& v) {
+  if (v.type != DType::kF64) return to_single(v);
+  constexpr uint64_t kLost = (uint64_t{1} << 29) - 1;
+  const Value lost = vectors_.constant_bits(DType::kF64, kLost);
+  const Value carry = vectors_.op3(X86::vpaddq, vectors_.op3(X86::vandps, v, lost), lost);
+  const Value kept = vectors_.constant_bits(DType::kF64, ~kLost);
+  return to_single(vectors_.op3(X86::vandps, vectors_.op3(X86::vorps, v, carry), kept));
+}
+
+Value Converter::to_double(const Value& v) {
+  switch (v.type) {
+    case DType::kF64:
+      return v;
+    case DType::kI64:
+      return wide() ? vectors_.op2(X86::vcvtqq2pd, v, DType::kF64)
+                    : integer_lanes_to_float(v, DType::kF64);
+    case DType::kI32:
+      return vectors_.op2(X86::vcvtdq2pd, v, DType::kF64);
+    case DType::kF32:
+      return vectors_.op2(X86::vcvtps2pd, v, DType::kF64);
+    case DType::kF16:
+    case DType::kBF16:
+      return vectors_.op2(X86::vcvtps2pd, to_single(v), DType::kF64);
+    default:
+      return vectors_.op2(X86::vcvtdq2pd, resize_integer(v, DType::kI32), DType::kF64);
+  }
+}
+
+Value Converter::integer_lanes_to_float(const Value& v, DType to) {
+  const Reg zero = vectors_.constant_bits(DType::kI32, 0).reg;
+  const bool exact = to == DType::kF64;
+  return vectors_.gprs_to_lanes(to, [&](int i) {
+    const Reg r = vectors_.lane_to_gpr(v, i);
+    const Reg x = code_.define(RegClass::kVec, 16, exact ? X86::vcvtsi2sd : X86::vcvtsi2ss,
+                               {vreg(zero, 16), greg(r)});
+    return exact ? code_.define(RegClass::kGpr, 8, X86::vmovq, {vreg(x, 16)})
+                 : code_.define(RegClass::kGpr, 4, X86::vmovd, {vreg(x, 16)});
+  });
+}
+
+Value Converter::float_to_half(const Value& v) {
+  return {code_.define(RegClass::kVec, width(DType::kF16), X86::vcvtps2ph,
+                       {vreg(v.reg, width(DType::kF32)), imm(0)}),
+          DType::kF16, 2};
+}
+
+Value Converter::float_to_bfloat(const Value& v) {
+  const int w = width(DType::kF32);
+  const auto shift = [&](X86 op, Reg x, int n) {
+    return code_.define(RegClass::kVec, w, op, {vreg(x, w), imm(n)});
+  };
+  const Value bits{v.reg, DType::kI32, 4};
+  const Value odd{shift(X86::vpsrld, shift(X86::vpslld, v.reg, 15), 31), DType::kI32, 4};
+  const Value bias = vectors_.constant_bits(DType::kI32, 0x7fff);
+  const Value sum = vectors_.op3(X86::vpaddd, vectors_.op3(X86::vpaddd, bits, bias), odd);
+  const Value quiet =
+      vectors_.op3(X86::vorps, bits, vectors_.constant_bits(DType::kI32, 0x00400000));
+  const Value unordered = masks_.unordered(v);
+  const Value picked = masks_.blend(unordered, quiet, sum);
+  const Value high{shift(X86::vpsrld, picked.reg, 16), DType::kI32, 4};
+  const Value narrow = resize_integer(high, DType::kI16);
+  return {narrow.reg, DType::kBF16, 2};
+}
+
+Value Converter::float_to_integer(const Value& v, DType to) {
+  const Value nan = masks_.unordered(v);
+  const int bits = 8 * size_of(to);
+  const double most = to == DType::kU8 ? 255 : static_cast<double>((uint64_t{1} << (bits - 1)) - 1);
+  const double least = to == DType::kU8 ? 0 : -static_cast<double>(uint64_t{1} << (bits - 1));
+  if (to == DType::kI64) return float_to_quad(v.type == DType::kF64 ? v : to_double(v));
+  Value x = v;
+  const bool single = v.type == DType::kF32;
+  const bool exact = !(single && to == DType::kI32);
+  const Value high = vectors_.constant_bits(v.type, bits_of(v.type, most, 0));
+  const Value low = vectors_.constant_bits(v.type, bits_of(v.type, least, 0));
+  if (exact) x = vectors_.op3(single ? X86::vminps : X86::vminpd, x, high);
+  x = vectors_.op3(single ? X86::vmaxps : X86::vmaxpd, x, low);
+  Value i = vectors_.op2(single ? X86::vcvttps2dq : X86::vcvttpd2dq, x, DType::kI32);
+  if (!exact) {
+    // `high` is 2^31 here.
+    const Value over = masks_.compare(Op::kLe, high, v);
+    i = masks_.blend(over, vectors_.constant_bits(DType::kI32, 0x7fffffff), i);
+  }
+  i = masks_.blend(nan, vectors_.constant_bits(DType::kI32, 0), i);
+  return resize_integer(i, to);
+}
+
+Value Converter::float_to_quad(const Value& v) {
+  const Value limit = vectors_.constant_bits(DType::kF64, bits_of(DType::kF64, 0x1p63, 0));
+  const Value over = masks_.compare(Op::kLe, limit, v);
+  const Value nan = masks_.unordered(v);
+  Value i;
+  if (wide()) {
+    i = vectors_.op2(X86::vcvttpd2qq, v, DType::kI64);
+  } else {
+    std::vector<Reg> out;
+    for (int lane = 0; lane < lanes_.count; ++lane) {
+      int within = 0;
+      Reg x = vectors_.quarter_of(v, lane, within);
+      constexpr int kHighPair = 0xee;
+      if (within == 1)
+        x = code_.define(RegClass::kVec, 16, X86::vpshufd, {vreg(x, 16), imm(kHighPair)});
+      out.push_back(code_.define(RegClass::kGpr, 8, X86::vcvttsd2si, {vreg(x, 16)}));
+    }
+    i = vectors_.gprs_to_lanes(DType::kI64,
+                               [&](int lane) { return out[static_cast<size_t>(lane)]; });
+  }
+  i = masks_.blend(over, vectors_.constant_bits(DType::kI64, 0x7fffffffffffffff), i);
+  return masks_.blend(nan, vectors_.constant_bits(DType::kI64, 0), i);
+}
+
+Value Converter::resize_integer(const Value& v, DType to) {
+  if (failed()) return {};
+  const int from_size = size_of(v.type), size = size_of(to);
+  if (from_size == size) return {v.reg, to, size};
+  if (width(to) > target_.vector_bytes() || width(v.type) > target_.vector_bytes()) {
+    refuse("64-bit integers do not fit the lanes of the vector loop");
+    return {};
+  }
+  if (size > from_size) {
+    const bool zero = v.type == DType::kU8;
+    X86 op = X86::vpmovsxdq;
+    if (from_size == 1) {
+      op = size == 2   ? (zero ? X86::vpmovzxbw : X86::vpmovsxbw)
+           : size == 4 ? (zero ? X86::vpmovzxbd : X86::vpmovsxbd)
+                       : (zero ? X86::vpmovzxbq : X86::vpmovsxbq);
+    } else if (from_size == 2) {
+      op = size == 4 ? X86::vpmovsxwd : X86::vpmovsxwq;
+    }
+    const int source = std::max(16, width(to) * from_size / size);
+    return {code_.define(RegClass::kVec, width(to), op, {vreg(v.reg, source)}), to, size};
+  }
+  return wide() ? narrow_wide(v, to) : narrow_packed(v, to);
+}
+
+Value Converter::narrow_wide(const Value& v, DType to) {
+  const int from = size_of(v.type), size = size_of(to);
+  X86 op = X86::vpmovwb;
+  if (from == 8) op = size == 4 ? X86::vpmovqd : size == 2 ? X86::vpmovqw : X86::vpmovqb;
+  if (from == 4) op = size == 2 ? X86::vpmovdw : X86::vpmovdb;
+  const int made = std::max(16, width(v.type) * size / from);
+  return {code_.define(RegClass::kVec, made, op, {vreg(v.reg, width(v.type))}), to, size};
+}
+
+Value Converter::narrow_packed(const Value& v, DType to) {
+  Value x = v;
+  while (size_of(x.type) > size_of(to)) {
+    const int from = size_of(x.type), w = width(x.type);
+    const DType half = from == 8 ? DType::kI32 : from == 4 ? DType::kI16 : DType::kI8;
+    Value cleared = x;
+    if (from < 8)
+      cleared =
+          vectors_.op3(X86::vandps, x, vectors_.constant_bits(x.type, from == 4 ? 0xffff : 0xff));
+    Reg low = cleared.reg, high = cleared.reg;
+    if (w == 32)
+      high = code_.define(RegClass::kVec, 16, X86::vextracti128, {vreg(cleared.reg, 32), imm(1)});
+    constexpr int kEvenLanes = 0x88;
+    const Reg packed =
+        from == 8 ? code_.define(RegClass::kVec, 16, X86::vshufps,
+                                 {vreg(low, 16), vreg(high, 16), imm(kEvenLanes)})
+                  : code_.define(RegClass::kVec, 16, from == 4 ? X86::vpackusdw : X86::vpackuswb,
+                                 {vreg(low, 16), vreg(high, 16)});
+    x = {packed, half, from / 2};
+  }
+  return {x.reg, to, size_of(to)};
+}
+
+}  // namespace hone::jit

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "jit/x86/select/masks.h"
+#include "jit/x86/select/part.h"
+#include "jit/x86/select/vectors.h"
+
+namespace hone::jit {
+
+/// Conversions between types. Floats to integers truncate and saturate, NaN becomes 0; integers
+/// wrap; everything else rounds to nearest even.
+class Converter final : public SelectionPart {
+ public:
+  Converter(Context& context, Vectors& vectors, Masks& masks)
+      : SelectionPart(context), vectors_(vectors), masks_(masks) {}
+
+  Value converted(const Value& v, DType to);
+  Value to_single(const Value& v);
+
+ private:
+  Value bits_of_mask(const Value& mask, DType to);
+  /// To be rounded once more, to 16 bits: of a double, whose low bits a single has no place for,
+  /// the last bit that stays is set where any of those is, so that the second rounding is the only
+  /// one. Denormal singles lose more bits: they are 0 in f16, and may be rounded twice in bf16.
+  Value to_sticky_single(const Value& v);
+  Value to_double(const Value& v);
+  /// AVX2: 64-bit integers, lane by lane.
+  Value integer_lanes_to_float(const Value& v, DType to);
+  Value float_to_half(const Value& v);
+  /// By integer arithmetic: the instruction flushes denormals, which are values here.
+  Value float_to_bfloat(const Value& v);
+  /// Limits in the float's own type where they are exact; beyond, the instruction gives MIN, which
+  /// positive overflow turns into MAX.
+  Value float_to_integer(const Value& v, DType to);
+  Value float_to_quad(const Value& v);
+  /// Integers of another size: extended as their type says, or their low bytes.
+  Value resize_integer(const Value& v, DType to);
+  Value narrow_wide(const Value& v, DType to);
+  /// AVX2: halving the size by packing, after clearing what saturation would look at.
+  Value narrow_packed(const Value& v, DType to);
+
+  Vectors& vectors_;
+  Masks& masks_;
+};
+
+}  // namespace hone::jit

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/x86/select/general_ops.h"
+
+#include <bit>
+
+namespace hone::jit {
+
+using ir::Op;
+
+Reg GeneralOps::extreme_of(Op op, Reg a, Reg b) {
+  const Sequence tag = op == Op::kMin ? Sequence::kMin : Sequence::kMax;
+  const X86 move = op == Op::kMin ? X86::cmovg : X86::cmovl;
+  return code_.sequence(RegClass::kGpr, 8, tag, {greg(a), greg(b)}, [&](CodeList& list, Reg r) {
+    code_.append(list, X86::mov, {greg(r), greg(a)});
+    code_.append(list, X86::cmp, {greg(r), greg(b)});
+    code_.append(list, move, {greg(r), greg(b)});
+  });
+}
+
+Reg GeneralOps::multiplied(Reg a, Reg b) {
+  return code_.update(RegClass::kGpr, 8, a, X86::imul, {greg(b)});
+}
+
+Reg GeneralOps::divided(const ir::Expr& e, Reg a, const std::function<Reg()>& by) {
+  int64_t divisor = 0;
+  const bool power = ir::is_const(e->args[1], &divisor) && divisor > 0 &&
+                     std::has_single_bit(static_cast<uint64_t>(divisor));
+  if (power && e->op == Op::kDiv) {
+    return code_.update(RegClass::kGpr, 8, a, X86::sar,
+                        {imm(std::countr_zero(static_cast<uint64_t>(divisor)))});
+  }
+  if (power) {
+    return code_.update(RegClass::kGpr, 8, a, X86::and_, {imm(divisor - 1)});
+  }
+  const Reg b = by();
+  const Pseudo op = e->op == Op::kDiv ? Pseudo::floor_div : Pseudo::floor_mod;
+  // -128 / -1 and the like leave a narrow type's range.
+  return wrapped(code_.define(RegClass::kGpr, 8, op, {greg(a), greg(b)}), e->type);
+}
+
+Reg GeneralOps::wrapped(Reg r, DType type) {
+  switch (type) {
+    case DType::kI32:
+      return code_.define(RegClass::kGpr, 8, X86::movsxd, {greg(r, 4)});
+    case DType::kI16:
+      return code_.define(RegClass::kGpr, 8, X86::movsx, {greg(r, 2)});
+    case DType::kI8:
+      return code_.define(RegClass::kGpr, 8, X86::movsx, {greg(r, 1)});
+    case DType::kU8:
+      return code_.define(RegClass::kGpr, 8, X86::movzx, {greg(r, 1)});
+    default:
+      return r;
+  }
+}
+
+Reg GeneralOps::load_integer(const Mem& m, DType type, int buffer) {
+  Operand address = mem(m);
+  switch (type) {
+    case DType::kI64:
+      return code_.load(RegClass::kGpr, 8, X86::mov, address, buffer);
+    case DType::kI32:
+      address.width = 4;
+      return code_.load(RegClass::kGpr, 8, X86::movsxd, address, buffer);
+    case DType::kI16:
+      address.width = 2;
+      return code_.load(RegClass::kGpr, 8, X86::movsx, address, buffer);
+    case DType::kI8:
+      address.width = 1;
+      return code_.load(RegClass::kGpr, 8, X86::movsx, address, buffer);
+    default:
+      address.width = 1;
+      return code_.load(RegClass::kGpr, 8, X86::movzx, address, buffer);
+  }
+}
+
+}  // namespace hone::jit

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+
+#include "jit/x86/select/part.h"
+
+namespace hone::jit {
+
+/// Operations on integers in general registers.
+class GeneralOps final : public SelectionPart {
+ public:
+  explicit GeneralOps(Context& context) : SelectionPart(context) {}
+
+  /// The lesser of two registers for kMin, the greater for kMax.
+  Reg extreme_of(ir::Op op, Reg a, Reg b);
+  Reg multiplied(Reg a, Reg b);
+  /// The division or remainder `e` of what is in `a` by what `by` brings into a register.
+  Reg divided(const ir::Expr& e, Reg a, const std::function<Reg()>& by);
+  /// `r` wrapped to `type`, as a 64-bit integer.
+  Reg wrapped(Reg r, DType type);
+  Reg load_integer(const Mem& m, DType type, int buffer);
+};
+
+}  // namespace hone::jit

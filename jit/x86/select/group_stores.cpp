@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/x86/select/group_stores.h"
+
+#include "jit/x86/select/by_size.h"
+
+namespace hone::jit {
+
+bool GroupStores::fills(const ir::Stmt& s, const Affine& begin, int64_t extent, Affine& first) {
+  if (lanes_.loop < 0 || lanes_.active < 0 || lanes_.condition.valid()) return false;
+  if ((extent != 2 && extent != 4) || s.body.size() != 1) return false;
+  const ir::Stmt& store = *s.body[0];
+  if (store.kind != ir::Stmt::kStore || store.reduce != ir::Reduce::kNone) return false;
+  const ir::NestBuffer& to = nest_.buffers[store.id];
+  const int size = size_of(to.type);
+  // Registers are stored whole, so whole ones are needed.
+  const bool fits = lanes_.active * size % 16 == 0 && size * extent <= 8 && to.type != DType::kBool;
+  if (!fits || to.home == ir::Home::kRegisters || to.stream || store.value->type != to.type) {
+    return false;
+  }
+  const Binding outer = bindings_[s.id];
+  bindings_[s.id] = {true, false, begin};
+  bool found = indices_.lane_index(store.offset, first);
+  for (int64_t i = 1; i < extent && found && !failed(); ++i) {
+    Affine next;
+    bindings_[s.id] = {true, false, begin + Affine::of(i)};
+    found = indices_.lane_index(store.offset, next) && next == first + Affine::of(i);
+  }
+  bindings_[s.id] = outer;
+  if (!found || failed()) return false;
+  const int32_t lane = Factor::make(Factor::kLane, 0);
+  const Affine stride = first.coefficient_of(lane);
+  first = first.without(lane);
+  return stride.is_constant() && stride.constant == extent;
+}
+
+void GroupStores::store(const ir::Stmt& s, const Affine& begin, int64_t extent,
+                        const Affine& first) {
+  const ir::Stmt& store = *s.body[0];
+  const Binding outer = bindings_[s.id];
+  std::vector<Value> rows;
+  for (int64_t i = 0; i < extent && !failed(); ++i) {
+    bindings_[s.id] = {true, false, begin + Affine::of(i)};
+    rows.push_back(value(store.value));
+  }
+  bindings_[s.id] = outer;
+  if (failed()) return;
+  Mem m = addresses_.address(store.id, first);
+  if (failed()) return;
+  const int size = size_of(rows[0].type);
+  const int per = 16 / size;
+  for (int lane = 0; lane < lanes_.active; lane += per) {
+    std::vector<Reg> parts;
+    int within = 0;
+    for (const Value& row : rows) parts.push_back(vectors_.quarter_of(row, lane, within));
+    for (Reg r : interleaved(parts, size)) {
+      code_.emit(X86::vmovups, {mem(m), vreg(r, 16)});
+      m.disp += 16;
+    }
+  }
+  code_.clobber(store.id);
+}
+
+std::vector<Reg> GroupStores::interleaved(const std::vector<Reg>& rows, int size) {
+  const auto pair = [&](Reg a, Reg b, int bytes, bool upper) {
+    return code_.define(RegClass::kVec, 16, interleave_of(bytes, upper),
+                        {vreg(a, 16), vreg(b, 16)});
+  };
+  if (rows.size() == 2) {
+    return {pair(rows[0], rows[1], size, false), pair(rows[0], rows[1], size, true)};
+  }
+  std::vector<Reg> out;
+  for (bool upper : {false, true}) {
+    const Reg even = pair(rows[0], rows[1], size, upper), odd = pair(rows[2], rows[3], size, upper);
+    out.push_back(pair(even, odd, 2 * size, false));
+    out.push_back(pair(even, odd, 2 * size, true));
+  }
+  return out;
+}
+
+}  // namespace hone::jit

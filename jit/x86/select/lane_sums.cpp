@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/x86/select/lane_sums.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "jit/x86/select/by_size.h"
+#include "jit/x86/select/expressions.h"
+
+namespace hone::jit {
+
+using ir::Op;
+using ir::Reduce;
+
+namespace {
+
+/// What changes nothing when combined.
+uint64_t identity_bits(Reduce reduce, DType type) {
+  const int bits = 8 * size_of(type);
+  const int64_t most =
+      type == DType::kU8 ? 255 : static_cast<int64_t>((uint64_t{1} << (bits - 1)) - 1);
+  const int64_t least = type == DType::kU8 ? 0 : -most - 1;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  switch (reduce) {
+    case Reduce::kProd:
+      return bits_of(type, 1, 1);
+    case Reduce::kMax:
+      return bits_of(type, -kInfinity, least);
+    case Reduce::kMin:
+      return bits_of(type, kInfinity, most);
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
+void LaneSums::store(const ir::Stmt& s, const Affine& offset) {
+  const DType type = nest_.buffers[s.id].type;
+  if (type == DType::kF16 || type == DType::kBF16) {
+    return refuse("a reduction into a half precision type");
+  }
+  for (int i = 0; i < offset.count; ++i) {
+    if (indices_.term_level(offset.terms[i]) >= sums_depth_) {
+      return refuse("a reduction over lanes into a place that changes within the vector loop");
+    }
+  }
+  // Outside loops several running values keep steps independent.
+  constexpr int kIndependent = 4;
+  const bool straight = code_.depth() == sums_depth_ && type != DType::kBool;
+  LaneSum* sum = nullptr;
+  int known = 0;
+  for (LaneSum& other : sums_) {
+    if (other.stmt != &s || other.lanes != lanes_.count || !(other.offset == offset)) continue;
+    if (other.straight != straight) continue;
+    ++known;
+    if (sum == nullptr || other.steps < sum->steps) sum = &other;
+  }
+  if (straight && known < kIndependent) return first_step(s, offset);
+  if (sum == nullptr) {
+    const RegClass cls = type == DType::kBool && wide() ? RegClass::kMask : RegClass::kVec;
+    const Reg reg = code_.make(cls, sums_depth_ - 1);
+    const int element = wide() || type != DType::kBool ? size_of(type) : masks_.widest_element();
+    start_sum(reg, s.reduce, type);
+    sums_.push_back({&s, offset, lanes_.count, {reg, type, element}, false, 0});
+    sum = &sums_.back();
+    ++code_.pinned_vectors;
+    if (branches_ > 0 && nest_.buffers[s.id].home != ir::Home::kRegisters) {
+      sum->taken = code_.make(RegClass::kGpr, sums_depth_ - 1);
+      code_.append(code_.scope(sums_depth_).pre, X86::mov, {greg(sum->taken), imm(0)});
+    }
+  }
+  ++sum->steps;
+  if (sum->taken.valid()) code_.append(code_.top().body, X86::mov, {greg(sum->taken), imm(1)});
+  next_step(s, sum->total);
+}
+
+void LaneSums::start_sum(Reg reg, Reduce reduce, DType type) {
+  CodeList& before = code_.scope(sums_depth_).pre;
+  const int w = width(type);
+  if (type == DType::kBool) {
+    const bool on = reduce == Reduce::kAll;
+    if (wide()) {
+      code_.append(before, X86::kmovq, {kreg(reg), greg(constant_gpr(on ? -1 : 0))});
+    } else {
+      const int all = target_.vector_bytes();
+      code_.append(before, on ? X86::vpcmpeqd : X86::vxorps,
+                   {vreg(reg, all), vreg(reg, all), vreg(reg, all)});
+    }
+    return;
+  }
+  const uint64_t bits = identity_bits(reduce, type);
+  if (bits == 0) {
+    code_.append(before, X86::vxorps, {vreg(reg, 16), vreg(reg, 16), vreg(reg, 16)});
+    return;
+  }
+  Mem m;
+  m.pool = code_.pool(&bits, size_of(type));
+  code_.append(before, broadcast_of(size_of(type), w), {vreg(reg, w), mem(m)});
+}
+
+void LaneSums::first_step(const ir::Stmt& s, const Affine& offset) {
+  const DType type = nest_.buffers[s.id].type;
+  Value v = dots_.active() ? dots_.added(vectors_.constant_bits(type, 0), s) : value(s.value);
+  if (!failed() && lanes_.partial()) {
+    v = masks_.blend({masks_.active(), DType::kBool, 0}, v,
+                     vectors_.constant_bits(type, identity_bits(s.reduce, type)));
+  }
+  if (failed()) return;
+  const Reg reg = code_.make(RegClass::kVec);
+  sums_.push_back({&s, offset, lanes_.count, {reg, type, size_of(type)}, true, 1});
+  ++code_.pinned_vectors;
+  tiles_.assign(reg, v);
+}
+
+void LaneSums::next_step(const ir::Stmt& s, const Value& total) {
+  const DType type = total.type;
+  code_.rewritten(total.reg);
+  const bool masked = lanes_.partial();
+  const Reg mask = masked ? masks_.active() : Reg{};
+  if (dots_.active()) {
+    dots_.add_to(total.reg, s, mask, false);
+    code_.rewritten(total.reg);
+    return;
+  }
+  if (s.reduce == Reduce::kSum && is_product(s.value)) {
+    const Value a = value(s.value->args[0]), b = value(s.value->args[1]);
+    if (failed()) return;
+    arithmetic_.multiply_add_to(total.reg, a, b, false, mask);
+    code_.rewritten(total.reg);
+    return;
+  }
+  Value v = value(s.value);
+  if (failed()) return;
+  if (masked && type == DType::kBool) {
+    const Value active{mask, DType::kBool, 0};
+    v = s.reduce == Reduce::kAny ? masks_.logic(Op::kAnd, v, active)
+                                 : masks_.logic(Op::kOr, v, masks_.negated(active));
+  } else if (masked) {
+    v = masks_.blend({mask, DType::kBool, 0}, v,
+                     vectors_.constant_bits(type, identity_bits(s.reduce, type)));
+  }
+  Value combined = arithmetic_.combine(s.reduce, total, v);
+  if (failed()) return;
+  if (type == DType::kBool) {
+    combined = masks_.as_element(combined, total.element);
+    code_.copy(total.reg, combined.reg, wide() ? RegClass::kMask : RegClass::kVec);
+    code_.rewritten(total.reg);
+    return;
+  }
+  tiles_.assign(total.reg, combined);
+}
+
+void LaneSums::finish() {
+  const Lanes outer = lanes_;
+  for (size_t i = 0; i < sums_.size() && !failed(); ++i) {
+    const LaneSum sum = sums_[i];
+    lanes_ = {};
+    lanes_.count = lanes_.active = sum.lanes;
+    std::vector<Value> parts;
+    for (size_t k = i; k < sums_.size(); ++k) {
+      const LaneSum& other = sums_[k];
+      if (other.stmt != sum.stmt || other.lanes != sum.lanes || !(other.offset == sum.offset)) {
+        continue;
+      }
+      code_.rewritten(other.total.reg);
+      parts.push_back(other.total);
+      --code_.pinned_vectors;
+      if (k != i) sums_.erase(sums_.begin() + static_cast<long>(k--));
+    }
+    // In pairs: the shortest chain.
+    for (size_t distance = 1; distance < parts.size(); distance *= 2) {
+      for (size_t k = 0; k + distance < parts.size(); k += 2 * distance) {
+        parts[k] = arithmetic_.combine(sum.stmt->reduce, parts[k], parts[k + distance]);
+      }
+    }
+    const Value v = folds_.across(sum.stmt->reduce, parts[0]);
+    lanes_ = {};
+    if (!failed()) finish_sum(sum, v);
+  }
+  sums_.clear();
+  lanes_ = outer;
+}
+
+void LaneSums::finish_sum(const LaneSum& sum, const Value& v) {
+  if (!sum.taken.valid()) return add_to_place(*sum.stmt, sum.offset, v);
+  const int none = code_.lir.label();
+  open(Scope::kBranch, written_by(*sum.stmt), false);
+  add_to_place(*sum.stmt, sum.offset, v);
+  const Scope taken = close();
+  code_.splice(code_.top().body, taken.pre);
+  code_.emit(X86::cmp, {greg(sum.taken), imm(0)});
+  code_.emit(Pseudo::jump_eq, {imm(none)});
+  code_.splice(code_.top().body, taken.body);
+  code_.emit(Pseudo::label, {imm(none)});
+}
+
+void LaneSums::add_to_place(const ir::Stmt& s, const Affine& offset, const Value& v) {
+  if (nest_.buffers[s.id].home == ir::Home::kRegisters) {
+    const Value old = masks_.loaded(tiles_.load(s.id, offset), s.id);
+    const Value result = arithmetic_.combine(s.reduce, old, v);
+    if (!failed()) tiles_.set_element(s.id, offset.constant, result);
+    return;
+  }
+  const Value old = masks_.loaded(memory_.load(s.id, offset, Reg{}), s.id);
+  memory_.store(s.id, offset, arithmetic_.combine(s.reduce, old, v));
+}
+
+}  // namespace hone::jit

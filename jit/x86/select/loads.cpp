@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/x86/select/loads.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "jit/x86/select/expressions.h"
+
+namespace hone::jit {
+
+using ir::Op;
+
+Value Loads::load(const ir::Expr& e) { return e->guarded ? load_guarded(e) : load_certain(e); }
+
+Value Loads::load_certain(const ir::Expr& e) {
+  const ir::NestBuffer& b = nest_.buffers[e->id];
+  Affine offset;
+  if (!indices_.lane_index(e->args[0], offset)) return load_gather(e);
+  if (failed()) return {};
+  if (b.home == ir::Home::kRegisters) return masks_.loaded(tiles_.load(e->id, offset), e->id);
+  return masks_.loaded(memory_.load(e->id, offset, Reg{}), e->id);
+}
+
+Value Loads::load_guarded(const ir::Expr& e) {
+  bool holds = false;
+  if (conditions_.decided(e->args[1], holds)) return holds ? load_certain(e) : value(e->args[2]);
+  const ir::NestBuffer& b = nest_.buffers[e->id];
+  const int size = size_of(b.type);
+  if (b.home == ir::Home::kRegisters) {
+    refuse("register tile " + b.name + " is read on a condition");
+    return {};
+  }
+  Affine offset;
+  bool together = indices_.lane_index(e->args[0], offset);
+  if (together) {
+    const Affine stride = offset.coefficient_of(Factor::make(Factor::kLane, 0));
+    together = stride.is_constant() && (stride.constant == 1 || (stride.constant == 0 && wide()));
+  }
+  const bool whole = lanes_.count * size >= 16;
+  if (lanes_.count == 1 || !together || (!wide() && (size < 4 || !whole))) {
+    return load_branched(e);
+  }
+  const Value mask = value(e->args[1]);
+  if (failed()) return {};
+  Value v;
+  if (wide()) {
+    Reg k = mask.reg;
+    if (lanes_.partial()) {
+      k = masks_.logic(Op::kAnd, mask, {masks_.active(), DType::kBool, 0}).reg;
+    } else if (!whole) {
+      k = masks_.logic(Op::kAnd, mask, {masks_.lane_bits(lanes_.count), DType::kBool, 0}).reg;
+    }
+    v = memory_.load(e->id, offset, k);
+  } else {
+    const Affine first = offset.without(Factor::make(Factor::kLane, 0));
+    const int w = width(b.type);
+    const Value m = masks_.as_element(mask, size);
+    v = {code_.load(RegClass::kVec, w, size == 4 ? X86::vmaskmovps : X86::vmaskmovpd,
+                    mem(addresses_.address(e->id, first)), e->id, {}, vreg(m.reg, w)),
+         element_type(e->id), size};
+  }
+  v = masks_.loaded(v, e->id);
+  if (is_zero(e->args[2])) return v;
+  return masks_.blend(mask, v, value(e->args[2]));
+}
+
+Value Loads::load_branched(const ir::Expr& e) {
+  const ir::NestBuffer& b = nest_.buffers[e->id];
+  if (lanes_.active < 0 || lanes_.condition.valid()) {
+    refuse("a guarded read of " + b.name + " under a mask known at the call");
+    return {};
+  }
+  const Value otherwise = masks_.stored(value(e->args[2]));
+  if (failed()) return {};
+  const Reg reg = code_.make(RegClass::kVec);
+  code_.copy(reg, otherwise.reg, RegClass::kVec);
+  for (int i = 0; i < lanes_.active && !failed(); ++i) {
+    const int skip = code_.lir.label();
+    Mem m;
+    const Lanes lanes = lanes_;
+    at_lane(i, [&] {
+      integers_.branch_unless(e->args[1], skip);
+      open(Scope::kBranch, 0, false);
+      m = addresses_.address(e->id, indices_.affine(e->args[0]));
+    });
+    if (lanes.count == 1) {
+      const Reg element = memory_.broadcast_load(m, b.type, e->id, {});
+      code_.copy(reg, element, RegClass::kVec);
+    } else {
+      vectors_.insert_element(reg, i, m, b.type);
+    }
+    const Scope branch = close();
+    code_.splice(code_.top().body, branch.pre);
+    code_.splice(code_.top().body, branch.body);
+    code_.emit(Pseudo::label, {imm(skip)});
+  }
+  code_.rewritten(reg);
+  return masks_.loaded({reg, element_type(e->id), size_of(b.type)}, e->id);
+}
+
+Value Loads::load_gather(const ir::Expr& e) {
+  if (lanes_.active < 0 || lanes_.condition.valid()) {
+    refuse("a gather under a mask known at the call");
+    return {};
+  }
+  if (nest_.buffers[e->id].home == ir::Home::kRegisters) {
+    refuse("register tile " + nest_.buffers[e->id].name + " is read at an index from memory");
+    return {};
+  }
+  const Value elements = gathers_.assembled(e->id, [&](int i) {
+    Mem m;
+    at_lane(i, [&] { m = addresses_.address(e->id, indices_.affine(e->args[0])); });
+    return m;
+  });
+  return masks_.loaded(elements, e->id);
+}
+
+void Loads::prefetch(const ir::Stmt& s) {
+  if (nest_.buffers[s.id].home == ir::Home::kRegisters) return;
+  const auto fetch = [&](const Affine& at) {
+    const Mem m = addresses_.address(s.id, at);
+    if (!failed()) code_.emit(X86::prefetcht0, {mem(m)});
+  };
+  if (lanes_.loop < 0) return fetch(indices_.affine(s.offset));
+  constexpr int64_t kLine = 64;
+  const int lanes = std::max(1, lanes_.active);
+  Affine offset;
+  const bool together = indices_.lane_index(s.offset, offset);
+  const Affine stride = offset.coefficient_of(Factor::make(Factor::kLane, 0));
+  int64_t step = 1;
+  if (together && stride.is_constant()) {
+    const int64_t bytes = std::abs(stride.constant) * size_of(nest_.buffers[s.id].type);
+    step = bytes == 0 ? lanes : std::max<int64_t>(1, kLine / bytes);
+  }
+  for (int64_t i = 0; i < lanes && !failed(); i += step) {
+    at_lane(static_cast<int>(i), [&] { fetch(indices_.affine(s.offset)); });
+  }
+}
+
+}  // namespace hone::jit

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "jit/x86/select/addresses.h"
+#include "jit/x86/select/conditions.h"
+#include "jit/x86/select/gathers.h"
+#include "jit/x86/select/indices.h"
+#include "jit/x86/select/integers.h"
+#include "jit/x86/select/masks.h"
+#include "jit/x86/select/memory.h"
+#include "jit/x86/select/part.h"
+#include "jit/x86/select/tiles.h"
+#include "jit/x86/select/vectors.h"
+
+namespace hone::jit {
+
+/// Loads as the nest states them: from memory, from tiles, at indices from memory, on a condition.
+class Loads final : public SelectionPart {
+ public:
+  Loads(Context& context, Indices& indices, Addresses& addresses, Integers& integers,
+        Vectors& vectors, Masks& masks, Conditions& conditions, Gathers& gathers, Memory& memory,
+        Tiles& tiles)
+      : SelectionPart(context),
+        indices_(indices),
+        addresses_(addresses),
+        integers_(integers),
+        vectors_(vectors),
+        masks_(masks),
+        conditions_(conditions),
+        gathers_(gathers),
+        memory_(memory),
+        tiles_(tiles) {}
+
+  Value load(const ir::Expr& e);
+  /// In a vector loop, once for each line that the lanes are on: for the first lane alone where how
+  /// many there are is known at the call only.
+  void prefetch(const ir::Stmt& s);
+
+ private:
+  /// An element that exists, whatever a guard of the load says.
+  Value load_certain(const ir::Expr& e);
+  /// An element that exists only where a condition holds.
+  Value load_guarded(const ir::Expr& e);
+  /// The same, lane by lane with a branch each.
+  Value load_branched(const ir::Expr& e);
+  Value load_gather(const ir::Expr& e);
+
+  Indices& indices_;
+  Addresses& addresses_;
+  Integers& integers_;
+  Vectors& vectors_;
+  Masks& masks_;
+  Conditions& conditions_;
+  Gathers& gathers_;
+  Memory& memory_;
+  Tiles& tiles_;
+};
+
+}  // namespace hone::jit

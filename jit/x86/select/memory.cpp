@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/x86/select/memory.h"
+
+#include "jit/x86/select/by_size.h"
+
+namespace hone::jit {
+
+Value Memory::load(int buffer, const Affine& offset, Reg mask) {
+  const int32_t lane = Factor::make(Factor::kLane, 0);
+  const Affine stride = offset.coefficient_of(lane);
+  const Affine first = offset.without(lane);
+  const DType type = element_type(buffer);
+  if (stride.is_constant() && stride.constant == 0) {
+    if (!mask.valid() && lanes_.condition.valid()) mask = masks_.active();
+    return {broadcast_load(addresses_.address(buffer, first), type, buffer, mask), type,
+            size_of(type)};
+  }
+  if (stride.is_constant() && stride.constant == 1) {
+    return {contiguous_load(addresses_.address(buffer, first), type, buffer, mask), type,
+            size_of(type)};
+  }
+  return gathers_.load_strided(buffer, first, stride, mask);
+}
+
+Reg Memory::broadcast_load(const Mem& m, DType type, int buffer, Reg mask) {
+  const int size = size_of(type);
+  if (lanes_.count == 1 && !mask.valid() && size >= 4) {
+    return code_.load(RegClass::kVec, 16, size == 4 ? X86::vmovss : X86::vmovsd, mem(m), buffer);
+  }
+  const int w = width(type);
+  if (!mask.valid() && size >= 4) {
+    const Reg known = code_.known_load(16, size == 4 ? X86::vmovss : X86::vmovsd, mem(m));
+    if (known.valid()) {
+      return code_.define(RegClass::kVec, w, broadcast_of(size, w), {vreg(known, 16)});
+    }
+  }
+  // Under a mask only what does not fault on lanes that are off will do, which vmovddup does.
+  const X86 op = mask.valid() && size == 8 ? X86::vpbroadcastq : broadcast_of(size, w);
+  return code_.load(RegClass::kVec, w, op, mem(m), buffer, mask);
+}
+
+Reg Memory::contiguous_load(const Mem& m, DType type, int buffer, Reg mask) {
+  const int size = size_of(type);
+  if (!mask.valid() && lanes_.partial()) mask = masks_.active();
+  if (mask.valid()) {
+    return code_.load(RegClass::kVec, width(type), masked_move_of(size), mem(m), buffer, mask);
+  }
+  X86 op = X86::vmovups;
+  switch (lanes_.count * size) {
+    case 1:
+      op = X86::vpbroadcastb;
+      break;
+    case 2:
+      op = X86::vpbroadcastw;
+      break;
+    case 4:
+      op = X86::vmovss;
+      break;
+    case 8:
+      op = X86::vmovsd;
+      break;
+    default:
+      break;
+  }
+  return code_.load(RegClass::kVec, width(type), op, mem(m), buffer);
+}
+
+void Memory::store(int buffer, const Affine& offset, const Value& value) {
+  const int32_t lane = Factor::make(Factor::kLane, 0);
+  const Affine stride = offset.coefficient_of(lane);
+  const Affine first = offset.without(lane);
+  if (failed()) return;
+  if (!stride.is_constant() || (stride.constant != 1 && lanes_.count > 1)) {
+    return gathers_.store_strided(buffer, first, stride, value);
+  }
+  const Mem m = addresses_.address(buffer, first);
+  if (failed()) return;
+  const Value v = masks_.stored(value);
+  const int size = size_of(v.type);
+  if (lanes_.partial()) {
+    code_.emit(masked_move_of(size), {mem(m), vreg(v.reg, width(v.type))}, masks_.active());
+  } else if (!streams_.store(buffer, first, m, v.reg, lanes_.count * size)) {
+    vectors_.store_lanes(m, v.reg, lanes_.count * size);
+  }
+  code_.clobber(buffer);
+  if (lanes_.partial()) return;
+  // Reading it back needs no trip through memory.
+  if (lanes_.count == 1 && size >= 4) {
+    code_.remember(v.reg, 16, size == 4 ? X86::vmovss : X86::vmovsd, mem(m), buffer);
+  } else if (lanes_.count * size >= 16) {
+    code_.remember(v.reg, width(v.type), X86::vmovups, mem(m), buffer);
+  }
+}
+
+}  // namespace hone::jit

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/x86/select/selector.h"
+
+#include <limits>
+
+#include "jit/ir/poly.h"
+#include "jit/x86/select/expressions.h"
+#include "jit/x86/select/fold.h"
+
+namespace hone::jit {
+
+using ir::Op;
+using ir::Stmt;
+
+namespace {
+
+/// Iterations that an unrolled loop may have before it is a loop after all.
+constexpr int64_t kMaxUnroll = 1024;
+/// Guards by data that a vector loop branches on: each doubles its code.
+constexpr size_t kMostGuards = 2;
+
+/// True where `s` may not run: what it loads may lie outside of its tensor then.
+bool may_be_skipped(const ir::Stmt& s) {
+  if (s.kind == ir::Stmt::kIf) return true;
+  if (s.kind != ir::Stmt::kFor) return false;
+  const auto trips = (ir::Poly::of(s.end) - ir::Poly::of(s.begin)).value();
+  return !trips || *trips < 1;
+}
+
+}  // namespace
+
+void Selector::run() {
+  open(Scope::kFunction, 0);
+  prologue();
+  const int exit = code_.lir.label();
+  const Reg status =
+      code_.define(RegClass::kGpr, 8, X86::mov, {mem(argument(ir::ArgsLayout::kStatus))});
+  const Reg fine = constant_gpr(std::numeric_limits<int64_t>::max());
+  Mem m;
+  m.base = status;
+  code_.emit(X86::cmp, {mem(m), greg(fine)});
+  code_.emit(Pseudo::jump_ne, {imm(exit)});
+  const auto version = [&](bool streaming) {
+    streams_.stream(streaming);
+    // What is computed here is known here only.
+    inside(Scope::kPlain, 0, false, [&] { range_loop(); });
+  };
+  const uint64_t streams = streams_.streamed_by(*context_.launch.body);
+  if (streams != 0) {
+    // Non-temporal stores need aligned tensors, which only the call knows.
+    const int unaligned = code_.lir.label();
+    streams_.branch_unless_aligned(streams, unaligned);
+    version(true);
+    code_.emit(X86::sfence, {});
+    code_.emit(Pseudo::jump, {imm(exit)});
+    code_.emit(Pseudo::label, {imm(unaligned)});
+  }
+  version(false);
+  code_.emit(Pseudo::label, {imm(exit)});
+  code_.emit(Pseudo::ret, {});
+  const Scope function = close();
+  if (failed()) return;
+  code_.finish(function.body);
+  fold_loads(code_.lir, wide());
+}
+
+void Selector::prologue() {
+  for (Reg* reg : {&context_.args, &context_.begin, &context_.end, &context_.scratch})
+    *reg = code_.make(RegClass::kGpr);
+  code_.lir.entry = {context_.args, context_.begin, context_.end, context_.scratch};
+}
+
+void Selector::walk(const Stmt& s) {
+  if (failed()) return;
+  switch (s.kind) {
+    case Stmt::kBlock:
+      for (const ir::StmtRef& child : s.body) walk(*child);
+      return;
+    case Stmt::kFor:
+      return walk_for(s);
+    case Stmt::kIf:
+      return walk_if(s);
+    case Stmt::kStore:
+      return stores_.store(s);
+    case Stmt::kPrefetch:
+      return loads_.prefetch(s);
+    case Stmt::kCheck:
+      return check(s);
+    case Stmt::kTeam:
+    case Stmt::kBarrier:
+    case Stmt::kCommit:
+    case Stmt::kWait:
+    case Stmt::kOpen:
+    case Stmt::kClose:
+    case Stmt::kJoin:
+    case Stmt::kCopyBox:
+    case Stmt::kFill:
+    case Stmt::kReady:
+    case Stmt::kRelease:
+      return refuse("the threads of a block are a GPU's");
+  }
+}
+
+void Selector::walk_for(const ir::Stmt& s) {
+  const Affine begin = indices_.affine(s.begin);
+  const Affine extent = indices_.affine(s.end) - begin;
+  if (failed()) return;
+  if (extent.is_constant() && extent.constant <= 0) return;
+  if (s.mark == ir::Mark::kVector && lanes_.loop < 0) {
+    const ir::Expr* guard = conditions_.assumptions() < kMostGuards ? common_guard(s, s) : nullptr;
+    if (guard != nullptr) return vector_by_guard(s, extent, *guard);
+    if (surveys_.of(s).lanes > 1) return vectorizer_.run(s, begin, extent);
+  }
+  if (s.mark == ir::Mark::kTensor) return dot(s, begin, extent);
+  // Registers have no index: loops over them are unrolled, marked or not.
+  const bool unroll = s.mark == ir::Mark::kUnroll || loops_.indexes_tile(s, s.id);
+  if (extent.is_constant() && (extent.constant == 1 || unroll) && extent.constant <= kMaxUnroll) {
+    Affine first;
+    if (groups_.fills(s, begin, extent.constant, first)) {
+      return groups_.store(s, begin, extent.constant, first);
+    }
+    return loops_.unrolled(s, begin, extent.constant);
+  }
+  const int64_t most = unroll ? loops_.most_iterations(s, begin, extent) : -1;
+  if (most >= 0 && most <= kMaxUnroll) return loops_.guarded_unrolled(s, begin, extent, most);
+  serial(s, begin, extent);
+}
+
+void Selector::walk_if(const Stmt& s) {
+  const ir::StmtRef otherwise = s.body.size() > 1 ? s.body[1] : nullptr;
+  bool holds = false;
+  if (conditions_.decided(s.condition, holds)) {
+    if (holds) walk(*s.body[0]);
+    if (!holds && otherwise) walk(*otherwise);
+    return;
+  }
+  if (indices_.depends_on_lane(s.condition)) return walk_lane_if(s);
+  const int no = code_.lir.label();
+  const int done = code_.lir.label();
+  const uint64_t written = written_by(s);
+  integers_.branch_unless(s.condition, no);
+  const auto side = [&](const Stmt& body) {
+    branch(written, [&] { sums_.in_branch([&] { walk(body); }); });
+  };
+  side(*s.body[0]);
+  if (otherwise) code_.emit(Pseudo::jump, {imm(done)});
+  code_.emit(Pseudo::label, {imm(no)});
+  if (otherwise) {
+    side(*otherwise);
+    code_.emit(Pseudo::label, {imm(done)});
+  }
+}
+
+void Selector::walk_lane_if(const Stmt& s) {
+  if (!wide()) return refuse("a branch that differs between lanes needs AVX-512");
+  const Value taken = value(s.condition);
+  if (failed()) return;
+  const Reg outer = lanes_.condition;
+  const auto side = [&](const Value& mask, const Stmt& body) {
+    lanes_.condition =
+        outer.valid() ? masks_.logic(Op::kAnd, {outer, DType::kBool, 0}, mask).reg : mask.reg;
+    walk(body);
+    lanes_.condition = outer;
+  };
+  side(taken, *s.body[0]);
+  if (s.body.size() > 1 && s.body[1]) side(masks_.negated(taken), *s.body[1]);
+}
+
+void Selector::check(const Stmt& s) {
+  bool holds = false;
+  if (conditions_.decided(s.condition, holds) && holds) return;
+  if (lanes_.loop >= 0) return refuse("a check inside a vector loop");
+  const int bad = code_.lir.label(), fine = code_.lir.label();
+  const auto failing = [&] {
+    const Reg position = indices_.gpr(indices_.affine(s.value));
+    const Reg status =
+        code_.define(RegClass::kGpr, 8, X86::mov, {mem(argument(ir::ArgsLayout::kStatus))});
+    Mem m;
+    m.base = status;
+    code_.emit(X86::cmp, {mem(m), greg(position)});
+    code_.emit(Pseudo::jump_le, {imm(fine)});
+    code_.emit(X86::mov, {mem(m), greg(position)});
+  };
+  integers_.branch_unless(s.condition, bad);
+  code_.emit(Pseudo::jump, {imm(fine)});
+  code_.emit(Pseudo::label, {imm(bad)});
+  branch(0, failing);
+  code_.emit(Pseudo::label, {imm(fine)});
+}
+
+void Selector::vector_by_guard(const ir::Stmt& s, const Affine& extent, const ir::Expr& guard) {
+  const int no = code_.lir.label(), done = code_.lir.label();
+  const uint64_t written = written_by(s);
+  const auto side = [&](bool holds) {
+    branch(written, [&] { conditions_.assuming(guard, holds, [&] { walk_for(s); }); });
+  };
+  const auto sides = [&] {
+    integers_.branch_unless(guard, no);
+    side(true);
+    code_.emit(Pseudo::jump, {imm(done)});
+    code_.emit(Pseudo::label, {imm(no)});
+    side(false);
+  };
+  int64_t least = 0, most = 0;
+  if (indices_.range_of(extent, least, most) && least > 0) {
+    sides();
+  } else {
+    // The guard may load what is there only if the loop runs.
+    const Reg trips = indices_.gpr(extent);
+    code_.emit(X86::test, {greg(trips), greg(trips)});
+    code_.emit(Pseudo::jump_le, {imm(done)});
+    branch(written, sides);
+  }
+  code_.emit(Pseudo::label, {imm(done)});
+}
+
+const ir::Expr* Selector::common_guard(const ir::Stmt& s, const ir::Stmt& loop) {
+  const ir::Expr* found = nullptr;
+  if (s.kind == ir::Stmt::kStore) {
+    ir::visit(s.value, [&](const ir::Expr& e) {
+      if (found != nullptr || e->op != Op::kLoad || !e->guarded) return;
+      bool holds = false, common = has_load(e->args[1]) && !conditions_.decided(e->args[1], holds);
+      const uint64_t written = common ? written_by(loop) : 0;
+      ir::visit(e->args[1], [&](const ir::Expr& x) {
+        if (x->op == Op::kLoad) common = common && !(written & CodeWriter::buffer_bit(x->id));
+        if (x->op == Op::kVar) common = common && bindings_[x->id].bound;
+      });
+      if (common) found = &e->args[1];
+    });
+  }
+  for (const ir::StmtRef& child : s.body) {
+    if (found != nullptr || !child || may_be_skipped(*child)) continue;
+    found = common_guard(*child, loop);
+  }
+  return found;
+}
+
+void Selector::serial(const ir::Stmt& s, const Affine& begin, const Affine& extent) {
+  const auto run = [&] {
+    loops_.loop(s.id, begin, extent, 1, written_by(s), [&] { walk_body(s); });
+  };
+  if (!excess_.may_keep(s)) return run();
+  inside(Scope::kPlain, written_by(s), true, [&] {
+    excess_.begin();
+    run();
+    excess_.take_off();
+  });
+}
+
+void Selector::dot(const ir::Stmt& s, const Affine& begin, const Affine& extent) {
+  const ir::Stmt* store = dots_.accepted(s, extent);
+  if (store == nullptr) return;
+  // Without masks for bytes the rest of a group is done element by element.
+  if (extent.constant < s.instruction->group && !wide())
+    return loops_.unrolled(s, begin, extent.constant);
+  dots_.enter(s, begin, static_cast<int>(extent.constant));
+  const Binding outer = bindings_[s.id];
+  bindings_[s.id] = {true, false, begin};
+  walk(*store);
+  bindings_[s.id] = outer;
+  dots_.leave();
+}
+
+void Selector::range_loop() {
+  const Affine begin = Affine::of_factor(Factor::make(Factor::kReg, context_.begin.id));
+  const Affine end = Affine::of_factor(Factor::make(Factor::kReg, context_.end.id));
+  const Affine extent = indices_.affine(context_.launch.extent);
+  if (context_.launch.range < 0 || (extent.is_constant() && extent.constant == 1)) {
+    const int exit = code_.lir.label();
+    code_.emit(X86::cmp, {greg(context_.begin), greg(context_.end)});
+    code_.emit(Pseudo::jump_ge, {imm(exit)});
+    inside(Scope::kBranch, written_by(*context_.launch.body), true, [&] {
+      if (context_.launch.range >= 0)
+        bindings_[context_.launch.range] = {true, false, Affine::of(0)};
+      walk(*context_.launch.body);
+    });
+    code_.emit(Pseudo::label, {imm(exit)});
+    return;
+  }
+  loops_.loop(context_.launch.range, begin, end - begin, 1, written_by(*context_.launch.body), [&] {
+    int64_t least, most;
+    if (indices_.range_of(indices_.affine(context_.launch.extent), least, most)) {
+      LoopState& state = indices_.loop(code_.depth());
+      state.ranged = true;
+      state.min = 0;
+      state.max = most - 1;
+    }
+    walk(*context_.launch.body);
+  });
+}
+
+}  // namespace hone::jit

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/x86/select/spreads.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace hone::jit {
+
+namespace {
+
+/// Elements further apart share too few lines for whole vectors to pay.
+constexpr int64_t kMostStride = 4;
+
+}  // namespace
+
+bool Spreads::load(int buffer, const Affine& first, int64_t stride, Value& out) {
+  const DType type = element_type(buffer);
+  const int size = size_of(type);
+  const bool fits = lanes_.count * size >= 16 && lanes_.active > 1;
+  if (stride < 2 || stride > kMostStride || !fits || failed()) return false;
+  if (wide() && size >= 2) {
+    out = {spread_wide(buffer, first, stride), type, size};
+    return true;
+  }
+  if (wide() || stride != 2 || size < 4) return false;
+  out = {every_second(buffer, first), type, size};
+  return true;
+}
+
+Reg Spreads::spread_wide(int buffer, const Affine& first, int64_t stride) {
+  const DType type = element_type(buffer);
+  const int size = size_of(type), w = width(type), n = lanes_.count;
+  const int64_t span = stride * (lanes_.active - 1) + 1;
+  const X86 merge = size == 8 ? X86::vpermt2pd : size == 4 ? X86::vpermt2ps : X86::vpermt2w;
+  const auto part = [&](int64_t at, Reg mask) {
+    const X86 move = size == 8 ? X86::vmovupd : size == 4 ? X86::vmovups : X86::vmovdqu16;
+    const Mem m = addresses_.address(buffer, first + Affine::of(at));
+    return code_.load(RegClass::kVec, w, mask.valid() ? move : X86::vmovups, mem(m), buffer, mask);
+  };
+  const auto merged = [&](Reg low, Reg high, auto&& source_of) {
+    std::vector<uint8_t> indices(static_cast<size_t>(w), 0);
+    for (int i = 0; i < lanes_.active; ++i) {
+      const uint64_t source = source_of(i);
+      std::memcpy(&indices[static_cast<size_t>(i * size)], &source, static_cast<size_t>(size));
+    }
+    const Reg index = code_.load_pool(w, X86::vmovups, code_.pool(indices.data(), w));
+    return code_.update(RegClass::kVec, w, low, merge, {vreg(index, w), vreg(high, w)});
+  };
+  Reg all = part(0, span < n ? masks_.lane_bits(static_cast<int>(span)) : Reg{});
+  if (span <= n) return merged(all, all, [&](int64_t i) { return i * stride; });
+  for (int64_t at = n; at < span; at += n) {
+    const int64_t start = std::min(at, span - n);
+    all = merged(all, part(start, {}), [&](int64_t i) {
+      const int64_t element = i * stride;
+      if (element >= at) return element < at + n ? n + element - start : i;
+      return at == n ? element : i;  // from the first vector, or merged before
+    });
+  }
+  return all;
+}
+
+Reg Spreads::every_second(int buffer, const Affine& first) {
+  const DType type = element_type(buffer);
+  const int w = width(type), n = lanes_.count;
+  const Mem low_at = addresses_.address(buffer, first),
+            high_at = addresses_.address(buffer, first + Affine::of(n - 1));
+  const Reg low = code_.load(RegClass::kVec, w, X86::vmovups, mem(low_at), buffer);
+  const Reg high = code_.load(RegClass::kVec, w, X86::vmovups, mem(high_at), buffer);
+  const bool single = size_of(type) == 4;
+  constexpr int kEvenThenOdd = 0xd8, kFirstThenSecond = 0xa, kOuterMiddle = 0xd8;
+  const Reg pairs =
+      code_.define(RegClass::kVec, w, single ? X86::vshufps : X86::vshufpd,
+                   {vreg(low, w), vreg(high, w), imm(single ? kEvenThenOdd : kFirstThenSecond)});
+  if (w == 16) return pairs;
+  return code_.define(RegClass::kVec, w, X86::vpermpd, {vreg(pairs, w), imm(kOuterMiddle)});
+}
+
+}  // namespace hone::jit

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "jit/x86/select/arithmetic.h"
+#include "jit/x86/select/dots.h"
+#include "jit/x86/select/indices.h"
+#include "jit/x86/select/lane_sums.h"
+#include "jit/x86/select/masks.h"
+#include "jit/x86/select/memory.h"
+#include "jit/x86/select/part.h"
+#include "jit/x86/select/tiles.h"
+#include "jit/x86/select/transposes.h"
+
+namespace hone::jit {
+
+/// Stores as the nest states them: to memory and to tiles.
+class Stores final : public SelectionPart {
+ public:
+  Stores(Context& context, Indices& indices, Masks& masks, LaneArithmetic& arithmetic,
+         Memory& memory, Transposes& transposes, Tiles& tiles, Dots& dots, LaneSums& sums)
+      : SelectionPart(context),
+        indices_(indices),
+        masks_(masks),
+        arithmetic_(arithmetic),
+        memory_(memory),
+        transposes_(transposes),
+        tiles_(tiles),
+        dots_(dots),
+        sums_(sums) {}
+
+  void store(const ir::Stmt& s);
+
+ private:
+  /// `old` combined with what `s` adds to it.
+  Value accumulated(const Value& old, const ir::Stmt& s);
+  void store_tile(const ir::Stmt& s, const Affine& offset);
+  /// Bools, which tiles hold as bytes; and values that only some lanes take.
+  void store_tile_slowly(const ir::Stmt& s, Reg reg, bool ends_early);
+  void assign_value(Reg reg, const ir::Expr& e);
+  /// A store, one lane after the other.
+  void store_each(const ir::Stmt& s);
+
+  Indices& indices_;
+  Masks& masks_;
+  LaneArithmetic& arithmetic_;
+  Memory& memory_;
+  Transposes& transposes_;
+  Tiles& tiles_;
+  Dots& dots_;
+  LaneSums& sums_;
+};
+
+}  // namespace hone::jit

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/x86/select/surveys.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "jit/ir/instructions.h"
+#include "jit/x86/select/expressions.h"
+
+namespace hone::jit {
+
+using ir::Op;
+
+namespace {
+
+/// The factor of the variable in a sum, where it is plain to see.
+std::optional<int64_t> coefficient_in(const ir::Expr& e, int variable) {
+  if (e->op == Op::kVar && e->id == variable) return 1;
+  if (!ir::mentions_loop(e, variable)) return 0;
+  if (e->op == Op::kAdd || e->op == Op::kSub) {
+    const auto a = coefficient_in(e->args[0], variable), b = coefficient_in(e->args[1], variable);
+    if (!a || !b) return std::nullopt;
+    return e->op == Op::kAdd ? *a + *b : *a - *b;
+  }
+  if (e->op == Op::kMul) {
+    int64_t factor = 0;
+    for (int i = 0; i < 2; ++i) {
+      if (!ir::is_const(e->args[i], &factor)) continue;
+      const auto other = coefficient_in(e->args[1 - i], variable);
+      if (other) return factor * *other;
+    }
+  }
+  return std::nullopt;
+}
+
+bool is_comparison_shape(Op op) {
+  return op == Op::kEq || op == Op::kNe || op == Op::kLt || op == Op::kLe;
+}
+
+/// Half precision is computed in f32, and conversions between floats and small integers go through
+/// 32 bits.
+int bytes_between(const ir::Expr& e) {
+  const auto half = [](DType t) { return t == DType::kF16 || t == DType::kBF16; };
+  if (e->op == Op::kCast) {
+    const DType from = e->args[0]->type;
+    return from != e->type && (is_float(from) || is_float(e->type)) ? 4 : 0;
+  }
+  if (e->op == Op::kInt || e->op == Op::kFloat || e->op == Op::kSelect) return 0;
+  for (const ir::Expr& a : e->args) {
+    if (half(a->type)) return 4;
+  }
+  return 0;
+}
+
+}  // namespace
+
+const Survey& Surveys::of(const ir::Stmt& loop) {
+  const auto [known, fresh] = surveys_.try_emplace(&loop);
+  Survey& out = known->second;
+  if (!fresh) return out;
+  for (const ir::StmtRef& child : loop.body) collect(*child, loop.id, out);
+  // Neither is done under the mask of the lanes that take a branch.
+  if ((out.unmaskable || out.indexed) && out.lane_branches) out.unfit = true;
+  for (const int buffer : tiles_along(loop)) {
+    out.bytes = std::max(out.bytes, tile_bytes_[static_cast<size_t>(buffer)]);
+  }
+  out.lanes = out.unfit ? 1 : target_.vector_bytes() / std::max(out.bytes, 1);
+  return out;
+}
+
+void Surveys::collect(const ir::Stmt& s, int variable, Survey& out) const {
+  const auto scattered = [&](const ir::Expr& offset) {
+    const auto c = coefficient_in(offset, variable);
+    return !c || (*c != 0 && *c != 1);
+  };
+  const auto look = [&](const ir::Expr& e) {
+    ir::visit(e, [&](const ir::Expr& x) {
+      if (x->op != Op::kLoad) return;
+      out.indexed |= has_load(x->args[0]);
+      const ir::NestBuffer& b = nest_.buffers[x->id];
+      if (b.home == ir::Home::kRegisters || !scattered(x->args[0])) return;
+      const auto stride = coefficient_in(x->args[0], variable);
+      out.scattered = true;
+      out.unmaskable |=
+          x->guarded || !stride || !gathers_.gathers_under_mask(size_of(b.type), *stride);
+    });
+  };
+  switch (s.kind) {
+    case ir::Stmt::kStore: {
+      out.bytes =
+          std::max({out.bytes, lane_bytes(s.value, variable), size_of(nest_.buffers[s.id].type)});
+      const bool across = !ir::mentions_loop(s.offset, variable);
+      out.sums |= across && s.reduce != ir::Reduce::kNone;
+      if (across && s.reduce != ir::Reduce::kNone && out.inner_loops) out.unfit = true;
+      if (nest_.buffers[s.id].home != ir::Home::kRegisters && !across) {
+        out.scattered |= scattered(s.offset);
+        out.unmaskable |= scattered(s.offset);
+      }
+      out.indexed |= has_load(s.offset);
+      if (across && s.reduce == ir::Reduce::kNone) out.scattered = out.unmaskable = true;
+      look(s.value);
+      break;
+    }
+    case ir::Stmt::kFor:
+      if (s.mark == ir::Mark::kTensor && wide()) {
+        // Groups lie together, and a group is one element of the accumulator's.
+        out.bytes = std::max(out.bytes, size_of(s.instruction->accumulate));
+        for (const ir::StmtRef& child : s.body) {
+          out.sums |=
+              child->kind == ir::Stmt::kStore && !ir::mentions_loop(child->offset, variable);
+        }
+        return;
+      }
+      if (ir::mentions_loop(s.begin, variable) || ir::mentions_loop(s.end, variable))
+        out.unfit = true;
+      if (s.mark == ir::Mark::kVector) out.unfit = true;
+      out.indexed |= has_load(s.begin) || has_load(s.end);
+      out.inner_loops |= s.mark != ir::Mark::kUnroll && s.mark != ir::Mark::kTensor;
+      break;
+    case ir::Stmt::kIf:
+      if (ir::mentions_loop(s.condition, variable)) {
+        if (!wide()) out.unfit = true;
+        out.bytes = std::max(out.bytes, lane_bytes(s.condition, variable));
+        out.lane_branches = true;
+      }
+      out.indexed |= has_load(s.condition);
+      look(s.condition);
+      break;
+    case ir::Stmt::kCheck:
+      out.unfit = true;
+      break;
+    default:
+      break;
+  }
+  for (const ir::StmtRef& child : s.body) {
+    if (child) collect(*child, variable, out);
+  }
+}
+
+std::vector<int> Surveys::tiles_along(const ir::Stmt& loop) const {
+  std::vector<int> tiles;
+  const auto see = [&](int buffer, const ir::Expr& offset) {
+    if (nest_.buffers[buffer].home != ir::Home::kRegisters || !ir::mentions_loop(offset, loop.id))
+      return;
+    if (std::find(tiles.begin(), tiles.end(), buffer) == tiles.end()) tiles.push_back(buffer);
+  };
+  const auto walk = [&](const auto& self, const ir::Stmt& s) -> void {
+    if (s.kind == ir::Stmt::kStore) {
+      see(s.id, s.offset);
+      ir::visit(s.value, [&](const ir::Expr& x) {
+        if (x->op == Op::kLoad) see(x->id, x->args[0]);
+      });
+    }
+    for (const ir::StmtRef& child : s.body) {
+      if (child) self(self, *child);
+    }
+  };
+  walk(walk, loop);
+  return tiles;
+}
+
+void Surveys::agree_on_lanes(const ir::Stmt& s) {
+  if (s.kind == ir::Stmt::kFor && s.mark == ir::Mark::kVector) {
+    Survey needs;
+    for (const ir::StmtRef& child : s.body) collect(*child, s.id, needs);
+    if (needs.unfit) return;
+    const auto walk = [&](const auto& self, const ir::Stmt& inner) -> void {
+      if (inner.kind == ir::Stmt::kStore && ir::mentions_loop(inner.offset, s.id) &&
+          nest_.buffers[inner.id].home == ir::Home::kRegisters) {
+        int& bytes = tile_bytes_[static_cast<size_t>(inner.id)];
+        bytes = std::max(bytes, needs.bytes);
+      }
+      for (const ir::StmtRef& child : inner.body) {
+        if (child) self(self, *child);
+      }
+    };
+    return walk(walk, s);
+  }
+  for (const ir::StmtRef& child : s.body) {
+    if (child) agree_on_lanes(*child);
+  }
+}
+
+int Surveys::lane_bytes(const ir::Expr& e, int variable) const {
+  if (!e) return 0;
+  if (e->type == DType::kI64 && !ir::mentions_loop(e, variable) && indices_.steers(e)) return 0;
+  if (is_comparison_shape(e->op) && e->args[0]->type == DType::kI64 && !has_load(e)) {
+    const auto a = coefficient_in(e->args[0], variable), b = coefficient_in(e->args[1], variable);
+    if (a && b && *a - *b >= -1 && *a - *b <= 1) return 0;
+  }
+  int bytes = e->type == DType::kBool && e->op != Op::kLoad ? 0 : size_of(e->type);
+  if (e->op == Op::kLoad) {
+    for (size_t i = 1; i < e->args.size(); ++i) {
+      bytes = std::max(bytes, lane_bytes(e->args[i], variable));
+    }
+    return bytes;
+  }
+  bytes = std::max(bytes, bytes_between(e));
+  for (const ir::Expr& a : e->args) bytes = std::max(bytes, lane_bytes(a, variable));
+  return bytes;
+}
+
+}  // namespace hone::jit

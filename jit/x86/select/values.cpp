@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/x86/select/values.h"
+
+#include <bit>
+
+#include "jit/x86/select/by_size.h"
+#include "jit/x86/select/expressions.h"
+
+namespace hone::jit {
+
+using ir::Op;
+
+Value Values::value(const ir::Expr& e) {
+  if (failed()) return {};
+  if (e->type == DType::kI64 && !indices_.depends_on_lane(e) && indices_.steers(e))
+    return from_integer(e);
+  switch (e->op) {
+    case Op::kInt:
+    case Op::kFloat:
+      return constant(e->type, *e);
+    case Op::kVar:
+    case Op::kDim:
+      return from_integer(e);
+    case Op::kScalar:
+      return scalar_argument(e);
+    case Op::kLoad:
+      return loads_.load(e);
+    case Op::kCast:
+      return convert(e);
+    case Op::kSelect:
+      return conditions_.choice(e);
+    case Op::kNeg:
+      return unary(e);
+    case Op::kEq:
+    case Op::kNe:
+    case Op::kLt:
+    case Op::kLe:
+      return conditions_.compare(e);
+    case Op::kNot:
+    case Op::kAnd:
+    case Op::kOr:
+      return conditions_.logic(e);
+    case Op::kCall:
+      return calls_.call(e);
+    default:
+      return binary(e);
+  }
+}
+
+Value Values::constant(DType type, const ir::Node& node) {
+  if (type == DType::kBool) return masks_.uniform(node.i != 0);
+  const double f = node.op == Op::kFloat ? node.f : static_cast<double>(node.i);
+  return vectors_.constant_bits(type, bits_of(type, f, node.i));
+}
+
+Value Values::scalar_argument(const ir::Expr& e) {
+  const Mem m = argument(context_.layout.scalar_slots[e->id]);
+  if (e->type == DType::kBool) {
+    return masks_.of_bytes({memory_.broadcast_load(m, DType::kU8, -1, {}), DType::kU8, 1});
+  }
+  return {memory_.broadcast_load(m, e->type, -1, {}), e->type, size_of(e->type)};
+}
+
+Value Values::from_integer(const ir::Expr& e) {
+  const int32_t lane = Factor::make(Factor::kLane, 0);
+  const Affine a = indices_.affine(e);
+  const Affine stride = a.coefficient_of(lane);
+  const Affine first = a.without(lane);
+  if (failed()) return {};
+  Value v = vectors_.splat(indices_.gpr(first), DType::kI64);
+  if (stride.is_constant() && stride.constant == 0) return v;
+  std::array<int64_t, 8> numbers{};
+  for (int64_t i = 0; i < 8; ++i) numbers[i] = i;
+  const int w = width(DType::kI64);
+  if (w > target_.vector_bytes()) {
+    refuse("64-bit integers that differ between lanes do not fit the vector loop");
+    return {};
+  }
+  Value iota{code_.load_pool(w, X86::vmovups, code_.pool(numbers.data(), w)), DType::kI64, 8};
+  if (!(stride.is_constant() && stride.constant == 1)) {
+    iota = arithmetic_.apply(Op::kMul, iota, vectors_.splat(indices_.gpr(stride), DType::kI64));
+  }
+  return arithmetic_.apply(Op::kAdd, v, iota);
+}
+
+Value Values::unary(const ir::Expr& e) {
+  const Value a = value(e->args[0]);
+  if (failed()) return {};
+  if (!is_float(e->type)) return arithmetic_.apply(Op::kSub, vectors_.constant_bits(e->type, 0), a);
+  // Negation changes the sign and nothing else, of NaN as well.
+  const Value sign = vectors_.constant_bits(e->type, uint64_t{1} << (8 * size_of(e->type) - 1));
+  return vectors_.op3(X86::vxorps, a, sign);
+}
+
+Value Values::binary(const ir::Expr& e) {
+  const bool add = e->op == Op::kAdd, sub = e->op == Op::kSub;
+  // a * b + c in one rounding, as the numerics class of emitted code says.
+  if ((add || sub) && is_product(e->args[0])) {
+    const Value a = value(e->args[0]->args[0]), b = value(e->args[0]->args[1]);
+    return arithmetic_.fused(add ? Fused::kAdd : Fused::kSub, a, b, value(e->args[1]));
+  }
+  if ((add || sub) && is_product(e->args[1])) {
+    const Value a = value(e->args[1]->args[0]), b = value(e->args[1]->args[1]);
+    return arithmetic_.fused(add ? Fused::kAdd : Fused::kNegatedAdd, a, b, value(e->args[0]));
+  }
+  const Value a = value(e->args[0]);
+  int64_t divisor = 0;
+  const bool divides = (e->op == Op::kDiv || e->op == Op::kMod) && is_int(e->type);
+  if (divides && ir::is_const(e->args[1], &divisor) && divisor > 0 &&
+      std::has_single_bit(static_cast<uint64_t>(divisor))) {
+    return arithmetic_.divide_by_power(e->op, a, std::countr_zero(static_cast<uint64_t>(divisor)));
+  }
+  const Value b = value(e->args[1]);
+  if (failed()) return {};
+  return arithmetic_.apply(e->op, a, b);
+}
+
+Value Values::convert(const ir::Expr& e) {
+  const ir::Expr& from = e->args[0];
+  const DType to = e->type;
+  if (from->type == to) return value(from);
+  if (from->type == DType::kI64 && !indices_.depends_on_lane(from) && indices_.steers(from)) {
+    // The same in all lanes: converted once, as a scalar.
+    const Reg r = indices_.gpr(indices_.affine(from));
+    if (failed()) return {};
+    if (is_int(to)) return vectors_.splat(r, to);
+    if (to == DType::kBool)
+      return masks_.compare(Op::kNe, vectors_.splat(r, DType::kI64),
+                            vectors_.constant_bits(DType::kI64, 0));
+    const bool exact = to == DType::kF64;
+    const Reg zero = vectors_.constant_bits(DType::kI32, 0).reg;
+    Operand source = greg(r);
+    const Reg x = code_.define(RegClass::kVec, 16, exact ? X86::vcvtsi2sd : X86::vcvtsi2ss,
+                               {vreg(zero, 16), source});
+    const DType made = exact ? DType::kF64 : DType::kF32;
+    Value v{x, made, size_of(made)};
+    if (lanes_.count > 1) {
+      const int w = width(made);
+      // vmovddup repeats within 16 bytes what vbroadcastsd would.
+      v.reg = code_.define(RegClass::kVec, w, broadcast_of(size_of(made), w), {vreg(x, 16)});
+    }
+    return converter_.converted(v, to);
+  }
+  return converter_.converted(value(from), to);
+}
+
+}  // namespace hone::jit

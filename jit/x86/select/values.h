@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "jit/x86/select/arithmetic.h"
+#include "jit/x86/select/calls.h"
+#include "jit/x86/select/conditions.h"
+#include "jit/x86/select/converter.h"
+#include "jit/x86/select/indices.h"
+#include "jit/x86/select/loads.h"
+#include "jit/x86/select/masks.h"
+#include "jit/x86/select/memory.h"
+#include "jit/x86/select/part.h"
+#include "jit/x86/select/vectors.h"
+
+namespace hone::jit {
+
+/// Expressions as vectors of lanes. What is the same in all lanes is computed on all of them.
+class Values final : public SelectionPart {
+ public:
+  Values(Context& context, Indices& indices, Vectors& vectors, Masks& masks, Converter& converter,
+         LaneArithmetic& arithmetic, Conditions& conditions, Memory& memory, Loads& loads,
+         Calls& calls)
+      : SelectionPart(context),
+        indices_(indices),
+        vectors_(vectors),
+        masks_(masks),
+        converter_(converter),
+        arithmetic_(arithmetic),
+        conditions_(conditions),
+        memory_(memory),
+        loads_(loads),
+        calls_(calls) {}
+
+  Value value(const ir::Expr& e);
+
+ private:
+  Value constant(DType type, const ir::Node& node);
+  Value scalar_argument(const ir::Expr& e);
+  /// An integer of the index kind in all lanes; with the lane's number where it depends on it.
+  Value from_integer(const ir::Expr& e);
+  Value unary(const ir::Expr& e);
+  Value binary(const ir::Expr& e);
+  Value convert(const ir::Expr& e);
+
+  Indices& indices_;
+  Vectors& vectors_;
+  Masks& masks_;
+  Converter& converter_;
+  LaneArithmetic& arithmetic_;
+  Conditions& conditions_;
+  Memory& memory_;
+  Loads& loads_;
+  Calls& calls_;
+};
+
+}  // namespace hone::jit
