@@ -7,9 +7,9 @@
 
 #include "bench/peer.h"
 #include "jit/halide/backend.h"
+#include "runtime/check/frame_slots.h"
 #include "runtime/fine.h"
 #include "runtime/machine/host.h"
-#include "runtime/check/frame_slots.h"
 #include "schedules/schedule.h"
 #include "schedules/space/space.h"
 

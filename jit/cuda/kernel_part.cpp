@@ -35,7 +35,8 @@ void KernelPart::note(const Expr& e) {
     if (x->op == Op::kLoad) {
       used_.insert(x->id);
       const Home home = nest_.buffers[static_cast<size_t>(x->id)].home;
-      const bool memory = home == Home::kArgument || home == Home::kBound || home == Home::kShared;
+      const bool memory =
+          home == Home::kArgument || home == Home::kBound || home == Home::kWorkspace;
       if (role_ == ThreadRole::kProducer && !memory) {
         throw Unprintable{"how often threads of their own copy depends on " +
                           nest_.buffers[static_cast<size_t>(x->id)].name +
@@ -103,8 +104,8 @@ void KernelPart::guarded(const ThreadScope& scope, const Stmt& s, const Print& f
 /// The kernel counts on the alignment of what the call passes.
 void KernelPart::rely_on(int buffer, int64_t bytes) {
   const NestBuffer& b = nest_.buffers[static_cast<size_t>(buffer)];
-  if (b.home == Home::kTeam) return;
-  const int slot = b.home == Home::kShared ? +ArgsLayout::kWorkspace : b.slot;
+  if (b.home == Home::kSharedMemory) return;
+  const int slot = b.home == Home::kWorkspace ? +ArgsLayout::kWorkspace : b.slot;
   int64_t& align = context_.slot_align[static_cast<size_t>(slot)];
   align = std::max(align, bytes);
 }

@@ -19,7 +19,7 @@ namespace hone::jit {
 template <class F>
 void each_stmt(const ir::Stmt& s, const F& f) {
   f(s);
-  if (s.kind == ir::Stmt::kCopyBox) return;
+  if (s.kind == ir::Stmt::kTmaCopy) return;
   for (const ir::StmtRef& b : s.body) each_stmt(*b, f);
 }
 

@@ -10,8 +10,8 @@ using namespace ir;
 /// Memory that is accessed in words, unlike a thread's own registers.
 bool LaneAccess::in_memory(int buffer) const {
   const Home home = nest_.buffers[static_cast<size_t>(buffer)].home;
-  return home == Home::kArgument || home == Home::kBound || home == Home::kShared ||
-         home == Home::kTeam;
+  return home == Home::kArgument || home == Home::kBound || home == Home::kWorkspace ||
+         home == Home::kSharedMemory;
 }
 
 int64_t LaneAccess::width(int buffer, const Expr& offset, const VectorLanes& lanes) const {
@@ -34,7 +34,7 @@ bool LaneAccess::any_wide(const Stmt& s, const VectorLanes& lanes) const {
 
 /// What stores `wide` elements at a time.
 std::string LaneAccess::store_of(const Stmt& s, int64_t wide) const {
-  const bool global = nest_.buffers[static_cast<size_t>(s.id)].home != Home::kTeam;
+  const bool global = nest_.buffers[static_cast<size_t>(s.id)].home != Home::kSharedMemory;
   if (!global || forms_.plain_stores) return fmt::format("store_vector<{}>", wide);
   int stores = 0, loads = 0;
   const auto count = [&](const Expr& e) {

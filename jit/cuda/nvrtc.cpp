@@ -102,7 +102,7 @@ std::vector<int> Nvrtc::architectures() const {
   if (functions_->archs(&count) != 0) return {};
   std::vector<int> out(static_cast<size_t>(count));
   if (functions_->list(out.data()) != 0) return {};
-  // 11.8 names sm_90, and has neither its products nor its copy engine.
+  // 11.8 names sm_90, and has neither its products nor its TMA.
   if (major_ < 12) std::erase_if(out, [](int sm) { return sm >= 90; });
   return out;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies that the copy engine makes, a box of a tensor at a time, and the mbarriers that say when
+// Copies that TMA makes, a box of a tensor at a time, and the mbarriers that say when
 // they are there.
 //   fill pipe 0 at p: copy box of A[k, m] to As[..]
 //     =>  if (threadIdx.x == 0) { mbarrier_arrive_expect(full + p % stages, bytes);
@@ -18,7 +18,7 @@ using namespace ir;
 
 namespace {
 
-/// Bytes that the address of a tensor is a multiple of, for the copy engine.
+/// Bytes that the address of a tensor is a multiple of, for TMA.
 constexpr int64_t kMapAlign = 16;
 
 constexpr int64_t kBarrierBytes = 8;
@@ -109,7 +109,7 @@ int BulkPrinter::number_of_map(int map) {
   if (!first) return found->second;
   const TensorMap& m = nest_.maps[static_cast<size_t>(map)];
   const NestBuffer& b = nest_.buffers[static_cast<size_t>(m.buffer)];
-  const bool workspace = b.home == Home::kShared;
+  const bool workspace = b.home == Home::kWorkspace;
   CudaMap made;
   made.slot = workspace ? +ArgsLayout::kWorkspace : b.slot;
   made.offset = workspace ? b.offset : 0;

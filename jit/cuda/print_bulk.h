@@ -10,7 +10,7 @@
 
 namespace hone::jit {
 
-/// Boxes that the copy engine copies, and the pipes that they fill.
+/// Boxes that TMA copies, and the pipes that they fill.
 class BulkPrinter final : public KernelPart {
  public:
   BulkPrinter(KernelContext& context, ClusterPrinter& clusters)

@@ -142,7 +142,7 @@ void LaunchPrinter::place_shared() {
   int64_t bytes = 0, parts = 0;
   for (int b : used_) {
     const NestBuffer& buffer = nest_.buffers[static_cast<size_t>(b)];
-    if (buffer.home != Home::kTeam) continue;
+    if (buffer.home != Home::kSharedMemory) continue;
     team.push_back(&buffer);
     swizzled |= buffer.swizzle != 0;
     bytes += round_up(buffer.max_bytes, kTeamAlign);
@@ -179,15 +179,15 @@ std::string LaunchPrinter::declaration(const NestBuffer& b, const std::string& n
   switch (b.home) {
     case Home::kArgument:
     case Home::kBound:
-    case Home::kShared: {
+    case Home::kWorkspace: {
       const std::string slot =
-          b.home == Home::kShared
+          b.home == Home::kWorkspace
               ? fmt::format("args.slot[{}] + {}", +ArgsLayout::kWorkspace, b.offset)
               : fmt::format("args.slot[{}]", b.slot);
       return fmt::format("  HONE_GLOBAL({}{}, {}, {}, {});\n",
                          written_.contains(&b) ? "" : "const ", type, name, slot, elements);
     }
-    case Home::kTeam:
+    case Home::kSharedMemory:
       if (dynamic_.contains(&b)) {
         return fmt::format("  HONE_TEAM_AT({}, {}, {}, {});\n", type, name, elements, dynamic_[&b]);
       }
@@ -208,7 +208,7 @@ void LaunchPrinter::emit(const Stmt& s, ThreadScope& scope) {
     }
   }
   switch (s.kind) {
-    case Stmt::kBlock:
+    case Stmt::kSequence:
       return emit_all(s, scope);
     case Stmt::kFor:
       if (is_block(s.mark)) return emit_block(s, scope);
@@ -223,10 +223,10 @@ void LaunchPrinter::emit(const Stmt& s, ThreadScope& scope) {
       for (const StmtRef& b : s.body) emit(*b, team);
       return;
     }
-    case Stmt::kCommit:
+    case Stmt::kCopyCommit:
       if (context_.copies_async) line("commit_copies();");
       return;
-    case Stmt::kWait:
+    case Stmt::kCopyWait:
       if (context_.copies_async) line(fmt::format("wait_copies<{}>();", s.pending));
       return;
     case Stmt::kBarrier:
@@ -234,9 +234,9 @@ void LaunchPrinter::emit(const Stmt& s, ThreadScope& scope) {
       return line(role_ == ThreadRole::kAll
                       ? "__syncthreads();"
                       : fmt::format("barrier_sync(1, {});", context_.consumers));
-    case Stmt::kOpen:
-    case Stmt::kClose:
-    case Stmt::kJoin:
+    case Stmt::kWgmmaFence:
+    case Stmt::kWgmmaCommit:
+    case Stmt::kWgmmaWait:
       return tiles_.emit_marker(s);
     case Stmt::kFill:
       return bulk_.emit_fill(s);
@@ -244,7 +244,7 @@ void LaunchPrinter::emit(const Stmt& s, ThreadScope& scope) {
       return bulk_.emit_ready(s);
     case Stmt::kRelease:
       return bulk_.emit_release(s);
-    case Stmt::kCopyBox:
+    case Stmt::kTmaCopy:
       return bulk_.emit_box(s);
     default:
       return guarded(scope, s, [&] { emit_leaf(s); });

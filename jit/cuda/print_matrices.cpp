@@ -139,7 +139,7 @@ bool TilePrinter::emit_matrices(const Stmt& s) {
   const NestBuffer& to = nest_.buffers[static_cast<size_t>(fill.store->id)];
   const NestBuffer& from = nest_.buffers[static_cast<size_t>(fill.store->value->id)];
   const int64_t size = size_of(to.type);
-  if (to.home != Home::kWarp || to.lanes != kLanes || from.home != Home::kTeam ||
+  if (to.home != Home::kWarp || to.lanes != kLanes || from.home != Home::kSharedMemory ||
       to.type != from.type || size > 2) {
     return false;
   }

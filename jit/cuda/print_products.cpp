@@ -182,8 +182,8 @@ void TilePrinter::emit_marker(const Stmt& s) {
     line(fmt::format("keep_registers<{}>(HONE_WARP_AT({}, 0));", words,
                      n_.buffers[static_cast<size_t>(s.id)]));
   };
-  if (s.kind == Stmt::kClose) return line("wgmma_commit();");
-  if (s.kind == Stmt::kOpen) {
+  if (s.kind == Stmt::kWgmmaCommit) return line("wgmma_commit();");
+  if (s.kind == Stmt::kWgmmaFence) {
     if (s.id >= 0) keep();
     return line("wgmma_fence();");
   }
@@ -195,7 +195,7 @@ void TilePrinter::emit_marker(const Stmt& s) {
 /// what goes on from one iteration to the next no longer fits the registers.
 bool TilePrinter::opens_products(const Stmt& loop) const {
   bool found = false;
-  each_stmt(loop, [&](const Stmt& s) { found |= s.kind == Stmt::kOpen; });
+  each_stmt(loop, [&](const Stmt& s) { found |= s.kind == Stmt::kWgmmaFence; });
   return found;
 }
 
@@ -212,7 +212,7 @@ void TilePrinter::measure_products() {
     });
   });
   for (int b : read) {
-    const bool shared = nest_.buffers[static_cast<size_t>(b)].home == Home::kTeam;
+    const bool shared = nest_.buffers[static_cast<size_t>(b)].home == Home::kSharedMemory;
     shows_stores_ |= shared && stored.contains(b);
   }
 }

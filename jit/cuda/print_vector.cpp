@@ -48,7 +48,7 @@ void VectorPrinter::emit_lanes(const Stmt& s, const VectorLanes& lanes, ThreadSc
   const auto same = [&](const Expr& e) {
     return !Poly::of(e, &n_.facts).mentions_loop(lanes.loop);
   };
-  if (s.kind == Stmt::kBlock) {
+  if (s.kind == Stmt::kSequence) {
     for (const StmtRef& b : s.body) emit_lanes(*b, lanes, scope);
   } else if (s.kind == Stmt::kFor && !is_thread(s.mark) && same(s.begin) && same(s.end)) {
     const int levels = open_loop(s);

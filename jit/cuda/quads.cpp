@@ -20,7 +20,7 @@ std::optional<QuadStores> only_store(const Stmt& lanes) {
   QuadStores out;
   const Stmt* at = &lanes;
   while (at->kind != Stmt::kStore) {
-    if (at->body.size() != 1 || (at->kind != Stmt::kFor && at->kind != Stmt::kBlock)) return {};
+    if (at->body.size() != 1 || (at->kind != Stmt::kFor && at->kind != Stmt::kSequence)) return {};
     at = at->body[0].get();
     if (at->kind != Stmt::kFor) continue;
     if (is_thread(at->mark) || is_block(at->mark) || at->mark == Mark::kTensor) return {};
@@ -70,7 +70,7 @@ std::optional<QuadStores> quad_stores(const Nest& nest, const Stmt& lanes, const
   if (again) return {};
   const NestBuffer& to = nest.buffers[static_cast<size_t>(found->store->id)];
   const bool memory =
-      to.home == Home::kArgument || to.home == Home::kBound || to.home == Home::kShared;
+      to.home == Home::kArgument || to.home == Home::kBound || to.home == Home::kWorkspace;
   if (!memory || size_of(to.type) != 2 || found->words.count * size_of(to.type) != kWord ||
       iterations(*found->rounds) % kQuad != 0) {
     return {};

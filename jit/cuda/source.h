@@ -15,7 +15,7 @@
 
 namespace hone::jit {
 
-/// A tensor as a GPU's copy engine is told of it: what cuTensorMapEncodeTiled makes a tensor map
+/// A tensor as a GPU's TMA is told of it: what cuTensorMapEncodeTiled makes a tensor map
 /// of. See ir::TensorMap.
 struct CudaMap {
   int slot = -1;                  ///< of the args struct: the tensor's address

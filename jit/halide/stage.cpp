@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <set>
 
+#include "jit/halide/reduction.h"
+
 namespace hone::jit::halide {
 namespace {
 
@@ -213,107 +215,10 @@ void StageMaker::reduce(const ir::Stage& stage, const std::vector<Place>& places
     out.reduces = false;
     return;
   }
-  Halide::RDom dom;
-  bind_reduction(stage, values, out, dom);
+  Halide::RDom dom = Reduction(stage, ranges_, values, out).bind();
   if (const ir::Expr where = part_of(stage, stage.where, true)) dom.where(values.value(where));
   const E value = converted(values.value(stage.value), stage.value->type, type);
   f(at) = to_stored(combine(stage.reduce, from_stored(f(at), type), value, floats_), type);
-}
-
-/// Makes the reduction's domain. A bound that data or other variables give becomes a condition
-/// within the least box around it.
-void StageMaker::bind_reduction(const ir::Stage& stage, Values& values, StageFuncs& out,
-                                Halide::RDom& dom) {
-  struct Leaf {
-    std::string name;
-    E lo, extent;
-  };
-  std::vector<Leaf> leaves;
-  struct Whole {
-    std::string name;
-    E end;
-    std::string outer, inner;
-    int64_t factor;
-  };
-  std::vector<Whole> apart;
-  const auto is_factored = [&](const std::string& loop) {
-    return std::find(stage.factored.begin(), stage.factored.end(), loop) != stage.factored.end();
-  };
-  const auto relation_of = [&](const std::string& parent) -> const ir::Relation* {
-    for (const ir::Relation& r : stage.relations) {
-      if (r.kind == ir::Relation::kSplit && r.parent == parent) return &r;
-    }
-    return nullptr;
-  };
-  const auto leads_to_factored = [&](const auto& self, const std::string& loop) -> bool {
-    if (is_factored(loop)) return true;
-    const ir::Relation* r = relation_of(loop);
-    return r && (self(self, r->outer) || self(self, r->inner));
-  };
-  const auto take_apart = [&](const auto& self, const std::string& loop, const E& extent) -> void {
-    const ir::Relation* r =
-        leads_to_factored(leads_to_factored, loop) ? relation_of(loop) : nullptr;
-    if (!r) {
-      if (!is_factored(loop)) leaves.push_back({loop, 0, extent});
-      return;
-    }
-    const auto f = static_cast<int32_t>(r->factor);
-    self(self, r->outer, Halide::Internal::simplify((extent + f - 1) / f));
-    self(self, r->inner, f);
-    apart.push_back({loop, extent, r->outer, r->inner, r->factor});
-    out.taken_apart.push_back(loop);
-  };
-  struct Ragged {
-    const ir::IndexVar* var;
-  };
-  std::vector<Ragged> ragged;
-  for (const ir::IndexVar& v : stage.rvars) {
-    const bool open =
-        has_load(v.hi) || has_var(v.hi) || (v.lo && (has_load(v.lo) || has_var(v.lo)));
-    if (leads_to_factored(leads_to_factored, v.name)) {
-      if (open || v.lo) refuse("stage " + stage.name + ": rfactor of a range that data give");
-      take_apart(take_apart, v.name, values.index(v.hi));
-    } else if (open) {
-      const auto lo = v.lo ? ranges_.of(v.lo) : Range{0, 0};
-      const auto hi = ranges_.of(v.hi);
-      if (!lo || !hi || hi->hi > INT32_MAX) {
-        refuse("stage " + stage.name + ": no bound is known of the range of " + v.name);
-      }
-      leaves.push_back({v.name, static_cast<int32_t>(lo->lo),
-                        static_cast<int32_t>(std::max<int64_t>(0, hi->hi - lo->lo))});
-      ragged.push_back({&v});
-    } else {
-      const E lo = v.lo ? values.index(v.lo) : E(0);
-      leaves.push_back({v.name, lo, Halide::Internal::simplify(values.index(v.hi) - lo)});
-    }
-  }
-  if (!leaves.empty()) {
-    Halide::Region region;
-    // Halide's innermost variable comes first.
-    for (size_t i = leaves.size(); i-- > 0;) region.push_back({leaves[i].lo, leaves[i].extent});
-    dom = Halide::RDom(region, "r");
-    for (size_t i = 0; i < leaves.size(); ++i) {
-      const Halide::RVar r = dom[static_cast<int>(leaves.size() - 1 - i)];
-      values.bind(leaves[i].name, r);
-      out.rvars.emplace_back(leaves[i].name, r);
-    }
-  }
-  for (const Whole& w : apart) {
-    const auto f = static_cast<int32_t>(w.factor);
-    const ir::Expr outer = ir::make_var(w.outer), inner = ir::make_var(w.inner);
-    const E at = values.index(outer) * f + values.index(inner);
-    values.bind(w.name, at);
-    if (!Halide::Internal::can_prove(w.end % f == 0)) {
-      if (!dom.defined()) refuse("stage " + stage.name + ": nothing is left to reduce over");
-      dom.where(at < w.end);
-      values.bind(w.name, Halide::min(at, w.end - 1));
-    }
-  }
-  for (const Ragged& r : ragged) {
-    const E at = values.index(ir::make_var(r.var->name));
-    if (r.var->lo) dom.where(at >= values.index(r.var->lo));
-    dom.where(at < values.index(r.var->hi));
-  }
 }
 
 }  // namespace hone::jit::halide

@@ -46,7 +46,6 @@ class StageMaker {
               const Halide::Expr& condition, StageFuncs& out);
   void reduce(const ir::Stage& stage, const std::vector<Place>& places, Halide::Func f,
               Values& values, StageFuncs& out);
-  void bind_reduction(const ir::Stage& stage, Values& values, StageFuncs& out, Halide::RDom& dom);
 
   const ir::Program& program_;
   Buffers& buffers_;

@@ -103,10 +103,10 @@ class LaunchRun {
       run_tape(sizes[b].tape, frame, 1);
       Place p;
       p.elements = std::max<int64_t>(0, frame.i(sizes[b].results[0])[0]);
-      const bool temporary = buffer.home >= Home::kShared;
+      const bool temporary = buffer.home >= Home::kWorkspace;
       if (buffer.home == Home::kArgument || buffer.home == Home::kBound) {
         p.data = reinterpret_cast<char*>(args_[buffer.slot]);
-      } else if (buffer.home == Home::kShared) {
+      } else if (buffer.home == Home::kWorkspace) {
         p.data = reinterpret_cast<char*>(args_[ir::ArgsLayout::kWorkspace]) + buffer.offset;
       } else if (buffer.home == Home::kWorker) {
         p.data = static_cast<char*>(scratch) + buffer.offset;
@@ -116,7 +116,7 @@ class LaunchRun {
       }
       if (shadow_ && temporary) {
         p.written = &shadow_->written[b];
-        if (buffer.home != Home::kShared) p.written->clear();
+        if (buffer.home != Home::kWorkspace) p.written->clear();
         p.written->resize(static_cast<size_t>(p.elements));
       }
       places_.push_back(p);
@@ -204,10 +204,10 @@ class LaunchRun {
 
   void run(const ExecNode& node) {
     switch (node.kind) {
-      case Stmt::kBlock:
+      case Stmt::kSequence:
       case Stmt::kTeam:  // each thread in turn makes all of what they share
       case Stmt::kFill:
-      case Stmt::kCopyBox:
+      case Stmt::kTmaCopy:
         return run_body(node);
       case Stmt::kFor:
         return run_for(node);

@@ -51,7 +51,7 @@ bool reads(const Expr& e, int buffer) {
 }
 
 const Stmt* only_statement(const StmtRef& s) {
-  if (s->kind != Stmt::kBlock) return s.get();
+  if (s->kind != Stmt::kSequence) return s.get();
   return s->body.size() == 1 ? only_statement(s->body[0]) : nullptr;
 }
 

@@ -17,7 +17,7 @@ struct StmtTape {
 
 /// A statement with its expressions made tapes (numbers into NestProgram::tapes, -1: none).
 struct ExecNode {
-  ir::Stmt::Kind kind = ir::Stmt::kBlock;
+  ir::Stmt::Kind kind = ir::Stmt::kSequence;
   int id = -1;               ///< loop or buffer
   bool opens_lanes = false;  ///< a loop whose iterations are the lanes of its body
   ir::Reduce reduce = ir::Reduce::kNone;

@@ -17,7 +17,7 @@ std::string_view keyword_of(const Stmt& loop) {
   return loop.mark == Mark::kSerial ? "for" : name_of(loop.mark);
 }
 
-/// The tensor that a kCopyBox copies from.
+/// The tensor that a kTmaCopy copies from.
 int buffer_of(const Nest& nest, const Stmt& s) {
   return nest.maps[static_cast<size_t>(s.map)].buffer;
 }
@@ -42,7 +42,7 @@ std::string map_text(const Nest& nest, const TensorMap& m) {
 void print_stmt(const Nest& nest, const Stmt& s, int depth, std::string& out) {
   const std::string pad(2 * static_cast<size_t>(depth), ' ');
   switch (s.kind) {
-    case Stmt::kBlock:
+    case Stmt::kSequence:
       for (const StmtRef& b : s.body) print_stmt(nest, *b, depth, out);
       return;
     case Stmt::kFor:
@@ -76,23 +76,23 @@ void print_stmt(const Nest& nest, const Stmt& s, int depth, std::string& out) {
     case Stmt::kBarrier:
       out += pad + "barrier\n";
       return;
-    case Stmt::kCommit:
+    case Stmt::kCopyCommit:
       out += pad + "commit\n";
       return;
-    case Stmt::kWait:
+    case Stmt::kCopyWait:
       out += pad + "wait " + std::to_string(s.pending) + "\n";
       return;
-    case Stmt::kOpen:
+    case Stmt::kWgmmaFence:
       out += pad + "open" + (s.id < 0 ? "" : " " + nest.buffers[static_cast<size_t>(s.id)].name) +
              "\n";
       return;
-    case Stmt::kClose:
+    case Stmt::kWgmmaCommit:
       out += pad + "close\n";
       return;
-    case Stmt::kJoin:
+    case Stmt::kWgmmaWait:
       out += pad + "join " + std::to_string(s.pending) + "\n";
       return;
-    case Stmt::kCopyBox:
+    case Stmt::kTmaCopy:
       out += pad + "copy box of " + nest.buffers[static_cast<size_t>(buffer_of(nest, s))].name +
              "[" + list_text(s.at) + "] to " + nest.buffers[static_cast<size_t>(s.id)].name + "[" +
              print(s.offset) + "]" +
@@ -148,7 +148,7 @@ std::string print(const Nest& nest) {
   for (const NestBuffer& b : nest.buffers) {
     out += std::string(kHomeNames[static_cast<int>(b.home)]) + " " + b.name + ": " +
            std::string(name_of(b.type)) + "[" + print(b.elements) + "]";
-    if (b.home == Home::kWorker || b.home == Home::kShared)
+    if (b.home == Home::kWorker || b.home == Home::kWorkspace)
       out += " at " + std::to_string(b.offset);
     if (b.slots > 1) out += " slots " + std::to_string(b.slots);
     if (b.lanes != 32) out += " lanes " + std::to_string(b.lanes);

@@ -11,14 +11,14 @@ namespace hone::ir {
 
 /// Where a buffer of a Nest lives.
 enum class Home : uint8_t {
-  kArgument,   ///< a tensor of the call: pointer in args slot `slot`
-  kBound,      ///< packed once at bind: pointer in args slot `slot`
-  kShared,     ///< workspace of the call, at byte `offset` of it
-  kWorker,     ///< scratch of one worker, at byte `offset` of it
-  kRegisters,  ///< a tile in vector registers; every access has a constant offset once unrolled
-  kTeam,       ///< shared memory of a GPU's thread block
-  kWarp,       ///< registers of the lanes of a warp, or of a warpgroup, together: of element `o`,
-               ///< lane o%lanes has it
+  kArgument,      ///< a tensor of the call: pointer in args slot `slot`
+  kBound,         ///< packed once at bind: pointer in args slot `slot`
+  kWorkspace,     ///< of the call, at byte `offset` of it
+  kWorker,        ///< scratch of one worker, at byte `offset` of it
+  kRegisters,     ///< a tile in vector registers; every access has a constant offset once unrolled
+  kSharedMemory,  ///< of a GPU's thread block
+  kWarp,  ///< registers of the lanes of a warp, or of a warpgroup, together: of element `o`,
+          ///< lane o%lanes has it
 };
 
 /// A flat array. Elements are addressed by element offset.
@@ -28,13 +28,13 @@ struct NestBuffer {
   Home home = Home::kArgument;
   int slot = -1;       ///< index in the args struct (kArgument, kBound)
   Expr elements;       ///< how many elements an access may touch (bounds: 0 <= offset < elements)
-  int64_t offset = 0;  ///< bytes, 64-byte aligned (kWorker); kShared when sizes are constant
+  int64_t offset = 0;  ///< bytes, 64-byte aligned (kWorker); kWorkspace when sizes are constant
   int64_t max_bytes = 0;  ///< upper bound of its size
   int64_t align = 0;      ///< bytes: the first element's address is a multiple; 0: of the element's
-  int slots = 1;          ///< kTeam: iterations of a pipeline that it holds, one after the other
-  int64_t swizzle = 0;    ///< kTeam: bytes of a row of which 16-byte chunks change places, see
-                          ///< swizzled(); offsets are those before
-  int lanes = 32;         ///< kWarp: threads that hold it together
+  int slots = 1;  ///< kSharedMemory: iterations of a pipeline that it holds, one after the other
+  int64_t swizzle = 0;  ///< kSharedMemory: bytes of a row of which 16-byte chunks change places,
+                        ///< see swizzled(); offsets are those before
+  int lanes = 32;       ///< kWarp: threads that hold it together
   bool stream = false;
   bool written = false;  ///< by some launch
 };
@@ -50,7 +50,7 @@ using StmtRef = std::shared_ptr<const Stmt>;
 /// A statement of a lowered program.
 struct Stmt {
   enum Kind : uint8_t {
-    kBlock,     ///< body in order
+    kSequence,  ///< body in order
     kFor,       ///< loop `id` from `begin` to `end` (exclusive), step 1, body
     kIf,        ///< `condition` (kBool): body[0], else body[1] if present
     kStore,     ///< buffer `id` [offset] = value, or with `reduce`: combine(buffer[offset], value)
@@ -59,43 +59,43 @@ struct Stmt {
     kTeam,      ///< body, run once by all threads of a block together: thread loops around it are
                 ///< not its own, and it mentions none of them
     kBarrier,   ///< all threads of a block wait for one another
-    kCommit,    ///< the asynchronous stores since the last one are a group of their own
-    kWait,      ///< until at most `pending` groups, the youngest, are under way
-    kOpen,      ///< products of a warpgroup come that hold buffer `id`, -1: more of them
-    kClose,     ///< the products since the last one are a group of their own
-    kJoin,      ///< until at most `pending` groups of products are under way; of 0, buffer `id`
-                ///< is the threads' again
-    kCopyBox,   ///< the copy engine copies a box of map `map` from coordinates `at` to buffer `id`
-                ///< at `offset`; body: what that means, element by element
-    kFill,      ///< one thread announces the bytes of pipe `id` at `position` and starts the
-                ///< copies in body; they may land as late as at the kReady of the position
-    kReady,     ///< until what kFill of pipe `id` started at `position` is there
-    kRelease,   ///< a warp is done with what kReady of pipe `id` at `position` gave it; only of
-                ///< pipes that are specialized
-  } kind = kBlock;
+    kCopyCommit,   ///< the asynchronous stores since the last one are a group of their own
+    kCopyWait,     ///< until at most `pending` groups, the youngest, are under way
+    kWgmmaFence,   ///< products of a warpgroup come that hold buffer `id`, -1: more of them
+    kWgmmaCommit,  ///< the products since the last one are a group of their own
+    kWgmmaWait,    ///< until at most `pending` groups of products are under way; of 0, buffer `id`
+                   ///< is the threads' again
+    kTmaCopy,      ///< TMA copies a box of tensor map `map` from coordinates `at` to buffer `id`
+                   ///< at `offset`; body: what that means, element by element
+    kFill,         ///< one thread announces the bytes of pipe `id` at `position` and starts the
+                   ///< copies in body; they may land as late as at the kReady of the position
+    kReady,        ///< until what kFill of pipe `id` started at `position` is there
+    kRelease,      ///< a warp is done with what kReady of pipe `id` at `position` gave it; only of
+                   ///< pipes that are specialized
+  } kind = kSequence;
   int id = -1;
   Mark mark = Mark::kSerial;
   const Instruction* instruction = nullptr;  ///< kFor marked kTensor
   Reduce reduce = Reduce::kNone;
   bool async = false;  ///< kStore of a load as it is: may land as late as at the wait for its group
-  int pending = 0;     ///< of a kWait
+  int pending = 0;     ///< of a kCopyWait
   int stages = 1;      ///< of a kFor: iterations that a pipeline holds; see pipelined()
   bool specialized = false;  ///< of a kFor with stages: threads of their own fill its pipe
   int lag = 0;               ///< of a kFor with stages: iterations for which products go on
   int cluster = 1;           ///< of a kFor over blocks: neighbours that run together; of a
-                             ///< kCopyBox: blocks that each bring a part of the box to all
+                             ///< kTmaCopy: blocks that each bring a part of the box to all
   int into = -1;             ///< of a kFor over threads that reduces: the buffer into which it does
-  int map = -1;              ///< of a kCopyBox: in Nest::maps
+  int map = -1;              ///< of a kTmaCopy: in Nest::maps
   Expr begin, end;
   Expr condition;
   Expr offset;
   Expr value;
   Expr position;  ///< of kFill, kReady, kRelease: how often the launch filled the pipe before
-  std::vector<Expr> at;  ///< of a kCopyBox: first index of the box per dimension of its map
+  std::vector<Expr> at;  ///< of a kTmaCopy: first index of the box per dimension of its map
   std::vector<StmtRef> body;
 };
 
-/// How a GPU's copy engine sees a tensor: dimensions from the one whose elements are neighbours
+/// How a GPU's TMA sees a tensor: dimensions from the one whose elements are neighbours
 /// outwards, in the order in which a box of it lies in shared memory. What lies outside is 0.
 struct TensorMap {
   int buffer = -1;            ///< the tensor

@@ -19,7 +19,7 @@ enum class Role : uint8_t { kInput, kOutput, kInOut, kTemp };
 /// Where a temporary lives. kRoot: once per call, shared by all workers. kBlock: the shared memory
 /// of a thread block of a GPU. kWarp: registers of the lanes of a warp together, each of which
 /// holds a part of every tile of a tensor instruction.
-enum class Space : uint8_t { kRoot, kScratch, kRegisters, kBlock, kWarp };
+enum class Space : uint8_t { kRoot, kScratch, kRegisters, kSharedMemory, kWarp };
 
 /// One physical axis of a buffer: `(index[dim] / div) % mod` (mod 0: no modulus).
 struct Axis {
@@ -173,7 +173,7 @@ struct Stage {
   Place at;
   Place store;  ///< root(): same as `at`
   std::vector<Prefetch> prefetches;
-  bool bulk = false;  ///< a copy into shared memory that the GPU's copy engine makes, box by box
+  bool bulk = false;  ///< a copy into shared memory that the GPU's TMA makes, box by box
 
   const Loop* loop(std::string_view name) const;
   const IndexVar* var(std::string_view name) const;

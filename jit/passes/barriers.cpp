@@ -69,7 +69,7 @@ class Barriers {
 
  private:
   bool is_team(int buffer) const {
-    return nest_.buffers[static_cast<size_t>(buffer)].home == Home::kTeam &&
+    return nest_.buffers[static_cast<size_t>(buffer)].home == Home::kSharedMemory &&
            !ordered_.contains(buffer);
   }
 
@@ -114,7 +114,7 @@ class Barriers {
   std::vector<StmtRef> list(const std::vector<StmtRef>& body, Touched& open) {
     std::vector<StmtRef> out;
     for (const StmtRef& s : body) {
-      if (s->kind == Stmt::kBlock) {
+      if (s->kind == Stmt::kSequence) {
         for (StmtRef& inner : list(s->body, open)) out.push_back(std::move(inner));
         continue;
       }

@@ -90,7 +90,7 @@ class Keeper {
       if (unrolled(*s) || is_thread(s->mark)) path.push_back(s.get());
     }
     const bool together =
-        s->kind == Stmt::kBlock ||
+        s->kind == Stmt::kSequence ||
         (s->kind == Stmt::kFor && (unrolled(*s) || is_thread(s->mark) || is_block(s->mark)));
     if (!together) path.clear();
     Stmt out = *s;
@@ -173,7 +173,7 @@ class Keeper {
   /// load is not one to keep.
   std::string key_of(const Expr& load, const Path& path, int region) {
     const NestBuffer& b = nest_.buffers[static_cast<size_t>(load->id)];
-    const bool memory = b.home == Home::kArgument || b.home == Home::kShared;
+    const bool memory = b.home == Home::kArgument || b.home == Home::kWorkspace;
     if (!memory || written_.contains(load->id)) return {};
     std::map<int, Expr> standing;
     int inner = 0;

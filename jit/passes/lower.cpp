@@ -20,7 +20,7 @@ constexpr int64_t kGpuAlign = 16;
 StmtRef block(std::vector<StmtRef> body) {
   if (body.size() == 1) return body[0];
   Stmt s;
-  s.kind = Stmt::kBlock;
+  s.kind = Stmt::kSequence;
   s.body = std::move(body);
   return std::make_shared<const Stmt>(std::move(s));
 }
@@ -332,7 +332,7 @@ void Lowering::attached(Instance& in, const std::string& loop_name, Block& out) 
     const Stage& s = program_.stages[i];
     Instance child = instance(static_cast<int>(i), std::move(window));
     active_[i] = &child;
-    if (program_.buffer(s.output)->space == Space::kBlock) {
+    if (program_.buffer(s.output)->space == Space::kSharedMemory) {
       Block together;
       if (s.bulk) {
         together.push_back(bulk_copy(child));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies into shared memory that a GPU's copy engine makes, a box of a tensor at a time.
+// Copies into shared memory that a GPU's TMA makes, a box of a tensor at a time.
 //   for d0: for d1: As[d0,d1] = A[m+d0,k+d1]  =>  copy box of A[k, m] to As[0]
 // A box is a run of the copy's layout; axes outside the run are loops over boxes.
 #include <algorithm>
@@ -67,12 +67,12 @@ std::string bytes_text(int64_t bytes) { return std::to_string(bytes) + " bytes";
 
 }  // namespace
 
-/// What no copy engine does.
+/// What no TMA does.
 void Lowering::check_bulk(const Instance& in) const {
   const Stage& s = in.stage();
   const std::string what = "bulk " + s.name + ": ";
   if (target_.generation() < kBulkSm) {
-    reject(what + print(target_) + " has no copy engine for boxes; sm_90 has, leave the step out" +
+    reject(what + print(target_) + " has no TMA for boxes; sm_90 has, leave the step out" +
            newer_compiler_hint(target_, target_.sm >= kBulkSm));
   }
   for (const Loop& l : s.loops) {
@@ -88,7 +88,7 @@ void Lowering::check_bulk(const Instance& in) const {
            "; a copied box has 0 there");
   }
   const Home home = nest_.buffers[static_cast<size_t>(storage_of(s.value->name).buffer)].home;
-  if (home != Home::kArgument && home != Home::kBound && home != Home::kShared) {
+  if (home != Home::kArgument && home != Home::kBound && home != Home::kWorkspace) {
     reject(what + s.value->name + " is not in the GPU's memory");
   }
 }
@@ -155,7 +155,7 @@ void Lowering::choose_box(const Instance& in, BulkCopy& copy) const {
   check_box(in, copy);
 }
 
-/// The limits of the copy engine on a box and where it lies in shared memory.
+/// The limits of TMA on a box and where it lies in shared memory.
 void Lowering::check_box(const Instance& in, const BulkCopy& copy) const {
   const Stage& s = in.stage();
   const std::string what = "bulk " + s.name + ": ";
@@ -209,14 +209,14 @@ TensorMap Lowering::map_of(Instance& in, const BulkCopy& copy, std::vector<Expr>
     }
     if (!map.box.empty() && !(floor_mod(stride, kChunk, &facts_) == Poly())) {
       reject(what + "along dim " + std::to_string(dim) + " elements of " + copy.load->name +
-             " are " + print(stride.expr()) + " bytes apart; the copy engine takes multiples of " +
+             " are " + print(stride.expr()) + " bytes apart; TMA takes multiples of " +
              std::to_string(kChunk) + " that are known before the call");
     }
     // Of a tensor without elements there is no map; loops over its dims have no iterations.
     const auto least = facts_.lower(from.shape[dim]);
     if (!(from.shape[dim] == Poly()) && (!least || *least < 1)) {
       reject(what + copy.load->name + " may have no elements in dim " + std::to_string(dim) +
-             ", and the copy engine knows no empty tensors");
+             ", and TMA knows no empty tensors");
     }
     map.sizes.push_back(from.shape[dim].expr());
     map.strides.push_back(stride.expr());
@@ -232,8 +232,8 @@ TensorMap Lowering::map_of(Instance& in, const BulkCopy& copy, std::vector<Expr>
     if (!taken[a]) add(a, 1);
   }
   if (static_cast<int64_t>(map.box.size()) > kMostRank) {
-    reject(what + copy.load->name + " has " + std::to_string(map.box.size()) +
-           " dims; the copy engine takes " + std::to_string(kMostRank));
+    reject(what + copy.load->name + " has " + std::to_string(map.box.size()) + " dims; TMA takes " +
+           std::to_string(kMostRank));
   }
   return map;
 }
@@ -296,7 +296,7 @@ StmtRef Lowering::bulk_copy(Instance& in) {
     *in.value[a.var] += Poly(a.div) * Poly::atom(var);
   }
   Stmt box;
-  box.kind = Stmt::kCopyBox;
+  box.kind = Stmt::kTmaCopy;
   box.id = storage_of(s.output).buffer;
   TensorMap map = map_of(in, copy, box.at);
   Poly begin;

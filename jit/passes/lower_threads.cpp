@@ -38,7 +38,7 @@ void Lowering::check_marks() const {
       reject("bind " + l.name + " " + std::string(name_of(l.mark)) + ": " + print(target_) +
              " has no blocks and threads; use parallel and vectorize");
     }
-    for (Space space : {Space::kBlock, Space::kWarp}) {
+    for (Space space : {Space::kSharedMemory, Space::kWarp}) {
       if (program_.buffer(s.output)->space != space) continue;
       reject("stage " + s.name + ": in=" + std::string(name_of(space)) +
              " is memory of a GPU; use in=scratch");
@@ -65,7 +65,7 @@ void Lowering::open_threads(const Instance& in, const Loop& loop, int id, const 
            " iterations and is bound to " + std::string(name_of(loop.mark)) + "; a block has " +
            std::to_string(limit) + " threads along it: split it and bind the inner loop");
   }
-  const bool together = program_.buffer(s.output)->space == Space::kBlock;
+  const bool together = program_.buffer(s.output)->space == Space::kSharedMemory;
   for (const ThreadLoop& open : threads_) {
     if (open.mark != loop.mark || together) continue;
     reject("loop " + loop.name + " of " + s.name + " is bound to " +
@@ -82,7 +82,7 @@ void Lowering::check_threads(const Instance& in) const {
   const Stage& s = in.stage();
   const Buffer& output = *program_.buffer(s.output);
   const Space space = output.role == Role::kTemp ? output.space : Space::kRoot;
-  if (space == Space::kBlock && s.reduce != Reduce::kNone) {
+  if (space == Space::kSharedMemory && s.reduce != Reduce::kNone) {
     reject("stage " + s.name + " reduces into shared memory; keep it in=registers, and stage that");
   }
   const bool own = space == Space::kRegisters || space == Space::kScratch;
@@ -110,7 +110,7 @@ void Lowering::check_threads(const Instance& in) const {
 std::vector<Span> Lowering::window_at(const Stage& stage, const Place& place) {
   std::vector<Span> box = needed(stage.output, place);
   const Buffer& b = *program_.buffer(stage.output);
-  if (b.space != Space::kBlock) return box;
+  if (b.space != Space::kSharedMemory) return box;
   Instance none;
   for (size_t d = 0; d < box.size(); ++d) {
     Span s = over_threads(box[d], b.name);

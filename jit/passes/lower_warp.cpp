@@ -62,7 +62,7 @@ void Lowering::check_tiles(const Instance& in) const {
     if (t.row->most_columns == 0) return check(e->name, Space::kWarp, registers);
     const bool rows = dim_along(e->args, t.m) >= 0;
     if (rows && program_.buffer(e->name)->space == Space::kWarp) return;
-    check(e->name, Space::kBlock, "shared memory");
+    check(e->name, Space::kSharedMemory, "shared memory");
   });
   for (const ThreadLoop& t : threads_) {
     if (t.mark != Mark::kThreadX) continue;

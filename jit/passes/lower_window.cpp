@@ -283,8 +283,8 @@ void Lowering::allocate(int stage, const std::vector<Span>& window) {
   n.written = true;
   if (b.space == Space::kRegisters) {
     n.home = Home::kRegisters;
-  } else if (b.space == Space::kBlock) {
-    n.home = Home::kTeam;
+  } else if (b.space == Space::kSharedMemory) {
+    n.home = Home::kSharedMemory;
     if (b.swizzle) n.swizzle = swizzled_row(b, s);
   } else if (b.space == Space::kWarp) {
     n.home = Home::kWarp;
@@ -381,8 +381,8 @@ void Lowering::allocate_root(int stage) {
   n.align = kLine;
   n.stream = b.stream;
   n.written = true;
-  n.home = is_bound(st) ? Home::kBound : Home::kShared;
-  if (n.home == Home::kShared) {
+  n.home = is_bound(st) ? Home::kBound : Home::kWorkspace;
+  if (n.home == Home::kWorkspace) {
     n.offset = nest_.shared_bytes;
     nest_.shared_bytes = round_up(nest_.shared_bytes + n.max_bytes, kLine);
   }

@@ -188,7 +188,7 @@ class Lowering {
   std::vector<Span> window_at(const ir::Stage& stage, const ir::Place& place);
   Span over_threads(Span span, const std::string& buffer) const;
 
-  // lower_bulk.cpp: copies that a GPU's copy engine makes
+  // lower_bulk.cpp: copies that a GPU's TMA makes
   void check_bulk(const Instance& in) const;
   BulkCopy bulk_axes(const Instance& in) const;
   void choose_box(const Instance& in, BulkCopy& copy) const;

@@ -77,7 +77,7 @@ class Multicast {
   void because(const std::string& why) { why_ += (why_.empty() ? "" : "; ") + why; }
 
   StmtRef walk(const StmtRef& s) {
-    if (s->kind == Stmt::kCopyBox) return part(*s) ? cut_box(*s) : s;
+    if (s->kind == Stmt::kTmaCopy) return part(*s) ? cut_box(*s) : s;
     if (s->kind == Stmt::kFill && !together(*s)) return s;
     if (s->body.empty()) return s;
     Stmt out = *s;

@@ -31,12 +31,12 @@ StmtRef of_kind(Stmt::Kind kind, std::vector<StmtRef> body = {}) {
 StmtRef only_where(Expr condition, std::vector<StmtRef> body) {
   int64_t holds = 0;
   if (is_const(condition, &holds)) {
-    return of_kind(Stmt::kBlock, holds ? std::move(body) : std::vector<StmtRef>());
+    return of_kind(Stmt::kSequence, holds ? std::move(body) : std::vector<StmtRef>());
   }
   Stmt s;
   s.kind = Stmt::kIf;
   s.condition = std::move(condition);
-  s.body.push_back(of_kind(Stmt::kBlock, std::move(body)));
+  s.body.push_back(of_kind(Stmt::kSequence, std::move(body)));
   return made(std::move(s));
 }
 
@@ -51,7 +51,7 @@ void count(const Stmt& s, std::map<int, int>& times) {
 
 void flatten(const std::vector<StmtRef>& body, std::vector<StmtRef>& out) {
   for (const StmtRef& s : body) {
-    if (s->kind == Stmt::kBlock) {
+    if (s->kind == Stmt::kSequence) {
       flatten(s->body, out);
     } else {
       out.push_back(s);
@@ -59,9 +59,9 @@ void flatten(const std::vector<StmtRef>& body, std::vector<StmtRef>& out) {
   }
 }
 
-/// A copy that the copy engine makes, by boxes.
+/// A copy that TMA makes, by boxes.
 bool is_bulk(const Stmt& s) {
-  if (s.kind == Stmt::kCopyBox) return true;
+  if (s.kind == Stmt::kTmaCopy) return true;
   return std::any_of(s.body.begin(), s.body.end(), [](const StmtRef& b) { return is_bulk(*b); });
 }
 
@@ -99,7 +99,7 @@ class Pipeline {
   /// What a loop makes ahead of its iterations, and how positions in its slots are counted.
   struct Ahead {
     std::vector<StmtRef> copies;  ///< by all threads
-    std::vector<StmtRef> boxes;   ///< by the copy engine
+    std::vector<StmtRef> boxes;   ///< by TMA
     int pipe = -1;                ///< of the boxes
     Expr first;                   ///< position of the first iteration
   };
@@ -175,7 +175,7 @@ class Pipeline {
     const Expr last = position_of(early, loop, loop.end - make_int(1));
     const StmtRef rest_of_it = only_where(make_binary(Op::kLt, loop.begin, loop.end),
                                           {at_pipe(Stmt::kRelease, early.pipe, last)});
-    return of_kind(Stmt::kBlock, {made(std::move(loop)), rest_of_it});
+    return of_kind(Stmt::kSequence, {made(std::move(loop)), rest_of_it});
   }
 
   /// The first iterations' parts before the loop, and the loop that makes the others'.
@@ -186,7 +186,7 @@ class Pipeline {
     for (int64_t j = 0; j < ahead; ++j) produce(early, loop, loop.begin + make_int(j), out);
     if (!early.copies.empty()) {
       Stmt wait;
-      wait.kind = Stmt::kWait;
+      wait.kind = Stmt::kCopyWait;
       wait.pending = static_cast<int>(ahead) - 1;
       inside.push_back(made(std::move(wait)));
     }
@@ -198,7 +198,7 @@ class Pipeline {
     for (const StmtRef& s : rest) inside.push_back(moved(s, slot, {}));
     loop.body = std::move(inside);
     out.push_back(made(std::move(loop)));
-    return of_kind(Stmt::kBlock, std::move(out));
+    return of_kind(Stmt::kSequence, std::move(out));
   }
 
   std::string name_of_loop(const Stmt& loop) const {
@@ -210,8 +210,8 @@ class Pipeline {
     const int pipe = add_pipe({s}, 1);
     const int to = nest_.pipes.back().buffers.front();
     const Expr position = turns_.number("bulk " + nest_.buffers[static_cast<size_t>(to)].name);
-    return of_kind(Stmt::kBlock, {at_pipe(Stmt::kFill, pipe, position, s->body),
-                                  at_pipe(Stmt::kReady, pipe, position)});
+    return of_kind(Stmt::kSequence, {at_pipe(Stmt::kFill, pipe, position, s->body),
+                                     at_pipe(Stmt::kReady, pipe, position)});
   }
 
   int add_pipe(const std::vector<StmtRef>& boxes, int stages) {
@@ -229,7 +229,7 @@ class Pipeline {
 
   /// Bytes that the copies in `s` bring: whole boxes, also where they lie outside their tensor.
   int64_t bytes_of(const Stmt& s) const {
-    if (s.kind == Stmt::kCopyBox) {
+    if (s.kind == Stmt::kTmaCopy) {
       const TensorMap& map = nest_.maps[static_cast<size_t>(s.map)];
       return map.box_elements() * size_of(nest_.buffers[static_cast<size_t>(map.buffer)].type);
     }
@@ -260,15 +260,16 @@ class Pipeline {
     bool shared = false;
     for (int b : own.written) {
       const Home home = nest_.buffers[static_cast<size_t>(b)].home;
-      shared |= home == Home::kTeam;
-      if (home != Home::kTeam && home != Home::kRegisters && home != Home::kWorker) return false;
+      shared |= home == Home::kSharedMemory;
+      if (home != Home::kSharedMemory && home != Home::kRegisters && home != Home::kWorker)
+        return false;
       if (occurrences(b) != in_loop[b] || nest_.buffers[static_cast<size_t>(b)].slots > 1)
         return false;
-      if (home != Home::kTeam && in_loop[b] != in_team[b]) return false;
+      if (home != Home::kSharedMemory && in_loop[b] != in_team[b]) return false;
     }
     std::set<int> others = own.read;
     for (int b : own.written) {
-      if (nest_.buffers[static_cast<size_t>(b)].home != Home::kTeam) others.erase(b);
+      if (nest_.buffers[static_cast<size_t>(b)].home != Home::kSharedMemory) others.erase(b);
     }
     return shared && !meet(others, all.written);
   }
@@ -283,7 +284,7 @@ class Pipeline {
 
   void add_slots(int buffer, int slots) {
     NestBuffer& b = nest_.buffers[static_cast<size_t>(buffer)];
-    if (b.home != Home::kTeam) return;
+    if (b.home != Home::kSharedMemory) return;
     const int64_t align = b.swizzle ? kSwizzledSlotAlign : kSlotAlign;
     const int64_t size = (b.max_bytes + align - 1) / align * align;
     slot_size_[buffer] = size / size_of(b.type);
@@ -311,7 +312,7 @@ class Pipeline {
     };
     if (!early.copies.empty()) {
       out.push_back(if_any(loop, k, all(early.copies)));
-      out.push_back(of_kind(Stmt::kCommit));
+      out.push_back(of_kind(Stmt::kCopyCommit));
     }
     if (early.pipe < 0) return;
     const Expr position = position_of(early, loop, k);
@@ -343,7 +344,7 @@ class Pipeline {
     for (Expr& e : out.at) e = expr_of(e, slot, values);
     out.async = s->async || (!boxed_ && !values.empty() && copies(*s));
     const bool boxed = boxed_;
-    boxed_ |= s->kind == Stmt::kCopyBox;
+    boxed_ |= s->kind == Stmt::kTmaCopy;
     for (StmtRef& b : out.body) b = moved(b, slot, values);
     boxed_ = boxed;
     return made(std::move(out));
@@ -376,9 +377,9 @@ class Pipeline {
     }
     const NestBuffer& to = nest_.buffers[static_cast<size_t>(s.id)];
     const NestBuffer& from = nest_.buffers[static_cast<size_t>(s.value->id)];
-    return to.home == Home::kTeam && to.type == from.type &&
+    return to.home == Home::kSharedMemory && to.type == from.type &&
            (from.home == Home::kArgument || from.home == Home::kBound ||
-            from.home == Home::kShared);
+            from.home == Home::kWorkspace);
   }
 
   Nest& nest_;

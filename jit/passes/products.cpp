@@ -28,7 +28,7 @@ bool is_product(const Stmt& s) {
 bool only_products(const Stmt& s) {
   if (is_product(s)) return true;
   const bool serial = s.kind == Stmt::kFor && !is_block(s.mark) && !is_thread(s.mark);
-  if ((!serial && s.kind != Stmt::kBlock) || s.body.empty()) return false;
+  if ((!serial && s.kind != Stmt::kSequence) || s.body.empty()) return false;
   return std::all_of(s.body.begin(), s.body.end(),
                      [](const StmtRef& b) { return only_products(*b); });
 }
@@ -92,16 +92,16 @@ Body marked(const Nest& nest, const Body& body, int lag) {
                    body.begin() + static_cast<std::ptrdiff_t>(end));
     const std::set<int> held = registers_of(nest, *sequence(run));
     if (lag > 0) {
-      out.push_back(marker(Stmt::kOpen));
+      out.push_back(marker(Stmt::kWgmmaFence));
     } else {
-      for (int id : held) out.push_back(marker(Stmt::kOpen, id));
+      for (int id : held) out.push_back(marker(Stmt::kWgmmaFence, id));
     }
     out.insert(out.end(), run.begin(), run.end());
-    out.push_back(marker(Stmt::kClose));
+    out.push_back(marker(Stmt::kWgmmaCommit));
     if (lag > 0) {
-      out.push_back(marker(Stmt::kJoin, -1, lag));
+      out.push_back(marker(Stmt::kWgmmaWait, -1, lag));
     } else {
-      for (int id : held) out.push_back(marker(Stmt::kJoin, id));
+      for (int id : held) out.push_back(marker(Stmt::kWgmmaWait, id));
     }
     i = end;
   }
@@ -122,9 +122,9 @@ StmtRef walk(const Nest& nest, const StmtRef& s) {
     if (only_products(*b)) held.merge(registers_of(nest, *b));
   }
   Body all;
-  for (int id : held) all.push_back(marker(Stmt::kOpen, id));
+  for (int id : held) all.push_back(marker(Stmt::kWgmmaFence, id));
   all.push_back(made(std::move(out)));
-  for (int id : held) all.push_back(marker(Stmt::kJoin, id));
+  for (int id : held) all.push_back(marker(Stmt::kWgmmaWait, id));
   return sequence(std::move(all));
 }
 

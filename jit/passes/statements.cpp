@@ -15,7 +15,7 @@ void Uses::add(const Stmt& s) {
       if (x->op == Op::kLoad) read.insert(x->id);
     });
   }
-  if (s.kind == Stmt::kStore || s.kind == Stmt::kCopyBox) written.insert(s.id);
+  if (s.kind == Stmt::kStore || s.kind == Stmt::kTmaCopy) written.insert(s.id);
   for (const StmtRef& b : s.body) add(*b);
 }
 

@@ -118,7 +118,7 @@ Failure TensorMaps::encode(Gpu& gpu, const jit::CudaMap& map, std::span<const in
   for (size_t d = 0; d < rank; ++d) {
     text += fmt::format("{}{} elements {} bytes apart", d ? ", " : "", sizes[d], strides[d]);
   }
-  return gpu.failed(error, fmt::format("describing a tensor at {} to the copy engine for launch {} "
+  return gpu.failed(error, fmt::format("describing a tensor at {} to TMA for launch {} "
                                        "({})",
                                        tensor, launch_, text));
 }

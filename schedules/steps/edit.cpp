@@ -259,7 +259,7 @@ ir::Expr rename_loads(const ir::Expr& e, const std::string& from, const std::str
 ir::Space space_named(std::string_view in) {
   if (in == "registers") return ir::Space::kRegisters;
   if (in == "warp") return ir::Space::kWarp;
-  return in == "shared" ? ir::Space::kBlock : ir::Space::kScratch;
+  return in == "shared" ? ir::Space::kSharedMemory : ir::Space::kScratch;
 }
 
 }  // namespace hone::schedules

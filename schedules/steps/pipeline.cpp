@@ -25,7 +25,7 @@ Applied apply_pipeline(ir::Program p, const Step& step) {
   bool shares = false;
   for (const ir::Stage& other : p.stages) {
     shares |= other.at == ir::Place{s.name, loop.name} &&
-              p.buffer(other.output)->space == ir::Space::kBlock;
+              p.buffer(other.output)->space == ir::Space::kSharedMemory;
   }
   if (!shares) {
     return Refused{"nothing is kept in=shared at " + s.name + "/" + loop.name +

@@ -95,7 +95,7 @@ std::vector<ByHand> plain_cases() {
     out.push_back({"matmul M=64 N=64 K=128", plain(kBoth + text_bulk(stages))});
     out.push_back(
         {"matmul M=40 N=68 K=100", plain(kBoth + text_bulk(stages), "in=shared swizzle=on")});
-    // One by the copy engine, one by the threads.
+    // One by TMA, one by the threads.
     out.push_back({"matmul M=40 N=68 K=100",
                    plain("bulk As; bind Bs/d0 thread.y; bind Bs/d1 thread.x; pipeline acc/k.o "
                          "stages=" +
@@ -236,7 +236,7 @@ TEST_CASE("cuda bulk: the device's compiler and assembler take the kernels") {
   check_compiles(all, static_cast<size_t>(by_effort(5, 2, 1)));
 }
 
-TEST_CASE("cuda bulk: what the copy engine cannot do is refused with its reason") {
+TEST_CASE("cuda bulk: what TMA cannot do is refused with its reason") {
   const std::string row = "stage X at i.o -> Xs in=shared";
   const std::string split = "split i 8 -> i.o i.i; ";
   const std::string of64 = "op s(X: f32[N,M]) -> (Y: f32[N,M]) { Y[i,j] = X[i,j] * 2 } N=16 M=64";
@@ -302,6 +302,6 @@ TEST_CASE("cuda bulk: stages that copy no box are refused with their reason") {
       {"op s(X: f32[A,B,C,D,E,F]) -> (Y: f32[A,B,C,D,E,F]) { Y[a,b,c,d,e,f] = X[a,b,c,d,e,f] + 1 } "
        "A=2 B=2 C=2 D=3 E=2 F=8",
        "stage X at d -> Xs in=shared; bulk Xs; bind a block.x; bind e thread.y; bind f thread.x",
-       "X has 6 dims; the copy engine takes 5"},
+       "X has 6 dims; TMA takes 5"},
   });
 }

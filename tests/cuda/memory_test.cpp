@@ -165,7 +165,7 @@ schedules::Schedule pipelined(const DiffProblem& problem, schedules::Schedule sc
   const auto scheduled = schedules::apply(problem.program, schedule);
   if (!scheduled) return schedule;
   for (const ir::Stage& s : scheduled->stages) {
-    if (scheduled->buffer(s.output)->space != ir::Space::kBlock) continue;
+    if (scheduled->buffer(s.output)->space != ir::Space::kSharedMemory) continue;
     schedules::Schedule more = schedule;
     more.steps.push_back(*schedules::parse_step("pipeline " + s.at.stage + "/" + s.at.loop +
                                                 " stages=" + std::to_string(stages)));

@@ -21,7 +21,7 @@ constexpr const char* kSmallProduct = "matmul M=128 N=64 K=64 T=bf16";
 
 bool has(const std::string& text, const char* part) { return text.find(part) != text.npos; }
 
-/// Products of warpgroups, copies by the copy engine or threads of their own.
+/// Products of warpgroups, copies by TMA or threads of their own.
 bool needs_sm90(const std::string& schedule) {
   for (const char* word : {"wgmma", "bulk ", "specialize ", "cluster "}) {
     if (has(schedule, word)) return true;

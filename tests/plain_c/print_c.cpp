@@ -134,7 +134,7 @@ class Printer {
       case ir::Home::kBound:
         line("char* const b{} = (char*)args[{}];", index, layout_.bound_slots[(*bound)++]);
         break;
-      case ir::Home::kShared:
+      case ir::Home::kWorkspace:
         line("char* const b{} = (char*)args[1] + {};", index, b.offset);
         break;
       case ir::Home::kWorker:

@@ -25,7 +25,7 @@ class Flight {
   }
 
   double most() const { return most_; }
-  /// Of the block, by the copy engine.
+  /// Of the block, by TMA.
   double boxes() const {
     double bytes = 0;
     for (const auto& [pipe, held] : boxes_) bytes += held;
@@ -44,7 +44,7 @@ class Flight {
         loads_in(s.value);
         return;
       case Stmt::kBarrier:
-      case Stmt::kWait:
+      case Stmt::kCopyWait:
         return wait();
       case Stmt::kFill: {
         const Pipe& p = nest_.pipes[static_cast<size_t>(s.id)];
@@ -84,7 +84,7 @@ class Flight {
       if (x->op != Op::kLoad) return;
       const NestBuffer& b = nest_.buffers[static_cast<size_t>(x->id)];
       const bool memory =
-          b.home == Home::kArgument || b.home == Home::kBound || b.home == Home::kShared;
+          b.home == Home::kArgument || b.home == Home::kBound || b.home == Home::kWorkspace;
       if (!memory || !seen_.insert(b.name + print(x->args[0])).second) return;
       double times = 1;
       for (const auto& [loop, extent] : copies_) {

@@ -136,7 +136,7 @@ class Walker {
   void visit_stmt(const Stmt& s, const At& at) {
     if (at.lanes == 0 && !holds_team(s)) return;
     switch (s.kind) {
-      case Stmt::kBlock:
+      case Stmt::kSequence:
         return visit_body(s, at);
       case Stmt::kFor:
         return visit_for(s, at);
@@ -146,7 +146,7 @@ class Walker {
         return visit_body(s, {warp_, 0, at.weight, at.unrolled});
       case Stmt::kFill:
         return visit_fill(s, at.weight);
-      case Stmt::kCopyBox:
+      case Stmt::kTmaCopy:
         return visit_box(s, at);
       case Stmt::kStore:
       case Stmt::kCheck:
@@ -176,7 +176,7 @@ class Walker {
     if (one.lanes != 0) visit_body(s, one);
   }
 
-  /// A box is read whole, by the copy engine.
+  /// A box is read whole, by TMA.
   void visit_box(const Stmt& s, const At& at) {
     const TensorMap& map = nest_.maps[static_cast<size_t>(s.map)];
     const NestBuffer& b = nest_.buffers[static_cast<size_t>(map.buffer)];
@@ -409,7 +409,7 @@ class Walker {
       made.buffer = buffer;
       made.place = b.name + "[" + print(offset) + "]";
       made.store = store;
-      made.shared = b.home == Home::kTeam;
+      made.shared = b.home == Home::kSharedMemory;
       made.bytes = r.bytes;
       out_.sites.push_back(std::move(made));
     }

@@ -104,7 +104,7 @@ using Emitter = void (*)(Gen&, const Bound&);
 
 /// One function per row of ops.def, in its order.
 constexpr Emitter kEmitters[] = {
-#define HONE_X86(name, access, encoding, latency, cost, ...)     \
+#define HONE_X86(name, access, encoding, ...)                    \
   [](Gen& g, const Bound& bound) {                               \
     Shapes<__VA_ARGS__>::apply(                                  \
         [&](const auto&... a) {                                  \

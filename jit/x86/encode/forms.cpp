@@ -13,8 +13,7 @@ using enum Access;
 using enum Encoding;
 
 constexpr Form kForms[] = {
-#define HONE_X86(name, access, encoding, latency, cost, ...) \
-  {#name, X86::name, access, encoding, latency, cost, {__VA_ARGS__}},
+#define HONE_X86(name, access, encoding, ...) {#name, X86::name, access, encoding, {__VA_ARGS__}},
 #define HONE_X86_ALSO HONE_X86
 #include "jit/x86/encode/ops.def"
 #undef HONE_X86

@@ -65,8 +65,6 @@ struct Form {
   X86 op;
   Access access;
   Encoding encoding;
-  float latency;  ///< cycles
-  float cost;     ///< reciprocal throughput, cycles
   std::array<Shape, 4> shapes;
 };
 

@@ -64,7 +64,7 @@ Mem Addresses::address(int buffer, const Affine& offset) {
   // Of a tensor that no memory holds, the product may wrap.
   auto bytes =
       static_cast<int64_t>(static_cast<uint64_t>(offset.constant) * static_cast<uint64_t>(size));
-  if (b.home == ir::Home::kWorker || b.home == ir::Home::kShared) bytes += b.offset;
+  if (b.home == ir::Home::kWorker || b.home == ir::Home::kWorkspace) bytes += b.offset;
   const int64_t far = bytes >= -kReach && bytes < kReach ? 0 : bytes;
   terms.constant = 0;
   m.base = pointer(buffer, terms);
@@ -80,7 +80,7 @@ Reg Addresses::base(int buffer) {
   switch (b.home) {
     case ir::Home::kWorker:
       return context_.scratch;
-    case ir::Home::kShared:
+    case ir::Home::kWorkspace:
       return code_.define(RegClass::kGpr, 8, X86::mov, {mem(argument(ir::ArgsLayout::kWorkspace))});
     case ir::Home::kRegisters:
       refuse("register tile " + b.name + " has no address");

@@ -12,7 +12,7 @@ namespace {
 /// True when the places of two buffers in scratch or workspace overlap.
 bool share_memory(const ir::NestBuffer& a, const ir::NestBuffer& b) {
   if (a.home != b.home) return false;
-  if (a.home != ir::Home::kWorker && a.home != ir::Home::kShared) return false;
+  if (a.home != ir::Home::kWorker && a.home != ir::Home::kWorkspace) return false;
   return a.offset < b.offset + b.max_bytes && b.offset < a.offset + a.max_bytes;
 }
 

@@ -36,7 +36,7 @@ bool bounds_depend_on(const ir::Stmt& s, std::vector<int>& open) {
 
 bool DotExcess::only_moved_dots(const ir::Stmt& s) const {
   if (s.kind == ir::Stmt::kPrefetch) return true;
-  if (s.kind != ir::Stmt::kFor && s.kind != ir::Stmt::kBlock) return false;
+  if (s.kind != ir::Stmt::kFor && s.kind != ir::Stmt::kSequence) return false;
   if (s.mark == ir::Mark::kTensor) {
     const ir::Stmt* store = only_store(*s.body[0]);
     const DotForm* form = form_named(s.instruction->name);

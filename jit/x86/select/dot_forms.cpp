@@ -24,7 +24,7 @@ const DotForm* form_named(std::string_view name) {
 
 const ir::Stmt* only_store(const ir::Stmt& s) {
   const ir::Stmt* at = &s;
-  while (at->kind == ir::Stmt::kBlock && at->body.size() == 1) at = at->body[0].get();
+  while (at->kind == ir::Stmt::kSequence && at->body.size() == 1) at = at->body[0].get();
   return at->kind == ir::Stmt::kStore ? at : nullptr;
 }
 

@@ -73,7 +73,7 @@ void Selector::prologue() {
 void Selector::walk(const Stmt& s) {
   if (failed()) return;
   switch (s.kind) {
-    case Stmt::kBlock:
+    case Stmt::kSequence:
       for (const ir::StmtRef& child : s.body) walk(*child);
       return;
     case Stmt::kFor:
@@ -88,12 +88,12 @@ void Selector::walk(const Stmt& s) {
       return check(s);
     case Stmt::kTeam:
     case Stmt::kBarrier:
-    case Stmt::kCommit:
-    case Stmt::kWait:
-    case Stmt::kOpen:
-    case Stmt::kClose:
-    case Stmt::kJoin:
-    case Stmt::kCopyBox:
+    case Stmt::kCopyCommit:
+    case Stmt::kCopyWait:
+    case Stmt::kWgmmaFence:
+    case Stmt::kWgmmaCommit:
+    case Stmt::kWgmmaWait:
+    case Stmt::kTmaCopy:
     case Stmt::kFill:
     case Stmt::kReady:
     case Stmt::kRelease:

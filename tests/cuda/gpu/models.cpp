@@ -90,7 +90,7 @@ int attribute_of(const Model& m, int attribute, int ordinal) {
     case 39:
       return m.threads;
     case 40:
-      return 2;  // copy engines
+      return 2;  // TMAs
     case 41:
       return 1;  // one address space
     case 50:

@@ -30,7 +30,7 @@ struct Wide : TensorProduct {
   int64_t below = 0;                        ///< tiles one below the other
   int64_t beside = 0;                       ///< and side by side
   int64_t group = 1;       ///< rows of tiles whose columns come before the next rows'
-  bool bulk = false;       ///< operands come by the copy engine, started by threads of their own
+  bool bulk = false;       ///< operands come by TMA, started by threads of their own
   bool shared = false;     ///< neighbouring blocks may bring one another what both multiply by
   bool clustered = false;  ///< and do
 };
