@@ -6,6 +6,8 @@
 #include <limits>
 #include <string_view>
 
+#include "jit/ir/functions/function.h"
+
 namespace hone::jit::halide {
 namespace {
 
@@ -54,8 +56,11 @@ struct Row {
 };
 
 const Row kRows[] = {
+    {"atan", [](const E& x) { return library("atan", x); }},
+    {"cbrt", [](const E& x) { return library("cbrt", x); }},
     {"ceil", [](const E& x) { return Halide::ceil(x); }},
     {"cos", [](const E& x) { return Halide::cos(x); }},
+    {"cosh", [](const E& x) { return library("cosh", x); }},
     {"erf", [](const E& x) { return library("erf", x); }},
     {"exp", exponential},
     {"exp2", [](const E& x) { return library("exp2", x); }},
@@ -80,6 +85,7 @@ const Row kRows[] = {
     {"sigmoid", sigmoid},
     {"silu", [](const E& x) { return at_infinity(x, false, x * sigmoid(x), -0.0); }},
     {"sin", [](const E& x) { return Halide::sin(x); }},
+    {"sinh", [](const E& x) { return library("sinh", x); }},
     {"softplus",
      [](const E& x) {
        return greater(x, constant(x, 0), Floats::kStrict) +
@@ -112,9 +118,9 @@ E call(const ir::Function& function, DType type, const std::vector<E>& args, Flo
   // Of half precision the functions are those of f32, rounded.
   const bool half = size_of(type) == 2;
   const E x = half ? Halide::cast<float>(args[0]) : args[0];
-  if (name == "pow") {
+  if (args.size() == 2) {
     const E y = half ? Halide::cast<float>(args[1]) : args[1];
-    const std::string symbol = y.type().bits() == 32 ? "powf" : "pow";
+    const std::string symbol = std::string(name) + (y.type().bits() == 32 ? "f" : "");
     return Halide::cast(t, Halide::Internal::Call::make(x.type(), symbol, {x, y},
                                                         Halide::Internal::Call::PureExtern));
   }

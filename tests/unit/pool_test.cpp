@@ -153,7 +153,10 @@ TEST_CASE("pool: no worker shares the caller's core while another is free") {
     for (int round = 0; round < 3; ++round) {
       for (int cpu : cpus) {
         const int before = apart;
-        count_places(*pool, cpu, 20, beside, apart);
+        // On a busy machine a worker may come late to all calls of a batch.
+        for (int batch = 0; batch < 50 && apart == before; ++batch) {
+          count_places(*pool, cpu, 20, beside, apart);
+        }
         CHECK(apart > before);
         if (round == 1) usleep(300);  // parked workers are moved too
       }
