@@ -13,6 +13,7 @@
 #include "jit/code.h"
 #include "jit/ir/nest.h"
 #include "jit/ir/program.h"
+#include "jit/ir/reject.h"
 #include "jit/ir/target.h"
 #include "jit/memory.h"
 
@@ -40,18 +41,6 @@ class Code {
 
  private:
   ir::Nest nest_;
-};
-
-/// Why there is no code, or why it cannot be called.
-struct Reject {
-  enum Kind : uint8_t {
-    kSchedule,  ///< the schedule is illegal: a step does not apply, or an access is not proved
-    kRefused,   ///< it asks for what the back end has not
-    kBug,       ///< a defect of hone: an assertion failed
-    kFailed,    ///< no matter of the schedule: memory, a driver, a setting
-  };
-  Kind kind = kSchedule;
-  Failure failure;
 };
 
 /// Where code becomes callable. What a device needs beside the host's memory, its back end finds in
@@ -101,19 +90,16 @@ struct Backend {
   /// True for targets that it makes code for; the first row that does serves.
   bool (*takes)(const ir::Target& target);
   /// Code for a program with its schedule applied.
-  Result<std::shared_ptr<const Code>, Reject> (*emit)(const ir::Program& scheduled,
-                                                      const ir::Target& target,
-                                                      const EmitOptions& options);
+  Result<std::shared_ptr<const Code>, ir::Reject> (*emit)(const ir::Program& scheduled,
+                                                          const ir::Target& target,
+                                                          const EmitOptions& options);
   /// Makes it callable. kUnsupported where the system forbids that; the interpreter then serves.
-  Result<std::shared_ptr<const Executable>, Reject> (*load)(std::shared_ptr<const Code> code,
-                                                            const ir::Target& target,
-                                                            const Place& place);
+  Result<std::shared_ptr<const Executable>, ir::Reject> (*load)(std::shared_ptr<const Code> code,
+                                                                const ir::Target& target,
+                                                                const Place& place);
   /// Begins what `load` will wait for, where that takes long; null: nothing does.
   void (*load_ahead)(std::shared_ptr<const Code> code, const ir::Target& target,
                      const Place& place) = nullptr;
 };
-
-/// A lowered program, or why the schedule gives none: what most back ends begin with.
-Result<ir::Nest, Reject> lowered(const ir::Program& scheduled, const ir::Target& target);
 
 }  // namespace hone::jit

@@ -19,9 +19,4 @@ struct Report {
   int64_t code_bytes = 0;
 };
 
-/// Why a back end refuses a nest (out of registers in an inner loop, an unsupported form).
-struct Refusal {
-  std::string message;
-};
-
 }  // namespace hone::jit

@@ -8,21 +8,29 @@
 namespace hone::schedules {
 namespace {
 
-Result<ir::Program, Reject> apply_step(ir::Program program, const Schedule& schedule, int index) {
+/// The same reject, laid to a step.
+ir::Reject at_step(ir::Reject reject, const Step& step, int index) {
+  reject.step = index;
+  reject.step_text = print(step);
+  return reject;
+}
+
+Result<ir::Program, ir::Reject> apply_step(ir::Program program, const Schedule& schedule,
+                                           int index) {
   const Step& step = schedule.steps[static_cast<size_t>(index)];
   for (const Number* number : step.numbers()) {
     if (!number->fixed()) {
-      return Reject{index, print(step),
-                    "knob " + print(*number) + " is open; give it a value first"};
+      return at_step(ir::Reject("knob " + print(*number) + " is open; give it a value first"), step,
+                     index);
     }
   }
   Applied applied = step.row->apply(std::move(program), step);
-  if (!applied) return Reject{index, print(step), applied.failure().reason};
+  if (!applied) return at_step(applied.failure(), step, index);
   return *std::move(applied);
 }
 
 /// True when `p` has what `wrong` objects to, as `last` has it.
-bool has(const ir::Program& p, const ir::Program& last, const Illegal& wrong) {
+bool has(const ir::Program& p, const ir::Program& last, const ir::Reject& wrong) {
   const ir::Stage *a = p.stage(wrong.stage), *b = last.stage(wrong.stage);
   if (!a) return false;
   if (wrong.loop.empty()) return a->at == b->at && a->store == b->store;
@@ -31,16 +39,16 @@ bool has(const ir::Program& p, const ir::Program& last, const Illegal& wrong) {
 }
 
 /// The reject of a finished program, laid to the step that made what is wrong.
-Reject lay_to_step(const ir::Program& first, const ir::Program& last, const Schedule& schedule,
-                   const Illegal& wrong) {
+ir::Reject lay_to_step(const ir::Program& first, const ir::Program& last, const Schedule& schedule,
+                       const ir::Reject& wrong) {
   ir::Program p = first;
   for (size_t i = 0; i < schedule.steps.size(); ++i) {
     auto next = apply_step(std::move(p), schedule, static_cast<int>(i));
     if (!next) break;
     p = *std::move(next);
-    if (has(p, last, wrong)) return {static_cast<int>(i), print(schedule.steps[i]), wrong.reason};
+    if (has(p, last, wrong)) return at_step(wrong, schedule.steps[i], static_cast<int>(i));
   }
-  return {-1, {}, wrong.reason};
+  return wrong;
 }
 
 constexpr size_t kMostObjections = 20;  // that are told of one schedule
@@ -116,12 +124,12 @@ std::string objections(const ir::Program& program, const Schedule& schedule) {
   if (!out.empty()) return out;
   const auto whole = apply(program, schedule);
   if (whole) return {};
-  const Reject& reject = whole.failure();
+  const ir::Reject& reject = whole.failure();
   return reject.step < 0 ? reject.reason
                          : underlined(reject.step, reject.step_text, {0, reject.reason});
 }
 
-Result<ir::Program, Reject> apply(const ir::Program& program, const Schedule& schedule) {
+Result<ir::Program, ir::Reject> apply(const ir::Program& program, const Schedule& schedule) {
   ir::Program p = program;
   for (size_t i = 0; i < schedule.steps.size(); ++i) {
     auto next = apply_step(std::move(p), schedule, static_cast<int>(i));

@@ -7,101 +7,108 @@
 namespace hone::schedules {
 namespace {
 
-std::optional<Illegal> placement(const ir::Program& p, const ir::Stage& s) {
+/// What is wrong with the loop, or with the placement of the stage where `loop` is empty.
+ir::Reject illegal(const ir::Stage& stage, const std::string& loop, std::string why) {
+  ir::Reject reject(std::move(why));
+  reject.stage = stage.name;
+  reject.loop = loop;
+  return reject;
+}
+
+std::optional<ir::Reject> placement(const ir::Program& p, const ir::Stage& s) {
   if (s.at.root()) return {};
   const ir::Place keep = s.store.root() ? s.at : s.store;
   if (!is_inside(p, s.at, keep)) {
-    return Illegal{s.name, "",
+    return illegal(s, "",
                    "loop " + keep.stage + "/" + keep.loop + " does not enclose " + s.at.stage +
-                       "/" + s.at.loop};
+                       "/" + s.at.loop);
   }
   bool before = true;  // the stage whose loop computes s has not come yet
   for (const ir::Stage& reader : p.stages) {
     if (reader.name == s.at.stage) before = false;
     if (!reads(reader, s.output)) continue;
     if (before && !is_inside(p, reader.at, s.at)) {
-      return Illegal{s.name, "",
+      return illegal(s, "",
                      "stage " + reader.name + " reads " + s.output + " before " + s.at.stage +
-                         " computes it; compute it at a loop of " + reader.name};
+                         " computes it; compute it at a loop of " + reader.name);
     }
     if (reader.name == keep.stage) continue;
     if (is_inside(p, reader.at, keep)) continue;
-    return Illegal{s.name, "",
+    return illegal(s, "",
                    "stage " + reader.name + " reads " + s.output + " outside loop " + keep.stage +
                        "/" + keep.loop + "; compute " + reader.name +
-                       " there as well, or choose a loop around both"};
+                       " there as well, or choose a loop around both");
   }
   return {};
 }
 
-std::optional<Illegal> parallel_mark(const ir::Stage& s, size_t at) {
+std::optional<ir::Reject> parallel_mark(const ir::Stage& s, size_t at) {
   if (s.loops[at].mark != ir::Mark::kParallel) return {};
   const std::string& name = s.loops[at].name;
   if (!s.at.root()) {
-    return Illegal{s.name, name,
+    return illegal(s, name,
                    "stage " + s.name + " is computed inside another, so loop " + name +
-                       " cannot be parallel; mark a loop around it"};
+                       " cannot be parallel; mark a loop around it");
   }
   if (at == 0) return {};
-  return Illegal{s.name, name,
+  return illegal(s, name,
                  "loop " + name + " is inside " + s.loops[0].name +
-                     "; only the outermost loop can be parallel: reorder or fuse"};
+                     "; only the outermost loop can be parallel: reorder or fuse");
 }
 
-std::optional<Illegal> bound_mark(const ir::Stage& s, size_t at) {
+std::optional<ir::Reject> bound_mark(const ir::Stage& s, size_t at) {
   const ir::Loop& loop = s.loops[at];
   if (!is_block(loop.mark) && !is_thread(loop.mark)) return {};
   for (size_t i = 0; i < at; ++i) {
     if (s.loops[i].mark == loop.mark) {
-      return Illegal{s.name, loop.name,
+      return illegal(s, loop.name,
                      "loops " + s.loops[i].name + " and " + loop.name + " are both bound to " +
-                         std::string(name_of(loop.mark)) + "; take another axis for one"};
+                         std::string(name_of(loop.mark)) + "; take another axis for one");
     }
     // The same blocks run every iteration of the outermost loop: a persistent grid.
     const bool persistent =
         i == 0 && s.loops[0].mark == ir::Mark::kSerial && !is_reduction(s, s.loops[0].name);
     if (is_block(loop.mark) && !is_block(s.loops[i].mark) && !persistent) {
-      return Illegal{
-          s.name, loop.name,
-          "loop " + loop.name + " is inside " + s.loops[i].name +
-              ", which is no block; reorder the loops of blocks outermost, one serial loop "
-              "around them at most"};
+      return illegal(s, loop.name,
+                     "loop " + loop.name + " is inside " + s.loops[i].name +
+                         ", which is no block; reorder the loops of blocks outermost, one serial "
+                         "loop around them at most");
     }
   }
   if (!is_block(loop.mark) || s.at.root()) return {};
-  return Illegal{s.name, loop.name,
+  return illegal(s, loop.name,
                  "stage " + s.name + " is computed inside another, so loop " + loop.name +
-                     " cannot be blocks; bind it to threads, or a loop around it"};
+                     " cannot be blocks; bind it to threads, or a loop around it");
 }
 
-std::optional<Illegal> vector_mark(const ir::Program& p, const ir::Stage& s, size_t at) {
+std::optional<ir::Reject> vector_mark(const ir::Program& p, const ir::Stage& s, size_t at) {
   if (s.loops[at].mark != ir::Mark::kVector) return {};
   const std::string& name = s.loops[at].name;
   for (size_t i = 0; i < s.loops.size(); ++i) {
     if (i != at && s.loops[i].mark == ir::Mark::kVector) {
-      return Illegal{s.name, s.loops[i].name,
+      return illegal(s, s.loops[i].name,
                      "loops " + name + " and " + s.loops[i].name + " of " + s.name +
-                         " are both vector loops; keep one"};
+                         " are both vector loops; keep one");
     }
     if (i > at && s.loops[i].mark != ir::Mark::kUnroll && s.loops[i].mark != ir::Mark::kTensor) {
-      return Illegal{s.name, name,
+      return illegal(s, name,
                      "loop " + s.loops[i].name + " is inside vector loop " + name +
-                         "; unroll it, or reorder it outside"};
+                         "; unroll it, or reorder it outside");
     }
   }
   for (const ir::Stage& other : p.stages) {
     if (other.at.stage != s.name || position_of(s, other.at.loop) < at) continue;
-    return Illegal{s.name, name,
+    return illegal(s, name,
                    "stage " + other.name + " is computed inside vector loop " + name +
-                       "; compute it at a loop outside, or inline it"};
+                       "; compute it at a loop outside, or inline it");
   }
   return {};
 }
 
-std::optional<Illegal> tensor_mark(const ir::Program& p, const ir::Stage& s, size_t at) {
+std::optional<ir::Reject> tensor_mark(const ir::Program& p, const ir::Stage& s, size_t at) {
   const ir::Loop& loop = s.loops[at];
   if (loop.mark != ir::Mark::kTensor) return {};
-  const auto wrong = [&](std::string why) { return Illegal{s.name, loop.name, std::move(why)}; };
+  const auto wrong = [&](std::string why) { return illegal(s, loop.name, std::move(why)); };
   const bool tiles = loop.instruction->lanes != 0;
   std::vector<std::string> together;
   for (const ir::Loop& l : s.loops) {
@@ -134,7 +141,7 @@ std::optional<Illegal> tensor_mark(const ir::Program& p, const ir::Stage& s, siz
 
 }  // namespace
 
-std::optional<Illegal> find_illegal(const ir::Program& program) {
+std::optional<ir::Reject> find_illegal(const ir::Program& program) {
   for (const ir::Stage& s : program.stages) {
     if (auto wrong = placement(program, s)) return wrong;
     for (size_t i = 0; i < s.loops.size(); ++i) {

@@ -46,11 +46,6 @@ std::string underlined(int index, std::string_view text, const SyntaxError& erro
   return message;
 }
 
-std::string Reject::text() const {
-  if (step < 0) return reason;
-  return "step " + std::to_string(step + 1) + " \"" + step_text + "\": " + reason;
-}
-
 Result<Schedule> Schedule::parse(std::string_view text) {
   Schedule out;
   std::vector<std::string> defined, wrong;

@@ -13,15 +13,6 @@
 
 namespace hone::schedules {
 
-/// Why a step cannot be applied: an ordinary value, rendered on demand.
-struct Reject {
-  int step = -1;          ///< index in the schedule, -1: not a step
-  std::string step_text;  ///< canonical text of the step
-  std::string reason;     ///< what is wrong and what would be accepted
-  /// `step 3 "split k 7 -> ...": 7 does not divide 31 and tail=exact; use tail=mask or tail=peel`.
-  std::string text() const;
-};
-
 /// A list of steps, perhaps with knobs; independent of any program. As text, which is what caches
 /// and people see, steps `verb args` joined by `; `. parse(s.text()) == s.
 class Schedule {
@@ -43,7 +34,7 @@ struct Scheduled {
 
 /// Folds the steps of a schedule without open knobs over a program, then checks the result: where
 /// stages are computed, and that marked loops stand where back ends can carry the marks out.
-Result<ir::Program, Reject> apply(const ir::Program& program, const Schedule& schedule);
+Result<ir::Program, ir::Reject> apply(const ir::Program& program, const Schedule& schedule);
 
 /// What is wrong with a schedule that `apply` rejects: every step that does not apply, each with a
 /// caret under what it objects to. A step that needs what a wrong one makes is not judged.

@@ -8,6 +8,7 @@
 
 #include "include/hone/error.h"
 #include "jit/ir/program.h"
+#include "jit/ir/reject.h"
 #include "schedules/knob.h"
 
 namespace hone::schedules {
@@ -57,13 +58,8 @@ struct Value {
 
 struct Step;
 
-/// Why a step does not apply, and what would be accepted.
-struct Refused {
-  std::string reason;
-};
-
 /// What a step makes of a program.
-using Applied = Result<ir::Program, Refused>;
+using Applied = Result<ir::Program, ir::Reject>;
 
 inline constexpr int kMaxParams = 9;
 

@@ -7,8 +7,8 @@ namespace hone::jit {
 
 bool has_cuda() { return false; }
 
-Result<CudaSource, Refusal> print_cuda(const ir::Nest&, const ir::Target&, const CudaForms&) {
-  return Refusal{"this hone was built without CUDA"};
+Result<CudaSource, ir::Reject> print_cuda(const ir::Nest&, const ir::Target&, const CudaForms&) {
+  return ir::Reject("this hone was built without CUDA", ir::Reject::kRefused);
 }
 
 std::string cuda_prelude() { return {}; }

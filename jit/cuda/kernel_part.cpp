@@ -38,16 +38,15 @@ void KernelPart::note(const Expr& e) {
       const bool memory =
           home == Home::kArgument || home == Home::kBound || home == Home::kWorkspace;
       if (role_ == ThreadRole::kProducer && !memory) {
-        throw Unprintable{"how often threads of their own copy depends on " +
-                          nest_.buffers[static_cast<size_t>(x->id)].name +
-                          ", which the others compute; leave out specialize"};
+        throw ir::Reject{"how often threads of their own copy depends on " +
+                         nest_.buffers[static_cast<size_t>(x->id)].name +
+                         ", which the others compute; leave out specialize"};
       }
     }
     if (x->op != Op::kVar || !context_.unbound.contains(x->id)) return;
-    throw Unprintable{
-        "what threads of their own copy depends on " + loop(x->id) +
-        ", which is bound to the others; stage it at a loop around that, or leave out "
-        "specialize"};
+    throw ir::Reject{"what threads of their own copy depends on " + loop(x->id) +
+                     ", which is bound to the others; stage it at a loop around that, or leave out "
+                     "specialize"};
   });
 }
 

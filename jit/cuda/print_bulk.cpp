@@ -121,7 +121,7 @@ int BulkPrinter::number_of_map(int map) {
   out_.maps.push_back(std::move(made));
   rely_on(m.buffer, kMapAlign);
   if (maps_at(static_cast<size_t>(nest_.slots)) + kMapBytes * out_.maps.size() > kParameterBytes) {
-    throw Unprintable{
+    throw ir::Reject{
         fmt::format("launch {} takes {} slots and {} tensor maps, which are more than "
                     "the {} bytes that a kernel's parameters have",
                     launch_.name, nest_.slots, out_.maps.size(), kParameterBytes)};

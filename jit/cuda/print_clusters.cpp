@@ -48,7 +48,7 @@ void ClusterPrinter::check_cluster(bool checks) const {
   if (cluster_ == 1) return;
   each_stmt(*launch_.body, [&](const Stmt& s) {
     if (checks || !follows_data(s)) return;
-    throw Unprintable{fmt::format(
+    throw ir::Reject{fmt::format(
         "launch {} runs in clusters and reads where data that an earlier launch checks say; leave "
         "out cluster",
         launch_.name)};
@@ -56,7 +56,7 @@ void ClusterPrinter::check_cluster(bool checks) const {
   for (size_t a = 0; a < 3; ++a) {
     if (out_.cluster[a] == 1) continue;
     if (is_multiple(Poly::of(out_.grid[a], &n_.facts), out_.cluster[a])) continue;
-    throw Unprintable{fmt::format(
+    throw ir::Reject{fmt::format(
         "launch {} has {} blocks along an axis where clusters have {}, which must divide them; "
         "bind one loop to the axis",
         launch_.name, ir::print(out_.grid[a]), out_.cluster[a])};

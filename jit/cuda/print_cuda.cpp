@@ -43,8 +43,8 @@ std::array<int64_t, 3> grid_of(const CudaLaunch& launch, std::span<const int64_t
   return out;
 }
 
-Result<CudaSource, Refusal> print_cuda(const Nest& given, const Target& target,
-                                       const CudaForms& forms) {
+Result<CudaSource, ir::Reject> print_cuda(const Nest& given, const Target& target,
+                                          const CudaForms& forms) {
   const Nest nest = with_kept_loads(given);
   CudaSource out;
   out.slots = nest.slots;
@@ -70,14 +70,16 @@ Result<CudaSource, Refusal> print_cuda(const Nest& given, const Target& target,
       }
       out.launches.push_back(std::move(made));
     }
-  } catch (const Unprintable& r) {
-    return Refusal{r.message};
+  } catch (ir::Reject& why) {
+    why.kind = ir::Reject::kRefused;
+    return std::move(why);
   }
   if (target.ptx != 0 && needs_sm90a(out.kernels)) {
-    return Refusal{
+    return ir::Reject(
         "the kernels have what only machine code for one GPU may have, boxes that go to "
         "all blocks of a cluster or registers that warps give each other; " +
-        print(target) + " has none" + newer_compiler_hint(target, true)};
+            print(target) + " has none" + newer_compiler_hint(target, true),
+        ir::Reject::kRefused);
   }
   return out;
 }

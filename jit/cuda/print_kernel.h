@@ -7,7 +7,7 @@
 
 namespace hone::jit {
 
-/// Prints one launch as a kernel. Throws Unprintable.
+/// Prints one launch as a kernel. Throws ir::Reject.
 std::string print_kernel(KernelContext context);
 
 }  // namespace hone::jit

@@ -71,7 +71,7 @@ void LaunchPrinter::measure(const Stmt& s) {
     n_.facts.define_loop(s.id, Poly::of(s.begin, &n_.facts), Poly::of(s.end, &n_.facts));
     if (is_thread(s.mark)) {
       const auto most = n_.facts.upper(Poly::of(s.end, &n_.facts));
-      if (!most) throw Unprintable{"the extent of " + loop(s.id) + " has no upper bound"};
+      if (!most) throw ir::Reject{"the extent of " + loop(s.id) + " has no upper bound"};
       int& threads = out_.block[static_cast<size_t>(axis_of(s.mark))];
       threads = std::max(threads, static_cast<int>(*most));
     }
@@ -82,8 +82,8 @@ void LaunchPrinter::measure(const Stmt& s) {
 
 void LaunchPrinter::check_threads() const {
   if (threads() > 1024) {
-    throw Unprintable{fmt::format("launch {} has blocks of {} threads; a block has at most 1024",
-                                  launch_.name, threads())};
+    throw ir::Reject{fmt::format("launch {} has blocks of {} threads; a block has at most 1024",
+                                 launch_.name, threads())};
   }
 }
 
@@ -93,8 +93,8 @@ void LaunchPrinter::block_extent(Mark mark, const Expr& extent) {
   visit(extent, [&](const Expr& e) { varies |= e->op == Op::kVar || e->op == Op::kLoad; });
   const auto most = varies ? n_.facts.upper(Poly::of(extent, &n_.facts)) : std::nullopt;
   if (varies && !most) {
-    throw Unprintable{"the number of blocks along " + std::string(name_of(mark)) + " of launch " +
-                      launch_.name + " depends on a loop and has no constant upper bound"};
+    throw ir::Reject{"the number of blocks along " + std::string(name_of(mark)) + " of launch " +
+                     launch_.name + " depends on a loop and has no constant upper bound"};
   }
   Expr& grid = out_.grid[static_cast<size_t>(axis_of(mark))];
   const Expr blocks = most ? make_int(*most) : extent;
@@ -166,7 +166,7 @@ void LaunchPrinter::place_shared() {
   }
   const int64_t most = device_limits(target_.sm).block_shared_bytes;
   if (parts + out_.dynamic_bytes > most) {
-    throw Unprintable{fmt::format(
+    throw ir::Reject{fmt::format(
         "launch {} needs {} bytes of shared memory in a block; a block of sm_{} has at most {}: "
         "stage less of what it reads, or smaller tiles",
         launch_.name, parts + out_.dynamic_bytes, target_.sm, most)};
@@ -254,9 +254,9 @@ void LaunchPrinter::emit(const Stmt& s, ThreadScope& scope) {
 void LaunchPrinter::emit_serial(const Stmt& s, ThreadScope& scope) {
   const bool together = collective(s);
   if (together && (depends(s.begin, scope) || depends(s.end, scope))) {
-    throw Unprintable{"threads would run loop " + loop(s.id) +
-                      " differently often, and it waits for all of them; keep what it computes in "
-                      "shared memory outside, or in=registers"};
+    throw ir::Reject{"threads would run loop " + loop(s.id) +
+                     " differently often, and it waits for all of them; keep what it computes in "
+                     "shared memory outside, or in=registers"};
   }
   const auto run = [&] {
     const int levels = open_loop(s);

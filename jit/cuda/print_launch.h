@@ -15,7 +15,7 @@
 
 namespace hone::jit {
 
-/// Prints one launch as a kernel: what the launch needs, and statements. Throws Unprintable.
+/// Prints one launch as a kernel: what the launch needs, and statements. Throws ir::Reject.
 class LaunchPrinter final : public KernelPart {
  public:
   LaunchPrinter(KernelContext& context, TilePrinter& tiles, ClusterPrinter& clusters,

@@ -109,7 +109,7 @@ std::string TilePrinter::descriptor(const TileStmts& t, Operand operand, bool& t
   const NestBuffer& b = nest_.buffers[static_cast<size_t>(load->id)];
   const int64_t size = size_of(b.type), span = b.swizzle ? b.swizzle : kChunk;
   const auto refuse = [&](const std::string& why) {
-    throw Unprintable{fmt::format("{} takes {} from shared memory, {}", t.row->name, b.name, why)};
+    throw ir::Reject{fmt::format("{} takes {} from shared memory, {}", t.row->name, b.name, why)};
   };
   if (span > kMostSwizzle) {
     refuse(

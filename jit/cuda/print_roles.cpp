@@ -38,7 +38,7 @@ void LaunchPrinter::emit_roles() {
   context_.producer_axis = out_.block[2] > 1 ? 2 : 1;
   const int added = context_.consumers / out_.block[static_cast<size_t>(context_.producer_axis)];
   if (context_.consumers % kWarp != 0 || added % kWarp != 0) {
-    throw Unprintable{
+    throw ir::Reject{
         fmt::format("launch {} has {} threads, and {} more that fill its pipeline; "
                     "both must be whole warps of {}: bind other loops to threads",
                     launch_.name, context_.consumers, added, kWarp)};

@@ -35,7 +35,7 @@ void ThreadPrinter::emit_threads(const Stmt& s, ThreadScope& scope) {
   open("{");
   const Reduce reduce = s.into >= 0 ? reduction_of(s) : Reduce::kNone;
   if (s.into >= 0 && reduce == Reduce::kNone) {
-    throw Unprintable{"the threads of " + loop(s.id) + " reduce nothing; bind a loop inside it"};
+    throw ir::Reject{"the threads of " + loop(s.id) + " reduce nothing; bind a loop inside it"};
   }
   if (s.into >= 0) set_aside(s.into, reduce);
   const std::string begin = print_index(s.begin, n_);
@@ -83,9 +83,9 @@ void ThreadPrinter::share_parts(Reduce reduce, int axis, DType type) {
   const bool along = axis == 0;
   if (along && x <= 32 && (x & (x - 1)) == 0) return;
   if (role_ != ThreadRole::kAll) {
-    throw Unprintable{"launch " + launch_.name +
-                      " combines threads of several warps, which waits for all threads of a block, "
-                      "and some only fill its pipeline; leave out specialize, or reduce in a warp"};
+    throw ir::Reject{"launch " + launch_.name +
+                     " combines threads of several warps, which waits for all threads of a block, "
+                     "and some only fill its pipeline; leave out specialize, or reduce in a warp"};
   }
   const int64_t words = along && x % 32 == 0 ? threads() / 32 : threads();
   context_.parts[fmt::format("{} {} {}", combiner(reduce), axis, computed_type(type))] =

@@ -17,11 +17,6 @@ struct HeldLoad {
   std::string inside;  ///< whether the load's condition holds; empty where it has none
 };
 
-/// Why a launch cannot be printed; thrown inside the printer only.
-struct Unprintable {
-  std::string message;
-};
-
 /// Names of a nest's things in the source, and what is known of its loops.
 struct CudaNames {
   const ir::Nest* nest = nullptr;
@@ -45,7 +40,7 @@ std::string print_index(const ir::Expr& e, const CudaNames& names);
 /// A condition; in the index type where no data is compared.
 std::string print_condition(const ir::Expr& e, const CudaNames& names);
 /// The register in which each lane of a warp has its element of `offset`; lanes are iterations of
-/// loop `names.lane`. Throws Unprintable where not every lane has the element it asks for.
+/// loop `names.lane`. Throws ir::Reject where not every lane has the element it asks for.
 ir::Expr register_of(const ir::NestBuffer& buffer, const ir::Expr& offset, const CudaNames& names);
 /// `e` with loops replaced by constants.
 ir::Expr with_values(const ir::Expr& e, const std::map<int, int64_t>& values);

@@ -63,7 +63,7 @@ Poly inside_tile(const Instruction& row, Operand operand, const Poly& r, const P
 
 Expr register_of(const NestBuffer& b, const Expr& offset, const CudaNames& names) {
   const auto refuse = [&](const char* why) {
-    throw Unprintable{"lanes of a warp hold " + b.name + "[" + print(offset) + "]" + why};
+    throw ir::Reject{"lanes of a warp hold " + b.name + "[" + print(offset) + "]" + why};
   };
   if (names.lane < 0) refuse(", which is read outside a loop bound to thread.x; use lanes");
   const Poly own =
@@ -88,7 +88,7 @@ void TilePrinter::check_warps() const {
     if (s.kind != Stmt::kStore) return;
     const NestBuffer& b = nest_.buffers[static_cast<size_t>(s.id)];
     if (b.home != Home::kWarp || b.lanes == out_.block[0]) return;
-    throw Unprintable{fmt::format(
+    throw ir::Reject{fmt::format(
         "launch {} keeps {} in the registers of {} lanes together, and has {} threads along x; "
         "bind loops of {} iterations to thread.x",
         launch_.name, b.name, b.lanes, out_.block[0], b.lanes)};
@@ -111,8 +111,8 @@ bool TilePrinter::numbers_registers(const Stmt& s) const {
   });
   int64_t begin = 0, end = 0;
   if (found && !(is_const(s.begin, &begin) && is_const(s.end, &end))) {
-    throw Unprintable{"loop " + loop(s.id) + " numbers registers of a warp and has no constant " +
-                      "extent; split around it with tail=pad"};
+    throw ir::Reject{"loop " + loop(s.id) + " numbers registers of a warp and has no constant " +
+                     "extent; split around it with tail=pad"};
   }
   return found;
 }
@@ -132,7 +132,7 @@ std::string TilePrinter::first_register(const TileStmts& t, int buffer, const Ex
   const bool whole = at && std::none_of(t.loops.begin(), t.loops.end(),
                                         [&](int id) { return at->mentions_loop(id); });
   if (!whole) {
-    throw Unprintable{std::string(t.row->name) + " would read parts of tiles of " + b.name};
+    throw ir::Reject{std::string(t.row->name) + " would read parts of tiles of " + b.name};
   }
   return print_index(at->expr(), n_);
 }

@@ -11,6 +11,7 @@
 #include "jit/code.h"
 #include "jit/cuda/forms.h"
 #include "jit/ir/nest.h"
+#include "jit/ir/reject.h"
 #include "jit/ir/target.h"
 
 namespace hone::jit {
@@ -70,8 +71,8 @@ bool has_cuda();
 /// Readable CUDA C++ of every launch of `nest`, which has its barriers. Refuses, with the reason,
 /// what a GPU cannot run: a barrier that only some threads would reach, registers that threads
 /// index by their own number. `forms`: others than are thought best.
-Result<CudaSource, Refusal> print_cuda(const ir::Nest& nest, const ir::Target& target,
-                                       const CudaForms& forms = {});
+Result<CudaSource, ir::Reject> print_cuda(const ir::Nest& nest, const ir::Target& target,
+                                          const CudaForms& forms = {});
 
 /// The functions that the kernels call, for the device. `print_cuda` makes sources that follow it.
 std::string cuda_prelude();

@@ -7,6 +7,7 @@
 #include "jit/halide/module.h"
 #include "jit/halide/pipeline.h"
 #include "jit/interp/execute.h"
+#include "jit/passes/lower.h"
 #include "jit/x86/compile.h"
 
 namespace hone::jit {
@@ -91,8 +92,8 @@ std::shared_ptr<const Executable> checks_of(const ir::Program& scheduled, ir::Ta
 }
 
 /// The parameters and the checks, then one launch without a body.
-Result<ir::Nest, Reject> outline(const ir::Program& scheduled, const ir::Target& target) {
-  auto nest = lowered(bare(scheduled), target);
+Result<ir::Nest, ir::Reject> outline(const ir::Program& scheduled, const ir::Target& target) {
+  auto nest = lower(bare(scheduled), target);
   if (!nest) return nest.failure();
   ir::Launch launch;
   launch.name = "halide";
@@ -117,30 +118,30 @@ template <class F>
 auto told(F f) -> decltype(f()) {
   const auto reject = [](std::string why) {
     while (!why.empty() && why.back() == '\n') why.pop_back();
-    return Reject{Reject::kSchedule, {ErrorCode::kSchedule, "halide: " + std::move(why)}};
+    return ir::Reject("halide: " + std::move(why));
   };
   if (!Halide::exceptions_enabled()) {
-    return Reject{Reject::kFailed,
-                  {ErrorCode::kUnsupported, "target halide: this Halide has no exceptions"}};
+    return ir::Reject{ir::Reject::kFailed,
+                      {ErrorCode::kUnsupported, "target halide: this Halide has no exceptions"}};
   }
   static Reporter reporter;
   static const bool once = (Halide::set_custom_compile_time_error_reporter(&reporter), true);
   static_cast<void>(once);
   try {
     return f();
-  } catch (const halide::Refused& r) {
-    return reject(r.why);
+  } catch (const ir::Reject& why) {
+    return reject(why.reason);
   } catch (const Halide::Error& e) {
     return reject(e.what());
   }
 }
 
-Result<std::shared_ptr<const Code>, Reject> emit(const ir::Program& scheduled,
-                                                 const ir::Target& target, const EmitOptions&) {
+Result<std::shared_ptr<const Code>, ir::Reject> emit(const ir::Program& scheduled,
+                                                     const ir::Target& target, const EmitOptions&) {
   auto nest = outline(scheduled, target);
   if (!nest) return nest.failure();
   const auto compiled = [&](halide::Marks marks) {
-    return told([&]() -> Result<std::shared_ptr<const Code>, Reject> {
+    return told([&]() -> Result<std::shared_ptr<const Code>, ir::Reject> {
       halide::Pipeline made(scheduled, target, marks);
       Halide::Callable callable = made.compile();
       return std::shared_ptr<const Code>(
@@ -154,9 +155,9 @@ Result<std::shared_ptr<const Code>, Reject> emit(const ir::Program& scheduled,
   return again ? again : code;
 }
 
-Result<std::shared_ptr<const Executable>, Reject> load(std::shared_ptr<const Code> code,
-                                                       const ir::Target& target,
-                                                       const Place& place) {
+Result<std::shared_ptr<const Executable>, ir::Reject> load(std::shared_ptr<const Code> code,
+                                                           const ir::Target& target,
+                                                           const Place& place) {
   auto own = std::static_pointer_cast<const HalideCode>(code);
   auto checks = checks_of(own->program(), target, place);
   return std::shared_ptr<const Executable>(

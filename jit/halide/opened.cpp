@@ -44,21 +44,21 @@ const Backend* opened() {
   return row;
 }
 
-Reject none() {
-  return {Reject::kFailed,
+ir::Reject none() {
+  return {ir::Reject::kFailed,
           {ErrorCode::kUnsupported, "target halide: this hone was built without Halide"}};
 }
 
-Result<std::shared_ptr<const Code>, Reject> emit_there(const ir::Program& scheduled,
-                                                       const ir::Target& target,
-                                                       const EmitOptions& options) {
+Result<std::shared_ptr<const Code>, ir::Reject> emit_there(const ir::Program& scheduled,
+                                                           const ir::Target& target,
+                                                           const EmitOptions& options) {
   if (!opened()) return none();
   return opened()->emit(scheduled, target, options);
 }
 
-Result<std::shared_ptr<const Executable>, Reject> load_there(std::shared_ptr<const Code> code,
-                                                             const ir::Target& target,
-                                                             const Place& place) {
+Result<std::shared_ptr<const Executable>, ir::Reject> load_there(std::shared_ptr<const Code> code,
+                                                                 const ir::Target& target,
+                                                                 const Place& place) {
   if (!opened()) return none();
   return opened()->load(std::move(code), target, place);
 }

@@ -15,7 +15,7 @@ namespace hone::jit::halide {
 /// A program as Halide's pipeline with its schedule.
 class Pipeline {
  public:
-  /// Throws Refused, or Halide's errors. `marks`: see Marks.
+  /// Throws ir::Reject, or Halide's errors. `marks`: see Marks.
   Pipeline(const ir::Program& program, const ir::Target& target, Marks marks);
 
   /// Parameters of the program whose tensors come first among the arguments, and last.

@@ -34,7 +34,7 @@ Halide::Expr saturated(const Halide::Expr& v, Halide::Type type) {
 
 }  // namespace
 
-void refuse(std::string why) { throw Refused{std::move(why)}; }
+void refuse(std::string why) { throw ir::Reject(std::move(why)); }
 
 Halide::Type value_type(DType type) {
   switch (type) {

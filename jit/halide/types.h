@@ -6,14 +6,11 @@
 #include <string>
 
 #include "include/hone/dtype.h"
+#include "jit/ir/reject.h"
 
 namespace hone::jit::halide {
 
-/// Thrown where Halide cannot say a program or a schedule; becomes a Reject of kind kSchedule.
-struct Refused {
-  std::string why;
-};
-
+/// Throws an ir::Reject, inside this back end only: Halide cannot say a program or a schedule.
 [[noreturn]] void refuse(std::string why);
 
 /// The type of values; bool is one bit.

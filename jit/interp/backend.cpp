@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "jit/interp/execute.h"
+#include "jit/passes/lower.h"
 
 namespace hone::jit {
 namespace {
@@ -22,16 +23,16 @@ class Interpreted final : public Executable {
   NestExecutor executor_;
 };
 
-Result<std::shared_ptr<const Code>, Reject> emit_nest(const ir::Program& scheduled,
-                                                      const ir::Target& target,
-                                                      const EmitOptions&) {
-  auto nest = lowered(scheduled, target);
+Result<std::shared_ptr<const Code>, ir::Reject> emit_nest(const ir::Program& scheduled,
+                                                          const ir::Target& target,
+                                                          const EmitOptions&) {
+  auto nest = lower(scheduled, target);
   if (!nest) return nest.failure();
   return std::shared_ptr<const Code>(std::make_shared<Code>(*std::move(nest)));
 }
 
-Result<std::shared_ptr<const Executable>, Reject> load_nest(std::shared_ptr<const Code> code,
-                                                            const ir::Target&, const Place&) {
+Result<std::shared_ptr<const Executable>, ir::Reject> load_nest(std::shared_ptr<const Code> code,
+                                                                const ir::Target&, const Place&) {
   return std::shared_ptr<const Executable>(std::make_shared<Interpreted>(code->nest()));
 }
 

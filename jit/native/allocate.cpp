@@ -2,8 +2,8 @@
 #include "jit/native/allocate.h"
 
 #include <algorithm>
-#include <stdexcept>
 
+#include "jit/ir/reject.h"
 #include "jit/native/liveness.h"
 #include "jit/native/scan.h"
 
@@ -109,7 +109,10 @@ Allocation allocate(const Lir& lir, const RegisterFile& file) {
     std::swap(rewritten, spare);
     current = &rewritten;
   }
-  throw std::length_error("register allocation does not come to an end");
+  throw ir::Reject(
+      "more values are live at once than registers can be found for; use smaller tiles, or "
+      "unroll less",
+      ir::Reject::kRefused);
 }
 
 }  // namespace hone::jit

@@ -71,7 +71,7 @@ StmtRef store(int buffer, Expr offset, Expr value, Reduce reduce) {
 
 }  // namespace
 
-void reject(std::string message) { throw Rejected{std::move(message)}; }
+void reject(std::string message) { throw ir::Reject(std::move(message)); }
 
 Lowering::Lowering(const Program& program, const Target& target)
     : program_(program), target_(target), tree_(program) {
@@ -410,11 +410,11 @@ bool Lowering::define(Instance& in, const std::vector<Poly>& indices, Expr& when
   return true;
 }
 
-Result<Nest, LowerReject> lower(const Program& program, const Target& target) {
+Result<Nest, ir::Reject> lower(const Program& program, const Target& target) {
   try {
     return with_products(multicast(pipelined(Lowering(program, target).run())));
-  } catch (const Rejected& r) {
-    return LowerReject{r.message};
+  } catch (ir::Reject& why) {
+    return std::move(why);
   }
 }
 

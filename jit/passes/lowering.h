@@ -99,11 +99,6 @@ struct WarpLayout {
   bool operator==(const WarpLayout&) const = default;
 };
 
-/// Thrown inside the pass only; lower() turns it into a value.
-struct Rejected {
-  std::string message;
-};
-
 /// One lowering of one program. See lower.cpp for the walk.
 class Lowering {
  public:
@@ -270,7 +265,7 @@ class Lowering::StandStill {
 void restrict_range(const ir::Poly& p, int id, ir::Poly& begin, ir::Poly& end,
                     const ir::Facts& facts);
 
-/// Stops the lowering with a reason.
+/// Stops the lowering: throws an ir::Reject, which lower() turns into a value.
 [[noreturn]] void reject(std::string message);
 
 }  // namespace hone::jit

@@ -2,6 +2,7 @@
 // The row of the x86 back end.
 #include <utility>
 
+#include "jit/passes/lower.h"
 #include "jit/x86/compile.h"
 
 namespace hone::jit {
@@ -43,22 +44,22 @@ bool takes(const ir::Target& target) {
   return !target.is_cuda() && !target.halide && target.vector_bytes() > 0;
 }
 
-Result<std::shared_ptr<const Code>, Reject> emit(const ir::Program& scheduled,
-                                                 const ir::Target& target,
-                                                 const EmitOptions& options) {
-  auto nest = lowered(scheduled, target);
+Result<std::shared_ptr<const Code>, ir::Reject> emit(const ir::Program& scheduled,
+                                                     const ir::Target& target,
+                                                     const EmitOptions& options) {
+  auto nest = lower(scheduled, target);
   if (!nest) return nest.failure();
   auto code = compile_x86(*nest, target, options);
-  if (!code) return Reject{Reject::kRefused, {ErrorCode::kSchedule, code.failure().message}};
+  if (!code) return code.failure();
   return std::shared_ptr<const Code>(
       std::make_shared<EmittedX86>(*std::move(nest), *std::move(code)));
 }
 
-Result<std::shared_ptr<const Executable>, Reject> load(std::shared_ptr<const Code> code,
-                                                       const ir::Target&, const Place& place) {
+Result<std::shared_ptr<const Executable>, ir::Reject> load(std::shared_ptr<const Code> code,
+                                                           const ir::Target&, const Place& place) {
   const X86Code& machine = *x86_code(*code);
   auto span = place.memory->add(machine.bytes);
-  if (!span) return Reject{Reject::kFailed, span.failure()};
+  if (!span) return ir::Reject{ir::Reject::kFailed, span.failure()};
   return std::shared_ptr<const Executable>(
       std::make_shared<LoadedX86>(*place.memory, *span, machine));
 }

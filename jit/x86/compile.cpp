@@ -34,18 +34,20 @@ void check(const Lir& lir, const ir::Target& target) {
 /// Of stack that a kernel may take: it runs on threads that others made, perhaps with little.
 constexpr int kMostFrameBytes = 64 << 10;
 
-/// One launch appended to `code`; why it is refused, or "". What else goes wrong after selection is
-/// a bug, told with the LIR.
-std::string compile_launch(const ir::Launch& launch, const Lir& lir, const ir::Target& target,
-                           const EmitOptions& options, X86Code& code) {
+/// Appends one launch to `code`. Throws an ir::Reject where registers or stack do not suffice; any
+/// other defect of selected code is a bug, told with the LIR.
+void compile_launch(const ir::Launch& launch, const Lir& lir, const ir::Target& target,
+                    const EmitOptions& options, X86Code& code) {
   try {
     check(lir, target);
     const Allocation allocation = allocate(lir, target);
     check(allocation.code, target);
     if (allocation.frame_bytes > kMostFrameBytes) {
-      return "values that no registers were found for take " +
-             std::to_string(allocation.frame_bytes >> 10) + " KB of stack, more than " +
-             std::to_string(kMostFrameBytes >> 10) + "; use smaller tiles, or unroll less";
+      throw ir::Reject("values that no registers were found for take " +
+                           std::to_string(allocation.frame_bytes >> 10) +
+                           " KB of stack, more than " + std::to_string(kMostFrameBytes >> 10) +
+                           "; use smaller tiles, or unroll less",
+                       ir::Reject::kRefused);
     }
     code.entries.push_back(
         static_cast<int64_t>(encode(allocation, target, code.bytes, options.debug)));
@@ -54,28 +56,28 @@ std::string compile_launch(const ir::Launch& launch, const Lir& lir, const ir::T
       code.lir +=
           "launch " + launch.name + "\n" + print(lir) + "allocated\n" + print(allocation.code);
     }
-  } catch (const std::length_error&) {
-    return "more values are live at once than registers can be found for; use smaller tiles, or "
-           "unroll less";
   } catch (const std::logic_error& error) {
     throw InternalError("launch " + launch.name + ": " + error.what() + "\n" + print(lir));
   } catch (const Xbyak::Error& error) {
     throw InternalError("launch " + launch.name + ": the encoder says \"" + error.what() + "\"\n" +
                         print(lir));
   }
-  return {};
 }
 
 }  // namespace
 
-Result<X86Code, Refusal> compile_x86(const ir::Nest& nest, const ir::Target& target,
-                                     const EmitOptions& options) {
+Result<X86Code, ir::Reject> compile_x86(const ir::Nest& nest, const ir::Target& target,
+                                        const EmitOptions& options) {
   X86Code code;
   for (const ir::Launch& launch : nest.launches) {
-    const Result<Lir, Refusal> lir = select(nest, launch, target);
-    if (!lir) return Refusal{"launch " + launch.name + ": " + lir.failure().message};
-    const std::string wrong = compile_launch(launch, *lir, target, options, code);
-    if (!wrong.empty()) return Refusal{"launch " + launch.name + ": " + wrong};
+    try {
+      const Result<Lir, ir::Reject> lir = select(nest, launch, target);
+      if (!lir) throw ir::Reject(lir.failure());
+      compile_launch(launch, *lir, target, options, code);
+    } catch (ir::Reject& why) {
+      why.reason = "launch " + launch.name + ": " + why.reason;
+      return std::move(why);
+    }
   }
   code.report.code_bytes = static_cast<int64_t>(code.bytes.size());
   return code;

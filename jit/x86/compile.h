@@ -9,6 +9,7 @@
 #include "jit/backend.h"
 #include "jit/code.h"
 #include "jit/ir/nest.h"
+#include "jit/ir/reject.h"
 #include "jit/ir/target.h"
 
 namespace hone::jit {
@@ -23,8 +24,8 @@ struct X86Code {
 };
 
 /// select -> allocate -> encode, for every launch of `nest`.
-Result<X86Code, Refusal> compile_x86(const ir::Nest& nest, const ir::Target& target,
-                                     const EmitOptions& options = {});
+Result<X86Code, ir::Reject> compile_x86(const ir::Nest& nest, const ir::Target& target,
+                                        const EmitOptions& options = {});
 
 /// The machine code in what this back end emitted; null where another did.
 const X86Code* x86_code(const Code& code);

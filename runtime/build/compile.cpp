@@ -10,7 +10,7 @@
 namespace hone::runtime {
 namespace {
 
-using jit::Reject;
+using ir::Reject;
 
 /// What `f` gives; an assertion that fails in a back end is its bug, and no reason for the host to
 /// fall.
@@ -31,11 +31,10 @@ Result<Compiled, Reject> compile_schedule(const ir::Program& program, const ir::
                                           const std::string& schedule,
                                           const BuildOptions& options) {
   const auto steps = schedules::Schedule::parse(schedule);
-  if (!steps) return Reject{Reject::kSchedule, steps.failure()};
+  if (!steps) return Reject{Reject::kIllegal, steps.failure()};
   auto scheduled = schedules::apply(program, *steps);
   if (!scheduled) {
-    return Reject{Reject::kSchedule,
-                  {ErrorCode::kSchedule, schedules::objections(program, *steps)}};
+    return Reject{Reject::kIllegal, {ErrorCode::kSchedule, schedules::objections(program, *steps)}};
   }
   return compile_scheduled({*steps, *std::move(scheduled)}, target, options);
 }
@@ -43,7 +42,7 @@ Result<Compiled, Reject> compile_schedule(const ir::Program& program, const ir::
 Result<Compiled, Reject> compile_scheduled(schedules::Scheduled scheduled, const ir::Target& target,
                                            const BuildOptions& options) {
   if (const auto wrong = schedules::find_illegal(scheduled.program)) {
-    return Reject{Reject::kSchedule, {ErrorCode::kSchedule, wrong->reason}};
+    return *wrong;
   }
   Compiled compiled{scheduled.schedule.text(), std::move(scheduled.program), nullptr, nullptr, {}};
   compiled.backend = options.backend ? options.backend : &backend_of(target);
@@ -54,7 +53,7 @@ Result<Compiled, Reject> compile_scheduled(schedules::Scheduled scheduled, const
   if (options.interpret && !target.is_cuda()) compiled.backend = &jit::kInterpBackend;
   auto code = emit();
   if (!code && !options.refusal_rejects && jit::kInterpBackend.takes(target)) {
-    compiled.refusal = code.failure().failure.message;
+    compiled.refusal = code.failure().text();
     compiled.backend = &jit::kInterpBackend;
     code = emit();
   }

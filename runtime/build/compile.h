@@ -31,18 +31,18 @@ struct BuildOptions : jit::EmitOptions {
 };
 
 /// Has the target's back end emit. A back end's InternalError is a reject of kind kBug.
-Result<Compiled, jit::Reject> compile_scheduled(schedules::Scheduled scheduled,
-                                                const ir::Target& target,
-                                                const BuildOptions& options = {});
-
-/// Text to code: the same of a schedule that is read and applied first.
-Result<Compiled, jit::Reject> compile_schedule(const ir::Program& program, const ir::Target& target,
-                                               const std::string& schedule,
+Result<Compiled, ir::Reject> compile_scheduled(schedules::Scheduled scheduled,
+                                               const ir::Target& target,
                                                const BuildOptions& options = {});
 
+/// Text to code: the same of a schedule that is read and applied first.
+Result<Compiled, ir::Reject> compile_schedule(const ir::Program& program, const ir::Target& target,
+                                              const std::string& schedule,
+                                              const BuildOptions& options = {});
+
 /// Makes it callable, by the same rules.
-Result<std::shared_ptr<const jit::Executable>, jit::Reject> load(const Compiled& compiled,
-                                                                 const ir::Target& target,
-                                                                 const jit::Place& place);
+Result<std::shared_ptr<const jit::Executable>, ir::Reject> load(const Compiled& compiled,
+                                                                const ir::Target& target,
+                                                                const jit::Place& place);
 
 }  // namespace hone::runtime

@@ -13,11 +13,9 @@ bool Candidate::parallel() const {
                      [](const ir::Launch& l) { return l.parallel && !l.at_bind; });
 }
 
-Result<Candidate, jit::Reject> build_candidate(const ops::Problem& problem,
-                                               const ir::Target& target,
-                                               const std::string& schedule,
-                                               const DevicePlace& place,
-                                               const BuildOptions& options) {
+Result<Candidate, ir::Reject> build_candidate(const ops::Problem& problem, const ir::Target& target,
+                                              const std::string& schedule, const DevicePlace& place,
+                                              const BuildOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   auto compiled = compile_schedule(problem.program, target, schedule, options);
   if (!compiled) return compiled.failure();

@@ -26,11 +26,9 @@ struct Candidate {
 
 /// Applies `schedule`, compiles and loads; what it loads belongs to the place. The interpreter is
 /// no candidate: what the target's back end refuses is rejected.
-Result<Candidate, jit::Reject> build_candidate(const ops::Problem& problem,
-                                               const ir::Target& target,
-                                               const std::string& schedule,
-                                               const DevicePlace& place,
-                                               const BuildOptions& options = {});
+Result<Candidate, ir::Reject> build_candidate(const ops::Problem& problem, const ir::Target& target,
+                                              const std::string& schedule, const DevicePlace& place,
+                                              const BuildOptions& options = {});
 
 /// Begins to compile a candidate for a GPU, so that it is ready sooner when it is built.
 void compile_ahead(const ops::Problem& problem, const ir::Target& target,

@@ -143,7 +143,7 @@ Result<ReferenceKernel> ReferenceKernel::create(const ops::Problem& problem,
     schedule.clear();
     candidate = build_candidate(problem, target, schedule, place);
   }
-  if (!candidate) return Failure{ErrorCode::kUnsupported, candidate.failure().failure.message};
+  if (!candidate) return Failure{ErrorCode::kUnsupported, candidate.failure().text()};
   ReferenceKernel kernel(problem, std::move(schedule), std::move(*candidate), place);
   if (check) {
     auto right = kernel.check_shrunken(target);

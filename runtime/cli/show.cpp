@@ -164,7 +164,7 @@ int show(ShowOptions& options) {
   build.keep_lir = true;
   build.refusal_rejects = false;
   const auto compiled = compile_schedule(problem.program, engine->target, kernel->schedule, build);
-  if (!compiled) return report(options.common, compiled.failure().failure);
+  if (!compiled) return report(options.common, compiled.failure().failure());
   int asked = 0;
   for (const View& view : kViews) asked += options.*view.asked ? 1 : 0;
   if (asked == 0) options.schedule = options.report = true;

@@ -2,6 +2,7 @@
 #include "runtime/device/backend.h"
 
 #include "jit/passes/barriers.h"
+#include "jit/passes/lower.h"
 #include "runtime/device/compiler.h"
 #include "runtime/device/forms.h"
 #include "runtime/device/gpu_program.h"
@@ -9,7 +10,7 @@
 namespace hone::runtime {
 namespace {
 
-using jit::Reject;
+using ir::Reject;
 
 class EmittedCuda final : public jit::Code {
  public:
@@ -21,13 +22,13 @@ class EmittedCuda final : public jit::Code {
 Result<std::shared_ptr<const jit::Code>, Reject> emit(const ir::Program& scheduled,
                                                       const ir::Target& target,
                                                       const jit::EmitOptions&) {
-  auto lowered = jit::lowered(scheduled, target);
+  auto lowered = jit::lower(scheduled, target);
   if (!lowered) return lowered.failure();
   ir::Nest nest = jit::with_barriers(*std::move(lowered));
   const auto forms = cuda_forms();
   if (!forms) return Reject{Reject::kFailed, forms.failure()};
   auto source = jit::print_cuda(nest, target, *forms);
-  if (!source) return Reject{Reject::kRefused, {ErrorCode::kSchedule, source.failure().message}};
+  if (!source) return source.failure();
   return std::shared_ptr<const jit::Code>(
       std::make_shared<EmittedCuda>(std::move(nest), *std::move(source)));
 }

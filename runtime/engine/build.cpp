@@ -16,7 +16,7 @@
 namespace hone::runtime {
 namespace {
 
-using jit::Reject;
+using ir::Reject;
 
 /// Which parameters and bound buffers a launch touches.
 class Touches {
@@ -178,11 +178,10 @@ Result<std::shared_ptr<const jit::Executable>, Reject> load_or_interpret(KernelS
   Services& services = *k->services;
   const DevicePlace place(&services.code(), services.gpu(), input.compiler);
   auto loaded = load(*compiled, *input.target, place);
-  const bool nowhere = !loaded && loaded.failure().failure.code == ErrorCode::kUnsupported;
+  const bool nowhere = !loaded && loaded.failure().code == ErrorCode::kUnsupported;
   if (!nowhere || services.gpu()) return loaded;
   if (!input.target->is_cuda()) {
-    services.tell_once(Event::kNotice,
-                       "the interpreter serves: " + loaded.failure().failure.message);
+    services.tell_once(Event::kNotice, "the interpreter serves: " + loaded.failure().text());
   }
   compiled->backend = &jit::kInterpBackend;
   return load(*compiled, *input.target, place);
@@ -224,7 +223,7 @@ Result<std::shared_ptr<const KernelState>, Reject> build_kernel(
   const auto reject = [&](const Reject& why) {
     if (why.kind == Reject::kBug) {
       services->tell(Event::kBug, [&] {
-        return fmt::format("{}\n  {} | {} | {}", why.failure.message, input.problem->text,
+        return fmt::format("{}\n  {} | {} | {}", why.text(), input.problem->text,
                            ir::print(*input.target), input.schedule);
       });
     }

@@ -29,7 +29,7 @@ struct BuildInput {
 
 /// A callable kernel. Where the system forbids executable memory the interpreter serves, and the
 /// host is told; so it is of a back end's bug.
-Result<std::shared_ptr<const KernelState>, jit::Reject> build_kernel(
+Result<std::shared_ptr<const KernelState>, ir::Reject> build_kernel(
     const std::shared_ptr<Services>& services, const BuildInput& input);
 
 }  // namespace hone::runtime

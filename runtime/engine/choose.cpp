@@ -93,7 +93,7 @@ class Choice {
     auto k = build_kernel(engine_->services, in);
     if (k) return pinned(**k) ? std::optional(*k) : std::nullopt;
     note(k);
-    if (k.failure().kind == jit::Reject::kSchedule) {
+    if (k.failure().kind == ir::Reject::kIllegal) {
       *tried = schedules::default_schedule(problem_.program, engine_->target).text();
       return attempt(*tried, Source::kDefault);
     }
@@ -101,13 +101,13 @@ class Choice {
     return std::nullopt;
   }
 
-  void tell_rejected(const jit::Reject& why, const std::string& schedule, Source source) const {
+  void tell_rejected(const ir::Reject& why, const std::string& schedule, Source source) const {
     // A bug has been told, and another compiler may refuse what hone's own back ends take.
-    const bool told = why.kind == jit::Reject::kBug || why.kind == jit::Reject::kFailed;
+    const bool told = why.kind == ir::Reject::kBug || why.kind == ir::Reject::kFailed;
     if (told || engine_->target.halide) return;
     engine_->services->tell(Event::kBug, [&] {
       return fmt::format("a {} schedule is rejected: {}\n  {} | {} | {}", name_of(source),
-                         why.failure.message, problem_.text, engine_->target_text, schedule);
+                         why.text(), problem_.text, engine_->target_text, schedule);
     });
   }
 
@@ -183,8 +183,8 @@ class Choice {
   }
 
   /// Remembers why there is no kernel, where that is no matter of its schedule.
-  void note(const Result<Kernel, jit::Reject>& k) {
-    if (!k && k.failure().kind == jit::Reject::kFailed) failed_ = k.failure().failure;
+  void note(const Result<Kernel, ir::Reject>& k) {
+    if (!k && k.failure().kind == ir::Reject::kFailed) failed_ = k.failure().failure();
   }
 
   /// Every loop as it stands; where the backend refuses even that, or its code misbehaved, the
@@ -200,11 +200,11 @@ class Choice {
     in.options.refusal_rejects = false;
     in.options.interpret = quarantined("");
     auto k = build_kernel(engine_->services, in);
-    if (!k && k.failure().kind == jit::Reject::kFailed) return k.failure().failure;
+    if (!k && k.failure().kind == ir::Reject::kFailed) return k.failure().failure();
     if (!k) {
       return Failure{ErrorCode::kInternal,
                      fmt::format("the plain loops are rejected: {}\n  {} | {} | ",
-                                 k.failure().failure.message, problem_.text, engine_->target_text)};
+                                 k.failure().text(), problem_.text, engine_->target_text)};
     }
     if (!pinned(**k)) {
       return Failure{

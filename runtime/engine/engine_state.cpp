@@ -255,7 +255,7 @@ Result<EngineState::Kernel> EngineState::compile_given(const ops::Problem& probl
                                                        const std::string& schedule) {
   BuildInput input{&problem, &target, schedule, Source::kGiven, {}, compiler.get()};
   auto given = build_kernel(services, input);
-  if (!given) return given.failure().failure;
+  if (!given) return given.failure().failure();
   if (!schedules::admits(problem.numerics, (*given)->numerics)) {
     return Failure{ErrorCode::kSchedule,
                    fmt::format("the schedule is of numerics class `{}`, and the problem pins `{}`",

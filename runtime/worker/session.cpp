@@ -144,8 +144,8 @@ Verdict Session::try_schedule(const std::string& schedule, const Timing& timing)
   auto candidate = *std::exchange(built_, std::nullopt);
   if (!candidate) {
     Verdict v;
-    v.word = candidate.failure().kind == jit::Reject::kBug ? "bug" : "refused";
-    v.note = candidate.failure().failure.message;
+    v.word = candidate.failure().kind == ir::Reject::kBug ? "bug" : "refused";
+    v.note = candidate.failure().text();
     return v;
   }
   Verdict v;
@@ -168,7 +168,7 @@ Verdict Session::try_code(const std::vector<uint8_t>& bytes) {
   Verdict v;
   v.word = "refused";
   if (!candidate) {
-    v.note = candidate.failure().failure.message;
+    v.note = candidate.failure().text();
     return v;
   }
   auto span = memory_.add(bytes);

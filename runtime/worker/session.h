@@ -100,11 +100,11 @@ class Session {
   std::vector<Fixture> timing_;    ///< to time on, on the CPU
   std::shared_ptr<Gpu> gpu_;       ///< where candidates run on one
   std::optional<GpuCompiler> compiler_;
-  std::optional<Result<Candidate, jit::Reject>> built_;  ///< for the next trial,
-  std::string built_schedule_;                           ///< of this schedule
-  std::vector<DeviceMirror> mirrors_;                    ///< per fixture, on the GPU
-  std::vector<DeviceMirror> timing_mirrors_;             ///< per fixture to time on
-  std::unordered_set<std::string> passed_;               ///< schedules
+  std::optional<Result<Candidate, ir::Reject>> built_;  ///< for the next trial,
+  std::string built_schedule_;                          ///< of this schedule
+  std::vector<DeviceMirror> mirrors_;                   ///< per fixture, on the GPU
+  std::vector<DeviceMirror> timing_mirrors_;            ///< per fixture to time on
+  std::unordered_set<std::string> passed_;              ///< schedules
 };
 
 }  // namespace hone::runtime

@@ -314,7 +314,7 @@ void RandomSchedules::settle(Schedule& schedule, StepUses* uses) {
         break;
       }
     }
-    drop(blamed, "lowering: " + lowered.failure().message);
+    drop(blamed, "lowering: " + lowered.failure().reason);
   }
 }
 

@@ -13,7 +13,7 @@ Applied apply_bind(ir::Program p, const Step& step) {
     if (name_of(axis) == step.name("axis"))
       return mark_loops(std::move(p), step.names("loop"), axis);
   }
-  return Refused{"there is no axis " + step.name("axis")};
+  return ir::Reject{"there is no axis " + step.name("axis")};
 }
 
 }  // namespace

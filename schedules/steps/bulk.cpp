@@ -10,11 +10,12 @@ Applied apply_bulk(ir::Program p, const Step& step) {
   if (!found) return found.failure();
   ir::Stage& s = p.stages.edit(*found);
   if (p.buffer(s.output)->space != ir::Space::kSharedMemory) {
-    return Refused{s.output + " is not kept in=shared, where bulk copies go; stage it there"};
+    return ir::Reject{s.output + " is not kept in=shared, where bulk copies go; stage it there"};
   }
   if (s.reduce != ir::Reduce::kNone || s.value->op != ir::Op::kLoad) {
-    return Refused{"stage " + s.name + " computes what it stores; only what `stage` copies as it " +
-                   "is can be copied in bulk"};
+    return ir::Reject{"stage " + s.name +
+                      " computes what it stores; only what `stage` copies as it " +
+                      "is can be copied in bulk"};
   }
   s.bulk = true;
   return p;

@@ -17,16 +17,16 @@ Applied apply_cluster(ir::Program p, const Step& step) {
   bool known = false;
   for (int64_t size : kSizes) known |= size == blocks;
   if (!known) {
-    return Refused{"clusters of " + std::to_string(blocks) + " blocks; they have 2, 4 or 8"};
+    return ir::Reject{"clusters of " + std::to_string(blocks) + " blocks; they have 2, 4 or 8"};
   }
   if (!ir::is_block(loop.mark)) {
-    return Refused{"the iterations of loop " + loop.name +
-                   " are no blocks; bind it to block.x, block.y or block.z first"};
+    return ir::Reject{"the iterations of loop " + loop.name +
+                      " are no blocks; bind it to block.x, block.y or block.z first"};
   }
   for (const ir::Loop& other : s.loops) {
     if (other.cluster == 1 || other.name == loop.name) continue;
-    return Refused{"the blocks of loop " + other.name +
-                   " run in clusters already; a launch has clusters along one loop"};
+    return ir::Reject{"the blocks of loop " + other.name +
+                      " run in clusters already; a launch has clusters along one loop"};
   }
   loop.cluster = static_cast<int>(blocks);
   return p;

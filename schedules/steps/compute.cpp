@@ -24,7 +24,7 @@ Applied place(ir::Program p, const std::string& name, const LoopRef& at, const S
   auto found = find_stage(p, name);
   if (!found) return found.failure();
   std::string wrong = objection_compute(p, *found, at.stage);
-  if (!wrong.empty()) return Refused{std::move(wrong)};
+  if (!wrong.empty()) return ir::Reject{std::move(wrong)};
   ir::Stage& s = p.stages.edit(*found);
   const ir::Stage& owner = p.stages[at.stage];
   s.at = {owner.name, owner.loops[at.loop].name};
@@ -35,8 +35,8 @@ Applied place(ir::Program p, const std::string& name, const LoopRef& at, const S
     const ir::Stage& keeper = p.stages[store->stage];
     s.store = {keeper.name, keeper.loops[store->loop].name};
     if (!is_inside(p, s.at, s.store)) {
-      return Refused{"loop " + step.name("store") + " does not enclose " + step.name("loop") +
-                     "; " + name + " is kept at a loop around the one that computes it"};
+      return ir::Reject{"loop " + step.name("store") + " does not enclose " + step.name("loop") +
+                        "; " + name + " is kept at a loop around the one that computes it"};
     }
   }
   p.buffers.edit(*find_buffer(p, s.output)).space = space_named(step.name("in"));

@@ -25,10 +25,10 @@ std::string loops_text(const ir::Stage& stage) {
          (stage.loops.empty() ? "no loops" : names_text(stage.loops));
 }
 
-Refused no_loop(const ir::Program& program, const std::string& name) {
+ir::Reject no_loop(const ir::Program& program, const std::string& name) {
   std::string reason = "there is no loop " + name;
   for (const ir::Stage& s : program.stages) reason += "; " + loops_text(s);
-  return {reason};
+  return ir::Reject(std::move(reason));
 }
 
 /// The relation that derives loops from `name`, or null.
@@ -40,13 +40,14 @@ const ir::Relation* derivation(const ir::Stage& stage, const std::string& name) 
 }
 
 /// Says what became of a loop that was split or fused; else that there is none of that name.
-Refused no_such_leaf(const ir::Stage& stage, const std::string& loop) {
+ir::Reject no_such_leaf(const ir::Stage& stage, const std::string& loop) {
   const ir::Relation* r = derivation(stage, loop);
-  if (!r) return {"there is no loop " + loop + "; " + loops_text(stage)};
+  if (!r) return ir::Reject("there is no loop " + loop + "; " + loops_text(stage));
   if (r->kind == ir::Relation::kFuse) {
-    return {"loop " + stage.name + "/" + loop + " was fused into " + r->outer};
+    return ir::Reject("loop " + stage.name + "/" + loop + " was fused into " + r->outer);
   }
-  return {"loop " + stage.name + "/" + loop + " was split into " + r->outer + " and " + r->inner};
+  return ir::Reject("loop " + stage.name + "/" + loop + " was split into " + r->outer + " and " +
+                    r->inner);
 }
 
 }  // namespace
@@ -64,19 +65,20 @@ size_t position_of(const ir::Stage& stage, std::string_view name) {
   return position_in(stage.loops, name);
 }
 
-Result<size_t, Refused> find_stage(const ir::Program& program, const std::string& name) {
+Result<size_t, ir::Reject> find_stage(const ir::Program& program, const std::string& name) {
   const size_t at = position_in(program.stages, name);
   if (at < program.stages.size()) return at;
-  return Refused{"there is no stage " + name + "; the stages are " + names_text(program.stages)};
+  return ir::Reject{"there is no stage " + name + "; the stages are " + names_text(program.stages)};
 }
 
-Result<size_t, Refused> find_buffer(const ir::Program& program, const std::string& name) {
+Result<size_t, ir::Reject> find_buffer(const ir::Program& program, const std::string& name) {
   const size_t at = position_in(program.buffers, name);
   if (at < program.buffers.size()) return at;
-  return Refused{"there is no tensor " + name + "; the tensors are " + names_text(program.buffers)};
+  return ir::Reject{"there is no tensor " + name + "; the tensors are " +
+                    names_text(program.buffers)};
 }
 
-Result<LoopRef, Refused> find_loop(const ir::Program& program, const std::string& name) {
+Result<LoopRef, ir::Reject> find_loop(const ir::Program& program, const std::string& name) {
   const size_t slash = name.rfind('/');
   if (slash != std::string::npos) {
     auto stage = find_stage(program, name.substr(0, slash));
@@ -96,7 +98,7 @@ Result<LoopRef, Refused> find_loop(const ir::Program& program, const std::string
   }
   if (owners.size() == 1) return found;
   if (owners.size() > 1) {
-    return Refused{"several stages have a loop " + name + ": say which of " + list_text(owners)};
+    return ir::Reject{"several stages have a loop " + name + ": say which of " + list_text(owners)};
   }
   for (const ir::Stage& s : program.stages) {
     if (derivation(s, name)) return no_such_leaf(s, name);
@@ -104,14 +106,14 @@ Result<LoopRef, Refused> find_loop(const ir::Program& program, const std::string
   return no_loop(program, name);
 }
 
-Result<std::vector<LoopRef>, Refused> find_loops(const ir::Program& program,
-                                                 const std::vector<std::string>& names) {
+Result<std::vector<LoopRef>, ir::Reject> find_loops(const ir::Program& program,
+                                                    const std::vector<std::string>& names) {
   size_t stage = program.stages.size();
   for (const std::string& name : names) {
     auto one = find_loop(program, name);
     if (!one) continue;
     if (stage != program.stages.size() && stage != one->stage) {
-      return Refused{"the loops " + list_text(names) + " are not all of one stage"};
+      return ir::Reject{"the loops " + list_text(names) + " are not all of one stage"};
     }
     stage = one->stage;
   }
@@ -123,7 +125,7 @@ Result<std::vector<LoopRef>, Refused> find_loops(const ir::Program& program,
     }
     if (!one) return one.failure();
     for (const LoopRef& other : out) {
-      if (other.loop == one->loop) return Refused{"loop " + name + " is given twice"};
+      if (other.loop == one->loop) return ir::Reject{"loop " + name + " is given twice"};
     }
     out.push_back(*one);
   }

@@ -18,18 +18,18 @@ struct LoopRef {
 };
 
 /// The leaf loop called `name`: `stage/loop`, or `loop` where only one stage has it.
-Result<LoopRef, Refused> find_loop(const ir::Program& program, const std::string& name);
+Result<LoopRef, ir::Reject> find_loop(const ir::Program& program, const std::string& name);
 
 /// The loops called `names`, all of one stage. A bare name that several stages have means the one
 /// of the stage that the other names fix.
-Result<std::vector<LoopRef>, Refused> find_loops(const ir::Program& program,
-                                                 const std::vector<std::string>& names);
+Result<std::vector<LoopRef>, ir::Reject> find_loops(const ir::Program& program,
+                                                    const std::vector<std::string>& names);
 
 /// Index of the stage called `name`.
-Result<size_t, Refused> find_stage(const ir::Program& program, const std::string& name);
+Result<size_t, ir::Reject> find_stage(const ir::Program& program, const std::string& name);
 
 /// Index of the buffer called `name`.
-Result<size_t, Refused> find_buffer(const ir::Program& program, const std::string& name);
+Result<size_t, ir::Reject> find_buffer(const ir::Program& program, const std::string& name);
 
 /// Index in `loops` of the loop called `name`; the number of loops when there is none.
 size_t position_of(const ir::Stage& stage, std::string_view name);

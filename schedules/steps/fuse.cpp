@@ -12,22 +12,22 @@ Applied apply_fuse(ir::Program p, const Step& step) {
   const size_t at = (*refs)[0].loop;
   const ir::Loop outer = s.loops[at], inner = s.loops[(*refs)[1].loop];
   if ((*refs)[1].loop != at + 1) {
-    return Refused{"loop " + inner.name + " is not directly inside " + outer.name +
-                   "; reorder them first"};
+    return ir::Reject{"loop " + inner.name + " is not directly inside " + outer.name +
+                      "; reorder them first"};
   }
   if (outer.mark != ir::Mark::kSerial || inner.mark != ir::Mark::kSerial) {
-    return Refused{"a loop that is marked cannot be fused; fuse before marking"};
+    return ir::Reject{"a loop that is marked cannot be fused; fuse before marking"};
   }
   if (is_reduction(s, outer.name) != is_reduction(s, inner.name)) {
-    return Refused{"one of " + outer.name + " and " + inner.name +
-                   " is reduced and the other is not; fuse loops of one kind"};
+    return ir::Reject{"one of " + outer.name + " and " + inner.name +
+                      " is reduced and the other is not; fuse loops of one kind"};
   }
   const std::string& name = step.name("fused");
   std::string taken = taken_loop(s, name);
-  if (!taken.empty()) return Refused{std::move(taken)};
+  if (!taken.empty()) return ir::Reject{std::move(taken)};
   for (const ir::Loop& loop : {outer, inner}) {
     std::string pinned = pinned_loop(p, s, loop.name);
-    if (!pinned.empty()) return Refused{std::move(pinned)};
+    if (!pinned.empty()) return ir::Reject{std::move(pinned)};
   }
   s.relations.push_back(
       {ir::Relation::kFuse, outer.name, inner.name, name, "", 0, ir::Tail::kExact});

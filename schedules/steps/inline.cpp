@@ -129,7 +129,7 @@ Applied apply_inline(ir::Program p, const Step& step) {
     ir::Stage s = p.stages[*found];
     if (s.reduces_nothing()) s.value = identity(s.reduce, s.accumulate);
     std::string wrong = objection_inline(p, s);
-    if (!wrong.empty()) return Refused{std::move(wrong)};
+    if (!wrong.empty()) return ir::Reject{std::move(wrong)};
     for (size_t i = 0; i < p.stages.size(); ++i) {
       if (i == *found || !reads(p.stages[i], s.output)) continue;
       ir::Stage& reader = p.stages.edit(i);
@@ -139,7 +139,7 @@ Applied apply_inline(ir::Program p, const Step& step) {
       if (wrong.empty() && loads > 1) {
         wrong = growth_objection(s, reader, before, before + loads * (ir::tree_size(s.value) - 1));
       }
-      if (!wrong.empty()) return Refused{std::move(wrong)};
+      if (!wrong.empty()) return ir::Reject{std::move(wrong)};
       for_each_expr(reader, [&](ir::Expr& e) { e = inlined(p, s, e); });
       wrong = growth_objection(s, reader, before, ir::tree_size(reader.value));
       if (ir::tree_size(reader.value) >
@@ -147,7 +147,7 @@ Applied apply_inline(ir::Program p, const Step& step) {
         wrong = "the indices of what " + s.name + " reads would repeat those of " + reader.name +
                 " too often; leave it a stage, or use compute";
       }
-      if (!wrong.empty()) return Refused{std::move(wrong)};
+      if (!wrong.empty()) return ir::Reject{std::move(wrong)};
       std::erase_if(reader.prefetches, [&](const ir::Prefetch& f) { return f.tensor == s.output; });
     }
     p.stages.erase(*found);

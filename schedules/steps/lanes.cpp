@@ -52,7 +52,7 @@ Applied apply_lanes(ir::Program p, const Step& step) {
   for (const std::string& text : parts_of(name, rows, columns, step)) {
     const auto part = parse_step(text);
     Applied made = part->row->apply(std::move(p), *part);
-    if (!made) return Refused{text + ": " + made.failure().reason};
+    if (!made) return ir::Reject{text + ": " + made.failure().reason};
     p = *std::move(made);
   }
   return p;

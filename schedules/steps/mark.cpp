@@ -12,20 +12,21 @@ Applied mark_loops(ir::Program program, const std::vector<std::string>& names, i
     ir::Stage& s = program.stages.edit(at->stage);
     ir::Loop& loop = s.loops[at->loop];
     if (loop.mark != ir::Mark::kSerial && loop.mark != mark) {
-      return Refused{"loop " + loop.name + " is marked " + std::string(name_of(loop.mark)) +
-                     " already; a loop takes one mark"};
+      return ir::Reject{"loop " + loop.name + " is marked " + std::string(name_of(loop.mark)) +
+                        " already; a loop takes one mark"};
     }
     if (loop.stages > 1 && mark != ir::Mark::kUnroll) {
-      return Refused{"loop " + loop.name + " is a pipeline, whose iterations follow one another; " +
-                     "split it and mark the other loop"};
+      return ir::Reject{"loop " + loop.name +
+                        " is a pipeline, whose iterations follow one another; " +
+                        "split it and mark the other loop"};
     }
     if (mark == ir::Mark::kParallel && is_reduction(s, loop.name)) {
-      return Refused{"loop " + loop.name + " is reduced, so its iterations write one element; " +
-                     "use rfactor and make its result parallel"};
+      return ir::Reject{"loop " + loop.name + " is reduced, so its iterations write one element; " +
+                        "use rfactor and make its result parallel"};
     }
     if (ir::is_block(mark) && is_reduction(s, loop.name)) {
-      return Refused{"loop " + loop.name + " is reduced, so its iterations write one element; " +
-                     "bind it to threads, or use rfactor and bind its result"};
+      return ir::Reject{"loop " + loop.name + " is reduced, so its iterations write one element; " +
+                        "bind it to threads, or use rfactor and bind its result"};
     }
     loop.mark = mark;
   }

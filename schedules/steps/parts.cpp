@@ -72,7 +72,7 @@ Applied apply_parts(ir::Program p, const Step& step) {
   }
   if (wrong.empty()) wrong = taken_loop(s, part);
   if (wrong.empty()) wrong = taken_stage(p, name);
-  if (!wrong.empty()) return Refused{std::move(wrong)};
+  if (!wrong.empty()) return ir::Reject{std::move(wrong)};
 
   const ir::Expr count =
       make_binary(ir::Op::kDiv, s.var(var)->hi + ir::make_int(factor - 1), ir::make_int(factor));

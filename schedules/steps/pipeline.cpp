@@ -15,12 +15,12 @@ Applied apply_pipeline(ir::Program p, const Step& step) {
   ir::Loop& loop = p.stages.edit(at->stage).loops[at->loop];
   const int64_t stages = step.number("stages");
   if (stages < 1 || stages > kMost) {
-    return Refused{"stages=" + std::to_string(stages) + "; a pipeline has 1 to " +
-                   std::to_string(kMost) + " stages, 1 being none"};
+    return ir::Reject{"stages=" + std::to_string(stages) + "; a pipeline has 1 to " +
+                      std::to_string(kMost) + " stages, 1 being none"};
   }
   if (loop.mark != ir::Mark::kSerial) {
-    return Refused{"loop " + loop.name + " is marked " + std::string(name_of(loop.mark)) +
-                   "; iterations of a pipeline follow one another"};
+    return ir::Reject{"loop " + loop.name + " is marked " + std::string(name_of(loop.mark)) +
+                      "; iterations of a pipeline follow one another"};
   }
   bool shares = false;
   for (const ir::Stage& other : p.stages) {
@@ -28,8 +28,8 @@ Applied apply_pipeline(ir::Program p, const Step& step) {
               p.buffer(other.output)->space == ir::Space::kSharedMemory;
   }
   if (!shares) {
-    return Refused{"nothing is kept in=shared at " + s.name + "/" + loop.name +
-                   "; stage there what its iterations read, first"};
+    return ir::Reject{"nothing is kept in=shared at " + s.name + "/" + loop.name +
+                      "; stage there what its iterations read, first"};
   }
   loop.stages = static_cast<int>(stages);
   return p;

@@ -13,8 +13,8 @@ Applied apply_prefetch(ir::Program p, const Step& step) {
   ir::Stage& s = p.stages.edit(at->stage);
   const std::string& loop = s.loops[at->loop].name;
   if (!reads(s, step.name("tensor"))) {
-    return Refused{"stage " + s.name + " does not read " + step.name("tensor") +
-                   "; name a loop of a stage that does"};
+    return ir::Reject{"stage " + s.name + " does not read " + step.name("tensor") +
+                      "; name a loop of a stage that does"};
   }
   const int64_t distance = step.number("distance");
   if (distance == 0) return p;

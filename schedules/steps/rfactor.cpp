@@ -60,12 +60,12 @@ Applied apply_rfactor(ir::Program p, const Step& step) {
   auto at = find_loop(p, bare ? step.name("stage") + "/" + given : given);
   if (!at) return at.failure();
   ir::Stage& s = p.stages.edit(*found);
-  if (at->stage != *found) return Refused{"loop " + given + " is not of stage " + s.name};
+  if (at->stage != *found) return ir::Reject{"loop " + given + " is not of stage " + s.name};
   const std::string loop = s.loops[at->loop].name;
   std::string wrong = objection_rfactor(s, loop);
   if (wrong.empty()) wrong = pinned_loop(p, s, loop);
   if (wrong.empty()) wrong = taken_stage(p, step.name("partial"));
-  if (!wrong.empty()) return Refused{std::move(wrong)};
+  if (!wrong.empty()) return ir::Reject{std::move(wrong)};
 
   ir::Buffer partial;
   partial.name = step.name("partial");

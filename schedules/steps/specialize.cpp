@@ -10,9 +10,9 @@ Applied apply_specialize(ir::Program p, const Step& step) {
   if (!at) return at.failure();
   ir::Loop& loop = p.stages.edit(at->stage).loops[at->loop];
   if (loop.stages < 2) {
-    return Refused{"loop " + loop.name +
-                   " is no pipeline of two stages or more, which threads of its own could fill; "
-                   "pipeline it first"};
+    return ir::Reject{"loop " + loop.name +
+                      " is no pipeline of two stages or more, which threads of its own could fill; "
+                      "pipeline it first"};
   }
   loop.specialized = true;
   return p;

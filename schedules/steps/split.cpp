@@ -44,21 +44,21 @@ Applied apply_split(ir::Program p, const Step& step) {
   const ir::Loop parent = s.loops[at->loop];
   const int64_t factor = step.number("factor");
   const std::string &outer = step.name("outer"), &inner = step.name("inner");
-  if (factor < 1) return Refused{"the factor is " + std::to_string(factor) + "; give 1 or more"};
+  if (factor < 1) return ir::Reject{"the factor is " + std::to_string(factor) + "; give 1 or more"};
   if (parent.mark != ir::Mark::kSerial) {
-    return Refused{"loop " + parent.name + " is marked " + std::string(name_of(parent.mark)) +
-                   "; split it before marking it"};
+    return ir::Reject{"loop " + parent.name + " is marked " + std::string(name_of(parent.mark)) +
+                      "; split it before marking it"};
   }
   std::string pinned = pinned_loop(p, s, parent.name);
-  if (!pinned.empty()) return Refused{std::move(pinned)};
+  if (!pinned.empty()) return ir::Reject{std::move(pinned)};
   for (const std::string& name : {outer, inner}) {
     std::string taken = taken_loop(s, name);
-    if (!taken.empty()) return Refused{std::move(taken)};
+    if (!taken.empty()) return ir::Reject{std::move(taken)};
   }
-  if (outer == inner) return Refused{"both loops are called " + outer};
+  if (outer == inner) return ir::Reject{"both loops are called " + outer};
   const ir::Tail tail = tail_named(step.name("tail"));
   std::string wrong = tail_objection(s, parent.name, factor, tail);
-  if (!wrong.empty()) return Refused{std::move(wrong)};
+  if (!wrong.empty()) return ir::Reject{std::move(wrong)};
 
   s.relations.push_back({ir::Relation::kSplit, parent.name, "", outer, inner, factor, tail});
   s.loops[at->loop].name = outer;

@@ -11,7 +11,7 @@ Applied apply_stage(ir::Program p, const Step& step) {
   auto tensor = find_buffer(p, step.name("tensor"));
   if (!tensor) return tensor.failure();
   std::string taken = taken_stage(p, step.name("copy"));
-  if (!taken.empty()) return Refused{std::move(taken)};
+  if (!taken.empty()) return ir::Reject{std::move(taken)};
   CopySpot spot;
   spot.root = step.name("place") == "root";
   if (!spot.root) {
@@ -22,17 +22,17 @@ Applied apply_stage(ir::Program p, const Step& step) {
   }
   const bool laid = step.number("pad") != 0 || step.name("swizzle") != "off";
   if (laid && step.name("in") != "shared") {
-    return Refused{"pad= and swizzle= lay out shared memory; add in=shared"};
+    return ir::Reject{"pad= and swizzle= lay out shared memory; add in=shared"};
   }
   constexpr int64_t kMostPad = 4096;
   if (step.number("pad") > kMostPad) {
-    return Refused{"pad= leaves at most " + std::to_string(kMostPad) + " elements between rows"};
+    return ir::Reject{"pad= leaves at most " + std::to_string(kMostPad) + " elements between rows"};
   }
   if (step.number("pad") != 0 && step.name("swizzle") != "off") {
-    return Refused{"rows with a pad are no powers of two; take pad= or swizzle=, not both"};
+    return ir::Reject{"rows with a pad are no powers of two; take pad= or swizzle=, not both"};
   }
   if (spot.root && step.name("in") != "scratch") {
-    return Refused{"a copy at the root lives in memory; leave out in=" + step.name("in")};
+    return ir::Reject{"a copy at the root lives in memory; leave out in=" + step.name("in")};
   }
   if (!spot.root && p.stages[spot.owner].output == step.name("tensor")) {
     return copy_written(std::move(p), step, spot);
@@ -42,8 +42,8 @@ Applied apply_stage(ir::Program p, const Step& step) {
 
 }  // namespace
 
-Result<std::vector<ir::Axis>, Refused> layout_axes(const Step& step,
-                                                   const std::vector<std::string>& dims) {
+Result<std::vector<ir::Axis>, ir::Reject> layout_axes(const Step& step,
+                                                      const std::vector<std::string>& dims) {
   std::vector<ir::Axis> out;
   for (const LayoutAxis& a : step.at("layout").layout) {
     ir::Axis axis;
@@ -52,8 +52,8 @@ Result<std::vector<ir::Axis>, Refused> layout_axes(const Step& step,
     size_t d = 0;
     while (d < dims.size() && dims[d] != a.dim && a.dim != "d" + std::to_string(d)) ++d;
     if (d == dims.size()) {
-      return Refused{"layout names " + a.dim + "; the dims of " + step.name("tensor") + " are " +
-                     list_text(dims)};
+      return ir::Reject{"layout names " + a.dim + "; the dims of " + step.name("tensor") + " are " +
+                        list_text(dims)};
     }
     axis.dim = static_cast<int>(d);
     out.push_back(axis);
@@ -70,15 +70,15 @@ Result<std::vector<ir::Axis>, Refused> layout_axes(const Step& step,
     int64_t reach = 1;
     for (const ir::Axis& axis : own) {
       if (axis.div != reach) {
-        return Refused{"layout puts two elements of dim " + dims[d] +
-                       " in one place; split it as " + "[" + dims[d] + "/N] .. [" + dims[d] +
-                       "%N]"};
+        return ir::Reject{"layout puts two elements of dim " + dims[d] +
+                          " in one place; split it as " + "[" + dims[d] + "/N] .. [" + dims[d] +
+                          "%N]"};
       }
       reach = axis.mod == 0 ? 0 : reach * axis.mod;
     }
     if (reach != 0) {
-      return Refused{"layout does not hold all of dim " + dims[d] + "; add [" + dims[d] +
-                     (reach == 1 ? "" : "/" + std::to_string(reach)) + "]"};
+      return ir::Reject{"layout does not hold all of dim " + dims[d] + "; add [" + dims[d] +
+                        (reach == 1 ? "" : "/" + std::to_string(reach)) + "]"};
     }
   }
   return out;

@@ -20,7 +20,7 @@ Applied copy_read(ir::Program p, const Step& step, const CopySpot& spot);
 Applied copy_written(ir::Program p, const Step& step, const CopySpot& spot);
 
 /// Buffer::axes from a layout whose names stand for dims by `dims`, or by d0, d1, ...
-Result<std::vector<ir::Axis>, Refused> layout_axes(const Step& step,
-                                                   const std::vector<std::string>& dims);
+Result<std::vector<ir::Axis>, ir::Reject> layout_axes(const Step& step,
+                                                      const std::vector<std::string>& dims);
 
 }  // namespace hone::schedules

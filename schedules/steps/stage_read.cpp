@@ -69,12 +69,12 @@ Applied copy_read(ir::Program p, const Step& step, const CopySpot& spot) {
   const std::vector<size_t> readers = readers_inside(p, tensor.name, spot);
   const std::string place = step.name("place");
   if (readers.empty()) {
-    return Refused{"nothing inside " + place + " reads " + tensor.name +
-                   "; place the stages that read it there first"};
+    return ir::Reject{"nothing inside " + place + " reads " + tensor.name +
+                      "; place the stages that read it there first"};
   }
   for (size_t i = readers.front(); i < p.stages.size(); ++i) {
     if (p.stages[i].output == tensor.name) {
-      return Refused{tensor.name + " is written after it is read, so a copy would go stale"};
+      return ir::Reject{tensor.name + " is written after it is read, so a copy would go stale"};
     }
   }
   auto axes = layout_axes(step, index_names(p, readers, tensor));

@@ -171,13 +171,13 @@ Applied copy_written(ir::Program p, const Step& step, const CopySpot& spot) {
   const ir::Stage old = p.stages[spot.owner];
   const ir::Buffer tensor = *p.buffer(old.output);
   if (!old.factored.empty()) {
-    return Refused{"stage " + old.name + " has factored loops; stage what reads it"};
+    return ir::Reject{"stage " + old.name + " has factored loops; stage what reads it"};
   }
   if (reads(old, old.output)) {
-    return Refused{"stage " + old.name + " reads " + old.output + ", which it writes"};
+    return ir::Reject{"stage " + old.name + " reads " + old.output + ", which it writes"};
   }
   const Division d = divide(old, spot.loop);
-  if (!d.wrong.empty()) return Refused{d.wrong};
+  if (!d.wrong.empty()) return ir::Reject{d.wrong};
   std::vector<std::string> dims;
   for (const ir::Expr& e : old.out_index) dims.push_back(e->op == ir::Op::kVar ? e->name : "");
   auto axes = layout_axes(step, dims);

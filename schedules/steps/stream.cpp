@@ -10,17 +10,18 @@ Applied apply_stream(ir::Program p, const Step& step) {
   if (!tensor) return tensor.failure();
   ir::Buffer& b = p.buffers.edit(*tensor);
   const ir::Stage* producer = p.producer(b.name);
-  if (!producer) return Refused{"nothing is stored to " + b.name + "; stream what a stage writes"};
+  if (!producer)
+    return ir::Reject{"nothing is stored to " + b.name + "; stream what a stage writes"};
   for (const ir::Stage& s : p.stages) {
     if (reads(s, b.name)) {
-      return Refused{"stage " + s.name + " reads " + b.name +
-                     ", which streaming keeps out of the " +
-                     "caches; stream a tensor that is only written"};
+      return ir::Reject{"stage " + s.name + " reads " + b.name +
+                        ", which streaming keeps out of the " +
+                        "caches; stream a tensor that is only written"};
     }
   }
   if (producer->reduce != ir::Reduce::kNone) {
-    return Refused{"stage " + producer->name + " accumulates into " + b.name +
-                   ", so it is read back; stage it in registers first"};
+    return ir::Reject{"stage " + producer->name + " accumulates into " + b.name +
+                      ", so it is read back; stage it in registers first"};
   }
   b.stream = true;
   return p;

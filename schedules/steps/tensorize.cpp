@@ -47,8 +47,8 @@ Applied apply_tensorize(ir::Program p, const Step& step) {
   if (!found) return found.failure();
   const ir::Instruction* row = ir::instruction_named(step.name("instruction"));
   if (!row) {
-    return Refused{"there is no instruction " + step.name("instruction") + "; the ones known are " +
-                   instruction_names()};
+    return ir::Reject{"there is no instruction " + step.name("instruction") +
+                      "; the ones known are " + instruction_names()};
   }
   ir::Stage& s = p.stages.edit(found->front().stage);
   std::vector<std::string> names;
@@ -56,19 +56,20 @@ Applied apply_tensorize(ir::Program p, const Step& step) {
     const ir::Loop& loop = s.loops[at.loop];
     names.push_back(loop.name);
     if (loop.mark != ir::Mark::kSerial) {
-      return Refused{"loop " + loop.name + " is marked " + std::string(name_of(loop.mark)) +
-                     " already; a loop takes one mark"};
+      return ir::Reject{"loop " + loop.name + " is marked " + std::string(name_of(loop.mark)) +
+                        " already; a loop takes one mark"};
     }
   }
   const size_t wanted = row->lanes ? 3 : 1;
   if (names.size() != wanted) {
-    return Refused{std::string(row->name) + " takes " +
-                   (wanted == 1 ? "one loop" : "three loops: rows, columns and the reduced one") +
-                   ", not " + std::to_string(names.size())};
+    return ir::Reject{
+        std::string(row->name) + " takes " +
+        (wanted == 1 ? "one loop" : "three loops: rows, columns and the reduced one") + ", not " +
+        std::to_string(names.size())};
   }
   std::string wrong =
       row->lanes ? tile_objection(s, names, *row) : tensor_objection(s, names[0], *row);
-  if (!wrong.empty()) return Refused{std::move(wrong)};
+  if (!wrong.empty()) return ir::Reject{std::move(wrong)};
   for (const LoopRef& at : *found) {
     s.loops[at.loop].mark = ir::Mark::kTensor;
     s.loops[at.loop].instruction = row;

@@ -38,10 +38,10 @@ Result<Printed, std::string> print(const ir::Program& program, const schedules::
   const auto scheduled = schedules::apply(program, schedule);
   if (!scheduled) return scheduled.failure().text();
   auto nest = jit::lower(*scheduled, target);
-  if (!nest) return nest.failure().message;
+  if (!nest) return nest.failure().reason;
   Printed out{jit::with_barriers(*std::move(nest)), {}};
   auto source = jit::print_cuda(out.nest, target);
-  if (!source) return source.failure().message;
+  if (!source) return source.failure().reason;
   out.source = *std::move(source);
   return out;
 }

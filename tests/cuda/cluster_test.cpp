@@ -169,9 +169,9 @@ TEST_CASE("cuda clusters: a grid of parts of clusters is refused") {
   const auto source = jit::print_cuda(nest, gpu());
   REQUIRE_FALSE(static_cast<bool>(source));
   CHECK_MESSAGE(
-      source.failure().message.find("launch C has 3 blocks along an axis where clusters have 2") !=
+      source.failure().reason.find("launch C has 3 blocks along an axis where clusters have 2") !=
           std::string::npos,
-      source.failure().message);
+      source.failure().reason);
 }
 
 TEST_CASE("cuda clusters: kernels with a part wrong are caught") {

@@ -17,7 +17,7 @@
 using namespace hone;
 using namespace hone::runtime;
 using namespace hone::tests;
-using jit::Reject;
+using ir::Reject;
 
 namespace {
 

@@ -32,9 +32,9 @@ std::string refusal(const ir::Program& program, const ir::Target& target) {
   const auto scheduled = schedules::apply(program, first.analytic());
   if (!scheduled) return scheduled.failure().text();
   const auto nest = jit::lower(*scheduled, target);
-  if (!nest) return nest.failure().message;
+  if (!nest) return nest.failure().reason;
   const auto code = jit::compile_x86(*nest, target, {});
-  return code ? "" : code.failure().message;
+  return code ? "" : code.failure().reason;
 }
 
 }  // namespace

@@ -107,7 +107,7 @@ std::string Subject::check(const schedules::Schedule& schedule, const BackEnd& b
   const auto build = [&] {
     auto emitted = back_end.row->emit(*scheduled, target, {.debug = true});
     if (!emitted) {
-      refused = emitted.failure().failure.message;
+      refused = emitted.failure().text();
       return;
     }
     code = *std::move(emitted);
@@ -117,7 +117,7 @@ std::string Subject::check(const schedules::Schedule& schedule, const BackEnd& b
     if (loaded) {
       executable = *std::move(loaded);
     } else {
-      refused = loaded.failure().failure.message;
+      refused = loaded.failure().text();
     }
   };
   const std::string crashed = survive(build, 60);

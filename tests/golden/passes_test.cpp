@@ -24,7 +24,7 @@ Result<ir::Nest, std::string> nest_of(const std::string& line, const ir::Target&
   const auto program = schedules::apply(problem->program, *schedule);
   if (!program) return "reject: " + program.failure().text();
   auto nest = jit::lower(*program, target);
-  if (!nest) return "does not lower: " + nest.failure().message;
+  if (!nest) return "does not lower: " + nest.failure().reason;
   return *std::move(nest);
 }
 
@@ -46,7 +46,7 @@ std::string printed(const std::string& line) {
   if (!nest) return nest.failure();
   const std::string text = print(*nest);
   const auto source = jit::print_cuda(jit::with_barriers(*std::move(nest)), target);
-  if (!source) return text + "is not printed: " + source.failure().message;
+  if (!source) return text + "is not printed: " + source.failure().reason;
   return text + source->kernels;
 }
 

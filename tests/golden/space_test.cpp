@@ -28,7 +28,7 @@ std::string derived(const std::string& line) {
   const auto program = schedules::apply(problem->program, schedule);
   if (!program) return out + "reject: " + program.failure().text();
   const auto nest = jit::lower(*program, *target);
-  if (!nest) return out + "does not lower: " + nest.failure().message + "\n" + print(*program);
+  if (!nest) return out + "does not lower: " + nest.failure().reason + "\n" + print(*program);
   return out;
 }
 

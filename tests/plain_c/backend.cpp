@@ -10,12 +10,13 @@
 #include <fstream>
 #include <utility>
 
+#include "jit/passes/lower.h"
 #include "tests/plain_c/print_c.h"
 
 namespace hone::tests {
 namespace {
 
-using jit::Reject;
+using ir::Reject;
 
 class EmittedC final : public jit::Code {
  public:
@@ -47,7 +48,7 @@ class LoadedC final : public jit::Executable {
 Result<std::shared_ptr<const jit::Code>, Reject> emit(const ir::Program& scheduled,
                                                       const ir::Target& target,
                                                       const jit::EmitOptions&) {
-  auto nest = jit::lowered(scheduled, target);
+  auto nest = jit::lower(scheduled, target);
   if (!nest) return nest.failure();
   std::string source = print_c(*nest);
   return std::shared_ptr<const jit::Code>(

@@ -16,7 +16,7 @@
 
 using namespace hone;
 using namespace hone::runtime;
-using jit::Reject;
+using ir::Reject;
 
 namespace {
 

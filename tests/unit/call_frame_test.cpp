@@ -32,7 +32,7 @@ TEST_CASE("call frame: parallel launches run on all threads of a pool, however m
   jit::ExecutableMemory memory;
   const auto candidate =
       build_candidate(*problem, host_target(), "parallel Y/i", {&memory, nullptr, nullptr});
-  REQUIRE_MESSAGE(candidate, (candidate ? "" : candidate.failure().failure.message));
+  REQUIRE_MESSAGE(candidate, (candidate ? "" : candidate.failure().text()));
   auto fixture = Fixture::create(*problem, {}, jit::DataSet::kIntegers, Guard::kAfter, 1);
   REQUIRE(fixture);
   REQUIRE(fixture->refer());

@@ -49,7 +49,7 @@ void spoilt_function(const int64_t* args, int64_t begin, int64_t end, void* scra
 std::shared_ptr<const KernelState> spoilt_kernel(EngineState& engine, const ops::Problem& problem,
                                                  const std::string& schedule) {
   auto kernel = build_kernel(engine.services, {&problem, &engine.target, schedule, Source::kGiven});
-  REQUIRE_MESSAGE(kernel, (kernel ? "" : kernel.failure().failure.message));
+  REQUIRE_MESSAGE(kernel, (kernel ? "" : kernel.failure().text()));
   // Kernels never change; this one was made for the test.
   auto& state = const_cast<KernelState&>(**kernel);
   right_function = state.launches.back().function;

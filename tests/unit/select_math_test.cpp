@@ -39,7 +39,7 @@ template <class F>
 std::string run(const NestMaker& maker, const ir::Target& target, std::vector<F>& x,
                 std::vector<F>& w, std::vector<F>& y) {
   const auto code = jit::compile_x86(maker.nest, target, {});
-  if (!code) return code.failure().message;
+  if (!code) return code.failure().reason;
   jit::ExecutableMemory memory;
   const auto span = memory.add(code->bytes);
   if (!span) return span.failure().message;

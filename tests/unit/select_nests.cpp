@@ -355,7 +355,7 @@ NestRun check_nest(const NestMaker& maker, const ir::Target& target, bool at_sta
   options.debug = true;
   const auto code = jit::compile_x86(maker.nest, target, options);
   if (!code) {
-    run.refusal = code.failure().message;
+    run.refusal = code.failure().reason;
     return run;
   }
   run.lir = code->lir;

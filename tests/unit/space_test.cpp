@@ -40,7 +40,7 @@ void check_space(const std::string& problem, const ir::Program& program, const i
     if (!applied) continue;
     const auto nest = jit::lower(*applied, target);
     CHECK_MESSAGE(nest, problem << " | " << s.analytic().text() << ": "
-                                << (nest ? "" : nest.failure().message));
+                                << (nest ? "" : nest.failure().reason));
   }
 }
 

@@ -84,14 +84,12 @@ Reg Addresses::base(int buffer) {
       return code_.define(RegClass::kGpr, 8, X86::mov, {mem(argument(ir::ArgsLayout::kWorkspace))});
     case ir::Home::kRegisters:
       refuse("register tile " + b.name + " has no address");
-      return context_.scratch;
     default:
       return code_.define(RegClass::kGpr, 8, X86::mov, {mem(argument(b.slot))});
   }
 }
 
 Reg Addresses::pointer(int buffer, const Affine& terms) {
-  if (failed()) return context_.args;
   if (terms.count == 0) return base(buffer);
   int depth = 0;
   for (int i = 0; i < terms.count; ++i)
@@ -149,7 +147,6 @@ Reg Addresses::induction_pointer(int buffer, const Affine& terms, int depth) {
       static_cast<int64_t>(static_cast<uint64_t>(start.constant) * static_cast<uint64_t>(size));
   start.constant = 0;
   Reg first = pointer(buffer, start);
-  if (failed()) return first;
   const Reg reg = code_.make(RegClass::kGpr, depth);
   Scope& scope = code_.scope(depth);
   if (constant != static_cast<int32_t>(constant)) {

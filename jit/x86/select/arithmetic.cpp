@@ -67,7 +67,6 @@ X86 instruction_of(Op op, DType type, bool wide) {
 }  // namespace
 
 Value LaneArithmetic::apply(Op op, const Value& a, const Value& b) {
-  if (failed()) return {};
   if (a.type == DType::kBool)
     return masks_.logic(op == Op::kMin || op == Op::kMul ? Op::kAnd : Op::kOr, a, b);
   if (is_float(a.type) && size_of(a.type) == 2) {
@@ -89,7 +88,6 @@ Value LaneArithmetic::apply(Op op, const Value& a, const Value& b) {
   if (!is_float(a.type) && (op == Op::kDiv || op == Op::kMod)) return divide(op, a, b);
   refuse(std::string("there is no vector form of this operation on ") +
          std::string(name_of(a.type)));
-  return {};
 }
 
 Value LaneArithmetic::compared(Op op, const Value& a, const Value& b) {
@@ -150,7 +148,6 @@ Value LaneArithmetic::divide(Op op, const Value& a, const Value& b) {
 }
 
 Value LaneArithmetic::divide_by_power(Op op, const Value& a, int power) {
-  if (failed()) return {};
   const int size = size_of(a.type), w = width(a.type);
   if (op == Op::kMod) {
     return vectors_.op3(X86::vandps, a, vectors_.constant_bits(a.type, (uint64_t{1} << power) - 1));
@@ -173,7 +170,6 @@ Value LaneArithmetic::divide_by_power(Op op, const Value& a, int power) {
 }
 
 Value LaneArithmetic::fused(Fused kind, const Value& a, const Value& b, const Value& c) {
-  if (failed()) return {};
   constexpr X86 kOnAddend[3][2] = {{X86::vfmadd231ps, X86::vfmadd231pd},
                                    {X86::vfnmadd231ps, X86::vfnmadd231pd},
                                    {X86::vfmsub231ps, X86::vfmsub231pd}};
@@ -205,7 +201,6 @@ void LaneArithmetic::multiply_add_to(Reg dest, const Value& a, const Value& b, b
 }
 
 Value LaneArithmetic::combine(ir::Reduce reduce, const Value& a, const Value& b) {
-  if (failed()) return {};
   switch (reduce) {
     case ir::Reduce::kSum:
       return apply(Op::kAdd, a, b);

@@ -203,7 +203,6 @@ Value Calls::call(const ir::Expr& e) {
   const ir::Function& fn = *e->fn;
   const Value x = value(e->args[0]);
   const Value y = e->args.size() > 1 ? value(e->args[1]) : x;
-  if (failed()) return {};
   if (is_int(e->type) && fn.expansion == ir::Expansion::kAbs) {
     const Value zero = vectors_.constant_bits(e->type, 0);
     return arithmetic_.apply(Op::kMax, x, arithmetic_.apply(Op::kSub, zero, x));
@@ -216,13 +215,11 @@ Value Calls::call(const ir::Expr& e) {
 }
 
 Value Calls::call(const ir::Function& fn, const Value& x, const Value& y) {
-  if (failed()) return {};
   MathEmitter b(*this, x.type);
   if (x.type == DType::kF32) return expand<float>(b, fn.expansion, x, y);
   if (x.type == DType::kF64) return expand<double>(b, fn.expansion, x, y);
   refuse("there is no expansion of " + std::string(fn.name) + " on " +
          std::string(name_of(x.type)));
-  return {};
 }
 
 }  // namespace hone::jit

@@ -50,7 +50,7 @@ bool Conditions::decided_comparison(const ir::Expr& e, bool& holds) {
   if (!indices_.lane_index(e->args[0], a) || !indices_.lane_index(e->args[1], b)) return false;
   const Affine d = a - b;
   int64_t least, most;
-  if (failed() || !indices_.range_of(d, least, most)) return false;
+  if (!indices_.range_of(d, least, most)) return false;
   switch (e->op) {
     case Op::kLt:
       holds = most < 0;
@@ -75,7 +75,6 @@ Value Conditions::compare(const ir::Expr& e) {
     if (indices_.steers(e) && compare_lanes(e, v)) return v;
   }
   const Value a = value(e->args[0]), b = value(e->args[1]);
-  if (failed()) return {};
   return arithmetic_.compared(e->op, a, b);
 }
 
@@ -84,7 +83,6 @@ bool Conditions::compare_lanes(const ir::Expr& e, Value& out) {
   Affine a, b;
   if (!indices_.lane_index(e->args[0], a) || !indices_.lane_index(e->args[1], b)) return false;
   const Affine d = a - b;
-  if (failed()) return true;
   const Affine slope = d.coefficient_of(lane);
   if (!slope.is_constant() || slope.constant < -1 || slope.constant > 1) return false;
   if (slope.constant == 0) {
@@ -131,7 +129,6 @@ Value Conditions::logic(const ir::Expr& e) {
     }
   }
   const Value a = value(e->args[0]);
-  if (failed()) return {};
   if (e->type != DType::kBool) {
     // On integers: bit by bit.
     if (e->op == Op::kNot)
@@ -148,7 +145,6 @@ Value Conditions::choice(const ir::Expr& e) {
   const Value mask = value(e->args[0]);
   const Value then = value(e->args[1]);
   const Value otherwise = value(e->args[2]);
-  if (failed()) return {};
   return masks_.blend(mask, then, otherwise);
 }
 

@@ -39,10 +39,6 @@ Context::Context(const ir::Nest& n, const ir::Launch& l, const ir::Target& t)
   code.sharing = buffers_sharing(n);
 }
 
-void Context::refuse(std::string why) {
-  if (refusal.empty()) refusal = std::move(why);
-}
-
 void Context::open(Scope::Kind kind, uint64_t written, bool certain) {
   code.open(kind, written, certain);
   for (ScopeListener* listener : listeners) listener->opened(kind, written);

@@ -47,14 +47,12 @@ struct Context {
   const ir::ArgsLayout layout;
 
   CodeWriter code;
-  std::string refusal;  ///< why there is no code; empty so far
   Reg args, begin, end, scratch;
   Lanes lanes;
   std::vector<Binding> bindings;  ///< by loop number
   Root* root = nullptr;
   std::vector<ScopeListener*> listeners;
 
-  void refuse(std::string why);
   /// Opens a scope in which buffers of `written` are stored to.
   void open(Scope::Kind kind, uint64_t written, bool certain);
   Scope close();

@@ -8,7 +8,7 @@ namespace hone::jit {
 using ir::Op;
 
 Value Converter::converted(const Value& v, DType to) {
-  if (failed() || v.type == to) return v;
+  if (v.type == to) return v;
   if (v.type == DType::kBool) return bits_of_mask(v, to);
   if (to == DType::kBool)
     return masks_.compare(
@@ -174,12 +174,10 @@ Value Converter::float_to_quad(const Value& v) {
 }
 
 Value Converter::resize_integer(const Value& v, DType to) {
-  if (failed()) return {};
   const int from_size = size_of(v.type), size = size_of(to);
   if (from_size == size) return {v.reg, to, size};
   if (width(to) > target_.vector_bytes() || width(v.type) > target_.vector_bytes()) {
     refuse("64-bit integers do not fit the lanes of the vector loop");
-    return {};
   }
   if (size > from_size) {
     const bool zero = v.type == DType::kU8;

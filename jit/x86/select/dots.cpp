@@ -37,7 +37,7 @@ const ir::Stmt* Dots::accepted(const ir::Stmt& s, const Affine& extent) {
     refuse(name + " adds to " + std::string(name_of(row.accumulate)) + ", and " +
            nest_.buffers[store->id].name + " is not; stage it in registers");
   }
-  return failed() ? nullptr : store;
+  return store;
 }
 
 void Dots::enter(const ir::Stmt& s, const Affine& begin, int extent) {
@@ -46,7 +46,7 @@ void Dots::enter(const ir::Stmt& s, const Affine& begin, int extent) {
 
 bool Dots::together(const ir::Expr& index, const Affine& offset) {
   bool found = true;
-  for (int i = 1; i < dot_.extent && found && !failed(); ++i) {
+  for (int i = 1; i < dot_.extent && found; ++i) {
     Affine next;
     bindings_[dot_.loop].base = dot_.begin + Affine::of(i);
     found = indices_.lane_index(index, next) && next == offset + Affine::of(i);
@@ -62,7 +62,6 @@ Dots::DotFactor Dots::factor_of(const ir::Expr& factor) {
   out.type = load->type;
   Affine offset;
   bool fits = indices_.lane_index(load->args[0], offset) && together(load->args[0], offset);
-  if (failed()) return out;
   const Affine stride = offset.coefficient_of(lane);
   const bool alone = lanes_.count == 1;
   out.uniform = alone || (stride.is_constant() && stride.constant == 0);
@@ -73,7 +72,6 @@ Dots::DotFactor Dots::factor_of(const ir::Expr& factor) {
     return out;
   }
   const Mem m = addresses_.address(load->id, offset.without(lane));
-  if (failed()) return out;
   const bool rest = dot_.extent < dot_.row->group;
   out.reg = rest          ? group_rest(m, out, load->id)
             : out.uniform ? group_broadcast(m, out, load->id)
@@ -110,7 +108,6 @@ Reg Dots::group_rest(const Mem& m, const DotFactor& f, int buffer) {
   if (lanes_.condition.valid()) {
     refuse("part of " + std::string(dot_.row->name) +
            " inside a branch that differs between lanes");
-    return {};
   }
   const int group = dot_.row->group;
   const X86 move = size_of(f.type) == 1 ? X86::vmovdqu8 : X86::vmovdqu16;
@@ -148,9 +145,7 @@ Reg Dots::moved_by_128(Reg r) {
 Dots::DotOperands Dots::operands_of(const ir::Stmt& s) {
   DotOperands out;
   DotFactor a = factor_of(s.value->args[0]);
-  if (failed()) return out;
   DotFactor b = factor_of(s.value->args[1]);
-  if (failed()) return out;
   // Signs fix the places; where they do not, what is the same in all lanes is moved, or stands
   // where it can be an operand from memory.
   const int biased = dot_.form->biased;
@@ -181,7 +176,6 @@ Reg Dots::excess_of(const DotOperands& o) {
 
 void Dots::add_to(Reg dest, const ir::Stmt& s, Reg mask, bool stays) {
   const DotOperands o = operands_of(s);
-  if (failed()) return;
   const int w = width(dot_.row->accumulate);
   const Operand first = vreg(o.first, w), second = vreg(o.second, w), to = vreg(dest, w);
   if (!dot_.form->adds) {
@@ -197,7 +191,6 @@ void Dots::add_to(Reg dest, const ir::Stmt& s, Reg mask, bool stays) {
 
 Value Dots::added(const Value& old, const ir::Stmt& s) {
   const DotOperands o = operands_of(s);
-  if (failed()) return {};
   const int w = width(dot_.row->accumulate);
   const Operand first = vreg(o.first, w), second = vreg(o.second, w);
   Value out = old;

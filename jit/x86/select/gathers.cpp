@@ -33,9 +33,9 @@ Value Gathers::assembled(int buffer, const std::function<Mem(int)>& address_of) 
     }
   };
   Reg all;
-  for (int q = 0; q * per < lanes_.active && !failed(); ++q) {
+  for (int q = 0; q * per < lanes_.active; ++q) {
     Reg quarter;
-    for (int i = 0; i < per && q * per + i < lanes_.active && !failed(); ++i) {
+    for (int i = 0; i < per && q * per + i < lanes_.active; ++i) {
       quarter = element(quarter, i, address_of(q * per + i));
     }
     all = q == 0 ? quarter
@@ -53,7 +53,6 @@ Value Gathers::load_strided(int buffer, const Affine& first, const Affine& strid
     }
     refuse("elements of " + nest_.buffers[buffer].name +
            " that do not lie together are read under a mask");
-    return {};
   }
   Value spread;
   if (stride.is_constant() && spreads_.load(buffer, first, stride.constant, spread)) return spread;
@@ -71,7 +70,6 @@ Value Gathers::gathered(int buffer, const Affine& first, int64_t stride, Reg mas
     std::memcpy(&numbers[static_cast<size_t>(i) * sizeof at], &at, sizeof at);
   }
   const Mem start = addresses_.address(buffer, first);
-  if (failed()) return {};
   Mem m;
   m.base = code_.define(RegClass::kGpr, 8, X86::lea, {mem(start)});
   m.index = code_.load_pool(index_width, X86::vmovups, code_.pool(numbers.data(), index_width));
@@ -93,12 +91,11 @@ bool Gathers::gathers_under_mask(int size, int64_t stride) const {
 void Gathers::store_strided(int buffer, const Affine& first, const Affine& stride,
                             const Value& value) {
   if (lanes_.partial() && (lanes_.active < 0 || lanes_.condition.valid())) {
-    return refuse("elements of " + nest_.buffers[buffer].name +
-                  " that do not lie together are written under a mask");
+    refuse("elements of " + nest_.buffers[buffer].name +
+           " that do not lie together are written under a mask");
   }
   const Value v = masks_.stored(value);
-  if (failed()) return;
-  for (int i = 0; i < lanes_.active && !failed(); ++i) {
+  for (int i = 0; i < lanes_.active; ++i) {
     vectors_.store_lane(addresses_.address(buffer, first + scaled(stride, i)), v, i);
   }
   code_.clobber(buffer);

@@ -20,13 +20,13 @@ bool GroupStores::fills(const ir::Stmt& s, const Affine& begin, int64_t extent, 
   const Binding outer = bindings_[s.id];
   bindings_[s.id] = {true, false, begin};
   bool found = indices_.lane_index(store.offset, first);
-  for (int64_t i = 1; i < extent && found && !failed(); ++i) {
+  for (int64_t i = 1; i < extent && found; ++i) {
     Affine next;
     bindings_[s.id] = {true, false, begin + Affine::of(i)};
     found = indices_.lane_index(store.offset, next) && next == first + Affine::of(i);
   }
   bindings_[s.id] = outer;
-  if (!found || failed()) return false;
+  if (!found) return false;
   const int32_t lane = Factor::make(Factor::kLane, 0);
   const Affine stride = first.coefficient_of(lane);
   first = first.without(lane);
@@ -38,14 +38,12 @@ void GroupStores::store(const ir::Stmt& s, const Affine& begin, int64_t extent,
   const ir::Stmt& store = *s.body[0];
   const Binding outer = bindings_[s.id];
   std::vector<Value> rows;
-  for (int64_t i = 0; i < extent && !failed(); ++i) {
+  for (int64_t i = 0; i < extent; ++i) {
     bindings_[s.id] = {true, false, begin + Affine::of(i)};
     rows.push_back(value(store.value));
   }
   bindings_[s.id] = outer;
-  if (failed()) return;
   Mem m = addresses_.address(store.id, first);
-  if (failed()) return;
   const int size = size_of(rows[0].type);
   const int per = 16 / size;
   for (int lane = 0; lane < lanes_.active; lane += per) {

@@ -17,7 +17,6 @@ void Indices::opened(Scope::Kind /*kind*/, uint64_t /*written*/) {
 void Indices::closed(int depth, uint64_t /*written*/) { loops_.resize(depth); }
 
 Affine Indices::affine(const ir::Expr& e) {
-  if (failed()) return {};
   if (e->type != DType::kI64) return opaque(e);
   switch (e->op) {
     case Op::kInt:
@@ -26,7 +25,6 @@ Affine Indices::affine(const ir::Expr& e) {
       const Binding& b = bindings_[e->id];
       if (!b.bound) {
         refuse("loop variable " + nest_.loops[e->id] + " is used outside its loop");
-        return {};
       }
       return b.lane ? b.base + Affine::of_factor(Factor::make(Factor::kLane, 0)) : b.base;
     }
@@ -71,7 +69,7 @@ bool Indices::lane_index(const ir::Expr& e, Affine& out) {
 
 Affine Indices::added(const ir::Expr& e, const Affine& a, const Affine& b) {
   const Affine sum = a + b;
-  if (!sum.overflow || failed()) return sum;
+  if (!sum.overflow) return sum;
   if (trying_ && depends_on_lane(e)) {
     tangled_ = true;
     return {};
@@ -88,7 +86,7 @@ Affine Indices::affine_of_division(const ir::Expr& e) {
   const auto computed = [&] {
     return opaque(e, [&] { return general_.divided(e, gpr(x), [&] { return gpr(divisor); }); });
   };
-  if (failed() || !divisor.is_constant()) return computed();
+  if (!divisor.is_constant()) return computed();
   const int64_t c = divisor.constant;
   if (x.is_constant()) {
     return Affine::of(e->op == Op::kDiv ? floor_div_of(x.constant, c)
@@ -124,9 +122,7 @@ Affine Indices::opaque(const ir::Expr& e, const std::function<Reg()>& compute) {
     tangled_ = true;
     return {};
   }
-  const Reg reg = failed() ? constant_gpr(0) : compute();
-  if (failed()) return {};
-  return Affine::of_factor(Factor::make(Factor::kReg, reg.id));
+  return Affine::of_factor(Factor::make(Factor::kReg, compute().id));
 }
 
 bool Indices::range_of(const Affine& a, int64_t& min, int64_t& max) const {
@@ -190,7 +186,6 @@ bool Indices::depends_on_lane(const ir::Expr& e) const {
 Reg Indices::gpr(const Affine& a) {
   if (a.overflow) {
     refuse("an index has more terms than can be handled");
-    return constant_gpr(0);
   }
   if (a.count == 0) return constant_gpr(a.constant);
   // Terms of outer loops first, so that partial sums stay out of inner ones.
@@ -251,7 +246,6 @@ Reg Indices::factor_reg(int32_t factor) {
       return {Factor::id(factor)};
     default:
       refuse("an index depends on the lane of a vector loop where one value is needed");
-      return constant_gpr(0);
   }
 }
 

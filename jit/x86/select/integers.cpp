@@ -36,7 +36,6 @@ bool is_comparison(Op op) {
 }  // namespace
 
 Reg Integers::integer(const ir::Expr& e) {
-  if (failed()) return constant_gpr(0);
   switch (e->op) {
     case Op::kInt:
       return constant_gpr(e->i);
@@ -86,10 +85,8 @@ Reg Integers::load(const ir::Expr& e) {
   if (lanes_.condition.valid()) {
     refuse("an integer of " + nest_.buffers[e->id].name +
            " steers within a branch that differs between lanes");
-    return constant_gpr(0);
   }
   const Affine offset = indices_.affine(e->args[0]);
-  if (failed()) return constant_gpr(0);
   return general_.load_integer(addresses_.address(e->id, offset), nest_.buffers[e->id].type, e->id);
 }
 
@@ -139,7 +136,6 @@ Reg Integers::choice(const ir::Expr& e) {
 Reg Integers::narrow(const ir::Expr& e) {
   if (!is_int(e->type) && e->type != DType::kBool) {
     refuse("a value that is no integer stands where an index is wanted");
-    return constant_gpr(0);
   }
   const Reg a = integer(e->args[0]);
   switch (e->op) {
@@ -175,13 +171,11 @@ Reg Integers::compare(const ir::Expr& e) {
 Reg Integers::from_vector(const ir::Expr& e) {
   if (lanes_.condition.valid() && has_load(e)) {
     refuse("a value from memory steers within a branch that differs between lanes");
-    return constant_gpr(0);
   }
   const Lanes outer = lanes_;
   lanes_ = {};
   const Value v = value(e);
   lanes_ = outer;
-  if (failed()) return constant_gpr(0);
   if (v.type == DType::kBool) {
     const Reg bits = wide() ? code_.define(RegClass::kGpr, 4, X86::kmovd, {kreg(v.reg)})
                             : code_.define(RegClass::kGpr, 4, X86::vpmovmskb, {vreg(v.reg, 16)});
@@ -191,7 +185,6 @@ Reg Integers::from_vector(const ir::Expr& e) {
 }
 
 void Integers::branch_unless(const ir::Expr& condition, int label) {
-  if (failed()) return;
   if (condition->op == Op::kAnd) {
     branch_unless(condition->args[0], label);
     // What the second side computes lies behind a jump: nobody else may count on it.

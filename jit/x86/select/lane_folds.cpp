@@ -16,7 +16,7 @@ Value LaneFolds::across(Reduce reduce, Value v) {
   } else if (extreme && lanes_.count > 1) {
     v = extremum_across(reduce == Reduce::kMax, v);
   } else {
-    while (lanes_.count > 1 && !failed()) {
+    while (lanes_.count > 1) {
       const Reg high = halve(v);
       v = arithmetic_.combine(reduce, v, {high, v.type, v.element});
     }
@@ -58,7 +58,7 @@ Value LaneFolds::extremum_across(bool max, Value v) {
   const Value nan = bits_across(Reduce::kAny, masks_.unordered(v));
   const X86 pick =
       max ? (single ? X86::vmaxps : X86::vmaxpd) : (single ? X86::vminps : X86::vminpd);
-  while (lanes_.count > 1 && !failed()) {
+  while (lanes_.count > 1) {
     const Reg high = halve(v);
     v = vectors_.op3(pick, v, {high, v.type, v.element});
   }

@@ -38,11 +38,11 @@ uint64_t identity_bits(Reduce reduce, DType type) {
 void LaneSums::store(const ir::Stmt& s, const Affine& offset) {
   const DType type = nest_.buffers[s.id].type;
   if (type == DType::kF16 || type == DType::kBF16) {
-    return refuse("a reduction into a half precision type");
+    refuse("a reduction into a half precision type");
   }
   for (int i = 0; i < offset.count; ++i) {
     if (indices_.term_level(offset.terms[i]) >= sums_depth_) {
-      return refuse("a reduction over lanes into a place that changes within the vector loop");
+      refuse("a reduction over lanes into a place that changes within the vector loop");
     }
   }
   // Outside loops several running values keep steps independent.
@@ -102,11 +102,10 @@ void LaneSums::start_sum(Reg reg, Reduce reduce, DType type) {
 void LaneSums::first_step(const ir::Stmt& s, const Affine& offset) {
   const DType type = nest_.buffers[s.id].type;
   Value v = dots_.active() ? dots_.added(vectors_.constant_bits(type, 0), s) : value(s.value);
-  if (!failed() && lanes_.partial()) {
+  if (lanes_.partial()) {
     v = masks_.blend({masks_.active(), DType::kBool, 0}, v,
                      vectors_.constant_bits(type, identity_bits(s.reduce, type)));
   }
-  if (failed()) return;
   const Reg reg = code_.make(RegClass::kVec);
   sums_.push_back({&s, offset, lanes_.count, {reg, type, size_of(type)}, true, 1});
   ++code_.pinned_vectors;
@@ -125,13 +124,11 @@ void LaneSums::next_step(const ir::Stmt& s, const Value& total) {
   }
   if (s.reduce == Reduce::kSum && is_product(s.value)) {
     const Value a = value(s.value->args[0]), b = value(s.value->args[1]);
-    if (failed()) return;
     arithmetic_.multiply_add_to(total.reg, a, b, false, mask);
     code_.rewritten(total.reg);
     return;
   }
   Value v = value(s.value);
-  if (failed()) return;
   if (masked && type == DType::kBool) {
     const Value active{mask, DType::kBool, 0};
     v = s.reduce == Reduce::kAny ? masks_.logic(Op::kAnd, v, active)
@@ -141,7 +138,6 @@ void LaneSums::next_step(const ir::Stmt& s, const Value& total) {
                      vectors_.constant_bits(type, identity_bits(s.reduce, type)));
   }
   Value combined = arithmetic_.combine(s.reduce, total, v);
-  if (failed()) return;
   if (type == DType::kBool) {
     combined = masks_.as_element(combined, total.element);
     code_.copy(total.reg, combined.reg, wide() ? RegClass::kMask : RegClass::kVec);
@@ -153,7 +149,7 @@ void LaneSums::next_step(const ir::Stmt& s, const Value& total) {
 
 void LaneSums::finish() {
   const Lanes outer = lanes_;
-  for (size_t i = 0; i < sums_.size() && !failed(); ++i) {
+  for (size_t i = 0; i < sums_.size(); ++i) {
     const LaneSum sum = sums_[i];
     lanes_ = {};
     lanes_.count = lanes_.active = sum.lanes;
@@ -176,7 +172,7 @@ void LaneSums::finish() {
     }
     const Value v = folds_.across(sum.stmt->reduce, parts[0]);
     lanes_ = {};
-    if (!failed()) finish_sum(sum, v);
+    finish_sum(sum, v);
   }
   sums_.clear();
   lanes_ = outer;
@@ -199,7 +195,7 @@ void LaneSums::add_to_place(const ir::Stmt& s, const Affine& offset, const Value
   if (nest_.buffers[s.id].home == ir::Home::kRegisters) {
     const Value old = masks_.loaded(tiles_.load(s.id, offset), s.id);
     const Value result = arithmetic_.combine(s.reduce, old, v);
-    if (!failed()) tiles_.set_element(s.id, offset.constant, result);
+    tiles_.set_element(s.id, offset.constant, result);
     return;
   }
   const Value old = masks_.loaded(memory_.load(s.id, offset, Reg{}), s.id);

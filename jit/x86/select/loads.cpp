@@ -16,7 +16,6 @@ Value Loads::load_certain(const ir::Expr& e) {
   const ir::NestBuffer& b = nest_.buffers[e->id];
   Affine offset;
   if (!indices_.lane_index(e->args[0], offset)) return load_gather(e);
-  if (failed()) return {};
   if (b.home == ir::Home::kRegisters) return masks_.loaded(tiles_.load(e->id, offset), e->id);
   return masks_.loaded(memory_.load(e->id, offset, Reg{}), e->id);
 }
@@ -28,7 +27,6 @@ Value Loads::load_guarded(const ir::Expr& e) {
   const int size = size_of(b.type);
   if (b.home == ir::Home::kRegisters) {
     refuse("register tile " + b.name + " is read on a condition");
-    return {};
   }
   Affine offset;
   bool together = indices_.lane_index(e->args[0], offset);
@@ -41,7 +39,6 @@ Value Loads::load_guarded(const ir::Expr& e) {
     return load_branched(e);
   }
   const Value mask = value(e->args[1]);
-  if (failed()) return {};
   Value v;
   if (wide()) {
     Reg k = mask.reg;
@@ -68,13 +65,11 @@ Value Loads::load_branched(const ir::Expr& e) {
   const ir::NestBuffer& b = nest_.buffers[e->id];
   if (lanes_.active < 0 || lanes_.condition.valid()) {
     refuse("a guarded read of " + b.name + " under a mask known at the call");
-    return {};
   }
   const Value otherwise = masks_.stored(value(e->args[2]));
-  if (failed()) return {};
   const Reg reg = code_.make(RegClass::kVec);
   code_.copy(reg, otherwise.reg, RegClass::kVec);
-  for (int i = 0; i < lanes_.active && !failed(); ++i) {
+  for (int i = 0; i < lanes_.active; ++i) {
     const int skip = code_.lir.label();
     Mem m;
     const Lanes lanes = lanes_;
@@ -101,11 +96,9 @@ Value Loads::load_branched(const ir::Expr& e) {
 Value Loads::load_gather(const ir::Expr& e) {
   if (lanes_.active < 0 || lanes_.condition.valid()) {
     refuse("a gather under a mask known at the call");
-    return {};
   }
   if (nest_.buffers[e->id].home == ir::Home::kRegisters) {
     refuse("register tile " + nest_.buffers[e->id].name + " is read at an index from memory");
-    return {};
   }
   const Value elements = gathers_.assembled(e->id, [&](int i) {
     Mem m;
@@ -119,7 +112,7 @@ void Loads::prefetch(const ir::Stmt& s) {
   if (nest_.buffers[s.id].home == ir::Home::kRegisters) return;
   const auto fetch = [&](const Affine& at) {
     const Mem m = addresses_.address(s.id, at);
-    if (!failed()) code_.emit(X86::prefetcht0, {mem(m)});
+    code_.emit(X86::prefetcht0, {mem(m)});
   };
   if (lanes_.loop < 0) return fetch(indices_.affine(s.offset));
   constexpr int64_t kLine = 64;
@@ -132,7 +125,7 @@ void Loads::prefetch(const ir::Stmt& s) {
     const int64_t bytes = std::abs(stride.constant) * size_of(nest_.buffers[s.id].type);
     step = bytes == 0 ? lanes : std::max<int64_t>(1, kLine / bytes);
   }
-  for (int64_t i = 0; i < lanes && !failed(); i += step) {
+  for (int64_t i = 0; i < lanes; i += step) {
     at_lane(static_cast<int>(i), [&] { fetch(indices_.affine(s.offset)); });
   }
 }

@@ -49,10 +49,6 @@ void Loops::loop(int number, const Affine& begin, const Affine& extent, int64_t 
   bindings_[number] = {true, false, Affine::of_factor(Factor::make(Factor::kLoop, depth))};
   body();
   bindings_[number] = outer;
-  if (failed()) {
-    close();
-    return;
-  }
   const int head = code_.lir.label();
   Scope& s = code_.scope(depth);
   const Reg variable = indices_.loop(depth).variable;
@@ -80,7 +76,7 @@ void Loops::loop(int number, const Affine& begin, const Affine& extent, int64_t 
 
 void Loops::unrolled(const ir::Stmt& s, const Affine& begin, int64_t extent) {
   const Binding outer = bindings_[s.id];
-  for (int64_t i = 0; i < extent && !failed(); ++i) {
+  for (int64_t i = 0; i < extent; ++i) {
     bindings_[s.id] = {true, false, begin + Affine::of(i)};
     walk_body(s);
     if (code_.size() > kMaxInstructions) refuse("unrolled loops make too much code");
@@ -95,7 +91,7 @@ void Loops::guarded_unrolled(const ir::Stmt& s, const Affine& begin, const Affin
   const int done = code_.lir.label();
   const uint64_t written = written_by(s);
   // Iterations nest as branches: what one computes is not known after the last.
-  for (int64_t i = 0; i < most && !failed(); ++i) {
+  for (int64_t i = 0; i < most; ++i) {
     bindings_[s.id] = {true, false, begin + Affine::of(i)};
     open(Scope::kBranch, written, false);
     sums_.in_branch([&] { walk_body(s); });

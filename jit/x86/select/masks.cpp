@@ -155,7 +155,6 @@ Value Masks::as_element(const Value& mask, int size) {
 }
 
 Value Masks::logic(Op op, const Value& x, const Value& y) {
-  if (failed()) return {};
   if (wide()) {
     const X86 k = op == Op::kAnd ? X86::kandq : op == Op::kOr ? X86::korq : X86::kxorq;
     return {code_.define(RegClass::kMask, 8, k, {kreg(x.reg), kreg(y.reg)}), DType::kBool,
@@ -174,14 +173,12 @@ Value Masks::logic(Op op, const Value& x, const Value& y) {
 }
 
 Value Masks::negated(const Value& x) {
-  if (failed()) return {};
   if (wide())
     return {code_.define(RegClass::kMask, 8, X86::knotq, {kreg(x.reg)}), DType::kBool, x.element};
   return logic(Op::kNe, x, uniform(true));
 }
 
 Value Masks::blend(const Value& mask, const Value& then, const Value& otherwise) {
-  if (failed()) return {};
   if (then.type == DType::kBool) {
     return logic(Op::kOr, logic(Op::kAnd, mask, then), logic(Op::kAnd, negated(mask), otherwise));
   }
@@ -246,7 +243,6 @@ Value Masks::unordered(const Value& v) {
 }
 
 Value Masks::bytes_of(const Value& mask) {
-  if (failed()) return {};
   const Value ones = vectors_.constant_bits(DType::kU8, 1);
   const int w = width(DType::kU8);
   if (wide()) {
@@ -259,16 +255,13 @@ Value Masks::bytes_of(const Value& mask) {
 }
 
 Value Masks::of_bytes(const Value& bytes) {
-  if (failed()) return {};
   return compare(Op::kNe, {bytes.reg, DType::kU8, 1}, vectors_.constant_bits(DType::kU8, 0));
 }
 
 Value Masks::loaded(const Value& v, int buffer) {
-  return nest_.buffers[buffer].type == DType::kBool && !failed() ? of_bytes(v) : v;
+  return nest_.buffers[buffer].type == DType::kBool ? of_bytes(v) : v;
 }
 
-Value Masks::stored(const Value& v) {
-  return v.type == DType::kBool && !failed() ? bytes_of(v) : v;
-}
+Value Masks::stored(const Value& v) { return v.type == DType::kBool ? bytes_of(v) : v; }
 
 }  // namespace hone::jit

@@ -69,12 +69,10 @@ void Memory::store(int buffer, const Affine& offset, const Value& value) {
   const int32_t lane = Factor::make(Factor::kLane, 0);
   const Affine stride = offset.coefficient_of(lane);
   const Affine first = offset.without(lane);
-  if (failed()) return;
   if (!stride.is_constant() || (stride.constant != 1 && lanes_.count > 1)) {
     return gathers_.store_strided(buffer, first, stride, value);
   }
   const Mem m = addresses_.address(buffer, first);
-  if (failed()) return;
   const Value v = masks_.stored(value);
   const int size = size_of(v.type);
   if (lanes_.partial()) {

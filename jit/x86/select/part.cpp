@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/x86/select/part.h"
 
+#include <utility>
+
+#include "jit/ir/reject.h"
+
 namespace hone::jit {
+
+void SelectionPart::refuse(std::string why) {
+  throw ir::Reject(std::move(why), ir::Reject::kRefused);
+}
 
 int SelectionPart::width(DType type) const {
   const int bytes = lanes_.count * size_of(type);

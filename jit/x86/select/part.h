@@ -26,8 +26,8 @@ class SelectionPart {
         target_(context.target) {}
   ~SelectionPart() = default;
 
-  bool failed() const { return !context_.refusal.empty(); }
-  void refuse(std::string why) { context_.refuse(std::move(why)); }
+  /// Gives the launch up: throws an ir::Reject, which select() returns.
+  [[noreturn]] static void refuse(std::string why);
 
   /// True where AVX-512 is: masks in registers of their own, vectors of 64 bytes.
   bool wide() const { return target_.has(ir::Isa::kAvx512); }

@@ -18,9 +18,13 @@ class Selection final : public Root {
     context_.root = this;
   }
 
-  Result<Lir, Refusal> run() {
-    selector_.run();
-    if (!context_.refusal.empty()) return Refusal{context_.launch.name + ": " + context_.refusal};
+  Result<Lir, ir::Reject> run() {
+    try {
+      selector_.run();
+    } catch (ir::Reject& why) {
+      why.reason = context_.launch.name + ": " + why.reason;
+      return std::move(why);
+    }
     return std::move(context_.code.lir);
   }
 
@@ -67,10 +71,11 @@ class Selection final : public Root {
 
 }  // namespace
 
-Result<Lir, Refusal> select(const ir::Nest& nest, const ir::Launch& launch,
-                            const ir::Target& target) {
+Result<Lir, ir::Reject> select(const ir::Nest& nest, const ir::Launch& launch,
+                               const ir::Target& target) {
   if (target.vector_bytes() == 0) {
-    return Refusal{"the target has no AVX2; accepted: isa=avx2 or isa=avx512"};
+    return ir::Reject("the target has no AVX2; accepted: isa=avx2 or isa=avx512",
+                      ir::Reject::kRefused);
   }
   return Selection(nest, launch, target).run();
 }

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "include/hone/error.h"
-#include "jit/code.h"
 #include "jit/ir/nest.h"
+#include "jit/ir/reject.h"
 #include "jit/ir/target.h"
 #include "jit/native/lir.h"
 
@@ -11,7 +11,7 @@ namespace hone::jit {
 
 /// LIR for one launch of `nest`: `fn(args, begin, end, scratch)` with the loop over the range
 /// emitted inside. Refuses, with the reason, what it cannot do; never emits wrong code.
-Result<Lir, Refusal> select(const ir::Nest& nest, const ir::Launch& launch,
-                            const ir::Target& target);
+Result<Lir, ir::Reject> select(const ir::Nest& nest, const ir::Launch& launch,
+                               const ir::Target& target);
 
 }  // namespace hone::jit

@@ -59,7 +59,6 @@ void Selector::run() {
   code_.emit(Pseudo::label, {imm(exit)});
   code_.emit(Pseudo::ret, {});
   const Scope function = close();
-  if (failed()) return;
   code_.finish(function.body);
   fold_loads(code_.lir, wide());
 }
@@ -71,7 +70,6 @@ void Selector::prologue() {
 }
 
 void Selector::walk(const Stmt& s) {
-  if (failed()) return;
   switch (s.kind) {
     case Stmt::kSequence:
       for (const ir::StmtRef& child : s.body) walk(*child);
@@ -97,14 +95,13 @@ void Selector::walk(const Stmt& s) {
     case Stmt::kFill:
     case Stmt::kReady:
     case Stmt::kRelease:
-      return refuse("the threads of a block are a GPU's");
+      refuse("the threads of a block are a GPU's");
   }
 }
 
 void Selector::walk_for(const ir::Stmt& s) {
   const Affine begin = indices_.affine(s.begin);
   const Affine extent = indices_.affine(s.end) - begin;
-  if (failed()) return;
   if (extent.is_constant() && extent.constant <= 0) return;
   if (s.mark == ir::Mark::kVector && lanes_.loop < 0) {
     const ir::Expr* guard = conditions_.assumptions() < kMostGuards ? common_guard(s, s) : nullptr;
@@ -152,9 +149,8 @@ void Selector::walk_if(const Stmt& s) {
 }
 
 void Selector::walk_lane_if(const Stmt& s) {
-  if (!wide()) return refuse("a branch that differs between lanes needs AVX-512");
+  if (!wide()) refuse("a branch that differs between lanes needs AVX-512");
   const Value taken = value(s.condition);
-  if (failed()) return;
   const Reg outer = lanes_.condition;
   const auto side = [&](const Value& mask, const Stmt& body) {
     lanes_.condition =
@@ -169,7 +165,7 @@ void Selector::walk_lane_if(const Stmt& s) {
 void Selector::check(const Stmt& s) {
   bool holds = false;
   if (conditions_.decided(s.condition, holds) && holds) return;
-  if (lanes_.loop >= 0) return refuse("a check inside a vector loop");
+  if (lanes_.loop >= 0) refuse("a check inside a vector loop");
   const int bad = code_.lir.label(), fine = code_.lir.label();
   const auto failing = [&] {
     const Reg position = indices_.gpr(indices_.affine(s.value));

@@ -17,7 +17,7 @@ bool Spreads::load(int buffer, const Affine& first, int64_t stride, Value& out) 
   const DType type = element_type(buffer);
   const int size = size_of(type);
   const bool fits = lanes_.count * size >= 16 && lanes_.active > 1;
-  if (stride < 2 || stride > kMostStride || !fits || failed()) return false;
+  if (stride < 2 || stride > kMostStride || !fits) return false;
   if (wide() && size >= 2) {
     out = {spread_wide(buffer, first, stride), type, size};
     return true;

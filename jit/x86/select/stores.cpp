@@ -12,9 +12,8 @@ void Stores::store(const ir::Stmt& s) {
   Affine offset;
   if (!indices_.lane_index(s.offset, offset)) {
     if (!dots_.active()) return store_each(s);
-    return refuse("a dot product into elements of " + b.name + " that do not lie together");
+    refuse("a dot product into elements of " + b.name + " that do not lie together");
   }
-  if (failed()) return;
   if (b.home == ir::Home::kRegisters) {
     store_tile(s, offset);
     return transposes_.forget(s.id);
@@ -27,7 +26,6 @@ void Stores::store(const ir::Stmt& s) {
   } else {
     v = accumulated(masks_.loaded(memory_.load(s.id, offset, Reg{}), s.id), s);
   }
-  if (failed()) return;
   memory_.store(s.id, offset, v);
 }
 
@@ -46,15 +44,15 @@ void Stores::store_tile(const ir::Stmt& s, const Affine& offset) {
   const Affine first = offset.without(lane);
   const std::string& name = nest_.buffers[s.id].name;
   if (!first.is_constant() || !stride.is_constant()) {
-    return refuse("register tile " + name +
-                  " is written at an index known only at run time; unroll its loops");
+    refuse("register tile " + name +
+           " is written at an index known only at run time; unroll its loops");
   }
   if (!tiles_.is_in_tile(s.id, first.constant)) return;
   const bool reduced = s.reduce != ir::Reduce::kNone;
   if (stride.constant == 0 && lanes_.loop >= 0 && reduced) return sums_.store(s, offset);
   TileGroup* group = tiles_.group_at(s.id, first.constant);
   if (reduced && group == nullptr) {
-    return refuse("register tile " + name + " is added to before it is written");
+    refuse("register tile " + name + " is added to before it is written");
   }
   const bool plain = stride.constant == 1 || lanes_.count == 1;
   if (!plain || (group != nullptr ? !tiles_.is_whole(s.id, *group, first.constant)
@@ -62,7 +60,7 @@ void Stores::store_tile(const ir::Stmt& s, const Affine& offset) {
     // Not a register of its own: element by element.
     const Value v = masks_.stored(
         reduced ? accumulated(masks_.loaded(tiles_.load(s.id, offset), s.id), s) : value(s.value));
-    if (!failed()) tiles_.scatter(s.id, first.constant, stride.constant, v);
+    tiles_.scatter(s.id, first.constant, stride.constant, v);
     return;
   }
   if (group == nullptr) group = &tiles_.new_group(s.id, first.constant);
@@ -83,7 +81,6 @@ void Stores::store_tile(const ir::Stmt& s, const Affine& offset) {
   }
   if (s.reduce == ir::Reduce::kSum && is_product(s.value)) {
     const Value a = value(s.value->args[0]), b = value(s.value->args[1]);
-    if (failed()) return;
     arithmetic_.multiply_add_to(reg, a, b, false, ends_early ? masks_.active() : Reg{});
     code_.rewritten(reg);
     return;
@@ -98,7 +95,6 @@ void Stores::store_tile_slowly(const ir::Stmt& s, Reg reg, bool ends_early) {
   const Value old{reg, type, size_of(type)};
   Value v = masks_.stored(s.reduce == ir::Reduce::kNone ? value(s.value)
                                                         : accumulated(masks_.loaded(old, s.id), s));
-  if (failed()) return;
   if (ends_early || lanes_.condition.valid()) {
     const Reg taken = ends_early ? masks_.active() : lanes_.condition;
     v = masks_.blend({taken, DType::kBool, 0}, v, {reg, v.type, v.element});
@@ -114,11 +110,11 @@ void Stores::assign_value(Reg reg, const ir::Expr& e) {
 
 void Stores::store_each(const ir::Stmt& s) {
   if (lanes_.active < 0 || lanes_.condition.valid()) {
-    return refuse("elements of " + nest_.buffers[s.id].name +
-                  " that do not lie together are written under a mask");
+    refuse("elements of " + nest_.buffers[s.id].name +
+           " that do not lie together are written under a mask");
   }
   const int active = lanes_.active;
-  for (int i = 0; i < active && !failed(); ++i) at_lane(i, [&] { store(s); });
+  for (int i = 0; i < active; ++i) at_lane(i, [&] { store(s); });
 }
 
 }  // namespace hone::jit

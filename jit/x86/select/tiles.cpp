@@ -31,13 +31,11 @@ Value Tiles::load(int buffer, const Affine& offset) {
   if (!first.is_constant() || !stride.is_constant()) {
     refuse("register tile " + name +
            " is read at an index known only at run time; unroll its loops");
-    return {};
   }
   if (!is_in_tile(buffer, first.constant)) return {};
   const TileGroup* group = group_at(buffer, first.constant);
   if (group == nullptr) {
     refuse("register tile " + name + " is read before it is written");
-    return {};
   }
   if (stride.constant == 0 || lanes_.count == 1) {
     if (lanes_.count == 1 && group->lanes == 1) return {group->reg, type, size_of(type)};
@@ -78,7 +76,6 @@ Value Tiles::gather(int buffer, int64_t first, int64_t stride) {
   if (lanes_.active < 0) {
     refuse("register tile " + nest_.buffers[buffer].name +
            " is read under a mask known at the call");
-    return {};
   }
   const Reg reg = code_.make(RegClass::kVec);
   code_.emit(X86::vxorps, {vreg(reg, 16), vreg(reg, 16), vreg(reg, 16)});
@@ -102,19 +99,19 @@ Value Tiles::gather(int buffer, int64_t first, int64_t stride) {
 
 void Tiles::scatter(int buffer, int64_t first, int64_t stride, const Value& v) {
   if (lanes_.active < 0 || lanes_.condition.valid()) {
-    return refuse("register tile " + nest_.buffers[buffer].name +
-                  " is written under a mask known at the call");
+    refuse("register tile " + nest_.buffers[buffer].name +
+           " is written under a mask known at the call");
   }
   const TileGroup whole{0, lanes_.count, v.reg};
   // All elements come first: the first of them may be `v` itself, which the others are taken from.
   const Lanes outer = lanes_;
   std::vector<Value> elements;
   lanes_ = {};
-  for (int i = 0; i < outer.active && !failed(); ++i) {
+  for (int i = 0; i < outer.active; ++i) {
     elements.push_back(element_of(whole, v.type, i));
   }
   lanes_ = outer;
-  for (size_t i = 0; i < elements.size() && !failed(); ++i) {
+  for (size_t i = 0; i < elements.size(); ++i) {
     set_element(buffer, first + static_cast<int64_t>(i) * stride, elements[i]);
   }
 }
@@ -124,7 +121,6 @@ void Tiles::set_element(int buffer, int64_t offset, const Value& value) {
   lanes_ = {};
   const Value v = masks_.stored(value);
   lanes_ = outer;
-  if (failed()) return;
   transposes_.forget(buffer);
   TileGroup* group = group_at(buffer, offset);
   if (group == nullptr || group->lanes == 1) {
@@ -207,11 +203,9 @@ bool Tiles::is_in_tile(int buffer, int64_t offset) {
   if (offset >= 0 && offset < b.max_bytes / size_of(b.type)) return true;
   refuse("a part of the loops over register tile " + b.name +
          " that never runs lies outside of it; use other factors, or put it in scratch");
-  return false;
 }
 
 void Tiles::assign(Reg reg, const Value& v) {
-  if (failed()) return;
   if (v.reg != reg && !code_.retarget(v.reg, reg)) code_.copy(reg, v.reg, RegClass::kVec);
   code_.rewritten(reg);
 }

@@ -11,7 +11,6 @@ namespace hone::jit {
 using ir::Op;
 
 Value Values::value(const ir::Expr& e) {
-  if (failed()) return {};
   if (e->type == DType::kI64 && !indices_.depends_on_lane(e) && indices_.steers(e))
     return from_integer(e);
   switch (e->op) {
@@ -66,7 +65,6 @@ Value Values::from_integer(const ir::Expr& e) {
   const Affine a = indices_.affine(e);
   const Affine stride = a.coefficient_of(lane);
   const Affine first = a.without(lane);
-  if (failed()) return {};
   Value v = vectors_.splat(indices_.gpr(first), DType::kI64);
   if (stride.is_constant() && stride.constant == 0) return v;
   std::array<int64_t, 8> numbers{};
@@ -74,7 +72,6 @@ Value Values::from_integer(const ir::Expr& e) {
   const int w = width(DType::kI64);
   if (w > target_.vector_bytes()) {
     refuse("64-bit integers that differ between lanes do not fit the vector loop");
-    return {};
   }
   Value iota{code_.load_pool(w, X86::vmovups, code_.pool(numbers.data(), w)), DType::kI64, 8};
   if (!(stride.is_constant() && stride.constant == 1)) {
@@ -85,7 +82,6 @@ Value Values::from_integer(const ir::Expr& e) {
 
 Value Values::unary(const ir::Expr& e) {
   const Value a = value(e->args[0]);
-  if (failed()) return {};
   if (!is_float(e->type)) return arithmetic_.apply(Op::kSub, vectors_.constant_bits(e->type, 0), a);
   // Negation changes the sign and nothing else, of NaN as well.
   const Value sign = vectors_.constant_bits(e->type, uint64_t{1} << (8 * size_of(e->type) - 1));
@@ -111,7 +107,6 @@ Value Values::binary(const ir::Expr& e) {
     return arithmetic_.divide_by_power(e->op, a, std::countr_zero(static_cast<uint64_t>(divisor)));
   }
   const Value b = value(e->args[1]);
-  if (failed()) return {};
   return arithmetic_.apply(e->op, a, b);
 }
 
@@ -122,7 +117,6 @@ Value Values::convert(const ir::Expr& e) {
   if (from->type == DType::kI64 && !indices_.depends_on_lane(from) && indices_.steers(from)) {
     // The same in all lanes: converted once, as a scalar.
     const Reg r = indices_.gpr(indices_.affine(from));
-    if (failed()) return {};
     if (is_int(to)) return vectors_.splat(r, to);
     if (to == DType::kBool)
       return masks_.compare(Op::kNe, vectors_.splat(r, DType::kI64),

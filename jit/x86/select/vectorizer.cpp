@@ -39,7 +39,7 @@ void Vectorizer::chunks(const ir::Stmt& s, const Affine& begin, const Affine& ex
 void Vectorizer::constant(const ir::Stmt& s, const Affine& begin, int64_t extent, int lanes) {
   const int64_t whole = extent / lanes;
   if (whole <= kMaxChunks) {
-    for (int64_t c = 0; c < whole && !failed(); ++c) {
+    for (int64_t c = 0; c < whole; ++c) {
       chunk(s, begin + Affine::of(c * lanes), lanes, lanes);
     }
   } else {
@@ -48,12 +48,12 @@ void Vectorizer::constant(const ir::Stmt& s, const Affine& begin, int64_t extent
   }
   int64_t done = whole * lanes;
   if (wide()) {
-    if (done < extent && !failed()) {
+    if (done < extent) {
       chunk(s, begin + Affine::of(done), lanes, static_cast<int>(extent - done));
     }
     return;
   }
-  while (done < extent && !failed()) {
+  while (done < extent) {
     const int64_t left = extent - done;
     while (lanes > left) lanes /= 2;
     chunk(s, begin + Affine::of(done), lanes, lanes);
@@ -67,7 +67,6 @@ void Vectorizer::dynamic(const ir::Stmt& s, const Affine& begin, const Affine& e
   const uint64_t written = written_by(s);
   loops_.loop(s.id, begin, extent, lanes, written,
               [&] { chunk(s, bindings_[s.id].base, lanes, lanes); });
-  if (failed()) return;
   // The rest: fewer than a vector.
   const Reg count = indices_.gpr(extent);
   const Reg rest = code_.update(RegClass::kGpr, 8, count, X86::and_, {imm(lanes - 1)});
@@ -94,7 +93,7 @@ void Vectorizer::bounded(const ir::Stmt& s, const Affine& begin, const Affine& e
   code_.emit(Pseudo::label, {imm(part)});
   branch(written, [&] {
     if (!wide() || unmaskable) return loops_.guarded_unrolled(s, begin, extent, most);
-    for (int64_t at = 0; at < most && !failed(); at += lanes) {
+    for (int64_t at = 0; at < most; at += lanes) {
       code_.emit(X86::cmp, {greg(count), imm(at)});
       code_.emit(Pseudo::jump_le, {imm(done)});
       const Affine left = Affine::of_factor(Factor::make(Factor::kReg, count.id)) - Affine::of(at);

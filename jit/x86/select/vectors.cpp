@@ -151,7 +151,6 @@ void Vectors::set_lane(Reg reg, int lane, const Value& v) {
 void Vectors::store_lane(const Mem& m, const Value& v, int i) {
   int within = 0;
   const Operand x = vreg(quarter_of(v, i, within), 16);
-  if (failed()) return;
   switch (size_of(v.type)) {
     case 1:
       code_.emit(X86::vpextrb, {mem(m), x, imm(within)});

@@ -187,7 +187,7 @@ bool copy_words(Plan& plan, const std::string& copy, const std::vector<std::stri
 
 bool lowers(Plan& plan) {
   const auto nest = jit::lower(plan.program(), plan.target());
-  return nest || plan.declines("what comes of it does not lower: " + nest.failure().message);
+  return nest || plan.declines("what comes of it does not lower: " + nest.failure().reason);
 }
 
 int64_t threads_for(int64_t extent) {
