@@ -48,7 +48,7 @@ class Races {
  private:
   Result<Entry> entry(const ops::Problem& problem, const std::string* schedule,
                       const runtime::Fixture& fixture);
-  Failure tune(const std::string& text);
+  Result<Done> tune(const std::string& text);
   Json kernel_row(const Contender& c, const Entry& e, const runtime::Speed& speed) const;
   Json peer_row(const ops::Problem& problem, const Contender& c, const runtime::Speed& speed) const;
   void show(const ops::Problem& problem, const std::vector<Contender>& contenders,
@@ -76,7 +76,7 @@ Result<Done> Races::race_one(const std::string& text) {
   auto problem = engine_->parse(text);
   if (!problem) return problem.failure();
   if (options_.tuning.count() > 0) {
-    if (Failure f = tune(text); f.code != ErrorCode::kOk) return f;
+    if (auto f = tune(text); !f) return f.failure();
   }
   auto fixture =
       runtime::Fixture::create(*problem, runtime::timing_dims(problem->program),
@@ -118,7 +118,7 @@ Result<Done> Races::race_one(const std::string& text) {
 }
 
 /// Tunes unless the cache has the answer, and says which of the two it was.
-Failure Races::tune(const std::string& text) {
+Result<Done> Races::tune(const std::string& text) {
   TuneOptions options;
   options.budget = options_.tuning;
   runtime::ProgressLine line;
@@ -135,7 +135,7 @@ Failure Races::tune(const std::string& text) {
                                     tuned->seconds))
               << std::flush;
   }
-  return {ErrorCode::kOk, {}};
+  return Done{};
 }
 
 Json Races::kernel_row(const Contender& c, const Entry& e, const runtime::Speed& speed) const {

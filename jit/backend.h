@@ -70,7 +70,7 @@ class Executable {
 
   /// Runs a part of launch `launch` on filled slots; see ir::ArgsLayout. On a device it is put into
   /// the stream, on the thread's context.
-  virtual Failure run(size_t launch, const int64_t* slots, const Part& part) const = 0;
+  virtual Result<Done> run(size_t launch, const int64_t* slots, const Part& part) const = 0;
   /// The launch as a function of the host; null where there is none.
   virtual Launch::Function function(size_t launch) const {
     static_cast<void>(launch);

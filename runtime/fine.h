@@ -8,8 +8,8 @@
 
 namespace hone::runtime {
 
-/// What a function returns that can fail and did not.
-inline Failure fine() { return {ErrorCode::kOk, {}}; }
+/// The result of a function that can fail and did not.
+inline Result<Done> fine() { return Done{}; }
 
 /// The status word of a call whose data met every check.
 inline constexpr int64_t kFine = std::numeric_limits<int64_t>::max();

@@ -5,12 +5,10 @@
 #include <cmath>
 #include <memory>
 
+#include "runtime/fine.h"
+
 namespace hone::bench {
-namespace {
-
-Failure fine() { return {ErrorCode::kOk, {}}; }
-
-}  // namespace
+namespace {}  // namespace
 
 double GpuContender::median_us() const {
   if (samples_us.empty()) return 0;
@@ -43,7 +41,7 @@ Result<double> GpuClock::sample_us(GpuContender& c, int64_t count, size_t sets) 
   const jit::CudaDriver& driver = gpu_->driver();
   int error = driver.event_record(begin_, stream_);
   for (int64_t i = 0; i < count && !error; ++i) {
-    if (Failure f = c.enqueue(next_++ % sets); f.code != ErrorCode::kOk) return f;
+    if (auto f = c.enqueue(next_++ % sets); !f) return f.failure();
   }
   if (!error) error = driver.event_record(end_, stream_);
   if (!error) error = driver.event_synchronize(end_);
@@ -53,8 +51,8 @@ Result<double> GpuClock::sample_us(GpuContender& c, int64_t count, size_t sets) 
   return std::max(1e3 * static_cast<double>(ms), 0.01) / static_cast<double>(count);
 }
 
-Failure GpuClock::race(std::vector<GpuContender>& contenders, size_t sets, int rounds,
-                       double length_us) {
+Result<Done> GpuClock::race(std::vector<GpuContender>& contenders, size_t sets, int rounds,
+                            double length_us) {
   const runtime::UseGpu use(*gpu_);
   std::vector<int64_t> counts;
   for (GpuContender& c : contenders) {
@@ -72,7 +70,7 @@ Failure GpuClock::race(std::vector<GpuContender>& contenders, size_t sets, int r
       contenders[i].samples_us.push_back(*us);
     }
   }
-  return fine();
+  return Done{};
 }
 
 Result<double> GpuClock::copy_gbps(int rounds) {
@@ -85,12 +83,12 @@ Result<double> GpuClock::copy_gbps(int rounds) {
   if (!error) error = driver.allocate(&to, bytes);
   if (!error) error = driver.fill_on(from, 1, bytes, stream_);
   double us = 0;
-  Failure failed = fine();
+  Result<Done> failed = Done{};
   if (!error) {
     std::vector<GpuContender> copy{{"copy",
                                     [&](size_t) {
                                       const int e = driver.copy_on(to, from, bytes, stream_);
-                                      return e ? gpu_->failed(e, "copying") : fine();
+                                      return e ? gpu_->failed(e, "copying") : runtime::fine();
                                     },
                                     {}}};
     failed = race(copy, 1, rounds, 1000);
@@ -99,7 +97,7 @@ Result<double> GpuClock::copy_gbps(int rounds) {
   if (to) driver.free(to);
   if (from) driver.free(from);
   if (error) return gpu_->failed(error, "measuring the copy bandwidth");
-  if (failed.code != ErrorCode::kOk) return failed;
+  if (!failed) return failed.failure();
   return 2 * static_cast<double>(bytes) / us * 1e-3;
 }
 

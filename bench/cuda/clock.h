@@ -15,7 +15,7 @@ namespace hone::bench {
 struct GpuContender {
   std::string name;
   /// Puts one solution, with operand set `set`, into the stream of the race.
-  std::function<Failure(size_t set)> enqueue;
+  std::function<Result<Done>(size_t set)> enqueue;
   std::vector<double> samples_us;  ///< of one solution, a sample a round
   double median_us() const;
 };
@@ -32,7 +32,8 @@ class GpuClock {
   void* stream() const { return stream_; }
   /// Times all contenders in turns: `rounds` samples of at least `sample_us` each between events of
   /// the device, every solution with another of `sets` operand sets.
-  Failure race(std::vector<GpuContender>& contenders, size_t sets, int rounds, double sample_us);
+  Result<Done> race(std::vector<GpuContender>& contenders, size_t sets, int rounds,
+                    double sample_us);
   /// 10^9 bytes a second that a copy within the device reads and writes together.
   Result<double> copy_gbps(int rounds);
 

@@ -65,7 +65,7 @@ class Subject {
   Subject(const Subject&) = delete;
   Subject& operator=(const Subject&) = delete;
 
-  Failure prepare(const Case& c) {
+  Result<Done> prepare(const Case& c) {
     for (size_t i = 0; i < kernel_->plan.params.size(); ++i) {
       auto memory = hold(c.bytes[i]);
       if (!memory) return memory.failure();
@@ -74,8 +74,8 @@ class Subject {
     refs_.assign(tensors_.begin(), tensors_.end());
     auto workspace = hold(std::max<int64_t>(kernel_->workspace_bytes(), 1));
     if (!workspace) return workspace.failure();
-    Failure f = kernel_->fill(refs_, nullptr, slots_);
-    if (f.code != ErrorCode::kOk) return f;
+    auto f = kernel_->fill(refs_, nullptr, slots_);
+    if (!f) return f.failure();
     slots_[ir::ArgsLayout::kStatus] = static_cast<int64_t>(gpu_.fine());
     slots_[ir::ArgsLayout::kWorkspace] = static_cast<int64_t>(*workspace);
     const auto& dims = kernel_->layout.dim_slots;
@@ -91,12 +91,12 @@ class Subject {
                            launch.threads,
                            launch.dynamic_bytes});
     }
-    return {ErrorCode::kOk, {}};
+    return Done{};
   }
 
   size_t launches() const { return launches_.size(); }
-  Failure by_hone() const { return kernel_->enqueue(refs_, {stream_, {}, nullptr}, nullptr); }
-  Failure by_driver() {
+  Result<Done> by_hone() const { return kernel_->enqueue(refs_, {stream_, {}, nullptr}, nullptr); }
+  Result<Done> by_driver() {
     void* parameters[] = {slots_};
     for (const Launch& l : launches_) {
       const int error = gpu_.driver().launch(l.function, l.blocks[0], l.blocks[1], l.blocks[2],
@@ -104,7 +104,7 @@ class Subject {
                                              l.dynamic_bytes, stream_, parameters, nullptr);
       if (error != 0) return gpu_.failed(error, "launching");
     }
-    return {ErrorCode::kOk, {}};
+    return Done{};
   }
 
  private:
@@ -137,25 +137,26 @@ class Subject {
 /// Processor time of one call in nanoseconds, a sample; then waits.
 template <class F>
 Result<double> sample(runtime::Gpu& gpu, void* stream, const F& call) {
-  Failure said{ErrorCode::kOk, {}};
+  Result<Done> said = Done{};
   const double begin = processor_ns();
-  for (int i = 0; i < kCalls && said.code == ErrorCode::kOk; ++i) said = call();
+  for (int i = 0; i < kCalls && said; ++i) said = call();
   const double end = processor_ns();
-  if (said.code != ErrorCode::kOk) return said;
+  if (!said) return said.failure();
   if (const int error = gpu.driver().stream_synchronize(stream)) {
     return gpu.failed(error, "waiting for a stream");
   }
   return (end - begin) / kCalls;
 }
 
-Failure measure(const Options& options, runtime::EngineState& engine, const Case& c, void* stream) {
+Result<Done> measure(const Options& options, runtime::EngineState& engine, const Case& c,
+                     void* stream) {
   auto problem = engine.parse(c.problem);
   if (!problem) return problem.failure();
   auto kernel = engine.compile_given(*problem, c.schedule);
   if (!kernel) return kernel.failure();
   runtime::Gpu& gpu = (*kernel)->gpu->gpu();
   Subject subject(*kernel, stream);
-  if (Failure f = subject.prepare(c); f.code != ErrorCode::kOk) return f;
+  if (auto f = subject.prepare(c); !f) return f.failure();
   std::vector<double> ours, theirs, over;
   for (int round = -2; round < options.rounds; ++round) {
     const auto by_driver = sample(gpu, stream, [&] { return subject.by_driver(); });
@@ -178,7 +179,7 @@ Failure measure(const Options& options, runtime::EngineState& engine, const Case
     std::cout << fmt::format("{:<42}{:>10.0f}{:>10.0f}{:>10.0f}\n", c.what, median(theirs),
                              median(ours), median(over));
   }
-  return {ErrorCode::kOk, {}};
+  return Done{};
 }
 
 }  // namespace
@@ -200,13 +201,13 @@ int run_enqueue(const Options& options, runtime::EngineState& engine) {
     std::cout << fmt::format("\n{:<42}{:>10}{:>10}{:>10}\n", "enqueue, ns of processor time a call",
                              "driver", "hone", "over");
   }
-  Failure said{ErrorCode::kOk, {}};
+  Result<Done> said = Done{};
   for (const Case& c : kCases) {
     said = measure(options, engine, c, stream);
-    if (said.code != ErrorCode::kOk) break;
+    if (!said) break;
   }
   if (!gpu.lost()) gpu.driver().stream_destroy(stream);
-  return said.code == ErrorCode::kOk ? runtime::kExitOk : runtime::report(options.common, said);
+  return said ? runtime::kExitOk : runtime::report(options.common, said.failure());
 }
 
 }  // namespace hone::bench

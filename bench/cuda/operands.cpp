@@ -7,6 +7,7 @@
 
 #include "jit/interp/data.h"
 #include "jit/interp/scalar.h"
+#include "runtime/fine.h"
 #include "runtime/measure/bound.h"
 
 namespace hone::bench {
@@ -71,11 +72,11 @@ Result<std::shared_ptr<GpuOperands>> GpuOperands::create(std::shared_ptr<runtime
     }
     jit::fill_parameters(program, views, out->scalars_, out->dims_, jit::DataSet::kRandom, 1);
   }
-  if (Failure f = out->fill(host); f.code != ErrorCode::kOk) return f;
+  if (auto f = out->fill(host); !f) return f.failure();
   return out;
 }
 
-Failure GpuOperands::fill(const std::vector<std::vector<unsigned char>>& host) {
+Result<Done> GpuOperands::fill(const std::vector<std::vector<unsigned char>>& host) {
   const runtime::UseGpu use(*gpu_);
   const jit::CudaDriver& driver = gpu_->driver();
   int error = use.error();
@@ -99,7 +100,7 @@ Failure GpuOperands::fill(const std::vector<std::vector<unsigned char>>& host) {
     }
   }
   if (!error) error = driver.context_synchronize();
-  return error ? gpu_->failed(error, "making the operands") : Failure{ErrorCode::kOk, {}};
+  return error ? gpu_->failed(error, "making the operands") : runtime::fine();
 }
 
 GpuOperands::~GpuOperands() {
@@ -120,13 +121,13 @@ jit::TensorView GpuOperands::view(size_t set, size_t p) const {
   return out;
 }
 
-Failure GpuOperands::spoil() const {
+Result<Done> GpuOperands::spoil() const {
   const runtime::UseGpu use(*gpu_);
   const size_t last = views_.size() - 1;
   int error =
       gpu_->driver().fill_on(memory_[last], 0xff, static_cast<size_t>(bytes_of(last)), nullptr);
   if (!error) error = gpu_->driver().context_synchronize();
-  return error ? gpu_->failed(error, "clearing the output") : Failure{ErrorCode::kOk, {}};
+  return error ? gpu_->failed(error, "clearing the output") : runtime::fine();
 }
 
 Result<std::vector<double>> GpuOperands::output(size_t most) const {

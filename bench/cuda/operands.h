@@ -41,11 +41,11 @@ class GpuOperands {
   /// Elements of the output of set 0 from all over it, a prime apart, about `most`, as doubles.
   Result<std::vector<double>> output(size_t most) const;
   /// Makes the output of set 0 what no solution is.
-  Failure spoil() const;
+  Result<Done> spoil() const;
 
  private:
   explicit GpuOperands(const ops::Problem& problem) : problem_(problem) {}
-  Failure fill(const std::vector<std::vector<unsigned char>>& host);
+  Result<Done> fill(const std::vector<std::vector<unsigned char>>& host);
   int64_t bytes_of(size_t p) const;
 
   std::shared_ptr<runtime::Gpu> gpu_;

@@ -76,32 +76,32 @@ class GpuBench {
     for (const std::string& m : missing) std::cerr << m << " is not here, done without\n";
   }
 
-  Failure copy_bandwidth() {
+  Result<Done> copy_bandwidth() {
     auto gbps = clock_->copy_gbps(options_.rounds);
     if (!gbps) return gbps.failure();
     results_.set_copy_gbps(*gbps);
-    return {ErrorCode::kOk, {}};
+    return Done{};
   }
 
   /// Runs one problem; what goes wrong becomes a row.
   void run(const GpuGroup& group, const std::string& text) {
     results_.begin(text);
     row_ = GpuRow{text, "hone", 0, 0, 0, {}};
-    if (Failure f = try_run(group, text); f.code != ErrorCode::kOk) {
-      row_.error = f.message;
+    if (auto f = try_run(group, text); !f) {
+      row_.error = f.failure().message;
       results_.add(row_);
     }
     results_.finish(text);
   }
 
  private:
-  Failure try_run(const GpuGroup& group, const std::string& text);
-  Failure add_kernels(const ops::Problem& problem, std::shared_ptr<GpuOperands> operands,
-                      std::vector<GpuContender>& contenders);
+  Result<Done> try_run(const GpuGroup& group, const std::string& text);
+  Result<Done> add_kernels(const ops::Problem& problem, std::shared_ptr<GpuOperands> operands,
+                           std::vector<GpuContender>& contenders);
   GpuContender contender(std::string name, Kernel kernel, std::shared_ptr<GpuOperands> operands);
   void add_peers(const std::shared_ptr<GpuOperands>& operands,
                  std::vector<GpuContender>& contenders);
-  Failure compare(const GpuOperands& operands, GpuContender& ours, GpuContender& theirs);
+  Result<Done> compare(const GpuOperands& operands, GpuContender& ours, GpuContender& theirs);
 
   const Options& options_;
   std::shared_ptr<runtime::EngineState> engine_;
@@ -121,8 +121,9 @@ GpuContender GpuBench::contender(std::string name, Kernel kernel,
           {}};
 }
 
-Failure GpuBench::add_kernels(const ops::Problem& problem, std::shared_ptr<GpuOperands> operands,
-                              std::vector<GpuContender>& contenders) {
+Result<Done> GpuBench::add_kernels(const ops::Problem& problem,
+                                   std::shared_ptr<GpuOperands> operands,
+                                   std::vector<GpuContender>& contenders) {
   if (options_.tuning.count() > 0) {
     TuneOptions tuning;
     tuning.budget = options_.tuning;
@@ -147,7 +148,7 @@ Failure GpuBench::add_kernels(const ops::Problem& problem, std::shared_ptr<GpuOp
   if ((*chosen)->source == Source::kTuned) {
     contenders.push_back(contender("hone tuned", *chosen, operands));
   }
-  return {ErrorCode::kOk, {}};
+  return Done{};
 }
 
 void GpuBench::add_peers(const std::shared_ptr<GpuOperands>& operands,
@@ -163,24 +164,25 @@ void GpuBench::add_peers(const std::shared_ptr<GpuOperands>& operands,
       results_.add(row);
       continue;
     }
-    contenders.push_back({peer.name,
-                          [solve, name = peer.name](size_t set) {
-                            const int code = solve(set);
-                            return code ? Failure{ErrorCode::kDevice,
-                                                  fmt::format("{}: error {}", name, code)}
-                                        : Failure{ErrorCode::kOk, {}};
-                          },
-                          {}});
+    contenders.push_back(
+        {peer.name,
+         [solve, name = peer.name](size_t set) -> Result<Done> {
+           const int code = solve(set);
+           if (code == 0) return Done{};
+           return Failure{ErrorCode::kDevice, fmt::format("{}: error {}", name, code)};
+         },
+         {}});
   }
 }
 
 /// Whether two contenders write the same, up to what their orders of summation may differ by.
-Failure GpuBench::compare(const GpuOperands& operands, GpuContender& ours, GpuContender& theirs) {
+Result<Done> GpuBench::compare(const GpuOperands& operands, GpuContender& ours,
+                               GpuContender& theirs) {
   std::vector<double> values[2];
   GpuContender* both[] = {&ours, &theirs};
   for (int i = 0; i < 2; ++i) {
-    if (Failure f = operands.spoil(); f.code != ErrorCode::kOk) return f;
-    if (Failure f = both[i]->enqueue(0); f.code != ErrorCode::kOk) return f;
+    if (auto f = operands.spoil(); !f) return f.failure();
+    if (auto f = both[i]->enqueue(0); !f) return f.failure();
     auto read = operands.output(kCompared);
     if (!read) return read.failure();
     values[i] = std::move(*read);
@@ -193,13 +195,13 @@ Failure GpuBench::compare(const GpuOperands& operands, GpuContender& ours, GpuCo
   }
   const DType type = operands.view(0, operands.count() - 1).type;
   const double share = !is_float(type) ? 0 : size_of(type) == 2 ? 2e-2 : 1e-3;
-  if (apart <= share * most) return {ErrorCode::kOk, {}};
-  return {ErrorCode::kInternal,
-          fmt::format("WRONG: {} and {} differ by {:g} where values reach {:g}", ours.name,
-                      theirs.name, apart, most)};
+  if (apart <= share * most) return Done{};
+  return Failure{ErrorCode::kInternal,
+                 fmt::format("WRONG: {} and {} differ by {:g} where values reach {:g}", ours.name,
+                             theirs.name, apart, most)};
 }
 
-Failure GpuBench::try_run(const GpuGroup& group, const std::string& text) {
+Result<Done> GpuBench::try_run(const GpuGroup& group, const std::string& text) {
   auto problem = engine_->parse(text);
   if (!problem) return problem.failure();
   auto operands = GpuOperands::create(engine_->services->gpu(), *problem);
@@ -210,7 +212,7 @@ Failure GpuBench::try_run(const GpuGroup& group, const std::string& text) {
   row_.bytes = work.bytes();
   row_.operations = work.operations;
   std::vector<GpuContender> contenders;
-  if (Failure f = add_kernels(*problem, *operands, contenders); f.code != ErrorCode::kOk) return f;
+  if (auto f = add_kernels(*problem, *operands, contenders); !f) return f.failure();
   std::shared_ptr<GpuOperands> bare;
   if (group.against == Against::kBare) {
     auto product = engine_->parse(bare_product(text));
@@ -227,13 +229,12 @@ Failure GpuBench::try_run(const GpuGroup& group, const std::string& text) {
   // The peer's convolution leaves the bias out.
   const bool comparable = own < contenders.size() && (*operands)->op() != "conv2d";
   if (comparable) {
-    Failure f = compare(**operands, contenders[0], contenders[own]);
-    if (f.code != ErrorCode::kOk) return f;
+    auto f = compare(**operands, contenders[0], contenders[own]);
+    if (!f) return f.failure();
   }
   const size_t sets = std::min((*operands)->sets(), bare ? bare->sets() : (*operands)->sets());
-  if (Failure f = clock_->race(contenders, sets, options_.rounds, options_.tiny ? 1 : 1000);
-      f.code != ErrorCode::kOk) {
-    return f;
+  if (auto f = clock_->race(contenders, sets, options_.rounds, options_.tiny ? 1 : 1000); !f) {
+    return f.failure();
   }
   for (const GpuContender& c : contenders) {
     GpuRow row = row_;
@@ -241,7 +242,7 @@ Failure GpuBench::try_run(const GpuGroup& group, const std::string& text) {
     row.us = c.median_us();
     results_.add(row);
   }
-  return {ErrorCode::kOk, {}};
+  return Done{};
 }
 
 bool wanted(const Options& options, const GpuGroup& group) {
@@ -399,8 +400,8 @@ int run_table(const Options& options, const std::shared_ptr<runtime::EngineState
   if (!clock) return runtime::report(options.common, clock.failure());
   GpuBench bench(options, engine, std::move(*clock), *results);
   if (results->copy_gbps() == 0) {
-    if (Failure f = bench.copy_bandwidth(); f.code != ErrorCode::kOk) {
-      return runtime::report(options.common, f);
+    if (auto f = bench.copy_bandwidth(); !f) {
+      return runtime::report(options.common, f.failure());
     }
   }
   const bool whole = run_problems(options, bench, *gpu, groups, *results, argv);

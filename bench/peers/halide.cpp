@@ -25,7 +25,7 @@ struct HalideCall {
   }
   bool run() const {
     for (size_t l = 0; l < launches; ++l) {
-      if (code->run(l, slots.data(), {0, 1, nullptr, nullptr}).code != ErrorCode::kOk) return false;
+      if (!code->run(l, slots.data(), {0, 1, nullptr, nullptr})) return false;
     }
     return true;
   }

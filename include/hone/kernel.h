@@ -28,9 +28,6 @@ struct KernelState;
 struct BoundState;
 }  // namespace runtime
 
-/// The value of a Result that has nothing to say but "done".
-using Done = std::monostate;
-
 /// Where the schedule of a kernel came from.
 enum class Source : uint8_t {
   kGiven,        ///< by the caller

@@ -44,7 +44,9 @@ ErrorCode code_of(int error) {
   }
 }
 
-Failure unsupported(std::string message) { return {ErrorCode::kUnsupported, std::move(message)}; }
+Failure unsupported(std::string message) {
+  return Failure{ErrorCode::kUnsupported, std::move(message)};
+}
 
 /// Points the functions of `driver` at the symbols of `library`; those that are missing.
 std::string find_functions(CudaDriver& driver, void* library) {

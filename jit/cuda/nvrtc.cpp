@@ -117,10 +117,11 @@ int Nvrtc::latest(int sm) const {
 Failure Nvrtc::unknown(int sm) const {
   std::string known;
   for (const int a : architectures()) known += fmt::format("{}sm_{}", known.empty() ? "" : ", ", a);
-  return {ErrorCode::kUnsupported,
-          fmt::format("NVRTC {}.{} does not know sm_{}; it compiles for {}. Install one that does, "
-                      "or name it in HONE_NVRTC",
-                      major_, minor_, sm, known)};
+  return Failure{
+      ErrorCode::kUnsupported,
+      fmt::format("NVRTC {}.{} does not know sm_{}; it compiles for {}. Install one that does, "
+                  "or name it in HONE_NVRTC",
+                  major_, minor_, sm, known)};
 }
 
 Result<CudaBinary> Nvrtc::compile(const CudaSource& source, int sm, int ptx) const {

@@ -42,17 +42,17 @@ class HalideExecutable final : public Executable {
     if (code_->program().dims.empty()) views_ = parameter_views(code_->program(), {});
   }
 
-  Failure run(size_t launch, const int64_t* slots, const Part& part) const override {
+  Result<Done> run(size_t launch, const int64_t* slots, const Part& part) const override {
     if (launch + 1 < code_->nest().launches.size()) {
       if (native_checks_) return native_checks_->run(launch, slots, part);
       auto fault = checks_.run(static_cast<int>(launch), slots, part.begin, part.end, part.scratch);
-      if (fault) return {ErrorCode::kInternal, std::move(fault->message)};
-      return {ErrorCode::kOk, {}};
+      if (fault) return Failure{ErrorCode::kInternal, std::move(fault->message)};
+      return Done{};
     }
-    if (part.begin >= part.end) return {ErrorCode::kOk, {}};
+    if (part.begin >= part.end) return Done{};
     if (!code_->program().checks.empty() &&
         *reinterpret_cast<const int64_t*>(slots[ir::ArgsLayout::kStatus]) != INT64_MAX) {
-      return {ErrorCode::kOk, {}};  // bad data: nothing may be written
+      return Done{};  // bad data: nothing may be written
     }
     std::vector<int64_t> dims;
     for (const int slot : layout_.dim_slots) dims.push_back(slots[slot]);
@@ -61,8 +61,8 @@ class HalideExecutable final : public Executable {
     halide::Arguments arguments(code_->program(), layout_, views, code_->pipeline().inputs(),
                                 code_->pipeline().outputs(), slots);
     std::string wrong = arguments.call(code_->callable());
-    if (wrong.empty()) return {ErrorCode::kOk, {}};
-    return {ErrorCode::kInternal, "Halide: " + std::move(wrong)};
+    if (wrong.empty()) return Done{};
+    return Failure{ErrorCode::kInternal, "Halide: " + std::move(wrong)};
   }
 
  private:

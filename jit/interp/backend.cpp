@@ -13,10 +13,10 @@ class Interpreted final : public Executable {
  public:
   explicit Interpreted(const ir::Nest& nest) : executor_(nest) {}
 
-  Failure run(size_t launch, const int64_t* slots, const Part& part) const override {
+  Result<Done> run(size_t launch, const int64_t* slots, const Part& part) const override {
     auto fault = executor_.run(static_cast<int>(launch), slots, part.begin, part.end, part.scratch);
-    if (!fault) return {ErrorCode::kOk, {}};
-    return {ErrorCode::kInternal, std::move(fault->message)};
+    if (!fault) return Done{};
+    return Failure{ErrorCode::kInternal, std::move(fault->message)};
   }
 
  private:

@@ -56,7 +56,7 @@ int64_t span_of(const TensorView& view) {
 
 namespace {
 
-Failure mismatch(std::string message) { return {ErrorCode::kArgument, std::move(message)}; }
+Failure mismatch(std::string message) { return Failure{ErrorCode::kArgument, std::move(message)}; }
 
 }  // namespace
 

@@ -10,7 +10,8 @@
 namespace hone::ir {
 
 /// Why a schedule, or the code for it, cannot be had. Steps, legality, lowering, back ends and
-/// loading all return this value. Inside one pass it may be thrown; no caller of the pass sees that.
+/// loading all return this value. Inside one pass it may be thrown; no caller of the pass sees
+/// that.
 struct Reject {
   enum Kind : uint8_t {
     kIllegal,  ///< the schedule is illegal: a step does not apply, or an access is not proved
@@ -27,11 +28,11 @@ struct Reject {
 
   Kind kind;
   ErrorCode code = ErrorCode::kSchedule;  ///< what a user is told
-  std::string reason;     ///< what is wrong and what would be accepted
-  int step = -1;          ///< index in the schedule; -1: not known, or no step
-  std::string step_text;  ///< canonical text of the step
-  std::string stage;      ///< empty: not known
-  std::string loop;       ///< of the stage; empty: not known, or the placement of the stage
+  std::string reason;                     ///< what is wrong and what would be accepted
+  int step = -1;                          ///< index in the schedule; -1: not known, or no step
+  std::string step_text;                  ///< canonical text of the step
+  std::string stage;                      ///< empty: not known
+  std::string loop;  ///< of the stage; empty: not known, or the placement of the stage
 
   /// `step 3 "split k 7 -> ...": 7 does not divide 31 and tail=exact; use tail=mask or tail=peel`.
   std::string text() const {

@@ -35,8 +35,8 @@ std::string print_bytes(int64_t bytes) {
 
 /// The text with the word at `at` underlined.
 Failure fail(std::string_view text, size_t at, size_t length, std::string_view why) {
-  return {ErrorCode::kSyntax, fmt::format("target: {}\n  {}\n  {}{}", why, text,
-                                          std::string(at, ' '), std::string(length, '^'))};
+  return Failure{ErrorCode::kSyntax, fmt::format("target: {}\n  {}\n  {}{}", why, text,
+                                                 std::string(at, ' '), std::string(length, '^'))};
 }
 
 bool parse_number(std::string_view digits, int64_t* value) {

@@ -27,9 +27,9 @@ class LoadedX86 final : public Executable {
   }
   ~LoadedX86() override { memory_.release(span_); }
 
-  Failure run(size_t launch, const int64_t* slots, const Part& part) const override {
+  Result<Done> run(size_t launch, const int64_t* slots, const Part& part) const override {
     functions_[launch](slots, part.begin, part.end, part.scratch);
-    return {ErrorCode::kOk, {}};
+    return Done{};
   }
   Launch::Function function(size_t launch) const override { return functions_[launch]; }
   std::span<const uint8_t> bytes() const override { return {span_.data, span_.size}; }

@@ -72,10 +72,10 @@ TuneOptions options_of(const hone_tune_options& c, std::stop_source* stop) {
   return o;
 }
 
-Failure good() { return {ErrorCode::kOk, {}}; }
-
 /// What must not be null.
-Failure missing(const char* what) { return {ErrorCode::kArgument, std::string(what) + " is null"}; }
+Failure missing(const char* what) {
+  return Failure{ErrorCode::kArgument, std::string(what) + " is null"};
+}
 
 }  // namespace
 
@@ -109,7 +109,7 @@ void hone_free(char* text) { std::free(text); }
 
 hone_status hone_engine_create(const hone_engine_options* options, hone_engine** engine,
                                char** error) {
-  return c_guard(error, [&]() -> Failure {
+  return c_guard(error, [&]() -> Result<Done> {
     if (!engine) return missing("engine");
     *engine = nullptr;
     const hone_engine_options c = c_options(options);
@@ -119,7 +119,7 @@ hone_status hone_engine_create(const hone_engine_options* options, hone_engine**
     if (!made) return made.failure();
     std::string target = made->target();
     *engine = new hone_engine{std::move(pool), *std::move(made), std::move(target)};
-    return good();
+    return Done{};
   });
 }
 
@@ -127,10 +127,10 @@ void hone_engine_destroy(hone_engine* engine) { delete engine; }
 
 hone_status hone_engine_add_ops(hone_engine* engine, const char* text, const char* origin,
                                 char** error) {
-  return c_guard(error, [&]() -> Failure {
+  return c_guard(error, [&]() -> Result<Done> {
     if (!engine || !text) return missing(engine ? "text" : "engine");
     auto done = engine->engine.try_add_ops(text, origin ? origin : "ops");
-    return done ? good() : done.failure();
+    return done;
   });
 }
 
@@ -139,26 +139,26 @@ const char* hone_engine_target(const hone_engine* engine) {
 }
 
 hone_status hone_engine_ops(const hone_engine* engine, char** text, char** error) {
-  return c_guard(error, [&]() -> Failure {
+  return c_guard(error, [&]() -> Result<Done> {
     if (!engine || !text) return missing(engine ? "text" : "engine");
     std::string all;
     for (const Op& op : engine->engine.ops()) all += op.text() + "\n";
     *text = c_text(all);
-    return good();
+    return Done{};
   });
 }
 
 hone_status hone_engine_export_cache(const hone_engine* engine, char** text, char** error) {
-  return c_guard(error, [&]() -> Failure {
+  return c_guard(error, [&]() -> Result<Done> {
     if (!engine || !text) return missing(engine ? "text" : "engine");
     *text = c_text(engine->engine.export_cache());
-    return good();
+    return Done{};
   });
 }
 
 hone_status hone_engine_import_cache(hone_engine* engine, const char* text, int64_t* taken,
                                      char** flaws, char** error) {
-  return c_guard(error, [&]() -> Failure {
+  return c_guard(error, [&]() -> Result<Done> {
     if (!engine || !text) return missing(engine ? "text" : "engine");
     const auto report = engine->engine.try_import_cache(text);
     if (!report) return report.failure();
@@ -166,14 +166,14 @@ hone_status hone_engine_import_cache(hone_engine* engine, const char* text, int6
     std::string all;
     for (const CacheFlaw& f : report->flaws) all += f.record + "\n  " + f.flaw + "\n";
     if (flaws) *flaws = c_text(all);
-    return good();
+    return Done{};
   });
 }
 
 hone_status hone_engine_tune(hone_engine* engine, const char* problem,
                              const hone_tune_options* options, hone_tune_result* result,
                              char** error) {
-  return c_guard(error, [&]() -> Failure {
+  return c_guard(error, [&]() -> Result<Done> {
     if (!engine || !problem) return missing(engine ? "problem" : "engine");
     std::stop_source stop;
     const auto tuned = engine->engine.try_tune(problem, options_of(c_options(options), &stop));
@@ -182,6 +182,6 @@ hone_status hone_engine_tune(hone_engine* engine, const char* problem,
       *result = {tuned->time_us,  tuned->default_us, tuned->speedup,
                  tuned->limit_us, tuned->trials,     tuned->end == TuneEnd::kHit};
     }
-    return good();
+    return Done{};
   });
 }

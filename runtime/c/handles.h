@@ -43,12 +43,13 @@ char* c_text(std::string_view text);
 /// Leaves the message in `error`, if there is one, and returns the status.
 hone_status c_failure(const Failure& failure, char** error) noexcept;
 
-/// Runs `f`, which returns a Failure; what it throws becomes a status.
+/// Runs `f`, which returns a Result<Done>; what it throws becomes a status.
 template <class F>
 hone_status c_guard(char** error, F f) noexcept {
   try {
     if (error) *error = nullptr;
-    return c_failure(f(), error);
+    const Result<Done> done = f();
+    return done ? HONE_OK : c_failure(done.failure(), error);
   } catch (const Error& e) {
     return c_failure({e.code(), {}}, error);
   } catch (const std::bad_alloc&) {

@@ -25,7 +25,7 @@ namespace hone::runtime {
 namespace {
 
 Failure missing_of_kernel(const char* what) {
-  return {ErrorCode::kArgument, std::string(what) + " is null"};
+  return Failure{ErrorCode::kArgument, std::string(what) + " is null"};
 }
 
 /// A container of so many elements, which is what makes a tensor flat.
@@ -91,20 +91,21 @@ class Args {
   Args() = default;
   Args(const Args&) = delete;
   Args& operator=(const Args&) = delete;
-  Failure take(const hone_arg* args, size_t count) {
+  Result<Done> take(const hone_arg* args, size_t count) {
     if (!args && count > 0) return missing_of_kernel("args");
     args_.reserve(count);
     for (size_t i = 0; i < count; ++i) {
-      if (Failure f = take(args[i]); f.code != ErrorCode::kOk) {
-        return {f.code, "argument " + std::to_string(i) + ": " + f.message};
+      if (auto f = take(args[i]); !f) {
+        return Failure{f.failure().code,
+                       "argument " + std::to_string(i) + ": " + f.failure().message};
       }
     }
-    return {ErrorCode::kOk, {}};
+    return Done{};
   }
   std::span<const Arg> span() const { return args_; }
 
  private:
-  Failure take(const hone_arg& arg) {
+  Result<Done> take(const hone_arg& arg) {
     switch (arg.kind) {
       case HONE_ARG_TENSOR: {
         auto tensor = tensor_of(arg.tensor);
@@ -119,9 +120,9 @@ class Args {
         args_.emplace_back(ScalarArg(arg.integer));
         break;
       default:
-        return {ErrorCode::kArgument, "its kind is no hone_arg_kind"};
+        return Failure{ErrorCode::kArgument, "its kind is no hone_arg_kind"};
     }
-    return {ErrorCode::kOk, {}};
+    return Done{};
   }
 
   alignas(Arg) std::byte memory_[16 * sizeof(Arg)];
@@ -129,16 +130,12 @@ class Args {
   std::pmr::vector<Arg> args_{&resource_};
 };
 
-Failure done_or_why(const Result<Done>& done) {
-  return done ? Failure{ErrorCode::kOk, {}} : done.failure();
-}
-
 }  // namespace
 }  // namespace hone::runtime
 
 hone_status hone_engine_compile(hone_engine* engine, const char* problem, const char* schedule,
                                 hone_kernel** kernel, char** error) {
-  return c_guard(error, [&]() -> Failure {
+  return c_guard(error, [&]() -> Result<Done> {
     if (!engine || !problem || !kernel) {
       return missing_of_kernel(!engine ? "engine" : !problem ? "problem" : "kernel");
     }
@@ -146,7 +143,7 @@ hone_status hone_engine_compile(hone_engine* engine, const char* problem, const 
     auto made = engine->engine.try_compile(problem, {.schedule = schedule ? schedule : ""});
     if (!made) return made.failure();
     *kernel = new hone_kernel(engine->pool, *std::move(made));
-    return {ErrorCode::kOk, {}};
+    return Done{};
   });
 }
 
@@ -192,22 +189,22 @@ int64_t hone_kernel_workspace_size(const hone_kernel* kernel) {
 
 hone_status hone_kernel_call(const hone_kernel* kernel, const hone_arg* args, size_t count,
                              const hone_call_options* options, char** error) {
-  return c_guard(error, [&]() -> Failure {
+  return c_guard(error, [&]() -> Result<Done> {
     if (!kernel) return missing_of_kernel("kernel");
     Args all;
-    if (Failure f = all.take(args, count); f.code != ErrorCode::kOk) return f;
+    if (auto f = all.take(args, count); !f) return f.failure();
     const hone_call_options c = c_options(options);
     CallOptions o;
     o.workspace = {static_cast<std::byte*>(c.workspace), c.workspace ? c.workspace_bytes : 0};
     o.serial = c.serial != 0;
-    return done_or_why(kernel->bound ? kernel->bound->try_run(all.span(), o)
-                                     : kernel->kernel.try_run(all.span(), o));
+    return kernel->bound ? kernel->bound->try_run(all.span(), o)
+                         : kernel->kernel.try_run(all.span(), o);
   });
 }
 
 hone_status hone_kernel_bind(const hone_kernel* kernel, const char* name, const hone_tensor* tensor,
                              hone_kernel** bound, char** error) {
-  return c_guard(error, [&]() -> Failure {
+  return c_guard(error, [&]() -> Result<Done> {
     if (!kernel || !name || !tensor || !bound) {
       return missing_of_kernel(!kernel ? "kernel" : !name ? "name" : !tensor ? "tensor" : "bound");
     }
@@ -218,25 +215,25 @@ hone_status hone_kernel_bind(const hone_kernel* kernel, const char* name, const 
                               : kernel->kernel.try_bind(name, *given);
     if (!made) return made.failure();
     *bound = new hone_kernel(kernel->pool, kernel->kernel, *std::move(made));
-    return {ErrorCode::kOk, {}};
+    return Done{};
   });
 }
 
 hone_status hone_kernel_enqueue(const hone_kernel* kernel, const hone_arg* args, size_t count,
                                 void* stream, char** error) {
-  return c_guard(error, [&]() -> Failure {
+  return c_guard(error, [&]() -> Result<Done> {
     if (!kernel) return missing_of_kernel("kernel");
     Args all;
-    if (Failure f = all.take(args, count); f.code != ErrorCode::kOk) return f;
+    if (auto f = all.take(args, count); !f) return f.failure();
     const EnqueueOptions o{.stream = stream};
-    return done_or_why(kernel->bound ? kernel->bound->try_enqueue_list(all.span(), o)
-                                     : kernel->kernel.try_enqueue_list(all.span(), o));
+    return kernel->bound ? kernel->bound->try_enqueue_list(all.span(), o)
+                         : kernel->kernel.try_enqueue_list(all.span(), o);
   });
 }
 
 hone_status hone_kernel_wait(const hone_kernel* kernel, void* stream, char** error) {
-  return c_guard(error, [&]() -> Failure {
+  return c_guard(error, [&]() -> Result<Done> {
     if (!kernel) return missing_of_kernel("kernel");
-    return done_or_why(kernel->kernel.try_wait(stream));
+    return kernel->kernel.try_wait(stream);
   });
 }

@@ -49,7 +49,7 @@ Result<bool, Trouble> add_sums_within(Database* db) {
     const std::string sql =
         fmt::format("ALTER TABLE {0} ADD COLUMN sum INTEGER; UPDATE {0} SET sum = {1}", table, of);
     const auto added = db->run(sql.c_str());
-    if (!added) return added;
+    if (!added) return added.failure();
   }
   return db->run("PRAGMA user_version = 2");
 }
@@ -59,7 +59,7 @@ Result<bool, Trouble> add_sums(Database* db) {
   if (!schema) return schema.failure();
   if (*schema == kSchema) return true;
   auto result = db->run("BEGIN IMMEDIATE");
-  if (!result) return result;
+  if (!result) return result.failure();
   result = add_sums_within(db);
   if (result) result = db->run("COMMIT");
   if (!result) {

@@ -162,7 +162,7 @@ Result<bool, Trouble> Store::put(const Record& record, Meeting meeting, int64_t 
 
 Result<bool, Trouble> Store::put_all(const std::vector<Record>& records, int64_t now) {
   auto result = db_.run("BEGIN IMMEDIATE");
-  if (!result) return result;
+  if (!result) return result.failure();
   for (const Record& record : records) {
     result = put(record, Meeting::kUnite, now);
     if (!result) break;
@@ -259,7 +259,7 @@ Result<StoreCounts, Trouble> Store::counts() {
 Result<bool, Trouble> Store::evict(int64_t max_bytes) {
   // Each round drops a quarter of the logs, then of the records; a few rounds reach any size.
   const auto table = make_binaries();
-  if (!table) return table;
+  if (!table) return table.failure();
   constexpr const char* kRounds[] = {
       "DELETE FROM trials WHERE id IN (SELECT id FROM trials ORDER BY id LIMIT "
       "1 + (SELECT count(*) FROM trials) / 4)",

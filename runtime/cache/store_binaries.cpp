@@ -23,7 +23,7 @@ Result<int64_t, Trouble> Store::count_binaries() {
 
 Result<bool, Trouble> Store::prune_binaries(int generation) {
   const auto made = make_binaries();
-  if (!made) return made;
+  if (!made) return made.failure();
   auto rows = db_.prepare("DELETE FROM binaries WHERE codegen <> ?1");
   if (!rows) return rows.failure();
   return rows->bind(int64_t{generation}).step();
@@ -51,7 +51,7 @@ Result<std::optional<Bytes>, Trouble> Store::binary(const BinaryKey& key) {
 
 Result<bool, Trouble> Store::keep_binary(const BinaryKey& key, const Bytes& bytes, int64_t now) {
   const auto made = make_binaries();
-  if (!made) return made;
+  if (!made) return made.failure();
   auto insert = db_.prepare(
       "INSERT OR REPLACE INTO binaries(source, codegen, nvrtc, sm, code, hit, sum) "
       "VALUES(?1, ?2, ?3, ?4, ?5, ?6, hone_sum(?1, ?2, ?3, ?4, ?5))");

@@ -21,7 +21,7 @@ Result<bool, Trouble> Store::keep_ceiling(const std::string& target, const std::
   const auto made = db_.run(
       "CREATE TABLE IF NOT EXISTS ceilings(target TEXT NOT NULL, name TEXT NOT NULL, "
       "rate REAL NOT NULL, PRIMARY KEY(target, name)) WITHOUT ROWID");
-  if (!made) return made;
+  if (!made) return made.failure();
   auto insert = db_.prepare(
       "INSERT INTO ceilings(target, name, rate) VALUES(?1, ?2, ?3) ON CONFLICT DO UPDATE SET "
       "rate = max(rate, excluded.rate)");

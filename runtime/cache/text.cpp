@@ -133,7 +133,7 @@ class Reader {
   }
 
   Failure failure(const std::string& why) const {
-    return {ErrorCode::kSyntax, fmt::format("{}:{}: {}", origin_, number_, why)};
+    return Failure{ErrorCode::kSyntax, fmt::format("{}:{}: {}", origin_, number_, why)};
   }
   std::vector<Record> take() { return std::move(records_); }
 

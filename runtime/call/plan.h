@@ -80,11 +80,11 @@ struct Bindings {
 /// `args` where they lie; `refs` has room for them.
 std::span<const ArgRef> refer(std::span<const Arg> args, std::span<ArgRef> refs);
 
-/// Checks the arguments of a call against the plan and fills `out`. What is wrong, or kOk.
+/// Checks the arguments of a call against the plan and fills `out`. Fails with what is wrong.
 /// Never allocates when all is well.
-Failure bind_arguments(const CallPlan& plan, std::span<const ArgRef> args, Bindings* out);
+Result<Done> bind_arguments(const CallPlan& plan, std::span<const ArgRef> args, Bindings* out);
 
 /// Checks one tensor against a constant parameter.
-Failure check_constant(const ParamPlan& param, const TensorRef& tensor);
+Result<Done> check_constant(const ParamPlan& param, const TensorRef& tensor);
 
 }  // namespace hone::runtime

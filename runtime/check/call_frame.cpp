@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <utility>
 
 #include "runtime/call/plan.h"
@@ -58,33 +59,44 @@ const int64_t* CallFrame::slots_of(const ir::Launch& launch) const {
 
 namespace {
 
-/// Code that has no functions, called as if it had one.
-class Indirect {
+/// One launch as a function of the host, also where the code has none to give.
+class HostLaunch {
  public:
-  /// The launch's function, or one that has the executable run it; one launch at a time.
-  static Launch::Function function(const jit::Executable& executable, size_t launch) {
-    if (const Launch::Function own = executable.function(launch)) return own;
-    current_ = {&executable, launch, {ErrorCode::kOk, {}}};
-    return call;
+  HostLaunch(const jit::Executable& executable, size_t launch, const int64_t* slots)
+      : executable_(executable),
+        launch_(launch),
+        slots_(slots),
+        own_(executable.function(launch)) {}
+  HostLaunch(const HostLaunch&) = delete;
+  HostLaunch& operator=(const HostLaunch&) = delete;
+
+  /// To be called with `arguments`.
+  Launch::Function function() const { return own_ ? own_ : through; }
+  const int64_t* arguments() { return own_ ? slots_ : reinterpret_cast<const int64_t*>(this); }
+  /// Runs a part of it on the calling thread.
+  void run(int64_t begin, int64_t end, void* scratch) {
+    function()(arguments(), begin, end, scratch);
   }
-  /// What went wrong since `function`; empty: nothing.
-  static std::string failed() { return std::exchange(current_.failure.message, {}); }
+  /// What went wrong in code without a function; "": nothing.
+  std::string fault() const { return fault_ ? "" : fault_.failure().message; }
 
  private:
-  struct Current {
-    const jit::Executable* executable = nullptr;
-    size_t launch = 0;
-    Failure failure;
-  };
-  static void call(const int64_t* slots, int64_t begin, int64_t end, void* scratch) {
-    Failure failed =
-        current_.executable->run(current_.launch, slots, {begin, end, scratch, nullptr});
-    if (failed.code != ErrorCode::kOk) current_.failure = std::move(failed);
+  static void through(const int64_t* self, int64_t begin, int64_t end, void* scratch) {
+    auto* const launch = reinterpret_cast<HostLaunch*>(const_cast<int64_t*>(self));
+    auto done =
+        launch->executable_.run(launch->launch_, launch->slots_, {begin, end, scratch, nullptr});
+    if (done) return;
+    const std::lock_guard lock(launch->mutex_);
+    launch->fault_ = std::move(done);
   }
-  static Current current_;
-};
 
-Indirect::Current Indirect::current_;
+  const jit::Executable& executable_;
+  const size_t launch_;
+  const int64_t* const slots_;
+  const Launch::Function own_;
+  std::mutex mutex_;
+  Result<Done> fault_ = Done{};
+};
 
 }  // namespace
 
@@ -96,13 +108,14 @@ std::string CallFrame::run_guarded(GuardedCall& call, const Candidate& c) {
     const int64_t n = extent(launch);
     // Parts that a pool could make: what is left over at a boundary shows here.
     const int64_t cuts[] = {0, n / 3, n / 3 + n / 2 > n ? n : n / 3 + n / 2, n};
+    HostLaunch guarded_launch(*c.executable, i, slots_of(launch));
     std::string broken;
     const Stretch took = stretch_of([&] {
       for (int part = 0; part < 3 && broken.empty(); ++part) {
         if (cuts[part] >= cuts[part + 1]) continue;
-        broken = call.run(Indirect::function(*c.executable, i), slots_of(launch), cuts[part],
+        broken = call.run(guarded_launch.function(), guarded_launch.arguments(), cuts[part],
                           cuts[part + 1], scratch_[0].data());
-        if (broken.empty()) broken = Indirect::failed();
+        if (broken.empty()) broken = guarded_launch.fault();
       }
     });
     if (!broken.empty()) return broken;
@@ -111,13 +124,13 @@ std::string CallFrame::run_guarded(GuardedCall& call, const Candidate& c) {
   return "";
 }
 
-Result<std::monostate> CallFrame::share(int workers) {
+Result<Done> CallFrame::share(int workers) {
   while (scratch_.size() < static_cast<size_t>(workers)) {
     auto more = pool_->take(scratch_[0].size(), Guard::kAfter);
     if (!more) return more.failure();
     scratch_.push_back(std::move(*more));
   }
-  return std::monostate{};
+  return Done{};
 }
 
 void CallFrame::bind(const Candidate& c) {
@@ -125,15 +138,14 @@ void CallFrame::bind(const Candidate& c) {
   for (size_t i = 0; i < c.nest().launches.size(); ++i) {
     const ir::Launch& launch = c.nest().launches[i];
     if (launch.at_bind) {
-      Indirect::function(*c.executable, i)(slots_of(launch), 0, extent(launch), scratch_[0].data());
+      HostLaunch(*c.executable, i, slots_of(launch)).run(0, extent(launch), scratch_[0].data());
     }
   }
 }
 
 void CallFrame::run(const Candidate& c, ThreadPool* pool) {
   struct Context {
-    Launch::Function function;
-    const int64_t* slots;
+    HostLaunch* launch;
     std::vector<GuardedMemory>* scratch;
   };
   *status_ = kFine;
@@ -142,17 +154,17 @@ void CallFrame::run(const Candidate& c, ThreadPool* pool) {
     if (launch.at_bind) continue;
     const int64_t n = extent(launch);
     if (n <= 0) continue;
-    const Launch::Function function = Indirect::function(*c.executable, i);
+    HostLaunch whole(*c.executable, i, slots_.data());
     if (!pool || !launch.parallel || n == 1) {
-      function(slots_.data(), 0, n, scratch_[0].data());
+      whole.run(0, n, scratch_[0].data());
       continue;
     }
-    Context context{function, slots_.data(), &scratch_};
+    Context context{&whole, &scratch_};
     pool->parallel_for(
         n,
         [](void* p, int64_t begin, int64_t end, int worker) {
           auto* x = static_cast<Context*>(p);
-          x->function(x->slots, begin, end, (*x->scratch)[static_cast<size_t>(worker)].data());
+          x->launch->run(begin, end, (*x->scratch)[static_cast<size_t>(worker)].data());
         },
         &context);
   }

@@ -31,7 +31,7 @@ class CallFrame {
   /// Processor time of that run, the launches at bind left out.
   double run_us() const { return run_us_; }
   /// Scratch for `workers` threads, which `run` with a pool of that size needs.
-  Result<std::monostate> share(int workers);
+  Result<Done> share(int workers);
   /// Packs the constants, unguarded.
   void bind(const Candidate& candidate);
   /// Runs the launches as a kernel does; `pool` for the parallel ones (null: this thread alone),

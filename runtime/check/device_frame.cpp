@@ -15,11 +15,12 @@ Result<DeviceFrame> DeviceFrame::create(const Candidate& c, const Fixture& fixtu
   auto workspace = GuardedDeviceMemory::allocate(f.gpu_, c.nest().shared_bytes);
   if (!workspace) return workspace.failure();
   f.workspace_ = std::move(*workspace);
-  if (Failure filled = f.fill(c, fixture, mirror); filled.code != ErrorCode::kOk) return filled;
+  if (auto filled = f.fill(c, fixture, mirror); !filled) return filled.failure();
   return f;
 }
 
-Failure DeviceFrame::fill(const Candidate& c, const Fixture& fixture, const DeviceMirror& mirror) {
+Result<Done> DeviceFrame::fill(const Candidate& c, const Fixture& fixture,
+                               const DeviceMirror& mirror) {
   const auto at = [](uint64_t address) { return reinterpret_cast<const void*>(address); };
   const std::vector<int64_t> packed = bound_bytes(c.nest());
   for (int copy = 0; copy < mirror.copies(); ++copy) {
@@ -43,44 +44,44 @@ Failure DeviceFrame::fill(const Candidate& c, const Fixture& fixture, const Devi
   return error == 0 ? fine() : gpu_->failed(error, "setting the status word");
 }
 
-Failure DeviceFrame::enqueue(const Candidate& c, size_t copy, bool at_bind) {
+Result<Done> DeviceFrame::enqueue(const Candidate& c, size_t copy, bool at_bind) {
   for (size_t i = 0; i < c.nest().launches.size(); ++i) {
     if (c.nest().launches[i].at_bind != at_bind) continue;
-    Failure f = c.executable->run(i, slots_[copy].data(), {0, 0, nullptr, gpu_->stream()});
-    if (f.code != ErrorCode::kOk) return f;
+    auto f = c.executable->run(i, slots_[copy].data(), {0, 0, nullptr, gpu_->stream()});
+    if (!f) return f.failure();
   }
-  return fine();
+  return Done{};
 }
 
-Failure DeviceFrame::bind(const Candidate& c) {
+Result<Done> DeviceFrame::bind(const Candidate& c) {
   const UseGpu use(*gpu_);
   Stopwatch watch(*gpu_);
-  if (Failure f = watch.start(); f.code != ErrorCode::kOk) return f;
+  if (auto f = watch.start(); !f) return f.failure();
   for (size_t copy = 0; copy < slots_.size(); ++copy) {
-    if (Failure f = enqueue(c, copy, true); f.code != ErrorCode::kOk) return f;
+    if (auto f = enqueue(c, copy, true); !f) return f.failure();
   }
   double us = 0;
   return watch.stop(&us);
 }
 
-Failure DeviceFrame::run(const Candidate& c) {
+Result<Done> DeviceFrame::run(const Candidate& c) {
   const UseGpu use(*gpu_);
   const jit::CudaDriver& driver = gpu_->driver();
   void* const stream = gpu_->stream();
   int error = driver.copy_on(status_.data(), gpu_->fine(), sizeof(int64_t), stream);
   if (error != 0) return gpu_->failed(error, "setting the status word");
-  if (Failure f = run_many(c, 1, &run_us_); f.code != ErrorCode::kOk) return f;
+  if (auto f = run_many(c, 1, &run_us_); !f) return f.failure();
   error = driver.to_host(&found_, status_.data(), sizeof found_);
   return error == 0 ? fine() : gpu_->failed(error, "reading the status word");
 }
 
-Failure DeviceFrame::run_many(const Candidate& c, int64_t n, double* us) {
+Result<Done> DeviceFrame::run_many(const Candidate& c, int64_t n, double* us) {
   const UseGpu use(*gpu_);
   Stopwatch watch(*gpu_);
-  if (Failure f = watch.start(); f.code != ErrorCode::kOk) return f;
+  if (auto f = watch.start(); !f) return f.failure();
   for (int64_t i = 0; i < n; ++i) {
-    Failure f = enqueue(c, static_cast<size_t>(i) % slots_.size(), false);
-    if (f.code != ErrorCode::kOk) return f;
+    auto f = enqueue(c, static_cast<size_t>(i) % slots_.size(), false);
+    if (!f) return f.failure();
   }
   return watch.stop(us);
 }

@@ -23,14 +23,14 @@ class DeviceFrame {
                                     const DeviceMirror& mirror);
 
   /// Packs the constants of every copy, and waits.
-  Failure bind(const Candidate& candidate);
+  Result<Done> bind(const Candidate& candidate);
   /// Runs the launches on the first copy, waits, and reads the status word. What the device said.
-  Failure run(const Candidate& candidate);
+  Result<Done> run(const Candidate& candidate);
   /// What that took on the device's clock, in microseconds.
   double run_us() const { return run_us_; }
   /// Runs the launches `n` times, each time on the next copy; `us` is what that took on the
   /// device's clock.
-  Failure run_many(const Candidate& candidate, int64_t n, double* us);
+  Result<Done> run_many(const Candidate& candidate, int64_t n, double* us);
   /// Where the status word after `run` is not what the definition says of the fixture's data, or
   /// "".
   std::string misreported(const Fixture& fixture) const;
@@ -39,8 +39,8 @@ class DeviceFrame {
 
  private:
   explicit DeviceFrame(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {}
-  Failure fill(const Candidate& candidate, const Fixture& fixture, const DeviceMirror& mirror);
-  Failure enqueue(const Candidate& candidate, size_t copy, bool at_bind);
+  Result<Done> fill(const Candidate& candidate, const Fixture& fixture, const DeviceMirror& mirror);
+  Result<Done> enqueue(const Candidate& candidate, size_t copy, bool at_bind);
 
   std::shared_ptr<Gpu> gpu_;
   std::vector<FrameSlots> slots_;  ///< per copy

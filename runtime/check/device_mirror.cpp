@@ -21,14 +21,14 @@ int64_t bytes_of(const jit::TensorView& v) { return jit::span_of(v) * size_of(v.
 
 /// Calls `f(param, buffer)` for each parameter; stops at what is not fine.
 template <class F>
-Failure each_param(const Fixture& fixture, const F& f) {
+Result<Done> each_param(const Fixture& fixture, const F& f) {
   size_t p = 0;
   for (const ir::Buffer& b : fixture.problem().program.buffers) {
     if (b.role == ir::Role::kTemp) continue;
-    if (Failure failure = f(p, b); failure.code != ErrorCode::kOk) return failure;
+    if (auto failure = f(p, b); !failure) return failure.failure();
     ++p;
   }
-  return fine();
+  return Done{};
 }
 
 }  // namespace
@@ -98,40 +98,40 @@ Result<DeviceMirror> DeviceMirror::create(std::shared_ptr<Gpu> gpu, const Fixtur
   for (int c = 0; c < copies; ++c) {
     std::vector<GuardedDeviceMemory> tensors;
     const UseGpu use(g);
-    Failure made = each_param(fixture, [&](size_t p, const ir::Buffer& b) {
+    auto made = each_param(fixture, [&](size_t p, const ir::Buffer& b) -> Result<Done> {
       const jit::TensorView& v = fixture.params()[p];
       auto memory = GuardedDeviceMemory::allocate(mirror.gpu_, bytes_of(v), b.align);
       if (!memory) return memory.failure();
       tensors.push_back(std::move(*memory));
-      if (bytes_of(v) == 0) return fine();
+      if (bytes_of(v) == 0) return Done{};
       const int error =
           g.driver().to_device(tensors.back().data(), v.data, static_cast<size_t>(bytes_of(v)));
       return error == 0 ? fine() : g.failed(error, "copying to the device");
     });
     // Fewer copies do where the memory has an end.
-    if (made.code == ErrorCode::kMemory && c > 0) break;
-    if (made.code != ErrorCode::kOk) return made;
+    if (!made && made.failure().code == ErrorCode::kMemory && c > 0) break;
+    if (!made) return made.failure();
     mirror.copies_.push_back(std::move(tensors));
   }
   return mirror;
 }
 
-Failure DeviceMirror::upload(const Fixture& fixture) {
+Result<Done> DeviceMirror::upload(const Fixture& fixture) {
   const UseGpu use(*gpu_);
-  return each_param(fixture, [&](size_t p, const ir::Buffer& b) {
+  return each_param(fixture, [&](size_t p, const ir::Buffer& b) -> Result<Done> {
     const jit::TensorView& v = fixture.params()[p];
-    if (b.role == ir::Role::kInput || bytes_of(v) == 0) return fine();
+    if (b.role == ir::Role::kInput || bytes_of(v) == 0) return Done{};
     const int error =
         gpu_->driver().to_device(address(0, p), v.data, static_cast<size_t>(bytes_of(v)));
     return error == 0 ? fine() : gpu_->failed(error, "copying to the device");
   });
 }
 
-Failure DeviceMirror::download(const Fixture& fixture) {
+Result<Done> DeviceMirror::download(const Fixture& fixture) {
   const UseGpu use(*gpu_);
-  return each_param(fixture, [&](size_t p, const ir::Buffer& b) {
+  return each_param(fixture, [&](size_t p, const ir::Buffer& b) -> Result<Done> {
     const jit::TensorView& v = fixture.params()[p];
-    if (b.role == ir::Role::kInput || bytes_of(v) == 0) return fine();
+    if (b.role == ir::Role::kInput || bytes_of(v) == 0) return Done{};
     const int error =
         gpu_->driver().to_host(v.data, address(0, p), static_cast<size_t>(bytes_of(v)));
     return error == 0 ? fine() : gpu_->failed(error, "copying from the device");
@@ -158,16 +158,16 @@ Result<bool> DeviceMirror::differs(size_t param, const jit::TensorView& tensor) 
 
 Result<std::string> DeviceMirror::overwritten(const Fixture& fixture) const {
   std::string found;
-  Failure failure = each_param(fixture, [&](size_t p, const ir::Buffer& b) {
+  auto failure = each_param(fixture, [&](size_t p, const ir::Buffer& b) -> Result<Done> {
     auto changed = copies_[0][p].overwritten();
     if (changed && !*changed && b.role == ir::Role::kInput) {
       changed = differs(p, fixture.params()[p]);
     }
     if (!changed) return changed.failure();
     if (*changed && found.empty()) found = b.name;
-    return fine();
+    return Done{};
   });
-  if (failure.code != ErrorCode::kOk) return failure;
+  if (!failure) return failure.failure();
   return found;
 }
 

@@ -57,9 +57,9 @@ class DeviceMirror {
     return copies_[static_cast<size_t>(copy)][param].data();
   }
   /// Outputs as the fixture has them now, to the first copy.
-  Failure upload(const Fixture& fixture);
+  Result<Done> upload(const Fixture& fixture);
   /// What the first copy's outputs hold, to the fixture.
-  Failure download(const Fixture& fixture);
+  Result<Done> download(const Fixture& fixture);
   /// The first parameter around which the device's memory was written in the first copy, or the
   /// first input that is not what the fixture has, or "".
   Result<std::string> overwritten(const Fixture& fixture) const;

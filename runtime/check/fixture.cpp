@@ -47,7 +47,7 @@ void append(jit::ReferenceTensor& all, const jit::ReferenceTensor& more) {
 constexpr double kFewBytes = 64 << 20;
 
 /// What tensors of a problem take: outputs twice, as written and as they should be.
-Failure check_memory(const ops::Problem& problem, const std::vector<jit::TensorView>& params) {
+Result<Done> check_memory(const ops::Problem& problem, const std::vector<jit::TensorView>& params) {
   double bytes = 0;
   size_t p = 0;
   for (const ir::Buffer& b : problem.program.buffers) {
@@ -57,8 +57,8 @@ Failure check_memory(const ops::Problem& problem, const std::vector<jit::TensorV
     bytes += b.role == ir::Role::kInput ? own : 2 * own;
   }
   const std::string lack = bytes > kFewBytes ? lack_of_memory(bytes) : "";
-  if (lack.empty()) return {ErrorCode::kOk, {}};
-  return {ErrorCode::kMemory, fmt::format("`{}` needs {}", problem.text, lack)};
+  if (lack.empty()) return Done{};
+  return Failure{ErrorCode::kMemory, fmt::format("`{}` needs {}", problem.text, lack)};
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ Result<Fixture> Fixture::create(const ops::Problem& problem, std::vector<int64_t
   f.set_ = set;
   const ir::Program& program = problem.program;
   f.params_ = jit::parameter_views(program, f.dims_);
-  if (Failure lack = check_memory(problem, f.params_); lack.code != ErrorCode::kOk) return lack;
+  if (auto lack = check_memory(problem, f.params_); !lack) return lack.failure();
   for (const ir::Buffer& b : program.buffers) {
     if (b.role == ir::Role::kTemp) continue;
     const size_t p = f.memory_.size();
@@ -113,7 +113,7 @@ Result<jit::ReferenceOutcome> Fixture::evaluate_at(const Positions& positions) c
   return jit::evaluate(problem_->program, params, scalars_, dims_, options);
 }
 
-Result<std::monostate> Fixture::refer() {
+Result<Done> Fixture::refer() {
   const double operations = jit::scalar_operations(problem_->program, dims_) +
                             kElementOperations * static_cast<double>(elements());
   whole_ = operations <= kWholeOperations;
@@ -126,11 +126,11 @@ Result<std::monostate> Fixture::refer() {
   auto outcome = evaluate_at(sampled_);
   if (!outcome) return outcome.failure();
   reference_ = std::move(*outcome);
-  return std::monostate{};
+  return Done{};
 }
 
 /// Asks the definition at edges of tiles where it was not asked before.
-Result<std::monostate> Fixture::sample_edges(const TileEdges& edges) {
+Result<Done> Fixture::sample_edges(const TileEdges& edges) {
   const std::vector<jit::TensorView> views = outputs();
   Positions more(views.size());
   bool any = false;
@@ -142,7 +142,7 @@ Result<std::monostate> Fixture::sample_edges(const TileEdges& edges) {
                         std::back_inserter(more[o]));
     any |= !more[o].empty();
   }
-  if (!any) return std::monostate{};
+  if (!any) return Done{};
   for (size_t o = 0; o < more.size(); ++o) {
     // No positions would mean all of them.
     if (more[o].empty()) more[o].push_back(0);
@@ -154,7 +154,7 @@ Result<std::monostate> Fixture::sample_edges(const TileEdges& edges) {
     sampled_[o].insert(sampled_[o].end(), more[o].begin(), more[o].end());
     std::sort(sampled_[o].begin(), sampled_[o].end());
   }
-  return std::monostate{};
+  return Done{};
 }
 
 void Fixture::reset() {

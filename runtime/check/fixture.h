@@ -32,7 +32,7 @@ class Fixture {
                                 jit::DataSet set, Guard guard, uint64_t seed, size_t stagger = 0);
 
   /// Evaluates the definition: of every element, or of a sample.
-  Result<std::monostate> refer();
+  Result<Done> refer();
   /// True when the definition is evaluated of every element.
   bool whole() const { return whole_; }
 
@@ -69,7 +69,7 @@ class Fixture {
   using Blocks = std::vector<std::vector<uint8_t>>;     ///< per output, as it lies in memory
 
   Result<jit::ReferenceOutcome> evaluate_at(const Positions& positions) const;
-  Result<std::monostate> sample_edges(const TileEdges& edges);
+  Result<Done> sample_edges(const TileEdges& edges);
   Result<jit::Comparison> compare_kept();
   int64_t elements() const;
   void save(Blocks& blocks) const;

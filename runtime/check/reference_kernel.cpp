@@ -78,8 +78,9 @@ Result<std::string> run_once(const Candidate& candidate, const std::shared_ptr<G
     if (!mirror) return mirror.failure();
     auto frame = DeviceFrame::create(candidate, fixture, *mirror);
     if (!frame) return frame.failure();
-    for (Failure f : {frame->bind(candidate), frame->run(candidate), mirror->download(fixture)}) {
-      if (f.code != ErrorCode::kOk) return f;
+    for (const auto& f :
+         {frame->bind(candidate), frame->run(candidate), mirror->download(fixture)}) {
+      if (!f) return f.failure();
     }
     return frame->misreported(fixture);
   }
@@ -153,17 +154,17 @@ Result<ReferenceKernel> ReferenceKernel::create(const ops::Problem& problem,
 }
 
 Failure ReferenceKernel::disagrees(const std::string& problem, const std::string& how) const {
-  return {ErrorCode::kInternal, "the default schedule disagrees with the reference: " + how + " (" +
-                                    problem + " | " + schedule_ + ")"};
+  return Failure{ErrorCode::kInternal, "the default schedule disagrees with the reference: " + how +
+                                           " (" + problem + " | " + schedule_ + ")"};
 }
 
-Result<std::monostate> ReferenceKernel::check_shrunken(const ir::Target& target) const {
+Result<Done> ReferenceKernel::check_shrunken(const ir::Target& target) const {
   const auto small = shrunken(*problem_, schedule_);
-  if (!small) return std::monostate{};
+  if (!small) return Done{};
   auto candidate = build_candidate(*small, target, schedule_, place_);
   // A tile may need more than the small tensor has; the sample of the large one is left.
-  if (!candidate) return std::monostate{};
-  const auto check = [&](jit::DataSet set) -> Result<std::monostate> {
+  if (!candidate) return Done{};
+  const auto check = [&](jit::DataSet set) -> Result<Done> {
     auto fixture = Fixture::create(*small, largest_dims(small->program), set, Guard::kAfter, 1);
     if (!fixture) return fixture.failure();
     auto referred = fixture->refer();
@@ -174,16 +175,16 @@ Result<std::monostate> ReferenceKernel::check_shrunken(const ir::Target& target)
     auto found = fixture->compare(candidate->edges);
     if (!found) return found.failure();
     if (!found->ok()) return disagrees(small->text, found->text());
-    return std::monostate{};
+    return Done{};
   };
-  Result<std::monostate> right = std::monostate{};
+  Result<Done> right = Done{};
   for (int set = 0; set < jit::kDataSetCount && right; ++set) {
     right = check(static_cast<jit::DataSet>(set));
   }
   return right;
 }
 
-Result<std::monostate> ReferenceKernel::refer(Fixture& fixture) {
+Result<Done> ReferenceKernel::refer(Fixture& fixture) {
   const auto misreported = run_once(candidate_, place_.gpu, fixture);
   if (!misreported) return misreported.failure();
   if (!misreported->empty()) return disagrees(problem_->text, *misreported);
@@ -191,7 +192,7 @@ Result<std::monostate> ReferenceKernel::refer(Fixture& fixture) {
   if (!found) return found.failure();
   if (!found->ok()) return disagrees(problem_->text, found->text());
   fixture.keep();
-  return std::monostate{};
+  return Done{};
 }
 
 }  // namespace hone::runtime

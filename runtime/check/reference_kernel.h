@@ -26,7 +26,7 @@ class ReferenceKernel {
 
   /// Runs it on `fixture`, holds the result against the definition's sample, and keeps it as what
   /// every element is compared with.
-  Result<std::monostate> refer(Fixture& fixture);
+  Result<Done> refer(Fixture& fixture);
 
  private:
   ReferenceKernel(const ops::Problem& problem, std::string schedule, Candidate candidate,
@@ -35,7 +35,7 @@ class ReferenceKernel {
         schedule_(std::move(schedule)),
         place_(std::move(place)),
         candidate_(std::move(candidate)) {}
-  Result<std::monostate> check_shrunken(const ir::Target& target) const;
+  Result<Done> check_shrunken(const ir::Target& target) const;
   Failure disagrees(const std::string& problem, const std::string& how) const;
 
   const ops::Problem* problem_;

@@ -113,8 +113,8 @@ struct Intake {
 };
 
 /// Takes records of `origin` in, and tells of those that make no sense.
-Failure take_in(const CacheVerbOptions& o, EngineState& engine, const std::string& origin,
-                std::vector<Record> records, Intake* intake) {
+Result<Done> take_in(const CacheVerbOptions& o, EngineState& engine, const std::string& origin,
+                     std::vector<Record> records, Intake* intake) {
   const auto report = take_in(engine, std::move(records));
   if (!report) return report.failure();
   for (const CacheFlaw& f : report->flaws) {
@@ -122,7 +122,7 @@ Failure take_in(const CacheVerbOptions& o, EngineState& engine, const std::strin
   }
   intake->refused += report->flaws.size();
   intake->kept += static_cast<size_t>(report->records);
-  return {ErrorCode::kOk, {}};
+  return Done{};
 }
 
 int tell_read(const CacheVerbOptions& o, const Intake& intake) {
@@ -143,8 +143,8 @@ int import_text(CacheVerbOptions& o, EngineState& engine) {
     if (!text) return report(o.common, text.failure());
     const auto records = parse_records(*text, path);
     if (!records) return report(o.common, records.failure());
-    const Failure f = take_in(o, engine, path, *records, &intake);
-    if (f.code != ErrorCode::kOk) return report(o.common, f);
+    const auto f = take_in(o, engine, path, *records, &intake);
+    if (!f) return report(o.common, f.failure());
   }
   return tell_read(o, intake);
 }
@@ -160,8 +160,8 @@ int merge(CacheVerbOptions& o, EngineState& engine) {
     if (!records) {
       return report(o.common, {ErrorCode::kCache, path + ": " + records.failure().message});
     }
-    const Failure f = take_in(o, engine, path, *records, &intake);
-    if (f.code != ErrorCode::kOk) return report(o.common, f);
+    const auto f = take_in(o, engine, path, *records, &intake);
+    if (!f) return report(o.common, f.failure());
   }
   return tell_read(o, intake);
 }

@@ -152,7 +152,7 @@ Result<std::shared_ptr<EngineState>> open_engine(const Common& common, const std
     }
   };
   auto engine = EngineState::create(std::move(options));
-  if (!engine) return engine;
+  if (!engine) return engine.failure();
   for (const std::string& op : common.ops) {
     const auto added = (*engine)->add_ops(op, "--op");
     if (!added) return added.failure();

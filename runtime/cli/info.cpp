@@ -97,19 +97,19 @@ void print_op(const Common& common, const ops::Op& op, const ops::Library& libra
 
 int list_ops(const OpsOptions& options) {
   std::vector<ops::Library> libraries;
-  const auto add = [&](std::string_view text, std::string_view origin) -> Failure {
+  const auto add = [&](std::string_view text, std::string_view origin) -> Result<Done> {
     auto library = ops::parse_library(text, origin);
     if (!library) return library.failure();
     libraries.push_back(std::move(*library));
-    return {ErrorCode::kOk, {}};
+    return Done{};
   };
   for (const std::string& op : options.common.ops) {
-    if (Failure f = add(op, "--op"); f.code != ErrorCode::kOk) return report(options.common, f);
+    if (auto f = add(op, "--op"); !f) return report(options.common, f.failure());
   }
   for (const std::string& path : options.common.op_files) {
     const auto text = read_file(path);
     if (!text) return report(options.common, text.failure());
-    if (Failure f = add(*text, path); f.code != ErrorCode::kOk) return report(options.common, f);
+    if (auto f = add(*text, path); !f) return report(options.common, f.failure());
   }
   libraries.push_back(ops::stock_library());
   std::vector<std::string> names;

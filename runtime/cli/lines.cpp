@@ -82,8 +82,9 @@ std::vector<std::string> lines_of(const std::vector<std::string>& words) {
 }
 
 Failure no_problem(const char* verb) {
-  return {ErrorCode::kArgument,
-          fmt::format("name a problem: hone {} \"PROBLEM [ | TARGET [ | SCHEDULE]]\"", verb)};
+  return Failure{
+      ErrorCode::kArgument,
+      fmt::format("name a problem: hone {} \"PROBLEM [ | TARGET [ | SCHEDULE]]\"", verb)};
 }
 
 Result<ReproLine> only_line(const std::vector<std::string>& words, const char* verb) {

@@ -30,9 +30,9 @@ Result<Speed> time_at(const std::shared_ptr<const KernelState>& kernel, const op
   auto prepared = KernelCall::create(kernel, *fixture);
   if (!prepared) return prepared.failure();
   bound_of(problem.program, dims, limits);
-  Failure failure{ErrorCode::kOk, {}};
+  Result<Done> failure = Done{};
   const auto calls = [&](int64_t n) {
-    if (Failure f = (*prepared)->run(n); f.code != ErrorCode::kOk) failure = std::move(f);
+    if (auto f = (*prepared)->run(n); !f) failure = std::move(f);
   };
   int round = 0;
   const auto between = [&] {
@@ -43,7 +43,7 @@ Result<Speed> time_at(const std::shared_ptr<const KernelState>& kernel, const op
   // The clock of a device is the one that counts.
   const auto on_device = [&](int64_t n) {
     Stretch s;
-    if (Failure f = (*prepared)->run_timed(n, &s.wall_us); f.code != ErrorCode::kOk) {
+    if (auto f = (*prepared)->run_timed(n, &s.wall_us); !f) {
       failure = std::move(f);
     }
     s.cpu_us = s.process_us = s.wall_us;
@@ -52,7 +52,7 @@ Result<Speed> time_at(const std::shared_ptr<const KernelState>& kernel, const op
   const SampleOptions options{.samples = kRounds, .sample_us = kRoundUs};
   const Samples samples = kernel->gpu ? take_samples(on_device, options)
                                       : sample_calls(calls, kernel->pool, options, between);
-  if (failure.code != ErrorCode::kOk) return failure;
+  if (!failure) return failure.failure();
   Speed speed = speed_of(problem, dims, spread_of(samples.us), limits);
   if (speed.share.busy) {
     limits->again();

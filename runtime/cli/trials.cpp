@@ -96,12 +96,12 @@ int list_trials(const Common& common, const std::vector<std::string>& words) {
   return kExitOk;
 }
 
-Failure TrialLog::open(const std::string& path) {
+Result<Done> TrialLog::open(const std::string& path) {
   path_ = path;
-  if (path.empty()) return {ErrorCode::kOk, {}};
+  if (path.empty()) return Done{};
   file_.open(path, std::ios::binary);
-  if (file_) return {ErrorCode::kOk, {}};
-  return {ErrorCode::kArgument, fmt::format("--log: {} cannot be written", path)};
+  if (file_) return Done{};
+  return Failure{ErrorCode::kArgument, fmt::format("--log: {} cannot be written", path)};
 }
 
 void TrialLog::add(const std::string& problem, const TuneTrial& trial) {
@@ -117,11 +117,11 @@ void TrialLog::add(const std::string& problem, const TuneTrial& trial) {
         << std::endl;
 }
 
-Failure TrialLog::close() {
-  if (path_.empty()) return {ErrorCode::kOk, {}};
+Result<Done> TrialLog::close() {
+  if (path_.empty()) return Done{};
   file_.close();
-  if (file_) return {ErrorCode::kOk, {}};
-  return {ErrorCode::kArgument, fmt::format("--log: not all of {} could be written", path_)};
+  if (file_) return Done{};
+  return Failure{ErrorCode::kArgument, fmt::format("--log: not all of {} could be written", path_)};
 }
 
 }  // namespace hone::runtime

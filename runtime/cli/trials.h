@@ -16,11 +16,11 @@ int list_trials(const Common& common, const std::vector<std::string>& words);
 class TrialLog {
  public:
   /// Empties the file; an empty path: none is kept.
-  Failure open(const std::string& path);
+  Result<Done> open(const std::string& path);
   /// Hears of a candidate of `problem`.
   void add(const std::string& problem, const TuneTrial& trial);
   /// What became of it: whether all of it was written.
-  Failure close();
+  Result<Done> close();
 
  private:
   std::string path_;

@@ -212,7 +212,7 @@ int tune_all(const TuneVerbOptions& o) {
     if (!engine) return report(o.common, engine.failure());
   }
   TrialLog log;
-  if (const Failure f = log.open(o.log); f.code != ErrorCode::kOk) return report(o.common, f);
+  if (auto f = log.open(o.log); !f) return report(o.common, f.failure());
   StopOnSignal stop;
   options->stop = stop.token();
   ProgressLine progress;
@@ -232,8 +232,8 @@ int tune_all(const TuneVerbOptions& o) {
     }
     if (stop.token().stop_requested()) break;
   }
-  const Failure written = log.close();
-  if (written.code != ErrorCode::kOk) exit = std::max(exit, report(o.common, written));
+  const auto written = log.close();
+  if (!written) exit = std::max(exit, report(o.common, written.failure()));
   return exit;
 }
 

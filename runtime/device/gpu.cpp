@@ -156,7 +156,7 @@ Result<std::shared_ptr<Gpu>> Gpu::open(int ordinal, int64_t ceiling) {
   return gpu;
 }
 
-Result<std::monostate> Gpu::start(int ordinal, int64_t ceiling) {
+Result<Done> Gpu::start(int ordinal, int64_t ceiling) {
   auto driver = CudaDriver::open();
   if (!driver) return driver.failure();
   driver_ = *driver;
@@ -177,7 +177,7 @@ Result<std::monostate> Gpu::start(int ordinal, int64_t ceiling) {
   return make_things();
 }
 
-Result<std::monostate> Gpu::make_things() {
+Result<Done> Gpu::make_things() {
   const UseGpu use(*this);
   if (const int error = driver_->stream_create(&stream_, 0)) {
     return failed(error, "making a stream");
@@ -189,7 +189,7 @@ Result<std::monostate> Gpu::make_things() {
   if (const int error = driver_->to_device(fine_, &fine, sizeof fine)) {
     return failed(error, "copying to the device");
   }
-  return std::monostate{};
+  return Done{};
 }
 
 Gpu::~Gpu() {
@@ -233,9 +233,9 @@ Failure Gpu::given_up(std::string_view doing) {
 
 Failure Gpu::why_lost() const {
   const std::lock_guard lock(mutex_);
-  return {ErrorCode::kDevice,
-          "an earlier fault took the GPU from this engine; make a new engine. It was: " +
-              (cause_.empty() ? "a fault of another engine on this GPU" : cause_)};
+  return Failure{ErrorCode::kDevice,
+                 "an earlier fault took the GPU from this engine; make a new engine. It was: " +
+                     (cause_.empty() ? "a fault of another engine on this GPU" : cause_)};
 }
 
 }  // namespace hone::runtime

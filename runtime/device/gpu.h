@@ -76,11 +76,11 @@ class Gpu {
 
  private:
   Gpu() = default;
-  Result<std::monostate> start(int ordinal, int64_t ceiling);
+  Result<Done> start(int ordinal, int64_t ceiling);
   int retain();
   int retain_anew();
   bool reset() const { return resets_->load(std::memory_order_relaxed) != epoch_; }
-  Result<std::monostate> make_things();
+  Result<Done> make_things();
 
   std::shared_ptr<const jit::CudaDriver> driver_;
   GpuFacts facts_;

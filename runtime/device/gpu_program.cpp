@@ -23,10 +23,11 @@ constexpr size_t kMostWords = jit::kParameterBytes / sizeof(int64_t);
 
 /// A device that cannot hold one block of the launch.
 Failure too_large(const GpuFacts& f, const std::string& name, int64_t threads, int64_t shared) {
-  return {ErrorCode::kSchedule,
-          fmt::format("launch {} takes blocks of {} threads and {} bytes of shared memory; {} has "
-                      "blocks of at most {} threads and {} bytes",
-                      name, threads, shared, f.name, f.threads_per_block, f.shared_per_block)};
+  return Failure{
+      ErrorCode::kSchedule,
+      fmt::format("launch {} takes blocks of {} threads and {} bytes of shared memory; {} has "
+                  "blocks of at most {} threads and {} bytes",
+                  name, threads, shared, f.name, f.threads_per_block, f.shared_per_block)};
 }
 
 }  // namespace
@@ -53,14 +54,14 @@ Result<std::shared_ptr<const GpuProgram>> GpuProgram::load(std::shared_ptr<Gpu> 
   if (made->dims_ > 0) made->first_dim_ = static_cast<size_t>(layout.dim_slots[0]);
   made->report_.code_bytes = static_cast<int64_t>(ptx ? binary.ptx.size() : binary.cubin.size());
   for (const jit::CudaLaunch& l : source.launches) {
-    if (Failure f = made->take(l); f.code != ErrorCode::kOk) return f;
+    if (auto f = made->take(l); !f) return f.failure();
     const auto spills = static_cast<int>(made->launches_.back().local_bytes / 4);
     made->report_.spills = std::max(made->report_.spills, spills);
   }
   return std::shared_ptr<const GpuProgram>(std::move(made));
 }
 
-Failure GpuProgram::take(const jit::CudaLaunch& l) {
+Result<Done> GpuProgram::take(const jit::CudaLaunch& l) {
   Gpu& g = *gpu_;
   const jit::CudaDriver& driver = g.driver();
   GpuLaunch out;
@@ -92,7 +93,7 @@ Failure GpuProgram::take(const jit::CudaLaunch& l) {
   }
   if (!l.maps.empty()) {
     if (!driver.tensor_map) {
-      return {
+      return Failure{
           ErrorCode::kUnsupported,
           fmt::format("launch {} takes tensor maps, which drivers for CUDA 12 make; this one is "
                       "for CUDA {}",
@@ -101,7 +102,7 @@ Failure GpuProgram::take(const jit::CudaLaunch& l) {
     out.maps = std::make_unique<TensorMaps>(l.name, l.maps);
   }
   launches_.push_back(std::move(out));
-  return fine();
+  return Done{};
 }
 
 GpuProgram::~GpuProgram() {
@@ -110,7 +111,7 @@ GpuProgram::~GpuProgram() {
   if (use.error() == 0) gpu_->driver().module_unload(module_);
 }
 
-Failure GpuProgram::run(size_t launch, const int64_t* slots, const jit::Part& part) const {
+Result<Done> GpuProgram::run(size_t launch, const int64_t* slots, const jit::Part& part) const {
   return enqueue(launch, slots, {slots + first_dim_, dims_}, part.stream);
 }
 
@@ -126,23 +127,24 @@ bool GpuProgram::blocks_of(size_t launch, std::span<const int64_t> dims,
 
 Failure GpuProgram::too_many(size_t launch, const std::array<int64_t, 3>& blocks) const {
   const GpuFacts& f = gpu_->facts();
-  return {ErrorCode::kUnsupported,
-          fmt::format("launch {} takes a grid of {} x {} x {} blocks; {} has at most {} x {} x {}",
-                      launches_[launch].name, blocks[0], blocks[1], blocks[2], f.name, f.grid[0],
-                      f.grid[1], f.grid[2])};
+  return Failure{
+      ErrorCode::kUnsupported,
+      fmt::format("launch {} takes a grid of {} x {} x {} blocks; {} has at most {} x {} x {}",
+                  launches_[launch].name, blocks[0], blocks[1], blocks[2], f.name, f.grid[0],
+                  f.grid[1], f.grid[2])};
 }
 
-Failure GpuProgram::enqueue(size_t launch, const int64_t* slots, std::span<const int64_t> dims,
-                            void* stream) const {
+Result<Done> GpuProgram::enqueue(size_t launch, const int64_t* slots, std::span<const int64_t> dims,
+                                 void* stream) const {
   const GpuLaunch& l = launches_[launch];
   std::array<int64_t, 3> blocks;
   if (!blocks_of(launch, dims, &blocks)) return too_many(launch, blocks);
-  if (blocks[0] <= 0 || blocks[1] <= 0 || blocks[2] <= 0) return fine();
+  if (blocks[0] <= 0 || blocks[1] <= 0 || blocks[2] <= 0) return Done{};
   alignas(64) int64_t words[kMostWords];
   void* parameters[] = {const_cast<int64_t*>(slots)};
   if (l.maps) {
-    Failure f = l.maps->fill(*gpu_, {slots, slots_}, dims, words);
-    if (f.code != ErrorCode::kOk) return f;
+    auto f = l.maps->fill(*gpu_, {slots, slots_}, dims, words);
+    if (!f) return f.failure();
     parameters[0] = words;
   }
   const int error = gpu_->driver().launch(
@@ -157,8 +159,8 @@ Result<std::vector<int64_t>> GpuProgram::parameters(size_t launch, const int64_t
   const GpuLaunch& l = launches_[launch];
   if (!l.maps) return std::vector<int64_t>(slots, slots + slots_);
   alignas(64) int64_t words[kMostWords];
-  Failure f = l.maps->fill(*gpu_, {slots, slots_}, dims, words);
-  if (f.code != ErrorCode::kOk) return f;
+  auto f = l.maps->fill(*gpu_, {slots, slots_}, dims, words);
+  if (!f) return f.failure();
   return std::vector<int64_t>(words, words + l.maps->words(slots_));
 }
 

@@ -45,15 +45,15 @@ class GpuProgram final : public jit::Executable {
   const std::vector<GpuLaunch>& launches() const { return launches_; }
 
   /// Enqueues a launch whole, its dims from the slots; see jit::Executable.
-  Failure run(size_t launch, const int64_t* slots, const jit::Part& part) const override;
+  Result<Done> run(size_t launch, const int64_t* slots, const jit::Part& part) const override;
   /// Blocks of a launch under `dims`; false where they are more than the device can have.
   bool blocks_of(size_t launch, std::span<const int64_t> dims,
                  std::array<int64_t, 3>* blocks) const;
   /// Enqueues a launch on filled slots: one call of the driver, and one for each of its tensor maps
   /// where an address or a dim is another than at the call before. The context is the calling
-  /// thread's. kOk and nothing where there are no blocks.
-  Failure enqueue(size_t launch, const int64_t* slots, std::span<const int64_t> dims,
-                  void* stream) const;
+  /// thread's. Without blocks nothing is enqueued, and that is no failure.
+  Result<Done> enqueue(size_t launch, const int64_t* slots, std::span<const int64_t> dims,
+                       void* stream) const;
   /// What a launch on filled slots takes: the slots, and its tensor maps behind them.
   Result<std::vector<int64_t>> parameters(size_t launch, const int64_t* slots,
                                           std::span<const int64_t> dims) const;
@@ -62,7 +62,7 @@ class GpuProgram final : public jit::Executable {
 
  private:
   explicit GpuProgram(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {}
-  Failure take(const jit::CudaLaunch& launch);
+  Result<Done> take(const jit::CudaLaunch& launch);
 
   std::shared_ptr<Gpu> gpu_;
   void* module_ = nullptr;

@@ -41,28 +41,28 @@ size_t LaunchGraph::add(Item item) {
   return items_.size() - 1;
 }
 
-Failure LaunchGraph::set(size_t number, Item item) {
+Result<Done> LaunchGraph::set(size_t number, Item item) {
   const bool same = items_[number].empty() == item.empty();
   items_[number] = std::move(item);
-  if (!executable_) return fine();
+  if (!executable_) return Done{};
   if (!same) {
     drop();
-    return fine();
+    return Done{};
   }
-  if (items_[number].empty()) return fine();
+  if (items_[number].empty()) return Done{};
   void* parameters[1];
   const jit::CudaNode node = node_of(items_[number], parameters);
   const int error = gpu_->driver().graph_set_kernel(executable_, nodes_[number], &node);
-  if (error == 0) return fine();
+  if (error == 0) return Done{};
   if (jit::CudaDriver::loses_context(error)) {
     return gpu_->failed(error, "changing a graph's arguments");
   }
   // The old arguments are still in there; the next launch makes the graph from the items.
   drop();
-  return fine();
+  return Done{};
 }
 
-Failure LaunchGraph::build() {
+Result<Done> LaunchGraph::build() {
   const jit::CudaDriver& driver = gpu_->driver();
   int error = driver.graph_create(&graph_, 0);
   void* before = nullptr;
@@ -75,14 +75,14 @@ Failure LaunchGraph::build() {
     before = nodes_[i];
   }
   if (error == 0) error = driver.graph_instantiate(&executable_, graph_, 0);
-  if (error == 0) return fine();
+  if (error == 0) return Done{};
   drop();
   return gpu_->failed(error, "making a graph");
 }
 
-Failure LaunchGraph::launch(void* stream) {
+Result<Done> LaunchGraph::launch(void* stream) {
   if (!executable_) {
-    if (Failure f = build(); f.code != ErrorCode::kOk) return f;
+    if (auto f = build(); !f) return f.failure();
   }
   const int error = gpu_->driver().graph_launch(executable_, stream);
   return error == 0 ? fine() : gpu_->failed(error, "launching a graph");

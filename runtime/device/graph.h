@@ -31,14 +31,14 @@ class LaunchGraph {
   size_t add(Item item);
   /// Puts another in its place. The driver's graph is changed, or made again where an item comes
   /// or goes.
-  Failure set(size_t number, Item item);
+  Result<Done> set(size_t number, Item item);
   /// Puts all into a stream. The context is the calling thread's.
-  Failure launch(void* stream);
+  Result<Done> launch(void* stream);
 
   Gpu& gpu() const { return *gpu_; }
 
  private:
-  Failure build();
+  Result<Done> build();
   void drop();
   jit::CudaNode node_of(Item& item, void** parameters) const;
 

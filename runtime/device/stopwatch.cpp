@@ -4,6 +4,8 @@
 #include <chrono>
 #include <thread>
 
+#include "runtime/fine.h"
+
 namespace hone::runtime {
 
 Stopwatch::~Stopwatch() {
@@ -12,12 +14,12 @@ Stopwatch::~Stopwatch() {
   if (end_) gpu_.driver().event_destroy(end_);
 }
 
-Failure Stopwatch::start() {
+Result<Done> Stopwatch::start() {
   const jit::CudaDriver& driver = gpu_.driver();
   int error = begin_ ? 0 : driver.event_create(&begin_, 0);
   if (error == 0 && !end_) error = driver.event_create(&end_, 0);
   if (error == 0) error = driver.event_record(begin_, gpu_.stream());
-  return error == 0 ? Failure{ErrorCode::kOk, {}} : gpu_.failed(error, "starting a clock");
+  return error == 0 ? fine() : gpu_.failed(error, "starting a clock");
 }
 
 /// Until the work is over, or the time is; what the driver said.
@@ -43,7 +45,7 @@ int Stopwatch::wait(bool* in_time) {
   }
 }
 
-Failure Stopwatch::stop(double* us) {
+Result<Done> Stopwatch::stop(double* us) {
   const jit::CudaDriver& driver = gpu_.driver();
   float ms = 0;
   bool in_time = true;
@@ -53,7 +55,7 @@ Failure Stopwatch::stop(double* us) {
   if (error == 0) error = driver.event_elapsed(&ms, begin_, end_);
   if (error != 0) return gpu_.failed(error, "running a kernel");
   *us = 1000.0 * static_cast<double>(ms);
-  return {ErrorCode::kOk, {}};
+  return Done{};
 }
 
 }  // namespace hone::runtime

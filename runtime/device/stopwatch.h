@@ -15,10 +15,10 @@ class Stopwatch {
   Stopwatch(const Stopwatch&) = delete;
   Stopwatch& operator=(const Stopwatch&) = delete;
 
-  Failure start();
+  Result<Done> start();
   /// Waits for the work since `start`, and tells how long it took. Past Gpu::limit_waits the GPU is
   /// given up.
-  Failure stop(double* us);
+  Result<Done> stop(double* us);
 
  private:
   int wait(bool* in_time);

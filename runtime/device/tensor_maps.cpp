@@ -29,17 +29,17 @@ TensorMaps::TensorMaps(std::string launch, std::vector<jit::CudaMap> maps)
   kept_.reserve(kKept);
 }
 
-Failure TensorMaps::fill(Gpu& gpu, std::span<const int64_t> slots, std::span<const int64_t> dims,
-                         int64_t* words) const {
+Result<Done> TensorMaps::fill(Gpu& gpu, std::span<const int64_t> slots,
+                              std::span<const int64_t> dims, int64_t* words) const {
   std::copy(slots.begin(), slots.end(), words);
   int64_t* const maps = words + jit::maps_at(slots.size()) / sizeof(int64_t);
-  if (recall(slots, dims, maps)) return fine();
+  if (recall(slots, dims, maps)) return Done{};
   for (size_t m = 0; m < maps_.size(); ++m) {
-    Failure f = encode(gpu, maps_[m], slots, dims, maps + m * kMapWords);
-    if (f.code != ErrorCode::kOk) return f;
+    auto f = encode(gpu, maps_[m], slots, dims, maps + m * kMapWords);
+    if (!f) return f.failure();
   }
   remember(slots, dims, maps);
-  return fine();
+  return Done{};
 }
 
 /// Whether `e` was encoded for these dims and addresses.
@@ -87,8 +87,8 @@ void TensorMaps::remember(std::span<const int64_t> slots, std::span<const int64_
   busy_.clear(std::memory_order_release);
 }
 
-Failure TensorMaps::encode(Gpu& gpu, const jit::CudaMap& map, std::span<const int64_t> slots,
-                           std::span<const int64_t> dims, int64_t* out) const {
+Result<Done> TensorMaps::encode(Gpu& gpu, const jit::CudaMap& map, std::span<const int64_t> slots,
+                                std::span<const int64_t> dims, int64_t* out) const {
   uint64_t sizes[kMostDims], strides[kMostDims];
   uint32_t box[kMostDims];
   constexpr uint32_t kOnes[kMostDims] = {1, 1, 1, 1, 1};
@@ -103,7 +103,7 @@ Failure TensorMaps::encode(Gpu& gpu, const jit::CudaMap& map, std::span<const in
   }
   if (empty) {
     std::fill(out, out + kMapWords, 0);
-    return fine();
+    return Done{};
   }
   const int64_t address = slots[static_cast<size_t>(map.slot)] + map.offset;
   // NOLINTNEXTLINE: addresses of the device's memory are integers in slots
@@ -113,7 +113,7 @@ Failure TensorMaps::encode(Gpu& gpu, const jit::CudaMap& map, std::span<const in
   const int error =
       gpu.driver().tensor_map(out, type, static_cast<uint32_t>(rank), tensor, sizes, strides + 1,
                               box, kOnes, 0, swizzle_of(map.swizzle), kPromoteToL2, 0);
-  if (error == 0) return fine();
+  if (error == 0) return Done{};
   std::string text;
   for (size_t d = 0; d < rank; ++d) {
     text += fmt::format("{}{} elements {} bytes apart", d ? ", " : "", sizes[d], strides[d]);

@@ -21,8 +21,8 @@ class TensorMaps {
 
   /// Writes the slots and, behind them, the maps: `words(slots.size())` words, at a multiple of 64
   /// bytes. Maps of empty tensors, from which nothing is copied, are zero.
-  Failure fill(Gpu& gpu, std::span<const int64_t> slots, std::span<const int64_t> dims,
-               int64_t* words) const;
+  Result<Done> fill(Gpu& gpu, std::span<const int64_t> slots, std::span<const int64_t> dims,
+                    int64_t* words) const;
   /// 8-byte words of the parameters with so many slots.
   size_t words(size_t slots) const {
     return (jit::maps_at(slots) + jit::kMapBytes * maps_.size()) / sizeof(int64_t);
@@ -42,8 +42,8 @@ class TensorMaps {
   bool recall(std::span<const int64_t> slots, std::span<const int64_t> dims, int64_t* maps) const;
   void remember(std::span<const int64_t> slots, std::span<const int64_t> dims,
                 const int64_t* maps) const;
-  Failure encode(Gpu& gpu, const jit::CudaMap& map, std::span<const int64_t> slots,
-                 std::span<const int64_t> dims, int64_t* out) const;
+  Result<Done> encode(Gpu& gpu, const jit::CudaMap& map, std::span<const int64_t> slots,
+                      std::span<const int64_t> dims, int64_t* out) const;
 
   std::string launch_;
   std::vector<jit::CudaMap> maps_;

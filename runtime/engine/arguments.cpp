@@ -21,7 +21,7 @@ struct Range {
 };
 
 Failure wrong(const ParamPlan& p, std::string_view why) {
-  return {ErrorCode::kArgument, fmt::format("{}: {}", p.text, why)};
+  return Failure{ErrorCode::kArgument, fmt::format("{}: {}", p.text, why)};
 }
 
 std::string shape_text(const TensorRef& t, bool with_strides) {
@@ -266,11 +266,11 @@ class Checker {
         count_(plan.params.size()),
         dims_(out->dims.data(), plan.dims.size()) {}
 
-  Failure run() {
+  Result<Done> run() {
     if (!distribute()) return wrong_count();
     if (misfit_ >= 0) return wrong_scalar();
     if (!plan_.dims.empty()) {
-      if (Failure f = resolve_dims(); f.code != ErrorCode::kOk) return f;
+      if (auto f = resolve_dims(); !f) return f.failure();
     }
     for (size_t i = 0; i < count_; ++i) {
       const ParamPlan& p = params_[i];
@@ -296,7 +296,7 @@ class Checker {
         if (i != w && !params_[i].constant && overlap(w, i)) return wrong_overlap(w, i);
       }
     }
-    return {ErrorCode::kOk, {}};
+    return Done{};
   }
 
  private:
@@ -331,9 +331,9 @@ class Checker {
       const auto [low, high] = integers_of(s.type);
       accepted = fmt::format("an integer from {} to {}", low, high);
     }
-    return {ErrorCode::kArgument,
-            fmt::format("{}: {}: got {}, which it does not hold; {} is expected", s.name,
-                        name_of(s.type), value, accepted)};
+    return Failure{ErrorCode::kArgument,
+                   fmt::format("{}: {}: got {}, which it does not hold; {} is expected", s.name,
+                               name_of(s.type), value, accepted)};
   }
 
   Failure wrong_count() const {
@@ -349,13 +349,14 @@ class Checker {
     }
     size_t got = 0;
     for (const ArgRef& a : args_) got += a.tensor() ? 1 : 0;
-    return {ErrorCode::kArgument,
-            fmt::format("the call takes {} tensors and {} scalars, ({}); got {} tensors and {} "
-                        "scalars",
-                        tensors, plan_.scalars.size(), expected, got, args_.size() - got)};
+    return Failure{
+        ErrorCode::kArgument,
+        fmt::format("the call takes {} tensors and {} scalars, ({}); got {} tensors and {} "
+                    "scalars",
+                    tensors, plan_.scalars.size(), expected, got, args_.size() - got)};
   }
 
-  Failure resolve_dims() {
+  Result<Done> resolve_dims() {
     for (int64_t& dim : dims_) dim = kUnknown;
     for (size_t i = 0; i < count_; ++i) {
       if (params_[i].constant) continue;
@@ -375,24 +376,25 @@ class Checker {
       const ir::Dim& dim = plan_.dims[i];
       if (dims_[i] < dim.lo || dims_[i] > dim.hi) return wrong_dim(dim, dims_[i]);
     }
-    return {ErrorCode::kOk, {}};
+    return Done{};
   }
 
   Failure wrong_dim(const ir::Dim& dim, int64_t value) const {
     const std::string stride = stride_text(dim, plan_.params);
     if (value == kUnknown) {
       const std::string what = stride.empty() ? dim.name : stride;
-      return {ErrorCode::kArgument,
-              fmt::format("{} cannot be told from flat tensors; give one with a shape{}", what,
-                          stride.empty() ? "" : " and strides")};
+      return Failure{ErrorCode::kArgument,
+                     fmt::format("{} cannot be told from flat tensors; give one with a shape{}",
+                                 what, stride.empty() ? "" : " and strides")};
     }
     if (!stride.empty()) {
-      return {ErrorCode::kArgument, fmt::format("{} is {} at this call; it is {} to {} elements",
-                                                stride, value, dim.lo, dim.hi)};
+      return Failure{ErrorCode::kArgument,
+                     fmt::format("{} is {} at this call; it is {} to {} elements", stride, value,
+                                 dim.lo, dim.hi)};
     }
-    return {ErrorCode::kArgument,
-            fmt::format("{} is {} at this call{}; the problem says {}={}..{}", dim.name, value,
-                        told_by(dim, plan_.params), dim.name, dim.lo, dim.hi)};
+    return Failure{ErrorCode::kArgument,
+                   fmt::format("{} is {} at this call{}; the problem says {}={}..{}", dim.name,
+                               value, told_by(dim, plan_.params), dim.name, dim.lo, dim.hi)};
   }
 
   bool overlap(size_t a, size_t b) const {
@@ -433,14 +435,14 @@ std::span<const ArgRef> refer(std::span<const Arg> args, std::span<ArgRef> refs)
   return refs.first(args.size());
 }
 
-Failure bind_arguments(const CallPlan& plan, std::span<const ArgRef> args, Bindings* out) {
+Result<Done> bind_arguments(const CallPlan& plan, std::span<const ArgRef> args, Bindings* out) {
   return Checker(plan, args, out).run();
 }
 
-Failure check_constant(const ParamPlan& param, const TensorRef& tensor) {
+Result<Done> check_constant(const ParamPlan& param, const TensorRef& tensor) {
   if (!base_fits(param, tensor)) return wrong_base(param, tensor);
   if (!shape_fits(param.sizes, param.may_be_flat, tensor)) return wrong_shape(param, tensor, {});
-  return {ErrorCode::kOk, {}};
+  return Done{};
 }
 
 }  // namespace hone::runtime

@@ -9,6 +9,7 @@
 
 #include "runtime/engine/gpu_kernel.h"
 #include "runtime/engine/kernel_state.h"
+#include "runtime/fine.h"
 
 namespace hone::runtime {
 namespace {
@@ -51,32 +52,32 @@ class Memory {
     if (gpu_) use_.emplace(*gpu_);
   }
 
-  Failure copy(void* to, const void* from, int64_t bytes) {
+  Result<Done> copy(void* to, const void* from, int64_t bytes) {
     if (gpu_) {
       return said(gpu_->driver().copy_on(reinterpret_cast<uint64_t>(to),
                                          reinterpret_cast<uint64_t>(from),
                                          static_cast<size_t>(bytes), gpu_->stream()));
     }
     std::memcpy(to, from, static_cast<size_t>(bytes));
-    return {ErrorCode::kOk, {}};
+    return Done{};
   }
-  Failure clear(void* at, int64_t bytes) {
+  Result<Done> clear(void* at, int64_t bytes) {
     if (gpu_) {
       return said(gpu_->driver().fill_on(reinterpret_cast<uint64_t>(at), 0,
                                          static_cast<size_t>(bytes), gpu_->stream()));
     }
     std::memset(at, 0, static_cast<size_t>(bytes));
-    return {ErrorCode::kOk, {}};
+    return Done{};
   }
   /// Waits for all of it.
-  Failure finish() {
-    if (!gpu_) return {ErrorCode::kOk, {}};
+  Result<Done> finish() {
+    if (!gpu_) return Done{};
     return said(gpu_->driver().stream_synchronize(gpu_->stream()));
   }
 
  private:
-  Failure said(int error) {
-    return error == 0 ? Failure{ErrorCode::kOk, {}} : gpu_->failed(error, "binding a constant");
+  Result<Done> said(int error) {
+    return error == 0 ? fine() : gpu_->failed(error, "binding a constant");
   }
 
   Gpu* gpu_;
@@ -93,13 +94,13 @@ class Binder {
 
   Result<std::shared_ptr<const BoundState>> run(size_t param, const TensorRef& tensor) {
     state_.params[param] = true;
-    if (Failure f = place(param, tensor); f.code != ErrorCode::kOk) return f;
+    if (auto f = place(param, tensor); !f) return f.failure();
     for (size_t i = 0; i < k_.packs.size(); ++i) {
       if (state_.packed[i] || !ready(k_.packs[i])) continue;
-      if (Failure f = pack(k_.packs[i]); f.code != ErrorCode::kOk) return f;
+      if (auto f = pack(k_.packs[i]); !f) return f.failure();
       state_.packed[i] = true;
     }
-    if (Failure f = memory_.finish(); f.code != ErrorCode::kOk) return f;
+    if (auto f = memory_.finish(); !f) return f.failure();
     state_.complete = true;
     for (size_t i = 0; i < k_.plan.params.size(); ++i) {
       if (k_.plan.params[i].constant && !state_.params[i]) state_.complete = false;
@@ -109,7 +110,7 @@ class Binder {
 
  private:
   /// Points the parameter's slot at the tensor; at a copy where it is read after this bind.
-  Failure place(size_t param, const TensorRef& tensor) {
+  Result<Done> place(size_t param, const TensorRef& tensor) {
     const Sizes& sizes = k_.plan.params[param].sizes;
     const int slot = k_.layout.tensor_slots[param];
     bool keep = k_.call_reads[param];
@@ -119,7 +120,7 @@ class Binder {
       keep = keep || (mine && !ready(pack));
     }
     slots_[slot] = reinterpret_cast<int64_t>(tensor.data());
-    if (!keep) return {ErrorCode::kOk, {}};
+    if (!keep) return Done{};
     // The promise of alignment is about the first element, before which a negative stride reaches.
     const int64_t align = std::max(k_.plan.params[param].align, kLine);
     const int64_t first = round_up(-sizes.begin, align);
@@ -128,11 +129,11 @@ class Binder {
     char* to = static_cast<char*>((*block)->data()) + first;
     if (sizes.end > sizes.begin) {
       const char* from = static_cast<const char*>(tensor.data()) + sizes.begin;
-      Failure f = memory_.copy(to + sizes.begin, from, sizes.end - sizes.begin);
-      if (f.code != ErrorCode::kOk) return f;
+      auto f = memory_.copy(to + sizes.begin, from, sizes.end - sizes.begin);
+      if (!f) return f.failure();
     }
     own(slot, to, *block);
-    return {ErrorCode::kOk, {}};
+    return Done{};
   }
 
   bool ready(const LaunchPlan& pack) const {
@@ -144,14 +145,14 @@ class Binder {
                        [&](int b) { return bool{state_.buffers[static_cast<size_t>(b)]}; });
   }
 
-  Failure pack(const LaunchPlan& launch) {
+  Result<Done> pack(const LaunchPlan& launch) {
     for (int b : launch.writes_bound) {
       if (state_.buffers[static_cast<size_t>(b)]) continue;
       const BoundBuffer& buffer = k_.bound[static_cast<size_t>(b)];
       auto block = allocate(k_, buffer.bytes);
       if (!block) return block.failure();
-      Failure f = memory_.clear((*block)->data(), (*block)->bytes());
-      if (f.code != ErrorCode::kOk) return f;
+      auto f = memory_.clear((*block)->data(), (*block)->bytes());
+      if (!f) return f.failure();
       own(buffer.slot, (*block)->data(), *block);
       state_.buffers[static_cast<size_t>(b)] = true;
     }
@@ -165,9 +166,9 @@ class Binder {
       Gpu& gpu = k_.gpu->gpu();
       slots_[ir::ArgsLayout::kStatus] = static_cast<int64_t>(gpu.fine());
       // Constants have shapes that are known.
-      Failure f =
+      auto f =
           k_.gpu->program->enqueue(static_cast<size_t>(launch.index), slots_, {}, gpu.stream());
-      return f.code == ErrorCode::kOk ? memory_.finish() : f;
+      return f ? memory_.finish() : f;
     }
     return k_.run(launch, slots_, shared + k_.shared_bytes, k_.pool);
   }
@@ -190,9 +191,9 @@ Failure no_such_constant(const KernelState& k, std::string_view name) {
   for (const ParamPlan& p : k.plan.params) {
     if (p.constant) names += (names.empty() ? "" : ", ") + p.name;
   }
-  return {ErrorCode::kArgument,
-          fmt::format("`{}` has no constant {}; {}", k.problem, name,
-                      names.empty() ? "it says const= of none" : "it has " + names)};
+  return Failure{ErrorCode::kArgument,
+                 fmt::format("`{}` has no constant {}; {}", k.problem, name,
+                             names.empty() ? "it says const= of none" : "it has " + names)};
 }
 
 /// Takes over, slot by slot, what was packed for another kernel.
@@ -300,12 +301,12 @@ Result<std::shared_ptr<const BoundState>> bind_constant(const std::shared_ptr<co
     if (state.params[i]) {
       return Failure{ErrorCode::kArgument, fmt::format("{} is bound already", name)};
     }
-    if (Failure f = check_constant(p, tensor); f.code != ErrorCode::kOk) return f;
+    if (auto f = check_constant(p, tensor); !f) return f.failure();
     if (k->gpu && k->gpu->gpu().lost()) return k->gpu->gpu().why_lost();
     if (k->gpu && tensor.data()) {
       const UseGpu use(k->gpu->gpu());
-      Failure f = check_on_device(k->gpu->gpu(), p.text, tensor.data());
-      if (f.code != ErrorCode::kOk) return f;
+      auto f = check_on_device(k->gpu->gpu(), p.text, tensor.data());
+      if (!f) return f.failure();
     }
     return Binder(*k, std::move(state)).run(i, tensor);
   }

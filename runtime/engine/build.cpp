@@ -207,13 +207,13 @@ void install(KernelState* k, std::shared_ptr<const jit::Executable> executable) 
 }
 
 /// A kernel's side on a GPU, where that is what its code runs on.
-Failure install_on_gpu(KernelState* k, const ir::Nest& nest) {
+Result<Done> install_on_gpu(KernelState* k, const ir::Nest& nest) {
   auto program = std::dynamic_pointer_cast<const GpuProgram>(k->executable);
-  if (!program) return fine();
+  if (!program) return Done{};
   auto gpu = GpuKernel::create(std::move(program), nest);
   if (!gpu) return gpu.failure();
   k->gpu = *std::move(gpu);
-  return fine();
+  return Done{};
 }
 
 }  // namespace
@@ -243,8 +243,8 @@ Result<std::shared_ptr<const KernelState>, Reject> build_kernel(
   auto executable = load_or_interpret(&k, input, &*compiled);
   if (!executable) return reject(executable.failure());
   install(&k, *std::move(executable));
-  if (Failure f = install_on_gpu(&k, compiled->nest()); f.code != ErrorCode::kOk) {
-    return Reject{Reject::kFailed, std::move(f)};
+  if (auto f = install_on_gpu(&k, compiled->nest()); !f) {
+    return Reject{Reject::kFailed, f.failure()};
   }
   k.report.workspace_bytes = k.workspace_bytes();
   k.report.interpreted = compiled->backend == &jit::kInterpBackend;

@@ -31,11 +31,11 @@ struct Running {
       launch->function(slots, begin, end, own);
       return;
     }
-    Failure bad = kernel->executable->run(static_cast<size_t>(launch->index), slots,
-                                          {begin, end, own, nullptr});
-    if (bad.code == ErrorCode::kOk) return;
+    auto bad = kernel->executable->run(static_cast<size_t>(launch->index), slots,
+                                       {begin, end, own, nullptr});
+    if (bad) return;
     const std::string* none = nullptr;
-    auto text = std::make_unique<std::string>(std::move(bad.message));
+    auto text = std::make_unique<std::string>(bad.failure().message);
     if (fault.compare_exchange_strong(none, text.get())) text.release();
   }
 
@@ -83,22 +83,23 @@ Failure unbound(const KernelState& k, const BoundState* bound) {
     const ParamPlan& p = k.plan.params[i];
     if (p.constant && (!bound || !bound->params[i])) names += (names.empty() ? "" : ", ") + p.name;
   }
-  return {ErrorCode::kArgument,
-          fmt::format("{} of `{}` is constant and not bound yet; bind it, then call the Bound",
-                      names, k.problem)};
+  return Failure{
+      ErrorCode::kArgument,
+      fmt::format("{} of `{}` is constant and not bound yet; bind it, then call the Bound", names,
+                  k.problem)};
 }
 
 Failure bad_workspace(const KernelState& k, std::span<std::byte> given) {
-  return {ErrorCode::kArgument,
-          fmt::format("the workspace has {} bytes at {}; {} are taken, at a multiple of 64",
-                      given.size(), static_cast<void*>(given.data()), k.workspace_bytes())};
+  return Failure{ErrorCode::kArgument,
+                 fmt::format("the workspace has {} bytes at {}; {} are taken, at a multiple of 64",
+                             given.size(), static_cast<void*>(given.data()), k.workspace_bytes())};
 }
 
 Failure out_of_memory(const KernelState& k, int64_t bytes) {
   const WorkspacePool& pool = k.services->workspaces();
-  return {ErrorCode::kMemory,
-          fmt::format("`{}` takes {} bytes of workspace; {} of {} allowed are in use", k.problem,
-                      bytes, pool.used(), pool.ceiling())};
+  return Failure{ErrorCode::kMemory,
+                 fmt::format("`{}` takes {} bytes of workspace; {} of {} allowed are in use",
+                             k.problem, bytes, pool.used(), pool.ceiling())};
 }
 
 /// Whose element `position` is the bad one, and why: the kernel tells the position alone, so the
@@ -117,16 +118,17 @@ std::string bad_element(const KernelState& k, int64_t position, const int64_t* s
 }
 
 Failure bad_data(const KernelState& k, int64_t position, const int64_t* slots) {
-  return {ErrorCode::kBounds,
-          fmt::format("`{}`: element {} of {}; what depends on it was not written", k.problem,
-                      position, bad_element(k, position, slots))};
+  return Failure{ErrorCode::kBounds,
+                 fmt::format("`{}`: element {} of {}; what depends on it was not written",
+                             k.problem, position, bad_element(k, position, slots))};
 }
 
 Failure bad_pool(const KernelState& k, int64_t extent) {
-  return {ErrorCode::kArgument,
-          fmt::format("EngineOptions::pool: a task is outside of workers [0, {}) or of the range "
-                      "[0, {})",
-                      k.workers, extent)};
+  return Failure{
+      ErrorCode::kArgument,
+      fmt::format("EngineOptions::pool: a task is outside of workers [0, {}) or of the range "
+                  "[0, {})",
+                  k.workers, extent)};
 }
 
 bool usable(std::span<std::byte> given, int64_t bytes) {
@@ -142,7 +144,8 @@ int64_t KernelState::workspace_bytes() const {
 }
 
 Failure too_many_arguments(size_t count) {
-  return {ErrorCode::kArgument, fmt::format("{} arguments are more than a call takes", count)};
+  return Failure{ErrorCode::kArgument,
+                 fmt::format("{} arguments are more than a call takes", count)};
 }
 
 KernelMemory KernelState::memory(const BoundState* bound_state) const {
@@ -155,34 +158,34 @@ KernelMemory KernelState::memory(const BoundState* bound_state) const {
   return m;
 }
 
-Failure KernelState::run(const LaunchPlan& launch, const int64_t* slots, std::byte* scratch,
-                         ThreadPool* threads) const {
+Result<Done> KernelState::run(const LaunchPlan& launch, const int64_t* slots, std::byte* scratch,
+                              ThreadPool* threads) const {
   const int64_t extent =
       launch.fixed_extent >= 0
           ? launch.fixed_extent
           : evaluate(launch.extent, {slots + (layout.dim_slots.empty() ? 0 : layout.dim_slots[0]),
                                      plan.dims.size()});
-  if (extent <= 0) return fine();
+  if (extent <= 0) return Done{};
   const bool forks = threads && launch.parallel && extent > 1;
   if (launch.function && !forks) {
     launch.function(slots, 0, extent, scratch);
-    return fine();
+    return Done{};
   }
   Running running{this, &launch, slots, scratch, _mm_getcsr(), extent};
   if (forks) {
-    Failure f = guard_pool([&] { threads->parallel_for(extent, Running::task, &running); });
-    if (f.code != ErrorCode::kOk) return f;
+    auto f = guard_pool([&] { threads->parallel_for(extent, Running::task, &running); });
+    if (!f) return f.failure();
   } else {
     running.run(0, extent, 0);
   }
   if (running.stray) return bad_pool(*this, extent);
   const std::unique_ptr<const std::string> fault(running.fault.load());
-  if (!fault) return fine();
-  return {ErrorCode::kInternal, fmt::format("{}\n  {}", *fault, repro())};
+  if (!fault) return Done{};
+  return Failure{ErrorCode::kInternal, fmt::format("{}\n  {}", *fault, repro())};
 }
 
-Failure KernelState::fill(std::span<const ArgRef> args, const BoundState* bound_state,
-                          int64_t* slots) const {
+Result<Done> KernelState::fill(std::span<const ArgRef> args, const BoundState* bound_state,
+                               int64_t* slots) const {
   if (has_constants && (!bound_state || !bound_state->complete)) return unbound(*this, bound_state);
   if (bound_state) {
     for (const auto& [slot, value] : bound_state->slots) slots[slot] = value;
@@ -190,9 +193,9 @@ Failure KernelState::fill(std::span<const ArgRef> args, const BoundState* bound_
   return quick.fill(args, slots) ? fine() : fill_slowly(args, slots);
 }
 
-Failure KernelState::fill_slowly(std::span<const ArgRef> args, int64_t* slots) const {
+Result<Done> KernelState::fill_slowly(std::span<const ArgRef> args, int64_t* slots) const {
   Bindings bindings;
-  if (Failure f = bind_arguments(plan, args, &bindings); f.code != ErrorCode::kOk) return f;
+  if (auto f = bind_arguments(plan, args, &bindings); !f) return f.failure();
   for (size_t i = 0; i < plan.params.size(); ++i) {
     if (plan.params[i].constant) continue;
     slots[layout.tensor_slots[i]] = reinterpret_cast<int64_t>(bindings.tensors[i]);
@@ -201,31 +204,31 @@ Failure KernelState::fill_slowly(std::span<const ArgRef> args, int64_t* slots) c
   for (size_t i = 0; i < plan.scalars.size(); ++i) {
     slots[layout.scalar_slots[i]] = bindings.scalars[i];
   }
-  return fine();
+  return Done{};
 }
 
-Failure KernelState::run_all(int64_t* slots, std::byte* workspace, ThreadPool* threads) const {
+Result<Done> KernelState::run_all(int64_t* slots, std::byte* workspace, ThreadPool* threads) const {
   int64_t status = kFine;
   slots[ir::ArgsLayout::kStatus] = reinterpret_cast<int64_t>(&status);
   slots[ir::ArgsLayout::kWorkspace] = reinterpret_cast<int64_t>(workspace);
   for (const LaunchPlan& launch : launches) {
-    Failure f = run(launch, slots, workspace + shared_bytes, threads);
-    if (f.code != ErrorCode::kOk) return f;
+    auto f = run(launch, slots, workspace + shared_bytes, threads);
+    if (!f) return f.failure();
   }
   return status == kFine ? fine() : bad_data(*this, status, slots);
 }
 
-Failure KernelState::call(std::span<const Arg> args, const CallOptions& options,
-                          const BoundState* bound_state) const {
+Result<Done> KernelState::call(std::span<const Arg> args, const CallOptions& options,
+                               const BoundState* bound_state) const {
   if (args.size() > kMaxSlots) return too_many_arguments(args.size());
   std::array<ArgRef, kMaxSlots> refs;
   return call(refer(args, refs), options, bound_state);
 }
 
-Failure KernelState::call(std::span<const ArgRef> args, const CallOptions& options,
-                          const BoundState* bound_state) const {
+Result<Done> KernelState::call(std::span<const ArgRef> args, const CallOptions& options,
+                               const BoundState* bound_state) const {
   int64_t slots[kMaxSlots];
-  if (Failure f = fill(args, bound_state, slots); f.code != ErrorCode::kOk) return f;
+  if (auto f = fill(args, bound_state, slots); !f) return f.failure();
   if (gpu) return call_on_gpu(slots, options.workspace);
   const int64_t bytes = workspace_bytes();
   if (!options.workspace.empty() && !usable(options.workspace, bytes)) {

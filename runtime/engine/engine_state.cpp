@@ -33,7 +33,7 @@ std::string isa_text(const ir::Target& t) {
 
 Result<ir::Target> resolve_target(const EngineOptions& options, const ir::Target& host) {
   auto target = ir::parse_target(options.target, host);
-  if (!target) return target;
+  if (!target) return target.failure();
   if (target->halide && !jit::has_halide()) {
     return Failure{ErrorCode::kUnsupported,
                    "target: this hone was built without Halide; `x86` is taken, and `halide` where "
@@ -51,8 +51,8 @@ Result<ir::Target> resolve_target(const EngineOptions& options, const ir::Target
   }
   if (options.threads > 0) target->threads = options.threads;
   if (!options.pool) return target;
-  Failure f = guard_pool([&] { target->threads = options.pool->size(); });
-  if (f.code != ErrorCode::kOk) return f;
+  auto f = guard_pool([&] { target->threads = options.pool->size(); });
+  if (!f) return f.failure();
   if (target->threads < 1 || target->threads > kMostThreads) {
     return Failure{
         ErrorCode::kArgument,
@@ -243,7 +243,7 @@ Result<EngineState::Kernel> EngineState::build(const ops::Problem& problem,
   } else {
     built = compile_given(problem, options.schedule);
   }
-  if (!built) return built;
+  if (!built) return built.failure();
   services->tell(Event::kCompile, [&] {
     return fmt::format("{} {:.0f} us{} {}", name_of((*built)->source), (*built)->report.build_us,
                        (*built)->report.interpreted ? " (interpreted)" : "", problem.text);

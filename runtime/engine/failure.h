@@ -24,7 +24,7 @@ T value_or_raise(Result<T> result) {
 
 /// Runs `f`, which uses a host's pool: what that throws is an error of the host.
 template <class F>
-Failure guard_pool(F&& f) {
+Result<Done> guard_pool(F&& f) {
   const auto threw = [](const std::string& what) {
     return Failure{ErrorCode::kArgument, "EngineOptions::pool threw: " + what};
   };
@@ -35,7 +35,7 @@ Failure guard_pool(F&& f) {
   } catch (...) {
     return threw("no std::exception");
   }
-  return {ErrorCode::kOk, {}};
+  return Done{};
 }
 
 }  // namespace hone::runtime

@@ -41,7 +41,7 @@ class GpuWorkspace {
     }
     auto block = gpu.memory().take(bytes, stream);
     if (!block) {
-      failure_ = block.failure();
+      made_ = block.failure();
       return;
     }
     data_ = *block;
@@ -53,7 +53,8 @@ class GpuWorkspace {
   GpuWorkspace(const GpuWorkspace&) = delete;
   GpuWorkspace& operator=(const GpuWorkspace&) = delete;
   uint64_t data() const { return data_; }
-  const Failure& failure() const { return failure_; }
+  /// Why there is none.
+  const Result<Done>& made() const { return made_; }
 
  private:
   Gpu& gpu_;
@@ -61,7 +62,7 @@ class GpuWorkspace {
   void* stream_;
   uint64_t data_ = 0;
   bool owned_ = false;
-  Failure failure_{ErrorCode::kOk, {}};
+  Result<Done> made_ = Done{};
 };
 
 Failure bad_data_gpu_call(const KernelState& k, int64_t position) {
@@ -75,16 +76,16 @@ Failure bad_data_gpu_call(const KernelState& k, int64_t position) {
 }
 
 /// The context of the calling thread, or why there is none to work in.
-Failure ready(Gpu& gpu, const UseGpu& use) {
+Result<Done> ready(Gpu& gpu, const UseGpu& use) {
   if (gpu.lost()) return gpu.why_lost();
   return use.error() == 0 ? fine() : gpu.failed(use.error(), "using the GPU's context");
 }
 
-Failure check_workspace(const KernelState& k, std::span<std::byte> given) {
+Result<Done> check_workspace(const KernelState& k, std::span<std::byte> given) {
   const int64_t bytes = k.workspace_bytes();
   const bool aligned = reinterpret_cast<uintptr_t>(given.data()) % 64 == 0;
-  if (given.empty() || (static_cast<int64_t>(given.size()) >= bytes && aligned)) return fine();
-  return {
+  if (given.empty() || (static_cast<int64_t>(given.size()) >= bytes && aligned)) return Done{};
+  return Failure{
       ErrorCode::kArgument,
       fmt::format("`{}` takes {} bytes of workspace on the device, 64-byte aligned; got {} at {}",
                   k.problem, bytes, given.size(), static_cast<const void*>(given.data()))};
@@ -93,17 +94,18 @@ Failure check_workspace(const KernelState& k, std::span<std::byte> given) {
 bool is_of_thread(void* stream) { return reinterpret_cast<uintptr_t>(stream) == kStreamOfThread; }
 
 /// Whether the kernel has a status word for a stream.
-Failure check_worded(const KernelState& k, void* stream) {
-  if (!k.gpu->words || !is_of_thread(stream)) return fine();
-  return {ErrorCode::kArgument,
-          fmt::format("`{}` checks data, and the per-thread default stream is another one in each "
-                      "thread, where calls would share one status word; give a status word, or a "
-                      "stream",
-                      k.problem)};
+Result<Done> check_worded(const KernelState& k, void* stream) {
+  if (!k.gpu->words || !is_of_thread(stream)) return Done{};
+  return Failure{
+      ErrorCode::kArgument,
+      fmt::format("`{}` checks data, and the per-thread default stream is another one in each "
+                  "thread, where calls would share one status word; give a status word, or a "
+                  "stream",
+                  k.problem)};
 }
 
 /// Whether a call in `stream` may take its workspace from the pool.
-Failure check_pooled(const KernelState& k, void* stream) {
+Result<Done> check_pooled(const KernelState& k, void* stream) {
   const auto refuse = [&](const char* why) {
     return Failure{ErrorCode::kArgument, fmt::format("`{}` takes {} bytes of workspace, and {}",
                                                      k.problem, k.workspace_bytes(), why)};
@@ -117,7 +119,7 @@ Failure check_pooled(const KernelState& k, void* stream) {
   int capturing = 0;
   const int error = gpu.driver().stream_capturing(stream, &capturing);
   if (error != 0 && error != kImplicitCapture) return gpu.failed(error, "asking about a stream");
-  if (error == 0 && capturing == 0) return fine();
+  if (error == 0 && capturing == 0) return Done{};
   return refuse(
       "the stream is being captured: when its graph runs, the pool may have given the memory to "
       "another call; give a workspace that lives as long as the graph");
@@ -125,8 +127,8 @@ Failure check_pooled(const KernelState& k, void* stream) {
 
 }  // namespace
 
-Failure check_on_device(Gpu& gpu, const std::string& what, const void* pointer) {
-  if (gpu.facts().reads_host) return fine();
+Result<Done> check_on_device(Gpu& gpu, const std::string& what, const void* pointer) {
+  if (gpu.facts().reads_host) return Done{};
   const auto address = reinterpret_cast<uint64_t>(pointer);
   unsigned type = 0;
   const auto wrong = [&](const std::string& why) {
@@ -139,24 +141,24 @@ Failure check_on_device(Gpu& gpu, const std::string& what, const void* pointer) 
   }
   int ordinal = gpu.facts().ordinal;
   const int error = gpu.driver().pointer_attribute(&ordinal, kDeviceOrdinal, address);
-  if (type != kOnDevice || error != 0 || ordinal == gpu.facts().ordinal) return fine();
+  if (type != kOnDevice || error != 0 || ordinal == gpu.facts().ordinal) return Done{};
   return wrong(fmt::format("is to memory of GPU {}; this engine works on GPU {}", ordinal,
                            gpu.facts().ordinal));
 }
 
-Failure KernelState::check_pointers(const int64_t* slots) const {
+Result<Done> KernelState::check_pointers(const int64_t* slots) const {
   for (size_t i = 0; i < plan.params.size(); ++i) {
     const ParamPlan& p = plan.params[i];
     const auto* pointer = reinterpret_cast<const void*>(slots[layout.tensor_slots[i]]);
     if (p.constant || !pointer) continue;
-    if (Failure f = check_on_device(gpu->gpu(), p.text, pointer); f.code != ErrorCode::kOk) {
-      return f;
+    if (auto f = check_on_device(gpu->gpu(), p.text, pointer); !f) {
+      return f.failure();
     }
   }
-  return fine();
+  return Done{};
 }
 
-Failure KernelState::enqueue_launches(const int64_t* slots, void* stream) const {
+Result<Done> KernelState::enqueue_launches(const int64_t* slots, void* stream) const {
   const auto dims = dims_of(*this, slots);
   // A call with a grid past the device's limits leaves everything as it was. What the driver
   // refuses of a launch or of its tensor maps comes after the launches before it.
@@ -168,54 +170,51 @@ Failure KernelState::enqueue_launches(const int64_t* slots, void* stream) const 
     }
   }
   for (const LaunchPlan& launch : launches) {
-    Failure f = gpu->program->enqueue(static_cast<size_t>(launch.index), slots, dims, stream);
-    if (f.code != ErrorCode::kOk) {
-      f.message += "\n  " + repro();
-      return f;
-    }
+    auto f = gpu->program->enqueue(static_cast<size_t>(launch.index), slots, dims, stream);
+    if (!f) return Failure{f.failure().code, f.failure().message + "\n  " + repro()};
   }
-  return fine();
+  return Done{};
 }
 
-Failure KernelState::enqueue(std::span<const Arg> args, const EnqueueOptions& options,
-                             const BoundState* bound_state) const {
+Result<Done> KernelState::enqueue(std::span<const Arg> args, const EnqueueOptions& options,
+                                  const BoundState* bound_state) const {
   if (args.size() > kMaxSlots) return too_many_arguments(args.size());
   std::array<ArgRef, kMaxSlots> refs;
   return enqueue(refer(args, refs), options, bound_state);
 }
 
-Failure KernelState::enqueue(std::span<const ArgRef> args, const EnqueueOptions& options,
-                             const BoundState* bound_state) const {
+Result<Done> KernelState::enqueue(std::span<const ArgRef> args, const EnqueueOptions& options,
+                                  const BoundState* bound_state) const {
   if (!gpu) {
-    return {ErrorCode::kUnsupported,
-            fmt::format("`{}` was compiled for {}; only kernels on a GPU can be enqueued", problem,
-                        target)};
+    return Failure{ErrorCode::kUnsupported,
+                   fmt::format("`{}` was compiled for {}; only kernels on a GPU can be enqueued",
+                               problem, target)};
   }
   int64_t slots[kMaxSlots];
-  if (Failure f = fill(args, bound_state, slots); f.code != ErrorCode::kOk) return f;
-  if (Failure f = check_workspace(*this, options.workspace); f.code != ErrorCode::kOk) return f;
+  if (auto f = fill(args, bound_state, slots); !f) return f.failure();
+  if (auto f = check_workspace(*this, options.workspace); !f) return f.failure();
   if (!options.status) {
-    if (Failure f = check_worded(*this, options.stream); f.code != ErrorCode::kOk) return f;
+    if (auto f = check_worded(*this, options.stream); !f) return f.failure();
   }
   Gpu& device = gpu->gpu();
   const UseGpu use(device);
-  if (Failure f = ready(device, use); f.code != ErrorCode::kOk) return f;
+  if (auto f = ready(device, use); !f) return f.failure();
   if (workspace_bytes() > 0 && options.workspace.empty()) {
-    if (Failure f = check_pooled(*this, options.stream); f.code != ErrorCode::kOk) return f;
+    if (auto f = check_pooled(*this, options.stream); !f) return f.failure();
   }
   const GpuWorkspace workspace(device, workspace_bytes(), options.workspace, options.stream);
-  if (workspace.failure().code != ErrorCode::kOk) return workspace.failure();
+  if (!workspace.made()) return workspace.made();
   slots[ir::ArgsLayout::kStatus] = static_cast<int64_t>(
       options.status ? reinterpret_cast<uint64_t>(options.status) : gpu->status(options.stream));
   slots[ir::ArgsLayout::kWorkspace] = static_cast<int64_t>(workspace.data());
   return enqueue_launches(slots, options.stream);
 }
 
-Failure KernelState::wait(void* stream) const {
-  if (!gpu) return fine();
+Result<Done> KernelState::wait(void* stream) const {
+  if (!gpu) return Done{};
   Gpu& device = gpu->gpu();
   const UseGpu use(device);
-  if (Failure f = ready(device, use); f.code != ErrorCode::kOk) return f;
+  if (auto f = ready(device, use); !f) return f.failure();
   const jit::CudaDriver& driver = device.driver();
   // Words that may tell of calls in this stream.
   const StatusWords* const words = gpu->words.get();
@@ -243,12 +242,12 @@ Failure KernelState::wait(void* stream) const {
   return first == kFine ? fine() : bad_data_gpu_call(*this, first);
 }
 
-Failure KernelState::call_on_gpu(int64_t* slots, std::span<std::byte> given) const {
-  if (Failure f = check_workspace(*this, given); f.code != ErrorCode::kOk) return f;
+Result<Done> KernelState::call_on_gpu(int64_t* slots, std::span<std::byte> given) const {
+  if (auto f = check_workspace(*this, given); !f) return f.failure();
   Gpu& device = gpu->gpu();
   const UseGpu use(device);
-  if (Failure f = ready(device, use); f.code != ErrorCode::kOk) return f;
-  if (Failure f = check_pointers(slots); f.code != ErrorCode::kOk) return f;
+  if (auto f = ready(device, use); !f) return f.failure();
+  if (auto f = check_pointers(slots); !f) return f.failure();
   void* const stream = device.stream();
   const jit::CudaDriver& driver = device.driver();
   // Calls of several threads share the stream, so each has a status word of its own.
@@ -256,7 +255,7 @@ Failure KernelState::call_on_gpu(int64_t* slots, std::span<std::byte> given) con
   const GpuWorkspace workspace(device, workspace_bytes(), given, stream);
   const GpuWorkspace word(device, own, {}, stream);
   for (const GpuWorkspace* w : {&workspace, &word}) {
-    if (w->failure().code != ErrorCode::kOk) return w->failure();
+    if (!w->made()) return w->made();
   }
   slots[ir::ArgsLayout::kStatus] = static_cast<int64_t>(gpu->words ? word.data() : device.fine());
   slots[ir::ArgsLayout::kWorkspace] = static_cast<int64_t>(workspace.data());
@@ -264,7 +263,7 @@ Failure KernelState::call_on_gpu(int64_t* slots, std::span<std::byte> given) con
   int error = 0;
   if (gpu->words) error = driver.copy_on(word.data(), device.fine(), sizeof status, stream);
   if (error == 0) {
-    if (Failure f = enqueue_launches(slots, stream); f.code != ErrorCode::kOk) return f;
+    if (auto f = enqueue_launches(slots, stream); !f) return f.failure();
   }
   if (error == 0 && gpu->words) {
     error = driver.to_host_on(&status, word.data(), sizeof status, stream);

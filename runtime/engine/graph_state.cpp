@@ -12,7 +12,7 @@ namespace runtime {
 namespace {
 
 Failure wrong_graph_state(std::string message) {
-  return {ErrorCode::kArgument, std::move(message)};
+  return Failure{ErrorCode::kArgument, std::move(message)};
 }
 
 /// The launches of a call on filled slots.
@@ -59,7 +59,7 @@ Result<int> GraphState::put(int number, std::shared_ptr<const KernelState> kerne
   const UseGpu use(gpu);
   if (use.error() != 0) return gpu.failed(use.error(), "using the GPU's context");
   int64_t slots[kMaxSlots];
-  if (Failure f = kernel->fill(args, bound.get(), slots); f.code != ErrorCode::kOk) return f;
+  if (auto f = kernel->fill(args, bound.get(), slots); !f) return f.failure();
   uint64_t workspace = fresh ? 0 : calls[static_cast<size_t>(number)].workspace;
   if (fresh && kernel->workspace_bytes() > 0) {
     auto block = gpu.memory().hold(kernel->workspace_bytes());
@@ -86,15 +86,14 @@ Result<int> GraphState::put(int number, std::shared_ptr<const KernelState> kerne
     if (fresh) {
       const size_t at = graph.add(std::move((*items)[i]));
       if (i == 0) call.first = at;
-    } else if (Failure f = graph.set(call.first + i, std::move((*items)[i]));
-               f.code != ErrorCode::kOk) {
-      return f;
+    } else if (auto f = graph.set(call.first + i, std::move((*items)[i])); !f) {
+      return f.failure();
     }
   }
   return number;
 }
 
-Failure GraphState::launch(void* stream) {
+Result<Done> GraphState::launch(void* stream) {
   Gpu& gpu = graph.gpu();
   if (gpu.lost()) return gpu.why_lost();
   const UseGpu use(gpu);
@@ -121,8 +120,8 @@ int DeviceGraph::put(int number, const Bound& kernel, std::span<const ArgRef> ar
 }
 
 Result<Done> DeviceGraph::try_launch(void* stream) {
-  Failure f = state_->launch(stream);
-  if (f.code != ErrorCode::kOk) return f;
+  auto f = state_->launch(stream);
+  if (!f) return f.failure();
   return Done{};
 }
 

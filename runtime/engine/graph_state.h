@@ -27,7 +27,7 @@ struct GraphState {
   /// Appends (`number` < 0) or changes a call; its number.
   Result<int> put(int number, std::shared_ptr<const KernelState> kernel,
                   std::shared_ptr<const BoundState> bound, std::span<const ArgRef> args);
-  Failure launch(void* stream);
+  Result<Done> launch(void* stream);
 
   std::vector<Call> calls;
   LaunchGraph graph;

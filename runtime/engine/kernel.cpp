@@ -37,44 +37,35 @@ std::string_view name_of(Source source) {
   return "";
 }
 
-namespace {
-
-Result<Done> result(Failure failure) {
-  if (failure.code != ErrorCode::kOk) return failure;
-  return Done{};
-}
-
-}  // namespace
-
 void Kernel::run(std::span<const Arg> args, const CallOptions& options) const {
-  if (Failure f = state_->call(args, options, nullptr); f.code != ErrorCode::kOk) raise(f);
+  if (auto f = state_->call(args, options, nullptr); !f) raise(f.failure());
 }
 
 void Kernel::run_refs(std::span<const ArgRef> args) const {
-  if (Failure f = state_->call(args, {}, nullptr); f.code != ErrorCode::kOk) raise(f);
+  if (auto f = state_->call(args, {}, nullptr); !f) raise(f.failure());
 }
 
 Result<Done> Kernel::try_run(std::span<const Arg> args, const CallOptions& options) const {
-  return result(state_->call(args, options, nullptr));
+  return state_->call(args, options, nullptr);
 }
 
 Result<Done> Kernel::try_run_refs(std::span<const ArgRef> args) const {
-  return result(state_->call(args, {}, nullptr));
+  return state_->call(args, {}, nullptr);
 }
 
 void Kernel::enqueue_refs(std::span<const ArgRef> args, const EnqueueOptions& options) const {
-  Failure f = state_->enqueue(args, options, nullptr);
-  if (f.code != ErrorCode::kOk) raise(f);
+  auto f = state_->enqueue(args, options, nullptr);
+  if (!f) raise(f.failure());
 }
 
 Result<Done> Kernel::try_enqueue_refs(std::span<const ArgRef> args,
                                       const EnqueueOptions& options) const {
-  return result(state_->enqueue(args, options, nullptr));
+  return state_->enqueue(args, options, nullptr);
 }
 
 Result<Done> Kernel::try_enqueue_list(std::span<const Arg> args,
                                       const EnqueueOptions& options) const {
-  return result(state_->enqueue(args, options, nullptr));
+  return state_->enqueue(args, options, nullptr);
 }
 
 void Kernel::enqueue_list(std::span<const Arg> args, const EnqueueOptions& options) const {
@@ -82,10 +73,10 @@ void Kernel::enqueue_list(std::span<const Arg> args, const EnqueueOptions& optio
 }
 
 void Kernel::wait(void* stream) const {
-  if (Failure f = state_->wait(stream); f.code != ErrorCode::kOk) raise(f);
+  if (auto f = state_->wait(stream); !f) raise(f.failure());
 }
 
-Result<Done> Kernel::try_wait(void* stream) const { return result(state_->wait(stream)); }
+Result<Done> Kernel::try_wait(void* stream) const { return state_->wait(stream); }
 
 Result<Bound> Kernel::try_bind(std::string_view name, const TensorRef& tensor) const {
   auto bound = runtime::bind_constant(state_, {}, name, tensor);
@@ -130,36 +121,36 @@ int64_t Kernel::extent(int index, const int64_t* args) const {
 }
 
 void Bound::run(std::span<const Arg> args, const CallOptions& options) const {
-  Failure f = kernel_.state_->call(args, options, state_.get());
-  if (f.code != ErrorCode::kOk) raise(f);
+  auto f = kernel_.state_->call(args, options, state_.get());
+  if (!f) raise(f.failure());
 }
 
 void Bound::run_refs(std::span<const ArgRef> args) const {
-  Failure f = kernel_.state_->call(args, {}, state_.get());
-  if (f.code != ErrorCode::kOk) raise(f);
+  auto f = kernel_.state_->call(args, {}, state_.get());
+  if (!f) raise(f.failure());
 }
 
 Result<Done> Bound::try_run(std::span<const Arg> args, const CallOptions& options) const {
-  return result(kernel_.state_->call(args, options, state_.get()));
+  return kernel_.state_->call(args, options, state_.get());
 }
 
 Result<Done> Bound::try_run_refs(std::span<const ArgRef> args) const {
-  return result(kernel_.state_->call(args, {}, state_.get()));
+  return kernel_.state_->call(args, {}, state_.get());
 }
 
 void Bound::enqueue_refs(std::span<const ArgRef> args, const EnqueueOptions& options) const {
-  Failure f = kernel_.state_->enqueue(args, options, state_.get());
-  if (f.code != ErrorCode::kOk) raise(f);
+  auto f = kernel_.state_->enqueue(args, options, state_.get());
+  if (!f) raise(f.failure());
 }
 
 Result<Done> Bound::try_enqueue_refs(std::span<const ArgRef> args,
                                      const EnqueueOptions& options) const {
-  return result(kernel_.state_->enqueue(args, options, state_.get()));
+  return kernel_.state_->enqueue(args, options, state_.get());
 }
 
 Result<Done> Bound::try_enqueue_list(std::span<const Arg> args,
                                      const EnqueueOptions& options) const {
-  return result(kernel_.state_->enqueue(args, options, state_.get()));
+  return kernel_.state_->enqueue(args, options, state_.get());
 }
 
 void Bound::enqueue_list(std::span<const Arg> args, const EnqueueOptions& options) const {

@@ -70,32 +70,32 @@ struct KernelState {
   /// Shared workspace and scratch of all workers.
   int64_t workspace_bytes() const;
   KernelMemory memory(const BoundState* bound) const;
-  Failure call(std::span<const ArgRef> args, const CallOptions& options,
-               const BoundState* bound) const;
-  Failure call(std::span<const Arg> args, const CallOptions& options,
-               const BoundState* bound) const;
+  Result<Done> call(std::span<const ArgRef> args, const CallOptions& options,
+                    const BoundState* bound) const;
+  Result<Done> call(std::span<const Arg> args, const CallOptions& options,
+                    const BoundState* bound) const;
   /// Checks the arguments and fills all slots but status and workspace.
-  Failure fill(std::span<const ArgRef> args, const BoundState* bound, int64_t* slots) const;
+  Result<Done> fill(std::span<const ArgRef> args, const BoundState* bound, int64_t* slots) const;
   /// The part of it that also knows dims of the call and scalars, and says what is wrong.
-  Failure fill_slowly(std::span<const ArgRef> args, int64_t* slots) const;
+  Result<Done> fill_slowly(std::span<const ArgRef> args, int64_t* slots) const;
   /// Runs all launches of a call on filled slots; `workspace` has workspace_bytes().
-  Failure run_all(int64_t* slots, std::byte* workspace, ThreadPool* pool) const;
+  Result<Done> run_all(int64_t* slots, std::byte* workspace, ThreadPool* pool) const;
   /// Runs one launch whole; `slots` are filled.
-  Failure run(const LaunchPlan& launch, const int64_t* slots, std::byte* scratch,
-              ThreadPool* pool) const;
+  Result<Done> run(const LaunchPlan& launch, const int64_t* slots, std::byte* scratch,
+                   ThreadPool* pool) const;
   /// Puts a call into a stream of the GPU; see Kernel::enqueue.
-  Failure enqueue(std::span<const Arg> args, const EnqueueOptions& options,
-                  const BoundState* bound) const;
-  Failure enqueue(std::span<const ArgRef> args, const EnqueueOptions& options,
-                  const BoundState* bound) const;
+  Result<Done> enqueue(std::span<const Arg> args, const EnqueueOptions& options,
+                       const BoundState* bound) const;
+  Result<Done> enqueue(std::span<const ArgRef> args, const EnqueueOptions& options,
+                       const BoundState* bound) const;
   /// Waits for a stream; what became of the calls in it.
-  Failure wait(void* stream) const;
+  Result<Done> wait(void* stream) const;
   /// A whole call on the GPU, on filled slots; `given`: workspace, or empty.
-  Failure call_on_gpu(int64_t* slots, std::span<std::byte> given) const;
+  Result<Done> call_on_gpu(int64_t* slots, std::span<std::byte> given) const;
   /// Enqueues the launches of a call on filled slots. The context is the calling thread's.
-  Failure enqueue_launches(const int64_t* slots, void* stream) const;
+  Result<Done> enqueue_launches(const int64_t* slots, void* stream) const;
   /// Whether the tensors in `slots` are the device's.
-  Failure check_pointers(const int64_t* slots) const;
+  Result<Done> check_pointers(const int64_t* slots) const;
   /// `PROBLEM | TARGET | SCHEDULE`, for `hone run`.
   std::string repro() const { return problem + " | " + target + " | " + schedule; }
 };
@@ -104,7 +104,7 @@ struct KernelState {
 Failure too_many_arguments(size_t count);
 
 /// `what` where `pointer` is not to the device's memory.
-Failure check_on_device(Gpu& gpu, const std::string& what, const void* pointer);
+Result<Done> check_on_device(Gpu& gpu, const std::string& what, const void* pointer);
 
 /// Memory that a bound constant owns, counted by the engine's ceiling.
 struct BoundBlock {

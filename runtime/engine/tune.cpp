@@ -35,8 +35,8 @@ Result<TuneResult> EngineState::tune(Result<ops::Problem> problem, const TuneOpt
   std::vector<double> first;
   const auto known = cache->best(key_of(problem->text));
   if (tuning.again || !known || known->note == kUnfinished) {
-    const Failure f = guard_pool([&] { first = measure(); });
-    if (f.code != ErrorCode::kOk) return f;
+    const auto f = guard_pool([&] { first = measure(); });
+    if (!f) return f.failure();
   }
   const auto limits_us = [&] {
     if (!first.empty()) return std::exchange(first, {});

@@ -18,7 +18,7 @@ KernelCall::~KernelCall() {
 }
 
 /// Points arguments and constants at the tensors: the fixture's, or the copies' on the GPU.
-Failure KernelCall::prepare() {
+Result<Done> KernelCall::prepare() {
   size_t p = 0;
   for (const ir::Buffer& b : fixture_->problem().program.buffers) {
     if (b.role == ir::Role::kTemp) continue;
@@ -44,12 +44,12 @@ Failure KernelCall::prepare() {
   return kernel_->fill(refs_, bound_.get(), slots_);
 }
 
-Failure KernelCall::place_on_gpu(const Fixture& fixture) {
+Result<Done> KernelCall::place_on_gpu(const Fixture& fixture) {
   const std::shared_ptr<Gpu>& gpu = kernel_->services->gpu();
   auto mirror = DeviceMirror::create(gpu, fixture, DeviceMirror::copies_past_cache(*gpu, fixture));
   if (!mirror) return mirror.failure();
   mirror_.emplace(std::move(*mirror));
-  if (Failure f = prepare(); f.code != ErrorCode::kOk) return f;
+  if (auto f = prepare(); !f) return f.failure();
   const int64_t bytes = kernel_->workspace_bytes();
   if (bytes > 0) {
     auto block = gpu->memory().hold(bytes);
@@ -67,15 +67,15 @@ Failure KernelCall::place_on_gpu(const Fixture& fixture) {
     }
     copies_.push_back(std::move(slots));
   }
-  return fine();
+  return Done{};
 }
 
 Result<std::unique_ptr<KernelCall>> KernelCall::create(std::shared_ptr<const KernelState> kernel,
                                                        const Fixture& fixture) {
   std::unique_ptr<KernelCall> c(new KernelCall(std::move(kernel), fixture));
   const KernelState& k = *c->kernel_;
-  Failure f = k.gpu ? c->place_on_gpu(fixture) : c->prepare();
-  if (f.code != ErrorCode::kOk) return f;
+  auto f = k.gpu ? c->place_on_gpu(fixture) : c->prepare();
+  if (!f) return f.failure();
   if (k.gpu) return c;
   const int64_t bytes = k.workspace_bytes();
   if (bytes > 0) c->workspace_ = static_cast<std::byte*>(k.services->workspaces().take(bytes));
@@ -85,44 +85,45 @@ Result<std::unique_ptr<KernelCall>> KernelCall::create(std::shared_ptr<const Ker
   return c;
 }
 
-Failure KernelCall::call() const {
+Result<Done> KernelCall::call() const {
   if (mirror_) {
-    if (Failure f = mirror_->upload(*fixture_); f.code != ErrorCode::kOk) return f;
+    if (auto f = mirror_->upload(*fixture_); !f) return f.failure();
   }
-  Failure failure = kernel_->call(refs_, {}, bound_.get());
-  const bool there = failure.code == ErrorCode::kOk || failure.code == ErrorCode::kBounds;
-  if (!mirror_ || !there) return failure;
-  Failure copied = mirror_->download(*fixture_);
-  if (copied.code != ErrorCode::kOk) return copied;
+  auto called = kernel_->call(refs_, {}, bound_.get());
+  const bool there = called || called.failure().code == ErrorCode::kBounds;
+  if (!mirror_ || !there) return called;
+  auto copied = mirror_->download(*fixture_);
+  if (!copied) return copied.failure();
   const auto overwritten = mirror_->overwritten(*fixture_);
   if (!overwritten) return overwritten.failure();
-  if (overwritten->empty()) return failure;
-  return {ErrorCode::kInternal, "memory of the device around " + *overwritten + " was written"};
+  if (overwritten->empty()) return called;
+  return Failure{ErrorCode::kInternal,
+                 "memory of the device around " + *overwritten + " was written"};
 }
 
-Failure KernelCall::run_timed(int64_t n, double* us) const {
+Result<Done> KernelCall::run_timed(int64_t n, double* us) const {
   Gpu& gpu = kernel_->gpu->gpu();
   const UseGpu use(gpu);
   Stopwatch watch(gpu);
-  if (Failure f = watch.start(); f.code != ErrorCode::kOk) return f;
+  if (auto f = watch.start(); !f) return f.failure();
   for (int64_t i = 0; i < n; ++i) {
     const std::vector<int64_t>& slots = copies_[static_cast<size_t>(i) % copies_.size()];
-    Failure f = kernel_->enqueue_launches(slots.data(), gpu.stream());
-    if (f.code != ErrorCode::kOk) return f;
+    auto f = kernel_->enqueue_launches(slots.data(), gpu.stream());
+    if (!f) return f.failure();
   }
   return watch.stop(us);
 }
 
-Failure KernelCall::run(int64_t n) const {
+Result<Done> KernelCall::run(int64_t n) const {
   if (mirror_) {
     double us = 0;
     return run_timed(n, &us);
   }
   for (int64_t i = 0; i < n; ++i) {
-    Failure f = kernel_->run_all(slots_, workspace_, kernel_->pool);
-    if (f.code != ErrorCode::kOk) return f;
+    auto f = kernel_->run_all(slots_, workspace_, kernel_->pool);
+    if (!f) return f.failure();
   }
-  return {ErrorCode::kOk, {}};
+  return Done{};
 }
 
 }  // namespace hone::runtime

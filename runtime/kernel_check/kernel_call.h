@@ -24,19 +24,19 @@ class KernelCall {
   KernelCall& operator=(const KernelCall&) = delete;
 
   /// One call with all its checks; the fixture then has the outputs.
-  Failure call() const;
+  Result<Done> call() const;
   /// Runs the launches `n` times as a caller of the raw entry would. On a GPU each time on the next
   /// of several copies of the tensors, so that they do not stay in its cache; all are done when it
   /// returns.
-  Failure run(int64_t n) const;
+  Result<Done> run(int64_t n) const;
   /// The same on a GPU, by the device's clock.
-  Failure run_timed(int64_t n, double* us) const;
+  Result<Done> run_timed(int64_t n, double* us) const;
 
  private:
   KernelCall(std::shared_ptr<const KernelState> kernel, const Fixture& fixture);
 
-  Failure prepare();
-  Failure place_on_gpu(const Fixture& fixture);
+  Result<Done> prepare();
+  Result<Done> place_on_gpu(const Fixture& fixture);
 
   std::shared_ptr<const KernelState> kernel_;
   const Fixture* fixture_;

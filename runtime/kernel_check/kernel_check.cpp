@@ -51,10 +51,10 @@ class KernelCheck {
       : kernel_(std::move(kernel)), problem_(problem), edges_(edges_of(*kernel_, problem)) {}
 
   /// One data set at one choice of dims.
-  Failure on(Fixture& fixture, CheckOutcome* outcome);
+  Result<Done> on(Fixture& fixture, CheckOutcome* outcome);
 
  private:
-  Result<std::monostate> refer(Fixture& fixture);
+  Result<Done> refer(Fixture& fixture);
 
   std::shared_ptr<const KernelState> kernel_;
   const ops::Problem& problem_;
@@ -64,7 +64,7 @@ class KernelCheck {
   std::optional<ReferenceKernel> reference_;
 };
 
-Result<std::monostate> KernelCheck::refer(Fixture& fixture) {
+Result<Done> KernelCheck::refer(Fixture& fixture) {
   auto referred = fixture.refer();
   if (!referred || fixture.whole()) return referred;
   if (!reference_) {
@@ -78,36 +78,38 @@ Result<std::monostate> KernelCheck::refer(Fixture& fixture) {
     }
     auto made = ReferenceKernel::create(problem_, *target, place, true);
     // Where there is no machine code the sample has to do.
-    if (!made && made.failure().code == ErrorCode::kUnsupported) return std::monostate{};
+    if (!made && made.failure().code == ErrorCode::kUnsupported) return Done{};
     if (!made) return made.failure();
     reference_.emplace(std::move(*made));
   }
   return reference_->refer(fixture);
 }
 
-Failure KernelCheck::on(Fixture& fixture, CheckOutcome* outcome) {
+Result<Done> KernelCheck::on(Fixture& fixture, CheckOutcome* outcome) {
   const auto referred = refer(fixture);
   if (!referred) return referred.failure();
   fixture.reset();
   auto prepared = KernelCall::create(kernel_, fixture);
   if (!prepared) return prepared.failure();
-  Failure failure = (*prepared)->call();
+  auto called = (*prepared)->call();
   const auto& bad = fixture.reference().bad;
-  const bool reported = failure.code == ErrorCode::kBounds;
-  if (reported && !bad) outcome->mismatch = "good data is refused: " + failure.message;
-  if (reported) failure = {ErrorCode::kOk, {}};
-  if (failure.code != ErrorCode::kOk || !outcome->mismatch.empty()) return failure;
+  const bool reported = !called && called.failure().code == ErrorCode::kBounds;
+  if (reported && !bad) {
+    outcome->mismatch = "good data is refused: " + called.failure().message;
+    return Done{};
+  }
+  if (!called && !reported) return called;
   if (bad && !reported) {
     outcome->mismatch =
         fmt::format("element {} of {} is bad and not reported", bad->position, bad->tensor);
-    return failure;
+    return Done{};
   }
   const auto found = fixture.compare(edges_);
   if (!found) return found.failure();
   outcome->max_err = std::max(outcome->max_err, found->max_err);
   outcome->compared += found->compared;
   if (!found->ok()) outcome->mismatch = found->text();
-  return failure;
+  return Done{};
 }
 
 }  // namespace
@@ -123,8 +125,8 @@ Result<CheckOutcome> check_kernel(const std::shared_ptr<const KernelState>& kern
       auto fixture =
           Fixture::create(problem, dims, static_cast<jit::DataSet>(set), guard, number + 1);
       if (!fixture) return fixture.failure();
-      Failure failure = check.on(*fixture, &outcome);
-      if (failure.code != ErrorCode::kOk) return failure;
+      auto failure = check.on(*fixture, &outcome);
+      if (!failure) return failure.failure();
       const std::string overwritten = fixture->overwritten();
       if (outcome.mismatch.empty() && !overwritten.empty()) {
         outcome.mismatch = "memory around " + overwritten + " was written";

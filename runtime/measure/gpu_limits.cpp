@@ -42,17 +42,17 @@ class Copier {
   Copier(const Copier&) = delete;
   Copier& operator=(const Copier&) = delete;
 
-  Failure start() {
+  Result<Done> start() {
     for (int i = 0; i < 2; ++i) {
       auto block = gpu_.memory().hold(bytes_);
       if (!block) return block.failure();
       blocks_.push_back(*block);
     }
-    return {ErrorCode::kOk, {}};
+    return Done{};
   }
-  Failure copy(int n, double* us) {
+  Result<Done> copy(int n, double* us) {
     Stopwatch watch(gpu_);
-    if (Failure f = watch.start(); f.code != ErrorCode::kOk) return f;
+    if (auto f = watch.start(); !f) return f.failure();
     for (int i = 0; i < n; ++i) {
       const int error =
           gpu_.driver().copy_on(blocks_[1], blocks_[0], static_cast<size_t>(bytes_), gpu_.stream());
@@ -83,13 +83,13 @@ Result<double> gpu_copy_gbps(Gpu& gpu, int64_t footprint) {
   const int64_t bytes = std::max<int64_t>(footprint / 2, 1 << 16);
   const UseGpu use(gpu);
   Copier copier(gpu, bytes);
-  if (Failure f = copier.start(); f.code != ErrorCode::kOk) return f;
+  if (auto f = copier.start(); !f) return f.failure();
   // So many that they take a millisecond and more on a fast device.
   const int n = static_cast<int>(std::clamp<int64_t>((int64_t{2} << 30) / bytes, 1, 200));
   double best = 0;
   for (int i = 0; i <= kTries; ++i) {
     double us = 0;
-    if (Failure f = copier.copy(n, &us); f.code != ErrorCode::kOk) return f;
+    if (auto f = copier.copy(n, &us); !f) return f.failure();
     // The first warms up.
     if (i > 0 && us > 0) best = std::max(best, 2e-3 * static_cast<double>(bytes) * n / us);
   }

@@ -155,10 +155,11 @@ std::string find_worker(const std::string& given) {
 Failure no_worker() {
   std::string looked;
   for (const std::string& place : worker_places()) looked += "\n  " + place;
-  return {ErrorCode::kUnsupported,
-          "tuning needs the hone-worker program; name it in EngineOptions::worker or HONE_WORKER. "
-          "It is none of" +
-              looked};
+  return Failure{
+      ErrorCode::kUnsupported,
+      "tuning needs the hone-worker program; name it in EngineOptions::worker or HONE_WORKER. "
+      "It is none of" +
+          looked};
 }
 
 Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const std::string& program) {

@@ -22,9 +22,9 @@ class GivenCode final : public jit::Executable {
  public:
   explicit GivenCode(const jit::ExecutableSpan& span)
       : function_(reinterpret_cast<Launch::Function>(reinterpret_cast<uintptr_t>(span.data))) {}
-  Failure run(size_t, const int64_t* slots, const jit::Part& part) const override {
+  Result<Done> run(size_t, const int64_t* slots, const jit::Part& part) const override {
     function_(slots, part.begin, part.end, part.scratch);
-    return {ErrorCode::kOk, {}};
+    return Done{};
   }
   Launch::Function function(size_t) const override { return function_; }
 
@@ -80,7 +80,7 @@ std::vector<std::vector<int64_t>> Session::points_to_check() const {
 
 /// Data sets and what the definition makes of them. For a GPU they are large, and several are made
 /// at a time.
-Result<std::monostate> Session::make_fixtures() {
+Result<Done> Session::make_fixtures() {
   const auto make = [this](std::vector<int64_t> dims, int set, int number) -> Result<Fixture> {
     auto f = Fixture::create(*problem_, std::move(dims), static_cast<jit::DataSet>(set),
                              number % 2 ? Guard::kBefore : Guard::kAfter,
@@ -105,12 +105,12 @@ Result<std::monostate> Session::make_fixtures() {
       fixtures_.push_back(std::move(*fixture));
     }
   }
-  return std::monostate{};
+  return Done{};
 }
 
-Result<std::monostate> Session::prepare(bool again) {
+Result<Done> Session::prepare(bool again) {
   auto fixtures = make_fixtures();
-  if (!fixtures) return fixtures;
+  if (!fixtures) return fixtures.failure();
   for (const auto& dims : gpu_ ? decltype(points_to_check())() : timing_points(problem_->program)) {
     auto f = Fixture::create(*problem_, dims, jit::DataSet::kIntegers, Guard::kFar, 1, kStagger);
     if (!f) return f.failure();
@@ -118,9 +118,9 @@ Result<std::monostate> Session::prepare(bool again) {
     timing_.push_back(std::move(*f));
   }
   auto mirrored = mirror_fixtures();
-  if (!mirrored) return mirrored;
+  if (!mirrored) return mirrored.failure();
   if (std::all_of(fixtures_.begin(), fixtures_.end(), [](const Fixture& f) { return f.whole(); })) {
-    return std::monostate{};
+    return Done{};
   }
   auto kernel = ReferenceKernel::create(*problem_, target_, place(), !again);
   if (!kernel) return kernel.failure();
@@ -130,7 +130,7 @@ Result<std::monostate> Session::prepare(bool again) {
     if (!referred) return referred.failure();
     busy_();
   }
-  return std::monostate{};
+  return Done{};
 }
 
 void Session::build(const std::string& schedule) {

@@ -73,17 +73,17 @@ class Session {
 
  private:
   Session() = default;
-  Result<std::monostate> prepare(bool again);
+  Result<Done> prepare(bool again);
   Verdict check(const Candidate& candidate, const Timing& timing);
-  Result<std::monostate> find_gpu(int ordinal);
-  Result<std::monostate> mirror_fixtures();
+  Result<Done> find_gpu(int ordinal);
+  Result<Done> mirror_fixtures();
   DevicePlace place() { return {&memory_, gpu_, compiler_ ? &*compiler_ : nullptr}; }
   double check_runs(const Candidate& candidate, Fixture& fixture, Verdict& verdict,
                     const std::function<double()>& run);
   double check_on(const Candidate& candidate, Fixture& fixture, Verdict& verdict);
   double check_on_gpu(const Candidate& candidate, size_t fixture, Verdict& verdict);
   void time(const Candidate& candidate, const Timing& timing, Verdict& verdict);
-  Result<std::monostate> make_fixtures();
+  Result<Done> make_fixtures();
   const Fixture& timed_on_gpu(size_t point) const;
   void time_on_gpu(const Candidate& candidate, const Timing& timing, Verdict& verdict);
   std::vector<std::vector<int64_t>> points_to_check() const;

@@ -43,7 +43,7 @@ Result<double> warm_up(const Run& run, const Timing& timing) {
   constexpr double kAlike = 0.02;
   constexpr double kLongestUs = 100e3;  // in all: clocks that do not settle by then do not
   auto first = run(1);
-  if (!first) return first;
+  if (!first) return first.failure();
   auto each = run(4);
   double all = 0;
   for (double length = timing.sample_us; each && all < kLongestUs; length *= 2) {
@@ -61,7 +61,7 @@ Result<std::vector<double>> samples_of(const Candidate& c, DeviceFrame& frame,
                                        const Timing& timing) {
   const auto run = [&](int64_t n) -> Result<double> {
     double us = 0;
-    if (Failure f = frame.run_many(c, n, &us); f.code != ErrorCode::kOk) return f;
+    if (auto f = frame.run_many(c, n, &us); !f) return f.failure();
     return std::max(us / static_cast<double>(n), 0.01);
   };
   auto each = warm_up(run, timing);
@@ -78,17 +78,17 @@ Result<std::vector<double>> samples_of(const Candidate& c, DeviceFrame& frame,
 
 }  // namespace
 
-Result<std::monostate> Session::find_gpu(int ordinal) {
+Result<Done> Session::find_gpu(int ordinal) {
   auto gpu = gpu_of(target_, ordinal);
   if (!gpu) return gpu.failure();
   gpu_ = *std::move(gpu);
   gpu_->limit_waits(kOpeningMs);
   compiler_.emplace(BinaryStore{}, gpu_->driver().version());
-  return std::monostate{};
+  return Done{};
 }
 
-Result<std::monostate> Session::mirror_fixtures() {
-  if (!gpu_) return std::monostate{};
+Result<Done> Session::mirror_fixtures() {
+  if (!gpu_) return Done{};
   for (const Fixture& f : fixtures_) {
     auto mirror = DeviceMirror::create(gpu_, f);
     if (!mirror) return mirror.failure();
@@ -100,7 +100,7 @@ Result<std::monostate> Session::mirror_fixtures() {
     if (!mirror) return mirror.failure();
     timing_mirrors_.push_back(std::move(*mirror));
   }
-  return std::monostate{};
+  return Done{};
 }
 
 /// One data set on the GPU: memory left alone besides.
@@ -114,10 +114,10 @@ double Session::check_on_gpu(const Candidate& candidate, size_t number, Verdict&
   auto frame = DeviceFrame::create(candidate, fixture, mirror);
   if (!frame) return blamed(frame.failure());
   return check_runs(candidate, fixture, v, [&] {
-    if (Failure f = mirror.upload(fixture); f.code != ErrorCode::kOk) return blamed(f);
-    if (Failure f = frame->bind(candidate); f.code != ErrorCode::kOk) return blamed(f);
-    if (Failure f = frame->run(candidate); f.code != ErrorCode::kOk) return blamed(f);
-    if (Failure f = mirror.download(fixture); f.code != ErrorCode::kOk) return blamed(f);
+    if (auto f = mirror.upload(fixture); !f) return blamed(f.failure());
+    if (auto f = frame->bind(candidate); !f) return blamed(f.failure());
+    if (auto f = frame->run(candidate); !f) return blamed(f.failure());
+    if (auto f = mirror.download(fixture); !f) return blamed(f.failure());
     for (const auto& what : {mirror.overwritten(fixture), frame->overwritten()}) {
       if (!what) return blamed(what.failure());
       if (!what->empty()) return v.fail("overwrites", *what);
@@ -138,8 +138,8 @@ void Session::time_on_gpu(const Candidate& candidate, const Timing& timing, Verd
   for (size_t i = 0; i < timing_mirrors_.size(); ++i) {
     auto frame = DeviceFrame::create(candidate, timed_on_gpu(i), timing_mirrors_[i]);
     if (!frame) return blame(*gpu_, frame.failure(), &v);
-    Failure bound = frame->bind(candidate);
-    if (bound.code != ErrorCode::kOk) return blame(*gpu_, bound, &v);
+    auto bound = frame->bind(candidate);
+    if (!bound) return blame(*gpu_, bound.failure(), &v);
     const auto samples = samples_of(candidate, *frame, timing);
     if (!samples) return blame(*gpu_, samples.failure(), &v);
     v.points_us.push_back(median(*samples));

@@ -34,9 +34,10 @@ struct Chooser {
     r.verdict = "crashed";
     engine->cache->put(r);
   }
-  Failure compiled() const {
+  Result<Done> compiled() const {
     const auto kernel = engine->compile(kProblem, {});
-    return kernel ? Failure{ErrorCode::kOk, {}} : kernel.failure();
+    if (!kernel) return kernel.failure();
+    return Done{};
   }
 };
 
@@ -52,7 +53,9 @@ TEST_CASE("device choose: where every schedule misbehaved, none serves") {
     chooser.misbehaved(space.analytic().text());
   }
   chooser.misbehaved("");
-  const Failure f = chooser.compiled();
+  const auto compiled = chooser.compiled();
+  REQUIRE_FALSE(compiled);
+  const Failure& f = compiled.failure();
   CHECK(f.code == ErrorCode::kUnsupported);
   CHECK_MESSAGE(f.message.find("misbehaved on this GPU") != std::string::npos, f.message);
 }
@@ -63,7 +66,9 @@ TEST_CASE("device choose: what is no matter of the schedule is said as it is") {
   const auto problem = chooser.engine->parse(kProblem);
   const auto first = schedules::default_schedule(problem->program, chooser.engine->target);
   chooser.misbehaved(first.text());
-  const Failure f = chooser.compiled();
+  const auto compiled = chooser.compiled();
+  REQUIRE_FALSE(compiled);
+  const Failure& f = compiled.failure();
   CHECK(f.code == ErrorCode::kUnsupported);
   CHECK_MESSAGE(f.message.find("tried /nowhere/libnvrtc.so") != std::string::npos, f.message);
 }

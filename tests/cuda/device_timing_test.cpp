@@ -29,7 +29,7 @@ class Looks final : public jit::Executable {
  public:
   Looks(std::shared_ptr<const jit::Executable> inner, int slot, size_t elements)
       : inner_(std::move(inner)), slot_(static_cast<size_t>(slot)), elements_(elements) {}
-  Failure run(size_t launch, const int64_t* slots, const jit::Part& part) const override {
+  Result<Done> run(size_t launch, const int64_t* slots, const jit::Part& part) const override {
     std::vector<float> values(elements_);
     auto driver = jit::CudaDriver::open();
     if (!driver) return driver.failure();

@@ -16,8 +16,6 @@ size_t bytes_of(const jit::TensorView& v) {
   return static_cast<size_t>(std::max<int64_t>(1, jit::span_of(v)) * size_of(v.type));
 }
 
-Failure fine() { return {ErrorCode::kOk, {}}; }
-
 }  // namespace
 
 DeviceCall::DeviceCall(std::shared_ptr<const runtime::KernelState> kernel,
@@ -37,7 +35,7 @@ DeviceCall::~DeviceCall() {
   for (const uint64_t at : memory_) gpu_.driver().free(at);
 }
 
-Failure DeviceCall::copy(bool there) {
+Result<Done> DeviceCall::copy(bool there) {
   const runtime::UseGpu use(gpu_);
   for (size_t p = 0; p < memory_.size(); ++p) {
     const jit::TensorView& v = fixture_.params()[p];
@@ -47,11 +45,11 @@ Failure DeviceCall::copy(bool there) {
                             : gpu_.driver().to_host(v.data, memory_[p], bytes);
     if (error) return gpu_.failed(error, "copying tensors");
   }
-  return fine();
+  return Done{};
 }
 
-Failure DeviceCall::run(void* stream, bool enqueue) {
-  if (Failure f = copy(true); f.code != ErrorCode::kOk) return f;
+Result<Done> DeviceCall::run(void* stream, bool enqueue) {
+  if (auto f = copy(true); !f) return f.failure();
   std::vector<TensorRef> tensors;
   std::vector<ScalarArg> scalars;
   std::shared_ptr<const runtime::BoundState> bound = std::make_shared<runtime::BoundState>();
@@ -71,17 +69,17 @@ Failure DeviceCall::run(void* stream, bool enqueue) {
   for (const double s : fixture_.scalars()) scalars.emplace_back(s);
   std::vector<ArgRef> refs(tensors.begin(), tensors.end());
   refs.insert(refs.end(), scalars.begin(), scalars.end());
-  Failure said = fine();
+  Result<Done> said = Done{};
   if (enqueue) {
     EnqueueOptions options;
     options.stream = stream;
     said = kernel_->enqueue(refs, options, bound.get());
-    if (said.code == ErrorCode::kOk) said = kernel_->wait(stream);
+    if (said) said = kernel_->wait(stream);
   } else {
     said = kernel_->call(refs, CallOptions{}, bound.get());
   }
-  if (said.code != ErrorCode::kOk && said.code != ErrorCode::kBounds) return said;
-  if (Failure f = copy(false); f.code != ErrorCode::kOk) return f;
+  if (!said && said.failure().code != ErrorCode::kBounds) return said;
+  if (auto f = copy(false); !f) return f.failure();
   return said;
 }
 
@@ -92,10 +90,12 @@ std::string check_on_device(const std::shared_ptr<const runtime::KernelState>& k
   if (!fixture) return fixture.failure().message;
   if (auto referred = fixture->refer(); !referred) return referred.failure().message;
   fixture->reset();
-  const Failure said = DeviceCall(kernel, *fixture).run(nullptr, enqueue);
+  const auto said = DeviceCall(kernel, *fixture).run(nullptr, enqueue);
   const bool bad = fixture->reference().bad.has_value();
-  if (said.code == ErrorCode::kBounds) return bad ? "" : "good data is refused: " + said.message;
-  if (said.code != ErrorCode::kOk) return said.message;
+  if (!said && said.failure().code == ErrorCode::kBounds) {
+    return bad ? "" : "good data is refused: " + said.failure().message;
+  }
+  if (!said) return said.failure().message;
   if (bad) return "bad data is not reported";
   auto found = fixture->compare({});
   if (!found) return found.failure().message;

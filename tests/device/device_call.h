@@ -22,10 +22,10 @@ class DeviceCall {
 
   /// Copies the tensors there, calls, and copies them back. `stream`: enqueues there, and waits;
   /// else a call that blocks.
-  Failure run(void* stream, bool enqueue);
+  Result<Done> run(void* stream, bool enqueue);
 
  private:
-  Failure copy(bool there);
+  Result<Done> copy(bool there);
 
   std::shared_ptr<const runtime::KernelState> kernel_;
   runtime::Fixture& fixture_;

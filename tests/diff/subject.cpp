@@ -233,14 +233,15 @@ std::string Subject::run_range(Call& call, int launch, int64_t begin, int64_t en
   call.scratch.fill(0xff);
   if (call.launch) return call.launch(launch, call.args.data());
   if (call.code) {
-    Failure failed{ErrorCode::kOk, {}};
+    Result<Done> failed = Done{};
     const std::string crashed = survive(
         [&] {
           failed = call.code->run(static_cast<size_t>(launch), call.args.data(),
                                   {begin, end, call.scratch.data(), nullptr});
         },
         20);
-    return crashed.empty() ? failed.message : crashed;
+    if (!crashed.empty()) return crashed;
+    return failed ? "" : failed.failure().message;
   }
   // Beyond the domain of a temporary, vectors may be computed from what nothing wrote and are never
   // seen; where a stage has a domain, only NaN that reaches an output tells.

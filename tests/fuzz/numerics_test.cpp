@@ -89,8 +89,7 @@ std::string results(const runtime::KernelState& kernel, Fixture& fixture, bool s
     args.emplace_back(TensorRef(v.data, v.type, v.shape, v.strides));
   }
   for (double s : fixture.scalars()) args.emplace_back(ScalarArg(s));
-  if (kernel.call(std::span<const Arg>(args), {{}, serial}, nullptr).code != ErrorCode::kOk)
-    return "";
+  if (!kernel.call(std::span<const Arg>(args), {{}, serial}, nullptr)) return "";
   return bits_of(fixture);
 }
 

@@ -34,9 +34,9 @@ class LoadedC final : public jit::Executable {
     }
   }
   ~LoadedC() override { dlclose(library_); }
-  Failure run(size_t launch, const int64_t* slots, const jit::Part& part) const override {
+  Result<Done> run(size_t launch, const int64_t* slots, const jit::Part& part) const override {
     functions_[launch](slots, part.begin, part.end, part.scratch);
-    return {ErrorCode::kOk, {}};
+    return Done{};
   }
   Launch::Function function(size_t launch) const override { return functions_[launch]; }
 
