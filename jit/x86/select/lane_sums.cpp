@@ -199,7 +199,7 @@ void LaneSums::add_to_place(const ir::Stmt& s, const Affine& offset, const Value
     return;
   }
   const Value old = masks_.loaded(memory_.load(s.id, offset, Reg{}), s.id);
-  memory_.store(s.id, offset, arithmetic_.combine(s.reduce, old, v));
+  memory_.store(s.id, offset, arithmetic_.combine(s.reduce, old, v), true);
 }
 
 }  // namespace hone::jit

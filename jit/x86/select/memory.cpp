@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/x86/select/memory.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "jit/x86/select/by_size.h"
 
 namespace hone::jit {
@@ -65,7 +68,37 @@ Reg Memory::contiguous_load(const Mem& m, DType type, int buffer, Reg mask) {
   return code_.load(RegClass::kVec, width(type), op, mem(m), buffer);
 }
 
-void Memory::store(int buffer, const Affine& offset, const Value& value) {
+bool Memory::store_pieces(const Mem& at, const Value& value, int active) {
+  // Beyond this many a masked store is the cheaper one, whatever waits for it.
+  constexpr size_t kMostPieces = 4;
+  struct Piece {
+    int lane, lanes;
+  };
+  const int size = size_of(value.type), quarter = 16 / size;
+  std::vector<Piece> pieces;
+  for (int lane = 0; lane < active; lane += pieces.back().lanes) {
+    int lanes = 1;
+    if (lane % quarter == 0) {
+      const int most = lane == 0 ? active : std::min(active - lane, quarter);
+      while (2 * lanes <= most) lanes *= 2;
+    }
+    pieces.push_back({lane, lanes});
+  }
+  if (pieces.size() > kMostPieces) return false;
+  for (const Piece& p : pieces) {
+    Mem m = at;
+    m.disp += p.lane * size;
+    int within = 0;
+    if (p.lane % quarter == 0) {
+      vectors_.store_lanes(m, vectors_.quarter_of(value, p.lane, within), p.lanes * size);
+    } else {
+      vectors_.store_lane(m, value, p.lane);
+    }
+  }
+  return true;
+}
+
+void Memory::store(int buffer, const Affine& offset, const Value& value, bool reread) {
   const int32_t lane = Factor::make(Factor::kLane, 0);
   const Affine stride = offset.coefficient_of(lane);
   const Affine first = offset.without(lane);
@@ -75,9 +108,13 @@ void Memory::store(int buffer, const Affine& offset, const Value& value) {
   const Mem m = addresses_.address(buffer, first);
   const Value v = masks_.stored(value);
   const int size = size_of(v.type);
-  if (lanes_.partial()) {
+  // Where the next row is loaded soon: a load that meets lanes which a masked store leaves out
+  // waits until that store has left the queue.
+  const bool first_lanes = lanes_.partial() && lanes_.active > 0 && !lanes_.condition.valid();
+  const bool in_pieces = reread && first_lanes && store_pieces(m, v, lanes_.active);
+  if (lanes_.partial() && !in_pieces) {
     code_.emit(masked_move_of(size), {mem(m), vreg(v.reg, width(v.type))}, masks_.active());
-  } else if (!streams_.store(buffer, first, m, v.reg, lanes_.count * size)) {
+  } else if (!in_pieces && !streams_.store(buffer, first, m, v.reg, lanes_.count * size)) {
     vectors_.store_lanes(m, v.reg, lanes_.count * size);
   }
   code_.clobber(buffer);

@@ -28,9 +28,14 @@ class Memory final : public SelectionPart {
   Value load(int buffer, const Affine& offset, Reg mask);
   Reg broadcast_load(const Mem& m, DType type, int buffer, Reg mask);
   Reg contiguous_load(const Mem& m, DType type, int buffer, Reg mask);
-  void store(int buffer, const Affine& offset, const Value& value);
+  /// Stores the lanes at elements `offset`. `reread`: the statement reads the buffer as well.
+  void store(int buffer, const Affine& offset, const Value& value, bool reread);
 
  private:
+  /// Stores the first `active` lanes in pieces of powers of two, without a mask; false, and nothing
+  /// stored, where those are too many.
+  bool store_pieces(const Mem& at, const Value& value, int active);
+
   Addresses& addresses_;
   Vectors& vectors_;
   Masks& masks_;

@@ -26,7 +26,10 @@ void Stores::store(const ir::Stmt& s) {
   } else {
     v = accumulated(masks_.loaded(memory_.load(s.id, offset, Reg{}), s.id), s);
   }
-  memory_.store(s.id, offset, v);
+  const bool reread = s.reduce != ir::Reduce::kNone || any_node(s.value, [&](const ir::Expr& e) {
+                        return e->op == Op::kLoad && e->id == s.id;
+                      });
+  memory_.store(s.id, offset, v, reread);
 }
 
 Value Stores::accumulated(const Value& old, const ir::Stmt& s) {
