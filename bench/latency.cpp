@@ -82,10 +82,10 @@ int call_overhead(const Options& options) {
   auto call = runtime::KernelCall::create(*kernel, *fixture);
   if (!call) return runtime::report(options.common, call.failure());
   std::vector<Contender> both;
-  both.push_back({"raw", [&](int64_t n) { (*call)->run(n); }, true, {}});
+  both.push_back({"raw", [&](int64_t n) { static_cast<void>((*call)->run(n)); }, true, {}});
   both.push_back({"checked",
                   [&](int64_t n) {
-                    for (int64_t i = 0; i < n; ++i) (*call)->call();
+                    for (int64_t i = 0; i < n; ++i) static_cast<void>((*call)->call());
                   },
                   true,
                   {}});

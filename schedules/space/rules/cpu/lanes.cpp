@@ -58,6 +58,8 @@ std::string home_loop(const ir::Stage& s, const std::string& lanes_loop) {
 
 bool factor_lanes(Plan& plan, const std::string& name, const std::string& var, int64_t lanes) {
   const int64_t extent = plan.facts(name).extent(var);
+  // Lanes that no term reaches would only be added up in the end.
+  while (lanes > 2 && lanes / 2 >= extent) lanes /= 2;
   const int64_t width = lanes * std::min(kAccumulators, std::max<int64_t>(extent / lanes, 1));
   std::string tail = "peel";
   std::string stage = name;

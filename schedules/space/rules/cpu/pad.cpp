@@ -25,6 +25,43 @@ bool copy_pays(const Plan& plan, const std::string& stage, const std::string& te
   return false;
 }
 
+/// Elements of all iterations of a stage.
+int64_t iterations(const Plan& plan, const std::string& stage) {
+  const StageFacts facts = plan.facts(stage);
+  int64_t count = 1;
+  for (const ir::IndexVar& v : plan.stage(stage).vars) count *= facts.extent(v.name);
+  for (const ir::IndexVar& v : plan.stage(stage).rvars) count *= facts.extent(v.name);
+  return count;
+}
+
+/// Adds the copy of a tensor. False, and nothing changed, where that leaves a load of it guarded.
+bool copy_with_borders(Plan& plan, const std::string& stage, const std::string& tensor,
+                       const std::string& copy) {
+  Plan::Mark before = plan.mark();
+  bool done = plan.add("stage " + tensor + " at root -> " + copy);
+  if (done) {
+    for (const Access& a : plan.facts(stage).loads) done &= !a.guarded || a.buffer != copy;
+  }
+  if (!done) plan.rewind(std::move(before));
+  return done;
+}
+
+/// A copy of which most is border, and which has more elements than the reduction reads, costs more
+/// than the tests that it saves.
+bool mostly_border(Plan& plan, const std::string& stage, const std::string& tensor,
+                   const std::string& copy) {
+  Plan::Mark before = plan.mark();
+  if (!copy_with_borders(plan, stage, tensor, copy)) return false;
+  const int64_t copied = iterations(plan, copy);
+  int64_t elements = 1;
+  for (const ir::Expr& extent : plan.program().buffer(tensor)->shape) {
+    elements *= typical(plan.program(), extent);
+  }
+  const bool wasted = copied >= 2 * elements && copied >= iterations(plan, stage);
+  plan.rewind(std::move(before));
+  return wasted;
+}
+
 bool apply_pad(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (s.reduce == ir::Reduce::kNone) return plan.declines("the stage does not reduce");
@@ -36,18 +73,11 @@ bool apply_pad(Plan& plan, const std::string& name) {
   }
   bool any = false;
   for (const std::string& tensor : guarded) {
-    if (plan.decide("pad " + tensor, 2, copy_pays(plan, name, tensor)) == 0) continue;
     std::string copy = tensor + ".g";
     while (!taken_stage(plan.program(), copy).empty()) copy += "g";
-    Plan::Mark before = plan.mark();
-    const bool staged = plan.add("stage " + tensor + " at root -> " + copy);
-    bool left = false;
-    for (const Access& a : plan.facts(name).loads) left |= a.guarded && a.buffer == copy;
-    if (!staged || left) {
-      plan.rewind(std::move(before));
-    } else {
-      any = true;
-    }
+    const bool pays = copy_pays(plan, name, tensor) && !mostly_border(plan, name, tensor, copy);
+    if (plan.decide("pad " + tensor, 2, pays) == 0) continue;
+    any |= copy_with_borders(plan, name, tensor, copy);
   }
   return any;
 }
