@@ -11,13 +11,19 @@
 
 namespace hone::bench {
 
+/// A problem that a peer is ready to solve.
+struct Prepared {
+  std::function<void(int64_t)> run;  ///< solves it n times; null where the peer cannot
+  double schedule_us = 0;            ///< see Contender
+  double compile_us = 0;
+};
+
 /// A library that solves some of the problems too: one row a file. Rows exist where the library
 /// was found at build time.
 struct Peer {
   const char* name;
-  /// How to solve the fixture's problem n times, with the threads that OMP_NUM_THREADS says; null
-  /// where it cannot.
-  std::function<void(int64_t)> (*prepare)(const runtime::Fixture& fixture);
+  /// How to solve the fixture's problem, with the threads that OMP_NUM_THREADS says.
+  Prepared (*prepare)(const runtime::Fixture& fixture);
 };
 
 std::span<const Peer* const> peers();

@@ -108,7 +108,10 @@ Result<Done> Races::race_one(const std::string& text) {
   }
   const bool one_thread = engine_->target.threads == 1;
   for (const Peer* peer : options_.peers ? peers() : std::span<const Peer* const>()) {
-    if (auto run = peer->prepare(*fixture)) contenders.push_back({peer->name, run, one_thread, {}});
+    Prepared p = peer->prepare(*fixture);
+    if (!p.run) continue;
+    contenders.push_back(
+        {peer->name, std::move(p.run), one_thread, {}, p.schedule_us, p.compile_us});
   }
   runtime::bound_of(problem->program, runtime::timing_dims(problem->program), &limits_);
   const Rounds rounds = race(contenders, options_.rounds, kSampleUs);
@@ -152,6 +155,10 @@ Json Races::peer_row(const ops::Problem& problem, const Contender& c,
               {"peer", c.name}};
   row.update(runtime::speed_json(&speed));
   row["threads"] = engine_->target.threads;
+  if (c.compile_us > 0) {
+    row["schedule_us"] = c.schedule_us;
+    row["compile_us"] = c.compile_us;
+  }
   return row;
 }
 
@@ -159,10 +166,14 @@ Json Races::peer_row(const ops::Problem& problem, const Contender& c,
 std::string table_row(const Contender& c, const runtime::Speed& s, double ratio) {
   const std::string share =
       s.share.busy ? "busy" : fmt::format("{:.1f}% of {}", 100 * s.share.of_limit, s.bound);
+  const std::string apart = c.compile_us > 0
+                                ? fmt::format("  scheduled in {:.1f} ms, compiled in {:.1f} ms",
+                                              c.schedule_us / 1e3, c.compile_us / 1e3)
+                                : "";
   return fmt::format(
-      "{:<9} {:>11.2f} us ({:.2f} to {:.2f}) {:>8.1f} GFLOP/s {:>7.1f} GB/s {:>14} {:>6}", c.name,
+      "{:<9} {:>11.2f} us ({:.2f} to {:.2f}) {:>8.1f} GFLOP/s {:>7.1f} GB/s {:>14} {:>6}{}", c.name,
       s.time_us, s.low_us, s.high_us, s.gflops, s.gbps, share,
-      ratio > 0 ? fmt::format("{:.2f}x", ratio) : "-");
+      ratio > 0 ? fmt::format("{:.2f}x", ratio) : "-", apart);
 }
 
 /// The problem whole, where it is timed, and the rounds.

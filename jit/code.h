@@ -17,6 +17,8 @@ struct Report {
   int vec_peak = 0;
   int frame_bytes = 0;
   int64_t code_bytes = 0;
+  double schedule_us = 0;  ///< Halide: until the Funcs had their schedule
+  double compile_us = 0;   ///< Halide: from there to machine code
 };
 
 }  // namespace hone::jit

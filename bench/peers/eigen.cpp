@@ -8,14 +8,14 @@ namespace {
 
 using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-std::function<void(int64_t)> prepare(const runtime::Fixture& fixture) {
+Prepared prepare(const runtime::Fixture& fixture) {
   Product p;
-  if (!as_product(fixture, &p) || p.bias) return nullptr;
-  return [p](int64_t n) {
+  if (!as_product(fixture, &p) || p.bias) return {};
+  return {[p](int64_t n) {
     const Eigen::Map<const Matrix> x(p.x, p.m, p.k), w(p.w, p.k, p.n);
     Eigen::Map<Matrix> y(p.y, p.m, p.n);
     for (int64_t i = 0; i < n; ++i) y.noalias() = x * w;
-  };
+  }};
 }
 
 }  // namespace

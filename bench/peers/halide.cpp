@@ -37,10 +37,10 @@ struct HalideCall {
   size_t launches;
 };
 
-std::function<void(int64_t)> prepare_halide(const runtime::Fixture& fixture, const char* words) {
-  if (!jit::has_halide()) return nullptr;
+Prepared prepare_halide(const runtime::Fixture& fixture, const char* words) {
+  if (!jit::has_halide()) return {};
   auto target = ir::parse_target(words, runtime::host_target());
-  if (!target) return nullptr;
+  if (!target) return {};
   const char* threads = std::getenv("OMP_NUM_THREADS");
   if (threads) target->threads = std::max(1, std::atoi(threads));
   const ir::Program& program = fixture.problem().program;
@@ -53,15 +53,17 @@ std::function<void(int64_t)> prepare_halide(const runtime::Fixture& fixture, con
     return code;
   };
   auto code = compiled(schedules::default_schedule(program, *target));
-  if (!code) return nullptr;
+  if (!code) return {};
   auto call = std::make_shared<HalideCall>(code->nest(), fixture);
   auto loaded = jit::kHalideBackend.load(code, *target, jit::Place(&call->memory));
-  if (!loaded) return nullptr;
+  if (!loaded) return {};
   call->code = *std::move(loaded);
-  if (!call->run()) return nullptr;
-  return [call](int64_t n) {
-    for (int64_t i = 0; i < n; ++i) call->run();
-  };
+  if (!call->run()) return {};
+  const jit::Report& report = call->code->report();
+  return {[call](int64_t n) {
+            for (int64_t i = 0; i < n; ++i) call->run();
+          },
+          report.schedule_us, report.compile_us};
 }
 
 }  // namespace

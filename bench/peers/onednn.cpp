@@ -11,12 +11,12 @@ using dnnl::memory;
 using Args = std::unordered_map<int, memory>;
 
 /// Runs one primitive on fixed memory.
-std::function<void(int64_t)> repeat(dnnl::primitive primitive, Args args, dnnl::engine engine) {
+Prepared repeat(dnnl::primitive primitive, Args args, dnnl::engine engine) {
   auto stream = std::make_shared<dnnl::stream>(engine);
-  return [primitive, args, stream](int64_t n) {
+  return {[primitive, args, stream](int64_t n) {
     for (int64_t i = 0; i < n; ++i) primitive.execute(*stream, args);
     stream->wait();
-  };
+  }};
 }
 
 memory::desc dense_onednn(std::initializer_list<int64_t> shape,
@@ -50,9 +50,9 @@ bool is_dense(const jit::TensorView& v) {
 }
 
 /// A plain product of narrow types.
-std::function<void(int64_t)> narrow_product(const runtime::Fixture& fixture, bool packed) {
+Prepared narrow_product(const runtime::Fixture& fixture, bool packed) {
   const auto& p = fixture.params();
-  if (p.size() != 3 || !is_dense(p[0]) || !is_dense(p[1]) || !is_dense(p[2])) return nullptr;
+  if (p.size() != 3 || !is_dense(p[0]) || !is_dense(p[1]) || !is_dense(p[2])) return {};
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   const auto shaped = [](const jit::TensorView& v) {
     return dense_onednn({v.shape[0], v.shape[1]}, type_of(v.type));
@@ -75,7 +75,7 @@ std::function<void(int64_t)> narrow_product(const runtime::Fixture& fixture, boo
 }
 
 /// The weights may be packed ahead, as hone packs constants at bind.
-std::function<void(int64_t)> product(const Product& p, bool packed) {
+Prepared product(const Product& p, bool packed) {
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   const memory::desc x = dense_onednn({p.m, p.k}), w = dense_onednn({p.k, p.n}),
                      y = dense_onednn({p.m, p.n});
@@ -106,9 +106,9 @@ std::function<void(int64_t)> product(const Product& p, bool packed) {
   return repeat(dnnl::matmul(pd), args, engine);
 }
 
-std::function<void(int64_t)> softmax_onednn(const runtime::Fixture& fixture) {
+Prepared softmax_onednn(const runtime::Fixture& fixture) {
   const auto& p = fixture.params();
-  if (p.size() != 2 || p[0].type != DType::kF32 || p[0].shape.size() != 2) return nullptr;
+  if (p.size() != 2 || p[0].type != DType::kF32 || p[0].shape.size() != 2) return {};
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   const memory::desc x = dense_onednn({p[0].shape[0], p[0].shape[1]});
   const dnnl::softmax_forward::desc d(dnnl::prop_kind::forward_inference, x, 1);
@@ -118,7 +118,7 @@ std::function<void(int64_t)> softmax_onednn(const runtime::Fixture& fixture) {
   return repeat(dnnl::softmax_forward(pd), args, engine);
 }
 
-std::function<void(int64_t)> prepare_onednn(const runtime::Fixture& fixture) {
+Prepared prepare_onednn(const runtime::Fixture& fixture) {
   try {
     Product p;
     bool constant = false;
@@ -130,9 +130,9 @@ std::function<void(int64_t)> prepare_onednn(const runtime::Fixture& fixture) {
     }
     if (fixture.problem().op.name() == "softmax") return softmax_onednn(fixture);
   } catch (const dnnl::error&) {
-    return nullptr;
+    return {};
   }
-  return nullptr;
+  return {};
 }
 
 }  // namespace

@@ -84,9 +84,9 @@ struct Report {
   int spills = 0;        ///< registers kept in memory somewhere
   int inner_spills = 0;  ///< of those, in an innermost loop
   int64_t code_bytes = 0;
-  int64_t workspace_bytes = 0;  ///< see Kernel::workspace_size
-  double build_us = 0;          ///< from problem text to callable kernel
-  bool interpreted = false;     ///< no machine code: the interpreter serves
+  int64_t workspace_bytes = 0;                           ///< see Kernel::workspace_size
+  double build_us = 0, schedule_us = 0, compile_us = 0;  ///< text to kernel; of it Halide's parts
+  bool interpreted = false;  ///< no machine code: the interpreter serves
 };
 
 /// One argument of a call: a tensor or a scalar.

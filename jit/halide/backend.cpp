@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The row of the back end that has Halide make the code, in the module.
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -16,19 +17,26 @@ namespace {
 /// The pipeline, and a nest that tells what is checked first and that one launch then does all.
 class HalideCode final : public Code {
  public:
-  HalideCode(ir::Nest nest, ir::Program program, halide::Pipeline made, Halide::Callable callable)
+  HalideCode(ir::Nest nest, ir::Program program, halide::Pipeline made, Halide::Callable callable,
+             double schedule_us, double compile_us)
       : Code(std::move(nest)),
         program_(std::move(program)),
         pipeline_(std::move(made)),
-        callable_(std::move(callable)) {}
+        callable_(std::move(callable)),
+        schedule_us_(schedule_us),
+        compile_us_(compile_us) {}
   const ir::Program& program() const { return program_; }
   const halide::Pipeline& pipeline() const { return pipeline_; }
   const Halide::Callable& callable() const { return callable_; }
+  double schedule_us() const { return schedule_us_; }
+  double compile_us() const { return compile_us_; }
 
  private:
   ir::Program program_;
   halide::Pipeline pipeline_;
   Halide::Callable callable_;
+  double schedule_us_;  ///< until the Funcs had their schedule
+  double compile_us_;   ///< from there to machine code
 };
 
 class HalideExecutable final : public Executable {
@@ -40,6 +48,8 @@ class HalideExecutable final : public Executable {
         checks_(code_->nest()),
         layout_(args_layout(code_->nest())) {
     if (code_->program().dims.empty()) views_ = parameter_views(code_->program(), {});
+    report_.schedule_us = code_->schedule_us();
+    report_.compile_us = code_->compile_us();
   }
 
   Result<Done> run(size_t launch, const int64_t* slots, const Part& part) const override {
@@ -136,16 +146,25 @@ auto told(F f) -> decltype(f()) {
   }
 }
 
+using Clock = std::chrono::steady_clock;
+
+double us_between(Clock::time_point a, Clock::time_point b) {
+  return std::chrono::duration<double, std::micro>(b - a).count();
+}
+
 Result<std::shared_ptr<const Code>, ir::Reject> emit(const ir::Program& scheduled,
                                                      const ir::Target& target, const EmitOptions&) {
   auto nest = outline(scheduled, target);
   if (!nest) return nest.failure();
   const auto compiled = [&](halide::Marks marks) {
     return told([&]() -> Result<std::shared_ptr<const Code>, ir::Reject> {
+      const auto begun = Clock::now();
       halide::Pipeline made(scheduled, target, marks);
+      const auto planned = Clock::now();
       Halide::Callable callable = made.compile();
-      return std::shared_ptr<const Code>(
-          std::make_shared<HalideCode>(*nest, scheduled, std::move(made), std::move(callable)));
+      return std::shared_ptr<const Code>(std::make_shared<HalideCode>(
+          *nest, scheduled, std::move(made), std::move(callable), us_between(begun, planned),
+          us_between(planned, Clock::now())));
     });
   };
   // Which extents are constant shows only as Halide lowers.

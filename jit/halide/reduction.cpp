@@ -73,7 +73,7 @@ void Reduction::make_domain() {
   Halide::Region region;
   // Halide's innermost variable comes first.
   for (size_t i = leaves_.size(); i-- > 0;) region.push_back({leaves_[i].lo, leaves_[i].extent});
-  dom_ = Halide::RDom(region, "r");
+  dom_ = Halide::RDom(region, "r_" + plain_name(stage_.name));
   for (size_t i = 0; i < leaves_.size(); ++i) {
     const Halide::RVar r = dom_[static_cast<int>(leaves_.size() - 1 - i)];
     values_.bind(leaves_[i].name, r);

@@ -255,6 +255,28 @@ bool is_const(const Expr& e, int64_t* value) {
   return true;
 }
 
+void visit_nodes(const Expr& e, void (*f)(const void* context, const Expr& node),
+                 const void* context) {
+  if (!e) return;
+  f(context, e);
+  for (const Expr& a : e->args) visit_nodes(a, f, context);
+}
+
+Expr rewrite_nodes(const Expr& e, Expr (*f)(const void* context, const Expr& node),
+                   const void* context) {
+  if (!e) return e;
+  std::vector<Expr> args;
+  bool changed = false;
+  args.reserve(e->args.size());
+  for (const Expr& a : e->args) {
+    args.push_back(rewrite_nodes(a, f, context));
+    changed |= args.back().get() != a.get();
+  }
+  Expr kept = changed ? with_args(e, std::move(args)) : e;
+  Expr replaced = f(context, kept);
+  return replaced ? replaced : kept;
+}
+
 bool mentions_var(const Expr& e, std::string_view name) {
   return any_node(e, [&](const Expr& x) { return x->op == Op::kVar && x->name == name; });
 }

@@ -99,12 +99,16 @@ inline Expr operator*(Expr a, Expr b) { return make_binary(Op::kMul, std::move(a
 bool is_const(const Expr& e, int64_t* value = nullptr);
 /// Structural equality.
 bool equal(const Expr& a, const Expr& b);
+/// Calls `f(context, node)` on every node of `e`, parents before children: the one recursion of all
+/// instances of `visit`.
+void visit_nodes(const Expr& e, void (*f)(const void* context, const Expr& node),
+                 const void* context);
 /// Calls `f(node)` on every node of `e`, parents before children.
 template <class F>
-void visit(const Expr& e, F&& f) {
-  if (!e) return;
-  f(e);
-  for (const Expr& a : e->args) visit(a, f);
+void visit(const Expr& e, const F& f) {
+  visit_nodes(
+      e, [](const void* context, const Expr& node) { (*static_cast<const F*>(context))(node); },
+      &f);
 }
 /// True where `f(node)` holds for a node of `e`; looks no further than the first.
 template <class F>
@@ -122,20 +126,18 @@ bool mentions_var(const Expr& e, std::string_view name);
 bool mentions_loop(const Expr& e, int loop);
 /// `e` with its children replaced (and folded again).
 Expr with_args(const Expr& e, std::vector<Expr> args);
+/// The one recursion of all instances of `rewrite`.
+Expr rewrite_nodes(const Expr& e, Expr (*f)(const void* context, const Expr& node),
+                   const void* context);
 /// Bottom-up rewrite: `f(e)` returns a replacement, or null to keep. Shares unchanged subtrees.
 template <class F>
 Expr rewrite(const Expr& e, const F& f) {
-  if (!e) return e;
-  std::vector<Expr> args;
-  bool changed = false;
-  args.reserve(e->args.size());
-  for (const Expr& a : e->args) {
-    args.push_back(rewrite(a, f));
-    changed |= args.back().get() != a.get();
-  }
-  Expr kept = changed ? with_args(e, std::move(args)) : e;
-  Expr replaced = f(kept);
-  return replaced ? replaced : kept;
+  return rewrite_nodes(
+      e,
+      [](const void* context, const Expr& node) -> Expr {
+        return (*static_cast<const F*>(context))(node);
+      },
+      &f);
 }
 
 /// Text with minimal parentheses, as the language spells it; `A[m,k] * B[k,n]`.

@@ -99,7 +99,11 @@ Allocation allocate(const Lir& lir, const RegisterFile& file) {
     const Scan done = scan(*current, live, file, pinned, round < kGapRounds);
     if (done.plan.empty()) {
       result.inner_spills = inner_slot_accesses(*current, live);
-      result.code = current == &lir ? lir : std::move(rewritten);
+      if (current == &lir) {
+        result.code = lir;
+      } else {
+        result.code = std::move(rewritten);
+      }
       assign_all(result.code, done.physical, file);
       result.frame_bytes = (frame.bytes + 7) / 8 * 8;
       result.spills = slots_used(std::move(frame.slots));

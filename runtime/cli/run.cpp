@@ -48,6 +48,10 @@ void print_text(const KernelState& k, const CheckOutcome& check, const Speed* sp
   std::cout << fmt::format("  build     {:.0f} us, {} bytes of code, {} spills{}\n",
                            k.report.build_us, k.report.code_bytes, k.report.spills,
                            k.report.interpreted ? ", interpreted" : "");
+  if (k.report.compile_us > 0) {
+    std::cout << fmt::format("  halide    schedule {:.0f} us, compile {:.0f} us\n",
+                             k.report.schedule_us, k.report.compile_us);
+  }
   if (!check.mismatch.empty()) {
     std::cout << "  WRONG     " << check.mismatch << "\n";
   } else if (check.compared > 0) {

@@ -8,6 +8,7 @@
 #include "runtime/cli/common.h"
 #include "runtime/cli/cuda_report.h"
 #include "runtime/cli/listing.h"
+#include "runtime/cli/show_halide.h"
 #include "runtime/device/backend.h"
 #include "schedules/space/space.h"
 
@@ -19,7 +20,7 @@ struct ShowOptions {
   std::vector<std::string> words;
   std::string given;  ///< with --schedule: a schedule by hand, or the problem
   bool schedule = false, ir = false, lir = false, source = false;
-  bool assembly = false, report = false, why = false;
+  bool assembly = false, report = false, why = false, halide = false;
 };
 
 /// What views are of.
@@ -154,9 +155,22 @@ Result<ReproLine> shown_line(ShowOptions& options) {
   return line;
 }
 
+/// A view by itself: it compiles nothing.
+int show_halide(const Common& common, const ReproLine& line) {
+  const auto text = halide_text(common, line);
+  if (!text) return report(common, text.failure());
+  if (common.json) {
+    print_line({{"halide", *text}});
+  } else {
+    std::cout << *text;
+  }
+  return kExitOk;
+}
+
 int show(ShowOptions& options) {
   auto asked_line = shown_line(options);
   if (!asked_line) return report(options.common, asked_line.failure());
+  if (options.halide) return show_halide(options.common, *asked_line);
   const auto line = compile_line(options.common, *asked_line);
   if (!line) return report(options.common, line.failure());
   const auto& [engine, problem, kernel] = *line;
@@ -194,6 +208,8 @@ void declare_show(CLI::App& app, int& exit) {
   app.add_flag("--lir", options->lir, "Instructions before and after register allocation");
   app.add_flag("--source", options->source, "CUDA C++, where the target is a GPU");
   app.add_flag("--asm", options->assembly, "The disassembly; PTX where the target is a GPU");
+  app.add_flag("--halide", options->halide,
+               "By itself: C++ for users of Halide, with the schedule given or the untuned one");
   app.add_flag("--why", options->why,
                "What each rule made of each stage, or why nothing; for the untuned schedule");
   app.add_flag("--report", options->report,

@@ -175,6 +175,10 @@ Json run_json(const KernelState& k, const CheckOutcome* check, const Speed* spee
   row["max_err"] = check ? Json(check->max_err) : Json();
   row["tolerance"] = check ? Json(check->tolerance) : Json();
   row["jit_us"] = k.report.build_us;
+  if (k.report.compile_us > 0) {
+    row["schedule_us"] = k.report.schedule_us;
+    row["compile_us"] = k.report.compile_us;
+  }
   row["threads"] = threads;
   row["code_bytes"] = k.report.code_bytes;
   row["spills"] = k.report.spills;

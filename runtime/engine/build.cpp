@@ -203,6 +203,8 @@ void install(KernelState* k, std::shared_ptr<const jit::Executable> executable) 
   k->report.spills = report.spills;
   k->report.inner_spills = report.inner_spills;
   k->report.code_bytes = report.code_bytes;
+  k->report.schedule_us = report.schedule_us;
+  k->report.compile_us = report.compile_us;
   k->executable = std::move(executable);
 }
 

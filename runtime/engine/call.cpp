@@ -36,7 +36,7 @@ struct Running {
     if (bad) return;
     const std::string* none = nullptr;
     auto text = std::make_unique<std::string>(bad.failure().message);
-    if (fault.compare_exchange_strong(none, text.get())) text.release();
+    if (fault.compare_exchange_strong(none, text.get())) static_cast<void>(text.release());
   }
 
   /// Rounding and denormals are the caller's on every worker.

@@ -300,6 +300,18 @@ TEST_CASE("cli: a corrupt cache is set aside and work goes on") {
   CHECK(fs::exists(hone.file("cache.db.corrupt-1")));
 }
 
+TEST_CASE("cli: show --halide prints a program, whether or not there is Halide") {
+  const Hone hone;
+  const Ran given = hone(
+      "show --halide 'matmul M=16 N=16 K=8 | halide threads=1 | split C/m 4 -> a b; unroll b'");
+  CHECK(given.code == 0);
+  CHECK(given.has("f_C.unroll(v_b);"));
+  CHECK(given.has("int main("));
+  CHECK(hone("show --halide 'add N=1..100'").has("Halide::Param<int32_t> dim_N"));
+  CHECK(hone("show --json --halide 'relu N=8'").has("{\"halide\":\"// relu N=8"));
+  CHECK(hone("show --halide 'relu N=8 | halide autoschedule=adams2019'").code == 2);
+}
+
 TEST_CASE("cli: show --why tells what the rules made of a problem") {
   const Hone hone;
   const Ran ran = hone("show --why 'softmax M=64 N=512 | x86 isa=avx2 threads=1'");
