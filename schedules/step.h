@@ -44,7 +44,7 @@ struct Param {
 struct LayoutAxis {
   std::string dim;
   Number div{1};
-  Number mod;
+  Number mod{};
 };
 
 /// What stands for one Param in a parsed step.

@@ -106,6 +106,7 @@ Result<LoopRef, Refused> find_loop(const ir::Program& program, const std::string
 
 Result<std::vector<LoopRef>, Refused> find_loops(const ir::Program& program,
                                                  const std::vector<std::string>& names) {
+  if (names.empty()) return Refused{"no loop is named"};
   size_t stage = program.stages.size();
   for (const std::string& name : names) {
     auto one = find_loop(program, name);

@@ -38,7 +38,7 @@ bool bind_blocks(Plan& plan, const std::string& stage, const std::vector<std::st
 /// Spreads `var` over threads along an axis: neighbours by neighbouring threads, the loop over what
 /// exceeds them outside.
 bool bind_threads(Plan& plan, const std::string& stage, const std::string& var, int64_t threads,
-                  const std::string& axis);
+                  ir::Mark axis);
 
 /// Elements along `range`, variables that run on in memory, outermost first, that a thread may
 /// access at once: all accesses of the stage that move along it are contiguous, and their rows
@@ -67,9 +67,9 @@ void unroll_share(Plan& plan, const std::string& stage, const std::string& loop,
                   int64_t threads, int64_t width);
 
 /// Has the threads of a block copy what `copy` stages, 16 bytes each at a time: `y` rows of `x`
-/// threads, both numbers. `dims` are the copy's loops, outermost first, neighbours last.
+/// threads. `dims` are the copy's loops, outermost first, neighbours last.
 bool copy_words(Plan& plan, const std::string& copy, const std::vector<std::string>& dims,
-                const std::string& y, int64_t x);
+                const Number& y, int64_t x);
 
 /// Whether the program under construction lowers: what a rule added is legal with the rest as it
 /// stands.

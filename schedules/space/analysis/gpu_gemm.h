@@ -31,9 +31,9 @@ TensorProduct wide_product(const Plan& plan, const std::string& name);
 /// The same without an instruction; `of.m` is empty where there is none.
 TensorProduct any_product(const Plan& plan, const std::string& name);
 
-/// Puts the tile at a loop of the owner: in registers that lanes hold together, or `registers`.
+/// Puts the tile at a loop of the owner, in registers that lanes hold together or each its own.
 bool place_tile(Plan& plan, TensorProduct& t, const std::string& loop,
-                const std::string& in = "warp");
+                ir::Space in = ir::Space::kWarp);
 
 /// The dims of a tensor, the one whose neighbours lie together last.
 std::vector<size_t> by_stride(const Plan& plan, const ir::Buffer& buffer);

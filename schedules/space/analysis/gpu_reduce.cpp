@@ -134,25 +134,28 @@ RowThreads row_threads(Plan& plan, int64_t rows, int64_t extent, int64_t width) 
 }
 
 bool reduce_by_threads(Plan& plan, const std::string& name, const Along& along,
-                       const std::string& threads, const std::string& axis, int64_t width) {
+                       const Number& threads, ir::Mark axis, int64_t width) {
   const std::vector<std::string> loops = fuse_loops(plan, name, along.loops);
   if (loops.size() != 1) return false;
   const std::string range = cut_vectors(plan, name, loops[0], width);
   const std::string inner = range + ".t", outer = range + ".e";
   if (range.empty()) return false;
-  if (!plan.add("split " + name + "/" + range + " " + threads + " -> " + outer + " " + inner)) {
-    return false;
-  }
+  if (!plan.add(step::split({name, range}, threads, outer, inner))) return false;
   // Threads outside all that is reduced: they are combined once.
   const ir::Stage s = plan.stage(name);
-  std::string order = "reorder " + name + "/" + inner;
+  std::vector<std::string> order = {inner};
   for (const ir::Loop& l : s.loops) {
     const bool factored =
         std::find(s.factored.begin(), s.factored.end(), l.name) != s.factored.end();
-    if (l.name != inner && is_reduction(s, l.name) && !factored) order += " " + name + "/" + l.name;
+    if (l.name != inner && is_reduction(s, l.name) && !factored) order.push_back(l.name);
   }
-  if (!plan.add(order) || !plan.add("bind " + name + "/" + inner + " thread." + axis)) return false;
-  if (axis == "x") unroll_share(plan, name, outer, along.extent, std::stoll(threads), width);
+  if (!plan.add(step::reorder(loops_of(name, order))) ||
+      !plan.add(step::bind({name, inner}, axis))) {
+    return false;
+  }
+  if (axis == ir::Mark::kThreadX) {
+    unroll_share(plan, name, outer, along.extent, threads.value(), width);
+  }
   return true;
 }
 

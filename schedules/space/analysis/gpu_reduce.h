@@ -48,9 +48,9 @@ struct RowThreads {
 RowThreads row_threads(Plan& plan, int64_t rows, int64_t extent, int64_t width);
 
 /// Gives what a stage in registers reduces along to threads of the block, along an axis, by vectors
-/// of `width`; `threads` is a factor of split.
+/// of `width`. Along x the number of threads has no knob.
 bool reduce_by_threads(Plan& plan, const std::string& stage, const Along& along,
-                       const std::string& threads, const std::string& axis = "x",
+                       const Number& threads, ir::Mark axis = ir::Mark::kThreadX,
                        int64_t width = 1);
 
 }  // namespace hone::schedules

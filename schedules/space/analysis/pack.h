@@ -17,7 +17,7 @@ struct Groups {
 /// `var` indexes, in each of them `groups` together, and schedules the copy. False where a step
 /// does not apply.
 bool pack(Plan& plan, const std::string& stage, const std::string& tensor, const std::string& var,
-          const std::string& width, const Groups& groups = {});
+          const Number& width, const Groups& groups = {});
 
 /// Copies what an iteration of `loop` of stage `root` reads of `tensor`, along the dim that `var`
 /// indexes in `stage`, just before it is read. False where a step does not apply.

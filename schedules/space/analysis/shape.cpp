@@ -66,12 +66,8 @@ bool order_loops(Plan& plan, const std::string& name, const std::vector<std::str
   }
   order.insert(order.end(), inner.begin(), inner.end());
   bool same = order.size() == s.loops.size();
-  std::string step = "reorder";
-  for (size_t i = 0; i < order.size(); ++i) {
-    same = same && s.loops[i].name == order[i];
-    step += " " + name + "/" + order[i];
-  }
-  return same || plan.add(step);
+  for (size_t i = 0; i < order.size(); ++i) same = same && s.loops[i].name == order[i];
+  return same || plan.add(step::reorder(loops_of(name, order)));
 }
 
 bool move_innermost(Plan& plan, const std::string& name, const std::string& loop) {

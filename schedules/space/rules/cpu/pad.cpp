@@ -37,10 +37,9 @@ bool apply_pad(Plan& plan, const std::string& name) {
   bool any = false;
   for (const std::string& tensor : guarded) {
     if (plan.decide("pad " + tensor, 2, copy_pays(plan, name, tensor)) == 0) continue;
-    std::string copy = tensor + ".g";
-    while (!taken_stage(plan.program(), copy).empty()) copy += "g";
+    const std::string copy = plan.fresh_stage(tensor + ".g");
     Plan::Mark before = plan.mark();
-    const bool staged = plan.add("stage " + tensor + " at root -> " + copy);
+    const bool staged = plan.add(step::stage(tensor, {}, copy));
     bool left = false;
     for (const Access& a : plan.facts(name).loads) left |= a.guarded && a.buffer == copy;
     if (!staged || left) {

@@ -100,7 +100,7 @@ bool apply_launch(Plan& plan, const std::string& name) {
   if (!pays(plan, name, typical(plan.program(), extent_of(s, outermost.name)))) {
     return plan.declines("a thread's share of the work is shorter than waking it takes");
   }
-  return plan.add("parallel " + name + "/" + outermost.name);
+  return plan.add(step::parallel({name, outermost.name}));
 }
 
 }  // namespace

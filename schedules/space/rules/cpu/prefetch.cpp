@@ -82,9 +82,9 @@ bool apply_prefetch_ahead(Plan& plan, const std::string& name) {
     if (loop.empty()) continue;
     const int64_t row = row_of(plan, s, a, loop) * size_of(b.type);
     const int64_t distance = distance_for(plan, a, bytes, row);
-    const std::string knob =
+    const Number ahead =
         plan.knob(knob_name("pf", name + "_" + a.buffer), {0, 8, 16, 32, 64}, distance);
-    any |= plan.add("prefetch " + a.buffer + " at " + name + "/" + loop + " distance=" + knob);
+    any |= plan.add(step::prefetch(a.buffer, {name, loop}, ahead));
   }
   return any;
 }

@@ -61,15 +61,15 @@ int64_t overlapping(const Plan& plan, const RowMembers& members, const std::stri
   return 1;
 }
 
-/// The rows of a tile that the members are computed for, and the knob's text.
-std::string rows_at_a_time(Plan& plan, const RowMembers& members, const std::string& name,
-                           const std::string& loop, int64_t& rows) {
+/// The rows that the members are computed for at a time: a knob, and in `rows` its value.
+Number rows_at_a_time(Plan& plan, const RowMembers& members, const std::string& name,
+                      const std::string& loop, int64_t& rows) {
   if (reuses(plan, members)) {
     rows = std::min<int64_t>(16, plan.facts(name).extent(loop));
-    return rows > 1 ? plan.knob(knob_name("rows", name), {8, 16, 32, 64}, rows) : "";
+    return rows > 1 ? plan.knob(knob_name("rows", name), {8, 16, 32, 64}, rows) : 1;
   }
   rows = overlapping(plan, members, name, loop);
-  return rows > 1 ? plan.knob(knob_name("rows", name), {1, 2, 4, 8}, rows) : "";
+  return rows > 1 ? plan.knob(knob_name("rows", name), {1, 2, 4, 8}, rows) : 1;
 }
 
 bool apply_rows(Plan& plan, const std::string& name) {
@@ -101,21 +101,21 @@ bool apply_rows(Plan& plan, const std::string& name) {
   std::string loop = prefix.back();
   int64_t rows = 1;
   if (!whole) {
-    const std::string knob = rows_at_a_time(plan, members, name, loop, rows);
+    const Number at_a_time = rows_at_a_time(plan, members, name, loop, rows);
     if (rows > 1) {
-      const auto h = plan.split(name, loop, knob, "peel");
+      const auto h = plan.split(name, loop, at_a_time, ir::Tail::kPeel);
       if (h.outer.empty()) return false;
       plan.set_window(name, loop, rows);
       loop = h.outer;
     }
   }
-  std::string step = "compute";
+  std::vector<std::string> computed;
   for (const auto& [member, vars] : members) {
-    step += " " + member;
+    computed.push_back(member);
     for (const std::string& var : vars) plan.set_window(member, var, 1);
     plan.set_window(member, vars.back(), rows);
   }
-  if (!plan.add(step + " at " + name + "/" + loop)) return false;
+  if (!plan.add(step::compute(computed, {name, loop}))) return false;
   for (const std::string& var : prefix) {
     if (rows == 1 || var != prefix.back()) plan.set_window(name, var, 1);
   }

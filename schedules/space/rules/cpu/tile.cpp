@@ -24,7 +24,7 @@ struct TileTile {
   bool columns = false;  ///< a few rows of a tensor are read to their ends before the next
   std::string slide;     ///< variable reduced whose steps read what other rows read; "": none
   TileSize size;
-  std::string height, width;            ///< knob texts
+  Number height, width;                 ///< knobs
   std::vector<std::string> outer;       ///< loops of the root around the tile, outermost first
   std::string row_inner, column_inner;  ///< loops of the root inside the tile
 
@@ -177,14 +177,14 @@ bool make_tiles(Plan& plan, TileTile& t) {
     if ((n - 1) * lanes < facts.extent(t.axis.var)) widths.push_back(n * lanes);
   }
   t.width = plan.knob(knob_name("nr", t.producer), widths, vectors * lanes);
-  const auto columns = plan.split(t.root, t.root_var(t.axis.var), t.width, "peel");
+  const auto columns = plan.split(t.root, t.root_var(t.axis.var), t.width, ir::Tail::kPeel);
   if (columns.outer.empty()) return false;
   t.column_inner = columns.inner;
   Plan::Halves rows;
   if (!t.rows.empty()) {
     t.height =
         plan.knob(knob_name("mr", t.producer), {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14}, t.size.rows);
-    rows = plan.split(t.root, t.root_var(t.rows), t.height, "peel");
+    rows = plan.split(t.root, t.root_var(t.rows), t.height, ir::Tail::kPeel);
     if (rows.outer.empty()) return false;
     t.row_inner = rows.inner;
   }
@@ -259,7 +259,7 @@ std::vector<std::string> block_reduction(Plan& plan, TileTile& t) {
   const auto h = plan.split(t.producer, longest,
                             columns ? plan.knob(name, {4, 8, 16, 32, 64}, 8)
                                     : plan.knob(name, {128, 256, 384, 512, 768, 1024}, 512),
-                            "peel");
+                            ir::Tail::kPeel);
   if (h.outer.empty()) return {};
   t.columns = columns;
   return {h.outer};
@@ -271,19 +271,13 @@ bool share_tiles(Plan& plan, const TileTile& t, std::vector<std::string>& order)
   const int64_t trips = typical(plan.program(), extent_of(plan.stage(t.root), tiles));
   const int64_t threads = plan.machine().threads;
   if (threads < 2 || trips < 2) return true;
-  const std::string part = std::to_string((trips + threads - 1) / threads);
-  if (!plan.add("split " + t.root + "/" + tiles + " " + part + " -> " + tiles + ".c " + tiles +
-                ".e tail=peel")) {
+  const int64_t part = (trips + threads - 1) / threads;
+  if (!plan.add(step::split({t.root, tiles}, part, tiles + ".c", tiles + ".e", ir::Tail::kPeel))) {
     return false;
   }
   order.insert(order.begin(), tiles + ".c");
   order.back() = tiles + ".e";
   return true;
-}
-
-std::string fresh_tile(const Plan& plan, std::string name) {
-  while (!taken_stage(plan.program(), name).empty()) name += "t";
-  return name;
 }
 
 /// Orders the loops of the stage that reduces, all of whose few steps are unrolled, so that what
@@ -295,14 +289,12 @@ bool shape_sliding(Plan& plan, const std::string& stage, const TileTile& t) {
     if (is_reduction(s, l.name) && l.name != t.slide) order.push_back(l.name);
   }
   order.push_back(t.slide);
-  std::string unroll = "unroll";
-  for (const std::string& l : order) unroll += " " + stage + "/" + l;
-  unroll += " " + stage + "/" + t.rows;
   order.push_back(t.rows);
+  const std::vector<ir::Place> unrolled = loops_of(stage, order);
   order.push_back(t.axis.var);
-  return order_loops(plan, stage, order) && plan.add(unroll) &&
-         plan.add("unroll " + t.root + "/" + t.row_inner) &&
-         plan.add("vectorize " + stage + "/" + t.axis.var + " " + t.root + "/" + t.column_inner);
+  return order_loops(plan, stage, order) && plan.add(step::unroll(unrolled)) &&
+         plan.add(step::unroll({t.root, t.row_inner})) &&
+         plan.add(step::vectorize({{stage, t.axis.var}, {t.root, t.column_inner}}));
 }
 
 /// Orders the loops of the stage that reduces, unrolls a little of its innermost reduction.
@@ -312,8 +304,7 @@ bool shape_reduction(Plan& plan, const std::string& stage, const TileTile& t) {
   const int64_t points = t.size.rows * t.size.vectors;
   std::string unrolled, grouped;
   if (t.dots) {
-    const std::string group = std::to_string(t.dots.row->group);
-    grouped = plan.split(stage, t.dots.grouped, group, "peel").inner;
+    grouped = plan.split(stage, t.dots.grouped, t.dots.row->group, ir::Tail::kPeel).inner;
     if (grouped.empty()) return false;
   }
   for (size_t i = s.loops.size(); i-- > 0 && unrolled.empty() && !t.dots;) {
@@ -325,9 +316,8 @@ bool shape_reduction(Plan& plan, const std::string& stage, const TileTile& t) {
     if (trips <= 4 && trips * points <= 96) {
       unrolled = loop;
     } else if (trips >= 8 && var) {
-      const std::string ku =
-          plan.knob(knob_name("ku", t.producer), {1, 2, 4}, points >= 12 ? 1 : 4);
-      unrolled = plan.split(stage, loop, ku, "peel").inner;
+      const Number ku = plan.knob(knob_name("ku", t.producer), {1, 2, 4}, points >= 12 ? 1 : 4);
+      unrolled = plan.split(stage, loop, ku, ir::Tail::kPeel).inner;
     }
     break;
   }
@@ -342,23 +332,21 @@ bool shape_reduction(Plan& plan, const std::string& stage, const TileTile& t) {
   order.push_back(t.axis.var);
   if (!grouped.empty()) order.push_back(grouped);
   if (!order_loops(plan, stage, order)) return false;
-  if (!grouped.empty() &&
-      !plan.add("tensorize " + stage + "/" + grouped + " " + t.dots.row->name)) {
+  if (!grouped.empty() && !plan.add(step::tensorize({{stage, grouped}}, *t.dots.row))) {
     return false;
   }
-  if (!unrolled.empty() && !plan.add("unroll " + stage + "/" + unrolled)) return false;
-  if (!t.rows.empty() &&
-      !plan.add("unroll " + stage + "/" + t.rows + " " + t.root + "/" + t.row_inner)) {
+  if (!unrolled.empty() && !plan.add(step::unroll({stage, unrolled}))) return false;
+  if (!t.rows.empty() && !plan.add(step::unroll({{stage, t.rows}, {t.root, t.row_inner}}))) {
     return false;
   }
-  return plan.add("vectorize " + stage + "/" + t.axis.var + " " + t.root + "/" + t.column_inner);
+  return plan.add(step::vectorize({{stage, t.axis.var}, {t.root, t.column_inner}}));
 }
 
 /// Lays out the factors as the instruction takes them.
 bool pack_dots(Plan& plan, const std::string& inner, const TileTile& t) {
   const Groups groups{t.dots.grouped, t.dots.row->group};
   for (const std::string& tensor : t.dots.packed) {
-    if (!pack(plan, inner, tensor, t.axis.var, Plan::again(t.width), groups)) return false;
+    if (!pack(plan, inner, tensor, t.axis.var, t.width.again(), groups)) return false;
   }
   for (const std::string& tensor : t.dots.turned) {
     if (!pack_groups(plan, inner, tensor, groups)) return false;
@@ -405,16 +393,14 @@ bool emit(Plan& plan, TileTile& t) {
   if (!t.rows.empty()) order.push_back(t.row_inner);
   order.push_back(t.column_inner);
   if (!order_loops(plan, t.root, order)) return false;
-  const std::string place = t.root + "/" + at;
+  const ir::Place place{t.root, at};
   std::string inner = t.producer;
   if (t.fused()) {
-    if (!plan.add("compute " + t.producer + " at " + place + " in=registers")) return false;
+    if (!plan.add(step::compute({t.producer}, place, ir::Space::kRegisters))) return false;
   } else {
-    inner = fresh_tile(plan, t.producer + ".t");
+    inner = plan.fresh_stage(t.producer + ".t");
     const std::string& output = plan.stage(t.root).output;
-    if (!plan.add("stage " + output + " at " + place + " -> " + inner + " in=registers")) {
-      return false;
-    }
+    if (!plan.add(step::stage(output, place, inner, {ir::Space::kRegisters}))) return false;
   }
   const bool slides = !t.slide.empty() && !t.rows.empty();
   if (!(slides ? shape_sliding : shape_reduction)(plan, inner, t)) return false;
@@ -424,7 +410,7 @@ bool emit(Plan& plan, TileTile& t) {
   if (t.axis.packed.empty()) return true;
   const std::string panel = panel_loop(plan, t, inner, order.front());
   if (!panel.empty()) return pack_panel(plan, inner, t.axis.packed, t.axis.var, t.root, panel);
-  return pack(plan, inner, t.axis.packed, t.axis.var, Plan::again(t.width));
+  return pack(plan, inner, t.axis.packed, t.axis.var, t.width.again());
 }
 
 bool apply_tile(Plan& plan, const std::string& name) {

@@ -132,9 +132,7 @@ bool apply_parts(Plan& plan, const std::string& name) {
   }
   const int64_t parts = std::max<int64_t>(2, cut.busy / std::max<int64_t>(1, cut.blocks));
   const int64_t terms = terms_of(extent, parts, few ? cut.fewest : extent / parts + 1, cut.unit);
-  return plan.add("parts " + name + "/" + cut.var + " " + std::to_string(terms) + " -> " + name +
-                  ".p") &&
-         lowers(plan);
+  return plan.add(step::parts({name, cut.var}, terms, name + ".p")) && lowers(plan);
 }
 
 }  // namespace
