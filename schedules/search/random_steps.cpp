@@ -178,7 +178,7 @@ std::optional<Step> RandomSchedules::propose_place(const ir::Program& p, const i
   if (reduced.loops.empty()) return {};
   if (chance(30) && !reduced.rvars.empty()) {
     const int terms = 1 + below(40);
-    return step::parts({reduced.name, reduced.rvars[0].name}, terms, fresh("R"));
+    return step::split_reduction({reduced.name, reduced.rvars[0].name}, terms, fresh("R"));
   }
   const ir::Place loop = reduction_loop_of(reduced);
   return step::rfactor(loop, fresh("R"));
@@ -225,7 +225,7 @@ std::optional<Step> RandomSchedules::propose_groups(const ir::Stage& s,
     if (var && s.is_reduction_var(load->args[d]->name)) reduced = static_cast<int>(d);
   }
   if (reduced < 0) return {};
-  constexpr int kPanel = 16;
+  constexpr int kPanel = 16;  // Fixed by: the lanes of 32 bits of AVX-512.
   const std::string k = dims[static_cast<size_t>(reduced)];
   CopyOptions options;
   std::vector<LayoutAxis> inner;
@@ -334,7 +334,7 @@ Schedule RandomSchedules::next(int length, StepUses* uses) {
 }
 
 std::string print(const StepUses& uses) {
-  constexpr size_t kReasons = 4;
+  constexpr size_t kReasons = 4;  // Fixed by: what people read.
   std::string out = "accepted rejected  step\n";
   const auto column = [](int n, size_t width) {
     const std::string digits = std::to_string(n);

@@ -46,7 +46,8 @@ std::optional<Cut> cut_of(const Step& step) {
   return Cut{loop, stage + step.name("outer"), stage + step.name("inner")};
 }
 
-/// Numbers of more digits are left as they are.
+/// Greater numbers are left as they are.
+/// Fixed by: nothing larger is a tile's size.
 constexpr int64_t kMostChanged = 99999;
 
 /// The arguments of a step that may change: numbers, and loops with their stage's name in front.

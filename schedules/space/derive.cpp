@@ -9,7 +9,8 @@
 namespace hone::schedules {
 namespace {
 
-/// Each rule looks at each stage beside all others: what has more of them runs as it stands.
+/// Stages of a program that rules look at.
+/// Fixed by: time, since each stage is seen beside all others.
 constexpr size_t kMostStages = 1024;
 
 std::vector<std::string> stages_backwards(const Plan& plan) {
@@ -191,7 +192,7 @@ Schedule default_schedule(const ir::Program& program, const ir::Target& target) 
 
 Schedule fallback_schedule(const ir::Program& program, const ir::Target& target,
                            const std::function<bool(const Schedule&)>& accepts) {
-  constexpr int kNotches = 4;
+  constexpr int kNotches = 4;  // of knobs. Fixed by: time.
   Plan plan = derive(program, target, {});
   const Schedule structure = plan.schedule();
   std::vector<int64_t> values = plan.values();

@@ -67,7 +67,7 @@ void Plan::rewind(Mark mark) {
 }
 
 StageFacts Plan::facts(const std::string& name) const {
-  StageFacts out = facts_of(program_, stage(name));
+  StageFacts out = facts_of(program_, stage(name), target_->is_cuda());
   const auto windows = windows_.find(name);
   if (windows == windows_.end()) return out;
   for (const auto& [var, extent] : windows->second) {

@@ -23,7 +23,7 @@ struct Decision {
   int taken = 0;
 };
 
-/// What a rule made of a stage: the steps that it added and what it decided, or why it added none.
+/// A rule tried on a stage: its steps and decisions, or the reason why it added none.
 struct RuleTrial {
   std::string rule;
   std::string stage;
@@ -54,7 +54,7 @@ class Plan {
 
   /// Adds a step. False, and nothing changed, where it does not apply.
   bool add(Step step);
-  /// Why a rule does not apply; false, for what it returns.
+  /// Keeps the reason why a rule does not apply. Always false, so that rules can return it.
   bool declines(std::string reason);
   /// The reason told last: a rule's own, or why its last step does not apply.
   const std::string& why() const { return why_; }
@@ -88,7 +88,7 @@ class Plan {
 
   /// The steps so far, with knobs.
   const Schedule& schedule() const { return schedule_; }
-  /// The same at the analytic values of the knobs, and what it makes of the program.
+  /// The same at the analytic values of the knobs, and the program with those steps applied.
   Scheduled analytic() const { return {fix(schedule_, values_), program_}; }
   /// Analytic values of the knobs, in text order.
   std::vector<int64_t> values() const;

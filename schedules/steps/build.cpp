@@ -152,8 +152,8 @@ Step rfactor(const ir::Place& loop, std::string partial) {
       .done();
 }
 
-Step parts(const ir::Place& loop, Number factor, std::string partial) {
-  return StepBuilder(kParts)
+Step split_reduction(const ir::Place& loop, Number factor, std::string partial) {
+  return StepBuilder(kSplitReduction)
       .set("loop", loop)
       .set("factor", std::move(factor))
       .set("partial", std::move(partial))
@@ -183,8 +183,8 @@ Step bind(const ir::Place& loop, ir::Mark axis) {
   return StepBuilder(kBind).set("loop", loop).set("axis", std::string(name_of(axis))).done();
 }
 
-Step pipeline(const ir::Place& loop, Number stages) {
-  return StepBuilder(kPipeline).set("loop", loop).set("stages", std::move(stages)).done();
+Step pipeline(const ir::Place& loop, Number depth) {
+  return StepBuilder(kPipeline).set("loop", loop).set("depth", std::move(depth)).done();
 }
 
 Step lanes(const ir::Place& rows, const ir::Place& columns, int64_t word, std::string lane,
@@ -198,7 +198,7 @@ Step lanes(const ir::Place& rows, const ir::Place& columns, int64_t word, std::s
       .done();
 }
 
-Step bulk(std::string copy) { return StepBuilder(kBulk).set("copy", std::move(copy)).done(); }
+Step tma(std::string copy) { return StepBuilder(kTma).set("copy", std::move(copy)).done(); }
 
 Step specialize(const ir::Place& loop) { return of_loop(kSpecialize, loop); }
 

@@ -47,17 +47,17 @@ Step inline_stage(std::string stage);
 /// `place` may be the root.
 Step stage(std::string tensor, const ir::Place& place, std::string copy, CopyOptions options = {});
 Step rfactor(const ir::Place& loop, std::string partial);
-Step parts(const ir::Place& loop, Number factor, std::string partial);
+Step split_reduction(const ir::Place& loop, Number factor, std::string partial);
 Step prefetch(std::string tensor, const ir::Place& loop, Number distance);
 Step stream(std::string tensor);
 Step tensorize(const std::vector<ir::Place>& loops, const ir::Instruction& instruction);
 /// `axis`: one of a GPU's grid or of its blocks.
 Step bind(const ir::Place& loop, ir::Mark axis);
-Step pipeline(const ir::Place& loop, Number stages);
+Step pipeline(const ir::Place& loop, Number depth);
 /// `warps`: 0 where one warp holds a tile.
 Step lanes(const ir::Place& rows, const ir::Place& columns, int64_t word, std::string lane,
            int64_t warps = 0);
-Step bulk(std::string copy);
+Step tma(std::string copy);
 Step specialize(const ir::Place& loop);
 Step cluster(const ir::Place& loop, Number blocks);
 

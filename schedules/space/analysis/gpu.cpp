@@ -10,11 +10,6 @@
 namespace hone::schedules {
 namespace {
 
-/// Blocks along the second and third axis of a grid.
-constexpr int64_t kMostBlocks = 65535;
-/// Bytes of the longest access of a thread.
-constexpr int64_t kLongestAccess = 16;
-
 /// Elements from a tensor's start at which an access is where all variables are 0.
 int64_t begin_of(const Plan& plan, const Access& a) {
   const std::vector<int64_t> strides =
@@ -32,12 +27,13 @@ int64_t begin_of(const Plan& plan, const Access& a) {
 int64_t multiprocessors(const Plan& plan) { return plan.machine().multiprocessors; }
 
 int64_t filling(const Plan& plan, int64_t of_large) {
-  constexpr int64_t kLarge = 132;
+  constexpr int64_t kLarge = 132;  // Fixed by: an H100, for which `of_large` is given.
   return std::max<int64_t>(1, of_large * multiprocessors(plan) / kLarge);
 }
 
 int64_t operand_bytes(const Plan& plan) {
   // The rest is for what else a block has there: mbarriers, parts of reductions, edges of tiles.
+  // Tuned on: no GPU; reckoned for an H100.
   constexpr int64_t kRest = 27 << 10;
   return plan.machine().block_shared_bytes - kRest;
 }
@@ -72,10 +68,10 @@ bool bind_blocks(Plan& plan, const std::string& stage, const std::vector<std::st
   };
   size_t x = loops.size() - 1;
   for (size_t i = 0; i + 1 < loops.size(); ++i) {
-    if (extent(loops[i]) > kMostBlocks && extent(loops[i]) > extent(loops[x])) x = i;
+    if (extent(loops[i]) > kMostGridBlocks && extent(loops[i]) > extent(loops[x])) x = i;
   }
   for (size_t i = 0; i < loops.size(); ++i) {
-    if (i != x && extent(loops[i]) > kMostBlocks) return false;
+    if (i != x && extent(loops[i]) > kMostGridBlocks) return false;
   }
   std::vector<ir::Mark> left = {ir::Mark::kBlockY};  // the outer of two others takes z
   if (loops.size() == 3) left.push_back(ir::Mark::kBlockZ);
@@ -183,12 +179,6 @@ bool copy_words(Plan& plan, const std::string& copy, const std::vector<std::stri
 bool lowers(Plan& plan) {
   const auto nest = jit::lower(plan.program(), plan.target());
   return nest || plan.declines("what comes of it does not lower: " + nest.failure().message);
-}
-
-int64_t threads_for(int64_t extent) {
-  int64_t threads = 32;
-  while (threads < kBlockThreads && threads * 2 <= extent) threads *= 2;
-  return threads;
 }
 
 int64_t power_of_two(int64_t n) {

@@ -78,7 +78,7 @@ void spread(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (!s.at.root() || s.loops.size() < 2) return;
   for (const ir::Stage& other : plan.program().stages) {
-    if (other.at.stage == name) return;  // what it needs depends on the loops around it
+    if (other.at.stage == name) return;  // its producers depend on the loops around them
   }
   const int64_t wanted = 2 * static_cast<int64_t>(plan.machine().threads);
   if (loop_extent(plan, s, s.loops[0].name) >= wanted) return;

@@ -5,6 +5,7 @@ namespace hone::schedules {
 namespace {
 
 /// Arithmetic that is cheaper to repeat than to store and load.
+/// Tuned on: Zen 5 (AVX-512).
 constexpr int kCheap = 3;
 
 /// True when `reader` loads the stage once for each of its own points, never twice the same.

@@ -5,9 +5,9 @@
 namespace hone::schedules {
 namespace {
 
-/// Rows that fill no vector are copied under masks, bit by bit. That pays where results share what
-/// was copied, as the channels of a convolution do, and where neighbours in a vector of results
-/// read elements apart, whose tests are made lane by lane; else the tests cost less.
+/// Whether a copy with borders pays. It does for rows longer than half a vector, and where results
+/// share elements, as a convolution's channels do. It does, too, where neighbouring results read
+/// elements apart, which would be tested lane by lane. Else the tests cost less.
 bool copy_pays(const Plan& plan, const std::string& stage, const std::string& tensor) {
   const ir::Buffer& b = *plan.program().buffer(tensor);
   int64_t row = 0;

@@ -10,6 +10,19 @@
 namespace hone::schedules {
 namespace {
 
+/// Elements of a tensor whose reading again is worth several rows at a time.
+/// Tuned on: Zen 5 (AVX-512).
+constexpr int64_t kWorthReuse = 256;
+/// Rows at a time that reuse a tensor;
+/// Tuned on: Zen 5 (AVX-512).
+constexpr int64_t kReusingRows = 16;
+/// Short rows at a time, whose waits overlap;
+/// Tuned on: Zen 5 (AVX-512).
+constexpr int64_t kOverlappingRows = 4;
+/// Groups of rows from which a rest does not count.
+/// Tuned on: Zen 5 (AVX-512).
+constexpr int64_t kManyGroups = 16;
+
 /// True when some member reads a tensor again for every iteration of the rows' innermost variable:
 /// several rows at a time reuse it.
 bool reuses(const Plan& plan, const RowMembers& members) {
@@ -21,7 +34,7 @@ bool reuses(const Plan& plan, const RowMembers& members) {
       int64_t points = 1;
       for (const auto& [var, stride] : a.strides)
         points = saturating_product(points, facts.extent(var));
-      if (a.stride(vars.back()) == 0 && points >= 256) return true;
+      if (a.stride(vars.back()) == 0 && points >= kWorthReuse) return true;
     }
   }
   return false;
@@ -52,9 +65,8 @@ int64_t overlapping(const Plan& plan, const RowMembers& members, const std::stri
     count(facts, vars.back());
   }
   count(root, loop);
-  constexpr int64_t kRows = 4;
-  for (int64_t rows = kRows; waits && rows > 1; rows /= 2) {
-    const bool whole = root.extent(loop) % rows == 0 || root.extent(loop) >= 16 * rows;
+  for (int64_t rows = kOverlappingRows; waits && rows > 1; rows /= 2) {
+    const bool whole = root.extent(loop) % rows == 0 || root.extent(loop) >= kManyGroups * rows;
     const bool shared = root.extent(loop) >= 2 * rows * plan.machine().threads;
     if (whole && shared && rows * bytes <= 2 * plan.machine().l1d) return rows;
   }
@@ -65,7 +77,7 @@ int64_t overlapping(const Plan& plan, const RowMembers& members, const std::stri
 Number rows_at_a_time(Plan& plan, const RowMembers& members, const std::string& name,
                       const std::string& loop, int64_t& rows) {
   if (reuses(plan, members)) {
-    rows = std::min<int64_t>(16, plan.facts(name).extent(loop));
+    rows = std::min(kReusingRows, plan.facts(name).extent(loop));
     return rows > 1 ? plan.knob(knob_name("rows", name), {8, 16, 32, 64}, rows) : 1;
   }
   rows = overlapping(plan, members, name, loop);

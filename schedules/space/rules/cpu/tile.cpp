@@ -65,13 +65,29 @@ Access leaving_store(const Plan& plan, const TileTile& t) {
   return store;
 }
 
-/// Rows a multiple of a page apart share one set of the L1, which holds a few lines.
+/// Rows at a time of those a multiple of a page apart, which share one set of the L1.
+/// Tuned on: Zen 5 (AVX-512).
 constexpr int64_t kCollidingRows = 8;
-bool collides(int64_t bytes) { return bytes != 0 && bytes % 4096 == 0; }
+bool collides(const Plan& plan, int64_t bytes) {
+  return bytes != 0 && bytes % plan.machine().page_bytes == 0;
+}
+
+/// Terms of a block of a reduction: of panels that exceed a cache, and of columns read to their
+/// ends. Tuned on: Zen 5 (AVX-512).
+constexpr int64_t kBlockTerms = 512, kColumnTerms = 8;
+/// A reduction shorter than this is not blocked.
+/// Tuned on: Zen 5 (AVX-512).
+constexpr int64_t kShortestBlocked = 512;
+/// Points of a tile, times steps, that are all unrolled; those that need no further steps.
+/// Tuned on: Zen 5 (AVX-512).
+constexpr int64_t kMostUnrolled = 96, kManyPoints = 12;
+/// Part of the cycles that counts as the same.
+/// Fixed by: rounding of sums of cycles.
+constexpr double kSame = 0.999;
 
 /// The variable of a small reduction along which rows of the tile read each other's elements.
 std::string sliding(const Plan& plan, const TileTile& t, const std::string& rows) {
-  constexpr int64_t kSmall = 32;  // steps that are all unrolled
+  constexpr int64_t kSmall = 32;  // steps that are all unrolled. Tuned on: Zen 5 (AVX-512).
   const ir::Stage p = plan.stage(t.producer);
   const StageFacts facts = plan.facts(t.producer);
   int64_t steps = 1;
@@ -115,7 +131,8 @@ TileProblem problem_for(const Plan& plan, const TileTile& t, const std::string& 
       ++out.vector_loads;
     } else {
       ++out.row_loads;
-      if (along_rows && collides(a.stride(rows) * size_of(plan.program().buffer(a.buffer)->type))) {
+      if (along_rows &&
+          collides(plan, a.stride(rows) * size_of(plan.program().buffer(a.buffer)->type))) {
         out.most_rows = kCollidingRows;
       }
     }
@@ -135,7 +152,7 @@ TileProblem problem_for(const Plan& plan, const TileTile& t, const std::string& 
 void choose_rows(const Plan& plan, TileTile& t) {
   const ir::Stage p = plan.stage(t.producer);
   const StageFacts facts = plan.facts(t.producer);
-  t.size = choose_tile(problem_for(plan, t, ""), plan.target());
+  t.size = choose_tile(problem_for(plan, t, ""), plan.machine());
   double best = t.size.cycles;
   for (const ir::IndexVar& v : p.vars) {
     if (v.name != t.axis.var) best *= std::max(1.0, static_cast<double>(facts.extent(v.name)));
@@ -143,13 +160,13 @@ void choose_rows(const Plan& plan, TileTile& t) {
   for (const ir::IndexVar& v : p.vars) {
     if (v.name == t.axis.var || facts.extent(v.name) <= 1) continue;
     if (facts.bounds.count(v.name)) continue;
-    const TileSize size = choose_tile(problem_for(plan, t, v.name), plan.target());
+    const TileSize size = choose_tile(problem_for(plan, t, v.name), plan.machine());
     double cycles = size.cycles;
     for (const ir::IndexVar& w : p.vars) {
       if (w.name == t.axis.var || w.name == v.name) continue;
       cycles *= std::max<double>(1, static_cast<double>(facts.extent(w.name)));
     }
-    if (cycles >= best * 0.999) continue;
+    if (cycles >= best * kSame) continue;
     best = cycles;
     t.rows = v.name;
     t.size = size;
@@ -248,7 +265,7 @@ std::vector<std::string> block_reduction(Plan& plan, TileTile& t) {
                                                })
                                   ->name;
   const int64_t extent = facts.extent(longest);
-  if (extent < 512 || p.var(longest)->lo) return {};
+  if (extent < kShortestBlocked || p.var(longest)->lo) return {};
   const int lanes = plan.lanes(widest_type(plan.program(), p));
   const DType element = t.dots ? t.dots.row->a : p.accumulate;
   const int64_t panel = extent * t.size.vectors * lanes * size_of(element);
@@ -257,8 +274,8 @@ std::vector<std::string> block_reduction(Plan& plan, TileTile& t) {
   if (plan.decide("block " + longest + " of " + t.producer, 2, columns || exceeds) == 0) return {};
   const std::string name = knob_name("kc", t.producer);
   const auto h = plan.split(t.producer, longest,
-                            columns ? plan.knob(name, {4, 8, 16, 32, 64}, 8)
-                                    : plan.knob(name, {128, 256, 384, 512, 768, 1024}, 512),
+                            columns ? plan.knob(name, {4, 8, 16, 32, 64}, kColumnTerms)
+                                    : plan.knob(name, {128, 256, 384, 512, 768, 1024}, kBlockTerms),
                             ir::Tail::kPeel);
   if (h.outer.empty()) return {};
   t.columns = columns;
@@ -280,8 +297,8 @@ bool share_tiles(Plan& plan, const TileTile& t, std::vector<std::string>& order)
   return true;
 }
 
-/// Orders the loops of the stage that reduces, all of whose few steps are unrolled, so that what
-/// slides from row to row stays in registers.
+/// Orders the loops of a short reduction and unrolls them all, so that values shared by
+/// neighbouring rows stay in registers.
 bool shape_sliding(Plan& plan, const std::string& stage, const TileTile& t) {
   const ir::Stage s = plan.stage(stage);
   std::vector<std::string> order;
@@ -313,10 +330,11 @@ bool shape_reduction(Plan& plan, const std::string& stage, const TileTile& t) {
     const int64_t trips = typical(plan.program(), extent_of(s, loop));
     const ir::IndexVar* var = s.var(loop);
     if (var && var->lo && !ir::is_const(var->lo)) break;
-    if (trips <= 4 && trips * points <= 96) {
+    if (trips <= 4 && trips * points <= kMostUnrolled) {
       unrolled = loop;
     } else if (trips >= 8 && var) {
-      const Number ku = plan.knob(knob_name("ku", t.producer), {1, 2, 4}, points >= 12 ? 1 : 4);
+      const Number ku =
+          plan.knob(knob_name("ku", t.producer), {1, 2, 4}, points >= kManyPoints ? 1 : 4);
       unrolled = plan.split(stage, loop, ku, ir::Tail::kPeel).inner;
     }
     break;
@@ -354,9 +372,9 @@ bool pack_dots(Plan& plan, const std::string& inner, const TileTile& t) {
   return true;
 }
 
-/// The outermost loop over tiles, where all that reads a panel of the packed tensor runs inside one
-/// of its iterations: made there, a panel is copied once all the same and is read out of the near
-/// cache, while a copy of all of a large tensor goes through memory. "": pack at the root.
+/// The outermost loop over tiles, where one of its iterations has all readers of a panel. Packed
+/// there, a panel is still copied once, and is read from a near cache. A copy of a whole large
+/// tensor would go through memory. "": pack at the root.
 std::string panel_loop(Plan& plan, const TileTile& t, const std::string& inner,
                        const std::string& outermost) {
   const ir::Buffer b = *plan.program().buffer(t.axis.packed);

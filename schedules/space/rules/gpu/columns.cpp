@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "jit/ir/device_limits.h"
 #include "schedules/space/analysis/gpu.h"
 #include "schedules/space/analysis/gpu_reduce.h"
 #include "schedules/space/analysis/row_members.h"
@@ -10,19 +11,23 @@
 namespace hone::schedules {
 namespace {
 
-/// Threads along neighbouring columns, and of a block.
-constexpr int64_t kColumns = 32;
-constexpr int64_t kMostThreads = 1024;
+/// Threads along neighbouring columns, and of a block at most.
+/// Fixed by: CUDA.
+constexpr int64_t kColumns = ir::DeviceLimits::kWarp;
+constexpr int64_t kMostThreads = ir::DeviceLimits::kBlockThreads;
 /// Threads that fill a GPU: results of that many threads need no others for their terms.
+/// Tuned on: no GPU; reckoned for an H100.
 constexpr int64_t kFilling = 256 << 10;
 /// Threads of a block at least, where there are many.
+/// Tuned on: no GPU; reckoned for an H100.
 constexpr int64_t kFewestThreads = 64;
 /// Terms that are worth several threads, and those that one has at least.
+/// Tuned on: no GPU; reckoned for an H100.
 constexpr int64_t kFewestTerms = 8;
 constexpr int64_t kFewestEach = 4;
 
-/// The reduced variable of which rows of threads take a part each, or none: loads run along `last`,
-/// if of rows that data choose.
+/// The reduced variable that is shared among rows of threads, or none. Loads run along `last`, also
+/// those of rows that data choose.
 Along across(const Plan& plan, const std::string& name, const std::string& last) {
   const StageFacts facts = plan.facts(name);
   bool some = false;

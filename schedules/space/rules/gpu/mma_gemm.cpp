@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "jit/ir/device_limits.h"
 #include "jit/ir/poly.h"
 #include "schedules/space/analysis/align.h"
 #include "schedules/space/analysis/gpu.h"
@@ -13,13 +14,17 @@ namespace hone::schedules {
 namespace {
 
 /// Bytes of an operand's row that a block holds at a time.
+/// Tuned on: no GPU; reckoned for an H100.
 constexpr int64_t kTensorDepthBytes = 64;
-/// Bytes that a thread copies at a time.
-constexpr int64_t kTensorAccess = 16;
-/// An axis shorter than this is not worth a tile of a warp, and of a warpgroup.
-constexpr int64_t kShort = 16, kVeryShort = 4;
-/// Results along an axis that are worth a warp.
-constexpr int64_t kWarp = 32;
+/// An axis shorter than this is not worth a tile of a warpgroup.
+/// Tuned on: no GPU; reckoned for an H100.
+constexpr int64_t kVeryShort = 4;
+/// Results along an axis that are worth a warp, and those that it has at most.
+/// Tuned on: no GPU; reckoned for an H100.
+constexpr int64_t kWarpSide = 32, kMostWarpSide = 64;
+/// Threads of a warp.
+/// Fixed by: CUDA.
+constexpr int64_t kWarpThreads = ir::DeviceLimits::kWarp;
 
 /// A product, and how it is cut.
 struct Tensor : TensorProduct {
@@ -53,15 +58,14 @@ TensorProduct unassigned(const Plan& plan, const std::string& name, int64_t leas
   return t;
 }
 
-/// Results of a warp and warps of a block along an axis: as few as cover a short one, of which two
-/// warps take as much as is worth a warp.
+/// Results of a warp, and warps of a block, along an axis: as few as cover a short one.
 struct Side {
   int64_t warp, warps;
 };
 Side side_of(int64_t extent, int64_t most, int64_t least) {
   Side s{most, 2};
   const auto twice = [&] { return s.warp * s.warps >= 2 * extent; };
-  if (twice() && s.warp > kWarp) s.warp = kWarp;
+  if (twice() && s.warp > kWarpSide) s.warp = kWarpSide;
   if (twice()) s.warps = 1;
   while (twice() && s.warp > least) s.warp /= 2;
   return s;
@@ -70,7 +74,7 @@ Side side_of(int64_t extent, int64_t most, int64_t least) {
 /// Sizes that keep the whole GPU busy, as knobs.
 void choose_sizes(Plan& plan, Tensor& t, int64_t m, int64_t n, int64_t others) {
   const ir::Instruction& row = *t.row;
-  const int64_t most = size_of(row.accumulate) > 4 ? 32 : 64;
+  const int64_t most = size_of(row.accumulate) > 4 ? kWarpSide : kMostWarpSide;
   Side rows = side_of(m, most, row.rows), columns = side_of(n, most, 2 * row.columns);
   const auto blocks = [&] {
     const int64_t bm = rows.warp * rows.warps, bn = columns.warp * columns.warps;
@@ -78,8 +82,8 @@ void choose_sizes(Plan& plan, Tensor& t, int64_t m, int64_t n, int64_t others) {
   };
   for (Side* side : {&columns, &rows}) {
     if (blocks() >= multiprocessors(plan)) break;
-    if (side->warp > kWarp) {
-      side->warp = kWarp;
+    if (side->warp > kWarpSide) {
+      side->warp = kWarpSide;
     } else {
       side->warps = 1;
     }
@@ -87,9 +91,9 @@ void choose_sizes(Plan& plan, Tensor& t, int64_t m, int64_t n, int64_t others) {
   const auto knob = [&](const char* name, std::vector<int64_t> domain, int64_t value) {
     return plan.knob(knob_name(name, t.name), std::move(domain), value);
   };
-  t.warp_m = knob("rows", {32, 64}, rows.warp);
+  t.warp_m = knob("rows", {kWarpSide, kMostWarpSide}, rows.warp);
   t.warps_m = knob("row_warps", {1, 2, 4}, rows.warps);
-  t.warp_n = knob("columns", {32, 64}, columns.warp);
+  t.warp_n = knob("columns", {kWarpSide, kMostWarpSide}, columns.warp);
   t.warps_n = knob("column_warps", {1, 2, 4}, columns.warps);
 }
 
@@ -112,9 +116,9 @@ bool cut_tensor(Plan& plan, const Tensor& t) {
          plan.add(step::bind({t.name, t.n + ".w"}, ir::Mark::kThreadY));
 }
 
-/// Copies an operand's part of a block's tile into shared memory, as it lies in memory, in words of
-/// 16 bytes by all threads of the block. Rows are turned, so that matrices are read without two
-/// rows in one bank.
+/// Copies an operand's part of a block's tile into shared memory, in the order of memory. All
+/// threads of the block copy words of 16 bytes. Rows are swizzled, so that no two rows of a matrix
+/// that is read lie in one bank.
 bool share_tensor(Plan& plan, const Tensor& t, const std::string& operand,
                   const std::string& copy) {
   const ir::Buffer b = *plan.program().buffer(operand);
@@ -128,13 +132,13 @@ bool share_tensor(Plan& plan, const Tensor& t, const std::string& operand,
   std::vector<std::string> order;
   for (size_t i = 0; i + 1 < dims.size(); ++i) order.push_back(dim_name(dims[i]));
   order.insert(order.end(), {"c", "v"});
-  const Number across = Number(32) * t.warps_n.again();
-  return plan.add(step::split(at(last), kTensorAccess / size_of(b.type), "c", "v")) &&
+  const Number across = Number(kWarpThreads) * t.warps_n.again();
+  return plan.add(step::split(at(last), kLongestAccess / size_of(b.type), "c", "v")) &&
          plan.add(step::reorder(loops_of(copy, order))) &&
          plan.add(step::fuse(at(before), at("c"), "t")) &&
          plan.add(step::split(at("t"), across * t.warps_m.again(), "t.o", "t.i")) &&
          plan.add(step::split(at("t.i"), across, "z", "t.r")) &&
-         plan.add(step::split(at("t.r"), 32, "y", "x")) &&
+         plan.add(step::split(at("t.r"), kWarpThreads, "y", "x")) &&
          plan.add(step::bind(at("z"), ir::Mark::kThreadZ)) &&
          plan.add(step::bind(at("y"), ir::Mark::kThreadY)) &&
          plan.add(step::bind(at("x"), ir::Mark::kThreadX)) && plan.add(step::vectorize(at("v")));
@@ -192,7 +196,7 @@ bool apply_tensor(Plan& plan, const std::string& name) {
 }  // namespace
 
 TensorProduct tensor_product(const Plan& plan, const std::string& name) {
-  TensorProduct t = unassigned(plan, name, kShort);
+  TensorProduct t = unassigned(plan, name, kShortestSide);
   if (t.of.m.empty()) return t;
   t.row = instruction_for(plan.stage(t.product), plan.target());
   if (t.row && t.row->lanes == 0) t.row = nullptr;
@@ -213,7 +217,7 @@ TensorProduct wide_product(const Plan& plan, const std::string& name) {
 }
 
 TensorProduct any_product(const Plan& plan, const std::string& name) {
-  return unassigned(plan, name, kShort);
+  return unassigned(plan, name, kShortestSide);
 }
 
 bool place_tile(Plan& plan, TensorProduct& t, const std::string& loop, ir::Space in) {

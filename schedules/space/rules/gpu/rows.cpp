@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 
+#include "jit/ir/device_limits.h"
 #include "schedules/space/analysis/gpu.h"
 #include "schedules/space/analysis/gpu_reduce.h"
 #include "schedules/space/analysis/row_members.h"
@@ -13,8 +14,10 @@ namespace hone::schedules {
 namespace {
 
 /// Arithmetic of a point up to which it is done again by each reader, rather than kept.
+/// Tuned on: no GPU; reckoned for an H100.
 constexpr int kCheap = 48;
 /// Bytes of shared memory that the rows of a block may take.
+/// Tuned on: no GPU; reckoned for an H100.
 constexpr int64_t kShared = 32 << 10;
 
 /// The rows that a block works on.
@@ -29,9 +32,8 @@ struct Group {
   }
 };
 
-/// Elements of a row that all accesses to memory allow at once, by the members and by `name` along
-/// `range`, if it has elements of a row: one number for all, so that what several read of a row is
-/// the same part of it.
+/// Elements of a row that every access to memory allows at once, of the members and of `name` along
+/// `range`, which may be empty. One width for all: a thread reads the same part of a row each time.
 int64_t row_width(const Plan& plan, const std::string& name, const std::vector<std::string>& range,
                   const RowMembers& members) {
   std::set<std::string> inside;
@@ -216,7 +218,7 @@ bool reduce_all(Plan& plan, const std::string& name) {
   }
   const int64_t width = vector_width(plan, name, {range[0]});
   const int64_t most = power_of_two((along.extent + width - 1) / width);
-  const int64_t threads = std::clamp<int64_t>(most, 32, 4 * kBlockThreads);
+  const int64_t threads = std::clamp<int64_t>(most, ir::DeviceLimits::kWarp, 4 * kBlockThreads);
   return plan.add(step::stage(s.output, {name, all}, own, {ir::Space::kRegisters})) &&
          reduce_by_threads(plan, own, {{part}, along.extent}, threads, ir::Mark::kThreadX, width);
 }

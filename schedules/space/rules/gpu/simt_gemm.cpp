@@ -9,10 +9,10 @@
 namespace hone::schedules {
 namespace {
 
-constexpr int64_t kProductsSide = 16;     // threads of a block along each axis of its tile
-constexpr int64_t kAccess = 16;           // bytes of the longest access
-constexpr int64_t kDepth = 16;            // of the sum, at a time
-constexpr int64_t kProductsBlocks = 128;  // that fill a large GPU
+/// Threads of a block along each axis of its tile, terms of the sum at a time, and blocks that fill
+/// a large GPU.
+/// Tuned on: no GPU; reckoned for an H100.
+constexpr int64_t kProductsSide = 16, kDepth = 16, kProductsBlocks = 128;
 
 /// A sum of products and the results of a thread along each side.
 struct Tile : TensorProduct {
@@ -39,7 +39,7 @@ bool share_products(Plan& plan, const Tile& t, const ir::Expr& factor, const std
   if (last != along && last != sum) return false;
   const std::string before = last == along ? sum : along, copy = b.name + ".shared";
   loops.insert(loops.end(), {before, last});
-  const int64_t words = kAccess / size_of(b.type);
+  const int64_t words = kLongestAccess / size_of(b.type);
   if (last == sum) {
     layout.insert(layout.end(), {{along, 1, t.each}, {along, t.each, {}}, {sum}});
     options.pad = words;

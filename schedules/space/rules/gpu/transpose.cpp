@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "jit/ir/device_limits.h"
 #include "schedules/space/analysis/gpu.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/rules/rule.h"
@@ -10,19 +11,20 @@ namespace {
 
 /// Threads along each side of a tile, which is a square: one side runs along what is read, one
 /// along what is written.
-constexpr int64_t kTurnSide = 32;
-/// Bytes that a thread passes on at a time: a word of a bank.
+/// Fixed by: a warp.
+constexpr int64_t kTurnSide = ir::DeviceLimits::kWarp;
+/// Bytes that a thread passes on at a time.
+/// Fixed by: a bank of shared memory, whose word it is.
 constexpr int64_t kWord = 4;
 /// An axis shorter than this is not worth a tile.
+/// Tuned on: no GPU; reckoned for an H100.
 constexpr int64_t kTurnShort = 8;
-/// Blocks along the second and third axis of a grid.
-constexpr int64_t kTurnMostBlocks = 65535;
 
 /// A tensor that is read along another axis than the stage's store.
 struct Turned {
   std::string buffer;
   std::string read;                      ///< the variable along which it is contiguous
-  std::string written;                   ///< that of the store
+  std::string written;                   ///< the variable along which the store is
   size_t read_dim = 0, written_dim = 0;  ///< the dims of the tensor that they index
 };
 
@@ -63,8 +65,8 @@ struct TurnTile {
   int64_t side() const { return kTurnSide * width; }
 };
 
-/// Neighbours that make a word, where rows of all tensors begin at multiples of so many; fewer
-/// where tiles would be too few for the GPU.
+/// Neighbours that make a word, where rows of all tensors are aligned to it; fewer where tiles
+/// would be too few for the GPU.
 TurnTile tile_of(const Plan& plan, const std::string& name, const std::vector<Turned>& turned,
                  int64_t blocks_of_elements) {
   const StageFacts facts = plan.facts(name);
@@ -150,7 +152,7 @@ bool apply_gpu_turn(Plan& plan, const std::string& name) {
   }
   const TurnTile tile = tile_of(plan, name, turned, outer * facts.extent(m) * facts.extent(n));
   const int64_t across = at_most(plan.program(), s.var(m)->hi) / tile.side();
-  if (std::max(most, across) > kTurnMostBlocks) {
+  if (std::max(most, across) > kMostGridBlocks) {
     return plan.declines("a grid axis would have more blocks than it may");
   }
   const std::string at = cut_tiles(plan, name, turned[0], tile, others);

@@ -10,19 +10,23 @@
 namespace hone::schedules {
 namespace {
 
-constexpr int64_t kWideRows = 64;     // of an instruction
-constexpr int64_t kWarpLanes = 128;   // of a warpgroup
-constexpr int64_t kWideBlocks = 128;  // that fill a large GPU
-constexpr int64_t kRowBytes = 128;    // of operands in shared memory, swizzled
-constexpr int64_t kCluster = 2;       // blocks
+/// Rows of an instruction, threads of a warpgroup, and bytes of a swizzled row of an operand.
+/// Fixed by: wgmma.
+constexpr int64_t kWideRows = 64, kGroupThreads = 128, kRowBytes = 128;
+/// Blocks that fill a large GPU, and those of a cluster.
+/// Tuned on: no GPU; reckoned for an H100.
+constexpr int64_t kWideBlocks = 128, kCluster = 2;
+/// Columns of a tile up to which several blocks share a multiprocessor's registers.
+/// Tuned on: no GPU; reckoned for an H100.
+constexpr int64_t kNarrow = 64;
 
-/// A product and how it is cut: numbers, of which the tuner may choose others.
+/// A product and how it is cut. The tuner may choose other numbers.
 struct Wide : TensorProduct {
   Number groups;                            ///< warpgroups of a block, one below the other
   Number rows;                              ///< results of a warpgroup along m
   Number columns;                           ///< results of a block along n
   int64_t depth = 0;                        ///< of the sum, at a time
-  std::string step;                         ///< the loop of which an iteration has so many
+  std::string step;                         ///< the loop over these parts of the sum
   int64_t stages = 2;                       ///< of the pipeline
   int64_t blocks = 0;                       ///< that there is work for
   int64_t at_once = 1;                      ///< of them on a multiprocessor
@@ -35,7 +39,7 @@ struct Wide : TensorProduct {
   bool clustered = false;  ///< and do
 };
 
-/// Stages of a pipeline, of which the tuner may choose, where shared memory holds so many.
+/// The depth of a pipeline, one that its knob offers; shared memory holds `most` iterations.
 int64_t stages_for(int64_t most) {
   for (int64_t stages : {8, 6, 4, 3}) {
     if (stages <= most) return stages;
@@ -78,7 +82,7 @@ void choose_sizes_wide(Plan& plan, Wide& t) {
   t.depth = kRowBytes / size_of(t.row->a);
   const int64_t bytes = (kWideRows * tile.groups + tile.columns) * kRowBytes;
   // What the registers of as many blocks hold.
-  const int64_t most = tile.groups > 1 ? 1 : tile.columns > 64 ? 2 : 4;
+  const int64_t most = tile.groups > 1 ? 1 : tile.columns > kNarrow ? 2 : 4;
   t.at_once = std::clamp<int64_t>(t.blocks / filling(plan, kWideBlocks), 1, most);
   t.stages = stages_for(operand_bytes(plan) / t.at_once / bytes);
 }
@@ -99,8 +103,8 @@ std::vector<int64_t> groups_of(const Plan& plan, const Wide& t) {
   return out;
 }
 
-/// Has neighbouring blocks, tiles one below the other or side by side, of which there are so many,
-/// bring one another what both multiply by.
+/// Runs neighbouring blocks, whose tiles lie one below the other or side by side, as clusters,
+/// which share the operand that both multiply by.
 bool share_boxes(Plan& plan, Wide& t, bool below, const std::string& blocks) {
   const int64_t tiles = below ? t.below : t.beside;
   if (!t.shared || tiles % kCluster != 0) return true;
@@ -126,8 +130,8 @@ bool bind_tiles(Plan& plan, Wide& t, std::vector<std::string> loops) {
          share_boxes(plan, t, below, loops[loops.size() - (below ? 2 : 1)]);
 }
 
-/// As many blocks as run at a time, of which each takes its share of the tiles, its copies going on
-/// between them.
+/// A persistent grid: as many blocks as run at a time. Each takes its share of the tiles, and its
+/// copies go on between them.
 bool bind_rounds(Plan& plan, Wide& t, std::vector<std::string> loops) {
   const std::vector<std::string> all = fuse_loops(plan, t.name, std::move(loops));
   const std::string block = "block";
@@ -177,9 +181,8 @@ bool cut_wide(Plan& plan, Wide& t) {
          plan.add(step::bind({t.name, m + ".w"}, ir::Mark::kThreadY));
 }
 
-/// Puts a factor's part of a tile into shared memory as it lies in memory: rows of 128 bytes along
-/// the sum, or where its neighbours lie along `side`, pieces of that many bytes, of each as many
-/// rows as the sum has.
+/// Puts a factor's part of a tile into shared memory, in the order of memory. Rows of 128 bytes run
+/// along the sum, or along `side` where the factor's neighbours lie along that.
 bool share_wide(Plan& plan, const Wide& t, const ir::Expr& factor, const std::string& side) {
   const ir::Buffer b = *plan.program().buffer(factor->name);
   const std::vector<size_t> dims = by_stride(plan, b);
@@ -208,8 +211,8 @@ bool share_wide(Plan& plan, const Wide& t, const ir::Expr& factor, const std::st
     layout.insert(layout.end(), {{before}, {last}});
   }
   if (!plan.add(step::stage(b.name, {t.tile, t.step}, copy, std::move(options)))) return false;
-  if (t.bulk) return plan.add(step::bulk(copy));
-  return copy_words(plan, copy, loops, t.groups.again(), kWarpLanes);
+  if (t.bulk) return plan.add(step::tma(copy));
+  return copy_words(plan, copy, loops, t.groups.again(), kGroupThreads);
 }
 
 /// The tile's loops: steps of the sum, over all that it runs over, each of whole instructions.
