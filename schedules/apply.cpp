@@ -86,7 +86,7 @@ size_t place_of(const Step& step, const std::string& text, const std::string& re
   return place == text.npos ? 0 : place;
 }
 
-/// The names that a step gives to what it makes.
+/// The names of the loops and stages that a step makes.
 std::vector<std::string> made_by(const Step& step) {
   std::vector<std::string> names;
   for (size_t i = 0; i < step.values.size(); ++i) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedules/knob.h"
 
+#include <utility>
+
 namespace hone::schedules {
 namespace {
 
@@ -22,6 +24,28 @@ std::vector<int64_t> Domain::values() const {
   return out;
 }
 
+Number Number::knob(std::string name, std::vector<int64_t> values) {
+  Number out;
+  out.factors.push_back({Factor::kKnob, false, 0, std::move(name), {std::move(values)}});
+  return out;
+}
+
+Number Number::reference(std::string name) {
+  Number out;
+  out.factors.push_back({Factor::kReference, false, 0, std::move(name), {}});
+  return out;
+}
+
+Number Number::again() const {
+  Number out = *this;
+  for (Factor& f : out.factors) {
+    if (f.kind != Factor::kKnob) continue;
+    f.kind = Factor::kReference;
+    f.domain = {};
+  }
+  return out;
+}
+
 bool Number::fixed() const {
   for (const Factor& f : factors) {
     if (f.kind != Factor::kConstant) return false;
@@ -39,6 +63,11 @@ int64_t Number::value() const {
     }
   }
   return product;
+}
+
+Number operator*(Number a, const Number& b) {
+  a.factors.insert(a.factors.end(), b.factors.begin(), b.factors.end());
+  return a;
 }
 
 std::string print(const Number& number) {

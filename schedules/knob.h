@@ -40,12 +40,21 @@ struct Factor {
 struct Number {
   std::vector<Factor> factors;
   Number() = default;
-  explicit Number(int64_t value) { factors.push_back({Factor::kConstant, false, value, {}, {}}); }
+  Number(int64_t value) { factors.push_back({Factor::kConstant, false, value, {}, {}}); }
+  /// Defines a knob.
+  static Number knob(std::string name, std::vector<int64_t> values);
+  /// The value of a knob that another step defines.
+  static Number reference(std::string name);
+  /// The same without definitions: each knob that it defines is referred to.
+  Number again() const;
   /// No knob is left in it.
   bool fixed() const;
   /// The value of a fixed number.
   int64_t value() const;
 };
+
+/// All factors of both.
+Number operator*(Number a, const Number& b);
 
 /// Canonical text.
 std::string print(const Number& number);

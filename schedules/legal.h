@@ -9,9 +9,9 @@
 
 namespace hone::schedules {
 
-/// The first thing that is illegal once every step is done: readers outside the loop in which a
-/// stage is computed, a parallel loop that is not outermost, a block inside a loop, loops inside a
-/// vector loop.
+/// The first thing that is illegal once every step is done. Readers may not be outside the loop
+/// that computes a stage, parallel loops and blocks not inside a loop, loops not inside a vector
+/// loop.
 std::optional<ir::Reject> find_illegal(const ir::Program& program);
 
 }  // namespace hone::schedules

@@ -246,7 +246,7 @@ bool adds(const Stage& s, const std::string& name) {
   return found;
 }
 
-/// True where what `s` computes ends in a float product, its own or that of a stage it passes on.
+/// True where the value of `s` ends in a float product, its own or one of a stage it passes on.
 bool makes_product(const Program& p, const Stage& s) {
   if (s.reduce != Reduce::kNone) return false;
   if (s.value->op == ir::Op::kMul) return is_float(s.value->type);

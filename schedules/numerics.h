@@ -24,8 +24,8 @@ namespace hone::schedules {
 /// The sign of a zero from max or min and the choice among NaNs are nobody's.
 std::string numerics_class(const ir::Program& definition, const ir::Program& scheduled);
 
-/// True where what a problem pins, `any`, `seq` (every sum in the order of its definition, nothing
-/// fused but what the definition fuses) or the text of a class, admits schedules of class `actual`.
+/// True where the class that a problem pins admits schedules of class `actual`. Besides classes
+/// there are `any`, and `seq`: sums in the order of the definition, only its own products fused.
 bool admits(std::string_view pinned, std::string_view actual);
 
 }  // namespace hone::schedules

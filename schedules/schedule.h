@@ -37,7 +37,7 @@ struct Scheduled {
 Result<ir::Program, ir::Reject> apply(const ir::Program& program, const Schedule& schedule);
 
 /// What is wrong with a schedule that `apply` rejects: every step that does not apply, each with a
-/// caret under what it objects to. A step that needs what a wrong one makes is not judged.
+/// caret under the word at fault. A step that needs what a wrong one makes is not judged.
 std::string objections(const ir::Program& program, const Schedule& schedule);
 
 /// The knobs of a schedule, in text order.

@@ -39,13 +39,14 @@ struct Param {
   Arg kind = Arg::kEnd;
   const char* name = nullptr;
   const char* choices = nullptr;  ///< of kChoice, `|` between
+  const char* alias = nullptr;    ///< an older name of an option, which is read all the same
 };
 
 /// One axis of a layout: `[dim/div%mod]`; `mod` without factors: none.
 struct LayoutAxis {
   std::string dim;
   Number div{1};
-  Number mod;
+  Number mod{};
 };
 
 /// What stands for one Param in a parsed step.
@@ -69,6 +70,7 @@ struct StepRow {
   Param params[kMaxParams];
   const char* doc;  ///< what it does, then before => after
   Applied (*apply)(ir::Program program, const Step& step);
+  const char* alias = nullptr;  ///< an older verb, which is read all the same
 };
 
 /// A parsed step: a row and a value for each of its params.
@@ -93,7 +95,7 @@ struct Step {
 
 /// All rows, in the order of the reference.
 std::span<const StepRow* const> steps();
-/// The row of that verb, or null.
+/// The row with that verb or alias; null where there is none.
 const StepRow* step_named(std::string_view verb);
 /// `split LOOP FACTOR -> OUTER INNER [tail=mask|peel|overlap|exact]`.
 std::string usage(const StepRow& row);

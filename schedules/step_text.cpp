@@ -269,7 +269,7 @@ bool parse_option(Reader& r, Step& step) {
   }
   for (size_t i = 0; i < step.values.size(); ++i) {
     const Param& p = step.row->params[i];
-    if (!is_option(p.kind) || key != p.name) continue;
+    if (!is_option(p.kind) || (key != p.name && (!p.alias || key != p.alias))) continue;
     Value& v = step.values[i];
     if (v.present) return r.fail(start, "`" + key + "=` is given twice");
     v.present = true;

@@ -16,6 +16,10 @@ using namespace ir;
 
 namespace {
 
+/// What a number that data decide is taken for.
+/// Fixed by: nothing known; a moderate size.
+constexpr double kFromData = 16;
+
 /// A loop that is being walked.
 struct Open {
   int id;
@@ -101,11 +105,11 @@ double Estimator::number(const Expr& e) const {
     case Op::kMax:
       return std::max(arg(0), arg(1));
     default:
-      return 16;  // from data
+      return kFromData;
   }
 }
 
-/// The part of its evaluations in which a condition holds: what it says of loops, others always.
+/// The part of its evaluations in which a condition holds. Conditions on data always do.
 double Estimator::share(const Expr& e) const {
   switch (e->op) {
     case Op::kAnd:

@@ -12,7 +12,8 @@ double operations_of(const ir::Expr& e);
 
 /// Estimated cycles of one call on one thread of a CPU. Only good for ranking schedules of one
 /// problem: ports, load and store counts, dependency chains, register pressure, code size. Infinite
-/// where the program does not lower; 1 on a GPU, of which there is no model: nothing is ranked.
+/// where the program does not lower; 1 on a GPU, since there is no model of GPUs: nothing is
+/// ranked.
 double estimate(const ir::Program& scheduled, const ir::Target& target);
 
 /// The same of a lowered program.

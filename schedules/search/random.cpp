@@ -6,7 +6,9 @@
 namespace hone::schedules {
 namespace {
 
-constexpr size_t kDraws = 200;  // per candidate wanted, before the spaces count as exhausted
+/// Draws for each candidate wanted, before the spaces count as exhausted.
+/// Fixed by: time.
+constexpr size_t kDraws = 200;
 
 std::vector<Candidate> propose_random(const SearchInput& input, int count) {
   Sampler sampler(input);

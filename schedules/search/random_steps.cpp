@@ -5,6 +5,7 @@
 
 #include "jit/passes/lower.h"
 #include "schedules/step.h"
+#include "schedules/steps/build.h"
 #include "schedules/steps/edit.h"
 #include "schedules/steps/tensor.h"
 
@@ -51,36 +52,30 @@ std::vector<std::string> buffers_of(const ir::Stage& s) {
 
 }  // namespace
 
-std::vector<std::string> kinds_of(const std::string& step_text) {
-  const std::string verb = step_text.substr(0, step_text.find(' '));
+std::vector<std::string> kinds_of(const Step& step) {
+  const std::string verb = step.row->verb;
   std::vector<std::string> kinds = {verb};
-  const auto has = [&](const char* part) { return step_text.find(part) != std::string::npos; };
-  if (verb == "split") {
-    std::string tail = "mask";
-    for (const char* t : {"peel", "overlap", "exact", "pad"}) {
-      if (has((std::string("tail=") + t).c_str())) tail = t;
-    }
-    kinds.push_back("split tail=" + tail);
-  }
-  for (const char* option : {" store ", " in=registers", " layout="}) {
-    if (has(option)) kinds.push_back(verb + (option[1] == 's' ? " store" : option));
-  }
-  for (std::string& kind : kinds) {
-    if (kind.ends_with('=')) kind.pop_back();
+  for (size_t i = 0; i < step.values.size(); ++i) {
+    const Param& p = step.row->params[i];
+    const Value& v = step.values[i];
+    const std::string name = p.name;
+    if (name == "tail") kinds.push_back(verb + " tail=" + v.names[0]);
+    if (name == "in" && v.names[0] == "registers") kinds.push_back(verb + " in=registers");
+    if (p.kind == Arg::kClause && v.present) kinds.push_back(verb + " " + name);
+    if (p.kind == Arg::kLayout && !v.layout.empty()) kinds.push_back(verb + " " + name);
   }
   return kinds;
 }
 
-std::string RandomSchedules::loop_of(const ir::Stage& s) {
-  return s.name + "/" + pick(s.loops).name;
-}
+ir::Place RandomSchedules::loop_of(const ir::Stage& s) { return {s.name, pick(s.loops).name}; }
 
-std::string RandomSchedules::reduction_loop_of(const ir::Stage& s) {
+ir::Place RandomSchedules::reduction_loop_of(const ir::Stage& s) {
   std::vector<std::string> loops;
   for (const ir::Loop& l : s.loops) {
     if (is_reduction(s, l.name)) loops.push_back(l.name);
   }
-  return loops.empty() || chance(5) ? loop_of(s) : s.name + "/" + pick(loops);
+  if (loops.empty() || chance(5)) return loop_of(s);
+  return {s.name, pick(loops)};
 }
 
 const ir::Stage& RandomSchedules::stage_where(const ir::Program& p,
@@ -93,38 +88,38 @@ const ir::Stage& RandomSchedules::stage_where(const ir::Program& p,
   return stages.empty() || chance(5) ? pick(p.stages) : *pick(stages);
 }
 
-std::string RandomSchedules::propose_reorder(const ir::Stage& s) {
+std::optional<Step> RandomSchedules::propose_reorder(const ir::Stage& s) {
+  if (s.loops.size() < 2) return {};
   std::vector<std::string> loops;
   for (const ir::Loop& l : s.loops) loops.push_back(l.name);
   for (size_t i = loops.size(); i > 1; --i) {
     std::swap(loops[i - 1], loops[static_cast<size_t>(below(static_cast<int>(i)))]);
   }
   loops.resize(static_cast<size_t>(2 + below(static_cast<int>(loops.size()) - 1)));
-  std::string text = "reorder";
-  for (const std::string& l : loops) text += " " + s.name + "/" + l;
-  return text;
+  return step::reorder(loops_of(s.name, loops));
 }
 
-std::string RandomSchedules::propose_shape(const ir::Program&, const ir::Stage& s) {
+std::optional<Step> RandomSchedules::propose_shape(const ir::Stage& s) {
   const int kind = below(100);
   if (kind < 60) {
-    constexpr const char* kTails[] = {"",           " tail=peel", " tail=overlap", " tail=exact",
-                                      " tail=peel", " tail=pad"};
+    constexpr ir::Tail kTails[] = {ir::Tail::kMask,  ir::Tail::kPeel, ir::Tail::kOverlap,
+                                   ir::Tail::kExact, ir::Tail::kPeel, ir::Tail::kPad};
     const std::vector<int> factors = {2, 3, 4, 5, 6, 7, 8, 8, 10, 16, 16, 20, 32, 64};
     const std::string base = fresh("l");
-    return "split " + loop_of(s) + " " + std::to_string(pick(factors)) + " -> " + base + ".o " +
-           base + ".i" + kTails[below(target_.is_cuda() ? 6 : 5)];
+    const ir::Place loop = loop_of(s);
+    const int factor = pick(factors);
+    const ir::Tail tail = kTails[below(target_.is_cuda() ? 6 : 5)];
+    return step::split(loop, factor, base + ".o", base + ".i", tail);
   }
   if (kind < 75) {
-    if (s.loops.size() < 2) return "";
+    if (s.loops.size() < 2) return {};
     const auto at = static_cast<size_t>(below(static_cast<int>(s.loops.size()) - 1));
-    return "fuse " + s.name + "/" + s.loops[at].name + " " + s.name + "/" + s.loops[at + 1].name +
-           " -> " + fresh("f");
+    return step::fuse({s.name, s.loops[at].name}, {s.name, s.loops[at + 1].name}, fresh("f"));
   }
-  return s.loops.size() < 2 ? "" : propose_reorder(s);
+  return propose_reorder(s);
 }
 
-std::string RandomSchedules::propose_compute(const ir::Program& p) {
+std::optional<Step> RandomSchedules::propose_compute(const ir::Program& p) {
   // A stage and a reader that stands after it.
   std::vector<std::pair<const ir::Stage*, const ir::Stage*>> pairs;
   for (const ir::Stage& s : p.stages) {
@@ -134,110 +129,120 @@ std::string RandomSchedules::propose_compute(const ir::Program& p) {
       }
     }
   }
-  if (pairs.empty()) return "";
+  if (pairs.empty()) return {};
   const auto& [s, reader] = pick(pairs);
   const auto at = static_cast<size_t>(below(static_cast<int>(reader->loops.size())));
-  std::string text = "compute " + s->name + " at " + reader->name + "/" + reader->loops[at].name;
+  ir::Place store;
   if (at > 0 && chance(25)) {
-    text += " store " + reader->name + "/" +
-            reader->loops[static_cast<size_t>(below(static_cast<int>(at)))].name;
+    store = {reader->name, reader->loops[static_cast<size_t>(below(static_cast<int>(at)))].name};
   }
-  return text + (chance(35) ? " in=registers" : "");
+  const ir::Space in = chance(35) ? ir::Space::kRegisters : ir::Space::kScratch;
+  return step::compute({s->name}, {reader->name, reader->loops[at].name}, in, store);
 }
 
-std::string RandomSchedules::propose_copy(const ir::Program& p, const ir::Stage& s) {
+Step RandomSchedules::propose_copy(const ir::Program& p, const ir::Stage& s) {
   const std::string tensor = pick(buffers_of(s));
   const bool root = chance(25);
-  std::string text =
-      "stage " + tensor + " at " + (root ? "root" : loop_of(s)) + " -> " + fresh("T");
-  if (!root && chance(40)) text += " in=registers";
+  const ir::Place place = root ? ir::Place{} : loop_of(s);
+  const std::string copy = fresh("T");
+  CopyOptions options;
+  if (!root && chance(40)) options.in = ir::Space::kRegisters;
   const ir::Buffer* b = p.buffer(tensor);
-  if (!b || b->shape.empty() || tensor == s.output || chance(50)) return text;
-  // A packed layout: one dim cut in two, the piece innermost.
-  const int rank = static_cast<int>(b->shape.size());
-  const int cut = below(rank);
-  const std::string factor = std::to_string(2 << below(4));
-  text += " layout=[d" + std::to_string(cut) + "/" + factor + "]";
-  for (int d = 0; d < rank; ++d) {
-    if (d != cut) text += "[d" + std::to_string(d) + "]";
+  if (b && !b->shape.empty() && tensor != s.output && !chance(50)) {
+    // A packed layout: one dim cut in two, the piece innermost.
+    const auto cut = static_cast<size_t>(below(static_cast<int>(b->shape.size())));
+    const int factor = 2 << below(4);
+    options.layout.push_back({dim_name(cut), factor});
+    for (size_t d = 0; d < b->shape.size(); ++d) {
+      if (d != cut) options.layout.push_back({dim_name(d)});
+    }
+    options.layout.push_back({dim_name(cut), 1, factor});
   }
-  return text + "[d" + std::to_string(cut) + "%" + factor + "]";
+  return step::stage(tensor, place, copy, std::move(options));
 }
 
-std::string RandomSchedules::propose_place(const ir::Program& p, const ir::Stage& s) {
+std::optional<Step> RandomSchedules::propose_place(const ir::Program& p, const ir::Stage& s) {
   const int kind = below(100);
   if (kind < 40) return propose_compute(p);
   if (kind < 55) {
-    return "inline " + stage_where(p, [](const ir::Program& program, const ir::Stage& stage) {
-                         const ir::Buffer* b = program.buffer(stage.output);
-                         return stage.reduce == ir::Reduce::kNone && b &&
-                                b->role == ir::Role::kTemp;
-                       }).name;
+    return step::inline_stage(
+        stage_where(p, [](const ir::Program& program, const ir::Stage& stage) {
+          const ir::Buffer* b = program.buffer(stage.output);
+          return stage.reduce == ir::Reduce::kNone && b && b->role == ir::Role::kTemp;
+        }).name);
   }
   if (kind < 80) return propose_copy(p, s);
   const ir::Stage& reduced = stage_where(p, [](const ir::Program&, const ir::Stage& stage) {
     return stage.reduce != ir::Reduce::kNone;
   });
-  if (reduced.loops.empty()) return "";
+  if (reduced.loops.empty()) return {};
   if (chance(30) && !reduced.rvars.empty()) {
-    const std::string first = reduced.name + "/" + reduced.rvars[0].name;
-    return "parts " + first + " " + std::to_string(1 + below(40)) + " -> " + fresh("R");
+    const int terms = 1 + below(40);
+    return step::split_reduction({reduced.name, reduced.rvars[0].name}, terms, fresh("R"));
   }
-  return "rfactor " + reduced.name + " " + reduction_loop_of(reduced) + " -> " + fresh("R");
+  const ir::Place loop = reduction_loop_of(reduced);
+  return step::rfactor(loop, fresh("R"));
 }
 
-std::string RandomSchedules::propose_mark(const ir::Program& p, const ir::Stage& s) {
+std::optional<Step> RandomSchedules::propose_mark(const ir::Program& p, const ir::Stage& s) {
   const int kind = below(100);
-  const std::string last = s.name + "/" + s.loops.back().name;
-  if (kind < 30) return "vectorize " + (chance(80) ? last : loop_of(s));
-  if (kind < 45) return "unroll " + loop_of(s);
+  const ir::Place last{s.name, s.loops.back().name};
+  if (kind < 30) return step::vectorize(chance(80) ? last : loop_of(s));
+  if (kind < 45) return step::unroll(loop_of(s));
   if (kind < 57) {
     const ir::Stage& root =
         stage_where(p, [](const ir::Program&, const ir::Stage& stage) { return stage.at.root(); });
-    return root.loops.empty() ? "" : "parallel " + root.name + "/" + root.loops.front().name;
+    if (root.loops.empty()) return {};
+    return step::parallel({root.name, root.loops.front().name});
   }
-  if (kind < 67) return "partition " + loop_of(s);
+  if (kind < 67) return step::partition({loop_of(s)});
   if (kind < 82) {
     const std::vector<std::string> read = buffers_of(s);
-    return "prefetch " + (chance(90) ? read.back() : pick(read)) + " at " + loop_of(s) +
-           " distance=" + std::to_string(1 + below(8));
+    const std::string tensor = chance(90) ? read.back() : pick(read);
+    const ir::Place loop = loop_of(s);
+    return step::prefetch(tensor, loop, 1 + below(8));
   }
   if (kind < 92) {
-    return "stream " + stage_where(p, [](const ir::Program& program, const ir::Stage& stage) {
-                         const ir::Buffer* b = program.buffer(stage.output);
-                         return stage.reduce == ir::Reduce::kNone && b &&
-                                b->role == ir::Role::kOutput;
-                       }).output;
+    return step::stream(stage_where(p, [](const ir::Program& program, const ir::Stage& stage) {
+                          const ir::Buffer* b = program.buffer(stage.output);
+                          return stage.reduce == ir::Reduce::kNone && b &&
+                                 b->role == ir::Role::kOutput;
+                        }).output);
   }
-  return s.loops.size() < 2 ? "" : propose_reorder(s);
+  return propose_reorder(s);
 }
 
 /// Packs a factor as an instruction takes it: groups of the reduction innermost.
-std::string RandomSchedules::propose_groups(const ir::Stage& s, const ir::Instruction& row) {
+std::optional<Step> RandomSchedules::propose_groups(const ir::Stage& s,
+                                                    const ir::Instruction& row) {
   const Factors factors = factors_of(s);
   const ir::Expr& load = chance(50) ? factors.a : factors.b;
   std::vector<std::string> dims;
   int reduced = -1;
   for (size_t d = 0; d < load->args.size(); ++d) {
-    dims.push_back("d" + std::to_string(d));
+    dims.push_back(dim_name(d));
     const bool var = load->args[d]->op == ir::Op::kVar;
     if (var && s.is_reduction_var(load->args[d]->name)) reduced = static_cast<int>(d);
   }
-  if (reduced < 0) return "";
-  const std::string group = std::to_string(row.group), k = dims[static_cast<size_t>(reduced)];
-  std::string outer, inner;
+  if (reduced < 0) return {};
+  constexpr int kPanel = 16;  // Fixed by: the lanes of 32 bits of AVX-512.
+  const std::string k = dims[static_cast<size_t>(reduced)];
+  CopyOptions options;
+  std::vector<LayoutAxis> inner;
   for (size_t d = 0; d < dims.size(); ++d) {
     if (static_cast<int>(d) == reduced) continue;
-    const bool last = d + 1 == dims.size() || d + 2 == dims.size();
-    outer += "[" + dims[d] + (last && inner.empty() ? "/16]" : "]");
-    if (last && inner.empty()) inner = "[" + dims[d] + "%16]";
+    const bool cut = d + 2 >= dims.size() && inner.empty();
+    options.layout.push_back({dims[d], cut ? kPanel : 1});
+    if (cut) inner.push_back({dims[d], 1, kPanel});
   }
-  return "stage " + load->name + " at root -> " + fresh("T") + " layout=" + outer + "[" + k + "/" +
-         group + "]" + inner + "[" + k + "%" + group + "]";
+  options.layout.push_back({k, row.group});
+  options.layout.insert(options.layout.end(), inner.begin(), inner.end());
+  options.layout.push_back({k, 1, row.group});
+  return step::stage(load->name, {}, fresh("T"), std::move(options));
 }
 
 /// Towards an instruction for products of two loads: the split it needs, a layout, the mark.
-std::string RandomSchedules::propose_tensor(const ir::Program& p) {
+std::optional<Step> RandomSchedules::propose_tensor(const ir::Program& p) {
   std::vector<std::pair<const ir::Stage*, const ir::Instruction*>> fitting;
   for (const ir::Stage& s : p.stages) {
     for (const ir::Instruction& row : ir::instructions()) {
@@ -245,53 +250,43 @@ std::string RandomSchedules::propose_tensor(const ir::Program& p) {
       if (available(row, target_) && sums_products_of(s, row)) fitting.emplace_back(&s, &row);
     }
   }
-  if (fitting.empty()) return "";
+  if (fitting.empty()) return {};
   const auto& [s, row] = pick(fitting);
   if (chance(20)) return propose_groups(*s, *row);
   for (const ir::Loop& l : s->loops) {
     if (l.mark != ir::Mark::kSerial || !tensor_objection(*s, l.name, *row).empty()) continue;
-    const std::string loop = s->name + "/" + l.name;
-    if (&l == &s->loops.back()) return "tensorize " + loop + " " + row->name;
-    const std::string last = s->name + "/" + s->loops.back().name;
-    return "reorder " + last + " " + loop;
+    if (&l == &s->loops.back()) return step::tensorize({{s->name, l.name}}, *row);
+    return step::reorder(loops_of(s->name, {s->loops.back().name, l.name}));
   }
   const std::string base = fresh("l");
-  return "split " + reduction_loop_of(*s) + " " + std::to_string(row->group) + " -> " + base +
-         ".o " + base + ".i tail=peel";
+  return step::split(reduction_loop_of(*s), row->group, base + ".o", base + ".i", ir::Tail::kPeel);
 }
 
-std::string RandomSchedules::propose(const ir::Program& p, bool marks) {
+std::optional<Step> RandomSchedules::propose(const ir::Program& p, bool marks) {
   if (chance(25)) {
-    const std::string text = propose_tensor(p);
-    if (!text.empty()) return text;
+    if (std::optional<Step> tensor = propose_tensor(p)) return tensor;
   }
   const ir::Stage& s = pick(p.stages);
-  if (s.loops.empty()) return "";
+  if (s.loops.empty()) return {};
   if (marks) return propose_mark(p, s);
-  return chance(60) ? propose_shape(p, s) : propose_place(p, s);
+  return chance(60) ? propose_shape(s) : propose_place(p, s);
 }
 
-bool RandomSchedules::accept(ir::Program& p, const std::string& text, Schedule& schedule,
-                             StepUses* uses) {
-  auto step = parse_step(text);
-  if (!step) {
-    note_reject(uses, "(text)", step.failure().message);
-    return false;
-  }
-  Applied applied = step->row->apply(p, *step);
+bool RandomSchedules::accept(ir::Program& p, Step step, Schedule& schedule, StepUses* uses) {
+  Applied applied = step.row->apply(p, step);
   if (!applied) {
-    note_reject(uses, kinds_of(text).back(), applied.failure().reason);
+    if (uses) note_reject(uses, kinds_of(step).back(), applied.failure().reason);
     return false;
   }
   p = *std::move(applied);
-  schedule.steps.push_back(*std::move(step));
+  schedule.steps.push_back(std::move(step));
   return true;
 }
 
 /// Leaves out steps until the schedule applies as a whole and lowers.
 void RandomSchedules::settle(Schedule& schedule, StepUses* uses) {
   const auto drop = [&](size_t at, const std::string& reason) {
-    note_reject(uses, kinds_of(print(schedule.steps[at])).back(), reason);
+    note_reject(uses, kinds_of(schedule.steps[at]).back(), reason);
     schedule.steps.erase(schedule.steps.begin() + static_cast<std::ptrdiff_t>(at));
   };
   while (!schedule.steps.empty()) {
@@ -325,12 +320,13 @@ Schedule RandomSchedules::next(int length, StepUses* uses) {
   for (int tries = 0; tries < 6 * length && static_cast<int>(schedule.steps.size()) < length;
        ++tries) {
     const bool marks = static_cast<int>(schedule.steps.size()) >= shapes || tries > 4 * length;
-    const std::string text = propose(p, marks);
-    if (!text.empty()) accept(p, text, schedule, uses);
+    if (std::optional<Step> step = propose(p, marks)) {
+      accept(p, *std::move(step), schedule, uses);
+    }
   }
   settle(schedule, uses);
   for (const Step& step : schedule.steps) {
-    for (const std::string& kind : kinds_of(print(step))) {
+    for (const std::string& kind : kinds_of(step)) {
       if (uses) ++(*uses)[kind].accepted;
     }
   }
@@ -338,7 +334,7 @@ Schedule RandomSchedules::next(int length, StepUses* uses) {
 }
 
 std::string print(const StepUses& uses) {
-  constexpr size_t kReasons = 4;
+  constexpr size_t kReasons = 4;  // Fixed by: what people read.
   std::string out = "accepted rejected  step\n";
   const auto column = [](int n, size_t width) {
     const std::string digits = std::to_string(n);

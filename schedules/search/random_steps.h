@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -26,8 +27,8 @@ struct StepUse {
 /// lowering refused.
 using StepUses = std::map<std::string, StepUse>;
 
-/// The kinds that a use of the step counts under.
-std::vector<std::string> kinds_of(const std::string& step_text);
+/// The kinds that a use of the step counts under, the most special last.
+std::vector<std::string> kinds_of(const Step& step);
 
 /// Random schedules for testing, drawn from the structure of a program alone: loops to cut and
 /// order, readers to compute a stage in, tensors to stage. Every schedule it returns applies and
@@ -52,23 +53,24 @@ class RandomSchedules {
   }
   std::string fresh(const char* prefix) { return prefix + std::to_string(++names_); }
 
-  std::string propose(const ir::Program& p, bool marks);
-  std::string propose_shape(const ir::Program& p, const ir::Stage& s);
-  std::string propose_place(const ir::Program& p, const ir::Stage& s);
-  std::string propose_mark(const ir::Program& p, const ir::Stage& s);
-  std::string propose_compute(const ir::Program& p);
-  std::string propose_copy(const ir::Program& p, const ir::Stage& s);
-  std::string propose_reorder(const ir::Stage& s);
-  std::string propose_tensor(const ir::Program& p);
-  std::string propose_groups(const ir::Stage& s, const ir::Instruction& row);
-  std::string loop_of(const ir::Stage& s);
-  std::string reduction_loop_of(const ir::Stage& s);
+  // Nothing where the program has no place for such a step.
+  std::optional<Step> propose(const ir::Program& p, bool marks);
+  std::optional<Step> propose_shape(const ir::Stage& s);
+  std::optional<Step> propose_place(const ir::Program& p, const ir::Stage& s);
+  std::optional<Step> propose_mark(const ir::Program& p, const ir::Stage& s);
+  std::optional<Step> propose_compute(const ir::Program& p);
+  Step propose_copy(const ir::Program& p, const ir::Stage& s);
+  std::optional<Step> propose_reorder(const ir::Stage& s);
+  std::optional<Step> propose_tensor(const ir::Program& p);
+  std::optional<Step> propose_groups(const ir::Stage& s, const ir::Instruction& row);
+  ir::Place loop_of(const ir::Stage& s);
+  ir::Place reduction_loop_of(const ir::Stage& s);
   const ir::Stage& stage_where(const ir::Program& p,
                                bool (*wanted)(const ir::Program&, const ir::Stage&));
-  bool accept(ir::Program& p, const std::string& text, Schedule& schedule, StepUses* uses);
+  bool accept(ir::Program& p, Step step, Schedule& schedule, StepUses* uses);
   void settle(Schedule& schedule, StepUses* uses);
-  bool accept_new(ir::Program& p, const std::string& text, Schedule& schedule);
-  std::string changed(const ir::Program& p, const std::string& step);
+  bool accept_new(ir::Program& p, Step step, Schedule& schedule);
+  Step changed(const ir::Program& p, Step step);
 
   const ir::Program& program_;
   ir::Target target_;

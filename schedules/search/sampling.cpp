@@ -35,7 +35,7 @@ std::vector<Candidate> Sampler::first(size_t count) {
 }
 
 std::vector<Candidate> Sampler::rest() {
-  constexpr size_t kMost = 2048;
+  constexpr size_t kMost = 2048;  // candidates of a space that are listed. Fixed by: time.
   std::vector<Candidate> out;
   for (size_t s = 0; s < spaces(); ++s) {
     size_t points = 1;

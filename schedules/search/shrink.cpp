@@ -21,25 +21,27 @@ bool leave_out(Schedule& schedule, const std::function<bool(const Schedule&)>& f
   return false;
 }
 
+/// The constants of a step that may be smaller: its numbers, and its options other than layouts.
+std::vector<int64_t*> constants_of(Step& step) {
+  std::vector<int64_t*> out;
+  for (Value& v : step.values) {
+    for (Factor& f : v.number.factors) {
+      if (f.kind == Factor::kConstant) out.push_back(&f.value);
+    }
+  }
+  return out;
+}
+
 /// Tries smaller numbers in one step after the other; true when that helped.
 bool make_smaller(Schedule& schedule, const std::function<bool(const Schedule&)>& fails) {
   for (Step& step : schedule.steps) {
-    const Step whole = step;
-    const std::string kept = print(step);
-    for (size_t at = 0; at < kept.size(); ++at) {
-      // A number stands between blanks, or after `=`.
-      const bool starts = at > 0 && (kept[at - 1] == ' ' || kept[at - 1] == '=');
-      if (!starts || kept[at] < '0' || kept[at] > '9') continue;
-      const size_t end = kept.find_first_not_of("0123456789", at);
-      const int64_t number = std::stoll(kept.substr(at, end - at));
+    for (int64_t* constant : constants_of(step)) {
+      const int64_t number = *constant;
       for (int64_t smaller : {int64_t{1}, int64_t{2}, number / 2, number - 1}) {
         if (smaller < 1 || smaller >= number) continue;
-        auto other = parse_step(kept.substr(0, at) + std::to_string(smaller) +
-                                (end == std::string::npos ? "" : kept.substr(end)));
-        if (!other) continue;
-        step = *std::move(other);
+        *constant = smaller;
         if (fails(schedule)) return true;
-        step = whole;
+        *constant = number;
       }
     }
   }

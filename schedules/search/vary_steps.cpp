@@ -1,39 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // Variations of a schedule by its steps.
 #include <algorithm>
-#include <sstream>
+#include <array>
+#include <cctype>
+#include <charconv>
 
 #include "schedules/search/random_steps.h"
+#include "schedules/steps/build.h"
+#include "schedules/steps/rows.h"
 
 namespace hone::schedules {
 namespace {
 
-std::vector<std::string> words_of(const std::string& step) {
-  std::istringstream in(step);
-  std::vector<std::string> words;
-  for (std::string word; in >> word;) words.push_back(std::move(word));
-  return words;
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& w : words) text += (text.empty() ? "" : " ") + w;
-  return text;
-}
-
-bool is_number(const std::string& word) {
-  return !word.empty() && word.size() < 6 &&
-         std::all_of(word.begin(), word.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
 /// The greatest number at the end of a name, so that new names are new.
 int last_number(const Schedule& schedule) {
   int most = 0;
-  for (const std::string& step : schedule.texts()) {
-    for (size_t i = 1; i < step.size(); ++i) {
-      const bool starts = std::isalpha(static_cast<unsigned char>(step[i - 1])) != 0;
-      if (!starts || step[i] < '0' || step[i] > '9') continue;
-      most = std::max(most, static_cast<int>(std::strtol(step.c_str() + i, nullptr, 10) % 1000000));
+  const auto look = [&](const std::string& name) {
+    for (size_t i = 1; i < name.size(); ++i) {
+      if (std::isalpha(static_cast<unsigned char>(name[i - 1])) == 0) continue;
+      int number = 0;
+      std::from_chars(name.data() + i, name.data() + name.size(), number);
+      most = std::max(most, number % 1000000);
+    }
+  };
+  for (const Step& step : schedule.steps) {
+    for (const Value& v : step.values) {
+      for (const std::string& name : v.names) look(name);
     }
   }
   return most;
@@ -44,43 +36,71 @@ struct Cut {
   std::string loop, outer, inner;
 };
 
-Cut cut_of(const std::string& step) {
-  const std::vector<std::string> w = words_of(step);
-  if (w.size() < 6 || w[0] != "split" || w[3] != "->") return {};
-  const std::string stage = w[1].substr(0, w[1].find('/') + 1);
-  return {w[1], stage + w[4], stage + w[5]};
+/// Of a split whose loop has its stage's name in front; else nothing.
+std::optional<Cut> cut_of(const Step& step) {
+  if (step.row != &kSplit) return {};
+  const std::string& loop = step.name("loop");
+  const size_t slash = loop.find('/');
+  if (slash == std::string::npos) return {};
+  const std::string stage = loop.substr(0, slash + 1);
+  return Cut{loop, stage + step.name("outer"), stage + step.name("inner")};
+}
+
+/// Greater numbers are left as they are.
+/// Fixed by: nothing larger is a tile's size.
+constexpr int64_t kMostChanged = 99999;
+
+/// The arguments of a step that may change: numbers, and loops with their stage's name in front.
+struct Changeable {
+  std::vector<int64_t*> numbers;
+  std::vector<std::string*> loops;
+};
+
+Changeable changeable(Step& step) {
+  Changeable out;
+  for (size_t i = 0; i < step.values.size(); ++i) {
+    Value& v = step.values[i];
+    if (step.row->params[i].kind == Arg::kNumber && v.number.factors.size() == 1) {
+      Factor& only = v.number.factors[0];
+      if (only.kind == Factor::kConstant && only.value <= kMostChanged) {
+        out.numbers.push_back(&only.value);
+      }
+    }
+    for (std::string& name : v.names) {
+      if (name.find('/') != std::string::npos) out.loops.push_back(&name);
+    }
+  }
+  return out;
 }
 
 }  // namespace
 
 /// The same unless the schedule has the step already, as marks may stand twice.
-bool RandomSchedules::accept_new(ir::Program& p, const std::string& text, Schedule& schedule) {
-  const std::vector<std::string> steps = schedule.texts();
-  if (text.empty() || std::find(steps.begin(), steps.end(), text) != steps.end()) return false;
-  return accept(p, text, schedule, nullptr);
+bool RandomSchedules::accept_new(ir::Program& p, Step step, Schedule& schedule) {
+  const std::vector<Step>& steps = schedule.steps;
+  if (std::find(steps.begin(), steps.end(), step) != steps.end()) return false;
+  return accept(p, std::move(step), schedule, nullptr);
 }
 
 /// A step with one of its numbers or loops another.
-std::string RandomSchedules::changed(const ir::Program& p, const std::string& step) {
-  std::vector<std::string> words = words_of(step);
-  std::vector<size_t> places;
-  for (size_t i = 1; i < words.size(); ++i) {
-    if (is_number(words[i]) || words[i].find('/') != std::string::npos) places.push_back(i);
+Step RandomSchedules::changed(const ir::Program& p, Step step) {
+  const Changeable places = changeable(step);
+  const size_t count = places.numbers.size() + places.loops.size();
+  if (count == 0) return step;
+  const auto at = static_cast<size_t>(below(static_cast<int>(count)));
+  if (at < places.numbers.size()) {
+    int64_t& n = *places.numbers[at];
+    const std::array<int64_t, 7> others = {
+        n * 2, std::max<int64_t>(1, n / 2), n + 1, std::max<int64_t>(1, n - 1), 4, 8, 16};
+    n = pick(others);
+    return step;
   }
-  if (places.empty()) return step;
-  std::string& word = words[pick(places)];
-  if (is_number(word)) {
-    const int n = std::stoi(word);
-    const std::vector<int> others = {n * 2, std::max(1, n / 2), n + 1, std::max(1, n - 1), 4, 8,
-                                     16};
-    word = std::to_string(pick(others));
-    return joined(words);
-  }
-  const std::string stage = word.substr(0, word.find('/'));
+  std::string& loop = *places.loops[at - places.numbers.size()];
+  const std::string stage = loop.substr(0, loop.find('/'));
   for (const ir::Stage& s : p.stages) {
-    if (s.name == stage && !s.loops.empty()) word = loop_of(s);
+    if (s.name == stage && !s.loops.empty()) loop = stage + "/" + loop_of(s).loop;
   }
-  return joined(words);
+  return step;
 }
 
 Schedule RandomSchedules::vary(const Schedule& base) {
@@ -93,25 +113,28 @@ Schedule RandomSchedules::vary(const Schedule& base) {
   std::vector<Cut> cuts;
   for (int i = 0; i <= size; ++i) {
     for (int tries = 0, left = i == at ? added : 0; left > 0 && tries < 8; ++tries) {
-      const std::string text = propose(p, chance(40));
-      if (!accept_new(p, text, out)) continue;
+      const std::optional<Step> step = propose(p, chance(40));
+      if (!step || !accept_new(p, *step, out)) continue;
       --left;
-      if (Cut cut = cut_of(text); !cut.loop.empty()) cuts.push_back(std::move(cut));
+      if (std::optional<Cut> cut = cut_of(*step)) cuts.push_back(*std::move(cut));
     }
     if (i == size || chance(dropped)) continue;
-    std::vector<std::string> words = words_of(print(base.steps[static_cast<size_t>(i)]));
+    Step step = base.steps[static_cast<size_t>(i)];
     // A loop that is cut now stands for one of its pieces.
     for (const Cut& cut : cuts) {
       const bool outer = chance(50);
-      for (std::string& w : words) {
-        if (w == cut.loop) w = outer ? cut.outer : cut.inner;
+      for (Value& v : step.values) {
+        for (std::string& name : v.names) {
+          if (name == cut.loop) name = outer ? cut.outer : cut.inner;
+        }
       }
     }
-    const std::string step = joined(words);
     if (!chance(touched) || !accept_new(p, changed(p, step), out)) accept_new(p, step, out);
   }
   // Loops that lost their marks, or never had any.
-  for (int tries = below(4); tries > 0; --tries) accept_new(p, propose(p, true), out);
+  for (int tries = below(4); tries > 0; --tries) {
+    if (std::optional<Step> step = propose(p, true)) accept_new(p, *std::move(step), out);
+  }
   settle(out, nullptr);
   return out;
 }

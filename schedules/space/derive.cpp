@@ -9,7 +9,8 @@
 namespace hone::schedules {
 namespace {
 
-/// Each rule looks at each stage beside all others: what has more of them runs as it stands.
+/// Stages of a program that rules look at.
+/// Fixed by: time, since each stage is seen beside all others.
 constexpr size_t kMostStages = 1024;
 
 std::vector<std::string> stages_backwards(const Plan& plan) {
@@ -33,45 +34,53 @@ std::string steps_from(const Plan& plan, size_t first) {
   return out.empty() ? "no steps" : out;
 }
 
-/// Applies `rule` to `stage`; what a rule that gives up has done is undone.
-bool attempt(Plan& plan, const Rule& rule, const std::string& stage) {
+/// Applies `rule` to `stage`; what a rule that gives up has done is undone. Adds to `trail`, which
+/// may be null.
+bool attempt(Plan& plan, const Rule& rule, const std::string& stage,
+             std::vector<RuleTrial>* trail = nullptr) {
   Plan::Mark before = plan.mark();
-  const size_t steps = plan.schedule().steps.size(), decided = plan.decisions().size();
+  const size_t steps = plan.schedule().steps.size();
+  const auto decided = static_cast<std::ptrdiff_t>(plan.decisions().size());
   plan.declines("nothing of the stage is what it looks for");
-  RuleTrial trial{rule.name, stage, rule.apply(plan, stage), {}, {}};
-  trial.decisions.assign(plan.decisions().begin() + static_cast<std::ptrdiff_t>(decided),
-                         plan.decisions().end());
-  trial.what = trial.applied ? steps_from(plan, steps) : plan.why();
-  plan.note(trial);
-  if (!trial.applied) plan.rewind(std::move(before));
-  return trial.applied;
+  const bool applied = rule.apply(plan, stage);
+  if (trail) {
+    const std::vector<Decision>& all = plan.decisions();
+    trail->push_back({rule.name,
+                      stage,
+                      applied,
+                      {all.begin() + decided, all.end()},
+                      applied ? steps_from(plan, steps) : plan.why()});
+  }
+  if (!applied) plan.rewind(std::move(before));
+  return applied;
 }
 
-void schedule_stages(Plan& plan) {
+void schedule_stages(Plan& plan, std::vector<RuleTrial>* trail) {
   // Stages that a rule makes are scheduled by it; consumers come first, so that producers find
   // the loops they are computed in.
   for (const std::string& name : stages_backwards(plan)) {
     if (plan.finished(name)) continue;
     for (const Rule* rule : stage_rules(plan.target())) {
-      if (attempt(plan, *rule, name)) break;
+      if (attempt(plan, *rule, name, trail)) break;
     }
   }
 }
 
-/// One structure: every rule once over the program.
-Plan derive(const ir::Program& program, const ir::Target& target, std::vector<int> forced) {
+/// One structure: every rule once over the program. Adds to `trail`, which may be null.
+Plan derive(const ir::Program& program, const ir::Target& target, std::vector<int> forced,
+            std::vector<RuleTrial>* trail = nullptr) {
   Plan plan(program, target, std::move(forced));
   if (target.vector_bytes() == 0 && !target.is_cuda()) return plan;  // the interpreter's
   if (!target.autoschedule.empty()) return plan;                     // Halide's own
   if (program.stages.size() > kMostStages) return plan;
   for (const Rule* rule : shaping_rules(plan.target())) {
     for (const std::string& name : stages_for(*rule, plan)) {
-      if (plan.program().stage(name)) attempt(plan, *rule, name);
+      if (plan.program().stage(name)) attempt(plan, *rule, name, trail);
     }
   }
-  schedule_stages(plan);
+  schedule_stages(plan, trail);
   for (const Rule* rule : finishing_rules(plan.target())) {
-    for (const std::string& name : stages_backwards(plan)) attempt(plan, *rule, name);
+    for (const std::string& name : stages_backwards(plan)) attempt(plan, *rule, name, trail);
   }
   return plan;
 }
@@ -163,7 +172,9 @@ std::vector<Space> derive_space(const ir::Program& program, const ir::Target& ta
 }
 
 std::vector<RuleTrial> explain(const ir::Program& program, const ir::Target& target) {
-  return derive(program, target, {}).trail();
+  std::vector<RuleTrial> trail;
+  derive(program, target, {}, &trail);
+  return trail;
 }
 
 Scheduled analytic_schedule(const ir::Program& program, const ir::Target& target) {
@@ -181,7 +192,7 @@ Schedule default_schedule(const ir::Program& program, const ir::Target& target) 
 
 Schedule fallback_schedule(const ir::Program& program, const ir::Target& target,
                            const std::function<bool(const Schedule&)>& accepts) {
-  constexpr int kNotches = 4;
+  constexpr int kNotches = 4;  // of knobs. Fixed by: time.
   Plan plan = derive(program, target, {});
   const Schedule structure = plan.schedule();
   std::vector<int64_t> values = plan.values();

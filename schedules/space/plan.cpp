@@ -14,21 +14,19 @@ Plan::Plan(ir::Program program, const ir::Target& target, std::vector<int> force
       machine_(ir::machine_of(target)),
       forced_(std::move(forced)) {}
 
-bool Plan::add(const std::string& text) {
-  auto step = parse_step(text);
-  if (step) {
-    Applied applied = step->row->apply(program_, fix(*step, names_, values_));
-    if (applied) {
-      program_ = *std::move(applied);
-      schedule_.steps.push_back(*std::move(step));
-      return true;
-    }
-    why_ = "`" + print(*step) + "` does not apply: " + applied.failure().reason;
-  } else {
-    why_ = "`" + text + "` is no step: " + step.failure().message;
+bool Plan::add(Step step) {
+  Applied applied = step.row->apply(program_, fix(step, names_, values_));
+  if (applied) {
+    program_ = *std::move(applied);
+    schedule_.steps.push_back(std::move(step));
+    return true;
   }
+  why_ = "`" + print(step) + "` does not apply: " + applied.failure().reason;
   // Knobs that the step would have defined stand nowhere.
-  const auto defined = static_cast<size_t>(std::count(text.begin(), text.end(), '?'));
+  size_t defined = 0;
+  for (const Number* number : step.numbers()) {
+    for (const Factor& f : number->factors) defined += f.kind == Factor::kKnob ? 1 : 0;
+  }
   names_.resize(names_.size() - defined);
   values_.resize(names_.size());
   return false;
@@ -39,17 +37,17 @@ bool Plan::declines(std::string reason) {
   return false;
 }
 
-std::string Plan::knob(const std::string& name, std::vector<int64_t> domain, int64_t value) {
-  if (std::find(names_.begin(), names_.end(), name) != names_.end()) return "$" + name;
+Number Plan::knob(const std::string& name, std::vector<int64_t> domain, int64_t value) {
+  if (std::find(names_.begin(), names_.end(), name) != names_.end()) {
+    return Number::reference(name);
+  }
   if (std::find(domain.begin(), domain.end(), value) == domain.end()) domain.push_back(value);
   std::sort(domain.begin(), domain.end());
   domain.erase(std::unique(domain.begin(), domain.end()), domain.end());
-  if (domain.size() == 1) return std::to_string(value);
+  if (domain.size() == 1) return value;
   names_.push_back(name);
   values_.push_back(value);
-  std::string text = "?" + name + "=";
-  for (size_t i = 0; i < domain.size(); ++i) text += (i ? "|" : "") + std::to_string(domain[i]);
-  return text;
+  return Number::knob(name, std::move(domain));
 }
 
 int Plan::decide(const std::string& what, int options, int analytic) {
@@ -69,7 +67,7 @@ void Plan::rewind(Mark mark) {
 }
 
 StageFacts Plan::facts(const std::string& name) const {
-  StageFacts out = facts_of(program_, stage(name));
+  StageFacts out = facts_of(program_, stage(name), target_->is_cuda());
   const auto windows = windows_.find(name);
   if (windows == windows_.end()) return out;
   for (const auto& [var, extent] : windows->second) {
@@ -90,26 +88,23 @@ std::string Plan::loop_of(const std::string& name, const std::string& var) const
   return loop;
 }
 
-Plan::Halves Plan::split(const std::string& name, const std::string& var, const std::string& factor,
-                         const std::string& tail) {
+Plan::Halves Plan::split(const std::string& name, const std::string& var, Number factor,
+                         ir::Tail tail) {
   constexpr const char* kSuffixes[][2] = {{".o", ".i"}, {".t", ".r"}, {".c", ".e"}, {".x", ".y"}};
   const std::string loop = loop_of(name, var);
   for (const auto& suffix : kSuffixes) {
     const Halves h{var + suffix[0], var + suffix[1]};
     const ir::Stage& s = stage(name);
     if (!taken_loop(s, h.outer).empty() || !taken_loop(s, h.inner).empty()) continue;
-    const std::string end = tail.empty() ? "" : " tail=" + tail;
-    if (add("split " + name + "/" + loop + " " + factor + " -> " + h.outer + " " + h.inner + end)) {
-      return h;
-    }
+    if (add(step::split({name, loop}, std::move(factor), h.outer, h.inner, tail))) return h;
     break;
   }
   return {};
 }
 
-std::string Plan::again(const std::string& knob) {
-  if (!knob.starts_with('?')) return knob;
-  return "$" + knob.substr(1, knob.find('=') - 1);
+std::string Plan::fresh_stage(std::string name) const {
+  while (!taken_stage(program_, name).empty()) name += name.back();
+  return name;
 }
 
 std::vector<int64_t> Plan::values() const { return values_; }

@@ -12,11 +12,9 @@
 #include "jit/ir/target.h"
 #include "schedules/schedule.h"
 #include "schedules/space/analysis/facts.h"
+#include "schedules/steps/build.h"
 
 namespace hone::schedules {
-
-/// A number as steps spell it.
-inline std::string text(int64_t n) { return std::to_string(n); }
 
 /// Knob values and structural decisions that a derivation makes; see Plan.
 struct Decision {
@@ -25,7 +23,7 @@ struct Decision {
   int taken = 0;
 };
 
-/// What a rule made of a stage: the steps that it added and what it decided, or why it added none.
+/// A rule tried on a stage: its steps and decisions, or the reason why it added none.
 struct RuleTrial {
   std::string rule;
   std::string stage;
@@ -55,27 +53,25 @@ class Plan {
   bool finished(const std::string& stage) const { return done_.count(stage) != 0; }
 
   /// Adds a step. False, and nothing changed, where it does not apply.
-  bool add(const std::string& step);
-  /// Why a rule does not apply; false, for what it returns.
+  bool add(Step step);
+  /// Keeps the reason why a rule does not apply. Always false, so that rules can return it.
   bool declines(std::string reason);
   /// The reason told last: a rule's own, or why its last step does not apply.
   const std::string& why() const { return why_; }
-  /// What rules made of stages so far, also those whose steps were taken back.
-  const std::vector<RuleTrial>& trail() const { return trail_; }
-  void note(RuleTrial trial) { trail_.push_back(std::move(trial)); }
-  /// A knob: `?name=domain` where it first stands, `$name` after; `value` is the analytic choice.
-  std::string knob(const std::string& name, std::vector<int64_t> domain, int64_t value);
-  /// Splits the loop in which `var` still runs by `factor` (a Number's text) into two fresh loops.
-  /// Empty names where the split does not apply.
+  /// A knob: its definition at first, a reference after. `value` is the analytic choice, and is
+  /// all that is left of the knob where the domain has no other.
+  Number knob(const std::string& name, std::vector<int64_t> domain, int64_t value);
+  /// Splits the loop in which `var` still runs by `factor` into two with fresh names. Empty names
+  /// where the split does not apply.
   struct Halves {
     std::string outer, inner;
   };
-  Halves split(const std::string& stage, const std::string& var, const std::string& factor,
-               const std::string& tail = "");
+  Halves split(const std::string& stage, const std::string& var, Number factor,
+               ir::Tail tail = ir::Tail::kMask);
+  /// `name` where no stage or tensor has it; else with its last letter repeated until none has.
+  std::string fresh_stage(std::string name) const;
   /// The innermost loop that carries `var`.
   std::string loop_of(const std::string& stage, const std::string& var) const;
-  /// How a knob that knob() returned is referred to after its definition.
-  static std::string again(const std::string& knob);
   /// A structural decision among `options`; `analytic` unless forced.
   int decide(const std::string& what, int options, int analytic);
 
@@ -92,7 +88,7 @@ class Plan {
 
   /// The steps so far, with knobs.
   const Schedule& schedule() const { return schedule_; }
-  /// The same at the analytic values of the knobs, and what it makes of the program.
+  /// The same at the analytic values of the knobs, and the program with those steps applied.
   Scheduled analytic() const { return {fix(schedule_, values_), program_}; }
   /// Analytic values of the knobs, in text order.
   std::vector<int64_t> values() const;
@@ -113,7 +109,6 @@ class Plan {
   std::map<std::string, std::map<std::string, int64_t>> windows_;  ///< by stage, by variable
   std::set<std::string> done_;
   std::string why_;
-  std::vector<RuleTrial> trail_;
 };
 
 }  // namespace hone::schedules

@@ -37,8 +37,8 @@ Applied apply_cluster(ir::Program p, const Step& step) {
 const StepRow kCluster = {
     "cluster",
     {{Arg::kLoop, "loop"}, {Arg::kNumber, "blocks"}},
-    "So many neighbouring blocks run together: what all of them copy in bulk into pipelines that "
-    "are specialized, each copies a part of, for all.\n"
+    "BLOCKS neighbouring blocks run together. What all of them copy by TMA into specialized "
+    "pipelines, each copies a part of, for all.\n"
     "block n: for k: As = A[k]; Bs = B[k,n]  =>  cluster n 2  =>  block n: for k: half of As = "
     "half of A[k], in both blocks; Bs = B[k,n]",
     apply_cluster,

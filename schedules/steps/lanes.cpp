@@ -1,45 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "schedules/steps/build.h"
 #include "schedules/steps/edit.h"
 #include "schedules/steps/rows.h"
 
 namespace hone::schedules {
 namespace {
 
-/// Rows and words of a cell, of which each lane of a warp holds one word.
-constexpr const char* kRows = "8";
-constexpr const char* kWords = "4";
+/// Rows and words of a cell: each lane of a warp holds one word of it.
+constexpr int64_t kRows = 8;
+constexpr int64_t kWords = 4;
 /// Rows of a tile that each of several warps holds.
-constexpr const char* kWarpRows = "16";
+constexpr int64_t kWarpRows = 16;
 
 /// The steps that this one stands for. Those loops that are one lane's come innermost.
-std::vector<std::string> parts_of(const std::string& stage, const std::string& rows,
-                                  const std::string& columns, const Step& step) {
-  const std::string word = std::to_string(step.number("word"));
-  const std::string s = stage + "/", r = s + rows, c = s + columns;
-  const std::string& lane = step.name("lane");
-  std::vector<std::string> out;
-  std::string cells = r, apart = r + ".l " + c + ".l", together = r + ".c";
-  if (step.number("warps") > 1) {
-    const std::string warps = std::to_string(step.number("warps"));
-    out.push_back("split " + r + " " + kWarpRows + "*" + warps + " -> " + rows + ".t " + rows +
-                  ".g");
-    out.push_back("split " + r + ".g " + kWarpRows + " -> " + rows + ".w " + rows + ".r");
+std::vector<Step> parts_of(const std::string& stage, const std::string& r, const std::string& c,
+                           const Step& lanes) {
+  const int64_t word = lanes.number("word"), warps = lanes.number("warps");
+  const std::string& lane = lanes.name("lane");
+  const auto at = [&](const std::string& loop) { return ir::Place{stage, loop}; };
+  std::vector<Step> out;
+  std::string cells = r;
+  std::vector<std::string> order = {r + ".l", c + ".l"}, together = {r + ".c"};
+  if (warps > 1) {
+    out.push_back(step::split(at(r), Number(kWarpRows) * warps, r + ".t", r + ".g"));
+    out.push_back(step::split(at(r + ".g"), kWarpRows, r + ".w", r + ".r"));
     cells = r + ".r";
-    apart = r + ".w " + apart;
-    together = r + ".t " + together;
+    order.insert(order.begin(), r + ".w");
+    together.insert(together.begin(), r + ".t");
   }
-  out.push_back("split " + cells + " " + kRows + " -> " + rows + ".c " + rows + ".l");
-  out.push_back("split " + c + " " + kWords + "*" + word + " -> " + columns + ".c " + columns +
-                ".i");
-  out.push_back("split " + c + ".i " + word + " -> " + columns + ".l " + columns + ".w");
-  out.push_back("reorder " + apart + " " + together + " " + c + ".c " + c + ".w");
-  if (step.number("warps") > 1) {
-    out.push_back("fuse " + r + ".w " + r + ".l -> " + lane + ".r");
-    out.push_back("fuse " + s + lane + ".r " + c + ".l -> " + lane);
-  } else {
-    out.push_back("fuse " + r + ".l " + c + ".l -> " + lane);
+  out.push_back(step::split(at(cells), kRows, r + ".c", r + ".l"));
+  out.push_back(step::split(at(c), Number(kWords) * word, c + ".c", c + ".i"));
+  out.push_back(step::split(at(c + ".i"), word, c + ".l", c + ".w"));
+  order.insert(order.end(), together.begin(), together.end());
+  order.insert(order.end(), {c + ".c", c + ".w"});
+  out.push_back(step::reorder(loops_of(stage, order)));
+  std::string all = r + ".l";
+  if (warps > 1) {
+    all = lane + ".r";
+    out.push_back(step::fuse(at(r + ".w"), at(r + ".l"), all));
   }
-  out.push_back("bind " + s + lane + " thread.x");
+  out.push_back(step::fuse(at(all), at(c + ".l"), lane));
+  out.push_back(step::bind(at(lane), ir::Mark::kThreadX));
   return out;
 }
 
@@ -49,10 +50,9 @@ Applied apply_lanes(ir::Program p, const Step& step) {
   const ir::Stage& stage = p.stages[found->front().stage];
   const std::string name = stage.name, rows = stage.loops[(*found)[0].loop].name,
                     columns = stage.loops[(*found)[1].loop].name;
-  for (const std::string& text : parts_of(name, rows, columns, step)) {
-    const auto part = parse_step(text);
-    Applied made = part->row->apply(std::move(p), *part);
-    if (!made) return ir::Reject{text + ": " + made.failure().reason};
+  for (const Step& part : parts_of(name, rows, columns, step)) {
+    Applied made = part.row->apply(std::move(p), part);
+    if (!made) return ir::Reject{print(part) + ": " + made.failure().reason};
     p = *std::move(made);
   }
   return p;

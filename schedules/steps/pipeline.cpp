@@ -13,10 +13,10 @@ Applied apply_pipeline(ir::Program p, const Step& step) {
   if (!at) return at.failure();
   const ir::Stage& s = p.stages[at->stage];
   ir::Loop& loop = p.stages.edit(at->stage).loops[at->loop];
-  const int64_t stages = step.number("stages");
-  if (stages < 1 || stages > kMost) {
-    return ir::Reject{"stages=" + std::to_string(stages) + "; a pipeline has 1 to " +
-                      std::to_string(kMost) + " stages, 1 being none"};
+  const int64_t depth = step.number("depth");
+  if (depth < 1 || depth > kMost) {
+    return ir::Reject{"depth=" + std::to_string(depth) + "; a pipeline's depth is 1 to " +
+                   std::to_string(kMost) + ", 1 being none"};
   }
   if (loop.mark != ir::Mark::kSerial) {
     return ir::Reject{"loop " + loop.name + " is marked " + std::string(name_of(loop.mark)) +
@@ -31,7 +31,7 @@ Applied apply_pipeline(ir::Program p, const Step& step) {
     return ir::Reject{"nothing is kept in=shared at " + s.name + "/" + loop.name +
                       "; stage there what its iterations read, first"};
   }
-  loop.stages = static_cast<int>(stages);
+  loop.stages = static_cast<int>(depth);
   return p;
 }
 
@@ -39,11 +39,11 @@ Applied apply_pipeline(ir::Program p, const Step& step) {
 
 const StepRow kPipeline = {
     "pipeline",
-    {{Arg::kLoop, "loop"}, {Arg::kSetting, "stages"}},
-    "What is kept in=shared at the loop is put there stages-1 iterations before it is read, while "
-    "the iterations before compute; shared memory holds as many iterations as there are stages. "
-    "Copies are asynchronous where the GPU has that.\n"
-    "for k: As = A[k]; C += As  =>  pipeline k stages=2  =>  As0 = A[0]; for k: As1 = A[k+1]; "
+    {{Arg::kLoop, "loop"}, {Arg::kSetting, "depth", nullptr, "stages"}},
+    "What is kept in=shared at the loop is put there depth-1 iterations before it is read, while "
+    "the iterations before compute; shared memory holds `depth` iterations. Copies are "
+    "asynchronous where the GPU has that.\n"
+    "for k: As = A[k]; C += As  =>  pipeline k depth=2  =>  As0 = A[0]; for k: As1 = A[k+1]; "
     "C += As0; swap",
     apply_pipeline,
 };

@@ -17,14 +17,14 @@ extern const StepRow kCompute;
 extern const StepRow kInline;
 extern const StepRow kStage;
 extern const StepRow kRfactor;
-extern const StepRow kParts;
+extern const StepRow kSplitReduction;
 extern const StepRow kPrefetch;
 extern const StepRow kStream;
 extern const StepRow kTensorize;
 extern const StepRow kBind;
 extern const StepRow kPipeline;
 extern const StepRow kWarpLanes;
-extern const StepRow kBulk;
+extern const StepRow kTma;
 extern const StepRow kSpecialize;
 extern const StepRow kCluster;
 

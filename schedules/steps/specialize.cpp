@@ -11,8 +11,8 @@ Applied apply_specialize(ir::Program p, const Step& step) {
   ir::Loop& loop = p.stages.edit(at->stage).loops[at->loop];
   if (loop.stages < 2) {
     return ir::Reject{"loop " + loop.name +
-                      " is no pipeline of two stages or more, which threads of its own could fill; "
-                      "pipeline it first"};
+                   " is no pipeline of depth 2 or more, which threads of its own could fill; "
+                   "pipeline it first"};
   }
   loop.specialized = true;
   return p;
@@ -23,11 +23,11 @@ Applied apply_specialize(ir::Program p, const Step& step) {
 const StepRow kSpecialize = {
     "specialize",
     {{Arg::kLoop, "loop"}},
-    "Threads of their own, besides those that the loops are bound to, fill a pipeline's slots by "
-    "bulk copies, as fast as the others are done with them; nobody waits at a barrier of the "
-    "block.\n"
-    "for k: fill slot; wait; C += As  =>  specialize k  =>  producer: for k: wait until free; fill "
-    "slot; consumers: for k: wait until full; C += As; free slot",
+    "Threads of their own, besides those that the loops are bound to, fill a pipeline's buffers by "
+    "TMA copies, as fast as the others are done with them (warp specialization). Nobody waits at a "
+    "barrier of the block.\n"
+    "for k: fill buffer; wait; C += As  =>  specialize k  =>  producer: for k: wait until free; "
+    "fill buffer; consumers: for k: wait until full; C += As; free buffer",
     apply_specialize,
 };
 

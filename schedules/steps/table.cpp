@@ -5,9 +5,10 @@ namespace hone::schedules {
 namespace {
 
 constexpr const StepRow* kSteps[] = {
-    &kSplit,     &kReorder, &kFuse,     &kUnroll,    &kVectorize, &kParallel,   &kPartition,
-    &kCompute,   &kInline,  &kStage,    &kRfactor,   &kParts,     &kPrefetch,   &kStream,
-    &kTensorize, &kBind,    &kPipeline, &kWarpLanes, &kBulk,      &kSpecialize, &kCluster,
+    &kSplit,     &kReorder,    &kFuse,      &kUnroll, &kVectorize, &kParallel,
+    &kPartition, &kCompute,    &kInline,    &kStage,  &kRfactor,   &kSplitReduction,
+    &kPrefetch,  &kStream,     &kTensorize, &kBind,   &kPipeline,  &kWarpLanes,
+    &kTma,       &kSpecialize, &kCluster,
 };
 
 }  // namespace
@@ -16,7 +17,7 @@ std::span<const StepRow* const> steps() { return kSteps; }
 
 const StepRow* step_named(std::string_view verb) {
   for (const StepRow* row : kSteps) {
-    if (verb == row->verb) return row;
+    if (verb == row->verb || (row->alias && verb == row->alias)) return row;
   }
   return nullptr;
 }

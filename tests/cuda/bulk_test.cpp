@@ -46,8 +46,8 @@ std::string tiles(const std::string& instruction, int depth, int step, const std
          " -> lane; tensorize m.t n.t k.t " + instruction + "; " + copies;
 }
 
-constexpr const char* kBoth = "bulk As; bulk Bs; pipeline acc/k.o stages=";
-constexpr const char* kTilesOf = "bulk As; bulk Bs; pipeline Ct/k.o stages=";
+constexpr const char* kBoth = "tma As; tma Bs; pipeline acc/k.o depth=";
+constexpr const char* kTilesOf = "tma As; tma Bs; pipeline Ct/k.o depth=";
 /// Rows of 64 elements of 2 bytes for each 8 of k; those of B next to one another.
 constexpr const char* kBulkRows = "swizzle=on";
 
@@ -97,8 +97,8 @@ std::vector<ByHand> plain_cases() {
         {"matmul M=40 N=68 K=100", plain(kBoth + text_bulk(stages), "in=shared swizzle=on")});
     // One by TMA, one by the threads.
     out.push_back({"matmul M=40 N=68 K=100",
-                   plain("bulk As; bind Bs/d0 thread.y; bind Bs/d1 thread.x; pipeline acc/k.o "
-                         "stages=" +
+                   plain("tma As; bind Bs/d0 thread.y; bind Bs/d1 thread.x; pipeline acc/k.o "
+                         "depth=" +
                          text_bulk(stages))});
   }
   out.push_back({"matmul M=70 N=36 K=68", plain(kBoth + text_bulk(3), "in=shared", "mask")});
@@ -123,7 +123,7 @@ std::vector<ByHand> other_cases() {
   const std::string inside =
       "stage C at n.t -> acc in=registers; split acc/k 32 -> k.o k.i tail=pad; reorder k.o k.i "
       "acc/m; bind m.y thread.y; bind n.t thread.x; stage A at k.o -> As in=shared; stage B at k.o "
-      "-> Bs in=shared; bulk As; bulk Bs; pipeline acc/k.o stages=3";
+      "-> Bs in=shared; tma As; tma Bs; pipeline acc/k.o depth=3";
   std::vector<ByHand> out;
   out.push_back(
       {"op p(A: f32[H,M,K], B: f32[H,K,N]) -> (C: f32[H,M,N]) { C[b,m,n] = "
@@ -148,17 +148,17 @@ std::vector<ByHand> other_cases() {
   out.push_back(
       {"op s(X: f32[N,M]) -> (Y: f32[N,M]) { Y[i,j] = X[i,j] + (X[i-1,j] else 0) + "
        "(X[i+1,j] else 0) } N=9 M=64",
-       "split j 32 -> j.o j.i; reorder i j.o j.i; stage X at j.o -> Xs in=shared; bulk "
+       "split j 32 -> j.o j.i; reorder i j.o j.i; stage X at j.o -> Xs in=shared; tma "
        "Xs; bind i block.x; bind j.i thread.x"});
   // What is loaded once for a block.
   out.push_back({"op s(X: f32[N,M]) -> (Y: f32[N,M]) { Y[i,j] = X[i,j] * 2 } N=20 M=64",
-                 "split i 8 -> i.o i.i tail=pad; stage X at i.o -> Xs in=shared; bulk Xs; bind i.o "
+                 "split i 8 -> i.o i.i tail=pad; stage X at i.o -> Xs in=shared; tma Xs; bind i.o "
                  "block.x; bind i.i thread.y; bind j thread.x"});
   // Five dims; one that only says which.
   out.push_back(
       {"op s(X: f32[A,B,C,D,E]) -> (Y: f32[A,B,C,D,E]) { Y[a,b,c,d,e] = X[a,b,c,d,e] + 1 "
        "} A=2 B=3 C=2 D=3 E=8",
-       "stage X at c -> Xs in=shared; bulk Xs; bind a block.x; bind d thread.y; bind e "
+       "stage X at c -> Xs in=shared; tma Xs; bind a block.x; bind d thread.y; bind e "
        "thread.x"});
   return out;
 }
@@ -246,27 +246,27 @@ TEST_CASE("cuda bulk: what TMA cannot do is refused with its reason") {
       {"matmul M=40 N=68 K=100 A@K,M", plain(kBoth + text_bulk(2)),
        "neighbours in the copy's rows"},
       {"matmul M=40 N=68 K=100", plain(kBoth + text_bulk(2), "in=shared pad=4"), "leave out pad="},
-      {"matmul M=40 N=68 K=100", plain("bind Bs/d1 thread.x; bind Bs/d0 thread.y; bulk Bs"),
+      {"matmul M=40 N=68 K=100", plain("bind Bs/d1 thread.x; bind Bs/d0 thread.y; tma Bs"),
        "one thread starts the copies"},
       {"matmul M=40 N=68 K=100",
-       plain("bulk As; bind Bs/d1 thread.x; bind Bs/d0 thread.y; pipeline acc/k.o stages=2; "
+       plain("tma As; bind Bs/d1 thread.x; bind Bs/d0 thread.y; pipeline acc/k.o depth=2; "
              "specialize acc/k.o"),
        "all threads copy"},
-      {of64, split + row + " swizzle=on; bulk Xs; bind i.o block.x; bind j thread.x",
+      {of64, split + row + " swizzle=on; tma Xs; bind i.o block.x; bind j thread.x",
        "swizzled rows of 256 bytes"},
       {"op s(X: f32[N,M]) -> (Y: f32[N,M]) { Y[i,j] = X[i,j] * 2 } N=16 M=512",
-       split + row + "; bulk Xs; bind i.o block.x; bind j thread.x", "at most 256"},
+       split + row + "; tma Xs; bind i.o block.x; bind j thread.x", "at most 256"},
       {"op s(X: f32[N,M]) -> (Y: f32[N,M]) { Y[i,j] = X[i,j] * 2 } N=16 M=62",
-       split + row + "; bulk Xs; bind i.o block.x; bind j thread.x", "have 248 bytes"},
+       split + row + "; tma Xs; bind i.o block.x; bind j thread.x", "have 248 bytes"},
       {"matmul M=64 N=64 K=256",
        "split m 32 -> m.b m.t; split n 32 -> n.b n.t; split m.t 4 -> m.y m.r; reorder m.b n.b m.y "
        "n.t m.r; stage C at n.t -> acc in=registers; split acc/k 64 -> k.o k.i; split acc/k.i 16 "
        "-> k.m k.r; reorder k.o k.m k.r acc/m; bind m.b block.y; bind n.b block.x; bind m.y "
        "thread.y; bind n.t thread.x; stage A at k.o -> As in=shared; stage B at k.m -> Bs "
-       "in=shared; bulk As; bulk Bs; pipeline acc/k.o stages=2; pipeline acc/k.m stages=3",
+       "in=shared; tma As; tma Bs; pipeline acc/k.o depth=2; pipeline acc/k.m depth=3",
        "is a pipeline too"},
       {"op c(A: f32[K,M]) -> (C: f32[M]) { C[m] = sum[k](A[k,m]) } K=0..64 M=64",
-       "split m 32 -> m.b m.t; stage A at m.b -> As in=shared; bulk As; bind m.b block.x; bind m.t "
+       "split m 32 -> m.b m.t; stage A at m.b -> As in=shared; tma As; bind m.b block.x; bind m.t "
        "thread.x",
        "no empty tensors"},
   });
@@ -284,7 +284,7 @@ TEST_CASE("cuda bulk: stages that copy no box are refused with their reason") {
            "; Y[i,j] = T[i,j] * 2 } N=16 M=64";
   };
   const std::string at_rows =
-      "split Y/i 8 -> i.o i.i; compute T at Y/i.o in=shared; bulk T; bind Y/i.o block.x; bind Y/j "
+      "split Y/i 8 -> i.o i.i; compute T at Y/i.o in=shared; tma T; bind Y/i.o block.x; bind Y/j "
       "thread.x";
   check_refused({
       {row("M", "T[i in 0..N,j] = X[j]"), at_rows, "copied along i, which X does not have"},
@@ -293,15 +293,15 @@ TEST_CASE("cuda bulk: stages that copy no box are refused with their reason") {
       {row("N,M", "T[i,j] = X[i,j] + 1"), at_rows, "only what `stage` copies as it is"},
       {row("N,M", "S[i,j] = X[i,j] + 1; T[i,j] = S[i,j]"),
        "split Y/i 8 -> i.o i.i; compute S at Y/i.o in=registers; compute T at Y/i.o in=shared; "
-       "bulk T; bind Y/i.o block.x; bind Y/j thread.x",
+       "tma T; bind Y/i.o block.x; bind Y/j thread.x",
        "S is not in the GPU's memory"},
       {"op s(X: f32[N,M]) -> (Y: f32[M,N]) { T[j,i] = X[i,j]; Y[j,i] = T[j,i] * 2 } N=16 M=64",
-       "split Y/j 8 -> j.o j.i; compute T at Y/j.o in=shared; bulk T; bind Y/j.o block.x; bind Y/i "
+       "split Y/j 8 -> j.o j.i; compute T at Y/j.o in=shared; tma T; bind Y/j.o block.x; bind Y/i "
        "thread.x",
        "64 elements apart in X"},
       {"op s(X: f32[A,B,C,D,E,F]) -> (Y: f32[A,B,C,D,E,F]) { Y[a,b,c,d,e,f] = X[a,b,c,d,e,f] + 1 } "
        "A=2 B=2 C=2 D=3 E=2 F=8",
-       "stage X at d -> Xs in=shared; bulk Xs; bind a block.x; bind e thread.y; bind f thread.x",
+       "stage X at d -> Xs in=shared; tma Xs; bind a block.x; bind e thread.y; bind f thread.x",
        "X has 6 dims; TMA takes 5"},
   });
 }

@@ -27,7 +27,7 @@ std::string plain_cluster(const std::string& blocks, const std::string& rest,
          "; stage C at n.t -> acc in=registers; split acc/k 32 -> k.o k.i tail=" + tails.k +
          "; reorder k.o k.i acc/m; bind m.y thread.y; bind n.t thread.x; stage A at k.o -> As "
          "in=shared" +
-         of_a + "; stage B at k.o -> Bs in=shared; bulk As; bulk Bs; pipeline acc/k.o stages=2; " +
+         of_a + "; stage B at k.o -> Bs in=shared; tma As; tma Bs; pipeline acc/k.o depth=2; " +
          rest;
 }
 
@@ -41,7 +41,7 @@ constexpr const char* kGrouped =
 
 std::vector<ByHand> cases() {
   const std::string turned = " B@N,K", apart = "specialize acc/k.o; ";
-  const std::string filled = "bulk As; bulk Bs; pipeline Ct/k.o stages=3; specialize Ct/k.o; ";
+  const std::string filled = "tma As; tma Bs; pipeline Ct/k.o depth=3; specialize Ct/k.o; ";
   return {
       // Along m, blocks share the columns' operand; along n, the rows'.
       {product("wgmma.bf16", 140, 40, 136, turned),
@@ -132,8 +132,8 @@ ByHand drawn(uint64_t number) {
       "split m 16 -> m.b m.t tail={}; split n 32 -> n.b n.t tail={}; split m.t 4 -> m.y m.r; "
       "reorder m.b n.b m.y n.t m.r; {}; stage C at n.t -> acc in=registers; split acc/k 16 -> k.o "
       "k.i tail={}; reorder k.o k.i acc/m; bind m.y thread.y; bind n.t thread.x; stage A at k.o -> "
-      "As in=shared{}; stage B at k.o -> Bs in=shared{}; bulk As; bulk Bs; pipeline acc/k.o "
-      "stages={}; specialize acc/k.o",
+      "As in=shared{}; stage B at k.o -> Bs in=shared{}; tma As; tma Bs; pipeline acc/k.o "
+      "depth={}; specialize acc/k.o",
       tail(), tail(), grid.steps, tail(), one_of({"", "", " swizzle=on"}),
       one_of({"", "", " swizzle=on"}), one_of({"2", "3", "4"}));
   return {problem, s + fmt::format("; cluster C/{} {}", grid.loops[random.below(grid.loops.size())],
@@ -230,8 +230,8 @@ TEST_CASE("cuda clusters: what blocks cannot share is refused with its reason") 
        "compute "
        "C.1 at C/n.t in=registers; compute C.2 at C/n.t in=registers; split C.1/k 32 -> k.o k.i "
        "tail=pad; reorder C.1/k.o C.1/k.i C.1/m; bind C/m.y thread.y; bind C/n.t thread.x; stage A "
-       "at C.1/k.o -> As in=shared; stage B at C.1/k.o -> Bs in=shared; bulk As; bulk Bs; pipeline "
-       "C.1/k.o stages=2; specialize C.1/k.o; cluster C/m.b 2",
+       "at C.1/k.o -> As in=shared; stage B at C.1/k.o -> Bs in=shared; tma As; tma Bs; pipeline "
+       "C.1/k.o depth=2; specialize C.1/k.o; cluster C/m.b 2",
        "an earlier launch checks"},
       {"matmul M=40 N=68 K=0", plain_cluster(kGrid, apart + "cluster m.b 2"),
        "none is made in bulk"},
@@ -254,7 +254,7 @@ TEST_CASE("cuda clusters: what blocks cannot share is refused with its reason") 
        "reorder b m.b n.b m.y n.t m.r; bind b block.z; bind m.b block.y; bind n.b block.x; stage C "
        "at n.t -> acc in=registers; split acc/k 32 -> k.o k.i tail=pad; reorder k.o k.i acc/m; "
        "bind m.y thread.y; bind n.t thread.x; stage A at k.o -> As in=shared; stage B at k.o -> Bs "
-       "in=shared; bulk As; bulk Bs; pipeline acc/k.o stages=3; specialize acc/k.o; cluster C/b 2",
+       "in=shared; tma As; tma Bs; pipeline acc/k.o depth=3; specialize acc/k.o; cluster C/b 2",
        "each has a box of its own of B"},
   });
   ir::Target old = gpu();

@@ -18,8 +18,8 @@ constexpr const char* kSchedule =
     "split m 32 -> m.b m.t tail=pad; split n 32 -> n.b n.t tail=pad; split m.t 4 -> m.y m.r; "
     "reorder m.b n.b m.y n.t m.r; stage C at n.t -> acc in=registers; split acc/k 32 -> k.o k.i "
     "tail=pad; reorder k.o k.i acc/m; bind m.b block.y; bind n.b block.x; bind m.y thread.y; bind "
-    "n.t thread.x; stage A at k.o -> As in=shared; stage B at k.o -> Bs in=shared; bulk As; bulk "
-    "Bs; pipeline acc/k.o stages=2; specialize acc/k.o";
+    "n.t thread.x; stage A at k.o -> As in=shared; stage B at k.o -> Bs in=shared; tma As; tma "
+    "Bs; pipeline acc/k.o depth=2; specialize acc/k.o";
 
 std::vector<float> counted(int64_t n, int start) {
   std::vector<float> v(static_cast<size_t>(n));

@@ -60,7 +60,7 @@ const std::vector<ByHand> kMemoryRows = {
      "bind As/d1.o thread.x; split Bs/d1 4 -> d1.o d1.v; vectorize Bs/d1.v; bind Bs/d0 thread.y; "
      "bind Bs/d1.o thread.x; "
      "unroll Ct/m Ct/n; bind C/m.b block.y; bind C/n.b block.x; bind C/m.t thread.y; "
-     "bind C/n.t thread.x; pipeline Ct/k.o stages=2"},
+     "bind C/n.t thread.x; pipeline Ct/k.o depth=2"},
     {"matmul M=70 N=92 K=52",
      "split C/m 64 -> m.b m.i; split C/n 64 -> n.b n.i; split C/m.i 8 -> m.t m.r; "
      "split C/n.i 8 -> n.t n.r; reorder C/m.b C/n.b C/m.t C/n.t C/k C/m.r C/n.r; "
@@ -72,7 +72,7 @@ const std::vector<ByHand> kMemoryRows = {
      "bind As/d1.o thread.x; split Bs/d1 4 -> d1.o d1.v; vectorize Bs/d1.v; bind Bs/d0 thread.y; "
      "bind Bs/d1.o thread.x; "
      "unroll Ct/m Ct/n; bind C/m.b block.y; bind C/n.b block.x; bind C/m.t thread.y; "
-     "bind C/n.t thread.x; pipeline Ct/k.o stages=3"},
+     "bind C/n.t thread.x; pipeline Ct/k.o depth=3"},
     {"matmul M=70 N=90 K=50",
      "split C/m 64 -> m.b m.i; split C/n 64 -> n.b n.i; split C/m.i 8 -> m.t m.r; "
      "split C/n.i 8 -> n.t n.r; reorder C/m.b C/n.b C/m.t C/n.t C/k C/m.r C/n.r; "
@@ -84,7 +84,7 @@ const std::vector<ByHand> kMemoryRows = {
      "bind As/d1.o thread.x; split Bs/d1 4 -> d1.o d1.v; vectorize Bs/d1.v; bind Bs/d0 thread.y; "
      "bind Bs/d1.o thread.x; "
      "unroll Ct/m Ct/n; bind C/m.b block.y; bind C/n.b block.x; bind C/m.t thread.y; "
-     "bind C/n.t thread.x; pipeline Ct/k.o stages=4"},
+     "bind C/n.t thread.x; pipeline Ct/k.o depth=4"},
     {"matmul M=64 N=64 K=16",
      "split C/m 64 -> m.b m.i; split C/n 64 -> n.b n.i; split C/m.i 8 -> m.t m.r; "
      "split C/n.i 8 -> n.t n.r; reorder C/m.b C/n.b C/m.t C/n.t C/k C/m.r C/n.r; "
@@ -96,7 +96,7 @@ const std::vector<ByHand> kMemoryRows = {
      "bind As/d1.o thread.x; split Bs/d1 4 -> d1.o d1.v; vectorize Bs/d1.v; bind Bs/d0 thread.y; "
      "bind Bs/d1.o thread.x; "
      "unroll Ct/m Ct/n; bind C/m.b block.y; bind C/n.b block.x; bind C/m.t thread.y; "
-     "bind C/n.t thread.x; pipeline Ct/k.o stages=3"},
+     "bind C/n.t thread.x; pipeline Ct/k.o depth=3"},
     {"matmul M=64 N=64 K=96 T=f16",
      "split C/m 64 -> m.b m.i; split C/n 64 -> n.b n.i; split m.i 8 -> m.t m.r; split n.i 8 -> n.t "
      "n.r; "
@@ -108,7 +108,7 @@ const std::vector<ByHand> kMemoryRows = {
      "bind As/d1.o thread.x; split Bs/d1 8 -> d1.o d1.v; vectorize Bs/d1.v; "
      "split Bs/d0 8 -> d0.o d0.i; bind Bs/d0.i thread.y; bind Bs/d1.o thread.x; "
      "bind C/m.b block.y; bind C/n.b block.x; bind C/m.t thread.y; bind C/n.t thread.x; "
-     "pipeline C.1/k.o stages=3"},
+     "pipeline C.1/k.o depth=3"},
     {"matmul M=70 N=92 K=52",
      "split C/m 64 -> m.b m.i tail=pad; split C/n 64 -> n.b n.i tail=pad; split m.i 8 -> m.t m.r; "
      "split n.i 8 -> n.t n.r; reorder C/m.b C/n.b C/m.t C/n.t C/k C/m.r C/n.r; "
@@ -117,7 +117,7 @@ const std::vector<ByHand> kMemoryRows = {
      "stage B at Ct/k.o -> Bs in=shared; split As/d1 4 -> d1.o d1.v; vectorize As/d1.v; "
      "bind As/d0 thread.y; bind As/d1.o thread.x; split Bs/d1 4 -> d1.o d1.v; vectorize Bs/d1.v; "
      "bind Bs/d0 thread.y; bind Bs/d1.o thread.x; unroll Ct/m Ct/n; bind C/m.b block.y; "
-     "bind C/n.b block.x; bind C/m.t thread.y; bind C/n.t thread.x; pipeline Ct/k.o stages=3"},
+     "bind C/n.b block.x; bind C/m.t thread.y; bind C/n.t thread.x; pipeline Ct/k.o depth=3"},
     // Tensor cores fed by matrices from turned rows, filled ahead.
     {"op p(A: f16[M,K], B: f16[K,N]) -> (C: f32[M,N]) { C[m,n] = sum[k](A[m,k] * B[k,n]) } M=64 "
      "N=32 K=128",
@@ -132,7 +132,7 @@ const std::vector<ByHand> kMemoryRows = {
      "8 -> d1.o d1.v; vectorize Bs/d1.v; split Bs/d0 4 -> d0.o d0.i; split Bs/d0.i 2 -> z y; bind "
      "Bs/d1.o thread.x; bind Bs/y thread.y; bind Bs/z thread.z; stage As at Ct/k.s -> Af in=warp; "
      "stage Bs at Ct/k.s -> Bf in=warp; lanes Af/d0 Af/d1 2 -> lane; lanes Bf/d1 Bf/d0 2 -> lane; "
-     "tensorize m.t n.t k.t mma.f16; pipeline Ct/k.o stages=3"},
+     "tensorize m.t n.t k.t mma.f16; pipeline Ct/k.o depth=3"},
     {"op p(A: f16[M,K], B: f16[K,N]) -> (C: f32[M,N]) { C[m,n] = sum[k](A[m,k] * B[k,n]) } M=72 "
      "N=40 K=96",
      "split C/m 64 -> m.b m.i tail=pad; split C/n 32 -> n.b n.i tail=pad; split C/m.i 32 -> m.w "
@@ -146,7 +146,7 @@ const std::vector<ByHand> kMemoryRows = {
      "8 -> d1.o d1.v; vectorize Bs/d1.v; split Bs/d0 4 -> d0.o d0.i; split Bs/d0.i 2 -> z y; bind "
      "Bs/d1.o thread.x; bind Bs/y thread.y; bind Bs/z thread.z; stage As at Ct/k.s -> Af in=warp; "
      "stage Bs at Ct/k.s -> Bf in=warp; lanes Af/d0 Af/d1 2 -> lane; lanes Bf/d1 Bf/d0 2 -> lane; "
-     "tensorize m.t n.t k.t mma.f16; pipeline Ct/k.o stages=3"},
+     "tensorize m.t n.t k.t mma.f16; pipeline Ct/k.o depth=3"},
 };
 
 /// The kernels of a row for a GPU of that capability.
@@ -168,7 +168,7 @@ schedules::Schedule pipelined(const DiffProblem& problem, schedules::Schedule sc
     if (scheduled->buffer(s.output)->space != ir::Space::kSharedMemory) continue;
     schedules::Schedule more = schedule;
     more.steps.push_back(*schedules::parse_step("pipeline " + s.at.stage + "/" + s.at.loop +
-                                                " stages=" + std::to_string(stages)));
+                                                " depth=" + std::to_string(stages)));
     if (print(problem, more)) schedule = std::move(more);
   }
   return schedule;

@@ -23,7 +23,7 @@ bool has(const std::string& text, const char* part) { return text.find(part) != 
 
 /// Products of warpgroups, copies by TMA or threads of their own.
 bool needs_sm90(const std::string& schedule) {
-  for (const char* word : {"wgmma", "bulk ", "specialize ", "cluster "}) {
+  for (const char* word : {"wgmma", "tma ", "specialize ", "cluster "}) {
     if (has(schedule, word)) return true;
   }
   return false;

@@ -14,7 +14,7 @@ namespace {
 /// Parts of so many terms, each by steps of 32, operands in shared memory.
 std::string in_parts(int terms, const std::string& more = "") {
   const std::string p = std::to_string(terms);
-  return "parts C/k " + p +
+  return "split_reduction C/k " + p +
          " -> q; split q/m 32 -> m.b m.t tail=pad; split q/n 32 -> n.b n.t tail=pad; split m.t 4 "
          "-> "
          "m.y m.r; reorder q/k.p" +
@@ -31,7 +31,7 @@ std::string in_parts(int terms, const std::string& more = "") {
 }  // namespace
 
 TEST_CASE("cuda parts: sums that end in a whole step, in the tensor, or before") {
-  const std::string ahead = "; bulk As; bulk Bs; pipeline acc/k.o stages=2";
+  const std::string ahead = "; tma As; tma Bs; pipeline acc/k.o depth=2";
   std::vector<ByHand> all;
   for (const char* k : {"0", "1", "63", "128", "130", "200"}) {
     all.push_back({std::string("matmul M=40 N=36 K=") + k, in_parts(64)});

@@ -53,7 +53,7 @@ std::string schedule(const ir::Instruction& row, int columns, Way a, Way b, int 
     s += fmt::format("stage As at Ct/k.s -> Af in=warp; lanes Af/d0 Af/d1 {} -> lane warps=4; ",
                      4 / size);
   }
-  if (stages > 1) s += fmt::format("pipeline Ct/k.o stages={}; ", stages);
+  if (stages > 1) s += fmt::format("pipeline Ct/k.o depth={}; ", stages);
   return s + "tensorize m.t n.t k.t " + row.name;
 }
 

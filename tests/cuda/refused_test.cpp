@@ -31,7 +31,7 @@ const std::vector<Refusal> kRefused = {
      "4 iterations are no multiple of 3"},
     {kRefusedProduct,
      "stage C at m -> Ct in=registers; split Ct/k 8 -> k.o k.i; reorder Ct/k.o Ct/k.i Ct/n; stage "
-     "A at Ct/k.o -> As in=shared; pipeline Ct/k.o stages=3; bind C/m block.x; bind Ct/k.o "
+     "A at Ct/k.o -> As in=shared; pipeline Ct/k.o depth=3; bind C/m block.x; bind Ct/k.o "
      "thread.x",
      "is a pipeline"},
     {kRefusedProduct,

@@ -23,6 +23,42 @@ Schedule parsed(std::string_view text) {
   return *s;
 }
 
+/// A step of the row with every argument, its options by their older names or not.
+std::string example(const schedules::StepRow& row, bool older, const char* verb = nullptr) {
+  using schedules::Arg;
+  std::string text = verb ? verb : row.verb;
+  int names = 0;
+  for (const schedules::Param& p : row.params) {
+    const std::string option = older && p.alias ? p.alias : p.name ? p.name : "";
+    switch (p.kind) {
+      case Arg::kEnd:
+        return text;
+      case Arg::kWord:
+        text += " " + std::string(p.name);
+        break;
+      case Arg::kNumber:
+        text += " 4";
+        break;
+      case Arg::kOneOf:
+        text += " " + std::string(p.choices).substr(0, std::string(p.choices).find('|'));
+        break;
+      case Arg::kClause:
+      case Arg::kChoice:
+        break;  // may be left out
+      case Arg::kSetting:
+      case Arg::kCount:
+        text += " " + option + "=3";
+        break;
+      case Arg::kLayout:
+        text += " " + option + "=[d0/4][d0%4]";
+        break;
+      default:
+        text += " n" + std::to_string(++names);
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 TEST_CASE("schedule: text is canonical and reads back") {
@@ -82,6 +118,26 @@ TEST_CASE("schedule: every step documents itself") {
     CHECK_MESSAGE(doc.find("  =>  ") != std::string::npos, row->verb);
     CHECK(schedules::usage(*row).starts_with(row->verb));
   }
+}
+
+TEST_CASE("schedule: an older word of a step reads as the step, whose text has the new one") {
+  int aliases = 0;
+  for (const schedules::StepRow* row : schedules::steps()) {
+    std::vector<std::string> texts = {example(*row, false)};
+    texts.push_back(row->alias ? example(*row, false, row->alias) : example(*row, true));
+    if (row->alias) texts.push_back(example(*row, true, row->alias));
+    for (const std::string& text : texts) {
+      CAPTURE(text);
+      const auto step = schedules::parse_step(text);
+      REQUIRE(step);
+      CHECK(step->row == row);
+      CHECK(schedules::print(*step) == texts[0]);
+      aliases += text != texts[0] ? 1 : 0;
+    }
+  }
+  CHECK(aliases >= 3);  // parts, bulk, and stages= of a pipeline
+  CHECK(*schedules::Schedule::parse("parts k 64 -> p; bulk A; pipeline k stages=3") ==
+        *schedules::Schedule::parse("split_reduction k 64 -> p; tma A; pipeline k depth=3"));
 }
 
 TEST_CASE("schedule: the reference has every step's usage") {

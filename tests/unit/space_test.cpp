@@ -100,13 +100,13 @@ TEST_CASE("space: register tiles fit the registers and hide latency") {
     schedules::TileProblem p;
     p.lanes = target.vector_bytes() / 4;
     p.rows = p.columns = 960;
-    const schedules::TileSize size = schedules::choose_tile(p, target);
+    const schedules::TileSize size = schedules::choose_tile(p, machine_of(target));
     CHECK(schedules::tile_registers(p, size.rows, size.vectors) <= target.vector_registers());
     CHECK(size.rows * size.vectors >= 10);
     p.most_rows = 4;
-    CHECK(schedules::choose_tile(p, target).rows <= 4);
+    CHECK(schedules::choose_tile(p, machine_of(target)).rows <= 4);
     p.rows = 1;
-    CHECK(schedules::choose_tile(p, target).rows == 1);
+    CHECK(schedules::choose_tile(p, machine_of(target)).rows == 1);
   }
 }
 

@@ -241,8 +241,8 @@ Result<std::string> halide_program(const ir::Program& scheduled, const ir::Targe
                                    const std::string& title) {
   try {
     return "// " + title + "\n" + halide::ProgramText(scheduled, target).text();
-  } catch (const halide::Refused& r) {
-    return Failure{ErrorCode::kSchedule, "halide: " + r.why};
+  } catch (const ir::Reject& why) {
+    return Failure{ErrorCode::kSchedule, "halide: " + why.reason};
   }
 }
 

@@ -8,17 +8,23 @@
 namespace hone::schedules {
 namespace {
 
-constexpr double kLoad = 1;
-constexpr double kGather = 16;
-/// Elements a few apart are whole vectors and shuffles of them, two each.
+/// Costs of a vector, in loads: read as it lies, lane by lane, stored lane by lane, read from a
+/// packed copy.
+/// Tuned on: Zen 5 (AVX-512).
+constexpr double kLoad = 1, kGather = 16, kScatter = 24, kPacked = 1.5;
+/// Elements apart that are read as whole vectors, and shuffles of them, two each.
+/// Tuned on: Zen 5 (AVX-512).
 constexpr int64_t kMostSpread = 4;
 double spread(int64_t stride) { return 2 * static_cast<double>(stride) - 1; }
-constexpr double kScatter = 24;
-constexpr double kPacked = 1.5;
-/// Of adding up lanes once a result.
+/// Cost of adding up lanes once a result, in loads.
+/// Tuned on: Zen 5 (AVX-512).
 constexpr double kHorizontal = 8;
-/// Of reading every operand at every step, where a tile would read each once for many.
+/// Cost of reading every operand at every step, where a tile would read each once for many.
+/// Tuned on: Zen 5 (AVX-512).
 constexpr double kNoTile = 2;
+/// Reads of an element that pay for a packed copy; of elements in other pages, fewer do.
+/// Tuned on: Zen 5 (AVX-512).
+constexpr int64_t kReadsToPack = 48, kFarReadsToPack = 12;
 
 bool indexed_by_variables(const Access& a) {
   for (size_t i = 0; i < a.indices.size(); ++i) {
@@ -34,7 +40,7 @@ bool indexed_by_variables(const Access& a) {
 /// True when each tensor is read again along some index variable: a tile of registers would save
 /// most of its loads.
 bool reused_by_tiles(const ir::Stage& s, const StageFacts& facts) {
-  constexpr int64_t kRows = 4;
+  constexpr int64_t kRows = 4;  // of a tile at least. Tuned on: Zen 5 (AVX-512).
   for (const Access& a : facts.loads) {
     bool again = false;
     for (const ir::IndexVar& v : s.vars) {
@@ -64,7 +70,7 @@ bool worth_packing(const Plan& plan, const std::string& stage, const Access& a) 
   for (const ir::IndexVar& r : plan.stage(stage).rvars) {
     step = std::max(step, a.stride(r.name) * size_of(b->type));
   }
-  return reads >= (step >= plan.machine().page_bytes ? 12 : 48);
+  return reads >= (step >= plan.machine().page_bytes ? kFarReadsToPack : kReadsToPack);
 }
 
 VectorAxis vector_axis(const Plan& plan, const std::string& name, const Access& store,

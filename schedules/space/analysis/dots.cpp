@@ -10,12 +10,16 @@
 namespace hone::schedules {
 namespace {
 
+/// Costs of a factor that is copied, its groups together or in panels, in loads.
+/// Tuned on: Zen 5 (AVX-512).
 constexpr double kTurned = 1;
 constexpr double kDotsPacked = 1;
 /// Lanes that there may be for each column: what is left of the instruction's advantage beyond is
 /// less than lanes along the sum have.
+/// Tuned on: Zen 4 (AVX-512).
 constexpr double kMostFilled = 4;
-/// Of storing results that do not lie along the lanes.
+/// Cost of storing results that do not lie along the lanes, in loads.
+/// Tuned on: Zen 5 (AVX-512).
 constexpr double kDotsScatter = 24;
 
 /// The dim that `var` alone indexes, where every other dim leaves it out; -1: there is none.
@@ -31,7 +35,7 @@ int dim_of(const Access& a, const std::string& var) {
 
 /// True when a copy with the groups together is read often enough, or made once.
 bool worth_turning(const Plan& plan, const std::string& stage, const Access& a) {
-  constexpr double kReads = 16;
+  constexpr double kReads = 16;  // that pay for the copy. Tuned on: Zen 5 (AVX-512).
   const StageFacts facts = facts_of(plan.program(), plan.stage(stage));
   double reads = 1;
   for (const auto& [var, extent] : facts.extents) {

@@ -4,12 +4,14 @@
 #include <algorithm>
 
 #include "jit/ir/facts.h"
+#include "jit/ir/functions/function.h"
 #include "schedules/steps/edit.h"
 
 namespace hone::schedules {
 namespace {
 
-/// Elements that a stride known only at the call is taken for: no two neighbours share a line.
+/// Elements that a stride known only at the call is taken for.
+/// Fixed by: pages and lines, since no two neighbours may share one.
 constexpr int64_t kUnknownStride = 4096;
 
 void add(Affine& to, const Affine& from, int64_t factor) {
@@ -32,10 +34,7 @@ std::optional<Affine> product(const Affine& a, const Affine& b) {
   return out;
 }
 
-/// Instructions that a call of a scalar function takes, about.
-constexpr int kCallCost = 18;
-
-int cost_of(const ir::Expr& e) {
+int cost_of(const ir::Expr& e, bool device) {
   switch (e->op) {
     case ir::Op::kInt:
     case ir::Op::kFloat:
@@ -45,7 +44,7 @@ int cost_of(const ir::Expr& e) {
     case ir::Op::kLoad:
       return 0;
     case ir::Op::kCall:
-      return kCallCost;
+      return static_cast<int>(device ? e->fn->device_length : e->fn->vector_length);
     default:
       return 1;
   }
@@ -155,7 +154,7 @@ int64_t typical(const ir::Program& program, const ir::Expr& e) {
     }
     return kUnknownStride;
   }
-  constexpr int64_t kDataDependent = 64;
+  constexpr int64_t kDataDependent = 64;  // Fixed by: nothing known; a moderate size.
   if (e->args.size() != 2) return kDataDependent;
   bool data = false;
   ir::visit(e, [&](const ir::Expr& n) { data |= n->op == ir::Op::kLoad; });
@@ -216,7 +215,7 @@ int64_t bytes_of(const ir::Program& program, const ir::Buffer& buffer) {
   return n;
 }
 
-StageFacts facts_of(const ir::Program& p, const ir::Stage& s) {
+StageFacts facts_of(const ir::Program& p, const ir::Stage& s, bool device) {
   StageFacts out;
   // A range that depends on a variable is as long as in the middle of that one's.
   const auto middle = [&](const ir::Expr& e) {
@@ -237,7 +236,7 @@ StageFacts facts_of(const ir::Program& p, const ir::Stage& s) {
   }
   out.operations = s.reduce == ir::Reduce::kNone ? 0 : 1;
   const auto look = [&](const auto& self, const ir::Expr& n) -> void {
-    out.operations += cost_of(n);
+    out.operations += cost_of(n, device);
     out.calls |= n->op == ir::Op::kCall;
     if (n->op == ir::Op::kLoad) {
       // Index arithmetic is not the point's: it is done once a row, or folded into addresses.

@@ -62,7 +62,8 @@ struct StageFacts {
   int64_t extent(const std::string& var) const;
 };
 
-StageFacts facts_of(const ir::Program& program, const ir::Stage& stage);
+/// `device`: what scalar functions take on a GPU counts.
+StageFacts facts_of(const ir::Program& program, const ir::Stage& stage, bool device = false);
 
 /// The loads of `buffer` in a stage's value.
 std::vector<ir::Expr> loads_of(const ir::Stage& stage, std::string_view buffer);

@@ -10,11 +10,6 @@
 namespace hone::schedules {
 namespace {
 
-/// Blocks along the second and third axis of a grid.
-constexpr int64_t kMostBlocks = 65535;
-/// Bytes of the longest access of a thread.
-constexpr int64_t kLongestAccess = 16;
-
 /// Elements from a tensor's start at which an access is where all variables are 0.
 int64_t begin_of(const Plan& plan, const Access& a) {
   const std::vector<int64_t> strides =
@@ -32,12 +27,13 @@ int64_t begin_of(const Plan& plan, const Access& a) {
 int64_t multiprocessors(const Plan& plan) { return plan.machine().multiprocessors; }
 
 int64_t filling(const Plan& plan, int64_t of_large) {
-  constexpr int64_t kLarge = 132;
+  constexpr int64_t kLarge = 132;  // Fixed by: an H100, for which `of_large` is given.
   return std::max<int64_t>(1, of_large * multiprocessors(plan) / kLarge);
 }
 
 int64_t operand_bytes(const Plan& plan) {
   // The rest is for what else a block has there: mbarriers, parts of reductions, edges of tiles.
+  // Tuned on: no GPU; reckoned for an H100.
   constexpr int64_t kRest = 27 << 10;
   return plan.machine().block_shared_bytes - kRest;
 }
@@ -48,8 +44,7 @@ std::vector<std::string> fuse_loops(Plan& plan, const std::string& stage,
   while (loops.size() > 1) {
     const std::string inner = loops.back(), outer = loops[loops.size() - 2];
     const std::string fused = outer + "." + inner;
-    if (!plan.add("fuse " + stage + "/" + outer + " " + stage + "/" + inner + " -> " + fused))
-      break;
+    if (!plan.add(step::fuse({stage, outer}, {stage, inner}, fused))) break;
     loops.pop_back();
     loops.back() = fused;
   }
@@ -58,13 +53,12 @@ std::vector<std::string> fuse_loops(Plan& plan, const std::string& stage,
 
 bool order_loops(Plan& plan, const std::string& stage, const std::vector<std::string>& outer,
                  const std::vector<std::string>& inner, const std::string& k) {
-  std::string step = "reorder";
-  for (const std::string& loop : outer) step += " " + stage + "/" + loop;
+  std::vector<std::string> order = outer;
   for (const ir::IndexVar& v : plan.stage(stage).rvars) {
-    if (v.name != k) step += " " + stage + "/" + v.name;
+    if (v.name != k) order.push_back(v.name);
   }
-  for (const std::string& loop : inner) step += " " + stage + "/" + loop;
-  return plan.add(step);
+  order.insert(order.end(), inner.begin(), inner.end());
+  return plan.add(step::reorder(loops_of(stage, order)));
 }
 
 bool bind_blocks(Plan& plan, const std::string& stage, const std::vector<std::string>& loops) {
@@ -74,19 +68,20 @@ bool bind_blocks(Plan& plan, const std::string& stage, const std::vector<std::st
   };
   size_t x = loops.size() - 1;
   for (size_t i = 0; i + 1 < loops.size(); ++i) {
-    if (extent(loops[i]) > kMostBlocks && extent(loops[i]) > extent(loops[x])) x = i;
+    if (extent(loops[i]) > kMostGridBlocks && extent(loops[i]) > extent(loops[x])) x = i;
   }
   for (size_t i = 0; i < loops.size(); ++i) {
-    if (i != x && extent(loops[i]) > kMostBlocks) return false;
+    if (i != x && extent(loops[i]) > kMostGridBlocks) return false;
   }
-  std::string left = loops.size() == 3 ? "zy" : "y";
+  std::vector<ir::Mark> left = {ir::Mark::kBlockY};  // the outer of two others takes z
+  if (loops.size() == 3) left.push_back(ir::Mark::kBlockZ);
   for (size_t i = 0; i < loops.size(); ++i) {
-    std::string axis = "x";
+    ir::Mark axis = ir::Mark::kBlockX;
     if (i != x) {
-      axis = left.substr(0, 1);
-      left.erase(0, 1);
+      axis = left.back();
+      left.pop_back();
     }
-    if (!plan.add("bind " + stage + "/" + loops[i] + " block." + axis)) return false;
+    if (!plan.add(step::bind({stage, loops[i]}, axis))) return false;
   }
   return true;
 }
@@ -132,27 +127,26 @@ std::string cut_vectors(Plan& plan, const std::string& stage, const std::string&
                         int64_t width) {
   if (width <= 1) return loop;
   const std::string outer = loop + ".q", inner = loop + ".v";
-  const bool cut = plan.add("split " + stage + "/" + loop + " " + std::to_string(width) + " -> " +
-                            outer + " " + inner) &&
-                   plan.add("vectorize " + stage + "/" + inner);
+  const bool cut = plan.add(step::split({stage, loop}, width, outer, inner)) &&
+                   plan.add(step::vectorize({stage, inner}));
   return cut ? outer : "";
 }
 
 bool bind_threads(Plan& plan, const std::string& stage, const std::string& var, int64_t threads,
-                  const std::string& axis) {
+                  ir::Mark axis) {
   const int64_t extent = plan.facts(stage).extent(var);
   if (extent <= threads) {
-    return plan.add("bind " + stage + "/" + plan.loop_of(stage, var) + " thread." + axis);
+    return plan.add(step::bind({stage, plan.loop_of(stage, var)}, axis));
   }
-  const Plan::Halves h = plan.split(stage, var, std::to_string(threads));
-  return !h.outer.empty() && plan.add("bind " + stage + "/" + h.inner + " thread." + axis);
+  const Plan::Halves h = plan.split(stage, var, threads);
+  return !h.outer.empty() && plan.add(step::bind({stage, h.inner}, axis));
 }
 
 void unroll_share(Plan& plan, const std::string& stage, const std::string& loop, int64_t extent,
                   int64_t threads, int64_t width) {
   const int64_t share = (extent + threads * width - 1) / (threads * width);
   if (share * width <= kMostHeld) {
-    plan.add("unroll " + stage + "/" + loop);
+    plan.add(step::unroll({stage, loop}));
     return;
   }
   // As many as divide the share, so that nothing is asked between them.
@@ -160,40 +154,31 @@ void unroll_share(Plan& plan, const std::string& stage, const std::string& loop,
   int64_t some = most;
   while (some > 2 && share % some != 0) --some;
   if (share % some != 0) some = most / 2;
-  if (some > 1 && plan.add("split " + stage + "/" + loop + " " + std::to_string(some) + " -> " +
-                           loop + ".o " + loop + ".u")) {
-    plan.add("unroll " + stage + "/" + loop + ".u");
+  if (some > 1 && plan.add(step::split({stage, loop}, some, loop + ".o", loop + ".u"))) {
+    plan.add(step::unroll({stage, loop + ".u"}));
   }
 }
 
 bool copy_words(Plan& plan, const std::string& copy, const std::vector<std::string>& dims,
-                const std::string& y, int64_t x) {
+                const Number& y, int64_t x) {
   if (dims.size() < 2) return false;
-  const std::string at = copy + "/", across = std::to_string(x);
+  const auto at = [&](const std::string& loop) { return ir::Place{copy, loop}; };
   const DType type = plan.program().buffer(plan.stage(copy).output)->type;
-  if (!plan.add("split " + at + dims.back() + " " + std::to_string(kLongestAccess / size_of(type)) +
-                " -> c v")) {
-    return false;
-  }
-  std::string order = "reorder";
-  for (size_t i = 0; i + 1 < dims.size(); ++i) order += " " + at + dims[i];
-  return plan.add(order + " " + at + "c " + at + "v") &&
-         plan.add("fuse " + at + dims[dims.size() - 2] + " " + at + "c -> t") &&
-         plan.add("split " + at + "t " + across + "*" + y + " -> t.o t.i") &&
-         plan.add("split " + at + "t.i " + across + " -> y x") &&
-         plan.add("bind " + at + "y thread.y") && plan.add("bind " + at + "x thread.x") &&
-         plan.add("vectorize " + at + "v");
+  const std::string before = dims[dims.size() - 2];
+  std::vector<std::string> order(dims.begin(), dims.end() - 1);
+  order.insert(order.end(), {"c", "v"});
+  return plan.add(step::split(at(dims.back()), kLongestAccess / size_of(type), "c", "v")) &&
+         plan.add(step::reorder(loops_of(copy, order))) &&
+         plan.add(step::fuse(at(before), at("c"), "t")) &&
+         plan.add(step::split(at("t"), Number(x) * y, "t.o", "t.i")) &&
+         plan.add(step::split(at("t.i"), x, "y", "x")) &&
+         plan.add(step::bind(at("y"), ir::Mark::kThreadY)) &&
+         plan.add(step::bind(at("x"), ir::Mark::kThreadX)) && plan.add(step::vectorize(at("v")));
 }
 
 bool lowers(Plan& plan) {
   const auto nest = jit::lower(plan.program(), plan.target());
   return nest || plan.declines("what comes of it does not lower: " + nest.failure().reason);
-}
-
-int64_t threads_for(int64_t extent) {
-  int64_t threads = 32;
-  while (threads < kBlockThreads && threads * 2 <= extent) threads *= 2;
-  return threads;
 }
 
 int64_t power_of_two(int64_t n) {

@@ -10,7 +10,14 @@
 namespace hone::schedules {
 
 /// Threads of a block, unless a rule knows better.
+/// Tuned on: no GPU; reckoned for an H100.
 inline constexpr int64_t kBlockThreads = 256;
+/// Blocks along the second and third axis of a grid.
+/// Fixed by: CUDA.
+inline constexpr int64_t kMostGridBlocks = 65535;
+/// Bytes of the longest access of a thread.
+/// Fixed by: CUDA.
+inline constexpr int64_t kLongestAccess = 16;
 
 /// Multiprocessors of the plan's GPU: fewer blocks leave some of them idle.
 int64_t multiprocessors(const Plan& plan);
@@ -38,12 +45,11 @@ bool bind_blocks(Plan& plan, const std::string& stage, const std::vector<std::st
 /// Spreads `var` over threads along an axis: neighbours by neighbouring threads, the loop over what
 /// exceeds them outside.
 bool bind_threads(Plan& plan, const std::string& stage, const std::string& var, int64_t threads,
-                  const std::string& axis);
+                  ir::Mark axis);
 
-/// Elements along `range`, variables that run on in memory, outermost first, that a thread may
-/// access at once: all accesses of the stage that move along it are contiguous, and their rows
-/// start at multiples of so many. What is in `inside` never comes to memory and counts for nothing.
-/// 1: one at a time.
+/// Elements that a thread may access at once along `range`, variables that run on in memory,
+/// outermost first. All accesses along it are contiguous, and their rows begin at multiples of the
+/// width. Tensors in `inside` never come to memory and do not count. 1: one at a time.
 int64_t vector_width(const Plan& plan, const std::string& stage,
                      const std::vector<std::string>& range,
                      const std::set<std::string>& inside = {});
@@ -58,6 +64,7 @@ std::string cut_vectors(Plan& plan, const std::string& stage, const std::string&
                         int64_t width);
 
 /// Elements of a row that a thread may hold in registers.
+/// Tuned on: no GPU; reckoned for an H100.
 inline constexpr int64_t kMostHeld = 32;
 
 /// Unrolls the loop `stage/loop` over what each of `threads` threads has of `extent` elements by
@@ -67,16 +74,13 @@ void unroll_share(Plan& plan, const std::string& stage, const std::string& loop,
                   int64_t threads, int64_t width);
 
 /// Has the threads of a block copy what `copy` stages, 16 bytes each at a time: `y` rows of `x`
-/// threads, both numbers. `dims` are the copy's loops, outermost first, neighbours last.
+/// threads. `dims` are the copy's loops, outermost first, neighbours last.
 bool copy_words(Plan& plan, const std::string& copy, const std::vector<std::string>& dims,
-                const std::string& y, int64_t x);
+                const Number& y, int64_t x);
 
 /// Whether the program under construction lowers: what a rule added is legal with the rest as it
 /// stands.
 bool lowers(Plan& plan);
-
-/// A number of threads, whole warps, for a loop of that many iterations.
-int64_t threads_for(int64_t extent);
 
 /// The least power of two that is not below `n`.
 int64_t power_of_two(int64_t n);

@@ -24,16 +24,16 @@ struct TensorProduct {
 /// The product that `name` stores, by `row` of what instruction_for() finds; no row where there is
 /// none.
 TensorProduct tensor_product(const Plan& plan, const std::string& name);
-/// The same by an instruction that takes tiles side by side. Of sides of which only one has as many
-/// results as that has rows, that one is `m`.
+/// The same by an instruction that takes tiles side by side. Where only one side
+/// has as many results as the instruction has rows, that side is `m`.
 TensorProduct wide_product(const Plan& plan, const std::string& name);
 
 /// The same without an instruction; `of.m` is empty where there is none.
 TensorProduct any_product(const Plan& plan, const std::string& name);
 
-/// Puts the tile at a loop of the owner: in registers that lanes hold together, or `registers`.
+/// Puts the tile at a loop of the owner, in registers that lanes hold together or each its own.
 bool place_tile(Plan& plan, TensorProduct& t, const std::string& loop,
-                const std::string& in = "warp");
+                ir::Space in = ir::Space::kWarp);
 
 /// The dims of a tensor, the one whose neighbours lie together last.
 std::vector<size_t> by_stride(const Plan& plan, const ir::Buffer& buffer);

@@ -8,6 +8,10 @@
 
 namespace hone::schedules {
 
+/// An axis shorter than this is not worth a tile.
+/// Tuned on: no GPU; reckoned for an H100.
+inline constexpr int64_t kShortestSide = 16;
+
 /// What a tile is made of: a reduction whose operands are each used again along one axis.
 struct Product {
   std::string m, n, k;              ///< n is the axis of the contiguous store
@@ -19,9 +23,9 @@ struct Product {
 /// for point, or the product's own.
 std::string owner_of(const Plan& plan, const std::string& stage);
 
-/// The product that `name` is, or of which it is the epilogue, and its stage; `m` is empty where
+/// The product that `name` is, or whose epilogue it is, and its stage; `m` is empty where
 /// there is none. Sides and sum are at least `least` long.
 Product product_at(const Plan& plan, const std::string& name, std::string& stage,
-                   int64_t least = 16);
+                   int64_t least = kShortestSide);
 
 }  // namespace hone::schedules

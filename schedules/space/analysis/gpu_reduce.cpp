@@ -3,18 +3,24 @@
 
 #include <algorithm>
 
+#include "jit/ir/device_limits.h"
 #include "schedules/space/analysis/gpu.h"
+#include "schedules/space/analysis/gpu_product.h"
 #include "schedules/steps/edit.h"
 
 namespace hone::schedules {
 namespace {
 
 /// Rows from which a warp to each fills a GPU, and threads that do.
+/// Tuned on: no GPU; reckoned for an H100.
 constexpr int64_t kManyRows = 2048;
 constexpr int64_t kReduceFilling = 256 << 10;
-/// Threads of a block at most, and elements of a thread that are enough under way.
-constexpr int64_t kReduceMostThreads = 1024;
+/// Elements of a thread that are enough under way.
+/// Tuned on: no GPU; reckoned for an H100.
 constexpr int64_t kFewHeld = kMostHeld / 2;
+/// Threads of a warp.
+/// Fixed by: CUDA.
+constexpr int64_t kWarp = ir::DeviceLimits::kWarp;
 
 /// True where the loads that move along `inner` or `outer` run through both as through one range.
 bool one_range_reduce(const StageFacts& facts, const std::string& outer, const std::string& inner) {
@@ -26,7 +32,6 @@ bool one_range_reduce(const StageFacts& facts, const std::string& outer, const s
 }  // namespace
 
 bool is_product(const Plan& plan, const std::string& name) {
-  constexpr int64_t kShort = 16;
   const ir::Stage s = plan.stage(name);
   const StageFacts facts = plan.facts(name);
   const bool plain = std::none_of(facts.loads.begin(), facts.loads.end(),
@@ -37,7 +42,7 @@ bool is_product(const Plan& plan, const std::string& name) {
     if (facts.bounds.contains(v.name)) continue;
     const bool again = std::any_of(facts.loads.begin(), facts.loads.end(),
                                    [&](const Access& a) { return a.stride(v.name) == 0; });
-    axes += again && facts.extent(v.name) >= kShort ? 1 : 0;
+    axes += again && facts.extent(v.name) >= kShortestSide ? 1 : 0;
   }
   return s.reduce != ir::Reduce::kNone && axes >= 2 && facts.loads.size() >= 2;
 }
@@ -45,7 +50,8 @@ bool is_product(const Plan& plan, const std::string& name) {
 RowMembers beside(const Plan& plan, const ir::Stage& root, std::vector<std::string>& prefix) {
   RowMembers out = row_members(plan, root, prefix);
   const auto& stages = plan.program().stages;
-  for (size_t i = stages.size(); i-- > 0;) {  // consumers first: what stays out keeps what it reads
+  for (size_t i = stages.size();
+       i-- > 0;) {  // consumers first: producers of those left out stay out
     const auto found = out.find(stages[i].name);
     if (found == out.end()) continue;
     const bool several = found->second.size() < stages[i].vars.size();
@@ -111,48 +117,51 @@ Along reduced_along(const Plan& plan, const std::string& name) {
 RowThreads row_threads(Plan& plan, int64_t rows, int64_t extent, int64_t width) {
   const auto share = [&](int64_t held) {
     const int64_t threads = (extent + held - 1) / held;
-    return threads <= 32 ? power_of_two(threads) : (threads + 31) / 32 * 32;
+    return threads <= kWarp ? power_of_two(threads) : (threads + kWarp - 1) / kWarp * kWarp;
   };
   const auto narrow = [&](int64_t threads) {
     int64_t w = width;
     while (w > 1 && threads * w > extent) w /= 2;
     return w;
   };
-  const bool many = rows >= kManyRows && extent <= 32 * kMostHeld;
-  const int warp = extent < 64 ? 1 : plan.decide("a warp to a row", 2, many ? 1 : 0);
+  const bool many = rows >= kManyRows && extent <= kWarp * kMostHeld;
+  const int warp = extent < 2 * kWarp ? 1 : plan.decide("a warp to a row", 2, many ? 1 : 0);
   if (warp == 1) {
     // Two vectors to a thread, but every lane of a warp where rows are too few to fill the GPU.
     const int64_t held = rows >= kManyRows ? 2 * width : width;
-    const int64_t threads = std::clamp<int64_t>(share(held), 2, 32);
+    const int64_t threads = std::clamp<int64_t>(share(held), 2, kWarp);
     return {threads, std::clamp<int64_t>(rows, 1, kBlockThreads / threads), narrow(threads)};
   }
   const int64_t wanted = power_of_two(filling(plan, kReduceFilling) / std::max<int64_t>(1, rows));
   int64_t threads = std::max(std::min(share(kFewHeld), kBlockThreads), share(kMostHeld));
   threads = std::max(threads, std::min(share(width), wanted));
-  threads = std::clamp<int64_t>(threads, 32, kReduceMostThreads);
+  threads = std::clamp<int64_t>(threads, kWarp, ir::DeviceLimits::kBlockThreads);
   return {threads, 1, narrow(threads)};
 }
 
 bool reduce_by_threads(Plan& plan, const std::string& name, const Along& along,
-                       const std::string& threads, const std::string& axis, int64_t width) {
+                       const Number& threads, ir::Mark axis, int64_t width) {
   const std::vector<std::string> loops = fuse_loops(plan, name, along.loops);
   if (loops.size() != 1) return false;
   const std::string range = cut_vectors(plan, name, loops[0], width);
   const std::string inner = range + ".t", outer = range + ".e";
   if (range.empty()) return false;
-  if (!plan.add("split " + name + "/" + range + " " + threads + " -> " + outer + " " + inner)) {
-    return false;
-  }
+  if (!plan.add(step::split({name, range}, threads, outer, inner))) return false;
   // Threads outside all that is reduced: they are combined once.
   const ir::Stage s = plan.stage(name);
-  std::string order = "reorder " + name + "/" + inner;
+  std::vector<std::string> order = {inner};
   for (const ir::Loop& l : s.loops) {
     const bool factored =
         std::find(s.factored.begin(), s.factored.end(), l.name) != s.factored.end();
-    if (l.name != inner && is_reduction(s, l.name) && !factored) order += " " + name + "/" + l.name;
+    if (l.name != inner && is_reduction(s, l.name) && !factored) order.push_back(l.name);
   }
-  if (!plan.add(order) || !plan.add("bind " + name + "/" + inner + " thread." + axis)) return false;
-  if (axis == "x") unroll_share(plan, name, outer, along.extent, std::stoll(threads), width);
+  if (!plan.add(step::reorder(loops_of(name, order))) ||
+      !plan.add(step::bind({name, inner}, axis))) {
+    return false;
+  }
+  if (axis == ir::Mark::kThreadX) {
+    unroll_share(plan, name, outer, along.extent, threads.value(), width);
+  }
   return true;
 }
 

@@ -10,6 +10,7 @@
 namespace hone::schedules {
 
 /// A row shorter than this is one thread's.
+/// Tuned on: no GPU; reckoned for an H100.
 inline constexpr int64_t kShortestRow = 8;
 
 /// Whether a stage reduces products of operands that are used again along two axes, so that tiles
@@ -27,8 +28,8 @@ struct Along {
   bool ragged = false;             ///< it begins at no known place
 };
 
-/// About how long a reduced variable is: where data say, as long as on average, if what it indexes
-/// tells.
+/// About how long a reduced variable is. Where data give its range, the average, as far as the
+/// tensor that it indexes tells.
 int64_t typical_terms(const Plan& plan, const std::string& stage, const std::string& var);
 
 /// Finds them: every load that moves along them is contiguous, and none gathers. A range whose ends
@@ -37,9 +38,9 @@ Along reduced_along(const Plan& plan, const std::string& stage);
 
 /// How the threads of a block share rows.
 struct RowThreads {
-  int64_t threads = 32;  ///< of a row
-  int64_t rows = 1;      ///< of a block
-  int64_t width = 1;     ///< elements of a row that a thread accesses at once
+  int64_t threads = 1;  ///< of a row
+  int64_t rows = 1;     ///< of a block
+  int64_t width = 1;    ///< elements of a row that a thread accesses at once
 };
 
 /// For `rows` rows of `extent` elements, by vectors of `width` at most: a warp or part of one to
@@ -48,9 +49,9 @@ struct RowThreads {
 RowThreads row_threads(Plan& plan, int64_t rows, int64_t extent, int64_t width);
 
 /// Gives what a stage in registers reduces along to threads of the block, along an axis, by vectors
-/// of `width`; `threads` is a factor of split.
+/// of `width`. Along x the number of threads has no knob.
 bool reduce_by_threads(Plan& plan, const std::string& stage, const Along& along,
-                       const std::string& threads, const std::string& axis = "x",
+                       const Number& threads, ir::Mark axis = ir::Mark::kThreadX,
                        int64_t width = 1);
 
 }  // namespace hone::schedules

@@ -9,19 +9,11 @@
 namespace hone::schedules {
 namespace {
 
-std::string dim_name(size_t dim) { return "d" + std::to_string(dim); }
-
 /// The dim that each index of the first load is; the number of dims where none is `var`.
 size_t dim_of_pack(const ir::Expr& load, const std::string& var) {
   size_t d = 0;
   while (d < load->args.size() && plain_var(load->args[d]) != var) ++d;
   return d;
-}
-
-std::string free_name(const Plan& plan, const std::string& tensor) {
-  std::string copy = tensor + ".p";
-  while (!taken_stage(plan.program(), copy).empty()) copy += "p";
-  return copy;
 }
 
 /// Schedules a copy: the loops named in front, then the others, then `lanes` and inside it the
@@ -31,7 +23,7 @@ bool shape_copy(Plan& plan, const std::string& copy, const std::vector<std::stri
   std::vector<std::string> order = front;
   std::string inner;
   if (group > 1) {
-    const auto h = plan.split(copy, dim_name(grouped), std::to_string(group), "peel");
+    const auto h = plan.split(copy, dim_name(grouped), group, ir::Tail::kPeel);
     if (h.outer.empty()) return false;
     inner = h.inner;
   }
@@ -44,8 +36,8 @@ bool shape_copy(Plan& plan, const std::string& copy, const std::vector<std::stri
   if (!inner.empty()) order.push_back(inner);
   if (!order_loops(plan, copy, order)) return false;
   const bool together = !inner.empty() && plan.facts(copy).loads[0].stride(dim_name(grouped)) == 1;
-  if (!inner.empty() && !together && !plan.add("unroll " + copy + "/" + inner)) return false;
-  if (!plan.add("vectorize " + copy + "/" + (together ? inner : lanes))) return false;
+  if (!inner.empty() && !together && !plan.add(step::unroll({copy, inner}))) return false;
+  if (!plan.add(step::vectorize({copy, together ? inner : lanes}))) return false;
   plan.finish(copy);
   return true;
 }
@@ -62,31 +54,32 @@ bool pays_to_pack(const Plan& plan, const std::string& stage, const Access& a) {
   for (const auto& [var, stride] : a.strides) {
     if (plan.stage(stage).is_reduction_var(var)) step = std::max(step, stride);
   }
-  constexpr int64_t kFar = 2048;
+  constexpr int64_t kFar = 2048;  // bytes. Tuned on: Zen 5 (AVX-512).
   return step * size_of(b.type) >= kFar;
 }
 
 bool pack(Plan& plan, const std::string& stage, const std::string& tensor, const std::string& var,
-          const std::string& width, const Groups& groups) {
+          const Number& width, const Groups& groups) {
   const ir::Stage s = plan.stage(stage);
   const std::vector<ir::Expr> loads = loads_of(s, tensor);
   if (loads.empty()) return false;
   const size_t dim = dim_of_pack(loads[0], var), grouped = dim_of_pack(loads[0], groups.var);
   const size_t rank = loads[0]->args.size();
   if (dim == rank || (!groups.var.empty() && grouped == rank)) return false;
-  const std::string group = std::to_string(groups.size);
-  std::string batch, reduced;
+  std::vector<LayoutAxis> layout, reduced;
   for (size_t d = 0; d < rank; ++d) {
     if (d == dim) continue;
     const bool cut = !groups.var.empty() && d == grouped;
-    (s.is_reduction_var(plain_var(loads[0]->args[d])) ? reduced : batch) +=
-        "[" + dim_name(d) + (cut ? "/" + group : "") + "]";
+    (s.is_reduction_var(plain_var(loads[0]->args[d])) ? reduced : layout)
+        .push_back({dim_name(d), cut ? groups.size : 1, {}});
   }
-  const std::string copy = free_name(plan, tensor), d = dim_name(dim);
-  std::string layout = batch + "[" + d + "/" + width + "]" + reduced + "[" + d + "%" + width + "]";
-  if (!groups.var.empty()) layout += "[" + dim_name(grouped) + "%" + group + "]";
-  if (!plan.add("stage " + tensor + " at root -> " + copy + " layout=" + layout)) return false;
-  const auto h = plan.split(copy, d, width, "peel");
+  const std::string copy = plan.fresh_stage(tensor + ".p"), d = dim_name(dim);
+  layout.push_back({d, width, {}});
+  layout.insert(layout.end(), reduced.begin(), reduced.end());
+  layout.push_back({d, 1, width});
+  if (!groups.var.empty()) layout.push_back({dim_name(grouped), 1, groups.size});
+  if (!plan.add(step::stage(tensor, {}, copy, {.layout = std::move(layout)}))) return false;
+  const auto h = plan.split(copy, d, width, ir::Tail::kPeel);
   if (h.outer.empty()) return false;
   return shape_copy(plan, copy, {h.outer}, h.inner, grouped, groups.size);
 }
@@ -97,14 +90,13 @@ bool pack_panel(Plan& plan, const std::string& stage, const std::string& tensor,
   if (loads.empty()) return false;
   const size_t dim = dim_of_pack(loads[0], var);
   if (dim == loads[0]->args.size()) return false;
-  const std::string copy = free_name(plan, tensor);
-  std::string layout;
+  const std::string copy = plan.fresh_stage(tensor + ".p");
+  std::vector<LayoutAxis> layout;
   for (size_t d = 0; d < loads[0]->args.size(); ++d) {
-    if (d != dim) layout += "[" + dim_name(d) + "]";
+    if (d != dim) layout.push_back({dim_name(d)});
   }
-  layout += "[" + dim_name(dim) + "]";
-  return plan.add("stage " + tensor + " at " + root + "/" + loop + " -> " + copy +
-                  " layout=" + layout) &&
+  layout.push_back({dim_name(dim)});
+  return plan.add(step::stage(tensor, {root, loop}, copy, {.layout = std::move(layout)})) &&
          shape_copy(plan, copy, {}, dim_name(dim), loads[0]->args.size(), 1);
 }
 
@@ -115,21 +107,21 @@ bool pack_groups(Plan& plan, const std::string& stage, const std::string& tensor
   if (loads.empty()) return false;
   const size_t grouped = dim_of_pack(loads[0], groups.var);
   if (grouped == loads[0]->args.size() || b.shape.size() < 2) return false;
-  const std::string group = std::to_string(groups.size);
   std::vector<size_t> dims;  // in the order of memory
   for (const ir::Axis& a : b.axes) {
     if (a.div != 1 || a.mod != 0) return false;
     dims.push_back(static_cast<size_t>(a.dim));
   }
   for (size_t d = 0; b.axes.empty() && d < b.shape.size(); ++d) dims.push_back(d);
-  std::string layout, lanes;
+  std::vector<LayoutAxis> layout;
+  std::string lanes;
   for (size_t d : dims) {
-    layout += "[" + dim_name(d) + (d == grouped ? "/" + group : "") + "]";
+    layout.push_back({dim_name(d), d == grouped ? groups.size : 1, {}});
     if (d != grouped) lanes = dim_name(d);
   }
-  layout += "[" + dim_name(grouped) + "%" + group + "]";
-  const std::string copy = free_name(plan, tensor);
-  if (!plan.add("stage " + tensor + " at root -> " + copy + " layout=" + layout)) return false;
+  layout.push_back({dim_name(grouped), 1, groups.size});
+  const std::string copy = plan.fresh_stage(tensor + ".p");
+  if (!plan.add(step::stage(tensor, {}, copy, {.layout = std::move(layout)}))) return false;
   return shape_copy(plan, copy, {}, lanes, grouped, groups.size);
 }
 

@@ -13,11 +13,10 @@ struct Groups {
   int size = 1;
 };
 
-/// Copies `tensor`, as `stage` reads it, at the root into panels `width` wide along the dim that
-/// `var` indexes, in each of them `groups` together, and schedules the copy. False where a step
-/// does not apply.
+/// Copies `tensor`, as `stage` reads it, at the root, and schedules the copy. Panels are `width`
+/// wide along the dim that `var` indexes; `groups` lie together. False where a step does not apply.
 bool pack(Plan& plan, const std::string& stage, const std::string& tensor, const std::string& var,
-          const std::string& width, const Groups& groups = {});
+          const Number& width, const Groups& groups = {});
 
 /// Copies what an iteration of `loop` of stage `root` reads of `tensor`, along the dim that `var`
 /// indexes in `stage`, just before it is read. False where a step does not apply.

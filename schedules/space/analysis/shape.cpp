@@ -66,12 +66,8 @@ bool order_loops(Plan& plan, const std::string& name, const std::vector<std::str
   }
   order.insert(order.end(), inner.begin(), inner.end());
   bool same = order.size() == s.loops.size();
-  std::string step = "reorder";
-  for (size_t i = 0; i < order.size(); ++i) {
-    same = same && s.loops[i].name == order[i];
-    step += " " + name + "/" + order[i];
-  }
-  return same || plan.add(step);
+  for (size_t i = 0; i < order.size(); ++i) same = same && s.loops[i].name == order[i];
+  return same || plan.add(step::reorder(loops_of(name, order)));
 }
 
 bool move_innermost(Plan& plan, const std::string& name, const std::string& loop) {
@@ -82,7 +78,7 @@ void spread(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (!s.at.root() || s.loops.size() < 2) return;
   for (const ir::Stage& other : plan.program().stages) {
-    if (other.at.stage == name) return;  // what it needs depends on the loops around it
+    if (other.at.stage == name) return;  // its producers depend on the loops around them
   }
   const int64_t wanted = 2 * static_cast<int64_t>(plan.machine().threads);
   if (loop_extent(plan, s, s.loops[0].name) >= wanted) return;

@@ -8,13 +8,13 @@
 
 namespace hone::schedules {
 
-/// One rule: what it looks for in a program's structure, and the steps it adds.
+/// One rule: it looks for a structure in the program and adds steps.
 struct Rule {
   const char* name;
   const char* doc;
-  /// Adds steps for `stage` and what it takes along; false where the rule does not concern it.
+  /// Adds steps for `stage`, and perhaps others; false where the rule does not concern it.
   bool (*apply)(Plan& plan, const std::string& stage);
-  /// Producers before consumers: what it does to a stage counts for those that read it.
+  /// Producers come before consumers, which see the steps of their producers.
   bool forwards = false;
 };
 

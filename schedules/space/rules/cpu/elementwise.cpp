@@ -8,7 +8,8 @@ namespace hone::schedules {
 namespace {
 
 /// Instructions of one iteration of the vector loop that unrolling may reach.
-constexpr int kBody = 160;
+/// Tuned on: Zen 5 (AVX-512).
+constexpr int kBody = 192;
 
 bool apply_elementwise(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
@@ -24,15 +25,15 @@ bool apply_elementwise(Plan& plan, const std::string& name) {
   const int64_t unroll = std::clamp<int64_t>(std::min<int64_t>(vectors, kBody / body), 1, 4);
   if (vectors <= unroll) {
     if (!move_innermost(plan, name, plan.loop_of(name, v))) return false;
-    if (!plan.add("vectorize " + name + "/" + plan.loop_of(name, v))) return false;
+    if (!plan.add(step::vectorize({name, plan.loop_of(name, v)}))) return false;
     plan.finish(name);
     return true;
   }
-  const std::string factor =
+  const Number factor =
       plan.knob(knob_name("u", name), {lanes, 2 * lanes, 4 * lanes, 8 * lanes}, unroll * lanes);
-  const Plan::Halves h = plan.split(name, v, factor, "peel");
+  const Plan::Halves h = plan.split(name, v, factor, ir::Tail::kPeel);
   if (h.outer.empty() || !move_innermost(plan, name, h.inner)) return false;
-  if (!plan.add("vectorize " + name + "/" + h.inner)) return false;
+  if (!plan.add(step::vectorize({name, h.inner}))) return false;
   spread(plan, name);
   plan.finish(name);
   return true;

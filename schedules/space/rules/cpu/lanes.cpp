@@ -11,22 +11,20 @@ namespace hone::schedules {
 namespace {
 
 /// Accumulators, a vector each, that hide the latency of an add.
+/// Tuned on: Zen 5 (AVX-512).
 constexpr int64_t kAccumulators = 4;
-
-std::string fresh(const Plan& plan, std::string name) {
-  while (!taken_stage(plan.program(), name).empty()) name += "p";
-  return name;
-}
 
 /// Makes all the loops but those named serial and in front, then vectorizes the last.
 bool vector_last(Plan& plan, const std::string& stage, const std::string& loop) {
-  return move_innermost(plan, stage, loop) && plan.add("vectorize " + stage + "/" + loop);
+  return move_innermost(plan, stage, loop) && plan.add(step::vectorize({stage, loop}));
 }
 
 /// A reduction to one value gives no loop to hold partial results in: blocks of it do.
 std::string cut_in_blocks(Plan& plan, const std::string& name, const std::string& var,
                           int64_t width) {
   const int64_t extent = plan.facts(name).extent(var);
+  // Terms of a reduction that is one block, and of a block at most.
+  // Tuned on: Zen 5 (AVX-512).
   constexpr int64_t kOneBlock = 1 << 14, kMostBlock = 1 << 16;
   int64_t block = extent;
   if (extent > kOneBlock) {
@@ -39,19 +37,20 @@ std::string cut_in_blocks(Plan& plan, const std::string& name, const std::string
       }
     }
   }
-  const auto h = plan.split(name, var, std::to_string(block), "peel");
+  const auto h = plan.split(name, var, block, ir::Tail::kPeel);
   if (h.outer.empty()) return {};
-  const std::string partial = fresh(plan, name + ".b");
-  if (!plan.add("rfactor " + name + " " + h.outer + " -> " + partial)) return {};
+  const std::string partial = plan.fresh_stage(name + ".b");
+  if (!plan.add(step::rfactor({name, h.outer}, partial))) return {};
   plan.finish(name);
   return partial;
 }
 
-/// The loop of `stage`, or of the stage it is computed in, that its partial results live in.
-std::string home_loop(const ir::Stage& s, const std::string& lanes_loop) {
-  std::string loop;
+/// The innermost loop over results: the stage's partial results live in it. The root: there is
+/// none.
+ir::Place home_loop(const ir::Stage& s, const std::string& lanes_loop) {
+  ir::Place loop;
   for (const ir::Loop& l : s.loops) {
-    if (l.name != lanes_loop && !is_reduction(s, l.name)) loop = s.name + "/" + l.name;
+    if (l.name != lanes_loop && !is_reduction(s, l.name)) loop = {s.name, l.name};
   }
   return loop;
 }
@@ -61,13 +60,13 @@ bool factor_lanes(Plan& plan, const std::string& name, const std::string& var, i
   // Lanes that no term reaches would only be added up in the end.
   while (lanes > 2 && lanes / 2 >= extent) lanes /= 2;
   const int64_t width = lanes * std::min(kAccumulators, std::max<int64_t>(extent / lanes, 1));
-  std::string tail = "peel";
+  ir::Tail tail = ir::Tail::kPeel;
   std::string stage = name;
   if (plan.stage(name).vars.empty()) {
     stage = cut_in_blocks(plan, name, var, width);
     if (stage.empty()) return false;
     const ir::Relation& blocks = plan.stage(stage).relations.back();
-    if (extent % blocks.factor) tail = "mask";
+    if (extent % blocks.factor) tail = ir::Tail::kMask;
   }
   // Whether any is true is kept as a mask. A tile would hold bytes, made masks and back each time.
   if (plan.stage(stage).accumulate == DType::kBool) {
@@ -79,11 +78,11 @@ bool factor_lanes(Plan& plan, const std::string& name, const std::string& var, i
       stage, var, plan.knob(knob_name("w", name), {lanes, 2 * lanes, 4 * lanes, 8 * lanes}, width),
       tail);
   if (h.outer.empty()) return false;
-  const std::string partial = fresh(plan, name + ".p");
-  if (!plan.add("rfactor " + stage + " " + h.inner + " -> " + partial)) return false;
+  const std::string partial = plan.fresh_stage(name + ".p");
+  if (!plan.add(step::rfactor({stage, h.inner}, partial))) return false;
   if (!vector_last(plan, stage, h.inner)) return false;
-  const std::string home = home_loop(plan.stage(stage), h.inner);
-  if (home.empty() || !plan.add("compute " + partial + " at " + home + " in=registers")) {
+  const ir::Place home = home_loop(plan.stage(stage), h.inner);
+  if (home.root() || !plan.add(step::compute({partial}, home, ir::Space::kRegisters))) {
     return false;
   }
   plan.finish(stage);
@@ -92,8 +91,10 @@ bool factor_lanes(Plan& plan, const std::string& name, const std::string& var, i
 }
 
 /// Vectors of a row that are added up one by one, each on its own, rather than in a loop.
+/// Tuned on: Zen 5 (AVX-512).
 constexpr int64_t kStraight = 16;
 /// Instructions that this may come to.
+/// Tuned on: Zen 5 (AVX-512).
 constexpr int64_t kLanesCode = 256;
 
 /// The loop over `var` and the reduction loops around it that go on where it ends in every tensor,
@@ -111,8 +112,7 @@ std::string run_on(Plan& plan, const std::string& name, const std::string& var, 
       goes_on = goes_on && !a.guarded && !a.gathers && a.stride(outer) == a.stride(var) * extent;
     }
     const std::string fused = outer + "." + loop;
-    if (!goes_on ||
-        !plan.add("fuse " + name + "/" + outer + " " + name + "/" + loop + " -> " + fused)) {
+    if (!goes_on || !plan.add(step::fuse({name, outer}, {name, loop}, fused))) {
       break;
     }
     loop = fused;

@@ -5,9 +5,9 @@
 namespace hone::schedules {
 namespace {
 
-/// Rows that fill no vector are copied under masks, bit by bit. That pays where results share what
-/// was copied, as the channels of a convolution do, and where neighbours in a vector of results
-/// read elements apart, whose tests are made lane by lane; else the tests cost less.
+/// Whether a copy with borders pays. It does for rows longer than half a vector, and where results
+/// share elements, as a convolution's channels do. It does, too, where neighbouring results read
+/// elements apart, which would be tested lane by lane. Else the tests cost less.
 bool copy_pays(const Plan& plan, const std::string& stage, const std::string& tensor) {
   const ir::Buffer& b = *plan.program().buffer(tensor);
   int64_t row = 0;
@@ -38,7 +38,7 @@ int64_t iterations(const Plan& plan, const std::string& stage) {
 bool copy_with_borders(Plan& plan, const std::string& stage, const std::string& tensor,
                        const std::string& copy) {
   Plan::Mark before = plan.mark();
-  bool done = plan.add("stage " + tensor + " at root -> " + copy);
+  bool done = plan.add(step::stage(tensor, {}, copy));
   if (done) {
     for (const Access& a : plan.facts(stage).loads) done &= !a.guarded || a.buffer != copy;
   }
@@ -73,8 +73,7 @@ bool apply_pad(Plan& plan, const std::string& name) {
   }
   bool any = false;
   for (const std::string& tensor : guarded) {
-    std::string copy = tensor + ".g";
-    while (!taken_stage(plan.program(), copy).empty()) copy += "g";
+    const std::string copy = plan.fresh_stage(tensor + ".g");
     const bool pays = copy_pays(plan, name, tensor) && !mostly_border(plan, name, tensor, copy);
     if (plan.decide("pad " + tensor, 2, pays) == 0) continue;
     any |= copy_with_borders(plan, name, tensor, copy);

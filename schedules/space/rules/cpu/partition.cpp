@@ -11,10 +11,13 @@ namespace hone::schedules {
 namespace {
 
 /// Instructions that a kernel may come to by copies of loop bodies.
+/// Tuned on: Zen 5 (AVX-512).
 constexpr double kPartitionBordersCode = 1200;
 /// Part of the cycles that a cut has to save.
+/// Tuned on: Zen 5 (AVX-512).
 constexpr double kGain = 0.01;
-/// A shorter loop has no interior worth a copy of its own.
+/// A shorter loop has no interior.
+/// Fixed by: a border on either side.
 constexpr int64_t kShortest = 3;
 
 /// Variables of the stage that conditions depend on: indices of guarded loads, choices by index.
@@ -40,14 +43,14 @@ std::set<std::string> tested_variables(const ir::Stage& s) {
 
 /// Loops that iterations of a stage's conditions may be cut out of, outermost first: its own over
 /// the variables tested, and those around the loop that computes it.
-std::vector<std::string> candidates(const Plan& plan, const ir::Stage& s,
-                                    const std::set<std::string>& tested) {
-  std::vector<std::string> out;
+std::vector<ir::Place> candidates(const Plan& plan, const ir::Stage& s,
+                                  const std::set<std::string>& tested) {
+  std::vector<ir::Place> out;
   const auto add = [&](const ir::Stage& owner, const ir::Loop& l) {
     const bool loop = l.mark == ir::Mark::kSerial || l.mark == ir::Mark::kParallel;
     if (!loop || l.partition) return;
     if (typical(plan.program(), extent_of(owner, l.name)) < kShortest) return;
-    out.push_back(owner.name + "/" + l.name);
+    out.push_back({owner.name, l.name});
   };
   if (!s.at.root()) {
     const ir::Stage host = plan.stage(s.at.stage);
@@ -67,15 +70,15 @@ std::vector<std::string> candidates(const Plan& plan, const ir::Stage& s,
 }
 
 /// Those of the loops whose cuts save tests, each given the ones before it.
-std::vector<std::string> paying(Plan& plan, const std::vector<std::string>& loops) {
-  std::vector<std::string> out;
+std::vector<ir::Place> paying(Plan& plan, const std::vector<ir::Place>& loops) {
+  std::vector<ir::Place> out;
   Plan::Mark before = plan.mark();
   const auto nest = jit::lower(plan.program(), plan.target());
   if (!nest) return out;
   Work best = examine(*nest, plan.target());
-  for (const std::string& loop : loops) {
+  for (const ir::Place& loop : loops) {
     Plan::Mark here = plan.mark();
-    if (!plan.add("partition " + loop)) continue;
+    if (!plan.add(step::partition({loop}))) continue;
     const auto cut = jit::lower(plan.program(), plan.target());
     const Work work = cut ? examine(*cut, plan.target()) : Work{1e30, 1e30};
     if (work.cycles < best.cycles * (1 - kGain) &&
@@ -94,15 +97,13 @@ bool apply_partition_borders(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   const std::set<std::string> tested = tested_variables(s);
   if (tested.empty()) return plan.declines("no test in it depends on a loop");
-  const std::vector<std::string> loops = candidates(plan, s, tested);
+  const std::vector<ir::Place> loops = candidates(plan, s, tested);
   if (loops.empty()) return plan.declines("no loop of the tests is serial and long enough");
-  const std::vector<std::string> best = paying(plan, loops);
+  const std::vector<ir::Place> best = paying(plan, loops);
   if (plan.decide("partition " + name, 2, best.empty() ? 0 : 1) == 0) {
     return plan.declines("the tests cost less than copies of the loop's body");
   }
-  std::string step = "partition";
-  for (const std::string& loop : best.empty() ? loops : best) step += " " + loop;
-  return plan.add(step);
+  return plan.add(step::partition(best.empty() ? loops : best));
 }
 
 }  // namespace

@@ -10,6 +10,19 @@
 namespace hone::schedules {
 namespace {
 
+/// Elements of a tensor whose reading again is worth several rows at a time.
+/// Tuned on: Zen 5 (AVX-512).
+constexpr int64_t kWorthReuse = 256;
+/// Rows at a time that reuse a tensor;
+/// Tuned on: Zen 5 (AVX-512).
+constexpr int64_t kReusingRows = 16;
+/// Short rows at a time, whose waits overlap;
+/// Tuned on: Zen 5 (AVX-512).
+constexpr int64_t kOverlappingRows = 4;
+/// Groups of rows from which a rest does not count.
+/// Tuned on: Zen 5 (AVX-512).
+constexpr int64_t kManyGroups = 16;
+
 /// True when some member reads a tensor again for every iteration of the rows' innermost variable:
 /// several rows at a time reuse it.
 bool reuses(const Plan& plan, const RowMembers& members) {
@@ -21,7 +34,7 @@ bool reuses(const Plan& plan, const RowMembers& members) {
       int64_t points = 1;
       for (const auto& [var, stride] : a.strides)
         points = saturating_product(points, facts.extent(var));
-      if (a.stride(vars.back()) == 0 && points >= 256) return true;
+      if (a.stride(vars.back()) == 0 && points >= kWorthReuse) return true;
     }
   }
   return false;
@@ -52,24 +65,23 @@ int64_t overlapping(const Plan& plan, const RowMembers& members, const std::stri
     count(facts, vars.back());
   }
   count(root, loop);
-  constexpr int64_t kRows = 4;
-  for (int64_t rows = kRows; waits && rows > 1; rows /= 2) {
-    const bool whole = root.extent(loop) % rows == 0 || root.extent(loop) >= 16 * rows;
+  for (int64_t rows = kOverlappingRows; waits && rows > 1; rows /= 2) {
+    const bool whole = root.extent(loop) % rows == 0 || root.extent(loop) >= kManyGroups * rows;
     const bool shared = root.extent(loop) >= 2 * rows * plan.machine().threads;
     if (whole && shared && rows * bytes <= 2 * plan.machine().l1d) return rows;
   }
   return 1;
 }
 
-/// The rows of a tile that the members are computed for, and the knob's text.
-std::string rows_at_a_time(Plan& plan, const RowMembers& members, const std::string& name,
-                           const std::string& loop, int64_t& rows) {
+/// The rows that the members are computed for at a time: a knob, and in `rows` its value.
+Number rows_at_a_time(Plan& plan, const RowMembers& members, const std::string& name,
+                      const std::string& loop, int64_t& rows) {
   if (reuses(plan, members)) {
-    rows = std::min<int64_t>(16, plan.facts(name).extent(loop));
-    return rows > 1 ? plan.knob(knob_name("rows", name), {8, 16, 32, 64}, rows) : "";
+    rows = std::min(kReusingRows, plan.facts(name).extent(loop));
+    return rows > 1 ? plan.knob(knob_name("rows", name), {8, 16, 32, 64}, rows) : 1;
   }
   rows = overlapping(plan, members, name, loop);
-  return rows > 1 ? plan.knob(knob_name("rows", name), {1, 2, 4, 8}, rows) : "";
+  return rows > 1 ? plan.knob(knob_name("rows", name), {1, 2, 4, 8}, rows) : 1;
 }
 
 bool apply_rows(Plan& plan, const std::string& name) {
@@ -101,21 +113,21 @@ bool apply_rows(Plan& plan, const std::string& name) {
   std::string loop = prefix.back();
   int64_t rows = 1;
   if (!whole) {
-    const std::string knob = rows_at_a_time(plan, members, name, loop, rows);
+    const Number at_a_time = rows_at_a_time(plan, members, name, loop, rows);
     if (rows > 1) {
-      const auto h = plan.split(name, loop, knob, "peel");
+      const auto h = plan.split(name, loop, at_a_time, ir::Tail::kPeel);
       if (h.outer.empty()) return false;
       plan.set_window(name, loop, rows);
       loop = h.outer;
     }
   }
-  std::string step = "compute";
+  std::vector<std::string> computed;
   for (const auto& [member, vars] : members) {
-    step += " " + member;
+    computed.push_back(member);
     for (const std::string& var : vars) plan.set_window(member, var, 1);
     plan.set_window(member, vars.back(), rows);
   }
-  if (!plan.add(step + " at " + name + "/" + loop)) return false;
+  if (!plan.add(step::compute(computed, {name, loop}))) return false;
   for (const std::string& var : prefix) {
     if (rows == 1 || var != prefix.back()) plan.set_window(name, var, 1);
   }

@@ -27,7 +27,7 @@ bool apply_stream_out(Plan& plan, const std::string& name) {
   if (plan.decide("stream " + out.name, 2, exceeds ? 1 : 0) == 0) {
     return plan.declines("the tensors of the op fit into the last cache");
   }
-  return plan.add("stream " + out.name);
+  return plan.add(step::stream(out.name));
 }
 
 }  // namespace

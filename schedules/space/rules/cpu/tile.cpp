@@ -24,7 +24,7 @@ struct TileTile {
   bool columns = false;  ///< a few rows of a tensor are read to their ends before the next
   std::string slide;     ///< variable reduced whose steps read what other rows read; "": none
   TileSize size;
-  std::string height, width;            ///< knob texts
+  Number height, width;                 ///< knobs
   std::vector<std::string> outer;       ///< loops of the root around the tile, outermost first
   std::string row_inner, column_inner;  ///< loops of the root inside the tile
 
@@ -65,13 +65,29 @@ Access leaving_store(const Plan& plan, const TileTile& t) {
   return store;
 }
 
-/// Rows a multiple of a page apart share one set of the L1, which holds a few lines.
+/// Rows at a time of those a multiple of a page apart, which share one set of the L1.
+/// Tuned on: Zen 5 (AVX-512).
 constexpr int64_t kCollidingRows = 8;
-bool collides(int64_t bytes) { return bytes != 0 && bytes % 4096 == 0; }
+bool collides(const Plan& plan, int64_t bytes) {
+  return bytes != 0 && bytes % plan.machine().page_bytes == 0;
+}
+
+/// Terms of a block of a reduction: of panels that exceed a cache, and of columns read to their
+/// ends. Tuned on: Zen 5 (AVX-512).
+constexpr int64_t kBlockTerms = 512, kColumnTerms = 8;
+/// A reduction shorter than this is not blocked.
+/// Tuned on: Zen 5 (AVX-512).
+constexpr int64_t kShortestBlocked = 512;
+/// Points of a tile, times steps, that are all unrolled; those that need no further steps.
+/// Tuned on: Zen 5 (AVX-512).
+constexpr int64_t kMostUnrolled = 96, kManyPoints = 12;
+/// Part of the cycles that counts as the same.
+/// Fixed by: rounding of sums of cycles.
+constexpr double kSame = 0.999;
 
 /// The variable of a small reduction along which rows of the tile read each other's elements.
 std::string sliding(const Plan& plan, const TileTile& t, const std::string& rows) {
-  constexpr int64_t kSmall = 32;  // steps that are all unrolled
+  constexpr int64_t kSmall = 32;  // steps that are all unrolled. Tuned on: Zen 5 (AVX-512).
   const ir::Stage p = plan.stage(t.producer);
   const StageFacts facts = plan.facts(t.producer);
   int64_t steps = 1;
@@ -115,7 +131,8 @@ TileProblem problem_for(const Plan& plan, const TileTile& t, const std::string& 
       ++out.vector_loads;
     } else {
       ++out.row_loads;
-      if (along_rows && collides(a.stride(rows) * size_of(plan.program().buffer(a.buffer)->type))) {
+      if (along_rows &&
+          collides(plan, a.stride(rows) * size_of(plan.program().buffer(a.buffer)->type))) {
         out.most_rows = kCollidingRows;
       }
     }
@@ -135,7 +152,7 @@ TileProblem problem_for(const Plan& plan, const TileTile& t, const std::string& 
 void choose_rows(const Plan& plan, TileTile& t) {
   const ir::Stage p = plan.stage(t.producer);
   const StageFacts facts = plan.facts(t.producer);
-  t.size = choose_tile(problem_for(plan, t, ""), plan.target());
+  t.size = choose_tile(problem_for(plan, t, ""), plan.machine());
   double best = t.size.cycles;
   for (const ir::IndexVar& v : p.vars) {
     if (v.name != t.axis.var) best *= std::max(1.0, static_cast<double>(facts.extent(v.name)));
@@ -143,13 +160,13 @@ void choose_rows(const Plan& plan, TileTile& t) {
   for (const ir::IndexVar& v : p.vars) {
     if (v.name == t.axis.var || facts.extent(v.name) <= 1) continue;
     if (facts.bounds.count(v.name)) continue;
-    const TileSize size = choose_tile(problem_for(plan, t, v.name), plan.target());
+    const TileSize size = choose_tile(problem_for(plan, t, v.name), plan.machine());
     double cycles = size.cycles;
     for (const ir::IndexVar& w : p.vars) {
       if (w.name == t.axis.var || w.name == v.name) continue;
       cycles *= std::max<double>(1, static_cast<double>(facts.extent(w.name)));
     }
-    if (cycles >= best * 0.999) continue;
+    if (cycles >= best * kSame) continue;
     best = cycles;
     t.rows = v.name;
     t.size = size;
@@ -177,14 +194,14 @@ bool make_tiles(Plan& plan, TileTile& t) {
     if ((n - 1) * lanes < facts.extent(t.axis.var)) widths.push_back(n * lanes);
   }
   t.width = plan.knob(knob_name("nr", t.producer), widths, vectors * lanes);
-  const auto columns = plan.split(t.root, t.root_var(t.axis.var), t.width, "peel");
+  const auto columns = plan.split(t.root, t.root_var(t.axis.var), t.width, ir::Tail::kPeel);
   if (columns.outer.empty()) return false;
   t.column_inner = columns.inner;
   Plan::Halves rows;
   if (!t.rows.empty()) {
     t.height =
         plan.knob(knob_name("mr", t.producer), {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14}, t.size.rows);
-    rows = plan.split(t.root, t.root_var(t.rows), t.height, "peel");
+    rows = plan.split(t.root, t.root_var(t.rows), t.height, ir::Tail::kPeel);
     if (rows.outer.empty()) return false;
     t.row_inner = rows.inner;
   }
@@ -248,7 +265,7 @@ std::vector<std::string> block_reduction(Plan& plan, TileTile& t) {
                                                })
                                   ->name;
   const int64_t extent = facts.extent(longest);
-  if (extent < 512 || p.var(longest)->lo) return {};
+  if (extent < kShortestBlocked || p.var(longest)->lo) return {};
   const int lanes = plan.lanes(widest_type(plan.program(), p));
   const DType element = t.dots ? t.dots.row->a : p.accumulate;
   const int64_t panel = extent * t.size.vectors * lanes * size_of(element);
@@ -257,9 +274,9 @@ std::vector<std::string> block_reduction(Plan& plan, TileTile& t) {
   if (plan.decide("block " + longest + " of " + t.producer, 2, columns || exceeds) == 0) return {};
   const std::string name = knob_name("kc", t.producer);
   const auto h = plan.split(t.producer, longest,
-                            columns ? plan.knob(name, {4, 8, 16, 32, 64}, 8)
-                                    : plan.knob(name, {128, 256, 384, 512, 768, 1024}, 512),
-                            "peel");
+                            columns ? plan.knob(name, {4, 8, 16, 32, 64}, kColumnTerms)
+                                    : plan.knob(name, {128, 256, 384, 512, 768, 1024}, kBlockTerms),
+                            ir::Tail::kPeel);
   if (h.outer.empty()) return {};
   t.columns = columns;
   return {h.outer};
@@ -271,9 +288,8 @@ bool share_tiles(Plan& plan, const TileTile& t, std::vector<std::string>& order)
   const int64_t trips = typical(plan.program(), extent_of(plan.stage(t.root), tiles));
   const int64_t threads = plan.machine().threads;
   if (threads < 2 || trips < 2) return true;
-  const std::string part = std::to_string((trips + threads - 1) / threads);
-  if (!plan.add("split " + t.root + "/" + tiles + " " + part + " -> " + tiles + ".c " + tiles +
-                ".e tail=peel")) {
+  const int64_t part = (trips + threads - 1) / threads;
+  if (!plan.add(step::split({t.root, tiles}, part, tiles + ".c", tiles + ".e", ir::Tail::kPeel))) {
     return false;
   }
   order.insert(order.begin(), tiles + ".c");
@@ -281,13 +297,8 @@ bool share_tiles(Plan& plan, const TileTile& t, std::vector<std::string>& order)
   return true;
 }
 
-std::string fresh_tile(const Plan& plan, std::string name) {
-  while (!taken_stage(plan.program(), name).empty()) name += "t";
-  return name;
-}
-
-/// Orders the loops of the stage that reduces, all of whose few steps are unrolled, so that what
-/// slides from row to row stays in registers.
+/// Orders the loops of a short reduction and unrolls them all, so that values shared by
+/// neighbouring rows stay in registers.
 bool shape_sliding(Plan& plan, const std::string& stage, const TileTile& t) {
   const ir::Stage s = plan.stage(stage);
   std::vector<std::string> order;
@@ -295,14 +306,12 @@ bool shape_sliding(Plan& plan, const std::string& stage, const TileTile& t) {
     if (is_reduction(s, l.name) && l.name != t.slide) order.push_back(l.name);
   }
   order.push_back(t.slide);
-  std::string unroll = "unroll";
-  for (const std::string& l : order) unroll += " " + stage + "/" + l;
-  unroll += " " + stage + "/" + t.rows;
   order.push_back(t.rows);
+  const std::vector<ir::Place> unrolled = loops_of(stage, order);
   order.push_back(t.axis.var);
-  return order_loops(plan, stage, order) && plan.add(unroll) &&
-         plan.add("unroll " + t.root + "/" + t.row_inner) &&
-         plan.add("vectorize " + stage + "/" + t.axis.var + " " + t.root + "/" + t.column_inner);
+  return order_loops(plan, stage, order) && plan.add(step::unroll(unrolled)) &&
+         plan.add(step::unroll({t.root, t.row_inner})) &&
+         plan.add(step::vectorize({{stage, t.axis.var}, {t.root, t.column_inner}}));
 }
 
 /// Orders the loops of the stage that reduces, unrolls a little of its innermost reduction.
@@ -312,8 +321,7 @@ bool shape_reduction(Plan& plan, const std::string& stage, const TileTile& t) {
   const int64_t points = t.size.rows * t.size.vectors;
   std::string unrolled, grouped;
   if (t.dots) {
-    const std::string group = std::to_string(t.dots.row->group);
-    grouped = plan.split(stage, t.dots.grouped, group, "peel").inner;
+    grouped = plan.split(stage, t.dots.grouped, t.dots.row->group, ir::Tail::kPeel).inner;
     if (grouped.empty()) return false;
   }
   for (size_t i = s.loops.size(); i-- > 0 && unrolled.empty() && !t.dots;) {
@@ -322,12 +330,12 @@ bool shape_reduction(Plan& plan, const std::string& stage, const TileTile& t) {
     const int64_t trips = typical(plan.program(), extent_of(s, loop));
     const ir::IndexVar* var = s.var(loop);
     if (var && var->lo && !ir::is_const(var->lo)) break;
-    if (trips <= 4 && trips * points <= 96) {
+    if (trips <= 4 && trips * points <= kMostUnrolled) {
       unrolled = loop;
     } else if (trips >= 8 && var) {
-      const std::string ku =
-          plan.knob(knob_name("ku", t.producer), {1, 2, 4}, points >= 12 ? 1 : 4);
-      unrolled = plan.split(stage, loop, ku, "peel").inner;
+      const Number ku =
+          plan.knob(knob_name("ku", t.producer), {1, 2, 4}, points >= kManyPoints ? 1 : 4);
+      unrolled = plan.split(stage, loop, ku, ir::Tail::kPeel).inner;
     }
     break;
   }
@@ -342,23 +350,21 @@ bool shape_reduction(Plan& plan, const std::string& stage, const TileTile& t) {
   order.push_back(t.axis.var);
   if (!grouped.empty()) order.push_back(grouped);
   if (!order_loops(plan, stage, order)) return false;
-  if (!grouped.empty() &&
-      !plan.add("tensorize " + stage + "/" + grouped + " " + t.dots.row->name)) {
+  if (!grouped.empty() && !plan.add(step::tensorize({{stage, grouped}}, *t.dots.row))) {
     return false;
   }
-  if (!unrolled.empty() && !plan.add("unroll " + stage + "/" + unrolled)) return false;
-  if (!t.rows.empty() &&
-      !plan.add("unroll " + stage + "/" + t.rows + " " + t.root + "/" + t.row_inner)) {
+  if (!unrolled.empty() && !plan.add(step::unroll({stage, unrolled}))) return false;
+  if (!t.rows.empty() && !plan.add(step::unroll({{stage, t.rows}, {t.root, t.row_inner}}))) {
     return false;
   }
-  return plan.add("vectorize " + stage + "/" + t.axis.var + " " + t.root + "/" + t.column_inner);
+  return plan.add(step::vectorize({{stage, t.axis.var}, {t.root, t.column_inner}}));
 }
 
 /// Lays out the factors as the instruction takes them.
 bool pack_dots(Plan& plan, const std::string& inner, const TileTile& t) {
   const Groups groups{t.dots.grouped, t.dots.row->group};
   for (const std::string& tensor : t.dots.packed) {
-    if (!pack(plan, inner, tensor, t.axis.var, Plan::again(t.width), groups)) return false;
+    if (!pack(plan, inner, tensor, t.axis.var, t.width.again(), groups)) return false;
   }
   for (const std::string& tensor : t.dots.turned) {
     if (!pack_groups(plan, inner, tensor, groups)) return false;
@@ -366,9 +372,9 @@ bool pack_dots(Plan& plan, const std::string& inner, const TileTile& t) {
   return true;
 }
 
-/// The outermost loop over tiles, where all that reads a panel of the packed tensor runs inside one
-/// of its iterations: made there, a panel is copied once all the same and is read out of the near
-/// cache, while a copy of all of a large tensor goes through memory. "": pack at the root.
+/// The outermost loop over tiles, where one of its iterations has all readers of a panel. Packed
+/// there, a panel is still copied once, and is read from a near cache. A copy of a whole large
+/// tensor would go through memory. "": pack at the root.
 std::string panel_loop(Plan& plan, const TileTile& t, const std::string& inner,
                        const std::string& outermost) {
   const ir::Buffer b = *plan.program().buffer(t.axis.packed);
@@ -405,16 +411,14 @@ bool emit(Plan& plan, TileTile& t) {
   if (!t.rows.empty()) order.push_back(t.row_inner);
   order.push_back(t.column_inner);
   if (!order_loops(plan, t.root, order)) return false;
-  const std::string place = t.root + "/" + at;
+  const ir::Place place{t.root, at};
   std::string inner = t.producer;
   if (t.fused()) {
-    if (!plan.add("compute " + t.producer + " at " + place + " in=registers")) return false;
+    if (!plan.add(step::compute({t.producer}, place, ir::Space::kRegisters))) return false;
   } else {
-    inner = fresh_tile(plan, t.producer + ".t");
+    inner = plan.fresh_stage(t.producer + ".t");
     const std::string& output = plan.stage(t.root).output;
-    if (!plan.add("stage " + output + " at " + place + " -> " + inner + " in=registers")) {
-      return false;
-    }
+    if (!plan.add(step::stage(output, place, inner, {ir::Space::kRegisters}))) return false;
   }
   const bool slides = !t.slide.empty() && !t.rows.empty();
   if (!(slides ? shape_sliding : shape_reduction)(plan, inner, t)) return false;
@@ -424,7 +428,7 @@ bool emit(Plan& plan, TileTile& t) {
   if (t.axis.packed.empty()) return true;
   const std::string panel = panel_loop(plan, t, inner, order.front());
   if (!panel.empty()) return pack_panel(plan, inner, t.axis.packed, t.axis.var, t.root, panel);
-  return pack(plan, inner, t.axis.packed, t.axis.var, Plan::again(t.width));
+  return pack(plan, inner, t.axis.packed, t.axis.var, t.width.again());
 }
 
 bool apply_tile(Plan& plan, const std::string& name) {

@@ -58,7 +58,6 @@ bool apply_turn(Plan& plan, const std::string& name) {
   }
   if (plan.decide("turn " + tensor + " in registers", 2, 1) == 0)
     return plan.declines("so decided");
-  const std::string width = std::to_string(side);
   std::vector<std::string> panels;
   const bool large =
       bytes_of(plan.program(), *plan.program().buffer(tensor)) > plan.machine().l3 / 4;
@@ -68,13 +67,13 @@ bool apply_turn(Plan& plan, const std::string& name) {
       const auto h = plan.split(
           name, var,
           plan.knob(knob_name(knob, name), {2 * side, 4 * side, 8 * side, 16 * side}, 8 * side),
-          "peel");
+          ir::Tail::kPeel);
       if (h.outer.empty()) return false;
       panels.push_back(h.outer);
     }
   }
-  const auto across = plan.split(name, t, width, "peel");
-  const auto along = plan.split(name, v, width, "peel");
+  const auto across = plan.split(name, t, side, ir::Tail::kPeel);
+  const auto along = plan.split(name, v, side, ir::Tail::kPeel);
   if (across.outer.empty() || along.outer.empty()) return false;
   // Blocks follow each other along the store, so that it fills lines and pages in order.
   std::vector<std::string> order = panels;
@@ -82,19 +81,16 @@ bool apply_turn(Plan& plan, const std::string& name) {
     order.push_back(l);
   }
   if (!order_loops(plan, name, order)) return false;
-  std::string copy = tensor + ".t";
-  while (!taken_stage(plan.program(), copy).empty()) copy += "t";
-  if (!plan.add("stage " + tensor + " at " + name + "/" + along.outer + " -> " + copy +
-                " in=registers")) {
+  const std::string copy = plan.fresh_stage(tensor + ".t");
+  if (!plan.add(step::stage(tensor, {name, along.outer}, copy, {ir::Space::kRegisters}))) {
     return false;
   }
-  const std::string read = copy + "/d" + std::to_string(v_dim);
-  const std::string contiguous = "d" + std::to_string(t_dim);
-  if (!order_loops(plan, copy, {"d" + std::to_string(v_dim), contiguous})) return false;
+  const std::string read = dim_name(v_dim), contiguous = dim_name(t_dim);
+  if (!order_loops(plan, copy, {read, contiguous})) return false;
   plan.finish(name);
   plan.finish(copy);
-  return plan.add("unroll " + read + " " + name + "/" + across.inner) &&
-         plan.add("vectorize " + copy + "/" + contiguous + " " + name + "/" + along.inner);
+  if (!plan.add(step::unroll({{copy, read}, {name, across.inner}}))) return false;
+  return plan.add(step::vectorize({{copy, contiguous}, {name, along.inner}}));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ bool apply_vectors(Plan& plan, const std::string& name) {
   }
   const std::string loop = plan.loop_of(name, axis.var);
   if (!move_innermost(plan, name, loop)) return false;
-  if (!plan.add("vectorize " + name + "/" + loop)) return false;
+  if (!plan.add(step::vectorize({name, loop}))) return false;
   plan.finish(name);
   return true;
 }

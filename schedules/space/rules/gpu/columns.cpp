@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "jit/ir/device_limits.h"
 #include "schedules/space/analysis/gpu.h"
 #include "schedules/space/analysis/gpu_reduce.h"
 #include "schedules/space/analysis/row_members.h"
@@ -10,19 +11,23 @@
 namespace hone::schedules {
 namespace {
 
-/// Threads along neighbouring columns, and of a block.
-constexpr int64_t kColumns = 32;
-constexpr int64_t kMostThreads = 1024;
+/// Threads along neighbouring columns, and of a block at most.
+/// Fixed by: CUDA.
+constexpr int64_t kColumns = ir::DeviceLimits::kWarp;
+constexpr int64_t kMostThreads = ir::DeviceLimits::kBlockThreads;
 /// Threads that fill a GPU: results of that many threads need no others for their terms.
+/// Tuned on: no GPU; reckoned for an H100.
 constexpr int64_t kFilling = 256 << 10;
 /// Threads of a block at least, where there are many.
+/// Tuned on: no GPU; reckoned for an H100.
 constexpr int64_t kFewestThreads = 64;
 /// Terms that are worth several threads, and those that one has at least.
+/// Tuned on: no GPU; reckoned for an H100.
 constexpr int64_t kFewestTerms = 8;
 constexpr int64_t kFewestEach = 4;
 
-/// The reduced variable of which rows of threads take a part each, or none: loads run along `last`,
-/// if of rows that data choose.
+/// The reduced variable that is shared among rows of threads, or none. Loads run along `last`, also
+/// those of rows that data choose.
 Along across(const Plan& plan, const std::string& name, const std::string& last) {
   const StageFacts facts = plan.facts(name);
   bool some = false;
@@ -83,20 +88,19 @@ std::string bind_columns(Plan& plan, const std::string& name, const std::string&
   for (const ir::IndexVar& v : plan.stage(name).vars) {
     if (v.name != last) others.push_back(v.name);
   }
-  const std::string at = name + "/", range = cut_vectors(plan, name, last, shares.width);
+  const std::string range = cut_vectors(plan, name, last, shares.width);
   const std::string block = range + ".b", thread = range + ".t";
-  if (range.empty() || !plan.add("split " + at + range + " " + std::to_string(shares.threads) +
-                                 " -> " + block + " " + thread)) {
+  if (range.empty() || !plan.add(step::split({name, range}, shares.threads, block, thread))) {
     return {};
   }
-  std::string order = "reorder";
-  for (const std::string& l : others) order += " " + at + l;
-  if (!plan.add(order + " " + at + block + " " + at + thread)) return {};
+  std::vector<std::string> order = others;
+  order.insert(order.end(), {block, thread});
+  if (!plan.add(step::reorder(loops_of(name, order)))) return {};
   others = fuse_loops(plan, name, others);
   others.push_back(block);
   const bool bound =
-      bind_blocks(plan, name, others) && plan.add("bind " + at + thread + " thread.x");
-  return bound ? at + thread : "";
+      bind_blocks(plan, name, others) && plan.add(step::bind({name, thread}, ir::Mark::kThreadX));
+  return bound ? thread : "";
 }
 
 /// What is reduced for each result of the stage: by itself, or by those that it reads point for
@@ -124,10 +128,10 @@ std::vector<Columns> reductions_of(const Plan& plan, const std::string& name,
 
 /// Reduces columns of a thread in its registers, with the threads of its column.
 bool reduce_columns(Plan& plan, const Columns& c, const std::string& stage, const Shares& shares,
-                    const std::string& rows) {
-  if (!reduce_by_threads(plan, stage, c.terms, rows, "y")) return false;
+                    const Number& rows) {
+  if (!reduce_by_threads(plan, stage, c.terms, rows, ir::Mark::kThreadY)) return false;
   if (shares.width > 1 &&
-      (!move_innermost(plan, stage, c.last) || !plan.add("vectorize " + stage + "/" + c.last))) {
+      (!move_innermost(plan, stage, c.last) || !plan.add(step::vectorize({stage, c.last})))) {
     return false;
   }
   unroll_share(plan, stage, c.terms.loops.back() + ".e", c.terms.extent, shares.rows, shares.width);
@@ -153,18 +157,17 @@ bool apply_columns(Plan& plan, const std::string& name) {
   if (results / shares.width > filling(plan, kFilling) / 2 || small) {
     return plan.declines("a thread a column fills the GPU, or blocks would have few threads");
   }
-  const std::string at = bind_columns(plan, name, last, shares);
-  if (at.empty()) return false;
-  std::string rows = plan.knob(knob_name("rows", name), {4, 8, 16, 32}, shares.rows);
+  const std::string thread = bind_columns(plan, name, last, shares);
+  if (thread.empty()) return false;
+  const ir::Place at{name, thread};
+  Number rows = plan.knob(knob_name("rows", name), {4, 8, 16, 32}, shares.rows);
   for (const Columns& c : reductions) {
     const bool own = c.stage == name;
     const std::string stage = own ? s.output + ".own" : c.stage;
-    const std::string step =
-        own ? "stage " + s.output + " at " + at + " -> " + stage : "compute " + stage + " at " + at;
-    if (!plan.add(step + " in=registers") || !reduce_columns(plan, c, stage, shares, rows)) {
-      return false;
-    }
-    rows = Plan::again(rows);
+    const bool placed = plan.add(own ? step::stage(s.output, at, stage, {ir::Space::kRegisters})
+                                     : step::compute({stage}, at, ir::Space::kRegisters));
+    if (!placed || !reduce_columns(plan, c, stage, shares, rows)) return false;
+    rows = rows.again();
     plan.finish(c.stage);
   }
   if (!lowers(plan)) return false;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <climits>
 
+#include "jit/ir/device_limits.h"
 #include "schedules/space/analysis/gpu.h"
 #include "schedules/space/analysis/gpu_reduce.h"
 #include "schedules/space/analysis/row_members.h"
@@ -13,14 +14,16 @@ namespace hone::schedules {
 namespace {
 
 /// Threads that fill a large GPU; with more results than that, a thread may have several.
+/// Tuned on: no GPU; reckoned for an H100.
 constexpr int64_t kManyThreads = 64 << 10;
-/// Threads from which a thread may have several parts of the results, at most so many, until it has
-/// so many bytes of loads under way.
+/// Threads from which a thread may have several parts of the results; how many parts at most, and
+/// the bytes of loads under way that are enough.
+/// Tuned on: no GPU; reckoned for an H100.
 constexpr int64_t kFillingThreads = 256 << 10;
 constexpr int64_t kMostParts = 4;
 constexpr int64_t kBytesAhead = 32;
 
-/// The variables of a stage, that of the contiguous axis last.
+/// The variables of a stage, the one along the contiguous axis last.
 std::vector<std::string> outwards(const Plan& plan, const std::string& name) {
   std::vector<std::string> loops;
   const std::string last = contiguous_var(plan, name);
@@ -56,30 +59,25 @@ bool bind_grid(Plan& plan, const std::string& name, std::vector<std::string> blo
     walked.push_back(blocks.front());
     blocks.erase(blocks.begin());
   }
-  std::string order = "reorder";
-  blocks.insert(blocks.end(), threads.begin(), threads.end());
-  for (const std::string& l : blocks) order += " " + name + "/" + l;
-  for (const std::string& l : walked) order += " " + name + "/" + l;
-  blocks.resize(blocks.size() - threads.size());
-  return plan.add(order) && bind_blocks(plan, name, blocks);
+  std::vector<std::string> order = blocks;
+  order.insert(order.end(), threads.begin(), threads.end());
+  order.insert(order.end(), walked.begin(), walked.end());
+  return plan.add(step::reorder(loops_of(name, order))) && bind_blocks(plan, name, blocks);
 }
 
 /// Puts the variables in order, the contiguous one innermost.
 bool order_outwards(Plan& plan, const std::string& name, const std::vector<std::string>& vars) {
-  std::string order = "reorder";
-  for (const std::string& l : vars) order += " " + name + "/" + l;
-  return vars.size() <= 1 || plan.add(order);
+  return vars.size() <= 1 || plan.add(step::reorder(loops_of(name, vars)));
 }
 
 /// Cuts a loop into blocks, threads and what each thread has, `each` elements a number of threads
 /// apart: `.b`, `.t` and, if a thread has several, `.e`.
 bool cut_threads(Plan& plan, const std::string& name, const std::string& loop,
-                 const std::string& threads, int64_t each) {
-  const std::string at = "split " + name + "/" + loop;
-  if (each == 1) return plan.add(at + " " + threads + " -> " + loop + ".b " + loop + ".t");
-  return plan.add(at + " " + threads + "*" + std::to_string(each) + " -> " + loop + ".b " + loop +
-                  ".r") &&
-         plan.add(at + ".r " + Plan::again(threads) + " -> " + loop + ".e " + loop + ".t");
+                 const Number& threads, int64_t each) {
+  const std::string block = loop + ".b", rest = loop + ".r", thread = loop + ".t";
+  if (each == 1) return plan.add(step::split({name, loop}, threads, block, thread));
+  return plan.add(step::split({name, loop}, threads * each, block, rest)) &&
+         plan.add(step::split({name, rest}, threads.again(), loop + ".e", thread));
 }
 
 bool map_flat(Plan& plan, const std::string& name, const Way& way, std::string& at) {
@@ -87,16 +85,15 @@ bool map_flat(Plan& plan, const std::string& name, const Way& way, std::string& 
   if (!order_outwards(plan, name, vars)) return false;
   std::vector<std::string> loops = fuse_loops(plan, name, vars);
   const std::string inner = cut_vectors(plan, name, loops.back(), way.width);
-  const std::string threads =
-      plan.knob(knob_name("threads", name), {64, 128, 256, 512}, kBlockThreads);
+  const Number threads = plan.knob(knob_name("threads", name), {64, 128, 256, 512}, kBlockThreads);
   if (inner.empty() || !cut_threads(plan, name, inner, threads, way.each)) return false;
   at = inner + ".t";
   loops.back() = inner + ".b";
   std::vector<std::string> inside{at};
   if (way.each > 1) inside.push_back(inner + ".e");
   return bind_grid(plan, name, loops, inside) &&
-         plan.add("bind " + name + "/" + at + " thread.x") &&
-         (way.each == 1 || plan.add("unroll " + name + "/" + inside.back()));
+         plan.add(step::bind({name, at}, ir::Mark::kThreadX)) &&
+         (way.each == 1 || plan.add(step::unroll({name, inside.back()})));
 }
 
 /// Whether the loops over `outer` and `inner` run through all tensors as through one range.
@@ -117,22 +114,21 @@ std::vector<Range> ranges_of(Plan& plan, const std::string& name, bool joined) {
   for (size_t i = vars.size(); joined && i-- > 1 && one_range(facts, vars[i - 1], vars[i]);) {
     const Range inner = out.back(), outer = out[out.size() - 2];
     const std::string both = outer.loop + "." + inner.loop;
-    if (!plan.add("fuse " + name + "/" + outer.loop + " " + name + "/" + inner.loop + " -> " +
-                  both))
-      break;
+    if (!plan.add(step::fuse({name, outer.loop}, {name, inner.loop}, both))) break;
     out.pop_back();
     out.back() = {both, outer.extent * inner.extent};
   }
   return out;
 }
 
-/// Threads for a range of which a block has `most` at most: all of it, or whole warps that leave
-/// few idle at its end.
+/// Threads of a block along a range, `most` at most: one for each element, or whole warps that
+/// leave few idle at the range's end.
 int64_t threads_along(int64_t extent, int64_t most) {
-  if (extent <= most || most < 64) return std::clamp<int64_t>(extent, 1, most);
+  constexpr int64_t kWarp = ir::DeviceLimits::kWarp;  // Fixed by: CUDA.
+  if (extent <= most || most < 2 * kWarp) return std::clamp<int64_t>(extent, 1, most);
   int64_t best = most;
   const auto had = [&](int64_t threads) { return (extent + threads - 1) / threads * threads; };
-  for (int64_t t = most; t >= most / 2; t -= 32) {
+  for (int64_t t = most; t >= most / 2; t -= kWarp) {
     if (had(t) < had(best)) best = t;
   }
   return best;
@@ -154,7 +150,7 @@ bool map_tiles(Plan& plan, const std::string& name, const Way& way, std::string&
     const int64_t here = threads_along(r.extent, left);
     // A thread has the same part of several rows: what all rows share is read once.
     const int64_t some = axis + 1 == tiled && r.extent >= here * way.each ? way.each : 1;
-    if (!cut_threads(plan, name, r.loop, std::to_string(here), some)) return false;
+    if (!cut_threads(plan, name, r.loop, here, some)) return false;
     threads.insert(threads.begin(), r.loop + ".t");
     if (some > 1) each.push_back(r.loop + ".e");
     r.loop += ".b";
@@ -173,10 +169,10 @@ bool map_tiles(Plan& plan, const std::string& name, const Way& way, std::string&
   inside.insert(inside.end(), each.begin(), each.end());
   if (!bind_grid(plan, name, outer, inside)) return false;
   for (size_t i = 0; i < threads.size(); ++i) {
-    const std::string axis(1, "xy"[threads.size() - 1 - i]);
-    if (!plan.add("bind " + name + "/" + threads[i] + " thread." + axis)) return false;
+    const ir::Mark axis = i + 1 == threads.size() ? ir::Mark::kThreadX : ir::Mark::kThreadY;
+    if (!plan.add(step::bind({name, threads[i]}, axis))) return false;
   }
-  return each.empty() || plan.add("unroll " + name + "/" + each[0]);
+  return each.empty() || plan.add(step::unroll({name, each[0]}));
 }
 
 bool map_results(Plan& plan, const std::string& name, const Way& way, std::string& at) {
@@ -184,10 +180,10 @@ bool map_results(Plan& plan, const std::string& name, const Way& way, std::strin
 }
 
 /// The sum of a stage in the registers of its thread; of several neighbours as a vector.
-bool keep_own(Plan& plan, const std::string& name, const std::string& place, const Way& way) {
+bool keep_own(Plan& plan, const std::string& name, const ir::Place& place, const Way& way) {
   const std::string own = plan.stage(name).output + ".own";
   const std::string last = outwards(plan, name).back();
-  if (!plan.add("stage " + plan.stage(name).output + place + " -> " + own + " in=registers")) {
+  if (!plan.add(step::stage(plan.stage(name).output, place, own, {ir::Space::kRegisters}))) {
     return way.width == 1;
   }
   // Rows that data choose come from far: several at a time.
@@ -196,10 +192,10 @@ bool keep_own(Plan& plan, const std::string& name, const std::string& place, con
     const bool far = std::any_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
       return a.gathers && a.stride(v.name) != 0;
     });
-    if (far && v.lo) plan.add("unroll " + own + "/" + v.name);
+    if (far && v.lo) plan.add(step::unroll({own, v.name}));
   }
   return way.width == 1 ||
-         (move_innermost(plan, own, last) && plan.add("vectorize " + own + "/" + last));
+         (move_innermost(plan, own, last) && plan.add(step::vectorize({own, last})));
 }
 
 /// Keeps what a thread reduces in its registers: the stage's own sum, and those of stages that it
@@ -207,7 +203,7 @@ bool keep_own(Plan& plan, const std::string& name, const std::string& place, con
 int keep_in_registers(Plan& plan, const std::string& name, const std::string& at, const Way& way,
                       const RowMembers& members) {
   const ir::Stage s = plan.stage(name);
-  const std::string place = " at " + name + "/" + at;
+  const ir::Place place{name, at};
   for (const ir::Loop& l : s.loops) {
     const bool several = l.mark == ir::Mark::kSerial && !is_reduction(s, l.name);
     if (several) return static_cast<int>(members.size());
@@ -219,7 +215,7 @@ int keep_in_registers(Plan& plan, const std::string& name, const std::string& at
     const std::string member = stages[i].name;
     if (!members.contains(member)) continue;
     Plan::Mark before = plan.mark();
-    if (plan.add("compute " + member + place + " in=registers") && lowers(plan)) {
+    if (plan.add(step::compute({member}, place, ir::Space::kRegisters)) && lowers(plan)) {
       plan.finish(member);
     } else {
       plan.rewind(std::move(before));
@@ -287,7 +283,7 @@ std::vector<Way> ways_of(Plan& plan, const std::string& name, bool alone) {
     out.push_back({flat, true, width});
   };
   const bool flat = alone && lies_flat(plan, name);
-  // What is reduced is stored once, what it is reduced from is loaded often.
+  // A reduction stores each result once and loads its terms often.
   std::set<std::string> seldom;
   if (plan.stage(name).reduce != ir::Reduce::kNone) seldom.insert(plan.stage(name).output);
   const int64_t width = !alone ? 1

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "jit/ir/device_limits.h"
 #include "jit/ir/poly.h"
 #include "schedules/space/analysis/align.h"
 #include "schedules/space/analysis/gpu.h"
@@ -13,18 +14,22 @@ namespace hone::schedules {
 namespace {
 
 /// Bytes of an operand's row that a block holds at a time.
+/// Tuned on: no GPU; reckoned for an H100.
 constexpr int64_t kTensorDepthBytes = 64;
-/// Bytes that a thread copies at a time.
-constexpr int64_t kTensorAccess = 16;
-/// An axis shorter than this is not worth a tile of a warp, and of a warpgroup.
-constexpr int64_t kShort = 16, kVeryShort = 4;
-/// Results along an axis that are worth a warp.
-constexpr int64_t kWarp = 32;
+/// An axis shorter than this is not worth a tile of a warpgroup.
+/// Tuned on: no GPU; reckoned for an H100.
+constexpr int64_t kVeryShort = 4;
+/// Results along an axis that are worth a warp, and those that it has at most.
+/// Tuned on: no GPU; reckoned for an H100.
+constexpr int64_t kWarpSide = 32, kMostWarpSide = 64;
+/// Threads of a warp.
+/// Fixed by: CUDA.
+constexpr int64_t kWarpThreads = ir::DeviceLimits::kWarp;
 
 /// A product, and how it is cut.
 struct Tensor : TensorProduct {
-  std::string warp_m, warp_n;    ///< numbers: results of a warp along each
-  std::string warps_m, warps_n;  ///< numbers: warps of a block along each
+  Number warp_m, warp_n;    ///< results of a warp along each
+  Number warps_m, warps_n;  ///< warps of a block along each
 };
 
 /// The product that `name` stores, without an instruction.
@@ -53,15 +58,14 @@ TensorProduct unassigned(const Plan& plan, const std::string& name, int64_t leas
   return t;
 }
 
-/// Results of a warp and warps of a block along an axis: as few as cover a short one, of which two
-/// warps take as much as is worth a warp.
+/// Results of a warp, and warps of a block, along an axis: as few as cover a short one.
 struct Side {
   int64_t warp, warps;
 };
 Side side_of(int64_t extent, int64_t most, int64_t least) {
   Side s{most, 2};
   const auto twice = [&] { return s.warp * s.warps >= 2 * extent; };
-  if (twice() && s.warp > kWarp) s.warp = kWarp;
+  if (twice() && s.warp > kWarpSide) s.warp = kWarpSide;
   if (twice()) s.warps = 1;
   while (twice() && s.warp > least) s.warp /= 2;
   return s;
@@ -70,7 +74,7 @@ Side side_of(int64_t extent, int64_t most, int64_t least) {
 /// Sizes that keep the whole GPU busy, as knobs.
 void choose_sizes(Plan& plan, Tensor& t, int64_t m, int64_t n, int64_t others) {
   const ir::Instruction& row = *t.row;
-  const int64_t most = size_of(row.accumulate) > 4 ? 32 : 64;
+  const int64_t most = size_of(row.accumulate) > 4 ? kWarpSide : kMostWarpSide;
   Side rows = side_of(m, most, row.rows), columns = side_of(n, most, 2 * row.columns);
   const auto blocks = [&] {
     const int64_t bm = rows.warp * rows.warps, bn = columns.warp * columns.warps;
@@ -78,8 +82,8 @@ void choose_sizes(Plan& plan, Tensor& t, int64_t m, int64_t n, int64_t others) {
   };
   for (Side* side : {&columns, &rows}) {
     if (blocks() >= multiprocessors(plan)) break;
-    if (side->warp > kWarp) {
-      side->warp = kWarp;
+    if (side->warp > kWarpSide) {
+      side->warp = kWarpSide;
     } else {
       side->warps = 1;
     }
@@ -87,18 +91,18 @@ void choose_sizes(Plan& plan, Tensor& t, int64_t m, int64_t n, int64_t others) {
   const auto knob = [&](const char* name, std::vector<int64_t> domain, int64_t value) {
     return plan.knob(knob_name(name, t.name), std::move(domain), value);
   };
-  t.warp_m = knob("rows", {32, 64}, rows.warp);
+  t.warp_m = knob("rows", {kWarpSide, kMostWarpSide}, rows.warp);
   t.warps_m = knob("row_warps", {1, 2, 4}, rows.warps);
-  t.warp_n = knob("columns", {32, 64}, columns.warp);
+  t.warp_n = knob("columns", {kWarpSide, kMostWarpSide}, columns.warp);
   t.warps_n = knob("column_warps", {1, 2, 4}, columns.warps);
 }
 
 /// Cuts the owner's loops into blocks, warps and what a warp computes.
 bool cut_tensor(Plan& plan, const Tensor& t) {
-  const std::string at = "split " + t.name + "/";
-  const auto axis = [&](const std::string& v, const std::string& warp, const std::string& warps) {
-    return plan.add(at + v + " " + warp + "*" + warps + " -> " + v + ".b " + v + ".i tail=pad") &&
-           plan.add(at + v + ".i " + Plan::again(warp) + " -> " + v + ".w " + v + ".r");
+  const auto axis = [&](const std::string& v, const Number& warp, const Number& warps) {
+    const std::string block = v + ".b", inside = v + ".i";
+    return plan.add(step::split({t.name, v}, warp * warps, block, inside, ir::Tail::kPad)) &&
+           plan.add(step::split({t.name, inside}, warp.again(), v + ".w", v + ".r"));
   };
   if (!axis(t.m, t.warp_m, t.warps_m) || !axis(t.n, t.warp_n, t.warps_n)) return false;
   std::vector<std::string> outer = t.others;
@@ -108,37 +112,36 @@ bool cut_tensor(Plan& plan, const Tensor& t) {
   others.push_back(t.m + ".b");
   others.push_back(t.n + ".b");
   return bind_blocks(plan, t.name, others) &&
-         plan.add("bind " + t.name + "/" + t.m + ".w thread.z") &&
-         plan.add("bind " + t.name + "/" + t.n + ".w thread.y");
+         plan.add(step::bind({t.name, t.m + ".w"}, ir::Mark::kThreadZ)) &&
+         plan.add(step::bind({t.name, t.n + ".w"}, ir::Mark::kThreadY));
 }
 
-/// Copies an operand's part of a block's tile into shared memory, as it lies in memory, in words of
-/// 16 bytes by all threads of the block. Rows are turned, so that matrices are read without two
-/// rows in one bank.
+/// Copies an operand's part of a block's tile into shared memory, in the order of memory. All
+/// threads of the block copy words of 16 bytes. Rows are swizzled, so that no two rows of a matrix
+/// that is read lie in one bank.
 bool share_tensor(Plan& plan, const Tensor& t, const std::string& operand,
                   const std::string& copy) {
   const ir::Buffer b = *plan.program().buffer(operand);
   const std::vector<size_t> dims = by_stride(plan, b);
-  std::string layout, order = "reorder";
-  const auto dim = [](size_t d) { return "d" + std::to_string(d); };
-  for (size_t d : dims) layout += "[" + dim(d) + "]";
-  if (!plan.add("stage " + operand + " at " + t.tile + "/k.o -> " + copy +
-                " in=shared swizzle=on layout=" + layout)) {
-    return false;
-  }
+  CopyOptions options{ir::Space::kSharedMemory, 0, true, {}};
+  for (size_t d : dims) options.layout.push_back({dim_name(d)});
+  if (!plan.add(step::stage(operand, {t.tile, "k.o"}, copy, std::move(options)))) return false;
   if (dims.size() < 2) return false;
-  const std::string last = dim(dims.back()), before = dim(dims[dims.size() - 2]);
-  const std::string at = copy + "/", vector = text(kTensorAccess / size_of(b.type));
-  if (!plan.add("split " + at + last + " " + vector + " -> c v")) return false;
-  for (size_t i = 0; i + 1 < dims.size(); ++i) order += " " + at + dim(dims[i]);
-  const std::string across = "32*" + Plan::again(t.warps_n);
-  return plan.add(order + " " + at + "c " + at + "v") &&
-         plan.add("fuse " + at + before + " " + at + "c -> t") &&
-         plan.add("split " + at + "t " + across + "*" + Plan::again(t.warps_m) + " -> t.o t.i") &&
-         plan.add("split " + at + "t.i " + across + " -> z t.r") &&
-         plan.add("split " + at + "t.r 32 -> y x") && plan.add("bind " + at + "z thread.z") &&
-         plan.add("bind " + at + "y thread.y") && plan.add("bind " + at + "x thread.x") &&
-         plan.add("vectorize " + at + "v");
+  const auto at = [&](const std::string& loop) { return ir::Place{copy, loop}; };
+  const std::string last = dim_name(dims.back()), before = dim_name(dims[dims.size() - 2]);
+  std::vector<std::string> order;
+  for (size_t i = 0; i + 1 < dims.size(); ++i) order.push_back(dim_name(dims[i]));
+  order.insert(order.end(), {"c", "v"});
+  const Number across = Number(kWarpThreads) * t.warps_n.again();
+  return plan.add(step::split(at(last), kLongestAccess / size_of(b.type), "c", "v")) &&
+         plan.add(step::reorder(loops_of(copy, order))) &&
+         plan.add(step::fuse(at(before), at("c"), "t")) &&
+         plan.add(step::split(at("t"), across * t.warps_m.again(), "t.o", "t.i")) &&
+         plan.add(step::split(at("t.i"), across, "z", "t.r")) &&
+         plan.add(step::split(at("t.r"), kWarpThreads, "y", "x")) &&
+         plan.add(step::bind(at("z"), ir::Mark::kThreadZ)) &&
+         plan.add(step::bind(at("y"), ir::Mark::kThreadY)) &&
+         plan.add(step::bind(at("x"), ir::Mark::kThreadX)) && plan.add(step::vectorize(at("v")));
 }
 
 /// Brings a factor into the registers of the warps, through shared memory.
@@ -147,25 +150,23 @@ bool bring(Plan& plan, const Tensor& t, const ir::Expr& factor, const std::strin
   const std::string shared = factor->name + ".shared", warp = factor->name + ".warp";
   const std::string rows = dim_along(factor, row_var), columns = dim_along(factor, k);
   return share_tensor(plan, t, factor->name, shared) &&
-         plan.add("stage " + shared + " at " + t.tile + "/k.s -> " + warp + " in=warp") &&
-         plan.add("lanes " + warp + "/" + rows + " " + warp + "/" + columns + " " +
-                  text(std::max(1, 4 / size_of(factor->type))) + " -> lane");
+         plan.add(step::stage(shared, {t.tile, "k.s"}, warp, {ir::Space::kWarp})) &&
+         plan.add(step::lanes({warp, rows}, {warp, columns}, std::max(1, 4 / size_of(factor->type)),
+                              "lane"));
 }
 
 /// The tile's loops: steps of the reduction, each of whole instructions.
 bool fill_tensor(Plan& plan, const Tensor& t) {
   const Product& p = t.of;
   const ir::Instruction& row = *t.row;
-  const std::string at = t.tile + "/", k = text(row.group);
   const int64_t steps = std::max<int64_t>(2, kTensorDepthBytes / size_of(row.a) / row.group);
-  const std::string depth =
-      plan.knob(knob_name("steps", t.name), {steps / 2, steps, 2 * steps}, steps) + "*" + k;
-  const auto split = [&](const std::string& loop, const std::string& by, const std::string& names,
-                         const char* tail) {
-    return plan.add("split " + at + loop + " " + by + " -> " + names + tail);
-  };
-  if (!split(p.k, depth, "k.o k.i", " tail=pad") || !split("k.i", k, "k.s k.t", "") ||
-      !split(p.m, text(row.rows), "m.o m.t", "") || !split(p.n, text(row.columns), "n.o n.t", "")) {
+  const Number depth =
+      plan.knob(knob_name("steps", t.name), {steps / 2, steps, 2 * steps}, steps) * row.group;
+  const auto at = [&](const std::string& loop) { return ir::Place{t.tile, loop}; };
+  if (!plan.add(step::split(at(p.k), depth, "k.o", "k.i", ir::Tail::kPad)) ||
+      !plan.add(step::split(at("k.i"), row.group, "k.s", "k.t")) ||
+      !plan.add(step::split(at(p.m), row.rows, "m.o", "m.t")) ||
+      !plan.add(step::split(at(p.n), row.columns, "n.o", "n.t"))) {
     return false;
   }
   if (!order_loops(plan, t.tile, p.others, {"k.o", "k.s", "m.o", "n.o", "m.t", "n.t", "k.t"},
@@ -174,8 +175,8 @@ bool fill_tensor(Plan& plan, const Tensor& t) {
   }
   const Factors f = factors_by_side(plan, t);
   if (!f || !bring(plan, t, f.a, p.m, p.k) || !bring(plan, t, f.b, p.n, p.k)) return false;
-  plan.add("pipeline " + at + "k.o stages=" + plan.knob(knob_name("stages", t.name), {2, 3, 4}, 3));
-  return plan.add("tensorize " + at + "m.t " + at + "n.t " + at + "k.t " + row.name);
+  plan.add(step::pipeline(at("k.o"), plan.knob(knob_name("stages", t.name), {2, 3, 4}, 3)));
+  return plan.add(step::tensorize({at("m.t"), at("n.t"), at("k.t")}, row));
 }
 
 bool apply_tensor(Plan& plan, const std::string& name) {
@@ -185,10 +186,8 @@ bool apply_tensor(Plan& plan, const std::string& name) {
   choose_sizes(plan, t, facts.extent(t.m), facts.extent(t.n), t.count);
   if (!cut_tensor(plan, t) || !place_tile(plan, t, t.n + ".w") || !fill_tensor(plan, t))
     return false;
-  if (!plan.add("lanes " + name + "/" + t.m + ".r " + name + "/" + t.n + ".r 2 -> lane")) {
-    return false;
-  }
-  plan.add("vectorize " + name + "/" + t.n + ".r.w");
+  if (!plan.add(step::lanes({name, t.m + ".r"}, {name, t.n + ".r"}, 2, "lane"))) return false;
+  plan.add(step::vectorize({name, t.n + ".r.w"}));
   plan.finish(name);
   plan.finish(t.product);
   return lowers(plan);
@@ -197,7 +196,7 @@ bool apply_tensor(Plan& plan, const std::string& name) {
 }  // namespace
 
 TensorProduct tensor_product(const Plan& plan, const std::string& name) {
-  TensorProduct t = unassigned(plan, name, kShort);
+  TensorProduct t = unassigned(plan, name, kShortestSide);
   if (t.of.m.empty()) return t;
   t.row = instruction_for(plan.stage(t.product), plan.target());
   if (t.row && t.row->lanes == 0) t.row = nullptr;
@@ -218,15 +217,15 @@ TensorProduct wide_product(const Plan& plan, const std::string& name) {
 }
 
 TensorProduct any_product(const Plan& plan, const std::string& name) {
-  return unassigned(plan, name, kShort);
+  return unassigned(plan, name, kShortestSide);
 }
 
-bool place_tile(Plan& plan, TensorProduct& t, const std::string& loop, const std::string& in) {
-  const std::string at = t.name + "/" + loop, output = plan.stage(t.name).output;
+bool place_tile(Plan& plan, TensorProduct& t, const std::string& loop, ir::Space in) {
+  const ir::Place at{t.name, loop};
+  const std::string output = plan.stage(t.name).output;
   const bool own = t.product == t.name;
   t.tile = own ? output + ".tile" : t.product;
-  return own ? plan.add("stage " + output + " at " + at + " -> " + t.tile + " in=" + in)
-             : plan.add("compute " + t.product + " at " + at + " in=" + in);
+  return plan.add(own ? step::stage(output, at, t.tile, {in}) : step::compute({t.product}, at, in));
 }
 
 std::vector<size_t> by_stride(const Plan& plan, const ir::Buffer& b) {
@@ -240,7 +239,7 @@ std::vector<size_t> by_stride(const Plan& plan, const ir::Buffer& b) {
 
 std::string dim_along(const ir::Expr& load, const std::string& var) {
   const int d = ir::dim_along(load->args, var);
-  return d < 0 ? "" : "d" + std::to_string(d);
+  return d < 0 ? "" : dim_name(static_cast<size_t>(d));
 }
 
 Factors factors_by_side(const Plan& plan, const TensorProduct& t) {

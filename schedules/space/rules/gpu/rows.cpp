@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 
+#include "jit/ir/device_limits.h"
 #include "schedules/space/analysis/gpu.h"
 #include "schedules/space/analysis/gpu_reduce.h"
 #include "schedules/space/analysis/row_members.h"
@@ -13,25 +14,26 @@ namespace hone::schedules {
 namespace {
 
 /// Arithmetic of a point up to which it is done again by each reader, rather than kept.
+/// Tuned on: no GPU; reckoned for an H100.
 constexpr int kCheap = 48;
 /// Bytes of shared memory that the rows of a block may take.
+/// Tuned on: no GPU; reckoned for an H100.
 constexpr int64_t kShared = 32 << 10;
 
 /// The rows that a block works on.
 struct Group {
-  std::string at;  ///< the loop over rows, `stage/loop`
+  ir::Place at;  ///< the loop over rows
   RowThreads threads;
 
   /// Gives what `stage` reduces of a row to the row's threads.
   bool reduce(Plan& plan, const std::string& stage, const Along& along) const {
-    const std::string all = std::to_string(threads.threads);
-    return reduce_by_threads(plan, stage, along, all, "x", threads.width);
+    return reduce_by_threads(plan, stage, along, threads.threads, ir::Mark::kThreadX,
+                             threads.width);
   }
 };
 
-/// Elements of a row that all accesses to memory allow at once, by the members and by `name` along
-/// `range`, if it has elements of a row: one number for all, so that what several read of a row is
-/// the same part of it.
+/// Elements of a row that every access to memory allows at once, of the members and of `name` along
+/// `range`, which may be empty. One width for all: a thread reads the same part of a row each time.
 int64_t row_width(const Plan& plan, const std::string& name, const std::vector<std::string>& range,
                   const RowMembers& members) {
   std::set<std::string> inside;
@@ -54,7 +56,7 @@ int64_t row_width(const Plan& plan, const std::string& name, const std::vector<s
 
 Group group_for(Plan& plan, int64_t rows, int64_t extent, int64_t width) {
   const bool vectors = width > 1 && plan.decide("rows by vectors", 2, 1) == 1;
-  return {"", row_threads(plan, rows, extent, vectors ? width : 1)};
+  return {{}, row_threads(plan, rows, extent, vectors ? width : 1)};
 }
 
 /// Gives the elements of a row that the root writes to the row's threads.
@@ -65,11 +67,11 @@ bool spread_row(Plan& plan, const std::string& name, const std::string& var, con
   if (range.empty()) return false;
   // In the order in which reductions of the row have these loops: they read what those have read.
   const std::string each = range + ".e", thread = range + ".t";
-  const std::string vector = width > 1 ? " " + name + "/" + plan.loop_of(name, var) : "";
-  if (!plan.add("split " + name + "/" + range + " " + std::to_string(threads) + " -> " + each +
-                " " + thread) ||
-      !plan.add("reorder " + name + "/" + thread + " " + name + "/" + each + vector) ||
-      !plan.add("bind " + name + "/" + thread + " thread.x")) {
+  std::vector<std::string> order = {thread, each};
+  if (width > 1) order.push_back(plan.loop_of(name, var));
+  if (!plan.add(step::split({name, range}, threads, each, thread)) ||
+      !plan.add(step::reorder(loops_of(name, order))) ||
+      !plan.add(step::bind({name, thread}, ir::Mark::kThreadX))) {
     return false;
   }
   unroll_share(plan, name, each, extent, threads, width);
@@ -83,15 +85,13 @@ bool bind_rows(Plan& plan, const std::string& name, const std::vector<std::strin
   if (loops.empty()) return false;
   if (group.threads.rows > 1) {
     const std::string row = loops.back();
-    const std::string rows = plan.knob(knob_name("rows", name), {2, 4, 8, 16}, group.threads.rows);
-    if (!plan.add("split " + name + "/" + row + " " + rows + " -> " + row + ".b " + row + ".w")) {
-      return false;
-    }
+    const Number rows = plan.knob(knob_name("rows", name), {2, 4, 8, 16}, group.threads.rows);
+    if (!plan.add(step::split({name, row}, rows, row + ".b", row + ".w"))) return false;
     loops.back() = row + ".b";
-    group.at = name + "/" + row + ".w";
-    return bind_blocks(plan, name, loops) && plan.add("bind " + group.at + " thread.y");
+    group.at = {name, row + ".w"};
+    return bind_blocks(plan, name, loops) && plan.add(step::bind(group.at, ir::Mark::kThreadY));
   }
-  group.at = name + "/" + loops.back();
+  group.at = {name, loops.back()};
   return bind_blocks(plan, name, loops);
 }
 
@@ -101,7 +101,7 @@ bool place_points(Plan& plan, const std::string& member, const std::vector<std::
                   const Group& group) {
   const ir::Stage s = plan.stage(member);
   if (followed.size() == s.vars.size()) {
-    return plan.add("compute " + member + " at " + group.at + " in=registers");
+    return plan.add(step::compute({member}, group.at, ir::Space::kRegisters));
   }
   int64_t bytes = size_of(plan.program().buffer(s.output)->type) * group.threads.rows;
   for (const ir::IndexVar& v : s.vars) bytes *= plan.facts(member).extent(v.name);
@@ -110,13 +110,14 @@ bool place_points(Plan& plan, const std::string& member, const std::vector<std::
                     std::find(followed.begin(), followed.end(), var) == followed.end();
   const bool cheap = plan.facts(member).operations <= kCheap;
   if (!fits || plan.decide("do again what rows need point by point", 2, cheap ? 1 : 0) == 1) {
-    return plan.add("inline " + member);
+    return plan.add(step::inline_stage(member));
   }
-  if (!plan.add("compute " + member + " at " + group.at + " in=shared")) return false;
-  if (group.threads.rows > 1 && !plan.add("bind " + member + "/" + followed.back() + " thread.y")) {
+  if (!plan.add(step::compute({member}, group.at, ir::Space::kSharedMemory))) return false;
+  if (group.threads.rows > 1 &&
+      !plan.add(step::bind({member, followed.back()}, ir::Mark::kThreadY))) {
     return false;
   }
-  return bind_threads(plan, member, var, group.threads.threads, "x");
+  return bind_threads(plan, member, var, group.threads.threads, ir::Mark::kThreadX);
 }
 
 /// Places all that a row needs, consumers first: an inlined stage has none left.
@@ -132,7 +133,7 @@ bool place_members(Plan& plan, const RowMembers& members, const Group& group) {
     } else {
       const Along along = reduced_along(plan, member);
       if (followed.size() != stages[i].vars.size() || along.loops.empty() ||
-          !plan.add("compute " + member + " at " + group.at + " in=registers") ||
+          !plan.add(step::compute({member}, group.at, ir::Space::kRegisters)) ||
           !group.reduce(plan, member, along)) {
         return false;
       }
@@ -175,20 +176,18 @@ void share_row(Plan& plan, const std::string& name, const RowMembers& members, c
     const int64_t bytes = at_most(plan.program(), b.shape[found.second]) * size_of(b.type);
     if (found.first < 2 || bytes > left) continue;
     Plan::Mark before = plan.mark();
-    const std::string copy = tensor + ".row", at = copy + "/";
-    const bool placed =
-        plan.add("stage " + tensor + " at " + group.at + " -> " + copy + " in=shared");
+    const std::string copy = tensor + ".row";
+    const bool placed = plan.add(step::stage(tensor, group.at, copy, {ir::Space::kSharedMemory}));
     const std::string range =
-        placed ? cut_vectors(plan, copy, "d" + std::to_string(found.second), group.threads.width)
-               : "";
-    const std::string threads = std::to_string(group.threads.threads);
+        placed ? cut_vectors(plan, copy, dim_name(found.second), group.threads.width) : "";
+    const std::string each = range + ".e", thread = range + ".t";
     if (range.empty() ||
-        !plan.add("split " + at + range + " " + threads + " -> " + range + ".e " + range + ".t") ||
-        !plan.add("bind " + at + range + ".t thread.x")) {
+        !plan.add(step::split({copy, range}, group.threads.threads, each, thread)) ||
+        !plan.add(step::bind({copy, thread}, ir::Mark::kThreadX))) {
       plan.rewind(std::move(before));
       continue;
     }
-    unroll_share(plan, copy, range + ".e", extent, group.threads.threads, group.threads.width);
+    unroll_share(plan, copy, each, extent, group.threads.threads, group.threads.width);
     if (lowers(plan)) {
       left -= bytes;
     } else {
@@ -213,18 +212,15 @@ bool reduce_all(Plan& plan, const std::string& name) {
   if (s.reduce == ir::Reduce::kNone || !s.vars.empty() || along.loops.empty()) return false;
   const std::vector<std::string> range = fuse_loops(plan, name, along.loops);
   const std::string all = range[0] + ".all", part = range[0] + ".i", own = s.output + ".own";
-  if (range.size() != 1 ||
-      !plan.add("split " + name + "/" + range[0] + " " + std::to_string(along.extent) + " -> " +
-                all + " " + part) ||
-      !plan.add("reorder " + name + "/" + all + " " + name + "/" + part)) {
+  if (range.size() != 1 || !plan.add(step::split({name, range[0]}, along.extent, all, part)) ||
+      !plan.add(step::reorder(loops_of(name, {all, part})))) {
     return false;
   }
   const int64_t width = vector_width(plan, name, {range[0]});
   const int64_t most = power_of_two((along.extent + width - 1) / width);
-  const int64_t threads = std::clamp<int64_t>(most, 32, 4 * kBlockThreads);
-  return plan.add("stage " + s.output + " at " + name + "/" + all + " -> " + own +
-                  " in=registers") &&
-         reduce_by_threads(plan, own, {{part}, along.extent}, std::to_string(threads), "x", width);
+  const int64_t threads = std::clamp<int64_t>(most, ir::DeviceLimits::kWarp, 4 * kBlockThreads);
+  return plan.add(step::stage(s.output, {name, all}, own, {ir::Space::kRegisters})) &&
+         reduce_by_threads(plan, own, {{part}, along.extent}, threads, ir::Mark::kThreadX, width);
 }
 
 /// Rows whose results are reductions: the stage's own, and those that it needs.
@@ -251,7 +247,7 @@ bool reduce_rows(Plan& plan, const std::string& name, const RowMembers& members)
   if (!bind_rows(plan, name, vars, group)) return false;
   if (s.reduce != ir::Reduce::kNone) {
     const std::string own = s.output + ".own";
-    if (!plan.add("stage " + s.output + " at " + group.at + " -> " + own + " in=registers") ||
+    if (!plan.add(step::stage(s.output, group.at, own, {ir::Space::kRegisters})) ||
         !group.reduce(plan, own, along)) {
       return false;
     }

@@ -9,10 +9,10 @@
 namespace hone::schedules {
 namespace {
 
-constexpr int64_t kProductsSide = 16;     // threads of a block along each axis of its tile
-constexpr int64_t kAccess = 16;           // bytes of the longest access
-constexpr int64_t kDepth = 16;            // of the sum, at a time
-constexpr int64_t kProductsBlocks = 128;  // that fill a large GPU
+/// Threads of a block along each axis of its tile, terms of the sum at a time, and blocks that fill
+/// a large GPU.
+/// Tuned on: no GPU; reckoned for an H100.
+constexpr int64_t kProductsSide = 16, kDepth = 16, kProductsBlocks = 128;
 
 /// A sum of products and the results of a thread along each side.
 struct Tile : TensorProduct {
@@ -27,40 +27,39 @@ bool share_products(Plan& plan, const Tile& t, const ir::Expr& factor, const std
   const ir::Buffer b = *plan.program().buffer(factor->name);
   const std::string along = dim_along(factor, side), sum = dim_along(factor, t.of.k);
   std::vector<std::string> loops;
-  std::string layout, last;
+  std::string last;
+  CopyOptions options{ir::Space::kSharedMemory};
+  std::vector<LayoutAxis>& layout = options.layout;
   for (size_t d : by_stride(plan, b)) {
-    last = "d" + text(static_cast<int64_t>(d));
+    last = dim_name(d);
     if (last == along || last == sum) continue;
     loops.push_back(last);
-    layout += "[" + last + "]";
+    layout.push_back({last});
   }
   if (last != along && last != sum) return false;
   const std::string before = last == along ? sum : along, copy = b.name + ".shared";
   loops.insert(loops.end(), {before, last});
-  const int64_t words = kAccess / size_of(b.type);
-  std::string pad;
+  const int64_t words = kLongestAccess / size_of(b.type);
   if (last == sum) {
-    layout +=
-        "[" + along + "%" + text(t.each) + "][" + along + "/" + text(t.each) + "][" + sum + "]";
-    pad = " pad=" + text(words);
+    layout.insert(layout.end(), {{along, 1, t.each}, {along, t.each, {}}, {sum}});
+    options.pad = words;
   } else if (t.each > words) {
-    layout += "[" + sum + "][" + along + "/" + text(words) + "%" + text(t.each / words) + "][" +
-              along + "/" + text(t.each) + "][" + along + "%" + text(words) + "]";
+    layout.insert(layout.end(),
+                  {{sum}, {along, words, t.each / words}, {along, t.each, {}}, {along, 1, words}});
   } else {
-    layout += "[" + sum + "][" + along + "]";
+    layout.insert(layout.end(), {{sum}, {along}});
   }
-  return plan.add("stage " + b.name + " at " + t.tile + "/k.o -> " + copy + " in=shared" + pad +
-                  " layout=" + layout) &&
-         copy_words(plan, copy, loops, text(kProductsSide), kProductsSide);
+  return plan.add(step::stage(b.name, {t.tile, "k.o"}, copy, std::move(options))) &&
+         copy_words(plan, copy, loops, kProductsSide, kProductsSide);
 }
 
 /// Cuts the owner's loops into blocks, threads and what a thread computes.
 bool cut_products(Plan& plan, const Tile& t) {
-  const std::string at = t.name + "/", split = "split " + at;
   for (const std::string& v : {t.m, t.n}) {
-    if (!plan.add(split + v + " " + text(kProductsSide * t.each) + " -> " + v + ".b " + v +
-                  ".i tail=pad") ||
-        !plan.add(split + v + ".i " + text(t.each) + " -> " + v + ".t " + v + ".r")) {
+    const std::string block = v + ".b", inside = v + ".i";
+    if (!plan.add(
+            step::split({t.name, v}, kProductsSide * t.each, block, inside, ir::Tail::kPad)) ||
+        !plan.add(step::split({t.name, inside}, t.each, v + ".t", v + ".r"))) {
       return false;
     }
   }
@@ -70,26 +69,27 @@ bool cut_products(Plan& plan, const Tile& t) {
   std::vector<std::string> blocks = fuse_loops(plan, t.name, t.others);
   blocks.push_back(t.m + ".b");
   blocks.push_back(t.n + ".b");
-  return bind_blocks(plan, t.name, blocks) && plan.add("bind " + at + t.m + ".t thread.y") &&
-         plan.add("bind " + at + t.n + ".t thread.x");
+  return bind_blocks(plan, t.name, blocks) &&
+         plan.add(step::bind({t.name, t.m + ".t"}, ir::Mark::kThreadY)) &&
+         plan.add(step::bind({t.name, t.n + ".t"}, ir::Mark::kThreadX));
 }
 
 /// Sums the tile in registers, some iterations after operands are asked for: of large tiles so few
 /// of the sum at a time that two blocks have registers on a multiprocessor.
 bool fill_products(Plan& plan, const Tile& t) {
   const Product& p = t.of;
-  const std::string unrolled = plan.knob(knob_name("unrolled", t.name), {2, 4}, t.each > 4 ? 2 : 4);
-  const std::string at = t.tile + "/", split = "split " + at;
-  if (!plan.add(split + p.k + " " + text(kDepth) + " -> k.o k.i tail=pad") ||
-      !plan.add(split + "k.i " + unrolled + " -> k.s k.v")) {
+  const Number unrolled = plan.knob(knob_name("unrolled", t.name), {2, 4}, t.each > 4 ? 2 : 4);
+  const auto at = [&](const std::string& loop) { return ir::Place{t.tile, loop}; };
+  if (!plan.add(step::split(at(p.k), kDepth, "k.o", "k.i", ir::Tail::kPad)) ||
+      !plan.add(step::split(at("k.i"), unrolled, "k.s", "k.v"))) {
     return false;
   }
   if (!order_loops(plan, t.tile, p.others, {"k.o", "k.s", "k.v", p.m, p.n}, p.k)) return false;
   const Factors f = factors_by_side(plan, t);
   return f && share_products(plan, t, f.a, p.m) && share_products(plan, t, f.b, p.n) &&
-         plan.add("pipeline " + at +
-                  "k.o stages=" + plan.knob(knob_name("stages", t.name), {2, 3, 4}, 3)) &&
-         plan.add("unroll " + at + "k.v " + at + p.m + " " + at + p.n);
+         plan.add(
+             step::pipeline(at("k.o"), plan.knob(knob_name("stages", t.name), {2, 3, 4}, 3))) &&
+         plan.add(step::unroll({at("k.v"), at(p.m), at(p.n)}));
 }
 
 bool apply_products(Plan& plan, const std::string& name) {
@@ -106,12 +106,12 @@ bool apply_products(Plan& plan, const std::string& name) {
   }
   const bool large = blocks(8 * kProductsSide) >= filling(plan, kProductsBlocks);
   t.each = plan.decide("8 by 8 results to a thread", 2, large ? 1 : 0) == 1 ? 8 : 4;
-  if (!cut_products(plan, t) || !place_tile(plan, t, t.n + ".t", "registers") ||
+  if (!cut_products(plan, t) || !place_tile(plan, t, t.n + ".t", ir::Space::kRegisters) ||
       !fill_products(plan, t))
     return false;
-  const std::string at = name + "/";
-  plan.add("unroll " + at + t.m + ".r");
-  plan.add((facts.store.stride(t.n) == 1 ? "vectorize " : "unroll ") + at + t.n + ".r");
+  const std::vector<ir::Place> columns = {{name, t.n + ".r"}};
+  plan.add(step::unroll({name, t.m + ".r"}));
+  plan.add(facts.store.stride(t.n) == 1 ? step::vectorize(columns) : step::unroll(columns));
   plan.finish(name);
   plan.finish(t.product);
   return lowers(plan);

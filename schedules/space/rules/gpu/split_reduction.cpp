@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "jit/ir/device_limits.h"
 #include "schedules/space/analysis/align.h"
 #include "schedules/space/analysis/gpu.h"
 #include "schedules/space/analysis/gpu_product.h"
@@ -12,19 +13,25 @@ namespace hone::schedules {
 namespace {
 
 /// Blocks with which a large GPU is busy, unless they are tiles of a product.
+/// Tuned on: no GPU; reckoned for an H100.
 constexpr int64_t kPartsBlocks = 1024;
 /// Terms along a contiguous axis, and rows across it, that are worth a block.
+/// Tuned on: no GPU; reckoned for an H100.
 constexpr int64_t kPartsFewestTerms = 4096;
 constexpr int64_t kFewestRows = 64;
 /// Results up to which a reduction has a launch of its own, though rows are made from them.
+/// Tuned on: no GPU; reckoned for an H100.
 constexpr int64_t kFewBeside = 8;
 /// Threads of a block along neighbouring columns.
-constexpr int64_t kPartsColumns = 32;
+/// Fixed by: a warp.
+constexpr int64_t kPartsColumns = ir::DeviceLimits::kWarp;
 
 /// Results of a tile of a product along each side, and terms of a part of it.
+/// Tuned on: no GPU; reckoned for an H100.
 constexpr int64_t kPartsSide = 64;
 constexpr int64_t kFewestDeep = 128;
 /// Bytes of a factor along the sum that a product takes at a time.
+/// Fixed by: a swizzled row.
 constexpr int64_t kDepthBytes = 128;
 
 /// Terms of each of about `parts` parts of `extent`, whole units: a divisor of it if one is near.
@@ -55,7 +62,7 @@ struct Cut {
   std::string var;
   int64_t blocks = 0;
   int64_t fewest = 0;    ///< of its values in a part
-  int64_t unit = 1;      ///< parts have multiples of so many, but for the last
+  int64_t unit = 1;      ///< that parts are multiples of, but for the last
   int64_t busy = 0;      ///< blocks that are wanted
   bool product = false;  ///< whose tiles are as many blocks
   bool rows = false;     ///< results are reduced from rows, not from columns
@@ -132,9 +139,7 @@ bool apply_parts(Plan& plan, const std::string& name) {
   }
   const int64_t parts = std::max<int64_t>(2, cut.busy / std::max<int64_t>(1, cut.blocks));
   const int64_t terms = terms_of(extent, parts, few ? cut.fewest : extent / parts + 1, cut.unit);
-  return plan.add("parts " + name + "/" + cut.var + " " + std::to_string(terms) + " -> " + name +
-                  ".p") &&
-         lowers(plan);
+  return plan.add(step::split_reduction({name, cut.var}, terms, name + ".p")) && lowers(plan);
 }
 
 }  // namespace

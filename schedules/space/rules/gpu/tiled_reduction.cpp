@@ -11,35 +11,37 @@ namespace hone::schedules {
 namespace {
 
 /// Threads of a block along each axis of its tile.
+/// Tuned on: no GPU; reckoned for an H100.
 constexpr int64_t kTileSide = 16;
 /// Iterations of the reduction that a block holds at a time.
+/// Tuned on: no GPU; reckoned for an H100.
 constexpr int64_t kTileDepth = 16;
 
 /// Copies an operand's part of the tile into shared memory, neighbours by neighbouring threads.
-bool share_tile(Plan& plan, const std::string& operand, const std::string& at) {
+bool share_tile(Plan& plan, const std::string& operand, const ir::Place& at) {
   const std::string copy = operand + ".shared";
   const ir::Buffer& b = *plan.program().buffer(operand);
   const std::vector<int64_t> strides = dim_strides(plan.program(), b);
   const size_t dims = b.shape.size();
-  if (!plan.add("stage " + operand + " at " + at + " -> " + copy + " in=shared")) return false;
+  if (!plan.add(step::stage(operand, at, copy, {ir::Space::kSharedMemory}))) return false;
   const size_t x =
       static_cast<size_t>(std::min_element(strides.begin(), strides.end()) - strides.begin());
-  for (size_t d = 0; d < dims; ++d) plan.set_window(copy, "d" + std::to_string(d), 2 * kTileSide);
-  if (!bind_threads(plan, copy, "d" + std::to_string(x), kTileSide, "x")) return false;
+  for (size_t d = 0; d < dims; ++d) plan.set_window(copy, dim_name(d), 2 * kTileSide);
+  if (!bind_threads(plan, copy, dim_name(x), kTileSide, ir::Mark::kThreadX)) return false;
   if (dims == 1) return true;
   const size_t y = x == dims - 1 ? dims - 2 : dims - 1;
-  return bind_threads(plan, copy, "d" + std::to_string(y), kTileSide, "y");
+  return bind_threads(plan, copy, dim_name(y), kTileSide, ir::Mark::kThreadY);
 }
 
 /// Cuts the owner's loops over `m` and `n` into blocks, threads and what a thread computes.
 bool cut_tile(Plan& plan, const std::string& name, const std::string& m, const std::string& n,
               std::vector<std::string> others) {
   const auto cut = [&](const std::string& var, const std::string& knob) {
-    const std::string each = plan.knob(knob_name(knob, name), {2, 4, 8}, 4);
-    const std::string at = "split " + name + "/" + var;
-    return plan.add(at + " " + std::to_string(kTileSide) + "*" + each + " -> " + var + ".b " + var +
-                    ".i tail=peel") &&
-           plan.add(at + ".i " + Plan::again(each) + " -> " + var + ".t " + var + ".r");
+    const Number each = plan.knob(knob_name(knob, name), {2, 4, 8}, 4);
+    const std::string block = var + ".b", inside = var + ".i";
+    return plan.add(step::split({name, var}, Number(kTileSide) * each, block, inside,
+                                ir::Tail::kPeel)) &&
+           plan.add(step::split({name, inside}, each.again(), var + ".t", var + ".r"));
   };
   if (!cut(m, "rows") || !cut(n, "columns")) return false;
   std::vector<std::string> outer = others;
@@ -48,21 +50,22 @@ bool cut_tile(Plan& plan, const std::string& name, const std::string& m, const s
   others = fuse_loops(plan, name, others);
   others.push_back(m + ".b");
   others.push_back(n + ".b");
-  return bind_blocks(plan, name, others) && plan.add("bind " + name + "/" + m + ".t thread.y") &&
-         plan.add("bind " + name + "/" + n + ".t thread.x");
+  return bind_blocks(plan, name, others) &&
+         plan.add(step::bind({name, m + ".t"}, ir::Mark::kThreadY)) &&
+         plan.add(step::bind({name, n + ".t"}, ir::Mark::kThreadX));
 }
 
 /// Reduces the tile in registers, the operands in shared memory a few iterations at a time.
 bool fill_tile(Plan& plan, const std::string& tile, const Product& p) {
-  const Plan::Halves k = plan.split(tile, p.k, std::to_string(kTileDepth), "peel");
+  const Plan::Halves k = plan.split(tile, p.k, kTileDepth, ir::Tail::kPeel);
   if (k.outer.empty()) return false;
   std::vector<std::string> inner = {k.outer, k.inner};
   for (const ir::IndexVar& v : plan.stage(tile).vars) inner.push_back(v.name);
   if (!order_loops(plan, tile, {}, inner, p.k)) return false;
   for (const std::string& operand : p.operands) {
-    if (!share_tile(plan, operand, tile + "/" + k.outer)) return false;
+    if (!share_tile(plan, operand, {tile, k.outer})) return false;
   }
-  plan.add("unroll " + tile + "/" + p.m + " " + tile + "/" + p.n);
+  plan.add(step::unroll({{tile, p.m}, {tile, p.n}}));
   return true;
 }
 
@@ -82,14 +85,14 @@ bool apply_gpu_tile(Plan& plan, const std::string& name) {
   std::vector<std::string> others;
   for (const std::string& v : p.others) others.push_back(own(v));
   if (!cut_tile(plan, name, m, n, others)) return false;
-  const std::string at = name + "/" + n + ".t";
+  const ir::Place at{name, n + ".t"};
   const std::string output = plan.stage(name).output;
   const std::string tile = product == name ? output + ".own" : product;
   const bool placed =
-      product == name ? plan.add("stage " + output + " at " + at + " -> " + tile + " in=registers")
-                      : plan.add("compute " + product + " at " + at + " in=registers");
+      plan.add(product == name ? step::stage(output, at, tile, {ir::Space::kRegisters})
+                               : step::compute({product}, at, ir::Space::kRegisters));
   if (!placed || !fill_tile(plan, tile, p)) return false;
-  plan.add("unroll " + name + "/" + m + ".r " + name + "/" + n + ".r");
+  plan.add(step::unroll({{name, m + ".r"}, {name, n + ".r"}}));
   plan.finish(name);
   plan.finish(product);
   return lowers(plan);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "jit/ir/device_limits.h"
 #include "schedules/space/analysis/gpu.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/rules/rule.h"
@@ -10,19 +11,20 @@ namespace {
 
 /// Threads along each side of a tile, which is a square: one side runs along what is read, one
 /// along what is written.
-constexpr int64_t kTurnSide = 32;
-/// Bytes that a thread passes on at a time: a word of a bank.
+/// Fixed by: a warp.
+constexpr int64_t kTurnSide = ir::DeviceLimits::kWarp;
+/// Bytes that a thread passes on at a time.
+/// Fixed by: a bank of shared memory, whose word it is.
 constexpr int64_t kWord = 4;
 /// An axis shorter than this is not worth a tile.
+/// Tuned on: no GPU; reckoned for an H100.
 constexpr int64_t kTurnShort = 8;
-/// Blocks along the second and third axis of a grid.
-constexpr int64_t kTurnMostBlocks = 65535;
 
 /// A tensor that is read along another axis than the stage's store.
 struct Turned {
   std::string buffer;
   std::string read;                      ///< the variable along which it is contiguous
-  std::string written;                   ///< that of the store
+  std::string written;                   ///< the variable along which the store is
   size_t read_dim = 0, written_dim = 0;  ///< the dims of the tensor that they index
 };
 
@@ -63,8 +65,8 @@ struct TurnTile {
   int64_t side() const { return kTurnSide * width; }
 };
 
-/// Neighbours that make a word, where rows of all tensors begin at multiples of so many; fewer
-/// where tiles would be too few for the GPU.
+/// Neighbours that make a word, where rows of all tensors are aligned to it; fewer where tiles
+/// would be too few for the GPU.
 TurnTile tile_of(const Plan& plan, const std::string& name, const std::vector<Turned>& turned,
                  int64_t blocks_of_elements) {
   const StageFacts facts = plan.facts(name);
@@ -90,49 +92,44 @@ TurnTile tile_of(const Plan& plan, const std::string& name, const std::vector<Tu
 
 /// The part of the tensor that a block needs, by way of shared memory: rows an odd number of
 /// elements apart, so that a column of words lies in different banks.
-bool share_turn(Plan& plan, const Turned& t, const std::string& at, const TurnTile& tile,
+bool share_turn(Plan& plan, const Turned& t, const ir::Place& at, const TurnTile& tile,
                 int64_t row) {
-  const std::string copy = t.buffer + ".tile", step = "stage " + t.buffer + " at " + at + " -> ";
-  const std::string pad = row % 2 == 0 ? " pad=1" : "";
-  if (!plan.add(step + copy + " in=shared" + pad)) return false;
-  const std::string x = "d" + std::to_string(t.read_dim), y = "d" + std::to_string(t.written_dim);
+  const std::string copy = t.buffer + ".tile";
+  const CopyOptions options{ir::Space::kSharedMemory, row % 2 == 0 ? 1 : 0};
+  if (!plan.add(step::stage(t.buffer, at, copy, options))) return false;
+  const std::string x = dim_name(t.read_dim), y = dim_name(t.written_dim);
   const std::string words = cut_vectors(plan, copy, plan.loop_of(copy, x), tile.width);
-  if (words.empty() ||
-      !plan.add("split " + copy + "/" + y + " " + std::to_string(tile.rows) + " -> " + y + ".e " +
-                y + ".t") ||
-      !plan.add("bind " + copy + "/" + y + ".t thread.y") ||
-      !plan.add("unroll " + copy + "/" + y + ".e")) {
+  const std::string each = y + ".e", thread = y + ".t";
+  if (words.empty() || !plan.add(step::split({copy, y}, tile.rows, each, thread)) ||
+      !plan.add(step::bind({copy, thread}, ir::Mark::kThreadY)) ||
+      !plan.add(step::unroll({copy, each}))) {
     return false;
   }
-  return plan.add("bind " + copy + "/" + words + " thread.x");
+  return plan.add(step::bind({copy, words}, ir::Mark::kThreadX));
 }
 
 /// Cuts the stage's loops into tiles and gives them to blocks and threads; the loop that a tile is
 /// inside of, "" where that does not apply.
 std::string cut_tiles(Plan& plan, const std::string& name, const Turned& t, const TurnTile& tile,
                       const std::vector<std::string>& others) {
-  const std::string &m = t.read, &n = t.written, at = name + "/";
-  const std::string side = std::to_string(tile.side());
-  if (!plan.add("split " + at + m + " " + side + " -> " + m + ".b " + m + ".i") ||
-      !plan.add("split " + at + m + ".i " + std::to_string(tile.rows) + " -> " + m + ".e " + m +
-                ".t") ||
-      !plan.add("split " + at + n + " " + side + " -> " + n + ".b " + n + ".i")) {
+  const std::string &m = t.read, &n = t.written;
+  if (!plan.add(step::split({name, m}, tile.side(), m + ".b", m + ".i")) ||
+      !plan.add(step::split({name, m + ".i"}, tile.rows, m + ".e", m + ".t")) ||
+      !plan.add(step::split({name, n}, tile.side(), n + ".b", n + ".i"))) {
     return {};
   }
   const std::string words = cut_vectors(plan, name, n + ".i", tile.width);
-  std::string order = "reorder";
-  for (const std::string& l : others) order += " " + at + l;
-  for (const std::string& l : {m + ".b", n + ".b", m + ".t", words, m + ".e"}) {
-    order += " " + at + l;
-  }
-  if (tile.width > 1) order += " " + at + n + ".i.v";
-  if (words.empty() || !plan.add(order)) return {};
+  std::vector<std::string> order = others;
+  order.insert(order.end(), {m + ".b", n + ".b", m + ".t", words, m + ".e"});
+  if (tile.width > 1) order.push_back(n + ".i.v");
+  if (words.empty() || !plan.add(step::reorder(loops_of(name, order)))) return {};
   std::vector<std::string> blocks = fuse_loops(plan, name, others);
   blocks.push_back(m + ".b");
   blocks.push_back(n + ".b");
-  if (!bind_blocks(plan, name, blocks) || !plan.add("unroll " + at + m + ".e")) return {};
-  return plan.add("bind " + at + m + ".t thread.y") && plan.add("bind " + at + words + " thread.x")
-             ? at + n + ".b"
+  if (!bind_blocks(plan, name, blocks) || !plan.add(step::unroll({name, m + ".e"}))) return {};
+  return plan.add(step::bind({name, m + ".t"}, ir::Mark::kThreadY)) &&
+                 plan.add(step::bind({name, words}, ir::Mark::kThreadX))
+             ? n + ".b"
              : "";
 }
 
@@ -155,14 +152,14 @@ bool apply_gpu_turn(Plan& plan, const std::string& name) {
   }
   const TurnTile tile = tile_of(plan, name, turned, outer * facts.extent(m) * facts.extent(n));
   const int64_t across = at_most(plan.program(), s.var(m)->hi) / tile.side();
-  if (std::max(most, across) > kTurnMostBlocks) {
+  if (std::max(most, across) > kMostGridBlocks) {
     return plan.declines("a grid axis would have more blocks than it may");
   }
   const std::string at = cut_tiles(plan, name, turned[0], tile, others);
   if (at.empty()) return false;
   const int64_t row = std::min(tile.side(), facts.extent(m));
   for (const Turned& t : turned) {
-    if (!share_turn(plan, t, at, tile, row)) return false;
+    if (!share_turn(plan, t, {name, at}, tile, row)) return false;
   }
   if (!lowers(plan)) return false;
   plan.finish(name);

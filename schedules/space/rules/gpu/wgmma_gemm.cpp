@@ -10,19 +10,23 @@
 namespace hone::schedules {
 namespace {
 
-constexpr int64_t kWideRows = 64;     // of an instruction
-constexpr int64_t kWarpLanes = 128;   // of a warpgroup
-constexpr int64_t kWideBlocks = 128;  // that fill a large GPU
-constexpr int64_t kRowBytes = 128;    // of operands in shared memory, swizzled
-constexpr int64_t kCluster = 2;       // blocks
+/// Rows of an instruction, threads of a warpgroup, and bytes of a swizzled row of an operand.
+/// Fixed by: wgmma.
+constexpr int64_t kWideRows = 64, kGroupThreads = 128, kRowBytes = 128;
+/// Blocks that fill a large GPU, and those of a cluster.
+/// Tuned on: no GPU; reckoned for an H100.
+constexpr int64_t kWideBlocks = 128, kCluster = 2;
+/// Columns of a tile up to which several blocks share a multiprocessor's registers.
+/// Tuned on: no GPU; reckoned for an H100.
+constexpr int64_t kNarrow = 64;
 
-/// A product and how it is cut: numbers, of which the tuner may choose others.
+/// A product and how it is cut. The tuner may choose other numbers.
 struct Wide : TensorProduct {
-  std::string groups;                       ///< warpgroups of a block, one below the other
-  std::string rows;                         ///< results of a warpgroup along m
-  std::string columns;                      ///< results of a block along n
-  std::string depth;                        ///< of the sum, at a time
-  std::string step;                         ///< the loop of which an iteration has so many
+  Number groups;                            ///< warpgroups of a block, one below the other
+  Number rows;                              ///< results of a warpgroup along m
+  Number columns;                           ///< results of a block along n
+  int64_t depth = 0;                        ///< of the sum, at a time
+  std::string step;                         ///< the loop over these parts of the sum
   int64_t stages = 2;                       ///< of the pipeline
   int64_t blocks = 0;                       ///< that there is work for
   int64_t at_once = 1;                      ///< of them on a multiprocessor
@@ -35,7 +39,7 @@ struct Wide : TensorProduct {
   bool clustered = false;  ///< and do
 };
 
-/// Stages of a pipeline, of which the tuner may choose, where shared memory holds so many.
+/// The depth of a pipeline, one that its knob offers; shared memory holds `most` iterations.
 int64_t stages_for(int64_t most) {
   for (int64_t stages : {8, 6, 4, 3}) {
     if (stages <= most) return stages;
@@ -75,10 +79,10 @@ void choose_sizes_wide(Plan& plan, Wide& t) {
   t.rows = knob("rows", {kWideRows, 2 * kWideRows}, kWideRows);
   t.groups = knob("groups", {1, 2}, tile.groups);
   t.columns = knob("columns", {8, 16, 32, 64, 128, 256}, tile.columns);
-  t.depth = text(kRowBytes / size_of(t.row->a));
+  t.depth = kRowBytes / size_of(t.row->a);
   const int64_t bytes = (kWideRows * tile.groups + tile.columns) * kRowBytes;
   // What the registers of as many blocks hold.
-  const int64_t most = tile.groups > 1 ? 1 : tile.columns > 64 ? 2 : 4;
+  const int64_t most = tile.groups > 1 ? 1 : tile.columns > kNarrow ? 2 : 4;
   t.at_once = std::clamp<int64_t>(t.blocks / filling(plan, kWideBlocks), 1, most);
   t.stages = stages_for(operand_bytes(plan) / t.at_once / bytes);
 }
@@ -99,8 +103,8 @@ std::vector<int64_t> groups_of(const Plan& plan, const Wide& t) {
   return out;
 }
 
-/// Has neighbouring blocks, tiles one below the other or side by side, of which there are so many,
-/// bring one another what both multiply by.
+/// Runs neighbouring blocks, whose tiles lie one below the other or side by side, as clusters,
+/// which share the operand that both multiply by.
 bool share_boxes(Plan& plan, Wide& t, bool below, const std::string& blocks) {
   const int64_t tiles = below ? t.below : t.beside;
   if (!t.shared || tiles % kCluster != 0) return true;
@@ -114,7 +118,7 @@ bool share_boxes(Plan& plan, Wide& t, bool below, const std::string& blocks) {
     return true;
   }
   t.clustered = true;
-  return plan.add("cluster " + t.name + "/" + blocks + " " + text(kCluster));
+  return plan.add(step::cluster({t.name, blocks}, kCluster));
 }
 
 /// A block for each tile.
@@ -126,15 +130,16 @@ bool bind_tiles(Plan& plan, Wide& t, std::vector<std::string> loops) {
          share_boxes(plan, t, below, loops[loops.size() - (below ? 2 : 1)]);
 }
 
-/// As many blocks as run at a time, of which each takes its share of the tiles, its copies going on
-/// between them.
+/// A persistent grid: as many blocks as run at a time. Each takes its share of the tiles, and its
+/// copies go on between them.
 bool bind_rounds(Plan& plan, Wide& t, std::vector<std::string> loops) {
   const std::vector<std::string> all = fuse_loops(plan, t.name, std::move(loops));
-  const std::string at = t.name + "/";
+  const std::string block = "block";
   return all.size() == 1 &&
-         plan.add("split " + at + all[0] + " " + text(t.at_once * multiprocessors(plan)) +
-                  " -> round block") &&
-         plan.add("bind " + at + "block block.x") && share_boxes(plan, t, t.group > 1, "block");
+         plan.add(
+             step::split({t.name, all[0]}, t.at_once * multiprocessors(plan), "round", block)) &&
+         plan.add(step::bind({t.name, block}, ir::Mark::kBlockX)) &&
+         share_boxes(plan, t, t.group > 1, block);
 }
 
 /// Steps of a tile's sum.
@@ -151,74 +156,73 @@ int64_t steps_of(const Plan& plan, const Wide& t) {
 
 /// Cuts the owner's loops into blocks and the warpgroups of a block.
 bool cut_wide(Plan& plan, Wide& t) {
-  const std::string at = t.name + "/", split = "split " + at;
-  if (!plan.add(split + t.m + " " + t.rows + "*" + t.groups + " -> " + t.m + ".b " + t.m +
-                ".i tail=pad") ||
-      !plan.add(split + t.m + ".i " + Plan::again(t.rows) + " -> " + t.m + ".w " + t.m + ".r") ||
-      !plan.add(split + t.n + " " + t.columns + " -> " + t.n + ".b " + t.n + ".i tail=pad")) {
+  const std::string &m = t.m, &n = t.n;
+  if (!plan.add(step::split({t.name, m}, t.rows * t.groups, m + ".b", m + ".i", ir::Tail::kPad)) ||
+      !plan.add(step::split({t.name, m + ".i"}, t.rows.again(), m + ".w", m + ".r")) ||
+      !plan.add(step::split({t.name, n}, t.columns, n + ".b", n + ".i", ir::Tail::kPad))) {
     return false;
   }
   const bool many = t.blocks >= 2 * t.at_once * multiprocessors(plan) && steps_of(plan, t) > 1;
   const bool rounds = t.bulk && plan.decide("as many blocks as run at a time", 2, many ? 1 : 0);
-  std::vector<std::string> tiles = {t.m + ".b", t.n + ".b"};
+  std::vector<std::string> tiles = {m + ".b", n + ".b"};
   const std::vector<int64_t> groups = rounds ? groups_of(plan, t) : std::vector<int64_t>();
   if (!groups.empty()) {
     t.group = groups.back();
-    const std::string group = plan.knob(knob_name("group", t.name), groups, t.group);
-    if (!plan.add(split + t.m + ".b " + group + " -> " + t.m + ".g " + t.m + ".c")) return false;
-    tiles = {t.m + ".g", t.n + ".b", t.m + ".c"};
+    const Number group = plan.knob(knob_name("group", t.name), groups, t.group);
+    if (!plan.add(step::split({t.name, m + ".b"}, group, m + ".g", m + ".c"))) return false;
+    tiles = {m + ".g", n + ".b", m + ".c"};
   }
   std::vector<std::string> blocks = t.others;
   blocks.insert(blocks.end(), tiles.begin(), tiles.end());
   std::vector<std::string> outer = blocks;
-  outer.push_back(t.m + ".w");
-  return order_loops(plan, t.name, outer, {t.m + ".r", t.n + ".i"}) &&
+  outer.push_back(m + ".w");
+  return order_loops(plan, t.name, outer, {m + ".r", n + ".i"}) &&
          (rounds ? bind_rounds(plan, t, blocks) : bind_tiles(plan, t, t.others)) &&
-         plan.add("bind " + at + t.m + ".w thread.y");
+         plan.add(step::bind({t.name, m + ".w"}, ir::Mark::kThreadY));
 }
 
-/// Puts a factor's part of a tile into shared memory as it lies in memory: rows of 128 bytes along
-/// the sum, or where its neighbours lie along `side`, pieces of that many bytes, of each as many
-/// rows as the sum has.
+/// Puts a factor's part of a tile into shared memory, in the order of memory. Rows of 128 bytes run
+/// along the sum, or along `side` where the factor's neighbours lie along that.
 bool share_wide(Plan& plan, const Wide& t, const ir::Expr& factor, const std::string& side) {
   const ir::Buffer b = *plan.program().buffer(factor->name);
   const std::vector<size_t> dims = by_stride(plan, b);
   const std::string along = dim_along(factor, side), sum = dim_along(factor, t.of.k);
-  const std::string last = "d" + text(static_cast<int64_t>(dims.back()));
+  const std::string last = dim_name(dims.back());
   const bool turned = last == along;
   if (!turned && last != sum) return false;
   if (turned && size_of(b.type) != 2) return false;
   const std::string copy = b.name + ".shared";
   const std::string before = turned ? sum : along;
-  std::string layout;
+  CopyOptions options{ir::Space::kSharedMemory, 0, true, {}};
+  std::vector<LayoutAxis>& layout = options.layout;
   std::vector<std::string> loops;
   for (size_t d : dims) {
-    const std::string dim = "d" + text(static_cast<int64_t>(d));
+    const std::string dim = dim_name(d);
     if (dim == along || dim == sum) continue;
-    layout += "[" + dim + "]";
+    layout.push_back({dim});
     loops.push_back(dim);
   }
   loops.push_back(before);
   loops.push_back(last);
-  const std::string run = text(kRowBytes / size_of(b.type));
-  layout += turned ? "[" + last + "/" + run + "][" + before + "][" + last + "%" + run + "]"
-                   : "[" + before + "][" + last + "]";
-  if (!plan.add("stage " + b.name + " at " + t.tile + "/" + t.step + " -> " + copy +
-                " in=shared swizzle=on layout=" + layout)) {
-    return false;
+  const int64_t run = kRowBytes / size_of(b.type);
+  if (turned) {
+    layout.insert(layout.end(), {{last, run, {}}, {before}, {last, 1, run}});
+  } else {
+    layout.insert(layout.end(), {{before}, {last}});
   }
-  if (t.bulk) return plan.add("bulk " + copy);
-  return copy_words(plan, copy, loops, Plan::again(t.groups), kWarpLanes);
+  if (!plan.add(step::stage(b.name, {t.tile, t.step}, copy, std::move(options)))) return false;
+  if (t.bulk) return plan.add(step::tma(copy));
+  return copy_words(plan, copy, loops, t.groups.again(), kGroupThreads);
 }
 
 /// The tile's loops: steps of the sum, over all that it runs over, each of whole instructions.
 bool fill_wide(Plan& plan, Wide& t) {
   const Product& p = t.of;
-  const std::string at = t.tile + "/", split = "split " + at;
-  if (!plan.add(split + p.k + " " + t.depth + " -> k.o k.i tail=pad") ||
-      !plan.add(split + "k.i " + text(t.row->group) + " -> k.s k.t") ||
-      !plan.add(split + p.m + " " + text(kWideRows) + " -> m.o m.t") ||
-      !plan.add(split + p.n + " " + Plan::again(t.columns) + " -> n.o n.t")) {
+  const auto at = [&](const std::string& loop) { return ir::Place{t.tile, loop}; };
+  if (!plan.add(step::split(at(p.k), t.depth, "k.o", "k.i", ir::Tail::kPad)) ||
+      !plan.add(step::split(at("k.i"), t.row->group, "k.s", "k.t")) ||
+      !plan.add(step::split(at(p.m), kWideRows, "m.o", "m.t")) ||
+      !plan.add(step::split(at(p.n), t.columns.again(), "n.o", "n.t"))) {
     return false;
   }
   if (!order_loops(plan, t.tile, p.others, {"k.o", "k.s", "m.o", "n.o", "m.t", "n.t", "k.t"},
@@ -233,18 +237,21 @@ bool fill_wide(Plan& plan, Wide& t) {
   t.step = fuse_loops(plan, t.tile, steps).back();
   const Factors f = factors_by_side(plan, t);
   if (!f || !share_wide(plan, t, f.a, p.m) || !share_wide(plan, t, f.b, p.n)) return false;
-  const std::string stages = plan.knob(knob_name("stages", t.name), {2, 3, 4, 6, 8}, t.stages);
-  return plan.add("pipeline " + at + t.step + " stages=" + stages) &&
-         (!t.bulk || plan.add("specialize " + at + t.step)) && plan.add("unroll " + at + "k.s") &&
-         plan.add("tensorize " + at + "m.t " + at + "n.t " + at + "k.t " + t.row->name);
+  const Number stages = plan.knob(knob_name("stages", t.name), {2, 3, 4, 6, 8}, t.stages);
+  return plan.add(step::pipeline(at(t.step), stages)) &&
+         (!t.bulk || plan.add(step::specialize(at(t.step)))) && plan.add(step::unroll(at("k.s"))) &&
+         plan.add(step::tensorize({at("m.t"), at("n.t"), at("k.t")}, *t.row));
 }
 
 bool build(Plan& plan, Wide& t) {
   choose_sizes_wide(plan, t);
   if (!cut_wide(plan, t) || !place_tile(plan, t, t.m + ".w") || !fill_wide(plan, t)) return false;
-  const std::string at = t.name + "/";
-  if (!plan.add("lanes " + at + t.m + ".r " + at + t.n + ".i 2 -> lane warps=4")) return false;
-  if (plan.facts(t.name).store.stride(t.n) == 1) plan.add("vectorize " + at + t.n + ".i.w");
+  if (!plan.add(step::lanes({t.name, t.m + ".r"}, {t.name, t.n + ".i"}, 2, "lane", 4))) {
+    return false;
+  }
+  if (plan.facts(t.name).store.stride(t.n) == 1) {
+    plan.add(step::vectorize({t.name, t.n + ".i.w"}));
+  }
   plan.finish(t.name);
   plan.finish(t.product);
   return lowers(plan);

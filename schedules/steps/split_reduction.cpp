@@ -7,15 +7,15 @@
 namespace hone::schedules {
 namespace {
 
-/// Why the reduction of `s` over `var` cannot be cut into parts; empty when it can.
-std::string objection_parts(const ir::Stage& s, const std::string& var) {
+/// Why the reduction of `s` over `var` cannot be split; empty when it can.
+std::string objection_split_reduction(const ir::Stage& s, const std::string& var) {
   const ir::IndexVar* v = s.var(var);
   if (s.reduce == ir::Reduce::kNone) return "stage " + s.name + " is not a reduction";
   if (!v || !s.is_reduction_var(var)) {
     return "loop " + var + " is no reduced index; name one before it is split or fused";
   }
   if (!s.relations.empty() || !s.factored.empty() || !s.at.root()) {
-    return "stage " + s.name + " is scheduled already; cut it into parts first";
+    return "stage " + s.name + " is scheduled already; split its reduction first";
   }
   bool data = v->lo && !ir::is_const(v->lo);
   ir::visit(v->hi,
@@ -25,7 +25,7 @@ std::string objection_parts(const ir::Stage& s, const std::string& var) {
   return {};
 }
 
-/// The stage that reduces each part: `part` is an index of its output, the first.
+/// The stage that reduces each part. `part` is the first index of its output.
 ir::Stage reducing_parts(const ir::Stage& s, const std::string& var, const std::string& part,
                          int64_t factor, const ir::Expr& count, const std::string& name) {
   ir::Stage made = s;
@@ -45,7 +45,7 @@ ir::Stage reducing_parts(const ir::Stage& s, const std::string& var, const std::
   return made;
 }
 
-/// Turns `s` into the reduction of what the parts came to.
+/// Turns `s` into the reduction of the parts' results.
 void become_combine(ir::Stage& s, const std::string& part, const ir::Expr& count,
                     const ir::Buffer& partial) {
   std::erase_if(s.loops, [&](const ir::Loop& l) { return is_reduction(s, l.name); });
@@ -58,14 +58,14 @@ void become_combine(ir::Stage& s, const std::string& part, const ir::Expr& count
   s.prefetches.clear();
 }
 
-Applied apply_parts(ir::Program p, const Step& step) {
+Applied apply_split_reduction(ir::Program p, const Step& step) {
   auto at = find_loop(p, step.name("loop"));
   if (!at) return at.failure();
   ir::Stage& s = p.stages.edit(at->stage);
   const std::string var = s.loops[at->loop].name;
   const int64_t factor = step.number("factor");
   const std::string name = step.name("partial"), part = var + ".p" + std::to_string(factor);
-  std::string wrong = objection_parts(s, var);
+  std::string wrong = objection_split_reduction(s, var);
   if (wrong.empty() && factor < 1) wrong = "a part has one term or more";
   for (const ir::Loop& l : s.loops) {  // the reduced ones go: nothing may stand there
     if (wrong.empty() && is_reduction(s, l.name)) wrong = pinned_loop(p, s, l.name);
@@ -90,13 +90,15 @@ Applied apply_parts(ir::Program p, const Step& step) {
 
 }  // namespace
 
-const StepRow kParts = {
-    "parts",
+const StepRow kSplitReduction = {
+    "split_reduction",
     {{Arg::kLoop, "loop"}, {Arg::kNumber, "factor"}, {Arg::kWord, "->"}, {Arg::kNew, "partial"}},
-    "Splits a reduction in two, each a stage like any other: a new one reduces parts of so many "
-    "terms, the old one reduces what they came to.\n"
-    "s = sum[k](x[k])  =>  parts k 64 -> q  =>  q[p] = sum[k](x[64*p + k]); s = sum[p](q[p])",
-    apply_parts,
+    "Splits a reduction in two (split-K): a new stage reduces parts of FACTOR terms, the old one "
+    "reduces their results. Both are stages like any other.\n"
+    "s = sum[k](x[k])  =>  split_reduction k 64 -> q  =>  q[p] = sum[k](x[64*p + k]); s = "
+    "sum[p](q[p])",
+    apply_split_reduction,
+    "parts",
 };
 
 }  // namespace hone::schedules

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "jit/ir/instructions.h"
+#include "jit/ir/program.h"
+#include "schedules/step.h"
+
+namespace hone::schedules {
+
+/// How a copy that the step `stage` makes is kept.
+struct CopyOptions {
+  ir::Space in = ir::Space::kScratch;
+  int64_t pad = 0;                   ///< elements between rows in shared memory
+  bool swizzle = false;              ///< of 16-byte chunks in shared memory
+  std::vector<LayoutAxis> layout{};  ///< empty: as the tensor's dims
+};
+
+/// Loops of one stage, in the order given.
+std::vector<ir::Place> loops_of(const std::string& stage, const std::vector<std::string>& loops);
+
+/// The loop of a copied tensor along a dim: `d0` along the first.
+std::string dim_name(size_t dim);
+
+/// Steps made of typed values, one function for each verb. A loop is the place that it makes, not
+/// the root. Nothing is checked here: whether a step applies is for its row to say.
+namespace step {
+
+Step split(const ir::Place& loop, Number factor, std::string outer, std::string inner,
+           ir::Tail tail = ir::Tail::kMask);
+Step reorder(const std::vector<ir::Place>& loops);
+Step fuse(const ir::Place& outer, const ir::Place& inner, std::string fused);
+Step unroll(const ir::Place& loop);
+Step unroll(const std::vector<ir::Place>& loops);
+Step vectorize(const ir::Place& loop);
+Step vectorize(const std::vector<ir::Place>& loops);
+Step parallel(const ir::Place& loop);
+Step partition(const std::vector<ir::Place>& loops);
+/// `store`: a loop further out that keeps the stages; the root: `loop` does.
+Step compute(std::vector<std::string> stages, const ir::Place& loop,
+             ir::Space in = ir::Space::kScratch, const ir::Place& store = {});
+/// The step `inline`, which is a word of C++.
+Step inline_stage(std::string stage);
+/// `place` may be the root.
+Step stage(std::string tensor, const ir::Place& place, std::string copy, CopyOptions options = {});
+Step rfactor(const ir::Place& loop, std::string partial);
+Step split_reduction(const ir::Place& loop, Number factor, std::string partial);
+Step prefetch(std::string tensor, const ir::Place& loop, Number distance);
+Step stream(std::string tensor);
+Step tensorize(const std::vector<ir::Place>& loops, const ir::Instruction& instruction);
+/// `axis`: one of a GPU's grid or of its blocks.
+Step bind(const ir::Place& loop, ir::Mark axis);
+Step pipeline(const ir::Place& loop, Number depth);
+/// `warps`: 0 where one warp holds a tile.
+Step lanes(const ir::Place& rows, const ir::Place& columns, int64_t word, std::string lane,
+           int64_t warps = 0);
+Step tma(std::string copy);
+Step specialize(const ir::Place& loop);
+Step cluster(const ir::Place& loop, Number blocks);
+
+}  // namespace step
+
+}  // namespace hone::schedules
