@@ -77,4 +77,7 @@ class [[nodiscard]] Result {
   std::variant<T, E> state_;
 };
 
+/// The value of a Result that has nothing to say but "done".
+using Done = std::monostate;
+
 }  // namespace hone

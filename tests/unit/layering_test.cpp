@@ -194,7 +194,6 @@ struct Large {
 constexpr Large kLarge[] = {
     {"jit/passes/lowering.h", "", 276},
     {"jit/passes/lowering.h", "Lowering", 93},
-    {"include/hone/kernel.h", "", 353},
     {"runtime/tune/run.h", "TuneRun", 42},
 };
 
