@@ -194,7 +194,6 @@ struct Large {
 constexpr Large kLarge[] = {
     {"jit/passes/lowering.h", "", 276},
     {"jit/passes/lowering.h", "Lowering", 93},
-    {"runtime/tune/run.h", "TuneRun", 42},
 };
 
 /// Holds a size to its limit, or to what is known of it.
