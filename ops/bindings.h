@@ -47,8 +47,8 @@ Binding binding_of(const Definition& d, const Bindings& bindings);
 void apply_layout(const Definition& d, Bindings& bindings, ir::Program& program,
                   Diagnostics& diagnostics);
 
-/// The name of dim `i` of a tensor in `X@...`: the dim's symbol where the declared extent is just
-/// that and no other extent of the tensor is the same, else `d<i>`.
+/// The name of dim `i` of a tensor in `X@...`. It is the dim's symbol where the declared extent is
+/// that symbol alone, and no other extent of the tensor is; else it is `d<i>`.
 std::string axis_name(const Argument& a, size_t i);
 
 }  // namespace hone::ops

@@ -83,8 +83,8 @@ void Prover::add_fact(const Expr& condition) {
   }
 }
 
-/// Puts the end of a variable's range that makes it least into each term that has it; false where
-/// the sign of what it is multiplied with is not known.
+/// Replaces a variable, in each term that has it, by the end of its range that makes the term
+/// least. False where the sign of its factor is not known.
 bool Prover::eliminate(const Interval& v, Linear& form) const {
   for (size_t i = 0; i < form.terms.size();) {
     const Expr atom = form.terms[i].first;

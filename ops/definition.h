@@ -10,9 +10,9 @@
 
 namespace hone::ops {
 
-/// Parses the op that comes next, and checks it unless it is `trusted`: a stock op, which the tests
-/// have checked, and which is checked again under its binding. Never null; what is wrong with it is
-/// in `diagnostics`.
+/// Parses the op that comes next, and checks it unless it is `trusted`. Stock ops are trusted: the
+/// tests have checked them, and their binding checks them again. Never null; errors are in
+/// `diagnostics`.
 std::shared_ptr<const Definition> parse_definition(Parser& parser,
                                                    std::shared_ptr<const Source> source,
                                                    Diagnostics& diagnostics, bool trusted = false);

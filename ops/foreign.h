@@ -7,8 +7,8 @@
 
 namespace hone::ops {
 
-/// What to write for a sign or word of other languages where an operator or a statement stands, as
-/// "write `&&`" for `and`; empty for a word that says nothing.
+/// What to write for a sign or word of other languages in place of an operator or a statement, as
+/// "write `&&`" for `and`. Empty where nothing is known of the word.
 std::string_view advice_on_sign(std::string_view text);
 
 /// The same for the name of a function or reduction, as "write `log(x)`" for `ln`.

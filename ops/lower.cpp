@@ -1,208 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/lower.h"
 
-#include <algorithm>
+#include <utility>
 
-#include "ops/lowering.h"
+#include "ops/arguments.h"
+#include "ops/lowering_context.h"
+#include "ops/proofs.h"
+#include "ops/statements.h"
 
 namespace hone::ops {
-namespace {
-
-using ir::Expr;
-
-constexpr int64_t kMaxElements = int64_t{1} << 56;  // of a tensor: bytes stay within 64 bits
-
-ir::Op arithmetic(Infix op) {
-  switch (op) {
-    case Infix::kSub:
-      return ir::Op::kSub;
-    case Infix::kMul:
-      return ir::Op::kMul;
-    case Infix::kDiv:
-      return ir::Op::kDiv;
-    case Infix::kMod:
-      return ir::Op::kMod;
-    default:
-      return ir::Op::kAdd;
-  }
-}
-
-/// An upper bound of an extent, or nothing where it leaves 64 bits.
-std::optional<int64_t> largest(const Expr& e, const std::vector<ir::Dim>& dims) {
-  const Linear form = linear_of(e);
-  __int128 sum = form.constant;
-  for (const auto& [atom, coefficient] : form.terms) {
-    int64_t value = 0;
-    if (atom->op == ir::Op::kDim) {
-      for (const ir::Dim& d : dims) {
-        if (d.name == atom->name) value = coefficient > 0 ? d.hi : d.lo;
-      }
-    } else if (atom->op == ir::Op::kDiv || atom->op == ir::Op::kMod) {
-      const auto top = largest(atom->args[0], dims);
-      if (!top) return std::nullopt;
-      value = coefficient > 0 ? *top : 0;
-    } else if (atom->op == ir::Op::kMul) {
-      const auto a = largest(atom->args[0], dims), b = largest(atom->args[1], dims);
-      if (!a || !b || __builtin_mul_overflow(*a, *b, &value)) return std::nullopt;
-      if (coefficient < 0) value = 0;
-    }
-    sum += static_cast<__int128>(coefficient) * value;
-  }
-  if (form.overflow || sum > kMaxElements) return std::nullopt;
-  return static_cast<int64_t>(sum);
-}
-
-/// True when the shape has no more than kMaxElements elements for all its dims.
-bool is_addressable(const std::vector<Expr>& shape, const std::vector<ir::Dim>& dims) {
-  int64_t count = 1;
-  for (const Expr& extent : shape) {
-    const auto most = largest(extent, dims);
-    if (!most) return false;
-    if (__builtin_mul_overflow(count, std::max<int64_t>(*most, 1), &count)) return false;
-  }
-  return count <= kMaxElements;
-}
-
-}  // namespace
-
-DType widened(DType type) {
-  switch (type) {
-    case DType::kF16:
-    case DType::kBF16:
-      return DType::kF32;
-    case DType::kI16:
-    case DType::kI8:
-    case DType::kU8:
-      return DType::kI32;
-    default:
-      return type;
-  }
-}
-
-DType Lowering::type_named(std::string_view name) const {
-  if (const auto type = dtype_named(name)) return *type;
-  for (size_t i = 0; i < d_.params.size(); ++i) {
-    if (d_.params[i].name == name) return binding_.types[i];
-  }
-  return DType::kF32;
-}
-
-/// A scalar is not stored: of a dtype parameter it is passed in the type of arithmetic.
-DType Lowering::scalar_type(const Argument& a) const {
-  const DType type = type_named(a.type);
-  return d_.param(a.type) ? widened(type) : type;
-}
-
-Expr Lowering::number_named(std::string_view name) const {
-  for (size_t i = 0; i < d_.dims.size(); ++i) {
-    if (d_.dims[i] == name) return binding_.dims[i];
-  }
-  for (size_t i = 0; i < d_.params.size(); ++i) {
-    if (d_.params[i].name == name && !d_.params[i].is_type) return binding_.ints[i];
-  }
-  return {};
-}
-
-const Index* Lowering::index_named(std::string_view name) const {
-  for (const Index& index : scope_) {
-    if (index.name == name) return &index;
-  }
-  return nullptr;
-}
-
-bool Lowering::names_something(std::string_view name) const {
-  if (d_.param(name) || d_.arg(name) || number_named(name)) return true;
-  for (const Statement& s : d_.statements) {
-    if (s.name == name) return true;
-  }
-  return false;
-}
-
-Expr Lowering::lower_extent(const Term& t) {
-  switch (t.kind) {
-    case Term::kInt:
-      return ir::make_int(t.i);
-    case Term::kName:
-      return number_named(t.name);
-    case Term::kNeg:
-      return ir::make_unary(ir::Op::kNeg, lower_extent(t.args[0]));
-    default:
-      break;
-  }
-  const Expr a = lower_extent(t.args[0]);
-  const Expr b = lower_extent(t.args[1]);
-  int64_t x = 0, y = 0, out = 0;
-  if (ir::is_const(a, &x) && ir::is_const(b, &y)) {
-    if ((t.infix == Infix::kAdd && __builtin_add_overflow(x, y, &out)) ||
-        (t.infix == Infix::kSub && __builtin_sub_overflow(x, y, &out)) ||
-        (t.infix == Infix::kMul && __builtin_mul_overflow(x, y, &out))) {
-      error(t.span, "this extent leaves 64 bits: {} and {}", x, y);
-    }
-    if ((t.infix == Infix::kDiv || t.infix == Infix::kMod) && y == 0) {
-      error(t.args[1].span, "this extent divides by 0");
-    }
-  }
-  const Expr e = ir::make_binary(arithmetic(t.infix), a, b);
-  // (H + 2 - 3 - 1) + 1 prints, compares and lowers as H - 1.
-  return e->op == ir::Op::kAdd || e->op == ir::Op::kSub ? expr_of(linear_of(e)) : e;
-}
-
-void Lowering::declare_args() {
-  for (const Argument& a : d_.args) {
-    if (a.scalar) {
-      program_.scalars.push_back({a.name, scalar_type(a)});
-    } else {
-      apart([&] { return declare_arg(a); });
-    }
-  }
-}
-
-bool Lowering::declare_arg(const Argument& a) {
-  const Prover prover(binding_.ranged);
-  ir::Buffer b;
-  b.name = a.name;
-  b.type = type_named(a.type);
-  b.role = a.role;
-  for (size_t i = 0; i < a.shape.size(); ++i) {
-    b.shape.push_back(lower_extent(a.shape[i]));
-    int64_t extent = 0;
-    if (failed()) return false;
-    if (ir::is_const(b.shape.back(), &extent) && extent < 0) {
-      error(a.shape[i].span, "dim {} of `{}` would be {}; extents are 0 or more", i, a.name,
-            extent);
-    } else if (!binding_.checking && prover.non_negative(b.shape.back()) != Proof::kYes) {
-      error(a.shape[i].span,
-            "dim {} of `{}` may be negative within the ranges given; raise their lower ends", i,
-            a.name);
-    }
-  }
-  if (failed()) return false;
-  if (!binding_.checking && !is_addressable(b.shape, binding_.ranged)) {
-    error(a.span, "`{}` is too large: a tensor has at most 2^56 elements", a.name);
-  }
-  Tensor tensor;
-  tensor.buffer = program_.buffers.size();
-  tensor.readable = a.role != ir::Role::kOutput;
-  tensors_.emplace(a.name, std::move(tensor));
-  program_.buffers.push_back(std::move(b));
-  return !failed();
-}
-
-ir::Program Lowering::run() {
-  program_.dims = binding_.ranged;
-  declare_args();
-  if (failed()) return {};
-  for (const Statement& s : d_.statements) {
-    stuck_ = false;
-    lower_statement(s);
-  }
-  if (diagnostics_.failed()) return {};
-  finish_drafts();
-  return std::move(program_);
-}
 
 ir::Program lower(const Definition& d, const Binding& binding, Diagnostics& diagnostics) {
-  return Lowering(d, binding, diagnostics).run();
+  LoweringContext context(d, binding, diagnostics);
+  context.program.dims = binding.ranged;
+  Arguments(context).declare_args();
+  if (context.failed()) return {};
+  Statements statements(context);
+  for (const Statement& s : d.statements) statements.lower_statement(s);
+  if (diagnostics.failed()) return {};
+  Proofs(context).finish_drafts();
+  return std::move(context.program);
 }
 
 }  // namespace hone::ops

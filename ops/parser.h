@@ -20,7 +20,7 @@ inline constexpr int kMaxStatements = 512;  ///< of an op
 inline constexpr int kMaxTerms = 4096;      ///< of an op: names, numbers, operators, calls
 
 /// Recursive descent over one source. After an error every token is the end of the text, so that
-/// all rules unwind by themselves; then parsing goes on at the next argument, statement or op.
+/// all rules unwind by themselves. Parsing then goes on at the next argument, statement or op.
 class Parser {
  public:
   Parser(Diagnostics& diagnostics, int begin);

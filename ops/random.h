@@ -22,9 +22,9 @@ struct RandomOptions {
 /// language has. The same seed gives the same text.
 std::string random_problem(uint64_t seed, const RandomOptions& options = {});
 
-/// Problems that parse and are simpler than `problem` by one step, the boldest steps first: a
-/// smaller dim, a statement without `where`, a part of an expression in place of the whole, a plain
-/// layout. To shrink a failure, take the first that still fails, again and again.
+/// Problems that parse and are simpler than `problem` by one step, the boldest steps first. Steps:
+/// a smaller dim, no `where`, a part of an expression in place of the whole, a plain layout. To
+/// shrink a failure, take the first that still fails, again and again.
 std::vector<std::string> simpler_problems(const std::string& problem);
 
 }  // namespace hone::ops

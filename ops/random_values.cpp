@@ -223,8 +223,8 @@ RandomTensor& ProblemMaker::pick_tensor() {
   return readable_[pick(fitting)];
 }
 
-/// An element of some tensor, converted where its type is another; dims that no index in scope runs
-/// over are read at a place that one of another dim says.
+/// An element of some tensor, converted where its type is another. A dim that no index in scope
+/// runs over is read at a place that an index of another dim gives.
 std::string ProblemMaker::read_any(DType type, const Scope& scope) {
   RandomTensor* best = &pick_tensor();
   for (int tries = 0; tries < 3 && seen_as(best->type) != type; ++tries) best = &pick_tensor();

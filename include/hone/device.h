@@ -64,8 +64,8 @@ class HONE_API DeviceStream {
   std::shared_ptr<runtime::StreamState> state_;
 };
 
-/// Calls of kernels that run one after the other, put into a stream as one thing (a CUDA graph):
-/// many small kernels then cost little to start. Arguments can be changed between launches. Not for
+/// A CUDA graph: calls of kernels that run one after the other, put into a stream at once. Many
+/// small kernels then cost little to start. Arguments can be changed between launches. Not for
 /// several threads at a time.
 class HONE_API DeviceGraph {
  public:

@@ -14,14 +14,18 @@
 #include <string_view>
 #include <vector>
 
+#include "hone/bound.h"
 #include "hone/cache.h"
+#include "hone/call.h"
 #include "hone/device.h"
 #include "hone/dtype.h"
+#include "hone/entry.h"
 #include "hone/error.h"
 #include "hone/export.h"
 #include "hone/kernel.h"
 #include "hone/memory.h"
 #include "hone/param.h"
+#include "hone/report.h"
 #include "hone/tensor.h"
 #include "hone/thread_pool.h"
 #include "hone/tune.h"

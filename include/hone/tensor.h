@@ -86,10 +86,10 @@ concept StridedView = requires(const V& v) {
 }
 &&Element<std::remove_pointer_t<decltype(std::declval<const V&>().data_handle())>>;
 
-/// A tensor of the caller: pointer, dtype, shape and strides in elements. It owns nothing and
-/// lives as long as a call. A flat one (from a container) fits any dense parameter that has as
-/// many elements, which then lie in the parameter's storage order; a read-only one (from const
-/// data) fits inputs only, which the call checks.
+/// A tensor of the caller: pointer, dtype, shape and strides in elements. It owns nothing and lives
+/// as long as a call. A flat one (from a container) fits any dense parameter that has as many
+/// elements; they then lie in the parameter's storage order. A read-only one (from const data) fits
+/// inputs only; the call checks this.
 class TensorRef {
  public:
   static constexpr int kMaxRank = 12;
@@ -200,7 +200,7 @@ class TensorRef {
     }
   }
 
-  /// Wraps where it would overflow: the call then refuses the shape, which is what it compares.
+  /// Wraps where it would overflow: the call then refuses the shape, which it compares.
   static int64_t product(int64_t a, int64_t b) {
     return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
   }

@@ -49,7 +49,7 @@ std::vector<std::string> TuneRun::finalists(const std::vector<Record>& known) co
 /// The finalists again, checked again in a fresh worker, side by side.
 Result<std::monostate> TuneRun::rank_finalists() {
   std::vector<Record> known = job_.cache.good(job_.key);
-  std::erase_if(known, [&](const Record& r) { return !allowed(r.schedule); });
+  std::erase_if(known, [&](const Record& r) { return !candidates_.allowed(r.schedule); });
   const std::vector<std::string> texts = finalists(known);
   // Alone and checked by this run, it needs no second look.
   if (texts.size() == 1 && texts[0] == best_ && best_checked_) {
@@ -61,7 +61,7 @@ Result<std::monostate> TuneRun::rank_finalists() {
   std::vector<std::vector<std::vector<double>>> points(texts.size());
   const RankMeasure measure = [&](size_t i) -> Result<std::optional<RankSample>> {
     if (gave_up_) return std::optional<RankSample>();
-    look_sometimes();
+    limits_.look_sometimes();
     auto tried = trials_.run(texts[i], timing);
     // Where no worker lasts, the times of the search have to do.
     if (!tried && tried.failure().code != ErrorCode::kCancelled) gave_up_ = true;
@@ -150,15 +150,15 @@ void TuneRun::tell_figures(TuneResult* r) const {
   r->rounds = rounds_;
   r->noisy_rounds = noisy_rounds_;
   if (compared_) r->speedup = default_us_ / best_us_;
-  r->limit_us = limit_us_;
-  const Share share = share_of(limit_us_, best_us_);
+  r->limit_us = limits_.limit_us();
+  const Share share = limits_.share(best_us_);
   r->of_limit = share.of_limit;
   r->busy = share.busy;
   const ir::Program& program = job_.problem.program;
   const auto at = timing_points(program);
   for (size_t p = 0; at.size() > 1 && p < at.size() && p < best_points_us_.size(); ++p) {
     TunePoint point{text_of_dims(program, at[p]), best_points_us_[p], 0, 0};
-    if (p < limits_us_.size()) point.limit_us = limits_us_[p];
+    if (p < limits_.limits_us().size()) point.limit_us = limits_.limits_us()[p];
     point.of_limit = share_of(point.limit_us, point.time_us).of_limit;
     r->points.push_back(std::move(point));
   }
@@ -171,7 +171,7 @@ void TuneRun::settle_records(const std::vector<Record>& known,
   job_.cache.put(record());
   for (Record r : known) {
     // What the ranking found wrong was good when it was read.
-    if (r.schedule == best_ || !allowed(r.schedule)) continue;
+    if (r.schedule == best_ || !candidates_.allowed(r.schedule)) continue;
     const auto ranked = ranked_us.find(r.schedule);
     const bool fresh = ranked != ranked_us.end();
     const double least = best_us_ * kOutranked;

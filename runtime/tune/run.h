@@ -2,14 +2,13 @@
 #pragma once
 
 #include <chrono>
-#include <limits>
-#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
+#include "runtime/tune/candidates.h"
+#include "runtime/tune/limit_watch.h"
 #include "runtime/tune/ranking.h"
 #include "runtime/tune/trials.h"
 #include "runtime/tune/tune.h"
@@ -22,9 +21,6 @@ inline constexpr std::string_view kUnfinished = "stopped before the search's end
 
 /// What the note of a trial begins with that was made of steps, beside the spaces.
 inline constexpr std::string_view kWalked = "point=steps";
-
-/// The time of what was refused or wrong.
-inline constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 /// One tuning run under way; see tune().
 class TuneRun {
@@ -44,13 +40,7 @@ class TuneRun {
   void resume();
   bool resume_point(const Trial& trial);
   bool resume_walk(const Trial& trial);
-  void look_at_limits();
-  void look_sometimes();
-  bool at_limit();
-  bool far_from_limit() const;
   bool finished();
-  bool compiles(const std::string& schedule) const;
-  void add_fallback();
   Result<std::monostate> try_plain_loops();
   bool converged() const;
   Result<std::monostate> search();
@@ -73,35 +63,28 @@ class TuneRun {
                       const std::unordered_map<std::string, double>& ranked_us);
   Record record() const;
   void keep_stopped();
-  bool allowed(const std::string& schedule) const;
   double cost(const schedules::Candidate& candidate);
-  double estimate(const schedules::Candidate& candidate) const;
   Clock::duration search_budget() const;
   std::vector<Timed> timed() const;
   size_t tried() const { return log_.size() + walk_.size(); }
-  std::string text_of(const schedules::Candidate& candidate) const;
   void report(bool last);
   TuneResult result() const;
   void tell_figures(TuneResult* result) const;
 
   const TuneJob& job_;
   Trials trials_;
-  std::vector<schedules::Space> spaces_;
+  Clock::time_point start_ = Clock::now();
+  Candidates candidates_;
+  LimitWatch limits_;
   const schedules::Strategy* strategy_;
   std::string run_;                               ///< seed, strategy and effort: names the log
   std::vector<schedules::Tried> log_;             ///< points of the spaces
   std::vector<Timed> walk_;                       ///< schedules beside them, by steps
   std::unordered_map<std::string, double> seen_;  ///< schedule text to its time
-  Clock::time_point start_ = Clock::now();
   Clock::time_point reported_;
-  Clock::time_point next_look_;  ///< at the limits
-  Clock::duration opening_{};    ///< what it took to open the problem in a worker
-  std::unordered_set<std::string> quarantined_;
-  bool small_ = false;                            ///< all of the space is tried
-  size_t resumed_ = 0;                            ///< entries of the log that an earlier run made
-  size_t improved_at_ = 0;                        ///< schedules tried at the last improvement
-  std::map<schedules::Candidate, double> costs_;  ///< estimates so far
-  double cheapest_ = 0;                           ///< the lowest estimate of an analytic choice
+  Clock::duration opening_{};  ///< what it took to open the problem in a worker
+  size_t resumed_ = 0;         ///< entries of the log that an earlier run made
+  size_t improved_at_ = 0;     ///< schedules tried at the last improvement
   TuneEnd end_ = TuneEnd::kConverged;
   std::string default_;  ///< the untuned schedule, or the first that is of the pinned class
   double default_us_ = 0;
@@ -110,8 +93,6 @@ class TuneRun {
   bool best_checked_ = false;  ///< by this run, not by the one whose log it took up
   std::vector<double> best_samples_;
   std::vector<double> best_points_us_;  ///< medians of the best at each point
-  std::vector<double> limits_us_;       ///< at each point, as far as it is known
-  double limit_us_ = 0;                 ///< their geometric mean; 0: unknown
   Spread best_spread_, default_spread_;
   int rounds_ = 0, noisy_rounds_ = 0;  ///< of the ranking
   bool compared_ = false;              ///< enough of them for a ratio of default and best

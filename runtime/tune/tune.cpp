@@ -7,9 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "runtime/measure/bound.h"
 #include "runtime/tune/run.h"
-#include "schedules/model/model.h"
 #include "schedules/numerics.h"
 
 namespace hone::runtime {
@@ -17,15 +15,11 @@ namespace {
 
 constexpr int kBatch = 8;
 constexpr double kImprovement = 0.99;  // a gain below 1% does not keep a search going
-constexpr double kAtLimit = 0.97;
-constexpr double kGiveUp = 1.3;       // one sample is enough for candidates this much slower
-constexpr double kHopeless = 4;       // times the best, and one run is enough
-constexpr double kHopelessUs = 5000;  // below that it costs nothing to be sure
-constexpr double kFarFetched = 12;    // times the cheapest by estimate: not worth a trial
-constexpr size_t kSmallSpace = 64;    // points, which are all tried
-constexpr int kMostLost = 5;          // trials in a row whose workers are ended from outside
-constexpr int kRetries = 2;           // of a trial that something else disturbed
-constexpr auto kLookAgain = std::chrono::milliseconds(250);
+constexpr double kGiveUp = 1.3;        // one sample is enough for candidates this much slower
+constexpr double kHopeless = 4;        // times the best, and one run is enough
+constexpr double kHopelessUs = 5000;   // below that it costs nothing to be sure
+constexpr int kMostLost = 5;           // trials in a row whose workers are ended from outside
+constexpr int kRetries = 2;            // of a trial that something else disturbed
 constexpr auto kReportEvery = std::chrono::milliseconds(200);
 
 /// Trials without improvement after which a search ends.
@@ -33,40 +27,18 @@ size_t patience(Effort effort, size_t knobs) {
   return effort == Effort::kQuick ? 24 + 4 * knobs : 120 + 20 * knobs;
 }
 
-/// Few enough points, all structures together, to try them all.
-bool is_small(const std::vector<schedules::Space>& spaces) {
-  size_t all = 0;
-  for (const schedules::Space& s : spaces) {
-    size_t n = 1;
-    for (const schedules::Knob& k : schedules::knobs(s.schedule)) {
-      if (n <= kSmallSpace) n *= k.values.size();
-    }
-    all += n;
-  }
-  return all <= kSmallSpace;
-}
-
 }  // namespace
 
 TuneRun::TuneRun(const TuneJob& job)
     : job_(job),
       trials_(job.worker, job.key.problem, job.key.target, job.gpu, job.options.stop),
-      spaces_(schedules::derive_space(job.problem.program, job.target)) {
+      candidates_(job),
+      limits_(job.limits_us, start_),
+      default_(candidates_.untuned()) {
   constexpr std::string_view names[] = {"evolve", "random", "descent"};
   strategy_ = schedules::strategy_named(names[static_cast<size_t>(job.options.strategy)]);
   run_ = fmt::format("seed={} strategy={} effort={}", job.options.seed, strategy_->name,
                      job.options.effort == Effort::kQuick ? "quick" : "full");
-  default_ = schedules::default_schedule(job.problem.program, job.target).text();
-  for (const Record& r : job.cache.quarantine(job.key)) quarantined_.insert(r.schedule);
-  add_fallback();
-  if (!allowed(default_)) default_.clear();
-  small_ = is_small(spaces_);
-  for (size_t s = 0; s < spaces_.size(); ++s) {
-    const schedules::Candidate analytic{static_cast<int>(s), spaces_[s].values};
-    const std::string text = text_of(analytic);
-    const double cycles = allowed(text) && compiles(text) ? estimate(analytic) : kInfinite;
-    if (cheapest_ == 0 || cycles < cheapest_) cheapest_ = cycles;
-  }
 }
 
 TrialTiming TuneRun::timing(double best_us) const {
@@ -77,42 +49,6 @@ TrialTiming TuneRun::timing(double best_us) const {
   t.give_up_us = best_us * kGiveUp;
   if (best_us > 0) t.hopeless_us = std::max(kHopelessUs, kHopeless * best_us * job_.target.threads);
   return t;
-}
-
-std::string TuneRun::text_of(const schedules::Candidate& c) const {
-  return schedules::fix(spaces_[static_cast<size_t>(c.space)].schedule, c.values).text();
-}
-
-/// A pinned numerics class admits only schedules of that class; what once misbehaved stays out.
-bool TuneRun::allowed(const std::string& schedule) const {
-  if (quarantined_.count(schedule) != 0) return false;
-  const std::string& pinned = job_.problem.numerics;
-  if (pinned == "any") return true;
-  auto parsed = schedules::Schedule::parse(schedule);
-  if (!parsed) return false;
-  auto program = schedules::apply(job_.problem.program, *parsed);
-  return program &&
-         schedules::admits(pinned, schedules::numerics_class(job_.problem.program, *program));
-}
-
-double TuneRun::estimate(const schedules::Candidate& c) const {
-  auto parsed = schedules::Schedule::parse(text_of(c));
-  if (!parsed) return kInfinite;
-  auto program = schedules::apply(job_.problem.program, *parsed);
-  return program ? schedules::estimate(*program, job_.target) : kInfinite;
-}
-
-/// What the strategies go by: the estimate, infinite for what is known, or not worth a trial.
-double TuneRun::cost(const schedules::Candidate& c) {
-  const std::string text = text_of(c);
-  if (seen_.count(text) != 0) return kInfinite;
-  auto known = costs_.find(c);
-  if (known == costs_.end()) {
-    double cycles = allowed(text) ? estimate(c) : kInfinite;
-    if (cycles > kFarFetched * cheapest_) cycles = kInfinite;
-    known = costs_.emplace(c, cycles).first;
-  }
-  return known->second;
 }
 
 /// Takes up the log of a run of the same name that did not come to its end. Whoever asks for
@@ -126,7 +62,7 @@ void TuneRun::resume() {
     if (t.run != run_ || !(resume_point(t) || resume_walk(t))) continue;
     // What was put in quarantine since has no time: strategies see it tried, nothing more.
     Outcome o;
-    o.verdict = allowed(t.schedule) ? t.verdict : "refused";
+    o.verdict = candidates_.allowed(t.schedule) ? t.verdict : "refused";
     o.median_us = t.median_us;
     const double time_us = o.ok() || o.slow() ? o.median_us : kInfinite;
     if (t.note.starts_with(kWalked)) {
@@ -148,47 +84,23 @@ void TuneRun::resume() {
 /// Puts a trial's point into the log. The point is in its note, so that the strategy sees what it
 /// saw then. False where it is none, or the rules have changed since.
 bool TuneRun::resume_point(const Trial& trial) {
-  for (size_t s = 0; s < spaces_.size(); ++s) {
+  const auto& spaces = candidates_.spaces();
+  for (size_t s = 0; s < spaces.size(); ++s) {
     const std::string prefix = fmt::format("point={}:", s);
     if (!trial.note.starts_with(prefix)) continue;
     schedules::Candidate c{static_cast<int>(s), {}};
     const char* at = trial.note.data() + prefix.size();
-    const auto knobs = schedules::knobs(spaces_[s].schedule).size();
+    const auto knobs = schedules::knobs(spaces[s].schedule).size();
     for (size_t k = 0; k < knobs; ++k) {
       char* next = nullptr;
       c.values.push_back(std::strtoll(at, &next, 10));
       at = *next == ',' ? next + 1 : next;
     }
-    if (text_of(c) != trial.schedule) return false;
+    if (candidates_.text_of(c) != trial.schedule) return false;
     log_.push_back({c, kInfinite});
     return true;
   }
   return false;
-}
-
-/// What the machine's limit allows, measured once more.
-void TuneRun::look_at_limits() {
-  if (!job_.limits_us) return;
-  limits_us_ = job_.limits_us();
-  double logs = 0;
-  for (double us : limits_us_) logs += std::log(us);
-  limit_us_ = limits_us_.empty() ? 0 : std::exp(logs / static_cast<double>(limits_us_.size()));
-}
-
-/// The same between trials, ever more seldom.
-void TuneRun::look_sometimes() {
-  const auto now = Clock::now();
-  if (now < next_look_) return;
-  look_at_limits();
-  next_look_ = now + std::max<Clock::duration>(kLookAgain, now - start_);
-}
-
-/// A limit that seems reached is looked at again: it may have been measured while something else
-/// ran.
-bool TuneRun::at_limit() {
-  if (share_of(limit_us_, best_us_).of_limit < kAtLimit) return false;
-  look_at_limits();
-  return share_of(limit_us_, best_us_).of_limit >= kAtLimit;
 }
 
 /// The time to search: what is left of the budget once the finalists are ranked, in a worker of
@@ -209,7 +121,7 @@ bool TuneRun::finished() {
     end_ = TuneEnd::kBudget;
   } else if (o.trials > 0 && static_cast<int64_t>(tried() - resumed_) >= o.trials) {
     end_ = TuneEnd::kBudget;
-  } else if (at_limit()) {
+  } else if (limits_.reached(best_us_)) {
     end_ = TuneEnd::kLimit;
   } else {
     return false;
@@ -219,9 +131,8 @@ bool TuneRun::finished() {
 
 /// So many points were tried in vain that others hardly pay.
 bool TuneRun::converged() const {
-  size_t knobs = 0;
-  for (const auto& s : spaces_) knobs = std::max(knobs, s.values.size());
-  return seen_.size() - improved_at_ > patience(job_.options.effort, knobs) && !small_;
+  const size_t most = patience(job_.options.effort, candidates_.most_knobs());
+  return seen_.size() - improved_at_ > most && !candidates_.is_small();
 }
 
 /// Points of the spaces first; where they end far from the limit, whatever steps are legal.
@@ -232,16 +143,33 @@ Result<std::monostate> TuneRun::search() {
   return done ? walk() : done;
 }
 
+/// What the strategies go by: the estimate; infinite for what is tried, or not worth a trial.
+double TuneRun::cost(const schedules::Candidate& c) {
+  const std::string text = candidates_.text_of(c);
+  return seen_.count(text) != 0 ? kInfinite : candidates_.cost(c, text);
+}
+
+/// Where nothing could be measured, the loops as they stand: something is better than nothing.
+Result<std::monostate> TuneRun::try_plain_loops() {
+  const auto& spaces = candidates_.spaces();
+  for (size_t s = 0; s < spaces.size(); ++s) {
+    if (!spaces[s].schedule.steps.empty() || seen_.count("") != 0) continue;
+    return attempt({static_cast<int>(s), {}});
+  }
+  return std::monostate{};
+}
+
 Result<std::monostate> TuneRun::search_points() {
   while (!finished() && !converged()) {
-    schedules::SearchInput input{spaces_, job_.options.seed, log_,
+    schedules::SearchInput input{candidates_.spaces(), job_.options.seed, log_,
                                  [this](const schedules::Candidate& c) { return cost(c); }};
     const auto batch = strategy_->propose(input, kBatch);
     if (batch.empty()) break;
     // The compiler for GPUs takes longer than most candidates: it works while others are measured.
     for (const schedules::Candidate& c : batch) {
-      const std::string text = job_.target.is_cuda() ? text_of(c) : std::string();
-      if (!text.empty() && seen_.count(text) == 0 && allowed(text)) trials_.expect(text);
+      const std::string text = job_.target.is_cuda() ? candidates_.text_of(c) : std::string();
+      if (!text.empty() && seen_.count(text) == 0 && candidates_.allowed(text))
+        trials_.expect(text);
     }
     for (const schedules::Candidate& c : batch) {
       if (finished() || converged()) return std::monostate{};
@@ -253,7 +181,7 @@ Result<std::monostate> TuneRun::search_points() {
 }
 
 Result<std::monostate> TuneRun::attempt(const schedules::Candidate& c) {
-  const std::string schedule = text_of(c);
+  const std::string schedule = candidates_.text_of(c);
   if (auto known = seen_.find(schedule); known != seen_.end()) {
     log_.push_back({c, known->second});  // another point, the same schedule
     return std::monostate{};
@@ -284,14 +212,14 @@ std::optional<Failure> TuneRun::give_up(const Outcome& outcome) {
 
 /// A trial, repeated where something else disturbed one that promises much.
 Result<Outcome> TuneRun::try_schedule(const std::string& schedule) {
-  if (!allowed(schedule)) {
-    const bool bad = quarantined_.count(schedule) != 0;
+  if (!candidates_.allowed(schedule)) {
+    const bool bad = candidates_.in_quarantine(schedule);
     Outcome o;
     o.verdict = "refused";
     o.note = bad ? "in quarantine" : "of another numerics class than " + job_.problem.numerics;
     return o;
   }
-  look_sometimes();
+  limits_.look_sometimes();
   auto tried = trials_.run(schedule, timing(best_us_));
   const auto promising = [&] { return best_us_ == 0 || tried->median_us < best_us_ * kGiveUp; };
   for (int n = 0; n < kRetries && tried && tried->disturbed && promising(); ++n) {
@@ -352,7 +280,7 @@ void TuneRun::quarantine(const std::string& schedule, const Outcome& outcome) {
   Record r;
   r.key = job_.key;
   r.schedule = schedule;
-  quarantined_.insert(schedule);
+  candidates_.quarantine(schedule);
   r.verdict = outcome.verdict;
   r.seed = job_.options.seed;
   r.note = outcome.note;
@@ -371,7 +299,7 @@ void TuneRun::fall_back() {
   best_checked_ = false;
   best_points_us_.clear();
   for (Timed& t : timed()) {
-    if ((best_us_ > 0 && t.time_us >= best_us_) || !allowed(t.schedule)) continue;
+    if ((best_us_ > 0 && t.time_us >= best_us_) || !candidates_.allowed(t.schedule)) continue;
     best_us_ = t.time_us;
     best_ = std::move(t.schedule);
   }
@@ -382,7 +310,7 @@ void TuneRun::fall_back() {
 std::vector<TuneRun::Timed> TuneRun::timed() const {
   std::vector<Timed> all;
   for (const schedules::Tried& t : log_) {
-    if (std::isfinite(t.time_us)) all.push_back({text_of(t.candidate), t.time_us});
+    if (std::isfinite(t.time_us)) all.push_back({candidates_.text_of(t.candidate), t.time_us});
   }
   for (const Timed& t : walk_) {
     if (std::isfinite(t.time_us)) all.push_back(t);
@@ -400,7 +328,7 @@ void TuneRun::report(bool last) {
   p.failed = failed_;
   p.default_us = default_us_;
   p.best_us = best_us_;
-  p.of_limit = share_of(limit_us_, best_us_).of_limit;
+  p.of_limit = limits_.share(best_us_).of_limit;
   p.elapsed = now - start_;
   if (job_.options.budget.count() > 0 && !last) {
     p.left = std::max<std::chrono::duration<double>>(job_.options.budget - (now - start_),
@@ -438,7 +366,7 @@ Result<TuneResult> TuneRun::go() {
   if (!opened) return opened.failure();
   opening_ = Clock::now() - start_;
   resume();
-  look_sometimes();
+  limits_.look_sometimes();
   auto searched = search();
   const bool stopped = !searched && searched.failure().code == ErrorCode::kCancelled;
   if (stopped) end_ = TuneEnd::kStopped;
@@ -466,7 +394,7 @@ Result<TuneResult> TuneRun::go() {
   }
   if (end_ == TuneEnd::kStopped || gave_up_) keep_stopped();
   const auto budget = job_.options.budget;
-  if (budget.count() == 0 || Clock::now() - start_ < budget) look_at_limits();
+  if (budget.count() == 0 || Clock::now() - start_ < budget) limits_.look();
   TuneResult r = result();
   report(true);
   return r;

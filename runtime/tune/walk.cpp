@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/measure/bound.h"
 #include "runtime/tune/run.h"
 #include "schedules/search/random_steps.h"
 #include "schedules/search/sampling.h"
@@ -12,7 +11,6 @@
 namespace hone::runtime {
 namespace {
 
-constexpr double kFar = 0.5;       // of the limit
 constexpr uint64_t kBarren = 400;  // draws that give nothing new, one after the other
 constexpr size_t kParents = 12;    // of the fastest, whose steps are varied
 constexpr int kSteps = 10;         // of a schedule drawn afresh, at most
@@ -22,13 +20,6 @@ constexpr size_t kInVain = 1000;   // tries, where nothing but the search itself
 }  // namespace
 
 bool TuneRun::resume_walk(const Trial& trial) { return trial.note.starts_with(kWalked); }
-
-/// What beats the limit is not far from it, nor is what has none.
-bool TuneRun::far_from_limit() const {
-  if (best_us_ == 0) return true;
-  const Share share = share_of(limit_us_, best_us_);
-  return !share.busy && share.of_limit > 0 && share.of_limit < kFar;
-}
 
 /// Draw `number`: a variation of one of the fastest, which are the likelier the faster they are.
 std::string TuneRun::propose_steps(uint64_t number) const {
@@ -63,7 +54,7 @@ Result<std::monostate> TuneRun::walk() {
   const TuneOptions& o = job_.options;
   const bool bounded = o.budget.count() > 0 || o.trials > 0;
   uint64_t barren = 0;
-  while (!finished() && far_from_limit()) {
+  while (!finished() && (best_us_ == 0 || limits_.far(best_us_))) {
     if (!bounded && seen_.size() - improved_at_ > kInVain) break;
     std::string schedule;
     try {
@@ -71,7 +62,7 @@ Result<std::monostate> TuneRun::walk() {
     } catch (const InternalError&) {
       // A defect that only steps drawn at random meet is no reason to end a search.
     }
-    if (schedule.empty() || seen_.count(schedule) != 0 || !allowed(schedule)) {
+    if (schedule.empty() || seen_.count(schedule) != 0 || !candidates_.allowed(schedule)) {
       if (++barren >= kBarren) break;
       continue;
     }

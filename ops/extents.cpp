@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far an intermediate runs where nothing that it reads says so: as far as its readers need.
-#include <algorithm>
+#include "ops/extents.h"
 
-#include "ops/lowering.h"
+#include <algorithm>
 
 namespace hone::ops {
 namespace {
@@ -79,18 +78,23 @@ bool lies_in(const Term& part, const Term& whole) {
 
 }  // namespace
 
+Expr Extents::needed_by_readers(size_t statement, size_t dim) {
+  ahead_.clear();
+  return needed_extent(statement, dim);
+}
+
 /// Finds all reads of all statements, once.
-void Lowering::find_sites() {
+void Extents::find_sites() {
   if (!sites_.empty()) return;
-  for (size_t i = 0; i < d_.statements.size(); ++i) {
+  for (size_t i = 0; i < c_.op.statements.size(); ++i) {
     std::vector<const Term*> inside;
-    find_sites(d_.statements[i].value, i, inside);
-    for (const Term& t : d_.statements[i].where) find_sites(t, i, inside);
-    for (const Term& t : d_.statements[i].otherwise) find_sites(t, i, inside);
+    find_sites(c_.op.statements[i].value, i, inside);
+    for (const Term& t : c_.op.statements[i].where) find_sites(t, i, inside);
+    for (const Term& t : c_.op.statements[i].otherwise) find_sites(t, i, inside);
   }
 }
 
-void Lowering::find_sites(const Term& t, size_t statement, std::vector<const Term*>& inside) {
+void Extents::find_sites(const Term& t, size_t statement, std::vector<const Term*>& inside) {
   if (t.kind == Term::kAccess) sites_.push_back({statement, &t, inside});
   const bool reduces = t.kind == Term::kReduce;
   if (reduces) inside.push_back(&t);
@@ -100,11 +104,11 @@ void Lowering::find_sites(const Term& t, size_t statement, std::vector<const Ter
 
 /// An index of a statement to come, as an expression; null where it is read from data or not made
 /// of indices and numbers.
-Expr Lowering::index_ahead(const Term& t) const {
+Expr Extents::index_ahead(const Term& t) const {
   if (t.kind == Term::kInt) return ir::make_int(t.i);
   if (t.kind == Term::kName) {
-    if (d_.arg(t.name)) return {};
-    const Expr number = number_named(t.name);
+    if (c_.op.arg(t.name)) return {};
+    const Expr number = c_.number_named(t.name);
     return number ? number : ir::make_var(t.name);
   }
   const bool extreme = t.kind == Term::kCall && (t.name == "min" || t.name == "max");
@@ -123,16 +127,16 @@ Expr Lowering::index_ahead(const Term& t) const {
 }
 
 /// The extent of a dim of a tensor as far as it is known or can be foreseen.
-Extent Lowering::extent_ahead(const std::string& tensor, size_t dim) {
-  const auto at = tensors_.find(tensor);
-  if (at != tensors_.end()) {
+Extents::Extent Extents::extent_ahead(const std::string& tensor, size_t dim) {
+  const auto at = c_.tensors.find(tensor);
+  if (at != c_.tensors.end()) {
     const Tensor& t = at->second;
-    if (t.shapeless || dim >= program_.buffers[t.buffer].shape.size()) return {};
+    if (t.shapeless || dim >= c_.program.buffers[t.buffer].shape.size()) return {};
     const bool inferred = std::find(t.inferred.begin(), t.inferred.end(), dim) != t.inferred.end();
-    return {program_.buffers[t.buffer].shape[dim], inferred};
+    return {c_.program.buffers[t.buffer].shape[dim], inferred};
   }
-  for (size_t i = 0; i < d_.statements.size(); ++i) {
-    const Statement& s = d_.statements[i];
+  for (size_t i = 0; i < c_.op.statements.size(); ++i) {
+    const Statement& s = c_.op.statements[i];
     if (s.name != tensor || dim >= s.indices.size()) continue;
     const auto [known, fresh] = ahead_.emplace(std::pair(i, dim), Extent());
     if (!fresh) return known->second;  // none while it is being found
@@ -147,7 +151,7 @@ Extent Lowering::extent_ahead(const std::string& tensor, size_t dim) {
 
 /// The extent of what an index indexes by itself in a statement to come, in `reduction` where it is
 /// the index of one. What readers decide does not count.
-Expr Lowering::used_extent(size_t statement, const Term* reduction, const std::string& index) {
+Expr Extents::used_extent(size_t statement, const Term* reduction, const std::string& index) {
   for (const Site& site : sites_) {
     if (++looks_ > kMostLooks) return {};
     if (site.statement != statement || site.access->guarded) continue;
@@ -164,7 +168,7 @@ Expr Lowering::used_extent(size_t statement, const Term* reduction, const std::s
 }
 
 /// The extent of an index where a condition holds that may bound it: `i < e`, `i <= e`.
-Expr Lowering::limited_by(const Term& t, const std::string& index, Expr extent) const {
+Expr Extents::limited_by(const Term& t, const std::string& index, Expr extent) const {
   if (t.kind != Term::kInfix) return extent;
   if (t.infix == Infix::kAnd) {
     return limited_by(t.args[1], index, limited_by(t.args[0], index, std::move(extent)));
@@ -179,14 +183,14 @@ Expr Lowering::limited_by(const Term& t, const std::string& index, Expr extent) 
   ir::visit(end, [&](const Expr& e) { open |= e->op == ir::Op::kVar; });
   if (open) return extent;
   if (t.infix == Infix::kLe || t.infix == Infix::kGe) end = end + ir::make_int(1);
-  const bool shorter = Prover(binding_.ranged).non_negative(extent - end) == Proof::kYes;
+  const bool shorter = Prover(c_.binding.ranged).non_negative(extent - end) == Proof::kYes;
   return shorter ? end : ir::make_binary(ir::Op::kMin, extent, end);
 }
 
 /// The indices around a read with their ranges, as far as they are known.
-std::vector<Interval> Lowering::ranges_ahead(const Site& site) {
+std::vector<Interval> Extents::ranges_ahead(const Site& site) {
   std::vector<Interval> out;
-  const Statement& s = d_.statements[site.statement];
+  const Statement& s = c_.op.statements[site.statement];
   for (size_t k = 0; k < s.indices.size(); ++k) {
     Expr extent = extent_ahead(s.name, k).e;
     if (!extent) continue;
@@ -214,10 +218,10 @@ std::vector<Interval> Lowering::ranges_ahead(const Site& site) {
 
 /// The least extent that holds all that statements to come read of dim `dim` of what `statement`
 /// defines. Null where none of them says, or where one looks up what is read from data.
-Expr Lowering::needed_extent(size_t statement, size_t dim) {
+Expr Extents::needed_extent(size_t statement, size_t dim) {
   find_sites();
-  const std::string& name = d_.statements[statement].name;
-  const Prover prover(binding_.ranged);
+  const std::string& name = c_.op.statements[statement].name;
+  const Prover prover(c_.binding.ranged);
   Expr need;
   const Site* around = nullptr;  // whose ranges `variables` are
   std::vector<Interval> variables;
@@ -231,10 +235,11 @@ Expr Lowering::needed_extent(size_t statement, size_t dim) {
     if (!index) return {};
     // Reads in one place have the same ranges, but for a `where` and its `else`.
     const bool same = around && around->statement == site.statement &&
-                      around->inside == site.inside && d_.statements[site.statement].where.empty();
+                      around->inside == site.inside &&
+                      c_.op.statements[site.statement].where.empty();
     if (!same) variables = ranges_ahead(site);
     around = &site;
-    const Expr last = Bounder(variables, binding_.ranged).bound(index, true);
+    const Expr last = Bounder(variables, c_.binding.ranged).bound(index, true);
     bool open = !last;
     if (last) ir::visit(last, [&](const Expr& e) { open |= e->op == ir::Op::kVar; });
     if (open) continue;
@@ -245,7 +250,7 @@ Expr Lowering::needed_extent(size_t statement, size_t dim) {
       need = ir::make_binary(ir::Op::kMax, need, one);
     }
   }
-  if (!need || binding_.checking || prover.non_negative(need) == Proof::kYes) return need;
+  if (!need || c_.binding.checking || prover.non_negative(need) == Proof::kYes) return need;
   return ir::make_binary(ir::Op::kMax, need, ir::make_int(0));
 }
 

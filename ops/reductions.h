@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "ops/conversions.h"
+#include "ops/lowering_context.h"
+#include "ops/proofs.h"
+#include "ops/ranges.h"
+
+namespace hone::ops {
+
+class Values;
+
+/// Lowers reductions. Each that is part of a larger value becomes a stage of its own.
+class Reductions {
+ public:
+  Reductions(LoweringContext& c, Values& values)
+      : c_(c), values_(values), types_(c), ranges_(c, values), proofs_(c) {}
+
+  /// Starts the names `Y.1`, `Y.2`, ... of a statement's reductions anew.
+  void restart_names() { nested_ = 0; }
+  /// The value of a reduction inside a larger value.
+  Value lower_reduction(const Term& t);
+  /// Makes `draft` the argmax or argmin `t`; the maximum or minimum becomes a stage before it.
+  void arg_reduce(const Term& t, Draft& draft);
+  /// Makes `draft` the reduction `t` of `body`; returns the type of the result.
+  DType reduce(const Term& t, Draft& draft, Value body);
+
+ private:
+  Value lower_arg_reduction(const Term& t);
+  void close_scope(Draft& draft, size_t outer);
+  Value close_nested(Draft draft, DType type, std::optional<DType> stored);
+  std::string fresh_name();
+
+  LoweringContext& c_;
+  Values& values_;
+  Conversions types_;
+  Ranges ranges_;
+  Proofs proofs_;
+  int nested_ = 0;  ///< reductions named so far in this statement
+};
+
+}  // namespace hone::ops
