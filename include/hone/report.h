@@ -26,9 +26,9 @@ struct Report {
   int inner_spills = 0;  ///< of those, in an innermost loop
   int64_t code_bytes = 0;
   int64_t workspace_bytes = 0;  ///< see Kernel::workspace_size
-  double build_us = 0;     ///< from problem text to callable kernel
-  double schedule_us = 0;  ///< of that, where Halide makes the code: the schedule
-  double compile_us = 0;   ///< of that, where Halide makes the code: the compilation
+  double build_us = 0;          ///< from problem text to callable kernel
+  double schedule_us = 0;       ///< of that, where Halide makes the code: the schedule
+  double compile_us = 0;        ///< of that, where Halide makes the code: the compilation
   bool interpreted = false;     ///< no machine code: the interpreter serves
 };
 

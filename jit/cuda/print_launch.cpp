@@ -246,7 +246,9 @@ void LaunchPrinter::emit(const Stmt& s, ThreadScope& scope) {
       return bulk_.emit_release(s);
     case Stmt::kTmaCopy:
       return bulk_.emit_box(s);
-    default:
+    case Stmt::kStore:
+    case Stmt::kPrefetch:
+    case Stmt::kCheck:
       return guarded(scope, s, [&] { emit_leaf(s); });
   }
 }

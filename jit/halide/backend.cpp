@@ -8,6 +8,7 @@
 #include "jit/halide/module.h"
 #include "jit/halide/pipeline.h"
 #include "jit/interp/execute.h"
+#include "jit/ir/build.h"
 #include "jit/passes/lower.h"
 #include "jit/x86/compile.h"
 
@@ -110,8 +111,7 @@ Result<ir::Nest, ir::Reject> outline(const ir::Program& scheduled, const ir::Tar
   launch.range = static_cast<int>(nest->loops.size());
   nest->loops.emplace_back("halide");
   launch.extent = ir::make_int(1);
-  ir::Stmt nothing;
-  launch.body = std::make_shared<const ir::Stmt>(std::move(nothing));
+  launch.body = ir::make_sequence({});
   nest->launches.push_back(std::move(launch));
   return *std::move(nest);
 }

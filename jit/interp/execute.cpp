@@ -217,7 +217,15 @@ class LaunchRun {
         return run_store(node);
       case Stmt::kCheck:
         return run_check(node);
-      default:
+      case Stmt::kPrefetch:
+      case Stmt::kBarrier:  // one thread: it waits for no other, and copies land at once
+      case Stmt::kCopyCommit:
+      case Stmt::kCopyWait:
+      case Stmt::kWgmmaFence:
+      case Stmt::kWgmmaCommit:
+      case Stmt::kWgmmaWait:
+      case Stmt::kReady:
+      case Stmt::kRelease:
         return;
     }
   }

@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "jit/ir/build.h"
 #include "jit/passes/statements.h"
 
 namespace hone::jit {
@@ -64,7 +65,7 @@ class Barriers {
       out.body = list(s->body, open);
       if (s->kind == Stmt::kFor) open.add(before);
     }
-    return made(std::move(out));
+    return make_stmt(std::move(out));
   }
 
  private:
@@ -120,9 +121,7 @@ class Barriers {
       }
       if (s->kind == Stmt::kBarrier) open = {};
       if (open.clashes(entered(*s))) {
-        Stmt barrier;
-        barrier.kind = Stmt::kBarrier;
-        out.push_back(made(std::move(barrier)));
+        out.push_back(make_barrier());
         open = {};
       }
       out.push_back(place(s, open));

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "jit/ir/build.h"
 #include "jit/ir/facts.h"
 
 namespace hone::jit {
@@ -46,7 +47,9 @@ class Keeper {
   void run(Launch& launch) {
     written_.clear();
     kept_.clear();
-    note_stores(*launch.body);
+    for_each(*launch.body, [&](const Stmt& s) {
+      if (s.kind == Stmt::kStore) written_.insert(s.id);
+    });
     facts_.define_loop(launch.range, Poly(), Poly::of(launch.extent, &facts_));
     for (const bool change : {false, true}) {
       change_ = change;
@@ -58,11 +61,6 @@ class Keeper {
   }
 
  private:
-  void note_stores(const Stmt& s) {
-    if (s.kind == Stmt::kStore) written_.insert(s.id);
-    for (const StmtRef& b : s.body) note_stores(*b);
-  }
-
   /// Those that are worth a buffer get one; false: none is.
   bool choose() {
     int64_t registers = 0;
@@ -93,21 +91,15 @@ class Keeper {
         s->kind == Stmt::kSequence ||
         (s->kind == Stmt::kFor && (unrolled(*s) || is_thread(s->mark) || is_block(s->mark)));
     if (!together) path.clear();
-    Stmt out = *s;
-    bool changed = false;
-    for (StmtRef& b : out.body) {
-      const StmtRef now = walk(b, path, together ? region : ++regions_);
-      changed |= now != b;
-      b = now;
-    }
-    return changed ? std::make_shared<const Stmt>(std::move(out)) : s;
+    return rewrite_children(
+        s, [&](const StmtRef& b) { return walk(b, path, together ? region : ++regions_); });
   }
 
   /// Counts the loads of a store, or reads them from registers, filling those where it is first.
   StmtRef keep(const StmtRef& s, const Path& path, int region) {
-    Stmt block, store = *s;
+    std::vector<StmtRef> body;
     std::set<int> filled;
-    store.value = rewrite(s->value, [&](const Expr& e) -> Expr {
+    Expr value = rewrite(s->value, [&](const Expr& e) -> Expr {
       if (e->op != Op::kLoad || e->guarded) return {};
       const std::string key = key_of(e, path, region);
       if (key.empty()) return {};
@@ -118,23 +110,18 @@ class Keeper {
       Kept& k = kept_[key];
       if (k.buffer < 0) return {};
       if (!k.loaded) {
-        Stmt fill;
-        fill.kind = Stmt::kStore;
-        fill.id = k.buffer;
-        fill.offset = number(path);
-        fill.value = e;
         if (filled.insert(k.buffer).second) {
-          block.body.push_back(std::make_shared<const Stmt>(std::move(fill)));
+          body.push_back(make_store(k.buffer, number(path), e));
         }
       }
       return load_of(k.buffer, *e, number(path));
     });
-    if (!change_ || equal(store.value, s->value)) return s;
+    if (!change_ || equal(value, s->value)) return s;
     for (auto& [key, k] : kept_) k.loaded |= filled.contains(k.buffer);
-    StmtRef made = std::make_shared<const Stmt>(std::move(store));
-    if (block.body.empty()) return made;
-    block.body.push_back(std::move(made));
-    return std::make_shared<const Stmt>(std::move(block));
+    Stmt store = *s;
+    store.value = std::move(value);
+    body.push_back(make_stmt(std::move(store)));
+    return make_block(std::move(body));
   }
 
   void count(const std::string& key, const Expr& load, const Path& path) {

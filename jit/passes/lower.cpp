@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "jit/ir/build.h"
 #include "jit/passes/lowering.h"
 #include "jit/passes/multicast.h"
 #include "jit/passes/pipeline.h"
@@ -17,56 +18,16 @@ namespace {
 /// A GPU's tensors are taken to be aligned to its longest access, unless they say otherwise.
 constexpr int64_t kGpuAlign = 16;
 
-StmtRef block(std::vector<StmtRef> body) {
-  if (body.size() == 1) return body[0];
-  Stmt s;
-  s.kind = Stmt::kSequence;
-  s.body = std::move(body);
-  return std::make_shared<const Stmt>(std::move(s));
-}
-
 StmtRef loop(int id, const Loop& how, Expr begin, Expr end, std::vector<StmtRef> body,
              int into = -1) {
-  Stmt s;
-  s.kind = Stmt::kFor;
-  s.id = id;
-  s.mark = how.mark == Mark::kParallel ? Mark::kSerial : how.mark;
-  s.instruction = how.instruction;
-  s.stages = how.stages;
-  s.specialized = how.specialized;
-  s.cluster = is_block(how.mark) ? how.cluster : 1;
-  s.into = into;
-  s.begin = std::move(begin);
-  s.end = std::move(end);
-  s.body = std::move(body);
-  return std::make_shared<const Stmt>(std::move(s));
-}
-
-/// What all threads of a block do together.
-StmtRef team(std::vector<StmtRef> body) {
-  Stmt s;
-  s.kind = Stmt::kTeam;
-  s.body = std::move(body);
-  return std::make_shared<const Stmt>(std::move(s));
-}
-
-StmtRef branch(Expr condition, std::vector<StmtRef> then, std::vector<StmtRef> otherwise = {}) {
-  Stmt s;
-  s.kind = Stmt::kIf;
-  s.condition = std::move(condition);
-  s.body.push_back(block(std::move(then)));
-  if (!otherwise.empty()) s.body.push_back(block(std::move(otherwise)));
-  return std::make_shared<const Stmt>(std::move(s));
-}
-
-StmtRef store(int buffer, Expr offset, Expr value, Reduce reduce) {
-  Stmt s;
-  s.kind = Stmt::kStore;
-  s.id = buffer;
-  s.offset = std::move(offset);
-  s.value = std::move(value);
-  s.reduce = reduce;
-  return std::make_shared<const Stmt>(std::move(s));
+  const Mark mark = how.mark == Mark::kParallel ? Mark::kSerial : how.mark;
+  ForOptions options;
+  options.instruction = how.instruction;
+  options.stages = how.stages;
+  options.specialized = how.specialized;
+  if (is_block(how.mark)) options.cluster = how.cluster;
+  options.into = into;
+  return make_for(id, mark, std::move(begin), std::move(end), std::move(body), options);
 }
 
 }  // namespace
@@ -168,7 +129,7 @@ void Lowering::add_launch(int stage) {
     // What is computed inside it is of no use either.
     launch.range = new_loop(s.name, 0, 0);
     launch.extent = make_int(0);
-    launch.body = block({});
+    launch.body = make_block({});
   } else if (ranged) {
     launch_loop(in, launch);
   } else {
@@ -176,7 +137,7 @@ void Lowering::add_launch(int stage) {
     launch.extent = make_int(1);
     Block body;
     walk(in, 0, false, body);
-    launch.body = block(std::move(body));
+    launch.body = make_block(std::move(body));
   }
   active_[static_cast<size_t>(stage)] = nullptr;
   nest_.launches.push_back(std::move(launch));
@@ -220,12 +181,12 @@ void Lowering::launch_loop(Instance& in, Launch& launch) {
     if (!(p.begin == Poly())) also(make_binary(Op::kLe, p.begin.expr(), range));
     if (!(p.end == extent)) also(make_binary(Op::kLt, range, p.end.expr()));
     if (when) {
-      parts.push_back(branch(when, std::move(body)));
+      parts.push_back(make_if(when, make_block(std::move(body))));
     } else {
       parts.insert(parts.end(), body.begin(), body.end());
     }
   }
-  launch.body = block(std::move(parts));
+  launch.body = make_block(std::move(parts));
 }
 
 void Lowering::walk(Instance& in, size_t depth, bool init, Block& out) {
@@ -281,7 +242,8 @@ void Lowering::walk_loop(Instance& in, size_t depth, bool init, Block& out) {
     unplace(in, node);
     if (p.holds) {
       facts_.forget();
-      out.push_back(branch(make_binary(Op::kLe, make_int(0), p.holds->expr()), std::move(body)));
+      out.push_back(
+          make_if(make_binary(Op::kLe, make_int(0), p.holds->expr()), make_block(std::move(body))));
     } else {
       out.insert(out.end(), body.begin(), body.end());
     }
@@ -339,7 +301,7 @@ void Lowering::attached(Instance& in, const std::string& loop_name, Block& out) 
       } else {
         walk(child, 0, false, together);
       }
-      out.push_back(team(std::move(together)));
+      out.push_back(make_team(std::move(together)));
     } else {
       walk(child, 0, false, out);
     }
@@ -377,14 +339,14 @@ void Lowering::leaf(Instance& in, bool init, Block& out) {
   check_padded_sum(s);
   Block body;
   if (init) {
-    body = {store(to.buffer, offset(to, indices), identity(s.reduce, s.accumulate), Reduce::kNone)};
+    body = {make_store(to.buffer, offset(to, indices), identity(s.reduce, s.accumulate))};
   } else if (!define(in, indices, when, body)) {
     body.clear();
   }
   for (; assumed > 0; --assumed) facts_.forget();
   if (body.empty()) return;
   if (when) {
-    out.push_back(branch(std::move(when), std::move(body)));
+    out.push_back(make_if(std::move(when), make_block(std::move(body))));
   } else {
     out.insert(out.end(), body.begin(), body.end());
   }
@@ -406,7 +368,7 @@ bool Lowering::define(Instance& in, const std::vector<Poly>& indices, Expr& when
       return false;
     }
   }
-  out.push_back(store(to.buffer, offset(to, indices), translate(in, s.value), reduce));
+  out.push_back(make_store(to.buffer, offset(to, indices), translate(in, s.value), reduce));
   return true;
 }
 

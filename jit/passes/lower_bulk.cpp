@@ -4,8 +4,8 @@
 // A box is a run of the copy's layout; axes outside the run are loops over boxes.
 #include <algorithm>
 
+#include "jit/ir/build.h"
 #include "jit/passes/lowering.h"
-#include "jit/passes/statements.h"
 
 namespace hone::jit {
 
@@ -34,17 +34,6 @@ constexpr int64_t kMostBox = 256;    // elements of a box along one
 constexpr int64_t kChunk = 16;       // bytes that rows and strides are multiples of
 constexpr int64_t kTileAlign = 128;  // of a box in shared memory
 constexpr int64_t kMostSwizzle = 128;
-
-StmtRef loop_over(int id, Mark mark, Expr end, StmtRef body) {
-  Stmt s;
-  s.kind = Stmt::kFor;
-  s.id = id;
-  s.mark = mark;
-  s.begin = make_int(0);
-  s.end = std::move(end);
-  s.body.push_back(std::move(body));
-  return made(std::move(s));
-}
 
 bool is_zero(const Expr& e) {
   return (e->op == Op::kInt && e->i == 0) || (e->op == Op::kFloat && e->f == 0);
@@ -263,23 +252,15 @@ StmtRef Lowering::box_elements(Instance& in, const BulkCopy& copy) {
   std::vector<Poly> indices;
   for (const Expr& e : s.out_index) indices.push_back(index(in, e));
   prove_inside(to, indices, s.output);
-  Stmt store;
-  store.kind = Stmt::kStore;
-  store.id = to.buffer;
-  store.offset = offset(to, indices);
-  store.value = translate(in, s.value);
-  StmtRef body = made(std::move(store));
+  Expr place = offset(to, indices);
+  StmtRef body = make_store(to.buffer, std::move(place), translate(in, s.value));
   while (!loops.empty()) {
-    body = loop_over(loops.back().first, Mark::kSerial, loops.back().second, std::move(body));
+    body = make_for(loops.back().first, Mark::kSerial, make_int(0), loops.back().second,
+                    {std::move(body)});
     loops.pop_back();
   }
   for (; assumed > 0; --assumed) facts_.forget();
-  if (!inside) return body;
-  Stmt branch;
-  branch.kind = Stmt::kIf;
-  branch.condition = std::move(inside);
-  branch.body.push_back(std::move(body));
-  return made(std::move(branch));
+  return inside ? make_if(std::move(inside), std::move(body)) : body;
 }
 
 /// The copies of a stage marked bulk: one for each box.
@@ -295,22 +276,20 @@ StmtRef Lowering::bulk_copy(Instance& in) {
     const Expr var = make_var(nest_.loops[static_cast<size_t>(loops.back())], loops.back());
     *in.value[a.var] += Poly(a.div) * Poly::atom(var);
   }
-  Stmt box;
-  box.kind = Stmt::kTmaCopy;
-  box.id = storage_of(s.output).buffer;
-  TensorMap map = map_of(in, copy, box.at);
+  std::vector<Expr> at;
+  TensorMap map = map_of(in, copy, at);
   Poly begin;
   for (size_t i = 0; i < loops.size(); ++i) {
     const Expr var = make_var(nest_.loops[static_cast<size_t>(loops[i])], loops[i]);
     begin += Poly(copy.outer[i].stride) * Poly::atom(var);
   }
-  box.offset = begin.expr();
-  box.map = static_cast<int>(nest_.maps.size());
+  const int number = static_cast<int>(nest_.maps.size());
   nest_.maps.push_back(std::move(map));
-  box.body.push_back(box_elements(in, copy));
-  StmtRef out = made(std::move(box));
+  StmtRef out = make_tma_copy(number, std::move(at), storage_of(s.output).buffer, begin.expr(),
+                              box_elements(in, copy));
   for (size_t i = loops.size(); i-- > 0;) {
-    out = loop_over(loops[i], Mark::kUnroll, make_int(copy.outer[i].extent), std::move(out));
+    out = make_for(loops[i], Mark::kUnroll, make_int(0), make_int(copy.outer[i].extent),
+                   {std::move(out)});
   }
   for (size_t v = 0; v < s.vars.size(); ++v) in.value[v].reset();
   return out;

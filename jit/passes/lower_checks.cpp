@@ -2,6 +2,7 @@
 // What data must hold before anything is written.
 #include <algorithm>
 
+#include "jit/ir/build.h"
 #include "jit/passes/lowering.h"
 
 namespace hone::jit {
@@ -21,14 +22,7 @@ struct CheckLoop {
 };
 
 StmtRef loop(const CheckLoop& l, StmtRef body) {
-  Stmt s;
-  s.kind = Stmt::kFor;
-  s.id = l.id;
-  s.mark = l.mark;
-  s.begin = l.begin.expr();
-  s.end = l.end.expr();
-  s.body = {std::move(body)};
-  return std::make_shared<const Stmt>(std::move(s));
+  return make_for(l.id, l.mark, l.begin.expr(), l.end.expr(), {std::move(body)});
 }
 
 }  // namespace
@@ -41,20 +35,19 @@ void Lowering::add_checks() {
   launch.name = "checks";
   launch.range = new_loop("checks", 0, 1);
   if (target_.is_cuda()) launch.mark = Mark::kBlockX;
-  Stmt body;
+  std::vector<StmtRef> body;
   Poly extent(1);
   for (const Check& c : program_.checks) {
     Poly own(1);
     StmtRef walked = walk_check(c, launch, own);
     extent = max(extent, own, &facts_);
-    Stmt part;
-    part.kind = Stmt::kIf;
-    part.condition = make_binary(Op::kLt, make_var("checks", launch.range), own.expr());
-    part.body = {walked};
-    body.body.push_back(target_.is_cuda() ? std::make_shared<const Stmt>(std::move(part)) : walked);
+    if (target_.is_cuda()) {
+      walked = make_if(make_binary(Op::kLt, make_var("checks", launch.range), own.expr()), walked);
+    }
+    body.push_back(std::move(walked));
   }
   launch.extent = extent.expr();
-  launch.body = std::make_shared<const Stmt>(std::move(body));
+  launch.body = make_sequence(std::move(body));
   nest_.launches.push_back(std::move(launch));
   for (const Check& c : program_.checks) define_checked(c);
 }
@@ -172,21 +165,18 @@ StmtRef Lowering::walk_check(const Check& c, const Launch& launch, Poly& blocks)
     const Poly base = Poly(kThreads) * Poly::atom(make_var("checks", launch.range));
     in.value[v] = lo + base + open(name, Mark::kThreadX, 0, min(kThreads, count - base, &facts_));
   }
-  Stmt check;
-  check.kind = Stmt::kCheck;
   std::vector<Expr> tests;
   tested_ = &tests;
   const Expr value = translate(in, c.value);
-  check.condition = make_binary(
+  Expr condition = make_binary(
       Op::kAnd, make_binary(Op::kLe, make_cast(value->type, translate(in, c.lo)), value),
       make_binary(Op::kLe, value, make_cast(value->type, translate(in, c.hi))));
   tested_ = nullptr;
   // A value that bad data hide has been told of by the check of those.
   for (const Expr& t : tests) {
-    check.condition = make_binary(Op::kOr, make_unary(Op::kNot, t), check.condition);
+    condition = make_binary(Op::kOr, make_unary(Op::kNot, t), condition);
   }
-  check.value = index(in, c.position).expr();
-  StmtRef inner = std::make_shared<const Stmt>(std::move(check));
+  StmtRef inner = make_check(std::move(condition), index(in, c.position).expr());
   for (size_t v = nest.size(); v-- > 0;) inner = loop(nest[v], std::move(inner));
   return inner;
 }

@@ -2,6 +2,7 @@
 // `prefetch T at L distance=d`: the lines that iteration L+d reads.
 #include <algorithm>
 
+#include "jit/ir/build.h"
 #include "jit/passes/lowering.h"
 
 namespace hone::jit {
@@ -108,11 +109,7 @@ void Lowering::prefetches(Instance& in, const Loop& l, std::vector<StmtRef>& out
       const NestBuffer& b = nest_.buffers[static_cast<size_t>(s.buffer)];
       const int64_t line = kLineBytes / size_of(b.type);
       for (int64_t i = 0; i < std::min(kMostLines, (span + line - 1) / line); ++i) {
-        Stmt fetch;
-        fetch.kind = Stmt::kPrefetch;
-        fetch.id = s.buffer;
-        fetch.offset = (start + Poly(i * line)).expr();
-        out.push_back(std::make_shared<const Stmt>(std::move(fetch)));
+        out.push_back(make_prefetch(s.buffer, (start + Poly(i * line)).expr()));
       }
     });
     in = here;

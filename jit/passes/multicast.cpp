@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/passes/multicast.h"
 
+#include "jit/ir/build.h"
 #include "jit/ir/facts.h"
 #include "jit/passes/lowering.h"
-#include "jit/passes/statements.h"
 
 namespace hone::jit {
 
@@ -22,20 +22,12 @@ struct Clustered {
   int found = 0;  ///< loops; a loop that was cut in pieces is several
 };
 
-void find(const Stmt& s, Clustered& out) {
-  if (s.kind == Stmt::kFor && s.cluster > 1) {
-    out.loop = s.id;
-    out.blocks = s.cluster;
-    out.extent = s.end;
-    ++out.found;
-  }
-  for (const StmtRef& b : s.body) find(*b, out);
-}
-
 Clustered clustered_loop(const Launch& launch) {
   Clustered out;
   if (launch.cluster > 1) out = {launch.range, launch.cluster, launch.extent, 1};
-  find(*launch.body, out);
+  for_each(*launch.body, [&](const Stmt& s) {
+    if (s.kind == Stmt::kFor && s.cluster > 1) out = {s.id, s.cluster, s.end, out.found + 1};
+  });
   return out;
 }
 
@@ -80,16 +72,15 @@ class Multicast {
     if (s->kind == Stmt::kTmaCopy) return part(*s) ? cut_box(*s) : s;
     if (s->kind == Stmt::kFill && !together(*s)) return s;
     if (s->body.empty()) return s;
-    Stmt out = *s;
     const bool differs = differs_;
     differs_ |= changes(*s);
     const int before = parts_;
-    for (StmtRef& b : out.body) b = walk(b);
+    StmtRef out = rewrite_children(s, [&](const StmtRef& b) { return walk(b); });
     differs_ = differs;
     if (s->kind == Stmt::kFill && parts_ > before) {
       nest_.pipes[static_cast<size_t>(s->id)].cluster = of_.blocks;
     }
-    return made(std::move(out));
+    return out;
   }
 
   /// Whether the blocks of a cluster may run what is inside `s` differently often. How many threads
@@ -151,7 +142,7 @@ class Multicast {
     out.at[d] = s.at[d] + make_int(map.box[d]) * rank;
     out.offset = s.offset + make_int(map.box_elements()) * rank;
     ++parts_;
-    return made(std::move(out));
+    return make_stmt(std::move(out));
   }
 
   /// Whether `e` may be another value in another block of the same cluster; what is loaded may.

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "jit/ir/build.h"
 #include "jit/ir/poly.h"
 #include "jit/passes/lowering.h"
 #include "jit/passes/products.h"
@@ -21,23 +22,12 @@ namespace {
 constexpr int64_t kSlotAlign = 128;
 constexpr int64_t kSwizzledSlotAlign = 1024;
 
-StmtRef of_kind(Stmt::Kind kind, std::vector<StmtRef> body = {}) {
-  Stmt s;
-  s.kind = kind;
-  s.body = std::move(body);
-  return made(std::move(s));
-}
-
 StmtRef only_where(Expr condition, std::vector<StmtRef> body) {
   int64_t holds = 0;
   if (is_const(condition, &holds)) {
-    return of_kind(Stmt::kSequence, holds ? std::move(body) : std::vector<StmtRef>());
+    return make_sequence(holds ? std::move(body) : std::vector<StmtRef>());
   }
-  Stmt s;
-  s.kind = Stmt::kIf;
-  s.condition = std::move(condition);
-  s.body.push_back(of_kind(Stmt::kSequence, std::move(body)));
-  return made(std::move(s));
+  return make_if(std::move(condition), make_sequence(std::move(body)));
 }
 
 /// How often each buffer occurs in a statement.
@@ -61,8 +51,7 @@ void flatten(const std::vector<StmtRef>& body, std::vector<StmtRef>& out) {
 
 /// A copy that TMA makes, by boxes.
 bool is_bulk(const Stmt& s) {
-  if (s.kind == Stmt::kTmaCopy) return true;
-  return std::any_of(s.body.begin(), s.body.end(), [](const StmtRef& b) { return is_bulk(*b); });
+  return any_of(s, [](const Stmt& x) { return x.kind == Stmt::kTmaCopy; });
 }
 
 class Pipeline {
@@ -82,7 +71,7 @@ class Pipeline {
       const bool left = loop && out.body[i]->kind == Stmt::kTeam && is_bulk(*out.body[i]);
       if (!left) out.body[i] = walk_inside(*s, i, out.body[i]);
     }
-    if (!loop) return made(std::move(out));
+    if (!loop) return make_stmt(std::move(out));
     return build(std::move(out));
   }
 
@@ -123,7 +112,7 @@ class Pipeline {
     if (early.copies.empty() && early.boxes.empty()) {
       loop.body = std::move(rest);
       loop.stages = 1;
-      return made(std::move(loop));
+      return make_stmt(std::move(loop));
     }
     for (const StmtRef& s : rest) check_alone(loop, *s);
     Uses made_early;
@@ -160,22 +149,22 @@ class Pipeline {
     const Expr position = position_of(early, loop, k), slot = slot_of(early, loop, k);
     std::vector<StmtRef> boxes, inside;
     for (const StmtRef& b : early.boxes) boxes.push_back(moved(b, slot, {}));
-    inside.push_back(at_pipe(Stmt::kFill, early.pipe, position, std::move(boxes)));
-    inside.push_back(at_pipe(Stmt::kReady, early.pipe, position));
+    inside.push_back(make_fill(early.pipe, position, std::move(boxes)));
+    inside.push_back(make_ready(early.pipe, position));
     for (const StmtRef& s : rest) inside.push_back(moved(s, slot, {}));
     const Expr before = position_of(early, loop, k - make_int(loop.lag));
-    const StmtRef release = at_pipe(Stmt::kRelease, early.pipe, before);
+    const StmtRef release = make_release(early.pipe, before);
     if (loop.lag == 0) {
       inside.push_back(release);
       loop.body = std::move(inside);
-      return made(std::move(loop));
+      return make_stmt(std::move(loop));
     }
     inside.push_back(only_where(make_binary(Op::kLt, loop.begin, k), {release}));
     loop.body = std::move(inside);
     const Expr last = position_of(early, loop, loop.end - make_int(1));
-    const StmtRef rest_of_it = only_where(make_binary(Op::kLt, loop.begin, loop.end),
-                                          {at_pipe(Stmt::kRelease, early.pipe, last)});
-    return of_kind(Stmt::kSequence, {made(std::move(loop)), rest_of_it});
+    const StmtRef rest_of_it =
+        only_where(make_binary(Op::kLt, loop.begin, loop.end), {make_release(early.pipe, last)});
+    return make_sequence({make_stmt(std::move(loop)), rest_of_it});
   }
 
   /// The first iterations' parts before the loop, and the loop that makes the others'.
@@ -185,20 +174,16 @@ class Pipeline {
     std::vector<StmtRef> out, inside;
     for (int64_t j = 0; j < ahead; ++j) produce(early, loop, loop.begin + make_int(j), out);
     if (!early.copies.empty()) {
-      Stmt wait;
-      wait.kind = Stmt::kCopyWait;
-      wait.pending = static_cast<int>(ahead) - 1;
-      inside.push_back(made(std::move(wait)));
+      inside.push_back(make_copy_wait(static_cast<int>(ahead) - 1));
     }
-    inside.push_back(of_kind(Stmt::kBarrier));
+    inside.push_back(make_barrier());
     produce(early, loop, k + make_int(ahead), inside);
-    if (early.pipe >= 0)
-      inside.push_back(at_pipe(Stmt::kReady, early.pipe, position_of(early, loop, k)));
+    if (early.pipe >= 0) inside.push_back(make_ready(early.pipe, position_of(early, loop, k)));
     const Expr slot = slot_of(early, loop, k);
     for (const StmtRef& s : rest) inside.push_back(moved(s, slot, {}));
     loop.body = std::move(inside);
-    out.push_back(made(std::move(loop)));
-    return of_kind(Stmt::kSequence, std::move(out));
+    out.push_back(make_stmt(std::move(loop)));
+    return make_sequence(std::move(out));
   }
 
   std::string name_of_loop(const Stmt& loop) const {
@@ -210,8 +195,7 @@ class Pipeline {
     const int pipe = add_pipe({s}, 1);
     const int to = nest_.pipes.back().buffers.front();
     const Expr position = turns_.number("bulk " + nest_.buffers[static_cast<size_t>(to)].name);
-    return of_kind(Stmt::kSequence, {at_pipe(Stmt::kFill, pipe, position, s->body),
-                                     at_pipe(Stmt::kReady, pipe, position)});
+    return make_sequence({make_fill(pipe, position, s->body), make_ready(pipe, position)});
   }
 
   int add_pipe(const std::vector<StmtRef>& boxes, int stages) {
@@ -237,15 +221,6 @@ class Pipeline {
     for (const StmtRef& b : s.body) inside += bytes_of(*b);
     if (s.kind == Stmt::kFor) is_const(s.end, &trips);
     return inside * trips;
-  }
-
-  static StmtRef at_pipe(Stmt::Kind kind, int pipe, Expr position, std::vector<StmtRef> body = {}) {
-    Stmt s;
-    s.kind = kind;
-    s.id = pipe;
-    s.position = std::move(position);
-    s.body = std::move(body);
-    return made(std::move(s));
   }
 
   /// What all threads make of nothing that the loop makes, for this loop alone.
@@ -312,11 +287,11 @@ class Pipeline {
     };
     if (!early.copies.empty()) {
       out.push_back(if_any(loop, k, all(early.copies)));
-      out.push_back(of_kind(Stmt::kCopyCommit));
+      out.push_back(make_copy_commit());
     }
     if (early.pipe < 0) return;
     const Expr position = position_of(early, loop, k);
-    out.push_back(if_any(loop, k, {at_pipe(Stmt::kFill, early.pipe, position, all(early.boxes))}));
+    out.push_back(if_any(loop, k, {make_fill(early.pipe, position, all(early.boxes))}));
   }
 
   /// `body` where the loop has an iteration `k`.
@@ -347,7 +322,7 @@ class Pipeline {
     boxed_ |= s->kind == Stmt::kTmaCopy;
     for (StmtRef& b : out.body) b = moved(b, slot, values);
     boxed_ = boxed;
-    return made(std::move(out));
+    return make_stmt(std::move(out));
   }
 
   Expr expr_of(const Expr& e, const Expr& slot, const std::map<int, Expr>& values) const {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "jit/ir/build.h"
 #include "jit/ir/instructions.h"
 #include "jit/passes/statements.h"
 
@@ -31,20 +32,6 @@ bool only_products(const Stmt& s) {
   if ((!serial && s.kind != Stmt::kSequence) || s.body.empty()) return false;
   return std::all_of(s.body.begin(), s.body.end(),
                      [](const StmtRef& b) { return only_products(*b); });
-}
-
-StmtRef marker(Stmt::Kind kind, int id = -1, int pending = 0) {
-  Stmt s;
-  s.kind = kind;
-  s.id = id;
-  s.pending = pending;
-  return made(std::move(s));
-}
-
-StmtRef sequence(Body body) {
-  Stmt s;
-  s.body = std::move(body);
-  return made(std::move(s));
 }
 
 /// Whether all products inside `s` are long enough to gain by going on. Of short ones the compiler
@@ -90,18 +77,18 @@ Body marked(const Nest& nest, const Body& body, int lag) {
     }
     const Body run(body.begin() + static_cast<std::ptrdiff_t>(i),
                    body.begin() + static_cast<std::ptrdiff_t>(end));
-    const std::set<int> held = registers_of(nest, *sequence(run));
+    const std::set<int> held = registers_of(nest, *make_sequence(run));
     if (lag > 0) {
-      out.push_back(marker(Stmt::kWgmmaFence));
+      out.push_back(make_wgmma_fence());
     } else {
-      for (int id : held) out.push_back(marker(Stmt::kWgmmaFence, id));
+      for (int id : held) out.push_back(make_wgmma_fence(id));
     }
     out.insert(out.end(), run.begin(), run.end());
-    out.push_back(marker(Stmt::kWgmmaCommit));
+    out.push_back(make_wgmma_commit());
     if (lag > 0) {
-      out.push_back(marker(Stmt::kWgmmaWait, -1, lag));
+      out.push_back(make_wgmma_wait(-1, lag));
     } else {
-      for (int id : held) out.push_back(marker(Stmt::kWgmmaWait, id));
+      for (int id : held) out.push_back(make_wgmma_wait(id));
     }
     i = end;
   }
@@ -112,20 +99,20 @@ StmtRef walk(const Nest& nest, const StmtRef& s) {
   if (s->body.empty()) return s;
   Stmt out = *s;
   if (s->kind == Stmt::kIf) {  // each side is one statement
-    for (StmtRef& side : out.body) side = sequence(marked(nest, {side}, 0));
-    return made(std::move(out));
+    for (StmtRef& side : out.body) side = make_sequence(marked(nest, {side}, 0));
+    return make_stmt(std::move(out));
   }
   out.body = marked(nest, s->body, s->lag);
-  if (s->lag == 0) return made(std::move(out));
+  if (s->lag == 0) return make_stmt(std::move(out));
   std::set<int> held;
   for (const StmtRef& b : s->body) {
     if (only_products(*b)) held.merge(registers_of(nest, *b));
   }
   Body all;
-  for (int id : held) all.push_back(marker(Stmt::kWgmmaFence, id));
-  all.push_back(made(std::move(out)));
-  for (int id : held) all.push_back(marker(Stmt::kWgmmaWait, id));
-  return sequence(std::move(all));
+  for (int id : held) all.push_back(make_wgmma_fence(id));
+  all.push_back(make_stmt(std::move(out)));
+  for (int id : held) all.push_back(make_wgmma_wait(id));
+  return make_sequence(std::move(all));
 }
 
 }  // namespace
@@ -150,7 +137,7 @@ bool products_may_go_on(const std::vector<StmtRef>& body) {
 }
 
 Nest with_products(Nest nest) {
-  for (Launch& l : nest.launches) l.body = sequence(marked(nest, {l.body}, 0));
+  for (Launch& l : nest.launches) l.body = make_sequence(marked(nest, {l.body}, 0));
   return nest;
 }
 

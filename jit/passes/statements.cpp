@@ -7,8 +7,6 @@ namespace hone::jit {
 
 using namespace ir;
 
-StmtRef made(Stmt s) { return std::make_shared<const Stmt>(std::move(s)); }
-
 void Uses::add(const Stmt& s) {
   for (const Expr* e : {&s.begin, &s.end, &s.condition, &s.offset, &s.value}) {
     visit(*e, [&](const Expr& x) {

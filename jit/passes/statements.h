@@ -7,9 +7,6 @@
 
 namespace hone::jit {
 
-/// A statement as others hold it.
-ir::StmtRef made(ir::Stmt s);
-
 /// Buffers that statements read and write.
 struct Uses {
   std::set<int> read, written;

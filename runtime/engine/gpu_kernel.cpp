@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/engine/gpu_kernel.h"
 
+#include "jit/ir/build.h"
+
 namespace hone::runtime {
 namespace {
 
 bool has_check(const ir::Stmt& s) {
-  if (s.kind == ir::Stmt::kCheck) return true;
-  for (const ir::StmtRef& child : s.body) {
-    if (has_check(*child)) return true;
-  }
-  return false;
+  return ir::any_of(s, [](const ir::Stmt& x) { return x.kind == ir::Stmt::kCheck; });
 }
 
 }  // namespace

@@ -47,14 +47,14 @@ std::vector<std::string> TuneRun::finalists(const std::vector<Record>& known) co
 }
 
 /// The finalists again, checked again in a fresh worker, side by side.
-Result<std::monostate> TuneRun::rank_finalists() {
+Result<Done> TuneRun::rank_finalists() {
   std::vector<Record> known = job_.cache.good(job_.key);
   std::erase_if(known, [&](const Record& r) { return !candidates_.allowed(r.schedule); });
   const std::vector<std::string> texts = finalists(known);
   // Alone and checked by this run, it needs no second look.
   if (texts.size() == 1 && texts[0] == best_ && best_checked_) {
     settle_records(known, {});
-    return std::monostate{};
+    return Done{};
   }
   trials_.refresh();
   const TrialTiming timing = this->timing(0);
@@ -98,7 +98,7 @@ Result<std::monostate> TuneRun::rank_finalists() {
     if (ranking->times_us[i] > 0) ranked_us[texts[i]] = ranking->times_us[i];
   }
   settle_records(known, ranked_us);
-  return std::monostate{};
+  return Done{};
 }
 
 /// The winner's figures, and the default's, from rounds that measured both.

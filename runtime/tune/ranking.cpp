@@ -42,7 +42,7 @@ class Ranker {
 
  private:
   Result<std::optional<RankSample>> sample(size_t i);
-  Result<std::monostate> play(Round& round);
+  Result<Done> play(Round& round);
   int steady_rounds();
   Ranking conclude();
   bool late() const { return options_.out_of_time && options_.out_of_time(); }
@@ -75,7 +75,7 @@ Result<std::optional<RankSample>> Ranker::sample(size_t i) {
 
 /// Everyone once, and the yardstick again. Out of time, who was never timed drops out of the first
 /// round, and a later one is cut short.
-Result<std::monostate> Ranker::play(Round& round) {
+Result<Done> Ranker::play(Round& round) {
   round.times.assign(finalists_.size(), 0);
   round.cores.assign(finalists_.size(), 0);
   size_t timed = 0;
@@ -84,7 +84,7 @@ Result<std::monostate> Ranker::play(Round& round) {
     if (!alive_[i]) continue;
     if (!rounds_.empty() && late()) {
       round.cut_short = true;
-      return std::monostate{};
+      return Done{};
     }
     auto measured = sample(i);
     if (!measured) return measured.failure();
@@ -95,10 +95,10 @@ Result<std::monostate> Ranker::play(Round& round) {
     round.disturbed |= (*measured)->disturbed;
   }
   const size_t fixed = yardstick();
-  if (fixed == finalists_.size()) return std::monostate{};
+  if (fixed == finalists_.size()) return Done{};
   auto again = sample(fixed);
   if (!again) return again.failure();
-  if (!*again) return std::monostate{};
+  if (!*again) return Done{};
   round.first = round.times[fixed];
   round.last = (*again)->time_us;
   // Of two times the one with all cores is the yardstick, for all that the round is worth.
@@ -110,7 +110,7 @@ Result<std::monostate> Ranker::play(Round& round) {
     round.last = round.first;
   }
   round.disturbed |= (*again)->disturbed;
-  return std::monostate{};
+  return Done{};
 }
 
 /// A round from before it was known how many cores the yardstick has says nothing.

@@ -41,14 +41,14 @@ class TuneRun {
   bool resume_point(const Trial& trial);
   bool resume_walk(const Trial& trial);
   bool finished();
-  Result<std::monostate> try_plain_loops();
+  Result<Done> try_plain_loops();
   bool converged() const;
-  Result<std::monostate> search();
-  Result<std::monostate> search_points();
-  Result<std::monostate> walk();
-  Result<std::monostate> attempt_steps(const std::string& schedule);
+  Result<Done> search();
+  Result<Done> search_points();
+  Result<Done> walk();
+  Result<Done> attempt_steps(const std::string& schedule);
   std::string propose_steps(uint64_t number) const;
-  Result<std::monostate> attempt(const schedules::Candidate& candidate);
+  Result<Done> attempt(const schedules::Candidate& candidate);
   std::optional<Failure> give_up(const Outcome& outcome);
   Result<Outcome> try_schedule(const std::string& schedule);
   void note(const std::string& origin, const std::string& schedule, const Outcome& outcome);
@@ -56,7 +56,7 @@ class TuneRun {
   void quarantine(const std::string& schedule, const Outcome& outcome);
   TrialTiming timing(double best_us) const;
   std::vector<std::string> finalists(const std::vector<Record>& known) const;
-  Result<std::monostate> rank_finalists();
+  Result<Done> rank_finalists();
   void take_ranking(const Ranking& ranking, const std::vector<std::string>& texts,
                     const std::vector<std::vector<std::vector<double>>>& points);
   void settle_records(const std::vector<Record>& known,

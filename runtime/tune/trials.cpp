@@ -81,7 +81,7 @@ Patience Trials::patience(int most_ms, bool compiles) const {
   return {most_ms, deadline_, compiles ? kCompilerMs : kMomentMs};
 }
 
-Result<std::monostate> Trials::open() {
+Result<Done> Trials::open() {
   Message open{"open", {}};
   open.add("problem", problem_).add("target", target_);
   open.add("gpu", static_cast<int64_t>(gpu_)).add("again", static_cast<int64_t>(opened_));
@@ -97,7 +97,7 @@ Result<std::monostate> Trials::open() {
       worker_ = std::move(*worker);
       opened_ = true;
       trials_ = 0;
-      return std::monostate{};
+      return Done{};
     }
     if (reply) w.disown("it said `" + reply->verb + "` when it was to open a problem");
     why = w.why();

@@ -58,7 +58,7 @@ class Trials {
 
   /// Starts a worker, again where it is killed meanwhile, and opens the problem in it. The failure
   /// says what is wrong with either, or is kCancelled after a stop.
-  Result<std::monostate> open();
+  Result<Done> open();
   /// Has the worker check and time `schedule`; kCancelled after a stop.
   Result<Outcome> run(const std::string& schedule, const TrialTiming& timing);
   /// Says which schedule will be run soon, so that the worker may begin with it.

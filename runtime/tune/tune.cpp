@@ -136,7 +136,7 @@ bool TuneRun::converged() const {
 }
 
 /// Points of the spaces first; where they end far from the limit, whatever steps are legal.
-Result<std::monostate> TuneRun::search() {
+Result<Done> TuneRun::search() {
   auto done = search_points();
   const bool unmeasured = done && best_us_ == 0 && !gave_up_;
   if (unmeasured && end_ != TuneEnd::kStopped) done = try_plain_loops();
@@ -150,16 +150,16 @@ double TuneRun::cost(const schedules::Candidate& c) {
 }
 
 /// Where nothing could be measured, the loops as they stand: something is better than nothing.
-Result<std::monostate> TuneRun::try_plain_loops() {
+Result<Done> TuneRun::try_plain_loops() {
   const auto& spaces = candidates_.spaces();
   for (size_t s = 0; s < spaces.size(); ++s) {
     if (!spaces[s].schedule.steps.empty() || seen_.count("") != 0) continue;
     return attempt({static_cast<int>(s), {}});
   }
-  return std::monostate{};
+  return Done{};
 }
 
-Result<std::monostate> TuneRun::search_points() {
+Result<Done> TuneRun::search_points() {
   while (!finished() && !converged()) {
     schedules::SearchInput input{candidates_.spaces(), job_.options.seed, log_,
                                  [this](const schedules::Candidate& c) { return cost(c); }};
@@ -172,19 +172,19 @@ Result<std::monostate> TuneRun::search_points() {
         trials_.expect(text);
     }
     for (const schedules::Candidate& c : batch) {
-      if (finished() || converged()) return std::monostate{};
+      if (finished() || converged()) return Done{};
       auto done = attempt(c);
       if (!done) return done.failure();
     }
   }
-  return std::monostate{};
+  return Done{};
 }
 
-Result<std::monostate> TuneRun::attempt(const schedules::Candidate& c) {
+Result<Done> TuneRun::attempt(const schedules::Candidate& c) {
   const std::string schedule = candidates_.text_of(c);
   if (auto known = seen_.find(schedule); known != seen_.end()) {
     log_.push_back({c, known->second});  // another point, the same schedule
-    return std::monostate{};
+    return Done{};
   }
   auto outcome = try_schedule(schedule);
   if (!outcome) return outcome.failure();
@@ -195,7 +195,7 @@ Result<std::monostate> TuneRun::attempt(const schedules::Candidate& c) {
   log_.push_back({c, outcome->ok() || outcome->slow() ? outcome->median_us : kInfinite});
   note(point, schedule, *outcome);
   report(false);
-  return std::monostate{};
+  return Done{};
 }
 
 /// Whether the run is at its end because of an outcome that says nothing: out of time, or because

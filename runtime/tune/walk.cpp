@@ -38,19 +38,19 @@ std::string TuneRun::propose_steps(uint64_t number) const {
 }
 
 /// A trial of a schedule that is no point of a space.
-Result<std::monostate> TuneRun::attempt_steps(const std::string& schedule) {
+Result<Done> TuneRun::attempt_steps(const std::string& schedule) {
   auto outcome = try_schedule(schedule);
   if (!outcome) return outcome.failure();
   walk_.push_back({schedule, outcome->ok() || outcome->slow() ? outcome->median_us : kInfinite});
   note(std::string(kWalked), schedule, *outcome);
   report(false);
-  return std::monostate{};
+  return Done{};
 }
 
 /// Goes on until the budget ends, the limit comes into reach, or no step is new. Not on a GPU,
 /// whose compiler takes too long.
-Result<std::monostate> TuneRun::walk() {
-  if (job_.target.is_cuda()) return std::monostate{};
+Result<Done> TuneRun::walk() {
+  if (job_.target.is_cuda()) return Done{};
   const TuneOptions& o = job_.options;
   const bool bounded = o.budget.count() > 0 || o.trials > 0;
   uint64_t barren = 0;
@@ -69,7 +69,7 @@ Result<std::monostate> TuneRun::walk() {
     barren = 0;
     if (auto done = attempt_steps(schedule); !done) return done;
   }
-  return std::monostate{};
+  return Done{};
 }
 
 }  // namespace hone::runtime

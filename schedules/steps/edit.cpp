@@ -107,7 +107,7 @@ Result<LoopRef, ir::Reject> find_loop(const ir::Program& program, const std::str
 }
 
 Result<std::vector<LoopRef>, ir::Reject> find_loops(const ir::Program& program,
-                                                 const std::vector<std::string>& names) {
+                                                    const std::vector<std::string>& names) {
   if (names.empty()) return ir::Reject{"no loop is named"};
   size_t stage = program.stages.size();
   for (const std::string& name : names) {

@@ -16,7 +16,7 @@ Applied apply_pipeline(ir::Program p, const Step& step) {
   const int64_t depth = step.number("depth");
   if (depth < 1 || depth > kMost) {
     return ir::Reject{"depth=" + std::to_string(depth) + "; a pipeline's depth is 1 to " +
-                   std::to_string(kMost) + ", 1 being none"};
+                      std::to_string(kMost) + ", 1 being none"};
   }
   if (loop.mark != ir::Mark::kSerial) {
     return ir::Reject{"loop " + loop.name + " is marked " + std::string(name_of(loop.mark)) +

@@ -11,8 +11,8 @@ Applied apply_specialize(ir::Program p, const Step& step) {
   ir::Loop& loop = p.stages.edit(at->stage).loops[at->loop];
   if (loop.stages < 2) {
     return ir::Reject{"loop " + loop.name +
-                   " is no pipeline of depth 2 or more, which threads of its own could fill; "
-                   "pipeline it first"};
+                      " is no pipeline of depth 2 or more, which threads of its own could fill; "
+                      "pipeline it first"};
   }
   loop.specialized = true;
   return p;

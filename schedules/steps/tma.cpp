@@ -13,8 +13,9 @@ Applied apply_tma(ir::Program p, const Step& step) {
     return ir::Reject{s.output + " is not kept in=shared, where TMA copies go; stage it there"};
   }
   if (s.reduce != ir::Reduce::kNone || s.value->op != ir::Op::kLoad) {
-    return ir::Reject{"stage " + s.name + " computes what it stores; only what `stage` copies as it " +
-                   "is can be copied by TMA"};
+    return ir::Reject{"stage " + s.name +
+                      " computes what it stores; only what `stage` copies as it " +
+                      "is can be copied by TMA"};
   }
   s.bulk = true;
   return p;

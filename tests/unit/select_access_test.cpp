@@ -46,9 +46,9 @@ TEST_CASE("select: strided reads and writes") {
         const Expr columns = dynamic ? t.dim("N", 1, 99, 21) : num(21);
         const int x = t.tensor("X", type, rows * columns), y = t.tensor("Y", type, rows * columns);
         t.launch(i, rows,
-                 {t.loop_over(j, mark, num(0), columns,
-                              {t.store(y, t.var(j) * rows + t.var(i),
-                                       t.load(x, t.var(i) * columns + t.var(j)))})});
+                 {ir::make_for(j, mark, num(0), columns,
+                               {ir::make_store(y, t.var(j) * rows + t.var(i),
+                                               t.load(x, t.var(i) * columns + t.var(j)))})});
         check(t, std::string(name_of(type)) + " written");
         NestMaker r;
         const int p = r.loop("i"), q = r.loop("j");
@@ -57,9 +57,9 @@ TEST_CASE("select: strided reads and writes") {
         const int a = r.tensor("X", type, rows2 * columns2);
         const int b = r.tensor("Y", type, rows2 * columns2);
         r.launch(p, rows2,
-                 {r.loop_over(q, mark, num(0), columns2,
-                              {r.store(b, r.var(p) * columns2 + r.var(q),
-                                       r.load(a, r.var(q) * rows2 + r.var(p)))})});
+                 {ir::make_for(q, mark, num(0), columns2,
+                               {ir::make_store(b, r.var(p) * columns2 + r.var(q),
+                                               r.load(a, r.var(q) * rows2 + r.var(p)))})});
         check(r, std::string(name_of(type)) + " read");
       }
     }
@@ -75,9 +75,10 @@ TEST_CASE("select: elements a few apart") {
         const int64_t row = stride * (n - 1) + 1;  // ends with the last element read
         const int x = t.tensor("X", type, 3 * row), y = t.tensor("Y", type, 3 * n);
         t.launch(i, num(3),
-                 {t.loop_over(j, Mark::kVector, num(0), num(n),
-                              {t.store(y, t.var(i) * num(n) + t.var(j),
-                                       t.load(x, t.var(i) * num(row) + t.var(j) * num(stride)))})});
+                 {ir::make_for(
+                     j, Mark::kVector, num(0), num(n),
+                     {ir::make_store(y, t.var(i) * num(n) + t.var(j),
+                                     t.load(x, t.var(i) * num(row) + t.var(j) * num(stride)))})});
         check(t, std::string(name_of(type)) + " " + std::to_string(stride) + " apart");
       }
     }
@@ -97,13 +98,13 @@ TEST_CASE("select: a product with strides known at the call") {
     return t.loop_over(mi, Mark::kUnroll, 12, {t.loop_over(n, Mark::kVector, 16, {s})});
   };
   t.launch(mo, num(2),
-           {tile(t.store(acc, at, real(0))),
-            t.loop_over(k, Mark::kSerial, num(0), depth,
-                        {tile(t.store(acc, at,
-                                      t.load(a, row * depth + t.var(k)) *
-                                          t.load(b, t.var(k) * columns + t.var(n)),
-                                      Reduce::kSum))}),
-            tile(t.store(c, row * columns + t.var(n), t.load(acc, at)))});
+           {tile(ir::make_store(acc, at, real(0))),
+            ir::make_for(k, Mark::kSerial, num(0), depth,
+                         {tile(ir::make_store(acc, at,
+                                              t.load(a, row * depth + t.var(k)) *
+                                                  t.load(b, t.var(k) * columns + t.var(n)),
+                                              Reduce::kSum))}),
+            tile(ir::make_store(c, row * columns + t.var(n), t.load(acc, at)))});
   check(t, "dynamic strides");
 }
 
@@ -120,8 +121,8 @@ TEST_CASE("select: gathers") {
           const Expr id = ir::make_cast(DType::kI64, t.load(ids, rows ? t.var(i) : t.var(j)));
           const Expr from = rows ? id * n + t.var(j) : id + t.var(i);
           t.launch(i, num(7),
-                   {t.loop_over(j, mark, num(0), n,
-                                {t.store(y, t.var(i) * n + t.var(j), t.load(e, from))})});
+                   {ir::make_for(j, mark, num(0), n,
+                                 {ir::make_store(y, t.var(i) * n + t.var(j), t.load(e, from))})});
           check(t, std::string(name_of(type)) + (rows ? " rows" : " elements"));
         }
       }
@@ -141,10 +142,11 @@ TEST_CASE("select: reads that may leave the tensor") {
           const Expr at = t.var(j) * num(step) - num(2);
           const Expr inside = both(at_most(num(0), at), less(at, n));
           const Expr otherwise = is_float(type) ? real(-4, type) : ir::make_int(9, type);
-          t.launch(i, num(3),
-                   {t.loop_over(j, mark, num(0), n,
-                                {t.store(y, t.var(i) * n + t.var(j),
-                                         t.guarded(x, t.var(i) * n + at, inside, otherwise))})});
+          t.launch(
+              i, num(3),
+              {ir::make_for(j, mark, num(0), n,
+                            {ir::make_store(y, t.var(i) * n + t.var(j),
+                                            t.guarded(x, t.var(i) * n + at, inside, otherwise))})});
           check(t, std::string(name_of(type)) + " step " + std::to_string(step));
         }
       }
@@ -161,14 +163,14 @@ TEST_CASE("select: branches") {
       const int x = t.tensor("X", DType::kF32, num(5) * n),
                 y = t.tensor("Y", DType::kF32, num(5) * n);
       const Expr at = t.var(i) * n + t.var(j);
-      const ir::StmtRef then = t.store(y, at, t.load(x, at) * real(2));
-      const ir::StmtRef otherwise = t.store(y, at, real(3));
+      const ir::StmtRef then = ir::make_store(y, at, t.load(x, at) * real(2));
+      const ir::StmtRef otherwise = ir::make_store(y, at, real(3));
       t.launch(
           i, num(5),
-          {t.loop_over(j, mark, num(0), n,
-                       {t.branch(less(t.var(j), t.var(i) * num(4) + num(3)), then, otherwise)}),
-           t.branch(ir::make_binary(Op::kEq, t.var(i), num(2)),
-                    t.store(y, t.var(i) * n, real(77)))});
+          {ir::make_for(j, mark, num(0), n,
+                        {ir::make_if(less(t.var(j), t.var(i) * num(4) + num(3)), then, otherwise)}),
+           ir::make_if(ir::make_binary(Op::kEq, t.var(i), num(2)),
+                       ir::make_store(y, t.var(i) * n, real(77)))});
       check(t, "branch");
     }
   }
@@ -183,14 +185,15 @@ TEST_CASE("select: ragged sums") {
     const Expr lo = t.load(ids, t.var(b)), hi = t.load(ids, t.var(b) + num(1)) + num(3);
     t.launch(
         b, num(6),
-        {t.loop_over(d, Mark::kVector, 24, {t.store(acc, t.var(d), real(0))}),
-         t.loop_over(j, Mark::kSerial, lo, hi,
-                     {t.loop_over(d, Mark::kVector, 24,
-                                  {t.store(acc, t.var(d),
-                                           t.load(e, t.load(ids, t.var(j)) * num(24) + t.var(d)),
-                                           Reduce::kSum)})}),
+        {t.loop_over(d, Mark::kVector, 24, {ir::make_store(acc, t.var(d), real(0))}),
+         ir::make_for(
+             j, Mark::kSerial, lo, hi,
+             {t.loop_over(d, Mark::kVector, 24,
+                          {ir::make_store(acc, t.var(d),
+                                          t.load(e, t.load(ids, t.var(j)) * num(24) + t.var(d)),
+                                          Reduce::kSum)})}),
          t.loop_over(d, mark == Mark::kSerial ? Mark::kUnroll : mark, 24,
-                     {t.store(y, t.var(b) * num(24) + t.var(d), t.load(acc, t.var(d)))})});
+                     {ir::make_store(y, t.var(b) * num(24) + t.var(d), t.load(acc, t.var(d)))})});
     check(t, "ragged");
   }
 }
@@ -202,9 +205,9 @@ TEST_CASE("select: loops bounded by other loops") {
     const int x = t.tensor("X", DType::kF32, 20 * 20), y = t.tensor("Y", DType::kF32, 20 * 20);
     const Expr at = t.var(i) * num(20) + t.var(j);
     t.launch(i, num(20),
-             {t.loop_over(j, mark, ir::make_binary(Op::kMax, num(0), t.var(i) - num(9)),
-                          ir::make_binary(Op::kMin, num(20), t.var(i) + num(2)),
-                          {t.store(y, at, t.load(x, at) + real(1))})});
+             {ir::make_for(j, mark, ir::make_binary(Op::kMax, num(0), t.var(i) - num(9)),
+                           ir::make_binary(Op::kMin, num(20), t.var(i) + num(2)),
+                           {ir::make_store(y, at, t.load(x, at) + real(1))})});
     check(t, "band");
   }
 }
@@ -216,9 +219,9 @@ TEST_CASE("select: packed layouts divide their index") {
   const Expr nn = t.var(n);
   const Expr at = ir::make_binary(Op::kDiv, nn, num(16)) * num(12 * 16) + t.var(k) * num(16) +
                   ir::make_binary(Op::kMod, nn, num(16));
-  t.launch(
-      k, num(12),
-      {t.loop_over(n, Mark::kVector, 96, {t.store(p, at, t.load(w, t.var(k) * num(96) + nn))})});
+  t.launch(k, num(12),
+           {t.loop_over(n, Mark::kVector, 96,
+                        {ir::make_store(p, at, t.load(w, t.var(k) * num(96) + nn))})});
   check(t, "packing");
 }
 
@@ -230,7 +233,7 @@ TEST_CASE("select: stores past the caches where tensors are aligned") {
     t.nest.buffers[static_cast<size_t>(y)].stream = true;
     const Expr at = t.var(i) * num(n) + t.var(j);
     t.launch(i, num(5),
-             {t.loop_over(j, Mark::kVector, n, {t.store(y, at, t.load(x, at) + real(1))})});
+             {t.loop_over(j, Mark::kVector, n, {ir::make_store(y, at, t.load(x, at) + real(1))})});
     check(t, "streamed");
     for (const ir::Target& target : runnable_targets()) {
       const bool streamed = check_nest(t, target).lir.find("vmovnt") != std::string::npos;

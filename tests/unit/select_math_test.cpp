@@ -30,7 +30,7 @@ NestMaker call_of(const ir::Function& fn, DType type, int64_t count) {
   if (fn.arity == 2) args.push_back(t.load(w, t.var(j)));
   const ir::Expr call = ir::make_call(&fn, args);
   t.launch(one, ir::make_int(1),
-           {t.loop_over(j, ir::Mark::kVector, count, {t.store(y, t.var(j), call)})});
+           {t.loop_over(j, ir::Mark::kVector, count, {ir::make_store(y, t.var(j), call)})});
   return t;
 }
 

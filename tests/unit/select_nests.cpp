@@ -297,45 +297,9 @@ ir::Expr NestMaker::guarded(int buffer, ir::Expr offset, ir::Expr condition,
   return ir::Expr(std::make_shared<const ir::Node>(n));
 }
 
-ir::StmtRef NestMaker::store(int buffer, ir::Expr offset, ir::Expr value, ir::Reduce reduce) const {
-  ir::Stmt s;
-  s.kind = ir::Stmt::kStore;
-  s.id = buffer;
-  s.offset = std::move(offset);
-  s.value = std::move(value);
-  s.reduce = reduce;
-  return std::make_shared<const ir::Stmt>(s);
-}
-
-ir::StmtRef NestMaker::loop_over(int loop, ir::Mark mark, ir::Expr begin, ir::Expr end,
-                                 std::vector<ir::StmtRef> body) const {
-  ir::Stmt s;
-  s.kind = ir::Stmt::kFor;
-  s.id = loop;
-  s.mark = mark;
-  s.begin = std::move(begin);
-  s.end = std::move(end);
-  s.body = std::move(body);
-  return std::make_shared<const ir::Stmt>(s);
-}
-
 ir::StmtRef NestMaker::loop_over(int loop, ir::Mark mark, int64_t extent,
                                  std::vector<ir::StmtRef> body) const {
-  return loop_over(loop, mark, ir::make_int(0), ir::make_int(extent), std::move(body));
-}
-
-ir::StmtRef NestMaker::branch(ir::Expr condition, ir::StmtRef then, ir::StmtRef otherwise) const {
-  ir::Stmt s;
-  s.kind = ir::Stmt::kIf;
-  s.condition = std::move(condition);
-  s.body = otherwise ? std::vector<ir::StmtRef>{then, otherwise} : std::vector<ir::StmtRef>{then};
-  return std::make_shared<const ir::Stmt>(s);
-}
-
-ir::StmtRef NestMaker::block(std::vector<ir::StmtRef> body) const {
-  ir::Stmt s;
-  s.body = std::move(body);
-  return std::make_shared<const ir::Stmt>(s);
+  return ir::make_for(loop, mark, ir::make_int(0), ir::make_int(extent), std::move(body));
 }
 
 void NestMaker::launch(int range, ir::Expr extent, std::vector<ir::StmtRef> body) {
@@ -343,7 +307,7 @@ void NestMaker::launch(int range, ir::Expr extent, std::vector<ir::StmtRef> body
   l.name = "launch";
   l.range = range;
   l.extent = std::move(extent);
-  l.body = block(std::move(body));
+  l.body = ir::make_sequence(std::move(body));
   nest.launches.push_back(l);
 }
 

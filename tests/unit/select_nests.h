@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "jit/ir/nest.h"
+#include "jit/ir/build.h"
 #include "jit/ir/target.h"
 
 namespace hone::tests {
@@ -33,14 +33,9 @@ struct NestMaker {
   ir::Expr load(int buffer, ir::Expr offset) const;
   ir::Expr guarded(int buffer, ir::Expr offset, ir::Expr condition, ir::Expr otherwise) const;
 
-  ir::StmtRef store(int buffer, ir::Expr offset, ir::Expr value,
-                    ir::Reduce reduce = ir::Reduce::kNone) const;
-  ir::StmtRef loop_over(int loop, ir::Mark mark, ir::Expr begin, ir::Expr end,
-                        std::vector<ir::StmtRef> body) const;
+  /// A loop from 0 to `extent`.
   ir::StmtRef loop_over(int loop, ir::Mark mark, int64_t extent,
                         std::vector<ir::StmtRef> body) const;
-  ir::StmtRef branch(ir::Expr condition, ir::StmtRef then, ir::StmtRef otherwise = nullptr) const;
-  ir::StmtRef block(std::vector<ir::StmtRef> body) const;
   /// The launch: `range` in [0, extent).
   void launch(int range, ir::Expr extent, std::vector<ir::StmtRef> body);
 

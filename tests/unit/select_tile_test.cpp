@@ -30,10 +30,10 @@ NestMaker tiled_product(int64_t m, int64_t n, int64_t k, int64_t mr, int64_t nr,
   const auto tile = [&](ir::StmtRef s) {
     return t.loop_over(mi, Mark::kUnroll, mr, {t.loop_over(ni, Mark::kVector, nr, {s})});
   };
-  const ir::StmtRef zero = tile(t.store(acc, at, ir::make_float(0, DType::kF32)));
-  const ir::StmtRef add = tile(t.store(
+  const ir::StmtRef zero = tile(ir::make_store(acc, at, ir::make_float(0, DType::kF32)));
+  const ir::StmtRef add = tile(ir::make_store(
       acc, at, t.load(a, row * num(k) + kk) * t.load(b, kk * num(n) + column), Reduce::kSum));
-  const ir::StmtRef out = tile(t.store(c, row * num(n) + column, t.load(acc, at)));
+  const ir::StmtRef out = tile(ir::make_store(c, row * num(n) + column, t.load(acc, at)));
   const ir::StmtRef reduce =
       t.loop_over(ko, Mark::kSerial, k / ku, {t.loop_over(ki, Mark::kUnroll, ku, {add})});
   t.launch(no, num(n / nr), {t.loop_over(mo, Mark::kSerial, m / mr, {zero, reduce, out})});
@@ -98,15 +98,14 @@ TEST_CASE("select: a register tile read along its other axis") {
       const int tile = t.registers("T", type, rows * columns);
       const auto num = [](int64_t v) { return ir::make_int(v); };
       const ir::Expr at = t.var(i) * num(columns) + t.var(j);
-      t.launch(
-          one, num(1),
-          {t.loop_over(
-               i, Mark::kUnroll, rows,
-               {t.loop_over(j, Mark::kVector, columns, {t.store(tile, at, t.load(x, at))})}),
-           t.loop_over(
-               j, Mark::kUnroll, columns,
-               {t.loop_over(i, Mark::kVector, rows,
-                            {t.store(y, t.var(j) * num(rows) + t.var(i), t.load(tile, at))})})});
+      t.launch(one, num(1),
+               {t.loop_over(i, Mark::kUnroll, rows,
+                            {t.loop_over(j, Mark::kVector, columns,
+                                         {ir::make_store(tile, at, t.load(x, at))})}),
+                t.loop_over(j, Mark::kUnroll, columns,
+                            {t.loop_over(i, Mark::kVector, rows,
+                                         {ir::make_store(y, t.var(j) * num(rows) + t.var(i),
+                                                         t.load(tile, at))})})});
       for (const ir::Target& target : runnable_targets()) {
         const NestRun run = check_nest(t, target);
         INFO(std::string(name_of(type)), " ", rows, " x ", columns);
@@ -126,14 +125,15 @@ TEST_CASE("select: a tile accessed in other vectors than it was written in") {
   const auto num = [](int64_t v) { return ir::make_int(v); };
   t.launch(
       one, num(1),
-      {t.loop_over(j, Mark::kVector, 16, {t.store(other, t.var(j), t.load(x, t.var(j)))}),
-       t.loop_over(j, Mark::kVector, 48, {t.store(tile, t.var(j), t.load(x, t.var(j)))}),
-       t.loop_over(i, Mark::kUnroll, 4,
-                   {t.loop_over(j, Mark::kVector, 12,
-                                {t.store(tile, t.var(i) * num(12) + t.var(j),
-                                         t.load(other, t.var(i) * num(3)) * t.load(x, t.var(j)),
-                                         Reduce::kSum)})}),
-       t.loop_over(j, Mark::kUnroll, 48, {t.store(y, t.var(j), t.load(tile, t.var(j)))})});
+      {t.loop_over(j, Mark::kVector, 16, {ir::make_store(other, t.var(j), t.load(x, t.var(j)))}),
+       t.loop_over(j, Mark::kVector, 48, {ir::make_store(tile, t.var(j), t.load(x, t.var(j)))}),
+       t.loop_over(
+           i, Mark::kUnroll, 4,
+           {t.loop_over(j, Mark::kVector, 12,
+                        {ir::make_store(tile, t.var(i) * num(12) + t.var(j),
+                                        t.load(other, t.var(i) * num(3)) * t.load(x, t.var(j)),
+                                        Reduce::kSum)})}),
+       t.loop_over(j, Mark::kUnroll, 48, {ir::make_store(y, t.var(j), t.load(tile, t.var(j)))})});
   for (const ir::Target& target : runnable_targets()) {
     const NestRun run = check_nest(t, target);
     CHECK_MESSAGE(run.refusal.empty(), run.refusal);
@@ -149,11 +149,11 @@ TEST_CASE("select: a tile of bools has the lanes of what its steps compare") {
   const ir::Expr e = t.load(x, t.var(i) * ir::make_int(64) + t.var(j));
   const ir::Expr differs = ir::make_binary(ir::Op::kNe, e, e);
   const auto along = [&](ir::StmtRef s) { return t.loop_over(j, Mark::kVector, 64, {s}); };
-  t.launch(
-      one, ir::make_int(1),
-      {along(t.store(tile, t.var(j), ir::make_int(0, DType::kBool))),
-       t.loop_over(i, Mark::kSerial, 4, {along(t.store(tile, t.var(j), differs, Reduce::kAny))}),
-       along(t.store(y, t.var(j), t.load(tile, t.var(j))))});
+  t.launch(one, ir::make_int(1),
+           {along(ir::make_store(tile, t.var(j), ir::make_int(0, DType::kBool))),
+            t.loop_over(i, Mark::kSerial, 4,
+                        {along(ir::make_store(tile, t.var(j), differs, Reduce::kAny))}),
+            along(ir::make_store(y, t.var(j), t.load(tile, t.var(j))))});
   check(t, avx2_target());
   const NestRun run = check_nest(t, runnable_targets().back());
   // Elements that move on their own would leave thousands of instructions.

@@ -41,8 +41,8 @@ NestMaker element_wise(DType from, DType to, int64_t extent, bool dynamic, const
   const Expr n = dynamic ? t.dim("N", 0, 1000, extent) : num(extent);
   const int x = t.tensor("X", from, n), y = t.tensor("Y", to, n);
   t.launch(one, num(1),
-           {t.loop_over(j, Mark::kVector, num(0), n,
-                        {t.store(y, t.var(j), f(t.load(x, t.var(j)), t.var(j), n))})});
+           {ir::make_for(j, Mark::kVector, num(0), n,
+                         {ir::make_store(y, t.var(j), f(t.load(x, t.var(j)), t.var(j), n))})});
   return t;
 }
 
@@ -188,11 +188,12 @@ TEST_CASE("select: reductions over lanes") {
           const int i = t.loop("i"), j = t.loop("j");
           const Expr len = dynamic ? t.dim("N", 0, 1000, n) : num(n);
           const int x = t.tensor("X", type, len * num(3)), s = t.tensor("S", type, 3);
-          t.launch(
-              i, num(3),
-              {t.store(s, t.var(i), ir::make_cast(type, num(reduce == Reduce::kProd ? 1 : 0))),
-               t.loop_over(j, Mark::kVector, num(0), len,
-                           {t.store(s, t.var(i), t.load(x, t.var(i) * len + t.var(j)), reduce)})});
+          t.launch(i, num(3),
+                   {ir::make_store(s, t.var(i),
+                                   ir::make_cast(type, num(reduce == Reduce::kProd ? 1 : 0))),
+                    ir::make_for(j, Mark::kVector, num(0), len,
+                                 {ir::make_store(s, t.var(i), t.load(x, t.var(i) * len + t.var(j)),
+                                                 reduce)})});
           check(t, std::string(name_of(type)) + " n=" + std::to_string(n), 1e-4, 0.4);
         }
       }
@@ -208,12 +209,13 @@ TEST_CASE("select: any and all over lanes") {
         const int i = t.loop("i"), j = t.loop("j");
         const Expr len = t.dim("N", 0, 1000, n);
         const int x = t.tensor("X", DType::kF32, len), s = t.tensor("S", DType::kBool, 1);
-        t.launch(i, num(1),
-                 {t.store(s, num(0), ir::make_int(reduce == Reduce::kAll, DType::kBool)),
-                  t.loop_over(j, Mark::kVector, num(0), len,
-                              {t.store(s, num(0),
-                                       ir::make_binary(Op::kLt, real(limit), t.load(x, t.var(j))),
-                                       reduce)})});
+        t.launch(
+            i, num(1),
+            {ir::make_store(s, num(0), ir::make_int(reduce == Reduce::kAll, DType::kBool)),
+             ir::make_for(j, Mark::kVector, num(0), len,
+                          {ir::make_store(
+                              s, num(0), ir::make_binary(Op::kLt, real(limit), t.load(x, t.var(j))),
+                              reduce)})});
         check(t, "limit " + std::to_string(limit));
       }
     }
@@ -231,17 +233,18 @@ TEST_CASE("select: softmax of rows") {
     const ir::Function* exp = ir::function_named("exp");
     t.launch(
         i, num(4),
-        {t.store(m, num(0), real(-1e30)), t.store(s, num(0), real(0)),
+        {ir::make_store(m, num(0), real(-1e30)), ir::make_store(s, num(0), real(0)),
          t.loop_over(j1, Mark::kVector, n,
-                     {t.store(m, num(0), t.load(x, row + t.var(j1)), Reduce::kMax)}),
-         t.loop_over(j2, Mark::kVector, n,
-                     {t.store(e, t.var(j2),
-                              ir::make_call(exp, {t.load(x, row + t.var(j2)) - t.load(m, num(0))})),
-                      t.store(s, num(0), t.load(e, t.var(j2)), Reduce::kSum)}),
+                     {ir::make_store(m, num(0), t.load(x, row + t.var(j1)), Reduce::kMax)}),
          t.loop_over(
-             j3, Mark::kVector, n,
-             {t.store(y, row + t.var(j3),
-                      ir::make_binary(Op::kDiv, t.load(e, t.var(j3)), t.load(s, num(0))))})});
+             j2, Mark::kVector, n,
+             {ir::make_store(e, t.var(j2),
+                             ir::make_call(exp, {t.load(x, row + t.var(j2)) - t.load(m, num(0))})),
+              ir::make_store(s, num(0), t.load(e, t.var(j2)), Reduce::kSum)}),
+         t.loop_over(j3, Mark::kVector, n,
+                     {ir::make_store(
+                         y, row + t.var(j3),
+                         ir::make_binary(Op::kDiv, t.load(e, t.var(j3)), t.load(s, num(0))))})});
     check(t, "n=" + std::to_string(n));
   }
 }
@@ -285,12 +288,12 @@ TEST_CASE("select: NaN wins in minimum and maximum") {
         const int x = t.tensor("X", type, 333), s = t.tensor("S", type, 1);
         const Expr xj = t.load(x, t.var(j));
         const Expr nan = ir::make_binary(Op::kDiv, xj - xj, real(0, type));
-        t.launch(
-            i, num(1),
-            {t.store(s, num(0), real(0, type)),
-             t.loop_over(
-                 j, Mark::kVector, 333,
-                 {t.store(s, num(0),
+        t.launch(i, num(1),
+                 {ir::make_store(s, num(0), real(0, type)),
+                  t.loop_over(
+                      j, Mark::kVector, 333,
+                      {ir::make_store(
+                          s, num(0),
                           ir::make_select(ir::make_binary(Op::kEq, t.var(j), num(where)), nan, xj),
                           reduce)})});
         check(t, "reduced, NaN at " + std::to_string(where));

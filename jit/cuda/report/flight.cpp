@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "jit/ir/build.h"
 #include "jit/ir/facts.h"
 
 namespace hone::jit {
@@ -116,11 +117,9 @@ class Flight {
 
 double bytes_in_flight(const Nest& nest, const Launch& launch, int64_t threads) {
   Flight flight(nest);
-  Stmt end;
-  end.kind = Stmt::kBarrier;
   flight.enter(launch);
   flight.visit_stmt(*launch.body);
-  flight.visit_stmt(end);
+  flight.visit_stmt(*make_barrier());
   return flight.most() + flight.boxes() / static_cast<double>(threads);
 }
 

@@ -11,6 +11,7 @@
 #include "jit/cuda/report/issue.h"
 #include "jit/cuda/report/lanes.h"
 #include "jit/cuda/vector_access.h"
+#include "jit/ir/build.h"
 #include "jit/ir/instructions.h"
 
 namespace hone::jit {
@@ -66,7 +67,10 @@ class Walker {
     for (const Dim& d : nest.dims) facts_.define_dim(d.name, d.lo, d.hi);
     for (const Launch& l : nest.launches) {
       facts_.define_loop(l.range, Poly(), Poly::of(l.extent, &facts_));
-      define_loops(*l.body);
+      for_each(*l.body, [&](const Stmt& s) {
+        if (s.kind != Stmt::kFor) return;
+        facts_.define_loop(s.id, Poly::of(s.begin, &facts_), Poly::of(s.end, &facts_));
+      });
     }
   }
 
@@ -99,13 +103,6 @@ class Walker {
   Walked result() const { return out_; }
 
  private:
-  void define_loops(const Stmt& s) {
-    if (s.kind == Stmt::kFor) {
-      facts_.define_loop(s.id, Poly::of(s.begin, &facts_), Poly::of(s.end, &facts_));
-    }
-    for (const StmtRef& b : s.body) define_loops(*b);
-  }
-
   static double count(uint32_t lanes) { return std::popcount(lanes); }
 
   /// Lanes of `among` for which `f(lane)` holds.
@@ -151,8 +148,16 @@ class Walker {
       case Stmt::kStore:
       case Stmt::kCheck:
         return visit_leaf(s, at);
-      default:
-        forget();
+      case Stmt::kPrefetch:
+      case Stmt::kBarrier:
+      case Stmt::kCopyCommit:
+      case Stmt::kCopyWait:
+      case Stmt::kWgmmaFence:
+      case Stmt::kWgmmaCommit:
+      case Stmt::kWgmmaWait:
+      case Stmt::kReady:
+      case Stmt::kRelease:
+        return forget();
     }
   }
 
@@ -161,10 +166,8 @@ class Walker {
   }
 
   /// Whether all threads run something inside `s`, whatever its conditions are.
-  bool holds_team(const Stmt& s) const {
-    if (s.kind == Stmt::kTeam || s.kind == Stmt::kFill) return true;
-    return std::any_of(s.body.begin(), s.body.end(),
-                       [&](const StmtRef& b) { return holds_team(*b); });
+  static bool holds_team(const Stmt& s) {
+    return any_of(s, [](const Stmt& x) { return x.kind == Stmt::kTeam || x.kind == Stmt::kFill; });
   }
 
   /// The copies that one thread starts.
