@@ -2,7 +2,7 @@
 #include "jit/passes/multicast.h"
 
 #include "jit/ir/facts.h"
-#include "jit/passes/lowering.h"
+#include "jit/passes/reject.h"
 #include "jit/passes/statements.h"
 
 namespace hone::jit {

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "jit/ir/poly.h"
-#include "jit/passes/lowering.h"
 #include "jit/passes/products.h"
+#include "jit/passes/reject.h"
 #include "jit/passes/statements.h"
 #include "jit/passes/turns.h"
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies into shared memory that a GPU's TMA makes, a box of a tensor at a time.
-//   for d0: for d1: As[d0,d1] = A[m+d0,k+d1]  =>  copy box of A[k, m] to As[0]
-// A box is a run of the copy's layout; axes outside the run are loops over boxes.
-#include <algorithm>
+#include "jit/passes/lower/tma_copies.h"
 
-#include "jit/passes/lowering.h"
+#include "jit/passes/lower/accesses.h"
+#include "jit/passes/reject.h"
 #include "jit/passes/statements.h"
 
 namespace hone::jit {
@@ -68,7 +66,7 @@ std::string bytes_text(int64_t bytes) { return std::to_string(bytes) + " bytes";
 }  // namespace
 
 /// What no TMA does.
-void Lowering::check_bulk(const Instance& in) const {
+void TmaCopies::check_bulk(const Instance& in) const {
   const Stage& s = in.stage();
   const std::string what = "bulk " + s.name + ": ";
   if (target_.generation() < kBulkSm) {
@@ -94,7 +92,7 @@ void Lowering::check_bulk(const Instance& in) const {
 }
 
 /// Which axis of the tensor each variable of the copy runs along.
-BulkCopy Lowering::bulk_axes(const Instance& in) const {
+BulkCopy TmaCopies::bulk_axes(const Instance& in) const {
   const Stage& s = in.stage();
   BulkCopy copy;
   copy.load = s.value;
@@ -122,7 +120,7 @@ BulkCopy Lowering::bulk_axes(const Instance& in) const {
 
 /// Takes the axes of the copy's layout, from the last outwards, into the box while it stays one
 /// run; the others become loops over boxes.
-void Lowering::choose_box(const Instance& in, BulkCopy& copy) const {
+void TmaCopies::choose_box(const Instance& in, BulkCopy& copy) const {
   const Stage& s = in.stage();
   const Storage& to = storage_of(s.output);
   int64_t run = 1;
@@ -156,7 +154,7 @@ void Lowering::choose_box(const Instance& in, BulkCopy& copy) const {
 }
 
 /// The limits of TMA on a box and where it lies in shared memory.
-void Lowering::check_box(const Instance& in, const BulkCopy& copy) const {
+void TmaCopies::check_box(const Instance& in, const BulkCopy& copy) const {
   const Stage& s = in.stage();
   const std::string what = "bulk " + s.name + ": ";
   const NestBuffer& to = nest_.buffers[static_cast<size_t>(storage_of(s.output).buffer)];
@@ -187,8 +185,8 @@ void Lowering::check_box(const Instance& in, const BulkCopy& copy) const {
   }
 }
 
-/// The tensor's dimensions in the order of the box, then those of which a box has one element.
-TensorMap Lowering::map_of(Instance& in, const BulkCopy& copy, std::vector<Expr>& at) {
+/// The tensor's dimensions in the order of the box, then those along which a box has one element.
+TensorMap TmaCopies::map_of(Instance& in, const BulkCopy& copy, std::vector<Expr>& at) {
   const Stage& s = in.stage();
   const Storage& from = storage_of(copy.load->name);
   TensorMap map;
@@ -199,7 +197,7 @@ TensorMap Lowering::map_of(Instance& in, const BulkCopy& copy, std::vector<Expr>
   const auto add = [&](size_t a, int64_t box) {
     const auto dim = static_cast<size_t>(from.axes[a].dim);
     const Poly stride = from.strides[a] * Poly(size);
-    const Poly first = index(in, copy.load->args[dim]);
+    const Poly first = accesses_.index(in, copy.load->args[dim]);
     if (box == 1 && from.shape[dim] == Poly(1) && first == Poly()) return;
     if (map.box.empty() && !(from.strides[a] == Poly(1))) {
       reject(what + "neighbours in the copy's rows are " + print(from.strides[a].expr()) +
@@ -239,7 +237,7 @@ TensorMap Lowering::map_of(Instance& in, const BulkCopy& copy, std::vector<Expr>
 }
 
 /// What the box means: its elements, one after the other, as far as the window goes.
-StmtRef Lowering::box_elements(Instance& in, const BulkCopy& copy) {
+StmtRef TmaCopies::box_elements(Instance& in, const BulkCopy& copy) {
   const Stage& s = in.stage();
   const Storage& to = storage_of(s.output);
   std::vector<std::pair<int, Expr>> loops;
@@ -261,13 +259,13 @@ StmtRef Lowering::box_elements(Instance& in, const BulkCopy& copy) {
     *in.value[a.var] += Poly::atom(make_var(nest_.loops[static_cast<size_t>(id)], id));
   }
   std::vector<Poly> indices;
-  for (const Expr& e : s.out_index) indices.push_back(index(in, e));
-  prove_inside(to, indices, s.output);
+  for (const Expr& e : s.out_index) indices.push_back(accesses_.index(in, e));
+  accesses_.prove_inside(to, indices, s.output);
   Stmt store;
   store.kind = Stmt::kStore;
   store.id = to.buffer;
-  store.offset = offset(to, indices);
-  store.value = translate(in, s.value);
+  store.offset = accesses_.offset(to, indices);
+  store.value = accesses_.translate(in, s.value);
   StmtRef body = made(std::move(store));
   while (!loops.empty()) {
     body = loop_over(loops.back().first, Mark::kSerial, loops.back().second, std::move(body));
@@ -282,8 +280,7 @@ StmtRef Lowering::box_elements(Instance& in, const BulkCopy& copy) {
   return made(std::move(branch));
 }
 
-/// The copies of a stage marked bulk: one for each box.
-StmtRef Lowering::bulk_copy(Instance& in) {
+StmtRef TmaCopies::copy(Instance& in) {
   check_bulk(in);
   const Stage& s = in.stage();
   BulkCopy copy = bulk_axes(in);
