@@ -45,7 +45,7 @@ E combine(ir::Reduce how, const E& running, const E& value, Floats floats) {
 
 /// The conjuncts of `where` that mention a reduction variable (`reduced`), or the others.
 ir::Expr part_of(const ir::Stage& s, const ir::Expr& where, bool reduced) {
-  if (!where) return where.failure();
+  if (!where) return where;
   if (where->op == Op::kAnd) {
     const ir::Expr a = part_of(s, where->args[0], reduced), b = part_of(s, where->args[1], reduced);
     return a && b ? make_binary(Op::kAnd, a, b) : a ? a : b;

@@ -3,7 +3,8 @@
 
 #include "jit/ir/build.h"
 #include "jit/ir/facts.h"
-#include "jit/passes/lowering.h"
+#include "jit/passes/reject.h"
+#include "jit/passes/statements.h"
 
 namespace hone::jit {
 

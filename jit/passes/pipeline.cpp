@@ -7,8 +7,8 @@
 
 #include "jit/ir/build.h"
 #include "jit/ir/poly.h"
-#include "jit/passes/lowering.h"
 #include "jit/passes/products.h"
+#include "jit/passes/reject.h"
 #include "jit/passes/statements.h"
 #include "jit/passes/turns.h"
 

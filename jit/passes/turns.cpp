@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "jit/ir/poly.h"
-#include "jit/passes/lowering.h"
+#include "jit/passes/reject.h"
 
 namespace hone::jit {
 

@@ -4,19 +4,17 @@
 #include <algorithm>
 
 #include "jit/ir/build.h"
-#include "jit/passes/lowering.h"
+#include "jit/passes/lower/lowering.h"
 #include "jit/passes/multicast.h"
 #include "jit/passes/pipeline.h"
 #include "jit/passes/products.h"
+#include "jit/passes/reject.h"
 
 namespace hone::jit {
 
 using namespace ir;
 
 namespace {
-
-/// A GPU's tensors are taken to be aligned to its longest access, unless they say otherwise.
-constexpr int64_t kGpuAlign = 16;
 
 StmtRef loop(int id, const Loop& how, Expr begin, Expr end, std::vector<StmtRef> body,
              int into = -1) {
@@ -34,25 +32,17 @@ StmtRef loop(int id, const Loop& how, Expr begin, Expr end, std::vector<StmtRef>
 
 void reject(std::string message) { throw ir::Reject(std::move(message)); }
 
-Lowering::Lowering(const Program& program, const Target& target)
-    : program_(program), target_(target), tree_(program) {
-  loops_.reserve(program.stages.size());
-  for (const Stage& s : program.stages) loops_.emplace_back(s);
-  active_.resize(program.stages.size(), nullptr);
-  inner_bound_.resize(program.stages.size());
-}
-
 Nest Lowering::run() {
-  check_marks();
-  find_overhangs();
+  check_marks(program_, target_);
+  overhangs_.find();
   nest_.dims = program_.dims;
   nest_.scalars = program_.scalars;
   for (const Dim& d : program_.dims) facts_.define_dim(d.name, d.lo, d.hi);
-  add_parameters();
-  add_checks();
+  allocation_.add_parameters();
+  checks_.add();
   for (size_t i = 0; i < program_.stages.size(); ++i) {
     if (!program_.stages[i].at.root()) continue;
-    allocate_root(static_cast<int>(i));
+    allocation_.allocate_root(static_cast<int>(i));
     add_launch(static_cast<int>(i));
   }
   const ArgsLayout layout = args_layout(nest_);
@@ -67,59 +57,14 @@ Nest Lowering::run() {
   return std::move(nest_);
 }
 
-void Lowering::add_parameters() {
-  for (const Buffer& b : program_.buffers) {
-    if (b.role == Role::kTemp) continue;
-    std::vector<Poly> shape;
-    Instance none;
-    for (const Expr& e : b.shape) shape.push_back(index(none, e));
-    Storage s = dense(b, shape);
-    NestBuffer n;
-    n.name = b.name;
-    n.type = b.type;
-    n.home = Home::kArgument;
-    n.align = b.align;
-    if (target_.is_cuda() && b.align == 0) n.align = kGpuAlign;
-    n.stream = b.stream;
-    n.written = b.role != Role::kInput;
-    Poly last;  // element offset of the last element
-    for (size_t a = 0; a < s.axes.size(); ++a) {
-      last += (shape[static_cast<size_t>(s.axes[a].dim)] - Poly(1)) * s.strides[a];
-    }
-    n.elements = (last + Poly(1)).expr();
-    s.buffer = static_cast<int>(nest_.buffers.size());
-    nest_.buffers.push_back(std::move(n));
-    storage_.emplace_back(b.name, std::move(s));
-  }
-}
-
-int Lowering::new_loop(const std::string& name, Poly begin, Poly end) {
-  const int id = static_cast<int>(nest_.loops.size());
-  nest_.loops.push_back(name);
-  facts_.define_loop(id, std::move(begin), std::move(end));
-  return id;
-}
-
-Instance Lowering::instance(int stage, std::vector<Span> window) {
-  Instance in;
-  in.loops = &loops_[static_cast<size_t>(stage)];
-  in.window = std::move(window);
-  in.extent.resize(in.loops->nodes.size());
-  in.value.resize(in.loops->nodes.size());
-  in.base.resize(in.loops->nodes.size());
-  in.trips.resize(in.loops->parent.size());
-  return in;
-}
-
 void Lowering::add_launch(int stage) {
   const Stage& s = program_.stages[static_cast<size_t>(stage)];
-  Instance in = instance(stage, domain_of(stage));
-  active_[static_cast<size_t>(stage)] = &in;
+  Instance in(context_.loops[static_cast<size_t>(stage)], windows_.domain_of(stage));
+  context_.active[static_cast<size_t>(stage)] = &in;
   Launch launch;
   launch.name = s.name;
   launch.at_bind =
       nest_.buffers[static_cast<size_t>(storage_of(s.output).buffer)].home == Home::kBound;
-  worker_top_ = 0;
   const bool ranged = !in.loops->order.empty() &&
                       !in.loops->nodes[static_cast<size_t>(in.loops->order[0])].reduction &&
                       in.loops->nodes[static_cast<size_t>(in.loops->order[0])].factored < 0 &&
@@ -139,7 +84,7 @@ void Lowering::add_launch(int stage) {
     walk(in, 0, false, body);
     launch.body = make_block(std::move(body));
   }
-  active_[static_cast<size_t>(stage)] = nullptr;
+  context_.active[static_cast<size_t>(stage)] = nullptr;
   nest_.launches.push_back(std::move(launch));
 }
 
@@ -152,7 +97,7 @@ void Lowering::launch_loop(Instance& in, Launch& launch) {
     reject("pipeline " + l.name + ": the loop is the range of launch " + launch.name +
            "; bind it, or pipeline a loop inside it");
   }
-  std::vector<Piece> pieces = pieces_of(in, node, false);
+  std::vector<Piece> pieces = tails_.pieces_of(in, node, false);
   // What never runs has no index that could be proved.
   std::erase_if(pieces, [](const Piece& p) {
     const std::optional<int64_t> trips = (p.end - p.begin).value();
@@ -172,9 +117,9 @@ void Lowering::launch_loop(Instance& in, Launch& launch) {
     Block body;
     facts_.define_loop(launch.range, p.begin, p.end);
     if (p.holds) facts_.assume(*p.holds);
-    place(in, node, p.end - p.begin == Poly(1) ? p.begin : Poly::atom(range), p);
+    values_.place(in, node, p.end - p.begin == Poly(1) ? p.begin : Poly::atom(range), p);
     enter(in, 0, false, body);
-    unplace(in, node);
+    values_.unplace(in, node);
     if (p.holds) facts_.forget();
     Expr when = p.holds ? make_binary(Op::kLe, make_int(0), p.holds->expr()) : Expr();
     auto also = [&](Expr c) { when = when ? make_binary(Op::kAnd, when, c) : c; };
@@ -214,32 +159,32 @@ void Lowering::walk(Instance& in, size_t depth, bool init, Block& out) {
 void Lowering::walk_loop(Instance& in, size_t depth, bool init, Block& out) {
   const int node = in.loops->order[depth];
   const Loop& l = in.stage().loops[depth];
-  for (const Piece& p : pieces_of(in, node, init)) {
+  for (const Piece& p : tails_.pieces_of(in, node, init)) {
     Block body;
     const Poly trips = p.end - p.begin;
     if (trips.is_constant() && trips.constant() <= 0) continue;
-    check_whole(l, p);
+    tiles_.check_whole(l, p);
     if (p.holds) facts_.assume(*p.holds);
     // One block or thread of several that run is a loop all the same, one iteration of a tensor
     // instruction a part of it; and what blocks of a cluster fill once, they fill together.
     const bool bound = is_block(l.mark) || is_thread(l.mark) || l.mark == Mark::kTensor ||
-                       (l.specialized && has_clusters());
+                       (l.specialized && has_clusters(program_));
     if (!bound && trips.is_constant() && trips.constant() == 1) {
-      place(in, node, p.begin, p);
+      values_.place(in, node, p.begin, p);
       enter(in, depth, init, body);
     } else {
       const int id = new_loop(in.stage().name + "/" + l.name, p.begin, p.end);
-      place(in, node, Poly::atom(make_var(nest_.loops[static_cast<size_t>(id)], id)), p);
+      values_.place(in, node, Poly::atom(make_var(nest_.loops[static_cast<size_t>(id)], id)), p);
       Block inside;
-      if (is_thread(l.mark)) open_threads(in, l, id, p);
+      if (is_thread(l.mark)) threads_.open(in, l, id, p);
       enter(in, depth, init, inside);
-      if (is_thread(l.mark)) threads_.pop_back();
+      if (is_thread(l.mark)) threads_.close();
       const bool reduces =
           is_thread(l.mark) && in.loops->nodes[static_cast<size_t>(node)].reduction && !init;
       body.push_back(loop(id, l, p.begin.expr(), p.end.expr(), std::move(inside),
                           reduces ? storage_of(in.stage().output).buffer : -1));
     }
-    unplace(in, node);
+    values_.unplace(in, node);
     if (p.holds) {
       facts_.forget();
       out.push_back(
@@ -257,25 +202,23 @@ void Lowering::enter(Instance& in, size_t depth, bool init, Block& out) {
     return;
   }
   const Loop& l = in.stage().loops[depth];
-  const size_t live = storage_.size();
-  const int64_t top = worker_top_;
-  prefetches(in, l, out);
+  const BufferAllocation::Live before = allocation_.live();
+  prefetches_.add(in, l, out);
   allocate_inside(in, l.name);
   attached(in, l.name, out);
   walk(in, depth + 1, false, out);
-  storage_.resize(live);
-  worker_top_ = top;
+  allocation_.release(before);
 }
 
 /// Memory for what is kept at the loop.
 void Lowering::allocate_inside(const Instance& in, const std::string& loop_name) {
-  const StandStill still(*this);
+  const Windows::StandStill still(windows_);
   for (size_t i = 0; i < program_.stages.size(); ++i) {
     const Stage& s = program_.stages[i];
     if (s.at.root()) continue;
     const Place& home = s.store.root() ? s.at : s.store;
     if (home.stage == in.stage().name && home.loop == loop_name) {
-      allocate(static_cast<int>(i), window_at(s, home));
+      allocation_.allocate(static_cast<int>(i), windows_.window_at(s, home));
     }
   }
 }
@@ -283,21 +226,21 @@ void Lowering::allocate_inside(const Instance& in, const std::string& loop_name)
 void Lowering::attached(Instance& in, const std::string& loop_name, Block& out) {
   std::vector<std::pair<size_t, std::vector<Span>>> windows;
   {
-    const StandStill still(*this);
+    const Windows::StandStill still(windows_);
     for (size_t i = 0; i < program_.stages.size(); ++i) {
       const Stage& s = program_.stages[i];
       if (s.at.stage != in.stage().name || s.at.loop != loop_name) continue;
-      windows.emplace_back(i, window_at(s, s.at));
+      windows.emplace_back(i, windows_.window_at(s, s.at));
     }
   }
   for (auto& [i, window] : windows) {
     const Stage& s = program_.stages[i];
-    Instance child = instance(static_cast<int>(i), std::move(window));
-    active_[i] = &child;
+    Instance child(context_.loops[i], std::move(window));
+    context_.active[i] = &child;
     if (program_.buffer(s.output)->space == Space::kSharedMemory) {
       Block together;
       if (s.bulk) {
-        together.push_back(bulk_copy(child));
+        together.push_back(copies_.copy(child));
       } else {
         walk(child, 0, false, together);
       }
@@ -305,13 +248,13 @@ void Lowering::attached(Instance& in, const std::string& loop_name, Block& out) 
     } else {
       walk(child, 0, false, out);
     }
-    active_[i] = nullptr;
+    context_.active[i] = nullptr;
   }
 }
 
 /// The conjuncts of `where` that decide what is reduced. The others bound what readers may look at:
 /// elements of a temporary beyond them may be computed and are never seen.
-Expr Lowering::needed_where(const Stage& s, const Expr& where) {
+static Expr needed_where(const Stage& s, const Expr& where) {
   if (!where) return where;
   if (where->op == Op::kAnd) {
     const Expr a = needed_where(s, where->args[0]), b = needed_where(s, where->args[1]);
@@ -322,10 +265,29 @@ Expr Lowering::needed_where(const Stage& s, const Expr& where) {
   return reduced ? where : Expr();
 }
 
+/// The condition under which a result that others see lies in its domain, null where it always
+/// does. It is assumed from here on; `assumed` grows by the number of assumptions.
+Expr Lowering::keep_inside(Instance& in, int& assumed) {
+  const Stage& s = in.stage();
+  Expr inside;
+  if (!s.at.root()) return inside;
+  for (const IndexVar& v : s.vars) {
+    if (!overhangs_.has(s, v.name)) continue;
+    const Poly value = accesses_.variable(in, v.name), end = accesses_.index(in, v.hi);
+    const Poly rest = end - Poly(1) - value;
+    if (facts_.nonnegative(rest)) continue;
+    const Expr below = make_binary(Op::kLt, value.expr(), end.expr());
+    inside = inside ? make_binary(Op::kAnd, inside, below) : below;
+    facts_.assume(rest);
+    ++assumed;
+  }
+  return inside;
+}
+
 void Lowering::leaf(Instance& in, bool init, Block& out) {
   const Stage& s = in.stage();
   std::vector<Poly> indices;
-  for (const Expr& e : s.out_index) indices.push_back(index(in, e));
+  for (const Expr& e : s.out_index) indices.push_back(accesses_.index(in, e));
   for (const std::string& f : s.factored) {
     const int node = in.loops->find(f);
     indices.push_back(*in.value[static_cast<size_t>(node)]);
@@ -333,13 +295,13 @@ void Lowering::leaf(Instance& in, bool init, Block& out) {
   const Storage& to = storage_of(s.output);
   int assumed = 0;
   Expr when = keep_inside(in, assumed);
-  prove_inside(to, indices, s.output);
-  check_threads(in);
-  check_tiles(in);
-  check_padded_sum(s);
+  accesses_.prove_inside(to, indices, s.output);
+  threads_.check(in);
+  tiles_.check(in);
+  overhangs_.check_sum(s);
   Block body;
   if (init) {
-    body = {make_store(to.buffer, offset(to, indices), identity(s.reduce, s.accumulate))};
+    body = {make_store(to.buffer, accesses_.offset(to, indices), identity(s.reduce, s.accumulate))};
   } else if (!define(in, indices, when, body)) {
     body.clear();
   }
@@ -360,7 +322,7 @@ bool Lowering::define(Instance& in, const std::vector<Poly>& indices, Expr& when
   const bool temporary = program_.buffer(s.output)->role == Role::kTemp;
   const Expr where = temporary ? needed_where(s, s.where) : s.where;
   if (where) {
-    Expr holds = translate(in, where);
+    Expr holds = accesses_.translate(in, where);
     int64_t known = 0;
     if (!is_const(holds, &known)) {
       when = when ? make_binary(Op::kAnd, when, std::move(holds)) : std::move(holds);
@@ -368,13 +330,15 @@ bool Lowering::define(Instance& in, const std::vector<Poly>& indices, Expr& when
       return false;
     }
   }
-  out.push_back(make_store(to.buffer, offset(to, indices), translate(in, s.value), reduce));
+  out.push_back(make_store(to.buffer, accesses_.offset(to, indices),
+                           accesses_.translate(in, s.value), reduce));
   return true;
 }
 
 Result<Nest, ir::Reject> lower(const Program& program, const Target& target) {
   try {
-    return with_products(multicast(pipelined(Lowering(program, target).run())));
+    LoweringContext context(program, target);
+    return with_products(multicast(pipelined(Lowering(context).run())));
   } catch (ir::Reject& why) {
     return std::move(why);
   }

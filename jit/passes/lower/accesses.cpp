@@ -1,19 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expressions over a stage's variables to expressions over loops; accesses to flat offsets, each
-// proved inside what it accesses.
-#include "jit/passes/lowering.h"
+#include "jit/passes/lower/accesses.h"
+
+#include "jit/passes/lower/expressions.h"
+#include "jit/passes/lower/loop_values.h"
+#include "jit/passes/lower/overhangs.h"
+#include "jit/passes/reject.h"
 
 namespace hone::jit {
 
 using namespace ir;
 
-Poly Lowering::variable(Instance& in, const std::string& name) {
+namespace {
+
+bool has_guarded_load(const Expr& e) {
+  bool found = false;
+  visit(e, [&](const Expr& x) { found |= x->op == Op::kLoad && x->guarded; });
+  return found;
+}
+
+}  // namespace
+
+Poly Accesses::variable(Instance& in, const std::string& name) {
   if (!in.loops) reject("a size depends on " + name + ", which has a value in loops only");
   const Stage& s = in.stage();
   const size_t vars = s.vars.size();
   for (size_t v = 0; v < vars + s.rvars.size(); ++v) {
     if ((v < vars ? s.vars[v] : s.rvars[v - vars]).name != name) continue;
-    auto value = value_of(in, static_cast<int>(v));
+    auto value = values_.value_of(in, static_cast<int>(v));
     if (!value) {
       reject("stage " + s.name + ": " + name + " is used outside its loops; reorder its loops out");
     }
@@ -22,17 +35,19 @@ Poly Lowering::variable(Instance& in, const std::string& name) {
   reject("stage " + s.name + " has no variable " + name);
 }
 
-Poly Lowering::index(Instance& in, const Expr& e) { return Poly::of(translate(in, e), &facts_); }
+Poly Accesses::index(Instance& in, const Expr& e) { return Poly::of(translate(in, e), &facts_); }
 
-const Storage& Lowering::storage_of(const std::string& buffer) const {
-  for (size_t i = storage_.size(); i-- > 0;) {
-    if (storage_[i].first == buffer) return storage_[i].second;
-  }
-  reject(buffer + " is read before it is computed");
+Span Accesses::reduction_span(Instance& in, size_t rvar) {
+  const IndexVar& v = in.stage().rvars[rvar];
+  const auto bound = [&](const Expr& e) {
+    return in.ahead ? Poly::of(ahead(in, e), &facts_) : index(in, e);
+  };
+  const Poly lo = v.lo ? bound(v.lo) : Poly();
+  return {lo, bound(v.hi) - lo};
 }
 
 /// Integer comparisons that the loops' ranges decide become constants.
-Expr Lowering::compare(Instance& in, const Expr& e) {
+Expr Accesses::compare(Instance& in, const Expr& e) {
   const Expr a = translate(in, e->args[0]);
   const Expr b = translate(in, e->args[1]);
   if (a->type != DType::kI64) return make_binary(e->op, a, b);
@@ -50,7 +65,7 @@ Expr Lowering::compare(Instance& in, const Expr& e) {
   return make_binary(e->op, a, b);
 }
 
-Expr Lowering::translate(Instance& in, const Expr& e) {
+Expr Accesses::translate(Instance& in, const Expr& e) {
   switch (e->op) {
     case Op::kInt:
     case Op::kFloat:
@@ -90,7 +105,7 @@ Expr Lowering::translate(Instance& in, const Expr& e) {
   return with_args(e, std::move(args));
 }
 
-Expr Lowering::translate_load(Instance& in, const Expr& e) {
+Expr Accesses::translate_load(Instance& in, const Expr& e) {
   const Storage& s = storage_of(e->name);
   std::vector<Poly> indices;
   const size_t dims = e->args.size() - (e->guarded ? 1 : 0);
@@ -101,7 +116,7 @@ Expr Lowering::translate_load(Instance& in, const Expr& e) {
   n.id = s.buffer;
   n.name = e->name;
   n.args.push_back(offset(s, indices));
-  const bool fills_in = !e->guarded && in.loops && fills(in.stage());
+  const bool fills_in = !e->guarded && in.loops && overhangs_.fills(in.stage());
   const Expr otherwise = e->guarded ? e->args.back() : identity(Reduce::kSum, e->type);
   const Buffer& whole = *program_.buffer(e->name);
   const bool tested = !e->guarded && !fills_in && !proves_inside(s, indices, whole);
@@ -142,7 +157,7 @@ Expr Lowering::translate_load(Instance& in, const Expr& e) {
   return Expr(std::make_shared<const Node>(std::move(n)));
 }
 
-Expr Lowering::offset(const Storage& s, const std::vector<Poly>& indices) {
+Expr Accesses::offset(const Storage& s, const std::vector<Poly>& indices) {
   // Which register a lane has an element in is the same for lanes that are left out.
   const bool held = nest_.buffers[static_cast<size_t>(s.buffer)].home == Home::kWarp;
   const Facts facts = held ? facts_.unconditional() : Facts();
@@ -158,8 +173,8 @@ Expr Lowering::offset(const Storage& s, const std::vector<Poly>& indices) {
   return flat.expr();
 }
 
-/// The first dim in which an index is not proved inside what it accesses; -1: there is none.
-int Lowering::unproved_dim(const Storage& s, const std::vector<Poly>& indices, size_t first) {
+/// The first dim whose index is not proved inside the storage; -1: there is none.
+int Accesses::unproved_dim(const Storage& s, const std::vector<Poly>& indices, size_t first) {
   for (size_t d = first; d < indices.size(); ++d) {
     const Poly from = indices[d] - s.base[d];
     if (!facts_.nonnegative(from) || !facts_.at_most(from, s.shape[d] - Poly(1))) {
@@ -169,8 +184,7 @@ int Lowering::unproved_dim(const Storage& s, const std::vector<Poly>& indices, s
   return -1;
 }
 
-/// The safety argument: no access leaves what it accesses, whatever the loops do.
-void Lowering::prove_inside(const Storage& s, const std::vector<Poly>& indices,
+void Accesses::prove_inside(const Storage& s, const std::vector<Poly>& indices,
                             const std::string& name) {
   const int d = unproved_dim(s, indices, 0);
   if (d < 0) return;
@@ -181,7 +195,7 @@ void Lowering::prove_inside(const Storage& s, const std::vector<Poly>& indices,
 
 /// The same of a read. Where all of the tensor is there, what is not proved is left to a test at
 /// the access (false): the op was checked, so only elements that nobody looks at fail it.
-bool Lowering::proves_inside(const Storage& s, const std::vector<Poly>& indices,
+bool Accesses::proves_inside(const Storage& s, const std::vector<Poly>& indices,
                              const Buffer& whole) {
   Instance none;
   int d = unproved_dim(s, indices, 0);
@@ -193,6 +207,52 @@ bool Lowering::proves_inside(const Storage& s, const std::vector<Poly>& indices,
     if (!all) prove_inside(s, indices, whole.name);
   }
   return false;
+}
+
+Expr Accesses::ahead(Instance& in, const Expr& e) {
+  if (e->op == Op::kVar) {
+    const int node = in.loops->find(e->name);
+    const size_t vars = in.stage().vars.size();
+    const int var = in.loops->nodes[static_cast<size_t>(node)].var;
+    Span s = values_.range_of(in, node);
+    const auto v = static_cast<size_t>(var);
+    s.lo += v < vars ? in.window[v].lo : reduction_span(in, v - vars).lo;
+    return s.lo.expr();
+  }
+  if (e->op == Op::kDim || e->op == Op::kScalar) return translate(in, e);
+  std::vector<Expr> args;
+  for (const Expr& a : e->args) args.push_back(ahead(in, a));
+  if (e->op != Op::kLoad) return args.empty() ? e : with_args(e, std::move(args));
+  const Storage& s = storage_of(e->name);
+  Node n;
+  n.op = Op::kLoad;
+  n.type = e->type;
+  n.id = s.buffer;
+  n.name = e->name;
+  n.args.push_back(offset(s, clamped(s, args)));
+  Expr any = make_int(1, DType::kBool);
+  for (const Poly& extent : s.shape) {
+    if (facts_.nonnegative(extent - Poly(1))) continue;
+    any = make_binary(Op::kAnd, any, make_binary(Op::kLt, make_int(0), extent.expr()));
+  }
+  if (!is_const(any)) {
+    n.guarded = true;
+    n.args.push_back(any);
+    n.args.push_back(make_int(0, e->type));
+  }
+  return Expr(std::make_shared<const Node>(std::move(n)));
+}
+
+/// Indices cut to the elements that a storage holds. What is known of a tensor's elements does not
+/// hold for the 0 read in their place.
+std::vector<Poly> Accesses::clamped(const Storage& s, const std::vector<Expr>& indices) {
+  std::vector<Poly> out;
+  for (size_t d = 0; d < s.shape.size(); ++d) {
+    const Poly last = s.base[d] + s.shape[d] - Poly(1);
+    const Facts* facts = has_guarded_load(indices[d]) ? nullptr : &facts_;
+    out.push_back(max(s.base[d], min(Poly::of(indices[d], facts), last, facts), facts));
+  }
+  return out;
 }
 
 }  // namespace hone::jit

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops bound to the blocks and threads of a GPU: what they may write, and the windows that the
-// threads of a block share.
+#include "jit/passes/lower/thread_loops.h"
+
 #include <algorithm>
 
-#include "jit/passes/lowering.h"
+#include "jit/passes/reject.h"
 
 namespace hone::jit {
 
@@ -15,40 +15,38 @@ constexpr int kClusterSm = 90;  // the first that runs blocks in clusters
 
 }  // namespace
 
-/// Only a GPU has blocks, threads and the memory they share, and tiles that run whole.
-void Lowering::check_marks() const {
-  for (const Stage& s : program_.stages) {
+void check_marks(const Program& program, const Target& target) {
+  for (const Stage& s : program.stages) {
     for (const Loop& l : s.loops) {
-      if (l.cluster == 1 || (target_.is_cuda() && target_.generation() >= kClusterSm)) continue;
-      reject("cluster " + l.name + ": " + print(target_) +
+      if (l.cluster == 1 || (target.is_cuda() && target.generation() >= kClusterSm)) continue;
+      reject("cluster " + l.name + ": " + print(target) +
              " has no clusters of blocks; sm_90 has, leave the step out" +
-             newer_compiler_hint(target_, target_.sm >= kClusterSm));
+             newer_compiler_hint(target, target.sm >= kClusterSm));
     }
   }
-  if (target_.is_cuda()) return;
-  for (const Stage& s : program_.stages) {
+  if (target.is_cuda()) return;
+  for (const Stage& s : program.stages) {
     for (const Relation& r : s.relations) {
       // A vector's sums are kept in registers across the condition that ends the domain.
       if (r.tail != Tail::kPad) continue;
-      reject("split " + r.parent + " tail=pad: " + print(target_) +
+      reject("split " + r.parent + " tail=pad: " + print(target) +
              " has no instructions on tiles; use tail=mask or tail=peel");
     }
     for (const Loop& l : s.loops) {
       if (!is_block(l.mark) && !is_thread(l.mark)) continue;
-      reject("bind " + l.name + " " + std::string(name_of(l.mark)) + ": " + print(target_) +
+      reject("bind " + l.name + " " + std::string(name_of(l.mark)) + ": " + print(target) +
              " has no blocks and threads; use parallel and vectorize");
     }
     for (Space space : {Space::kSharedMemory, Space::kWarp}) {
-      if (program_.buffer(s.output)->space != space) continue;
+      if (program.buffer(s.output)->space != space) continue;
       reject("stage " + s.name + ": in=" + std::string(name_of(space)) +
              " is memory of a GPU; use in=scratch");
     }
   }
 }
 
-/// Whether blocks of some launch run in clusters.
-bool Lowering::has_clusters() const {
-  for (const Stage& s : program_.stages) {
+bool has_clusters(const Program& program) {
+  for (const Stage& s : program.stages) {
     for (const Loop& l : s.loops) {
       if (l.cluster > 1) return true;
     }
@@ -56,7 +54,7 @@ bool Lowering::has_clusters() const {
   return false;
 }
 
-void Lowering::open_threads(const Instance& in, const Loop& loop, int id, const Piece& piece) {
+void ThreadLoops::open(const Instance& in, const Loop& loop, int id, const Piece& piece) {
   const Stage& s = in.stage();
   const auto most = facts_.upper(piece.end);
   const int64_t limit = loop.mark == Mark::kThreadZ ? 64 : 1024;
@@ -76,9 +74,7 @@ void Lowering::open_threads(const Instance& in, const Loop& loop, int id, const 
   threads_.push_back({id, loop.mark, std::max<int64_t>(*most, 1)});
 }
 
-/// What a thread keeps to itself, the other threads do not see: only a reduction's parts, which are
-/// combined when its threads are done, may be made by loops over threads.
-void Lowering::check_threads(const Instance& in) const {
+void ThreadLoops::check(const Instance& in) const {
   const Stage& s = in.stage();
   const Buffer& output = *program_.buffer(s.output);
   const Space space = output.role == Role::kTemp ? output.space : Space::kRoot;
@@ -105,25 +101,7 @@ void Lowering::check_threads(const Instance& in) const {
   }
 }
 
-/// The window of a stage that is computed at `place`. What all threads of a block share does not
-/// depend on which of them asks.
-std::vector<Span> Lowering::window_at(const Stage& stage, const Place& place) {
-  std::vector<Span> box = needed(stage.output, place);
-  const Buffer& b = *program_.buffer(stage.output);
-  if (b.space != Space::kSharedMemory) return box;
-  Instance none;
-  for (size_t d = 0; d < box.size(); ++d) {
-    Span s = over_threads(box[d], b.name);
-    const bool beyond = d < stage.out_index.size() && stage.out_index[d]->op == Op::kVar &&
-                        overhangs(stage, stage.out_index[d]->name);
-    if (!beyond) s.extent = min(s.extent, index(none, b.shape[d]) - s.lo, &facts_);
-    box[d] = std::move(s);
-  }
-  return box;
-}
-
-/// lo .. lo+extent-1 for every thread at once.
-Span Lowering::over_threads(Span span, const std::string& buffer) const {
+Span ThreadLoops::over_all(Span span, const std::string& buffer) const {
   for (const ThreadLoop& t : threads_) {
     const int64_t c = span.lo.loop_coef(t.id);
     const Poly own = Poly(c) * Poly::atom(make_var(nest_.loops[static_cast<size_t>(t.id)], t.id));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tail=pad`: loops that run beyond the domain of their variable. Copies find 0 there, results are
-// not stored.
+#include "jit/passes/lower/overhangs.h"
+
 #include <algorithm>
 
-#include "jit/passes/lowering.h"
+#include "jit/passes/reject.h"
 
 namespace hone::jit {
 
@@ -11,7 +11,7 @@ using namespace ir;
 
 namespace {
 
-/// True for a variable of so many values that units of its loops never run beyond them.
+/// True for a variable whose values are a multiple of `unit`: its loops never run beyond them.
 bool runs_whole(const IndexVar& v, int64_t unit) {
   int64_t extent = 0;
   return !v.lo && is_const(v.hi, &extent) && extent % unit == 0;
@@ -35,13 +35,11 @@ const Expr& without_casts(const Expr& e) {
 
 }  // namespace
 
-/// The variables of each stage that run beyond their domain: those of padded splits, and those
-/// that readers inside the same loops follow with such variables of theirs.
-void Lowering::find_overhangs() {
+void Overhangs::find() {
   overhangs_.assign(program_.stages.size(), {});
   for (size_t i = program_.stages.size(); i-- > 0;) {
     const Stage& s = program_.stages[i];
-    const StageLoops& loops = loops_[i];
+    const StageLoops& loops = context_.loops[i];
     for (size_t r = 0; r < s.relations.size(); ++r) {
       if (s.relations[r].tail != Tail::kPad) continue;
       int node = loops.parent[r];
@@ -85,7 +83,7 @@ void Lowering::find_overhangs() {
 }
 
 /// The variables of `stage` that run beyond their domain; a check's are none of the program's.
-const std::vector<Overhang>& Lowering::overhangs_of(const Stage& stage) const {
+const std::vector<Overhang>& Overhangs::of(const Stage& stage) const {
   static const std::vector<Overhang> kNone;
   for (size_t i = 0; i < program_.stages.size(); ++i) {
     if (&program_.stages[i] == &stage) return overhangs_[i];
@@ -93,40 +91,17 @@ const std::vector<Overhang>& Lowering::overhangs_of(const Stage& stage) const {
   return kNone;
 }
 
-bool Lowering::overhangs(const Stage& stage, const std::string& var) const {
-  const auto& all = overhangs_of(stage);
+bool Overhangs::has(const Stage& stage, const std::string& var) const {
+  const auto& all = of(stage);
   return std::any_of(all.begin(), all.end(), [&](const Overhang& o) { return o.var == var; });
 }
 
-/// True for a copy in a loop that runs beyond what it copies: it finds 0 there.
-bool Lowering::fills(const Stage& s) const {
-  return !overhangs_of(s).empty() && !s.at.root() && s.reduce == Reduce::kNone &&
+bool Overhangs::fills(const Stage& s) const {
+  return !of(s).empty() && !s.at.root() && s.reduce == Reduce::kNone &&
          without_casts(s.value)->op == Op::kLoad;
 }
 
-/// The condition under which a result that others see lies in its domain, null where it always
-/// does; it is assumed from here on, by so many assumptions.
-Expr Lowering::keep_inside(Instance& in, int& assumed) {
-  const Stage& s = in.stage();
-  Expr inside;
-  if (!s.at.root()) return inside;
-  for (const IndexVar& v : s.vars) {
-    if (!overhangs(s, v.name)) continue;
-    const Poly value = variable(in, v.name), end = index(in, v.hi);
-    const Poly rest = end - Poly(1) - value;
-    if (facts_.nonnegative(rest)) continue;
-    const Expr below = make_binary(Op::kLt, value.expr(), end.expr());
-    inside = inside ? make_binary(Op::kAnd, inside, below) : below;
-    facts_.assume(rest);
-    ++assumed;
-  }
-  return inside;
-}
-
-/// Beyond the domain of a reduced variable, only products of zeros may be added: both factors come
-/// from copies that end where the variable does, unless that is at a whole unit, and find 0 behind
-/// that.
-void Lowering::check_padded_sum(const Stage& s) const {
+void Overhangs::check_sum(const Stage& s) const {
   const auto is_zero = [](const Expr& e) {
     return (e->op == Op::kInt && e->i == 0) || (e->op == Op::kFloat && e->f == 0);
   };
@@ -153,7 +128,7 @@ void Lowering::check_padded_sum(const Stage& s) const {
     }
     return false;
   };
-  for (const Overhang& o : overhangs_of(s)) {
+  for (const Overhang& o : of(s)) {
     if (!s.is_reduction_var(o.var)) continue;
     const IndexVar& v = *s.var(o.var);
     const bool product = s.reduce == Reduce::kSum && s.value->op == Op::kMul && !v.lo && !s.where;

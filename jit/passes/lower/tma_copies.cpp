@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies into shared memory that a GPU's TMA makes, a box of a tensor at a time.
-//   for d0: for d1: As[d0,d1] = A[m+d0,k+d1]  =>  copy box of A[k, m] to As[0]
-// A box is a run of the copy's layout; axes outside the run are loops over boxes.
-#include <algorithm>
+#include "jit/passes/lower/tma_copies.h"
 
 #include "jit/ir/build.h"
-#include "jit/passes/lowering.h"
+#include "jit/passes/lower/accesses.h"
+#include "jit/passes/reject.h"
+#include "jit/passes/statements.h"
 
 namespace hone::jit {
 
@@ -57,7 +56,7 @@ std::string bytes_text(int64_t bytes) { return std::to_string(bytes) + " bytes";
 }  // namespace
 
 /// What no TMA does.
-void Lowering::check_bulk(const Instance& in) const {
+void TmaCopies::check_bulk(const Instance& in) const {
   const Stage& s = in.stage();
   const std::string what = "bulk " + s.name + ": ";
   if (target_.generation() < kBulkSm) {
@@ -83,7 +82,7 @@ void Lowering::check_bulk(const Instance& in) const {
 }
 
 /// Which axis of the tensor each variable of the copy runs along.
-BulkCopy Lowering::bulk_axes(const Instance& in) const {
+BulkCopy TmaCopies::bulk_axes(const Instance& in) const {
   const Stage& s = in.stage();
   BulkCopy copy;
   copy.load = s.value;
@@ -111,7 +110,7 @@ BulkCopy Lowering::bulk_axes(const Instance& in) const {
 
 /// Takes the axes of the copy's layout, from the last outwards, into the box while it stays one
 /// run; the others become loops over boxes.
-void Lowering::choose_box(const Instance& in, BulkCopy& copy) const {
+void TmaCopies::choose_box(const Instance& in, BulkCopy& copy) const {
   const Stage& s = in.stage();
   const Storage& to = storage_of(s.output);
   int64_t run = 1;
@@ -145,7 +144,7 @@ void Lowering::choose_box(const Instance& in, BulkCopy& copy) const {
 }
 
 /// The limits of TMA on a box and where it lies in shared memory.
-void Lowering::check_box(const Instance& in, const BulkCopy& copy) const {
+void TmaCopies::check_box(const Instance& in, const BulkCopy& copy) const {
   const Stage& s = in.stage();
   const std::string what = "bulk " + s.name + ": ";
   const NestBuffer& to = nest_.buffers[static_cast<size_t>(storage_of(s.output).buffer)];
@@ -176,8 +175,8 @@ void Lowering::check_box(const Instance& in, const BulkCopy& copy) const {
   }
 }
 
-/// The tensor's dimensions in the order of the box, then those of which a box has one element.
-TensorMap Lowering::map_of(Instance& in, const BulkCopy& copy, std::vector<Expr>& at) {
+/// The tensor's dimensions in the order of the box, then those along which a box has one element.
+TensorMap TmaCopies::map_of(Instance& in, const BulkCopy& copy, std::vector<Expr>& at) {
   const Stage& s = in.stage();
   const Storage& from = storage_of(copy.load->name);
   TensorMap map;
@@ -188,7 +187,7 @@ TensorMap Lowering::map_of(Instance& in, const BulkCopy& copy, std::vector<Expr>
   const auto add = [&](size_t a, int64_t box) {
     const auto dim = static_cast<size_t>(from.axes[a].dim);
     const Poly stride = from.strides[a] * Poly(size);
-    const Poly first = index(in, copy.load->args[dim]);
+    const Poly first = accesses_.index(in, copy.load->args[dim]);
     if (box == 1 && from.shape[dim] == Poly(1) && first == Poly()) return;
     if (map.box.empty() && !(from.strides[a] == Poly(1))) {
       reject(what + "neighbours in the copy's rows are " + print(from.strides[a].expr()) +
@@ -228,7 +227,7 @@ TensorMap Lowering::map_of(Instance& in, const BulkCopy& copy, std::vector<Expr>
 }
 
 /// What the box means: its elements, one after the other, as far as the window goes.
-StmtRef Lowering::box_elements(Instance& in, const BulkCopy& copy) {
+StmtRef TmaCopies::box_elements(Instance& in, const BulkCopy& copy) {
   const Stage& s = in.stage();
   const Storage& to = storage_of(s.output);
   std::vector<std::pair<int, Expr>> loops;
@@ -250,10 +249,10 @@ StmtRef Lowering::box_elements(Instance& in, const BulkCopy& copy) {
     *in.value[a.var] += Poly::atom(make_var(nest_.loops[static_cast<size_t>(id)], id));
   }
   std::vector<Poly> indices;
-  for (const Expr& e : s.out_index) indices.push_back(index(in, e));
-  prove_inside(to, indices, s.output);
-  Expr place = offset(to, indices);
-  StmtRef body = make_store(to.buffer, std::move(place), translate(in, s.value));
+  for (const Expr& e : s.out_index) indices.push_back(accesses_.index(in, e));
+  accesses_.prove_inside(to, indices, s.output);
+  Expr place = accesses_.offset(to, indices);
+  StmtRef body = make_store(to.buffer, std::move(place), accesses_.translate(in, s.value));
   while (!loops.empty()) {
     body = make_for(loops.back().first, Mark::kSerial, make_int(0), loops.back().second,
                     {std::move(body)});
@@ -263,8 +262,7 @@ StmtRef Lowering::box_elements(Instance& in, const BulkCopy& copy) {
   return inside ? make_if(std::move(inside), std::move(body)) : body;
 }
 
-/// The copies of a stage marked bulk: one for each box.
-StmtRef Lowering::bulk_copy(Instance& in) {
+StmtRef TmaCopies::copy(Instance& in) {
   check_bulk(in);
   const Stage& s = in.stage();
   BulkCopy copy = bulk_axes(in);

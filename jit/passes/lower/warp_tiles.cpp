@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor instructions on tiles: operands that the lanes of a warp hold together.
-#include <algorithm>
+#include "jit/passes/lower/warp_tiles.h"
 
 #include "jit/ir/instructions.h"
 #include "jit/ir/poly.h"
-#include "jit/passes/lowering.h"
+#include "jit/passes/lower/thread_loops.h"
+#include "jit/passes/reject.h"
 
 namespace hone::jit {
 
@@ -36,15 +36,10 @@ TileLoops tiles_of(const StageLoops& loops) {
 
 }  // namespace
 
-bool Lowering::makes_tiles(const Stage& s) const {
-  return tiles_of(loops_[program_.stages.index_of(s)]).row != nullptr;
-}
-
-/// What an instruction on tiles takes is kept by the lanes that run it together, or by the block.
-void Lowering::check_tiles(const Instance& in) const {
+void WarpTiles::check(const Instance& in) const {
   const Stage& s = in.stage();
-  if (!makes_tiles(s)) return;
   const TileLoops t = tiles_of(*in.loops);
+  if (!t.row) return;
   const std::string name = t.row->name;
   if (!available(*t.row, target_)) {
     reject(name + " of stage " + s.name + " needs " + needs(*t.row) + "; the target is " +
@@ -64,15 +59,14 @@ void Lowering::check_tiles(const Instance& in) const {
     if (rows && program_.buffer(e->name)->space == Space::kWarp) return;
     check(e->name, Space::kSharedMemory, "shared memory");
   });
-  for (const ThreadLoop& t : threads_) {
+  for (const ThreadLoop& t : threads_.open_loops()) {
     if (t.mark != Mark::kThreadX) continue;
     reject(name + " of stage " + s.name + " is inside " + nest_.loops[static_cast<size_t>(t.id)] +
            ", which is bound to thread.x; all lanes of a warp run it together");
   }
 }
 
-/// A loop of an instruction on tiles has all its iterations.
-void Lowering::check_whole(const Loop& l, const Piece& piece) const {
+void WarpTiles::check_whole(const Loop& l, const Piece& piece) const {
   if (l.mark != Mark::kTensor || l.instruction->lanes == 0) return;
   const Instruction& row = *l.instruction;
   const Poly trips = piece.end - piece.begin;
@@ -84,8 +78,7 @@ void Lowering::check_whole(const Loop& l, const Piece& piece) const {
          print(trips.expr()) + " iterations; split it, or the loop around it, with tail=pad");
 }
 
-/// How a buffer that a tensor instruction reads or writes lies in the registers of its lanes.
-WarpLayout Lowering::warp_layout(const Buffer& b) const {
+WarpLayout WarpTiles::layout_of(const Buffer& b) const {
   WarpLayout found;
   const auto take = [&](const TileLoops& t, Operand operand, int row, int column) {
     if (row < 0 || column < 0) return;
@@ -105,7 +98,7 @@ WarpLayout Lowering::warp_layout(const Buffer& b) const {
   };
   for (size_t i = 0; i < program_.stages.size(); ++i) {
     const Stage& s = program_.stages[i];
-    const TileLoops t = tiles_of(loops_[i]);
+    const TileLoops t = tiles_of(context_.loops[i]);
     if (!t.row) continue;
     if (s.output == b.name) {
       take(t, Operand::kResult, dim_along(s.out_index, t.m), dim_along(s.out_index, t.n));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// `partition L`: a loop cut where the conditions of its body change, so that each part has as few
-// of them as possible.
-#include <algorithm>
+#include "jit/passes/lower/partition.h"
 
-#include "jit/passes/lowering.h"
+#include "jit/passes/lower/accesses.h"
+#include "jit/passes/lower/expressions.h"
+#include "jit/passes/lower/loop_values.h"
+#include "jit/passes/lower/windows.h"
 
 namespace hone::jit {
 
@@ -14,16 +15,10 @@ namespace {
 /// Parts that a loop is cut into at most: beyond that, copies of the body cost more than tests.
 constexpr size_t kMostParts = 9;
 
-bool has_load(const Expr& e) {
-  bool found = false;
-  visit(e, [&](const Expr& n) { found |= n->op == Op::kLoad; });
-  return found;
-}
-
 bool is_index_comparison(const Expr& e) {
   const bool compares =
       e->op == Op::kLt || e->op == Op::kLe || e->op == Op::kEq || e->op == Op::kNe;
-  return compares && e->args[0]->type == DType::kI64 && !has_load(e);
+  return compares && e->args[0]->type == DType::kI64 && !mentions_load(e);
 }
 
 /// What is left of b - a >= (strict ? 1 : 0) when it holds for all values, and when for any.
@@ -49,36 +44,18 @@ void restrict_range(const Poly& p, int id, Poly& begin, Poly& end, const Facts& 
   }
 }
 
-/// Values of the variables of a stage that is emitted inside the loops that are open.
-std::vector<Span> Lowering::spans_inside(size_t stage) {
-  if (active_[stage]) return spans_of(*active_[stage]);
-  const auto known = still_.find(stage);
-  if (known != still_.end()) return known->second;
-  const Stage& s = program_.stages[stage];
-  Instance none;
-  std::vector<Span> vars = needed(s.output, s.at);
-  vars.resize(s.vars.size());
-  for (const IndexVar& v : s.rvars) {
-    if ((v.lo && !Poly::of(v.lo).is_constant()) || mentions(v.hi)) break;
-    const Poly lo = v.lo ? index(none, v.lo) : Poly();
-    vars.push_back({lo, index(none, v.hi) - lo});
-  }
-  if (standing_) still_.emplace(stage, vars);
-  return vars;
-}
-
 /// Where loop `id` enters and leaves the range in which every index of a guarded load is inside,
 /// and that in which any is: vectors beyond the latter need no load at all.
-void Lowering::cuts_of_load(const Expr& load, const Stage& reader, const std::vector<Span>& spans,
-                            int id, const Piece& piece, std::vector<Poly>& cuts) {
+void Partition::cuts_of_load(const Expr& load, const Stage& reader, const std::vector<Span>& spans,
+                             int id, const Piece& piece, std::vector<Poly>& cuts) {
   Poly begin = piece.begin, end = piece.end;
   Poly first = piece.begin, last = piece.end;
   Instance none;
   const Buffer& b = *program_.buffer(load->name);
   for (size_t d = 0; d + 1 < load->args.size() && d < b.shape.size(); ++d) {
-    const auto range = interval(load->args[d], spans, reader);
+    const auto range = windows_.interval(load->args[d], spans, reader);
     if (!range) continue;
-    const Poly shape = index(none, b.shape[d]), behind = range->lo + range->extent;
+    const Poly shape = accesses_.index(none, b.shape[d]), behind = range->lo + range->extent;
     restrict_range(range->lo, id, begin, end, facts_);
     restrict_range(shape - behind, id, begin, end, facts_);
     restrict_range(behind - Poly(1), id, first, last, facts_);
@@ -93,9 +70,11 @@ void Lowering::cuts_of_load(const Expr& load, const Stage& reader, const std::ve
 
 /// Where loop `id` enters the range in which a comparison of indices always holds, and leaves that
 /// in which it never does.
-void Lowering::cuts_of_comparison(const Expr& e, const Stage& reader,
-                                  const std::vector<Span>& spans, int id, std::vector<Poly>& cuts) {
-  const auto a = interval(e->args[0], spans, reader), b = interval(e->args[1], spans, reader);
+void Partition::cuts_of_comparison(const Expr& e, const Stage& reader,
+                                   const std::vector<Span>& spans, int id,
+                                   std::vector<Poly>& cuts) {
+  const auto a = windows_.interval(e->args[0], spans, reader),
+             b = windows_.interval(e->args[1], spans, reader);
   if (!a || !b) return;
   const auto cut = [&](const Slack& slack) {
     for (const Poly& p : {slack.most, slack.least}) {
@@ -111,24 +90,21 @@ void Lowering::cuts_of_comparison(const Expr& e, const Stage& reader,
   if (either) cut(slack_of(*b, *a, 0));
 }
 
-/// Cuts a loop where the guarded loads and the choices by index, of the stage and of those that
-/// are computed inside the loop, come to be the same for all iterations:
-///   for h: S    =>    for h in border: S;  for h in middle: S;  for h in border: S
-std::vector<Piece> Lowering::partition(Instance& in, int node, const Piece& piece) {
+std::vector<Piece> Partition::cut(Instance& in, int node, const Piece& piece) {
   const int id = static_cast<int>(nest_.loops.size());
   facts_.define_loop(id, piece.begin, piece.end);
-  place(in, node, Poly::atom(make_var("", id)), piece);
+  values_.place(in, node, Poly::atom(make_var("", id)), piece);
   std::vector<Poly> cuts;
   const Place here{in.stage().name, in.loops->nodes[static_cast<size_t>(node)].name};
-  const StandStill still(*this);
+  const Windows::StandStill still(windows_);
   for (size_t i = 0; i < program_.stages.size(); ++i) {
     const Stage& s = program_.stages[i];
-    if (!tree_.is_inside(i, here)) continue;
+    if (!context_.tree.is_inside(i, here)) continue;
     std::vector<Span> spans;
     visit(s.value, [&](const Expr& e) {
       const bool guarded = e->op == Op::kLoad && e->guarded;
       if (!guarded && !is_index_comparison(e)) return;
-      if (spans.empty()) spans = spans_inside(i);
+      if (spans.empty()) spans = windows_.spans_inside(i);
       if (guarded) {
         cuts_of_load(e, s, spans, id, piece, cuts);
       } else {
@@ -136,14 +112,14 @@ std::vector<Piece> Lowering::partition(Instance& in, int node, const Piece& piec
       }
     });
   }
-  unplace(in, node);
+  values_.unplace(in, node);
   std::vector<Piece> parts{piece};
   for (const Poly& at : cuts) parts = cut_at(parts, at);
   return parts;
 }
 
-/// Every part as what it has before `at` and what it has from there on.
-std::vector<Piece> Lowering::cut_at(const std::vector<Piece>& parts, const Poly& at) {
+/// Every part as its iterations before `at` and those from there on.
+std::vector<Piece> Partition::cut_at(const std::vector<Piece>& parts, const Poly& at) {
   std::vector<Piece> out;
   for (const Piece& p : parts) {
     const bool before = facts_.at_most(at, p.begin), behind = facts_.at_most(p.end, at);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What data must hold before anything is written.
+#include "jit/passes/lower/data_checks.h"
+
 #include <algorithm>
 
 #include "jit/ir/build.h"
-#include "jit/passes/lowering.h"
+#include "jit/passes/lower/accesses.h"
+#include "jit/passes/lower/expressions.h"
 
 namespace hone::jit {
 
@@ -27,9 +29,7 @@ StmtRef loop(const CheckLoop& l, StmtRef body) {
 
 }  // namespace
 
-/// One launch that walks every check; it must see no bad position before anything is written. On a
-/// GPU its range is blocks of threads along each check's outermost variable.
-void Lowering::add_checks() {
+void DataChecks::add() {
   if (program_.checks.empty()) return;
   Launch launch;
   launch.name = "checks";
@@ -54,7 +54,7 @@ void Lowering::add_checks() {
 
 /// What a check of `a*T[...] + c` says of the elements of T that it looks at. Those are all, or of
 /// a tensor of one dim, a run of them; what else there is, is tested where it is read.
-void Lowering::define_checked(const Check& c) {
+void DataChecks::define_checked(const Check& c) {
   const Poly value = Poly::of(c.value);
   if (value.terms().size() != 1 || value.wraps() || value.terms()[0].factors.size() != 1) return;
   const int64_t a = value.terms()[0].coef;
@@ -70,12 +70,12 @@ void Lowering::define_checked(const Check& c) {
   // a*x + c in lo..hi: x in ceil((lo-c)/a)..floor((hi-c)/a), and the other way round below 0.
   const int64_t k = a > 0 ? a : -a;
   if (lo) {
-    const Poly least = index(none, lo) - offset;
+    const Poly least = accesses_.index(none, lo) - offset;
     if (a > 0) known.lo = floor_div(least + step, k, &facts_);
     if (a < 0) known.hi = floor_div(Poly() - least, k, &facts_);
   }
   if (hi) {
-    const Poly most = index(none, hi) - offset;
+    const Poly most = accesses_.index(none, hi) - offset;
     if (a > 0) known.hi = floor_div(most, k, &facts_);
     if (a < 0) known.lo = floor_div(step - most, k, &facts_);
   }
@@ -83,12 +83,12 @@ void Lowering::define_checked(const Check& c) {
 }
 
 /// An end of what a check allows, without its variables; null: none is known.
-Expr Lowering::end_of(const Check& c, const Expr& end) const {
-  if (!mentions(end)) return end;
+Expr DataChecks::end_of(const Check& c, const Expr& end) const {
+  if (!has_var_or_load(end)) return end;
   // The end of a range is at least its start, which has a check of its own.
   for (const Check& other : program_.checks) {
     const bool starts = &other != &c && equal(end, c.lo) && equal(other.value, end);
-    if (starts && !mentions(other.lo)) return other.lo;
+    if (starts && !has_var_or_load(other.lo)) return other.lo;
   }
   for (const IndexVar& v : c.vars) {
     if (equal(end, c.lo) && end->op == Op::kVar && v.name == end->name && !v.lo) {
@@ -99,7 +99,7 @@ Expr Lowering::end_of(const Check& c, const Expr& end) const {
 }
 
 /// Every element, each by variables of its own?
-bool Lowering::looks_at_all(const Check& c, const Expr& load) const {
+bool DataChecks::looks_at_all(const Check& c, const Expr& load) const {
   const Buffer& b = *program_.buffer(load->name);
   for (size_t d = 0; d < b.shape.size(); ++d) {
     const Expr& at = load->args[d];
@@ -116,18 +116,20 @@ bool Lowering::looks_at_all(const Check& c, const Expr& load) const {
 }
 
 /// A run of the elements of a tensor of one dim, by one variable in steps of one?
-bool Lowering::looks_at_run(const Check& c, const Expr& load, Facts::Elements& known) {
+bool DataChecks::looks_at_run(const Check& c, const Expr& load, Facts::Elements& known) {
   if (load->args.size() != 1) return false;
   Instance none;
   const Storage& s = storage_of(load->name);
   for (const IndexVar& v : c.vars) {
     const auto rest = beside_var(load->args[0], v.name);
-    if (!rest || !s.strides[0].is_constant() || mentions(rest->expr()) || mentions(v.hi)) continue;
-    if (v.lo && mentions(v.lo)) continue;
-    const Poly base = index(none, rest->expr());
-    const Poly lo = v.lo ? index(none, v.lo) : Poly();
-    known.at =
-        std::pair((base + lo) * s.strides[0], (base + index(none, v.hi) - Poly(1)) * s.strides[0]);
+    if (!rest || !s.strides[0].is_constant() || has_var_or_load(rest->expr()) ||
+        has_var_or_load(v.hi))
+      continue;
+    if (v.lo && has_var_or_load(v.lo)) continue;
+    const Poly base = accesses_.index(none, rest->expr());
+    const Poly lo = v.lo ? accesses_.index(none, v.lo) : Poly();
+    known.at = std::pair((base + lo) * s.strides[0],
+                         (base + accesses_.index(none, v.hi) - Poly(1)) * s.strides[0]);
     return true;
   }
   return false;
@@ -135,7 +137,7 @@ bool Lowering::looks_at_run(const Check& c, const Expr& load, Facts::Elements& k
 
 /// The loops over a check's variables. On a GPU the outermost is spread over `blocks` of the
 /// launch, and their threads.
-StmtRef Lowering::walk_check(const Check& c, const Launch& launch, Poly& blocks) {
+StmtRef DataChecks::walk_check(const Check& c, const Launch& launch, Poly& blocks) {
   Stage s;  // a stage without output, so that variables translate as usual
   s.name = "check";
   s.vars = c.vars;
@@ -151,8 +153,8 @@ StmtRef Lowering::walk_check(const Check& c, const Launch& launch, Poly& blocks)
     return Poly::atom(make_var(name, id));
   };
   for (size_t v = 0; v < c.vars.size(); ++v) {
-    const Poly lo = c.vars[v].lo ? index(in, c.vars[v].lo) : Poly();
-    const Poly hi = index(in, c.vars[v].hi);
+    const Poly lo = c.vars[v].lo ? accesses_.index(in, c.vars[v].lo) : Poly();
+    const Poly hi = accesses_.index(in, c.vars[v].hi);
     const std::string name = "check/" + c.vars[v].name;
     in.window.push_back({0, hi});
     if (launch.mark == Mark::kSerial || v > 0) {
@@ -166,17 +168,17 @@ StmtRef Lowering::walk_check(const Check& c, const Launch& launch, Poly& blocks)
     in.value[v] = lo + base + open(name, Mark::kThreadX, 0, min(kThreads, count - base, &facts_));
   }
   std::vector<Expr> tests;
-  tested_ = &tests;
-  const Expr value = translate(in, c.value);
+  accesses_.gather_tests(&tests);
+  const Expr value = accesses_.translate(in, c.value);
   Expr condition = make_binary(
-      Op::kAnd, make_binary(Op::kLe, make_cast(value->type, translate(in, c.lo)), value),
-      make_binary(Op::kLe, value, make_cast(value->type, translate(in, c.hi))));
-  tested_ = nullptr;
+      Op::kAnd, make_binary(Op::kLe, make_cast(value->type, accesses_.translate(in, c.lo)), value),
+      make_binary(Op::kLe, value, make_cast(value->type, accesses_.translate(in, c.hi))));
+  accesses_.gather_tests(nullptr);
   // A value that bad data hide has been told of by the check of those.
   for (const Expr& t : tests) {
     condition = make_binary(Op::kOr, make_unary(Op::kNot, t), condition);
   }
-  StmtRef inner = make_check(std::move(condition), index(in, c.position).expr());
+  StmtRef inner = make_check(std::move(condition), accesses_.index(in, c.position).expr());
   for (size_t v = nest.size(); v-- > 0;) inner = loop(nest[v], std::move(inner));
   return inner;
 }

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/passes/lower/binding_time.h"
+
+#include <algorithm>
+
+namespace hone::jit {
+
+using namespace ir;
+
+/// Nothing of the call decides `e`: no dim, no scalar argument.
+static bool same_in_all_calls(const Expr& e) {
+  bool same = true;
+  visit(e, [&](const Expr& x) { same &= x->op != Op::kDim && x->op != Op::kScalar; });
+  return same;
+}
+
+/// Is `e` decided when constants are bound? `addresses`: it chooses elements or ends of ranges, and
+/// data that do so are checked by the call.
+bool BindingTime::is_bound(const Expr& e, bool addresses) {
+  if (!e) return true;
+  if (e->op == Op::kDim || e->op == Op::kScalar) return false;
+  if (e->op == Op::kLoad) {
+    if (addresses || !holds_constants(e->name)) return false;
+    const bool checked = !e->guarded;
+    for (size_t d = 0; d < e->args.size(); ++d) {
+      const bool otherwise = e->guarded && d + 1 == e->args.size();
+      if (!is_bound(e->args[d], checked && !otherwise)) return false;
+    }
+    return true;
+  }
+  return std::all_of(e->args.begin(), e->args.end(),
+                     [&](const Expr& a) { return is_bound(a, addresses); });
+}
+
+/// Are the elements of `buffer`, and where they lie, known when constants are bound?
+bool BindingTime::holds_constants(const std::string& buffer) {
+  const Buffer& b = *program_.buffer(buffer);
+  for (const auto* list : {&b.shape, &b.strides}) {
+    if (!std::all_of(list->begin(), list->end(), same_in_all_calls)) return false;
+  }
+  const Stage* made = program_.producer(buffer);
+  if (made && !made->at.root()) {  // lives inside the reader's loops
+    std::optional<bool>& known = inner_bound_[program_.stages.index_of(*made)];
+    if (!known) known = is_bound(*made);
+    return *known;
+  }
+  const NestBuffer& n = nest_.buffers[static_cast<size_t>(storage_of(buffer).buffer)];
+  return n.home == Home::kBound || (n.home == Home::kArgument && b.constant);
+}
+
+bool BindingTime::is_bound(const Stage& stage) {
+  bool any = false, all = is_bound(stage.value, false) && is_bound(stage.where, false);
+  each_load(stage, [&](const Expr&) { any = true; });
+  for (const auto* list : {&stage.vars, &stage.rvars}) {
+    for (const IndexVar& v : *list) all &= is_bound(v.lo, true) && is_bound(v.hi, true);
+  }
+  const Buffer& output = *program_.buffer(stage.output);
+  return any && all && std::all_of(output.shape.begin(), output.shape.end(), same_in_all_calls);
+}
+
+}  // namespace hone::jit

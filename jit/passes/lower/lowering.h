@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "jit/passes/lower/accesses.h"
+#include "jit/passes/lower/binding_time.h"
+#include "jit/passes/lower/buffer_allocation.h"
+#include "jit/passes/lower/data_checks.h"
+#include "jit/passes/lower/loop_values.h"
+#include "jit/passes/lower/overhangs.h"
+#include "jit/passes/lower/part.h"
+#include "jit/passes/lower/partition.h"
+#include "jit/passes/lower/prefetches.h"
+#include "jit/passes/lower/tails.h"
+#include "jit/passes/lower/thread_loops.h"
+#include "jit/passes/lower/tma_copies.h"
+#include "jit/passes/lower/warp_tiles.h"
+#include "jit/passes/lower/windows.h"
+
+namespace hone::jit {
+
+/// The walk over the loops of every stage, which emits the nest. The other parts stand in the order
+/// in which they build on one another.
+class Lowering final : private LoweringPart {
+ public:
+  explicit Lowering(LoweringContext& context) : LoweringPart(context) {}
+
+  ir::Nest run();
+
+ private:
+  using Block = std::vector<ir::StmtRef>;
+
+  void add_launch(int stage);
+  void launch_loop(Instance& in, ir::Launch& launch);
+  void walk(Instance& in, size_t depth, bool init, Block& out);
+  void walk_loop(Instance& in, size_t depth, bool init, Block& out);
+  void enter(Instance& in, size_t depth, bool init, Block& out);
+  void allocate_inside(const Instance& in, const std::string& loop);
+  void attached(Instance& in, const std::string& loop, Block& out);
+  void leaf(Instance& in, bool init, Block& out);
+  ir::Expr keep_inside(Instance& in, int& assumed);
+  bool define(Instance& in, const std::vector<ir::Poly>& indices, ir::Expr& when, Block& out);
+
+  ThreadLoops threads_{context_};
+  Overhangs overhangs_{context_};
+  Accesses accesses_{context_, values_, overhangs_};
+  LoopValues values_{context_, accesses_};
+  Windows windows_{context_, accesses_, values_, threads_, overhangs_};
+  Partition partition_{context_, accesses_, values_, windows_};
+  Tails tails_{context_, values_, windows_, partition_};
+  WarpTiles tiles_{context_, threads_};
+  BindingTime binding_{context_};
+  BufferAllocation allocation_{context_, accesses_, windows_, binding_, tiles_};
+  DataChecks checks_{context_, accesses_};
+  Prefetches prefetches_{context_, accesses_, values_, windows_};
+  TmaCopies copies_{context_, accesses_};
+};
+
+}  // namespace hone::jit

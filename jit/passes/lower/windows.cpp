@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/passes/lower/windows.h"
+
+#include "jit/passes/lower/accesses.h"
+#include "jit/passes/lower/expressions.h"
+#include "jit/passes/lower/loop_values.h"
+#include "jit/passes/lower/overhangs.h"
+#include "jit/passes/lower/thread_loops.h"
+#include "jit/passes/reject.h"
+
+namespace hone::jit {
+
+using namespace ir;
+
+std::vector<Span> Windows::spans_inside(size_t stage) {
+  if (context_.active[stage]) return values_.spans_of(*context_.active[stage]);
+  const auto known = still_.find(stage);
+  if (known != still_.end()) return known->second;
+  const Stage& s = program_.stages[stage];
+  Instance none;
+  std::vector<Span> vars = needed(s.output, s.at);
+  vars.resize(s.vars.size());
+  for (const IndexVar& v : s.rvars) {
+    if ((v.lo && !Poly::of(v.lo).is_constant()) || has_var_or_load(v.hi)) break;
+    const Poly lo = v.lo ? accesses_.index(none, v.lo) : Poly();
+    vars.push_back({lo, accesses_.index(none, v.hi) - lo});
+  }
+  if (standing_) still_.emplace(stage, vars);
+  return vars;
+}
+
+std::vector<Span> Windows::domain_of(int stage) {
+  Instance none;
+  std::vector<Span> spans;
+  const Stage& s = program_.stages[static_cast<size_t>(stage)];
+  for (const IndexVar& v : s.vars) {
+    const Poly lo = v.lo ? accesses_.index(none, v.lo) : Poly();
+    spans.push_back({lo, accesses_.index(none, v.hi) - lo});
+  }
+  // A factored loop is an output index: readers run over all of the buffer, also where the loop
+  // itself is cut short.
+  const Buffer& output = *program_.buffer(s.output);
+  for (size_t f = 0; f < s.factored.size(); ++f) {
+    spans.push_back({0, accesses_.index(none, output.shape[s.out_index.size() + f])});
+  }
+  return spans;
+}
+
+std::optional<Span> Windows::interval(const Expr& e, const std::vector<Span>& vars,
+                                      const Stage& reader) {
+  Instance none;
+  if (e->op == Op::kDiv || e->op == Op::kMod) {
+    int64_t k = 0;
+    auto inner = interval(e->args[0], vars, reader);
+    if (!inner || !is_const(e->args[1], &k) || k <= 0) return std::nullopt;
+    if (e->op == Op::kMod) {
+      if (inner->extent == Poly(1)) return Span{floor_mod(inner->lo, k, &facts_), 1};
+      return Span{0, k};
+    }
+    const Poly lo = floor_div(inner->lo, k, &facts_);
+    return Span{lo, floor_div(inner->lo + inner->extent - Poly(1), k, &facts_) - lo + Poly(1)};
+  }
+  Span out{0, 1};
+  for (const Poly p = Poly::of(e); const Poly::Term& t : p.terms()) {
+    const Expr& f = t.factors[0];
+    if (t.factors.size() != 1 || f->op != Op::kVar) {
+      if (f->op == Op::kDim && t.factors.size() == 1) {
+        out.lo += Poly(t.coef) * accesses_.index(none, f);
+        continue;
+      }
+      if (t.factors.size() != 1 || (f->op != Op::kDiv && f->op != Op::kMod)) return std::nullopt;
+    }
+    Span s;
+    if (f->op == Op::kVar) {
+      size_t v = 0;
+      while (v < reader.vars.size() && reader.vars[v].name != f->name) ++v;
+      if (v == reader.vars.size()) {
+        size_t r = 0;
+        while (r < reader.rvars.size() && reader.rvars[r].name != f->name) ++r;
+        v += r;
+      }
+      if (v >= vars.size()) return std::nullopt;
+      s = vars[v];
+    } else {
+      auto inner = interval(f, vars, reader);
+      if (!inner) return std::nullopt;
+      s = *inner;
+    }
+    const int64_t c = t.coef;
+    out.lo += Poly(c) * (c >= 0 ? s.lo : s.lo + s.extent - Poly(1));
+    out.extent += Poly(c >= 0 ? c : -c) * (s.extent - Poly(1));
+  }
+  out.lo += Poly(Poly::of(e).constant());
+  return out;
+}
+
+void Windows::widen(std::vector<Span>& box, std::vector<bool>& seen, size_t dim, const Span& span) {
+  if (!seen[dim]) {
+    box[dim] = span;
+    seen[dim] = true;
+    return;
+  }
+  Span& b = box[dim];
+  const Poly lo = min(b.lo, span.lo, &facts_);
+  const Poly hi = max(b.lo + b.extent, span.lo + span.extent, &facts_);
+  b = {lo, hi - lo};
+}
+
+/// The box of a temporary that its readers inside `place` touch, given the loops that are open.
+std::vector<Span> Windows::needed(const std::string& buffer, const Place& place) {
+  const Buffer& b = *program_.buffer(buffer);
+  Instance none;
+  std::vector<Span> box(b.shape.size());
+  std::vector<bool> seen(b.shape.size(), false);
+  for (const size_t r : context_.tree.readers(buffer)) {
+    const Stage& reader = program_.stages[r];
+    if (!context_.tree.is_inside(r, place)) continue;
+    std::vector<Span> vars;
+    bool known = false;
+    each_load(reader, [&](const Expr& e) {
+      if (e->name != buffer) return;
+      if (!known) {
+        known = true;
+        vars = spans_inside(r);
+      }
+      for (size_t d = 0; d < box.size(); ++d) {
+        auto span = interval(e->args[d], vars, reader);
+        widen(box, seen, d, span ? *span : Span{0, accesses_.index(none, b.shape[d])});
+      }
+    });
+  }
+  return box;
+}
+
+std::vector<Span> Windows::window_at(const Stage& stage, const Place& place) {
+  std::vector<Span> box = needed(stage.output, place);
+  const Buffer& b = *program_.buffer(stage.output);
+  if (b.space != Space::kSharedMemory) return box;
+  Instance none;
+  for (size_t d = 0; d < box.size(); ++d) {
+    Span s = threads_.over_all(box[d], b.name);
+    const bool beyond = d < stage.out_index.size() && stage.out_index[d]->op == Op::kVar &&
+                        overhangs_.has(stage, stage.out_index[d]->name);
+    if (!beyond) s.extent = min(s.extent, accesses_.index(none, b.shape[d]) - s.lo, &facts_);
+    box[d] = std::move(s);
+  }
+  return box;
+}
+
+void Windows::check_covered(const Stage& st, const std::vector<Span>& window) {
+  if (st.store.root()) return;
+  const std::vector<Span> made = window_at(st, st.at);
+  for (size_t d = 0; d < window.size(); ++d) {
+    if (facts_.at_most(made[d].lo, window[d].lo) &&
+        facts_.at_most(window[d].lo + window[d].extent, made[d].lo + made[d].extent)) {
+      continue;
+    }
+    reject("compute " + st.name + " at " + st.at.stage + "/" + st.at.loop + " store " +
+           st.store.stage + "/" + st.store.loop + ": readers outside need " +
+           print(window[d].extent.expr()) + " elements of dim " + std::to_string(d) +
+           ", the loop computes " + print(made[d].extent.expr()));
+  }
+}
+
+}  // namespace hone::jit

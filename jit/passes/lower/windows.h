@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "jit/passes/lower/part.h"
+
+namespace hone::jit {
+
+class Accesses;
+class LoopValues;
+class Overhangs;
+class ThreadLoops;
+
+/// Windows: the box of a stage's output that its readers inside a loop touch. Found by interval
+/// arithmetic over the readers' indices while outer loops stand at one value.
+class Windows final : public LoweringPart {
+ public:
+  class StandStill;
+
+  Windows(LoweringContext& context, Accesses& accesses, LoopValues& values,
+          const ThreadLoops& threads, const Overhangs& overhangs)
+      : LoweringPart(context),
+        accesses_(accesses),
+        values_(values),
+        threads_(threads),
+        overhangs_(overhangs) {}
+
+  /// The whole domain of a stage at the root: a span per var, then per factored loop.
+  std::vector<Span> domain_of(int stage);
+  /// The window of a stage that is computed at `place`, a span per dim. What all threads of a block
+  /// share does not depend on which of them asks.
+  std::vector<Span> window_at(const ir::Stage& stage, const ir::Place& place);
+  /// Rejects a stage that computes less inside its loop than is read where it is kept.
+  void check_covered(const ir::Stage& st, const std::vector<Span>& window);
+  /// Values of the variables of a stage that is emitted inside the loops that are open.
+  std::vector<Span> spans_inside(size_t stage);
+  /// lo .. hi of an index while the reader's variables run over `vars`; nothing where it depends on
+  /// data.
+  std::optional<Span> interval(const ir::Expr& index, const std::vector<Span>& vars,
+                               const ir::Stage& reader);
+
+ private:
+  std::vector<Span> needed(const std::string& buffer, const ir::Place& place);
+  void widen(std::vector<Span>& box, std::vector<bool>& seen, size_t dim, const Span& span);
+
+  Accesses& accesses_;
+  LoopValues& values_;
+  const ThreadLoops& threads_;
+  const Overhangs& overhangs_;
+  bool standing_ = false;  ///< no loop opens or closes: what spans_inside finds may be kept
+  std::unordered_map<size_t, std::vector<Span>> still_;  ///< kept results, by stage
+};
+
+/// While one lives no loop opens or closes, so what stages need of each other stays as it is: a
+/// chain of them is followed once, not once from each of its members.
+class Windows::StandStill {
+ public:
+  explicit StandStill(Windows& windows) : windows_(windows) { windows_.standing_ = true; }
+  ~StandStill() {
+    windows_.standing_ = false;
+    windows_.still_.clear();
+  }
+  StandStill(const StandStill&) = delete;
+  StandStill& operator=(const StandStill&) = delete;
+
+ private:
+  Windows& windows_;
+};
+
+}  // namespace hone::jit
