@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "schedules/space/analysis/shape.h"
@@ -37,7 +38,7 @@ void skip_single(Plan& plan, const std::string& name) {
   order_loops(plan, name, rest);
 }
 
-/// Where a thread's share of the work is within this factor of waking it, both ways are tried.
+/// Where what threads save is within this factor of waking them, both ways are tried.
 /// Tuned on: Zen 4 (AVX-512).
 constexpr double kInDoubt = 4;
 
@@ -78,14 +79,15 @@ double cycles_of(const Plan& plan, const std::string& name) {
                   bytes / plan.machine().memory_bytes);
 }
 
-/// True where the parts of a launch are long enough for threads to pay.
+/// True where threads save more of a launch than waking them takes. More threads take longer to
+/// wake, about as a tree of wakers does.
 bool pays(Plan& plan, const std::string& name, int64_t parts) {
   const auto threads = static_cast<double>(std::min<int64_t>(plan.machine().threads, parts));
   if (threads <= 1) return true;  // the mark does nothing
-  const double share = cycles_of(plan, name) / threads;
-  const double wake = plan.machine().cycles_to_wake_thread;
-  const bool worth = share >= wake;
-  if (share < wake / kInDoubt || share > wake * kInDoubt) return worth;
+  const double saved = cycles_of(plan, name) * (1 - 1 / threads);
+  const double wake = plan.machine().cycles_to_wake_thread * std::log2(threads);
+  const bool worth = saved >= wake;
+  if (saved < wake / kInDoubt || saved > wake * kInDoubt) return worth;
   return plan.decide("threads for " + name, 2, worth ? 1 : 0) == 1;
 }
 
@@ -99,7 +101,7 @@ bool apply_launch(Plan& plan, const std::string& name) {
     return plan.declines("its outermost loop cannot be shared among threads");
   }
   if (!pays(plan, name, typical(plan.program(), extent_of(s, outermost.name)))) {
-    return plan.declines("a thread's share of the work is shorter than waking it takes");
+    return plan.declines("threads would save less than waking them takes");
   }
   return plan.add(step::parallel({name, outermost.name}));
 }
