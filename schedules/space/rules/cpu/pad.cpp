@@ -46,7 +46,7 @@ bool copy_with_borders(Plan& plan, const std::string& stage, const std::string& 
   return done;
 }
 
-/// A copy of which most is border, and which has more elements than the reduction reads, costs more
+/// A copy that is half border, and of which each element is read twice at most, costs more
 /// than the tests that it saves.
 bool mostly_border(Plan& plan, const std::string& stage, const std::string& tensor,
                    const std::string& copy) {
@@ -57,7 +57,7 @@ bool mostly_border(Plan& plan, const std::string& stage, const std::string& tens
   for (const ir::Expr& extent : plan.program().buffer(tensor)->shape) {
     elements *= typical(plan.program(), extent);
   }
-  const bool wasted = copied >= 2 * elements && copied >= iterations(plan, stage);
+  const bool wasted = copied >= 2 * elements && 2 * copied >= iterations(plan, stage);
   plan.rewind(std::move(before));
   return wasted;
 }
