@@ -73,6 +73,25 @@ bool worth_packing(const Plan& plan, const std::string& stage, const Access& a) 
   return reads >= (step >= plan.machine().page_bytes ? kFarReadsToPack : kReadsToPack);
 }
 
+std::vector<std::string> run_of(const ir::Stage& s, const StageFacts& facts,
+                                const std::string& var) {
+  std::vector<std::string> run;
+  int64_t extent = facts.extent(var);
+  for (size_t i = s.rvars.size(); i-- > 1;) {
+    const ir::IndexVar &inner = s.rvars[i], &outer = s.rvars[i - 1];
+    if (run.empty() && inner.name != var) continue;
+    bool goes_on = ir::is_const(inner.hi) && !inner.lo && !outer.lo;
+    for (const Access& a : facts.loads) {
+      goes_on =
+          goes_on && !a.guarded && !a.gathers && a.stride(outer.name) == a.stride(var) * extent;
+    }
+    if (!goes_on) break;
+    run.push_back(outer.name);
+    extent = saturating_product(extent, facts.extent(outer.name));
+  }
+  return run;
+}
+
 VectorAxis vector_axis(const Plan& plan, const std::string& name, const Access& store,
                        bool may_pack) {
   const ir::Stage s = plan.stage(name);
@@ -83,7 +102,12 @@ VectorAxis vector_axis(const Plan& plan, const std::string& name, const Access& 
   best.cost = 1e30;
   const auto consider = [&](const std::string& var, bool reduction) {
     VectorAxis axis{var, reduction, "", 0};
-    const int64_t extent = facts.extent(var);
+    int64_t extent = facts.extent(var);
+    if (reduction) {
+      for (const std::string& outer : run_of(s, facts, var)) {
+        extent = saturating_product(extent, facts.extent(outer));
+      }
+    }
     int64_t reduced = 1;
     for (const ir::IndexVar& r : s.rvars)
       reduced = saturating_product(reduced, std::max<int64_t>(facts.extent(r.name), 1));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "schedules/space/plan.h"
 
@@ -14,6 +15,11 @@ struct VectorAxis {
   std::string packed;      ///< tensor to lay out along `var` first, or ""
   double cost = 0;         ///< of one vector of points, in instructions about
 };
+
+/// The reduction loops around `var` that run on in memory where it ends, the nearest first: fused
+/// with it they are one loop at the same stride.
+std::vector<std::string> run_of(const ir::Stage& stage, const StageFacts& facts,
+                                const std::string& var);
 
 /// The cheapest axis for a reduction. `store` is how the result leaves (its consumer's store, by
 /// the variables of the stage). With `may_pack`, a tensor read across lines may be laid out anew.

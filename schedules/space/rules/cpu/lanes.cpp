@@ -101,20 +101,11 @@ constexpr int64_t kLanesCode = 256;
 /// as one loop, and its iterations.
 std::string run_on(Plan& plan, const std::string& name, const std::string& var, int64_t& extent) {
   const StageFacts facts = plan.facts(name);
-  const std::vector<ir::IndexVar> rvars = plan.stage(name).rvars;
   std::string loop = var;
   extent = facts.extent(var);
-  for (size_t i = rvars.size(); i-- > 1;) {
-    const std::string &inner = rvars[i].name, &outer = rvars[i - 1].name;
-    if (loop == var && inner != var) continue;
-    bool goes_on = ir::is_const(rvars[i].hi) && !rvars[i].lo && !rvars[i - 1].lo;
-    for (const Access& a : facts.loads) {
-      goes_on = goes_on && !a.guarded && !a.gathers && a.stride(outer) == a.stride(var) * extent;
-    }
+  for (const std::string& outer : run_of(plan.stage(name), facts, var)) {
     const std::string fused = outer + "." + loop;
-    if (!goes_on || !plan.add(step::fuse({name, outer}, {name, loop}, fused))) {
-      break;
-    }
+    if (!plan.add(step::fuse({name, outer}, {name, loop}, fused))) break;
     loop = fused;
     extent = saturating_product(extent, facts.extent(outer));
   }
