@@ -268,7 +268,11 @@ std::string numerics_class(const Program& definition, const Program& scheduled) 
     } else if (makes_product(definition, s)) {
       const bool fused = std::any_of(definition.stages.begin(), definition.stages.end(),
                                      [&](const Stage& r) { return adds(r, s.output); });
-      add(s.name, fused ? "fused" : "");
+      // A staged copy of the product is rounded before it is added.
+      const bool staged = std::any_of(
+          scheduled.stages.begin(), scheduled.stages.end(),
+          [&](const Stage& c) { return !definition.stage(c.name) && makes_product(scheduled, c); });
+      add(s.name, !fused ? "" : staged ? "staged" : "fused");
     }
   }
   return out.empty() ? "exact" : out;
