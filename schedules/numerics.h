@@ -19,6 +19,7 @@ namespace hone::schedules {
 ///   `S:k.p64[seq]`   parts of 64 terms, each as in brackets, then combined
 ///   `S:lanes(j)@[i,j]`  the range of j depends on i: the loops around it count
 ///   `t:fused`           t is inlined, and its product added in one rounding
+///   `t:staged`          t is inlined, and a staged copy of its product is rounded before the sum
 /// "exact" where nothing depends on an order. Products that a statement itself adds are always
 /// fused. Names of loops, tile sizes, threads, copies and tails show only where they change bits.
 /// The sign of a zero from max or min and the choice among NaNs are nobody's.
