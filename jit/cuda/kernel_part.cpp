@@ -54,9 +54,9 @@ void KernelPart::note(const Expr& e) {
 bool collective(const Stmt& s) {
   bool found = false;
   each_stmt(s, [&](const Stmt& x) {
-    found |= x.kind == Stmt::kTeam || x.kind == Stmt::kBarrier || x.kind == Stmt::kFill ||
-             x.kind == Stmt::kReady || x.kind == Stmt::kRelease ||
-             (x.kind == Stmt::kFor && x.into >= 0);
+    const auto* loop = as<ForStmt>(x);
+    found |= is<TeamStmt, BarrierStmt, FillStmt, ReadyStmt, ReleaseStmt>(x) ||
+             (loop && loop->gpu.into >= 0);
   });
   return found;
 }
@@ -91,7 +91,8 @@ void KernelPart::conditional(const ThreadScope& scope, const Print& f) {
 /// it does not loop over.
 void KernelPart::guarded(const ThreadScope& scope, const Stmt& s, const Print& f) {
   ThreadScope all = scope;
-  const bool to_memory = s.kind == Stmt::kCheck || (s.kind == Stmt::kStore && !own(s.id));
+  const auto* store = as<StoreStmt>(s);
+  const bool to_memory = is<CheckStmt>(s) || (store && !own(store->buffer));
   for (int a = 0; a < 3 && to_memory; ++a) {
     if (out_.block[static_cast<size_t>(a)] > 1 && !scope.axes.contains(a)) {
       all.only.push_back(std::string(kAnyThread[a]) + " == 0");

@@ -12,6 +12,7 @@
 #include "jit/cuda/source.h"
 #include "jit/ir/nest.h"
 #include "jit/ir/target.h"
+#include "jit/ir/visit.h"
 
 namespace hone::jit {
 
@@ -19,7 +20,7 @@ namespace hone::jit {
 template <class F>
 void each_stmt(const ir::Stmt& s, const F& f) {
   f(s);
-  if (s.kind == ir::Stmt::kTmaCopy) return;
+  if (ir::is<ir::TmaCopyStmt>(s)) return;
   for (const ir::StmtRef& b : s.body) each_stmt(*b, f);
 }
 
@@ -45,9 +46,9 @@ enum class ThreadRole : uint8_t { kAll, kProducer, kConsumer };
 class KernelRoot {
  public:
   virtual void emit(const ir::Stmt& s, ThreadScope& scope) = 0;
-  virtual void emit_leaf(const ir::Stmt& s) = 0;
-  virtual void emit_serial(const ir::Stmt& s, ThreadScope& scope) = 0;
-  virtual int open_loop(const ir::Stmt& s) = 0;
+  virtual void emit_store(const ir::StoreStmt& s) = 0;
+  virtual void emit_serial(const ir::ForStmt& s, ThreadScope& scope) = 0;
+  virtual int open_loop(const ir::ForStmt& s) = 0;
 
  protected:
   ~KernelRoot() = default;
@@ -117,9 +118,11 @@ class KernelPart {
   void guarded(const ThreadScope& scope, const ir::Stmt& s, const Print& f);
 
   void emit(const ir::Stmt& s, ThreadScope& scope) { context_.root->emit(s, scope); }
-  void emit_leaf(const ir::Stmt& s) { context_.root->emit_leaf(s); }
-  void emit_serial(const ir::Stmt& s, ThreadScope& scope) { context_.root->emit_serial(s, scope); }
-  int open_loop(const ir::Stmt& s) { return context_.root->open_loop(s); }
+  void emit_store(const ir::StoreStmt& s) { context_.root->emit_store(s); }
+  void emit_serial(const ir::ForStmt& s, ThreadScope& scope) {
+    context_.root->emit_serial(s, scope);
+  }
+  int open_loop(const ir::ForStmt& s) { return context_.root->open_loop(s); }
   void emit_all(const ir::Stmt& s, ThreadScope& scope) {
     for (const ir::StmtRef& b : s.body) emit(*b, scope);
   }

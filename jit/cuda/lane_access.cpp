@@ -23,9 +23,10 @@ int64_t LaneAccess::width(int buffer, const Expr& offset, const VectorLanes& lan
 bool LaneAccess::any_wide(const Stmt& s, const VectorLanes& lanes) const {
   bool found = false;
   each_stmt(s, [&](const Stmt& x) {
-    if (x.kind != Stmt::kStore) return;
-    found |= width(x.id, x.offset, lanes) > 1;
-    visit(x.value, [&](const Expr& e) {
+    const auto* store = as<StoreStmt>(x);
+    if (!store) return;
+    found |= width(store->buffer, store->offset, lanes) > 1;
+    visit(store->value, [&](const Expr& e) {
       found |= e->op == Op::kLoad && width(e->id, e->args[0], lanes) > 1;
     });
   });
@@ -33,19 +34,16 @@ bool LaneAccess::any_wide(const Stmt& s, const VectorLanes& lanes) const {
 }
 
 /// What stores `wide` elements at a time.
-std::string LaneAccess::store_of(const Stmt& s, int64_t wide) const {
-  const bool global = nest_.buffers[static_cast<size_t>(s.id)].home != Home::kSharedMemory;
+std::string LaneAccess::store_of(const StoreStmt& s, int64_t wide) const {
+  const bool global = nest_.buffers[static_cast<size_t>(s.buffer)].home != Home::kSharedMemory;
   if (!global || forms_.plain_stores) return fmt::format("store_vector<{}>", wide);
   int stores = 0, loads = 0;
-  const auto count = [&](const Expr& e) {
-    if (!e) return;
-    visit(e, [&](const Expr& x) { loads += x->op == Op::kLoad && x->id == s.id ? 1 : 0; });
-  };
   each_stmt(*launch_.body, [&](const Stmt& x) {
-    for (const Expr* e : {&x.begin, &x.end, &x.condition, &x.offset, &x.value}) count(*e);
-    if (x.kind != Stmt::kStore || x.id != s.id) return;
+    for_each_load(x, [&](const Expr& load) { loads += load->id == s.buffer ? 1 : 0; });
+    const auto* store = as<StoreStmt>(x);
+    if (!store || store->buffer != s.buffer) return;
     ++stores;
-    loads += x.reduce != Reduce::kNone ? 1 : 0;
+    loads += store->reduce != Reduce::kNone ? 1 : 0;
   });
   return fmt::format("store_global<{}, {}>", wide, stores == 1 && loads == 0);
 }
@@ -61,15 +59,16 @@ void LaneAccess::emit_each_lane(const VectorLanes& lanes, const Print& f) {
 }
 
 /// What the lanes store, into the vector `out`.
-void LaneAccess::emit_lane_values(const Stmt& s, const VectorLanes& lanes, const std::string& out) {
-  const NestBuffer& b = nest_.buffers[static_cast<size_t>(s.id)];
+void LaneAccess::emit_lane_values(const StoreStmt& s, const VectorLanes& lanes,
+                                  const std::string& out) {
+  const NestBuffer& b = nest_.buffers[static_cast<size_t>(s.buffer)];
   note(s.offset);
   note(s.value);
-  used_.insert(s.id);
+  used_.insert(s.buffer);
   written_.insert(&b);
-  const int64_t wide = width(s.id, s.offset, lanes);
+  const int64_t wide = width(s.buffer, s.offset, lanes);
   const std::string before =
-      s.reduce == Reduce::kNone ? "" : loaded(s.id, s.offset, wide, lanes, "");
+      s.reduce == Reduce::kNone ? "" : loaded(s.buffer, s.offset, wide, lanes, "");
   emit_each_lane(lanes, [&] {
     if (s.reduce == Reduce::kNone && s.value->type == b.type) {
       return line(in_lane(out, lanes) + " = " + print_stored(s.value, n_) + ";");

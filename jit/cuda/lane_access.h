@@ -15,10 +15,10 @@ class LaneAccess final : public KernelPart {
 
   int64_t width(int buffer, const ir::Expr& offset, const VectorLanes& lanes) const;
   bool any_wide(const ir::Stmt& s, const VectorLanes& lanes) const;
-  std::string store_of(const ir::Stmt& s, int64_t wide) const;
+  std::string store_of(const ir::StoreStmt& s, int64_t wide) const;
   std::string print_address(int buffer, const ir::Expr& offset, const VectorLanes& lanes) const;
   void emit_each_lane(const VectorLanes& lanes, const Print& f);
-  void emit_lane_values(const ir::Stmt& s, const VectorLanes& lanes, const std::string& out);
+  void emit_lane_values(const ir::StoreStmt& s, const VectorLanes& lanes, const std::string& out);
   void hold_loads(const ir::Expr& value, const VectorLanes& lanes);
 
  private:

@@ -103,20 +103,11 @@ class Widths {
   bool wide() const { return wide_; }
 
   void walk(const Nest& nest, const Stmt& s) {
-    for (const Expr* e : {&s.begin, &s.end, &s.condition, &s.offset, &s.value, &s.position}) {
-      if (*e) look(*e);
-    }
-    for (const Expr& e : s.at) look(e);
-    if (s.kind == Stmt::kStore) size(nest, s.id);
-    for (const Expr* e : {&s.condition, &s.offset, &s.value}) {
-      if (*e) {
-        visit(*e, [&](const Expr& x) {
-          if (x->op == Op::kLoad) size(nest, x->id);
-        });
-      }
-    }
-    if (s.kind == Stmt::kFor) {
-      facts_.define_loop(s.id, Poly::of(s.begin, &facts_), Poly::of(s.end, &facts_));
+    for_each_expr(s, [&](const Expr& e) { look(e); });
+    if (const auto* store = as<StoreStmt>(s)) size(nest, store->buffer);
+    for_each_load(s, [&](const Expr& load) { size(nest, load->id); });
+    if (const auto* loop = as<ForStmt>(s)) {
+      facts_.define_loop(loop->loop, Poly::of(loop->begin, &facts_), Poly::of(loop->end, &facts_));
     }
     for (const StmtRef& b : s.body) walk(nest, *b);
   }

@@ -43,27 +43,28 @@ std::string BulkPrinter::first_thread() const {
 }
 
 /// The mbarrier of the slot of a position.
-std::string BulkPrinter::slot_barrier(const Stmt& s, const char* of) {
-  const Pipe& pipe = nest_.pipes[static_cast<size_t>(s.id)];
-  pipes_.insert(s.id);
-  note(s.position);
-  const Expr slot = make_binary(Op::kMod, s.position, make_int(pipe.stages));
-  return fmt::format("shared_address(HONE_AT({}, {}))", barriers_of(of, s.id),
+std::string BulkPrinter::slot_barrier(int number, const Expr& position, const char* of) {
+  const Pipe& pipe = nest_.pipes[static_cast<size_t>(number)];
+  pipes_.insert(number);
+  note(position);
+  const Expr slot = make_binary(Op::kMod, position, make_int(pipe.stages));
+  return fmt::format("shared_address(HONE_AT({}, {}))", barriers_of(of, number),
                      print_index(slot, n_));
 }
 
 /// One thread announces what comes and starts the copies; threads of their own wait until the slot
 /// is free first.
-void BulkPrinter::emit_fill(const Stmt& s) {
-  const Pipe& pipe = nest_.pipes[static_cast<size_t>(s.id)];
+void BulkPrinter::emit_fill(const FillStmt& s) {
+  const Pipe& pipe = nest_.pipes[static_cast<size_t>(s.pipe)];
   if (pipe.specialized && role_ == ThreadRole::kConsumer) return;
   const std::string around = filled_;
   const ThreadRole role = std::exchange(role_, ThreadRole::kAll);
   open(pipe.specialized ? "{" : "if (" + first_thread() + ") {");
   filled_ = "filled_" + std::to_string(++fills_);
-  line(fmt::format("const u32 {} = {};", filled_, slot_barrier(s, "full")));
+  line(fmt::format("const u32 {} = {};", filled_, slot_barrier(s.pipe, s.position, "full")));
   if (pipe.specialized) {
-    line(fmt::format("mbarrier_wait({}, {});", slot_barrier(s, "empty"), parity_of(s, 1)));
+    line(fmt::format("mbarrier_wait({}, {});", slot_barrier(s.pipe, s.position, "empty"),
+                     parity_of(s.pipe, s.position, 1)));
   }
   line(fmt::format("mbarrier_arrive_expect({}, {});", filled_, pipe.bytes));
   ThreadScope alone;
@@ -74,18 +75,19 @@ void BulkPrinter::emit_fill(const Stmt& s) {
 }
 
 /// The parity of the phase that a position is in, or of the one `ahead` later.
-std::string BulkPrinter::parity_of(const Stmt& s, int64_t ahead) {
-  const Pipe& pipe = nest_.pipes[static_cast<size_t>(s.id)];
-  const Expr phase = make_binary(Op::kDiv, s.position, make_int(pipe.stages)) + make_int(ahead);
+std::string BulkPrinter::parity_of(int number, const Expr& position, int64_t ahead) {
+  const Pipe& pipe = nest_.pipes[static_cast<size_t>(number)];
+  const Expr phase = make_binary(Op::kDiv, position, make_int(pipe.stages)) + make_int(ahead);
   return "(u32)(" + print_index(make_binary(Op::kMod, phase, make_int(2)), n_) + ")";
 }
 
-void BulkPrinter::emit_ready(const Stmt& s) {
-  line(fmt::format("mbarrier_wait({}, {});", slot_barrier(s, "full"), parity_of(s, 0)));
+void BulkPrinter::emit_ready(const ReadyStmt& s) {
+  line(fmt::format("mbarrier_wait({}, {});", slot_barrier(s.pipe, s.position, "full"),
+                   parity_of(s.pipe, s.position, 0)));
 }
 
-void BulkPrinter::emit_box(const Stmt& s) {
-  used_.insert(s.id);
+void BulkPrinter::emit_box(const TmaCopyStmt& s) {
+  used_.insert(s.buffer);
   note(s.offset);
   std::string at;
   for (const Expr& e : s.at) {
@@ -94,7 +96,7 @@ void BulkPrinter::emit_box(const Stmt& s) {
     at += n_.wide ? ", (i32)(" + index + ")" : ", " + index;
   }
   const std::string to = fmt::format("shared_address(HONE_AT({}, {})), &args.map[{}], {}",
-                                     n_.buffers[static_cast<size_t>(s.id)],
+                                     n_.buffers[static_cast<size_t>(s.buffer)],
                                      print_index(s.offset, n_), number_of_map(s.map), filled_);
   if (s.cluster > 1) {
     line(fmt::format("tensor_load_multicast({}, {}{});", to, (1 << s.cluster) - 1, at));
@@ -166,29 +168,30 @@ std::string BulkPrinter::declare_pipes() const {
 bool BulkPrinter::fills_apart(const Stmt& s) const {
   bool found = false;
   each_stmt(s, [&](const Stmt& x) {
-    found |= x.kind == Stmt::kFill && nest_.pipes[static_cast<size_t>(x.id)].specialized;
+    const auto* fill = as<FillStmt>(x);
+    found |= fill && nest_.pipes[static_cast<size_t>(fill->pipe)].specialized;
   });
   return found;
 }
 
 /// One lane of each warp says that the warp is done with a slot; where blocks fill it together, one
 /// for each of them, to all.
-void BulkPrinter::emit_release(const Stmt& s) {
+void BulkPrinter::emit_release(const ReleaseStmt& s) {
   const int x = out_.block[0], y = out_.block[1];
   std::string thread = "threadIdx.x";
   if (x % kWarpLanes != 0) {
     thread = fmt::format("((threadIdx.z * {} + threadIdx.y) * {} + threadIdx.x)", y, x);
   }
   line("warp_barrier();");
-  const int blocks = nest_.pipes[static_cast<size_t>(s.id)].cluster;
+  const int blocks = nest_.pipes[static_cast<size_t>(s.pipe)].cluster;
   if (blocks == 1) {
     return line(fmt::format("if ({} % {} == 0) mbarrier_arrive({});", thread, kWarpLanes,
-                            slot_barrier(s, "empty")));
+                            slot_barrier(s.pipe, s.position, "empty")));
   }
   // The warps only read the slot, and have: nothing is to be shown to the other blocks.
   const char* arrive = forms_.fenced_arrive ? "mbarrier_release_at" : "mbarrier_arrive_at";
   line(fmt::format("if ({0} % {1} < {2}) {4}({3}, {0} % {1});", thread, kWarpLanes, blocks,
-                   slot_barrier(s, "empty"), arrive));
+                   slot_barrier(s.pipe, s.position, "empty"), arrive));
 }
 
 }  // namespace hone::jit

@@ -17,10 +17,10 @@ class BulkPrinter final : public KernelPart {
       : KernelPart(context), clusters_(clusters) {}
 
   bool fills_apart(const ir::Stmt& s) const;
-  void emit_fill(const ir::Stmt& s);
-  void emit_ready(const ir::Stmt& s);
-  void emit_release(const ir::Stmt& s);
-  void emit_box(const ir::Stmt& s);
+  void emit_fill(const ir::FillStmt& s);
+  void emit_ready(const ir::ReadyStmt& s);
+  void emit_release(const ir::ReleaseStmt& s);
+  void emit_box(const ir::TmaCopyStmt& s);
   /// True when pipes are filled.
   bool any() const { return !pipes_.empty(); }
   /// Bytes of the mbarriers in shared memory.
@@ -31,8 +31,8 @@ class BulkPrinter final : public KernelPart {
 
  private:
   std::string first_thread() const;
-  std::string slot_barrier(const ir::Stmt& s, const char* of);
-  std::string parity_of(const ir::Stmt& s, int64_t ahead);
+  std::string slot_barrier(int pipe, const ir::Expr& position, const char* of);
+  std::string parity_of(int pipe, const ir::Expr& position, int64_t ahead);
   int number_of_map(int map);
 
   ClusterPrinter& clusters_;

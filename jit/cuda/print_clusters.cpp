@@ -17,13 +17,28 @@ bool follows_data(const Stmt& s) {
   const auto look = [&](const Expr& at) {
     visit(at, [&](const Expr& e) { found |= e->op == Op::kLoad; });
   };
-  for (const Expr* e : {&s.begin, &s.end, &s.offset}) look(*e);
-  for (const Expr& at : s.at) look(at);
-  for (const Expr* e : {&s.condition, &s.value}) {
-    visit(*e, [&](const Expr& x) {
+  const auto look_inside = [&](const Expr& e) {
+    visit(e, [&](const Expr& x) {
       if (x->op == Op::kLoad) look(x->args[0]);
     });
-  }
+  };
+  const auto steers = [&](const auto& x) { each_expr(x, look); };
+  visit(s, Overloaded{
+               [&](const StoreStmt& x) {
+                 look(x.offset);
+                 look_inside(x.value);
+               },
+               [&](const IfStmt& x) { look_inside(x.condition); },
+               [&](const CheckStmt& x) {
+                 look_inside(x.condition);
+                 look_inside(x.position);
+               },
+               [&](const ForStmt& x) { steers(x); },
+               [&](const PrefetchStmt& x) { steers(x); },
+               [&](const TmaCopyStmt& x) { steers(x); },
+               [](const SequenceStmt&) {},
+               [](const GpuStmt&) {},
+           });
   return found;
 }
 
@@ -38,7 +53,7 @@ void ClusterPrinter::measure_cluster() {
   };
   along(launch_.mark, launch_.cluster);
   each_stmt(*launch_.body, [&](const Stmt& s) {
-    if (s.kind == Stmt::kFor) along(s.mark, s.cluster);
+    if (const auto* loop = as<ForStmt>(s)) along(loop->mark, loop->gpu.cluster);
   });
 }
 

@@ -24,14 +24,14 @@ bool is_zero(const Expr& e) {
 }  // namespace
 
 /// Elements of each copy; 0 where the store is none, or none that the GPU makes by itself.
-int64_t CopyPrinter::copied_at_once(const Stmt& s, const VectorLanes* lanes) const {
+int64_t CopyPrinter::copied_at_once(const StoreStmt& s, const VectorLanes* lanes) const {
   if (!s.async || !context_.copies_async) return 0;
   const Expr& load = s.value;
   if (load->guarded && !is_zero(load->args[2])) return 0;
   int64_t elements = 1;
   if (lanes) {
     if (load->guarded && !is_uniform(load->args[1], *lanes, n_.facts)) return 0;
-    elements = std::min(lane_access_.width(s.id, s.offset, *lanes),
+    elements = std::min(lane_access_.width(s.buffer, s.offset, *lanes),
                         lane_access_.width(load->id, load->args[0], *lanes));
   }
   const int64_t bytes = elements * size_of(load->type);
@@ -39,14 +39,14 @@ int64_t CopyPrinter::copied_at_once(const Stmt& s, const VectorLanes* lanes) con
 }
 
 /// Prints a store as asynchronous copies, for all lanes where there are some; false: it is none.
-bool CopyPrinter::emit_copies(const Stmt& s, const VectorLanes* lanes) {
+bool CopyPrinter::emit_copies(const StoreStmt& s, const VectorLanes* lanes) {
   const int64_t elements = copied_at_once(s, lanes);
   if (elements == 0) return false;
   const Expr& load = s.value;
   const int64_t bytes = elements * size_of(load->type);
   note(s.offset);
   note(load);
-  used_.insert(s.id);
+  used_.insert(s.buffer);
   if (lanes) rely_on(load->id, bytes);
   std::string kept;
   if (load->guarded) {
@@ -57,7 +57,7 @@ bool CopyPrinter::emit_copies(const Stmt& s, const VectorLanes* lanes) {
     VectorLanes part = lanes ? *lanes : VectorLanes{};
     if (lanes) part.begin = part.begin + make_int(first);
     line(fmt::format("copy_async<{}>({}, {}{});", bytes,
-                     lane_access_.print_address(s.id, s.offset, part),
+                     lane_access_.print_address(s.buffer, s.offset, part),
                      lane_access_.print_address(load->id, load->args[0], part), kept));
   }
   return true;

@@ -12,10 +12,10 @@ class CopyPrinter final : public KernelPart {
   CopyPrinter(KernelContext& context, LaneAccess& lane_access)
       : KernelPart(context), lane_access_(lane_access) {}
 
-  bool emit_copies(const ir::Stmt& s, const VectorLanes* lanes);
+  bool emit_copies(const ir::StoreStmt& s, const VectorLanes* lanes);
 
  private:
-  int64_t copied_at_once(const ir::Stmt& s, const VectorLanes* lanes) const;
+  int64_t copied_at_once(const ir::StoreStmt& s, const VectorLanes* lanes) const;
 
   LaneAccess& lane_access_;
 };

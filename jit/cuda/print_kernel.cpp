@@ -19,11 +19,11 @@ class KernelPrinter final : public KernelRoot {
 
  private:
   void emit(const ir::Stmt& s, ThreadScope& scope) override { launch_printer_.emit(s, scope); }
-  void emit_leaf(const ir::Stmt& s) override { launch_printer_.emit_leaf(s); }
-  void emit_serial(const ir::Stmt& s, ThreadScope& scope) override {
+  void emit_store(const ir::StoreStmt& s) override { launch_printer_.emit_store(s); }
+  void emit_serial(const ir::ForStmt& s, ThreadScope& scope) override {
     launch_printer_.emit_serial(s, scope);
   }
-  int open_loop(const ir::Stmt& s) override { return launch_printer_.open_loop(s); }
+  int open_loop(const ir::ForStmt& s) override { return launch_printer_.open_loop(s); }
 
   KernelContext context_;
   TilePrinter tiles_{context_};

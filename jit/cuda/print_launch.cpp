@@ -35,8 +35,9 @@ std::string LaunchPrinter::print() {
   tiles_.measure_products();
   clusters_.measure_cluster();
   each_stmt(*launch_.body, [&](const Stmt& s) {
-    checks_ |= s.kind == Stmt::kCheck;
-    context_.copies_async |= s.async && target_.generation() >= kAsyncCopies;
+    checks_ |= is<CheckStmt>(s);
+    const auto* store = as<StoreStmt>(s);
+    context_.copies_async |= store && store->async && target_.generation() >= kAsyncCopies;
   });
   if (bulk_.fills_apart(*launch_.body)) {
     emit_roles();
@@ -67,12 +68,12 @@ void LaunchPrinter::emit_range() {
 
 /// Threads along each axis: as many as the largest loop bound to it.
 void LaunchPrinter::measure(const Stmt& s) {
-  if (s.kind == Stmt::kFor) {
-    n_.facts.define_loop(s.id, Poly::of(s.begin, &n_.facts), Poly::of(s.end, &n_.facts));
-    if (is_thread(s.mark)) {
-      const auto most = n_.facts.upper(Poly::of(s.end, &n_.facts));
-      if (!most) throw ir::Reject{"the extent of " + loop(s.id) + " has no upper bound"};
-      int& threads = out_.block[static_cast<size_t>(axis_of(s.mark))];
+  if (const auto* l = as<ForStmt>(s)) {
+    n_.facts.define_loop(l->loop, Poly::of(l->begin, &n_.facts), Poly::of(l->end, &n_.facts));
+    if (is_thread(l->mark)) {
+      const auto most = n_.facts.upper(Poly::of(l->end, &n_.facts));
+      if (!most) throw ir::Reject{"the extent of " + loop(l->loop) + " has no upper bound"};
+      int& threads = out_.block[static_cast<size_t>(axis_of(l->mark))];
       threads = std::max(threads, static_cast<int>(*most));
     }
   }
@@ -129,7 +130,7 @@ bool LaunchPrinter::stops_at_bad_data() const {
     return false;  // the blocks of a cluster might find the status different
   bool checked = forms_.status_always;
   for (const Launch& l : nest_.launches) {
-    each_stmt(*l.body, [&](const Stmt& s) { checked |= s.kind == Stmt::kCheck; });
+    each_stmt(*l.body, [&](const Stmt& s) { checked |= is<CheckStmt>(s); });
   }
   return checked;
 }
@@ -202,61 +203,59 @@ std::string LaunchPrinter::declaration(const NestBuffer& b, const std::string& n
 void LaunchPrinter::emit(const Stmt& s, ThreadScope& scope) {
   if (role_ == ThreadRole::kProducer) {
     if (!bulk_.fills_apart(s)) return;
-    if (s.kind == Stmt::kFor && is_thread(s.mark)) {
-      context_.unbound.insert(s.id);
+    if (const auto* l = as<ForStmt>(s); l && is_thread(l->mark)) {
+      context_.unbound.insert(l->loop);
       return emit_all(s, scope);
     }
   }
-  switch (s.kind) {
-    case Stmt::kSequence:
-      return emit_all(s, scope);
-    case Stmt::kFor:
-      if (is_block(s.mark)) return emit_block(s, scope);
-      if (is_thread(s.mark)) return threads_.emit_threads(s, scope);
-      if (s.mark == Mark::kVector) return vector_printer_.emit_vector(s, scope);
-      if (s.mark == Mark::kTensor) return conditional(scope, [&] { tiles_.emit_tiles(s); });
-      return emit_serial(s, scope);
-    case Stmt::kIf:
-      return emit_if(s, scope);
-    case Stmt::kTeam: {
-      ThreadScope team;
-      for (const StmtRef& b : s.body) emit(*b, team);
-      return;
-    }
-    case Stmt::kCopyCommit:
-      if (context_.copies_async) line("commit_copies();");
-      return;
-    case Stmt::kCopyWait:
-      if (context_.copies_async) line(fmt::format("wait_copies<{}>();", s.pending));
-      return;
-    case Stmt::kBarrier:
-      if (tiles_.shows_stores()) line("fence_proxy_async();");
-      return line(role_ == ThreadRole::kAll
-                      ? "__syncthreads();"
-                      : fmt::format("barrier_sync(1, {});", context_.consumers));
-    case Stmt::kWgmmaFence:
-    case Stmt::kWgmmaCommit:
-    case Stmt::kWgmmaWait:
-      return tiles_.emit_marker(s);
-    case Stmt::kFill:
-      return bulk_.emit_fill(s);
-    case Stmt::kReady:
-      return bulk_.emit_ready(s);
-    case Stmt::kRelease:
-      return bulk_.emit_release(s);
-    case Stmt::kTmaCopy:
-      return bulk_.emit_box(s);
-    case Stmt::kStore:
-    case Stmt::kPrefetch:
-    case Stmt::kCheck:
-      return guarded(scope, s, [&] { emit_leaf(s); });
-  }
+  ir::visit(s, Overloaded{
+                   [&](const SequenceStmt& all) { emit_all(all, scope); },
+                   [&](const ForStmt& loop) { emit_for(loop, scope); },
+                   [&](const IfStmt& choice) { emit_if(choice, scope); },
+                   [&](const StoreStmt& x) { guarded(scope, s, [&] { emit_store(x); }); },
+                   [&](const PrefetchStmt& x) { guarded(scope, s, [&] { emit_prefetch(x); }); },
+                   [&](const CheckStmt& x) { guarded(scope, s, [&] { emit_check(x); }); },
+                   [&](const TeamStmt& team) {
+                     ThreadScope all;
+                     emit_all(team, all);
+                   },
+                   [&](const BarrierStmt&) { emit_barrier(); },
+                   [&](const CopyCommitStmt&) {
+                     if (context_.copies_async) line("commit_copies();");
+                   },
+                   [&](const CopyWaitStmt& wait) {
+                     if (context_.copies_async) {
+                       line(fmt::format("wait_copies<{}>();", wait.pending));
+                     }
+                   },
+                   [&](const WgmmaFenceStmt& x) { tiles_.emit_fence(x); },
+                   [&](const WgmmaCommitStmt&) { line("wgmma_commit();"); },
+                   [&](const WgmmaWaitStmt& x) { tiles_.emit_wait(x); },
+                   [&](const FillStmt& x) { bulk_.emit_fill(x); },
+                   [&](const ReadyStmt& x) { bulk_.emit_ready(x); },
+                   [&](const ReleaseStmt& x) { bulk_.emit_release(x); },
+                   [&](const TmaCopyStmt& x) { bulk_.emit_box(x); },
+               });
 }
 
-void LaunchPrinter::emit_serial(const Stmt& s, ThreadScope& scope) {
+void LaunchPrinter::emit_for(const ForStmt& s, ThreadScope& scope) {
+  if (is_block(s.mark)) return emit_block(s, scope);
+  if (is_thread(s.mark)) return threads_.emit_threads(s, scope);
+  if (s.mark == Mark::kVector) return vector_printer_.emit_vector(s, scope);
+  if (s.mark == Mark::kTensor) return conditional(scope, [&] { tiles_.emit_tiles(s); });
+  emit_serial(s, scope);
+}
+
+void LaunchPrinter::emit_barrier() {
+  if (tiles_.shows_stores()) line("fence_proxy_async();");
+  line(role_ == ThreadRole::kAll ? "__syncthreads();"
+                                 : fmt::format("barrier_sync(1, {});", context_.consumers));
+}
+
+void LaunchPrinter::emit_serial(const ForStmt& s, ThreadScope& scope) {
   const bool together = collective(s);
   if (together && (depends(s.begin, scope) || depends(s.end, scope))) {
-    throw ir::Reject{"threads would run loop " + loop(s.id) +
+    throw ir::Reject{"threads would run loop " + loop(s.loop) +
                      " differently often, and it waits for all of them; keep what it computes in "
                      "shared memory outside, or in=registers"};
   }
@@ -275,7 +274,7 @@ void LaunchPrinter::emit_serial(const Stmt& s, ThreadScope& scope) {
 
 /// Opens the loop of `s`, one iteration after the other; the number of brackets. What is unrolled
 /// runs as often for all threads and asks inside, so that registers are numbered by constants.
-int LaunchPrinter::open_loop(const Stmt& s) {
+int LaunchPrinter::open_loop(const ForStmt& s) {
   note(s.begin);
   note(s.end);
   const bool copied = s.mark == Mark::kUnroll || s.mark == Mark::kVector;
@@ -289,14 +288,14 @@ int LaunchPrinter::open_loop(const Stmt& s) {
   const bool data = unrolled && !most && !is_const(s.end);
   if (unrolled) line(data ? fmt::format("#pragma unroll {}", kAtATime) : "#pragma unroll");
   if (!unrolled && tiles_.opens_products(s)) line("#pragma unroll 1");
-  open(fmt::format("for ({0} {1} = {2}; {1} < {3}; ++{1}) {{", n_.index_type(), loop(s.id),
+  open(fmt::format("for ({0} {1} = {2}; {1} < {3}; ++{1}) {{", n_.index_type(), loop(s.loop),
                    print_index(s.begin, n_), most ? fmt::format("{}", *most) : end));
   if (!most) return 1;
-  open(fmt::format("if ({} < {}) {{", loop(s.id), end));
+  open(fmt::format("if ({} < {}) {{", loop(s.loop), end));
   return 2;
 }
 
-void LaunchPrinter::emit_if(const Stmt& s, ThreadScope& scope) {
+void LaunchPrinter::emit_if(const IfStmt& s, ThreadScope& scope) {
   note(s.condition);
   const std::string condition = print_condition(s.condition, n_);
   if (!collective(s)) {
@@ -316,31 +315,37 @@ void LaunchPrinter::emit_if(const Stmt& s, ThreadScope& scope) {
   }
 }
 
-void LaunchPrinter::emit_choice(const Stmt& s, const std::string& condition, ThreadScope& scope) {
+void LaunchPrinter::emit_choice(const IfStmt& s, const std::string& condition, ThreadScope& scope) {
   open("if (" + condition + ") {");
-  emit(*s.body[0], scope);
-  if (s.body.size() > 1) {
+  emit(s.then(), scope);
+  if (s.otherwise()) {
     close();
     open("else {");
-    emit(*s.body[1], scope);
+    emit(*s.otherwise(), scope);
   }
   close();
 }
 
-void LaunchPrinter::emit_leaf(const Stmt& s) {
+void LaunchPrinter::emit_check(const CheckStmt& s) {
+  note(s.position);
+  note(s.condition);
+  line("if (!" + print_condition(s.condition, n_) + ") lowest(status, " +
+       print_value(s.position, n_) + ");");
+}
+
+void LaunchPrinter::emit_prefetch(const PrefetchStmt& s) {
+  note(s.offset);
+  used_.insert(s.buffer);
+  line("prefetch(HONE_ADDRESS(" + print_place(s.buffer, s.offset, n_) + "));");
+}
+
+void LaunchPrinter::emit_store(const StoreStmt& s) {
   note(s.offset);
   note(s.value);
-  note(s.condition);
-  if (s.kind == Stmt::kCheck) {
-    line("if (!" + print_condition(s.condition, n_) + ") lowest(status, " +
-         print_value(s.value, n_) + ");");
-    return;
-  }
   if (copies_.emit_copies(s, nullptr)) return;
-  const NestBuffer& b = nest_.buffers[static_cast<size_t>(s.id)];
-  used_.insert(s.id);
-  const std::string place = print_place(s.id, s.offset, n_);
-  if (s.kind == Stmt::kPrefetch) return line("prefetch(HONE_ADDRESS(" + place + "));");
+  const NestBuffer& b = nest_.buffers[static_cast<size_t>(s.buffer)];
+  used_.insert(s.buffer);
+  const std::string place = print_place(s.buffer, s.offset, n_);
   written_.insert(&b);
   if (s.reduce == Reduce::kNone && s.value->type == b.type) {
     return line(place + " = " + print_stored(s.value, n_) + ";");
@@ -361,16 +366,16 @@ std::string LaunchPrinter::kernel_macro() const {
                      out_.cluster[1], out_.cluster[2]);
 }
 
-void LaunchPrinter::emit_block(const Stmt& s, ThreadScope& scope) {
+void LaunchPrinter::emit_block(const ForStmt& s, ThreadScope& scope) {
   note(s.begin);
   note(s.end);
   block_extent(s.mark, s.end);
-  line(fmt::format("const {0} {1} = ({0}){2};", n_.index_type(), loop(s.id),
+  line(fmt::format("const {0} {1} = ({0}){2};", n_.index_type(), loop(s.loop),
                    kBlock[axis_of(s.mark)]));
-  std::string runs = loop(s.id) + " < " + print_index(s.end, n_);
+  std::string runs = loop(s.loop) + " < " + print_index(s.end, n_);
   int64_t begin = 0;
   if (!is_const(s.begin, &begin) || begin != 0) {
-    runs = print_index(s.begin, n_) + " <= " + loop(s.id) + " && " + runs;
+    runs = print_index(s.begin, n_) + " <= " + loop(s.loop) + " && " + runs;
   }
   open("if (" + runs + ") {");  // the same for all threads of a block
   emit_all(s, scope);

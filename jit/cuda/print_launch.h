@@ -31,9 +31,9 @@ class LaunchPrinter final : public KernelPart {
 
   std::string print();
   void emit(const ir::Stmt& s, ThreadScope& scope);
-  void emit_leaf(const ir::Stmt& s);
-  void emit_serial(const ir::Stmt& s, ThreadScope& scope);
-  int open_loop(const ir::Stmt& s);
+  void emit_store(const ir::StoreStmt& s);
+  void emit_serial(const ir::ForStmt& s, ThreadScope& scope);
+  int open_loop(const ir::ForStmt& s);
 
  private:
   void measure(const ir::Stmt& s);
@@ -45,9 +45,13 @@ class LaunchPrinter final : public KernelPart {
   bool stops_at_bad_data() const;
   std::string declaration(const ir::NestBuffer& b, const std::string& name);
   void place_shared();
-  void emit_block(const ir::Stmt& s, ThreadScope& scope);
-  void emit_if(const ir::Stmt& s, ThreadScope& scope);
-  void emit_choice(const ir::Stmt& s, const std::string& condition, ThreadScope& scope);
+  void emit_for(const ir::ForStmt& s, ThreadScope& scope);
+  void emit_barrier();
+  void emit_prefetch(const ir::PrefetchStmt& s);
+  void emit_check(const ir::CheckStmt& s);
+  void emit_block(const ir::ForStmt& s, ThreadScope& scope);
+  void emit_if(const ir::IfStmt& s, ThreadScope& scope);
+  void emit_choice(const ir::IfStmt& s, const std::string& condition, ThreadScope& scope);
 
   // print_roles.cpp: pipes that threads of their own fill
   void emit_roles();

@@ -24,23 +24,25 @@ struct Spot {
 
 /// The loops inside a loop over lanes, one in the other, around one store of a plain load.
 struct Fill {
-  std::vector<const Stmt*> loops;
-  const Stmt* store = nullptr;
+  std::vector<const ForStmt*> loops;
+  const StoreStmt* store = nullptr;
 };
 
-Fill fill_of(const Stmt& s) {
+Fill fill_of(const ForStmt& s) {
   Fill out;
   const Stmt* at = &s;
   while (at->body.size() == 1) {
     at = at->body[0].get();
-    if (at->kind != Stmt::kFor || is_thread(at->mark)) break;
+    const auto* loop = as<ForStmt>(*at);
+    if (!loop || is_thread(loop->mark)) break;
     int64_t begin = 0, end = 0;
-    if (!is_const(at->begin, &begin) || !is_const(at->end, &end) || begin != 0) return {};
-    out.loops.push_back(at);
+    if (!is_const(loop->begin, &begin) || !is_const(loop->end, &end) || begin != 0) return {};
+    out.loops.push_back(loop);
   }
-  const bool copies = at->kind == Stmt::kStore && at->reduce == Reduce::kNone &&
-                      at->value->op == Op::kLoad && !at->value->guarded;
-  if (copies) out.store = at;
+  const auto* store = as<StoreStmt>(*at);
+  const bool copies = store && store->reduce == Reduce::kNone && store->value->op == Op::kLoad &&
+                      !store->value->guarded;
+  if (copies) out.store = store;
   return out;
 }
 
@@ -58,14 +60,14 @@ class Registers {
     int64_t end = 0;
     is_const(fill_.loops[depth]->end, &end);
     for (int64_t i = 0; i < end; ++i) {
-      values_[fill_.loops[depth]->id] = i;
+      values_[fill_.loops[depth]->loop] = i;
       walk(depth + 1);
     }
   }
 
   void add() {
-    const Stmt& s = *fill_.store;
-    const NestBuffer& to = n_.nest->buffers[static_cast<size_t>(s.id)];
+    const StoreStmt& s = *fill_.store;
+    const NestBuffer& to = n_.nest->buffers[static_cast<size_t>(s.buffer)];
     int64_t number = 0;
     known_ = is_const(register_of(to, with_values(s.offset, values_), n_), &number);
     const Expr lane = make_var(n_.nest->loops[static_cast<size_t>(n_.lane)], n_.lane);
@@ -133,10 +135,10 @@ std::optional<Matrices> matrices_of(const std::map<int64_t, Spot>& spots, int64_
 }  // namespace
 
 /// The body of a loop over all lanes of a warp as loads of matrices; false: it is something else.
-bool TilePrinter::emit_matrices(const Stmt& s) {
+bool TilePrinter::emit_matrices(const ForStmt& s) {
   const Fill fill = fill_of(s);
   if (!fill.store) return false;
-  const NestBuffer& to = nest_.buffers[static_cast<size_t>(fill.store->id)];
+  const NestBuffer& to = nest_.buffers[static_cast<size_t>(fill.store->buffer)];
   const NestBuffer& from = nest_.buffers[static_cast<size_t>(fill.store->value->id)];
   const int64_t size = size_of(to.type);
   if (to.home != Home::kWarp || to.lanes != kLanes || from.home != Home::kSharedMemory ||
@@ -147,8 +149,8 @@ bool TilePrinter::emit_matrices(const Stmt& s) {
   if (!registers.known()) return false;
   const auto found = matrices_of(registers.spots(), 4 / size, size);
   if (!found) return false;
-  const std::string& lane = loop(s.id);
-  used_.insert({fill.store->id, fill.store->value->id});
+  const std::string& lane = loop(s.loop);
+  used_.insert({fill.store->buffer, fill.store->value->id});
   written_.insert(&to);
   for (size_t i = 0; i < found->bases.size();) {
     const auto apart = [&](size_t b) { return (found->bases[i + b] - found->bases[i]).value(); };
@@ -164,7 +166,7 @@ bool TilePrinter::emit_matrices(const Stmt& s) {
     // A lane's row is one chunk of 16 bytes, which moves as a whole.
     if (from.swizzle) address = fmt::format("swizzled<{}, {}>({})", from.swizzle, size, address);
     line(fmt::format("load_matrices<{}, {}>({}.at({}), HONE_AT({}, {}));", count, found->turned,
-                     n_.buffers[static_cast<size_t>(fill.store->id)],
+                     n_.buffers[static_cast<size_t>(fill.store->buffer)],
                      static_cast<int64_t>(i) * 4 / size,
                      n_.buffers[static_cast<size_t>(fill.store->value->id)], address));
     i += count;

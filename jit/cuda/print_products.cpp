@@ -171,31 +171,32 @@ void TilePrinter::emit_product(const TileStmts& t) {
   }
   line(fmt::format("wgmma_m{}n{}k{}_{}{}{}({}, {}, {}, true);", t.row->rows, t.columns,
                    t.row->group, kind, held ? "_registers" : "", turns,
-                   registers(t.store->offset, t.store->id, Operand::kResult), a, b));
+                   registers(t.store->offset, t.store->buffer, Operand::kResult), a, b));
 }
 
-/// Where products begin, end, and are waited for.
-void TilePrinter::emit_marker(const Stmt& s) {
-  const auto keep = [&] {
-    const NestBuffer& b = nest_.buffers[static_cast<size_t>(s.id)];
-    const int64_t words = registers_of(b) * std::min(size_of(b.type), 4) / 4;
-    line(fmt::format("keep_registers<{}>(HONE_WARP_AT({}, 0));", words,
-                     n_.buffers[static_cast<size_t>(s.id)]));
-  };
-  if (s.kind == Stmt::kWgmmaCommit) return line("wgmma_commit();");
-  if (s.kind == Stmt::kWgmmaFence) {
-    if (s.id >= 0) keep();
-    return line("wgmma_fence();");
-  }
+/// The compiler must not move accesses of the buffer's registers past this place.
+void TilePrinter::keep_registers(int buffer) {
+  const NestBuffer& b = nest_.buffers[static_cast<size_t>(buffer)];
+  const int64_t words = registers_of(b) * std::min(size_of(b.type), 4) / 4;
+  line(fmt::format("keep_registers<{}>(HONE_WARP_AT({}, 0));", words,
+                   n_.buffers[static_cast<size_t>(buffer)]));
+}
+
+void TilePrinter::emit_fence(const WgmmaFenceStmt& s) {
+  if (s.buffer >= 0) keep_registers(s.buffer);
+  line("wgmma_fence();");
+}
+
+void TilePrinter::emit_wait(const WgmmaWaitStmt& s) {
   line(fmt::format("wgmma_wait<{}>();", s.pending));
-  if (s.pending == 0) keep();
+  if (s.pending == 0) keep_registers(s.buffer);
 }
 
 /// Whether products begin in a loop. The compiler must not unroll it, as it does to short ones:
 /// what goes on from one iteration to the next no longer fits the registers.
-bool TilePrinter::opens_products(const Stmt& loop) const {
+bool TilePrinter::opens_products(const ForStmt& loop) const {
   bool found = false;
-  each_stmt(loop, [&](const Stmt& s) { found |= s.kind == Stmt::kWgmmaFence; });
+  each_stmt(loop, [&](const Stmt& s) { found |= is<WgmmaFenceStmt>(s); });
   return found;
 }
 
@@ -203,12 +204,11 @@ bool TilePrinter::opens_products(const Stmt& loop) const {
 void TilePrinter::measure_products() {
   std::set<int> read, stored;
   each_stmt(*launch_.body, [&](const Stmt& s) {
-    if (s.kind == Stmt::kStore) stored.insert(s.id);
-    if (s.kind != Stmt::kFor || s.mark != Mark::kTensor || s.instruction->most_columns == 0) return;
+    if (const auto* store = as<StoreStmt>(s)) stored.insert(store->buffer);
+    const auto* loop = as<ForStmt>(s);
+    if (!loop || loop->mark != Mark::kTensor || loop->instruction->most_columns == 0) return;
     each_stmt(s, [&](const Stmt& x) {
-      visit(x.value, [&](const Expr& e) {
-        if (e->op == Op::kLoad) read.insert(e->id);
-      });
+      for_each_load(x, [&](const Expr& load) { read.insert(load->id); });
     });
   });
   for (int b : read) {

@@ -13,24 +13,24 @@ namespace hone::jit {
 using namespace ir;
 
 /// The body of a loop over all threads along x as such stores; false: it is something else.
-bool VectorPrinter::emit_quads(const Stmt& s, const ThreadScope& scope) {
+bool VectorPrinter::emit_quads(const ForStmt& s, const ThreadScope& scope) {
   for (int a = 0; a < 3; ++a) {
     if (out_.block[static_cast<size_t>(a)] > 1 && !scope.axes.contains(a)) return false;
   }
   const auto found = quad_stores(nest_, s, n_.facts);
   if (!found) return false;
-  const Stmt& store = *found->store;
-  const NestBuffer& to = nest_.buffers[static_cast<size_t>(store.id)];
+  const StoreStmt& store = *found->store;
+  const NestBuffer& to = nest_.buffers[static_cast<size_t>(store.buffer)];
   const std::string number = std::to_string(++vectors_);
   const std::string words = "words_" + number, quad = "quad_" + number;
-  const std::string &round = loop(found->rounds->id), &lane = loop(s.id);
+  const std::string &round = loop(found->rounds->loop), &lane = loop(s.loop);
   const char* const type = n_.index_type();
   const auto count = [&](const std::string& name, const std::string& end) {
     line("#pragma unroll");
     open(fmt::format("for ({0} {1} = 0; {1} < {2}; ++{1}) {{", type, name, end));
   };
   int levels = 0;
-  for (const Stmt* around : found->around) levels += open_loop(*around);
+  for (const ForStmt* around : found->around) levels += open_loop(*around);
   count(quad, print_index(make_binary(Op::kDiv, found->rounds->end, make_int(kQuad)), n_));
   line(fmt::format("Vector<{}, {}> {}[{}];", stored_type(to.type), found->words.count, words,
                    kQuad));
@@ -42,13 +42,13 @@ bool VectorPrinter::emit_quads(const Stmt& s, const ThreadScope& scope) {
   close();
   line(fmt::format("const {} {} = {} * {} + {} % {};", type, round, kQuad, quad, lane, kQuad));
   const Expr begin = rewrite(store.offset, [&](const Expr& e) {
-    if (e->op != Op::kVar || e->id != s.id) return Expr();
+    if (e->op != Op::kVar || e->id != s.loop) return Expr();
     return make_int(kQuad) * make_binary(Op::kDiv, e, make_int(kQuad));
   });
-  rely_on(store.id, kLongestAccess);
+  rely_on(store.buffer, kLongestAccess);
   line(fmt::format("{}({}, turned_in_quads({}));",
                    lane_access_.store_of(store, kQuad * found->words.count),
-                   lane_access_.print_address(store.id, begin, found->words), words));
+                   lane_access_.print_address(store.buffer, begin, found->words), words));
   close();
   for (int i = 0; i < levels; ++i) close();
   return true;

@@ -13,40 +13,41 @@ namespace {
 constexpr const char* kThreadsThread[] = {"threadIdx.x", "threadIdx.y", "threadIdx.z"};
 
 /// How the threads of a loop reduce.
-Reduce reduction_of(const Stmt& s) {
+Reduce reduction_of(const ForStmt& s) {
   Reduce found = Reduce::kNone;
   each_stmt(s, [&](const Stmt& x) {
-    if (x.kind == Stmt::kStore && x.id == s.into) found = x.reduce;
+    const auto* store = as<StoreStmt>(x);
+    if (store && store->buffer == s.gpu.into) found = store->reduce;
   });
   return found;
 }
 
 }  // namespace
 
-void ThreadPrinter::emit_threads(const Stmt& s, ThreadScope& scope) {
+void ThreadPrinter::emit_threads(const ForStmt& s, ThreadScope& scope) {
   note(s.begin);
   note(s.end);
   const int axis = axis_of(s.mark);
   ThreadScope inside = scope;
-  inside.loops.insert(s.id);
+  inside.loops.insert(s.loop);
   inside.axes.insert(axis);
   const int around = n_.lane;
-  if (s.mark == Mark::kThreadX) n_.lane = s.id;
+  if (s.mark == Mark::kThreadX) n_.lane = s.loop;
   open("{");
-  const Reduce reduce = s.into >= 0 ? reduction_of(s) : Reduce::kNone;
-  if (s.into >= 0 && reduce == Reduce::kNone) {
-    throw ir::Reject{"the threads of " + loop(s.id) + " reduce nothing; bind a loop inside it"};
+  const Reduce reduce = s.gpu.into >= 0 ? reduction_of(s) : Reduce::kNone;
+  if (s.gpu.into >= 0 && reduce == Reduce::kNone) {
+    throw ir::Reject{"the threads of " + loop(s.loop) + " reduce nothing; bind a loop inside it"};
   }
-  if (s.into >= 0) set_aside(s.into, reduce);
+  if (s.gpu.into >= 0) set_aside(s.gpu.into, reduce);
   const std::string begin = print_index(s.begin, n_);
-  line(fmt::format("const {0} {1} = {2}({0}){3};", n_.index_type(), loop(s.id),
+  line(fmt::format("const {0} {1} = {2}({0}){3};", n_.index_type(), loop(s.loop),
                    begin == "0" ? "" : begin + " + ", kThreadsThread[axis]));
   int64_t b = 0, e = 0;
   const bool all = is_const(s.begin, &b) && is_const(s.end, &e) &&
                    e - b == out_.block[static_cast<size_t>(axis)];
   bool waits = false;
   for (const StmtRef& x : s.body) waits |= collective(*x);
-  if (!all) inside.only.push_back(loop(s.id) + " < " + print_index(s.end, n_));
+  if (!all) inside.only.push_back(loop(s.loop) + " < " + print_index(s.end, n_));
   if (waits) {
     emit_all(s, inside);
   } else {
@@ -57,7 +58,7 @@ void ThreadPrinter::emit_threads(const Stmt& s, ThreadScope& scope) {
       if (!apart) emit_all(s, free);
     });
   }
-  if (s.into >= 0) put_together(s.into, reduce, axis);
+  if (s.gpu.into >= 0) put_together(s.gpu.into, reduce, axis);
   close();
   n_.lane = around;
 }

@@ -16,7 +16,7 @@ class ThreadPrinter final : public KernelPart {
   ThreadPrinter(KernelContext& context, TilePrinter& tiles, VectorPrinter& vector_printer)
       : KernelPart(context), tiles_(tiles), vector_printer_(vector_printer) {}
 
-  void emit_threads(const ir::Stmt& s, ThreadScope& scope);
+  void emit_threads(const ir::ForStmt& s, ThreadScope& scope);
 
  private:
   void set_aside(int buffer, ir::Reduce reduce);

@@ -13,9 +13,9 @@ namespace hone::jit {
 struct TileStmts {
   const ir::Instruction* row = nullptr;
   std::vector<int> loops;
-  int64_t columns = 0;              ///< of results
-  const ir::Stmt* store = nullptr;  ///< adds a product, or gives the tile its first value
-  ir::Expr a, b;                    ///< loads of a product's factors
+  int64_t columns = 0;                   ///< of results
+  const ir::StoreStmt* store = nullptr;  ///< adds a product, or gives the tile its first value
+  ir::Expr a, b;                         ///< loads of a product's factors
 };
 
 /// Tiles in the registers of a warp or a warpgroup, and the instructions on them.
@@ -26,19 +26,21 @@ class TilePrinter final : public KernelPart {
   // print_warp.cpp
   void check_warps() const;
   int64_t registers_of(const ir::NestBuffer& b) const;
+  void keep_registers(int buffer);
   int64_t held_registers() const;
-  bool numbers_registers(const ir::Stmt& loop) const;
-  void emit_tiles(const ir::Stmt& s);
+  bool numbers_registers(const ir::ForStmt& loop) const;
+  void emit_tiles(const ir::ForStmt& s);
 
   // print_products.cpp: products of a warpgroup, on tiles in shared memory
   void measure_products();
-  bool opens_products(const ir::Stmt& loop) const;
-  void emit_marker(const ir::Stmt& s);
+  bool opens_products(const ir::ForStmt& loop) const;
+  void emit_fence(const ir::WgmmaFenceStmt& s);
+  void emit_wait(const ir::WgmmaWaitStmt& s);
   /// Products read what the block's threads put into shared memory.
   bool shows_stores() const { return shows_stores_; }
 
   // print_matrices.cpp: tiles filled from shared memory
-  bool emit_matrices(const ir::Stmt& s);
+  bool emit_matrices(const ir::ForStmt& s);
 
  private:
   std::string first_register(const TileStmts& tiles, int buffer, const ir::Expr& offset,

@@ -13,14 +13,14 @@ class VectorPrinter final : public KernelPart {
   VectorPrinter(KernelContext& context, LaneAccess& lane_access, CopyPrinter& copies)
       : KernelPart(context), lane_access_(lane_access), copies_(copies) {}
 
-  void emit_vector(const ir::Stmt& s, ThreadScope& scope);
+  void emit_vector(const ir::ForStmt& s, ThreadScope& scope);
 
   // print_quads.cpp: what neighbouring lanes store side by side
-  bool emit_quads(const ir::Stmt& s, const ThreadScope& scope);
+  bool emit_quads(const ir::ForStmt& s, const ThreadScope& scope);
 
  private:
   void emit_lanes(const ir::Stmt& s, const VectorLanes& lanes, ThreadScope& scope);
-  void emit_lane_store(const ir::Stmt& s, const VectorLanes& lanes);
+  void emit_lane_store(const ir::StoreStmt& s, const VectorLanes& lanes);
 
   LaneAccess& lane_access_;
   CopyPrinter& copies_;

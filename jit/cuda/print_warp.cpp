@@ -26,18 +26,19 @@ const Expr& without_casts(const Expr& e) {
   return e->op == Op::kCast ? without_casts(e->args[0]) : e;
 }
 
-TileStmts tiles_of(const Stmt& s) {
+TileStmts tiles_of(const ForStmt& s) {
   TileStmts t;
   t.row = s.instruction;
   const Stmt* at = &s;
-  for (; at->kind == Stmt::kFor && at->mark == Mark::kTensor; at = at->body[0].get()) {
-    t.loops.push_back(at->id);
-    if (t.loops.size() == 2) is_const(at->end, &t.columns);
+  for (const auto* l = &s; l && l->mark == Mark::kTensor; l = as<ForStmt>(*at)) {
+    t.loops.push_back(l->loop);
+    if (t.loops.size() == 2) is_const(l->end, &t.columns);
+    at = l->body[0].get();
   }
-  t.store = at;
-  if (at->reduce == Reduce::kNone) return t;
-  t.a = without_casts(at->value->args[0]);
-  t.b = without_casts(at->value->args[1]);
+  t.store = &to<StoreStmt>(*at);
+  if (t.store->reduce == Reduce::kNone) return t;
+  t.a = without_casts(t.store->value->args[0]);
+  t.b = without_casts(t.store->value->args[1]);
   if (!mentions_loop(t.a->args[0], t.loops[0])) std::swap(t.a, t.b);
   return t;
 }
@@ -85,8 +86,9 @@ int64_t TilePrinter::registers_of(const NestBuffer& b) const {
 /// number along x.
 void TilePrinter::check_warps() const {
   each_stmt(*launch_.body, [&](const Stmt& s) {
-    if (s.kind != Stmt::kStore) return;
-    const NestBuffer& b = nest_.buffers[static_cast<size_t>(s.id)];
+    const auto* store = as<StoreStmt>(s);
+    if (!store) return;
+    const NestBuffer& b = nest_.buffers[static_cast<size_t>(store->buffer)];
     if (b.home != Home::kWarp || b.lanes == out_.block[0]) return;
     throw ir::Reject{fmt::format(
         "launch {} keeps {} in the registers of {} lanes together, and has {} threads along x; "
@@ -97,21 +99,23 @@ void TilePrinter::check_warps() const {
 
 /// Whether iterations of a loop use registers by its number: it is unrolled, for registers have
 /// none at run time.
-bool TilePrinter::numbers_registers(const Stmt& s) const {
+bool TilePrinter::numbers_registers(const ForStmt& s) const {
   bool found = false;
   const auto look = [&](int buffer, const Expr& offset) {
     if (nest_.buffers[static_cast<size_t>(buffer)].home != Home::kWarp) return;
-    found |= mentions_loop(offset, s.id);
+    found |= mentions_loop(offset, s.loop);
   };
   each_stmt(s, [&](const Stmt& x) {
-    if (x.kind == Stmt::kStore) look(x.id, x.offset);
-    visit(x.value, [&](const Expr& e) {
+    const auto* store = as<StoreStmt>(x);
+    if (!store) return;
+    look(store->buffer, store->offset);
+    visit(store->value, [&](const Expr& e) {
       if (e->op == Op::kLoad) look(e->id, e->args[0]);
     });
   });
   int64_t begin = 0, end = 0;
   if (found && !(is_const(s.begin, &begin) && is_const(s.end, &end))) {
-    throw ir::Reject{"loop " + loop(s.id) + " numbers registers of a warp and has no constant " +
+    throw ir::Reject{"loop " + loop(s.loop) + " numbers registers of a warp and has no constant " +
                      "extent; split around it with tail=pad"};
   }
   return found;
@@ -138,16 +142,16 @@ std::string TilePrinter::first_register(const TileStmts& t, int buffer, const Ex
 }
 
 /// An instruction on tiles, or the first value of a tile of results.
-void TilePrinter::emit_tiles(const Stmt& s) {
+void TilePrinter::emit_tiles(const ForStmt& s) {
   const TileStmts t = tiles_of(s);
   const Instruction& row = *t.row;
-  const Stmt& store = *t.store;
+  const StoreStmt& store = *t.store;
   if (store.reduce != Reduce::kNone && row.most_columns > 0) return emit_product(t);
   const auto at = [&](int buffer, const Expr& offset, Operand operand) {
     return n_.buffers[static_cast<size_t>(buffer)] + ".at(" +
            first_register(t, buffer, offset, operand) + ")";
   };
-  const std::string result = at(store.id, store.offset, Operand::kResult);
+  const std::string result = at(store.buffer, store.offset, Operand::kResult);
   if (store.reduce == Reduce::kNone) {
     line("#pragma unroll");
     return line(fmt::format("for (i32 i = 0; i < {}; ++i) {}[i] = {};",
@@ -164,8 +168,9 @@ void TilePrinter::emit_tiles(const Stmt& s) {
 int64_t TilePrinter::held_registers() const {
   std::set<int> tiles;
   each_stmt(*launch_.body, [&](const Stmt& s) {
-    if (s.kind == Stmt::kStore && nest_.buffers[static_cast<size_t>(s.id)].home == Home::kWarp) {
-      tiles.insert(s.id);
+    const auto* store = as<StoreStmt>(s);
+    if (store && nest_.buffers[static_cast<size_t>(store->buffer)].home == Home::kWarp) {
+      tiles.insert(store->buffer);
     }
   });
   int64_t words = 0;

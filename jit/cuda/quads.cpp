@@ -10,28 +10,29 @@ namespace {
 constexpr int64_t kWord = 4;  // bytes that a lane has of a row
 
 /// A loop from 0 to a constant; 0: another.
-int64_t iterations(const Stmt& s) {
+int64_t iterations(const ForStmt& s) {
   int64_t begin = 0, end = 0;
   return is_const(s.begin, &begin) && begin == 0 && is_const(s.end, &end) ? end : 0;
 }
 
 /// Loops with one store inside and nothing else.
-std::optional<QuadStores> only_store(const Stmt& lanes) {
+std::optional<QuadStores> only_store(const ForStmt& lanes) {
   QuadStores out;
   const Stmt* at = &lanes;
-  while (at->kind != Stmt::kStore) {
-    if (at->body.size() != 1 || (at->kind != Stmt::kFor && at->kind != Stmt::kSequence)) return {};
+  while (!is<StoreStmt>(*at)) {
+    if (at->body.size() != 1 || !is<ForStmt, SequenceStmt>(*at)) return {};
     at = at->body[0].get();
-    if (at->kind != Stmt::kFor) continue;
-    if (is_thread(at->mark) || is_block(at->mark) || at->mark == Mark::kTensor) return {};
-    if (iterations(*at) == 0 || out.words.loop >= 0) return {};
-    if (at->mark == Mark::kVector) {
-      out.words = {at->id, at->begin, iterations(*at)};
+    const auto* loop = as<ForStmt>(*at);
+    if (!loop) continue;
+    if (is_thread(loop->mark) || is_block(loop->mark) || loop->mark == Mark::kTensor) return {};
+    if (iterations(*loop) == 0 || out.words.loop >= 0) return {};
+    if (loop->mark == Mark::kVector) {
+      out.words = {loop->loop, loop->begin, iterations(*loop)};
     } else {
-      out.around.push_back(at);
+      out.around.push_back(loop);
     }
   }
-  out.store = at;
+  out.store = &to<StoreStmt>(*at);
   if (out.words.loop < 0 || out.around.empty()) return {};
   out.rounds = out.around.back();
   out.around.pop_back();
@@ -50,32 +51,32 @@ bool neighbours(const Nest& nest, const QuadStores& s, int lane, Facts facts) {
   const int64_t row = kQuad * s.words.count;
   const Poly at = Poly::of(apart, &facts);
   const Poly begin = at - Poly(s.words.count) * Poly::atom(make_var("place", place));
-  const Poly first = begin - Poly(row) * Poly::atom(make_var("", s.rounds->id));
-  if (begin.mentions_loop(place) || first.mentions_loop(s.rounds->id)) return false;
+  const Poly first = begin - Poly(row) * Poly::atom(make_var("", s.rounds->loop));
+  if (begin.mentions_loop(place) || first.mentions_loop(s.rounds->loop)) return false;
   const VectorLanes whole{element, make_int(0), row};
   const Expr all = begin.expr() + make_var("element", element);
-  return access_width(nest.buffers[static_cast<size_t>(s.store->id)], all, whole, facts) == row;
+  return access_width(nest.buffers[static_cast<size_t>(s.store->buffer)], all, whole, facts) == row;
 }
 
 }  // namespace
 
-std::optional<QuadStores> quad_stores(const Nest& nest, const Stmt& lanes, const Facts& facts) {
+std::optional<QuadStores> quad_stores(const Nest& nest, const ForStmt& lanes, const Facts& facts) {
   const int64_t threads = iterations(lanes);
   if (lanes.mark != Mark::kThreadX || threads == 0 || threads % 32 != 0) return {};
   auto found = only_store(lanes);
   if (!found || found->store->reduce != Reduce::kNone) return {};
   bool again = false;  // lanes would write what others have yet to read
   visit(found->store->value,
-        [&](const Expr& e) { again |= e->op == Op::kLoad && e->id == found->store->id; });
+        [&](const Expr& e) { again |= e->op == Op::kLoad && e->id == found->store->buffer; });
   if (again) return {};
-  const NestBuffer& to = nest.buffers[static_cast<size_t>(found->store->id)];
+  const NestBuffer& to = nest.buffers[static_cast<size_t>(found->store->buffer)];
   const bool memory =
       to.home == Home::kArgument || to.home == Home::kBound || to.home == Home::kWorkspace;
   if (!memory || size_of(to.type) != 2 || found->words.count * size_of(to.type) != kWord ||
       iterations(*found->rounds) % kQuad != 0) {
     return {};
   }
-  return neighbours(nest, *found, lanes.id, facts) ? found : std::nullopt;
+  return neighbours(nest, *found, lanes.loop, facts) ? found : std::nullopt;
 }
 
 }  // namespace hone::jit

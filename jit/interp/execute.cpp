@@ -14,7 +14,6 @@ namespace hone::jit {
 
 using ir::Home;
 using ir::Reduce;
-using ir::Stmt;
 
 struct NestExecutor::Compiled {
   ir::Nest nest;
@@ -204,29 +203,16 @@ class LaunchRun {
 
   void run(const ExecNode& node) {
     switch (node.kind) {
-      case Stmt::kSequence:
-      case Stmt::kTeam:  // each thread in turn makes all of what they share
-      case Stmt::kFill:
-      case Stmt::kTmaCopy:
+      case ExecKind::kBlock:
         return run_body(node);
-      case Stmt::kFor:
+      case ExecKind::kFor:
         return run_for(node);
-      case Stmt::kIf:
+      case ExecKind::kIf:
         return run_if(node);
-      case Stmt::kStore:
+      case ExecKind::kStore:
         return run_store(node);
-      case Stmt::kCheck:
+      case ExecKind::kCheck:
         return run_check(node);
-      case Stmt::kPrefetch:
-      case Stmt::kBarrier:  // one thread: it waits for no other, and copies land at once
-      case Stmt::kCopyCommit:
-      case Stmt::kCopyWait:
-      case Stmt::kWgmmaFence:
-      case Stmt::kWgmmaCommit:
-      case Stmt::kWgmmaWait:
-      case Stmt::kReady:
-      case Stmt::kRelease:
-        return;
     }
   }
 

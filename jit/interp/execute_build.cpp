@@ -2,6 +2,7 @@
 #include "jit/interp/execute_build.h"
 
 #include "jit/interp/scalar.h"
+#include "jit/ir/visit.h"
 
 namespace hone::jit {
 namespace {
@@ -50,9 +51,11 @@ bool reads(const Expr& e, int buffer) {
   return found;
 }
 
-const Stmt* only_statement(const StmtRef& s) {
-  if (s->kind != Stmt::kSequence) return s.get();
-  return s->body.size() == 1 ? only_statement(s->body[0]) : nullptr;
+/// The store that a body has and nothing else; null where it is another.
+const ir::StoreStmt* only_store(const Stmt& s) {
+  if (s.body.size() != 1) return nullptr;
+  const Stmt& inside = *s.body[0];
+  return ir::is<ir::SequenceStmt>(inside) ? only_store(inside) : ir::as<ir::StoreStmt>(inside);
 }
 
 struct Builder {
@@ -83,45 +86,50 @@ struct Builder {
 
   /// Vector loops run their iterations as lanes, and so does a serial loop around a single store
   /// that reads nothing it writes: values come out as they would in order.
-  bool opens_lanes(const Stmt& loop, int lane) const {
+  bool opens_lanes(const ir::ForStmt& loop, int lane) const {
     if (lane >= 0) return false;
     if (loop.mark == ir::Mark::kVector) return true;
-    const Stmt* store = loop.body.size() == 1 ? only_statement(loop.body[0]) : nullptr;
-    if (!store || store->kind != Stmt::kStore) return false;
-    return !reads(store->value, store->id) && !reads(store->offset, store->id);
+    const ir::StoreStmt* store = only_store(loop);
+    return store && !reads(store->value, store->buffer) && !reads(store->offset, store->buffer);
   }
 
-  ExecNode build(const StmtRef& s, int lane) {
+  ExecNode build(const Stmt& s, int lane) {
     ExecNode node;
-    node.kind = s->kind;
-    node.id = s->id;
-    node.reduce = s->reduce;
-    switch (s->kind) {
-      case Stmt::kFor:
-        node.tape = add_tape(lane, {s->begin, s->end});
-        node.opens_lanes = opens_lanes(*s, lane);
-        if (node.opens_lanes) lane = s->id;
-        break;
-      case Stmt::kIf:
-        node.tape = add_tape(lane, {s->condition});
-        break;
-      case Stmt::kStore: {
-        const DType type = nest.buffers[static_cast<size_t>(s->id)].type;
-        node.tape = add_tape(lane, {s->offset, s->value}, &type);
-        node.copies = s->value->op == Op::kLoad && !s->value->guarded && s->value->type == type &&
-                      s->reduce == ir::Reduce::kNone;
-        break;
-      }
-      case Stmt::kCheck:
-        node.tape = add_tape(lane, {s->condition, s->value});
-        break;
-      default:
-        break;
-    }
-    for (const StmtRef& b : s->body) {
-      if (b->kind != Stmt::kPrefetch) node.body.push_back(build(b, lane));
+    ir::visit(s, ir::Overloaded{
+                     [&](const ir::ForStmt& loop) {
+                       node.kind = ExecKind::kFor;
+                       node.id = loop.loop;
+                       node.tape = add_tape(lane, {loop.begin, loop.end});
+                       node.opens_lanes = opens_lanes(loop, lane);
+                       if (node.opens_lanes) lane = loop.loop;
+                     },
+                     [&](const ir::IfStmt& choice) {
+                       node.kind = ExecKind::kIf;
+                       node.tape = add_tape(lane, {choice.condition});
+                     },
+                     [&](const ir::StoreStmt& store) { add_store(store, lane, node); },
+                     [&](const ir::CheckStmt& check) {
+                       node.kind = ExecKind::kCheck;
+                       node.tape = add_tape(lane, {check.condition, check.position});
+                     },
+                     [](const ir::SequenceStmt&) {},
+                     [](const ir::PrefetchStmt&) {},
+                     [](const ir::GpuStmt&) {},
+                 });
+    for (const StmtRef& b : s.body) {
+      if (!ir::is<ir::PrefetchStmt>(*b)) node.body.push_back(build(*b, lane));
     }
     return node;
+  }
+
+  void add_store(const ir::StoreStmt& s, int lane, ExecNode& node) {
+    const DType type = nest.buffers[static_cast<size_t>(s.buffer)].type;
+    node.kind = ExecKind::kStore;
+    node.id = s.buffer;
+    node.reduce = s.reduce;
+    node.tape = add_tape(lane, {s.offset, s.value}, &type);
+    node.copies = s.value->op == Op::kLoad && !s.value->guarded && s.value->type == type &&
+                  s.reduce == ir::Reduce::kNone;
   }
 };
 
@@ -129,7 +137,7 @@ struct Builder {
 
 NestProgram build_launch(const ir::Nest& nest, const ir::Launch& launch) {
   Builder builder{nest, {}};
-  builder.program.root = builder.build(launch.body, -1);
+  builder.program.root = builder.build(*launch.body, -1);
   return std::move(builder.program);
 }
 

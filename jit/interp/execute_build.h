@@ -15,9 +15,13 @@ struct StmtTape {
   bool lanes = false;  ///< evaluated for all lanes of the loop around
 };
 
+/// What a statement does. To one thread, which all here is, other statements are blocks: it waits
+/// for nobody, and copies land at once.
+enum class ExecKind : uint8_t { kBlock, kFor, kIf, kStore, kCheck };
+
 /// A statement with its expressions made tapes (numbers into NestProgram::tapes, -1: none).
 struct ExecNode {
-  ir::Stmt::Kind kind = ir::Stmt::kSequence;
+  ExecKind kind = ExecKind::kBlock;
   int id = -1;               ///< loop or buffer
   bool opens_lanes = false;  ///< a loop whose iterations are the lanes of its body
   ir::Reduce reduce = ir::Reduce::kNone;

@@ -4,29 +4,13 @@
 #include <algorithm>
 
 #include "jit/ir/instructions.h"
+#include "jit/ir/visit.h"
 
 namespace hone::ir {
 namespace {
 
-constexpr std::string_view kHomeNames[] = {"argument",  "bound", "shared", "worker",
-                                           "registers", "team",  "warp"};
-
-/// What a loop's line starts with: how it runs.
-std::string_view keyword_of(const Stmt& loop) {
-  if (loop.mark == Mark::kTensor) return loop.instruction->name;
-  return loop.mark == Mark::kSerial ? "for" : name_of(loop.mark);
-}
-
-/// The tensor that a kTmaCopy copies from.
-int buffer_of(const Nest& nest, const Stmt& s) {
-  return nest.maps[static_cast<size_t>(s.map)].buffer;
-}
-
-std::string list_text(const std::vector<Expr>& all) {
-  std::string out;
-  for (const Expr& e : all) out += (out.empty() ? "" : ", ") + print(e);
-  return out;
-}
+constexpr std::string_view kHomeNames[] = {"argument",  "bound",  "workspace", "worker",
+                                           "registers", "shared", "warp"};
 
 /// `A: size 100 by 64, box 64 by 32`.
 std::string map_text(const Nest& nest, const TensorMap& m) {
@@ -39,81 +23,102 @@ std::string map_text(const Nest& nest, const TensorMap& m) {
          (m.swizzle ? ", swizzle " + std::to_string(m.swizzle) : "");
 }
 
-void print_stmt(const Nest& nest, const Stmt& s, int depth, std::string& out) {
-  const std::string pad(2 * static_cast<size_t>(depth), ' ');
-  switch (s.kind) {
-    case Stmt::kSequence:
-      for (const StmtRef& b : s.body) print_stmt(nest, *b, depth, out);
-      return;
-    case Stmt::kFor:
-      out += pad + std::string(keyword_of(s)) + " " + nest.loops[static_cast<size_t>(s.id)] +
-             " in " + print(s.begin) + ".." + print(s.end) +
-             (s.cluster > 1 ? " by " + std::to_string(s.cluster) : "") + ":\n";
-      for (const StmtRef& b : s.body) print_stmt(nest, *b, depth + 1, out);
-      return;
-    case Stmt::kIf:
-      out += pad + "if " + print(s.condition) + ":\n";
-      print_stmt(nest, *s.body[0], depth + 1, out);
-      if (s.body.size() > 1) {
-        out += pad + "else:\n";
-        print_stmt(nest, *s.body[1], depth + 1, out);
-      }
-      return;
-    case Stmt::kStore:
-      out += pad + (s.async ? "async " : "") + nest.buffers[static_cast<size_t>(s.id)].name + "[" +
-             print(s.offset) + "] ";
-      out += s.reduce == Reduce::kNone ? "= " : std::string(name_of(s.reduce)) + "= ";
-      out += print(s.value) + "\n";
-      return;
-    case Stmt::kPrefetch:
-      out += pad + "prefetch " + nest.buffers[static_cast<size_t>(s.id)].name + "[" +
-             print(s.offset) + "]\n";
-      return;
-    case Stmt::kTeam:
-      out += pad + "team:\n";
-      for (const StmtRef& b : s.body) print_stmt(nest, *b, depth + 1, out);
-      return;
-    case Stmt::kBarrier:
-      out += pad + "barrier\n";
-      return;
-    case Stmt::kCopyCommit:
-      out += pad + "commit\n";
-      return;
-    case Stmt::kCopyWait:
-      out += pad + "wait " + std::to_string(s.pending) + "\n";
-      return;
-    case Stmt::kWgmmaFence:
-      out += pad + "open" + (s.id < 0 ? "" : " " + nest.buffers[static_cast<size_t>(s.id)].name) +
-             "\n";
-      return;
-    case Stmt::kWgmmaCommit:
-      out += pad + "close\n";
-      return;
-    case Stmt::kWgmmaWait:
-      out += pad + "join " + std::to_string(s.pending) + "\n";
-      return;
-    case Stmt::kTmaCopy:
-      out += pad + "copy box of " + nest.buffers[static_cast<size_t>(buffer_of(nest, s))].name +
-             "[" + list_text(s.at) + "] to " + nest.buffers[static_cast<size_t>(s.id)].name + "[" +
-             print(s.offset) + "]" +
-             (s.cluster > 1 ? " of all " + std::to_string(s.cluster) + " blocks" : "") + ":\n";
-      for (const StmtRef& b : s.body) print_stmt(nest, *b, depth + 1, out);
-      return;
-    case Stmt::kFill:
-      out += pad + "fill pipe " + std::to_string(s.id) + " at " + print(s.position) + ":\n";
-      for (const StmtRef& b : s.body) print_stmt(nest, *b, depth + 1, out);
-      return;
-    case Stmt::kReady:
-      out += pad + "ready pipe " + std::to_string(s.id) + " at " + print(s.position) + "\n";
-      return;
-    case Stmt::kRelease:
-      out += pad + "release pipe " + std::to_string(s.id) + " at " + print(s.position) + "\n";
-      return;
-    case Stmt::kCheck:
-      out += pad + "check " + print(s.condition) + " at " + print(s.value) + "\n";
-      return;
+/// Prints statements, indented.
+class StmtPrinter {
+ public:
+  StmtPrinter(const Nest& nest, std::string& out) : nest_(nest), out_(out) {}
+
+  void print_at(const Stmt& s, int depth) {
+    depth_ = depth;
+    visit(s, *this);
   }
-}
+
+  void operator()(const SequenceStmt& s) {
+    for (const StmtRef& b : s.body) visit(*b, *this);
+  }
+  void operator()(const ForStmt& s) {
+    line(keyword_of(s) + " " + nest_.loops[static_cast<size_t>(s.loop)] + " in " + print(s.begin) +
+         ".." + print(s.end) + (s.gpu.cluster > 1 ? " by " + std::to_string(s.gpu.cluster) : "") +
+         ":");
+    body(s);
+  }
+  void operator()(const IfStmt& s) {
+    line("if " + print(s.condition) + ":");
+    inside(s.then());
+    if (s.otherwise() == nullptr) return;
+    line("else:");
+    inside(*s.otherwise());
+  }
+  void operator()(const StoreStmt& s) {
+    const std::string how = s.reduce == Reduce::kNone ? "" : std::string(name_of(s.reduce));
+    line((s.async ? "async " : "") + place(s.buffer, s.offset) + " " + how + "= " + print(s.value));
+  }
+  void operator()(const PrefetchStmt& s) { line("prefetch " + place(s.buffer, s.offset)); }
+  void operator()(const CheckStmt& s) {
+    line("check " + print(s.condition) + " at " + print(s.position));
+  }
+  void operator()(const TeamStmt& s) {
+    line("team:");
+    body(s);
+  }
+  void operator()(const BarrierStmt&) { line("barrier"); }
+  void operator()(const CopyCommitStmt&) { line("copy commit"); }
+  void operator()(const CopyWaitStmt& s) { line("copy wait " + std::to_string(s.pending)); }
+  void operator()(const WgmmaFenceStmt& s) {
+    line("wgmma fence" + (s.buffer < 0 ? "" : " " + name(s.buffer)));
+  }
+  void operator()(const WgmmaCommitStmt&) { line("wgmma commit"); }
+  void operator()(const WgmmaWaitStmt& s) { line("wgmma wait " + std::to_string(s.pending)); }
+  void operator()(const TmaCopyStmt& s) {
+    std::string at;
+    for (const Expr& e : s.at) at += (at.empty() ? "" : ", ") + print(e);
+    const std::string from = name(nest_.maps[static_cast<size_t>(s.map)].buffer);
+    line("tma copy of " + from + "[" + at + "] to " + place(s.buffer, s.offset) +
+         (s.cluster > 1 ? " of all " + std::to_string(s.cluster) + " blocks" : "") + ":");
+    body(s);
+  }
+  void operator()(const FillStmt& s) {
+    line("fill pipe " + pipe(s) + ":");
+    body(s);
+  }
+  void operator()(const ReadyStmt& s) { line("ready pipe " + pipe(s)); }
+  void operator()(const ReleaseStmt& s) { line("release pipe " + pipe(s)); }
+
+ private:
+  /// How a loop runs.
+  static std::string keyword_of(const ForStmt& loop) {
+    if (loop.mark == Mark::kTensor) return std::string(loop.instruction->name);
+    return loop.mark == Mark::kSerial ? "for" : std::string(name_of(loop.mark));
+  }
+
+  const std::string& name(int buffer) const {
+    return nest_.buffers[static_cast<size_t>(buffer)].name;
+  }
+  std::string place(int buffer, const Expr& offset) const {
+    return name(buffer) + "[" + print(offset) + "]";
+  }
+  template <class T>
+  static std::string pipe(const T& s) {
+    return std::to_string(s.pipe) + " at " + print(s.position);
+  }
+
+  void line(const std::string& text) {
+    out_.append(2 * static_cast<size_t>(depth_), ' ');
+    out_ += text + "\n";
+  }
+  void inside(const Stmt& s) {
+    ++depth_;
+    visit(s, *this);
+    --depth_;
+  }
+  void body(const Stmt& s) {
+    for (const StmtRef& b : s.body) inside(*b);
+  }
+
+  const Nest& nest_;
+  std::string& out_;
+  int depth_ = 0;
+};
 
 }  // namespace
 
@@ -150,7 +155,7 @@ std::string print(const Nest& nest) {
            std::string(name_of(b.type)) + "[" + print(b.elements) + "]";
     if (b.home == Home::kWorker || b.home == Home::kWorkspace)
       out += " at " + std::to_string(b.offset);
-    if (b.slots > 1) out += " slots " + std::to_string(b.slots);
+    if (b.depth > 1) out += " depth " + std::to_string(b.depth);
     if (b.lanes != 32) out += " lanes " + std::to_string(b.lanes);
     if (b.swizzle) out += " swizzle " + std::to_string(b.swizzle);
     out += b.stream ? " stream\n" : "\n";
@@ -168,7 +173,7 @@ std::string print(const Nest& nest) {
            (l.mark == Mark::kSerial ? "" : " " + std::string(name_of(l.mark))) +
            (l.cluster > 1 ? " by " + std::to_string(l.cluster) : "") +
            (l.at_bind ? " at bind" : "") + ":\n";
-    print_stmt(nest, *l.body, 1, out);
+    StmtPrinter(nest, out).print_at(*l.body, 1);
   }
   return out;
 }

@@ -101,9 +101,7 @@ void print_stage(const Stage& s, std::string& out) {
       out += std::string(name_of(l.mark)) + ":";
     }
     out += l.name + (l.partition ? "(partition)" : "");
-    if (l.stages > 1) out += "(" + std::to_string(l.stages) + " stages)";
-    if (l.specialized) out += "(specialized)";
-    if (l.cluster > 1) out += "(clusters of " + std::to_string(l.cluster) + ")";
+    out += text_of(l.gpu);
   }
   out += "\n";
 }
@@ -156,13 +154,6 @@ std::string_view name_of(Tail t) {
 std::string_view name_of(Space s) {
   constexpr std::string_view names[] = {"root", "scratch", "registers", "shared", "warp"};
   return names[static_cast<int>(s)];
-}
-
-std::string_view name_of(Mark m) {
-  constexpr std::string_view names[] = {"serial",   "unroll",   "vec",     "parallel",
-                                        "tensor",   "block.x",  "block.y", "block.z",
-                                        "thread.x", "thread.y", "thread.z"};
-  return names[static_cast<int>(m)];
 }
 
 std::string print(const Program& program) {

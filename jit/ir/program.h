@@ -8,6 +8,8 @@
 
 #include "jit/ir/cow_vector.h"
 #include "jit/ir/expr.h"
+#include "jit/ir/gpu_loop.h"
+#include "jit/ir/mark.h"
 
 namespace hone::ir {
 
@@ -91,40 +93,12 @@ struct Relation {
   Tail tail = Tail::kMask;
 };
 
-/// How a loop runs. Marks are carried out by lowering and the back ends. kTensor: all iterations,
-/// with those of the tensor loops inside, are one instruction, Loop::instruction. The last six bind
-/// a loop to an axis of a GPU's grid of blocks, or of a block's threads.
-enum class Mark : uint8_t {
-  kSerial,
-  kUnroll,
-  kVector,
-  kParallel,
-  kTensor,
-  kBlockX,
-  kBlockY,
-  kBlockZ,
-  kThreadX,
-  kThreadY,
-  kThreadZ,
-};
-/// The loop's iterations are blocks of a grid.
-constexpr bool is_block(Mark m) { return m >= Mark::kBlockX && m <= Mark::kBlockZ; }
-/// The loop's iterations are threads of a block.
-constexpr bool is_thread(Mark m) { return m >= Mark::kThreadX && m <= Mark::kThreadZ; }
-/// 0, 1, 2 for x, y, z of a bound loop.
-constexpr int axis_of(Mark m) {
-  return static_cast<int>(m) - static_cast<int>(is_block(m) ? Mark::kBlockX : Mark::kThreadX);
-}
-
 /// A loop of one stage. Names are unique within their stage; `stage/loop` is unique in a Program.
 struct Loop {
   std::string name;
   Mark mark = Mark::kSerial;
   bool partition = false;  ///< peel the iterations where a condition is not constant
-  int stages = 1;  ///< of a pipeline: what is kept at it in=shared comes stages-1 iterations
-                   ///< early
-  bool specialized = false;  ///< of a pipeline: threads of their own fill it
-  int cluster = 1;  ///< of one bound to blocks: neighbours that run together and share copies
+  GpuLoop gpu = {};
   const Instruction* instruction = nullptr;  ///< of kTensor
 };
 
@@ -215,6 +189,5 @@ std::string print(const Program& program);
 std::string_view name_of(Reduce r);
 std::string_view name_of(Tail t);
 std::string_view name_of(Space s);
-std::string_view name_of(Mark m);
 
 }  // namespace hone::ir

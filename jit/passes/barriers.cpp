@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "jit/ir/build.h"
+#include "jit/ir/visit.h"
 #include "jit/passes/statements.h"
 
 namespace hone::jit {
@@ -32,43 +32,52 @@ class Barriers {
   /// `s` with the barriers it needs inside; `open` is what was touched since the last barrier,
   /// before it and then after it.
   StmtRef place(const StmtRef& s, Touched& open) {
-    if (s->kind == Stmt::kReady) {
+    if (const auto* ready = as<ReadyStmt>(*s)) {
       // Whoever waited may read.
-      for (int b : nest_.pipes[static_cast<size_t>(s->id)].buffers) open.written.erase(b);
+      for (int b : nest_.pipes[static_cast<size_t>(ready->pipe)].buffers) open.written.erase(b);
     }
-    if (s->body.empty() || s->kind == Stmt::kFill) {
+    if (s->body.empty() || is<FillStmt>(*s)) {
       open.add(touched(*s));
       return s;
     }
-    if (s->kind == Stmt::kFor && s->stages > 1 && ordered_.empty()) return pipeline(s, open);
-    Stmt out = *s;
-    if (s->kind == Stmt::kIf) {
-      Touched after;
-      for (StmtRef& side : out.body) {
-        Touched taken = open;
-        side = place(side, taken);
-        after.add(taken);
-      }
-      after.add(open);
-      open = std::move(after);
-    } else if (s->kind == Stmt::kFor && !is_block(s->mark) && !is_thread(s->mark)) {
-      // The next iteration comes after this one; there may be none at all.
-      const Touched before = open;
-      Touched last = open;
-      list(s->body, last);
-      open.add(last);
-      out.body = list(s->body, open);
-      int64_t begin = 0, end = 0;
-      if (!is_const(s->begin, &begin) || !is_const(s->end, &end) || end <= begin) open.add(before);
-    } else {
-      const Touched before = open;
-      out.body = list(s->body, open);
-      if (s->kind == Stmt::kFor) open.add(before);
-    }
-    return make_stmt(std::move(out));
+    if (const auto* loop = as<ForStmt>(*s)) return place_in_loop(s, *loop, open);
+    if (is<IfStmt>(*s)) return place_in_sides(s, open);
+    return with_body(*s, list(s->body, open));
   }
 
  private:
+  StmtRef place_in_sides(const StmtRef& s, Touched& open) {
+    Touched after;
+    StmtRef out = rewrite_children(s, [&](const StmtRef& side) {
+      Touched taken = open;
+      StmtRef placed = place(side, taken);
+      after.add(taken);
+      return placed;
+    });
+    after.add(open);
+    open = std::move(after);
+    return out;
+  }
+
+  StmtRef place_in_loop(const StmtRef& s, const ForStmt& loop, Touched& open) {
+    if (loop.gpu.stages > 1 && ordered_.empty()) return pipeline(s, open);
+    const Touched before = open;
+    if (is_block(loop.mark) || is_thread(loop.mark)) {
+      StmtRef out = with_body(*s, list(s->body, open));
+      open.add(before);
+      return out;
+    }
+    // The next iteration comes after this one; there may be none at all.
+    Touched last = open;
+    list(s->body, last);
+    open.add(last);
+    StmtRef out = with_body(*s, list(s->body, open));
+    int64_t begin = 0, end = 0;
+    const bool runs = is_const(loop.begin, &begin) && is_const(loop.end, &end) && end > begin;
+    if (!runs) open.add(before);
+    return out;
+  }
+
   bool is_team(int buffer) const {
     return nest_.buffers[static_cast<size_t>(buffer)].home == Home::kSharedMemory &&
            !ordered_.contains(buffer);
@@ -79,7 +88,7 @@ class Barriers {
     const Touched all = touched(*s);
     for (const std::set<int>* touched : {&all.read, &all.written}) {
       for (int b : *touched) {
-        if (nest_.buffers[static_cast<size_t>(b)].slots > 1) ordered_.insert(b);
+        if (nest_.buffers[static_cast<size_t>(b)].depth > 1) ordered_.insert(b);
       }
     }
     StmtRef out = place(s, open);
@@ -91,8 +100,9 @@ class Barriers {
   /// What `s` touches that what comes before must be done with.
   Touched entered(const Stmt& s) const {
     Touched t = touched(s);
-    const auto own = [&](int b) { return nest_.buffers[static_cast<size_t>(b)].slots > 1; };
-    if (s.kind == Stmt::kFor && s.stages > 1) {
+    const auto own = [&](int b) { return nest_.buffers[static_cast<size_t>(b)].depth > 1; };
+    const auto* loop = as<ForStmt>(s);
+    if (loop && loop->gpu.stages > 1) {
       std::erase_if(t.read, own);
       std::erase_if(t.written, own);
     }
@@ -102,12 +112,11 @@ class Barriers {
   /// What `s` touches, with all inside it.
   Touched touched(const Stmt& s) const {
     Touched t;
-    for (const Expr* e : {&s.begin, &s.end, &s.condition, &s.offset, &s.value}) {
-      visit(*e, [&](const Expr& x) {
-        if (x->op == Op::kLoad && is_team(x->id)) t.read.insert(x->id);
-      });
-    }
-    if (s.kind == Stmt::kStore && is_team(s.id)) t.written.insert(s.id);
+    for_each_load(s, [&](const Expr& load) {
+      if (is_team(load->id)) t.read.insert(load->id);
+    });
+    const auto* store = as<StoreStmt>(s);
+    if (store && is_team(store->buffer)) t.written.insert(store->buffer);
     for (const StmtRef& b : s.body) t.add(touched(*b));
     return t;
   }
@@ -115,11 +124,11 @@ class Barriers {
   std::vector<StmtRef> list(const std::vector<StmtRef>& body, Touched& open) {
     std::vector<StmtRef> out;
     for (const StmtRef& s : body) {
-      if (s->kind == Stmt::kSequence) {
+      if (is<SequenceStmt>(*s)) {
         for (StmtRef& inner : list(s->body, open)) out.push_back(std::move(inner));
         continue;
       }
-      if (s->kind == Stmt::kBarrier) open = {};
+      if (is<BarrierStmt>(*s)) open = {};
       if (open.clashes(entered(*s))) {
         out.push_back(make_barrier());
         open = {};

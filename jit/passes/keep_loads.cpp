@@ -7,6 +7,7 @@
 
 #include "jit/ir/build.h"
 #include "jit/ir/facts.h"
+#include "jit/ir/visit.h"
 
 namespace hone::jit {
 
@@ -21,7 +22,7 @@ constexpr int kThreadLoop = 1 << 20;
 constexpr int kUnrolledLoop = kThreadLoop + 8;
 
 /// The loops around a statement since what it shares with others began, outermost first.
-using Path = std::vector<const Stmt*>;
+using Path = std::vector<const ForStmt*>;
 
 /// A load in a place, by a text that equal ones in like loops have in common.
 struct Found {
@@ -31,7 +32,7 @@ struct Found {
 
 /// What several loops load: a buffer of registers.
 struct Kept {
-  std::set<const Stmt*> loops;  ///< the outermost unrolled one of each
+  std::set<const ForStmt*> loops;  ///< the outermost unrolled one of each
   std::set<std::string> places;
   int64_t elements = 1;
   int64_t registers = 0;
@@ -48,7 +49,7 @@ class Keeper {
     written_.clear();
     kept_.clear();
     for_each(*launch.body, [&](const Stmt& s) {
-      if (s.kind == Stmt::kStore) written_.insert(s.id);
+      if (const auto* store = as<StoreStmt>(s)) written_.insert(store->buffer);
     });
     facts_.define_loop(launch.range, Poly(), Poly::of(launch.extent, &facts_));
     for (const bool change : {false, true}) {
@@ -79,17 +80,19 @@ class Keeper {
     return registers > 0;
   }
 
-  static bool unrolled(const Stmt& s) { return s.mark == Mark::kUnroll || s.mark == Mark::kVector; }
+  static bool unrolled(const ForStmt& s) {
+    return s.mark == Mark::kUnroll || s.mark == Mark::kVector;
+  }
 
   StmtRef walk(const StmtRef& s, Path path, int region) {
-    if (s->kind == Stmt::kStore) return keep(s, path, region);
-    if (s->kind == Stmt::kFor) {
-      facts_.define_loop(s->id, Poly::of(s->begin, &facts_), Poly::of(s->end, &facts_));
-      if (unrolled(*s) || is_thread(s->mark)) path.push_back(s.get());
+    if (is<StoreStmt>(*s)) return keep(s, path, region);
+    bool together = is<SequenceStmt>(*s);
+    if (const auto* l = as<ForStmt>(*s)) {
+      facts_.define_loop(l->loop, Poly::of(l->begin, &facts_), Poly::of(l->end, &facts_));
+      const bool lockstep = unrolled(*l) || is_thread(l->mark);
+      if (lockstep) path.push_back(l);
+      together = lockstep || is_block(l->mark);
     }
-    const bool together =
-        s->kind == Stmt::kSequence ||
-        (s->kind == Stmt::kFor && (unrolled(*s) || is_thread(s->mark) || is_block(s->mark)));
     if (!together) path.clear();
     return rewrite_children(
         s, [&](const StmtRef& b) { return walk(b, path, together ? region : ++regions_); });
@@ -97,9 +100,10 @@ class Keeper {
 
   /// Counts the loads of a store, or reads them from registers, filling those where it is first.
   StmtRef keep(const StmtRef& s, const Path& path, int region) {
+    const auto& store = to<StoreStmt>(*s);
     std::vector<StmtRef> body;
     std::set<int> filled;
-    Expr value = rewrite(s->value, [&](const Expr& e) -> Expr {
+    Expr value = rewrite(store.value, [&](const Expr& e) -> Expr {
       if (e->op != Op::kLoad || e->guarded) return {};
       const std::string key = key_of(e, path, region);
       if (key.empty()) return {};
@@ -116,18 +120,18 @@ class Keeper {
       }
       return load_of(k.buffer, *e, number(path));
     });
-    if (!change_ || equal(value, s->value)) return s;
+    if (!change_ || equal(value, store.value)) return s;
     for (auto& [key, k] : kept_) k.loaded |= filled.contains(k.buffer);
-    Stmt store = *s;
-    store.value = std::move(value);
-    body.push_back(make_stmt(std::move(store)));
+    StoreStmt kept = store;
+    kept.value = std::move(value);
+    body.push_back(make_stmt(std::move(kept)));
     return make_block(std::move(body));
   }
 
   void count(const std::string& key, const Expr& load, const Path& path) {
     Kept& k = kept_[key];
     k.elements = 1;
-    for (const Stmt* l : path) {
+    for (const ForStmt* l : path) {
       if (!unrolled(*l)) continue;
       if (k.elements == 1) k.loops.insert(l);
       k.elements *= *facts_.upper(Poly::of(l->end, &facts_));
@@ -140,10 +144,10 @@ class Keeper {
   /// The element of a thread's part that the unrolled loops are at.
   Expr number(const Path& path) const {
     Expr out = make_int(0);
-    for (const Stmt* l : path) {
+    for (const ForStmt* l : path) {
       if (!unrolled(*l)) continue;
       const int64_t extent = *facts_.upper(Poly::of(l->end, &facts_));
-      out = out * make_int(extent) + make_var(nest_.loops[static_cast<size_t>(l->id)], l->id);
+      out = out * make_int(extent) + make_var(nest_.loops[static_cast<size_t>(l->loop)], l->loop);
     }
     return out;
   }
@@ -164,7 +168,7 @@ class Keeper {
     if (!memory || written_.contains(load->id)) return {};
     std::map<int, Expr> standing;
     int inner = 0;
-    for (const Stmt* l : path) {
+    for (const ForStmt* l : path) {
       const bool thread = is_thread(l->mark);
       int64_t begin = 0;
       if (!thread &&
@@ -172,7 +176,7 @@ class Keeper {
         return {};
       }
       const int id = thread ? kThreadLoop + axis_of(l->mark) : kUnrolledLoop + inner++;
-      standing[l->id] = make_var((thread ? "t" : "u") + std::to_string(id), id);
+      standing[l->loop] = make_var((thread ? "t" : "u") + std::to_string(id), id);
     }
     if (inner == 0) return {};
     const auto text = [&](const Expr& e) {
@@ -184,8 +188,8 @@ class Keeper {
     };
     std::set<std::string> threads;
     std::string loops, moved = text(load->args[0]);
-    for (const Stmt* l : path) {
-      const std::string range = text(standing[l->id]) + " " + text(l->begin) + " " + text(l->end);
+    for (const ForStmt* l : path) {
+      const std::string range = text(standing[l->loop]) + " " + text(l->begin) + " " + text(l->end);
       if (is_thread(l->mark)) {
         threads.insert(range);
       } else {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/passes/multicast.h"
 
-#include "jit/ir/build.h"
 #include "jit/ir/facts.h"
+#include "jit/ir/visit.h"
 #include "jit/passes/reject.h"
 #include "jit/passes/statements.h"
 
@@ -27,7 +27,8 @@ Clustered clustered_loop(const Launch& launch) {
   Clustered out;
   if (launch.cluster > 1) out = {launch.range, launch.cluster, launch.extent, 1};
   for_each(*launch.body, [&](const Stmt& s) {
-    if (s.kind == Stmt::kFor && s.cluster > 1) out = {s.id, s.cluster, s.end, out.found + 1};
+    const auto* l = as<ForStmt>(s);
+    if (l && l->gpu.cluster > 1) out = {l->loop, l->gpu.cluster, l->end, out.found + 1};
   });
   return out;
 }
@@ -70,16 +71,17 @@ class Multicast {
   void because(const std::string& why) { why_ += (why_.empty() ? "" : "; ") + why; }
 
   StmtRef walk(const StmtRef& s) {
-    if (s->kind == Stmt::kTmaCopy) return part(*s) ? cut_box(*s) : s;
-    if (s->kind == Stmt::kFill && !together(*s)) return s;
+    if (const auto* copy = as<TmaCopyStmt>(*s)) return part(*copy) ? cut_box(*copy) : s;
+    const auto* fill = as<FillStmt>(*s);
+    if (fill && !together(*fill)) return s;
     if (s->body.empty()) return s;
     const bool differs = differs_;
     differs_ |= changes(*s);
     const int before = parts_;
     StmtRef out = rewrite_children(s, [&](const StmtRef& b) { return walk(b); });
     differs_ = differs;
-    if (s->kind == Stmt::kFill && parts_ > before) {
-      nest_.pipes[static_cast<size_t>(s->id)].cluster = of_.blocks;
+    if (fill && parts_ > before) {
+      nest_.pipes[static_cast<size_t>(fill->pipe)].cluster = of_.blocks;
     }
     return out;
   }
@@ -87,19 +89,20 @@ class Multicast {
   /// Whether the blocks of a cluster may run what is inside `s` differently often. How many threads
   /// a block has inside a loop over threads does not matter: all of them fill and wait.
   bool changes(const Stmt& s) const {
-    if (s.kind == Stmt::kIf) return mentions_rank(s.condition);
-    if (s.kind != Stmt::kFor || s.id == of_.loop || is_thread(s.mark)) return false;
-    return mentions_rank(s.begin) || mentions_rank(s.end);
+    if (const auto* choice = as<IfStmt>(s)) return mentions_rank(choice->condition);
+    const auto* l = as<ForStmt>(s);
+    if (!l || l->loop == of_.loop || is_thread(l->mark)) return false;
+    return mentions_rank(l->begin) || mentions_rank(l->end);
   }
 
   /// Whether all blocks of a cluster fill the same slots equally often.
-  bool together(const Stmt& s) {
-    if (!nest_.pipes[static_cast<size_t>(s.id)].specialized) {
+  bool together(const FillStmt& s) {
+    if (!nest_.pipes[static_cast<size_t>(s.pipe)].specialized) {
       because("only pipelines that are specialized have threads that wait for other blocks");
       return false;
     }
     if (!differs_ && !mentions_rank(s.position)) return true;
-    because("they fill pipe " + std::to_string(s.id) +
+    because("they fill pipe " + std::to_string(s.pipe) +
             " differently often; take splits that divide, or another loop");
     return false;
   }
@@ -112,7 +115,7 @@ class Multicast {
   }
 
   /// Whether a block copies its part of a box for all blocks of its cluster.
-  bool part(const Stmt& s) {
+  bool part(const TmaCopyStmt& s) {
     const TensorMap& map = nest_.maps[static_cast<size_t>(s.map)];
     const NestBuffer& from = nest_.buffers[static_cast<size_t>(map.buffer)];
     bool same = !mentions_rank(s.offset);
@@ -132,13 +135,13 @@ class Multicast {
   }
 
   /// The part of a box that a block copies: the one of its number in the cluster.
-  StmtRef cut_box(const Stmt& s) {
+  StmtRef cut_box(const TmaCopyStmt& s) {
     TensorMap& map = nest_.maps[static_cast<size_t>(s.map)];
     const size_t d = outermost(map);
     const Expr block = make_var(nest_.loops[static_cast<size_t>(of_.loop)], of_.loop);
     const Expr rank = make_binary(Op::kMod, block, make_int(of_.blocks));
     map.box[d] /= of_.blocks;
-    Stmt out = s;
+    TmaCopyStmt out = s;
     out.cluster = of_.blocks;
     out.at[d] = s.at[d] + make_int(map.box[d]) * rank;
     out.offset = s.offset + make_int(map.box_elements()) * rank;

@@ -7,6 +7,7 @@
 
 #include "jit/ir/build.h"
 #include "jit/ir/poly.h"
+#include "jit/ir/visit.h"
 #include "jit/passes/products.h"
 #include "jit/passes/reject.h"
 #include "jit/passes/statements.h"
@@ -32,16 +33,14 @@ StmtRef only_where(Expr condition, std::vector<StmtRef> body) {
 
 /// How often each buffer occurs in a statement.
 void count(const Stmt& s, std::map<int, int>& times) {
-  for (const Expr* e : {&s.begin, &s.end, &s.condition, &s.offset, &s.value}) {
-    visit(*e, [&](const Expr& x) { times[x->id] += x->op == Op::kLoad; });
-  }
-  if (s.kind == Stmt::kStore) ++times[s.id];
+  for_each_load(s, [&](const Expr& load) { ++times[load->id]; });
+  if (const auto* store = as<StoreStmt>(s)) ++times[store->buffer];
   for (const StmtRef& b : s.body) count(*b, times);
 }
 
 void flatten(const std::vector<StmtRef>& body, std::vector<StmtRef>& out) {
   for (const StmtRef& s : body) {
-    if (s->kind == Stmt::kSequence) {
+    if (is<SequenceStmt>(*s)) {
       flatten(s->body, out);
     } else {
       out.push_back(s);
@@ -49,9 +48,9 @@ void flatten(const std::vector<StmtRef>& body, std::vector<StmtRef>& out) {
   }
 }
 
-/// A copy that TMA makes, by boxes.
-bool is_bulk(const Stmt& s) {
-  return any_of(s, [](const Stmt& x) { return x.kind == Stmt::kTmaCopy; });
+/// What all threads of a block have TMA copy.
+bool is_tma(const Stmt& s) {
+  return is<TeamStmt>(s) && any_of(s, [](const Stmt& x) { return is<TmaCopyStmt>(x); });
 }
 
 class Pipeline {
@@ -59,26 +58,25 @@ class Pipeline {
   Pipeline(Nest& nest, const Launch& launch) : nest_(nest), turns_(nest, launch) {}
 
   StmtRef walk(const StmtRef& s) {
-    if (s->kind == Stmt::kTeam && is_bulk(*s)) return fill_once(s);
-    if (s->body.empty()) return s;
-    const bool loop = s->kind == Stmt::kFor && s->stages > 1;
-    Stmt out = *s;
-    if (loop) {
+    if (is_tma(*s)) return fill_once(*s);
+    const auto* loop = as<ForStmt>(*s);
+    if (loop && loop->gpu.stages > 1) {
+      ForStmt out = *loop;
       out.body.clear();
       flatten(s->body, out.body);
+      for (StmtRef& b : out.body) {
+        if (!is_tma(*b)) b = walk_inside(*s, 0, b);
+      }
+      return build(std::move(out));
     }
-    for (size_t i = 0; i < out.body.size(); ++i) {
-      const bool left = loop && out.body[i]->kind == Stmt::kTeam && is_bulk(*out.body[i]);
-      if (!left) out.body[i] = walk_inside(*s, i, out.body[i]);
-    }
-    if (!loop) return make_stmt(std::move(out));
-    return build(std::move(out));
+    size_t side = 0;
+    return rewrite_children(s, [&](const StmtRef& b) { return walk_inside(*s, side++, b); });
   }
 
  private:
   /// `b` inside `s`, on its side `side` where that is a condition.
   StmtRef walk_inside(const Stmt& s, size_t side, const StmtRef& b) {
-    const bool counted = s.kind == Stmt::kFor || s.kind == Stmt::kIf;
+    const bool counted = is<ForStmt, IfStmt>(s);
     if (counted) turns_.open(s, side);
     StmtRef out = walk(b);
     if (counted) turns_.close();
@@ -94,11 +92,11 @@ class Pipeline {
   };
 
   /// The loop with what it produces ahead; as it is where there is nothing.
-  StmtRef build(Stmt loop) {
+  StmtRef build(ForStmt loop) {
     Ahead early;
     std::vector<StmtRef> rest;
     for (const StmtRef& s : loop.body) {
-      const bool bulk = s->kind == Stmt::kTeam && is_bulk(*s);
+      const bool bulk = is_tma(*s);
       if (comes_early(*s, loop)) {
         if (bulk) {
           early.boxes.insert(early.boxes.end(), s->body.begin(), s->body.end());
@@ -111,50 +109,51 @@ class Pipeline {
     }
     if (early.copies.empty() && early.boxes.empty()) {
       loop.body = std::move(rest);
-      loop.stages = 1;
+      loop.gpu.stages = 1;
       return make_stmt(std::move(loop));
     }
     for (const StmtRef& s : rest) check_alone(loop, *s);
     Uses made_early;
     for (const StmtRef& p : early.copies) made_early.add(*p);
     for (const StmtRef& p : early.boxes) made_early.add(*p);
-    for (int b : made_early.written) add_slots(b, loop.stages);
-    loop.lag = loop.stages > 2 && products_may_go_on(rest) ? 1 : 0;
+    for (int b : made_early.written) add_slots(b, loop.gpu.stages);
+    loop.gpu.lag = loop.gpu.stages > 2 && products_may_go_on(rest) ? 1 : 0;
     early.first = make_int(0);
     if (!early.boxes.empty()) {
-      early.pipe = add_pipe(early.boxes, loop.stages);
+      early.pipe = add_pipe(early.boxes, loop.gpu.stages);
       early.first = turns_.number_at(loop, loop.begin, name_of_loop(loop));
     }
-    return loop.specialized ? apart(std::move(loop), early, rest)
-                            : around(std::move(loop), early, rest);
+    return loop.gpu.specialized ? apart(std::move(loop), early, rest)
+                                : around(std::move(loop), early, rest);
   }
 
   /// Slots of a pipeline inside another would be numbered by both.
-  void check_alone(const Stmt& loop, const Stmt& inside) const {
-    if (inside.kind == Stmt::kFor && inside.stages > 1) {
-      reject(name_of_loop(loop) + ": loop " + nest_.loops[static_cast<size_t>(inside.id)] +
+  void check_alone(const ForStmt& loop, const Stmt& inside) const {
+    for_each(inside, [&](const Stmt& s) {
+      const auto* other = as<ForStmt>(s);
+      if (!other || other->gpu.stages <= 1) return;
+      reject(name_of_loop(loop) + ": loop " + nest_.loops[static_cast<size_t>(other->loop)] +
              " inside it is a pipeline too; take one of them");
-    }
-    for (const StmtRef& b : inside.body) check_alone(loop, *b);
+    });
   }
 
   /// The loop as threads of its own fill it: they wait for slots, not for a barrier.
-  StmtRef apart(Stmt loop, const Ahead& early, const std::vector<StmtRef>& rest) {
+  StmtRef apart(ForStmt loop, const Ahead& early, const std::vector<StmtRef>& rest) {
     if (!early.copies.empty() || early.pipe < 0) {
-      reject("specialize " + nest_.loops[static_cast<size_t>(loop.id)] +
+      reject("specialize " + nest_.loops[static_cast<size_t>(loop.loop)] +
              ": all threads copy what is kept in=shared at it; only bulk copies are made by one");
     }
     nest_.pipes[static_cast<size_t>(early.pipe)].specialized = true;
-    const Expr k = make_var(nest_.loops[static_cast<size_t>(loop.id)], loop.id);
+    const Expr k = make_var(nest_.loops[static_cast<size_t>(loop.loop)], loop.loop);
     const Expr position = position_of(early, loop, k), slot = slot_of(early, loop, k);
     std::vector<StmtRef> boxes, inside;
     for (const StmtRef& b : early.boxes) boxes.push_back(moved(b, slot, {}));
     inside.push_back(make_fill(early.pipe, position, std::move(boxes)));
     inside.push_back(make_ready(early.pipe, position));
     for (const StmtRef& s : rest) inside.push_back(moved(s, slot, {}));
-    const Expr before = position_of(early, loop, k - make_int(loop.lag));
+    const Expr before = position_of(early, loop, k - make_int(loop.gpu.lag));
     const StmtRef release = make_release(early.pipe, before);
-    if (loop.lag == 0) {
+    if (loop.gpu.lag == 0) {
       inside.push_back(release);
       loop.body = std::move(inside);
       return make_stmt(std::move(loop));
@@ -168,9 +167,9 @@ class Pipeline {
   }
 
   /// The first iterations' parts before the loop, and the loop that makes the others'.
-  StmtRef around(Stmt loop, const Ahead& early, const std::vector<StmtRef>& rest) {
-    const int64_t ahead = loop.stages - 1 - loop.lag;
-    const Expr k = make_var(nest_.loops[static_cast<size_t>(loop.id)], loop.id);
+  StmtRef around(ForStmt loop, const Ahead& early, const std::vector<StmtRef>& rest) {
+    const int64_t ahead = loop.gpu.stages - 1 - loop.gpu.lag;
+    const Expr k = make_var(nest_.loops[static_cast<size_t>(loop.loop)], loop.loop);
     std::vector<StmtRef> out, inside;
     for (int64_t j = 0; j < ahead; ++j) produce(early, loop, loop.begin + make_int(j), out);
     if (!early.copies.empty()) {
@@ -186,16 +185,16 @@ class Pipeline {
     return make_sequence(std::move(out));
   }
 
-  std::string name_of_loop(const Stmt& loop) const {
-    return "pipeline " + nest_.loops[static_cast<size_t>(loop.id)];
+  std::string name_of_loop(const ForStmt& loop) const {
+    return "pipeline " + nest_.loops[static_cast<size_t>(loop.loop)];
   }
 
   /// A bulk copy that no pipeline makes early: filled where it stands, and waited for at once.
-  StmtRef fill_once(const StmtRef& s) {
-    const int pipe = add_pipe({s}, 1);
+  StmtRef fill_once(const Stmt& s) {
+    const int pipe = add_pipe(s.body, 1);
     const int to = nest_.pipes.back().buffers.front();
     const Expr position = turns_.number("bulk " + nest_.buffers[static_cast<size_t>(to)].name);
-    return make_sequence({make_fill(pipe, position, s->body), make_ready(pipe, position)});
+    return make_sequence({make_fill(pipe, position, s.body), make_ready(pipe, position)});
   }
 
   int add_pipe(const std::vector<StmtRef>& boxes, int stages) {
@@ -213,19 +212,19 @@ class Pipeline {
 
   /// Bytes that the copies in `s` bring: whole boxes, also where they lie outside their tensor.
   int64_t bytes_of(const Stmt& s) const {
-    if (s.kind == Stmt::kTmaCopy) {
-      const TensorMap& map = nest_.maps[static_cast<size_t>(s.map)];
+    if (const auto* copy = as<TmaCopyStmt>(s)) {
+      const TensorMap& map = nest_.maps[static_cast<size_t>(copy->map)];
       return map.box_elements() * size_of(nest_.buffers[static_cast<size_t>(map.buffer)].type);
     }
     int64_t inside = 0, trips = 1;
     for (const StmtRef& b : s.body) inside += bytes_of(*b);
-    if (s.kind == Stmt::kFor) is_const(s.end, &trips);
+    if (const auto* loop = as<ForStmt>(s)) is_const(loop->end, &trips);
     return inside * trips;
   }
 
   /// What all threads make of nothing that the loop makes, for this loop alone.
-  bool comes_early(const Stmt& s, const Stmt& loop) const {
-    if (s.kind != Stmt::kTeam) return false;
+  bool comes_early(const Stmt& s, const ForStmt& loop) const {
+    if (!is<TeamStmt>(s)) return false;
     Uses own, all;
     own.add(s);
     all.add(loop);
@@ -238,7 +237,7 @@ class Pipeline {
       shared |= home == Home::kSharedMemory;
       if (home != Home::kSharedMemory && home != Home::kRegisters && home != Home::kWorker)
         return false;
-      if (occurrences(b) != in_loop[b] || nest_.buffers[static_cast<size_t>(b)].slots > 1)
+      if (occurrences(b) != in_loop[b] || nest_.buffers[static_cast<size_t>(b)].depth > 1)
         return false;
       if (home != Home::kSharedMemory && in_loop[b] != in_team[b]) return false;
     }
@@ -257,29 +256,29 @@ class Pipeline {
     return times_.at(buffer);
   }
 
-  void add_slots(int buffer, int slots) {
+  void add_slots(int buffer, int depth) {
     NestBuffer& b = nest_.buffers[static_cast<size_t>(buffer)];
     if (b.home != Home::kSharedMemory) return;
     const int64_t align = b.swizzle ? kSwizzledSlotAlign : kSlotAlign;
     const int64_t size = (b.max_bytes + align - 1) / align * align;
     slot_size_[buffer] = size / size_of(b.type);
-    b.slots = slots;
-    b.max_bytes = size * slots;
+    b.depth = depth;
+    b.max_bytes = size * depth;
     b.elements = make_int(b.max_bytes / size_of(b.type));
   }
 
-  static Expr position_of(const Ahead& early, const Stmt& loop, const Expr& k) {
+  static Expr position_of(const Ahead& early, const ForStmt& loop, const Expr& k) {
     return Poly::of(early.first + k - loop.begin).expr();
   }
 
-  static Expr slot_of(const Ahead& early, const Stmt& loop, const Expr& k) {
-    return make_binary(Op::kMod, early.first + k - loop.begin, make_int(loop.stages));
+  static Expr slot_of(const Ahead& early, const ForStmt& loop, const Expr& k) {
+    return make_binary(Op::kMod, early.first + k - loop.begin, make_int(loop.gpu.stages));
   }
 
   /// Appends what comes early at iteration `k`, if there is one.
-  void produce(const Ahead& early, const Stmt& loop, const Expr& k, std::vector<StmtRef>& out) {
+  void produce(const Ahead& early, const ForStmt& loop, const Expr& k, std::vector<StmtRef>& out) {
     const Expr slot = slot_of(early, loop, k);
-    const std::map<int, Expr> values{{loop.id, k}};
+    const std::map<int, Expr> values{{loop.loop, k}};
     const auto all = [&](const std::vector<StmtRef>& producers) {
       std::vector<StmtRef> body;
       for (const StmtRef& p : producers) body.push_back(moved(p, slot, values));
@@ -295,34 +294,36 @@ class Pipeline {
   }
 
   /// `body` where the loop has an iteration `k`.
-  static StmtRef if_any(const Stmt& loop, const Expr& k, std::vector<StmtRef> body) {
+  static StmtRef if_any(const ForStmt& loop, const Expr& k, std::vector<StmtRef> body) {
     return only_where(make_binary(Op::kLt, k, loop.end), std::move(body));
   }
 
   /// `s` on `slot` of what comes early, with loops replaced by `values`; loops inside it are new
   /// ones where any is.
   StmtRef moved(const StmtRef& s, const Expr& slot, std::map<int, Expr> values) {
-    Stmt out = *s;
-    if (s->kind == Stmt::kFor) {
-      out.begin = expr_of(s->begin, slot, values);
-      out.end = expr_of(s->end, slot, values);
-      if (!values.empty()) {
-        out.id = static_cast<int>(nest_.loops.size());
-        nest_.loops.push_back(nest_.loops[static_cast<size_t>(s->id)]);
-        values[s->id] = make_var(nest_.loops.back(), out.id);
+    return visit(*s, [&](auto out) {
+      each_expr(out, [&](Expr& e) { e = expr_of(e, slot, values); });
+      if constexpr (requires { out.offset; }) out.offset = in_slot(out.buffer, out.offset, slot);
+      using T = decltype(out);
+      if constexpr (std::is_same_v<T, ForStmt>) {
+        if (!values.empty()) values[to<ForStmt>(*s).loop] = renewed(out);
       }
-    }
-    out.condition = expr_of(s->condition, slot, values);
-    out.value = expr_of(s->value, slot, values);
-    if (s->offset) out.offset = in_slot(s->id, expr_of(s->offset, slot, values), slot);
-    out.position = expr_of(s->position, slot, values);
-    for (Expr& e : out.at) e = expr_of(e, slot, values);
-    out.async = s->async || (!boxed_ && !values.empty() && copies(*s));
-    const bool boxed = boxed_;
-    boxed_ |= s->kind == Stmt::kTmaCopy;
-    for (StmtRef& b : out.body) b = moved(b, slot, values);
-    boxed_ = boxed;
-    return make_stmt(std::move(out));
+      if constexpr (std::is_same_v<T, StoreStmt>) {
+        out.async |= !boxed_ && !values.empty() && copies(out);
+      }
+      const bool boxed = boxed_;
+      boxed_ |= std::is_same_v<T, TmaCopyStmt>;
+      for (StmtRef& b : out.body) b = moved(b, slot, values);
+      boxed_ = boxed;
+      return make_stmt(std::move(out));
+    });
+  }
+
+  /// Gives the loop a number of its own, and its variable.
+  Expr renewed(ForStmt& loop) {
+    nest_.loops.push_back(std::string(nest_.loops[static_cast<size_t>(loop.loop)]));
+    loop.loop = static_cast<int>(nest_.loops.size()) - 1;
+    return make_var(nest_.loops.back(), loop.loop);
   }
 
   Expr expr_of(const Expr& e, const Expr& slot, const std::map<int, Expr>& values) const {
@@ -346,11 +347,9 @@ class Pipeline {
   }
 
   /// Shared memory is given what stands in the GPU's memory as it is.
-  bool copies(const Stmt& s) const {
-    if (s.kind != Stmt::kStore || s.reduce != Reduce::kNone || s.value->op != Op::kLoad) {
-      return false;
-    }
-    const NestBuffer& to = nest_.buffers[static_cast<size_t>(s.id)];
+  bool copies(const StoreStmt& s) const {
+    if (s.reduce != Reduce::kNone || s.value->op != Op::kLoad) return false;
+    const NestBuffer& to = nest_.buffers[static_cast<size_t>(s.buffer)];
     const NestBuffer& from = nest_.buffers[static_cast<size_t>(s.value->id)];
     return to.home == Home::kSharedMemory && to.type == from.type &&
            (from.home == Home::kArgument || from.home == Home::kBound ||

@@ -6,6 +6,7 @@
 
 #include "jit/ir/build.h"
 #include "jit/ir/instructions.h"
+#include "jit/ir/visit.h"
 #include "jit/passes/statements.h"
 
 namespace hone::jit {
@@ -17,19 +18,19 @@ namespace {
 using Body = std::vector<StmtRef>;
 
 bool is_product(const Stmt& s) {
-  if (s.kind != Stmt::kFor || s.mark != Mark::kTensor || s.instruction->most_columns == 0) {
-    return false;
-  }
+  const auto* loop = as<ForStmt>(s);
+  if (!loop || loop->mark != Mark::kTensor || loop->instruction->most_columns == 0) return false;
   const Stmt* at = &s;
-  while (at->kind == Stmt::kFor) at = at->body[0].get();
-  return at->reduce != Reduce::kNone;
+  while (is<ForStmt>(*at)) at = at->body[0].get();
+  return to<StoreStmt>(*at).reduce != Reduce::kNone;
 }
 
 /// Loops around products and nothing else.
 bool only_products(const Stmt& s) {
   if (is_product(s)) return true;
-  const bool serial = s.kind == Stmt::kFor && !is_block(s.mark) && !is_thread(s.mark);
-  if ((!serial && s.kind != Stmt::kSequence) || s.body.empty()) return false;
+  const auto* loop = as<ForStmt>(s);
+  const bool serial = loop && !is_block(loop->mark) && !is_thread(loop->mark);
+  if ((!serial && !is<SequenceStmt>(s)) || s.body.empty()) return false;
   return std::all_of(s.body.begin(), s.body.end(),
                      [](const StmtRef& b) { return only_products(*b); });
 }
@@ -44,7 +45,7 @@ bool long_enough(const Stmt& s) {
                        [](const StmtRef& b) { return long_enough(*b); });
   }
   int64_t columns = 0;
-  return is_const(s.body[0]->end, &columns) && columns > kShort;
+  return is_const(to<ForStmt>(*s.body[0]).end, &columns) && columns > kShort;
 }
 
 /// The first statement of `body` from `at` on that is no product, or its size.
@@ -97,20 +98,21 @@ Body marked(const Nest& nest, const Body& body, int lag) {
 
 StmtRef walk(const Nest& nest, const StmtRef& s) {
   if (s->body.empty()) return s;
-  Stmt out = *s;
-  if (s->kind == Stmt::kIf) {  // each side is one statement
-    for (StmtRef& side : out.body) side = make_sequence(marked(nest, {side}, 0));
-    return make_stmt(std::move(out));
+  if (is<IfStmt>(*s)) {  // each side is one statement
+    return rewrite_children(
+        s, [&](const StmtRef& side) { return make_sequence(marked(nest, {side}, 0)); });
   }
-  out.body = marked(nest, s->body, s->lag);
-  if (s->lag == 0) return make_stmt(std::move(out));
+  const auto* loop = as<ForStmt>(*s);
+  const int lag = loop ? loop->gpu.lag : 0;
+  StmtRef out = with_body(*s, marked(nest, s->body, lag));
+  if (lag == 0) return out;
   std::set<int> held;
   for (const StmtRef& b : s->body) {
     if (only_products(*b)) held.merge(registers_of(nest, *b));
   }
   Body all;
   for (int id : held) all.push_back(make_wgmma_fence(id));
-  all.push_back(make_stmt(std::move(out)));
+  all.push_back(std::move(out));
   for (int id : held) all.push_back(make_wgmma_wait(id));
   return make_sequence(std::move(all));
 }

@@ -3,17 +3,16 @@
 
 #include <algorithm>
 
+#include "jit/ir/visit.h"
+
 namespace hone::jit {
 
 using namespace ir;
 
 void Uses::add(const Stmt& s) {
-  for (const Expr* e : {&s.begin, &s.end, &s.condition, &s.offset, &s.value}) {
-    visit(*e, [&](const Expr& x) {
-      if (x->op == Op::kLoad) read.insert(x->id);
-    });
-  }
-  if (s.kind == Stmt::kStore || s.kind == Stmt::kTmaCopy) written.insert(s.id);
+  for_each_load(s, [&](const Expr& load) { read.insert(load->id); });
+  if (const auto* store = as<StoreStmt>(s)) written.insert(store->buffer);
+  if (const auto* copy = as<TmaCopyStmt>(s)) written.insert(copy->buffer);
   for (const StmtRef& b : s.body) add(*b);
 }
 

@@ -33,18 +33,19 @@ Turns::Turns(const Nest& nest, const Launch& launch) : nest_(nest) {
   int64_t extent = 0;
   const bool once = is_const(launch.extent, &extent) && extent <= 1;
   if (is_block(launch.mark) || once) return;
-  range_.kind = Stmt::kFor;
-  range_.id = launch.range;
+  range_.loop = launch.range;
   range_.begin = make_int(0);
   range_.end = launch.extent;
   open(range_);
 }
 
-void Turns::open(const Stmt& s, size_t side) { open_.push_back({&s, side}); }
+void Turns::open(const Stmt& s, size_t side) {
+  open_.push_back({as<ForStmt>(s), as<IfStmt>(s), side});
+}
 
 /// Loops that every thread walks, one iteration after the other.
 bool Turns::counts(const Around& a) const {
-  return a.stmt->kind == Stmt::kFor && !is_block(a.stmt->mark) && !is_thread(a.stmt->mark);
+  return a.loop != nullptr && !is_block(a.loop->mark) && !is_thread(a.loop->mark);
 }
 
 bool Turns::mentions_counted(const Expr& e) const {
@@ -52,7 +53,7 @@ bool Turns::mentions_counted(const Expr& e) const {
   visit(e, [&](const Expr& x) {
     found |= x->op == Op::kLoad;
     for (const Around& a : open_) {
-      found |= x->op == Op::kVar && counts(a) && a.stmt->id == x->id;
+      found |= x->op == Op::kVar && counts(a) && a.loop->loop == x->id;
     }
   });
   return found;
@@ -65,7 +66,7 @@ bool Turns::ends_for_good(const Expr& c, int loop) const {
   if (c->op != Op::kLt && c->op != Op::kLe) return false;
   const Poly slack = Poly::of(c->args[1]) - Poly::of(c->args[0]);
   for (const Around& a : open_) {
-    if (counts(a) && a.stmt->id != loop && slack.mentions_loop(a.stmt->id)) return false;
+    if (counts(a) && a.loop->loop != loop && slack.mentions_loop(a.loop->loop)) return false;
   }
   return never_grows(slack, loop);
 }
@@ -74,18 +75,20 @@ Expr Turns::number(const std::string& what) const {
   Expr out = make_int(0);
   int outermost = -1;
   for (const Around& a : open_) {
-    const Stmt& s = *a.stmt;
     bool regular = true;
     if (counts(a)) {
-      const Expr turn = make_var(nest_.loops[static_cast<size_t>(s.id)], s.id) - s.begin;
+      const ForStmt& s = *a.loop;
+      const Expr turn = make_var(nest_.loops[static_cast<size_t>(s.loop)], s.loop) - s.begin;
       regular = outermost < 0 || !mentions_counted(s.end - s.begin);
       out = outermost < 0 ? turn : out * (s.end - s.begin) + turn;
-      if (outermost < 0) outermost = s.id;
-    } else if (s.kind == Stmt::kIf && outermost >= 0) {
+      if (outermost < 0) outermost = s.loop;
+    } else if (a.choice && outermost >= 0) {
+      const Expr& condition = a.choice->condition;
       regular =
-          !mentions_counted(s.condition) || (a.side == 0 && ends_for_good(s.condition, outermost));
-    } else if (s.kind == Stmt::kFor && is_block(s.mark) && outermost >= 0) {
-      const Expr block = make_var(nest_.loops[static_cast<size_t>(s.id)], s.id);
+          !mentions_counted(condition) || (a.side == 0 && ends_for_good(condition, outermost));
+    } else if (a.loop && is_block(a.loop->mark) && outermost >= 0) {
+      const ForStmt& s = *a.loop;
+      const Expr block = make_var(nest_.loops[static_cast<size_t>(s.loop)], s.loop);
       regular = !mentions_counted(s.begin) &&
                 ends_for_good(make_binary(Op::kLt, block, s.end), outermost);
     }
@@ -97,7 +100,7 @@ Expr Turns::number(const std::string& what) const {
   return Poly::of(out).expr();
 }
 
-Expr Turns::number_at(const Stmt& loop, const Expr& k, const std::string& what) const {
+Expr Turns::number_at(const ForStmt& loop, const Expr& k, const std::string& what) const {
   const Expr before = number(what);
   const Expr trips = loop.end - loop.begin;
   if (!is_const(before) && mentions_counted(trips)) {

@@ -23,11 +23,12 @@ class Turns {
   /// extent makes that irregular; what ends early, and stays ended, does not.
   ir::Expr number(const std::string& what) const;
   /// The same inside `loop`, at its iteration `k`: number * trips + k - begin.
-  ir::Expr number_at(const ir::Stmt& loop, const ir::Expr& k, const std::string& what) const;
+  ir::Expr number_at(const ir::ForStmt& loop, const ir::Expr& k, const std::string& what) const;
 
  private:
   struct Around {
-    const ir::Stmt* stmt;
+    const ir::ForStmt* loop;   ///< null: a condition
+    const ir::IfStmt* choice;  ///< null: a loop
     size_t side;
   };
   bool counts(const Around& around) const;
@@ -35,7 +36,7 @@ class Turns {
   bool ends_for_good(const ir::Expr& condition, int loop) const;
 
   const ir::Nest& nest_;
-  ir::Stmt range_;  ///< the launch's range, where it is a loop of the kernel
+  ir::ForStmt range_;  ///< the launch's range, where it is a loop of the kernel
   std::vector<Around> open_;
 };
 

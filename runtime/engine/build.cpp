@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "jit/interp/backend.h"
+#include "jit/ir/visit.h"
 #include "runtime/device/backend.h"
 #include "runtime/engine/gpu_kernel.h"
 #include "runtime/engine/packing.h"
@@ -30,16 +31,14 @@ class Touches {
   }
 
   void statement(const ir::Stmt& s) {
-    for (const ir::Expr* e : {&s.begin, &s.end, &s.condition, &s.offset, &s.value}) {
-      ir::visit(*e, [&](const ir::Expr& x) {
-        if (x->op == ir::Op::kLoad) reads(static_cast<size_t>(x->id));
-      });
+    ir::for_each_load(s, [&](const ir::Expr& x) { reads(static_cast<size_t>(x->id)); });
+    if (const auto* store = ir::as<ir::StoreStmt>(s)) {
+      reads(static_cast<size_t>(store->buffer));
+      note(bounds_[static_cast<size_t>(store->buffer)], &plan_->writes_bound);
     }
-    if (s.kind == ir::Stmt::kStore) {
-      reads(static_cast<size_t>(s.id));
-      note(bounds_[static_cast<size_t>(s.id)], &plan_->writes_bound);
+    if (const auto* prefetch = ir::as<ir::PrefetchStmt>(s)) {
+      reads(static_cast<size_t>(prefetch->buffer));
     }
-    if (s.kind == ir::Stmt::kPrefetch) reads(static_cast<size_t>(s.id));
     for (const ir::StmtRef& child : s.body) statement(*child);
   }
 

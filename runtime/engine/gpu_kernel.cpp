@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/engine/gpu_kernel.h"
 
-#include "jit/ir/build.h"
+#include "jit/ir/visit.h"
 
 namespace hone::runtime {
 namespace {
 
 bool has_check(const ir::Stmt& s) {
-  return ir::any_of(s, [](const ir::Stmt& x) { return x.kind == ir::Stmt::kCheck; });
+  return ir::any_of(s, [](const ir::Stmt& x) { return ir::is<ir::CheckStmt>(x); });
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "jit/ir/instructions.h"
 #include "jit/ir/machine.h"
 #include "jit/ir/poly.h"
+#include "jit/ir/visit.h"
 #include "jit/passes/lower.h"
 #include "schedules/model/model.h"
 
@@ -61,7 +62,9 @@ class Estimator {
   double share(const Expr& condition) const;
   double share_of_comparison(const Expr& e) const;
   double cost(const Stmt& s);
-  void add_store(const Stmt& s, Block& block);
+  double cost_of_body(const Stmt& s);
+  void open(const ForStmt& s);
+  void add_store(const StoreStmt& s, Block& block);
   double vectors(const Expr& offset, int buffer, double& trips) const;
   double share_far(const Expr& offset, const NestBuffer& b) const;
   void straight(const Stmt& s, Block& block);
@@ -137,13 +140,27 @@ double Estimator::share_of_comparison(const Expr& e) const {
 }
 
 bool Estimator::is_straight(const Stmt& s) {
-  if (s.kind == Stmt::kFor && s.mark == Mark::kSerial) return false;
+  const auto* loop = as<ForStmt>(s);
+  if (loop && loop->mark == Mark::kSerial) return false;
   return std::all_of(s.body.begin(), s.body.end(),
                      [](const StmtRef& b) { return is_straight(*b); });
 }
 
+void Estimator::open(const ForStmt& s) {
+  const double begin = number(s.begin);
+  const double trips = std::max(0.0, number(s.end) - begin);
+  loops_.push_back({s.loop, s.mark, begin, trips, s.instruction});
+}
+
+double Estimator::cost_of_body(const Stmt& s) {
+  double cycles = 0;
+  for (const StmtRef& b : s.body) cycles += cost(*b);
+  return cycles;
+}
+
 double Estimator::cost(const Stmt& s) {
-  if (s.kind != Stmt::kIf && is_straight(s)) {
+  const auto* choice = as<IfStmt>(s);
+  if (!choice && is_straight(s)) {
     Block block;
     straight(s, block);
     double cycles = block.cycles(machine_);
@@ -152,35 +169,24 @@ double Estimator::cost(const Stmt& s) {
     if (block.tile_vectors > room) cycles += machine_.spill_cycles * (block.tile_vectors - room);
     return cycles;
   }
-  double cycles = 0;
-  if (s.kind == Stmt::kFor) {
-    const double trips = std::max(0.0, number(s.end) - number(s.begin));
-    loops_.push_back({s.id, s.mark, number(s.begin), trips, s.instruction});
-    for (const StmtRef& b : s.body) cycles += cost(*b);
+  if (const auto* loop = as<ForStmt>(s)) {
+    open(*loop);
+    const double cycles = cost_of_body(s), trips = loops_.back().trips;
     loops_.pop_back();
     return trips * (cycles + machine_.loop_overhead);
   }
-  if (s.kind == Stmt::kIf) {
-    const double taken = share(s.condition);
-    cycles = taken * cost(*s.body[0]);
-    return s.body.size() > 1 ? cycles + (1 - taken) * cost(*s.body[1]) : cycles;
+  if (choice) {
+    const double taken = share(choice->condition), cycles = taken * cost(choice->then());
+    return choice->otherwise() ? cycles + (1 - taken) * cost(*choice->otherwise()) : cycles;
   }
-  for (const StmtRef& b : s.body) cycles += cost(*b);
-  return cycles;
+  return cost_of_body(s);
 }
 
 void Estimator::straight(const Stmt& s, Block& block) {
-  if (s.kind == Stmt::kStore) {
-    add_store(s, block);
-    return;
-  }
-  if (s.kind == Stmt::kPrefetch) block.loads += 1;
-  const bool loop = s.kind == Stmt::kFor;
-  if (loop) {
-    const double begin = number(s.begin);
-    const double trips = std::max(0.0, number(s.end) - begin);
-    loops_.push_back({s.id, s.mark, begin, trips, s.instruction});
-  }
+  if (const auto* store = as<StoreStmt>(s)) return add_store(*store, block);
+  if (is<PrefetchStmt>(s)) block.loads += 1;
+  const auto* loop = as<ForStmt>(s);
+  if (loop) open(*loop);
   for (const StmtRef& b : s.body) straight(*b, block);
   if (loop) loops_.pop_back();
 }
@@ -228,10 +234,10 @@ double Estimator::share_far(const Expr& offset, const NestBuffer& b) const {
   return std::min(1.0, (before + behind) / (2 * reach));
 }
 
-void Estimator::add_store(const Stmt& s, Block& block) {
-  const NestBuffer& to = nest_.buffers[static_cast<size_t>(s.id)];
+void Estimator::add_store(const StoreStmt& s, Block& block) {
+  const NestBuffer& to = nest_.buffers[static_cast<size_t>(s.buffer)];
   double points = 1;
-  const double targets = vectors(s.offset, s.id, points);
+  const double targets = vectors(s.offset, s.buffer, points);
   const Instruction* tensor = loops_.empty() ? nullptr : loops_.back().instruction;
   double operations = tensor ? tensor->operations : operations_of(s.value);
   const bool reduces = s.reduce != Reduce::kNone;

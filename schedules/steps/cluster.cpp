@@ -24,11 +24,11 @@ Applied apply_cluster(ir::Program p, const Step& step) {
                       " are no blocks; bind it to block.x, block.y or block.z first"};
   }
   for (const ir::Loop& other : s.loops) {
-    if (other.cluster == 1 || other.name == loop.name) continue;
+    if (other.gpu.cluster == 1 || other.name == loop.name) continue;
     return ir::Reject{"the blocks of loop " + other.name +
                       " run in clusters already; a launch has clusters along one loop"};
   }
-  loop.cluster = static_cast<int>(blocks);
+  loop.gpu.cluster = static_cast<int>(blocks);
   return p;
 }
 

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "jit/ir/functions/function.h"
+#include "jit/ir/visit.h"
 
 namespace hone::tests {
 namespace {
@@ -150,54 +151,56 @@ class Printer {
   }
 
   void statement(const Stmt& s) {
-    switch (s.kind) {
-      case Stmt::kFor:
-        line("for (int64_t v{0} = {1}, e{0} = {2}; v{0} < e{0}; ++v{0}) {{", s.id, text(s.begin),
-             text(s.end));
-        ++depth_;
-        body_of(s);
-        close();
-        break;
-      case Stmt::kIf:
-        line("if ({}) {{", text(s.condition));
-        ++depth_;
-        statement(*s.body[0]);
-        --depth_;
-        if (s.body.size() > 1) {
-          line("}} else {{");
-          ++depth_;
-          statement(*s.body[1]);
-          --depth_;
-        }
-        line("}}");
-        break;
-      case Stmt::kStore:
-        store(s);
-        break;
-      case Stmt::kCheck:
-        line("if (!({0}) && {1} < *status) *status = {1};", text(s.condition), text(s.value));
-        break;
-      case Stmt::kPrefetch:
-        break;
-      default:
-        body_of(s);
-    }
+    ir::visit(s, ir::Overloaded{
+                     [&](const ir::SequenceStmt&) { body_of(s); },
+                     [&](const ir::ForStmt& loop) { for_loop(loop); },
+                     [&](const ir::IfStmt& choice) { branch(choice); },
+                     [&](const ir::StoreStmt& x) { store(x); },
+                     [&](const ir::PrefetchStmt&) {},
+                     [&](const ir::CheckStmt& c) {
+                       line("if (!({0}) && {1} < *status) *status = {1};", text(c.condition),
+                            text(c.position));
+                     },
+                     [&](const ir::GpuStmt&) { body_of(s); },
+                 });
   }
 
-  void store(const Stmt& s) {
-    const ir::NestBuffer& b = nest_.buffers[static_cast<size_t>(s.id)];
+  void for_loop(const ir::ForStmt& s) {
+    line("for (int64_t v{0} = {1}, e{0} = {2}; v{0} < e{0}; ++v{0}) {{", s.loop, text(s.begin),
+         text(s.end));
+    ++depth_;
+    body_of(s);
+    close();
+  }
+
+  void branch(const ir::IfStmt& s) {
+    line("if ({}) {{", text(s.condition));
+    ++depth_;
+    statement(s.then());
+    --depth_;
+    if (s.otherwise() != nullptr) {
+      line("}} else {{");
+      ++depth_;
+      statement(*s.otherwise());
+      --depth_;
+    }
+    line("}}");
+  }
+
+  void store(const ir::StoreStmt& s) {
+    const ir::NestBuffer& b = nest_.buffers[static_cast<size_t>(s.buffer)];
     Expr value = s.value;
     if (s.reduce != ir::Reduce::kNone) {
       auto load = std::make_shared<ir::Node>();
       load->op = Op::kLoad;
       load->type = b.type;
-      load->id = s.id;
+      load->id = s.buffer;
       load->args = {s.offset};
       if (value->type != b.type) value = ir::make_cast(b.type, value);
       value = ir::make_binary(op_of(s.reduce), Expr(std::move(load)), value);
     }
     const bool to_int = !is_float(b.type) && is_float(value->type);
-    line("put_{}(b{}, {}, {});", name_of(b.type), s.id, text(s.offset),
+    line("put_{}(b{}, {}, {});", name_of(b.type), s.buffer, text(s.offset),
          to_int ? fmt::format("to_{}({})", name_of(b.type), text(value)) : text(value));
   }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "jit/ir/build.h"
+#include "jit/ir/nest.h"
 #include "jit/ir/target.h"
 
 namespace hone::tests {

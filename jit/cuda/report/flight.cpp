@@ -6,8 +6,8 @@
 #include <set>
 #include <string>
 
-#include "jit/ir/build.h"
 #include "jit/ir/facts.h"
+#include "jit/ir/visit.h"
 
 namespace hone::jit {
 
@@ -36,32 +36,37 @@ class Flight {
   void enter(const Launch& l) { facts_.define_loop(l.range, Poly(), Poly::of(l.extent, &facts_)); }
 
   void visit_stmt(const Stmt& s) {
-    switch (s.kind) {
-      case Stmt::kFor:
-        return visit_for(s);
-      case Stmt::kStore:
-        ahead_ = s.async ? pipeline_ : 1;
-        loads_in(s.offset);
-        loads_in(s.value);
-        return;
-      case Stmt::kBarrier:
-      case Stmt::kCopyWait:
-        return wait();
-      case Stmt::kFill: {
-        const Pipe& p = nest_.pipes[static_cast<size_t>(s.id)];
-        boxes_[s.id] = static_cast<double>(p.bytes * std::max(1, p.stages - 1));
-        return;
-      }
-      default:
-        loads_in(s.condition);
-        for (const StmtRef& b : s.body) visit_stmt(*b);
-    }
+    const auto inside = [&] {
+      for (const StmtRef& b : s.body) visit_stmt(*b);
+    };
+    visit(s, Overloaded{
+                 [&](const ForStmt& loop) { visit_for(loop); },
+                 [&](const IfStmt& choice) {
+                   loads_in(choice.condition);
+                   inside();
+                 },
+                 [&](const StoreStmt& store) {
+                   ahead_ = store.async ? pipeline_ : 1;
+                   loads_in(store.offset);
+                   loads_in(store.value);
+                 },
+                 [&](const CheckStmt& check) { loads_in(check.condition); },
+                 [&](const BarrierStmt&) { wait(); },
+                 [&](const CopyWaitStmt&) { wait(); },
+                 [&](const FillStmt& fill) {
+                   const Pipe& p = nest_.pipes[static_cast<size_t>(fill.pipe)];
+                   boxes_[fill.pipe] = static_cast<double>(p.bytes * std::max(1, p.stages - 1));
+                 },
+                 [&](const SequenceStmt&) { inside(); },
+                 [](const PrefetchStmt&) {},
+                 [&](const GpuStmt&) { inside(); },
+             });
   }
 
  private:
-  void visit_for(const Stmt& s) {
+  void visit_for(const ForStmt& s) {
     const Poly begin = Poly::of(s.begin, &facts_), end = Poly::of(s.end, &facts_);
-    facts_.define_loop(s.id, begin, end);
+    facts_.define_loop(s.loop, begin, end);
     const auto most = facts_.upper(end - begin);
     const bool marked = s.mark == Mark::kUnroll || s.mark == Mark::kVector;
     const bool few = most && *most <= kUnrolledAnyway && (end - begin).is_constant();
@@ -69,18 +74,17 @@ class Flight {
     const bool data = marked && !most;
     const bool unrolled = !threads && (marked || few);
     const int64_t around = pipeline_;
-    pipeline_ = std::max<int64_t>(pipeline_, s.stages - 1);
-    if (unrolled) copies_[s.id] = static_cast<double>(most ? *most : kUnrolledAnyway);
+    pipeline_ = std::max<int64_t>(pipeline_, s.gpu.stages - 1);
+    if (unrolled) copies_[s.loop] = static_cast<double>(most ? *most : kUnrolledAnyway);
     if ((!unrolled && !threads) || data) wait();
     for (const StmtRef& b : s.body) visit_stmt(*b);
-    if ((!unrolled && !threads) || data || s.into >= 0) wait();
-    copies_.erase(s.id);
+    if ((!unrolled && !threads) || data || s.gpu.into >= 0) wait();
+    copies_.erase(s.loop);
     pipeline_ = around;
   }
 
   /// Each element is loaded once in a stretch, by whatever number of statements.
   void loads_in(const Expr& e) {
-    if (!e) return;
     visit(e, [&](const Expr& x) {
       if (x->op != Op::kLoad) return;
       const NestBuffer& b = nest_.buffers[static_cast<size_t>(x->id)];

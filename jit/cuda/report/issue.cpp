@@ -36,7 +36,7 @@ double instructions_of(const Expr& e) {
 
 double load_instructions(DType type) { return size_of(type) < 4 ? 1 : 0; }
 
-double store_instructions(const Stmt& store, DType type) {
+double store_instructions(const StoreStmt& store, DType type) {
   double n = size_of(type) < 4 ? 1 : 0;
   const bool either = store.reduce == Reduce::kMin || store.reduce == Reduce::kMax;
   if (store.reduce != Reduce::kNone) n += either && is_float(type) ? kEither : 1;

@@ -14,6 +14,6 @@ double load_instructions(DType type);
 
 /// Those that turn what a store computed into an element, and that combine the two where it adds
 /// up.
-double store_instructions(const ir::Stmt& store, DType type);
+double store_instructions(const ir::StoreStmt& store, DType type);
 
 }  // namespace hone::jit

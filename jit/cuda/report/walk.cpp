@@ -11,8 +11,8 @@
 #include "jit/cuda/report/issue.h"
 #include "jit/cuda/report/lanes.h"
 #include "jit/cuda/vector_access.h"
-#include "jit/ir/build.h"
 #include "jit/ir/instructions.h"
+#include "jit/ir/visit.h"
 
 namespace hone::jit {
 
@@ -68,8 +68,10 @@ class Walker {
     for (const Launch& l : nest.launches) {
       facts_.define_loop(l.range, Poly(), Poly::of(l.extent, &facts_));
       for_each(*l.body, [&](const Stmt& s) {
-        if (s.kind != Stmt::kFor) return;
-        facts_.define_loop(s.id, Poly::of(s.begin, &facts_), Poly::of(s.end, &facts_));
+        const auto* loop = as<ForStmt>(s);
+        if (!loop) return;
+        facts_.define_loop(loop->loop, Poly::of(loop->begin, &facts_),
+                           Poly::of(loop->end, &facts_));
       });
     }
   }
@@ -132,33 +134,20 @@ class Walker {
 
   void visit_stmt(const Stmt& s, const At& at) {
     if (at.lanes == 0 && !holds_team(s)) return;
-    switch (s.kind) {
-      case Stmt::kSequence:
-        return visit_body(s, at);
-      case Stmt::kFor:
-        return visit_for(s, at);
-      case Stmt::kIf:
-        return visit_if(s, at);
-      case Stmt::kTeam:
-        return visit_body(s, {warp_, 0, at.weight, at.unrolled});
-      case Stmt::kFill:
-        return visit_fill(s, at.weight);
-      case Stmt::kTmaCopy:
-        return visit_box(s, at);
-      case Stmt::kStore:
-      case Stmt::kCheck:
-        return visit_leaf(s, at);
-      case Stmt::kPrefetch:
-      case Stmt::kBarrier:
-      case Stmt::kCopyCommit:
-      case Stmt::kCopyWait:
-      case Stmt::kWgmmaFence:
-      case Stmt::kWgmmaCommit:
-      case Stmt::kWgmmaWait:
-      case Stmt::kReady:
-      case Stmt::kRelease:
-        return forget();
-    }
+    visit(s, Overloaded{
+                 [&](const SequenceStmt&) { visit_body(s, at); },
+                 [&](const ForStmt& loop) { visit_for(loop, at); },
+                 [&](const IfStmt& choice) { visit_if(choice, at); },
+                 [&](const TeamStmt&) {
+                   visit_body(s, {warp_, 0, at.weight, at.unrolled});
+                 },
+                 [&](const FillStmt&) { visit_fill(s, at.weight); },
+                 [&](const TmaCopyStmt& copy) { visit_box(copy, at); },
+                 [&](const StoreStmt& store) { visit_store(store, at); },
+                 [&](const CheckStmt& check) { visit_check(check, at); },
+                 [&](const PrefetchStmt&) { forget(); },
+                 [&](const GpuStmt&) { forget(); },
+             });
   }
 
   void visit_body(const Stmt& s, const At& at) {
@@ -167,7 +156,7 @@ class Walker {
 
   /// Whether all threads run something inside `s`, whatever its conditions are.
   static bool holds_team(const Stmt& s) {
-    return any_of(s, [](const Stmt& x) { return x.kind == Stmt::kTeam || x.kind == Stmt::kFill; });
+    return any_of(s, [](const Stmt& x) { return is<TeamStmt, FillStmt>(x); });
   }
 
   /// The copies that one thread starts.
@@ -180,7 +169,7 @@ class Walker {
   }
 
   /// A box is read whole, by TMA.
-  void visit_box(const Stmt& s, const At& at) {
+  void visit_box(const TmaCopyStmt& s, const At& at) {
     const TensorMap& map = nest_.maps[static_cast<size_t>(s.map)];
     const NestBuffer& b = nest_.buffers[static_cast<size_t>(map.buffer)];
     const auto bytes = map.box_elements() * size_of(b.type);
@@ -199,34 +188,34 @@ class Walker {
     site.least_sectors = site.sectors;
   }
 
-  void visit_if(const Stmt& s, At at) {
+  void visit_if(const IfStmt& s, At at) {
     const uint32_t all = at.lanes, yes = meeting(s.condition, at);
     at.lanes = yes;
-    visit_stmt(*s.body[0], at);
-    if (s.body.size() < 2) return;
+    visit_stmt(s.then(), at);
+    if (!s.otherwise()) return;
     at.lanes = state_.value(s.condition).data ? all : all & ~yes;
-    visit_stmt(*s.body[1], at);
+    visit_stmt(*s.otherwise(), at);
   }
 
-  void visit_for(const Stmt& s, At at) {
+  void visit_for(const ForStmt& s, At at) {
     LaneValue begin = state_.value(s.begin);
     const LaneValue end = state_.value(s.end);
     if (is_block(s.mark)) {
       const int64_t b = block_index_[static_cast<size_t>(axis_of(s.mark))];
-      state_.set(s.id, b);
+      state_.set(s.loop, b);
       if (b >= begin.lane[0] && b < end.lane[0]) visit_body(s, at);
       return;
     }
     if (is_thread(s.mark)) {
       const auto axis = static_cast<size_t>(axis_of(s.mark));
       for (size_t l = 0; l < kLanes; ++l) begin.lane[l] += thread_[axis].lane[l];
-      state_.set(s.id, begin);
+      state_.set(s.loop, begin);
       const uint32_t in =
           lanes_where(at.lanes, [&](size_t l) { return begin.lane[l] < end.lane[l]; });
       if (!covers(s, axis)) branch(at.weight, in != 0 && in != at.lanes, false);
       at.lanes = in;
       at.axes |= 1u << axis;
-      if (const auto found = quad_stores(nest_, s, facts_)) quads_ = {s.id, *found};
+      if (const auto found = quad_stores(nest_, s, facts_)) quads_ = {s.loop, *found};
       visit_body(s, at);
       quads_.reset();
       return;
@@ -236,16 +225,15 @@ class Walker {
   }
 
   /// One instruction on tiles in registers; the first value of a tile takes none.
-  void visit_tiles(const Stmt& s, const At& at) {
+  void visit_tiles(const ForStmt& s, const At& at) {
     const Stmt* inside = &s;
     double products = 1;
-    for (; inside->kind == Stmt::kFor; inside = inside->body[0].get()) {
-      const LaneValue end = state_.value(inside->end);
-      products *= static_cast<double>(end.lane[0]);
+    while (const auto* loop = as<ForStmt>(*inside)) {
+      products *= static_cast<double>(state_.value(loop->end).lane[0]);
+      inside = loop->body[0].get();
     }
-    out_.lanes_run += at.weight * count(at.lanes);
-    out_.lanes_had += at.weight * kLanes;
-    if (inside->reduce == Reduce::kNone) return;
+    count_lanes(at);
+    if (to<StoreStmt>(*inside).reduce == Reduce::kNone) return;
     const Instruction& row = *s.instruction;
     const double operations = at.weight * 2 * products * kLanes / row.lanes;
     out_.operations += operations;
@@ -255,13 +243,13 @@ class Walker {
   }
 
   /// Every thread along the axis has an iteration: no condition is printed.
-  bool covers(const Stmt& s, size_t axis) const {
+  bool covers(const ForStmt& s, size_t axis) const {
     int64_t begin = 0, end = 0;
     return is_const(s.begin, &begin) && is_const(s.end, &end) && end - begin == block_[axis];
   }
 
   /// A loop that each lane walks.
-  void iterate(const Stmt& s, const LaneValue& begin, const LaneValue& end, At at) {
+  void iterate(const ForStmt& s, const LaneValue& begin, const LaneValue& end, At at) {
     int64_t most = 0, least = INT64_MAX;
     for (size_t l = 0; l < kLanes; ++l) {
       if ((at.lanes >> l & 1) == 0) continue;
@@ -278,11 +266,11 @@ class Walker {
       LaneValue here = begin;
       for (size_t l = 0; l < kLanes; ++l) here.lane[l] += i.at;
       here.data |= end.data;
-      state_.set(s.id, here);
+      state_.set(s.loop, here);
       at.lanes = lanes_where(all, [&](size_t l) { return here.lane[l] < end.lane[l]; });
       at.weight = weight * i.weight;
       if (s.mark == Mark::kVector && least == most && most >= 2 && most <= kMostLanes) {
-        vector_ = VectorLanes{s.id, s.begin, most};
+        vector_ = VectorLanes{s.loop, s.begin, most};
         vector_lane_ = i.at;
       }
       visit_body(s, at);
@@ -299,33 +287,47 @@ class Walker {
     return h == Home::kRegisters || h == Home::kWorker || h == Home::kWarp;
   }
 
-  void visit_leaf(const Stmt& s, At at) {
-    if (s.kind == Stmt::kCheck || !own(home_of(s.id))) {
-      // What goes to memory is one thread's along axes that no loop runs over.
-      for (size_t a = 0; a < 3; ++a) {
-        if (block_[a] == 1 || (at.axes >> a & 1) != 0) continue;
-        at.lanes = lanes_where(at.lanes, [&](size_t l) { return thread_[a].lane[l] == 0; });
-      }
+  /// What goes to memory is one thread's along axes that no loop runs over.
+  At by_one_thread(At at) const {
+    for (size_t a = 0; a < 3; ++a) {
+      if (block_[a] == 1 || (at.axes >> a & 1) != 0) continue;
+      at.lanes = lanes_where(at.lanes, [&](size_t l) { return thread_[a].lane[l] == 0; });
     }
-    if (at.lanes == 0) return;
+    return at;
+  }
+
+  void count_lanes(const At& at) {
     out_.lanes_run += at.weight * count(at.lanes);
     out_.lanes_had += at.weight * kLanes;
+  }
+
+  void visit_check(const CheckStmt& s, At at) {
+    at = by_one_thread(at);
+    if (at.lanes == 0) return;
+    count_lanes(at);
     loads_in(s, s.condition, at);
+    loads_in(s, s.position, at, true);
+  }
+
+  void visit_store(const StoreStmt& s, At at) {
+    const bool to_memory = !own(home_of(s.buffer));
+    if (to_memory) at = by_one_thread(at);
+    if (at.lanes == 0) return;
+    count_lanes(at);
     loads_in(s, s.offset, at);
-    loads_in(s, s.value, at);
-    if (s.kind != Stmt::kStore) return;
+    loads_in(s, s.value, at, true);
     if (s.reduce != Reduce::kNone) out_.operations += at.weight * count(at.lanes);
-    out_.instructions += at.weight * store_instructions(s, type_of(s.id));
-    if (own(home_of(s.id))) return;
-    if (s.reduce != Reduce::kNone) access(&s, nullptr, s.id, s.offset, false, at);
+    out_.instructions += at.weight * store_instructions(s, type_of(s.buffer));
+    if (!to_memory) return;
+    if (s.reduce != Reduce::kNone) access(&s, nullptr, s.buffer, s.offset, false, at);
     if (quads_) return store_quads(s, at);
-    access(&s, &s, s.id, s.offset, true, at);
+    access(&s, &s, s.buffer, s.offset, true, at);
   }
 
   /// What four lanes have of four rounds, each stores of one round, in the first of them.
-  void store_quads(const Stmt& s, const At& at) {
+  void store_quads(const StoreStmt& s, const At& at) {
     const QuadStores& q = quads_->second;
-    const LaneValue round = state_.value(make_var("", q.rounds->id));
+    const LaneValue round = state_.value(make_var("", q.rounds->loop));
     const LaneValue lane = state_.value(make_var("", quads_->first));
     if (round.lane[0] % kQuad != 0) return;
     LaneValue own = round, first = lane;
@@ -333,16 +335,15 @@ class Walker {
       own.lane[l] += lane.lane[l] % kQuad;
       first.lane[l] -= lane.lane[l] % kQuad;
     }
-    state_.set(q.rounds->id, own);
+    state_.set(q.rounds->loop, own);
     state_.set(quads_->first, first);
-    access(&s, &s, s.id, s.offset, true, at, true, kQuad);
-    state_.set(q.rounds->id, round);
+    access(&s, &s, s.buffer, s.offset, true, at, true, kQuad);
+    state_.set(q.rounds->loop, round);
     state_.set(quads_->first, lane);
   }
 
-  /// Loads and operations of a value.
-  void loads_in(const Stmt& s, const Expr& e, const At& at) {
-    if (!e) return;
+  /// Loads and operations of a value. Index arithmetic is counted of a `whole` value alone.
+  void loads_in(const Stmt& s, const Expr& e, const At& at, bool whole = false) {
     switch (e->op) {
       case Op::kLoad: {
         At touched = at;
@@ -374,7 +375,7 @@ class Walker {
       case Op::kMin:
       case Op::kMax:
       case Op::kCall:
-        if (&e == &s.value || e->type != DType::kI64) {
+        if (whole || e->type != DType::kI64) {
           out_.operations += at.weight * count(at.lanes);
           out_.instructions += at.weight * instructions_of(e);
         }

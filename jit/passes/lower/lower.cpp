@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "jit/ir/build.h"
+#include "jit/ir/gpu.h"
 #include "jit/passes/lower/lowering.h"
 #include "jit/passes/multicast.h"
 #include "jit/passes/pipeline.h"
@@ -18,14 +19,15 @@ namespace {
 
 StmtRef loop(int id, const Loop& how, Expr begin, Expr end, std::vector<StmtRef> body,
              int into = -1) {
-  const Mark mark = how.mark == Mark::kParallel ? Mark::kSerial : how.mark;
-  ForOptions options;
-  options.instruction = how.instruction;
-  options.stages = how.stages;
-  options.specialized = how.specialized;
-  if (is_block(how.mark)) options.cluster = how.cluster;
-  options.into = into;
-  return make_for(id, mark, std::move(begin), std::move(end), std::move(body), options);
+  ForStmt s;
+  s.loop = id;
+  s.mark = row_of(how.mark).in_nest ? how.mark : Mark::kSerial;
+  s.begin = std::move(begin);
+  s.end = std::move(end);
+  s.instruction = how.instruction;
+  s.gpu = {how.gpu, 0, into};
+  s.body = std::move(body);
+  return make_stmt(std::move(s));
 }
 
 }  // namespace
@@ -93,7 +95,7 @@ void Lowering::add_launch(int stage) {
 void Lowering::launch_loop(Instance& in, Launch& launch) {
   const int node = in.loops->order[0];
   const Loop& l = in.stage().loops[0];
-  if (l.stages > 1) {
+  if (l.gpu.stages > 1) {
     reject("pipeline " + l.name + ": the loop is the range of launch " + launch.name +
            "; bind it, or pipeline a loop inside it");
   }
@@ -109,7 +111,7 @@ void Lowering::launch_loop(Instance& in, Launch& launch) {
   }
   launch.range = new_loop(in.stage().name + "/" + l.name, 0, extent);
   launch.parallel = l.mark == Mark::kParallel;
-  if (is_block(l.mark)) launch.mark = l.mark, launch.cluster = l.cluster;
+  if (is_block(l.mark)) launch.mark = l.mark, launch.cluster = l.gpu.cluster;
   launch.extent = extent.expr();
   const Expr range = make_var(nest_.loops[static_cast<size_t>(launch.range)], launch.range);
   Block parts;
@@ -168,7 +170,7 @@ void Lowering::walk_loop(Instance& in, size_t depth, bool init, Block& out) {
     // One block or thread of several that run is a loop all the same, one iteration of a tensor
     // instruction a part of it; and what blocks of a cluster fill once, they fill together.
     const bool bound = is_block(l.mark) || is_thread(l.mark) || l.mark == Mark::kTensor ||
-                       (l.specialized && has_clusters(program_));
+                       (l.gpu.specialized && has_clusters(program_));
     if (!bound && trips.is_constant() && trips.constant() == 1) {
       values_.place(in, node, p.begin, p);
       enter(in, depth, init, body);

@@ -18,7 +18,7 @@ constexpr int kClusterSm = 90;  // the first that runs blocks in clusters
 void check_marks(const Program& program, const Target& target) {
   for (const Stage& s : program.stages) {
     for (const Loop& l : s.loops) {
-      if (l.cluster == 1 || (target.is_cuda() && target.generation() >= kClusterSm)) continue;
+      if (l.gpu.cluster == 1 || (target.is_cuda() && target.generation() >= kClusterSm)) continue;
       reject("cluster " + l.name + ": " + print(target) +
              " has no clusters of blocks; sm_90 has, leave the step out" +
              newer_compiler_hint(target, target.sm >= kClusterSm));
@@ -48,7 +48,7 @@ void check_marks(const Program& program, const Target& target) {
 bool has_clusters(const Program& program) {
   for (const Stage& s : program.stages) {
     for (const Loop& l : s.loops) {
-      if (l.cluster > 1) return true;
+      if (l.gpu.cluster > 1) return true;
     }
   }
   return false;

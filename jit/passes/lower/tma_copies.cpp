@@ -2,6 +2,7 @@
 #include "jit/passes/lower/tma_copies.h"
 
 #include "jit/ir/build.h"
+#include "jit/ir/gpu.h"
 #include "jit/passes/lower/accesses.h"
 #include "jit/passes/reject.h"
 #include "jit/passes/statements.h"

@@ -22,9 +22,9 @@ bool bounds_depend_on(const ir::Stmt& s, std::vector<int>& open) {
     });
     return found;
   };
-  const bool loop = s.kind == ir::Stmt::kFor;
-  if (loop && (depends(s.begin) || depends(s.end))) return true;
-  if (loop) open.push_back(s.id);
+  const auto* loop = ir::as<ir::ForStmt>(s);
+  if (loop && (depends(loop->begin) || depends(loop->end))) return true;
+  if (loop) open.push_back(loop->loop);
   const bool found = std::any_of(s.body.begin(), s.body.end(), [&](const ir::StmtRef& child) {
     return bounds_depend_on(*child, open);
   });
@@ -35,13 +35,14 @@ bool bounds_depend_on(const ir::Stmt& s, std::vector<int>& open) {
 }  // namespace
 
 bool DotExcess::only_moved_dots(const ir::Stmt& s) const {
-  if (s.kind == ir::Stmt::kPrefetch) return true;
-  if (s.kind != ir::Stmt::kFor && s.kind != ir::Stmt::kSequence) return false;
-  if (s.mark == ir::Mark::kTensor) {
-    const ir::Stmt* store = only_store(*s.body[0]);
-    const DotForm* form = form_named(s.instruction->name);
+  if (ir::is<ir::PrefetchStmt>(s)) return true;
+  if (!ir::is<ir::ForStmt, ir::SequenceStmt>(s)) return false;
+  const auto* loop = ir::as<ir::ForStmt>(s);
+  if (loop && loop->mark == ir::Mark::kTensor) {
+    const ir::StoreStmt* store = only_store(*s.body[0]);
+    const DotForm* form = form_named(loop->instruction->name);
     return store != nullptr && form != nullptr && form->biased != 0 &&
-           nest_.buffers[store->id].home == ir::Home::kRegisters;
+           nest_.buffers[store->buffer].home == ir::Home::kRegisters;
   }
   return std::all_of(s.body.begin(), s.body.end(),
                      [&](const ir::StmtRef& child) { return only_moved_dots(*child); });

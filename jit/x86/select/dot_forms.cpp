@@ -22,10 +22,10 @@ const DotForm* form_named(std::string_view name) {
   return nullptr;
 }
 
-const ir::Stmt* only_store(const ir::Stmt& s) {
+const ir::StoreStmt* only_store(const ir::Stmt& s) {
   const ir::Stmt* at = &s;
-  while (at->kind == ir::Stmt::kSequence && at->body.size() == 1) at = at->body[0].get();
-  return at->kind == ir::Stmt::kStore ? at : nullptr;
+  while (ir::is<ir::SequenceStmt>(*at) && at->body.size() == 1) at = at->body[0].get();
+  return ir::as<ir::StoreStmt>(*at);
 }
 
 }  // namespace hone::jit

@@ -21,6 +21,6 @@ struct DotForm {
 const DotForm* form_named(std::string_view name);
 
 /// The store that a statement is, blocks around it aside; null where it is more.
-const ir::Stmt* only_store(const ir::Stmt& s);
+const ir::StoreStmt* only_store(const ir::Stmt& s);
 
 }  // namespace hone::jit

@@ -22,26 +22,26 @@ const ir::Expr& load_of(const ir::Expr& factor) {
 
 }  // namespace
 
-const ir::Stmt* Dots::accepted(const ir::Stmt& s, const Affine& extent) {
+const ir::StoreStmt* Dots::accepted(const ir::ForStmt& s, const Affine& extent) {
   const ir::Instruction& row = *s.instruction;
   const std::string name = row.name;
-  const ir::Stmt* store = s.body.size() == 1 ? only_store(*s.body[0]) : nullptr;
+  const ir::StoreStmt* store = s.body.size() == 1 ? only_store(*s.body[0]) : nullptr;
   if (form_named(row.name) == nullptr) {
     refuse(name + " is no instruction of this machine kind");
   } else if (!available(row, target_)) {
     refuse(name + " needs " + needs(row));
   } else if (store == nullptr || !extent.is_constant()) {
-    refuse(name + " takes all iterations of " + nest_.loops[s.id] +
+    refuse(name + " takes all iterations of " + nest_.loops[s.loop] +
            " or a fixed part of them, without a condition");
-  } else if (nest_.buffers[store->id].type != row.accumulate) {
+  } else if (nest_.buffers[store->buffer].type != row.accumulate) {
     refuse(name + " adds to " + std::string(name_of(row.accumulate)) + ", and " +
-           nest_.buffers[store->id].name + " is not; stage it in registers");
+           nest_.buffers[store->buffer].name + " is not; stage it in registers");
   }
   return store;
 }
 
-void Dots::enter(const ir::Stmt& s, const Affine& begin, int extent) {
-  dot_ = {s.instruction, form_named(s.instruction->name), s.id, begin, extent};
+void Dots::enter(const ir::ForStmt& s, const Affine& begin, int extent) {
+  dot_ = {s.instruction, form_named(s.instruction->name), s.loop, begin, extent};
 }
 
 bool Dots::together(const ir::Expr& index, const Affine& offset) {
@@ -142,7 +142,7 @@ Reg Dots::moved_by_128(Reg r) {
                       {vreg(excess_.bytes_of_128(), w), vreg(r, w)});
 }
 
-Dots::DotOperands Dots::operands_of(const ir::Stmt& s) {
+Dots::DotOperands Dots::operands_of(const ir::StoreStmt& s) {
   DotOperands out;
   DotFactor a = factor_of(s.value->args[0]);
   DotFactor b = factor_of(s.value->args[1]);
@@ -174,7 +174,7 @@ Reg Dots::excess_of(const DotOperands& o) {
                       {vreg(o.correction[0], w), vreg(o.correction[1], w)});
 }
 
-void Dots::add_to(Reg dest, const ir::Stmt& s, Reg mask, bool stays) {
+void Dots::add_to(Reg dest, const ir::StoreStmt& s, Reg mask, bool stays) {
   const DotOperands o = operands_of(s);
   const int w = width(dot_.row->accumulate);
   const Operand first = vreg(o.first, w), second = vreg(o.second, w), to = vreg(dest, w);
@@ -189,7 +189,7 @@ void Dots::add_to(Reg dest, const ir::Stmt& s, Reg mask, bool stays) {
   code_.emit(X86::vpsubd, {to, to, vreg(excess_of(o), w)}, mask);
 }
 
-Value Dots::added(const Value& old, const ir::Stmt& s) {
+Value Dots::added(const Value& old, const ir::StoreStmt& s) {
   const DotOperands o = operands_of(s);
   const int w = width(dot_.row->accumulate);
   const Operand first = vreg(o.first, w), second = vreg(o.second, w);

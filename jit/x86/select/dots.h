@@ -31,15 +31,15 @@ class Dots final : public SelectionPart {
 
   /// The store whose products the tensor loop `s` is; null, with the reason, where it is no such
   /// loop.
-  const ir::Stmt* accepted(const ir::Stmt& s, const Affine& extent);
+  const ir::StoreStmt* accepted(const ir::ForStmt& s, const Affine& extent);
   /// From here to `leave` what is stored are the products of `extent` iterations of `s`.
-  void enter(const ir::Stmt& s, const Affine& begin, int extent);
+  void enter(const ir::ForStmt& s, const Affine& begin, int extent);
   void leave() { dot_ = {}; }
   bool active() const { return dot_.row != nullptr; }
   /// dest += the groups' products. `stays`: dest runs on until the loops of the reduction end.
-  void add_to(Reg dest, const ir::Stmt& s, Reg mask, bool stays);
+  void add_to(Reg dest, const ir::StoreStmt& s, Reg mask, bool stays);
   /// `old` plus the groups' products.
-  Value added(const Value& old, const ir::Stmt& s);
+  Value added(const Value& old, const ir::StoreStmt& s);
 
  private:
   /// The tensor loop being emitted, while its store is.
@@ -76,7 +76,7 @@ class Dots final : public SelectionPart {
   /// Every byte of `r` moved by 128: signed to unsigned and back.
   Reg moved_by_128(Reg r);
   /// The operands of the instruction, in its order, for the product in `s`.
-  DotOperands operands_of(const ir::Stmt& s);
+  DotOperands operands_of(const ir::StoreStmt& s);
   /// What the moved operand adds too much, of one group.
   Reg excess_of(const DotOperands& o);
 

@@ -5,27 +5,27 @@
 
 namespace hone::jit {
 
-bool GroupStores::fills(const ir::Stmt& s, const Affine& begin, int64_t extent, Affine& first) {
+bool GroupStores::fills(const ir::ForStmt& s, const Affine& begin, int64_t extent, Affine& first) {
   if (lanes_.loop < 0 || lanes_.active < 0 || lanes_.condition.valid()) return false;
   if ((extent != 2 && extent != 4) || s.body.size() != 1) return false;
-  const ir::Stmt& store = *s.body[0];
-  if (store.kind != ir::Stmt::kStore || store.reduce != ir::Reduce::kNone) return false;
-  const ir::NestBuffer& to = nest_.buffers[store.id];
+  const auto* store = ir::as<ir::StoreStmt>(*s.body[0]);
+  if (store == nullptr || store->reduce != ir::Reduce::kNone) return false;
+  const ir::NestBuffer& to = nest_.buffers[store->buffer];
   const int size = size_of(to.type);
   // Registers are stored whole, so whole ones are needed.
   const bool fits = lanes_.active * size % 16 == 0 && size * extent <= 8 && to.type != DType::kBool;
-  if (!fits || to.home == ir::Home::kRegisters || to.stream || store.value->type != to.type) {
+  if (!fits || to.home == ir::Home::kRegisters || to.stream || store->value->type != to.type) {
     return false;
   }
-  const Binding outer = bindings_[s.id];
-  bindings_[s.id] = {true, false, begin};
-  bool found = indices_.lane_index(store.offset, first);
+  const Binding outer = bindings_[s.loop];
+  bindings_[s.loop] = {true, false, begin};
+  bool found = indices_.lane_index(store->offset, first);
   for (int64_t i = 1; i < extent && found; ++i) {
     Affine next;
-    bindings_[s.id] = {true, false, begin + Affine::of(i)};
-    found = indices_.lane_index(store.offset, next) && next == first + Affine::of(i);
+    bindings_[s.loop] = {true, false, begin + Affine::of(i)};
+    found = indices_.lane_index(store->offset, next) && next == first + Affine::of(i);
   }
-  bindings_[s.id] = outer;
+  bindings_[s.loop] = outer;
   if (!found) return false;
   const int32_t lane = Factor::make(Factor::kLane, 0);
   const Affine stride = first.coefficient_of(lane);
@@ -33,17 +33,17 @@ bool GroupStores::fills(const ir::Stmt& s, const Affine& begin, int64_t extent, 
   return stride.is_constant() && stride.constant == extent;
 }
 
-void GroupStores::store(const ir::Stmt& s, const Affine& begin, int64_t extent,
+void GroupStores::store(const ir::ForStmt& s, const Affine& begin, int64_t extent,
                         const Affine& first) {
-  const ir::Stmt& store = *s.body[0];
-  const Binding outer = bindings_[s.id];
+  const auto& store = ir::to<ir::StoreStmt>(*s.body[0]);
+  const Binding outer = bindings_[s.loop];
   std::vector<Value> rows;
   for (int64_t i = 0; i < extent; ++i) {
-    bindings_[s.id] = {true, false, begin + Affine::of(i)};
+    bindings_[s.loop] = {true, false, begin + Affine::of(i)};
     rows.push_back(value(store.value));
   }
-  bindings_[s.id] = outer;
-  Mem m = addresses_.address(store.id, first);
+  bindings_[s.loop] = outer;
+  Mem m = addresses_.address(store.buffer, first);
   const int size = size_of(rows[0].type);
   const int per = 16 / size;
   for (int lane = 0; lane < lanes_.active; lane += per) {
@@ -55,7 +55,7 @@ void GroupStores::store(const ir::Stmt& s, const Affine& begin, int64_t extent,
       m.disp += 16;
     }
   }
-  code_.clobber(store.id);
+  code_.clobber(store.buffer);
 }
 
 std::vector<Reg> GroupStores::interleaved(const std::vector<Reg>& rows, int size) {

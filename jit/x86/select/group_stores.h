@@ -20,9 +20,9 @@ class GroupStores final : public SelectionPart {
 
   /// Whether the loop's one store fills groups of `extent` elements, lane after lane; `first`
   /// becomes where they begin.
-  bool fills(const ir::Stmt& s, const Affine& begin, int64_t extent, Affine& first);
+  bool fills(const ir::ForStmt& s, const Affine& begin, int64_t extent, Affine& first);
   /// Emits such a loop.
-  void store(const ir::Stmt& s, const Affine& begin, int64_t extent, const Affine& first);
+  void store(const ir::ForStmt& s, const Affine& begin, int64_t extent, const Affine& first);
 
  private:
   /// Elements of `size` bytes of two or four registers of 16 bytes, in turn.

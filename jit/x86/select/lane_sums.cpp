@@ -35,8 +35,8 @@ uint64_t identity_bits(Reduce reduce, DType type) {
 
 }  // namespace
 
-void LaneSums::store(const ir::Stmt& s, const Affine& offset) {
-  const DType type = nest_.buffers[s.id].type;
+void LaneSums::store(const ir::StoreStmt& s, const Affine& offset) {
+  const DType type = nest_.buffers[s.buffer].type;
   if (type == DType::kF16 || type == DType::kBF16) {
     refuse("a reduction into a half precision type");
   }
@@ -65,7 +65,7 @@ void LaneSums::store(const ir::Stmt& s, const Affine& offset) {
     sums_.push_back({&s, offset, lanes_.count, {reg, type, element}, false, 0});
     sum = &sums_.back();
     ++code_.pinned_vectors;
-    if (branches_ > 0 && nest_.buffers[s.id].home != ir::Home::kRegisters) {
+    if (branches_ > 0 && nest_.buffers[s.buffer].home != ir::Home::kRegisters) {
       sum->taken = code_.make(RegClass::kGpr, sums_depth_ - 1);
       code_.append(code_.scope(sums_depth_).pre, X86::mov, {greg(sum->taken), imm(0)});
     }
@@ -99,8 +99,8 @@ void LaneSums::start_sum(Reg reg, Reduce reduce, DType type) {
   code_.append(before, broadcast_of(size_of(type), w), {vreg(reg, w), mem(m)});
 }
 
-void LaneSums::first_step(const ir::Stmt& s, const Affine& offset) {
-  const DType type = nest_.buffers[s.id].type;
+void LaneSums::first_step(const ir::StoreStmt& s, const Affine& offset) {
+  const DType type = nest_.buffers[s.buffer].type;
   Value v = dots_.active() ? dots_.added(vectors_.constant_bits(type, 0), s) : value(s.value);
   if (lanes_.partial()) {
     v = masks_.blend({masks_.active(), DType::kBool, 0}, v,
@@ -112,7 +112,7 @@ void LaneSums::first_step(const ir::Stmt& s, const Affine& offset) {
   tiles_.assign(reg, v);
 }
 
-void LaneSums::next_step(const ir::Stmt& s, const Value& total) {
+void LaneSums::next_step(const ir::StoreStmt& s, const Value& total) {
   const DType type = total.type;
   code_.rewritten(total.reg);
   const bool masked = lanes_.partial();
@@ -191,15 +191,15 @@ void LaneSums::finish_sum(const LaneSum& sum, const Value& v) {
   code_.emit(Pseudo::label, {imm(none)});
 }
 
-void LaneSums::add_to_place(const ir::Stmt& s, const Affine& offset, const Value& v) {
-  if (nest_.buffers[s.id].home == ir::Home::kRegisters) {
-    const Value old = masks_.loaded(tiles_.load(s.id, offset), s.id);
+void LaneSums::add_to_place(const ir::StoreStmt& s, const Affine& offset, const Value& v) {
+  if (nest_.buffers[s.buffer].home == ir::Home::kRegisters) {
+    const Value old = masks_.loaded(tiles_.load(s.buffer, offset), s.buffer);
     const Value result = arithmetic_.combine(s.reduce, old, v);
-    tiles_.set_element(s.id, offset.constant, result);
+    tiles_.set_element(s.buffer, offset.constant, result);
     return;
   }
-  const Value old = masks_.loaded(memory_.load(s.id, offset, Reg{}), s.id);
-  memory_.store(s.id, offset, arithmetic_.combine(s.reduce, old, v), true);
+  const Value old = masks_.loaded(memory_.load(s.buffer, offset, Reg{}), s.buffer);
+  memory_.store(s.buffer, offset, arithmetic_.combine(s.reduce, old, v), true);
 }
 
 }  // namespace hone::jit

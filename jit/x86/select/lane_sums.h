@@ -33,7 +33,7 @@ class LaneSums final : public SelectionPart {
         dots_(dots) {}
 
   /// A reduction whose destination is the same in all lanes.
-  void store(const ir::Stmt& s, const Affine& offset);
+  void store(const ir::StoreStmt& s, const Affine& offset);
   /// Runs `body`, the code of a vector loop; its running values go to their places after it.
   template <class Body>
   void around(const Body& body) {
@@ -54,7 +54,7 @@ class LaneSums final : public SelectionPart {
  private:
   /// A reduction over the lanes of the vector loop being emitted: its running value, lane by lane.
   struct LaneSum {
-    const ir::Stmt* stmt = nullptr;
+    const ir::StoreStmt* stmt = nullptr;
     Affine offset;  ///< of the destination
     int lanes = 1;
     Value total;
@@ -66,15 +66,15 @@ class LaneSums final : public SelectionPart {
   /// Emits, before the vector loop, `reg` = the start of a reduction.
   void start_sum(Reg reg, ir::Reduce reduce, DType type);
   /// The first step of a running value is the value itself.
-  void first_step(const ir::Stmt& s, const Affine& offset);
+  void first_step(const ir::StoreStmt& s, const Affine& offset);
   /// total = combine(total, the statement's value).
-  void next_step(const ir::Stmt& s, const Value& total);
+  void next_step(const ir::StoreStmt& s, const Value& total);
   /// After the vector loop: the running values into their places.
   void finish();
   /// A result into its place, where a step has run; else the place may lie outside its tensor.
   void finish_sum(const LaneSum& sum, const Value& v);
   /// Combines the result of a vector loop with what is at its place.
-  void add_to_place(const ir::Stmt& s, const Affine& offset, const Value& v);
+  void add_to_place(const ir::StoreStmt& s, const Affine& offset, const Value& v);
 
   Indices& indices_;
   Vectors& vectors_;

@@ -108,10 +108,10 @@ Value Loads::load_gather(const ir::Expr& e) {
   return masks_.loaded(elements, e->id);
 }
 
-void Loads::prefetch(const ir::Stmt& s) {
-  if (nest_.buffers[s.id].home == ir::Home::kRegisters) return;
+void Loads::prefetch(const ir::PrefetchStmt& s) {
+  if (nest_.buffers[s.buffer].home == ir::Home::kRegisters) return;
   const auto fetch = [&](const Affine& at) {
-    const Mem m = addresses_.address(s.id, at);
+    const Mem m = addresses_.address(s.buffer, at);
     code_.emit(X86::prefetcht0, {mem(m)});
   };
   if (lanes_.loop < 0) return fetch(indices_.affine(s.offset));
@@ -122,7 +122,7 @@ void Loads::prefetch(const ir::Stmt& s) {
   const Affine stride = offset.coefficient_of(Factor::make(Factor::kLane, 0));
   int64_t step = 1;
   if (together && stride.is_constant()) {
-    const int64_t bytes = std::abs(stride.constant) * size_of(nest_.buffers[s.id].type);
+    const int64_t bytes = std::abs(stride.constant) * size_of(nest_.buffers[s.buffer].type);
     step = bytes == 0 ? lanes : std::max<int64_t>(1, kLine / bytes);
   }
   for (int64_t i = 0; i < lanes; i += step) {

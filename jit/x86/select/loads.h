@@ -34,7 +34,7 @@ class Loads final : public SelectionPart {
   Value load(const ir::Expr& e);
   /// In a vector loop, once for each line that the lanes are on: for the first lane alone where how
   /// many there are is known at the call only.
-  void prefetch(const ir::Stmt& s);
+  void prefetch(const ir::PrefetchStmt& s);
 
  private:
   /// An element that exists, whatever a guard of the load says.

@@ -5,6 +5,8 @@
 #include <bit>
 #include <optional>
 
+#include "jit/ir/visit.h"
+
 namespace hone::jit {
 
 using ir::Op;
@@ -74,25 +76,25 @@ void Loops::loop(int number, const Affine& begin, const Affine& extent, int64_t 
   code_.append(list, Pseudo::label, {imm(exit)});
 }
 
-void Loops::unrolled(const ir::Stmt& s, const Affine& begin, int64_t extent) {
-  const Binding outer = bindings_[s.id];
+void Loops::unrolled(const ir::ForStmt& s, const Affine& begin, int64_t extent) {
+  const Binding outer = bindings_[s.loop];
   for (int64_t i = 0; i < extent; ++i) {
-    bindings_[s.id] = {true, false, begin + Affine::of(i)};
+    bindings_[s.loop] = {true, false, begin + Affine::of(i)};
     walk_body(s);
     if (code_.size() > kMaxInstructions) refuse("unrolled loops make too much code");
   }
-  bindings_[s.id] = outer;
+  bindings_[s.loop] = outer;
 }
 
-void Loops::guarded_unrolled(const ir::Stmt& s, const Affine& begin, const Affine& extent,
+void Loops::guarded_unrolled(const ir::ForStmt& s, const Affine& begin, const Affine& extent,
                              int64_t most) {
-  const Binding outer = bindings_[s.id];
+  const Binding outer = bindings_[s.loop];
   const Reg count = indices_.gpr(extent);
   const int done = code_.lir.label();
   const uint64_t written = written_by(s);
   // Iterations nest as branches: what one computes is not known after the last.
   for (int64_t i = 0; i < most; ++i) {
-    bindings_[s.id] = {true, false, begin + Affine::of(i)};
+    bindings_[s.loop] = {true, false, begin + Affine::of(i)};
     open(Scope::kBranch, written, false);
     sums_.in_branch([&] { walk_body(s); });
     const Scope branch = close();
@@ -102,10 +104,11 @@ void Loops::guarded_unrolled(const ir::Stmt& s, const Affine& begin, const Affin
     code_.splice(code_.top().body, branch.body);
   }
   code_.emit(Pseudo::label, {imm(done)});
-  bindings_[s.id] = outer;
+  bindings_[s.loop] = outer;
 }
 
-int64_t Loops::most_iterations(const ir::Stmt& s, const Affine& begin, const Affine& extent) const {
+int64_t Loops::most_iterations(const ir::ForStmt& s, const Affine& begin,
+                               const Affine& extent) const {
   int64_t least = 0, most = 0;
   if (indices_.range_of(extent, least, most)) return most;
   // Where a loop ends is often the lesser of what there is and what is left.
@@ -125,17 +128,17 @@ bool Loops::indexes_tile(const ir::Stmt& s, int variable) const {
     ir::visit(e, [&](const ir::Expr& x) { found |= x->op == ir::Op::kVar && x->id == variable; });
     return found;
   };
-  bool found = false;
-  if (s.kind == ir::Stmt::kStore) {
-    found = nest_.buffers[s.id].home == ir::Home::kRegisters && mentions(s.offset);
-    ir::visit(s.value, [&](const ir::Expr& x) {
+  return ir::any_of(s, [&](const ir::Stmt& inside) {
+    const auto* store = ir::as<ir::StoreStmt>(inside);
+    if (store == nullptr) return false;
+    bool found =
+        nest_.buffers[store->buffer].home == ir::Home::kRegisters && mentions(store->offset);
+    ir::visit(store->value, [&](const ir::Expr& x) {
       found |= x->op == ir::Op::kLoad && nest_.buffers[x->id].home == ir::Home::kRegisters &&
                mentions(x->args[0]);
     });
-  }
-  for (const ir::StmtRef& child : s.body)
-    found = found || (child && indexes_tile(*child, variable));
-  return found;
+    return found;
+  });
 }
 
 }  // namespace hone::jit

@@ -18,10 +18,11 @@ class Loops final : public SelectionPart {
   /// A loop over [begin, begin + extent) by `step`, whole steps only.
   void loop(int number, const Affine& begin, const Affine& extent, int64_t step, uint64_t written,
             const std::function<void()>& body);
-  void unrolled(const ir::Stmt& s, const Affine& begin, int64_t extent);
-  void guarded_unrolled(const ir::Stmt& s, const Affine& begin, const Affine& extent, int64_t most);
+  void unrolled(const ir::ForStmt& s, const Affine& begin, int64_t extent);
+  void guarded_unrolled(const ir::ForStmt& s, const Affine& begin, const Affine& extent,
+                        int64_t most);
   /// A number of iterations that the loop never exceeds; -1: none is known.
-  int64_t most_iterations(const ir::Stmt& s, const Affine& begin, const Affine& extent) const;
+  int64_t most_iterations(const ir::ForStmt& s, const Affine& begin, const Affine& extent) const;
   /// True when an element of a register tile is chosen by the variable.
   bool indexes_tile(const ir::Stmt& s, int variable) const;
 

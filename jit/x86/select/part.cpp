@@ -34,7 +34,7 @@ Reg SelectionPart::constant_gpr(int64_t value) {
 
 uint64_t SelectionPart::written_by(const ir::Stmt& s) const {
   uint64_t written = 0;
-  if (s.kind == ir::Stmt::kStore) written = code_.written_by_store(s.id);
+  if (const auto* store = ir::as<ir::StoreStmt>(s)) written = code_.written_by_store(store->buffer);
   for (const ir::StmtRef& child : s.body) {
     if (child) written |= written_by(*child);
   }

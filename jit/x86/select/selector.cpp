@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "jit/ir/poly.h"
+#include "jit/ir/visit.h"
 #include "jit/x86/select/expressions.h"
 #include "jit/x86/select/fold.h"
 
@@ -21,9 +22,10 @@ constexpr size_t kMostGuards = 2;
 
 /// True where `s` may not run: what it loads may lie outside of its tensor then.
 bool may_be_skipped(const ir::Stmt& s) {
-  if (s.kind == ir::Stmt::kIf) return true;
-  if (s.kind != ir::Stmt::kFor) return false;
-  const auto trips = (ir::Poly::of(s.end) - ir::Poly::of(s.begin)).value();
+  if (ir::is<ir::IfStmt>(s)) return true;
+  const auto* loop = ir::as<ir::ForStmt>(s);
+  if (loop == nullptr) return false;
+  const auto trips = (ir::Poly::of(loop->end) - ir::Poly::of(loop->begin)).value();
   return !trips || *trips < 1;
 }
 
@@ -70,36 +72,18 @@ void Selector::prologue() {
 }
 
 void Selector::walk(const Stmt& s) {
-  switch (s.kind) {
-    case Stmt::kSequence:
-      for (const ir::StmtRef& child : s.body) walk(*child);
-      return;
-    case Stmt::kFor:
-      return walk_for(s);
-    case Stmt::kIf:
-      return walk_if(s);
-    case Stmt::kStore:
-      return stores_.store(s);
-    case Stmt::kPrefetch:
-      return loads_.prefetch(s);
-    case Stmt::kCheck:
-      return check(s);
-    case Stmt::kTeam:
-    case Stmt::kBarrier:
-    case Stmt::kCopyCommit:
-    case Stmt::kCopyWait:
-    case Stmt::kWgmmaFence:
-    case Stmt::kWgmmaCommit:
-    case Stmt::kWgmmaWait:
-    case Stmt::kTmaCopy:
-    case Stmt::kFill:
-    case Stmt::kReady:
-    case Stmt::kRelease:
-      refuse("the threads of a block are a GPU's");
-  }
+  ir::visit(s, ir::Overloaded{
+                   [&](const ir::SequenceStmt& all) { walk_body(all); },
+                   [&](const ir::ForStmt& loop) { walk_for(loop); },
+                   [&](const ir::IfStmt& choice) { walk_if(choice); },
+                   [&](const ir::StoreStmt& store) { stores_.store(store); },
+                   [&](const ir::PrefetchStmt& prefetch) { loads_.prefetch(prefetch); },
+                   [&](const ir::CheckStmt& c) { check(c); },
+                   [&](const ir::GpuStmt&) { refuse("the threads of a block are a GPU's"); },
+               });
 }
 
-void Selector::walk_for(const ir::Stmt& s) {
+void Selector::walk_for(const ir::ForStmt& s) {
   const Affine begin = indices_.affine(s.begin);
   const Affine extent = indices_.affine(s.end) - begin;
   if (extent.is_constant() && extent.constant <= 0) return;
@@ -110,7 +94,7 @@ void Selector::walk_for(const ir::Stmt& s) {
   }
   if (s.mark == ir::Mark::kTensor) return dot(s, begin, extent);
   // Registers have no index: loops over them are unrolled, marked or not.
-  const bool unroll = s.mark == ir::Mark::kUnroll || loops_.indexes_tile(s, s.id);
+  const bool unroll = s.mark == ir::Mark::kUnroll || loops_.indexes_tile(s, s.loop);
   if (extent.is_constant() && (extent.constant == 1 || unroll) && extent.constant <= kMaxUnroll) {
     Affine first;
     if (groups_.fills(s, begin, extent.constant, first)) {
@@ -123,11 +107,11 @@ void Selector::walk_for(const ir::Stmt& s) {
   serial(s, begin, extent);
 }
 
-void Selector::walk_if(const Stmt& s) {
-  const ir::StmtRef otherwise = s.body.size() > 1 ? s.body[1] : nullptr;
+void Selector::walk_if(const ir::IfStmt& s) {
+  const Stmt* otherwise = s.otherwise();
   bool holds = false;
   if (conditions_.decided(s.condition, holds)) {
-    if (holds) walk(*s.body[0]);
+    if (holds) walk(s.then());
     if (!holds && otherwise) walk(*otherwise);
     return;
   }
@@ -139,7 +123,7 @@ void Selector::walk_if(const Stmt& s) {
   const auto side = [&](const Stmt& body) {
     branch(written, [&] { sums_.in_branch([&] { walk(body); }); });
   };
-  side(*s.body[0]);
+  side(s.then());
   if (otherwise) code_.emit(Pseudo::jump, {imm(done)});
   code_.emit(Pseudo::label, {imm(no)});
   if (otherwise) {
@@ -148,7 +132,7 @@ void Selector::walk_if(const Stmt& s) {
   }
 }
 
-void Selector::walk_lane_if(const Stmt& s) {
+void Selector::walk_lane_if(const ir::IfStmt& s) {
   if (!wide()) refuse("a branch that differs between lanes needs AVX-512");
   const Value taken = value(s.condition);
   const Reg outer = lanes_.condition;
@@ -158,17 +142,17 @@ void Selector::walk_lane_if(const Stmt& s) {
     walk(body);
     lanes_.condition = outer;
   };
-  side(taken, *s.body[0]);
-  if (s.body.size() > 1 && s.body[1]) side(masks_.negated(taken), *s.body[1]);
+  side(taken, s.then());
+  if (s.otherwise() != nullptr) side(masks_.negated(taken), *s.otherwise());
 }
 
-void Selector::check(const Stmt& s) {
+void Selector::check(const ir::CheckStmt& s) {
   bool holds = false;
   if (conditions_.decided(s.condition, holds) && holds) return;
   if (lanes_.loop >= 0) refuse("a check inside a vector loop");
   const int bad = code_.lir.label(), fine = code_.lir.label();
   const auto failing = [&] {
-    const Reg position = indices_.gpr(indices_.affine(s.value));
+    const Reg position = indices_.gpr(indices_.affine(s.position));
     const Reg status =
         code_.define(RegClass::kGpr, 8, X86::mov, {mem(argument(ir::ArgsLayout::kStatus))});
     Mem m;
@@ -184,7 +168,7 @@ void Selector::check(const Stmt& s) {
   code_.emit(Pseudo::label, {imm(fine)});
 }
 
-void Selector::vector_by_guard(const ir::Stmt& s, const Affine& extent, const ir::Expr& guard) {
+void Selector::vector_by_guard(const ir::ForStmt& s, const Affine& extent, const ir::Expr& guard) {
   const int no = code_.lir.label(), done = code_.lir.label();
   const uint64_t written = written_by(s);
   const auto side = [&](bool holds) {
@@ -210,10 +194,10 @@ void Selector::vector_by_guard(const ir::Stmt& s, const Affine& extent, const ir
   code_.emit(Pseudo::label, {imm(done)});
 }
 
-const ir::Expr* Selector::common_guard(const ir::Stmt& s, const ir::Stmt& loop) {
+const ir::Expr* Selector::common_guard(const Stmt& s, const Stmt& loop) {
   const ir::Expr* found = nullptr;
-  if (s.kind == ir::Stmt::kStore) {
-    ir::visit(s.value, [&](const ir::Expr& e) {
+  if (const auto* store = ir::as<ir::StoreStmt>(s)) {
+    ir::visit(store->value, [&](const ir::Expr& e) {
       if (found != nullptr || e->op != Op::kLoad || !e->guarded) return;
       bool holds = false, common = has_load(e->args[1]) && !conditions_.decided(e->args[1], holds);
       const uint64_t written = common ? written_by(loop) : 0;
@@ -231,9 +215,9 @@ const ir::Expr* Selector::common_guard(const ir::Stmt& s, const ir::Stmt& loop) 
   return found;
 }
 
-void Selector::serial(const ir::Stmt& s, const Affine& begin, const Affine& extent) {
+void Selector::serial(const ir::ForStmt& s, const Affine& begin, const Affine& extent) {
   const auto run = [&] {
-    loops_.loop(s.id, begin, extent, 1, written_by(s), [&] { walk_body(s); });
+    loops_.loop(s.loop, begin, extent, 1, written_by(s), [&] { walk_body(s); });
   };
   if (!excess_.may_keep(s)) return run();
   inside(Scope::kPlain, written_by(s), true, [&] {
@@ -243,17 +227,17 @@ void Selector::serial(const ir::Stmt& s, const Affine& begin, const Affine& exte
   });
 }
 
-void Selector::dot(const ir::Stmt& s, const Affine& begin, const Affine& extent) {
-  const ir::Stmt* store = dots_.accepted(s, extent);
+void Selector::dot(const ir::ForStmt& s, const Affine& begin, const Affine& extent) {
+  const ir::StoreStmt* store = dots_.accepted(s, extent);
   if (store == nullptr) return;
   // Without masks for bytes the rest of a group is done element by element.
   if (extent.constant < s.instruction->group && !wide())
     return loops_.unrolled(s, begin, extent.constant);
   dots_.enter(s, begin, static_cast<int>(extent.constant));
-  const Binding outer = bindings_[s.id];
-  bindings_[s.id] = {true, false, begin};
+  const Binding outer = bindings_[s.loop];
+  bindings_[s.loop] = {true, false, begin};
   walk(*store);
-  bindings_[s.id] = outer;
+  bindings_[s.loop] = outer;
   dots_.leave();
 }
 

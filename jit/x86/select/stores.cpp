@@ -7,8 +7,8 @@ namespace hone::jit {
 
 using ir::Op;
 
-void Stores::store(const ir::Stmt& s) {
-  const ir::NestBuffer& b = nest_.buffers[s.id];
+void Stores::store(const ir::StoreStmt& s) {
+  const ir::NestBuffer& b = nest_.buffers[s.buffer];
   Affine offset;
   if (!indices_.lane_index(s.offset, offset)) {
     if (!dots_.active()) return store_each(s);
@@ -16,7 +16,7 @@ void Stores::store(const ir::Stmt& s) {
   }
   if (b.home == ir::Home::kRegisters) {
     store_tile(s, offset);
-    return transposes_.forget(s.id);
+    return transposes_.forget(s.buffer);
   }
   const bool across = lanes_.loop >= 0 && !offset.has(Factor::make(Factor::kLane, 0));
   if (across && s.reduce != ir::Reduce::kNone) return sums_.store(s, offset);
@@ -24,15 +24,15 @@ void Stores::store(const ir::Stmt& s) {
   if (s.reduce == ir::Reduce::kNone) {
     v = value(s.value);
   } else {
-    v = accumulated(masks_.loaded(memory_.load(s.id, offset, Reg{}), s.id), s);
+    v = accumulated(masks_.loaded(memory_.load(s.buffer, offset, Reg{}), s.buffer), s);
   }
   const bool reread = s.reduce != ir::Reduce::kNone || any_node(s.value, [&](const ir::Expr& e) {
-                        return e->op == Op::kLoad && e->id == s.id;
+                        return e->op == Op::kLoad && e->id == s.buffer;
                       });
-  memory_.store(s.id, offset, v, reread);
+  memory_.store(s.buffer, offset, v, reread);
 }
 
-Value Stores::accumulated(const Value& old, const ir::Stmt& s) {
+Value Stores::accumulated(const Value& old, const ir::StoreStmt& s) {
   if (dots_.active()) return dots_.added(old, s);
   if (s.reduce == ir::Reduce::kSum && is_product(s.value)) {
     const Value a = value(s.value->args[0]), b = value(s.value->args[1]);
@@ -41,43 +41,44 @@ Value Stores::accumulated(const Value& old, const ir::Stmt& s) {
   return arithmetic_.combine(s.reduce, old, value(s.value));
 }
 
-void Stores::store_tile(const ir::Stmt& s, const Affine& offset) {
+void Stores::store_tile(const ir::StoreStmt& s, const Affine& offset) {
   const int32_t lane = Factor::make(Factor::kLane, 0);
   const Affine stride = offset.coefficient_of(lane);
   const Affine first = offset.without(lane);
-  const std::string& name = nest_.buffers[s.id].name;
+  const std::string& name = nest_.buffers[s.buffer].name;
   if (!first.is_constant() || !stride.is_constant()) {
     refuse("register tile " + name +
            " is written at an index known only at run time; unroll its loops");
   }
-  if (!tiles_.is_in_tile(s.id, first.constant)) return;
+  if (!tiles_.is_in_tile(s.buffer, first.constant)) return;
   const bool reduced = s.reduce != ir::Reduce::kNone;
   if (stride.constant == 0 && lanes_.loop >= 0 && reduced) return sums_.store(s, offset);
-  TileGroup* group = tiles_.group_at(s.id, first.constant);
+  TileGroup* group = tiles_.group_at(s.buffer, first.constant);
   if (reduced && group == nullptr) {
     refuse("register tile " + name + " is added to before it is written");
   }
   const bool plain = stride.constant == 1 || lanes_.count == 1;
-  if (!plain || (group != nullptr ? !tiles_.is_whole(s.id, *group, first.constant)
-                                  : !tiles_.is_free(s.id, first.constant))) {
+  if (!plain || (group != nullptr ? !tiles_.is_whole(s.buffer, *group, first.constant)
+                                  : !tiles_.is_free(s.buffer, first.constant))) {
     // Not a register of its own: element by element.
     const Value v = masks_.stored(
-        reduced ? accumulated(masks_.loaded(tiles_.load(s.id, offset), s.id), s) : value(s.value));
-    tiles_.scatter(s.id, first.constant, stride.constant, v);
+        reduced ? accumulated(masks_.loaded(tiles_.load(s.buffer, offset), s.buffer), s)
+                : value(s.value));
+    tiles_.scatter(s.buffer, first.constant, stride.constant, v);
     return;
   }
-  if (group == nullptr) group = &tiles_.new_group(s.id, first.constant);
+  if (group == nullptr) group = &tiles_.new_group(s.buffer, first.constant);
   const Reg reg = group->reg;
   // Elements past the end of this loop keep what they have.
   const bool ends_early = reduced && (lanes_.active < 0 || lanes_.active < group->used);
-  if (lanes_.condition.valid() || nest_.buffers[s.id].type == DType::kBool) {
+  if (lanes_.condition.valid() || nest_.buffers[s.buffer].type == DType::kBool) {
     return store_tile_slowly(s, reg, ends_early);
   }
   if (!reduced) return assign_value(reg, s.value);
   if (dots_.active()) {
     // Sums of what is loaded under a mask, zeros, do no harm but where the other factor is
     // infinite.
-    const bool masked = ends_early && is_float(nest_.buffers[s.id].type);
+    const bool masked = ends_early && is_float(nest_.buffers[s.buffer].type);
     dots_.add_to(reg, s, masked ? masks_.active() : Reg{}, true);
     code_.rewritten(reg);
     return;
@@ -89,15 +90,17 @@ void Stores::store_tile(const ir::Stmt& s, const Affine& offset) {
     return;
   }
   if (ends_early) return store_tile_slowly(s, reg, true);
-  tiles_.assign(reg,
-                accumulated({reg, nest_.buffers[s.id].type, size_of(nest_.buffers[s.id].type)}, s));
+  tiles_.assign(
+      reg,
+      accumulated({reg, nest_.buffers[s.buffer].type, size_of(nest_.buffers[s.buffer].type)}, s));
 }
 
-void Stores::store_tile_slowly(const ir::Stmt& s, Reg reg, bool ends_early) {
-  const DType type = element_type(s.id);
+void Stores::store_tile_slowly(const ir::StoreStmt& s, Reg reg, bool ends_early) {
+  const DType type = element_type(s.buffer);
   const Value old{reg, type, size_of(type)};
-  Value v = masks_.stored(s.reduce == ir::Reduce::kNone ? value(s.value)
-                                                        : accumulated(masks_.loaded(old, s.id), s));
+  Value v =
+      masks_.stored(s.reduce == ir::Reduce::kNone ? value(s.value)
+                                                  : accumulated(masks_.loaded(old, s.buffer), s));
   if (ends_early || lanes_.condition.valid()) {
     const Reg taken = ends_early ? masks_.active() : lanes_.condition;
     v = masks_.blend({taken, DType::kBool, 0}, v, {reg, v.type, v.element});
@@ -111,9 +114,9 @@ void Stores::assign_value(Reg reg, const ir::Expr& e) {
   code_.rewritten(reg);
 }
 
-void Stores::store_each(const ir::Stmt& s) {
+void Stores::store_each(const ir::StoreStmt& s) {
   if (lanes_.active < 0 || lanes_.condition.valid()) {
-    refuse("elements of " + nest_.buffers[s.id].name +
+    refuse("elements of " + nest_.buffers[s.buffer].name +
            " that do not lie together are written under a mask");
   }
   const int active = lanes_.active;

@@ -28,17 +28,17 @@ class Stores final : public SelectionPart {
         dots_(dots),
         sums_(sums) {}
 
-  void store(const ir::Stmt& s);
+  void store(const ir::StoreStmt& s);
 
  private:
   /// `old` combined with what `s` adds to it.
-  Value accumulated(const Value& old, const ir::Stmt& s);
-  void store_tile(const ir::Stmt& s, const Affine& offset);
+  Value accumulated(const Value& old, const ir::StoreStmt& s);
+  void store_tile(const ir::StoreStmt& s, const Affine& offset);
   /// Bools, which tiles hold as bytes; and values that only some lanes take.
-  void store_tile_slowly(const ir::Stmt& s, Reg reg, bool ends_early);
+  void store_tile_slowly(const ir::StoreStmt& s, Reg reg, bool ends_early);
   void assign_value(Reg reg, const ir::Expr& e);
   /// A store, one lane after the other.
-  void store_each(const ir::Stmt& s);
+  void store_each(const ir::StoreStmt& s);
 
   Indices& indices_;
   Masks& masks_;

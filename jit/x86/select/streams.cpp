@@ -7,11 +7,11 @@ namespace hone::jit {
 
 uint64_t Streams::streamed_by(const ir::Stmt& s) const {
   uint64_t streamed = 0;
-  if (s.kind == ir::Stmt::kStore) {
-    const ir::NestBuffer& b = nest_.buffers[s.id];
+  if (const auto* store = ir::as<ir::StoreStmt>(s)) {
+    const ir::NestBuffer& b = nest_.buffers[store->buffer];
     const bool reached = b.home == ir::Home::kArgument || b.home == ir::Home::kBound;
-    if (b.stream && reached && s.reduce == ir::Reduce::kNone && s.id < 63) {
-      streamed = CodeWriter::buffer_bit(s.id);
+    if (b.stream && reached && store->reduce == ir::Reduce::kNone && store->buffer < 63) {
+      streamed = CodeWriter::buffer_bit(store->buffer);
     }
   }
   for (const ir::StmtRef& child : s.body) {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "jit/ir/instructions.h"
+#include "jit/ir/visit.h"
 #include "jit/x86/select/expressions.h"
 
 namespace hone::jit {
@@ -54,11 +55,11 @@ int bytes_between(const ir::Expr& e) {
 
 }  // namespace
 
-const Survey& Surveys::of(const ir::Stmt& loop) {
+const Survey& Surveys::of(const ir::ForStmt& loop) {
   const auto [known, fresh] = surveys_.try_emplace(&loop);
   Survey& out = known->second;
   if (!fresh) return out;
-  for (const ir::StmtRef& child : loop.body) collect(*child, loop.id, out);
+  for (const ir::StmtRef& child : loop.body) collect(*child, loop.loop, out);
   // Neither is done under the mask of the lanes that take a branch.
   if ((out.unmaskable || out.indexed) && out.lane_branches) out.unfit = true;
   for (const int buffer : tiles_along(loop)) {
@@ -85,100 +86,89 @@ void Surveys::collect(const ir::Stmt& s, int variable, Survey& out) const {
           x->guarded || !stride || !gathers_.gathers_under_mask(size_of(b.type), *stride);
     });
   };
-  switch (s.kind) {
-    case ir::Stmt::kStore: {
-      out.bytes =
-          std::max({out.bytes, lane_bytes(s.value, variable), size_of(nest_.buffers[s.id].type)});
-      const bool across = !ir::mentions_loop(s.offset, variable);
-      out.sums |= across && s.reduce != ir::Reduce::kNone;
-      if (across && s.reduce != ir::Reduce::kNone && out.inner_loops) out.unfit = true;
-      if (nest_.buffers[s.id].home != ir::Home::kRegisters && !across) {
-        out.scattered |= scattered(s.offset);
-        out.unmaskable |= scattered(s.offset);
-      }
-      out.indexed |= has_load(s.offset);
-      if (across && s.reduce == ir::Reduce::kNone) out.scattered = out.unmaskable = true;
-      look(s.value);
-      break;
+  const auto store = [&](const ir::StoreStmt& x) {
+    const DType type = nest_.buffers[x.buffer].type;
+    const bool tile = nest_.buffers[x.buffer].home == ir::Home::kRegisters;
+    out.bytes = std::max({out.bytes, lane_bytes(x.value, variable), size_of(type)});
+    const bool across = !ir::mentions_loop(x.offset, variable);
+    out.sums |= across && x.reduce != ir::Reduce::kNone;
+    if (across && x.reduce != ir::Reduce::kNone && out.inner_loops) out.unfit = true;
+    if (!tile && !across) {
+      out.scattered |= scattered(x.offset);
+      out.unmaskable |= scattered(x.offset);
     }
-    case ir::Stmt::kFor:
-      if (s.mark == ir::Mark::kTensor && wide()) {
-        // Groups lie together, and a group is one element of the accumulator's.
-        out.bytes = std::max(out.bytes, size_of(s.instruction->accumulate));
-        for (const ir::StmtRef& child : s.body) {
-          out.sums |=
-              child->kind == ir::Stmt::kStore && !ir::mentions_loop(child->offset, variable);
-        }
-        return;
-      }
-      if (ir::mentions_loop(s.begin, variable) || ir::mentions_loop(s.end, variable))
-        out.unfit = true;
-      if (s.mark == ir::Mark::kVector) out.unfit = true;
-      out.indexed |= has_load(s.begin) || has_load(s.end);
-      out.inner_loops |= s.mark != ir::Mark::kUnroll && s.mark != ir::Mark::kTensor;
-      break;
-    case ir::Stmt::kIf:
-      if (ir::mentions_loop(s.condition, variable)) {
-        if (!wide()) out.unfit = true;
-        out.bytes = std::max(out.bytes, lane_bytes(s.condition, variable));
-        out.lane_branches = true;
-      }
-      out.indexed |= has_load(s.condition);
-      look(s.condition);
-      break;
-    case ir::Stmt::kCheck:
+    out.indexed |= has_load(x.offset);
+    if (across && x.reduce == ir::Reduce::kNone) out.scattered = out.unmaskable = true;
+    look(x.value);
+  };
+  const auto loop = [&](const ir::ForStmt& x) {
+    if (ir::mentions_loop(x.begin, variable) || ir::mentions_loop(x.end, variable))
       out.unfit = true;
-      break;
-    default:
-      break;
+    if (x.mark == ir::Mark::kVector) out.unfit = true;
+    out.indexed |= has_load(x.begin) || has_load(x.end);
+    out.inner_loops |= x.mark != ir::Mark::kUnroll && x.mark != ir::Mark::kTensor;
+  };
+  const auto choice = [&](const ir::IfStmt& x) {
+    if (ir::mentions_loop(x.condition, variable)) {
+      if (!wide()) out.unfit = true;
+      out.bytes = std::max(out.bytes, lane_bytes(x.condition, variable));
+      out.lane_branches = true;
+    }
+    out.indexed |= has_load(x.condition);
+    look(x.condition);
+  };
+  const auto* dot = ir::as<ir::ForStmt>(s);
+  if (dot != nullptr && dot->mark == ir::Mark::kTensor && wide()) {
+    // Groups lie together, and a group is one element of the accumulator's.
+    out.bytes = std::max(out.bytes, size_of(dot->instruction->accumulate));
+    for (const ir::StmtRef& child : s.body) {
+      const auto* sum = ir::as<ir::StoreStmt>(*child);
+      out.sums |= sum != nullptr && !ir::mentions_loop(sum->offset, variable);
+    }
+    return;
   }
-  for (const ir::StmtRef& child : s.body) {
-    if (child) collect(*child, variable, out);
-  }
+  ir::visit(s, ir::Overloaded{store, loop, choice, [&](const ir::CheckStmt&) { out.unfit = true; },
+                              [](const ir::SequenceStmt&) {}, [](const ir::PrefetchStmt&) {},
+                              [&](const ir::GpuStmt&) { out.unfit = true; }});
+  for (const ir::StmtRef& child : s.body) collect(*child, variable, out);
 }
 
-std::vector<int> Surveys::tiles_along(const ir::Stmt& loop) const {
+std::vector<int> Surveys::tiles_along(const ir::ForStmt& loop) const {
   std::vector<int> tiles;
   const auto see = [&](int buffer, const ir::Expr& offset) {
-    if (nest_.buffers[buffer].home != ir::Home::kRegisters || !ir::mentions_loop(offset, loop.id))
+    if (nest_.buffers[buffer].home != ir::Home::kRegisters || !ir::mentions_loop(offset, loop.loop))
       return;
     if (std::find(tiles.begin(), tiles.end(), buffer) == tiles.end()) tiles.push_back(buffer);
   };
-  const auto walk = [&](const auto& self, const ir::Stmt& s) -> void {
-    if (s.kind == ir::Stmt::kStore) {
-      see(s.id, s.offset);
-      ir::visit(s.value, [&](const ir::Expr& x) {
-        if (x->op == Op::kLoad) see(x->id, x->args[0]);
-      });
-    }
-    for (const ir::StmtRef& child : s.body) {
-      if (child) self(self, *child);
-    }
-  };
-  walk(walk, loop);
+  ir::for_each(loop, [&](const ir::Stmt& s) {
+    const auto* store = ir::as<ir::StoreStmt>(s);
+    if (store == nullptr) return;
+    see(store->buffer, store->offset);
+    ir::visit(store->value, [&](const ir::Expr& x) {
+      if (x->op == Op::kLoad) see(x->id, x->args[0]);
+    });
+  });
   return tiles;
 }
 
 void Surveys::agree_on_lanes(const ir::Stmt& s) {
-  if (s.kind == ir::Stmt::kFor && s.mark == ir::Mark::kVector) {
-    Survey needs;
-    for (const ir::StmtRef& child : s.body) collect(*child, s.id, needs);
-    if (needs.unfit) return;
-    const auto walk = [&](const auto& self, const ir::Stmt& inner) -> void {
-      if (inner.kind == ir::Stmt::kStore && ir::mentions_loop(inner.offset, s.id) &&
-          nest_.buffers[inner.id].home == ir::Home::kRegisters) {
-        int& bytes = tile_bytes_[static_cast<size_t>(inner.id)];
-        bytes = std::max(bytes, needs.bytes);
-      }
-      for (const ir::StmtRef& child : inner.body) {
-        if (child) self(self, *child);
-      }
-    };
-    return walk(walk, s);
+  const auto* loop = ir::as<ir::ForStmt>(s);
+  if (loop == nullptr || loop->mark != ir::Mark::kVector) {
+    for (const ir::StmtRef& child : s.body) agree_on_lanes(*child);
+    return;
   }
-  for (const ir::StmtRef& child : s.body) {
-    if (child) agree_on_lanes(*child);
-  }
+  Survey needs;
+  for (const ir::StmtRef& child : s.body) collect(*child, loop->loop, needs);
+  if (needs.unfit) return;
+  ir::for_each(s, [&](const ir::Stmt& inner) {
+    const auto* store = ir::as<ir::StoreStmt>(inner);
+    if (store == nullptr || !ir::mentions_loop(store->offset, loop->loop) ||
+        nest_.buffers[store->buffer].home != ir::Home::kRegisters) {
+      return;
+    }
+    int& bytes = tile_bytes_[static_cast<size_t>(store->buffer)];
+    bytes = std::max(bytes, needs.bytes);
+  });
 }
 
 int Surveys::lane_bytes(const ir::Expr& e, int variable) const {

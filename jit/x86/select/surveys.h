@@ -34,9 +34,9 @@ class Surveys final : public SelectionPart {
     agree_on_lanes(*context.launch.body);
   }
 
-  const Survey& of(const ir::Stmt& loop);
+  const Survey& of(const ir::ForStmt& loop);
   /// Register tiles whose elements the iterations of `loop` store to or read.
-  std::vector<int> tiles_along(const ir::Stmt& loop) const;
+  std::vector<int> tiles_along(const ir::ForStmt& loop) const;
 
  private:
   void collect(const ir::Stmt& s, int variable, Survey& out) const;

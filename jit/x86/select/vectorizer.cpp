@@ -12,7 +12,7 @@ constexpr int64_t kMaxChunks = 16;
 
 }  // namespace
 
-void Vectorizer::run(const ir::Stmt& s, const Affine& begin, const Affine& extent) {
+void Vectorizer::run(const ir::ForStmt& s, const Affine& begin, const Affine& extent) {
   const Survey& needs = surveys_.of(s);
   if (!needs.sums) return chunks(s, begin, extent, needs);
   // Running values of reductions start before this scope and end in it.
@@ -20,11 +20,11 @@ void Vectorizer::run(const ir::Stmt& s, const Affine& begin, const Affine& exten
          [&] { sums_.around([&] { chunks(s, begin, extent, needs); }); });
 }
 
-void Vectorizer::chunks(const ir::Stmt& s, const Affine& begin, const Affine& extent,
+void Vectorizer::chunks(const ir::ForStmt& s, const Affine& begin, const Affine& extent,
                         const Survey& needs) {
-  const int64_t most = extent.is_constant()           ? extent.constant
-                       : loops_.indexes_tile(s, s.id) ? loops_.most_iterations(s, begin, extent)
-                                                      : -1;
+  const int64_t most = extent.is_constant()             ? extent.constant
+                       : loops_.indexes_tile(s, s.loop) ? loops_.most_iterations(s, begin, extent)
+                                                        : -1;
   int lanes = needs.lanes;
   if (most < 0 || (!extent.is_constant() && most > kMaxChunks * lanes)) {
     return dynamic(s, begin, extent, needs);
@@ -36,15 +36,15 @@ void Vectorizer::chunks(const ir::Stmt& s, const Affine& begin, const Affine& ex
   bounded(s, begin, extent, most, lanes, needs.unmaskable);
 }
 
-void Vectorizer::constant(const ir::Stmt& s, const Affine& begin, int64_t extent, int lanes) {
+void Vectorizer::constant(const ir::ForStmt& s, const Affine& begin, int64_t extent, int lanes) {
   const int64_t whole = extent / lanes;
   if (whole <= kMaxChunks) {
     for (int64_t c = 0; c < whole; ++c) {
       chunk(s, begin + Affine::of(c * lanes), lanes, lanes);
     }
   } else {
-    loops_.loop(s.id, begin, Affine::of(whole * lanes), lanes, written_by(s),
-                [&] { chunk(s, bindings_[s.id].base, lanes, lanes); });
+    loops_.loop(s.loop, begin, Affine::of(whole * lanes), lanes, written_by(s),
+                [&] { chunk(s, bindings_[s.loop].base, lanes, lanes); });
   }
   int64_t done = whole * lanes;
   if (wide()) {
@@ -61,12 +61,12 @@ void Vectorizer::constant(const ir::Stmt& s, const Affine& begin, int64_t extent
   }
 }
 
-void Vectorizer::dynamic(const ir::Stmt& s, const Affine& begin, const Affine& extent,
+void Vectorizer::dynamic(const ir::ForStmt& s, const Affine& begin, const Affine& extent,
                          const Survey& needs) {
   const int lanes = needs.lanes;
   const uint64_t written = written_by(s);
-  loops_.loop(s.id, begin, extent, lanes, written,
-              [&] { chunk(s, bindings_[s.id].base, lanes, lanes); });
+  loops_.loop(s.loop, begin, extent, lanes, written,
+              [&] { chunk(s, bindings_[s.loop].base, lanes, lanes); });
   // The rest: fewer than a vector.
   const Reg count = indices_.gpr(extent);
   const Reg rest = code_.update(RegClass::kGpr, 8, count, X86::and_, {imm(lanes - 1)});
@@ -77,12 +77,12 @@ void Vectorizer::dynamic(const ir::Stmt& s, const Affine& begin, const Affine& e
   const int exit = code_.lir.label();
   code_.emit(X86::test, {greg(count), greg(count)});
   code_.emit(Pseudo::jump_le, {imm(exit)});
-  branch(written, [&] { loops_.loop(s.id, done, left, 1, written, [&] { walk_body(s); }); });
+  branch(written, [&] { loops_.loop(s.loop, done, left, 1, written, [&] { walk_body(s); }); });
   code_.emit(Pseudo::label, {imm(exit)});
 }
 
-void Vectorizer::bounded(const ir::Stmt& s, const Affine& begin, const Affine& extent, int64_t most,
-                         int lanes, bool unmaskable) {
+void Vectorizer::bounded(const ir::ForStmt& s, const Affine& begin, const Affine& extent,
+                         int64_t most, int lanes, bool unmaskable) {
   const uint64_t written = written_by(s);
   const int part = code_.lir.label(), done = code_.lir.label();
   const Reg count = indices_.gpr(extent);
@@ -106,21 +106,21 @@ void Vectorizer::bounded(const ir::Stmt& s, const Affine& begin, const Affine& e
   code_.emit(Pseudo::label, {imm(done)});
 }
 
-void Vectorizer::masked_chunk(const ir::Stmt& s, const Affine& base, Reg active, int lanes) {
+void Vectorizer::masked_chunk(const ir::ForStmt& s, const Affine& base, Reg active, int lanes) {
   const Lanes outer = lanes_;
-  const Binding outer_binding = bindings_[s.id];
+  const Binding outer_binding = bindings_[s.loop];
   lanes_ = {};
-  lanes_.loop = s.id;
+  lanes_.loop = s.loop;
   lanes_.count = lanes;
   lanes_.active = -1;
   lanes_.active_reg = active;
-  bindings_[s.id] = {true, true, base};
+  bindings_[s.loop] = {true, true, base};
   walk_body(s);
-  bindings_[s.id] = outer_binding;
+  bindings_[s.loop] = outer_binding;
   lanes_ = outer;
 }
 
-void Vectorizer::masked_rest(const ir::Stmt& s, const Affine& done, Reg count, Reg rest,
+void Vectorizer::masked_rest(const ir::ForStmt& s, const Affine& done, Reg count, Reg rest,
                              int lanes) {
   const int exit = code_.lir.label();
   code_.emit(X86::test, {greg(count), greg(count)});
@@ -131,20 +131,20 @@ void Vectorizer::masked_rest(const ir::Stmt& s, const Affine& done, Reg count, R
   code_.emit(Pseudo::label, {imm(exit)});
 }
 
-void Vectorizer::chunk(const ir::Stmt& s, const Affine& base, int lanes, int active) {
+void Vectorizer::chunk(const ir::ForStmt& s, const Affine& base, int lanes, int active) {
   const Lanes outer_lanes = lanes_;
-  const Binding outer = bindings_[s.id];
+  const Binding outer = bindings_[s.loop];
   lanes_ = {};
-  lanes_.loop = s.id;
+  lanes_.loop = s.loop;
   lanes_.count = lanes;
   lanes_.active = active;
-  bindings_[s.id] = {true, true, base};
+  bindings_[s.loop] = {true, true, base};
   walk_body(s);
-  bindings_[s.id] = outer;
+  bindings_[s.loop] = outer;
   lanes_ = outer_lanes;
 }
 
-int Vectorizer::lanes_of_tiles(const ir::Stmt& s) const {
+int Vectorizer::lanes_of_tiles(const ir::ForStmt& s) const {
   int lanes = 0;
   for (const int buffer : surveys_.tiles_along(s)) {
     for (const TileGroup& g : tiles_.groups(buffer)) {

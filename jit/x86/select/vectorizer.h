@@ -22,23 +22,24 @@ class Vectorizer final : public SelectionPart {
         surveys_(surveys),
         loops_(loops) {}
 
-  void run(const ir::Stmt& s, const Affine& begin, const Affine& extent);
+  void run(const ir::ForStmt& s, const Affine& begin, const Affine& extent);
 
  private:
-  void chunks(const ir::Stmt& s, const Affine& begin, const Affine& extent, const Survey& needs);
-  void constant(const ir::Stmt& s, const Affine& begin, int64_t extent, int lanes);
-  void dynamic(const ir::Stmt& s, const Affine& begin, const Affine& extent, const Survey& needs);
+  void chunks(const ir::ForStmt& s, const Affine& begin, const Affine& extent, const Survey& needs);
+  void constant(const ir::ForStmt& s, const Affine& begin, int64_t extent, int lanes);
+  void dynamic(const ir::ForStmt& s, const Affine& begin, const Affine& extent,
+               const Survey& needs);
   /// A loop over elements of a register tile that may end before the tile does: whole where it does
   /// not, else chunk by chunk as far as it goes.
-  void bounded(const ir::Stmt& s, const Affine& begin, const Affine& extent, int64_t most,
+  void bounded(const ir::ForStmt& s, const Affine& begin, const Affine& extent, int64_t most,
                int lanes, bool unmaskable);
   /// The first `active` of `lanes` iterations from `base` on.
-  void masked_chunk(const ir::Stmt& s, const Affine& base, Reg active, int lanes);
+  void masked_chunk(const ir::ForStmt& s, const Affine& base, Reg active, int lanes);
   /// AVX-512: the last `rest` iterations under a mask.
-  void masked_rest(const ir::Stmt& s, const Affine& done, Reg count, Reg rest, int lanes);
-  void chunk(const ir::Stmt& s, const Affine& base, int lanes, int active);
+  void masked_rest(const ir::ForStmt& s, const Affine& done, Reg count, Reg rest, int lanes);
+  void chunk(const ir::ForStmt& s, const Affine& base, int lanes, int active);
   /// The lanes of the registers that tiles along the loop have by now; 0: none, or they differ.
-  int lanes_of_tiles(const ir::Stmt& s) const;
+  int lanes_of_tiles(const ir::ForStmt& s) const;
 
   Indices& indices_;
   Tiles& tiles_;
