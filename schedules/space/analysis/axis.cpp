@@ -2,6 +2,8 @@
 #include "schedules/space/analysis/axis.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <limits>
 
 #include "schedules/space/analysis/shape.h"
 
@@ -49,6 +51,32 @@ bool reused_by_tiles(const ir::Stage& s, const StageFacts& facts) {
     if (!again) return false;
   }
   return true;
+}
+
+/// The values of `var`, at most, for which no factor of `e` lies beyond the border of its tensor:
+/// the steps of the narrowest dim that `var` moves along. Other terms of a reduction add nothing.
+int64_t inside(const ir::Program& program, const ir::Expr& e, const std::string& var) {
+  int64_t most = std::numeric_limits<int64_t>::max();
+  switch (e->op) {
+    case ir::Op::kLoad: {
+      const ir::Buffer& b = *program.buffer(e->name);
+      for (size_t d = 0; e->guarded && d + 1 < e->args.size(); ++d) {
+        const auto index = affine_of(e->args[d]);
+        if (!index || !index->terms.contains(var)) continue;
+        const int64_t step = std::abs(index->terms.at(var));
+        most = std::min(most, (typical(program, b.shape[d]) + step - 1) / step);
+      }
+      return most;
+    }
+    case ir::Op::kMul:
+      for (const ir::Expr& a : e->args) most = std::min(most, inside(program, a, var));
+      return most;
+    case ir::Op::kCast:
+    case ir::Op::kNeg:
+      return inside(program, e->args[0], var);
+    default:
+      return most;
+  }
 }
 
 }  // namespace
@@ -131,8 +159,9 @@ VectorAxis vector_axis(const Plan& plan, const std::string& name, const Access& 
     } else if (store.stride(var) != 1) {
       axis.cost += kScatter / results;
     }
-    // Lanes beyond the extent do nothing.
+    // Lanes beyond the extent do nothing, nor do terms beyond a border.
     const int64_t filled = (extent + lanes - 1) / lanes * lanes;
+    if (reduction) extent = std::min(extent, inside(plan.program(), s.value, var));
     axis.cost *= static_cast<double>(filled) / static_cast<double>(std::max<int64_t>(extent, 1));
     if (axis.cost < best.cost - 1e-9) best = axis;
   };
