@@ -4,60 +4,56 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "include/hone/thread_pool.h"
 #include "runtime/check/candidate.h"
-#include "runtime/check/fixture.h"
 #include "runtime/check/frame_slots.h"
-#include "runtime/check/guarded_call.h"
-#include "runtime/check/guarded_memory.h"
+#include "runtime/check/operands.h"
 
 namespace hone::runtime {
 
-/// The memory of one candidate's call and its argument slots.
+/// The memory of a candidate's calls beside their operands, and their argument slots: one set for
+/// each copy of the operands.
 class CallFrame {
  public:
-  /// Workspace, scratch and bound buffers for `candidate` on `fixture`, guarded on the fixture's
-  /// side and filled with NaN. They are from `pool`, which must outlive the frame.
-  static Result<CallFrame> create(const Candidate& candidate, const Fixture& fixture,
-                                  GuardedPool& pool);
-  CallFrame(CallFrame&&) = default;
-  CallFrame& operator=(CallFrame&&) = delete;
-  ~CallFrame();
+  /// Status word, workspace, scratch and bound buffers at the operands' site, guarded on the
+  /// fixture's side and filled with NaNs. Candidate and operands must outlive the frame.
+  static Result<CallFrame> create(const Candidate& candidate, const Operands& operands);
 
-  /// Runs every launch under guard, each range in uneven parts. What it broke, or "".
-  std::string run_guarded(GuardedCall& call, const Candidate& candidate);
-  /// Processor time of that run, the launches at bind left out.
-  double run_us() const { return run_us_; }
-  /// Scratch for `workers` threads, which `run` with a pool of that size needs.
-  Result<Done> share(int workers);
-  /// Packs the constants, unguarded.
-  void bind(const Candidate& candidate);
-  /// Runs the launches as a kernel does; `pool` for the parallel ones (null: this thread alone),
-  /// for all of whose threads there is scratch.
-  void run(const Candidate& candidate, ThreadPool* pool);
-  /// Where the status word after a run is not what the definition says of the fixture's data: bad
-  /// data that is none, or that went unreported. Else "".
-  std::string misreported(const Fixture& fixture) const;
+  /// Clears the status word, packs the constants of every copy, and waits.
+  Result<Done> bind();
+  /// Binds, runs the launches on the first copy, waits, and reads the status word. How long the
+  /// launches took beside those at bind, as Site::timed says.
+  Result<double> call();
+  /// Runs the launches `n` times on what `bind` has packed, each time on the next copy. On a device
+  /// they are only begun.
+  Result<Done> run(int64_t n);
+  /// Where the status word after `call` is not what the definition says of the fixture's data, or
+  /// "".
+  std::string misreported() const;
   /// The first of workspace, scratch and bound buffers whose surroundings were written, or "".
-  std::string overwritten() const;
+  Result<std::string> overwritten() const;
 
  private:
-  CallFrame(GuardedPool& pool, FrameSlots slots) : pool_(&pool), slots_(std::move(slots)) {}
-  int64_t extent(const ir::Launch& launch) const;
-  /// The arguments of a launch: at bind, no more than what bind knows.
-  const int64_t* slots_of(const ir::Launch& launch) const;
+  CallFrame(const Candidate& candidate, const Operands& operands)
+      : candidate_(&candidate), operands_(&operands) {}
+  Result<void*> take(const char* what, int64_t bytes);
+  Result<Done> take_all();
+  Result<Done> add_copy(int copy);
+  Result<Done> run_all(const std::vector<SiteLaunch>& launches);
 
-  GuardedPool* pool_;
-  double run_us_ = 0;
-  std::vector<int64_t> dims_;
-  std::unique_ptr<int64_t> status_;
-  FrameSlots slots_;
-  std::vector<int64_t> bind_slots_;
-  GuardedMemory workspace_;
-  std::vector<GuardedMemory> scratch_;  ///< per worker
-  std::vector<GuardedMemory> bound_;
+  const Candidate* candidate_;
+  const Operands* operands_;
+  std::vector<std::pair<const char*, std::unique_ptr<Block>>> blocks_;  ///< by what they are
+  Block* status_ = nullptr;
+  void* workspace_ = nullptr;
+  std::vector<void*> scratch_;                    ///< per worker
+  std::vector<FrameSlots> slots_;                 ///< per copy
+  std::vector<std::vector<int64_t>> bind_slots_;  ///< per copy: no more than what bind knows
+  std::vector<std::vector<SiteLaunch>> packs_;    ///< per copy, at bind
+  std::vector<std::vector<SiteLaunch>> calls_;    ///< per copy, of a call
+  int64_t found_ = 0;                             ///< the status word after `call`
 };
 
 }  // namespace hone::runtime

@@ -76,6 +76,7 @@ Result<Fixture> Fixture::create(const ops::Problem& problem, std::vector<int64_t
   for (const ir::Buffer& b : program.buffers) {
     if (b.role == ir::Role::kTemp) continue;
     const size_t p = f.memory_.size();
+    f.buffers_.push_back(&b);
     jit::TensorView& v = f.params_[p];
     // A promise of alignment holds at the block's start; round the size so that it does at its end.
     const auto align = static_cast<size_t>(std::max<int64_t>(b.align, 1));
@@ -91,12 +92,11 @@ Result<Fixture> Fixture::create(const ops::Problem& problem, std::vector<int64_t
   f.scalars_ = jit::scalar_values(program, seed);
   jit::fill_parameters(program, f.params_, f.scalars_, f.dims_, set, seed);
   f.originals_.resize(f.memory_.size());
-  size_t p = 0;
-  for (const ir::Buffer& b : program.buffers) {
-    if (b.role == ir::Role::kTemp) continue;
+  for (const size_t p : f.written_) {
     const GuardedMemory& m = f.memory_[p];
-    if (b.role == ir::Role::kInOut) f.originals_[p].assign(m.data(), m.data() + m.size());
-    ++p;
+    if (f.buffer(p).role == ir::Role::kInOut) {
+      f.originals_[p].assign(m.data(), m.data() + m.size());
+    }
   }
   return f;
 }
@@ -258,10 +258,8 @@ std::vector<jit::TensorView> Fixture::outputs() const {
 }
 
 std::string Fixture::overwritten() const {
-  size_t p = 0;
-  for (const ir::Buffer& b : problem_->program.buffers) {
-    if (b.role == ir::Role::kTemp) continue;
-    if (memory_[p++].overwritten()) return b.name;
+  for (size_t p = 0; p < memory_.size(); ++p) {
+    if (memory_[p].overwritten()) return buffer(p).name;
   }
   return "";
 }

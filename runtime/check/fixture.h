@@ -55,6 +55,10 @@ class Fixture {
   const ops::Problem& problem() const { return *problem_; }
   const std::vector<int64_t>& dims() const { return dims_; }
   const std::vector<jit::TensorView>& params() const { return params_; }
+  /// What the program says of parameter `param`.
+  const ir::Buffer& buffer(size_t param) const { return *buffers_[param]; }
+  /// The parameters that are outputs or inout, in ascending order.
+  const std::vector<size_t>& written() const { return written_; }
   const std::vector<double>& scalars() const { return scalars_; }
   const jit::ReferenceOutcome& reference() const { return reference_; }
   Guard guard() const { return guard_; }
@@ -80,9 +84,10 @@ class Fixture {
   Guard guard_ = Guard::kAfter;
   jit::DataSet set_ = jit::DataSet::kIntegers;
   bool whole_ = true;
-  std::vector<GuardedMemory> memory_;  ///< per parameter
-  std::vector<size_t> written_;        ///< the parameters that are outputs or inout
-  Blocks originals_;                   ///< per parameter; of inout ones only
+  std::vector<const ir::Buffer*> buffers_;  ///< per parameter
+  std::vector<GuardedMemory> memory_;       ///< per parameter
+  std::vector<size_t> written_;
+  Blocks originals_;  ///< per parameter; of inout ones only
   std::vector<jit::TensorView> params_;
   std::vector<double> scalars_;
   jit::ReferenceOutcome reference_;

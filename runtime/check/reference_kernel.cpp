@@ -7,7 +7,6 @@
 #include <sstream>
 
 #include "runtime/check/call_frame.h"
-#include "runtime/check/device_frame.h"
 #include "runtime/measure/bound.h"
 #include "schedules/space/space.h"
 
@@ -73,23 +72,14 @@ std::string joined(const std::vector<std::string>& words) {
 Result<std::string> run_once(const Candidate& candidate, const std::shared_ptr<Gpu>& gpu,
                              Fixture& fixture) {
   fixture.reset();
-  if (gpu) {
-    auto mirror = DeviceMirror::create(gpu, fixture);
-    if (!mirror) return mirror.failure();
-    auto frame = DeviceFrame::create(candidate, fixture, *mirror);
-    if (!frame) return frame.failure();
-    for (const auto& f :
-         {frame->bind(candidate), frame->run(candidate), mirror->download(fixture)}) {
-      if (!f) return f.failure();
-    }
-    return frame->misreported(fixture);
-  }
-  GuardedPool pool;
-  auto frame = CallFrame::create(candidate, fixture, pool);
+  const auto site = gpu ? device_site(gpu) : host_site();
+  const auto operands = Operands::create(*site, fixture);
+  if (!operands) return operands.failure();
+  auto frame = CallFrame::create(candidate, *operands);
   if (!frame) return frame.failure();
-  frame->bind(candidate);
-  frame->run(candidate, nullptr);
-  return frame->misreported(fixture);
+  if (auto f = frame->call(); !f) return f.failure();
+  if (auto f = operands->download(); !f) return f.failure();
+  return frame->misreported();
 }
 
 /// The largest value of each dim known at the call.

@@ -8,7 +8,6 @@
 
 #include "runtime/check/fixture.h"
 #include "runtime/kernel_check/kernel_call.h"
-#include "runtime/measure/samples.h"
 #include "runtime/measure/work.h"
 
 namespace hone::runtime {
@@ -30,36 +29,24 @@ Result<Speed> time_at(const std::shared_ptr<const KernelState>& kernel, const op
   auto prepared = KernelCall::create(kernel, *fixture);
   if (!prepared) return prepared.failure();
   bound_of(problem.program, dims, limits);
-  Result<Done> failure = Done{};
-  const auto calls = [&](int64_t n) {
-    if (auto f = (*prepared)->run(n); !f) failure = std::move(f);
-  };
   int round = 0;
+  Result<Done> failure = Done{};
   const auto between = [&] {
-    if (++round % kLookEvery != 0) return;
+    if (kernel->gpu || ++round % kLookEvery != 0) return;
     limits->again();
-    calls(1);  // its operands back into the caches
+    // Its operands back into the caches.
+    if (auto f = (*prepared)->run(1); !f) failure = std::move(f);
   };
-  // The clock of a device is the one that counts.
-  const auto on_device = [&](int64_t n) {
-    Stretch s;
-    if (auto f = (*prepared)->run_timed(n, &s.wall_us); !f) {
-      failure = std::move(f);
-    }
-    s.cpu_us = s.process_us = s.wall_us;
-    return s;
-  };
-  const SampleOptions options{.samples = kRounds, .sample_us = kRoundUs};
-  const Samples samples = kernel->gpu ? take_samples(on_device, options)
-                                      : sample_calls(calls, kernel->pool, options, between);
+  const auto samples = (*prepared)->sample({.samples = kRounds, .sample_us = kRoundUs}, between);
+  if (!samples) return samples.failure();
   if (!failure) return failure.failure();
-  Speed speed = speed_of(problem, dims, spread_of(samples.us), limits);
+  Speed speed = speed_of(problem, dims, spread_of(samples->us), limits);
   if (speed.share.busy) {
     limits->again();
-    speed = speed_of(problem, dims, spread_of(samples.us), limits);
+    speed = speed_of(problem, dims, spread_of(samples->us), limits);
   }
-  speed.rounds = samples.quiet;
-  speed.noisy = samples.noisy;
+  speed.rounds = samples->quiet;
+  speed.noisy = samples->noisy;
   return speed;
 }
 

@@ -3,36 +3,31 @@
 
 #include <fmt/format.h>
 
-#include "runtime/device/stopwatch.h"
 #include "runtime/engine/gpu_kernel.h"
 #include "runtime/fine.h"
 
 namespace hone::runtime {
-KernelCall::KernelCall(std::shared_ptr<const KernelState> kernel, const Fixture& fixture)
-    : kernel_(std::move(kernel)), fixture_(&fixture) {}
 
 KernelCall::~KernelCall() {
-  const int64_t bytes = kernel_->workspace_bytes();
-  if (workspace_) kernel_->services->workspaces().give(workspace_, bytes);
-  if (device_workspace_) kernel_->gpu->gpu().memory().release(device_workspace_, bytes);
+  if (workspace_) kernel_->services->workspaces().give(workspace_, kernel_->workspace_bytes());
 }
 
-/// Points arguments and constants at the tensors: the fixture's, or the copies' on the GPU.
-Result<Done> KernelCall::prepare() {
-  size_t p = 0;
-  for (const ir::Buffer& b : fixture_->problem().program.buffers) {
-    if (b.role == ir::Role::kTemp) continue;
-    const jit::TensorView& v = fixture_->params()[p];
-    void* data = mirror_ ? reinterpret_cast<void*>(mirror_->address(0, p)) : v.data;
-    const TensorRef ref(data, v.type, v.shape, v.strides);
-    ++p;
-    if (b.constant) {
-      constants_.emplace_back(b.name, ref);
+/// Points arguments and constants at the operands.
+Result<Done> KernelCall::prepare(const Fixture& fixture) {
+  site_ = kernel_->gpu ? device_site(kernel_->services->gpu()) : host_site(kernel_->pool);
+  auto operands = Operands::create(*site_, fixture, Operands::copies_past_cache(*site_, fixture));
+  if (!operands) return operands.failure();
+  operands_.emplace(*std::move(operands));
+  for (size_t p = 0; p < fixture.params().size(); ++p) {
+    const jit::TensorView& v = fixture.params()[p];
+    const TensorRef ref(operands_->address(0, p), v.type, v.shape, v.strides);
+    if (fixture.buffer(p).constant) {
+      constants_.emplace_back(fixture.buffer(p).name, ref);
     } else {
       args_.emplace_back(ref);
     }
   }
-  for (double s : fixture_->scalars()) args_.emplace_back(ScalarArg(s));
+  for (double s : fixture.scalars()) args_.emplace_back(ScalarArg(s));
   refs_.resize(args_.size());
   refer(args_, refs_);
   bound_ = std::make_shared<BoundState>();
@@ -44,86 +39,82 @@ Result<Done> KernelCall::prepare() {
   return kernel_->fill(refs_, bound_.get(), slots_);
 }
 
-Result<Done> KernelCall::place_on_gpu(const Fixture& fixture) {
-  const std::shared_ptr<Gpu>& gpu = kernel_->services->gpu();
-  auto mirror = DeviceMirror::create(gpu, fixture, DeviceMirror::copies_past_cache(*gpu, fixture));
-  if (!mirror) return mirror.failure();
-  mirror_.emplace(std::move(*mirror));
-  if (auto f = prepare(); !f) return f.failure();
+Result<Done> KernelCall::take_workspace() {
   const int64_t bytes = kernel_->workspace_bytes();
-  if (bytes > 0) {
-    auto block = gpu->memory().hold(bytes);
+  if (bytes == 0) return Done{};
+  if (kernel_->gpu) {
+    auto block = site_->take(bytes, 1, Guard::kFar);
     if (!block) return block.failure();
-    device_workspace_ = *block;
+    device_workspace_ = *std::move(block);
+    return Done{};
   }
-  slots_[ir::ArgsLayout::kStatus] = static_cast<int64_t>(kernel_->gpu->status(gpu->stream()));
-  slots_[ir::ArgsLayout::kWorkspace] = static_cast<int64_t>(device_workspace_);
-  for (int c = 0; c < mirror_->copies(); ++c) {
+  workspace_ = static_cast<std::byte*>(kernel_->services->workspaces().take(bytes));
+  if (workspace_) return Done{};
+  return Failure{ErrorCode::kMemory, fmt::format("{} bytes of workspace are too many", bytes)};
+}
+
+/// The slots of raw calls on a GPU, per copy of the operands.
+void KernelCall::fill_copies() {
+  if (!kernel_->gpu) return;
+  const auto set = [](int64_t& slot, const void* at) { slot = reinterpret_cast<int64_t>(at); };
+  void* const stream = kernel_->gpu->gpu().stream();
+  slots_[ir::ArgsLayout::kStatus] = static_cast<int64_t>(kernel_->gpu->status(stream));
+  if (device_workspace_) set(slots_[ir::ArgsLayout::kWorkspace], device_workspace_->data());
+  for (int c = 0; c < operands_->copies(); ++c) {
     std::vector<int64_t> slots(slots_, slots_ + kernel_->entry.slots.size());
     for (size_t p = 0; p < kernel_->plan.params.size(); ++p) {
       if (kernel_->plan.params[p].constant) continue;
-      slots[static_cast<size_t>(kernel_->layout.tensor_slots[p])] =
-          static_cast<int64_t>(mirror_->address(c, p));
+      set(slots[static_cast<size_t>(kernel_->layout.tensor_slots[p])], operands_->address(c, p));
     }
     copies_.push_back(std::move(slots));
   }
-  return Done{};
 }
 
 Result<std::unique_ptr<KernelCall>> KernelCall::create(std::shared_ptr<const KernelState> kernel,
                                                        const Fixture& fixture) {
-  std::unique_ptr<KernelCall> c(new KernelCall(std::move(kernel), fixture));
-  const KernelState& k = *c->kernel_;
-  auto f = k.gpu ? c->place_on_gpu(fixture) : c->prepare();
-  if (!f) return f.failure();
-  if (k.gpu) return c;
-  const int64_t bytes = k.workspace_bytes();
-  if (bytes > 0) c->workspace_ = static_cast<std::byte*>(k.services->workspaces().take(bytes));
-  if (bytes > 0 && !c->workspace_) {
-    return Failure{ErrorCode::kMemory, fmt::format("{} bytes of workspace are too many", bytes)};
-  }
+  std::unique_ptr<KernelCall> c(new KernelCall(std::move(kernel)));
+  if (auto f = c->prepare(fixture); !f) return f.failure();
+  if (auto f = c->take_workspace(); !f) return f.failure();
+  c->fill_copies();
   return c;
 }
 
 Result<Done> KernelCall::call() const {
-  if (mirror_) {
-    if (auto f = mirror_->upload(*fixture_); !f) return f.failure();
-  }
+  if (!kernel_->gpu) return kernel_->call(refs_, {}, bound_.get());
+  if (auto f = operands_->upload(); !f) return f;
   auto called = kernel_->call(refs_, {}, bound_.get());
-  const bool there = called || called.failure().code == ErrorCode::kBounds;
-  if (!mirror_ || !there) return called;
-  auto copied = mirror_->download(*fixture_);
-  if (!copied) return copied.failure();
-  const auto overwritten = mirror_->overwritten(*fixture_);
+  if (!called && called.failure().code != ErrorCode::kBounds) return called;
+  if (auto f = operands_->download(); !f) return f;
+  const auto overwritten = operands_->overwritten();
   if (!overwritten) return overwritten.failure();
   if (overwritten->empty()) return called;
   return Failure{ErrorCode::kInternal,
                  "memory of the device around " + *overwritten + " was written"};
 }
 
-Result<Done> KernelCall::run_timed(int64_t n, double* us) const {
-  Gpu& gpu = kernel_->gpu->gpu();
-  const UseGpu use(gpu);
-  Stopwatch watch(gpu);
-  if (auto f = watch.start(); !f) return f.failure();
-  for (int64_t i = 0; i < n; ++i) {
-    const std::vector<int64_t>& slots = copies_[static_cast<size_t>(i) % copies_.size()];
-    auto f = kernel_->enqueue_launches(slots.data(), gpu.stream());
-    if (!f) return f.failure();
+Result<Done> KernelCall::begin(int64_t n) const {
+  Result<Done> f = Done{};
+  for (int64_t i = 0; i < n && f; ++i) {
+    if (kernel_->gpu) {
+      const std::vector<int64_t>& slots = copies_[static_cast<size_t>(i) % copies_.size()];
+      f = kernel_->enqueue_launches(slots.data(), kernel_->gpu->gpu().stream());
+    } else {
+      f = kernel_->run_all(slots_, workspace_, kernel_->pool);
+    }
   }
-  return watch.stop(us);
+  return f;
 }
 
 Result<Done> KernelCall::run(int64_t n) const {
-  if (mirror_) {
-    double us = 0;
-    return run_timed(n, &us);
-  }
-  for (int64_t i = 0; i < n; ++i) {
-    auto f = kernel_->run_all(slots_, workspace_, kernel_->pool);
-    if (!f) return f.failure();
-  }
-  return Done{};
+  if (!kernel_->gpu) return begin(n);
+  const auto took = site_->timed([&] { return begin(n); });
+  return took ? fine() : took.failure();
+}
+
+Result<Samples> KernelCall::sample(const SampleOptions& options,
+                                   const std::function<void()>& between) const {
+  const auto calls = [this](int64_t n) { return begin(n); };
+  return site_->sample(calls, kernel_->pool != nullptr, options, between);
 }
 
 }  // namespace hone::runtime

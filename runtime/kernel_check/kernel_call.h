@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "runtime/check/device_mirror.h"
-#include "runtime/check/fixture.h"
+#include "runtime/check/operands.h"
 #include "runtime/engine/kernel_state.h"
 
 namespace hone::runtime {
@@ -29,25 +29,27 @@ class KernelCall {
   /// of several copies of the tensors, so that they do not stay in its cache; all are done when it
   /// returns.
   Result<Done> run(int64_t n) const;
-  /// The same on a GPU, by the device's clock.
-  Result<Done> run_timed(int64_t n, double* us) const;
+  /// Times of one of those runs, as Site::sample says.
+  Result<Samples> sample(const SampleOptions& options, const std::function<void()>& between) const;
 
  private:
-  KernelCall(std::shared_ptr<const KernelState> kernel, const Fixture& fixture);
+  explicit KernelCall(std::shared_ptr<const KernelState> kernel) : kernel_(std::move(kernel)) {}
 
-  Result<Done> prepare();
-  Result<Done> place_on_gpu(const Fixture& fixture);
+  Result<Done> prepare(const Fixture& fixture);
+  Result<Done> take_workspace();
+  void fill_copies();
+  Result<Done> begin(int64_t n) const;
 
   std::shared_ptr<const KernelState> kernel_;
-  const Fixture* fixture_;
-  mutable std::optional<DeviceMirror> mirror_;
-  mutable std::vector<std::vector<int64_t>> copies_;  ///< slots per copy, on a GPU
+  std::unique_ptr<Site> site_;
+  std::optional<Operands> operands_;
+  std::unique_ptr<Block> device_workspace_;
+  std::vector<std::vector<int64_t>> copies_;  ///< slots per copy, on a GPU
   std::vector<Arg> args_;
   std::vector<ArgRef> refs_;  ///< to args_
   std::vector<std::pair<std::string, TensorRef>> constants_;
   std::shared_ptr<const BoundState> bound_;
   std::byte* workspace_ = nullptr;
-  uint64_t device_workspace_ = 0;
   mutable int64_t slots_[kMaxSlots] = {};
 };
 

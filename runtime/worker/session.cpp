@@ -5,14 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <future>
 #include <utility>
 
-#include "runtime/machine/host.h"
-#include "runtime/measure/bound.h"
-#include "runtime/measure/samples.h"
+#include "runtime/device/gpu.h"
 #include "runtime/measure/spread.h"
-#include "runtime/threads/pool.h"
 
 namespace hone::runtime {
 namespace {
@@ -32,106 +28,13 @@ class GivenCode final : public jit::Executable {
   Launch::Function function_;
 };
 
+/// Fails a verdict by what a site said.
+double blame(const Site& site, const Failure& failure, Verdict& v) {
+  return v.fail(std::string(site.verdict_on(failure)),
+                failure.message.substr(0, failure.message.find('\n')));
+}
+
 }  // namespace
-
-Result<std::unique_ptr<Session>> Session::open(const std::string& problem,
-                                               const std::string& target, int gpu, bool again,
-                                               std::function<void()> busy) {
-  busy();
-  auto parsed = ops::parse_problem(problem);
-  if (!parsed) return parsed.failure();
-  auto compiled_for = ir::parse_target(target, host_target());
-  if (!compiled_for) return compiled_for.failure();
-  auto call = GuardedCall::create();
-  if (!call) return call.failure();
-  std::unique_ptr<Session> s(new Session);
-  s->busy_ = std::move(busy);
-  s->problem_ = std::make_unique<ops::Problem>(std::move(*parsed));
-  s->target_ = *compiled_for;
-  s->call_ = std::make_unique<GuardedCall>(std::move(*call));
-  if (s->target_.is_cuda()) {
-    auto found = s->find_gpu(gpu);
-    if (!found) return found.failure();
-  } else if (s->target_.threads > 1) {
-    s->pool_ = make_pool({.size = s->target_.threads});
-  }
-  auto ready = s->prepare(again);
-  if (!ready) return ready.failure();
-  return s;
-}
-
-/// Values of the dims known at the call to check at: where it is timed, the ends, and one odd value
-/// between.
-std::vector<std::vector<int64_t>> Session::points_to_check() const {
-  std::vector<std::vector<int64_t>> points = timing_points(problem_->program);
-  const std::vector<ir::Dim> dims = dims_to_try(problem_->program);
-  if (dims.empty()) return points;
-  std::vector<int64_t> low, odd;
-  for (const ir::Dim& d : dims) {
-    low.push_back(d.lo);
-    odd.push_back(std::max(d.lo, (d.lo + d.hi) / 2 | 1) > d.hi
-                      ? d.hi
-                      : std::max(d.lo, (d.lo + d.hi) / 2 | 1));
-  }
-  points.push_back(std::move(low));
-  points.push_back(std::move(odd));
-  return points;
-}
-
-/// Data sets and what the definition makes of them. For a GPU they are large, and several are made
-/// at a time.
-Result<Done> Session::make_fixtures() {
-  const auto make = [this](std::vector<int64_t> dims, int set, int number) -> Result<Fixture> {
-    auto f = Fixture::create(*problem_, std::move(dims), static_cast<jit::DataSet>(set),
-                             number % 2 ? Guard::kBefore : Guard::kAfter,
-                             static_cast<uint64_t>(number) + 1);
-    if (!f) return f.failure();
-    auto referred = f->refer();
-    if (!referred) return referred.failure();
-    f->protect_inputs(true);
-    return f;
-  };
-  const auto when = gpu_ ? std::launch::async : std::launch::deferred;
-  for (const auto& dims : points_to_check()) {
-    std::vector<std::future<Result<Fixture>>> made;
-    for (int set = 0; set < jit::kDataSetCount; ++set) {
-      const auto number = static_cast<int>(fixtures_.size()) + set;
-      made.push_back(std::async(when, make, dims, set, number));
-    }
-    for (auto& f : made) {
-      busy_();
-      auto fixture = f.get();
-      if (!fixture) return fixture.failure();
-      fixtures_.push_back(std::move(*fixture));
-    }
-  }
-  return Done{};
-}
-
-Result<Done> Session::prepare(bool again) {
-  auto fixtures = make_fixtures();
-  if (!fixtures) return fixtures.failure();
-  for (const auto& dims : gpu_ ? decltype(points_to_check())() : timing_points(problem_->program)) {
-    auto f = Fixture::create(*problem_, dims, jit::DataSet::kIntegers, Guard::kFar, 1, kStagger);
-    if (!f) return f.failure();
-    f->reset();
-    timing_.push_back(std::move(*f));
-  }
-  auto mirrored = mirror_fixtures();
-  if (!mirrored) return mirrored.failure();
-  if (std::all_of(fixtures_.begin(), fixtures_.end(), [](const Fixture& f) { return f.whole(); })) {
-    return Done{};
-  }
-  auto kernel = ReferenceKernel::create(*problem_, target_, place(), !again);
-  if (!kernel) return kernel.failure();
-  for (Fixture& f : fixtures_) {
-    if (f.whole()) continue;
-    auto referred = kernel->refer(f);
-    if (!referred) return referred.failure();
-    busy_();
-  }
-  return Done{};
-}
 
 void Session::build(const std::string& schedule) {
   built_.emplace(build_candidate(*problem_, target_, schedule, place(), options_));
@@ -153,13 +56,7 @@ Verdict Session::try_schedule(const std::string& schedule, const Timing& timing)
   v.jit_us = candidate->jit_us;
   v.report = candidate->executable->report();
   if (v.word == "ok") passed_.insert(schedule);
-  if (v.word == "ok" && timing.samples > 0) {
-    if (gpu_) {
-      time_on_gpu(*candidate, timing, v);
-    } else {
-      time(*candidate, timing, v);
-    }
-  }
+  if (v.word == "ok" && timing.samples > 0) v.median_us = time(*candidate, timing, v);
   return v;
 }
 
@@ -187,8 +84,7 @@ Verdict Session::try_code(const std::vector<uint8_t>& bytes) {
 Verdict Session::check(const Candidate& candidate, const Timing& timing) {
   Verdict v;
   for (size_t i = 0; i < fixtures_.size(); ++i) {
-    const double run_us =
-        gpu_ ? check_on_gpu(candidate, i, v) : check_on(candidate, fixtures_[i], v);
+    const double run_us = check_on(candidate, i, v);
     if (v.word != "ok") break;
     if (i > 0 || timing.hopeless_us <= 0 || run_us <= timing.hopeless_us) continue;
     v.word = "slow";
@@ -225,46 +121,45 @@ double Session::check_runs(const Candidate& candidate, Fixture& fixture, Verdict
   return first_us;
 }
 
-/// One data set on the CPU: memory and registers left alone besides.
-double Session::check_on(const Candidate& candidate, Fixture& fixture, Verdict& v) {
-  auto frame = CallFrame::create(candidate, fixture, blocks_);
-  if (!frame) return v.fail("refused", frame.failure().message);
-  return check_runs(candidate, fixture, v, [&] {
-    const std::string broken = frame->run_guarded(*call_, candidate);
-    if (!broken.empty()) return v.fail("clobbers", broken);
-    if (std::string what = fixture.overwritten(); !what.empty()) return v.fail("overwrites", what);
-    if (std::string what = frame->overwritten(); !what.empty()) return v.fail("overwrites", what);
-    if (std::string what = frame->misreported(fixture); !what.empty()) return v.fail("wrong", what);
-    return frame->run_us();
+/// One data set, and memory left alone besides.
+double Session::check_on(const Candidate& candidate, size_t number, Verdict& v) {
+  const Operands& operands = checked_[number];
+  const auto blamed = [&](const Failure& f) { return blame(*checks_at_, f, v); };
+  auto frame = CallFrame::create(candidate, operands);
+  if (!frame) return blamed(frame.failure());
+  return check_runs(candidate, fixtures_[number], v, [&] {
+    if (auto f = operands.upload(); !f) return blamed(f.failure());
+    const auto run_us = frame->call();
+    if (!run_us) return blamed(run_us.failure());
+    if (auto f = operands.download(); !f) return blamed(f.failure());
+    for (const auto& what : {operands.overwritten(), frame->overwritten()}) {
+      if (!what) return blamed(what.failure());
+      if (!what->empty()) return v.fail("overwrites", *what);
+    }
+    if (std::string what = frame->misreported(); !what.empty()) return v.fail("wrong", what);
+    return *run_us;
   });
 }
 
-void Session::time(const Candidate& candidate, const Timing& timing, Verdict& v) {
+/// The geometric mean over the points.
+double Session::time(const Candidate& candidate, const Timing& timing, Verdict& v) {
+  const SampleOptions options{
+      .samples = timing.samples, .sample_us = timing.sample_us, .give_up_us = timing.give_up_us};
   double logs = 0;
-  for (Fixture& fixture : timing_) {
-    const auto refuse = [&](const Failure& failure) {
-      v.word = "refused";
-      v.note = failure.message;
-    };
-    auto frame = CallFrame::create(candidate, fixture, blocks_);
-    if (!frame) return refuse(frame.failure());
-    auto shared = frame->share(pool_ ? pool_->size() : 1);
-    if (!shared) return refuse(shared.failure());
-    frame->bind(candidate);
-    const auto run = [&](int64_t n) {
-      for (int64_t i = 0; i < n; ++i) frame->run(candidate, pool_.get());
-    };
-    const Samples samples = sample_calls(
-        run, candidate.parallel() ? pool_.get() : nullptr,
-        {.samples = timing.samples, .sample_us = timing.sample_us, .give_up_us = timing.give_up_us},
-        busy_);
-    v.points_us.push_back(median(samples.us));
+  for (const Operands& operands : timed_) {
+    auto frame = CallFrame::create(candidate, operands);
+    if (!frame) return blame(*times_at_, frame.failure(), v);
+    if (auto f = frame->bind(); !f) return blame(*times_at_, f.failure(), v);
+    const auto run = [&](int64_t n) { return frame->run(n); };
+    const auto samples = times_at_->sample(run, candidate.parallel(), options, busy_);
+    if (!samples) return blame(*times_at_, samples.failure(), v);
+    v.points_us.push_back(median(samples->us));
     logs += std::log(v.points_us.back());
-    v.disturbed |= samples.disturbed;
-    v.cores = std::max(v.cores, samples.cores);
-    v.samples_us.insert(v.samples_us.end(), samples.us.begin(), samples.us.end());
+    v.disturbed |= samples->disturbed;
+    v.cores = std::max(v.cores, samples->cores);
+    v.samples_us.insert(v.samples_us.end(), samples->us.begin(), samples->us.end());
   }
-  v.median_us = std::exp(logs / static_cast<double>(timing_.size()));
+  return std::exp(logs / static_cast<double>(timed_.size()));
 }
 
 }  // namespace hone::runtime

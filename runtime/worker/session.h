@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "runtime/check/call_frame.h"
-#include "runtime/check/device_frame.h"
 #include "runtime/check/reference_kernel.h"
 #include "runtime/device/compiler.h"
 
@@ -75,17 +74,15 @@ class Session {
   Session() = default;
   Result<Done> prepare(bool again);
   Verdict check(const Candidate& candidate, const Timing& timing);
-  Result<Done> find_gpu(int ordinal);
-  Result<Done> mirror_fixtures();
+  Result<Done> find_sites(int gpu);
   DevicePlace place() { return {&memory_, gpu_, compiler_ ? &*compiler_ : nullptr}; }
   double check_runs(const Candidate& candidate, Fixture& fixture, Verdict& verdict,
                     const std::function<double()>& run);
-  double check_on(const Candidate& candidate, Fixture& fixture, Verdict& verdict);
-  double check_on_gpu(const Candidate& candidate, size_t fixture, Verdict& verdict);
-  void time(const Candidate& candidate, const Timing& timing, Verdict& verdict);
+  double check_on(const Candidate& candidate, size_t fixture, Verdict& verdict);
+  double time(const Candidate& candidate, const Timing& timing, Verdict& verdict);
   Result<Done> make_fixtures();
-  const Fixture& timed_on_gpu(size_t point) const;
-  void time_on_gpu(const Candidate& candidate, const Timing& timing, Verdict& verdict);
+  Result<Done> make_timing_fixtures();
+  Result<Done> place_operands();
   std::vector<std::vector<int64_t>> points_to_check() const;
 
   std::function<void()> busy_;
@@ -94,16 +91,15 @@ class Session {
   BuildOptions options_;
   jit::ExecutableMemory memory_;
   std::unique_ptr<ThreadPool> pool_;
-  std::unique_ptr<GuardedCall> call_;
-  GuardedPool blocks_;
-  std::vector<Fixture> fixtures_;  ///< to check on
-  std::vector<Fixture> timing_;    ///< to time on, on the CPU
-  std::shared_ptr<Gpu> gpu_;       ///< where candidates run on one
+  std::shared_ptr<Gpu> gpu_;  ///< where candidates run on one
   std::optional<GpuCompiler> compiler_;
+  std::shared_ptr<Site> checks_at_, times_at_;
+  std::vector<Fixture> fixtures_;                       ///< to check on
+  std::vector<Fixture> timing_;                         ///< to time on, on the CPU
+  std::vector<Operands> checked_;                       ///< per fixture
+  std::vector<Operands> timed_;                         ///< per point to time
   std::optional<Result<Candidate, ir::Reject>> built_;  ///< for the next trial,
   std::string built_schedule_;                          ///< of this schedule
-  std::vector<DeviceMirror> mirrors_;                   ///< per fixture, on the GPU
-  std::vector<DeviceMirror> timing_mirrors_;            ///< per fixture to time on
   std::unordered_set<std::string> passed_;              ///< schedules
 };
 

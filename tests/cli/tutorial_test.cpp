@@ -76,10 +76,9 @@ class Desk {
     const fs::path program = std::getenv("HONE_PROGRAM");
     const fs::path build = program.parent_path().parent_path().parent_path();
     if (const char* compiler = std::getenv("HONE_TEST_CXX")) {
-      // The compiler may be `ccache c++`, which must not find this file.
-      const char* path = std::getenv("PATH");
-      hone_.write("c++", std::string("#!/bin/sh\nPATH='") + (path != nullptr ? path : "") +
-                             "' exec " + compiler + " \"$@\"\n");
+      // The compiler may be `ccache c++`: that is to find another than this one.
+      hone_.write("c++", std::string("#!/bin/sh\nPATH='") + std::getenv("PATH") + "'\nexec " +
+                             compiler + " \"$@\"\n");
       fs::permissions(hone_.file("c++"), fs::perms::owner_all);
       hone_.write("hone.pc", "Name: hone\nDescription: of this build\nVersion: 0\nCflags: -I" +
                                  hone::tests::source_root() + "/include\nLibs: -L" +

@@ -6,7 +6,8 @@
 #include <string>
 #include <tuple>
 
-#include "runtime/check/device_mirror.h"
+#include "runtime/check/operands.h"
+#include "runtime/device/gpu.h"
 #include "tests/cuda/on_gpu.h"
 
 using namespace hone;
@@ -64,18 +65,19 @@ TEST_CASE("device tune: an input that a candidate writes to is seen") {
       runtime::Fixture::create(*problem, {}, jit::DataSet::kIntegers, runtime::Guard::kBefore, 1);
   REQUIRE(static_cast<bool>(fixture));
   fixture->reset();
-  auto mirror = runtime::DeviceMirror::create(*gpu, *fixture);
-  REQUIRE(static_cast<bool>(mirror));
+  const auto site = runtime::device_site(*gpu);
+  const auto operands = runtime::Operands::create(*site, *fixture);
+  REQUIRE(static_cast<bool>(operands));
   const auto overwritten = [&] {
-    const auto found = mirror->overwritten(*fixture);
+    const auto found = operands->overwritten();
     return found ? *found : found.failure().message;
   };
   CHECK(overwritten() == "");
   const runtime::UseGpu use(**gpu);
   // The last byte of the second input, then one past the output.
   for (const auto& [param, offset, name] : {std::tuple{1, 3999, "B"}, std::tuple{2, 4000, "Y"}}) {
-    const uint64_t at =
-        mirror->address(0, static_cast<size_t>(param)) + static_cast<uint64_t>(offset);
+    const auto at = reinterpret_cast<uint64_t>(operands->address(0, static_cast<size_t>(param))) +
+                    static_cast<uint64_t>(offset);
     unsigned char before = 0;
     REQUIRE((*gpu)->driver().to_host(&before, at, 1) == 0);
     const unsigned char other = before ^ 1;
