@@ -105,7 +105,7 @@ struct Statement {
   Span span;            ///< of the left side
   Span whole;           ///< of all of it
   bool broken = false;  ///< it did not parse: nothing but its name is sure
-  std::string type;     ///< empty: that of the value
+  std::string type;     ///< empty: the value's type
   Span type_span;
   std::vector<Range> indices;
   bool accumulate = false;  ///< `+=`

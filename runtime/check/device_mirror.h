@@ -40,8 +40,8 @@ class GuardedDeviceMemory {
   int64_t bytes_ = 0;
 };
 
-/// The tensors of a fixture on a GPU, once or several times over: timing takes them in turns, so
-/// that operands do not stay in the cache.
+/// The tensors of a fixture on a GPU, in one or several copies. Timing takes the copies in turns,
+/// so that operands do not stay in the cache.
 class DeviceMirror {
  public:
   /// Allocates and fills all copies.
@@ -60,8 +60,8 @@ class DeviceMirror {
   Result<Done> upload(const Fixture& fixture);
   /// What the first copy's outputs hold, to the fixture.
   Result<Done> download(const Fixture& fixture);
-  /// The first parameter around which the device's memory was written in the first copy, or the
-  /// first input that is not what the fixture has, or "".
+  /// The first damaged parameter of the first copy, or "". It has writes around it, or is an input
+  /// that no longer equals the fixture's.
   Result<std::string> overwritten(const Fixture& fixture) const;
 
  private:

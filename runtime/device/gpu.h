@@ -59,8 +59,8 @@ class Gpu {
   uint64_t fine() const { return fine_; }
   MemoryPool& memory() { return *memory_; }
 
-  /// The driver's error in words. One that loses the context is remembered: from then on nothing
-  /// is freed and every call fails, since what comes next would only say the same.
+  /// The driver's error in words. An error that loses the context is remembered: from then on
+  /// nothing is freed and every call fails. Later errors would only repeat it.
   Failure failed(int error, std::string_view doing);
   /// Whether a fault has made the context unusable, or another engine has reset it after one.
   bool lost() const { return lost_.load(std::memory_order_relaxed) || reset(); }

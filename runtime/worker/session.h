@@ -20,7 +20,7 @@ struct Verdict {
   /// ok, slow, refused, bug (an assertion of hone failed), wrong, nondeterministic, clobbers,
   /// overwrites, faulted (a GPU's context)
   std::string word = "ok";
-  std::string note;      ///< what it looked like
+  std::string note;      ///< details of the verdict
   double median_us = 0;  ///< geometric mean over the dims that the problem should be good at
   std::vector<double> samples_us;
   std::vector<double> points_us;  ///< medians at each of those dims

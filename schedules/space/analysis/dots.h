@@ -19,8 +19,8 @@ struct Dots {
   explicit operator bool() const { return row != nullptr; }
 };
 
-/// The cheapest way to do a stage's products by an instruction of the target; `store` is how the
-/// result leaves, by the variables of the stage.
+/// The cheapest way to compute a stage's products by an instruction of the target. `store` is how
+/// the result is stored, by the variables of the stage.
 Dots dots_for(const Plan& plan, const std::string& stage, const Access& store);
 
 }  // namespace hone::schedules

@@ -19,10 +19,9 @@ struct Tile : TensorProduct {
   int64_t each = 4;
 };
 
-/// Copies an operand's part of a tile, neighbours in memory as neighbours. Along a side they are
-/// cut where a thread's accesses end, so that what neighbouring threads read at a time lies
-/// together; rows along the sum stand by the thread that reads them, padded against conflicts of
-/// banks.
+/// Copies an operand's part of a tile, with neighbours in memory as neighbours. A side is cut where
+/// a thread's accesses end, so that neighbouring threads read neighbouring words at a time. Rows
+/// along the sum stand by the thread that reads them, padded against bank conflicts.
 bool share_products(Plan& plan, const Tile& t, const ir::Expr& factor, const std::string& side) {
   const ir::Buffer b = *plan.program().buffer(factor->name);
   const std::string along = dim_along(factor, side), sum = dim_along(factor, t.of.k);
@@ -74,8 +73,8 @@ bool cut_products(Plan& plan, const Tile& t) {
          plan.add(step::bind({t.name, t.n + ".t"}, ir::Mark::kThreadX));
 }
 
-/// Sums the tile in registers, some iterations after operands are asked for: of large tiles so few
-/// of the sum at a time that two blocks have registers on a multiprocessor.
+/// Sums the tile in registers, some iterations after operands are loaded. Large tiles take few
+/// terms of the sum at a time, so that two blocks fit the registers of a multiprocessor.
 bool fill_products(Plan& plan, const Tile& t) {
   const Product& p = t.of;
   const Number unrolled = plan.knob(knob_name("unrolled", t.name), {2, 4}, t.each > 4 ? 2 : 4);

@@ -90,8 +90,8 @@ TurnTile tile_of(const Plan& plan, const std::string& name, const std::vector<Tu
   return out;
 }
 
-/// The part of the tensor that a block needs, by way of shared memory: rows an odd number of
-/// elements apart, so that a column of words lies in different banks.
+/// Copies the part of the tensor that a block needs through shared memory. Rows are an odd number
+/// of elements apart, so that a column of words lies in different banks.
 bool share_turn(Plan& plan, const Turned& t, const ir::Place& at, const TurnTile& tile,
                 int64_t row) {
   const std::string copy = t.buffer + ".tile";
@@ -108,8 +108,8 @@ bool share_turn(Plan& plan, const Turned& t, const ir::Place& at, const TurnTile
   return plan.add(step::bind({copy, words}, ir::Mark::kThreadX));
 }
 
-/// Cuts the stage's loops into tiles and gives them to blocks and threads; the loop that a tile is
-/// inside of, "" where that does not apply.
+/// Splits the stage's loops into tiles and gives them to blocks and threads. Returns the loop
+/// around a tile, or "" where that does not apply.
 std::string cut_tiles(Plan& plan, const std::string& name, const Turned& t, const TurnTile& tile,
                       const std::vector<std::string>& others) {
   const std::string &m = t.read, &n = t.written;

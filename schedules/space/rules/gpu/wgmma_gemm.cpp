@@ -92,8 +92,8 @@ bool known_below(const Plan& plan, const Wide& t) {
   return ir::is_const(extent_of(plan.stage(t.name), t.m + ".b"));
 }
 
-/// Rows of tiles that a group may have, so that what blocks multiply by at a time is as little as
-/// may be: divisors of all, for groups are alike.
+/// Heights that a group of tiles may have, in rows of tiles. They keep the operands that blocks
+/// read at a time small, and divide all rows, because groups are alike.
 std::vector<int64_t> groups_of(const Plan& plan, const Wide& t) {
   std::vector<int64_t> out;
   if (!known_below(plan, t)) return out;
