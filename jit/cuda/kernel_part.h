@@ -53,7 +53,7 @@ class KernelRoot {
   ~KernelRoot() = default;
 };
 
-/// What all parts of a kernel's printing share: what they print, the text so far, and what it uses.
+/// Shared by all parts of a kernel's printing: the input, the text so far, and what the text needs.
 struct KernelContext {
   const ir::Nest& nest;
   const ir::Launch& launch;

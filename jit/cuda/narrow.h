@@ -17,9 +17,9 @@ struct IndexTerm {
 /// The terms of a sum of indices; `e` itself where it is none.
 std::vector<IndexTerm> index_terms(const ir::Expr& e);
 
-/// Which terms of a sum that fits 32 bits are added up in arithmetic that wraps around: some are so
-/// large that their sum on the way may not fit, but with all of these together it does. None where
-/// every sum on the way fits.
+/// Terms to add in arithmetic that wraps around, of a sum that fits 32 bits. Some are so large that
+/// an intermediate sum may not fit; with all of these together it does. None where every
+/// intermediate sum fits.
 std::vector<bool> wrapped_terms(const std::vector<IndexTerm>& terms, const ir::Facts& facts);
 
 /// Whether 32 bits do not hold what `launch` reckons with on the way to elements, to conditions on

@@ -191,8 +191,8 @@ void TilePrinter::emit_marker(const Stmt& s) {
   if (s.pending == 0) keep();
 }
 
-/// Whether products begin in a loop. The compiler must not unroll it, as it does to short ones:
-/// what goes on from one iteration to the next no longer fits the registers.
+/// Whether products begin in a loop. The compiler must not unroll it, as it does with short loops.
+/// Products that run on from one iteration to the next would no longer fit the registers.
 bool TilePrinter::opens_products(const Stmt& loop) const {
   bool found = false;
   each_stmt(loop, [&](const Stmt& s) { found |= s.kind == Stmt::kWgmmaFence; });

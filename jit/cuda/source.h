@@ -31,15 +31,15 @@ struct CudaMap {
 /// Bytes of a kernel's parameters at most: of the args struct and tensor maps.
 inline constexpr size_t kParameterBytes = 4096;
 
-/// Where tensor maps begin behind an args struct of so many slots: bytes.
+/// Byte offset of the tensor maps behind an args struct of `slots` slots.
 constexpr size_t maps_at(size_t slots) { return (8 * slots + 63) / 64 * 64; }
 
 /// Bytes of a tensor map.
 inline constexpr size_t kMapBytes = 128;
 
 /// One kernel of a CudaSource: `symbol(Args)` over a grid of blocks of threads. Args is the args
-/// struct that ir::args_layout describes, by value; where the launch has maps, those follow it, 128
-/// bytes each, at the next multiple of 64.
+/// struct that ir::args_layout describes, by value. A launch's tensor maps follow it, 128 bytes
+/// each, from the next multiple of 64.
 struct CudaLaunch {
   std::string name;                   ///< of the stage
   std::string symbol;                 ///< of the kernel in the source

@@ -23,10 +23,10 @@ struct Shadow {
   std::vector<std::vector<uint8_t>> written;  ///< per buffer of the nest, per element
 };
 
-/// Runs the launches of a lowered program, as compiled code would be run, checking every access
-/// against its buffer. Serves where machine code may not be made, and as a back end of its own in
-/// the tests: float results are rounded to the type that computes them, vector loops run statement
-/// by statement over all lanes.
+/// Runs the launches of a lowered program as compiled code would, checking every access against its
+/// buffer. It serves where machine code may not be made, and as a back end in the tests. Float
+/// results are rounded to the type that computes them. Vector loops run statement by statement over
+/// all lanes.
 class NestExecutor {
  public:
   explicit NestExecutor(ir::Nest nest);

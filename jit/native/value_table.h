@@ -11,7 +11,7 @@
 
 namespace hone::jit {
 
-/// An instruction by what it computes: its number and the values that are its sources.
+/// An instruction by its value: its number and the values that are its sources.
 struct ValueKey {
   std::array<uint64_t, 8> words{};
   bool operator==(const ValueKey&) const = default;

@@ -93,7 +93,7 @@ class Pipeline {
     Expr first;                   ///< position of the first iteration
   };
 
-  /// The loop with what it produces ahead; as it is where there is nothing.
+  /// The loop with its copies made ahead; unchanged where there are none.
   StmtRef build(Stmt loop) {
     Ahead early;
     std::vector<StmtRef> rest;

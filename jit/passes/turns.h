@@ -7,8 +7,8 @@
 
 namespace hone::jit {
 
-/// Counts how often a place in a launch was passed before, as an expression over the loops around
-/// it that run one iteration after the other in every thread.
+/// Counts the earlier passes of a place in a launch, as an expression over loops. These are the
+/// loops around it that run one iteration after the other in every thread.
 class Turns {
  public:
   Turns(const ir::Nest& nest, const ir::Launch& launch);

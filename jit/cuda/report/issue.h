@@ -5,8 +5,8 @@
 
 namespace hone::jit {
 
-/// Instructions that a warp issues for an operation of a value on registers, by estimate: as many
-/// as compilers make of it, without those of its operands.
+/// Estimated instructions that a warp issues for an operation of a value on registers, without
+/// those of its operands. They are counted as compilers generate them.
 double instructions_of(const ir::Expr& operation);
 
 /// Those that turn an element of memory into what is computed with.

@@ -8,7 +8,7 @@
 
 namespace hone::jit {
 
-/// Register tiles read along the other axis than they were written: blocks of N x N elements go
+/// Register tiles read along the other axis than they were written. Blocks of N x N elements go
 /// through one network of shuffles, emitted once until the tile changes.
 class Transposes final : public SelectionPart {
  public:
