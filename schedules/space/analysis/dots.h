@@ -15,7 +15,7 @@ struct Dots {
   std::string columns;                   ///< the index variable along the lanes
   std::string grouped;                   ///< the reduced variable that is cut into groups
   std::vector<std::string> packed;       ///< tensors to lay out in panels of groups
-  std::vector<std::string> turned;       ///< tensors whose groups do not lie together
+  std::vector<std::string> regrouped;    ///< tensors whose groups do not lie together
   explicit operator bool() const { return row != nullptr; }
 };
 

@@ -366,7 +366,7 @@ bool pack_dots(Plan& plan, const std::string& inner, const TileTile& t) {
   for (const std::string& tensor : t.dots.packed) {
     if (!pack(plan, inner, tensor, t.axis.var, t.width.again(), groups)) return false;
   }
-  for (const std::string& tensor : t.dots.turned) {
+  for (const std::string& tensor : t.dots.regrouped) {
     if (!pack_groups(plan, inner, tensor, groups)) return false;
   }
   return true;

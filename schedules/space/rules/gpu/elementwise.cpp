@@ -270,7 +270,8 @@ bool fills_tile(const Plan& plan, const std::string& name, const std::vector<std
   return std::min(columns, kBlockThreads) * rows >= kBlockThreads / 2;
 }
 
-/// Ways to map a stage, the most wanted first. `alone`: it needs no other stage beside it.
+/// Ways to compute a stage elementwise, the most wanted first. `alone`: it needs no other stage
+/// beside it.
 std::vector<Way> ways_of(Plan& plan, const std::string& name, bool alone) {
   std::vector<Way> out;
   const std::vector<std::string> vars = outwards(plan, name);
@@ -303,7 +304,7 @@ std::vector<Way> ways_of(Plan& plan, const std::string& name, bool alone) {
   return out;
 }
 
-bool apply_map(Plan& plan, const std::string& name) {
+bool apply_gpu_elementwise(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (!s.at.root()) return plan.declines("the stage is computed inside another");
   if (s.vars.empty()) return plan.declines("the stage has one result");
@@ -340,7 +341,7 @@ const Rule gpu::kElementwise = {
     "A stage gives one result to each thread, neighbours along the contiguous axis; what it "
     "reduces, and what stages reduce that it reads point for point, stays in the thread's "
     "registers.",
-    apply_map,
+    apply_gpu_elementwise,
 };
 
 }  // namespace hone::schedules
