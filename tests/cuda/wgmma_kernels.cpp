@@ -41,10 +41,10 @@ uint32_t bits_of(const Kind& kind, int v) {
   return (bits >> 16 & 0x8000) | ((bits >> 23 & 0xff) - 112) << 10 | (bits >> 13 & 0x3ff);
 }
 
-int a_value_product_kernels(const Kind& kind, int row, int k) {
+int a_value_wgmma_kernels(const Kind& kind, int row, int k) {
   return (3 * row + 5 * k) % 7 - (kind.a_signed ? 3 : 0);
 }
-int b_value_product_kernels(const Kind& kind, int column, int k) {
+int b_value_wgmma_kernels(const Kind& kind, int column, int k) {
   return (2 * column + 3 * k) % 5 - (kind.b_signed ? 2 : 0);
 }
 
@@ -93,10 +93,10 @@ Bytes factors(const Kind& kind, int columns) {
     for (int b = 0; b < kind.bytes; ++b) x.push_back(static_cast<uint8_t>(bits >> 8 * b));
   };
   for (int r = 0; r < 64; ++r) {
-    for (int i = 0; i < k; ++i) put(a_value_product_kernels(kind, r, i));
+    for (int i = 0; i < k; ++i) put(a_value_wgmma_kernels(kind, r, i));
   }
   for (int c = 0; c < columns; ++c) {
-    for (int i = 0; i < k; ++i) put(b_value_product_kernels(kind, c, i));
+    for (int i = 0; i < k; ++i) put(b_value_wgmma_kernels(kind, c, i));
   }
   return x;
 }
@@ -109,7 +109,7 @@ Bytes sums(const Kind& kind, int columns) {
     for (int c = 0; c < columns; ++c) {
       int sum = c / 8 * 4 + r / 8 % 2 * 2 + c % 2;
       for (int i = 0; i < k; ++i)
-        sum += a_value_product_kernels(kind, r, i) * b_value_product_kernels(kind, c, i);
+        sum += a_value_wgmma_kernels(kind, r, i) * b_value_wgmma_kernels(kind, c, i);
       const auto f = static_cast<float>(sum);
       if (kind.bytes > 1) std::memcpy(&sum, &f, 4);
       y.push_back(sum);
@@ -185,7 +185,7 @@ RowKernel product(const Kind& kind, int columns, const Layout& layout) {
 
 }  // namespace
 
-std::vector<RowKernel> product_kernels() {
+std::vector<RowKernel> wgmma_kernels() {
   std::vector<RowKernel> out;
   for (const Kind& kind : kKinds) {
     for (const int columns : {8, 16, 32, 64, 96, 128, 192, 256}) {
