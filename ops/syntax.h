@@ -30,10 +30,11 @@ enum class Infix : uint8_t {
   kMod,
 };
 
-/// The operator's spelling and how tightly it binds (1: weakest).
+/// The operator's spelling, how tightly it binds (1: weakest), and what it lowers to.
 struct InfixRow {
   std::string_view text;
   int strength;
+  ir::Op op;  ///< of `>` and `>=`: the comparison with its operands exchanged
 };
 const InfixRow& row_of(Infix op);
 
