@@ -41,8 +41,8 @@ struct Buffer {
   bool constant = false;       ///< bound once (`const=`)
   bool stream = false;         ///< non-temporal stores (step `stream`)
   Space space = Space::kRoot;  ///< of temporaries
-  int64_t pad = 0;             ///< kBlock: elements between rows of the last axis
-  bool swizzle = false;        ///< kBlock: 16-byte chunks change places, see NestBuffer::swizzle
+  int64_t pad = 0;             ///< kSharedMemory: elements between rows of the last axis
+  bool swizzle = false;        ///< kSharedMemory: 16-byte chunks change places, see NestBuffer
 };
 
 /// A dim known only at the call: lo <= value <= hi; `at` are values to be good at.
@@ -174,7 +174,7 @@ struct Stage {
   Place at;
   Place store;  ///< root(): same as `at`
   std::vector<Prefetch> prefetches;
-  bool bulk = false;  ///< a copy into shared memory that the GPU's TMA makes, box by box
+  bool bulk = false;  ///< step `tma`: TMA copies it into shared memory, box by box
 
   const Loop* loop(std::string_view name) const;
   const IndexVar* var(std::string_view name) const;
