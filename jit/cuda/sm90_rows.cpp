@@ -170,7 +170,7 @@ constexpr Row kSm90RowsRows[] = {
                : : "r"(address), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]) : "memory");)",
      "emulation::store_matrices(address, words, true);", "template <class P>"},
 
-    // Warps with roles.
+    // Warp specialization.
     {"void warp_barrier()", "__syncwarp();", "emulation::warp_barrier();"},
     {"bool elect_one()",
      R"(u32 elected;

@@ -18,7 +18,7 @@ using namespace ir;
 
 namespace {
 
-/// Slots begin at what bulk copies and tensor instructions want of shared memory.
+/// Alignment of slots in shared memory, as TMA copies and tensor instructions want it.
 constexpr int64_t kSlotAlign = 128;
 constexpr int64_t kSwizzledSlotAlign = 1024;
 
@@ -190,7 +190,7 @@ class Pipeline {
     return "pipeline " + nest_.loops[static_cast<size_t>(loop.id)];
   }
 
-  /// A bulk copy that no pipeline makes early: filled where it stands, and waited for at once.
+  /// A TMA copy that no pipeline makes early: filled where it stands, and awaited at once.
   StmtRef fill_once(const StmtRef& s) {
     const int pipe = add_pipe({s}, 1);
     const int to = nest_.pipes.back().buffers.front();
