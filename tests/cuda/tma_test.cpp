@@ -53,16 +53,16 @@ constexpr const char* kBulkRows = "swizzle=on";
 
 std::vector<ByHand> mma_cases() {
   std::vector<ByHand> out;
-  const std::string turned = " B@N,K";
+  const std::string transposed = " B@N,K";
   for (const char* apart : {"", "; specialize Ct/k.o"}) {
     // Both operands with k along their rows, as memory has them.
-    out.push_back({product("mma.f16", 64, 32, 128, turned),
+    out.push_back({product("mma.f16", 64, 32, 128, transposed),
                    tiles("mma.f16", 32, 16, kTilesOf + ("3" + std::string(apart)), kBulkRows,
                          "swizzle=on layout=[n][k]")});
-    out.push_back({product("mma.bf16", 70, 45, 200, turned),
+    out.push_back({product("mma.bf16", 70, 45, 200, transposed),
                    tiles("mma.bf16", 64, 16, kTilesOf + ("4" + std::string(apart)), kBulkRows,
                          "swizzle=on layout=[n][k]")});
-    out.push_back({product("mma.i8i8", 40, 50, 144, turned),
+    out.push_back({product("mma.i8i8", 40, 50, 144, transposed),
                    tiles("mma.i8i8", 64, 32, kTilesOf + ("2" + std::string(apart)), kBulkRows,
                          "swizzle=on layout=[n][k]")});
     // B as it is, n along its rows; A in two boxes of 32 of k.
