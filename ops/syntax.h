@@ -30,7 +30,7 @@ enum class Infix : uint8_t {
   kMod,
 };
 
-/// The operator's spelling, how tightly it binds (1: weakest), and what it lowers to.
+/// The operator's spelling, how tightly it binds (1: weakest), and its op in expressions.
 struct InfixRow {
   std::string_view text;
   int strength;

@@ -65,7 +65,7 @@ class Orders {
   }
 
  private:
-  /// Where a stage only passes on or combines what another one made for it: that one.
+  /// The stage whose result `s` only passes on or combines; null where there is none.
   const Stage* source(const Stage& s) const {
     const Expr& load = without_casts(s.value);
     if (load->op != ir::Op::kLoad) return nullptr;

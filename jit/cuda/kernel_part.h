@@ -41,7 +41,7 @@ bool depends(const ir::Expr& e, const ThreadScope& scope);
 /// Whose part of the launch is being printed.
 enum class ThreadRole : uint8_t { kAll, kProducer, kConsumer };
 
-/// The ways back to the root: a part hands on what is not its subject.
+/// Callbacks to the root: a part hands on statements that are not its subject.
 class KernelRoot {
  public:
   virtual void emit(const ir::Stmt& s, ThreadScope& scope) = 0;

@@ -22,9 +22,9 @@ std::vector<IndexTerm> index_terms(const ir::Expr& e);
 /// intermediate sum fits.
 std::vector<bool> wrapped_terms(const std::vector<IndexTerm>& terms, const ir::Facts& facts);
 
-/// Whether 32 bits do not hold what `launch` reckons with on the way to elements, to conditions on
-/// indices, and to the ends of loops. Bounded are the values that are printed: sums as a whole,
-/// what they are divided into, and factors.
+/// Whether index arithmetic of `launch` needs 64 bits: for elements, for conditions on indices, or
+/// for the ends of loops. Bounded are the values that are printed: sums as a whole, what they are
+/// divided into, and factors.
 bool needs_wide_indices(const ir::Nest& nest, const ir::Launch& launch, ir::Facts facts);
 
 }  // namespace hone::jit

@@ -16,8 +16,8 @@
 
 namespace hone::jit {
 
-/// A tensor as a GPU's TMA is told of it: what cuTensorMapEncodeTiled makes a tensor map
-/// of. See ir::TensorMap.
+/// Description of a tensor for TMA: cuTensorMapEncodeTiled makes a tensor map of it. See
+/// ir::TensorMap.
 struct CudaMap {
   int slot = -1;                  ///< of the args struct: the tensor's address
   int64_t offset = 0;             ///< bytes behind that
@@ -70,7 +70,7 @@ bool has_cuda();
 
 /// Readable CUDA C++ of every launch of `nest`, which has its barriers. Refuses, with the reason,
 /// what a GPU cannot run: a barrier that only some threads would reach, registers that threads
-/// index by their own number. `forms`: others than are thought best.
+/// index by their own number. `forms` are printed in place of the default ones.
 Result<CudaSource, ir::Reject> print_cuda(const ir::Nest& nest, const ir::Target& target,
                                           const CudaForms& forms = {});
 

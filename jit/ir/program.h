@@ -121,10 +121,9 @@ struct Loop {
   std::string name;
   Mark mark = Mark::kSerial;
   bool partition = false;  ///< peel the iterations where a condition is not constant
-  int stages = 1;  ///< of a pipeline: what is kept at it in=shared comes stages-1 iterations
-                   ///< early
-  bool specialized = false;  ///< of a pipeline: threads of their own fill it
-  int cluster = 1;  ///< of one bound to blocks: neighbours that run together and share copies
+  int stages = 1;  ///< pipeline depth: what is kept at it in=shared comes stages-1 iterations early
+  bool specialized = false;  ///< warp specialization: producer threads fill the pipeline
+  int cluster = 1;           ///< blocks of a cluster, where it is bound to blocks
   const Instruction* instruction = nullptr;  ///< of kTensor
 };
 

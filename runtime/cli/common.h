@@ -16,7 +16,7 @@ namespace hone::runtime {
 
 using Json = nlohmann::ordered_json;
 
-/// What the program says to its caller when it ends.
+/// Exit codes of the program.
 enum ExitCode : int { kExitOk = 0, kExitMismatch = 1, kExitUserError = 2 };
 
 /// Options that every verb has.

@@ -57,7 +57,7 @@ class GpuProgram final : public jit::Executable {
   /// What a launch on filled slots takes: the slots, and its tensor maps behind them.
   Result<std::vector<int64_t>> parameters(size_t launch, const int64_t* slots,
                                           std::span<const int64_t> dims) const;
-  /// What is said of a launch past the device's limits.
+  /// The message for a launch past the device's limits.
   Failure too_many(size_t launch, const std::array<int64_t, 3>& blocks) const;
 
  private:

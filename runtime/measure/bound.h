@@ -11,7 +11,7 @@
 
 namespace hone::runtime {
 
-/// What the machine's limits allow for a problem: the slower of arithmetic and traffic.
+/// Roofline bound of a problem: the slower of arithmetic and memory traffic.
 struct TimeBound {
   double time_us = 0;
   bool flops_bind = false;  ///< else bytes do

@@ -17,9 +17,9 @@ struct Stretch {
   double process_us = 0;      ///< processor time of all threads
   double pause_us = 0;        ///< of the calling thread between calls, beside the wall time
 
-  /// Someone else had a core meanwhile: the wall time says more than what the work took. Of one
-  /// thread its processor time tells; threads that wait for each other spin, so that only losing
-  /// the core does.
+  /// True when another process had a core meanwhile, so that the wall time is more than the work
+  /// took. For one thread its processor time tells. Threads that wait for each other spin, so for
+  /// them only a lost core tells.
   bool disturbed(bool alone) const;
   /// Cores that were at work on average. A thread that always waits for a core loses none: the
   /// others do its work, and this is less.

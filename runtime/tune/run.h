@@ -19,7 +19,7 @@ namespace hone::runtime {
 /// The note of a record whose run was stopped: it serves, but is not the last word.
 inline constexpr std::string_view kUnfinished = "stopped before the search's end";
 
-/// What the note of a trial begins with that was made of steps, beside the spaces.
+/// Prefix of the note of a trial that was made of steps, outside the spaces.
 inline constexpr std::string_view kWalked = "point=steps";
 
 /// One tuning run under way; see tune().

@@ -17,7 +17,7 @@ namespace hone::runtime {
 /// the library. There it is installed, or lies in the build tree of the program. Empty: nowhere.
 std::string find_worker(const std::string& given);
 
-/// What to say where it is nowhere: how it is named, and where it was looked for.
+/// The message where it is nowhere: how it is named, and where it was looked for.
 Failure no_worker();
 
 /// What the end of a worker says.

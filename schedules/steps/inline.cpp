@@ -49,7 +49,7 @@ ir::Expr guarded(const ir::Expr& value) {
   });
 }
 
-/// What a load of the stage's output at `load`'s indices is.
+/// The value of a load of the stage's output at `load`'s indices.
 ir::Expr value_at(const ir::Program& p, const ir::Stage& s, const ir::Expr& load) {
   std::map<std::string, ir::Expr> by_name;
   ir::Expr in_range;

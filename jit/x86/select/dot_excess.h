@@ -9,7 +9,8 @@
 
 namespace hone::jit {
 
-/// What operands moved by 128 add too much to running values: signed bytes as unsigned ones.
+/// Correction of dot products on signed bytes. Moving an operand by 128 makes it unsigned, and adds
+/// an excess to the running value.
 class DotExcess final : public SelectionPart {
  public:
   DotExcess(Context& context, Vectors& vectors) : SelectionPart(context), vectors_(vectors) {}
