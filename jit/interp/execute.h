@@ -11,8 +11,8 @@
 
 namespace hone::jit {
 
-/// What a nest did that it must not: an access outside its buffer, a read of what was never
-/// written. Always a bug of whoever made the nest.
+/// A fault of a nest: an access outside its buffer, or a read of an element that was never written.
+/// Always a bug of whoever made the nest.
 struct ExecuteFault {
   std::string message;
 };

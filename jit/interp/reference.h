@@ -35,7 +35,7 @@ struct BadPosition {
   std::string tensor;
 };
 
-/// What the definition says about one output (or inout) tensor.
+/// The reference for one output (or inout) tensor, by the definition.
 struct ReferenceTensor {
   std::string name;
   DType type = DType::kF32;

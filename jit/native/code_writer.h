@@ -112,7 +112,7 @@ class CodeWriter {
            const Operand& before = {}, const Operand& after = {});
   /// Tells that loading so would give what is in `value`: it was just stored there.
   void remember(Reg value, int width, Opcode op, const Operand& address, int buffer);
-  /// What loading so is known to give, or an invalid register.
+  /// The register that is known to hold this load's result, or an invalid one.
   Reg known_load(int width, Opcode op, const Operand& address) const;
   /// A pool constant loaded by `op`: whole, or one element repeated.
   Reg load_pool(int width, Opcode op, int32_t offset);

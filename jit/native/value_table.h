@@ -18,7 +18,7 @@ struct ValueKey {
   uint64_t hash() const;
 };
 
-/// What registers are known to hold: the value number of each, and a table from instructions to the
+/// Value numbering: the value number of each register, and a table from instructions to the
 /// registers with their results.
 class ValueTable {
  public:

@@ -10,7 +10,7 @@
 
 namespace hone::jit {
 
-/// What the body of a vector loop needs.
+/// Requirements of the body of a vector loop.
 struct Survey {
   int bytes = 0;               ///< of the largest lane
   int lanes = 1;               ///< that fit a vector; 1 where lanes cannot do it
@@ -44,8 +44,8 @@ class Surveys final : public SelectionPart {
   /// stores to the tile. Otherwise the registers made at its start would not be those that its
   /// steps need, and each element would move on its own.
   void agree_on_lanes(const ir::Stmt& s);
-  /// Bytes of the largest lane that computing `e` needs. Integers that steer and are the same in
-  /// all lanes, or are only compared with the lane's number, need none.
+  /// Bytes of the largest lane that computing `e` needs. Index integers need none where they are
+  /// the same in all lanes, or are only compared with the lane's number.
   int lane_bytes(const ir::Expr& e, int variable) const;
 
   Indices& indices_;

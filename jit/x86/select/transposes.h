@@ -22,7 +22,7 @@ class Transposes final : public SelectionPart {
     int rows;
     bool operator==(const Block&) const = default;
   };
-  /// The columns of a block turned before in this scope; null where it was not.
+  /// The columns of a block transposed before in this scope; null where it was not.
   const std::vector<Reg>* find(const Block& block) const;
   /// Turns a block, given its rows.
   const std::vector<Reg>& keep(const Block& block, std::vector<Reg> rows, int size, int width);
