@@ -35,8 +35,8 @@ class Code {
 
   /// Launches, buffers and the args struct. A back end that lowers by itself leaves bodies out.
   const ir::Nest& nest() const { return nest_; }
-  /// Per slot of the args struct: bytes that the address in it is a multiple of, as the code counts
-  /// on; empty: as the nest says.
+  /// Alignment in bytes of the address in each slot of the args struct, as the code relies on it.
+  /// Empty: as the nest says.
   virtual std::span<const int64_t> slot_align() const { return {}; }
 
  private:

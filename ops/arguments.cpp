@@ -12,21 +12,6 @@ using ir::Expr;
 
 constexpr int64_t kMaxElements = int64_t{1} << 56;  // of a tensor: bytes stay within 64 bits
 
-ir::Op arithmetic(Infix op) {
-  switch (op) {
-    case Infix::kSub:
-      return ir::Op::kSub;
-    case Infix::kMul:
-      return ir::Op::kMul;
-    case Infix::kDiv:
-      return ir::Op::kDiv;
-    case Infix::kMod:
-      return ir::Op::kMod;
-    default:
-      return ir::Op::kAdd;
-  }
-}
-
 /// An upper bound of an extent, or nothing where it leaves 64 bits.
 std::optional<int64_t> largest(const Expr& e, const std::vector<ir::Dim>& dims) {
   const Linear form = linear_of(e);
@@ -89,7 +74,7 @@ Expr Arguments::lower_extent(const Term& t) {
       c_.error(t.args[1].span, "this extent divides by 0");
     }
   }
-  const Expr e = ir::make_binary(arithmetic(t.infix), a, b);
+  const Expr e = ir::make_binary(row_of(t.infix).op, a, b);
   // (H + 2 - 3 - 1) + 1 prints, compares and lowers as H - 1.
   return e->op == ir::Op::kAdd || e->op == ir::Op::kSub ? expr_of(linear_of(e)) : e;
 }

@@ -47,7 +47,7 @@ struct Tensor {
 struct Access {
   ir::Expr load;
   Span span;
-  std::vector<ir::Expr> when;  ///< conditions outside of which it is discarded
+  std::vector<ir::Expr> when;  ///< conditions; where one fails, its value is discarded
 
   /// Its indices are the first of the load's args: this many.
   size_t index_count() const { return load->args.size() - (load->guarded ? 1 : 0); }

@@ -120,9 +120,7 @@ Expr Extents::index_ahead(const Term& t) const {
     if (!args.back()) return {};
   }
   if (t.kind == Term::kNeg) return ir::make_unary(ir::Op::kNeg, args[0]);
-  constexpr ir::Op kOps[] = {ir::Op::kAdd, ir::Op::kSub, ir::Op::kMul, ir::Op::kDiv, ir::Op::kMod};
-  const ir::Op op = extreme ? (t.name == "min" ? ir::Op::kMin : ir::Op::kMax)
-                            : kOps[static_cast<int>(t.infix) - static_cast<int>(Infix::kAdd)];
+  const ir::Op op = extreme ? (t.name == "min" ? ir::Op::kMin : ir::Op::kMax) : row_of(t.infix).op;
   return ir::make_binary(op, args[0], args[1]);
 }
 

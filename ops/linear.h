@@ -35,7 +35,7 @@ ir::Expr expr_of(const Linear& form);
 Linear product_of(const Linear& a, const Linear& b);
 /// `form` with its products multiplied out, as far as they stay small.
 Linear expanded(const Linear& form);
-/// The factors of a product, none of which is one.
+/// The factors of a product, without those that are 1.
 void append_factors(const ir::Expr& e, std::vector<ir::Expr>& out);
 
 }  // namespace hone::ops

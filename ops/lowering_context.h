@@ -67,7 +67,7 @@ class LoweringContext {
   std::vector<Index> scope;              ///< indices, the outermost first
   std::vector<Draft*> frames;            ///< open stages, the innermost last
   std::vector<ir::Expr> own;             ///< conditions of the statement's `where`
-  std::vector<ir::Expr> chosen;  ///< conditions outside of which what is lowered is discarded
+  std::vector<ir::Expr> chosen;  ///< conditions; where one fails, the lowered value is discarded
   bool in_index = false;         ///< integers read are i64
 
  private:

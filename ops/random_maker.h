@@ -25,7 +25,7 @@ struct RandomTensor {
   bool inout = false;
 };
 
-/// An index in scope and the dim that it runs over; -1: that of a window.
+/// An index in scope and the dim that it runs over (-1: a window).
 struct RandomIndex {
   std::string name;
   int dim = -1;

@@ -55,7 +55,7 @@ class Diagnostics {
   /// True when an error points into `span`.
   bool has_error_in(Span span) const;
   /// All errors, the most useful first: `origin:line:column: message`, the source line, and the
-  /// span underlined. The code is that of the first.
+  /// span underlined. Has the code of the first error.
   Failure failure() const;
   /// The notes, each as an error is told.
   const std::vector<std::string>& notes() const { return notes_; }
@@ -78,7 +78,7 @@ class Diagnostics {
   std::vector<std::string> notes_;
 };
 
-/// Both, one below the other; the code is that of the first.
+/// Both messages, one below the other, with the code of the first.
 Failure joined(Failure first, const Failure& second);
 
 }  // namespace hone::ops

@@ -12,19 +12,21 @@ constexpr int kPrefix = 6;   // strength of unary minus and `!`
 constexpr int kPostfix = 7;  // of an access with `else`
 constexpr int kAtom = 8;
 
-constexpr std::array<InfixRow, 13> kInfix = {{{"||", 1},
-                                              {"&&", 2},
-                                              {"==", 3},
-                                              {"!=", 3},
-                                              {"<", 3},
-                                              {"<=", 3},
-                                              {">", 3},
-                                              {">=", 3},
-                                              {"+", 4},
-                                              {"-", 4},
-                                              {"*", 5},
-                                              {"/", 5},
-                                              {"%", 5}}};
+constexpr std::array<InfixRow, 13> kInfix = {{
+    {"||", 1, ir::Op::kOr},
+    {"&&", 2, ir::Op::kAnd},
+    {"==", 3, ir::Op::kEq},
+    {"!=", 3, ir::Op::kNe},
+    {"<", 3, ir::Op::kLt},
+    {"<=", 3, ir::Op::kLe},
+    {">", 3, ir::Op::kLt},
+    {">=", 3, ir::Op::kLe},
+    {"+", 4, ir::Op::kAdd},
+    {"-", 4, ir::Op::kSub},
+    {"*", 5, ir::Op::kMul},
+    {"/", 5, ir::Op::kDiv},
+    {"%", 5, ir::Op::kMod},
+}};
 
 int strength_of(const Term& t) {
   switch (t.kind) {

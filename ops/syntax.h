@@ -30,10 +30,11 @@ enum class Infix : uint8_t {
   kMod,
 };
 
-/// The operator's spelling and how tightly it binds (1: weakest).
+/// The operator's spelling, how tightly it binds (1: weakest), and its op in expressions.
 struct InfixRow {
   std::string_view text;
   int strength;
+  ir::Op op;  ///< of `>` and `>=`: the comparison with its operands exchanged
 };
 const InfixRow& row_of(Infix op);
 
@@ -105,7 +106,7 @@ struct Statement {
   Span span;            ///< of the left side
   Span whole;           ///< of all of it
   bool broken = false;  ///< it did not parse: nothing but its name is sure
-  std::string type;     ///< empty: that of the value
+  std::string type;     ///< empty: the value's type
   Span type_span;
   std::vector<Range> indices;
   bool accumulate = false;  ///< `+=`

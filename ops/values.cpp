@@ -15,36 +15,6 @@ using ir::Expr;
 
 constexpr uint64_t kMaxIndexParts = 512;  // of an index, which proofs take apart
 
-ir::Op op_of(Infix op) {
-  switch (op) {
-    case Infix::kOr:
-      return ir::Op::kOr;
-    case Infix::kAnd:
-      return ir::Op::kAnd;
-    case Infix::kEq:
-      return ir::Op::kEq;
-    case Infix::kNe:
-      return ir::Op::kNe;
-    case Infix::kLt:
-    case Infix::kGt:
-      return ir::Op::kLt;
-    case Infix::kLe:
-    case Infix::kGe:
-      return ir::Op::kLe;
-    case Infix::kAdd:
-      return ir::Op::kAdd;
-    case Infix::kSub:
-      return ir::Op::kSub;
-    case Infix::kMul:
-      return ir::Op::kMul;
-    case Infix::kDiv:
-      return ir::Op::kDiv;
-    case Infix::kMod:
-      return ir::Op::kMod;
-  }
-  return ir::Op::kAdd;
-}
-
 bool is_comparison(Infix op) { return op >= Infix::kEq && op <= Infix::kGe; }
 
 /// The storage type that both operands agree on; a constant agrees with any.
@@ -155,7 +125,7 @@ Value Values::lower_infix(const Term& t) {
     c_.error(t.span, "`%` takes integers; for floats write x - y*floor(x/y)");
   }
   if (t.infix == Infix::kGt || t.infix == Infix::kGe) std::swap(a, b);
-  Value out = typed(ir::make_binary(op_of(t.infix), a.e, b.e), t.span);
+  Value out = typed(ir::make_binary(row_of(t.infix).op, a.e, b.e), t.span);
   if (!is_comparison(t.infix) && !logical) {
     out.flex = a.flex == Value::kTyped || b.flex == Value::kTyped ? Value::kTyped : a.flex;
     out.stored = stored;

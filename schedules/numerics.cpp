@@ -65,7 +65,7 @@ class Orders {
   }
 
  private:
-  /// Where a stage only passes on or combines what another one made for it: that one.
+  /// The stage whose result `s` only passes on or combines; null where there is none.
   const Stage* source(const Stage& s) const {
     const Expr& load = without_casts(s.value);
     if (load->op != ir::Op::kLoad) return nullptr;
@@ -104,8 +104,8 @@ class Orders {
            (tails ? std::string(name_of(r->tail)) : "");
   }
 
-  /// The loops of `s` that reduce nothing, and those around `s` in other stages: what may turn a
-  /// range that differs from one element to the next into one known in the code.
+  /// The loops of `s` that reduce nothing, and such loops of the stages around it. They may turn a
+  /// range that differs between elements into one known in the code.
   std::string around(const Stage& s, const std::string& last) const {
     std::string out;
     for (const Loop& l : s.loops) {
@@ -145,8 +145,8 @@ class Orders {
   const Program& scheduled_;
 };
 
-/// Leaves under a loop, in the order in which they would nest if nothing had been reordered; those
-/// of a fused loop are leaves of both its parts.
+/// Leaves under a loop, in the order in which they would nest without `reorder`. The leaves of a
+/// fused loop belong to both of its parts.
 void natural_leaves(const Stage& s, const std::string& loop, std::vector<std::string>& out) {
   for (const Relation& r : s.relations) {
     if (r.parent != loop && r.second != loop) continue;
@@ -157,8 +157,8 @@ void natural_leaves(const Stage& s, const std::string& loop, std::vector<std::st
   out.push_back(loop);
 }
 
-/// Puts loops that run as one in place of their parts: an outer loop and the inner one of the same
-/// split right inside it, a fused loop and the two that it was.
+/// Replaces the parts of loops that run as one. Such are the outer and inner loop of one split,
+/// directly nested, and a fused loop's two parts.
 void merge(const Stage& s, std::vector<std::string>& loops, const std::vector<std::string>& apart) {
   const auto is_apart = [&](const std::string& loop) {
     return std::find(apart.begin(), apart.end(), loop) != apart.end();
@@ -233,8 +233,8 @@ std::string Orders::own(const Stage& s, bool named) const {
   return !vectors.empty() && uneven(s) ? out + around(s, "") + kept(s) : out;
 }
 
-/// True where additions round apart from a product that they take from the tensor `name`: alone
-/// as an operand, or as the terms of a sum.
+/// True where additions round separately from a product that they read from the tensor `name`. The
+/// product is then a whole operand, or the terms of a sum.
 bool adds(const Stage& s, const std::string& name) {
   const auto is_it = [&](const Expr& e) { return e->op == ir::Op::kLoad && e->name == name; };
   bool found = is_it(s.value);

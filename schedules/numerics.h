@@ -8,21 +8,22 @@
 
 namespace hone::schedules {
 
-/// The numerics class of a scheduled program: what fixes the bits of its results on one instruction
-/// set. One word, so that a problem can pin it: an entry for each floating sum or product of the
-/// definition, and for each product that the schedule brings to an addition, joined by ";".
+/// Numerics class of a scheduled program: what fixes the bits of its results on one instruction
+/// set. It is one word, so that a problem can pin it. Entries are joined by ";". There is one for
+/// each floating sum or product of the definition, and one for each product that the schedule
+/// brings to an addition:
 ///   `S:seq`             terms in the order of the definition
 ///   `S:k%8,k/8`         another order; `k/8` counts blocks of 8, `k%8` stands in one
 ///   `S:lanes(j%64)`     lanes of a vector, added up in every iteration of what stands before
 ///   `S:k/2,bf16.dot2(k%2)`  an instruction takes the terms in the brackets at once
 ///   `S:j%64[seq]`       partial results, each computed as in brackets, then combined
-///   `S:k.p64[seq]`   parts of 64 terms, each as in brackets, then combined
+///   `S:k.p64[seq]`      parts of 64 terms, each as in brackets, then combined
 ///   `S:lanes(j)@[i,j]`  the range of j depends on i: the loops around it count
 ///   `t:fused`           t is inlined, and its product added in one rounding
 ///   `t:staged`          t is inlined, and a staged copy of its product is rounded before the sum
-/// "exact" where nothing depends on an order. Products that a statement itself adds are always
-/// fused. Names of loops, tile sizes, threads, copies and tails show only where they change bits.
-/// The sign of a zero from max or min and the choice among NaNs are nobody's.
+/// The class is "exact" where nothing depends on an order. Products that a statement itself adds
+/// are always fused. Names of loops, tile sizes, threads, copies and tails show only where they
+/// change bits. Not part of the class: the sign of a zero from max or min, and which NaN comes out.
 std::string numerics_class(const ir::Program& definition, const ir::Program& scheduled);
 
 /// True where the class that a problem pins admits schedules of class `actual`. Besides classes

@@ -32,8 +32,9 @@ struct Scheduled {
   ir::Program program;
 };
 
-/// Folds the steps of a schedule without open knobs over a program, then checks the result: where
-/// stages are computed, and that marked loops stand where back ends can carry the marks out.
+/// Applies the steps of a schedule without open knobs to a program, in order, then checks the
+/// result. Stages must be computed where their readers are, and marked loops must stand where back
+/// ends can carry the marks out.
 Result<ir::Program, ir::Reject> apply(const ir::Program& program, const Schedule& schedule);
 
 /// What is wrong with a schedule that `apply` rejects: every step that does not apply, each with a

@@ -68,7 +68,7 @@ inline constexpr int kMaxParams = 9;
 struct StepRow {
   const char* verb;
   Param params[kMaxParams];
-  const char* doc;  ///< what it does, then before => after
+  const char* doc;  ///< the effect, then before => after
   Applied (*apply)(ir::Program program, const Step& step);
   const char* alias = nullptr;  ///< an older verb, which is read all the same
 };

@@ -8,8 +8,8 @@
 
 namespace hone::jit {
 
-/// Other forms of what the printer prints, each slower by estimate: a device tells by how much. All
-/// of them mean the same.
+/// Alternative forms of printed code, to compare on a device. By estimate each is slower; all of
+/// them mean the same.
 struct CudaForms {
   bool fenced_arrive = false;   ///< warps free a slot of another block with a fence of the GPU
   bool fenced_cluster = false;  ///< blocks of a cluster meet with one

@@ -5,7 +5,7 @@
 
 namespace hone::jit {
 
-/// A function of the device that C++ does not have: what it is there, and what it means.
+/// A device function that C++ does not have: its code on the device, and its meaning in C++.
 struct Intrinsic {
   const char* signature;       ///< `float f32_of_f16(unsigned short h)`
   const char* device;          ///< body on the device

@@ -42,7 +42,7 @@ bool depends(const ir::Expr& e, const ThreadScope& scope);
 /// Whose part of the launch is being printed.
 enum class ThreadRole : uint8_t { kAll, kProducer, kConsumer };
 
-/// The ways back to the root: a part hands on what is not its subject.
+/// Callbacks to the root: a part hands on statements that are not its subject.
 class KernelRoot {
  public:
   virtual void emit(const ir::Stmt& s, ThreadScope& scope) = 0;
@@ -54,7 +54,7 @@ class KernelRoot {
   ~KernelRoot() = default;
 };
 
-/// What all parts of a kernel's printing share: what they print, the text so far, and what it uses.
+/// Shared by all parts of a kernel's printing: the input, the text so far, and what the text needs.
 struct KernelContext {
   const ir::Nest& nest;
   const ir::Launch& launch;

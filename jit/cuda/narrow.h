@@ -17,14 +17,14 @@ struct IndexTerm {
 /// The terms of a sum of indices; `e` itself where it is none.
 std::vector<IndexTerm> index_terms(const ir::Expr& e);
 
-/// Which terms of a sum that fits 32 bits are added up in arithmetic that wraps around: some are so
-/// large that their sum on the way may not fit, but with all of these together it does. None where
-/// every sum on the way fits.
+/// Terms to add in arithmetic that wraps around, of a sum that fits 32 bits. Some are so large that
+/// an intermediate sum may not fit; with all of these together it does. None where every
+/// intermediate sum fits.
 std::vector<bool> wrapped_terms(const std::vector<IndexTerm>& terms, const ir::Facts& facts);
 
-/// Whether 32 bits do not hold what `launch` reckons with on the way to elements, to conditions on
-/// indices, and to the ends of loops. Bounded are the values that are printed: sums as a whole,
-/// what they are divided into, and factors.
+/// Whether index arithmetic of `launch` needs 64 bits: for elements, for conditions on indices, or
+/// for the ends of loops. Bounded are the values that are printed: sums as a whole, what they are
+/// divided into, and factors.
 bool needs_wide_indices(const ir::Nest& nest, const ir::Launch& launch, ir::Facts facts);
 
 }  // namespace hone::jit

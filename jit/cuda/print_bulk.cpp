@@ -174,8 +174,8 @@ bool BulkPrinter::fills_apart(const Stmt& s) const {
   return found;
 }
 
-/// One lane of each warp says that the warp is done with a slot; where blocks fill it together, one
-/// for each of them, to all.
+/// One lane of each warp reports that the warp is done with a slot. Where blocks of a cluster fill
+/// it together, one lane for each block reports to it.
 void BulkPrinter::emit_release(const ReleaseStmt& s) {
   const int x = out_.block[0], y = out_.block[1];
   std::string thread = "threadIdx.x";

@@ -10,7 +10,7 @@
 
 namespace hone::jit {
 
-/// Boxes that TMA copies, and the pipes that they fill.
+/// TMA copies of boxes, and the pipes (slots and mbarriers) that they fill.
 class BulkPrinter final : public KernelPart {
  public:
   BulkPrinter(KernelContext& context, ClusterPrinter& clusters)

@@ -57,8 +57,8 @@ void ClusterPrinter::measure_cluster() {
   });
 }
 
-/// The grid has whole clusters, and nothing depends on what an earlier launch found in the data: a
-/// launch that it stops, blocks of a cluster would leave one by one.
+/// Requires that the grid has whole clusters, and that the launch does not depend on data checked
+/// by an earlier launch. If that stopped it, blocks of a cluster would leave one by one.
 void ClusterPrinter::check_cluster(bool checks) const {
   if (cluster_ == 1) return;
   each_stmt(*launch_.body, [&](const Stmt& s) {

@@ -13,7 +13,7 @@ using namespace ir;
 
 namespace {
 
-/// Elements that are all zero bits, as a copy fills what it does not read.
+/// Elements whose bits are all zero: the value that a copy fills in where it reads nothing.
 bool is_zero(const Expr& e) {
   int64_t i = 0;
   if (e->op == Op::kFloat) return e->f == 0 && !std::signbit(e->f);

@@ -6,7 +6,7 @@
 
 namespace hone::jit {
 
-/// Copies into shared memory that go on beside the threads.
+/// Asynchronous copies into shared memory (cp.async).
 class CopyPrinter final : public KernelPart {
  public:
   CopyPrinter(KernelContext& context, LaneAccess& lane_access)

@@ -135,8 +135,8 @@ bool LaunchPrinter::stops_at_bad_data() const {
   return checked;
 }
 
-/// Shared memory past what may be static is asked for by the launch, all of it then; so is what
-/// must lie at a multiple of more than static memory does.
+/// Places shared memory. More than the static limit is requested by the launch, all of it
+/// dynamically. So is memory that needs a larger alignment than static memory has.
 void LaunchPrinter::place_shared() {
   std::vector<const NestBuffer*> team;
   bool swizzled = false;

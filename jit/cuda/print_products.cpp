@@ -192,8 +192,8 @@ void TilePrinter::emit_wait(const WgmmaWaitStmt& s) {
   if (s.pending == 0) keep_registers(s.buffer);
 }
 
-/// Whether products begin in a loop. The compiler must not unroll it, as it does to short ones:
-/// what goes on from one iteration to the next no longer fits the registers.
+/// Whether products begin in a loop. The compiler must not unroll it, as it does with short loops.
+/// Products that run on from one iteration to the next would no longer fit the registers.
 bool TilePrinter::opens_products(const ForStmt& loop) const {
   bool found = false;
   each_stmt(loop, [&](const Stmt& s) { found |= is<WgmmaFenceStmt>(s); });

@@ -23,8 +23,8 @@ constexpr int kWarp = 32, kWarpgroup = 128;
 /// Registers of a thread for tiles from which on a block has a multiprocessor to itself anyhow.
 constexpr int64_t kManyRegisters = 96;
 
-/// Registers of a thread when a warpgroup of producers gives most of its own to so many warpgroups
-/// of consumers; PTX ISA, setmaxnreg.
+/// Registers per thread under warp specialization: a warpgroup of producers gives most of its own
+/// to `consumers` warpgroups of consumers. See PTX ISA, setmaxnreg.
 struct RegisterShare {
   int consumers, producer, consumer;
 };

@@ -10,7 +10,7 @@
 
 namespace hone::jit {
 
-/// Loops over the threads of a block, and what they reduce together.
+/// Loops over the threads of a block, and reductions across them.
 class ThreadPrinter final : public KernelPart {
  public:
   ThreadPrinter(KernelContext& context, TilePrinter& tiles, VectorPrinter& vector_printer)

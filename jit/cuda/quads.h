@@ -10,11 +10,12 @@
 
 namespace hone::jit {
 
-/// Lanes of which each holds a part of a row, and with so many rounds all of it.
+/// Lanes per quad: four neighbours hold one word each of a row's 16 bytes, in each of four rounds.
 inline constexpr int64_t kQuad = 4;
 
-/// Stores in which four neighbouring lanes write neighbouring words, and what they write in the
-/// next round lies behind: a lane can write what all four have of one of four rounds, 16 bytes.
+/// Stores that can be transposed within a quad. Four neighbouring lanes write neighbouring words,
+/// and their next round lies behind. After an exchange each lane writes all four words of one of
+/// four rounds: 16 bytes.
 struct QuadStores {
   std::vector<const ir::ForStmt*> around;  ///< loops, outermost first
   const ir::ForStmt* rounds = nullptr;     ///< the innermost, over rounds

@@ -170,7 +170,7 @@ constexpr Row kSm90RowsRows[] = {
                : : "r"(address), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]) : "memory");)",
      "emulation::store_matrices(address, words, true);", "template <class P>"},
 
-    // Warps with roles.
+    // Warp specialization.
     {"void warp_barrier()", "__syncwarp();", "emulation::warp_barrier();"},
     {"bool elect_one()",
      R"(u32 elected;
@@ -191,8 +191,8 @@ constexpr Row kSm90RowsRows[] = {
      "emulation::change_registers(N, false);", "template <int N>", true},
 };
 
-/// Copies of a box of a tensor that a map describes: from or to the box at `c0`, `c1`, ..., of
-/// which `c0` counts along neighbours in memory. What lies outside the tensor is 0, or not stored.
+/// TMA copies of a box of a tensor that a tensor map describes, from or to the box at `c0`, `c1`,
+/// .... `c0` counts along neighbours in memory. Elements outside the tensor are 0, or not stored.
 void add_tensor_copies(std::vector<Sm90Row>& rows) {
   for (int dims = 1; dims <= 5; ++dims) {
     std::string names, values, list, inputs;

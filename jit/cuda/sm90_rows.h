@@ -20,7 +20,7 @@ struct Sm90Row {
   std::string name() const;
 };
 
-/// Barriers in memory, bulk copies, clusters, warps with roles, products of warpgroups.
+/// Rows of mbarriers, bulk and TMA copies, clusters, warp specialization and wgmma.
 std::vector<Sm90Row> sm90_rows();
 
 /// The products of warpgroups among them, a row for each shape and type.

@@ -16,8 +16,8 @@
 
 namespace hone::jit {
 
-/// A tensor as a GPU's TMA is told of it: what cuTensorMapEncodeTiled makes a tensor map
-/// of. See ir::TensorMap.
+/// Description of a tensor for TMA: cuTensorMapEncodeTiled makes a tensor map of it. See
+/// ir::TensorMap.
 struct CudaMap {
   int slot = -1;                  ///< of the args struct: the tensor's address
   int64_t offset = 0;             ///< bytes behind that
@@ -31,15 +31,15 @@ struct CudaMap {
 /// Bytes of a kernel's parameters at most: of the args struct and tensor maps.
 inline constexpr size_t kParameterBytes = 4096;
 
-/// Where tensor maps begin behind an args struct of so many slots: bytes.
+/// Byte offset of the tensor maps behind an args struct of `slots` slots.
 constexpr size_t maps_at(size_t slots) { return (8 * slots + 63) / 64 * 64; }
 
 /// Bytes of a tensor map.
 inline constexpr size_t kMapBytes = 128;
 
 /// One kernel of a CudaSource: `symbol(Args)` over a grid of blocks of threads. Args is the args
-/// struct that ir::args_layout describes, by value; where the launch has maps, those follow it, 128
-/// bytes each, at the next multiple of 64.
+/// struct that ir::args_layout describes, by value. A launch's tensor maps follow it, 128 bytes
+/// each, from the next multiple of 64.
 struct CudaLaunch {
   std::string name;                   ///< of the stage
   std::string symbol;                 ///< of the kernel in the source
@@ -70,7 +70,7 @@ bool has_cuda();
 
 /// Readable CUDA C++ of every launch of `nest`, which has its barriers. Refuses, with the reason,
 /// what a GPU cannot run: a barrier that only some threads would reach, registers that threads
-/// index by their own number. `forms`: others than are thought best.
+/// index by their own number. `forms` are printed in place of the default ones.
 Result<CudaSource, ir::Reject> print_cuda(const ir::Nest& nest, const ir::Target& target,
                                           const CudaForms& forms = {});
 

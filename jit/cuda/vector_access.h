@@ -22,8 +22,8 @@ struct VectorLanes {
 ir::Expr in_first_lane(const ir::Expr& e, const VectorLanes& lanes);
 
 /// Elements that one access takes where all lanes access `buffer` at `offset`, neighbours in
-/// neighbouring lanes: a divisor of the number of lanes, 16 bytes at most. 1 where lanes are not
-/// neighbours, or where the address is not provably a multiple of more than one element.
+/// neighbouring lanes. It divides the number of lanes and has 16 bytes at most. It is 1 where lanes
+/// are not neighbours, or where no larger alignment of the address is proved.
 int64_t access_width(const ir::NestBuffer& buffer, const ir::Expr& offset, const VectorLanes& lanes,
                      const ir::Facts& facts);
 

@@ -6,8 +6,8 @@
 
 namespace hone::jit::halide {
 
-/// A function of the language on values of one type. Of fast floats those that Halide would call
-/// the C library for, one value at a time, are put together from what it has in vectors.
+/// A function of the language on values of one type. For some functions of fast floats Halide would
+/// call the C library, one value at a time. Those are put together from its vector operations.
 Halide::Expr call(const ir::Function& function, DType type, const std::vector<Halide::Expr>& args,
                   Floats floats);
 

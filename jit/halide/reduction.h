@@ -10,7 +10,7 @@
 namespace hone::jit::halide {
 
 /// The domain that a stage reduces over. A bound that data or other variables give becomes a
-/// condition within the least box around it; splits of which a half is factored out are made here.
+/// condition within the least box around it. A split with one loop factored out is made here.
 class Reduction {
  public:
   Reduction(const ir::Stage& stage, const Ranges& ranges, Values& values, StageFuncs& out)

@@ -86,8 +86,8 @@ void Scheduler::apply(const ir::Stage& s, StageFuncs& made) {
   remember(s, turn);
 }
 
-/// Loops of a reduction that another Func stores: those before the first that reduces are that
-/// Func's, the others the reduction's, over what is left of its variables there.
+/// Divides the loops of a reduction that another Func stores. Those before the first that reduces
+/// are loops of that Func. The others are the reduction's, over the rest of its variables.
 void Scheduler::split_off(const ir::Stage& s, StageFuncs& made) {
   Turn storing{made.result, made.definition, {}};
   root_loops(s, made, false, storing);

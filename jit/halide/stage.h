@@ -14,7 +14,7 @@ namespace hone::jit::halide {
 struct StageFuncs {
   Halide::Func result;  ///< the Func of its buffer
   int definition = 0;   ///< of that Func: 0 is the pure one, others updates
-  /// A reduction of its own, where the result is not it; `result` then only stores what it has.
+  /// A reduction of its own, where the result is none; `result` then only stores it.
   std::optional<Halide::Func> reduction;
   bool reduces = false;  ///< loops are those of an update, of `reduction` or of `result`
   std::vector<std::pair<std::string, Halide::Var>> vars;    ///< by the stage's names

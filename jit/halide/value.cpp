@@ -178,9 +178,9 @@ E Values::operation(const ir::Expr& e) {
   }
 }
 
-/// Halide computes what a box of indices needs, conditions or not: an index that is not known to
-/// stay inside is kept there, and what a guarded one reads outside is not chosen. Of what data say
-/// Halide knows nothing.
+/// Halide computes a whole box of indices, regardless of conditions. An index that is not known to
+/// stay inside is therefore clamped, and what a guarded load reads outside is not chosen. Halide
+/// knows nothing of values read from data.
 E Values::load(const ir::Expr& e) {
   const ir::Buffer& b = *program_.buffer(e->name);
   std::vector<E> indices;

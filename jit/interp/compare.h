@@ -32,9 +32,9 @@ struct Comparison {
   std::string text() const;
 };
 
-/// Compares `got` (same order as the outcome's outputs) with the reference: within the bound; to
-/// the bit where it is 0 (zeros of either sign are equal); NaN where NaN is right and infinity
-/// where infinity is. Elements that the definition does not write are not looked at.
+/// Compares `got` (same order as the outcome's outputs) with the reference, within its error bound.
+/// Where that is 0 the bits must be equal, except that zeros of either sign are equal. NaN must be
+/// NaN and infinity infinity. Elements that the definition does not write are not compared.
 Comparison compare(const ReferenceOutcome& want, const std::vector<TensorView>& got);
 
 }  // namespace hone::jit

@@ -102,8 +102,8 @@ int64_t random_int(DType type, DataSet set, Random& random) {
   return wrap_to(type, static_cast<int64_t>(random.next()));
 }
 
-/// Some rows and columns are of one sign, so that a zero that strays into a maximum, a minimum or a
-/// product there is seen: -1, 1, or 0 where signs mix.
+/// The sign of an element: -1, 1, or 0 where signs mix. Some rows and columns have one sign, so
+/// that a stray zero in a maximum, a minimum or a product is seen.
 int sign_at(int64_t row, int64_t column) {
   if (row % 5 == 3 || column % 11 == 7) return -1;
   return row % 5 == 1 || column % 11 == 4 ? 1 : 0;
@@ -275,8 +275,8 @@ void satisfy_checks(RefState& state, Random& random) {
   }
 }
 
-/// Of eight numbers from a tensor that choose elements of another where there are such, about seven
-/// do: random ones alone would measure and test what happens where there are none.
+/// Sets most numbers that choose elements of another tensor to valid ones, about seven of eight.
+/// Random ones alone would measure and test what happens where there are none.
 void aim_guarded(RefState& state, Random& random) {
   constexpr int kOf = 8;
   const auto aim = [&](const ir::Expr& chooser, int64_t extent) {

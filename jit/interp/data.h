@@ -9,7 +9,7 @@
 
 namespace hone::jit {
 
-/// What inputs are filled with to check a kernel.
+/// Data sets that inputs are filled with to check a kernel.
 enum class DataSet : uint8_t {
   kIntegers,  ///< small whole numbers: linear ops are exact in any order
   kRandom,    ///< both signs, several magnitudes, zeros and denormals

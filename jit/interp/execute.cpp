@@ -331,8 +331,8 @@ class LaunchRun {
     }
   }
 
-  /// A copy of what was never written is as undefined as that: windows are copied whole, and the
-  /// part that a `where` leaves out is not read.
+  /// A copy of an element that was never written is undefined as well. Windows are copied whole,
+  /// and the part that a `where` leaves out is not read.
   void note_written(const ExecNode& node, const StmtTape& tape, Frame& frame, int lane,
                     int64_t offset) {
     Place& p = places_[static_cast<size_t>(node.id)];

@@ -11,8 +11,8 @@
 
 namespace hone::jit {
 
-/// What a nest did that it must not: an access outside its buffer, a read of what was never
-/// written. Always a bug of whoever made the nest.
+/// A fault of a nest: an access outside its buffer, or a read of an element that was never written.
+/// Always a bug of whoever made the nest.
 struct ExecuteFault {
   std::string message;
 };
@@ -23,10 +23,10 @@ struct Shadow {
   std::vector<std::vector<uint8_t>> written;  ///< per buffer of the nest, per element
 };
 
-/// Runs the launches of a lowered program, as compiled code would be run, checking every access
-/// against its buffer. Serves where machine code may not be made, and as a back end of its own in
-/// the tests: float results are rounded to the type that computes them, vector loops run statement
-/// by statement over all lanes.
+/// Runs the launches of a lowered program as compiled code would, checking every access against its
+/// buffer. It serves where machine code may not be made, and as a back end in the tests. Float
+/// results are rounded to the type that computes them. Vector loops run statement by statement over
+/// all lanes.
 class NestExecutor {
  public:
   explicit NestExecutor(ir::Nest nest);

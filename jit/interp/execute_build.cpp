@@ -84,8 +84,8 @@ struct Builder {
     return static_cast<int>(program.tapes.size()) - 1;
   }
 
-  /// Vector loops run their iterations as lanes, and so does a serial loop around a single store
-  /// that reads nothing it writes: values come out as they would in order.
+  /// Vector loops run their iterations as lanes. So does a serial loop around a single store that
+  /// does not read its own results: values come out as they would in order.
   bool opens_lanes(const ir::ForStmt& loop, int lane) const {
     if (lane >= 0) return false;
     if (loop.mark == ir::Mark::kVector) return true;

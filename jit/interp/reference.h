@@ -35,7 +35,7 @@ struct BadPosition {
   std::string tensor;
 };
 
-/// What the definition says about one output (or inout) tensor.
+/// The reference for one output (or inout) tensor, by the definition.
 struct ReferenceTensor {
   std::string name;
   DType type = DType::kF32;
@@ -69,19 +69,20 @@ Result<ReferenceOutcome> evaluate(const ir::Program& program, std::span<const Te
                                   std::span<const double> scalars, std::span<const int64_t> dims,
                                   const ReferenceOptions& options = {});
 
-/// What is wrong with element `position`, the lowest to break a check of `program`: its tensor and
-/// why, as in "ids is out of range: it gives 7, and 0 to 4 are accepted". Nothing where that is not
-/// certain, as when bad data decides what other data is looked at.
+/// Explains the bad element `position`, the lowest to break a check of `program`: its tensor and
+/// why. An example is "ids is out of range: it gives 7, and 0 to 4 are accepted". Nothing where
+/// that is not certain, as when bad data decides which other data is checked.
 std::optional<std::string> bad_element(const ir::Program& program,
                                        std::span<const TensorView> params,
                                        std::span<const int64_t> dims, int64_t position);
 
-/// How many scalar operations `evaluate` carries out for all elements; ragged ranges count in full
-/// extent of the tensor they index, so this is an upper estimate.
+/// Upper estimate of the scalar operations that `evaluate` carries out for all elements. A ragged
+/// range counts with the full extent of the tensor it indexes.
 double scalar_operations(const ir::Program& program, std::span<const int64_t> dims);
 
-/// Positions worth looking at in a tensor of `shape`: corners, both sides of the multiples of
-/// `edges[d]` nearest to the ends (0: none), and random ones up to `count`. Sorted, unique.
+/// Positions to sample in a tensor of `shape`: corners, tile edges, and random ones up to `count`.
+/// Tile edges are both sides of the multiples of `edges[d]` nearest to the ends (0: none). Sorted,
+/// unique.
 std::vector<int64_t> sample_positions(std::span<const int64_t> shape,
                                       std::span<const int64_t> edges, int count, uint64_t seed);
 

@@ -206,8 +206,8 @@ double RunningValues::bound(int l) const {
 }
 
 /// Roundings of the whole by which a result may differ. Errors of a sum wander like a random walk.
-/// In a long one terms that have few values are rounded the same way again and again, half of the
-/// final sum being the mean of the running one.
+/// A long sum of terms that have few values rounds the same way again and again. Its roundings are
+/// those of the running sum, whose mean is half of the final one.
 double RunningValues::steps(int l) const {
   const auto count = static_cast<double>(count_[l]);
   if (reduce_ == Reduce::kProd) return count;

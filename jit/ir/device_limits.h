@@ -8,8 +8,8 @@
 
 namespace hone::ir {
 
-/// What GPUs of one compute capability have: the figures that decide what a block may take and how
-/// many blocks run on a multiprocessor at a time.
+/// Limits of GPUs of one compute capability. They decide how much a block may take and how many
+/// blocks run on a multiprocessor at a time.
 struct DeviceLimits {
   int sm = 0;                       ///< compute capability, ten times
   int threads = 2048;               ///< resident threads of a multiprocessor

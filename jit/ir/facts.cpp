@@ -70,8 +70,8 @@ int64_t divisor_of(const Poly::Term& t) {
   return divides && k > 0 ? k : 0;
 }
 
-/// What `coarse` divides, already divided by the divisor of `fine`, if that is a part of the way:
-/// q/a plus something where `coarse` is q/(a*b) of as much.
+/// The operand of `coarse`, divided by the divisor of `fine`, if that divisor divides its own. For
+/// `fine` = q/a and `coarse` = (q + ..)/(a*b) it is q/a plus something.
 std::optional<Poly> refined(const Poly::Term& fine, const Poly::Term& coarse) {
   const int64_t a = divisor_of(fine), b = divisor_of(coarse);
   if (a <= 0 || b <= a || b % a != 0) return std::nullopt;
@@ -164,8 +164,9 @@ bool Facts::is_known(const Expr& factor) const {
          loops_[static_cast<size_t>(factor->id)].known;
 }
 
-/// Removes one factor at a time, replacing it by the bound that makes the sum smallest: divisions,
-/// min and max first (they may cancel against loops), then loops from the innermost, then the rest.
+/// Lower bound of a polynomial. It replaces one factor at a time by the bound that makes the sum
+/// smallest. Divisions, min and max come first, because they may cancel against loops. Then come
+/// loops from the innermost, then the rest.
 std::optional<int64_t> Facts::lower(const Poly& p, Fuel fuel) const {
   if (p.wraps()) return std::nullopt;
   if (p.is_constant()) return p.constant();

@@ -11,7 +11,7 @@ struct GpuLoop {
   int stages = 1;            ///< depth of a pipeline: what is kept at the loop in=shared comes
                              ///< stages-1 iterations early
   bool specialized = false;  ///< of a pipeline: warps of their own fill it
-  int cluster = 1;           ///< of a loop over blocks: neighbours that run together and share copies
+  int cluster = 1;  ///< of a loop over blocks: neighbours that run together and share copies
 };
 
 /// `(3 stages)(specialized)`: what differs from a plain loop.

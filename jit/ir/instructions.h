@@ -12,14 +12,15 @@
 
 namespace hone::ir {
 
-/// An instruction with a meaning, for the step `tensorize`: in each lane
-/// `acc += sum of a[i]*b[i], i in 0..group`, a and b widened to acc's type first. A group lies
-/// together in memory and takes the place of one lane's element.
+/// An instruction with a meaning, for the step `tensorize`. In each lane it does `acc += sum of
+/// a[i]*b[i], i in 0..group`, with a and b widened to acc's type first. A group lies together in
+/// memory and takes the place of one lane's element.
 ///
-/// With `lanes`, one on tiles: `acc[m,n] += sum of a[m,i]*b[i,n]` for m in 0..rows, n in
-/// 0..columns, i in 0..group, the tiles held by so many lanes together as tile_axes() says. With
-/// `most_columns`, one that goes on beside the threads until they wait for it: tiles of results
-/// that stand side by side are one, and its factors lie in shared memory; `a` may be in registers.
+/// With `lanes` it works on tiles: `acc[m,n] += sum of a[m,i]*b[i,n]` for m in 0..rows, n in
+/// 0..columns, i in 0..group. That many lanes hold the tiles together, as tile_axes() says. With
+/// `most_columns` it is asynchronous (wgmma): it runs on until the threads wait for it. Tiles of
+/// results that stand side by side are then one. Its factors lie in shared memory; `a` may be in
+/// registers.
 struct Instruction {
   const char* name;
   int group;         ///< iterations of the reduction that one instruction takes
@@ -58,7 +59,7 @@ bool available(const Instruction& instruction, const Target& target);
 /// `isa=avx512,vnni or isa=avx2,avxvnni`: what available() asks for.
 std::string needs(const Instruction& instruction);
 
-/// Whether one instruction takes so many columns of results.
+/// Whether one instruction can take this number of columns of results.
 bool takes_columns(const Instruction& instruction, int64_t columns);
 /// Columns of results that instructions with `most_columns` take, in all.
 std::span<const int> side_by_side();
@@ -66,9 +67,9 @@ std::span<const int> side_by_side();
 /// The three tiles of an instruction on tiles.
 enum class Operand : uint8_t { kA, kB, kResult };
 
-/// How a buffer that is made of an operand's tiles lies in the registers of a warp: axes whose last
-/// ones, `lanes` elements in all, are the lanes, and whose others number the registers of each.
-/// `row` is the dim along m (of b: along n), `column` that along the sum (of results: along n).
+/// Layout of a buffer made of an operand's tiles in the registers of a warp. The last axes, `lanes`
+/// elements in all, are the lanes; the others number the registers of each. `row` is the dim along
+/// m (of b: along n), `column` the one along the sum (of results: along n).
 std::vector<Axis> tile_axes(const Instruction& instruction, Operand operand, int row, int column);
 /// Rows and columns of an operand's tile, as tile_axes() takes them.
 int tile_rows(const Instruction& instruction, Operand operand);

@@ -7,9 +7,9 @@
 
 namespace hone::ir {
 
-/// What rules, models and limits reckon with: the machine that code is for, as one value. What a
-/// target does not say, such as ports and latencies, is that of a recent core, tuned on Zen 4 and
-/// Zen 5; only proportions matter there.
+/// The machine that code is for, as one value for rules, models and limits. Facts that a target
+/// does not state, such as ports and latencies, are those of a recent core. They are tuned on Zen 4
+/// and Zen 5; only proportions matter there.
 struct Machine {
   int threads = 1;
   int vector_bytes = 0;  ///< of a register; 0 without AVX2

@@ -246,8 +246,8 @@ std::optional<std::pair<Expr, int64_t>> quotient_in(const Poly::Term& t) {
   return std::pair(t.factors[0]->args[0], by);
 }
 
-/// p/k where quotients of one number by a and by a*b are in p: the first is b times the second and
-/// what is left, 0 to b-1. (x/4 + 8*(x/32) + y)/16 is x/32 for 0 <= y < 9.
+/// p/k where p has quotients of one number by a and by a*b. The first is b times the second plus a
+/// rest of 0 to b-1. (x/4 + 8*(x/32) + y)/16 is x/32 for 0 <= y < 9.
 std::optional<Poly> paired_div(const Poly& p, int64_t k, const Facts* facts) {
   for (const Poly::Term& t : p.terms()) {
     const auto fine = quotient_in(t);

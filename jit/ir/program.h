@@ -18,8 +18,8 @@ struct Instruction;
 /// What a buffer is to the caller.
 enum class Role : uint8_t { kInput, kOutput, kInOut, kTemp };
 
-/// Where a temporary lives. kRoot: once per call, shared by all workers. kBlock: the shared memory
-/// of a thread block of a GPU. kWarp: registers of the lanes of a warp together, each of which
+/// Where a temporary lives. kRoot: once per call, shared by all workers. kSharedMemory: in the
+/// shared memory of a GPU's thread block. kWarp: in registers of a warp's lanes together; each lane
 /// holds a part of every tile of a tensor instruction.
 enum class Space : uint8_t { kRoot, kScratch, kRegisters, kSharedMemory, kWarp };
 
@@ -43,8 +43,8 @@ struct Buffer {
   bool constant = false;       ///< bound once (`const=`)
   bool stream = false;         ///< non-temporal stores (step `stream`)
   Space space = Space::kRoot;  ///< of temporaries
-  int64_t pad = 0;             ///< kBlock: elements between rows of the last axis
-  bool swizzle = false;        ///< kBlock: 16-byte chunks change places, see NestBuffer::swizzle
+  int64_t pad = 0;             ///< kSharedMemory: elements between rows of the last axis
+  bool swizzle = false;        ///< kSharedMemory: 16-byte chunks change places, see NestBuffer
 };
 
 /// A dim known only at the call: lo <= value <= hi; `at` are values to be good at.
@@ -120,13 +120,14 @@ struct Place {
 /// One statement: `output[out_index] = reduce over rvars of value`, for all vars within `where`.
 ///
 /// Definition: vars, rvars, reduce, value, where, out_index never mention loops, except that
-/// `factored` loops extend the output's index (see below).
-/// Schedule: relations, loops, at, store, prefetches.
+/// `factored` loops extend the output's index (see below). Schedule: relations, loops, at, store,
+/// prefetches.
 ///
-/// A stage starts with one loop per variable, of the variable's name: vars, then rvars. Splits and
-/// fuses derive loops from loops; `loops` lists the leaves, outermost first. The extent of a root
-/// loop is the window of its variable that the consumers inside `at` need (the whole domain at the
-/// root); of a split's outer loop ceil(E/f), of its inner loop min(f, E - f*outer).
+/// A stage starts with one loop per variable, with the variable's name: vars, then rvars. Splits
+/// and fuses derive loops from loops; `loops` lists the leaves, outermost first. The extent of a
+/// root loop is the window of its variable that the consumers inside `at` need. At the root that is
+/// the whole domain. A split's outer loop has ceil(E/f) iterations, its inner loop min(f, E -
+/// f*outer).
 ///
 /// `factored`: loops (derived from reduction variables) that are output indices after the vars
 /// instead of being reduced; step rfactor makes them.
@@ -147,7 +148,7 @@ struct Stage {
   Place at;
   Place store;  ///< root(): same as `at`
   std::vector<Prefetch> prefetches;
-  bool bulk = false;  ///< a copy into shared memory that the GPU's TMA makes, box by box
+  bool bulk = false;  ///< step `tma`: TMA copies it into shared memory, box by box
 
   const Loop* loop(std::string_view name) const;
   const IndexVar* var(std::string_view name) const;

@@ -14,7 +14,7 @@ size_t edits_between(std::string_view a, std::string_view b);
 std::vector<std::string> nearest_words(std::vector<std::string> words, std::string_view given,
                                        size_t count);
 
-/// Which of `words` was likely meant by `given`: one that differs in case alone, else the one that
+/// The word of `words` that `given` likely means. One that differs in case alone, else the one that
 /// the fewest edits make, where they are few for its length. Empty where there is none.
 std::string nearest_word(std::string_view given, const std::vector<std::string>& words);
 

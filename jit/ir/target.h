@@ -20,13 +20,16 @@ enum class Isa : uint32_t {
   kFp16 = 32,     ///< AVX512-FP16
 };
 
-/// What to compile for. Text: `x86 isa=avx512,vnni,bf16 cpu=amd-1a-02 threads=2 l1d=48K l2=1M
-/// l3=32M`; `x86 isa=none` is the interpreter's; `cuda sm=90` is any GPU of compute capability 9.0,
-/// `cuda sm=90 gpu=nvidia-h200 sms=132 mhz=1980 memory_mhz=3201 l2=60M` the one of a machine;
-/// `cuda sm=90 ptx=86` runs the same GPU on code of an earlier one. Of a GPU, members that the text
-/// does not name have no meaning. `halide isa=avx2 threads=2` is an x86 for which Halide makes the
-/// code: by the schedule's steps, or by its own, `halide autoschedule=adams2019`; with
-/// `float=fast` it may round products and sums at once and need not know NaN and infinities.
+/// The target: what to compile for. As text:
+///   `x86 isa=avx512,vnni,bf16 cpu=amd-1a-02 threads=2 l1d=48K l2=1M l3=32M`
+///   `x86 isa=none`           the interpreter
+///   `cuda sm=90`             any GPU of compute capability 9.0
+///   `cuda sm=90 gpu=nvidia-h200 sms=132 mhz=1980 memory_mhz=3201 l2=60M`  the GPU of a machine
+///   `cuda sm=90 ptx=86`      the same GPU, running code of an earlier capability
+///   `halide isa=avx2 threads=2`  an x86 for which Halide makes the code by the schedule's steps
+///   `halide autoschedule=adams2019`  by Halide's own schedule
+/// For a GPU, members that the text does not name have no meaning. With `float=fast` Halide may
+/// round products and sums at once and need not handle NaN and infinities.
 struct Target {
   int sm = 0;          ///< compute capability, ten times; 0: x86
   int ptx = 0;         ///< code is PTX of this earlier capability; 0: machine code for `sm`
@@ -62,8 +65,9 @@ std::string isa_text(uint32_t isa);
 /// `target` with code for the device itself: what the device has, whatever code has.
 Target device_of(Target target);
 
-/// What an error about something that code for `target` cannot have ends with: how it can, where
-/// the device has it (`on_device`) and only its code is of an earlier one; else nothing.
+/// A hint for errors about features that code for `target` cannot have: how it could have them. It
+/// applies where the device has the feature (`on_device`) and only its code is of an earlier
+/// capability. Else empty.
 std::string newer_compiler_hint(const Target& target, bool on_device);
 
 /// Canonical text; parse(print(t)) == t.

@@ -39,7 +39,7 @@ enum class Sequence : uint16_t {
 };
 
 /// Emits LIR over virtual registers with value numbering: an instruction asked for twice is emitted
-/// once, and one whose operands do not change inside enclosing loops is emitted before them.
+/// once. One whose operands do not change inside enclosing loops is emitted before them.
 ///
 /// The level of a register is the depth of the scope in whose body it is defined.
 class CodeWriter {
@@ -106,14 +106,13 @@ class CodeWriter {
     enter(key, hash, reg, level);
     return reg;
   }
-  /// The same for a load from `buffer` (not moved past stores to it, nor out of branches, nor to
-  /// where it would run although the loop it is for does not). `before` and `after` are sources
-  /// around the address.
+  /// The same for a load from `buffer`. It is not moved past stores to it, nor out of branches, nor
+  /// before a loop that may not run. `before` and `after` are sources around the address.
   Reg load(RegClass cls, int width, Opcode op, const Operand& address, int buffer, Reg mask = {},
            const Operand& before = {}, const Operand& after = {});
   /// Tells that loading so would give what is in `value`: it was just stored there.
   void remember(Reg value, int width, Opcode op, const Operand& address, int buffer);
-  /// What loading so is known to give, or an invalid register.
+  /// The register that is known to hold this load's result, or an invalid one.
   Reg known_load(int width, Opcode op, const Operand& address) const;
   /// A pool constant loaded by `op`: whole, or one element repeated.
   Reg load_pool(int width, Opcode op, int32_t offset);

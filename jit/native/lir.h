@@ -33,10 +33,10 @@ struct Mem {
 /// One operand, in Intel order (destination first).
 struct Operand {
   enum Kind : uint8_t { kNone, kReg, kImm, kMem } kind = kNone;
-  /// Bytes of a vector register (16, 32, 64) or gpr (4, 8; 1 and 2 too as the source of a store or
-  /// an extension); 0 for a mask register. Of kMem: the access's size where no register
-  /// operand gives it (extensions, comparisons with an immediate, narrowing conversions), a
-  /// gather's index register's width, else 0.
+  /// Bytes of a vector register (16, 32, 64) or gpr (4, 8); 0 for a mask register. A gpr has 1 or 2
+  /// as the source of a store or an extension. A kMem has the access's size where no register
+  /// operand gives it: extensions, comparisons with an immediate, narrowing conversions. For a
+  /// gather it is the index register's width, else 0.
   uint8_t width = 0;
   Reg reg;
   int64_t imm = 0;
@@ -100,8 +100,9 @@ constexpr bool is_pseudo(Opcode op) { return op.number < kFirstOfMachine; }
 /// The pseudo instruction of a number, for `switch`; a machine's are none of the enumerators.
 constexpr Pseudo pseudo_of(Opcode op) { return static_cast<Pseudo>(op.number); }
 
-/// One instruction. With `mask` the destination is written under it: lanes off are zeroed
-/// (`zeroing`) or kept (then the destination is also read); for stores they are not touched.
+/// One instruction. With `mask` the destination is written under it. Lanes off are zeroed
+/// (`zeroing`) or kept; then the destination is also read. A masked store does not touch lanes that
+/// are off.
 struct Inst {
   Opcode op;
   bool zeroing = false;
@@ -117,7 +118,7 @@ struct Lir {
   struct RegInfo {
     RegClass cls;
     /// >= 0: the value is the pool constant at this offset, loaded by the one instruction that
-    /// defines the register, so that allocation may repeat that instruction instead of spilling.
+    /// defines the register. Allocation may repeat that instruction instead of spilling.
     int32_t remat = -1;
   };
   std::vector<Inst> code;

@@ -147,7 +147,7 @@ class Builder {
     note(inst.mask, true, effects.mask_written, false);
   }
 
-  /// Prepends [from, to) to the ranges of `reg`, merging what it meets.
+  /// Prepends [from, to) to the ranges of `reg`, merging those that it touches.
   void add(int reg, int from, int to) {
     int next = out_.head[reg];
     while (next >= 0 && out_.ranges[next].from <= to) {

@@ -31,7 +31,7 @@ struct OpcodeFacts {
     kPart,   ///< copies a register of the class to another, or the low part of it
     kWhole,  ///< copies as much as the operand's width says, from memory as well
   } move = kNone;
-  uint8_t repeats = 0;  ///< a load that repeats an element of so many bytes over a register
+  uint8_t repeats = 0;  ///< a load that repeats an element of this many bytes over a register
 };
 
 /// How an immediate of more than 32 bits gets into an instruction.

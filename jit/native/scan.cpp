@@ -135,8 +135,8 @@ class Scanner {
     return live_.low[r] ? all & order_.low : all;
   }
 
-  /// The register that suits best of those `r` may have: the ABI's, a copy's other side, any free
-  /// one, one whose holders are in a pause.
+  /// The best register of those that `r` may have. First the ABI's, then the other side of a copy,
+  /// any free one, and one whose holders are in a lifetime hole.
   int choose(int r) {
     const uint32_t may = allowed(r);
     auto open = [&](int p) {

@@ -9,7 +9,7 @@
 
 namespace hone::jit {
 
-/// What to do with registers that found no room.
+/// Spill plan: registers that found no room, and where each is kept in memory.
 struct SpillPlan {
   /// A register that is kept in memory through a loop that does not mention it.
   struct Around {

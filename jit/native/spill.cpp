@@ -99,8 +99,8 @@ class Rewriter {
     }
   }
 
-  /// Stores where gaps begin and loads where they end: into a new register if the old value is not
-  /// wanted after the block, so that it may be another physical one.
+  /// Stores where gaps begin and loads where they end. The load goes into a new register if the old
+  /// value is not wanted after the block, so that another physical register can hold it.
   void gaps(const SpillPlan& plan, int i) {
     for (const auto& gap : plan.gaps) {
       if (gap.to != i) continue;
@@ -129,8 +129,9 @@ class Rewriter {
     }
   }
 
-  /// Reloads what was kept in memory through the loop that ends at `i`: on falling out of it, and
-  /// under a new label for the jumps out of it, before the labels that others may jump to.
+  /// Reloads values kept in memory through the loop that ends at `i`. That happens on falling out
+  /// of it. It also happens under a new label for the jumps out of it, before the labels that
+  /// others may jump to.
   void after_loop(const SpillPlan& plan, int i) {
     bool first = true;
     for (const auto& a : plan.around) {

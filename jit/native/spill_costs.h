@@ -9,7 +9,7 @@
 
 namespace hone::jit {
 
-/// A way to take a register out of the way: keep it in memory for a while.
+/// A way to spill a register: keep it in memory for a while.
 struct SpillChoice {
   enum Kind : uint8_t {
     kEverywhere,  ///< always: loaded for every use, stored after every write

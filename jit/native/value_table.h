@@ -11,14 +11,14 @@
 
 namespace hone::jit {
 
-/// An instruction by what it computes: its number and the values that are its sources.
+/// An instruction by its value: its number and the values that are its sources.
 struct ValueKey {
   std::array<uint64_t, 8> words{};
   bool operator==(const ValueKey&) const = default;
   uint64_t hash() const;
 };
 
-/// What registers are known to hold: the value number of each, and a table from instructions to the
+/// Value numbering: the value number of each register, and a table from instructions to the
 /// registers with their results.
 class ValueTable {
  public:

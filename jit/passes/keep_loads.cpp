@@ -21,7 +21,7 @@ constexpr int64_t kMostRegisters = 72;
 constexpr int kThreadLoop = 1 << 20;
 constexpr int kUnrolledLoop = kThreadLoop + 8;
 
-/// The loops around a statement since what it shares with others began, outermost first.
+/// The loops around a statement, outermost first, inside the part that it shares with others.
 using Path = std::vector<const ForStmt*>;
 
 /// A load in a place, by a text that equal ones in like loops have in common.

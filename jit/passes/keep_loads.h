@@ -5,11 +5,11 @@
 
 namespace hone::jit {
 
-/// Keeps in registers what several unrolled loops of a thread load alike, from tensors that the
-/// launch does not write:
+/// Keeps equal loads of a thread's unrolled loops in registers, from tensors that the launch does
+/// not write:
 ///   for e unrolled: m = max(m, X[32*e + t]);  for e unrolled: s += X[32*e + t]
 ///     =>  for e unrolled: {x[e] = X[32*e + t]; m = max(m, x[e])};  for e unrolled: s += x[e]
-/// Loops are alike that have the same bounds, those over threads being the same where they are
+/// Loops are alike when they have the same bounds. Those over threads are the same when they are
 /// bound to one axis.
 ir::Nest with_kept_loads(ir::Nest nest);
 

@@ -158,8 +158,8 @@ class Multicast {
     return apart && Poly::of(apart, &facts_).mentions_loop(rank_);
   }
 
-  /// A block's number as that of its cluster and the one in it; a division by a multiple of the
-  /// cluster's size goes through the cluster's number.
+  /// A block's number, from its cluster's number and its own in the cluster. A division by a
+  /// multiple of the cluster's size goes through the cluster's number.
   Expr by_cluster(const Expr& e) const {
     if (e->op == Op::kVar && e->id == of_.loop) {
       return make_int(of_.blocks) * make_var("cluster", cluster_) + make_var("rank", rank_);

@@ -5,9 +5,9 @@
 
 namespace hone::jit {
 
-/// Blocks that run in clusters of n: boxes of specialized pipes that are the same for all blocks of
-/// a cluster are cut in n parts, of which each block copies its own to all. That is so where the
-/// blocks fill the pipe equally often and no coordinate mentions which one a block is.
+/// TMA multicast for blocks that run in clusters of n. A box of a specialized pipe that is the same
+/// for all blocks of a cluster is cut in n parts. Each block copies its own part to all. The blocks
+/// must fill the pipe equally often, and no coordinate may tell blocks apart.
 ///   block b in 0..E by n: for k: fill at k: box As[0] = A[k, 64 elements from 0]
 ///     =>  block b in 0..E by n: for k: fill at k: box As[b%n*64/n] = A[k, 64/n from b%n*64/n],
 ///         in all n blocks

@@ -19,7 +19,7 @@ using namespace ir;
 
 namespace {
 
-/// Slots begin at what bulk copies and tensor instructions want of shared memory.
+/// Alignment of slots in shared memory, as TMA copies and tensor instructions want it.
 constexpr int64_t kSlotAlign = 128;
 constexpr int64_t kSwizzledSlotAlign = 1024;
 
@@ -91,7 +91,7 @@ class Pipeline {
     Expr first;                   ///< position of the first iteration
   };
 
-  /// The loop with what it produces ahead; as it is where there is nothing.
+  /// The loop with its copies made ahead; unchanged where there are none.
   StmtRef build(ForStmt loop) {
     Ahead early;
     std::vector<StmtRef> rest;
@@ -189,7 +189,7 @@ class Pipeline {
     return "pipeline " + nest_.loops[static_cast<size_t>(loop.loop)];
   }
 
-  /// A bulk copy that no pipeline makes early: filled where it stands, and waited for at once.
+  /// A TMA copy that no pipeline makes early: filled where it stands, and awaited at once.
   StmtRef fill_once(const Stmt& s) {
     const int pipe = add_pipe(s.body, 1);
     const int to = nest_.pipes.back().buffers.front();

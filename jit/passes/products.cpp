@@ -35,9 +35,9 @@ bool only_products(const Stmt& s) {
                      [](const StmtRef& b) { return only_products(*b); });
 }
 
-/// Whether all products inside `s` are long enough to gain by going on. Of short ones the compiler
-/// (ptxas of CUDA 13.0) reads results before it has waited, finds that it must not, and has every
-/// product wait for the one before.
+/// Whether all products inside `s` are long enough to gain by running on. With short ones the
+/// compiler (ptxas of CUDA 13.0) reads results before it has waited. It notices that it must not,
+/// and makes every product wait for the one before.
 bool long_enough(const Stmt& s) {
   constexpr int64_t kShort = 16;  // columns
   if (!is_product(s)) {

@@ -10,7 +10,8 @@
 
 namespace hone::jit {
 
-/// Which stages stand in the loops of which, and which read what; looked up once for a program.
+/// Which stages are computed inside the loops of others, and which buffers they read; looked up
+/// once for a program.
 class StageTree {
  public:
   explicit StageTree(const ir::Program& program);

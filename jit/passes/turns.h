@@ -7,8 +7,8 @@
 
 namespace hone::jit {
 
-/// Counts how often a place in a launch was passed before, as an expression over the loops around
-/// it that run one iteration after the other in every thread.
+/// Counts the earlier passes of a place in a launch, as an expression over loops. These are the
+/// loops around it that run one iteration after the other in every thread.
 class Turns {
  public:
   Turns(const ir::Nest& nest, const ir::Launch& launch);
@@ -19,8 +19,8 @@ class Turns {
   void open(const ir::Stmt& s, size_t side = 0);
   void close() { open_.pop_back(); }
 
-  /// How often the place was passed. Rejects, in words about `what`, where a condition or a loop's
-  /// extent makes that irregular; what ends early, and stays ended, does not.
+  /// How often the place was passed. Rejects, naming `what`, where a condition or a loop's extent
+  /// makes that irregular. A loop that ends early, and stays ended, does not.
   ir::Expr number(const std::string& what) const;
   /// The same inside `loop`, at its iteration `k`: number * trips + k - begin.
   ir::Expr number_at(const ir::ForStmt& loop, const ir::Expr& k, const std::string& what) const;

@@ -43,7 +43,7 @@ char* c_text(std::string_view text);
 /// Leaves the message in `error`, if there is one, and returns the status.
 hone_status c_failure(const Failure& failure, char** error) noexcept;
 
-/// Runs `f`, which returns a Result<Done>; what it throws becomes a status.
+/// Runs `f`, which returns a Result<Done>; an exception becomes a status.
 template <class F>
 hone_status c_guard(char** error, F f) noexcept {
   try {

@@ -28,7 +28,7 @@ Failure missing_of_kernel(const char* what) {
   return Failure{ErrorCode::kArgument, std::string(what) + " is null"};
 }
 
-/// A container of so many elements, which is what makes a tensor flat.
+/// A container of the tensor's number of elements; a container makes a tensor flat.
 template <class T>
 TensorRef flat(const hone_tensor& t) {
   const auto count = static_cast<size_t>(t.shape[0]);

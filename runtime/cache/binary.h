@@ -7,7 +7,7 @@
 
 namespace hone::runtime {
 
-/// What machine code for a GPU was made of.
+/// The key of machine code for a GPU: source, generation, compiler and GPU.
 struct BinaryKey {
   std::string source;  ///< a hash of its text
   int generation = 0;  ///< of hone's generated code

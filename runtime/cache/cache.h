@@ -25,10 +25,10 @@ struct CacheOptions {
   std::function<void(const std::string&)> notice;  ///< told once about each trouble
 };
 
-/// Durable records over one file, with a read-only layer below and memory above it for when the
-/// file cannot take more. Safe from several threads and processes; a child after fork reopens. No
-/// trouble with the file is ever an error: a corrupt one is set aside as PATH.corrupt-N, what
-/// cannot be written is kept in memory, and the host is told.
+/// Durable records in one file, with a read-only layer below. Records stay in memory when the file
+/// cannot take more. Safe from several threads and processes; a child after fork reopens the file.
+/// Trouble with the file is never an error. A corrupt file is set aside as PATH.corrupt-N, and the
+/// host is told.
 class Cache {
  public:
   explicit Cache(CacheOptions options);

@@ -5,10 +5,10 @@
 
 namespace hone::runtime {
 
-/// While it lives, a write past the process's file-size limit is an error of that write (EFBIG) and
-/// nothing else: the signal that comes with it, and by default ends the process, is held back on
-/// this thread and taken away in the end. The host's handlers stay as they are; a signal that was
-/// under way before is left to them.
+/// While it lives, a write past the process's file-size limit only fails with EFBIG. The signal
+/// that comes with it (SIGXFSZ) ends a process by default. It is held back on this thread and
+/// consumed in the end. The host's handlers stay as they are, and a signal that was pending before
+/// is left to them.
 class FileSizeSignal {
  public:
   FileSizeSignal();

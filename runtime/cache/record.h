@@ -8,8 +8,8 @@
 
 namespace hone::runtime {
 
-/// What a record is about. The problem's canonical text is the semantic part; target and code
-/// generation are the context: what was measured under another one is a hint, not a fact.
+/// The identity of a record. The problem's canonical text is the semantic part; target and code
+/// generation are the context. A result measured in another context is a hint, not a fact.
 struct Key {
   std::string problem;
   std::string target;  ///< canonical target text, threads included
@@ -51,9 +51,10 @@ std::string family_of(std::string_view problem);
 /// How far apart two problems of one family are: the sum of |log2| of the ratios of their dims.
 double shape_distance(std::string_view a, std::string_view b);
 
-/// How far apart two contexts are; 0: equal. Another vector width weighs most, then the CPU model
-/// and the threads, then caches and the code generation. Infinite from what is of no use: what was
-/// tuned for PTX of a generation (`ptx=86`) does not stand before a default that may use more.
+/// Distance between two contexts; 0 where they are equal. Another vector width weighs most, then
+/// the CPU model and the threads, then caches and the code generation. Infinite where the record is
+/// of no use. A schedule tuned for PTX of an earlier generation (`ptx=86`) is not preferred to a
+/// default that may use more.
 double context_distance(const Key& record, const Key& asked);
 
 }  // namespace hone::runtime

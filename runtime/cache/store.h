@@ -55,7 +55,7 @@ class Store {
   /// The trials of a key in the order they were made.
   Result<std::vector<Trial>, Trouble> trials(const Key& key);
 
-  /// Machine code for a GPU; where the key names no compiler, that of the newest there is.
+  /// Machine code for a GPU; where the key names no compiler, from the newest there is.
   Result<std::optional<Bytes>, Trouble> binary(const BinaryKey& key);
   Result<bool, Trouble> keep_binary(const BinaryKey& key, const Bytes& bytes, int64_t now);
 

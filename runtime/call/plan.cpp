@@ -56,8 +56,8 @@ int64_t binary(ir::Op op, int64_t a, int64_t b) {
   }
 }
 
-/// The stride of each logical dim of a buffer whose axes are its dims in some order; empty where an
-/// axis is a part of a dim only.
+/// The stride of each logical dim of a buffer whose axes are whole dims in some order. Empty where
+/// an axis is only a part of a dim.
 std::vector<ir::Expr> logical_strides(const ir::Buffer& b) {
   const size_t rank = b.shape.size();
   std::vector<ir::Expr> strides(rank);

@@ -60,8 +60,8 @@ struct CallPlan {
   std::string signature;             ///< `(A: f32[128,768], alpha: f32, ...)`
 };
 
-/// The plan of a program. kUnsupported for what a call cannot express: more than 12 dims of a
-/// tensor or more parameters than kMaxSlots, or a constant whose shape is known only at the call.
+/// The call plan of a program. kUnsupported for a tensor of more than 12 dims, and for more
+/// parameters than kMaxSlots. So is a constant whose shape is known only at the call.
 Result<CallPlan> plan_call(const ir::Program& program);
 
 /// The value of an integer expression of constants and dims; `dims` by the index in `ids`.

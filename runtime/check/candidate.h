@@ -24,8 +24,8 @@ struct Candidate {
   bool parallel() const;
 };
 
-/// Applies `schedule`, compiles and loads; what it loads belongs to the place. The interpreter is
-/// no candidate: what the target's back end refuses is rejected.
+/// Applies `schedule`, compiles and loads; the loaded code belongs to the place. The interpreter is
+/// no candidate: a program that the target's back end refuses is rejected.
 Result<Candidate, ir::Reject> build_candidate(const ops::Problem& problem, const ir::Target& target,
                                               const std::string& schedule, const DevicePlace& place,
                                               const BuildOptions& options = {});

@@ -11,8 +11,8 @@ namespace {
 
 constexpr int64_t kBlock = 512;
 
-/// Collects positions; once there are `most`, each further one takes the place of an earlier one
-/// with a chance that gives all the same (Vitter's algorithm R, with a fixed sequence).
+/// Reservoir sampling of positions (Vitter's algorithm R, with a fixed sequence). Once there are
+/// `most`, each further one may replace an earlier one, so that all have the same chance.
 class Collector {
  public:
   Collector(size_t most, Difference& out) : most_(most), out_(out) {}

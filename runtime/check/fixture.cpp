@@ -15,7 +15,7 @@ namespace {
 
 /// Problems up to this many scalar operations are evaluated whole.
 constexpr double kWholeOperations = 1 << 24;
-/// To keep an element, its bound and its state takes as long as so many operations.
+/// Cost of keeping an element, its bound and its state, in scalar operations.
 constexpr double kElementOperations = 8;
 constexpr int kSample = 256;
 /// Tile edges of one candidate where the definition is asked, if it was not before; and how many
@@ -43,7 +43,7 @@ void append(jit::ReferenceTensor& all, const jit::ReferenceTensor& more) {
   all.written.insert(all.written.end(), more.written.begin(), more.written.end());
 }
 
-/// Below so many bytes nobody asks what is free.
+/// Problems of fewer bytes are not checked against the free memory.
 constexpr double kFewBytes = 64 << 20;
 
 /// What tensors of a problem take: outputs twice, as written and as they should be.

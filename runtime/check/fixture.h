@@ -16,14 +16,12 @@ namespace hone::runtime {
 /// Keeps operands of timing runs off one another's cache sets.
 inline constexpr size_t kStagger = 192;
 
-/// The tensors of one problem at one choice of its dims, filled with one data set, in guarded
-/// memory, with what the definition says of the outputs.
-///
-/// Problems of up to 2^24 scalar operations are evaluated whole, where an element of the result
-/// counts as eight. Of larger ones the definition
-/// gives a sample of elements; `keep` then makes a reference kernel's outputs what every element is
-/// held against, and where a kernel differs from them by more than the tolerance, the definition is
-/// asked again, at that element.
+/// The tensors of one problem for one choice of its dims and one data set, in guarded memory. With
+/// them come the outputs that the definition gives. Problems of up to 2^24 scalar operations are
+/// evaluated whole, where an element of the result counts as eight. Of larger ones the definition
+/// gives a sample of elements. `keep` then makes a reference kernel's outputs the expected values
+/// of every element. Where a kernel differs from them by more than the tolerance, the definition is
+/// evaluated at that element.
 class Fixture {
  public:
   /// Tensor i lies i*stagger bytes from its guard, rounded up to the alignment it is promised.
@@ -41,11 +39,11 @@ class Fixture {
   /// Inputs writable or not.
   void protect_inputs(bool readable_only);
 
-  /// Makes the outputs as they are now, which agree with the reference, what others are held
-  /// against: those of the same bits need no other look.
+  /// Keeps the present outputs, which agree with the reference, as the expected values. Outputs of
+  /// the same bits then need no other comparison.
   void keep();
-  /// Compares the outputs with all that is known of them; `edges` are those of the schedule that
-  /// wrote them, where the definition is asked as well.
+  /// Compares the outputs with all that is known of them. `edges` are the tile edges of the
+  /// schedule that wrote them: there the definition is evaluated as well.
   Result<jit::Comparison> compare(const TileEdges& edges);
   /// Remembers the outputs as they are now, for `as_remembered`.
   void remember();

@@ -39,8 +39,8 @@ class FrameSlots {
 /// Bytes of each tensor that bind packs, in the nest's order.
 std::vector<int64_t> bound_bytes(const ir::Nest& nest);
 
-/// Where the status word after a run is not what the definition says of the fixture's data: bad
-/// data that is none, or that went unreported. Else "".
+/// How the status word after a run contradicts the definition on the fixture's data, or "". Either
+/// good data was reported as bad, or bad data went unreported.
 std::string misreported(int64_t status, const Fixture& fixture);
 
 }  // namespace hone::runtime

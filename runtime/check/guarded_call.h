@@ -16,7 +16,7 @@ class GuardedCall {
   using Function = void (*)(const int64_t* args, int64_t begin, int64_t end, void* scratch);
 
   static Result<GuardedCall> create();
-  /// Runs `fn`; returns what it broke ("rbx r12 mxcsr stack"), or "".
+  /// Runs `fn`; returns what was broken ("rbx r12 mxcsr stack"), or "".
   std::string run(Function fn, const int64_t* args, int64_t begin, int64_t end, void* scratch);
 
  private:

@@ -9,13 +9,13 @@
 
 namespace hone::runtime {
 
-/// Which end of a guarded block touches an unmapped page. kFar: neither, as a caller's tensors lie
-/// among others, for what is timed: processors take hundreds of cycles for a masked load of a page
-/// that is not there, though the lanes there are off.
+/// Which end of a guarded block touches an unmapped page. kFar is neither, for timing: a caller's
+/// tensors lie among others. Processors take hundreds of cycles for a masked load of an absent
+/// page, even with the lanes there off.
 enum class Guard : uint8_t { kAfter, kBefore, kFar };
 
 /// Memory between two PROT_NONE pages. One end touches a guard, so that a single byte too far
-/// faults; the slack at the other end holds a pattern that `overwritten` looks at.
+/// faults. The slack at the other end holds a pattern, which `overwritten` checks.
 class GuardedMemory {
  public:
   GuardedMemory() = default;

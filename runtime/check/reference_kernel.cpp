@@ -67,8 +67,8 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-/// Runs a candidate on a fixture, whose outputs then are what it made. Where the status word is not
-/// what the definition says, how; else "".
+/// Runs a candidate on a fixture, whose outputs are then the candidate's. Returns how the status
+/// word contradicts the definition, or "".
 Result<std::string> run_once(const Candidate& candidate, const std::shared_ptr<Gpu>& gpu,
                              Fixture& fixture) {
   fixture.reset();

@@ -9,10 +9,9 @@
 
 namespace hone::runtime {
 
-/// `problem` with each fixed dim as small as it can be for every factor of `schedule` to leave the
-/// remainder that it leaves there, and to fit twice where it does there: the same loops run, tails
-/// included. Nothing where that is still more than the definition can be evaluated of, or where
-/// `problem` is no larger.
+/// `problem` with each fixed dim as small as possible, so that the same loops run, tails included.
+/// Every factor of `schedule` leaves the same remainder as before, and fits twice where it did.
+/// Nothing where the result is still too large to evaluate, or no smaller than `problem`.
 std::optional<ops::Problem> shrunken(const ops::Problem& problem, const std::string& schedule);
 
 /// A kernel of the default schedule, whose results stand for the definition's where that would take

@@ -16,8 +16,9 @@ using TileEdges = std::vector<std::vector<std::vector<int64_t>>>;
 /// The tiles of a scheduled program.
 TileEdges tile_edges(const ir::Program& scheduled);
 
-/// Row-major positions of a tensor of `shape` on either side of the first and the last edge of its
-/// tiles, mixed over the dimensions; at most `count`, sorted, a function of its arguments.
+/// Row-major positions of a tensor of `shape` on both sides of the first and last edge of its
+/// tiles. Edges are mixed over the dimensions. At most `count` positions, sorted, the same for the
+/// same arguments.
 std::vector<int64_t> edge_positions(std::span<const int64_t> shape,
                                     std::span<const std::vector<int64_t>> tiles, int count);
 

@@ -16,7 +16,7 @@ namespace hone::runtime {
 
 using Json = nlohmann::ordered_json;
 
-/// What the program says to its caller when it ends.
+/// Exit codes of the program.
 enum ExitCode : int { kExitOk = 0, kExitMismatch = 1, kExitUserError = 2 };
 
 /// Options that every verb has.
@@ -65,9 +65,8 @@ std::string line_of(const Json& object);
 /// Prints one object a line.
 void print_line(const Json& object);
 
-/// Parses the command line, which runs what it asks for and sets `exit`. What is wrong with the
-/// line, and what a verb throws, is reported as text, or as a JSON object where --json stands in
-/// it. The program's exit code.
+/// Parses the command line, runs its verb, and returns the program's exit code. Errors in the line,
+/// and exceptions of a verb, are reported as text, or with --json as a JSON object.
 int run_program(CLI::App& app, int argc, char** argv, const int& exit);
 
 /// One verb of the program: a row of kVerbs.

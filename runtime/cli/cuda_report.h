@@ -8,8 +8,8 @@
 
 namespace hone::runtime {
 
-/// Static facts of a problem's kernels for a GPU: `kernels`, an object each, and `compiler`, what
-/// the figures on registers are from or why there are none.
+/// Static facts of a problem's kernels for a GPU: `kernels`, an object each, and `compiler`. The
+/// latter tells which compiler gave the register counts, or why there are none.
 Json cuda_report(const Compiled& compiled, const ir::Target& target);
 
 /// One of the launches as text, lines indented.

@@ -24,9 +24,9 @@ struct ReproLine {
 /// Splits at bars that stand alone; any part may be empty.
 Result<ReproLine> parse_line(std::string_view text);
 
-/// The lines that the words of a command line are: `matmul M=64` in quotes is one word and one
-/// line, without them its bindings are words of the same line. A word that is a bar makes a line of
-/// all that follow.
+/// The repro lines in the words of a command line. `matmul M=64` in quotes is one word and one
+/// line; without quotes its bindings are words of the same line. A word that is a bar joins all
+/// that follow to one line.
 std::vector<std::string> lines_of(const std::vector<std::string>& words);
 
 /// Whether a word begins a line of its own: the name of an op, rather than a binding.

@@ -7,8 +7,9 @@
 
 namespace hone::runtime {
 
-/// What `to` does otherwise than `from`, in a few words: `C/n 32->64, +stage B, -unroll k`. Factors
-/// first, then steps that one alone has; an order of loops alone is told last, as `reorder C`.
+/// The difference between two schedules in a few words: `C/n 32->64, +stage B, -unroll k`. Factors
+/// come first, then steps that only one of them has. A changed order of loops is told last, as
+/// `reorder C`.
 std::string step_changes(const schedules::Schedule& from, const schedules::Schedule& to);
 
 }  // namespace hone::runtime

@@ -33,12 +33,12 @@ struct Speed {
   std::vector<Speed> points;  ///< of a mean
 };
 
-/// Times `kernel`, its operands hot, without the checks of a call: with several threads as a caller
-/// has it who calls now and then.
+/// Times `kernel` without the checks of a call, its operands hot. With several threads it is called
+/// as by an occasional caller.
 Result<Speed> time_kernel(const std::shared_ptr<const KernelState>& kernel,
                           const ops::Problem& problem, Limits* limits);
 
-/// What a measured time says of a problem whose dims known at the call are `dims`.
+/// Relates a measured time to the limit of a problem whose dims known at the call are `dims`.
 Speed speed_of(const ops::Problem& problem, std::span<const int64_t> dims, const Spread& time,
                Limits* limits);
 

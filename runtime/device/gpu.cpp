@@ -29,8 +29,8 @@ enum Attribute : int {
 /// Past it GPUs share a count of resets, and lose more than they have to.
 constexpr size_t kMostGpus = 64;
 
-/// How often this process has reset the primary context of each GPU: the driver tells nobody, and a
-/// context begun anew has the handle of the one before.
+/// How often this process has reset the primary context of each GPU. The driver tells nobody, and a
+/// new context has the handle of the old one.
 struct Resets {
   std::mutex mutex;  ///< held while contexts are retained, reset and released
   std::array<std::atomic<int>, kMostGpus> counts;

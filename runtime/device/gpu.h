@@ -59,19 +59,19 @@ class Gpu {
   uint64_t fine() const { return fine_; }
   MemoryPool& memory() { return *memory_; }
 
-  /// The driver's error in words. One that loses the context is remembered: from then on nothing
-  /// is freed and every call fails, since what comes next would only say the same.
+  /// The driver's error in words. An error that loses the context is remembered: from then on
+  /// nothing is freed and every call fails. Later errors would only repeat it.
   Failure failed(int error, std::string_view doing);
   /// Whether a fault has made the context unusable, or another engine has reset it after one.
   bool lost() const { return lost_.load(std::memory_order_relaxed) || reset(); }
-  /// A Stopwatch waits for work at most so long from now on; 0: for ever.
+  /// Limits how long a Stopwatch waits for work from now on; 0: for ever.
   void limit_waits(int64_t ms) { wait_ms_ = ms; }
   int64_t wait_ms() const { return wait_ms_; }
   /// Gives up on work that does not end: as after a fault, nothing is freed, and every call fails.
   Failure given_up(std::string_view doing);
   /// Whether that is why the context is lost.
   bool hung() const { return hung_.load(std::memory_order_relaxed); }
-  /// What the lost context died of, and what helps.
+  /// Why the context was lost, and what helps.
   Failure why_lost() const;
 
  private:

@@ -49,15 +49,15 @@ class GpuProgram final : public jit::Executable {
   /// Blocks of a launch under `dims`; false where they are more than the device can have.
   bool blocks_of(size_t launch, std::span<const int64_t> dims,
                  std::array<int64_t, 3>* blocks) const;
-  /// Enqueues a launch on filled slots: one call of the driver, and one for each of its tensor maps
-  /// where an address or a dim is another than at the call before. The context is the calling
-  /// thread's. Without blocks nothing is enqueued, and that is no failure.
+  /// Enqueues a launch on filled slots, on the calling thread's context. It is one call of the
+  /// driver, and one for each tensor map whose address or dim has changed. Without blocks nothing
+  /// is enqueued, and that is no failure.
   Result<Done> enqueue(size_t launch, const int64_t* slots, std::span<const int64_t> dims,
                        void* stream) const;
   /// What a launch on filled slots takes: the slots, and its tensor maps behind them.
   Result<std::vector<int64_t>> parameters(size_t launch, const int64_t* slots,
                                           std::span<const int64_t> dims) const;
-  /// What is said of a launch past the device's limits.
+  /// The message for a launch past the device's limits.
   Failure too_many(size_t launch, const std::array<int64_t, 3>& blocks) const;
 
  private:

@@ -27,9 +27,9 @@ bool names_gpu(std::string_view target);
 /// True where a device runs code for `target`.
 bool runs(const GpuFacts& facts, const ir::Target& target);
 
-/// The device of the options and the target that it makes of their text, with what the compiler at
-/// hand can make code for where that is less: rules, records and errors then speak of it. An error
-/// where the text wants a device and there is none.
+/// The device of the options and the target that their text gives there. The target is reduced to
+/// what the compiler at hand supports, and rules, records and errors speak of that. An error where
+/// the text wants a device and there is none.
 Result<GpuPlace> find_gpu(const EngineOptions& options);
 
 /// Keeps machine code in a cache, which must outlive it.

@@ -16,8 +16,8 @@ namespace hone::runtime {
 class Gpu;
 
 /// Device memory in blocks that are kept for the next call. Blocks of up to 32 MiB are powers of
-/// two, larger ones multiples of 2 MiB. A block that work in a stream has used serves that stream
-/// again at once, and no other before all streams are done: nobody waits in the steady state.
+/// two, larger ones multiples of 2 MiB. A block used in a stream serves that stream again at once,
+/// and others only after all streams are done. In the steady state nobody waits.
 class MemoryPool {
  public:
   MemoryPool(Gpu& gpu, int64_t ceiling) : gpu_(gpu), ceiling_(ceiling) {}

@@ -19,7 +19,7 @@ constexpr size_t kMostDims = 5;
 constexpr int kUnsigned[] = {0, 1, 2, 4};  // elements of 1, 2, 4 and 8 bytes
 constexpr int kPromoteToL2 = 2;            // 128 bytes at a time
 
-/// The number of a swizzle of so many bytes: 0, 32, 64, 128.
+/// The driver's constant for a swizzle of 0, 32, 64 or 128 bytes.
 int swizzle_of(int64_t bytes) { return bytes == 0 ? 0 : std::countr_zero<uint64_t>(bytes) - 4; }
 
 }  // namespace

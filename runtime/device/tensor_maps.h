@@ -12,8 +12,8 @@
 
 namespace hone::runtime {
 
-/// The tensor maps that one launch takes. The driver makes them of addresses and dims; those of the
-/// last calls on different tensors are kept, since most calls take some tensors in turns.
+/// The tensor maps that one launch takes, encoded by the driver from addresses and dims. Maps of
+/// the last calls on different tensors are kept, because most calls take some tensors in turns.
 /// Thread-safe.
 class TensorMaps {
  public:
@@ -23,7 +23,7 @@ class TensorMaps {
   /// bytes. Maps of empty tensors, from which nothing is copied, are zero.
   Result<Done> fill(Gpu& gpu, std::span<const int64_t> slots, std::span<const int64_t> dims,
                     int64_t* words) const;
-  /// 8-byte words of the parameters with so many slots.
+  /// Size of the parameters with `slots` slots, in 8-byte words.
   size_t words(size_t slots) const {
     return (jit::maps_at(slots) + jit::kMapBytes * maps_.size()) / sizeof(int64_t);
   }

@@ -169,8 +169,8 @@ Result<std::shared_ptr<KernelState>> frame(const std::shared_ptr<Services>& serv
   return k;
 }
 
-/// Makes the code callable; by the interpreter, of which the host is told, where the system has no
-/// place for it.
+/// Makes the code callable. Where the system has no place for it, the interpreter serves, and the
+/// host is told.
 Result<std::shared_ptr<const jit::Executable>, Reject> load_or_interpret(KernelState* k,
                                                                          const BuildInput& input,
                                                                          Compiled* compiled) {

@@ -102,8 +102,9 @@ Failure out_of_memory(const KernelState& k, int64_t bytes) {
                              k.problem, bytes, pool.used(), pool.ceiling())};
 }
 
-/// Whose element `position` is the bad one, and why: the kernel tells the position alone, so the
-/// checks run again on what the call was given. All that it may be where they cannot.
+/// Explains the bad element `position`: its tensor and why. The kernel reports the position alone,
+/// so the checks run again on the call's arguments. Where they cannot, all possible reasons are
+/// given.
 std::string bad_element(const KernelState& k, int64_t position, const int64_t* slots) {
   const std::string all = fmt::format("{} is out of range, or decreases where offsets must not",
                                       fmt::join(k.plan.checked, " or "));

@@ -65,9 +65,9 @@ class Choice {
   }
 
  private:
-  /// A kernel of that schedule; nothing where its sums run in another order than the problem pins,
-  /// nor where it is rejected, which for all but a transferred one is a defect that the host hears
-  /// of.
+  /// A kernel of that schedule. Nothing where its sums run in another order than the problem pins,
+  /// or where it is rejected. A rejection is a defect that the host hears of, except for a
+  /// transferred schedule.
   std::optional<Kernel> attempt(const std::string& schedule, Source source) {
     if (source != Source::kTuned && quarantined(schedule)) {
       if (source == Source::kDefault) tell_quarantined(schedule);
@@ -80,8 +80,8 @@ class Choice {
     return std::nullopt;
   }
 
-  /// The schedule that the rules come to, `tried`. Where it is illegal, which is no defect, that of
-  /// the rules which give a legal one.
+  /// The schedule that the rules derive, `tried`. It may be illegal, which is no defect: then the
+  /// schedule of those rules that give a legal one.
   std::optional<Kernel> attempt_default(std::string* tried) {
     BuildInput in = input("", Source::kDefault);
     in.scheduled = schedules::analytic_schedule(problem_.program, engine_->target);
@@ -187,8 +187,8 @@ class Choice {
     if (!k && k.failure().kind == ir::Reject::kFailed) failed_ = k.failure().failure();
   }
 
-  /// Every loop as it stands; where the backend refuses even that, or its code misbehaved, the
-  /// interpreter serves, except in place of a GPU, whose memory it does not reach.
+  /// Every loop as it stands. Where the back end refuses even these, or their code misbehaved, the
+  /// interpreter serves. It cannot replace a GPU, whose memory it does not reach.
   Result<Kernel> plain() {
     if (engine_->services->gpu() && quarantined("")) {
       return Failure{ErrorCode::kUnsupported,

@@ -51,12 +51,11 @@ struct EngineState {
   Result<Kernel> compile_given(const ops::Problem& problem, const std::string& schedule);
   /// Searches a schedule for a problem; see Engine::tune.
   Result<TuneResult> tune(Result<ops::Problem> problem, const TuneOptions& tuning);
-  /// What this machine can do at best; the cache keeps the best ever seen. Not to outlive the
-  /// engine.
+  /// Peak rates of this machine; the cache keeps the best ever seen. Must not outlive the engine.
   Limits limits();
   /// Later compiles of the problem look into the cache again.
   void forget(const std::string& problem);
-  /// What records of this engine about `problem` are about.
+  /// The cache key of this engine's records about `problem`.
   Key key_of(const std::string& problem) const;
 
  private:

@@ -35,7 +35,7 @@ struct LaunchPlan {
 struct BoundBuffer {
   int slot = 0;
   int64_t bytes = 0;
-  std::string content;  ///< what it holds and in which order, as packing_text says
+  std::string content;  ///< its content and order, as packing_text says
 };
 
 /// A compiled problem: immutable once built.

@@ -11,9 +11,9 @@
 
 namespace hone::runtime {
 
-/// All checks of a call whose sizes are known at compile, with what they read side by side. They
-/// only say whether all is well: what is wrong is for bind_arguments to find out, which knows more
-/// ways for a call to be right, too.
+/// Fast path of argument checks: all checks of a call whose sizes are known at compile time, with
+/// their data side by side. It only says whether all is well. Otherwise bind_arguments finds the
+/// error, or accepts the call in one of its further ways.
 class QuickChecks {
  public:
   /// Accepts no call.

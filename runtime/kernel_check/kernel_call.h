@@ -25,9 +25,8 @@ class KernelCall {
 
   /// One call with all its checks; the fixture then has the outputs.
   Result<Done> call() const;
-  /// Runs the launches `n` times as a caller of the raw entry would. On a GPU each time on the next
-  /// of several copies of the tensors, so that they do not stay in its cache; all are done when it
-  /// returns.
+  /// Runs the launches `n` times as a caller of the raw entry would. On a GPU each run takes the
+  /// next copy of the tensors, so that they do not stay in its cache. All runs are done on return.
   Result<Done> run(int64_t n) const;
   /// Times of one of those runs, as Site::sample says.
   Result<Samples> sample(const SampleOptions& options, const std::function<void()>& between) const;

@@ -19,7 +19,7 @@ struct CheckOutcome {
   std::string mismatch;  ///< the first; empty: all is well
 };
 
-/// Runs `kernel` on each data set, at the ends of the range of each dim known at the call, and
+/// Runs `kernel` on each data set, at the ends of the range of each dim known at the call. It
 /// compares every element with the definition, or for large problems as Fixture says.
 Result<CheckOutcome> check_kernel(const std::shared_ptr<const KernelState>& kernel,
                                   const ops::Problem& problem);

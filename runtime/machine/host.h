@@ -7,8 +7,8 @@
 
 namespace hone::runtime {
 
-/// This machine: instruction sets that the CPU has and the kernel saves, caches from sysfs (else
-/// usual sizes), one thread for each CPU this process may run on.
+/// This machine: instruction sets that the CPU has and the kernel saves, and caches from sysfs
+/// (else usual sizes). One thread for each CPU that this process may run on.
 ir::Target host_target();
 
 /// Cores this process may run on, each the list of its CPUs.

@@ -11,7 +11,7 @@
 
 namespace hone::runtime {
 
-/// What the machine's limits allow for a problem: the slower of arithmetic and traffic.
+/// Roofline bound of a problem: the slower of arithmetic and memory traffic.
 struct TimeBound {
   double time_us = 0;
   bool flops_bind = false;  ///< else bytes do
@@ -21,8 +21,8 @@ struct TimeBound {
 /// The bound of a naive program at `dims`.
 TimeBound bound_of(const ir::Program& program, std::span<const int64_t> dims, Limits* limits);
 
-/// The dims known at the call with ranges to check and to time them in. A stride given at the call
-/// may be anything; here it lies between that of dense rows and that of rows some elements apart.
+/// Dims known at the call, with ranges to check and to time them in. A stride given at the call may
+/// be anything. Here it lies between the dense stride and one some elements larger.
 std::vector<ir::Dim> dims_to_try(const ir::Program& program);
 
 /// Where a program is timed: the values of its dims known at the call at each place of `at`, else

@@ -15,8 +15,8 @@ namespace hone::runtime {
 
 class Gpu;
 
-/// What this machine can do at best. A rate is measured when it is first asked for (some 10 ms
-/// each), again by `again`, and the best that was ever seen counts, that of earlier runs included.
+/// Peak rates of this machine. A rate is measured when it is first asked for (some 10 ms each), and
+/// measured again by `again`. The best ever seen counts, earlier runs included.
 class Limits {
  public:
   /// With the vector width and the threads of `target`; `pool` has that many workers or is null.
@@ -33,8 +33,8 @@ class Limits {
   double mixed_gflops(bool doubles);
   /// 10^9 operations a second of a dot product instruction, a product and its addition as two.
   double gops(const ir::Instruction& row);
-  /// 10^9 bytes a second of traffic over `footprint` bytes again and again, wherever so many stay,
-  /// of which a share of `written` is written.
+  /// Bandwidth in 10^9 bytes a second over `footprint` bytes, in whatever cache or memory holds
+  /// them. `written` is the share of the traffic that is written.
   double gbps(int64_t footprint, double written);
   /// Measures what was asked for once more, in a moment that may be quieter. Not of a GPU.
   void again() {

@@ -17,12 +17,12 @@ struct Stretch {
   double process_us = 0;      ///< processor time of all threads
   double pause_us = 0;        ///< of the calling thread between calls, beside the wall time
 
-  /// Someone else had a core meanwhile: the wall time says more than what the work took. Of one
-  /// thread its processor time tells; threads that wait for each other spin, so that only losing
-  /// the core does.
+  /// True when another process had a core meanwhile, so that the wall time is more than the work
+  /// took. For one thread its processor time tells. Threads that wait for each other spin, so for
+  /// them only a lost core tells.
   bool disturbed(bool alone) const;
-  /// Cores that were at work on the average. A thread that waits for a core all the time loses
-  /// none; what it leaves undone the others do, and this is less.
+  /// Cores that were at work on average. A thread that always waits for a core loses none: the
+  /// others do its work, and this is less.
   double cores() const { return wall_us + pause_us > 0 ? process_us / (wall_us + pause_us) : 0; }
 };
 
@@ -32,8 +32,8 @@ Stretch stretch_of(const std::function<void()>& work);
 /// Calls of a spaced stretch, at most: most of it are pauses.
 inline constexpr int64_t kSpacedCalls = 8;
 
-/// Calls `work` n times, each as one who calls now and then: after a pause in which threads that
-/// wait for work have gone to sleep.
+/// Calls `work` n times, each as an occasional caller does: after a pause in which the waiting
+/// threads have gone to sleep.
 Stretch spaced_stretch_of(const std::function<void()>& work, int64_t n);
 
 /// How a function is sampled.
@@ -58,14 +58,15 @@ struct Samples {
 inline bool lacks_cores(double cores, double best) { return cores < 0.9 * best; }
 
 /// Samples a function that `run(n)` calls n times back to back. A disturbed sample is dropped and
-/// taken again, at most three times as many in all, and so is one of several threads with fewer
-/// cores at work than another. Where too few are left, the processor time of one thread stands in.
+/// taken again; there are at most three times as many samples in all. A sample of several threads
+/// also counts as disturbed when fewer cores were at work than in another. Where too few are left,
+/// the processor time of one thread stands in.
 Samples take_samples(const std::function<Stretch(int64_t n)>& run, const SampleOptions& options);
 
-/// Samples `calls(n)`, n calls of a kernel: on one thread back to back, its own time or none
-/// counting; with a pool as a caller has them who calls now and then, after pauses in which the
-/// threads that wait for work have gone to sleep. `between`, which may be empty, runs before each
-/// sample, and is none of it.
+/// Samples `calls(n)`, n calls of a kernel. On one thread they run back to back, and only its own
+/// time counts. With a pool they come as from an occasional caller, after pauses in which the
+/// waiting threads have gone to sleep. `between`, which may be empty, runs before each sample and
+/// is not timed.
 Samples sample_calls(const std::function<void(int64_t n)>& calls, ThreadPool* pool,
                      SampleOptions options, const std::function<void()>& between = {});
 

@@ -127,8 +127,8 @@ class Counter {
     return count;
   }
 
-  /// Points of a stage's domain. A variable whose range is read from data takes the place of the
-  /// index that selects the range: together they walk what the variable indexes, once.
+  /// Points of a stage's domain. A variable whose range is read from data replaces the index that
+  /// selects the range. Together they walk the variable's tensor once.
   double points_of(const ir::Stage& stage) const {
     double points = 1;
     std::vector<std::string> covered;

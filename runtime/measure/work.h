@@ -11,7 +11,7 @@
 
 namespace hone::runtime {
 
-/// What a problem asks of a machine, whatever its schedule.
+/// The work of a problem, whatever its schedule.
 struct Work {
   double operations = 0;     ///< useful scalar operations: arithmetic and functions, one each
   double slots = 0;          ///< instructions of an arithmetic port: a multiply-add is one, scalar

@@ -7,8 +7,8 @@
 
 namespace hone::runtime {
 
-/// Where the threads of a pool may run. The cores are dealt out into as many places as there are
-/// threads; the place that the caller is in is left to it, each worker keeps to one of the others.
+/// Where the threads of a pool may run. The cores are divided into one place per thread. The place
+/// that the caller is in is left to it; each worker keeps to another.
 class Places {
  public:
   /// Nowhere in particular.

@@ -164,8 +164,8 @@ void TuneRun::tell_figures(TuneResult* r) const {
   }
 }
 
-/// Keeps the winner, and lets no other record be served before it: those that were ranked count as
-/// ranked; an old one that was not, and claims to be faster on a day long past, counts as beaten.
+/// Keeps the winner, and lets no other record be served before it. Ranked records count as ranked.
+/// An old record that was not ranked now, and claims to be faster, counts as beaten.
 void TuneRun::settle_records(const std::vector<Record>& known,
                              const std::unordered_map<std::string, double>& ranked_us) {
   job_.cache.put(record());

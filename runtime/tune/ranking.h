@@ -24,8 +24,8 @@ struct RankOptions {
   int rounds = 5;  ///< undisturbed ones that are wanted; three times as many are made at most
   /// A challenger is faster by at least this share, or the incumbent stays.
   double least_gain = 0.02;
-  /// True when the time is up: of a first round the incumbent and the next finalist are timed all
-  /// the same and the rest drop out; a later one is cut short and does not count.
+  /// True when the time is up. In the first round the incumbent and the next finalist are still
+  /// timed, and the rest drop out. A later round is cut short and does not count.
   std::function<bool()> out_of_time = {};
 };
 
@@ -42,15 +42,13 @@ struct Ranking {
 /// A measurement of finalist `i`; nothing where it drops out.
 using RankMeasure = std::function<Result<std::optional<RankSample>>(size_t i)>;
 
-/// Finds the fastest of `finalists`, of which the first is the incumbent. Rounds measure all of
-/// them in turns and the incumbent once more at the end: the two times of the incumbent say how
-/// much of a difference is noise, and in which rounds the machine was busy with something else;
-/// those do not count. Finalists are compared within rounds, so that what drifts between rounds
-/// cancels out.
-///
-/// The incumbent falls only to one that is faster by more than the noise, as far as that is what a
-/// steady round may have, and the least gain. Among
-/// several that are, those within the noise of the fastest tie, and the shortest text wins.
+/// Finds the fastest of `finalists`; the first is the incumbent. Each round measures all of them in
+/// turns, and the incumbent once more at the end. The two times of the incumbent tell how much of a
+/// difference is noise. They also tell in which rounds the machine was busy with something else;
+/// those do not count. Finalists are compared within rounds, so that drift between rounds cancels
+/// out. The incumbent loses only to one that is faster by more than the noise and the least gain.
+/// The noise counts only as far as a steady round may have it. Those within the noise of the
+/// fastest tie, and the shortest text wins.
 Result<Ranking> rank(std::span<const std::string> finalists, const RankMeasure& measure,
                      const RankOptions& options);
 

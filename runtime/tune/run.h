@@ -19,7 +19,7 @@ namespace hone::runtime {
 /// The note of a record whose run was stopped: it serves, but is not the last word.
 inline constexpr std::string_view kUnfinished = "stopped before the search's end";
 
-/// What the note of a trial begins with that was made of steps, beside the spaces.
+/// Prefix of the note of a trial that was made of steps, outside the spaces.
 inline constexpr std::string_view kWalked = "point=steps";
 
 /// One tuning run under way; see tune().
@@ -82,7 +82,7 @@ class TuneRun {
   std::vector<Timed> walk_;                       ///< schedules beside them, by steps
   std::unordered_map<std::string, double> seen_;  ///< schedule text to its time
   Clock::time_point reported_;
-  Clock::duration opening_{};  ///< what it took to open the problem in a worker
+  Clock::duration opening_{};  ///< time to open the problem in a worker
   size_t resumed_ = 0;         ///< entries of the log that an earlier run made
   size_t improved_at_ = 0;     ///< schedules tried at the last improvement
   TuneEnd end_ = TuneEnd::kConverged;

@@ -81,8 +81,8 @@ void TuneRun::resume() {
   resumed_ = tried();
 }
 
-/// Puts a trial's point into the log. The point is in its note, so that the strategy sees what it
-/// saw then. False where it is none, or the rules have changed since.
+/// Adds a trial's point, from its note, to the log, so that the strategy sees the same as then.
+/// False where it has none, or the rules have changed since.
 bool TuneRun::resume_point(const Trial& trial) {
   const auto& spaces = candidates_.spaces();
   for (size_t s = 0; s < spaces.size(); ++s) {
@@ -198,8 +198,8 @@ Result<Done> TuneRun::attempt(const schedules::Candidate& c) {
   return Done{};
 }
 
-/// Whether the run is at its end because of an outcome that says nothing: out of time, or because
-/// something ends workers faster than they work.
+/// Whether the run ends because of an outcome that says nothing. The time is up, or something ends
+/// workers faster than they work.
 std::optional<Failure> TuneRun::give_up(const Outcome& outcome) {
   lost_ = outcome.lost() ? lost_ + 1 : 0;
   const auto budget = job_.options.budget;

@@ -22,16 +22,16 @@ struct TuneJob {
   const TuneOptions& options;
   std::string worker;  ///< the hone-worker program
   int gpu = 0;         ///< where it tunes for a target that is one
-  /// What the machine's limit allows at each point where the problem is timed, as far as that is
-  /// known by now: asked again between trials, since a busy machine makes it too long. Empty:
-  /// unknown.
+  /// The time that the machine's limits allow at each point where the problem is timed, as far as
+  /// known. Asked again between trials, because a busy machine makes it too long. Empty: unknown.
   std::function<std::vector<double>()> limits_us;
   std::function<void(const std::string&)> on_bug;  ///< a candidate was quarantined: a repro line
 };
 
-/// Searches the space of the problem's schedules: proposes, has a worker check and time, keeps
-/// every trial in the cache as it is made, ranks the finalists again in a fresh worker, and records
-/// the winner. A run of the same seed, strategy and effort carries on where a killed one stopped.
+/// Searches the space of the problem's schedules. It proposes schedules, has a worker check and
+/// time them, and keeps every trial in the cache as it is made. Then it ranks the finalists again
+/// in a fresh worker and records the winner. A run of the same seed, strategy and effort carries on
+/// where a killed one stopped.
 Result<TuneResult> tune(const TuneJob& job);
 
 }  // namespace hone::runtime

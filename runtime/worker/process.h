@@ -13,21 +13,20 @@
 
 namespace hone::runtime {
 
-/// Where the hone-worker program is: `given`, else HONE_WORKER, else beside the running program or
-/// the library, where it is installed, or in the build tree that the program lies in. Empty:
-/// nowhere.
+/// Path of the hone-worker program: `given`, else HONE_WORKER, else beside the running program or
+/// the library. There it is installed, or lies in the build tree of the program. Empty: nowhere.
 std::string find_worker(const std::string& given);
 
-/// What to say where it is nowhere: how it is named, and where it was looked for.
+/// The message where it is nowhere: how it is named, and where it was looked for.
 Failure no_worker();
 
 /// What the end of a worker says.
 enum class Ending : uint8_t {
   kNone,     ///< it has not ended
-  kCrashed,  ///< by a signal that code causes: a verdict on what it ran
+  kCrashed,  ///< by a signal that code causes: a verdict on the candidate
   kHung,     ///< it was killed for its silence: a verdict as well
   kLate,     ///< it was silent when the caller's time was up
-  kLost,     ///< killed from outside, or no worker at all: says nothing of what it ran
+  kLost,     ///< killed from outside, or no worker at all: says nothing of the candidate
   kStopped,  ///< the caller asked for it
 };
 
@@ -52,9 +51,10 @@ class WorkerProcess {
   /// Starts `program`; kUnsupported where it cannot be run.
   static Result<std::unique_ptr<WorkerProcess>> start(const std::string& program);
 
-  /// Sends and waits. Nothing when the worker died, was silent for too long, talked nonsense, or
-  /// `stop` was requested; then it is gone, and `ending` and `why` say how ("crashed: SIGSEGV at
-  /// 0x10", "hung: no answer in 2000 ms", "killed: by signal 9", ...).
+  /// Sends a message and waits for the answer. Nothing when the worker died, was silent for too
+  /// long, answered nonsense, or `stop` was requested. The worker is then gone, and `ending` and
+  /// `why` say how. Examples: "crashed: SIGSEGV at 0x10", "hung: no answer in 2000 ms", "killed: by
+  /// signal 9".
   std::optional<Message> ask(const Message& message, const Patience& patience,
                              const std::stop_token& stop = {});
   /// Sends what has no answer.

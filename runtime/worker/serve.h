@@ -10,9 +10,9 @@ namespace hone::runtime {
 ///   try schedule= samples= sample_us= give_up_us= hopeless_us=
 ///                                                  -> result verdict= note= median_us= ...
 ///   code bytes=HEX (only with `allow_code`: tests) -> result ...
-/// `busy` lines say that an answer is still worked on; `error code= error=` that there is none. A
-/// crash is a last line `crash signal= address=`, `killed` where the signal was sent by somebody.
-/// Returns the process's exit code.
+/// A `busy` line says that an answer is still worked on; `error code= error=` says that there is
+/// none. After a crash the last line is `crash signal= address=`, or `killed` where somebody sent
+/// the signal. Returns the process's exit code.
 int serve_trials(int fd, bool allow_code);
 
 }  // namespace hone::runtime

@@ -95,8 +95,8 @@ Verdict Session::check(const Candidate& candidate, const Timing& timing) {
   return v;
 }
 
-/// One data set: `run` makes outputs of the inputs, fails what it sees, and tells how long it took;
-/// then the same bits twice, and the right ones. Returns what the first run took.
+/// Checks one data set. `run` makes outputs of the inputs, reports failures, and returns its time.
+/// A second run must give the same bits, and they must be right. Returns the time of the first run.
 double Session::check_runs(const Candidate& candidate, Fixture& fixture, Verdict& v,
                            const std::function<double()>& run) {
   double first_us = 0;

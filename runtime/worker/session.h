@@ -19,7 +19,7 @@ struct Verdict {
   /// ok, slow, refused, bug (an assertion of hone failed), wrong, nondeterministic, clobbers,
   /// overwrites, faulted (a GPU's context)
   std::string word = "ok";
-  std::string note;      ///< what it looked like
+  std::string note;      ///< details of the verdict
   double median_us = 0;  ///< geometric mean over the dims that the problem should be good at
   std::vector<double> samples_us;
   std::vector<double> points_us;  ///< medians at each of those dims
@@ -29,7 +29,7 @@ struct Verdict {
   double jit_us = 0;
   jit::Report report;
 
-  /// Makes it another than ok; 0, for callers that tell a time.
+  /// Sets a verdict other than ok; returns 0, for callers that return a time.
   double fail(std::string what, std::string why) {
     word = std::move(what);
     note = std::move(why);
@@ -67,7 +67,7 @@ class Session {
   void build(const std::string& schedule);
   /// Candidates from now on are made by that back end, not by the target's.
   void use_backend(const jit::Backend* backend) { options_.backend = backend; }
-  /// What machine code with one launch comes to, for tests of the checks themselves.
+  /// The verdict on machine code with one launch, for tests of the checks themselves.
   Verdict try_code(const std::vector<uint8_t>& bytes);
 
  private:

@@ -30,9 +30,9 @@ using StepUses = std::map<std::string, StepUse>;
 /// The kinds that a use of the step counts under, the most special last.
 std::vector<std::string> kinds_of(const Step& step);
 
-/// Random schedules for testing, drawn from the structure of a program alone: loops to cut and
-/// order, readers to compute a stage in, tensors to stage. Every schedule it returns applies and
-/// lowers for the target.
+/// Random schedules for testing, drawn from the structure of a program alone. It cuts and orders
+/// loops, computes stages inside their readers, and stages tensors. Every schedule it returns
+/// applies and lowers for the target.
 class RandomSchedules {
  public:
   RandomSchedules(const ir::Program& program, const ir::Target& target, uint64_t seed)

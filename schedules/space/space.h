@@ -35,10 +35,10 @@ Scheduled analytic_schedule(const ir::Program& program, const ir::Target& target
 /// where it applies and lowers, else the fallback.
 Schedule default_schedule(const ir::Program& program, const ir::Target& target);
 
-/// What stands between a structure that `accepts` refuses and the plain loops: the same at smaller
-/// values, else one derived rule by rule, in which nothing is kept that `accepts` does not take;
-/// where other rules fail, a stage is vectorized as it stands. Without steps where nothing is
-/// taken.
+/// The fallback for a structure that `accepts` refuses, better than plain loops. First it tries the
+/// same structure at smaller values, then one derived rule by rule that keeps only accepted steps.
+/// Where other rules fail, a stage is vectorized as it stands. Returns no steps where nothing is
+/// accepted.
 Schedule fallback_schedule(const ir::Program& program, const ir::Target& target,
                            const std::function<bool(const Schedule&)>& accepts);
 

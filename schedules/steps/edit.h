@@ -39,8 +39,8 @@ std::string taken_loop(const ir::Stage& stage, const std::string& name);
 /// A reason when `name` cannot be a new stage and buffer.
 std::string taken_stage(const ir::Program& program, const std::string& name);
 
-/// A reason when `loop` of `stage` cannot be replaced by others: a stage is placed there, a
-/// prefetch stands there, or it is an index of the output (`factored`).
+/// A reason why `loop` of `stage` cannot be replaced by others. A stage is placed there, a prefetch
+/// stands there, or the loop is an index of the output (`factored`).
 std::string pinned_loop(const ir::Program& program, const ir::Stage& stage,
                         const std::string& loop);
 

@@ -49,7 +49,7 @@ ir::Expr guarded(const ir::Expr& value) {
   });
 }
 
-/// What a load of the stage's output at `load`'s indices is.
+/// The value of a load of the stage's output at `load`'s indices.
 ir::Expr value_at(const ir::Program& p, const ir::Stage& s, const ir::Expr& load) {
   std::map<std::string, ir::Expr> by_name;
   ir::Expr in_range;
@@ -69,8 +69,8 @@ ir::Expr value_at(const ir::Program& p, const ir::Stage& s, const ir::Expr& load
   return may_leave ? ir::make_select(in_range, value, load->args.back()) : value;
 }
 
-/// Parts of a value, written out, to which stages may be put in whatever they repeat: a chain of
-/// stages that are read twice would grow by powers of two.
+/// Limit on the parts of a value, written out, up to which a stage may be inlined although that
+/// repeats it. A chain of stages that are read twice would grow by powers of two.
 constexpr uint64_t kMostParts = 256;
 /// What an index put in place of a variable may add, of each load.
 constexpr uint64_t kMostOfIndices = 64;

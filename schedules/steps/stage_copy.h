@@ -15,8 +15,8 @@ struct CopySpot {
 /// `stage` of a tensor that is read inside the loop: a stage copies its window, readers read that.
 Applied copy_read(ir::Program p, const Step& step, const CopySpot& spot);
 
-/// `stage` of the tensor that the loop's stage writes: a stage of its own computes the window, the
-/// old stage copies it out; reduction loops outside the loop add up the windows.
+/// `stage` of the tensor that the loop's stage writes. A new stage computes the window, and the old
+/// stage copies it out. Reduction loops outside the loop add up the windows.
 Applied copy_written(ir::Program p, const Step& step, const CopySpot& spot);
 
 /// Buffer::axes from a layout whose names stand for dims by `dims`, or by d0, d1, ...

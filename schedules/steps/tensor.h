@@ -26,8 +26,8 @@ bool sums_products_of(const ir::Stage& stage, const ir::Instruction& row, bool p
 const ir::Instruction* instruction_for(const ir::Stage& stage, const ir::Target& target,
                                        bool padded = false);
 
-/// The same of the rows that take several tiles side by side; null: none.
-const ir::Instruction* wide_instruction_for(const ir::Stage& stage, const ir::Target& target);
+/// The same of the wgmma rows, which take several tiles side by side; null: none.
+const ir::Instruction* wgmma_instruction_for(const ir::Stage& stage, const ir::Target& target);
 
 /// Why the instruction cannot take all iterations of `loop`, or empty.
 std::string tensor_objection(const ir::Stage& stage, const std::string& loop,

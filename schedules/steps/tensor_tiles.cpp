@@ -10,8 +10,8 @@
 namespace hone::schedules {
 namespace {
 
-/// Iterations of `loop` wherever it runs whole: the factor of the split that made it its inner
-/// loop, or the extent of its variable; 0 where that is not fixed.
+/// Iterations of `loop` where it runs whole: the factor of the split that made it the inner loop,
+/// or its variable's extent. 0 where that is not fixed.
 int64_t whole_extent(const ir::Stage& s, const std::string& loop) {
   for (const ir::Relation& r : s.relations) {
     if (r.kind == ir::Relation::kSplit && r.inner == loop) return r.factor;

@@ -40,19 +40,19 @@ constexpr const char* kGrouped =
     "split t 8 -> t.o t.i; bind t.i block.x";
 
 std::vector<ByHand> cases() {
-  const std::string turned = " B@N,K", apart = "specialize acc/k.o; ";
+  const std::string transposed = " B@N,K", apart = "specialize acc/k.o; ";
   const std::string filled = "tma As; tma Bs; pipeline Ct/k.o depth=3; specialize Ct/k.o; ";
   return {
       // Along m, blocks share the columns' operand; along n, the rows'.
-      {product("wgmma.bf16", 140, 40, 136, turned),
+      {product("wgmma.bf16", 140, 40, 136, transposed),
        by_warpgroups("wgmma.bf16", 64, 16, "layout=[n][k]", filled + "cluster m.b 2")},
-      {product("wgmma.bf16", 140, 40, 136, turned),
+      {product("wgmma.bf16", 140, 40, 136, transposed),
        by_warpgroups("wgmma.bf16", 64, 16, "layout=[n][k]", filled + "cluster C/n.b 2")},
-      {product("wgmma.bf16", 400, 40, 72, turned),
+      {product("wgmma.bf16", 400, 40, 72, transposed),
        by_warpgroups("wgmma.bf16", 64, 16, "layout=[n][k]", filled + "cluster m.b 4")},
       {product("wgmma.f16", 128, 120, 136),
        by_warpgroups("wgmma.f16", 64, 16, "", filled + "cluster C/n.b 4")},
-      {product("wgmma.i8i8", 140, 40, 272, turned),
+      {product("wgmma.i8i8", 140, 40, 272, transposed),
        by_warpgroups("wgmma.i8i8", 128, 32, "layout=[n][k]", filled + "cluster m.b 2")},
       {"matmul M=40 N=68 K=200", plain_cluster(kGrid, apart + "cluster m.b 2")},
       {"matmul M=40 N=128 K=200", plain_cluster(kGrid, apart + "cluster n.b 2", " swizzle=on")},
@@ -72,9 +72,9 @@ std::vector<ByHand> cases() {
       {"matmul M=1..70 N=252 K=72", plain_cluster(kPersistent, apart + "cluster t.i 4")},
       // Fewer iterations than slots, one of them, as many as the call says.
       {"matmul M=40 N=68 K=20", plain_cluster(kGrid, apart + "cluster m.b 2")},
-      {product("wgmma.bf16", 140, 40, 40, turned),
+      {product("wgmma.bf16", 140, 40, 40, transposed),
        by_warpgroups("wgmma.bf16", 64, 16, "layout=[n][k]", filled + "cluster m.b 2")},
-      {product("wgmma.bf16", 140, 40, 72, turned),
+      {product("wgmma.bf16", 140, 40, 72, transposed),
        by_warpgroups("wgmma.bf16", 64, 16, "layout=[n][k]", filled + "cluster C/n.b 2")},
       {"matmul M=40 N=68 K=1..100 A.stride=(100,1)", plain_cluster(kGrid, apart + "cluster m.b 2")},
       // The end of a loop by itself: of k, of blocks that are no cluster's, of threads.

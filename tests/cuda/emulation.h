@@ -14,8 +14,8 @@
 #include "tests/cuda/emulation_copies.h"
 #include "tests/cuda/emulation_launch.h"
 #include "tests/cuda/emulation_own.h"
-#include "tests/cuda/emulation_roles.h"
-#include "tests/cuda/emulation_tensor_copy.h"
+#include "tests/cuda/emulation_tma.h"
+#include "tests/cuda/emulation_warps.h"
 #include "tests/cuda/emulation_wgmma.h"
 
 #define HONE_EMULATION 1

@@ -152,8 +152,8 @@ void mma(typename Tiles::Sum* c, const typename Tiles::Word* a, const typename T
 }
 
 /// N matrices of 8 rows of 16 bytes, each row where a lane says: a lane takes a word of each, two
-/// halves of a column where they are turned.
-template <int N, bool TURNED, class P>
+/// halves of a column where they are transposed.
+template <int N, bool TRANSPOSED, class P>
 void read_matrices(uint32_t* to, P from) {
   using Element = typename P::Element;
   struct Part {
@@ -176,8 +176,8 @@ void read_matrices(uint32_t* to, P from) {
           for (int i = 0; i < N; ++i) {
             uint8_t word[4];
             for (int h = 0; h < 2; ++h) {
-              const uint8_t* half = TURNED ? row(i, 2 * (lane % 4) + h) + 2 * (lane / 4)
-                                           : row(i, lane / 4) + 4 * (lane % 4) + 2 * h;
+              const uint8_t* half = TRANSPOSED ? row(i, 2 * (lane % 4) + h) + 2 * (lane / 4)
+                                               : row(i, lane / 4) + 4 * (lane % 4) + 2 * h;
               std::memcpy(word + 2 * h, half, 2);
             }
             std::memcpy(static_cast<const Part*>(parts[lane])->to + i, word, 4);

@@ -46,12 +46,12 @@ inline double factor_of(Kind k, bool is_b, const void* at) {
 }
 
 /// How a matrix lies in shared memory: rows are along the tile, columns along the sum. It is made
-/// of cores of 8 rows by 16 bytes, or where it is turned, of 16 bytes of rows by 8 columns.
+/// of cores of 8 rows by 16 bytes, or where it is transposed, of 16 bytes of rows by 8 columns.
 struct Descriptor {
   uint32_t start, leading, stride, swizzle;
-  bool turned;
+  bool transposed;
 
-  Descriptor(uint64_t d, bool turned)
+  Descriptor(uint64_t d, bool transposed)
       : start((d & 0x3fff) << 4),
         leading((d >> 16 & 0x3fff) << 4),
         stride((d >> 32 & 0x3fff) << 4),
@@ -59,7 +59,7 @@ struct Descriptor {
                 : d >> 62 == 2 ? 64
                 : d >> 62 == 3 ? 32
                                : 0),
-        turned(turned) {
+        transposed(transposed) {
     if (d & 0x3ff1c000c000c000) fail("a matrix descriptor sets unused bits");
     if (swizzle && (start >> 7 & (swizzle / 16 - 1)) != (d >> 49 & 7)) {
       fail("a matrix descriptor starts inside its swizzle's pattern of " +
@@ -67,11 +67,11 @@ struct Descriptor {
     }
   }
   uint32_t address(uint32_t row, uint32_t column, uint32_t size) const {
-    const uint32_t along = (turned ? row : column) * size, across = turned ? column : row;
+    const uint32_t along = (transposed ? row : column) * size, across = transposed ? column : row;
     const uint32_t span = swizzle ? swizzle : 16;
     const uint32_t at = start + across % 8 * span;
-    if (!turned && swizzle) return swizzled(at + across / 8 * stride + along, swizzle);
-    const bool leads_along = !turned || swizzle;
+    if (!transposed && swizzle) return swizzled(at + across / 8 * stride + along, swizzle);
+    const bool leads_along = !transposed || swizzle;
     const uint32_t far_along = along / span * (leads_along ? leading : stride);
     const uint32_t far_across = across / 8 * (leads_along ? stride : leading);
     return swizzled(at + along % span + far_along + far_across, swizzle);
@@ -82,7 +82,7 @@ struct Descriptor {
 struct Product {
   Kind kind;
   uint32_t columns;
-  bool turned_a, turned_b, accumulates, from_registers;
+  bool transposed_a, transposed_b, accumulates, from_registers;
   uint64_t a, b;
   uint32_t group;
   struct Lane {
@@ -94,8 +94,8 @@ struct Product {
   bool done = false;
 
   bool same(const Product& o) const {
-    return kind == o.kind && columns == o.columns && turned_a == o.turned_a &&
-           turned_b == o.turned_b && accumulates == o.accumulates &&
+    return kind == o.kind && columns == o.columns && transposed_a == o.transposed_a &&
+           transposed_b == o.transposed_b && accumulates == o.accumulates &&
            from_registers == o.from_registers && a == o.a && b == o.b && group == o.group;
   }
 };
@@ -164,8 +164,8 @@ inline std::vector<double> factors(const Product& p) {
 inline void multiply(const Product& p, const Arena& arena) {
   const uint32_t length = sum_of(p.kind);
   const auto a =
-      p.from_registers ? factors(p) : factors(arena, p.kind, false, 64, {p.a, p.turned_a});
-  const auto b = factors(arena, p.kind, true, p.columns, {p.b, p.turned_b});
+      p.from_registers ? factors(p) : factors(arena, p.kind, false, 64, {p.a, p.transposed_a});
+  const auto b = factors(arena, p.kind, true, p.columns, {p.b, p.transposed_b});
   for (uint32_t t = 0; t < 128; ++t) {
     for (uint32_t i = 0; i < p.columns / 2; ++i) {
       const uint32_t row = t / 32 * 16 + t % 32 / 4 + i / 2 % 2 * 8;
@@ -188,7 +188,7 @@ inline void multiply(const Product& p, const Arena& arena) {
 inline void read_factor(Epoch e, Kind kind, uint32_t rows, Descriptor d) {
   const uint32_t size = bytes_of(kind), chunk = 16 / size;
   const Access access{e, self().knows, block->arena};
-  const uint32_t row_step = d.turned ? chunk : 1, column_step = d.turned ? 1 : chunk;
+  const uint32_t row_step = d.transposed ? chunk : 1, column_step = d.transposed ? 1 : chunk;
   for (uint32_t r = 0; r < rows; r += row_step) {
     for (uint32_t c = 0; c < sum_of(kind); c += column_step) {
       access.read(d.address(r, c, size), 16);
@@ -206,8 +206,8 @@ inline void issue(TensorQueue& q, const Product& mine, const Product::Lane& lane
   p.lanes[thread] = lane;
   if (thread % 32 == 0) {  // the threads of a warp go together
     const Epoch e{q.agent, mine.group};
-    if (!mine.from_registers) read_factor(e, mine.kind, 64, {mine.a, mine.turned_a});
-    read_factor(e, mine.kind, mine.columns, {mine.b, mine.turned_b});
+    if (!mine.from_registers) read_factor(e, mine.kind, 64, {mine.a, mine.transposed_a});
+    read_factor(e, mine.kind, mine.columns, {mine.b, mine.transposed_b});
   }
   if (++p.issued < 128) return;
   later([&q, &p, &arena = block->arena] {
@@ -225,22 +225,34 @@ Product::Lane take_sums(const Product& p, P d) {
 }
 
 template <class P>
-void wgmma(Kind kind, uint32_t columns, bool turned_a, bool turned_b, P d, uint64_t a, uint64_t b,
-           bool accumulates) {
+void wgmma(Kind kind, uint32_t columns, bool transposed_a, bool transposed_b, P d, uint64_t a,
+           uint64_t b, bool accumulates) {
   TensorQueue& q = tensor_queue();
-  const Product p{kind,     columns,     turned_a,
-                  turned_b, accumulates, false,
-                  a,        b,           q.committed[block->current % 128] + 1};
+  const Product p{kind,
+                  columns,
+                  transposed_a,
+                  transposed_b,
+                  accumulates,
+                  false,
+                  a,
+                  b,
+                  q.committed[block->current % 128] + 1};
   issue(q, p, take_sums(p, d));
 }
 
 template <class P, class A>
-void wgmma_registers(Kind kind, uint32_t columns, bool turned_b, P d, A a, uint64_t b,
+void wgmma_registers(Kind kind, uint32_t columns, bool transposed_b, P d, A a, uint64_t b,
                      bool accumulates) {
   TensorQueue& q = tensor_queue();
-  const Product p{kind,     columns,     false,
-                  turned_b, accumulates, true,
-                  0,        b,           q.committed[block->current % 128] + 1};
+  const Product p{kind,
+                  columns,
+                  false,
+                  transposed_b,
+                  accumulates,
+                  true,
+                  0,
+                  b,
+                  q.committed[block->current % 128] + 1};
   Product::Lane lane = take_sums(p, d);
   constexpr int64_t kEach = sizeof lane.a / sizeof(typename A::Element);
   std::memcpy(lane.a, a.buffer->take_off(a.index, kEach, p.group), sizeof lane.a);

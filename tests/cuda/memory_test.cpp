@@ -32,7 +32,7 @@ const std::vector<ByHand> kMemoryRows = {
     {"axpy N=100", "split Y/i 4 -> o v; vectorize v; bind o thread.x"},
     {"gather_rows R=9 D=32 N=7",
      "split Y/d 8 -> o v; vectorize v; bind n block.x; bind o thread.x"},
-    // Through shared memory: rows apart, rows with their chunks turned, more than is static.
+    // Through shared memory: rows apart, rows with swizzled chunks, more than is static.
     {"transpose M=40 N=35",
      "split Y/j 32 -> jb ji; split Y/i 32 -> ib ii; reorder Y/jb Y/ib Y/ji Y/ii; "
      "stage X at Y/ib -> Xs in=shared pad=1; bind Xs/d0 thread.y; bind Xs/d1 thread.x; "
@@ -118,7 +118,7 @@ const std::vector<ByHand> kMemoryRows = {
      "bind As/d0 thread.y; bind As/d1.o thread.x; split Bs/d1 4 -> d1.o d1.v; vectorize Bs/d1.v; "
      "bind Bs/d0 thread.y; bind Bs/d1.o thread.x; unroll Ct/m Ct/n; bind C/m.b block.y; "
      "bind C/n.b block.x; bind C/m.t thread.y; bind C/n.t thread.x; pipeline Ct/k.o depth=3"},
-    // Tensor cores fed by matrices from turned rows, filled ahead.
+    // Tensor cores fed by matrices from swizzled rows, filled ahead.
     {"op p(A: f16[M,K], B: f16[K,N]) -> (C: f32[M,N]) { C[m,n] = sum[k](A[m,k] * B[k,n]) } M=64 "
      "N=32 K=128",
      "split C/m 64 -> m.b m.i tail=pad; split C/n 32 -> n.b n.i tail=pad; split C/m.i 32 -> m.w "
@@ -227,7 +227,7 @@ TEST_CASE("cuda memory: default schedules with a pipeline wherever memory is sha
   batch.check();
 }
 
-TEST_CASE("cuda memory: tensor cores take matrices from turned rows that copies fill") {
+TEST_CASE("cuda memory: tensor cores take matrices from swizzled rows that copies fill") {
   const std::string source = printed(kMemoryRows.back(), 90).source.kernels;
   CHECK(source.find("load_matrices<4, false>") != std::string::npos);
   CHECK(source.find("HONE_AT(As_, swizzled<64, 2>(") != std::string::npos);

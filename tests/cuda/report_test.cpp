@@ -187,7 +187,7 @@ TEST_CASE("cuda report: a chain over neighbours") {
   CHECK(r.bound == std::string("parallelism"));
 }
 
-TEST_CASE("cuda report: a tile turned in shared memory") {
+TEST_CASE("cuda report: a tile transposed in shared memory") {
   // Y[j,i] = X[i,j]: read along j into shared memory, written along i from its columns.
   const auto launches =
       report("transpose M=64 N=96",

@@ -81,27 +81,28 @@ void add_barriers(std::vector<RowKernel>& out) {
 void add_matrix_stores(std::vector<RowKernel>& out) {
   Words many = numbers(128);
   for (int32_t& v : many) v += v << 20;
-  const auto stored = [&](bool turned) {
+  const auto stored = [&](bool transposed) {
     Words y(128 * 4);
     for (int warp = 0; warp < 4; ++warp) {
       for (int e = 0; e < 256; ++e) {  // of four matrices of 8 by 8
-        const int row = e % 64 / 8, column = e % 8, far = turned ? column : row;
-        const int near = turned ? row : column, t = 32 * warp + far * 4 + near / 2;
+        const int row = e % 64 / 8, column = e % 8, far = transposed ? column : row;
+        const int near = transposed ? row : column, t = 32 * warp + far * 4 + near / 2;
         const int half = (many[t] + e / 64) >> 16 * (near % 2) & 0xffff;
         y[128 * warp + e / 2] |= half << 16 * (e % 2);
       }
     }
     return bytes_of(y);
   };
-  for (const bool turned : {false, true}) {
-    out.push_back(kernel_of(fmt::format("matrices are stored{}", turned ? " turned" : ""), "i32",
+  for (const bool transposed : {false, true}) {
+    out.push_back(kernel_of(fmt::format("matrices are stored{}", transposed ? " transposed" : ""),
+                            "i32",
                             fmt::format(R"(HONE_TEAM(i32, s, 512); HONE_OWN(u32, w, 4);
   for (i32 i = 0; i < 4; ++i) w[i] = (u32)(X[t] + i);
   store_matrices{}(shared_address(HONE_AT(s, 4 * t)), HONE_AT(w, 0));
   warp_barrier();
   for (i32 i = 0; i < 4; ++i) Y[4 * t + i] = s[4 * t + i];)",
-                                        turned ? "_turned" : ""),
-                            128, bytes_of(many), stored(turned)));
+                                        transposed ? "_turned" : ""),
+                            128, bytes_of(many), stored(transposed)));
   }
 }
 

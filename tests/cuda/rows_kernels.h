@@ -33,11 +33,11 @@ struct RowKernel {
 RowKernel kernel_of(std::string name, const std::string& type, const std::string& body, int threads,
                     Bytes x, Bytes answer, const std::string& result = "i32");
 
-/// Barriers, copies, roles, clusters: at least a kernel for each row.
+/// Barriers, copies, warp specialization, clusters: at least a kernel for each row.
 std::vector<RowKernel> row_kernels();
-/// Products: every shape and type, and every layout.
-std::vector<RowKernel> product_kernels();
-/// A whole matrix product, as generated code should look: a warpgroup starts tensor copies, two
+/// wgmma: every shape and type, and every layout.
+std::vector<RowKernel> wgmma_kernels();
+/// A whole matrix product, as generated code should look: a warpgroup starts TMA copies, two
 /// multiply.
 RowKernel matmul_kernel();
 /// The same by clusters of two blocks, which load half of what they share each, for both; results

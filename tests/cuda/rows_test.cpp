@@ -43,25 +43,25 @@ void check_all(const std::vector<RowKernel>& kernels) {
 
 }  // namespace
 
-TEST_CASE("cuda rows: barriers, copies, roles and clusters mean what they say") {
+TEST_CASE("cuda rows: barriers, copies, warp specialization and clusters mean what they say") {
   check_all(row_kernels());
 }
 
 TEST_CASE("cuda rows: products of every shape, type and layout") {
-  const auto all = product_kernels();
+  const auto all = wgmma_kernels();
   const size_t every = static_cast<size_t>(by_effort(7, 5, 3, 1));
   std::vector<RowKernel> some;
   for (size_t i = 0; i < all.size(); i += every) some.push_back(all[i]);
   check_all(some);
 }
 
-TEST_CASE("cuda rows: a matrix product with roles, tensor copies and four stages") {
+TEST_CASE("cuda rows: a matrix product with warp specialization, TMA copies and four stages") {
   check_all({matmul_kernel(), cluster_matmul_kernel()});
 }
 
 TEST_CASE("cuda rows: every row has a kernel") {
   std::string all;
-  for (const auto& kernels : {row_kernels(), product_kernels()}) {
+  for (const auto& kernels : {row_kernels(), wgmma_kernels()}) {
     for (const RowKernel& k : kernels) all += k.text;
   }
   for (const jit::Sm90Row& row : jit::sm90_rows()) {
@@ -84,7 +84,7 @@ TEST_CASE("cuda rows: the device's compiler and assembler take every row") {
   if (!nvrtc) return;
   // One source for many kernels: the compiler starts slowly.
   std::vector<RowKernel> all = row_kernels();
-  for (RowKernel& k : product_kernels()) all.push_back(std::move(k));
+  for (RowKernel& k : wgmma_kernels()) all.push_back(std::move(k));
   all.push_back(matmul_kernel());
   all.push_back(cluster_matmul_kernel());
   for (size_t first = 0; first < all.size(); first += 64) {

@@ -111,11 +111,11 @@ constexpr WrongWrong kWrong[] = {
      "HONE_WARP(f16, a, 8); HONE_TEAM(f16, s, 512); for (int i = 0; i < 8; ++i) s[8 * t + i] = 0; "
      "load_matrices<4, false>(a.at(0), HONE_AT(s, 8 * (63 - t))); Y[t] = a[0];",
      "is read before anything is written there"},
-    {"right: chunks turned by their row",
+    {"right: chunks swizzled by their row",
      "HONE_TEAM(float, s, 64); s[swizzled<128, 4>(t)] = X[t]; __syncthreads(); "
      "Y[t] = s[swizzled<128, 4>(63 - t)];",
      nullptr},
-    {"half of a turned row read as it was",
+    {"half of a swizzled row read as it was",
      "HONE_TEAM(float, s, 96); if (t > 31) s[swizzled<128, 4>(t)] = X[t]; __syncthreads(); "
      "if (t > 31) Y[t] = s[t ^ 32];",
      "is read before anything is written there"},

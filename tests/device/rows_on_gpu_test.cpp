@@ -97,7 +97,7 @@ void check_all(const Gpu& gpu, size_t every) {
   REQUIRE(gpu.d.context_retain(&context, 0) == 0);
   REQUIRE(gpu.d.context_use(context) == 0);
   std::vector<RowKernel> all = row_kernels();
-  for (RowKernel& k : product_kernels()) all.push_back(std::move(k));
+  for (RowKernel& k : wgmma_kernels()) all.push_back(std::move(k));
   std::vector<RowKernel> some{matmul_kernel(), cluster_matmul_kernel()};
   for (size_t i = 0; i < all.size(); i += every) some.push_back(std::move(all[i]));
   some = part_asked_for(std::move(some));

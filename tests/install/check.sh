@@ -60,6 +60,15 @@ with_pkg_config() { # FLAG CONFIG: FLAG is --static or empty
     greets env LD_LIBRARY_PATH="$libdir" ./hello
 }
 
+# The build folder itself, as it is before anything is installed.
+with_build() {
+  export PKG_CONFIG_PATH=$build/meson-uninstalled
+  # The flags are words to split.
+  # shellcheck disable=SC2046
+  $cxx -std=c++20 "$hello" -o hello $(pkg-config --cflags --libs hone) &&
+    greets env LD_LIBRARY_PATH="$build" ./hello
+}
+
 with_cmake() { # PREFIX TARGET
   cat >CMakeLists.txt <<EOF
 cmake_minimum_required(VERSION 3.20)
@@ -109,6 +118,7 @@ way exports with_exports
 way c with_c
 way pkg-config-shared with_pkg_config "" "$config"
 way pkg-config-static with_pkg_config --static "$static_config"
+way pkg-config-build with_build
 way cmake-shared with_cmake "$prefix" hone::hone
 way cmake-static with_cmake "$prefix" hone::static
 way cmake-static-only with_cmake "$work/static" hone::hone

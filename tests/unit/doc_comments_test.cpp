@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds the sentences of doc comments (`///`) to a length that is read in one go.
+// Holds the sentences of doc comments (`///`) to a length that is read in one go, and to words that
+// need no second reading.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -18,15 +19,20 @@ namespace {
 
 constexpr int kMostWords = 25;  // of a sentence
 
-/// Folders whose doc comments are held, without those below; the table only grows.
-constexpr std::string_view kHeld[] = {"include/hone", "ops", "runtime/build", "runtime/c"};
+/// Folders whose doc comments are held, with those below.
+constexpr std::string_view kHeld[] = {"include/hone", "jit", "ops", "runtime", "schedules"};
+/// Files in them that are not held yet; the table only shrinks.
+constexpr std::string_view kNotYet[] = {"jit/ir/nest.h", "runtime/check/call_frame.h"};
+/// Words that stand where a sentence should be two, or name its subject.
+constexpr std::string_view kAvoided[] = {"of which", "so many", "that of", "what it"};
 
 struct DocComment {
   int line = 0;
   std::string text;
 };
 
-/// The doc comments of a source: adjoining lines are one, and one behind code begins anew.
+/// The doc comments of a source: adjoining lines are one, and one behind code begins anew. So does
+/// one behind an example, which is indented and no sentence.
 std::vector<DocComment> doc_comments(std::istream& in) {
   std::vector<DocComment> found;
   bool open = false, behind = false;  // the comment of the line before; it stood behind code
@@ -43,6 +49,10 @@ std::vector<DocComment> doc_comments(std::istream& in) {
     std::string_view text = std::string_view(line).substr(at + 3);
     const bool trails = text.starts_with('<');
     if (trails) text.remove_prefix(1);
+    if (text.starts_with("  ")) {
+      open = false;
+      continue;
+    }
     const bool after_code = line.find_first_not_of(' ') != at;
     if (!open || after_code || trails != behind) found.push_back({number, ""});
     found.back().text.append(text).append(" ");
@@ -63,12 +73,25 @@ int longest_sentence(const std::string& text) {
   return longest;
 }
 
+/// The first of the words to avoid in `text`, or "".
+std::string_view avoided_in(const std::string& text) {
+  std::string plain = " ";  // words apart by one space
+  std::istringstream in(text);
+  for (std::string word; in >> word;) plain.append(word).append(" ");
+  for (const std::string_view words : kAvoided) {
+    if (plain.find(" " + std::string(words) + " ") != std::string::npos) return words;
+  }
+  return "";
+}
+
 }  // namespace
 
 TEST_CASE("layering: the scanner of doc comments counts the words of sentences") {
   std::istringstream in(R"(
 /// One two three. Four
 /// five six seven!
+///   an example of five words
+/// more words, so many.
 int x = 0;  ///< eight nine
             ///< ten
 int y = 0;  ///< eleven
@@ -76,27 +99,33 @@ int y = 0;  ///< eleven
 const char* z = "/// text";
 )");
   const std::vector<DocComment> found = doc_comments(in);
-  REQUIRE(found.size() == 3);
+  REQUIRE(found.size() == 4);
   CHECK(found[0].line == 2);
   CHECK(longest_sentence(found[0].text) == 4);
-  CHECK(longest_sentence(found[1].text) == 3);
-  CHECK(longest_sentence(found[2].text) == 1);
+  CHECK(avoided_in(found[0].text).empty());
+  CHECK(longest_sentence(found[1].text) == 4);
+  CHECK(longest_sentence(found[2].text) == 3);
+  CHECK(longest_sentence(found[3].text) == 1);
+  CHECK(avoided_in("eight words, so\n many of them") == "so many");
 }
 
-TEST_CASE("layering: a sentence of a doc comment has at most 25 words") {
+TEST_CASE("layering: doc comments have sentences of at most 25 words, and plain ones") {
   size_t comments = 0;
+  const fs::path root = hone::tests::source_root();
   for (const std::string_view folder : kHeld) {
-    const fs::path path = fs::path(hone::tests::source_root()) / folder;
-    for (const auto& entry : fs::directory_iterator(path)) {
+    for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
       const std::string extension = entry.path().extension().string();
       if (extension != ".h" && extension != ".cpp") continue;
+      const std::string file = entry.path().lexically_relative(root).generic_string();
+      if (std::find(std::begin(kNotYet), std::end(kNotYet), file) != std::end(kNotYet)) continue;
       std::ifstream in(entry.path());
       for (const DocComment& comment : doc_comments(in)) {
         ++comments;
-        CHECK_MESSAGE(longest_sentence(comment.text) <= kMostWords,
-                      folder << "/" << entry.path().filename().string() << ":" << comment.line);
+        CHECK_MESSAGE(longest_sentence(comment.text) <= kMostWords, file << ":" << comment.line);
+        CHECK_MESSAGE(avoided_in(comment.text).empty(),
+                      file << ":" << comment.line << ": " << avoided_in(comment.text));
       }
     }
   }
-  CHECK(comments > 300);
+  CHECK(comments > 3000);
 }

@@ -15,8 +15,8 @@ using namespace ir;
 
 namespace {
 
-/// Iterations up to which compilers unroll a loop of constant extent by themselves, and those of a
-/// loop without bound that run at a time where it is to be unrolled.
+/// Iterations up to which compilers unroll a loop of constant extent by themselves. Also the unroll
+/// factor of a loop without a known bound that is marked for it.
 constexpr int64_t kUnrolledAnyway = 4;
 
 class Flight {

@@ -16,7 +16,7 @@ constexpr double kQuotient = 9, kWholeQuotient = 24;
 constexpr double kEither = 3;
 /// To round to 16 bits, and back again.
 constexpr double kRounding = 2;
-/// In 64 bits all takes about so many times as long.
+/// How many times as long everything takes in 64 bits.
 constexpr double kWide = 2;
 
 }  // namespace

@@ -5,15 +5,15 @@
 
 namespace hone::jit {
 
-/// Instructions that a warp issues for an operation of a value on registers, by estimate: as many
-/// as compilers make of it, without those of its operands.
+/// Estimated instructions that a warp issues for an operation of a value on registers, without
+/// those of its operands. They are counted as compilers generate them.
 double instructions_of(const ir::Expr& operation);
 
-/// Those that turn an element of memory into what is computed with.
+/// Instructions that convert an element of memory to the type that computes.
 double load_instructions(DType type);
 
-/// Those that turn what a store computed into an element, and that combine the two where it adds
-/// up.
+/// Instructions that convert a computed value to the stored element's type, and combine the two
+/// where the store adds up.
 double store_instructions(const ir::StoreStmt& store, DType type);
 
 }  // namespace hone::jit

@@ -16,9 +16,9 @@ struct LaneValue {
   bool data = false;  ///< what tensors hold decides it: the lanes have stand-ins
 };
 
-/// What the lanes of a warp know where a statement stands: the values of loops, of dims known at
-/// the call and, in place of data, stand-ins. An integer that is read stands for eight times where
-/// it is read, so that neighbours differ and ranges between neighbours are not empty.
+/// Known values in the lanes of a warp where a statement stands: loops, dims known at the call and
+/// stand-ins for data. An integer that is read is replaced by eight times its position. Neighbours
+/// then differ, and ranges between neighbours are not empty.
 class LaneState {
  public:
   /// `dims` are the values of Nest::dims.

@@ -16,8 +16,8 @@ struct DevicePeaks {
   double bandwidth = 0;          ///< of device memory, in 10^9 bytes a second
 };
 
-/// Figures of a target's GPU: those that the maker of one of its capability gives, or of the
-/// nearest below, for as many multiprocessors, and at the clock, that the target has.
+/// Peak figures of a target's GPU, for its number of multiprocessors and its clock. They are the
+/// maker's for a GPU of its compute capability, or of the nearest below.
 DevicePeaks device_peaks(const ir::Target& target);
 
 }  // namespace hone::jit

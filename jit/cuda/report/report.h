@@ -13,7 +13,7 @@
 
 namespace hone::jit {
 
-/// What can be said of a launch without running it.
+/// Static facts of a launch, known without running it.
 struct LaunchReport {
   std::string name;    ///< of the stage
   std::string symbol;  ///< of the kernel

@@ -7,7 +7,7 @@
 
 namespace hone::jit {
 
-/// What a compiled kernel takes, as the assembler says.
+/// Resources of a compiled kernel, as the assembler reports them.
 struct KernelResources {
   std::string symbol;
   int registers = 0;     ///< of a thread

@@ -50,8 +50,8 @@ constexpr int64_t kMostLanes = 16;
 /// Bytes that global memory is read by.
 constexpr int64_t kWalkSector = 32;
 
-/// Where a statement stands: lanes that come by, axes of the threads that loops have opened, and
-/// for how many of its kind this visit stands.
+/// Where a statement stands: the active lanes, and the axes of the threads that loops have opened.
+/// `weight` is the number of visits that this one stands for.
 struct At {
   uint32_t lanes = 0;
   unsigned axes = 0;

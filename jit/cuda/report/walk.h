@@ -11,7 +11,7 @@
 
 namespace hone::jit {
 
-/// What one load or store of a launch comes to. Counts are of the whole launch.
+/// Statistics of one load or store of a launch. Counts are of the whole launch.
 struct AccessSite {
   int buffer = -1;    ///< number in the nest
   std::string place;  ///< the element, as text
@@ -24,7 +24,7 @@ struct AccessSite {
   double rounds = 0, least_rounds = 0;    ///< shared memory
 };
 
-/// What the warps of a launch do, added up.
+/// Statistics of a launch, over all its warps.
 struct Walked {
   std::vector<AccessSite> sites;  ///< in the order in which they are reached
   double operations = 0;          ///< of all lanes; a scalar function is one
@@ -40,8 +40,8 @@ struct Walked {
 
 /// How much of a launch is walked.
 struct WalkOptions {
-  /// Iterations of a loop, blocks along an axis of the grid and warps of a block that stand for
-  /// all; 0 walks all of them.
+  /// Sample sizes: iterations of a loop, blocks along an axis of the grid, and warps of a block. 0
+  /// walks all of them.
   int most = 4;
   /// The same elements read again within unrolled loops are read once, as compilers see to it.
   bool merge = true;

@@ -13,7 +13,7 @@ namespace hone::jit::halide {
 /// Statements of C++ that make expressions. What an expression needs more than once has a name.
 class Writer {
  public:
-  /// `left = value;`, after what it needs: RDoms that are new, and shared parts.
+  /// `left = value;`, after its requirements: new RDoms, and shared parts.
   void define(const std::string& left, const Halide::Expr& value);
   void line(const std::string& text) { lines_.push_back(text); }
   const std::vector<std::string>& lines() const { return lines_; }

@@ -81,8 +81,8 @@ struct Function {
   /// The definition, in f64; the interpreter's and the oracle's meaning.
   double (*eval)(double a, double b);
   ErrorClass error;
-  /// Whether the value may be anything near (a, b), each argument being off by up to `ea` and `eb`;
-  /// null: it changes no more than it does at the ends.
+  /// Whether the value may jump near (a, b), where the arguments are off by up to `ea` and `eb`.
+  /// Null: it never changes more than between the ends.
   bool (*jumps)(double a, double ea, double b, double eb) = nullptr;
   Expansion expansion;
   double vector_length;  ///< instructions on a vector of floats

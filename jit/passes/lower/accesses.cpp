@@ -193,8 +193,8 @@ void Accesses::prove_inside(const Storage& s, const std::vector<Poly>& indices,
          print(s.shape[at].expr()) + " in dim " + std::to_string(d));
 }
 
-/// The same of a read. Where all of the tensor is there, what is not proved is left to a test at
-/// the access (false): the op was checked, so only elements that nobody looks at fail it.
+/// The same for a read. False leaves the proof to a test at the access, where all of the tensor is
+/// there. The op was checked, so the test fails only for elements whose value is not used.
 bool Accesses::proves_inside(const Storage& s, const std::vector<Poly>& indices,
                              const Buffer& whole) {
   Instance none;

@@ -22,8 +22,8 @@ struct Storage {
   std::vector<ir::Poly> strides;  ///< elements, per axis
 };
 
-/// What all parts of one lowering share: the program, the nest so far, and what is known and live
-/// at the place that is being emitted.
+/// Shared by all parts of one lowering: the program, the nest so far, and facts and live values at
+/// the place that is being emitted.
 struct LoweringContext {
   LoweringContext(const ir::Program& lowered, const ir::Target& machine);
 

@@ -28,9 +28,9 @@ std::pair<ptrdiff_t, ptrdiff_t> places_of(const StageLoops& loops, int node) {
 
 }  // namespace
 
-/// A part of a split that does not divide its loop has fewer iterations beside some of the other
-/// part. Fused, it has the same number in all of its loops: of the two parts, the outer one must
-/// stand outside the inner one as a whole.
+/// Checks splits whose parts are fused. Where the factor does not divide the loop, a part has fewer
+/// iterations beside some of the other part. Fused, it has the same number everywhere. So the outer
+/// part must stand outside the inner one as a whole.
 void LoopValues::check_fused_splits(Instance& in, int fuse) {
   const StageLoops& loops = *in.loops;
   const auto r = static_cast<size_t>(fuse);

@@ -17,10 +17,9 @@ bool runs_whole(const IndexVar& v, int64_t unit) {
   return !v.lo && is_const(v.hi, &extent) && extent % unit == 0;
 }
 
-/// True where what lies at `beside` plus a variable that runs on to whole units is behind the `dim`
-/// elements of a tensor once the variable is past `end`: it ends where the tensor does, or, being
-/// the less of two, at a whole unit or there. Of the copies of copies,
-/// which have no unit (0), each ends where the next does.
+/// True where `beside` plus a variable past `end`, up to a whole unit, lies behind the `dim`
+/// elements of a tensor. So `end` is the tensor's end, a whole unit, or the lesser of two such.
+/// Copies of copies have no unit (0); each ends where the next does.
 bool ends_with(const Expr& end, const Poly& beside, const Expr& dim, int64_t unit) {
   int64_t n = 0;
   if (unit > 0 && is_const(end, &n) && n % unit == 0) return true;

@@ -44,8 +44,8 @@ void restrict_range(const Poly& p, int id, Poly& begin, Poly& end, const Facts& 
   }
 }
 
-/// Where loop `id` enters and leaves the range in which every index of a guarded load is inside,
-/// and that in which any is: vectors beyond the latter need no load at all.
+/// Cuts loop `id` where every index of a guarded load is inside its tensor, and where any is.
+/// Vectors beyond the latter range need no load at all.
 void Partition::cuts_of_load(const Expr& load, const Stage& reader, const std::vector<Span>& spans,
                              int id, const Piece& piece, std::vector<Poly>& cuts) {
   Poly begin = piece.begin, end = piece.end;

@@ -13,8 +13,8 @@ namespace hone::jit {
 
 using namespace ir;
 
-/// Main blocks, then what is left. A remainder known only at run time is taken apart by powers of
-/// two, so that each part has a constant extent:
+/// Main blocks, then the rest. A remainder known only at run time is split by powers of two, so
+/// that each part has a constant extent:
 ///   o in 0..E/f: i in f    then, for b = 8, 4, 2, 1 below f: if rem/b is odd: i in b
 std::vector<Piece> Tails::peeled_pieces(const Poly& whole, int64_t factor) {
   // A range of dims may be given backwards and is empty then; ranges from data are checked.
@@ -154,7 +154,7 @@ bool Tails::in_registers(const Stage& s) const {
 }
 
 /// A condition of `where` bounds a loop to the iterations in which it can hold:
-///  for j in 0..N: if j <= i: S    =>    for j in 0..min(N, i+1): S
+///   for j in 0..N: if j <= i: S    =>    for j in 0..min(N, i+1): S
 void Tails::tighten(Instance& in, int node, Piece& piece) {
   const int id = static_cast<int>(nest_.loops.size());
   facts_.define_loop(id, piece.begin, piece.end);

@@ -18,7 +18,7 @@ class TmaCopies final : public LoweringPart {
   TmaCopies(LoweringContext& context, Accesses& accesses)
       : LoweringPart(context), accesses_(accesses) {}
 
-  /// The copies of a stage marked bulk: one for each box. Rejects what no TMA does.
+  /// The TMA copies of a stage, one for each box. Rejects what TMA cannot do.
   ir::StmtRef copy(Instance& in);
 
  private:

@@ -56,8 +56,8 @@ class Windows final : public LoweringPart {
   std::unordered_map<size_t, std::vector<Span>> still_;  ///< kept results, by stage
 };
 
-/// While one lives no loop opens or closes, so what stages need of each other stays as it is: a
-/// chain of them is followed once, not once from each of its members.
+/// Caches what stages need of each other while it lives: no loop opens or closes then. A chain of
+/// stages is followed once, not once from each of its members.
 class Windows::StandStill {
  public:
   explicit StandStill(Windows& windows) : windows_(windows) { windows_.standing_ = true; }

@@ -10,12 +10,12 @@
 namespace hone::jit {
 
 // clang-format off
-/// What a scalar function is written against: one method is one instruction on a whole vector of
-/// the float type F (float or double), and returns a fresh value. `V` is a handle of a vector, `M`
-/// of a mask; both are cheap to copy and never written again. The code generator's builder appends
-/// to LIR; the tests' builders compute. A handle may just as well stand for several vectors, a
-/// method then being one instruction for each: the functions are long chains, and chains side by
-/// side keep the units busier than one after the other.
+/// The interface that scalar functions are written against. One method is one instruction on a
+/// whole vector of the float type F (float or double), and returns a fresh value. `V` is a handle
+/// of a vector, `M` of a mask; both are cheap to copy and never written again. The code generator's
+/// builder appends to LIR; the tests' builders compute. A handle may also stand for several vectors,
+/// and a method for one instruction on each. The functions are long dependence chains, and chains
+/// side by side keep the units busier.
 ///
 ///   constant(d), constant_bits(u)   a pooled constant, rounded to F, or given as bits
 ///   add sub mul div (a, b)          IEEE, rounding as MXCSR says; sqrt(a) too
@@ -79,13 +79,13 @@ struct Format<double> {
   static constexpr double kSmallestNormal = 0x1p-1022;
 };
 
-/// 1.5 * 2^kMantissa: adding it rounds to an integer, which then sits in the low bits; those bits
+/// 1.5 * 2^kMantissa: adding it rounds to an integer, which then sits in the low bits. Those bits
 /// shifted left by kMantissa lose everything but that integer.
 template <class F>
 constexpr double kMagic = 1.5 * static_cast<double>(uint64_t{1} << Format<F>::kMantissa);
 
-/// c[0] + c[1]*x + c[2]*x^2 + ..., of which only every `step`th power, from `last` down, by Horner:
-/// one fma a coefficient but the first. `power` is x^step.
+/// Horner's scheme on c[0] + c[1]*x + c[2]*x^2 + ..., using only every `step`th power, from `last`
+/// down. It takes one fma a coefficient but the first; `power` is x^step.
 template <class B>
 typename B::V horner(B& b, std::span<const double> c, size_t last, size_t step,
                      typename B::V power) {

@@ -5,8 +5,8 @@
 
 namespace hone::jit {
 
-/// The cube root; 1 ulp. Of w = m 2^r, x = w 2^(3k), r in {-1, 0, 1}: c = w y^2, where y is
-/// w^(-1/3) to half of the bits, and then c + (w - c^3) y^2 / 3.
+/// The cube root; 1 ulp. Let w = m 2^r and x = w 2^(3k), r in {-1, 0, 1}. Then c = w y^2, where y
+/// is w^(-1/3) to half of the bits. The result is c + (w - c^3) y^2 / 3.
 template <class F, class B>
 typename B::V math_cbrt(B& b, typename B::V x) {
   constexpr double kRoot = 0x1.428a2f98d728bp0;  // of 2

@@ -4,8 +4,8 @@
 namespace hone::jit {
 
 /// The polynomials behind the scalar functions, lowest power first. Each is a weighted minimax fit
-/// in 113-bit arithmetic, its coefficients rounded one by one from the lowest power with the rest
-/// fitted anew; the figure in brackets is the largest error left after rounding. README.md has the
+/// in 113-bit arithmetic. Coefficients are rounded one by one from the lowest power, with the rest
+/// fitted anew. The figure in brackets is the largest error left after rounding. README.md has the
 /// method.
 template <class F>
 struct Coefficients;
@@ -48,7 +48,7 @@ struct Coefficients<float> {
 
   static constexpr double kErfLinear = -0x1.20dd76p+0;
 
-  /// log(1 - erf a) = a*(kErfLinear + (...)), 0 <= a <= 3.92; weighted by what it does to erf,
+  /// log(1 - erf a) = a*(kErfLinear + (...)), 0 <= a <= 3.92; weighted by its effect on erf,
   /// relative (0.067 * 2^-24).
   static constexpr double kErf[] = {0x1.d0e28cp-25, -0x1.45f2fap-1, -0x1.a4fa4ap-4,
                                     0x1.39cc9ep-6,  0x1.516b7ap-13, -0x1.b520c6p-10,
@@ -147,7 +147,7 @@ struct Coefficients<double> {
 
   static constexpr double kErfLinear = -0x1.20dd750429b6dp+0;
 
-  /// log(1 - erf a) = a*(kErfLinear + (...)), 0 <= a <= 5.95; weighted by what it does to erf,
+  /// log(1 - erf a) = a*(kErfLinear + (...)), 0 <= a <= 5.95; weighted by its effect on erf,
   /// relative (0.64 * 2^-53).
   static constexpr double kErf[] = {
       0x1.2a29a99de9e4ap-54,  -0x1.45f306dc9c993p-1,  -0x1.a4f4e2a1939cap-4,

@@ -5,8 +5,8 @@
 
 namespace hone::jit {
 
-/// e^|x| / 4, finite wherever sinh and cosh are and a little beyond: a quarter of it, and no more,
-/// so that only doubling a result can overflow.
+/// e^|x| / 4, finite wherever sinh and cosh are and a little beyond. It is a quarter exactly, so
+/// that only doubling a result can overflow.
 template <class F, class B>
 typename B::V quarter_exp(B& b, typename B::V size) {
   const auto limited = b.min(b.constant(sizeof(F) == 4 ? 89.5 : 710.5), size);

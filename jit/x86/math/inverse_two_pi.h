@@ -5,10 +5,9 @@
 
 namespace hone::jit {
 
-/// 1/(2 pi) for arguments of any size: entry b of the rows taken together is 2^(kWidth*b) / (2 pi)
-/// without its multiples of 2^mantissa, as a sum of F values. For x' = x / 2^(kWidth*b) in
-/// [1, 2^kWidth) the dropped part times x' is an integer, so what is left gives x / (2 pi)
-/// modulo 1.
+/// 1/(2 pi) for arguments of any size. Entry b of the rows taken together is 2^(kWidth*b) / (2 pi)
+/// without its multiples of 2^mantissa, as a sum of F values. Let x' = x / 2^(kWidth*b) be in [1,
+/// 2^kWidth). The dropped part times x' is an integer, so the rest gives x / (2 pi) modulo 1.
 template <class F>
 struct InverseTwoPi;
 

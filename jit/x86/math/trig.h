@@ -9,8 +9,8 @@
 
 namespace hone::jit {
 
-/// pi as a sum of positive F values (so that -0 minus none of them stays -0), and up to where
-/// subtracting multiples of them is enough.
+/// pi as a sum of positive F values, so that -0 minus none of them stays -0. kFastLimit: up to
+/// there subtracting multiples of them is enough.
 template <class F>
 struct PiParts;
 template <>
@@ -32,8 +32,8 @@ typename B::V alternate(B& b, typename B::V value, typename B::V bits) {
 }
 
 /// The angle in [-pi/2, pi/2] with the sine of x (kShift 0) or its cosine (kShift 1), for |x| up to
-/// kFastLimit: n pi is subtracted, n the nearest integer, or integer and a half. The first
-/// difference is exact, so only what pi's third part leaves is lost.
+/// kFastLimit. It subtracts n pi, where n is the nearest integer, or integer and a half. The first
+/// difference is exact, so only the error of pi's third part remains.
 template <class F, int kShift, class B>
 typename B::V reduce_angle(B& b, typename B::V x) {
   constexpr double kInversePi = 0x1.45f306dc9c883p-2;
@@ -61,7 +61,7 @@ typename B::V modulo_one(B& b, typename B::V x) {
   return b.sub(x, b.round(x));
 }
 
-/// A running sum: what rounding takes from `high` is summed in `middle`, and what it takes there in
+/// A compensated sum: the rounding errors of `high` are summed in `middle`, and the errors there in
 /// `low`.
 template <class V>
 struct CloseSum {
@@ -77,8 +77,8 @@ CloseSum<typename B::V> add_closely(B& b, CloseSum<typename B::V> sum, typename 
   return {first.high, second.high, b.add(sum.low, second.low)};
 }
 
-/// x / (2 pi) modulo 1 for any finite |x| >= 1, plus `shift`, from the bits of 1/(2 pi) that matter
-/// for x's exponent; the low part rounded.
+/// x / (2 pi) modulo 1 for any finite |x| >= 1, plus `shift`. It uses the bits of 1/(2 pi) that
+/// matter for x's exponent. The low part is rounded.
 template <class F, class B>
 Pair<typename B::V> turns(B& b, typename B::V size, double shift) {
   using Table = InverseTwoPi<F>;

@@ -7,8 +7,8 @@ namespace hone::jit {
 
 namespace {
 
-/// Multiples of a stride within one block reach from a pointer by `index * scale`, with an index
-/// register for each odd part: 1, 3, 5, 7 give 0..8.
+/// Multiples of a stride below this are reached from one pointer by `index * scale`. An index
+/// register for each odd part is enough: 1, 3, 5, 7 give 0..8.
 constexpr int64_t kStrideBlock = 9;
 /// Displacements reach this far; what lies beyond gets a pointer of its own.
 constexpr int64_t kReach = int64_t{1} << 30;

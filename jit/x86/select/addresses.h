@@ -8,8 +8,8 @@
 
 namespace hone::jit {
 
-/// Addresses: one pointer register per pattern of loop variables, advanced by its loop; constant
-/// parts as displacements; multiples of a dim (strides known at the call) as scaled indices.
+/// Addresses: one pointer register per pattern of loop variables, advanced by its loop. Constant
+/// parts are displacements. Multiples of a dim (strides known at the call) are scaled indices.
 class Addresses final : public SelectionPart, public ScopeListener {
  public:
   Addresses(Context& context, Indices& indices) : SelectionPart(context), indices_(indices) {

@@ -32,9 +32,9 @@ class LaneArithmetic final : public SelectionPart {
   Value combine(ir::Reduce reduce, const Value& a, const Value& b);
 
  private:
-  /// NaN wins: the instruction gives its second operand where either is NaN, which is right unless
-  /// only the first is. The one that is looked at is `b`, which in reductions is not the running
-  /// value, so that the test is not part of the chain from step to step.
+  /// Maximum or minimum in which NaN wins. The instruction gives its second operand where either is
+  /// NaN, which is wrong where only the first is. So `b` is tested for NaN. In reductions it is not
+  /// the running value, which keeps the test off the chain from step to step.
   Value extremum(bool max, const Value& a, const Value& b);
   /// Bytes have no product: even and odd ones by 16-bit products.
   Value multiply_bytes(const Value& a, const Value& b);

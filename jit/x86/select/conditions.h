@@ -46,7 +46,7 @@ class Conditions final : public SelectionPart {
   };
 
   bool decided_comparison(const ir::Expr& e, bool& holds);
-  /// A comparison of integers that steer; null when it is not of a form that lane numbers decide.
+  /// A comparison of index integers; null when it is not of a form that lane numbers decide.
   bool compare_lanes(const ir::Expr& e, Value& out);
   /// Lanes with `d` < 0, where d = slope * lane + something the same in all lanes, slope 1 or -1.
   Value negative_lanes(const Affine& d, int slope);

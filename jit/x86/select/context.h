@@ -11,7 +11,7 @@
 
 namespace hone::jit {
 
-/// The ways back to the root: a part hands on what is not its subject.
+/// Callbacks to the root: a part hands on statements that are not its subject.
 class Root {
  public:
   virtual void walk(const ir::Stmt& s) = 0;
@@ -24,7 +24,7 @@ class Root {
   ~Root() = default;
 };
 
-/// What has state that follows the scopes of the code.
+/// A listener whose state follows the scopes of the code.
 class ScopeListener {
  public:
   /// A scope was opened; buffers of `written` are stored to inside.
@@ -36,8 +36,8 @@ class ScopeListener {
   ~ScopeListener() = default;
 };
 
-/// What all parts of selection share: what they select from, the code so far, where in the nest it
-/// stands, and whether it failed.
+/// Shared by all parts of selection: the nest, the code so far, the position in the nest, and the
+/// failure.
 struct Context {
   Context(const ir::Nest& nest, const ir::Launch& launch, const ir::Target& target);
 

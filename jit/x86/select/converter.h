@@ -19,9 +19,9 @@ class Converter final : public SelectionPart {
 
  private:
   Value bits_of_mask(const Value& mask, DType to);
-  /// To be rounded once more, to 16 bits: of a double, whose low bits a single has no place for,
-  /// the last bit that stays is set where any of those is, so that the second rounding is the only
-  /// one. Denormal singles lose more bits: they are 0 in f16, and may be rounded twice in bf16.
+  /// Rounds a double to a single that is then rounded to 16 bits. Where any bit is lost, the last
+  /// bit that stays is set (round to odd). Only the second rounding then counts. Denormal singles
+  /// lose more bits: they are 0 in f16, and may be rounded twice in bf16.
   Value to_sticky_single(const Value& v);
   Value to_double(const Value& v);
   /// AVX2: 64-bit integers, lane by lane.

@@ -9,7 +9,8 @@
 
 namespace hone::jit {
 
-/// What operands moved by 128 add too much to running values: signed bytes as unsigned ones.
+/// Correction of dot products on signed bytes. Moving an operand by 128 makes it unsigned, and adds
+/// an excess to the running value.
 class DotExcess final : public SelectionPart {
  public:
   DotExcess(Context& context, Vectors& vectors) : SelectionPart(context), vectors_(vectors) {}
@@ -23,15 +24,15 @@ class DotExcess final : public SelectionPart {
   Reg bytes_of_128();
   /// Tells that the scope around the loops of a reduction was opened.
   void begin() { excess_depth_ = code_.depth(); }
-  /// Adds the excess of a product, of `w` bytes and made by `op`, to a sum of its own; false where
-  /// it must be taken off at once.
+  /// Adds the excess of a product to a sum of its own. The product has `w` bytes and is made by
+  /// `op`. False where the excess must be taken off at once.
   bool keep(Reg dest, const std::array<Reg, 2>& correction, X86 op, int w);
   /// After the loops of the reduction: running values become what they should be.
   void take_off();
 
  private:
-  /// What is added too much, kept apart while the loops of the reduction run: one sum serves all
-  /// rows that see the same operands in the same order.
+  /// The excess of sums, kept apart while the loops of the reduction run. One serves all rows that
+  /// see the same operands in the same order.
   struct Excess {
     struct Link {
       std::array<Reg, 2> operands;

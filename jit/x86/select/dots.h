@@ -61,8 +61,8 @@ class Dots final : public SelectionPart {
     std::array<Reg, 2> correction;  ///< whose product is to be taken off, where one was moved
   };
 
-  /// True when the elements of a group lie one after the other from `offset`: every one is asked
-  /// for, since a layout may cut groups apart.
+  /// True when the elements of a group lie one after the other from `offset`. Every element is
+  /// checked, because a layout may cut groups apart.
   bool together(const ir::Expr& index, const Affine& offset);
   /// The groups of one factor, a lane each. Elements past the end of a rest are 0.
   DotFactor factor_of(const ir::Expr& factor);
@@ -71,7 +71,7 @@ class Dots final : public SelectionPart {
   void refuse_layout(int buffer);
   /// One group in all lanes.
   Reg group_broadcast(const Mem& m, const DotFactor& f, int buffer);
-  /// AVX-512: groups of which only the first elements exist.
+  /// AVX-512: groups whose first elements alone exist.
   Reg group_rest(const Mem& m, const DotFactor& f, int buffer);
   /// Every byte of `r` moved by 128: signed to unsigned and back.
   Reg moved_by_128(Reg r);

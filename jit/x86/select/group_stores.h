@@ -10,8 +10,8 @@
 
 namespace hone::jit {
 
-/// Stores that an unrolled loop spreads over lanes, so that together they leave nothing out: the
-/// vectors are interleaved in registers and stored whole.
+/// Interleaved stores: an unrolled loop spreads them over lanes, and together they leave no gap.
+/// The vectors are interleaved in registers and stored whole.
 ///   vec n: unroll k in 0..4: P[4*n + k] = B[k,n]
 class GroupStores final : public SelectionPart {
  public:

@@ -19,8 +19,8 @@ struct LoopState {
   int64_t max = 0;
 };
 
-/// Integers that steer as sums of products, for as long as possible, and the registers that come to
-/// hold them.
+/// Index arithmetic as sums of products, for as long as possible, and the registers that come to
+/// hold it.
 class Indices final : public SelectionPart, public ScopeListener {
  public:
   Indices(Context& context, GeneralOps& general) : SelectionPart(context), general_(general) {

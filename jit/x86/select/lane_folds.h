@@ -18,7 +18,7 @@ class LaneFolds final : public SelectionPart {
   Value across(ir::Reduce reduce, Value v);
 
  private:
-  /// The upper half of the lanes, as the lower ones, of which there are half as many from here on.
+  /// Folds the upper half of the lanes onto the lower; half as many lanes remain.
   Reg halve(const Value& v);
   /// The upper half of the lanes, moved to where the lower ones are.
   Reg upper_half(const Value& v);

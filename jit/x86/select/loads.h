@@ -32,8 +32,8 @@ class Loads final : public SelectionPart {
         tiles_(tiles) {}
 
   Value load(const ir::Expr& e);
-  /// In a vector loop, once for each line that the lanes are on: for the first lane alone where how
-  /// many there are is known at the call only.
+  /// Prefetches in a vector loop, once for each line that the lanes are on. Only the first lane
+  /// prefetches where the number of lines is known only at the call.
   void prefetch(const ir::PrefetchStmt& s);
 
  private:

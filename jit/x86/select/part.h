@@ -67,7 +67,7 @@ class SelectionPart {
   void branch(uint64_t written, const Body& body) {
     inside(Scope::kBranch, written, false, body);
   }
-  /// Runs `body` with one lane, the vector loop's variable being that of lane `i`.
+  /// Runs `body` with one lane: the vector loop's variable has the value of lane `i`.
   template <class Body>
   void at_lane(int i, const Body& body) {
     const Lanes outer = lanes_;

@@ -9,8 +9,8 @@
 
 namespace hone::jit {
 
-/// LIR for one launch of `nest`: `fn(args, begin, end, scratch)` with the loop over the range
-/// emitted inside. Refuses, with the reason, what it cannot do; never emits wrong code.
+/// LIR for one launch of `nest`: `fn(args, begin, end, scratch)`, with the loop over the range
+/// inside. Refuses a launch that it cannot do, with the reason; never emits wrong code.
 Result<Lir, ir::Reject> select(const ir::Nest& nest, const ir::Launch& launch,
                                const ir::Target& target);
 

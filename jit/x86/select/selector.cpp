@@ -20,7 +20,7 @@ constexpr int64_t kMaxUnroll = 1024;
 /// Guards by data that a vector loop branches on: each doubles its code.
 constexpr size_t kMostGuards = 2;
 
-/// True where `s` may not run: what it loads may lie outside of its tensor then.
+/// True where `s` may not run: its loads may then lie outside of their tensors.
 bool may_be_skipped(const ir::Stmt& s) {
   if (ir::is<ir::IfStmt>(s)) return true;
   const auto* loop = ir::as<ir::ForStmt>(s);

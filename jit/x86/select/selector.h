@@ -54,11 +54,12 @@ class Selector final : public SelectionPart {
   void walk_lane_if(const ir::IfStmt& s);
   /// Lowers the status word to `value` unless the condition holds.
   void check(const ir::CheckStmt& s);
-  /// One branch for the whole vector loop: a masked load whose lanes are all off is an ordinary one
-  /// only where the address exists, else the processor spends hundreds of cycles on not faulting.
+  /// Branches once on a guard for the whole vector loop. A masked load whose lanes are all off is
+  /// cheap only where the address exists. Elsewhere the processor spends hundreds of cycles on not
+  /// faulting.
   void vector_by_guard(const ir::ForStmt& s, const Affine& extent, const ir::Expr& guard);
-  /// A guard by data of a load in `s`, such as whether a row's number is one, that holds or fails
-  /// for all of the vector loop `loop` together; null where there is none.
+  /// A guard by data of a load in `s` that holds or fails for all of the vector loop `loop`
+  /// together. An example is whether a row number is valid. Null where there is none.
   const ir::Expr* common_guard(const ir::Stmt& s, const ir::Stmt& loop);
   void serial(const ir::ForStmt& s, const Affine& begin, const Affine& extent);
   void dot(const ir::ForStmt& s, const Affine& begin, const Affine& extent);

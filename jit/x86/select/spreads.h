@@ -20,8 +20,8 @@ class Spreads final : public SelectionPart {
   /// AVX-512: the vectors from the first to the last element, the last of them ending with it,
   /// merged by shuffles of two.
   Reg spread_wide(int buffer, const Affine& first, int64_t stride);
-  /// AVX2: every second element, of two vectors of which the other begins with the last element of
-  /// the one, so that it ends with the last element wanted.
+  /// AVX2: every second element, from two vectors. The second begins with the last element of the
+  /// first, so that it ends with the last element wanted.
   Reg every_second(int buffer, const Affine& first);
 
   Addresses& addresses_;

@@ -23,8 +23,8 @@ class Streams final : public SelectionPart {
   void stream(bool streaming) { streaming_ = streaming; }
 
  private:
-  /// Bytes of which the element's distance from its buffer's start is always a multiple, up to the
-  /// vector's size.
+  /// Alignment of the element within its buffer: its distance in bytes from the start is always a
+  /// multiple. At most the vector's size.
   int64_t alignment_of(int buffer, const Affine& offset) const;
 
   Indices& indices_;

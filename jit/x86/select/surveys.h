@@ -10,7 +10,7 @@
 
 namespace hone::jit {
 
-/// What the body of a vector loop needs.
+/// Requirements of the body of a vector loop.
 struct Survey {
   int bytes = 0;               ///< of the largest lane
   int lanes = 1;               ///< that fit a vector; 1 where lanes cannot do it
@@ -40,12 +40,12 @@ class Surveys final : public SelectionPart {
 
  private:
   void collect(const ir::Stmt& s, int variable, Survey& out) const;
-  /// A tile whose elements are narrower than what they are computed from has one number of lanes
-  /// all the same: that of the widest loop that stores to it. Else the registers that its start
-  /// makes are not those that its steps need, and each element moves on its own.
+  /// Gives tiles of narrow elements one number of lanes. It is the number of the widest loop that
+  /// stores to the tile. Otherwise the registers made at its start would not be those that its
+  /// steps need, and each element would move on its own.
   void agree_on_lanes(const ir::Stmt& s);
-  /// Bytes of the largest lane that computing `e` needs. Integers that steer and are the same in
-  /// all lanes, or are only compared with the lane's number, need none.
+  /// Bytes of the largest lane that computing `e` needs. Index integers need none where they are
+  /// the same in all lanes, or are only compared with the lane's number.
   int lane_bytes(const ir::Expr& e, int variable) const;
 
   Indices& indices_;

@@ -8,7 +8,7 @@
 
 namespace hone::jit {
 
-/// Register tiles read along the other axis than they were written: blocks of N x N elements go
+/// Register tiles read along the other axis than they were written. Blocks of N x N elements go
 /// through one network of shuffles, emitted once until the tile changes.
 class Transposes final : public SelectionPart {
  public:
@@ -22,7 +22,7 @@ class Transposes final : public SelectionPart {
     int rows;
     bool operator==(const Block&) const = default;
   };
-  /// The columns of a block turned before in this scope; null where it was not.
+  /// The columns of a block transposed before in this scope; null where it was not.
   const std::vector<Reg>* find(const Block& block) const;
   /// Turns a block, given its rows.
   const std::vector<Reg>& keep(const Block& block, std::vector<Reg> rows, int size, int width);

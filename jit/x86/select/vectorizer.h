@@ -29,8 +29,8 @@ class Vectorizer final : public SelectionPart {
   void constant(const ir::ForStmt& s, const Affine& begin, int64_t extent, int lanes);
   void dynamic(const ir::ForStmt& s, const Affine& begin, const Affine& extent,
                const Survey& needs);
-  /// A loop over elements of a register tile that may end before the tile does: whole where it does
-  /// not, else chunk by chunk as far as it goes.
+  /// A loop over elements of a register tile that may end before the tile does. It runs whole where
+  /// it does not, else chunk by chunk up to its end.
   void bounded(const ir::ForStmt& s, const Affine& begin, const Affine& extent, int64_t most,
                int lanes, bool unmaskable);
   /// The first `active` of `lanes` iterations from `base` on.

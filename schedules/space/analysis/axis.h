@@ -16,8 +16,8 @@ struct VectorAxis {
   double cost = 0;         ///< of one vector of points, in instructions about
 };
 
-/// The reduction loops around `var` that run on in memory where it ends, the nearest first: fused
-/// with it they are one loop at the same stride.
+/// The reduction loops around `var` that continue it in memory, the nearest first. Fused with it
+/// they are one loop at the same stride.
 std::vector<std::string> run_of(const ir::Stage& stage, const StageFacts& facts,
                                 const std::string& var);
 

@@ -12,7 +12,7 @@ namespace {
 
 /// Costs of a factor that is copied, its groups together or in panels, in loads.
 /// Tuned on: Zen 5 (AVX-512).
-constexpr double kTurned = 1;
+constexpr double kRegrouped = 1;
 constexpr double kDotsPacked = 1;
 /// Lanes that there may be for each column: what is left of the instruction's advantage beyond is
 /// less than lanes along the sum have.
@@ -34,7 +34,7 @@ int dim_of(const Access& a, const std::string& var) {
 }
 
 /// True when a copy with the groups together is read often enough, or made once.
-bool worth_turning(const Plan& plan, const std::string& stage, const Access& a) {
+bool worth_regrouping(const Plan& plan, const std::string& stage, const Access& a) {
   constexpr double kReads = 16;  // that pay for the copy. Tuned on: Zen 5 (AVX-512).
   const StageFacts facts = facts_of(plan.program(), plan.stage(stage));
   double reads = 1;
@@ -55,9 +55,9 @@ double factor_cost(const Plan& plan, const std::string& stage, const Access& a, 
                       plan.program().producer(a.buffer)->at.root();
   if (!copied || dim_of(a, out.grouped) < 0) return -1;
   if (lanes == 0) {
-    if (!worth_turning(plan, stage, a)) return -1;
-    out.turned.push_back(a.buffer);
-    return kTurned;
+    if (!worth_regrouping(plan, stage, a)) return -1;
+    out.regrouped.push_back(a.buffer);
+    return kRegrouped;
   }
   if (dim_of(a, out.columns) < 0 || !worth_packing(plan, stage, a)) return -1;
   out.packed.push_back(a.buffer);

@@ -67,9 +67,10 @@ std::string cut_vectors(Plan& plan, const std::string& stage, const std::string&
 /// Tuned on: no GPU; reckoned for an H100.
 inline constexpr int64_t kMostHeld = 32;
 
-/// Unrolls the loop `stage/loop` over what each of `threads` threads has of `extent` elements by
-/// vectors of `width`: all of it where that fits registers, so that what several stages read of a
-/// row is read once; else some iterations at a time, so that enough loads are under way.
+/// Unrolls the loop `stage/loop` over a thread's share of `extent` elements, read by vectors of
+/// `width`; there are `threads` threads. The whole share is unrolled if it fits registers, so that
+/// a row read by several stages is read once. Otherwise some iterations are, so that enough loads
+/// are under way.
 void unroll_share(Plan& plan, const std::string& stage, const std::string& loop, int64_t extent,
                   int64_t threads, int64_t width);
 

@@ -9,8 +9,8 @@
 
 namespace hone::schedules {
 
-/// A product by an instruction on tiles: what the steps of the rules name.
-struct TensorProduct {
+/// A GEMM, by an instruction on tiles or without one: what the steps of the rules name.
+struct Gemm {
   const ir::Instruction* row = nullptr;
   std::string name;                 ///< the stage that stores the results
   std::string product;              ///< the stage that sums; `name` where it stores its own
@@ -21,19 +21,19 @@ struct TensorProduct {
   int64_t count = 1;                ///< products: iterations of `others`
 };
 
-/// The product that `name` stores, by `row` of what instruction_for() finds; no row where there is
-/// none.
-TensorProduct tensor_product(const Plan& plan, const std::string& name);
-/// The same by an instruction that takes tiles side by side. Where only one side
-/// has as many results as the instruction has rows, that side is `m`.
-TensorProduct wide_product(const Plan& plan, const std::string& name);
+/// The product that `name` stores, by mma: `row` is what instruction_for() finds, null where there
+/// is none.
+Gemm mma_product(const Plan& plan, const std::string& name);
 
-/// The same without an instruction; `of.m` is empty where there is none.
-TensorProduct any_product(const Plan& plan, const std::string& name);
+/// The same by wgmma, which takes tiles side by side. Where only one side has as many results as
+/// the instruction has rows, that side is `m`.
+Gemm wgmma_product(const Plan& plan, const std::string& name);
+
+/// The same by scalar instructions; `of.m` is empty where there is no product.
+Gemm simt_product(const Plan& plan, const std::string& name);
 
 /// Puts the tile at a loop of the owner, in registers that lanes hold together or each its own.
-bool place_tile(Plan& plan, TensorProduct& t, const std::string& loop,
-                ir::Space in = ir::Space::kWarp);
+bool place_tile(Plan& plan, Gemm& t, const std::string& loop, ir::Space in = ir::Space::kWarp);
 
 /// The dims of a tensor, the one whose neighbours lie together last.
 std::vector<size_t> by_stride(const Plan& plan, const ir::Buffer& buffer);
@@ -42,6 +42,6 @@ std::vector<size_t> by_stride(const Plan& plan, const ir::Buffer& buffer);
 std::string dim_along(const ir::Expr& load, const std::string& var);
 
 /// The factor that `m` of the product indexes, and the other.
-Factors factors_by_side(const Plan& plan, const TensorProduct& t);
+Factors factors_by_side(const Plan& plan, const Gemm& t);
 
 }  // namespace hone::schedules

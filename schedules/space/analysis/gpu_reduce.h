@@ -17,8 +17,8 @@ inline constexpr int64_t kShortestRow = 8;
 /// of results share them.
 bool is_product(const Plan& plan, const std::string& stage);
 
-/// Members of a stage's rows (see row_members) but for those that do better in launches of their
-/// own: products, and what has several values to a row and reduces each.
+/// Members of a stage's rows (see row_members) that share its launch. Left out are those that do
+/// better in launches of their own: products, and stages that reduce several values of each row.
 RowMembers beside(const Plan& plan, const ir::Stage& root, std::vector<std::string>& prefix);
 
 /// The reduced variables along which a stage reads neighbours, as one range in memory.
@@ -43,9 +43,9 @@ struct RowThreads {
   int64_t width = 1;    ///< elements of a row that a thread accesses at once
 };
 
-/// For `rows` rows of `extent` elements, by vectors of `width` at most: a warp or part of one to
-/// each where there are many short ones, else a block. A thread has as many elements as registers
-/// hold, if that leaves enough threads.
+/// The threads for `rows` rows of `extent` elements, read by vectors of at most `width`. Many short
+/// rows get a warp or part of one each, other rows a block. A thread has as many elements as its
+/// registers hold, if that leaves enough threads.
 RowThreads row_threads(Plan& plan, int64_t rows, int64_t extent, int64_t width);
 
 /// Gives what a stage in registers reduces along to threads of the block, along an axis, by vectors

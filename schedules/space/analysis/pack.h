@@ -28,8 +28,8 @@ bool pack_panel(Plan& plan, const std::string& stage, const std::string& tensor,
 bool pack_groups(Plan& plan, const std::string& stage, const std::string& tensor,
                  const Groups& groups);
 
-/// True when panels are read faster than the rows of `access` as they lie: it is bound once, or its
-/// rows are far apart and read often.
+/// True when packed panels are read faster than the rows of `access` as they lie. That is so for a
+/// tensor bound once, and for rows far apart that are read often.
 bool pays_to_pack(const Plan& plan, const std::string& stage, const Access& access);
 
 }  // namespace hone::schedules

@@ -23,8 +23,8 @@ struct TileProblem {
   int point_loads = 0;   ///< tensors read at every point of the tile
   int column_sums = 0;   ///< further running values, each one of a column vector
   int prepared = 0;      ///< arithmetic on what is loaded, before a point takes it
-  /// Steps of the reduction that move a point load as `slide_step` of them move a row: what one
-  /// row reads at a later step, the next reads at an earlier one, from registers.
+  /// Extent of a reduction loop along which neighbouring rows overlap, as in a convolution. A row
+  /// lies `slide_step` of its steps from the next. Elements that rows share stay in registers.
   int64_t slide = 1;
   int64_t slide_step = 1;
   int64_t copies = 1;  ///< of the body: steps of the reduction that are unrolled

@@ -112,9 +112,9 @@ std::string run_on(Plan& plan, const std::string& name, const std::string& var, 
   return loop;
 }
 
-/// True when the range of `var` ends within a vector, where only a call or a row knows: partial
-/// results in registers could not be told which of them take part. Masks can tell where a condition
-/// of the loops does.
+/// True when the range of `var` ends within a vector at a place that only the call or the row
+/// knows. Partial results in registers then cannot tell which lanes take part. Masks can tell where
+/// a condition of the loops does.
 bool ends_anywhere(const Plan& plan, const ir::Stage& s, const std::string& var) {
   const ir::IndexVar& v = *s.var(var);
   bool data = false, tested = false;

@@ -46,8 +46,8 @@ bool copy_with_borders(Plan& plan, const std::string& stage, const std::string& 
   return done;
 }
 
-/// A copy that is half border, and of which each element is read twice at most, costs more
-/// than the tests that it saves.
+/// True for a copy that is half border and whose elements are read twice at most. Such a copy costs
+/// more than the tests that it saves.
 bool mostly_border(Plan& plan, const std::string& stage, const std::string& tensor,
                    const std::string& copy) {
   Plan::Mark before = plan.mark();

@@ -41,8 +41,8 @@ std::set<std::string> tested_variables(const ir::Stage& s) {
   return out;
 }
 
-/// Loops that iterations of a stage's conditions may be cut out of, outermost first: its own over
-/// the variables tested, and those around the loop that computes it.
+/// Loops that the conditions of a stage may be peeled from, outermost first. These are its own
+/// loops over the variables tested, and those around the loop that computes it.
 std::vector<ir::Place> candidates(const Plan& plan, const ir::Stage& s,
                                   const std::set<std::string>& tested) {
   std::vector<ir::Place> out;

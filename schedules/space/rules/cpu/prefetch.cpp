@@ -30,8 +30,8 @@ int64_t row_of(const Plan& plan, const ir::Stage& s, const Access& a, const std:
   return row;
 }
 
-/// The innermost loop over which the access goes where hardware does not look ahead: from one row
-/// that data choose to the next, or from page to page.
+/// The innermost loop over which the access goes where the hardware does not prefetch. There it
+/// goes from one row chosen by data to the next, or from page to page.
 std::string leaping_loop(const Plan& plan, const ir::Stage& s, const Access& a) {
   const int64_t size = size_of(plan.program().buffer(a.buffer)->type);
   const bool data = std::any_of(a.indices.begin(), a.indices.end(), gathered);

@@ -40,8 +40,8 @@ bool reuses(const Plan& plan, const RowMembers& members) {
   return false;
 }
 
-/// Rows at a time of short ones: what waits for the end of one row's reduction overlaps with the
-/// others, while all that a row needs stays in the nearest cache.
+/// Short rows to take at a time. One row's wait for the end of its reduction then overlaps with the
+/// others, and all rows stay in the nearest cache.
 int64_t overlapping(const Plan& plan, const RowMembers& members, const std::string& name,
                     const std::string& loop) {
   const StageFacts root = plan.facts(name);

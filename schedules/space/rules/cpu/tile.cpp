@@ -241,8 +241,8 @@ void spread_outer(const Plan& plan, TileTile& t) {
               t.outer.begin() + static_cast<long>(best) + 1);
 }
 
-/// True when a tile reads its tensors once, a line or a few of every row, and rows are pages apart:
-/// nothing looks ahead along a column, so a few rows at a time are read to their ends.
+/// True when a tile reads its tensors once, a few lines of every row, and rows are pages apart. No
+/// hardware prefetches along a column, so a few rows at a time are read to their ends.
 bool reads_columns(const Plan& plan, const TileTile& t, const std::string& reduced) {
   if (!t.rows.empty() || t.outer.size() != 1) return false;
   for (const Access& a : plan.facts(t.producer).loads) {
@@ -366,7 +366,7 @@ bool pack_dots(Plan& plan, const std::string& inner, const TileTile& t) {
   for (const std::string& tensor : t.dots.packed) {
     if (!pack(plan, inner, tensor, t.axis.var, t.width.again(), groups)) return false;
   }
-  for (const std::string& tensor : t.dots.turned) {
+  for (const std::string& tensor : t.dots.regrouped) {
     if (!pack_groups(plan, inner, tensor, groups)) return false;
   }
   return true;

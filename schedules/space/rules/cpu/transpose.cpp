@@ -32,7 +32,7 @@ std::string other_axis(const ir::Stage& s, const StageFacts& facts, const std::s
   return other;
 }
 
-bool apply_turn(Plan& plan, const std::string& name) {
+bool apply_transpose(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (s.reduce != ir::Reduce::kNone || s.vars.size() < 2 || s.where) {
     return plan.declines("it reduces, has a `where`, or fewer than two loops");
@@ -56,12 +56,12 @@ bool apply_turn(Plan& plan, const std::string& name) {
   if (facts.extent(v) < side / 2 || facts.extent(t) < side / 2) {
     return plan.declines("an axis is shorter than half a tile");
   }
-  if (plan.decide("turn " + tensor + " in registers", 2, 1) == 0)
+  if (plan.decide("transpose " + tensor + " in registers", 2, 1) == 0)
     return plan.declines("so decided");
   std::vector<std::string> panels;
   const bool large =
       bytes_of(plan.program(), *plan.program().buffer(tensor)) > plan.machine().l3 / 4;
-  if (plan.decide("turn " + tensor + " by panels", 2, large ? 1 : 0) == 1) {
+  if (plan.decide("transpose " + tensor + " by panels", 2, large ? 1 : 0) == 1) {
     // A panel's pages, of either tensor, fit the TLB.
     for (const auto& [var, knob] : {std::pair{t, "pt"}, std::pair{v, "pv"}}) {
       const auto h = plan.split(
@@ -97,8 +97,8 @@ bool apply_turn(Plan& plan, const std::string& name) {
 
 const Rule cpu::kTranspose = {
     "transpose",
-    "A tensor read along another axis than the store's is turned in registers, block by block.",
-    apply_turn,
+    "A tensor read along another axis than the store's is transposed in registers, block by block.",
+    apply_transpose,
 };
 
 }  // namespace hone::schedules

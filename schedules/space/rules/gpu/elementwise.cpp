@@ -16,9 +16,9 @@ namespace {
 /// Threads that fill a large GPU; with more results than that, a thread may have several.
 /// Tuned on: no GPU; reckoned for an H100.
 constexpr int64_t kManyThreads = 64 << 10;
-/// Threads from which a thread may have several parts of the results; how many parts at most, and
-/// the bytes of loads under way that are enough.
-/// Tuned on: no GPU; reckoned for an H100.
+/// From this many threads on, a thread may compute several parts of the results. Then come the
+/// parts at most, and the bytes of loads under way that are enough. Tuned on: no GPU; reckoned for
+/// an H100.
 constexpr int64_t kFillingThreads = 256 << 10;
 constexpr int64_t kMostParts = 4;
 constexpr int64_t kBytesAhead = 32;
@@ -70,8 +70,8 @@ bool order_outwards(Plan& plan, const std::string& name, const std::vector<std::
   return vars.size() <= 1 || plan.add(step::reorder(loops_of(name, vars)));
 }
 
-/// Cuts a loop into blocks, threads and what each thread has, `each` elements a number of threads
-/// apart: `.b`, `.t` and, if a thread has several, `.e`.
+/// Splits a loop into blocks `.b`, threads `.t` and, if a thread has several elements, those `.e`.
+/// A thread has `each` elements, as far apart as there are threads.
 bool cut_threads(Plan& plan, const std::string& name, const std::string& loop,
                  const Number& threads, int64_t each) {
   const std::string block = loop + ".b", rest = loop + ".r", thread = loop + ".t";
@@ -238,8 +238,8 @@ bool lies_flat(const Plan& plan, const std::string& name) {
   });
 }
 
-/// Parts of a stage that a thread has, so that enough loads are under way at a time; 1 where
-/// results are too few for that.
+/// Parts of a stage that each thread computes, so that enough loads are under way. 1 where there
+/// are too few results for that.
 int64_t parts_of_thread(const Plan& plan, const std::string& name, const std::string& last,
                         int64_t width, int64_t results) {
   const StageFacts facts = plan.facts(name);
@@ -270,7 +270,8 @@ bool fills_tile(const Plan& plan, const std::string& name, const std::vector<std
   return std::min(columns, kBlockThreads) * rows >= kBlockThreads / 2;
 }
 
-/// Ways to map a stage, the most wanted first. `alone`: it needs no other stage beside it.
+/// Ways to compute a stage elementwise, the most wanted first. `alone`: it needs no other stage
+/// beside it.
 std::vector<Way> ways_of(Plan& plan, const std::string& name, bool alone) {
   std::vector<Way> out;
   const std::vector<std::string> vars = outwards(plan, name);
@@ -303,7 +304,7 @@ std::vector<Way> ways_of(Plan& plan, const std::string& name, bool alone) {
   return out;
 }
 
-bool apply_map(Plan& plan, const std::string& name) {
+bool apply_gpu_elementwise(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (!s.at.root()) return plan.declines("the stage is computed inside another");
   if (s.vars.empty()) return plan.declines("the stage has one result");
@@ -340,7 +341,7 @@ const Rule gpu::kElementwise = {
     "A stage gives one result to each thread, neighbours along the contiguous axis; what it "
     "reduces, and what stages reduce that it reads point for point, stays in the thread's "
     "registers.",
-    apply_map,
+    apply_gpu_elementwise,
 };
 
 }  // namespace hone::schedules

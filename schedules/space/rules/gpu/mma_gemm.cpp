@@ -15,7 +15,7 @@ namespace {
 
 /// Bytes of an operand's row that a block holds at a time.
 /// Tuned on: no GPU; reckoned for an H100.
-constexpr int64_t kTensorDepthBytes = 64;
+constexpr int64_t kMmaDepthBytes = 64;
 /// An axis shorter than this is not worth a tile of a warpgroup.
 /// Tuned on: no GPU; reckoned for an H100.
 constexpr int64_t kVeryShort = 4;
@@ -27,14 +27,14 @@ constexpr int64_t kWarpSide = 32, kMostWarpSide = 64;
 constexpr int64_t kWarpThreads = ir::DeviceLimits::kWarp;
 
 /// A product, and how it is cut.
-struct Tensor : TensorProduct {
+struct MmaTile : Gemm {
   Number warp_m, warp_n;    ///< results of a warp along each
   Number warps_m, warps_n;  ///< warps of a block along each
 };
 
 /// The product that `name` stores, without an instruction.
-TensorProduct unassigned(const Plan& plan, const std::string& name, int64_t least) {
-  TensorProduct t;
+Gemm unassigned(const Plan& plan, const std::string& name, int64_t least) {
+  Gemm t;
   t.name = name;
   t.of = product_at(plan, name, t.product, least);
   if (t.of.m.empty()) return t;
@@ -72,7 +72,7 @@ Side side_of(int64_t extent, int64_t most, int64_t least) {
 }
 
 /// Sizes that keep the whole GPU busy, as knobs.
-void choose_sizes(Plan& plan, Tensor& t, int64_t m, int64_t n, int64_t others) {
+void choose_sizes(Plan& plan, MmaTile& t, int64_t m, int64_t n, int64_t others) {
   const ir::Instruction& row = *t.row;
   const int64_t most = size_of(row.accumulate) > 4 ? kWarpSide : kMostWarpSide;
   Side rows = side_of(m, most, row.rows), columns = side_of(n, most, 2 * row.columns);
@@ -98,7 +98,7 @@ void choose_sizes(Plan& plan, Tensor& t, int64_t m, int64_t n, int64_t others) {
 }
 
 /// Cuts the owner's loops into blocks, warps and what a warp computes.
-bool cut_tensor(Plan& plan, const Tensor& t) {
+bool cut_mma(Plan& plan, const MmaTile& t) {
   const auto axis = [&](const std::string& v, const Number& warp, const Number& warps) {
     const std::string block = v + ".b", inside = v + ".i";
     return plan.add(step::split({t.name, v}, warp * warps, block, inside, ir::Tail::kPad)) &&
@@ -119,8 +119,7 @@ bool cut_tensor(Plan& plan, const Tensor& t) {
 /// Copies an operand's part of a block's tile into shared memory, in the order of memory. All
 /// threads of the block copy words of 16 bytes. Rows are swizzled, so that no two rows of a matrix
 /// that is read lie in one bank.
-bool share_tensor(Plan& plan, const Tensor& t, const std::string& operand,
-                  const std::string& copy) {
+bool share_mma(Plan& plan, const MmaTile& t, const std::string& operand, const std::string& copy) {
   const ir::Buffer b = *plan.program().buffer(operand);
   const std::vector<size_t> dims = by_stride(plan, b);
   CopyOptions options{ir::Space::kSharedMemory, 0, true, {}};
@@ -145,21 +144,21 @@ bool share_tensor(Plan& plan, const Tensor& t, const std::string& operand,
 }
 
 /// Brings a factor into the registers of the warps, through shared memory.
-bool bring(Plan& plan, const Tensor& t, const ir::Expr& factor, const std::string& row_var,
+bool bring(Plan& plan, const MmaTile& t, const ir::Expr& factor, const std::string& row_var,
            const std::string& k) {
   const std::string shared = factor->name + ".shared", warp = factor->name + ".warp";
   const std::string rows = dim_along(factor, row_var), columns = dim_along(factor, k);
-  return share_tensor(plan, t, factor->name, shared) &&
+  return share_mma(plan, t, factor->name, shared) &&
          plan.add(step::stage(shared, {t.tile, "k.s"}, warp, {ir::Space::kWarp})) &&
          plan.add(step::lanes({warp, rows}, {warp, columns}, std::max(1, 4 / size_of(factor->type)),
                               "lane"));
 }
 
 /// The tile's loops: steps of the reduction, each of whole instructions.
-bool fill_tensor(Plan& plan, const Tensor& t) {
+bool fill_mma(Plan& plan, const MmaTile& t) {
   const Product& p = t.of;
   const ir::Instruction& row = *t.row;
-  const int64_t steps = std::max<int64_t>(2, kTensorDepthBytes / size_of(row.a) / row.group);
+  const int64_t steps = std::max<int64_t>(2, kMmaDepthBytes / size_of(row.a) / row.group);
   const Number depth =
       plan.knob(knob_name("steps", t.name), {steps / 2, steps, 2 * steps}, steps) * row.group;
   const auto at = [&](const std::string& loop) { return ir::Place{t.tile, loop}; };
@@ -179,13 +178,12 @@ bool fill_tensor(Plan& plan, const Tensor& t) {
   return plan.add(step::tensorize({at("m.t"), at("n.t"), at("k.t")}, row));
 }
 
-bool apply_tensor(Plan& plan, const std::string& name) {
-  Tensor t{tensor_product(plan, name), {}, {}, {}, {}};
+bool apply_mma(Plan& plan, const std::string& name) {
+  MmaTile t{mma_product(plan, name), {}, {}, {}, {}};
   if (!t.row) return plan.declines("no tensor instruction makes such a product");
   const StageFacts facts = plan.facts(name);
   choose_sizes(plan, t, facts.extent(t.m), facts.extent(t.n), t.count);
-  if (!cut_tensor(plan, t) || !place_tile(plan, t, t.n + ".w") || !fill_tensor(plan, t))
-    return false;
+  if (!cut_mma(plan, t) || !place_tile(plan, t, t.n + ".w") || !fill_mma(plan, t)) return false;
   if (!plan.add(step::lanes({name, t.m + ".r"}, {name, t.n + ".r"}, 2, "lane"))) return false;
   plan.add(step::vectorize({name, t.n + ".r.w"}));
   plan.finish(name);
@@ -195,18 +193,18 @@ bool apply_tensor(Plan& plan, const std::string& name) {
 
 }  // namespace
 
-TensorProduct tensor_product(const Plan& plan, const std::string& name) {
-  TensorProduct t = unassigned(plan, name, kShortestSide);
+Gemm mma_product(const Plan& plan, const std::string& name) {
+  Gemm t = unassigned(plan, name, kShortestSide);
   if (t.of.m.empty()) return t;
   t.row = instruction_for(plan.stage(t.product), plan.target());
   if (t.row && t.row->lanes == 0) t.row = nullptr;
   return t;
 }
 
-TensorProduct wide_product(const Plan& plan, const std::string& name) {
-  TensorProduct t = unassigned(plan, name, kVeryShort);
+Gemm wgmma_product(const Plan& plan, const std::string& name) {
+  Gemm t = unassigned(plan, name, kVeryShort);
   if (t.of.m.empty()) return t;
-  t.row = wide_instruction_for(plan.stage(t.product), plan.target());
+  t.row = wgmma_instruction_for(plan.stage(t.product), plan.target());
   if (!t.row) return t;
   const StageFacts facts = plan.facts(name);
   if (facts.extent(t.m) < t.row->rows && facts.extent(t.n) >= t.row->rows) {
@@ -216,11 +214,11 @@ TensorProduct wide_product(const Plan& plan, const std::string& name) {
   return t;
 }
 
-TensorProduct any_product(const Plan& plan, const std::string& name) {
+Gemm simt_product(const Plan& plan, const std::string& name) {
   return unassigned(plan, name, kShortestSide);
 }
 
-bool place_tile(Plan& plan, TensorProduct& t, const std::string& loop, ir::Space in) {
+bool place_tile(Plan& plan, Gemm& t, const std::string& loop, ir::Space in) {
   const ir::Place at{t.name, loop};
   const std::string output = plan.stage(t.name).output;
   const bool own = t.product == t.name;
@@ -242,7 +240,7 @@ std::string dim_along(const ir::Expr& load, const std::string& var) {
   return d < 0 ? "" : dim_name(static_cast<size_t>(d));
 }
 
-Factors factors_by_side(const Plan& plan, const TensorProduct& t) {
+Factors factors_by_side(const Plan& plan, const Gemm& t) {
   Factors f = factors_of(plan.stage(t.tile));
   if (!f || f.a->name == f.b->name) return {};
   if (dim_along(f.a, t.of.m).empty()) std::swap(f.a, f.b);
@@ -254,7 +252,7 @@ const Rule gpu::kMmaGemm = {
     "A product of types that a tensor instruction of the target takes: a tile of results in the "
     "registers of each warp, operands through shared memory some steps ahead, and a consumer point "
     "for point takes the results from there.",
-    apply_tensor,
+    apply_mma,
 };
 
 }  // namespace hone::schedules

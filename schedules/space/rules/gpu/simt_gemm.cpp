@@ -12,18 +12,17 @@ namespace {
 /// Threads of a block along each axis of its tile, terms of the sum at a time, and blocks that fill
 /// a large GPU.
 /// Tuned on: no GPU; reckoned for an H100.
-constexpr int64_t kProductsSide = 16, kDepth = 16, kProductsBlocks = 128;
+constexpr int64_t kSimtSide = 16, kDepth = 16, kSimtBlocks = 128;
 
 /// A sum of products and the results of a thread along each side.
-struct Tile : TensorProduct {
+struct SimtTile : Gemm {
   int64_t each = 4;
 };
 
-/// Copies an operand's part of a tile, neighbours in memory as neighbours. Along a side they are
-/// cut where a thread's accesses end, so that what neighbouring threads read at a time lies
-/// together; rows along the sum stand by the thread that reads them, padded against conflicts of
-/// banks.
-bool share_products(Plan& plan, const Tile& t, const ir::Expr& factor, const std::string& side) {
+/// Copies an operand's part of a tile, with neighbours in memory as neighbours. A side is cut where
+/// a thread's accesses end, so that neighbouring threads read neighbouring words at a time. Rows
+/// along the sum stand by the thread that reads them, padded against bank conflicts.
+bool share_simt(Plan& plan, const SimtTile& t, const ir::Expr& factor, const std::string& side) {
   const ir::Buffer b = *plan.program().buffer(factor->name);
   const std::string along = dim_along(factor, side), sum = dim_along(factor, t.of.k);
   std::vector<std::string> loops;
@@ -50,15 +49,14 @@ bool share_products(Plan& plan, const Tile& t, const ir::Expr& factor, const std
     layout.insert(layout.end(), {{sum}, {along}});
   }
   return plan.add(step::stage(b.name, {t.tile, "k.o"}, copy, std::move(options))) &&
-         copy_words(plan, copy, loops, kProductsSide, kProductsSide);
+         copy_words(plan, copy, loops, kSimtSide, kSimtSide);
 }
 
 /// Cuts the owner's loops into blocks, threads and what a thread computes.
-bool cut_products(Plan& plan, const Tile& t) {
+bool cut_simt(Plan& plan, const SimtTile& t) {
   for (const std::string& v : {t.m, t.n}) {
     const std::string block = v + ".b", inside = v + ".i";
-    if (!plan.add(
-            step::split({t.name, v}, kProductsSide * t.each, block, inside, ir::Tail::kPad)) ||
+    if (!plan.add(step::split({t.name, v}, kSimtSide * t.each, block, inside, ir::Tail::kPad)) ||
         !plan.add(step::split({t.name, inside}, t.each, v + ".t", v + ".r"))) {
       return false;
     }
@@ -74,9 +72,9 @@ bool cut_products(Plan& plan, const Tile& t) {
          plan.add(step::bind({t.name, t.n + ".t"}, ir::Mark::kThreadX));
 }
 
-/// Sums the tile in registers, some iterations after operands are asked for: of large tiles so few
-/// of the sum at a time that two blocks have registers on a multiprocessor.
-bool fill_products(Plan& plan, const Tile& t) {
+/// Sums the tile in registers, some iterations after operands are loaded. Large tiles take few
+/// terms of the sum at a time, so that two blocks fit the registers of a multiprocessor.
+bool fill_simt(Plan& plan, const SimtTile& t) {
   const Product& p = t.of;
   const Number unrolled = plan.knob(knob_name("unrolled", t.name), {2, 4}, t.each > 4 ? 2 : 4);
   const auto at = [&](const std::string& loop) { return ir::Place{t.tile, loop}; };
@@ -86,15 +84,15 @@ bool fill_products(Plan& plan, const Tile& t) {
   }
   if (!order_loops(plan, t.tile, p.others, {"k.o", "k.s", "k.v", p.m, p.n}, p.k)) return false;
   const Factors f = factors_by_side(plan, t);
-  return f && share_products(plan, t, f.a, p.m) && share_products(plan, t, f.b, p.n) &&
+  return f && share_simt(plan, t, f.a, p.m) && share_simt(plan, t, f.b, p.n) &&
          plan.add(
              step::pipeline(at("k.o"), plan.knob(knob_name("stages", t.name), {2, 3, 4}, 3))) &&
          plan.add(step::unroll({at("k.v"), at(p.m), at(p.n)}));
 }
 
-bool apply_products(Plan& plan, const std::string& name) {
-  Tile t;
-  static_cast<TensorProduct&>(t) = any_product(plan, name);
+bool apply_simt(Plan& plan, const std::string& name) {
+  SimtTile t;
+  static_cast<Gemm&>(t) = simt_product(plan, name);
   if (t.of.m.empty()) return plan.declines("it is no product of two tensors that share a sum");
   const StageFacts facts = plan.facts(name);
   const auto blocks = [&](int64_t side) {
@@ -104,10 +102,10 @@ bool apply_products(Plan& plan, const std::string& name) {
   if (plan.decide("a product's operands some steps ahead", 2, 1) == 0) {
     return plan.declines("so decided");
   }
-  const bool large = blocks(8 * kProductsSide) >= filling(plan, kProductsBlocks);
+  const bool large = blocks(8 * kSimtSide) >= filling(plan, kSimtBlocks);
   t.each = plan.decide("8 by 8 results to a thread", 2, large ? 1 : 0) == 1 ? 8 : 4;
-  if (!cut_products(plan, t) || !place_tile(plan, t, t.n + ".t", ir::Space::kRegisters) ||
-      !fill_products(plan, t))
+  if (!cut_simt(plan, t) || !place_tile(plan, t, t.n + ".t", ir::Space::kRegisters) ||
+      !fill_simt(plan, t))
     return false;
   const std::vector<ir::Place> columns = {{name, t.n + ".r"}};
   plan.add(step::unroll({name, t.m + ".r"}));
@@ -124,7 +122,7 @@ const Rule gpu::kSimtGemm = {
     "A sum of products of two tensors, each used again along one side: a tile of results in the "
     "registers of each thread, operands in shared memory some steps ahead, in words of 16 bytes on "
     "both ways.",
-    apply_products,
+    apply_simt,
 };
 
 }  // namespace hone::schedules

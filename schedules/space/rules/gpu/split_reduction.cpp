@@ -14,21 +14,21 @@ namespace {
 
 /// Blocks with which a large GPU is busy, unless they are tiles of a product.
 /// Tuned on: no GPU; reckoned for an H100.
-constexpr int64_t kPartsBlocks = 1024;
+constexpr int64_t kSplitBlocks = 1024;
 /// Terms along a contiguous axis, and rows across it, that are worth a block.
 /// Tuned on: no GPU; reckoned for an H100.
-constexpr int64_t kPartsFewestTerms = 4096;
+constexpr int64_t kSplitFewestTerms = 4096;
 constexpr int64_t kFewestRows = 64;
 /// Results up to which a reduction has a launch of its own, though rows are made from them.
 /// Tuned on: no GPU; reckoned for an H100.
 constexpr int64_t kFewBeside = 8;
 /// Threads of a block along neighbouring columns.
 /// Fixed by: a warp.
-constexpr int64_t kPartsColumns = ir::DeviceLimits::kWarp;
+constexpr int64_t kSplitColumns = ir::DeviceLimits::kWarp;
 
 /// Results of a tile of a product along each side, and terms of a part of it.
 /// Tuned on: no GPU; reckoned for an H100.
-constexpr int64_t kPartsSide = 64;
+constexpr int64_t kSplitSide = 64;
 constexpr int64_t kFewestDeep = 128;
 /// Bytes of a factor along the sum that a product takes at a time.
 /// Fixed by: a swizzled row.
@@ -52,7 +52,7 @@ int64_t tiles_of(const Plan& plan, const std::string& name) {
   int64_t tiles = 1;
   for (const ir::IndexVar& v : plan.stage(name).vars) {
     const bool side = v.name == p.m || v.name == p.n;
-    tiles *= side ? (facts.extent(v.name) + kPartsSide - 1) / kPartsSide : facts.extent(v.name);
+    tiles *= side ? (facts.extent(v.name) + kSplitSide - 1) / kSplitSide : facts.extent(v.name);
   }
   return std::max<int64_t>(1, tiles);
 }
@@ -75,7 +75,7 @@ Cut cut_of(const Plan& plan, const std::string& name) {
   for (const ir::IndexVar& v : s.vars) results *= std::max<int64_t>(1, facts.extent(v.name));
   for (const ir::IndexVar& v : s.rvars) terms *= std::max<int64_t>(1, facts.extent(v.name));
   Cut cut;
-  cut.busy = filling(plan, kPartsBlocks);
+  cut.busy = filling(plan, kSplitBlocks);
   for (const ir::IndexVar& v : s.rvars) {
     if (cut.var.empty() || facts.extent(v.name) > facts.extent(cut.var)) cut.var = v.name;
   }
@@ -94,14 +94,14 @@ Cut cut_of(const Plan& plan, const std::string& name) {
   if (!reduced_along(plan, name).loops.empty()) {
     cut.rows = true;
     cut.blocks = results;
-    cut.fewest = std::max<int64_t>(1, kPartsFewestTerms / std::max<int64_t>(1, others));
+    cut.fewest = std::max<int64_t>(1, kSplitFewestTerms / std::max<int64_t>(1, others));
     return cut;
   }
   const std::string last = contiguous_var(plan, name);
   const int64_t each = last.empty() ? 1 : vector_width(plan, name, {last}, {s.output});
   const int64_t columns = last.empty() ? 1 : facts.extent(last);
-  cut.blocks = std::max<int64_t>(1, results / std::min(kPartsColumns * each, columns));
-  const int64_t rows = kFewestRows * kPartsColumns / std::clamp<int64_t>(columns, 1, kPartsColumns);
+  cut.blocks = std::max<int64_t>(1, results / std::min(kSplitColumns * each, columns));
+  const int64_t rows = kFewestRows * kSplitColumns / std::clamp<int64_t>(columns, 1, kSplitColumns);
   cut.fewest = std::max<int64_t>(1, rows / std::max<int64_t>(1, others));
   if (last.empty() || columns < 2) cut.var.clear();
   return cut;
@@ -117,7 +117,7 @@ bool for_rows(const Plan& plan, const std::string& name) {
   return false;
 }
 
-bool apply_parts(Plan& plan, const std::string& name) {
+bool apply_split_reduction(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (!s.at.root() || s.reduce == ir::Reduce::kNone || s.where) {
     return plan.declines("it does not reduce, has a `where`, or is inside another stage");
@@ -148,7 +148,7 @@ const Rule gpu::kSplitReduction = {
     "split_reduction",
     "A reduction of many terms with few results is cut into parts, which blocks reduce each for "
     "itself; a second launch reduces what they came to.",
-    apply_parts,
+    apply_split_reduction,
 };
 
 }  // namespace hone::schedules

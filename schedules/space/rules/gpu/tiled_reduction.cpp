@@ -69,7 +69,7 @@ bool fill_tile(Plan& plan, const std::string& tile, const Product& p) {
   return true;
 }
 
-bool apply_gpu_tile(Plan& plan, const std::string& name) {
+bool apply_tiled_reduction(Plan& plan, const std::string& name) {
   std::string product;
   const Product p = product_at(plan, name, product);
   if (p.m.empty() || !plan.stage(name).at.root() || owner_of(plan, product) != name) {
@@ -105,7 +105,7 @@ const Rule gpu::kTiledReduction = {
     "A reduction whose operands are used again along two axes is cut into tiles, a block each: "
     "operands pass through shared memory, each thread keeps a part of the tile in registers, and a "
     "consumer point for point takes it from there.",
-    apply_gpu_tile,
+    apply_tiled_reduction,
 };
 
 }  // namespace hone::schedules

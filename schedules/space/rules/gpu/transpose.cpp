@@ -12,16 +12,16 @@ namespace {
 /// Threads along each side of a tile, which is a square: one side runs along what is read, one
 /// along what is written.
 /// Fixed by: a warp.
-constexpr int64_t kTurnSide = ir::DeviceLimits::kWarp;
+constexpr int64_t kTransposeSide = ir::DeviceLimits::kWarp;
 /// Bytes that a thread passes on at a time.
 /// Fixed by: a bank of shared memory, whose word it is.
 constexpr int64_t kWord = 4;
 /// An axis shorter than this is not worth a tile.
 /// Tuned on: no GPU; reckoned for an H100.
-constexpr int64_t kTurnShort = 8;
+constexpr int64_t kTransposeShort = 8;
 
 /// A tensor that is read along another axis than the stage's store.
-struct Turned {
+struct Transposed {
   std::string buffer;
   std::string read;                      ///< the variable along which it is contiguous
   std::string written;                   ///< the variable along which the store is
@@ -29,29 +29,31 @@ struct Turned {
 };
 
 /// The dim of an access that `var` alone indexes; the number of dims where there is none.
-size_t dim_of_turn(const Access& a, const std::string& var) {
+size_t dim_of_transposed(const Access& a, const std::string& var) {
   size_t d = 0;
   while (d < a.indices.size() && plain_var(a.indices[d]) != var) ++d;
   return d;
 }
 
-std::vector<Turned> turned_by(const Plan& plan, const std::string& name) {
+std::vector<Transposed> transposed_by(const Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   const StageFacts facts = plan.facts(name);
   std::string written;
   for (const ir::IndexVar& v : s.vars) {
-    if (facts.store.stride(v.name) == 1 && facts.extent(v.name) >= kTurnShort) written = v.name;
+    if (facts.store.stride(v.name) == 1 && facts.extent(v.name) >= kTransposeShort)
+      written = v.name;
   }
-  std::vector<Turned> out;
+  std::vector<Transposed> out;
   if (written.empty()) return out;
   for (const Access& a : facts.loads) {
     if (a.gathers || a.guarded || a.stride(written) <= 1) continue;
     for (const ir::IndexVar& v : s.vars) {
-      if (a.stride(v.name) != 1 || facts.extent(v.name) < kTurnShort) continue;
-      const Turned t{a.buffer, v.name, written, dim_of_turn(a, v.name), dim_of_turn(a, written)};
+      if (a.stride(v.name) != 1 || facts.extent(v.name) < kTransposeShort) continue;
+      const Transposed t{a.buffer, v.name, written, dim_of_transposed(a, v.name),
+                         dim_of_transposed(a, written)};
       const bool plain = t.read_dim < a.indices.size() && t.written_dim < a.indices.size();
       const bool again = std::any_of(out.begin(), out.end(),
-                                     [&](const Turned& o) { return o.buffer == a.buffer; });
+                                     [&](const Transposed& o) { return o.buffer == a.buffer; });
       if (plain && !again && (out.empty() || out[0].read == t.read)) out.push_back(t);
     }
   }
@@ -59,19 +61,19 @@ std::vector<Turned> turned_by(const Plan& plan, const std::string& name) {
 }
 
 /// How a block passes a tile on.
-struct TurnTile {
+struct TransposeTile {
   int64_t width = 1;  ///< neighbours of a thread, where an access has several
   int64_t rows = 4;   ///< of threads; each thread has several parts of a tile
-  int64_t side() const { return kTurnSide * width; }
+  int64_t side() const { return kTransposeSide * width; }
 };
 
 /// Neighbours that make a word, where rows of all tensors are aligned to it; fewer where tiles
 /// would be too few for the GPU.
-TurnTile tile_of(const Plan& plan, const std::string& name, const std::vector<Turned>& turned,
-                 int64_t blocks_of_elements) {
+TransposeTile tile_of(const Plan& plan, const std::string& name,
+                      const std::vector<Transposed>& transposed, int64_t blocks_of_elements) {
   const StageFacts facts = plan.facts(name);
-  const Turned& t = turned[0];
-  TurnTile out{kWord, 4};
+  const Transposed& t = transposed[0];
+  TransposeTile out{kWord, 4};
   const auto suits = [&](const Access& a, const std::string& along) {
     const int64_t size = size_of(plan.program().buffer(a.buffer)->type);
     out.width = std::min(out.width, vector_width(plan, facts, a, {along}));
@@ -90,10 +92,10 @@ TurnTile tile_of(const Plan& plan, const std::string& name, const std::vector<Tu
   return out;
 }
 
-/// The part of the tensor that a block needs, by way of shared memory: rows an odd number of
-/// elements apart, so that a column of words lies in different banks.
-bool share_turn(Plan& plan, const Turned& t, const ir::Place& at, const TurnTile& tile,
-                int64_t row) {
+/// Copies the part of the tensor that a block needs through shared memory. Rows are an odd number
+/// of elements apart, so that a column of words lies in different banks.
+bool share_transposed(Plan& plan, const Transposed& t, const ir::Place& at,
+                      const TransposeTile& tile, int64_t row) {
   const std::string copy = t.buffer + ".tile";
   const CopyOptions options{ir::Space::kSharedMemory, row % 2 == 0 ? 1 : 0};
   if (!plan.add(step::stage(t.buffer, at, copy, options))) return false;
@@ -108,10 +110,10 @@ bool share_turn(Plan& plan, const Turned& t, const ir::Place& at, const TurnTile
   return plan.add(step::bind({copy, words}, ir::Mark::kThreadX));
 }
 
-/// Cuts the stage's loops into tiles and gives them to blocks and threads; the loop that a tile is
-/// inside of, "" where that does not apply.
-std::string cut_tiles(Plan& plan, const std::string& name, const Turned& t, const TurnTile& tile,
-                      const std::vector<std::string>& others) {
+/// Splits the stage's loops into tiles and gives them to blocks and threads. Returns the loop
+/// around a tile, or "" where that does not apply.
+std::string cut_tiles(Plan& plan, const std::string& name, const Transposed& t,
+                      const TransposeTile& tile, const std::vector<std::string>& others) {
   const std::string &m = t.read, &n = t.written;
   if (!plan.add(step::split({name, m}, tile.side(), m + ".b", m + ".i")) ||
       !plan.add(step::split({name, m + ".i"}, tile.rows, m + ".e", m + ".t")) ||
@@ -133,14 +135,14 @@ std::string cut_tiles(Plan& plan, const std::string& name, const Turned& t, cons
              : "";
 }
 
-bool apply_gpu_turn(Plan& plan, const std::string& name) {
+bool apply_gpu_transpose(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (!s.at.root() || s.reduce != ir::Reduce::kNone || s.where) {
     return plan.declines("it reduces, has a `where`, or is inside another stage");
   }
-  const std::vector<Turned> turned = turned_by(plan, name);
-  if (turned.empty()) return plan.declines("every load runs along memory as the result does");
-  const std::string &m = turned[0].read, &n = turned[0].written;
+  const std::vector<Transposed> transposed = transposed_by(plan, name);
+  if (transposed.empty()) return plan.declines("every load runs along memory as the result does");
+  const std::string &m = transposed[0].read, &n = transposed[0].written;
   const StageFacts facts = plan.facts(name);
   std::vector<std::string> others;
   int64_t outer = 1, most = 1;  // as it should be good at, and as no call exceeds
@@ -150,16 +152,17 @@ bool apply_gpu_turn(Plan& plan, const std::string& name) {
     outer *= facts.extent(v.name);
     most *= at_most(plan.program(), v.hi);
   }
-  const TurnTile tile = tile_of(plan, name, turned, outer * facts.extent(m) * facts.extent(n));
+  const TransposeTile tile =
+      tile_of(plan, name, transposed, outer * facts.extent(m) * facts.extent(n));
   const int64_t across = at_most(plan.program(), s.var(m)->hi) / tile.side();
   if (std::max(most, across) > kMostGridBlocks) {
     return plan.declines("a grid axis would have more blocks than it may");
   }
-  const std::string at = cut_tiles(plan, name, turned[0], tile, others);
+  const std::string at = cut_tiles(plan, name, transposed[0], tile, others);
   if (at.empty()) return false;
   const int64_t row = std::min(tile.side(), facts.extent(m));
-  for (const Turned& t : turned) {
-    if (!share_turn(plan, t, {name, at}, tile, row)) return false;
+  for (const Transposed& t : transposed) {
+    if (!share_transposed(plan, t, {name, at}, tile, row)) return false;
   }
   if (!lowers(plan)) return false;
   plan.finish(name);
@@ -172,7 +175,7 @@ const Rule gpu::kTranspose = {
     "transpose",
     "A tensor that is read along another axis than the store's: square tiles pass through shared "
     "memory, so that neighbouring threads read neighbours and write neighbours.",
-    apply_gpu_turn,
+    apply_gpu_transpose,
 };
 
 }  // namespace hone::schedules

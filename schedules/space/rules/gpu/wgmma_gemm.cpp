@@ -12,16 +12,16 @@ namespace {
 
 /// Rows of an instruction, threads of a warpgroup, and bytes of a swizzled row of an operand.
 /// Fixed by: wgmma.
-constexpr int64_t kWideRows = 64, kGroupThreads = 128, kRowBytes = 128;
+constexpr int64_t kWgmmaRows = 64, kGroupThreads = 128, kRowBytes = 128;
 /// Blocks that fill a large GPU, and those of a cluster.
 /// Tuned on: no GPU; reckoned for an H100.
-constexpr int64_t kWideBlocks = 128, kCluster = 2;
+constexpr int64_t kWgmmaBlocks = 128, kCluster = 2;
 /// Columns of a tile up to which several blocks share a multiprocessor's registers.
 /// Tuned on: no GPU; reckoned for an H100.
 constexpr int64_t kNarrow = 64;
 
 /// A product and how it is cut. The tuner may choose other numbers.
-struct Wide : TensorProduct {
+struct WgmmaTile : Gemm {
   Number groups;                            ///< warpgroups of a block, one below the other
   Number rows;                              ///< results of a warpgroup along m
   Number columns;                           ///< results of a block along n
@@ -34,7 +34,7 @@ struct Wide : TensorProduct {
   int64_t below = 0;                        ///< tiles one below the other
   int64_t beside = 0;                       ///< and side by side
   int64_t group = 1;       ///< rows of tiles whose columns come before the next rows'
-  bool bulk = false;       ///< operands come by TMA, started by threads of their own
+  bool tma = false;        ///< operands come by TMA, started by threads of their own
   bool shared = false;     ///< neighbouring blocks may bring one another what both multiply by
   bool clustered = false;  ///< and do
 };
@@ -55,7 +55,7 @@ int64_t columns_for(int64_t extent, int64_t most) {
 }
 
 /// Tiles as large as leave work for the whole GPU, and as many steps ahead as shared memory holds.
-void choose_sizes_wide(Plan& plan, Wide& t) {
+void choose_wgmma_sizes(Plan& plan, WgmmaTile& t) {
   const StageFacts facts = plan.facts(t.name);
   const int64_t m = facts.extent(t.m), n = facts.extent(t.n);
   struct Tile {
@@ -65,36 +65,36 @@ void choose_sizes_wide(Plan& plan, Wide& t) {
   Tile tile = kTiles[0];
   for (const Tile& next : kTiles) {
     tile = {next.groups, columns_for(n, next.columns)};
-    const int64_t rows = kWideRows * tile.groups;
+    const int64_t rows = kWgmmaRows * tile.groups;
     t.tile_rows = rows;
     t.tile_columns = tile.columns;
     t.below = (m + rows - 1) / rows;
     t.beside = (n + tile.columns - 1) / tile.columns;
     t.blocks = t.count * t.below * t.beside;
-    if (rows < 2 * m && t.blocks >= filling(plan, kWideBlocks)) break;
+    if (rows < 2 * m && t.blocks >= filling(plan, kWgmmaBlocks)) break;
   }
   const auto knob = [&](const char* name, std::vector<int64_t> domain, int64_t value) {
     return plan.knob(knob_name(name, t.name), std::move(domain), value);
   };
-  t.rows = knob("rows", {kWideRows, 2 * kWideRows}, kWideRows);
+  t.rows = knob("rows", {kWgmmaRows, 2 * kWgmmaRows}, kWgmmaRows);
   t.groups = knob("groups", {1, 2}, tile.groups);
   t.columns = knob("columns", {8, 16, 32, 64, 128, 256}, tile.columns);
   t.depth = kRowBytes / size_of(t.row->a);
-  const int64_t bytes = (kWideRows * tile.groups + tile.columns) * kRowBytes;
+  const int64_t bytes = (kWgmmaRows * tile.groups + tile.columns) * kRowBytes;
   // What the registers of as many blocks hold.
   const int64_t most = tile.groups > 1 ? 1 : tile.columns > kNarrow ? 2 : 4;
-  t.at_once = std::clamp<int64_t>(t.blocks / filling(plan, kWideBlocks), 1, most);
+  t.at_once = std::clamp<int64_t>(t.blocks / filling(plan, kWgmmaBlocks), 1, most);
   t.stages = stages_for(operand_bytes(plan) / t.at_once / bytes);
 }
 
 /// Whether it is known before the call how many tiles are one below the other.
-bool known_below(const Plan& plan, const Wide& t) {
+bool known_below(const Plan& plan, const WgmmaTile& t) {
   return ir::is_const(extent_of(plan.stage(t.name), t.m + ".b"));
 }
 
-/// Rows of tiles that a group may have, so that what blocks multiply by at a time is as little as
-/// may be: divisors of all, for groups are alike.
-std::vector<int64_t> groups_of(const Plan& plan, const Wide& t) {
+/// Heights that a group of tiles may have, in rows of tiles. They keep the operands that blocks
+/// read at a time small, and divide all rows, because groups are alike.
+std::vector<int64_t> groups_of(const Plan& plan, const WgmmaTile& t) {
   std::vector<int64_t> out;
   if (!known_below(plan, t)) return out;
   for (int64_t rows : {2, 4, 8, 16}) {
@@ -105,7 +105,7 @@ std::vector<int64_t> groups_of(const Plan& plan, const Wide& t) {
 
 /// Runs neighbouring blocks, whose tiles lie one below the other or side by side, as clusters,
 /// which share the operand that both multiply by.
-bool share_boxes(Plan& plan, Wide& t, bool below, const std::string& blocks) {
+bool share_operands(Plan& plan, WgmmaTile& t, bool below, const std::string& blocks) {
   const int64_t tiles = below ? t.below : t.beside;
   if (!t.shared || tiles % kCluster != 0) return true;
   for (const Access& a : plan.facts(t.name).loads) {
@@ -113,7 +113,7 @@ bool share_boxes(Plan& plan, Wide& t, bool below, const std::string& blocks) {
   }
   const int64_t both = below ? t.tile_columns : t.tile_rows;
   const bool many =
-      t.blocks >= filling(plan, kWideBlocks) && 4 * both >= t.tile_rows + t.tile_columns;
+      t.blocks >= filling(plan, kWgmmaBlocks) && 4 * both >= t.tile_rows + t.tile_columns;
   if (plan.decide("neighbouring blocks bring one another operands", 2, many ? 1 : 0) == 0) {
     return true;
   }
@@ -122,28 +122,28 @@ bool share_boxes(Plan& plan, Wide& t, bool below, const std::string& blocks) {
 }
 
 /// A block for each tile.
-bool bind_tiles(Plan& plan, Wide& t, std::vector<std::string> loops) {
+bool bind_tiles(Plan& plan, WgmmaTile& t, std::vector<std::string> loops) {
   loops = fuse_loops(plan, t.name, loops);
   loops.insert(loops.end(), {t.m + ".b", t.n + ".b"});
   const bool below = known_below(plan, t) && t.below % kCluster == 0;
   return bind_blocks(plan, t.name, loops) &&
-         share_boxes(plan, t, below, loops[loops.size() - (below ? 2 : 1)]);
+         share_operands(plan, t, below, loops[loops.size() - (below ? 2 : 1)]);
 }
 
 /// A persistent grid: as many blocks as run at a time. Each takes its share of the tiles, and its
 /// copies go on between them.
-bool bind_rounds(Plan& plan, Wide& t, std::vector<std::string> loops) {
+bool bind_rounds(Plan& plan, WgmmaTile& t, std::vector<std::string> loops) {
   const std::vector<std::string> all = fuse_loops(plan, t.name, std::move(loops));
   const std::string block = "block";
   return all.size() == 1 &&
          plan.add(
              step::split({t.name, all[0]}, t.at_once * multiprocessors(plan), "round", block)) &&
          plan.add(step::bind({t.name, block}, ir::Mark::kBlockX)) &&
-         share_boxes(plan, t, t.group > 1, block);
+         share_operands(plan, t, t.group > 1, block);
 }
 
 /// Steps of a tile's sum.
-int64_t steps_of(const Plan& plan, const Wide& t) {
+int64_t steps_of(const Plan& plan, const WgmmaTile& t) {
   const StageFacts facts = plan.facts(t.product);
   const int64_t depth = kRowBytes / size_of(t.row->a);
   int64_t steps = 1;
@@ -155,7 +155,7 @@ int64_t steps_of(const Plan& plan, const Wide& t) {
 }
 
 /// Cuts the owner's loops into blocks and the warpgroups of a block.
-bool cut_wide(Plan& plan, Wide& t) {
+bool cut_wgmma(Plan& plan, WgmmaTile& t) {
   const std::string &m = t.m, &n = t.n;
   if (!plan.add(step::split({t.name, m}, t.rows * t.groups, m + ".b", m + ".i", ir::Tail::kPad)) ||
       !plan.add(step::split({t.name, m + ".i"}, t.rows.again(), m + ".w", m + ".r")) ||
@@ -163,7 +163,7 @@ bool cut_wide(Plan& plan, Wide& t) {
     return false;
   }
   const bool many = t.blocks >= 2 * t.at_once * multiprocessors(plan) && steps_of(plan, t) > 1;
-  const bool rounds = t.bulk && plan.decide("as many blocks as run at a time", 2, many ? 1 : 0);
+  const bool rounds = t.tma && plan.decide("as many blocks as run at a time", 2, many ? 1 : 0);
   std::vector<std::string> tiles = {m + ".b", n + ".b"};
   const std::vector<int64_t> groups = rounds ? groups_of(plan, t) : std::vector<int64_t>();
   if (!groups.empty()) {
@@ -183,16 +183,16 @@ bool cut_wide(Plan& plan, Wide& t) {
 
 /// Puts a factor's part of a tile into shared memory, in the order of memory. Rows of 128 bytes run
 /// along the sum, or along `side` where the factor's neighbours lie along that.
-bool share_wide(Plan& plan, const Wide& t, const ir::Expr& factor, const std::string& side) {
+bool share_wgmma(Plan& plan, const WgmmaTile& t, const ir::Expr& factor, const std::string& side) {
   const ir::Buffer b = *plan.program().buffer(factor->name);
   const std::vector<size_t> dims = by_stride(plan, b);
   const std::string along = dim_along(factor, side), sum = dim_along(factor, t.of.k);
   const std::string last = dim_name(dims.back());
-  const bool turned = last == along;
-  if (!turned && last != sum) return false;
-  if (turned && size_of(b.type) != 2) return false;
+  const bool transposed = last == along;
+  if (!transposed && last != sum) return false;
+  if (transposed && size_of(b.type) != 2) return false;
   const std::string copy = b.name + ".shared";
-  const std::string before = turned ? sum : along;
+  const std::string before = transposed ? sum : along;
   CopyOptions options{ir::Space::kSharedMemory, 0, true, {}};
   std::vector<LayoutAxis>& layout = options.layout;
   std::vector<std::string> loops;
@@ -205,23 +205,23 @@ bool share_wide(Plan& plan, const Wide& t, const ir::Expr& factor, const std::st
   loops.push_back(before);
   loops.push_back(last);
   const int64_t run = kRowBytes / size_of(b.type);
-  if (turned) {
+  if (transposed) {
     layout.insert(layout.end(), {{last, run, {}}, {before}, {last, 1, run}});
   } else {
     layout.insert(layout.end(), {{before}, {last}});
   }
   if (!plan.add(step::stage(b.name, {t.tile, t.step}, copy, std::move(options)))) return false;
-  if (t.bulk) return plan.add(step::tma(copy));
+  if (t.tma) return plan.add(step::tma(copy));
   return copy_words(plan, copy, loops, t.groups.again(), kGroupThreads);
 }
 
 /// The tile's loops: steps of the sum, over all that it runs over, each of whole instructions.
-bool fill_wide(Plan& plan, Wide& t) {
+bool fill_wgmma(Plan& plan, WgmmaTile& t) {
   const Product& p = t.of;
   const auto at = [&](const std::string& loop) { return ir::Place{t.tile, loop}; };
   if (!plan.add(step::split(at(p.k), t.depth, "k.o", "k.i", ir::Tail::kPad)) ||
       !plan.add(step::split(at("k.i"), t.row->group, "k.s", "k.t")) ||
-      !plan.add(step::split(at(p.m), kWideRows, "m.o", "m.t")) ||
+      !plan.add(step::split(at(p.m), kWgmmaRows, "m.o", "m.t")) ||
       !plan.add(step::split(at(p.n), t.columns.again(), "n.o", "n.t"))) {
     return false;
   }
@@ -236,16 +236,16 @@ bool fill_wide(Plan& plan, Wide& t) {
   steps.push_back("k.o");
   t.step = fuse_loops(plan, t.tile, steps).back();
   const Factors f = factors_by_side(plan, t);
-  if (!f || !share_wide(plan, t, f.a, p.m) || !share_wide(plan, t, f.b, p.n)) return false;
+  if (!f || !share_wgmma(plan, t, f.a, p.m) || !share_wgmma(plan, t, f.b, p.n)) return false;
   const Number stages = plan.knob(knob_name("stages", t.name), {2, 3, 4, 6, 8}, t.stages);
   return plan.add(step::pipeline(at(t.step), stages)) &&
-         (!t.bulk || plan.add(step::specialize(at(t.step)))) && plan.add(step::unroll(at("k.s"))) &&
+         (!t.tma || plan.add(step::specialize(at(t.step)))) && plan.add(step::unroll(at("k.s"))) &&
          plan.add(step::tensorize({at("m.t"), at("n.t"), at("k.t")}, *t.row));
 }
 
-bool build(Plan& plan, Wide& t) {
-  choose_sizes_wide(plan, t);
-  if (!cut_wide(plan, t) || !place_tile(plan, t, t.m + ".w") || !fill_wide(plan, t)) return false;
+bool build(Plan& plan, WgmmaTile& t) {
+  choose_wgmma_sizes(plan, t);
+  if (!cut_wgmma(plan, t) || !place_tile(plan, t, t.m + ".w") || !fill_wgmma(plan, t)) return false;
   if (!plan.add(step::lanes({t.name, t.m + ".r"}, {t.name, t.n + ".i"}, 2, "lane", 4))) {
     return false;
   }
@@ -257,22 +257,22 @@ bool build(Plan& plan, Wide& t) {
   return lowers(plan);
 }
 
-bool apply_wide(Plan& plan, const std::string& name) {
-  Wide t;
-  static_cast<TensorProduct&>(t) = wide_product(plan, name);
+bool apply_wgmma(Plan& plan, const std::string& name) {
+  WgmmaTile t;
+  static_cast<Gemm&>(t) = wgmma_product(plan, name);
   if (!t.row) return plan.declines("no warpgroup instruction makes such a product");
-  const bool large = plan.facts(name).extent(t.m) >= kWideRows;
+  const bool large = plan.facts(name).extent(t.m) >= kWgmmaRows;
   if (plan.decide("a product by warpgroups", 2, large ? 1 : 0) == 0) {
     return plan.declines("it has fewer rows than warpgroups pay for");
   }
   const Plan::Mark before = plan.mark();
-  t.bulk = t.shared = plan.decide("operands by TMA", 2, 1) == 1;
+  t.tma = t.shared = plan.decide("operands by TMA", 2, 1) == 1;
   while (true) {
-    Wide built = t;
+    WgmmaTile built = t;
     if (build(plan, built)) return true;
-    if (!t.bulk) return false;
+    if (!t.tma) return false;
     plan.rewind(before);
-    if (!built.clustered) t.bulk = false;
+    if (!built.clustered) t.tma = false;
     t.shared = false;
   }
 }
@@ -282,10 +282,10 @@ bool apply_wide(Plan& plan, const std::string& name) {
 const Rule gpu::kWgmmaGemm = {
     "wgmma_gemm",
     "A product of types that an instruction of a warpgroup takes: tiles of results in the "
-    "registers "
-    "of warpgroups one below the other, operands in shared memory some steps ahead, from where the "
+    "registers of warpgroups one below the other, operands in shared memory some steps ahead, from "
+    "where the "
     "instruction reads them.",
-    apply_wide,
+    apply_wgmma,
 };
 
 }  // namespace hone::schedules

@@ -18,8 +18,8 @@ namespace {
 
 /// How an operand's tile lies in shared memory.
 struct Way {
-  bool turned = false;  ///< neighbours along m or n
-  int row = 128;        ///< bytes of a row, 16: not swizzled
+  bool transposed = false;  ///< neighbours along m or n
+  int row = 128;            ///< bytes of a row, 16: not swizzled
 };
 
 /// Copies the window of a tensor by two warpgroups. `along` is the dim of neighbours.
@@ -37,7 +37,7 @@ std::string shared(const std::string& tensor, const std::string& copy, int size,
 std::string schedule(const ir::Instruction& row, int columns, Way a, Way b, int stages = 1,
                      bool a_held = false) {
   const int size = size_of(row.a),
-            depth = std::max({a.turned ? 0 : a.row, b.turned ? 0 : b.row, 32}) / size;
+            depth = std::max({a.transposed ? 0 : a.row, b.transposed ? 0 : b.row, 32}) / size;
   std::string s = fmt::format(
       "split C/m 128 -> m.b m.i tail=pad; split C/n {0} -> n.b n.i tail=pad; split C/m.i 64 -> m.w "
       "m.r; reorder C/m.b C/n.b C/m.w C/m.r C/n.i; stage C at C/m.w -> Ct in=warp; bind C/m.b "
@@ -47,8 +47,8 @@ std::string schedule(const ir::Instruction& row, int columns, Way a, Way b, int 
       "split Ct/k {0} -> k.o k.i tail=pad; split Ct/k.i {1} -> k.s k.t; split Ct/m 64 -> m.o m.t; "
       "split Ct/n {2} -> n.o n.t; reorder k.o k.s Ct/m.o Ct/n.o m.t n.t k.t; ",
       depth, row.group, columns);
-  s += a.turned ? shared("A", "As", size, 1, 0, a) : shared("A", "As", size, 0, 1, a);
-  s += b.turned ? shared("B", "Bs", size, 0, 1, b) : shared("B", "Bs", size, 1, 0, b);
+  s += a.transposed ? shared("A", "As", size, 1, 0, a) : shared("A", "As", size, 0, 1, a);
+  s += b.transposed ? shared("B", "Bs", size, 0, 1, b) : shared("B", "Bs", size, 1, 0, b);
   if (a_held) {
     s += fmt::format("stage As at Ct/k.s -> Af in=warp; lanes Af/d0 Af/d1 {} -> lane warps=4; ",
                      4 / size);
@@ -98,12 +98,12 @@ TEST_CASE("cuda: products of a warpgroup, ways that operands lie") {
   const ir::Instruction& row = *ir::instruction_named("wgmma.bf16");
   std::vector<ByHand> all;
   for (const int bytes : {16, 32, 64, 128}) {
-    for (const bool turned : {false, true}) {
-      if (effort() == hone::tests::Effort::kSmoke && turned != (bytes == 64)) continue;
+    for (const bool transposed : {false, true}) {
+      if (effort() == hone::tests::Effort::kSmoke && transposed != (bytes == 64)) continue;
+      all.push_back(by_hand(row, 150, 100, 100,
+                            schedule(row, 96, {transposed, bytes}, {!transposed, bytes}, 3)));
       all.push_back(
-          by_hand(row, 150, 100, 100, schedule(row, 96, {turned, bytes}, {!turned, bytes}, 3)));
-      all.push_back(
-          by_hand(row, 70, 130, 80, schedule(row, 64, {turned, bytes}, {turned, 128}, 2)));
+          by_hand(row, 70, 130, 80, schedule(row, 64, {transposed, bytes}, {transposed, 128}, 2)));
     }
   }
   all.push_back(by_hand(row, 70, 300, 80, schedule(row, 256, {}, {true, 128}, 2, true)));

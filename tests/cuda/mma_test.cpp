@@ -17,20 +17,20 @@ using namespace hone::tests;
 
 namespace {
 
-std::string text_tensor(int64_t n) { return std::to_string(n); }
+std::string text_mma(int64_t n) { return std::to_string(n); }
 
-std::string word_of(DType type) { return text_tensor(std::max(1, 4 / size_of(type))); }
+std::string word_of(DType type) { return text_mma(std::max(1, 4 / size_of(type))); }
 
 /// Copies a tensor's window by all threads of 2 x 2 warps.
-std::string shared_tensor(const std::string& tensor, const std::string& copy) {
+std::string shared_mma(const std::string& tensor, const std::string& copy) {
   return "stage " + tensor + " at Ct/k.o -> " + copy + " in=shared; split " + copy +
          "/d1 32 -> d1.o x; split " + copy + "/d0 4 -> d0.o d0.i; split d0.i 2 -> z y; bind " +
          copy + "/x thread.x; bind " + copy + "/y thread.y; bind " + copy + "/z thread.z; ";
 }
 
 /// Four warps a block, each with 32 x 16 results; operands through shared memory.
-std::string schedule_tensor(const ir::Instruction& row) {
-  const std::string depth = text_tensor(2 * row.group), k = text_tensor(row.group);
+std::string schedule_mma(const ir::Instruction& row) {
+  const std::string depth = text_mma(2 * row.group), k = text_mma(row.group);
   std::string s =
       "split C/m 64 -> m.b m.i tail=pad; split C/n 32 -> n.b n.i tail=pad; "
       "split C/m.i 32 -> m.w m.r; split C/n.i 16 -> n.w n.r; "
@@ -38,9 +38,9 @@ std::string schedule_tensor(const ir::Instruction& row) {
       "bind C/m.b block.y; bind C/n.b block.x; bind C/m.w thread.z; bind C/n.w thread.y; "
       "lanes C/m.r C/n.r 2 -> lane; ";
   s += "split Ct/k " + depth + " -> k.o k.i tail=pad; split Ct/k.i " + k +
-       " -> k.s k.t; split Ct/m " + text_tensor(row.rows) + " -> m.o m.t; split Ct/n " +
-       text_tensor(row.columns) + " -> n.o n.t; reorder k.o k.s Ct/m.o Ct/n.o m.t n.t k.t; ";
-  s += shared_tensor("A", "As") + shared_tensor("B", "Bs");
+       " -> k.s k.t; split Ct/m " + text_mma(row.rows) + " -> m.o m.t; split Ct/n " +
+       text_mma(row.columns) + " -> n.o n.t; reorder k.o k.s Ct/m.o Ct/n.o m.t n.t k.t; ";
+  s += shared_mma("A", "As") + shared_mma("B", "Bs");
   s += "stage As at Ct/k.s -> Af in=warp; stage Bs at Ct/k.s -> Bf in=warp; ";
   s += "lanes Af/d0 Af/d1 " + word_of(row.a) + " -> lane; lanes Bf/d1 Bf/d0 " + word_of(row.b) +
        " -> lane; tensorize m.t n.t k.t " + row.name;
@@ -51,8 +51,8 @@ std::string schedule_tensor(const ir::Instruction& row) {
 /// `dim`.
 void check_defaults(const std::vector<std::string>& texts, int64_t dim, const char* word) {
   std::vector<DiffProblem> problems;
-  for (const std::string& text_tensor : texts) {
-    problems.push_back(problem(text_tensor));
+  for (const std::string& text_mma : texts) {
+    problems.push_back(problem(text_mma));
     problems.back().dims.assign(problems.back().program.dims.size(), dim);
   }
   Batch batch;
@@ -70,7 +70,7 @@ void check_defaults(const std::vector<std::string>& texts, int64_t dim, const ch
 TEST_CASE("cuda: instructions on tiles, each row") {
   std::vector<ByHand> all;
   const auto add = [&](const ir::Instruction& row, int m, int n, int k, const char* more) {
-    all.push_back({product(row.name, m, n, k, more), schedule_tensor(row), row.narrows});
+    all.push_back({product(row.name, m, n, k, more), schedule_mma(row), row.narrows});
   };
   for (const ir::Instruction& row : ir::instructions()) {
     if (row.lanes == 0 || row.most_columns > 0 || !available(row, gpu())) continue;
@@ -138,8 +138,8 @@ TEST_CASE("cuda: default schedules bring large products to warpgroups") {
 }
 
 TEST_CASE("cuda: tiles whose rows lie together are filled by matrices") {
-  const auto filled = [](const char* text_tensor, const char* how) {
-    const DiffProblem p = problem(text_tensor);
+  const auto filled = [](const char* text_mma, const char* how) {
+    const DiffProblem p = problem(text_mma);
     ir::Target target = gpu();
     target.sm = 89;  // has no instructions that read shared memory themselves
     const auto printed = print(p, schedules::default_schedule(p.program, target), target);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bulk copies: boxes of tensors through mbarriers, in pipelines and alone, whatever the layout;
+// TMA copies: boxes of tensors through mbarriers, in pipelines and alone, whatever the layout;
 // pipelines that threads of their own fill.
 #include <doctest/doctest.h>
 
@@ -14,7 +14,7 @@ using namespace hone::tests;
 
 namespace {
 
-std::string text_bulk(int64_t n) { return std::to_string(n); }
+std::string text_tma(int64_t n) { return std::to_string(n); }
 
 /// A product of tiles of 32 by 32 in 8 warps; a block copies 32 of k at a time, as `copies` says.
 std::string plain(const std::string& copies, const std::string& shared = "in=shared",
@@ -36,13 +36,13 @@ std::string tiles(const std::string& instruction, int depth, int step, const std
          "m.w m.r; split C/n.i 16 -> n.w n.r; reorder C/m.b C/n.b C/m.w C/n.w C/m.r C/n.r; stage C "
          "at C/n.w -> Ct in=warp; bind C/m.b block.y; bind C/n.b block.x; bind C/m.w thread.z; "
          "bind C/n.w thread.y; lanes C/m.r C/n.r 2 -> lane; split Ct/k " +
-         text_bulk(depth) + " -> k.o k.i tail=pad; split Ct/k.i " + text_bulk(step) +
+         text_tma(depth) + " -> k.o k.i tail=pad; split Ct/k.i " + text_tma(step) +
          " -> k.s k.t; split Ct/m 16 -> m.o m.t; split Ct/n 8 -> n.o n.t; reorder k.o k.s Ct/m.o "
          "Ct/n.o m.t n.t k.t; stage A at Ct/k.o -> As in=shared " +
          of_a + "; stage B at Ct/k.o -> Bs in=shared " + of_b +
          "; stage As at Ct/k.s -> Af in=warp; stage Bs at Ct/k.s -> Bf in=warp; lanes Af/d0 "
          "Af/d1 " +
-         text_bulk(step / 8) + " -> lane; lanes Bf/d1 Bf/d0 " + text_bulk(step / 8) +
+         text_tma(step / 8) + " -> lane; lanes Bf/d1 Bf/d0 " + text_tma(step / 8) +
          " -> lane; tensorize m.t n.t k.t " + instruction + "; " + copies;
 }
 
@@ -51,18 +51,18 @@ constexpr const char* kTilesOf = "tma As; tma Bs; pipeline Ct/k.o depth=";
 /// Rows of 64 elements of 2 bytes for each 8 of k; those of B next to one another.
 constexpr const char* kBulkRows = "swizzle=on";
 
-std::vector<ByHand> tile_cases() {
+std::vector<ByHand> mma_cases() {
   std::vector<ByHand> out;
-  const std::string turned = " B@N,K";
+  const std::string transposed = " B@N,K";
   for (const char* apart : {"", "; specialize Ct/k.o"}) {
     // Both operands with k along their rows, as memory has them.
-    out.push_back({product("mma.f16", 64, 32, 128, turned),
+    out.push_back({product("mma.f16", 64, 32, 128, transposed),
                    tiles("mma.f16", 32, 16, kTilesOf + ("3" + std::string(apart)), kBulkRows,
                          "swizzle=on layout=[n][k]")});
-    out.push_back({product("mma.bf16", 70, 45, 200, turned),
+    out.push_back({product("mma.bf16", 70, 45, 200, transposed),
                    tiles("mma.bf16", 64, 16, kTilesOf + ("4" + std::string(apart)), kBulkRows,
                          "swizzle=on layout=[n][k]")});
-    out.push_back({product("mma.i8i8", 40, 50, 144, turned),
+    out.push_back({product("mma.i8i8", 40, 50, 144, transposed),
                    tiles("mma.i8i8", 64, 32, kTilesOf + ("2" + std::string(apart)), kBulkRows,
                          "swizzle=on layout=[n][k]")});
     // B as it is, n along its rows; A in two boxes of 32 of k.
@@ -74,7 +74,7 @@ std::vector<ByHand> tile_cases() {
 }
 
 /// Products of warpgroups, with and without threads of their own for the copies.
-std::vector<ByHand> wide_cases() {
+std::vector<ByHand> wgmma_cases() {
   std::vector<ByHand> out;
   for (const char* apart : {"", "; specialize Ct/k.o"}) {
     out.push_back({product("wgmma.bf16", 140, 40, 200, " B@N,K"),
@@ -92,26 +92,26 @@ std::vector<ByHand> wide_cases() {
 std::vector<ByHand> plain_cases() {
   std::vector<ByHand> out;
   for (int stages : {1, 2, 3}) {
-    out.push_back({"matmul M=64 N=64 K=128", plain(kBoth + text_bulk(stages))});
+    out.push_back({"matmul M=64 N=64 K=128", plain(kBoth + text_tma(stages))});
     out.push_back(
-        {"matmul M=40 N=68 K=100", plain(kBoth + text_bulk(stages), "in=shared swizzle=on")});
+        {"matmul M=40 N=68 K=100", plain(kBoth + text_tma(stages), "in=shared swizzle=on")});
     // One by TMA, one by the threads.
     out.push_back({"matmul M=40 N=68 K=100",
                    plain("tma As; bind Bs/d0 thread.y; bind Bs/d1 thread.x; pipeline acc/k.o "
                          "depth=" +
-                         text_bulk(stages))});
+                         text_tma(stages))});
   }
-  out.push_back({"matmul M=70 N=36 K=68", plain(kBoth + text_bulk(3), "in=shared", "mask")});
+  out.push_back({"matmul M=70 N=36 K=68", plain(kBoth + text_tma(3), "in=shared", "mask")});
   for (const char* empty :
        {"matmul M=40 N=68 K=0", "matmul M=0 N=68 K=40", "matmul M=40 N=0 K=40"}) {
-    out.push_back({empty, plain(kBoth + text_bulk(3))});
-    out.push_back({empty, plain(kBoth + text_bulk(3) + "; specialize acc/k.o")});
+    out.push_back({empty, plain(kBoth + text_tma(3))});
+    out.push_back({empty, plain(kBoth + text_tma(3) + "; specialize acc/k.o")});
   }
-  out.push_back({"matmul M=1..70 N=48 K=40", plain(kBoth + text_bulk(3))});
+  out.push_back({"matmul M=1..70 N=48 K=40", plain(kBoth + text_tma(3))});
   for (int stages : {2, 4}) {
     out.push_back(
         {"matmul M=40 N=68 K=200",
-         plain(kBoth + text_bulk(stages) + "; specialize acc/k.o", "in=shared swizzle=on")});
+         plain(kBoth + text_tma(stages) + "; specialize acc/k.o", "in=shared swizzle=on")});
   }
   return out;
 }
@@ -165,38 +165,38 @@ std::vector<ByHand> other_cases() {
 
 }  // namespace
 
-TEST_CASE("cuda bulk: boxes of both operands, in pipelines and alone") { check_all(plain_cases()); }
+TEST_CASE("cuda tma: boxes of both operands, in pipelines and alone") { check_all(plain_cases()); }
 
-TEST_CASE("cuda bulk: tensor cores take swizzled boxes") { check_all(tile_cases()); }
+TEST_CASE("cuda tma: tensor cores take swizzled boxes") { check_all(mma_cases()); }
 
-TEST_CASE("cuda bulk: products of warpgroups read boxes as they come") { check_all(wide_cases()); }
+TEST_CASE("cuda tma: products of warpgroups read boxes as they come") { check_all(wgmma_cases()); }
 
-TEST_CASE("cuda bulk: batches, borders, blocks that go on to another tile") {
+TEST_CASE("cuda tma: batches, borders, blocks that go on to another tile") {
   check_all(other_cases());
 }
 
-TEST_CASE("cuda bulk: what a source has of it") {
+TEST_CASE("cuda tma: what a source has of it") {
   const auto source_of = [](const ByHand& c) {
     const auto printed = print(problem(c.problem), parsed(c.schedule));
     REQUIRE_MESSAGE(static_cast<bool>(printed), printed.failure());
     return printed->source;
   };
-  const jit::CudaSource bulk = source_of({"matmul M=64 N=64 K=128", plain(kBoth + text_bulk(3))});
-  CHECK(bulk.launches[0].maps.size() == 2);
-  CHECK(bulk.launches[0].block == std::array<int, 3>{32, 8, 1});
-  CHECK(bulk.kernels.find("mbarrier_arrive_expect(filled_1, 8192)") != std::string::npos);
-  CHECK(bulk.kernels.find("copy_async") == std::string::npos);
-  CHECK(bulk.slot_align[2] == 16);
+  const jit::CudaSource tma = source_of({"matmul M=64 N=64 K=128", plain(kBoth + text_tma(3))});
+  CHECK(tma.launches[0].maps.size() == 2);
+  CHECK(tma.launches[0].block == std::array<int, 3>{32, 8, 1});
+  CHECK(tma.kernels.find("mbarrier_arrive_expect(filled_1, 8192)") != std::string::npos);
+  CHECK(tma.kernels.find("copy_async") == std::string::npos);
+  CHECK(tma.slot_align[2] == 16);
   const jit::CudaSource apart =
-      source_of({"matmul M=64 N=64 K=128", plain(kBoth + text_bulk(3) + "; specialize acc/k.o")});
+      source_of({"matmul M=64 N=64 K=128", plain(kBoth + text_tma(3) + "; specialize acc/k.o")});
   CHECK(apart.launches[0].block == std::array<int, 3>{32, 9, 1});
   const std::string loop = apart.kernels.substr(apart.kernels.find("  else {"));
   CHECK(loop.find("__syncthreads") == std::string::npos);
   CHECK(loop.find("tensor_load") == std::string::npos);
 }
 
-TEST_CASE("cuda bulk: kernels with a part wrong are caught") {
-  const std::string threads = plain(kBoth + text_bulk(2)), apart = threads + "; specialize acc/k.o";
+TEST_CASE("cuda tma: kernels with a part wrong are caught") {
+  const std::string threads = plain(kBoth + text_tma(2)), apart = threads + "; specialize acc/k.o";
   check_caught(
       "matmul M=40 N=68 K=200",
       {{"fewer bytes than come", threads, "(filled_1, 8192)", "(filled_1, 4096)"},
@@ -213,9 +213,9 @@ TEST_CASE("cuda bulk: kernels with a part wrong are caught") {
        {"a box beside its slot", apart, "HONE_AT(As_, 1024 *", "HONE_AT(As_, 32 *"}});
 }
 
-TEST_CASE("cuda bulk: a copy from a tensor without elements is caught") {
+TEST_CASE("cuda tma: a copy from a tensor without elements is caught") {
   const DiffProblem p = problem("matmul M=64 N=64 K=128");
-  auto made = print(p, parsed(plain(kBoth + text_bulk(2))));
+  auto made = print(p, parsed(plain(kBoth + text_tma(2))));
   REQUIRE_MESSAGE(static_cast<bool>(made), made.failure());
   made->source.launches[0].maps[1].sizes[0] = ir::make_int(0);
   EmulatedCode code;
@@ -228,24 +228,23 @@ TEST_CASE("cuda bulk: a copy from a tensor without elements is caught") {
   CHECK_MESSAGE(failed.find("a tensor copy's map is none") != std::string::npos, failed);
 }
 
-TEST_CASE("cuda bulk: the device's compiler and assembler take the kernels") {
+TEST_CASE("cuda tma: the device's compiler and assembler take the kernels") {
   std::vector<ByHand> all;
-  for (const auto& cases : {plain_cases(), tile_cases(), wide_cases(), other_cases()}) {
+  for (const auto& cases : {plain_cases(), mma_cases(), wgmma_cases(), other_cases()}) {
     all.insert(all.end(), cases.begin(), cases.end());
   }
   check_compiles(all, static_cast<size_t>(by_effort(5, 2, 1)));
 }
 
-TEST_CASE("cuda bulk: what TMA cannot do is refused with its reason") {
+TEST_CASE("cuda tma: what TMA cannot do is refused with its reason") {
   const std::string row = "stage X at i.o -> Xs in=shared";
   const std::string split = "split i 8 -> i.o i.i; ";
   const std::string of64 = "op s(X: f32[N,M]) -> (Y: f32[N,M]) { Y[i,j] = X[i,j] * 2 } N=16 M=64";
   check_refused({
-      {"matmul M=40 N=67 K=100", plain(kBoth + text_bulk(2)), "268 bytes apart"},
-      {"matmul M=40 N=1..68 K=100", plain(kBoth + text_bulk(2)), "known before the call"},
-      {"matmul M=40 N=68 K=100 A@K,M", plain(kBoth + text_bulk(2)),
-       "neighbours in the copy's rows"},
-      {"matmul M=40 N=68 K=100", plain(kBoth + text_bulk(2), "in=shared pad=4"), "leave out pad="},
+      {"matmul M=40 N=67 K=100", plain(kBoth + text_tma(2)), "268 bytes apart"},
+      {"matmul M=40 N=1..68 K=100", plain(kBoth + text_tma(2)), "known before the call"},
+      {"matmul M=40 N=68 K=100 A@K,M", plain(kBoth + text_tma(2)), "neighbours in the copy's rows"},
+      {"matmul M=40 N=68 K=100", plain(kBoth + text_tma(2), "in=shared pad=4"), "leave out pad="},
       {"matmul M=40 N=68 K=100", plain("bind Bs/d1 thread.x; bind Bs/d0 thread.y; tma Bs"),
        "one thread starts the copies"},
       {"matmul M=40 N=68 K=100",
@@ -273,12 +272,12 @@ TEST_CASE("cuda bulk: what TMA cannot do is refused with its reason") {
   ir::Target old = gpu();
   old.sm = 80;
   const auto printed =
-      print(problem("matmul M=64 N=64 K=64"), parsed(plain(kBoth + text_bulk(2))), old);
+      print(problem("matmul M=64 N=64 K=64"), parsed(plain(kBoth + text_tma(2))), old);
   REQUIRE(!printed);
   CHECK(printed.failure().find("sm_90 has") != std::string::npos);
 }
 
-TEST_CASE("cuda bulk: stages that copy no box are refused with their reason") {
+TEST_CASE("cuda tma: stages that copy no box are refused with their reason") {
   const auto row = [](const std::string& tensor, const std::string& copy) {
     return "op s(X: f32[" + tensor + "]) -> (Y: f32[N,M]) { " + copy +
            "; Y[i,j] = T[i,j] * 2 } N=16 M=64";

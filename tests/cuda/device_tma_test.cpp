@@ -47,7 +47,7 @@ bool is_product(const DeviceBuffer& c, const std::vector<float>& a, const std::v
 
 }  // namespace
 
-TEST_CASE("device bulk: maps are made once for the same tensors, and anew for others") {
+TEST_CASE("device tma: maps are made once for the same tensors, and anew for others") {
   const OnGpu gpu;
   Engine engine = gpu_engine();
   const Device device = engine.device();
@@ -83,7 +83,7 @@ TEST_CASE("device bulk: maps are made once for the same tensors, and anew for ot
   CHECK(is_product(c, other, b, 33));
 }
 
-TEST_CASE("device bulk: maps of rotating operands are kept, of as many sets as timing rotates") {
+TEST_CASE("device tma: maps of rotating operands are kept, of as many sets as timing rotates") {
   const OnGpu gpu;
   Engine engine = gpu_engine();
   const Device device = engine.device();
@@ -107,7 +107,7 @@ TEST_CASE("device bulk: maps of rotating operands are kept, of as many sets as t
   CHECK(round(65) >= 2);
 }
 
-TEST_CASE("device bulk: graphs keep the maps of their calls") {
+TEST_CASE("device tma: graphs keep the maps of their calls") {
   const OnGpu gpu;
   Engine engine = gpu_engine();
   const Device device = engine.device();
@@ -129,7 +129,7 @@ TEST_CASE("device bulk: graphs keep the maps of their calls") {
   CHECK(is_product(c, other, b, 40));
 }
 
-TEST_CASE("device bulk: a map that the driver does not make is an error, and the next call runs") {
+TEST_CASE("device tma: a map that the driver does not make is an error, and the next call runs") {
   const OnGpu before;
   gpu_engine();
   const std::string refused = std::to_string(OnGpu::count(kEncode) + 1);
@@ -154,7 +154,7 @@ TEST_CASE("device bulk: a map that the driver does not make is an error, and the
   CHECK(is_product(c, a, b, 40));
 }
 
-TEST_CASE("device bulk: blocks that run in clusters") {
+TEST_CASE("device tma: blocks that run in clusters") {
   const OnGpu gpu;
   Engine engine = gpu_engine();
   const Device device = engine.device();
@@ -168,7 +168,7 @@ TEST_CASE("device bulk: blocks that run in clusters") {
   CHECK(is_product(c, a, b, 40));
 }
 
-TEST_CASE("device bulk: as many clusters as the call has rows for") {
+TEST_CASE("device tma: as many clusters as the call has rows for") {
   const OnGpu gpu;
   Engine engine = gpu_engine();
   const Device device = engine.device();

@@ -44,13 +44,13 @@ void store_matrices_of(void* const* parts) {
   block->current = first;
 }
 template <class P>
-void store_matrices(uint32_t address, P words, bool turned) {
+void store_matrices(uint32_t address, P words, bool transposed) {
   MatrixPart part{address, {}};
   for (int i = 0; i < 4; ++i) {
     const uint32_t word = (*words.buffer)[words.index + i];
     std::memcpy(part.halves[i], &word, 4);
   }
-  together(turned ? store_matrices_of<true> : store_matrices_of<false>, &part);
+  together(transposed ? store_matrices_of<true> : store_matrices_of<false>, &part);
 }
 
 /// Counts the thread in at barrier `id` for so many threads.

@@ -30,7 +30,7 @@ std::string in_parts(int terms, const std::string& more = "") {
 
 }  // namespace
 
-TEST_CASE("cuda parts: sums that end in a whole step, in the tensor, or before") {
+TEST_CASE("cuda split reduction: sums that end in a whole step, in the tensor, or before") {
   const std::string ahead = "; tma As; tma Bs; pipeline acc/k.o depth=2";
   std::vector<ByHand> all;
   for (const char* k : {"0", "1", "63", "128", "130", "200"}) {
@@ -43,7 +43,7 @@ TEST_CASE("cuda parts: sums that end in a whole step, in the tensor, or before")
   check_all(all);
 }
 
-TEST_CASE("cuda parts: steps that would run on into the next part are refused") {
+TEST_CASE("cuda split reduction: steps that would run on into the next part are refused") {
   const char* const reason = "adds what lies beyond its end";
   check_refused({{"matmul M=40 N=36 K=130", in_parts(50), reason},
                  {"matmul M=40 N=36 K=100", in_parts(50), reason},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bulk copies of boxes of a tensor that a map describes.
+// TMA copies of boxes of a tensor that a map describes.
 #pragma once
 
 #include "tests/cuda/emulation_async.h"

@@ -24,7 +24,7 @@ constexpr Kind kKinds[] = {
 
 /// How a product finds its factors.
 struct Layout {
-  bool turned_a = false, turned_b = false, registers = false;
+  bool transposed_a = false, transposed_b = false, registers = false;
   int swizzle = 128;
 };
 
@@ -41,10 +41,10 @@ uint32_t bits_of(const Kind& kind, int v) {
   return (bits >> 16 & 0x8000) | ((bits >> 23 & 0xff) - 112) << 10 | (bits >> 13 & 0x3ff);
 }
 
-int a_value_product_kernels(const Kind& kind, int row, int k) {
+int a_value_wgmma_kernels(const Kind& kind, int row, int k) {
   return (3 * row + 5 * k) % 7 - (kind.a_signed ? 3 : 0);
 }
-int b_value_product_kernels(const Kind& kind, int column, int k) {
+int b_value_wgmma_kernels(const Kind& kind, int column, int k) {
   return (2 * column + 3 * k) % 5 - (kind.b_signed ? 2 : 0);
 }
 
@@ -53,11 +53,11 @@ struct Lying {
   std::string byte;
   int leading, stride;
 };
-Lying lying(bool turned, int swizzle, int bytes) {
-  const std::string along = fmt::format("{} * {}", turned ? "r" : "c", bytes);
-  const char* across = turned ? "c" : "r";
+Lying lying(bool transposed, int swizzle, int bytes) {
+  const std::string along = fmt::format("{} * {}", transposed ? "r" : "c", bytes);
+  const char* across = transposed ? "c" : "r";
   if (swizzle == 0) {
-    const int far_along = turned ? 256 : 128, far_across = turned ? 128 : 256;
+    const int far_along = transposed ? 256 : 128, far_across = transposed ? 128 : 256;
     return {fmt::format("{0} / 16 * {1} + {2} / 8 * {3} + {2} % 8 * 16 + {0} % 16", along,
                         far_along, across, far_across),
             128, 256};
@@ -65,8 +65,8 @@ Lying lying(bool turned, int swizzle, int bytes) {
   const int s = swizzle;
   const std::string line = fmt::format("{} / 8 * {} + {} % 8 * {}", across, 8 * s, across, s);
   const std::string plain =
-      turned ? fmt::format("{0} / {1} * {2} + {0} % {1} + {3}", along, s, 16 * s, line)
-             : fmt::format("{} + {} + {}", along, s > 32 ? 32 : 0, line);
+      transposed ? fmt::format("{0} / {1} * {2} + {0} % {1} + {3}", along, s, 16 * s, line)
+                 : fmt::format("{} + {} + {}", along, s > 32 ? 32 : 0, line);
   return {fmt::format("({0}) ^ (({0}) >> 7 & {1}) << 4", plain, s / 16 - 1), 16 * s, 8 * s};
 }
 
@@ -78,8 +78,8 @@ std::string fill(const char* name, int rows, int k, int from, const Kind& kind, 
       rows, k, name, l.byte, kind.bytes, from);
 }
 
-std::string descriptor(const char* name, bool turned, int swizzle, const Lying& l) {
-  const int shift = !turned && swizzle > 32 ? 32 : 0;
+std::string descriptor(const char* name, bool transposed, int swizzle, const Lying& l) {
+  const int shift = !transposed && swizzle > 32 ? 32 : 0;
   return fmt::format("matrix_descriptor(shared_address(HONE_AT({}, 0)) + {}, {}, {}, {})", name,
                      shift, l.leading, l.stride, swizzle);
 }
@@ -93,10 +93,10 @@ Bytes factors(const Kind& kind, int columns) {
     for (int b = 0; b < kind.bytes; ++b) x.push_back(static_cast<uint8_t>(bits >> 8 * b));
   };
   for (int r = 0; r < 64; ++r) {
-    for (int i = 0; i < k; ++i) put(a_value_product_kernels(kind, r, i));
+    for (int i = 0; i < k; ++i) put(a_value_wgmma_kernels(kind, r, i));
   }
   for (int c = 0; c < columns; ++c) {
-    for (int i = 0; i < k; ++i) put(b_value_product_kernels(kind, c, i));
+    for (int i = 0; i < k; ++i) put(b_value_wgmma_kernels(kind, c, i));
   }
   return x;
 }
@@ -109,7 +109,7 @@ Bytes sums(const Kind& kind, int columns) {
     for (int c = 0; c < columns; ++c) {
       int sum = c / 8 * 4 + r / 8 % 2 * 2 + c % 2;
       for (int i = 0; i < k; ++i)
-        sum += a_value_product_kernels(kind, r, i) * b_value_product_kernels(kind, c, i);
+        sum += a_value_wgmma_kernels(kind, r, i) * b_value_wgmma_kernels(kind, c, i);
       const auto f = static_cast<float>(sum);
       if (kind.bytes > 1) std::memcpy(&sum, &f, 4);
       y.push_back(sum);
@@ -148,13 +148,13 @@ RowKernel product(const Kind& kind, int columns, const Layout& layout) {
   const int k = 32 / kind.bytes;
   const bool whole = kind.bytes == 1;
   const std::string row = fmt::format("wgmma_m64n{}k{}_{}", columns, k, kind.name);
-  const Lying la = lying(layout.turned_a, layout.swizzle, kind.bytes);
-  const Lying lb = lying(layout.turned_b, layout.swizzle, kind.bytes);
+  const Lying la = lying(layout.transposed_a, layout.swizzle, kind.bytes);
+  const Lying lb = lying(layout.transposed_b, layout.swizzle, kind.bytes);
   std::string body = fmt::format(
       "HONE_DYNAMIC(81920);\n  HONE_TEAM_AT({0}, As, {1}, 0); HONE_TEAM_AT({0}, Bs, {2}, 16384);\n "
       " ",
       kind.type, 16384 / kind.bytes, 65536 / kind.bytes);
-  std::string a = descriptor("As", layout.turned_a, layout.swizzle, la), turned;
+  std::string a = descriptor("As", layout.transposed_a, layout.swizzle, la), transposed;
   if (layout.registers) {
     const std::string element = "X[row * " + std::to_string(k) + " + column + e]";
     const std::string bits = kind.bytes == 4   ? "bits_of_f32(" + element + ")"
@@ -162,22 +162,22 @@ RowKernel product(const Kind& kind, int columns, const Layout& layout) {
                                                : element;
     body += fmt::format(fmt::runtime(kRegisters), 4 / kind.bytes, bits, 8 * kind.bytes % 32);
     a = "HONE_AT(a, 0)";
-    if (layout.turned_b) turned = "<1>";
+    if (layout.transposed_b) transposed = "<1>";
   } else {
     body += fill("As", 64, k, 0, kind, la);
-    if (layout.turned_a || layout.turned_b) {
-      turned = fmt::format("<{}, {}>", +layout.turned_a, +layout.turned_b);
+    if (layout.transposed_a || layout.transposed_b) {
+      transposed = fmt::format("<{}, {}>", +layout.transposed_a, +layout.transposed_b);
     }
   }
   body += fill("Bs", columns, k, 64 * k, kind, lb);
   body += fmt::format(fmt::runtime(kProduct), whole ? "i32" : "float", columns / 2, row,
-                      layout.registers ? "_registers" : "", turned, a,
-                      descriptor("Bs", layout.turned_b, layout.swizzle, lb),
+                      layout.registers ? "_registers" : "", transposed, a,
+                      descriptor("Bs", layout.transposed_b, layout.swizzle, lb),
                       layout.registers ? "keep_registers<4>(HONE_AT(a, 0));\n  " : "", columns);
 
   RowKernel out = kernel_of(
       fmt::format("{}{} swizzle {}{}", row, layout.registers ? "_registers" : "", layout.swizzle,
-                  turned),
+                  transposed),
       kind.type, body, 128, factors(kind, columns), sums(kind, columns), whole ? "i32" : "float");
   out.dynamic_bytes = 81920;
   return out;
@@ -185,7 +185,7 @@ RowKernel product(const Kind& kind, int columns, const Layout& layout) {
 
 }  // namespace
 
-std::vector<RowKernel> product_kernels() {
+std::vector<RowKernel> wgmma_kernels() {
   std::vector<RowKernel> out;
   for (const Kind& kind : kKinds) {
     for (const int columns : {8, 16, 32, 64, 96, 128, 192, 256}) {
@@ -195,8 +195,8 @@ std::vector<RowKernel> product_kernels() {
     for (const int swizzle : {0, 32, 64}) out.push_back(product(kind, 64, {.swizzle = swizzle}));
     for (const int swizzle : {0, 32, 64, 128}) {
       if (!kind.turns) continue;
-      for (const int turned : {1, 2, 3}) {
-        out.push_back(product(kind, 64, {(turned & 1) != 0, turned > 1, false, swizzle}));
+      for (const int transposed : {1, 2, 3}) {
+        out.push_back(product(kind, 64, {(transposed & 1) != 0, transposed > 1, false, swizzle}));
       }
       out.push_back(product(kind, 64, {false, true, true, swizzle}));
     }
