@@ -102,7 +102,7 @@ Result<Done> Races::race_one(const std::string& text) {
   for (const Entry& e : entries) {
     contenders.push_back(
         {std::string(name_of(contenders.empty() ? Source::kDefault : Source::kTuned)),
-         [&e](int64_t n) { e.call->run(n); },
+         [this, &e](int64_t n) { wrong_ = !e.call->run(n) || wrong_; },
          e.kernel->pool == nullptr,
          {}});
   }

@@ -28,12 +28,12 @@ class KernelPrinter final : public KernelRoot {
   KernelContext context_;
   TilePrinter tiles_{context_};
   ClusterPrinter clusters_{context_};
-  BulkPrinter bulk_{context_, clusters_};
+  TmaPrinter tma_{context_, clusters_};
   LaneAccess lane_access_{context_};
   CopyPrinter copies_{context_, lane_access_};
   VectorPrinter vector_printer_{context_, lane_access_, copies_};
   ThreadPrinter threads_{context_, tiles_, vector_printer_};
-  LaunchPrinter launch_printer_{context_, tiles_,          clusters_, bulk_,
+  LaunchPrinter launch_printer_{context_, tiles_,          clusters_, tma_,
                                 copies_,  vector_printer_, threads_};
 };
 

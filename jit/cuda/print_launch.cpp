@@ -39,8 +39,8 @@ std::string LaunchPrinter::print() {
     const auto* store = as<StoreStmt>(s);
     context_.copies_async |= store && store->async && target_.generation() >= kAsyncCopies;
   });
-  if (bulk_.fills_apart(*launch_.body)) {
-    emit_roles();
+  if (tma_.fills_apart(*launch_.body)) {
+    emit_specialized();
   } else {
     emit_range();
   }
@@ -120,7 +120,7 @@ std::string LaunchPrinter::head() {
   for (size_t b = 0; b < nest_.buffers.size(); ++b) {
     if (used_.contains(static_cast<int>(b))) text += declaration(nest_.buffers[b], n_.buffers[b]);
   }
-  return text + bulk_.declare_pipes();
+  return text + tma_.declare_pipes();
 }
 
 /// Whether some launch checks data, which calls before this one may have found bad, or all are to
@@ -149,7 +149,7 @@ void LaunchPrinter::place_shared() {
     bytes += round_up(buffer.max_bytes, kTeamAlign);
   }
   for (const auto& part : context_.parts) parts += round_up(part.second, kTeamAlign);
-  if (bulk_.any()) bytes += round_up(bulk_.barrier_bytes(), kTeamAlign);
+  if (tma_.any()) bytes += round_up(tma_.barrier_bytes(), kTeamAlign);
   out_.shared_bytes = parts;
   if (!swizzled && bytes + parts <= DeviceLimits::kStaticShared) {
     out_.shared_bytes += bytes;
@@ -160,10 +160,10 @@ void LaunchPrinter::place_shared() {
     dynamic_[b] = at;
     out_.dynamic_bytes = at + b->max_bytes;
   }
-  if (bulk_.any()) {
+  if (tma_.any()) {
     const int64_t at = round_up(out_.dynamic_bytes, kTeamAlign);
-    bulk_.place_barriers(at);
-    out_.dynamic_bytes = at + bulk_.barrier_bytes();
+    tma_.place_barriers(at);
+    out_.dynamic_bytes = at + tma_.barrier_bytes();
   }
   const int64_t most = device_limits(target_.sm).block_shared_bytes;
   if (parts + out_.dynamic_bytes > most) {
@@ -202,7 +202,7 @@ std::string LaunchPrinter::declaration(const NestBuffer& b, const std::string& n
 
 void LaunchPrinter::emit(const Stmt& s, ThreadScope& scope) {
   if (role_ == ThreadRole::kProducer) {
-    if (!bulk_.fills_apart(s)) return;
+    if (!tma_.fills_apart(s)) return;
     if (const auto* l = as<ForStmt>(s); l && is_thread(l->mark)) {
       context_.unbound.insert(l->loop);
       return emit_all(s, scope);
@@ -231,10 +231,10 @@ void LaunchPrinter::emit(const Stmt& s, ThreadScope& scope) {
                    [&](const WgmmaFenceStmt& x) { tiles_.emit_fence(x); },
                    [&](const WgmmaCommitStmt&) { line("wgmma_commit();"); },
                    [&](const WgmmaWaitStmt& x) { tiles_.emit_wait(x); },
-                   [&](const FillStmt& x) { bulk_.emit_fill(x); },
-                   [&](const ReadyStmt& x) { bulk_.emit_ready(x); },
-                   [&](const ReleaseStmt& x) { bulk_.emit_release(x); },
-                   [&](const TmaCopyStmt& x) { bulk_.emit_box(x); },
+                   [&](const FillStmt& x) { tma_.emit_fill(x); },
+                   [&](const ReadyStmt& x) { tma_.emit_ready(x); },
+                   [&](const ReleaseStmt& x) { tma_.emit_release(x); },
+                   [&](const TmaCopyStmt& x) { tma_.emit_box(x); },
                });
 }
 

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "jit/cuda/kernel_part.h"
-#include "jit/cuda/print_bulk.h"
 #include "jit/cuda/print_clusters.h"
 #include "jit/cuda/print_copies.h"
 #include "jit/cuda/print_threads.h"
 #include "jit/cuda/print_tiles.h"
+#include "jit/cuda/print_tma.h"
 #include "jit/cuda/print_vector.h"
 
 namespace hone::jit {
@@ -19,12 +19,12 @@ namespace hone::jit {
 class LaunchPrinter final : public KernelPart {
  public:
   LaunchPrinter(KernelContext& context, TilePrinter& tiles, ClusterPrinter& clusters,
-                BulkPrinter& bulk, CopyPrinter& copies, VectorPrinter& vector_printer,
+                TmaPrinter& tma, CopyPrinter& copies, VectorPrinter& vector_printer,
                 ThreadPrinter& threads)
       : KernelPart(context),
         tiles_(tiles),
         clusters_(clusters),
-        bulk_(bulk),
+        tma_(tma),
         copies_(copies),
         vector_printer_(vector_printer),
         threads_(threads) {}
@@ -53,12 +53,12 @@ class LaunchPrinter final : public KernelPart {
   void emit_if(const ir::IfStmt& s, ThreadScope& scope);
   void emit_choice(const ir::IfStmt& s, const std::string& condition, ThreadScope& scope);
 
-  // print_roles.cpp: pipes that threads of their own fill
-  void emit_roles();
+  // print_specialized.cpp: pipes that threads of their own fill
+  void emit_specialized();
 
   TilePrinter& tiles_;
   ClusterPrinter& clusters_;
-  BulkPrinter& bulk_;
+  TmaPrinter& tma_;
   CopyPrinter& copies_;
   VectorPrinter& vector_printer_;
   ThreadPrinter& threads_;

@@ -31,7 +31,7 @@ class TilePrinter final : public KernelPart {
   bool numbers_registers(const ir::ForStmt& loop) const;
   void emit_tiles(const ir::ForStmt& s);
 
-  // print_products.cpp: products of a warpgroup, on tiles in shared memory
+  // print_wgmma.cpp: products of a warpgroup, on tiles in shared memory
   void measure_products();
   bool opens_products(const ir::ForStmt& loop) const;
   void emit_fence(const ir::WgmmaFenceStmt& s);

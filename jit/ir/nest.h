@@ -77,8 +77,8 @@ struct Launch {
   StmtRef body;
 };
 
-/// A lowered program: loops with copies (peeled tails, partitions) made, offsets flat, marks kept
-/// on loops (kUnroll, kVector and kTensor are carried out by the back ends).
+/// A lowered program. Copies of loops (peeled tails, partitions) are made and offsets are flat.
+/// Loops keep their marks: back ends carry out kUnroll, kVector and kTensor.
 ///
 /// Vector loops are innermost or contain only unrolled and tensor loops and stores. Their extent
 /// may be any expression: back ends strip-mine and mask. A store with `reduce` whose offset does
@@ -101,9 +101,9 @@ struct Nest {
 };
 
 /// The args struct: 8-byte slots. Slot 0 points to the status word, an int64: INT64_MAX when fine,
-/// else the lowest bad position. Slot 1 points to the workspace. Then come tensors (pointers, in
-/// the order of Program::buffers' parameters), bound buffers, dims (int64), strides given at the
-/// call, and scalars (the value's bits in the low bytes).
+/// else the lowest bad position. Slot 1 points to the workspace. Then come pointers
+/// to tensors, in the order of Program::buffers' parameters, and to bound buffers. Dims and strides
+/// given at the call (int64) follow, then scalars (the value's bits in the low bytes).
 struct ArgsLayout {
   static constexpr int kStatus = 0;
   static constexpr int kWorkspace = 1;

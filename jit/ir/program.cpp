@@ -91,7 +91,7 @@ void print_stage(const Stage& s, std::string& out) {
     out += "  prefetch " + p.tensor + " at " + p.loop + " distance=" + std::to_string(p.distance) +
            "\n";
   }
-  if (s.bulk) out += "  tma\n";
+  if (s.tma) out += "  tma\n";
   out += "  loops";
   for (const Loop& l : s.loops) {
     out += " ";

@@ -58,7 +58,7 @@ class Multicast {
     StmtRef out = walk(body);
     if (why_.empty())
       because(
-          "none is made in bulk; copy so into a pipeline that is specialized and has iterations");
+          "none is made by TMA; copy so into a pipeline that is specialized and has iterations");
     if (parts_ == 0) refuse("its blocks share no copies: " + why_);
     return out;
   }

@@ -8,10 +8,10 @@
 #include "jit/ir/build.h"
 #include "jit/ir/poly.h"
 #include "jit/ir/visit.h"
-#include "jit/passes/products.h"
 #include "jit/passes/reject.h"
 #include "jit/passes/statements.h"
 #include "jit/passes/turns.h"
+#include "jit/passes/wgmma.h"
 
 namespace hone::jit {
 
@@ -96,15 +96,15 @@ class Pipeline {
     Ahead early;
     std::vector<StmtRef> rest;
     for (const StmtRef& s : loop.body) {
-      const bool bulk = is_tma(*s);
+      const bool tma = is_tma(*s);
       if (comes_early(*s, loop)) {
-        if (bulk) {
+        if (tma) {
           early.boxes.insert(early.boxes.end(), s->body.begin(), s->body.end());
         } else {
           early.copies.push_back(s);
         }
       } else {
-        rest.push_back(bulk ? walk_inside(loop, 0, s) : s);
+        rest.push_back(tma ? walk_inside(loop, 0, s) : s);
       }
     }
     if (early.copies.empty() && early.boxes.empty()) {
@@ -141,7 +141,7 @@ class Pipeline {
   StmtRef apart(ForStmt loop, const Ahead& early, const std::vector<StmtRef>& rest) {
     if (!early.copies.empty() || early.pipe < 0) {
       reject("specialize " + nest_.loops[static_cast<size_t>(loop.loop)] +
-             ": all threads copy what is kept in=shared at it; only bulk copies are made by one");
+             ": all threads copy what is kept in=shared at it; only TMA copies are made by one");
     }
     nest_.pipes[static_cast<size_t>(early.pipe)].specialized = true;
     const Expr k = make_var(nest_.loops[static_cast<size_t>(loop.loop)], loop.loop);
@@ -193,7 +193,7 @@ class Pipeline {
   StmtRef fill_once(const Stmt& s) {
     const int pipe = add_pipe(s.body, 1);
     const int to = nest_.pipes.back().buffers.front();
-    const Expr position = turns_.number("bulk " + nest_.buffers[static_cast<size_t>(to)].name);
+    const Expr position = turns_.number("tma " + nest_.buffers[static_cast<size_t>(to)].name);
     return make_sequence({make_fill(pipe, position, s.body), make_ready(pipe, position)});
   }
 

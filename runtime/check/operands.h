@@ -11,8 +11,8 @@
 
 namespace hone::runtime {
 
-/// The tensors of a fixture at a site. On the host they are the fixture's own; a device has copies,
-/// once or several times over: timing takes them in turns, so that they do not stay in its cache.
+/// The tensors of a fixture at a site. On the host they are the fixture's own; a device has one or
+/// several copies. Timing takes copies in turns, so that they do not stay in the device's cache.
 class Operands {
  public:
   /// Allocates and fills all copies: as many as asked for, or as there is memory for. Site and

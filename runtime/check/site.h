@@ -66,15 +66,15 @@ class Site {
   virtual Result<std::unique_ptr<Block>> take(int64_t bytes, int64_t align, Guard guard) = 0;
   /// True where launches run on tensors of the host as they lie.
   virtual bool is_host() const = 0;
-  /// Bytes of a cache in which operands of a call do not stay until the next one; 0: they may.
+  /// Bytes of the cache that timing empties between calls; 0: operands may stay in it.
   virtual int64_t cache_bytes() const = 0;
-  /// Threads that run parts of a launch, each of which needs scratch.
+  /// Threads that run parts of a launch; each needs scratch.
   virtual int workers() const = 0;
 
   /// Runs a launch whole, or puts it behind what was begun before.
   virtual Result<Done> run(const SiteLaunch& launch) = 0;
-  /// Does `work` and waits for what it began; how long that took, in microseconds of processor time
-  /// or of the device's clock.
+  /// Does `work` and waits until all is done. Gives the time that took, in microseconds of
+  /// processor time or of the device's clock.
   virtual Result<double> timed(const Work& work) = 0;
   /// Times of one of the `n` calls, `parallel` or not, that `calls(n)` makes. `between`, which may
   /// be empty, runs before each sample.

@@ -41,7 +41,8 @@ Result<TuneResult> EngineState::tune(Result<ops::Problem> problem, const TuneOpt
   const auto limits_us = [&] {
     if (!first.empty()) return std::exchange(first, {});
     std::vector<double> us;
-    guard_pool([&] { us = measure(); });  // whose pool fails now tells so when it is called
+    // A pool that fails tells so when it is called.
+    if (!guard_pool([&] { us = measure(); })) us.clear();
     return us;
   };
   auto tell = [this](const std::string& text) {

@@ -17,7 +17,7 @@ Applied apply_tma(ir::Program p, const Step& step) {
                       " computes what it stores; only what `stage` copies as it " +
                       "is can be copied by TMA"};
   }
-  s.bulk = true;
+  s.tma = true;
   return p;
 }
 

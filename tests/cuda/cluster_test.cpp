@@ -234,7 +234,7 @@ TEST_CASE("cuda clusters: what blocks cannot share is refused with its reason") 
        "C.1/k.o depth=2; specialize C.1/k.o; cluster C/m.b 2",
        "an earlier launch checks"},
       {"matmul M=40 N=68 K=0", plain_cluster(kGrid, apart + "cluster m.b 2"),
-       "none is made in bulk"},
+       "none is made by TMA"},
       {"matmul M=40 N=68 K=200", plain_cluster(kGrid, "cluster m.b 2"), "only pipelines"},
       // The last round has three tiles for four blocks.
       {"matmul M=220 N=32 K=100", plain_cluster(kPersistent, apart + "cluster t.i 2"),

@@ -49,7 +49,7 @@ std::string tiles(const std::string& instruction, int depth, int step, const std
 constexpr const char* kBoth = "tma As; tma Bs; pipeline acc/k.o depth=";
 constexpr const char* kTilesOf = "tma As; tma Bs; pipeline Ct/k.o depth=";
 /// Rows of 64 elements of 2 bytes for each 8 of k; those of B next to one another.
-constexpr const char* kBulkRows = "swizzle=on";
+constexpr const char* kTmaRows = "swizzle=on";
 
 std::vector<ByHand> mma_cases() {
   std::vector<ByHand> out;
@@ -57,18 +57,18 @@ std::vector<ByHand> mma_cases() {
   for (const char* apart : {"", "; specialize Ct/k.o"}) {
     // Both operands with k along their rows, as memory has them.
     out.push_back({product("mma.f16", 64, 32, 128, transposed),
-                   tiles("mma.f16", 32, 16, kTilesOf + ("3" + std::string(apart)), kBulkRows,
+                   tiles("mma.f16", 32, 16, kTilesOf + ("3" + std::string(apart)), kTmaRows,
                          "swizzle=on layout=[n][k]")});
     out.push_back({product("mma.bf16", 70, 45, 200, transposed),
-                   tiles("mma.bf16", 64, 16, kTilesOf + ("4" + std::string(apart)), kBulkRows,
+                   tiles("mma.bf16", 64, 16, kTilesOf + ("4" + std::string(apart)), kTmaRows,
                          "swizzle=on layout=[n][k]")});
     out.push_back({product("mma.i8i8", 40, 50, 144, transposed),
-                   tiles("mma.i8i8", 64, 32, kTilesOf + ("2" + std::string(apart)), kBulkRows,
+                   tiles("mma.i8i8", 64, 32, kTilesOf + ("2" + std::string(apart)), kTmaRows,
                          "swizzle=on layout=[n][k]")});
     // B as it is, n along its rows; A in two boxes of 32 of k.
     out.push_back({product("mma.f16", 70, 48, 96),
                    tiles("mma.f16", 64, 16, kTilesOf + ("2" + std::string(apart)),
-                         "swizzle=on layout=[d1/32][d0][d1%32]", kBulkRows)});
+                         "swizzle=on layout=[d1/32][d0][d1%32]", kTmaRows)});
   }
   return out;
 }

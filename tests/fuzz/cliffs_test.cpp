@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <iostream>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -38,6 +39,9 @@ bool affordable(const ir::Program& program, const ir::Target& target) {
   return work.operations < kMostOperations && work.footprint < kMostBytes;
 }
 
+/// Problems after which a long run says how far it is, and what it found is written out.
+constexpr int kReported = 500;
+
 /// Tunes until the default is known to be near the limit, so that nothing can be so much faster, or
 /// the budget is spent.
 Result<TuneResult> tuned(Watched& watched, const ops::Problem& problem, runtime::Limits* limits) {
@@ -68,6 +72,9 @@ TEST_CASE("fuzz: no default is many times slower than tuned") {
     if (!watched.engine) continue;
     runtime::Limits limits = watched.engine->limits();
     for (int i = 0; i < count / 2; ++i) {
+      if (i > 0 && i % kReported == 0) {
+        std::cout << target << ": " << i << " of " << count / 2 << " problems" << std::endl;
+      }
       const auto problem = ops::parse_problem(random.problem());
       if (!problem || !affordable(problem->program, watched.engine->target)) continue;
       watched.told.clear();

@@ -42,7 +42,7 @@ TEST_CASE("listing: labels, loops and constants") {
   const size_t entry = encode(allocate(lir, target), target, code.bytes);
   code.entries.push_back(static_cast<int64_t>(entry));
   ir::Nest nest;
-  nest.launches.push_back({.name = "Y"});
+  nest.launches.emplace_back().name = "Y";
   const std::string text = listing(code, nest);
   INFO(text);
   CHECK(text.starts_with("launch Y, entry 0\n     0    mov eax, 0x03\n"));

@@ -8,8 +8,8 @@
 #include "jit/passes/lower/lowering.h"
 #include "jit/passes/multicast.h"
 #include "jit/passes/pipeline.h"
-#include "jit/passes/products.h"
 #include "jit/passes/reject.h"
+#include "jit/passes/wgmma.h"
 
 namespace hone::jit {
 
@@ -241,7 +241,7 @@ void Lowering::attached(Instance& in, const std::string& loop_name, Block& out) 
     context_.active[i] = &child;
     if (program_.buffer(s.output)->space == Space::kSharedMemory) {
       Block together;
-      if (s.bulk) {
+      if (s.tma) {
         together.push_back(copies_.copy(child));
       } else {
         walk(child, 0, false, together);
@@ -340,7 +340,7 @@ bool Lowering::define(Instance& in, const std::vector<Poly>& indices, Expr& when
 Result<Nest, ir::Reject> lower(const Program& program, const Target& target) {
   try {
     LoweringContext context(program, target);
-    return with_products(multicast(pipelined(Lowering(context).run())));
+    return with_wgmma_groups(multicast(pipelined(Lowering(context).run())));
   } catch (ir::Reject& why) {
     return std::move(why);
   }

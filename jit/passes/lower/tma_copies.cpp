@@ -19,7 +19,7 @@ struct BoxAxis {
   int64_t stride = 1;  ///< elements
 };
 
-struct BulkCopy {
+struct BoxCopy {
   Expr load;
   std::vector<size_t> axis;    ///< per var, the axis of the tensor that it runs along
   std::vector<BoxAxis> box;    ///< innermost first: one run of the copy's layout
@@ -28,7 +28,7 @@ struct BulkCopy {
 
 namespace {
 
-constexpr int kBulkSm = 90;
+constexpr int kTmaSm = 90;
 constexpr int64_t kMostRank = 5;     // dimensions of a map
 constexpr int64_t kMostBox = 256;    // elements of a box along one
 constexpr int64_t kChunk = 16;       // bytes that rows and strides are multiples of
@@ -57,12 +57,12 @@ std::string bytes_text(int64_t bytes) { return std::to_string(bytes) + " bytes";
 }  // namespace
 
 /// What no TMA does.
-void TmaCopies::check_bulk(const Instance& in) const {
+void TmaCopies::check_source(const Instance& in) const {
   const Stage& s = in.stage();
-  const std::string what = "bulk " + s.name + ": ";
-  if (target_.generation() < kBulkSm) {
+  const std::string what = "tma " + s.name + ": ";
+  if (target_.generation() < kTmaSm) {
     reject(what + print(target_) + " has no TMA for boxes; sm_90 has, leave the step out" +
-           newer_compiler_hint(target_, target_.sm >= kBulkSm));
+           newer_compiler_hint(target_, target_.sm >= kTmaSm));
   }
   for (const Loop& l : s.loops) {
     if (l.mark == Mark::kSerial) continue;
@@ -83,35 +83,35 @@ void TmaCopies::check_bulk(const Instance& in) const {
 }
 
 /// Which axis of the tensor each variable of the copy runs along.
-BulkCopy TmaCopies::bulk_axes(const Instance& in) const {
+BoxCopy TmaCopies::box_axes(const Instance& in) const {
   const Stage& s = in.stage();
-  BulkCopy copy;
+  BoxCopy copy;
   copy.load = s.value;
   const Storage& from = storage_of(s.value->name);
   copy.axis.assign(s.vars.size(), from.axes.size());
   for (size_t a = 0; a < from.axes.size(); ++a) {
     const auto dim = static_cast<size_t>(from.axes[a].dim);
     if (from.axes[a].div != 1 || from.axes[a].mod != 0) {
-      reject("bulk " + s.name + ": the layout of " + s.value->name + " splits dim " +
+      reject("tma " + s.name + ": the layout of " + s.value->name + " splits dim " +
              std::to_string(dim) + "; a box is of whole dims");
     }
     const size_t v = var_in(s, s.value->args[dim]);
     if (v < s.vars.size() && copy.axis[v] == from.axes.size()) {
       copy.axis[v] = a;
     } else if (!is_const(s.value->args[dim])) {
-      reject("bulk " + s.name + ": dim " + std::to_string(dim) + " of " + s.value->name +
+      reject("tma " + s.name + ": dim " + std::to_string(dim) + " of " + s.value->name +
              " is read at " + print(s.value->args[dim]) + "; a box has neighbours");
     }
   }
   for (size_t d = 0; d < s.out_index.size(); ++d) {
-    if (s.out_index[d]->op != Op::kVar) reject("bulk " + s.name + ": it is no plain copy");
+    if (s.out_index[d]->op != Op::kVar) reject("tma " + s.name + ": it is no plain copy");
   }
   return copy;
 }
 
 /// Takes the axes of the copy's layout, from the last outwards, into the box while it stays one
 /// run; the others become loops over boxes.
-void TmaCopies::choose_box(const Instance& in, BulkCopy& copy) const {
+void TmaCopies::choose_box(const Instance& in, BoxCopy& copy) const {
   const Stage& s = in.stage();
   const Storage& to = storage_of(s.output);
   int64_t run = 1;
@@ -125,12 +125,12 @@ void TmaCopies::choose_box(const Instance& in, BulkCopy& copy) const {
         to.axes[a].mod ? to.axes[a].mod : ceil_div(to.shape[dim], axis.div, nullptr).constant();
     axis.stride = to.strides[a].constant();
     if (!(in.window[axis.var].lo == to.base[dim])) {
-      reject("bulk " + s.name + ": it is kept at a loop around the one where it is copied, and a " +
+      reject("tma " + s.name + ": it is kept at a loop around the one where it is copied, and a " +
              "box is copied as a whole; leave out store=");
     }
     if (axis.extent == 1) continue;
     if (copy.axis[axis.var] >= storage_of(copy.load->name).axes.size()) {
-      reject("bulk " + s.name + ": it is copied along " + s.vars[axis.var].name + ", which " +
+      reject("tma " + s.name + ": it is copied along " + s.vars[axis.var].name + ", which " +
              copy.load->name + " does not have");
     }
     dense = dense && axis.div == 1 && axis.stride == run;
@@ -145,9 +145,9 @@ void TmaCopies::choose_box(const Instance& in, BulkCopy& copy) const {
 }
 
 /// The limits of TMA on a box and where it lies in shared memory.
-void TmaCopies::check_box(const Instance& in, const BulkCopy& copy) const {
+void TmaCopies::check_box(const Instance& in, const BoxCopy& copy) const {
   const Stage& s = in.stage();
-  const std::string what = "bulk " + s.name + ": ";
+  const std::string what = "tma " + s.name + ": ";
   const NestBuffer& to = nest_.buffers[static_cast<size_t>(storage_of(s.output).buffer)];
   const int64_t size = size_of(to.type);
   const int64_t row = copy.box.empty() ? size : copy.box[0].extent * size;
@@ -177,14 +177,14 @@ void TmaCopies::check_box(const Instance& in, const BulkCopy& copy) const {
 }
 
 /// The tensor's dimensions in the order of the box, then those along which a box has one element.
-TensorMap TmaCopies::map_of(Instance& in, const BulkCopy& copy, std::vector<Expr>& at) {
+TensorMap TmaCopies::map_of(Instance& in, const BoxCopy& copy, std::vector<Expr>& at) {
   const Stage& s = in.stage();
   const Storage& from = storage_of(copy.load->name);
   TensorMap map;
   map.buffer = from.buffer;
   map.swizzle = nest_.buffers[static_cast<size_t>(storage_of(s.output).buffer)].swizzle;
   const int64_t size = size_of(copy.load->type);
-  const std::string what = "bulk " + s.name + ": ";
+  const std::string what = "tma " + s.name + ": ";
   const auto add = [&](size_t a, int64_t box) {
     const auto dim = static_cast<size_t>(from.axes[a].dim);
     const Poly stride = from.strides[a] * Poly(size);
@@ -228,7 +228,7 @@ TensorMap TmaCopies::map_of(Instance& in, const BulkCopy& copy, std::vector<Expr
 }
 
 /// What the box means: its elements, one after the other, as far as the window goes.
-StmtRef TmaCopies::box_elements(Instance& in, const BulkCopy& copy) {
+StmtRef TmaCopies::box_elements(Instance& in, const BoxCopy& copy) {
   const Stage& s = in.stage();
   const Storage& to = storage_of(s.output);
   std::vector<std::pair<int, Expr>> loops;
@@ -264,9 +264,9 @@ StmtRef TmaCopies::box_elements(Instance& in, const BulkCopy& copy) {
 }
 
 StmtRef TmaCopies::copy(Instance& in) {
-  check_bulk(in);
+  check_source(in);
   const Stage& s = in.stage();
-  BulkCopy copy = bulk_axes(in);
+  BoxCopy copy = box_axes(in);
   choose_box(in, copy);
   for (size_t v = 0; v < s.vars.size(); ++v) in.value[v] = Poly();
   std::vector<int> loops;

@@ -53,7 +53,7 @@ bool reused_by_tiles(const ir::Stage& s, const StageFacts& facts) {
   return true;
 }
 
-/// The values of `var`, at most, for which no factor of `e` lies beyond the border of its tensor:
+/// Upper bound of the values of `var` for which all factors of `e` lie inside their tensors. It is
 /// the steps of the narrowest dim that `var` moves along. Other terms of a reduction add nothing.
 int64_t inside(const ir::Program& program, const ir::Expr& e, const std::string& var) {
   int64_t most = std::numeric_limits<int64_t>::max();

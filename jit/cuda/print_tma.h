@@ -11,9 +11,9 @@
 namespace hone::jit {
 
 /// TMA copies of boxes, and the pipes (slots and mbarriers) that they fill.
-class BulkPrinter final : public KernelPart {
+class TmaPrinter final : public KernelPart {
  public:
-  BulkPrinter(KernelContext& context, ClusterPrinter& clusters)
+  TmaPrinter(KernelContext& context, ClusterPrinter& clusters)
       : KernelPart(context), clusters_(clusters) {}
 
   bool fills_apart(const ir::Stmt& s) const;

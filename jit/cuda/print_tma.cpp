@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies that TMA makes, a box of a tensor at a time, and the mbarriers that say when
 // they are there.
-//   fill pipe 0 at p: copy box of A[k, m] to As[..]
+//   fill pipe 0 at p: tma copy of A[k, m] to As[..]
 //     =>  if (threadIdx.x == 0) { mbarrier_arrive_expect(full + p % stages, bytes);
 //                                 tensor_load(As + .., &args.map[0], full + p % stages, k, m); }
 //   ready pipe 0 at p  =>  mbarrier_wait(full + p % stages, p / stages % 2)
 // A part of a box that goes to all blocks of a cluster counts at the same mbarrier of each.
-#include "jit/cuda/print_bulk.h"
+#include "jit/cuda/print_tma.h"
 
 #include <fmt/format.h>
 
@@ -33,7 +33,7 @@ std::string barriers_of(const char* of, int pipe) { return fmt::format("{}_{}", 
 }  // namespace
 
 /// Of all threads of the block, the first.
-std::string BulkPrinter::first_thread() const {
+std::string TmaPrinter::first_thread() const {
   std::string out = "threadIdx.x == 0";
   for (size_t a = 1; a < 3; ++a) {
     const bool several = out_.block[a] > 1 || static_cast<int>(a) == context_.producer_axis;
@@ -43,7 +43,7 @@ std::string BulkPrinter::first_thread() const {
 }
 
 /// The mbarrier of the slot of a position.
-std::string BulkPrinter::slot_barrier(int number, const Expr& position, const char* of) {
+std::string TmaPrinter::slot_barrier(int number, const Expr& position, const char* of) {
   const Pipe& pipe = nest_.pipes[static_cast<size_t>(number)];
   pipes_.insert(number);
   note(position);
@@ -54,7 +54,7 @@ std::string BulkPrinter::slot_barrier(int number, const Expr& position, const ch
 
 /// One thread announces what comes and starts the copies; threads of their own wait until the slot
 /// is free first.
-void BulkPrinter::emit_fill(const FillStmt& s) {
+void TmaPrinter::emit_fill(const FillStmt& s) {
   const Pipe& pipe = nest_.pipes[static_cast<size_t>(s.pipe)];
   if (pipe.specialized && role_ == ThreadRole::kConsumer) return;
   const std::string around = filled_;
@@ -75,18 +75,18 @@ void BulkPrinter::emit_fill(const FillStmt& s) {
 }
 
 /// The parity of the phase that a position is in, or of the one `ahead` later.
-std::string BulkPrinter::parity_of(int number, const Expr& position, int64_t ahead) {
+std::string TmaPrinter::parity_of(int number, const Expr& position, int64_t ahead) {
   const Pipe& pipe = nest_.pipes[static_cast<size_t>(number)];
   const Expr phase = make_binary(Op::kDiv, position, make_int(pipe.stages)) + make_int(ahead);
   return "(u32)(" + print_index(make_binary(Op::kMod, phase, make_int(2)), n_) + ")";
 }
 
-void BulkPrinter::emit_ready(const ReadyStmt& s) {
+void TmaPrinter::emit_ready(const ReadyStmt& s) {
   line(fmt::format("mbarrier_wait({}, {});", slot_barrier(s.pipe, s.position, "full"),
                    parity_of(s.pipe, s.position, 0)));
 }
 
-void BulkPrinter::emit_box(const TmaCopyStmt& s) {
+void TmaPrinter::emit_box(const TmaCopyStmt& s) {
   used_.insert(s.buffer);
   note(s.offset);
   std::string at;
@@ -106,7 +106,7 @@ void BulkPrinter::emit_box(const TmaCopyStmt& s) {
 }
 
 /// The launch's number of a map of the nest.
-int BulkPrinter::number_of_map(int map) {
+int TmaPrinter::number_of_map(int map) {
   const auto [found, first] = maps_.try_emplace(map, static_cast<int>(maps_.size()));
   if (!first) return found->second;
   const TensorMap& m = nest_.maps[static_cast<size_t>(map)];
@@ -132,7 +132,7 @@ int BulkPrinter::number_of_map(int map) {
 }
 
 /// Bytes of the mbarriers in shared memory.
-int64_t BulkPrinter::barrier_bytes() const {
+int64_t TmaPrinter::barrier_bytes() const {
   int64_t n = 0;
   for (int p : pipes_) {
     const Pipe& pipe = nest_.pipes[static_cast<size_t>(p)];
@@ -142,7 +142,7 @@ int64_t BulkPrinter::barrier_bytes() const {
 }
 
 /// Declares the mbarriers; one thread makes them, before any other touches them.
-std::string BulkPrinter::declare_pipes() const {
+std::string TmaPrinter::declare_pipes() const {
   if (pipes_.empty()) return "";
   std::string text, made;
   int64_t at = barriers_at_;
@@ -165,7 +165,7 @@ std::string BulkPrinter::declare_pipes() const {
 }
 
 /// Whether threads of their own run something inside `s`.
-bool BulkPrinter::fills_apart(const Stmt& s) const {
+bool TmaPrinter::fills_apart(const Stmt& s) const {
   bool found = false;
   each_stmt(s, [&](const Stmt& x) {
     const auto* fill = as<FillStmt>(x);
@@ -176,7 +176,7 @@ bool BulkPrinter::fills_apart(const Stmt& s) const {
 
 /// One lane of each warp reports that the warp is done with a slot. Where blocks of a cluster fill
 /// it together, one lane for each block reports to it.
-void BulkPrinter::emit_release(const ReleaseStmt& s) {
+void TmaPrinter::emit_release(const ReleaseStmt& s) {
   const int x = out_.block[0], y = out_.block[1];
   std::string thread = "threadIdx.x";
   if (x % kWarpLanes != 0) {

@@ -33,7 +33,7 @@ constexpr RegisterShare kShares[] = {{2, 40, 232}, {3, 32, 160}};
 }  // namespace
 
 /// The launch's range and body, by threads of both roles.
-void LaunchPrinter::emit_roles() {
+void LaunchPrinter::emit_specialized() {
   context_.consumers = threads();
   context_.producer_axis = out_.block[2] > 1 ? 2 : 1;
   const int added = context_.consumers / out_.block[static_cast<size_t>(context_.producer_axis)];

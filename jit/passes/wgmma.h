@@ -10,10 +10,11 @@ namespace hone::jit {
 /// Fences, commits and waits of asynchronous products (wgmma, instructions with `most_columns`).
 /// Marks where groups of them begin and end. They are awaited before anything else touches their
 /// operands or results.
-///   for k.s: wgmma C += A, B   =>   open C; for k.s: wgmma C += A, B; close; join 0
+///   for k.s: wgmma C += A, B   =>   fence C; for k.s: wgmma C += A, B; commit; wait 0
 /// In a loop with a lag, each iteration waits for the products of the one before.
-///   for k lag 1: wgmma C += A, B  =>  open C; for k: open; wgmma C += A, B; close; join 1; join 0
-ir::Nest with_products(ir::Nest nest);
+///   for k lag 1: wgmma C += A, B  =>
+///   fence C; for k: { fence; wgmma C += A, B; commit; wait 1 }; wait 0
+ir::Nest with_wgmma_groups(ir::Nest nest);
 
 /// Whether the products of an iteration of a loop may run on in the next one. They must be one run
 /// of `body`, long enough to be worth it. Nothing else in it may touch their results or change

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jit/passes/products.h"
+#include "jit/passes/wgmma.h"
 
 #include <algorithm>
 #include <set>
@@ -138,7 +138,7 @@ bool products_may_go_on(const std::vector<StmtRef>& body) {
          !meet(products.written, others.written) && !meet(products.read, others.written);
 }
 
-Nest with_products(Nest nest) {
+Nest with_wgmma_groups(Nest nest) {
   for (Launch& l : nest.launches) l.body = make_sequence(marked(nest, {l.body}, 0));
   return nest;
 }
