@@ -24,6 +24,7 @@ struct Machine {
   double arithmetic_ports = 2;  ///< instructions a cycle, as are the others
   double load_ports = 2;
   double store_ports = 1;
+  double issue_width = 6;               ///< instructions of all kinds
   double memory_bytes = 16;             ///< that a core moves a cycle, about
   double multiply_add_latency = 4;      ///< cycles
   double loop_overhead = 1.5;           ///< cycles of one iteration of a serial loop

@@ -15,9 +15,6 @@ constexpr int64_t kTileSizeCode = 1400;
 /// Cycles that schedulers lose beyond the latency of a multiply-add.
 /// Tuned on: Zen 5 (AVX-512).
 constexpr double kLostCycles = 1;
-/// Instructions that the front end takes in a cycle.
-/// Tuned on: Zen 5 (AVX-512).
-constexpr double kFrontEnd = 6;
 /// What an instruction of code, and a row or vector of the tile, add to the score; between equals
 /// they decide.
 /// Tuned on: Zen 5 (AVX-512).
@@ -47,7 +44,7 @@ double tile_cycles(const TileProblem& p, const ir::Machine& machine, int64_t row
                            static_cast<double>(p.slide);
   const double arithmetic = points * p.body + static_cast<double>(p.prepared * (rows + vectors));
   // The loop's own instructions, about three, share the front end.
-  const double front = (arithmetic + loads + 3) / kFrontEnd;
+  const double front = (arithmetic + loads + 3) / machine.issue_width;
   const double busy =
       std::max({arithmetic / machine.arithmetic_ports, loads / machine.load_ports, front});
   const double latency = machine.multiply_add_latency + kLostCycles;
