@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "ops/op.h"
 #include "ops/random_maker.h"
@@ -44,11 +45,20 @@ std::string ProblemMaker::problem() {
   return text + bindings(text);
 }
 
-void ProblemMaker::make_dims() {
+int64_t ProblemMaker::any_size() {
   static const std::vector<int64_t> sizes = {0, 1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 31, 33, 64};
+  if (options_.most_dim > sizes.back()) {
+    const double octaves = std::log2(static_cast<double>(options_.most_dim)) * below(1001) / 1000;
+    const bool power = chance(25);
+    return static_cast<int64_t>(std::exp2(power ? std::round(octaves) : octaves));
+  }
+  const int64_t size = pick(sizes);
+  return size == 0 && chance(70) ? 6 : size;
+}
+
+void ProblemMaker::make_dims() {
   for (int i = 1 + below(4); i > 0; --i) {
-    const int64_t size = pick(sizes);
-    dims_.push_back(size == 0 && chance(70) ? 6 : size);
+    dims_.push_back(any_size());
     lowest_.push_back(dims_.back());
     if (!options_.ranged || !chance(12)) continue;
     lowest_.back() = chance(60) ? 0 : below(static_cast<int>(dims_.back()) + 1);

@@ -9,9 +9,12 @@ namespace hone::ops {
 
 /// What random problems may contain beside fixed dims.
 struct RandomOptions {
-  bool ranged = true;          ///< a dim known only at the call
-  bool layouts = true;         ///< storage orders, strides, `const`, alignment
-  bool data = true;            ///< indices and ranges that are read from tensors
+  bool ranged = true;   ///< a dim known only at the call
+  bool layouts = true;  ///< storage orders, strides, `const`, alignment
+  bool data = true;     ///< indices and ranges that are read from tensors
+  /// Largest dim. Past 64 dims are of all sizes, as many in each octave, one in four a power of
+  /// two.
+  int64_t most_dim = 64;
   double most_points = 20000;  ///< of the iteration space of a stage
   /// Terms of a reduction. Longer sums of terms that are all alike round one way, and leave the
   /// bounds that candidates are held to.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 
 #include "ops/random.h"
 #include "runtime/cli/common.h"
+#include "runtime/cli/fuzz_speed.h"
 #include "runtime/tune/trials.h"
 #include "schedules/search/random_steps.h"
 
@@ -24,6 +26,8 @@ struct FuzzOptions {
   std::vector<std::string> words;
   std::string problem;
   int schedules = 6;  ///< of one problem
+  bool speed = false;
+  std::string budget = "1s";  ///< of one problem, with `speed`
 };
 
 struct Counts {
@@ -120,6 +124,69 @@ class Fuzzer {
   Counts counts_;
 };
 
+/// Problems that a report of speed lists.
+constexpr size_t kWorst = 10;
+
+void report_speed(const Common& common, SpeedRun run) {
+  std::sort(run.samples.begin(), run.samples.end(),
+            [](const SpeedSample& a, const SpeedSample& b) { return a.untuned() < b.untuned(); });
+  std::vector<double> untuned, tuned;
+  for (const SpeedSample& s : run.samples) {
+    untuned.push_back(s.untuned());
+    tuned.push_back(s.tuned());
+  }
+  const auto points = [](const std::vector<double>& shares) -> Json {
+    if (shares.empty()) return nullptr;
+    return {{"median", percentile(shares, 0.5)},
+            {"p10", percentile(shares, 0.1)},
+            {"worst", percentile(shares, 0)}};
+  };
+  run.samples.resize(std::min(run.samples.size(), kWorst));
+  if (common.json) {
+    for (const SpeedSample& s : run.samples) {
+      print_line({{"untuned", s.untuned()},
+                  {"tuned", s.tuned()},
+                  {"limit_us", s.limit_us},
+                  {"repro", s.line}});
+    }
+    for (const std::string& text : run.failed) print_line({{"failure", text}});
+    return print_line({{"problems", untuned.size()},
+                       {"unknown", run.unknown},
+                       {"failures", run.failed.size()},
+                       {"untuned", points(untuned)},
+                       {"tuned", points(tuned)}});
+  }
+  for (const SpeedSample& s : run.samples) {
+    std::cout << fmt::format("{:3.0f}% of {:.1f} us, tuned {:.0f}%\n  {}\n", 100 * s.untuned(),
+                             s.limit_us, 100 * s.tuned(), s.line);
+  }
+  for (const std::string& text : run.failed) std::cout << text << "\n";
+  std::cout << fmt::format("{} problems, {} of unknown share, {} failures\n", untuned.size(),
+                           run.unknown, run.failed.size());
+  for (const auto& [name, shares] : {std::pair("untuned", &untuned), std::pair("tuned", &tuned)}) {
+    if (shares->empty()) continue;
+    std::cout << fmt::format(
+        "{}: {:.0f}% of the limit in the middle, {:.0f}% at the 10th "
+        "percentile, {:.0f}% at worst\n",
+        name, 100 * percentile(*shares, 0.5), 100 * percentile(*shares, 0.1),
+        100 * percentile(*shares, 0));
+  }
+}
+
+/// The verb with --speed: times, not results, are what is looked at.
+int fuzz_for_speed(FuzzOptions& options, std::chrono::milliseconds time) {
+  const auto budget = parse_duration(options.budget);
+  if (!budget) return report(options.common, budget.failure());
+  // Random problems are of no use in a cache.
+  if (options.common.cache.empty()) options.common.cache = ":memory:";
+  auto engine = open_engine(options.common);
+  if (!engine) return report(options.common, engine.failure());
+  SpeedRun run = fuzz_speed(**engine, {.seed = options.seed, .time = time, .budget = *budget});
+  const bool failed = !run.failed.empty();
+  report_speed(options.common, std::move(run));
+  return failed ? kExitMismatch : kExitOk;
+}
+
 int fuzz(FuzzOptions& options) {
   if (!options.words.empty()) {
     const auto line = only_line(options.words, "fuzz");
@@ -129,6 +196,12 @@ int fuzz(FuzzOptions& options) {
   }
   const auto time = parse_duration(options.time);
   if (!time) return report(options.common, time.failure());
+  if (options.speed && !options.problem.empty()) {
+    return report(options.common, {ErrorCode::kArgument,
+                                   "fuzz --speed makes its problems itself; `hone tune` measures "
+                                   "one of your own"});
+  }
+  if (options.speed) return fuzz_for_speed(options, *time);
   auto engine = open_engine(options.common);
   if (!engine) return report(options.common, engine.failure());
   const std::string worker = find_worker("");
@@ -155,13 +228,17 @@ void declare_fuzz(CLI::App& app, int& exit) {
   app.add_option("--time", options->time, "How long: 500ms, 10s, 2m, 1h");
   app.add_option("--schedules", options->schedules, "Random schedules of one problem")
       ->check(CLI::Range(1, 1000000));
+  app.add_flag("--speed", options->speed,
+               "Larger problems, timed untuned and tuned: shares of the limit, the worst ten");
+  app.add_option("--budget", options->budget, "Tuning of one problem, with --speed: 1s");
   app.callback([options, &exit] { exit = fuzz(*options); });
 }
 
 }  // namespace
 
 const Verb kFuzzVerb = {
-    "fuzz", "Random problems under random legal schedules; a repro line for each failure",
+    "fuzz",
+    "Random problems: under random legal schedules with a repro line for each failure, or timed",
     declare_fuzz};
 
 }  // namespace hone::runtime

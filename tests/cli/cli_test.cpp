@@ -363,3 +363,14 @@ TEST_CASE("cli: fuzz ends in time and counts") {
   CHECK(ran.has("\"failures\":0"));
   CHECK(hone("fuzz --time soon").code == 2);
 }
+
+TEST_CASE("cli: fuzz --speed says how near to the limit random problems come") {
+  const Hone hone;
+  if (hone("target").out.find("isa=none") != std::string::npos) return;
+  const Ran ran = hone("fuzz --speed --json --seed 5 --time 1500ms --budget 200ms --threads 1");
+  CHECK(ran.code == 0);
+  CHECK(ran.has("\"failures\":0"));
+  CHECK(ran.has("\"untuned\":"));
+  CHECK(hone("fuzz --speed --budget soon").code == 2);
+  CHECK(hone("fuzz --speed dot K=7").code == 2);
+}

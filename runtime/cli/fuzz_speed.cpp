@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cli/fuzz_speed.h"
+
+#include <algorithm>
+
+#include "ops/random.h"
+#include "runtime/measure/bound.h"
+#include "runtime/measure/work.h"
+
+namespace hone::runtime {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Memory that a problem may take.
+constexpr double kMostBytes = 1e9;
+
+/// The slowest of what the limit allows where the program is timed, in microseconds.
+double limit_of(const ir::Program& program, Limits* limits) {
+  double us = 0;
+  for (const auto& dims : timing_points(program)) {
+    us = std::max(us, bound_of(program, dims, limits).time_us);
+  }
+  return us;
+}
+
+}  // namespace
+
+SpeedRun fuzz_speed(EngineState& engine, const SpeedOptions& options) {
+  SpeedRun run;
+  ops::RandomOptions kind;
+  kind.most_dim = 4096;
+  kind.most_points = 2e8;
+  kind.most_terms = 1e5;
+  Limits limits = engine.limits();
+  const auto end = Clock::now() + options.time;
+  for (uint64_t seed = options.seed; Clock::now() < end; ++seed) {
+    auto problem = engine.parse(ops::random_problem(seed, kind));
+    if (!problem) continue;
+    const ir::Program& program = problem->program;
+    if (work_of(program, timing_dims(program), engine.target).footprint > kMostBytes) continue;
+    const double limit_us = limit_of(program, &limits);
+    if (limit_us < options.least_us || limit_us > options.most_us) continue;
+    const std::string line = problem->text + " | " + engine.target_text;
+    TuneOptions tuning;
+    tuning.budget = options.budget;
+    tuning.seed = seed;
+    const auto result = engine.tune(*std::move(problem), tuning);
+    if (!result) {
+      run.failed.push_back(result.failure().message + "\n  " + line);
+    } else if (result->limit_us <= 0 || result->default_us <= 0 || result->busy) {
+      ++run.unknown;
+    } else {
+      run.samples.push_back({line, result->limit_us, result->default_us, result->time_us});
+    }
+  }
+  return run;
+}
+
+double percentile(std::vector<double> values, double share) {
+  const auto at = static_cast<size_t>(share * static_cast<double>(values.size() - 1) + 0.5);
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(at), values.end());
+  return values[at];
+}
+
+}  // namespace hone::runtime
