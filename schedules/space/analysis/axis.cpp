@@ -159,7 +159,9 @@ VectorAxis vector_axis(const Plan& plan, const std::string& name, const Access& 
     } else if (store.stride(var) != 1) {
       axis.cost += kScatter / results;
     }
-    // Lanes beyond the extent do nothing, nor do terms beyond a border.
+    // Lanes beyond the extent do nothing, nor do terms beyond a border. An axis of no steps at all
+    // fills none either: a reduction over nothing still stores its results.
+    extent = std::max<int64_t>(extent, 1);
     const int64_t filled = (extent + lanes - 1) / lanes * lanes;
     if (reduction) extent = std::min(extent, inside(plan.program(), s.value, var));
     axis.cost *= static_cast<double>(filled) / static_cast<double>(std::max<int64_t>(extent, 1));
