@@ -144,9 +144,9 @@ Result<std::shared_ptr<EngineState>> open_engine(const Common& common, const std
   options.target = target.empty() ? common.target : target;
   options.cache = common.cache;
   options.threads = common.threads;
-  const bool verbose = common.verbose;
-  options.on_event = [verbose](const Event& event) {
-    const bool serious = event.kind == Event::kNotice || event.kind == Event::kBug;
+  const bool verbose = common.verbose, notices = common.notices;
+  options.on_event = [verbose, notices](const Event& event) {
+    const bool serious = event.kind == Event::kBug || (notices && event.kind == Event::kNotice);
     if (serious || verbose) {
       std::cerr << fmt::format("hone: {}: {}\n", name_of(event.kind), event.text);
     }

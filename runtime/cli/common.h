@@ -23,6 +23,7 @@ enum ExitCode : int { kExitOk = 0, kExitMismatch = 1, kExitUserError = 2 };
 struct Common {
   bool json = false;
   bool verbose = false;
+  bool notices = true;  ///< on stderr; of random problems they help nobody
   std::string cache;
   std::string target;
   int threads = 0;

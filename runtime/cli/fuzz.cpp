@@ -201,6 +201,7 @@ int fuzz(FuzzOptions& options) {
                                    "fuzz --speed makes its problems itself; `hone tune` measures "
                                    "one of your own"});
   }
+  options.common.notices = !options.problem.empty();
   if (options.speed) return fuzz_for_speed(options, *time);
   auto engine = open_engine(options.common);
   if (!engine) return report(options.common, engine.failure());
