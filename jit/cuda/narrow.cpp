@@ -6,6 +6,8 @@
 #include <optional>
 #include <set>
 
+#include "jit/ir/visit.h"
+
 namespace hone::jit {
 
 using namespace ir;
