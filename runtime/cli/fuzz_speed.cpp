@@ -2,6 +2,7 @@
 #include "runtime/cli/fuzz_speed.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ops/random.h"
 #include "runtime/measure/bound.h"
@@ -60,7 +61,7 @@ SpeedRun fuzz_speed(EngineState& engine, const SpeedOptions& options) {
 }
 
 double percentile(std::vector<double> values, double share) {
-  const auto at = static_cast<size_t>(share * static_cast<double>(values.size() - 1) + 0.5);
+  const auto at = static_cast<size_t>(std::lround(share * static_cast<double>(values.size() - 1)));
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(at), values.end());
   return values[at];
 }
