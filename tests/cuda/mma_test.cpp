@@ -116,8 +116,8 @@ TEST_CASE("cuda: default schedules bring products to tensor instructions") {
        "batched_matmul B=3 M=20 N=24 K=18 T=f16", "matmul M=40 N=70 K=37 T=f64",
        "matmul M=1..70 N=48 K=40 T=bf16", "matmul_acc M=20 N=33 K=40 T=bf16",
        product("mma.i8i8", 50, 40, 70), product("mma.u8i8", 50, 40, 70),
-       "op shifted(A: f16[M+S,K], B: f16[S,K,N]) -> (C: f16[M,N]) { C[m,n] = sum[s,k](A[m+s,k] * "
-       "B[s,k,n]) } M=40 N=24 K=40 S=3"},
+       ("op shifted(A: f16[M+S,K], B: f16[S,K,N]) -> (C: f16[M,N]) { C[m,n] = sum[s,k](A[m+s,k] * "
+        "B[s,k,n]) } M=40 N=24 K=40 S=3")},
       53, "tensorize");
 }
 
@@ -129,8 +129,8 @@ TEST_CASE("cuda: default schedules bring large products to warpgroups") {
        "matmul M=5 N=130 K=90 T=bf16", "matmul M=17 N=100 K=72 T=f16 B@N,K",
        "fc_gelu M=100 N=4 K=72 const=W T=bf16", "matmul M=128 N=64 K=80 T=f16 A@K,M C@N,M",
        // Rows that begin where another index says, and sums over several indices.
-       "op shifted(A: bf16[M+S,K], B: bf16[S,K,N]) -> (C: f32[M,N]) { C[m,n] = sum[s,k](A[m+s,k] "
-       "* B[s,k,n]) } M=100 N=72 K=136 S=3",
+       ("op shifted(A: bf16[M+S,K], B: bf16[S,K,N]) -> (C: f32[M,N]) { C[m,n] = sum[s,k](A[m+s,k] "
+        "* B[s,k,n]) } M=100 N=72 K=136 S=3"),
        "op windows(X: f16[N,H+R,W+Q,C], F: f16[R,Q,C,O]) -> (Y: f16[N,H,W,O]) { Y[n,h,w,o] = "
        "sum[r,q,c](X[n,h+r,w+q,c] * F[r,q,c,o]) } N=2 H=3 W=70 C=64 O=40 R=2 Q=3",
        "conv2d T=bf16 N=1 C=40 H=5 W=70 O=24 R=2 Q=3 X@N,H,W,C F@O,R,Q,C Y@N,d2,d3,O"},
