@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdint>
 
 #include "jit/cuda/narrow.h"
 #include "jit/ir/functions/function.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The row of the back end that has Halide make the code, in the module.
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 

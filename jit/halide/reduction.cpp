@@ -2,6 +2,7 @@
 #include "jit/halide/reduction.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace hone::jit::halide {
 namespace {

@@ -2,6 +2,7 @@
 #include "jit/halide/value.h"
 
 #include <cmath>
+#include <cstdint>
 
 #include "jit/halide/functions.h"
 

@@ -2,6 +2,7 @@
 #include "jit/ir/facts.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "jit/ir/tree_size.h"
 

@@ -131,8 +131,8 @@ TEST_CASE("cuda: default schedules bring large products to warpgroups") {
        // Rows that begin where another index says, and sums over several indices.
        ("op shifted(A: bf16[M+S,K], B: bf16[S,K,N]) -> (C: f32[M,N]) { C[m,n] = sum[s,k](A[m+s,k] "
         "* B[s,k,n]) } M=100 N=72 K=136 S=3"),
-       "op windows(X: f16[N,H+R,W+Q,C], F: f16[R,Q,C,O]) -> (Y: f16[N,H,W,O]) { Y[n,h,w,o] = "
-       "sum[r,q,c](X[n,h+r,w+q,c] * F[r,q,c,o]) } N=2 H=3 W=70 C=64 O=40 R=2 Q=3",
+       ("op windows(X: f16[N,H+R,W+Q,C], F: f16[R,Q,C,O]) -> (Y: f16[N,H,W,O]) { Y[n,h,w,o] = "
+        "sum[r,q,c](X[n,h+r,w+q,c] * F[r,q,c,o]) } N=2 H=3 W=70 C=64 O=40 R=2 Q=3"),
        "conv2d T=bf16 N=1 C=40 H=5 W=70 O=24 R=2 Q=3 X@N,H,W,C F@O,R,Q,C Y@N,d2,d3,O"},
       131, "wgmma");
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <thread>
 
 #include "tests/device/raw_driver.h"

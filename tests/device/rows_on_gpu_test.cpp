@@ -4,6 +4,7 @@
 // one of that kind, and through the emulated driver and compiler.
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

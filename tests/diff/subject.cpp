@@ -2,6 +2,7 @@
 #include "tests/diff/subject.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 #include "jit/interp/scalar.h"

@@ -2,6 +2,7 @@
 #include <Halide.h>
 
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 
 namespace Halide {
