@@ -19,7 +19,7 @@ namespace {
 /// A pipeline with its arguments.
 struct HalideCall {
   HalideCall(const ir::Nest& nest, const runtime::Fixture& fixture)
-      : slots(nest, fixture), launches(nest.launches.size()) {
+      : slots(nest, fixture.dims(), fixture.scalars()), launches(nest.launches.size()) {
     slots.status(&status);
     for (size_t i = 0; i < fixture.params().size(); ++i) slots.tensor(i, fixture.params()[i].data);
   }

@@ -43,7 +43,7 @@ Result<Done> CallFrame::take_all() {
 Result<Done> CallFrame::add_copy(int copy) {
   const ir::Nest& nest = candidate_->nest();
   const Fixture& fixture = operands_->fixture();
-  FrameSlots slots(nest, fixture);
+  FrameSlots slots(nest, fixture.dims(), fixture.scalars());
   slots.status(status_->data());
   slots.workspace(workspace_);
   for (size_t i = 0; i < fixture.params().size(); ++i) slots.tensor(i, operands_->address(copy, i));

@@ -45,6 +45,12 @@ class DeviceBlock final : public Block {
     const int error = gpu_->driver().to_device(begin(), from, static_cast<size_t>(bytes()));
     return error == 0 ? fine() : gpu_->failed(error, "copying to the device");
   }
+  Result<Done> copy(const Block& from) override {
+    const UseGpu use(*gpu_);
+    const int error = gpu_->driver().copy_on(begin(), address_of(from.data()),
+                                             static_cast<size_t>(bytes()), gpu_->stream());
+    return error == 0 ? fine() : gpu_->failed(error, "copying on the device");
+  }
   Result<Done> read(void* to, int64_t at, int64_t n) const override {
     return read_at(to, begin() + static_cast<uint64_t>(at), n);
   }

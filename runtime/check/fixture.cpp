@@ -131,6 +131,7 @@ Result<Done> Fixture::refer() {
 
 /// Asks the definition at edges of tiles where it was not asked before.
 Result<Done> Fixture::sample_edges(const TileEdges& edges) {
+  if (whole_ || set_ != jit::DataSet::kRandom) return Done{};
   const std::vector<jit::TensorView> views = outputs();
   Positions more(views.size());
   bool any = false;
@@ -203,10 +204,7 @@ Result<jit::Comparison> Fixture::compare(const TileEdges& edges) {
   // On bad data nothing is written; the status word is what is right or wrong.
   if (reference_.bad) return jit::Comparison{};
   if (same(kept_)) return found_;
-  if (!whole_ && set_ == jit::DataSet::kRandom) {
-    auto sampled = sample_edges(edges);
-    if (!sampled) return sampled.failure();
-  }
+  if (auto sampled = sample_edges(edges); !sampled) return sampled.failure();
   jit::Comparison found = jit::compare(reference_, outputs());
   if (!found.ok()) return found;
   if (whole_) {
@@ -223,6 +221,14 @@ Result<jit::Comparison> Fixture::compare(const TileEdges& edges) {
   return found;
 }
 
+double Fixture::bound(size_t output) const { return largest_bound(reference_.outputs[output]); }
+
+jit::Comparison Fixture::compare_sampled() const {
+  jit::Comparison found = jit::compare(reference_, outputs());
+  if (found.ok()) found.compared += elements();
+  return found;
+}
+
 /// Every element against what is kept; the definition settles where they are apart.
 Result<jit::Comparison> Fixture::compare_kept() {
   const std::vector<jit::TensorView> views = outputs();
@@ -231,8 +237,7 @@ Result<jit::Comparison> Fixture::compare_kept() {
   for (size_t o = 0; o < views.size(); ++o) {
     jit::TensorView kept = views[o];
     kept.data = kept_[o].data();
-    apart[o] =
-        difference(views[o], kept, largest_bound(reference_.outputs[o]), kMostSettled).positions;
+    apart[o] = difference(views[o], kept, bound(o), kMostSettled).positions;
     std::sort(apart[o].begin(), apart[o].end());
     any |= !apart[o].empty();
   }

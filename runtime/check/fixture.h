@@ -24,6 +24,8 @@ inline constexpr size_t kStagger = 192;
 /// evaluated at that element.
 class Fixture {
  public:
+  using Positions = std::vector<std::vector<int64_t>>;  ///< per output, row-major
+
   /// Tensor i lies i*stagger bytes from its guard, rounded up to the alignment it is promised.
   /// Fails for want of memory only.
   static Result<Fixture> create(const ops::Problem& problem, std::vector<int64_t> dims,
@@ -45,6 +47,20 @@ class Fixture {
   /// Compares the outputs with all that is known of them. `edges` are the tile edges of the
   /// schedule that wrote them: there the definition is evaluated as well.
   Result<jit::Comparison> compare(const TileEdges& edges);
+  /// The parts of that, for outputs that are not all at hand. First: evaluates the definition at
+  /// tile edges where it was not yet, if it is not known everywhere.
+  Result<Done> sample_edges(const TileEdges& edges);
+  /// Where the definition was evaluated; empty: everywhere.
+  const Positions& sampled() const { return sampled_; }
+  /// Compares no more than those elements, of outputs that are near what is kept everywhere.
+  jit::Comparison compare_sampled() const;
+  /// How far from what is kept elements of an output may be without being looked at.
+  double bound(size_t output) const;
+  /// What is kept of an output, as it lies in memory; null: nothing.
+  const void* kept(size_t output) const { return kept_.empty() ? nullptr : kept_[output].data(); }
+  /// True when the outputs have the bits that are kept, and what comparing them then gives.
+  bool as_kept() const { return same(kept_); }
+  const jit::Comparison& compared_kept() const { return found_; }
   /// Remembers the outputs as they are now, for `as_remembered`.
   void remember();
   /// True when the outputs have the bits that were remembered.
@@ -67,11 +83,9 @@ class Fixture {
   std::string overwritten() const;
 
  private:
-  using Positions = std::vector<std::vector<int64_t>>;  ///< per output, row-major
-  using Blocks = std::vector<std::vector<uint8_t>>;     ///< per output, as it lies in memory
+  using Blocks = std::vector<std::vector<uint8_t>>;  ///< per output, as it lies in memory
 
   Result<jit::ReferenceOutcome> evaluate_at(const Positions& positions) const;
-  Result<Done> sample_edges(const TileEdges& edges);
   Result<jit::Comparison> compare_kept();
   int64_t elements() const;
   void save(Blocks& blocks) const;

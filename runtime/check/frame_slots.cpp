@@ -8,16 +8,17 @@
 
 namespace hone::runtime {
 
-FrameSlots::FrameSlots(const ir::Nest& nest, const Fixture& fixture)
+FrameSlots::FrameSlots(const ir::Nest& nest, std::span<const int64_t> dims,
+                       std::span<const double> scalars)
     : layout_(ir::args_layout(nest)), slots_(static_cast<size_t>(nest.slots), 0) {
-  for (size_t i = 0; i < fixture.dims().size(); ++i) set(layout_.dim_slots[i], fixture.dims()[i]);
+  for (size_t i = 0; i < dims.size(); ++i) set(layout_.dim_slots[i], dims[i]);
   for (size_t i = 0; i < nest.scalars.size(); ++i) {
     auto* slot = &slots_[static_cast<size_t>(layout_.scalar_slots[i])];
     const DType type = nest.scalars[i].type;
     if (is_float(type)) {
-      jit::write_float(type, slot, 0, fixture.scalars()[i]);
+      jit::write_float(type, slot, 0, scalars[i]);
     } else {
-      jit::write_int(type, slot, 0, static_cast<int64_t>(fixture.scalars()[i]));
+      jit::write_int(type, slot, 0, static_cast<int64_t>(scalars[i]));
     }
   }
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "jit/ir/nest.h"
@@ -9,11 +10,11 @@
 
 namespace hone::runtime {
 
-/// The args struct of a candidate's calls on a fixture. Dims and scalars are there from the start;
-/// addresses are the memory's that the candidate runs in.
+/// The args struct of a candidate's calls. Dims and scalars are there from the start; addresses are
+/// the memory's that the candidate runs in.
 class FrameSlots {
  public:
-  FrameSlots(const ir::Nest& nest, const Fixture& fixture);
+  FrameSlots(const ir::Nest& nest, std::span<const int64_t> dims, std::span<const double> scalars);
 
   void status(const void* at) { set(ir::ArgsLayout::kStatus, reinterpret_cast<int64_t>(at)); }
   void workspace(const void* at) { set(ir::ArgsLayout::kWorkspace, reinterpret_cast<int64_t>(at)); }

@@ -29,6 +29,7 @@ class HostBlock final : public Block {
     if (n > 0) std::memcpy(to, memory_.data() + at, static_cast<size_t>(n));
     return Done{};
   }
+  Result<Done> copy(const Block& from) override { return write(from.data()); }
   Result<bool> overwritten() const override { return memory_.overwritten(); }
 
  private:

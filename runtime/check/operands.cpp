@@ -82,13 +82,18 @@ Result<bool> Operands::differs(size_t param) const {
 }
 
 Result<std::string> Operands::overwritten() const {
+  return overwritten([this](size_t p) { return differs(p); });
+}
+
+Result<std::string> Operands::overwritten(
+    const std::function<Result<bool>(size_t)>& changed) const {
   if (copies_.empty()) return fixture_->overwritten();
   for (size_t p = 0; p < copies_[0].size(); ++p) {
-    auto changed = copies_[0][p]->overwritten();
+    auto found = copies_[0][p]->overwritten();
     const bool input = fixture_->buffer(p).role == ir::Role::kInput;
-    if (changed && !*changed && input) changed = differs(p);
-    if (!changed) return changed.failure();
-    if (*changed) return fixture_->buffer(p).name;
+    if (found && !*found && input) found = changed(p);
+    if (!found) return found.failure();
+    if (*found) return fixture_->buffer(p).name;
   }
   return std::string();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +27,9 @@ class Operands {
   int copies() const { return copies_.empty() ? 1 : static_cast<int>(copies_.size()); }
   /// Where parameter `param` begins in a copy.
   void* address(int copy, size_t param) const;
+  /// Parameter `param` in the first copy of a device.
+  const Block& block(size_t param) const { return *copies_[0][param]; }
+  Block& block(size_t param) { return *copies_[0][param]; }
   /// Outputs as the fixture has them now, to the first copy.
   Result<Done> upload() const;
   /// What the first copy's outputs hold, to the fixture.
@@ -33,6 +37,8 @@ class Operands {
   /// The first parameter around which memory was written in the first copy, or the first input that
   /// is not what the fixture has, or "".
   Result<std::string> overwritten() const;
+  /// The same where `changed(param)` says whether an input has.
+  Result<std::string> overwritten(const std::function<Result<bool>(size_t)>& changed) const;
 
  private:
   using Copy = std::vector<std::unique_ptr<Block>>;  ///< per parameter

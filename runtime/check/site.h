@@ -29,6 +29,8 @@ class Block {
   virtual Result<Done> write(const void* from) = 0;
   /// Copies `n` bytes from byte `at` on to the host.
   virtual Result<Done> read(void* to, int64_t at, int64_t n) const = 0;
+  /// Takes the bytes of another block of this site, which is as large.
+  virtual Result<Done> copy(const Block& from) = 0;
   /// True when what surrounds it has changed.
   virtual Result<bool> overwritten() const = 0;
 

@@ -84,7 +84,7 @@ Verdict Session::try_code(const std::vector<uint8_t>& bytes) {
 Verdict Session::check(const Candidate& candidate, const Timing& timing) {
   Verdict v;
   for (size_t i = 0; i < fixtures_.size(); ++i) {
-    const double run_us = check_on(candidate, i, v);
+    const double run_us = check_runs(candidate, fixtures_[i], checked_[i], v);
     if (v.word != "ok") break;
     if (i > 0 || timing.hopeless_us <= 0 || run_us <= timing.hopeless_us) continue;
     v.word = "slow";
@@ -95,50 +95,50 @@ Verdict Session::check(const Candidate& candidate, const Timing& timing) {
   return v;
 }
 
-/// Checks one data set. `run` makes outputs of the inputs, reports failures, and returns its time.
-/// A second run must give the same bits, and they must be right. Returns the time of the first run.
-double Session::check_runs(const Candidate& candidate, Fixture& fixture, Verdict& v,
-                           const std::function<double()>& run) {
+/// One call from outputs that are reset, and memory left alone besides. Returns its time.
+double Session::run_checked(CallFrame& frame, Results& results, Verdict& v) {
+  const auto blamed = [&](const Failure& f) { return blame(*checks_at_, f, v); };
+  if (auto f = results.reset(); !f) return blamed(f.failure());
+  const auto run_us = frame.call();
+  if (!run_us) return blamed(run_us.failure());
+  if (auto f = results.collect(); !f) return blamed(f.failure());
+  for (const auto& what : {results.overwritten(), frame.overwritten()}) {
+    if (!what) return blamed(what.failure());
+    if (!what->empty()) return v.fail("overwrites", *what);
+  }
+  if (std::string what = frame.misreported(); !what.empty()) return v.fail("wrong", what);
+  return *run_us;
+}
+
+/// Checks one data set. A second run must give the same bits, and they must be right. Returns the
+/// time of the first run.
+double Session::check_runs(const Candidate& candidate, const Fixture& fixture, Results& results,
+                           Verdict& v) {
+  const auto blamed = [&](const Failure& f) { return blame(*checks_at_, f, v); };
+  auto frame = CallFrame::create(candidate, results.operands());
+  if (!frame) return blamed(frame.failure());
   double first_us = 0;
   // Bits that change from run to run show on any data.
   const int runs = fixture.whole() || fixture.set() == jit::DataSet::kRandom ? 2 : 1;
   for (int i = 0; i < runs; ++i) {
-    fixture.reset();
-    const double run_us = run();
+    const double run_us = run_checked(*frame, results, v);
     busy_();
     if (v.word != "ok") return 0;
-    if (i > 0) continue;
-    first_us = run_us;
-    if (runs > 1) fixture.remember();
+    if (i == 0) first_us = run_us;
+    if (i + 1 == runs) break;
+    if (auto f = results.remember(); !f) return blamed(f.failure());
   }
-  if (runs > 1 && !fixture.as_remembered()) {
-    return v.fail("nondeterministic", "two runs on the same data differ");
+  if (runs > 1) {
+    const auto same = results.as_remembered();
+    if (!same) return blamed(same.failure());
+    if (!*same) return v.fail("nondeterministic", "two runs on the same data differ");
   }
-  const auto found = fixture.compare(candidate.edges);
+  const auto found = results.compare(candidate.edges);
+  if (!found && gpu_) return blamed(found.failure());
   if (!found) return v.fail("refused", found.failure().message);
   v.max_err = std::max(v.max_err, found->max_err);
   if (!found->ok()) return v.fail("wrong", found->text());
   return first_us;
-}
-
-/// One data set, and memory left alone besides.
-double Session::check_on(const Candidate& candidate, size_t number, Verdict& v) {
-  const Operands& operands = checked_[number];
-  const auto blamed = [&](const Failure& f) { return blame(*checks_at_, f, v); };
-  auto frame = CallFrame::create(candidate, operands);
-  if (!frame) return blamed(frame.failure());
-  return check_runs(candidate, fixtures_[number], v, [&] {
-    if (auto f = operands.upload(); !f) return blamed(f.failure());
-    const auto run_us = frame->call();
-    if (!run_us) return blamed(run_us.failure());
-    if (auto f = operands.download(); !f) return blamed(f.failure());
-    for (const auto& what : {operands.overwritten(), frame->overwritten()}) {
-      if (!what) return blamed(what.failure());
-      if (!what->empty()) return v.fail("overwrites", *what);
-    }
-    if (std::string what = frame->misreported(); !what.empty()) return v.fail("wrong", what);
-    return *run_us;
-  });
 }
 
 /// The geometric mean over the points.

@@ -10,6 +10,7 @@
 
 #include "runtime/check/call_frame.h"
 #include "runtime/check/reference_kernel.h"
+#include "runtime/check/results.h"
 #include "runtime/device/compiler.h"
 
 namespace hone::runtime {
@@ -76,12 +77,13 @@ class Session {
   Verdict check(const Candidate& candidate, const Timing& timing);
   Result<Done> find_sites(int gpu);
   DevicePlace place() { return {&memory_, gpu_, compiler_ ? &*compiler_ : nullptr}; }
-  double check_runs(const Candidate& candidate, Fixture& fixture, Verdict& verdict,
-                    const std::function<double()>& run);
-  double check_on(const Candidate& candidate, size_t fixture, Verdict& verdict);
+  double check_runs(const Candidate& candidate, const Fixture& fixture, Results& results,
+                    Verdict& verdict);
+  double run_checked(CallFrame& frame, Results& results, Verdict& verdict);
   double time(const Candidate& candidate, const Timing& timing, Verdict& verdict);
   Result<Done> make_fixtures();
   Result<Done> make_timing_fixtures();
+  Result<Done> refer_large(bool again);
   Result<Done> place_operands();
   std::vector<std::vector<int64_t>> points_to_check() const;
 
@@ -96,7 +98,8 @@ class Session {
   std::shared_ptr<Site> checks_at_, times_at_;
   std::vector<Fixture> fixtures_;                       ///< to check on
   std::vector<Fixture> timing_;                         ///< to time on, on the CPU
-  std::vector<Operands> checked_;                       ///< per fixture
+  std::optional<BlockCompare> compare_;                 ///< on a GPU
+  std::vector<Results> checked_;                        ///< per fixture
   std::vector<Operands> timed_;                         ///< per point to time
   std::optional<Result<Candidate, ir::Reject>> built_;  ///< for the next trial,
   std::string built_schedule_;                          ///< of this schedule

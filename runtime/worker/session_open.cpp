@@ -134,21 +134,24 @@ Result<Done> Session::make_timing_fixtures() {
 }
 
 Result<Done> Session::place_operands() {
-  const auto place = [](Site& site, const Fixture& f, int copies, std::vector<Operands>& all) {
-    auto operands = Operands::create(site, f, copies);
-    if (!operands) return Result<Done>(operands.failure());
-    all.push_back(*std::move(operands));
-    return fine();
-  };
-  for (const Fixture& f : fixtures_) {
-    if (auto done = place(*checks_at_, f, 1, checked_); !done) return done;
+  if (gpu_) compare_.emplace(target_, place(), checks_at_);
+  for (Fixture& f : fixtures_) {
+    f.reset();
+    auto results = Results::create(*checks_at_, f, compare_ ? &*compare_ : nullptr);
+    if (!results) return results.failure();
+    checked_.push_back(*std::move(results));
   }
   // The points to time come first among those to check.
   constexpr auto kRandom = static_cast<size_t>(jit::DataSet::kRandom);
   for (size_t i = 0; i < timing_points(problem_->program).size(); ++i) {
     const Fixture& f = gpu_ ? fixtures_[i * jit::kDataSetCount + kRandom] : timing_[i];
-    const int copies = Operands::copies_past_cache(*times_at_, f);
-    if (auto done = place(*times_at_, f, copies, timed_); !done) return done;
+    auto timed = Operands::create(*times_at_, f, Operands::copies_past_cache(*times_at_, f));
+    if (!timed) return timed.failure();
+    timed_.push_back(*std::move(timed));
+  }
+  // Last, since all can be done without.
+  for (Results& results : checked_) {
+    if (auto f = results.take_copies(); !f) return f;
   }
   return Done{};
 }
@@ -156,7 +159,13 @@ Result<Done> Session::place_operands() {
 Result<Done> Session::prepare(bool again) {
   if (auto f = make_fixtures(); !f) return f;
   if (auto f = make_timing_fixtures(); !f) return f;
-  if (auto f = place_operands(); !f) return f;
+  // First, since it takes a device's memory for a while.
+  if (auto f = refer_large(again); !f) return f;
+  return place_operands();
+}
+
+/// What is right of data sets that are too large for the definition.
+Result<Done> Session::refer_large(bool again) {
   if (std::all_of(fixtures_.begin(), fixtures_.end(), [](const Fixture& f) { return f.whole(); })) {
     return Done{};
   }

@@ -50,7 +50,8 @@ enum CudaError : int {
 #include "jit/cuda/driver_functions.def"
 #undef HONE_CUDA_FUNCTION
 
-/// What tests ask the emulated driver: calls of a function by its symbol, "launches" that ran, or
-/// what is alive: "live.bytes", "live.allocations", "live.streams", "live.events", "live.modules",
-/// "live.graphs", "live.contexts". -1 for anything else.
+/// What tests ask the emulated driver: calls of a function by its symbol, "launches" that ran,
+/// "bytes.to_host" that were copied, or what is alive: "live.bytes", "live.allocations",
+/// "live.streams", "live.events", "live.modules", "live.graphs", "live.contexts". -1 for anything
+/// else.
 extern "C" __attribute__((visibility("default"))) long long hone_gpu_count(const char* what);

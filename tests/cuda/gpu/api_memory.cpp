@@ -40,6 +40,7 @@ std::function<int()> copy_in(Context& c, uint64_t to, const void* from, size_t b
 
 std::function<int()> copy_out(Context& c, void* to, uint64_t from, size_t bytes) {
   const void* const source = c.memory.bytes_at(from);
+  count_to_host(bytes);
   return [=] { return std::memcpy(to, source, bytes), kSuccess; };
 }
 

@@ -15,6 +15,7 @@ constexpr const char* kSymbols[] = {
 };
 
 std::atomic<int64_t> counts[static_cast<size_t>(Call::count)];
+std::atomic<int64_t> bytes_to_host;
 
 /// The code that `FUNCTION:N:CODE` gives for call number `n` of `symbol`.
 int wanted(const std::string& fail, const char* symbol, int64_t n) {
@@ -34,6 +35,8 @@ int begin(Call call) {
   return fail.empty() ? 0 : wanted(fail, kSymbols[at], n);
 }
 
+void count_to_host(size_t bytes) { bytes_to_host += static_cast<int64_t>(bytes); }
+
 int64_t calls_of(const char* symbol) {
   for (size_t i = 0; i < std::size(kSymbols); ++i) {
     if (std::strcmp(kSymbols[i], symbol) == 0) return counts[i];
@@ -46,6 +49,7 @@ int64_t calls_of(const char* symbol) {
 long long hone_gpu_count(const char* what) {
   using namespace hone::tests;
   if (const int64_t calls = calls_of(what); calls >= 0) return calls;
+  if (std::strcmp(what, "bytes.to_host") == 0) return hone::tests::bytes_to_host;
   const std::lock_guard lock(gpus().mutex);
   if (std::strcmp(what, "launches") == 0) return gpus().launches;
   if (std::strcmp(what, "live.contexts") == 0) {

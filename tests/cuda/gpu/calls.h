@@ -19,6 +19,8 @@ enum class Call : int {
 int begin(Call call);
 /// Calls of a function so far, by its symbol; -1 for a symbol that is none.
 int64_t calls_of(const char* symbol);
+/// Counts bytes that are copied to the host.
+void count_to_host(size_t bytes);
 
 /// Runs `f(lock)` as the body of a call that needs no context.
 template <class F>
