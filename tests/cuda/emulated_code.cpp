@@ -137,7 +137,7 @@ std::string EmulatedCode::compile(size_t u, const std::string& header) {
   for (size_t s = units_[u].begin; s < units_[u].end; ++s) text += text_of(s);
   if (records_) text += kRecorder;
   std::ofstream(file) << text;
-  std::string wrong = compile_library(file, library);
+  std::string wrong = compile_library(file, library, header);
   if (!wrong.empty()) return wrong;
   units_[u].library = dlopen(library.c_str(), RTLD_NOW);
   return units_[u].library ? "" : dlerror();
@@ -153,7 +153,7 @@ std::string EmulatedCode::text_of(size_t s) const {
   for (size_t l = 0; l < launches.size(); ++l) {
     text += fmt::format(
         "    case {}: return emulation::launch({{grid[0], grid[1], grid[2]}}, {{{}, {}, {}}}, {}, "
-        "[&] {{ emulation::call({}, args); }}, {{{}, {}, {}}});\n",
+        "[](const void* all) {{ emulation::call({}, all); }}, args, {{{}, {}, {}}});\n",
         l, launches[l].block[0], launches[l].block[1], launches[l].block[2],
         launches[l].dynamic_bytes, launches[l].symbol, launches[l].cluster[0],
         launches[l].cluster[1], launches[l].cluster[2]);

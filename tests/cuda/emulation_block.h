@@ -86,16 +86,20 @@ struct Block {
   Dim3 extent, index;
   uint32_t rank = 0;  ///< in its cluster
   Arena arena;
-  std::map<const void*, std::shared_ptr<void>> teams;
-  std::map<int, Meeting> meetings;  ///< by the barrier's number
+  std::map<const void*, uint32_t> teams;  ///< where arrays of shared memory begin, by key
+  std::map<int, Meeting> meetings;        ///< by the barrier's number
 };
+
+/// A kernel as it is called by each thread.
+using Kernel = void (*)(const void* parameters);
 
 /// Blocks that run at the same time.
 struct Cluster {
   std::deque<Block> blocks;
   Dim3 shape{1, 1, 1};  ///< in blocks
   Dim3 grid;
-  std::function<void()> kernel;
+  Kernel kernel = nullptr;
+  const void* parameters = nullptr;  ///< of the kernel
   ucontext_t scheduler;
   std::string fault;
   Order order;
@@ -118,75 +122,29 @@ inline uint64_t thread_number() {
          block->current;
 }
 
-[[noreturn]] inline void fail(std::string text) {
-  const Dim3 t = thread_index(), b = block->index;
-  throw Fault{text + " (thread " + std::to_string(t.x) + "," + std::to_string(t.y) + "," +
-              std::to_string(t.z) + " of block " + std::to_string(b.x) + "," + std::to_string(b.y) +
-              "," + std::to_string(b.z) + ")"};
-}
+[[noreturn]] void fail(const std::string& text);
+[[noreturn]] void fail_outside(int64_t i, int64_t n, const char* name);
 
 inline void check(int64_t i, int64_t n, const char* name) {
-  if (i < 0 || i >= n) {
-    fail(std::string(name) + "[" + std::to_string(i) + "] is outside its " + std::to_string(n) +
-         " elements");
-  }
+  if (i < 0 || i >= n) fail_outside(i, n, name);
 }
 
-inline void wait(Wait what) {
-  Fiber& f = self();
-  f.wait = what;
-  swapcontext(&f.context, &cluster->scheduler);
-}
+void wait(Wait what);
 
 /// Until `ready`; `waits_for` says what is missing if that never comes.
-inline void wait_until(std::function<bool()> ready,
-                       std::function<std::string()> waits_for = nullptr) {
-  if (ready()) return;
-  self().ready = std::move(ready);
-  self().waits_for = std::move(waits_for);
-  wait(Wait::kCondition);
-}
+void wait_until(std::function<bool()> ready, std::function<std::string()> waits_for = nullptr);
 
 /// Waits for the other lanes of the warp and does `f` with them.
-inline void together(Together f, void* part) {
-  self().together = f;
-  self().part = part;
-  wait(Wait::kTogether);
-}
+void together(Together f, void* part);
 
 /// Counts a thread in; the round that it belongs to. What it knows comes with it, or only the
 /// mbarriers that it made.
-inline uint64_t arrive(Meeting& m, size_t expected, bool releases = true) {
-  m.expected = expected;
-  if (releases) {
-    m.gathering.add(self().knows);
-  } else {
-    m.gathering.add_made(self().knows);
-  }
-  const uint64_t round = m.round;
-  if (++m.arrived == expected) {
-    m.message = m.gathering.take();
-    m.arrived = 0;
-    ++m.round;
-  }
-  return round;
-}
+uint64_t arrive(Meeting& m, size_t expected, bool releases = true);
 
 /// Waits until all of `round` are there, and knows then what they knew.
-inline void meet(Meeting& m, uint64_t round) {
-  self().ready = [&m, round] { return m.round > round; };
-  self().waits_for = nullptr;
-  wait(Wait::kCondition);
-  self().knows.learn(m.message, cluster->order.join);
-}
+void meet(Meeting& m, uint64_t round);
 
 /// All threads of the block.
-inline void block_barrier() {
-  Meeting& m = block->meetings[0];
-  const uint64_t round = arrive(m, block->fibers.size());
-  const bool alone = cluster->blocks.size() == 1 && cluster->order.hired.empty();
-  if (alone && m.round > round) cluster->order.readers.forget();
-  meet(m, round);
-}
+void block_barrier();
 
 }  // namespace emulation

@@ -8,13 +8,8 @@
 
 namespace emulation {
 
-struct Copies {
-  std::map<Agent, Groups> of;  ///< by thread
-};
-
-inline Groups& copy_groups() {
-  return groups_of<Copies>("an asynchronous copy", "asynchronous copies", true);
-}
+/// Starts a copy of `kept` bytes to the block's shared memory at `to`, and of zeros up to `bytes`.
+void start_async(uint32_t to, const void* from, uint32_t bytes, uint32_t kept);
 
 template <class P, class Q>
 void copy_async(P to, Q from, int bytes, int kept) {
@@ -26,30 +21,17 @@ void copy_async(P to, Q from, int bytes, int kept) {
   const E* source = nullptr;
   if (kept > 0) {
     from.check_aligned(bytes);
-    const int64_t last = from.index + kept / static_cast<int64_t>(sizeof(E)) - 1;
+    const int64_t many = kept / static_cast<int64_t>(sizeof(E));
     check(from.index, from.buffer->elements, from.buffer->name);
-    check(last, from.buffer->elements, from.buffer->name);
+    check(from.index + many - 1, from.buffer->elements, from.buffer->name);
     source = from.buffer->data + from.index;
-    for (int64_t i = from.index; i <= last; ++i) check_unwritten(from.buffer->data + i);
+    check_unwritten(source, static_cast<size_t>(many), sizeof(E));
   }
-  Groups& g = copy_groups();
-  Arena& arena = block->arena;
-  const auto at = static_cast<uint32_t>(to.buffer->address(to.index));
-  const auto n = static_cast<uint32_t>(bytes);
-  Access{{g.agent, g.committed + 1}, self().knows, arena}.write(at, n);
-  std::memset(arena.bytes.data() + at, 0xff, n);
-  g.open.push_back([&arena, at, n, source, kept] {
-    std::memset(arena.bytes.data() + at, 0, n);
-    if (kept > 0) std::memcpy(arena.bytes.data() + at, source, static_cast<size_t>(kept));
-  });
+  start_async(static_cast<uint32_t>(to.buffer->address(to.index)), source,
+              static_cast<uint32_t>(bytes), static_cast<uint32_t>(kept));
 }
 
-inline void commit_copies() { commit(copy_groups()); }
-
-inline void wait_copies(uint32_t left) {
-  Groups& g = copy_groups();
-  wait_for(g, left);
-  self().knows.copied = {g.agent, g.waited};
-}
+void commit_copies();
+void wait_copies(uint32_t left);
 
 }  // namespace emulation

@@ -3,6 +3,7 @@
 // what is said of kernels without running them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -10,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "tests/cuda/emulation_block.h"
+#include "tests/cuda/emulation_launch.h"
 
 namespace emulation {
 
@@ -78,6 +79,7 @@ inline void record_blocks() {
   }
   recorder.streams.clear();
 }
+inline const bool records_blocks = (blocks_ran = record_blocks, true);
 
 struct Quiet {
   Quiet() { ++recorder.quiet; }
@@ -87,7 +89,6 @@ struct Quiet {
 #else
 
 inline void record(Touch, const char*, int64_t, int) {}
-inline void record_blocks() {}
 struct Quiet {};
 
 #endif

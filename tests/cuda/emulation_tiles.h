@@ -1,30 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions on tiles that the lanes of a warp hold together: part of emulation.h. Which lane has
-// which element is as the manual's figures say it, apart from the printer's tables.
+// Instructions on tiles that the lanes of a warp hold together. Which lane has which element is as
+// the manual's figures say it, apart from the printer's tables.
 #pragma once
 
-#include <cmath>
-#include <cstdint>
 #include <cstring>
-#include <string>
-#include <vector>
+
+#include "tests/cuda/emulation_numbers.h"
+#include "tests/cuda/emulation_own.h"
 
 namespace emulation {
+
+[[noreturn]] void fail_half_word(const char* name);
 
 /// A lane's elements of tiles; what was not written is NaN.
 template <class T>
 struct Held : Own<T> {
   using Own<T>::Own;
-  using Own<T>::values;
-  using Own<T>::name;
   /// From element `i` on, narrow ones as the words that they share.
   auto at(int64_t i) {
-    check(i, static_cast<int64_t>(values.size()), name);
+    check(i, this->elements, this->name);
     if constexpr (sizeof(T) < 4) {
-      if (i % (4 / static_cast<int64_t>(sizeof(T))) != 0) fail(std::string(name) + ": half a word");
-      return reinterpret_cast<uint32_t*>(values.data() + i);
+      if (i % (4 / static_cast<int64_t>(sizeof(T))) != 0) fail_half_word(this->name);
+      return reinterpret_cast<uint32_t*>(this->values + i);
     } else {
-      return values.data() + i;
+      return this->values + i;
     }
   }
 };
@@ -116,50 +115,22 @@ struct DoubleTiles {
 
 /// c += a * b, all three held by the warp.
 template <class Tiles>
-void mma(typename Tiles::Sum* c, const typename Tiles::Word* a, const typename Tiles::Word* b) {
-  struct Part {
-    typename Tiles::Sum* c;
-    const typename Tiles::Word *a, *b;
-  } part{c, a, b};
-  together(
-      [](void* const* parts) {
-        typename Tiles::Wide left[Tiles::m][Tiles::k], right[Tiles::k][Tiles::n];
-        const auto each = [&](const auto& f) {
-          for (int lane = 0; lane < 32; ++lane) {
-            f(*static_cast<const Part*>(parts[lane]), lane / 4, lane % 4);
-          }
-        };
-        each([&](const Part& p, int g, int t) {
-          for (int i = 0; i < Tiles::of_a; ++i) {
-            const Spot at = Tiles::a(g, t, i);
-            left[at.row][at.column] = Tiles::in_a(p.a, i);
-          }
-          for (int i = 0; i < Tiles::of_b; ++i) {
-            const Spot at = Tiles::b(g, t, i);
-            right[at.row][at.column] = Tiles::in_b(p.b, i);
-          }
-        });
-        each([&](const Part& p, int g, int t) {
-          for (int i = 0; i < Tiles::of_c; ++i) {
-            const Spot at = Tiles::c(g, t, i);
-            typename Tiles::Wide sum = p.c[i];
-            for (int k = 0; k < Tiles::k; ++k) sum += left[at.row][k] * right[k][at.column];
-            p.c[i] = static_cast<typename Tiles::Sum>(sum);
-          }
-        });
-      },
-      &part);
-}
+void mma(typename Tiles::Sum* c, const typename Tiles::Word* a, const typename Tiles::Word* b);
+
+/// What a lane gives and takes when the warp reads matrices of 8 rows of 16 bytes.
+struct MatrixRow {
+  uint32_t* to;
+  uint8_t row[16];
+};
+template <int N, bool TRANSPOSED>
+void read_rows(MatrixRow& part);
 
 /// N matrices of 8 rows of 16 bytes, each row where a lane says: a lane takes a word of each, two
 /// halves of a column where they are transposed.
 template <int N, bool TRANSPOSED, class P>
 void read_matrices(uint32_t* to, P from) {
   using Element = typename P::Element;
-  struct Part {
-    uint32_t* to;
-    uint8_t row[16];
-  } part{to, {}};
+  MatrixRow part{to, {}};
   if (block->current % 32 < 8 * N) {
     from.check_aligned(16);
     for (size_t i = 0; i < 16 / sizeof(Element); ++i) {
@@ -167,24 +138,7 @@ void read_matrices(uint32_t* to, P from) {
       std::memcpy(part.row + i * sizeof(Element), &e, sizeof e);
     }
   }
-  together(
-      [](void* const* parts) {
-        const auto row = [&](int matrix, int r) {
-          return static_cast<const Part*>(parts[8 * matrix + r])->row;
-        };
-        for (int lane = 0; lane < 32; ++lane) {
-          for (int i = 0; i < N; ++i) {
-            uint8_t word[4];
-            for (int h = 0; h < 2; ++h) {
-              const uint8_t* half = TRANSPOSED ? row(i, 2 * (lane % 4) + h) + 2 * (lane / 4)
-                                               : row(i, lane / 4) + 4 * (lane % 4) + 2 * h;
-              std::memcpy(word + 2 * h, half, 2);
-            }
-            std::memcpy(static_cast<const Part*>(parts[lane])->to + i, word, 4);
-          }
-        }
-      },
-      &part);
+  read_rows<N, TRANSPOSED>(part);
 }
 
 }  // namespace emulation

@@ -3,271 +3,65 @@
 // the registers that they hold are theirs until the thread waits for their group.
 #pragma once
 
-#include <array>
-#include <cmath>
+#include <cstring>
 
-#include "tests/cuda/emulation_async.h"
 #include "tests/cuda/emulation_own.h"
-#include "tests/cuda/tensor_map.h"
 
 namespace emulation {
 
 enum class Kind { kbf16, kf16, ktf32, ki8i8, ku8u8, ki8u8, ku8i8 };
 
-inline uint32_t bytes_of(Kind k) { return k == Kind::ktf32 ? 4 : k <= Kind::kf16 ? 2 : 1; }
-inline uint32_t sum_of(Kind k) { return 32 / bytes_of(k); }
-
-float half_value(uint16_t h);
-
-/// A factor as the tensor cores see it.
-inline double factor_of(Kind k, bool is_b, const void* at) {
-  if (k == Kind::ktf32 || k == Kind::kbf16) {
-    uint32_t bits = 0;
-    if (k == Kind::kbf16) {
-      uint16_t half;
-      std::memcpy(&half, at, 2);
-      bits = static_cast<uint32_t>(half) << 16;
-    } else {
-      std::memcpy(&bits, at, 4);
-      bits &= 0xffffe000;
-    }
-    float f;
-    std::memcpy(&f, &bits, 4);
-    return f;
-  }
-  if (k == Kind::kf16) {
-    uint16_t half;
-    std::memcpy(&half, at, 2);
-    return half_value(half);
-  }
-  const bool is_signed = k == Kind::ki8i8 || k == (is_b ? Kind::ku8i8 : Kind::ki8u8);
-  return is_signed ? static_cast<double>(*static_cast<const signed char*>(at))
-                   : static_cast<double>(*static_cast<const unsigned char*>(at));
-}
-
-/// How a matrix lies in shared memory: rows are along the tile, columns along the sum. It is made
-/// of cores of 8 rows by 16 bytes, or where it is transposed, of 16 bytes of rows by 8 columns.
-struct Descriptor {
-  uint32_t start, leading, stride, swizzle;
-  bool transposed;
-
-  Descriptor(uint64_t d, bool transposed)
-      : start((d & 0x3fff) << 4),
-        leading((d >> 16 & 0x3fff) << 4),
-        stride((d >> 32 & 0x3fff) << 4),
-        swizzle(d >> 62 == 1   ? 128
-                : d >> 62 == 2 ? 64
-                : d >> 62 == 3 ? 32
-                               : 0),
-        transposed(transposed) {
-    if (d & 0x3ff1c000c000c000) fail("a matrix descriptor sets unused bits");
-    if (swizzle && (start >> 7 & (swizzle / 16 - 1)) != (d >> 49 & 7)) {
-      fail("a matrix descriptor starts inside its swizzle's pattern of " +
-           std::to_string(8 * swizzle) + " bytes");
-    }
-  }
-  uint32_t address(uint32_t row, uint32_t column, uint32_t size) const {
-    const uint32_t along = (transposed ? row : column) * size, across = transposed ? column : row;
-    const uint32_t span = swizzle ? swizzle : 16;
-    const uint32_t at = start + across % 8 * span;
-    if (!transposed && swizzle) return swizzled(at + across / 8 * stride + along, swizzle);
-    const bool leads_along = !transposed || swizzle;
-    const uint32_t far_along = along / span * (leads_along ? leading : stride);
-    const uint32_t far_across = across / 8 * (leads_along ? stride : leading);
-    return swizzled(at + along % span + far_along + far_across, swizzle);
-  }
-};
-
-/// One wgmma, as its 128 threads issue it.
+/// One wgmma, as a thread issues it.
 struct Product {
   Kind kind;
   uint32_t columns;
   bool transposed_a, transposed_b, accumulates, from_registers;
   uint64_t a, b;
   uint32_t group;
-  struct Lane {
-    void* sums;
-    uint32_t a[4];
-  };
-  std::array<Lane, 128> lanes{};
-  int issued = 0;
-  bool done = false;
-
-  bool same(const Product& o) const {
-    return kind == o.kind && columns == o.columns && transposed_a == o.transposed_a &&
-           transposed_b == o.transposed_b && accumulates == o.accumulates &&
-           from_registers == o.from_registers && a == o.a && b == o.b && group == o.group;
-  }
+  bool operator==(const Product&) const = default;
 };
 
-/// The products of a warpgroup.
-struct TensorQueue {
-  Agent agent = 0;
-  std::deque<Product> products;  ///< all that it issued
-  std::array<uint32_t, 128> issued{}, committed{};
-  size_t landed = 0;  ///< so many of the first are done
-
-  bool done(uint32_t group) const {
-    return landed == products.size() || products[landed].group > group;
-  }
-  std::string state() const {
-    const Product& p = products[landed];
-    return "a product that only " + std::to_string(p.issued) +
-           " of the 128 threads of its warpgroup issue";
-  }
-};
-struct TensorQueues {
-  std::map<uint64_t, TensorQueue> of;  ///< by block and warpgroup
+/// What a thread of the warpgroup has of a product.
+struct ProductLane {
+  void* sums;
+  uint32_t a[4];
 };
 
-inline TensorQueue& tensor_queue() {
-  const size_t number = block->current / 128;
-  if (block->fibers.size() < 128 * (number + 1)) {
-    fail("a product takes 128 threads, and the block has " +
-         std::to_string(block->fibers.size() - 128 * number) + " from this warpgroup on");
-  }
-  TensorQueue& q = machine<TensorQueues>().of[static_cast<uint64_t>(block->rank) << 32 | number];
-  if (q.agent == 0) q.agent = cluster->order.hire("a product of the tensor cores");
-  return q;
-}
-
-/// The tile of a factor: `rows` along the tile by what one product sums.
-inline std::vector<double> factors(const Arena& arena, Kind kind, bool is_b, uint32_t rows,
-                                   Descriptor d) {
-  const uint32_t size = bytes_of(kind), columns = sum_of(kind);
-  std::vector<double> out(size_t{rows} * columns);
-  for (uint32_t r = 0; r < rows; ++r) {
-    for (uint32_t c = 0; c < columns; ++c) {
-      out[r * columns + c] = factor_of(kind, is_b, arena.bytes.data() + d.address(r, c, size));
-    }
-  }
-  return out;
-}
-
-/// a from registers: lane l of a warp holds rows l / 4 and l / 4 + 8, words l % 4 and l % 4 + 4.
-inline std::vector<double> factors(const Product& p) {
-  const uint32_t size = bytes_of(p.kind), columns = sum_of(p.kind), word = 4 / size;
-  std::vector<double> out(size_t{64} * columns);
-  for (uint32_t t = 0; t < 128; ++t) {
-    for (uint32_t i = 0; i < 4; ++i) {
-      const uint32_t row = t / 32 * 16 + t % 32 / 4 + i % 2 * 8;
-      const uint32_t column = (t % 4 + i / 2 * 4) * word;
-      for (uint32_t e = 0; e < word; ++e) {
-        const auto* bytes = reinterpret_cast<const char*>(&p.lanes[t].a[i]) + e * size;
-        out[row * columns + column + e] = factor_of(p.kind, false, bytes);
-      }
-    }
-  }
-  return out;
-}
-
-inline void multiply(const Product& p, const Arena& arena) {
-  const uint32_t length = sum_of(p.kind);
-  const auto a =
-      p.from_registers ? factors(p) : factors(arena, p.kind, false, 64, {p.a, p.transposed_a});
-  const auto b = factors(arena, p.kind, true, p.columns, {p.b, p.transposed_b});
-  for (uint32_t t = 0; t < 128; ++t) {
-    for (uint32_t i = 0; i < p.columns / 2; ++i) {
-      const uint32_t row = t / 32 * 16 + t % 32 / 4 + i / 2 % 2 * 8;
-      const uint32_t column = i / 4 * 8 + t % 4 * 2 + i % 2;
-      double sum = 0;
-      for (uint32_t k = 0; k < length; ++k) sum += a[row * length + k] * b[column * length + k];
-      if (p.kind < Kind::ki8i8) {
-        float& d = static_cast<float*>(p.lanes[t].sums)[i];
-        d = static_cast<float>(sum + (p.accumulates ? double{d} : 0));
-      } else {
-        int32_t& d = static_cast<int32_t*>(p.lanes[t].sums)[i];
-        d = static_cast<int32_t>(static_cast<uint32_t>(static_cast<int32_t>(sum)) +
-                                 (p.accumulates ? static_cast<uint32_t>(d) : 0));
-      }
-    }
-  }
-}
-
-/// The thread's part in reading a factor from shared memory, core by core.
-inline void read_factor(Epoch e, Kind kind, uint32_t rows, Descriptor d) {
-  const uint32_t size = bytes_of(kind), chunk = 16 / size;
-  const Access access{e, self().knows, block->arena};
-  const uint32_t row_step = d.transposed ? chunk : 1, column_step = d.transposed ? 1 : chunk;
-  for (uint32_t r = 0; r < rows; r += row_step) {
-    for (uint32_t c = 0; c < sum_of(kind); c += column_step) {
-      access.read(d.address(r, c, size), 16);
-    }
-  }
-}
-
+/// The group that the thread's next product belongs to.
+uint32_t product_group();
 /// Joins the thread's product to those of the others.
-inline void issue(TensorQueue& q, const Product& mine, const Product::Lane& lane) {
-  const size_t thread = block->current % 128;
-  const size_t number = q.issued[thread]++;
-  if (number == q.products.size()) q.products.push_back(mine);
-  Product& p = q.products[number];
-  if (!p.same(mine)) fail("the threads of a warpgroup issue products that differ");
-  p.lanes[thread] = lane;
-  if (thread % 32 == 0) {  // the threads of a warp go together
-    const Epoch e{q.agent, mine.group};
-    if (!mine.from_registers) read_factor(e, mine.kind, 64, {mine.a, mine.transposed_a});
-    read_factor(e, mine.kind, mine.columns, {mine.b, mine.transposed_b});
-  }
-  if (++p.issued < 128) return;
-  later([&q, &p, &arena = block->arena] {
-    multiply(p, arena);
-    p.done = true;
-    while (q.landed < q.products.size() && q.products[q.landed].done) ++q.landed;
-  });
-}
+void issue(const Product& mine, const ProductLane& lane);
+[[noreturn]] void fail_unfenced();
 
 template <class P>
-Product::Lane take_sums(const Product& p, P d) {
+ProductLane take_sums(const Product& p, P d) {
   static_assert(sizeof(typename P::Element) == 4);
-  if (self().product_fences == 0) fail("a product comes without wgmma_fence before it");
-  return {d.buffer->take_off(d.index, p.columns / 2, p.group), {}};
+  if (self().product_fences == 0) fail_unfenced();
+  d.buffer->take_off(d.index, p.columns / 2, p.group);
+  return {d.buffer->values + d.index, {}};
 }
 
 template <class P>
 void wgmma(Kind kind, uint32_t columns, bool transposed_a, bool transposed_b, P d, uint64_t a,
            uint64_t b, bool accumulates) {
-  TensorQueue& q = tensor_queue();
-  const Product p{kind,
-                  columns,
-                  transposed_a,
-                  transposed_b,
-                  accumulates,
-                  false,
-                  a,
-                  b,
-                  q.committed[block->current % 128] + 1};
-  issue(q, p, take_sums(p, d));
+  const Product p{kind, columns, transposed_a,   transposed_b, accumulates, false,
+                  a,    b,       product_group()};
+  issue(p, take_sums(p, d));
 }
 
 template <class P, class A>
 void wgmma_registers(Kind kind, uint32_t columns, bool transposed_b, P d, A a, uint64_t b,
                      bool accumulates) {
-  TensorQueue& q = tensor_queue();
-  const Product p{kind,
-                  columns,
-                  false,
-                  transposed_b,
-                  accumulates,
-                  true,
-                  0,
-                  b,
-                  q.committed[block->current % 128] + 1};
-  Product::Lane lane = take_sums(p, d);
+  const Product p{kind, columns, false, transposed_b, accumulates, true, 0, b, product_group()};
+  ProductLane lane = take_sums(p, d);
   constexpr int64_t kEach = sizeof lane.a / sizeof(typename A::Element);
-  std::memcpy(lane.a, a.buffer->take_off(a.index, kEach, p.group), sizeof lane.a);
-  issue(q, p, lane);
+  a.buffer->take_off(a.index, kEach, p.group);
+  std::memcpy(lane.a, a.buffer->values + a.index, sizeof lane.a);
+  issue(p, lane);
 }
 
-inline void wgmma_fence() { fence_round = ++self().product_fences + 1; }
-inline void wgmma_commit() { ++tensor_queue().committed[block->current % 128]; }
-inline void wgmma_wait(uint32_t left) {
-  TensorQueue& q = tensor_queue();
-  const uint32_t committed = q.committed[block->current % 128];
-  const uint32_t target = committed > left ? committed - left : 0;
-  wait_until([&q, target] { return q.done(target); }, [&q] { return q.state(); });
-  self().products_done = std::max(self().products_done, target);
-  learn({q.agent, target});
-}
+void wgmma_fence();
+void wgmma_commit();
+void wgmma_wait(uint32_t left);
 
 }  // namespace emulation

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <iterator>
 #include <vector>
 
@@ -19,6 +20,10 @@ namespace hone::tests {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// What lies beside the emulation's header: its sources, and what the compiler made of them.
+constexpr const char* kSources = "emulation.cpp";
+constexpr const char* kObject = "emulation.o";
 
 /// Of addresses, for one compiler.
 constexpr int kMostKilobytes = 2 << 20;
@@ -39,6 +44,27 @@ bool compiles(const std::string& arguments, const std::string& log) {
   return std::system(fmt::format("ulimit -v {}; {} {} {} > {} 2>&1", kMostKilobytes, compiler(),
                                  flags(), arguments, log)
                          .c_str()) == 0;
+}
+
+/// Makes a file of the emulation's folder, unless the compiler cannot.
+void keep(const std::string& file, const std::string& how, const std::string& source) {
+  const std::string part = file + "." + own_name(), log = part + ".log";
+  if (compiles(fmt::format("{} -o {} {}", how, part, source), log)) fs::rename(part, file);
+  std::error_code error;
+  fs::remove(part, error);
+  fs::remove(log, error);
+}
+
+/// All that the emulation is made from, in one order.
+std::vector<fs::path> emulation_files(const fs::path& here) {
+  std::vector<fs::path> files{here / "gpu/kernel_table.h"};
+  for (const auto& e : fs::directory_iterator(here)) {
+    const bool source =
+        e.path().extension() == ".cpp" && e.path().filename().string().starts_with("emulation_");
+    if (source || e.path().extension() == ".h") files.push_back(e.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
 }
 
 /// Folders of earlier emulations, which nobody has used for a day.
@@ -76,16 +102,15 @@ uint64_t hash_of(const std::string& text) {
 
 std::string emulation_header() {
   const fs::path here = fs::path(source_root()) / "tests/cuda";
-  std::vector<fs::path> headers{here / "gpu/kernel_table.h"};
-  for (const auto& e : fs::directory_iterator(here)) {
-    if (e.path().extension() == ".h") headers.push_back(e.path());
-  }
-  std::sort(headers.begin(), headers.end());
   const std::string text =
       fmt::format("#include \"{0}/emulation.h\"\n#include \"{0}/gpu/kernel_table.h\"\n{1}",
                   here.string(), jit::cuda_prelude_on_host());
-  std::string all = compiler() + flags() + text;
-  for (const fs::path& h : headers) all += read_file(h);
+  std::string sources, all = compiler() + flags() + text;
+  for (const fs::path& f : emulation_files(here)) {
+    all += read_file(f);
+    if (f.extension() == ".cpp") sources += fmt::format("#include \"{}\"\n", f.string());
+  }
+  all += sources;
   const fs::path folder =
       fs::temp_directory_path() / fmt::format("hone-gpu-{}-{:016x}", getuid(), hash_of(all));
   const fs::path header = folder / "emulation.h";
@@ -96,20 +121,23 @@ std::string emulation_header() {
   }
   remove_old(folder);
   fs::create_directories(folder);
-  const std::string part = (folder / own_name()).string();
-  std::ofstream(part + ".h") << text;
+  write_file(folder / kSources, sources);
+  auto object = std::async(std::launch::async, keep, folder / kObject, "-O2 -c", folder / kSources);
+  const std::string part = (folder / own_name()).string() + ".h";
+  std::ofstream(part) << text;
   // A compiler that keeps nothing reads the header itself each time.
-  if (compiles(fmt::format("-x c++-header -o {0}.gch {0}.h", part), part + ".log")) {
-    fs::rename(part + ".gch", header.string() + ".gch");
-  }
-  fs::rename(part + ".h", header);
-  fs::remove(part + ".log");
+  keep(header.string() + ".gch", "-x c++-header", part);
+  object.wait();
+  fs::rename(part, header);
   return header;
 }
 
-std::string compile_library(const std::string& source, const std::string& library) {
+std::string compile_library(const std::string& source, const std::string& library,
+                            const std::string& header) {
   const std::string part = library + "." + own_name(), log = part + ".log";
-  const bool good = compiles(fmt::format("-shared -o {} {}", part, source), log);
+  const fs::path folder = fs::path(header).parent_path();
+  const fs::path rest = folder / (fs::exists(folder / kObject) ? kObject : kSources);
+  const bool good = compiles(fmt::format("-shared -o {} {} {}", part, source, rest.string()), log);
   const std::string said = good ? "" : read_file(log);
   if (good) fs::rename(part, library);
   std::error_code error;

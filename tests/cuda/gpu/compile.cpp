@@ -99,7 +99,7 @@ Compiled compile_for_host(const std::string& source, const std::string& file_nam
   if (!fs::exists(out.path)) {
     const std::string part = base + "." + own_name() + ".cpp";
     write_file(part, text);
-    const std::string wrong = compile_library(part, out.path);
+    const std::string wrong = compile_library(part, out.path, header);
     fs::remove(part);
     if (!wrong.empty()) {
       out.log = as_device_says(wrong) + "1 error detected in the compilation\n";

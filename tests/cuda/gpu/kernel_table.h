@@ -29,11 +29,12 @@ struct Caller {
   template <void (*kKernel)(P...), unsigned X, unsigned Y, unsigned Z, size_t... I>
   static std::string call(const unsigned* grid, const unsigned* block, unsigned shared_bytes,
                           void* const* parameters, std::index_sequence<I...>) {
-    const auto kernel = [parameters] {
-      kKernel(*static_cast<std::remove_const_t<P>*>(parameters[I])...);
+    const auto kernel = [](const void* all) {
+      auto* const* const each = static_cast<void* const*>(all);
+      kKernel(*static_cast<std::remove_const_t<P>*>(each[I])...);
     };
     return launch({grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, shared_bytes, kernel,
-                  {X, Y, Z});
+                  parameters, {X, Y, Z});
   }
   template <void (*kKernel)(P...), unsigned X, unsigned Y, unsigned Z>
   static std::string run(const unsigned* grid, const unsigned* block, unsigned shared_bytes,
