@@ -24,6 +24,7 @@ namespace fs = std::filesystem;
 /// What lies beside the emulation's header: its sources, and what the compiler made of them.
 constexpr const char* kSources = "emulation.cpp";
 constexpr const char* kObject = "emulation.o";
+constexpr const char* kObjectFlags = "-O2 -c";
 
 /// Of addresses, for one compiler.
 constexpr int kMostKilobytes = 2 << 20;
@@ -110,7 +111,7 @@ std::string emulation_header() {
     all += read_file(f);
     if (f.extension() == ".cpp") sources += fmt::format("#include \"{}\"\n", f.string());
   }
-  all += sources;
+  all += sources + kObjectFlags;
   const fs::path folder =
       fs::temp_directory_path() / fmt::format("hone-gpu-{}-{:016x}", getuid(), hash_of(all));
   const fs::path header = folder / "emulation.h";
@@ -122,7 +123,8 @@ std::string emulation_header() {
   remove_old(folder);
   fs::create_directories(folder);
   write_file(folder / kSources, sources);
-  auto object = std::async(std::launch::async, keep, folder / kObject, "-O2 -c", folder / kSources);
+  auto object =
+      std::async(std::launch::async, keep, folder / kObject, kObjectFlags, folder / kSources);
   const std::string part = (folder / own_name()).string() + ".h";
   std::ofstream(part) << text;
   // A compiler that keeps nothing reads the header itself each time.
