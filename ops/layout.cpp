@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "jit/ir/sort.h"
 #include "ops/bindings.h"
 
 namespace hone::ops {
@@ -33,7 +34,7 @@ std::vector<int> order_of(const std::vector<int64_t>& strides) {
   const auto width = [&](int i) {
     return strides[i] == kOpenStride ? std::numeric_limits<int64_t>::max() : strides[i];
   };
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return width(a) > width(b); });
+  ir::stable_sort(order, [&](int a, int b) { return width(a) > width(b); });
   return order;
 }
 

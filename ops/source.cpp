@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "jit/ir/sort.h"
+
 namespace hone::ops {
 namespace {
 
@@ -101,7 +103,7 @@ bool Diagnostics::has_error_in(Span span) const {
 
 Failure Diagnostics::failure() const {
   std::vector<Found> sorted = errors_;
-  std::stable_sort(sorted.begin(), sorted.end(), [](const Found& a, const Found& b) {
+  ir::stable_sort(sorted, [](const Found& a, const Found& b) {
     return a.follows != b.follows ? b.follows : a.span.begin < b.span.begin;
   });
   Failure all{sorted.front().code, {}};

@@ -9,6 +9,7 @@
 #include "jit/interp/reference_stage.h"
 #include "jit/interp/reference_state.h"
 #include "jit/interp/scalar.h"
+#include "jit/ir/sort.h"
 
 namespace hone::jit {
 namespace {
@@ -65,10 +66,8 @@ void each_offset(const TensorView& v, F f) {
 template <class T>
 void fill_with(const TensorView& view, T value) {
   TensorView v = view;
-  std::vector<size_t> order(v.shape.size());
-  for (size_t d = 0; d < order.size(); ++d) order[d] = d;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return view.strides[a] > view.strides[b]; });
+  const std::vector<size_t> order = ir::stable_order(
+      v.shape.size(), [&](size_t a, size_t b) { return view.strides[a] > view.strides[b]; });
   for (size_t d = 0; d < order.size(); ++d) {
     v.shape[d] = view.shape[order[d]];
     v.strides[d] = view.strides[order[d]];

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <numeric>
 
+#include "jit/ir/sort.h"
+
 namespace hone::ir {
 namespace {
 
@@ -37,7 +39,7 @@ size_t edits_between(std::string_view a, std::string_view b) {
 
 std::vector<std::string> nearest_words(std::vector<std::string> words, std::string_view given,
                                        size_t count) {
-  std::stable_sort(words.begin(), words.end(), [&](const std::string& a, const std::string& b) {
+  stable_sort(words, [&](const std::string& a, const std::string& b) {
     return edits_between(a, given) < edits_between(b, given);
   });
   words.resize(std::min(words.size(), count));

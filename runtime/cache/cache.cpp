@@ -12,6 +12,8 @@
 #include <filesystem>
 #include <thread>
 
+#include "jit/ir/sort.h"
+
 namespace hone::runtime {
 namespace {
 
@@ -276,7 +278,7 @@ std::vector<Record> Cache::good_of(const Key& key) {
     if (std::find(bad.begin(), bad.end(), r.schedule) != bad.end()) continue;
     if (std::none_of(good.begin(), good.end(), same)) good.push_back(std::move(r));
   }
-  std::stable_sort(good.begin(), good.end(), better);
+  ir::stable_sort(good, better);
   return good;
 }
 
@@ -305,7 +307,7 @@ std::vector<Record> Cache::near(const Key& key) {
     return shape_distance(r.key.problem, key.problem) + context_distance(r.key, key);
   };
   std::erase_if(records, [&](const Record& r) { return !(distance(r) < 1e9); });
-  std::stable_sort(records.begin(), records.end(), [&](const Record& a, const Record& b) {
+  ir::stable_sort(records, [&](const Record& a, const Record& b) {
     const double x = distance(a), y = distance(b);
     return x != y ? x < y : a.schedule < b.schedule;
   });

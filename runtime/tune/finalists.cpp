@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "jit/ir/sort.h"
 #include "runtime/measure/bound.h"
 #include "runtime/tune/run.h"
 #include "schedules/numerics.h"
@@ -37,8 +38,7 @@ std::vector<std::string> TuneRun::finalists(const std::vector<Record>& known) co
   for (size_t r = 0; r < known.size() && r < kRecords; ++r) add(known[r].schedule);
   std::vector<Timed> order = timed();
   std::erase_if(order, [&](const Timed& t) { return t.time_us > best_us_ * kInReach; });
-  std::stable_sort(order.begin(), order.end(),
-                   [](const auto& a, const auto& b) { return a.time_us < b.time_us; });
+  ir::stable_sort(order, [](const auto& a, const auto& b) { return a.time_us < b.time_us; });
   const size_t most = texts.size() + (best_us_ > kSlowUs ? 2 : kFinalists);
   for (const Timed& t : order) {
     if (texts.size() < most) add(t.schedule);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "jit/ir/sort.h"
 #include "runtime/measure/samples.h"
 
 namespace hone::runtime {
@@ -148,7 +149,7 @@ Result<Ranking> Ranker::go() {
 
 /// Counts the steadiest rounds.
 Ranking Ranker::conclude() {
-  std::stable_sort(rounds_.begin(), rounds_.end(), [](const Round& a, const Round& b) {
+  ir::stable_sort(rounds_, [](const Round& a, const Round& b) {
     return a.disturbed != b.disturbed ? b.disturbed : a.spread() < b.spread();
   });
   Ranking ranking;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "jit/ir/sort.h"
 #include "runtime/tune/run.h"
 #include "schedules/search/random_steps.h"
 #include "schedules/search/sampling.h"
@@ -26,8 +27,7 @@ std::string TuneRun::propose_steps(uint64_t number) const {
   schedules::Random random(job_.options.seed * 0x9e3779b97f4a7c15 + number);
   schedules::RandomSchedules steps(job_.problem.program, job_.target, random.next());
   std::vector<Timed> parents = timed();
-  std::stable_sort(parents.begin(), parents.end(),
-                   [](const Timed& a, const Timed& b) { return a.time_us < b.time_us; });
+  ir::stable_sort(parents, [](const Timed& a, const Timed& b) { return a.time_us < b.time_us; });
   const size_t count = std::min(parents.size(), kParents);
   if (count == 0 || random.chance(kFresh)) {
     return steps.next(2 + static_cast<int>(random.below(kSteps - 1)), nullptr).text();

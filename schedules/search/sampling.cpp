@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "jit/ir/sort.h"
+
 namespace hone::schedules {
 
 uint64_t Random::next() {
@@ -89,8 +91,7 @@ std::vector<Tried> ranked(std::span<const Tried> log) {
   for (const Tried& t : log) {
     if (std::isfinite(t.time_us)) out.push_back(t);
   }
-  std::stable_sort(out.begin(), out.end(),
-                   [](const Tried& a, const Tried& b) { return a.time_us < b.time_us; });
+  ir::stable_sort(out, [](const Tried& a, const Tried& b) { return a.time_us < b.time_us; });
   return out;
 }
 
@@ -100,8 +101,7 @@ std::vector<Candidate> cheapest(const SearchInput& input, std::vector<Candidate>
     const double cost = input.cost ? input.cost(pool[i]) : 0;
     if (std::isfinite(cost)) order.emplace_back(cost, i);
   }
-  std::stable_sort(order.begin(), order.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  ir::stable_sort(order, [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<Candidate> out;
   for (const auto& o : order) {
     if (static_cast<int>(out.size()) == count) break;

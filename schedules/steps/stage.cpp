@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "jit/ir/sort.h"
 #include "schedules/steps/rows.h"
 #include "schedules/steps/stage_copy.h"
 
@@ -65,8 +66,7 @@ Result<std::vector<ir::Axis>, ir::Reject> layout_axes(const Step& step,
     for (const ir::Axis& a : out) {
       if (a.dim == static_cast<int>(d)) own.push_back(a);
     }
-    std::stable_sort(own.begin(), own.end(),
-                     [](const ir::Axis& a, const ir::Axis& b) { return a.div < b.div; });
+    ir::stable_sort(own, [](const ir::Axis& a, const ir::Axis& b) { return a.div < b.div; });
     int64_t reach = 1;
     for (const ir::Axis& axis : own) {
       if (axis.div != reach) {

@@ -4,6 +4,7 @@
 
 #include "jit/ir/device_limits.h"
 #include "jit/ir/poly.h"
+#include "jit/ir/sort.h"
 #include "schedules/space/analysis/align.h"
 #include "schedules/space/analysis/gpu.h"
 #include "schedules/space/analysis/gpu_gemm.h"
@@ -228,11 +229,8 @@ bool place_tile(Plan& plan, Gemm& t, const std::string& loop, ir::Space in) {
 
 std::vector<size_t> by_stride(const Plan& plan, const ir::Buffer& b) {
   const std::vector<int64_t> strides = dim_strides(plan.program(), b);
-  std::vector<size_t> dims(strides.size());
-  for (size_t d = 0; d < dims.size(); ++d) dims[d] = d;
-  std::stable_sort(dims.begin(), dims.end(),
-                   [&](size_t a, size_t c) { return strides[a] > strides[c]; });
-  return dims;
+  return ir::stable_order(strides.size(),
+                          [&](size_t a, size_t c) { return strides[a] > strides[c]; });
 }
 
 std::string dim_along(const ir::Expr& load, const std::string& var) {
