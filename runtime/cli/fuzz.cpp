@@ -149,8 +149,12 @@ void report_speed(const Common& common, SpeedRun run) {
                   {"limit_us", s.limit_us},
                   {"repro", s.line}});
     }
+    for (const SpeedSample& s : run.beaten) {
+      print_line({{"beaten", s.tuned()}, {"limit_us", s.limit_us}, {"repro", s.line}});
+    }
     for (const std::string& text : run.failed) print_line({{"failure", text}});
     return print_line({{"problems", untuned.size()},
+                       {"beaten", run.beaten.size()},
                        {"unknown", run.unknown},
                        {"failures", run.failed.size()},
                        {"untuned", points(untuned)},
@@ -160,9 +164,14 @@ void report_speed(const Common& common, SpeedRun run) {
     std::cout << fmt::format("{:3.0f}% of {:.1f} us, tuned {:.0f}%\n  {}\n", 100 * s.untuned(),
                              s.limit_us, 100 * s.tuned(), s.line);
   }
+  for (const SpeedSample& s : run.beaten) {
+    std::cout << fmt::format("{:3.0f}% of {:.1f} us: faster than the limit\n  {}\n",
+                             100 * s.tuned(), s.limit_us, s.line);
+  }
   for (const std::string& text : run.failed) std::cout << text << "\n";
-  std::cout << fmt::format("{} problems, {} of unknown share, {} failures\n", untuned.size(),
-                           run.unknown, run.failed.size());
+  std::cout << fmt::format(
+      "{} problems, {} faster than their limit, {} of unknown share, {} failures\n", untuned.size(),
+      run.beaten.size(), run.unknown, run.failed.size());
   for (const auto& [name, shares] : {std::pair("untuned", &untuned), std::pair("tuned", &tuned)}) {
     if (shares->empty()) continue;
     std::cout << fmt::format(

@@ -51,10 +51,11 @@ SpeedRun fuzz_speed(EngineState& engine, const SpeedOptions& options) {
       ++run.unknown;  // such as a large problem whose data are not made within the budget
     } else if (!result) {
       run.failed.push_back(result.failure().message + "\n  " + line);
-    } else if (result->limit_us <= 0 || result->default_us <= 0 || result->busy) {
+    } else if (result->limit_us <= 0 || result->default_us <= 0) {
       ++run.unknown;
     } else {
-      run.samples.push_back({line, result->limit_us, result->default_us, result->time_us});
+      auto& kind = result->busy ? run.beaten : run.samples;
+      kind.push_back({line, result->limit_us, result->default_us, result->time_us});
     }
   }
   return run;

@@ -32,6 +32,7 @@ struct SpeedOptions {
 /// What a run found.
 struct SpeedRun {
   std::vector<SpeedSample> samples;
+  std::vector<SpeedSample> beaten;  ///< faster than their limit
   int64_t unknown = 0;              ///< problems whose limit or default could not be measured
   std::vector<std::string> failed;  ///< what could not be tuned: the message, then the line
 };

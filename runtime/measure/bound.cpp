@@ -25,8 +25,13 @@ TimeBound bound_of(const ir::Program& program, std::span<const int64_t> dims, Li
   const double bytes = limits->gbps(static_cast<int64_t>(work.footprint), written);
   // The ceilings are of multiply-adds, two operations an instruction; other instructions take as
   // long, but additions may find ports of their own.
-  const double products = 2 * (work.slots - work.adds) / limits->gflops(work.doubles);
-  const double all = 2 * work.slots / limits->mixed_gflops(work.doubles);
+  double products = 0, all = 0;
+  for (const bool doubles : {false, true}) {
+    const Work::Slots& slots = doubles ? work.doubles : work.singles;
+    if (slots.all <= 0) continue;
+    products += 2 * (slots.all - slots.adds) / limits->gflops(doubles);
+    all += 2 * slots.all / limits->mixed_gflops(doubles);
+  }
   double flops_us = std::max(products, all) * 1e-3;
   for (const Work::Dots& d : work.dots) flops_us += 2 * d.products / limits->gops(*d.row) * 1e-3;
   const double bytes_us = work.bytes() / bytes * 1e-3;

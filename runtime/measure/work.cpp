@@ -2,27 +2,15 @@
 #include "runtime/measure/work.h"
 
 #include <algorithm>
-#include <optional>
-#include <set>
+#include <map>
 #include <string>
 
-#include "runtime/call/plan.h"
+#include "runtime/measure/domain.h"
 #include "schedules/model/model.h"
 #include "schedules/steps/tensor.h"
 
 namespace hone::runtime {
 namespace {
-
-/// The value of `e`, unless it depends on data or indices.
-std::optional<double> value_of(const ir::Expr& e, std::span<const ir::Dim> names,
-                               std::span<const int64_t> dims) {
-  bool closed = true;
-  ir::visit(e, [&](const ir::Expr& x) {
-    closed = closed && x->op != ir::Op::kLoad && x->op != ir::Op::kVar;
-  });
-  if (!closed) return std::nullopt;
-  return static_cast<double>(evaluate(number_dims(e, names), dims));
-}
 
 bool is_arithmetic(ir::Op op) {
   switch (op) {
@@ -50,150 +38,215 @@ bool is_addition(const ir::Node& e) {
                       [](const ir::Expr& a) { return a && a->op == ir::Op::kMul; });
 }
 
-/// What one evaluation of a value takes; equal parts count once, indices of loads not at all.
+/// Instructions of one evaluation. Signs, and casts that change no kind of number, go with others.
+double instructions_of(const ir::Expr& e) {
+  if (e->op == ir::Op::kNeg) return 0;
+  if (e->op == ir::Op::kCast && is_float(e->type) == is_float(e->args[0]->type)) return 0;
+  double own = schedules::operations_of(e);
+  for (const ir::Expr& a : e->args) own -= schedules::operations_of(a);
+  return own;
+}
+
+/// Bytes of the narrowest tensor that a value is made of, 4 at most: integers need be no wider
+/// before they meet others.
+double narrowest(const ir::Expr& e, const ir::Program& program) {
+  double bytes = 4;
+  ir::visit(e, [&](const ir::Expr& x) {
+    const ir::Buffer* b = x->op == ir::Op::kLoad ? program.buffer(x->name) : nullptr;
+    if (b) bytes = std::min<double>(bytes, size_of(b->type));
+  });
+  return bytes;
+}
+
+/// What a stage's value takes; equal parts count once, indices of loads not at all.
 class ValueCounter {
  public:
-  explicit ValueCounter(bool summed) : summed_(summed) {}
+  /// `share`: of the domain, where the value is needed.
+  ValueCounter(const ir::Program& program, const Domain& domain, double share)
+      : program_(program), domain_(domain), share_(share) {}
 
-  void add(const ir::Expr& e) { add(e, summed_); }
+  /// `summed`: the value goes into a sum, which takes a product in the same instruction.
+  void add(const ir::Expr& e, bool summed) { add(e, summed, 1); }
+  /// One addition, comparison or product for each value that a reduction takes.
+  void add_reduction(const ir::Stage& stage) {
+    const double n = domain_.points(vars_of(stage.value)) * share_;
+    operations += n;
+    const bool fused = stage.value->op == ir::Op::kMul && is_float(stage.accumulate);
+    count(stage.value, stage.accumulate, n, !fused);
+  }
+  /// How often the value is needed.
+  double points(const ir::Expr& e) const { return times(e) * share_; }
 
-  double operations = 0;  ///< one each
-  double slots = 0;       ///< instructions of an arithmetic port: functions at their length
-  double adds = 0;        ///< of those, ones that a port without a multiplier may take
-  bool doubles = false;
+  double operations = 0;
+  Work::Slots singles, doubles;
 
  private:
-  /// `added`: the value goes into a sum, which takes a product in the same instruction.
-  void add(const ir::Expr& e, bool added) {
+  /// A part and in which share of the points it is needed.
+  void add(const ir::Expr& e, bool added, double needed) {
     if (!e || e->op == ir::Op::kLoad || e->args.empty()) return;
-    if (!seen_.insert(ir::print(e)).second) return;
-    const bool sum = e->op == ir::Op::kAdd || e->op == ir::Op::kSub;
-    for (const ir::Expr& a : e->args) add(a, sum && is_float(e->type));
-    double own = schedules::operations_of(e);
-    for (const ir::Expr& a : e->args) own -= schedules::operations_of(a);
-    if (!(e->op == ir::Op::kMul && added)) slots += own;
-    if (is_addition(*e)) adds += own;
-    if (!is_arithmetic(e->op)) return;
-    operations += 1;
-    doubles |= e->type == DType::kF64;
+    double& known = seen_[ir::print(e)];
+    const double more = std::min(needed, 1 - known);
+    if (more <= 0) return;
+    known += more;
+    if (e->op == ir::Op::kSelect) {
+      const double chosen = domain_.share(e->args[0]);
+      add(e->args[0], false, more);
+      add(e->args[1], false, more * chosen);
+      add(e->args[2], false, more * (chosen < 1 ? 1 - chosen : 1));
+    } else {
+      const bool sum = (e->op == ir::Op::kAdd || e->op == ir::Op::kSub) && is_float(e->type);
+      for (const ir::Expr& a : e->args) add(a, sum, more);
+    }
+    const double n = times(e) * share_ * more;
+    if (is_arithmetic(e->op)) operations += n;
+    if (!(e->op == ir::Op::kMul && added)) {
+      count(e, e->type, n * instructions_of(e), is_addition(*e));
+    }
   }
 
-  bool summed_;
-  std::set<std::string> seen_;
+  void count(const ir::Expr& e, DType type, double n, bool adds) {
+    if (!is_float(type)) n *= narrowest(e, program_) / 4;
+    Work::Slots& slots = type == DType::kF64 ? doubles : singles;
+    slots.all += n;
+    if (adds) slots.adds += n;
+  }
+
+  /// The choices of what a value depends on: of its indices, or of the elements that it reads and
+  /// the indices beside them.
+  double times(const ir::Expr& e) const {
+    Vars beside;
+    double elements = 1;
+    std::map<std::string, bool> loads;
+    const auto look = [&](const auto& self, const ir::Expr& x) -> void {
+      if (x->op == ir::Op::kVar) beside.insert(x->name);
+      if (x->op == ir::Op::kLoad) {
+        const ir::Buffer* b = program_.buffer(x->name);
+        if (!loads.emplace(ir::print(x), true).second) return;
+        if (b) elements *= domain_.elements(b->shape, {x->args.data(), b->shape.size()});
+        return;
+      }
+      for (const ir::Expr& a : x->args) self(self, a);
+    };
+    look(look, e);
+    return std::min(domain_.points(vars_of(e)), elements * domain_.points(beside));
+  }
+
+  const ir::Program& program_;
+  const Domain& domain_;
+  double share_;
+  std::map<std::string, double> seen_;  ///< shares counted, by the text
 };
 
 class Counter {
  public:
   Counter(const ir::Program& program, std::span<const int64_t> dims, const ir::Target& target)
-      : program_(program), dims_(dims), target_(target), reads_(program.buffers.size()) {}
+      : program_(program), dims_(dims), target_(target) {
+    for (const ir::Stage& s : program.stages) domains_.emplace_back(program, s, dims);
+  }
 
   Work run() {
-    for (const ir::Stage& stage : program_.stages) {
-      const double points = points_of(stage);
-      const double reduces = stage.reduce == ir::Reduce::kNone ? 0 : 1;
-      ValueCounter value(stage.reduce == ir::Reduce::kSum && is_float(stage.accumulate));
-      value.add(stage.value);
-      work_.operations += points * (value.operations + reduces);
-      if (const ir::Instruction* row = schedules::instruction_for(stage, target_, true)) {
-        work_.dots.push_back({row, points});
-      } else {
-        work_.slots += points * (value.slots + reduces);
-        const bool fused = stage.value && stage.value->op == ir::Op::kMul;
-        work_.adds += points * (value.adds + (fused ? 0 : reduces));
-      }
-      work_.doubles |= value.doubles;
-      for (size_t i = 0; i < program_.buffers.size(); ++i) {
-        if (program_.buffers[i].role != ir::Role::kTemp) read(i, stage, points);
-      }
+    find_bound();
+    // Readers come after what they read.
+    for (size_t s = program_.stages.size(); s-- > 0;) {
+      if (!is_bound(program_.stages[s].output)) add(program_.stages[s], domains_[s]);
     }
-    for (size_t i = 0; i < program_.buffers.size(); ++i) {
-      const ir::Buffer& b = program_.buffers[i];
-      if (b.role == ir::Role::kTemp) continue;
-      const double bytes = elements(b) * size_of(b.type);
-      if (b.role != ir::Role::kInput) work_.bytes_written += bytes;
-      const double read = std::min(bytes, reads_[i] * size_of(b.type));
-      work_.bytes_read += read;
-      work_.footprint += b.role == ir::Role::kInput ? read : bytes;
-    }
+    for (const ir::Buffer& b : program_.buffers) add_bytes(b);
     return work_;
   }
 
  private:
-  double closed(const ir::Expr& e) const { return value_of(e, program_.dims, dims_).value_or(1); }
-
-  double elements(const ir::Buffer& b) const {
-    double count = 1;
-    for (const ir::Expr& e : b.shape) count *= closed(e);
-    return count;
-  }
-
-  /// Points of a stage's domain. A variable whose range is read from data replaces the index that
-  /// selects the range. Together they walk the variable's tensor once.
-  double points_of(const ir::Stage& stage) const {
-    double points = 1;
-    std::vector<std::string> covered;
-    for (const ir::IndexVar& v : stage.rvars) {
-      const auto hi = value_of(v.hi, program_.dims, dims_);
-      const auto lo = v.lo ? value_of(v.lo, program_.dims, dims_) : std::optional<double>(0);
-      if (hi && lo) {
-        points *= std::max(0.0, *hi - *lo);
-        continue;
-      }
-      points *= walked(stage, v.name);
-      ir::visit(v.hi, [&](const ir::Expr& e) {
-        if (e->op == ir::Op::kVar) covered.push_back(e->name);
-      });
+  /// Stages of constants alone are run at bind; those over dims of the call are not.
+  void find_bound() {
+    for (const ir::Buffer& b : program_.buffers) {
+      if (b.constant) bound_.insert(b.name);
     }
-    for (const ir::IndexVar& v : stage.vars) {
-      if (std::find(covered.begin(), covered.end(), v.name) != covered.end()) continue;
-      points *= std::max(0.0, closed(v.hi) - (v.lo ? closed(v.lo) : 0));
-    }
-    return points;
-  }
-
-  /// The extent of the tensor dim that variable `name` indexes alone.
-  double walked(const ir::Stage& stage, const std::string& name) const {
-    double extent = 1;
-    ir::visit(stage.value, [&](const ir::Expr& e) {
-      if (e->op != ir::Op::kLoad) return;
-      const ir::Buffer* b = program_.buffer(e->name);
-      for (size_t i = 0; b && i < b->shape.size() && i < e->args.size(); ++i) {
-        if (e->args[i]->op == ir::Op::kVar && e->args[i]->name == name) {
-          extent = std::max(extent, closed(b->shape[i]));
-        }
-      }
-    });
-    return extent;
-  }
-
-  /// Adds what `stage` reads of buffer `index`: all of it, or for a gather as much as it has
-  /// points.
-  void read(size_t index, const ir::Stage& stage, double points) {
-    const ir::Buffer& b = program_.buffers[index];
-    const auto look = [&](const ir::Expr& root) {
-      ir::visit(root, [&](const ir::Expr& e) {
-        if (e->op != ir::Op::kLoad || e->name != b.name) return;
-        bool gathers = false;
-        for (const ir::Expr& a : e->args) {
-          ir::visit(a, [&](const ir::Expr& x) { gathers = gathers || x->op == ir::Op::kLoad; });
-        }
-        reads_[index] += gathers ? points : elements(b);
+    for (const ir::Stage& stage : program_.stages) {
+      bool constant = program_.buffer(stage.output)->role == ir::Role::kTemp;
+      each_expr(stage, [&](const ir::Expr& e) {
+        ir::visit(e, [&](const ir::Expr& x) {
+          constant = constant && x->op != ir::Op::kDim && x->op != ir::Op::kScalar &&
+                     (x->op != ir::Op::kLoad || is_bound(x->name));
+        });
       });
+      if (constant) bound_.insert(stage.output);
+    }
+  }
+  bool is_bound(const std::string& buffer) const { return bound_.count(buffer) > 0; }
+
+  template <class F>
+  static void each_expr(const ir::Stage& stage, const F& f) {
+    const auto each = [&](const ir::Expr& e) {
+      if (e) f(e);
     };
-    look(stage.value);
-    look(stage.where);
-    for (const ir::IndexVar& v : stage.rvars) {
-      look(v.lo);
-      look(v.hi);
+    each(stage.value);
+    each(stage.where);
+    for (const ir::Expr& e : stage.out_index) each(e);
+    for (const auto* vars : {&stage.vars, &stage.rvars}) {
+      for (const ir::IndexVar& v : *vars) each(v.lo), each(v.hi);
     }
-    for (const ir::Expr& e : stage.out_index) look(e);
+  }
+
+  void add(const ir::Stage& stage, const Domain& domain) {
+    const ir::Buffer& output = *program_.buffer(stage.output);
+    const double where = domain.share(stage.where);
+    // Of a temporary no more than is read.
+    const bool temporary = output.role == ir::Role::kTemp;
+    const double needed =
+        temporary ? std::min(1.0, read_[output.name] / size_of(output, domain)) : 1;
+    ValueCounter value(program_, domain, where * needed);
+    value.add(stage.value, stage.reduce == ir::Reduce::kSum && is_float(stage.accumulate));
+    const ir::Instruction* row = schedules::instruction_for(stage, target_, true);
+    if (row) {
+      const double products = value.points(stage.value);
+      work_.dots.push_back({row, products});
+      work_.operations += value.operations + products;
+    } else {
+      if (stage.reduce != ir::Reduce::kNone) value.add_reduction(stage);
+      work_.operations += value.operations;
+      add(work_.singles, value.singles);
+      add(work_.doubles, value.doubles);
+    }
+    written_[output.name] += domain.elements(output.shape, stage.out_index) * where;
+    each_expr(stage, [&](const ir::Expr& root) {
+      ir::visit(root, [&](const ir::Expr& e) {
+        const ir::Buffer* b = e->op == ir::Op::kLoad ? program_.buffer(e->name) : nullptr;
+        if (!b) return;
+        const double most = domain.points(vars_of(e)) * where;
+        const double elements = domain.elements(b->shape, {e->args.data(), b->shape.size()});
+        read_[b->name] += std::min(most, elements) * needed;
+      });
+    });
+  }
+
+  static void add(Work::Slots& all, const Work::Slots& more) {
+    all.all += more.all;
+    all.adds += more.adds;
+  }
+  static double size_of(const ir::Buffer& b, const Domain& domain) {
+    double count = 1;
+    for (const ir::Expr& e : b.shape) count *= domain.closed(e);
+    return std::max(count, 1.0);
+  }
+
+  void add_bytes(const ir::Buffer& b) {
+    if (domains_.empty() || (b.role == ir::Role::kTemp && !is_bound(b.name))) return;
+    const double each = hone::size_of(b.type), bytes = size_of(b, domains_[0]) * each;
+    const double read = std::min(bytes, read_[b.name] * each);
+    const double written = b.role == ir::Role::kOutput || b.role == ir::Role::kInOut
+                               ? std::min(bytes, written_[b.name] * each)
+                               : 0;
+    work_.bytes_read += read;
+    work_.bytes_written += written;
+    work_.footprint += std::max(read, written);
   }
 
   const ir::Program& program_;
   std::span<const int64_t> dims_;
   const ir::Target& target_;
   Work work_;
-  std::vector<double> reads_;
+  std::vector<Domain> domains_;                   ///< per stage
+  Vars bound_;                                    ///< buffers that the call finds ready
+  std::map<std::string, double> read_, written_;  ///< elements, by the buffer
 };
 
 }  // namespace

@@ -11,17 +11,22 @@
 
 namespace hone::runtime {
 
-/// The work of a problem, whatever its schedule.
+/// The work of a problem that no schedule can leave out. A value is computed once for each choice
+/// of the indices that it depends on. Nor is it more often than the elements it is made of.
 struct Work {
-  double operations = 0;     ///< useful scalar operations: arithmetic and functions, one each
-  double slots = 0;          ///< instructions of an arithmetic port: a multiply-add is one, scalar
-                             ///< functions count at their length
-  double adds = 0;           ///< of those, additions and the like without a product
+  /// Instructions of arithmetic ports, per element of f32 or f64. A multiply-add is one, functions
+  /// count at their length. Integers count by the width of what they are made of.
+  struct Slots {
+    double all = 0;
+    double adds = 0;  ///< of those, additions and the like without a product
+  };
+  double operations = 0;  ///< useful scalar operations: arithmetic and functions, one each
+  Slots singles;          ///< of all types but f64
+  Slots doubles;
   double bytes_read = 0;     ///< each element that is needed, once
   double bytes_written = 0;  ///< each output element, once
   double footprint = 0;      ///< bytes of memory that is read or written
-  bool doubles = false;      ///< some arithmetic is in f64
-  /// Products that a dot product instruction takes, additions included: not among `slots`.
+  /// Products that a dot product instruction takes, additions included: not among the slots.
   struct Dots {
     const ir::Instruction* row = nullptr;
     double products = 0;
@@ -30,9 +35,9 @@ struct Work {
   double bytes() const { return bytes_read + bytes_written; }
 };
 
-/// The work of a naive program; `dims` are the values of those known at the call. A range that
-/// comes from data counts as if the ranges together covered the tensor they index once. `target`
-/// says which instructions there are.
+/// The work of a call of a naive program; `dims` are the values of those known at the call. What
+/// depends on constants alone is done at bind. A range that comes from data counts as if the ranges
+/// together covered the tensor they index once. `target` says which instructions there are.
 Work work_of(const ir::Program& program, std::span<const int64_t> dims, const ir::Target& target);
 
 }  // namespace hone::runtime

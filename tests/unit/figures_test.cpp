@@ -19,7 +19,6 @@
 #include "runtime/measure/limits.h"
 #include "runtime/measure/samples.h"
 #include "runtime/measure/spread.h"
-#include "runtime/measure/work.h"
 #include "runtime/tune/tune.h"
 #include "schedules/search/random_steps.h"
 #include "schedules/space/space.h"
@@ -323,19 +322,6 @@ TEST_CASE("points: every place of `at`, and the dims by name") {
   CHECK(timing_points(program_of("matmul M=3 N=3 K=3")).size() == 1);
   CHECK(timing_points(program_of("matmul M=1..7 N=3 K=3")) ==
         std::vector<std::vector<int64_t>>{{7}});
-}
-
-TEST_CASE("work: additions that take no product in are told apart, memory is counted once") {
-  const ir::Target target = wide_target();
-  const auto work = [&](const std::string& problem) {
-    return work_of(program_of(problem), {}, target);
-  };
-  CHECK(work("matmul M=4 N=5 K=6").adds == 0);
-  const Work sums = work("row_sum M=4 N=50");
-  CHECK(sums.adds == sums.slots);
-  const Work add = work("add N=100");
-  CHECK(add.footprint == 1200);
-  CHECK(add.bytes() == 1200);
 }
 
 TEST_CASE("spread: the median and the middle half") {

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/measure/domain.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+#include "runtime/call/plan.h"
+
+namespace hone::runtime {
+namespace {
+
+/// Values of one variable that are looked at where others lean on it, and points of a sample.
+constexpr int64_t kMostValues = 64;
+constexpr int kSample = 4096;
+
+/// True of what `evaluate` knows, given the values of dims and variables.
+bool is_closed(const ir::Expr& e) {
+  bool closed = true;
+  ir::visit(e, [&](const ir::Expr& x) {
+    closed = closed && x->op != ir::Op::kLoad && x->op != ir::Op::kScalar &&
+             x->op != ir::Op::kFloat && x->op != ir::Op::kCall;
+  });
+  return closed;
+}
+
+bool has_load(const ir::Expr& e) {
+  bool found = false;
+  ir::visit(e, [&](const ir::Expr& x) { found = found || x->op == ir::Op::kLoad; });
+  return found;
+}
+
+}  // namespace
+
+Vars vars_of(const ir::Expr& e) {
+  Vars names;
+  ir::visit(e, [&](const ir::Expr& x) {
+    if (x->op == ir::Op::kVar) names.insert(x->name);
+  });
+  return names;
+}
+
+double Domain::Span::count() const {
+  if (hi < lo) return 0;
+  return step == 0 ? 1 : static_cast<double>((hi - lo) / step + 1);
+}
+
+Domain::Domain(const ir::Program& program, const ir::Stage& stage, std::span<const int64_t> dims)
+    : program_(program), stage_(stage), values_(dims.begin(), dims.end()) {
+  values_.resize(program.dims.size());
+  for (const ir::IndexVar& v : stage.vars) add(v);
+  for (const ir::IndexVar& v : stage.rvars) add(v);
+  // A variable whose range is read from data walks its tensor once for all values of the index that
+  // selects the range.
+  for (const ir::IndexVar& v : stage.rvars) {
+    if (is_closed(v.hi) && (!v.lo || is_closed(v.lo))) continue;
+    const Vars chosen_by = vars_of(v.hi);
+    for (Range& r : ranges_) {
+      if (chosen_by.count(r.name) > 0) r.walker = v.name;
+    }
+  }
+}
+
+void Domain::add(const ir::IndexVar& v) {
+  Range r;
+  r.name = v.name;
+  if (is_closed(v.hi) && (!v.lo || is_closed(v.lo))) {
+    r.lo = numbered(v.lo ? v.lo : ir::make_int(0));
+    r.hi = numbered(v.hi);
+    const Span lo = span_of(r.lo), hi = span_of(r.hi);
+    r.whole = {lo.lo, hi.hi - 1, 1};
+    r.extent = r.whole.count();
+    r.named = vars_of(v.hi);
+    if (v.lo) r.named.merge(vars_of(v.lo));
+  } else {
+    r.extent = walked(v.name);
+    r.whole = {0, static_cast<int64_t>(r.extent) - 1, 1};
+  }
+  values_.push_back(r.whole.lo);
+  ranges_.push_back(std::move(r));
+}
+
+/// The extent of the tensor dim that variable `name` indexes alone.
+double Domain::walked(const std::string& name) const {
+  double extent = 1;
+  ir::visit(stage_.value, [&](const ir::Expr& e) {
+    if (e->op != ir::Op::kLoad) return;
+    const ir::Buffer* b = program_.buffer(e->name);
+    for (size_t i = 0; b && i < b->shape.size() && i < e->args.size(); ++i) {
+      if (e->args[i]->op == ir::Op::kVar && e->args[i]->name == name) {
+        extent = std::max(extent, closed(b->shape[i]));
+      }
+    }
+  });
+  return extent;
+}
+
+/// Dims and variables by their place in `values_`.
+ir::Expr Domain::numbered(const ir::Expr& e) const {
+  return ir::rewrite(number_dims(e, program_.dims), [&](const ir::Expr& x) -> ir::Expr {
+    if (x->op != ir::Op::kVar) return {};
+    for (size_t i = 0; i < ranges_.size(); ++i) {
+      if (ranges_[i].name != x->name) continue;
+      return ir::make_dim(x->name, static_cast<int>(program_.dims.size() + i));
+    }
+    return {};
+  });
+}
+
+double Domain::closed(const ir::Expr& e) const {
+  if (!is_closed(e) || !vars_of(e).empty()) return 1;
+  return static_cast<double>(evaluate(numbered(e), values_));
+}
+
+/// Points of the variables `names` from range `from` on, where those before have `values`. A
+/// variable that is left out may have any of its values.
+double Domain::count(const Vars& names, size_t from, std::vector<int64_t>& values) const {
+  if (from == ranges_.size()) return 1;
+  const Range& r = ranges_[from];
+  if (names.count(r.name) == 0 || names.count(r.walker) > 0) return count(names, from + 1, values);
+  if (!r.lo) return r.extent * count(names, from + 1, values);
+  const bool bounded = std::includes(names.begin(), names.end(), r.named.begin(), r.named.end());
+  const int64_t lo = bounded ? evaluate(r.lo, values) : r.whole.lo;
+  const int64_t hi = bounded ? evaluate(r.hi, values) : r.whole.hi + 1;
+  if (hi <= lo) return 0;
+  const bool looked_at =
+      std::any_of(ranges_.begin() + static_cast<std::ptrdiff_t>(from), ranges_.end(),
+                  [&](const Range& later) { return later.named.count(r.name) > 0; });
+  // Evenly, each in the middle of its part.
+  const int64_t looks = looked_at ? std::min(hi - lo, kMostValues) : 1;
+  double sum = 0;
+  for (int64_t i = 0; i < looks; ++i) {
+    values[program_.dims.size() + from] = lo + (2 * i + 1) * (hi - lo) / (2 * looks);
+    sum += count(names, from + 1, values);
+  }
+  return sum * static_cast<double>(hi - lo) / static_cast<double>(looks);
+}
+
+double Domain::points() const {
+  Vars all;
+  for (const Range& r : ranges_) all.insert(r.name);
+  return points(all);
+}
+
+double Domain::points(const Vars& names) const {
+  std::vector<int64_t> values = values_;
+  return count(names, 0, values);
+}
+
+double Domain::share(const ir::Expr& condition) const {
+  if (!condition || !is_closed(condition)) return 1;
+  const ir::Expr e = numbered(condition);
+  std::vector<int64_t> values = values_;
+  uint64_t state = 1;
+  int held = 0, inside = 0;
+  for (int i = 0; i < kSample; ++i) {
+    bool in = true;
+    for (size_t r = 0; r < ranges_.size() && in; ++r) {
+      const Span& whole = ranges_[r].whole;
+      if (whole.hi < whole.lo) return 1;
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      const auto width = static_cast<uint64_t>(whole.hi - whole.lo + 1);
+      const int64_t x = whole.lo + static_cast<int64_t>((state >> 33) % width);
+      values[program_.dims.size() + r] = x;
+      if (ranges_[r].named.empty()) continue;
+      in = evaluate(ranges_[r].lo, values) <= x && x < evaluate(ranges_[r].hi, values);
+    }
+    if (!in) continue;
+    ++inside;
+    held += evaluate(e, values) != 0;
+  }
+  return inside > 0 ? static_cast<double>(held) / inside : 1;
+}
+
+/// No fewer values than a numbered expression takes.
+Domain::Span Domain::span_of(const ir::Expr& e) const {
+  const auto arg = [&](size_t i) { return span_of(e->args[i]); };
+  const auto constant = [](const Span& s) { return s.lo == s.hi; };
+  switch (e->op) {
+    case ir::Op::kInt:
+      return {e->i, e->i, 0};
+    case ir::Op::kDim: {
+      const auto at = static_cast<size_t>(e->id);
+      if (at < program_.dims.size()) return {values_[at], values_[at], 0};
+      return ranges_[at - program_.dims.size()].whole;
+    }
+    case ir::Op::kCast:
+      return arg(0);
+    case ir::Op::kNeg: {
+      const Span a = arg(0);
+      return {-a.hi, -a.lo, a.step};
+    }
+    case ir::Op::kAdd:
+    case ir::Op::kSub: {
+      const Span a = arg(0), b = arg(1);
+      const int64_t step = std::gcd(a.step, b.step);
+      if (e->op == ir::Op::kAdd) return {a.lo + b.lo, a.hi + b.hi, step};
+      return {a.lo - b.hi, a.hi - b.lo, step};
+    }
+    case ir::Op::kMul: {
+      Span a = arg(0), b = arg(1);
+      if (!constant(b)) std::swap(a, b);
+      const auto [lo, hi] = std::minmax({a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi});
+      return {lo, hi, constant(b) ? std::abs(a.step * b.lo) : lo == hi ? 0 : 1};
+    }
+    case ir::Op::kDiv:
+    case ir::Op::kMod: {
+      const Span a = arg(0), b = arg(1);
+      if (!constant(b) || b.lo <= 0) return a;
+      const auto down = [&](int64_t x) { return (x < 0 ? x - b.lo + 1 : x) / b.lo; };
+      const Span quotient = {down(a.lo), down(a.hi), constant(a) ? 0 : 1};
+      if (e->op == ir::Op::kDiv) return quotient;
+      if (quotient.lo == quotient.hi)
+        return {a.lo - quotient.lo * b.lo, a.hi - quotient.lo * b.lo, a.step};
+      return {0, b.lo - 1, 1};
+    }
+    case ir::Op::kMin:
+    case ir::Op::kMax:
+    case ir::Op::kSelect: {
+      const bool selects = e->op == ir::Op::kSelect;
+      const Span a = arg(selects ? 1 : 0), b = arg(selects ? 2 : 1);
+      return {std::min(a.lo, b.lo), std::max(a.hi, b.hi), 1};
+    }
+    default:
+      return {0, 1, 1};
+  }
+}
+
+double Domain::elements(const std::vector<ir::Expr>& shape,
+                        std::span<const ir::Expr> indices) const {
+  double product = 1;
+  Vars names;
+  for (size_t d = 0; d < shape.size() && d < indices.size(); ++d) {
+    const Vars own = vars_of(indices[d]);
+    const double extent = closed(shape[d]);
+    double values = points(own);
+    if (has_load(indices[d])) {
+      if (extent > 0) values = extent * (1 - std::exp(-values / extent));
+    } else if (is_closed(indices[d])) {
+      Span span = span_of(numbered(indices[d]));
+      if (span.step > 0 && span.lo < 0)
+        span.lo += (-span.lo + span.step - 1) / span.step * span.step;
+      span.hi = std::min(span.hi, static_cast<int64_t>(extent) - 1);
+      values = std::min(values, span.count());
+    }
+    product *= std::min(values, extent);
+    names.insert(own.begin(), own.end());
+  }
+  return std::min(product, points(names));
+}
+
+}  // namespace hone::runtime

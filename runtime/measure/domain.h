@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "jit/ir/program.h"
+
+namespace hone::runtime {
+
+/// Names of index and reduction variables.
+using Vars = std::set<std::string>;
+
+/// Those in an expression.
+Vars vars_of(const ir::Expr& e);
+
+/// How many values the variables of a stage take at given dims: all together, some of them, or an
+/// expression of them. Where data decide they are as many as `work_of` says.
+class Domain {
+ public:
+  /// Program and stage must outlive it; `dims` are the values of those known at the call.
+  Domain(const ir::Program& program, const ir::Stage& stage, std::span<const int64_t> dims);
+
+  /// Values that all variables take together, and that some of them do.
+  double points() const;
+  double points(const Vars& names) const;
+  /// The share of the points at which a condition holds: counted at a sample, 1 where data decide.
+  double share(const ir::Expr& condition) const;
+  /// Elements of a tensor of that shape which an access reads or writes, each once. An index that
+  /// is read from data is taken to be drawn evenly.
+  double elements(const std::vector<ir::Expr>& shape, std::span<const ir::Expr> indices) const;
+  /// The value of an expression of dims and constants; 1 for others.
+  double closed(const ir::Expr& e) const;
+
+ private:
+  /// Values lo, lo + step, ... up to hi.
+  struct Span {
+    int64_t lo = 0, hi = 0, step = 1;
+    double count() const;
+  };
+  struct Range {
+    std::string name;
+    ir::Expr lo, hi;     ///< numbered; null: as many values as `extent` says
+    Vars named;          ///< other variables in these
+    std::string walker;  ///< walks this one's values along with its own
+    Span whole;          ///< all values, whatever those of others
+    double extent = 0;   ///< how many of them
+  };
+
+  ir::Expr numbered(const ir::Expr& e) const;
+  void add(const ir::IndexVar& v);
+  double walked(const std::string& name) const;
+  double count(const Vars& names, size_t from, std::vector<int64_t>& values) const;
+  Span span_of(const ir::Expr& e) const;
+
+  const ir::Program& program_;
+  const ir::Stage& stage_;
+  std::vector<int64_t> values_;  ///< of dims, then of variables
+  std::vector<Range> ranges_;
+};
+
+}  // namespace hone::runtime

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a problem needs at least: counted by hand here, by its program there.
+#include "runtime/measure/work.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "ops/op.h"
+#include "runtime/machine/host.h"
+#include "runtime/measure/bound.h"
+
+using hone::runtime::Work;
+
+namespace {
+
+Work work(const std::string& problem) {
+  const auto parsed = hone::ops::parse_problem(problem);
+  REQUIRE_MESSAGE(parsed, parsed.failure().message);
+  const auto target = hone::ir::parse_target("x86", hone::runtime::host_target());
+  REQUIRE(target);
+  return hone::runtime::work_of(parsed->program, hone::runtime::timing_dims(parsed->program),
+                                *target);
+}
+
+double length_of(const std::string& function) {
+  return work("op f(X: f32[N]) -> (Y: f32[N]) { Y[i] = " + function + "(X[i]) } N=1000")
+             .singles.all /
+         1000;
+}
+
+}  // namespace
+
+TEST_CASE("work: a product of matrices") {
+  const Work w = work("matmul M=10 N=20 K=30");
+  CHECK(w.operations == 2 * 6000);
+  CHECK(w.singles.all == 6000);
+  CHECK(w.singles.adds == 0);
+  CHECK(w.doubles.all == 0);
+  CHECK(w.bytes_read == 4 * (300 + 600));
+  CHECK(w.bytes_written == 4 * 200);
+  CHECK(work("matmul M=10 N=20 K=30 T=f64").doubles.all == 6000);
+}
+
+TEST_CASE("work: additions that take no product in are told apart, memory is counted once") {
+  const Work sums = work("row_sum M=4 N=50");
+  CHECK(sums.singles.all == 200);
+  CHECK(sums.singles.adds == 200);
+  const Work add = work("add N=100");
+  CHECK(add.footprint == 1200);
+  CHECK(add.bytes() == 1200);
+}
+
+TEST_CASE("work: a value is computed once for what it depends on") {
+  // Differences belong to (n,i) and (n,j).
+  const Work covariance = work(
+      "op c(X: f32[N,M], u: f32[M]) -> (Y: f32[M,M]) { "
+      "Y[i,j] = sum[n]((X[n,i] - u[i]) * (X[n,j] - u[j])) } N=50 M=20");
+  CHECK(covariance.singles.all == 2 * 50 * 20 + 50 * 20 * 20);
+  CHECK(covariance.singles.adds == 2 * 50 * 20);
+  // The functions of a window belong to its elements.
+  const Work window =
+      work("op w(X: f32[N]) -> (Y: f32[N-7]) { Y[i] = sum[k in 0..8](exp(X[i+k])) } N=107");
+  CHECK(window.singles.all == doctest::Approx(107 * length_of("exp") + 800));
+  // A sum over an index that its value does not have is a product.
+  const Work rows = work("op r(B: f32[M]) -> (Y: f32[]) { Y[] = sum[r in 0..50, j](B[j]) } M=20");
+  CHECK(rows.singles.all == 20);
+}
+
+TEST_CASE("work: of what nobody reads nothing is needed") {
+  const Work w = work(
+      "op f(X: f32[N,M]) -> (Y: f32[N]) { t: f32[i in 0..N, j in 0..M] = exp(X[i,j]); "
+      "Y[i] = t[i,0] } N=40 M=30");
+  CHECK(w.singles.all == doctest::Approx(40 * length_of("exp")));
+  CHECK(w.bytes_read == doctest::Approx(4 * 40));
+  const Work strided = work("op s(X: f32[N]) -> (Y: f32[N/2]) { Y[i] = X[2*i] } N=100");
+  CHECK(strided.bytes_read == 4 * 50);
+}
+
+TEST_CASE("work: domains that are no boxes, and conditions on indices") {
+  const Work triangle =
+      work("op t(A: f32[N,N]) -> (Y: f32[N]) { Y[i] = sum[j in 0..i+1](A[i,j]) } N=60");
+  CHECK(triangle.singles.all == 60 * 61 / 2);
+  CHECK(triangle.bytes_read == 4 * 60 * 61 / 2);
+  const Work chosen = work(
+      "op c(X: f32[N,N]) -> (Y: f32[N,N]) { Y[i,j] = select(j < i, exp(X[i,j]), X[i,j]) } N=64");
+  CHECK(chosen.singles.all == doctest::Approx(64 * 64 * (length_of("exp") / 2 + 2)).epsilon(0.05));
+}
+
+TEST_CASE("work: constants are done at bind") {
+  const Work w = work(
+      "op f(X: f32[M,N], B: f32[N]) -> (Y: f32[M,N]) { t[j] = exp(B[j]); "
+      "Y[i,j] = X[i,j] * t[j] } M=30 N=20 const=B");
+  CHECK(w.singles.all == 600);
+  CHECK(w.bytes_read == 4 * (600 + 20));
+}
+
+TEST_CASE("work: integers are as wide as what they are made of") {
+  const Work w = work("op m(X: i8[N]) -> (Y: i8[]) { Y[] = max[i](X[i]) } N=4000");
+  CHECK(w.operations == 4000);
+  CHECK(w.singles.all == 1000);
+}
+
+TEST_CASE("work: ranges and indices that data decide") {
+  const Work bag = work("embedding_bag R=1000 D=8 L=120 B=4");
+  CHECK(bag.singles.all == doctest::Approx(120 * 8));
+  // Of 1000 rows 120 that are drawn evenly are 113 different ones.
+  CHECK(bag.bytes_read > 4 * 8 * 100);
+  CHECK(bag.bytes_read < 4 * 8 * 120 + 4 * 200 + 8 * 200);
+}
