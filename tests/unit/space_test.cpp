@@ -160,6 +160,23 @@ TEST_CASE("space: where register tiles are refused, vectors stay; where all is, 
   CHECK(vectors >= stages * 9 / 10);
 }
 
+TEST_CASE("space: no default repeats a reduction in loops that it does not depend on") {
+  const ir::Target target = target_of(kTargets[0]);
+  for (const char* text : {
+           "op c(A: f32[D,D]) -> (Y: f32[D,D]) { Y[i,j] = relu(max[r](A[r,j])) } D=640",
+           "op b(A: f32[D,D]) -> (Y: f32[D,D]) { Y[i,j] = A[i,j] * sum[r](A[r,j]) } D=640",
+       }) {
+    const auto problem = ops::parse_problem(text);
+    REQUIRE_MESSAGE(problem, problem.failure().message);
+    const auto applied =
+        schedules::apply(problem->program, schedules::default_schedule(problem->program, target));
+    REQUIRE(applied);
+    for (const ir::Stage& s : applied->stages) {
+      if (s.output == "Y.1") CHECK_MESSAGE(s.at.root(), text);
+    }
+  }
+}
+
 TEST_CASE("space: threads are given work that is worth waking them for") {
   const ir::Target target = target_of(kTargets[0]);
   const auto shared = [&](const char* text) {
