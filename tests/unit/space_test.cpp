@@ -177,6 +177,32 @@ TEST_CASE("space: no default repeats a reduction in loops that it does not depen
   }
 }
 
+TEST_CASE("space: what would be scalar in a row is computed for all rows beforehand") {
+  const ir::Target target = target_of(kTargets[0]);
+  for (const char* text : {
+           "op f(X: f32[N], Z: f32[N,M]) -> (Y: f32[N,M]) { t[i] = exp(sin(X[i])); "
+           "Y[i,j] = Z[i,j] * t[i] } N=4000 M=64",
+           "op c(X: f32[N,M], P: f32[N,M]) -> (Y: f32[M,N,M]) { t[b] = max[r](exp(X[r,b])); "
+           "Y[b,i,j] = X[i,j] * P[i,b] + t[b] } N=200 M=100",
+       }) {
+    const auto problem = ops::parse_problem(text);
+    REQUIRE_MESSAGE(problem, problem.failure().message);
+    const auto applied =
+        schedules::apply(problem->program, schedules::default_schedule(problem->program, target));
+    REQUIRE(applied);
+    for (const ir::Stage& s : applied->stages) {
+      if (s.output == "t") CHECK_MESSAGE(s.at.root(), text);
+    }
+  }
+  // A row's own sum is there no sooner than the row.
+  const auto softmax = ops::parse_problem("softmax M=64 N=1000");
+  const auto rows =
+      schedules::apply(softmax->program, schedules::default_schedule(softmax->program, target));
+  REQUIRE(rows);
+  CHECK(std::none_of(rows->stages.begin(), rows->stages.end(),
+                     [](const ir::Stage& s) { return s.at.root() && s.output != "Y"; }));
+}
+
 TEST_CASE("space: threads are given work that is worth waking them for") {
   const ir::Target target = target_of(kTargets[0]);
   const auto shared = [&](const char* text) {

@@ -40,6 +40,30 @@ bool reuses(const Plan& plan, const RowMembers& members) {
   return false;
 }
 
+/// True of a producer that has one point left in a row, and needs no other member for it. Inside it
+/// is scalar; over all rows beforehand it runs as vectors.
+bool left_scalar(const Plan& plan, const RowMembers& members, const std::string& member) {
+  const ir::Stage s = plan.stage(member);
+  if (members.at(member).size() < s.vars.size()) return false;
+  if (s.reduce != ir::Reduce::kNone && reduces_along_vector(plan, member)) return false;
+  for (const Access& a : plan.facts(member).loads) {
+    for (const auto& [other, vars] : members) {
+      if (plan.stage(other).output == a.buffer) return false;
+    }
+  }
+  return true;
+}
+
+/// Leaves at the root what would be scalar in a row. What that leaves without another member to
+/// wait for may follow it.
+void leave_scalars(const Plan& plan, RowMembers& members) {
+  const auto scalar = [&] {
+    return std::find_if(members.begin(), members.end(),
+                        [&](const auto& m) { return left_scalar(plan, members, m.first); });
+  };
+  for (auto m = scalar(); m != members.end(); m = scalar()) members.erase(m);
+}
+
 /// Short rows to take at a time. One row's wait for the end of its reduction then overlaps with the
 /// others, and all rows stay in the nearest cache.
 int64_t overlapping(const Plan& plan, const RowMembers& members, const std::string& name,
@@ -89,8 +113,12 @@ bool apply_rows(Plan& plan, const std::string& name) {
   if (!root.at.root()) return plan.declines("the stage is computed inside another");
   if (root.vars.empty()) return plan.declines("the stage has one result");
   std::vector<std::string> prefix;
-  const RowMembers members = row_members(plan, root, prefix);
+  RowMembers members = row_members(plan, root, prefix);
   if (members.empty()) return plan.declines("no producer follows its rows");
+  if (prefix.size() < root.vars.size() && !reuses(plan, members)) {
+    leave_scalars(plan, members);
+    if (members.empty()) return plan.declines("its producers would be scalar in a row");
+  }
   if (root.reduce != ir::Reduce::kNone) {
     // What a reduction reads is made beside it only where that takes no reduction of its own.
     for (const auto& [member, vars] : members) {
