@@ -44,6 +44,16 @@ void check_space(const std::string& problem, const ir::Program& program, const i
   }
 }
 
+/// A problem's program by the default schedule.
+ir::Program by_default(const char* text, const ir::Target& target) {
+  const auto problem = ops::parse_problem(text);
+  REQUIRE_MESSAGE(problem, problem.failure().message);
+  auto applied =
+      schedules::apply(problem->program, schedules::default_schedule(problem->program, target));
+  REQUIRE(applied);
+  return *std::move(applied);
+}
+
 }  // namespace
 
 TEST_CASE("space: every structure of every small case applies and lowers") {
@@ -166,12 +176,8 @@ TEST_CASE("space: no default repeats a reduction in loops that it does not depen
            "op c(A: f32[D,D]) -> (Y: f32[D,D]) { Y[i,j] = relu(max[r](A[r,j])) } D=640",
            "op b(A: f32[D,D]) -> (Y: f32[D,D]) { Y[i,j] = A[i,j] * sum[r](A[r,j]) } D=640",
        }) {
-    const auto problem = ops::parse_problem(text);
-    REQUIRE_MESSAGE(problem, problem.failure().message);
-    const auto applied =
-        schedules::apply(problem->program, schedules::default_schedule(problem->program, target));
-    REQUIRE(applied);
-    for (const ir::Stage& s : applied->stages) {
+    const ir::Program applied = by_default(text, target);
+    for (const ir::Stage& s : applied.stages) {
       if (s.output == "Y.1") CHECK_MESSAGE(s.at.root(), text);
     }
   }
@@ -185,21 +191,14 @@ TEST_CASE("space: what would be scalar in a row is computed for all rows beforeh
            "op c(X: f32[N,M], P: f32[N,M]) -> (Y: f32[M,N,M]) { t[b] = max[r](exp(X[r,b])); "
            "Y[b,i,j] = X[i,j] * P[i,b] + t[b] } N=200 M=100",
        }) {
-    const auto problem = ops::parse_problem(text);
-    REQUIRE_MESSAGE(problem, problem.failure().message);
-    const auto applied =
-        schedules::apply(problem->program, schedules::default_schedule(problem->program, target));
-    REQUIRE(applied);
-    for (const ir::Stage& s : applied->stages) {
+    const ir::Program applied = by_default(text, target);
+    for (const ir::Stage& s : applied.stages) {
       if (s.output == "t") CHECK_MESSAGE(s.at.root(), text);
     }
   }
   // A row's own sum is there no sooner than the row.
-  const auto softmax = ops::parse_problem("softmax M=64 N=1000");
-  const auto rows =
-      schedules::apply(softmax->program, schedules::default_schedule(softmax->program, target));
-  REQUIRE(rows);
-  CHECK(std::none_of(rows->stages.begin(), rows->stages.end(),
+  const ir::Program rows = by_default("softmax M=64 N=1000", target);
+  CHECK(std::none_of(rows.stages.begin(), rows.stages.end(),
                      [](const ir::Stage& s) { return s.at.root() && s.output != "Y"; }));
 }
 
