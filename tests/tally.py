@@ -3,7 +3,8 @@
 """Sums what test runs left behind: Meson's testlog.json files, and logs with doctest summaries.
 
 A program with doctest summaries counts by its cases, any other as one. The last line printed is
-`N passed, N failed[, N skipped]`; the exit status is 1 if anything failed or nothing ran.
+`N passed, N failed[, N skipped]`; the exit status is 1 if anything failed or nothing ran. What the
+failed ones reported stands before it, since the run's own output may be long by then.
 """
 import json
 import re
@@ -17,6 +18,13 @@ def cases(text):
     """Passed, failed and skipped of all summaries in `text`; None without one."""
     found = SUMMARY.findall(text)
     return [sum(map(int, column)) for column in zip(*found)] if found else None
+
+
+def reported(text, most=60):
+    """Of a program that failed: doctest's reports of its failed cases, or else its last lines."""
+    reports = [part for part in re.split(r"^={20,}$", text, flags=re.M) if "ERROR:" in part]
+    lines = [line for line in "\n".join(reports).splitlines() if line.strip()]
+    return lines[:most] or text.splitlines()[-most // 3:]
 
 
 def of_program(run):
@@ -41,12 +49,15 @@ def main(paths):
             text = file.read()
         if path.endswith(".json"):
             runs = [json.loads(line) for line in text.splitlines() if line.strip()]
-            rows = [(run["name"], of_program(run)) for run in runs]
+            rows = [(run["name"], of_program(run),
+                     (run.get("stdout") or "") + (run.get("stderr") or "")) for run in runs]
         else:
-            rows = [(path.rsplit("/", 1)[-1], cases(text) or [0, 1, 0])]
-        for name, counts in rows:
+            rows = [(path.rsplit("/", 1)[-1], cases(text) or [0, 1, 0], text)]
+        for name, counts, output in rows:
             if counts[1]:
                 print(f"failed: {path.rsplit('/', 1)[-1]}: {name}: {counts[1]}")
+                for line in reported(output):
+                    print(f"    {line}")
             total = [a + b for a, b in zip(total, counts)]
     passed, failed, skipped = total
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))

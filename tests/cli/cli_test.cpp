@@ -359,6 +359,7 @@ TEST_CASE("cli: fuzz ends in time and counts") {
   const Hone hone;
   if (hone("target").out.find("isa=none") != std::string::npos) return;
   const Ran ran = hone("fuzz --json --seed 1 --time 1s 'row_sum M=8 N=100'");
+  CAPTURE(ran.out);
   CHECK(ran.code == 0);
   CHECK(ran.has("\"failures\":0"));
   CHECK(hone("fuzz --time soon").code == 2);
@@ -368,6 +369,7 @@ TEST_CASE("cli: fuzz --speed says how near to the limit random problems come") {
   const Hone hone;
   if (hone("target").out.find("isa=none") != std::string::npos) return;
   const Ran ran = hone("fuzz --speed --json --seed 5 --time 1500ms --budget 200ms --threads 1");
+  CAPTURE(ran.out);
   CHECK(ran.code == 0);
   CHECK(ran.has("\"failures\":0"));
   CHECK(ran.has("\"untuned\":"));
