@@ -124,7 +124,7 @@ class Fuzzer {
   Counts counts_;
 };
 
-/// Problems that a report of speed lists.
+/// Problems that a text of speed lists; JSON has them all.
 constexpr size_t kWorst = 10;
 
 void report_speed(const Common& common, SpeedRun run) {
@@ -141,7 +141,6 @@ void report_speed(const Common& common, SpeedRun run) {
             {"p10", percentile(shares, 0.1)},
             {"worst", percentile(shares, 0)}};
   };
-  run.samples.resize(std::min(run.samples.size(), kWorst));
   if (common.json) {
     for (const SpeedSample& s : run.samples) {
       print_line({{"untuned", s.untuned()},
@@ -160,6 +159,7 @@ void report_speed(const Common& common, SpeedRun run) {
                        {"untuned", points(untuned)},
                        {"tuned", points(tuned)}});
   }
+  run.samples.resize(std::min(run.samples.size(), kWorst));
   for (const SpeedSample& s : run.samples) {
     std::cout << fmt::format("{:3.0f}% of {:.1f} us, tuned {:.0f}%\n  {}\n", 100 * s.untuned(),
                              s.limit_us, 100 * s.tuned(), s.line);
