@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "jit/interp/reference.h"
 #include "ops/random.h"
 #include "runtime/measure/bound.h"
-#include "runtime/measure/work.h"
 
 namespace hone::runtime {
 namespace {
@@ -15,6 +15,15 @@ using Clock = std::chrono::steady_clock;
 
 /// Memory that a problem may take.
 constexpr double kMostBytes = 1e9;
+
+/// What the tensors of a call take, whether or not it needs all of them.
+double tensor_bytes(const ir::Program& program) {
+  double bytes = 0;
+  for (const jit::TensorView& v : jit::parameter_views(program, timing_dims(program))) {
+    bytes += static_cast<double>(jit::span_of(v)) * size_of(v.type);
+  }
+  return bytes;
+}
 
 /// The slowest of what the limit allows where the program is timed, in microseconds.
 double limit_of(const ir::Program& program, Limits* limits) {
@@ -39,7 +48,7 @@ SpeedRun fuzz_speed(EngineState& engine, const SpeedOptions& options) {
     auto problem = engine.parse(ops::random_problem(seed, kind));
     if (!problem) continue;
     const ir::Program& program = problem->program;
-    if (work_of(program, timing_dims(program), engine.target).footprint > kMostBytes) continue;
+    if (tensor_bytes(program) > kMostBytes) continue;
     const double limit_us = limit_of(program, &limits);
     if (limit_us < options.least_us || limit_us > options.most_us) continue;
     const std::string line = problem->text + " | " + engine.target_text;
@@ -47,8 +56,10 @@ SpeedRun fuzz_speed(EngineState& engine, const SpeedOptions& options) {
     tuning.budget = options.budget;
     tuning.seed = seed;
     const auto result = engine.tune(*std::move(problem), tuning);
-    if (!result && result.failure().code == ErrorCode::kUnsupported) {
-      ++run.unknown;  // such as a large problem whose data are not made within the budget
+    const bool too_large = !result && (result.failure().code == ErrorCode::kUnsupported ||
+                                       result.failure().code == ErrorCode::kMemory);
+    if (too_large) {
+      ++run.unknown;  // its data are not made within the budget, or its temporaries find no room
     } else if (!result) {
       run.failed.push_back(result.failure().message + "\n  " + line);
     } else if (result->limit_us <= 0 || result->default_us <= 0) {
