@@ -49,9 +49,10 @@ const Library& stock_library();
 /// An op with dims, dtypes, layout and promises bound.
 struct Problem {
   Op op;
-  std::string text;      ///< canonical one-line text, pasteable
-  std::string numerics;  ///< pinned class, `any` by default
-  ir::Program program;   ///< naive stages: the interpreter's input
+  std::string text;        ///< canonical one-line text, pasteable
+  std::string numerics;    ///< pinned class, `any` by default
+  ir::Program definition;  ///< naive stages as written: what the reference evaluates
+  ir::Program program;     ///< the same without repeated work: where schedules start from
 };
 
 /// Parses `NAME M=128 ... const=W`, or `op ...{...} M=128 ...` with the op inline. Names are

@@ -110,11 +110,11 @@ Result<jit::ReferenceOutcome> Fixture::evaluate_at(const Positions& positions) c
   }
   jit::ReferenceOptions options;
   options.elements = positions;
-  return jit::evaluate(problem_->program, params, scalars_, dims_, options);
+  return jit::evaluate(problem_->definition, params, scalars_, dims_, options);
 }
 
 Result<Done> Fixture::refer() {
-  const double operations = jit::scalar_operations(problem_->program, dims_) +
+  const double operations = jit::scalar_operations(problem_->definition, dims_) +
                             kElementOperations * static_cast<double>(elements());
   whole_ = operations <= kWholeOperations;
   if (!whole_) {

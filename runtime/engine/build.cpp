@@ -141,7 +141,7 @@ Result<std::shared_ptr<KernelState>> frame(const std::shared_ptr<Services>& serv
   k->plan = std::move(*plan);
   k->params = params_of(*input.problem, k->plan);
   k->problem = input.problem->text;
-  if (!k->plan.checked.empty()) k->definition = input.problem->program;
+  if (!k->plan.checked.empty()) k->definition = input.problem->definition;
   k->target = ir::print(*input.target);
   k->source = input.source;
   k->services = services;

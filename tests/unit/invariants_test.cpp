@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What depends on fewer indices than it is written with is computed for those alone.
+#include "ops/invariants.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "ops/op.h"
+
+using namespace hone;
+
+namespace {
+
+ops::Problem parsed(const std::string& text) {
+  auto p = ops::parse_problem(text);
+  REQUIRE_MESSAGE(p, p.failure().message);
+  return *std::move(p);
+}
+
+size_t rank(const ops::Problem& p, const std::string& stage) {
+  const ir::Stage* s = p.program.stage(stage);
+  REQUIRE(s);
+  return s->vars.size();
+}
+
+std::string value(const ops::Problem& p, const std::string& stage) {
+  const ir::Stage* s = p.program.stage(stage);
+  REQUIRE(s);
+  return print(s->value);
+}
+
+}  // namespace
+
+TEST_CASE("invariants: a temporary keeps the dims that its value depends on") {
+  const auto p = parsed(
+      "op f(A: f32[M], B: f32[N]) -> (Y: f32[M,N]) { t[i in 0..M,j in 0..N] = exp(A[i]); "
+      "u[i in 0..M,j in 0..N] = t[i,j] + 1; Y[i,j] = u[i,j] * B[j] + (u[j,i] else 7) } M=5 N=6");
+  CHECK(rank(p, "t") == 1);
+  CHECK(rank(p, "u") == 1);
+  CHECK(p.program.buffer("u")->shape.size() == 1);
+  // The guard of a dim that is gone becomes a condition.
+  CHECK(value(p, "Y") == "u[i]*B[j] + select(0 <= i && i < 6,u[j] else 7.0,7.0)");
+  CHECK(p.definition.stage("u")->vars.size() == 2);
+}
+
+TEST_CASE("invariants: a result that repeats a reduction reads it") {
+  const auto p =
+      parsed("op f(A: f32[K,N]) -> (Y: f32[M,N]) { Y[i,j] = sum[k](A[k,j]) } M=50 N=60 K=70");
+  CHECK(rank(p, "Y.1") == 1);
+  CHECK(value(p, "Y") == "Y.1[j]");
+  CHECK(rank(p, "Y") == 2);
+  const auto whole = parsed("matmul M=5 N=6 K=7");
+  CHECK(whole.program.stages.size() == 1);
+}
+
+TEST_CASE("invariants: equal terms are combined once") {
+  const auto p = parsed(
+      "op f(A: f32[N], B: i32[N], C: f32[K]) -> (X: f32[N], Y: i32[N], Z: f32[N]) { "
+      "X[i] = max[k in 0..K](A[i]); Y[i] = sum[k in 0..K](B[i]); "
+      "Z[i] = sum[k in 2..K,j](A[i] * A[j]) + C[0] } N=5 K=9");
+  CHECK(value(p, "X") == "A[i]");
+  CHECK(value(p, "Y") == "B[i]*9");
+  CHECK(p.program.stage("X")->reduce == ir::Reduce::kNone);
+  CHECK(p.program.stage("Z.1")->rvars.size() == 1);
+  CHECK(value(p, "Z.1") == "A[i]*A[j]*7.0");
+}
+
+TEST_CASE("invariants: what may be empty stays as it is written") {
+  const auto p = parsed(
+      "op f(A: f32[N], C: f32[K]) -> (Y: f32[M]) { t[j in 0..K] = A[0] else 3; "
+      "Y[i] = max[k in 0..K](A[0] else 1) + sum[j](t[j] * C[j]) } M=3 N=4 K=0..9");
+  CHECK(rank(p, "t") == 1);
+  CHECK(p.program.stage("Y.1")->rvars.size() == 1);
+  const auto sure = parsed(
+      "op f(A: f32[N], C: f32[K]) -> (Y: f32[M]) { t[j in 0..K] = A[0] else 3; "
+      "Y[i] = max[k in 0..K](A[0] else 1) + sum[j](t[j] * C[j]) } M=3 N=4 K=1..9");
+  CHECK(rank(sure, "t") == 0);
+  CHECK(sure.program.stage("Y.1")->rvars.empty());
+}
