@@ -5,8 +5,8 @@
 #include <map>
 #include <string>
 
+#include "jit/ir/operations.h"
 #include "runtime/measure/domain.h"
-#include "schedules/model/model.h"
 #include "schedules/steps/tensor.h"
 
 namespace hone::runtime {
@@ -42,8 +42,8 @@ bool is_addition(const ir::Node& e) {
 double instructions_of(const ir::Expr& e) {
   if (e->op == ir::Op::kNeg) return 0;
   if (e->op == ir::Op::kCast && is_float(e->type) == is_float(e->args[0]->type)) return 0;
-  double own = schedules::operations_of(e);
-  for (const ir::Expr& a : e->args) own -= schedules::operations_of(a);
+  double own = ir::operations_of(e);
+  for (const ir::Expr& a : e->args) own -= ir::operations_of(a);
   return own;
 }
 

@@ -6,6 +6,7 @@
 
 #include "jit/ir/instructions.h"
 #include "jit/ir/machine.h"
+#include "jit/ir/operations.h"
 #include "jit/ir/poly.h"
 #include "jit/ir/visit.h"
 #include "jit/passes/lower.h"
@@ -239,7 +240,7 @@ void Estimator::add_store(const StoreStmt& s, Block& block) {
   double points = 1;
   const double targets = vectors(s.offset, s.buffer, points);
   const Instruction* tensor = loops_.empty() ? nullptr : loops_.back().instruction;
-  double operations = tensor ? tensor->operations : operations_of(s.value);
+  double operations = tensor ? tensor->operations : ir::operations_of(s.value);
   const bool reduces = s.reduce != Reduce::kNone;
   if (reduces && !tensor && !(s.reduce == Reduce::kSum && s.value->op == Op::kMul)) operations += 1;
   block.arithmetic += points * operations;

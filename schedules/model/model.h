@@ -7,9 +7,6 @@
 
 namespace hone::schedules {
 
-/// Arithmetic instructions of one evaluation of `e` on a vector, loads and stores apart.
-double operations_of(const ir::Expr& e);
-
 /// Estimated cycles of one call on one thread of a CPU. Only good for ranking schedules of one
 /// problem: ports, load and store counts, dependency chains, register pressure, code size. Infinite
 /// where the program does not lower; 1 on a GPU, since there is no model of GPUs: nothing is

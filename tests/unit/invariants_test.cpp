@@ -78,3 +78,34 @@ TEST_CASE("invariants: what may be empty stays as it is written") {
   CHECK(rank(sure, "t") == 0);
   CHECK(sure.program.stage("Y.1")->rvars.empty());
 }
+
+TEST_CASE("invariants: what outer loops would repeat is a stage where it is dear") {
+  const auto p = parsed(
+      "op f(A: f32[M,N], B: f32[N], C: f32[M]) -> (Y: f32[M,N]) { "
+      "Y[i,j] = A[i,j] * exp(B[j]) + A[i,j] / exp(B[j]) + tanh(C[i]) + 2*B[j] } M=50 N=60");
+  CHECK(value(p, "Y.1") == "exp(B[j])");
+  CHECK(rank(p, "Y.1") == 1);
+  CHECK(value(p, "Y") == "A[i,j]*Y.1[j] + A[i,j]/Y.1[j] + tanh(C[i]) + 2.0*B[j]");
+  // Rows of another order are gathered once.
+  const auto turned =
+      parsed("op f(A: f32[N,M]) -> (Y: f32[K,M,N]) { Y[k,i,j] = A[j,i] } K=9 M=5 N=6");
+  CHECK(value(turned, "Y.1") == "A[j,i]");
+  CHECK(rank(turned, "Y.1") == 2);
+  const auto stored =
+      parsed("op f(A: f32[N,M]) -> (Y: f32[K,M,N]) { Y[k,i,j] = A[j,i] } K=9 M=5 N=6 A@M,N");
+  CHECK(stored.program.stages.size() == 1);
+}
+
+TEST_CASE("invariants: windows and few repeats are left in place") {
+  const std::string start = "op f(X: f32[H+2,K], W: f32[N,3,K]) -> (Y: f32[N,H]) { Y[n,h] = ";
+  const auto window =
+      parsed(start + "sum[r in 0..3,k](W[n,r,k] * tanh(exp(X[h+r,k]))) } N=64 H=100 K=5");
+  CHECK(window.program.stages.size() == 1);
+  const auto plain =
+      parsed(start + "sum[r in 0..3,k](W[n,r,k] * tanh(exp(X[h,k]))) } N=64 H=100 K=5");
+  CHECK(value(plain, "Y.1") == "tanh(exp(X[h,k]))");
+  const char* rows = "op f(B: f32[N]) -> (Y: f32[M,N]) { Y[i,j] = exp(B[j]) } N=60 ";
+  CHECK(parsed(std::string(rows) + "M=3").program.stages.size() == 1);
+  CHECK(parsed(std::string(rows) + "M=4").program.stages.size() == 2);
+  CHECK(parsed(std::string(rows) + "M=0..9").program.stages.size() == 1);
+}

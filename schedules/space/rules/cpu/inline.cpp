@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "schedules/space/rules/rule.h"
 
 namespace hone::schedules {
@@ -24,6 +26,26 @@ bool read_once(const Plan& plan, const ir::Stage& reader, const std::string& buf
   return true;
 }
 
+/// True when each load of the stage is of neighbours along its last variable, or of one element.
+bool loads_rows(const ir::Stage& stage, const StageFacts& facts) {
+  if (stage.vars.empty()) return true;
+  const std::string& last = stage.vars.back().name;
+  return std::all_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
+    return !a.gathers && (a.stride(last) == 0 || a.stride(last) == 1);
+  });
+}
+
+/// Instructions that a GPU carries out in the time that one more launch takes.
+/// Tuned on: an H100's data sheet.
+constexpr double kOfOneLaunch = 5e7;
+bool cheaper_than_launch(const Plan& plan, const StageFacts& facts, size_t reader) {
+  if (!plan.target().is_cuda()) return false;
+  const StageFacts readers = plan.facts(plan.program().stages[reader].name);
+  double points = facts.operations;
+  for (const auto& [var, extent] : readers.extents) points *= static_cast<double>(extent);
+  return points < kOfOneLaunch;
+}
+
 bool apply_inline_cheap(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (plan.program().buffer(s.output)->role != ir::Role::kTemp) {
@@ -40,9 +62,11 @@ bool apply_inline_cheap(Plan& plan, const std::string& name) {
       guarded |= load->guarded;
     }
   }
-  const bool cheap = facts.operations <= kCheap && facts.loads.size() <= 2 && !guarded;
+  const bool cheap =
+      facts.operations <= kCheap && facts.loads.size() <= 2 && !guarded && loads_rows(s, facts);
   const bool once = readers.size() == 1 && !guarded &&
-                    read_once(plan, plan.program().stages[readers[0]], s.output);
+                    (read_once(plan, plan.program().stages[readers[0]], s.output) ||
+                     cheaper_than_launch(plan, facts, readers[0]));
   if (!cheap && !once) return plan.declines("readers would compute it again, and it is not cheap");
   return plan.add(step::inline_stage(name));
 }

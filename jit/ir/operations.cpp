@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "jit/ir/operations.h"
+
 #include "jit/ir/functions/function.h"
-#include "schedules/model/model.h"
 
-namespace hone::schedules {
-
-using namespace ir;
-
+namespace hone::ir {
 namespace {
 
 /// Arithmetic instructions of divisions: of floats, of integers by powers of two, of integers.
@@ -51,4 +49,4 @@ double operations_of(const Expr& e) {
   return n;
 }
 
-}  // namespace hone::schedules
+}  // namespace hone::ir

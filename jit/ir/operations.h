@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "jit/ir/expr.h"
+
+namespace hone::ir {
+
+/// Arithmetic instructions of one evaluation of `e` on a vector of a CPU, loads and stores apart.
+double operations_of(const Expr& e);
+
+}  // namespace hone::ir

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/hoist.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "jit/ir/operations.h"
+#include "ops/bounds.h"
+
+namespace hone::ops {
+namespace {
+
+using ir::Expr;
+using ir::IndexVar;
+using ir::Stage;
+
+/// Instructions on a vector that loading its elements one by one takes.
+/// Tuned on: Zen 4 (AVX-512).
+constexpr double kGather = 8;
+/// What a part of a value has to take, and how often it would be repeated, to be kept in memory.
+/// Tuned on: Zen 4 (AVX-512).
+constexpr double kHeavy = 8, kRepeats = 4;
+/// The same in a reduction, whose tiles repeat less than its indices say.
+/// Tuned on: Zen 4 (AVX-512).
+constexpr double kHeavyTerm = 16, kRepeatedTerm = 16;
+
+/// The value of an extent, at the largest where the call decides; 0 where data do.
+double size_of_extent(const ir::Program& program, const Expr& e) {
+  int64_t value = 0;
+  if (ir::is_const(e, &value)) return static_cast<double>(value);
+  for (const ir::Dim& d : program.dims) {
+    if (e->op == ir::Op::kDim && d.name == e->name) return static_cast<double>(d.hi);
+  }
+  return 0;
+}
+
+/// A variable from 0 to an extent that no other variable decides.
+bool is_plain(const ir::Program& program, const IndexVar& v) {
+  int64_t from = 0;
+  const bool from_zero = !v.lo || (ir::is_const(v.lo, &from) && from == 0);
+  return from_zero && size_of_extent(program, v.hi) > 0;
+}
+
+/// True where steps of `var` load neighbours, or the same element.
+bool loads_in_rows(const ir::Program& program, const Expr& load, const std::string& var) {
+  const ir::Buffer* b = program.buffer(load->name);
+  if (!b || b->shape.empty()) return true;
+  const size_t last =
+      b->axes.empty() ? b->shape.size() - 1 : static_cast<size_t>(b->axes.back().dim);
+  const bool dense = b->strides.empty() || ir::equal(b->strides.back(), ir::make_int(1));
+  for (size_t d = 0; d < b->shape.size(); ++d) {
+    const Expr& index = load->args[d];
+    if (!ir::mentions_var(index, var)) continue;
+    if (d != last || !dense || index->op != ir::Op::kVar) return false;
+  }
+  return true;
+}
+
+class Hoisting {
+ public:
+  explicit Hoisting(ir::Program& program) : program_(program) {}
+
+  void run() {
+    const ir::CowVector<Stage> before = program_.stages;
+    program_.stages = {};
+    for (const Stage& stage : before) add(stage);
+  }
+
+ private:
+  /// What has a temporary already.
+  using Hoisted = std::vector<std::pair<Expr, Expr>>;
+
+  void add(Stage stage);
+  Expr hoisted(const Stage& stage, const Expr& e, Hoisted& known);
+  bool repeats(const Stage& stage, const Expr& e) const;
+  double weight(const Expr& e, const std::string& innermost) const;
+  bool made_of_fewer(const Stage& stage, const Expr& e) const;
+  Expr make_temporary(const Stage& stage, const Expr& e);
+  std::string fresh_name(const std::string& stage) const;
+
+  ir::Program& program_;
+};
+
+void Hoisting::add(Stage stage) {
+  // Where a stage is not computed, its parts may read outside their tensors.
+  if (!stage.where) {
+    Hoisted known;
+    stage.value = hoisted(stage, stage.value, known);
+  }
+  program_.stages.push_back(std::move(stage));
+}
+
+Expr Hoisting::hoisted(const Stage& stage, const Expr& e, Hoisted& known) {
+  if (e->args.empty()) return e;
+  if (repeats(stage, e)) {
+    for (const auto& [value, temporary] : known) {
+      if (equal(value, e)) return temporary;
+    }
+    known.emplace_back(e, make_temporary(stage, e));
+    return known.back().second;
+  }
+  // Indices stay as they were proved.
+  if (e->op == ir::Op::kLoad) return e;
+  std::vector<Expr> args;
+  bool changed = false;
+  for (const Expr& a : e->args) {
+    args.push_back(hoisted(stage, a, known));
+    changed |= args.back().get() != a.get();
+  }
+  return changed ? ir::with_args(e, std::move(args)) : e;
+}
+
+/// True where loops outside of those that `e` depends on would compute it again, at a price.
+bool Hoisting::repeats(const Stage& stage, const Expr& e) const {
+  std::vector<const IndexVar*> vars;
+  for (const IndexVar& v : stage.vars) vars.push_back(&v);
+  for (const IndexVar& v : stage.rvars) vars.push_back(&v);
+  double times = 1, skipped = 1;
+  std::string innermost;
+  const Prover prover(program_.dims);
+  for (const IndexVar* v : vars) {
+    if (ir::mentions_var(e, v->name)) {
+      if (!is_plain(program_, *v)) return false;
+      innermost = v->name;
+      times = skipped;
+    } else {
+      // Without a value of this variable the accesses of `e` were not proved.
+      const Expr extent = v->lo ? v->hi - v->lo : v->hi;
+      if (prover.non_negative(extent - ir::make_int(1)) != Proof::kYes) return false;
+      skipped *= size_of_extent(program_, extent);
+    }
+  }
+  if (innermost.empty() || times < kRepeats) return false;
+  if (stage.reduce == ir::Reduce::kNone) return weight(e, innermost) >= kHeavy;
+  return times >= kRepeatedTerm && ir::operations_of(e) >= kHeavyTerm && made_of_fewer(stage, e);
+}
+
+double Hoisting::weight(const Expr& e, const std::string& innermost) const {
+  double gathers = 0;
+  const auto look = [&](const auto& self, const Expr& x) -> void {
+    if (x->op == ir::Op::kLoad) {
+      if (!loads_in_rows(program_, x, innermost)) gathers += kGather;
+      return;
+    }
+    for (const Expr& a : x->args) self(self, a);
+  };
+  look(look, e);
+  return ir::operations_of(e) + gathers;
+}
+
+/// True where `e` has no more values than the tensors that it reads have elements: windows, say,
+/// have many more.
+bool Hoisting::made_of_fewer(const Stage& stage, const Expr& e) const {
+  double values = 1, elements = 0;
+  for (const auto* vars : {&stage.vars, &stage.rvars}) {
+    for (const IndexVar& v : *vars) {
+      if (ir::mentions_var(e, v.name)) values *= size_of_extent(program_, v.hi);
+    }
+  }
+  ir::visit(e, [&](const Expr& x) {
+    const ir::Buffer* b = x->op == ir::Op::kLoad ? program_.buffer(x->name) : nullptr;
+    if (!b) return;
+    double count = 1;
+    for (const Expr& extent : b->shape) count *= size_of_extent(program_, extent);
+    elements += count;
+  });
+  return values <= elements;
+}
+
+/// The read of a new temporary that holds `e`; its own parts may repeat as well.
+Expr Hoisting::make_temporary(const Stage& stage, const Expr& e) {
+  Stage made;
+  made.name = made.output = fresh_name(stage.name);
+  made.value = e;
+  ir::Buffer buffer;
+  buffer.name = made.output;
+  buffer.type = e->type;
+  for (const auto* vars : {&stage.vars, &stage.rvars}) {
+    for (const IndexVar& v : *vars) {
+      if (!ir::mentions_var(e, v.name)) continue;
+      made.vars.push_back(v);
+      made.loops.push_back({v.name});
+      made.out_index.push_back(ir::make_var(v.name));
+      buffer.shape.push_back(v.hi);
+    }
+  }
+  const Expr read = ir::make_load(buffer.name, buffer.type, made.out_index);
+  program_.buffers.push_back(std::move(buffer));
+  add(std::move(made));
+  return read;
+}
+
+std::string Hoisting::fresh_name(const std::string& stage) const {
+  for (int number = 1;; ++number) {
+    std::string name = stage + "." + std::to_string(number);
+    if (!program_.buffer(name)) return name;
+  }
+}
+
+}  // namespace
+
+void hoist_invariants(ir::Program& program) { Hoisting(program).run(); }
+
+}  // namespace hone::ops
