@@ -43,6 +43,18 @@ bool is_plain(const ir::Program& program, const IndexVar& v) {
   return from_zero && size_of_extent(program, v.hi) > 0;
 }
 
+/// A variable whose only value is 0 is no index of a part's.
+bool is_zero(const IndexVar& v) {
+  int64_t from = 0, to = 0;
+  return (!v.lo || ir::is_const(v.lo, &from)) && from == 0 && ir::is_const(v.hi, &to) && to == 1;
+}
+
+Expr at_zero(const Expr& e, const std::string& var) {
+  return ir::rewrite(e, [&](const Expr& x) {
+    return x->op == ir::Op::kVar && x->name == var ? ir::make_int(0) : Expr();
+  });
+}
+
 /// True where steps of `var` load neighbours, or the same element.
 bool loads_in_rows(const ir::Program& program, const Expr& load, const std::string& var) {
   const ir::Buffer* b = program.buffer(load->name);
@@ -121,6 +133,7 @@ bool Hoisting::repeats(const Stage& stage, const Expr& e) const {
   std::string innermost;
   const Prover prover(program_.dims);
   for (const IndexVar* v : vars) {
+    if (is_zero(*v)) continue;
     if (ir::mentions_var(e, v->name)) {
       if (!is_plain(program_, *v)) return false;
       innermost = v->name;
@@ -180,6 +193,10 @@ Expr Hoisting::make_temporary(const Stage& stage, const Expr& e) {
   for (const auto* vars : {&stage.vars, &stage.rvars}) {
     for (const IndexVar& v : *vars) {
       if (!ir::mentions_var(e, v.name)) continue;
+      if (is_zero(v)) {
+        made.value = at_zero(made.value, v.name);
+        continue;
+      }
       made.vars.push_back(v);
       made.loops.push_back({v.name});
       made.out_index.push_back(ir::make_var(v.name));
