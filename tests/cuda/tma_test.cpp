@@ -278,15 +278,18 @@ TEST_CASE("cuda tma: what TMA cannot do is refused with its reason") {
 }
 
 TEST_CASE("cuda tma: stages that copy no box are refused with their reason") {
-  const auto row = [](const std::string& tensor, const std::string& copy) {
-    return "op s(X: f32[" + tensor + "]) -> (Y: f32[N,M]) { " + copy +
-           "; Y[i,j] = T[i,j] * 2 } N=16 M=64";
+  const auto row = [](const std::string& tensor, const std::string& copy,
+                      const std::string& dims = "N=16 M=64") {
+    return "op s(X: f32[" + tensor + "]) -> (Y: f32[N,M]) { " + copy + "; Y[i,j] = T[i,j] * 2 } " +
+           dims;
   };
   const std::string at_rows =
       "split Y/i 8 -> i.o i.i; compute T at Y/i.o in=shared; tma T; bind Y/i.o block.x; bind Y/j "
       "thread.x";
   check_refused({
-      {row("M", "T[i in 0..N,j] = X[j]"), at_rows, "copied along i, which X does not have"},
+      // Of a range that may be empty a copy keeps the dim.
+      {row("M", "T[i in 0..N,j] = X[j]", "N=0..16 M=64"), at_rows,
+       "copied along i, which X does not have"},
       {row("2*N,M", "T[i in 0..N,j] = X[2*i,j]"), at_rows, "dim 0 of X is read at 2*i"},
       {row("N,M", "T[i in 0..N,j in 0..M] = X[i-1,j] else 1"), at_rows, "outside X it finds 1"},
       {row("N,M", "T[i,j] = X[i,j] + 1"), at_rows, "only what `stage` copies as it is"},
