@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedules/space/analysis/align.h"
 
+#include <algorithm>
+
 namespace hone::schedules {
 
 std::map<std::string, std::string> alignment(const ir::Stage& producer, const ir::Stage& consumer) {
@@ -37,6 +39,16 @@ std::string follower(const std::map<std::string, std::string>& alignment, const 
     if (theirs == var) return own;
   }
   return {};
+}
+
+int64_t repeats(const std::map<std::string, std::string>& alignment, const ir::Stage& consumer,
+                const StageFacts& facts) {
+  int64_t times = 1;
+  for (const ir::IndexVar& v : consumer.vars) {
+    if (!follower(alignment, v.name).empty()) continue;
+    times = saturating_product(times, std::max<int64_t>(facts.extent(v.name), 1));
+  }
+  return times;
 }
 
 }  // namespace hone::schedules

@@ -20,4 +20,9 @@ bool pointwise(const ir::Stage& producer, const ir::Stage& consumer);
 /// The variable of the producer that follows `var`, or "".
 std::string follower(const std::map<std::string, std::string>& alignment, const std::string& var);
 
+/// How often the consumer's loops would compute the same results of a producer. That is once for
+/// each value of the variables that the producer does not have. `facts` are the consumer's.
+int64_t repeats(const std::map<std::string, std::string>& alignment, const ir::Stage& consumer,
+                const StageFacts& facts);
+
 }  // namespace hone::schedules

@@ -54,19 +54,6 @@ const ir::Stage* fusable(const Plan& plan, const ir::Stage& s) {
   return found;
 }
 
-/// How often the consumer's loops would compute the same results of a producer: once for each value
-/// of the variables that it does not have.
-int64_t repeats(const Plan& plan, const TileTile& t) {
-  const StageFacts facts = plan.facts(t.root);
-  int64_t times = 1;
-  for (const ir::IndexVar& v : plan.stage(t.root).vars) {
-    const bool followed = std::any_of(t.follows.begin(), t.follows.end(),
-                                      [&](const auto& pair) { return pair.second == v.name; });
-    if (!followed) times = saturating_product(times, std::max<int64_t>(facts.extent(v.name), 1));
-  }
-  return times;
-}
-
 /// How the tile's results leave, by the variables of the producer.
 Access leaving_store(const Plan& plan, const TileTile& t) {
   Access store = plan.facts(t.root).store;
@@ -454,7 +441,7 @@ bool apply_tile(Plan& plan, const std::string& name) {
     t.producer = p->name;
     t.follows = alignment(*p, s);
     // What repeats is stored instead: a small part of the consumer's own result.
-    const bool once = repeats(plan, t) == 1;
+    const bool once = repeats(t.follows, s, plan.facts(t.root)) == 1;
     if (p->at.root() && plan.decide("fuse " + p->name + " into " + name, 2, once) == 0) {
       return plan.declines(once ? "so decided" : "its loops would repeat the reduction");
     }
