@@ -238,6 +238,20 @@ struct Satisfy {
     return !limits.frame.any_poison;
   }
 
+  /// Of what the check accepts, the values that an element of the type reaches: an i8 no row 500.
+  std::pair<int64_t, int64_t> attainable(int64_t start, int64_t slope) {
+    int64_t lo = limit(1), hi = limit(2);
+    const auto [least, most] = integers_of(view->type);
+    int64_t one = 0, other = 0;
+    if (!__builtin_mul_overflow(slope, least, &one) && !__builtin_add_overflow(start, one, &one) &&
+        !__builtin_mul_overflow(slope, most, &other) &&
+        !__builtin_add_overflow(start, other, &other)) {
+      lo = std::max(lo, std::min(one, other));
+      hi = std::min(hi, std::max(one, other));
+    }
+    return {lo, hi};
+  }
+
   /// Puts into the element at `offset` what makes the value one that is allowed. The value is taken
   /// to be linear in it.
   void choose(int64_t offset) {
@@ -246,7 +260,9 @@ struct Satisfy {
     const int64_t at_one = evaluate() ? limit(0) : 0;
     write_int(view->type, view->data, offset, 0);
     if (!evaluate()) return;
-    const int64_t start = limit(0), lo = limit(1), hi = limit(2), slope = at_one - start;
+    const int64_t start = limit(0), slope = at_one - start;
+    const auto [lo, hi] = attainable(start, slope);
+    if (lo > hi) return;
     // Climbing values take about twice the average step, so that the end is used as well; what a
     // chain starts from leaves it most of the room.
     const int64_t room = std::max<int64_t>(0, hi - lo);

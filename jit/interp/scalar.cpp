@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "jit/ir/half.h"
 
@@ -185,6 +186,14 @@ double denormal_of(DType type) {
     default:
       return 0x1p-149;
   }
+}
+
+std::pair<int64_t, int64_t> integers_of(DType type) {
+  if (type == DType::kBool) return {0, 1};
+  const int bits = 8 * size_of(type);
+  if (type == DType::kU8) return {0, 255};
+  return {bits == 64 ? INT64_MIN : -(int64_t{1} << (bits - 1)),
+          bits == 64 ? INT64_MAX : (int64_t{1} << (bits - 1)) - 1};
 }
 
 double largest_of(DType type) {

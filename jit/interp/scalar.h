@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "include/hone/dtype.h"
 
@@ -29,6 +30,9 @@ double round_to(DType type, double v);
 int64_t wrap_to(DType type, int64_t v);
 /// Float to integer or bool: truncates and saturates, NaN to 0; bool is `v != 0`.
 int64_t int_from_float(DType type, double v);
+
+/// The least and the greatest value of integer type `type` or bool.
+std::pair<int64_t, int64_t> integers_of(DType type);
 
 /// Floor division; x/0 is 0, MIN/-1 is MIN (of i64; wrap_to does the narrower types).
 int64_t floor_div(int64_t a, int64_t b);

@@ -221,15 +221,6 @@ bool side_by_side(const Sizes& a, const char* at_a, const Sizes& b, const char* 
   return row_of(a, pitch) <= apart && apart + row_of(b, pitch) <= pitch;
 }
 
-/// The least and the greatest integer of a type.
-std::pair<int64_t, int64_t> integers_of(DType type) {
-  if (type == DType::kBool) return {0, 1};
-  const int bits = 8 * size_of(type);
-  if (type == DType::kU8) return {0, 255};
-  return {bits == 64 ? INT64_MIN : -(int64_t{1} << (bits - 1)),
-          bits == 64 ? INT64_MAX : (int64_t{1} << (bits - 1)) - 1};
-}
-
 /// True if `type` has the value, rounded where it is of floats.
 bool holds(const ScalarArg& s, DType type) {
   if (is_float(type)) {
@@ -238,7 +229,7 @@ bool holds(const ScalarArg& s, DType type) {
     jit::write_float(type, &bits, 0, value);
     return !std::isfinite(value) || std::isfinite(jit::read_float(type, &bits, 0));
   }
-  const auto [low, high] = integers_of(type);
+  const auto [low, high] = jit::integers_of(type);
   if (!s.is_real) return low <= s.integer && s.integer <= high;
   // 2^63 as a double is just outside of i64.
   const bool inside = s.real >= static_cast<double>(low) &&
@@ -329,7 +320,7 @@ class Checker {
                                                     : fmt::format("{}", misfit_value_.integer);
     std::string accepted = "a number within its range";
     if (!is_float(s.type)) {
-      const auto [low, high] = integers_of(s.type);
+      const auto [low, high] = jit::integers_of(s.type);
       accepted = fmt::format("an integer from {} to {}", low, high);
     }
     return Failure{ErrorCode::kArgument,

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data that kernels are tested and timed on.
+#include "jit/interp/data.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "ops/op.h"
+#include "runtime/check/fixture.h"
+
+using namespace hone;
+
+TEST_CASE("data: indices and ends are accepted, though their type is narrower than the tensor") {
+  for (const char* text :
+       {"op g(W: f32[R,N], B: i8[M]) -> (Y: f32[M,N]) { Y[i,j] = W[B[i],j] } R=400 M=500 N=9",
+        "op g(W: f32[R], B: i8[M]) -> (Y: f32[M]) { Y[i] = W[399-B[i]] } R=400 M=500",
+        "op g(W: f32[R], B: u8[M]) -> (Y: f32[M]) { Y[i] = W[B[i]+100] } R=300 M=500",
+        "op r(A: f32[R], B: u8[M+1]) -> (Y: f32[M]) { Y[i] = sum[k in B[i]..B[i+1]](A[k]) } R=900 "
+        "M=500"}) {
+    CAPTURE(text);
+    const auto problem = ops::parse_problem(text);
+    REQUIRE_MESSAGE(problem, problem.failure().message);
+    for (int set = 0; set < jit::kDataSetCount; ++set) {
+      auto fixture = runtime::Fixture::create(*problem, {}, static_cast<jit::DataSet>(set),
+                                              runtime::Guard::kAfter, 5);
+      REQUIRE(fixture);
+      REQUIRE(fixture->refer());
+      CHECK_FALSE(fixture->reference().bad);
+    }
+  }
+}
