@@ -7,7 +7,8 @@
 //   a + b, a - b   e(a) + e(b)                               + eps |v|
 //   a * b          |a| e(b) + |b| e(a) + e(a) e(b)           + eps |v|
 //   a / b          (e(a) + |v| e(b)) / (|b| - e(b))          + eps |v|
-//   f(a)           max |f(a +- e(a)) - v|                    + 8 eps |v| (some: + eps |a|;
+//   f(a)           max |f(a +- e(a)) - v|, or as far as f
+//                  swings between                            + 8 eps |v| (some: + eps |a|;
 //                                                              floor and the like: nothing)
 //   max, min       max(e(a), e(b));  negation, select: the operand's
 //   comparison     infinite if the operands may be the other way round, else 0
@@ -150,7 +151,7 @@ void bound_call(const TapeInstr& in, Frame& fr, int n, int dst) {
       e[i] = kTapeBoundsInfinity;
       continue;
     }
-    double carried = 0;
+    double carried = in.fn->swing && ea[i] > 0 ? in.fn->swing(a[i], ea[i]) : 0;
     for (double x : {a[i] - ea[i], a[i] + ea[i]}) {
       if (ea[i] == 0 && ey == 0) break;
       carried = std::max(carried, change(eval(x, y - ey), v[i]));

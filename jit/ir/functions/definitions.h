@@ -40,4 +40,12 @@ inline bool atan2_jumps(double y, double ey, double x, double ex) {
   return (ey > 0 || ex > 0) && x - ex <= 0 && std::fabs(y) <= ey;
 }
 
+/// No angle changes its sine by more, nor a sine by more than from -1 to 1.
+inline double swing_of_angle(double, double ea) { return ea < 2 ? ea : 2; }
+
+/// Of a function that turns once, at `turn`.
+inline double swing_over(double (*f)(double), double turn, double a, double ea) {
+  return std::fabs(turn - a) < ea ? std::fabs(f(turn) - f(a)) : 0;
+}
+
 }  // namespace hone::ir

@@ -84,6 +84,9 @@ struct Function {
   /// Whether the value may jump near (a, b), where the arguments are off by up to `ea` and `eb`.
   /// Null: it never changes more than between the ends.
   bool (*jumps)(double a, double ea, double b, double eb) = nullptr;
+  /// The most that the value changes within `ea` of `a`, where it turns between. Null: it changes
+  /// most at one of the ends.
+  double (*swing)(double a, double ea) = nullptr;
   Expansion expansion;
   double vector_length;  ///< instructions on a vector of floats
   double device_length;  ///< instructions on a GPU, as ptxas makes them of `device` in f32
