@@ -45,7 +45,7 @@ void check_space(const std::string& problem, const ir::Program& program, const i
 }
 
 /// A problem's program by the default schedule.
-ir::Program by_default(const char* text, const ir::Target& target) {
+ir::Program by_default(const std::string& text, const ir::Target& target) {
   const auto problem = ops::parse_problem(text);
   REQUIRE_MESSAGE(problem, problem.failure().message);
   auto applied =
@@ -200,6 +200,18 @@ TEST_CASE("space: what would be scalar in a row is computed for all rows beforeh
   const ir::Program rows = by_default("softmax M=64 N=1000", target);
   CHECK(std::none_of(rows.stages.begin(), rows.stages.end(),
                      [](const ir::Stage& s) { return s.at.root() && s.output != "Y"; }));
+}
+
+TEST_CASE("space: what is read in a small part is computed where it is read") {
+  const ir::Target target = target_of(kTargets[0]);
+  const std::string table =
+      "op f(X: f32[N,N]) -> (Y: f32[N]) { t[i in 0..N,j in 0..N] = exp(X[i,j]) * X[j,i]; ";
+  const auto stages = [&](const std::string& reader) {
+    return by_default(table + reader + " } N=200", target).stages.size();
+  };
+  CHECK(stages("Y[i] = t[i,i]") == 1);
+  CHECK(stages("Y[i] = (t[i-1,i] else 0) + (t[i+1,2*i] else 1)") == 1);
+  CHECK(by_default(table + "Y[i] = sum[j](t[i,j] * t[j,i]) } N=200", target).stage("t"));
 }
 
 TEST_CASE("space: threads are given work that is worth waking them for") {
