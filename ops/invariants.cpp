@@ -181,9 +181,8 @@ void Invariants::drop_dims(Stage& stage) {
   }
   if (vars.size() == stage.vars.size()) return;
   stage.vars = std::move(vars);
-  for (size_t b = 0; b < program_.buffers.size(); ++b) {
-    if (program_.buffers[b].name == stage.output) program_.buffers.edit(b) = std::move(buffer);
-  }
+  const size_t at = program_.buffers.index_of(*program_.buffer(stage.output));
+  program_.buffers.edit(at) = std::move(buffer);
   shrunk_.emplace(stage.output, std::move(before));
 }
 
