@@ -5,6 +5,7 @@
 
 #include "jit/ir/reject.h"
 #include "jit/native/liveness.h"
+#include "jit/native/reload.h"
 #include "jit/native/scan.h"
 
 namespace hone::jit {
@@ -88,14 +89,19 @@ Allocation allocate(const Lir& lir, const RegisterFile& file) {
   // Gaps give the best code, but each may call for another; what is left over spills for good.
   constexpr int kGapRounds = 6;
   Allocation result;
-  SpillFrame frame;
-  frame.slots.assign(lir.regs.size(), -1);
-  std::vector<bool> pinned(lir.regs.size(), false);
   Lir rewritten, spare;
   const Lir* current = &lir;
+  Liveness live = liveness_of(lir, *file.machine);
+  result.vec_peak = vector_peak(lir, live);
+  if (result.vec_peak > file.vecs) {
+    rewritten = reload_late(lir, live, file);
+    current = &rewritten;
+    live = liveness_of(*current, *file.machine);
+  }
+  SpillFrame frame;
+  frame.slots.assign(current->regs.size(), -1);
+  std::vector<bool> pinned(current->regs.size(), false);
   for (int round = 0; round < kRounds; ++round) {
-    const Liveness live = liveness_of(*current, *file.machine);
-    if (round == 0) result.vec_peak = vector_peak(*current, live);
     const Scan done = scan(*current, live, file, pinned, round < kGapRounds);
     if (done.plan.empty()) {
       result.inner_spills = inner_slot_accesses(*current, live);
@@ -112,6 +118,7 @@ Allocation allocate(const Lir& lir, const RegisterFile& file) {
     rewrite_spills(*current, live, done.plan, file, frame, pinned, spare);
     std::swap(rewritten, spare);
     current = &rewritten;
+    live = liveness_of(*current, *file.machine);
   }
   throw ir::Reject(
       "more values are live at once than registers can be found for; use smaller tiles, or "

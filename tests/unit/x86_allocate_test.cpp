@@ -113,4 +113,51 @@ TEST_CASE("allocate: random programs compute what they say, on AVX-512") {
   check_programs(target, 1000, 300);
 }
 
+TEST_CASE("allocate: a vector is loaded again rather than spilled, until memory is written") {
+  const ir::Target target = tests::host_x86();
+  if (!target.has(ir::Isa::kAvx2)) return;
+  // Eight vectors are added up in order and then backwards, with four registers.
+  constexpr int kVectors = 8;
+  const auto program = [&](bool writes) {
+    Lir lir;
+    const Reg args = lir.gpr();
+    lir.entry[0] = args;
+    const auto at = [&](int i) {
+      Mem m;
+      m.base = args;
+      m.disp = 32 * i;
+      return mem(m);
+    };
+    std::vector<Reg> loaded;
+    const auto emit = [&](Opcode op, std::array<Operand, 4> operands) {
+      lir.code.push_back({op, false, {}, operands});
+    };
+    for (int i = 0; i < kVectors; ++i) {
+      loaded.push_back(lir.vec());
+      emit(X86::vmovups, {vreg(loaded.back(), 32), at(i)});
+    }
+    if (writes) emit(X86::vmovups, {at(3), vreg(loaded[0], 32)});
+    const Reg sum = lir.vec();
+    emit(X86::vmovups, {vreg(sum, 32), vreg(loaded[0], 32)});
+    for (int i = 1; i < 2 * kVectors; ++i) {
+      const Reg term = loaded[static_cast<size_t>(i < kVectors ? i : 2 * kVectors - 1 - i)];
+      emit(X86::vpaddd, {vreg(sum, 32), vreg(sum, 32), vreg(term, 32)});
+    }
+    emit(X86::vmovups, {at(kVectors), vreg(sum, 32)});
+    emit(Pseudo::ret, {});
+    return lir;
+  };
+  RegisterFile few = registers_of(target);
+  few.vecs = 4;
+  for (const bool writes : {false, true}) {
+    CAPTURE(writes);
+    const Lir lir = program(writes);
+    std::vector<uint8_t> expected = fresh_memory(7);
+    tests::interpret(lir, expected, 32);
+    const Outcome out = run(lir, target, few, 7, false);
+    CHECK(out.memory == expected);
+    CHECK((out.allocation.spills > 0) == writes);
+  }
+}
+
 }  // namespace hone::jit
