@@ -3,17 +3,44 @@
 
 #include <algorithm>
 
+#include "schedules/space/analysis/crossing.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/steps/edit.h"
 
 namespace hone::schedules {
 namespace {
 
-/// The dim that each index of the first load is; the number of dims where none is `var`.
+/// The dim of a load that `var` is the index of; the number of dims where it is none.
 size_t dim_of_pack(const ir::Expr& load, const std::string& var) {
   size_t d = 0;
   while (d < load->args.size() && plain_var(load->args[d]) != var) ++d;
   return d;
+}
+
+/// The load of `tensor` that `var` is an index of; null where there is none.
+ir::Expr load_along(const ir::Stage& s, const std::string& tensor, const std::string& var) {
+  for (const ir::Expr& load : loads_of(s, tensor)) {
+    if (dim_of_pack(load, var) < load->args.size()) return load;
+  }
+  return {};
+}
+
+/// Schedules a copy, whose loops in front are named, by squares that are transposed in registers.
+/// False, with nothing changed, where registers cannot.
+bool transpose_copy(Plan& plan, const std::string& copy, const std::vector<std::string>& front,
+                    const std::string& var, const std::string& lanes) {
+  const std::optional<Crossing> crossing = crossing_of(plan, copy, var);
+  if (!crossing) return false;
+  std::vector<std::string> outer = front;
+  for (const ir::Loop& l : plan.stage(copy).loops) {
+    const bool inside = l.name == lanes || l.name == crossing->read;
+    const bool named = std::find(front.begin(), front.end(), l.name) != front.end();
+    if (!inside && !named) outer.push_back(l.name);
+  }
+  Plan::Mark before = plan.mark();
+  if (transpose_in_registers(plan, copy, *crossing, outer)) return true;
+  plan.rewind(std::move(before));
+  return false;
 }
 
 /// Schedules a copy: the loops named in front, then the others, then `lanes` and inside it the
@@ -61,16 +88,16 @@ bool pays_to_pack(const Plan& plan, const std::string& stage, const Access& a) {
 bool pack(Plan& plan, const std::string& stage, const std::string& tensor, const std::string& var,
           const Number& width, const Groups& groups) {
   const ir::Stage s = plan.stage(stage);
-  const std::vector<ir::Expr> loads = loads_of(s, tensor);
-  if (loads.empty()) return false;
-  const size_t dim = dim_of_pack(loads[0], var), grouped = dim_of_pack(loads[0], groups.var);
-  const size_t rank = loads[0]->args.size();
-  if (dim == rank || (!groups.var.empty() && grouped == rank)) return false;
+  const ir::Expr load = load_along(s, tensor, var);
+  if (!load) return false;
+  const size_t dim = dim_of_pack(load, var), grouped = dim_of_pack(load, groups.var);
+  const size_t rank = load->args.size();
+  if (!groups.var.empty() && grouped == rank) return false;
   std::vector<LayoutAxis> layout, reduced;
   for (size_t d = 0; d < rank; ++d) {
     if (d == dim) continue;
     const bool cut = !groups.var.empty() && d == grouped;
-    (s.is_reduction_var(plain_var(loads[0]->args[d])) ? reduced : layout)
+    (s.is_reduction_var(plain_var(load->args[d])) ? reduced : layout)
         .push_back({dim_name(d), cut ? groups.size : 1, {}});
   }
   const std::string copy = plan.fresh_stage(tensor + ".p"), d = dim_name(dim);
@@ -81,23 +108,23 @@ bool pack(Plan& plan, const std::string& stage, const std::string& tensor, const
   if (!plan.add(step::stage(tensor, {}, copy, {.layout = std::move(layout)}))) return false;
   const auto h = plan.split(copy, d, width, ir::Tail::kPeel);
   if (h.outer.empty()) return false;
+  if (groups.size == 1 && transpose_copy(plan, copy, {h.outer}, d, h.inner)) return true;
   return shape_copy(plan, copy, {h.outer}, h.inner, grouped, groups.size);
 }
 
 bool pack_panel(Plan& plan, const std::string& stage, const std::string& tensor,
                 const std::string& var, const std::string& root, const std::string& loop) {
-  const std::vector<ir::Expr> loads = loads_of(plan.stage(stage), tensor);
-  if (loads.empty()) return false;
-  const size_t dim = dim_of_pack(loads[0], var);
-  if (dim == loads[0]->args.size()) return false;
+  const ir::Expr load = load_along(plan.stage(stage), tensor, var);
+  if (!load) return false;
+  const size_t dim = dim_of_pack(load, var);
   const std::string copy = plan.fresh_stage(tensor + ".p");
   std::vector<LayoutAxis> layout;
-  for (size_t d = 0; d < loads[0]->args.size(); ++d) {
+  for (size_t d = 0; d < load->args.size(); ++d) {
     if (d != dim) layout.push_back({dim_name(d)});
   }
   layout.push_back({dim_name(dim)});
   return plan.add(step::stage(tensor, {root, loop}, copy, {.layout = std::move(layout)})) &&
-         shape_copy(plan, copy, {}, dim_name(dim), loads[0]->args.size(), 1);
+         shape_copy(plan, copy, {}, dim_name(dim), load->args.size(), 1);
 }
 
 bool pack_groups(Plan& plan, const std::string& stage, const std::string& tensor,

@@ -45,8 +45,12 @@ double tile_cycles(const TileProblem& p, const ir::Machine& machine, int64_t row
   const double arithmetic = points * p.body + static_cast<double>(p.prepared * (rows + vectors));
   // The loop's own instructions, about three, share the front end.
   const double front = (arithmetic + loads + 3) / machine.issue_width;
-  const double busy =
+  const double computing =
       std::max({arithmetic / machine.arithmetic_ports, loads / machine.load_ports, front});
+  // A panel that its cache does not hold comes from the next one for every tile.
+  const bool far = vectors * p.panel_bytes > machine.l2 / 2;
+  const double moved = static_cast<double>(vectors * p.vector_loads * machine.vector_bytes);
+  const double busy = std::max(computing, far ? moved / machine.memory_bytes : 0);
   const double latency = machine.multiply_add_latency + kLostCycles;
   // Few steps, all of them copies: those of the next tile overlap with them.
   return p.slide > 1 ? busy : std::max(busy, latency) + kStep;

@@ -27,9 +27,10 @@ struct TileProblem {
   /// lies `slide_step` of its steps from the next. Elements that rows share stay in registers.
   int64_t slide = 1;
   int64_t slide_step = 1;
-  int64_t copies = 1;  ///< of the body: steps of the reduction that are unrolled
-  int body = 1;        ///< arithmetic of a point of the reduction
-  int epilogue = 1;    ///< arithmetic of a point after it
+  int64_t panel_bytes = 0;  ///< of what a column vector reads, which tiles below read again
+  int64_t copies = 1;       ///< of the body: steps of the reduction that are unrolled
+  int body = 1;             ///< arithmetic of a point of the reduction
+  int epilogue = 1;         ///< arithmetic of a point after it
 };
 
 /// A register tile: `rows` times `vectors` accumulators, and what one pass over all tiles costs.

@@ -2,35 +2,29 @@
 #include <algorithm>
 
 #include "schedules/space/analysis/align.h"
-#include "schedules/space/analysis/axis.h"
-#include "schedules/space/analysis/dots.h"
 #include "schedules/space/analysis/pack.h"
 #include "schedules/space/analysis/shape.h"
-#include "schedules/space/analysis/tile_size.h"
+#include "schedules/space/analysis/tile_axes.h"
 #include "schedules/space/rules/rule.h"
 #include "schedules/steps/edit.h"
 
 namespace hone::schedules {
 namespace {
 
-/// A reduction to be tiled, and the stage whose loops make the tiles.
-struct TileTile {
-  std::string producer;  ///< the reduction
-  std::string root;      ///< itself, or the consumer that computes it in registers
-  std::map<std::string, std::string> follows;  ///< variables of the producer -> of the root
-  VectorAxis axis;
+/// A reduction's register tile, and the loops that it makes.
+struct Tile : TiledReduction, TileAxes {
   Dots dots;             ///< the instruction that does its products, if any
-  std::string rows;      ///< the tile's other axis, of the producer; "": none
   bool columns = false;  ///< a few rows of a tensor are read to their ends before the next
-  std::string slide;     ///< variable reduced whose steps read what other rows read; "": none
-  TileSize size;
-  Number height, width;                 ///< knobs
+  Number height, width;  ///< knobs
   std::vector<std::string> outer;       ///< loops of the root around the tile, outermost first
   std::string row_inner, column_inner;  ///< loops of the root inside the tile
 
-  bool fused() const { return producer != root; }
-  const std::string& root_var(const std::string& var) const { return follows.at(var); }
+  void take(const TileAxes& axes) { static_cast<TileAxes&>(*this) = axes; }
 };
+
+/// Part of the cycles that counts as the same.
+/// Fixed by: the estimate's own error.
+constexpr double kSame = 0.97;
 
 /// The one reduction that `s` reads point by point and nobody else reads, or null.
 const ir::Stage* fusable(const Plan& plan, const ir::Stage& s) {
@@ -54,24 +48,6 @@ const ir::Stage* fusable(const Plan& plan, const ir::Stage& s) {
   return found;
 }
 
-/// How the tile's results leave, by the variables of the producer.
-Access leaving_store(const Plan& plan, const TileTile& t) {
-  Access store = plan.facts(t.root).store;
-  std::map<std::string, int64_t> strides;
-  for (const auto& [own, theirs] : t.follows) {
-    if (store.stride(theirs)) strides[own] = store.stride(theirs);
-  }
-  store.strides = std::move(strides);
-  return store;
-}
-
-/// Rows at a time of those a multiple of a page apart, which share one set of the L1.
-/// Tuned on: Zen 5 (AVX-512).
-constexpr int64_t kCollidingRows = 8;
-bool collides(const Plan& plan, int64_t bytes) {
-  return bytes != 0 && bytes % plan.machine().page_bytes == 0;
-}
-
 /// Terms of a block of a reduction: of panels that exceed a cache, and of columns read to their
 /// ends. Tuned on: Zen 5 (AVX-512).
 constexpr int64_t kBlockTerms = 512, kColumnTerms = 8;
@@ -81,111 +57,45 @@ constexpr int64_t kShortestBlocked = 512;
 /// Points of a tile, times steps, that are all unrolled; those that need no further steps.
 /// Tuned on: Zen 5 (AVX-512).
 constexpr int64_t kMostUnrolled = 96, kManyPoints = 12;
-/// Part of the cycles that counts as the same.
-/// Fixed by: rounding of sums of cycles.
-constexpr double kSame = 0.999;
-
-/// The variable of a small reduction along which rows of the tile read each other's elements.
-std::string sliding(const Plan& plan, const TileTile& t, const std::string& rows) {
-  constexpr int64_t kSmall = 32;  // steps that are all unrolled. Tuned on: Zen 5 (AVX-512).
-  const ir::Stage p = plan.stage(t.producer);
-  const StageFacts facts = plan.facts(t.producer);
-  int64_t steps = 1;
-  for (const ir::IndexVar& r : p.rvars) {
-    if (r.lo || !ir::is_const(r.hi)) return {};
-    steps = saturating_product(steps, facts.extent(r.name));
-  }
-  if (rows.empty() || steps > kSmall || steps < 2) return {};
-  for (const Access& a : facts.loads) {
-    for (const ir::IndexVar& r : p.rvars) {
-      const int64_t row = a.stride(rows), step = a.stride(r.name);
-      if (a.stride(t.axis.var) == 0 || step <= 0 || row % step != 0) continue;
-      if (row / step > 0 && row / step < facts.extent(r.name)) return r.name;
-    }
-  }
-  return {};
-}
-
-TileProblem problem_for(const Plan& plan, const TileTile& t, const std::string& rows) {
-  const ir::Stage p = plan.stage(t.producer);
-  const StageFacts facts = plan.facts(t.producer);
-  TileProblem out;
-  out.lanes = plan.lanes(widest_type(plan.program(), p));
-  out.columns = facts.extent(t.axis.var);
-  out.rows = rows.empty() ? 1 : facts.extent(rows);
-  out.vector_loads = out.row_loads = 0;
-  const std::string slide = sliding(plan, t, rows);
-  for (const ir::IndexVar& r : p.rvars) {
-    if (!slide.empty()) out.copies *= facts.extent(r.name);
-  }
-  for (const Access& a : facts.loads) {
-    if (!slide.empty() && a.stride(rows) != 0 && a.stride(slide) != 0) {
-      out.slide = facts.extent(slide);
-      out.slide_step = a.stride(rows) / a.stride(slide);
-    }
-    const bool columns = a.stride(t.axis.var) != 0;
-    const bool along_rows = !rows.empty() && a.stride(rows) != 0;
-    if (columns && along_rows) {
-      ++out.point_loads;
-    } else if (columns) {
-      ++out.vector_loads;
-    } else {
-      ++out.row_loads;
-      if (along_rows &&
-          collides(plan, a.stride(rows) * size_of(plan.program().buffer(a.buffer)->type))) {
-        out.most_rows = kCollidingRows;
-      }
-    }
-  }
-  // A multiply and an add are one instruction.
-  out.body = std::max(1, facts.operations - 1);
-  if (t.dots) {
-    out.body = t.dots.row->operations;
-    out.prepared = t.dots.row->prepared;
-    out.column_sums = t.dots.row->sums;
-  }
-  out.epilogue = t.fused() ? plan.facts(t.root).operations : 0;
-  return out;
-}
-
-/// The other axis of the tile: the one that makes the whole cheapest.
-void choose_rows(const Plan& plan, TileTile& t) {
-  const ir::Stage p = plan.stage(t.producer);
-  const StageFacts facts = plan.facts(t.producer);
-  t.size = choose_tile(problem_for(plan, t, ""), plan.machine());
-  double best = t.size.cycles;
-  for (const ir::IndexVar& v : p.vars) {
-    if (v.name != t.axis.var) best *= std::max(1.0, static_cast<double>(facts.extent(v.name)));
-  }
-  for (const ir::IndexVar& v : p.vars) {
-    if (v.name == t.axis.var || facts.extent(v.name) <= 1) continue;
-    if (facts.bounds.count(v.name)) continue;
-    const TileSize size = choose_tile(problem_for(plan, t, v.name), plan.machine());
-    double cycles = size.cycles;
-    for (const ir::IndexVar& w : p.vars) {
-      if (w.name == t.axis.var || w.name == v.name) continue;
-      cycles *= std::max<double>(1, static_cast<double>(facts.extent(w.name)));
-    }
-    if (cycles >= best * kSame) continue;
-    best = cycles;
-    t.rows = v.name;
-    t.size = size;
-  }
-  if (t.size.rows == 1) t.rows.clear();
-  t.slide = sliding(plan, t, t.rows);
-}
-
-int64_t operand_bytes(const Plan& plan, const TileTile& t, const std::string& along) {
+/// Bytes of the tensors that `loop` of the root moves along.
+int64_t bytes_along(const Plan& plan, const Tile& t, const std::string& loop) {
+  const std::vector<std::string> vars = roots_of(plan.stage(t.root), loop);
   int64_t bytes = 0;
   for (const Access& a : plan.facts(t.producer).loads) {
-    if (a.stride(along) == 0) continue;
-    bytes += bytes_of(plan.program(), *plan.program().buffer(a.buffer));
+    const bool moves = std::any_of(t.follows.begin(), t.follows.end(), [&](const auto& follows) {
+      return a.stride(follows.first) != 0 &&
+             std::find(vars.begin(), vars.end(), follows.second) != vars.end();
+    });
+    if (moves) bytes += bytes_of(plan.program(), *plan.program().buffer(a.buffer));
   }
   return bytes;
 }
 
+/// True when the loops of the root are computed in by no stage but the tile's.
+bool hosts_none(const Plan& plan, const Tile& t) {
+  for (const ir::Stage& s : plan.program().stages) {
+    if (s.at.stage == t.root && s.name != t.producer) return false;
+  }
+  return true;
+}
+
+/// Orders the loops around the tile. What an inner loop does not move along is read again from near
+/// caches, so those that move along most are outside.
+void order_outer(Plan& plan, Tile& t, const std::string& columns, const std::string& rows) {
+  t.outer.push_back(columns);
+  if (!rows.empty()) t.outer.push_back(rows);
+  const auto first = t.outer.end() - (hosts_none(plan, t) ? t.outer.size() : rows.empty() ? 1 : 2);
+  std::stable_sort(first, t.outer.end(), [&](const std::string& a, const std::string& b) {
+    return bytes_along(plan, t, a) > bytes_along(plan, t, b);
+  });
+  if (!rows.empty() && plan.decide("loop order of " + t.producer, 2, 0) == 1) {
+    std::iter_swap(std::find(t.outer.begin(), t.outer.end(), columns),
+                   std::find(t.outer.begin(), t.outer.end(), rows));
+  }
+}
+
 /// Splits the root's loops into tiles and finds the order of the loops around them.
-bool make_tiles(Plan& plan, TileTile& t) {
+bool make_tiles(Plan& plan, Tile& t) {
   const StageFacts facts = plan.facts(t.producer);
   const int lanes = plan.lanes(widest_type(plan.program(), plan.stage(t.producer)));
   const int64_t vectors = t.size.vectors;
@@ -211,24 +121,14 @@ bool make_tiles(Plan& plan, TileTile& t) {
                       l.name == rows.inner;
     if (!ours && !is_reduction(root, l.name)) t.outer.push_back(l.name);
   }
-  // The operand that the inner of the two loops reads is read again for each step of the outer.
-  const bool rows_outside =
-      !t.rows.empty() &&
-      plan.decide("loop order of " + t.producer, 2,
-                  operand_bytes(plan, t, t.rows) > operand_bytes(plan, t, t.axis.var)) == 1;
-  if (rows_outside) t.outer.push_back(rows.outer);
-  t.outer.push_back(columns.outer);
-  if (!t.rows.empty() && !rows_outside) t.outer.push_back(rows.outer);
+  order_outer(plan, t, columns.outer, rows.outer);
   return true;
 }
 
 /// Brings a loop that gives every thread work to the front of those around the tile.
-void spread_outer(const Plan& plan, TileTile& t) {
+void spread_outer(const Plan& plan, Tile& t) {
   const ir::Stage root = plan.stage(t.root);
-  if (!root.at.root()) return;
-  for (const ir::Stage& s : plan.program().stages) {
-    if (s.at.stage == t.root && s.name != t.producer) return;
-  }
+  if (!root.at.root() || !hosts_none(plan, t)) return;
   const auto trips = [&](const std::string& loop) {
     return typical(plan.program(), extent_of(root, loop));
   };
@@ -243,7 +143,7 @@ void spread_outer(const Plan& plan, TileTile& t) {
 
 /// True when a tile reads its tensors once, a few lines of every row, and rows are pages apart. No
 /// hardware prefetches along a column, so a few rows at a time are read to their ends.
-bool reads_columns(const Plan& plan, const TileTile& t, const std::string& reduced) {
+bool reads_columns(const Plan& plan, const Tile& t, const std::string& reduced) {
   if (!t.rows.empty() || t.outer.size() != 1) return false;
   for (const Access& a : plan.facts(t.producer).loads) {
     const int64_t size = size_of(plan.program().buffer(a.buffer)->type);
@@ -254,7 +154,7 @@ bool reads_columns(const Plan& plan, const TileTile& t, const std::string& reduc
 }
 
 /// Cuts the longest reduction loop outside the tiles, where the panel of a tile exceeds a cache.
-std::vector<std::string> block_reduction(Plan& plan, TileTile& t) {
+std::vector<std::string> block_reduction(Plan& plan, Tile& t) {
   const ir::Stage p = plan.stage(t.producer);
   const StageFacts facts = plan.facts(t.producer);
   const ir::Buffer out = *plan.program().buffer(p.output);
@@ -283,7 +183,7 @@ std::vector<std::string> block_reduction(Plan& plan, TileTile& t) {
 }
 
 /// A thread's part of the tiles, around the blocks of a reduction that all tiles of it share.
-bool share_tiles(Plan& plan, const TileTile& t, std::vector<std::string>& order) {
+bool share_tiles(Plan& plan, const Tile& t, std::vector<std::string>& order) {
   const std::string tiles = order.back();
   const int64_t trips = typical(plan.program(), extent_of(plan.stage(t.root), tiles));
   const int64_t threads = plan.machine().threads;
@@ -299,7 +199,7 @@ bool share_tiles(Plan& plan, const TileTile& t, std::vector<std::string>& order)
 
 /// Orders the loops of a short reduction and unrolls them all, so that values shared by
 /// neighbouring rows stay in registers.
-bool shape_sliding(Plan& plan, const std::string& stage, const TileTile& t) {
+bool shape_sliding(Plan& plan, const std::string& stage, const Tile& t) {
   const ir::Stage s = plan.stage(stage);
   std::vector<std::string> order;
   for (const ir::Loop& l : s.loops) {
@@ -309,13 +209,13 @@ bool shape_sliding(Plan& plan, const std::string& stage, const TileTile& t) {
   order.push_back(t.rows);
   const std::vector<ir::Place> unrolled = loops_of(stage, order);
   order.push_back(t.axis.var);
-  return order_loops(plan, stage, order) && plan.add(step::unroll(unrolled)) &&
-         plan.add(step::unroll({t.root, t.row_inner})) &&
-         plan.add(step::vectorize({{stage, t.axis.var}, {t.root, t.column_inner}}));
+  if (!order_loops(plan, stage, order) || !plan.add(step::unroll(unrolled))) return false;
+  if (!plan.add(step::unroll({t.root, t.row_inner}))) return false;
+  return plan.add(step::vectorize({{stage, t.axis.var}, {t.root, t.column_inner}}));
 }
 
 /// Orders the loops of the stage that reduces, unrolls a little of its innermost reduction.
-bool shape_reduction(Plan& plan, const std::string& stage, const TileTile& t) {
+bool shape_reduction(Plan& plan, const std::string& stage, const Tile& t) {
   const ir::Stage s = plan.stage(stage);
   const StageFacts facts = plan.facts(stage);
   const int64_t points = t.size.rows * t.size.vectors;
@@ -354,14 +254,16 @@ bool shape_reduction(Plan& plan, const std::string& stage, const TileTile& t) {
     return false;
   }
   if (!unrolled.empty() && !plan.add(step::unroll({stage, unrolled}))) return false;
-  if (!t.rows.empty() && !plan.add(step::unroll({{stage, t.rows}, {t.root, t.row_inner}}))) {
+  const std::string& unrolled_outside = t.transposed ? t.column_inner : t.row_inner;
+  const std::string& vector_outside = t.transposed ? t.row_inner : t.column_inner;
+  if (!t.rows.empty() && !plan.add(step::unroll({{stage, t.rows}, {t.root, unrolled_outside}}))) {
     return false;
   }
-  return plan.add(step::vectorize({{stage, t.axis.var}, {t.root, t.column_inner}}));
+  return plan.add(step::vectorize({{stage, t.axis.var}, {t.root, vector_outside}}));
 }
 
 /// Lays out the factors as the instruction takes them.
-bool pack_dots(Plan& plan, const std::string& inner, const TileTile& t) {
+bool pack_dots(Plan& plan, const std::string& inner, const Tile& t) {
   const Groups groups{t.dots.grouped, t.dots.row->group};
   for (const std::string& tensor : t.dots.packed) {
     if (!pack(plan, inner, tensor, t.axis.var, t.width.again(), groups)) return false;
@@ -375,7 +277,7 @@ bool pack_dots(Plan& plan, const std::string& inner, const TileTile& t) {
 /// The outermost loop over tiles, where one of its iterations has all readers of a panel. Packed
 /// there, a panel is still copied once, and is read from a near cache. A copy of a whole large
 /// tensor would go through memory. "": pack at the root.
-std::string panel_loop(Plan& plan, const TileTile& t, const std::string& inner,
+std::string panel_loop(Plan& plan, const Tile& t, const std::string& inner,
                        const std::string& outermost) {
   const ir::Buffer b = *plan.program().buffer(t.axis.packed);
   const int64_t all = bytes_of(plan.program(), b);
@@ -393,7 +295,7 @@ std::string panel_loop(Plan& plan, const TileTile& t, const std::string& inner,
 }
 
 /// Tiles of the root, the reduction in registers inside them.
-bool emit(Plan& plan, TileTile& t) {
+bool emit(Plan& plan, Tile& t) {
   if (!make_tiles(plan, t)) return false;
   spread_outer(plan, t);
   std::vector<std::string> order = t.outer;
@@ -410,6 +312,7 @@ bool emit(Plan& plan, TileTile& t) {
   }
   if (!t.rows.empty()) order.push_back(t.row_inner);
   order.push_back(t.column_inner);
+  if (t.transposed) std::iter_swap(order.end() - 1, order.end() - 2);
   if (!order_loops(plan, t.root, order)) return false;
   const ir::Place place{t.root, at};
   std::string inner = t.producer;
@@ -431,8 +334,28 @@ bool emit(Plan& plan, TileTile& t) {
   return pack(plan, inner, t.axis.packed, t.axis.var, t.width.again());
 }
 
+bool emit_or_undo(Plan& plan, Tile& t) {
+  Plan::Mark before = plan.mark();
+  if (emit(plan, t)) return true;
+  plan.rewind(std::move(before));
+  return false;
+}
+
+/// A copy of what no near cache holds, where it is read far apart.
+void pack_far(Plan& plan, Tile& t) {
+  for (const Access& a : plan.facts(t.producer).loads) {
+    if (a.buffer != t.axis.packed && worth_packing(plan, t.producer, a) && t.axis.packed.empty() &&
+        a.stride(t.axis.var) == 1 && pays_to_pack(plan, t.producer, a) &&
+        plan.decide("pack " + a.buffer, 2, 1) == 1) {
+      t.axis.packed = a.buffer;
+    }
+  }
+}
+
+bool cheaper(const TileAxes& a, const TileAxes& b) { return a.cycles < kSame * b.cycles; }
+
 bool apply_tile(Plan& plan, const std::string& name) {
-  TileTile t;
+  Tile t;
   t.root = t.producer = name;
   const ir::Stage s = plan.stage(name);
   if (s.reduce == ir::Reduce::kNone) {
@@ -451,30 +374,26 @@ bool apply_tile(Plan& plan, const std::string& name) {
   const ir::Stage p = plan.stage(t.producer);
   if (p.vars.empty()) return plan.declines("the reduction has one result");
   if (!p.relations.empty()) return plan.declines("another rule has shaped the reduction's loops");
-  const TileTile plain = t;
   t.dots = dots_for(plan, t.producer, leaving_store(plan, t));
   if (t.dots && plan.decide("dot products of " + t.producer, 2, 1) == 1) {
-    t.axis.var = t.dots.columns;
-    Plan::Mark before = plan.mark();
-    choose_rows(plan, t);
-    if (emit(plan, t)) return true;
-    plan.rewind(std::move(before));
-    t = plain;
+    Tile dots = t;
+    dots.take(tile_along(plan, t, {t.dots.columns, false, "", 0}, t.dots));
+    if (emit_or_undo(plan, dots)) return true;
   }
   t.dots = {};
-  t.axis = vector_axis(plan, t.producer, leaving_store(plan, t), true);
-  if (t.axis.var.empty() || t.axis.reduction) {
-    return plan.declines("no loop over results is the best axis for vectors");
+  std::vector<TileAxes> tiles = tiles_for(plan, t);
+  if (tiles.empty()) return plan.declines("no loop over results is the best axis for vectors");
+  const auto cheapest = std::min_element(tiles.begin(), tiles.end(), cheaper);
+  const int chosen = plan.decide("vector axis of " + t.producer, static_cast<int>(tiles.size()),
+                                 static_cast<int>(cheapest - tiles.begin()));
+  // Another axis than the plain one may ask for steps that do not apply.
+  for (const int option : {chosen, 0}) {
+    Tile tile = t;
+    tile.take(tiles[static_cast<size_t>(option)]);
+    pack_far(plan, tile);
+    if (emit_or_undo(plan, tile)) return true;
   }
-  for (const Access& a : plan.facts(t.producer).loads) {
-    if (a.buffer != t.axis.packed && worth_packing(plan, t.producer, a) && t.axis.packed.empty() &&
-        a.stride(t.axis.var) == 1 && pays_to_pack(plan, t.producer, a) &&
-        plan.decide("pack " + a.buffer, 2, 1) == 1) {
-      t.axis.packed = a.buffer;
-    }
-  }
-  choose_rows(plan, t);
-  return emit(plan, t);
+  return false;
 }
 
 }  // namespace

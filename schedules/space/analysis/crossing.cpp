@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/space/analysis/crossing.h"
+
+#include <algorithm>
+
+#include "schedules/space/analysis/shape.h"
+#include "schedules/steps/edit.h"
+
+namespace hone::schedules {
+namespace {
+
+/// Finds the variable along which the one load that is not contiguous with the store is.
+bool find_tensor(const ir::Stage& s, const StageFacts& facts, Crossing& c) {
+  for (const Access& a : facts.loads) {
+    const int64_t stride = a.stride(c.stored);
+    if (stride == 0 || stride == 1) continue;
+    if (!c.tensor.empty() || a.gathers || a.guarded) return false;
+    c.tensor = a.buffer;
+    for (const ir::IndexVar& t : s.vars) {
+      if (t.name != c.stored && a.stride(t.name) == 1) c.read = t.name;
+    }
+    bool plain = !c.read.empty();
+    for (size_t d = 0; d < a.indices.size(); ++d) {
+      const std::string var = plain_var(a.indices[d]);
+      if (var == c.stored) c.stored_dim = d;
+      if (var == c.read) c.read_dim = d;
+      plain = plain && (!var.empty() || a.indices[d]->op == ir::Op::kInt);
+    }
+    if (!plain) return false;
+  }
+  return !c.read.empty();
+}
+
+}  // namespace
+
+std::optional<Crossing> crossing_of(Plan& plan, const std::string& name,
+                                    const std::string& stored) {
+  const ir::Stage s = plan.stage(name);
+  const StageFacts facts = plan.facts(name);
+  Crossing c;
+  c.stored = stored;
+  if (!find_tensor(s, facts, c)) {
+    plan.declines("no load runs along memory in another index");
+    return {};
+  }
+  const DType widest = widest_type(plan.program(), s);
+  // The rows of a block are all in registers at once.
+  c.side = std::min(plan.lanes(widest), plan.target().vector_registers());
+  if (widest != plan.program().buffer(c.tensor)->type) {
+    plan.declines("the stage computes in a wider type than it loads");
+    return {};
+  }
+  if (facts.extent(c.stored) < c.side / 2 || facts.extent(c.read) < c.side / 2) {
+    plan.declines("an axis is shorter than half a tile");
+    return {};
+  }
+  return c;
+}
+
+bool transpose_in_registers(Plan& plan, const std::string& name, const Crossing& c,
+                            const std::vector<std::string>& outer) {
+  const auto across = plan.split(name, c.read, c.side, ir::Tail::kPeel);
+  const auto along = plan.split(name, c.stored, c.side, ir::Tail::kPeel);
+  if (across.outer.empty() || along.outer.empty()) return false;
+  // Blocks follow each other along the store, so that it fills lines and pages in order.
+  std::vector<std::string> order = outer;
+  for (const std::string& l : {across.outer, along.outer, across.inner, along.inner}) {
+    order.push_back(l);
+  }
+  if (!order_loops(plan, name, order)) return false;
+  const std::string copy = plan.fresh_stage(c.tensor + ".t");
+  if (!plan.add(step::stage(c.tensor, {name, along.outer}, copy, {ir::Space::kRegisters}))) {
+    return false;
+  }
+  const std::string read = dim_name(c.stored_dim), contiguous = dim_name(c.read_dim);
+  if (!order_loops(plan, copy, {read, contiguous})) return false;
+  plan.finish(name);
+  plan.finish(copy);
+  if (!plan.add(step::unroll({{copy, read}, {name, across.inner}}))) return false;
+  return plan.add(step::vectorize({{copy, contiguous}, {name, along.inner}}));
+}
+
+}  // namespace hone::schedules

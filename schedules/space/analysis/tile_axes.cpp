@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/space/analysis/tile_axes.h"
+
+#include <algorithm>
+
+#include "schedules/space/analysis/shape.h"
+
+namespace hone::schedules {
+namespace {
+
+/// Rows at a time of those a multiple of a page apart, which share one set of the L1.
+/// Tuned on: Zen 5 (AVX-512).
+constexpr int64_t kCollidingRows = 8;
+bool collides(const Plan& plan, int64_t bytes) {
+  return bytes != 0 && bytes % plan.machine().page_bytes == 0;
+}
+
+/// Part of the cycles that counts as the same.
+/// Fixed by: rounding of sums of cycles.
+constexpr double kSame = 0.999;
+
+/// Cycles of a vector of results on its way out: as it is, after a transposition in registers, and
+/// element by element.
+/// Tuned on: Zen 4 (AVX-512).
+constexpr double kStraight = 1, kTransposed = 5, kElements = 24;
+/// Cycles of an element that is copied for packing.
+/// Tuned on: Zen 4 (AVX-512).
+constexpr double kCopied = 0.5;
+/// Cycles of an element that every row reads in a line of its own, from beyond the nearest cache.
+/// Tuned on: Zen 4 (AVX-512).
+constexpr double kFarElement = 2;
+/// Rows from which a transposed tile stores vectors worth having.
+/// Tuned on: Zen 4 (AVX-512).
+constexpr int64_t kFewestTransposed = 4;
+
+int64_t terms(const ir::Stage& p, const StageFacts& facts) {
+  int64_t terms = 1;
+  for (const ir::IndexVar& r : p.rvars) {
+    terms = saturating_product(terms, std::max<int64_t>(facts.extent(r.name), 1));
+  }
+  return terms;
+}
+
+/// The variable of a small reduction along which rows of the tile read each other's elements.
+std::string sliding(const Plan& plan, const TiledReduction& t, const std::string& columns,
+                    const std::string& rows) {
+  constexpr int64_t kSmall = 32;  // steps that are all unrolled. Tuned on: Zen 5 (AVX-512).
+  const ir::Stage p = plan.stage(t.producer);
+  const StageFacts facts = plan.facts(t.producer);
+  int64_t steps = 1;
+  for (const ir::IndexVar& r : p.rvars) {
+    if (r.lo || !ir::is_const(r.hi)) return {};
+    steps = saturating_product(steps, facts.extent(r.name));
+  }
+  if (rows.empty() || steps > kSmall || steps < 2) return {};
+  for (const Access& a : facts.loads) {
+    for (const ir::IndexVar& r : p.rvars) {
+      const int64_t row = a.stride(rows), step = a.stride(r.name);
+      if (a.stride(columns) == 0 || step <= 0 || row % step != 0) continue;
+      if (row / step > 0 && row / step < facts.extent(r.name)) return r.name;
+    }
+  }
+  return {};
+}
+
+/// Iterations of the loops over results around a tile of `columns` and `rows`.
+double around(const ir::Stage& p, const StageFacts& facts, const std::string& columns,
+              const std::string& rows) {
+  double times = 1;
+  for (const ir::IndexVar& v : p.vars) {
+    if (v.name == columns || v.name == rows) continue;
+    times *= std::max<double>(1, static_cast<double>(facts.extent(v.name)));
+  }
+  return times;
+}
+
+TileProblem problem_for(const Plan& plan, const TiledReduction& t, const std::string& columns,
+                        const std::string& rows, const Dots& dots) {
+  const ir::Stage p = plan.stage(t.producer);
+  const StageFacts facts = plan.facts(t.producer);
+  TileProblem out;
+  out.lanes = plan.lanes(widest_type(plan.program(), p));
+  out.columns = facts.extent(columns);
+  out.rows = rows.empty() ? 1 : facts.extent(rows);
+  out.vector_loads = out.row_loads = 0;
+  const std::string slide = sliding(plan, t, columns, rows);
+  for (const ir::IndexVar& r : p.rvars) {
+    if (!slide.empty()) out.copies *= facts.extent(r.name);
+  }
+  for (const Access& a : facts.loads) {
+    if (!slide.empty() && a.stride(rows) != 0 && a.stride(slide) != 0) {
+      out.slide = facts.extent(slide);
+      out.slide_step = a.stride(rows) / a.stride(slide);
+    }
+    const bool along_columns = a.stride(columns) != 0;
+    const bool along_rows = !rows.empty() && a.stride(rows) != 0;
+    if (along_columns && along_rows) {
+      ++out.point_loads;
+    } else if (along_columns) {
+      ++out.vector_loads;
+    } else {
+      ++out.row_loads;
+      if (along_rows &&
+          collides(plan, a.stride(rows) * size_of(plan.program().buffer(a.buffer)->type))) {
+        out.most_rows = kCollidingRows;
+      }
+    }
+  }
+  // A reduction of its own is cut in blocks where panels are long.
+  if (t.fused() && around(p, facts, columns, "") > kMostTileRows) {
+    out.panel_bytes = saturating_product(
+        terms(p, facts), out.vector_loads * out.lanes * size_of(widest_type(plan.program(), p)));
+  }
+  // A multiply and an add are one instruction.
+  out.body = std::max(1, facts.operations - 1);
+  if (dots) {
+    out.body = dots.row->operations;
+    out.prepared = dots.row->prepared;
+    out.column_sums = dots.row->sums;
+  }
+  out.epilogue = t.fused() ? plan.facts(t.root).operations : 0;
+  return out;
+}
+
+/// What storing the results and packing take, shared by the steps of the reduction.
+double cycles_beside(const Plan& plan, const TiledReduction& t, const VectorAxis& axis,
+                     double cycles_of_vector) {
+  const ir::Stage p = plan.stage(t.producer);
+  const StageFacts facts = plan.facts(t.producer);
+  const int lanes = plan.lanes(widest_type(plan.program(), p));
+  double cycles = around(p, facts, "", "") / lanes * cycles_of_vector;
+  if (!axis.packed.empty()) {
+    const ir::Buffer& b = *plan.program().buffer(axis.packed);
+    const auto elements = static_cast<double>(bytes_of(plan.program(), b) / size_of(b.type));
+    if (!b.constant) cycles += elements * kCopied;
+  }
+  return cycles / static_cast<double>(terms(p, facts));
+}
+
+/// True of an element that is broadcast, where neither the next row nor the next step of the
+/// reduction reads its line.
+bool reads_far(const Plan& plan, const TiledReduction& t, const TileAxes& tile, const Access& a) {
+  const ir::Buffer& b = *plan.program().buffer(a.buffer);
+  if (a.gathers || bytes_of(plan.program(), b) <= plan.machine().l1d) return false;
+  const auto near = [&](const std::string& var) {
+    const int64_t bytes = a.stride(var) * size_of(b.type);
+    return bytes != 0 && bytes < plan.machine().line_bytes;
+  };
+  const std::vector<ir::IndexVar>& reduced = plan.stage(t.producer).rvars;
+  return !near(tile.rows) && std::none_of(reduced.begin(), reduced.end(),
+                                          [&](const ir::IndexVar& r) { return near(r.name); });
+}
+
+/// What a step of the reduction takes that reads vectors element by element, or elements to
+/// broadcast from a line each.
+double gathering_cycles(const Plan& plan, const TiledReduction& t, const TileAxes& tile) {
+  const StageFacts facts = plan.facts(t.producer);
+  const int lanes = plan.lanes(widest_type(plan.program(), plan.stage(t.producer)));
+  double cycles = 0;  // of one vector of the results
+  for (const Access& a : facts.loads) {
+    if (a.buffer == tile.axis.packed) continue;
+    const int64_t stride = a.stride(tile.axis.var);
+    const bool shared = tile.rows.empty() || a.stride(tile.rows) == 0;
+    if (stride != 0 && stride != 1) {
+      cycles += kElements / (shared ? static_cast<double>(tile.size.rows) : 1);
+    } else if (stride == 0 && !shared && reads_far(plan, t, tile, a)) {
+      cycles += kFarElement / static_cast<double>(tile.size.vectors);
+    }
+  }
+  const double vectors = around(plan.stage(t.producer), facts, "", "") / lanes;
+  return cycles * vectors;
+}
+
+/// `axis` with a packed copy of what else is worth one.
+VectorAxis with_copies(const Plan& plan, const std::string& producer, VectorAxis axis) {
+  for (const Access& a : plan.facts(producer).loads) {
+    if (axis.packed.empty() && worth_packing(plan, producer, a) && a.stride(axis.var) > 1) {
+      axis.packed = a.buffer;
+    }
+  }
+  return axis;
+}
+
+/// True when every tensor is read along `axis` as vectors, or not at all.
+bool reads_vectors(const Plan& plan, const std::string& producer, const VectorAxis& axis) {
+  const StageFacts facts = plan.facts(producer);
+  return std::all_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
+    const int64_t stride = a.stride(axis.var);
+    return stride == 0 || stride == 1 || a.buffer == axis.packed;
+  });
+}
+
+/// The variable that the store runs along, where rows of a tile may run along it; or "".
+std::string stored_along(const Plan& plan, const TiledReduction& t) {
+  const StageFacts facts = plan.facts(t.producer);
+  const Access store = leaving_store(plan, t);
+  for (const ir::IndexVar& v : plan.stage(t.producer).vars) {
+    const bool plain = store.stride(v.name) == 1 && !facts.bounds.contains(v.name);
+    if (plain && facts.extent(v.name) >= kFewestTransposed) return v.name;
+  }
+  return {};
+}
+
+/// The tile of `axis` whose results are transposed on their way out; no size where there is none.
+TileAxes tile_across(const Plan& plan, const TiledReduction& t, const VectorAxis& axis,
+                     const std::string& rows) {
+  const ir::Stage p = plan.stage(t.producer);
+  TileAxes out{axis, rows, "", true, {}, 0};
+  out.size = choose_tile(problem_for(plan, t, axis.var, rows, {}), plan.machine());
+  out.cycles = out.size.cycles * around(p, plan.facts(t.producer), axis.var, rows) +
+               cycles_beside(plan, t, axis, kTransposed) + gathering_cycles(plan, t, out);
+  return out;
+}
+
+}  // namespace
+
+Access leaving_store(const Plan& plan, const TiledReduction& t) {
+  Access store = plan.facts(t.root).store;
+  std::map<std::string, int64_t> strides;
+  for (const auto& [own, theirs] : t.follows) {
+    if (store.stride(theirs)) strides[own] = store.stride(theirs);
+  }
+  store.strides = std::move(strides);
+  return store;
+}
+
+TileAxes tile_along(const Plan& plan, const TiledReduction& t, const VectorAxis& axis,
+                    const Dots& dots) {
+  const ir::Stage p = plan.stage(t.producer);
+  const StageFacts facts = plan.facts(t.producer);
+  TileAxes out{axis, "", "", false, {}, 0};
+  out.size = choose_tile(problem_for(plan, t, axis.var, "", dots), plan.machine());
+  out.cycles = out.size.cycles * around(p, facts, axis.var, "");
+  for (const ir::IndexVar& v : p.vars) {
+    if (v.name == axis.var || facts.extent(v.name) <= 1) continue;
+    if (facts.bounds.contains(v.name)) continue;
+    const TileSize size = choose_tile(problem_for(plan, t, axis.var, v.name, dots), plan.machine());
+    const double cycles = size.cycles * around(p, facts, axis.var, v.name);
+    if (cycles >= out.cycles * kSame) continue;
+    out.cycles = cycles;
+    out.rows = v.name;
+    out.size = size;
+  }
+  if (out.size.rows == 1) out.rows.clear();
+  out.slide = sliding(plan, t, axis.var, out.rows);
+  const bool straight = leaving_store(plan, t).stride(axis.var) == 1;
+  out.cycles += cycles_beside(plan, t, axis, straight ? kStraight : kElements) +
+                gathering_cycles(plan, t, out);
+  return out;
+}
+
+std::vector<TileAxes> tiles_for(const Plan& plan, const TiledReduction& t) {
+  const Access store = leaving_store(plan, t);
+  const VectorAxis first = vector_axis(plan, t.producer, store, true);
+  if (first.var.empty() || first.reduction) return {};
+  std::vector<TileAxes> out{tile_along(plan, t, first, {})};
+  const StageFacts facts = plan.facts(t.producer);
+  const std::string rows = stored_along(plan, t);
+  for (const ir::IndexVar& v : plan.stage(t.producer).vars) {
+    const VectorAxis axis = with_copies(plan, t.producer, {v.name, false, "", 0});
+    if (facts.bounds.contains(v.name) || facts.extent(v.name) <= 1) continue;
+    if (!reads_vectors(plan, t.producer, axis)) continue;
+    if (store.stride(v.name) == 1) {
+      if (v.name != first.var) out.push_back(tile_along(plan, t, axis, {}));
+    } else if (!rows.empty()) {
+      TileAxes across = tile_across(plan, t, axis, rows);
+      // Of one axis the cheaper way out comes first, however little it saves.
+      if (v.name == first.var && across.cycles < out[0].cycles) std::swap(across, out[0]);
+      out.push_back(std::move(across));
+    }
+  }
+  return out;
+}
+
+}  // namespace hone::schedules

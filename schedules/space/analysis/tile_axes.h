@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "schedules/space/analysis/axis.h"
+#include "schedules/space/analysis/dots.h"
+#include "schedules/space/analysis/tile_size.h"
+
+namespace hone::schedules {
+
+/// A reduction to be tiled, and the stage whose loops make the tiles.
+struct TiledReduction {
+  std::string producer;  ///< the reduction
+  std::string root;      ///< itself, or the consumer that computes it in registers
+  std::map<std::string, std::string> follows;  ///< variables of the producer -> of the root
+
+  bool fused() const { return producer != root; }
+  const std::string& root_var(const std::string& var) const { return follows.at(var); }
+};
+
+/// The two axes of a register tile.
+struct TileAxes {
+  VectorAxis axis;
+  std::string rows;   ///< the other axis, of the producer; "": none
+  std::string slide;  ///< variable reduced whose steps read what other rows read; "": none
+  /// The store runs along the rows: results are transposed in registers on their way out.
+  bool transposed = false;
+  TileSize size;
+  double cycles = 0;  ///< of one step of the reduction over the whole domain, stores included
+};
+
+/// How the results leave, by the variables of the producer.
+Access leaving_store(const Plan& plan, const TiledReduction& reduction);
+
+/// The tile along `axis` whose other axis makes the whole cheapest. `dots`: the instruction that
+/// does the products, if any.
+TileAxes tile_along(const Plan& plan, const TiledReduction& reduction, const VectorAxis& axis,
+                    const Dots& dots);
+
+/// Tiles along axes that every tensor is read along as vectors or not at all, where need be from a
+/// packed copy. The one along the axis that rules without a tile take comes first; none where that
+/// axis is reduced. Others follow where results leave as vectors too.
+std::vector<TileAxes> tiles_for(const Plan& plan, const TiledReduction& reduction);
+
+}  // namespace hone::schedules

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Along which axes register tiles run, how results leave them, and how packed copies are made.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "jit/passes/lower.h"
+#include "jit/x86/compile.h"
+#include "ops/op.h"
+#include "schedules/schedule.h"
+#include "schedules/space/space.h"
+#include "schedules/steps/edit.h"
+
+using namespace hone;
+
+namespace {
+
+ir::Target target_of(const char* text) {
+  auto target = ir::parse_target(text, {});
+  REQUIRE(target);
+  return *target;
+}
+
+ir::Program by_default(const std::string& text, const ir::Target& target) {
+  const auto problem = ops::parse_problem(text);
+  REQUIRE_MESSAGE(problem, problem.failure().message);
+  auto applied =
+      schedules::apply(problem->program, schedules::default_schedule(problem->program, target));
+  REQUIRE(applied);
+  return *std::move(applied);
+}
+
+/// The variable along which a stage runs as vectors, or "".
+std::string vector_of(const ir::Stage& s) {
+  for (const ir::Loop& l : s.loops) {
+    if (l.mark == ir::Mark::kVector) return schedules::roots_of(s, l.name).at(0);
+  }
+  return {};
+}
+
+/// The first stage that reduces in registers; null where none does.
+const ir::Stage* tile_of(const ir::Program& p) {
+  for (const ir::Stage& s : p.stages) {
+    const bool registers = p.buffer(s.output)->space == ir::Space::kRegisters;
+    if (registers && s.reduce != ir::Reduce::kNone) return &s;
+  }
+  return nullptr;
+}
+
+/// True when a copy of `tensor` in registers feeds a packed copy of it.
+bool packs_by_squares(const ir::Program& p, const std::string& tensor) {
+  return std::any_of(p.stages.begin(), p.stages.end(), [&](const ir::Stage& s) {
+    return p.buffer(s.output)->space == ir::Space::kRegisters && s.reduce == ir::Reduce::kNone &&
+           schedules::reads(s, tensor);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("tile axes: an axis that fills its vectors is taken, results leave transposed") {
+  const ir::Target target = target_of("x86 isa=avx512 threads=1 l1d=32K l2=1M l3=32M");
+  // Rows of 14 and of 7 pixels fill 14 and 7 lanes of 16.
+  for (const char* text : {"conv2d N=1 C=256 H=14 W=14 O=256 R=3 Q=3 P=1 const=F",
+                           "conv2d N=1 C=512 H=7 W=7 O=512 R=3 Q=3 P=1 const=F",
+                           "conv2d N=1 C=256 H=14 W=14 O=512 R=1 Q=1 const=F"}) {
+    CAPTURE(text);
+    const ir::Program p = by_default(text, target);
+    const ir::Stage* tile = tile_of(p);
+    REQUIRE(tile);
+    CHECK(vector_of(*tile) == "o");
+    CHECK(vector_of(*p.stage("Y")) == "w");
+  }
+  // The same of an op that no library has.
+  const ir::Program p = by_default(
+      "op f(A: f32[K,I], B: f32[J,K]) -> (C: f32[J,I]) { C[j,i] = sum[k](A[k,i] * B[j,k]) } "
+      "I=17 J=64 K=300 const=B",
+      target);
+  const ir::Stage* tile = tile_of(p);
+  REQUIRE(tile);
+  CHECK(vector_of(*tile) == "j");
+  CHECK(vector_of(*p.stage("C")) == "i");
+}
+
+TEST_CASE("tile axes: rows that fill their vectors leave as they are") {
+  const ir::Target target = target_of("x86 isa=avx512 threads=1 l1d=32K l2=1M l3=32M");
+  for (const char* text : {"matmul M=128 N=128 K=128", "fc_relu M=64 N=512 K=512 const=W,b"}) {
+    CAPTURE(text);
+    const ir::Program p = by_default(text, target);
+    const ir::Stage* tile = tile_of(p);
+    REQUIRE(tile);
+    CHECK(vector_of(*tile) == "n");
+  }
+}
+
+TEST_CASE("tile axes: packed copies are transposed in registers") {
+  const ir::Target target = target_of("x86 isa=avx512 threads=1 l1d=32K l2=1M l3=32M");
+  CHECK(packs_by_squares(by_default("matmul M=256 N=256 K=256 B@N,K", target), "B"));
+  // One tensor read along two axes.
+  const ir::Program gram = by_default(
+      "op gram(X: f32[M,K]) -> (G: f32[M,M]) { G[i,j] = sum[k](X[i,k] * X[j,k]) } M=256 K=200",
+      target);
+  CHECK(packs_by_squares(gram, "X"));
+  CHECK(tile_of(gram));
+}
+
+TEST_CASE("tile axes: taps of a window are unrolled without spills") {
+  const ir::Target target = target_of("x86 isa=avx512 threads=1 l1d=32K l2=1M l3=32M");
+  const auto nest = jit::lower(
+      by_default("conv2d N=1 C=64 H=56 W=56 O=64 R=3 Q=3 P=1 const=F,b", target), target);
+  REQUIRE(nest);
+  const auto code = jit::compile_x86(*nest, target);
+  REQUIRE(code);
+  CHECK(code->report.vec_peak > target.vector_registers());
+  CHECK(code->report.inner_spills == 0);
+}
