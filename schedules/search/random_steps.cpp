@@ -262,12 +262,22 @@ std::optional<Step> RandomSchedules::propose_tensor(const ir::Program& p) {
   return step::split(reduction_loop_of(*s), row->group, base + ".o", base + ".i", ir::Tail::kPeel);
 }
 
+std::optional<Step> RandomSchedules::propose_collapse(const ir::Stage& s) {
+  const int vars = static_cast<int>(s.vars.size());
+  if (vars < 2) return {};
+  // Most often neighbours, which run on where nothing has another order.
+  const auto outer = static_cast<size_t>(below(vars - 1));
+  const size_t inner = chance(85) ? outer + 1 : static_cast<size_t>(below(vars));
+  return step::collapse({s.name, s.vars[outer].name}, {s.name, s.vars[inner].name}, fresh("c"));
+}
+
 std::optional<Step> RandomSchedules::propose(const ir::Program& p, bool marks) {
   if (chance(25)) {
     if (std::optional<Step> tensor = propose_tensor(p)) return tensor;
   }
   const ir::Stage& s = pick(p.stages);
   if (s.loops.empty()) return {};
+  if (!marks && s.relations.empty() && chance(20)) return propose_collapse(s);
   if (marks) return propose_mark(p, s);
   return chance(60) ? propose_shape(s) : propose_place(p, s);
 }

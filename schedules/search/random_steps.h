@@ -61,6 +61,7 @@ class RandomSchedules {
   std::optional<Step> propose_compute(const ir::Program& p);
   Step propose_copy(const ir::Program& p, const ir::Stage& s);
   std::optional<Step> propose_reorder(const ir::Stage& s);
+  std::optional<Step> propose_collapse(const ir::Stage& s);
   std::optional<Step> propose_tensor(const ir::Program& p);
   std::optional<Step> propose_groups(const ir::Stage& s, const ir::Instruction& row);
   ir::Place loop_of(const ir::Stage& s);

@@ -108,6 +108,14 @@ Step fuse(const ir::Place& outer, const ir::Place& inner, std::string fused) {
       .done();
 }
 
+Step collapse(const ir::Place& outer, const ir::Place& inner, std::string collapsed) {
+  return StepBuilder(kCollapse)
+      .set("outer", outer)
+      .set("inner", inner)
+      .set("collapsed", std::move(collapsed))
+      .done();
+}
+
 Step unroll(const ir::Place& loop) { return of_loops(kUnroll, {loop}); }
 
 Step unroll(const std::vector<ir::Place>& loops) { return of_loops(kUnroll, loops); }

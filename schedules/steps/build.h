@@ -33,6 +33,7 @@ Step split(const ir::Place& loop, Number factor, std::string outer, std::string 
            ir::Tail tail = ir::Tail::kMask);
 Step reorder(const std::vector<ir::Place>& loops);
 Step fuse(const ir::Place& outer, const ir::Place& inner, std::string fused);
+Step collapse(const ir::Place& outer, const ir::Place& inner, std::string collapsed);
 Step unroll(const ir::Place& loop);
 Step unroll(const std::vector<ir::Place>& loops);
 Step vectorize(const ir::Place& loop);

@@ -17,7 +17,7 @@ std::string objection_compute(const ir::Program& p, size_t s, size_t owner) {
     return stage.name + " writes " + b->name + ", which the caller keeps; use stage to copy a " +
            "window of it";
   }
-  return {};
+  return windowless(stage);
 }
 
 Applied place(ir::Program p, const std::string& name, const LoopRef& at, const Step& step) {

@@ -201,6 +201,16 @@ ir::Expr extent_of(const ir::Stage& stage, const std::string& loop) {
   return v->lo ? v->hi - v->lo : v->hi;
 }
 
+std::string windowless(const ir::Stage& stage) {
+  const bool plain =
+      std::all_of(stage.out_index.begin(), stage.out_index.end(),
+                  [](const ir::Expr& e) { return e->op == ir::Op::kVar || ir::is_const(e); });
+  if (plain) return {};
+  return stage.name + " writes " + stage.output +
+         " by an index of two variables, since `collapse`" +
+         " made one dim of two; leave it at the root";
+}
+
 bool reads(const ir::Stage& stage, std::string_view buffer) {
   const auto in = [&](const ir::Expr& e) {
     return ir::any_node(

@@ -51,6 +51,9 @@ bool is_reduction(const ir::Stage& stage, const std::string& loop);
 /// Iterations of `loop` over its variable's whole domain.
 ir::Expr extent_of(const ir::Stage& stage, const std::string& loop);
 
+/// A reason why no window of what `stage` writes can be told: it is not indexed by variables alone.
+std::string windowless(const ir::Stage& stage);
+
 /// True when the stage's definition (value, where, domains, indices) loads `buffer`.
 bool reads(const ir::Stage& stage, std::string_view buffer);
 

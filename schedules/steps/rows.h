@@ -9,6 +9,7 @@ namespace hone::schedules {
 extern const StepRow kSplit;
 extern const StepRow kReorder;
 extern const StepRow kFuse;
+extern const StepRow kCollapse;
 extern const StepRow kUnroll;
 extern const StepRow kVectorize;
 extern const StepRow kParallel;

@@ -39,6 +39,13 @@ bool indexed_by_variables(const Access& a) {
   return true;
 }
 
+/// True of a temporary that another rule has made as a copy.
+bool copied_at_root(const ir::Program& program, const std::string& buffer) {
+  const ir::Stage* s = program.producer(buffer);
+  return s && s->reduce == ir::Reduce::kNone && s->at.root() && s->value->op == ir::Op::kLoad &&
+         !s->value->guarded;
+}
+
 /// True when each tensor is read again along some index variable: a tile of registers would save
 /// most of its loads.
 bool reused_by_tiles(const ir::Stage& s, const StageFacts& facts) {
@@ -83,9 +90,8 @@ int64_t inside(const ir::Program& program, const ir::Expr& e, const std::string&
 
 bool worth_packing(const Plan& plan, const std::string& stage, const Access& a) {
   const ir::Buffer* b = plan.program().buffer(a.buffer);
-  if (b->role == ir::Role::kTemp || a.gathers || a.guarded || !indexed_by_variables(a)) {
-    return false;
-  }
+  if (a.gathers || a.guarded || !indexed_by_variables(a)) return false;
+  if (b->role == ir::Role::kTemp && !copied_at_root(plan.program(), a.buffer)) return false;
   if (b->constant) return true;
   // A copy at the root serves every window, so reads count over the whole domain.
   const StageFacts facts = facts_of(plan.program(), plan.stage(stage));

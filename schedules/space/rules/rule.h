@@ -22,6 +22,7 @@ struct Rule {
 namespace cpu {
 extern const Rule kInline;
 extern const Rule kPad;
+extern const Rule kCollapse;
 extern const Rule kRows;
 extern const Rule kTile;
 extern const Rule kLanes;

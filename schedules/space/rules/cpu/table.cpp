@@ -4,7 +4,7 @@
 namespace hone::schedules {
 namespace {
 
-constexpr const Rule* kShaping[] = {&cpu::kInline, &cpu::kPad, &cpu::kRows};
+constexpr const Rule* kShaping[] = {&cpu::kInline, &cpu::kPad, &cpu::kCollapse, &cpu::kRows};
 constexpr const Rule* kStages[] = {&cpu::kTile, &cpu::kLanes, &cpu::kTranspose, &cpu::kElementwise};
 constexpr const Rule* kFinishing[] = {&cpu::kParallel, &cpu::kPartition, &cpu::kPrefetch,
                                       &cpu::kStream};

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "schedules/space/analysis/axis.h"
+#include "schedules/space/analysis/shape.h"
+#include "schedules/space/rules/rule.h"
+
+namespace hone::schedules {
+namespace {
+
+/// Lanes that may be idle, as a part of those at work.
+/// Tuned on: Zen 4 (AVX-512).
+constexpr double kIdle = 0.05;
+/// Cycles of the stage, per element copied, that a copy must save.
+/// Tuned on: Zen 4 (AVX-512).
+constexpr double kSaved = 2;
+
+/// Lanes that a loop of `extent` leaves idle, as a part of those at work.
+double idle(int64_t extent, int lanes) {
+  const int64_t filled = (extent + lanes - 1) / lanes * lanes;
+  return static_cast<double>(filled) / static_cast<double>(std::max<int64_t>(extent, 1)) - 1;
+}
+
+/// True where the stage reads or writes neighbours along `var`.
+bool contiguous(const StageFacts& facts, const std::string& var) {
+  return facts.store.stride(var) == 1 ||
+         std::any_of(facts.loads.begin(), facts.loads.end(),
+                     [&](const Access& a) { return a.stride(var) == 1; });
+}
+
+/// True where `outer` goes on where `inner` ends, or neither moves the access.
+bool runs_on(const Access& a, const std::string& outer, const std::string& inner, int64_t extent) {
+  return !a.gathers && a.stride(outer) == extent * a.stride(inner);
+}
+
+/// A copy of `a` in which `outer` goes on where `inner` ends. False where it would not pay.
+bool copy_running_on(Plan& plan, const std::string& stage, const Access& a,
+                     const std::string& outer, const std::string& inner) {
+  const ir::Stage s = plan.stage(stage);
+  const StageFacts facts = plan.facts(stage);
+  if (a.stride(outer) == 0 || a.stride(inner) == 0 || !worth_packing(plan, stage, a)) return false;
+  const int lanes = plan.lanes(widest_type(plan.program(), s));
+  double reads = idle(facts.extent(inner), lanes);
+  for (const auto& [var, extent] : facts.extents) {
+    if (a.stride(var) == 0) reads *= static_cast<double>(std::max<int64_t>(extent, 1));
+  }
+  if (reads / (plan.machine().arithmetic_ports * lanes) < kSaved) return false;
+  std::vector<LayoutAxis> layout, reduced, last(2);
+  for (size_t d = 0; d < a.indices.size(); ++d) {
+    const std::string var = plain_var(a.indices[d]);
+    if (var == outer || var == inner) {
+      last[var == inner] = {dim_name(d)};
+    } else {
+      (s.is_reduction_var(var) ? reduced : layout).push_back({dim_name(d)});
+    }
+  }
+  layout.insert(layout.end(), reduced.begin(), reduced.end());
+  layout.insert(layout.end(), last.begin(), last.end());
+  return plan.add(
+      step::stage(a.buffer, {}, plan.fresh_stage(a.buffer + ".c"), {.layout = std::move(layout)}));
+}
+
+/// Makes one of the two, with copies of what does not run on. False, and nothing changed, where
+/// they cannot be.
+bool collapse(Plan& plan, const std::string& name, const std::string& outer,
+              const std::string& inner) {
+  const StageFacts facts = plan.facts(name);
+  const int64_t extent = facts.extent(inner);
+  if (facts.store.stride(inner) == 0 || !runs_on(facts.store, outer, inner, extent)) return false;
+  Plan::Mark before = plan.mark();
+  bool runs = true;
+  for (const Access& a : facts.loads) {
+    runs =
+        runs && (runs_on(a, outer, inner, extent) || copy_running_on(plan, name, a, outer, inner));
+  }
+  if (runs && plan.add(step::collapse({name, outer}, {name, inner}, outer + "." + inner)) &&
+      plan.decide("collapse " + outer + " and " + inner + " of " + name, 2, 1) == 1) {
+    return true;
+  }
+  plan.rewind(std::move(before));
+  return false;
+}
+
+/// Makes one index of two where the inner one leaves lanes idle.
+bool collapse_any(Plan& plan, const std::string& name) {
+  const ir::Stage s = plan.stage(name);
+  const StageFacts facts = plan.facts(name);
+  const int lanes = plan.lanes(widest_type(plan.program(), s));
+  for (const ir::IndexVar& inner : s.vars) {
+    if (!contiguous(facts, inner.name) || idle(facts.extent(inner.name), lanes) <= kIdle) continue;
+    for (const ir::IndexVar& outer : s.vars) {
+      if (outer.name == inner.name || facts.extent(outer.name) <= 1) continue;
+      if (collapse(plan, name, outer.name, inner.name)) return true;
+    }
+  }
+  return false;
+}
+
+bool apply_collapse(Plan& plan, const std::string& name) {
+  bool any = false;
+  while (collapse_any(plan, name)) any = true;
+  return any || plan.declines("its lanes are at work, or no index goes on where another ends");
+}
+
+}  // namespace
+
+const Rule cpu::kCollapse = {
+    "collapse",
+    "Two indices that run on in memory, of which the inner one leaves lanes idle, become one; "
+    "what does not run on is copied first, where it is read often.",
+    apply_collapse,
+};
+
+}  // namespace hone::schedules

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <set>
+
+#include "schedules/steps/edit.h"
+#include "schedules/steps/rows.h"
+
+namespace hone::schedules {
+namespace {
+
+/// Two variables of a stage that become one.
+struct VarPair {
+  size_t stage = 0;
+  std::string outer, inner;
+  auto operator<=>(const VarPair&) const = default;
+};
+
+/// Two dims of a buffer that become one, the inner one. The outer one keeps a single index.
+struct DimPair {
+  size_t buffer = 0;
+  size_t outer = 0, inner = 0;
+  auto operator<=>(const DimPair&) const = default;
+};
+
+bool is_var(const ir::Expr& e, const std::string& name) {
+  return e->op == ir::Op::kVar && e->name == name;
+}
+
+bool mentions(const ir::Expr& e, const VarPair& vars) {
+  bool any = false;
+  ir::visit(e, [&](const ir::Expr& n) {
+    any |= n->op == ir::Op::kVar && (n->name == vars.outer || n->name == vars.inner);
+  });
+  return any;
+}
+
+/// True where an extent is a number or known at the call.
+bool is_size(const ir::Expr& e) {
+  bool size = true;
+  ir::visit(e, [&](const ir::Expr& n) { size &= n->op != ir::Op::kVar && n->op != ir::Op::kLoad; });
+  return size;
+}
+
+/// Makes one variable of two, and one dim of those that they index. Stages that index these dims
+/// alike follow. A copy that cannot writes element (i, j) at i * extent + j.
+class Collapse {
+ public:
+  Collapse(ir::Program program, std::string name) : p_(std::move(program)), name_(std::move(name)) {
+    for (size_t i = 0; i < p_.stages.size(); ++i) drop_units(p_.stages.edit(i));
+  }
+
+  /// Why the pair cannot become one; empty where it can.
+  std::string find(const VarPair& first) { return grow(first); }
+
+  ir::Program done() {
+    for (size_t i = 0; i < p_.stages.size(); ++i) {
+      ir::Stage& s = p_.stages.edit(i);
+      for_each_expr(s, [&](ir::Expr& e) { e = flattened(e, i); });
+      s.out_index = flattened(s.output, std::move(s.out_index), i);
+    }
+    for (const VarPair& v : vars_) replace(v);
+    for (const DimPair& d : dims_) {
+      ir::Buffer& b = p_.buffers.edit(d.buffer);
+      b.shape[d.inner] = b.shape[d.outer] * b.shape[d.inner];
+      b.shape[d.outer] = ir::make_int(1);
+    }
+    return std::move(p_);
+  }
+
+ private:
+  /// An index that is reduced over one value alone moves nothing.
+  static void drop_units(ir::Stage& s) {
+    if (!s.relations.empty()) return;
+    std::map<std::string, ir::Expr> zero;
+    for (const ir::IndexVar& r : s.rvars) {
+      int64_t hi = 0;
+      if (!r.lo && ir::is_const(r.hi, &hi) && hi == 1) zero[r.name] = ir::make_int(0);
+    }
+    if (!zero.empty()) s.value = substitute(s.value, zero);
+  }
+
+  /// Adds a pair with all that follows from it, or nothing and why not.
+  std::string grow(const VarPair& v) {
+    const auto vars = vars_;
+    const auto dims = dims_;
+    std::vector<DimPair> open;
+    std::string wrong = add(v, open);
+    while (wrong.empty() && !open.empty()) {
+      const DimPair d = open.back();
+      open.pop_back();
+      wrong = follow(d);
+    }
+    if (!wrong.empty()) {
+      vars_ = vars;
+      dims_ = dims;
+    }
+    return wrong;
+  }
+
+  std::string add(const VarPair& v, std::vector<DimPair>& open) {
+    const ir::Stage& s = p_.stages[v.stage];
+    std::string wrong = objection(s, v);
+    if (!wrong.empty()) return wrong;
+    vars_.insert(v);
+    ir::Stage copy = s;
+    for_each_expr(copy, [&](const ir::Expr& e) {
+      ir::visit(e, [&](const ir::Expr& n) {
+        if (wrong.empty() && n->op == ir::Op::kLoad) {
+          wrong = add_access(s, v, n->name, n->args, open);
+        }
+      });
+    });
+    if (wrong.empty()) wrong = add_access(s, v, s.output, s.out_index, open);
+    copy.out_index.clear();
+    for_each_expr(copy, [&](const ir::Expr& e) {
+      if (wrong.empty() && mentions(stripped(e, v), v)) {
+        wrong = s.name + " uses " + v.outer + " or " + v.inner + " apart from the other";
+      }
+    });
+    return wrong;
+  }
+
+  /// What does not let the variables of a stage become one, whatever they index.
+  std::string objection(const ir::Stage& s, const VarPair& v) const {
+    const bool bare = s.relations.empty() && s.factored.empty() && s.at.root() &&
+                      s.loops.size() == s.vars.size() + s.rvars.size();
+    if (!bare) return "stage " + s.name + " has steps already; collapse before any of them";
+    const ir::IndexVar *outer = s.var(v.outer), *inner = s.var(v.inner);
+    if (!outer || !inner || outer == inner) return "two indices of " + s.name + " are wanted";
+    if (s.is_reduction_var(v.outer) || s.is_reduction_var(v.inner)) {
+      return "an index of " + s.name + " is reduced; fuse loops that are reduced";
+    }
+    if (outer->lo || inner->lo || !is_size(outer->hi) || !is_size(inner->hi)) {
+      return "the range of " + v.outer + " or " + v.inner +
+             " does not begin at 0, or depends on data";
+    }
+    if (s.var(name_)) return "stage " + s.name + " has an index " + name_ + " already";
+    for (const VarPair& other : vars_) {
+      if (other.stage == v.stage) return s.name + " has another pair of indices that become one";
+    }
+    return {};
+  }
+
+  /// The dims of an access that the pair indexes, both or none.
+  std::string add_access(const ir::Stage& s, const VarPair& v, const std::string& tensor,
+                         const std::vector<ir::Expr>& indices, std::vector<DimPair>& open) {
+    const size_t rank = p_.buffer(tensor)->shape.size();
+    const auto at = [&](const std::string& name) {
+      size_t d = 0;
+      while (d < rank && !is_var(indices[d], name)) ++d;
+      return d;
+    };
+    const size_t outer = at(v.outer), inner = at(v.inner);
+    if (outer == rank && inner == rank) return {};
+    if (outer == rank || inner == rank) return "only one of the two moves along " + tensor;
+    const DimPair dims{*find_buffer(p_, tensor), outer, inner};
+    std::string wrong = runs_on(s, v, dims);
+    if (wrong.empty() && dims_.insert(dims).second) open.push_back(dims);
+    return wrong;
+  }
+
+  /// Why neighbours along the outer dim do not follow the end of the inner one in memory.
+  std::string runs_on(const ir::Stage& s, const VarPair& v, const DimPair& d) const {
+    const ir::Buffer& b = p_.buffers[d.buffer];
+    const std::string what =
+        v.outer + " does not go on in " + b.name + " where " + v.inner + " ends";
+    if (!equal(s.var(v.inner)->hi, b.shape[d.inner]) || b.pad != 0 || b.swizzle) return what;
+    for (const DimPair& other : dims_) {
+      const bool shares = other.outer == d.outer || other.inner == d.inner ||
+                          other.outer == d.inner || other.inner == d.outer;
+      if (other.buffer == d.buffer && other != d && shares) return what;
+    }
+    const size_t outer = axis_of(b, d.outer), inner = axis_of(b, d.inner);
+    if (outer == kNoAxis || inner == kNoAxis) return what;
+    if (b.strides.empty()) return inner == outer + 1 ? "" : what;
+    return equal(b.strides[outer], b.strides[inner] * b.shape[d.inner]) ? "" : what;
+  }
+
+  /// The axis that a dim alone lies along; kNoAxis where it is cut.
+  static constexpr size_t kNoAxis = SIZE_MAX;
+  static size_t axis_of(const ir::Buffer& b, size_t dim) {
+    if (b.axes.empty()) return dim;
+    for (size_t a = 0; a < b.axes.size(); ++a) {
+      if (b.axes[a] == ir::Axis{static_cast<int>(dim), 1, 0}) return a;
+    }
+    return kNoAxis;
+  }
+
+  /// The variables of every stage that index the dims.
+  std::string follow(const DimPair& d) {
+    const std::string tensor = p_.buffers[d.buffer].name;
+    if (is_checked(tensor)) return tensor + " is checked before the call";
+    std::string wrong;
+    for (size_t i = 0; i < p_.stages.size() && wrong.empty(); ++i) {
+      ir::Stage s = p_.stages[i];
+      const auto look = [&](const std::vector<ir::Expr>& indices) {
+        const ir::Expr &outer = indices[d.outer], &inner = indices[d.inner];
+        const bool plain = outer->op == ir::Op::kVar && inner->op == ir::Op::kVar;
+        if (!wrong.empty() || (plain && vars_.contains({i, outer->name, inner->name}))) return;
+        std::string apart = plain ? grow({i, outer->name, inner->name})
+                                  : s.name + " reads " + tensor + " by other indices";
+        if (!apart.empty() && !(s.output == tensor && is_copy(s))) wrong = std::move(apart);
+      };
+      for_each_expr(s, [&](const ir::Expr& e) {
+        ir::visit(e, [&](const ir::Expr& n) {
+          if (n->op == ir::Op::kLoad && n->name == tensor) look(n->args);
+        });
+      });
+      if (s.output == tensor) look(s.out_index);
+    }
+    return wrong;
+  }
+
+  /// A copy at the root may go on writing its tensor by two indices.
+  static bool is_copy(const ir::Stage& s) {
+    return s.reduce == ir::Reduce::kNone && s.value->op == ir::Op::kLoad && s.at.root();
+  }
+
+  bool is_checked(const std::string& tensor) const {
+    for (const ir::Check& check : p_.checks) {
+      bool loads = check.tensor == tensor;
+      for (const ir::Expr& e : {check.value, check.lo, check.hi, check.position}) {
+        if (!e) continue;
+        ir::visit(e,
+                  [&](const ir::Expr& n) { loads |= n->op == ir::Op::kLoad && n->name == tensor; });
+      }
+      if (loads) return true;
+    }
+    return false;
+  }
+
+  /// `e` without the indices that the pair makes of accesses.
+  ir::Expr stripped(const ir::Expr& e, const VarPair& v) const {
+    return ir::rewrite(e, [&](const ir::Expr& n) {
+      if (n->op != ir::Op::kLoad) return ir::Expr();
+      std::vector<ir::Expr> indices = n->args;
+      const ir::Expr fill = n->guarded ? stripped(indices.back(), v) : ir::Expr();
+      if (n->guarded) indices.pop_back();
+      for (ir::Expr& index : indices) {
+        const bool ours = is_var(index, v.outer) || is_var(index, v.inner);
+        index = ours ? ir::make_int(0) : stripped(index, v);
+      }
+      return ir::make_load(n->name, n->type, std::move(indices), fill);
+    });
+  }
+
+  /// The indices of an access by stage `stage`, with one for each pair of dims.
+  std::vector<ir::Expr> flattened(const std::string& tensor, std::vector<ir::Expr> indices,
+                                  size_t stage) const {
+    const size_t buffer = *find_buffer(p_, tensor);
+    for (const DimPair& d : dims_) {
+      if (d.buffer != buffer) continue;
+      const ir::Expr &outer = indices[d.outer], &inner = indices[d.inner];
+      const bool one = outer->op == ir::Op::kVar && inner->op == ir::Op::kVar &&
+                       vars_.contains({stage, outer->name, inner->name});
+      if (one) {
+        indices[d.inner] = ir::make_var(name_);
+      } else {
+        indices[d.inner] = outer * p_.buffers[buffer].shape[d.inner] + inner;
+        indices[d.outer] = ir::make_int(0);
+      }
+    }
+    return indices;
+  }
+
+  ir::Expr flattened(const ir::Expr& e, size_t stage) const {
+    return ir::rewrite(e, [&](const ir::Expr& n) {
+      if (n->op != ir::Op::kLoad) return ir::Expr();
+      std::vector<ir::Expr> indices = n->args;
+      for (ir::Expr& index : indices) index = flattened(index, stage);
+      ir::Expr fill;
+      if (n->guarded) {
+        fill = indices.back();
+        indices.pop_back();
+      }
+      return ir::make_load(n->name, n->type, flattened(n->name, std::move(indices), stage), fill);
+    });
+  }
+
+  /// The outer variable stays, with one value.
+  void replace(const VarPair& v) {
+    ir::Stage& s = p_.stages.edit(v.stage);
+    const ir::Expr extent = s.var(v.outer)->hi * s.var(v.inner)->hi;
+    for (ir::IndexVar& x : s.vars) {
+      if (x.name == v.outer) x.hi = ir::make_int(1);
+      if (x.name == v.inner) x = {name_, {}, extent};
+    }
+    for (ir::Loop& l : s.loops) {
+      if (l.name == v.inner) l.name = name_;
+    }
+  }
+
+  ir::Program p_;
+  std::string name_;
+  std::set<VarPair> vars_;
+  std::set<DimPair> dims_;
+};
+
+Applied apply_collapse(ir::Program p, const Step& step) {
+  auto refs = find_loops(p, {step.name("outer"), step.name("inner")});
+  if (!refs) return refs.failure();
+  const ir::Stage& s = p.stages[refs->front().stage];
+  const VarPair pair{refs->front().stage, s.loops[(*refs)[0].loop].name,
+                     s.loops[(*refs)[1].loop].name};
+  Collapse collapse(p, step.name("collapsed"));
+  std::string wrong = collapse.find(pair);
+  if (!wrong.empty()) return ir::Reject{std::move(wrong)};
+  return collapse.done();
+}
+
+}  // namespace
+
+const StepRow kCollapse = {
+    "collapse",
+    {{Arg::kLoop, "outer"}, {Arg::kLoop, "inner"}, {Arg::kWord, "->"}, {Arg::kNew, "collapsed"}},
+    "Two indices that run on in every tensor that they index become one; the outer one is left "
+    "with "
+    "one value. Stages that index these tensors alike follow. Before any other step of theirs.\n"
+    "Y[c,h,w] = X[c,h,w]  =>  collapse h w -> hw  =>  Y[c,0,hw] = X[c,0,hw]",
+    apply_collapse,
+};
+
+}  // namespace hone::schedules
