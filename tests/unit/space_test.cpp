@@ -183,6 +183,29 @@ TEST_CASE("space: no default repeats a reduction in loops that it does not depen
   }
 }
 
+TEST_CASE("space: a row's own reduction is not repeated for every element of the row") {
+  const ir::Target target = target_of(kTargets[0]);
+  const ir::Program p = by_default(
+      "op f(A: bool[D,D]) -> (Y: i32[D,D]) { Y[i,j] = 100 * min[r: i64](cast<i32>(A[i,D-1-r]) * "
+      "sum[s](cast<i32>(A[s,r]))) } D=533",
+      target);
+  for (const ir::Stage& s : p.stages) {
+    if (s.reduce == ir::Reduce::kNone || s.at.stage != "Y") continue;
+    CHECK(s.at.loop.rfind('j', 0) != 0);
+  }
+}
+
+TEST_CASE("space: what no index runs along in memory runs along the nearest, as vectors") {
+  const ir::Target target = target_of(kTargets[0]);
+  const ir::Program p = by_default(
+      "op f(A: f32[M,N]) -> (Y: f32[M,N]) { Y[i,j] = exp(A[i,j]) } M=512 N=153 Y.stride=(2,1024) "
+      "A.stride=(3,1600)",
+      target);
+  const ir::Loop& innermost = p.stage("Y")->loops.back();
+  CHECK(innermost.mark == ir::Mark::kVector);
+  CHECK(innermost.name.rfind('i', 0) == 0);
+}
+
 TEST_CASE("space: what would be scalar in a row is computed for all rows beforehand") {
   const ir::Target target = target_of(kTargets[0]);
   for (const char* text : {

@@ -2,6 +2,7 @@
 #include "schedules/space/analysis/shape.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "schedules/steps/edit.h"
 
@@ -12,19 +13,43 @@ int64_t loop_extent(const Plan& plan, const ir::Stage& s, const std::string& loo
   return typical(plan.program(), extent_of(s, loop));
 }
 
+/// True when some stage is computed in the loop over `var`.
+bool hosts_a_stage(const Plan& plan, const std::string& name, const std::string& var) {
+  for (const ir::Stage& other : plan.program().stages) {
+    if (other.at.stage == name && other.at.loop == plan.loop_of(name, var)) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+std::string nearest_var(const Plan& plan, const std::string& name) {
+  const ir::Stage s = plan.stage(name);
+  const StageFacts facts = plan.facts(name);
+  const int64_t line = plan.machine().line_bytes;
+  const auto bytes = [&](const Access& a, const std::string& var) {
+    const int64_t size = size_of(plan.program().buffer(a.buffer)->type);
+    return std::min(saturating_product(std::abs(a.stride(var)), size), line);
+  };
+  std::string best;
+  int64_t least = 0;
+  for (const ir::IndexVar& v : s.vars) {
+    if (facts.extent(v.name) <= 1 || hosts_a_stage(plan, name, v.name)) continue;
+    int64_t moved = 2 * bytes(facts.store, v.name);  // what is written is read first
+    for (const Access& a : facts.loads) moved += bytes(a, v.name);
+    if (!best.empty() && moved >= least) continue;
+    best = v.name;
+    least = moved;
+  }
+  return best;
+}
 
 std::string contiguous_var(const Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   const StageFacts facts = plan.facts(name);
   std::string best;
   int64_t best_extent = 0;
-  const auto hosts = [&](const std::string& var) {
-    for (const ir::Stage& other : plan.program().stages) {
-      if (other.at.stage == name && other.at.loop == plan.loop_of(name, var)) return true;
-    }
-    return false;
-  };
+  const auto hosts = [&](const std::string& var) { return hosts_a_stage(plan, name, var); };
   const auto look = [&](const Access& a) {
     for (size_t i = s.vars.size(); i-- > 0;) {
       const std::string& var = s.vars[i].name;

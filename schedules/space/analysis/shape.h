@@ -12,6 +12,10 @@ namespace hone::schedules {
 /// which a load is; "" when nothing is.
 std::string contiguous_var(const Plan& plan, const std::string& stage);
 
+/// The variable along which neighbours lie nearest in all that a stage reads and writes, in bytes
+/// that a step moves, up to a line. "": no loop has steps.
+std::string nearest_var(const Plan& plan, const std::string& stage);
+
 /// The widest type that the stage computes with: it sets the lanes of its vectors.
 DType widest_type(const ir::Program& program, const ir::Stage& stage);
 

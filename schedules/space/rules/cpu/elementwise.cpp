@@ -16,8 +16,9 @@ bool apply_elementwise(Plan& plan, const std::string& name) {
   if (s.reduce != ir::Reduce::kNone) return plan.declines("the stage reduces");
   if (s.vars.empty()) return plan.declines("the stage has no loops");
   const StageFacts facts = plan.facts(name);
-  const std::string v = contiguous_var(plan, name);
-  if (v.empty()) return plan.declines("no index runs along memory in the result");
+  std::string v = contiguous_var(plan, name);
+  if (v.empty()) v = nearest_var(plan, name);
+  if (v.empty()) return plan.declines("no loop has two steps");
   const int64_t extent = facts.extent(v);
   const int lanes = plan.lanes(widest_type(plan.program(), s));
   const int64_t vectors = (extent + lanes - 1) / lanes;
@@ -43,7 +44,9 @@ bool apply_elementwise(Plan& plan, const std::string& name) {
 
 const Rule cpu::kElementwise = {
     "elementwise",
-    "A stage without reduction runs its contiguous axis as vectors, a few an iteration.",
+    "A stage without reduction runs its contiguous axis as vectors, a few an iteration. Without "
+    "one "
+    "it is the axis along which neighbours lie nearest.",
     apply_elementwise,
 };
 

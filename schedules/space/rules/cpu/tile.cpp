@@ -365,7 +365,8 @@ bool apply_tile(Plan& plan, const std::string& name) {
     t.follows = alignment(*p, s);
     // What repeats is stored instead: a small part of the consumer's own result.
     const bool once = repeats(t.follows, s, plan.facts(t.root)) == 1;
-    if (p->at.root() && plan.decide("fuse " + p->name + " into " + name, 2, once) == 0) {
+    const bool open = p->at.root();
+    if (open ? plan.decide("fuse " + p->name + " into " + name, 2, once) == 0 : !once) {
       return plan.declines(once ? "so decided" : "its loops would repeat the reduction");
     }
   } else {
