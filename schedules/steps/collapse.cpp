@@ -125,9 +125,16 @@ class Collapse {
 
   /// What does not let the variables of a stage become one, whatever they index.
   std::string objection(const ir::Stage& s, const VarPair& v) const {
-    const bool bare = s.relations.empty() && s.factored.empty() && s.at.root() &&
+    const bool marked = std::any_of(s.loops.begin(), s.loops.end(), [](const ir::Loop& l) {
+      return l.mark != ir::Mark::kSerial || l.partition;
+    });
+    const bool bare = s.relations.empty() && s.factored.empty() && s.at.root() && !marked &&
                       s.loops.size() == s.vars.size() + s.rvars.size();
     if (!bare) return "stage " + s.name + " has steps already; collapse before any of them";
+    for (const std::string& loop : {v.outer, v.inner}) {
+      std::string pinned = pinned_loop(p_, s, loop);
+      if (!pinned.empty()) return pinned;
+    }
     const ir::IndexVar *outer = s.var(v.outer), *inner = s.var(v.inner);
     if (!outer || !inner || outer == inner) return "two indices of " + s.name + " are wanted";
     if (s.is_reduction_var(v.outer) || s.is_reduction_var(v.inner)) {
