@@ -21,6 +21,8 @@ int64_t round_up(int64_t bytes, int64_t align) { return (bytes + align - 1) / al
 
 constexpr int kAsyncCopies = 80;  // the first sm that has them
 
+constexpr int kMostThreads = 1024;  // of a block
+
 constexpr int64_t kUnrolled = 64;  // iterations at most, of a loop whose extent varies
 constexpr int kAtATime = 4;        // iterations of one whose extent has no bound
 
@@ -72,7 +74,12 @@ void LaunchPrinter::measure(const Stmt& s) {
     n_.facts.define_loop(l->loop, Poly::of(l->begin, &n_.facts), Poly::of(l->end, &n_.facts));
     if (is_thread(l->mark)) {
       const auto most = n_.facts.upper(Poly::of(l->end, &n_.facts));
-      if (!most) throw ir::Reject{"the extent of " + loop(l->loop) + " has no upper bound"};
+      if (!most || *most > kMostThreads) {
+        throw ir::Reject{fmt::format(
+            "the extent of {} is not known to be at most {}, the threads of a block; split it and "
+            "bind the inner loop",
+            loop(l->loop), kMostThreads)};
+      }
       int& threads = out_.block[static_cast<size_t>(axis_of(l->mark))];
       threads = std::max(threads, static_cast<int>(*most));
     }
@@ -82,9 +89,9 @@ void LaunchPrinter::measure(const Stmt& s) {
 }
 
 void LaunchPrinter::check_threads() const {
-  if (threads() > 1024) {
-    throw ir::Reject{fmt::format("launch {} has blocks of {} threads; a block has at most 1024",
-                                 launch_.name, threads())};
+  if (threads() > kMostThreads) {
+    throw ir::Reject{fmt::format("launch {} has blocks of {} threads; a block has at most {}",
+                                 launch_.name, threads(), kMostThreads)};
   }
 }
 

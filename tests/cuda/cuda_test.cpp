@@ -97,6 +97,18 @@ TEST_CASE("cuda: random legal schedules under the emulation") {
   CHECK(bound > checked / 2);
 }
 
+TEST_CASE("cuda: a loop that data may make longer than a block is not bound to its threads") {
+  const DiffProblem p = problem("embedding_bag R=20 D=33 L=12 B=1 I=i32");
+  for (const char* axis : {"thread.x", "thread.y", "thread.z"}) {
+    const auto schedule = schedules::Schedule::parse(
+        std::string("stage Y at Y/b -> T in=registers; bind T/j ") + axis);
+    REQUIRE(schedule);
+    const auto source = print(p, *schedule);
+    REQUIRE_FALSE(source);
+    CHECK(source.failure().find("threads of a block") != std::string::npos);
+  }
+}
+
 TEST_CASE("cuda: kernels compile for every GPU that the compiler at hand knows") {
   const auto nvrtc = compiler_at_hand();
   if (!nvrtc) return;
