@@ -292,11 +292,12 @@ int LaunchPrinter::open_loop(const ForStmt& s) {
     most = n_.facts.upper(Poly::of(s.end, &n_.facts));
     if (most && *most > kUnrolled) most.reset();
   }
+  const std::string last = most ? std::to_string(*most) : end;
   const bool data = unrolled && !most && !is_const(s.end);
   if (unrolled) line(data ? fmt::format("#pragma unroll {}", kAtATime) : "#pragma unroll");
   if (!unrolled && tiles_.opens_products(s)) line("#pragma unroll 1");
   open(fmt::format("for ({0} {1} = {2}; {1} < {3}; ++{1}) {{", n_.index_type(), loop(s.loop),
-                   print_index(s.begin, n_), most ? fmt::format("{}", *most) : end));
+                   print_index(s.begin, n_), last));
   if (!most) return 1;
   open(fmt::format("if ({} < {}) {{", loop(s.loop), end));
   return 2;
