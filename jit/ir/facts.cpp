@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <unordered_map>
 
 #include "jit/ir/tree_size.h"
 
@@ -50,6 +52,7 @@ constexpr int kDepth = 24;
 constexpr int kSteps = 4000;
 constexpr int kNodesPerStep = 16;  // a step looks at every node of its polynomial
 constexpr int kMostNodes = 4096;   // as good as endless
+constexpr size_t kMostAnswers = 16384;
 
 bool is_composite(const Expr& e) {
   return e->op == Op::kMin || e->op == Op::kMax || e->op == Op::kDiv || e->op == Op::kMod;
@@ -101,6 +104,25 @@ int steps_for(const Poly& p) {
   return 1 + nodes / kNodesPerStep;
 }
 
+/// Equal for equal expressions.
+size_t hash_of(const Expr& e) {
+  size_t h = static_cast<size_t>(e->op) * 31 + std::hash<std::string>()(e->name);
+  h = h * 31 + static_cast<size_t>(e->id) + static_cast<size_t>(e->i) * 7;
+  for (const Expr& a : e->args) h = h * 131 + hash_of(a);
+  return h;
+}
+
+struct PolyHash {
+  size_t operator()(const Poly& p) const {
+    size_t h = static_cast<size_t>(p.constant());
+    for (const Poly::Term& t : p.terms()) {
+      h = h * 131 + static_cast<size_t>(t.coef);
+      for (const Expr& f : t.factors) h = h * 31 + hash_of(f);
+    }
+    return h;
+  }
+};
+
 /// The polynomial of one term.
 Poly product(const Poly::Term& term) {
   Poly p(term.coef);
@@ -110,9 +132,28 @@ Poly product(const Poly::Term& term) {
 
 }  // namespace
 
+struct Facts::Answers : std::unordered_map<Poly, Bound, PolyHash> {};
+
+/// One question for a bound.
+struct Facts::Question {
+  Answers& answers;
+  int steps = kSteps;  ///< left
+  int cuts = 0;        ///< how often a look was ended by want of steps or depth
+};
+
+Facts::Facts() { learn(); }
+
+void Facts::learn() { answers_ = std::make_shared<Answers>(); }
+
 void Facts::define_loop(int id, Poly begin, Poly end) {
   if (loops_.size() <= static_cast<size_t>(id)) loops_.resize(static_cast<size_t>(id) + 1);
   loops_[static_cast<size_t>(id)] = {std::move(begin), std::move(end), true};
+  learn();
+}
+
+void Facts::define_elements(Elements e) {
+  elements_.push_back(std::move(e));
+  learn();
 }
 
 Facts Facts::unconditional() const {
@@ -123,6 +164,7 @@ Facts Facts::unconditional() const {
 
 void Facts::define_dim(std::string name, int64_t lo, int64_t hi) {
   dims_.push_back({std::move(name), lo, hi});
+  learn();
 }
 
 bool Facts::nonnegative(const Poly& p) const {
@@ -149,8 +191,9 @@ bool Facts::nonnegative(const Poly& p) const {
 }
 
 std::optional<int64_t> Facts::lower(const Poly& p) const {
-  int steps = kSteps;
-  return lower(p, {kDepth, &steps});
+  if (answers_->size() > kMostAnswers) answers_->clear();
+  Question question{*answers_};
+  return lower(p, {kDepth, &question});
 }
 
 std::optional<int64_t> Facts::upper(const Poly& p) const {
@@ -165,14 +208,25 @@ bool Facts::is_known(const Expr& factor) const {
          loops_[static_cast<size_t>(factor->id)].known;
 }
 
-/// Lower bound of a polynomial. It replaces one factor at a time by the bound that makes the sum
-/// smallest. Divisions, min and max come first, because they may cancel against loops. Then come
-/// loops from the innermost, then the rest.
 std::optional<int64_t> Facts::lower(const Poly& p, Fuel fuel) const {
   if (p.wraps()) return std::nullopt;
   if (p.is_constant()) return p.constant();
-  *fuel.steps -= steps_for(p);
-  if (fuel.depth-- == 0 || *fuel.steps < 0) return std::nullopt;
+  Question& question = *fuel.question;
+  if (const auto it = question.answers.find(p); it != question.answers.end()) return it->second;
+  question.steps -= steps_for(p);
+  if (fuel.depth-- == 0 || question.steps < 0) {
+    ++question.cuts;
+    return std::nullopt;
+  }
+  const int cuts = question.cuts;
+  const Bound low = lower_factor(p, fuel);
+  if (question.cuts == cuts) question.answers.emplace(p, low);
+  return low;
+}
+
+/// Replaces one factor by the bound that makes the sum smallest. Divisions, min and max come first,
+/// because they may cancel against loops. Then come loops from the innermost, then the rest.
+std::optional<int64_t> Facts::lower_factor(const Poly& p, Fuel fuel) const {
   int loop = -1;
   for (const Poly::Term& t : p.terms()) {
     if (t.factors.size() == 1 && is_composite(t.factors[0])) {

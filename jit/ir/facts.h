@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@ namespace hone::ir {
 /// no answer means "cannot tell".
 class Facts {
  public:
+  Facts();
   /// Loop variable `id` runs over begin <= id < end. A loop's bounds mention only loops of smaller
   /// number. May be redefined.
   void define_loop(int id, Poly begin, Poly end);
@@ -25,7 +27,7 @@ class Facts {
     std::optional<Poly> lo, hi;
     std::optional<std::pair<Poly, Poly>> at = {};  ///< the first and last offset; null: all
   };
-  void define_elements(Elements e) { elements_.push_back(std::move(e)); }
+  void define_elements(Elements e);
 
   /// p >= 0 holds until `forget` takes the youngest assumption back.
   void assume(Poly p) { assumptions_.push_back(std::move(p)); }
@@ -42,10 +44,12 @@ class Facts {
   bool at_most(const Poly& a, const Poly& b) const { return nonnegative(b - a); }
 
  private:
+  struct Answers;
+  struct Question;
   /// Bounds the case splits of nested min, max and divisions: how deep, and how many in all.
   struct Fuel {
     int depth;
-    int* steps;
+    Question* question;
   };
 
   struct LoopRange {
@@ -57,7 +61,10 @@ class Facts {
     Poly lo, hi;
   };
 
+  /// Called where a definition is new: answers that were given do not hold any more.
+  void learn();
   std::optional<int64_t> lower(const Poly& p, Fuel fuel) const;
+  std::optional<int64_t> lower_factor(const Poly& p, Fuel fuel) const;
   std::optional<int64_t> lower_composite(const Poly& p, const Poly::Term& term, Fuel fuel) const;
   std::optional<int64_t> lower_div(const Poly& p, const Poly::Term& term, Fuel fuel) const;
   std::optional<int64_t> lower_by_dims(const Poly& p, const Poly::Term& term, Fuel fuel) const;
@@ -73,6 +80,9 @@ class Facts {
   std::vector<Poly> assumptions_;
   std::vector<Interval> dims_;
   std::vector<Elements> elements_;
+  /// Bounds that no want of fuel weakened. Case splits and passes ask for the same again and again.
+  /// Copies share them until one of them learns more.
+  std::shared_ptr<Answers> answers_;
 };
 
 }  // namespace hone::ir

@@ -67,6 +67,26 @@ TEST_CASE("what a branch assumes counts inside it only") {
   CHECK_FALSE(facts.nonnegative(m - Poly(4)));
 }
 
+TEST_CASE("an answer counts until a definition is new") {
+  Facts facts;
+  facts.define_loop(0, 0, 10);
+  const Poly index = Poly::atom(loop(0)) + Poly::atom(make_dim("M")) + Poly::atom(loop(1));
+  CHECK_FALSE(facts.upper(index));
+  facts.define_loop(1, 0, 4);
+  CHECK_FALSE(facts.upper(index));
+  const Facts before = facts;
+  facts.define_dim("M", 0, 100);
+  CHECK(facts.upper(index) == 112);
+  CHECK_FALSE(before.upper(index));
+  facts.define_loop(0, 2, 3);
+  CHECK(facts.upper(index) == 105);
+  CHECK(facts.lower(index) == 2);
+  const Expr load = make_load("X", hone::DType::kI32, {c(0)});
+  CHECK(facts.lower(Poly::atom(load)) == INT32_MIN);
+  facts.define_elements({"X", Poly(3), Poly(7)});
+  CHECK(facts.lower(Poly::atom(load)) == 3);
+}
+
 TEST_CASE("multiples are seen in every term, and in both sides of a minimum") {
   const Poly m = Poly::atom(make_dim("M"));
   CHECK(is_multiple(Poly(6), 2));
