@@ -3,19 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "jit/cuda/nvrtc.h"
 #include "jit/cuda/report/report.h"
+#include "runtime/cli/report_text.h"
 #include "runtime/device/backend.h"
 
 namespace hone::runtime {
 namespace {
-
-/// Three digits, and all before the point, are as much as an estimate is worth.
-double rounded(double x) {
-  return std::fabs(x) >= 1000 ? std::round(x) : std::stod(fmt::format("{:.3g}", x));
-}
 
 Json access_facts(const jit::AccessSite& s) {
   Json out = {{"what", s.store ? "store" : "load"},
@@ -96,26 +90,6 @@ Json cuda_report(const Compiled& compiled, const ir::Target& target) {
     out["kernels"].push_back(launch_facts(r, jit::device_peaks(target)));
   }
   return out;
-}
-
-std::string launch_text(const Json& launch) {
-  std::string text = fmt::format("launch {}\n", launch["name"].get<std::string>());
-  for (const auto& [name, fact] : launch.items()) {
-    if (name == "name" || name == "accesses") continue;
-    std::string value = fact.is_string() ? fact.get<std::string>() : fact.dump();
-    if (fact.is_number_float()) value = fmt::format("{}", fact.get<double>());
-    text += fmt::format("  {:<19} {}\n", name, value);
-  }
-  for (const Json& a : launch["accesses"]) {
-    const bool shared = a["memory"] == "shared";
-    const std::string cost = shared ? fmt::format("{} ways", a["ways"].get<double>())
-                                    : fmt::format("{} of {} sectors", a["sectors"].get<double>(),
-                                                  a["least_sectors"].get<double>());
-    text += fmt::format("  {:<5} {:<6} {:<21} {}{}\n", a["what"].get<std::string>(),
-                        a["memory"].get<std::string>(), cost, a["place"].get<std::string>(),
-                        a.contains("depends_on_data") ? "  (data decide)" : "");
-  }
-  return text;
 }
 
 }  // namespace hone::runtime

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
-
 #include "runtime/cli/common.h"
 #include "runtime/engine/build.h"
 
@@ -11,8 +9,5 @@ namespace hone::runtime {
 /// Static facts of a problem's kernels for a GPU: `kernels`, an object each, and `compiler`. The
 /// latter tells which compiler gave the register counts, or why there are none.
 Json cuda_report(const Compiled& compiled, const ir::Target& target);
-
-/// One of the launches as text, lines indented.
-std::string launch_text(const Json& launch);
 
 }  // namespace hone::runtime

@@ -6,6 +6,4 @@ namespace hone::runtime {
 
 Json cuda_report(const Compiled&, const ir::Target&) { return Json::object(); }
 
-std::string launch_text(const Json&) { return {}; }
-
 }  // namespace hone::runtime

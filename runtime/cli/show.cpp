@@ -6,8 +6,10 @@
 
 #include "jit/cuda/nvrtc.h"
 #include "runtime/cli/common.h"
+#include "runtime/cli/cpu_report.h"
 #include "runtime/cli/cuda_report.h"
 #include "runtime/cli/listing.h"
+#include "runtime/cli/report_text.h"
 #include "runtime/cli/show_halide.h"
 #include "runtime/device/backend.h"
 #include "schedules/space/space.h"
@@ -25,8 +27,8 @@ struct ShowOptions {
 
 /// What views are of.
 struct Shown {
+  EngineState& engine;
   const ops::Problem& problem;
-  const ir::Target& target;
   const KernelState& kernel;
   const Compiled& compiled;
 };
@@ -49,7 +51,7 @@ Json schedule_view(const Shown& s) {
 /// What the rules made of each stage, which is the schedule that is taken untuned.
 Json why_view(const Shown& s) {
   std::string text;
-  for (const schedules::RuleTrial& t : schedules::explain(s.problem.program, s.target)) {
+  for (const schedules::RuleTrial& t : schedules::explain(s.problem.program, s.engine.target)) {
     text += fmt::format("{:<10} {:<8} {} {}\n", t.rule, t.stage, t.applied ? "yes" : "no ", t.what);
     for (const schedules::Decision& d : t.decisions) {
       text +=
@@ -88,7 +90,7 @@ std::string ptx(const ir::Target& target, const jit::CudaSource& source) {
 
 Json assembly_view(const Shown& s) {
   const Compiled& c = s.compiled;
-  if (const jit::CudaSource* source = cuda_source(*c.code)) return ptx(s.target, *source);
+  if (const jit::CudaSource* source = cuda_source(*c.code)) return ptx(s.engine.target, *source);
   const jit::X86Code* code = jit::x86_code(*c.code);
   return code ? listing(*code, c.nest()) : no_code(c);
 }
@@ -104,7 +106,7 @@ Json report_view(const Shown& s) {
                 {"launches", k.entry.launches.size()},
                 {"workspace_bytes", k.workspace_bytes()},
                 {"code_bytes", code ? code->bytes.size() : 0}};
-  if (cuda_source(*c.code)) facts.update(cuda_report(c, s.target));
+  if (cuda_source(*c.code)) facts.update(cuda_report(c, s.engine.target));
   if (!code) return facts;
   const jit::Report& r = code->report;
   facts["instructions"] = r.instructions;
@@ -112,24 +114,14 @@ Json report_view(const Shown& s) {
   facts["inner_spills"] = r.inner_spills;
   facts["vector_registers"] = r.vec_peak;
   facts["frame_bytes"] = r.frame_bytes;
-  facts["jit_us"] = k.report.build_us;
+  facts["jit_us"] = rounded(k.report.build_us);
+  facts.update(cpu_report(s.engine, s.problem, c));
   return facts;
 }
 
 std::string text_of(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
-  std::string text;
-  for (const auto& [name, fact] : value.items()) {
-    if (fact.is_array()) {
-      for (const Json& launch : fact) text += launch_text(launch);
-      continue;
-    }
-    text += fmt::format("{:<17} {}\n", name,
-                        fact.is_string()         ? fact.get<std::string>()
-                        : fact.is_number_float() ? fmt::format("{:.0f}", fact.get<double>())
-                                                 : fact.dump());
-  }
-  return text;
+  return text_of_facts(value);
 }
 
 constexpr View kViews[] = {
@@ -185,7 +177,7 @@ int show(ShowOptions& options) {
   Json object = {{"problem", kernel->problem}, {"target", kernel->target}};
   for (const View& view : kViews) {
     if (!(options.*view.asked)) continue;
-    Json value = view.value({problem, engine->target, *kernel, *compiled});
+    Json value = view.value({*engine, problem, *kernel, *compiled});
     if (options.common.json) {
       object[view.name] = std::move(value);
     } else {
@@ -213,7 +205,7 @@ void declare_show(CLI::App& app, int& exit) {
   app.add_flag("--why", options->why,
                "What each rule made of each stage, or why nothing; for the untuned schedule");
   app.add_flag("--report", options->report,
-               "Counts; for a GPU what its memory and multiprocessors meet");
+               "Counts, what binds, and how far from the limit the best known schedule is");
   app.callback([options, steps, &exit] {
     options->schedule = steps->count() > 0;
     exit = show(*options);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "jit/ir/instructions.h"
@@ -52,10 +53,14 @@ class Estimator {
     for (const Launch& l : nest_.launches) {
       if (l.at_bind) continue;
       loops_ = {{l.range, Mark::kSerial, 0, number(l.extent)}};
+      times_ = loops_[0].trips;
       cycles += loops_[0].trips * (cost(*l.body) + machine_.loop_overhead);
     }
-    if (code_ > machine_.decoded_instructions) cycles *= code_ / machine_.decoded_instructions;
-    return {cycles, code_};
+    if (work_.code > machine_.decoded_instructions) {
+      cycles *= work_.code / machine_.decoded_instructions;
+    }
+    work_.cycles = cycles;
+    return work_;
   }
 
  private:
@@ -77,7 +82,8 @@ class Estimator {
   const Nest& nest_;
   const Machine machine_;
   std::vector<Open> loops_;
-  double code_ = 0;
+  double times_ = 1;  ///< that the part being looked at runs
+  Work work_;
 };
 
 double Estimator::number(const Expr& e) const {
@@ -149,7 +155,8 @@ bool Estimator::is_straight(const Stmt& s) {
 
 void Estimator::open(const ForStmt& s) {
   const double begin = number(s.begin);
-  const double trips = std::max(0.0, number(s.end) - begin);
+  const bool by_data = any_node(s.end, [](const Expr& e) { return e->op == Op::kLoad; });
+  const double trips = by_data ? kFromData : std::max(0.0, number(s.end) - begin);
   loops_.push_back({s.loop, s.mark, begin, trips, s.instruction});
 }
 
@@ -165,20 +172,30 @@ double Estimator::cost(const Stmt& s) {
     Block block;
     straight(s, block);
     double cycles = block.cycles(machine_);
-    code_ += block.arithmetic + block.loads + block.stores;
+    work_.code += block.arithmetic + block.loads + block.stores;
+    work_.arithmetic += times_ * block.arithmetic;
+    work_.loads += times_ * block.loads;
+    work_.stores += times_ * block.stores;
     const double room = machine_.vector_registers - 2;
     if (block.tile_vectors > room) cycles += machine_.spill_cycles * (block.tile_vectors - room);
     return cycles;
   }
   if (const auto* loop = as<ForStmt>(s)) {
     open(*loop);
-    const double cycles = cost_of_body(s), trips = loops_.back().trips;
+    const double trips = loops_.back().trips, outside = std::exchange(times_, times_ * trips);
+    const double cycles = cost_of_body(s);
+    times_ = outside;
     loops_.pop_back();
     return trips * (cycles + machine_.loop_overhead);
   }
   if (choice) {
-    const double taken = share(choice->condition), cycles = taken * cost(choice->then());
-    return choice->otherwise() ? cycles + (1 - taken) * cost(*choice->otherwise()) : cycles;
+    const double taken = share(choice->condition), outside = times_;
+    times_ = outside * taken;
+    double cycles = taken * cost(choice->then());
+    times_ = outside * (1 - taken);
+    if (choice->otherwise()) cycles += (1 - taken) * cost(*choice->otherwise());
+    times_ = outside;
+    return cycles;
   }
   return cost_of_body(s);
 }

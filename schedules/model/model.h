@@ -16,10 +16,12 @@ double estimate(const ir::Program& scheduled, const ir::Target& target);
 /// The same of a lowered program.
 double estimate(const ir::Nest& nest, const ir::Target& target);
 
-/// What an estimate finds: cycles of one call, and instructions of all launches but those at bind.
+/// What an estimate finds, of all launches but those at bind.
 struct Work {
-  double cycles = 0;
-  double code = 0;
+  double cycles = 0;  ///< of one call
+  double code = 0;    ///< instructions that there are
+  /// Instructions that one call runs, by the ports that they take.
+  double arithmetic = 0, loads = 0, stores = 0;
 };
 Work examine(const ir::Nest& nest, const ir::Target& target);
 

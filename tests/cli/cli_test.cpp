@@ -226,8 +226,17 @@ TEST_CASE("cli: show has every view") {
   const std::string line = " 'matmul M=16 N=32 K=8 | x86 isa=avx2 threads=1'";
   CHECK(hone("show --schedule" + line).has("vectorize"));
   CHECK(hone("show --ir" + line).has("launch"));
-  CHECK(hone("show --report" + line).has("spills"));
+  const Ran report = hone("show --report" + line);
+  CHECK(report.has("spills"));
   if (hone("target").out.find("isa=none") == std::string::npos) {
+    for (const char* fact :
+         {"limit_us ", "intensity ", "l2_bytes ", "arithmetic_share ", "bound "}) {
+      CHECK(report.has(fact));
+    }
+    CHECK(report.has("  operations          8192"));
+    CHECK_FALSE(report.has("best_us"));
+    CHECK(hone("tune --trials 1 --target 'x86 isa=avx2 threads=1' matmul M=16 N=32 K=8").code == 0);
+    CHECK(hone("show --report" + line).has("best_us"));
     CHECK(hone("show --lir" + line).has("vfmadd"));
     CHECK(hone("show --asm" + line).has("vfmadd"));
   }

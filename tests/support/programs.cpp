@@ -4,6 +4,9 @@
 #include <stdexcept>
 
 #include "jit/ir/functions/function.h"
+#include "ops/op.h"
+#include "schedules/schedule.h"
+#include "schedules/space/space.h"
 
 namespace hone::tests {
 namespace {
@@ -178,6 +181,21 @@ ir::Program example_program(std::string_view name) {
   if (name == "border") return border();
   if (name == "masked") return masked();
   throw std::invalid_argument("no example program " + std::string(name));
+}
+
+ir::Target target_named(std::string_view text) {
+  const auto target = ir::parse_target(text, {});
+  if (!target) throw std::invalid_argument(target.failure().message);
+  return *target;
+}
+
+ir::Program by_default(const std::string& problem, const ir::Target& target) {
+  const auto parsed = ops::parse_problem(problem);
+  if (!parsed) throw std::invalid_argument(parsed.failure().message);
+  auto applied =
+      schedules::apply(parsed->program, schedules::default_schedule(parsed->program, target));
+  if (!applied) throw std::invalid_argument(applied.failure().text());
+  return *std::move(applied);
 }
 
 }  // namespace hone::tests

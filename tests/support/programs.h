@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "jit/ir/program.h"
+#include "jit/ir/target.h"
 
 namespace hone::tests {
 
@@ -18,5 +19,11 @@ namespace hone::tests {
 /// `border`: Y[i] = (X[i-1] else 0) + X[i]; `masked`: t[i,j] = X[i,j]*2 where j <= i, Y its row
 /// sums.
 ir::Program example_program(std::string_view name);
+
+/// The target of a text that parses.
+ir::Target target_named(std::string_view text);
+
+/// A problem's program by the default schedule.
+ir::Program by_default(const std::string& problem, const ir::Target& target);
 
 }  // namespace hone::tests

@@ -11,6 +11,7 @@
 #include "ops/op.h"
 #include "schedules/schedule.h"
 #include "schedules/space/analysis/tile_size.h"
+#include "tests/support/programs.h"
 
 using namespace hone;
 
@@ -18,12 +19,6 @@ namespace {
 
 constexpr const char* kTargets[] = {"x86 isa=avx512 threads=2 l1d=48K l2=1M l3=32M",
                                     "x86 isa=avx2 threads=1 l1d=32K l2=256K l3=8M"};
-
-ir::Target target_of(const char* text) {
-  auto target = ir::parse_target(text, {});
-  REQUIRE(target);
-  return *target;
-}
 
 /// Checks every structure at its analytic values: it applies, lowers, and its text reads back.
 void check_space(const std::string& problem, const ir::Program& program, const ir::Target& target) {
@@ -44,21 +39,11 @@ void check_space(const std::string& problem, const ir::Program& program, const i
   }
 }
 
-/// A problem's program by the default schedule.
-ir::Program by_default(const std::string& text, const ir::Target& target) {
-  const auto problem = ops::parse_problem(text);
-  REQUIRE_MESSAGE(problem, problem.failure().message);
-  auto applied =
-      schedules::apply(problem->program, schedules::default_schedule(problem->program, target));
-  REQUIRE(applied);
-  return *std::move(applied);
-}
-
 }  // namespace
 
 TEST_CASE("space: every structure of every small case applies and lowers") {
   for (const char* text : kTargets) {
-    const ir::Target target = target_of(text);
+    const ir::Target target = tests::target_named(text);
     for (const ops::Case& c : ops::stock_library().cases) {
       if (!c.small) continue;
       const auto problem = ops::parse_problem(c.problem);
@@ -70,7 +55,7 @@ TEST_CASE("space: every structure of every small case applies and lowers") {
 
 TEST_CASE("space: on GPUs the rules' plans lower, and none falls back to plain loops") {
   for (const char* text : {"cuda sm=75", "cuda sm=90 sms=132"}) {
-    const ir::Target target = target_of(text);
+    const ir::Target target = tests::target_named(text);
     for (const ops::Case& c : ops::stock_library().cases) {
       if (!c.small) continue;
       const auto problem = ops::parse_problem(c.problem);
@@ -91,7 +76,7 @@ TEST_CASE("space: on GPUs the rules' plans lower, and none falls back to plain l
 TEST_CASE("space: without vectors only the plain schedule is left") {
   const auto problem = ops::parse_problem("matmul M=64 N=64 K=64");
   REQUIRE(problem);
-  const ir::Target none = target_of("x86 isa=none");
+  const ir::Target none = tests::target_named("x86 isa=none");
   CHECK(schedules::default_schedule(problem->program, none).steps.empty());
   CHECK(schedules::derive_space(problem->program, none).size() == 1);
 }
@@ -99,14 +84,14 @@ TEST_CASE("space: without vectors only the plain schedule is left") {
 TEST_CASE("space: derivation is a function of its input") {
   const auto problem = ops::parse_problem("fc_gelu M=37 N=100 K=50 const=W");
   REQUIRE(problem);
-  const ir::Target target = target_of(kTargets[0]);
+  const ir::Target target = tests::target_named(kTargets[0]);
   CHECK(schedules::default_schedule(problem->program, target) ==
         schedules::default_schedule(problem->program, target));
 }
 
 TEST_CASE("space: register tiles fit the registers and hide latency") {
   for (const char* text : kTargets) {
-    const ir::Target target = target_of(text);
+    const ir::Target target = tests::target_named(text);
     schedules::TileProblem p;
     p.lanes = target.vector_bytes() / 4;
     p.rows = p.columns = 960;
@@ -145,7 +130,7 @@ TEST_CASE("space: products of narrow types by the instructions that the target h
 }
 
 TEST_CASE("space: where register tiles are refused, vectors stay; where all is, the plain loops") {
-  const ir::Target target = target_of(kTargets[0]);
+  const ir::Target target = tests::target_named(kTargets[0]);
   size_t vectors = 0, stages = 0;
   for (const ops::Case& c : ops::stock_library().cases) {
     if (c.small) continue;
@@ -171,12 +156,12 @@ TEST_CASE("space: where register tiles are refused, vectors stay; where all is, 
 }
 
 TEST_CASE("space: no default repeats a reduction in loops that it does not depend on") {
-  const ir::Target target = target_of(kTargets[0]);
+  const ir::Target target = tests::target_named(kTargets[0]);
   for (const char* text : {
            "op c(A: f32[D,D]) -> (Y: f32[D,D]) { Y[i,j] = relu(max[r](A[r,j])) } D=640",
            "op b(A: f32[D,D]) -> (Y: f32[D,D]) { Y[i,j] = A[i,j] * sum[r](A[r,j]) } D=640",
        }) {
-    const ir::Program applied = by_default(text, target);
+    const ir::Program applied = tests::by_default(text, target);
     for (const ir::Stage& s : applied.stages) {
       if (s.output == "Y.1") CHECK_MESSAGE(s.at.root(), text);
     }
@@ -184,8 +169,8 @@ TEST_CASE("space: no default repeats a reduction in loops that it does not depen
 }
 
 TEST_CASE("space: a row's own reduction is not repeated for every element of the row") {
-  const ir::Target target = target_of(kTargets[0]);
-  const ir::Program p = by_default(
+  const ir::Target target = tests::target_named(kTargets[0]);
+  const ir::Program p = tests::by_default(
       "op f(A: bool[D,D]) -> (Y: i32[D,D]) { Y[i,j] = 100 * min[r: i64](cast<i32>(A[i,D-1-r]) * "
       "sum[s](cast<i32>(A[s,r]))) } D=533",
       target);
@@ -196,8 +181,8 @@ TEST_CASE("space: a row's own reduction is not repeated for every element of the
 }
 
 TEST_CASE("space: what no index runs along in memory runs along the nearest, as vectors") {
-  const ir::Target target = target_of(kTargets[0]);
-  const ir::Program p = by_default(
+  const ir::Target target = tests::target_named(kTargets[0]);
+  const ir::Program p = tests::by_default(
       "op f(A: f32[M,N]) -> (Y: f32[M,N]) { Y[i,j] = exp(A[i,j]) } M=512 N=153 Y.stride=(2,1024) "
       "A.stride=(3,1600)",
       target);
@@ -207,38 +192,38 @@ TEST_CASE("space: what no index runs along in memory runs along the nearest, as 
 }
 
 TEST_CASE("space: what would be scalar in a row is computed for all rows beforehand") {
-  const ir::Target target = target_of(kTargets[0]);
+  const ir::Target target = tests::target_named(kTargets[0]);
   for (const char* text : {
            "op f(X: f32[N], Z: f32[N,M]) -> (Y: f32[N,M]) { t[i] = exp(sin(X[i])); "
            "Y[i,j] = Z[i,j] * t[i] } N=4000 M=64",
            "op c(X: f32[N,M], P: f32[N,M]) -> (Y: f32[M,N,M]) { t[b] = max[r](exp(X[r,b])); "
            "Y[b,i,j] = X[i,j] * P[i,b] + t[b] } N=200 M=100",
        }) {
-    const ir::Program applied = by_default(text, target);
+    const ir::Program applied = tests::by_default(text, target);
     for (const ir::Stage& s : applied.stages) {
       if (s.output == "t") CHECK_MESSAGE(s.at.root(), text);
     }
   }
   // A row's own sum is there no sooner than the row.
-  const ir::Program rows = by_default("softmax M=64 N=1000", target);
+  const ir::Program rows = tests::by_default("softmax M=64 N=1000", target);
   CHECK(std::none_of(rows.stages.begin(), rows.stages.end(),
                      [](const ir::Stage& s) { return s.at.root() && s.output != "Y"; }));
 }
 
 TEST_CASE("space: what is read in a small part is computed where it is read") {
-  const ir::Target target = target_of(kTargets[0]);
+  const ir::Target target = tests::target_named(kTargets[0]);
   const std::string table =
       "op f(X: f32[N,N]) -> (Y: f32[N]) { t[i in 0..N,j in 0..N] = exp(X[i,j]) * X[j,i]; ";
   const auto stages = [&](const std::string& reader) {
-    return by_default(table + reader + " } N=200", target).stages.size();
+    return tests::by_default(table + reader + " } N=200", target).stages.size();
   };
   CHECK(stages("Y[i] = t[i,i]") == 1);
   CHECK(stages("Y[i] = (t[i-1,i] else 0) + (t[i+1,2*i] else 1)") == 1);
-  CHECK(by_default(table + "Y[i] = sum[j](t[i,j] * t[j,i]) } N=200", target).stage("t"));
+  CHECK(tests::by_default(table + "Y[i] = sum[j](t[i,j] * t[j,i]) } N=200", target).stage("t"));
 }
 
 TEST_CASE("space: threads are given work that is worth waking them for") {
-  const ir::Target target = target_of(kTargets[0]);
+  const ir::Target target = tests::target_named(kTargets[0]);
   const auto shared = [&](const char* text) {
     const auto problem = ops::parse_problem(text);
     REQUIRE(problem);

@@ -10,25 +10,11 @@
 #include "schedules/schedule.h"
 #include "schedules/space/space.h"
 #include "schedules/steps/edit.h"
+#include "tests/support/programs.h"
 
 using namespace hone;
 
 namespace {
-
-ir::Target target_of(const char* text) {
-  auto target = ir::parse_target(text, {});
-  REQUIRE(target);
-  return *target;
-}
-
-ir::Program by_default(const std::string& text, const ir::Target& target) {
-  const auto problem = ops::parse_problem(text);
-  REQUIRE_MESSAGE(problem, problem.failure().message);
-  auto applied =
-      schedules::apply(problem->program, schedules::default_schedule(problem->program, target));
-  REQUIRE(applied);
-  return *std::move(applied);
-}
 
 /// The variable along which a stage runs as vectors, or "".
 std::string vector_of(const ir::Stage& s) {
@@ -58,19 +44,19 @@ bool packs_by_squares(const ir::Program& p, const std::string& tensor) {
 }  // namespace
 
 TEST_CASE("tile axes: an axis that fills its vectors is taken, results leave transposed") {
-  const ir::Target target = target_of("x86 isa=avx512 threads=1 l1d=32K l2=1M l3=32M");
+  const ir::Target target = tests::target_named("x86 isa=avx512 threads=1 l1d=32K l2=1M l3=32M");
   // Rows of 14 and of 7 pixels fill 14 and 7 lanes of 16.
   for (const char* text : {"conv2d N=1 C=256 H=14 W=14 O=256 R=3 Q=3 P=1 const=F",
                            "conv2d N=1 C=512 H=7 W=7 O=512 R=3 Q=3 P=1 const=F"}) {
     CAPTURE(text);
-    const ir::Program p = by_default(text, target);
+    const ir::Program p = tests::by_default(text, target);
     const ir::Stage* tile = tile_of(p);
     REQUIRE(tile);
     CHECK(vector_of(*tile) == "o");
     CHECK(vector_of(*p.stage("Y")) == "w");
   }
   // The same of an op that no library has.
-  const ir::Program p = by_default(
+  const ir::Program p = tests::by_default(
       "op f(A: f32[K,I], B: f32[J,K]) -> (C: f32[J,I]) { C[j,i] = sum[k](A[k,i] * B[j,k]) } "
       "I=17 J=64 K=300 const=B",
       target);
@@ -81,10 +67,10 @@ TEST_CASE("tile axes: an axis that fills its vectors is taken, results leave tra
 }
 
 TEST_CASE("tile axes: rows that fill their vectors leave as they are") {
-  const ir::Target target = target_of("x86 isa=avx512 threads=1 l1d=32K l2=1M l3=32M");
+  const ir::Target target = tests::target_named("x86 isa=avx512 threads=1 l1d=32K l2=1M l3=32M");
   for (const char* text : {"matmul M=128 N=128 K=128", "fc_relu M=64 N=512 K=512 const=W,b"}) {
     CAPTURE(text);
-    const ir::Program p = by_default(text, target);
+    const ir::Program p = tests::by_default(text, target);
     const ir::Stage* tile = tile_of(p);
     REQUIRE(tile);
     CHECK(vector_of(*tile) == "n");
@@ -92,10 +78,10 @@ TEST_CASE("tile axes: rows that fill their vectors leave as they are") {
 }
 
 TEST_CASE("tile axes: packed copies are transposed in registers") {
-  const ir::Target target = target_of("x86 isa=avx512 threads=1 l1d=32K l2=1M l3=32M");
-  CHECK(packs_by_squares(by_default("matmul M=256 N=256 K=256 B@N,K", target), "B"));
+  const ir::Target target = tests::target_named("x86 isa=avx512 threads=1 l1d=32K l2=1M l3=32M");
+  CHECK(packs_by_squares(tests::by_default("matmul M=256 N=256 K=256 B@N,K", target), "B"));
   // One tensor read along two axes.
-  const ir::Program gram = by_default(
+  const ir::Program gram = tests::by_default(
       "op gram(X: f32[M,K]) -> (G: f32[M,M]) { G[i,j] = sum[k](X[i,k] * X[j,k]) } M=256 K=200",
       target);
   CHECK(packs_by_squares(gram, "X"));
@@ -103,9 +89,9 @@ TEST_CASE("tile axes: packed copies are transposed in registers") {
 }
 
 TEST_CASE("tile axes: taps of a window are unrolled without spills") {
-  const ir::Target target = target_of("x86 isa=avx512 threads=1 l1d=32K l2=1M l3=32M");
+  const ir::Target target = tests::target_named("x86 isa=avx512 threads=1 l1d=32K l2=1M l3=32M");
   const auto nest = jit::lower(
-      by_default("conv2d N=1 C=64 H=56 W=56 O=64 R=3 Q=3 P=1 const=F,b", target), target);
+      tests::by_default("conv2d N=1 C=64 H=56 W=56 O=64 R=3 Q=3 P=1 const=F,b", target), target);
   REQUIRE(nest);
   const auto code = jit::compile_x86(*nest, target);
   REQUIRE(code);
@@ -114,9 +100,9 @@ TEST_CASE("tile axes: taps of a window are unrolled without spills") {
 }
 
 TEST_CASE("tile axes: indices that run on in memory fill vectors together") {
-  const ir::Target target = target_of("x86 isa=avx512 threads=1 l1d=32K l2=1M l3=32M");
+  const ir::Target target = tests::target_named("x86 isa=avx512 threads=1 l1d=32K l2=1M l3=32M");
   const auto vector_extent = [&](const std::string& text) {
-    const ir::Program p = by_default(text, target);
+    const ir::Program p = tests::by_default(text, target);
     const ir::Stage& y = *p.stage("Y");
     const ir::Expr extent = y.var(vector_of(y))->hi;
     return extent->op == ir::Op::kInt ? extent->i : -1;
