@@ -114,11 +114,11 @@ TEST_CASE("cli: what is wrong with the command line is JSON too, one object") {
       {"fuzz --json --time soon", "500ms"},
       {"ops --json nothing", "softmax"},
       {"target --json --ops /none.hone", "/none.hone"}};
-  for (const auto& [line, part] : lines) {
-    CAPTURE(line);
-    const Ran ran = hone(line);
+  for (const auto& asked : lines) {
+    CAPTURE(asked.first);
+    const Ran ran = hone(asked.first);
     CHECK(ran.code == 2);
-    CHECK(ran.has(part));
+    CHECK(ran.has(asked.second));
     CHECK(ran.out.starts_with("{\"error\":\""));
     CHECK(ran.out.ends_with("\"}\n"));
     CHECK(std::count(ran.out.begin(), ran.out.end(), '\n') == 1);
