@@ -7,7 +7,7 @@
 namespace hone::jit {
 
 /// Changes whenever emitted code may: what was measured under another number is a hint, not a fact.
-inline constexpr int kCodeGeneration = 7;
+inline constexpr int kCodeGeneration = 8;
 
 /// Facts about generated code, for `hone show --report` and JSON.
 struct Report {

@@ -85,7 +85,6 @@ Value LaneArithmetic::apply(Op op, const Value& a, const Value& b) {
     const Value mask{less.reg, DType::kBool, 8};
     return op == Op::kMin ? masks_.blend(mask, a, b) : masks_.blend(mask, b, a);
   }
-  if (!is_float(a.type) && (op == Op::kDiv || op == Op::kMod)) return divide(op, a, b);
   refuse(std::string("there is no vector form of this operation on ") +
          std::string(name_of(a.type)));
 }
@@ -137,36 +136,6 @@ Value LaneArithmetic::multiply_quads(const Value& a, const Value& b) {
   const Reg cross2 = def(X86::vpmuludq, def(X86::vpsrlq, b.reg, imm(32)), vreg(a.reg, w));
   const Reg cross = def(X86::vpsllq, def(X86::vpaddq, cross1, vreg(cross2, w)), imm(32));
   return {def(X86::vpaddq, low, vreg(cross, w)), a.type, 8};
-}
-
-Value LaneArithmetic::divide(Op op, const Value& a, const Value& b) {
-  const Pseudo divide = op == Op::kDiv ? Pseudo::floor_div : Pseudo::floor_mod;
-  return vectors_.gprs_to_lanes(a.type, [&](int i) {
-    const Reg x = vectors_.lane_to_gpr(a, i), y = vectors_.lane_to_gpr(b, i);
-    return code_.define(RegClass::kGpr, 8, divide, {greg(x), greg(y)});
-  });
-}
-
-Value LaneArithmetic::divide_by_power(Op op, const Value& a, int power) {
-  const int size = size_of(a.type), w = width(a.type);
-  if (op == Op::kMod) {
-    return vectors_.op3(X86::vandps, a, vectors_.constant_bits(a.type, (uint64_t{1} << power) - 1));
-  }
-  if (power == 0) return a;
-  const auto shifted = [&](X86 x) {
-    return Value{code_.define(RegClass::kVec, w, x, {vreg(a.reg, w), imm(power)}), a.type, size};
-  };
-  if (size == 2) return shifted(X86::vpsraw);
-  if (size == 4) return shifted(X86::vpsrad);
-  if (size == 8 && wide()) return shifted(X86::vpsraq);
-  // Without an arithmetic shift: a logical one, and the sign extended from where it is now.
-  Value logical = shifted(size == 8 ? X86::vpsrlq : X86::vpsrlw);
-  if (size == 1)
-    logical = vectors_.op3(X86::vandps, logical, vectors_.constant_bits(a.type, 0xffu >> power));
-  if (a.type == DType::kU8) return logical;
-  const Value sign = vectors_.constant_bits(a.type, uint64_t{1} << (8 * size - 1 - power));
-  return vectors_.op3(size == 8 ? X86::vpsubq : X86::vpsubb,
-                      vectors_.op3(X86::vxorps, logical, sign), sign);
 }
 
 Value LaneArithmetic::fused(Fused kind, const Value& a, const Value& b, const Value& c) {

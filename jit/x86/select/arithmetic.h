@@ -22,8 +22,6 @@ class LaneArithmetic final : public SelectionPart {
   Value apply(ir::Op op, const Value& a, const Value& b);
   /// a op b lane by lane, as a mask; halves are compared as singles.
   Value compared(ir::Op op, const Value& a, const Value& b);
-  /// Floor division by 2^power, or its remainder, which are a shift and a mask.
-  Value divide_by_power(ir::Op op, const Value& a, int power);
   /// The instruction overwrites one of its operands: the addend, unless that is a constant or comes
   /// from outside the loop, and a factor does not.
   Value fused(Fused kind, const Value& a, const Value& b, const Value& c);
@@ -40,7 +38,6 @@ class LaneArithmetic final : public SelectionPart {
   Value multiply_bytes(const Value& a, const Value& b);
   /// AVX2: 64-bit products from 32-bit ones.
   Value multiply_quads(const Value& a, const Value& b);
-  Value divide(ir::Op op, const Value& a, const Value& b);
 
   Vectors& vectors_;
   Masks& masks_;

@@ -2,6 +2,7 @@
 #include "jit/x86/select/expressions.h"
 
 #include <bit>
+#include <cstdlib>
 
 #include "jit/ir/half.h"
 #include "jit/x86/select/value.h"
@@ -18,6 +19,31 @@ bool has_load(const ir::Expr& e) {
 
 bool is_product(const ir::Expr& e) {
   return e->op == Op::kMul && (e->type == DType::kF32 || e->type == DType::kF64);
+}
+
+bool fits_16_bits(const ir::Expr& e) {
+  const auto both = [&](size_t a, size_t b) {
+    return fits_16_bits(e->args[a]) && fits_16_bits(e->args[b]);
+  };
+  if (is_int(e->type) && size_of(e->type) <= 2) return true;
+  switch (e->op) {
+    case Op::kInt:
+      return std::abs(e->i) <= 1 << 15;
+    case Op::kCast:
+      return e->args[0]->type == DType::kBool ||
+             (is_int(e->args[0]->type) && fits_16_bits(e->args[0]));
+    case Op::kDiv:
+      return fits_16_bits(e->args[0]);
+    case Op::kMod:
+      return fits_16_bits(e->args[1]);
+    case Op::kMin:
+    case Op::kMax:
+      return both(0, 1);
+    case Op::kSelect:
+      return both(1, 2);
+    default:
+      return false;
+  }
 }
 
 bool is_zero(const ir::Expr& e) {

@@ -26,31 +26,10 @@ Value LaneFolds::across(Reduce reduce, Value v) {
 }
 
 Reg LaneFolds::halve(const Value& v) {
-  const Reg high = upper_half(v);
+  const Reg high = vectors_.upper_half(v).reg;
   lanes_.count /= 2;
   lanes_.active = lanes_.count;
   return high;
-}
-
-Reg LaneFolds::upper_half(const Value& v) {
-  const auto x = [&](X86 op, int w, int number) {
-    return code_.define(RegClass::kVec, w, op, {vreg(v.reg, w), imm(number)});
-  };
-  constexpr int kHighPair = 0xee, kSecond = 0x55;
-  switch (lanes_.count * size_of(v.type) / 2) {
-    case 32:
-      return code_.define(RegClass::kVec, 32, X86::vextractf64x4, {vreg(v.reg, 64), imm(1)});
-    case 16:
-      return code_.define(RegClass::kVec, 16, X86::vextractf128, {vreg(v.reg, 32), imm(1)});
-    case 8:
-      return x(X86::vpshufd, 16, kHighPair);
-    case 4:
-      return x(X86::vpshufd, 16, kSecond);
-    case 2:
-      return x(X86::vpsrld, 16, 16);
-    default:
-      return x(X86::vpsrlw, 16, 8);
-  }
 }
 
 Value LaneFolds::extremum_across(bool max, Value v) {

@@ -20,8 +20,6 @@ class LaneFolds final : public SelectionPart {
  private:
   /// Folds the upper half of the lanes onto the lower; half as many lanes remain.
   Reg halve(const Value& v);
-  /// The upper half of the lanes, moved to where the lower ones are.
-  Reg upper_half(const Value& v);
   /// Whether there is a NaN is asked once, beside the comparisons rather than between them.
   Value extremum_across(bool max, Value v);
   Value bits_across(ir::Reduce reduce, const Value& v);

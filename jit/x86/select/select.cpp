@@ -42,6 +42,7 @@ class Selection final : public Root {
   Masks masks_{context_, vectors_};
   Converter converter_{context_, vectors_, masks_};
   LaneArithmetic arithmetic_{context_, vectors_, masks_, converter_};
+  Divisions divisions_{context_, vectors_, masks_, converter_};
   LaneFolds folds_{context_, vectors_, masks_, arithmetic_};
   Conditions conditions_{context_, indices_, integers_, vectors_, masks_, arithmetic_};
   Streams streams_{context_, indices_, addresses_};
@@ -62,8 +63,8 @@ class Selection final : public Root {
   Surveys surveys_{context_, indices_, gathers_};
   Loops loops_{context_, indices_, sums_};
   Vectorizer vectorizer_{context_, indices_, tiles_, sums_, surveys_, loops_};
-  Values values_{context_,    indices_,    vectors_, masks_, converter_,
-                 arithmetic_, conditions_, memory_,  loads_, calls_};
+  Values values_{context_,   indices_,    vectors_, masks_, converter_, arithmetic_,
+                 divisions_, conditions_, memory_,  loads_, calls_};
   Selector selector_{context_, indices_, integers_, masks_, conditions_,
                      streams_, loads_,   excess_,   dots_,  sums_,
                      groups_,  stores_,  surveys_,  loops_, vectorizer_};

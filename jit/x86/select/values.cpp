@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/x86/select/values.h"
 
-#include <bit>
-
 #include "jit/x86/select/by_size.h"
 #include "jit/x86/select/expressions.h"
 
@@ -99,15 +97,20 @@ Value Values::binary(const ir::Expr& e) {
     const Value a = value(e->args[1]->args[0]), b = value(e->args[1]->args[1]);
     return arithmetic_.fused(add ? Fused::kAdd : Fused::kNegatedAdd, a, b, value(e->args[0]));
   }
+  if ((e->op == Op::kDiv || e->op == Op::kMod) && is_int(e->type)) return division(e);
   const Value a = value(e->args[0]);
-  int64_t divisor = 0;
-  const bool divides = (e->op == Op::kDiv || e->op == Op::kMod) && is_int(e->type);
-  if (divides && ir::is_const(e->args[1], &divisor) && divisor > 0 &&
-      std::has_single_bit(static_cast<uint64_t>(divisor))) {
-    return arithmetic_.divide_by_power(e->op, a, std::countr_zero(static_cast<uint64_t>(divisor)));
-  }
   const Value b = value(e->args[1]);
   return arithmetic_.apply(e->op, a, b);
+}
+
+Value Values::division(const ir::Expr& e) {
+  const Value a = value(e->args[0]);
+  const bool narrow = fits_16_bits(e->args[0]) && fits_16_bits(e->args[1]);
+  int64_t divisor = 0;
+  if (ir::is_const(e->args[1], &divisor) && divisor > 0) {
+    return divisions_.divide_by(e->op, a, divisor, narrow);
+  }
+  return divisions_.divide(e->op, a, value(e->args[1]), narrow);
 }
 
 Value Values::convert(const ir::Expr& e) {

@@ -5,6 +5,7 @@
 #include "jit/x86/select/calls.h"
 #include "jit/x86/select/conditions.h"
 #include "jit/x86/select/converter.h"
+#include "jit/x86/select/divisions.h"
 #include "jit/x86/select/indices.h"
 #include "jit/x86/select/loads.h"
 #include "jit/x86/select/masks.h"
@@ -18,14 +19,15 @@ namespace hone::jit {
 class Values final : public SelectionPart {
  public:
   Values(Context& context, Indices& indices, Vectors& vectors, Masks& masks, Converter& converter,
-         LaneArithmetic& arithmetic, Conditions& conditions, Memory& memory, Loads& loads,
-         Calls& calls)
+         LaneArithmetic& arithmetic, Divisions& divisions, Conditions& conditions, Memory& memory,
+         Loads& loads, Calls& calls)
       : SelectionPart(context),
         indices_(indices),
         vectors_(vectors),
         masks_(masks),
         converter_(converter),
         arithmetic_(arithmetic),
+        divisions_(divisions),
         conditions_(conditions),
         memory_(memory),
         loads_(loads),
@@ -40,6 +42,8 @@ class Values final : public SelectionPart {
   Value from_integer(const ir::Expr& e);
   Value unary(const ir::Expr& e);
   Value binary(const ir::Expr& e);
+  /// Floor division of integers, or its remainder.
+  Value division(const ir::Expr& e);
   Value convert(const ir::Expr& e);
 
   Indices& indices_;
@@ -47,6 +51,7 @@ class Values final : public SelectionPart {
   Masks& masks_;
   Converter& converter_;
   LaneArithmetic& arithmetic_;
+  Divisions& divisions_;
   Conditions& conditions_;
   Memory& memory_;
   Loads& loads_;

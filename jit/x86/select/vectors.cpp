@@ -105,6 +105,44 @@ Value Vectors::gprs_to_lanes(DType type, const std::function<Reg(int)>& lane_of)
   return {all, type, size};
 }
 
+Value Vectors::upper_half(const Value& v) {
+  const auto x = [&](X86 op, int w, int number) {
+    return Value{code_.define(RegClass::kVec, w, op, {vreg(v.reg, w), imm(number)}), v.type,
+                 v.element};
+  };
+  const auto half = [&](X86 op, int w) {
+    return Value{code_.define(RegClass::kVec, w, op, {vreg(v.reg, 2 * w), imm(1)}), v.type,
+                 v.element};
+  };
+  constexpr int kHighPair = 0xee, kSecond = 0x55;
+  switch (lanes_.count * size_of(v.type) / 2) {
+    case 32:
+      return half(X86::vextractf64x4, 32);
+    case 16:
+      return half(X86::vextractf128, 16);
+    case 8:
+      return x(X86::vpshufd, 16, kHighPair);
+    case 4:
+      return x(X86::vpshufd, 16, kSecond);
+    case 2:
+      return x(X86::vpsrld, 16, 16);
+    default:
+      return x(X86::vpsrlw, 16, 8);
+  }
+}
+
+Value Vectors::joined(const Value& low, const Value& high) {
+  const int half = lanes_.count * size_of(low.type) / 2, w = width(low.type);
+  if (half < 16) {
+    return {code_.define(RegClass::kVec, w, interleave_of(half, false),
+                         {vreg(low.reg, w), vreg(high.reg, w)}),
+            low.type, low.element};
+  }
+  const X86 op = half == 32 ? X86::vinserti64x4 : X86::vinserti128;
+  return {code_.define(RegClass::kVec, w, op, {vreg(low.reg, w), vreg(high.reg, half), imm(1)}),
+          low.type, low.element};
+}
+
 void Vectors::insert_broadcast(Reg reg, int i, Reg all, DType type) {
   const int w = width(type), size = size_of(type);
   if (size >= 4) {

@@ -26,6 +26,10 @@ class Vectors final : public SelectionPart {
   Reg lane_to_gpr(const Value& v, int lane);
   /// The low bytes of registers as lanes; `lane_of` makes one at a time, so that few live at once.
   Value gprs_to_lanes(DType type, const std::function<Reg(int)>& lane_of);
+  /// The upper half of the lanes, moved to where the lower ones are.
+  Value upper_half(const Value& v);
+  /// All lanes from those of two halves.
+  Value joined(const Value& low, const Value& high);
   /// Replaces lane `i` of the vector in `reg` by the element at `m`.
   void insert_element(Reg reg, int i, const Mem& m, DType type);
   /// Lane `lane` of `reg` = the first lane of `v`.

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "jit/x86/select/converter.h"
+#include "jit/x86/select/masks.h"
+#include "jit/x86/select/part.h"
+#include "jit/x86/select/vectors.h"
+
+namespace hone::jit {
+
+/// Floor divisions of integer lanes and their remainders: x/0 and x%0 are 0, MIN/-1 is MIN. There
+/// is no instruction for them, but floats have one. Quotients of 16-bit integers are exact in f32,
+/// those of 32 bits in f64: rounding is far below the distance to the next whole number.
+class Divisions final : public SelectionPart {
+ public:
+  Divisions(Context& context, Vectors& vectors, Masks& masks, Converter& converter)
+      : SelectionPart(context), vectors_(vectors), masks_(masks), converter_(converter) {}
+
+  /// `op` is kDiv or kMod. `narrow`: both operands are within the values of i16 and u8.
+  Value divide(ir::Op op, const Value& a, const Value& b, bool narrow);
+  /// The same by a constant above 0.
+  Value divide_by(ir::Op op, const Value& a, int64_t divisor, bool narrow);
+
+ private:
+  /// By 2^power: a shift, or a mask.
+  Value by_power(ir::Op op, const Value& a, int power);
+  /// 64-bit integers, lane by lane.
+  Value by_lanes(ir::Op op, const Value& a, const Value& b);
+  /// In as many parts as vectors of type `real` have all lanes; `part` does one of them.
+  template <class Part>
+  Value in_parts(DType real, const Value& a, const Value& b, const Part& part);
+  Value quotient(ir::Op op, DType real, const Value& a, const Value& b);
+  Value quotient_by(ir::Op op, DType real, const Value& a, int64_t divisor);
+  /// `x` minus the product of `q` and `y`, exact.
+  Value rest(const Value& x, const Value& q, const Value& y);
+  Value floor(const Value& x);
+  /// Floats that are whole numbers as integers: their low bits.
+  Value whole(const Value& x, DType to);
+
+  Vectors& vectors_;
+  Masks& masks_;
+  Converter& converter_;
+};
+
+}  // namespace hone::jit

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Divisions of integers in vectors against the same by C++.
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "include/hone/hone.h"
+#include "runtime/machine/host.h"
+
+using namespace hone;
+
+namespace {
+
+template <class T>
+T floor_quotient(T a, T b) {
+  if (b == 0) return 0;
+  const int64_t x = a, y = b;
+  return static_cast<T>(x / y - (x % y != 0 && (x < 0) != (y < 0) ? 1 : 0));
+}
+
+template <class T>
+T floor_rest(T a, T b) {
+  if (b == 0) return 0;
+  const int64_t rest = int64_t{a} % b;
+  return static_cast<T>(rest != 0 && (rest < 0) != (int64_t{b} < 0) ? rest + b : rest);
+}
+
+template <class T>
+const char* name_of_type() {
+  return std::is_same_v<T, uint8_t>  ? "u8"
+         : std::is_same_v<T, int8_t> ? "i8"
+         : sizeof(T) == 2            ? "i16"
+                                     : "i32";
+}
+
+/// Numbers around the ends of the range, around 0 and anywhere.
+template <class T>
+std::vector<T> numbers() {
+  std::vector<T> out;
+  if (sizeof(T) == 1) {
+    for (int i = 0; i < 256; ++i) out.push_back(static_cast<T>(i));
+    return out;
+  }
+  constexpr int64_t least = std::numeric_limits<T>::min(), most = std::numeric_limits<T>::max();
+  for (int64_t i = 0; i < 40; ++i) {
+    for (const int64_t x : {least + i, most - i, i - 20, i * i * 7}) out.push_back(T(x));
+  }
+  std::mt19937_64 random(5);
+  for (int i = 0; i < 100; ++i) out.push_back(static_cast<T>(random() >> (random() % 32)));
+  return out;
+}
+
+/// `by`: the divisor's text, `B[i]` or a constant.
+template <class T>
+void compare(Engine& engine, const std::string& by, const std::vector<T>& a,
+             const std::vector<T>& b) {
+  const bool constant = by != "B[i]";
+  const std::string vector = std::string(": ") + name_of_type<T>() + "[N]";
+  const std::string text = "op d(A" + vector + (constant ? "" : ", B" + vector) + ") -> (Q" +
+                           vector + ", R" + vector + ") { Q[i] = A[i] / " + by +
+                           "; R[i] = A[i] % " + by + " } N=" + std::to_string(a.size());
+  const Kernel kernel = engine.compile(text);
+  REQUIRE_FALSE(kernel.report().interpreted);
+  std::vector<T> q(a.size()), r(a.size());
+  if (constant) {
+    kernel(a, q, r);
+  } else {
+    kernel(a, b, q, r);
+  }
+  size_t wrong = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const bool right = q[i] == floor_quotient(a[i], b[i]) && r[i] == floor_rest(a[i], b[i]);
+    if (!right && wrong++ == 0) {
+      FAIL_CHECK(text << ": of " << int64_t{a[i]} << " and " << int64_t{b[i]} << " are "
+                      << int64_t{q[i]} << " and " << int64_t{r[i]});
+    }
+  }
+  CHECK(wrong == 0);
+}
+
+template <class T>
+void compare_all(Engine& engine) {
+  const std::vector<T> each = numbers<T>();
+  std::vector<T> a, b;
+  for (const T x : each) {
+    for (const T y : each) a.push_back(x), b.push_back(y);
+  }
+  // A rest that fills no vector.
+  a.resize(a.size() - 3), b.resize(b.size() - 3);
+  compare(engine, "B[i]", a, b);
+  for (const int64_t by :
+       {1, 3, 5, 7, 10, 25, 100, 127, 641, 10000, 32767, 65537, 2147483647, -1, -7}) {
+    if (by > std::numeric_limits<T>::max() || by < std::numeric_limits<T>::min()) continue;
+    compare(engine, "(" + std::to_string(by) + ")", a,
+            std::vector<T>(a.size(), static_cast<T>(by)));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("divisions of integer vectors are exact, and defined for 0 and the least number") {
+  for (const char* isa : {"avx2", "avx512"}) {
+    EngineOptions options;
+    options.target = std::string("x86 isa=") + isa + " threads=1";
+    options.cache = ":memory:";
+    const ir::Isa wanted = isa == std::string("avx2") ? ir::Isa::kAvx2 : ir::Isa::kAvx512;
+    if (!runtime::host_target().has(wanted)) continue;
+    Engine engine(options);
+    compare_all<int8_t>(engine);
+    compare_all<uint8_t>(engine);
+    compare_all<int16_t>(engine);
+    compare_all<int32_t>(engine);
+  }
+}
