@@ -56,8 +56,36 @@ Value Gathers::load_strided(int buffer, const Affine& first, const Affine& strid
   }
   Value spread;
   if (stride.is_constant() && spreads_.load(buffer, first, stride.constant, spread)) return spread;
-  return assembled(buffer,
-                   [&](int i) { return addresses_.address(buffer, first + scaled(stride, i)); });
+  std::vector<Affine> offsets;
+  for (int i = 0; i < lanes_.active; ++i) offsets.push_back(first + scaled(stride, i));
+  return load_each(buffer, offsets);
+}
+
+Value Gathers::load_each(int buffer, const std::vector<Affine>& offsets) {
+  std::vector<int64_t> places;
+  for (const Affine& offset : offsets) {
+    const Affine from_first = offset - offsets[0];
+    if (from_first.is_constant()) places.push_back(from_first.constant);
+  }
+  Value picked;
+  const bool known = places.size() == offsets.size();
+  if (known && spreads_.pick(buffer, offsets[0], places, picked)) return picked;
+  const auto half = static_cast<size_t>(lanes_.count / 2);
+  if (known && width(element_type(buffer)) > 16) {
+    const Lanes all = lanes_;
+    const auto part = [&](size_t begin, size_t end) {
+      lanes_.count = all.count / 2;
+      lanes_.active = static_cast<int>(end - begin);
+      const auto at = [&](size_t i) { return offsets.begin() + static_cast<ptrdiff_t>(i); };
+      return load_each(buffer, {at(begin), at(end)});
+    };
+    const Value low = part(0, std::min(half, offsets.size()));
+    const Value high = offsets.size() > half ? part(half, offsets.size()) : low;
+    lanes_ = all;
+    return offsets.size() > half ? vectors_.joined(low, high) : low;
+  }
+  return assembled(
+      buffer, [&](int i) { return addresses_.address(buffer, offsets[static_cast<size_t>(i)]); });
 }
 
 Value Gathers::gathered(int buffer, const Affine& first, int64_t stride, Reg mask) {

@@ -24,6 +24,8 @@ class Gathers final : public SelectionPart {
   /// A vector of elements at addresses of their own: 16 bytes at a time, element after element.
   Value assembled(int buffer, const std::function<Mem(int)>& address_of);
   Value load_strided(int buffer, const Affine& first, const Affine& stride, Reg mask);
+  /// A vector of elements at offsets of their own, by shuffles where they lie near together.
+  Value load_each(int buffer, const std::vector<Affine>& offsets);
   /// True where elements so far apart can be read of some lanes only.
   bool gathers_under_mask(int size, int64_t stride) const;
   void store_strided(int buffer, const Affine& first, const Affine& stride, const Value& value);

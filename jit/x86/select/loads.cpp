@@ -100,12 +100,20 @@ Value Loads::load_gather(const ir::Expr& e) {
   if (nest_.buffers[e->id].home == ir::Home::kRegisters) {
     refuse("register tile " + nest_.buffers[e->id].name + " is read at an index from memory");
   }
-  const Value elements = gathers_.assembled(e->id, [&](int i) {
-    Mem m;
-    at_lane(i, [&] { m = addresses_.address(e->id, indices_.affine(e->args[0])); });
-    return m;
-  });
-  return masks_.loaded(elements, e->id);
+  const auto offset_of = [&](int i) {
+    Affine offset;
+    at_lane(i, [&] { offset = indices_.affine(e->args[0]); });
+    return offset;
+  };
+  if (has_load(e->args[0])) {
+    // One at a time: few of the indices live at once.
+    const Value elements =
+        gathers_.assembled(e->id, [&](int i) { return addresses_.address(e->id, offset_of(i)); });
+    return masks_.loaded(elements, e->id);
+  }
+  std::vector<Affine> offsets;
+  for (int i = 0; i < lanes_.active; ++i) offsets.push_back(offset_of(i));
+  return masks_.loaded(gathers_.load_each(e->id, offsets), e->id);
 }
 
 void Loads::prefetch(const ir::PrefetchStmt& s) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "jit/x86/select/by_size.h"
+
 namespace hone::jit {
 
 namespace {
@@ -73,6 +75,80 @@ Reg Spreads::every_second(int buffer, const Affine& first) {
                    {vreg(low, w), vreg(high, w), imm(single ? kEvenThenOdd : kFirstThenSecond)});
   if (w == 16) return pairs;
   return code_.define(RegClass::kVec, w, X86::vpermpd, {vreg(pairs, w), imm(kOuterMiddle)});
+}
+
+bool Spreads::pick(int buffer, const Affine& first, const std::vector<int64_t>& places,
+                   Value& out) {
+  const DType type = element_type(buffer);
+  const int size = size_of(type);
+  const auto [least, most] = std::minmax_element(places.begin(), places.end());
+  const int64_t span = *most - *least + 1;
+  if (lanes_.count == 1 || span * size > width(type)) return false;
+  // Nothing moves bytes across 16 of them, nor pairs before AVX-512.
+  if (span * size > 16 && (size == 1 || (size == 2 && !wide()))) return false;
+  std::vector<int64_t> within;
+  for (const int64_t p : places) within.push_back(p - *least);
+  const int bytes = static_cast<int>(span) * size;
+  const Reg all = exactly(buffer, first + Affine::of(*least), bytes);
+  if (!all.valid()) return false;
+  out = {shuffled(all, bytes, size, within), type, size};
+  return true;
+}
+
+Reg Spreads::exactly(int buffer, const Affine& first, int bytes) {
+  const Mem m = addresses_.address(buffer, first);
+  const int size = size_of(element_type(buffer));
+  const bool fills = bytes == 16 || bytes == 32 || bytes == 64;
+  if (fills) return code_.load(RegClass::kVec, bytes, X86::vmovups, mem(m), buffer);
+  if (bytes == 8) return code_.load(RegClass::kVec, 16, X86::vmovsd, mem(m, 8), buffer);
+  if (bytes == 4) return code_.load(RegClass::kVec, 16, X86::vmovss, mem(m, 4), buffer);
+  if (!wide()) return {};
+  const int w = bytes < 16 ? 16 : bytes < 32 ? 32 : 64;
+  return code_.load(RegClass::kVec, w, masked_move_of(size), mem(m), buffer,
+                    masks_.lane_bits(bytes / size));
+}
+
+Reg Spreads::shuffled(Reg from, int bytes, int size, const std::vector<int64_t>& places) {
+  const int w = std::max(16, lanes_.count * size);
+  // Bytes by number within each 16, else elements by number within the vector.
+  const bool by_bytes = bytes <= 16 && (size <= 2 || w == 16);
+  std::vector<uint8_t> numbers(static_cast<size_t>(w), 0);
+  for (size_t i = 0; i < places.size(); ++i) {
+    for (int b = 0; b < size; ++b) {
+      const auto at = i * static_cast<size_t>(size) + static_cast<size_t>(b);
+      if (by_bytes) {
+        numbers[at] = static_cast<uint8_t>(places[i] * size + b);
+      } else if (b == 0) {
+        numbers[at] = static_cast<uint8_t>(places[i]);
+      }
+    }
+  }
+  const auto index = [&] {
+    return vreg(code_.load_pool(w, X86::vmovups, code_.pool(numbers.data(), w)), w);
+  };
+  if (by_bytes) {
+    return code_.define(RegClass::kVec, w, X86::vpshufb, {vreg(repeated(from, w), w), index()});
+  }
+  if (size == 4) return code_.define(RegClass::kVec, w, X86::vpermps, {index(), vreg(from, w)});
+  if (size == 2) {
+    return code_.define(RegClass::kVec, w, X86::vpermw, {index(), vreg(from, w)});
+  }
+  if (wide()) {
+    return code_.update(RegClass::kVec, w, from, X86::vpermt2pd, {index(), vreg(from, w)});
+  }
+  int order = 0;
+  for (size_t i = 0; i < places.size(); ++i) order |= static_cast<int>(places[i]) << (2 * i);
+  return code_.define(RegClass::kVec, w, X86::vpermpd, {vreg(from, w), imm(order)});
+}
+
+Reg Spreads::repeated(Reg sixteen, int w) {
+  if (w == 16) return sixteen;
+  if (w == 64) {
+    return code_.define(RegClass::kVec, w, X86::vshuff32x4,
+                        {vreg(sixteen, w), vreg(sixteen, w), imm(0)});
+  }
+  return code_.define(RegClass::kVec, w, X86::vinserti128,
+                      {vreg(sixteen, w), vreg(sixteen, 16), imm(1)});
 }
 
 }  // namespace hone::jit

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "jit/x86/select/addresses.h"
 #include "jit/x86/select/masks.h"
 #include "jit/x86/select/part.h"
 
 namespace hone::jit {
 
-/// Elements a few apart: whole vectors from the first to the last of them, and a shuffle.
+/// Elements a few apart, or in another order: the vectors from the first to the last of them, and
+/// a shuffle.
 class Spreads final : public SelectionPart {
  public:
   Spreads(Context& context, Addresses& addresses, Masks& masks)
@@ -15,8 +19,18 @@ class Spreads final : public SelectionPart {
 
   /// Every `stride`-th element from `first` on; false where a shuffle does not do it.
   bool load(int buffer, const Affine& first, int64_t stride, Value& out);
+  /// Lane i: the element `places[i]` from `first`, in any order and as often as asked. False where
+  /// they do not lie within one vector, or no shuffle of it does it.
+  bool pick(int buffer, const Affine& first, const std::vector<int64_t>& places, Value& out);
 
  private:
+  /// The first `bytes` from `first` on, and no other; an invalid register where that takes a mask
+  /// that there is not.
+  Reg exactly(int buffer, const Affine& first, int bytes);
+  /// Elements of a vector of `bytes` by their numbers in it.
+  Reg shuffled(Reg from, int bytes, int size, const std::vector<int64_t>& places);
+  /// 16 bytes in each 16 bytes of a vector of lanes.
+  Reg repeated(Reg sixteen, int w);
   /// AVX-512: the vectors from the first to the last element, the last of them ending with it,
   /// merged by shuffles of two.
   Reg spread_wide(int buffer, const Affine& first, int64_t stride);

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vectors of elements that lie near one another in another order: one load and a shuffle.
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "include/hone/hone.h"
+#include "runtime/machine/host.h"
+
+using namespace hone;
+
+namespace {
+
+constexpr int64_t kElements = 96;
+
+struct Order {
+  const char* text;  ///< of the index
+  std::function<int64_t(int64_t)> place;
+};
+
+const Order kOrders[] = {
+    {"i/2", [](int64_t i) { return i / 2; }},
+    {"i/3", [](int64_t i) { return i / 3; }},
+    {"i/16", [](int64_t i) { return i / 16; }},
+    {"95 - i", [](int64_t i) { return 95 - i; }},
+    {"i%4", [](int64_t i) { return i % 4; }},
+    {"i%4*3", [](int64_t i) { return i % 4 * 3; }},
+    {"(i + 1)%96", [](int64_t i) { return (i + 1) % 96; }},
+};
+
+template <class T>
+void compare(Engine& engine, const char* type) {
+  std::vector<T> x(kElements);
+  for (int64_t i = 0; i < kElements; ++i) x[static_cast<size_t>(i)] = static_cast<T>(i + 1);
+  for (const Order& order : kOrders) {
+    for (const int64_t n : {96, 91, 64, 7}) {
+      const std::string text = std::string("op p(X: ") + type + "[96]) -> (Y: " + type +
+                               "[N]) { Y[i] = X[" + order.text + "] } N=" + std::to_string(n);
+      for (const char* steps :
+           {"vectorize Y/i", "split Y/i 8 -> i.o i.i tail=peel; vectorize Y/i.i",
+            "split Y/i 32 -> i.o i.i tail=peel; vectorize Y/i.i"}) {
+        const Kernel kernel = engine.compile(text, {.schedule = steps});
+        std::vector<T> y(static_cast<size_t>(n));
+        kernel(x, y);
+        std::vector<T> right;
+        for (int64_t i = 0; i < n; ++i) right.push_back(x[static_cast<size_t>(order.place(i))]);
+        CHECK_MESSAGE(y == right, text << " | " << engine.target() << " | " << steps);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("spreads: elements of every size in any order near by") {
+  for (const ir::Isa isa : {ir::Isa::kAvx2, ir::Isa::kAvx512}) {
+    if (!runtime::host_target().has(isa)) continue;
+    EngineOptions options;
+    options.target =
+        std::string("x86 threads=1 isa=") + (isa == ir::Isa::kAvx2 ? "avx2" : "avx512");
+    options.cache = ":memory:";
+    Engine engine(options);
+    compare<uint8_t>(engine, "u8");
+    compare<int16_t>(engine, "i16");
+    compare<float>(engine, "f32");
+    compare<double>(engine, "f64");
+  }
+}
