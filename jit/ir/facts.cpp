@@ -112,7 +112,16 @@ size_t hash_of(const Expr& e) {
   return h;
 }
 
-struct PolyHash {
+/// The polynomial of one term.
+Poly product(const Poly::Term& term) {
+  Poly p(term.coef);
+  for (const Expr& f : term.factors) p = p * Poly::atom(f);
+  return p;
+}
+
+}  // namespace
+
+struct Facts::Hash {
   size_t operator()(const Poly& p) const {
     size_t h = static_cast<size_t>(p.constant());
     for (const Poly::Term& t : p.terms()) {
@@ -123,16 +132,7 @@ struct PolyHash {
   }
 };
 
-/// The polynomial of one term.
-Poly product(const Poly::Term& term) {
-  Poly p(term.coef);
-  for (const Expr& f : term.factors) p = p * Poly::atom(f);
-  return p;
-}
-
-}  // namespace
-
-struct Facts::Answers : std::unordered_map<Poly, Bound, PolyHash> {};
+struct Facts::Answers : std::unordered_map<Poly, Bound, Hash> {};
 
 /// One question for a bound.
 struct Facts::Question {

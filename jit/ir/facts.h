@@ -44,6 +44,7 @@ class Facts {
   bool at_most(const Poly& a, const Poly& b) const { return nonnegative(b - a); }
 
  private:
+  struct Hash;
   struct Answers;
   struct Question;
   /// Bounds the case splits of nested min, max and divisions: how deep, and how many in all.

@@ -28,6 +28,23 @@ double division_of_integers(const Expr& e) {
 
 }  // namespace
 
+bool is_arithmetic(Op op) {
+  switch (op) {
+    case Op::kNeg:
+    case Op::kAdd:
+    case Op::kSub:
+    case Op::kMul:
+    case Op::kDiv:
+    case Op::kMod:
+    case Op::kMin:
+    case Op::kMax:
+    case Op::kCall:
+      return true;
+    default:
+      return false;
+  }
+}
+
 double operations_of(const Expr& e) {
   double n = 0;
   switch (e->op) {

@@ -5,6 +5,9 @@
 
 namespace hone::ir {
 
+/// Arithmetic and functions, which count as operations; comparisons, casts and choices do not.
+bool is_arithmetic(Op op);
+
 /// Arithmetic instructions of one evaluation of `e` on a vector of a CPU, loads and stores apart.
 double operations_of(const Expr& e);
 

@@ -70,8 +70,4 @@ Affine operator-(const Affine& a, const Affine& b);
 Affine operator*(const Affine& a, const Affine& b);
 Affine scaled(const Affine& a, int64_t factor);
 
-/// Floor division and its remainder, as the IR defines them for constants.
-int64_t floor_div_of(int64_t a, int64_t b);
-int64_t floor_mod_of(int64_t a, int64_t b);
-
 }  // namespace hone::jit

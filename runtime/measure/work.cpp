@@ -12,23 +12,6 @@
 namespace hone::runtime {
 namespace {
 
-bool is_arithmetic(ir::Op op) {
-  switch (op) {
-    case ir::Op::kAdd:
-    case ir::Op::kSub:
-    case ir::Op::kMul:
-    case ir::Op::kDiv:
-    case ir::Op::kMod:
-    case ir::Op::kMin:
-    case ir::Op::kMax:
-    case ir::Op::kNeg:
-    case ir::Op::kCall:
-      return true;
-    default:
-      return false;
-  }
-}
-
 /// Needs no multiplier: no function, no product, nor an addition that takes one in.
 bool is_addition(const ir::Node& e) {
   for (ir::Op multiplies : {ir::Op::kCall, ir::Op::kMul, ir::Op::kDiv, ir::Op::kMod}) {
@@ -98,7 +81,7 @@ class ValueCounter {
       for (const ir::Expr& a : e->args) add(a, sum, more);
     }
     const double n = times(e) * share_ * more;
-    if (is_arithmetic(e->op)) operations += n;
+    if (ir::is_arithmetic(e->op)) operations += n;
     if (!(e->op == ir::Op::kMul && added)) {
       count(e, e->type, n * instructions_of(e), is_addition(*e));
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/cuda/report/lanes.h"
 
-#include <algorithm>
+#include "jit/ir/integers.h"
 
 namespace hone::jit {
 
@@ -15,42 +15,6 @@ LaneValue same(int64_t value) {
   return out;
 }
 
-int64_t floor_div(int64_t a, int64_t b) {
-  if (b == 0) return 0;
-  return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
-}
-
-int64_t combine(Op op, int64_t a, int64_t b) {
-  switch (op) {
-    case Op::kAdd:
-      return a + b;
-    case Op::kSub:
-      return a - b;
-    case Op::kMul:
-      return a * b;
-    case Op::kDiv:
-      return floor_div(a, b);
-    case Op::kMod:
-      return b == 0 ? 0 : a - b * floor_div(a, b);
-    case Op::kMin:
-      return std::min(a, b);
-    case Op::kMax:
-      return std::max(a, b);
-    case Op::kEq:
-      return a == b;
-    case Op::kNe:
-      return a != b;
-    case Op::kLt:
-      return a < b;
-    case Op::kLe:
-      return a <= b;
-    case Op::kAnd:
-      return a != 0 && b != 0;
-    default:
-      return a != 0 || b != 0;
-  }
-}
-
 }  // namespace
 
 LaneState::LaneState(const Nest& nest, std::vector<int64_t> dims)
@@ -61,7 +25,7 @@ void LaneState::set(int loop, int64_t value) { set(loop, same(value)); }
 LaneValue LaneState::binary(const Expr& e) const {
   LaneValue a = value(e->args[0]);
   const LaneValue b = value(e->args[1]);
-  for (size_t l = 0; l < kLanes; ++l) a.lane[l] = combine(e->op, a.lane[l], b.lane[l]);
+  for (size_t l = 0; l < kLanes; ++l) a.lane[l] = combined(e->op, a.lane[l], b.lane[l]);
   a.data |= b.data;
   return a;
 }

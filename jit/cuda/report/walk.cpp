@@ -13,6 +13,7 @@
 #include "jit/cuda/report/lanes.h"
 #include "jit/cuda/vector_access.h"
 #include "jit/ir/instructions.h"
+#include "jit/ir/operations.h"
 #include "jit/ir/visit.h"
 
 namespace hone::jit {
@@ -367,22 +368,12 @@ class Walker {
         loads_in(s, e->args[2], side);
         return;
       }
-      case Op::kNeg:
-      case Op::kAdd:
-      case Op::kSub:
-      case Op::kMul:
-      case Op::kDiv:
-      case Op::kMod:
-      case Op::kMin:
-      case Op::kMax:
-      case Op::kCall:
-        if (whole || e->type != DType::kI64) {
-          out_.operations += at.weight * count(at.lanes);
-          out_.instructions += at.weight * instructions_of(e);
-        }
-        break;
       default:
         break;
+    }
+    if (is_arithmetic(e->op) && (whole || e->type != DType::kI64)) {
+      out_.operations += at.weight * count(at.lanes);
+      out_.instructions += at.weight * instructions_of(e);
     }
     for (const Expr& a : e->args) loads_in(s, a, at);
   }

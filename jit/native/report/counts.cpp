@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "jit/ir/operations.h"
 #include "jit/ir/visit.h"
 #include "jit/native/report/nest_values.h"
 
@@ -19,23 +20,6 @@ namespace {
 /// Iterations that are walked one by one; beyond them a loop is sampled.
 constexpr int64_t kMostWalked = int64_t{1} << 19;
 constexpr int64_t kSamples = 16;
-
-bool is_arithmetic(Op op) {
-  switch (op) {
-    case Op::kNeg:
-    case Op::kAdd:
-    case Op::kSub:
-    case Op::kMul:
-    case Op::kDiv:
-    case Op::kMod:
-    case Op::kMin:
-    case Op::kMax:
-    case Op::kCall:
-      return true;
-    default:
-      return false;
-  }
-}
 
 /// Parts of a statement that are counted already.
 class Parts {

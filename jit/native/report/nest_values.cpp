@@ -3,58 +3,11 @@
 
 #include <algorithm>
 
+#include "jit/ir/integers.h"
+
 namespace hone::jit {
 
 using namespace ir;
-
-namespace {
-
-/// x/0 and x%0 are 0.
-int64_t floor_quotient(int64_t a, int64_t b) {
-  if (b == 0) return 0;
-  if (b == -1) return static_cast<int64_t>(0 - static_cast<uint64_t>(a));
-  return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
-}
-
-int64_t floor_rest(int64_t a, int64_t b) {
-  if (b == 0 || b == -1) return 0;
-  const int64_t rest = a % b;
-  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-}
-
-int64_t combine(Op op, int64_t a, int64_t b) {
-  const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
-  switch (op) {
-    case Op::kAdd:
-      return static_cast<int64_t>(x + y);
-    case Op::kSub:
-      return static_cast<int64_t>(x - y);
-    case Op::kMul:
-      return static_cast<int64_t>(x * y);
-    case Op::kDiv:
-      return floor_quotient(a, b);
-    case Op::kMod:
-      return floor_rest(a, b);
-    case Op::kMin:
-      return std::min(a, b);
-    case Op::kMax:
-      return std::max(a, b);
-    case Op::kEq:
-      return a == b;
-    case Op::kNe:
-      return a != b;
-    case Op::kLt:
-      return a < b;
-    case Op::kLe:
-      return a <= b;
-    case Op::kAnd:
-      return a != 0 && b != 0;
-    default:
-      return a != 0 || b != 0;
-  }
-}
-
-}  // namespace
 
 std::optional<int64_t> NestValues::eval(const Expr& e, bool zero_data) const {
   const std::optional<int64_t> data = zero_data ? std::optional<int64_t>(0) : std::nullopt;
@@ -89,7 +42,7 @@ std::optional<int64_t> NestValues::eval(const Expr& e, bool zero_data) const {
       // One side may settle what the other leaves to data.
       if (e->op == Op::kAnd && ((a && *a == 0) || (b && *b == 0))) return 0;
       if (e->op == Op::kOr && ((a && *a != 0) || (b && *b != 0))) return 1;
-      return a && b ? std::optional<int64_t>(combine(e->op, *a, *b)) : std::nullopt;
+      return a && b ? std::optional<int64_t>(combined(e->op, *a, *b)) : std::nullopt;
     }
   }
 }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "jit/ir/integers.h"
+
 namespace hone::jit {
 
 namespace {
@@ -47,7 +49,7 @@ Mem Addresses::address(int buffer, const Affine& offset) {
     }
   }
   if (strides == 1) {
-    const int64_t block = floor_div_of(stride.coefficient, kStrideBlock) * kStrideBlock;
+    const int64_t block = ir::floor_div_of(stride.coefficient, kStrideBlock) * kStrideBlock;
     int64_t within = stride.coefficient - block;
     Term part = stride;
     part.coefficient = block;

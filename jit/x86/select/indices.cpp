@@ -5,6 +5,8 @@
 #include <bit>
 #include <utility>
 
+#include "jit/ir/integers.h"
+
 namespace hone::jit {
 
 using ir::Op;
@@ -89,12 +91,12 @@ Affine Indices::affine_of_division(const ir::Expr& e) {
   if (!divisor.is_constant()) return computed();
   const int64_t c = divisor.constant;
   if (x.is_constant()) {
-    return Affine::of(e->op == Op::kDiv ? floor_div_of(x.constant, c)
-                                        : floor_mod_of(x.constant, c));
+    return Affine::of(e->op == Op::kDiv ? ir::floor_div_of(x.constant, c)
+                                        : ir::floor_mod_of(x.constant, c));
   }
   if (c <= 0) return computed();
-  Affine quotient = Affine::of(floor_div_of(x.constant, c));
-  Affine rest = Affine::of(floor_mod_of(x.constant, c));
+  Affine quotient = Affine::of(ir::floor_div_of(x.constant, c));
+  Affine rest = Affine::of(ir::floor_mod_of(x.constant, c));
   for (int i = 0; i < x.count; ++i) {
     Term t = x.terms[i];
     if (t.coefficient % c == 0) {
