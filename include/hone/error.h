@@ -67,10 +67,11 @@ class [[nodiscard]] Result {
   const T* operator->() const { return &std::get<0>(state_); }
   /// The reason; only when there is no value.
   const E& failure() const { return std::get<1>(state_); }
-  /// The value; throws hone::Error when there is none (for E = Failure).
+  /// The value; throws hone::Error when there is none, InternalError for a bug (for E = Failure).
   T value() && {
-    if (!*this) throw Error(failure());
-    return std::get<0>(std::move(state_));
+    if (*this) return std::get<0>(std::move(state_));
+    if (failure().code == ErrorCode::kInternal) throw InternalError(failure().message);
+    throw Error(failure());
   }
 
  private:

@@ -51,6 +51,15 @@ std::string text(void* program, Size size, Copy copy) {
   return out;
 }
 
+/// What a user is told of a text that NVRTC does not compile. Only its assembler objects to what a
+/// schedule asks for; anything else that is wrong with the text is hone's.
+ErrorCode code_of(int error, const std::string& log) {
+  constexpr int kOutOfMemory = 1;  // NVRTC_ERROR_OUT_OF_MEMORY
+  if (error == kOutOfMemory) return ErrorCode::kMemory;
+  const bool too_much = log.find("uses too much") != std::string::npos;
+  return too_much ? ErrorCode::kSchedule : ErrorCode::kInternal;
+}
+
 }  // namespace
 
 Result<Nvrtc> Nvrtc::open() {
@@ -157,8 +166,8 @@ Result<CudaBinary> Nvrtc::run(const CudaSource& source, const std::string& archi
   }
   functions_->destroy(&program);
   if (code != 0) {
-    return Failure{ErrorCode::kInternal, fmt::format("NVRTC for {}: {}\n{}", architecture,
-                                                     functions_->error(code), out.log)};
+    return Failure{code_of(code, out.log), fmt::format("NVRTC for {}: {}\n{}", architecture,
+                                                       functions_->error(code), out.log)};
   }
   return out;
 }

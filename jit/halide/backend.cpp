@@ -127,9 +127,9 @@ class Reporter final : public Halide::CompileTimeErrorReporter {
 /// What Halide throws, as a reject.
 template <class F>
 auto told(F f) -> decltype(f()) {
-  const auto reject = [](std::string why) {
+  const auto reject = [](std::string why, ir::Reject::Kind kind) {
     while (!why.empty() && why.back() == '\n') why.pop_back();
-    return ir::Reject("halide: " + std::move(why));
+    return ir::Reject("halide: " + std::move(why), kind);
   };
   if (!Halide::exceptions_enabled()) {
     return ir::Reject{ir::Reject::kFailed,
@@ -141,9 +141,9 @@ auto told(F f) -> decltype(f()) {
   try {
     return f();
   } catch (const ir::Reject& why) {
-    return reject(why.reason);
+    return reject(why.reason, why.kind);
   } catch (const Halide::Error& e) {
-    return reject(e.what());
+    return reject(e.what(), ir::Reject::kIllegal);
   }
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "include/hone/error.h"
 #include "jit/ir/gpu_loop.h"
 #include "jit/ir/program.h"
 
@@ -124,7 +124,7 @@ const T* as(const Stmt& s) {
 /// The statement as one of kind T, which it is.
 template <class T>
 const T& to(const Stmt& s) {
-  assert(is<T>(s));
+  if (!is<T>(s)) throw InternalError("a statement is of another kind");
   return static_cast<const T&>(s);
 }
 

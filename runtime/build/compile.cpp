@@ -5,6 +5,7 @@
 
 #include "jit/interp/backend.h"
 #include "runtime/build/backends.h"
+#include "runtime/build/guard.h"
 #include "schedules/legal.h"
 
 namespace hone::runtime {
@@ -12,17 +13,27 @@ namespace {
 
 using ir::Reject;
 
-/// What `f` gives; an assertion that fails in a back end is its bug, and no reason for the host to
-/// fall.
+/// What `f` gives; where it throws, a bug of `who` is the reject, and the host goes on.
 template <class F>
-auto guarded(const jit::Backend& backend, F f) -> decltype(f()) {
-  try {
-    return f();
-  } catch (const InternalError& bug) {
-    return Reject{Reject::kBug,
-                  {ErrorCode::kInternal,
-                   "a bug of the back end " + std::string(backend.name) + ": " + bug.what()}};
+auto checked(const std::string& who, F f) -> decltype(f()) {
+  return guarded(f, [&](const std::string& what) {
+    return Reject{Reject::kBug, {ErrorCode::kInternal, "a bug of " + who + ": " + what}};
+  });
+}
+
+std::string named(const jit::Backend& backend) {
+  return "the back end " + std::string(backend.name);
+}
+
+Result<schedules::Scheduled, Reject> applied(const ir::Program& program,
+                                             const std::string& schedule) {
+  const auto steps = schedules::Schedule::parse(schedule);
+  if (!steps) return Reject{Reject::kIllegal, steps.failure()};
+  auto scheduled = schedules::apply(program, *steps);
+  if (!scheduled) {
+    return Reject{Reject::kIllegal, {ErrorCode::kSchedule, schedules::objections(program, *steps)}};
   }
+  return schedules::Scheduled{*steps, *std::move(scheduled)};
 }
 
 }  // namespace
@@ -30,24 +41,22 @@ auto guarded(const jit::Backend& backend, F f) -> decltype(f()) {
 Result<Compiled, Reject> compile_schedule(const ir::Program& program, const ir::Target& target,
                                           const std::string& schedule,
                                           const BuildOptions& options) {
-  const auto steps = schedules::Schedule::parse(schedule);
-  if (!steps) return Reject{Reject::kIllegal, steps.failure()};
-  auto scheduled = schedules::apply(program, *steps);
-  if (!scheduled) {
-    return Reject{Reject::kIllegal, {ErrorCode::kSchedule, schedules::objections(program, *steps)}};
-  }
-  return compile_scheduled({*steps, *std::move(scheduled)}, target, options);
+  auto scheduled = checked("the steps", [&] { return applied(program, schedule); });
+  if (!scheduled) return scheduled.failure();
+  return compile_scheduled(*std::move(scheduled), target, options);
 }
 
 Result<Compiled, Reject> compile_scheduled(schedules::Scheduled scheduled, const ir::Target& target,
                                            const BuildOptions& options) {
-  if (const auto wrong = schedules::find_illegal(scheduled.program)) {
-    return *wrong;
-  }
+  const auto legal = checked("the check of schedules", [&]() -> Result<Done, Reject> {
+    if (auto wrong = schedules::find_illegal(scheduled.program)) return *std::move(wrong);
+    return Done{};
+  });
+  if (!legal) return legal.failure();
   Compiled compiled{scheduled.schedule.text(), std::move(scheduled.program), nullptr, nullptr, {}};
   compiled.backend = options.backend ? options.backend : &backend_of(target);
   const auto emit = [&] {
-    return guarded(*compiled.backend,
+    return checked(named(*compiled.backend),
                    [&] { return compiled.backend->emit(compiled.scheduled, target, options); });
   };
   if (options.interpret && !target.is_cuda()) compiled.backend = &jit::kInterpBackend;
@@ -65,7 +74,7 @@ Result<Compiled, Reject> compile_scheduled(schedules::Scheduled scheduled, const
 Result<std::shared_ptr<const jit::Executable>, Reject> load(const Compiled& compiled,
                                                             const ir::Target& target,
                                                             const jit::Place& place) {
-  return guarded(*compiled.backend,
+  return checked(named(*compiled.backend),
                  [&] { return compiled.backend->load(compiled.code, target, place); });
 }
 

@@ -75,13 +75,13 @@ int parse_and_run(CLI::App& app, int argc, char** argv, const int& exit) {
     return kExitOk;
   } catch (const CLI::ParseError& e) {
     return report(asked, {ErrorCode::kArgument, complaint(e, app, "")});
-  } catch (const InternalError& e) {
-    return report(asked, {ErrorCode::kInternal, fmt::format("a bug: {}", e.what())});
   } catch (const std::bad_alloc&) {
     return report(asked, {ErrorCode::kMemory, "the system has no more memory"});
   } catch (const std::system_error& e) {
     return report(asked,
                   {ErrorCode::kUnsupported, fmt::format("the system refuses: {}", e.what())});
+  } catch (const std::exception& e) {
+    return report(asked, {ErrorCode::kInternal, fmt::format("a bug: {}", e.what())});
   }
   return exit;
 }

@@ -33,11 +33,17 @@ Result<std::shared_ptr<const jit::Code>, Reject> emit(const ir::Program& schedul
       std::make_shared<EmittedCuda>(std::move(nest), *std::move(source)));
 }
 
-/// What does not compile, or asks more of a block than it can have, is a matter of the schedule.
+/// What asks more of a block than it can have is a matter of the schedule. A text that does not
+/// compile is a bug of who wrote it.
 Reject rejected(const Failure& failure) {
-  const bool schedule =
-      failure.code == ErrorCode::kSchedule || failure.code == ErrorCode::kInternal;
-  return {schedule ? Reject::kRefused : Reject::kFailed, failure};
+  switch (failure.code) {
+    case ErrorCode::kSchedule:
+      return {Reject::kRefused, failure};
+    case ErrorCode::kInternal:
+      return {Reject::kBug, failure};
+    default:
+      return {Reject::kFailed, failure};
+  }
 }
 
 /// Compiles, loads, and keeps the machine code for the next run.

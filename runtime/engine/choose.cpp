@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/build/guard.h"
 #include "runtime/engine/engine_state.h"
 #include "schedules/model/model.h"
 #include "schedules/numerics.h"
@@ -52,19 +53,32 @@ class Choice {
                       problem_.text, engine_->target_text)};
     }
     if (!failed_) {
-      std::string schedule;
-      auto k = attempt_default(&schedule);
-      if (k && !spills_much(**k)) return *k;
-      auto other = attempt_fallback(schedule);
-      if (other && (!k || instead(**other, **k))) return *other;
-      if (k) return *k;
-      if (auto other = attempt_others(schedule)) return *other;
-      if (auto k = attempt_class()) return *k;
+      if (auto k = attempt_derived()) return *k;
     }
     return failed_ ? *failed_ : plain();
   }
 
  private:
+  /// What the rules come to. Where hone throws, the host is told of the bug, and others are tried.
+  std::optional<Kernel> attempt_derived() {
+    std::string schedule;
+    const auto sound = [&](auto attempt) {
+      return guarded(attempt, [&](const std::string& what) {
+        engine_->services->tell(Event::kBug, [&] {
+          return fmt::format("a bug: {}\n  {} | {} |", what, problem_.text, engine_->target_text);
+        });
+        return std::optional<Kernel>();
+      });
+    };
+    auto k = sound([&] { return attempt_default(&schedule); });
+    if (k && !spills_much(**k)) return k;
+    auto other = sound([&] { return attempt_fallback(schedule); });
+    if (other && (!k || instead(**other, **k))) return other;
+    if (k) return k;
+    if (auto found = sound([&] { return attempt_others(schedule); })) return found;
+    return sound([&] { return attempt_class(); });
+  }
+
   /// A kernel of that schedule. Nothing where its sums run in another order than the problem pins,
   /// or where it is rejected. A rejection is a defect that the host hears of, except for a
   /// transferred schedule.

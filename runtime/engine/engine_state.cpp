@@ -9,6 +9,7 @@
 
 #include "jit/halide/backend.h"
 #include "ops/syntax.h"
+#include "runtime/build/guard.h"
 #include "runtime/device/gpu_target.h"
 #include "runtime/engine/failure.h"
 #include "runtime/machine/host.h"
@@ -180,13 +181,23 @@ Result<EngineState::Kernel> EngineState::compile(std::string_view text,
     const std::lock_guard lock(mutex_);
     if (const auto found = aliases_.find(alias); found != aliases_.end()) return found->second;
   }
-  auto kernel = compile(parse(text), options);
+  auto kernel = compile(
+      guarded_door(
+          alias, [&] { return parse(text); },
+          [&](const std::string& what) -> Result<ops::Problem> { return bug(what, alias); }),
+      options);
   if (kernel && plain) {
     const std::lock_guard lock(mutex_);
     if (aliases_.size() >= kMaxKernels) aliases_.clear();
     aliases_.emplace(std::move(alias), *kernel);
   }
   return kernel;
+}
+
+Failure EngineState::bug(const std::string& what, const std::string& repro) const {
+  const std::string text = "a bug: " + what + "\n  " + repro;
+  services->tell(Event::kBug, [&] { return text; });
+  return {ErrorCode::kInternal, text};
 }
 
 Result<EngineState::Kernel> EngineState::compile(Result<ops::Problem> problem,
@@ -220,12 +231,12 @@ Result<EngineState::Kernel> EngineState::single_flight(const std::string& name,
     }
   }
   if (!ours) return flight.get();
-  Result<Kernel> built = Failure{};
-  try {
-    built = build(problem, options);
-  } catch (const std::bad_alloc&) {
-    built = Failure{ErrorCode::kMemory, "the system has no more memory for `" + problem.text + "`"};
-  }
+  // Those who wait are told whatever happens.
+  Result<Kernel> built = guarded_door(
+      problem.text, [&] { return build(problem, options); },
+      [&](const std::string& what) -> Result<Kernel> {
+        return bug(what, problem.text + " | " + target_text + " | " + options.schedule);
+      });
   if (!built) {
     // The next caller tries again: what stood in the way may have gone.
     const std::lock_guard lock(mutex_);

@@ -60,6 +60,8 @@ struct EngineState {
 
  private:
   Result<Kernel> build(const ops::Problem& problem, const CompileOptions& options);
+  /// Tells the host of a bug, and is what the caller gets.
+  Failure bug(const std::string& what, const std::string& repro) const;
   Result<Kernel> single_flight(const std::string& name, const ops::Problem& problem,
                                const CompileOptions& options);
 

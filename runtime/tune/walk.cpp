@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the points of the spaces end far from the machine's limit: schedules by legal steps, drawn
 // at random around the fastest so far.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -59,8 +61,12 @@ Result<Done> TuneRun::walk() {
     std::string schedule;
     try {
       schedule = propose_steps(tried() * kBarren + barren);
-    } catch (const InternalError&) {
+    } catch (const InternalError& bug) {
       // A defect that only steps drawn at random meet is no reason to end a search.
+      if (job_.on_bug) {
+        job_.on_bug(fmt::format("a random step: {} ({} | {})", bug.what(), job_.key.problem,
+                                job_.key.target));
+      }
     }
     if (schedule.empty() || seen_.count(schedule) != 0 || !candidates_.allowed(schedule)) {
       if (++barren >= kBarren) break;

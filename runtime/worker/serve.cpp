@@ -75,6 +75,19 @@ Message answer(const Message& m, bool allow_code, const std::function<void()>& b
   return reply;
 }
 
+/// The answer to `m` where hone threw: a candidate has failed, and the worker serves the next one.
+Message bug_in(const Message& m, const std::string& what) {
+  if (m.verb == "try" || m.verb == "code") {
+    Verdict v;
+    v.word = "bug";
+    v.note = "a bug: " + what;
+    return result_of(v);
+  }
+  Message reply{m.verb == "open" ? "opened" : "error", {}};
+  add_failure(reply, {ErrorCode::kInternal, "a bug: " + what});
+  return reply;
+}
+
 }  // namespace
 
 int serve_trials(int fd, bool allow_code) {
@@ -96,6 +109,8 @@ int serve_trials(int fd, bool allow_code) {
       // No verdict on the candidate: another worker may have the memory.
       reply = {m->verb == "open" ? "opened" : "error", {}};
       add_failure(reply, {ErrorCode::kMemory, "the worker got no more memory from the system"});
+    } catch (const std::exception& bug) {
+      reply = bug_in(*m, bug.what());
     }
     if (!reply.verb.empty() && !channel.send(reply)) break;
   }
