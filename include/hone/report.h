@@ -25,11 +25,10 @@ struct Report {
   int spills = 0;        ///< registers kept in memory somewhere
   int inner_spills = 0;  ///< of those, in an innermost loop
   int64_t code_bytes = 0;
-  int64_t workspace_bytes = 0;  ///< see Kernel::workspace_size
-  double build_us = 0;          ///< from problem text to callable kernel
-  double schedule_us = 0;       ///< of that, where Halide makes the code: the schedule
-  double compile_us = 0;        ///< of that, where Halide makes the code: the compilation
-  bool interpreted = false;     ///< no machine code: the interpreter serves
+  double build_us = 0;       ///< from problem text to callable kernel
+  double schedule_us = 0;    ///< of that, where Halide makes the code: the schedule
+  double compile_us = 0;     ///< of that, where Halide makes the code: the compilation
+  bool interpreted = false;  ///< no machine code: the interpreter serves
 };
 
 }  // namespace hone

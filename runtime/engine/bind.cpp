@@ -165,9 +165,8 @@ class Binder {
     if (k_.gpu) {
       Gpu& gpu = k_.gpu->gpu();
       slots_[ir::ArgsLayout::kStatus] = static_cast<int64_t>(gpu.fine());
-      // Constants have shapes that are known.
       auto f =
-          k_.gpu->program->enqueue(static_cast<size_t>(launch.index), slots_, {}, gpu.stream());
+          k_.executable->run(static_cast<size_t>(launch.index), slots_, {.stream = gpu.stream()});
       return f ? memory_.finish() : f;
     }
     return k_.run(launch, slots_, shared + k_.shared_bytes, k_.pool);

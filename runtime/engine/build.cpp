@@ -165,7 +165,6 @@ Result<std::shared_ptr<KernelState>> frame(const std::shared_ptr<Services>& serv
   k->entry.slots = slots_of(nest, k->plan, k->layout);
   k->entry.workspace_bytes = nest.shared_bytes;
   k->entry.scratch_bytes = nest.worker_bytes;
-  k->report.workspace_bytes = k->workspace_bytes();
   return k;
 }
 
@@ -247,7 +246,6 @@ Result<std::shared_ptr<const KernelState>, Reject> build_kernel(
   if (auto f = install_on_gpu(&k, compiled->nest()); !f) {
     return Reject{Reject::kFailed, f.failure()};
   }
-  k.report.workspace_bytes = k.workspace_bytes();
   k.report.interpreted = compiled->backend == &jit::kInterpBackend;
   const std::chrono::duration<double, std::micro> spent =
       std::chrono::steady_clock::now() - input.begun;

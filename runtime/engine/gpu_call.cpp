@@ -170,7 +170,7 @@ Result<Done> KernelState::enqueue_launches(const int64_t* slots, void* stream) c
     }
   }
   for (const LaunchPlan& launch : launches) {
-    auto f = gpu->program->enqueue(static_cast<size_t>(launch.index), slots, dims, stream);
+    auto f = executable->run(static_cast<size_t>(launch.index), slots, {.stream = stream});
     if (!f) return Failure{f.failure().code, f.failure().message + "\n  " + repro()};
   }
   return Done{};
