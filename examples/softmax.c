@@ -22,7 +22,8 @@ static void check(hone_status status, char* error) {
 int main(void) {
   enum { kRows = 3, kColumns = 100 };
   int forks = 0;
-  const hone_thread_pool pool = {.context = &forks, .size = 1, .parallel_for = run_alone};
+  const hone_thread_pool pool = {
+      .struct_size = sizeof pool, .context = &forks, .size = 1, .parallel_for = run_alone};
   const hone_engine_options options = {
       .struct_size = sizeof options, .cache = ":memory:", .pool = &pool};
   hone_engine* engine = NULL;
@@ -31,9 +32,9 @@ int main(void) {
   check(hone_engine_create(&options, &engine, &error), error);
   check(hone_engine_compile(engine, "softmax M=3 N=100", NULL, &softmax, &error), error);
   for (size_t i = 0; i < hone_kernel_param_count(softmax); ++i) {
-    const hone_param p = hone_kernel_param(softmax, i);
-    printf("%s %s[%d,%d]\n", p.role == HONE_OUTPUT ? "output" : "input", p.name, (int)p.shape[0],
-           (int)p.shape[1]);
+    const hone_param* p = hone_kernel_param(softmax, i);
+    printf("%s %s[%d,%d]\n", p->role == HONE_OUTPUT ? "output" : "input", p->name, (int)p->shape[0],
+           (int)p->shape[1]);
   }
 
   float x[kRows][kColumns], y[kRows][kColumns];

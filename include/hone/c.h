@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/* hone for C (C11) and whatever calls C. Handles are opaque; functions that can fail return a
- * status and, where `error` is not null and the status is not HONE_OK, leave a text in it that is
- * given back by hone_free. No exception leaves a function. Text is UTF-8 and ends with 0.
- * Functions of one handle may be called by several threads at a time, but for its destruction. */
+/* hone for C (C11) and whatever calls C. Handles are opaque. Functions that can fail return a
+ * status. On failure they leave a text in `error` if it is not null; free it with hone_free.
+ * No exception leaves a function. Text is UTF-8 and ends with 0.
+ * Several threads may use a handle at the same time, except to destroy it.
+ * Structs that may grow begin with `struct_size`: their sizeof where the caller was compiled. All
+ * of their other members may be 0; that is the default. */
 #ifndef HONE_C_H
 #define HONE_C_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "hone/c_enums.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -15,44 +19,12 @@ extern "C" {
 
 #define HONE_C_API __attribute__((visibility("default")))
 
-/* What kind of error happened; the numbers are those of hone::ErrorCode. */
-typedef enum hone_status {
-  HONE_OK = 0,
-  HONE_ERROR_SYNTAX = 1,
-  HONE_ERROR_SEMANTIC = 2,
-  HONE_ERROR_ARGUMENT = 3,
-  HONE_ERROR_BOUNDS = 4,
-  HONE_ERROR_SCHEDULE = 5,
-  HONE_ERROR_NOT_FOUND = 6,
-  HONE_ERROR_CACHE = 7,
-  HONE_ERROR_UNSUPPORTED = 8,
-  HONE_ERROR_MEMORY = 9,
-  HONE_ERROR_CANCELLED = 10,
-  HONE_ERROR_INTERNAL = 11,
-  HONE_ERROR_DEVICE = 12
-} hone_status;
-
-/* Element types, as hone::DType. */
-typedef enum hone_dtype {
-  HONE_F64 = 0,
-  HONE_F32 = 1,
-  HONE_F16 = 2,
-  HONE_BF16 = 3,
-  HONE_I64 = 4,
-  HONE_I32 = 5,
-  HONE_I16 = 6,
-  HONE_I8 = 7,
-  HONE_U8 = 8,
-  HONE_BOOL = 9
-} hone_dtype;
-
 /* The version of the library, "major.minor.patch". */
 HONE_C_API const char* hone_version(void);
 /* Gives back a text of the library; null is fine. */
 HONE_C_API void hone_free(char* text);
 
-/* --- engines -----------------------------------------------------------------------------------
- */
+/* --- engines --- */
 
 typedef struct hone_engine hone_engine;
 typedef struct hone_kernel hone_kernel;
@@ -64,24 +36,18 @@ typedef void (*hone_task)(void* task_context, int64_t begin, int64_t end, int32_
 /* Threads of the host. `parallel_for` covers [0, n) by calls of `task` on disjoint ranges and
  * returns when all are done; called by several threads at a time. */
 typedef struct hone_thread_pool {
+  size_t struct_size;
   void* context;
   int32_t size; /* workers, the calling thread included */
   void (*parallel_for)(void* context, int64_t n, hone_task task, void* task_context);
 } hone_thread_pool;
 
-typedef enum hone_event_kind {
-  HONE_EVENT_COMPILE = 0,
-  HONE_EVENT_TUNE = 1,
-  HONE_EVENT_NOTICE = 2,
-  HONE_EVENT_BUG = 3
-} hone_event_kind;
-
 /* Called where something happens that may be worth logging, by several threads at a time. */
 typedef void (*hone_event_sink)(void* context, hone_event_kind kind, const char* text);
 
-/* Options of an engine; see hone::EngineOptions. All zero but `struct_size` is the default. */
+/* Options of an engine; see hone::EngineOptions. */
 typedef struct hone_engine_options {
-  size_t struct_size; /* sizeof(hone_engine_options), so that the struct can grow */
+  size_t struct_size;
   const char* target;
   const char* cache;
   const char* shipped_cache;
@@ -115,8 +81,11 @@ HONE_C_API hone_status hone_engine_export_cache(const hone_engine* engine, char*
  * `flaws` may be null: two lines for each, or an empty text. */
 HONE_C_API hone_status hone_engine_import_cache(hone_engine* engine, const char* text,
                                                 int64_t* taken, char** flaws, char** error);
+/* Checks the cache file and every record in it; `records` and `flaws` as of an import. */
+HONE_C_API hone_status hone_engine_verify_cache(hone_engine* engine, int64_t* records, char** flaws,
+                                                char** error);
 
-/* Options of tuning; see hone::TuneOptions. All zero but `struct_size` is the default. */
+/* Options of tuning; see hone::TuneOptions. */
 typedef struct hone_tune_options {
   size_t struct_size;
   int64_t budget_ms; /* 0: ten seconds */
@@ -131,6 +100,7 @@ typedef struct hone_tune_options {
 
 /* What tuning found; see hone::TuneResult. 0 where something is unknown. */
 typedef struct hone_tune_result {
+  size_t struct_size;
   double time_us;
   double default_us;
   double speedup;
@@ -144,8 +114,7 @@ HONE_C_API hone_status hone_engine_tune(hone_engine* engine, const char* problem
                                         const hone_tune_options* options, hone_tune_result* result,
                                         char** error);
 
-/* --- kernels -----------------------------------------------------------------------------------
- */
+/* --- kernels --- */
 
 /* A kernel for a problem, "softmax M=64 N=1000". `schedule` by hand, or null. */
 HONE_C_API hone_status hone_engine_compile(hone_engine* engine, const char* problem,
@@ -153,28 +122,22 @@ HONE_C_API hone_status hone_engine_compile(hone_engine* engine, const char* prob
                                            char** error);
 HONE_C_API void hone_kernel_destroy(hone_kernel* kernel);
 
-typedef enum hone_role {
-  HONE_INPUT = 0,
-  HONE_OUTPUT = 1,
-  HONE_INOUT = 2,
-  HONE_SCALAR = 3
-} hone_role;
-
-/* A parameter of a kernel, in the op's order; what it points to lives as long as the kernel. */
+/* A parameter of a kernel, in the op's order. It lives as long as the kernel. */
 typedef struct hone_param {
   const char* name;
   hone_role role;
   hone_dtype type;
   int32_t rank;
-  int32_t constant;       /* not 0: given to hone_kernel_bind, not to calls */
-  const int64_t* shape;   /* elements, outermost first; -1: known at the call */
-  const int64_t* strides; /* elements; -1: known at the call */
-  int64_t align;          /* bytes */
+  int32_t constant;        /* not 0: given to hone_kernel_bind, not to calls */
+  const int64_t* shape;    /* elements, outermost first; -1: known at the call */
+  const char* const* dims; /* the extents as the op writes them, "N" or "2*N" */
+  const int64_t* strides;  /* elements; -1: known at the call */
+  int64_t align;           /* bytes */
 } hone_param;
 
 HONE_C_API size_t hone_kernel_param_count(const hone_kernel* kernel);
-/* A parameter with a null name where `index` is none. */
-HONE_C_API hone_param hone_kernel_param(const hone_kernel* kernel, size_t index);
+/* Null where `index` is none. */
+HONE_C_API const hone_param* hone_kernel_param(const hone_kernel* kernel, size_t index);
 /* Canonical texts; they live as long as the kernel. */
 HONE_C_API const char* hone_kernel_problem(const hone_kernel* kernel);
 HONE_C_API const char* hone_kernel_target(const hone_kernel* kernel);
@@ -183,6 +146,18 @@ HONE_C_API const char* hone_kernel_schedule(const hone_kernel* kernel);
 HONE_C_API const char* hone_kernel_source(const hone_kernel* kernel);
 /* Bytes that a call takes; see hone_call_options. */
 HONE_C_API int64_t hone_kernel_workspace_size(const hone_kernel* kernel);
+
+/* What a kernel takes, in bytes; see hone::KernelMemory. */
+typedef struct hone_memory {
+  size_t struct_size;
+  int64_t code;      /* machine code, once */
+  int64_t constants; /* what bind packed or copied, once */
+  int64_t workspace; /* of a call: what its launches share */
+  int64_t worker;    /* of a call: scratch of each worker */
+  int64_t call;      /* of a call in all */
+} hone_memory;
+
+HONE_C_API void hone_kernel_memory(const hone_kernel* kernel, hone_memory* memory);
 
 /* The rank of a flat tensor: `shape[0]` elements one after the other, in the parameter's order. */
 #define HONE_FLAT (-1)
@@ -197,12 +172,6 @@ typedef struct hone_tensor {
   int32_t read_only;      /* not 0: fits inputs only */
 } hone_tensor;
 
-typedef enum hone_arg_kind {
-  HONE_ARG_TENSOR = 0,
-  HONE_ARG_REAL = 1,
-  HONE_ARG_INTEGER = 2
-} hone_arg_kind;
-
 /* An argument; scalars are converted to the parameter's type, or refused. */
 typedef struct hone_arg {
   int32_t kind; /* a hone_arg_kind */
@@ -211,7 +180,7 @@ typedef struct hone_arg {
   int64_t integer;
 } hone_arg;
 
-/* How a call runs. All zero but `struct_size` is the default. */
+/* How a call runs. */
 typedef struct hone_call_options {
   size_t struct_size;
   void* workspace; /* hone_kernel_workspace_size bytes, 64-byte aligned; null: the engine's */

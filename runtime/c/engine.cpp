@@ -72,6 +72,14 @@ TuneOptions options_of(const hone_tune_options& c, std::stop_source* stop) {
   return o;
 }
 
+/// Leaves a report where the caller wants it.
+void tell_flaws(const CacheReport& report, int64_t* records, char** flaws) {
+  if (records) *records = report.records;
+  std::string all;
+  for (const CacheFlaw& f : report.flaws) all += f.record + "\n  " + f.flaw + "\n";
+  if (flaws) *flaws = c_text(all);
+}
+
 /// What must not be null.
 Failure missing(const char* what) {
   return Failure{ErrorCode::kArgument, std::string(what) + " is null"};
@@ -87,15 +95,15 @@ char* c_text(std::string_view text) {
   return copy;
 }
 
-hone_status c_failure(const Failure& failure, char** error) noexcept {
-  if (failure.code != ErrorCode::kOk && error) {
+hone_status c_failure(ErrorCode code, const char* message, char** error) noexcept {
+  if (code != ErrorCode::kOk && error) {
     try {
-      *error = c_text(failure.message);
+      *error = c_text(message);
     } catch (...) {
       *error = nullptr;  // no memory: the status has to say it
     }
   }
-  return static_cast<hone_status>(failure.code);
+  return static_cast<hone_status>(code);
 }
 
 }  // namespace hone::runtime
@@ -114,7 +122,11 @@ hone_status hone_engine_create(const hone_engine_options* options, hone_engine**
     *engine = nullptr;
     const hone_engine_options c = c_options(options);
     std::shared_ptr<ThreadPool> pool;
-    if (c.pool) pool = std::make_shared<CallerPool>(*c.pool);
+    if (c.pool) {
+      const hone_thread_pool given = c_options(c.pool);
+      if (!given.parallel_for) return missing("parallel_for of the pool");
+      pool = std::make_shared<CallerPool>(given);
+    }
     auto made = Engine::try_create(options_of(c, pool.get()));
     if (!made) return made.failure();
     std::string target = made->target();
@@ -162,10 +174,16 @@ hone_status hone_engine_import_cache(hone_engine* engine, const char* text, int6
     if (!engine || !text) return missing(engine ? "text" : "engine");
     const auto report = engine->engine.try_import_cache(text);
     if (!report) return report.failure();
-    if (taken) *taken = report->records;
-    std::string all;
-    for (const CacheFlaw& f : report->flaws) all += f.record + "\n  " + f.flaw + "\n";
-    if (flaws) *flaws = c_text(all);
+    tell_flaws(*report, taken, flaws);
+    return Done{};
+  });
+}
+
+hone_status hone_engine_verify_cache(hone_engine* engine, int64_t* records, char** flaws,
+                                     char** error) {
+  return c_guard(error, [&]() -> Result<Done> {
+    if (!engine) return missing("engine");
+    tell_flaws(engine->engine.verify_cache(), records, flaws);
     return Done{};
   });
 }
@@ -178,10 +196,8 @@ hone_status hone_engine_tune(hone_engine* engine, const char* problem,
     std::stop_source stop;
     const auto tuned = engine->engine.try_tune(problem, options_of(c_options(options), &stop));
     if (!tuned) return tuned.failure();
-    if (result) {
-      *result = {tuned->time_us,  tuned->default_us, tuned->speedup,
-                 tuned->limit_us, tuned->trials,     tuned->end == TuneEnd::kHit};
-    }
+    c_result(result, {0, tuned->time_us, tuned->default_us, tuned->speedup, tuned->limit_us,
+                      tuned->trials, tuned->end == TuneEnd::kHit});
     return Done{};
   });
 }

@@ -2,6 +2,8 @@
 // What is behind the handles of the C interface, and what keeps exceptions on this side of it.
 #pragma once
 
+#include <algorithm>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <optional>
@@ -20,9 +22,10 @@ struct hone_engine {
 
 /// A kernel, or one with constants bound.
 struct hone_kernel {
-  /// A parameter's numbers where C can read them.
+  /// What a hone_param points to.
   struct Shape {
     std::vector<int64_t> extents;
+    std::vector<const char*> dims;  ///< of the kernel's params()
     std::vector<int64_t> strides;
   };
 
@@ -33,6 +36,7 @@ struct hone_kernel {
   hone::Kernel kernel;
   std::optional<hone::Bound> bound;
   std::vector<Shape> shapes;
+  std::vector<hone_param> params;
 };
 
 namespace hone::runtime {
@@ -41,7 +45,7 @@ namespace hone::runtime {
 char* c_text(std::string_view text);
 
 /// Leaves the message in `error`, if there is one, and returns the status.
-hone_status c_failure(const Failure& failure, char** error) noexcept;
+hone_status c_failure(ErrorCode code, const char* message, char** error) noexcept;
 
 /// Runs `f`, which returns a Result<Done>; an exception becomes a status.
 template <class F>
@@ -49,25 +53,33 @@ hone_status c_guard(char** error, F f) noexcept {
   try {
     if (error) *error = nullptr;
     const Result<Done> done = f();
-    return done ? HONE_OK : c_failure(done.failure(), error);
+    if (done) return HONE_OK;
+    return c_failure(done.failure().code, done.failure().message.c_str(), error);
   } catch (const Error& e) {
-    return c_failure({e.code(), {}}, error);
+    return c_failure(e.code(), e.what(), error);
   } catch (const std::bad_alloc&) {
-    return c_failure({ErrorCode::kMemory, {}}, error);
+    return c_failure(ErrorCode::kMemory, "the system has no more memory", error);
+  } catch (const std::exception& e) {
+    return c_failure(ErrorCode::kInternal, e.what(), error);
   } catch (...) {
-    return c_failure({ErrorCode::kInternal, {}}, error);
+    return c_failure(ErrorCode::kInternal, "no std::exception was thrown", error);
   }
 }
 
-/// A member of an options struct, or its default where the caller's struct is shorter.
-template <class Options>
-Options c_options(const Options* given) {
-  Options all{};
-  if (given) {
-    const size_t size = given->struct_size < sizeof all ? given->struct_size : sizeof all;
-    __builtin_memcpy(&all, given, size);
-  }
+/// The caller's struct, with defaults for the members that it is too short for.
+template <class Struct>
+Struct c_options(const Struct* given) {
+  Struct all{};
+  if (given) std::memcpy(&all, given, std::min(given->struct_size, sizeof all));
   return all;
+}
+
+/// Fills the caller's struct as far as it goes; `all` is what it comes to.
+template <class Struct>
+void c_result(Struct* out, Struct all) {
+  if (!out) return;
+  all.struct_size = out->struct_size;
+  std::memcpy(out, &all, std::min(out->struct_size, sizeof all));
 }
 
 }  // namespace hone::runtime

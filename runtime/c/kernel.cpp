@@ -16,8 +16,15 @@ hone_kernel::hone_kernel(std::shared_ptr<hone::ThreadPool> p, hone::Kernel k,
     : pool(std::move(p)), kernel(std::move(k)), bound(std::move(b)) {
   for (const Param& param : kernel.params()) {
     Shape& shape = shapes.emplace_back();
-    for (const Extent& e : param.shape) shape.extents.push_back(e.value);
+    for (const Extent& e : param.shape) {
+      shape.extents.push_back(e.value);
+      shape.dims.push_back(e.text.c_str());
+    }
     shape.strides = param.strides;
+    params.push_back({param.name.c_str(), static_cast<hone_role>(param.role),
+                      static_cast<hone_dtype>(param.type), static_cast<int32_t>(param.shape.size()),
+                      param.constant, shape.extents.data(), shape.dims.data(), shape.strides.data(),
+                      param.align});
   }
 }
 
@@ -150,21 +157,11 @@ hone_status hone_engine_compile(hone_engine* engine, const char* problem, const 
 void hone_kernel_destroy(hone_kernel* kernel) { delete kernel; }
 
 size_t hone_kernel_param_count(const hone_kernel* kernel) {
-  return kernel ? kernel->kernel.params().size() : 0;
+  return kernel ? kernel->params.size() : 0;
 }
 
-hone_param hone_kernel_param(const hone_kernel* kernel, size_t index) {
-  if (index >= hone_kernel_param_count(kernel)) return {};
-  const Param& p = kernel->kernel.params()[index];
-  const hone_kernel::Shape& shape = kernel->shapes[index];
-  return {p.name.c_str(),
-          static_cast<hone_role>(p.role),
-          static_cast<hone_dtype>(p.type),
-          static_cast<int32_t>(p.shape.size()),
-          p.constant,
-          shape.extents.data(),
-          shape.strides.data(),
-          p.align};
+const hone_param* hone_kernel_param(const hone_kernel* kernel, size_t index) {
+  return index < hone_kernel_param_count(kernel) ? &kernel->params[index] : nullptr;
 }
 
 const char* hone_kernel_problem(const hone_kernel* kernel) {
@@ -185,6 +182,12 @@ const char* hone_kernel_source(const hone_kernel* kernel) {
 
 int64_t hone_kernel_workspace_size(const hone_kernel* kernel) {
   return kernel ? kernel->kernel.workspace_size() : 0;
+}
+
+void hone_kernel_memory(const hone_kernel* kernel, hone_memory* memory) {
+  KernelMemory m;
+  if (kernel) m = kernel->bound ? kernel->bound->memory() : kernel->kernel.memory();
+  c_result(memory, {0, m.code, m.constants, m.shared, m.worker, m.call});
 }
 
 hone_status hone_kernel_call(const hone_kernel* kernel, const hone_arg* args, size_t count,
