@@ -49,8 +49,11 @@ template <>
 struct dtype_of<bool> {
   static constexpr DType value = DType::kBool;
 };
+/// int8_t to int64_t under whatever name: char is text, and no element.
 template <class T>
-requires std::integral<T> && std::is_signed_v<T> &&(!std::same_as<T, char>)struct dtype_of<T> {
+concept SignedInteger = std::signed_integral<T> && !std::same_as<T, char>;
+template <SignedInteger T>
+struct dtype_of<T> {
   static constexpr DType value = sizeof(T) == 8   ? DType::kI64
                                  : sizeof(T) == 4 ? DType::kI32
                                  : sizeof(T) == 2 ? DType::kI16
@@ -76,15 +79,19 @@ template <class R>
 concept ElementRange = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
     Element<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
 
-/// Views with extents and strides, told by their members: std::mdspan and its forerunners.
+/// What has extents and strides.
 template <class V>
-concept StridedView = requires(const V& v) {
-  {v.data_handle()};
+concept Strided = requires(const V& v) {
+  v.data_handle();
   { v.extents().extent(0) } -> std::convertible_to<int64_t>;
   { v.stride(0) } -> std::convertible_to<int64_t>;
   { V::rank() } -> std::convertible_to<size_t>;
-}
-&&Element<std::remove_pointer_t<decltype(std::declval<const V&>().data_handle())>>;
+};
+
+/// Views of elements, told by their members: std::mdspan and its forerunners.
+template <class V>
+concept StridedView =
+    Strided<V> && Element<std::remove_pointer_t<decltype(std::declval<const V&>().data_handle())>>;
 
 /// A tensor of the caller: pointer, dtype, shape and strides in elements. It owns nothing and lives
 /// as long as a call. A flat one (from a container) fits any dense parameter that has as many
