@@ -105,7 +105,7 @@ Value Accesses::in_domain(const Term& t, const Tensor& tensor, const std::vector
     }
   }
   if (inside) {
-    // Both sides of a select are evaluated, so what it discards must exist.
+    // Both sides of a select are evaluated, so the discarded side must exist.
     v.e = ir::make_select(inside, v.e, types_.read(otherwise, t.span).e);
     c_.drafts[tensor.draft].total = true;
   }

@@ -46,8 +46,8 @@ Term Parser::finish(Term term, int begin) {
 }
 
 Term Parser::parse_infix(int strength) {
-  // A parenthesis inside a parenthesis recurses here: the depth of a tree is checked as it is
-  // built, that of the parser's own stack on the way down.
+  // A parenthesis inside a parenthesis recurses here. The depth of a tree is checked as it is
+  // built, the parser's own stack on the way down.
   if (++nesting_ > kMaxDepth) fail(token_.span, "parentheses are nested deeper than 200");
   const int begin = token_.span.begin;
   Term left = parse_prefix();

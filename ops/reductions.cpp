@@ -48,8 +48,7 @@ DType Reductions::reduce(const Term& t, Draft& draft, Value body) {
   const DType type = body.e->type;
   draft.stage.accumulate = type;
   if (!t.type.empty()) {
-    // A parameter bound to a narrow type accumulates in the wide one; f16 in so many words is an
-    // error.
+    // A parameter bound to a narrow type accumulates in the wide one; f16 written out is an error.
     const Param* p = c_.op.param(t.type);
     const DType asked = p ? widened(c_.type_named(t.type)) : c_.type_named(t.type);
     const bool known = p ? p->is_type : dtype_named(t.type).has_value();

@@ -42,7 +42,7 @@ constexpr Intrinsic kRows[] = {
      R"(asm volatile("prefetch.global.L2 [%0];" : : "l"(line));)", "(void)line;"},
     // N neighbours, W in each access. The address is a multiple of what an access takes.
     // BYTES, 4, 8 or 16, from memory to shared memory, at the latest when their group is waited
-    // for; what is not kept is 0 and not read. PTX ISA, instruction cp.async; sm_80.
+    // for. What is not kept is 0 and not read. PTX ISA, instruction cp.async; sm_80.
     {"void copy_async(P to, Q from, int kept = BYTES)",
      R"(const unsigned int at = (unsigned int)__cvta_generic_to_shared(to);
   const unsigned long long source = (unsigned long long)__cvta_generic_to_global(from);
@@ -98,9 +98,8 @@ constexpr Intrinsic kRows[] = {
      "emulation::store_vector(values.v, N, W, to);",
      "template <int W, bool ALONE, class P, class E, int N>"},
     // N matrices of 8 rows of 16 bytes in shared memory: lane 8*i + l gives where row l of matrix i
-    // is, and takes of each its word of row lane / 4, or of a TURNED one of column lane / 4. PTX
-    // ISA,
-    // ldmatrix.
+    // is. It takes of each its word of row lane / 4, or of a TURNED one of column lane / 4. PTX
+    // ISA, ldmatrix.
     {"void load_matrices(unsigned int* to, P from)",
      R"(const unsigned int at = (unsigned int)__cvta_generic_to_shared(from);
   if constexpr (N == 1) {

@@ -68,7 +68,7 @@ Result<Nvrtc> Nvrtc::open() {
   std::vector<const char*> names(std::begin(kNvrtcLibraries), std::end(kNvrtcLibraries));
   if (const char* given = std::getenv("HONE_NVRTC"); given && *given) names = {given};
   for (const char* name : names) {
-    // It stays: it brings a C++ runtime of its own, which does not give back what it holds.
+    // It stays: it brings a C++ runtime of its own, which gives nothing back.
     made.library_ = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (made.library_) break;
     tried += (tried.empty() ? "" : ", ") + std::string(name);

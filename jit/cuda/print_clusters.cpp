@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches whose blocks run in clusters: they begin when the mbarriers of all blocks are made, and
+// Launches whose blocks run in clusters: they begin when the mbarriers of all blocks are made. They
 // leave together, since others write to a block's memory and arrive at its mbarriers.
 #include "jit/cuda/print_clusters.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores of neighbouring lanes whose words lie side by side: of four rounds each lane stores one
+// Stores of neighbouring lanes whose words lie side by side. Of four rounds each lane stores one
 // whole, so that accesses have 16 bytes and sectors are written at once.
 //   lane l: for c in 0..32: Y[8*c + 2*(l%4) + v] = f(c, l, v)
 //     =>  for c in 0..32 by 4: words[i] = f(c + i, l, ..); Y[8*(c + l%4) ..] = turned(words)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches with pipes that threads of their own fill: the block has more threads along one axis,
+// Launches with pipes that threads of their own fill. The block has more threads along one axis,
 // which run what leads to the fills and nothing else; the others run the rest.
 //   for k: fill pipe 0 at k; ready pipe 0 at k; C += As; release pipe 0 at k
 //     =>  if (threadIdx.y == 4) { if (threadIdx.x == 0) for k: wait until free; fill }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of a warpgroup, PTX ISA wgmma.mma_async: a 64 x N tile of sums in the registers of 128
-// threads, `wgmma_m64n128k16_bf16(d, a, b, accumulate)`; a and b are matrix descriptors, or a is
-// four registers (`..._registers`). Thread t holds in d[i] row 16 * (t / 32) + t % 32 / 4 + 8 * (i
-// / 2 % 2), column 8 * (i / 4) + 2 * (t % 4) + i % 2.
+// threads, `wgmma_m64n128k16_bf16(d, a, b, accumulate)`. Both a and b are matrix descriptors, or a
+// is four registers (`..._registers`). Thread t holds in d[i] row `16 * (t / 32) + t % 32 / 4 + 8 *
+// (i / 2 % 2)`, column `8 * (i / 4) + 2 * (t % 4) + i % 2`.
 #include <fmt/format.h>
 
 #include "jit/cuda/sm90_rows.h"

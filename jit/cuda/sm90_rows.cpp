@@ -39,7 +39,7 @@ constexpr Row kSm90RowsRows[] = {
      R"(asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;"
                : : "r"(barrier), "r"(bytes) : "memory");)",
      "emulation::mbarrier_expect(barrier, bytes);"},
-    // Of another block of the cluster: that the thread is done with what it read. The second shows
+    // Of another block of the cluster: that the thread is done with its reads. The second shows
     // that block what the thread wrote as well, by a fence of the whole GPU.
     {"void mbarrier_arrive_at(u32 barrier, u32 rank)",
      R"(asm volatile("{\n.reg .b32 remote;\nmapa.shared::cluster.u32 remote, %0, %1;\n"
@@ -158,8 +158,8 @@ constexpr Row kSm90RowsRows[] = {
      R"(asm volatile("barrier.cluster.wait.acquire.aligned;" : : : "memory");)",
      "emulation::cluster_wait();"},
 
-    // Four matrices of 8 rows of 16 bytes, as products hold them: lane 8 * j + r has the address of
-    // row r of matrix j, every lane of each matrix two neighbours of row lane / 4; turned, of
+    // Four matrices of 8 rows of 16 bytes, as products hold them. Lane 8 * j + r has the address of
+    // row r of matrix j. Every lane has of each matrix two neighbours of row lane / 4; turned, of
     // column lane / 4.
     {"void store_matrices(u32 address, P words)",
      R"(asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
@@ -177,7 +177,7 @@ constexpr Row kSm90RowsRows[] = {
   asm volatile("{\n.reg .pred p;\nelect.sync _|p, 0xffffffff;\nselp.u32 %0, 1, 0, p;\n}" : "=r"(elected));
   return elected != 0;)",
      "return emulation::elect_one();"},
-    // Barrier `id` of 1..15 for so many threads of the block, whole warps: some only arrive.
+    // Barrier `id` of 1..15 for that many threads of the block, whole warps: some only arrive.
     {"void barrier_sync(u32 id, u32 threads)",
      R"(asm volatile("bar.sync %0, %1;" : : "r"(id), "r"(threads) : "memory");)",
      "emulation::barrier_sync(id, threads);"},

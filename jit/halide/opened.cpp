@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The row as the library has it: what it is asked for is done by the module, opened once.
+// The row as the library has it: the module, opened once, does what the row is asked for.
 #include <dlfcn.h>
 
 #include <cstdlib>

@@ -263,7 +263,7 @@ struct Satisfy {
     const int64_t start = limit(0), slope = at_one - start;
     const auto [lo, hi] = attainable(start, slope);
     if (lo > hi) return;
-    // Climbing values take about twice the average step, so that the end is used as well; what a
+    // Climbing values take about twice the average step, so that the end is used as well. What a
     // chain starts from leaves it most of the room.
     const int64_t room = std::max<int64_t>(0, hi - lo);
     const int64_t step = check.vars.empty() ? room / 16 : room;

@@ -17,10 +17,10 @@
 //   sum of K terms max(4 sqrt(K), K/64) eps sum|terms| (K/2: few values) + the terms': see
 //                  running_values.cpp; store: reference_stage.cpp
 //
-// Every rounding term has the smallest denormal added to it, and is 0 where the inputs are exact
-// and the result is an integer that the type holds exactly: then every order and contraction gives
-// the same bits, and bits are compared. A result that is infinite or NaN from exact inputs has
-// bound 0: its class is certain.
+// Every rounding term has the smallest denormal added to it. The term is 0 where the inputs are
+// exact and the result is an integer that the type holds exactly. Then every order and contraction
+// gives the same bits, and bits are compared. A result that is infinite or NaN from exact inputs
+// has bound 0: its class is certain.
 
 #include <algorithm>
 #include <cmath>

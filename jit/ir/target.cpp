@@ -195,7 +195,7 @@ std::string assign_cuda(std::string_view key, std::string_view value, Target* ta
       return "sm takes a compute capability without its point, 75 to 999: `sm=90`";
     }
     const int sm = static_cast<int>(number);
-    // Another GPU than the one at hand, of which nothing else is known.
+    // Another GPU than the one at hand: nothing else is known of it.
     if (sm != target->sm) *target = Target{};
     target->sm = sm;
     return {};

@@ -218,7 +218,7 @@ Reg CodeWriter::load(RegClass cls, int width, Opcode op, const Operand& address,
   const uint64_t hash = key.hash();
   if (const Reg known = values_.find(key, hash); known.valid()) return known;
   int level = level_of(sources, mask, {});
-  // Not before the last branch (the access may be legal only on this side of it), nor out of a
+  // Not before the last branch, since the access may be legal only on this side of it. Nor out of a
   // scope that stores to the buffer; and no further than right before a loop that may not run.
   for (int d = depth(); d > level; --d) {
     const Scope& s = scopes_[d];

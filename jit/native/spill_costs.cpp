@@ -77,7 +77,7 @@ SpillChoice SpillCosts::everywhere(int reg, int position) const {
   SpillChoice choice;
   choice.price = live_.weight[reg];
   if (lir_.regs[reg].remat >= 0) choice.price *= kConstant;
-  // A value of a deeper loop is not sold for the length of what it frees out here.
+  // A value of a deeper loop is not sold for the length that it frees out here.
   int deepest = 0;
   for (int m = first_mention_[reg]; m < first_mention_[reg + 1]; ++m) {
     deepest = std::max<int>(deepest, depth_[mentions_[m]]);

@@ -72,7 +72,7 @@ void confine_process(int fd, const WorkerLimits& limits) {
   const pid_t parent = ::getppid();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(0);  // it died before the line above
-  // Ctrl-C reaches the whole group; what it means is for the parent to say.
+  // Ctrl-C reaches the whole group; its meaning is for the parent to say.
   ::signal(SIGINT, SIG_IGN);
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_FSIZE, int64_t{16} << 30);

@@ -94,7 +94,7 @@ Result<std::shared_ptr<EngineState>> EngineState::create(EngineOptions options) 
   const bool perf_map = options.perf_map || (perf && *perf && *perf != '0');
   e->services =
       std::make_shared<Services>(*target, options.pool, ceiling, perf_map, options.on_event);
-  // The cache may speak while the engine goes: it holds what it speaks through.
+  // The cache may speak while the engine goes, so it holds the services that it speaks through.
   e->cache =
       std::make_unique<Cache>(CacheOptions{options.cache, options.shipped_cache, int64_t{256} << 20,
                                            [services = e->services](const std::string& text) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of kernels on a GPU. Enqueueing is one call of the driver a launch, one to see whose
-// context the thread has, and one for each tensor map that the call before has not left.
+// Calls of kernels on a GPU. Enqueueing is one call of the driver a launch, and one to see whose
+// context the thread has. There is one more for each tensor map that the call before has not left.
 #include <fmt/format.h>
 
 #include <algorithm>

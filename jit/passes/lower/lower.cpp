@@ -168,7 +168,7 @@ void Lowering::walk_loop(Instance& in, size_t depth, bool init, Block& out) {
     tiles_.check_whole(l, p);
     if (p.holds) facts_.assume(*p.holds);
     // One block or thread of several that run is a loop all the same, one iteration of a tensor
-    // instruction a part of it; and what blocks of a cluster fill once, they fill together.
+    // instruction a part of it. And what blocks of a cluster fill once, they fill together.
     const bool bound = is_block(l.mark) || is_thread(l.mark) || l.mark == Mark::kTensor ||
                        (l.gpu.specialized && has_clusters(program_));
     if (!bound && trips.is_constant() && trips.constant() == 1) {

@@ -57,7 +57,7 @@ typename B::V math_exp(B& b, typename B::V x) {
   auto r = b.fnma(n, b.constant(kLn2High<F>), x);
   r = b.fnma(n, b.constant(kLn2Low<F>), r);
   if (wide) {
-    // Where x is infinite or out of range r is anything; without the top bit of its exponent it is
+    // Where x is infinite or out of range r is anything. Without the top bit of its exponent it is
     // below 2, the polynomial positive, and n decides.
     constexpr uint64_t kTop = Format<F>::kSign >> 1;
     r = b.and_(r, b.constant_bits((Format<F>::kSign | (Format<F>::kSign - 1)) & ~kTop));

@@ -146,7 +146,7 @@ Dots::DotOperands Dots::operands_of(const ir::StoreStmt& s) {
   DotOperands out;
   DotFactor a = factor_of(s.value->args[0]);
   DotFactor b = factor_of(s.value->args[1]);
-  // Signs fix the places; where they do not, what is the same in all lanes is moved, or stands
+  // Signs fix the places. Where they do not, what is the same in all lanes is moved, or stands
   // where it can be an operand from memory.
   const int biased = dot_.form->biased;
   const bool mixed = a.type != b.type;

@@ -108,8 +108,8 @@ void Memory::store(int buffer, const Affine& offset, const Value& value, bool re
   const Mem m = addresses_.address(buffer, first);
   const Value v = masks_.stored(value);
   const int size = size_of(v.type);
-  // Where the next row is loaded soon: a load that meets lanes which a masked store leaves out
-  // waits until that store has left the queue.
+  // Pieces, where the next row is loaded soon. A load that meets lanes which a masked store leaves
+  // out waits until that store has left the queue.
   const bool first_lanes = lanes_.partial() && lanes_.active > 0 && !lanes_.condition.valid();
   const bool in_pieces = reread && first_lanes && store_pieces(m, v, lanes_.active);
   if (lanes_.partial() && !in_pieces) {

@@ -41,8 +41,8 @@ std::vector<Reg> Transposes::transpose(std::vector<Reg> rows, int size, int widt
     }
     rows = std::move(next);
   }
-  // Row q*per + j' now holds, in its 16 bytes number b, column per*b + j of rows q*per..; j' has
-  // the bits of j in reverse.
+  // Row q*per + j' now holds, in its 16 bytes number b, column per*b + j of the rows from q*per on.
+  // Here j' has the bits of j in reverse.
   const auto reversed = [&](int j) {
     int out = 0;
     for (int bit = 1; bit < per; bit *= 2) out = out * 2 + ((j & bit) != 0 ? 1 : 0);
