@@ -31,7 +31,7 @@ struct RandomIndex {
   int dim = -1;
 };
 
-/// Writes the text of one op and its bindings. What it writes usually parses; the caller tries
+/// Writes the text of one op and its bindings. The text usually parses; the caller tries
 /// again where it does not. Any construct of the language may stand in it, and values stay moderate
 /// mostly, so that sums of them can be compared.
 class ProblemMaker {

@@ -158,7 +158,7 @@ Value Values::lower_call(const Term& t) {
   return out;
 }
 
-/// A side of a choice: discarded unless `condition` holds. What it reads may count on that.
+/// A side of a choice: discarded unless `condition` holds. Its reads may count on that.
 Value Values::lower_side(const Term& t, const Expr& condition) {
   const size_t outer = c_.chosen.size();
   std::vector<Expr> conjuncts;

@@ -11,7 +11,7 @@ namespace hone::bench {
 /// Whether the options ask for the group `enqueue`, which is no part of a run in pieces.
 bool wants_enqueue(const Options& options);
 
-/// What it costs the calling thread to enqueue kernels, over the driver's own launches of the same
+/// The cost for the calling thread to enqueue kernels, over the driver's own launches of the same
 /// kernels with the same arguments: processor time, a row for each kind of kernel. The exit code.
 int run_enqueue(const Options& options, runtime::EngineState& engine);
 

@@ -101,7 +101,7 @@ class HONE_API Op {
   const std::string& name() const;
   /// Canonical one-line text; Op::parse(op.text()) is the same op.
   const std::string& text() const;
-  /// What it takes, in the order of its text: arguments, then outputs.
+  /// Its parameters, in the order of its text: arguments, then outputs.
   std::vector<Param> params() const;
 
  private:

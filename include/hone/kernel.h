@@ -93,7 +93,7 @@ class HONE_API Kernel {
   Bound bind(const Bound& packed) const;
   Result<Bound> try_bind(const Bound& packed) const;
 
-  /// What it takes, in the op's order: tensors and scalars of calls, and constants for bind.
+  /// Its parameters, in the op's order: tensors and scalars of calls, and constants for bind.
   std::span<const Param> params() const;
   /// Bytes that it takes; constants are those of a Bound.
   KernelMemory memory() const;

@@ -34,7 +34,7 @@ struct Instruction {
   /// the products.
   int prepared;
   int sums;  ///< running values of its own, one for each vector of a factor
-  /// What it does to bits, as numerics classes say it; null: nothing, it is exact.
+  /// How it rounds, as numerics classes say it; null: it is exact.
   const char* numerics;
   const char* doc;
   int rows = 1;          ///< of the tile of results

@@ -38,8 +38,8 @@ enum class StmtKind : uint8_t {
 struct Stmt;
 using StmtRef = std::shared_ptr<const Stmt>;
 
-/// A statement of a lowered program: an immutable value, shared. What it holds besides the
-/// statements inside it depends on its kind; visit() in visit.h tells them apart.
+/// A statement of a lowered program: an immutable value, shared. Besides the statements
+/// inside it, each kind has members of its own; visit() in visit.h tells kinds apart.
 struct Stmt {
   StmtKind kind;
   std::vector<StmtRef> body;  ///< statements inside, in order

@@ -30,7 +30,7 @@ struct BuildOptions : jit::EmitOptions {
   const jit::Backend* backend = nullptr;
 };
 
-/// Has the target's back end emit. What it throws is a reject of kind kBug.
+/// Has the target's back end emit. An exception is a reject of kind kBug.
 Result<Compiled, ir::Reject> compile_scheduled(schedules::Scheduled scheduled,
                                                const ir::Target& target,
                                                const BuildOptions& options = {});

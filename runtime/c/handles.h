@@ -74,7 +74,7 @@ Struct c_options(const Struct* given) {
   return all;
 }
 
-/// Fills the caller's struct as far as it goes; `all` is what it comes to.
+/// Copies `all` to the caller's struct, as far as that goes.
 template <class Struct>
 void c_result(Struct* out, Struct all) {
   if (!out) return;

@@ -92,7 +92,7 @@ class Site {
 /// The host, where launches run as those of a kernel do: parallel ones on the threads of `pool`;
 /// null: all on the calling thread.
 std::unique_ptr<Site> host_site(ThreadPool* pool = nullptr);
-/// The host, where each launch runs under guard, in uneven parts. What it breaks of the ABI is a
+/// The host, where each launch runs under guard, in uneven parts. A broken rule of the ABI is a
 /// failure. One at a time: see GuardedCall.
 Result<std::unique_ptr<Site>> guarded_site();
 /// A GPU: blocks of its memory pool, and launches in its own stream.

@@ -73,8 +73,8 @@ bool is_empty(const ir::Program& program) {
   });
 }
 
-/// Has the worker run the kernel of a schedule by hand: what is wrong with it, or empty. What it
-/// breaks is not ours, and what was right there may run here.
+/// Has the worker run the kernel of a schedule by hand: what is wrong with it, or empty. Damage
+/// stays in that process, and what was right there may run here.
 Result<std::string> try_in_worker(const CompiledLine& line) {
   const EngineState& engine = *line.engine;
   Trials trials(find_worker(engine.options.worker), line.problem.text, engine.target_text,

@@ -84,7 +84,7 @@ Result<double> gpu_copy_gbps(Gpu& gpu, int64_t footprint) {
   const UseGpu use(gpu);
   Copier copier(gpu, bytes);
   if (auto f = copier.start(); !f) return f.failure();
-  // So many that they take a millisecond and more on a fast device.
+  // Enough that they take a millisecond and more on a fast device.
   const int n = static_cast<int>(std::clamp<int64_t>((int64_t{2} << 30) / bytes, 1, 200));
   double best = 0;
   for (int i = 0; i <= kTries; ++i) {

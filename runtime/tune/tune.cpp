@@ -129,7 +129,7 @@ bool TuneRun::finished() {
   return true;
 }
 
-/// So many points were tried in vain that others hardly pay.
+/// Enough points were tried in vain: others hardly pay.
 bool TuneRun::converged() const {
   const size_t most = patience(job_.options.effort, candidates_.most_knobs());
   return seen_.size() - improved_at_ > most && !candidates_.is_small();

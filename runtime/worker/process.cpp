@@ -220,7 +220,7 @@ std::optional<Message> WorkerProcess::await(const Patience& patience, const std:
       continue;
     }
     if (ending_ != Ending::kNone) return std::nullopt;
-    // What it wrote last may have come since.
+    // Its last words may have come since.
     do {
       message = channel_.receive(0);
     } while (message && message->verb == "busy");

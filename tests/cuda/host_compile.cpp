@@ -40,7 +40,7 @@ std::string flags() {
   return "-std=c++20 -O1 -w -fPIC -fvisibility=hidden -I\"" + source_root() + "\"";
 }
 
-/// Runs the compiler; whether it was content. What it says is in `log`.
+/// Runs the compiler; whether it was content. Its messages are in `log`.
 bool compiles(const std::string& arguments, const std::string& log) {
   return std::system(fmt::format("ulimit -v {}; {} {} {} > {} 2>&1", kMostKilobytes, compiler(),
                                  flags(), arguments, log)

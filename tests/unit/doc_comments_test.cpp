@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -137,11 +138,12 @@ int longest_sentence(const std::string& text) {
   return longest;
 }
 
-/// The first of the words to avoid in `text`, or "".
+/// The first of the words to avoid in `text`, in capitals or not, or "".
 std::string_view avoided_in(const std::string& text) {
   std::string plain = " ";  // words apart by one space
   std::istringstream in(code_as_words(text));
   for (std::string word; in >> word;) plain.append(word).append(" ");
+  for (char& c : plain) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   for (const std::string_view words : kAvoided) {
     if (plain.find(" " + std::string(words) + " ") != std::string::npos) return words;
   }
@@ -178,6 +180,7 @@ const char* w = R"(
   CHECK(longest_sentence(found[4].text) == 2);
   CHECK(longest_sentence(found[5].text) == 1);
   CHECK(avoided_in("eight words, so\n many of them") == "so many");
+  CHECK(avoided_in("What it is.") == "what it");
 }
 
 TEST_CASE("layering: the scanner of documents sees paragraphs, items and cells") {
