@@ -40,9 +40,7 @@ class LoadedX86 final : public Executable {
   std::vector<Launch::Function> functions_;
 };
 
-bool takes(const ir::Target& target) {
-  return !target.is_cuda() && !target.halide && target.vector_bytes() > 0;
-}
+bool takes(const ir::Target& target) { return target.vector_bytes() > 0; }
 
 Result<std::shared_ptr<const Code>, ir::Reject> emit(const ir::Program& scheduled,
                                                      const ir::Target& target,

@@ -11,8 +11,8 @@ namespace {
 
 constexpr const jit::Backend* kBackends[] = {
     &kCudaBackend,
-    &jit::kX86Backend,
     &jit::kHalideBackend,
+    &jit::kX86Backend,
     &jit::kInterpBackend,
 };
 

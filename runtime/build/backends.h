@@ -7,7 +7,8 @@
 
 namespace hone::runtime {
 
-/// The back ends of this build. The interpreter is the last: it takes what no other does.
+/// The back ends of this build. A device's or a library's precede the CPU's own; the interpreter is
+/// the last, and takes what no other does.
 std::span<const jit::Backend* const> backends();
 
 /// The one that makes code for `target`.
