@@ -9,7 +9,7 @@ namespace hone {
 struct KernelMemory {
   int64_t code = 0;       ///< machine code, once
   int64_t constants = 0;  ///< what bind packed or copied, once; 0 where nothing is bound
-  int64_t shared = 0;     ///< workspace of a call that its launches share
+  int64_t workspace = 0;  ///< of a call: what its launches leave for one another
   int64_t worker = 0;     ///< scratch of each worker of a call
   int64_t call = 0;       ///< workspace of a call in all: CallOptions::workspace takes so much
 };

@@ -98,7 +98,7 @@ struct Nest {
   std::vector<Pipe> pipes;      ///< of TMA copies
   int slots = 0;                ///< of the args struct, see ArgsLayout
   int64_t worker_bytes = 0;     ///< scratch of one worker
-  int64_t shared_bytes = 0;     ///< upper bound of the workspace of a call
+  int64_t workspace_bytes = 0;  ///< upper bound of the workspace of a call
 };
 
 /// The args struct: 8-byte slots. Slot 0 points to the status word, an int64: INT64_MAX when fine,

@@ -187,7 +187,7 @@ int64_t hone_kernel_workspace_size(const hone_kernel* kernel) {
 void hone_kernel_memory(const hone_kernel* kernel, hone_memory* memory) {
   KernelMemory m;
   if (kernel) m = kernel->bound ? kernel->bound->memory() : kernel->kernel.memory();
-  c_result(memory, {0, m.code, m.constants, m.shared, m.worker, m.call});
+  c_result(memory, {0, m.code, m.constants, m.workspace, m.worker, m.call});
 }
 
 hone_status hone_kernel_call(const hone_kernel* kernel, const hone_arg* args, size_t count,

@@ -65,7 +65,7 @@ Result<bool> BlockCompare::by_rows(const Kernel& kernel, const Block& a, const B
   std::vector<uint8_t> apart(static_cast<size_t>(rows));
   auto found = site_->take(rows, 1, Guard::kFar);
   if (!found) return found.failure();
-  auto workspace = site_->take(nest.shared_bytes, 1, Guard::kFar);
+  auto workspace = site_->take(nest.workspace_bytes, 1, Guard::kFar);
   if (!workspace) return workspace.failure();
   auto status = site_->take(sizeof kFine, 1, Guard::kFar);
   if (!status) return status.failure();

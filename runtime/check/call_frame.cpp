@@ -25,7 +25,7 @@ Result<void*> CallFrame::take(const char* what, int64_t bytes) {
 /// What all copies share.
 Result<Done> CallFrame::take_all() {
   const ir::Nest& nest = candidate_->nest();
-  const auto workspace = take("the workspace", nest.shared_bytes);
+  const auto workspace = take("the workspace", nest.workspace_bytes);
   if (!workspace) return workspace.failure();
   workspace_ = *workspace;
   const auto status = take("the status word", sizeof(int64_t));

@@ -159,9 +159,9 @@ class Binder {
     auto workspace = allocate(k_, k_.workspace_bytes());
     if (!workspace) return workspace.failure();
     int64_t status = std::numeric_limits<int64_t>::max();
-    auto* shared = static_cast<std::byte*>((*workspace)->data());
+    auto* base = static_cast<std::byte*>((*workspace)->data());
     slots_[ir::ArgsLayout::kStatus] = reinterpret_cast<int64_t>(&status);
-    slots_[ir::ArgsLayout::kWorkspace] = reinterpret_cast<int64_t>(shared);
+    slots_[ir::ArgsLayout::kWorkspace] = reinterpret_cast<int64_t>(base);
     if (k_.gpu) {
       Gpu& gpu = k_.gpu->gpu();
       slots_[ir::ArgsLayout::kStatus] = static_cast<int64_t>(gpu.fine());
@@ -169,7 +169,7 @@ class Binder {
           k_.executable->run(static_cast<size_t>(launch.index), slots_, {.stream = gpu.stream()});
       return f ? memory_.finish() : f;
     }
-    return k_.run(launch, slots_, shared + k_.shared_bytes, k_.pool);
+    return k_.run(launch, slots_, base + k_.launch_workspace_bytes, k_.pool);
   }
 
   void own(int slot, void* data, const std::shared_ptr<const BoundBlock>& block) {

@@ -154,7 +154,7 @@ Result<std::shared_ptr<KernelState>> frame(const std::shared_ptr<Services>& serv
     if (b.home != ir::Home::kBound) continue;
     k->bound.push_back({b.slot, b.max_bytes, packing_text(compiled.scheduled, b.name)});
   }
-  k->shared_bytes = (nest.shared_bytes + 127) / 128 * 128;
+  k->launch_workspace_bytes = (nest.workspace_bytes + 127) / 128 * 128;
   k->worker_bytes = (nest.worker_bytes + 127) / 128 * 128;
   bool parallel = false;
   for (const ir::Launch& launch : nest.launches) parallel = parallel || launch.parallel;
@@ -163,7 +163,7 @@ Result<std::shared_ptr<KernelState>> frame(const std::shared_ptr<Services>& serv
     k->workers = services->workers();
   }
   k->entry.slots = slots_of(nest, k->plan, k->layout);
-  k->entry.workspace_bytes = nest.shared_bytes;
+  k->entry.workspace_bytes = nest.workspace_bytes;
   k->entry.scratch_bytes = nest.worker_bytes;
   return k;
 }

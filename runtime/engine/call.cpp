@@ -140,8 +140,8 @@ bool usable(std::span<std::byte> given, int64_t bytes) {
 }  // namespace
 
 int64_t KernelState::workspace_bytes() const {
-  if (gpu) return shared_bytes;
-  return shared_bytes + workers * worker_bytes;
+  if (gpu) return launch_workspace_bytes;
+  return launch_workspace_bytes + workers * worker_bytes;
 }
 
 Failure too_many_arguments(size_t count) {
@@ -153,7 +153,7 @@ KernelMemory KernelState::memory(const BoundState* bound_state) const {
   KernelMemory m;
   m.code = report.code_bytes;
   m.constants = bound_state ? bound_state->bytes : 0;
-  m.shared = shared_bytes;
+  m.workspace = launch_workspace_bytes;
   m.worker = gpu ? 0 : worker_bytes;
   m.call = workspace_bytes();
   return m;
@@ -213,7 +213,7 @@ Result<Done> KernelState::run_all(int64_t* slots, std::byte* workspace, ThreadPo
   slots[ir::ArgsLayout::kStatus] = reinterpret_cast<int64_t>(&status);
   slots[ir::ArgsLayout::kWorkspace] = reinterpret_cast<int64_t>(workspace);
   for (const LaunchPlan& launch : launches) {
-    auto f = run(launch, slots, workspace + shared_bytes, threads);
+    auto f = run(launch, slots, workspace + launch_workspace_bytes, threads);
     if (!f) return f.failure();
   }
   return status == kFine ? fine() : bad_data(*this, status, slots);

@@ -57,8 +57,8 @@ struct KernelState {
   std::vector<BoundBuffer> bound;
   std::vector<bool> call_reads;  ///< per parameter: touched by some launch of a call
   bool has_constants = false;
-  int64_t shared_bytes = 0;
-  int64_t worker_bytes = 0;  ///< rounded up so that workers share no line
+  int64_t launch_workspace_bytes = 0;  ///< that the launches of a call share
+  int64_t worker_bytes = 0;            ///< rounded up so that workers share no line
   ThreadPool* pool = nullptr;
   int workers = 1;  ///< threads of the pool
   std::shared_ptr<Services> services;
@@ -67,7 +67,7 @@ struct KernelState {
   /// The definition, where data is checked, to say what is wrong with it; else nothing.
   std::optional<ir::Program> definition;
 
-  /// Shared workspace and scratch of all workers.
+  /// Workspace of the launches and scratch of all workers.
   int64_t workspace_bytes() const;
   KernelMemory memory(const BoundState* bound) const;
   Result<Done> call(std::span<const ArgRef> args, const CallOptions& options,

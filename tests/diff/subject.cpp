@@ -179,7 +179,7 @@ std::string Subject::run(Call& call, const Data& data, bool at_end) {
     call.bound.back().fill(0xff);
     slot(layout.bound_slots[bound++]) = reinterpret_cast<int64_t>(call.bound.back().data());
   }
-  call.workspace = GuardedBlock(static_cast<size_t>(nest.shared_bytes), at_end, 64);
+  call.workspace = GuardedBlock(static_cast<size_t>(nest.workspace_bytes), at_end, 64);
   call.workspace.fill(0xff);
   call.scratch = GuardedBlock(static_cast<size_t>(nest.worker_bytes), at_end, 64);
   slot(ir::ArgsLayout::kWorkspace) = reinterpret_cast<int64_t>(call.workspace.data());

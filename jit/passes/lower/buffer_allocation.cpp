@@ -202,8 +202,8 @@ void BufferAllocation::allocate_root(int stage) {
   n.written = true;
   n.home = binding_.is_bound(st) ? Home::kBound : Home::kWorkspace;
   if (n.home == Home::kWorkspace) {
-    n.offset = nest_.shared_bytes;
-    nest_.shared_bytes = round_up(nest_.shared_bytes + n.max_bytes, kLine);
+    n.offset = nest_.workspace_bytes;
+    nest_.workspace_bytes = round_up(nest_.workspace_bytes + n.max_bytes, kLine);
   }
   s.buffer = static_cast<int>(nest_.buffers.size());
   nest_.buffers.push_back(std::move(n));
