@@ -69,27 +69,27 @@ void Scheduler::apply(const ir::Stage& s, StageFuncs& made) {
   if (made.reduction) return split_off(s, made);
   // The first value of a reduction is given by loops over its variables alone.
   if (made.reduces) {
-    Turn first{made.result, 0, {}};
+    Definition first{made.result, 0, {}};
     root_loops(s, made, false, first);
     derive(s, true, first);
     const auto pure = loops_of(s, true);
     order(s, pure, first);
     mark(s, pure, first);
   }
-  Turn turn{made.result, made.reduces ? 1 : made.definition, {}};
-  root_loops(s, made, made.reduces, turn);
-  derive(s, !made.reduces, turn);
+  Definition definition{made.result, made.reduces ? 1 : made.definition, {}};
+  root_loops(s, made, made.reduces, definition);
+  derive(s, !made.reduces, definition);
   const auto all = loops_of(s, !made.reduces);
-  order(s, all, turn);
-  mark(s, all, turn);
-  prefetch(s, turn);
-  remember(s, turn);
+  order(s, all, definition);
+  mark(s, all, definition);
+  prefetch(s, definition);
+  remember(s, definition);
 }
 
 /// Divides the loops of a reduction that another Func stores. Those before the first that reduces
 /// are loops of that Func. The others are the reduction's, over the rest of its variables.
 void Scheduler::split_off(const ir::Stage& s, StageFuncs& made) {
-  Turn storing{made.result, made.definition, {}};
+  Definition storing{made.result, made.definition, {}};
   root_loops(s, made, false, storing);
   derive(s, true, storing);
   const auto pure = loops_of(s, true);
@@ -112,8 +112,8 @@ void Scheduler::split_off(const ir::Stage& s, StageFuncs& made) {
   ir::Stage rest = s;
   rest.relations.clear();
   rest.loops.assign(s.loops.begin() + static_cast<std::ptrdiff_t>(lead), s.loops.end());
-  Turn turn{*made.reduction, 1, {}};
-  root_loops(s, made, true, turn);
+  Definition definition{*made.reduction, 1, {}};
+  root_loops(s, made, true, definition);
   const auto leads = [&](const auto& self, const std::string& loop) -> bool {
     if (leading.count(loop)) return true;
     for (const Relation& r : s.relations) {
@@ -127,88 +127,92 @@ void Scheduler::split_off(const ir::Stage& s, StageFuncs& made) {
     return false;
   };
   for (const Relation& r : s.relations) {
-    if (r.kind == Relation::kFuse || turn.loops.count(r.parent) == 0) {
+    if (r.kind == Relation::kFuse || definition.loops.count(r.parent) == 0) {
       if (r.kind == Relation::kFuse && !leads(leads, r.outer)) rest.relations.push_back(r);
       continue;
     }
     if (leads(leads, r.parent)) continue;
     if (leads(leads, r.outer)) {
-      turn.loops.insert_or_assign(r.inner, turn.loops.at(r.parent));
+      definition.loops.insert_or_assign(r.inner, definition.loops.at(r.parent));
       continue;
     }
     if (leads(leads, r.inner)) {
       refuse("stage " + s.name + ": loop " + r.inner + " outside its " + r.outer);
     }
     rest.relations.push_back(r);
-    Turn one = turn;
+    Definition one = definition;
     ir::Stage step = rest;
     step.relations = {r};
-    derive(step, false, turn);
+    derive(step, false, definition);
   }
   std::vector<const ir::Loop*> all;
   for (const ir::Loop& l : rest.loops) all.push_back(&l);
-  order(rest, all, turn);
-  mark(rest, all, turn);
-  prefetch(rest, turn);
-  remember(rest, turn);
+  order(rest, all, definition);
+  mark(rest, all, definition);
+  prefetch(rest, definition);
+  remember(rest, definition);
 }
 
 void Scheduler::root_loops(const ir::Stage&, const StageFuncs& made, bool reduces,
-                           Turn& turn) const {
-  for (const auto& [name, var] : made.vars) turn.loops.insert_or_assign(name, var);
+                           Definition& definition) const {
+  for (const auto& [name, var] : made.vars) definition.loops.insert_or_assign(name, var);
   if (!reduces) return;
-  for (const auto& [name, var] : made.rvars) turn.loops.insert_or_assign(name, var);
+  for (const auto& [name, var] : made.rvars) definition.loops.insert_or_assign(name, var);
 }
 
 /// The relations between loops, as far as what they derive from is there.
-void Scheduler::derive(const ir::Stage& s, bool pure_only, Turn& turn) {
-  Halide::Stage stage = turn.stage();
+void Scheduler::derive(const ir::Stage& s, bool pure_only, Definition& definition) {
+  Halide::Stage stage = definition.stage();
   for (const Relation& r : s.relations) {
-    const auto parent = turn.loops.find(r.parent);
-    if (parent == turn.loops.end()) continue;
+    const auto parent = definition.loops.find(r.parent);
+    if (parent == definition.loops.end()) continue;
     const bool reduction = parent->second.is_rvar;
     if (pure_only && reduction) continue;
     if (r.kind == Relation::kFuse) {
-      const auto second = turn.loops.find(r.second);
-      if (second == turn.loops.end()) continue;
+      const auto second = definition.loops.find(r.second);
+      if (second == definition.loops.end()) continue;
       const VarOrRVar fused = named(r.outer, reduction || second->second.is_rvar);
       stage.fuse(second->second, parent->second, fused);
-      turn.loops.insert_or_assign(r.outer, fused);
+      definition.loops.insert_or_assign(r.outer, fused);
       continue;
     }
     const VarOrRVar outer = named(r.outer, reduction), inner = named(r.inner, reduction);
-    stage.split(parent->second, outer, inner, static_cast<int32_t>(r.factor), tail_of(s, r, turn));
-    turn.loops.insert_or_assign(r.outer, outer);
-    turn.loops.insert_or_assign(r.inner, inner);
+    stage.split(parent->second, outer, inner, static_cast<int32_t>(r.factor),
+                tail_of(s, r, definition));
+    definition.loops.insert_or_assign(r.outer, outer);
+    definition.loops.insert_or_assign(r.inner, inner);
   }
 }
 
 /// What Halide does with the rest. Where it may compute a tile again its last one begins earlier,
 /// so that tiles have one size.
-TailStrategy Scheduler::tail_of(const ir::Stage& s, const Relation& r, const Turn& turn) const {
+TailStrategy Scheduler::tail_of(const ir::Stage& s, const Relation& r,
+                                const Definition& definition) const {
   const ir::IndexVar* v = s.var(r.parent);
   const ir::Buffer& b = *program_.buffer(s.output);
   int64_t lo = 0, hi = 0;
   const bool constant = v && is_const(v->hi, &hi) && (!v->lo || is_const(v->lo, &lo));
-  const bool again = turn.definition == 0 && b.role == ir::Role::kOutput && !s.where;
+  const bool again = definition.number == 0 && b.role == ir::Role::kOutput && !s.where;
   if (constant && again && s.at.root() && hi - lo >= r.factor) return TailStrategy::ShiftInwards;
   return TailStrategy::GuardWithIf;
 }
 
-void Scheduler::order(const ir::Stage&, const std::vector<const ir::Loop*>& loops, Turn& turn) {
+void Scheduler::order(const ir::Stage&, const std::vector<const ir::Loop*>& loops,
+                      Definition& definition) {
   std::vector<VarOrRVar> inside_out;
   for (size_t i = loops.size(); i-- > 0;) {
-    const auto found = turn.loops.find(loops[i]->name);
-    if (found != turn.loops.end()) inside_out.push_back(found->second);
+    const auto found = definition.loops.find(loops[i]->name);
+    if (found != definition.loops.end()) inside_out.push_back(found->second);
   }
-  if (inside_out.size() > 1) turn.stage().reorder(inside_out);
+  if (inside_out.size() > 1) definition.stage().reorder(inside_out);
 }
 
-void Scheduler::mark(const ir::Stage& s, const std::vector<const ir::Loop*>& loops, Turn& turn) {
-  Halide::Stage stage = turn.stage();
+void Scheduler::mark(const ir::Stage& s, const std::vector<const ir::Loop*>& loops,
+                     Definition& definition) {
+  Halide::Stage stage = definition.stage();
   for (const ir::Loop* l : loops) {
-    const auto found = turn.loops.find(l->name);
-    if (found == turn.loops.end()) continue;
+    const auto found = definition.loops.find(l->name);
+    if (found == definition.loops.end()) continue;
     const VarOrRVar& loop = found->second;
     switch (l->mark) {
       case Mark::kSerial:
@@ -218,7 +222,7 @@ void Scheduler::mark(const ir::Stage& s, const std::vector<const ir::Loop*>& loo
         if (marks_ == Marks::kWhole || extent_of(s, l->name) > 0) stage.unroll(loop);
         break;
       case Mark::kVector:
-        vectorize(s, *l, turn);
+        vectorize(s, *l, definition);
         break;
       case Mark::kParallel:
         stage.parallel(loop);
@@ -243,9 +247,9 @@ int64_t Scheduler::extent_of(const ir::Stage& s, const std::string& loop) const 
 }
 
 /// Vectors of at most a few registers; longer loops are split.
-void Scheduler::vectorize(const ir::Stage& s, const ir::Loop& l, Turn& turn) {
-  Halide::Stage stage = turn.stage();
-  const VarOrRVar& loop = turn.loops.at(l.name);
+void Scheduler::vectorize(const ir::Stage& s, const ir::Loop& l, Definition& definition) {
+  Halide::Stage stage = definition.stage();
+  const VarOrRVar& loop = definition.loops.at(l.name);
   // Lanes of a reduction are combined by a tree, which Halide takes for atomic.
   if (loop.is_rvar) stage.atomic(true);
   const int lanes = std::max<int>(1, vector_bytes_ / size_of(program_.buffer(s.output)->type));
@@ -259,18 +263,19 @@ void Scheduler::vectorize(const ir::Stage& s, const ir::Loop& l, Turn& turn) {
   if (width > 1) stage.vectorize(loop, width, TailStrategy::GuardWithIf);
 }
 
-void Scheduler::prefetch(const ir::Stage& s, Turn& turn) {
+void Scheduler::prefetch(const ir::Stage& s, Definition& definition) {
   for (const ir::Prefetch& p : s.prefetches) {
-    const auto loop = turn.loops.find(p.loop);
+    const auto loop = definition.loops.find(p.loop);
     Halide::ImageParam* image = buffers_.image(p.tensor);
-    if (loop == turn.loops.end() || !image || by_data(s, p.tensor)) continue;
-    turn.stage().prefetch(*image, loop->second, loop->second, static_cast<int32_t>(p.distance));
+    if (loop == definition.loops.end() || !image || by_data(s, p.tensor)) continue;
+    definition.stage().prefetch(*image, loop->second, loop->second,
+                                static_cast<int32_t>(p.distance));
   }
 }
 
-void Scheduler::remember(const ir::Stage& s, const Turn& turn) {
-  for (const auto& [name, loop] : turn.loops) {
-    known_.insert_or_assign(s.name + "/" + name, Known{turn.func, loop});
+void Scheduler::remember(const ir::Stage& s, const Definition& definition) {
+  for (const auto& [name, loop] : definition.loops) {
+    known_.insert_or_assign(s.name + "/" + name, Known{definition.func, loop});
   }
 }
 

@@ -32,26 +32,26 @@ class Scheduler {
     Halide::VarOrRVar loop;
   };
   /// One definition of a Func, as its loops are being made.
-  struct Turn {
+  struct Definition {
     Halide::Func func;
-    int definition;
+    int number;                                      ///< 0: the pure one
     std::map<std::string, Halide::VarOrRVar> loops;  ///< by the stage's names
-    Halide::Stage stage() {
-      return definition == 0 ? Halide::Stage(func) : func.update(definition - 1);
-    }
+    Halide::Stage stage() { return number == 0 ? Halide::Stage(func) : func.update(number - 1); }
   };
 
-  void root_loops(const ir::Stage& s, const StageFuncs& made, bool reduces, Turn& turn) const;
-  void derive(const ir::Stage& s, bool pure_only, Turn& turn);
-  void order(const ir::Stage& s, const std::vector<const ir::Loop*>& loops, Turn& turn);
-  void mark(const ir::Stage& s, const std::vector<const ir::Loop*>& loops, Turn& turn);
+  void root_loops(const ir::Stage& s, const StageFuncs& made, bool reduces,
+                  Definition& definition) const;
+  void derive(const ir::Stage& s, bool pure_only, Definition& definition);
+  void order(const ir::Stage& s, const std::vector<const ir::Loop*>& loops, Definition& definition);
+  void mark(const ir::Stage& s, const std::vector<const ir::Loop*>& loops, Definition& definition);
   int64_t extent_of(const ir::Stage& s, const std::string& loop) const;
-  void vectorize(const ir::Stage& s, const ir::Loop& l, Turn& turn);
+  void vectorize(const ir::Stage& s, const ir::Loop& l, Definition& definition);
   void split_off(const ir::Stage& s, StageFuncs& made);
   void place(const ir::Stage& s, StageFuncs& made);
-  void prefetch(const ir::Stage& s, Turn& turn);
-  void remember(const ir::Stage& s, const Turn& turn);
-  Halide::TailStrategy tail_of(const ir::Stage& s, const ir::Relation& r, const Turn& turn) const;
+  void prefetch(const ir::Stage& s, Definition& definition);
+  void remember(const ir::Stage& s, const Definition& definition);
+  Halide::TailStrategy tail_of(const ir::Stage& s, const ir::Relation& r,
+                               const Definition& definition) const;
   const Known& known(const ir::Place& place) const;
 
   const ir::Program& program_;

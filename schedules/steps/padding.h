@@ -21,7 +21,7 @@ struct Padding {
 std::optional<Padding> padding_for(const ir::Program& p, const std::vector<size_t>& readers,
                                    const ir::Buffer& tensor);
 
-/// `e` with the loads of `from` turned to `to`, a copy that begins `padding.before` earlier.
+/// `e` with the loads of `from` made loads of `to`, a copy that begins `padding.before` earlier.
 ir::Expr read_padded(const ir::Expr& e, const std::string& from, const std::string& to,
                      const Padding& padding);
 

@@ -229,16 +229,16 @@ TEST_CASE("engine: dims known at the call come from the shapes and stay in their
 TEST_CASE("engine: a stride that is never used may be any, also 0") {
   Listener listener;
   Engine engine(listener.options(any_target()));
-  const std::string turn = "op f(X: f32[M,N]) -> (Y: f32[N,M]) { Y[j,i] = X[i,j] } ";
+  const std::string transpose = "op f(X: f32[M,N]) -> (Y: f32[N,M]) { Y[j,i] = X[i,j] } ";
   std::vector<float> x(5, 2), y(5);
   // Dense tensors of {5,0} have strides (0,1).
-  engine.compile(turn + "M=0 N=5 Y.stride=(?,?)")(TensorRef(x.data(), {0, 5}),
-                                                  TensorRef(y.data(), {5, 0}));
+  engine.compile(transpose + "M=0 N=5 Y.stride=(?,?)")(TensorRef(x.data(), {0, 5}),
+                                                       TensorRef(y.data(), {5, 0}));
   const int64_t shape[] = {1, 5}, strides[] = {0, 1};
-  engine.compile(turn + "M=5 N=1 Y.stride=(?,?)")(TensorRef(x.data(), {5, 1}),
-                                                  TensorRef(y.data(), shape, strides));
+  engine.compile(transpose + "M=5 N=1 Y.stride=(?,?)")(TensorRef(x.data(), {5, 1}),
+                                                       TensorRef(y.data(), shape, strides));
   CHECK(y == x);
-  Kernel k = engine.compile(turn + "M=5 N=1..3 Y.stride=(?,1)");
+  Kernel k = engine.compile(transpose + "M=5 N=1..3 Y.stride=(?,1)");
   CHECK(has(error_of(ErrorCode::kArgument, [&] { k(x, y); }), "the stride of dim 0 of Y cannot"));
   std::vector<float> x2(10), y2(10);
   const int64_t two[] = {2, 5};

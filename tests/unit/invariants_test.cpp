@@ -87,10 +87,10 @@ TEST_CASE("invariants: what outer loops would repeat is a stage where it is dear
   CHECK(rank(p, "Y.1") == 1);
   CHECK(value(p, "Y") == "A[i,j]*Y.1[j] + A[i,j]/Y.1[j] + tanh(C[i]) + 2.0*B[j]");
   // Rows of another order are gathered once.
-  const auto turned =
+  const auto transposed =
       parsed("op f(A: f32[N,M]) -> (Y: f32[K,M,N]) { Y[k,i,j] = A[j,i] } K=9 M=5 N=6");
-  CHECK(value(turned, "Y.1") == "A[j,i]");
-  CHECK(rank(turned, "Y.1") == 2);
+  CHECK(value(transposed, "Y.1") == "A[j,i]");
+  CHECK(rank(transposed, "Y.1") == 2);
   const auto stored =
       parsed("op f(A: f32[N,M]) -> (Y: f32[K,M,N]) { Y[k,i,j] = A[j,i] } K=9 M=5 N=6 A@M,N");
   CHECK(stored.program.stages.size() == 1);

@@ -8,7 +8,7 @@
 namespace hone::jit {
 
 const std::vector<Reg>* Transposes::find(const Block& block) const {
-  for (const Turned& t : turned_) {
+  for (const Transposed& t : transposed_) {
     if (t.block == block && t.scope == code_.scope_number()) return &t.columns;
   }
   return nullptr;
@@ -16,12 +16,12 @@ const std::vector<Reg>* Transposes::find(const Block& block) const {
 
 const std::vector<Reg>& Transposes::keep(const Block& block, std::vector<Reg> rows, int size,
                                          int width) {
-  turned_.push_back({block, code_.scope_number(), transpose(std::move(rows), size, width)});
-  return turned_.back().columns;
+  transposed_.push_back({block, code_.scope_number(), transpose(std::move(rows), size, width)});
+  return transposed_.back().columns;
 }
 
 void Transposes::forget(int buffer) {
-  std::erase_if(turned_, [&](const Turned& t) { return t.block.buffer == buffer; });
+  std::erase_if(transposed_, [&](const Transposed& t) { return t.block.buffer == buffer; });
 }
 
 std::vector<Reg> Transposes::transpose(std::vector<Reg> rows, int size, int width) {

@@ -24,13 +24,13 @@ class Transposes final : public SelectionPart {
   };
   /// The columns of a block transposed before in this scope; null where it was not.
   const std::vector<Reg>* find(const Block& block) const;
-  /// Turns a block, given its rows.
+  /// Transposes a block, given its rows.
   const std::vector<Reg>& keep(const Block& block, std::vector<Reg> rows, int size, int width);
   /// Tells that the buffer was written.
   void forget(int buffer);
 
  private:
-  struct Turned {
+  struct Transposed {
     Block block;
     int64_t scope;
     std::vector<Reg> columns;
@@ -42,7 +42,7 @@ class Transposes final : public SelectionPart {
   void exchange_halves(Reg a, Reg b, Reg& low, Reg& high);
   void exchange_quarters(const std::array<Reg, 4>& in, const std::array<Reg*, 4>& out);
 
-  std::vector<Turned> turned_;
+  std::vector<Transposed> transposed_;
 };
 
 }  // namespace hone::jit
