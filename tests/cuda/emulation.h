@@ -25,11 +25,12 @@
   const emulation::Global<T> name = emulation::global<T>((T*)(slot), (elements), #name)
 #define HONE_TEAM(T, name, elements) \
   static const char name##_key = 0;  \
-  emulation::Team<T> name = emulation::team<T>(&name##_key, (elements), #name)
+  emulation::SharedArray<T> name = emulation::shared_array<T>(&name##_key, (elements), #name)
 #define HONE_DYNAMIC(bytes)
 #define HONE_TEAM_AT(T, name, elements, byte) \
   static const char name##_key = 0;           \
-  emulation::Team<T> name = emulation::team_at<T>(&name##_key, (elements), #name, (byte))
+  emulation::SharedArray<T> name =            \
+      emulation::shared_array_at<T>(&name##_key, (elements), #name, (byte))
 #define HONE_OWN(T, name, elements) emulation::Own<T> name((elements), #name)
 #define HONE_WARP(T, name, elements) emulation::Held<T> name((elements), #name)
 #define HONE_KERNEL(threads) static void

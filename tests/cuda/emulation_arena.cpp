@@ -30,7 +30,7 @@ uint32_t add_part(const void* key, uint32_t offset, int64_t elements, uint32_t e
   const uint32_t all = static_cast<uint32_t>(elements) * element;
   grow(arena, offset + all);
   arena.parts.push_back({offset, all, element, name});
-  return block->teams[key] = offset;
+  return block->shared_arrays[key] = offset;
 }
 
 }  // namespace
@@ -131,18 +131,18 @@ void write_shared(Arena& arena, uint32_t at, const void* from, uint32_t n) {
   std::memcpy(arena.bytes.data() + at, from, n);
 }
 
-uint32_t place_team(const void* key, int64_t elements, uint32_t element, const char* name) {
-  const auto found = block->teams.find(key);
-  if (found != block->teams.end()) return found->second;
+uint32_t place_shared(const void* key, int64_t elements, uint32_t element, const char* name) {
+  const auto found = block->shared_arrays.find(key);
+  if (found != block->shared_arrays.end()) return found->second;
   const auto end = static_cast<uint32_t>(block->arena.bytes.size());
   const uint32_t first = Arena::kBegin + block->arena.dynamic;
   return add_part(key, (std::max(end, first) + 127) / 128 * 128, elements, element, name);
 }
 
-uint32_t place_team_at(const void* key, int64_t elements, uint32_t element, const char* name,
-                       int64_t byte) {
-  const auto found = block->teams.find(key);
-  if (found != block->teams.end()) return found->second;
+uint32_t place_shared_at(const void* key, int64_t elements, uint32_t element, const char* name,
+                         int64_t byte) {
+  const auto found = block->shared_arrays.find(key);
+  if (found != block->shared_arrays.end()) return found->second;
   const int64_t end = byte + elements * int64_t{element};
   if (end > block->arena.dynamic) {
     fail(std::string(name) + " ends at byte " + std::to_string(end) + " of " +

@@ -40,20 +40,20 @@ void write_shared(Arena& arena, uint32_t at, const void* from, uint32_t n);
 
 /// An array in shared memory.
 template <class T>
-struct Team {
+struct SharedArray {
   using Element = T;
   struct Ref {
-    Team* team;
+    SharedArray* array;
     uint32_t at;
     operator T() const {
-      record(Touch::kSharedLoad, team->name, at, sizeof(T));
+      record(Touch::kSharedLoad, array->name, at, sizeof(T));
       T v;
-      read_shared(*team->arena, at, &v, sizeof v);
+      read_shared(*array->arena, at, &v, sizeof v);
       return v;
     }
     const Ref& operator=(T v) const {
-      record(Touch::kSharedStore, team->name, at, sizeof(T));
-      write_shared(*team->arena, at, &v, sizeof v);
+      record(Touch::kSharedStore, array->name, at, sizeof(T));
+      write_shared(*array->arena, at, &v, sizeof v);
       return *this;
     }
     const Ref& operator=(const Ref& other) const { return *this = static_cast<T>(other); }
@@ -72,18 +72,18 @@ struct Team {
 
 /// Where the block has the array that a declaration is: after all others, aligned to what any
 /// access wants. It is made where it is asked for first.
-uint32_t place_team(const void* key, int64_t elements, uint32_t element, const char* name);
+uint32_t place_shared(const void* key, int64_t elements, uint32_t element, const char* name);
 /// At `byte` of the shared memory that the launch asked for, apart from all others.
-uint32_t place_team_at(const void* key, int64_t elements, uint32_t element, const char* name,
-                       int64_t byte);
+uint32_t place_shared_at(const void* key, int64_t elements, uint32_t element, const char* name,
+                         int64_t byte);
 
 template <class T>
-Team<T> team(const void* key, int64_t elements, const char* name) {
-  return {&block->arena, place_team(key, elements, sizeof(T), name), elements, name};
+SharedArray<T> shared_array(const void* key, int64_t elements, const char* name) {
+  return {&block->arena, place_shared(key, elements, sizeof(T), name), elements, name};
 }
 template <class T>
-Team<T> team_at(const void* key, int64_t elements, const char* name, int64_t byte) {
-  return {&block->arena, place_team_at(key, elements, sizeof(T), name, byte), elements, name};
+SharedArray<T> shared_array_at(const void* key, int64_t elements, const char* name, int64_t byte) {
+  return {&block->arena, place_shared_at(key, elements, sizeof(T), name, byte), elements, name};
 }
 
 }  // namespace emulation

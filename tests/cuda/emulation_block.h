@@ -86,8 +86,8 @@ struct Block {
   Dim3 extent, index;
   uint32_t rank = 0;  ///< in its cluster
   Arena arena;
-  std::map<const void*, uint32_t> teams;  ///< where arrays of shared memory begin, by key
-  std::map<int, Meeting> meetings;        ///< by the barrier's number
+  std::map<const void*, uint32_t> shared_arrays;  ///< where arrays of shared memory begin, by key
+  std::map<int, Meeting> meetings;                ///< by the barrier's number
 };
 
 /// A kernel as it is called by each thread.

@@ -12,14 +12,14 @@ namespace {
 
 constexpr int kWarpMeetings = 1000;  ///< numbers past those of the barriers that have one
 
-template <bool kTurned>
+template <bool kTransposed>
 void store_matrices_of(void* const* parts) {
   const size_t first = block->current;
   for (size_t lane = 0; lane < 32; ++lane) {
     block->current = first + lane;
     for (size_t i = 0; i < 8; ++i) {
       const size_t far = lane / 4, near = lane % 4 * 2 + i % 2;
-      const size_t row = kTurned ? near : far, column = kTurned ? far : near;
+      const size_t row = kTransposed ? near : far, column = kTransposed ? far : near;
       const auto address = static_cast<MatrixPart*>(parts[i / 2 * 8 + row])->address;
       const SharedPlace p = locate(address);
       check_multiple(p.at, 16, "a matrix's row in shared memory");

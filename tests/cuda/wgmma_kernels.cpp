@@ -12,7 +12,7 @@ struct Kind {
   const char* name;
   const char* type;  ///< of an element as kernels see it
   int bytes;
-  bool a_signed, b_signed, turns;
+  bool a_signed, b_signed, transposes;
 };
 
 constexpr Kind kKinds[] = {
@@ -194,7 +194,7 @@ std::vector<RowKernel> wgmma_kernels() {
     }
     for (const int swizzle : {0, 32, 64}) out.push_back(product(kind, 64, {.swizzle = swizzle}));
     for (const int swizzle : {0, 32, 64, 128}) {
-      if (!kind.turns) continue;
+      if (!kind.transposes) continue;
       for (const int transposed : {1, 2, 3}) {
         out.push_back(product(kind, 64, {(transposed & 1) != 0, transposed > 1, false, swizzle}));
       }
