@@ -103,7 +103,7 @@ const StepRow kStage = {
     "their guards. Of a tensor that is read its loops are d0, d1, .., of one that is written they "
     "are "
     "the variables'. In shared memory, pad= leaves that many elements between rows, and swizzle=on "
-    "turns the 16-byte chunks of each row by its number, so that columns lie in different banks. "
+    "puts 16-byte chunk c of row r at c xor r, so that columns lie in different banks. "
     "At "
     "root it is a launch of its own, of a constant tensor at bind.\n"
     "for m.o: for k: for m.i: C[..] += A*B  =>  stage C at m.o -> Ct in=registers  =>  "
