@@ -16,7 +16,7 @@
 
 namespace hone::jit {
 
-/// Calls `f` on `s` and all statements inside it; what a box means is not run.
+/// Calls `f` on `s` and all statements inside it; what a TMA copy means is not run.
 template <class F>
 void each_stmt(const ir::Stmt& s, const F& f) {
   f(s);
@@ -30,7 +30,7 @@ const char* combiner(ir::Reduce r);
 /// What holds where a statement stands.
 struct ThreadScope {
   std::vector<std::string> only;  ///< conditions that a thread must meet, for lack of an `if`
-  std::set<int> loops;            ///< thread loops that are open, of the team
+  std::set<int> loops;            ///< thread loops that are open, of the block's
   std::set<int> axes;             ///< their axes
 };
 ThreadScope without_conditions(ThreadScope scope);

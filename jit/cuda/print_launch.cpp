@@ -14,7 +14,7 @@ using namespace ir;
 
 namespace {
 
-constexpr int64_t kTeamAlign = 128;      // of buffers in shared memory
+constexpr int64_t kSharedAlign = 128;    // of buffers in shared memory
 constexpr int64_t kSwizzleAlign = 1024;  // of those that tensor instructions read as swizzled
 
 int64_t round_up(int64_t bytes, int64_t align) { return (bytes + align - 1) / align * align; }
@@ -34,7 +34,7 @@ std::string LaunchPrinter::print() {
   n_.facts.define_loop(launch_.range, Poly(), Poly::of(launch_.extent, &n_.facts));
   measure(*launch_.body);
   tiles_.check_warps();
-  tiles_.measure_products();
+  tiles_.measure_wgmma();
   clusters_.measure_cluster();
   each_stmt(*launch_.body, [&](const Stmt& s) {
     checks_ |= is<CheckStmt>(s);
@@ -145,30 +145,30 @@ bool LaunchPrinter::stops_at_bad_data() const {
 /// Places shared memory. More than the static limit is requested by the launch, all of it
 /// dynamically. So is memory that needs a larger alignment than static memory has.
 void LaunchPrinter::place_shared() {
-  std::vector<const NestBuffer*> team;
+  std::vector<const NestBuffer*> shared;
   bool swizzled = false;
   int64_t bytes = 0, parts = 0;
   for (int b : used_) {
     const NestBuffer& buffer = nest_.buffers[static_cast<size_t>(b)];
     if (buffer.home != Home::kSharedMemory) continue;
-    team.push_back(&buffer);
+    shared.push_back(&buffer);
     swizzled |= buffer.swizzle != 0;
-    bytes += round_up(buffer.max_bytes, kTeamAlign);
+    bytes += round_up(buffer.max_bytes, kSharedAlign);
   }
-  for (const auto& part : context_.parts) parts += round_up(part.second, kTeamAlign);
-  if (tma_.any()) bytes += round_up(tma_.barrier_bytes(), kTeamAlign);
+  for (const auto& part : context_.parts) parts += round_up(part.second, kSharedAlign);
+  if (tma_.any()) bytes += round_up(tma_.barrier_bytes(), kSharedAlign);
   out_.shared_bytes = parts;
   if (!swizzled && bytes + parts <= DeviceLimits::kStaticShared) {
     out_.shared_bytes += bytes;
     return;
   }
-  for (const NestBuffer* b : team) {
-    const int64_t at = round_up(out_.dynamic_bytes, b->swizzle ? kSwizzleAlign : kTeamAlign);
+  for (const NestBuffer* b : shared) {
+    const int64_t at = round_up(out_.dynamic_bytes, b->swizzle ? kSwizzleAlign : kSharedAlign);
     dynamic_[b] = at;
     out_.dynamic_bytes = at + b->max_bytes;
   }
   if (tma_.any()) {
-    const int64_t at = round_up(out_.dynamic_bytes, kTeamAlign);
+    const int64_t at = round_up(out_.dynamic_bytes, kSharedAlign);
     tma_.place_barriers(at);
     out_.dynamic_bytes = at + tma_.barrier_bytes();
   }
@@ -241,7 +241,7 @@ void LaunchPrinter::emit(const Stmt& s, ThreadScope& scope) {
                    [&](const FillStmt& x) { tma_.emit_fill(x); },
                    [&](const ReadyStmt& x) { tma_.emit_ready(x); },
                    [&](const ReleaseStmt& x) { tma_.emit_release(x); },
-                   [&](const TmaCopyStmt& x) { tma_.emit_box(x); },
+                   [&](const TmaCopyStmt& x) { tma_.emit_tma_copy(x); },
                });
 }
 
@@ -295,7 +295,7 @@ int LaunchPrinter::open_loop(const ForStmt& s) {
   const std::string last = most ? std::to_string(*most) : end;
   const bool data = unrolled && !most && !is_const(s.end);
   if (unrolled) line(data ? fmt::format("#pragma unroll {}", kAtATime) : "#pragma unroll");
-  if (!unrolled && tiles_.opens_products(s)) line("#pragma unroll 1");
+  if (!unrolled && tiles_.starts_wgmma(s)) line("#pragma unroll 1");
   open(fmt::format("for ({0} {1} = {2}; {1} < {3}; ++{1}) {{", n_.index_type(), loop(s.loop),
                    print_index(s.begin, n_), last));
   if (!most) return 1;

@@ -95,7 +95,7 @@ class Registers {
 struct Matrices {
   std::vector<Poly> bases;
   int64_t stride = 0;  ///< elements from row to row
-  bool turned = false;
+  bool transposed = false;
 };
 
 /// Nothing where words are not parts of such matrices, all of one kind.
@@ -115,18 +115,18 @@ std::optional<Matrices> matrices_of(const std::map<int64_t, Spot>& spots, int64_
     if (place == 0) {
       const bool plain = spot.by_lane == each;
       const int64_t stride = plain ? spot.by_row + kLanesOfRow * each : spot.by_lane / 2;
-      const bool turned = !plain && each == 2 && spot.by_lane % 2 == 0 &&
-                          spot.by_row == 1 - 2 * kLanesOfRow * stride;
-      if (!plain && !turned) return {};
-      if (!out.bases.empty() && (out.stride != stride || out.turned != turned)) return {};
+      const bool transposed = !plain && each == 2 && spot.by_lane % 2 == 0 &&
+                              spot.by_row == 1 - 2 * kLanesOfRow * stride;
+      if (!plain && !transposed) return {};
+      if (!out.bases.empty() && (out.stride != stride || out.transposed != transposed)) return {};
       if (stride * size % kRow != 0 || !multiple(spot.base)) return {};
       out.stride = stride;
-      out.turned = turned;
+      out.transposed = transposed;
       out.bases.push_back(spot.base);
     }
     const Poly step = spot.base - out.bases.back();
     const Spot& first = std::prev(at, place)->second;
-    if (!(step == Poly(place * (out.turned ? out.stride : 1)))) return {};
+    if (!(step == Poly(place * (out.transposed ? out.stride : 1)))) return {};
     if (spot.by_lane != first.by_lane || spot.by_row != first.by_row) return {};
   }
   return spots.size() % static_cast<size_t>(each) == 0 ? std::optional(out) : std::nullopt;
@@ -165,7 +165,7 @@ bool TilePrinter::emit_matrices(const ForStmt& s) {
     if (count > 2) address += fmt::format(" + {} * ({} / 16)", *two, lane);
     // A lane's row is one chunk of 16 bytes, which moves as a whole.
     if (from.swizzle) address = fmt::format("swizzled<{}, {}>({})", from.swizzle, size, address);
-    line(fmt::format("load_matrices<{}, {}>({}.at({}), HONE_AT({}, {}));", count, found->turned,
+    line(fmt::format("load_matrices<{}, {}>({}.at({}), HONE_AT({}, {}));", count, found->transposed,
                      n_.buffers[static_cast<size_t>(fill.store->buffer)],
                      static_cast<int64_t>(i) * 4 / size,
                      n_.buffers[static_cast<size_t>(fill.store->value->id)], address));

@@ -54,7 +54,8 @@ void ThreadPrinter::emit_threads(const ForStmt& s, ThreadScope& scope) {
     conditional(inside, [&] {
       ThreadScope free = without_conditions(inside);
       const bool apart =
-          all && axis == 0 && (tiles_.emit_matrices(s) || vector_printer_.emit_quads(s, free));
+          all && axis == 0 &&
+          (tiles_.emit_matrices(s) || vector_printer_.emit_coalesced_stores(s, free));
       if (!apart) emit_all(s, free);
     });
   }

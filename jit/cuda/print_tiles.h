@@ -32,8 +32,8 @@ class TilePrinter final : public KernelPart {
   void emit_tiles(const ir::ForStmt& s);
 
   // print_wgmma.cpp: products of a warpgroup, on tiles in shared memory
-  void measure_products();
-  bool opens_products(const ir::ForStmt& loop) const;
+  void measure_wgmma();
+  bool starts_wgmma(const ir::ForStmt& loop) const;
   void emit_fence(const ir::WgmmaFenceStmt& s);
   void emit_wait(const ir::WgmmaWaitStmt& s);
   /// Products read what the block's threads put into shared memory.
@@ -45,8 +45,8 @@ class TilePrinter final : public KernelPart {
  private:
   std::string first_register(const TileStmts& tiles, int buffer, const ir::Expr& offset,
                              ir::Operand operand);
-  void emit_product(const TileStmts& tiles);
-  std::string descriptor(const TileStmts& tiles, ir::Operand operand, bool& turned);
+  void emit_wgmma(const TileStmts& tiles);
+  std::string descriptor(const TileStmts& tiles, ir::Operand operand, bool& transposed);
 
   bool shows_stores_ = false;
 };

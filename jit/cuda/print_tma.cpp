@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies that TMA makes, a box of a tensor at a time, and the mbarriers that say when
-// they are there.
+// TMA copies, and the mbarriers that say when they are there.
 //   fill pipe 0 at p: tma copy of A[k, m] to As[..]
-//     =>  if (threadIdx.x == 0) { mbarrier_arrive_expect(full + p % stages, bytes);
-//                                 tensor_load(As + .., &args.map[0], full + p % stages, k, m); }
-//   ready pipe 0 at p  =>  mbarrier_wait(full + p % stages, p / stages % 2)
-// A part of a box that goes to all blocks of a cluster counts at the same mbarrier of each.
+//     =>  if (threadIdx.x == 0) { mbarrier_arrive_expect(full + p % depth, bytes);
+//                                 tensor_load(As + .., &args.map[0], full + p % depth, k, m); }
+//   ready pipe 0 at p  =>  mbarrier_wait(full + p % depth, p / depth % 2)
+// A part of a copy that goes to all blocks of a cluster counts at the same mbarrier of each.
 #include "jit/cuda/print_tma.h"
 
 #include <fmt/format.h>
@@ -27,7 +26,8 @@ constexpr int kWarpLanes = 32;
 
 constexpr const char* kThread[] = {"threadIdx.x", "threadIdx.y", "threadIdx.z"};
 
-/// The mbarriers of a pipe's slots: `full` or `empty`. Names of buffers end in `_`.
+/// The mbarriers of a pipe, one for each position that it holds: `full` or `empty`. Names of
+/// buffers end in `_`.
 std::string barriers_of(const char* of, int pipe) { return fmt::format("{}_{}", of, pipe); }
 
 }  // namespace
@@ -42,18 +42,18 @@ std::string TmaPrinter::first_thread() const {
   return out;
 }
 
-/// The mbarrier of the slot of a position.
-std::string TmaPrinter::slot_barrier(int number, const Expr& position, const char* of) {
+/// The mbarrier of a position.
+std::string TmaPrinter::barrier_of(int number, const Expr& position, const char* of) {
   const Pipe& pipe = nest_.pipes[static_cast<size_t>(number)];
   pipes_.insert(number);
   note(position);
-  const Expr slot = make_binary(Op::kMod, position, make_int(pipe.stages));
+  const Expr index = make_binary(Op::kMod, position, make_int(pipe.depth));
   return fmt::format("shared_address(HONE_AT({}, {}))", barriers_of(of, number),
-                     print_index(slot, n_));
+                     print_index(index, n_));
 }
 
-/// One thread announces what comes and starts the copies; threads of their own wait until the slot
-/// is free first.
+/// One thread announces what comes and starts the copies; threads of their own first
+/// wait until the ring buffers have room.
 void TmaPrinter::emit_fill(const FillStmt& s) {
   const Pipe& pipe = nest_.pipes[static_cast<size_t>(s.pipe)];
   if (pipe.specialized && role_ == ThreadRole::kConsumer) return;
@@ -61,9 +61,9 @@ void TmaPrinter::emit_fill(const FillStmt& s) {
   const ThreadRole role = std::exchange(role_, ThreadRole::kAll);
   open(pipe.specialized ? "{" : "if (" + first_thread() + ") {");
   filled_ = "filled_" + std::to_string(++fills_);
-  line(fmt::format("const u32 {} = {};", filled_, slot_barrier(s.pipe, s.position, "full")));
+  line(fmt::format("const u32 {} = {};", filled_, barrier_of(s.pipe, s.position, "full")));
   if (pipe.specialized) {
-    line(fmt::format("mbarrier_wait({}, {});", slot_barrier(s.pipe, s.position, "empty"),
+    line(fmt::format("mbarrier_wait({}, {});", barrier_of(s.pipe, s.position, "empty"),
                      parity_of(s.pipe, s.position, 1)));
   }
   line(fmt::format("mbarrier_arrive_expect({}, {});", filled_, pipe.bytes));
@@ -77,16 +77,16 @@ void TmaPrinter::emit_fill(const FillStmt& s) {
 /// The parity of the phase that a position is in, or of the one `ahead` later.
 std::string TmaPrinter::parity_of(int number, const Expr& position, int64_t ahead) {
   const Pipe& pipe = nest_.pipes[static_cast<size_t>(number)];
-  const Expr phase = make_binary(Op::kDiv, position, make_int(pipe.stages)) + make_int(ahead);
+  const Expr phase = make_binary(Op::kDiv, position, make_int(pipe.depth)) + make_int(ahead);
   return "(u32)(" + print_index(make_binary(Op::kMod, phase, make_int(2)), n_) + ")";
 }
 
 void TmaPrinter::emit_ready(const ReadyStmt& s) {
-  line(fmt::format("mbarrier_wait({}, {});", slot_barrier(s.pipe, s.position, "full"),
+  line(fmt::format("mbarrier_wait({}, {});", barrier_of(s.pipe, s.position, "full"),
                    parity_of(s.pipe, s.position, 0)));
 }
 
-void TmaPrinter::emit_box(const TmaCopyStmt& s) {
+void TmaPrinter::emit_tma_copy(const TmaCopyStmt& s) {
   used_.insert(s.buffer);
   note(s.offset);
   std::string at;
@@ -136,7 +136,7 @@ int64_t TmaPrinter::barrier_bytes() const {
   int64_t n = 0;
   for (int p : pipes_) {
     const Pipe& pipe = nest_.pipes[static_cast<size_t>(p)];
-    n += pipe.specialized ? 2 * pipe.stages : pipe.stages;
+    n += pipe.specialized ? 2 * pipe.depth : pipe.depth;
   }
   return kBarrierBytes * n;
 }
@@ -146,19 +146,19 @@ std::string TmaPrinter::declare_pipes() const {
   if (pipes_.empty()) return "";
   std::string text, made;
   int64_t at = barriers_at_;
-  const auto declare = [&](const std::string& name, int stages, int count) {
-    text += barriers_at_ < 0 ? fmt::format("  HONE_TEAM(u64, {}, {});\n", name, stages)
-                             : fmt::format("  HONE_TEAM_AT(u64, {}, {}, {});\n", name, stages, at);
-    at += kBarrierBytes * stages;
+  const auto declare = [&](const std::string& name, int depth, int count) {
+    text += barriers_at_ < 0 ? fmt::format("  HONE_TEAM(u64, {}, {});\n", name, depth)
+                             : fmt::format("  HONE_TEAM_AT(u64, {}, {}, {});\n", name, depth, at);
+    at += kBarrierBytes * depth;
     made += fmt::format(
         "    for (i32 i = 0; i < {}; ++i) mbarrier_init(shared_address(HONE_AT({}, i)), {});\n",
-        stages, name, count);
+        depth, name, count);
   };
   for (int p : pipes_) {
     const Pipe& pipe = nest_.pipes[static_cast<size_t>(p)];
-    declare(barriers_of("full", p), pipe.stages, 1);
+    declare(barriers_of("full", p), pipe.depth, 1);
     if (!pipe.specialized) continue;
-    declare(barriers_of("empty", p), pipe.stages, pipe.cluster * context_.consumers / 32);
+    declare(barriers_of("empty", p), pipe.depth, pipe.cluster * context_.consumers / 32);
   }
   return text + "  if (" + first_thread() + ") {\n" + made + "    fence_mbarrier_init();\n  }\n" +
          (clusters_.blocks() > 1 ? clusters_.meet_cluster() : "  __syncthreads();\n");
@@ -174,8 +174,8 @@ bool TmaPrinter::fills_apart(const Stmt& s) const {
   return found;
 }
 
-/// One lane of each warp reports that the warp is done with a slot. Where blocks of a cluster fill
-/// it together, one lane for each block reports to it.
+/// One lane of each warp reports that the warp is done with a position. Where blocks of a cluster
+/// fill it together, one lane for each block reports to it.
 void TmaPrinter::emit_release(const ReleaseStmt& s) {
   const int x = out_.block[0], y = out_.block[1];
   std::string thread = "threadIdx.x";
@@ -186,12 +186,12 @@ void TmaPrinter::emit_release(const ReleaseStmt& s) {
   const int blocks = nest_.pipes[static_cast<size_t>(s.pipe)].cluster;
   if (blocks == 1) {
     return line(fmt::format("if ({} % {} == 0) mbarrier_arrive({});", thread, kWarpLanes,
-                            slot_barrier(s.pipe, s.position, "empty")));
+                            barrier_of(s.pipe, s.position, "empty")));
   }
-  // The warps only read the slot, and have: nothing is to be shown to the other blocks.
+  // The warps only read what is there, and have: nothing is to be shown to the other blocks.
   const char* arrive = forms_.fenced_arrive ? "mbarrier_release_at" : "mbarrier_arrive_at";
   line(fmt::format("if ({0} % {1} < {2}) {4}({3}, {0} % {1});", thread, kWarpLanes, blocks,
-                   slot_barrier(s.pipe, s.position, "empty"), arrive));
+                   barrier_of(s.pipe, s.position, "empty"), arrive));
 }
 
 }  // namespace hone::jit

@@ -10,7 +10,7 @@
 
 namespace hone::jit {
 
-/// TMA copies of boxes, and the pipes (slots and mbarriers) that they fill.
+/// TMA copies, and the pipes (ring buffers and mbarriers) that they fill.
 class TmaPrinter final : public KernelPart {
  public:
   TmaPrinter(KernelContext& context, ClusterPrinter& clusters)
@@ -20,7 +20,7 @@ class TmaPrinter final : public KernelPart {
   void emit_fill(const ir::FillStmt& s);
   void emit_ready(const ir::ReadyStmt& s);
   void emit_release(const ir::ReleaseStmt& s);
-  void emit_box(const ir::TmaCopyStmt& s);
+  void emit_tma_copy(const ir::TmaCopyStmt& s);
   /// True when pipes are filled.
   bool any() const { return !pipes_.empty(); }
   /// Bytes of the mbarriers in shared memory.
@@ -31,7 +31,7 @@ class TmaPrinter final : public KernelPart {
 
  private:
   std::string first_thread() const;
-  std::string slot_barrier(int pipe, const ir::Expr& position, const char* of);
+  std::string barrier_of(int pipe, const ir::Expr& position, const char* of);
   std::string parity_of(int pipe, const ir::Expr& position, int64_t ahead);
   int number_of_map(int map);
 

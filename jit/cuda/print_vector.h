@@ -15,8 +15,8 @@ class VectorPrinter final : public KernelPart {
 
   void emit_vector(const ir::ForStmt& s, ThreadScope& scope);
 
-  // print_quads.cpp: what neighbouring lanes store side by side
-  bool emit_quads(const ir::ForStmt& s, const ThreadScope& scope);
+  // print_coalesced_stores.cpp: what neighbouring lanes store side by side
+  bool emit_coalesced_stores(const ir::ForStmt& s, const ThreadScope& scope);
 
  private:
   void emit_lanes(const ir::Stmt& s, const VectorLanes& lanes, ThreadScope& scope);

@@ -146,7 +146,7 @@ void TilePrinter::emit_tiles(const ForStmt& s) {
   const TileStmts t = tiles_of(s);
   const Instruction& row = *t.row;
   const StoreStmt& store = *t.store;
-  if (store.reduce != Reduce::kNone && row.most_columns > 0) return emit_product(t);
+  if (store.reduce != Reduce::kNone && row.most_columns > 0) return emit_wgmma(t);
   const auto at = [&](int buffer, const Expr& offset, Operand operand) {
     return n_.buffers[static_cast<size_t>(buffer)] + ".at(" +
            first_register(t, buffer, offset, operand) + ")";

@@ -103,8 +103,9 @@ bool begins_pattern(const Poly& base, int64_t row, int64_t size, const Facts& fa
 
 }  // namespace
 
-/// The descriptor of a factor's tile in shared memory; `turned` where neighbours lie along rows.
-std::string TilePrinter::descriptor(const TileStmts& t, Operand operand, bool& turned) {
+/// The descriptor of a factor's tile in shared memory; `transposed` where neighbours lie along
+/// rows.
+std::string TilePrinter::descriptor(const TileStmts& t, Operand operand, bool& transposed) {
   const Expr& load = operand == Operand::kA ? t.a : t.b;
   const NestBuffer& b = nest_.buffers[static_cast<size_t>(load->id)];
   const int64_t size = size_of(b.type), span = b.swizzle ? b.swizzle : kChunk;
@@ -121,12 +122,12 @@ std::string TilePrinter::descriptor(const TileStmts& t, Operand operand, bool& t
   const auto spread = spread_of(load->args[0], t.loops[of_a ? 0 : 1],
                                 of_a ? t.row->rows : t.columns, t.loops[2], t.row->group, n_.facts);
   std::optional<Steps> steps;
-  turned = false;
+  transposed = false;
   if (spread) {
     steps = steps_of(spread->sum, spread->rows, span / size, span / size);
     if (!steps && size == 2) {
       steps = steps_of(spread->rows, spread->sum, span / size, span / size);
-      turned = steps.has_value();
+      transposed = steps.has_value();
     }
   }
   if (!steps) {
@@ -140,7 +141,7 @@ std::string TilePrinter::descriptor(const TileStmts& t, Operand operand, bool& t
         "swizzled together; stage it at the loop that moves them");
   }
   int64_t leading = steps->along * size, stride = steps->across * size;
-  if (turned && b.swizzle == 0) std::swap(leading, stride);
+  if (transposed && b.swizzle == 0) std::swap(leading, stride);
   if (leading % kChunk != 0 || stride % kChunk != 0 || leading > kMostStep || stride > kMostStep) {
     refuse(
         fmt::format("where its cores are {} and {} bytes apart; multiples of 16 up to {} are "
@@ -153,24 +154,24 @@ std::string TilePrinter::descriptor(const TileStmts& t, Operand operand, bool& t
                      print_index(spread->base.expr(), n_), leading, stride, b.swizzle);
 }
 
-void TilePrinter::emit_product(const TileStmts& t) {
+void TilePrinter::emit_wgmma(const TileStmts& t) {
   const std::string kind = std::string(t.row->name).substr(std::string(t.row->name).find('.') + 1);
   const auto registers = [&](const Expr& offset, int buffer, Operand operand) {
     return fmt::format("HONE_WARP_AT({}, {})", n_.buffers[static_cast<size_t>(buffer)],
                        first_register(t, buffer, offset, operand));
   };
   const bool held = nest_.buffers[static_cast<size_t>(t.a->id)].home == Home::kWarp;
-  bool turned_a = false, turned_b = false;
-  const std::string a =
-      held ? registers(t.a->args[0], t.a->id, Operand::kA) : descriptor(t, Operand::kA, turned_a);
-  const std::string b = descriptor(t, Operand::kB, turned_b);
-  std::string turns;
+  bool transposed_a = false, transposed_b = false;
+  const std::string a = held ? registers(t.a->args[0], t.a->id, Operand::kA)
+                             : descriptor(t, Operand::kA, transposed_a);
+  const std::string b = descriptor(t, Operand::kB, transposed_b);
+  std::string transposes;
   if (size_of(t.row->a) == 2) {
-    turns =
-        held ? fmt::format("<{:d}>", turned_b) : fmt::format("<{:d}, {:d}>", turned_a, turned_b);
+    transposes = held ? fmt::format("<{:d}>", transposed_b)
+                      : fmt::format("<{:d}, {:d}>", transposed_a, transposed_b);
   }
   line(fmt::format("wgmma_m{}n{}k{}_{}{}{}({}, {}, {}, true);", t.row->rows, t.columns,
-                   t.row->group, kind, held ? "_registers" : "", turns,
+                   t.row->group, kind, held ? "_registers" : "", transposes,
                    registers(t.store->offset, t.store->buffer, Operand::kResult), a, b));
 }
 
@@ -194,14 +195,14 @@ void TilePrinter::emit_wait(const WgmmaWaitStmt& s) {
 
 /// Whether products begin in a loop. The compiler must not unroll it, as it does with short loops.
 /// Products that run on from one iteration to the next would no longer fit the registers.
-bool TilePrinter::opens_products(const ForStmt& loop) const {
+bool TilePrinter::starts_wgmma(const ForStmt& loop) const {
   bool found = false;
   each_stmt(loop, [&](const Stmt& s) { found |= is<WgmmaFenceStmt>(s); });
   return found;
 }
 
 /// Whether products read of shared memory what the block's threads store there.
-void TilePrinter::measure_products() {
+void TilePrinter::measure_wgmma() {
   std::set<int> read, stored;
   each_stmt(*launch_.body, [&](const Stmt& s) {
     if (const auto* store = as<StoreStmt>(s)) stored.insert(store->buffer);

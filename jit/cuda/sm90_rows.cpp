@@ -159,8 +159,8 @@ constexpr Row kSm90RowsRows[] = {
      "emulation::cluster_wait();"},
 
     // Four matrices of 8 rows of 16 bytes, as products hold them. Lane 8 * j + r has the address of
-    // row r of matrix j. Every lane has of each matrix two neighbours of row lane / 4; turned, of
-    // column lane / 4.
+    // row r of matrix j. Every lane has of each matrix two neighbours of row lane / 4; transposed,
+    // of column lane / 4.
     {"void store_matrices(u32 address, P words)",
      R"(asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
                : : "r"(address), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]) : "memory");)",
@@ -273,7 +273,7 @@ std::vector<Sm90Row> sm90_rows() {
     rows.push_back({r.templates, r.signature, r.device, r.host ? r.host : r.device, r.exact});
   }
   add_tensor_copies(rows);
-  for (Sm90Row& product : sm90_products()) rows.push_back(std::move(product));
+  for (Sm90Row& row : sm90_wgmma()) rows.push_back(std::move(row));
   return rows;
 }
 

@@ -24,7 +24,7 @@ struct Sm90Row {
 std::vector<Sm90Row> sm90_rows();
 
 /// The products of warpgroups among them, a row for each shape and type.
-std::vector<Sm90Row> sm90_products();
+std::vector<Sm90Row> sm90_wgmma();
 
 /// What `kernels` call of sm90_rows(), as device code to stand before them; "" if nothing.
 std::string sm90_rows_for(std::string_view kernels);

@@ -24,7 +24,7 @@ struct CudaMap {
   DType type = DType::kF32;       ///< of elements
   std::vector<ir::Expr> sizes;    ///< elements per dimension, in constants and dims
   std::vector<ir::Expr> strides;  ///< bytes per dimension
-  std::vector<int64_t> box;       ///< elements per dimension
+  std::vector<int64_t> box;       ///< boxDim: elements of a copy per dimension
   int64_t swizzle = 0;            ///< bytes: 0, 32, 64 or 128
 };
 

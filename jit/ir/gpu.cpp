@@ -17,7 +17,7 @@ StmtRef at_pipe(int pipe, Expr position, std::vector<StmtRef> body = {}) {
 
 std::string text_of(const GpuLoop& loop) {
   std::string out;
-  if (loop.stages > 1) out += "(" + std::to_string(loop.stages) + " stages)";
+  if (loop.depth > 1) out += "(" + std::to_string(loop.depth) + " stages)";
   if (loop.specialized) out += "(specialized)";
   if (loop.cluster > 1) out += "(clusters of " + std::to_string(loop.cluster) + ")";
   return out;

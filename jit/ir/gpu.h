@@ -51,7 +51,7 @@ struct TmaCopyStmt : StmtOf<StmtKind::kTmaCopy, GpuStmt> {
   std::vector<Expr> at;  ///< first index of the box, per dimension of the map
   int buffer = -1;
   Expr offset;
-  int cluster = 1;  ///< blocks that each bring a part of the box to all
+  int cluster = 1;  ///< blocks that each bring a part of it to all
   static constexpr auto kExprs = std::make_tuple(&TmaCopyStmt::at, &TmaCopyStmt::offset);
 };
 
@@ -70,7 +70,7 @@ struct ReadyStmt : StmtOf<StmtKind::kReady, GpuStmt> {
   static constexpr auto kExprs = std::make_tuple(&ReadyStmt::position);
 };
 
-/// A warp is done with the slot of `position`; only of pipes that are specialized.
+/// A warp is done with what is there of `position`; only of pipes that are specialized.
 struct ReleaseStmt : StmtOf<StmtKind::kRelease, GpuStmt> {
   int pipe = -1;
   Expr position;

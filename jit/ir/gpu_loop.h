@@ -8,8 +8,8 @@ namespace hone::ir {
 /// What a schedule says of a loop that a GPU runs. A new property is a field here and a line in
 /// text_of(); lowering hands all of them on.
 struct GpuLoop {
-  int stages = 1;            ///< depth of a pipeline: what is kept at the loop in=shared comes
-                             ///< stages-1 iterations early
+  int depth = 1;             ///< of a pipeline: what is kept at the loop in=shared comes depth-1
+                             ///< iterations early
   bool specialized = false;  ///< of a pipeline: warps of their own fill it
   int cluster = 1;  ///< of a loop over blocks: neighbours that run together and share copies
 };

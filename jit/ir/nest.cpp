@@ -130,8 +130,8 @@ int64_t TensorMap::box_elements() const {
 
 int64_t swizzled(int64_t offset, int64_t row) {
   constexpr int64_t kChunk = 16, kBanks = 128;
-  const int64_t turn = offset / std::max(row, kBanks) % std::min(row / kChunk, kBanks / kChunk);
-  return offset ^ turn * kChunk;
+  const int64_t mask = offset / std::max(row, kBanks) % std::min(row / kChunk, kBanks / kChunk);
+  return offset ^ mask * kChunk;
 }
 
 ArgsLayout args_layout(const Nest& nest) {
@@ -162,7 +162,7 @@ std::string print(const Nest& nest) {
   }
   for (const TensorMap& m : nest.maps) out += "map of " + map_text(nest, m) + "\n";
   for (size_t p = 0; p < nest.pipes.size(); ++p) {
-    out += "pipe " + std::to_string(p) + ": " + std::to_string(nest.pipes[p].stages) + " of " +
+    out += "pipe " + std::to_string(p) + ": " + std::to_string(nest.pipes[p].depth) + " of " +
            std::to_string(nest.pipes[p].bytes) + " bytes" +
            (nest.pipes[p].specialized ? ", specialized" : "") +
            (nest.pipes[p].cluster > 1 ? ", by clusters\n" : "\n");

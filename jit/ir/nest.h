@@ -39,30 +39,30 @@ struct NestBuffer {
 };
 
 /// Where byte `offset` goes in a buffer with swizzled rows of `row` bytes (a power of two, 32 or
-/// more). Chunks of 16 bytes trade places within 128 bytes by the number of their row. A column of
+/// more). The number of a chunk of 16 bytes is xored with its row's, within 128 bytes. A column of
 /// chunks lies in all banks then.
 int64_t swizzled(int64_t offset, int64_t row);
 
 /// A tensor map of a GPU's TMA (tensor memory accelerator): a tensor's dimensions, the one with
-/// neighbouring elements first. A box lies in shared memory in this order; outside all is 0.
+/// neighbouring elements first. A copy lies in shared memory in this order; outside all is 0.
 struct TensorMap {
   int buffer = -1;            ///< the tensor
   std::vector<Expr> sizes;    ///< elements per dimension
   std::vector<Expr> strides;  ///< bytes per dimension; the first is an element's
-  std::vector<int64_t> box;   ///< elements of a box per dimension
+  std::vector<int64_t> box;   ///< boxDim: elements of a copy per dimension
   int64_t swizzle = 0;        ///< bytes of a row that the copy swizzles; 0: none
 
   int64_t box_elements() const;
 };
 
-/// Slots in shared memory that TMA copies fill, one after the other. Position p goes to slot
-/// p % stages.
+/// Ring buffers in shared memory that TMA copies fill. Each holds `depth` positions; position p is
+/// the one of number p % depth there.
 struct Pipe {
-  int stages = 1;
+  int depth = 1;
   int64_t bytes = 0;         ///< copied for each position
   std::vector<int> buffers;  ///< written by the copies
-  bool specialized = false;  ///< warps of their own fill it, as fast as slots are released
-  int cluster = 1;           ///< blocks that fill it together: all of them release a slot
+  bool specialized = false;  ///< warps of their own fill it, as fast as positions are released
+  int cluster = 1;           ///< blocks that fill it together: all of them release a position
 };
 
 /// One launch: `fn(args, begin, end, scratch)` runs `body` for loop `range` in [begin, end).

@@ -148,7 +148,7 @@ struct Stage {
   Place at;
   Place store;  ///< root(): same as `at`
   std::vector<Prefetch> prefetches;
-  bool tma = false;  ///< step `tma`: TMA copies it into shared memory, box by box
+  bool tma = false;  ///< step `tma`: TMA copies it into shared memory
 
   const Loop* loop(std::string_view name) const;
   const IndexVar* var(std::string_view name) const;

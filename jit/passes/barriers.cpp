@@ -60,7 +60,7 @@ class Barriers {
   }
 
   StmtRef place_in_loop(const StmtRef& s, const ForStmt& loop, Touched& open) {
-    if (loop.gpu.stages > 1 && ordered_.empty()) return pipeline(s, open);
+    if (loop.gpu.depth > 1 && ordered_.empty()) return pipeline(s, open);
     const Touched before = open;
     if (is_block(loop.mark) || is_thread(loop.mark)) {
       StmtRef out = with_body(*s, list(s->body, open));
@@ -78,12 +78,12 @@ class Barriers {
     return out;
   }
 
-  bool is_team(int buffer) const {
+  bool in_shared_memory(int buffer) const {
     return nest_.buffers[static_cast<size_t>(buffer)].home == Home::kSharedMemory &&
            !ordered_.contains(buffer);
   }
 
-  /// A pipeline orders what has slots itself, from where it is filled first.
+  /// A pipeline orders its ring buffers itself, from where they are filled first.
   StmtRef pipeline(const StmtRef& s, Touched& open) {
     const Touched all = touched(*s);
     for (const std::set<int>* touched : {&all.read, &all.written}) {
@@ -102,7 +102,7 @@ class Barriers {
     Touched t = touched(s);
     const auto own = [&](int b) { return nest_.buffers[static_cast<size_t>(b)].depth > 1; };
     const auto* loop = as<ForStmt>(s);
-    if (loop && loop->gpu.stages > 1) {
+    if (loop && loop->gpu.depth > 1) {
       std::erase_if(t.read, own);
       std::erase_if(t.written, own);
     }
@@ -113,10 +113,10 @@ class Barriers {
   Touched touched(const Stmt& s) const {
     Touched t;
     for_each_load(s, [&](const Expr& load) {
-      if (is_team(load->id)) t.read.insert(load->id);
+      if (in_shared_memory(load->id)) t.read.insert(load->id);
     });
     const auto* store = as<StoreStmt>(s);
-    if (store && is_team(store->buffer)) t.written.insert(store->buffer);
+    if (store && in_shared_memory(store->buffer)) t.written.insert(store->buffer);
     for (const StmtRef& b : s.body) t.add(touched(*b));
     return t;
   }

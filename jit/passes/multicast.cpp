@@ -12,7 +12,7 @@ using namespace ir;
 
 namespace {
 
-constexpr int64_t kPartAlign = 128;   // bytes, of a box in shared memory
+constexpr int64_t kPartAlign = 128;   // bytes, of a TMA copy in shared memory
 constexpr int64_t kSwizzledRows = 8;  // of swizzled rows it begins at a multiple of so many
 
 /// The loop of a launch whose blocks run in clusters.
@@ -71,7 +71,7 @@ class Multicast {
   void because(const std::string& why) { why_ += (why_.empty() ? "" : "; ") + why; }
 
   StmtRef walk(const StmtRef& s) {
-    if (const auto* copy = as<TmaCopyStmt>(*s)) return part(*copy) ? cut_box(*copy) : s;
+    if (const auto* copy = as<TmaCopyStmt>(*s)) return part(*copy) ? cut_copy(*copy) : s;
     const auto* fill = as<FillStmt>(*s);
     if (fill && !together(*fill)) return s;
     if (s->body.empty()) return s;
@@ -95,7 +95,7 @@ class Multicast {
     return mentions_rank(l->begin) || mentions_rank(l->end);
   }
 
-  /// Whether all blocks of a cluster fill the same slots equally often.
+  /// Whether all blocks of a cluster fill the same pipe equally often.
   bool together(const FillStmt& s) {
     if (!nest_.pipes[static_cast<size_t>(s.pipe)].specialized) {
       because("only pipelines that are specialized have threads that wait for other blocks");
@@ -107,14 +107,14 @@ class Multicast {
     return false;
   }
 
-  /// The dimension along which a box is cut.
+  /// The dimension along which a TMA copy is cut.
   static size_t outermost(const TensorMap& map) {
     size_t d = map.box.size() - 1;
     while (d > 0 && map.box[d] == 1) --d;
     return d;
   }
 
-  /// Whether a block copies its part of a box for all blocks of its cluster.
+  /// Whether a block copies its part of a TMA copy for all blocks of its cluster.
   bool part(const TmaCopyStmt& s) {
     const TensorMap& map = nest_.maps[static_cast<size_t>(s.map)];
     const NestBuffer& from = nest_.buffers[static_cast<size_t>(map.buffer)];
@@ -134,8 +134,8 @@ class Multicast {
     return false;
   }
 
-  /// The part of a box that a block copies: the one of its number in the cluster.
-  StmtRef cut_box(const TmaCopyStmt& s) {
+  /// The part of a TMA copy that a block makes: the one of its number in the cluster.
+  StmtRef cut_copy(const TmaCopyStmt& s) {
     TensorMap& map = nest_.maps[static_cast<size_t>(s.map)];
     const size_t d = outermost(map);
     const Expr block = make_var(nest_.loops[static_cast<size_t>(of_.loop)], of_.loop);
@@ -177,8 +177,8 @@ class Multicast {
   Facts facts_;
   int cluster_ = 0, rank_ = 0;  ///< numbers of loops that stand for a block's
   bool differs_ = false;        ///< around the statement
-  int parts_ = 0;               ///< boxes that were cut
-  std::string why_;             ///< boxes were not
+  int parts_ = 0;               ///< TMA copies that were cut
+  std::string why_;             ///< copies were not
 };
 
 }  // namespace

@@ -8,9 +8,9 @@
 #include "jit/ir/build.h"
 #include "jit/ir/poly.h"
 #include "jit/ir/visit.h"
+#include "jit/passes/pass_counter.h"
 #include "jit/passes/reject.h"
 #include "jit/passes/statements.h"
-#include "jit/passes/turns.h"
 #include "jit/passes/wgmma.h"
 
 namespace hone::jit {
@@ -19,9 +19,9 @@ using namespace ir;
 
 namespace {
 
-/// Alignment of slots in shared memory, as TMA copies and tensor instructions want it.
-constexpr int64_t kSlotAlign = 128;
-constexpr int64_t kSwizzledSlotAlign = 1024;
+/// Alignment of what an iteration has in a ring buffer, as TMA copies and tensor instructions want.
+constexpr int64_t kRingAlign = 128;
+constexpr int64_t kSwizzledRingAlign = 1024;
 
 StmtRef only_where(Expr condition, std::vector<StmtRef> body) {
   int64_t holds = 0;
@@ -55,12 +55,12 @@ bool is_tma(const Stmt& s) {
 
 class Pipeline {
  public:
-  Pipeline(Nest& nest, const Launch& launch) : nest_(nest), turns_(nest, launch) {}
+  Pipeline(Nest& nest, const Launch& launch) : nest_(nest), passes_(nest, launch) {}
 
   StmtRef walk(const StmtRef& s) {
     if (is_tma(*s)) return fill_once(*s);
     const auto* loop = as<ForStmt>(*s);
-    if (loop && loop->gpu.stages > 1) {
+    if (loop && loop->gpu.depth > 1) {
       ForStmt out = *loop;
       out.body.clear();
       flatten(s->body, out.body);
@@ -77,18 +77,18 @@ class Pipeline {
   /// `b` inside `s`, on its side `side` where that is a condition.
   StmtRef walk_inside(const Stmt& s, size_t side, const StmtRef& b) {
     const bool counted = is<ForStmt, IfStmt>(s);
-    if (counted) turns_.open(s, side);
+    if (counted) passes_.open(s, side);
     StmtRef out = walk(b);
-    if (counted) turns_.close();
+    if (counted) passes_.close();
     return out;
   }
 
-  /// What a loop makes ahead of its iterations, and how positions in its slots are counted.
+  /// What a loop makes ahead of its iterations, and how positions in its ring buffers are counted.
   struct Ahead {
     std::vector<StmtRef> copies;  ///< by all threads
-    std::vector<StmtRef> boxes;   ///< by TMA
-    int pipe = -1;                ///< of the boxes
-    Expr first;                   ///< position of the first iteration
+    std::vector<StmtRef> tma_copies;
+    int pipe = -1;  ///< of the TMA copies
+    Expr first;     ///< position of the first iteration
   };
 
   /// The loop with its copies made ahead; unchanged where there are none.
@@ -99,7 +99,7 @@ class Pipeline {
       const bool tma = is_tma(*s);
       if (comes_early(*s, loop)) {
         if (tma) {
-          early.boxes.insert(early.boxes.end(), s->body.begin(), s->body.end());
+          early.tma_copies.insert(early.tma_copies.end(), s->body.begin(), s->body.end());
         } else {
           early.copies.push_back(s);
         }
@@ -107,37 +107,37 @@ class Pipeline {
         rest.push_back(tma ? walk_inside(loop, 0, s) : s);
       }
     }
-    if (early.copies.empty() && early.boxes.empty()) {
+    if (early.copies.empty() && early.tma_copies.empty()) {
       loop.body = std::move(rest);
-      loop.gpu.stages = 1;
+      loop.gpu.depth = 1;
       return make_stmt(std::move(loop));
     }
     for (const StmtRef& s : rest) check_alone(loop, *s);
     Uses made_early;
     for (const StmtRef& p : early.copies) made_early.add(*p);
-    for (const StmtRef& p : early.boxes) made_early.add(*p);
-    for (int b : made_early.written) add_slots(b, loop.gpu.stages);
-    loop.gpu.lag = loop.gpu.stages > 2 && products_may_go_on(rest) ? 1 : 0;
+    for (const StmtRef& p : early.tma_copies) made_early.add(*p);
+    for (int b : made_early.written) make_ring(b, loop.gpu.depth);
+    loop.gpu.lag = loop.gpu.depth > 2 && wgmma_may_go_on(rest) ? 1 : 0;
     early.first = make_int(0);
-    if (!early.boxes.empty()) {
-      early.pipe = add_pipe(early.boxes, loop.gpu.stages);
-      early.first = turns_.number_at(loop, loop.begin, name_of_loop(loop));
+    if (!early.tma_copies.empty()) {
+      early.pipe = add_pipe(early.tma_copies, loop.gpu.depth);
+      early.first = passes_.number_at(loop, loop.begin, name_of_loop(loop));
     }
     return loop.gpu.specialized ? apart(std::move(loop), early, rest)
                                 : around(std::move(loop), early, rest);
   }
 
-  /// Slots of a pipeline inside another would be numbered by both.
+  /// Ring buffers of a pipeline inside another would be counted on by both.
   void check_alone(const ForStmt& loop, const Stmt& inside) const {
     for_each(inside, [&](const Stmt& s) {
       const auto* other = as<ForStmt>(s);
-      if (!other || other->gpu.stages <= 1) return;
+      if (!other || other->gpu.depth <= 1) return;
       reject(name_of_loop(loop) + ": loop " + nest_.loops[static_cast<size_t>(other->loop)] +
              " inside it is a pipeline too; take one of them");
     });
   }
 
-  /// The loop as threads of its own fill it: they wait for slots, not for a barrier.
+  /// The loop as threads of its own fill it: they wait for room, not for a barrier.
   StmtRef apart(ForStmt loop, const Ahead& early, const std::vector<StmtRef>& rest) {
     if (!early.copies.empty() || early.pipe < 0) {
       reject("specialize " + nest_.loops[static_cast<size_t>(loop.loop)] +
@@ -145,12 +145,12 @@ class Pipeline {
     }
     nest_.pipes[static_cast<size_t>(early.pipe)].specialized = true;
     const Expr k = make_var(nest_.loops[static_cast<size_t>(loop.loop)], loop.loop);
-    const Expr position = position_of(early, loop, k), slot = slot_of(early, loop, k);
-    std::vector<StmtRef> boxes, inside;
-    for (const StmtRef& b : early.boxes) boxes.push_back(moved(b, slot, {}));
-    inside.push_back(make_fill(early.pipe, position, std::move(boxes)));
+    const Expr position = position_of(early, loop, k), index = ring_index(early, loop, k);
+    std::vector<StmtRef> tma_copies, inside;
+    for (const StmtRef& b : early.tma_copies) tma_copies.push_back(moved(b, index, {}));
+    inside.push_back(make_fill(early.pipe, position, std::move(tma_copies)));
     inside.push_back(make_ready(early.pipe, position));
-    for (const StmtRef& s : rest) inside.push_back(moved(s, slot, {}));
+    for (const StmtRef& s : rest) inside.push_back(moved(s, index, {}));
     const Expr before = position_of(early, loop, k - make_int(loop.gpu.lag));
     const StmtRef release = make_release(early.pipe, before);
     if (loop.gpu.lag == 0) {
@@ -168,7 +168,7 @@ class Pipeline {
 
   /// The first iterations' parts before the loop, and the loop that makes the others'.
   StmtRef around(ForStmt loop, const Ahead& early, const std::vector<StmtRef>& rest) {
-    const int64_t ahead = loop.gpu.stages - 1 - loop.gpu.lag;
+    const int64_t ahead = loop.gpu.depth - 1 - loop.gpu.lag;
     const Expr k = make_var(nest_.loops[static_cast<size_t>(loop.loop)], loop.loop);
     std::vector<StmtRef> out, inside;
     for (int64_t j = 0; j < ahead; ++j) produce(early, loop, loop.begin + make_int(j), out);
@@ -178,8 +178,8 @@ class Pipeline {
     inside.push_back(make_barrier());
     produce(early, loop, k + make_int(ahead), inside);
     if (early.pipe >= 0) inside.push_back(make_ready(early.pipe, position_of(early, loop, k)));
-    const Expr slot = slot_of(early, loop, k);
-    for (const StmtRef& s : rest) inside.push_back(moved(s, slot, {}));
+    const Expr index = ring_index(early, loop, k);
+    for (const StmtRef& s : rest) inside.push_back(moved(s, index, {}));
     loop.body = std::move(inside);
     out.push_back(make_stmt(std::move(loop)));
     return make_sequence(std::move(out));
@@ -193,15 +193,15 @@ class Pipeline {
   StmtRef fill_once(const Stmt& s) {
     const int pipe = add_pipe(s.body, 1);
     const int to = nest_.pipes.back().buffers.front();
-    const Expr position = turns_.number("tma " + nest_.buffers[static_cast<size_t>(to)].name);
+    const Expr position = passes_.number("tma " + nest_.buffers[static_cast<size_t>(to)].name);
     return make_sequence({make_fill(pipe, position, s.body), make_ready(pipe, position)});
   }
 
-  int add_pipe(const std::vector<StmtRef>& boxes, int stages) {
+  int add_pipe(const std::vector<StmtRef>& tma_copies, int depth) {
     Pipe pipe;
-    pipe.stages = stages;
+    pipe.depth = depth;
     Uses uses;
-    for (const StmtRef& b : boxes) {
+    for (const StmtRef& b : tma_copies) {
       uses.add(*b);
       pipe.bytes += bytes_of(*b);
     }
@@ -210,7 +210,7 @@ class Pipeline {
     return static_cast<int>(nest_.pipes.size()) - 1;
   }
 
-  /// Bytes that the copies in `s` bring: whole boxes, also where they lie outside their tensor.
+  /// Bytes that the copies in `s` bring: whole ones, also where they lie outside their tensor.
   int64_t bytes_of(const Stmt& s) const {
     if (const auto* copy = as<TmaCopyStmt>(s)) {
       const TensorMap& map = nest_.maps[static_cast<size_t>(copy->map)];
@@ -228,9 +228,9 @@ class Pipeline {
     Uses own, all;
     own.add(s);
     all.add(loop);
-    std::map<int, int> in_loop, in_team;
+    std::map<int, int> in_loop, in_stmt;
     count(loop, in_loop);
-    count(s, in_team);
+    count(s, in_stmt);
     bool shared = false;
     for (int b : own.written) {
       const Home home = nest_.buffers[static_cast<size_t>(b)].home;
@@ -239,7 +239,7 @@ class Pipeline {
         return false;
       if (occurrences(b) != in_loop[b] || nest_.buffers[static_cast<size_t>(b)].depth > 1)
         return false;
-      if (home != Home::kSharedMemory && in_loop[b] != in_team[b]) return false;
+      if (home != Home::kSharedMemory && in_loop[b] != in_stmt[b]) return false;
     }
     std::set<int> others = own.read;
     for (int b : own.written) {
@@ -256,12 +256,12 @@ class Pipeline {
     return times_.at(buffer);
   }
 
-  void add_slots(int buffer, int depth) {
+  void make_ring(int buffer, int depth) {
     NestBuffer& b = nest_.buffers[static_cast<size_t>(buffer)];
     if (b.home != Home::kSharedMemory) return;
-    const int64_t align = b.swizzle ? kSwizzledSlotAlign : kSlotAlign;
+    const int64_t align = b.swizzle ? kSwizzledRingAlign : kRingAlign;
     const int64_t size = (b.max_bytes + align - 1) / align * align;
-    slot_size_[buffer] = size / size_of(b.type);
+    ring_stride_[buffer] = size / size_of(b.type);
     b.depth = depth;
     b.max_bytes = size * depth;
     b.elements = make_int(b.max_bytes / size_of(b.type));
@@ -271,17 +271,17 @@ class Pipeline {
     return Poly::of(early.first + k - loop.begin).expr();
   }
 
-  static Expr slot_of(const Ahead& early, const ForStmt& loop, const Expr& k) {
-    return make_binary(Op::kMod, early.first + k - loop.begin, make_int(loop.gpu.stages));
+  static Expr ring_index(const Ahead& early, const ForStmt& loop, const Expr& k) {
+    return make_binary(Op::kMod, early.first + k - loop.begin, make_int(loop.gpu.depth));
   }
 
   /// Appends what comes early at iteration `k`, if there is one.
   void produce(const Ahead& early, const ForStmt& loop, const Expr& k, std::vector<StmtRef>& out) {
-    const Expr slot = slot_of(early, loop, k);
+    const Expr index = ring_index(early, loop, k);
     const std::map<int, Expr> values{{loop.loop, k}};
     const auto all = [&](const std::vector<StmtRef>& producers) {
       std::vector<StmtRef> body;
-      for (const StmtRef& p : producers) body.push_back(moved(p, slot, values));
+      for (const StmtRef& p : producers) body.push_back(moved(p, index, values));
       return body;
     };
     if (!early.copies.empty()) {
@@ -290,7 +290,7 @@ class Pipeline {
     }
     if (early.pipe < 0) return;
     const Expr position = position_of(early, loop, k);
-    out.push_back(if_any(loop, k, {make_fill(early.pipe, position, all(early.boxes))}));
+    out.push_back(if_any(loop, k, {make_fill(early.pipe, position, all(early.tma_copies))}));
   }
 
   /// `body` where the loop has an iteration `k`.
@@ -298,23 +298,23 @@ class Pipeline {
     return only_where(make_binary(Op::kLt, k, loop.end), std::move(body));
   }
 
-  /// `s` on `slot` of what comes early, with loops replaced by `values`; loops inside it are new
+  /// `s` at `index` of the ring buffers, with loops replaced by `values`; loops inside it are new
   /// ones where any is.
-  StmtRef moved(const StmtRef& s, const Expr& slot, std::map<int, Expr> values) {
+  StmtRef moved(const StmtRef& s, const Expr& index, std::map<int, Expr> values) {
     return visit(*s, [&](auto out) {
-      each_expr(out, [&](Expr& e) { e = expr_of(e, slot, values); });
-      if constexpr (requires { out.offset; }) out.offset = in_slot(out.buffer, out.offset, slot);
+      each_expr(out, [&](Expr& e) { e = expr_of(e, index, values); });
+      if constexpr (requires { out.offset; }) out.offset = in_ring(out.buffer, out.offset, index);
       using T = decltype(out);
       if constexpr (std::is_same_v<T, ForStmt>) {
         if (!values.empty()) values[to<ForStmt>(*s).loop] = renewed(out);
       }
       if constexpr (std::is_same_v<T, StoreStmt>) {
-        out.async |= !boxed_ && !values.empty() && copies(out);
+        out.async |= !in_tma_copy_ && !values.empty() && copies(out);
       }
-      const bool boxed = boxed_;
-      boxed_ |= std::is_same_v<T, TmaCopyStmt>;
-      for (StmtRef& b : out.body) b = moved(b, slot, values);
-      boxed_ = boxed;
+      const bool before = in_tma_copy_;
+      in_tma_copy_ |= std::is_same_v<T, TmaCopyStmt>;
+      for (StmtRef& b : out.body) b = moved(b, index, values);
+      in_tma_copy_ = before;
       return make_stmt(std::move(out));
     });
   }
@@ -326,7 +326,7 @@ class Pipeline {
     return make_var(nest_.loops.back(), loop.loop);
   }
 
-  Expr expr_of(const Expr& e, const Expr& slot, const std::map<int, Expr>& values) const {
+  Expr expr_of(const Expr& e, const Expr& index, const std::map<int, Expr>& values) const {
     return rewrite(e, [&](const Expr& x) -> Expr {
       if (x->op == Op::kVar) {
         const auto found = values.find(x->id);
@@ -334,16 +334,16 @@ class Pipeline {
       }
       if (x->op != Op::kLoad) return {};
       std::vector<Expr> args = x->args;
-      args[0] = in_slot(x->id, args[0], slot);
+      args[0] = in_ring(x->id, args[0], index);
       return with_args(x, std::move(args));
     });
   }
 
-  /// An offset in the slot, where the buffer has several.
-  Expr in_slot(int buffer, const Expr& offset, const Expr& slot) const {
-    const auto size = slot_size_.find(buffer);
-    if (size == slot_size_.end()) return offset;
-    return Poly::of(offset).expr() + make_int(size->second) * slot;
+  /// An offset at `index` of a ring buffer; in another buffer the offset itself.
+  Expr in_ring(int buffer, const Expr& offset, const Expr& index) const {
+    const auto size = ring_stride_.find(buffer);
+    if (size == ring_stride_.end()) return offset;
+    return Poly::of(offset).expr() + make_int(size->second) * index;
   }
 
   /// Shared memory is given what stands in the GPU's memory as it is.
@@ -357,10 +357,10 @@ class Pipeline {
   }
 
   Nest& nest_;
-  Turns turns_;
-  bool boxed_ = false;                ///< what a box means is being moved
-  mutable std::map<int, int> times_;  ///< of occurrences(), when asked
-  std::map<int, int64_t> slot_size_;  ///< elements, of buffers with slots
+  PassCounter passes_;
+  bool in_tma_copy_ = false;            ///< what a TMA copy means is being moved
+  mutable std::map<int, int> times_;    ///< of occurrences(), when asked
+  std::map<int, int64_t> ring_stride_;  ///< elements from one iteration to the next, by buffer
 };
 
 }  // namespace

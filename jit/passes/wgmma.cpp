@@ -17,7 +17,7 @@ namespace {
 
 using Body = std::vector<StmtRef>;
 
-bool is_product(const Stmt& s) {
+bool is_wgmma(const Stmt& s) {
   const auto* loop = as<ForStmt>(s);
   if (!loop || loop->mark != Mark::kTensor || loop->instruction->most_columns == 0) return false;
   const Stmt* at = &s;
@@ -25,22 +25,21 @@ bool is_product(const Stmt& s) {
   return to<StoreStmt>(*at).reduce != Reduce::kNone;
 }
 
-/// Loops around products and nothing else.
-bool only_products(const Stmt& s) {
-  if (is_product(s)) return true;
+/// Loops around wgmma instructions and nothing else.
+bool only_wgmma(const Stmt& s) {
+  if (is_wgmma(s)) return true;
   const auto* loop = as<ForStmt>(s);
   const bool serial = loop && !is_block(loop->mark) && !is_thread(loop->mark);
   if ((!serial && !is<SequenceStmt>(s)) || s.body.empty()) return false;
-  return std::all_of(s.body.begin(), s.body.end(),
-                     [](const StmtRef& b) { return only_products(*b); });
+  return std::all_of(s.body.begin(), s.body.end(), [](const StmtRef& b) { return only_wgmma(*b); });
 }
 
-/// Whether all products inside `s` are long enough to gain by running on. With short ones the
-/// compiler (ptxas of CUDA 13.0) reads results before it has waited. It notices that it must not,
-/// and makes every product wait for the one before.
+/// Whether all wgmma instructions inside `s` are long enough to gain by running on. With short ones
+/// the compiler (ptxas of CUDA 13.0) reads results before it has waited. It notices that it must
+/// not, and makes every product wait for the one before.
 bool long_enough(const Stmt& s) {
   constexpr int64_t kShort = 16;  // columns
-  if (!is_product(s)) {
+  if (!is_wgmma(s)) {
     return std::all_of(s.body.begin(), s.body.end(),
                        [](const StmtRef& b) { return long_enough(*b); });
   }
@@ -48,9 +47,9 @@ bool long_enough(const Stmt& s) {
   return is_const(to<ForStmt>(*s.body[0]).end, &columns) && columns > kShort;
 }
 
-/// The first statement of `body` from `at` on that is no product, or its size.
+/// The first statement of `body` from `at` on that is no wgmma, or its size.
 size_t end_of_run(const Body& body, size_t at) {
-  while (at < body.size() && only_products(*body[at])) ++at;
+  while (at < body.size() && only_wgmma(*body[at])) ++at;
   return at;
 }
 
@@ -108,7 +107,7 @@ StmtRef walk(const Nest& nest, const StmtRef& s) {
   if (lag == 0) return out;
   std::set<int> held;
   for (const StmtRef& b : s->body) {
-    if (only_products(*b)) held.merge(registers_of(nest, *b));
+    if (only_wgmma(*b)) held.merge(registers_of(nest, *b));
   }
   Body all;
   for (int id : held) all.push_back(make_wgmma_fence(id));
@@ -119,7 +118,7 @@ StmtRef walk(const Nest& nest, const StmtRef& s) {
 
 }  // namespace
 
-bool products_may_go_on(const std::vector<StmtRef>& body) {
+bool wgmma_may_go_on(const std::vector<StmtRef>& body) {
   Uses products, others;
   int runs = 0;
   for (size_t i = 0; i < body.size();) {

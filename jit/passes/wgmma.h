@@ -7,7 +7,7 @@
 
 namespace hone::jit {
 
-/// Fences, commits and waits of asynchronous products (wgmma, instructions with `most_columns`).
+/// Fences, commits and waits of wgmma, asynchronous products (instructions with `most_columns`).
 /// Marks where groups of them begin and end. They are awaited before anything else touches their
 /// operands or results.
 ///   for k.s: wgmma C += A, B   =>   fence C; for k.s: wgmma C += A, B; commit; wait 0
@@ -19,6 +19,6 @@ ir::Nest with_wgmma_groups(ir::Nest nest);
 /// Whether the products of an iteration of a loop may run on in the next one. They must be one run
 /// of `body`, long enough to be worth it. Nothing else in it may touch their results or change
 /// their operands.
-bool products_may_go_on(const std::vector<ir::StmtRef>& body);
+bool wgmma_may_go_on(const std::vector<ir::StmtRef>& body);
 
 }  // namespace hone::jit

@@ -15,7 +15,7 @@ Applied mark_loops(ir::Program program, const std::vector<std::string>& names, i
       return ir::Reject{"loop " + loop.name + " is marked " + std::string(name_of(loop.mark)) +
                         " already; a loop takes one mark"};
     }
-    if (loop.gpu.stages > 1 && mark != ir::Mark::kUnroll) {
+    if (loop.gpu.depth > 1 && mark != ir::Mark::kUnroll) {
       return ir::Reject{"loop " + loop.name +
                         " is a pipeline, whose iterations follow one another; " +
                         "split it and mark the other loop"};

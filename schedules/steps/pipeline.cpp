@@ -31,7 +31,7 @@ Applied apply_pipeline(ir::Program p, const Step& step) {
     return ir::Reject{"nothing is kept in=shared at " + s.name + "/" + loop.name +
                       "; stage there what its iterations read, first"};
   }
-  loop.gpu.stages = static_cast<int>(depth);
+  loop.gpu.depth = static_cast<int>(depth);
   return p;
 }
 

@@ -9,7 +9,7 @@ Applied apply_specialize(ir::Program p, const Step& step) {
   auto at = find_loop(p, step.name("loop"));
   if (!at) return at.failure();
   ir::Loop& loop = p.stages.edit(at->stage).loops[at->loop];
-  if (loop.gpu.stages < 2) {
+  if (loop.gpu.depth < 2) {
     return ir::Reject{"loop " + loop.name +
                       " is no pipeline of depth 2 or more, which threads of its own could fill; "
                       "pipeline it first"};

@@ -27,9 +27,9 @@ class Flight {
 
   double most() const { return most_; }
   /// Of the block, by TMA.
-  double boxes() const {
+  double tma_bytes() const {
     double bytes = 0;
-    for (const auto& [pipe, held] : boxes_) bytes += held;
+    for (const auto& [pipe, held] : tma_bytes_) bytes += held;
     return bytes;
   }
 
@@ -55,7 +55,7 @@ class Flight {
                  [&](const CopyWaitStmt&) { wait(); },
                  [&](const FillStmt& fill) {
                    const Pipe& p = nest_.pipes[static_cast<size_t>(fill.pipe)];
-                   boxes_[fill.pipe] = static_cast<double>(p.bytes * std::max(1, p.stages - 1));
+                   tma_bytes_[fill.pipe] = static_cast<double>(p.bytes * std::max(1, p.depth - 1));
                  },
                  [&](const SequenceStmt&) { inside(); },
                  [](const PrefetchStmt&) {},
@@ -74,7 +74,7 @@ class Flight {
     const bool data = marked && !most;
     const bool unrolled = !threads && (marked || few);
     const int64_t around = pipeline_;
-    pipeline_ = std::max<int64_t>(pipeline_, s.gpu.stages - 1);
+    pipeline_ = std::max<int64_t>(pipeline_, s.gpu.depth - 1);
     if (unrolled) copies_[s.loop] = static_cast<double>(most ? *most : kUnrolledAnyway);
     if ((!unrolled && !threads) || data) wait();
     for (const StmtRef& b : s.body) visit_stmt(*b);
@@ -114,7 +114,7 @@ class Flight {
   std::set<std::string> seen_;
   int64_t pipeline_ = 1, ahead_ = 1;
   double here_ = 0, most_ = 0;
-  std::map<int, double> boxes_;  ///< bytes that each pipe has under way
+  std::map<int, double> tma_bytes_;  ///< bytes that each pipe has under way
 };
 
 }  // namespace
@@ -124,7 +124,7 @@ double bytes_in_flight(const Nest& nest, const Launch& launch, int64_t threads) 
   flight.enter(launch);
   flight.visit_stmt(*launch.body);
   flight.visit_stmt(*make_barrier());
-  return flight.most() + flight.boxes() / static_cast<double>(threads);
+  return flight.most() + flight.tma_bytes() / static_cast<double>(threads);
 }
 
 }  // namespace hone::jit

@@ -8,7 +8,7 @@
 #include <optional>
 #include <set>
 
-#include "jit/cuda/quads.h"
+#include "jit/cuda/coalesced_stores.h"
 #include "jit/cuda/report/issue.h"
 #include "jit/cuda/report/lanes.h"
 #include "jit/cuda/vector_access.h"
@@ -144,7 +144,7 @@ class Walker {
                    visit_body(s, {warp_, 0, at.weight, at.unrolled});
                  },
                  [&](const FillStmt&) { visit_fill(s, at.weight); },
-                 [&](const TmaCopyStmt& copy) { visit_box(copy, at); },
+                 [&](const TmaCopyStmt& copy) { visit_tma_copy(copy, at); },
                  [&](const StoreStmt& store) { visit_store(store, at); },
                  [&](const CheckStmt& check) { visit_check(check, at); },
                  [&](const PrefetchStmt&) { forget(); },
@@ -170,8 +170,8 @@ class Walker {
     if (one.lanes != 0) visit_body(s, one);
   }
 
-  /// A box is read whole, by TMA.
-  void visit_box(const TmaCopyStmt& s, const At& at) {
+  /// A TMA copy reads its box whole.
+  void visit_tma_copy(const TmaCopyStmt& s, const At& at) {
     const TensorMap& map = nest_.maps[static_cast<size_t>(s.map)];
     const NestBuffer& b = nest_.buffers[static_cast<size_t>(map.buffer)];
     const auto bytes = map.box_elements() * size_of(b.type);
@@ -217,9 +217,9 @@ class Walker {
       if (!covers(s, axis)) branch(at.weight, in != 0 && in != at.lanes, false);
       at.lanes = in;
       at.axes |= 1u << axis;
-      if (const auto found = quad_stores(nest_, s, facts_)) quads_ = {s.loop, *found};
+      if (const auto found = coalesced_stores(nest_, s, facts_)) coalesced_ = {s.loop, *found};
       visit_body(s, at);
-      quads_.reset();
+      coalesced_.reset();
       return;
     }
     if (s.mark == Mark::kTensor && s.instruction->lanes > 0) return visit_tiles(s, at);
@@ -322,26 +322,26 @@ class Walker {
     out_.instructions += at.weight * store_instructions(s, type_of(s.buffer));
     if (!to_memory) return;
     if (s.reduce != Reduce::kNone) access(&s, nullptr, s.buffer, s.offset, false, at);
-    if (quads_) return store_quads(s, at);
+    if (coalesced_) return store_coalesced(s, at);
     access(&s, &s, s.buffer, s.offset, true, at);
   }
 
   /// What four lanes have of four rounds, each stores of one round, in the first of them.
-  void store_quads(const StoreStmt& s, const At& at) {
-    const QuadStores& q = quads_->second;
+  void store_coalesced(const StoreStmt& s, const At& at) {
+    const CoalescedStores& q = coalesced_->second;
     const LaneValue round = state_.value(make_var("", q.rounds->loop));
-    const LaneValue lane = state_.value(make_var("", quads_->first));
-    if (round.lane[0] % kQuad != 0) return;
+    const LaneValue lane = state_.value(make_var("", coalesced_->first));
+    if (round.lane[0] % kQuadLanes != 0) return;
     LaneValue own = round, first = lane;
     for (size_t l = 0; l < kLanes; ++l) {
-      own.lane[l] += lane.lane[l] % kQuad;
-      first.lane[l] -= lane.lane[l] % kQuad;
+      own.lane[l] += lane.lane[l] % kQuadLanes;
+      first.lane[l] -= lane.lane[l] % kQuadLanes;
     }
     state_.set(q.rounds->loop, own);
-    state_.set(quads_->first, first);
-    access(&s, &s, s.buffer, s.offset, true, at, true, kQuad);
+    state_.set(coalesced_->first, first);
+    access(&s, &s, s.buffer, s.offset, true, at, true, kQuadLanes);
     state_.set(q.rounds->loop, round);
-    state_.set(quads_->first, lane);
+    state_.set(coalesced_->first, lane);
   }
 
   /// Loads and operations of a value. Index arithmetic is counted of a `whole` value alone.
@@ -445,7 +445,8 @@ class Walker {
   Facts facts_;
   std::optional<VectorLanes> vector_;  ///< the vector loop that is open, and its lane
   int64_t vector_lane_ = 0;
-  std::optional<std::pair<int, QuadStores>> quads_;  ///< of the loop over lanes that is open
+  std::optional<std::pair<int, CoalescedStores>>
+      coalesced_;  ///< of the loop over lanes that is open
   Walked out_;
   std::map<std::pair<const void*, const void*>, size_t> numbers_;
   std::map<int, std::set<Seen>> seen_;

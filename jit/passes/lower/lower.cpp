@@ -95,7 +95,7 @@ void Lowering::add_launch(int stage) {
 void Lowering::launch_loop(Instance& in, Launch& launch) {
   const int node = in.loops->order[0];
   const Loop& l = in.stage().loops[0];
-  if (l.gpu.stages > 1) {
+  if (l.gpu.depth > 1) {
     reject("pipeline " + l.name + ": the loop is the range of launch " + launch.name +
            "; bind it, or pipeline a loop inside it");
   }

@@ -12,27 +12,28 @@ namespace hone::jit {
 using namespace ir;
 
 /// An axis of the copy's layout that has more than one element.
-struct BoxAxis {
+struct TmaAxis {
   size_t var = 0;  ///< of the stage
   int64_t div = 1;
   int64_t extent = 1;
   int64_t stride = 1;  ///< elements
 };
 
-struct BoxCopy {
+/// How a stage is cut in TMA copies.
+struct TmaShape {
   Expr load;
   std::vector<size_t> axis;    ///< per var, the axis of the tensor that it runs along
-  std::vector<BoxAxis> box;    ///< innermost first: one run of the copy's layout
-  std::vector<BoxAxis> outer;  ///< outermost first: loops over boxes
+  std::vector<TmaAxis> box;    ///< of one copy, innermost first: a run of the layout
+  std::vector<TmaAxis> outer;  ///< outermost first: loops over copies
 };
 
 namespace {
 
 constexpr int kTmaSm = 90;
-constexpr int64_t kMostRank = 5;     // dimensions of a map
-constexpr int64_t kMostBox = 256;    // elements of a box along one
-constexpr int64_t kChunk = 16;       // bytes that rows and strides are multiples of
-constexpr int64_t kTileAlign = 128;  // of a box in shared memory
+constexpr int64_t kMostRank = 5;      // dimensions of a map
+constexpr int64_t kMostBoxDim = 256;  // elements of a copy along one, its boxDim
+constexpr int64_t kChunk = 16;        // bytes that rows and strides are multiples of
+constexpr int64_t kTileAlign = 128;   // of a copy in shared memory
 constexpr int64_t kMostSwizzle = 128;
 
 bool is_zero(const Expr& e) {
@@ -83,9 +84,9 @@ void TmaCopies::check_source(const Instance& in) const {
 }
 
 /// Which axis of the tensor each variable of the copy runs along.
-BoxCopy TmaCopies::box_axes(const Instance& in) const {
+TmaShape TmaCopies::tensor_axes(const Instance& in) const {
   const Stage& s = in.stage();
-  BoxCopy copy;
+  TmaShape copy;
   copy.load = s.value;
   const Storage& from = storage_of(s.value->name);
   copy.axis.assign(s.vars.size(), from.axes.size());
@@ -109,16 +110,16 @@ BoxCopy TmaCopies::box_axes(const Instance& in) const {
   return copy;
 }
 
-/// Takes the axes of the copy's layout, from the last outwards, into the box while it stays one
-/// run; the others become loops over boxes.
-void TmaCopies::choose_box(const Instance& in, BoxCopy& copy) const {
+/// Takes the axes of the layout, from the last outwards, into one TMA copy while it stays one run.
+/// The others become loops over copies.
+void TmaCopies::choose_box(const Instance& in, TmaShape& copy) const {
   const Stage& s = in.stage();
   const Storage& to = storage_of(s.output);
   int64_t run = 1;
   bool dense = true;
   for (size_t a = to.axes.size(); a-- > 0;) {
     const auto dim = static_cast<size_t>(to.axes[a].dim);
-    BoxAxis axis;
+    TmaAxis axis;
     while (s.vars[axis.var].name != s.out_index[dim]->name) ++axis.var;
     axis.div = to.axes[a].div;
     axis.extent =
@@ -144,8 +145,8 @@ void TmaCopies::choose_box(const Instance& in, BoxCopy& copy) const {
   check_box(in, copy);
 }
 
-/// The limits of TMA on a box and where it lies in shared memory.
-void TmaCopies::check_box(const Instance& in, const BoxCopy& copy) const {
+/// The limits of TMA on boxDim and on where a copy lies in shared memory.
+void TmaCopies::check_box(const Instance& in, const TmaShape& copy) const {
   const Stage& s = in.stage();
   const std::string what = "tma " + s.name + ": ";
   const NestBuffer& to = nest_.buffers[static_cast<size_t>(storage_of(s.output).buffer)];
@@ -156,10 +157,10 @@ void TmaCopies::check_box(const Instance& in, const BoxCopy& copy) const {
            bytes_text(kChunk) +
            ": copy a longer window, or lay its neighbours along the last axis");
   }
-  for (const BoxAxis& a : copy.box) {
-    if (a.extent <= kMostBox) continue;
+  for (const TmaAxis& a : copy.box) {
+    if (a.extent <= kMostBoxDim) continue;
     reject(what + std::to_string(a.extent) + " elements along " + s.vars[a.var].name +
-           "; a box has at most " + std::to_string(kMostBox) + ": split it by layout=[" +
+           "; a box has at most " + std::to_string(kMostBoxDim) + ": split it by layout=[" +
            s.vars[a.var].name + "/N]..[" + s.vars[a.var].name + "%N]");
   }
   if (to.swizzle > kMostSwizzle || (to.swizzle != 0 && row != to.swizzle)) {
@@ -168,7 +169,7 @@ void TmaCopies::check_box(const Instance& in, const BoxCopy& copy) const {
            "; both are 32, 64 or 128: take layout=[d/N]..[d%N] with N elements of so many bytes");
   }
   const int64_t align = to.swizzle ? 8 * to.swizzle : kTileAlign;
-  for (const BoxAxis& a : copy.outer) {
+  for (const TmaAxis& a : copy.outer) {
     if (a.stride * size % align == 0) continue;
     reject(what + "boxes are " + bytes_text(a.stride * size) +
            " apart in shared memory, where each begins at a multiple of " + std::to_string(align) +
@@ -176,8 +177,8 @@ void TmaCopies::check_box(const Instance& in, const BoxCopy& copy) const {
   }
 }
 
-/// The tensor's dimensions in the order of the box, then those along which a box has one element.
-TensorMap TmaCopies::map_of(Instance& in, const BoxCopy& copy, std::vector<Expr>& at) {
+/// The tensor's dimensions in the order of the copy, then those along which boxDim is 1.
+TensorMap TmaCopies::map_of(Instance& in, const TmaShape& copy, std::vector<Expr>& at) {
   const Stage& s = in.stage();
   const Storage& from = storage_of(copy.load->name);
   TensorMap map;
@@ -213,7 +214,7 @@ TensorMap TmaCopies::map_of(Instance& in, const BoxCopy& copy, std::vector<Expr>
     at.push_back(first.expr());
   };
   std::vector<bool> taken(from.axes.size(), false);
-  for (const BoxAxis& b : copy.box) {
+  for (const TmaAxis& b : copy.box) {
     taken[copy.axis[b.var]] = true;
     add(copy.axis[b.var], b.extent);
   }
@@ -227,14 +228,14 @@ TensorMap TmaCopies::map_of(Instance& in, const BoxCopy& copy, std::vector<Expr>
   return map;
 }
 
-/// What the box means: its elements, one after the other, as far as the window goes.
-StmtRef TmaCopies::box_elements(Instance& in, const BoxCopy& copy) {
+/// What a copy means: its elements, one after the other, as far as the window goes.
+StmtRef TmaCopies::meaning(Instance& in, const TmaShape& copy) {
   const Stage& s = in.stage();
   const Storage& to = storage_of(s.output);
   std::vector<std::pair<int, Expr>> loops;
   Expr inside;
   int assumed = 0;
-  for (const BoxAxis& a : copy.outer) {
+  for (const TmaAxis& a : copy.outer) {
     const Poly rest = in.window[a.var].extent - Poly(1) - *in.value[a.var];
     if (a.div != 1 || facts_.nonnegative(rest)) continue;
     const Expr holds = make_binary(Op::kLe, make_int(0), rest.expr());
@@ -243,7 +244,7 @@ StmtRef TmaCopies::box_elements(Instance& in, const BoxCopy& copy) {
     ++assumed;
   }
   for (size_t b = copy.box.size(); b-- > 0;) {
-    const BoxAxis& a = copy.box[b];
+    const TmaAxis& a = copy.box[b];
     const Poly end = min(Poly(a.extent), in.window[a.var].extent - *in.value[a.var], &facts_);
     const int id = new_loop(s.name + "/" + s.vars[a.var].name, 0, end);
     loops.emplace_back(id, end.expr());
@@ -266,11 +267,11 @@ StmtRef TmaCopies::box_elements(Instance& in, const BoxCopy& copy) {
 StmtRef TmaCopies::copy(Instance& in) {
   check_source(in);
   const Stage& s = in.stage();
-  BoxCopy copy = box_axes(in);
+  TmaShape copy = tensor_axes(in);
   choose_box(in, copy);
   for (size_t v = 0; v < s.vars.size(); ++v) in.value[v] = Poly();
   std::vector<int> loops;
-  for (const BoxAxis& a : copy.outer) {
+  for (const TmaAxis& a : copy.outer) {
     loops.push_back(new_loop(s.name + "/" + s.vars[a.var].name + ".o", 0, a.extent));
     const Expr var = make_var(nest_.loops[static_cast<size_t>(loops.back())], loops.back());
     *in.value[a.var] += Poly(a.div) * Poly::atom(var);
@@ -285,7 +286,7 @@ StmtRef TmaCopies::copy(Instance& in) {
   const int number = static_cast<int>(nest_.maps.size());
   nest_.maps.push_back(std::move(map));
   StmtRef out = make_tma_copy(number, std::move(at), storage_of(s.output).buffer, begin.expr(),
-                              box_elements(in, copy));
+                              meaning(in, copy));
   for (size_t i = loops.size(); i-- > 0;) {
     out = make_for(loops[i], Mark::kUnroll, make_int(0), make_int(copy.outer[i].extent),
                    {std::move(out)});

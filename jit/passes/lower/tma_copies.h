@@ -8,26 +8,26 @@
 namespace hone::jit {
 
 class Accesses;
-struct BoxCopy;
+struct TmaShape;
 
-/// Copies into shared memory that a GPU's TMA makes, a box of a tensor at a time. A box is a run of
-/// the copy's layout; axes outside the run are loops over boxes.
+/// TMA copies into shared memory. One copies a box of a tensor (CUtensorMap's boxDim), which is a
+/// run of the layout in shared memory. Axes outside the run are loops over copies.
 ///   for d0: for d1: As[d0,d1] = A[m+d0,k+d1]    =>    tma copy of A[k, m] to As[0]
 class TmaCopies final : public LoweringPart {
  public:
   TmaCopies(LoweringContext& context, Accesses& accesses)
       : LoweringPart(context), accesses_(accesses) {}
 
-  /// The TMA copies of a stage, one for each box. Rejects what TMA cannot do.
+  /// The TMA copies of a stage. Rejects what TMA cannot do.
   ir::StmtRef copy(Instance& in);
 
  private:
   void check_source(const Instance& in) const;
-  BoxCopy box_axes(const Instance& in) const;
-  void choose_box(const Instance& in, BoxCopy& copy) const;
-  void check_box(const Instance& in, const BoxCopy& copy) const;
-  ir::TensorMap map_of(Instance& in, const BoxCopy& copy, std::vector<ir::Expr>& at);
-  ir::StmtRef box_elements(Instance& in, const BoxCopy& copy);
+  TmaShape tensor_axes(const Instance& in) const;
+  void choose_box(const Instance& in, TmaShape& copy) const;
+  void check_box(const Instance& in, const TmaShape& copy) const;
+  ir::TensorMap map_of(Instance& in, const TmaShape& copy, std::vector<ir::Expr>& at);
+  ir::StmtRef meaning(Instance& in, const TmaShape& copy);
 
   Accesses& accesses_;
 };

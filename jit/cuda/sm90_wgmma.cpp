@@ -17,7 +17,7 @@ struct Kind {
   const char* types;  ///< of d, a, b in the instruction
   char constraint;    ///< of a register of d
   bool scales;        ///< takes signs for a and b
-  bool turns;         ///< takes operands whose rows along k are apart
+  bool transposes;    ///< takes operands whose rows along k are apart
 };
 
 constexpr Kind kKinds[] = {
@@ -50,8 +50,9 @@ std::string instruction(const Kind& kind, int columns, int a_registers) {
   inputs += ", \"l\"(b), \"r\"((int)accumulate)";
   const int b = next, flag = next + 1;
   next += 2;
-  if (kind.turns && a_registers == 0) rest += fmt::format(", %{}", next++), inputs += ", \"n\"(TA)";
-  if (kind.turns) rest += fmt::format(", %{}", next++), inputs += ", \"n\"(TB)";
+  if (kind.transposes && a_registers == 0)
+    rest += fmt::format(", %{}", next++), inputs += ", \"n\"(TA)";
+  if (kind.transposes) rest += fmt::format(", %{}", next++), inputs += ", \"n\"(TB)";
   return fmt::format(
       "asm volatile(\"{{\\n.reg .pred p;\\nsetp.ne.b32 p, %{}, 0;\\n\"\n"
       "               \"wgmma.mma_async.sync.aligned.m64n{}k{}.{} {{{}}}, {}, %{}, p{};\\n}}\"\n"
@@ -61,7 +62,7 @@ std::string instruction(const Kind& kind, int columns, int a_registers) {
 
 }  // namespace
 
-std::vector<Sm90Row> sm90_products() {
+std::vector<Sm90Row> sm90_wgmma() {
   std::vector<Sm90Row> rows;
   for (const Kind& kind : kKinds) {
     for (const int columns : ir::side_by_side()) {
@@ -69,19 +70,19 @@ std::vector<Sm90Row> sm90_products() {
       const std::string what = fmt::format("emulation::Kind::k{}, {}, ", kind.name, columns);
       // 1: the operand's neighbours in memory lie along the tile, not along the sum.
       rows.push_back(
-          {kind.turns ? "template <int TA = 0, int TB = 0, class P>" : "template <class P>",
+          {kind.transposes ? "template <int TA = 0, int TB = 0, class P>" : "template <class P>",
            fmt::format("void {}(P d, u64 a, u64 b, bool accumulate)", name),
            instruction(kind, columns, 0),
            fmt::format("emulation::wgmma({}{}, d, a, b, accumulate);", what,
-                       kind.turns ? "TA, TB" : "0, 0"),
+                       kind.transposes ? "TA, TB" : "0, 0"),
            true});
-      rows.push_back(
-          {kind.turns ? "template <int TB = 0, class P, class A>" : "template <class P, class A>",
-           fmt::format("void {}_registers(P d, A a, u64 b, bool accumulate)", name),
-           instruction(kind, columns, 4),
-           fmt::format("emulation::wgmma_registers({}{}, d, a, b, accumulate);", what,
-                       kind.turns ? "TB" : "0"),
-           true});
+      rows.push_back({kind.transposes ? "template <int TB = 0, class P, class A>"
+                                      : "template <class P, class A>",
+                      fmt::format("void {}_registers(P d, A a, u64 b, bool accumulate)", name),
+                      instruction(kind, columns, 4),
+                      fmt::format("emulation::wgmma_registers({}{}, d, a, b, accumulate);", what,
+                                  kind.transposes ? "TB" : "0"),
+                      true});
     }
   }
   return rows;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jit/cuda/quads.h"
+#include "jit/cuda/coalesced_stores.h"
 
 namespace hone::jit {
 
@@ -16,8 +16,8 @@ int64_t iterations(const ForStmt& s) {
 }
 
 /// Loops with one store inside and nothing else.
-std::optional<QuadStores> only_store(const ForStmt& lanes) {
-  QuadStores out;
+std::optional<CoalescedStores> only_store(const ForStmt& lanes) {
+  CoalescedStores out;
   const Stmt* at = &lanes;
   while (!is<StoreStmt>(*at)) {
     if (at->body.size() != 1 || !is<ForStmt, SequenceStmt>(*at)) return {};
@@ -40,15 +40,15 @@ std::optional<QuadStores> only_store(const ForStmt& lanes) {
 }
 
 /// Whether rounds go on where a quad's words end, at multiples of what they come to.
-bool neighbours(const Nest& nest, const QuadStores& s, int lane, Facts facts) {
+bool neighbours(const Nest& nest, const CoalescedStores& s, int lane, Facts facts) {
   const auto quad = static_cast<int>(nest.loops.size()), place = quad + 1, element = quad + 2;
-  facts.define_loop(quad, Poly(), Poly(1024 / kQuad));
-  facts.define_loop(place, Poly(), Poly(kQuad));
+  facts.define_loop(quad, Poly(), Poly(1024 / kQuadLanes));
+  facts.define_loop(place, Poly(), Poly(kQuadLanes));
   const Expr apart = rewrite(in_first_lane(s.store->offset, s.words), [&](const Expr& e) {
     if (e->op != Op::kVar || e->id != lane) return Expr();
-    return make_int(kQuad) * make_var("quad", quad) + make_var("place", place);
+    return make_int(kQuadLanes) * make_var("quad", quad) + make_var("place", place);
   });
-  const int64_t row = kQuad * s.words.count;
+  const int64_t row = kQuadLanes * s.words.count;
   const Poly at = Poly::of(apart, &facts);
   const Poly begin = at - Poly(s.words.count) * Poly::atom(make_var("place", place));
   const Poly first = begin - Poly(row) * Poly::atom(make_var("", s.rounds->loop));
@@ -60,7 +60,8 @@ bool neighbours(const Nest& nest, const QuadStores& s, int lane, Facts facts) {
 
 }  // namespace
 
-std::optional<QuadStores> quad_stores(const Nest& nest, const ForStmt& lanes, const Facts& facts) {
+std::optional<CoalescedStores> coalesced_stores(const Nest& nest, const ForStmt& lanes,
+                                                const Facts& facts) {
   const int64_t threads = iterations(lanes);
   if (lanes.mark != Mark::kThreadX || threads == 0 || threads % 32 != 0) return {};
   auto found = only_store(lanes);
@@ -73,7 +74,7 @@ std::optional<QuadStores> quad_stores(const Nest& nest, const ForStmt& lanes, co
   const bool memory =
       to.home == Home::kArgument || to.home == Home::kBound || to.home == Home::kWorkspace;
   if (!memory || size_of(to.type) != 2 || found->words.count * size_of(to.type) != kWord ||
-      iterations(*found->rounds) % kQuad != 0) {
+      iterations(*found->rounds) % kQuadLanes != 0) {
     return {};
   }
   return neighbours(nest, *found, lanes.loop, facts) ? found : std::nullopt;

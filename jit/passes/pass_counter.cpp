@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jit/passes/turns.h"
+#include "jit/passes/pass_counter.h"
 
 #include <algorithm>
 
@@ -29,7 +29,7 @@ bool never_grows(const Poly& p, int id) {
 
 }  // namespace
 
-Turns::Turns(const Nest& nest, const Launch& launch) : nest_(nest) {
+PassCounter::PassCounter(const Nest& nest, const Launch& launch) : nest_(nest) {
   int64_t extent = 0;
   const bool once = is_const(launch.extent, &extent) && extent <= 1;
   if (is_block(launch.mark) || once) return;
@@ -39,20 +39,20 @@ Turns::Turns(const Nest& nest, const Launch& launch) : nest_(nest) {
   open(range_);
 }
 
-void Turns::open(const Stmt& s, size_t side) {
-  open_.push_back({as<ForStmt>(s), as<IfStmt>(s), side});
+void PassCounter::open(const Stmt& s, size_t side) {
+  around_.push_back({as<ForStmt>(s), as<IfStmt>(s), side});
 }
 
 /// Loops that every thread walks, one iteration after the other.
-bool Turns::counts(const Around& a) const {
+bool PassCounter::counts(const Around& a) const {
   return a.loop != nullptr && !is_block(a.loop->mark) && !is_thread(a.loop->mark);
 }
 
-bool Turns::mentions_counted(const Expr& e) const {
+bool PassCounter::mentions_counted(const Expr& e) const {
   bool found = false;
   visit(e, [&](const Expr& x) {
     found |= x->op == Op::kLoad;
-    for (const Around& a : open_) {
+    for (const Around& a : around_) {
       found |= x->op == Op::kVar && counts(a) && a.loop->loop == x->id;
     }
   });
@@ -60,27 +60,27 @@ bool Turns::mentions_counted(const Expr& e) const {
 }
 
 /// Whether `condition`, once it does not hold, holds at no later iteration of `loop`.
-bool Turns::ends_for_good(const Expr& c, int loop) const {
+bool PassCounter::ends_for_good(const Expr& c, int loop) const {
   if (c->op == Op::kAnd) return ends_for_good(c->args[0], loop) && ends_for_good(c->args[1], loop);
   if (!mentions_counted(c)) return true;
   if (c->op != Op::kLt && c->op != Op::kLe) return false;
   const Poly slack = Poly::of(c->args[1]) - Poly::of(c->args[0]);
-  for (const Around& a : open_) {
+  for (const Around& a : around_) {
     if (counts(a) && a.loop->loop != loop && slack.mentions_loop(a.loop->loop)) return false;
   }
   return never_grows(slack, loop);
 }
 
-Expr Turns::number(const std::string& what) const {
+Expr PassCounter::number(const std::string& what) const {
   Expr out = make_int(0);
   int outermost = -1;
-  for (const Around& a : open_) {
+  for (const Around& a : around_) {
     bool regular = true;
     if (counts(a)) {
       const ForStmt& s = *a.loop;
-      const Expr turn = make_var(nest_.loops[static_cast<size_t>(s.loop)], s.loop) - s.begin;
+      const Expr pass = make_var(nest_.loops[static_cast<size_t>(s.loop)], s.loop) - s.begin;
       regular = outermost < 0 || !mentions_counted(s.end - s.begin);
-      out = outermost < 0 ? turn : out * (s.end - s.begin) + turn;
+      out = outermost < 0 ? pass : out * (s.end - s.begin) + pass;
       if (outermost < 0) outermost = s.loop;
     } else if (a.choice && outermost >= 0) {
       const Expr& condition = a.choice->condition;
@@ -100,7 +100,7 @@ Expr Turns::number(const std::string& what) const {
   return Poly::of(out).expr();
 }
 
-Expr Turns::number_at(const ForStmt& loop, const Expr& k, const std::string& what) const {
+Expr PassCounter::number_at(const ForStmt& loop, const Expr& k, const std::string& what) const {
   const Expr before = number(what);
   const Expr trips = loop.end - loop.begin;
   if (!is_const(before) && mentions_counted(trips)) {

@@ -9,15 +9,15 @@ namespace hone::jit {
 
 /// Counts the earlier passes of a place in a launch, as an expression over loops. These are the
 /// loops around it that run one iteration after the other in every thread.
-class Turns {
+class PassCounter {
  public:
-  Turns(const ir::Nest& nest, const ir::Launch& launch);
-  Turns(const Turns&) = delete;
-  Turns& operator=(const Turns&) = delete;
+  PassCounter(const ir::Nest& nest, const ir::Launch& launch);
+  PassCounter(const PassCounter&) = delete;
+  PassCounter& operator=(const PassCounter&) = delete;
 
   /// Enters a loop, or side `side` of a condition.
   void open(const ir::Stmt& s, size_t side = 0);
-  void close() { open_.pop_back(); }
+  void close() { around_.pop_back(); }
 
   /// How often the place was passed. Rejects, naming `what`, where a condition or a loop's extent
   /// makes that irregular. A loop that ends early, and stays ended, does not.
@@ -37,7 +37,7 @@ class Turns {
 
   const ir::Nest& nest_;
   ir::ForStmt range_;  ///< the launch's range, where it is a loop of the kernel
-  std::vector<Around> open_;
+  std::vector<Around> around_;
 };
 
 }  // namespace hone::jit
