@@ -204,7 +204,7 @@ class LaunchRun {
 
   void run(const ExecNode& node) {
     switch (node.kind) {
-      case ExecKind::kBlock:
+      case ExecKind::kSequence:
         return run_body(node);
       case ExecKind::kFor:
         return run_for(node);

@@ -15,13 +15,13 @@ struct StmtTape {
   bool lanes = false;  ///< evaluated for all lanes of the loop around
 };
 
-/// What a statement does. To one thread, which all here is, other statements are blocks: it waits
-/// for nobody, and copies land at once.
-enum class ExecKind : uint8_t { kBlock, kFor, kIf, kStore, kCheck };
+/// What a statement does. All here is one thread, for which the others are sequences: it waits for
+/// nobody, and copies land at once.
+enum class ExecKind : uint8_t { kSequence, kFor, kIf, kStore, kCheck };
 
 /// A statement with its expressions made tapes (numbers into NestProgram::tapes, -1: none).
 struct ExecNode {
-  ExecKind kind = ExecKind::kBlock;
+  ExecKind kind = ExecKind::kSequence;
   int id = -1;               ///< loop or buffer
   bool opens_lanes = false;  ///< a loop whose iterations are the lanes of its body
   ir::Reduce reduce = ir::Reduce::kNone;

@@ -18,7 +18,7 @@ StmtRef make_sequence(std::vector<StmtRef> body) {
   return make_stmt(std::move(s));
 }
 
-StmtRef make_block(std::vector<StmtRef> body) {
+StmtRef make_body(std::vector<StmtRef> body) {
   return body.size() == 1 ? std::move(body[0]) : make_sequence(std::move(body));
 }
 

@@ -9,8 +9,8 @@ namespace hone::ir {
 
 /// The statements one after the other.
 StmtRef make_sequence(std::vector<StmtRef> body);
-/// The statement itself where there is one, else a sequence.
-StmtRef make_block(std::vector<StmtRef> body);
+/// One statement that does what `body` does: the only one of it, or a sequence.
+StmtRef make_body(std::vector<StmtRef> body);
 /// Loop number `loop` over `begin` to `end` (exclusive).
 StmtRef make_for(int loop, Mark mark, Expr begin, Expr end, std::vector<StmtRef> body);
 /// `otherwise` may be null.

@@ -125,7 +125,7 @@ class Keeper {
     StoreStmt kept = store;
     kept.value = std::move(value);
     body.push_back(make_stmt(std::move(kept)));
-    return make_block(std::move(body));
+    return make_body(std::move(body));
   }
 
   void count(const std::string& key, const Expr& load, const Path& path) {

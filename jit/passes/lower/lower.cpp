@@ -76,7 +76,7 @@ void Lowering::add_launch(int stage) {
     // What is computed inside it is of no use either.
     launch.range = new_loop(s.name, 0, 0);
     launch.extent = make_int(0);
-    launch.body = make_block({});
+    launch.body = make_body({});
   } else if (ranged) {
     launch_loop(in, launch);
   } else {
@@ -84,7 +84,7 @@ void Lowering::add_launch(int stage) {
     launch.extent = make_int(1);
     Block body;
     walk(in, 0, false, body);
-    launch.body = make_block(std::move(body));
+    launch.body = make_body(std::move(body));
   }
   context_.active[static_cast<size_t>(stage)] = nullptr;
   nest_.launches.push_back(std::move(launch));
@@ -128,12 +128,12 @@ void Lowering::launch_loop(Instance& in, Launch& launch) {
     if (!(p.begin == Poly())) also(make_binary(Op::kLe, p.begin.expr(), range));
     if (!(p.end == extent)) also(make_binary(Op::kLt, range, p.end.expr()));
     if (when) {
-      parts.push_back(make_if(when, make_block(std::move(body))));
+      parts.push_back(make_if(when, make_body(std::move(body))));
     } else {
       parts.insert(parts.end(), body.begin(), body.end());
     }
   }
-  launch.body = make_block(std::move(parts));
+  launch.body = make_body(std::move(parts));
 }
 
 void Lowering::walk(Instance& in, size_t depth, bool init, Block& out) {
@@ -190,7 +190,7 @@ void Lowering::walk_loop(Instance& in, size_t depth, bool init, Block& out) {
     if (p.holds) {
       facts_.forget();
       out.push_back(
-          make_if(make_binary(Op::kLe, make_int(0), p.holds->expr()), make_block(std::move(body))));
+          make_if(make_binary(Op::kLe, make_int(0), p.holds->expr()), make_body(std::move(body))));
     } else {
       out.insert(out.end(), body.begin(), body.end());
     }
@@ -310,7 +310,7 @@ void Lowering::leaf(Instance& in, bool init, Block& out) {
   for (; assumed > 0; --assumed) facts_.forget();
   if (body.empty()) return;
   if (when) {
-    out.push_back(make_if(std::move(when), make_block(std::move(body))));
+    out.push_back(make_if(std::move(when), make_body(std::move(body))));
   } else {
     out.insert(out.end(), body.begin(), body.end());
   }

@@ -20,7 +20,7 @@ struct DotForm {
 /// The form of a name; null where this machine kind has none.
 const DotForm* form_named(std::string_view name);
 
-/// The store that a statement is, blocks around it aside; null where it is more.
+/// The store that a statement is, sequences around it aside; null where it is more.
 const ir::StoreStmt* only_store(const ir::Stmt& s);
 
 }  // namespace hone::jit

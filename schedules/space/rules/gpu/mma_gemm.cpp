@@ -160,10 +160,10 @@ bool fill_mma(Plan& plan, const MmaTile& t) {
   const Product& p = t.of;
   const ir::Instruction& row = *t.row;
   const int64_t steps = std::max<int64_t>(2, kMmaDepthBytes / size_of(row.a) / row.group);
-  const Number depth =
+  const Number terms =
       plan.knob(knob_name("steps", t.name), {steps / 2, steps, 2 * steps}, steps) * row.group;
   const auto at = [&](const std::string& loop) { return ir::Place{t.tile, loop}; };
-  if (!plan.add(step::split(at(p.k), depth, "k.o", "k.i", ir::Tail::kPad)) ||
+  if (!plan.add(step::split(at(p.k), terms, "k.o", "k.i", ir::Tail::kPad)) ||
       !plan.add(step::split(at("k.i"), row.group, "k.s", "k.t")) ||
       !plan.add(step::split(at(p.m), row.rows, "m.o", "m.t")) ||
       !plan.add(step::split(at(p.n), row.columns, "n.o", "n.t"))) {

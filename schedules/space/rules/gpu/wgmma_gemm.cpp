@@ -25,9 +25,9 @@ struct WgmmaTile : Gemm {
   Number groups;                            ///< warpgroups of a block, one below the other
   Number rows;                              ///< results of a warpgroup along m
   Number columns;                           ///< results of a block along n
-  int64_t depth = 0;                        ///< of the sum, at a time
+  int64_t terms = 0;                        ///< of the sum, at a time
   std::string step;                         ///< the loop over these parts of the sum
-  int64_t stages = 2;                       ///< of the pipeline
+  int64_t depth = 2;                        ///< of the pipeline
   int64_t blocks = 0;                       ///< that there is work for
   int64_t at_once = 1;                      ///< of them on a multiprocessor
   int64_t tile_rows = 0, tile_columns = 0;  ///< of a block
@@ -40,9 +40,9 @@ struct WgmmaTile : Gemm {
 };
 
 /// The depth of a pipeline, one that its knob offers; shared memory holds `most` iterations.
-int64_t stages_for(int64_t most) {
-  for (int64_t stages : {8, 6, 4, 3}) {
-    if (stages <= most) return stages;
+int64_t depth_for(int64_t most) {
+  for (int64_t depth : {8, 6, 4, 3}) {
+    if (depth <= most) return depth;
   }
   return 2;
 }
@@ -79,12 +79,12 @@ void choose_wgmma_sizes(Plan& plan, WgmmaTile& t) {
   t.rows = knob("rows", {kWgmmaRows, 2 * kWgmmaRows}, kWgmmaRows);
   t.groups = knob("groups", {1, 2}, tile.groups);
   t.columns = knob("columns", {8, 16, 32, 64, 128, 256}, tile.columns);
-  t.depth = kRowBytes / size_of(t.row->a);
+  t.terms = kRowBytes / size_of(t.row->a);
   const int64_t bytes = (kWgmmaRows * tile.groups + tile.columns) * kRowBytes;
   // What the registers of as many blocks hold.
   const int64_t most = tile.groups > 1 ? 1 : tile.columns > kNarrow ? 2 : 4;
   t.at_once = std::clamp<int64_t>(t.blocks / filling(plan, kWgmmaBlocks), 1, most);
-  t.stages = stages_for(operand_bytes(plan) / t.at_once / bytes);
+  t.depth = depth_for(operand_bytes(plan) / t.at_once / bytes);
 }
 
 /// Whether it is known before the call how many tiles are one below the other.
@@ -145,11 +145,11 @@ bool bind_rounds(Plan& plan, WgmmaTile& t, std::vector<std::string> loops) {
 /// Steps of a tile's sum.
 int64_t steps_of(const Plan& plan, const WgmmaTile& t) {
   const StageFacts facts = plan.facts(t.product);
-  const int64_t depth = kRowBytes / size_of(t.row->a);
+  const int64_t terms = kRowBytes / size_of(t.row->a);
   int64_t steps = 1;
   for (const ir::IndexVar& v : plan.stage(t.product).rvars) {
     const int64_t extent = std::max<int64_t>(1, facts.extent(v.name));
-    steps *= v.name == t.of.k ? (extent + depth - 1) / depth : extent;
+    steps *= v.name == t.of.k ? (extent + terms - 1) / terms : extent;
   }
   return steps;
 }
@@ -219,7 +219,7 @@ bool share_wgmma(Plan& plan, const WgmmaTile& t, const ir::Expr& factor, const s
 bool fill_wgmma(Plan& plan, WgmmaTile& t) {
   const Product& p = t.of;
   const auto at = [&](const std::string& loop) { return ir::Place{t.tile, loop}; };
-  if (!plan.add(step::split(at(p.k), t.depth, "k.o", "k.i", ir::Tail::kPad)) ||
+  if (!plan.add(step::split(at(p.k), t.terms, "k.o", "k.i", ir::Tail::kPad)) ||
       !plan.add(step::split(at("k.i"), t.row->group, "k.s", "k.t")) ||
       !plan.add(step::split(at(p.m), kWgmmaRows, "m.o", "m.t")) ||
       !plan.add(step::split(at(p.n), t.columns.again(), "n.o", "n.t"))) {
@@ -237,8 +237,8 @@ bool fill_wgmma(Plan& plan, WgmmaTile& t) {
   t.step = fuse_loops(plan, t.tile, steps).back();
   const Factors f = factors_by_side(plan, t);
   if (!f || !share_wgmma(plan, t, f.a, p.m) || !share_wgmma(plan, t, f.b, p.n)) return false;
-  const Number stages = plan.knob(knob_name("stages", t.name), {2, 3, 4, 6, 8}, t.stages);
-  return plan.add(step::pipeline(at(t.step), stages)) &&
+  const Number depth = plan.knob(knob_name("stages", t.name), {2, 3, 4, 6, 8}, t.depth);
+  return plan.add(step::pipeline(at(t.step), depth)) &&
          (!t.tma || plan.add(step::specialize(at(t.step)))) && plan.add(step::unroll(at("k.s"))) &&
          plan.add(step::tensorize({at("m.t"), at("n.t"), at("k.t")}, *t.row));
 }
