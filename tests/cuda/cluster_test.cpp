@@ -70,7 +70,7 @@ std::vector<ByHand> cases() {
       {"matmul M=1..70 N=252 K=72",
        plain_cluster("fuse m.b n.b -> t; bind t block.x", apart + "cluster t 4")},
       {"matmul M=1..70 N=252 K=72", plain_cluster(kPersistent, apart + "cluster t.i 4")},
-      // Fewer iterations than slots, one of them, as many as the call says.
+      // Fewer iterations than the pipeline is deep, one of them, as many as the call says.
       {"matmul M=40 N=68 K=20", plain_cluster(kGrid, apart + "cluster m.b 2")},
       {product("wgmma.bf16", 140, 40, 40, transposed),
        by_warpgroups("wgmma.bf16", 64, 16, "layout=[n][k]", filled + "cluster m.b 2")},
@@ -151,7 +151,7 @@ TEST_CASE("cuda clusters: what a source has of them") {
   const jit::CudaLaunch& launch = printed->source.launches[0];
   CHECK(launch.cluster == std::array<int, 3>{1, 2, 1});
   CHECK(launch.maps.size() == 2);
-  // B's box is 32 by 32; each block brings 16 of its rows to both.
+  // B's TMA copy is 32 by 32; each block brings 16 of its rows to both.
   CHECK(launch.maps[1].box == std::vector<int64_t>{32, 16});
   const std::string& text = printed->source.kernels;
   CHECK(text.find("HONE_CLUSTER_KERNEL(288, 1, 2, 1)") != std::string::npos);
@@ -180,9 +180,9 @@ TEST_CASE("cuda clusters: kernels with a part wrong are caught") {
   const std::string right = plain_cluster(kGrid, "specialize acc/k.o; cluster m.b 2");
   check_caught(
       "matmul M=40 N=68 K=200",
-      {{"slots filled before the other block has read them", right, "HONE_AT(empty_0, i)), 16)",
+      {{"memory filled before the other block has read it", right, "HONE_AT(empty_0, i)), 16)",
         "HONE_AT(empty_0, i)), 8)"},
-       {"warps that free the slots of a block alone", right, "% 32 < 2)", "% 32 < 1)"},
+       {"warps that free the memory of a block alone", right, "% 32 < 2)", "% 32 < 1)"},
        {"blocks that begin before all mbarriers are made", right, meet, "  __syncthreads();\n"},
        {"blocks that leave while others write to them", right, leave, ""},
        {"parts for one block", right, "filled_1, 3,", "filled_1, 1,"},

@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kEncode = "cuTensorMapEncodeTiled";
 constexpr int64_t kN = 48, kK = 40;
 
-/// Blocks of 32 by 32 results; boxes of both factors through two slots.
+/// Blocks of 32 by 32 results; TMA copies of both factors, two deep.
 constexpr const char* kSchedule =
     "split m 32 -> m.b m.t tail=pad; split n 32 -> n.b n.t tail=pad; split m.t 4 -> m.y m.r; "
     "reorder m.b n.b m.y n.t m.r; stage C at n.t -> acc in=registers; split acc/k 32 -> k.o k.i "

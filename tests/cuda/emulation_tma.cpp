@@ -28,7 +28,7 @@ TensorFacts facts_of(const unsigned long long* map, uint32_t rank, uint32_t shar
   return f;
 }
 
-/// Calls `f(bytes from the tile's beginning, element in the tensor or null outside)` for a box.
+/// Calls `f(bytes from the tile's beginning, element in the tensor or null outside)` for a copy.
 template <class F>
 void each_element(const TensorFacts& t, const int* at, F f) {
   const uint32_t count = t.box_bytes() / t.element;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TMA copies of boxes of a tensor that a map describes.
+// TMA copies of a tensor that a map describes.
 #pragma once
 
 #include <cstdint>

@@ -65,7 +65,7 @@ std::set<int> store_widths(const std::string& kernel) {
 
 }  // namespace
 
-TEST_CASE("cuda forms: blocks of a cluster meet and free slots without a fence of the GPU") {
+TEST_CASE("cuda forms: blocks of a cluster meet and free memory without a fence of the GPU") {
   const auto nvrtc = compiler_for(90);
   for (const char* text :
        {"matmul M=8192 N=8192 K=8192 T=bf16", "matmul M=4096 N=4096 K=4096 T=f16",

@@ -19,7 +19,7 @@ uint16_t brain(float f) {
   return static_cast<uint16_t>((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 
-/// What both have: a[m,k] and b[n,k] in x, maps of boxes of so many rows, and c[m,n].
+/// What both have: a[m,k] and b[n,k] in x, maps for TMA copies of so many rows, and c[m,n].
 template <class T, class Round>
 void set_data(RowKernel& k, int a_rows, int b_rows, Round round) {
   std::vector<uint16_t> x;
@@ -48,7 +48,7 @@ void set_data(RowKernel& k, int a_rows, int b_rows, Round round) {
   k.dynamic_bytes = 131072;
 }
 
-/// A warpgroup starts tensor copies into four slots; two warpgroups multiply half of the rows each.
+/// A warpgroup starts TMA copies, four deep; two warpgroups multiply half of the rows each.
 constexpr const char* kText = R"(
 struct Args {{ i64 slot[8]; TensorMap map[3]; }};
 HONE_KERNEL(384) kernel(const HONE_PARAMETER Args args) {{
@@ -108,7 +108,7 @@ HONE_KERNEL(384) kernel(const HONE_PARAMETER Args args) {{
 }}
 )";
 
-/// Blocks of a cluster have the same columns: each loads half of b for both. A slot is free when
+/// Blocks of a cluster have the same columns: each loads half of b for both. Memory is free when
 /// the warps of both blocks are done with it.
 constexpr const char* kClusterText = R"(
 struct Args {{ i64 slot[8]; TensorMap map[3]; }};

@@ -6,8 +6,8 @@
 
 namespace emulation {
 
-/// A tensor in global memory and the box of it that one copy moves. Dimension 0 has its elements
-/// next to each other; the others have strides in bytes.
+/// A tensor in global memory and the box of it (boxDim) that one TMA copy moves. Dimension 0 has
+/// its elements next to each other; the others have strides in bytes.
 struct TensorFacts {
   uint64_t address = 0;
   uint32_t rank = 0, element = 0, swizzle = 0;  ///< bytes of an element; of the swizzle, 0 if none

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TMA copies: boxes of tensors through mbarriers, in pipelines and alone, whatever the layout;
+// TMA copies: tensors through mbarriers, in pipelines and alone, whatever the layout;
 // pipelines that threads of their own fill.
 #include <doctest/doctest.h>
 
@@ -28,8 +28,8 @@ std::string plain(const std::string& copies, const std::string& shared = "in=sha
          shared + "; stage B at k.o -> Bs in=shared; " + copies;
 }
 
-/// Four warps with 32 by 16 results each of tensor instructions; operands in boxes of swizzled
-/// rows.
+/// Four warps with 32 by 16 results each of tensor instructions; TMA copies of operands in
+/// swizzled rows.
 std::string tiles(const std::string& instruction, int depth, int step, const std::string& copies,
                   const std::string& of_a, const std::string& of_b) {
   return "split C/m 64 -> m.b m.i tail=pad; split C/n 32 -> n.b n.i tail=pad; split C/m.i 32 -> "
@@ -65,7 +65,7 @@ std::vector<ByHand> mma_cases() {
     out.push_back({product("mma.i8i8", 40, 50, 144, transposed),
                    tiles("mma.i8i8", 64, 32, kTilesOf + ("2" + std::string(apart)), kTmaRows,
                          "swizzle=on layout=[n][k]")});
-    // B as it is, n along its rows; A in two boxes of 32 of k.
+    // B as it is, n along its rows; A in two TMA copies of 32 of k.
     out.push_back({product("mma.f16", 70, 48, 96),
                    tiles("mma.f16", 64, 16, kTilesOf + ("2" + std::string(apart)),
                          "swizzle=on layout=[d1/32][d0][d1%32]", kTmaRows)});
@@ -73,7 +73,7 @@ std::vector<ByHand> mma_cases() {
   return out;
 }
 
-/// Products of warpgroups, with and without threads of their own for the copies.
+/// wgmma, with and without threads of their own for the copies.
 std::vector<ByHand> wgmma_cases() {
   std::vector<ByHand> out;
   for (const char* apart : {"", "; specialize Ct/k.o"}) {
@@ -165,11 +165,11 @@ std::vector<ByHand> other_cases() {
 
 }  // namespace
 
-TEST_CASE("cuda tma: boxes of both operands, in pipelines and alone") { check_all(plain_cases()); }
+TEST_CASE("cuda tma: copies of both operands, in pipelines and alone") { check_all(plain_cases()); }
 
-TEST_CASE("cuda tma: tensor cores take swizzled boxes") { check_all(mma_cases()); }
+TEST_CASE("cuda tma: tensor cores take swizzled copies") { check_all(mma_cases()); }
 
-TEST_CASE("cuda tma: products of warpgroups read boxes as they come") { check_all(wgmma_cases()); }
+TEST_CASE("cuda tma: wgmma reads copies as they come") { check_all(wgmma_cases()); }
 
 TEST_CASE("cuda tma: batches, borders, blocks that go on to another tile") {
   check_all(other_cases());
@@ -204,13 +204,13 @@ TEST_CASE("cuda tma: kernels with a part wrong are caught") {
        {"the phase before", threads, "((k_o_ / 2) % 2)", "(((k_o_ / 2) + 1) % 2)"},
        {"no wait for the copies", apart, "mbarrier_wait(shared_address(HONE_AT(full_0",
         "if (false) mbarrier_wait(shared_address(HONE_AT(full_0"},
-       {"slots filled before they are read", threads, "          __syncthreads();\n", ""},
-       {"slots filled before they are free", apart, "mbarrier_wait(shared_address(HONE_AT(empty_0",
+       {"memory filled before it is read", threads, "          __syncthreads();\n", ""},
+       {"memory filled before it is free", apart, "mbarrier_wait(shared_address(HONE_AT(empty_0",
         "if (false) mbarrier_wait(shared_address(HONE_AT(empty_0"},
        {"a warp's lane speaks for others too early", apart, "warp_barrier();", ""},
-       {"slots that nobody frees", apart, "if (threadIdx.x % 32 == 0)", "if (false)"},
+       {"memory that nobody frees", apart, "if (threadIdx.x % 32 == 0)", "if (false)"},
        {"mbarriers that copies do not know of", threads, "fence_mbarrier_init();", ""},
-       {"a box beside its slot", apart, "HONE_AT(As_, 1024 *", "HONE_AT(As_, 32 *"}});
+       {"a copy beside its place", apart, "HONE_AT(As_, 1024 *", "HONE_AT(As_, 32 *"}});
 }
 
 TEST_CASE("cuda tma: a copy from a tensor without elements is caught") {
@@ -277,7 +277,7 @@ TEST_CASE("cuda tma: what TMA cannot do is refused with its reason") {
   CHECK(printed.failure().find("sm_90 has") != std::string::npos);
 }
 
-TEST_CASE("cuda tma: stages that copy no box are refused with their reason") {
+TEST_CASE("cuda tma: stages that TMA cannot copy are refused with their reason") {
   const auto row = [](const std::string& tensor, const std::string& copy,
                       const std::string& dims = "N=16 M=64") {
     return "op s(X: f32[" + tensor + "]) -> (Y: f32[N,M]) { " + copy + "; Y[i,j] = T[i,j] * 2 } " +

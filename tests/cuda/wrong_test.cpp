@@ -138,7 +138,7 @@ constexpr WrongWrong kWrong[] = {
      "HONE_AT(X, 4 * t + 96), t < 8 ? 16 : 0); commit_copies(); wait_copies<0>(); "
      "__syncthreads(); Y[t] = s[t];",
      nullptr},
-    {"right: two slots, one iteration ahead",
+    {"right: two buffers, one iteration ahead",
      "HONE_TEAM(float, s, 128); copy_async<4>(HONE_AT(s, t), HONE_AT(X, t)); commit_copies(); "
      "for (int k = 0; k < 2; ++k) { wait_copies<0>(); __syncthreads(); if (k == 0) "
      "copy_async<4>(HONE_AT(s, 64 + t), HONE_AT(X, 64 + t)); commit_copies(); "
@@ -160,13 +160,13 @@ constexpr WrongWrong kWrong[] = {
      "HONE_TEAM(float, s, 64); copy_async<4>(HONE_AT(s, t), HONE_AT(X, t)); commit_copies(); "
      "wait_copies<0>(); Y[t] = s[63 - t];",
      "is read before an asynchronous copy is waited for"},
-    {"one slot too few",
+    {"one buffer too few",
      "HONE_TEAM(float, s, 64); copy_async<4>(HONE_AT(s, t), HONE_AT(X, t)); commit_copies(); "
      "for (int k = 0; k < 2; ++k) { wait_copies<0>(); __syncthreads(); if (k == 0) "
      "copy_async<4>(HONE_AT(s, t), HONE_AT(X, 64 + t)); commit_copies(); "
      "Y[64 * k + t] = s[63 - t]; }",
      "is written by an asynchronous copy in the barrier interval in which another thread reads it"},
-    {"a slot refilled while threads still read it",
+    {"a buffer refilled while threads still read it",
      "HONE_TEAM(float, s, 64); s[t] = X[t]; __syncthreads(); Y[t] = s[(t + 1) % 64]; "
      "copy_async<4>(HONE_AT(s, t), HONE_AT(X, 64 + t)); commit_copies(); wait_copies<0>();",
      "is written by an asynchronous copy in the barrier interval in which another thread reads it"},

@@ -54,4 +54,4 @@ std::string printed(const std::string& line) {
 
 TEST_CASE("golden: loops cut at borders") { tests::check_golden("passes/partition.txt", lowered); }
 TEST_CASE("golden: lines asked for ahead") { tests::check_golden("passes/prefetch.txt", lowered); }
-TEST_CASE("golden: boxes that TMA copies") { tests::check_golden("passes/tma.txt", printed); }
+TEST_CASE("golden: TMA copies") { tests::check_golden("passes/tma.txt", printed); }
