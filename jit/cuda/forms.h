@@ -11,7 +11,7 @@ namespace hone::jit {
 /// Alternative forms of printed code, to compare on a device. By estimate each is slower; all of
 /// them mean the same.
 struct CudaForms {
-  bool fenced_arrive = false;   ///< warps free a slot of another block with a fence of the GPU
+  bool fenced_arrive = false;   ///< warps free memory of another block with a fence of the GPU
   bool fenced_cluster = false;  ///< blocks of a cluster meet with one
   bool plain_stores = false;    ///< stores of several elements are the compiler's to put together
   bool status_always = false;   ///< every launch asks whether bad data was found

@@ -19,7 +19,7 @@ std::string text_of(const GpuLoop& loop);
 
 /// The same of a lowered loop, with what passes find out.
 struct GpuFor : GpuLoop {
-  int lag = 0;    ///< of a pipeline: iterations for which products go on
+  int lag = 0;    ///< of a pipeline: iterations for which wgmma goes on
   int into = -1;  ///< of a loop over threads that reduces: the buffer into which it does
 };
 

@@ -13,7 +13,7 @@ using namespace ir;
 namespace {
 
 constexpr int64_t kPartAlign = 128;   // bytes, of a TMA copy in shared memory
-constexpr int64_t kSwizzledRows = 8;  // of swizzled rows it begins at a multiple of so many
+constexpr int64_t kSwizzledRows = 8;  // where rows are swizzled, it begins at a multiple of these
 
 /// The loop of a launch whose blocks run in clusters.
 struct Clustered {

@@ -121,34 +121,34 @@ TEST_CASE("older compiler: a schedule that asks for more is refused with the way
 }
 
 TEST_CASE("older compiler: records of either compiler leave the other's default alone") {
-  std::string newer, wide, older, narrow;
+  std::string newer, with_wgmma, older, without_wgmma;
   {
     const OnGpu gpu;
     const Opened o;
     newer = o.engine->target_text;
-    wide = o.default_for(kSmallProduct);
+    with_wgmma = o.default_for(kSmallProduct);
   }
   {
     const OnGpu gpu({{"HONE_GPU_NVRTC", "11.4"}});
     const Opened o;
     older = o.engine->target_text;
-    narrow = o.default_for(kSmallProduct);
-    o.learn(kSmallProduct, newer, wide);
-    CHECK(o.right(kSmallProduct)->schedule == narrow);
+    without_wgmma = o.default_for(kSmallProduct);
+    o.learn(kSmallProduct, newer, with_wgmma);
+    CHECK(o.right(kSmallProduct)->schedule == without_wgmma);
     CHECK(o.count(Event::kBug) == 0);
     // What it cannot be, a record of this very target, is told.
     const Opened damaged;
-    damaged.learn(kSmallProduct, older, wide);
-    CHECK(damaged.right(kSmallProduct)->schedule == narrow);
+    damaged.learn(kSmallProduct, older, with_wgmma);
+    CHECK(damaged.right(kSmallProduct)->schedule == without_wgmma);
     CHECK(damaged.count(Event::kBug) == 1);
   }
   const OnGpu gpu;
   const Opened o;
-  o.learn(kSmallProduct, older, narrow);
+  o.learn(kSmallProduct, older, without_wgmma);
   const auto kernel = o.engine->compile(kSmallProduct, {});
   REQUIRE(static_cast<bool>(kernel));
   CHECK((*kernel)->source == Source::kDefault);
-  CHECK((*kernel)->schedule == wide);
+  CHECK((*kernel)->schedule == with_wgmma);
 }
 
 TEST_CASE("older compiler: without a GPU the target says the same, and so it does where asked to") {
@@ -176,12 +176,12 @@ TEST_CASE("older compiler: what sm_90 alone has is not for later GPUs, whatever 
       const OnGpu gpu({{"HONE_GPU_SM", sm}, {"HONE_GPU_NVRTC", nvrtc}});
       const Opened o;
       CHECK(o.engine->target.ptx == (std::string(nvrtc) == "12.4" ? 90 : 0));
-      const std::string wide = o.default_for(kSmallProduct, "cuda sm=90");
-      o.learn(kSmallProduct, "cuda sm=90", wide);
+      const std::string with_wgmma = o.default_for(kSmallProduct, "cuda sm=90");
+      o.learn(kSmallProduct, "cuda sm=90", with_wgmma);
       const auto kernel = o.right(kSmallProduct);
       CHECK_MESSAGE(!has(kernel->schedule, "wgmma"), kernel->schedule);
       CHECK(o.count(Event::kBug) == 0);
-      const auto refused = o.engine->compile(kSmallProduct, {.schedule = wide});
+      const auto refused = o.engine->compile(kSmallProduct, {.schedule = with_wgmma});
       REQUIRE_FALSE(static_cast<bool>(refused));
       CHECK_MESSAGE(has(refused.failure().message, "needs cuda sm=90 and no other"),
                     refused.failure().message);
