@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "jit/cuda/driver.h"
 #include "jit/ir/poly.h"
 #include "runtime/device/backend.h"
 #include "runtime/worker/session.h"
