@@ -41,7 +41,7 @@ bool attempt(Plan& plan, const Rule& rule, const std::string& stage,
   Plan::Mark before = plan.mark();
   const size_t steps = plan.schedule().steps.size();
   const auto decided = static_cast<std::ptrdiff_t>(plan.decisions().size());
-  plan.declines("nothing of the stage is what it looks for");
+  plan.declines("");  // what gives up says why
   const bool applied = rule.apply(plan, stage);
   if (trail) {
     const std::vector<Decision>& all = plan.decisions();

@@ -97,8 +97,9 @@ Plan::Halves Plan::split(const std::string& name, const std::string& var, Number
     const ir::Stage& s = stage(name);
     if (!taken_loop(s, h.outer).empty() || !taken_loop(s, h.inner).empty()) continue;
     if (add(step::split({name, loop}, std::move(factor), h.outer, h.inner, tail))) return h;
-    break;
+    return {};
   }
+  declines("loop " + loop + " is cut as often as there are names for it");
   return {};
 }
 

@@ -262,3 +262,55 @@ TEST_CASE("space: each rule tells of each stage why it applies or does not") {
     }
   }
 }
+
+TEST_CASE("space: a rule that gives up names the loop, tensor or stage that is the cause") {
+  const char* const x86 = "x86 isa=avx2 threads=2 l1d=32K l2=1M l3=32M";
+  const struct {
+    const char *problem, *target, *rule, *stage, *reason;
+  } rows[] = {
+      {"transpose M=300 N=200", x86, "rows", "Y",
+       "no stage that it needs follows its outermost index j"},
+      {"transpose M=300 N=200", x86, "tile", "Y", "it neither reduces nor reads a reduction"},
+      {"transpose M=300 N=200", x86, "prefetch", "Y", "what it reads of X.t is made beside it"},
+      {"softmax M=64 N=512", x86, "inline", "e",
+       "several stages would compute it, at 11 operations each"},
+      {"softmax M=64 N=512", x86, "tile", "Y", "its loops would repeat the reduction s"},
+      {"softmax M=64 N=512", x86, "tile", "s",
+       "vectors along j, which is reduced, cost less than along results"},
+      {"softmax M=64 N=512", x86, "stream", "s", "its result is no output of the op"},
+      {"fc_relu M=70 N=90 K=40", x86, "rows", "Y",
+       "stage Y.1 has all its indices: a tile keeps it in registers"},
+      {"fc_relu M=70 N=90 K=40", "cuda sm=90", "split_reduction", "Y.1",
+       "index k has too few terms for parts of them"},
+      {"fc_relu M=70 N=90 K=40", "cuda sm=90", "mma_gemm", "Y",
+       "the target has no mma for f32 by f32, summed as f32"},
+      {"softmax M=64 N=512", "cuda sm=90", "simt_gemm", "Y",
+       "it neither reduces nor ends a reduction"},
+  };
+  for (const auto& row : rows) {
+    CAPTURE(row.problem);
+    CAPTURE(row.rule);
+    const auto problem = ops::parse_problem(row.problem);
+    const auto target = ir::parse_target(row.target, {});
+    REQUIRE(problem);
+    std::vector<std::string> reasons;
+    for (const schedules::RuleTrial& t : schedules::explain(problem->program, *target)) {
+      if (t.rule == row.rule && t.stage == row.stage && !t.applied) reasons.push_back(t.what);
+    }
+    REQUIRE(reasons.size() == 1);
+    CHECK(reasons[0] == row.reason);
+  }
+}
+
+TEST_CASE("space: no rule gives up without a reason, on any op of the library") {
+  for (const ops::Case& c : ops::stock_library().cases) {
+    const auto problem = ops::parse_problem(c.problem);
+    REQUIRE(problem);
+    for (const char* on : {"x86 isa=avx2 threads=2", "x86 isa=avx512 threads=1", "cuda sm=90"}) {
+      const auto target = ir::parse_target(on, {});
+      for (const schedules::RuleTrial& t : schedules::explain(problem->program, *target)) {
+        CHECK_MESSAGE(!t.what.empty(), t.rule << " of " << t.stage << ": " << c.problem);
+      }
+    }
+  }
+}

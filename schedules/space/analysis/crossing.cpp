@@ -9,12 +9,17 @@
 namespace hone::schedules {
 namespace {
 
-/// Finds the variable along which the one load that is not contiguous with the store is.
-bool find_tensor(const ir::Stage& s, const StageFacts& facts, Crossing& c) {
+/// Finds the variable along which the one load that is not contiguous with the store is. Else it
+/// tells `plan` why there is none.
+bool find_tensor(Plan& plan, const ir::Stage& s, const StageFacts& facts, Crossing& c) {
   for (const Access& a : facts.loads) {
     const int64_t stride = a.stride(c.stored);
     if (stride == 0 || stride == 1) continue;
-    if (!c.tensor.empty() || a.gathers || a.guarded) return false;
+    if (!c.tensor.empty()) {
+      return plan.declines("it reads both " + c.tensor + " and " + a.buffer + " across the store");
+    }
+    if (a.gathers) return plan.declines("data choose where it reads " + a.buffer);
+    if (a.guarded) return plan.declines("a load of " + a.buffer + " may leave it");
     c.tensor = a.buffer;
     for (const ir::IndexVar& t : s.vars) {
       if (t.name != c.stored && a.stride(t.name) == 1) c.read = t.name;
@@ -26,9 +31,10 @@ bool find_tensor(const ir::Stage& s, const StageFacts& facts, Crossing& c) {
       if (var == c.read) c.read_dim = d;
       plain = plain && (!var.empty() || a.indices[d]->op == ir::Op::kInt);
     }
-    if (!plain) return false;
+    if (c.read.empty()) return plan.declines("it reads " + a.buffer + " along memory in no index");
+    if (!plain) return plan.declines("an index of " + a.buffer + " is no plain one");
   }
-  return !c.read.empty();
+  return !c.read.empty() || plan.declines("each load runs along memory as the store does");
 }
 
 }  // namespace
@@ -39,10 +45,7 @@ std::optional<Crossing> crossing_of(Plan& plan, const std::string& name,
   const StageFacts facts = plan.facts(name);
   Crossing c;
   c.stored = stored;
-  if (!find_tensor(s, facts, c)) {
-    plan.declines("no load runs along memory in another index");
-    return {};
-  }
+  if (!find_tensor(plan, s, facts, c)) return {};
   const DType widest = widest_type(plan.program(), s);
   // The rows of a block are all in registers at once.
   c.side = std::min(plan.lanes(widest), plan.target().vector_registers());
@@ -50,8 +53,9 @@ std::optional<Crossing> crossing_of(Plan& plan, const std::string& name,
     plan.declines("the stage computes in a wider type than it loads");
     return {};
   }
-  if (facts.extent(c.stored) < c.side / 2 || facts.extent(c.read) < c.side / 2) {
-    plan.declines("an axis is shorter than half a tile");
+  for (const std::string& var : {c.stored, c.read}) {
+    if (facts.extent(var) >= c.side / 2) continue;
+    plan.declines("index " + var + " is shorter than half a square of " + std::to_string(c.side));
     return {};
   }
   return c;

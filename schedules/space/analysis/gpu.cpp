@@ -62,7 +62,8 @@ bool order_loops(Plan& plan, const std::string& stage, const std::vector<std::st
 }
 
 bool bind_blocks(Plan& plan, const std::string& stage, const std::vector<std::string>& loops) {
-  if (loops.size() > 3 || loops.empty()) return false;
+  if (loops.empty()) return plan.declines("no loop is left for the blocks of the grid");
+  if (loops.size() > 3) return plan.declines("a grid has three axes, for more loops than that");
   const auto extent = [&](const std::string& loop) {
     return at_most(plan.program(), extent_of(plan.stage(stage), loop));
   };
@@ -71,7 +72,9 @@ bool bind_blocks(Plan& plan, const std::string& stage, const std::vector<std::st
     if (extent(loops[i]) > kMostGridBlocks && extent(loops[i]) > extent(loops[x])) x = i;
   }
   for (size_t i = 0; i < loops.size(); ++i) {
-    if (i != x && extent(loops[i]) > kMostGridBlocks) return false;
+    if (i != x && extent(loops[i]) > kMostGridBlocks) {
+      return plan.declines("loop " + loops[i] + " has more iterations than its grid axis blocks");
+    }
   }
   std::vector<ir::Mark> left = {ir::Mark::kBlockY};  // the outer of two others takes z
   if (loops.size() == 3) left.push_back(ir::Mark::kBlockZ);
@@ -161,7 +164,7 @@ void unroll_share(Plan& plan, const std::string& stage, const std::string& loop,
 
 bool copy_words(Plan& plan, const std::string& copy, const std::vector<std::string>& dims,
                 const Number& y, int64_t x) {
-  if (dims.size() < 2) return false;
+  if (dims.size() < 2) return plan.declines("the copy " + copy + " has fewer than two loops");
   const auto at = [&](const std::string& loop) { return ir::Place{copy, loop}; };
   const DType type = plan.program().buffer(plan.stage(copy).output)->type;
   const std::string before = dims[dims.size() - 2];

@@ -21,15 +21,16 @@ struct Gemm {
   int64_t count = 1;                ///< products: iterations of `others`
 };
 
-/// The product that `name` stores, by mma: `row` is what instruction_for() finds, null where there
-/// is none.
+/// The product that `name` stores, by mma: `row` is what instruction_for() finds. Where there is
+/// none it is null, and `of.missing` says why.
 Gemm mma_product(const Plan& plan, const std::string& name);
 
 /// The same by wgmma, which takes tiles side by side. Where only one side has as many results as
 /// the instruction has rows, that side is `m`.
 Gemm wgmma_product(const Plan& plan, const std::string& name);
 
-/// The same by scalar instructions; `of.m` is empty where there is no product.
+/// The same by scalar instructions; where there is no product, `of.m` is empty and `of.missing`
+/// says why.
 Gemm simt_product(const Plan& plan, const std::string& name);
 
 /// Puts the tile at a loop of the owner, in registers that lanes hold together or each its own.
@@ -41,7 +42,9 @@ std::vector<size_t> by_stride(const Plan& plan, const ir::Buffer& buffer);
 /// The dim of a factor that moves with `var`, `d1`; "": none.
 std::string dim_along(const ir::Expr& load, const std::string& var);
 
-/// The factor that `m` of the product indexes, and the other.
+/// The factor that `m` of the product indexes, and the other; null where they are not two tensors.
 Factors factors_by_side(const Plan& plan, const Gemm& t);
+/// Why they are not.
+std::string no_factors(const Plan& plan, const Gemm& t);
 
 }  // namespace hone::schedules

@@ -14,11 +14,16 @@ Product product_of(const Plan& plan, const std::string& name, int64_t least) {
   Product p;
   const ir::Stage s = plan.stage(name);
   const StageFacts facts = plan.facts(name);
-  if (s.reduce == ir::Reduce::kNone || s.where || facts.loads.size() < 2) {
+  const auto none = [&](std::string why) {
+    p.missing = std::move(why);
     return p;
-  }
+  };
+  if (s.reduce == ir::Reduce::kNone) return none("it neither reduces nor ends a reduction");
+  if (s.where) return none("what it reduces has a `where`");
+  if (facts.loads.size() < 2) return none("what it reduces is no product of two loads");
   for (const Access& a : facts.loads) {
-    if (a.gathers || a.guarded) return p;
+    if (a.gathers) return none("data choose where it reads " + a.buffer);
+    if (a.guarded) return none("a load of " + a.buffer + " may leave it");
   }
   const auto reused = [&](const std::string& var) {
     return !facts.bounds.contains(var) &&
@@ -40,7 +45,9 @@ Product product_of(const Plan& plan, const std::string& name, int64_t least) {
     if (v.lo || facts.extent(v.name) < least) continue;
     if (p.k.empty() || facts.extent(v.name) > facts.extent(p.k)) p.k = v.name;
   }
-  if (m.empty() || p.k.empty()) return p;
+  const std::string values = " of " + std::to_string(least) + " values";
+  if (m.empty()) return none("no two indices" + values + " use a factor again");
+  if (p.k.empty()) return none("no reduced index runs from 0 over " + std::to_string(least));
   for (const ir::IndexVar& v : s.vars) {
     if (v.name != m && v.name != n) p.others.push_back(v.name);
   }
@@ -78,6 +85,16 @@ Product product_at(const Plan& plan, const std::string& name, std::string& stage
     stage = made->name;
     if (!p.m.empty()) break;
   }
+  return p;
+}
+
+Product own_product(const Plan& plan, const std::string& name, std::string& stage, int64_t least) {
+  Product p = product_at(plan, name, stage, least);
+  if (p.m.empty()) return p;
+  const std::string owner = owner_of(plan, stage);
+  if (!plan.stage(name).at.root()) p.missing = "the stage is computed inside another";
+  if (owner != name) p.missing = "stage " + owner + " computes its tiles";
+  if (!p.missing.empty()) p.m.clear();
   return p;
 }
 

@@ -17,6 +17,7 @@ struct Product {
   std::string m, n, k;              ///< n is the axis of the contiguous store
   std::vector<std::string> others;  ///< index variables, a block each
   std::vector<std::string> operands;
+  std::string missing;  ///< why there is none
 };
 
 /// The stage whose tile computes the product that `stage` is: the one reader of a temporary, point
@@ -27,5 +28,9 @@ std::string owner_of(const Plan& plan, const std::string& stage);
 /// there is none. Sides and sum are at least `least` long.
 Product product_at(const Plan& plan, const std::string& name, std::string& stage,
                    int64_t least = kShortestSide);
+
+/// The same where `name` is a stage at the root that may compute its tiles.
+Product own_product(const Plan& plan, const std::string& name, std::string& stage,
+                    int64_t least = kShortestSide);
 
 }  // namespace hone::schedules

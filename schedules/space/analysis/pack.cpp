@@ -89,10 +89,13 @@ bool pack(Plan& plan, const std::string& stage, const std::string& tensor, const
           const Number& width, const Groups& groups) {
   const ir::Stage s = plan.stage(stage);
   const ir::Expr load = load_along(s, tensor, var);
-  if (!load) return false;
+  if (!load)
+    return plan.declines("no dim of " + tensor + " is " + var + " alone, to pack along it");
   const size_t dim = dim_of_pack(load, var), grouped = dim_of_pack(load, groups.var);
   const size_t rank = load->args.size();
-  if (!groups.var.empty() && grouped == rank) return false;
+  if (!groups.var.empty() && grouped == rank) {
+    return plan.declines("no dim of " + tensor + " is " + groups.var + " alone, to group it");
+  }
   std::vector<LayoutAxis> layout, reduced;
   for (size_t d = 0; d < rank; ++d) {
     if (d == dim) continue;
@@ -115,7 +118,7 @@ bool pack(Plan& plan, const std::string& stage, const std::string& tensor, const
 bool pack_panel(Plan& plan, const std::string& stage, const std::string& tensor,
                 const std::string& var, const std::string& root, const std::string& loop) {
   const ir::Expr load = load_along(plan.stage(stage), tensor, var);
-  if (!load) return false;
+  if (!load) return plan.declines("no dim of " + tensor + " is " + var + " alone, to pack panels");
   const size_t dim = dim_of_pack(load, var);
   const std::string copy = plan.fresh_stage(tensor + ".p");
   std::vector<LayoutAxis> layout;
@@ -131,12 +134,15 @@ bool pack_groups(Plan& plan, const std::string& stage, const std::string& tensor
                  const Groups& groups) {
   const std::vector<ir::Expr> loads = loads_of(plan.stage(stage), tensor);
   const ir::Buffer& b = *plan.program().buffer(tensor);
-  if (loads.empty()) return false;
+  if (loads.empty()) return plan.declines("stage " + stage + " does not load " + tensor);
   const size_t grouped = dim_of_pack(loads[0], groups.var);
-  if (grouped == loads[0]->args.size() || b.shape.size() < 2) return false;
+  if (grouped == loads[0]->args.size() || b.shape.size() < 2) {
+    return plan.declines("no dim of two of " + tensor + " is " + groups.var +
+                         " alone, to group it");
+  }
   std::vector<size_t> dims;  // in the order of memory
   for (const ir::Axis& a : b.axes) {
-    if (a.div != 1 || a.mod != 0) return false;
+    if (a.div != 1 || a.mod != 0) return plan.declines(tensor + " lies by tiles already");
     dims.push_back(static_cast<size_t>(a.dim));
   }
   for (size_t d = 0; b.axes.empty() && d < b.shape.size(); ++d) dims.push_back(d);

@@ -33,18 +33,26 @@ bool runs_on(const Access& a, const std::string& outer, const std::string& inner
   return !a.gathers && a.stride(outer) == extent * a.stride(inner);
 }
 
-/// A copy of `a` in which `outer` goes on where `inner` ends. False where it would not pay.
+/// A copy of `a` in which `outer` goes on where `inner` ends. False, and `plan` told why, where it
+/// would not pay.
 bool copy_running_on(Plan& plan, const std::string& stage, const Access& a,
                      const std::string& outer, const std::string& inner) {
   const ir::Stage s = plan.stage(stage);
   const StageFacts facts = plan.facts(stage);
-  if (a.stride(outer) == 0 || a.stride(inner) == 0 || !worth_packing(plan, stage, a)) return false;
+  const std::string apart =
+      "index " + outer + " does not go on in " + a.buffer + " where " + inner + " ends, and ";
+  if (a.stride(outer) == 0 || a.stride(inner) == 0) {
+    return plan.declines(apart + "only one of them moves along it");
+  }
+  if (!worth_packing(plan, stage, a)) return plan.declines(apart + "it is not worth a copy");
   const int lanes = plan.lanes(widest_type(plan.program(), s));
   double reads = idle(facts.extent(inner), lanes);
   for (const auto& [var, extent] : facts.extents) {
     if (a.stride(var) == 0) reads *= static_cast<double>(std::max<int64_t>(extent, 1));
   }
-  if (reads / (plan.machine().arithmetic_ports * lanes) < kSaved) return false;
+  if (reads / (plan.machine().arithmetic_ports * lanes) < kSaved) {
+    return plan.declines(apart + "a copy costs more than idle lanes");
+  }
   std::vector<LayoutAxis> layout, reduced, last(2);
   for (size_t d = 0; d < a.indices.size(); ++d) {
     const std::string var = plain_var(a.indices[d]);
@@ -60,34 +68,40 @@ bool copy_running_on(Plan& plan, const std::string& stage, const Access& a,
       step::stage(a.buffer, {}, plan.fresh_stage(a.buffer + ".c"), {.layout = std::move(layout)}));
 }
 
-/// Makes one of the two, with copies of what does not run on. False, and nothing changed, where
-/// they cannot be.
+/// Makes one of the two, with copies of what does not run on. False, nothing changed and `plan`
+/// told why, where they cannot be.
 bool collapse(Plan& plan, const std::string& name, const std::string& outer,
               const std::string& inner) {
   const StageFacts facts = plan.facts(name);
   const int64_t extent = facts.extent(inner);
-  if (facts.store.stride(inner) == 0 || !runs_on(facts.store, outer, inner, extent)) return false;
+  if (facts.store.stride(inner) == 0 || !runs_on(facts.store, outer, inner, extent)) {
+    return plan.declines("index " + outer + " does not go on in the result where " + inner +
+                         " ends");
+  }
   Plan::Mark before = plan.mark();
   bool runs = true;
   for (const Access& a : facts.loads) {
     runs =
         runs && (runs_on(a, outer, inner, extent) || copy_running_on(plan, name, a, outer, inner));
   }
-  if (runs && plan.add(step::collapse({name, outer}, {name, inner}, outer + "." + inner)) &&
-      plan.decide("collapse " + outer + " and " + inner + " of " + name, 2, 1) == 1) {
-    return true;
+  if (runs && plan.add(step::collapse({name, outer}, {name, inner}, outer + "." + inner))) {
+    if (plan.decide("collapse " + outer + " and " + inner + " of " + name, 2, 1) == 1) return true;
+    plan.declines("indices " + outer + " and " + inner + " were decided to stay two");
   }
   plan.rewind(std::move(before));
   return false;
 }
 
-/// Makes one index of two where the inner one leaves lanes idle.
+/// Makes one index of two where the inner one leaves lanes idle. False, and `plan` told why, where
+/// there are no such two.
 bool collapse_any(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   const StageFacts facts = plan.facts(name);
   const int lanes = plan.lanes(widest_type(plan.program(), s));
+  plan.declines("no index along memory leaves lanes idle");
   for (const ir::IndexVar& inner : s.vars) {
     if (!contiguous(facts, inner.name) || idle(facts.extent(inner.name), lanes) <= kIdle) continue;
+    plan.declines("no other index of two values is there to join " + inner.name);
     for (const ir::IndexVar& outer : s.vars) {
       if (outer.name == inner.name || facts.extent(outer.name) <= 1) continue;
       if (collapse(plan, name, outer.name, inner.name)) return true;
@@ -99,7 +113,7 @@ bool collapse_any(Plan& plan, const std::string& name) {
 bool apply_collapse(Plan& plan, const std::string& name) {
   bool any = false;
   while (collapse_any(plan, name)) any = true;
-  return any || plan.declines("its lanes are at work, or no index goes on where another ends");
+  return any;
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ bool apply_elementwise(Plan& plan, const std::string& name) {
   const StageFacts facts = plan.facts(name);
   std::string v = contiguous_var(plan, name);
   if (v.empty()) v = nearest_var(plan, name);
-  if (v.empty()) return plan.declines("no loop has two steps");
+  if (v.empty()) return plan.declines("each of its loops has one iteration");
   const int64_t extent = facts.extent(v);
   const int lanes = plan.lanes(widest_type(plan.program(), s));
   const int64_t vectors = (extent + lanes - 1) / lanes;

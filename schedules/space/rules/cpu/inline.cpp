@@ -64,6 +64,18 @@ bool cheaper_than_launch(const Plan& plan, const StageFacts& facts, size_t reade
   return facts.operations * points_of(readers) < kOfOneLaunch;
 }
 
+/// Why a stage is not computed again wherever one of its readers wants it.
+std::string dear(const ir::Stage& stage, const StageFacts& facts, size_t readers, bool guarded) {
+  if (guarded) return "a reader may leave its result and reads an `else` there";
+  std::string why =
+      readers > 1 ? "several stages would compute it" : "its reader would compute it several times";
+  if (facts.operations > kCheap) {
+    return why + ", at " + std::to_string(facts.operations) + " operations each";
+  }
+  if (!loads_rows(stage, facts)) return why + ", and it does not read along memory";
+  return why + ", with " + std::to_string(facts.loads.size()) + " loads each";
+}
+
 bool apply_inline_cheap(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (plan.program().buffer(s.output)->role != ir::Role::kTemp) {
@@ -72,7 +84,7 @@ bool apply_inline_cheap(Plan& plan, const std::string& name) {
   if (s.reduces_nothing()) return plan.add(step::inline_stage(name));
   if (s.reduce != ir::Reduce::kNone) return plan.declines("the stage reduces");
   const std::vector<size_t> readers = readers_of(plan.program(), s.output);
-  if (readers.empty()) return plan.declines("nothing reads it");
+  if (readers.empty()) return plan.declines("no stage reads it");
   const StageFacts facts = plan.facts(name);
   bool guarded = false;
   for (size_t r : readers) {
@@ -87,7 +99,7 @@ bool apply_inline_cheap(Plan& plan, const std::string& name) {
                      cheaper_than_launch(plan, facts, readers[0]));
   const bool in_part = read_in_part(plan, facts, s.output, readers);
   if (!cheap && !once && !in_part) {
-    return plan.declines("readers would compute it again, and it is not cheap");
+    return plan.declines(dear(s, facts, readers.size(), guarded));
   }
   return plan.add(step::inline_stage(name));
 }

@@ -82,9 +82,8 @@ bool factor_lanes(Plan& plan, const std::string& name, const std::string& var, i
   if (!plan.add(step::rfactor({stage, h.inner}, partial))) return false;
   if (!vector_last(plan, stage, h.inner)) return false;
   const ir::Place home = home_loop(plan.stage(stage), h.inner);
-  if (home.root() || !plan.add(step::compute({partial}, home, ir::Space::kRegisters))) {
-    return false;
-  }
+  if (home.root()) return plan.declines("no loop over results is there to hold partial ones");
+  if (!plan.add(step::compute({partial}, home, ir::Space::kRegisters))) return false;
   plan.finish(stage);
   plan.finish(partial);
   return vector_last(plan, partial, h.inner);
@@ -128,9 +127,12 @@ bool ends_anywhere(const Plan& plan, const ir::Stage& s, const std::string& var)
 bool apply_lanes(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (s.reduce == ir::Reduce::kNone) return plan.declines("the stage does not reduce");
-  if (!s.relations.empty()) return plan.declines("another rule has shaped its loops");
+  if (!s.relations.empty()) return plan.declines("its loops are split or fused already");
   const VectorAxis axis = vector_axis(plan, name, plan.facts(name).store, false);
-  if (!axis.reduction) return plan.declines("no reduction loop is the best axis for vectors");
+  if (axis.var.empty()) return plan.declines("it has no index to run as vectors");
+  if (!axis.reduction) {
+    return plan.declines("vectors along " + axis.var + ", which is not reduced, cost less");
+  }
   const int64_t lanes = plan.lanes(widest_type(plan.program(), s));
   const int64_t operations = plan.facts(name).operations + 1;
   const bool anywhere = ends_anywhere(plan, s, axis.var);

@@ -34,13 +34,15 @@ int64_t iterations(const Plan& plan, const std::string& stage) {
   return count;
 }
 
-/// Adds the copy of a tensor. False, and nothing changed, where that leaves a load of it guarded.
+/// Adds the copy of a tensor. False, nothing changed and `plan` told why, where that leaves a load
+/// of it guarded.
 bool copy_with_borders(Plan& plan, const std::string& stage, const std::string& tensor,
                        const std::string& copy) {
   Plan::Mark before = plan.mark();
   bool done = plan.add(step::stage(tensor, {}, copy));
   if (done) {
     for (const Access& a : plan.facts(stage).loads) done &= !a.guarded || a.buffer != copy;
+    if (!done) plan.declines("a load of " + tensor + " is tested with a border around it, too");
   }
   if (!done) plan.rewind(std::move(before));
   return done;
@@ -66,16 +68,24 @@ bool apply_pad(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (s.reduce == ir::Reduce::kNone) return plan.declines("the stage does not reduce");
   if (!s.at.root()) return plan.declines("the stage is computed inside another");
-  plan.declines("no load of it leaves its tensor, or a copy with borders does not pay");
+  plan.declines("no load of it leaves its tensor");
   std::vector<std::string> guarded;
   for (const Access& a : plan.facts(name).loads) {
+    if (a.guarded && a.gathers) plan.declines("data choose where it reads " + a.buffer);
     if (a.guarded && !a.gathers) guarded.push_back(a.buffer);
   }
   bool any = false;
   for (const std::string& tensor : guarded) {
     const std::string copy = plan.fresh_stage(tensor + ".g");
-    const bool pays = copy_pays(plan, name, tensor) && !mostly_border(plan, name, tensor, copy);
-    if (plan.decide("pad " + tensor, 2, pays) == 0) continue;
+    const bool shared = copy_pays(plan, name, tensor);
+    const bool pays = shared && !mostly_border(plan, name, tensor, copy);
+    if (plan.decide("pad " + tensor, 2, pays) == 0) {
+      plan.declines(pays     ? tensor + " was decided to stay without a border"
+                    : shared ? "a copy of " + tensor + " would be half border, read twice at most"
+                             : "rows of " + tensor +
+                                   " are half a vector at most, and results share none of it");
+      continue;
+    }
     any |= copy_with_borders(plan, name, tensor, copy);
   }
   return any;

@@ -97,8 +97,12 @@ bool apply_launch(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (s.loops.empty()) return plan.declines("the stage has no loops");
   const ir::Loop& outermost = s.loops.front();
-  if (outermost.mark != ir::Mark::kSerial || is_reduction(s, outermost.name)) {
-    return plan.declines("its outermost loop cannot be shared among threads");
+  if (is_reduction(s, outermost.name)) {
+    return plan.declines("its outermost loop " + outermost.name + " is reduced");
+  }
+  if (outermost.mark != ir::Mark::kSerial) {
+    return plan.declines("its outermost loop " + outermost.name + " is marked " +
+                         std::string(ir::name_of(outermost.mark)));
   }
   if (!pays(plan, name, typical(plan.program(), extent_of(s, outermost.name)))) {
     return plan.declines("threads would save less than waking them takes");

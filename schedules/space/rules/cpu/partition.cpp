@@ -42,15 +42,24 @@ std::set<std::string> tested_variables(const ir::Stage& s) {
 }
 
 /// Loops that the conditions of a stage may be peeled from, outermost first. These are its own
-/// loops over the variables tested, and those around the loop that computes it.
-std::vector<ir::Place> candidates(const Plan& plan, const ir::Stage& s,
+/// loops over the variables tested, and those around the loop that computes it. Where there are
+/// none, `plan` is told why.
+std::vector<ir::Place> candidates(Plan& plan, const ir::Stage& s,
                                   const std::set<std::string>& tested) {
   std::vector<ir::Place> out;
+  plan.declines("no loop runs over what its tests depend on");
   const auto add = [&](const ir::Stage& owner, const ir::Loop& l) {
     const bool loop = l.mark == ir::Mark::kSerial || l.mark == ir::Mark::kParallel;
-    if (!loop || l.partition) return;
-    if (typical(plan.program(), extent_of(owner, l.name)) < kShortest) return;
-    out.push_back({owner.name, l.name});
+    if (!loop) {
+      plan.declines("loop " + l.name + " of its tests is marked " +
+                    std::string(ir::name_of(l.mark)));
+    } else if (l.partition) {
+      plan.declines("loop " + l.name + " of its tests is partitioned already");
+    } else if (typical(plan.program(), extent_of(owner, l.name)) < kShortest) {
+      plan.declines("loop " + l.name + " of its tests has no iteration between its borders");
+    } else {
+      out.push_back({owner.name, l.name});
+    }
   };
   if (!s.at.root()) {
     const ir::Stage host = plan.stage(s.at.stage);
@@ -69,12 +78,16 @@ std::vector<ir::Place> candidates(const Plan& plan, const ir::Stage& s,
   return out;
 }
 
-/// Those of the loops whose cuts save tests, each given the ones before it.
+/// Those of the loops whose cuts save tests, each given the ones before it. `plan` is told why the
+/// last of the others does not.
 std::vector<ir::Place> paying(Plan& plan, const std::vector<ir::Place>& loops) {
   std::vector<ir::Place> out;
   Plan::Mark before = plan.mark();
   const auto nest = jit::lower(plan.program(), plan.target());
-  if (!nest) return out;
+  if (!nest) {
+    plan.declines("the loops do not lower as they stand: " + nest.failure().reason);
+    return out;
+  }
   Work best = examine(*nest, plan.target());
   for (const ir::Place& loop : loops) {
     Plan::Mark here = plan.mark();
@@ -86,6 +99,11 @@ std::vector<ir::Place> paying(Plan& plan, const std::vector<ir::Place>& loops) {
       best = work;
       out.push_back(loop);
     } else {
+      const std::string cutting = "cutting loop " + loop.loop;
+      plan.declines(!cut ? cutting + " does not lower: " + cut.failure().reason
+                    : work.cycles < best.cycles * (1 - kGain)
+                        ? cutting + " makes too many copies of the body"
+                        : cutting + " saves fewer cycles of tests than it must");
       plan.rewind(std::move(here));
     }
   }
@@ -98,10 +116,10 @@ bool apply_partition_borders(Plan& plan, const std::string& name) {
   const std::set<std::string> tested = tested_variables(s);
   if (tested.empty()) return plan.declines("no test in it depends on a loop");
   const std::vector<ir::Place> loops = candidates(plan, s, tested);
-  if (loops.empty()) return plan.declines("no loop of the tests is serial and long enough");
+  if (loops.empty()) return false;
   const std::vector<ir::Place> best = paying(plan, loops);
   if (plan.decide("partition " + name, 2, best.empty() ? 0 : 1) == 0) {
-    return plan.declines("the tests cost less than copies of the loop's body");
+    return !best.empty() && plan.declines("its loops were decided to stay whole");
   }
   return plan.add(step::partition(best.empty() ? loops : best));
 }

@@ -71,7 +71,7 @@ int64_t distance_for(const Plan& plan, const Access& a, int64_t bytes, int64_t r
 bool apply_prefetch_ahead(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   std::set<std::string> seen;
-  plan.declines("it reads no tensor beyond a near cache by rows that lie apart");
+  plan.declines("it reads no tensor");
   bool any = false;
   for (const Access& a : plan.facts(name).loads) {
     if (!seen.insert(a.buffer).second) continue;
@@ -79,9 +79,15 @@ bool apply_prefetch_ahead(Plan& plan, const std::string& name) {
     const int64_t bytes = bytes_of(plan.program(), b);
     const ir::Stage* made = plan.program().producer(a.buffer);
     const bool window = made != nullptr && !made->at.root();  // near, whatever the whole comes to
-    if (window || bytes <= plan.machine().l2) continue;
-    const std::string loop = leaping_loop(plan, s, a);
-    if (loop.empty()) continue;
+    const std::string loop =
+        window || bytes <= plan.machine().l2 ? std::string() : leaping_loop(plan, s, a);
+    if (loop.empty()) {
+      plan.declines(window ? "what it reads of " + a.buffer + " is made beside it"
+                    : bytes <= plan.machine().l2
+                        ? "a near cache holds " + a.buffer
+                        : "hardware foresees how its loops go through " + a.buffer);
+      continue;
+    }
     const int64_t row = row_of(plan, s, a, loop) * size_of(b.type);
     const int64_t distance = distance_for(plan, a, bytes, row);
     const Number ahead =

@@ -114,7 +114,10 @@ bool apply_rows(Plan& plan, const std::string& name) {
   if (root.vars.empty()) return plan.declines("the stage has one result");
   std::vector<std::string> prefix;
   RowMembers members = row_members(plan, root, prefix);
-  if (members.empty()) return plan.declines("no producer follows its rows");
+  if (members.empty()) {
+    return plan.declines("no stage that it needs follows its outermost index " +
+                         root.vars.front().name);
+  }
   if (prefix.size() < root.vars.size() && !reuses(plan, members)) {
     leave_scalars(plan, members);
     if (members.empty()) return plan.declines("its producers would be scalar in a row");
@@ -123,19 +126,20 @@ bool apply_rows(Plan& plan, const std::string& name) {
     // What a reduction reads is made beside it only where that takes no reduction of its own.
     for (const auto& [member, vars] : members) {
       if (plan.stage(member).reduce != ir::Reduce::kNone) {
-        return plan.declines("a producer would reduce inside a reduction");
+        return plan.declines("stage " + member + " would reduce inside its reduction");
       }
     }
   }
   int64_t trips = 1;
   for (const std::string& var : prefix)
     trips = saturating_product(trips, plan.facts(name).extent(var));
-  if (trips < 2) return plan.declines("there is one row");
+  if (trips < 2) return plan.declines("its rows are one");
   const bool whole = prefix.size() == root.vars.size();
   for (const auto& [member, vars] : members) {
     // A tile of the root computes what follows all of its variables, in registers.
     if (whole && !reduces_along_vector(plan, member)) {
-      return plan.declines("a tile keeps a producer of all its indices in registers");
+      return plan.declines("stage " + member +
+                           " has all its indices: a tile keeps it in registers");
     }
   }
   std::string loop = prefix.back();

@@ -26,17 +26,34 @@ struct Tile : TiledReduction, TileAxes {
 /// Fixed by: the estimate's own error.
 constexpr double kSame = 0.97;
 
-/// The one reduction that `s` reads point by point and nobody else reads, or null.
-const ir::Stage* fusable(const Plan& plan, const ir::Stage& s) {
+/// Why the reduction `p`, which `s` and maybe `others` read, cannot be a tile inside `s`; "" where
+/// it can.
+std::string unfusable(const Plan& plan, const ir::Stage& p, const ir::Stage& s, bool others) {
+  if (plan.finished(p.name)) return "has its steps already";
+  if (!p.factored.empty()) return "keeps partial results apart";
+  if (plan.program().buffer(p.output)->role != ir::Role::kTemp) return "stores a result of the op";
+  if (!p.at.root() && p.at.stage != s.name) return "is computed inside another stage";
+  if (others) return "has other readers";
+  return pointwise(p, s) ? "" : "is not read point by point";
+}
+
+/// The one reduction that `s` reads point by point and nobody else reads; null, and `plan` told
+/// why, where there is none.
+const ir::Stage* fusable(Plan& plan, const ir::Stage& s) {
   const ir::Stage* found = nullptr;
   int64_t most = 0;
+  plan.declines("it neither reduces nor reads a reduction");
   for (const ir::Stage& p : plan.program().stages) {
-    if (p.reduce == ir::Reduce::kNone || plan.finished(p.name) || !p.factored.empty()) continue;
-    if (plan.program().buffer(p.output)->role != ir::Role::kTemp) continue;
-    if (!p.at.root() && p.at.stage != s.name) continue;
-    const auto readers = readers_of(plan.program(), p.output);
-    if (readers.size() != 1 || plan.program().stages[readers[0]].name != s.name) continue;
-    if (!pointwise(p, s)) continue;
+    if (p.reduce == ir::Reduce::kNone) continue;
+    const std::vector<size_t> readers = readers_of(plan.program(), p.output);
+    const bool ours = std::any_of(readers.begin(), readers.end(), [&](size_t r) {
+      return plan.program().stages[r].name == s.name;
+    });
+    if (!ours) continue;
+    if (const std::string why = unfusable(plan, p, s, readers.size() > 1); !why.empty()) {
+      plan.declines("the reduction " + p.name + ", which it reads, " + why);
+      continue;
+    }
     const StageFacts facts = plan.facts(p.name);
     int64_t points = 1;
     for (const auto& [var, extent] : facts.extents)
@@ -352,6 +369,13 @@ void pack_far(Plan& plan, Tile& t) {
   }
 }
 
+/// Why there is no axis for the vectors of a tile.
+std::string no_tile(const Plan& plan, const Tile& t) {
+  const VectorAxis axis = vector_axis(plan, t.producer, leaving_store(plan, t), true);
+  if (axis.var.empty()) return "the reduction has no index to run as vectors";
+  return "vectors along " + axis.var + ", which is reduced, cost less than along results";
+}
+
 bool cheaper(const TileAxes& a, const TileAxes& b) { return a.cycles < kSame * b.cycles; }
 
 bool apply_tile(Plan& plan, const std::string& name) {
@@ -360,21 +384,23 @@ bool apply_tile(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (s.reduce == ir::Reduce::kNone) {
     const ir::Stage* p = fusable(plan, s);
-    if (!p) return plan.declines("it neither reduces nor ends a reduction");
+    if (!p) return false;
     t.producer = p->name;
     t.follows = alignment(*p, s);
     // What repeats is stored instead: a small part of the consumer's own result.
     const bool once = repeats(t.follows, s, plan.facts(t.root)) == 1;
     const bool open = p->at.root();
     if (open ? plan.decide("fuse " + p->name + " into " + name, 2, once) == 0 : !once) {
-      return plan.declines(once ? "so decided" : "its loops would repeat the reduction");
+      return plan.declines(once ? p->name + " was decided to stay a stage of its own"
+                                : "its loops would repeat the reduction " + p->name);
     }
   } else {
     for (const ir::IndexVar& v : s.vars) t.follows[v.name] = v.name;
   }
   const ir::Stage p = plan.stage(t.producer);
   if (p.vars.empty()) return plan.declines("the reduction has one result");
-  if (!p.relations.empty()) return plan.declines("another rule has shaped the reduction's loops");
+  if (!p.relations.empty())
+    return plan.declines("the reduction's loops are split or fused already");
   t.dots = dots_for(plan, t.producer, leaving_store(plan, t));
   if (t.dots && plan.decide("dot products of " + t.producer, 2, 1) == 1) {
     Tile dots = t;
@@ -383,7 +409,7 @@ bool apply_tile(Plan& plan, const std::string& name) {
   }
   t.dots = {};
   std::vector<TileAxes> tiles = tiles_for(plan, t);
-  if (tiles.empty()) return plan.declines("no loop over results is the best axis for vectors");
+  if (tiles.empty()) return plan.declines(no_tile(plan, t));
   const auto cheapest = std::min_element(tiles.begin(), tiles.end(), cheaper);
   const int chosen = plan.decide("vector axis of " + t.producer, static_cast<int>(tiles.size()),
                                  static_cast<int>(cheapest - tiles.begin()));

@@ -8,9 +8,9 @@ namespace {
 
 bool apply_transpose(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
-  if (s.reduce != ir::Reduce::kNone || s.vars.size() < 2 || s.where) {
-    return plan.declines("it reduces, has a `where`, or fewer than two loops");
-  }
+  if (s.reduce != ir::Reduce::kNone) return plan.declines("the stage reduces");
+  if (s.vars.size() < 2) return plan.declines("the stage has fewer than two indices");
+  if (s.where) return plan.declines("the stage has a `where`");
   const std::string v = contiguous_var(plan, name);
   const StageFacts facts = plan.facts(name);
   if (v.empty() || facts.store.stride(v) != 1) {
@@ -20,8 +20,9 @@ bool apply_transpose(Plan& plan, const std::string& name) {
   if (!crossing) return false;
   const std::string& tensor = crossing->tensor;
   const int64_t side = crossing->side;
-  if (plan.decide("transpose " + tensor + " in registers", 2, 1) == 0)
-    return plan.declines("so decided");
+  if (plan.decide("transpose " + tensor + " in registers", 2, 1) == 0) {
+    return plan.declines(tensor + " was decided to be read as it lies");
+  }
   std::vector<std::string> panels;
   const bool large =
       bytes_of(plan.program(), *plan.program().buffer(tensor)) > plan.machine().l3 / 4;

@@ -9,8 +9,9 @@ namespace {
 bool apply_vectors(Plan& plan, const std::string& name) {
   const StageFacts facts = plan.facts(name);
   const VectorAxis axis = vector_axis(plan, name, facts.store, false);
-  if (axis.var.empty() || facts.extent(axis.var) <= 1) {
-    return plan.declines("no axis can run as a vector");
+  if (axis.var.empty()) return plan.declines("it has no index to run as vectors");
+  if (facts.extent(axis.var) <= 1) {
+    return plan.declines("its cheapest axis " + axis.var + " has one value");
   }
   const std::string loop = plan.loop_of(name, axis.var);
   if (!move_innermost(plan, name, loop)) return false;

@@ -26,13 +26,16 @@ constexpr int64_t kFewestThreads = 64;
 constexpr int64_t kFewestTerms = 8;
 constexpr int64_t kFewestEach = 4;
 
-/// The reduced variable that is shared among rows of threads, or none. Loads run along `last`, also
-/// those of rows that data choose.
-Along across(const Plan& plan, const std::string& name, const std::string& last) {
+/// The reduced variable that is shared among rows of threads, or none, and `plan` told why. Loads
+/// run along `last`, also those of rows that data choose.
+Along across(Plan& plan, const std::string& name, const std::string& last) {
   const StageFacts facts = plan.facts(name);
   bool some = false;
   for (const Access& a : facts.loads) {
-    if (a.stride(last) > 1) return {};
+    if (a.stride(last) > 1) {
+      plan.declines(a.buffer + " does not run along memory in " + last);
+      return {};
+    }
     some |= a.stride(last) == 1;
   }
   Along out;
@@ -41,7 +44,10 @@ Along across(const Plan& plan, const std::string& name, const std::string& last)
     if (facts.bounds.contains(v.name) || extent <= out.extent) continue;
     out = {{v.name}, extent, static_cast<bool>(v.lo)};
   }
-  return some && out.extent >= kFewestTerms ? out : Along{};
+  if (some && out.extent >= kFewestTerms) return out;
+  plan.declines(some ? "no reduced index has " + std::to_string(kFewestTerms) + " terms"
+                     : "no load of " + name + " moves along " + last);
+  return {};
 }
 
 /// A reduction and the variable of its columns.
@@ -104,9 +110,8 @@ std::string bind_columns(Plan& plan, const std::string& name, const std::string&
 }
 
 /// What is reduced for each result of the stage: by itself, or by those that it reads point for
-/// point. Empty where some of it is not a reduction across columns.
-std::vector<Columns> reductions_of(const Plan& plan, const std::string& name,
-                                   const std::string& last) {
+/// point. Empty, and `plan` told why, where some of it is not a reduction across columns.
+std::vector<Columns> reductions_of(Plan& plan, const std::string& name, const std::string& last) {
   const ir::Stage s = plan.stage(name);
   if (s.reduce != ir::Reduce::kNone) {
     const Along terms = across(plan, name, last);
@@ -114,13 +119,18 @@ std::vector<Columns> reductions_of(const Plan& plan, const std::string& name,
   }
   std::vector<std::string> prefix;
   const RowMembers members = beside(plan, s, prefix);
+  plan.declines("it neither reduces nor reads a reduction point for point");
   if (prefix.size() != s.vars.size()) return {};
   const auto at = std::find(prefix.begin(), prefix.end(), last) - prefix.begin();
   std::vector<Columns> out;
   for (const auto& [member, followed] : members) {
     const std::string own = followed[static_cast<size_t>(at)];
     const Along terms = across(plan, member, own);
-    if (plan.stage(member).reduce == ir::Reduce::kNone || terms.loops.empty()) return {};
+    if (plan.stage(member).reduce == ir::Reduce::kNone) {
+      plan.declines("stage " + member + ", which it needs beside it, does not reduce");
+      return {};
+    }
+    if (terms.loops.empty()) return {};
     out.push_back({member, own, terms});
   }
   return out;
@@ -141,22 +151,25 @@ bool reduce_columns(Plan& plan, const Columns& c, const std::string& stage, cons
 bool apply_columns(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   const std::string last = contiguous_var(plan, name);
-  if (!s.at.root() || s.vars.empty() || s.where || last.empty()) {
-    return plan.declines("it is inside another stage, has a `where`, or no contiguous index");
-  }
+  if (!s.at.root()) return plan.declines("the stage is computed inside another");
+  if (s.vars.empty()) return plan.declines("the stage has one result");
+  if (s.where) return plan.declines("the stage has a `where`");
+  if (last.empty()) return plan.declines("none of its indices runs along memory");
   int64_t results = 1;
   for (const ir::IndexVar& v : s.vars) results *= plan.facts(name).extent(v.name);
-  if (plan.facts(name).extent(last) < 2) return plan.declines("there is one column");
+  if (plan.facts(name).extent(last) < 2)
+    return plan.declines("its index along memory has one value");
   const std::vector<Columns> reductions = reductions_of(plan, name, last);
-  if (reductions.empty()) return plan.declines("nothing reduces along its columns");
+  if (reductions.empty()) return false;
   const Shares shares = shares_of(plan, name, last, reductions);
   // Blocks of few threads would not fill a multiprocessor.
   const int64_t blocks = results / (shares.width * shares.threads);
   const bool small =
       shares.threads * shares.rows < kFewestThreads && blocks > multiprocessors(plan);
-  if (results / shares.width > filling(plan, kFilling) / 2 || small) {
-    return plan.declines("a thread a column fills the GPU, or blocks would have few threads");
+  if (results / shares.width > filling(plan, kFilling) / 2) {
+    return plan.declines("its columns, a thread each, fill the GPU");
   }
+  if (small) return plan.declines("its many blocks would have few threads each");
   const std::string thread = bind_columns(plan, name, last, shares);
   if (thread.empty()) return false;
   const ir::Place at{name, thread};

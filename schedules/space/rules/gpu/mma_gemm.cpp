@@ -37,12 +37,8 @@ struct MmaTile : Gemm {
 Gemm unassigned(const Plan& plan, const std::string& name, int64_t least) {
   Gemm t;
   t.name = name;
-  t.of = product_at(plan, name, t.product, least);
+  t.of = own_product(plan, name, t.product, least);
   if (t.of.m.empty()) return t;
-  if (!plan.stage(name).at.root() || owner_of(plan, t.product) != name) {
-    t.of.m.clear();
-    return t;
-  }
   std::map<std::string, std::string> follow;
   if (t.product != name) follow = alignment(plan.stage(t.product), plan.stage(name));
   const auto own = [&](const std::string& var) {
@@ -57,6 +53,16 @@ Gemm unassigned(const Plan& plan, const std::string& name, int64_t least) {
     t.count *= std::max<int64_t>(1, facts.extent(t.others.back()));
   }
   return t;
+}
+
+/// Why no instruction of a kind takes what the product sums.
+std::string no_row(const Plan& plan, const Gemm& t, const char* kind) {
+  const ir::Stage s = plan.stage(t.product);
+  const Factors f = factors_of(s);
+  if (!f) return "what it reduces is no sum of products of two loads";
+  const auto type = [](DType t) { return std::string(name_of(t)); };
+  return std::string("the target has no ") + kind + " for " + type(f.a->type) + " by " +
+         type(f.b->type) + ", summed as " + type(s.accumulate);
 }
 
 /// Results of a warp, and warps of a block, along an axis: as few as cover a short one.
@@ -126,7 +132,7 @@ bool share_mma(Plan& plan, const MmaTile& t, const std::string& operand, const s
   CopyOptions options{ir::Space::kSharedMemory, 0, true, {}};
   for (size_t d : dims) options.layout.push_back({dim_name(d)});
   if (!plan.add(step::stage(operand, {t.tile, "k.o"}, copy, std::move(options)))) return false;
-  if (dims.size() < 2) return false;
+  if (dims.size() < 2) return plan.declines("the factor " + operand + " has one dim");
   const auto at = [&](const std::string& loop) { return ir::Place{copy, loop}; };
   const std::string last = dim_name(dims.back()), before = dim_name(dims[dims.size() - 2]);
   std::vector<std::string> order;
@@ -174,14 +180,15 @@ bool fill_mma(Plan& plan, const MmaTile& t) {
     return false;
   }
   const Factors f = factors_by_side(plan, t);
-  if (!f || !bring(plan, t, f.a, p.m, p.k) || !bring(plan, t, f.b, p.n, p.k)) return false;
+  if (!f) return plan.declines(no_factors(plan, t));
+  if (!bring(plan, t, f.a, p.m, p.k) || !bring(plan, t, f.b, p.n, p.k)) return false;
   plan.add(step::pipeline(at("k.o"), plan.knob(knob_name("stages", t.name), {2, 3, 4}, 3)));
   return plan.add(step::tensorize({at("m.t"), at("n.t"), at("k.t")}, row));
 }
 
 bool apply_mma(Plan& plan, const std::string& name) {
   MmaTile t{mma_product(plan, name), {}, {}, {}, {}};
-  if (!t.row) return plan.declines("no tensor instruction makes such a product");
+  if (!t.row) return plan.declines(t.of.missing);
   const StageFacts facts = plan.facts(name);
   choose_sizes(plan, t, facts.extent(t.m), facts.extent(t.n), t.count);
   if (!cut_mma(plan, t) || !place_tile(plan, t, t.n + ".w") || !fill_mma(plan, t)) return false;
@@ -199,6 +206,7 @@ Gemm mma_product(const Plan& plan, const std::string& name) {
   if (t.of.m.empty()) return t;
   t.row = instruction_for(plan.stage(t.product), plan.target());
   if (t.row && t.row->lanes == 0) t.row = nullptr;
+  if (!t.row) t.of.missing = no_row(plan, t, "mma");
   return t;
 }
 
@@ -206,7 +214,10 @@ Gemm wgmma_product(const Plan& plan, const std::string& name) {
   Gemm t = unassigned(plan, name, kVeryShort);
   if (t.of.m.empty()) return t;
   t.row = wgmma_instruction_for(plan.stage(t.product), plan.target());
-  if (!t.row) return t;
+  if (!t.row) {
+    t.of.missing = no_row(plan, t, "wgmma");
+    return t;
+  }
   const StageFacts facts = plan.facts(name);
   if (facts.extent(t.m) < t.row->rows && facts.extent(t.n) >= t.row->rows) {
     std::swap(t.m, t.n);
@@ -243,6 +254,11 @@ Factors factors_by_side(const Plan& plan, const Gemm& t) {
   if (!f || f.a->name == f.b->name) return {};
   if (dim_along(f.a, t.of.m).empty()) std::swap(f.a, f.b);
   return f;
+}
+
+std::string no_factors(const Plan& plan, const Gemm& t) {
+  const Factors f = factors_of(plan.stage(t.tile));
+  return f ? "both factors are " + f.a->name : "what it reduces is no sum of products of two loads";
 }
 
 const Rule gpu::kMmaGemm = {

@@ -120,6 +120,12 @@ bool place_points(Plan& plan, const std::string& member, const std::vector<std::
   return bind_threads(plan, member, var, group.threads.threads, ir::Mark::kThreadX);
 }
 
+/// Why threads have no row of what a stage reduces.
+std::string no_row_of(const std::string& stage) {
+  return "no reduced index of " + stage + " runs along memory for " + std::to_string(kShortestRow) +
+         " terms";
+}
+
 /// Places all that a row needs, consumers first: an inlined stage has none left.
 bool place_members(Plan& plan, const RowMembers& members, const Group& group) {
   const auto stages = plan.program().stages;
@@ -132,8 +138,11 @@ bool place_members(Plan& plan, const RowMembers& members, const Group& group) {
       if (!place_points(plan, member, followed, group)) return false;
     } else {
       const Along along = reduced_along(plan, member);
-      if (followed.size() != stages[i].vars.size() || along.loops.empty() ||
-          !plan.add(step::compute({member}, group.at, ir::Space::kRegisters)) ||
+      if (followed.size() != stages[i].vars.size()) {
+        return plan.declines("stage " + member + " reduces several values of each row");
+      }
+      if (along.loops.empty()) return plan.declines(no_row_of(member));
+      if (!plan.add(step::compute({member}, group.at, ir::Space::kRegisters)) ||
           !group.reduce(plan, member, along)) {
         return false;
       }
@@ -209,7 +218,7 @@ bool leaves_out(const ir::Stage& s) {
 bool reduce_all(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   const Along along = reduced_along(plan, name);
-  if (s.reduce == ir::Reduce::kNone || !s.vars.empty() || along.loops.empty()) return false;
+  if (along.loops.empty()) return plan.declines(no_row_of(name));
   const std::vector<std::string> range = fuse_loops(plan, name, along.loops);
   const std::string all = range[0] + ".all", part = range[0] + ".i", own = s.output + ".own";
   if (range.size() != 1 || !plan.add(step::split({name, range[0]}, along.extent, all, part)) ||
@@ -232,7 +241,8 @@ bool reduce_rows(Plan& plan, const std::string& name, const RowMembers& members)
     along = reduced_along(plan, member);
     if (!along.loops.empty()) break;
   }
-  if (along.loops.empty() || s.vars.empty() || leaves_out(s)) return false;
+  if (along.loops.empty()) return plan.declines(no_row_of(name));
+  if (leaves_out(s)) return plan.declines("its `where` leaves out whole rows");
   int64_t rows = 1;
   std::vector<std::string> vars;
   for (const ir::IndexVar& v : s.vars) {
@@ -262,9 +272,13 @@ bool write_rows(Plan& plan, const std::string& name, const RowMembers& members,
                 const std::vector<std::string>& prefix) {
   const std::string last = contiguous_var(plan, name);
   const int64_t extent = plan.facts(name).extent(last);
-  if (last.empty() || std::find(prefix.begin(), prefix.end(), last) != prefix.end() ||
-      extent < kShortestRow) {
-    return false;
+  if (last.empty()) return plan.declines("none of its indices runs along memory");
+  if (std::find(prefix.begin(), prefix.end(), last) != prefix.end()) {
+    return plan.declines("what it needs follows its index along memory, " + last);
+  }
+  if (extent < kShortestRow) {
+    return plan.declines("a row of it has fewer than " + std::to_string(kShortestRow) +
+                         " elements");
   }
   int64_t rows = 1;
   for (const std::string& var : prefix) rows *= plan.facts(name).extent(var);
@@ -291,9 +305,12 @@ bool apply_gpu_rows(Plan& plan, const std::string& name) {
   };
   const bool reduces = root.reduce != ir::Reduce::kNone;
   bool done = false;
+  plan.declines("it neither reduces nor needs a reduction of the same rows");
   if (whole && !members.empty()) done = attempt([&] { return reduce_rows(plan, name, members); });
   if (!done && reduces && root.vars.empty()) done = attempt([&] { return reduce_all(plan, name); });
-  if (!done && reduces) done = attempt([&] { return reduce_rows(plan, name, {}); });
+  if (!done && reduces && !root.vars.empty()) {
+    done = attempt([&] { return reduce_rows(plan, name, {}); });
+  }
   if (!done && !reduces && !members.empty() && !whole) {
     done = attempt([&] { return write_rows(plan, name, members, prefix); });
   }

@@ -35,7 +35,10 @@ bool share_simt(Plan& plan, const SimtTile& t, const ir::Expr& factor, const std
     loops.push_back(last);
     layout.push_back({last});
   }
-  if (last != along && last != sum) return false;
+  if (last != along && last != sum) {
+    return plan.declines("neighbours of " + b.name + " lie along neither " + side + " nor " +
+                         t.of.k);
+  }
   const std::string before = last == along ? sum : along, copy = b.name + ".shared";
   loops.insert(loops.end(), {before, last});
   const int64_t words = kLongestAccess / size_of(b.type);
@@ -84,7 +87,8 @@ bool fill_simt(Plan& plan, const SimtTile& t) {
   }
   if (!order_loops(plan, t.tile, p.others, {"k.o", "k.s", "k.v", p.m, p.n}, p.k)) return false;
   const Factors f = factors_by_side(plan, t);
-  return f && share_simt(plan, t, f.a, p.m) && share_simt(plan, t, f.b, p.n) &&
+  if (!f) return plan.declines(no_factors(plan, t));
+  return share_simt(plan, t, f.a, p.m) && share_simt(plan, t, f.b, p.n) &&
          plan.add(
              step::pipeline(at("k.o"), plan.knob(knob_name("stages", t.name), {2, 3, 4}, 3))) &&
          plan.add(step::unroll({at("k.v"), at(p.m), at(p.n)}));
@@ -93,14 +97,14 @@ bool fill_simt(Plan& plan, const SimtTile& t) {
 bool apply_simt(Plan& plan, const std::string& name) {
   SimtTile t;
   static_cast<Gemm&>(t) = simt_product(plan, name);
-  if (t.of.m.empty()) return plan.declines("it is no product of two tensors that share a sum");
+  if (t.of.m.empty()) return plan.declines(t.of.missing);
   const StageFacts facts = plan.facts(name);
   const auto blocks = [&](int64_t side) {
     return t.count * ((facts.extent(t.m) + side - 1) / side) *
            ((facts.extent(t.n) + side - 1) / side);
   };
   if (plan.decide("a product's operands some steps ahead", 2, 1) == 0) {
-    return plan.declines("so decided");
+    return plan.declines("its operands were decided not to come ahead");
   }
   const bool large = blocks(8 * kSimtSide) >= filling(plan, kSimtBlocks);
   t.each = plan.decide("8 by 8 results to a thread", 2, large ? 1 : 0) == 1 ? 8 : 4;

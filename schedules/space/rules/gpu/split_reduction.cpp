@@ -119,23 +119,31 @@ bool for_rows(const Plan& plan, const std::string& name) {
 
 bool apply_split_reduction(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
-  if (!s.at.root() || s.reduce == ir::Reduce::kNone || s.where) {
-    return plan.declines("it does not reduce, has a `where`, or is inside another stage");
-  }
+  if (!s.at.root()) return plan.declines("the stage is computed inside another");
+  if (s.reduce == ir::Reduce::kNone) return plan.declines("the stage does not reduce");
+  if (s.where) return plan.declines("the stage has a `where`");
   const StageFacts facts = plan.facts(name);
   for (const Access& a : facts.loads) {
-    if (a.gathers || a.guarded) return plan.declines("a load gathers, or may leave its tensor");
+    if (a.gathers) return plan.declines("data choose where it reads " + a.buffer);
+    if (a.guarded) return plan.declines("a load of " + a.buffer + " may leave it");
   }
   const Cut cut = cut_of(plan, name);
-  if (cut.var.empty() || !facts.bounds.empty()) {
-    return plan.declines("no reduction loop can be cut: its bounds depend on another loop");
+  if (cut.var.empty()) {
+    return plan.declines(s.rvars.empty() ? "it reduces over no index"
+                                         : "its terms do not lie along memory, nor do two results");
+  }
+  if (!facts.bounds.empty()) {
+    return plan.declines("index " + *facts.bounds.begin() + " bounds what is reduced");
   }
   const int64_t extent = facts.extent(cut.var);
   const bool beside = cut.rows && for_rows(plan, name);
   const int64_t most = cut.busy / (cut.product ? 3 : 4);
   const bool few = cut.blocks <= (beside ? kFewBeside : most) && extent >= 4 * cut.fewest;
   if (plan.decide("a reduction with few results in parts", 2, few ? 1 : 0) == 0) {
-    return plan.declines("its results fill the GPU, or its sums are short");
+    return plan.declines(few ? "it was decided to stay whole"
+                         : extent < 4 * cut.fewest
+                             ? "index " + cut.var + " has too few terms for parts of them"
+                             : "its results are enough for the blocks of the GPU");
   }
   const int64_t parts = std::max<int64_t>(2, cut.busy / std::max<int64_t>(1, cut.blocks));
   const int64_t terms = terms_of(extent, parts, few ? cut.fewest : extent / parts + 1, cut.unit);

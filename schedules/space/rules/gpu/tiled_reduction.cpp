@@ -71,10 +71,8 @@ bool fill_tile(Plan& plan, const std::string& tile, const Product& p) {
 
 bool apply_tiled_reduction(Plan& plan, const std::string& name) {
   std::string product;
-  const Product p = product_at(plan, name, product);
-  if (p.m.empty() || !plan.stage(name).at.root() || owner_of(plan, product) != name) {
-    return plan.declines("it is no product of two tensors that share a sum");
-  }
+  const Product p = own_product(plan, name, product);
+  if (p.m.empty()) return plan.declines(p.missing);
   std::map<std::string, std::string> follow;
   if (product != name) follow = alignment(plan.stage(product), plan.stage(name));
   const auto own = [&](const std::string& var) {

@@ -35,7 +35,8 @@ size_t dim_of_transposed(const Access& a, const std::string& var) {
   return d;
 }
 
-std::vector<Transposed> transposed_by(const Plan& plan, const std::string& name) {
+/// The tensors that are. `plan` is told why there are none.
+std::vector<Transposed> transposed_by(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   const StageFacts facts = plan.facts(name);
   std::string written;
@@ -44,9 +45,20 @@ std::vector<Transposed> transposed_by(const Plan& plan, const std::string& name)
       written = v.name;
   }
   std::vector<Transposed> out;
-  if (written.empty()) return out;
+  const std::string values = std::to_string(kTransposeShort) + " values";
+  if (written.empty()) {
+    plan.declines("the result runs along memory in no index of " + values);
+    return out;
+  }
+  plan.declines("each load runs along memory as the result does");
   for (const Access& a : facts.loads) {
-    if (a.gathers || a.guarded || a.stride(written) <= 1) continue;
+    if (a.stride(written) <= 1) continue;
+    if (a.gathers || a.guarded) {
+      plan.declines(a.gathers ? "data choose where it reads " + a.buffer
+                              : "a load of " + a.buffer + " may leave it");
+      continue;
+    }
+    plan.declines(a.buffer + " runs along memory in no plain index of " + values);
     for (const ir::IndexVar& v : s.vars) {
       if (a.stride(v.name) != 1 || facts.extent(v.name) < kTransposeShort) continue;
       const Transposed t{a.buffer, v.name, written, dim_of_transposed(a, v.name),
@@ -137,11 +149,11 @@ std::string cut_tiles(Plan& plan, const std::string& name, const Transposed& t,
 
 bool apply_gpu_transpose(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
-  if (!s.at.root() || s.reduce != ir::Reduce::kNone || s.where) {
-    return plan.declines("it reduces, has a `where`, or is inside another stage");
-  }
+  if (!s.at.root()) return plan.declines("the stage is computed inside another");
+  if (s.reduce != ir::Reduce::kNone) return plan.declines("the stage reduces");
+  if (s.where) return plan.declines("the stage has a `where`");
   const std::vector<Transposed> transposed = transposed_by(plan, name);
-  if (transposed.empty()) return plan.declines("every load runs along memory as the result does");
+  if (transposed.empty()) return false;
   const std::string &m = transposed[0].read, &n = transposed[0].written;
   const StageFacts facts = plan.facts(name);
   std::vector<std::string> others;

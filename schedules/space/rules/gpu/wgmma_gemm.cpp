@@ -135,8 +135,8 @@ bool bind_tiles(Plan& plan, WgmmaTile& t, std::vector<std::string> loops) {
 bool bind_rounds(Plan& plan, WgmmaTile& t, std::vector<std::string> loops) {
   const std::vector<std::string> all = fuse_loops(plan, t.name, std::move(loops));
   const std::string block = "block";
-  return all.size() == 1 &&
-         plan.add(
+  if (all.size() != 1) return plan.declines("loops over tiles do not fuse into one of rounds");
+  return plan.add(
              step::split({t.name, all[0]}, t.at_once * multiprocessors(plan), "round", block)) &&
          plan.add(step::bind({t.name, block}, ir::Mark::kBlockX)) &&
          share_operands(plan, t, t.group > 1, block);
@@ -189,8 +189,13 @@ bool share_wgmma(Plan& plan, const WgmmaTile& t, const ir::Expr& factor, const s
   const std::string along = dim_along(factor, side), sum = dim_along(factor, t.of.k);
   const std::string last = dim_name(dims.back());
   const bool transposed = last == along;
-  if (!transposed && last != sum) return false;
-  if (transposed && size_of(b.type) != 2) return false;
+  if (!transposed && last != sum) {
+    return plan.declines("neighbours of " + b.name + " lie along neither " + side + " nor " +
+                         t.of.k);
+  }
+  if (transposed && size_of(b.type) != 2) {
+    return plan.declines("wgmma takes " + b.name + " along " + side + " by elements of two bytes");
+  }
   const std::string copy = b.name + ".shared";
   const std::string before = transposed ? sum : along;
   CopyOptions options{ir::Space::kSharedMemory, 0, true, {}};
@@ -236,7 +241,8 @@ bool fill_wgmma(Plan& plan, WgmmaTile& t) {
   steps.push_back("k.o");
   t.step = fuse_loops(plan, t.tile, steps).back();
   const Factors f = factors_by_side(plan, t);
-  if (!f || !share_wgmma(plan, t, f.a, p.m) || !share_wgmma(plan, t, f.b, p.n)) return false;
+  if (!f) return plan.declines(no_factors(plan, t));
+  if (!share_wgmma(plan, t, f.a, p.m) || !share_wgmma(plan, t, f.b, p.n)) return false;
   const Number depth = plan.knob(knob_name("stages", t.name), {2, 3, 4, 6, 8}, t.depth);
   return plan.add(step::pipeline(at(t.step), depth)) &&
          (!t.tma || plan.add(step::specialize(at(t.step)))) && plan.add(step::unroll(at("k.s"))) &&
@@ -260,10 +266,11 @@ bool build(Plan& plan, WgmmaTile& t) {
 bool apply_wgmma(Plan& plan, const std::string& name) {
   WgmmaTile t;
   static_cast<Gemm&>(t) = wgmma_product(plan, name);
-  if (!t.row) return plan.declines("no warpgroup instruction makes such a product");
+  if (!t.row) return plan.declines(t.of.missing);
   const bool large = plan.facts(name).extent(t.m) >= kWgmmaRows;
   if (plan.decide("a product by warpgroups", 2, large ? 1 : 0) == 0) {
-    return plan.declines("it has fewer rows than warpgroups pay for");
+    return plan.declines(large ? "it was decided to take no warpgroups"
+                               : "index " + t.m + " is shorter than the rows of an instruction");
   }
   const Plan::Mark before = plan.mark();
   t.tma = t.shared = plan.decide("operands by TMA", 2, 1) == 1;
