@@ -17,6 +17,7 @@
 namespace hone::jit {
 namespace {
 
+/// Fixed by: a cache line, and the instruction int3.
 constexpr size_t kGranule = 64;
 constexpr size_t kBlock = 256 << 10;
 constexpr uint8_t kTrap = 0xcc;  // int3: what was never code stops at once
@@ -31,6 +32,7 @@ Failure refused(const char* call, int error) {
 
 /// A file without a name. Kernels that tell executable ones apart want to hear that it is one.
 int shared_file() {
+  // Fixed by: Linux.
   constexpr unsigned kExec = 0x10;  // MFD_EXEC, since Linux 6.3
   const auto create = [](unsigned flags) {
     return static_cast<int>(::syscall(SYS_memfd_create, "hone-code", flags));

@@ -51,6 +51,7 @@ ir::Reject lay_to_step(const ir::Program& first, const ir::Program& last, const 
   return wrong;
 }
 
+/// Chosen: what people read (not measured).
 constexpr size_t kMostObjections = 20;  // that are told of one schedule
 
 bool part_of_name(char c) {

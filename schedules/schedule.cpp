@@ -6,6 +6,7 @@
 namespace hone::schedules {
 namespace {
 
+/// Chosen: what people read (not measured).
 constexpr size_t kMostErrors = 20;  // that are told of one schedule
 
 /// What is wrong with the knobs of `number`, given those defined so far; empty when nothing.

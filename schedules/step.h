@@ -62,6 +62,7 @@ struct Step;
 /// What a step makes of a program.
 using Applied = Result<ir::Program, ir::Reject>;
 
+/// Chosen: room for the longest step (not measured).
 inline constexpr int kMaxParams = 9;
 
 /// One verb: a row of the table in steps/table.cpp.

@@ -7,6 +7,7 @@ using namespace ir;
 
 namespace {
 
+/// Fixed by: mma.
 constexpr int64_t kWord = 4;  // bytes that a lane has of a row
 
 /// A loop from 0 to a constant; 0: another.

@@ -11,6 +11,7 @@
 namespace hone::jit {
 
 /// Lanes per quad: four neighbours hold one word each of a row's 16 bytes, in each of four rounds.
+/// Fixed by: four words in 16 bytes.
 inline constexpr int64_t kQuadLanes = 4;
 
 /// Stores that can be transposed within a quad. Four neighbouring lanes write neighbouring words,

@@ -14,6 +14,7 @@ namespace {
 constexpr const char* kLibraries[] = {"libcuda.so.1", "libcuda.so"};
 
 // Errors that mean something to hone; the numbers are the driver's ABI.
+// Fixed by: the driver's ABI.
 constexpr int kOutOfMemory = 2;
 constexpr int kInvalidImage = 200;
 constexpr int kNoBinary = 209;
@@ -25,6 +26,7 @@ constexpr int kSystemMismatch = 803;
 /// ECC error, NVLink error; illegal address, timeout, context destroyed, assert, hardware stack,
 /// illegal instruction, misaligned address, address space, program counter, launch failure, tensor
 /// memory leak.
+/// Fixed by: the driver's ABI.
 constexpr int kLosing[] = {214, 220, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721};
 
 ErrorCode code_of(int error) {

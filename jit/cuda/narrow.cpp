@@ -16,6 +16,7 @@ namespace {
 
 /// Indices up to here fit 32 bits, with what a block's threads and a vector's lanes exceed a loop's
 /// end by.
+/// Fixed by: integers of 32 bits.
 constexpr int64_t kMostNarrow = std::numeric_limits<int32_t>::max() - (1 << 16);
 
 /// The largest absolute value of `p`; nothing where it is not known or past what fits.

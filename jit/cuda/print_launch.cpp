@@ -14,15 +14,19 @@ using namespace ir;
 
 namespace {
 
+/// Fixed by: TMA and wgmma.
 constexpr int64_t kSharedAlign = 128;    // of buffers in shared memory
 constexpr int64_t kSwizzleAlign = 1024;  // of those that tensor instructions read as swizzled
 
 int64_t round_up(int64_t bytes, int64_t align) { return (bytes + align - 1) / align * align; }
 
+/// Fixed by: CUDA.
 constexpr int kAsyncCopies = 80;  // the first sm that has them
 
+/// Fixed by: CUDA.
 constexpr int kMostThreads = 1024;  // of a block
 
+/// Chosen: whole tiles, or few where nothing is known (not measured).
 constexpr int64_t kUnrolled = 64;  // iterations at most, of a loop whose extent varies
 constexpr int kAtATime = 4;        // iterations of one whose extent has no bound
 

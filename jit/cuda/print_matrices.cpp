@@ -13,6 +13,7 @@ using namespace ir;
 
 namespace {
 
+/// Fixed by: ldmatrix.
 constexpr int64_t kRow = 16;  // bytes of a matrix's row
 constexpr int kLanes = 32, kLanesOfRow = 4;
 

@@ -18,13 +18,16 @@ namespace {
 
 constexpr const char* kRolesThread[] = {"threadIdx.x", "threadIdx.y", "threadIdx.z"};
 
+/// Fixed by: CUDA.
 constexpr int kWarp = 32, kWarpgroup = 128;
 
 /// Registers of a thread for tiles from which on a block has a multiprocessor to itself anyhow.
+/// Tuned on: no GPU; reckoned for an H100.
 constexpr int64_t kManyRegisters = 96;
 
 /// Registers per thread under warp specialization: a warpgroup of producers gives most of its own
 /// to `consumers` warpgroups of consumers. See PTX ISA, setmaxnreg.
+/// Fixed by: the registers of a multiprocessor, in multiples of 8.
 struct RegisterShare {
   int consumers, producer, consumer;
 };

@@ -18,10 +18,13 @@ using namespace ir;
 namespace {
 
 /// Bytes that the address of a tensor is a multiple of, for TMA.
+/// Fixed by: TMA.
 constexpr int64_t kMapAlign = 16;
 
+/// Fixed by: CUDA, an mbarrier's size.
 constexpr int64_t kBarrierBytes = 8;
 
+/// Fixed by: CUDA.
 constexpr int kWarpLanes = 32;
 
 constexpr const char* kThread[] = {"threadIdx.x", "threadIdx.y", "threadIdx.z"};

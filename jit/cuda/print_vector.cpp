@@ -13,6 +13,7 @@ using namespace ir;
 namespace {
 
 /// VectorLanes whose values a thread has in registers at a time.
+/// Chosen: what a thread's registers hold with room to spare (not measured).
 constexpr int64_t kMostLanes = 16;
 
 }  // namespace

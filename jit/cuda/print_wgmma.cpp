@@ -15,6 +15,7 @@ using namespace ir;
 
 namespace {
 
+/// Fixed by: wgmma.
 constexpr int64_t kChunk = 16;          // bytes of a row of a core
 constexpr int64_t kCoreRows = 8;        // of a core
 constexpr int64_t kMostSwizzle = 128;   // bytes of the widest rows that the hardware swizzles

@@ -29,12 +29,14 @@ struct CudaMap {
 };
 
 /// Bytes of a kernel's parameters at most: of the args struct and tensor maps.
+/// Fixed by: CUDA.
 inline constexpr size_t kParameterBytes = 4096;
 
 /// Byte offset of the tensor maps behind an args struct of `slots` slots.
 constexpr size_t maps_at(size_t slots) { return (8 * slots + 63) / 64 * 64; }
 
 /// Bytes of a tensor map.
+/// Fixed by: the driver's ABI.
 inline constexpr size_t kMapBytes = 128;
 
 /// One kernel of a CudaSource: `symbol(Args)` over a grid of blocks of threads. Args is the args

@@ -9,6 +9,7 @@
 namespace hone::jit {
 
 /// Bytes of a GPU's longest access to memory.
+/// Fixed by: CUDA.
 inline constexpr int64_t kLongestAccess = 16;
 
 /// A vector loop whose lanes are `count` iterations from `begin` on.

@@ -40,6 +40,7 @@ E exponential(const E& x) { return keeping_nan(x, at_infinity(x, true, Halide::e
 /// Halide's polynomial takes denormals for the least normal number.
 E logarithm(const E& x) {
   if (x.type().bits() == 64) return Halide::log(x);
+  // Fixed by: mathematics.
   constexpr double kLog = 22.180709777918249;  // 32 * log(2)
   const E small = x < constant(x, 0x1p-126);
   const E scaled = Halide::select(small, x * constant(x, 0x1p32), x);

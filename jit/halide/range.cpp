@@ -11,6 +11,7 @@ namespace {
 
 using ir::Op;
 
+/// Chosen: far beyond any index (not measured).
 constexpr int64_t kMost = int64_t{1} << 40;
 
 std::optional<Range> limited(__int128 lo, __int128 hi) {

@@ -13,6 +13,7 @@ using ir::Mark;
 using ir::Relation;
 
 /// Registers that one vector may take.
+/// Chosen: what leaves registers for others (not measured).
 constexpr int64_t kMostVectors = 8;
 
 /// Variables of the stage that a loop is made of.

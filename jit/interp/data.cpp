@@ -279,6 +279,7 @@ struct Satisfy {
 /// Checks without variables of a chain (its first value) come first: the others build on them. What
 /// several checks look at is mended for each in turn.
 void satisfy_checks(RefState& state, Random& random) {
+  // Chosen: enough for checks that build on one another (not measured).
   constexpr int kRounds = 4;
   for (int round = 0; round < kRounds; ++round) {
     for (const bool chained : {false, true}) {
@@ -293,6 +294,7 @@ void satisfy_checks(RefState& state, Random& random) {
 /// Sets most numbers that choose elements of another tensor to valid ones, about seven of eight.
 /// Random ones alone would measure and test what happens where there are none.
 void aim_guarded(RefState& state, Random& random) {
+  // Chosen: few that choose nothing (not measured).
   constexpr int kOf = 8;
   const auto aim = [&](const ir::Expr& chooser, int64_t extent) {
     const ir::Expr& index = chooser->op == ir::Op::kCast ? chooser->args[0] : chooser;

@@ -16,6 +16,7 @@ enum class DataSet : uint8_t {
   kSpecial,   ///< as kRandom, with a row of NaN and a row of infinities in the first float tensor
 };
 
+/// Fixed by: the sets of data that there are.
 inline constexpr int kDataSetCount = 3;
 std::string_view name_of(DataSet set);
 

@@ -88,6 +88,7 @@ std::optional<Failure> bind_buffers(RefState& state, std::span<const TensorView>
 namespace {
 
 /// Temporaries larger than this are kept sparse when elements are asked for one by one.
+/// Chosen: memory that a check may take (not measured).
 constexpr int64_t kDenseElements = int64_t{1} << 20;
 
 void make_cells(RefState& state) {

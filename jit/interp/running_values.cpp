@@ -13,6 +13,7 @@ using ir::Reduce;
 
 namespace {
 
+/// Fixed by: the least normal f32.
 constexpr double kEndless = std::numeric_limits<double>::infinity();
 constexpr double kLeastFactor = 0x1p-126;  // below, products may become 0
 
@@ -75,6 +76,7 @@ int64_t combined(Reduce reduce, DType type, int64_t a, int64_t v) {
 }
 
 bool is_integral_value(double v) {
+  // Fixed by: the format of f64.
   constexpr double kMagic = 0x1.8p52;
   return (v + kMagic) - kMagic == v;
 }

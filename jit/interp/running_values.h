@@ -23,6 +23,7 @@ class FewValues {
   bool few() const { return count_ <= kMost; }
 
  private:
+  /// Chosen: few enough to look at one by one (not measured).
   static constexpr int kMost = 16;
   int count_ = 0;
   double values_[kMost];

@@ -14,6 +14,7 @@
 namespace hone::jit {
 
 /// The most points that a tape evaluates at once.
+/// Chosen: rows of values that a near cache holds (not measured).
 inline constexpr int kLanes = 256;
 
 /// One instruction of a tape; instruction i writes register i.

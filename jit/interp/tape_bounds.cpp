@@ -39,6 +39,7 @@ constexpr double kTapeBoundsInfinity = std::numeric_limits<double>::infinity();
 
 /// True for integers below 2^51.
 bool is_whole(double v) {
+  // Fixed by: the format of f64.
   constexpr double kMagic = 0x1.8p52;
   return (v + kMagic) - kMagic == v;
 }

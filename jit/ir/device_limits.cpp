@@ -4,8 +4,10 @@
 namespace hone::ir {
 namespace {
 
+/// Fixed by: the unit.
 constexpr int64_t kKilo = 1 << 10;
 
+// Fixed by: CUDA.
 //   sm  threads blocks registers unit unit  shared       of a block   reserved  multiprocessors
 constexpr DeviceLimits kLimits[] = {
     {70, 2048, 32, 65536, 256, 256, 96 * kKilo, 96 * kKilo, 0, 80},

@@ -48,6 +48,7 @@ int64_t ceil_quotient(int64_t a, int64_t k) { return a >= 0 ? (a + k - 1) / k : 
 
 int64_t floor_quotient(int64_t a, int64_t k) { return a >= 0 ? a / k : -((-a + k - 1) / k); }
 
+/// Chosen: time that a proof may take (not measured).
 constexpr int kDepth = 24;
 constexpr int kSteps = 4000;
 constexpr int kNodesPerStep = 16;  // a step looks at every node of its polynomial

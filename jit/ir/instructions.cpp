@@ -72,6 +72,7 @@ constexpr Instruction kInstructions[] = {
      8, 128, 90, true, 256},
 };
 
+/// Chosen: widths of wgmma that tiles come in (not measured).
 constexpr int kSideBySide[] = {8, 16, 32, 64, 96, 128, 192, 256};
 
 bool has_all(const Target& target, uint32_t isa) { return (target.isa & isa) == isa; }
@@ -120,6 +121,7 @@ int tile_columns(const Instruction& row, Operand operand) {
 std::vector<Axis> tile_axes(const Instruction& instruction, Operand operand, int row, int column) {
   // Every tile is made of cells of 8 rows by 4 words; a lane holds one word of each cell. A word is
   // 32 bits of a factor, two neighbours of a result.
+  // Fixed by: mma.
   constexpr int kCellRows = 8, kCellWords = 4, kWarp = 32;
   const int rows = tile_rows(instruction, operand), columns = tile_columns(instruction, operand);
   const DType type = operand == Operand::kA ? instruction.a : instruction.b;

@@ -129,6 +129,7 @@ int64_t TensorMap::box_elements() const {
 }
 
 int64_t swizzled(int64_t offset, int64_t row) {
+  // Fixed by: TMA, whose swizzle it is.
   constexpr int64_t kChunk = 16, kBanks = 128;
   const int64_t mask = offset / std::max(row, kBanks) % std::min(row / kChunk, kBanks / kChunk);
   return offset ^ mask * kChunk;

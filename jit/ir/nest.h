@@ -106,6 +106,7 @@ struct Nest {
 /// to tensors, in the order of Program::buffers' parameters, and to bound buffers. Dims and strides
 /// given at the call (int64) follow, then scalars (the value's bits in the low bytes).
 struct ArgsLayout {
+  /// Fixed by: the layout above.
   static constexpr int kStatus = 0;
   static constexpr int kWorkspace = 1;
   static constexpr int kFirstTensor = 2;

@@ -12,6 +12,7 @@
 namespace hone::ir {
 namespace {
 
+/// Chosen: time that a normal form may take (not measured).
 constexpr size_t kMostProducts = 256;  // terms of a product that is multiplied out
 constexpr int kMostRepeated = 128;     // nodes of an operand that its normal form repeats
 

@@ -11,6 +11,7 @@
 namespace hone::ir {
 namespace {
 
+/// Chosen: longer than any word of the language (not measured).
 constexpr size_t kLongestWord = 64;  // of what is compared: a hostile text is not
 
 std::string in_lower_case(std::string_view text) {

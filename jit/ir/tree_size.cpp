@@ -7,6 +7,7 @@
 namespace hone::ir {
 namespace {
 
+/// Chosen: far beyond all limits on sizes (not measured).
 constexpr uint64_t kEndless = uint64_t{1} << 40;  // larger is as good as endless
 
 uint64_t written_out(const Expr& e, std::unordered_map<const Node*, uint64_t>& known) {

@@ -30,6 +30,7 @@ struct Term {
 
 /// constant + sum of terms with different factors, in the order of their factors.
 struct Affine {
+  /// Chosen: more than addresses of usual nests have (not measured).
   static constexpr int kMaxTerms = 10;
   int64_t constant = 0;
   int count = 0;

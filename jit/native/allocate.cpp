@@ -85,8 +85,10 @@ int inner_slot_accesses(const Lir& lir, const Liveness& live) {
 }  // namespace
 
 Allocation allocate(const Lir& lir, const RegisterFile& file) {
+  // Chosen: rounds far beyond those that code needs (not measured).
   constexpr int kRounds = 64;
   // Gaps give the best code, but each may call for another; what is left over spills for good.
+  // Chosen: time that a compile may take (not measured).
   constexpr int kGapRounds = 6;
   Allocation result;
   Lir rewritten, spare;

@@ -9,8 +9,10 @@ namespace hone::jit {
 namespace {
 
 /// Vector registers that hoisting leaves for the values of a loop's own body.
+/// Chosen: operands of a few instructions at a time (not measured).
 constexpr int kWorkingVectors = 6;
 /// Mask registers that hoisting may fill.
+/// Chosen: half of the mask registers (not measured).
 constexpr int kMaskBudget = 4;
 
 Operand operand_of(Reg reg, RegClass cls, int width) {

@@ -40,6 +40,7 @@ class Builder {
   }
 
  private:
+  /// Fixed by: no position being negative.
   static constexpr int32_t kNever = -2;
 
   /// What the forward walk learns of a register.

@@ -11,6 +11,7 @@ namespace {
 constexpr float kNever = std::numeric_limits<float>::infinity();
 /// What a constant's load costs beside a spilled value's: it is not stored, and often becomes an
 /// operand.
+/// Chosen: less than a value's store and load (not measured).
 constexpr float kConstant = 0.25f;
 
 float frequency(int depth) { return std::pow(10.0f, static_cast<float>(depth)); }

@@ -12,6 +12,7 @@ using namespace ir;
 
 namespace {
 
+/// Fixed by: TMA.
 constexpr int64_t kPartAlign = 128;   // bytes, of a TMA copy in shared memory
 constexpr int64_t kSwizzledRows = 8;  // where rows are swizzled, it begins at a multiple of these
 

@@ -20,6 +20,7 @@ using namespace ir;
 namespace {
 
 /// Alignment of what an iteration has in a ring buffer, as TMA copies and tensor instructions want.
+/// Fixed by: TMA and wgmma.
 constexpr int64_t kRingAlign = 128;
 constexpr int64_t kSwizzledRingAlign = 1024;
 

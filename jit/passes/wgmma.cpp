@@ -38,6 +38,7 @@ bool only_wgmma(const Stmt& s) {
 /// the compiler (ptxas of CUDA 13.0) reads results before it has waited. It notices that it must
 /// not, and makes every product wait for the one before.
 bool long_enough(const Stmt& s) {
+  // Tuned on: no GPU; seen in what ptxas of CUDA 13.0 makes.
   constexpr int64_t kShort = 16;  // columns
   if (!is_wgmma(s)) {
     return std::all_of(s.body.begin(), s.body.end(),

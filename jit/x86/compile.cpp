@@ -32,6 +32,7 @@ void check(const Lir& lir, const ir::Target& target) {
 }
 
 /// Of stack that a kernel may take: it runs on threads that others made, perhaps with little.
+/// Chosen: a small part of the smallest usual stack (not measured).
 constexpr int kMostFrameBytes = 64 << 10;
 
 /// Appends one launch to `code`. Throws an ir::Reject where registers or stack do not suffice; any

@@ -19,6 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Chosen: patience with other processes and slow disks (not measured).
 constexpr int kWritesPerEviction = 64;
 constexpr int kPatientMs = 1000;  // for another process that writes; once, until it lets go
 constexpr int kImportMs = 5000;   // the same where nothing but the file will do

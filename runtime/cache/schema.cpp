@@ -8,6 +8,7 @@
 namespace hone::runtime {
 namespace {
 
+/// Fixed by: the file's format.
 constexpr int64_t kApplicationId = 0x686f6e65;  // "hone"
 constexpr int64_t kSchema = 2;
 

@@ -10,6 +10,7 @@
 namespace hone::runtime {
 namespace {
 
+/// Chosen: patience with another process (not measured).
 constexpr int kBusyMilliseconds = 1000;
 
 Trouble trouble_of(sqlite3* db, int code) {

@@ -13,6 +13,7 @@
 namespace hone::runtime {
 namespace {
 
+/// Fixed by: the seconds of a day.
 constexpr int64_t kDay = 24 * 60 * 60;
 
 // A failing verdict outweighs a good one: a schedule that was ever seen wrong is not served. Ties

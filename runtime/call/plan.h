@@ -14,9 +14,11 @@
 namespace hone::runtime {
 
 /// The most slots an argument struct has: it lives on the caller's stack.
+/// Chosen: a few KB of stack (not measured).
 inline constexpr int kMaxSlots = 320;
 
 /// The most parameters whose sizes depend on dims known at the call.
+/// Chosen: more than an op needs (not measured).
 inline constexpr int kMaxOpen = 32;
 
 /// Extents and strides of one tensor, all known.

@@ -17,6 +17,7 @@
 namespace hone::runtime {
 namespace {
 
+/// Chosen: parts that are small beside a device's memory (not measured).
 constexpr int64_t kSmall = int64_t{1} << 20;  ///< bytes that are sooner read than compared there
 constexpr int64_t kPart = int64_t{4} << 20;   ///< bytes that are read at a time
 constexpr int64_t kRow = 4096;                ///< elements of a row
@@ -91,6 +92,7 @@ Result<bool> BlockCompare::by_rows(const Kernel& kernel, const Block& a, const B
 
 /// Whether it finds rows alike that are, and one other element at either end.
 Result<bool> BlockCompare::proves(const Kernel& kernel, int64_t row_bytes) {
+  // Chosen: rows that show a wrong comparison (not measured).
   constexpr int64_t kRows = 3;
   const int64_t bytes = kRows * row_bytes;
   auto a = site_->take(bytes, 1, Guard::kFar), b = site_->take(bytes, 1, Guard::kFar);

@@ -12,6 +12,7 @@
 namespace hone::runtime {
 namespace {
 
+/// Fixed by: the alignment of device memory.
 constexpr int64_t kZone = 256;
 constexpr unsigned char kPattern = 0xa5;
 constexpr unsigned char kNan = 0xff;
@@ -86,6 +87,7 @@ class DeviceBlock final : public Block {
 /// Runs until two samples agree, since an idle GPU has a slow clock; what a call takes then.
 template <class Run>
 Result<double> warm_up(const Run& run, double sample_us) {
+  // Chosen: noise of a clock, and time that warming up may take (not measured).
   constexpr double kAlike = 0.02;
   constexpr double kLongestUs = 100e3;  // in all: clocks that do not settle by then do not
   auto first = run(1);

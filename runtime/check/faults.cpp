@@ -78,6 +78,7 @@ void confine_process(int fd, const WorkerLimits& limits) {
   limit(RLIMIT_FSIZE, int64_t{16} << 30);
   if (limits.memory_bytes > 0) limit(RLIMIT_AS, limits.memory_bytes);
 
+  // Chosen: several times what a handler needs (not measured).
   constexpr size_t kStack = 64 << 10;
   void* memory =
       ::mmap(nullptr, kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

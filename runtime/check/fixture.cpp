@@ -14,15 +14,19 @@ namespace hone::runtime {
 namespace {
 
 /// Problems up to this many scalar operations are evaluated whole.
+/// Chosen: time that opening a problem may take (not measured).
 constexpr double kWholeOperations = 1 << 24;
 /// Cost of keeping an element, its bound and its state, in scalar operations.
+/// Chosen: time that opening a problem may take (not measured).
 constexpr double kElementOperations = 8;
 constexpr int kSample = 256;
 /// Tile edges of one candidate where the definition is asked, if it was not before; and how many
 /// elements it is asked about in all.
+/// Chosen: time that a check may take (not measured).
 constexpr int kEdgeSample = 8;
 constexpr size_t kMostSampled = 4096;
 /// Elements that differ from what is kept, which the definition settles.
+/// Chosen: time that a check may take (not measured).
 constexpr size_t kMostSettled = 128;
 
 /// What a sample says of the error that an element may have: twice the largest finite bound.
@@ -44,6 +48,7 @@ void append(jit::ReferenceTensor& all, const jit::ReferenceTensor& more) {
 }
 
 /// Problems of fewer bytes are not checked against the free memory.
+/// Chosen: a small part of any machine's memory (not measured).
 constexpr double kFewBytes = 64 << 20;
 
 /// What tensors of a problem take: outputs twice, as written and as they should be.

@@ -14,6 +14,7 @@
 namespace hone::runtime {
 
 /// Keeps operands of timing runs off one another's cache sets.
+/// Chosen: three cache lines, so that sets differ each time (not measured).
 inline constexpr size_t kStagger = 192;
 
 /// The tensors of one problem for one choice of its dims and one data set, in guarded memory. With

@@ -114,6 +114,7 @@ hone_guarded_call:
 namespace hone::runtime {
 namespace {
 
+/// Chosen: more stack than a kernel may take; a byte that no data have by habit (not measured).
 constexpr size_t kStackBytes = 256 << 10;
 constexpr size_t kRedZone = 4096;  // above the stack's top: nobody may write there
 constexpr uint8_t kGuardedCallPattern = 0xA3;

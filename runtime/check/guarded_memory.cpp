@@ -13,6 +13,7 @@
 namespace hone::runtime {
 namespace {
 
+/// Chosen: a byte that no data have by habit; a small part of memory (not measured).
 constexpr uint8_t kGuardedMemoryPattern = 0xC7;
 constexpr size_t kPoolBytes = size_t{256} << 20;
 constexpr size_t kFarPages = 16;

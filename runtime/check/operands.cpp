@@ -8,6 +8,7 @@
 namespace hone::runtime {
 namespace {
 
+/// Chosen: enough to exceed a cache; parts that a near cache holds (not measured).
 constexpr int kMostCopies = 64;
 constexpr int64_t kPart = int64_t{4} << 20;  ///< bytes that are looked at at a time
 

@@ -14,6 +14,7 @@ namespace hone::runtime {
 namespace {
 
 /// A shrunken problem takes up to this many scalar operations: up to 100 ms a data set.
+/// Chosen: time that opening a problem may take (not measured).
 constexpr double kMostOperations = 1 << 23;
 
 /// The word `NAME=NUMBER`, in two parts.

@@ -11,6 +11,7 @@ namespace hone::runtime {
 namespace {
 
 /// About as many bytes are copied to the host at once in the time that one small copy takes.
+/// Chosen: overheads of copies, about (not measured).
 constexpr int64_t kSmallCopy = int64_t{64} << 10;
 
 /// Where the element at a row-major position lies, in elements.

@@ -35,6 +35,7 @@ Json to_json(const Record& r) {
 
 /// A record in lines of `width` columns: time and problem, target, schedule.
 std::string page_of(const Record& r, const std::string& time, size_t width) {
+  // Fixed by: the labels in front.
   constexpr size_t kIndent = 13;
   const std::string margin(kIndent, ' ');
   return fmt::format("{:>12} {}\n{}{}\n{}{}\n", time, fitted(r.key.problem, width - kIndent),

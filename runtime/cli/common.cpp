@@ -23,6 +23,7 @@ constexpr const char* kCodeNames[] = {"ok",        "syntax",    "semantic", "arg
                                       "cancelled", "internal",  "device"};
 
 /// Milliseconds that a duration may have, which a clock can still add to its time.
+/// Fixed by: clocks of 64 bits that count nanoseconds.
 constexpr double kLongest = 1e12;
 
 /// ` (did you mean X?)` where one of `words` is near what was given.

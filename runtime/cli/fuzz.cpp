@@ -17,6 +17,7 @@ using Clock = std::chrono::steady_clock;
 using schedules::Schedule;
 
 /// Steps of a random schedule, at most; few are easier to shrink, many meet more of one another.
+/// Chosen: between short and varied (not measured).
 constexpr int kMostSteps = 12;
 
 struct FuzzOptions {
@@ -125,6 +126,7 @@ class Fuzzer {
 };
 
 /// Problems that a text of speed lists; JSON has them all.
+/// Chosen: what people read (not measured).
 constexpr size_t kWorst = 10;
 
 void report_speed(const Common& common, SpeedRun run) {

@@ -14,6 +14,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// Memory that a problem may take.
+/// Chosen: a small part of a machine's memory (not measured).
 constexpr double kMostBytes = 1e9;
 
 /// What the tensors of a call take, whether or not it needs all of them.

@@ -12,6 +12,7 @@
 namespace hone::runtime {
 namespace {
 
+/// Chosen: patience with one run (not measured).
 constexpr int kMostRunMs = 120'000;  // one run of a schedule by hand; longer is a hang
 
 struct RunOptions {

@@ -11,10 +11,13 @@ namespace hone::runtime {
 namespace {
 
 /// Where nothing says how wide a line is.
+/// Chosen: what people read (not measured).
 constexpr size_t kUsualWidth = 100;
 /// Narrower paper is not believed.
+/// Chosen: what people read (not measured).
 constexpr size_t kLeastWidth = 40;
 /// `  schedule  ` and the labels below it; ` (transferred)` behind a schedule.
+/// Fixed by: the longest of these texts.
 constexpr size_t kLabelWidth = 12, kSourceWidth = 14;
 
 }  // namespace

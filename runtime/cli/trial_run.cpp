@@ -14,6 +14,7 @@ namespace hone::runtime {
 
 namespace {
 
+/// Chosen: a steady median within seconds (not measured).
 constexpr int kRounds = 15;
 constexpr double kRoundUs = 1000;
 constexpr int kLookEvery = 6;  // rounds between two looks at the limits
@@ -144,6 +145,7 @@ std::string text_of_time(double us, double low_us, double high_us) {
 }
 
 std::string text_of_rounds(int rounds, int noisy) {
+  // Fixed by: a median, which fewer do not have.
   constexpr int kFew = 3;
   if (rounds < kFew && noisy > 0) {
     return fmt::format("busy: {} of {} rounds were quiet", rounds, rounds + noisy);

@@ -5,6 +5,7 @@
 #include "runtime/worker/serve.h"
 
 int main() {
+  // Fixed by: the three standard streams before it.
   constexpr int kTunerFd = 3;
   hone::runtime::confine_process(kTunerFd, {});
   return hone::runtime::serve_trials(kTunerFd, false);

@@ -11,6 +11,7 @@ namespace hone::runtime {
 namespace {
 
 /// Sources under way at a time; what nobody asked for stays among them.
+/// Chosen: sources of a search's batch, with room (not measured).
 constexpr size_t kMostBegun = 64;
 
 /// 128 bits of FNV-1a, in hex, of kernels and of what stands before them.

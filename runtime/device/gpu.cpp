@@ -27,6 +27,7 @@ enum Attribute : int {
 };
 
 /// Past it GPUs share a count of resets, and lose more than they have to.
+/// Chosen: more GPUs than a machine has (not measured).
 constexpr size_t kMostGpus = 64;
 
 /// How often this process has reset the primary context of each GPU. The driver tells nobody, and a

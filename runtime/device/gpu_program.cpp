@@ -13,6 +13,7 @@ namespace hone::runtime {
 namespace {
 
 // Function attributes by their numbers in the driver's ABI.
+// Fixed by: the driver's ABI.
 constexpr int kStaticShared = 1;
 constexpr int kLocalBytes = 3;
 constexpr int kRegisters = 4;

@@ -11,12 +11,14 @@
 namespace hone::runtime {
 namespace {
 
+/// Chosen: powers of two, then pages of 2 MB; the last is more than any memory (not measured).
 constexpr int64_t kSmallest = 512;
 constexpr int64_t kLargestPower = int64_t{32} << 20;
 constexpr int64_t kGranule = int64_t{2} << 20;
 constexpr int64_t kMost = int64_t{1} << 50;
 
 /// Of the driver's errors.
+/// Fixed by: the driver's ABI.
 constexpr int kOutOfMemory = 2;
 
 int64_t size_class(int64_t bytes) {

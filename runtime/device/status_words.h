@@ -34,6 +34,7 @@ class StatusWords {
   bool shares() const { return shares_.load(std::memory_order_relaxed); }
 
  private:
+  /// Chosen: 64 words with the shared one (not measured).
   static constexpr size_t kOwn = 63;  ///< streams with a word of their own
 
   StatusWords(Gpu& gpu, uint64_t words) : gpu_(gpu), words_(words) {}

@@ -24,7 +24,9 @@ Result<Done> Stopwatch::start() {
 
 /// Until the work is over, or the time is; what the driver said.
 int Stopwatch::wait(bool* in_time) {
+  // Fixed by: the driver's ABI.
   constexpr int kNotReady = 600;
+  // Chosen: work that ends sooner than a sleep does (not measured).
   constexpr auto kAwake = std::chrono::milliseconds(2);  // most work ends sooner than sleep does
   constexpr auto kNap = std::chrono::microseconds(200);
   using Clock = std::chrono::steady_clock;

@@ -12,10 +12,12 @@
 namespace hone::runtime {
 namespace {
 
+/// Fixed by: TMA.
 constexpr size_t kMapWords = jit::kMapBytes / sizeof(int64_t);
 constexpr size_t kMostDims = 5;
 
 // Numbers of the driver's ABI.
+// Fixed by: the driver's ABI.
 constexpr int kUnsigned[] = {0, 1, 2, 4};  // elements of 1, 2, 4 and 8 bytes
 constexpr int kPromoteToL2 = 2;            // 128 bytes at a time
 

@@ -35,6 +35,7 @@ class TensorMaps {
     std::vector<int64_t> words;  ///< of all maps
     uint64_t used = 0;           ///< the last time, in calls
   };
+  /// Fixed by: `kMostCopies` of a timing run.
   static constexpr size_t kKept = 64;  ///< as many as sets of operands that a timing run rotates
 
   bool is_for(const Encoded& e, std::span<const int64_t> slots,

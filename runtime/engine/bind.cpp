@@ -15,6 +15,7 @@ namespace hone::runtime {
 namespace {
 
 /// What memory is aligned to where nothing asks for more.
+/// Fixed by: a cache line.
 constexpr int64_t kLine = 64;
 
 int64_t round_up(int64_t bytes, int64_t align) { return (bytes + align - 1) / align * align; }

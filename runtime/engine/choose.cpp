@@ -14,19 +14,24 @@ namespace hone::runtime {
 namespace {
 
 /// How many near records are tried before the default serves.
+/// Chosen: time that a compile may take (not measured).
 constexpr size_t kNearTried = 4;
 
 /// How many structures are tried where the default's is refused, before the plain loops serve.
+/// Chosen: time that a compile may take (not measured).
 constexpr int kOthersTried = 12;
 
 /// Accesses to the frame in innermost loops that a default may have, whatever its length, and how
 /// many instructions there must be to each beyond.
+/// Chosen: by what code that is busy with its frame looks like (not measured).
 constexpr int kFewSpills = 96;
 constexpr int kInstructionsToSpill = 8;
 /// What something else may take by estimate, as a multiple of what spills too much.
+/// Chosen: the estimate's error, with room (not measured).
 constexpr double kInsteadOfSpills = 4;
 
 /// How many candidates are looked at for one of a pinned numerics class.
+/// Chosen: time that a compile may take (not measured).
 constexpr int kClassTried = 400;
 
 using Kernel = std::shared_ptr<const KernelState>;

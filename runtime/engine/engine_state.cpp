@@ -19,6 +19,7 @@ namespace hone::runtime {
 namespace {
 
 /// Kernels kept for their texts; beyond, those that nobody holds go.
+/// Chosen: memory of a process; more threads than a machine has (not measured).
 constexpr size_t kMaxKernels = 4096;
 constexpr int kMostThreads = 4096;
 

@@ -15,11 +15,13 @@ namespace hone::runtime {
 namespace {
 
 // Pointer attributes by their numbers in the driver's ABI.
+// Fixed by: the driver's ABI.
 constexpr int kMemoryType = 2;
 constexpr int kDeviceOrdinal = 9;
 constexpr unsigned kOnDevice = 2;
 
 /// What the driver says of the default stream while others are captured.
+/// Fixed by: the driver's ABI.
 constexpr int kImplicitCapture = 906;
 
 /// The handle of the per-thread default stream: one for all threads.

@@ -38,6 +38,7 @@ class QuickChecks {
     int64_t extents[TensorRef::kMaxRank];
     int64_t strides[TensorRef::kMaxRank];
   };
+  /// Chosen: tensors of a usual call, with room (not measured).
   static constexpr size_t kMost = 16;
 
   static bool fits(const Param& p, const TensorRef& t);

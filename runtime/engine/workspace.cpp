@@ -7,6 +7,7 @@
 namespace hone::runtime {
 namespace {
 
+/// Chosen: a page; more than any memory (not measured).
 constexpr int64_t kSmallest = 4096;
 constexpr int64_t kLargest = int64_t{1} << 50;
 

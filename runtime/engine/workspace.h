@@ -32,6 +32,7 @@ class WorkspacePool {
   int64_t used() const { return used_.load(); }
 
  private:
+  /// Chosen: four classes to a power of two; a few blocks of each (not measured).
   static constexpr int kClasses = 256;
   static constexpr int kKept = 8;
   using Shelf = std::array<std::atomic<void*>, kKept>;

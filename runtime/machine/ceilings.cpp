@@ -7,6 +7,7 @@
 namespace hone::runtime {
 namespace {
 
+/// Chosen: above what repeats; far above any load (not measured).
 constexpr double kWorthKeeping = 1.002;  // times what is kept: less is not worth a write
 constexpr double kBelieved = 8;          // times what is seen: no load of a machine explains more
 

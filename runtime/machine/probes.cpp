@@ -8,6 +8,8 @@
 namespace hone::runtime {
 namespace {
 
+/// Chosen: chains that fill two ports of latency 6; rounds long beside a clock's steps (not
+/// measured).
 constexpr int kChains = 12;  // independent multiply-adds in flight: enough for 2 ports of latency 6
 constexpr int kMixed = 16;   // instructions of a round that mixes them with additions
 constexpr int kRounds = 1 << 15;
@@ -181,6 +183,7 @@ HONE_MOVES(Xmm, 16, 16, "movaps", "movaps", "movntps", "%%xmm0", "xmm0");
 #undef HONE_MOVES
 #undef HONE_GROUP
 
+/// Fixed by: the moves of a group above.
 constexpr int64_t kGroup = 256;
 
 /// Reads `streams` runs of memory side by side: prefetchers and banks serve some numbers better.

@@ -9,6 +9,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// Chosen: patience with workers that are late (not measured).
 constexpr int kMeetings = 5;
 constexpr auto kPatience = std::chrono::milliseconds(2);  // less than a turn of who has the core
 

@@ -12,6 +12,7 @@ namespace hone::runtime {
 namespace {
 
 /// Values of one variable that are looked at where others lean on it, and points of a sample.
+/// Chosen: time that a limit may take (not measured).
 constexpr int64_t kMostValues = 64;
 constexpr int kSample = 4096;
 

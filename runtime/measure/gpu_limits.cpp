@@ -79,6 +79,7 @@ double gpu_tensor_gflops(const ir::Target& target, DType factors) {
 }
 
 Result<double> gpu_copy_gbps(Gpu& gpu, int64_t footprint) {
+  // Chosen: time for the probes (not measured).
   constexpr int kTries = 5;
   const int64_t bytes = std::max<int64_t>(footprint / 2, 1 << 16);
   const UseGpu use(gpu);

@@ -18,6 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// Chosen: time for the probes; memory beyond all caches (not measured).
 constexpr int kMostTries = 12, kLeastTries = 3;
 constexpr double kLongEnough = 3e-3;         // seconds of one probe, once it has the least tries
 constexpr int64_t kPass = int64_t{2} << 20;  // bytes of a try, at least

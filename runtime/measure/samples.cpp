@@ -14,6 +14,7 @@
 namespace hone::runtime {
 namespace {
 
+/// Chosen: noise of a quiet core; time of a long sample (not measured).
 constexpr double kShare = 0.97;     // of the wall time: less is a core lost
 constexpr double kLongSample = 10;  // times the least length: then fewer samples do
 constexpr int kFewSamples = 3;

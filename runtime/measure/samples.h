@@ -30,6 +30,7 @@ struct Stretch {
 Stretch stretch_of(const std::function<void()>& work);
 
 /// Calls of a spaced stretch, at most: most of it are pauses.
+/// Chosen: time that pauses may take (not measured).
 inline constexpr int64_t kSpacedCalls = 8;
 
 /// Calls `work` n times, each as an occasional caller does: after a pause in which the waiting

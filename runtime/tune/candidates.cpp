@@ -10,6 +10,7 @@
 namespace hone::runtime {
 namespace {
 
+/// Chosen: the estimate's error, with room; a space that is soon tried (not measured).
 constexpr double kFarFetched = 12;  // times the cheapest by estimate: not worth a trial
 constexpr size_t kSmallSpace = 64;  // points, which are all tried
 

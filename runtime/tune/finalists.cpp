@@ -10,6 +10,7 @@
 namespace hone::runtime {
 namespace {
 
+/// Chosen: time for the ranking, and noise of a trial (not measured).
 constexpr size_t kFinalists = 5;      // of the search; records and the default come on top
 constexpr size_t kRecords = 3;        // of earlier runs
 constexpr double kInReach = 1.15;     // times the best: no finalist beyond

@@ -7,6 +7,7 @@
 namespace hone::runtime {
 namespace {
 
+/// Chosen: errors of the limit, and gains that are still worth a search (not measured).
 constexpr double kAtLimit = 0.97;
 constexpr double kFar = 0.5;  // of the limit
 constexpr auto kLookAgain = std::chrono::milliseconds(250);

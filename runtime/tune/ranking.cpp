@@ -10,6 +10,7 @@
 namespace hone::runtime {
 namespace {
 
+/// Chosen: noise of a loaded machine (not measured).
 constexpr double kSteady = 0.1;  // two times of one schedule this far apart: a disturbed round
 constexpr double kTie = 0.01;    // no clock tells less apart
 constexpr size_t kLeast = 2;     // finalists that are timed, however late it is

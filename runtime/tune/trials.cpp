@@ -12,6 +12,7 @@
 namespace hone::runtime {
 namespace {
 
+/// Chosen: patience with a loaded machine (not measured).
 constexpr int kOpenMs = 120000;
 constexpr int kMomentMs = 3000;     // between two words of a worker, however late it is
 constexpr int kCompilerMs = 30000;  // the same where a compiler for GPUs is at work

@@ -13,6 +13,7 @@
 namespace hone::runtime {
 namespace {
 
+/// Chosen: noise of a trial, and time that a hopeless one may take (not measured).
 constexpr int kBatch = 8;
 constexpr double kImprovement = 0.99;  // a gain below 1% does not keep a search going
 constexpr double kGiveUp = 1.3;        // one sample is enough for candidates this much slower

@@ -14,6 +14,7 @@
 namespace hone::runtime {
 namespace {
 
+/// Chosen: variety of a search of minutes (not measured).
 constexpr uint64_t kBarren = 400;  // draws that give nothing new, one after the other
 constexpr size_t kParents = 12;    // of the fastest, whose steps are varied
 constexpr int kSteps = 10;         // of a schedule drawn afresh, at most

@@ -14,6 +14,7 @@
 namespace hone::runtime {
 namespace {
 
+/// Chosen: patience with a loaded machine; more than any message has (not measured).
 constexpr int kSendMs = 5000;            // to who does not read
 constexpr size_t kMostLine = 64u << 20;  // bytes of what is still a message
 
@@ -106,6 +107,7 @@ std::optional<Message> Channel::take_line() {
 }
 
 std::optional<Message> Channel::receive(int timeout_ms, const std::stop_token& stop) {
+  // Chosen: a stop that feels immediate (not measured).
   constexpr int kLookMs = 20;  // how often to look for a stop
   using Clock = std::chrono::steady_clock;
   timed_out_ = false;

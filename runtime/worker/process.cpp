@@ -29,6 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Chosen: a free descriptor; patience with a loaded machine (not measured).
 constexpr int kWorkerFd = 3;
 constexpr int kAliveMs = 100;  // how often to look whether it lives
 constexpr int kBuryMs = 200;   // for a process to end whose line is closed

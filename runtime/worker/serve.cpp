@@ -16,6 +16,7 @@
 namespace hone::runtime {
 namespace {
 
+/// Chosen: a fraction of the shortest patience with a worker (not measured).
 constexpr auto kBusyEvery = std::chrono::milliseconds(500);
 
 Message result_of(const Verdict& v) {

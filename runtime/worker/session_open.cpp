@@ -30,6 +30,7 @@ Result<std::shared_ptr<Gpu>> gpu_of(const ir::Target& target, int ordinal) {
 }
 
 /// A GPU that does not answer for so long while a problem is opened is not waited for.
+/// Chosen: patience with a loaded GPU (not measured).
 constexpr int64_t kOpeningMs = 20000;
 
 }  // namespace

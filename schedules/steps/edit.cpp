@@ -135,6 +135,7 @@ Result<std::vector<LoopRef>, ir::Reject> find_loops(const ir::Program& program,
 
 std::string taken_loop(const ir::Stage& stage, const std::string& name) {
   // What a loop derives from is followed through all of them, again and again.
+  // Chosen: time that a hostile schedule may take (not measured).
   constexpr size_t kMostRelations = 64;
   if (stage.relations.size() >= kMostRelations) {
     return "stage " + stage.name + " has 64 splits and fuses already, the most that one may have";

@@ -71,8 +71,10 @@ ir::Expr value_at(const ir::Program& p, const ir::Stage& s, const ir::Expr& load
 
 /// Limit on the parts of a value, written out, up to which a stage may be inlined although that
 /// repeats it. A chain of stages that are read twice would grow by powers of two.
+/// Chosen: time that a hostile schedule may take (not measured).
 constexpr uint64_t kMostParts = 256;
 /// What an index put in place of a variable may add, of each load.
+/// Chosen: time that a hostile schedule may take (not measured).
 constexpr uint64_t kMostOfIndices = 64;
 
 /// Why a reader of `before` parts may not have `after`; empty when it may.

@@ -7,9 +7,11 @@ namespace hone::schedules {
 namespace {
 
 /// Rows and words of a cell: each lane of a warp holds one word of it.
+/// Fixed by: mma.
 constexpr int64_t kRows = 8;
 constexpr int64_t kWords = 4;
 /// Rows of a tile that each of several warps holds.
+/// Fixed by: mma.
 constexpr int64_t kWarpRows = 16;
 
 /// The steps that this one stands for. Those loops that are one lane's come innermost.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scans what decides schedules: each number says on what it was tuned, or what fixes it.
+// Scans schedules, back ends and the runtime: each number says on what it was tuned, what fixes it,
+// or for what it was chosen.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -23,11 +24,26 @@ bool is_comment(const std::string& line) {
   return at != std::string::npos && line.compare(at, 2, "//") == 0;
 }
 
-/// A line that begins to define a named number, or an array of them.
+/// A line that begins to define a named number or time, or an array of them.
 bool defines_number(const std::string& line) {
   static const std::regex kNumber(
       R"(^ *(inline |static )*constexpr (u?int(8|16|32|64)?(_t)?|size_t|double|float|unsigned) k\w+.*)");
-  return std::regex_match(line, kNumber);
+  static const std::regex kTime(
+      R"(^ *(inline |static )*constexpr auto k\w+ = std::chrono::\w+\(.*)");
+  return std::regex_match(line, kNumber) || std::regex_match(line, kTime);
+}
+
+/// False of a definition by other names, 0 and 1 alone, such as `kNone = -1`.
+bool has_digits(const std::string& line) {
+  static const std::regex kDigits(R"((^|[^\w.])(\d[\d.'a-fxp]*))");
+  const std::string code = line.substr(0, line.find("//"));
+  const size_t at = code.find('=');
+  if (at == std::string::npos || code.find(';') == std::string::npos) return true;
+  std::string value = code.substr(at);
+  for (std::smatch m; std::regex_search(value, m, kDigits); value = m.suffix().str()) {
+    if (m[2] != "0" && m[2] != "1") return true;
+  }
+  return false;
 }
 
 bool labelled(const std::string& text) {
@@ -35,7 +51,14 @@ bool labelled(const std::string& text) {
     const size_t at = text.find(label);
     if (at != std::string::npos && text.find('.', at) != std::string::npos) return true;
   }
-  return false;
+  const size_t at = text.find("Chosen: ");
+  return at != std::string::npos && text.find("(not measured).", at) != std::string::npos;
+}
+
+/// The text of a comment's line.
+std::string text_of(const std::string& line) {
+  const size_t at = line.find_first_not_of(" /");
+  return at == std::string::npos ? std::string() : line.substr(at);
 }
 
 /// What stands above a definition, and above those that stand directly before it, and behind it.
@@ -44,7 +67,7 @@ std::string comment_of(const Lines& lines, size_t at) {
   while (at > 0 && defines_number(lines[at - 1])) --at;
   size_t first = at;
   while (first > 0 && is_comment(lines[first - 1])) --first;
-  for (size_t i = first; i < at; ++i) text += "\n" + lines[i];
+  for (size_t i = first; i < at; ++i) text += " " + text_of(lines[i]);
   return text;
 }
 
@@ -100,6 +123,13 @@ TEST_CASE("layering: the scanner tells named, labelled and bare numbers") {
                      "constexpr int kB = 2;"};
   CHECK(labelled(comment_of(two, 2)));
   CHECK_FALSE(labelled(comment_of({"/// Blocks.", "constexpr int kA = 1;"}, 1)));
+  CHECK(
+      labelled(comment_of({"// Chosen: time (not", "// measured).", "constexpr int kA = 9;"}, 2)));
+  CHECK_FALSE(labelled(comment_of({"/// Chosen: at will.", "constexpr int kA = 9;"}, 1)));
+  CHECK(defines_number("constexpr auto kPause = std::chrono::seconds(2);"));
+  CHECK(has_digits("constexpr int kA = -2, kB = 1;"));
+  CHECK(has_digits("constexpr int64_t kA[] = {1,"));
+  CHECK_FALSE(has_digits("constexpr int64_t kA = kLimit<int64_t>() - 1;  // 64 bits"));
   CHECK(nameless("  if (extent < 512) return;") == "512");
   CHECK(nameless("  if (cost > 0.75 * best) return;") == "0.75");
   CHECK(nameless("  plan.knob(name, {16, 32, 64}, side);  // 64").empty());
@@ -107,21 +137,23 @@ TEST_CASE("layering: the scanner tells named, labelled and bare numbers") {
 }
 
 TEST_CASE(
-    "layering: numbers that decide schedules say on what they were tuned, or what fixes them") {
+    "layering: numbers say on what they were tuned, what fixes them, or for what they are chosen") {
   int named = 0;
-  for (const char* folder : {"schedules/space", "schedules/model", "schedules/search"}) {
+  for (const char* folder : {"schedules", "jit", "runtime"}) {
     for (const fs::path& path : sources_below(folder)) {
+      // Coefficients of approximations, of which the README says how they are made.
+      if (path.string().find("/jit/x86/math/") != std::string::npos) continue;
       const Lines lines = lines_of(path);
       for (size_t i = 0; i < lines.size(); ++i) {
-        if (!defines_number(lines[i])) continue;
+        if (!defines_number(lines[i]) || !has_digits(lines[i])) continue;
         ++named;
         CHECK_MESSAGE(labelled(comment_of(lines, i)),
-                      path.string()
-                          << ":" << i + 1 << ": neither `Tuned on: ..` nor `Fixed by: ..`");
+                      path.string() << ":" << i + 1 << ": neither `Tuned on: ..`, `Fixed by: ..` "
+                                    << "nor `Chosen: .. (not measured).`");
       }
     }
   }
-  CHECK(named > 60);
+  CHECK(named > 350);
 }
 
 TEST_CASE("layering: rules and their analysis have no bare numbers") {

@@ -6,6 +6,7 @@
 namespace hone::jit {
 namespace {
 
+/// Fixed by: data sheets.
 constexpr DevicePeaks kPeaks[] = {
     {70, "V100", 1530, 15.7, 125, 0, 900},        {75, "T4", 1590, 8.1, 65, 130, 320},
     {80, "A100", 1410, 19.5, 312, 624, 2039},     {86, "A10", 1695, 31.2, 125, 250, 600},

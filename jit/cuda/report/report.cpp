@@ -12,6 +12,7 @@ using namespace ir;
 
 namespace {
 
+/// Fixed by: CUDA.
 constexpr double kSectorBytes = 32;
 
 /// What a buffer holds, in bytes.
@@ -63,6 +64,7 @@ double tensor_us(const DevicePeaks& peaks, const Walked& w) {
 }
 
 void add_roof(const Target& target, LaunchReport& r) {
+  // Fixed by: the parts of a multiprocessor.
   constexpr double kIssued = 4;  // by warps of a multiprocessor, a clock
   const DevicePeaks peaks = device_peaks(target);
   const double processors = multiprocessors(target);
@@ -75,6 +77,7 @@ void add_roof(const Target& target, LaunchReport& r) {
   r.issue_us = w.instructions / (kIssued * processors * peaks.mhz);
   if (r.memory_bytes > 0) r.intensity = w.operations / r.memory_bytes;
   // With few threads neither roof is near: loads wait for one another.
+  // Chosen: an eighth of what a GPU holds (not measured).
   constexpr double kEnough = 0.125;
   const double most = std::max({r.memory_us, r.operations_us, r.issue_us});
   r.bound = r.fill < kEnough      ? "parallelism"

@@ -7,6 +7,7 @@
 namespace hone::jit {
 namespace {
 
+/// Fixed by: CUDA.
 constexpr int64_t kSector = 32;
 constexpr int64_t kWord = 4;
 constexpr int64_t kBanks = 32;

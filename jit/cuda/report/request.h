@@ -7,6 +7,7 @@
 namespace hone::jit {
 
 /// Threads that access memory together.
+/// Fixed by: CUDA.
 inline constexpr int kLanes = 32;
 
 /// One access by the lanes of a warp at the same time.

@@ -47,9 +47,11 @@ std::vector<Sample> samples(int64_t n, int most) {
 }
 
 /// Iterations of a vector loop that are accessed together, at most.
+/// Fixed by: `kMostLanes` of the printed loops.
 constexpr int64_t kMostLanes = 16;
 
 /// Bytes that global memory is read by.
+/// Fixed by: CUDA.
 constexpr int64_t kWalkSector = 32;
 
 /// Where a statement stands: the active lanes, and the axes of the threads that loops have opened.

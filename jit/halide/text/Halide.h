@@ -91,6 +91,7 @@ Expr operator!(const Expr& a);
 Expr cast(Type type, const Expr& value);
 template <class T>
 Expr cast(const Expr& value) {
+  /// Fixed by: the bits of a byte.
   constexpr int kBits = 8 * static_cast<int>(sizeof(T));
   return cast(T(0.5) != T(0) ? Float(kBits) : T(-1) < T(0) ? Int(kBits) : UInt(kBits), value);
 }

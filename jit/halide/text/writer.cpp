@@ -5,6 +5,7 @@ namespace hone::jit::halide {
 namespace {
 
 /// Shorter texts are repeated.
+/// Chosen: what reads well (not measured).
 constexpr size_t kWorthName = 24;
 
 /// Without the parentheses around all of it.

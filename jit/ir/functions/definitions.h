@@ -19,12 +19,14 @@ inline double sigmoid(double x) {
 
 /// 0.5 * x * (1 + erf(x / sqrt 2)); minus infinity gives -0, its limit.
 inline double gelu(double x) {
+  // Fixed by: mathematics.
   constexpr double kSqrtHalf = 0.70710678118654752440;
   return x == -INFINITY ? -0.0 : 0.5 * x * std::erfc(-x * kSqrtHalf);
 }
 
 /// gelu with tanh in place of erf, as most networks have it.
 inline double gelu_tanh(double x) {
+  // Fixed by: mathematics.
   constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
   if (x == -INFINITY) return -0.0;
   return x * sigmoid(2 * kSqrtTwoOverPi * (x + 0.044715 * x * x * x));

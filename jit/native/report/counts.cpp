@@ -18,6 +18,7 @@ using namespace ir;
 namespace {
 
 /// Iterations that are walked one by one; beyond them a loop is sampled.
+/// Chosen: time that a report may take (not measured).
 constexpr int64_t kMostWalked = int64_t{1} << 19;
 constexpr int64_t kSamples = 16;
 

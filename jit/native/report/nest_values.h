@@ -30,6 +30,7 @@ class NestValues {
 };
 
 /// Iterations of a loop whose end data decide, by assumption.
+/// Chosen: a moderate size where nothing is known (not measured).
 inline constexpr int64_t kTripsFromData = 16;
 
 /// First value and number of iterations of a loop.

@@ -16,6 +16,7 @@ using namespace ir;
 
 namespace {
 
+/// Fixed by: x86.
 constexpr double kLine = 64;  // bytes
 
 /// Elements at even distances: `count` of them, `step` apart.

@@ -15,9 +15,11 @@ using namespace ir;
 
 namespace {
 
+/// Fixed by: a cache line.
 constexpr int64_t kLine = 64;
 
 /// A GPU's tensors are taken to be aligned to its longest access, unless they say otherwise.
+/// Fixed by: CUDA.
 constexpr int64_t kGpuAlign = 16;
 
 int64_t round_up(int64_t v, int64_t to) { return (v + to - 1) / to * to; }

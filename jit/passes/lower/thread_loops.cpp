@@ -11,6 +11,7 @@ using namespace ir;
 
 namespace {
 
+/// Fixed by: CUDA.
 constexpr int kClusterSm = 90;  // the first that runs blocks in clusters
 
 }  // namespace

@@ -29,6 +29,7 @@ struct TmaShape {
 
 namespace {
 
+/// Fixed by: TMA.
 constexpr int kTmaSm = 90;
 constexpr int64_t kMostRank = 5;      // dimensions of a map
 constexpr int64_t kMostBoxDim = 256;  // elements of a copy along one, its boxDim

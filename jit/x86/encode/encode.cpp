@@ -14,6 +14,7 @@ namespace {
 
 using namespace Xbyak::util;  // NOLINT: register names
 
+/// Fixed by: a cache line, and the System V ABI.
 constexpr size_t kAlign = 64;
 constexpr int kCalleeSaved[] = {3, 5, 12, 13, 14, 15};  // rbx rbp r12..r15
 

@@ -11,6 +11,7 @@ namespace hone::jit {
 namespace {
 
 /// Those the caller saves first, so that small kernels push nothing; rsp is never among them.
+/// Fixed by: the System V ABI.
 constexpr int8_t kGprOrder[] = {0, 8, 9, 10, 11, 7, 6, 2, 1, 3, 5, 12, 13, 14, 15};
 
 /// The size of the elements that a load repeats as an EVEX operand can; 0: it is no such load.

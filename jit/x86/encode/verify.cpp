@@ -10,6 +10,7 @@
 namespace hone::jit {
 namespace {
 
+/// Fixed by: x86.
 constexpr int kMasks = 8, kLowVectors = 16, kGprs = 16, kStackPointer = 4;
 
 std::string_view name_of_class(RegClass cls) {

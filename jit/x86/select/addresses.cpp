@@ -11,8 +11,10 @@ namespace {
 
 /// Multiples of a stride below this are reached from one pointer by `index * scale`. An index
 /// register for each odd part is enough: 1, 3, 5, 7 give 0..8.
+/// Fixed by: the scales of x86.
 constexpr int64_t kStrideBlock = 9;
 /// Displacements reach this far; what lies beyond gets a pointer of its own.
+/// Fixed by: displacements of 32 bits.
 constexpr int64_t kReach = int64_t{1} << 30;
 
 bool only_dims(const Term& t) {

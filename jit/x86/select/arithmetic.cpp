@@ -100,6 +100,7 @@ Value LaneArithmetic::extremum(bool max, const Value& a, const Value& b) {
   const X86 pick =
       max ? (single ? X86::vmaxps : X86::vmaxpd) : (single ? X86::vminps : X86::vminpd);
   const X86 test = single ? X86::vcmpps : X86::vcmppd;
+  // Fixed by: x86.
   constexpr int kOrdered = 7;
   if (wide()) {
     const Reg ordered =

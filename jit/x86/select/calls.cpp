@@ -63,6 +63,7 @@ class MathInstructions {
   }
   V shifted(X86 op, V a, int n) { return immediate(op, a, n); }
   V rounded(V a, int mode) {
+    // Fixed by: x86.
     constexpr int kQuiet = 8;
     const X86 op = has_avx512() ? (single_ ? X86::vrndscaleps : X86::vrndscalepd)
                                 : (single_ ? X86::vroundps : X86::vroundpd);
@@ -83,6 +84,7 @@ class MathEmitter : public MathInstructions {
   V copysign(V a, V b) {
     const V sign = constant_bits(single_ ? 0x80000000u : uint64_t{1} << 63);
     if (!has_avx512()) return or_(andnot(sign, a), and_(sign, b));
+    // Fixed by: x86.
     constexpr int kFirstPicksThirdElseSecond = 0xac;
     return made(s_.code_.update(
         RegClass::kVec, width_, sign.reg, single_ ? X86::vpternlogd : X86::vpternlogq,
@@ -103,10 +105,12 @@ class MathEmitter : public MathInstructions {
   V scalef(V a, V n) { return two(single_ ? X86::vscalefps : X86::vscalefpd, a, n); }
   V getexp(V a) { return one(single_ ? X86::vgetexpps : X86::vgetexppd, a); }
   V getmant(V a) {
+    // Fixed by: x86.
     constexpr int kAroundOneNanIfNegative = 0x0f;  // and 1, not -1, for -0
     return immediate(single_ ? X86::vgetmantps : X86::vgetmantpd, a, kAroundOneNanIfNegative);
   }
   V fraction(V a) {
+    // Fixed by: x86.
     constexpr int kFloorQuietly = 0x09;
     return immediate(single_ ? X86::vreduceps : X86::vreducepd, a, kFloorQuietly);
   }

@@ -64,6 +64,7 @@ Value Converter::to_single(const Value& v) {
 
 Value Converter::to_sticky_single(const Value& v) {
   if (v.type != DType::kF64) return to_single(v);
+  // Fixed by: the formats of f32 and f64.
   constexpr uint64_t kLost = (uint64_t{1} << 29) - 1;
   const Value lost = vectors_.constant_bits(DType::kF64, kLost);
   const Value carry = vectors_.op3(X86::vpaddq, vectors_.op3(X86::vandps, v, lost), lost);
@@ -161,6 +162,7 @@ Value Converter::float_to_quad(const Value& v) {
     for (int lane = 0; lane < lanes_.count; ++lane) {
       int within = 0;
       Reg x = vectors_.quarter_of(v, lane, within);
+      // Fixed by: x86.
       constexpr int kHighPair = 0xee;
       if (within == 1)
         x = code_.define(RegClass::kVec, 16, X86::vpshufd, {vreg(x, 16), imm(kHighPair)});
@@ -216,6 +218,7 @@ Value Converter::narrow_packed(const Value& v, DType to) {
     Reg low = cleared.reg, high = cleared.reg;
     if (w == 32)
       high = code_.define(RegClass::kVec, 16, X86::vextracti128, {vreg(cleared.reg, 32), imm(1)});
+    // Fixed by: x86.
     constexpr int kEvenLanes = 0x88;
     const Reg packed =
         from == 8 ? code_.define(RegClass::kVec, 16, X86::vshufps,

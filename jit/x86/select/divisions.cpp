@@ -111,6 +111,7 @@ Value Divisions::rest(const Value& x, const Value& q, const Value& y) {
 }
 
 Value Divisions::floor(const Value& x) {
+  // Fixed by: x86.
   constexpr int kDownQuietly = 9;
   const bool eight = x.type == DType::kF64;
   const X86 op = wide() ? (eight ? X86::vrndscalepd : X86::vrndscaleps)

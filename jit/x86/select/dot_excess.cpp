@@ -54,6 +54,7 @@ bool DotExcess::may_keep(const ir::Stmt& s) const {
 }
 
 Reg DotExcess::bytes_of_128() {
+  // Fixed by: the sign bits of four bytes.
   constexpr uint32_t kBits = 0x80808080;
   if (excess_depth_ < 0) return vectors_.constant_bits(DType::kI32, kBits).reg;
   if (bias_.valid()) return bias_;

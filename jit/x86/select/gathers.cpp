@@ -112,6 +112,7 @@ Value Gathers::gathered(int buffer, const Affine& first, int64_t stride, Reg mas
 }
 
 bool Gathers::gathers_under_mask(int size, int64_t stride) const {
+  // Fixed by: indices of 32 bits.
   constexpr int64_t kFar = int64_t{1} << 25;  // times the lanes, an index of 32 bits
   return wide() && size >= 4 && std::abs(stride) < kFar;
 }

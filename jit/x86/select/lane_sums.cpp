@@ -46,6 +46,7 @@ void LaneSums::store(const ir::StoreStmt& s, const Affine& offset) {
     }
   }
   // Outside loops several running values keep steps independent.
+  // Chosen: enough to hide the latency of an addition (not measured).
   constexpr int kIndependent = 4;
   const bool straight = code_.depth() == sums_depth_ && type != DType::kBool;
   LaneSum* sum = nullptr;

@@ -123,6 +123,7 @@ void Loads::prefetch(const ir::PrefetchStmt& s) {
     code_.emit(X86::prefetcht0, {mem(m)});
   };
   if (lanes_.loop < 0) return fetch(indices_.affine(s.offset));
+  // Fixed by: a cache line.
   constexpr int64_t kLine = 64;
   const int lanes = std::max(1, lanes_.active);
   Affine offset;

@@ -14,6 +14,7 @@ using ir::Op;
 namespace {
 
 /// More code than any schedule worth running has.
+/// Chosen: far beyond an instruction cache (not measured).
 constexpr size_t kMaxInstructions = 50000;
 
 }  // namespace

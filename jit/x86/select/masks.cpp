@@ -9,6 +9,7 @@ using ir::Op;
 
 namespace {
 
+/// Fixed by: x86.
 constexpr int kEqual = 0, kLess = 17, kLessEqual = 18, kNotEqual = 4;
 
 int float_predicate(Op op) {
@@ -142,6 +143,7 @@ Value Masks::as_element(const Value& mask, int size) {
       high = code_.define(RegClass::kVec, 16, X86::vextracti128, {vreg(m.reg, 32), imm(1)});
     }
     if (m.element == 8) {
+      // Fixed by: x86.
       constexpr int kEvenLanes = 0x88;
       low = code_.define(RegClass::kVec, 16, X86::vshufps,
                          {vreg(low, 16), vreg(high, 16), imm(kEvenLanes)});
@@ -234,6 +236,7 @@ Value Masks::compare(Op op, const Value& a, const Value& b) {
 }
 
 Value Masks::unordered(const Value& v) {
+  // Fixed by: x86.
   constexpr int kUnordered = 3;
   const int w = width(v.type), size = size_of(v.type);
   return {code_.define(wide() ? RegClass::kMask : RegClass::kVec, w,

@@ -70,6 +70,7 @@ Reg Memory::contiguous_load(const Mem& m, DType type, int buffer, Reg mask) {
 
 bool Memory::store_pieces(const Mem& at, const Value& value, int active) {
   // Beyond this many a masked store is the cheaper one, whatever waits for it.
+  // Chosen: about as long as the wait that pieces avoid (not measured).
   constexpr size_t kMostPieces = 4;
   struct Piece {
     int lane, lanes;

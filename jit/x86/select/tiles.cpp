@@ -146,6 +146,7 @@ Value Tiles::element_of(const TileGroup& group, DType type, int lane) {
   Reg x = vectors_.quarter_of({group.reg, type, size}, lane, within);
   lanes_ = outer;
   if (within != 0) {
+    // Fixed by: x86.
     constexpr int kHighPair = 0xee, kEach = 0x55;
     if (size == 8) {
       x = code_.define(RegClass::kVec, 16, X86::vpshufd, {vreg(x, 16), imm(kHighPair)});

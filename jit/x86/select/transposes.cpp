@@ -72,6 +72,7 @@ void Transposes::exchange_halves(Reg a, Reg b, Reg& low, Reg& high) {
 }
 
 void Transposes::exchange_quarters(const std::array<Reg, 4>& in, const std::array<Reg*, 4>& out) {
+  // Fixed by: x86.
   constexpr int kEven = 0x88, kOdd = 0xdd;
   const auto pick = [&](Reg a, Reg b, int which) {
     return code_.define(RegClass::kVec, 64, X86::vshuff32x4,

@@ -114,6 +114,7 @@ Value Vectors::upper_half(const Value& v) {
     return Value{code_.define(RegClass::kVec, w, op, {vreg(v.reg, 2 * w), imm(1)}), v.type,
                  v.element};
   };
+  // Fixed by: x86.
   constexpr int kHighPair = 0xee, kSecond = 0x55;
   switch (lanes_.count * size_of(v.type) / 2) {
     case 32:
