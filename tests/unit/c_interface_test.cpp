@@ -56,7 +56,7 @@ TEST_CASE("C: a text that does not parse is a status with the place underlined")
     return hone_engine_compile(engine.handle, "matmul M=2 Q=3", nullptr, &kernel, e);
   });
   CHECK(s.status == HONE_ERROR_SEMANTIC);
-  CHECK(s.text.find("Q") != std::string::npos);
+  CHECK(s.text.find('Q') != std::string::npos);
   CHECK(kernel == nullptr);
   // Without a place for the text the status has to do.
   CHECK(hone_engine_compile(engine.handle, "matmul M=2 Q=3", nullptr, &kernel, nullptr) ==
