@@ -180,8 +180,10 @@ TEST_CASE("lost worker: killed from outside, it is started again and no schedule
       ("[ $COUNT -lt 2 ] && { read line <&3; echo opened >&3; read line <&3; kill -KILL $$; }; "
        "exec \"$REAL\""),
       "[ $COUNT -lt 4 ] && { sleep 0.0$COUNT; kill -KILL $$; } & exec \"$REAL\"",
-      // A sanitizer's handler may wait for locks that the signal found taken.
-      ("[ $COUNT -lt 2 ] && { sleep 0.05; kill -SEGV $$; } & "
+      // Once it handles SIGSEGV, bit 10 of what it catches. A sanitizer's handler would come first,
+      // and may wait for locks that the signal found taken.
+      ("[ $COUNT -lt 2 ] && { until grep -q '^SigCgt:.*[4-7c-f]..$' /proc/$$/status || "
+       "[ ! -e /proc/$$ ]; do sleep 0.01; done; sleep 0.02; kill -SEGV $$; } & "
        "ASAN_OPTIONS=\"$ASAN_OPTIONS:handle_segv=0\" exec \"$REAL\""),
   };
   for (const char* script : scripts) {
