@@ -285,6 +285,25 @@ bool mentions_loop(const Expr& e, int loop) {
   return any_node(e, [&](const Expr& x) { return x->op == Op::kVar && x->id == loop; });
 }
 
+std::optional<int64_t> slope_in(const Expr& e, int loop) {
+  if (e->op == Op::kVar && e->id == loop) return 1;
+  if (!mentions_loop(e, loop)) return 0;
+  if (e->op == Op::kAdd || e->op == Op::kSub) {
+    const auto a = slope_in(e->args[0], loop), b = slope_in(e->args[1], loop);
+    if (!a || !b) return std::nullopt;
+    return e->op == Op::kAdd ? *a + *b : *a - *b;
+  }
+  if (e->op == Op::kMul) {
+    int64_t factor = 0;
+    for (int i = 0; i < 2; ++i) {
+      if (!is_const(e->args[i], &factor)) continue;
+      const auto other = slope_in(e->args[1 - i], loop);
+      if (other) return factor * *other;
+    }
+  }
+  return std::nullopt;
+}
+
 bool equal(const Expr& a, const Expr& b) {
   if (a.get() == b.get()) return true;
   if (!a || !b || a->op != b->op || a->type != b->type || a->guarded != b->guarded ||

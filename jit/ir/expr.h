@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -124,6 +125,8 @@ bool any_node(const Expr& e, const F& f) {
 bool mentions_var(const Expr& e, std::string_view name);
 /// True where `e` reads the loop of that number.
 bool mentions_loop(const Expr& e, int loop);
+/// The factor of the loop of that number in a sum, where it is plain to see.
+std::optional<int64_t> slope_in(const Expr& e, int loop);
 /// `e` with its children replaced (and folded again).
 Expr with_args(const Expr& e, std::vector<Expr> args);
 /// The one recursion of all instances of `rewrite`.

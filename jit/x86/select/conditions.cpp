@@ -45,12 +45,19 @@ bool Conditions::decided(const ir::Expr& e, bool& holds) {
 }
 
 bool Conditions::decided_comparison(const ir::Expr& e, bool& holds) {
-  if (e->args[0]->type != DType::kI64 || has_load(e)) return false;
+  const DType type = e->args[0]->type;
+  if ((type != DType::kI64 && type != DType::kI32) || has_load(e)) return false;
+  const auto sum = [&](const ir::Expr& x, Affine& out) {
+    return type == DType::kI64 ? indices_.lane_index(x, out) : indices_.known_sum(x, out);
+  };
   Affine a, b;
-  if (!indices_.lane_index(e->args[0], a) || !indices_.lane_index(e->args[1], b)) return false;
-  const Affine d = a - b;
+  if (!sum(e->args[0], a) || !sum(e->args[1], b)) return false;
+  return decided_by(e, a - b, holds);
+}
+
+bool Conditions::decided_by(const ir::Expr& e, const Affine& difference, bool& holds) const {
   int64_t least, most;
-  if (!indices_.range_of(d, least, most)) return false;
+  if (!indices_.range_of(difference, least, most)) return false;
   switch (e->op) {
     case Op::kLt:
       holds = most < 0;
@@ -66,6 +73,21 @@ bool Conditions::decided_comparison(const ir::Expr& e, bool& holds) {
   }
 }
 
+bool Conditions::decided_lanes(const ir::Expr& e, uint64_t& bits) {
+  bits = 0;
+  for (int i = 0; i < lanes_.count; ++i) {
+    Affine a, b;
+    bool holds = false, decided = false;
+    at_lane(i, [&] {
+      decided = indices_.known_sum(e->args[0], a) && indices_.known_sum(e->args[1], b) &&
+                decided_by(e, a - b, holds);
+    });
+    if (!decided) return false;
+    if (holds) bits |= uint64_t{1} << i;
+  }
+  return true;
+}
+
 Value Conditions::compare(const ir::Expr& e) {
   const DType type = e->args[0]->type;
   if (type == DType::kI64) {
@@ -73,6 +95,10 @@ Value Conditions::compare(const ir::Expr& e) {
       return masks_.uniform(integers_.compare(e));
     Value v;
     if (indices_.steers(e) && compare_lanes(e, v)) return v;
+  }
+  uint64_t bits = 0;
+  if (is_int(type) && indices_.depends_on_lane(e) && decided_lanes(e, bits)) {
+    return masks_.of_lanes(bits);
   }
   const Value a = value(e->args[0]), b = value(e->args[1]);
   return arithmetic_.compared(e->op, a, b);

@@ -46,6 +46,10 @@ class Conditions final : public SelectionPart {
   };
 
   bool decided_comparison(const ir::Expr& e, bool& holds);
+  /// What the difference of two integers says of their comparison, if anything.
+  bool decided_by(const ir::Expr& e, const Affine& difference, bool& holds) const;
+  /// The lanes in which a comparison of integers holds, where each lane is decided.
+  bool decided_lanes(const ir::Expr& e, uint64_t& bits);
   /// A comparison of index integers; null when it is not of a form that lane numbers decide.
   bool compare_lanes(const ir::Expr& e, Value& out);
   /// Lanes with `d` < 0, where d = slope * lane + something the same in all lanes, slope 1 or -1.

@@ -19,7 +19,15 @@ void Indices::opened(Scope::Kind /*kind*/, uint64_t /*written*/) {
 void Indices::closed(int depth, uint64_t /*written*/) { loops_.resize(depth); }
 
 Affine Indices::affine(const ir::Expr& e) {
-  if (e->type != DType::kI64) return opaque(e);
+  if (e->type == DType::kI64) return sum_of(e);
+  if (!strict_ || e->type != DType::kI32) return opaque(e);
+  const Affine a = sum_of(e);
+  int64_t least, most;
+  if (!range_of(a, least, most) || least < INT32_MIN || most > INT32_MAX) tangled_ = true;
+  return a;
+}
+
+Affine Indices::sum_of(const ir::Expr& e) {
   switch (e->op) {
     case Op::kInt:
       return Affine::of(e->i);
@@ -47,6 +55,9 @@ Affine Indices::affine(const ir::Expr& e) {
     case Op::kDiv:
     case Op::kMod:
       return affine_of_division(e);
+    case Op::kCast:
+      if (strict_ && is_int(e->args[0]->type)) return affine(e->args[0]);
+      return opaque(e);
     case Op::kMin:
     case Op::kMax: {
       const Affine a = affine(e->args[0]), b = affine(e->args[1]);
@@ -69,10 +80,17 @@ bool Indices::lane_index(const ir::Expr& e, Affine& out) {
   return !std::exchange(tangled_, tangled);
 }
 
+bool Indices::known_sum(const ir::Expr& e, Affine& out) {
+  const bool strict = std::exchange(strict_, true), tangled = std::exchange(tangled_, false);
+  out = affine(e);
+  strict_ = strict;
+  return !std::exchange(tangled_, tangled) && !out.overflow;
+}
+
 Affine Indices::added(const ir::Expr& e, const Affine& a, const Affine& b) {
   const Affine sum = a + b;
   if (!sum.overflow) return sum;
-  if (trying_ && depends_on_lane(e)) {
+  if (strict_ || (trying_ && depends_on_lane(e))) {
     tangled_ = true;
     return {};
   }
@@ -120,7 +138,7 @@ Affine Indices::opaque(const ir::Expr& e) {
 /// The value of `e`, which `compute` leaves in a register. What `e` is made of is not looked at
 /// again: each level of a deep one would double the work.
 Affine Indices::opaque(const ir::Expr& e, const std::function<Reg()>& compute) {
-  if (trying_ && depends_on_lane(e)) {
+  if (strict_ || (trying_ && depends_on_lane(e))) {
     tangled_ = true;
     return {};
   }

@@ -31,6 +31,9 @@ class Indices final : public SelectionPart, public ScopeListener {
   Affine affine(const ir::Expr& e);
   /// The index as a sum with the lane as a factor; false where lanes do not follow such a rule.
   bool lane_index(const ir::Expr& e, Affine& out);
+  /// The integer, of 64 or 32 bits, as a sum that is known without code. False where it is none,
+  /// and where 32 bits may not hold a part of it.
+  bool known_sum(const ir::Expr& e, Affine& out);
   /// The range of `a` over all iterations, when it is known.
   bool range_of(const Affine& a, int64_t& min, int64_t& max) const;
   /// True when general registers alone can compute the integer or bool.
@@ -52,6 +55,7 @@ class Indices final : public SelectionPart, public ScopeListener {
   void closed(int depth, uint64_t written) override;
 
  private:
+  Affine sum_of(const ir::Expr& e);
   /// a + b, the value of `e`; with more terms than fit, both as registers.
   Affine added(const ir::Expr& e, const Affine& a, const Affine& b);
   /// x / c and x % c, by splitting x into a multiple of c and a rest that lies in [0, c).
@@ -68,6 +72,7 @@ class Indices final : public SelectionPart, public ScopeListener {
   std::vector<LoopState> loops_;  ///< by depth of the scope
   bool trying_ = false;           ///< see lane_index
   bool tangled_ = false;
+  bool strict_ = false;  ///< see known_sum
 };
 
 }  // namespace hone::jit

@@ -118,6 +118,20 @@ Value Masks::prefix(Reg count) {
           DType::kBool, element};
 }
 
+Value Masks::of_lanes(uint64_t bits) {
+  if (wide()) {
+    return {code_.define(RegClass::kMask, 8, X86::kmovq,
+                         {greg(constant_gpr(static_cast<int64_t>(bits)))}),
+            DType::kBool, 0};
+  }
+  const int element = widest_element(), w = std::max(16, lanes_.count * element);
+  std::vector<uint8_t> ones(static_cast<size_t>(w), 0);
+  for (int i = 0; i < lanes_.count * element; ++i) {
+    if (bits >> (i / element) & 1) ones[static_cast<size_t>(i)] = 0xff;
+  }
+  return {code_.load_pool(w, X86::vmovups, code_.pool(ones.data(), w)), DType::kBool, element};
+}
+
 int Masks::width_of(const Value& mask) const {
   if (mask.element == 0) return target_.vector_bytes();
   const int bytes = lanes_.count * mask.element;

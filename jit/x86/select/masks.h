@@ -20,6 +20,8 @@ class Masks final : public SelectionPart {
   Value uniform(Reg bit);
   /// The lanes before number `count`, which is in [0, lanes].
   Value prefix(Reg count);
+  /// The lanes whose bits are on.
+  Value of_lanes(uint64_t bits);
   int width_of(const Value& mask) const;
   /// AVX2: bytes of a mask's lane that fill a vector, at most 8.
   int widest_element() const;

@@ -2,7 +2,6 @@
 #include "jit/x86/select/surveys.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "jit/ir/instructions.h"
 #include "jit/ir/visit.h"
@@ -13,26 +12,6 @@ namespace hone::jit {
 using ir::Op;
 
 namespace {
-
-/// The factor of the variable in a sum, where it is plain to see.
-std::optional<int64_t> coefficient_in(const ir::Expr& e, int variable) {
-  if (e->op == Op::kVar && e->id == variable) return 1;
-  if (!ir::mentions_loop(e, variable)) return 0;
-  if (e->op == Op::kAdd || e->op == Op::kSub) {
-    const auto a = coefficient_in(e->args[0], variable), b = coefficient_in(e->args[1], variable);
-    if (!a || !b) return std::nullopt;
-    return e->op == Op::kAdd ? *a + *b : *a - *b;
-  }
-  if (e->op == Op::kMul) {
-    int64_t factor = 0;
-    for (int i = 0; i < 2; ++i) {
-      if (!ir::is_const(e->args[i], &factor)) continue;
-      const auto other = coefficient_in(e->args[1 - i], variable);
-      if (other) return factor * *other;
-    }
-  }
-  return std::nullopt;
-}
 
 bool is_comparison_shape(Op op) {
   return op == Op::kEq || op == Op::kNe || op == Op::kLt || op == Op::kLe;
@@ -71,7 +50,7 @@ const Survey& Surveys::of(const ir::ForStmt& loop) {
 
 void Surveys::collect(const ir::Stmt& s, int variable, Survey& out) const {
   const auto scattered = [&](const ir::Expr& offset) {
-    const auto c = coefficient_in(offset, variable);
+    const auto c = ir::slope_in(offset, variable);
     return !c || (*c != 0 && *c != 1);
   };
   const auto look = [&](const ir::Expr& e) {
@@ -80,7 +59,7 @@ void Surveys::collect(const ir::Stmt& s, int variable, Survey& out) const {
       out.indexed |= has_load(x->args[0]);
       const ir::NestBuffer& b = nest_.buffers[x->id];
       if (b.home == ir::Home::kRegisters || !scattered(x->args[0])) return;
-      const auto stride = coefficient_in(x->args[0], variable);
+      const auto stride = ir::slope_in(x->args[0], variable);
       out.scattered = true;
       out.unmaskable |=
           x->guarded || !stride || !gathers_.gathers_under_mask(size_of(b.type), *stride);
@@ -175,10 +154,15 @@ int Surveys::lane_bytes(const ir::Expr& e, int variable) const {
   if (!e) return 0;
   if (e->type == DType::kI64 && !ir::mentions_loop(e, variable) && indices_.steers(e)) return 0;
   if (is_comparison_shape(e->op) && e->args[0]->type == DType::kI64 && !has_load(e)) {
-    const auto a = coefficient_in(e->args[0], variable), b = coefficient_in(e->args[1], variable);
+    const auto a = ir::slope_in(e->args[0], variable), b = ir::slope_in(e->args[1], variable);
     if (a && b && *a - *b >= -1 && *a - *b <= 1) return 0;
   }
   int bytes = e->type == DType::kBool && e->op != Op::kLoad ? 0 : size_of(e->type);
+  // Of a sum, lanes of any size are the first one's and a constant for each.
+  if (e->op == Op::kCast && is_int(e->type) && e->args[0]->type == DType::kI64 &&
+      ir::slope_in(e->args[0], variable) && indices_.steers(e->args[0])) {
+    return bytes;
+  }
   if (e->op == Op::kLoad) {
     for (size_t i = 1; i < e->args.size(); ++i) {
       bytes = std::max(bytes, lane_bytes(e->args[i], variable));

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/x86/select/values.h"
 
+#include <cstring>
+#include <vector>
+
 #include "jit/x86/select/by_size.h"
 #include "jit/x86/select/expressions.h"
 
@@ -11,6 +14,7 @@ using ir::Op;
 Value Values::value(const ir::Expr& e) {
   if (e->type == DType::kI64 && !indices_.depends_on_lane(e) && indices_.steers(e))
     return from_integer(e);
+  if (Value lanes; from_lanes(e, lanes)) return lanes;
   switch (e->op) {
     case Op::kInt:
     case Op::kFloat:
@@ -58,24 +62,65 @@ Value Values::scalar_argument(const ir::Expr& e) {
   return {memory_.broadcast_load(m, e->type, -1, {}), e->type, size_of(e->type)};
 }
 
-Value Values::from_integer(const ir::Expr& e) {
+Value Values::from_integer(const ir::Expr& e) { return from_sum(indices_.affine(e), DType::kI64); }
+
+Value Values::from_sum(const Affine& a, DType type) {
   const int32_t lane = Factor::make(Factor::kLane, 0);
-  const Affine a = indices_.affine(e);
   const Affine stride = a.coefficient_of(lane);
-  const Affine first = a.without(lane);
-  Value v = vectors_.splat(indices_.gpr(first), DType::kI64);
-  if (stride.is_constant() && stride.constant == 0) return v;
-  std::array<int64_t, 8> numbers{};
-  for (int64_t i = 0; i < 8; ++i) numbers[i] = i;
-  const int w = width(DType::kI64);
+  const Value first = vectors_.splat(indices_.gpr(a.without(lane)), type);
+  if (stride.is_constant() && stride.constant == 0) return first;
+  const int size = size_of(type), w = width(type);
   if (w > target_.vector_bytes()) {
     refuse("64-bit integers that differ between lanes do not fit the vector loop");
   }
-  Value iota{code_.load_pool(w, X86::vmovups, code_.pool(numbers.data(), w)), DType::kI64, 8};
+  std::vector<uint8_t> numbers(static_cast<size_t>(w), 0);
+  for (int i = 0; i < w / size; ++i)
+    numbers[static_cast<size_t>(i * size)] = static_cast<uint8_t>(i);
+  Value iota{code_.load_pool(w, X86::vmovups, code_.pool(numbers.data(), w)), type, size};
   if (!(stride.is_constant() && stride.constant == 1)) {
-    iota = arithmetic_.apply(Op::kMul, iota, vectors_.splat(indices_.gpr(stride), DType::kI64));
+    iota = arithmetic_.apply(Op::kMul, iota, vectors_.splat(indices_.gpr(stride), type));
   }
-  return arithmetic_.apply(Op::kAdd, v, iota);
+  return arithmetic_.apply(Op::kAdd, first, iota);
+}
+
+bool Values::from_lanes(const ir::Expr& e, Value& out) {
+  if (!is_int(e->type) || e->op == Op::kLoad || !indices_.depends_on_lane(e)) return false;
+  if (width(e->type) > target_.vector_bytes() || !indices_.steers(e)) return false;
+  // A conversion to fewer bits keeps the low ones, as do sums.
+  const bool cut = e->op == Op::kCast && is_int(e->args[0]->type) &&
+                   size_of(e->type) <= size_of(e->args[0]->type);
+  const ir::Expr& sum = cut ? e->args[0] : e;
+  if (from_table(sum, e->type, out)) return true;
+  Affine a;
+  if (sum->type != DType::kI64 || !indices_.lane_index(sum, a)) return false;
+  const int32_t lane = Factor::make(Factor::kLane, 0);
+  const Affine curve = a.coefficient_of(lane).coefficient_of(lane);
+  if (!curve.is_constant() || curve.constant != 0) return false;
+  out = from_sum(a, e->type);
+  return true;
+}
+
+bool Values::from_table(const ir::Expr& sum, DType type, Value& out) {
+  const int size = size_of(type), w = width(type);
+  Affine first;
+  std::vector<uint8_t> table(static_cast<size_t>(w), 0);
+  bool differs = false;
+  for (int i = 0; i < lanes_.count; ++i) {
+    Affine at;
+    bool known = false;
+    at_lane(i, [&] { known = indices_.known_sum(sum, at); });
+    if (!known) return false;
+    if (i == 0) first = at;
+    const Affine more = at - first;
+    if (more.overflow || !more.is_constant()) return false;
+    differs |= more.constant != 0;
+    std::memcpy(&table[static_cast<size_t>(i * size)], &more.constant, static_cast<size_t>(size));
+  }
+  out = vectors_.splat(indices_.gpr(first), type);
+  if (!differs) return true;
+  const Value more{code_.load_pool(w, X86::vmovups, code_.pool(table.data(), w)), type, size};
+  out = arithmetic_.apply(Op::kAdd, out, more);
+  return true;
 }
 
 Value Values::unary(const ir::Expr& e) {
@@ -137,6 +182,15 @@ Value Values::convert(const ir::Expr& e) {
       v.reg = code_.define(RegClass::kVec, w, broadcast_of(size_of(made), w), {vreg(x, 16)});
     }
     return converter_.converted(v, to);
+  }
+  // The low bits of a sum are the sum of low bits, which fit lanes that the sum does not.
+  const bool sum =
+      from->op == Op::kNeg || from->op == Op::kAdd || from->op == Op::kSub || from->op == Op::kMul;
+  if (sum && is_int(to) && from->type == DType::kI64 && indices_.steers(from)) {
+    std::vector<ir::Expr> low;
+    for (const ir::Expr& a : from->args) low.push_back(ir::make_cast(to, a));
+    return value(low.size() == 1 ? ir::make_unary(from->op, low[0])
+                                 : ir::make_binary(from->op, low[0], low[1]));
   }
   return converter_.converted(value(from), to);
 }

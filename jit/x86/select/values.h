@@ -40,6 +40,12 @@ class Values final : public SelectionPart {
   Value scalar_argument(const ir::Expr& e);
   /// An integer of the index kind in all lanes; with the lane's number where it depends on it.
   Value from_integer(const ir::Expr& e);
+  /// A sum in which the lane may be a factor, in integers of a type.
+  Value from_sum(const Affine& a, DType type);
+  /// An integer of loops and dims that differs between lanes; false where it is no plain one.
+  bool from_lanes(const ir::Expr& e, Value& out);
+  /// One whose lanes differ from the first by constants: that one in all, and a table.
+  bool from_table(const ir::Expr& sum, DType type, Value& out);
   Value unary(const ir::Expr& e);
   Value binary(const ir::Expr& e);
   /// Floor division of integers, or its remainder.
