@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "include/hone/error.h"
+#include "jit/passes/narrow_integers.h"
 #include "jit/x86/encode/encode.h"
 #include "jit/x86/encode/machine.h"
 #include "jit/x86/encode/print.h"
@@ -70,9 +71,11 @@ void compile_launch(const ir::Launch& launch, const Lir& lir, const ir::Target& 
 Result<X86Code, ir::Reject> compile_x86(const ir::Nest& nest, const ir::Target& target,
                                         const EmitOptions& options) {
   X86Code code;
-  for (const ir::Launch& launch : nest.launches) {
+  const auto narrowed = with_narrow_integers(nest);
+  const ir::Nest& selected = narrowed ? *narrowed : nest;
+  for (const ir::Launch& launch : selected.launches) {
     try {
-      const Result<Lir, ir::Reject> lir = select(nest, launch, target);
+      const Result<Lir, ir::Reject> lir = select(selected, launch, target);
       if (!lir) throw ir::Reject(lir.failure());
       compile_launch(launch, *lir, target, options, code);
     } catch (ir::Reject& why) {
