@@ -2,11 +2,12 @@
 #include "ops/reductions.h"
 
 #include <algorithm>
-#include <limits>
+#include <cstdint>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "jit/ir/facts.h"
 #include "ops/values.h"
 
 namespace hone::ops {
@@ -140,6 +141,21 @@ Value Reductions::lower_reduction(const Term& t) {
   return close_nested(std::move(draft), type, body.stored);
 }
 
+/// Whether 32 bits hold the positions of an argmax over `rvars`, and there is one.
+bool Reductions::few_positions(const std::vector<Index>& rvars) const {
+  ir::Facts facts;
+  for (const ir::Dim& d : c_.program.dims) facts.define_dim(d.name, d.lo, d.hi);
+  ir::Poly positions(1);
+  for (const Index& r : rvars) {
+    if (r.from_data || !is_variable_free(r.hi) || !is_variable_free(r.lo)) return false;
+    const ir::Poly lo = ir::Poly::of(r.lo, &facts), hi = ir::Poly::of(r.hi, &facts);
+    if (!facts.nonnegative(lo) || !facts.nonnegative(hi - lo - 1)) return false;
+    if (!facts.at_most(hi, INT32_MAX)) return false;
+    positions = positions * (hi - lo);
+  }
+  return facts.at_most(positions, INT32_MAX);
+}
+
 /// The lowest index at which the value equals the maximum, or is NaN. Two stages give it:
 /// `m = max[j](v)`, then `min[j](select(v == m || v != v, j, largest))`.
 void Reductions::arg_reduce(const Term& t, Draft& draft) {
@@ -152,6 +168,7 @@ void Reductions::arg_reduce(const Term& t, Draft& draft) {
   const DType type = reduce(t, best, values_.lower_value(t.args[0]));
   const Expr value = best.stage.value;
   const std::vector<Index> rvars = best.rvars;
+  const DType counter = best.needs.empty() && few_positions(rvars) ? DType::kI32 : DType::kI64;
   draft.accesses.insert(draft.accesses.end(), best.accesses.begin(), best.accesses.end());
   draft.needs.insert(draft.needs.end(), best.needs.begin(), best.needs.end());
   c_.frames.pop_back();
@@ -175,9 +192,10 @@ void Reductions::arg_reduce(const Term& t, Draft& draft) {
     c_.scope.push_back(r);
   }
   draft.stage.reduce = Reduce::kMin;
-  draft.stage.accumulate = DType::kI64;
+  draft.stage.accumulate = counter;
+  const int64_t none = counter == DType::kI32 ? INT32_MAX : INT64_MAX;
   draft.stage.value =
-      ir::make_select(here, position, ir::make_int(std::numeric_limits<int64_t>::max()));
+      ir::make_select(here, ir::make_cast(counter, position), ir::make_int(none, counter));
 }
 
 Value Reductions::lower_arg_reduction(const Term& t) {

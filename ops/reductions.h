@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ops/conversions.h"
 #include "ops/lowering_context.h"
@@ -30,6 +31,7 @@ class Reductions {
 
  private:
   Value lower_arg_reduction(const Term& t);
+  bool few_positions(const std::vector<Index>& rvars) const;
   void close_scope(Draft& draft, size_t outer);
   Value close_nested(Draft draft, DType type, std::optional<DType> stored);
   std::string fresh_name();

@@ -88,14 +88,24 @@ TEST_CASE("ops: types of storage and of arithmetic") {
 TEST_CASE("ops: argmax is a maximum and the least index that has it, a NaN first") {
   CHECK(lines("row_argmax M=5 N=7", "stage") ==
         "stage Y.1: Y.1[i] = max[j in 0..7: f32](X[i,j])\n"
-        "stage Y: Y[i] = min[j in 0..7: i64](select(X[i,j] == Y.1[i] || X[i,j] != "
-        "X[i,j],j,9223372036854775807))");
+        "stage Y.2: Y.2[i] = min[j in 0..7: i32](select(X[i,j] == Y.1[i] || X[i,j] != "
+        "X[i,j],cast<i32>(j),2147483647))\n"
+        "stage Y: Y[i] = cast<i64>(Y.2[i])");
   CHECK(
       lines("op f(X: i32[M,N]) -> (Y: i64[]) { Y[] = argmin[i,j](X[i,j]) + 0 } M=2 N=3", "stage") ==
       "stage Y.1: Y.1[] = min[i in 0..2, j in 0..3: i32](X[i,j])\n"
-      "stage Y.2: Y.2[] = min[i in 0..2, j in 0..3: i64](select(X[i,j] == Y.1[],i*3 + "
-      "j,9223372036854775807))\n"
-      "stage Y: Y[] = Y.2[]");
+      "stage Y.2: Y.2[] = min[i in 0..2, j in 0..3: i32](select(X[i,j] == Y.1[],cast<i32>(i*3 + "
+      "j),2147483647))\n"
+      "stage Y: Y[] = cast<i64>(Y.2[])");
+}
+
+TEST_CASE("ops: positions of an argmax that may be none or many are kept in 64 bits") {
+  for (const char* bindings : {"N=0..4", "N=3000000000"}) {
+    const std::string text = lines(
+        std::string("op f(X: i8[N]) -> (Y: i64[]) { Y[] = argmax[i](X[i]) } ") + bindings, "stage");
+    CHECK(text.find("min[i in 0..N: i32]") == text.npos);
+    CHECK(text.find(": i64](select(") != text.npos);
+  }
 }
 
 TEST_CASE("ops: where is inherited by reductions and intermediates") {
