@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "include/hone/error.h"
+#include "jit/passes/loop_invariants.h"
 #include "jit/passes/narrow_integers.h"
 #include "jit/x86/encode/encode.h"
 #include "jit/x86/encode/machine.h"
@@ -72,7 +73,8 @@ Result<X86Code, ir::Reject> compile_x86(const ir::Nest& nest, const ir::Target& 
                                         const EmitOptions& options) {
   X86Code code;
   const auto narrowed = with_narrow_integers(nest);
-  const ir::Nest& selected = narrowed ? *narrowed : nest;
+  const auto moved = with_invariants_outside(narrowed ? *narrowed : nest);
+  const ir::Nest& selected = moved ? *moved : narrowed ? *narrowed : nest;
   for (const ir::Launch& launch : selected.launches) {
     try {
       const Result<Lir, ir::Reject> lir = select(selected, launch, target);
