@@ -145,7 +145,8 @@ bool Hoisting::repeats(const Stage& stage, const Expr& e) const {
       skipped *= size_of_extent(program_, extent);
     }
   }
-  if (innermost.empty() || times < kRepeats) return false;
+  if (innermost.empty()) times = skipped;  // one value for all
+  if (times < kRepeats) return false;
   if (stage.reduce == ir::Reduce::kNone) return weight(e, innermost) >= kHeavy;
   return times >= kRepeatedTerm && ir::operations_of(e) >= kHeavyTerm && made_of_fewer(stage, e);
 }
@@ -166,7 +167,7 @@ double Hoisting::weight(const Expr& e, const std::string& innermost) const {
 /// True where `e` has no more values than the tensors that it reads have elements: windows, say,
 /// have many more.
 bool Hoisting::made_of_fewer(const Stage& stage, const Expr& e) const {
-  double values = 1, elements = 0;
+  double values = 1, elements = 1;
   for (const auto* vars : {&stage.vars, &stage.rvars}) {
     for (const IndexVar& v : *vars) {
       if (ir::mentions_var(e, v.name)) values *= size_of_extent(program_, v.hi);

@@ -96,6 +96,15 @@ TEST_CASE("invariants: what outer loops would repeat is a stage where it is dear
   CHECK(stored.program.stages.size() == 1);
 }
 
+TEST_CASE("invariants: what follows no index is one value, where it is dear") {
+  const auto p = parsed(
+      "op f(A: f32[M,N], B: f32[1], s: f32) -> (Y: f32[M,N]) { "
+      "Y[i,j] = A[i,j] * cbrt(s + B[0]) + 2*B[0] } M=50 N=60");
+  CHECK(value(p, "Y.1") == "cbrt(s + B[0])");
+  CHECK(rank(p, "Y.1") == 0);
+  CHECK(value(p, "Y") == "A[i,j]*Y.1[] + 2.0*B[0]");
+}
+
 TEST_CASE("invariants: windows and few repeats are left in place") {
   const std::string start = "op f(X: f32[H+2,K], W: f32[N,3,K]) -> (Y: f32[N,H]) { Y[n,h] = ";
   const auto window =
