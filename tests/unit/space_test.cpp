@@ -191,6 +191,39 @@ TEST_CASE("space: what no index runs along in memory runs along the nearest, as 
   CHECK(innermost.name.rfind('i', 0) == 0);
 }
 
+TEST_CASE("space: loops follow the result in memory, gaps or none, known or not") {
+  const ir::Target target = tests::target_named(kTargets[0]);
+  const auto order = [&](const std::string& layout) {
+    std::string out;
+    const ir::Program p = tests::by_default(
+        "op f(A: f32[]) -> (Y: f32[L,M,N]) { Y[i,j,k] = A[] } L=50 M=60 N=70 " + layout, target);
+    for (const ir::Loop& l : p.stage("Y")->loops) out += l.name[0];
+    return out;
+  };
+  CHECK(order("Y.stride=(5000,71,1)") == "ijkk");
+  CHECK(order("Y.stride=(1,51,3100)") == "kji");
+  CHECK(order("Y.stride=(71,4000,1)") == "jikk");
+  CHECK(order("Y.stride=(?,?,?)") == "ijkk");
+}
+
+TEST_CASE("space: what constants alone decide is left to the bind, unless it grows") {
+  const ir::Target target = tests::target_named(kTargets[0]);
+  const auto stays = [&](const std::string& text, const char* stage) {
+    const ir::Program p = tests::by_default(text, target);
+    const ir::Stage* s = p.stage(stage);
+    return s && s->at.root();
+  };
+  const std::string sums =
+      "op f(W: f32[M,K], X: f32[M,N]) -> (Y: f32[M,N]) { t[i] = sum[k](W[i,k]); "
+      "Y[i,j] = X[i,j]*t[i] } M=64 N=512 K=100";
+  CHECK(stays(sums + " const=W", "t"));
+  CHECK_FALSE(stays(sums, "t"));
+  const std::string table =
+      "op f(W: f32[N], X: f32[N]) -> (Y: f32[N,N]) { t[i,j] = exp(W[i]) / exp(W[j]); "
+      "Y[i,j] = X[i] + t[i,j] } N=2000 const=W";
+  CHECK_FALSE(stays(table, "t"));
+}
+
 TEST_CASE("space: what would be scalar in a row is computed for all rows beforehand") {
   const ir::Target target = tests::target_named(kTargets[0]);
   for (const char* text : {

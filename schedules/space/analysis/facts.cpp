@@ -10,9 +10,13 @@
 namespace hone::schedules {
 namespace {
 
-/// Elements that a stride known only at the call is taken for.
+/// Elements that the step of an index that data decide is taken for.
 /// Fixed by: pages and lines, since no two neighbours may share one.
 constexpr int64_t kUnknownStride = 4096;
+/// Elements that a stride known only at the call is taken for at least. Mostly there are no gaps,
+/// but no vector may rely on it.
+/// Fixed by: wider than what shuffles take apart, within a line.
+constexpr int64_t kLeastUnknown = 8;
 
 void add(Affine& to, const Affine& from, int64_t factor) {
   to.constant += factor * from.constant;
@@ -188,6 +192,14 @@ int64_t StageFacts::extent(const std::string& var) const {
   return it == extents.end() ? 1 : it->second;
 }
 
+/// A stride that only the call knows.
+static bool is_open(const ir::Program& program, const ir::Expr& stride) {
+  return stride->op == ir::Op::kDim &&
+         std::none_of(program.dims.begin(), program.dims.end(), [&](const ir::Dim& d) {
+           return d.name == stride->name && !d.at.empty();
+         });
+}
+
 std::vector<int64_t> dim_strides(const ir::Program& program, const ir::Buffer& b) {
   std::vector<ir::Axis> axes = b.axes;
   for (size_t d = 0; b.axes.empty() && d < b.shape.size(); ++d) {
@@ -197,7 +209,11 @@ std::vector<int64_t> dim_strides(const ir::Program& program, const ir::Buffer& b
   int64_t dense = 1;
   for (size_t i = axes.size(); i-- > 0;) {
     const auto dim = static_cast<size_t>(axes[i].dim);
-    const int64_t stride = b.strides.empty() ? dense : typical(program, b.strides[i]);
+    int64_t stride = dense;
+    if (!b.strides.empty()) {
+      stride = is_open(program, b.strides[i]) ? std::max(dense, kLeastUnknown)
+                                              : typical(program, b.strides[i]);
+    }
     // Of a dim that lies on several axes, neighbours differ on the innermost.
     if (axes[i].div == 1) out[dim] = stride;
     const int64_t extent = (typical(program, b.shape[dim]) + axes[i].div - 1) / axes[i].div;
@@ -258,6 +274,29 @@ std::vector<ir::Expr> loads_of(const ir::Stage& stage, std::string_view buffer) 
     if (n->op == ir::Op::kLoad && n->name == buffer) out.push_back(n);
   });
   return out;
+}
+
+bool made_at_bind(const ir::Program& program, const ir::Stage& stage) {
+  bool reads = false, bound = stage.at.root();
+  const auto look = [&](const ir::Expr& e) {
+    if (!e) return;
+    ir::visit(e, [&](const ir::Expr& x) {
+      bound &= x->op != ir::Op::kDim && x->op != ir::Op::kScalar;
+      if (x->op != ir::Op::kLoad || !bound) return;
+      reads = true;
+      const ir::Stage* made = program.producer(x->name);
+      bound = made ? made_at_bind(program, *made) : program.buffer(x->name)->constant;
+    });
+  };
+  look(stage.value);
+  look(stage.where);
+  for (const auto* vars : {&stage.vars, &stage.rvars}) {
+    for (const ir::IndexVar& v : *vars) {
+      look(v.lo);
+      look(v.hi);
+    }
+  }
+  return reads && bound;
 }
 
 std::vector<size_t> readers_of(const ir::Program& program, std::string_view buffer) {

@@ -68,6 +68,10 @@ StageFacts facts_of(const ir::Program& program, const ir::Stage& stage, bool dev
 /// The loads of `buffer` in a stage's value.
 std::vector<ir::Expr> loads_of(const ir::Stage& stage, std::string_view buffer);
 
+/// True of a stage at the root that is computed once, when constants are bound. It reads constants
+/// alone, and nothing of the call decides its values.
+bool made_at_bind(const ir::Program& program, const ir::Stage& stage);
+
 /// Indices of the stages that read `buffer`.
 std::vector<size_t> readers_of(const ir::Program& program, std::string_view buffer);
 

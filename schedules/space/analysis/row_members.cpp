@@ -38,7 +38,7 @@ std::map<std::string, std::string> following(const Plan& plan, const std::string
   for (size_t i = stages.size(); i-- > 0;) {
     const ir::Stage& s = stages[i];
     const bool inner = plan.program().buffer(s.output)->role == ir::Role::kTemp;
-    if (s.name == root || !inner || !s.at.root()) continue;
+    if (s.name == root || !inner || !s.at.root() || best_at_bind(plan, s)) continue;
     const std::string own = followed(plan, s, root, var, known);
     if (!own.empty()) known[s.name] = own;
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 
 #include "schedules/steps/edit.h"
 
@@ -97,6 +98,37 @@ bool order_loops(Plan& plan, const std::string& name, const std::vector<std::str
 
 bool move_innermost(Plan& plan, const std::string& name, const std::string& loop) {
   return order_loops(plan, name, {loop});
+}
+
+bool best_at_bind(const Plan& plan, const ir::Stage& stage) {
+  const ir::Program& program = plan.program();
+  if (!made_at_bind(program, stage)) return false;
+  int64_t read = plan.machine().l2;
+  std::set<std::string> seen;
+  for (const Access& a : plan.facts(stage.name).loads) {
+    if (seen.insert(a.buffer).second) read += bytes_of(program, *program.buffer(a.buffer));
+  }
+  return bytes_of(program, *program.buffer(stage.output)) <= read;
+}
+
+bool order_by_memory(Plan& plan, const std::string& name, const std::vector<std::string>& inner) {
+  const ir::Stage s = plan.stage(name);
+  std::vector<std::string> order;
+  bool free = s.at.root() && plan.facts(name).bounds.empty();
+  for (const ir::Stage& other : plan.program().stages) free &= other.at.stage != name;
+  for (const ir::Loop& l : s.loops) {
+    if (std::find(inner.begin(), inner.end(), l.name) != inner.end()) continue;
+    free &= s.var(l.name) != nullptr;
+    order.push_back(l.name);
+  }
+  if (free) {
+    const Access store = plan.facts(name).store;
+    std::stable_sort(order.begin(), order.end(), [&](const std::string& a, const std::string& b) {
+      return std::abs(store.stride(a)) > std::abs(store.stride(b));
+    });
+  }
+  order.insert(order.end(), inner.begin(), inner.end());
+  return order_loops(plan, name, order);
 }
 
 void spread(Plan& plan, const std::string& name) {

@@ -19,11 +19,19 @@ std::string nearest_var(const Plan& plan, const std::string& stage);
 /// The widest type that the stage computes with: it sets the lanes of its vectors.
 DType widest_type(const ir::Program& program, const ir::Stage& stage);
 
+/// True of a stage that is best computed once, when constants are bound. They alone decide it, and
+/// its result fits a near cache or is no larger than they are.
+bool best_at_bind(const Plan& plan, const ir::Stage& stage);
+
 /// Moves a loop innermost; false where that does not apply.
 bool move_innermost(Plan& plan, const std::string& stage, const std::string& loop);
 
 /// Puts the loops of a stage in the order named; those left out keep their order in front.
 bool order_loops(Plan& plan, const std::string& stage, const std::vector<std::string>& inner);
+
+/// Puts the loops of a root stage in the order of its result in memory, `inner` ones last. A stage
+/// whose loops host others keeps its order in front.
+bool order_by_memory(Plan& plan, const std::string& stage, const std::vector<std::string>& inner);
 
 /// Brings a longer loop outermost where the outermost of a root stage is too short for the
 /// target's threads.

@@ -17,7 +17,7 @@ bool apply_elementwise(Plan& plan, const std::string& name) {
   if (s.vars.empty()) return plan.declines("the stage has no loops");
   const StageFacts facts = plan.facts(name);
   std::string v = contiguous_var(plan, name);
-  if (v.empty()) v = nearest_var(plan, name);
+  if (v.empty() || facts.store.stride(v) != 1) v = nearest_var(plan, name);
   if (v.empty()) return plan.declines("each of its loops has one iteration");
   const int64_t extent = facts.extent(v);
   const int lanes = plan.lanes(widest_type(plan.program(), s));
@@ -25,7 +25,7 @@ bool apply_elementwise(Plan& plan, const std::string& name) {
   const int64_t body = facts.operations + static_cast<int64_t>(facts.loads.size()) + 2;
   const int64_t unroll = std::clamp<int64_t>(std::min<int64_t>(vectors, kBody / body), 1, 4);
   if (vectors <= unroll) {
-    if (!move_innermost(plan, name, plan.loop_of(name, v))) return false;
+    if (!order_by_memory(plan, name, {plan.loop_of(name, v)})) return false;
     if (!plan.add(step::vectorize({name, plan.loop_of(name, v)}))) return false;
     plan.finish(name);
     return true;
@@ -33,7 +33,7 @@ bool apply_elementwise(Plan& plan, const std::string& name) {
   const Number factor =
       plan.knob(knob_name("u", name), {lanes, 2 * lanes, 4 * lanes, 8 * lanes}, unroll * lanes);
   const Plan::Halves h = plan.split(name, v, factor, ir::Tail::kPeel);
-  if (h.outer.empty() || !move_innermost(plan, name, h.inner)) return false;
+  if (h.outer.empty() || !order_by_memory(plan, name, {h.outer, h.inner})) return false;
   if (!plan.add(step::vectorize({name, h.inner}))) return false;
   spread(plan, name);
   plan.finish(name);

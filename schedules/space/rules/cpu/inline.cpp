@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "schedules/space/analysis/shape.h"
 #include "schedules/space/rules/rule.h"
 
 namespace hone::schedules {
@@ -98,6 +99,9 @@ bool apply_inline_cheap(Plan& plan, const std::string& name) {
                     (read_once(plan, plan.program().stages[readers[0]], s.output) ||
                      cheaper_than_launch(plan, facts, readers[0]));
   const bool in_part = read_in_part(plan, facts, s.output, readers);
+  if (!cheap && best_at_bind(plan, s)) {
+    return plan.declines("constants alone decide it: it is computed once, when they are bound");
+  }
   if (!cheap && !once && !in_part) {
     return plan.declines(dear(s, facts, readers.size(), guarded));
   }

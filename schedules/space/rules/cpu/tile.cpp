@@ -390,7 +390,8 @@ bool apply_tile(Plan& plan, const std::string& name) {
     // What repeats is stored instead: a small part of the consumer's own result.
     const bool once = repeats(t.follows, s, plan.facts(t.root)) == 1;
     const bool open = p->at.root();
-    if (open ? plan.decide("fuse " + p->name + " into " + name, 2, once) == 0 : !once) {
+    const bool apart = !once || best_at_bind(plan, *p);
+    if (open ? plan.decide("fuse " + p->name + " into " + name, 2, !apart) == 0 : !once) {
       return plan.declines(once ? p->name + " was decided to stay a stage of its own"
                                 : "its loops would repeat the reduction " + p->name);
     }
