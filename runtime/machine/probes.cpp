@@ -225,6 +225,11 @@ void triad_memory(char* memory, int64_t bytes) {
 }
 
 template <class Moves>
+void update_memory(char* memory, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i += kGroup) Moves::copy(memory + i, memory + i);
+}
+
+template <class Moves>
 constexpr MemoryProbe kMemoryProbes[] = {
     {Traffic::kRead, false, read_memory<Moves, 1>},
     {Traffic::kRead, false, read_memory<Moves, 2>},
@@ -235,6 +240,7 @@ constexpr MemoryProbe kMemoryProbes[] = {
     {Traffic::kCopy, true, copy_memory<Moves, true>},
     {Traffic::kFill, false, fill_memory<Moves, false>},
     {Traffic::kFill, true, fill_memory<Moves, true>},
+    {Traffic::kUpdate, false, update_memory<Moves>},
     {},
 };
 

@@ -25,13 +25,15 @@ ArithmeticProbe dot_products(int width, const ir::Instruction& row);
 
 /// What a pass over memory does, by the share of its traffic that it writes.
 enum class Traffic : uint8_t {
-  kRead,   ///< 0
-  kTriad,  ///< 1/3: two reads and a write
-  kCopy,   ///< 1/2
-  kFill,   ///< 1
+  kRead,    ///< 0
+  kTriad,   ///< 1/3: two reads and a write
+  kCopy,    ///< 1/2
+  kFill,    ///< 1
+  kUpdate,  ///< 1/2, each element written where it was read
 };
 
-/// One way to move memory: `bytes` in all, a multiple of 3072, from `memory`, aligned to 64.
+/// One way to move memory: over `bytes` in all, which an update moves twice, a multiple of 3072,
+/// from `memory`, aligned to 64.
 struct MemoryProbe {
   Traffic traffic = Traffic::kRead;
   bool around = false;  ///< stores go around the caches

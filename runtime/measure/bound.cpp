@@ -24,7 +24,7 @@ constexpr double kPastLimit = 1.05;
 TimeBound bound_of(const ir::Program& program, std::span<const int64_t> dims, Limits* limits) {
   const Work work = work_of(program, dims, limits->target());
   const double written = work.bytes() > 0 ? work.bytes_written / work.bytes() : 0;
-  const double bytes = limits->gbps(static_cast<int64_t>(work.footprint), written);
+  const double bytes = limits->gbps(static_cast<int64_t>(work.footprint), written, work.updates);
   // The ceilings are of multiply-adds, two operations an instruction; other instructions take as
   // long, but additions may find ports of their own.
   double products = 0, all = 0;

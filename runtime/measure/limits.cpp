@@ -131,7 +131,8 @@ double Limits::traffic(const std::string& name, int64_t bytes, int kind) {
       const double seconds = shortest(pool, target.threads, [&](int64_t t) {
         for (int i = 0; i < repeat; ++i) p->run(memory.get() + t * part, part);
       });
-      best = std::max(best, 1e-9 * static_cast<double>(part * threads * repeat) / seconds);
+      const int64_t moved = part * threads * repeat * (p->traffic == Traffic::kUpdate ? 2 : 1);
+      best = std::max(best, 1e-9 * static_cast<double>(moved) / seconds);
     }
     return best;
   });
@@ -149,7 +150,7 @@ double Limits::gpu_gbps(int64_t footprint) {
 }
 
 /// Between two kinds of traffic whose rates were measured the better one bounds.
-double Limits::gbps(int64_t footprint, double written) {
+double Limits::gbps(int64_t footprint, double written, bool updated) {
   if (gpu_) return gpu_gbps(footprint);
   constexpr struct {
     Traffic kind;
@@ -161,6 +162,9 @@ double Limits::gbps(int64_t footprint, double written) {
                 {Traffic::kFill, 1, "fill"}};
   const int64_t bytes = footprint_class(footprint, target_);
   double best = 0;
+  if (updated) {
+    best = traffic(fmt::format("update {}", bytes), bytes, static_cast<int>(Traffic::kUpdate));
+  }
   for (size_t k = 0; k < std::size(kKinds); ++k) {
     const double below = k > 0 ? kKinds[k - 1].written : -1;
     const double above = k + 1 < std::size(kKinds) ? kKinds[k + 1].written : 2;

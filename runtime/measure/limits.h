@@ -34,8 +34,9 @@ class Limits {
   /// 10^9 operations a second of a dot product instruction, a product and its addition as two.
   double gops(const ir::Instruction& row);
   /// Bandwidth in 10^9 bytes a second over `footprint` bytes, in whatever cache or memory holds
-  /// them. `written` is the share of the traffic that is written.
-  double gbps(int64_t footprint, double written);
+  /// them. `written` is the share of the traffic that is written. With `updated`, some of it is
+  /// written where it was read: nothing is fetched for the sake of writing.
+  double gbps(int64_t footprint, double written, bool updated = false);
   /// Measures what was asked for once more, in a moment that may be quieter. Not of a GPU.
   void again() {
     if (!gpu_) ceilings_.again();

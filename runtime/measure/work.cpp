@@ -221,6 +221,7 @@ class Counter {
     work_.bytes_read += read;
     work_.bytes_written += written;
     work_.footprint += std::max(read, written);
+    work_.updates |= read > 0 && written > 0;
   }
 
   const ir::Program& program_;

@@ -26,6 +26,7 @@ struct Work {
   double bytes_read = 0;     ///< each element that is needed, once
   double bytes_written = 0;  ///< each output element, once
   double footprint = 0;      ///< bytes of memory that is read or written
+  bool updates = false;      ///< some of it is both
   /// Products that a dot product instruction takes, additions included: not among the slots.
   struct Dots {
     const ir::Instruction* row = nullptr;

@@ -296,6 +296,7 @@ TEST_CASE("limits: no kind of traffic is slower than its neighbours allow, no mi
     CAPTURE(written);
     CHECK(limits.gbps(20'000, written) > 0.5);
     CHECK(limits.gbps(600'000, written) > 0.5);
+    CHECK(limits.gbps(600'000, written, true) >= limits.gbps(600'000, written));
   }
 }
 
