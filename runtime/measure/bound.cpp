@@ -23,7 +23,7 @@ constexpr double kPastLimit = 1.05;
 
 TimeBound bound_of(const ir::Program& program, std::span<const int64_t> dims, Limits* limits) {
   const Work work = work_of(program, dims, limits->target());
-  const double written = work.bytes() > 0 ? work.bytes_written / work.bytes() : 0;
+  const double written = work.lines() > 0 ? work.written_lines / work.lines() : 0;
   const double bytes = limits->gbps(static_cast<int64_t>(work.footprint), written, work.updates);
   // The ceilings are of multiply-adds, two operations an instruction; other instructions take as
   // long, but additions may find ports of their own.
@@ -36,11 +36,13 @@ TimeBound bound_of(const ir::Program& program, std::span<const int64_t> dims, Li
   }
   double flops_us = std::max(products, all) * 1e-3;
   for (const Work::Dots& d : work.dots) flops_us += 2 * d.products / limits->gops(*d.row) * 1e-3;
-  const double bytes_us = work.bytes() / bytes * 1e-3;
+  const double bytes_us = work.lines() / bytes * 1e-3;
   TimeBound b;
   b.flops_bind = flops_us > bytes_us;
   b.time_us = b.flops_bind ? flops_us : bytes_us;
-  b.limit = b.flops_bind ? work.operations / flops_us * 1e-3 : bytes;
+  // Of whole lines only what is needed counts.
+  const double needed = work.lines() > 0 ? work.bytes() / work.lines() : 1;
+  b.limit = b.flops_bind ? work.operations / flops_us * 1e-3 : bytes * needed;
   return b;
 }
 

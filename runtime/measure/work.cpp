@@ -12,6 +12,10 @@
 namespace hone::runtime {
 namespace {
 
+/// Bytes that a CPU's caches and a GPU's memory move at once.
+/// Fixed by: the hardware.
+constexpr double kLine = 64, kSector = 32;
+
 /// Needs no multiplier: no function, no product, nor an addition that takes one in.
 bool is_addition(const ir::Node& e) {
   for (ir::Op multiplies : {ir::Op::kCall, ir::Op::kMul, ir::Op::kDiv, ir::Op::kMod}) {
@@ -211,6 +215,19 @@ class Counter {
     return std::max(count, 1.0);
   }
 
+  /// Bytes between neighbouring elements at best: what memory moves for each, up to its unit.
+  double bytes_apart(const ir::Buffer& b) const {
+    const double each = hone::size_of(b.type), unit = target_.is_cuda() ? kSector : kLine;
+    double least = b.strides.empty() ? 1 : unit;
+    for (size_t a = 0; a < b.strides.size(); ++a) {
+      const auto dim = b.axes.empty() ? a : static_cast<size_t>(b.axes[a].dim);
+      if (domains_[0].closed(b.shape[dim]) <= 1) continue;
+      const double stride = domains_[0].closed(b.strides[a]);
+      if (stride > 0) least = std::min(least, stride);
+    }
+    return std::clamp(least * each, each, std::max(unit, each));
+  }
+
   void add_bytes(const ir::Buffer& b) {
     if (domains_.empty() || (b.role == ir::Role::kTemp && !is_bound(b.name))) return;
     const double each = hone::size_of(b.type), bytes = size_of(b, domains_[0]) * each;
@@ -220,7 +237,10 @@ class Counter {
                                : 0;
     work_.bytes_read += read;
     work_.bytes_written += written;
-    work_.footprint += std::max(read, written);
+    const double apart = bytes_apart(b) / each;
+    work_.read_lines += apart * read;
+    work_.written_lines += apart * written;
+    work_.footprint += apart * std::max(read, written);
     work_.updates |= read > 0 && written > 0;
   }
 

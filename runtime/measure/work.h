@@ -25,7 +25,9 @@ struct Work {
   Slots doubles;
   double bytes_read = 0;     ///< each element that is needed, once
   double bytes_written = 0;  ///< each output element, once
-  double footprint = 0;      ///< bytes of memory that is read or written
+  double read_lines = 0;     ///< bytes of the cache lines that bytes_read lie in, at best
+  double written_lines = 0;  ///< the same of bytes_written
+  double footprint = 0;      ///< bytes of memory that is read or written, in whole lines
   bool updates = false;      ///< some of it is both
   /// Products that a dot product instruction takes, additions included: not among the slots.
   struct Dots {
@@ -34,6 +36,7 @@ struct Work {
   };
   std::vector<Dots> dots;
   double bytes() const { return bytes_read + bytes_written; }
+  double lines() const { return read_lines + written_lines; }
 };
 
 /// The work of a call of a naive program; `dims` are the values of those known at the call. What

@@ -78,6 +78,17 @@ TEST_CASE("work: of what nobody reads nothing is needed") {
   CHECK(strided.bytes_read == 4 * 50);
 }
 
+TEST_CASE("work: elements that lie apart take whole lines") {
+  const std::string copy = "op c(X: f32[M,N]) -> (Y: f32[M,N]) { Y[i,j] = X[i,j] } M=10 N=20 ";
+  const auto read_lines = [&](const char* layout) { return work(copy + layout).read_lines; };
+  CHECK(read_lines("") == 4 * 200);
+  CHECK(read_lines("X.stride=(100,1)") == 4 * 200);
+  CHECK(read_lines("X.stride=(60,3)") == 12 * 200);
+  CHECK(read_lines("X.stride=(2,40)") == 8 * 200);
+  CHECK(read_lines("X.stride=(2000,100)") == 64 * 200);
+  CHECK(work(copy + "X.stride=(60,3)").footprint == 16 * 200);
+}
+
 TEST_CASE("work: domains that are no boxes, and conditions on indices") {
   const Work triangle =
       work("op t(A: f32[N,N]) -> (Y: f32[N]) { Y[i] = sum[j in 0..i+1](A[i,j]) } N=60");
