@@ -8,6 +8,7 @@
 
 #include "jit/ir/operations.h"
 #include "ops/bounds.h"
+#include "ops/inside.h"
 
 namespace hone::ops {
 namespace {
@@ -131,20 +132,24 @@ bool Hoisting::repeats(const Stage& stage, const Expr& e) const {
   for (const IndexVar& v : stage.rvars) vars.push_back(&v);
   double times = 1, skipped = 1;
   std::string innermost;
+  std::vector<IndexVar> own;
+  bool perhaps_none = false;
   const Prover prover(program_.dims);
   for (const IndexVar* v : vars) {
     if (is_zero(*v)) continue;
     if (ir::mentions_var(e, v->name)) {
       if (!is_plain(program_, *v)) return false;
+      own.push_back(*v);
       innermost = v->name;
       times = skipped;
     } else {
-      // Without a value of this variable the accesses of `e` were not proved.
       const Expr extent = v->lo ? v->hi - v->lo : v->hi;
-      if (prover.non_negative(extent - ir::make_int(1)) != Proof::kYes) return false;
+      perhaps_none |= prover.non_negative(extent - ir::make_int(1)) != Proof::kYes;
       skipped *= size_of_extent(program_, extent);
     }
   }
+  // Without a value of each variable the accesses of `e` were not proved.
+  if (perhaps_none && !reads_inside(program_, e, own)) return false;
   if (innermost.empty()) times = skipped;  // one value for all
   if (times < kRepeats) return false;
   if (stage.reduce == ir::Reduce::kNone) return weight(e, innermost) >= kHeavy;

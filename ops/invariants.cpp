@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "jit/ir/functions/function.h"
 #include "ops/bounds.h"
+#include "ops/inside.h"
 
 namespace hone::ops {
 namespace {
@@ -16,6 +18,10 @@ using ir::Expr;
 using ir::IndexVar;
 using ir::Reduce;
 using ir::Stage;
+
+/// Counts that each float type which adds up holds.
+/// Fixed by: the mantissa of f32.
+constexpr int64_t kMostExact = 1 << 24;
 
 /// Calls `f` with each expression, to be changed or not, that decides what a stage computes.
 template <class S, class F>
@@ -40,6 +46,17 @@ bool is_idempotent(Reduce reduce) {
 }
 
 Expr extent_of(const IndexVar& v) { return v.lo ? v.hi - v.lo : v.hi; }
+
+/// What a reduction makes of `count` times the value of a stage; null: it is to be repeated.
+Expr of_equal_terms(const Stage& stage, const Expr& count) {
+  if (is_idempotent(stage.reduce)) return stage.value;
+  if (stage.reduce == Reduce::kSum) return stage.value * ir::make_cast(stage.accumulate, count);
+  int64_t n = 0;
+  const bool exact = ir::is_const(count, &n) && n < kMostExact;
+  if (stage.reduce != Reduce::kProd || !is_float(stage.accumulate) || !exact) return {};
+  return ir::make_call(ir::function_named("pow"),
+                       {stage.value, ir::make_cast(stage.accumulate, count)});
+}
 
 /// True where an index never leaves a dim: a variable that runs over it.
 bool spans(const Stage& stage, const Expr& index, const Expr& extent) {
@@ -66,6 +83,7 @@ class Invariants {
   };
 
   bool has_values(const IndexVar& v) const;
+  bool may_drop(const Stage& stage, const IndexVar& v) const;
   Expr with_kept_dims(const Stage& reader, const Expr& load) const;
   void rewrite_reads(Stage& stage) const;
   void drop_reduction_vars(Stage& stage) const;
@@ -109,6 +127,20 @@ bool Invariants::has_values(const IndexVar& v) const {
   return Prover(program_.dims).non_negative(extent_of(v) - ir::make_int(1)) == Proof::kYes;
 }
 
+/// True of a variable of the result that what a stage computes does not depend on.
+bool Invariants::may_drop(const Stage& stage, const IndexVar& v) const {
+  if (depends(stage, v.name)) return false;
+  if (has_values(v)) return true;
+  // Where it has none, other variables may have values: what they read has to be there.
+  std::vector<IndexVar> others;
+  for (const auto* vars : {&stage.vars, &stage.rvars}) {
+    for (const IndexVar& other : *vars) {
+      if (other.name != v.name) others.push_back(other);
+    }
+  }
+  return !stage.where && reads_inside(program_, stage.value, others);
+}
+
 /// The read of a shrunk temporary by the dims it has left; a guard of others becomes a condition.
 Expr Invariants::with_kept_dims(const Stage& reader, const Expr& load) const {
   const auto at = shrunk_.find(load->name);
@@ -149,14 +181,14 @@ void Invariants::rewrite_reads(Stage& stage) const {
 }
 
 void Invariants::drop_reduction_vars(Stage& stage) const {
-  const bool sum = stage.reduce == Reduce::kSum;
-  if (!sum && !is_idempotent(stage.reduce)) return;
   for (size_t i = stage.rvars.size(); i-- > 0;) {
     const IndexVar r = stage.rvars[i];
     if (depends(stage, r.name) || !has_values(r)) continue;
+    const Expr combined = of_equal_terms(stage, extent_of(r));
+    if (!combined) continue;
+    stage.value = combined;
     stage.rvars.erase(stage.rvars.begin() + static_cast<std::ptrdiff_t>(i));
     remove_loop(stage, r.name);
-    if (sum) stage.value = stage.value * ir::make_cast(stage.accumulate, extent_of(r));
   }
   if (stage.rvars.empty()) stage.reduce = Reduce::kNone;
 }
@@ -169,7 +201,7 @@ void Invariants::drop_dims(Stage& stage) {
   stage.out_index.clear();
   for (size_t d = 0; d < stage.vars.size(); ++d) {
     const IndexVar& v = stage.vars[d];
-    const bool kept = depends(stage, v.name) || !has_values(v);
+    const bool kept = !may_drop(stage, v);
     before.kept.push_back(kept);
     if (!kept) {
       remove_loop(stage, v.name);
@@ -190,7 +222,7 @@ void Invariants::drop_dims(Stage& stage) {
 bool Invariants::repeats_reduction(const Stage& stage) const {
   return stage.reduce != Reduce::kNone && !stage.where &&
          std::any_of(stage.vars.begin(), stage.vars.end(),
-                     [&](const IndexVar& v) { return !depends(stage, v.name) && has_values(v); });
+                     [&](const IndexVar& v) { return may_drop(stage, v); });
 }
 
 /// Leaves a stage that copies what a new one before it reduces.

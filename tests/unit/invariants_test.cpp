@@ -68,9 +68,10 @@ TEST_CASE("invariants: equal terms are combined once") {
 
 TEST_CASE("invariants: what may be empty stays as it is written") {
   const auto p = parsed(
-      "op f(A: f32[N], C: f32[K]) -> (Y: f32[M]) { t[j in 0..K] = A[0] else 3; "
-      "Y[i] = max[k in 0..K](A[0] else 1) + sum[j](t[j] * C[j]) } M=3 N=4 K=0..9");
+      "op f(A: f32[N], C: f32[K]) -> (Y: f32[M]) { t[j in 0..K] = A[K-1]; u[j in 0..K] = A[3]; "
+      "Y[i] = max[k in 0..K](A[0] else 1) + sum[j](t[j] * u[j] * C[j]) } M=3 N=4 K=0..4");
   CHECK(rank(p, "t") == 1);
+  CHECK(rank(p, "u") == 0);
   CHECK(p.program.stage("Y.1")->rvars.size() == 1);
   const auto sure = parsed(
       "op f(A: f32[N], C: f32[K]) -> (Y: f32[M]) { t[j in 0..K] = A[0] else 3; "
@@ -96,6 +97,16 @@ TEST_CASE("invariants: what outer loops would repeat is a stage where it is dear
   CHECK(stored.program.stages.size() == 1);
 }
 
+TEST_CASE("invariants: a product of equal factors is a power, where floats are") {
+  const std::string start = "op f(A: T[M,N]) -> (Y: T[M]) { Y[i] = prod[j in 0..N,k in 0..";
+  const auto p = parsed("op f<T=f32>" + start.substr(4) + "9](A[i,j]) } M=50 N=60");
+  CHECK(value(p, "Y") == "pow(A[i,j],9.0)");
+  CHECK(p.program.stage("Y")->rvars.size() == 1);
+  CHECK(parsed("op f<T=i32>" + start.substr(4) + "9](A[i,j]) } M=50 N=60")
+            .program.stage("Y")
+            ->rvars.size() == 2);
+}
+
 TEST_CASE("invariants: what follows no index is one value, where it is dear") {
   const auto p = parsed(
       "op f(A: f32[M,N], B: f32[1], s: f32) -> (Y: f32[M,N]) { "
@@ -116,5 +127,8 @@ TEST_CASE("invariants: windows and few repeats are left in place") {
   const char* rows = "op f(B: f32[N]) -> (Y: f32[M,N]) { Y[i,j] = exp(B[j]) } N=60 ";
   CHECK(parsed(std::string(rows) + "M=3").program.stages.size() == 1);
   CHECK(parsed(std::string(rows) + "M=4").program.stages.size() == 2);
-  CHECK(parsed(std::string(rows) + "M=0..9").program.stages.size() == 1);
+  CHECK(parsed(std::string(rows) + "M=0..9").program.stages.size() == 2);
+  const char* last = "op f(B: f32[M], C: f32[N]) -> (Y: f32[M,N]) { Y[i,j] = exp(B[M-1] + C[j]) } ";
+  CHECK(parsed(std::string(last) + "N=60 M=4").program.stages.size() == 2);
+  CHECK(parsed(std::string(last) + "N=60 M=0..9").program.stages.size() == 1);
 }
