@@ -206,6 +206,23 @@ TEST_CASE("space: loops follow the result in memory, gaps or none, known or not"
   CHECK(order("Y.stride=(?,?,?)") == "ijkk");
 }
 
+TEST_CASE("space: rows that fill no vectors run as one, where each goes on") {
+  const ir::Target target = tests::target_named(kTargets[0]);
+  const auto joined = [&](const std::string& value, const std::string& dims, const char* type) {
+    const ir::Program p = tests::by_default(
+        std::string("op f<T=") + type + ">(X: T[M,N], a: T[M]) -> (Y: T[M,N]) { Y[i,j] = " + value +
+            " } M=400 " + dims,
+        target);
+    return p.stage("Y")->relations.size() == 2 && p.stage("Y")->loops.size() == 2;
+  };
+  CHECK(joined("X[i,j]*a[i]", "N=10", "f32"));
+  CHECK(joined("X[i,j]*a[i]", "N=3", "u8"));
+  CHECK_FALSE(joined("X[i,j]*a[i]", "N=16", "f32"));
+  CHECK_FALSE(joined("X[i,j]*a[i]", "N=31", "f32"));
+  CHECK_FALSE(joined("X[i,j]*a[i]", "N=10 Y.stride=(11,1)", "f32"));
+  CHECK_FALSE(joined("X[i,9-j]*a[i]", "N=10", "f32"));
+}
+
 TEST_CASE("space: what constants alone decide is left to the bind, unless it grows") {
   const ir::Target target = tests::target_named(kTargets[0]);
   const auto stays = [&](const std::string& text, const char* stage) {

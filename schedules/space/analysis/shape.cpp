@@ -100,6 +100,17 @@ bool move_innermost(Plan& plan, const std::string& name, const std::string& loop
   return order_loops(plan, name, {loop});
 }
 
+double idle_lanes(int64_t extent, int64_t lanes) {
+  const int64_t filled = (extent + lanes - 1) / lanes * lanes;
+  return static_cast<double>(filled) / static_cast<double>(std::max<int64_t>(extent, 1)) - 1;
+}
+
+bool hosts_stages(const Plan& plan, const std::string& name) {
+  const auto& stages = plan.program().stages;
+  return std::any_of(stages.begin(), stages.end(),
+                     [&](const ir::Stage& other) { return other.at.stage == name; });
+}
+
 bool best_at_bind(const Plan& plan, const ir::Stage& stage) {
   const ir::Program& program = plan.program();
   if (!made_at_bind(program, stage)) return false;
@@ -114,8 +125,7 @@ bool best_at_bind(const Plan& plan, const ir::Stage& stage) {
 bool order_by_memory(Plan& plan, const std::string& name, const std::vector<std::string>& inner) {
   const ir::Stage s = plan.stage(name);
   std::vector<std::string> order;
-  bool free = s.at.root() && plan.facts(name).bounds.empty();
-  for (const ir::Stage& other : plan.program().stages) free &= other.at.stage != name;
+  bool free = s.at.root() && plan.facts(name).bounds.empty() && !hosts_stages(plan, name);
   for (const ir::Loop& l : s.loops) {
     if (std::find(inner.begin(), inner.end(), l.name) != inner.end()) continue;
     free &= s.var(l.name) != nullptr;
@@ -134,9 +144,7 @@ bool order_by_memory(Plan& plan, const std::string& name, const std::vector<std:
 void spread(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (!s.at.root() || s.loops.size() < 2) return;
-  for (const ir::Stage& other : plan.program().stages) {
-    if (other.at.stage == name) return;  // its producers depend on the loops around them
-  }
+  if (hosts_stages(plan, name)) return;  // its producers depend on the loops around them
   const int64_t wanted = 2 * static_cast<int64_t>(plan.machine().threads);
   if (loop_extent(plan, s, s.loops[0].name) >= wanted) return;
   std::string longest;

@@ -19,6 +19,12 @@ std::string nearest_var(const Plan& plan, const std::string& stage);
 /// The widest type that the stage computes with: it sets the lanes of its vectors.
 DType widest_type(const ir::Program& program, const ir::Stage& stage);
 
+/// Lanes that a loop of `extent` leaves idle, as a part of those at work.
+double idle_lanes(int64_t extent, int64_t lanes);
+
+/// True when some stage is computed in a loop of this one.
+bool hosts_stages(const Plan& plan, const std::string& stage);
+
 /// True of a stage that is best computed once, when constants are bound. They alone decide it, and
 /// its result fits a near cache or is no larger than they are.
 bool best_at_bind(const Plan& plan, const ir::Stage& stage);

@@ -15,12 +15,6 @@ constexpr double kIdle = 0.05;
 /// Tuned on: Zen 4 (AVX-512).
 constexpr double kSaved = 2;
 
-/// Lanes that a loop of `extent` leaves idle, as a part of those at work.
-double idle(int64_t extent, int lanes) {
-  const int64_t filled = (extent + lanes - 1) / lanes * lanes;
-  return static_cast<double>(filled) / static_cast<double>(std::max<int64_t>(extent, 1)) - 1;
-}
-
 /// True where the stage reads or writes neighbours along `var`.
 bool contiguous(const StageFacts& facts, const std::string& var) {
   return facts.store.stride(var) == 1 ||
@@ -46,7 +40,7 @@ bool copy_running_on(Plan& plan, const std::string& stage, const Access& a,
   }
   if (!worth_packing(plan, stage, a)) return plan.declines(apart + "it is not worth a copy");
   const int lanes = plan.lanes(widest_type(plan.program(), s));
-  double reads = idle(facts.extent(inner), lanes);
+  double reads = idle_lanes(facts.extent(inner), lanes);
   for (const auto& [var, extent] : facts.extents) {
     if (a.stride(var) == 0) reads *= static_cast<double>(std::max<int64_t>(extent, 1));
   }
@@ -100,7 +94,8 @@ bool collapse_any(Plan& plan, const std::string& name) {
   const int lanes = plan.lanes(widest_type(plan.program(), s));
   plan.declines("no index along memory leaves lanes idle");
   for (const ir::IndexVar& inner : s.vars) {
-    if (!contiguous(facts, inner.name) || idle(facts.extent(inner.name), lanes) <= kIdle) continue;
+    if (!contiguous(facts, inner.name) || idle_lanes(facts.extent(inner.name), lanes) <= kIdle)
+      continue;
     plan.declines("no other index of two values is there to join " + inner.name);
     for (const ir::IndexVar& outer : s.vars) {
       if (outer.name == inner.name || facts.extent(outer.name) <= 1) continue;
