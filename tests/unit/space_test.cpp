@@ -223,6 +223,20 @@ TEST_CASE("space: rows that fill no vectors run as one, where each goes on") {
   CHECK_FALSE(joined("X[i,9-j]*a[i]", "N=10", "f32"));
 }
 
+TEST_CASE("space: stages go over all short rows, unless what they leave would be large") {
+  const ir::Target target = tests::target_named(kTargets[0]);
+  const auto apart = [&](const char* problem) {
+    const ir::Program p = tests::by_default(problem, target);
+    return std::all_of(p.stages.begin(), p.stages.end(),
+                       [](const ir::Stage& s) { return s.at.root() || s.at.stage == s.name; }) ||
+           std::count_if(p.stages.begin(), p.stages.end(),
+                         [](const ir::Stage& s) { return s.at.root(); }) > 2;
+  };
+  CHECK(apart("softmax M=256 N=10"));
+  CHECK_FALSE(apart("softmax M=256 N=64"));
+  CHECK_FALSE(apart("attention B=1 H=2 L=512 S=512 D=8"));
+}
+
 TEST_CASE("space: what constants alone decide is left to the bind, unless it grows") {
   const ir::Target target = tests::target_named(kTargets[0]);
   const auto stays = [&](const std::string& text, const char* stage) {

@@ -19,6 +19,12 @@ constexpr int64_t kReusingRows = 16;
 /// Short rows at a time, whose waits overlap;
 /// Tuned on: Zen 5 (AVX-512).
 constexpr int64_t kOverlappingRows = 4;
+/// Idle lanes, as a part of those at work, from which stages go over all rows.
+/// Tuned on: Zen 4 (AVX-512).
+constexpr double kMuchIdle = 0.3;
+/// Times the result's bytes that stages may leave in memory for all rows.
+/// Chosen: a row's own values in a wider type, not rows of another length (not measured).
+constexpr int64_t kMuchLarger = 4;
 /// Groups of rows from which a rest does not count.
 /// Tuned on: Zen 5 (AVX-512).
 constexpr int64_t kManyGroups = 16;
@@ -108,6 +114,22 @@ Number rows_at_a_time(Plan& plan, const RowMembers& members, const std::string& 
   return rows > 1 ? plan.knob(knob_name("rows", name), {1, 2, 4, 8}, rows) : 1;
 }
 
+/// Lanes that a row of the result leaves idle, as a part of those at work.
+double idle_in_rows(const Plan& plan, const ir::Stage& root) {
+  return idle_lanes(plan.facts(root.name).extent(root.vars.back().name),
+                    plan.lanes(widest_type(plan.program(), root)));
+}
+
+/// True where what passes between the members for all rows is not much larger than the result.
+bool small(const Plan& plan, const RowMembers& members, const ir::Stage& root) {
+  const auto bytes = [&](const ir::Stage& s) {
+    return bytes_of(plan.program(), *plan.program().buffer(s.output));
+  };
+  return std::all_of(members.begin(), members.end(), [&](const auto& member) {
+    return bytes(plan.stage(member.first)) / kMuchLarger <= bytes(root);
+  });
+}
+
 bool apply_rows(Plan& plan, const std::string& name) {
   const ir::Stage root = plan.stage(name);
   if (!root.at.root()) return plan.declines("the stage is computed inside another");
@@ -141,6 +163,10 @@ bool apply_rows(Plan& plan, const std::string& name) {
       return plan.declines("stage " + member +
                            " has all its indices: a tile keeps it in registers");
     }
+  }
+  const bool apart = idle_in_rows(plan, root) > kMuchIdle && small(plan, members, root);
+  if (!whole && plan.decide("rows of " + name + " apart", 2, apart) == 1) {
+    return plan.declines("its rows fill no vector: each stage goes over all of them");
   }
   std::string loop = prefix.back();
   int64_t rows = 1;

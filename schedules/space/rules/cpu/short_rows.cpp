@@ -10,10 +10,10 @@ namespace {
 
 /// Lanes that rows may leave idle, as a part of those at work.
 /// Tuned on: Zen 4 (AVX-512).
-constexpr double kIdle = 0.15;
+constexpr double kIdleInRows = 0.15;
 /// Instructions of one iteration of the vector loop.
 /// Tuned on: Zen 4 (AVX-512).
-constexpr int64_t kBody = 192;
+constexpr int64_t kRowsBody = 192;
 /// Vectors of one iteration, where fewer end with a row.
 /// Tuned on: Zen 4 (AVX-512).
 constexpr int64_t kVectors = 4;
@@ -39,7 +39,7 @@ bool find_pair(Plan& plan, const std::string& name, Pair& out) {
   if (!ir::is_const(s.var(out.inner)->hi)) {
     return plan.declines("the call decides the extent of " + out.inner);
   }
-  if (idle_lanes(extent, plan.lanes(widest_type(plan.program(), s))) <= kIdle) {
+  if (idle_lanes(extent, plan.lanes(widest_type(plan.program(), s))) <= kIdleInRows) {
     return plan.declines("rows along " + out.inner + " fill their vectors");
   }
   for (const ir::IndexVar& v : s.vars) {
@@ -76,7 +76,7 @@ bool apply_short_rows(Plan& plan, const std::string& name) {
   // Where a vector ends with a row, the next ones read as these do.
   const int64_t vectors = std::lcm(extent, lanes) / lanes;
   const int64_t body = facts.operations + static_cast<int64_t>(facts.loads.size()) + 2;
-  if (vectors > kMostVectors || vectors * body > kBody) {
+  if (vectors > kMostVectors || vectors * body > kRowsBody) {
     return plan.declines("rows along " + pair.inner + " end with a vector after " +
                          std::to_string(vectors) + " of them, which is too much code");
   }
