@@ -18,9 +18,9 @@
 //                  running_values.cpp; store: reference_stage.cpp
 //
 // Every rounding term has the smallest denormal added to it. The term is 0 where the inputs are
-// exact and the result is an integer that the type holds exactly. Then every order and contraction
-// gives the same bits, and bits are compared. A result that is infinite or NaN from exact inputs
-// has bound 0: its class is certain.
+// exact and the result, unrounded, is an integer that the type holds. Then every order and
+// contraction gives the same bits, and bits are compared. A result that is infinite or NaN from
+// exact inputs has bound 0: its class is certain.
 
 #include <algorithm>
 #include <cmath>
@@ -84,7 +84,10 @@ void bound_product(const TapeInstr& in, Frame& fr, int n, int dst) {
   const double *ea = fr.e(in.a), *eb = fr.e(in.b);
   double* e = fr.e(dst);
   for (int i = 0; i < n; ++i) {
-    const double carried = scaled(a[i], eb[i]) + scaled(b[i], ea[i]) + scaled(ea[i], eb[i]);
+    double carried = scaled(a[i], eb[i]) + scaled(b[i], ea[i]) + scaled(ea[i], eb[i]);
+    // A sum that adds it unrounded tells a product that is an integer only once rounded.
+    if (carried == 0 && is_whole(v[i]) && std::fma(a[i], b[i], -v[i]) != 0)
+      carried = rounding.denormal;
     // Infinity times what may be zero, or may be of either sign, may be anything.
     const bool vanishes =
         (ea[i] > 0 && std::fabs(a[i]) <= ea[i]) || (eb[i] > 0 && std::fabs(b[i]) <= eb[i]);

@@ -135,6 +135,22 @@ TEST_CASE("reference: a product of matrices, bounds and time per operation") {
   }
 }
 
+TEST_CASE("reference: a product that is an integer only once rounded is not certain") {
+  std::vector<double> x = {3, 10}, y(2);
+  const std::vector<TensorView> params = {view(x, DType::kF64, {2}), view(y, DType::kF64, {2})};
+  ir::Program p;
+  add_buffer(p, "X", DType::kF64, ir::Role::kInput, {2});
+  add_buffer(p, "Y", DType::kF64, ir::Role::kOutput, {2});
+  const Expr element = make_load("X", DType::kF64, vars({"i"}));
+  // 0.1*10 is 1 in f64; 0.1*10 - 2 with one rounding is less than -1.
+  add_stage(p, "Y", {index("i", make_int(2))},
+            ir::make_float(0.1, DType::kF64) * element - ir::make_float(2, DType::kF64));
+  const auto out = run(p, params);
+  CHECK(out.outputs[0].f[1] == -1);
+  CHECK(out.outputs[0].bound[1] >= 0x1p-54);
+  CHECK(out.outputs[0].bound[1] <= 0x1p-50);
+}
+
 TEST_CASE("reference: sums of what was bf16 in an earlier stage may flush denormals") {
   std::vector<uint16_t> x(2, ir::bf16_from(0x1p-64));
   std::vector<float> y(1);
