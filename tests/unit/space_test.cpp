@@ -223,6 +223,26 @@ TEST_CASE("space: rows that fill no vectors run as one, where each goes on") {
   CHECK_FALSE(joined("X[i,9-j]*a[i]", "N=10", "f32"));
 }
 
+TEST_CASE("space: rows that load the same elements are computed a few at a time") {
+  const ir::Target target = tests::target_named(kTargets[0]);
+  const auto unrolled = [&](const std::string& value, const char* shape) {
+    const ir::Program p = tests::by_default(std::string("op f(X: f32[") + shape +
+                                                "], b: f32[N]) -> (Y: f32[M,N]) { Y[i,j] = b[j]*(" +
+                                                value + ") } M=512 N=512",
+                                            target);
+    for (const ir::Loop& l : p.stage("Y")->loops) {
+      if (l.mark == ir::Mark::kUnroll) return l.name.substr(0, 1);
+    }
+    return std::string();
+  };
+  CHECK(unrolled("X[i,j] + X[i+1,j] + X[i+2,j]", "M+2,N") == "i");
+  CHECK(unrolled("(X[i-1,j] else 0) + (X[i+1,j] else 0) + (X[i,j-1] else 0) + X[i,j]", "M,N") ==
+        "i");
+  // Each row has its own.
+  CHECK(unrolled("X[i,j] + X[i,j+1] + X[i,j+2]", "M,N+2").empty());
+  CHECK(unrolled("X[2*i,j] + X[2*i+1,j] + X[0,j]", "2*M,N").empty());
+}
+
 TEST_CASE("space: stages go over all short rows, unless what they leave would be large") {
   const ir::Target target = tests::target_named(kTargets[0]);
   const auto apart = [&](const char* problem) {

@@ -25,6 +25,7 @@ extern const Rule kPad;
 extern const Rule kCollapse;
 extern const Rule kRows;
 extern const Rule kShortRows;
+extern const Rule kStencil;
 extern const Rule kTile;
 extern const Rule kLanes;
 extern const Rule kTranspose;
