@@ -273,6 +273,18 @@ TEST_CASE("space: what constants alone decide is left to the bind, unless it gro
       "op f(W: f32[N], X: f32[N]) -> (Y: f32[N,N]) { t[i,j] = exp(W[i]) / exp(W[j]); "
       "Y[i,j] = X[i] + t[i,j] } N=2000 const=W";
   CHECK_FALSE(stays(table, "t"));
+  // What is updated is read by its own stage.
+  CHECK(
+      stays("op f(W: f32[N], inout Y: f32[N]) -> (Z: f32[N]) { Y[i] += W[i]; Z[i] = Y[i]*W[i] } "
+            "N=50 const=W",
+            "Y"));
+  // Chains that read twice what they are made of.
+  std::string chain = "op f(W: f32[N], X: f32[N]) -> (Y: f32[N]) { t0[i] = W[i]; ";
+  for (int i = 1; i < 40; ++i) {
+    const std::string last = "t" + std::to_string(i - 1) + "[";
+    chain += "t" + std::to_string(i) + "[i] = exp(" + last + "i]) + sqrt(" + last + "N-1-i]); ";
+  }
+  CHECK(stays(chain + "Y[i] = X[i]*t39[i] } N=50 const=W", "t39"));
 }
 
 TEST_CASE("space: what would be scalar in a row is computed for all rows beforehand") {

@@ -2,6 +2,7 @@
 #include "schedules/space/analysis/facts.h"
 
 #include <algorithm>
+#include <set>
 
 #include "jit/ir/facts.h"
 #include "jit/ir/functions/function.h"
@@ -195,9 +196,8 @@ int64_t StageFacts::extent(const std::string& var) const {
 /// A stride that only the call knows.
 static bool is_open(const ir::Program& program, const ir::Expr& stride) {
   return stride->op == ir::Op::kDim &&
-         std::none_of(program.dims.begin(), program.dims.end(), [&](const ir::Dim& d) {
-           return d.name == stride->name && !d.at.empty();
-         });
+         std::none_of(program.dims.begin(), program.dims.end(),
+                      [&](const ir::Dim& d) { return d.name == stride->name && !d.at.empty(); });
 }
 
 std::vector<int64_t> dim_strides(const ir::Program& program, const ir::Buffer& b) {
@@ -276,16 +276,23 @@ std::vector<ir::Expr> loads_of(const ir::Stage& stage, std::string_view buffer) 
   return out;
 }
 
-bool made_at_bind(const ir::Program& program, const ir::Stage& stage) {
-  bool reads = false, bound = stage.at.root();
+/// Whether constants alone decide a stage at the root; `seen` are the stages that are looked at.
+static bool is_bound(const ir::Program& program, const ir::Stage& stage,
+                     std::set<std::string>& seen) {
+  // Stages that a result is made of; one that is made of more is left to the call.
+  // Fixed by: time, since rules ask this of each stage beside all others.
+  constexpr size_t kMostSeen = 64;
+  if (!seen.insert(stage.name).second) return true;
+  bool reads = false, bound = stage.at.root() && seen.size() <= kMostSeen;
   const auto look = [&](const ir::Expr& e) {
-    if (!e) return;
+    if (!e || !bound) return;
     ir::visit(e, [&](const ir::Expr& x) {
       bound &= x->op != ir::Op::kDim && x->op != ir::Op::kScalar;
       if (x->op != ir::Op::kLoad || !bound) return;
       reads = true;
-      const ir::Stage* made = program.producer(x->name);
-      bound = made ? made_at_bind(program, *made) : program.buffer(x->name)->constant;
+      const ir::Buffer& b = *program.buffer(x->name);
+      const ir::Stage* made = b.role == ir::Role::kTemp ? program.producer(x->name) : nullptr;
+      bound = made ? is_bound(program, *made, seen) : b.constant;
     });
   };
   look(stage.value);
@@ -297,6 +304,13 @@ bool made_at_bind(const ir::Program& program, const ir::Stage& stage) {
     }
   }
   return reads && bound;
+}
+
+bool made_at_bind(const ir::Program& program, const ir::Stage& stage) {
+  const bool any = std::any_of(program.buffers.begin(), program.buffers.end(),
+                               [](const ir::Buffer& b) { return b.constant; });
+  std::set<std::string> seen;
+  return any && is_bound(program, stage, seen);
 }
 
 std::vector<size_t> readers_of(const ir::Program& program, std::string_view buffer) {
