@@ -287,8 +287,8 @@ TEST_CASE("cuda tma: stages that TMA cannot copy are refused with their reason")
       "split Y/i 8 -> i.o i.i; compute T at Y/i.o in=shared; tma T; bind Y/i.o block.x; bind Y/j "
       "thread.x";
   check_refused({
-      // Of a range that may be empty a copy keeps the dim.
-      {row("M", "T[i in 0..N,j] = X[j]", "N=0..16 M=64"), at_rows,
+      // A copy keeps a dim without which its reads might leave X.
+      {row("N+M-1", "T[i in 0..N,j in 0..M] = X[j]", "N=0..16 M=64"), at_rows,
        "copied along i, which X does not have"},
       {row("2*N,M", "T[i in 0..N,j] = X[2*i,j]"), at_rows, "dim 0 of X is read at 2*i"},
       {row("N,M", "T[i in 0..N,j in 0..M] = X[i-1,j] else 1"), at_rows, "outside X it finds 1"},
