@@ -12,8 +12,8 @@
 #include "include/hone/hone.h"
 #include "jit/passes/lower.h"
 #include "ops/op.h"
-#include "runtime/machine/host.h"
 #include "schedules/schedule.h"
+#include "tests/support/vector_units.h"
 
 using namespace hone;
 
@@ -65,20 +65,6 @@ const char* const kSchedules[] = {
     "split Y/i 32 -> i.o i.i tail=peel; vectorize Y/i.i",
     "split Y/i 16 -> i.o i.i tail=mask; vectorize Y/i.i",
 };
-
-/// Calls `f(engine)` for each vector unit that is here.
-template <class F>
-void for_each_unit(const F& f) {
-  for (const ir::Isa isa : {ir::Isa::kAvx2, ir::Isa::kAvx512}) {
-    if (!runtime::host_target().has(isa)) continue;
-    EngineOptions options;
-    options.target =
-        std::string("x86 threads=1 isa=") + (isa == ir::Isa::kAvx2 ? "avx2" : "avx512");
-    options.cache = ":memory:";
-    Engine engine(options);
-    f(engine);
-  }
-}
 
 /// Runs `Y[i] = BODY` over N of 96 elements, N known or not, by every schedule.
 template <class T, class Right>
@@ -139,7 +125,7 @@ bool has(const std::string& text, const char* part) { return text.find(part) != 
 }  // namespace
 
 TEST_CASE("narrow integers: values of every type, in whole vectors, rests and open ranges") {
-  for_each_unit([](Engine& engine) {
+  tests::for_each_unit([](Engine& engine) {
     check_numbers<float>(engine, "f32");
     check_numbers<double>(engine, "f64");
     check_numbers<int32_t>(engine, "i32");
@@ -148,7 +134,7 @@ TEST_CASE("narrow integers: values of every type, in whole vectors, rests and op
 }
 
 TEST_CASE("narrow integers: conditions in lanes of every size") {
-  for_each_unit([](Engine& engine) {
+  tests::for_each_unit([](Engine& engine) {
     check_conditions<float>(engine, "f32");
     check_conditions<double>(engine, "f64");
     check_conditions<uint8_t>(engine, "u8");

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "include/hone/hone.h"
-#include "runtime/machine/host.h"
+#include "tests/support/vector_units.h"
 
 using namespace hone;
 
@@ -56,16 +56,10 @@ void compare(Engine& engine, const char* type) {
 }  // namespace
 
 TEST_CASE("spreads: elements of every size in any order near by") {
-  for (const ir::Isa isa : {ir::Isa::kAvx2, ir::Isa::kAvx512}) {
-    if (!runtime::host_target().has(isa)) continue;
-    EngineOptions options;
-    options.target =
-        std::string("x86 threads=1 isa=") + (isa == ir::Isa::kAvx2 ? "avx2" : "avx512");
-    options.cache = ":memory:";
-    Engine engine(options);
+  tests::for_each_unit([](Engine& engine) {
     compare<uint8_t>(engine, "u8");
     compare<int16_t>(engine, "i16");
     compare<float>(engine, "f32");
     compare<double>(engine, "f64");
-  }
+  });
 }
