@@ -149,6 +149,12 @@ class Folder {
       const Form* form = form_of(inst);
       for (int i = 0; i < 4; ++i) {
         const Operand& o = inst.operands[i];
+        // Addresses are read: the indices of a gather are vectors.
+        if (o.kind == Operand::kMem) {
+          for (Reg r : {o.mem.base, o.mem.index}) {
+            if (r.valid()) ++uses_[r.id].reads;
+          }
+        }
         if (o.kind != Operand::kReg) continue;
         Uses& u = uses_[o.reg.id];
         if (i == 0 && form != nullptr && form->access != Access::kR) {

@@ -201,13 +201,14 @@ const ir::Expr* Selector::common_guard(const Stmt& s, const Stmt& loop) {
   if (const auto* store = ir::as<ir::StoreStmt>(s)) {
     ir::visit(store->value, [&](const ir::Expr& e) {
       if (found != nullptr || e->op != Op::kLoad || !e->guarded) return;
-      bool holds = false, common = has_load(e->args[1]) && !conditions_.decided(e->args[1], holds);
+      bool holds = false, common = has_load(e->args[1]);
       const uint64_t written = common ? written_by(loop) : 0;
       ir::visit(e->args[1], [&](const ir::Expr& x) {
         if (x->op == Op::kLoad) common = common && !(written & CodeWriter::buffer_bit(x->id));
         if (x->op == Op::kVar) common = common && bindings_[x->id].bound;
       });
-      if (common) found = &e->args[1];
+      // What depends on the lanes has no value out here.
+      if (common && !conditions_.decided(e->args[1], holds)) found = &e->args[1];
     });
   }
   for (const ir::StmtRef& child : s.body) {
