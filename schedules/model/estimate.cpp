@@ -23,6 +23,10 @@ namespace {
 /// Fixed by: nothing known; a moderate size.
 constexpr double kFromData = 16;
 
+/// Elements apart that are read as whole vectors, and shuffles of them.
+/// Tuned on: Zen 5 (AVX-512).
+constexpr double kMostSpread = 4;
+
 /// A loop that is being walked.
 struct Open {
   int id;
@@ -71,7 +75,7 @@ class Estimator {
   double cost_of_body(const Stmt& s);
   void open(const ForStmt& s);
   void add_store(const StoreStmt& s, Block& block);
-  double vectors(const Expr& offset, int buffer, double& trips) const;
+  double vectors(const Expr& offset, int buffer, double& trips, bool guarded = false) const;
   double share_far(const Expr& offset, const NestBuffer& b) const;
   void straight(const Stmt& s, Block& block);
   static bool is_straight(const Stmt& s);
@@ -210,8 +214,9 @@ void Estimator::straight(const Stmt& s, Block& block) {
 }
 
 /// Distinct vectors that an access touches in the unrolled and vector loops around it; `points`
-/// becomes how often it is evaluated.
-double Estimator::vectors(const Expr& offset, int buffer, double& points) const {
+/// becomes how often it is evaluated. What lies near together is read as vectors and shuffled,
+/// unless each element is tested.
+double Estimator::vectors(const Expr& offset, int buffer, double& points, bool guarded) const {
   const NestBuffer& b = nest_.buffers[static_cast<size_t>(buffer)];
   const Poly p = Poly::of(offset);
   double distinct = 1;
@@ -226,9 +231,9 @@ double Estimator::vectors(const Expr& offset, int buffer, double& points) const 
       const double chunks = std::ceil(l.trips * static_cast<double>(group) / lanes(b.type));
       points *= chunks;
       if (!depends) continue;
-      // A strided vector is gathered lane by lane.
-      const bool contiguous = std::abs(p.loop_coef(l.id)) == group;
-      distinct *= contiguous ? chunks : 2 * l.trips;
+      const auto apart = static_cast<double>(std::abs(p.loop_coef(l.id)) / group);
+      const bool near = apart == 1 || (apart > 1 && apart <= kMostSpread && !guarded);
+      distinct *= near ? chunks * (2 * apart - 1) : (guarded ? 4 : 2) * l.trips;
     } else {
       points *= l.trips;
       if (depends) distinct *= l.trips;
@@ -274,7 +279,7 @@ void Estimator::add_store(const StoreStmt& s, Block& block) {
     const NestBuffer& from = nest_.buffers[static_cast<size_t>(e->id)];
     if (from.home == Home::kRegisters) return;
     double reads = 1;
-    const double loads = vectors(e->args[0], e->id, reads);
+    const double loads = vectors(e->args[0], e->id, reads, e->guarded);
     block.loads += loads;
     if (e->guarded) block.faults += loads * share_far(e->args[0], from);
   });

@@ -29,15 +29,18 @@ Value Loads::load_guarded(const ir::Expr& e) {
     refuse("register tile " + b.name + " is read on a condition");
   }
   Affine offset;
-  bool together = indices_.lane_index(e->args[0], offset);
+  bool together = indices_.lane_index(e->args[0], offset), apart = false;
+  const Affine stride = offset.coefficient_of(Factor::make(Factor::kLane, 0));
   if (together) {
-    const Affine stride = offset.coefficient_of(Factor::make(Factor::kLane, 0));
+    apart = stride.is_constant() && stride.constant > 1 &&
+            gathers_.gathers_under_mask(size, stride.constant);
     together = stride.is_constant() && (stride.constant == 1 || (stride.constant == 0 && wide()));
   }
   const bool whole = lanes_.count * size >= 16;
-  if (lanes_.count == 1 || !together || (!wide() && (size < 4 || !whole))) {
+  if (lanes_.count == 1 || !(together || apart) || (!wide() && (size < 4 || !whole))) {
     return load_branched(e);
   }
+  const Affine first = offset.without(Factor::make(Factor::kLane, 0));
   const Value mask = value(e->args[1]);
   Value v;
   if (wide()) {
@@ -47,9 +50,8 @@ Value Loads::load_guarded(const ir::Expr& e) {
     } else if (!whole) {
       k = masks_.logic(Op::kAnd, mask, {masks_.lane_bits(lanes_.count), DType::kBool, 0}).reg;
     }
-    v = memory_.load(e->id, offset, k);
+    v = together ? memory_.load(e->id, offset, k) : gathers_.load_strided(e->id, first, stride, k);
   } else {
-    const Affine first = offset.without(Factor::make(Factor::kLane, 0));
     const int w = width(b.type);
     const Value m = masks_.as_element(mask, size);
     v = {code_.load(RegClass::kVec, w, size == 4 ? X86::vmaskmovps : X86::vmaskmovpd,

@@ -13,6 +13,9 @@ namespace {
 /// Instructions that a kernel may come to by copies of loop bodies.
 /// Tuned on: Zen 5 (AVX-512).
 constexpr double kPartitionBordersCode = 1200;
+/// Instructions that it may come to where a cut saves much, and the part that is much.
+/// Tuned on: Zen 5 (AVX-512).
+constexpr double kMostCode = 16000, kMuch = 0.3;
 /// Part of the cycles that a cut has to save.
 /// Tuned on: Zen 5 (AVX-512).
 constexpr double kGain = 0.01;
@@ -94,8 +97,9 @@ std::vector<ir::Place> paying(Plan& plan, const std::vector<ir::Place>& loops) {
     if (!plan.add(step::partition({loop}))) continue;
     const auto cut = jit::lower(plan.program(), plan.target());
     const Work work = cut ? examine(*cut, plan.target()) : Work{1e30, 1e30};
+    const bool much = work.cycles < best.cycles * (1 - kMuch);
     if (work.cycles < best.cycles * (1 - kGain) &&
-        work.code <= std::max(kPartitionBordersCode, best.code)) {
+        work.code <= std::max(much ? kMostCode : kPartitionBordersCode, best.code)) {
       best = work;
       out.push_back(loop);
     } else {
