@@ -7,6 +7,7 @@
 #include "schedules/step.h"
 #include "schedules/steps/build.h"
 #include "schedules/steps/edit.h"
+#include "schedules/steps/parts.h"
 #include "schedules/steps/tensor.h"
 
 namespace hone::schedules {
@@ -161,6 +162,18 @@ Step RandomSchedules::propose_copy(const ir::Program& p, const ir::Stage& s) {
   return step::stage(tensor, place, copy, std::move(options));
 }
 
+Step RandomSchedules::propose_part(const ir::Stage& s) {
+  const std::vector<Part> parts = parts_of(s);
+  const auto place = static_cast<size_t>(below(static_cast<int>(parts.size())));
+  std::vector<LayoutAxis> layout;
+  if (chance(50)) {
+    const ir::Expr& value = parts[place].value;
+    for (const ir::IndexVar& v : variables_in(s, value)) layout.push_back({v.name});
+    std::reverse(layout.begin(), layout.end());
+  }
+  return step::precompute(s.name, place, fresh("P"), std::move(layout));
+}
+
 std::optional<Step> RandomSchedules::propose_place(const ir::Program& p, const ir::Stage& s) {
   const int kind = below(100);
   if (kind < 40) return propose_compute(p);
@@ -171,6 +184,7 @@ std::optional<Step> RandomSchedules::propose_place(const ir::Program& p, const i
           return stage.reduce == ir::Reduce::kNone && b && b->role == ir::Role::kTemp;
         }).name);
   }
+  if (kind < 62) return propose_part(s);
   if (kind < 80) return propose_copy(p, s);
   const ir::Stage& reduced = stage_where(p, [](const ir::Program&, const ir::Stage& stage) {
     return stage.reduce != ir::Reduce::kNone;

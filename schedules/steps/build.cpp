@@ -140,6 +140,15 @@ Step inline_stage(std::string stage) {
   return StepBuilder(kInline).set("stages", std::move(stage)).done();
 }
 
+Step precompute(std::string stage, size_t place, std::string made, std::vector<LayoutAxis> layout) {
+  return StepBuilder(kPrecompute)
+      .set("stage", std::move(stage))
+      .set("part", Number(static_cast<int64_t>(place) + 1))
+      .set("made", std::move(made))
+      .set("layout", std::move(layout))
+      .done();
+}
+
 Step stage(std::string tensor, const ir::Place& place, std::string copy, CopyOptions options) {
   return StepBuilder(kStage)
       .set("tensor", std::move(tensor))

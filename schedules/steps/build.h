@@ -45,6 +45,10 @@ Step compute(std::vector<std::string> stages, const ir::Place& loop,
              ir::Space in = ir::Space::kScratch, const ir::Place& store = {});
 /// The step `inline`, which is a word of C++.
 Step inline_stage(std::string stage);
+/// `place`: of the part among `parts_of` the stage. `layout` empty: its variables in the stage's
+/// order.
+Step precompute(std::string stage, size_t place, std::string made,
+                std::vector<LayoutAxis> layout = {});
 /// `place` may be the root.
 Step stage(std::string tensor, const ir::Place& place, std::string copy, CopyOptions options = {});
 Step rfactor(const ir::Place& loop, std::string partial);

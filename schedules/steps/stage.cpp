@@ -44,7 +44,7 @@ Applied apply_stage(ir::Program p, const Step& step) {
 
 }  // namespace
 
-Result<std::vector<ir::Axis>, ir::Reject> layout_axes(const Step& step,
+Result<std::vector<ir::Axis>, ir::Reject> layout_axes(const Step& step, const std::string& tensor,
                                                       const std::vector<std::string>& dims) {
   std::vector<ir::Axis> out;
   for (const LayoutAxis& a : step.at("layout").layout) {
@@ -54,7 +54,7 @@ Result<std::vector<ir::Axis>, ir::Reject> layout_axes(const Step& step,
     size_t d = 0;
     while (d < dims.size() && dims[d] != a.dim && a.dim != "d" + std::to_string(d)) ++d;
     if (d == dims.size()) {
-      return ir::Reject{"layout names " + a.dim + "; the dims of " + step.name("tensor") + " are " +
+      return ir::Reject{"layout names " + a.dim + "; the dims of " + tensor + " are " +
                         list_text(dims)};
     }
     axis.dim = static_cast<int>(d);

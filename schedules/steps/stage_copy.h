@@ -19,8 +19,9 @@ Applied copy_read(ir::Program p, const Step& step, const CopySpot& spot);
 /// stage copies it out. Reduction loops outside the loop add up the windows.
 Applied copy_written(ir::Program p, const Step& step, const CopySpot& spot);
 
-/// Buffer::axes from a layout whose names stand for dims by `dims`, or by d0, d1, ...
-Result<std::vector<ir::Axis>, ir::Reject> layout_axes(const Step& step,
+/// Buffer::axes of `tensor` from a step's layout, whose names stand for dims by `dims`, or by d0,
+/// d1, ...
+Result<std::vector<ir::Axis>, ir::Reject> layout_axes(const Step& step, const std::string& tensor,
                                                       const std::vector<std::string>& dims);
 
 }  // namespace hone::schedules

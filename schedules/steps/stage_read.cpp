@@ -77,7 +77,7 @@ Applied copy_read(ir::Program p, const Step& step, const CopySpot& spot) {
       return ir::Reject{tensor.name + " is written after it is read, so a copy would go stale"};
     }
   }
-  auto axes = layout_axes(step, index_names(p, readers, tensor));
+  auto axes = layout_axes(step, tensor.name, index_names(p, readers, tensor));
   if (!axes) return axes.failure();
 
   ir::Buffer copy;

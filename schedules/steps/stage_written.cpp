@@ -181,7 +181,7 @@ Applied copy_written(ir::Program p, const Step& step, const CopySpot& spot) {
   if (!d.wrong.empty()) return ir::Reject{d.wrong};
   std::vector<std::string> dims;
   for (const ir::Expr& e : old.out_index) dims.push_back(e->op == ir::Op::kVar ? e->name : "");
-  auto axes = layout_axes(step, dims);
+  auto axes = layout_axes(step, step.name("tensor"), dims);
   if (!axes) return axes.failure();
 
   ir::Buffer window;
