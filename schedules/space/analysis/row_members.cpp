@@ -2,6 +2,7 @@
 #include "schedules/space/analysis/row_members.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "schedules/space/analysis/align.h"
 #include "schedules/space/analysis/axis.h"
@@ -49,14 +50,21 @@ std::map<std::string, std::string> following(const Plan& plan, const std::string
 
 RowMembers row_members(const Plan& plan, const ir::Stage& root, std::vector<std::string>& prefix) {
   RowMembers out;
-  for (const ir::IndexVar& v : root.vars) {
-    const auto next = following(plan, root.name, v.name);
+  // Rows lie one after the other in memory, whatever the order of the indices.
+  std::vector<std::string> vars;
+  for (const ir::IndexVar& v : root.vars) vars.push_back(v.name);
+  const Access store = plan.facts(root.name).store;
+  std::stable_sort(vars.begin(), vars.end(), [&](const std::string& a, const std::string& b) {
+    return std::abs(store.stride(a)) > std::abs(store.stride(b));
+  });
+  for (const std::string& v : vars) {
+    const auto next = following(plan, root.name, v);
     if (next.empty()) break;
     bool same = true;
     for (const auto& [stage, own] : next) same = same && (prefix.empty() || out.count(stage));
     if (!same || (!prefix.empty() && next.size() != out.size())) break;
     for (const auto& [stage, own] : next) out[stage].push_back(own);
-    prefix.push_back(v.name);
+    prefix.push_back(v);
   }
   return out;
 }

@@ -23,12 +23,14 @@ namespace cpu {
 extern const Rule kInline;
 extern const Rule kPad;
 extern const Rule kCollapse;
+extern const Rule kRelayout;
 extern const Rule kRows;
 extern const Rule kShortRows;
 extern const Rule kStencil;
 extern const Rule kTile;
 extern const Rule kLanes;
 extern const Rule kTranspose;
+extern const Rule kTransposeParts;
 extern const Rule kElementwise;
 extern const Rule kVectors;
 extern const Rule kParallel;

@@ -130,6 +130,50 @@ bool small(const Plan& plan, const RowMembers& members, const ir::Stage& root) {
   });
 }
 
+/// Times that a member's vectors may cost in a row what they cost over all rows.
+/// Chosen: what a near cache saves on a value that is written and read (not measured).
+constexpr double kDearer = 3;
+
+/// Points that a row of a member has.
+int64_t points_in_row(const StageFacts& facts, const std::vector<std::string>& vars) {
+  int64_t points = 1;
+  for (const auto& [var, extent] : facts.extents) {
+    const bool row = std::find(vars.begin(), vars.end(), var) != vars.end();
+    if (!row) points = saturating_product(points, std::max<int64_t>(extent, 1));
+  }
+  return points;
+}
+
+/// A member whose cheapest vectors run along the rows' variables, so that one row of it, which
+/// would fill vectors, is dear. "" where there is none.
+std::string runs_across(Plan& plan, const RowMembers& members) {
+  for (const auto& [member, vars] : members) {
+    const ir::Stage s = plan.stage(member);
+    const int lanes = plan.lanes(widest_type(plan.program(), s));
+    if (points_in_row(plan.facts(member), vars) < lanes) continue;
+    const Access store = plan.facts(member).store;
+    const double over_all = vector_axis(plan, member, store, true).cost;
+    Plan::Mark before = plan.mark();
+    for (const std::string& var : vars) plan.set_window(member, var, 1);
+    const double in_row = vector_axis(plan, member, store, true).cost;
+    plan.rewind(std::move(before));
+    if (in_row > kDearer * over_all) return member;
+  }
+  return {};
+}
+
+/// Brings the loops over rows to the outside; `last` is the innermost of them.
+bool rows_outside(Plan& plan, const std::string& name, const std::vector<std::string>& prefix,
+                  const std::string& last) {
+  std::vector<std::string> order(prefix.begin(), prefix.end() - 1);
+  order.push_back(last);
+  const std::vector<std::string> front = order;
+  for (const ir::Loop& l : plan.stage(name).loops) {
+    if (std::find(front.begin(), front.end(), l.name) == front.end()) order.push_back(l.name);
+  }
+  return order_loops(plan, name, order);
+}
+
 bool apply_rows(Plan& plan, const std::string& name) {
   const ir::Stage root = plan.stage(name);
   if (!root.at.root()) return plan.declines("the stage is computed inside another");
@@ -164,6 +208,9 @@ bool apply_rows(Plan& plan, const std::string& name) {
                            " has all its indices: a tile keeps it in registers");
     }
   }
+  if (const std::string member = runs_across(plan, members); !member.empty()) {
+    return plan.declines("vectors of stage " + member + " run across its rows");
+  }
   const bool apart = idle_in_rows(plan, root) > kMuchIdle && small(plan, members, root);
   if (!whole && plan.decide("rows of " + name + " apart", 2, apart) == 1) {
     return plan.declines("its rows fill no vector: each stage goes over all of them");
@@ -185,6 +232,7 @@ bool apply_rows(Plan& plan, const std::string& name) {
     for (const std::string& var : vars) plan.set_window(member, var, 1);
     plan.set_window(member, vars.back(), rows);
   }
+  if (!rows_outside(plan, name, prefix, loop)) return false;
   if (!plan.add(step::compute(computed, {name, loop}))) return false;
   for (const std::string& var : prefix) {
     if (rows == 1 || var != prefix.back()) plan.set_window(name, var, 1);

@@ -4,9 +4,11 @@
 namespace hone::schedules {
 namespace {
 
-constexpr const Rule* kShaping[] = {&cpu::kInline, &cpu::kPad, &cpu::kCollapse, &cpu::kRows};
-constexpr const Rule* kStages[] = {&cpu::kTile,      &cpu::kLanes,   &cpu::kTranspose,
-                                   &cpu::kShortRows, &cpu::kStencil, &cpu::kElementwise};
+constexpr const Rule* kShaping[] = {&cpu::kInline, &cpu::kPad, &cpu::kCollapse, &cpu::kRelayout,
+                                    &cpu::kRows};
+constexpr const Rule* kStages[] = {&cpu::kTile,           &cpu::kLanes,     &cpu::kTranspose,
+                                   &cpu::kTransposeParts, &cpu::kShortRows, &cpu::kStencil,
+                                   &cpu::kElementwise};
 constexpr const Rule* kFinishing[] = {&cpu::kParallel, &cpu::kPartition, &cpu::kPrefetch,
                                       &cpu::kStream};
 
