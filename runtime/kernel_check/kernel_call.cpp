@@ -111,6 +111,21 @@ Result<Done> KernelCall::run(int64_t n) const {
   return took ? fine() : took.failure();
 }
 
+std::vector<RawLaunch> KernelCall::raw_launches(int64_t* status) {
+  std::vector<RawLaunch> all;
+  if (kernel_->gpu || kernel_->pool) return all;
+  slots_[ir::ArgsLayout::kStatus] = reinterpret_cast<int64_t>(status);
+  slots_[ir::ArgsLayout::kWorkspace] = reinterpret_cast<int64_t>(workspace_);
+  for (const LaunchPlan& launch : kernel_->launches) {
+    // An extent that a dim of the call decides is left to others.
+    if (!launch.function || launch.fixed_extent < 0) return {};
+    if (launch.fixed_extent == 0) continue;
+    all.push_back({launch.function, slots_, launch.fixed_extent,
+                   workspace_ + kernel_->launch_workspace_bytes});
+  }
+  return all;
+}
+
 Result<Samples> KernelCall::sample(const SampleOptions& options,
                                    const std::function<void()>& between) const {
   const auto calls = [this](int64_t n) { return begin(n); };

@@ -13,6 +13,15 @@
 
 namespace hone::runtime {
 
+/// A launch with all that it takes, for a caller who does nothing else.
+struct RawLaunch {
+  Launch::Function function = nullptr;
+  const int64_t* slots = nullptr;
+  int64_t extent = 0;
+  void* scratch = nullptr;
+  void operator()() const { function(slots, 0, extent, scratch); }
+};
+
 /// A kernel with the tensors of one fixture: constants bound, the rest as arguments. A kernel on a
 /// GPU gets copies there. The fixture must outlive it.
 class KernelCall {
@@ -28,6 +37,10 @@ class KernelCall {
   /// Runs the launches `n` times as a caller of the raw entry would. On a GPU each run takes the
   /// next copy of the tensors, so that they do not stay in its cache. All runs are done on return.
   Result<Done> run(int64_t n) const;
+  /// The launches of a call as a caller of the raw entry makes them on one thread. `status` takes
+  /// the status word, and must outlive them. Empty where something else runs them: a pool, an
+  /// interpreter, a GPU.
+  std::vector<RawLaunch> raw_launches(int64_t* status);
   /// Times of one of those runs, as Site::sample says.
   Result<Samples> sample(const SampleOptions& options, const std::function<void()>& between) const;
 

@@ -22,7 +22,10 @@ constexpr double kPastLimit = 1.05;
 }  // namespace
 
 TimeBound bound_of(const ir::Program& program, std::span<const int64_t> dims, Limits* limits) {
-  const Work work = work_of(program, dims, limits->target());
+  return bound_of(work_of(program, dims, limits->target()), limits);
+}
+
+TimeBound bound_of(const Work& work, Limits* limits) {
   const double written = work.lines() > 0 ? work.written_lines / work.lines() : 0;
   const double bytes = limits->gbps(static_cast<int64_t>(work.footprint), written, work.updates);
   // The ceilings are of multiply-adds, two operations an instruction; other instructions take as

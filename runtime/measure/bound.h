@@ -18,6 +18,11 @@ struct TimeBound {
   double limit = 0;         ///< 10^9 operations or bytes a second, whichever binds
 };
 
+struct Work;
+
+/// The bound of work at hand.
+TimeBound bound_of(const Work& work, Limits* limits);
+
 /// The bound of a naive program at `dims`.
 TimeBound bound_of(const ir::Program& program, std::span<const int64_t> dims, Limits* limits);
 
