@@ -13,7 +13,8 @@ namespace {
 
 using runtime::Stretch;
 
-constexpr int kMostRounds = 3;  // times those wanted
+constexpr int kMostRounds = 3;     // times those wanted
+constexpr double kLongUs = 20000;  // a run that long finds little of its own in a cache
 
 /// Threads of the contender before spin for a while after its last run (those of OpenMP a few
 /// milliseconds) on cores that the next one needs.
@@ -30,12 +31,13 @@ Stretch stretch_of(const Contender& c, int64_t n) {
 /// One contender and what its samples have come to.
 struct Lane {
   int64_t batch = 1;
+  bool warms = true;           ///< runs a little before each sample
   double cores = 0;            ///< the most that were at work
   std::vector<double> others;  ///< of rounds that do not count
 };
 
-/// How many runs fill a sample.
-int64_t batch_of(const Contender& c, double sample_us) {
+/// Finds how many runs fill a sample.
+void size_batch(const Contender& c, double sample_us, Lane* lane) {
   const auto each = [&](int64_t n) {
     const Stretch s = stretch_of(c, n);
     return std::max(std::min(s.wall_us, s.cpu_us) / static_cast<double>(n), 0.001);
@@ -46,7 +48,8 @@ int64_t batch_of(const Contender& c, double sample_us) {
     once = each(static_cast<int64_t>(c.alone ? filling : std::min(filling, 4.0)));
   }
   const auto n = std::max<int64_t>(1, static_cast<int64_t>(std::ceil(sample_us / once)));
-  return c.alone ? n : std::min(n, runtime::kSpacedCalls);
+  lane->batch = c.alone ? n : std::min(n, runtime::kSpacedCalls);
+  lane->warms = once < kLongUs;
 }
 
 /// Everyone once; true when no other process had a core.
@@ -57,7 +60,8 @@ bool play(std::vector<Contender>& contenders, std::vector<Lane>& lanes,
     const Contender& c = contenders[i];
     Lane& lane = lanes[i];
     let_threads_park(c.alone);
-    c.run(std::max<int64_t>(1, lane.batch / 4));  // its operands and code back into the caches
+    // Its operands and code back into the caches.
+    if (lane.warms) c.run(std::max<int64_t>(1, lane.batch / 4));
     const Stretch s = stretch_of(c, lane.batch);
     const bool disturbed = s.disturbed(c.alone);
     const bool lacks = !c.alone && runtime::lacks_cores(s.cores(), lane.cores);
@@ -71,15 +75,20 @@ bool play(std::vector<Contender>& contenders, std::vector<Lane>& lanes,
 
 }  // namespace
 
-Rounds race(std::vector<Contender>& contenders, int rounds, double sample_us) {
+Rounds race(std::vector<Contender>& contenders, int rounds, double sample_us, double most_s) {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
   std::vector<Lane> lanes(contenders.size());
   for (size_t i = 0; i < contenders.size(); ++i) {
     let_threads_park(contenders[i].alone);
     contenders[i].run(1);
-    lanes[i].batch = batch_of(contenders[i], sample_us);
+    size_batch(contenders[i], sample_us, &lanes[i]);
   }
   Rounds made;
   while (made.counted < rounds && made.counted + made.noisy < kMostRounds * rounds) {
+    const std::chrono::duration<double> spent = Clock::now() - begin;
+    const bool late = most_s > 0 && spent.count() > most_s;
+    if (late && made.counted + made.noisy >= kFewRounds) break;
     std::vector<double> times_us;
     const bool quiet = play(contenders, lanes, times_us);
     ++(quiet ? made.counted : made.noisy);

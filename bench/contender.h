@@ -33,8 +33,9 @@ inline constexpr int kFewRounds = 3;
 /// Times all contenders in turns, so that a noisy neighbour hits them alike: `rounds` samples of
 /// at least `sample_us` each, of those on several threads a few calls now and then. A round in
 /// which another process took a core is made again, three times as many in all at most. Where few
-/// are left the others stand in, of one thread by its processor time, and count as none.
-Rounds race(std::vector<Contender>& contenders, int rounds, double sample_us);
+/// are left the others stand in, of one thread by its processor time, and count as none. After
+/// `most_s` seconds no other round begins once there are a few; 0: they may take any time.
+Rounds race(std::vector<Contender>& contenders, int rounds, double sample_us, double most_s = 0);
 
 /// How many times faster `c` is than `other`: the middle one of their rounds' ratios; 0 where too
 /// few rounds count.

@@ -3,8 +3,10 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/check/fixture.h"
@@ -16,17 +18,42 @@ struct Prepared {
   std::function<void(int64_t)> run;  ///< solves it n times; null where the peer cannot
   double schedule_us = 0;            ///< see Contender
   double compile_us = 0;
+  std::function<void()> deliver = {};  ///< brings results of the first set where the fixture has
+                                       ///< its outputs; empty: they are there
+  std::string kernel = {};             ///< what the peer says that it chose
+};
+
+/// What a peer is to solve.
+struct PeerTask {
+  std::span<const runtime::Fixture> sets;  ///< of operands, which runs take in turns
+  bool free_layout = false;                ///< tensors may be stored as the peer likes
 };
 
 /// A library that solves some of the problems too: one row a file. Rows exist where the library
 /// was found at build time.
 struct Peer {
   const char* name;
-  /// How to solve the fixture's problem, with the threads that OMP_NUM_THREADS says.
-  Prepared (*prepare)(const runtime::Fixture& fixture);
+  /// How to solve the task, with the threads that OMP_NUM_THREADS says.
+  Prepared (*prepare)(const PeerTask& task);
+  /// Version, and what it takes this machine for.
+  std::string (*about)();
 };
 
 std::span<const Peer* const> peers();
+
+/// Names of libraries that the bench would compare with and that this build has not.
+std::span<const char* const> absent_peers();
+
+/// Runs calls one after the other, each on its own set of operands, and begins anew at the end.
+template <class Call>
+std::function<void(int64_t)> in_turns(std::vector<Call> calls) {
+  return [calls = std::move(calls), next = size_t{0}](int64_t n) mutable {
+    for (int64_t i = 0; i < n; ++i) {
+      calls[next]();
+      if (++next == calls.size()) next = 0;
+    }
+  };
+}
 
 /// What a peer needs to know of a product problem: Y[M,N] = X[M,K] * W[K,N], row-major f32.
 struct Product {
@@ -35,11 +62,22 @@ struct Product {
   const float* w = nullptr;
   const float* bias = nullptr;
   float* y = nullptr;
-  bool gelu = false;
 };
 
 /// The fixture as a product, if it is one that the peers know: matmul, fc, fc_gelu without storage
 /// orders or strides of their own.
-bool as_product(const runtime::Fixture& fixture, Product* out);
+std::optional<Product> as_product(const runtime::Fixture& fixture);
+
+/// A task of products without a bias; `call_of(product)` gives a function object that solves one.
+template <class F>
+Prepared prepare_products(const PeerTask& task, F&& call_of) {
+  std::vector<decltype(call_of(Product()))> calls;
+  for (const runtime::Fixture& set : task.sets) {
+    const auto product = as_product(set);
+    if (!product || product->bias) return {};
+    calls.push_back(call_of(*product));
+  }
+  return {.run = in_turns(std::move(calls))};
+}
 
 }  // namespace hone::bench

@@ -108,7 +108,7 @@ Result<Done> Races::race_one(const std::string& text) {
   }
   const bool one_thread = engine_->target.threads == 1;
   for (const Peer* peer : options_.peers ? peers() : std::span<const Peer* const>()) {
-    Prepared p = peer->prepare(*fixture);
+    Prepared p = peer->prepare({{&*fixture, 1}});
     if (!p.run) continue;
     contenders.push_back(
         {peer->name, std::move(p.run), one_thread, {}, p.schedule_us, p.compile_us});

@@ -8,19 +8,28 @@ namespace {
 
 using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-Prepared prepare(const runtime::Fixture& fixture) {
+/// One product.
+struct EigenCall {
   Product p;
-  if (!as_product(fixture, &p) || p.bias) return {};
-  return {[p](int64_t n) {
+  void operator()() const {
     const Eigen::Map<const Matrix> x(p.x, p.m, p.k), w(p.w, p.k, p.n);
     Eigen::Map<Matrix> y(p.y, p.m, p.n);
-    for (int64_t i = 0; i < n; ++i) y.noalias() = x * w;
-  }};
+    y.noalias() = x * w;
+  }
+};
+
+Prepared prepare_eigen(const PeerTask& task) {
+  return prepare_products(task, [](const Product& p) { return EigenCall{p}; });
+}
+
+std::string about_eigen() {
+  return std::to_string(EIGEN_WORLD_VERSION) + "." + std::to_string(EIGEN_MAJOR_VERSION) + "." +
+         std::to_string(EIGEN_MINOR_VERSION) + ", " + Eigen::SimdInstructionSetsInUse();
 }
 
 }  // namespace
 
 extern const Peer kEigen;
-const Peer kEigen = {"Eigen", prepare};
+const Peer kEigen = {"Eigen", prepare_eigen, about_eigen};
 
 }  // namespace hone::bench

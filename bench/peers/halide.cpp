@@ -37,8 +37,9 @@ struct HalideCall {
   size_t launches;
 };
 
-Prepared prepare_halide(const runtime::Fixture& fixture, const char* words) {
-  if (!jit::has_halide()) return {};
+Prepared prepare_halide(const PeerTask& task, const char* words) {
+  if (!jit::has_halide() || task.sets.size() != 1) return {};
+  const runtime::Fixture& fixture = task.sets[0];
   auto target = ir::parse_target(words, runtime::host_target());
   if (!target) return {};
   const char* threads = std::getenv("OMP_NUM_THREADS");
@@ -66,15 +67,19 @@ Prepared prepare_halide(const runtime::Fixture& fixture, const char* words) {
           report.schedule_us, report.compile_us};
 }
 
+std::string about_halide() { return "of this build"; }
+
 }  // namespace
 
 extern const Peer kHalide, kHalideAdams;
-const Peer kHalide = {"Halide", [](const runtime::Fixture& fixture) {
-                        return prepare_halide(fixture, "halide float=fast");
-                      }};
-const Peer kHalideAdams = {"Adams2019", [](const runtime::Fixture& fixture) {
-                             return prepare_halide(fixture,
+const Peer kHalide = {
+    "Halide", [](const PeerTask& task) { return prepare_halide(task, "halide float=fast"); },
+    about_halide};
+const Peer kHalideAdams = {"Adams2019",
+                           [](const PeerTask& task) {
+                             return prepare_halide(task,
                                                    "halide autoschedule=adams2019 float=fast");
-                           }};
+                           },
+                           about_halide};
 
 }  // namespace hone::bench
