@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "bench/cuda/run.h"
+#include "bench/speed/suite.h"
 #include "bench/suites.h"
 #include "runtime/machine/host.h"
 
@@ -33,7 +34,11 @@ int run(Options& o, char** argv) {
   const auto target =
       ir::parse_target(o.common.target.empty() ? "x86" : o.common.target, runtime::host_target());
   if (!target) return runtime::report(o.common, target.failure());
+  const bool speed = o.suite == "speed" && o.problems.empty();
+  // Its goals are those of one thread.
+  if (speed && o.common.threads == 0) o.common.threads = 1;
   restart_with_threads(argv, o.common.threads > 0 ? o.common.threads : target->threads);
+  if (speed) return run_speed(o);
   const bool latency = o.suite == "latency" && o.problems.empty();
   const int exit = latency ? runtime::kExitOk : run_races(o);
   return latency || o.suite == "all" ? std::max(exit, run_latency(o)) : exit;
@@ -47,7 +52,7 @@ int main(int argc, char** argv) {
   Options o;
   runtime::add_common(app, o.common);
   app.add_option("--suite", o.suite, "What to run")
-      ->check(CLI::IsMember({"library", "outside", "square", "demo", "latency", "all"}))
+      ->check(CLI::IsMember({"library", "outside", "square", "demo", "speed", "latency", "all"}))
       ->capture_default_str();
   app.add_option("--problem", o.problems, "Problems instead of a suite");
   app.add_flag("--peers", o.peers, "Other libraries too, where they can solve the problem");
@@ -56,14 +61,24 @@ int main(int argc, char** argv) {
   app.add_option("--rounds", o.rounds, "Samples of each contender")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  app.add_option("--group", o.groups, "On a GPU: these groups of problems only");
+  app.add_option("--group", o.groups,
+                 "Of the speed suite or on a GPU: these groups of problems only");
+  app.add_option("--case", o.cases,
+                 "Of the speed suite: rows of these names only, `*` is anything");
+  app.add_option("--svg", o.svg, "Of the speed suite: a file for a picture of it");
+  app.add_option(
+         "--tuned", o.tuned,
+         "Of the speed suite: a folder of tuned records, which go before the cache's; or none")
+      ->capture_default_str();
+  app.add_option("--save-tuned", o.save_tuned,
+                 "Of the speed suite: a folder to keep the records that serve in");
   app.add_option("--state", o.state, "On a GPU: the file of what was found so far")
       ->capture_default_str();
   app.add_flag("--resume", o.resume, "On a GPU: go on from the state file");
   app.add_option("--minutes", o.minutes, "On a GPU: stop after about so long, to be resumed");
   app.add_option("--limit", o.limit, "On a GPU: seconds after which a problem counts as hung");
   app.add_option("--ab", o.forms, "On a GPU: forms of kernels to time beside, as of HONE_CUDA_AB");
-  app.add_flag("--list", o.list, "On a GPU: name the problems, and run none");
+  app.add_flag("--list", o.list, "Of the speed suite or on a GPU: name the problems, and run none");
   app.add_flag("--tiny", o.tiny,
                "On a GPU: problems of a few elements, to see that all of it works");
   app.footer(

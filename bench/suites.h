@@ -18,14 +18,19 @@ struct Options {
   std::string tune = "0s";
   std::chrono::milliseconds tuning{0};  ///< what `tune` says
   int rounds = 15;
+  std::vector<std::string> groups;  ///< of the speed suite or `--target cuda`; empty: all
+  bool list = false;                ///< name the problems, and run none
+  // Of the speed suite:
+  std::vector<std::string> cases;     ///< rows; empty: all
+  std::string svg;                    ///< a file for a picture; empty: none
+  std::string tuned = "bench/tuned";  ///< a folder of tuned records; `none`: no such
+  std::string save_tuned;             ///< where those that serve are kept; empty: nowhere
   // Of `--target cuda`:
-  std::vector<std::string> groups;             ///< empty: all
   std::string state = "hone-bench-gpu.jsonl";  ///< what was found so far
   bool resume = false;                         ///< go on from there
   double minutes = 0;                          ///< stop after so many; 0: when all is done
   double limit = 0;                            ///< seconds that a problem may take; 0: any
   std::vector<std::string> forms;              ///< of kernels, beside those thought best
-  bool list = false;                           ///< name the problems, and run none
   bool tiny = false;                           ///< problems of a few elements
 };
 

@@ -49,7 +49,7 @@ const std::vector<Layer> kLayers = {
     {"schedules/", {"hone/", "jit/ir/", "jit/passes/", "schedules/"}},
     {"runtime/", {"hone/", "jit/", "ops/", "schedules/", "runtime/"}},
     {"examples/", {"hone/"}},
-    {"tests/", {"hone/", "jit/", "ops/", "schedules/", "runtime/", "tests/"}},
+    {"tests/", {"hone/", "jit/", "ops/", "schedules/", "runtime/", "bench/", "tests/"}},
     {"bench/", {"hone/", "jit/", "ops/", "schedules/", "runtime/", "bench/"}},
 };
 

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/contender.h"
+#include "bench/peer.h"
+#include "bench/speed/results.h"
+#include "runtime/engine/engine_state.h"
+#include "runtime/kernel_check/kernel_call.h"
+#include "runtime/measure/bound.h"
+#include "runtime/measure/limits.h"
+#include "runtime/measure/work.h"
+
+namespace hone::bench {
+
+/// A schedule that may serve a problem, and where it comes from.
+struct TunedSchedule {
+  std::string text;
+  std::string from;
+};
+
+/// A kernel of hone's on sets of operands.
+struct OwnKernel {
+  std::string name;  ///< default or tuned
+  std::string from;
+  std::shared_ptr<const runtime::KernelState> kernel;
+  std::vector<std::unique_ptr<runtime::KernelCall>> calls;  ///< one for each set
+  double error = 0;                                         ///< in units of the reference's bound
+  std::string wrong;                                        ///< why results are; empty: right
+  int64_t status = 0;                                       ///< of raw calls
+};
+
+/// One problem of a row with its operands and kernels.
+class SpeedProblem {
+ public:
+  /// Compiles the default schedule, and the tuned one if there is one, on as many sets of operands
+  /// as the row says.
+  static Result<std::unique_ptr<SpeedProblem>> create(runtime::EngineState& engine,
+                                                      ops::Problem problem,
+                                                      const RowOperands& operands,
+                                                      const TunedSchedule* tuned);
+
+  /// Compares what the kernels compute with the definition.
+  Result<Done> check();
+  /// How far the outputs of the first set are from those that were found right, as a share of the
+  /// largest element; infinite where they are no numbers, or other integers.
+  double apart() const;
+  void reset() { sets_[0].reset(); }
+  /// Contenders that run the kernels; they and this must stay where they are.
+  std::vector<Contender> contenders();
+  /// The bound, with the footprint of all sets.
+  runtime::TimeBound bound(runtime::Limits* limits) const;
+  const runtime::Work& work() const { return work_; }
+
+  const ops::Problem& problem() const { return problem_; }
+  const std::vector<runtime::Fixture>& sets() const { return sets_; }
+  const std::vector<std::unique_ptr<OwnKernel>>& kernels() const { return kernels_; }
+
+ private:
+  explicit SpeedProblem(ops::Problem problem) : problem_(std::move(problem)) {}
+
+  Result<Done> make_sets(const RowOperands& operands, const ir::Target& target);
+  Result<Done> add_kernel(std::shared_ptr<const runtime::KernelState> kernel,
+                          const std::string& name, const std::string& from);
+  Result<Done> check_on(runtime::Fixture& fixture);
+
+  ops::Problem problem_;
+  std::vector<int64_t> dims_;
+  std::vector<runtime::Fixture> sets_;
+  std::vector<std::unique_ptr<OwnKernel>> kernels_;
+  runtime::Work work_;
+};
+
+}  // namespace hone::bench
