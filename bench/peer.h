@@ -23,10 +23,28 @@ struct Prepared {
   std::string kernel = {};             ///< what the peer says that it chose
 };
 
+/// The tensors of a problem, in a fixture's memory or elsewhere in the same shapes and strides.
+class OperandSet {
+ public:
+  explicit OperandSet(const runtime::Fixture& fixture)
+      : fixture_(&fixture), params_(fixture.params()) {}
+  OperandSet(const runtime::Fixture& fixture, std::vector<jit::TensorView> params)
+      : fixture_(&fixture), params_(std::move(params)) {}
+
+  const ops::Problem& problem() const { return fixture_->problem(); }
+  const std::vector<jit::TensorView>& params() const { return params_; }
+  const std::vector<double>& scalars() const { return fixture_->scalars(); }
+
+ private:
+  const runtime::Fixture* fixture_;
+  std::vector<jit::TensorView> params_;
+};
+
 /// What a peer is to solve.
 struct PeerTask {
-  std::span<const runtime::Fixture> sets;  ///< of operands, which runs take in turns
-  bool free_layout = false;                ///< tensors may be stored as the peer likes
+  std::span<const OperandSet> sets;  ///< which runs take in turns
+  const runtime::Fixture& first;     ///< that the first set lies in
+  bool free_layout = false;          ///< tensors may be stored as the peer likes
 };
 
 /// A library that solves some of the problems too: one row a file. Rows exist where the library
@@ -64,15 +82,15 @@ struct Product {
   float* y = nullptr;
 };
 
-/// The fixture as a product, if it is one that the peers know: matmul, fc, fc_gelu without storage
+/// The set as a product, if it is one that the peers know: matmul, fc, fc_gelu without storage
 /// orders or strides of their own.
-std::optional<Product> as_product(const runtime::Fixture& fixture);
+std::optional<Product> as_product(const OperandSet& set);
 
 /// A task of products without a bias; `call_of(product)` gives a function object that solves one.
 template <class F>
 Prepared prepare_products(const PeerTask& task, F&& call_of) {
   std::vector<decltype(call_of(Product()))> calls;
-  for (const runtime::Fixture& set : task.sets) {
+  for (const OperandSet& set : task.sets) {
     const auto product = as_product(set);
     if (!product || product->bias) return {};
     calls.push_back(call_of(*product));

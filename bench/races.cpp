@@ -107,8 +107,9 @@ Result<Done> Races::race_one(const std::string& text) {
          {}});
   }
   const bool one_thread = engine_->target.threads == 1;
+  const OperandSet operands(*fixture);
   for (const Peer* peer : options_.peers ? peers() : std::span<const Peer* const>()) {
-    Prepared p = peer->prepare({{&*fixture, 1}});
+    Prepared p = peer->prepare({{&operands, 1}, *fixture});
     if (!p.run) continue;
     contenders.push_back(
         {peer->name, std::move(p.run), one_thread, {}, p.schedule_us, p.compile_us});

@@ -39,7 +39,7 @@ struct HalideCall {
 
 Prepared prepare_halide(const PeerTask& task, const char* words) {
   if (!jit::has_halide() || task.sets.size() != 1) return {};
-  const runtime::Fixture& fixture = task.sets[0];
+  const runtime::Fixture& fixture = task.first;
   auto target = ir::parse_target(words, runtime::host_target());
   if (!target) return {};
   const char* threads = std::getenv("OMP_NUM_THREADS");

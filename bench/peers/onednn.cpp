@@ -46,12 +46,12 @@ struct DnnlPlan {
 
 /// What plans are made of.
 struct DnnlTask {
-  const runtime::Fixture& fixture;
+  const OperandSet& set;
   bool packed;  ///< weights are constant
   bool free;    ///< tensors may be stored in any order
 
-  const jit::TensorView& view(size_t i) const { return fixture.params()[i]; }
-  size_t last() const { return fixture.params().size() - 1; }
+  const jit::TensorView& view(size_t i) const { return set.params()[i]; }
+  size_t last() const { return set.params().size() - 1; }
   DnnlDesc given(size_t i) const { return given(i, DnnlDims(view(i).shape)); }
   /// The parameter as a tensor of other dims in the same memory.
   DnnlDesc given(size_t i, const DnnlDims& dims) const;
@@ -90,7 +90,7 @@ DnnlDesc DnnlTask::given(size_t i, const DnnlDims& dims) const {
 }
 
 int64_t DnnlTask::number(const std::string& name, int64_t otherwise) const {
-  const std::string& text = fixture.problem().text;
+  const std::string& text = set.problem().text;
   const size_t at = text.find(" " + name + "=");
   if (at == text.npos) return otherwise;
   const char* begin = text.data() + at + name.size() + 2;
@@ -172,7 +172,7 @@ DnnlPlan plan_soft_maximum(const DnnlTask& t) {
 DnnlPlan plan_layernorm(const DnnlTask& t) {
   using dnnl::normalization_flags;
   const DnnlDesc x = t.given(0), g = t.given(1), b = t.given(2);
-  const auto eps = static_cast<float>(t.fixture.scalars()[0]);
+  const auto eps = static_cast<float>(t.set.scalars()[0]);
   const dnnl::layer_normalization_forward::desc d(
       kDnnlInference, x, eps, normalization_flags::use_scale | normalization_flags::use_shift);
   const dnnl::layer_normalization_forward::primitive_desc pd(d, dnnl_engine());
@@ -265,39 +265,24 @@ void dnnl_copy(memory from, memory to) {
 
 /// Primitives on one set of operands, one after the other.
 struct DnnlCall {
+  using Arguments = std::vector<std::pair<int, memory>>;
   struct Step {
     dnnl::primitive primitive;
+    std::vector<memory> memories;  ///< that the arguments name
     std::vector<dnnl_exec_arg_t> arguments;
   };
-  std::vector<memory> memories;  ///< that the arguments name
   std::vector<Step> steps;
   memory result, outside;  ///< where the result is, and where the fixture has it
 
-  /// With `reorders` each call stores operand and result anew, else operands are there already.
-  DnnlCall(const DnnlPlan& plan, const runtime::Fixture& fixture, bool reorders) {
-    Step main{plan.primitive, {}};
-    for (const DnnlArgument& a : plan.arguments) {
-      outside = memory(a.given, dnnl_engine(), fixture.params()[a.param].data);
-      result = outside;
-      if (a.given != a.wanted) {
-        result = memory(a.wanted, dnnl_engine());
-        dnnl_copy(outside, result);
-        if (reorders && a.id == DNNL_ARG_SRC) add_reorder(outside, result);
-      }
-      memories.push_back(result);
-      main.arguments.push_back({a.id, result.get()});
+  void add(const dnnl::primitive& primitive, const Arguments& arguments) {
+    Step& step = steps.emplace_back(Step{primitive, {}, {}});
+    for (const auto& [id, m] : arguments) {
+      step.memories.push_back(m);
+      step.arguments.push_back({id, m.get()});
     }
-    steps.push_back(std::move(main));
-    if (!reorders || result.get() == outside.get()) return;
-    add_reorder(result, outside);
-    result = outside;
   }
-
   void add_reorder(const memory& from, const memory& to) {
-    memories.push_back(from);
-    memories.push_back(to);
-    steps.push_back(
-        {dnnl::reorder(from, to), {{DNNL_ARG_FROM, from.get()}, {DNNL_ARG_TO, to.get()}}});
+    add(dnnl::reorder(from, to), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
   }
 
   void operator()() const {
@@ -308,9 +293,32 @@ struct DnnlCall {
   }
 };
 
+/// A plan on one set of operands. With `reorders` each call stores operand and result anew, else
+/// operands are there already.
+DnnlCall call_of(const DnnlPlan& plan, const OperandSet& set, bool reorders) {
+  DnnlCall call;
+  DnnlCall::Arguments arguments;
+  for (const DnnlArgument& a : plan.arguments) {
+    call.outside = memory(a.given, dnnl_engine(), set.params()[a.param].data);
+    call.result = call.outside;
+    if (a.given != a.wanted) {
+      call.result = memory(a.wanted, dnnl_engine());
+      dnnl_copy(call.outside, call.result);
+      if (reorders && a.id == DNNL_ARG_SRC) call.add_reorder(call.outside, call.result);
+    }
+    arguments.emplace_back(a.id, call.result);
+  }
+  call.add(plan.primitive, arguments);
+  if (reorders && call.result.get() != call.outside.get()) {
+    call.add_reorder(call.result, call.outside);
+    call.result = call.outside;
+  }
+  return call;
+}
+
 Prepared prepare_plan(const PeerTask& task, const DnnlPlan& plan, bool reorders) {
   std::vector<DnnlCall> calls;
-  for (const runtime::Fixture& set : task.sets) calls.emplace_back(plan, set, reorders);
+  for (const OperandSet& set : task.sets) calls.push_back(call_of(plan, set, reorders));
   const memory result = calls[0].result, outside = calls[0].outside;
   Prepared p{.run = in_turns(std::move(calls))};
   if (result.get() != outside.get()) {
@@ -318,6 +326,50 @@ Prepared prepare_plan(const PeerTask& task, const DnnlPlan& plan, bool reorders)
   }
   p.kernel = plan.kernel + (reorders ? " and reorders" : "");
   return p;
+}
+
+/// Attention head by head: a product, softmax and a product, through scores that all heads share.
+Prepared prepare_attention(const PeerTask& task) {
+  const OperandSet& first = task.sets[0];
+  const auto& p = first.params();
+  const int64_t rows = p[0].shape[2], columns = p[1].shape[2];
+  const auto head = [&](size_t i, bool turned) {
+    const jit::TensorView& v = p[i];
+    const DnnlDims shape{v.shape[2], v.shape[3]}, strides{v.strides[2], v.strides[3]};
+    if (!turned) return DnnlDesc(shape, dnnl_type_of(v.type), strides);
+    return DnnlDesc({shape[1], shape[0]}, dnnl_type_of(v.type), {strides[1], strides[0]});
+  };
+  const DnnlDesc q = head(0, false), k = head(1, true), v = head(2, false), o = head(3, false);
+  const DnnlDesc s({rows, columns}, q.data_type(), memory::format_tag::ab);
+  dnnl::primitive_attr scaled;
+  scaled.set_output_scales(0, {static_cast<float>(first.scalars()[0])});
+  const dnnl::matmul::primitive_desc scores({q, k, s}, scaled, dnnl_engine());
+  const dnnl::softmax_forward::primitive_desc soft({kDnnlInference, s, 1}, dnnl_engine());
+  const dnnl::matmul::primitive_desc mix({s, v, o}, dnnl_engine());
+  const dnnl::matmul first_product(scores), second_product(mix);
+  const dnnl::softmax_forward softmax(soft);
+  const memory between(s, dnnl_engine());
+  std::vector<DnnlCall> calls;
+  for (const OperandSet& set : task.sets) {
+    DnnlCall& call = calls.emplace_back();
+    const auto at = [&](size_t i, const DnnlDesc& d, int64_t b, int64_t h) {
+      const jit::TensorView& view = set.params()[i];
+      float* const data = static_cast<float*>(view.data);
+      return memory(d, dnnl_engine(), data + b * view.strides[0] + h * view.strides[1]);
+    };
+    for (int64_t b = 0; b < p[0].shape[0]; ++b) {
+      for (int64_t h = 0; h < p[0].shape[1]; ++h) {
+        call.add(first_product, {{DNNL_ARG_SRC, at(0, q, b, h)},
+                                 {DNNL_ARG_WEIGHTS, at(1, k, b, h)},
+                                 {DNNL_ARG_DST, between}});
+        call.add(softmax, {{DNNL_ARG_SRC, between}, {DNNL_ARG_DST, between}});
+        call.add(second_product, {{DNNL_ARG_SRC, between},
+                                  {DNNL_ARG_WEIGHTS, at(2, v, b, h)},
+                                  {DNNL_ARG_DST, at(3, o, b, h)}});
+      }
+    }
+  }
+  return {.run = in_turns(std::move(calls)), .kernel = scores.impl_info_str()};
 }
 
 /// Seconds of the fastest of a few runs.
@@ -334,15 +386,17 @@ double seconds_of(Prepared& p) {
 }
 
 Prepared prepare_onednn(const PeerTask& task) {
-  const runtime::Fixture& first = task.sets[0];
-  const auto planner = dnnl_planners().find(first.problem().op.name());
-  if (planner == dnnl_planners().end()) return {};
+  const OperandSet& first = task.sets[0];
+  const std::string& name = first.problem().op.name();
+  const auto planner = dnnl_planners().find(name);
+  if (planner == dnnl_planners().end() && name != "attention") return {};
   bool constant = false;
   for (const ir::Buffer& b : first.problem().program.buffers) constant |= b.constant;
   try {
+    if (name == "attention") return prepare_attention(task);
     const DnnlTask as_is{first, constant, task.free_layout};
     Prepared p = prepare_plan(task, planner->second(as_is), false);
-    if (task.free_layout || !planner->first.ends_with("conv2d")) return p;
+    if (task.free_layout || !name.ends_with("conv2d")) return p;
     // Its kernels for blocked channels are often worth two reorders.
     Prepared q = prepare_plan(task, planner->second({first, constant, true}), true);
     return seconds_of(q) < seconds_of(p) ? q : p;

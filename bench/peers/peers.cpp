@@ -62,10 +62,10 @@ std::span<const char* const> absent_peers() {
   return kAbsent;
 }
 
-std::optional<Product> as_product(const runtime::Fixture& fixture) {
-  const std::string& name = fixture.problem().op.name();
+std::optional<Product> as_product(const OperandSet& set) {
+  const std::string& name = set.problem().op.name();
   if (name != "matmul" && name != "fc" && name != "fc_gelu") return std::nullopt;
-  const auto& p = fixture.params();
+  const auto& p = set.params();
   for (const jit::TensorView& v : p) {
     if (v.type != DType::kF32) return std::nullopt;
     int64_t stride = 1;

@@ -31,13 +31,12 @@ int64_t sets_of(const RowOperands& operands, int64_t each, const ir::Target& tar
   return std::clamp<int64_t>((all + each - 1) / each + more, 1, kMostSets);
 }
 
-/// All launches of a call.
-struct RawCall {
-  std::vector<runtime::RawLaunch> launches;
-  void operator()() const {
-    for (const runtime::RawLaunch& launch : launches) launch();
-  }
-};
+/// Where the next tensor of a set of small ones begins: on a cache line.
+size_t lines_of(const jit::TensorView& v) {
+  constexpr size_t kLine = 64;
+  const auto bytes = static_cast<size_t>(jit::span_of(v) * size_of(v.type));
+  return (bytes + kLine - 1) / kLine * kLine;
+}
 
 /// The largest distance of floats, and the largest of them, in `n` elements.
 double distance(const float* got, const float* want, int64_t n) {
@@ -75,16 +74,67 @@ Result<std::unique_ptr<SpeedProblem>> SpeedProblem::create(runtime::EngineState&
   return p;
 }
 
-Result<Done> SpeedProblem::make_sets(const RowOperands& operands, const ir::Target& target) {
-  int64_t count = 1;
-  for (int64_t i = 0; i < count; ++i) {
-    auto set = Fixture::create(problem_, dims_, jit::DataSet::kIntegers, Guard::kFar,
-                               static_cast<uint64_t>(i) + 1, runtime::kStagger);
-    if (!set) return set.failure();
-    set->reset();
-    sets_.push_back(*std::move(set));
-    count = sets_of(operands, bytes_of(sets_[0]), target);
+/// Ranges that offsets say are as long as one another, and together all of what they index: the
+/// bound takes it so, and bags of random lengths would mostly be empty or huge.
+void even_offsets(const Fixture& fixture, int64_t all) {
+  for (size_t p = 0; p < fixture.params().size(); ++p) {
+    const jit::TensorView& v = fixture.params()[p];
+    if (fixture.buffer(p).name != "offs" || v.type != DType::kI64 || v.shape.size() != 1) continue;
+    auto* const offsets = static_cast<int64_t*>(v.data);
+    for (int64_t i = 0; i < v.shape[0]; ++i) offsets[i] = all * i / (v.shape[0] - 1);
   }
+}
+
+/// The extent of the ids that bags are made of; 0 where there are none.
+int64_t ids_of(const Fixture& fixture) {
+  for (size_t p = 0; p < fixture.params().size(); ++p) {
+    if (fixture.buffer(p).name == "ids") return fixture.params()[p].shape[0];
+  }
+  return 0;
+}
+
+Result<Done> SpeedProblem::add_fixture() {
+  auto fixture = Fixture::create(problem_, dims_, jit::DataSet::kIntegers, Guard::kFar,
+                                 fixtures_.size() + 1, runtime::kStagger);
+  if (!fixture) return fixture.failure();
+  even_offsets(*fixture, ids_of(*fixture));
+  fixture->reset();
+  fixtures_.push_back(*std::move(fixture));
+  return Done{};
+}
+
+/// Copies of the first fixture's tensors side by side: apart by pages they would all fall into a
+/// few sets of a cache, and miss the page tables' cache besides.
+void SpeedProblem::pack_sets(int64_t count) {
+  constexpr size_t kPage = 4096;
+  size_t each = 0;
+  for (const jit::TensorView& v : fixtures_[0].params()) each += lines_of(v);
+  const auto copies = static_cast<size_t>(count - 1);
+  packed_ = std::make_unique<std::byte[]>(each * copies + kPage);
+  auto at = (reinterpret_cast<uintptr_t>(packed_.get()) + kPage - 1) / kPage * kPage;
+  for (size_t i = 0; i < copies; ++i) {
+    std::vector<jit::TensorView> params = fixtures_[0].params();
+    for (jit::TensorView& v : params) {
+      auto* const to = reinterpret_cast<std::byte*>(at);
+      std::memcpy(to, v.data, static_cast<size_t>(jit::span_of(v) * size_of(v.type)));
+      v.data = to;
+      at += lines_of(v);
+    }
+    sets_.emplace_back(fixtures_[0], std::move(params));
+  }
+}
+
+Result<Done> SpeedProblem::make_sets(const RowOperands& operands, const ir::Target& target) {
+  if (auto f = add_fixture(); !f) return f;
+  const int64_t count = sets_of(operands, bytes_of(fixtures_[0]), target);
+  // What one thread calls raw may lie anywhere; constants are bound set by set.
+  bool packs = operands.bytes > 0 && target.threads == 1;
+  for (const ir::Buffer& b : problem_.program.buffers) packs = packs && !b.constant;
+  while (!packs && static_cast<int64_t>(fixtures_.size()) < count) {
+    if (auto f = add_fixture(); !f) return f;
+  }
+  for (const Fixture& fixture : fixtures_) sets_.emplace_back(fixture);
+  if (packs) pack_sets(count);
   return Done{};
 }
 
@@ -94,8 +144,8 @@ Result<Done> SpeedProblem::add_kernel(std::shared_ptr<const runtime::KernelState
   own->name = name;
   own->from = from;
   own->kernel = std::move(kernel);
-  for (const Fixture& set : sets_) {
-    auto call = runtime::KernelCall::create(own->kernel, set);
+  for (const Fixture& fixture : fixtures_) {
+    auto call = runtime::KernelCall::create(own->kernel, fixture);
     if (!call) return call.failure();
     own->calls.push_back(*std::move(call));
   }
@@ -130,14 +180,14 @@ Result<Done> SpeedProblem::check() {
     if (!other) return other.failure();
     if (auto f = check_on(*other); !f) return f.failure();
   }
-  return check_on(sets_[0]);
+  return check_on(fixtures_[0]);
 }
 
 double SpeedProblem::apart() const {
   double most = 0;
-  const std::vector<jit::TensorView> outputs = sets_[0].outputs();
+  const std::vector<jit::TensorView> outputs = fixtures_[0].outputs();
   for (size_t o = 0; o < outputs.size(); ++o) {
-    const void* want = sets_[0].kept(o);
+    const void* want = fixtures_[0].kept(o);
     if (!want) continue;
     const jit::TensorView& got = outputs[o];
     const int64_t n = jit::span_of(got);
@@ -151,13 +201,23 @@ double SpeedProblem::apart() const {
   return most;
 }
 
+/// A call for each set, or none where something else than this thread runs the launches.
+std::vector<RawCall> SpeedProblem::raw_calls(OwnKernel* own) const {
+  own->status = runtime::kFine;
+  own->slots.resize(sets_.size());
+  std::vector<RawCall> raw;
+  for (size_t i = 0; i < sets_.size(); ++i) {
+    runtime::KernelCall& call = *own->calls[std::min(i, own->calls.size() - 1)];
+    raw.push_back({call.raw_launches(&own->status, sets_[i].params(), &own->slots[i])});
+  }
+  return raw;
+}
+
 std::vector<Contender> SpeedProblem::contenders() {
   std::vector<Contender> all;
   for (const auto& own : kernels_) {
     OwnKernel* const k = own.get();
-    std::vector<RawCall> raw;
-    k->status = runtime::kFine;
-    for (const auto& call : k->calls) raw.push_back({call->raw_launches(&k->status)});
+    std::vector<RawCall> raw = raw_calls(k);
     const bool alone = k->kernel->pool == nullptr;
     if (!raw[0].launches.empty()) {
       std::function<void(int64_t)> run;

@@ -114,7 +114,7 @@ Result<std::unique_ptr<SpeedProblem>> SpeedSuite::prepare(const std::string& gro
 std::vector<PeerEntry> SpeedSuite::invite(const SpeedCase& row, SpeedProblem* problem) {
   std::vector<PeerEntry> all;
   for (const Peer* peer : options_.peers ? peers() : std::span<const Peer* const>()) {
-    Prepared p = peer->prepare({problem->sets(), row.free_layout});
+    Prepared p = peer->prepare({problem->sets(), problem->first(), row.free_layout});
     if (!p.run) continue;
     problem->reset();
     // Whichever set it began with, the first is solved when all are.

@@ -126,6 +126,20 @@ std::vector<RawLaunch> KernelCall::raw_launches(int64_t* status) {
   return all;
 }
 
+std::vector<RawLaunch> KernelCall::raw_launches(int64_t* status,
+                                                std::span<const jit::TensorView> params,
+                                                std::vector<int64_t>* slots) {
+  std::vector<RawLaunch> all = raw_launches(status);
+  slots->assign(slots_, slots_ + kernel_->entry.slots.size());
+  for (size_t p = 0; p < kernel_->plan.params.size(); ++p) {
+    if (kernel_->plan.params[p].constant) continue;
+    (*slots)[static_cast<size_t>(kernel_->layout.tensor_slots[p])] =
+        reinterpret_cast<int64_t>(params[p].data);
+  }
+  for (RawLaunch& launch : all) launch.slots = slots->data();
+  return all;
+}
+
 Result<Samples> KernelCall::sample(const SampleOptions& options,
                                    const std::function<void()>& between) const {
   const auto calls = [this](int64_t n) { return begin(n); };

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,6 +42,10 @@ class KernelCall {
   /// the status word, and must outlive them. Empty where something else runs them: a pool, an
   /// interpreter, a GPU.
   std::vector<RawLaunch> raw_launches(int64_t* status);
+  /// The same on other tensors of the same shapes and strides; `slots`, which must outlive them,
+  /// takes what the launches read. Constants are those that are bound.
+  std::vector<RawLaunch> raw_launches(int64_t* status, std::span<const jit::TensorView> params,
+                                      std::vector<int64_t>* slots);
   /// Times of one of those runs, as Site::sample says.
   Result<Samples> sample(const SampleOptions& options, const std::function<void()>& between) const;
 
