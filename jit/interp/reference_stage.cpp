@@ -9,6 +9,7 @@
 #include <string>
 
 #include "jit/interp/scalar.h"
+#include "jit/ir/product.h"
 
 namespace hone::jit {
 
@@ -75,6 +76,7 @@ StageEval::StageEval(RefState& state, int index)
   std::set<std::string> seen;
   const bool flushes = reads_bf16(*state_.program, stage_.value, seen);
   running_ = std::make_unique<RunningValues>(stage_, state_.bounds, flushes ? 0x1p-125 : 0x1p-149);
+  if (state_.bounds && ir::reassociates(stage_)) factors_ = ir::product_factors(stage_.value);
   split_where();
   find_index_slots();
 }
@@ -148,7 +150,9 @@ StageEval::Plan StageEval::make_plan(int lane) {
   if (!guard_.empty()) p.guard = make_tape(state_, index_, scope, guard_);
   if (!where_.empty()) p.where = make_tape(state_, index_, scope, where_);
   const DType domain = stage_.reduce == Reduce::kNone ? output_.buffer->type : stage_.accumulate;
-  p.value = make_tape(state_, index_, scope, {stage_.value}, &domain);
+  std::vector<Expr> values{stage_.value};
+  values.insert(values.end(), factors_.begin(), factors_.end());
+  p.value = make_tape(state_, index_, scope, values, &domain);
   p.position = make_position_tape(state_, index_, scope, stage_.out_index, output_.shape);
   return p;
 }
@@ -307,7 +311,10 @@ void StageEval::accumulate(Plan& p, int n, const int* at) {
   }
   const int reg = p.value.results[0];
   const double* e = fr.has_bounds() ? fr.e(reg) : nullptr;
-  running_->add({n, fr.f(reg), fr.i(reg), e, at});
+  RunningValues::Terms terms{n, fr.f(reg), fr.i(reg), e, at};
+  for (size_t f = 0; f < factors_.size(); ++f)
+    terms.factors.push_back(fr.f(p.value.results[f + 1]));
+  running_->add(terms);
 }
 
 namespace {

@@ -34,7 +34,7 @@ class StageEval {
     std::vector<int> inner;  ///< reduction variables around the terms
     RefTape guard;           ///< `where` on index variables: is the element written?
     RefTape where;           ///< `where` on reduction variables: does the term count?
-    RefTape value;
+    RefTape value;           ///< and the factors that it is the product of
     RefTape position;
   };
 
@@ -73,7 +73,8 @@ class StageEval {
   std::vector<RefTape> bounds_;  ///< per variable: lo, hi
   std::vector<bool> ragged_;     ///< the bounds come from data
   std::vector<ir::Expr> guard_, where_;
-  std::vector<int> index_slots_;  ///< per output dim the variable, -1: a constant
+  std::vector<ir::Expr> factors_;  ///< of the value, where their order may be another
+  std::vector<int> index_slots_;   ///< per output dim the variable, -1: a constant
   bool invertible_ = false;
   std::map<int, Plan> plans_;
 

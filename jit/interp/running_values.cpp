@@ -95,6 +95,9 @@ void RunningValues::start(int n) {
   std::fill_n(size_, n, 0.0);
   std::fill_n(count_, n, int64_t{0});
   std::fill_n(whole_, n, uint8_t{1});
+  std::fill_n(small_, n, 1.0);
+  std::fill_n(reach_, n, 0.0);
+  std::fill_n(nan_, n, uint8_t{0});
   for (int l = 0; l < n; ++l) values_[l].clear();
 }
 
@@ -134,6 +137,7 @@ void RunningValues::add_sum(const Terms& t) {
     for (int l = 0; l < t.n; ++l) f_[t.at[l]] += t.f[l];
   }
   if (!bounds_) return;
+  if (!t.factors.empty()) add_factors(t);
   for (int l = 0; l < t.n; ++l) {
     const int at = t.at[l];
     e_[at] += t.e[l];
@@ -141,6 +145,24 @@ void RunningValues::add_sum(const Terms& t) {
     whole_[at] &= t.e[l] == 0 && is_integral_value(t.f[l]);
     values_[at].add(t.f[l]);
     ++count_[at];
+  }
+}
+
+/// A product of some factors may leave the range that the whole stays in.
+void RunningValues::add_factors(const Terms& t) {
+  factors_ = true;
+  for (int l = 0; l < t.n; ++l) {
+    const int at = t.at[l];
+    double large = 1, small = 1;
+    for (const double* factor : t.factors) {
+      const double size = std::fabs(factor[l]);
+      nan_[at] |= size != size;
+      if (!(size < kEndless)) continue;
+      large *= std::max(size, 1.0);
+      if (size > 0) small *= std::min(size, 1.0);
+    }
+    reach_[at] += large;
+    small_[at] = std::min(small_[at], small);
   }
 }
 
@@ -198,13 +220,16 @@ double RunningValues::bound(int l) const {
   const bool leaves =
       product && (size_[l] > largest_of(type) || (endless && small_[l] < kLeastFactor));
   if (leaves) return kEndless;
+  // Infinite terms of both signs, or times 0, come to NaN. Summed before, their factors may not.
+  if (factors_ && (reach_[l] > largest_of(type) || (f_[l] != f_[l] && !nan_[l]))) return kEndless;
   // Which class the terms give is certain unless one of them is uncertain.
   if (!(std::fabs(f_[l]) < kEndless)) return e < kEndless ? 0 : kEndless;
   if (size > largest_of(type) || !(e < kEndless)) return kEndless;
-  if (whole_[l] && size <= 2 / eps) return e;
+  const bool vanishes = factors_ && small_[l] < kLeastFactor;
+  if (whole_[l] && !vanishes && size <= 2 / eps) return e;
   // What a product of some factors loses near 0, the other factors may make larger.
-  const double grows = product ? size_[l] : 1;
-  return e + steps(l) * eps * size + static_cast<double>(count_[l]) * flushed_ * grows;
+  const double count = static_cast<double>(count_[l]) * (product ? size_[l] : 1);
+  return e + steps(l) * eps * size + flushed_ * (factors_ ? reach_[l] : count);
 }
 
 /// Roundings of the whole by which a result may differ. Errors of a sum wander like a random walk.

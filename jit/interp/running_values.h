@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "jit/interp/tape.h"
 #include "jit/ir/program.h"
@@ -40,6 +41,8 @@ class RunningValues {
     const int64_t* i = nullptr;
     const double* e = nullptr;
     const int* at = nullptr;
+    /// The factors that each is the product of, where a kernel may multiply them in another order.
+    std::vector<const double*> factors = {};
   };
   /// A reduction's result and the bound of its error.
   struct Result {
@@ -60,6 +63,7 @@ class RunningValues {
   void add_ints(const Terms& terms);
   void add_sum(const Terms& terms);
   void add_exactly(int at, double v);
+  void add_factors(const Terms& terms);
   void add_other(const Terms& terms);
   double bound(int lane) const;
   double steps(int lane) const;
@@ -74,7 +78,10 @@ class RunningValues {
   double e_[kLanes];     ///< sum of the terms' bounds (max, min: the largest)
   double size_[kLanes];  ///< sum of abs(term); of products: product of max(1, abs(factor))
   int64_t count_[kLanes];
-  double small_[kLanes];      ///< of products: product of min(1, abs(factor))
+  double small_[kLanes];      ///< of products: product of min(1, abs(factor)); of sums the least
+  double reach_[kLanes];      ///< sum of the terms' products of max(1, abs(factor))
+  uint8_t nan_[kLanes];       ///< a factor is NaN
+  bool factors_ = false;      ///< there are terms whose factors may be taken in another order
   uint8_t whole_[kLanes];     ///< all terms exact integers so far
   FewValues values_[kLanes];  ///< of a sum's terms
 };
