@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "jit/ir/instructions.h"
+#include "jit/ir/product.h"
 
 namespace hone::schedules {
 
@@ -48,11 +49,25 @@ const Relation* made_by(const Stage& s, std::string_view name) {
   return nullptr;
 }
 
-/// Says in which order the terms of a definition's sums are added.
+/// A product as it multiplies.
+struct ProductTree {
+  struct Leaf {
+    std::string tensor;  ///< that it reads; empty where it is computed in place
+    std::string text;
+  };
+  std::vector<Leaf> factors;  ///< from left to right
+  std::string text, shape;    ///< the same with and without the factors
+};
+
+/// Says in which order the terms of a definition's sums are added, and multiplied.
 class Orders {
  public:
   Orders(const Program& definition, const Program& scheduled)
       : definition_(definition), scheduled_(scheduled) {}
+
+  /// In which order the products of a sum of the definition multiply, `{(A*[seq{(B*C)}])}`; empty
+  /// where that is the definition's.
+  std::string products(const Stage& defined) const;
 
   /// The order in which what `s` holds is summed; empty where it is no sum.
   std::string of(const Stage& s) const {
@@ -65,6 +80,26 @@ class Orders {
   }
 
  private:
+  /// The stage that computes what `s` passes on or combines.
+  const Stage& computing(const Stage& s) const {
+    const Stage* from = source(s);
+    return from ? computing(*from) : s;
+  }
+
+  /// The stage of the schedule that makes the tensor of `load`. Null where that is one of the
+  /// definition, or a copy of such a one, whose name is left in `origin`.
+  const Stage* partial(const Expr& load, std::string& origin) const {
+    origin = load->name;
+    const Stage* from = scheduled_.producer(load->name);
+    if (!from || definition_.stage(from->name)) return nullptr;
+    const Stage& made = computing(*from);
+    const Expr& value = without_casts(made.value);
+    if (made.reduce != Reduce::kNone || value->op != ir::Op::kLoad) return &made;
+    return partial(value, origin);
+  }
+
+  void add(const Expr& e, ProductTree& out) const;
+
   /// The stage whose result `s` only passes on or combines; null where there is none.
   const Stage* source(const Stage& s) const {
     const Expr& load = without_casts(s.value);
@@ -233,6 +268,56 @@ std::string Orders::own(const Stage& s, bool named) const {
   return !vectors.empty() && uneven(s) ? out + around(s, "") + kept(s) : out;
 }
 
+/// Copies stand as what they copy, partial results of the schedule with the order of their making.
+void Orders::add(const Expr& e, ProductTree& out) const {
+  if (e->op == ir::Op::kMul) {
+    for (const char* part : {"(", "*"}) {
+      out.text += part;
+      out.shape += part;
+      add(e->args[*part == '*' ? 1 : 0], out);
+    }
+    out.text += ")";
+    out.shape += ")";
+    return;
+  }
+  const Expr& load = without_casts(e);
+  std::string tensor, text = print(e);
+  if (load->op == ir::Op::kLoad) {
+    const Stage* made = partial(load, tensor);
+    if (!load->guarded) text = print(ir::make_load(tensor, load->type, load->args));
+    if (made) {
+      ProductTree inner;
+      add(made->value, inner);
+      tensor = "[" + of(*scheduled_.producer(load->name)) + "{" + inner.text + "}]";
+    } else if (definition_.producer(tensor) && !scheduled_.producer(tensor)) {
+      tensor.clear();  // the schedule computes it in place
+    }
+  }
+  out.text += tensor.empty() ? text : tensor;
+  out.factors.push_back({std::move(tensor), std::move(text)});
+}
+
+std::string Orders::products(const Stage& defined) const {
+  if (!ir::reassociates(defined)) return {};
+  const Stage& computed = computing(*scheduled_.stage(defined.name));
+  const Expr& value = without_casts(computed.value);
+  // What is no sum any more has a zero added.
+  const bool ended = computed.reduce == Reduce::kNone && value->op == ir::Op::kAdd;
+  ProductTree before, now;
+  add(defined.value, before);
+  add(ended ? value->args[0] : value, now);
+  bool same = before.shape == now.shape && before.factors.size() == now.factors.size();
+  for (size_t i = 0; same && i < now.factors.size(); ++i) {
+    const auto& [tensor, text] = now.factors[i];
+    // Two factors of one tensor are told apart by their indices.
+    const auto alike = std::count_if(now.factors.begin(), now.factors.end(), [&](const auto& f) {
+      return f.tensor == now.factors[i].tensor;
+    });
+    same = tensor == before.factors[i].tensor && (alike == 1 || text == before.factors[i].text);
+  }
+  return same ? "" : "{" + now.text + "}";
+}
+
 /// True where additions round separately from a product that they read from the tensor `name`. The
 /// product is then a whole operand, or the terms of a sum.
 bool adds(const Stage& s, const std::string& name) {
@@ -264,7 +349,8 @@ std::string numerics_class(const Program& definition, const Program& scheduled) 
   const Orders orders(definition, scheduled);
   for (const Stage& s : definition.stages) {
     if (const Stage* now = scheduled.stage(s.name)) {
-      add(s.name, orders.of(*now));
+      const std::string products = orders.products(s), order = orders.of(*now);
+      add(s.name, products.empty() ? order : (order.empty() ? "each" : order) + products);
     } else if (makes_product(definition, s)) {
       const bool fused = std::any_of(definition.stages.begin(), definition.stages.end(),
                                      [&](const Stage& r) { return adds(r, s.output); });

@@ -15,23 +15,24 @@ namespace hone::schedules {
 
 /// What an argument of a step is. Parsing, printing, usage and errors all follow from it.
 enum class Arg : uint8_t {
-  kEnd,      ///< no argument: the list ends here
-  kLoop,     ///< a loop: `stage/loop`, or `loop` where that is unique
-  kLoops,    ///< one loop or more
-  kStage,    ///< a stage
-  kStages,   ///< one stage or more
-  kTensor,   ///< a buffer
-  kPlace,    ///< a loop, or `root`
-  kNew,      ///< a name that the step introduces
-  kRow,      ///< the name of a row of a table, which `name` is a word for
-  kNumber,   ///< a Number
-  kWord,     ///< the literal word `name`
-  kOneOf,    ///< one of the words `choices`
-  kClause,   ///< `name LOOP`, may be left out
-  kChoice,   ///< `name=` one of `choices`; the first is what leaving it out means
-  kSetting,  ///< `name=` a Number, 0 too; required
-  kCount,    ///< `name=` a Number; leaving it out means 0
-  kLayout    ///< `layout=[i/4][j][i%4]`, may be left out
+  kEnd,        ///< no argument: the list ends here
+  kLoop,       ///< a loop: `stage/loop`, or `loop` where that is unique
+  kLoops,      ///< one loop or more
+  kStage,      ///< a stage
+  kStages,     ///< one stage or more
+  kTensor,     ///< a buffer
+  kPlace,      ///< a loop, or `root`
+  kNew,        ///< a name that the step introduces
+  kRow,        ///< the name of a row of a table, which `name` is a word for
+  kNumber,     ///< a Number
+  kPositions,  ///< integers from 0, one or more
+  kWord,       ///< the literal word `name`
+  kOneOf,      ///< one of the words `choices`
+  kClause,     ///< `name LOOP`, may be left out
+  kChoice,     ///< `name=` one of `choices`; the first is what leaving it out means
+  kSetting,    ///< `name=` a Number, 0 too; required
+  kCount,      ///< `name=` a Number; leaving it out means 0
+  kLayout      ///< `layout=[i/4][j][i%4]`, may be left out
 };
 
 /// One argument of a step.

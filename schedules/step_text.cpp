@@ -193,6 +193,16 @@ bool parse_list(Reader& r, bool slash, const char* what, std::vector<std::string
   return true;
 }
 
+bool parse_positions(Reader& r, std::vector<std::string>& out) {
+  do {
+    int64_t position = 0;
+    if (!r.integer(position, 0)) return false;
+    out.push_back(std::to_string(position));
+    r.space();
+  } while (!r.done() && !r.at_word_or_option());
+  return true;
+}
+
 bool parse_positional(Reader& r, const Param& p, const Param& next, Value& v) {
   r.space();
   std::string one;
@@ -203,6 +213,8 @@ bool parse_positional(Reader& r, const Param& p, const Param& next, Value& v) {
       return parse_list(r, false, "a stage", v.names);
     case Arg::kNumber:
       return parse_number(r, v.number);
+    case Arg::kPositions:
+      return parse_positions(r, v.names);
     case Arg::kWord:
       if (r.eat(p.name)) return true;
       return r.expected("`" + std::string(p.name) + "`");
@@ -333,6 +345,7 @@ std::string usage(const Param& p) {
   switch (p.kind) {
     case Arg::kLoops:
     case Arg::kStages:
+    case Arg::kPositions:
       return upper(name) + "...";
     case Arg::kWord:
       return name;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "jit/ir/product.h"
 #include "jit/passes/lower.h"
 #include "schedules/step.h"
 #include "schedules/steps/build.h"
@@ -285,13 +286,28 @@ std::optional<Step> RandomSchedules::propose_collapse(const ir::Stage& s) {
   return step::collapse({s.name, s.vars[outer].name}, {s.name, s.vars[inner].name}, fresh("c"));
 }
 
+/// Some factors of a product that is summed.
+std::optional<Step> RandomSchedules::propose_factor(const ir::Stage& s) {
+  std::vector<size_t> factors;
+  const size_t count = ir::product_factors(s.value).size();
+  for (size_t f = 0; f < count; ++f) {
+    if (chance(50)) factors.push_back(f);
+  }
+  if (factors.empty()) factors.push_back(static_cast<size_t>(below(static_cast<int>(count))));
+  return step::factor(s.name, factors, fresh("F"));
+}
+
 std::optional<Step> RandomSchedules::propose(const ir::Program& p, bool marks) {
   if (chance(25)) {
     if (std::optional<Step> tensor = propose_tensor(p)) return tensor;
   }
   const ir::Stage& s = pick(p.stages);
   if (s.loops.empty()) return {};
-  if (!marks && s.relations.empty() && chance(20)) return propose_collapse(s);
+  if (!marks && s.relations.empty()) {
+    if (ir::sums_products(s) && chance(ir::product_factors(s.value).size() > 2 ? 40 : 5))
+      return propose_factor(s);
+    if (chance(20)) return propose_collapse(s);
+  }
   if (marks) return propose_mark(p, s);
   return chance(60) ? propose_shape(s) : propose_place(p, s);
 }

@@ -63,6 +63,7 @@ class RandomSchedules {
   Step propose_part(const ir::Stage& s);
   std::optional<Step> propose_reorder(const ir::Stage& s);
   std::optional<Step> propose_collapse(const ir::Stage& s);
+  std::optional<Step> propose_factor(const ir::Stage& s);
   std::optional<Step> propose_tensor(const ir::Program& p);
   std::optional<Step> propose_groups(const ir::Stage& s, const ir::Instruction& row);
   ir::Place loop_of(const ir::Stage& s);

@@ -169,6 +169,17 @@ Step rfactor(const ir::Place& loop, std::string partial) {
       .done();
 }
 
+Step factor(std::string stage, const std::vector<size_t>& factors, std::string partial) {
+  std::vector<std::string> positions;
+  positions.reserve(factors.size());
+  for (const size_t f : factors) positions.push_back(std::to_string(f));
+  return StepBuilder(kFactor)
+      .set("stage", std::move(stage))
+      .set("factors", std::move(positions))
+      .set("partial", std::move(partial))
+      .done();
+}
+
 Step split_reduction(const ir::Place& loop, Number factor, std::string partial) {
   return StepBuilder(kSplitReduction)
       .set("loop", loop)

@@ -52,6 +52,8 @@ Step precompute(std::string stage, size_t place, std::string made,
 /// `place` may be the root.
 Step stage(std::string tensor, const ir::Place& place, std::string copy, CopyOptions options = {});
 Step rfactor(const ir::Place& loop, std::string partial);
+/// `factors`: positions in the product that `stage` sums, from 0.
+Step factor(std::string stage, const std::vector<size_t>& factors, std::string partial);
 Step split_reduction(const ir::Place& loop, Number factor, std::string partial);
 Step prefetch(std::string tensor, const ir::Place& loop, Number distance);
 Step stream(std::string tensor);

@@ -20,6 +20,7 @@ extern const StepRow kPrecompute;
 extern const StepRow kStage;
 extern const StepRow kRfactor;
 extern const StepRow kSplitReduction;
+extern const StepRow kFactor;
 extern const StepRow kPrefetch;
 extern const StepRow kStream;
 extern const StepRow kTensorize;

@@ -180,7 +180,10 @@ ir::Program example_program(std::string_view name) {
   if (name == "bag") return bag();
   if (name == "border") return border();
   if (name == "masked") return masked();
-  throw std::invalid_argument("no example program " + std::string(name));
+  // What is no name may be a problem.
+  const auto problem = ops::parse_problem(std::string(name));
+  if (!problem) throw std::invalid_argument(problem.failure().message);
+  return problem->program;
 }
 
 ir::Target target_named(std::string_view text) {

@@ -39,6 +39,9 @@ std::string example(const schedules::StepRow& row, bool older, const char* verb 
       case Arg::kNumber:
         text += " 4";
         break;
+      case Arg::kPositions:
+        text += " 0 2";
+        break;
       case Arg::kOneOf:
         text += " " + std::string(p.choices).substr(0, std::string(p.choices).find('|'));
         break;
