@@ -4,6 +4,7 @@
 A meaning takes the op's tensors and scalars as `Val`s and its dims and parameters as numbers, by
 name, and gives its outputs by name. An op of the library without an entry here fails the suite.
 """
+import itertools
 from types import SimpleNamespace
 
 import numpy as np
@@ -71,6 +72,47 @@ def product(a, b):
     return (a[..., :, :, None] * b[..., None, :, :]).sum(-2)
 
 
+def spread(names, x, every):
+    """`x` with the axes `names` among the axes `every`."""
+    order = sorted(range(len(names)), key=lambda d: every.index(names[d]))
+    return x.transpose(*order)[tuple(slice(None) if n in names else None for n in every)]
+
+
+def met(terms, keep):
+    """The product of named terms, summed over what is not kept."""
+    every = "".join(dict.fromkeys("".join(names for names, _ in terms)))
+    value = spread(*terms[0], every)
+    for names, x in terms[1:]:
+        value = value * spread(names, x, every)
+    kept = "".join(n for n in every if n in keep)
+    axes = tuple(every.index(n) for n in every if n not in keep)
+    return kept, value.sum(axes) if axes else value
+
+
+def all_orders(terms, out):
+    """What pairs of the terms come to, one after the other, in every order."""
+    if len(terms) == 1:
+        yield spread(*terms[0], out)
+    for a, b in itertools.combinations(range(len(terms)), 2):
+        rest = [t for i, t in enumerate(terms) if i not in (a, b)]
+        keep = out + "".join(names for names, _ in rest)
+        yield from all_orders([met([terms[a], terms[b]], keep), *rest], out)
+
+
+def contraction(p, tensors, spec):
+    """A sum of products, as einsum writes it. Factors may meet in any order: where orders differ in
+    what is infinite or NaN, anything may come out."""
+    ins, out = spec.split("->")
+    terms = [(names, getattr(p, t)) for t, names in zip(tensors, ins.split(","))]
+    value = spread(*met(terms, out), out)
+    if value.is_float:
+        for other in all_orders(terms, out):
+            same = (np.isfinite(value.v) & np.isfinite(other.v)) | (value.v == other.v)
+            same |= np.isnan(value.v) & np.isnan(other.v)
+            value.e = np.where(same & (other.e < np.inf), value.e, np.inf)
+    return value
+
+
 def declare_products():
     for name in ("matmul", "matmul_acc"):
         inout = name == "matmul_acc"
@@ -81,6 +123,10 @@ def declare_products():
 
 
 declare_products()
+for _name, _spec in (("matmul_chain", "ABC ij,jk,kl->il"), ("bilinear", "XWZ ni,oij,nj->no"),
+                     ("matmul_scaled", "sABt m,mk,kn,n->mn"), ("cp_tensor", "ABC ir,jr,kr->ijk"),
+                     ("mttkrp", "XBC ijk,jr,kr->ir"), ("tucker", "GABC pqs,ip,jq,ks->ijk")):
+    op(_name, T=TYPES)(lambda p, _spec=_spec: {"Y": contraction(p, *_spec.split())})
 op("gemm", T=TYPES)(lambda p: {"C": p.alpha * product(p.A, p.B) + p.beta * p.C})
 op("batched_matmul", T=TYPES)(lambda p: {"C": product(p.A, p.W)})
 op("matvec", T=TYPES)(lambda p: {"y": (p.A * p.x[None]).sum(1)})
