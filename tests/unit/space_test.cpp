@@ -398,6 +398,18 @@ TEST_CASE("space: a rule that gives up names the loop, tensor or stage that is t
   }
 }
 
+TEST_CASE("space: a GPU's tile has its sides from different factors") {
+  const auto problem = ops::parse_problem(
+      "op f(X: f32[N,I], W: f32[O,I,J]) -> (Y: f32[N,O,J]) { Y[n,o,j] = sum[i](X[n,i]*W[o,i,j]) } "
+      "N=64 O=64 I=128 J=128");
+  REQUIRE(problem);
+  const ir::Target target = tests::target_named("cuda sm=90 sms=132");
+  const auto space = schedules::derive_space(problem->program, target);
+  const std::string text = space.front().analytic().text();
+  CHECK_MESSAGE(text.find("split Y/n ") != std::string::npos, text);
+  CHECK_MESSAGE(text.find("split Y/o ") == std::string::npos, text);
+}
+
 TEST_CASE("space: no rule gives up without a reason, on any op of the library") {
   for (const ops::Case& c : ops::stock_library().cases) {
     const auto problem = ops::parse_problem(c.problem);

@@ -30,16 +30,25 @@ Product product_of(const Plan& plan, const std::string& name, int64_t least) {
            std::any_of(facts.loads.begin(), facts.loads.end(),
                        [&](const Access& a) { return a.stride(var) == 0; });
   };
+  // A factor has `a` and not `b`.
+  const auto apart = [&](const std::string& a, const std::string& b) {
+    return std::any_of(facts.loads.begin(), facts.loads.end(),
+                       [&](const Access& l) { return l.stride(a) != 0 && l.stride(b) == 0; });
+  };
   std::string m, n;
+  bool crosses = false;  // m and n are of different factors: none is as large as the tile
   for (const ir::IndexVar& v : s.vars) {
     if (facts.extent(v.name) < least || !reused(v.name)) continue;
     if (n.empty() || facts.store.stride(v.name) < facts.store.stride(n)) n = v.name;
   }
   for (const ir::IndexVar& v : s.vars) {
     if (v.name == n || facts.extent(v.name) < least || !reused(v.name)) continue;
-    const int64_t longer = m.empty() ? 1 : facts.extent(v.name) - facts.extent(m);
+    const bool across = apart(v.name, n) && apart(n, v.name);
+    if (crosses && !across) continue;
+    const int64_t longer =
+        m.empty() || across != crosses ? 1 : facts.extent(v.name) - facts.extent(m);
     const bool nearer = !m.empty() && facts.store.stride(v.name) < facts.store.stride(m);
-    if (longer > 0 || (longer == 0 && nearer)) m = v.name;
+    if (longer > 0 || (longer == 0 && nearer)) m = v.name, crosses = across;
   }
   for (const ir::IndexVar& v : s.rvars) {
     if (v.lo || facts.extent(v.name) < least) continue;
