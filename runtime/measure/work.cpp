@@ -6,7 +6,10 @@
 #include <string>
 
 #include "jit/ir/operations.h"
+#include "jit/ir/product.h"
 #include "runtime/measure/domain.h"
+#include "schedules/space/analysis/product_order.h"
+#include "schedules/steps/build.h"
 #include "schedules/steps/tensor.h"
 
 namespace hone::runtime {
@@ -15,6 +18,10 @@ namespace {
 /// Bytes that a CPU's caches and a GPU's memory move at once.
 /// Fixed by: the hardware.
 constexpr double kLine = 64, kSector = 32;
+
+/// Names of partial products end so, which no name of an op does.
+constexpr const char* kPartial = ".?";
+bool is_partial(const std::string& buffer) { return buffer.ends_with(kPartial); }
 
 /// Needs no multiplier: no function, no product, nor an addition that takes one in.
 bool is_addition(const ir::Node& e) {
@@ -124,15 +131,51 @@ class ValueCounter {
   std::map<std::string, double> seen_;  ///< shares counted, by the text
 };
 
+template <class F>
+void each_expr(const ir::Stage& stage, const F& f) {
+  const auto each = [&](const ir::Expr& e) {
+    if (e) f(e);
+  };
+  each(stage.value);
+  each(stage.where);
+  for (const ir::Expr& e : stage.out_index) each(e);
+  for (const auto* vars : {&stage.vars, &stage.rvars}) {
+    for (const ir::IndexVar& v : *vars) each(v.lo), each(v.hi);
+  }
+}
+
+/// True of what the call decides nothing of; `bound` are tensors that it finds ready.
+bool is_bound(const ir::Expr& e, const Vars& bound) {
+  bool constant = true;
+  ir::visit(e, [&](const ir::Expr& x) {
+    constant = constant && x->op != ir::Op::kDim && x->op != ir::Op::kScalar &&
+               (x->op != ir::Op::kLoad || bound.count(x->name) > 0);
+  });
+  return constant;
+}
+
+/// Constants, and what is computed of them alone: at bind. Stages over dims of the call are not.
+Vars bound_buffers(const ir::Program& program) {
+  Vars bound;
+  for (const ir::Buffer& b : program.buffers) {
+    if (b.constant) bound.insert(b.name);
+  }
+  for (const ir::Stage& stage : program.stages) {
+    bool constant = program.buffer(stage.output)->role == ir::Role::kTemp;
+    each_expr(stage, [&](const ir::Expr& e) { constant = constant && is_bound(e, bound); });
+    if (constant) bound.insert(stage.output);
+  }
+  return bound;
+}
+
 class Counter {
  public:
   Counter(const ir::Program& program, std::span<const int64_t> dims, const ir::Target& target)
-      : program_(program), dims_(dims), target_(target) {
+      : program_(program), dims_(dims), target_(target), bound_(bound_buffers(program)) {
     for (const ir::Stage& s : program.stages) domains_.emplace_back(program, s, dims);
   }
 
   Work run() {
-    find_bound();
     // Readers come after what they read.
     for (size_t s = program_.stages.size(); s-- > 0;) {
       if (!is_bound(program_.stages[s].output)) add(program_.stages[s], domains_[s]);
@@ -142,36 +185,7 @@ class Counter {
   }
 
  private:
-  /// Stages of constants alone are run at bind; those over dims of the call are not.
-  void find_bound() {
-    for (const ir::Buffer& b : program_.buffers) {
-      if (b.constant) bound_.insert(b.name);
-    }
-    for (const ir::Stage& stage : program_.stages) {
-      bool constant = program_.buffer(stage.output)->role == ir::Role::kTemp;
-      each_expr(stage, [&](const ir::Expr& e) {
-        ir::visit(e, [&](const ir::Expr& x) {
-          constant = constant && x->op != ir::Op::kDim && x->op != ir::Op::kScalar &&
-                     (x->op != ir::Op::kLoad || is_bound(x->name));
-        });
-      });
-      if (constant) bound_.insert(stage.output);
-    }
-  }
   bool is_bound(const std::string& buffer) const { return bound_.count(buffer) > 0; }
-
-  template <class F>
-  static void each_expr(const ir::Stage& stage, const F& f) {
-    const auto each = [&](const ir::Expr& e) {
-      if (e) f(e);
-    };
-    each(stage.value);
-    each(stage.where);
-    for (const ir::Expr& e : stage.out_index) each(e);
-    for (const auto* vars : {&stage.vars, &stage.rvars}) {
-      for (const ir::IndexVar& v : *vars) each(v.lo), each(v.hi);
-    }
-  }
 
   void add(const ir::Stage& stage, const Domain& domain) {
     const ir::Buffer& output = *program_.buffer(stage.output);
@@ -228,9 +242,22 @@ class Counter {
     return std::clamp(least * each, each, std::max(unit, each));
   }
 
+  /// Of the constants that a partial product of them is made of: a call may read those instead.
+  double bytes_behind(const ir::Buffer& b) const {
+    if (!is_partial(b.name)) return size_of(b, domains_[0]) * hone::size_of(b.type);
+    Vars behind;
+    ir::visit(program_.producer(b.name)->value, [&](const ir::Expr& e) {
+      if (e->op == ir::Op::kLoad) behind.insert(e->name);
+    });
+    double bytes = 0;
+    for (const std::string& name : behind) bytes += bytes_behind(*program_.buffer(name));
+    return bytes;
+  }
+
   void add_bytes(const ir::Buffer& b) {
     if (domains_.empty() || (b.role == ir::Role::kTemp && !is_bound(b.name))) return;
-    const double each = hone::size_of(b.type), bytes = size_of(b, domains_[0]) * each;
+    const double each = hone::size_of(b.type);
+    const double bytes = std::min(size_of(b, domains_[0]) * each, bytes_behind(b));
     const double read = std::min(bytes, read_[b.name] * each);
     const double written = b.role == ir::Role::kOutput || b.role == ir::Role::kInOut
                                ? std::min(bytes, written_[b.name] * each)
@@ -253,10 +280,40 @@ class Counter {
   std::map<std::string, double> read_, written_;  ///< elements, by the buffer
 };
 
+/// The program with sums of products in the order of least arithmetic.
+ir::Program in_cheapest_orders(const ir::Program& program, std::span<const int64_t> dims) {
+  ir::Program out = program;
+  std::vector<std::string> names;
+  for (const ir::Stage& s : program.stages) {
+    if (ir::sums_products(s)) names.push_back(s.name);
+  }
+  const Vars bound = bound_buffers(program);
+  for (const std::string& name : names) {
+    const Domain domain(out, *out.stage(name), dims);
+    schedules::ProductCosts costs;
+    costs.points = [&](const std::vector<std::string>& vars) {
+      return domain.points({vars.begin(), vars.end()});
+    };
+    costs.ready = [&](const std::vector<ir::Expr>& factors) {
+      return std::all_of(factors.begin(), factors.end(),
+                         [&](const ir::Expr& e) { return is_bound(e, bound); });
+    };
+    const auto order = schedules::cheapest_order(out, *out.stage(name), costs);
+    for (const std::vector<size_t>& factors : order.steps) {
+      std::string partial = name + kPartial;
+      while (out.stage(partial) || out.buffer(partial)) partial += kPartial;
+      const schedules::Step step = schedules::step::factor(name, factors, partial);
+      if (auto next = step.row->apply(out, step)) out = *std::move(next);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 Work work_of(const ir::Program& program, std::span<const int64_t> dims, const ir::Target& target) {
-  return Counter(program, dims, target).run();
+  const ir::Program least = in_cheapest_orders(program, dims);
+  return Counter(least, dims, target).run();
 }
 
 }  // namespace hone::runtime

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "jit/ir/product.h"
+#include "schedules/space/analysis/product_order.h"
+#include "schedules/space/rules/rule.h"
+
+namespace hone::schedules {
+namespace {
+
+/// Cost of all factors in one loop, up to which partial results are worth their stages.
+/// Tuned on: Zen 5 (AVX-512).
+constexpr double kWorthFactoring = 0.8;
+/// How much slower a sum of products of several factors is: of two alone they are packed, no more.
+/// Tuned on: Zen 5 (AVX-512).
+constexpr double kSeveral = 1.25;
+/// The same on a GPU, where no instruction nor pipeline of products takes them.
+/// Tuned on: no GPU; reckoned for an H100.
+constexpr double kGpuSeveral = 4;
+/// What an element of a partial result costs, in multiply-adds of one element.
+/// Tuned on: Zen 5 (AVX-512).
+constexpr double kPartialElement = 8;
+/// The same on a GPU, whose memory is further away.
+/// Tuned on: no GPU; reckoned for an H100.
+constexpr double kGpuPartialElement = 64;
+/// What a stage costs to begin with, in the same measure: on a CPU, and a launch of a GPU.
+/// Tuned on: Zen 5 (AVX-512); for a GPU none, reckoned for an H100.
+constexpr double kPartialStage = 2000, kGpuPartialStage = 4e7;
+/// Elements that a partial result may have, as a multiple of those that the stage reads and writes,
+/// and where that is less.
+/// Chosen: memory of a call that nobody expects (not measured).
+constexpr double kMostPartial = 8, kAlwaysPartial = 1 << 20;
+
+/// Elements of all tensors that the stage reads and writes.
+double elements_accessed(const Plan& plan, const std::string& name) {
+  double out = 0;
+  const StageFacts facts = plan.facts(name);
+  std::vector<std::string> buffers{facts.store.buffer};
+  for (const Access& a : facts.loads) buffers.push_back(a.buffer);
+  std::sort(buffers.begin(), buffers.end());
+  buffers.erase(std::unique(buffers.begin(), buffers.end()), buffers.end());
+  for (const std::string& b : buffers) {
+    const ir::Buffer& buffer = *plan.program().buffer(b);
+    out += static_cast<double>(bytes_of(plan.program(), buffer)) / size_of(buffer.type);
+  }
+  return out;
+}
+
+/// True where constants alone decide the product of `factors` of a stage.
+bool made_of_constants(const Plan& plan, const ir::Stage& s, const std::vector<ir::Expr>& factors) {
+  ir::Stage part = s;
+  part.value = ir::product_of(factors);
+  part.where = {};
+  for (auto* list : {&part.vars, &part.rvars}) {
+    std::erase_if(*list, [&](const ir::IndexVar& v) { return !mentions_var(part.value, v.name); });
+  }
+  return made_at_bind(plan.program(), part);
+}
+
+bool apply_factor(Plan& plan, const std::string& name) {
+  const ir::Stage s = plan.stage(name);
+  if (!ir::sums_products(s)) return plan.declines("it is no sum of products");
+  if (s.where) return plan.declines("the stage has a `where`");
+  const StageFacts facts = plan.facts(name);
+  const bool gpu = plan.target().is_cuda();
+  ProductCosts costs;
+  costs.points = [&](const std::vector<std::string>& vars) {
+    double n = 1;
+    for (const std::string& v : vars)
+      n *= static_cast<double>(std::max<int64_t>(1, facts.extent(v)));
+    return n;
+  };
+  costs.ready = [&](const std::vector<ir::Expr>& factors) {
+    return made_of_constants(plan, s, factors);
+  };
+  costs.several = gpu ? kGpuSeveral : kSeveral;
+  costs.element = gpu ? kGpuPartialElement : kPartialElement;
+  costs.stage = gpu ? kGpuPartialStage : kPartialStage;
+  costs.most = std::max(kAlwaysPartial, kMostPartial * elements_accessed(plan, name));
+  const ProductOrder order = cheapest_order(plan.program(), s, costs);
+  if (order.steps.empty()) return plan.declines("its factors cost least in one loop");
+  const bool worth = order.cost <= kWorthFactoring * order.together;
+  if (plan.decide("factors of " + name + " in the cheapest order", 2, worth ? 1 : 0) == 0) {
+    return plan.declines(worth ? "its factors were decided to stay in one loop"
+                               : "another order of its factors saves too little");
+  }
+  for (const std::vector<size_t>& factors : order.steps) {
+    if (!plan.add(step::factor(name, factors, plan.fresh_stage(name + ".f")))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+const Rule cpu::kFactor = {
+    "factor",
+    "A sum of products of several factors multiplies and sums some of them first, in the cheapest "
+    "order, where that saves.",
+    apply_factor,
+};
+
+}  // namespace hone::schedules
