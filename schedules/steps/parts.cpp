@@ -8,10 +8,10 @@ namespace {
 
 /// Parts of a value that are numbered.
 /// Chosen: time that a value full of shared parts may take (not measured).
-constexpr size_t kMostParts = 256;
+constexpr size_t kMostNumbered = 256;
 
 void add(const ir::Expr& e, int parent, bool summand, std::vector<Part>& out) {
-  if (out.size() >= kMostParts) return;
+  if (out.size() >= kMostNumbered) return;
   const int self = static_cast<int>(out.size());
   out.push_back({e, parent, summand});
   // Of a load, what stands for an element that is not there.

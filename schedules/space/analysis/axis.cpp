@@ -10,17 +10,9 @@
 namespace hone::schedules {
 namespace {
 
-/// Costs of a vector, in loads: read as it lies, lane by lane, stored lane by lane, read from a
-/// packed copy.
+/// Cost of reading from a packed copy, in loads.
 /// Tuned on: Zen 5 (AVX-512).
-constexpr double kLoad = 1, kGather = 16, kScatter = 24, kPacked = 1.5;
-/// Elements apart that are read as whole vectors, and shuffles of them, two each.
-/// Tuned on: Zen 5 (AVX-512).
-constexpr int64_t kMostSpread = 4;
-double spread(int64_t stride) { return 2 * static_cast<double>(stride) - 1; }
-/// Cost of adding up lanes once a result, in loads.
-/// Tuned on: Zen 5 (AVX-512).
-constexpr double kHorizontal = 8;
+constexpr double kPacked = 1.5;
 /// Cost of reading every operand at every step, where a tile would read each once for many.
 /// Tuned on: Zen 5 (AVX-512).
 constexpr double kNoTile = 2;
@@ -147,23 +139,20 @@ VectorAxis vector_axis(const Plan& plan, const std::string& name, const Access& 
       reduced = saturating_product(reduced, std::max<int64_t>(facts.extent(r.name), 1));
     for (const Access& a : facts.loads) {
       const int64_t stride = a.stride(var);
-      if (stride == 0 || stride == 1) {
-        axis.cost += kLoad;
-      } else if (may_pack && axis.packed.empty() && !reduction && worth_packing(plan, name, a)) {
+      const bool apart = stride != 0 && stride != 1;
+      if (apart && may_pack && axis.packed.empty() && !reduction && worth_packing(plan, name, a)) {
         axis.packed = a.buffer;
         axis.cost += kPacked;
-      } else if (stride > 1 && stride <= kMostSpread && !a.guarded) {
-        axis.cost += spread(stride);
       } else {
-        axis.cost += kGather;
+        axis.cost += vector_cost::load(stride, a.guarded);
       }
     }
     const double results = static_cast<double>(std::max<int64_t>(reduced, 1));
     if (reduction) {
       axis.cost += reused ? kNoTile : 0;
-      axis.cost += kHorizontal * lanes / results;
+      axis.cost += vector_cost::kHorizontal * lanes / results;
     } else if (store.stride(var) != 1) {
-      axis.cost += kScatter / results;
+      axis.cost += vector_cost::kScatter / results;
     }
     // Lanes beyond the extent do nothing, nor do terms beyond a border. An axis of no steps at all
     // fills none either: a reduction over nothing still stores its results.

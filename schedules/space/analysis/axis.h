@@ -8,6 +8,28 @@
 
 namespace hone::schedules {
 
+/// What reading and writing a vector of points costs, in loads.
+namespace vector_cost {
+
+/// Read as it lies, lane by lane, stored lane by lane.
+/// Tuned on: Zen 5 (AVX-512).
+inline constexpr double kLoad = 1, kGather = 16, kScatter = 24;
+/// Adding up lanes once a result.
+/// Tuned on: Zen 5 (AVX-512).
+inline constexpr double kHorizontal = 8;
+/// Elements apart that are read as whole vectors, and shuffles of them, two each.
+/// Tuned on: Zen 5 (AVX-512).
+inline constexpr int64_t kMostSpread = 4;
+inline double spread(int64_t stride) { return 2 * static_cast<double>(stride) - 1; }
+
+/// A load whose lanes are `stride` elements apart. `tested`: each of them may be absent.
+inline double load(int64_t stride, bool tested) {
+  if (stride == 0 || stride == 1) return kLoad;
+  return stride > 1 && stride <= kMostSpread && !tested ? spread(stride) : kGather;
+}
+
+}  // namespace vector_cost
+
 /// The axis along which a stage runs as vectors.
 struct VectorAxis {
   std::string var;         ///< "" when nothing is worth a vector

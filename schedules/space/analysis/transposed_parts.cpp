@@ -5,30 +5,26 @@
 #include <cstdlib>
 #include <limits>
 
+#include "schedules/space/analysis/axis.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/steps/parts.h"
 
 namespace hone::schedules {
 namespace {
 
-/// Costs of a vector, in loads: read as it lies, lane by lane, and transposed in a square.
+/// Cost of transposing a vector in a square, in loads.
 /// Tuned on: Zen 5 (AVX-512).
-constexpr double kLoad = 1, kGather = 16, kTranspose = 6;
-/// Elements apart that are read as whole vectors, and shuffles of them.
-/// Tuned on: Zen 5 (AVX-512).
-constexpr int64_t kMostSpread = 4;
+constexpr double kTranspose = 6;
 /// Part of the cost that transposing has to leave at most.
 /// Chosen: room for the estimate's error (not measured).
-constexpr double kWorthwhile = 0.7;
+constexpr double kWorthTransposing = 0.7;
 /// Parts of a stage that are transposed at most.
 /// Chosen: squares of all of them stay in the nearest cache (not measured).
 constexpr size_t kMostSquares = 6;
 
+/// Loops around the square take the elements that are absent out of it, so that none is tested.
 double cost_along(const Access& a, const std::string& var) {
-  const int64_t stride = a.stride(var);
-  if (stride == 0 || stride == 1) return kLoad;
-  const bool spread = stride > 1 && stride <= kMostSpread;
-  return spread ? kLoad + 2 * static_cast<double>(stride - 1) : kGather;
+  return vector_cost::load(a.stride(var), false);
 }
 
 /// What the parts of a value cost along one variable and along another.
@@ -171,7 +167,8 @@ TransposedParts transposed_parts(Plan& plan, const std::string& name, const std:
     if (v.name == stored) continue;
     const Costs costs(plan, s, parts_of(s), stored, v.name);
     std::vector<ir::Expr> values = costs.chosen();
-    if (values.empty() || costs.best() >= least || costs.best() > kWorthwhile * costs.plain()) {
+    if (values.empty() || costs.best() >= least ||
+        costs.best() > kWorthTransposing * costs.plain()) {
       continue;
     }
     if (values.size() > kMostSquares) {

@@ -9,22 +9,12 @@
 namespace hone::schedules {
 namespace {
 
-/// Costs of a vector, in loads, as in `vector_axis`: as it lies, lane by lane, stored lane by lane.
-/// Tuned on: Zen 5 (AVX-512).
-constexpr double kLoad = 1, kGather = 16, kScatter = 24;
-/// Cost of adding up lanes once a result.
-/// Tuned on: Zen 5 (AVX-512).
-constexpr double kHorizontal = 8;
 /// Costs of making a vector of the new tensor: transposed in registers, or lane by lane.
 /// Tuned on: Zen 5 (AVX-512).
 constexpr double kMadeTransposed = 8, kMadeLaneByLane = 18;
 /// Part of the cost that is left at most.
 /// Chosen: room for the estimate's error (not measured).
-constexpr double kWorthwhile = 0.6;
-/// Elements apart that are read as whole vectors, and shuffles of them.
-/// Tuned on: Zen 5 (AVX-512).
-constexpr int64_t kMostSpread = 4;
-
+constexpr double kWorthLayingOut = 0.6;
 /// Vectors along a variable, and the loads to lay out anew for that.
 struct Choice {
   std::string var;
@@ -69,21 +59,14 @@ class Relayout {
     Choice c;
     c.var = var;
     for (const Access& a : facts_.loads) {
-      const int64_t stride = a.stride(var);
-      const bool spread = stride > 1 && stride <= kMostSpread && !a.guarded;
-      if (stride == 0 || stride == 1) {
-        c.cost += kLoad;
-      } else if (spread) {
-        c.cost += 2 * static_cast<double>(stride) - 1;
-      } else {
-        c.cost += again(a, c);
-      }
+      const double cost = vector_cost::load(a.stride(var), a.guarded);
+      c.cost += cost < vector_cost::kGather ? cost : again(a, c);
     }
     const double results = points(facts_, s_.rvars);
     if (reduced) {
-      c.cost += kHorizontal * lanes_ / results;
+      c.cost += vector_cost::kHorizontal * lanes_ / results;
     } else if (facts_.store.stride(var) != 1) {
-      c.cost += kScatter / results;
+      c.cost += vector_cost::kScatter / results;
     }
     const int64_t extent = facts_.extent(var), lanes = lanes_;
     c.cost *=
@@ -94,18 +77,19 @@ class Relayout {
   /// What a load costs that is laid out anew, or lane by lane where that is no cheaper.
   double again(const Access& a, Choice& c) const {
     const Part* part = part_of(a);
-    if (!part || !unpartable(s_, parts_, part - parts_.data()).empty()) return kGather;
+    if (!part || !unpartable(s_, parts_, part - parts_.data()).empty()) return vector_cost::kGather;
     const std::vector<ir::IndexVar> vars = variables_in(s_, part->value);
     const double elements = points(facts_, vars), bytes = elements * size_of(part->value->type);
     // A tensor that exceeds the caches would be written and read from memory.
-    if (bytes > static_cast<double>(plan_.machine().l3) && elements * 2 > all_) return kGather;
+    if (bytes > static_cast<double>(plan_.machine().l3) && elements * 2 > all_)
+      return vector_cost::kGather;
     const bool runs = std::any_of(vars.begin(), vars.end(), [&](const ir::IndexVar& v) {
       const int64_t stride = a.stride(v.name);
-      return stride > 0 && stride <= kMostSpread && facts_.extent(v.name) > 1;
+      return stride > 0 && stride <= vector_cost::kMostSpread && facts_.extent(v.name) > 1;
     });
     const double made = runs ? kMadeTransposed : kMadeLaneByLane;
-    const double cost = kLoad + made * elements / all_;
-    if (cost >= kGather) return kGather;
+    const double cost = vector_cost::kLoad + made * elements / all_;
+    if (cost >= vector_cost::kGather) return vector_cost::kGather;
     c.loads.push_back(part->value);
     return cost;
   }
@@ -152,7 +136,7 @@ bool apply_relayout(Plan& plan, const std::string& name) {
   const Choice best = Relayout(plan, name).best();
   if (best.loads.empty()) return plan.declines("its loads run along memory, or through constants");
   const VectorAxis now = vector_axis(plan, name, plan.facts(name).store, true);
-  if (best.cost > kWorthwhile * now.cost) {
+  if (best.cost > kWorthLayingOut * now.cost) {
     return plan.declines("laid out along " + best.var + " its loads cost about as much");
   }
   if (plan.decide("relayout " + name, 2, 1) == 0) {
