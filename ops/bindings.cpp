@@ -166,7 +166,7 @@ class BindingParser {
   }
 
   std::vector<std::string> keys() const {
-    std::vector<std::string> words = {"const", "align", "numerics"};
+    std::vector<std::string> words = {"const", "cold", "align", "numerics"};
     words.insert(words.end(), d_.dims.begin(), d_.dims.end());
     for (const Param& p : d_.params) words.push_back(p.name);
     return words;
@@ -190,6 +190,7 @@ class BindingParser {
     const size_t dot = key.text.find('.');
     if (dot != std::string_view::npos) return parse_property(key, dot, value);
     if (key.text == "const") return parse_const(value);
+    if (key.text == "cold") return parse_cold(value);
     if (key.text == "align") return parse_align_all(value);
     if (key.text == "numerics") return parse_numerics(value);
     for (size_t i = 0; i < d_.dims.size(); ++i) {
@@ -212,7 +213,7 @@ class BindingParser {
     for (const std::string& dim : d_.dims) names += dim + "= ";
     for (const Param& p : d_.params) names += p.name + "= ";
     return "accepted here: " + names +
-           "const= align= numerics= TENSOR@dims TENSOR.stride= "
+           "const= cold= align= numerics= TENSOR@dims TENSOR.stride= "
            "TENSOR.align=";
   }
 
@@ -303,6 +304,29 @@ class BindingParser {
       } else {
         error(part.span(), "`{}` is written and cannot be constant", part.text);
       }
+    }
+  }
+
+  /// Names of tensors that are read.
+  std::vector<std::string> readable() const {
+    std::vector<std::string> names;
+    for (const Argument& a : d_.args) {
+      if (!a.scalar && a.role != ir::Role::kOutput) names.push_back(a.name);
+    }
+    return names;
+  }
+
+  void parse_cold(Word value) {
+    for (const Word& part : split(value)) {
+      const int i = tensor(part);
+      if (i < 0) continue;
+      if (d_.args[i].role != ir::Role::kOutput) {
+        b_.layouts[i].cold = true;
+        continue;
+      }
+      const std::vector<std::string> names = readable();
+      error(part.span(), "`{}` is not read, and `cold=` says where tensors are read from{}",
+            part.text, names.empty() ? "" : "; it takes " + spaced(names));
     }
   }
 

@@ -21,6 +21,7 @@ struct TensorLayout {
   Span strides_span;
   int64_t align = 0;  ///< bytes; 0: not promised
   bool constant = false;
+  bool cold = false;
 };
 
 /// The words after the op of a problem, read but not yet applied.
@@ -42,7 +43,7 @@ std::string print(const Definition& d, const Bindings& bindings);
 /// The binding for lowering.
 Binding binding_of(const Definition& d, const Bindings& bindings);
 
-/// Lays storage orders, strides, alignment and `const` over a lowered program, and brings
+/// Lays storage orders, strides, alignment, `const` and `cold` over a lowered program, and brings
 /// `bindings` to their canonical form.
 void apply_layout(const Definition& d, Bindings& bindings, ir::Program& program,
                   Diagnostics& diagnostics);

@@ -13,7 +13,7 @@ std::string joined(const std::vector<std::string>& parts) {
 }
 
 void print_layouts(const Definition& d, const Bindings& b, std::string& out) {
-  std::vector<std::string> constants;
+  std::vector<std::string> constants, cold;
   bool one_align = true;
   int64_t align = -1;
   for (size_t i = 0; i < d.args.size(); ++i) {
@@ -23,6 +23,7 @@ void print_layouts(const Definition& d, const Bindings& b, std::string& out) {
     one_align &= align < 0 || align == l.align;
     align = l.align;
     if (l.constant) constants.push_back(a.name);
+    if (l.cold) cold.push_back(a.name);
     std::vector<std::string> parts;
     for (const int dim : l.order) parts.push_back(axis_name(a, dim));
     if (!parts.empty()) out += " " + a.name + "@" + joined(parts);
@@ -35,6 +36,7 @@ void print_layouts(const Definition& d, const Bindings& b, std::string& out) {
     out += fmt::format(" {}.align={}", d.args[i].name, b.layouts[i].align);
   }
   if (!constants.empty()) out += " const=" + joined(constants);
+  if (!cold.empty()) out += " cold=" + joined(cold);
   if (one_align && align > 0) out += fmt::format(" align={}", align);
 }
 

@@ -111,6 +111,7 @@ void apply_layout(const Definition& d, Bindings& bindings, ir::Program& program,
     TensorLayout& l = bindings.layouts[i];
     b.align = l.align;
     b.constant = l.constant;
+    b.cold = l.cold;
     if (!l.strides.empty()) apply_strides(d.args[i], l, b, program, diagnostics);
     if (is_identity(l.order)) l.order.clear();
     for (const int dim : l.order) b.axes.push_back({dim});

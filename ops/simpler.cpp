@@ -74,7 +74,7 @@ std::string kept_words(const Definition& d, const std::string& text) {
   for (std::string word; in >> word;) {
     const std::string key = word.substr(0, word.find_first_of("=@."));
     const bool dim = std::find(d.dims.begin(), d.dims.end(), key) != d.dims.end();
-    if (key == "const") {
+    if (key == "const" || key == "cold") {
       kept = d.arg(word.substr(word.find('=') + 1)) != nullptr;
     } else if (word.find_first_of("=@") != std::string::npos) {
       kept = dim || d.param(key) || d.arg(key) || key == "align" || key == "numerics";

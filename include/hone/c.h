@@ -133,6 +133,7 @@ typedef struct hone_param {
   const char* const* dims; /* the extents as the op writes them, "N" or "2*N" */
   const int64_t* strides;  /* elements; -1: known at the call */
   int64_t align;           /* bytes */
+  int32_t cold;            /* not 0: said to come from memory at each call */
 } hone_param;
 
 HONE_C_API size_t hone_kernel_param_count(const hone_kernel* kernel);

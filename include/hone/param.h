@@ -42,6 +42,7 @@ struct Param {
   std::vector<int64_t> strides;
   int64_t align = 1;      ///< bytes that a kernel's tensor must be a multiple of
   bool constant = false;  ///< given to bind once, not to calls (`const=`)
+  bool cold = false;      ///< said to come from memory, not from a cache, at each call (`cold=`)
 };
 
 }  // namespace hone

@@ -42,6 +42,7 @@ void print_buffer(const Buffer& b, std::string& out) {
   if (!b.strides.empty()) out += " strides=(" + join(b.strides) + ")";
   if (b.align) out += " align=" + std::to_string(b.align);
   if (b.constant) out += " const";
+  if (b.cold) out += " cold";
   if (b.stream) out += " stream";
   if (b.role == Role::kTemp) out += " in=" + std::string(name_of(b.space));
   if (b.pad) out += " pad=" + std::to_string(b.pad);

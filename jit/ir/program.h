@@ -43,6 +43,7 @@ struct Buffer {
   bool constant = false;       ///< bound once (`const=`)
   bool stream = false;         ///< non-temporal stores (step `stream`)
   Space space = Space::kRoot;  ///< of temporaries
+  bool cold = false;           ///< in no cache when a call begins (`cold=`)
   int64_t pad = 0;             ///< kSharedMemory: elements between rows of the last axis
   bool swizzle = false;        ///< kSharedMemory: 16-byte chunks change places, see NestBuffer
 };

@@ -24,7 +24,7 @@ hone_kernel::hone_kernel(std::shared_ptr<hone::ThreadPool> p, hone::Kernel k,
     params.push_back({param.name.c_str(), static_cast<hone_role>(param.role),
                       static_cast<hone_dtype>(param.type), static_cast<int32_t>(param.shape.size()),
                       param.constant, shape.extents.data(), shape.dims.data(), shape.strides.data(),
-                      param.align});
+                      param.align, param.cold});
   }
 }
 

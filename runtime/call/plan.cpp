@@ -107,6 +107,7 @@ Result<ParamPlan> plan_param(const ir::Buffer& b, std::span<const ir::Dim> dims)
   p.type = b.type;
   p.written = b.role == ir::Role::kOutput || b.role == ir::Role::kInOut;
   p.constant = b.constant;
+  p.cold = b.cold;
   p.align = std::max<int64_t>(b.align, size_of(b.type));
   p.text = describe(b);
   p.sizes.rank = static_cast<int>(b.shape.size());

@@ -45,6 +45,7 @@ struct ParamPlan {
   bool fixed = true;        ///< `sizes` holds; else the formulas do
   int open = -1;            ///< where not fixed: its number among those
   bool may_be_flat = true;  ///< dense, in whatever storage order
+  bool cold = false;        ///< said to come from memory at each call
   int64_t align = 1;
   Sizes sizes = {};
   /// Over dims known at the call.

@@ -18,6 +18,7 @@ void fill_tensor(const ParamPlan& plan, Param* p) {
   p->type = plan.type;
   p->align = plan.align;
   p->constant = plan.constant;
+  p->cold = plan.cold;
   for (size_t i = 0; i < p->shape.size(); ++i) {
     p->shape[i].value = known(plan.extents[i]);
     p->strides.push_back(known(plan.strides[i]));

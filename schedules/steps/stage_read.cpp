@@ -90,6 +90,7 @@ Applied copy_read(ir::Program p, const Step& step, const CopySpot& spot) {
   }
   copy.axes = *std::move(axes);
   copy.constant = spot.root && tensor.constant;
+  copy.cold = copy.constant && tensor.cold;
   if (!spot.root) copy.space = space_named(step.name("in"));
   copy.pad = step.number("pad");
   copy.swizzle = step.name("swizzle") == "on";

@@ -242,6 +242,13 @@ std::vector<Construct> words() {
   };
   return {
       {"const=", word(" const=")},
+      {"cold=", word(" cold=")},
+      {"cold= of what is const",
+       [](P p) { return any_buffer(p, [](auto& b) { return b.constant && b.cold; }); }},
+      {"cold= of an inout",
+       [](P p) {
+         return any_buffer(p, [](auto& b) { return b.cold && b.role == ir::Role::kInOut; });
+       }},
       {"align=", word(".align=")},
       {"@", word("@")},
       {".stride=", word(".stride=(")},

@@ -169,7 +169,7 @@ TEST_CASE("face: an op names its parameters") {
 }
 
 TEST_CASE("face: a kernel says what it takes") {
-  const Kernel k = engine().compile("fc_relu M=1..64 N=12 K=8 W@N,K const=W,b");
+  const Kernel k = engine().compile("fc_relu M=1..64 N=12 K=8 W@N,K const=W,b cold=A,W");
   std::vector<std::string> names;
   for (const Param& p : k.params()) names.push_back(p.name);
   CHECK(names == std::vector<std::string>{"A", "W", "b", "Y"});
@@ -180,6 +180,9 @@ TEST_CASE("face: a kernel says what it takes") {
   CHECK(a.strides == std::vector<int64_t>{8, 1});
   const auto& w = k.params()[1];
   CHECK(w.constant);
+  CHECK(w.cold);
+  CHECK(a.cold);
+  CHECK_FALSE(k.params()[2].cold);
   CHECK(w.shape[0].value == 8);
   CHECK(w.strides == std::vector<int64_t>{1, 8});  // stored as N,K
   const std::vector<float> weights(96, 1), bias(12, 0), x(8, 1);

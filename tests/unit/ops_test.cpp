@@ -154,6 +154,9 @@ TEST_CASE("ops: dims known at the call stay in the program") {
 
 TEST_CASE("problems: canonical text") {
   CHECK(canonical("fc_gelu const=W K=768 N=3072   M=128") == "fc_gelu M=128 K=768 N=3072 const=W");
+  CHECK(canonical("fc_gelu align=64 cold=W,A const=W K=7 N=3 cold=W M=1") ==
+        "fc_gelu M=1 K=7 N=3 const=W cold=A,W align=64");
+  CHECK(canonical("matmul_acc M=1 N=2 K=3 cold=C") == "matmul_acc M=1 K=3 N=2 cold=C");
   CHECK(canonical("matmul M=1..512 at 64,1,64 N=4 K=4..4 T=f32") ==
         "matmul M=1..512 at 1,64 K=4 N=4");
   CHECK(canonical("matmul M=4 N=5 K=6 A@M,K B@N,K") == "matmul M=4 K=6 N=5 B@N,K");
