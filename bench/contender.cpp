@@ -24,8 +24,11 @@ void let_threads_park(bool alone) {
 
 /// `n` runs back to back, or of several threads now and then.
 Stretch stretch_of(const Contender& c, int64_t n) {
-  if (c.alone) return runtime::stretch_of([&] { c.run(n); });
-  return runtime::spaced_stretch_of([&] { c.run(1); }, n);
+  if (!c.alone) return runtime::spaced_stretch_of([&] { c.run(1); }, n, c.before);
+  if (c.before)
+    return runtime::prepared_stretch_of(
+        c.before, [&] { c.run(1); }, n);
+  return runtime::stretch_of([&] { c.run(n); });
 }
 
 /// One contender and what its samples have come to.
@@ -45,9 +48,11 @@ void size_batch(const Contender& c, double sample_us, Lane* lane) {
   double once = each(1);
   if (once < sample_us / 10) {  // one cold run of a short kernel says little
     const double filling = sample_us / 10 / once + 1;
-    once = each(static_cast<int64_t>(c.alone ? filling : std::min(filling, 4.0)));
+    const bool few = !c.alone || c.before;
+    once = each(static_cast<int64_t>(few ? std::min(filling, 4.0) : filling));
   }
-  const auto n = std::max<int64_t>(1, static_cast<int64_t>(std::ceil(sample_us / once)));
+  auto n = std::max<int64_t>(1, static_cast<int64_t>(std::ceil(sample_us / once)));
+  if (c.before) n = std::min(n, runtime::calls_prepared_by(c.before));
   lane->batch = c.alone ? n : std::min(n, runtime::kSpacedCalls);
   lane->warms = once < kLongUs;
 }

@@ -15,9 +15,10 @@ struct Contender {
   std::string name;
   std::function<void(int64_t n)> run;  ///< solves it n times
   bool alone = true;                   ///< on the calling thread
-  std::vector<double> samples_us;      ///< of one solution, in each round that counts
-  double schedule_us = 0;              ///< a peer that compiles: until it had a schedule; else 0
-  double compile_us = 0;               ///< a peer that compiles: from there to machine code; else 0
+  std::function<void()> before = {};   ///< runs before each solution and is not timed; may be empty
+  std::vector<double> samples_us = {};  ///< of one solution, in each round that counts
+  double schedule_us = 0;               ///< a peer that compiles: until it had a schedule; else 0
+  double compile_us = 0;  ///< a peer that compiles: from there to machine code; else 0
   runtime::Spread spread() const { return runtime::spread_of(samples_us); }
 };
 

@@ -7,9 +7,11 @@
 #include "bench/contender.h"
 #include "bench/peer.h"
 #include "bench/suites.h"
+#include "runtime/check/fresh_data.h"
 #include "runtime/cli/progress.h"
 #include "runtime/cli/trial_run.h"
 #include "runtime/kernel_check/kernel_call.h"
+#include "runtime/machine/host.h"
 #include "runtime/measure/bound.h"
 #include "schedules/space/space.h"
 
@@ -49,6 +51,9 @@ class Races {
   Result<Entry> entry(const ops::Problem& problem, const std::string* schedule,
                       const runtime::Fixture& fixture);
   Result<Done> tune(const std::string& text);
+  std::vector<Contender> line_up(const std::vector<Entry>& entries, const runtime::Fixture& fixture,
+                                 const OperandSet& operands, runtime::FreshData* fresh);
+  Result<Done> check_drawn(Entry* e, runtime::Fixture* fixture);
   Json kernel_row(const Contender& c, const Entry& e, const runtime::Speed& speed) const;
   Json peer_row(const ops::Problem& problem, const Contender& c, const runtime::Speed& speed) const;
   void show(const ops::Problem& problem, const std::vector<Contender>& contenders,
@@ -61,6 +66,14 @@ class Races {
   bool wrong_ = false;
 };
 
+/// True where a constant is said to come from memory.
+bool packs_cold(const runtime::Fixture& fixture) {
+  for (size_t p = 0; p < fixture.params().size(); ++p) {
+    if (fixture.buffer(p).cold && fixture.buffer(p).constant) return true;
+  }
+  return false;
+}
+
 /// The kernel of a schedule, or of whatever the engine chooses.
 Result<Entry> Races::entry(const ops::Problem& problem, const std::string* schedule,
                            const runtime::Fixture& fixture) {
@@ -70,6 +83,38 @@ Result<Entry> Races::entry(const ops::Problem& problem, const std::string* sched
   auto call = runtime::KernelCall::create(*kernel, fixture);
   if (!call) return call.failure();
   return Entry{*kernel, std::move(*call), {}};
+}
+
+/// Kernels, the default's first, and then peers; `fresh` makes what each finds before each call.
+std::vector<Contender> Races::line_up(const std::vector<Entry>& entries,
+                                      const runtime::Fixture& fixture, const OperandSet& operands,
+                                      runtime::FreshData* fresh) {
+  const int64_t last_level = runtime::host_target().l3;
+  std::vector<Contender> contenders;
+  for (const Entry& e : entries) {
+    contenders.push_back(
+        {std::string(name_of(contenders.empty() ? Source::kDefault : Source::kTuned)),
+         [this, &e](int64_t n) { wrong_ = !e.call->run(n) || wrong_; }, e.kernel->pool == nullptr});
+    if (!fresh->needed()) continue;
+    contenders.back().before = [fresh, packed = e.call->packed_of(fresh->cold())] {
+      fresh->make(packed);
+    };
+  }
+  const bool one_thread = engine_->target.threads == 1;
+  for (const Peer* peer : options_.peers ? peers() : std::span<const Peer* const>()) {
+    Prepared p = peer->prepare({{&operands, 1}, fixture});
+    if (!p.run) continue;
+    Contender& c = contenders.emplace_back(Contender{peer->name, std::move(p.run), one_thread});
+    c.schedule_us = p.schedule_us;
+    c.compile_us = p.compile_us;
+    if (!fresh->needed()) continue;
+    // What a peer has packed of a constant is its own.
+    c.before = [fresh, all = packs_cold(fixture) ? last_level : 0] {
+      fresh->make({});
+      runtime::evict_all(all);
+    };
+  }
+  return contenders;
 }
 
 Result<Done> Races::race_one(const std::string& text) {
@@ -98,26 +143,30 @@ Result<Done> Races::race_one(const std::string& text) {
     wrong_ = wrong_ || !e.check.mismatch.empty();
   }
 
-  std::vector<Contender> contenders;
-  for (const Entry& e : entries) {
-    contenders.push_back(
-        {std::string(name_of(contenders.empty() ? Source::kDefault : Source::kTuned)),
-         [this, &e](int64_t n) { wrong_ = !e.call->run(n) || wrong_; },
-         e.kernel->pool == nullptr,
-         {}});
-  }
-  const bool one_thread = engine_->target.threads == 1;
+  runtime::FreshData fresh(*fixture, runtime::host_target().l3);
   const OperandSet operands(*fixture);
-  for (const Peer* peer : options_.peers ? peers() : std::span<const Peer* const>()) {
-    Prepared p = peer->prepare({{&operands, 1}, *fixture});
-    if (!p.run) continue;
-    contenders.push_back(
-        {peer->name, std::move(p.run), one_thread, {}, p.schedule_us, p.compile_us});
-  }
+  std::vector<Contender> contenders = line_up(entries, *fixture, operands, &fresh);
   runtime::bound_of(problem->program, runtime::timing_dims(problem->program), &limits_);
   const Rounds rounds = race(contenders, options_.rounds, kSampleUs);
   limits_.again();
+  if (fresh.draws()) {
+    for (Entry& e : entries) {
+      if (auto f = check_drawn(&e, &*fixture); !f) return f;
+    }
+  }
   show(*problem, contenders, entries, rounds);
+  return Done{};
+}
+
+/// Checks a kernel on the last data that were drawn to time it on.
+Result<Done> Races::check_drawn(Entry* e, runtime::Fixture* fixture) {
+  fixture->reset();
+  if (auto f = e->call->run(1); !f) return f;
+  const auto found = fixture->compare_few();
+  if (!found) return found.failure();
+  if (found->ok()) return Done{};
+  e->check.mismatch = found->text();
+  wrong_ = true;
   return Done{};
 }
 

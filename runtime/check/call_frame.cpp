@@ -52,6 +52,7 @@ Result<Done> CallFrame::add_copy(int copy) {
     const auto bound = take("a bound buffer", bytes);
     if (!bound) return bound.failure();
     slots.bound(number++, *bound);
+    if (copy == 0) bound_.push_back({*bound, bytes});
   }
   bind_slots_.push_back(slots.at_bind(fixture.problem().program));
   slots_.push_back(std::move(slots));
@@ -101,6 +102,15 @@ Result<Done> CallFrame::run(int64_t n) {
     if (++copy == calls_.size()) copy = 0;
   }
   return Done{};
+}
+
+std::vector<MemorySpan> CallFrame::packed_of(const std::vector<bool>& params) const {
+  const std::vector<bool> made = bound_of(candidate_->nest(), params);
+  std::vector<MemorySpan> packed;
+  for (size_t b = 0; b < bound_.size(); ++b) {
+    if (made[b]) packed.push_back(bound_[b]);
+  }
+  return packed;
 }
 
 std::string CallFrame::misreported() const {

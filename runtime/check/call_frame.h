@@ -10,6 +10,7 @@
 #include "runtime/check/candidate.h"
 #include "runtime/check/frame_slots.h"
 #include "runtime/check/operands.h"
+#include "runtime/machine/evict.h"
 
 namespace hone::runtime {
 
@@ -29,6 +30,8 @@ class CallFrame {
   /// Runs the launches `n` times on what `bind` has packed, each time on the next copy. On a device
   /// they are only begun.
   Result<Done> run(int64_t n);
+  /// What bind has packed of the parameters marked in `params`, in the first copy.
+  std::vector<MemorySpan> packed_of(const std::vector<bool>& params) const;
   /// Where the status word after `call` is not what the definition says of the fixture's data, or
   /// "".
   std::string misreported() const;
@@ -53,6 +56,7 @@ class CallFrame {
   std::vector<std::vector<int64_t>> bind_slots_;  ///< per copy: no more than what bind knows
   std::vector<std::vector<SiteLaunch>> packs_;    ///< per copy, at bind
   std::vector<std::vector<SiteLaunch>> calls_;    ///< per copy, of a call
+  std::vector<MemorySpan> bound_;                 ///< of the first copy, in the nest's order
   int64_t found_ = 0;                             ///< the status word after `call`
 };
 

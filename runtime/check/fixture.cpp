@@ -25,6 +25,9 @@ constexpr int kSample = 256;
 /// Chosen: time that a check may take (not measured).
 constexpr int kEdgeSample = 8;
 constexpr size_t kMostSampled = 4096;
+/// Elements that are looked at after each timing on data that were drawn for it.
+/// Chosen: a small part of a trial (not measured).
+constexpr int kFewSampled = 32;
 /// Elements that differ from what is kept, which the definition settles.
 /// Chosen: time that a check may take (not measured).
 constexpr size_t kMostSettled = 128;
@@ -232,6 +235,17 @@ jit::Comparison Fixture::compare_sampled() const {
   jit::Comparison found = jit::compare(reference_, outputs());
   if (found.ok()) found.compared += elements();
   return found;
+}
+
+Result<jit::Comparison> Fixture::compare_few() const {
+  Positions few;
+  for (const jit::TensorView& v : outputs()) {
+    const std::vector<int64_t> edges(v.shape.size(), 0);
+    few.push_back(jit::sample_positions(v.shape, edges, kFewSampled, 1));
+  }
+  auto outcome = evaluate_at(few);
+  if (!outcome) return outcome.failure();
+  return jit::compare(*outcome, outputs());
 }
 
 /// Every element against what is kept; the definition settles where they are apart.

@@ -67,6 +67,10 @@ class Fixture {
   /// True when the outputs have the bits that were remembered.
   bool as_remembered() const;
 
+  /// Evaluates the definition at a few elements, of the inputs as they are now, and compares the
+  /// outputs there.
+  Result<jit::Comparison> compare_few() const;
+
   const ops::Problem& problem() const { return *problem_; }
   const std::vector<int64_t>& dims() const { return dims_; }
   const std::vector<jit::TensorView>& params() const { return params_; }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "jit/interp/scalar.h"
+#include "jit/ir/visit.h"
 #include "runtime/fine.h"
 
 namespace hone::runtime {
@@ -40,6 +41,35 @@ std::vector<int64_t> bound_bytes(const ir::Nest& nest) {
     if (b.home == ir::Home::kBound) bytes.push_back(b.max_bytes);
   }
   return bytes;
+}
+
+std::vector<bool> bound_of(const ir::Nest& nest, const std::vector<bool>& params) {
+  const ir::ArgsLayout layout = ir::args_layout(nest);
+  std::vector<bool> marked(nest.buffers.size());
+  for (size_t b = 0; b < nest.buffers.size(); ++b) {
+    for (size_t p = 0; p < params.size(); ++p) {
+      const bool same = nest.buffers[b].home == ir::Home::kArgument &&
+                        nest.buffers[b].slot == layout.tensor_slots[p];
+      if (same && params[p]) marked[b] = true;
+    }
+  }
+  for (const ir::Launch& launch : nest.launches) {
+    if (!launch.at_bind || !launch.body) continue;
+    bool reads = false;
+    ir::for_each(*launch.body, [&](const ir::Stmt& s) {
+      ir::for_each_load(
+          s, [&](const ir::Expr& x) { reads = reads || marked[static_cast<size_t>(x->id)]; });
+    });
+    ir::for_each(*launch.body, [&](const ir::Stmt& s) {
+      const auto* store = ir::as<ir::StoreStmt>(s);
+      if (store && reads) marked[static_cast<size_t>(store->buffer)] = true;
+    });
+  }
+  std::vector<bool> bound;
+  for (size_t b = 0; b < nest.buffers.size(); ++b) {
+    if (nest.buffers[b].home == ir::Home::kBound) bound.push_back(marked[b]);
+  }
+  return bound;
 }
 
 std::string misreported(int64_t status, const Fixture& fixture) {

@@ -40,6 +40,9 @@ class FrameSlots {
 /// Bytes of each tensor that bind packs, in the nest's order.
 std::vector<int64_t> bound_bytes(const ir::Nest& nest);
 
+/// Which of them are made of the parameters marked in `params`, through others or not.
+std::vector<bool> bound_of(const ir::Nest& nest, const std::vector<bool>& params);
+
 /// How the status word after a run contradicts the definition on the fixture's data, or "". Either
 /// good data was reported as bad, or bad data went unreported.
 std::string misreported(int64_t status, const Fixture& fixture);

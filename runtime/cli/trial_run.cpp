@@ -7,7 +7,9 @@
 #include <cmath>
 
 #include "runtime/check/fixture.h"
+#include "runtime/check/fresh_data.h"
 #include "runtime/kernel_check/kernel_call.h"
+#include "runtime/machine/host.h"
 #include "runtime/measure/work.h"
 
 namespace hone::runtime {
@@ -18,6 +20,16 @@ namespace {
 constexpr int kRounds = 15;
 constexpr double kRoundUs = 1000;
 constexpr int kLookEvery = 6;  // rounds between two looks at the limits
+
+/// Checks the kernel on the last data that were drawn to time it on.
+Result<Done> check_drawn(const KernelCall& call, Fixture& fixture) {
+  fixture.reset();
+  if (auto f = call.run(1); !f) return f;
+  const auto found = fixture.compare_few();
+  if (!found) return found.failure();
+  if (found->ok()) return Done{};
+  return Failure{ErrorCode::kInternal, "wrong on data that it was timed on: " + found->text()};
+}
 
 /// Times the kernel at one choice of its dims; the limits are measured between rounds.
 Result<Speed> time_at(const std::shared_ptr<const KernelState>& kernel, const ops::Problem& problem,
@@ -38,9 +50,17 @@ Result<Speed> time_at(const std::shared_ptr<const KernelState>& kernel, const op
     // Its operands back into the caches.
     if (auto f = (*prepared)->run(1); !f) failure = std::move(f);
   };
-  const auto samples = (*prepared)->sample({.samples = kRounds, .sample_us = kRoundUs}, between);
+  SampleOptions options{.samples = kRounds, .sample_us = kRoundUs};
+  FreshData fresh(*fixture, host_target().l3);
+  const auto packed = (*prepared)->packed_of(fresh.cold());
+  if (!kernel->gpu && fresh.needed()) options.before_call = [&] { fresh.make(packed); };
+  const auto samples = (*prepared)->sample(options, between);
   if (!samples) return samples.failure();
   if (!failure) return failure.failure();
+  if (options.before_call && fresh.draws()) {
+    auto right = check_drawn(**prepared, *fixture);
+    if (!right) return right.failure();
+  }
   Speed speed = speed_of(problem, dims, spread_of(samples->us), limits);
   if (speed.share.busy) {
     limits->again();

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "runtime/engine/gpu_kernel.h"
 #include "runtime/fine.h"
 
@@ -138,6 +140,36 @@ std::vector<RawLaunch> KernelCall::raw_launches(int64_t* status,
   }
   for (RawLaunch& launch : all) launch.slots = slots->data();
   return all;
+}
+
+std::vector<MemorySpan> KernelCall::packed_of(const std::vector<bool>& params) const {
+  std::vector<MemorySpan> packed;
+  const KernelState& k = *kernel_;
+  for (size_t p = 0; p < params.size(); ++p) {
+    // A constant that is packed is not there any more.
+    if (!params[p] || !k.plan.params[p].constant || !k.call_reads[p]) continue;
+    const Sizes& sizes = k.plan.params[p].sizes;
+    const int64_t at = slots_[k.layout.tensor_slots[p]];
+    packed.push_back({reinterpret_cast<const void*>(at + sizes.begin), sizes.end - sizes.begin});
+  }
+  std::vector<bool> made(k.bound.size());
+  for (const LaunchPlan& pack : k.packs) {
+    const auto marked = [](const std::vector<bool>& of) {
+      return [&of](int i) { return bool{of[static_cast<size_t>(i)]}; };
+    };
+    const bool reads =
+        std::any_of(pack.reads_params.begin(), pack.reads_params.end(), marked(params)) ||
+        std::any_of(pack.reads_bound.begin(), pack.reads_bound.end(), marked(made));
+    for (const int b : pack.writes_bound) {
+      if (reads) made[static_cast<size_t>(b)] = true;
+    }
+  }
+  for (size_t b = 0; b < made.size(); ++b) {
+    if (!made[b]) continue;
+    const auto at = slots_[k.bound[b].slot];
+    packed.push_back({reinterpret_cast<const void*>(at), k.bound[b].bytes});
+  }
+  return packed;
 }
 
 Result<Samples> KernelCall::sample(const SampleOptions& options,

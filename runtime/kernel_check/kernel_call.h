@@ -11,6 +11,7 @@
 
 #include "runtime/check/operands.h"
 #include "runtime/engine/kernel_state.h"
+#include "runtime/machine/evict.h"
 
 namespace hone::runtime {
 
@@ -46,6 +47,8 @@ class KernelCall {
   /// takes what the launches read. Constants are those that are bound.
   std::vector<RawLaunch> raw_launches(int64_t* status, std::span<const jit::TensorView> params,
                                       std::vector<int64_t>* slots);
+  /// Memory of the host that bind has packed or copied of the parameters marked in `params`.
+  std::vector<MemorySpan> packed_of(const std::vector<bool>& params) const;
   /// Times of one of those runs, as Site::sample says.
   Result<Samples> sample(const SampleOptions& options, const std::function<void()>& between) const;
 

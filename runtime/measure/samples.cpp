@@ -18,6 +18,7 @@ namespace {
 constexpr double kShare = 0.97;     // of the wall time: less is a core lost
 constexpr double kLongSample = 10;  // times the least length: then fewer samples do
 constexpr int kFewSamples = 3;
+constexpr double kPreparingUs = 5000;                    // what comes before the calls of a sample
 constexpr auto kPause = std::chrono::microseconds(120);  // longer than threads of the pool spin
 
 double cpu_us(clockid_t clock) {
@@ -73,10 +74,12 @@ Stretch stretch_of(const std::function<void()>& work) {
   return s;
 }
 
-Stretch spaced_stretch_of(const std::function<void()>& work, int64_t n) {
+Stretch spaced_stretch_of(const std::function<void()>& work, int64_t n,
+                          const std::function<void()>& before) {
   double calls_us = 0;
   Stretch s = stretch_of([&] {
     for (int64_t i = 0; i < n; ++i) {
+      if (before) before();
       pause_for(kPause);
       const auto start = std::chrono::steady_clock::now();
       work();
@@ -87,6 +90,25 @@ Stretch spaced_stretch_of(const std::function<void()>& work, int64_t n) {
   s.pause_us = s.wall_us - calls_us;
   s.wall_us = calls_us;
   return s;
+}
+
+Stretch prepared_stretch_of(const std::function<void()>& before, const std::function<void()>& work,
+                            int64_t n) {
+  Stretch all;
+  for (int64_t i = 0; i < n; ++i) {
+    before();
+    const Stretch s = stretch_of(work);
+    all.wall_us += s.wall_us;
+    all.cpu_us += s.cpu_us;
+    all.process_us += s.process_us;
+    all.switched_away += s.switched_away;
+  }
+  return all;
+}
+
+int64_t calls_prepared_by(const std::function<void()>& before) {
+  const double us = std::max(stretch_of(before).wall_us, 1.0);
+  return std::max<int64_t>(1, static_cast<int64_t>(kPreparingUs / us));
 }
 
 Samples take_samples(const std::function<Stretch(int64_t n)>& run, const SampleOptions& options) {
@@ -141,12 +163,17 @@ Samples take_samples(const std::function<Stretch(int64_t n)>& run, const SampleO
 Samples sample_calls(const std::function<void(int64_t n)>& calls, ThreadPool* pool,
                      SampleOptions options, const std::function<void()>& between) {
   options.alone = pool == nullptr;
-  if (pool) options.most_calls = kSpacedCalls;
+  const std::function<void()>& before = options.before_call;
+  if (before) options.most_calls = calls_prepared_by(before);
+  if (pool && (!before || options.most_calls > kSpacedCalls)) options.most_calls = kSpacedCalls;
   const auto run = [&](int64_t n) {
     if (between) between();
+    if (!pool && before)
+      return prepared_stretch_of(
+          before, [&] { calls(1); }, n);
     if (!pool) return stretch_of([&] { calls(n); });
     const bool all = assemble(*pool);
-    Stretch s = spaced_stretch_of([&] { calls(1); }, n);
+    Stretch s = spaced_stretch_of([&] { calls(1); }, n, before);
     s.switched_away += !all;
     return s;
   };

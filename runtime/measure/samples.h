@@ -34,8 +34,16 @@ Stretch stretch_of(const std::function<void()>& work);
 inline constexpr int64_t kSpacedCalls = 8;
 
 /// Calls `work` n times, each as an occasional caller does: after a pause in which the waiting
-/// threads have gone to sleep.
-Stretch spaced_stretch_of(const std::function<void()>& work, int64_t n);
+/// threads have gone to sleep. `before`, which may be empty, runs before each pause.
+Stretch spaced_stretch_of(const std::function<void()>& work, int64_t n,
+                          const std::function<void()>& before = {});
+
+/// Runs `before` and then `work` n times; only `work` counts.
+Stretch prepared_stretch_of(const std::function<void()>& before, const std::function<void()>& work,
+                            int64_t n);
+
+/// How often `before` may run in a sample: so often that it takes no more than some milliseconds.
+int64_t calls_prepared_by(const std::function<void()>& before);
 
 /// How a function is sampled.
 struct SampleOptions {
@@ -44,6 +52,8 @@ struct SampleOptions {
   double give_up_us = 0;   ///< no more samples of a function that takes longer; 0: always all
   bool alone = true;       ///< the work runs on the calling thread only
   int64_t most_calls = 0;  ///< of a sample, however short that is; 0: any number
+  /// Runs before each call and is not timed; may be empty.
+  std::function<void()> before_call = {};
 };
 
 /// Times of one call, in microseconds.

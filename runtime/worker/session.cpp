@@ -141,18 +141,44 @@ double Session::check_runs(const Candidate& candidate, const Fixture& fixture, R
   return first_us;
 }
 
+/// Samples at one of the points. The last data that were drawn for it are checked as well. Nothing
+/// where the verdict says why.
+std::optional<Samples> Session::time_at(size_t point, CallFrame& frame, bool parallel,
+                                        SampleOptions options, Verdict& v) {
+  FreshData* const fresh = fresh_.empty() ? nullptr : &fresh_[point];
+  std::vector<MemorySpan> packed;
+  if (fresh && fresh->needed()) {
+    packed = frame.packed_of(fresh->cold());
+    options.before_call = [&] { fresh->make(packed); };
+  }
+  const auto run = [&](int64_t n) { return frame.run(n); };
+  auto samples = times_at_->sample(run, parallel, options, busy_);
+  if (!samples) {
+    blame(*times_at_, samples.failure(), v);
+    return std::nullopt;
+  }
+  if (fresh && fresh->draws()) {
+    timing_[point].reset();
+    if (auto f = frame.run(1); !f) blame(*times_at_, f.failure(), v);
+    const auto found = timing_[point].compare_few();
+    if (!found) v.fail("refused", found.failure().message);
+    if (found && !found->ok()) v.fail("wrong", found->text());
+    if (v.word != "ok") return std::nullopt;
+  }
+  return *std::move(samples);
+}
+
 /// The geometric mean over the points.
 double Session::time(const Candidate& candidate, const Timing& timing, Verdict& v) {
   const SampleOptions options{
       .samples = timing.samples, .sample_us = timing.sample_us, .give_up_us = timing.give_up_us};
   double logs = 0;
-  for (const Operands& operands : timed_) {
-    auto frame = CallFrame::create(candidate, operands);
+  for (size_t point = 0; point < timed_.size(); ++point) {
+    auto frame = CallFrame::create(candidate, timed_[point]);
     if (!frame) return blame(*times_at_, frame.failure(), v);
     if (auto f = frame->bind(); !f) return blame(*times_at_, f.failure(), v);
-    const auto run = [&](int64_t n) { return frame->run(n); };
-    const auto samples = times_at_->sample(run, candidate.parallel(), options, busy_);
-    if (!samples) return blame(*times_at_, samples.failure(), v);
+    const auto samples = time_at(point, *frame, candidate.parallel(), options, v);
+    if (!samples) return 0;
     v.points_us.push_back(median(samples->us));
     logs += std::log(v.points_us.back());
     v.disturbed |= samples->disturbed;

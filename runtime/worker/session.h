@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/check/call_frame.h"
+#include "runtime/check/fresh_data.h"
 #include "runtime/check/reference_kernel.h"
 #include "runtime/check/results.h"
 #include "runtime/device/compiler.h"
@@ -81,6 +82,8 @@ class Session {
                     Verdict& verdict);
   double run_checked(CallFrame& frame, Results& results, Verdict& verdict);
   double time(const Candidate& candidate, const Timing& timing, Verdict& verdict);
+  std::optional<Samples> time_at(size_t point, CallFrame& frame, bool parallel,
+                                 SampleOptions options, Verdict& verdict);
   Result<Done> make_fixtures();
   Result<Done> make_timing_fixtures();
   Result<Done> refer_large(bool again);
@@ -101,6 +104,7 @@ class Session {
   std::optional<BlockCompare> compare_;                 ///< on a GPU
   std::vector<Results> checked_;                        ///< per fixture
   std::vector<Operands> timed_;                         ///< per point to time
+  std::vector<FreshData> fresh_;                        ///< the same, on the CPU
   std::optional<Result<Candidate, ir::Reject>> built_;  ///< for the next trial,
   std::string built_schedule_;                          ///< of this schedule
   std::unordered_set<std::string> passed_;              ///< schedules

@@ -149,6 +149,7 @@ Result<Done> Session::place_operands() {
     auto timed = Operands::create(*times_at_, f, Operands::copies_past_cache(*times_at_, f));
     if (!timed) return timed.failure();
     timed_.push_back(*std::move(timed));
+    if (!gpu_) fresh_.emplace_back(timing_[i], host_target().l3);
   }
   // Last, since all can be done without.
   for (Results& results : checked_) {
