@@ -30,6 +30,7 @@ Json problem_facts(EngineState& engine, const ops::Problem& problem,
   facts["operations"] = rounded(work.operations);
   facts["bytes_read"] = rounded(work.bytes_read);
   facts["bytes_written"] = rounded(work.bytes_written);
+  if (work.memory_lines > 0) facts["bytes_from_memory"] = rounded(work.memory_lines);
   if (work.bytes() > 0) facts["intensity"] = rounded(work.operations / work.bytes());
   facts["limit_us"] = rounded(bound.time_us);
   facts["limit_by"] = bound.flops_bind ? "arithmetic" : "bytes";

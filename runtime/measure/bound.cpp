@@ -39,13 +39,16 @@ TimeBound bound_of(const Work& work, Limits* limits) {
   }
   double flops_us = std::max(products, all) * 1e-3;
   for (const Work::Dots& d : work.dots) flops_us += 2 * d.products / limits->gops(*d.row) * 1e-3;
-  const double bytes_us = work.lines() / bytes * 1e-3;
+  double bytes_us = work.lines() / bytes * 1e-3;
+  if (work.memory_lines > 0) {
+    bytes_us = std::max(bytes_us, work.memory_lines / limits->memory_gbps() * 1e-3);
+  }
   TimeBound b;
   b.flops_bind = flops_us > bytes_us;
   b.time_us = b.flops_bind ? flops_us : bytes_us;
   // Of whole lines only what is needed counts.
-  const double needed = work.lines() > 0 ? work.bytes() / work.lines() : 1;
-  b.limit = b.flops_bind ? work.operations / flops_us * 1e-3 : bytes * needed;
+  b.limit = b.flops_bind ? work.operations / flops_us * 1e-3 : bytes;
+  if (!b.flops_bind && bytes_us > 0) b.limit = work.bytes() / bytes_us * 1e-3;
   return b;
 }
 

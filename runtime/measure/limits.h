@@ -37,6 +37,8 @@ class Limits {
   /// them. `written` is the share of the traffic that is written. With `updated`, some of it is
   /// written where it was read: nothing is fetched for the sake of writing.
   double gbps(int64_t footprint, double written, bool updated = false);
+  /// The same of what is read from memory, which no cache holds.
+  double memory_gbps() { return gbps(int64_t{1} << 60, 0); }
   /// Measures what was asked for once more, in a moment that may be quieter. Not of a GPU.
   void again() {
     if (!gpu_) ceilings_.again();

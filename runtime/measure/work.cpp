@@ -2,6 +2,7 @@
 #include "runtime/measure/work.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 
@@ -212,11 +213,48 @@ class Counter {
       ir::visit(root, [&](const ir::Expr& e) {
         const ir::Buffer* b = e->op == ir::Op::kLoad ? program_.buffer(e->name) : nullptr;
         if (!b) return;
+        const std::span<const ir::Expr> indices(e->args.data(), b->shape.size());
         const double most = domain.points(vars_of(e)) * where;
-        const double elements = domain.elements(b->shape, {e->args.data(), b->shape.size()});
-        read_[b->name] += std::min(most, elements) * needed;
+        const double elements = std::min(most, domain.elements(b->shape, indices)) * needed;
+        read_[b->name] += elements;
+        if (std::none_of(indices.begin(), indices.end(), reads_data)) return;
+        // Stages that read the same elements take them from memory once.
+        double& lines = gathered_[b->name][ir::print(e)];
+        lines = std::max(lines, gathered_lines(*b, elements, row_of(*b, indices, domain)));
       });
     });
+  }
+
+  static bool reads_data(const ir::Expr& index) {
+    bool found = false;
+    ir::visit(index, [&](const ir::Expr& x) { found = found || x->op == ir::Op::kLoad; });
+    return found;
+  }
+
+  /// Elements that lie in a row wherever data choose one.
+  static double row_of(const ir::Buffer& b, std::span<const ir::Expr> indices,
+                       const Domain& domain) {
+    double row = 1;
+    for (size_t a = b.shape.size(); a-- > 0;) {
+      const size_t d = b.axes.empty() ? a : static_cast<size_t>(b.axes[a].dim);
+      const bool dense = b.strides.empty() || domain.closed(b.strides[a]) == row;
+      if (!dense || reads_data(indices[d])) break;
+      const double values = domain.elements({b.shape[d]}, indices.subspan(d, 1));
+      row *= values;
+      if (values < domain.closed(b.shape[d])) break;
+    }
+    return std::max(row, 1.0);
+  }
+
+  /// Bytes of the lines that rows of `row` elements lie in, of a tensor from which they are drawn.
+  double gathered_lines(const ir::Buffer& b, double elements, double row) const {
+    const double unit = target_.is_cuda() ? kSector : kLine;
+    const double bytes = row * hone::size_of(b.type), rows = elements / row;
+    if (bytes >= unit) return rows * std::ceil(bytes / unit) * unit;
+    // A line is not read if none of its rows is.
+    const double all = size_of(b, domains_[0]) / row, a_line = unit / bytes;
+    const double missed = std::pow(std::max(0.0, 1 - rows / all), a_line);
+    return (1 - missed) * std::max(1.0, all / a_line) * unit;
   }
 
   static void add(Work::Slots& all, const Work::Slots& more) {
@@ -265,10 +303,20 @@ class Counter {
     work_.bytes_read += read;
     work_.bytes_written += written;
     const double apart = bytes_apart(b) / each;
-    work_.read_lines += apart * read;
+    double lines = apart * read, gathered = 0;
+    if (const auto chosen = gathered_.find(b.name); chosen != gathered_.end()) {
+      for (const auto& [text, own] : chosen->second) gathered += own;
+      gathered = std::min(gathered, apart * bytes);
+      lines = std::max(lines, gathered);
+    }
+    work_.read_lines += lines;
     work_.written_lines += apart * written;
-    work_.footprint += apart * std::max(read, written);
+    work_.footprint += std::max(lines, apart * written);
     work_.updates |= read > 0 && written > 0;
+    if (target_.is_cuda()) return;
+    // The last level may hold so much of what is drawn from at any time.
+    const double held = std::min(1.0, static_cast<double>(target_.l3) / std::max(bytes, 1.0));
+    work_.memory_lines += b.cold ? lines : (1 - held) * gathered;
   }
 
   const ir::Program& program_;
@@ -278,6 +326,8 @@ class Counter {
   std::vector<Domain> domains_;                   ///< per stage
   Vars bound_;                                    ///< buffers that the call finds ready
   std::map<std::string, double> read_, written_;  ///< elements, by the buffer
+  /// Bytes of lines that data choose, by the buffer and the text of the read.
+  std::map<std::string, std::map<std::string, double>> gathered_;
 };
 
 /// The program with sums of products in the order of least arithmetic.

@@ -27,6 +27,7 @@ struct Work {
   double bytes_written = 0;  ///< each output element, once
   double read_lines = 0;     ///< bytes of the cache lines that bytes_read lie in, at best
   double written_lines = 0;  ///< the same of bytes_written
+  double memory_lines = 0;   ///< those of read_lines that no cache has when a call begins
   double footprint = 0;      ///< bytes of memory that is read or written, in whole lines
   bool updates = false;      ///< some of it is both
   /// Products that a dot product instruction takes, additions included: not among the slots.
@@ -41,7 +42,9 @@ struct Work {
 
 /// The work of a call of a naive program; `dims` are the values of those known at the call. What
 /// depends on constants alone is done at bind. A range that comes from data counts as if the ranges
-/// together covered the tensor they index once. `target` says which instructions there are.
+/// together covered the tensor they index once. Elements that data choose are drawn evenly and anew
+/// at each call. Of a tensor beyond the last-level cache most of them come from memory. `target`
+/// says which instructions and caches there are.
 Work work_of(const ir::Program& program, std::span<const int64_t> dims, const ir::Target& target);
 
 }  // namespace hone::runtime

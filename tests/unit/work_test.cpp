@@ -15,10 +15,10 @@ using hone::runtime::Work;
 
 namespace {
 
-Work work(const std::string& problem) {
+Work work(const std::string& problem, const std::string& machine = "x86") {
   const auto parsed = hone::ops::parse_problem(problem);
   REQUIRE_MESSAGE(parsed, parsed.failure().message);
-  const auto target = hone::ir::parse_target("x86", hone::runtime::host_target());
+  const auto target = hone::ir::parse_target(machine, hone::runtime::host_target());
   REQUIRE(target);
   return hone::runtime::work_of(parsed->program, hone::runtime::timing_dims(parsed->program),
                                 *target);
@@ -119,4 +119,34 @@ TEST_CASE("work: ranges and indices that data decide") {
   // Of 1000 rows 120 that are drawn evenly are 113 different ones.
   CHECK(bag.bytes_read > 4 * 8 * 100);
   CHECK(bag.bytes_read < 4 * 8 * 120 + 4 * 200 + 8 * 200);
+}
+
+TEST_CASE("work: cold tensors and what data choose from a large one come from memory") {
+  const auto of = [](const char* words) {
+    return work(std::string("matmul M=10 N=200 K=300 ") + words).memory_lines;
+  };
+  CHECK(of("") == 0);
+  CHECK(of("cold=B") == 4 * 300 * 200);
+  CHECK(of("cold=A,B const=B") == 4 * (300 * 200 + 10 * 300));
+  CHECK(work("matmul_acc M=10 N=200 K=300 cold=C").memory_lines == 4 * 10 * 200);
+  const std::string l3 = " l3=1M";
+  const auto bag = [&](const char* dims) {
+    return work(std::string("embedding_bag B=4 L=120 ") + dims, "x86" + l3);
+  };
+  // A table of 256 MB: 120 rows of 16 lines, of which the cache has few.
+  const Work large = bag("R=262144 D=256");
+  CHECK(large.memory_lines > 0.98 * 120 * 1024);
+  CHECK(large.memory_lines < 120 * 1024);
+  // Rows shorter than a line take one each.
+  CHECK(bag("R=4194304 D=8").memory_lines > 0.9 * 120 * 64);
+  CHECK(bag("R=4194304 D=8").read_lines >= 120 * 64 * 0.99);
+  // Of all rows no more than there is.
+  CHECK(work("embedding_bag B=4 L=100000 R=20000 D=32", "x86" + l3).memory_lines <= 20000 * 128);
+  CHECK(bag("R=1000 D=8").memory_lines == 0);
+  // Twice the same rows are read from memory once.
+  const Work twice = work(
+      "op f(E: f32[R,D], p: i32[L]) -> (Y: f32[L,D]) { s[l] = sum[d](E[p[l],d]); "
+      "Y[l,d] = E[p[l],d] - s[l] } R=262144 D=256 L=120",
+      "x86" + l3);
+  CHECK(twice.memory_lines < 120 * 1024);
 }
