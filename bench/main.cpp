@@ -39,6 +39,7 @@ int run(Options& o, char** argv) {
   if (speed && o.common.threads == 0) o.common.threads = 1;
   restart_with_threads(argv, o.common.threads > 0 ? o.common.threads : target->threads);
   if (speed) return run_speed(o);
+  if (o.suite == "estimate") return run_estimate(o);
   const bool latency = o.suite == "latency" && o.problems.empty();
   const int exit = latency ? runtime::kExitOk : run_races(o);
   return latency || o.suite == "all" ? std::max(exit, run_latency(o)) : exit;
@@ -52,7 +53,8 @@ int main(int argc, char** argv) {
   Options o;
   runtime::add_common(app, o.common);
   app.add_option("--suite", o.suite, "What to run")
-      ->check(CLI::IsMember({"library", "outside", "square", "demo", "speed", "latency", "all"}))
+      ->check(CLI::IsMember(
+          {"library", "outside", "square", "demo", "speed", "latency", "estimate", "all"}))
       ->capture_default_str();
   app.add_option("--problem", o.problems, "Problems instead of a suite");
   app.add_flag("--peers", o.peers, "Other libraries too, where they can solve the problem");
@@ -75,7 +77,11 @@ int main(int argc, char** argv) {
   app.add_option("--state", o.state, "On a GPU: the file of what was found so far")
       ->capture_default_str();
   app.add_flag("--resume", o.resume, "On a GPU: go on from the state file");
-  app.add_option("--minutes", o.minutes, "On a GPU: stop after about so long, to be resumed");
+  app.add_option("--schedules", o.schedules, "Of the suite estimate: schedules of each problem")
+      ->check(CLI::Range(8, 10000))
+      ->capture_default_str();
+  app.add_option("--minutes", o.minutes,
+                 "On a GPU, and of the suite estimate: stop after about so long, to be resumed");
   app.add_option("--limit", o.limit, "On a GPU: seconds after which a problem counts as hung");
   app.add_option("--ab", o.forms, "On a GPU: forms of kernels to time beside, as of HONE_CUDA_AB");
   app.add_flag("--list", o.list, "Of the speed suite or on a GPU: name the problems, and run none");

@@ -25,10 +25,11 @@ struct Options {
   std::string svg;                    ///< a file for a picture; empty: none
   std::string tuned = "bench/tuned";  ///< a folder of tuned records; `none`: no such
   std::string save_tuned;             ///< where those that serve are kept; empty: nowhere
+  int schedules = 24;                 ///< of a problem, for the suite `estimate`
+  double minutes = 0;                 ///< stop after so many; 0: when all is done
   // Of `--target cuda`:
   std::string state = "hone-bench-gpu.jsonl";  ///< what was found so far
   bool resume = false;                         ///< go on from there
-  double minutes = 0;                          ///< stop after so many; 0: when all is done
   double limit = 0;                            ///< seconds that a problem may take; 0: any
   std::vector<std::string> forms;              ///< of kernels, beside those thought best
   bool tiny = false;                           ///< problems of a few elements
@@ -40,6 +41,9 @@ int run_races(const Options& options);
 
 /// Text to kernel, call overhead, warm start.
 int run_latency(const Options& options);
+
+/// How well the cost model ranks schedules of the library's and of the outside problems.
+int run_estimate(const Options& options);
 
 /// The problems of a suite; `outside` ops are added to the engine by the caller.
 std::vector<std::string> suite_problems(const std::string& suite);
