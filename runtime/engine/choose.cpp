@@ -143,7 +143,7 @@ class Choice {
   double estimate(const std::string& schedule) const {
     const auto steps = schedules::Schedule::parse(schedule);
     const auto program = schedules::apply(problem_.program, *steps);
-    return schedules::estimate(*program, engine_->target);
+    return schedules::examine(*program, engine_->target).cycles;
   }
 
   /// What is left of the default's structure without what is refused, or spills.

@@ -34,7 +34,7 @@ double estimated(const ir::Program& program, const std::string& schedule,
                  const ir::Target& target) {
   const auto steps = schedules::Schedule::parse(schedule);
   const auto scheduled = steps ? schedules::apply(program, *steps) : schedules::apply(program, {});
-  return scheduled ? schedules::estimate(*scheduled, target) : 0;
+  return scheduled ? schedules::examine(*scheduled, target).cycles : 0;
 }
 
 /// What is wrong with the default of a problem, or "".

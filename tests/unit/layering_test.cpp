@@ -46,7 +46,7 @@ const std::vector<Layer> kLayers = {
      {"hone/", "jit/ir/", "jit/passes/", "jit/interp/", "jit/x86/", "jit/halide/", "jit/*"}},
     {"jit/", {"hone/", "jit/"}},
     {"ops/", {"hone/", "jit/ir/", "ops/"}},
-    {"schedules/", {"hone/", "jit/ir/", "jit/passes/", "schedules/"}},
+    {"schedules/", {"hone/", "jit/ir/", "jit/passes/", "jit/native/report/", "schedules/"}},
     {"runtime/", {"hone/", "jit/", "ops/", "schedules/", "runtime/"}},
     {"examples/", {"hone/"}},
     {"tests/", {"hone/", "jit/", "ops/", "schedules/", "runtime/", "bench/", "tests/"}},

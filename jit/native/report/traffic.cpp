@@ -58,6 +58,9 @@ struct Open {
 /// Bytes that a part touches, by the buffer.
 using Touched = std::map<int, double>;
 
+/// Bytes moved into caches of several capacities.
+using Levels = std::vector<double>;
+
 double total(const Touched& touched) {
   double bytes = 0;
   for (const auto& [buffer, part] : touched) bytes += part;
@@ -101,13 +104,17 @@ class Tracer {
  public:
   Tracer(const Nest& nest, std::span<const int64_t> dims) : nest_(nest), values_(nest, dims) {}
 
-  double traffic_of(const Launch& launch, double capacity) {
+  Levels traffic_of(const Launch& launch, std::span<const double> capacities) {
     const Trips trips = start(launch);
     const double whole = total(touched_by(*launch.body, {{launch.range, trips}}));
-    if (whole <= capacity) return whole;
+    std::span<const double> small = below(capacities, whole);
+    Levels moved(capacities.size(), whole);
+    if (small.empty()) return moved;
     values_.set(launch.range, middle(trips));
-    if (total(touched_by(*launch.body, {})) <= capacity) return whole;
-    return static_cast<double>(trips.count) * traffic_of(*launch.body, capacity);
+    small = below(small, total(touched_by(*launch.body, {})));
+    const Levels once = traffic_of(*launch.body, small);
+    for (size_t i = 0; i < small.size(); ++i) moved[i] = static_cast<double>(trips.count) * once[i];
+    return moved;
   }
 
   Touched touched_by(const Launch& launch) {
@@ -123,28 +130,40 @@ class Tracer {
     return {0, n, false};
   }
 
+  /// The capacities, which ascend, that are less than `bytes`.
+  static std::span<const double> below(std::span<const double> capacities, double bytes) {
+    const auto end = std::lower_bound(capacities.begin(), capacities.end(), bytes);
+    return capacities.first(static_cast<size_t>(end - capacities.begin()));
+  }
+
   /// Of one execution that finds nothing of its own in the cache.
-  double traffic_of(const Stmt& s, double capacity) {
+  Levels traffic_of(const Stmt& s, std::span<const double> capacities) {
+    if (capacities.empty()) return {};
     const double whole = total(touched_by(s, {}));
-    if (whole <= capacity) return whole;
-    double moved = 0;
+    Levels moved(capacities.size(), whole);
+    std::span<const double> small = below(capacities, whole);
+    if (small.empty()) return moved;
+    double times = 1;
     if (const auto* loop = as<ForStmt>(s)) {
       const Trips trips = trips_of(*loop, values_);
       values_.set(loop->loop, middle(trips));
       Touched once;
       for (const StmtRef& b : s.body) add(once, touched_by(*b, {}));
       // What stays from one iteration to the next is moved once.
-      if (total(once) <= capacity) return whole;
-      for (const StmtRef& b : s.body) moved += traffic_of(*b, capacity);
-      return static_cast<double>(trips.count) * moved;
+      small = below(small, total(once));
+      times = static_cast<double>(trips.count);
     }
+    std::fill_n(moved.begin(), small.size(), 0);
+    const auto add_part = [&](const Stmt& part) {
+      const Levels more = traffic_of(part, small);
+      for (size_t i = 0; i < small.size(); ++i) moved[i] += times * more[i];
+    };
     if (const auto* choice = as<IfStmt>(s)) {
-      if (values_.eval(choice->condition).value_or(1) != 0) {
-        return traffic_of(choice->then(), capacity);
-      }
-      return choice->otherwise() ? traffic_of(*choice->otherwise(), capacity) : 0;
+      const bool holds = values_.eval(choice->condition).value_or(1) != 0;
+      if (const Stmt* taken = holds ? &choice->then() : choice->otherwise()) add_part(*taken);
+    } else {
+      for (const StmtRef& b : s.body) add_part(*b);
     }
-    for (const StmtRef& b : s.body) moved += traffic_of(*b, capacity);
     return moved;
   }
 
@@ -282,13 +301,22 @@ double footprint(const Nest& nest, std::span<const int64_t> dims) {
   return total(all);
 }
 
-double traffic(const Nest& nest, std::span<const int64_t> dims, double capacity) {
-  if (footprint(nest, dims) <= capacity) return 0;
-  double moved = 0;
+std::vector<double> traffic(const Nest& nest, std::span<const int64_t> dims,
+                            std::span<const double> capacities) {
+  std::vector<double> moved(capacities.size());
+  const double all = footprint(nest, dims);
+  const auto end = std::lower_bound(capacities.begin(), capacities.end(), all);
+  const auto small = capacities.first(static_cast<size_t>(end - capacities.begin()));
   for (const Launch& l : nest.launches) {
-    if (!l.at_bind) moved += Tracer(nest, dims).traffic_of(l, capacity);
+    if (l.at_bind || small.empty()) continue;
+    const Levels part = Tracer(nest, dims).traffic_of(l, small);
+    for (size_t i = 0; i < small.size(); ++i) moved[i] += part[i];
   }
   return moved;
+}
+
+double traffic(const Nest& nest, std::span<const int64_t> dims, double capacity) {
+  return traffic(nest, dims, std::span(&capacity, 1))[0];
 }
 
 }  // namespace hone::jit
