@@ -11,6 +11,7 @@
 
 #include "bench/suites.h"
 #include "runtime/measure/correlation.h"
+#include "runtime/tune/fitting.h"
 #include "runtime/tune/trials.h"
 #include "schedules/model/model.h"
 #include "schedules/search/variety.h"
@@ -27,7 +28,7 @@ constexpr size_t kFewest = 6;        // schedules of a problem that a correlatio
 constexpr double kGiveUp = 4;        // one sample is enough of what takes so many times the best
 constexpr double kHopeless = 30;     // one run is enough of what takes so many times the best
 constexpr double kHopelessUs = 2e4;  // and at least so long
-constexpr int kRetries = 2;          // of a disturbed trial
+constexpr int kTrialRounds = 3;      // through all schedules, of which the least time counts
 
 /// One problem's schedules: what they took, and what the model said.
 struct Ranked {
@@ -38,7 +39,9 @@ struct Ranked {
 class EstimateSuite {
  public:
   EstimateSuite(const Options& options, std::shared_ptr<runtime::EngineState> engine)
-      : options_(options), engine_(std::move(engine)) {}
+      : options_(options),
+        engine_(std::move(engine)),
+        weights_(runtime::weights_for_search(engine_->log())) {}
 
   Result<Done> judge(const std::string& text);
   void summarise() const;
@@ -51,40 +54,45 @@ class EstimateSuite {
 
   const Options& options_;
   std::shared_ptr<runtime::EngineState> engine_;
+  const schedules::Terms weights_;  ///< as a search would have them
   std::vector<double> correlations_;
   double loss_logs_ = 0, estimate_us_ = 0;
   size_t schedules_ = 0;
 };
 
-/// Times of those that the log lacks, which are added to it.
+/// Times those that the log lacks, round by round, so that a busy moment spoils no schedule's. What
+/// the rounds found is added to the log.
 Result<Done> EstimateSuite::measure(const ops::Problem& problem,
                                     const std::vector<std::string>& schedules,
                                     std::map<std::string, double>* times) {
+  std::vector<std::pair<std::string, runtime::Outcome>> found;
+  for (const std::string& s : schedules) {
+    if (times->count(s) == 0) found.emplace_back(s, runtime::Outcome());
+  }
+  if (found.empty()) return Done{};
   runtime::Trials trials(runtime::find_worker(engine_->options.worker), problem.text,
                          engine_->target_text, engine_->options.gpu);
-  const runtime::Key key = engine_->key_of(problem.text);
+  if (auto f = trials.open(); !f) return f.failure();
   double best = 0;
-  bool opened = false;
+  for (int round = 0; round < kTrialRounds; ++round) {
+    for (auto& [schedule, outcome] : found) {
+      if (round > 0 && !outcome.ok()) continue;
+      runtime::TrialTiming timing;
+      timing.give_up_us = kGiveUp * best;
+      timing.hopeless_us = best > 0 ? std::max(kHopelessUs, kHopeless * best) : 0;
+      auto tried = trials.run(schedule, timing);
+      if (!tried) return tried.failure();
+      if (tried->ok() && (best == 0 || tried->median_us < best)) best = tried->median_us;
+      const bool better = tried->ok() && tried->median_us < outcome.median_us;
+      if (round == 0 || better) outcome = *tried;
+    }
+  }
   auto number = static_cast<int64_t>(times->size());
-  for (const std::string& schedule : schedules) {
-    if (times->count(schedule) != 0) continue;
-    if (!std::exchange(opened, true)) {
-      if (auto f = trials.open(); !f) return f.failure();
-    }
-    runtime::TrialTiming timing;
-    timing.give_up_us = kGiveUp * best;
-    timing.hopeless_us = best > 0 ? std::max(kHopelessUs, kHopeless * best) : 0;
-    auto tried = trials.run(schedule, timing);
-    for (int n = 0; n < kRetries && tried && tried->disturbed; ++n) {
-      tried = trials.run(schedule, timing);
-    }
-    if (!tried) return tried.failure();
-    if (tried->lost() || tried->late()) continue;
-    const bool timed = tried->ok() || tried->slow();
-    if (tried->ok() && (best == 0 || tried->median_us < best)) best = tried->median_us;
+  for (const auto& [schedule, o] : found) {
+    if (o.lost() || o.late()) continue;
     engine_->cache->log(
-        {key, kRun, number++, schedule, tried->verdict, tried->median_us, tried->note});
-    (*times)[schedule] = timed ? tried->median_us : 0;
+        {engine_->key_of(problem.text), kRun, number++, schedule, o.verdict, o.median_us, o.note});
+    (*times)[schedule] = o.ok() || o.slow() ? o.median_us : 0;
   }
   return Done{};
 }
@@ -99,7 +107,7 @@ Result<std::map<std::string, double>> EstimateSuite::times_of(const ops::Problem
   const std::vector<std::string> schedules = schedules::variety(
       problem.program, engine_->target, static_cast<size_t>(options_.schedules), kSeed);
   if (auto f = measure(problem, schedules, &times); !f) return f.failure();
-  for (const std::string& s : schedules) wanted[s] = times[s];
+  for (const std::string& s : schedules) wanted[s] = times.count(s) != 0 ? times[s] : 0;
   return wanted;
 }
 
@@ -115,7 +123,7 @@ Result<Done> EstimateSuite::judge(const std::string& text) {
     const auto begin = Clock::now();
     const auto parsed = schedules::Schedule::parse(schedule);
     const auto program = schedules::apply(problem->program, *parsed);
-    const double cycles = schedules::estimate(*program, engine_->target);
+    const double cycles = schedules::estimate(*program, engine_->target, weights_);
     spent += Clock::now() - begin;
     if (!std::isfinite(cycles)) continue;
     ranked.times_us.push_back(us);
@@ -162,6 +170,7 @@ void EstimateSuite::summarise() const {
   const double mean = std::accumulate(sorted.begin(), sorted.end(), 0.0) / n;
   const double tenth = sorted[sorted.size() / 10], loss = std::exp(loss_logs_ / n);
   const double each_us = estimate_us_ / static_cast<double>(schedules_);
+  const auto fitting = runtime::fit_to_log(engine_->log());
   if (options_.common.json) {
     runtime::print_line({{"problems", sorted.size()},
                          {"schedules", schedules_},
@@ -169,7 +178,8 @@ void EstimateSuite::summarise() const {
                          {"median", sorted[sorted.size() / 2]},
                          {"percentile_10", tenth},
                          {"cheapest_over_best", loss},
-                         {"estimate_us", each_us}});
+                         {"estimate_us", each_us},
+                         {"fitted_mean", fitting ? Json(fitting->rank_after) : Json()}});
     return;
   }
   std::cout << fmt::format(
@@ -177,6 +187,10 @@ void EstimateSuite::summarise() const {
       "{:.3f}, 10th percentile {:.3f}; the cheapest takes {:.2f} times the best; an estimate takes "
       "{:.0f} us\n",
       sorted.size(), schedules_, mean, sorted[sorted.size() / 2], tenth, loss, each_us);
+  if (!fitting) return;
+  std::cout << fmt::format(
+      "fitted to all {} schedules that are logged of {} problems: mean {:.3f}\n", fitting->timed,
+      fitting->problems, fitting->rank_after);
 }
 
 }  // namespace

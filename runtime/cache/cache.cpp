@@ -361,6 +361,46 @@ std::vector<Trial> Cache::trials(const Key& key) {
   return trials;
 }
 
+std::vector<Trial> Cache::trials_in(const Key& context) {
+  const std::lock_guard lock(mutex_);
+  ensure_open();
+  std::vector<Trial> trials;
+  if (auto found = on_file([&](Store& s) { return s.trials_in(context); })) {
+    trials = std::move(*found);
+  }
+  if (!memory_) return trials;
+  if (auto found = memory_->trials_in(context)) {
+    trials.insert(trials.end(), found->begin(), found->end());
+  }
+  return trials;
+}
+
+int64_t Cache::count_trials_in(const Key& context) {
+  const std::lock_guard lock(mutex_);
+  ensure_open();
+  const int64_t kept =
+      on_file([&](Store& s) { return s.count_trials_in(context); }).value_or(int64_t{0});
+  if (!memory_) return kept;
+  const auto more = memory_->count_trials_in(context);
+  return kept + (more ? *more : 0);
+}
+
+std::optional<Weights> Cache::weights(const Key& context) {
+  const std::lock_guard lock(mutex_);
+  ensure_open();
+  const auto kept = on_file([&](Store& s) { return s.weights(context); });
+  if (kept && *kept) return *kept;
+  if (!memory_) return std::nullopt;
+  const auto there = memory_->weights(context);
+  return there ? *there : std::nullopt;
+}
+
+void Cache::keep_weights(const Key& context, const Weights& weights) {
+  const std::lock_guard lock(mutex_);
+  ensure_open();
+  write([context, weights](Store& s) { return s.keep_weights(context, weights); });
+}
+
 std::optional<Bytes> Cache::binary(const BinaryKey& key) {
   const std::lock_guard lock(mutex_);
   ensure_open();

@@ -50,6 +50,13 @@ class Cache {
   std::string unite(const std::vector<Record>& records);
   void log(const Trial& trial);
   std::vector<Trial> trials(const Key& key);
+  /// The trials of all problems in the key's context.
+  std::vector<Trial> trials_in(const Key& context);
+  /// How many there are.
+  int64_t count_trials_in(const Key& context);
+  /// Weights of the estimate that were fitted in a context.
+  std::optional<Weights> weights(const Key& context);
+  void keep_weights(const Key& context, const Weights& weights);
   /// Machine code for a GPU that was kept; the shipped layer's too.
   std::optional<Bytes> binary(const BinaryKey& key);
   void keep_binary(const BinaryKey& key, const Bytes& bytes);

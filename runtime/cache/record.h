@@ -45,6 +45,12 @@ struct Trial {
   std::string note;
 };
 
+/// Weights of the estimate, fitted to the trials of one context.
+struct Weights {
+  std::string text;    ///< `ports=1 issue=0.2 ...`
+  int64_t trials = 0;  ///< that were logged when they were fitted
+};
+
 /// The problem's text without the values of its dims: problems of one family may share schedules.
 std::string family_of(std::string_view problem);
 

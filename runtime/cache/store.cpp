@@ -190,28 +190,6 @@ Result<bool, Trouble> Store::log(const Trial& trial) {
   return true;
 }
 
-Result<std::vector<Trial>, Trouble> Store::trials(const Key& key) {
-  auto rows = db_.prepare(
-      fmt::format("SELECT run, number, schedule, verdict, median_us, note, {} FROM trials JOIN "
-                  "keys ON keys.id = trials.key WHERE problem = ?1 AND target = ?2 AND "
-                  "codegen = ?3 ORDER BY trials.id",
-                  sound(kTrialSum)));
-  if (!rows) return rows.failure();
-  rows->bind(key.problem).bind(key.target).bind(int64_t{key.codegen});
-  std::vector<Trial> trials;
-  while (true) {
-    const auto more = rows->step();
-    if (!more) return more.failure();
-    if (!*more) return trials;
-    if (rows->integer(6) == 0) {
-      ++damaged_;
-      continue;
-    }
-    trials.push_back({key, rows->text(0), rows->integer(1), rows->text(2), rows->text(3),
-                      rows->real(4), rows->text(5)});
-  }
-}
-
 Result<bool, Trouble> Store::touch(const Record& record, int64_t now) {
   auto fresh = db_.prepare(
       "SELECT hit, key FROM records JOIN keys ON keys.id = records.key WHERE problem = ?1 AND "

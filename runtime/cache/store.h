@@ -55,6 +55,14 @@ class Store {
   /// The trials of a key in the order they were made.
   Result<std::vector<Trial>, Trouble> trials(const Key& key);
 
+  /// The trials of all problems in the key's context, in the order they were made.
+  Result<std::vector<Trial>, Trouble> trials_in(const Key& context);
+  /// How many there are.
+  Result<int64_t, Trouble> count_trials_in(const Key& context);
+  /// Weights that were fitted in a context; nothing where none were.
+  Result<std::optional<Weights>, Trouble> weights(const Key& context);
+  Result<bool, Trouble> keep_weights(const Key& context, const Weights& weights);
+
   /// Machine code for a GPU; where the key names no compiler, from the newest there is.
   Result<std::optional<Bytes>, Trouble> binary(const BinaryKey& key);
   Result<bool, Trouble> keep_binary(const BinaryKey& key, const Bytes& bytes, int64_t now);
@@ -81,6 +89,7 @@ class Store {
   void abandon() { db_.abandon(); }
 
  private:
+  Result<std::vector<Trial>, Trouble> select_trials(const std::string& condition, const Key& key);
   Store(Database db, bool sums) : db_(std::move(db)), sums_(sums) {}
   std::string sound(std::string_view sum) const;
   Result<int64_t, Trouble> key_id(const Key& key);

@@ -10,6 +10,7 @@
 #include "runtime/cli/terminal.h"
 #include "runtime/cli/trials.h"
 #include "runtime/engine/records.h"
+#include "runtime/tune/fitting.h"
 
 namespace hone::runtime {
 namespace {
@@ -178,6 +179,43 @@ int verify(CacheVerbOptions& o, EngineState& engine) {
   return found.flaws.empty() ? kExitOk : kExitMismatch;
 }
 
+Json json_of(const schedules::Terms& weights) {
+  Json row;
+  for (size_t t = 0; t < schedules::kTerms; ++t) {
+    row[std::string(schedules::name_of(static_cast<schedules::Term>(t)))] = weights[t];
+  }
+  return row;
+}
+
+/// Fits the weights of the estimate to the trials of the target's context.
+int fit(CacheVerbOptions& o, EngineState& engine) {
+  const auto fitting = fit_to_log(engine.log());
+  if (!fitting) return report(o.common, fitting.failure());
+  if (o.common.json) {
+    print_line({{"target", engine.target_text},
+                {"trials", fitting->logged},
+                {"schedules", fitting->timed},
+                {"problems", fitting->problems},
+                {"error_before", fitting->error_before},
+                {"error", fitting->error_after},
+                {"rank_correlation_before", fitting->rank_before},
+                {"rank_correlation", fitting->rank_after},
+                {"weights", json_of(fitting->after)}});
+    return kExitOk;
+  }
+  std::cout << fmt::format("{}\nfitted to {} schedules of {} problems; {} trials are logged\n",
+                           engine.target_text, fitting->timed, fitting->problems, fitting->logged);
+  for (size_t t = 0; t < schedules::kTerms; ++t) {
+    std::cout << fmt::format("  {:<10} {:>10.3f} {:>10.3f}\n",
+                             schedules::name_of(static_cast<schedules::Term>(t)),
+                             fitting->before[t], fitting->after[t]);
+  }
+  std::cout << fmt::format(
+      "error of a logarithm {:.3f} -> {:.3f}, mean rank correlation {:.3f} -> {:.3f}\n",
+      fitting->error_before, fitting->error_after, fitting->rank_before, fitting->rank_after);
+  return kExitOk;
+}
+
 int prune(CacheVerbOptions& o, EngineState& engine) {
   PruneOptions options;
   options.trials = o.trials;
@@ -212,6 +250,7 @@ constexpr Action kActions[] = {
     {"merge", "Takes in the records of other cache files", merge},
     {"verify", "Checks the file and every record", verify},
     {"prune", "Removes records and logs", prune},
+    {"fit", "Fits the weights of the cost model to the trials logged for the target", fit},
     {"trials", "What was tried for a problem: time, verdict, what differs from the default",
      nullptr},
 };

@@ -16,6 +16,7 @@
 namespace hone::runtime {
 
 class Limits;
+struct LogContext;
 
 /// A checked op behind the public handle.
 struct OpState {
@@ -53,6 +54,8 @@ struct EngineState {
   Result<TuneResult> tune(Result<ops::Problem> problem, const TuneOptions& tuning);
   /// Peak rates of this machine; the cache keeps the best ever seen. Must not outlive the engine.
   Limits limits();
+  /// What was logged in this engine's context. Must not outlive the engine.
+  LogContext log();
   /// Later compiles of the problem look into the cache again.
   void forget(const std::string& problem);
   /// The cache key of this engine's records about `problem`.

@@ -10,6 +10,7 @@
 #include "runtime/engine/failure.h"
 #include "runtime/measure/bound.h"
 #include "runtime/measure/limits.h"
+#include "runtime/tune/fitting.h"
 #include "runtime/tune/run.h"
 #include "runtime/worker/process.h"
 
@@ -34,7 +35,8 @@ Result<TuneResult> EngineState::tune(Result<ops::Problem> problem, const TuneOpt
   };
   std::vector<double> first;
   const auto known = cache->best(key_of(problem->text));
-  if (tuning.again || !known || known->note == kUnfinished) {
+  const bool searches = tuning.again || !known || known->note == kUnfinished;
+  if (searches) {
     const auto f = guard_pool([&] { first = measure(); });
     if (!f) return f.failure();
   }
@@ -48,9 +50,16 @@ Result<TuneResult> EngineState::tune(Result<ops::Problem> problem, const TuneOpt
   auto tell = [this](const std::string& text) {
     services->tell(Event::kBug, [&] { return text; });
   };
-  const TuneJob job{*problem,    target,    key_of(problem->text),
-                    *cache,      tuning,    find_worker(options.worker),
-                    options.gpu, limits_us, tell};
+  const TuneJob job{*problem,
+                    target,
+                    key_of(problem->text),
+                    *cache,
+                    tuning,
+                    find_worker(options.worker),
+                    options.gpu,
+                    limits_us,
+                    tell,
+                    searches ? weights_for_search(log()) : schedules::default_weights()};
   auto result = runtime::tune(job);
   if (!result) return result.failure();
   forget(problem->text);
@@ -64,6 +73,10 @@ Result<TuneResult> EngineState::tune(Result<ops::Problem> problem, const TuneOpt
                        result->time_us, result->trials, result->seconds, result->schedule);
   });
   return result;
+}
+
+LogContext EngineState::log() {
+  return {*cache, key_of(""), target, [this](const std::string& text) { return parse(text); }};
 }
 
 Limits EngineState::limits() {

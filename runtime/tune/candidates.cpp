@@ -38,7 +38,7 @@ Candidates::Candidates(const TuneJob& job)
   for (size_t s = 0; s < spaces_.size(); ++s) {
     const schedules::Candidate analytic{static_cast<int>(s), spaces_[s].values};
     const std::string text = text_of(analytic);
-    const double cycles = allowed(text) && compiles(text) ? estimate(analytic) : kInfinite;
+    const double cycles = allowed(text) && compiles(text) ? estimate(text) : kInfinite;
     if (cheapest_ == 0 || cycles < cheapest_) cheapest_ = cycles;
   }
 }
@@ -84,17 +84,17 @@ bool Candidates::allowed(const std::string& schedule) const {
          schedules::admits(pinned, schedules::numerics_class(job_.problem.program, *program));
 }
 
-double Candidates::estimate(const schedules::Candidate& c) const {
-  auto parsed = schedules::Schedule::parse(text_of(c));
+double Candidates::estimate(const std::string& schedule) const {
+  auto parsed = schedules::Schedule::parse(schedule);
   if (!parsed) return kInfinite;
   auto program = schedules::apply(job_.problem.program, *parsed);
-  return program ? schedules::estimate(*program, job_.target) : kInfinite;
+  return program ? schedules::estimate(*program, job_.target, job_.weights) : kInfinite;
 }
 
 double Candidates::cost(const schedules::Candidate& c, const std::string& text) {
   auto known = costs_.find(c);
   if (known == costs_.end()) {
-    double cycles = allowed(text) ? estimate(c) : kInfinite;
+    double cycles = allowed(text) ? estimate(text) : kInfinite;
     if (cycles > kFarFetched * cheapest_) cycles = kInfinite;
     known = costs_.emplace(c, cycles).first;
   }

@@ -36,13 +36,14 @@ class Candidates {
   bool in_quarantine(const std::string& schedule) const;
   /// Puts the schedule into quarantine.
   void quarantine(const std::string& schedule) { quarantined_.insert(schedule); }
+  /// Estimated cycles of a schedule; infinite where it does not apply or lower.
+  double estimate(const std::string& schedule) const;
   /// Estimated cycles of a point whose schedule is `text`; infinite where it is not worth a trial.
   double cost(const schedules::Candidate& c, const std::string& text);
 
  private:
   bool compiles(const std::string& schedule) const;
   void add_fallback();
-  double estimate(const schedules::Candidate& c) const;
 
   const TuneJob& job_;
   std::vector<schedules::Space> spaces_;

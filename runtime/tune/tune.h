@@ -10,6 +10,7 @@
 #include "jit/ir/target.h"
 #include "ops/op.h"
 #include "runtime/cache/cache.h"
+#include "schedules/model/model.h"
 
 namespace hone::runtime {
 
@@ -26,6 +27,8 @@ struct TuneJob {
   /// known. Asked again between trials, because a busy machine makes it too long. Empty: unknown.
   std::function<std::vector<double>()> limits_us;
   std::function<void(const std::string&)> on_bug;  ///< a candidate was quarantined: a repro line
+  /// Of the estimate that ranks candidates.
+  schedules::Terms weights = schedules::default_weights();
 };
 
 /// Searches the space of the problem's schedules. It proposes schedules, has a worker check and

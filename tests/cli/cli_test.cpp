@@ -102,6 +102,7 @@ TEST_CASE("cli: what is wrong with the command line is JSON too, one object") {
       {"show --json", "name a problem"},
       {"dance --json", "run, tune, show, cache, bench, fuzz, target, ops"},
       {"cache --json", "ls, stat, export, import, merge, verify, prune"},
+      {"cache fit --json --cache :memory:", "too few trials"},
       {"cache dance --json", "hone cache --help"},
       {"cache import --json", "files is required"},
       {"cache merge --json /none.db", "/none.db"},
@@ -129,7 +130,7 @@ TEST_CASE("cli: the options of every verb") {
   const Hone hone;
   for (const char* verb : {"run", "tune", "show", "cache", "cache ls", "cache stat", "cache export",
                            "cache import", "cache merge", "cache verify", "cache prune",
-                           "cache trials", "bench", "fuzz", "target", "ops"}) {
+                           "cache trials", "cache fit", "bench", "fuzz", "target", "ops"}) {
     const Ran help = hone(std::string(verb) + " --help");
     CHECK(help.code == 0);
     for (const char* option : {"--json", "--cache", "--target", "--threads", "--op ", "--ops "}) {

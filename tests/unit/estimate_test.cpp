@@ -10,9 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "jit/code.h"
 #include "jit/passes/lower.h"
 #include "ops/op.h"
 #include "runtime/measure/correlation.h"
+#include "runtime/tune/fitting.h"
 #include "schedules/model/fit.h"
 #include "schedules/schedule.h"
 #include "schedules/search/variety.h"
@@ -68,6 +70,10 @@ std::vector<schedules::Timed> synthetic(const Terms& weights, double noise) {
   }
   return out;
 }
+
+Cache memory() { return Cache({.path = ":memory:", .shipped = "", .notice = {}}); }
+
+Result<ops::Problem> read_problem(const std::string& text) { return ops::parse_problem(text); }
 
 }  // namespace
 
@@ -147,4 +153,49 @@ TEST_CASE("estimate: varied schedules are many, all different, the same each tim
   CHECK(std::set<std::string>(all.begin(), all.end()).size() == 24);
   CHECK(schedules::variety(problem->program, machine(), 24, 1) == all);
   CHECK(schedules::variety(problem->program, machine(), 24, 2) != all);
+}
+
+TEST_CASE("estimate: weights are fitted to the log of a context, kept, and found again") {
+  Cache cache = memory();
+  const ir::Target target = machine();
+  const LogContext log{cache, {"", ir::print(target), jit::kCodeGeneration}, target, read_problem};
+  CHECK(weights_for_search(log) == schedules::default_weights());
+  const auto none = fit_to_log(log);
+  REQUIRE_FALSE(none);
+  CHECK(none.failure().message.find(": 0;") != std::string::npos);
+  // Loops of this machine are dear.
+  const Terms truth = with(schedules::default_weights(), Term::kLoops, 9);
+  int64_t number = 0;
+  for (int n = 32; n < 96; n += 8) {
+    const auto problem = ops::parse_problem("matmul M=" + std::to_string(n) + " N=64 K=48");
+    REQUIRE(problem);
+    for (const std::string& s : schedules::variety(problem->program, target, 40, 1)) {
+      const Terms terms = terms_of(problem->text, s);
+      cache.log({{problem->text, log.key.target, log.key.codegen},
+                 "seed=1",
+                 number++,
+                 s,
+                 std::string(kVerdictOk),
+                 schedules::weigh(terms, truth) / 4000,
+                 ""});
+    }
+    // Of another context, and refused: nothing to go by.
+    cache.log({{problem->text, "x86 isa=avx2", log.key.codegen}, "seed=1", 0, "", "ok", 1, ""});
+    cache.log(
+        {{problem->text, log.key.target, log.key.codegen}, "seed=1", 0, "", "refused", 0, ""});
+  }
+  CHECK(cache.count_trials_in(log.key) == number + 8);
+  const Terms first = weights_for_search(log);
+  CHECK(of(first, Term::kLoops) == doctest::Approx(9).epsilon(0.2));
+  const auto kept = cache.weights(log.key);
+  REQUIRE(kept);
+  CHECK(kept->trials == number + 8);
+  CHECK(schedules::parse_weights(kept->text) == weights_for_search(log));
+  const auto fitting = fit_to_log(log);
+  REQUIRE(fitting);
+  CHECK(fitting->problems == 8);
+  CHECK(fitting->timed == number);
+  CHECK(fitting->error_after < fitting->error_before);
+  CHECK(fitting->rank_after >= fitting->rank_before);
+  CHECK(fitting->rank_after > 0.99);
 }
