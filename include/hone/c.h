@@ -106,7 +106,10 @@ typedef struct hone_tune_result {
   double speedup;
   double limit_us;
   int64_t trials;
-  int32_t hit; /* not 0: the cache had a record, and nothing was measured */
+  int32_t hit;          /* not 0: the cache had a record, and nothing was measured */
+  int32_t end;          /* hone_tune_end */
+  double of_limit;      /* share of the limit, 0..1 */
+  double expected_gain; /* share of its time that the winner should lose, were it all done again */
 } hone_tune_result;
 
 /* Searches a schedule and keeps it in the cache. `options` and `result` may be null. */

@@ -50,6 +50,17 @@ typedef enum hone_event_kind {
   HONE_EVENT_BUG = 3
 } hone_event_kind;
 
+/* Why tuning ended, as hone::TuneEnd. */
+typedef enum hone_tune_end {
+  HONE_TUNE_HIT = 0,
+  HONE_TUNE_BUDGET = 1,
+  HONE_TUNE_CONVERGED = 2,
+  HONE_TUNE_LIMIT = 3,
+  HONE_TUNE_STOPPED = 4,
+  HONE_TUNE_TRIALS = 5,
+  HONE_TUNE_EXHAUSTED = 6
+} hone_tune_end;
+
 /* Which member of a hone_arg holds. */
 typedef enum hone_arg_kind {
   HONE_ARG_TENSOR = 0,

@@ -10,11 +10,10 @@
 
 namespace hone {
 
-/// How much of the search space a tuning run looks at.
-/// Below half of the machine's limit neither ends before the budget does.
+/// How carefully a tuning run looks. Either uses its budget, unless the machine's limit is reached.
 enum class Effort : uint8_t {
-  kQuick,  ///< seconds an op, within about 10% of full
-  kFull,   ///< until nothing improves, the bound is reached or the budget is spent
+  kQuick,  ///< seconds an op, within about 10% of full: short samples, soon past what rules derive
+  kFull,   ///< longer samples, and more of what the rules derive before steps are varied
 };
 
 /// How candidates are chosen.
@@ -66,10 +65,12 @@ struct TuneOptions {
 /// Why a tuning run ended.
 enum class TuneEnd : uint8_t {
   kHit,        ///< the cache had a record: nothing was measured
-  kBudget,     ///< time or trials were spent
-  kConverged,  ///< nothing improved any more, and the limit is near or unknown
-  kLimit,      ///< the machine's limit was reached
+  kBudget,     ///< the time was spent
+  kConverged,  ///< nothing improved any more, in a run without a budget of time or trials
+  kLimit,      ///< the machine's limit was reached, to 97%
   kStopped,    ///< by the stop token
+  kTrials,     ///< the trials were spent
+  kExhausted,  ///< nothing new was left to try
 };
 
 /// What a tuning run found where the problem says that it should be good (`at`).
@@ -108,6 +109,9 @@ struct TuneResult {
   int64_t rejected = 0;           ///< of those, refused as illegal or unsupported
   int64_t failed = 0;             ///< of those, quarantined: wrong, crashed or timed out
   double seconds = 0;             ///< wall time of this run
+  /// The share of the winner's time that as many trials again should save. It is what the last half
+  /// of the trials saved, and no more than the limit leaves. 0 on a hit.
+  double expected_gain = 0;
 };
 
 }  // namespace hone

@@ -16,6 +16,7 @@ static_assert(HONE_ERROR_BOUNDS == static_cast<int>(ErrorCode::kBounds));
 static_assert(HONE_BOOL == static_cast<int>(DType::kBool));
 static_assert(HONE_I64 == static_cast<int>(DType::kI64));
 static_assert(HONE_SCALAR == static_cast<int>(Role::kScalar));
+static_assert(HONE_TUNE_EXHAUSTED == static_cast<int>(TuneEnd::kExhausted));
 static_assert(HONE_EVENT_BUG == static_cast<int>(Event::kBug));
 
 /// The caller's functions as a pool.
@@ -197,7 +198,8 @@ hone_status hone_engine_tune(hone_engine* engine, const char* problem,
     const auto tuned = engine->engine.try_tune(problem, options_of(c_options(options), &stop));
     if (!tuned) return tuned.failure();
     c_result(result, {0, tuned->time_us, tuned->default_us, tuned->speedup, tuned->limit_us,
-                      tuned->trials, tuned->end == TuneEnd::kHit});
+                      tuned->trials, tuned->end == TuneEnd::kHit, static_cast<int32_t>(tuned->end),
+                      tuned->of_limit, tuned->expected_gain});
     return Done{};
   });
 }

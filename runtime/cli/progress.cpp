@@ -26,7 +26,8 @@ void ProgressLine::end() {
 }
 
 const char* name_of(TuneEnd end) {
-  constexpr const char* names[] = {"hit", "budget", "converged", "limit", "stopped"};
+  constexpr const char* names[] = {"hit",     "budget", "converged", "limit",
+                                   "stopped", "trials", "exhausted"};
   return names[static_cast<int>(end)];
 }
 

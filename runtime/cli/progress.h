@@ -19,7 +19,7 @@ class ProgressLine {
   bool open_ = false;
 };
 
-/// `hit`, `budget`, `converged`, `limit`, `stopped`.
+/// `hit`, `budget`, `converged`, `limit`, `stopped`, `trials`, `exhausted`.
 const char* name_of(TuneEnd end);
 
 }  // namespace hone::runtime

@@ -93,6 +93,7 @@ Json json_of(const TuneResult& r) {
               {"limit_us", positive(r.limit_us)},
               {"of_limit", positive(r.of_limit)},
               {"busy", r.busy},
+              {"expected_gain", r.end == TuneEnd::kHit ? Json() : Json(r.expected_gain)},
               {"numerics", r.numerics},
               {"trials", r.trials},
               {"measured", r.measured},
@@ -135,8 +136,10 @@ void print_text_tune(const TuneResult& r) {
                              p.time_us, p.limit_us, text_of(share_of(p.limit_us, p.time_us)));
   }
   std::cout << fmt::format(
-      "  search    {} trials in {:.1f} s ({:.0f} a second), {} refused, {} failed; {}\n", r.trials,
-      r.seconds, static_cast<double>(r.trials) / r.seconds, r.rejected, r.failed, name_of(r.end));
+      "  search    {} trials in {:.1f} s ({:.0f} a second), {} refused, {} failed\n"
+      "  end       {}; as much again should gain {:.1f}%\n",
+      r.trials, r.seconds, static_cast<double>(r.trials) / r.seconds, r.rejected, r.failed,
+      name_of(r.end), 100 * r.expected_gain);
 }
 
 Result<std::vector<ReproLine>> problems_of(const TuneVerbOptions& o) {
@@ -238,9 +241,14 @@ int tune_all(const TuneVerbOptions& o) {
 }
 
 constexpr const char* kTuneFigures =
-    "The search ends with the budget, at the machine's limit, or where nothing improves any more; "
-    "below half of the limit it goes on by random legal steps until the budget ends. Winner and "
-    "untuned schedule are then measured in turns: medians with the middle half of the rounds, and "
+    "The search uses its budget unless it reaches 97% of the machine's limit: when what the rules "
+    "derive no longer improves it varies the steps of the fastest, and measures what the cost "
+    "model "
+    "finds cheapest. `end` says why it ended: limit, budget, trials, stopped, or exhausted where "
+    "nothing new was left. What as much again should gain (expected_gain) is the share of the "
+    "winner's time that the last half of the trials saved, and no more than the limit leaves. "
+    "Winner and untuned schedule are then measured in turns: medians "
+    "with the middle half of the rounds, and "
     "a ratio where enough rounds were quiet. At several points (`at`) time and share of the limit "
     "are geometric means over the points, which are told one by one.";
 

@@ -9,7 +9,6 @@ namespace {
 
 /// Chosen: errors of the limit, and gains that are still worth a search (not measured).
 constexpr double kAtLimit = 0.97;
-constexpr double kFar = 0.5;  // of the limit
 constexpr auto kLookAgain = std::chrono::milliseconds(250);
 
 }  // namespace
@@ -34,11 +33,6 @@ bool LimitWatch::reached(double time_us) {
   // It may have been measured while something else ran.
   look();
   return share(time_us).of_limit >= kAtLimit;
-}
-
-bool LimitWatch::far(double time_us) const {
-  const Share now = share(time_us);
-  return !now.busy && now.of_limit > 0 && now.of_limit < kFar;
 }
 
 }  // namespace hone::runtime

@@ -27,8 +27,6 @@ class LimitWatch {
   void look_sometimes();
   /// Has `time_us` reached the limit? Where it seems so, the limit is measured once more.
   bool reached(double time_us);
-  /// Is `time_us` far from the limit? False where it beats the limit, or where there is none.
-  bool far(double time_us) const;
   /// How `time_us` stands to the limit.
   Share share(double time_us) const { return share_of(limit_us_, time_us); }
   /// The geometric mean of the points' limits in us; 0: unknown.

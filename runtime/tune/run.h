@@ -43,11 +43,14 @@ class TuneRun {
   bool finished();
   Result<Done> try_plain_loops();
   bool converged() const;
+  bool bounded() const { return job_.options.budget.count() > 0 || job_.options.trials > 0; }
+  std::vector<schedules::Candidate> propose_points(int count);
   Result<Done> search();
   Result<Done> search_points();
   Result<Done> walk();
   Result<Done> attempt_steps(const std::string& schedule);
-  std::string propose_steps(uint64_t number) const;
+  std::string vary(uint64_t number, const std::vector<Timed>& parents) const;
+  std::vector<std::string> propose_steps(uint64_t round);
   Result<Done> attempt(const schedules::Candidate& candidate);
   std::optional<Failure> give_up(const Outcome& outcome);
   Result<Outcome> try_schedule(const std::string& schedule);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/tune/gain.h"
 #include "runtime/tune/run.h"
 #include "schedules/numerics.h"
 
@@ -121,7 +122,7 @@ bool TuneRun::finished() {
   } else if (late || gave_up_) {
     end_ = TuneEnd::kBudget;
   } else if (o.trials > 0 && static_cast<int64_t>(tried() - resumed_) >= o.trials) {
-    end_ = TuneEnd::kBudget;
+    end_ = TuneEnd::kTrials;
   } else if (limits_.reached(best_us_)) {
     end_ = TuneEnd::kLimit;
   } else {
@@ -130,13 +131,14 @@ bool TuneRun::finished() {
   return true;
 }
 
-/// Enough points were tried in vain: others hardly pay.
+/// Enough points were tried in vain: steps may pay more. A GPU's are all there is to try.
 bool TuneRun::converged() const {
+  if (job_.target.is_cuda() && bounded()) return false;
   const size_t most = patience(job_.options.effort, candidates_.most_knobs());
   return seen_.size() - improved_at_ > most && !candidates_.is_small();
 }
 
-/// Points of the spaces first; where they end far from the limit, whatever steps are legal.
+/// Points of the spaces first; where they no longer improve, whatever steps are legal.
 Result<Done> TuneRun::search() {
   auto done = search_points();
   const bool unmeasured = done && best_us_ == 0 && !gave_up_;
@@ -160,12 +162,19 @@ Result<Done> TuneRun::try_plain_loops() {
   return Done{};
 }
 
+std::vector<schedules::Candidate> TuneRun::propose_points(int count) {
+  const schedules::SearchInput input{candidates_.spaces(), job_.options.seed, log_,
+                                     [this](const schedules::Candidate& c) { return cost(c); }};
+  return strategy_->propose(input, count);
+}
+
 Result<Done> TuneRun::search_points() {
   while (!finished() && !converged()) {
-    schedules::SearchInput input{candidates_.spaces(), job_.options.seed, log_,
-                                 [this](const schedules::Candidate& c) { return cost(c); }};
-    const auto batch = strategy_->propose(input, kBatch);
-    if (batch.empty()) break;
+    const auto batch = propose_points(kBatch);
+    if (batch.empty()) {
+      end_ = TuneEnd::kExhausted;
+      break;
+    }
     // The compiler for GPUs takes longer than most candidates: it works while others are measured.
     for (const schedules::Candidate& c : batch) {
       const std::string text = job_.target.is_cuda() ? candidates_.text_of(c) : std::string();
@@ -358,6 +367,10 @@ TuneResult TuneRun::result() const {
   r.rejected = refused_;
   r.failed = failed_;
   r.seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+  std::vector<double> times;
+  for (const schedules::Tried& t : log_) times.push_back(t.time_us);
+  for (const Timed& t : walk_) times.push_back(t.time_us);
+  r.expected_gain = expected_gain(times, r.of_limit);
   return r;
 }
 

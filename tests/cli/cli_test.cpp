@@ -157,6 +157,7 @@ TEST_CASE("cli: figures come with their spread and their rounds, at each point")
   CHECK(run.has("\"at\":\"M=8\""));
   CHECK(hone("run --help").has("middle half"));
   CHECK(hone("tune --help").has("geometric means"));
+  CHECK(hone("tune --help").has("expected_gain"));
   CHECK(hone("bench --help").has("--threads"));
   // The later of two counts; --op and --ops are lists.
   const Ran twice =

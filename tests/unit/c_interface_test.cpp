@@ -213,6 +213,9 @@ TEST_CASE("C: records are tuned, go out, come back and are verified") {
   REQUIRE_MESSAGE(tuned.status == HONE_OK, tuned.text);
   CHECK(result.time_us > 0);
   CHECK(result.hit == 0);
+  CHECK((result.end == HONE_TUNE_TRIALS || result.end == HONE_TUNE_LIMIT));
+  CHECK(result.of_limit >= 0);
+  CHECK(result.expected_gain == 0);  // of so few trials
   CHECK(hone_engine_tune(engine.handle, "relu N=100 Q=1", &o, nullptr, nullptr) ==
         HONE_ERROR_SEMANTIC);
   char* text = nullptr;

@@ -15,6 +15,7 @@
 #include "ops/op.h"
 #include "runtime/measure/correlation.h"
 #include "runtime/tune/fitting.h"
+#include "runtime/tune/gain.h"
 #include "schedules/model/fit.h"
 #include "schedules/schedule.h"
 #include "schedules/search/variety.h"
@@ -25,6 +26,8 @@ using schedules::Term;
 using schedules::Terms;
 
 namespace {
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 ir::Target machine() {
   const auto target = ir::parse_target("x86 isa=avx512 threads=1 l1d=32K l2=1M l3=16M", {});
@@ -198,4 +201,19 @@ TEST_CASE("estimate: weights are fitted to the log of a context, kept, and found
   CHECK(fitting->error_after < fitting->error_before);
   CHECK(fitting->rank_after >= fitting->rank_before);
   CHECK(fitting->rank_after > 0.99);
+}
+
+TEST_CASE("estimate: what going on should gain") {
+  const auto gain = [](std::vector<double> times, double of_limit) {
+    return expected_gain(times, of_limit);
+  };
+  // 10 after the first half, 8 after the second.
+  const std::vector<double> falls = {12, 10, 11, kInfinite, 9, 8, 12, kInfinite};
+  CHECK(gain(falls, 0) == doctest::Approx(0.2));
+  CHECK(gain(falls, 0.5) == doctest::Approx(0.2));
+  CHECK(gain(falls, 0.9) == doctest::Approx(0.1));
+  CHECK(gain(falls, 1) == 0);
+  CHECK(gain({8, 9, 9, 9, 9, 9, 9, 9}, 0.5) == 0);
+  CHECK(gain({12, 10, 8}, 0) == 0);
+  CHECK(gain(std::vector<double>(10, kInfinite), 0) == 0);
 }

@@ -88,25 +88,29 @@ TuneOptions so_many_trials(int64_t n) {
 
 }  // namespace
 
-TEST_CASE("tune: far from the limit it goes on by steps until the budget ends") {
+TEST_CASE("tune: it uses the trials that it is given unless the limit is reached") {
   // The rules see a handful of schedules.
   const std::string small = "softmax M=256 N=10";
   Cache near_cache = memory(), far_cache = memory(), unknown_cache = memory();
   const auto near = tune_under(
-      small, so_many_trials(60), [] { return std::vector{70.0}; }, near_cache);
+      small, so_many_trials(60), [] { return std::vector{98.0}; }, near_cache);
   REQUIRE(near);
-  CHECK(near->end == TuneEnd::kConverged);
+  CHECK(near->end == TuneEnd::kLimit);
   CHECK(near->trials < 60);
-  CHECK(near->of_limit == doctest::Approx(0.7));
+  CHECK(near->of_limit == doctest::Approx(0.98));
+  CHECK(near->expected_gain <= 0.02);
   const auto far = tune_under(
-      small, so_many_trials(60), [] { return std::vector{8.0}; }, far_cache);
+      small, so_many_trials(60), [] { return std::vector{70.0}; }, far_cache);
   REQUIRE(far);
-  CHECK(far->end == TuneEnd::kBudget);
+  CHECK(far->end == TuneEnd::kTrials);
   CHECK(far->trials == 60);
-  CHECK(far->of_limit == doctest::Approx(0.08));
+  CHECK(far->of_limit == doctest::Approx(0.7));
+  // All take 100 us here: nothing improves.
+  CHECK(far->expected_gain == 0);
   const auto unknown = tune_under(small, so_many_trials(60), {}, unknown_cache);
   REQUIRE(unknown);
-  CHECK(unknown->end == TuneEnd::kConverged);
+  CHECK(unknown->end == TuneEnd::kTrials);
+  CHECK(unknown->trials == 60);
   CHECK(unknown->of_limit == 0);
   CHECK(unknown->limit_us == 0);
   CHECK_FALSE(unknown->busy);
@@ -115,6 +119,36 @@ TEST_CASE("tune: far from the limit it goes on by steps until the budget ends") 
   const auto log = far_cache.trials({far->problem, far->target, jit::kCodeGeneration});
   for (const Trial& t : log) texts.insert(t.schedule);
   CHECK(texts.size() == 60);
+}
+
+TEST_CASE("tune: the time ends it where that is the budget") {
+  TuneOptions options;
+  options.budget = std::chrono::milliseconds(400);
+  Cache cache = memory();
+  const auto timed = tune_under(
+      "softmax M=256 N=10", options, [] { return std::vector{70.0}; }, cache);
+  REQUIRE(timed);
+  CHECK(timed->end == TuneEnd::kBudget);
+}
+
+TEST_CASE("tune: the same seed and times propose the same schedules, steps included") {
+  const std::string small = "softmax M=256 N=10";
+  Cache first_cache = memory(), second_cache = memory(), other_cache = memory();
+  const auto log_of = [&](Cache& cache, uint64_t seed) {
+    TuneOptions options = so_many_trials(50);
+    options.seed = seed;
+    const auto r = tune_under(small, options, {}, cache);
+    REQUIRE(r);
+    std::vector<std::string> texts;
+    for (const Trial& t : cache.trials({r->problem, r->target, jit::kCodeGeneration})) {
+      texts.push_back(t.schedule);
+    }
+    return texts;
+  };
+  const std::vector<std::string> first = log_of(first_cache, 1);
+  CHECK(first.size() == 50);
+  CHECK(log_of(second_cache, 1) == first);
+  CHECK(log_of(other_cache, 2) != first);
 }
 
 TEST_CASE("tune: where nothing else can be measured the plain loops are") {
@@ -193,7 +227,7 @@ TEST_CASE("tune: a search that is taken up has its limit, a hit has none") {
   options.progress = {};
   const auto more = tune_under(problem, options, limits, cache);
   REQUIRE(more);
-  CHECK(more->end == TuneEnd::kBudget);
+  CHECK(more->end == TuneEnd::kTrials);
   CHECK(more->limit_us == doctest::Approx(30));
   CHECK(more->of_limit == doctest::Approx(0.3));
   const auto hit = tune_under(problem, options, limits, cache);
