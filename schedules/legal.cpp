@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedules/legal.h"
 
+#include "jit/passes/joins.h"
+#include "schedules/covers.h"
 #include "schedules/steps/edit.h"
 #include "schedules/steps/tensor.h"
 
@@ -17,6 +19,7 @@ ir::Reject illegal(const ir::Stage& stage, const std::string& loop, std::string 
 
 std::optional<ir::Reject> placement(const ir::Program& p, const ir::Stage& s) {
   if (s.at.root()) return {};
+  const bool outlives = jit::kept_at_root(p, s);
   const ir::Place keep = s.store.root() ? s.at : s.store;
   if (!is_inside(p, s.at, keep)) {
     return illegal(s, "",
@@ -32,13 +35,14 @@ std::optional<ir::Reject> placement(const ir::Program& p, const ir::Stage& s) {
                      "stage " + reader.name + " reads " + s.output + " before " + s.at.stage +
                          " computes it; compute it at a loop of " + reader.name);
     }
-    if (reader.name == keep.stage) continue;
+    if (outlives || reader.name == keep.stage) continue;
     if (is_inside(p, reader.at, keep)) continue;
     return illegal(s, "",
                    "stage " + reader.name + " reads " + s.output + " outside loop " + keep.stage +
                        "/" + keep.loop + "; compute " + reader.name +
                        " there as well, or choose a loop around both");
   }
+  if (std::string why = gaps(p, s); !why.empty()) return illegal(s, "", std::move(why));
   return {};
 }
 

@@ -28,7 +28,7 @@ enum class Arg : uint8_t {
   kPositions,  ///< integers from 0, one or more
   kWord,       ///< the literal word `name`
   kOneOf,      ///< one of the words `choices`
-  kClause,     ///< `name LOOP`, may be left out
+  kClause,     ///< `name PLACE`, may be left out
   kChoice,     ///< `name=` one of `choices`; the first is what leaving it out means
   kSetting,    ///< `name=` a Number, 0 too; required
   kCount,      ///< `name=` a Number; leaving it out means 0

@@ -231,7 +231,7 @@ bool parse_positional(Reader& r, const Param& p, const Param& next, Value& v) {
       if (r.done() || !r.eat(p.name)) return true;
       v.present = true;
       r.space();
-      if (!r.name(one, true, "a loop")) return false;
+      if (!r.name(one, true, "a loop, or root")) return false;
       break;
     case Arg::kLoop:
       if (!r.name(one, true, "a loop")) return false;
@@ -352,7 +352,7 @@ std::string usage(const Param& p) {
     case Arg::kOneOf:
       return p.choices;
     case Arg::kClause:
-      return "[" + name + " LOOP]";
+      return "[" + name + " PLACE]";
     case Arg::kChoice:
       return "[" + name + "=" + p.choices + "]";
     case Arg::kSetting:

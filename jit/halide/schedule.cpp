@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <set>
 
+#include "jit/passes/joins.h"
+
 namespace hone::jit::halide {
 namespace {
 
@@ -290,7 +292,7 @@ const Scheduler::Known& Scheduler::known(const ir::Place& p) const {
 void Scheduler::place(const ir::Stage& s, StageFuncs& made) {
   if (made.definition > 0) return;  // with the Func's first
   const bool output = program_.buffer(s.output)->role != ir::Role::kTemp;
-  if (output || s.at.root()) {
+  if (output || s.at.root() || kept_at_root(program_, s)) {
     made.result.compute_root();
     return;
   }

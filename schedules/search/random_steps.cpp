@@ -121,7 +121,24 @@ std::optional<Step> RandomSchedules::propose_shape(const ir::Stage& s) {
   return propose_reorder(s);
 }
 
+/// A stage in a loop of any that comes later, which need not read it.
+std::optional<Step> RandomSchedules::propose_join(const ir::Program& p) {
+  const int stages = static_cast<int>(p.stages.size());
+  if (stages < 2) return {};
+  const auto first = static_cast<size_t>(below(stages - 1));
+  const size_t left = p.stages.size() - first - 1;
+  const ir::Stage &s = p.stages[first],
+                  &owner = p.stages[first + 1 + static_cast<size_t>(below(static_cast<int>(left)))];
+  if (owner.loops.empty()) return {};
+  const ir::Buffer* b = p.buffer(s.output);
+  const ir::Place at = chance(60) ? ir::Place{owner.name, owner.loops[0].name} : loop_of(owner);
+  if (!b || b->role != ir::Role::kTemp) return step::compute({s.name}, at);
+  if (owner.at.root() || chance(30)) return step::compute_kept({s.name}, at);
+  return step::compute({s.name}, at, ir::Space::kScratch, chance(70) ? owner.at : ir::Place{});
+}
+
 std::optional<Step> RandomSchedules::propose_compute(const ir::Program& p) {
+  if (chance(25)) return propose_join(p);
   // A stage and a reader that stands after it.
   std::vector<std::pair<const ir::Stage*, const ir::Stage*>> pairs;
   for (const ir::Stage& s : p.stages) {

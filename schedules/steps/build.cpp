@@ -136,6 +136,15 @@ Step compute(std::vector<std::string> stages, const ir::Place& loop, ir::Space i
   return made.done();
 }
 
+Step compute_kept(std::vector<std::string> stages, const ir::Place& loop) {
+  return StepBuilder(kCompute)
+      .set("stages", std::move(stages))
+      .set("loop", loop)
+      .set("store", "root")
+      .set("in", std::string(name_of(ir::Space::kScratch)))
+      .done();
+}
+
 Step inline_stage(std::string stage) {
   return StepBuilder(kInline).set("stages", std::move(stage)).done();
 }

@@ -43,6 +43,8 @@ Step partition(const std::vector<ir::Place>& loops);
 /// `store`: a loop further out that keeps the stages; the root: `loop` does.
 Step compute(std::vector<std::string> stages, const ir::Place& loop,
              ir::Space in = ir::Space::kScratch, const ir::Place& store = {});
+/// The stages are kept as long as the call lasts: `store root`.
+Step compute_kept(std::vector<std::string> stages, const ir::Place& loop);
 /// The step `inline`, which is a word of C++.
 Step inline_stage(std::string stage);
 /// `place`: of the part among `parts_of` the stage. `layout` empty: its variables in the stage's

@@ -120,8 +120,8 @@ std::vector<DiffProblem> valid_problems() {
 
 std::vector<DiffProblem> diff_problems() {
   std::vector<DiffProblem> out;
-  for (const char* name :
-       {"chain", "product", "bytes", "layer", "rows", "bag", "border", "masked"}) {
+  for (const char* name : {"chain", "product", "bytes", "layer", "rows", "bag", "border", "masked",
+                           "pair", "gaps", "squares", "triangle"}) {
     out.push_back({name, name, example_program(name), {}});
   }
   for (const ops::Case& c : ops::stock_library().cases) {

@@ -169,6 +169,62 @@ ir::Program masked() {
   return m.p;
 }
 
+/// Two outputs of the same elements.
+ir::Program pair() {
+  Maker m;
+  m.tensor("X", ir::Role::kInput, {100});
+  m.tensor("Y", ir::Role::kOutput, {100});
+  m.tensor("Z", ir::Role::kOutput, {100});
+  m.stage("Y", {"k"}, m.load("X", {v("k")}) + ir::make_float(1, DType::kF32));
+  m.stage("Z", {"i"}, m.load("X", {v("i")}) * m.load("X", {v("i")}));
+  return m.p;
+}
+
+/// What a loop reads of `t` is a diagonal, and of `u` every other element.
+ir::Program gaps() {
+  Maker m;
+  m.tensor("X", ir::Role::kInput, {20, 20});
+  m.tensor("t", ir::Role::kTemp, {20, 20});
+  m.tensor("u", ir::Role::kTemp, {20});
+  m.tensor("Y", ir::Role::kOutput, {10});
+  m.tensor("Z", ir::Role::kOutput, {20, 20});
+  m.stage("t", {"i", "j"}, m.load("X", {v("i"), v("j")}) * ir::make_float(2, DType::kF32));
+  m.stage("u", {"i"}, m.load("X", {v("i"), v("i")}) * ir::make_float(3, DType::kF32));
+  const Expr twice = v("i") * ir::make_int(2);
+  m.stage("Y", {"i"}, m.load("t", {v("i"), v("i")}) * m.load("u", {twice}));
+  m.stage("Z", {"i", "j"}, m.load("t", {v("i"), v("j")}) + m.load("u", {v("i")}));
+  return m.p;
+}
+
+/// The greatest of each row, and a sum that depends on it by its square.
+ir::Program squares() {
+  Maker m;
+  m.tensor("X", ir::Role::kInput, {8, 100});
+  m.tensor("m", ir::Role::kTemp, {8});
+  m.tensor("Y", ir::Role::kOutput, {8});
+  const ir::IndexVar j{"j", {}, ir::make_int(100)};
+  m.stage("m", {"i"}, m.load("X", {v("i"), v("j")}), ir::Reduce::kMax, {j});
+  const Expr less = make_binary(ir::Op::kSub, m.load("X", {v("i"), v("j")}), m.load("m", {v("i")}));
+  m.stage("Y", {"i"}, less * less, ir::Reduce::kSum, {j});
+  return m.p;
+}
+
+/// A product of rows with what exp makes of others, up to the diagonal.
+ir::Program triangle() {
+  Maker m;
+  m.tensor("X", ir::Role::kInput, {20, 20});
+  m.tensor("V", ir::Role::kInput, {20, 4});
+  m.tensor("m", ir::Role::kTemp, {20});
+  m.tensor("Y", ir::Role::kOutput, {20, 4});
+  const Expr below = make_binary(ir::Op::kLe, v("j"), v("i"));
+  const ir::IndexVar j{"j", {}, ir::make_int(20)};
+  const Expr x = m.load("X", {v("i"), v("j")});
+  m.stage("m", {"i"}, x, ir::Reduce::kMax, {j}).where = below;
+  const Expr e = call("exp", make_binary(ir::Op::kSub, x, m.load("m", {v("i")})));
+  m.stage("Y", {"i", "d"}, e * m.load("V", {v("j"), v("d")}), ir::Reduce::kSum, {j}).where = below;
+  return m.p;
+}
+
 }  // namespace
 
 ir::Program example_program(std::string_view name) {
@@ -180,6 +236,10 @@ ir::Program example_program(std::string_view name) {
   if (name == "bag") return bag();
   if (name == "border") return border();
   if (name == "masked") return masked();
+  if (name == "pair") return pair();
+  if (name == "gaps") return gaps();
+  if (name == "squares") return squares();
+  if (name == "triangle") return triangle();
   // What is no name may be a problem.
   const auto problem = ops::parse_problem(std::string(name));
   if (!problem) throw std::invalid_argument(problem.failure().message);

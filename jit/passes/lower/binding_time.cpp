@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "jit/passes/joins.h"
+
 namespace hone::jit {
 
 using namespace ir;
@@ -39,7 +41,8 @@ bool BindingTime::holds_constants(const std::string& buffer) {
     if (!std::all_of(list->begin(), list->end(), same_in_all_calls)) return false;
   }
   const Stage* made = program_.producer(buffer);
-  if (made && !made->at.root()) {  // lives inside the reader's loops
+  if (made && !made->at.root() &&
+      !kept_at_root(program_, *made)) {  // lives inside the reader's loops
     std::optional<bool>& known = inner_bound_[program_.stages.index_of(*made)];
     if (!known) known = is_bound(*made);
     return *known;
@@ -48,7 +51,15 @@ bool BindingTime::holds_constants(const std::string& buffer) {
   return n.home == Home::kBound || (n.home == Home::kArgument && b.constant);
 }
 
+/// Is a stage computed in its loops, or in those of such a stage, that a call keeps?
+bool BindingTime::hosts_kept(const Stage& stage) const {
+  return std::any_of(program_.stages.begin(), program_.stages.end(), [&](const Stage& s) {
+    return s.at.stage == stage.name && (kept_at_root(program_, s) || hosts_kept(s));
+  });
+}
+
 bool BindingTime::is_bound(const Stage& stage) {
+  if (kept_at_root(program_, stage) || hosts_kept(stage)) return false;
   bool any = false, all = is_bound(stage.value, false) && is_bound(stage.where, false);
   each_load(stage, [&](const Expr&) { any = true; });
   for (const auto* list : {&stage.vars, &stage.rvars}) {

@@ -22,6 +22,7 @@ class BindingTime final : public LoweringPart {
  private:
   bool is_bound(const ir::Expr& e, bool addresses);
   bool holds_constants(const std::string& buffer);
+  bool hosts_kept(const ir::Stage& stage) const;
 
   std::vector<std::optional<bool>> inner_bound_;  ///< per stage that is not at the root: is_bound
 };

@@ -5,6 +5,7 @@
 
 #include "jit/ir/build.h"
 #include "jit/ir/gpu.h"
+#include "jit/passes/joins.h"
 #include "jit/passes/lower/lowering.h"
 #include "jit/passes/multicast.h"
 #include "jit/passes/pipeline.h"
@@ -43,9 +44,12 @@ Nest Lowering::run() {
   allocation_.add_parameters();
   checks_.add();
   for (size_t i = 0; i < program_.stages.size(); ++i) {
-    if (!program_.stages[i].at.root()) continue;
+    const Stage& s = program_.stages[i];
+    const bool outlives = kept_at_root(program_, s);
+    if (!s.at.root() && !outlives) continue;
     allocation_.allocate_root(static_cast<int>(i));
-    add_launch(static_cast<int>(i));
+    if (outlives) windows_.check_covered(s, windows_.whole(s));
+    if (s.at.root()) add_launch(static_cast<int>(i));
   }
   const ArgsLayout layout = args_layout(nest_);
   size_t tensor = 0, bound = 0;
@@ -217,7 +221,7 @@ void Lowering::allocate_inside(const Instance& in, const std::string& loop_name)
   const Windows::StandStill still(windows_);
   for (size_t i = 0; i < program_.stages.size(); ++i) {
     const Stage& s = program_.stages[i];
-    if (s.at.root()) continue;
+    if (s.at.root() || kept_at_root(program_, s)) continue;
     const Place& home = s.store.root() ? s.at : s.store;
     if (home.stage == in.stage().name && home.loop == loop_name) {
       allocation_.allocate(static_cast<int>(i), windows_.window_at(s, home));

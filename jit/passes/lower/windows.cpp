@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/passes/lower/windows.h"
 
+#include "jit/passes/joins.h"
 #include "jit/passes/lower/accesses.h"
 #include "jit/passes/lower/expressions.h"
 #include "jit/passes/lower/loop_values.h"
@@ -18,7 +19,8 @@ std::vector<Span> Windows::spans_inside(size_t stage) {
   if (known != still_.end()) return known->second;
   const Stage& s = program_.stages[stage];
   Instance none;
-  std::vector<Span> vars = needed(s.output, s.at);
+  std::vector<Span> vars =
+      s.at.root() ? domain_of(static_cast<int>(stage)) : needed(s.output, s.at);
   vars.resize(s.vars.size());
   for (const IndexVar& v : s.rvars) {
     if ((v.lo && !Poly::of(v.lo).is_constant()) || has_var_or_load(v.hi)) break;
@@ -114,7 +116,8 @@ std::vector<Span> Windows::needed(const std::string& buffer, const Place& place)
   std::vector<bool> seen(b.shape.size(), false);
   for (const size_t r : context_.tree.readers(buffer)) {
     const Stage& reader = program_.stages[r];
-    if (!context_.tree.is_inside(r, place)) continue;
+    // What an element of an output was before is no reason to compute it.
+    if (reader.output == buffer || !context_.tree.is_inside(r, place)) continue;
     std::vector<Span> vars;
     bool known = false;
     each_load(reader, [&](const Expr& e) {
@@ -132,8 +135,52 @@ std::vector<Span> Windows::needed(const std::string& buffer, const Place& place)
   return box;
 }
 
+/// The box of a stage that nothing inside `place` reads: its indices go with those of the stage
+/// whose loop that is.
+std::vector<Span> Windows::beside(const Stage& stage, const Place& place) {
+  const Stage& owner = *program_.stage(place.stage);
+  const std::vector<Span> theirs = spans_inside(program_.stages.index_of(owner));
+  std::vector<Span> own = domain_of(static_cast<int>(program_.stages.index_of(stage)));
+  const std::vector<std::string> goes_with = joined(stage, owner);
+  for (size_t v = 0; v < goes_with.size(); ++v) {
+    size_t w = 0;
+    for (const auto* list : {&owner.vars, &owner.rvars}) {
+      for (const IndexVar& other : *list) {
+        if (other.name == goes_with[v] && w < theirs.size()) own[v] = theirs[w];
+        ++w;
+      }
+    }
+  }
+  std::vector<Span> box;
+  for (const Expr& e : stage.out_index) {
+    const auto span = interval(e, own, stage);
+    box.push_back(span ? *span : whole(stage)[box.size()]);
+  }
+  box.insert(box.end(), own.begin() + static_cast<std::ptrdiff_t>(stage.vars.size()), own.end());
+  return box;
+}
+
+std::vector<Span> Windows::whole(const Stage& stage) {
+  Instance none;
+  std::vector<Span> box;
+  for (const Expr& extent : program_.buffer(stage.output)->shape) {
+    box.push_back({0, max(0, accesses_.index(none, extent), &facts_)});
+  }
+  return box;
+}
+
+bool Windows::is_read_inside(const std::string& buffer, const Place& place) const {
+  for (const size_t r : context_.tree.readers(buffer)) {
+    const Stage& reader = program_.stages[r];
+    if (reader.output != buffer && context_.tree.is_inside(r, place)) return true;
+  }
+  return false;
+}
+
 std::vector<Span> Windows::window_at(const Stage& stage, const Place& place) {
-  std::vector<Span> box = needed(stage.output, place);
+  const bool at = place == stage.at;
+  std::vector<Span> box = at && !is_read_inside(stage.output, place) ? beside(stage, place)
+                                                                     : needed(stage.output, place);
   const Buffer& b = *program_.buffer(stage.output);
   if (b.space != Space::kSharedMemory) return box;
   Instance none;
@@ -148,17 +195,18 @@ std::vector<Span> Windows::window_at(const Stage& stage, const Place& place) {
 }
 
 void Windows::check_covered(const Stage& st, const std::vector<Span>& window) {
-  if (st.store.root()) return;
+  const bool outlives = kept_at_root(program_, st);
+  if (st.store.root() && !outlives) return;
   const std::vector<Span> made = window_at(st, st.at);
   for (size_t d = 0; d < window.size(); ++d) {
     if (facts_.at_most(made[d].lo, window[d].lo) &&
         facts_.at_most(window[d].lo + window[d].extent, made[d].lo + made[d].extent)) {
       continue;
     }
-    reject("compute " + st.name + " at " + st.at.stage + "/" + st.at.loop + " store " +
-           st.store.stage + "/" + st.store.loop + ": readers outside need " +
-           print(window[d].extent.expr()) + " elements of dim " + std::to_string(d) +
-           ", the loop computes " + print(made[d].extent.expr()));
+    reject("compute " + st.name + " at " + st.at.stage + "/" + st.at.loop +
+           (outlives ? "" : " store " + st.store.stage + "/" + st.store.loop) +
+           ": readers outside need " + print(window[d].extent.expr()) + " elements of dim " +
+           std::to_string(d) + ", the loop computes " + print(made[d].extent.expr()));
   }
 }
 

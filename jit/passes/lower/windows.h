@@ -35,6 +35,8 @@ class Windows final : public LoweringPart {
   /// The window of a stage that is computed at `place`, a span per dim. What all threads of a block
   /// share does not depend on which of them asks.
   std::vector<Span> window_at(const ir::Stage& stage, const ir::Place& place);
+  /// Every element of what a stage writes, a span per dim.
+  std::vector<Span> whole(const ir::Stage& stage);
   /// Rejects a stage that computes less inside its loop than is read where it is kept.
   void check_covered(const ir::Stage& st, const std::vector<Span>& window);
   /// Values of the variables of a stage that is emitted inside the loops that are open.
@@ -46,6 +48,8 @@ class Windows final : public LoweringPart {
 
  private:
   std::vector<Span> needed(const std::string& buffer, const ir::Place& place);
+  std::vector<Span> beside(const ir::Stage& stage, const ir::Place& place);
+  bool is_read_inside(const std::string& buffer, const ir::Place& place) const;
   void widen(std::vector<Span>& box, std::vector<bool>& seen, size_t dim, const Span& span);
 
   Accesses& accesses_;
