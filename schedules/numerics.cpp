@@ -75,6 +75,7 @@ class Orders {
     if (!from || !(rounds(*from) || source(*from))) return rounds(s) ? own(s, false) : "";
     const std::string inner = of(*from);
     if (s.reduce == Reduce::kNone || inner.empty()) return rounds(s) ? own(s, false) : inner;
+    if (is_rescaled(s)) return "running(" + own(s, true) + ")[" + inner + "]";
     const std::string outer = own(s, true);
     return outer.empty() ? inner : outer + "[" + inner + "]";
   }
@@ -100,9 +101,24 @@ class Orders {
 
   void add(const Expr& e, ProductTree& out) const;
 
+  /// True of the sum of a running reduction's parts, each times a factor that their maxima decide.
+  bool is_rescaled(const Stage& s) const {
+    if (s.reduce != Reduce::kSum || s.value->op != Op::kMul) return false;
+    if (s.value->args[0]->op != Op::kLoad) return false;
+    return any_node(s.value->args[1], [&](const Expr& e) {
+      const Stage* from = e->op == Op::kLoad ? scheduled_.producer(e->name) : nullptr;
+      return from && from->reduce == Reduce::kMax && !definition_.stage(from->name);
+    });
+  }
+
+  /// The results that `s` passes on or combines, if it does nothing else.
+  const Expr& passed_on(const Stage& s) const {
+    return without_casts(is_rescaled(s) ? s.value->args[0] : s.value);
+  }
+
   /// The stage whose result `s` only passes on or combines; null where there is none.
   const Stage* source(const Stage& s) const {
-    const Expr& load = without_casts(s.value);
+    const Expr& load = passed_on(s);
     if (load->op != ir::Op::kLoad) return nullptr;
     const Stage* from = scheduled_.producer(load->name);
     return from && !definition_.stage(from->name) ? from : nullptr;
@@ -120,7 +136,7 @@ class Orders {
   /// the partial results.
   std::string root(const Stage& s, const std::string& var) const {
     const Stage* from = source(s);
-    const Expr& load = without_casts(s.value);
+    const Expr& load = passed_on(s);
     for (size_t i = 0; from && i < load->args.size(); ++i) {
       if (load->args[i]->op == ir::Op::kVar && load->args[i]->name == var) return meaning(*from, i);
     }

@@ -137,6 +137,18 @@ std::optional<Step> RandomSchedules::propose_join(const ir::Program& p) {
   return step::compute({s.name}, at, ir::Space::kScratch, chance(70) ? owner.at : ir::Place{});
 }
 
+/// A max reduction and the sums that depend on it in one pass.
+std::optional<Step> RandomSchedules::propose_running(const ir::Program& p) {
+  std::vector<const ir::Stage*> maxima;
+  for (const ir::Stage& s : p.stages) {
+    if (s.reduce == ir::Reduce::kMax && !s.rvars.empty()) maxima.push_back(&s);
+  }
+  if (maxima.empty()) return {};
+  const ir::Stage& s = *pick(maxima);
+  const int terms = 1 + below(chance(50) ? 8 : 40);
+  return step::running({s.name, pick(s.rvars).name}, terms, fresh("R"));
+}
+
 std::optional<Step> RandomSchedules::propose_compute(const ir::Program& p) {
   if (chance(25)) return propose_join(p);
   // A stage and a reader that stands after it.
@@ -203,7 +215,10 @@ std::optional<Step> RandomSchedules::propose_place(const ir::Program& p, const i
         }).name);
   }
   if (kind < 62) return propose_part(s);
-  if (kind < 80) return propose_copy(p, s);
+  if (kind < 76) return propose_copy(p, s);
+  if (kind < 86) {
+    if (std::optional<Step> step = propose_running(p)) return step;
+  }
   const ir::Stage& reduced = stage_where(p, [](const ir::Program&, const ir::Stage& stage) {
     return stage.reduce != ir::Reduce::kNone;
   });

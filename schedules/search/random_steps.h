@@ -60,6 +60,7 @@ class RandomSchedules {
   std::optional<Step> propose_mark(const ir::Program& p, const ir::Stage& s);
   std::optional<Step> propose_compute(const ir::Program& p);
   std::optional<Step> propose_join(const ir::Program& p);
+  std::optional<Step> propose_running(const ir::Program& p);
   Step propose_copy(const ir::Program& p, const ir::Stage& s);
   Step propose_part(const ir::Stage& s);
   std::optional<Step> propose_reorder(const ir::Stage& s);

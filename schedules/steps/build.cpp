@@ -197,6 +197,14 @@ Step split_reduction(const ir::Place& loop, Number factor, std::string partial) 
       .done();
 }
 
+Step running(const ir::Place& loop, Number factor, std::string part) {
+  return StepBuilder(kRunning)
+      .set("loop", loop)
+      .set("factor", std::move(factor))
+      .set("part", std::move(part))
+      .done();
+}
+
 Step prefetch(std::string tensor, const ir::Place& loop, Number distance) {
   return StepBuilder(kPrefetch)
       .set("tensor", std::move(tensor))
