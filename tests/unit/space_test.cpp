@@ -422,3 +422,36 @@ TEST_CASE("space: no rule gives up without a reason, on any op of the library") 
     }
   }
 }
+
+TEST_CASE("space: rows that no near cache holds are read once, and so are tensors of two outputs") {
+  const std::string sum =
+      "op f(X: f32[M,N]) -> (Y: f32[M]) { m[i] = max[j](X[i,j]); "
+      "Y[i] = log(sum[j](exp(X[i,j] - m[i]))) + m[i] } ";
+  const std::string outputs =
+      "op g(A: f32[M,N], inout B: f32[M,N]) -> (C: f32[M,N]) { "
+      "C[i,j] = A[i,j]*2; B[i,j] = B[i,j] + A[i,j]*A[i,j] } ";
+  const auto launches = [](const std::string& text, const char* machine) {
+    CAPTURE(text);
+    const ir::Target target = tests::target_named(machine);
+    const auto problem = ops::parse_problem(text);
+    REQUIRE(problem);
+    check_space(text, problem->program, target);
+    const ir::Program applied = tests::by_default(text, target);
+    std::string at_loops;
+    for (const ir::Stage& s : applied.stages) {
+      const bool own = !s.at.root() && problem->program.stage(s.at.stage) == nullptr;
+      if (own && s.reduce == ir::Reduce::kMax && s.name == "m.r") at_loops += "part ";
+      if (!s.at.root() && s.name == "C") at_loops += "output ";
+    }
+    return at_loops;
+  };
+  for (const char* machine : kTargets) {
+    CHECK(launches("softmax M=4 N=4000000", machine) == "part ");
+    CHECK(launches("softmax M=4 N=3000000..4194304", machine) == "part ");
+    CHECK(launches("softmax M=4 N=1000", machine) == "");
+    CHECK(launches(sum + "M=7 N=1000003", machine) == "part ");
+    CHECK(launches(outputs + "M=1 N=4000000", machine) == "output ");
+    CHECK(launches(outputs + "M=3000 N=1000", machine) == "output ");
+    CHECK(launches(outputs + "M=3 N=1000", machine) == "");
+  }
+}
