@@ -10,7 +10,7 @@ namespace {
 
 /// Bytes of a part, as a share of the nearest cache: its second reading comes from there.
 /// Chosen: half, for what else is read (not measured).
-constexpr int64_t kShareOfCache = 2;
+constexpr int64_t kShareForPart = 2;
 /// Parts at least, so that what is done for each of them is little.
 /// Chosen: an order of magnitude (not measured).
 constexpr int64_t kFewParts = 8;
@@ -19,7 +19,7 @@ constexpr int64_t kFewParts = 8;
 int64_t terms_of_part(const Plan& plan, int64_t extent, int64_t bytes) {
   const int64_t each = std::max<int64_t>(bytes / std::max<int64_t>(extent, 1), 1);
   int64_t most = 1;
-  while (2 * most * each <= plan.machine().l1d / kShareOfCache) most *= 2;
+  while (2 * most * each <= plan.machine().l1d / kShareForPart) most *= 2;
   for (int64_t terms = most; terms > most / 2; terms -= plan.lanes(DType::kF32)) {
     if (extent % terms == 0) return terms;
   }
