@@ -11,6 +11,9 @@ namespace {
 /// Bytes of a part, as a share of the nearest cache: its second reading comes from there.
 /// Chosen: half, for what else is read (not measured).
 constexpr int64_t kShareForPart = 2;
+/// Times the second-level cache's bytes that a row has where one pass surely pays.
+/// Tuned on: Zen 5 (AVX-512).
+constexpr int64_t kTimesCache = 2;
 /// Parts at least, so that what is done for each of them is little.
 /// Chosen: an order of magnitude (not measured).
 constexpr int64_t kFewParts = 8;
@@ -68,7 +71,7 @@ bool apply_running_rows(Plan& plan, const std::string& name) {
   const int64_t extent = plan.facts(name).extent(var);
   const int64_t terms = terms_of_part(plan, extent, bytes);
   if (extent < kFewParts * terms) return plan.declines("a row is few parts");
-  if (plan.decide("one pass for " + name, 2, 1) == 0) {
+  if (plan.decide("one pass for " + name, 2, bytes > kTimesCache * plan.machine().l2) == 0) {
     return plan.declines("its sums were decided to take a pass of their own");
   }
   std::string part = "r";
