@@ -455,3 +455,47 @@ TEST_CASE("space: rows that no near cache holds are read once, and so are tensor
     CHECK(launches(outputs + "M=3 N=1000", machine) == "");
   }
 }
+
+TEST_CASE("space: loads that run across the store are transposed, or laid out before") {
+  const struct {
+    const char* problem;
+    const char* step;  ///< that the schedule has; "": it computes no part apart
+  } rows[] = {
+      // All of the value runs along i, and is stored along j.
+      {"op f(A: f32[J,I], C: f32[J,I]) -> (Y: f32[I,J]) { Y[i,j] = exp(A[j,i])*C[j,i] } I=100 "
+       "J=100",
+       "precompute Y 1 -> Y.t"},
+      // A part of it, which may be absent, and whose rows lie apart.
+      {"op f(A: f32[J,I], C: f32[I,J]) -> (Y: f32[I,J]) { Y[i,j] = (A[2*j,i] else 0) + C[i,j] } "
+       "I=100 J=100",
+       "precompute Y 2 -> Y.t"},
+      // Data choose the rows.
+      {"op f(A: f32[R,I], p: i32[J]) -> (Y: f32[I,J]) { Y[i,j] = A[p[j],i]*2 } R=50 I=100 J=100",
+       "precompute Y 1 -> Y.t"},
+      // A product that is added before it is rounded stays, its factor is transposed.
+      {"op f(A: f32[J,I], B: f32[2*J,I], C: f32[I,J]) -> (Y: f32[I,J]) { Y[i,j] = A[j,i]*C[i,j] + "
+       "B[2*j,i] } I=100 J=100",
+       "precompute Y 3 -> Y.t"},
+      // A reduction reads lane by lane along either index.
+      {"op f(A: i16[R,K,N]) -> (Y: f32[N,R]) { Y[i,r] = sum[q in 0..K](cast<f32>(A[(r + "
+       "1)%R,q,2*i] "
+       "else 7)) } R=538 K=4 N=1460",
+       "precompute Y 3 -> A.l layout=[i][q][r]"},
+      {"op f(A: f32[N,N], B: f32[N,N]) -> (Y: f32[N,N]) { Y[i,j] = A[i,j]*B[i,j] } N=100", ""},
+      {"op f(A: f32[N,N], B: f32[N]) -> (Y: f32[N,N]) { Y[i,j] = A[i,j]*B[i] } N=100", ""},
+      // Rows shorter than half a square.
+      {"op f(A: f32[J,I], B: f32[J,I]) -> (Y: f32[I,J]) { Y[i,j] = A[j,i]*B[j,i] } I=5 J=100", ""},
+  };
+  const auto target = ir::parse_target("x86 isa=avx512 threads=1 l1d=48K l2=1M l3=32M", {});
+  REQUIRE(target);
+  for (const auto& row : rows) {
+    CAPTURE(row.problem);
+    const auto problem = ops::parse_problem(row.problem);
+    REQUIRE(problem);
+    const std::string text = schedules::default_schedule(problem->program, *target).text();
+    CAPTURE(text);
+    const bool apart = text.find("precompute") != std::string::npos;
+    CHECK(apart == (*row.step != 0));
+    CHECK(text.find(row.step) != std::string::npos);
+  }
+}
