@@ -14,6 +14,7 @@
 #include "ops/op.h"
 #include "schedules/numerics.h"
 #include "tests/diff/subject.h"
+#include "tests/support/vector_units.h"
 
 using namespace hone;
 using namespace hone::tests;
@@ -98,8 +99,7 @@ TEST_CASE("running: special values are the definition's") {
           "Z[i] = sum[j](e[i,j]*G[j]) } M=10 N=20";
       std::vector<float> sums(kRows), products(kRows);
       by_definition(x, g, below, sums, products);
-      for (const char* target : {"", "x86 isa=avx2"}) {
-        Engine engine({.target = target, .cache = ":memory:"});
+      for_each_unit([&](Engine& engine) {
         for (const char* cut : {"1", "4", "7", "20", "64"}) {
           const std::string running = std::string("running m/j ") + cut + " -> p";
           const std::string part = "Z.p/j.p" + std::string(cut);
@@ -113,7 +113,7 @@ TEST_CASE("running: special values are the definition's") {
             check_alike(z, products, schedule);
           }
         }
-      }
+      });
     }
   }
 }
