@@ -107,7 +107,9 @@ class Orders {
     if (s.value->args[0]->op != Op::kLoad) return false;
     return any_node(s.value->args[1], [&](const Expr& e) {
       const Stage* from = e->op == Op::kLoad ? scheduled_.producer(e->name) : nullptr;
-      return from && from->reduce == Reduce::kMax && !definition_.stage(from->name);
+      if (!from) return false;
+      const Stage& made = computing(*from);
+      return made.reduce == Reduce::kMax && !definition_.stage(made.name);
     });
   }
 

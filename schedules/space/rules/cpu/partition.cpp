@@ -71,7 +71,12 @@ std::vector<ir::Place> candidates(Plan& plan, const ir::Stage& s,
       if (l.name == s.at.loop) break;
     }
   }
+  const bool held = plan.program().buffer(s.output)->space == ir::Space::kRegisters;
   for (const ir::Loop& l : s.loops) {
+    if (held && !is_reduction(s, l.name)) {
+      plan.declines("loop " + l.name + " of its tests indexes registers");
+      continue;
+    }
     for (const std::string& var : roots_of(s, l.name)) {
       if (!tested.count(var)) continue;
       add(s, l);

@@ -3,6 +3,7 @@
 
 #include "schedules/space/analysis/align.h"
 #include "schedules/space/rules/rule.h"
+#include "schedules/steps/edit.h"
 #include "schedules/steps/rescaled.h"
 
 namespace hone::schedules {
