@@ -40,6 +40,8 @@ std::map<std::string, std::string> following(const Plan& plan, const std::string
     const ir::Stage& s = stages[i];
     const bool inner = plan.program().buffer(s.output)->role == ir::Role::kTemp;
     if (s.name == root || !inner || !s.at.root() || best_at_bind(plan, s)) continue;
+    // What is laid out anew is made as a whole.
+    if (!plan.program().buffer(s.output)->axes.empty()) continue;
     const std::string own = followed(plan, s, root, var, known);
     if (!own.empty()) known[s.name] = own;
   }
