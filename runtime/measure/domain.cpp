@@ -52,10 +52,10 @@ Domain::Domain(const ir::Program& program, const ir::Stage& stage, std::span<con
   values_.resize(program.dims.size());
   for (const ir::IndexVar& v : stage.vars) add(v);
   for (const ir::IndexVar& v : stage.rvars) add(v);
-  // A variable whose range is read from data walks its tensor once for all values of the index that
-  // selects the range.
+  // A variable whose range begins and ends where data say walks its tensor once for all values of
+  // the index that selects the range.
   for (const ir::IndexVar& v : stage.rvars) {
-    if (is_closed(v.hi) && (!v.lo || is_closed(v.lo))) continue;
+    if (is_closed(v.hi) || !v.lo || is_closed(v.lo)) continue;
     const Vars chosen_by = vars_of(v.hi);
     for (Range& r : ranges_) {
       if (chosen_by.count(r.name) > 0) r.walker = v.name;
@@ -75,11 +75,22 @@ void Domain::add(const ir::IndexVar& v) {
     r.named = vars_of(v.hi);
     if (v.lo) r.named.merge(vars_of(v.lo));
   } else {
-    r.extent = walked(v.name);
+    r.extent = !v.lo || is_closed(v.lo) ? drawn(v) : walked(v.name);
     r.whole = {0, static_cast<int64_t>(r.extent) - 1, 1};
   }
   values_.push_back(r.whole.lo);
   ranges_.push_back(std::move(r));
+}
+
+/// How many values a range has in the middle whose end is read from data: an end is taken to be
+/// drawn evenly from where a check has it.
+double Domain::drawn(const ir::IndexVar& v) const {
+  for (const ir::Check& check : program_.checks) {
+    if (!equal(check.value, v.hi)) continue;
+    const double begin = v.lo ? closed(v.lo) : 0;
+    return std::max(0.0, (closed(check.lo) + closed(check.hi)) / 2 - begin);
+  }
+  return walked(v.name);
 }
 
 /// The extent of the tensor dim that variable `name` indexes alone.

@@ -52,6 +52,7 @@ class Domain {
 
   ir::Expr numbered(const ir::Expr& e) const;
   void add(const ir::IndexVar& v);
+  double drawn(const ir::IndexVar& v) const;
   double walked(const std::string& name) const;
   double count(const Vars& names, size_t from, std::vector<int64_t>& values) const;
   Span span_of(const ir::Expr& e) const;

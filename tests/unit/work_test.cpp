@@ -119,6 +119,14 @@ TEST_CASE("work: ranges and indices that data decide") {
   // Of 1000 rows 120 that are drawn evenly are 113 different ones.
   CHECK(bag.bytes_read > 4 * 8 * 100);
   CHECK(bag.bytes_read < 4 * 8 * 120 + 4 * 200 + 8 * 200);
+  // Rows that end where data say, anywhere in the tensor, end in its middle; each row anew.
+  const auto ragged = [](const std::string& range) {
+    return work("op f(n: i32[M], X: f32[M,N]) -> (Y: f32[M]) { Y[i] = sum[j in " + range +
+                "](X[i,j]) } M=100 N=500")
+        .singles.all;
+  };
+  CHECK(ragged("0..n[i]") == doctest::Approx(100 * 250));
+  CHECK(ragged("100..n[i]") == doctest::Approx(100 * 200));
 }
 
 TEST_CASE("work: cold tensors and what data choose from a large one come from memory") {
