@@ -501,3 +501,48 @@ TEST_CASE("space: loads that run across the store are transposed, or laid out be
     CHECK(text.find(row.step) != std::string::npos);
   }
 }
+
+TEST_CASE("space: a border is copied where its tests cost more, and lies as its tensor does") {
+  const struct {
+    const char* problem;
+    const char* step;  ///< that the schedule has; "": it copies no border
+  } rows[] = {
+      {"conv2d N=1 C=64 H=28 W=28 O=64 R=3 Q=3 P=1 const=F,b", "stage X at root -> X.g;"},
+      {"conv2d N=1 C=64 H=28 W=28 O=64 R=3 Q=3 P=1 X@N,H,W,C Y@N,d2,d3,O const=F,b",
+       "stage X at root -> X.g layout=[d0][d2][d3][d1]"},
+      // A window alone reads elements again.
+      {"depthwise_conv2d N=1 C=64 H=28 W=28 R=3 Q=3 P=1 const=F,b", ""},
+      {"depthwise_conv2d N=1 C=64 H=28 W=28 R=3 Q=3 P=1 X@N,H,W,C Y@N,d2,d3,C const=F,b", ""},
+      {"max_pool2d N=1 C=64 H=112 W=112 A=3 B=3 P=1 X@N,H,W,C Y@N,d2,d3,C", ""},
+      // So it does here, but lanes would be tested one by one.
+      {"max_pool2d N=1 C=64 H=112 W=112 A=3 B=3 P=1", "stage X at root -> X.g;"},
+      // Large windows read elements often.
+      {"depthwise_conv2d N=1 C=64 H=28 W=28 R=7 Q=7 P=3 const=F,b", "stage X at root -> X.g;"},
+  };
+  const ir::Target target = tests::target_named(kTargets[0]);
+  for (const auto& row : rows) {
+    CAPTURE(row.problem);
+    const auto problem = ops::parse_problem(row.problem);
+    REQUIRE(problem);
+    const std::string text = schedules::default_schedule(problem->program, target).text();
+    CAPTURE(text);
+    const bool copied = text.find("-> X.g") != std::string::npos;
+    CHECK(copied == (*row.step != 0));
+    CHECK(text.find(row.step) != std::string::npos);
+  }
+}
+
+TEST_CASE("space: tiles and the loops around them follow memory") {
+  const ir::Target target = tests::target_named(kTargets[0]);
+  const auto loops = [&](const std::string& layout) {
+    const ir::Program p =
+        tests::by_default("max_pool2d N=2 C=64 H=112 W=112 A=3 B=3 S=1 P=1 " + layout, target);
+    std::string out;
+    for (const ir::Loop& l : p.stage("Y")->loops) {
+      if (l.name.find_first_of("nrq") != 0) out += l.name + ' ';
+    }
+    return out;
+  };
+  CHECK(loops("") == "c h.o w.o h.i w.i ");
+  CHECK(loops("X@N,H,W,C Y@N,d2,d3,C") == "h w.o c.o w.i c.i ");
+}

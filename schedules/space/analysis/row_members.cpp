@@ -31,6 +31,13 @@ std::string followed(const Plan& plan, const ir::Stage& s, const std::string& ro
   return own;
 }
 
+/// True of a tensor that lies in another order than its indices, and than the tensor it copies.
+bool laid_anew(const ir::Program& program, const ir::Stage& s) {
+  const ir::Buffer& b = *program.buffer(s.output);
+  const ir::Buffer* from = s.value->op == ir::Op::kLoad ? program.buffer(s.value->name) : nullptr;
+  return !b.axes.empty() && (!from || from->axes != b.axes);
+}
+
 /// Producers of `root` that follow `var`, each with its own variable for it.
 std::map<std::string, std::string> following(const Plan& plan, const std::string& root,
                                              const std::string& var) {
@@ -41,7 +48,7 @@ std::map<std::string, std::string> following(const Plan& plan, const std::string
     const bool inner = plan.program().buffer(s.output)->role == ir::Role::kTemp;
     if (s.name == root || !inner || !s.at.root() || best_at_bind(plan, s)) continue;
     // What is laid out anew is made as a whole.
-    if (!plan.program().buffer(s.output)->axes.empty()) continue;
+    if (laid_anew(plan.program(), s)) continue;
     const std::string own = followed(plan, s, root, var, known);
     if (!own.empty()) known[s.name] = own;
   }

@@ -2,6 +2,7 @@
 #include "schedules/space/analysis/tile_axes.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "schedules/space/analysis/shape.h"
 
@@ -61,6 +62,24 @@ std::string sliding(const Plan& plan, const TiledReduction& t, const std::string
     }
   }
   return {};
+}
+
+/// What the rows of a tile may run along beside `columns`: first that along which loads lie
+/// nearest.
+std::vector<std::string> rows_beside(const ir::Stage& p, const StageFacts& facts,
+                                     const std::string& columns) {
+  std::vector<std::pair<int64_t, std::string>> by_step;
+  for (const ir::IndexVar& v : p.vars) {
+    if (v.name == columns || facts.extent(v.name) <= 1 || facts.bounds.contains(v.name)) continue;
+    int64_t step = 0;
+    for (const Access& a : facts.loads) step = std::max(step, std::abs(a.stride(v.name)));
+    by_step.emplace_back(step, v.name);
+  }
+  std::stable_sort(by_step.begin(), by_step.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::string> out;
+  for (auto& [step, name] : by_step) out.push_back(std::move(name));
+  return out;
 }
 
 /// Iterations of the loops over results around a tile of `columns` and `rows`.
@@ -231,14 +250,12 @@ TileAxes tile_along(const Plan& plan, const TiledReduction& t, const VectorAxis&
   TileAxes out{axis, "", "", false, {}, 0};
   out.size = choose_tile(problem_for(plan, t, axis.var, "", dots), plan.machine());
   out.cycles = out.size.cycles * around(p, facts, axis.var, "");
-  for (const ir::IndexVar& v : p.vars) {
-    if (v.name == axis.var || facts.extent(v.name) <= 1) continue;
-    if (facts.bounds.contains(v.name)) continue;
-    const TileSize size = choose_tile(problem_for(plan, t, axis.var, v.name, dots), plan.machine());
-    const double cycles = size.cycles * around(p, facts, axis.var, v.name);
+  for (const std::string& rows : rows_beside(p, facts, axis.var)) {
+    const TileSize size = choose_tile(problem_for(plan, t, axis.var, rows, dots), plan.machine());
+    const double cycles = size.cycles * around(p, facts, axis.var, rows);
     if (cycles >= out.cycles * kSame) continue;
     out.cycles = cycles;
-    out.rows = v.name;
+    out.rows = rows;
     out.size = size;
   }
   if (out.size.rows == 1) out.rows.clear();

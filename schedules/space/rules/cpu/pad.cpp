@@ -1,29 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "schedules/space/rules/rule.h"
 #include "schedules/steps/edit.h"
 
 namespace hone::schedules {
 namespace {
-
-/// Whether a copy with borders pays. It does for rows longer than half a vector, and where results
-/// share elements, as a convolution's channels do. It does, too, where neighbouring results read
-/// elements apart, which would be tested lane by lane. Else the tests cost less.
-bool copy_pays(const Plan& plan, const std::string& stage, const std::string& tensor) {
-  const ir::Buffer& b = *plan.program().buffer(tensor);
-  int64_t row = 0;
-  if (b.shape.empty() || !ir::is_const(b.shape.back(), &row)) return true;
-  if (2 * row > plan.lanes(b.type)) return true;
-  const StageFacts facts = plan.facts(stage);
-  for (const Access& a : facts.loads) {
-    if (a.buffer != tensor) continue;
-    for (const ir::IndexVar& v : plan.stage(stage).vars) {
-      if (facts.extent(v.name) <= 1) continue;
-      const bool apart = facts.store.stride(v.name) == 1 && a.stride(v.name) != 1;
-      if (a.stride(v.name) == 0 || apart) return true;
-    }
-  }
-  return false;
-}
 
 /// Elements of all iterations of a stage.
 int64_t iterations(const Plan& plan, const std::string& stage) {
@@ -34,12 +16,74 @@ int64_t iterations(const Plan& plan, const std::string& stage) {
   return count;
 }
 
+/// Elements of a tensor.
+int64_t elements(const Plan& plan, const ir::Buffer& b) {
+  int64_t count = 1;
+  for (const ir::Expr& extent : b.shape) count *= typical(plan.program(), extent);
+  return count;
+}
+
+/// Reads of each element from which a copy with a border pays.
+/// Tuned on: Zen 4 (AVX-512).
+constexpr int64_t kFewReads = 16;
+
+/// True where no results next to each other read elements of `a` next to each other: lanes would be
+/// tested one by one.
+bool reads_apart(const Plan& plan, const std::string& stage, const Access& a) {
+  const StageFacts facts = plan.facts(stage);
+  const std::vector<ir::IndexVar> vars = plan.stage(stage).vars;
+  return std::none_of(vars.begin(), vars.end(), [&](const ir::IndexVar& v) {
+    return facts.extent(v.name) > 1 && a.stride(v.name) == 1;
+  });
+}
+
+/// True where results share elements of `a`, as the channels of a convolution do.
+bool shares(const Plan& plan, const std::string& stage, const Access& a) {
+  const StageFacts facts = plan.facts(stage);
+  const std::vector<ir::IndexVar> vars = plan.stage(stage).vars;
+  return std::any_of(vars.begin(), vars.end(), [&](const ir::IndexVar& v) {
+    return facts.extent(v.name) > 1 && a.stride(v.name) == 0;
+  });
+}
+
+/// Why no copy with borders pays; "" where one does. Where lanes would be tested one by one it
+/// does. Where elements are read often it does, too, but for short rows that no results share.
+/// Else the tests cost less: the inner part of the loops is rid of them.
+std::string unworthy(const Plan& plan, const std::string& stage, const std::string& tensor) {
+  const ir::Buffer& b = *plan.program().buffer(tensor);
+  bool apart = false, shared = false;
+  for (const Access& a : plan.facts(stage).loads) {
+    if (a.buffer != tensor) continue;
+    apart |= reads_apart(plan, stage, a);
+    shared |= shares(plan, stage, a);
+  }
+  if (apart) return {};
+  if (iterations(plan, stage) <= kFewReads * elements(plan, b)) {
+    return "elements of " + tensor + " are read a few times each";
+  }
+  int64_t row = 0;
+  const bool is_long =
+      b.shape.empty() || !ir::is_const(b.shape.back(), &row) || 2 * row > plan.lanes(b.type);
+  if (is_long || shared) return {};
+  return "rows of " + tensor + " are half a vector at most, and results share none of it";
+}
+
+/// The order of a tensor's axes in memory, for a copy that lies as it does.
+std::vector<LayoutAxis> layout_of(const ir::Buffer& tensor) {
+  std::vector<LayoutAxis> out;
+  for (const ir::Axis& a : tensor.axes) {
+    out.push_back({dim_name(static_cast<size_t>(a.dim)), a.div, a.mod ? Number(a.mod) : Number()});
+  }
+  return out;
+}
+
 /// Adds the copy of a tensor. False, nothing changed and `plan` told why, where that leaves a load
 /// of it guarded.
 bool copy_with_borders(Plan& plan, const std::string& stage, const std::string& tensor,
                        const std::string& copy) {
   Plan::Mark before = plan.mark();
-  bool done = plan.add(step::stage(tensor, {}, copy));
+  bool done = plan.add(
+      step::stage(tensor, {}, copy, {.layout = layout_of(*plan.program().buffer(tensor))}));
   if (done) {
     for (const Access& a : plan.facts(stage).loads) done &= !a.guarded || a.buffer != copy;
     if (!done) plan.declines("a load of " + tensor + " is tested with a border around it, too");
@@ -55,11 +99,8 @@ bool mostly_border(Plan& plan, const std::string& stage, const std::string& tens
   Plan::Mark before = plan.mark();
   if (!copy_with_borders(plan, stage, tensor, copy)) return false;
   const int64_t copied = iterations(plan, copy);
-  int64_t elements = 1;
-  for (const ir::Expr& extent : plan.program().buffer(tensor)->shape) {
-    elements *= typical(plan.program(), extent);
-  }
-  const bool wasted = copied >= 2 * elements && 2 * copied >= iterations(plan, stage);
+  const bool wasted = copied >= 2 * elements(plan, *plan.program().buffer(tensor)) &&
+                      2 * copied >= iterations(plan, stage);
   plan.rewind(std::move(before));
   return wasted;
 }
@@ -77,13 +118,13 @@ bool apply_pad(Plan& plan, const std::string& name) {
   bool any = false;
   for (const std::string& tensor : guarded) {
     const std::string copy = plan.fresh_stage(tensor + ".g");
-    const bool shared = copy_pays(plan, name, tensor);
-    const bool pays = shared && !mostly_border(plan, name, tensor, copy);
-    if (plan.decide("pad " + tensor, 2, pays) == 0) {
-      plan.declines(pays     ? tensor + " was decided to stay without a border"
-                    : shared ? "a copy of " + tensor + " would be half border, read twice at most"
-                             : "rows of " + tensor +
-                                   " are half a vector at most, and results share none of it");
+    std::string why = unworthy(plan, name, tensor);
+    if (why.empty() && mostly_border(plan, name, tensor, copy)) {
+      why = "a copy of " + tensor + " would be half border, read twice at most";
+    }
+    if (plan.decide("pad " + tensor, 2, why.empty()) == 0) {
+      if (why.empty()) why = tensor + " was decided to stay without a border";
+      plan.declines(why);
       continue;
     }
     any |= copy_with_borders(plan, name, tensor, copy);

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <tuple>
 
 #include "schedules/space/analysis/align.h"
 #include "schedules/space/analysis/pack.h"
@@ -74,18 +78,30 @@ constexpr int64_t kShortestBlocked = 512;
 /// Points of a tile, times steps, that are all unrolled; those that need no further steps.
 /// Tuned on: Zen 5 (AVX-512).
 constexpr int64_t kMostUnrolled = 96, kManyPoints = 12;
-/// Bytes of the tensors that `loop` of the root moves along.
-int64_t bytes_along(const Plan& plan, const Tile& t, const std::string& loop) {
+/// What a loop around the tile moves along: `far` what half the nearest cache does not hold.
+struct Moves {
+  std::set<std::string> far;
+  int64_t far_bytes = 0, near_bytes = 0;
+  int64_t stride = 0;  ///< of a step along what is far, in elements
+};
+Moves moves_of(const Plan& plan, const Tile& t, const std::string& loop) {
   const std::vector<std::string> vars = roots_of(plan.stage(t.root), loop);
-  int64_t bytes = 0;
+  Moves out;
   for (const Access& a : plan.facts(t.producer).loads) {
-    const bool moves = std::any_of(t.follows.begin(), t.follows.end(), [&](const auto& follows) {
-      return a.stride(follows.first) != 0 &&
-             std::find(vars.begin(), vars.end(), follows.second) != vars.end();
-    });
-    if (moves) bytes += bytes_of(plan.program(), *plan.program().buffer(a.buffer));
+    int64_t stride = 0;
+    for (const auto& [own, theirs] : t.follows) {
+      const bool ours = std::find(vars.begin(), vars.end(), theirs) != vars.end();
+      if (ours) stride = std::max(stride, std::abs(a.stride(own)));
+    }
+    if (stride == 0) continue;
+    const int64_t bytes = bytes_of(plan.program(), *plan.program().buffer(a.buffer));
+    const bool far = bytes > plan.machine().l1d / 2;
+    (far ? out.far_bytes : out.near_bytes) += bytes;
+    if (!far) continue;
+    out.far.insert(a.buffer);
+    out.stride = std::max(out.stride, stride);
   }
-  return bytes;
+  return out;
 }
 
 /// True when the loops of the root are computed in by no stage but the tile's.
@@ -97,13 +113,25 @@ bool hosts_none(const Plan& plan, const Tile& t) {
 }
 
 /// Orders the loops around the tile. What an inner loop does not move along is read again from near
-/// caches, so those that move along most are outside.
+/// caches, so those that move along most are outside. Of those that move along the same, the one
+/// with the longest steps is: memory is read in its order.
 void order_outer(Plan& plan, Tile& t, const std::string& columns, const std::string& rows) {
   t.outer.push_back(columns);
   if (!rows.empty()) t.outer.push_back(rows);
   const auto first = t.outer.end() - (hosts_none(plan, t) ? t.outer.size() : rows.empty() ? 1 : 2);
+  std::map<std::string, Moves> moves;
+  for (const std::string& loop : t.outer) moves[loop] = moves_of(plan, t, loop);
+  const auto rank = [&](const std::string& loop) {
+    const Moves& m = moves.at(loop);
+    const auto alike = std::find_if(t.outer.begin(), t.outer.end(), [&](const std::string& other) {
+      return moves.at(other).far == m.far;
+    });
+    return std::tuple(-m.far_bytes, alike - t.outer.begin(), -m.stride, -m.near_bytes);
+  };
+  std::map<std::string, decltype(rank(columns))> ranks;
+  for (const std::string& loop : t.outer) ranks[loop] = rank(loop);
   std::stable_sort(first, t.outer.end(), [&](const std::string& a, const std::string& b) {
-    return bytes_along(plan, t, a) > bytes_along(plan, t, b);
+    return ranks.at(a) < ranks.at(b);
   });
   if (!rows.empty() && plan.decide("loop order of " + t.producer, 2, 0) == 1) {
     std::iter_swap(std::find(t.outer.begin(), t.outer.end(), columns),
