@@ -148,16 +148,21 @@ class Builder {
     note(inst.mask, true, effects.mask_written, false);
   }
 
-  /// Prepends [from, to) to the ranges of `reg`, merging those that it touches.
+  /// Prepends [from, to) to the ranges of `reg`, merging those that it touches into the first.
   void add(int reg, int from, int to) {
-    int next = out_.head[reg];
-    while (next >= 0 && out_.ranges[next].from <= to) {
-      from = std::min(from, out_.ranges[next].from);
-      to = std::max(to, out_.ranges[next].to);
-      next = out_.ranges[next].next;
+    int32_t& head = out_.head[reg];
+    if (head < 0 || out_.ranges[head].from > to) {
+      out_.ranges.push_back({from, to, head});
+      head = static_cast<int32_t>(out_.ranges.size()) - 1;
+      return;
     }
-    out_.ranges.push_back({from, to, next});
-    out_.head[reg] = static_cast<int32_t>(out_.ranges.size()) - 1;
+    Range& first = out_.ranges[head];
+    first.from = std::min(first.from, from);
+    first.to = std::max(first.to, to);
+    while (first.next >= 0 && out_.ranges[first.next].from <= first.to) {
+      first.to = std::max(first.to, out_.ranges[first.next].to);
+      first.next = out_.ranges[first.next].next;
+    }
   }
 
   static bool has(const uint64_t* set, int g) { return set[g / 64] >> (g % 64) & 1; }

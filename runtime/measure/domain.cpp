@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 
+#include "jit/interp/scalar.h"
 #include "runtime/call/plan.h"
 
 namespace hone::runtime {
@@ -58,7 +59,15 @@ Domain::Domain(const ir::Program& program, const ir::Stage& stage, std::span<con
     if (is_closed(v.hi) || !v.lo || is_closed(v.lo)) continue;
     const Vars chosen_by = vars_of(v.hi);
     for (Range& r : ranges_) {
-      if (chosen_by.count(r.name) > 0) r.walker = v.name;
+      if (chosen_by.count(r.name) == 0) continue;
+      if (r.walker.empty()) {
+        r.walker = v.name;
+      } else {
+        // A second one walks a part of its tensor for each value.
+        for (Range& own : ranges_) {
+          if (own.name == v.name) own.extent /= std::max(1.0, r.extent);
+        }
+      }
     }
   }
 }
@@ -87,8 +96,13 @@ void Domain::add(const ir::IndexVar& v) {
 double Domain::drawn(const ir::IndexVar& v) const {
   for (const ir::Check& check : program_.checks) {
     if (!equal(check.value, v.hi)) continue;
-    const double begin = v.lo ? closed(v.lo) : 0;
-    return std::max(0.0, (closed(check.lo) + closed(check.hi)) / 2 - begin);
+    double most = closed(check.hi);
+    ir::Expr end = v.hi;
+    while (end->op == ir::Op::kCast) end = end->args[0];
+    if (end->op == ir::Op::kLoad && is_int(end->type)) {
+      most = std::min(most, static_cast<double>(jit::integers_of(end->type).second));
+    }
+    return std::max(0.0, (closed(check.lo) + most) / 2 - (v.lo ? closed(v.lo) : 0));
   }
   return walked(v.name);
 }

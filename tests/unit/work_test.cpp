@@ -127,6 +127,14 @@ TEST_CASE("work: ranges and indices that data decide") {
   };
   CHECK(ragged("0..n[i]") == doctest::Approx(100 * 250));
   CHECK(ragged("100..n[i]") == doctest::Approx(100 * 200));
+  // A byte holds no end beyond 255.
+  CHECK(work("op f(n: u8[M], X: f32[M,N]) -> (Y: f32[M]) { Y[i] = sum[j in 0..n[i]](X[i,j]) } "
+             "M=100 N=500")
+            .singles.all == doctest::Approx(100 * 127.5));
+  // Of two ranges of each row, both cover their tensor once over all rows: their product does not.
+  CHECK(work("op f(a: i32[M+1], b: i32[M+1], X: f32[L,N]) -> (Y: f32[M]) { Y[i] = sum[j in "
+             "a[i]..a[i+1], k in b[i]..b[i+1]](X[j,k]) } M=10 L=100 N=500")
+            .singles.all == doctest::Approx(100 * 500 / 10));
 }
 
 TEST_CASE("work: cold tensors and what data choose from a large one come from memory") {

@@ -5,6 +5,7 @@
 #include <bit>
 #include <utility>
 
+#include "jit/ir/functions/function.h"
 #include "jit/ir/integers.h"
 
 namespace hone::jit {
@@ -186,7 +187,8 @@ bool Indices::range_of(const Affine& a, int64_t& min, int64_t& max) const {
 }
 
 bool Indices::steers(const ir::Expr& e) const {
-  if (is_float(e->type) || e->op == Op::kCall) return false;
+  if (is_float(e->type)) return false;
+  if (e->op == Op::kCall && e->fn->expansion != ir::Expansion::kAbs) return false;
   if (e->op == Op::kLoad) {
     if (e->guarded || nest_.buffers[e->id].home == ir::Home::kRegisters) return false;
   }

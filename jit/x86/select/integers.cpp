@@ -3,6 +3,7 @@
 
 #include <bit>
 
+#include "jit/ir/functions/function.h"
 #include "jit/x86/select/expressions.h"
 
 namespace hone::jit {
@@ -66,8 +67,12 @@ Reg Integers::integer(const ir::Expr& e) {
       const Reg a = operand(e->args[0]);
       return general_.multiplied(a, operand(e->args[1]));
     }
-    case Op::kCall:
-      return from_vector(e);
+    case Op::kCall: {
+      if (e->fn->expansion != ir::Expansion::kAbs || !is_int(e->type)) return from_vector(e);
+      const Reg a = operand(e->args[0]);
+      const Reg negated = code_.update(RegClass::kGpr, 8, a, X86::neg, {});
+      return general_.wrapped(general_.extreme_of(Op::kMax, a, negated), e->type);
+    }
     default:
       if (e->type == DType::kI64) return indices_.gpr(indices_.affine(e));
       return narrow(e);

@@ -164,11 +164,10 @@ Value Values::convert(const ir::Expr& e) {
   if (from->type == to) return value(from);
   if (from->type == DType::kI64 && !indices_.depends_on_lane(from) && indices_.steers(from)) {
     // The same in all lanes: converted once, as a scalar.
+    if (to == DType::kBool)
+      return conditions_.compare(ir::make_binary(Op::kNe, from, ir::make_int(0)));
     const Reg r = indices_.gpr(indices_.affine(from));
     if (is_int(to)) return vectors_.splat(r, to);
-    if (to == DType::kBool)
-      return masks_.compare(Op::kNe, vectors_.splat(r, DType::kI64),
-                            vectors_.constant_bits(DType::kI64, 0));
     const bool exact = to == DType::kF64;
     const Reg zero = vectors_.constant_bits(DType::kI32, 0).reg;
     Operand source = greg(r);
