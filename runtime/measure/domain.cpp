@@ -91,8 +91,8 @@ void Domain::add(const ir::IndexVar& v) {
   ranges_.push_back(std::move(r));
 }
 
-/// How many values a range has in the middle whose end is read from data: an end is taken to be
-/// drawn evenly from where a check has it.
+/// How many values a range has on average whose end is read from data. The end is taken to be drawn
+/// evenly from where a check has it.
 double Domain::drawn(const ir::IndexVar& v) const {
   for (const ir::Check& check : program_.checks) {
     if (!equal(check.value, v.hi)) continue;

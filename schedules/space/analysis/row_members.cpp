@@ -8,6 +8,7 @@
 #include "schedules/space/analysis/axis.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/plan.h"
+#include "schedules/steps/edit.h"
 
 namespace hone::schedules {
 namespace {
@@ -43,10 +44,17 @@ std::map<std::string, std::string> following(const Plan& plan, const std::string
                                              const std::string& var) {
   std::map<std::string, std::string> known;
   const auto& stages = plan.program().stages;
+  const auto read_here = [&](const std::string& tensor) {
+    return reads(*plan.program().stage(root), tensor) ||
+           std::any_of(known.begin(), known.end(), [&](const auto& member) {
+             return reads(*plan.program().stage(member.first), tensor);
+           });
+  };
   for (size_t i = stages.size(); i-- > 0;) {
     const ir::Stage& s = stages[i];
     const bool inner = plan.program().buffer(s.output)->role == ir::Role::kTemp;
-    if (s.name == root || !inner || !s.at.root() || best_at_bind(plan, s)) continue;
+    if (s.name == root || !inner || !s.at.root() || !read_here(s.output)) continue;
+    if (best_at_bind(plan, s)) continue;
     // What is laid out anew is made as a whole.
     if (laid_anew(plan.program(), s)) continue;
     const std::string own = followed(plan, s, root, var, known);

@@ -49,11 +49,8 @@ const ir::Stage* fusable(Plan& plan, const ir::Stage& s) {
   plan.declines("it neither reduces nor reads a reduction");
   for (const ir::Stage& p : plan.program().stages) {
     if (p.reduce == ir::Reduce::kNone) continue;
+    if (!reads(s, p.output)) continue;
     const std::vector<size_t> readers = readers_of(plan.program(), p.output);
-    const bool ours = std::any_of(readers.begin(), readers.end(), [&](size_t r) {
-      return plan.program().stages[r].name == s.name;
-    });
-    if (!ours) continue;
     if (const std::string why = unfusable(plan, p, s, readers.size() > 1); !why.empty()) {
       plan.declines("the reduction " + p.name + ", which it reads, " + why);
       continue;
