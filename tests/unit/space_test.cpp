@@ -546,3 +546,20 @@ TEST_CASE("space: tiles and the loops around them follow memory") {
   CHECK(loops("") == "c h.o w.o h.i w.i ");
   CHECK(loops("X@N,H,W,C Y@N,d2,d3,C") == "h w.o c.o w.i c.i ");
 }
+
+TEST_CASE("space: products that no cache holds are visited by blocks of both factors") {
+  const ir::Target target = tests::target_named(kTargets[0]);
+  const auto order = [&](const char* problem) {
+    const ir::Program p = tests::by_default(problem, target);
+    std::string out;
+    for (const ir::Loop& l : p.stage("C")->loops) out += l.name + ' ';
+    const ir::Stage* const copy = p.stage("B.p");
+    return out + (copy ? "B at " + copy->at.loop : "");
+  };
+  // Panels of B are copied once for a block of columns and of the reduction.
+  CHECK(order("matmul M=4000 N=4000 K=4000") == "n.o k.o m.o n.t m.t m.r n.r B at k.o");
+  CHECK(order("matmul M=4000 N=4000 K=4000 const=B") == "n.o k.o m.o n.t m.t m.r n.r B at ");
+  CHECK(order("matmul M=700 N=700 K=700") == "n.o m.o m.i n.i B at n.o");
+  // One of the factors stays near whatever the order.
+  CHECK(order("matmul M=64 N=4000 K=4000") == "n.o k.o m.o m.i n.i B at k.o");
+}

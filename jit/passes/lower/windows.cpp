@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/passes/lower/windows.h"
 
+#include <algorithm>
+
 #include "jit/passes/joins.h"
 #include "jit/passes/lower/accesses.h"
 #include "jit/passes/lower/expressions.h"
@@ -21,14 +23,35 @@ std::vector<Span> Windows::spans_inside(size_t stage) {
   Instance none;
   std::vector<Span> vars =
       s.at.root() ? domain_of(static_cast<int>(stage)) : needed(s.output, s.at);
+  const auto parts = static_cast<std::ptrdiff_t>(std::min(s.factored.size(), vars.size()));
+  const std::vector<Span> factored(vars.end() - parts, vars.end());
   vars.resize(s.vars.size());
   for (const IndexVar& v : s.rvars) {
     if ((v.lo && !Poly::of(v.lo).is_constant()) || has_var_or_load(v.hi)) break;
     const Poly lo = v.lo ? accesses_.index(none, v.lo) : Poly();
-    vars.push_back({lo, accesses_.index(none, v.hi) - lo});
+    Span span = part_of(s, v.name, accesses_.index(none, v.hi) - lo, factored);
+    span.lo += lo;
+    vars.push_back(std::move(span));
   }
   if (standing_) still_.emplace(stage, vars);
   return vars;
+}
+
+Span Windows::part_of(const Stage& s, const std::string& loop, const Poly& extent,
+                      const std::vector<Span>& factored) {
+  for (size_t f = 0; f < s.factored.size() && f < factored.size(); ++f) {
+    if (s.factored[f] == loop) return factored[f];
+  }
+  for (const Relation& r : s.relations) {
+    if (r.kind != Relation::kSplit || r.parent != loop || r.tail == Tail::kOverlap) continue;
+    const Span outer = part_of(s, r.outer, ceil_div(extent, r.factor, &facts_), factored);
+    if (outer.extent != Poly(1)) break;
+    const Poly base = outer.lo * Poly(r.factor);
+    Span inner = part_of(s, r.inner, min(r.factor, extent - base, &facts_), factored);
+    inner.lo += base;
+    return inner;
+  }
+  return {0, extent};
 }
 
 std::vector<Span> Windows::domain_of(int stage) {

@@ -47,6 +47,10 @@ class Windows final : public LoweringPart {
                                const ir::Stage& reader);
 
  private:
+  /// The values of `loop`, of `extent` iterations, where the factored loops among its parts have
+  /// those of `factored`.
+  Span part_of(const ir::Stage& s, const std::string& loop, const ir::Poly& extent,
+               const std::vector<Span>& factored);
   std::vector<Span> needed(const std::string& buffer, const ir::Place& place);
   std::vector<Span> beside(const ir::Stage& stage, const ir::Place& place);
   bool is_read_inside(const std::string& buffer, const ir::Place& place) const;

@@ -86,7 +86,7 @@ bool pays_to_pack(const Plan& plan, const std::string& stage, const Access& a) {
 }
 
 bool pack(Plan& plan, const std::string& stage, const std::string& tensor, const std::string& var,
-          const Number& width, const Groups& groups) {
+          const Number& width, const Groups& groups, const ir::Place& at) {
   const ir::Stage s = plan.stage(stage);
   const ir::Expr load = load_along(s, tensor, var);
   if (!load)
@@ -108,7 +108,7 @@ bool pack(Plan& plan, const std::string& stage, const std::string& tensor, const
   layout.insert(layout.end(), reduced.begin(), reduced.end());
   layout.push_back({d, 1, width});
   if (!groups.var.empty()) layout.push_back({dim_name(grouped), 1, groups.size});
-  if (!plan.add(step::stage(tensor, {}, copy, {.layout = std::move(layout)}))) return false;
+  if (!plan.add(step::stage(tensor, at, copy, {.layout = std::move(layout)}))) return false;
   const auto h = plan.split(copy, d, width, ir::Tail::kPeel);
   if (h.outer.empty()) return false;
   if (groups.size == 1 && transpose_copy(plan, copy, {h.outer}, d, h.inner)) return true;

@@ -13,10 +13,11 @@ struct Groups {
   int size = 1;
 };
 
-/// Copies `tensor`, as `stage` reads it, at the root, and schedules the copy. Panels are `width`
-/// wide along the dim that `var` indexes; `groups` lie together. False where a step does not apply.
+/// Copies what an iteration of the loop `at` reads of `tensor`, as `stage` reads it, or at the root
+/// all of it, and schedules the copy. Panels are `width` wide along the dim that `var` indexes;
+/// `groups` lie together. False where a step does not apply.
 bool pack(Plan& plan, const std::string& stage, const std::string& tensor, const std::string& var,
-          const Number& width, const Groups& groups = {});
+          const Number& width, const Groups& groups = {}, const ir::Place& at = {});
 
 /// Copies what an iteration of `loop` of stage `root` reads of `tensor`, along the dim that `var`
 /// indexes in `stage`, just before it is read. False where a step does not apply.

@@ -20,6 +20,9 @@ struct Tile : TiledReduction, TileAxes {
   Dots dots;             ///< the instruction that does its products, if any
   bool columns = false;  ///< a few rows of a tensor are read to their ends before the next
   Number height, width;  ///< knobs
+  std::vector<std::string> blocked;     ///< loops over blocks of the reduction
+  bool two_levels = false;              ///< tiles are visited by blocks of columns and rows
+  std::string column_block, row_block;  ///< loops over these blocks
   std::vector<std::string> outer;       ///< loops of the root around the tile, outermost first
   std::string row_inner, column_inner;  ///< loops of the root inside the tile
 
@@ -75,6 +78,9 @@ constexpr int64_t kShortestBlocked = 512;
 /// Points of a tile, times steps, that are all unrolled; those that need no further steps.
 /// Tuned on: Zen 5 (AVX-512).
 constexpr int64_t kMostUnrolled = 96, kManyPoints = 12;
+/// Parts of the last cache and of the second level that blocks of the factors take.
+/// Tuned on: Zen 4 (AVX-512).
+constexpr int64_t kPartOfLast = 8, kPartOfSecond = 4;
 /// What a loop around the tile moves along: `far` what half the nearest cache does not hold.
 struct Moves {
   std::set<std::string> far;
@@ -136,57 +142,10 @@ void order_outer(Plan& plan, Tile& t, const std::string& columns, const std::str
   }
 }
 
-/// Splits the root's loops into tiles and finds the order of the loops around them.
-bool make_tiles(Plan& plan, Tile& t) {
-  const StageFacts facts = plan.facts(t.producer);
-  const int lanes = plan.lanes(widest_type(plan.program(), plan.stage(t.producer)));
-  const int64_t vectors = t.size.vectors;
-  std::vector<int64_t> widths;
-  for (int64_t n = 1; n <= 6; ++n) {
-    if ((n - 1) * lanes < facts.extent(t.axis.var)) widths.push_back(n * lanes);
-  }
-  t.width = plan.knob(knob_name("nr", t.producer), widths, vectors * lanes);
-  const auto columns = plan.split(t.root, t.root_var(t.axis.var), t.width, ir::Tail::kPeel);
-  if (columns.outer.empty()) return false;
-  t.column_inner = columns.inner;
-  Plan::Halves rows;
-  if (!t.rows.empty()) {
-    t.height =
-        plan.knob(knob_name("mr", t.producer), {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14}, t.size.rows);
-    rows = plan.split(t.root, t.root_var(t.rows), t.height, ir::Tail::kPeel);
-    if (rows.outer.empty()) return false;
-    t.row_inner = rows.inner;
-  }
-  const ir::Stage root = plan.stage(t.root);
-  for (const ir::Loop& l : root.loops) {
-    const bool ours = l.name == columns.outer || l.name == columns.inner || l.name == rows.outer ||
-                      l.name == rows.inner;
-    if (!ours && !is_reduction(root, l.name)) t.outer.push_back(l.name);
-  }
-  order_outer(plan, t, columns.outer, rows.outer);
-  return true;
-}
-
-/// Brings a loop that gives every thread work to the front of those around the tile.
-void spread_outer(const Plan& plan, Tile& t) {
-  const ir::Stage root = plan.stage(t.root);
-  if (!root.at.root() || !hosts_none(plan, t)) return;
-  const auto trips = [&](const std::string& loop) {
-    return typical(plan.program(), extent_of(root, loop));
-  };
-  size_t best = 0;
-  for (size_t i = 1; i < t.outer.size(); ++i) {
-    if (trips(t.outer[best]) >= 2 * plan.machine().threads) break;
-    if (trips(t.outer[i]) > trips(t.outer[best])) best = i;
-  }
-  std::rotate(t.outer.begin(), t.outer.begin() + static_cast<long>(best),
-              t.outer.begin() + static_cast<long>(best) + 1);
-}
-
 /// True when a tile reads its tensors once, a few lines of every row, and rows are pages apart. No
 /// hardware prefetches along a column, so a few rows at a time are read to their ends.
 bool reads_columns(const Plan& plan, const Tile& t, const std::string& reduced) {
-  if (!t.rows.empty() || t.outer.size() != 1) return false;
+  if (!t.rows.empty() || plan.stage(t.root).vars.size() != 1) return false;
   for (const Access& a : plan.facts(t.producer).loads) {
     const int64_t size = size_of(plan.program().buffer(a.buffer)->type);
     const bool far = !a.gathers && a.stride(reduced) * size >= plan.machine().page_bytes;
@@ -222,6 +181,111 @@ std::vector<std::string> block_reduction(Plan& plan, Tile& t) {
   if (h.outer.empty()) return {};
   t.columns = columns;
   return {h.outer};
+}
+
+/// Whether tiles are visited by blocks, so that a block of each factor stays in a near cache while
+/// the reduction runs over it. It is worth the loops where no near cache holds either factor, and
+/// the last one not both beside the rest.
+bool pays_two_levels(Plan& plan, const Tile& t) {
+  if (t.blocked.empty() || t.columns || t.rows.empty() || t.fused() || !hosts_none(plan, t))
+    return false;
+  const int64_t by_columns = moves_of(plan, t, t.root_var(t.axis.var)).far_bytes;
+  const int64_t by_rows = moves_of(plan, t, t.root_var(t.rows)).far_bytes;
+  const bool far = std::min(by_columns, by_rows) > plan.machine().l2 &&
+                   by_columns + by_rows > plan.machine().l3 / 2;
+  return plan.decide("two levels of blocks of " + t.producer, 2, far && !t.dots) == 1;
+}
+
+/// Cuts the root's loop over tiles of `size` along `var` into blocks of `tiles`; "" where it
+/// cannot.
+std::string cut_blocks(Plan& plan, const Tile& t, const std::string& var, const Number& size,
+                       const std::string& knob, int64_t tiles) {
+  const Number number = plan.knob(knob, {4, 8, 16, 32, 64}, tiles);
+  return plan.split(t.root, var, size * number, ir::Tail::kPeel).outer;
+}
+
+/// The knob of the rows of a tile.
+void take_height(Plan& plan, Tile& t) {
+  t.height =
+      plan.knob(knob_name("mr", t.producer), {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14}, t.size.rows);
+}
+
+/// Blocks of columns whose panels take a part of the last cache, and of rows that the second level
+/// holds beside a panel.
+bool make_blocks(Plan& plan, Tile& t) {
+  const StageFacts facts = plan.facts(t.producer);
+  const ir::Stage p = plan.stage(t.producer);
+  const int64_t width = t.size.vectors * plan.lanes(widest_type(plan.program(), p));
+  const int64_t term = kBlockTerms * size_of(p.accumulate);
+  const int64_t all = (facts.extent(t.axis.var) + width - 1) / width;
+  const int64_t share = std::max<int64_t>(1, all / (2 * plan.machine().threads));
+  const int64_t columns =
+      std::clamp<int64_t>(plan.machine().l3 / kPartOfLast / (term * width), 1, share);
+  const int64_t rows =
+      std::max<int64_t>(1, plan.machine().l2 / kPartOfSecond / (term * t.size.rows));
+  t.column_block =
+      cut_blocks(plan, t, t.root_var(t.axis.var), t.width, knob_name("nb", t.producer), columns);
+  t.width = t.width.again();
+  if (t.column_block.empty()) return false;
+  take_height(plan, t);
+  t.row_block =
+      cut_blocks(plan, t, t.root_var(t.rows), t.height, knob_name("mb", t.producer), rows);
+  t.height = t.height.again();
+  return !t.row_block.empty();
+}
+
+/// Splits the root's loops into tiles and finds the order of the loops around them.
+bool make_tiles(Plan& plan, Tile& t) {
+  const StageFacts facts = plan.facts(t.producer);
+  const int lanes = plan.lanes(widest_type(plan.program(), plan.stage(t.producer)));
+  const int64_t vectors = t.size.vectors;
+  std::vector<int64_t> widths;
+  for (int64_t n = 1; n <= 6; ++n) {
+    if ((n - 1) * lanes < facts.extent(t.axis.var)) widths.push_back(n * lanes);
+  }
+  t.width = plan.knob(knob_name("nr", t.producer), widths, vectors * lanes);
+  if (t.two_levels && !make_blocks(plan, t)) return false;
+  const auto columns = plan.split(t.root, t.root_var(t.axis.var), t.width, ir::Tail::kPeel);
+  if (columns.outer.empty()) return false;
+  t.column_inner = columns.inner;
+  Plan::Halves rows;
+  if (!t.rows.empty()) {
+    if (!t.two_levels) take_height(plan, t);
+    rows = plan.split(t.root, t.root_var(t.rows), t.height, ir::Tail::kPeel);
+    if (rows.outer.empty()) return false;
+    t.row_inner = rows.inner;
+  }
+  const ir::Stage root = plan.stage(t.root);
+  const std::string ours[] = {columns.outer, columns.inner,  rows.outer,
+                              rows.inner,    t.column_block, t.row_block};
+  for (const ir::Loop& l : root.loops) {
+    const bool placed = std::find(std::begin(ours), std::end(ours), l.name) != std::end(ours);
+    if (!placed && !is_reduction(root, l.name)) t.outer.push_back(l.name);
+  }
+  if (!t.two_levels) {
+    order_outer(plan, t, columns.outer, rows.outer);
+    return true;
+  }
+  t.outer.push_back(t.column_block);
+  t.outer.insert(t.outer.end(), t.blocked.begin(), t.blocked.end());
+  t.outer.insert(t.outer.end(), {t.row_block, columns.outer, rows.outer});
+  return true;
+}
+
+/// Brings a loop that gives every thread work to the front of those around the tile.
+void spread_outer(const Plan& plan, Tile& t) {
+  const ir::Stage root = plan.stage(t.root);
+  if (!root.at.root() || !hosts_none(plan, t)) return;
+  const auto trips = [&](const std::string& loop) {
+    return typical(plan.program(), extent_of(root, loop));
+  };
+  size_t best = 0;
+  for (size_t i = 1; i < t.outer.size(); ++i) {
+    if (trips(t.outer[best]) >= 2 * plan.machine().threads) break;
+    if (trips(t.outer[i]) > trips(t.outer[best])) best = i;
+  }
+  std::rotate(t.outer.begin(), t.outer.begin() + static_cast<long>(best),
+              t.outer.begin() + static_cast<long>(best) + 1);
 }
 
 /// A thread's part of the tiles, around the blocks of a reduction that all tiles of it share.
@@ -316,11 +380,11 @@ bool pack_dots(Plan& plan, const std::string& inner, const Tile& t) {
   return true;
 }
 
-/// The outermost loop over tiles, where one of its iterations has all readers of a panel. Packed
-/// there, a panel is still copied once, and is read from a near cache. A copy of a whole large
-/// tensor would go through memory. "": pack at the root.
-std::string panel_loop(Plan& plan, const Tile& t, const std::string& inner,
-                       const std::string& outermost) {
+/// The loop in which panels are packed: the outermost over tiles, where one of its iterations has
+/// all readers of a panel; for long panels a blocked reduction right inside it. Packed there, a
+/// panel is still copied once, and is read from a near cache. A copy of a whole large tensor would
+/// go through memory. "": pack at the root.
+std::string panel_loop(Plan& plan, const Tile& t, const std::string& inner) {
   const ir::Buffer b = *plan.program().buffer(t.axis.packed);
   const int64_t all = bytes_of(plan.program(), b);
   if (t.fused() || b.constant || b.shape.size() != 2 || all <= plan.machine().l2) return {};
@@ -328,23 +392,32 @@ std::string panel_loop(Plan& plan, const Tile& t, const std::string& inner,
     if (a.buffer == b.name && a.stride(t.axis.var) != 1) return {};
   }
   const ir::Stage root = plan.stage(t.root);
+  const std::string& outermost = t.outer[0];
   const std::vector<std::string> vars = roots_of(root, outermost);
   if (vars.size() != 1 || vars[0] != t.axis.var) return {};
-  const int64_t trips = typical(plan.program(), extent_of(root, outermost));
-  const bool fits = all / std::max<int64_t>(trips, 1) <= plan.machine().l2 / 2;
-  const bool shared = trips >= 2 * plan.machine().threads;
-  return fits && shared && plan.decide("panels of " + b.name, 2, 1) == 1 ? outermost : "";
+  const auto trips = [&](const std::string& loop) {
+    return std::max<int64_t>(1, typical(plan.program(), extent_of(root, loop)));
+  };
+  if (trips(outermost) < 2 * plan.machine().threads) return {};
+  const int64_t panel = all / trips(outermost), near = plan.machine().l2 / 2;
+  const bool in_blocks = panel > near && !t.blocked.empty() && t.outer[1] == t.blocked[0];
+  if (panel / (in_blocks ? trips(t.blocked[0]) : 1) > near) return {};
+  if (plan.decide("panels of " + b.name, 2, 1) == 0) return {};
+  return in_blocks ? t.blocked[0] : outermost;
 }
 
 /// Tiles of the root, the reduction in registers inside them.
 bool emit(Plan& plan, Tile& t) {
+  t.blocked = block_reduction(plan, t);
+  t.two_levels = pays_two_levels(plan, t);
   if (!make_tiles(plan, t)) return false;
-  spread_outer(plan, t);
+  if (!t.two_levels) {
+    spread_outer(plan, t);
+    // A blocked reduction goes around the innermost loop over tiles.
+    const bool around = t.outer.size() > 1 || t.columns;
+    t.outer.insert(t.outer.end() - (around ? 1 : 0), t.blocked.begin(), t.blocked.end());
+  }
   std::vector<std::string> order = t.outer;
-  const std::vector<std::string> blocked = block_reduction(plan, t);
-  // A blocked reduction goes around the innermost loop over tiles.
-  const bool around = order.size() > 1 || t.columns;
-  order.insert(order.end() - (around ? 1 : 0), blocked.begin(), blocked.end());
   if (t.columns && !share_tiles(plan, t, order)) return false;
   const std::string at = order.back();
   const ir::Stage root = plan.stage(t.root);
@@ -371,7 +444,12 @@ bool emit(Plan& plan, Tile& t) {
   plan.finish(inner);
   if (t.dots) return pack_dots(plan, inner, t);
   if (t.axis.packed.empty()) return true;
-  const std::string panel = panel_loop(plan, t, inner, order.front());
+  const bool bound = plan.program().buffer(t.axis.packed)->constant;
+  if (t.two_levels && !bound) {
+    const ir::Place at{t.root, t.blocked[0]};
+    return pack(plan, inner, t.axis.packed, t.axis.var, t.width.again(), {}, at);
+  }
+  const std::string panel = panel_loop(plan, t, inner);
   if (!panel.empty()) return pack_panel(plan, inner, t.axis.packed, t.axis.var, t.root, panel);
   return pack(plan, inner, t.axis.packed, t.axis.var, t.width.again());
 }
