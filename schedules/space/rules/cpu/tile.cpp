@@ -380,8 +380,8 @@ bool pack_dots(Plan& plan, const std::string& inner, const Tile& t) {
   return true;
 }
 
-/// The loop in which panels are packed: the outermost over tiles, where one of its iterations has
-/// all readers of a panel; for long panels a blocked reduction right inside it. Packed there, a
+/// The loop in which panels are packed: the outermost over tiles, if one of its iterations has all
+/// readers of a panel. For long panels it is a blocked reduction right inside that. Packed there, a
 /// panel is still copied once, and is read from a near cache. A copy of a whole large tensor would
 /// go through memory. "": pack at the root.
 std::string panel_loop(Plan& plan, const Tile& t, const std::string& inner) {
