@@ -13,8 +13,8 @@ struct Groups {
   int size = 1;
 };
 
-/// Copies what an iteration of the loop `at` reads of `tensor`, or all of it at the root, as `stage`
-/// reads it. Schedules the copy. Panels are `width` wide along the dim that `var` indexes;
+/// Copies what an iteration of the loop `at` reads of `tensor`, or all of it at the root, as
+/// `stage` reads it. Schedules the copy. Panels are `width` wide along the dim that `var` indexes;
 /// `groups` lie together. False where a step does not apply.
 bool pack(Plan& plan, const std::string& stage, const std::string& tensor, const std::string& var,
           const Number& width, const Groups& groups = {}, const ir::Place& at = {});
