@@ -45,6 +45,10 @@ bool is_arithmetic(Op op) {
   }
 }
 
+VectorLength vector_length(const Expr& call) {
+  return call->type == DType::kF64 ? call->fn->doubles : call->fn->singles;
+}
+
 double operations_of(const Expr& e) {
   double n = 0;
   switch (e->op) {
@@ -57,7 +61,7 @@ double operations_of(const Expr& e) {
     case Op::kLoad:
       return e->guarded ? 1 + operations_of(e->args.back()) : 0;
     case Op::kCall:
-      n = e->fn->vector_length;
+      n = vector_length(e).all;
       break;
     case Op::kDiv:
     case Op::kMod:

@@ -42,6 +42,12 @@ double instructions_of(const ir::Expr& e) {
   return own;
 }
 
+/// Of the `all` instructions of one evaluation those that only the ports of multiplications do.
+double products_of(const ir::Expr& e, double all) {
+  if (e->op == ir::Op::kCall) return ir::vector_length(e).products;
+  return is_addition(*e) ? 0 : all;
+}
+
 /// Bytes of the narrowest tensor that a value is made of, 4 at most: integers need be no wider
 /// before they meet others.
 double narrowest(const ir::Expr& e, const ir::Program& program) {
@@ -67,7 +73,7 @@ class ValueCounter {
     const double n = domain_.points(vars_of(stage.value)) * share_;
     operations += n;
     const bool fused = stage.value->op == ir::Op::kMul && is_float(stage.accumulate);
-    count(stage.value, stage.accumulate, n, !fused);
+    count(stage.value, stage.accumulate, n, fused ? 0 : n);
   }
   /// How often the value is needed.
   double points(const ir::Expr& e) const { return times(e) * share_; }
@@ -95,15 +101,17 @@ class ValueCounter {
     const double n = times(e) * share_ * more;
     if (ir::is_arithmetic(e->op)) operations += n;
     if (!(e->op == ir::Op::kMul && added)) {
-      count(e, e->type, n * instructions_of(e), is_addition(*e));
+      const double all = instructions_of(e);
+      count(e, e->type, n * all, n * (all - products_of(e, all)));
     }
   }
 
-  void count(const ir::Expr& e, DType type, double n, bool adds) {
-    if (!is_float(type)) n *= narrowest(e, program_) / 4;
+  /// Counts `n` instructions, of which `adds` are additions and the like without a product.
+  void count(const ir::Expr& e, DType type, double n, double adds) {
+    const double part = is_float(type) ? 1 : narrowest(e, program_) / 4;
     Work::Slots& slots = type == DType::kF64 ? doubles : singles;
-    slots.all += n;
-    if (adds) slots.adds += n;
+    slots.all += n * part;
+    slots.adds += adds * part;
   }
 
   /// The choices of what a value depends on: of its indices, or of the elements that it reads and

@@ -24,10 +24,14 @@ struct SimBuilder {
   bool avx512;
   bool slow_paths = true;  ///< false: as if no lane ever took one
   int operations = 0;      ///< instructions so far, constants apart
+  int products = 0;        ///< of those, that multiply or divide
+  int divisions = 0;       ///< of those, divisions and roots
 
   static U bits(F a) { return std::bit_cast<U>(a); }
   static F value(U u) { return std::bit_cast<F>(u); }
   F counted(F a) { return ++operations, a; }
+  F product(F a) { return ++products, counted(a); }
+  F division(F a) { return ++divisions, product(a); }
   M compared(M m) { return ++operations, m; }
 
   bool has_avx512() const { return avx512; }
@@ -35,14 +39,14 @@ struct SimBuilder {
   V constant_bits(uint64_t u) { return value(static_cast<U>(u)); }
   V add(V a, V b) { return counted(a + b); }
   V sub(V a, V b) { return counted(a - b); }
-  V mul(V a, V b) { return counted(a * b); }
-  V div(V a, V b) { return counted(a / b); }
-  V sqrt(V a) { return counted(std::sqrt(a)); }
+  V mul(V a, V b) { return product(a * b); }
+  V div(V a, V b) { return division(a / b); }
+  V sqrt(V a) { return division(std::sqrt(a)); }
   V min(V a, V b) { return counted(a < b ? a : b); }
   V max(V a, V b) { return counted(a > b ? a : b); }
-  V fma(V a, V b, V c) { return counted(std::fma(a, b, c)); }
-  V fnma(V a, V b, V c) { return counted(std::fma(-a, b, c)); }
-  V fms(V a, V b, V c) { return counted(std::fma(a, b, -c)); }
+  V fma(V a, V b, V c) { return product(std::fma(a, b, c)); }
+  V fnma(V a, V b, V c) { return product(std::fma(-a, b, c)); }
+  V fms(V a, V b, V c) { return product(std::fma(a, b, -c)); }
   V round(V a) { return counted(std::nearbyint(a)); }
   V floor(V a) { return counted(std::floor(a)); }
   V ceil(V a) { return counted(std::ceil(a)); }
@@ -81,7 +85,7 @@ struct SimBuilder {
   }
 
   V scalef(V a, V n) {
-    ++operations;
+    ++operations, ++products;
     if (std::isnan(a) || std::isnan(n)) return a + n;
     if (std::isinf(n)) {
       if (n > 0) return a == 0 ? std::numeric_limits<F>::quiet_NaN() : std::copysign(n, a);

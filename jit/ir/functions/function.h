@@ -32,6 +32,13 @@ constexpr Tolerance tolerance(ErrorClass error, DType type) {
   return {type == DType::kF64 ? 4.0 : 2.0, 0};
 }
 
+/// Instructions on a vector of floats or doubles. A division or root counts as the four
+/// multiply-adds that it takes the time of. `products` are those that only the ports of
+/// multiplications do.
+struct VectorLength {
+  double all, products;
+};
+
 /// The vector code that a native back end has for a function; each maps all of them in one switch.
 enum class Expansion : uint8_t {
   kNone,  ///< no row's: one that forgets does not compile
@@ -88,7 +95,7 @@ struct Function {
   /// most at one of the ends.
   double (*swing)(double a, double ea) = nullptr;
   Expansion expansion;
-  double vector_length;  ///< instructions on a vector of floats
+  VectorLength singles, doubles;
   double device_length;  ///< instructions on a GPU, as ptxas makes them of `device` in f32
   DeviceText device;
   /// A call whose value stays moderate, for random problems, `{}` being arguments; empty: any.

@@ -6,6 +6,7 @@
 
 #include "jit/ir/facts.h"
 #include "jit/ir/functions/function.h"
+#include "jit/ir/operations.h"
 #include "schedules/steps/edit.h"
 
 namespace hone::schedules {
@@ -49,7 +50,7 @@ int cost_of(const ir::Expr& e, bool device) {
     case ir::Op::kLoad:
       return 0;
     case ir::Op::kCall:
-      return static_cast<int>(device ? e->fn->device_length : e->fn->vector_length);
+      return static_cast<int>(device ? e->fn->device_length : ir::vector_length(e).all);
     default:
       return 1;
   }
