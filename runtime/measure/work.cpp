@@ -106,7 +106,7 @@ class ValueCounter {
     }
   }
 
-  /// Counts `n` instructions, of which `adds` are additions and the like without a product.
+  /// Counts `n` instructions; `adds` of them are additions and the like without a product.
   void count(const ir::Expr& e, DType type, double n, double adds) {
     const double part = is_float(type) ? 1 : narrowest(e, program_) / 4;
     Work::Slots& slots = type == DType::kF64 ? doubles : singles;
