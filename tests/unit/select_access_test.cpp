@@ -130,6 +130,24 @@ TEST_CASE("select: gathers") {
   }
 }
 
+TEST_CASE("select: elements near together, in rows that data choose") {
+  NestMaker t;
+  const int i = t.loop("i"), j = t.loop("j");
+  const int ids = t.tensor("ids", DType::kI64, num(7));
+  const int e = t.tensor("E", DType::kU8, num(16 * 8)), y = t.tensor("Y", DType::kU8, num(7 * 16));
+  const Expr half = ir::make_binary(Op::kDiv, t.var(j), num(2));
+  t.launch(i, num(7),
+           {ir::make_for(j, Mark::kVector, num(0), num(16),
+                         {ir::make_store(y, t.var(i) * num(16) + t.var(j),
+                                         t.load(e, t.load(ids, t.var(i)) * num(8) + half))})});
+  check(t, "halves");
+  for (const ir::Target& target : runnable_targets()) {
+    const NestRun run = check_nest(t, target, false, 0);
+    // No byte is inserted on its own.
+    CHECK_MESSAGE(run.lir.find("vpinsrb") == std::string::npos, run.lir);
+  }
+}
+
 TEST_CASE("select: reads that may leave the tensor") {
   for (const DType type : {DType::kF32, DType::kF64, DType::kBF16, DType::kI32, DType::kU8}) {
     for (const Mark mark : kMarks) {

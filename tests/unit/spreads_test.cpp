@@ -53,6 +53,30 @@ void compare(Engine& engine, const char* type) {
   }
 }
 
+/// The same in a row that data choose.
+template <class T>
+void compare_rows(Engine& engine, const char* type) {
+  constexpr int64_t kRows = 3;
+  std::vector<T> x(kRows * kElements);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<T>(i % 251 + 1);
+  const std::vector<int32_t> rows = {2, 0, 1, 2};
+  for (const Order& order : kOrders) {
+    const std::string text = std::string("op p(X: ") + type + "[3,96], r: i32[4]) -> (Y: " + type +
+                             "[4,91]) { Y[k,i] = X[r[k]," + order.text + "] }";
+    for (const char* steps : {"vectorize Y/i", "split Y/i 16 -> i.o i.i; vectorize Y/i.i"}) {
+      const Kernel kernel = engine.compile(text, {.schedule = steps});
+      std::vector<T> y(4 * 91), right;
+      kernel(x, rows, y);
+      for (const int32_t row : rows) {
+        for (int64_t i = 0; i < 91; ++i) {
+          right.push_back(x[static_cast<size_t>(row * kElements + order.place(i))]);
+        }
+      }
+      CHECK_MESSAGE(y == right, text << " | " << engine.target() << " | " << steps);
+    }
+  }
+}
+
 }  // namespace
 
 TEST_CASE("spreads: elements of every size in any order near by") {
@@ -61,5 +85,14 @@ TEST_CASE("spreads: elements of every size in any order near by") {
     compare<int16_t>(engine, "i16");
     compare<float>(engine, "f32");
     compare<double>(engine, "f64");
+  });
+}
+
+TEST_CASE("spreads: rows that data choose are read as vectors, too") {
+  tests::for_each_unit([](Engine& engine) {
+    compare_rows<uint8_t>(engine, "u8");
+    compare_rows<int16_t>(engine, "i16");
+    compare_rows<float>(engine, "f32");
+    compare_rows<double>(engine, "f64");
   });
 }

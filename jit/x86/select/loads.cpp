@@ -95,6 +95,12 @@ Value Loads::load_branched(const ir::Expr& e) {
   return masks_.loaded({reg, element_type(e->id), size_of(b.type)}, e->id);
 }
 
+bool Loads::loads_by_lane(const ir::Expr& index) const {
+  return ir::any_node(index, [&](const ir::Expr& x) {
+    return x->op == Op::kLoad && indices_.depends_on_lane(x);
+  });
+}
+
 Value Loads::load_gather(const ir::Expr& e) {
   if (lanes_.active < 0 || lanes_.condition.valid()) {
     refuse("a gather under a mask known at the call");
@@ -107,7 +113,7 @@ Value Loads::load_gather(const ir::Expr& e) {
     at_lane(i, [&] { offset = indices_.affine(e->args[0]); });
     return offset;
   };
-  if (has_load(e->args[0])) {
+  if (loads_by_lane(e->args[0])) {
     // One at a time: few of the indices live at once.
     const Value elements =
         gathers_.assembled(e->id, [&](int i) { return addresses_.address(e->id, offset_of(i)); });

@@ -44,6 +44,8 @@ class Loads final : public SelectionPart {
   /// The same, lane by lane with a branch each.
   Value load_branched(const ir::Expr& e);
   Value load_gather(const ir::Expr& e);
+  /// True where lanes read an index from places of their own.
+  bool loads_by_lane(const ir::Expr& index) const;
 
   Indices& indices_;
   Addresses& addresses_;
