@@ -563,3 +563,12 @@ TEST_CASE("space: products that no cache holds are visited by blocks of both fac
   // One of the factors stays near whatever the order.
   CHECK(order("matmul M=64 N=4000 K=4000") == "n.o k.o m.o m.i n.i B at k.o");
 }
+
+TEST_CASE("space: several rows at a time reuse a tensor, wherever their variable lies in memory") {
+  const ir::Target target = tests::target_named(kTargets[0]);
+  const std::string dims = "attention B=2 H=12 S=512 L=512 D=64";
+  for (const char* order : {"", " Q@B,S,H,D K@B,L,H,D V@B,L,H,D O@B,S,H,D"}) {
+    const ir::Program p = tests::by_default(dims + order, target);
+    CHECK(p.stage("m")->at == ir::Place{"O", "i.o"});
+  }
+}

@@ -29,9 +29,9 @@ constexpr int64_t kMuchLarger = 4;
 /// Tuned on: Zen 5 (AVX-512).
 constexpr int64_t kManyGroups = 16;
 
-/// True when some member reads a tensor again for every iteration of the rows' innermost variable:
-/// several rows at a time reuse it.
-bool reuses(const Plan& plan, const RowMembers& members) {
+/// True when some member reads a tensor again for every iteration of the rows' variable number
+/// `at`: several rows at a time reuse it.
+bool reuses_along(const Plan& plan, const RowMembers& members, size_t at) {
   for (const auto& [name, vars] : members) {
     const ir::Stage s = plan.stage(name);
     if (s.reduce == ir::Reduce::kNone) continue;
@@ -40,10 +40,30 @@ bool reuses(const Plan& plan, const RowMembers& members) {
       int64_t points = 1;
       for (const auto& [var, stride] : a.strides)
         points = saturating_product(points, facts.extent(var));
-      if (a.stride(vars.back()) == 0 && points >= kWorthReuse) return true;
+      if (a.stride(vars[at]) == 0 && points >= kWorthReuse) return true;
     }
   }
   return false;
+}
+
+/// The same of the rows' innermost variable.
+bool reuses(const Plan& plan, const RowMembers& members) {
+  return reuses_along(plan, members, members.begin()->second.size() - 1);
+}
+
+/// Brings a variable along which rows reuse a tensor to the inside, where the innermost is none.
+void bring_reuse_inside(const Plan& plan, RowMembers& members, std::vector<std::string>& prefix) {
+  for (size_t i = prefix.size(); i-- > 0;) {
+    const auto& [first, own] = *members.begin();
+    if (plan.facts(first).extent(own[i]) < 2 || !reuses_along(plan, members, i)) continue;
+    const auto to_back = [i](std::vector<std::string>& vars) {
+      std::rotate(vars.begin() + static_cast<std::ptrdiff_t>(i),
+                  vars.begin() + static_cast<std::ptrdiff_t>(i) + 1, vars.end());
+    };
+    to_back(prefix);
+    for (auto& [name, vars] : members) to_back(vars);
+    return;
+  }
 }
 
 /// True of a producer that has one point left in a row, and needs no other member for it. Inside it
@@ -184,6 +204,7 @@ bool apply_rows(Plan& plan, const std::string& name) {
     return plan.declines("no stage that it needs follows its outermost index " +
                          root.vars.front().name);
   }
+  bring_reuse_inside(plan, members, prefix);
   if (prefix.size() < root.vars.size() && !reuses(plan, members)) {
     leave_scalars(plan, members);
     if (members.empty()) return plan.declines("its producers would be scalar in a row");
