@@ -295,8 +295,8 @@ constexpr bool is_text(const char* s) { return s && *s; }
 
 constexpr bool is_complete(const Function& f) {
   return is_text(f.name) && (f.arity == 1 || f.arity == 2) && f.eval &&
-         f.error != ErrorClass::kNone && f.expansion != Expansion::kNone && f.singles.all > 0 && f.doubles.all > 0 &&
-         f.device_length > 0 && is_text(f.device.f32) && is_text(f.device.f64);
+         f.error != ErrorClass::kNone && f.expansion != Expansion::kNone && f.singles.all > 0 &&
+         f.doubles.all > 0 && f.device_length > 0 && is_text(f.device.f32) && is_text(f.device.f64);
 }
 static_assert(
     std::all_of(std::begin(kRows), std::end(kRows), is_complete),

@@ -96,9 +96,8 @@ Value Loads::load_branched(const ir::Expr& e) {
 }
 
 bool Loads::loads_by_lane(const ir::Expr& index) const {
-  return ir::any_node(index, [&](const ir::Expr& x) {
-    return x->op == Op::kLoad && indices_.depends_on_lane(x);
-  });
+  return ir::any_node(
+      index, [&](const ir::Expr& x) { return x->op == Op::kLoad && indices_.depends_on_lane(x); });
 }
 
 Value Loads::load_gather(const ir::Expr& e) {
