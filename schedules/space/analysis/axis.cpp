@@ -134,9 +134,7 @@ VectorAxis vector_axis(const Plan& plan, const std::string& name, const Access& 
         extent = saturating_product(extent, facts.extent(outer));
       }
     }
-    int64_t reduced = 1;
-    for (const ir::IndexVar& r : s.rvars)
-      reduced = saturating_product(reduced, std::max<int64_t>(facts.extent(r.name), 1));
+    const int64_t reduced = facts.points(s.rvars);
     for (const Access& a : facts.loads) {
       const int64_t stride = a.stride(var);
       const bool apart = stride != 0 && stride != 1;

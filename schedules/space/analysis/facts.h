@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -14,10 +14,14 @@
 
 namespace hone::schedules {
 
-/// a * b of sizes, none of them negative; the largest number where the product exceeds it.
+/// Where counts of points and bytes end, so that sums and small multiples of them fit.
+/// Fixed by: no memory is larger.
+constexpr int64_t kMostCount = int64_t{1} << 48;
+
+/// a * b of counts, none of them negative; kMostCount where the product exceeds it.
 inline int64_t saturating_product(int64_t a, int64_t b) {
   int64_t out = 0;
-  return __builtin_mul_overflow(a, b, &out) ? std::numeric_limits<int64_t>::max() : out;
+  return __builtin_mul_overflow(a, b, &out) ? kMostCount : std::min(out, kMostCount);
 }
 
 /// An index as constant + sum of coefficient * variable.
@@ -60,6 +64,24 @@ struct StageFacts {
   int operations = 0;  ///< arithmetic instructions of one point, scalar functions at their length
   bool calls = false;  ///< has a scalar function
   int64_t extent(const std::string& var) const;
+
+  /// Points that variables take together: the product of their extents, empty ones counted as 1.
+  /// `vars`: IndexVars, names, or a map by names, such as `extents` or the strides of an access.
+  template <class Vars>
+  int64_t points(const Vars& vars) const {
+    int64_t out = 1;
+    for (const auto& v : vars) {
+      out = saturating_product(out, std::max<int64_t>(extent(name_of(v)), 1));
+    }
+    return out;
+  }
+
+ private:
+  static const std::string& name_of(const std::string& name) { return name; }
+  static const std::string& name_of(const ir::IndexVar& v) { return v.name; }
+  static const std::string& name_of(const std::pair<const std::string, int64_t>& entry) {
+    return entry.first;
+  }
 };
 
 /// `device`: what scalar functions take on a GPU counts.

@@ -107,9 +107,7 @@ int64_t vector_width(const Plan& plan, const StageFacts& facts, const Access& a,
     const auto affine = affine_of(a.indices[d]);
     if (affine && affine->terms.contains(var)) suits(typical(plan.program(), buffer.shape[d]));
   }
-  int64_t extent = 1;
-  for (const std::string& v : range) extent *= facts.extent(v);
-  if (facts.extents.size() != range.size()) suits(extent);
+  if (facts.extents.size() != range.size()) suits(facts.points(range));
   return width;
 }
 

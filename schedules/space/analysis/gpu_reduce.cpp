@@ -72,8 +72,7 @@ int64_t typical_terms(const Plan& plan, const std::string& name, const std::stri
   bool data = false;
   if (v && v->lo) ir::visit(v->hi, [&](const ir::Expr& e) { data |= e->op == ir::Op::kLoad; });
   if (!data) return facts.extent(var);
-  int64_t ranges = 1;
-  for (const std::string& bound : facts.bounds) ranges *= std::max<int64_t>(1, facts.extent(bound));
+  const int64_t ranges = facts.points(facts.bounds);
   for (const Access& a : facts.loads) {
     for (size_t d = 0; d < a.indices.size(); ++d) {
       if (plain_var(a.indices[d]) != var) continue;
@@ -107,7 +106,7 @@ Along reduced_along(const Plan& plan, const std::string& name) {
       const ir::IndexVar& next = s.rvars[r];
       if (next.lo || !one_range_reduce(facts, next.name, out.loops.front())) break;
       out.loops.insert(out.loops.begin(), next.name);
-      out.extent *= facts.extent(next.name);
+      out.extent = saturating_product(out.extent, facts.extent(next.name));
     }
     break;
   }

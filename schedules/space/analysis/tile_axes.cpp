@@ -34,14 +34,6 @@ constexpr double kFarElement = 2;
 /// Tuned on: Zen 4 (AVX-512).
 constexpr int64_t kFewestTransposed = 4;
 
-int64_t terms(const ir::Stage& p, const StageFacts& facts) {
-  int64_t terms = 1;
-  for (const ir::IndexVar& r : p.rvars) {
-    terms = saturating_product(terms, std::max<int64_t>(facts.extent(r.name), 1));
-  }
-  return terms;
-}
-
 /// The variable of a small reduction along which rows of the tile read each other's elements.
 std::string sliding(const Plan& plan, const TiledReduction& t, const std::string& columns,
                     const std::string& rows) {
@@ -127,8 +119,9 @@ TileProblem problem_for(const Plan& plan, const TiledReduction& t, const std::st
   }
   // A reduction of its own is cut in blocks where panels are long.
   if (t.fused() && around(p, facts, columns, "") > kMostTileRows) {
-    out.panel_bytes = saturating_product(
-        terms(p, facts), out.vector_loads * out.lanes * size_of(widest_type(plan.program(), p)));
+    out.panel_bytes =
+        saturating_product(facts.points(p.rvars),
+                           out.vector_loads * out.lanes * size_of(widest_type(plan.program(), p)));
   }
   // A multiply and an add are one instruction.
   out.body = std::max(1, facts.operations - 1);
@@ -153,7 +146,7 @@ double cycles_beside(const Plan& plan, const TiledReduction& t, const VectorAxis
     const auto elements = static_cast<double>(bytes_of(plan.program(), b) / size_of(b.type));
     if (!b.constant) cycles += elements * kCopied;
   }
-  return cycles / static_cast<double>(terms(p, facts));
+  return cycles / static_cast<double>(facts.points(p.rvars));
 }
 
 /// True of an element that is broadcast, where neither the next row nor the next step of the

@@ -7,20 +7,14 @@
 namespace hone::schedules {
 namespace {
 
-/// Elements of all iterations of a stage.
 int64_t iterations(const Plan& plan, const std::string& stage) {
   const StageFacts facts = plan.facts(stage);
-  int64_t count = 1;
-  for (const ir::IndexVar& v : plan.stage(stage).vars) count *= facts.extent(v.name);
-  for (const ir::IndexVar& v : plan.stage(stage).rvars) count *= facts.extent(v.name);
-  return count;
+  return facts.points(facts.extents);
 }
 
 /// Elements of a tensor.
 int64_t elements(const Plan& plan, const ir::Buffer& b) {
-  int64_t count = 1;
-  for (const ir::Expr& extent : b.shape) count *= typical(plan.program(), extent);
-  return count;
+  return bytes_of(plan.program(), b) / size_of(b.type);
 }
 
 /// Reads of each element from which a copy with a border pays.

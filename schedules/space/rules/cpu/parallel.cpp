@@ -51,8 +51,7 @@ struct Touched {
 void add_effort(const Plan& plan, const std::string& name, Touched& effort) {
   const ir::Stage& s = plan.stage(name);
   const StageFacts facts = facts_of(plan.program(), s);
-  double points = 1;
-  for (const auto& [var, extent] : facts.extents) points *= static_cast<double>(extent);
+  const auto points = static_cast<double>(facts.points(facts.extents));
   const bool vectors = std::any_of(s.loops.begin(), s.loops.end(),
                                    [](const ir::Loop& l) { return l.mark == ir::Mark::kVector; });
   const double each = facts.operations + static_cast<double>(facts.loads.size()) + 1;

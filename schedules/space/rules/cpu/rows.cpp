@@ -37,10 +37,7 @@ bool reuses_along(const Plan& plan, const RowMembers& members, size_t at) {
     if (s.reduce == ir::Reduce::kNone) continue;
     const StageFacts facts = plan.facts(name);
     for (const Access& a : facts.loads) {
-      int64_t points = 1;
-      for (const auto& [var, stride] : a.strides)
-        points = saturating_product(points, facts.extent(var));
-      if (a.stride(vars[at]) == 0 && points >= kWorthReuse) return true;
+      if (a.stride(vars[at]) == 0 && facts.points(a.strides) >= kWorthReuse) return true;
     }
   }
   return false;
@@ -217,10 +214,7 @@ bool apply_rows(Plan& plan, const std::string& name) {
       }
     }
   }
-  int64_t trips = 1;
-  for (const std::string& var : prefix)
-    trips = saturating_product(trips, plan.facts(name).extent(var));
-  if (trips < 2) return plan.declines("its rows are one");
+  if (plan.facts(name).points(prefix) < 2) return plan.declines("its rows are one");
   const bool whole = prefix.size() == root.vars.size();
   for (const auto& [member, vars] : members) {
     // A tile of the root computes what follows all of its variables, in registers.

@@ -59,9 +59,7 @@ const ir::Stage* fusable(Plan& plan, const ir::Stage& s) {
       continue;
     }
     const StageFacts facts = plan.facts(p.name);
-    int64_t points = 1;
-    for (const auto& [var, extent] : facts.extents)
-      points = saturating_product(points, std::max<int64_t>(extent, 1));
+    const int64_t points = facts.points(facts.extents);
     if (points <= most) continue;
     most = points;
     found = &p;

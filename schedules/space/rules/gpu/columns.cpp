@@ -67,14 +67,14 @@ struct Shares {
 Shares shares_of(const Plan& plan, const std::string& name, const std::string& last,
                  const std::vector<Columns>& reductions) {
   Shares out;
-  int64_t terms = 1, results = 1;
+  int64_t terms = 1;
   out.width = kMostHeld;
   for (const Columns& c : reductions) {
     const std::string& output = plan.stage(c.stage).output;
     out.width = std::min(out.width, vector_width(plan, c.stage, {c.last}, {output}));
     terms = std::max(terms, c.terms.extent);
   }
-  for (const ir::IndexVar& v : plan.stage(name).vars) results *= plan.facts(name).extent(v.name);
+  const int64_t results = plan.facts(name).points(plan.stage(name).vars);
   const int64_t columns = plan.facts(name).extent(last);
   while (out.width > 1 && results / (kColumns * out.width) < multiprocessors(plan)) out.width /= 2;
   // All of a short row, so that the next one is its neighbours' too.
@@ -155,8 +155,7 @@ bool apply_columns(Plan& plan, const std::string& name) {
   if (s.vars.empty()) return plan.declines("the stage has one result");
   if (s.where) return plan.declines("the stage has a `where`");
   if (last.empty()) return plan.declines("none of its indices runs along memory");
-  int64_t results = 1;
-  for (const ir::IndexVar& v : s.vars) results *= plan.facts(name).extent(v.name);
+  const int64_t results = plan.facts(name).points(s.vars);
   if (plan.facts(name).extent(last) < 2)
     return plan.declines("its index along memory has one value");
   const std::vector<Columns> reductions = reductions_of(plan, name, last);

@@ -248,7 +248,7 @@ int64_t parts_of_thread(const Plan& plan, const std::string& name, const std::st
     // What many results share is in a near cache.
     int64_t points = 1;
     for (const ir::IndexVar& v : plan.stage(name).vars) {
-      if (a.stride(v.name) != 0) points *= facts.extent(v.name);
+      if (a.stride(v.name) != 0) points = saturating_product(points, facts.extent(v.name));
     }
     if (a.stride(last) == 0 || points < results) continue;
     bytes += width * size_of(plan.program().buffer(a.buffer)->type);
@@ -275,8 +275,7 @@ bool fills_tile(const Plan& plan, const std::string& name, const std::vector<std
 std::vector<Way> ways_of(Plan& plan, const std::string& name, bool alone) {
   std::vector<Way> out;
   const std::vector<std::string> vars = outwards(plan, name);
-  int64_t results = 1;
-  for (const std::string& v : vars) results *= plan.facts(name).extent(v);
+  const int64_t results = plan.facts(name).points(vars);
   const bool moves = alone && plan.stage(name).reduce == ir::Reduce::kNone;
   const auto add = [&](bool flat, int64_t width) {
     const int64_t each = moves ? parts_of_thread(plan, name, vars.back(), width, results) : 1;

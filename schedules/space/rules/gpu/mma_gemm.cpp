@@ -48,10 +48,8 @@ Gemm unassigned(const Plan& plan, const std::string& name, int64_t least) {
   t.m = own(t.of.m);
   t.n = own(t.of.n);
   const StageFacts facts = plan.facts(name);
-  for (const std::string& v : t.of.others) {
-    t.others.push_back(own(v));
-    t.count *= std::max<int64_t>(1, facts.extent(t.others.back()));
-  }
+  for (const std::string& v : t.of.others) t.others.push_back(own(v));
+  t.count = facts.points(t.others);
   return t;
 }
 

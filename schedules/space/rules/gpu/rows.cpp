@@ -103,8 +103,8 @@ bool place_points(Plan& plan, const std::string& member, const std::vector<std::
   if (followed.size() == s.vars.size()) {
     return plan.add(step::compute({member}, group.at, ir::Space::kRegisters));
   }
-  int64_t bytes = size_of(plan.program().buffer(s.output)->type) * group.threads.rows;
-  for (const ir::IndexVar& v : s.vars) bytes *= plan.facts(member).extent(v.name);
+  const int64_t row = size_of(plan.program().buffer(s.output)->type) * group.threads.rows;
+  const int64_t bytes = saturating_product(row, plan.facts(member).points(s.vars));
   const std::string var = contiguous_var(plan, member);
   const bool fits = bytes <= kShared && !var.empty() &&
                     std::find(followed.begin(), followed.end(), var) == followed.end();
@@ -243,12 +243,9 @@ bool reduce_rows(Plan& plan, const std::string& name, const RowMembers& members)
   }
   if (along.loops.empty()) return plan.declines(no_row_of(name));
   if (leaves_out(s)) return plan.declines("its `where` leaves out whole rows");
-  int64_t rows = 1;
+  const int64_t rows = plan.facts(name).points(s.vars);
   std::vector<std::string> vars;
-  for (const ir::IndexVar& v : s.vars) {
-    rows *= plan.facts(name).extent(v.name);
-    vars.push_back(v.name);
-  }
+  for (const ir::IndexVar& v : s.vars) vars.push_back(v.name);
   vars.insert(vars.end(), s.factored.begin(), s.factored.end());
   const bool reduces = s.reduce != ir::Reduce::kNone;
   const std::vector<std::string> range = reduces ? along.loops : std::vector<std::string>();
@@ -280,8 +277,7 @@ bool write_rows(Plan& plan, const std::string& name, const RowMembers& members,
     return plan.declines("a row of it has fewer than " + std::to_string(kShortestRow) +
                          " elements");
   }
-  int64_t rows = 1;
-  for (const std::string& var : prefix) rows *= plan.facts(name).extent(var);
+  const int64_t rows = plan.facts(name).points(prefix);
   Group group = group_for(plan, rows, extent, row_width(plan, name, {last}, members));
   if (!bind_rows(plan, name, prefix, group)) return false;
   if (!place_members(plan, members, group)) return false;

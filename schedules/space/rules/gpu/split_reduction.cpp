@@ -52,9 +52,10 @@ int64_t tiles_of(const Plan& plan, const std::string& name) {
   int64_t tiles = 1;
   for (const ir::IndexVar& v : plan.stage(name).vars) {
     const bool side = v.name == p.m || v.name == p.n;
-    tiles *= side ? (facts.extent(v.name) + kSplitSide - 1) / kSplitSide : facts.extent(v.name);
+    const int64_t extent = std::max<int64_t>(1, facts.extent(v.name));
+    tiles = saturating_product(tiles, side ? (extent + kSplitSide - 1) / kSplitSide : extent);
   }
-  return std::max<int64_t>(1, tiles);
+  return tiles;
 }
 
 /// The reduced variable to cut, and the blocks that there would be without.
@@ -71,9 +72,7 @@ struct Cut {
 Cut cut_of(const Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   const StageFacts facts = plan.facts(name);
-  int64_t results = 1, terms = 1;
-  for (const ir::IndexVar& v : s.vars) results *= std::max<int64_t>(1, facts.extent(v.name));
-  for (const ir::IndexVar& v : s.rvars) terms *= std::max<int64_t>(1, facts.extent(v.name));
+  const int64_t results = facts.points(s.vars), terms = facts.points(s.rvars);
   Cut cut;
   cut.busy = filling(plan, kSplitBlocks);
   for (const ir::IndexVar& v : s.rvars) {

@@ -157,15 +157,13 @@ bool apply_gpu_transpose(Plan& plan, const std::string& name) {
   const std::string &m = transposed[0].read, &n = transposed[0].written;
   const StageFacts facts = plan.facts(name);
   std::vector<std::string> others;
-  int64_t outer = 1, most = 1;  // as it should be good at, and as no call exceeds
+  int64_t most = 1;  // as no call exceeds
   for (const ir::IndexVar& v : s.vars) {
     if (v.name == m || v.name == n) continue;
     others.push_back(v.name);
-    outer *= facts.extent(v.name);
-    most *= at_most(plan.program(), v.hi);
+    most = saturating_product(most, at_most(plan.program(), v.hi));
   }
-  const TransposeTile tile =
-      tile_of(plan, name, transposed, outer * facts.extent(m) * facts.extent(n));
+  const TransposeTile tile = tile_of(plan, name, transposed, facts.points(s.vars));
   const int64_t across = at_most(plan.program(), s.var(m)->hi) / tile.side();
   if (std::max(most, across) > kMostGridBlocks) {
     return plan.declines("a grid axis would have more blocks than it may");

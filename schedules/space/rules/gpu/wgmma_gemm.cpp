@@ -149,7 +149,7 @@ int64_t steps_of(const Plan& plan, const WgmmaTile& t) {
   int64_t steps = 1;
   for (const ir::IndexVar& v : plan.stage(t.product).rvars) {
     const int64_t extent = std::max<int64_t>(1, facts.extent(v.name));
-    steps *= v.name == t.of.k ? (extent + terms - 1) / terms : extent;
+    steps = saturating_product(steps, v.name == t.of.k ? (extent + terms - 1) / terms : extent);
   }
   return steps;
 }
