@@ -102,7 +102,7 @@ std::vector<Piece> Partition::cut(Instance& in, int node, const Piece& piece) {
     const Stage& s = program_.stages[i];
     if (!context_.tree.is_inside(i, here)) continue;
     std::vector<Span> spans;
-    visit(s.value, [&](const Expr& e) {
+    const auto look = [&](const Expr& e) {
       const bool guarded = e->op == Op::kLoad && e->guarded;
       if (!guarded && !is_index_comparison(e)) return;
       if (spans.empty()) spans = windows_.spans_inside(i);
@@ -111,7 +111,9 @@ std::vector<Piece> Partition::cut(Instance& in, int node, const Piece& piece) {
       } else {
         cuts_of_comparison(e, s, spans, id, cuts);
       }
-    });
+    };
+    visit(s.value, look);
+    if (s.where) visit(s.where, look);
   }
   values_.unplace(in, node);
   std::vector<Piece> parts{piece};

@@ -18,8 +18,9 @@ class Partition final : public LoweringPart {
   Partition(LoweringContext& context, Accesses& accesses, LoopValues& values, Windows& windows)
       : LoweringPart(context), accesses_(accesses), values_(values), windows_(windows) {}
 
-  /// Cuts a loop where guarded loads and choices by index are the same for all iterations of a
-  /// piece. Those of the stage count, and those of stages computed inside the loop:
+  /// Cuts a loop where guarded loads, choices by index and what `where` says of indices are the
+  /// same for all iterations of a piece. Those of the stage count, and those of stages computed
+  /// inside the loop:
   ///   for h: S    =>    for h in border: S;  for h in middle: S;  for h in border: S
   std::vector<Piece> cut(Instance& in, int node, const Piece& piece);
 

@@ -23,7 +23,8 @@ constexpr double kGain = 0.01;
 /// Fixed by: a border on either side.
 constexpr int64_t kShortest = 3;
 
-/// Variables of the stage that conditions depend on: indices of guarded loads, choices by index.
+/// Variables of the stage that conditions depend on: indices of guarded loads, choices by index,
+/// what `where` says of indices.
 std::set<std::string> tested_variables(const ir::Stage& s) {
   std::set<std::string> out;
   const auto look = [&](const ir::Expr& index) {
@@ -31,7 +32,7 @@ std::set<std::string> tested_variables(const ir::Stage& s) {
       if (n->op == ir::Op::kVar) out.insert(n->name);
     });
   };
-  ir::visit(s.value, [&](const ir::Expr& e) {
+  const auto test = [&](const ir::Expr& e) {
     if (e->op == ir::Op::kLoad && e->guarded) {
       for (size_t d = 0; d + 1 < e->args.size(); ++d) {
         if (affine_of(e->args[d])) look(e->args[d]);
@@ -40,7 +41,9 @@ std::set<std::string> tested_variables(const ir::Stage& s) {
     const bool compares = e->op == ir::Op::kLt || e->op == ir::Op::kLe || e->op == ir::Op::kEq ||
                           e->op == ir::Op::kNe;
     if (compares && affine_of(e->args[0]) && affine_of(e->args[1])) look(e);
-  });
+  };
+  ir::visit(s.value, test);
+  if (s.where) ir::visit(s.where, test);
   return out;
 }
 
@@ -137,8 +140,9 @@ bool apply_partition_borders(Plan& plan, const std::string& name) {
 
 const Rule cpu::kPartition = {
     "partition",
-    "Loops in whose first or last iterations an index leaves a tensor, or a choice by index turns, "
-    "run those apart, where the tests that the rest is spared pay for the copies of the body.",
+    "Loops in whose first or last iterations an index leaves a tensor, a choice by index turns, or "
+    "a `where` holds in part, run those apart, where the tests that the rest is spared pay for the "
+    "copies of the body.",
     apply_partition_borders,
 };
 
