@@ -10,6 +10,7 @@
 #include "jit/passes/multicast.h"
 #include "jit/passes/pipeline.h"
 #include "jit/passes/reject.h"
+#include "jit/passes/unread.h"
 #include "jit/passes/wgmma.h"
 
 namespace hone::jit {
@@ -344,7 +345,7 @@ bool Lowering::define(Instance& in, const std::vector<Poly>& indices, Expr& when
 Result<Nest, ir::Reject> lower(const Program& program, const Target& target) {
   try {
     LoweringContext context(program, target);
-    return with_wgmma_groups(multicast(pipelined(Lowering(context).run())));
+    return with_wgmma_groups(multicast(pipelined(without_unread(Lowering(context).run()))));
   } catch (ir::Reject& why) {
     return std::move(why);
   }
