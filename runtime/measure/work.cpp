@@ -140,6 +140,17 @@ class ValueCounter {
   std::map<std::string, double> seen_;  ///< shares counted, by the text
 };
 
+/// Calls `f` with each load in `e`, and the share of `needed` in which choices by index take it.
+template <class F>
+void each_load(const ir::Expr& e, const Domain& domain, double needed, const F& f) {
+  if (e->op == ir::Op::kLoad) f(e, needed);
+  const double chosen = e->op == ir::Op::kSelect ? domain.share(e->args[0]) : 1;
+  for (size_t i = 0; i < e->args.size(); ++i) {
+    const double share = i == 0 || chosen == 1 ? 1 : i == 1 ? chosen : 1 - chosen;
+    each_load(e->args[i], domain, needed * share, f);
+  }
+}
+
 template <class F>
 void each_expr(const ir::Stage& stage, const F& f) {
   const auto each = [&](const ir::Expr& e) {
@@ -199,10 +210,10 @@ class Counter {
   void add(const ir::Stage& stage, const Domain& domain) {
     const ir::Buffer& output = *program_.buffer(stage.output);
     const double where = domain.share(stage.where);
-    // Of a temporary no more than is read.
+    // Of a temporary no more than is read, which lies inside its `where`.
     const bool temporary = output.role == ir::Role::kTemp;
-    const double needed =
-        temporary ? std::min(1.0, read_[output.name] / size_of(output, domain)) : 1;
+    const double read = temporary ? read_[output.name] / size_of(output, domain) : where;
+    const double needed = where > 0 ? std::min(1.0, read / where) : 0;
     ValueCounter value(program_, domain, where * needed);
     value.add(stage.value, stage.reduce == ir::Reduce::kSum && is_float(stage.accumulate));
     const ir::Instruction* row = schedules::instruction_for(stage, target_, true);
@@ -218,12 +229,13 @@ class Counter {
     }
     written_[output.name] += domain.elements(output.shape, stage.out_index) * where;
     each_expr(stage, [&](const ir::Expr& root) {
-      ir::visit(root, [&](const ir::Expr& e) {
-        const ir::Buffer* b = e->op == ir::Op::kLoad ? program_.buffer(e->name) : nullptr;
+      each_load(root, domain, 1, [&](const ir::Expr& e, double chosen) {
+        const ir::Buffer* b = program_.buffer(e->name);
         if (!b) return;
         const std::span<const ir::Expr> indices(e->args.data(), b->shape.size());
         const double most = domain.points(vars_of(e)) * where;
-        const double elements = std::min(most, domain.elements(b->shape, indices)) * needed;
+        const double elements =
+            std::min(most, domain.elements(b->shape, indices)) * needed * chosen;
         read_[b->name] += elements;
         if (std::none_of(indices.begin(), indices.end(), reads_data)) return;
         // Stages that read the same elements take them from memory once.

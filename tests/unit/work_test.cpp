@@ -97,6 +97,16 @@ TEST_CASE("work: domains that are no boxes, and conditions on indices") {
   const Work chosen = work(
       "op c(X: f32[N,N]) -> (Y: f32[N,N]) { Y[i,j] = select(j < i, exp(X[i,j]), X[i,j]) } N=64");
   CHECK(chosen.singles.all == doctest::Approx(64 * 64 * (length_of("exp") / 2 + 2)).epsilon(0.05));
+  // What a choice by index leaves out need not be computed.
+  const Work lower = work(
+      "op l(A: f32[N,K], B: f32[N,K]) -> (Y: f32[N,N]) { "
+      "Y[i,j] = sum[k](A[i,k]*B[j,k]) where j <= i else 0.0 } N=64 K=100");
+  CHECK(lower.singles.all == doctest::Approx(100 * 64 * 65 / 2).epsilon(0.1));
+  // A result that is defined in a part alone is needed in all of that part.
+  const Work causal = work(
+      "op c(A: f32[N,N], B: f32[N,N]) -> (Y: f32[N,N]) { "
+      "s[i,j] = sum[k](A[i,k]*B[j,k]) where j <= i; Y[i,d] = sum[j](s[i,j]*B[j,d]) } N=64");
+  CHECK(causal.singles.all == doctest::Approx(2 * 64 * 64 * 65 / 2).epsilon(0.05));
 }
 
 TEST_CASE("work: constants are done at bind") {
