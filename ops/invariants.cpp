@@ -82,7 +82,9 @@ class Invariants {
     std::vector<bool> kept;
   };
 
-  bool has_values(const IndexVar& v) const;
+  bool has_values(const Stage& stage, const IndexVar& v) const;
+  bool reads_without(const Stage& stage, const IndexVar& v) const;
+  Expr without(const Stage& stage, const IndexVar& v) const;
   bool may_drop(const Stage& stage, const IndexVar& v) const;
   Expr with_kept_dims(const Stage& reader, const Expr& load) const;
   void rewrite_reads(Stage& stage) const;
@@ -122,16 +124,23 @@ void Invariants::run() {
   }
 }
 
-/// Whatever the dims: then its accesses stay inside their tensors without it as well.
-bool Invariants::has_values(const IndexVar& v) const {
-  return Prover(program_.dims).non_negative(extent_of(v) - ir::make_int(1)) == Proof::kYes;
+/// For all values of the variables before it, whatever the dims: then accesses stay inside their
+/// tensors without it as well.
+bool Invariants::has_values(const Stage& stage, const IndexVar& v) const {
+  Prover prover(program_.dims);
+  for (const auto* vars : {&stage.vars, &stage.rvars}) {
+    for (const IndexVar& before : *vars) {
+      if (before.name == v.name) {
+        return prover.non_negative(extent_of(v) - ir::make_int(1)) == Proof::kYes;
+      }
+      prover.add_variable({before.name, before.lo ? before.lo : ir::make_int(0), before.hi});
+    }
+  }
+  return false;
 }
 
-/// True of a variable of the result that what a stage computes does not depend on.
-bool Invariants::may_drop(const Stage& stage, const IndexVar& v) const {
-  if (depends(stage, v.name)) return false;
-  if (has_values(v)) return true;
-  // Where it has none, other variables may have values: what they read has to be there.
+/// Where a variable has no value, others may have some: true where what they read is there.
+bool Invariants::reads_without(const Stage& stage, const IndexVar& v) const {
   std::vector<IndexVar> others;
   for (const auto* vars : {&stage.vars, &stage.rvars}) {
     for (const IndexVar& other : *vars) {
@@ -139,6 +148,23 @@ bool Invariants::may_drop(const Stage& stage, const IndexVar& v) const {
     }
   }
   return !stage.where && reads_inside(program_, stage.value, others);
+}
+
+/// True of a variable of the result that what a stage computes does not depend on.
+bool Invariants::may_drop(const Stage& stage, const IndexVar& v) const {
+  return !depends(stage, v.name) && (has_values(stage, v) || reads_without(stage, v));
+}
+
+/// The value of a stage that does not run over `v`, which it reduces but does not depend on; null:
+/// it is to run.
+Expr Invariants::without(const Stage& stage, const IndexVar& v) const {
+  if (depends(stage, v.name)) return {};
+  const bool surely = has_values(stage, v);
+  if (!surely && !reads_without(stage, v)) return {};
+  const Expr count = extent_of(v), combined = of_equal_terms(stage, count);
+  if (surely || !combined) return combined;
+  return ir::make_select(ir::make_binary(ir::Op::kLt, ir::make_int(0), count), combined,
+                         ir::identity(stage.reduce, stage.accumulate));
 }
 
 /// The read of a shrunk temporary by the dims it has left; a guard of others becomes a condition.
@@ -183,8 +209,7 @@ void Invariants::rewrite_reads(Stage& stage) const {
 void Invariants::drop_reduction_vars(Stage& stage) const {
   for (size_t i = stage.rvars.size(); i-- > 0;) {
     const IndexVar r = stage.rvars[i];
-    if (depends(stage, r.name) || !has_values(r)) continue;
-    const Expr combined = of_equal_terms(stage, extent_of(r));
+    const Expr combined = without(stage, r);
     if (!combined) continue;
     stage.value = combined;
     stage.rvars.erase(stage.rvars.begin() + static_cast<std::ptrdiff_t>(i));

@@ -66,13 +66,24 @@ TEST_CASE("invariants: equal terms are combined once") {
   CHECK(value(p, "Z.1") == "A[i]*A[j]*7.0");
 }
 
-TEST_CASE("invariants: what may be empty stays as it is written") {
+TEST_CASE("invariants: what may be empty is chosen by that, or stays as it is written") {
   const auto p = parsed(
       "op f(A: f32[N], C: f32[K]) -> (Y: f32[M]) { t[j in 0..K] = A[K-1]; u[j in 0..K] = A[3]; "
-      "Y[i] = max[k in 0..K](A[0] else 1) + sum[j](t[j] * u[j] * C[j]) } M=3 N=4 K=0..4");
+      "Y[i] = max[k in 0..K](A[K-1]) + sum[j](t[j] * u[j] * C[j]) } M=3 N=4 K=0..4");
   CHECK(rank(p, "t") == 1);
   CHECK(rank(p, "u") == 0);
   CHECK(p.program.stage("Y.1")->rvars.size() == 1);
+  // What is read is there, whether the range has values or not.
+  const auto there = parsed(
+      "op f(A: f32[N], B: i32[N]) -> (Y: f32[N], Z: f32[N]) { Y[i] = sum[k in 0..i](A[i]); "
+      "t[i in 0..N,j in 0..9] = A[i]; Z[i] = max[k in 0..B[i]](t[i,k]) } N=4");
+  CHECK(value(there, "Y") == "select(0 < i,A[i]*cast<f32>(i),0.0)");
+  CHECK(there.program.stage("Z")->reduce == ir::Reduce::kNone);
+  CHECK(there.program.stage("Y")->rvars.empty());
+  // Ends that follow an index are known by its range.
+  const auto triangle =
+      parsed("op f(A: bool[N]) -> (Y: bool[N]) { Y[i] = any[k in 0..i+1](A[i]) } N=4");
+  CHECK(value(triangle, "Y") == "A[i]");
   const auto sure = parsed(
       "op f(A: f32[N], C: f32[K]) -> (Y: f32[M]) { t[j in 0..K] = A[0] else 3; "
       "Y[i] = max[k in 0..K](A[0] else 1) + sum[j](t[j] * C[j]) } M=3 N=4 K=1..9");
