@@ -20,12 +20,14 @@ template <class T>
 T floor_quotient(T a, T b) {
   if (b == 0) return 0;
   const int64_t x = a, y = b;
+  if (y == -1) return static_cast<T>(-static_cast<uint64_t>(x));  // MIN/-1 is MIN
   return static_cast<T>(x / y - (x % y != 0 && (x < 0) != (y < 0) ? 1 : 0));
 }
 
 template <class T>
 T floor_rest(T a, T b) {
   if (b == 0) return 0;
+  if (int64_t{b} == -1) return 0;
   const int64_t rest = int64_t{a} % b;
   return static_cast<T>(rest != 0 && (rest < 0) != (int64_t{b} < 0) ? rest + b : rest);
 }
@@ -35,7 +37,8 @@ const char* name_of_type() {
   return std::is_same_v<T, uint8_t>  ? "u8"
          : std::is_same_v<T, int8_t> ? "i8"
          : sizeof(T) == 2            ? "i16"
-                                     : "i32";
+         : sizeof(T) == 4            ? "i32"
+                                     : "i64";
 }
 
 /// Numbers around the ends of the range, around 0 and anywhere.
@@ -51,7 +54,8 @@ std::vector<T> numbers() {
     for (const int64_t x : {least + i, most - i, i - 20, i * i * 7}) out.push_back(T(x));
   }
   std::mt19937_64 random(5);
-  for (int i = 0; i < 100; ++i) out.push_back(static_cast<T>(random() >> (random() % 32)));
+  const int bits = 8 * sizeof(T);
+  for (int i = 0; i < 100; ++i) out.push_back(static_cast<T>(random() >> (random() % bits)));
   return out;
 }
 
@@ -90,11 +94,20 @@ void compare_all(Engine& engine) {
   for (const T x : each) {
     for (const T y : each) a.push_back(x), b.push_back(y);
   }
+  // Around the multiples of a divisor.
+  std::mt19937_64 random(6);
+  for (int i = 0; i < 20000; ++i) {
+    const int bits = 8 * sizeof(T), kept = 1 + static_cast<int>(random() % (bits - 1));
+    const uint64_t y = random() >> (64 - kept), of = random() >> (64 - bits + kept);
+    b.push_back(static_cast<T>(random() % 2 ? y : -y));
+    a.push_back(static_cast<T>((random() % 2 ? y * of : -(y * of)) + random() % 3 - 1));
+  }
   // A rest that fills no vector.
   a.resize(a.size() - 3), b.resize(b.size() - 3);
   compare(engine, "B[i]", a, b);
   for (const int64_t by :
-       {1, 3, 5, 7, 10, 25, 100, 127, 641, 10000, 32767, 65537, 2147483647, -1, -7}) {
+       std::initializer_list<int64_t>{1, 3, 5, 7, 10, 25, 100, 127, 641, 10000, 32767, 65537,
+                                      2147483647, 4294967297, -1, -7}) {
     if (by > std::numeric_limits<T>::max() || by < std::numeric_limits<T>::min()) continue;
     compare(engine, "(" + std::to_string(by) + ")", a,
             std::vector<T>(a.size(), static_cast<T>(by)));
@@ -115,5 +128,6 @@ TEST_CASE("divisions of integer vectors are exact, and defined for 0 and the lea
     compare_all<uint8_t>(engine);
     compare_all<int16_t>(engine);
     compare_all<int32_t>(engine);
+    compare_all<int64_t>(engine);
   }
 }

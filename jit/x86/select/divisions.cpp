@@ -17,7 +17,7 @@ DType float_for(DType type, bool narrow) {
 }  // namespace
 
 Value Divisions::divide(Op op, const Value& a, const Value& b, bool narrow) {
-  if (size_of(a.type) == 8) return by_lanes(op, a, b);
+  if (size_of(a.type) == 8) return wide() ? long_quotient(op, a, b) : by_lanes(op, a, b);
   const DType real = float_for(a.type, narrow);
   return in_parts(real, a, b,
                   [&](const Value& x, const Value& y) { return quotient(op, real, x, y); });
@@ -26,7 +26,7 @@ Value Divisions::divide(Op op, const Value& a, const Value& b, bool narrow) {
 Value Divisions::divide_by(Op op, const Value& a, int64_t divisor, bool narrow) {
   const auto bits = static_cast<uint64_t>(divisor);
   if (std::has_single_bit(bits)) return by_power(op, a, std::countr_zero(bits));
-  if (size_of(a.type) == 8) return by_lanes(op, a, vectors_.constant_bits(a.type, bits));
+  if (size_of(a.type) == 8) return divide(op, a, vectors_.constant_bits(a.type, bits), narrow);
   const DType real = float_for(a.type, narrow);
   return in_parts(real, a, a,
                   [&](const Value& x, const Value&) { return quotient_by(op, real, x, divisor); });
@@ -60,6 +60,30 @@ Value Divisions::by_lanes(Op op, const Value& a, const Value& b) {
     const Reg x = vectors_.lane_to_gpr(a, i), y = vectors_.lane_to_gpr(b, i);
     return code_.define(RegClass::kGpr, 8, divide, {greg(x), greg(y)});
   });
+}
+
+/// The nearest quotient in f64 is off by some thousands at most, since a and b are below 2^63. The
+/// rest of `a` is as small a multiple of `b`, and its own quotient is off by a half and a little.
+/// The rest of that is less than `b`, and at most its sign is wrong. Where f64 comes to 2^63 the
+/// conversion makes it MIN, which is the same number to sums and products that wrap around.
+Value Divisions::long_quotient(Op op, const Value& a, const Value& b) {
+  const Value y = vectors_.op2(X86::vcvtqq2pd, b, DType::kF64);
+  const auto nearest = [&](const Value& x) {
+    const Value real = vectors_.op2(X86::vcvtqq2pd, x, DType::kF64);
+    return vectors_.op2(X86::vcvtpd2qq, vectors_.op3(X86::vdivpd, real, y), a.type);
+  };
+  const auto without = [&](const Value& x, const Value& q) {
+    return vectors_.op3(X86::vpsubq, x, vectors_.op3(X86::vpmullq, q, b));
+  };
+  const Value first = nearest(a), left = without(a, first);
+  const Value second = nearest(left), rest = without(left, second);
+  const Value zero = vectors_.constant_bits(a.type, 0);
+  const Value apart = masks_.compare(Op::kLt, vectors_.op3(X86::vpxorq, rest, b), zero);
+  const Value wrong = masks_.logic(Op::kAnd, apart, masks_.compare(Op::kNe, rest, zero));
+  Value result = op == Op::kDiv ? vectors_.op3(X86::vpaddq, first, second) : rest;
+  const Value step = op == Op::kDiv ? vectors_.constant_bits(a.type, ~uint64_t{0}) : b;
+  result = masks_.blend(wrong, vectors_.op3(X86::vpaddq, result, step), result);
+  return masks_.blend(masks_.compare(Op::kNe, b, zero), result, zero);
 }
 
 template <class Part>

@@ -12,7 +12,8 @@ namespace hone::jit {
 
 /// Floor divisions of integer lanes and their remainders: x/0 and x%0 are 0, MIN/-1 is MIN. There
 /// is no instruction for them, but floats have one. Quotients of 16-bit integers are exact in f32,
-/// those of 32 bits in f64: rounding is far below the distance to the next whole number.
+/// those of 32 bits in f64: rounding is far below the distance to the next whole number. Those of
+/// 64 bits are divided twice, where a machine converts them.
 class Divisions final : public SelectionPart {
  public:
   Divisions(Context& context, Vectors& vectors, Masks& masks, Converter& converter)
@@ -26,7 +27,9 @@ class Divisions final : public SelectionPart {
  private:
   /// By 2^power: a shift, or a mask.
   Value by_power(ir::Op op, const Value& a, int power);
-  /// 64-bit integers, lane by lane.
+  /// 64-bit integers: what a first quotient leaves is divided again.
+  Value long_quotient(ir::Op op, const Value& a, const Value& b);
+  /// The same lane by lane.
   Value by_lanes(ir::Op op, const Value& a, const Value& b);
   /// In as many parts as vectors of type `real` have all lanes; `part` does one of them.
   template <class Part>
