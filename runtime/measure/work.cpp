@@ -240,7 +240,8 @@ class Counter {
         if (std::none_of(indices.begin(), indices.end(), reads_data)) return;
         // Stages that read the same elements take them from memory once.
         double& lines = gathered_[b->name][ir::print(e)];
-        lines = std::max(lines, gathered_lines(*b, elements, row_of(*b, indices, domain)));
+        const double row = row_of(*b, indices, domain);
+        lines = std::max(lines, gathered_lines(*b, elements, row, drawn_from(*b, indices, domain)));
       });
     });
   }
@@ -266,13 +267,29 @@ class Counter {
     return std::max(row, 1.0);
   }
 
-  /// Bytes of the lines that rows of `row` elements lie in, of a tensor from which they are drawn.
-  double gathered_lines(const ir::Buffer& b, double elements, double row) const {
+  /// Elements that may be chosen: all along dims that data index, else those that indices reach.
+  static double drawn_from(const ir::Buffer& b, std::span<const ir::Expr> indices,
+                           const Domain& domain) {
+    std::vector<ir::Expr> shape, closed;
+    double all = 1;
+    for (size_t d = 0; d < indices.size(); ++d) {
+      if (reads_data(indices[d])) {
+        all *= domain.closed(b.shape[d]);
+      } else {
+        shape.push_back(b.shape[d]);
+        closed.push_back(indices[d]);
+      }
+    }
+    return std::max(1.0, all * domain.elements(shape, closed));
+  }
+
+  /// Bytes of the lines that rows of `row` elements lie in, which are drawn from `from` elements.
+  double gathered_lines(const ir::Buffer& b, double elements, double row, double from) const {
     const double unit = target_.is_cuda() ? kSector : kLine;
     const double bytes = row * hone::size_of(b.type), rows = elements / row;
     if (bytes >= unit) return rows * std::ceil(bytes / unit) * unit;
-    // A line is not read if none of its rows is.
-    const double all = size_of(b, domains_[0]) / row, a_line = unit / bytes;
+    // A line is not read if none of its rows is. Those drawn from lie together at best.
+    const double all = from / row, a_line = unit / bytes;
     const double missed = std::pow(std::max(0.0, 1 - rows / all), a_line);
     return (1 - missed) * std::max(1.0, all / a_line) * unit;
   }
