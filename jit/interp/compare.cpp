@@ -27,7 +27,7 @@ double error_of(double got, double want, double bound) {
 double error_of(int64_t got, int64_t want, double bound) {
   if (got == want || bound == kInfinity) return 0;
   if (bound == 0) return kInfinity;
-  return std::fabs(static_cast<double>(got) - static_cast<double>(want)) / bound;
+  return distance_of(got, want) / bound;
 }
 
 /// The index of row-major position `p` in `shape`.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -33,6 +34,12 @@ int64_t int_from_float(DType type, double v);
 
 /// The least and the greatest value of integer type `type` or bool.
 std::pair<int64_t, int64_t> integers_of(DType type);
+
+/// |a - b|. As doubles, two integers above 2^53 are further apart than they are.
+inline double distance_of(int64_t a, int64_t b) {
+  const auto x = static_cast<uint64_t>(std::max(a, b)), y = static_cast<uint64_t>(std::min(a, b));
+  return static_cast<double>(x - y);
+}
 
 /// Floor division; x/0 is 0, MIN/-1 is MIN (of i64; wrap_to does the narrower types).
 int64_t floor_div(int64_t a, int64_t b);

@@ -189,8 +189,7 @@ void bound_select(const TapeInstr& in, Frame& fr, int n, int dst) {
     e[i] = c[i] ? ea[i] : eb[i];
     if (ec[i] == 0) continue;
     const double gap =
-        floats ? change(fr.f(in.b)[i], fr.f(in.c)[i])
-               : std::fabs(static_cast<double>(fr.i(in.b)[i]) - static_cast<double>(fr.i(in.c)[i]));
+        floats ? change(fr.f(in.b)[i], fr.f(in.c)[i]) : distance_of(fr.i(in.b)[i], fr.i(in.c)[i]);
     e[i] = std::max(ea[i], eb[i]) + gap;
   }
 }
@@ -203,9 +202,8 @@ void bound_comparison(const TapeInstr& in, Frame& fr, int n, int dst) {
     e[i] = 0;
     const double reach = ea[i] + eb[i];
     if (reach == 0) continue;
-    const double gap =
-        floats ? std::fabs(fr.f(in.a)[i] - fr.f(in.b)[i])
-               : std::fabs(static_cast<double>(fr.i(in.a)[i]) - static_cast<double>(fr.i(in.b)[i]));
+    const double gap = floats ? std::fabs(fr.f(in.a)[i] - fr.f(in.b)[i])
+                              : distance_of(fr.i(in.a)[i], fr.i(in.b)[i]);
     if (gap <= reach || !(reach < kTapeBoundsInfinity)) e[i] = kTapeBoundsInfinity;
   }
 }

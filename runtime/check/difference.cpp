@@ -38,7 +38,7 @@ class Collector {
 bool apart(DType type, const void* a, const void* b, int64_t offset, double bound) {
   if (!is_float(type)) {
     const int64_t x = jit::read_int(type, a, offset), y = jit::read_int(type, b, offset);
-    return x != y && std::fabs(static_cast<double>(x) - static_cast<double>(y)) > bound;
+    return x != y && jit::distance_of(x, y) > bound;
   }
   const double x = jit::read_float(type, a, offset), y = jit::read_float(type, b, offset);
   if (x == y || (x != x && y != y)) return false;
