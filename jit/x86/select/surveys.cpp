@@ -153,7 +153,8 @@ void Surveys::agree_on_lanes(const ir::Stmt& s) {
 int Surveys::lane_bytes(const ir::Expr& e, int variable) const {
   if (!e) return 0;
   if (e->type == DType::kI64 && !ir::mentions_loop(e, variable) && indices_.steers(e)) return 0;
-  if (is_comparison_shape(e->op) && e->args[0]->type == DType::kI64 && !has_load(e)) {
+  if (is_comparison_shape(e->op) && e->args[0]->type == DType::kI64 && !has_load(e) &&
+      indices_.steers(e)) {
     const auto a = ir::slope_in(e->args[0], variable), b = ir::slope_in(e->args[1], variable);
     if (a && b && *a - *b >= -1 && *a - *b <= 1) return 0;
   }
