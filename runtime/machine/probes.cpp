@@ -186,7 +186,8 @@ HONE_MOVES(Xmm, 16, 16, "movaps", "movaps", "movntps", "%%xmm0", "xmm0");
 /// Fixed by: the moves of a group above.
 constexpr int64_t kGroup = 256;
 
-/// Reads `streams` runs of memory side by side: prefetchers and banks serve some numbers better.
+/// Reads, or updates, `streams` runs of memory side by side: prefetchers and banks serve some
+/// numbers better.
 template <class Moves, int streams>
 void read_memory(char* memory, int64_t bytes) {
   const int64_t run = bytes / streams;
@@ -224,9 +225,12 @@ void triad_memory(char* memory, int64_t bytes) {
   if (around) _mm_sfence();
 }
 
-template <class Moves>
+template <class Moves, int streams>
 void update_memory(char* memory, int64_t bytes) {
-  for (int64_t i = 0; i < bytes; i += kGroup) Moves::copy(memory + i, memory + i);
+  const int64_t run = bytes / streams;
+  for (int64_t i = 0; i < run; i += kGroup) {
+    for (int s = 0; s < streams; ++s) Moves::copy(memory + s * run + i, memory + s * run + i);
+  }
 }
 
 template <class Moves>
@@ -240,7 +244,9 @@ constexpr MemoryProbe kMemoryProbes[] = {
     {Traffic::kCopy, true, copy_memory<Moves, true>},
     {Traffic::kFill, false, fill_memory<Moves, false>},
     {Traffic::kFill, true, fill_memory<Moves, true>},
-    {Traffic::kUpdate, false, update_memory<Moves>},
+    {Traffic::kUpdate, false, update_memory<Moves, 1>},
+    {Traffic::kUpdate, false, update_memory<Moves, 2>},
+    {Traffic::kUpdate, false, update_memory<Moves, 4>},
     {},
 };
 
