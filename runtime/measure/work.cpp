@@ -59,6 +59,15 @@ double narrowest(const ir::Expr& e, const ir::Program& program) {
   return bytes;
 }
 
+/// True where tensors and scalars of the call do not decide.
+bool is_index_condition(const ir::Expr& e) {
+  bool index = true;
+  ir::visit(e, [&](const ir::Expr& x) {
+    index = index && x->op != ir::Op::kLoad && x->op != ir::Op::kScalar && x->op != ir::Op::kCall;
+  });
+  return index;
+}
+
 /// What a stage's value takes; equal parts count once, indices of loads not at all.
 class ValueCounter {
  public:
@@ -115,23 +124,27 @@ class ValueCounter {
   }
 
   /// The choices of what a value depends on: of its indices, or of the elements that it reads and
-  /// the indices beside them.
+  /// the indices beside them. A condition on indices is one of two, whatever they are.
   double times(const ir::Expr& e) const {
-    Vars beside;
-    double elements = 1;
+    Vars beside, outside;
+    double elements = 1, choices = 1;
     std::map<std::string, bool> loads;
     const auto look = [&](const auto& self, const ir::Expr& x) -> void {
-      if (x->op == ir::Op::kVar) beside.insert(x->name);
+      if (x->op == ir::Op::kVar) beside.insert(x->name), outside.insert(x->name);
       if (x->op == ir::Op::kLoad) {
         const ir::Buffer* b = program_.buffer(x->name);
+        outside.merge(vars_of(x));
         if (!loads.emplace(ir::print(x), true).second) return;
         if (b) elements *= domain_.elements(b->shape, {x->args.data(), b->shape.size()});
         return;
       }
-      for (const ir::Expr& a : x->args) self(self, a);
+      const bool chosen = x->op == ir::Op::kSelect && is_index_condition(x->args[0]);
+      if (chosen) choices *= 2;
+      for (size_t i = chosen ? 1 : 0; i < x->args.size(); ++i) self(self, x->args[i]);
     };
     look(look, e);
-    return std::min(domain_.points(vars_of(e)), elements * domain_.points(beside));
+    return std::min({domain_.points(vars_of(e)), choices * domain_.points(outside),
+                     choices * elements * domain_.points(beside)});
   }
 
   const ir::Program& program_;

@@ -97,6 +97,11 @@ TEST_CASE("work: domains that are no boxes, and conditions on indices") {
   const Work chosen = work(
       "op c(X: f32[N,N]) -> (Y: f32[N,N]) { Y[i,j] = select(j < i, exp(X[i,j]), X[i,j]) } N=64");
   CHECK(chosen.singles.all == doctest::Approx(64 * 64 * (length_of("exp") / 2 + 2)).epsilon(0.05));
+  // A value that an index decides by a condition alone is one of two.
+  const Work border = work(
+      "op b(X: f32[M]) -> (Y: f32[M,N]) { Y[i,j] = exp(select(j < 3, X[i], 2.0 * X[i])) } "
+      "M=30 N=50");
+  CHECK(border.singles.all < 30 * (2 * length_of("exp") + 20));
   // What a choice by index leaves out need not be computed.
   const Work lower = work(
       "op l(A: f32[N,K], B: f32[N,K]) -> (Y: f32[N,N]) { "
