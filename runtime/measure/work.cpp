@@ -254,9 +254,29 @@ class Counter {
         // Stages that read the same elements take them from memory once.
         double& lines = gathered_[b->name][ir::print(e)];
         const double row = row_of(*b, indices, domain);
-        lines = std::max(lines, gathered_lines(*b, elements, row, drawn_from(*b, indices, domain)));
+        const double repeats = size_of(*b, domain) / distinct(*b, domain);
+        lines = std::max(
+            lines, gathered_lines(*b, elements / repeats, row, drawn_from(*b, indices, domain)));
       });
     });
+  }
+
+  /// True of a dim along which all elements are one.
+  static bool is_repeated(const ir::Buffer& b, size_t dim, const Domain& domain) {
+    for (size_t a = 0; a < b.strides.size(); ++a) {
+      const size_t of = b.axes.empty() ? a : static_cast<size_t>(b.axes[a].dim);
+      if (of == dim && domain.closed(b.strides[a]) == 0) return true;
+    }
+    return false;
+  }
+
+  /// Elements of a tensor in memory.
+  static double distinct(const ir::Buffer& b, const Domain& domain) {
+    double count = 1;
+    for (size_t d = 0; d < b.shape.size(); ++d) {
+      if (!is_repeated(b, d, domain)) count *= domain.closed(b.shape[d]);
+    }
+    return std::max(count, 1.0);
   }
 
   static bool reads_data(const ir::Expr& index) {
@@ -271,6 +291,7 @@ class Counter {
     double row = 1;
     for (size_t a = b.shape.size(); a-- > 0;) {
       const size_t d = b.axes.empty() ? a : static_cast<size_t>(b.axes[a].dim);
+      if (is_repeated(b, d, domain)) continue;
       const bool dense = b.strides.empty() || domain.closed(b.strides[a]) == row;
       if (!dense || reads_data(indices[d])) break;
       const double values = domain.elements({b.shape[d]}, indices.subspan(d, 1));
@@ -286,6 +307,7 @@ class Counter {
     std::vector<ir::Expr> shape, closed;
     double all = 1;
     for (size_t d = 0; d < indices.size(); ++d) {
+      if (is_repeated(b, d, domain)) continue;
       if (reads_data(indices[d])) {
         all *= domain.closed(b.shape[d]);
       } else {
@@ -345,7 +367,7 @@ class Counter {
   void add_bytes(const ir::Buffer& b) {
     if (domains_.empty() || (b.role == ir::Role::kTemp && !is_bound(b.name))) return;
     const double each = hone::size_of(b.type);
-    const double bytes = std::min(size_of(b, domains_[0]) * each, bytes_behind(b));
+    const double bytes = std::min(distinct(b, domains_[0]) * each, bytes_behind(b));
     const double read = std::min(bytes, read_[b.name] * each);
     const double written = b.role == ir::Role::kOutput || b.role == ir::Role::kInOut
                                ? std::min(bytes, written_[b.name] * each)

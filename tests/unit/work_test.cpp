@@ -87,6 +87,9 @@ TEST_CASE("work: elements that lie apart take whole lines") {
   CHECK(read_lines("X.stride=(2,40)") == 8 * 200);
   CHECK(read_lines("X.stride=(2000,100)") == 64 * 200);
   CHECK(work(copy + "X.stride=(60,3)").footprint == 16 * 200);
+  // Of a dim without a stride all elements are one.
+  CHECK(read_lines("X.stride=(0,1)") == 4 * 20);
+  CHECK(read_lines("X.stride=(100,0)") == 64 * 10);
 }
 
 TEST_CASE("work: domains that are no boxes, and conditions on indices") {
