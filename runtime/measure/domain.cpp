@@ -17,7 +17,14 @@ namespace {
 constexpr int64_t kMostValues = 64;
 constexpr int kSample = 4096;
 
-/// True of what `evaluate` knows, given the values of dims and variables.
+bool has_load(const ir::Expr& e) {
+  bool found = false;
+  ir::visit(e, [&](const ir::Expr& x) { found = found || x->op == ir::Op::kLoad; });
+  return found;
+}
+
+}  // namespace
+
 bool is_closed(const ir::Expr& e) {
   bool closed = true;
   ir::visit(e, [&](const ir::Expr& x) {
@@ -26,14 +33,6 @@ bool is_closed(const ir::Expr& e) {
   });
   return closed;
 }
-
-bool has_load(const ir::Expr& e) {
-  bool found = false;
-  ir::visit(e, [&](const ir::Expr& x) { found = found || x->op == ir::Op::kLoad; });
-  return found;
-}
-
-}  // namespace
 
 Vars vars_of(const ir::Expr& e) {
   Vars names;

@@ -17,6 +17,9 @@ using Vars = std::set<std::string>;
 /// Those in an expression.
 Vars vars_of(const ir::Expr& e);
 
+/// True of what indices and dims decide, not tensors or scalars of the call.
+bool is_closed(const ir::Expr& e);
+
 /// How many values the variables of a stage take at given dims: all together, some of them, or an
 /// expression of them. Where data decide they are as many as `work_of` says.
 class Domain {

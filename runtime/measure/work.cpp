@@ -59,15 +59,6 @@ double narrowest(const ir::Expr& e, const ir::Program& program) {
   return bytes;
 }
 
-/// True where tensors and scalars of the call do not decide.
-bool is_index_condition(const ir::Expr& e) {
-  bool index = true;
-  ir::visit(e, [&](const ir::Expr& x) {
-    index = index && x->op != ir::Op::kLoad && x->op != ir::Op::kScalar && x->op != ir::Op::kCall;
-  });
-  return index;
-}
-
 /// What a stage's value takes; equal parts count once, indices of loads not at all.
 class ValueCounter {
  public:
@@ -138,7 +129,7 @@ class ValueCounter {
         if (b) elements *= domain_.elements(b->shape, {x->args.data(), b->shape.size()});
         return;
       }
-      const bool chosen = x->op == ir::Op::kSelect && is_index_condition(x->args[0]);
+      const bool chosen = x->op == ir::Op::kSelect && is_closed(x->args[0]);
       if (chosen) choices *= 2;
       for (size_t i = chosen ? 1 : 0; i < x->args.size(); ++i) self(self, x->args[i]);
     };
