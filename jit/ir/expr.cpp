@@ -86,7 +86,23 @@ bool fold_ints(Op op, DType type, int64_t a, int64_t b, Expr* out) {
   return true;
 }
 
-/// Identities that hold for every value of the type: x+0, x*1, x*0, x/1, min(x,x), true && x, ...
+/// A comparison of two constants that are floats; nothing for another operation.
+Expr fold_comparison(Op op, double a, double b) {
+  switch (op) {
+    case Op::kEq:
+      return make_int(a == b, DType::kBool);
+    case Op::kNe:
+      return make_int(a != b, DType::kBool);
+    case Op::kLt:
+      return make_int(a < b, DType::kBool);
+    case Op::kLe:
+      return make_int(a <= b, DType::kBool);
+    default:
+      return {};
+  }
+}
+
+/// Identities that hold for every value of the type: x+0, x*1, x*0, x/1, min(x,x), true && x, x==x.
 Expr fold_identity(Op op, const Expr& a, const Expr& b) {
   if (is_float(a->type)) return {};
   int64_t x = 0, y = 0;
@@ -122,6 +138,18 @@ Expr fold_identity(Op op, const Expr& a, const Expr& b) {
     case Op::kOr:
       if (ca) return x ? a : b;
       if (cb) return y ? b : a;
+      break;
+    case Op::kEq:
+    case Op::kNe:
+      if (equal(a, b)) return make_int(op == Op::kEq, DType::kBool);
+      if (a->type == DType::kBool && (ca || cb)) {
+        const Expr& other = ca ? b : a;
+        return ((ca ? x : y) != 0) == (op == Op::kEq) ? other : make_unary(Op::kNot, other);
+      }
+      break;
+    case Op::kLt:
+    case Op::kLe:
+      if (equal(a, b)) return make_int(op == Op::kLe, DType::kBool);
       break;
     default:
       break;
@@ -194,8 +222,11 @@ Expr make_cast(DType type, Expr x) {
   if (x->op == Op::kInt && !is_float(type) && type != DType::kBool && x->type != DType::kBool) {
     return make_int(wrap(x->i, type), type);
   }
+  if (type == DType::kBool && x->op == Op::kInt) return make_int(x->i != 0, type);
+  if (type == DType::kBool && x->op == Op::kFloat) return make_int(x->f != 0, type);
   if (x->op == Op::kInt && (type == DType::kF64 || type == DType::kF32)) {
-    return make_float(static_cast<double>(x->i), type);
+    const auto value = static_cast<double>(x->i);
+    return make_float(type == DType::kF32 ? static_cast<float>(value) : value, type);
   }
   Node n;
   n.op = Op::kCast;
@@ -231,6 +262,9 @@ Expr make_binary(Op op, Expr a, Expr b) {
   if (a->op == Op::kInt && b->op == Op::kInt) {
     Expr folded;
     if (fold_ints(op, a->type, a->i, b->i, &folded)) return folded;
+  }
+  if (a->op == Op::kFloat && b->op == Op::kFloat) {
+    if (Expr folded = fold_comparison(op, a->f, b->f)) return folded;
   }
   if (Expr same = fold_identity(op, a, b)) return same;
   Node n;

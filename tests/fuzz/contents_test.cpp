@@ -358,7 +358,7 @@ TEST_CASE("fuzz: random problems have all that the language has") {
   std::vector<Construct> constructs = forms();
   for (Construct& c : words()) constructs.push_back(std::move(c));
   for (const Construct& c : constructs) wanted.insert(c.name);
-  constexpr uint64_t kProblems = 10000;
+  constexpr uint64_t kProblems = 30000;
   for (uint64_t seed = 1; seed <= kProblems; ++seed) {
     const auto p = ops::parse_problem(ops::random_problem(seed));
     REQUIRE(p);

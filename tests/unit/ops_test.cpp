@@ -61,6 +61,22 @@ TEST_CASE("ops: nested reductions depend on what they mention only") {
         "stage Y: Y[m] = Y.1[m]/Y.3[]");
 }
 
+TEST_CASE("ops: what constants decide is decided") {
+  const auto value = [](const char* types, const char* statement) {
+    return stage(
+        "op f(A: " + std::string(types) + "[N]) -> (Y: bool[N]) { Y[i] = " + statement + " } N=4",
+        "Y");
+  };
+  CHECK(value("bool", "A[i] != cast<bool>(0.25)") == "stage Y: Y[i] = !A[i]");
+  CHECK(value("bool", "A[i] == cast<bool>(1)") == "stage Y: Y[i] = A[i]");
+  CHECK(value("bool", "cast<bool>(0) != A[i]") == "stage Y: Y[i] = A[i]");
+  CHECK(value("bool", "A[i] && 0.5 < cast<f32>(1)") == "stage Y: Y[i] = A[i]");
+  CHECK(value("bool", "A[i] && cast<f32>(16777217) == cast<f32>(16777216)") ==
+        "stage Y: Y[i] = A[i]");
+  CHECK(value("i32", "A[i] < A[i] || i == i") == "stage Y: Y[i] = true");
+  CHECK(value("f32", "A[i] == A[i]") == "stage Y: Y[i] = A[i] == A[i]");  // not of NaN
+}
+
 TEST_CASE("ops: types of storage and of arithmetic") {
   const auto value = [](const char* types, const char* statement) {
     return stage("op f(A: " + std::string(types) + "[N]) -> (Y: " + types +
@@ -72,8 +88,8 @@ TEST_CASE("ops: types of storage and of arithmetic") {
   CHECK(value("i8", "A[i] + A[i]") ==
         "stage Y: Y[i] = cast<i8>(cast<i32>(A[i]) + cast<i32>(A[i]))");
   CHECK(value("bool", "A[i] + A[i]") == "stage Y: Y[i] = cast<i32>(A[i]) + cast<i32>(A[i]) != 0");
-  CHECK(value("bool", "A[i] && !A[i] || A[i] == A[i]") ==
-        "stage Y: Y[i] = A[i] && !A[i] || A[i] == A[i]");
+  CHECK(value("bool", "A[i] && !A[i] || A[i] == A[0]") ==
+        "stage Y: Y[i] = A[i] && !A[i] || A[i] == A[0]");
   CHECK(value("f64", "A[i] / N * (1/2) + 0.1") == "stage Y: Y[i] = A[i]/4.0*0.0 + 0.1");
   CHECK(value("f32", "cast<f32>(cast<f64>(A[i]) * 0.1)") ==
         "stage Y: Y[i] = cast<f32>(cast<f64>(A[i])*0.1)");
