@@ -84,7 +84,8 @@ int64_t footprint_class(int64_t footprint, const ir::Target& target) {
   const int64_t near = target.l1d * target.threads * 2 / 3;
   const int64_t l3 = std::max(target.l3, target.l2 * target.threads);
   if (footprint <= near) return near;
-  const double steps = footprint > l3 ? 1 : 4;
+  // A cache that is shared may hold more than is told, or less: rates change up to there.
+  const double steps = footprint > 4 * l3 ? 1 : 4;
   const double floor = std::floor(std::log2(static_cast<double>(footprint)) * steps) / steps;
   const auto size = static_cast<int64_t>(std::exp2(floor));
   return std::clamp(size, near, std::clamp(l3 * 4, kLeastFar, kMostFar));
