@@ -131,3 +131,49 @@ TEST_CASE("divisions of integer vectors are exact, and defined for 0 and the lea
     compare_all<int64_t>(engine);
   }
 }
+
+TEST_CASE("divisions of numbers that f32 holds by any other are exact") {
+  std::mt19937_64 random(7);
+  std::vector<int16_t> a;
+  std::vector<int32_t> b;
+  for (int i = 0; i < 400000; ++i) {
+    const auto x = static_cast<int16_t>(random() >> (random() % 16));
+    const int64_t dividend = int64_t{x} * 127;
+    // Anything; what divides it into few parts, and the numbers beside; itself.
+    const int64_t parts = 1 + static_cast<int64_t>(random() % (uint64_t{1} << (random() % 23)));
+    const int64_t anything = static_cast<int32_t>(random() >> (random() % 32));
+    a.push_back(x);
+    b.push_back(static_cast<int32_t>(
+        i % 4 == 0   ? anything
+        : i % 4 == 1 ? dividend + static_cast<int64_t>(random() % 3) - 1
+                     : dividend / parts + static_cast<int64_t>(random() % 3) - 1));
+  }
+  const auto check = [&](Engine& engine, const std::string& factor, int64_t by) {
+    const std::string of = "cast<i32>(A[i])*" + factor;
+    const std::string divisor = by == 0 ? "B[i]" : std::to_string(by);
+    const Kernel kernel = engine.compile(
+        "op d(A: i16[N], B: i32[N]) -> (Q: i32[N], R: i32[N]) { Q[i] = " + of + " / " + divisor +
+        "; R[i] = (" + of + ") % " + divisor + " + 0*B[i] } N=" + std::to_string(a.size()));
+    REQUIRE_FALSE(kernel.report().interpreted);
+    std::vector<int32_t> q(a.size()), r(a.size());
+    kernel(a, b, q, r);
+    size_t wrong = 0;
+    for (size_t i = 0; i < a.size(); ++i) {
+      const int32_t x = a[i] * std::stoi(factor), y = by == 0 ? b[i] : static_cast<int32_t>(by);
+      if (q[i] == floor_quotient(x, y) && r[i] == floor_rest(x, y)) continue;
+      if (wrong++ == 0) FAIL_CHECK(x << " by " << y << ": " << q[i] << " and " << r[i]);
+    }
+    CHECK(wrong == 0);
+  };
+  for (const char* isa : {"avx2", "avx512"}) {
+    EngineOptions options;
+    options.target = std::string("x86 isa=") + isa + " threads=1";
+    options.cache = ":memory:";
+    const ir::Isa wanted = isa == std::string("avx2") ? ir::Isa::kAvx2 : ir::Isa::kAvx512;
+    if (!runtime::host_target().has(wanted)) continue;
+    Engine engine(options);
+    check(engine, "127", 0);
+    for (const int64_t by : {3, 7, 641, 10000, 1048573, 2147483647}) check(engine, "32", by);
+    for (const int64_t by : {3, 641, 1048573}) check(engine, "127", by);
+  }
+}

@@ -69,12 +69,11 @@ X86 instruction_of(Op op, DType type, bool wide) {
 Value LaneArithmetic::apply(Op op, const Value& a, const Value& b) {
   if (a.type == DType::kBool)
     return masks_.logic(op == Op::kMin || op == Op::kMul ? Op::kAnd : Op::kOr, a, b);
+  if (is_float(a.type) && (op == Op::kMin || op == Op::kMax))
+    return extreme(op, a, b, false, false);
   if (is_float(a.type) && size_of(a.type) == 2) {
     return converter_.converted(apply(op, converter_.to_single(a), converter_.to_single(b)),
                                 a.type);
-  }
-  if (is_float(a.type) && (op == Op::kMin || op == Op::kMax)) {
-    return extremum(op == Op::kMax, a, b);
   }
   const X86 x = instruction_of(op, a.type, wide());
   if (x != kNothing) return vectors_.op3(x, a, b);
@@ -94,11 +93,18 @@ Value LaneArithmetic::compared(Op op, const Value& a, const Value& b) {
   return masks_.compare(op, converter_.to_single(a), converter_.to_single(b));
 }
 
-Value LaneArithmetic::extremum(bool max, const Value& a, const Value& b) {
+Value LaneArithmetic::extreme(Op op, const Value& a, const Value& b, bool number_a, bool number_b) {
+  if (size_of(a.type) == 2) {
+    const Value x = converter_.to_single(a), y = converter_.to_single(b);
+    return converter_.converted(extreme(op, x, y, number_a, number_b), a.type);
+  }
+  const bool max = op == Op::kMax;
   const bool single = a.type == DType::kF32;
   const int w = width(a.type);
   const X86 pick =
       max ? (single ? X86::vmaxps : X86::vmaxpd) : (single ? X86::vminps : X86::vminpd);
+  if (number_b) return vectors_.op3(pick, b, a);
+  if (number_a) return vectors_.op3(pick, a, b);
   const X86 test = single ? X86::vcmpps : X86::vcmppd;
   // Fixed by: x86.
   constexpr int kOrdered = 7;

@@ -20,6 +20,11 @@ class LaneArithmetic final : public SelectionPart {
       : SelectionPart(context), vectors_(vectors), masks_(masks), converter_(converter) {}
 
   Value apply(ir::Op op, const Value& a, const Value& b);
+  /// Maximum or minimum of floats in which NaN wins; `number_a`, `number_b`: never NaN. The
+  /// instruction gives its second operand where either is NaN, which is wrong where only the first
+  /// is. So where neither is a number for sure, `b` is tested for NaN. In reductions it is not the
+  /// running value, which keeps the test off the chain from step to step.
+  Value extreme(ir::Op op, const Value& a, const Value& b, bool number_a, bool number_b);
   /// a op b lane by lane, as a mask; halves are compared as singles.
   Value compared(ir::Op op, const Value& a, const Value& b);
   /// The instruction overwrites one of its operands: the addend, unless that is a constant or comes
@@ -30,10 +35,6 @@ class LaneArithmetic final : public SelectionPart {
   Value combine(ir::Reduce reduce, const Value& a, const Value& b);
 
  private:
-  /// Maximum or minimum in which NaN wins. The instruction gives its second operand where either is
-  /// NaN, which is wrong where only the first is. So `b` is tested for NaN. In reductions it is not
-  /// the running value, which keeps the test off the chain from step to step.
-  Value extremum(bool max, const Value& a, const Value& b);
   /// Bytes have no product: even and odd ones by 16-bit products.
   Value multiply_bytes(const Value& a, const Value& b);
   /// AVX2: 64-bit products from 32-bit ones.

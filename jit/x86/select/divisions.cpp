@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/x86/select/divisions.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace hone::jit {
@@ -9,25 +10,34 @@ using ir::Op;
 
 namespace {
 
-/// The float that takes quotients: 24 bits for integers of 16, 53 for those of 32.
-DType float_for(DType type, bool narrow) {
-  return size_of(type) == 4 && !narrow ? DType::kF64 : DType::kF32;
-}
+/// What a dividend in f32 never exceeds. A quotient is 1/b from the next whole number. Rounded by a
+/// part in 2^24 of itself, it stays on its side. So it is while a + b is below 2^24, and where b is
+/// larger than twice a.
+/// Fixed by: f32.
+constexpr int64_t kMostDividend = int64_t{1} << 22;
+
+/// The same where it is multiplied by the inverse of a constant. That is rounded twice, and a + 1/2
+/// is only 1/2b from the next multiple.
+/// Fixed by: f32.
+constexpr int64_t kMostMultiplied = int64_t{1} << 20;
 
 }  // namespace
 
-Value Divisions::divide(Op op, const Value& a, const Value& b, bool narrow) {
+Value Divisions::divide(Op op, const Value& a, int64_t most_a, const Value& b, int64_t most_b) {
   if (size_of(a.type) == 8) return wide() ? long_quotient(op, a, b) : by_lanes(op, a, b);
-  const DType real = float_for(a.type, narrow);
+  const DType real = most_a <= kMostDividend ? DType::kF32 : DType::kF64;
+  const bool exact = real == DType::kF64 || most_b <= kMostDividend;
   return in_parts(real, a, b,
-                  [&](const Value& x, const Value& y) { return quotient(op, real, x, y); });
+                  [&](const Value& x, const Value& y) { return quotient(op, real, x, y, exact); });
 }
 
-Value Divisions::divide_by(Op op, const Value& a, int64_t divisor, bool narrow) {
+Value Divisions::divide_by(Op op, const Value& a, int64_t most_a, int64_t divisor) {
   const auto bits = static_cast<uint64_t>(divisor);
   if (std::has_single_bit(bits)) return by_power(op, a, std::countr_zero(bits));
-  if (size_of(a.type) == 8) return divide(op, a, vectors_.constant_bits(a.type, bits), narrow);
-  const DType real = float_for(a.type, narrow);
+  if (size_of(a.type) == 8) {
+    return divide(op, a, most_a, vectors_.constant_bits(a.type, bits), divisor);
+  }
+  const DType real = std::max(most_a, divisor) <= kMostMultiplied ? DType::kF32 : DType::kF64;
   return in_parts(real, a, a,
                   [&](const Value& x, const Value&) { return quotient_by(op, real, x, divisor); });
 }
@@ -100,13 +110,19 @@ Value Divisions::in_parts(DType real, const Value& a, const Value& b, const Part
   return vectors_.joined(low, high);
 }
 
-Value Divisions::quotient(Op op, DType real, const Value& a, const Value& b) {
+Value Divisions::quotient(Op op, DType real, const Value& a, const Value& b, bool exact) {
   const Value x = converter_.converted(a, real), y = converter_.converted(b, real);
   const Value zero = vectors_.constant_bits(real, 0);
   const X86 divide = real == DType::kF64 ? X86::vdivpd : X86::vdivps;
   const Value q = floor(vectors_.op3(divide, x, y));
+  const Value divides = masks_.compare(Op::kNe, y, zero);
+  if (op == Op::kMod && !exact) {
+    const Value product = vectors_.op3(X86::vpmulld, whole(q, b.type), b);
+    const Value rest = vectors_.op3(X86::vpsubd, a, product);
+    return masks_.blend(divides, rest, vectors_.constant_bits(a.type, 0));
+  }
   const Value result = op == Op::kDiv ? q : rest(x, q, y);
-  return whole(masks_.blend(masks_.compare(Op::kNe, y, zero), result, zero), a.type);
+  return whole(masks_.blend(divides, result, zero), a.type);
 }
 
 /// (a + 1/2) / b is at least 1/2b from the whole numbers, and twice rounded it stays on its side.

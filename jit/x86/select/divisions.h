@@ -11,18 +11,18 @@
 namespace hone::jit {
 
 /// Floor divisions of integer lanes and their remainders: x/0 and x%0 are 0, MIN/-1 is MIN. There
-/// is no instruction for them, but floats have one. Quotients of 16-bit integers are exact in f32,
-/// those of 32 bits in f64: rounding is far below the distance to the next whole number. Those of
+/// is no instruction for them, but floats have one. Integers of some 22 bits are divided in f32,
+/// those of 32 bits in f64. Rounding is below the distance to the next whole number there. Those of
 /// 64 bits are divided twice, where a machine converts them.
 class Divisions final : public SelectionPart {
  public:
   Divisions(Context& context, Vectors& vectors, Masks& masks, Converter& converter)
       : SelectionPart(context), vectors_(vectors), masks_(masks), converter_(converter) {}
 
-  /// `op` is kDiv or kMod. `narrow`: both operands are within the values of i16 and u8.
-  Value divide(ir::Op op, const Value& a, const Value& b, bool narrow);
+  /// `op` is kDiv or kMod. `most_a`, `most_b`: what the operands' absolute values never exceed.
+  Value divide(ir::Op op, const Value& a, int64_t most_a, const Value& b, int64_t most_b);
   /// The same by a constant above 0.
-  Value divide_by(ir::Op op, const Value& a, int64_t divisor, bool narrow);
+  Value divide_by(ir::Op op, const Value& a, int64_t most_a, int64_t divisor);
 
  private:
   /// By 2^power: a shift, or a mask.
@@ -34,7 +34,8 @@ class Divisions final : public SelectionPart {
   /// In as many parts as vectors of type `real` have all lanes; `part` does one of them.
   template <class Part>
   Value in_parts(DType real, const Value& a, const Value& b, const Part& part);
-  Value quotient(ir::Op op, DType real, const Value& a, const Value& b);
+  /// `exact`: `real` has every value of `b`.
+  Value quotient(ir::Op op, DType real, const Value& a, const Value& b, bool exact);
   Value quotient_by(ir::Op op, DType real, const Value& a, int64_t divisor);
   /// `x` minus the product of `q` and `y`, exact.
   Value rest(const Value& x, const Value& q, const Value& y);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/x86/select/expressions.h"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdlib>
 
 #include "jit/ir/half.h"
@@ -21,26 +23,58 @@ bool is_product(const ir::Expr& e) {
   return e->op == Op::kMul && (e->type == DType::kF32 || e->type == DType::kF64);
 }
 
-bool fits_16_bits(const ir::Expr& e) {
-  const auto both = [&](size_t a, size_t b) {
-    return fits_16_bits(e->args[a]) && fits_16_bits(e->args[b]);
-  };
-  if (is_int(e->type) && size_of(e->type) <= 2) return true;
+int64_t magnitude_of(const ir::Expr& e) {
+  if (e->type == DType::kBool) return 1;
+  if (e->type == DType::kU8) return 255;  // what is below 0 wraps to the top
+  const int64_t most = size_of(e->type) == 8 ? INT64_MAX : int64_t{1} << (8 * size_of(e->type) - 1);
+  const auto of = [&](size_t i) { return magnitude_of(e->args[i]); };
+  int64_t made = most;
   switch (e->op) {
     case Op::kInt:
-      return std::abs(e->i) <= 1 << 15;
+      made = e->i == INT64_MIN ? most : std::abs(e->i);
+      break;
     case Op::kCast:
-      return e->args[0]->type == DType::kBool ||
-             (is_int(e->args[0]->type) && fits_16_bits(e->args[0]));
+      if (!is_float(e->args[0]->type)) made = of(0);
+      break;
+    case Op::kNeg:
     case Op::kDiv:
-      return fits_16_bits(e->args[0]);
+      made = of(0);
+      break;
     case Op::kMod:
-      return fits_16_bits(e->args[1]);
+      made = of(1);
+      break;
+    case Op::kAdd:
+    case Op::kSub:
+      if (__builtin_add_overflow(of(0), of(1), &made)) made = most;
+      break;
+    case Op::kMul:
+      if (__builtin_mul_overflow(of(0), of(1), &made)) made = most;
+      break;
     case Op::kMin:
     case Op::kMax:
-      return both(0, 1);
+      made = std::max(of(0), of(1));
+      break;
     case Op::kSelect:
-      return both(1, 2);
+      made = std::max(of(1), of(2));
+      break;
+    default:
+      break;
+  }
+  // What exceeds the type wraps around.
+  return std::min(made, most);
+}
+
+bool never_nan(const ir::Expr& e) {
+  switch (e->op) {
+    case Op::kFloat:
+      return !std::isnan(e->f);
+    case Op::kCast:
+      return !is_float(e->args[0]->type) || never_nan(e->args[0]);
+    case Op::kMin:
+    case Op::kMax:
+      return never_nan(e->args[0]) && never_nan(e->args[1]);
+    case Op::kSelect:
+      return never_nan(e->args[1]) && never_nan(e->args[2]);
     default:
       return false;
   }

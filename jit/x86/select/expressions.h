@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+
 #include "jit/ir/expr.h"
 
 namespace hone::jit {
@@ -10,8 +12,12 @@ bool has_load(const ir::Expr& e);
 /// A product whose addition is a multiply-add.
 bool is_product(const ir::Expr& e);
 
-/// An integer of -2^15 to 2^15: made of narrower types, or a constant.
-bool fits_16_bits(const ir::Expr& e);
+/// A number that an integer's absolute value never exceeds, from the types and constants that it
+/// is made of.
+int64_t magnitude_of(const ir::Expr& e);
+
+/// A float that is a number for sure: a constant, or made of an integer.
+bool never_nan(const ir::Expr& e);
 
 /// The constant zero.
 bool is_zero(const ir::Expr& e);

@@ -145,17 +145,20 @@ Value Values::binary(const ir::Expr& e) {
   if ((e->op == Op::kDiv || e->op == Op::kMod) && is_int(e->type)) return division(e);
   const Value a = value(e->args[0]);
   const Value b = value(e->args[1]);
+  if (is_float(e->type) && (e->op == Op::kMin || e->op == Op::kMax)) {
+    return arithmetic_.extreme(e->op, a, b, never_nan(e->args[0]), never_nan(e->args[1]));
+  }
   return arithmetic_.apply(e->op, a, b);
 }
 
 Value Values::division(const ir::Expr& e) {
   const Value a = value(e->args[0]);
-  const bool narrow = fits_16_bits(e->args[0]) && fits_16_bits(e->args[1]);
+  const int64_t most_a = magnitude_of(e->args[0]), most_b = magnitude_of(e->args[1]);
   int64_t divisor = 0;
   if (ir::is_const(e->args[1], &divisor) && divisor > 0) {
-    return divisions_.divide_by(e->op, a, divisor, narrow);
+    return divisions_.divide_by(e->op, a, most_a, divisor);
   }
-  return divisions_.divide(e->op, a, value(e->args[1]), narrow);
+  return divisions_.divide(e->op, a, most_a, value(e->args[1]), most_b);
 }
 
 Value Values::convert(const ir::Expr& e) {
