@@ -189,6 +189,7 @@ struct Satisfy {
   RefTape position = {};  ///< in the tensor
   const TensorView* view = nullptr;
   bool chained = false;  ///< lo is a neighbour: values climb
+  bool starts = false;   ///< what a chain starts from is among the values, or nothing else is
   int64_t left = 0;      ///< steps to come
 
   bool prepare() {
@@ -206,6 +207,12 @@ struct Satisfy {
     limits = make_tape(state, 0, scope, {check.value, check.lo, check.hi});
     position = make_tape(state, 0, scope, read->args);
     chained = loads_from(check.lo, read->name);
+    starts =
+        check.vars.empty() || std::any_of(state.program->checks.begin(),
+                                          state.program->checks.end(), [&](const ir::Check& other) {
+                                            return loads_from(other.value, read->name) &&
+                                                   loads_from(other.lo, read->name);
+                                          });
     left = view->elements();
     return true;
   }
@@ -266,8 +273,8 @@ struct Satisfy {
     // Climbing values take about twice the average step, so that the end is used as well. What a
     // chain starts from leaves it most of the room.
     const int64_t room = std::max<int64_t>(0, hi - lo);
-    const int64_t step = check.vars.empty() ? room / 16 : room;
-    const int64_t reach = chained ? std::min(room, 2 * room / std::max<int64_t>(1, --left)) : step;
+    const int64_t first = starts ? room / 16 : room;
+    const int64_t reach = chained ? std::min(room, 2 * room / std::max<int64_t>(1, --left)) : first;
     if (slope == 0) return;
     int64_t x = (lo + random.below(reach + 1) - start) / slope;
     while (slope > 0 ? start + x * slope < lo : start + x * slope > hi) ++x;
