@@ -1,33 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "jit/ir/operations.h"
+#include "schedules/space/analysis/shape.h"
 #include "schedules/space/rules/rule.h"
 
 namespace hone::schedules {
 namespace {
 
-/// Bytes that a call reads and writes.
+/// What a call moves and computes, in bytes.
 struct Traffic {
   int64_t read = 0;
   int64_t all = 0;
+  double computed = 0;  ///< by arithmetic instructions
 };
 
-Traffic traffic_of(const ir::Program& p) {
+int64_t sum_of(int64_t a, int64_t b) { return std::min(a + b, kMostCount); }
+
+Traffic traffic_of(const Plan& plan) {
+  const ir::Program& p = plan.program();
   Traffic t;
   for (const ir::Buffer& b : p.buffers) {
     if (b.role == ir::Role::kTemp) continue;
-    t.all = std::min(t.all + bytes_of(p, b), kMostCount);
-    if (b.role != ir::Role::kOutput) t.read = std::min(t.read + bytes_of(p, b), kMostCount);
+    t.all = sum_of(t.all, bytes_of(p, b));
+    if (b.role != ir::Role::kOutput) t.read = sum_of(t.read, bytes_of(p, b));
+  }
+  for (const ir::Stage& s : p.stages) {
+    // Of the whole call; the extents of a stage inside a loop are those of one iteration.
+    const int64_t terms = plan.facts(s.name).points(s.rvars);
+    const ir::Buffer& made = *p.buffer(s.output);
+    const double each = ir::operations_of(s.value) + (s.reduce == ir::Reduce::kNone ? 0 : 1);
+    const double width = size_of(widest_type(p, s)) / static_cast<double>(size_of(made.type));
+    t.computed += each * width * static_cast<double>(saturating_product(bytes_of(p, made), terms));
   }
   return t;
 }
 
-/// True where what is stored is gone from the last cache before the next call comes to it. Then a
-/// store past the caches saves the read of its line. Where hardly anything is read, whole lines
-/// that are stored one after another need no read. So only what exceeds the cache by far gains.
-/// Tuned on: Zen 5, copies and fills of 1 to 128 MB.
-bool exceeds_caches(const Traffic& t, int64_t l3) {
-  return t.all >= l3 && (t.read >= l3 / 2 || t.all >= 4 * l3);
+/// True where a store past the caches saves the read of its line, and time.
+///
+/// What is stored is gone from the last cache before the next call comes to it. Where hardly
+/// anything is read, whole lines that are stored one after another need no read: only what exceeds
+/// the cache by far gains. Where much is computed, such stores hold up the loads behind them, the
+/// more so the further away memory is.
+/// Tuned on: Zen 5, copies, fills and polynomials of 1 to 128 MB.
+bool gains(const Traffic& t, int64_t l3) {
+  const bool far = t.all >= 4 * l3;
+  if (t.all < l3 || (t.read < l3 / 2 && !far)) return false;
+  return t.computed <= (far ? 2.0 : 5.0) * static_cast<double>(t.all);
 }
 
 bool apply_stream_out(Plan& plan, const std::string& name) {
@@ -40,10 +59,10 @@ bool apply_stream_out(Plan& plan, const std::string& name) {
   if (bytes_of(plan.program(), out) < plan.machine().l3 / 4) {
     return plan.declines("the result fits into a quarter of the last cache");
   }
-  const bool exceeds = exceeds_caches(traffic_of(plan.program()), plan.machine().l3);
-  if (plan.decide("stream " + out.name, 2, exceeds ? 1 : 0) == 0) {
-    return plan.declines(exceeds ? "its result was decided to pass through the caches"
-                                 : "the tensors of the op fit into the last cache");
+  const bool past = gains(traffic_of(plan), plan.machine().l3);
+  if (plan.decide("stream " + out.name, 2, past ? 1 : 0) == 0) {
+    return plan.declines(past ? "its result was decided to pass through the caches"
+                              : "the caches hold its result, or it is computed in that time");
   }
   return plan.add(step::stream(out.name));
 }
@@ -52,7 +71,8 @@ bool apply_stream_out(Plan& plan, const std::string& name) {
 
 const Rule cpu::kStream = {
     "stream",
-    "An output of a call that exceeds the last level is stored past the caches.",
+    "An output of a call that exceeds the last level is stored past the caches, where little is "
+    "computed.",
     apply_stream_out,
 };
 
