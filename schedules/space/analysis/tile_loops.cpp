@@ -16,9 +16,12 @@ namespace {
 /// Terms of a block of a reduction: of panels that exceed a cache, and of columns read to their
 /// ends. Tuned on: Zen 5 (AVX-512).
 constexpr int64_t kBlockTerms = 512, kColumnTerms = 8;
-/// A reduction shorter than this is not blocked.
+/// A reduction shorter than this is not blocked: of panels, and of columns.
 /// Tuned on: Zen 5 (AVX-512).
-constexpr int64_t kShortestBlocked = 512;
+constexpr int64_t kShortestBlocked = 512, kShortestColumns = 32;
+/// Bytes from row to row from which on columns are not followed by what prefetches into the L1.
+/// Tuned on: Zen 5 (AVX-512).
+constexpr int64_t kRowsApart = 1024;
 /// Parts of the last cache and of the second level that blocks of the factors take.
 /// Tuned on: Zen 4 (AVX-512).
 constexpr int64_t kPartOfLast = 8, kPartOfSecond = 4;
@@ -84,13 +87,14 @@ void order_outer(Plan& plan, Tile& t, const std::string& columns, const std::str
   }
 }
 
-/// True when a tile reads its tensors once, a few lines of every row, and rows are pages apart. No
+/// True when a tile reads its tensors once, a few lines of every row, and rows lie apart. No
 /// hardware prefetches along a column, so a few rows at a time are read to their ends.
 bool reads_columns(const Plan& plan, const Tile& t, const std::string& reduced) {
   if (!t.rows.empty() || plan.stage(t.root).vars.size() != 1) return false;
   for (const Access& a : plan.facts(t.producer).loads) {
-    const int64_t size = size_of(plan.program().buffer(a.buffer)->type);
-    const bool far = !a.gathers && a.stride(reduced) * size >= plan.machine().page_bytes;
+    const ir::Buffer& b = *plan.program().buffer(a.buffer);
+    const bool far = !a.gathers && a.stride(reduced) * size_of(b.type) >= kRowsApart &&
+                     bytes_of(plan.program(), b) > plan.machine().l1d;
     if (far && a.stride(t.axis.var) == 1) return true;
   }
   return false;
@@ -147,11 +151,13 @@ std::vector<std::string> block_reduction(Plan& plan, Tile& t) {
                                                })
                                   ->name;
   const int64_t extent = facts.extent(longest);
-  if (extent < kShortestBlocked || p.var(longest)->lo) return {};
+  if (extent < kShortestColumns || p.var(longest)->lo) return {};
   const int lanes = plan.lanes(widest_type(plan.program(), p));
   const DType element = t.dots ? t.dots.row->a : p.accumulate;
   const int64_t panel = extent * t.size.vectors * lanes * size_of(element);
-  const bool columns = reads_columns(plan, t, longest);
+  const int64_t wide = t.size.vectors * lanes;
+  const bool columns = facts.extent(t.axis.var) > wide && reads_columns(plan, t, longest);
+  if (!columns && extent < kShortestBlocked) return {};
   const bool exceeds = panel > plan.machine().l2 / 3;
   if (plan.decide("block " + longest + " of " + t.producer, 2, columns || exceeds) == 0) return {};
   const std::string name = knob_name("kc", t.producer);
@@ -179,7 +185,8 @@ bool make_tiles(Plan& plan, Tile& t) {
   const int lanes = plan.lanes(widest_type(plan.program(), plan.stage(t.producer)));
   const int64_t vectors = t.size.vectors;
   std::vector<int64_t> widths;
-  for (int64_t n = 1; n <= 6; ++n) {
+  for (const int64_t n : {1, 2, 3, 4, 5, 6, 8, 16}) {
+    if (n > 6 && !t.rows.empty()) break;
     if ((n - 1) * lanes < facts.extent(t.axis.var)) widths.push_back(n * lanes);
   }
   t.width = plan.knob(knob_name("nr", t.producer), widths, vectors * lanes);

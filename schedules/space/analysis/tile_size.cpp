@@ -6,9 +6,9 @@
 namespace hone::schedules {
 namespace {
 
-/// Vectors of a tile's row at most.
+/// Vectors of a tile's row at most, and of a tile that is one row and does little.
 /// Tuned on: Zen 5 (AVX-512).
-constexpr int64_t kMaxVectors = 8;
+constexpr int64_t kMaxVectors = 8, kMaxAlone = 16;
 /// Instructions that a kernel's tiles may come to, rests included.
 /// Tuned on: Zen 5 (AVX-512).
 constexpr int64_t kTileSizeCode = 1400;
@@ -61,7 +61,9 @@ int64_t tile_registers(const TileProblem& p, int64_t rows, int64_t vectors) {
   constexpr int64_t kParts = 3;  // Fixed by: two operands and a result.
   const int64_t held =
       p.slide > 1 ? vectors * rows_read(p, rows) + kParts : std::min(p.point_loads, 1);
-  return rows * vectors + vectors * p.vector_loads + std::max(p.row_loads, 1) + held +
+  // What one row alone reads is used at once.
+  const int64_t shared = rows > 1 ? vectors * p.vector_loads : p.vector_loads;
+  return rows * vectors + shared + std::max(p.row_loads, 1) + held +
          (p.column_sums ? p.column_sums * vectors + 1 : 0) + std::min(p.prepared, 1);
 }
 
@@ -69,7 +71,9 @@ TileSize choose_tile(const TileProblem& p, const ir::Machine& machine) {
   TileSize best;
   double best_score = 1e30;
   const int64_t column_vectors = std::max<int64_t>((p.columns + p.lanes - 1) / p.lanes, 1);
-  for (int64_t vectors = 1; vectors <= std::min(kMaxVectors, column_vectors); ++vectors) {
+  const bool alone = p.rows <= 1 && p.epilogue == 0 && p.body <= 1;
+  const int64_t most_vectors = alone ? kMaxAlone : kMaxVectors;
+  for (int64_t vectors = 1; vectors <= std::min(most_vectors, column_vectors); ++vectors) {
     for (int64_t rows = 1; rows <= std::min(p.most_rows, std::max<int64_t>(p.rows, 1)); ++rows) {
       const bool smallest = rows == 1 && vectors == 1;
       if (!smallest && tile_registers(p, rows, vectors) > machine.vector_registers) continue;
