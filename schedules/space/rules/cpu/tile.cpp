@@ -58,6 +58,13 @@ constexpr int64_t kMostUnrolled = 96, kManyPoints = 12;
 /// (AVX-512).
 constexpr int64_t kMostColumns = 128;
 
+/// True where the last cache holds each tensor that a stage reads.
+bool cached(const Plan& plan, const StageFacts& facts) {
+  return std::all_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
+    return bytes_of(plan.program(), *plan.program().buffer(a.buffer)) <= plan.machine().l3;
+  });
+}
+
 /// Orders the loops of a short reduction and unrolls them all, so that values shared by
 /// neighbouring rows stay in registers.
 bool shape_sliding(Plan& plan, const std::string& stage, const Tile& t) {
@@ -91,7 +98,7 @@ bool shape_reduction(Plan& plan, const std::string& stage, const Tile& t) {
     const int64_t trips = typical(plan.program(), extent_of(s, loop));
     const ir::IndexVar* var = s.var(loop);
     if (var && var->lo && !ir::is_const(var->lo)) break;
-    const bool columns = t.columns && trips * points <= kMostColumns;
+    const bool columns = t.columns && trips * points <= kMostColumns && cached(plan, facts);
     if (columns || (trips <= 4 && trips * points <= kMostUnrolled)) {
       unrolled = loop;
     } else if (trips >= 8 && var) {
