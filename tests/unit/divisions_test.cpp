@@ -114,9 +114,9 @@ void compare_all(Engine& engine) {
   }
 }
 
-}  // namespace
-
-TEST_CASE("divisions of integer vectors are exact, and defined for 0 and the least number") {
+/// Calls `f` with an engine for each width of vectors that this machine has.
+template <class F>
+void with_each_width(const F& f) {
   for (const char* isa : {"avx2", "avx512"}) {
     EngineOptions options;
     options.target = std::string("x86 isa=") + isa + " threads=1";
@@ -124,12 +124,20 @@ TEST_CASE("divisions of integer vectors are exact, and defined for 0 and the lea
     const ir::Isa wanted = isa == std::string("avx2") ? ir::Isa::kAvx2 : ir::Isa::kAvx512;
     if (!runtime::host_target().has(wanted)) continue;
     Engine engine(options);
+    f(engine);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("divisions of integer vectors are exact, and defined for 0 and the least number") {
+  with_each_width([&](Engine& engine) {
     compare_all<int8_t>(engine);
     compare_all<uint8_t>(engine);
     compare_all<int16_t>(engine);
     compare_all<int32_t>(engine);
     compare_all<int64_t>(engine);
-  }
+  });
 }
 
 TEST_CASE("divisions of numbers that f32 holds by any other are exact") {
@@ -165,15 +173,9 @@ TEST_CASE("divisions of numbers that f32 holds by any other are exact") {
     }
     CHECK(wrong == 0);
   };
-  for (const char* isa : {"avx2", "avx512"}) {
-    EngineOptions options;
-    options.target = std::string("x86 isa=") + isa + " threads=1";
-    options.cache = ":memory:";
-    const ir::Isa wanted = isa == std::string("avx2") ? ir::Isa::kAvx2 : ir::Isa::kAvx512;
-    if (!runtime::host_target().has(wanted)) continue;
-    Engine engine(options);
+  with_each_width([&](Engine& engine) {
     check(engine, "127", 0);
     for (const int64_t by : {3, 7, 641, 10000, 1048573, 2147483647}) check(engine, "32", by);
     for (const int64_t by : {3, 641, 1048573}) check(engine, "127", by);
-  }
+  });
 }
