@@ -153,8 +153,10 @@ class Orders {
     if (r->kind == Relation::kFuse) {
       return "(" + path(s, r->parent, tails) + "*" + path(s, r->second, tails) + ")";
     }
+    // Only a loop that is there can run its last block apart.
+    const bool peels = r->tail != ir::Tail::kPeel || s.loop(r->outer);
     return path(s, r->parent, tails) + (r->outer == loop ? "/" : "%") + std::to_string(r->factor) +
-           (tails ? std::string(name_of(r->tail)) : "");
+           (tails ? std::string(name_of(peels ? r->tail : ir::Tail::kMask)) : "");
   }
 
   /// The loops of `s` that reduce nothing, and such loops of the stages around it. They may turn a
@@ -188,6 +190,27 @@ class Orders {
       out += around(*from, "");
     });
     return out;
+  }
+
+  /// Bytes of the widest element that `s` reads, or that what fills its register tiles reads. They
+  /// decide how many lanes fit a vector; addresses do not count.
+  int widest_element(const Stage& s) const {
+    int widest = 0;
+    const auto look = [&](const auto& self, const Expr& e) -> void {
+      if (e->op != Op::kLoad) {
+        for (const Expr& a : e->args) self(self, a);
+        return;
+      }
+      const Buffer& b = *scheduled_.buffer(e->name);
+      widest = std::max(widest, size_of(b.type));
+      if (e->guarded) self(self, e->args.back());
+      const Stage* from = scheduled_.producer(e->name);
+      if (from && b.space == ir::Space::kRegisters) {
+        widest = std::max(widest, widest_element(*from));
+      }
+    };
+    look(look, s.value);
+    return widest;
   }
 
   /// The order of the loops that `s` itself reduces; `seq` where that is the definition's, unless
@@ -277,10 +300,11 @@ std::string Orders::own(const Stage& s, bool named) const {
   for (const std::string& loop : actual) {
     const bool lanes = std::find(vectors.begin(), vectors.end(), loop) != vectors.end();
     const std::string text = path(s, loop, !plain);
+    const bool fewer = lanes && widest_element(s) > size_of(s.accumulate);
     const auto taken = instructions.find(loop);
     const bool tensor = taken != instructions.end();
     out += (out.empty() ? "" : ",") + (tensor  ? marked(taken->second, text)
-                                       : lanes ? marked("lanes", text)
+                                       : lanes ? marked(fewer ? "lanes8" : "lanes", text)
                                                : text);
   }
   return !vectors.empty() && uneven(s) ? out + around(s, "") + kept(s) : out;

@@ -18,6 +18,7 @@ namespace hone::schedules {
 ///   `S:k/2,bf16.dot2(k%2)`  an instruction takes the terms in the brackets at once
 ///   `S:j%64[seq]`       partial results, each computed as in brackets, then combined
 ///   `S:k.p64[seq]`      parts of 64 terms, each as in brackets, then combined
+///   `S:lanes8(j%64)`    the same where elements of 8 bytes are read beside: half as many lanes fit
 ///   `S:lanes(j)@[i,j]`  the range of j depends on i: the loops around it count
 ///   `t:fused`           t is inlined, and its product added in one rounding
 ///   `t:staged`          t is inlined, and a staged copy of its product is rounded before the sum
