@@ -13,6 +13,7 @@
 #include "include/hone/hone.h"
 #include "jit/code.h"
 #include "runtime/cache/cache.h"
+#include "runtime/machine/host.h"
 
 using namespace hone;
 
@@ -250,7 +251,9 @@ TEST_CASE("tune: a pinned numerics class holds for defaults, tuned and transferr
   const std::string actual = engine.compile(rows).numerics();
   CHECK(engine.compile(rows + " numerics=" + actual).numerics() == actual);
   // Classes that the analytic schedules are not of: the values of their knobs are looked for.
-  for (const std::string other : {"Y:lanes(j%32)[seq]", "Y:lanes(j%128)[seq]"}) {
+  const int lanes = runtime::host_target().vector_bytes() / size_of(DType::kF32);
+  for (const int sums : {2, 8}) {
+    const std::string other = "Y:lanes(j%" + std::to_string(sums * lanes) + ")[seq]";
     const std::string text = rows + " numerics=" + other;
     CHECK(engine.compile(text).numerics() == other);
     CHECK(engine.tune(text, trials(6)).numerics == other);
