@@ -54,6 +54,8 @@ int64_t span_of(const TensorView& view) {
   return last + 1;
 }
 
+int64_t bytes_of(const TensorView& view) { return span_of(view) * size_of(view.type); }
+
 namespace {
 
 Failure mismatch(std::string message) { return Failure{ErrorCode::kArgument, std::move(message)}; }

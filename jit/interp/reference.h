@@ -28,6 +28,8 @@ std::vector<TensorView> parameter_views(const ir::Program& program, std::span<co
 
 /// Elements of memory that a view spans, from its first element to its last.
 int64_t span_of(const TensorView& view);
+/// The same in bytes.
+int64_t bytes_of(const TensorView& view);
 
 /// The lowest position at which data broke a Program::checks rule.
 struct BadPosition {

@@ -61,7 +61,7 @@ Result<Done> check_memory(const ops::Problem& problem, const std::vector<jit::Te
   for (const ir::Buffer& b : problem.program.buffers) {
     if (b.role == ir::Role::kTemp) continue;
     const jit::TensorView& v = params[p++];
-    const double own = static_cast<double>(jit::span_of(v)) * size_of(v.type);
+    const double own = static_cast<double>(jit::bytes_of(v));
     bytes += b.role == ir::Role::kInput ? own : 2 * own;
   }
   const std::string lack = bytes > kFewBytes ? lack_of_memory(bytes) : "";
@@ -88,7 +88,7 @@ Result<Fixture> Fixture::create(const ops::Problem& problem, std::vector<int64_t
     jit::TensorView& v = f.params_[p];
     // A promise of alignment holds at the block's start; round the size so that it does at its end.
     const auto align = static_cast<size_t>(std::max<int64_t>(b.align, 1));
-    const auto span = static_cast<size_t>(jit::span_of(v) * size_of(v.type));
+    const auto span = static_cast<size_t>(jit::bytes_of(v));
     const size_t bytes = (span + align - 1) / align * align;
     const size_t offset = (stagger * p + align - 1) / align * align;
     auto memory = GuardedMemory::allocate(bytes, guard, offset);

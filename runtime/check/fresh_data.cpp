@@ -122,8 +122,6 @@ uint64_t next(uint64_t& state) {
   return state * 0x2545f4914f6cdd1du;
 }
 
-int64_t bytes_of(const jit::TensorView& v) { return jit::span_of(v) * size_of(v.type); }
-
 }  // namespace
 
 FreshData::FreshData(const Fixture& fixture, int64_t last_level) : cold_(fixture.params().size()) {
@@ -137,7 +135,7 @@ FreshData::FreshData(const Fixture& fixture, int64_t last_level) : cold_(fixture
   for (const ir::Stage& stage : fixture.problem().program.stages) {
     ir::visit(stage.value, [&](const ir::Expr& e) {
       const size_t table = e->op == ir::Op::kLoad ? number(e->name) : params.size();
-      if (table == params.size() || bytes_of(params[table]) <= last_level) return;
+      if (table == params.size() || jit::bytes_of(params[table]) <= last_level) return;
       const size_t dims = e->args.size() - (e->guarded ? 1 : 0);
       for (size_t d = 0; d < dims; ++d) {
         std::vector<ir::Expr> choosers;
@@ -152,7 +150,7 @@ FreshData::FreshData(const Fixture& fixture, int64_t last_level) : cold_(fixture
     });
   }
   for (size_t p = 0; p < params.size(); ++p) {
-    if (cold_[p]) evicted_.push_back({params[p].data, bytes_of(params[p])});
+    if (cold_[p]) evicted_.push_back({params[p].data, jit::bytes_of(params[p])});
   }
 }
 

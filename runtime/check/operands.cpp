@@ -10,15 +10,13 @@ namespace {
 
 /// Chosen: enough to exceed a cache; parts that a near cache holds (not measured).
 constexpr int kMostCopies = 64;
-constexpr int64_t kPart = int64_t{4} << 20;  ///< bytes that are looked at at a time
-
-int64_t bytes_of(const jit::TensorView& v) { return jit::span_of(v) * size_of(v.type); }
+constexpr int64_t kBlockPart = int64_t{4} << 20;  ///< bytes that are looked at at a time
 
 }  // namespace
 
 int Operands::copies_past_cache(const Site& site, const Fixture& fixture) {
   int64_t bytes = 1;
-  for (const jit::TensorView& v : fixture.params()) bytes += bytes_of(v);
+  for (const jit::TensorView& v : fixture.params()) bytes += jit::bytes_of(v);
   return static_cast<int>(std::clamp<int64_t>(2 * site.cache_bytes() / bytes + 1, 1, kMostCopies));
 }
 
@@ -26,7 +24,7 @@ Result<Operands::Copy> Operands::make_copy() const {
   Copy copy;
   for (size_t p = 0; p < fixture_->params().size(); ++p) {
     const jit::TensorView& v = fixture_->params()[p];
-    auto block = site_->take(bytes_of(v), fixture_->buffer(p).align, fixture_->guard());
+    auto block = site_->take(jit::bytes_of(v), fixture_->buffer(p).align, fixture_->guard());
     if (!block) return block.failure();
     if (auto f = (*block)->write(v.data); !f) return f.failure();
     copy.push_back(*std::move(block));
@@ -64,7 +62,7 @@ Result<Done> Operands::download() const {
   if (copies_.empty()) return Done{};
   for (const size_t p : fixture_->written()) {
     const jit::TensorView& v = fixture_->params()[p];
-    if (auto f = copies_[0][p]->read(v.data, 0, bytes_of(v)); !f) return f;
+    if (auto f = copies_[0][p]->read(v.data, 0, jit::bytes_of(v)); !f) return f;
   }
   return Done{};
 }
@@ -73,9 +71,9 @@ Result<Done> Operands::download() const {
 Result<bool> Operands::differs(size_t param) const {
   const Block& block = *copies_[0][param];
   const auto* const own = static_cast<const char*>(fixture_->params()[param].data);
-  std::vector<char> part(static_cast<size_t>(std::min(block.bytes(), kPart)));
-  for (int64_t at = 0; at < block.bytes(); at += kPart) {
-    const int64_t n = std::min(block.bytes() - at, kPart);
+  std::vector<char> part(static_cast<size_t>(std::min(block.bytes(), kBlockPart)));
+  for (int64_t at = 0; at < block.bytes(); at += kBlockPart) {
+    const int64_t n = std::min(block.bytes() - at, kBlockPart);
     if (auto f = block.read(part.data(), at, n); !f) return f.failure();
     if (std::memcmp(part.data(), own + at, static_cast<size_t>(n)) != 0) return true;
   }

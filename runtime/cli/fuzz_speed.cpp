@@ -21,7 +21,7 @@ constexpr double kMostBytes = 1e9;
 double tensor_bytes(const ir::Program& program) {
   double bytes = 0;
   for (const jit::TensorView& v : jit::parameter_views(program, timing_dims(program))) {
-    bytes += static_cast<double>(jit::span_of(v)) * size_of(v.type);
+    bytes += static_cast<double>(jit::bytes_of(v));
   }
   return bytes;
 }

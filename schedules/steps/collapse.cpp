@@ -37,13 +37,6 @@ bool mentions(const ir::Expr& e, const VarPair& vars) {
   return any;
 }
 
-/// True where an extent is a number or known at the call.
-bool is_size(const ir::Expr& e) {
-  bool size = true;
-  ir::visit(e, [&](const ir::Expr& n) { size &= n->op != ir::Op::kVar && n->op != ir::Op::kLoad; });
-  return size;
-}
-
 /// Makes one variable of two, and one dim of those that they index. Stages that index these dims
 /// alike follow. A copy that cannot writes element (i, j) at i * extent + j.
 class Collapse {

@@ -257,6 +257,11 @@ ir::Expr without(const ir::Expr& where, const std::vector<ir::IndexVar>& variabl
   return where;
 }
 
+bool is_size(const ir::Expr& extent) {
+  return !ir::any_node(
+      extent, [](const ir::Expr& n) { return n->op == ir::Op::kVar || n->op == ir::Op::kLoad; });
+}
+
 ir::Expr rename_loads(const ir::Expr& e, const std::string& from, const std::string& to) {
   return ir::rewrite(e, [&](const ir::Expr& n) -> ir::Expr {
     if (n->op != ir::Op::kLoad || n->name != from) return {};

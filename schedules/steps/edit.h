@@ -63,6 +63,9 @@ bool is_inside(const ir::Program& program, const ir::Place& place, const ir::Pla
 /// What the option `in=` names: scratch, registers, shared or warp.
 ir::Space space_named(std::string_view in);
 
+/// True where an extent is a number or known at the call.
+bool is_size(const ir::Expr& extent);
+
 /// Replaces variables by expressions, by name.
 ir::Expr substitute(const ir::Expr& e, const std::map<std::string, ir::Expr>& by_name);
 /// The conjuncts of `where` that mention none of `variables`; null when none is left.

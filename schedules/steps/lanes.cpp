@@ -15,7 +15,7 @@ constexpr int64_t kWords = 4;
 constexpr int64_t kWarpRows = 16;
 
 /// The steps that this one stands for. Those loops that are one lane's come innermost.
-std::vector<Step> parts_of(const std::string& stage, const std::string& r, const std::string& c,
+std::vector<Step> steps_of(const std::string& stage, const std::string& r, const std::string& c,
                            const Step& lanes) {
   const int64_t word = lanes.number("word"), warps = lanes.number("warps");
   const std::string& lane = lanes.name("lane");
@@ -52,7 +52,7 @@ Applied apply_lanes(ir::Program p, const Step& step) {
   const ir::Stage& stage = p.stages[found->front().stage];
   const std::string name = stage.name, rows = stage.loops[(*found)[0].loop].name,
                     columns = stage.loops[(*found)[1].loop].name;
-  for (const Step& part : parts_of(name, rows, columns, step)) {
+  for (const Step& part : steps_of(name, rows, columns, step)) {
     Applied made = part.row->apply(std::move(p), part);
     if (!made) return ir::Reject{print(part) + ": " + made.failure().reason};
     p = *std::move(made);

@@ -3,6 +3,8 @@
 
 #include <set>
 
+#include "schedules/steps/edit.h"
+
 namespace hone::schedules {
 namespace {
 
@@ -23,12 +25,6 @@ void add(const ir::Expr& e, int parent, bool summand, std::vector<Part>& out) {
 
 bool is_product(const ir::Expr& e) {
   return e->op == ir::Op::kMul || (e->op == ir::Op::kNeg && is_product(e->args[0]));
-}
-
-/// True where an extent is a number or known at the call.
-bool is_size(const ir::Expr& e) {
-  return !ir::any_node(
-      e, [](const ir::Expr& n) { return n->op == ir::Op::kVar || n->op == ir::Op::kLoad; });
 }
 
 }  // namespace

@@ -12,8 +12,9 @@
 namespace hone::tests {
 namespace {
 
-size_t bytes_of(const jit::TensorView& v) {
-  return static_cast<size_t>(std::max<int64_t>(1, jit::span_of(v)) * size_of(v.type));
+/// Bytes of memory for a tensor, which may have no elements.
+size_t room_for(const jit::TensorView& v) {
+  return static_cast<size_t>(std::max<int64_t>(size_of(v.type), jit::bytes_of(v)));
 }
 
 }  // namespace
@@ -24,7 +25,7 @@ DeviceCall::DeviceCall(std::shared_ptr<const runtime::KernelState> kernel,
   const runtime::UseGpu use(gpu_);
   for (const jit::TensorView& v : fixture_.params()) {
     uint64_t at = 0;
-    REQUIRE(gpu_.driver().allocate(&at, bytes_of(v)) == 0);
+    REQUIRE(gpu_.driver().allocate(&at, room_for(v)) == 0);
     memory_.push_back(at);
   }
 }
@@ -40,7 +41,7 @@ Result<Done> DeviceCall::copy(bool there) {
   for (size_t p = 0; p < memory_.size(); ++p) {
     const jit::TensorView& v = fixture_.params()[p];
     if (jit::span_of(v) <= 0) continue;
-    const auto bytes = static_cast<size_t>(jit::span_of(v) * size_of(v.type));
+    const auto bytes = static_cast<size_t>(jit::bytes_of(v));
     const int error = there ? gpu_.driver().to_device(memory_[p], v.data, bytes)
                             : gpu_.driver().to_host(v.data, memory_[p], bytes);
     if (error) return gpu_.failed(error, "copying tensors");

@@ -50,7 +50,7 @@ Plain::Plain(const std::string& problem, jit::DataSet set) : problem_(problem) {
   const ir::Program& program = parsed->program;
   views_ = jit::parameter_views(program, {});
   for (jit::TensorView& v : views_) {
-    memory_.emplace_back(static_cast<size_t>(jit::span_of(v) * size_of(v.type)) + 1);
+    memory_.emplace_back(static_cast<size_t>(jit::bytes_of(v)) + 1);
     v.data = memory_.back().data();
   }
   for (const ir::Buffer& b : program.buffers) {

@@ -54,7 +54,7 @@ void Subject::spoil(const std::vector<TensorView>& all) {
 
 size_t Subject::bytes_of(size_t param) const {
   const TensorView& v = shapes_[param];
-  return static_cast<size_t>(jit::span_of(v) * size_of(v.type));
+  return static_cast<size_t>(jit::bytes_of(v));
 }
 
 std::vector<TensorView> Subject::views(const std::vector<char*>& memory) const {
