@@ -110,7 +110,7 @@ with_exports() {
 
 with_subproject() {
   cp -L "$source"/examples/as_subproject/* . && mkdir subprojects && ln -s "$source" subprojects/hone &&
-    meson setup b --buildtype=plain -Dunity=subprojects -Dunity_size=8 && ninja -C b hello && greets b/hello
+    meson setup b --buildtype=plain -Dunity=subprojects -Dunity_size=20 && ninja -C b hello && greets b/hello
 }
 
 way headers-alone with_headers
