@@ -144,6 +144,8 @@ int CodeWriter::place(RegClass cls, int level) {
     if (s.kind == Scope::kLoop && full) break;
     --at;
   }
+  // Ahead of plain code it would wait in a register for what comes before it there.
+  while (at < depth() && scopes_[at + 1].kind == Scope::kPlain && scopes_[at + 1].certain) ++at;
   for (int d = at + 1; d <= depth(); ++d) ++(vector ? scopes_[d].vectors : scopes_[d].masks);
   return at;
 }

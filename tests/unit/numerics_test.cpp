@@ -21,8 +21,7 @@ std::string class_of(const std::string& problem, const std::string& schedule) {
   return schedules::numerics_class(parsed->program, *applied);
 }
 
-const std::string kWide =
-    "op f(A: f64[N]) -> (Y: f32[]) { Y[] = sum[j](cast<f32>(A[j])) } N=89";
+const std::string kWide = "op f(A: f64[N]) -> (Y: f32[]) { Y[] = sum[j](cast<f32>(A[j])) } N=89";
 
 }  // namespace
 
@@ -34,7 +33,8 @@ TEST_CASE("numerics: wider elements beside a sum leave fewer lanes for it") {
   CHECK(class_of(kWide, "vectorize Y/j") == "Y:lanes8(j)");
   // In memory partial results are f32 alone; in registers they lie as what fills them does.
   CHECK(class_of(kWide, inside) == class_of(kWide, parts));
-  const std::string rows = "op f(A: f64[M,N]) -> (Y: f32[M]) { Y[b] = sum[j](cast<f32>(A[b,j])) } M=1 N=89";
+  const std::string rows =
+      "op f(A: f64[M,N]) -> (Y: f32[M]) { Y[b] = sum[j](cast<f32>(A[b,j])) } M=1 N=89";
   CHECK(class_of(rows, parts + "; compute P at Y/b in=registers; vectorize P/i") ==
         "Y:lanes8(j%16)[seq]");
 }

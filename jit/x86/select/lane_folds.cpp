@@ -16,12 +16,17 @@ Value LaneFolds::across(Reduce reduce, Value v) {
   } else if (extreme && lanes_.count > 1) {
     v = extremum_across(reduce == Reduce::kMax, v);
   } else {
-    while (lanes_.count > 1) {
-      const Reg high = halve(v);
-      v = arithmetic_.combine(reduce, v, {high, v.type, v.element});
-    }
+    v = down_to(1, reduce, v);
   }
   lanes_ = outer;
+  return v;
+}
+
+Value LaneFolds::down_to(int lanes, Reduce reduce, Value v) {
+  while (lanes_.count > lanes) {
+    const Reg high = halve(v);
+    v = arithmetic_.combine(reduce, v, {high, v.type, v.element});
+  }
   return v;
 }
 

@@ -16,6 +16,8 @@ class LaneFolds final : public SelectionPart {
 
   /// All lanes combined, as a value of one lane.
   Value across(ir::Reduce reduce, Value v);
+  /// The lanes from number `lanes` on combined with those before; not of bools.
+  Value down_to(int lanes, ir::Reduce reduce, Value v);
 
  private:
   /// Folds the upper half of the lanes onto the lower; half as many lanes remain.

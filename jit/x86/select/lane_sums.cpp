@@ -150,33 +150,58 @@ void LaneSums::next_step(const ir::StoreStmt& s, const Value& total) {
 
 void LaneSums::finish() {
   const Lanes outer = lanes_;
-  for (size_t i = 0; i < sums_.size(); ++i) {
-    const LaneSum sum = sums_[i];
-    lanes_ = {};
-    lanes_.count = lanes_.active = sum.lanes;
-    std::vector<Value> parts;
-    for (size_t k = i; k < sums_.size(); ++k) {
-      const LaneSum& other = sums_[k];
-      if (other.stmt != sum.stmt || other.lanes != sum.lanes || !(other.offset == sum.offset)) {
-        continue;
+  for (const LaneSum& sum : sums_) {
+    code_.rewritten(sum.total.reg);
+    --code_.pinned_vectors;
+  }
+  // The last lanes of a loop fill smaller vectors: their values join when the others have come down
+  // to as many lanes.
+  std::stable_sort(sums_.begin(), sums_.end(),
+                   [](const LaneSum& a, const LaneSum& b) { return a.lanes > b.lanes; });
+  while (!sums_.empty()) {
+    const LaneSum sum = sums_.front();
+    std::vector<LaneSum> rest;
+    Value v;
+    for (size_t i = 0; i < sums_.size();) {
+      size_t end = i;
+      std::vector<Value> parts;
+      for (; end < sums_.size() && sums_[end].lanes == sums_[i].lanes; ++end) {
+        const LaneSum& other = sums_[end];
+        const bool joins = other.stmt == sum.stmt && other.offset == sum.offset &&
+                           (other.lanes == sum.lanes || joins_narrower(sum, other));
+        if (joins) parts.push_back(other.total);
+        if (!joins) rest.push_back(other);
       }
-      code_.rewritten(other.total.reg);
-      parts.push_back(other.total);
-      --code_.pinned_vectors;
-      if (k != i) sums_.erase(sums_.begin() + static_cast<long>(k--));
+      if (!parts.empty()) v = joined(sum, v, sums_[i].lanes, std::move(parts));
+      i = end;
     }
-    // In pairs: the shortest chain.
-    for (size_t distance = 1; distance < parts.size(); distance *= 2) {
-      for (size_t k = 0; k + distance < parts.size(); k += 2 * distance) {
-        parts[k] = arithmetic_.combine(sum.stmt->reduce, parts[k], parts[k + distance]);
-      }
-    }
-    const Value v = folds_.across(sum.stmt->reduce, parts[0]);
+    v = folds_.across(sum.stmt->reduce, v);
     lanes_ = {};
     finish_sum(sum, v);
+    sums_ = std::move(rest);
   }
-  sums_.clear();
   lanes_ = outer;
+}
+
+/// True where both surely have a value: those of bools are folded apart.
+bool LaneSums::joins_narrower(const LaneSum& wide, const LaneSum& narrow) {
+  return wide.total.type != DType::kBool && !wide.taken.valid() && !narrow.taken.valid();
+}
+
+/// The running values of `lanes` lanes, and `v` of more lanes if there is one, as one of so many.
+Value LaneSums::joined(const LaneSum& sum, Value v, int lanes, std::vector<Value> parts) {
+  const Reduce reduce = sum.stmt->reduce;
+  const bool first = !v.reg.valid();
+  if (!first) v = folds_.down_to(lanes, reduce, v);
+  lanes_ = {};
+  lanes_.count = lanes_.active = lanes;
+  // In pairs: the shortest chain.
+  for (size_t distance = 1; distance < parts.size(); distance *= 2) {
+    for (size_t k = 0; k + distance < parts.size(); k += 2 * distance) {
+      parts[k] = arithmetic_.combine(reduce, parts[k], parts[k + distance]);
+    }
+  }
+  return first ? parts[0] : arithmetic_.combine(reduce, v, parts[0]);
 }
 
 void LaneSums::finish_sum(const LaneSum& sum, const Value& v) {

@@ -71,6 +71,8 @@ class LaneSums final : public SelectionPart {
   void next_step(const ir::StoreStmt& s, const Value& total);
   /// After the vector loop: the running values into their places.
   void finish();
+  static bool joins_narrower(const LaneSum& wide, const LaneSum& narrow);
+  Value joined(const LaneSum& sum, Value v, int lanes, std::vector<Value> parts);
   /// A result into its place, where a step has run; else the place may lie outside its tensor.
   void finish_sum(const LaneSum& sum, const Value& v);
   /// Combines the result of a vector loop with what is at its place.
