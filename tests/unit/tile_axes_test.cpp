@@ -99,6 +99,24 @@ TEST_CASE("tile axes: taps of a window are unrolled without spills") {
   CHECK(code->report.inner_spills == 0);
 }
 
+TEST_CASE("tile axes: rows that are one piece of code are combined as they are computed") {
+  for (const char* isa : {"avx2", "avx512"}) {
+    const ir::Target target =
+        tests::target_named(std::string("x86 isa=") + isa + " threads=1 l1d=32K l2=1M l3=32M");
+    for (const char* reduced : {"any[j](X[i,j] > 0.5)", "all[j](X[i,j]*X[i,j] > 0.5)"}) {
+      CAPTURE(isa);
+      CAPTURE(reduced);
+      const std::string op = std::string("op f(X: f32[M,N]) -> (Y: bool[M]) { Y[i] = ") + reduced;
+      const auto nest = jit::lower(tests::by_default(op + " } M=200 N=118", target), target);
+      REQUIRE(nest);
+      const auto code = jit::compile_x86(*nest, target);
+      REQUIRE(code);
+      CHECK(code->report.spills == 0);
+      CHECK(code->report.vec_peak < 14);
+    }
+  }
+}
+
 TEST_CASE("tile axes: indices that run on in memory fill vectors together") {
   const ir::Target target = tests::target_named("x86 isa=avx512 threads=1 l1d=32K l2=1M l3=32M");
   const auto vector_extent = [&](const std::string& text) {
