@@ -14,6 +14,9 @@ constexpr int kWorkingVectors = 6;
 /// Mask registers that hoisting may fill.
 /// Chosen: half of the mask registers (not measured).
 constexpr int kMaskBudget = 4;
+/// General registers that hoisting may fill with what is loaded: one that is spilled is loaded all
+/// the same. Chosen: what addresses leave of sixteen (not measured).
+constexpr int kLoadedBudget = 4;
 
 Operand operand_of(Reg reg, RegClass cls, int width) {
   return cls == RegClass::kVec    ? vreg(reg, width)
@@ -131,22 +134,25 @@ int CodeWriter::level_of(const std::initializer_list<Operand>& sources, Reg mask
   return level;
 }
 
-/// The level at which a value that could be at `level` is emitted: vectors leave loops only while
-/// registers last.
-int CodeWriter::place(RegClass cls, int level) {
+/// The level at which a value that could be at `level` is emitted: vectors, masks and loads leave
+/// loops only while registers last.
+int CodeWriter::place(RegClass cls, int level, bool loaded) {
   int at = depth();
-  if (cls == RegClass::kGpr) return level;
-  const bool vector = cls == RegClass::kVec;
+  if (cls == RegClass::kGpr && !loaded) return level;
+  const auto count = [&](Scope& s) -> int& {
+    return cls == RegClass::kVec ? s.vectors : cls == RegClass::kMask ? s.masks : s.loaded;
+  };
+  const int budget = cls == RegClass::kVec    ? vector_budget_ - pinned_vectors
+                     : cls == RegClass::kMask ? kMaskBudget
+                                              : kLoadedBudget;
   while (at > level) {
-    const Scope& s = scopes_[at];
-    const bool full =
-        vector ? s.vectors + pinned_vectors >= vector_budget_ : s.masks >= kMaskBudget;
-    if (s.kind == Scope::kLoop && full) break;
+    Scope& s = scopes_[at];
+    if (s.kind == Scope::kLoop && count(s) >= budget) break;
     --at;
   }
   // Ahead of plain code it would wait in a register for what comes before it there.
   while (at < depth() && scopes_[at + 1].kind == Scope::kPlain && scopes_[at + 1].certain) ++at;
-  for (int d = at + 1; d <= depth(); ++d) ++(vector ? scopes_[d].vectors : scopes_[d].masks);
+  for (int d = at + 1; d <= depth(); ++d) ++count(scopes_[d]);
   return at;
 }
 
@@ -235,7 +241,7 @@ Reg CodeWriter::load(RegClass cls, int width, Opcode op, const Operand& address,
       break;
     }
   }
-  level = place(cls, level);
+  level = place(cls, level, buffer >= 0);
   const Reg reg = make(cls, level);
   once_[reg.id] = true;
   Inst inst{};

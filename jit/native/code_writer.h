@@ -23,6 +23,7 @@ struct Scope {
   std::vector<int32_t> entries;  ///< value numbers that end with the scope
   int vectors = 0;               ///< vector values kept in registers across the loop
   int masks = 0;                 ///< and mask values
+  int loaded = 0;                ///< and what is loaded into general registers
   int64_t number = 0;
   bool certain = true;  ///< `pre` runs whenever the code around the scope does
 };
@@ -152,7 +153,7 @@ class CodeWriter {
   void legalize(CodeList& list, Inst& inst);
   int32_t enter(const ValueKey& key, uint64_t hash, Reg reg, int level);
   int level_of(const std::initializer_list<Operand>& sources, Reg mask, Reg start) const;
-  int place(RegClass cls, int level);
+  int place(RegClass cls, int level, bool loaded = false);
   CodeList& list_at(int level) { return level == depth() ? top().body : scopes_[level + 1].pre; }
   int loop_depth() const;
   bool crowded() const;

@@ -117,6 +117,26 @@ TEST_CASE("tile axes: rows that are one piece of code are combined as they are c
   }
 }
 
+TEST_CASE("tile axes: indices that data give are loaded where they are used") {
+  for (const char* isa : {"avx2", "avx512"}) {
+    const ir::Target target =
+        tests::target_named(std::string("x86 isa=") + isa + " threads=1 l1d=32K l2=1M l3=32M");
+    for (const char* type : {"i8", "f32"}) {
+      CAPTURE(isa);
+      CAPTURE(type);
+      const std::string tensor = std::string(type) + "[M,N]";
+      const std::string op = "op f(A: " + tensor + ", B: i64[N]) -> (Y: " + tensor +
+                             ") { Y[i,j] = A[i,B[j]] } M=256 N=250";
+      const auto nest = jit::lower(tests::by_default(op, target), target);
+      REQUIRE(nest);
+      const auto code = jit::compile_x86(*nest, target);
+      REQUIRE(code);
+      CHECK(code->report.inner_spills == 0);
+      CHECK(code->report.spills <= 2);
+    }
+  }
+}
+
 TEST_CASE("tile axes: indices that run on in memory fill vectors together") {
   const ir::Target target = tests::target_named("x86 isa=avx512 threads=1 l1d=32K l2=1M l3=32M");
   const auto vector_extent = [&](const std::string& text) {
