@@ -325,7 +325,7 @@ double bound_stored(const ir::Buffer& buffer, double v, double rounded, double e
   if (rounded == v || v != v || !(std::fabs(v) < kReferenceStageInfinity)) return e;
   if (e == 0 && buffer.role != ir::Role::kTemp) return 0;
   if (!(std::fabs(rounded) < kReferenceStageInfinity)) return kReferenceStageInfinity;
-  return e + epsilon_of(buffer.type) * std::fabs(v) + denormal_of(buffer.type);
+  return e + epsilon_of(buffer.type) * (std::fabs(v) + e) + denormal_of(buffer.type);
 }
 
 }  // namespace

@@ -229,7 +229,7 @@ double RunningValues::bound(int l) const {
   if (whole_[l] && !vanishes && size <= 2 / eps) return e;
   // What a product of some factors loses near 0, the other factors may make larger.
   const double count = static_cast<double>(count_[l]) * (product ? size_[l] : 1);
-  return e + steps(l) * eps * size + flushed_ * (factors_ ? reach_[l] : count);
+  return e + steps(l) * eps * (size + e) + flushed_ * (factors_ ? reach_[l] : count);
 }
 
 /// Roundings of the whole by which a result may differ. Errors of a sum wander like a random walk.

@@ -2,7 +2,7 @@
 //
 // How error bounds travel. e(x) bounds |what code may compute - what the definition says|; it is
 // never NaN, and infinity says that anything may come out. With eps the epsilon of the type that
-// computes (f32 for f16 and bf16), v the result:
+// computes (f32 for f16 and bf16), v the result and as much more as the operands' share:
 //
 //   a + b, a - b   e(a) + e(b)                               + eps |v|
 //   a * b          |a| e(b) + |b| e(a) + e(a) e(b)           + eps |v|
@@ -64,7 +64,7 @@ struct Rounding {
     if (!(size <= std::numeric_limits<double>::max())) return certain ? 0 : kTapeBoundsInfinity;
     if (size > largest || !(carried < kTapeBoundsInfinity)) return kTapeBoundsInfinity;
     if (carried == 0 && size <= whole && is_whole(v)) return 0;
-    return carried + eps * size + denormal;
+    return carried + eps * (size + carried) + denormal;
   }
 };
 
@@ -223,7 +223,7 @@ void bound_logic(const TapeInstr& in, Frame& fr, int n, int dst) {
 double bound_narrowed(DType to, double v, double rounded, double e) {
   if (e == 0 || !(std::fabs(v) < kTapeBoundsInfinity)) return e;
   if (!(std::fabs(rounded) < kTapeBoundsInfinity)) return kTapeBoundsInfinity;
-  return e + epsilon_of(to) * std::fabs(v) + denormal_of(to);
+  return e + epsilon_of(to) * (std::fabs(v) + e) + denormal_of(to);
 }
 
 void bound_cast(const TapeInstr& in, Frame& fr, int n, int dst) {

@@ -156,6 +156,11 @@ class Collapse {
     const size_t outer = at(v.outer), inner = at(v.inner);
     if (outer == rank && inner == rank) return {};
     if (outer == rank || inner == rank) return "only one of the two moves along " + tensor;
+    for (size_t d = 0; d < rank; ++d) {
+      const bool again = is_var(indices[d], v.outer) || is_var(indices[d], v.inner);
+      if (again && d != outer && d != inner)
+        return "one of the two moves along " + tensor + " twice";
+    }
     const DimPair dims{*find_buffer(p_, tensor), outer, inner};
     std::string wrong = runs_on(s, v, dims);
     if (wrong.empty() && dims_.insert(dims).second) open.push_back(dims);
