@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "jit/ir/tree_size.h"
 #include "schedules/steps/edit.h"
 #include "schedules/steps/rows.h"
@@ -144,8 +146,8 @@ Applied apply_inline(ir::Program p, const Step& step) {
       if (!wrong.empty()) return ir::Reject{std::move(wrong)};
       for_each_expr(reader, [&](ir::Expr& e) { e = inlined(p, s, e); });
       wrong = growth_objection(s, reader, before, ir::tree_size(reader.value));
-      if (ir::tree_size(reader.value) >
-          before + loads * (ir::tree_size(s.value) + kMostOfIndices)) {
+      const uint64_t most = before + loads * (ir::tree_size(s.value) + kMostOfIndices);
+      if (ir::tree_size(reader.value) > std::max(most, kMostParts)) {
         wrong = "the indices of what " + s.name + " reads would repeat those of " + reader.name +
                 " too often; leave it a stage, or use compute";
       }

@@ -320,6 +320,23 @@ TEST_CASE("space: what is read in a small part is computed where it is read") {
   CHECK(tests::by_default(table + "Y[i] = sum[j](t[i,j] * t[j,i]) } N=200", target).stage("t"));
 }
 
+TEST_CASE("space: a long value read in a small part is computed for each read by itself") {
+  const ir::Target target = tests::target_named(kTargets[1]);
+  std::string value;
+  for (int i = 0; i < 9; ++i) {
+    const std::string n = std::to_string(i);
+    value += (i ? " + " : "") + ("exp(A[i,j]*" + n + ")*A[j,i]*" + n);
+  }
+  const std::string op =
+      "op f(A: f32[N,N], p: i32[K], q: i32[K]) -> (Y: f32[K]) { t[i,j] = " + value +
+      "; Y[k] = t[p[k],q[k]]*t[q[k],p[k]] + t[p[k],p[k]] } K=64 N=";
+  const ir::Program inside = tests::by_default(op + "512", target);
+  CHECK(!inside.stage("t"));
+  CHECK(inside.stages.size() == 4);
+  // Of a small one each element is read, on average.
+  CHECK(tests::by_default(op + "8", target).stage("t"));
+}
+
 TEST_CASE("space: threads are given work that is worth waking them for") {
   const ir::Target target = tests::target_named(kTargets[0]);
   const auto shared = [&](const char* text) {

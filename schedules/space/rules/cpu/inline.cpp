@@ -3,6 +3,7 @@
 
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/rules/rule.h"
+#include "schedules/steps/parts.h"
 
 namespace hone::schedules {
 namespace {
@@ -54,6 +55,23 @@ bool read_in_part(const Plan& plan, const StageFacts& facts, const std::string& 
   return read <= kSmallPart * points_of(facts);
 }
 
+/// Makes a stage of each read of `buffer`, so that its value is computed there once.
+bool precompute_reads(Plan& plan, const std::string& buffer) {
+  std::vector<std::string> names;
+  for (size_t r : readers_of(plan.program(), buffer)) {
+    names.push_back(plan.program().stages[r].name);
+  }
+  for (const std::string& name : names) {
+    for (const ir::Expr& load : loads_of(plan.stage(name), buffer)) {
+      const std::vector<Part> parts = parts_of(plan.stage(name));
+      const size_t place = place_of(parts, load);
+      if (place == parts.size()) continue;  // one with an equal one, or in an index
+      if (!plan.add(step::precompute(name, place, plan.fresh_stage(buffer + ".r")))) return false;
+    }
+  }
+  return true;
+}
+
 /// Instructions that a GPU carries out in the time that one more launch takes.
 /// Tuned on: an H100's data sheet.
 constexpr double kOfOneLaunch = 5e7;
@@ -103,7 +121,9 @@ bool apply_inline_cheap(Plan& plan, const std::string& name) {
   if (!cheap && !once && !in_part) {
     return plan.declines(dear(s, facts, readers.size(), guarded));
   }
-  return plan.add(step::inline_stage(name));
+  if (plan.add(step::inline_stage(name))) return true;
+  // The value stands in a reader as often as it is read there, which may be too long.
+  return in_part && precompute_reads(plan, s.output) && plan.add(step::inline_stage(name));
 }
 
 }  // namespace
@@ -111,7 +131,7 @@ bool apply_inline_cheap(Plan& plan, const std::string& name) {
 const Rule cpu::kInline = {
     "inline",
     "A stage without reduction goes into its readers where its value is cheap, read once, or read "
-    "in a small part; so does a reduction over nothing.",
+    "in a small part, which may become stages; so does a reduction over nothing.",
     apply_inline_cheap,
     true,
 };
