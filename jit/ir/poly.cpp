@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "jit/ir/facts.h"
+#include "jit/ir/integers.h"
 #include "jit/ir/tree_size.h"
 
 namespace hone::ir {
@@ -273,6 +274,33 @@ std::optional<Poly> paired_div(const Poly& p, int64_t k, const Facts* facts) {
   return {};
 }
 
+/// True of sums of loops and dims: bounds of quotients in one another would be looked for again and
+/// again.
+bool is_plain(const Poly& p) {
+  for (const Poly::Term& t : p.terms()) {
+    for (const Expr& f : t.factors) {
+      if (!f->args.empty()) return false;
+    }
+  }
+  return true;
+}
+
+/// The quotient a / c where that is surely 0, or surely 1.
+std::optional<int64_t> one_of_two(const Poly& a, const Poly& c, const Facts& facts) {
+  if (!is_plain(a) || !is_plain(c)) return std::nullopt;
+  if (facts.nonnegative(a) && facts.at_most(a + Poly(1), c)) return 0;
+  if (facts.at_most(c, a) && facts.at_most(a + Poly(1), c + c)) return 1;
+  return std::nullopt;
+}
+
+/// The quotient where all values of `p` have the same one, other than 0.
+std::optional<int64_t> only_quotient(const Poly& p, int64_t k, const Facts* facts) {
+  if (!facts || k <= 0 || !is_plain(p)) return std::nullopt;
+  const auto least = facts->lower(p), most = facts->upper(p);
+  if (!least || !most || floor_div_of(*least, k) != floor_div_of(*most, k)) return std::nullopt;
+  return floor_div_of(*least, k);
+}
+
 }  // namespace
 
 Poly floor_div(const Poly& p, int64_t k, const Facts* facts) {
@@ -295,6 +323,7 @@ Poly floor_div(const Poly& p, int64_t k, const Facts* facts) {
   whole += Poly(carry);
   if (rest.is_constant()) return whole;
   if (facts && facts->nonnegative(rest) && facts->at_most(rest, k - 1)) return whole;
+  if (const auto same = only_quotient(rest, k, facts)) return whole + Poly(*same);
   if (const auto pair = paired_div(rest, k, facts)) return whole + *pair;
   if (const auto less = reduced_div(rest, k, facts)) return whole + *less;
   return whole + Poly::atom(make_binary(Op::kDiv, rest.expr(), make_int(k)));
@@ -363,8 +392,15 @@ Poly Poly::of(const Expr& e, const Facts* facts) {
     }
     case Op::kDiv:
     case Op::kMod: {
-      if (!is_const(e->args[1], &k) || k <= 0) return atom(e);
+      const bool known = is_const(e->args[1], &k);
+      if (known ? k <= 0 : facts == nullptr) return atom(e);
       const Poly a = of(e->args[0], facts);
+      if (!known) {
+        const Poly c = of(e->args[1], facts);
+        const auto q = one_of_two(a, c, *facts);
+        if (!q) return atom(e);
+        return e->op == Op::kDiv ? Poly(*q) : a - Poly(*q) * c;
+      }
       if (repeats_much(a)) return atom(e);
       return e->op == Op::kDiv ? floor_div(a, k, facts) : floor_mod(a, k, facts);
     }

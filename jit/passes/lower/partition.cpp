@@ -22,6 +22,14 @@ bool is_index_comparison(const Expr& e) {
   return compares && e->args[0]->type == DType::kI64 && !mentions_load(e);
 }
 
+bool is_quotient(const Expr& e) { return e->op == Op::kDiv || e->op == Op::kMod; }
+
+/// True of a quotient of indices that has none inside.
+bool is_index_quotient(const Expr& e) {
+  return is_quotient(e) && e->type == DType::kI64 && !mentions_load(e) &&
+         !any_node(e->args[0], is_quotient);
+}
+
 /// What is left of b - a >= (strict ? 1 : 0) when it holds for all values, and when for any.
 struct Slack {
   Poly least, most;
@@ -91,6 +99,33 @@ void Partition::cuts_of_comparison(const Expr& e, const Stage& reader,
   if (either) cut(slack_of(*b, *a, 0));
 }
 
+/// Cuts loop `id` at the one multiple of the divisor that x comes to, in x / c and x % c. On either
+/// side of it the quotient is a number, and so x % c goes on with x.
+void Partition::cuts_of_quotient(const Expr& e, const Stage& reader, const std::vector<Span>& spans,
+                                 int id, const Piece& piece, std::vector<Poly>& cuts) {
+  const auto x = windows_.interval(e->args[0], spans, reader),
+             divisor = windows_.interval(e->args[1], spans, reader);
+  if (!x || !divisor || !(divisor->extent == Poly(1))) return;
+  const Poly one(1), c = divisor->lo;
+  const int64_t slope = x->lo.loop_coef(id);
+  const Poly rest = x->lo - Poly(slope) * Poly::atom(make_var("", id));
+  const auto of_loop = [&](const Poly& p) { return p.mentions_loop(id); };
+  if (slope == 0 || of_loop(rest) || of_loop(x->extent) || of_loop(c)) return;
+  const Poly at_begin = rest + Poly(slope) * piece.begin,
+             at_end = rest + Poly(slope) * (piece.end - one);
+  const Poly least = slope > 0 ? at_begin : at_end;
+  const Poly behind = (slope > 0 ? at_end : at_begin) + x->extent;
+  if (!facts_.nonnegative(least) || !facts_.at_most(behind, c + c)) return;
+  if (facts_.at_most(behind, c) || facts_.at_most(c, least)) return;
+  if (slope > 0) {
+    cuts.push_back(floor_div(c - rest - x->extent, slope, &facts_) + one);
+    cuts.push_back(ceil_div(c - rest, slope, &facts_));
+  } else {
+    cuts.push_back(floor_div(rest - c, -slope, &facts_) + one);
+    cuts.push_back(ceil_div(rest + x->extent - c, -slope, &facts_));
+  }
+}
+
 std::vector<Piece> Partition::cut(Instance& in, int node, const Piece& piece) {
   const int id = static_cast<int>(nest_.loops.size());
   facts_.define_loop(id, piece.begin, piece.end);
@@ -103,11 +138,13 @@ std::vector<Piece> Partition::cut(Instance& in, int node, const Piece& piece) {
     if (!context_.tree.is_inside(i, here)) continue;
     std::vector<Span> spans;
     const auto look = [&](const Expr& e) {
-      const bool guarded = e->op == Op::kLoad && e->guarded;
-      if (!guarded && !is_index_comparison(e)) return;
+      const bool guarded = e->op == Op::kLoad && e->guarded, quotient = is_index_quotient(e);
+      if (!guarded && !quotient && !is_index_comparison(e)) return;
       if (spans.empty()) spans = windows_.spans_inside(i);
       if (guarded) {
         cuts_of_load(e, s, spans, id, piece, cuts);
+      } else if (quotient) {
+        cuts_of_quotient(e, s, spans, id, piece, cuts);
       } else {
         cuts_of_comparison(e, s, spans, id, cuts);
       }

@@ -18,9 +18,8 @@ class Partition final : public LoweringPart {
   Partition(LoweringContext& context, Accesses& accesses, LoopValues& values, Windows& windows)
       : LoweringPart(context), accesses_(accesses), values_(values), windows_(windows) {}
 
-  /// Cuts a loop where guarded loads, choices by index and what `where` says of indices are the
-  /// same for all iterations of a piece. Those of the stage count, and those of stages computed
-  /// inside the loop:
+  /// Cuts a loop where guarded loads, choices by index, indices that wrap around and conditions of
+  /// `where` change. Those of the stage count, and those of stages computed inside the loop:
   ///   for h: S    =>    for h in border: S;  for h in middle: S;  for h in border: S
   std::vector<Piece> cut(Instance& in, int node, const Piece& piece);
 
@@ -30,6 +29,8 @@ class Partition final : public LoweringPart {
                     int id, const Piece& piece, std::vector<ir::Poly>& cuts);
   void cuts_of_comparison(const ir::Expr& e, const ir::Stage& reader,
                           const std::vector<Span>& spans, int id, std::vector<ir::Poly>& cuts);
+  void cuts_of_quotient(const ir::Expr& e, const ir::Stage& reader, const std::vector<Span>& spans,
+                        int id, const Piece& piece, std::vector<ir::Poly>& cuts);
 
   Accesses& accesses_;
   LoopValues& values_;

@@ -23,8 +23,8 @@ constexpr double kGain = 0.01;
 /// Fixed by: a border on either side.
 constexpr int64_t kShortest = 3;
 
-/// Variables of the stage that conditions depend on: indices of guarded loads, choices by index,
-/// what `where` says of indices.
+/// Variables of the stage that conditions depend on: indices of guarded loads, indices that wrap
+/// around, choices by index, what `where` says of indices.
 std::set<std::string> tested_variables(const ir::Stage& s) {
   std::set<std::string> out;
   const auto look = [&](const ir::Expr& index) {
@@ -41,6 +41,8 @@ std::set<std::string> tested_variables(const ir::Stage& s) {
     const bool compares = e->op == ir::Op::kLt || e->op == ir::Op::kLe || e->op == ir::Op::kEq ||
                           e->op == ir::Op::kNe;
     if (compares && affine_of(e->args[0]) && affine_of(e->args[1])) look(e);
+    const bool wraps = (e->op == ir::Op::kDiv || e->op == ir::Op::kMod) && e->type == DType::kI64;
+    if (wraps && affine_of(e->args[0])) look(e);
   };
   ir::visit(s.value, test);
   if (s.where) ir::visit(s.where, test);
@@ -140,8 +142,9 @@ bool apply_partition_borders(Plan& plan, const std::string& name) {
 
 const Rule cpu::kPartition = {
     "partition",
-    "Loops in whose first or last iterations an index leaves a tensor, a choice by index turns, or "
-    "a `where` holds in part, run those apart, where the tests that the rest is spared pay for the "
+    "Loops in whose first or last iterations an index leaves a tensor or wraps around, a choice by "
+    "index turns, or a `where` holds in part, run those apart, where the tests that the rest is "
+    "spared pay for the "
     "copies of the body.",
     apply_partition_borders,
 };
