@@ -21,8 +21,7 @@ std::vector<Span> Windows::spans_inside(size_t stage) {
   if (known != still_.end()) return known->second;
   const Stage& s = program_.stages[stage];
   Instance none;
-  std::vector<Span> vars =
-      s.at.root() ? domain_of(static_cast<int>(stage)) : needed(s.output, s.at);
+  std::vector<Span> vars = s.at.root() ? domain_of(static_cast<int>(stage)) : made_at(s, s.at);
   const auto parts = static_cast<std::ptrdiff_t>(std::min(s.factored.size(), vars.size()));
   const std::vector<Span> factored(vars.end() - parts, vars.end());
   vars.resize(s.vars.size());
@@ -200,10 +199,13 @@ bool Windows::is_read_inside(const std::string& buffer, const Place& place) cons
   return false;
 }
 
+std::vector<Span> Windows::made_at(const Stage& stage, const Place& place) {
+  const bool unread = place == stage.at && !is_read_inside(stage.output, place);
+  return unread ? beside(stage, place) : needed(stage.output, place);
+}
+
 std::vector<Span> Windows::window_at(const Stage& stage, const Place& place) {
-  const bool at = place == stage.at;
-  std::vector<Span> box = at && !is_read_inside(stage.output, place) ? beside(stage, place)
-                                                                     : needed(stage.output, place);
+  std::vector<Span> box = made_at(stage, place);
   const Buffer& b = *program_.buffer(stage.output);
   if (b.space != Space::kSharedMemory) return box;
   Instance none;

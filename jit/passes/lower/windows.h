@@ -53,6 +53,8 @@ class Windows final : public LoweringPart {
                const std::vector<Span>& factored);
   std::vector<Span> needed(const std::string& buffer, const ir::Place& place);
   std::vector<Span> beside(const ir::Stage& stage, const ir::Place& place);
+  /// What an iteration at `place` computes of a stage.
+  std::vector<Span> made_at(const ir::Stage& stage, const ir::Place& place);
   bool is_read_inside(const std::string& buffer, const ir::Place& place) const;
   void widen(std::vector<Span>& box, std::vector<bool>& seen, size_t dim, const Span& span);
 
