@@ -50,7 +50,13 @@ Expr extent_of(const IndexVar& v) { return v.lo ? v.hi - v.lo : v.hi; }
 /// What a reduction makes of `count` times the value of a stage; null: it is to be repeated.
 Expr of_equal_terms(const Stage& stage, const Expr& count) {
   if (is_idempotent(stage.reduce)) return stage.value;
-  if (stage.reduce == Reduce::kSum) return stage.value * ir::make_cast(stage.accumulate, count);
+  if (stage.reduce == Reduce::kSum) {
+    const Expr product = stage.value * ir::make_cast(stage.accumulate, count);
+    // A sum is never -0, which a product may be; one that is left over other variables is one.
+    const bool last = stage.rvars.size() == 1;
+    return last && is_float(stage.accumulate) ? product + ir::make_float(0, stage.accumulate)
+                                              : product;
+  }
   int64_t n = 0;
   const bool exact = ir::is_const(count, &n) && n < kMostExact;
   if (stage.reduce != Reduce::kProd || !is_float(stage.accumulate) || !exact) return {};

@@ -93,6 +93,8 @@ void bound_product(const TapeInstr& in, Frame& fr, int n, int dst) {
     // Infinity times what may be zero, or may be of either sign, may be anything.
     const bool vanishes =
         (ea[i] > 0 && std::fabs(a[i]) <= ea[i]) || (eb[i] > 0 && std::fabs(b[i]) <= eb[i]);
+    // So is a zero that it makes.
+    if (vanishes && v[i] == 0) carried = std::max(carried, rounding.denormal);
     e[i] = rounding(carried, v[i], certain(ea[i], eb[i]) && !vanishes);
   }
 }
@@ -113,6 +115,7 @@ void bound_quotient(const TapeInstr& in, Frame& fr, int n, int dst) {
     double carried = 0;
     if (ea[i] > 0 || eb[i] > 0) carried = (ea[i] + scaled(v[i], eb[i])) / room;
     if (carried != carried) carried = certain(ea[i], eb[i]) ? 0 : kTapeBoundsInfinity;
+    if (may_be_zero && v[i] == 0) carried = std::max(carried, rounding.denormal);
     e[i] = rounding(carried, v[i], certain(ea[i], eb[i]));
   }
 }

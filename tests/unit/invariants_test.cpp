@@ -77,7 +77,7 @@ TEST_CASE("invariants: what may be empty is chosen by that, or stays as it is wr
   const auto there = parsed(
       "op f(A: f32[N], B: i32[N]) -> (Y: f32[N], Z: f32[N]) { Y[i] = sum[k in 0..i](A[i]); "
       "t[i in 0..N,j in 0..9] = A[i]; Z[i] = max[k in 0..B[i]](t[i,k]) } N=4");
-  CHECK(value(there, "Y") == "select(0 < i,A[i]*cast<f32>(i),0.0)");
+  CHECK(value(there, "Y") == "select(0 < i,A[i]*cast<f32>(i) + 0.0,0.0)");
   CHECK(there.program.stage("Z")->reduce == ir::Reduce::kNone);
   CHECK(there.program.stage("Y")->rvars.empty());
   // Ends that follow an index are known by its range.
