@@ -14,10 +14,12 @@
 #include "include/hone/hone.h"
 #include "tests/cuda/on_gpu.h"
 
+// NOLINTBEGIN(bugprone-reserved-identifier): the C library's names
 extern "C" void* __libc_malloc(size_t);
 extern "C" void* __libc_calloc(size_t, size_t);
 extern "C" void* __libc_realloc(void*, size_t);
 extern "C" void* __libc_memalign(size_t, size_t);
+// NOLINTEND(bugprone-reserved-identifier)
 
 namespace {
 std::atomic<int64_t> allocations{0};
