@@ -348,11 +348,20 @@ class Coverage {
                   "; what the call keeps is "
                   "computed in a loop of a stage at the root");
     }
+    // Threads do not wait for what others write to the GPU's memory.
+    for (const Stage& t : p_.stages) {
+      const Stage* around = &t;
+      while (!around->at.root()) around = p_.stage(around->at.stage);
+      if (around->name != owner.name) continue;
+      for (const ir::Loop& l : t.loops) {
+        if (!is_block(l.mark) && !is_thread(l.mark)) continue;
+        return fail("is in one launch with " + l.name + ", a loop over a GPU's " +
+                    (is_block(l.mark) ? "blocks" : "threads") +
+                    "; there each output has a launch of its own");
+      }
+    }
     for (size_t i = 0; i <= position_of(owner, s_.at.loop); ++i) {
       const ir::Loop& l = owner.loops[i];
-      if (is_block(l.mark) || is_thread(l.mark)) {
-        return fail("stands in one of a GPU's blocks; there each output has a launch of its own");
-      }
       for (const std::string& var : roots_of(owner, l.name)) {
         const bool followed = std::any_of(dims.begin(), dims.end(), [&](const auto& atoms) {
           return atoms.count({owner.name, var}) != 0;
