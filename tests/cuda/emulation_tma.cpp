@@ -12,7 +12,9 @@
 namespace emulation {
 namespace {
 
-TensorFacts facts_of(const unsigned long long* map, uint32_t rank, uint32_t shared) {
+/// Of a copy from or to the box at `at`. Its rows begin at multiples of 16 bytes: hardware calls
+/// others an illegal instruction.
+TensorFacts facts_of(const unsigned long long* map, uint32_t rank, uint32_t shared, const int* at) {
   TensorFacts f;
   if (!read_map(map, f)) fail("a tensor copy's map is none");
   if (f.rank != rank) {
@@ -25,6 +27,8 @@ TensorFacts facts_of(const unsigned long long* map, uint32_t rank, uint32_t shar
   }
   check_multiple(shared & 0xffffff, f.swizzle ? 8 * f.swizzle : 128,
                  "a tensor copy's tile in shared memory");
+  check_multiple(static_cast<uint64_t>(int64_t{at[0]} * f.element), 16,
+                 "where a tensor copy's rows begin");
   return f;
 }
 
@@ -60,7 +64,7 @@ void tensor_prefetch(const unsigned long long* map) {
 
 void tensor_load(uint32_t to, const unsigned long long* map, uint32_t barrier, const int* at,
                  int dims, uint32_t mask) {
-  const TensorFacts t = facts_of(map, static_cast<uint32_t>(dims), to);
+  const TensorFacts t = facts_of(map, static_cast<uint32_t>(dims), to, at);
   const Coordinates c(at, dims);
   const uint32_t tile = to & 0xffffff;
   each_element(t, c.at, [](uint32_t, const char* from) {
@@ -80,7 +84,7 @@ void tensor_load(uint32_t to, const unsigned long long* map, uint32_t barrier, c
 }
 
 void tensor_store(const unsigned long long* map, uint32_t from, const int* at, int dims) {
-  const TensorFacts t = facts_of(map, static_cast<uint32_t>(dims), from);
+  const TensorFacts t = facts_of(map, static_cast<uint32_t>(dims), from, at);
   const Coordinates c(at, dims);
   const SharedPlace p = locate(from);
   each_element(t, c.at, [](uint32_t, const char* to) {

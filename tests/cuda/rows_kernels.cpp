@@ -197,84 +197,105 @@ void add_clusters(std::vector<RowKernel>& out) {
   out.back().blocks = out.back().cluster = 2;
 }
 
-// Two tensors of up to five dimensions, a box, and where it is in each: partly outside.
-constexpr int kSize[] = {20, 5, 4, 3, 2}, kSmall[] = {16, 4, 3, 2, 1}, kBox[] = {8, 4, 2, 2, 1};
-constexpr int kFrom[] = {-3, 3, -1, 2, 1}, kTo[] = {12, 1, 2, -1, 0};
+// A tensor of up to five dimensions, a box, and where it is: beyond the tensor's ends, or its
+// beginnings. Rows begin at multiples of 16 bytes.
+constexpr int kSize[] = {20, 5, 4, 3, 2}, kBox[] = {8, 4, 2, 2, 1};
+constexpr int kBeyond[] = {16, 3, 3, 2, 1}, kBefore[] = {-4, -1, -1, -1, 0};
 
-emulation::TensorFacts facts(const int* sizes, int rank) {
-  emulation::TensorFacts f;
-  f.rank = static_cast<uint32_t>(rank);
-  f.element = 4;
-  uint64_t stride = 4;
-  for (int d = 0; d < rank; ++d) {
-    f.size[d] = static_cast<uint64_t>(sizes[d]);
-    f.box[d] = static_cast<uint32_t>(kBox[d]);
-    f.stride[d] = stride;
-    stride *= f.size[d];
-  }
-  return f;
-}
+struct BoxCopy {
+  int rank;
+  const int* at;
+  int elements = 1;   ///< of the tensor
+  int box = 1;        ///< elements
+  std::string where;  ///< coordinates, as the kernel has them
+  emulation::TensorFacts map;
 
-/// The second tensor after the box of the first was copied to it.
-Words copied_box(const Words& x, int small, int box, int rank) {
-  Words y(static_cast<size_t>(small), -1);
-  for (int i = 0; i < box; ++i) {
-    int rest = i, at_x = 0, at_y = 0, step_x = 1, step_y = 1;
-    bool in_x = true, in_y = true;
+  BoxCopy(int dims, const int* place) : rank(dims), at(place) {
+    map.rank = static_cast<uint32_t>(rank);
+    map.element = 4;
     for (int d = 0; d < rank; ++d) {
-      const int c = rest % kBox[d], cx = kFrom[d] + c, cy = kTo[d] + c;
-      rest /= kBox[d];
-      in_x &= cx >= 0 && cx < kSize[d], in_y &= cy >= 0 && cy < kSmall[d];
-      at_x += cx * step_x, at_y += cy * step_y;
-      step_x *= kSize[d], step_y *= kSmall[d];
+      map.size[d] = static_cast<uint64_t>(kSize[d]);
+      map.box[d] = static_cast<uint32_t>(kBox[d]);
+      map.stride[d] = static_cast<uint64_t>(4 * elements);
+      elements *= kSize[d], box *= kBox[d];
+      where += fmt::format(", {}", at[d]);
     }
-    if (in_y) y[static_cast<size_t>(at_y)] = in_x ? x[static_cast<size_t>(at_x)] : 0;
   }
-  return y;
-}
+  std::string name() const {
+    return fmt::format("of rank {}, {} the tensor's {}", rank, at == kBeyond ? "beyond" : "before",
+                       at == kBeyond ? "ends" : "beginnings");
+  }
+  /// Calls `f(element of the box, of the tensor)` for what is inside.
+  template <class F>
+  void each_inside(F f) const {
+    for (int i = 0; i < box; ++i) {
+      int rest = i, place = 0, step = 1;
+      bool inside = true;
+      for (int d = 0; d < rank; ++d) {
+        const int c = at[d] + rest % kBox[d];
+        rest /= kBox[d];
+        inside &= c >= 0 && c < kSize[d];
+        place += c * step;
+        step *= kSize[d];
+      }
+      if (inside) f(static_cast<size_t>(i), static_cast<size_t>(place));
+    }
+  }
+};
 
-/// Copies of boxes of one rank, in and out.
-void add_tensor_copies(std::vector<RowKernel>& out, int rank, bool multicast) {
-  int size = 1, small = 1, box = 1;
-  std::string from, to;
-  for (int d = 0; d < rank; ++d) {
-    size *= kSize[d], small *= kSmall[d], box *= kBox[d];
-    from += fmt::format(", {}", kFrom[d]), to += fmt::format(", {}", kTo[d]);
-  }
-  const Words x = numbers(size);
-  const std::string load =
-      multicast
-          ? fmt::format("if (cluster_rank() == 0) tensor_load_multicast(to, &args.map[0], b, 3{});",
-                        from)
-          : fmt::format("tensor_load(to, &args.map[0], b{});", from);
-  const std::string meet = multicast ? "cluster_arrive(); cluster_wait();" : "__syncthreads();";
+RowKernel tensor_load(const BoxCopy& copy, bool multicast) {
+  const Words x = numbers(copy.elements);
+  Words y(static_cast<size_t>(copy.box), 0);
+  copy.each_inside([&](size_t i, size_t place) { y[i] = x[place]; });
+  if (multicast) y.insert(y.end(), y.begin(), y.end());
   const std::string body = fmt::format(
       R"(HONE_TEAM(u64, bar, 1); HONE_TEAM(i32, s, {0});
   const u32 b = shared_address(HONE_AT(bar, 0)), to = shared_address(HONE_AT(s, 0));
+  const u32 rank = {1};
   if (t == 0) {{
     tensor_prefetch(&args.map[0]);
     mbarrier_init(b, 1);
     fence_mbarrier_init();
     mbarrier_arrive_expect(b, {0} * 4);
   }}
-  {1}
-  if (t == 0) {{ {2} }}
+  {2}
+  if (t == 0 && rank == 0) {3}{4});
   mbarrier_wait(b, 0);
-  if (t == 0 {3}) {{
-    tensor_store(&args.map[1], to{4});
+  for (i32 i = t; i < {0}; i += 128) Y[(i32)rank * {0} + i] = s[i];
+  {5})",
+      copy.box, multicast ? "cluster_rank()" : "0",
+      multicast ? "cluster_arrive(); cluster_wait();" : "__syncthreads();",
+      multicast ? "tensor_load_multicast(to, &args.map[0], b, 3"
+                : "tensor_load(to, &args.map[0], b",
+      copy.where, multicast ? "cluster_arrive(); cluster_wait();" : "");
+  RowKernel k =
+      kernel_of(fmt::format("tensor loads {}{}", copy.name(), multicast ? ", to two blocks" : ""),
+                "i32", body, 128, bytes_of(x), bytes_of(y));
+  k.maps[0] = copy.map;
+  if (multicast) k.blocks = k.cluster = 2;
+  return k;
+}
+
+RowKernel tensor_store(const BoxCopy& copy) {
+  const Words x = numbers(copy.box);
+  Words y(static_cast<size_t>(copy.elements), -1);
+  copy.each_inside([&](size_t i, size_t place) { y[place] = x[i]; });
+  const std::string body = fmt::format(
+      R"(HONE_TEAM(i32, s, {0});
+  for (i32 i = t; i < {0}; i += 128) s[i] = X[i];
+  fence_proxy_async();
+  __syncthreads();
+  if (t == 0) {{
+    tensor_store(&args.map[0], shared_address(HONE_AT(s, 0)){1});
     bulk_commit();
     bulk_wait<0>();
-  }}
-  {5})",
-      box, meet, load, multicast ? "&& cluster_rank() == 1" : "", to, multicast ? meet : "");
+  }})",
+      copy.box, copy.where);
   RowKernel k =
-      kernel_of(fmt::format("tensor copies of rank {}{}", rank, multicast ? " to two blocks" : ""),
-                "i32", body, 128, bytes_of(x), bytes_of(copied_box(x, small, box, rank)));
-  k.maps[0] = facts(kSize, rank);
-  k.maps[1] = facts(kSmall, rank);
-  k.map_of_y = 1;
-  if (multicast) k.blocks = k.cluster = 2;
-  out.push_back(std::move(k));
+      kernel_of("tensor stores " + copy.name(), "i32", body, 128, bytes_of(x), bytes_of(y));
+  k.maps[0] = copy.map;
+  k.map_of_y = 0;
+  return k;
 }
 
 /// A tile with a swizzle: plain code finds each chunk where the address says.
@@ -340,8 +361,12 @@ std::vector<RowKernel> row_kernels() {
   add_bulk_copies(out);
   add_clusters(out);
   for (int rank = 1; rank <= 5; ++rank) {
-    add_tensor_copies(out, rank, false);
-    add_tensor_copies(out, rank, true);
+    for (const int* at : {kBeyond, kBefore}) {
+      const BoxCopy copy(rank, at);
+      out.push_back(tensor_load(copy, false));
+      out.push_back(tensor_load(copy, true));
+      out.push_back(tensor_store(copy));
+    }
   }
   for (int swizzle : {32, 64, 128}) add_swizzles(out, swizzle);
   return out;

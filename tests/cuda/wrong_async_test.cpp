@@ -368,6 +368,8 @@ void add_tensor_copies(std::vector<Case>& cases) {
                      "a tensor copy's tile in shared memory is not at a multiple of 1024 bytes"});
     cases.push_back(
         {edited(k, "b, 4, 0);", "b, 4);"), "a tensor copy takes 1 coordinates, its map 2"});
+    cases.push_back({edited(k, "b, 4, 0);", "b, 3, 0);"),
+                     "where a tensor copy's rows begin is not at a multiple of 16 bytes"});
     RowKernel narrow = k;
     narrow.maps[0].box[0] = 16;
     cases.push_back({narrow, "a tensor map's box is 64 bytes long, its swizzle 128"});

@@ -198,6 +198,12 @@ TensorMap TmaCopies::map_of(Instance& in, const TmaShape& copy, std::vector<Expr
              "; a box's rows are neighbours in memory: lay the copy out as " + copy.load->name +
              " is");
     }
+    // Of the address that a row begins at; the GPU calls another an illegal instruction.
+    if (map.box.empty() && !(floor_mod(first * Poly(size), kChunk, &facts_) == Poly())) {
+      reject(what + "its rows begin " + print((first * Poly(size)).expr()) +
+             " bytes into those of " + copy.load->name + "; TMA takes multiples of " +
+             std::to_string(kChunk) + " that are known before the call");
+    }
     if (!map.box.empty() && !(floor_mod(stride, kChunk, &facts_) == Poly())) {
       reject(what + "along dim " + std::to_string(dim) + " elements of " + copy.load->name +
              " are " + print(stride.expr()) + " bytes apart; TMA takes multiples of " +
