@@ -31,6 +31,32 @@ constexpr Intrinsic kRows[] = {
 )",
      R"(const unsigned int u = bits_of_f32(f);
   return f != f ? 0x7fc0 : (unsigned short)((u + 0x7fff + ((u >> 16) & 1)) >> 16);)"},
+    // The greater and the lesser; NaN spreads. PTX ISA, instruction max; sm_80.
+    {"float max_of(float a, float b)",
+     R"(
+#if __CUDA_ARCH__ >= 800
+  float m; asm("max.NaN.f32 %0, %1, %2;" : "=f"(m) : "f"(a), "f"(b)); return m;
+#else
+  return a > b || a != a ? a : b;
+#endif
+)",
+     "return a > b || a != a ? a : b;"},
+    {"float min_of(float a, float b)",
+     R"(
+#if __CUDA_ARCH__ >= 800
+  float m; asm("min.NaN.f32 %0, %1, %2;" : "=f"(m) : "f"(a), "f"(b)); return m;
+#else
+  return a < b || a != a ? a : b;
+#endif
+)",
+     "return a < b || a != a ? a : b;"},
+    // x / (1 + 2^w). Of both approximations the error is 2^-22 of 2^w, of the quotient 2^-23.
+    {"float gate(float x, float w)",
+     R"(float e, r;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(w));
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(1.0f + e));
+  return x * r;)",
+     "return x / (1.0f + exp2f(w));"},
     // Rounds to odd: what is cut off shows in the last bit, so that rounding again is right.
     {"float f32_of_f64_odd(double d)",
      R"(float f = __double2float_rz(d);

@@ -69,7 +69,7 @@ const Row kRows[] = {
     {"axpy N=33554432"},
     {"add_rows M=16384 N=4096"},
     {"add_rows M=16384 N=4095", 1.3, kBetween},
-    {"bias_gelu M=16384 N=3072 T=f16", 1.05, "", 1.5},
+    {"bias_gelu M=16384 N=3072 T=f16"},
     {"op add_columns(X: f32[M,N], c: f32[M]) -> (Y: f32[M,N]) { Y[m,n] = X[m,n] + c[m] } "
      "M=16384 N=4096"},
     {"op ragged(X: f32[M,N], Z: f32[M,N]) -> (Y: f32[M,N]) { Y[m,n] = X[m,n] * Z[m,n] } "

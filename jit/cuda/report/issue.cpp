@@ -13,9 +13,6 @@ bool is_narrow(DType t) { return t == DType::kF16 || t == DType::kBF16; }
 /// Of a quotient of floats, and of integers.
 /// Chosen: instructions of what CUDA compiles it to, about (not measured).
 constexpr double kQuotient = 9, kWholeQuotient = 24;
-/// Of the greater or the lesser of floats, where NaN spreads.
-/// Chosen: instructions of what CUDA compiles it to, about (not measured).
-constexpr double kEither = 3;
 /// To round to 16 bits, and back again.
 /// Chosen: instructions of what CUDA compiles it to, about (not measured).
 constexpr double kRounding = 2;
@@ -31,8 +28,6 @@ double instructions_of(const Expr& e) {
     n = e->fn->device_length;
   } else if (e->op == Op::kDiv || e->op == Op::kMod) {
     n = is_float(e->type) ? kQuotient : kWholeQuotient;
-  } else if (e->op == Op::kMin || e->op == Op::kMax) {
-    n = is_float(e->type) ? kEither : 1;
   }
   if (size_of(e->type) == 8) n *= kWide;
   return is_narrow(e->type) ? n + kRounding : n;
@@ -42,8 +37,7 @@ double load_instructions(DType type) { return size_of(type) < 4 ? 1 : 0; }
 
 double store_instructions(const StoreStmt& store, DType type) {
   double n = size_of(type) < 4 ? 1 : 0;
-  const bool either = store.reduce == Reduce::kMin || store.reduce == Reduce::kMax;
-  if (store.reduce != Reduce::kNone) n += either && is_float(type) ? kEither : 1;
+  if (store.reduce != Reduce::kNone) n += 1;
   return n;
 }
 

@@ -138,8 +138,11 @@ constexpr Function kRows[] = {
      .expansion = Expansion::kGelu,
      .singles = {21, 18},
      .doubles = {50, 42},
-     .device_length = 35,
-     .device = {"return is_low(x) ? -0.0f : 0.5f * x * (1.0f + erff(x * 0.70710678118654752440f));",
+     .device_length = 13,
+     .device = {"x = max_of(x, -65536.0f); const float z = x * x;"
+                " return gate(x, x * (-0x1.26aeccp+1f + z * (-0x1.ad672p-4f + z * (0x1.87e878p-14f"
+                " + z * (0x1.4f53aap-13f + z * (-0x1.823d02p-17f + z * (0x1.a122b8p-22f"
+                " + z * -0x1.6bf46p-28f)))))));",
                 "return is_low(x) ? -0.0 : 0.5 * x * erfc(-x * 0.70710678118654752440);"}},
     {.name = "gelu_tanh",
      .arity = 1,
@@ -149,10 +152,11 @@ constexpr Function kRows[] = {
      .expansion = Expansion::kGeluTanh,
      .singles = {16, 13},
      .doubles = {23, 20},
-     .device_length = 28,
-     .device = both("if (is_low(x)) return -(F)0;"
-                    " return x * fn_sigmoid((F)1.5957691216057307117"
-                    " * (x + (F)0.044715 * x * x * x));")},
+     .device_length = 9,
+     .device = {"x = max_of(x, -65536.0f);"
+                " return gate(x, x * (-0x1.26aec2p+1f + x * x * (-0x1.26aec2p+1f * 0.044715f)));",
+                "if (is_low(x)) return -0.0;"
+                " return x * fn_sigmoid(1.5957691216057307117 * (x + 0.044715 * x * x * x));"}},
     {.name = "log",
      .arity = 1,
      .eval = [](double a, double) { return std::log(a); },
@@ -230,8 +234,9 @@ constexpr Function kRows[] = {
      .expansion = Expansion::kSilu,
      .singles = {14, 11},
      .doubles = {21, 18},
-     .device_length = 22,
-     .device = both("return is_low(x) ? -(F)0 : x * fn_sigmoid(x);")},
+     .device_length = 7,
+     .device = {"x = max_of(x, -65536.0f); return gate(x, x * -0x1.715476p+0f);",
+                "return is_low(x) ? -0.0 : x * fn_sigmoid(x);"}},
     {.name = "sin",
      .arity = 1,
      .eval = [](double a, double) { return std::sin(a); },
