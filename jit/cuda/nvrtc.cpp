@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "jit/cuda/another_block.h"
 #include "jit/cuda/sm90_rows.h"
 
 namespace hone::jit {
@@ -136,7 +137,14 @@ Failure Nvrtc::unknown(int sm) const {
 Result<CudaBinary> Nvrtc::compile(const CudaSource& source, int sm, int ptx) const {
   if (!knows(ptx != 0 ? ptx : sm)) return unknown(ptx != 0 ? ptx : sm);
   if (ptx != 0) return run(source, fmt::format("compute_{}", ptx));
-  return run(source, fmt::format("sm_{}{}", sm, needs_sm90a(source.kernels) ? "a" : ""));
+  const std::string architecture =
+      fmt::format("sm_{}{}", sm, needs_sm90a(source.kernels) ? "a" : "");
+  auto binary = run(source, architecture);
+  if (!binary) return binary;
+  const auto held = with_another_block(source, binary->log, sm);
+  if (!held) return binary;
+  auto again = run(*held, architecture);
+  return again && spills_no_more(binary->log, again->log) ? std::move(again) : std::move(binary);
 }
 
 Result<CudaBinary> Nvrtc::compile_for_later(const CudaSource& source, int sm) const {

@@ -15,7 +15,7 @@ namespace hone::jit {
 struct CudaBinary {
   std::string ptx;
   std::vector<uint8_t> cubin;  ///< empty where the compiler makes none for that GPU
-  std::string log;             ///< warnings, and what each kernel takes: report/resources.h
+  std::string log;             ///< warnings, and what each kernel takes: resources.h
 };
 
 /// NVIDIA's runtime compiler, opened at run time: the build needs nothing of it. HONE_NVRTC names

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jit/cuda/report/occupancy.h"
+#include "jit/cuda/occupancy.h"
 
 #include <algorithm>
 
+#include "jit/ir/integers.h"
+
 namespace hone::jit {
-namespace {
-
-int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
-
-}  // namespace
-
 Occupancy occupancy(const BlockNeeds& needs, const ir::DeviceLimits& limits) {
   const int64_t warps = (needs.threads + ir::DeviceLimits::kWarp - 1) / ir::DeviceLimits::kWarp;
   Occupancy out;
@@ -26,11 +22,12 @@ Occupancy occupancy(const BlockNeeds& needs, const ir::DeviceLimits& limits) {
     // Fixed by: all GPUs of sm_70 and above.
     constexpr int64_t kParts = 4;
     const int64_t of_warp =
-        round_up(int64_t{needs.registers} * ir::DeviceLimits::kWarp, limits.register_unit);
+        ir::round_up(int64_t{needs.registers} * ir::DeviceLimits::kWarp, limits.register_unit);
     const int64_t fitting = limits.registers / kParts / of_warp * kParts;
     limit(needs.registers > ir::DeviceLimits::kThreadRegisters ? 0 : fitting / warps, "registers");
   }
-  const int64_t shared = round_up(needs.shared_bytes + limits.reserved_bytes, limits.shared_unit);
+  const int64_t shared =
+      ir::round_up(needs.shared_bytes + limits.reserved_bytes, limits.shared_unit);
   if (needs.shared_bytes > limits.block_shared_bytes) {
     limit(0, "shared memory");
   } else if (shared > 0) {

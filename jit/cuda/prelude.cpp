@@ -17,6 +17,8 @@ constexpr const char* kDevice = R"(
 #define HONE_OWN(T, name, elements) T name[elements]
 #define HONE_WARP(T, name, elements) Held<T, elements> name
 #define HONE_KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
+#define HONE_KERNEL_BLOCKS(threads, blocks) \
+  extern "C" __global__ void __launch_bounds__(threads, blocks)
 #define HONE_KERNEL_ALONE(threads) extern "C" __global__ void __launch_bounds__(threads, 1)
 #define HONE_CLUSTER_KERNEL(threads, x, y, z) \
   extern "C" __global__ void __cluster_dims__(x, y, z) __launch_bounds__(threads)

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "jit/ir/device_limits.h"
+#include "jit/ir/integers.h"
 
 namespace hone::jit {
 
@@ -17,8 +18,6 @@ namespace {
 /// Fixed by: TMA and wgmma.
 constexpr int64_t kSharedAlign = 128;    // of buffers in shared memory
 constexpr int64_t kSwizzleAlign = 1024;  // of those that tensor instructions read as swizzled
-
-int64_t round_up(int64_t bytes, int64_t align) { return (bytes + align - 1) / align * align; }
 
 /// Fixed by: CUDA.
 constexpr int kAsyncCopies = 80;  // the first sm that has them

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jit/cuda/report/resources.h"
+#include "jit/cuda/resources.h"
 
 #include <algorithm>
 #include <charconv>

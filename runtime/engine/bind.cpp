@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 
+#include "jit/ir/integers.h"
 #include "runtime/engine/gpu_kernel.h"
 #include "runtime/engine/kernel_state.h"
 #include "runtime/fine.h"
@@ -18,11 +19,9 @@ namespace {
 /// Fixed by: a cache line.
 constexpr int64_t kLine = 64;
 
-int64_t round_up(int64_t bytes, int64_t align) { return (bytes + align - 1) / align * align; }
-
 Result<std::shared_ptr<const BoundBlock>> allocate(const KernelState& k, int64_t bytes,
                                                    int64_t align = kLine) {
-  const int64_t size = std::max(round_up(bytes, align), align);
+  const int64_t size = std::max(ir::round_up(bytes, align), align);
   if (k.gpu) {
     auto block = k.gpu->gpu().memory().hold(size);
     if (!block) return block.failure();
@@ -124,7 +123,7 @@ class Binder {
     if (!keep) return Done{};
     // The promise of alignment is about the first element, before which a negative stride reaches.
     const int64_t align = std::max(k_.plan.params[param].align, kLine);
-    const int64_t first = round_up(-sizes.begin, align);
+    const int64_t first = ir::round_up(-sizes.begin, align);
     auto block = allocate(k_, first + sizes.end, align);
     if (!block) return block.failure();
     char* to = static_cast<char*>((*block)->data()) + first;

@@ -7,7 +7,7 @@
 #include <cstdio>
 
 #include "jit/cuda/nvrtc.h"
-#include "jit/cuda/report/resources.h"
+#include "jit/cuda/resources.h"
 #include "jit/ir/device_limits.h"
 #include "ops/op.h"
 #include "tests/cuda/by_hand.h"

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "jit/cuda/report/occupancy.h"
+#include "jit/cuda/occupancy.h"
 #include "jit/cuda/report/peaks.h"
-#include "jit/cuda/report/resources.h"
 #include "jit/cuda/report/walk.h"
+#include "jit/cuda/resources.h"
 #include "jit/cuda/source.h"
 
 namespace hone::jit {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "jit/ir/integers.h"
 #include "jit/passes/lower/accesses.h"
 #include "jit/passes/lower/binding_time.h"
 #include "jit/passes/lower/warp_tiles.h"
@@ -21,8 +22,6 @@ constexpr int64_t kLine = 64;
 /// A GPU's tensors are taken to be aligned to its longest access, unless they say otherwise.
 /// Fixed by: CUDA.
 constexpr int64_t kGpuAlign = 16;
-
-int64_t round_up(int64_t v, int64_t to) { return (v + to - 1) / to * to; }
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <utility>
 
 #include "schedules/space/analysis/gpu.h"
 #include "schedules/space/analysis/gpu_gemm.h"
@@ -16,8 +17,14 @@ constexpr int64_t kSimtSide = 16, kDepth = 16, kSimtBlocks = 128;
 
 /// A sum of products and the results of a thread along each side.
 struct SimtTile : Gemm {
-  int64_t each = 4;
+  int64_t rows = 4, columns = 4;
 };
+
+/// Results of a thread along a side: fewer where the side is short.
+int64_t each_along(int64_t extent, int64_t most) {
+  while (most > 1 && kSimtSide * most >= 2 * extent) most /= 2;
+  return most;
+}
 
 /// Copies an operand's part of a tile, with neighbours in memory as neighbours. A side is cut where
 /// a thread's accesses end, so that neighbouring threads read neighbouring words at a time. Rows
@@ -42,12 +49,13 @@ bool share_simt(Plan& plan, const SimtTile& t, const ir::Expr& factor, const std
   const std::string before = last == along ? sum : along, copy = b.name + ".shared";
   loops.insert(loops.end(), {before, last});
   const int64_t words = kLongestAccess / size_of(b.type);
+  const int64_t each = side == t.of.m ? t.rows : t.columns;
   if (last == sum) {
-    layout.insert(layout.end(), {{along, 1, t.each}, {along, t.each, {}}, {sum}});
+    layout.insert(layout.end(), {{along, 1, each}, {along, each, {}}, {sum}});
     options.pad = words;
-  } else if (t.each > words) {
+  } else if (each > words) {
     layout.insert(layout.end(),
-                  {{sum}, {along, words, t.each / words}, {along, t.each, {}}, {along, 1, words}});
+                  {{sum}, {along, words, each / words}, {along, each, {}}, {along, 1, words}});
   } else {
     layout.insert(layout.end(), {{sum}, {along}});
   }
@@ -57,10 +65,10 @@ bool share_simt(Plan& plan, const SimtTile& t, const ir::Expr& factor, const std
 
 /// Cuts the owner's loops into blocks, threads and what a thread computes.
 bool cut_simt(Plan& plan, const SimtTile& t) {
-  for (const std::string& v : {t.m, t.n}) {
+  for (const auto& [v, each] : {std::pair(t.m, t.rows), std::pair(t.n, t.columns)}) {
     const std::string block = v + ".b", inside = v + ".i";
-    if (!plan.add(step::split({t.name, v}, kSimtSide * t.each, block, inside, ir::Tail::kPad)) ||
-        !plan.add(step::split({t.name, inside}, t.each, v + ".t", v + ".r"))) {
+    if (!plan.add(step::split({t.name, v}, kSimtSide * each, block, inside, ir::Tail::kPad)) ||
+        !plan.add(step::split({t.name, inside}, each, v + ".t", v + ".r"))) {
       return false;
     }
   }
@@ -75,11 +83,12 @@ bool cut_simt(Plan& plan, const SimtTile& t) {
          plan.add(step::bind({t.name, t.n + ".t"}, ir::Mark::kThreadX));
 }
 
-/// Sums the tile in registers, some iterations after operands are loaded. Large tiles take few
-/// terms of the sum at a time, so that two blocks fit the registers of a multiprocessor.
+/// Sums the tile in registers, some iterations after operands are loaded. All terms at hand are
+/// unrolled, so that loads from shared memory come before what uses them.
 bool fill_simt(Plan& plan, const SimtTile& t) {
   const Product& p = t.of;
-  const Number unrolled = plan.knob(knob_name("unrolled", t.name), {2, 4}, t.each > 4 ? 2 : 4);
+  const Number unrolled =
+      plan.knob(knob_name("unrolled", t.name), {2, 4}, t.rows * t.columns > 16 ? 2 : 4);
   const auto at = [&](const std::string& loop) { return ir::Place{t.tile, loop}; };
   if (!plan.add(step::split(at(p.k), kDepth, "k.o", "k.i", ir::Tail::kPad)) ||
       !plan.add(step::split(at("k.i"), unrolled, "k.s", "k.v"))) {
@@ -91,7 +100,7 @@ bool fill_simt(Plan& plan, const SimtTile& t) {
   return share_simt(plan, t, f.a, p.m) && share_simt(plan, t, f.b, p.n) &&
          plan.add(
              step::pipeline(at("k.o"), plan.knob(knob_name("stages", t.name), {2, 3, 4}, 3))) &&
-         plan.add(step::unroll({at("k.v"), at(p.m), at(p.n)}));
+         plan.add(step::unroll({at("k.s"), at("k.v"), at(p.m), at(p.n)}));
 }
 
 bool apply_simt(Plan& plan, const std::string& name) {
@@ -107,7 +116,9 @@ bool apply_simt(Plan& plan, const std::string& name) {
     return plan.declines("its operands were decided not to come ahead");
   }
   const bool large = blocks(8 * kSimtSide) >= filling(plan, kSimtBlocks);
-  t.each = plan.decide("8 by 8 results to a thread", 2, large ? 1 : 0) == 1 ? 8 : 4;
+  const int64_t most = plan.decide("8 by 8 results to a thread", 2, large ? 1 : 0) == 1 ? 8 : 4;
+  t.rows = each_along(facts.extent(t.m), most);
+  t.columns = each_along(facts.extent(t.n), most);
   if (!cut_simt(plan, t) || !place_tile(plan, t, t.n + ".t", ir::Space::kRegisters) ||
       !fill_simt(plan, t))
     return false;
