@@ -94,11 +94,6 @@ void each_conjunct(const Expr& e, const F& f) {
   }
 }
 
-bool mentions_any(const Expr& e, const std::vector<ir::IndexVar>& vars) {
-  return std::any_of(vars.begin(), vars.end(),
-                     [&](const ir::IndexVar& v) { return ir::mentions_var(e, v.name); });
-}
-
 /// `index` without the variables of `s` that are always 0.
 Expr without_zeros(const Expr& index, const Stage& s) {
   return ir::rewrite(index, [&](const Expr& n) -> Expr {

@@ -116,6 +116,11 @@ const IndexVar* Stage::var(std::string_view name) const {
   return find(rvars, name);
 }
 
+bool mentions_any(const Expr& e, const std::vector<IndexVar>& vars) {
+  return std::any_of(vars.begin(), vars.end(),
+                     [&](const IndexVar& v) { return mentions_var(e, v.name); });
+}
+
 bool Stage::is_reduction_var(std::string_view name) const { return find(rvars, name) != nullptr; }
 
 bool IndexVar::empty() const {

@@ -73,6 +73,9 @@ struct IndexVar {
   bool empty() const;
 };
 
+/// Whether `e` mentions any of the variables.
+bool mentions_any(const Expr& e, const std::vector<IndexVar>& vars);
+
 /// How a reduction combines. kAny and kAll are over bool.
 enum class Reduce : uint8_t { kNone, kSum, kProd, kMax, kMin, kAny, kAll };
 

@@ -67,6 +67,9 @@ Applied apply_tensorize(ir::Program p, const Step& step) {
         (wanted == 1 ? "one loop" : "three loops: rows, columns and the reduced one") + ", not " +
         std::to_string(names.size())};
   }
+  // A tile in registers is computed whole, and of it is read what is in the domain.
+  const bool tile = row->lanes && p.buffer(s.output)->space == ir::Space::kWarp;
+  if (tile && s.where && !ir::mentions_any(s.where, s.rvars)) s.where = {};
   std::string wrong =
       row->lanes ? tile_objection(s, names, *row) : tensor_objection(s, names[0], *row);
   if (!wrong.empty()) return ir::Reject{std::move(wrong)};

@@ -50,7 +50,7 @@ class Lowering final : private LoweringPart {
   LoopValues values_{context_, accesses_};
   Windows windows_{context_, accesses_, values_, threads_, overhangs_};
   Partition partition_{context_, accesses_, values_, windows_};
-  Tails tails_{context_, values_, windows_, partition_};
+  Tails tails_{context_, values_, windows_, partition_, threads_};
   WarpTiles tiles_{context_, threads_};
   BindingTime binding_{context_};
   BufferAllocation allocation_{context_, accesses_, windows_, binding_, tiles_};

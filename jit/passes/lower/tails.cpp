@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/passes/lower/tails.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "jit/passes/lower/expressions.h"
 #include "jit/passes/lower/loop_values.h"
 #include "jit/passes/lower/partition.h"
+#include "jit/passes/lower/thread_loops.h"
 #include "jit/passes/lower/windows.h"
 #include "jit/passes/reject.h"
 
@@ -144,22 +146,34 @@ static bool mentions_reduced(const Stage& s, const Expr& e) {
   return found;
 }
 
-/// True when the stage writes or reads a register tile, whose vectors are fixed.
-bool Tails::in_registers(const Stage& s) const {
-  bool found = program_.buffer(s.output)->space == Space::kRegisters;
+/// True when the stage writes or reads a tile in registers, of a thread or of a warp: what numbers
+/// them is fixed.
+bool Tails::in_registers(const Stage& s, Space space) const {
+  bool found = program_.buffer(s.output)->space == space;
   visit(s.value, [&](const Expr& e) {
-    found |= e->op == Op::kLoad && program_.buffer(e->name)->space == Space::kRegisters;
+    found |= e->op == Op::kLoad && program_.buffer(e->name)->space == space;
   });
   return found;
 }
 
-/// A condition of `where` bounds a loop to the iterations in which it can hold:
+/// True when threads wait for one another inside the stage, for what they share.
+bool Tails::shares_inside(const Stage& s) const {
+  return std::any_of(program_.stages.begin(), program_.stages.end(), [&](const Stage& t) {
+    return t.at.stage == s.name && program_.buffer(t.output)->space == Space::kSharedMemory;
+  });
+}
+
+/// A condition of `where` bounds a loop to the iterations in which it can hold, for some thread
+/// where threads run it together:
 ///   for j in 0..N: if j <= i: S    =>    for j in 0..min(N, i+1): S
 void Tails::tighten(Instance& in, int node, Piece& piece) {
   const int id = static_cast<int>(nest_.loops.size());
   facts_.define_loop(id, piece.begin, piece.end);
   values_.place(in, node, Poly::atom(make_var("", id)), piece);
-  const std::vector<Span> spans = values_.spans_of(in);
+  std::vector<Span> spans = values_.spans_of(in);
+  if (shares_inside(in.stage())) {
+    for (Span& span : spans) span = threads_.over_all(span, in.stage().output);
+  }
   const Poly begin = piece.begin, end = piece.end;
   each_inequality(in.stage().where, [&](const Expr& a, const Expr& b, bool strict) {
     if (mentions_load(a) || mentions_load(b)) return;
@@ -176,8 +190,9 @@ void Tails::tighten(Instance& in, int node, Piece& piece) {
     restrict_range(p, id, piece.begin, piece.end, facts_);
   });
   const Loop* leaf = in.stage().loop(in.loops->nodes[static_cast<size_t>(node)].name);
-  const bool copied = leaf && (leaf->mark == Mark::kUnroll ||
-                               (leaf->mark == Mark::kVector && in_registers(in.stage())));
+  const bool copied =
+      leaf && (leaf->mark == Mark::kUnroll || in_registers(in.stage(), Space::kWarp) ||
+               (leaf->mark == Mark::kVector && in_registers(in.stage(), Space::kRegisters)));
   if (copied && !(piece.begin.is_constant() && piece.end.is_constant())) {
     piece.begin = begin;  // copies need constant bounds: the condition is tested in each
     piece.end = end;

@@ -36,7 +36,7 @@ Gemm simt_product(const Plan& plan, const std::string& name);
 /// Puts the tile at a loop of the owner, in registers that lanes hold together or each its own.
 bool place_tile(Plan& plan, Gemm& t, const std::string& loop, ir::Space in = ir::Space::kWarp);
 
-/// The dims of a tensor, the one whose neighbours lie together last.
+/// The dims of a tensor, the one whose neighbours lie together last; those of one element first.
 std::vector<size_t> by_stride(const Plan& plan, const ir::Buffer& buffer);
 
 /// The dim of a factor that moves with `var`, `d1`; "": none.

@@ -7,10 +7,8 @@
 #include "schedules/space/analysis/gpu.h"
 
 namespace hone::schedules {
-namespace {
 
-/// The product that a stage is; `m` is empty where it is none.
-Product product_of(const Plan& plan, const std::string& name, int64_t least) {
+Product product_of(const Plan& plan, const std::string& name, int64_t least, bool guarded) {
   Product p;
   const ir::Stage s = plan.stage(name);
   const StageFacts facts = plan.facts(name);
@@ -19,11 +17,10 @@ Product product_of(const Plan& plan, const std::string& name, int64_t least) {
     return p;
   };
   if (s.reduce == ir::Reduce::kNone) return none("it neither reduces nor ends a reduction");
-  if (s.where) return none("what it reduces has a `where`");
   if (facts.loads.size() < 2) return none("what it reduces is no product of two loads");
   for (const Access& a : facts.loads) {
     if (a.gathers) return none("data choose where it reads " + a.buffer);
-    if (a.guarded) return none("a load of " + a.buffer + " may leave it");
+    if (a.guarded && !guarded) return none("a load of " + a.buffer + " may leave it");
   }
   const auto reused = [&](const std::string& var) {
     return !facts.bounds.contains(var) &&
@@ -69,8 +66,6 @@ Product product_of(const Plan& plan, const std::string& name, int64_t least) {
   p.n = n;
   return p;
 }
-
-}  // namespace
 
 std::string owner_of(const Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);

@@ -20,6 +20,11 @@ struct Product {
   std::string missing;  ///< why there is none
 };
 
+/// The product that a stage is; `m` is empty where it is none. Sides and sum are at least `least`
+/// long. `guarded`: whose loads may leave their tensors.
+Product product_of(const Plan& plan, const std::string& name, int64_t least = kShortestSide,
+                   bool guarded = false);
+
 /// The stage whose tile computes the product that `stage` is: the one reader of a temporary, point
 /// for point, or the product's own.
 std::string owner_of(const Plan& plan, const std::string& stage);

@@ -42,6 +42,8 @@ extern const Rule kPrefetch;
 extern const Rule kStream;
 }  // namespace cpu
 namespace gpu {
+extern const Rule kCollapse;
+extern const Rule kOperands;
 extern const Rule kWgmmaGemm;
 extern const Rule kMmaGemm;
 extern const Rule kSimtGemm;

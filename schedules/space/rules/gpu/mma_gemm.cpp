@@ -237,7 +237,11 @@ bool place_tile(Plan& plan, Gemm& t, const std::string& loop, ir::Space in) {
 }
 
 std::vector<size_t> by_stride(const Plan& plan, const ir::Buffer& b) {
-  const std::vector<int64_t> strides = dim_strides(plan.program(), b);
+  std::vector<int64_t> strides = dim_strides(plan.program(), b);
+  for (size_t d = 0; d < strides.size(); ++d) {
+    int64_t extent = 0;
+    if (ir::is_const(b.shape[d], &extent) && extent == 1) strides[d] = INT64_MAX;
+  }
   return ir::stable_order(strides.size(),
                           [&](size_t a, size_t c) { return strides[a] > strides[c]; });
 }

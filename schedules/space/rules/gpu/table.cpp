@@ -4,7 +4,8 @@
 namespace hone::schedules {
 namespace {
 
-constexpr const Rule* kGpuShaping[] = {&cpu::kInline, &cpu::kFactor, &gpu::kSplitReduction};
+constexpr const Rule* kGpuShaping[] = {&cpu::kInline, &cpu::kFactor, &gpu::kCollapse,
+                                       &gpu::kOperands, &gpu::kSplitReduction};
 constexpr const Rule* kGpuStages[] = {&gpu::kWgmmaGemm,      &gpu::kMmaGemm,    &gpu::kSimtGemm,
                                       &gpu::kTiledReduction, &gpu::kRows,       &gpu::kColumns,
                                       &gpu::kTranspose,      &gpu::kElementwise};

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "jit/ir/device_limits.h"
+#include "jit/ir/poly.h"
 #include "schedules/space/analysis/gpu.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/rules/rule.h"
@@ -28,11 +29,10 @@ struct Transposed {
   size_t read_dim = 0, written_dim = 0;  ///< the dims of the tensor that they index
 };
 
-/// The dim of an access that `var` alone indexes; the number of dims where there is none.
+/// The dim of an access that `var` alone moves; the number of dims where there is none.
 size_t dim_of_transposed(const Access& a, const std::string& var) {
-  size_t d = 0;
-  while (d < a.indices.size() && plain_var(a.indices[d]) != var) ++d;
-  return d;
+  const int d = ir::dim_along(a.indices, var);
+  return d < 0 ? a.indices.size() : static_cast<size_t>(d);
 }
 
 /// The tensors that are. `plan` is told why there are none.
@@ -53,12 +53,11 @@ std::vector<Transposed> transposed_by(Plan& plan, const std::string& name) {
   plan.declines("each load runs along memory as the result does");
   for (const Access& a : facts.loads) {
     if (a.stride(written) <= 1) continue;
-    if (a.gathers || a.guarded) {
-      plan.declines(a.gathers ? "data choose where it reads " + a.buffer
-                              : "a load of " + a.buffer + " may leave it");
+    if (a.gathers) {
+      plan.declines("data choose where it reads " + a.buffer);
       continue;
     }
-    plan.declines(a.buffer + " runs along memory in no plain index of " + values);
+    plan.declines(a.buffer + " runs along memory in no index of " + values);
     for (const ir::IndexVar& v : s.vars) {
       if (a.stride(v.name) != 1 || facts.extent(v.name) < kTransposeShort) continue;
       const Transposed t{a.buffer, v.name, written, dim_of_transposed(a, v.name),
