@@ -326,7 +326,32 @@ void LaunchPrinter::emit_if(const IfStmt& s, ThreadScope& scope) {
   }
 }
 
+/// A sum in registers under a condition whose terms may be computed whether it holds or not. Then
+/// what the terms of several sums have in common is computed once.
+const StoreStmt* LaunchPrinter::speculative(const IfStmt& s) const {
+  const Stmt* only = &s.then();
+  while (is<SequenceStmt>(*only) && only->body.size() == 1) only = only->body[0].get();
+  const auto* store = as<StoreStmt>(*only);
+  if (s.otherwise() || !store || store->reduce == Reduce::kNone) return nullptr;
+  const auto near = [&](int buffer) {
+    const Home home = nest_.buffers[static_cast<size_t>(buffer)].home;
+    return home == Home::kRegisters || home == Home::kSharedMemory;
+  };
+  bool safe = nest_.buffers[static_cast<size_t>(store->buffer)].home == Home::kRegisters;
+  visit(store->value, [&](const Expr& e) {
+    if (e->op != Op::kLoad) return;
+    const NestBuffer& b = nest_.buffers[static_cast<size_t>(e->id)];
+    int64_t elements = 0;
+    const Poly at = Poly::of(e->args[0], &n_.facts);
+    const auto first = n_.facts.lower(at), last = n_.facts.upper(at);
+    safe = safe && near(e->id) && is_const(b.elements, &elements) && first && last && *first >= 0 &&
+           *last < elements;
+  });
+  return safe ? store : nullptr;
+}
+
 void LaunchPrinter::emit_choice(const IfStmt& s, const std::string& condition, ThreadScope& scope) {
+  if (const StoreStmt* store = speculative(s)) return emit_store(*store, condition);
   open("if (" + condition + ") {");
   emit(s.then(), scope);
   if (s.otherwise()) {
@@ -350,7 +375,8 @@ void LaunchPrinter::emit_prefetch(const PrefetchStmt& s) {
   line("prefetch(HONE_ADDRESS(" + print_place(s.buffer, s.offset, n_) + "));");
 }
 
-void LaunchPrinter::emit_store(const StoreStmt& s) {
+/// Stores where `condition` holds, if one is given.
+void LaunchPrinter::emit_store(const StoreStmt& s, const std::string& condition) {
   note(s.offset);
   note(s.value);
   if (copies_.emit_copies(s, nullptr)) return;
@@ -367,7 +393,10 @@ void LaunchPrinter::emit_store(const StoreStmt& s) {
                         from_stored(b.type, "(" + std::string(stored_type(b.type)) + ")" + place),
                         value);
   }
-  line(place + " = " + to_stored(b.type, value) + ";");
+  value = to_stored(b.type, value);
+  if (condition.empty()) return line(place + " = " + value + ";");
+  line(fmt::format("{{ const {0} sum = {1}; {2} = {3} ? sum : {2}; }}", stored_type(b.type), value,
+                   place, condition));
 }
 
 std::string LaunchPrinter::kernel_macro() const {

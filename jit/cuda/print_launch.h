@@ -31,7 +31,7 @@ class LaunchPrinter final : public KernelPart {
 
   std::string print();
   void emit(const ir::Stmt& s, ThreadScope& scope);
-  void emit_store(const ir::StoreStmt& s);
+  void emit_store(const ir::StoreStmt& s, const std::string& condition = "");
   void emit_serial(const ir::ForStmt& s, ThreadScope& scope);
   int open_loop(const ir::ForStmt& s);
 
@@ -51,6 +51,7 @@ class LaunchPrinter final : public KernelPart {
   void emit_check(const ir::CheckStmt& s);
   void emit_block(const ir::ForStmt& s, ThreadScope& scope);
   void emit_if(const ir::IfStmt& s, ThreadScope& scope);
+  const ir::StoreStmt* speculative(const ir::IfStmt& s) const;
   void emit_choice(const ir::IfStmt& s, const std::string& condition, ThreadScope& scope);
 
   // print_specialized.cpp: pipes that threads of their own fill

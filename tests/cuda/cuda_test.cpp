@@ -76,7 +76,7 @@ TEST_CASE("cuda: valid ops are printed as plain loops, and right by the default 
 TEST_CASE("cuda: random legal schedules under the emulation") {
   const auto problems = diff_problems();
   const int each = static_cast<int>(by_effort(0, 0, 0, 2));
-  const auto every = static_cast<size_t>(by_effort(1, 3, 3, 1));
+  const auto every = static_cast<size_t>(by_effort(4, 3, 3, 1));
   int bound = 0, checked = 0;
   for (size_t first = 0; first < problems.size(); first += 64) {
     Batch batch;

@@ -85,6 +85,10 @@ void tensor_load(uint32_t to, const unsigned long long* map, uint32_t barrier, c
 
 void tensor_store(const unsigned long long* map, uint32_t from, const int* at, int dims) {
   const TensorFacts t = facts_of(map, static_cast<uint32_t>(dims), from, at);
+  for (int d = 0; d < dims; ++d) {
+    // An H200 calls it an illegal instruction; loads may begin there.
+    if (at[d] < 0) fail("a tensor store begins before the tensor");
+  }
   const Coordinates c(at, dims);
   const SharedPlace p = locate(from);
   each_element(t, c.at, [](uint32_t, const char* to) {

@@ -197,8 +197,8 @@ void add_clusters(std::vector<RowKernel>& out) {
   out.back().blocks = out.back().cluster = 2;
 }
 
-// A tensor of up to five dimensions, a box, and where it is: beyond the tensor's ends, or its
-// beginnings. Rows begin at multiples of 16 bytes.
+// A tensor of up to five dimensions, a box, and where it is: beyond the tensor's ends, or, if it is
+// loaded, before its beginnings. Rows begin at multiples of 16 bytes.
 constexpr int kSize[] = {20, 5, 4, 3, 2}, kBox[] = {8, 4, 2, 2, 1};
 constexpr int kBeyond[] = {16, 3, 3, 2, 1}, kBefore[] = {-4, -1, -1, -1, 0};
 
@@ -365,7 +365,7 @@ std::vector<RowKernel> row_kernels() {
       const BoxCopy copy(rank, at);
       out.push_back(tensor_load(copy, false));
       out.push_back(tensor_load(copy, true));
-      out.push_back(tensor_store(copy));
+      if (at == kBeyond) out.push_back(tensor_store(copy));
     }
   }
   for (int swizzle : {32, 64, 128}) add_swizzles(out, swizzle);

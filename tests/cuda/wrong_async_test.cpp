@@ -363,6 +363,10 @@ RowKernel edited(RowKernel kernel, const std::string& from, const std::string& t
 /// Tensor copies whose tile, map and coordinates do not fit.
 void add_tensor_copies(std::vector<Case>& cases) {
   for (const RowKernel& k : row_kernels()) {
+    if (k.name == "tensor stores of rank 2, beyond the tensor's ends") {
+      cases.push_back(
+          {edited(k, ", 16, 3);", ", 16, -1);"), "a tensor store begins before the tensor"});
+    }
     if (k.name != "a tile with a swizzle of 128 bytes") continue;
     cases.push_back({edited(k, "16 * 32, 0);", "16 * 32, 128);"),
                      "a tensor copy's tile in shared memory is not at a multiple of 1024 bytes"});

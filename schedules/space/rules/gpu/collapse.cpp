@@ -27,9 +27,7 @@ bool collapse_two(Plan& plan, const std::string& name) {
     const int64_t extent = facts.extent(inner.name);
     if (extent <= 1 || !used_again(facts, inner.name)) continue;
     for (const ir::IndexVar& outer : s.vars) {
-      const auto runs = [&](const Access& a) {
-        return goes_on(a, outer.name, inner.name, extent);
-      };
+      const auto runs = [&](const Access& a) { return goes_on(a, outer.name, inner.name, extent); };
       if (outer.name == inner.name || facts.extent(outer.name) <= 1 || !runs(facts.store) ||
           !std::all_of(facts.loads.begin(), facts.loads.end(), runs)) {
         continue;

@@ -61,8 +61,7 @@ bool bring_in_order(Plan& plan, const std::string& name, const Access& a, const 
                     const std::string& k) {
   Plan::Mark before = plan.mark();
   const std::string copy = plan.fresh_stage(a.buffer + ".o");
-  bool done =
-      plan.add(step::stage(a.buffer, {}, copy, {.layout = layout_for(a, side, k)}));
+  bool done = plan.add(step::stage(a.buffer, {}, copy, {.layout = layout_for(a, side, k)}));
   if (done) {
     for (const Access& now : plan.facts(name).loads) done &= now.buffer != copy || !now.guarded;
   }

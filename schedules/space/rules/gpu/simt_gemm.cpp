@@ -10,14 +10,18 @@
 namespace hone::schedules {
 namespace {
 
-/// Threads of a block along each axis of its tile, terms of the sum at a time, and blocks that fill
-/// a large GPU.
+/// Threads of a block along each axis of its tile, and blocks that fill a large GPU.
 /// Tuned on: no GPU; reckoned for an H100.
-constexpr int64_t kSimtSide = 16, kDepth = 16, kSimtBlocks = 128;
+constexpr int64_t kSimtSide = 16, kSimtBlocks = 128;
+/// Terms of the sum at a time, and steps of them under way: of small tiles, and of those that take
+/// most registers.
+/// Tuned on: H200.
+constexpr int64_t kDepth = 16, kStages = 3, kLargeDepth = 8, kLargeStages = 4;
 
 /// A sum of products and the results of a thread along each side.
 struct SimtTile : Gemm {
   int64_t rows = 4, columns = 4;
+  bool large() const { return rows * columns > 16; }
 };
 
 /// Results of a thread along a side: fewer where the side is short.
@@ -87,10 +91,10 @@ bool cut_simt(Plan& plan, const SimtTile& t) {
 /// unrolled, so that loads from shared memory come before what uses them.
 bool fill_simt(Plan& plan, const SimtTile& t) {
   const Product& p = t.of;
-  const Number unrolled =
-      plan.knob(knob_name("unrolled", t.name), {2, 4}, t.rows * t.columns > 16 ? 2 : 4);
+  const Number unrolled = plan.knob(knob_name("unrolled", t.name), {2, 4}, t.large() ? 2 : 4);
   const auto at = [&](const std::string& loop) { return ir::Place{t.tile, loop}; };
-  if (!plan.add(step::split(at(p.k), kDepth, "k.o", "k.i", ir::Tail::kPad)) ||
+  if (!plan.add(
+          step::split(at(p.k), t.large() ? kLargeDepth : kDepth, "k.o", "k.i", ir::Tail::kPad)) ||
       !plan.add(step::split(at("k.i"), unrolled, "k.s", "k.v"))) {
     return false;
   }
@@ -98,8 +102,8 @@ bool fill_simt(Plan& plan, const SimtTile& t) {
   const Factors f = factors_by_side(plan, t);
   if (!f) return plan.declines(no_factors(plan, t));
   return share_simt(plan, t, f.a, p.m) && share_simt(plan, t, f.b, p.n) &&
-         plan.add(
-             step::pipeline(at("k.o"), plan.knob(knob_name("stages", t.name), {2, 3, 4}, 3))) &&
+         plan.add(step::pipeline(at("k.o"), plan.knob(knob_name("stages", t.name), {2, 3, 4},
+                                                      t.large() ? kLargeStages : kStages))) &&
          plan.add(step::unroll({at("k.s"), at("k.v"), at(p.m), at(p.n)}));
 }
 
