@@ -27,7 +27,8 @@ const ir::Instruction* instruction_for(const ir::Stage& stage, const ir::Target&
                                        bool padded = false);
 
 /// The same of the wgmma rows, which take several tiles side by side; null: none.
-const ir::Instruction* wgmma_instruction_for(const ir::Stage& stage, const ir::Target& target);
+const ir::Instruction* wgmma_instruction_for(const ir::Stage& stage, const ir::Target& target,
+                                             bool padded = false);
 
 /// Why the instruction cannot take all iterations of `loop`, or empty.
 std::string tensor_objection(const ir::Stage& stage, const std::string& loop,

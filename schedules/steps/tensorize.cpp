@@ -95,10 +95,11 @@ bool sums_products_of(const ir::Stage& s, const ir::Instruction& row, bool padde
   return (f.a->type == row.a && f.b->type == row.b) || (f.a->type == row.b && f.b->type == row.a);
 }
 
-const ir::Instruction* wgmma_instruction_for(const ir::Stage& s, const ir::Target& target) {
+const ir::Instruction* wgmma_instruction_for(const ir::Stage& s, const ir::Target& target,
+                                             bool padded) {
   for (const ir::Instruction& row : ir::instructions()) {
     if (row.most_columns == 0 || row.narrows || !available(row, target)) continue;
-    if (sums_products_of(s, row)) return &row;
+    if (sums_products_of(s, row, padded)) return &row;
   }
   return nullptr;
 }

@@ -3,9 +3,11 @@
 // Default kernels of every case of the library through NVRTC, for the GPUs that it knows: they
 // compile, and registers do, without memory in their place.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <cstdio>
 
+#include "jit/cuda/another_block.h"
 #include "jit/cuda/nvrtc.h"
 #include "jit/cuda/resources.h"
 #include "jit/ir/device_limits.h"
@@ -80,6 +82,31 @@ TEST_CASE("cuda: products of a warpgroup compile and go on beside its threads") 
     const std::string wrong = compiled(*nvrtc, text, 90);
     CHECK_MESSAGE(wrong.empty(), std::string(text) << ": " << wrong);
   }
+}
+
+TEST_CASE("cuda: a few registers too many for another block are given up, and not more") {
+  const auto held = [](int registers, int spilled, int64_t dynamic) {
+    jit::CudaSource source;
+    source.kernels = "HONE_KERNEL(256) hone_0(const Args args) {}\n";
+    source.launches.resize(1);
+    source.launches[0].symbol = "hone_0";
+    source.launches[0].block = {16, 16, 1};
+    source.launches[0].dynamic_bytes = dynamic;
+    const std::string log = fmt::format(
+        "ptxas info    : Compiling entry function 'hone_0' for 'sm_90'\n"
+        "    0 bytes stack frame, {} bytes spill stores, 0 bytes spill loads\n"
+        "ptxas info    : Used {} registers, used 1 barriers\n",
+        spilled, registers);
+    const auto out = jit::with_another_block(source, log, 90);
+    return out ? out->kernels : std::string();
+  };
+  CHECK(held(130, 0, 0).starts_with("HONE_KERNEL_BLOCKS(256, 2) hone_0("));
+  CHECK(held(84, 0, 0).starts_with("HONE_KERNEL_BLOCKS(256, 3) hone_0("));
+  CHECK(held(128, 0, 0).empty());       // two blocks fit
+  CHECK(held(150, 0, 0).empty());       // too many
+  CHECK(held(130, 8, 0).empty());       // it spills as it is
+  CHECK(held(130, 0, 150000).empty());  // shared memory has room for one
+  CHECK(held(40, 0, 0).empty());        // six blocks are enough
 }
 
 TEST_CASE("cuda: default kernels compile without spills and local memory") {

@@ -137,6 +137,20 @@ TEST_CASE("cuda: default schedules bring large products to warpgroups") {
       131, "wgmma");
 }
 
+TEST_CASE("cuda: default schedules lay operands out for tiles, and compute tiles whole") {
+  check_defaults({"conv2d N=1 C=32 H=6 W=20 O=70 R=3 Q=3 P=1 T=f16",
+                  "conv2d N=2 C=16 H=9 W=33 O=64 R=3 Q=3 S=2 P=1 T=bf16",
+                  "conv2d N=2 C=64 H=7 W=7 O=64 R=3 Q=3 P=1 T=f16",
+                  "conv2d N=2 C=48 H=10 W=12 O=64 R=1 Q=1 T=f16", "matmul_i8 M=70 N=65 K=96",
+                  "causal_attention B=1 H=2 S=70 D=64 T=bf16"},
+                 0, "tensorize");
+  // Without such instructions, a tile in the registers of each thread: of attention's second
+  // product, where columns end at the diagonal, by conditions.
+  check_defaults(
+      {"conv2d N=1 C=16 H=5 W=20 O=24 R=3 Q=3 P=1", "causal_attention B=1 H=1 S=70 D=33"}, 0,
+      "in=registers");
+}
+
 TEST_CASE("cuda: tiles whose rows lie together are filled by matrices") {
   const auto filled = [](const char* text_mma, const char* how) {
     const DiffProblem p = problem(text_mma);

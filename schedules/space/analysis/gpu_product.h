@@ -11,6 +11,9 @@ namespace hone::schedules {
 /// An axis shorter than this is not worth a tile.
 /// Tuned on: no GPU; reckoned for an H100.
 inline constexpr int64_t kShortestSide = 16;
+/// An axis shorter than this is not worth a tile of a warpgroup.
+/// Tuned on: no GPU; reckoned for an H100.
+inline constexpr int64_t kVeryShortSide = 4;
 
 /// What a tile is made of: a reduction whose operands are each used again along one axis.
 struct Product {

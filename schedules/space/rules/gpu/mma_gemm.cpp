@@ -17,9 +17,6 @@ namespace {
 /// Bytes of an operand's row that a block holds at a time.
 /// Tuned on: no GPU; reckoned for an H100.
 constexpr int64_t kMmaDepthBytes = 64;
-/// An axis shorter than this is not worth a tile of a warpgroup.
-/// Tuned on: no GPU; reckoned for an H100.
-constexpr int64_t kVeryShort = 4;
 /// Results along an axis that are worth a warp, and those that it has at most.
 /// Tuned on: no GPU; reckoned for an H100.
 constexpr int64_t kWarpSide = 32, kMostWarpSide = 64;
@@ -209,7 +206,7 @@ Gemm mma_product(const Plan& plan, const std::string& name) {
 }
 
 Gemm wgmma_product(const Plan& plan, const std::string& name) {
-  Gemm t = unassigned(plan, name, kVeryShort);
+  Gemm t = unassigned(plan, name, kVeryShortSide);
   if (t.of.m.empty()) return t;
   t.row = wgmma_instruction_for(plan.stage(t.product), plan.target());
   if (!t.row) {

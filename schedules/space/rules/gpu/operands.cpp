@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "jit/ir/poly.h"
 #include "schedules/space/analysis/gpu.h"
 #include "schedules/space/analysis/gpu_product.h"
 #include "schedules/space/rules/rule.h"
+#include "schedules/steps/parts.h"
+#include "schedules/steps/tensor.h"
 
 namespace hone::schedules {
 namespace {
 
-/// Reads of each element from which a copy pays.
-/// Tuned on: no GPU; reckoned for an H200, whose products by tensor cores take the time of a copy
-/// for about as many.
-constexpr int64_t kReads = 64;
+/// Reads of each element from which a copy pays: where there are no tiles without it, and where
+/// tiles only take longer.
+/// Tuned on: no GPU; reckoned from an H200's times of products with and without.
+constexpr int64_t kFewReads = 8, kReads = 64;
 /// Bytes that rows of an operand are multiples of.
 /// Fixed by: TMA.
 constexpr int64_t kRowUnit = 16;
@@ -28,6 +31,12 @@ int64_t odd_row(const StageFacts& facts, const Access& a, const std::string& alo
     }
   }
   return 0;
+}
+
+/// True where an index moves an operand by more than an element of one dim, as the strides of
+/// convolutions do.
+bool in_steps(const Access& a, const std::string& side, const std::string& k) {
+  return ir::dim_along(a.indices, side) < 0 || ir::dim_along(a.indices, k) < 0;
 }
 
 /// Why an operand is brought in another order; "" where it lies well.
@@ -55,41 +64,87 @@ std::vector<LayoutAxis> layout_for(const Access& a, const std::string& side, con
   return out;
 }
 
-/// Copies the operand, with a border of zeros where loads leave it. False, and nothing changed,
-/// where that does not do.
-bool bring_in_order(Plan& plan, const std::string& name, const Access& a, const std::string& side,
-                    const std::string& k) {
-  Plan::Mark before = plan.mark();
-  const std::string copy = plan.fresh_stage(a.buffer + ".o");
-  bool done = plan.add(step::stage(a.buffer, {}, copy, {.layout = layout_for(a, side, k)}));
-  if (done) {
-    for (const Access& now : plan.facts(name).loads) done &= now.buffer != copy || !now.guarded;
+/// Makes a tensor of what the stage reads of another, with a dim for each index.
+bool bring_by_index(Plan& plan, const std::string& name, const std::string& tensor,
+                    const std::string& side, const std::string& k) {
+  const ir::Stage s = plan.stage(name);
+  const std::vector<ir::Expr> loads = loads_of(s, tensor);
+  const std::vector<Part> parts = parts_of(s);
+  const size_t place = loads.size() == 1 ? place_of(parts, loads[0]) : parts.size();
+  if (place == parts.size()) return plan.declines("several loads read " + tensor);
+  std::vector<LayoutAxis> layout;
+  for (const ir::IndexVar& v : variables_in(s, loads[0])) {
+    if (v.name != side && v.name != k) layout.push_back({v.name});
   }
+  layout.insert(layout.end(), {{side}, {k}});
+  return plan.add(step::precompute(name, place, plan.fresh_stage(tensor + ".i"), layout));
+}
+
+/// Brings an operand as tiles take it: in their order, with a border of zeros where loads leave it,
+/// and then without steps. False, and nothing changed, where that does not do.
+bool bring(Plan& plan, const std::string& name, const Access& a, const std::string& side,
+           const std::string& k, bool copied) {
+  Plan::Mark before = plan.mark();
+  std::string tensor = a.buffer;
+  if (copied) {
+    tensor = plan.fresh_stage(a.buffer + ".o");
+    if (!plan.add(step::stage(a.buffer, {}, tensor, {.layout = layout_for(a, side, k)}))) {
+      return false;
+    }
+  }
+  bool done = true;
+  for (const Access& now : plan.facts(name).loads) done &= now.buffer != tensor || !now.guarded;
+  if (done && in_steps(a, side, k)) done = bring_by_index(plan, name, tensor, side, k);
   if (!done) plan.rewind(std::move(before));
   return done;
+}
+
+/// Elements that the copies of an operand have.
+int64_t copied(const Plan& plan, const StageFacts& facts, const Access& a, bool steps) {
+  const ir::Buffer& b = *plan.program().buffer(a.buffer);
+  const int64_t read = facts.points(a.strides);
+  const int64_t all = bytes_of(plan.program(), b) / size_of(b.type);
+  return std::max<int64_t>(1, steps ? read : std::min(read, all));
+}
+
+/// The product of two sides that some rule makes tiles of: one may be short for warpgroups.
+Product product_for_tiles(const Plan& plan, const std::string& name, const StageFacts& facts) {
+  const Product p = product_of(plan, name, kShortestSide, true);
+  const ir::Instruction* row = wgmma_instruction_for(plan.stage(name), plan.target(), true);
+  if (!p.m.empty() || !row) return p;
+  const Product narrow = product_of(plan, name, kVeryShortSide, true);
+  if (narrow.m.empty()) return p;
+  return std::max(facts.extent(narrow.m), facts.extent(narrow.n)) >= row->rows ? narrow : p;
 }
 
 bool apply_operands(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (!s.at.root()) return plan.declines("the stage is computed inside another");
-  const Product p = product_of(plan, name, kShortestSide, true);
-  if (p.m.empty()) return plan.declines(p.missing);
   const StageFacts facts = plan.facts(name);
+  const Product p = product_for_tiles(plan, name, facts);
+  if (p.m.empty()) return plan.declines(p.missing);
+  if (facts.extent(p.k) < kShortestSide) return plan.declines("it sums few terms along " + p.k);
   plan.declines("its operands lie as tiles take them");
+  Plan::Mark before = plan.mark();
   bool any = false;
   for (const Access& a : facts.loads) {
     const bool of_m = a.stride(p.m) != 0, of_n = a.stride(p.n) != 0;
     if (of_m == of_n || a.stride(p.k) == 0) continue;
     const std::string& side = of_m ? p.m : p.n;
     const std::string why = lies_badly(plan, facts, a, side, p.k);
-    if (why.empty()) continue;
-    const int64_t elements = facts.points(a.strides);
-    const bool often = facts.points(facts.extents) / std::max<int64_t>(1, elements) >= kReads;
-    if (plan.decide(a.buffer + " in the order of tiles", 2, often ? 1 : 0) == 0) {
-      plan.declines(a.buffer + ": " + why + ", and it is read a few times");
-      continue;
+    const bool steps = in_steps(a, side, p.k), needed = steps || a.guarded;
+    if (why.empty() && !steps) continue;
+    const int64_t reads = facts.points(facts.extents) / copied(plan, facts, a, steps);
+    const bool often = reads >= (needed ? kFewReads : kReads);
+    const bool chosen = plan.decide(a.buffer + " in the order of tiles", 2, often ? 1 : 0) == 1;
+    if (chosen && bring(plan, name, a, side, p.k, !why.empty())) {
+      any = true;
+    } else if (needed) {
+      // Without this one there are no tiles, and the others need no copies.
+      plan.rewind(std::move(before));
+      return plan.declines(a.buffer +
+                           " stays as it lies: " + (steps ? "it is read in steps" : why));
     }
-    any |= bring_in_order(plan, name, a, side, p.k);
   }
   return any;
 }
@@ -99,7 +154,8 @@ bool apply_operands(Plan& plan, const std::string& name) {
 const Rule gpu::kOperands = {
     "operands",
     "An operand of a product that tiles cannot take as it lies is copied first: its sum's index "
-    "innermost, the index of its side before that, zeros around it where loads leave it.",
+    "innermost, the index of its side before that, zeros around it where loads leave it. One that "
+    "is read in steps gets a dim for each index.",
     apply_operands,
 };
 
