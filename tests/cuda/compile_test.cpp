@@ -77,8 +77,8 @@ TEST_CASE("cuda: products of a warpgroup compile and go on beside its threads") 
         "matmul M=8192 N=8192 K=512 T=bf16", "matmul M=4096 N=1024 K=512 T=f16",
         "batched_matmul B=64 M=256 N=1024 K=384 T=f16", "matmul M=8192 N=8192 K=128 T=bf16",
         "batched_matmul B=1000 M=56 N=64 K=64 T=bf16",
-        "op windows(X: bf16[N,H+R,W+Q,C], F: bf16[R,Q,C,O]) -> (Y: bf16[N,H,W,O]) { Y[n,h,w,o] = "
-        "sum[r,q,c](X[n,h+r,w+q,c] * F[r,q,c,o]) } N=32 H=56 W=56 C=32 O=256 R=3 Q=3"}) {
+        ("op windows(X: bf16[N,H+R,W+Q,C], F: bf16[R,Q,C,O]) -> (Y: bf16[N,H,W,O]) { Y[n,h,w,o] = "
+         "sum[r,q,c](X[n,h+r,w+q,c] * F[r,q,c,o]) } N=32 H=56 W=56 C=32 O=256 R=3 Q=3")}) {
     const std::string wrong = compiled(*nvrtc, text, 90);
     CHECK_MESSAGE(wrong.empty(), std::string(text) << ": " << wrong);
   }
