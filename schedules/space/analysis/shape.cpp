@@ -169,4 +169,8 @@ std::string knob_name(const std::string& base, const std::string& stage) {
   return out;
 }
 
+bool runs_on(const Access& a, const std::string& outer, const std::string& inner, int64_t extent) {
+  return !a.gathers && a.stride(outer) == extent * a.stride(inner);
+}
+
 }  // namespace hone::schedules

@@ -46,4 +46,7 @@ void spread(Plan& plan, const std::string& stage);
 /// The name of a knob of a stage: `base` with the stage's name behind it, a letter first.
 std::string knob_name(const std::string& base, const std::string& stage);
 
+/// True where `outer` goes on where `inner`, of `extent` values, ends, or neither moves the access.
+bool runs_on(const Access& a, const std::string& outer, const std::string& inner, int64_t extent);
+
 }  // namespace hone::schedules

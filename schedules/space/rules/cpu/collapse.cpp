@@ -22,11 +22,6 @@ bool contiguous(const StageFacts& facts, const std::string& var) {
                      [&](const Access& a) { return a.stride(var) == 1; });
 }
 
-/// True where `outer` goes on where `inner` ends, or neither moves the access.
-bool runs_on(const Access& a, const std::string& outer, const std::string& inner, int64_t extent) {
-  return !a.gathers && a.stride(outer) == extent * a.stride(inner);
-}
-
 /// A copy of `a` in which `outer` goes on where `inner` ends. False, and `plan` told why, where it
 /// would not pay.
 bool copy_running_on(Plan& plan, const std::string& stage, const Access& a,

@@ -2,15 +2,11 @@
 #include <algorithm>
 
 #include "schedules/space/analysis/gpu_product.h"
+#include "schedules/space/analysis/shape.h"
 #include "schedules/space/rules/rule.h"
 
 namespace hone::schedules {
 namespace {
-
-/// True where `outer` goes on where `inner` ends, or neither moves the access.
-bool goes_on(const Access& a, const std::string& outer, const std::string& inner, int64_t extent) {
-  return !a.gathers && a.stride(outer) == extent * a.stride(inner);
-}
 
 /// True where an operand does not move along `var`, so that tiles use it again.
 bool used_again(const StageFacts& facts, const std::string& var) {
@@ -27,7 +23,7 @@ bool collapse_two(Plan& plan, const std::string& name) {
     const int64_t extent = facts.extent(inner.name);
     if (extent <= 1 || !used_again(facts, inner.name)) continue;
     for (const ir::IndexVar& outer : s.vars) {
-      const auto runs = [&](const Access& a) { return goes_on(a, outer.name, inner.name, extent); };
+      const auto runs = [&](const Access& a) { return runs_on(a, outer.name, inner.name, extent); };
       if (outer.name == inner.name || facts.extent(outer.name) <= 1 || !runs(facts.store) ||
           !std::all_of(facts.loads.begin(), facts.loads.end(), runs)) {
         continue;
