@@ -113,7 +113,7 @@ bool block_agrees(const ReferenceTensor& t, const T* got, size_t i, Comparison* 
 
 /// The same whatever the type; false where there is no fast way.
 bool block_agrees(const ReferenceTensor& t, const TensorView& view, size_t i, Comparison* out) {
-  if (i + kBlock > t.f.size() || t.bound.empty() || !t.elements.empty()) return false;
+  if (i + kBlock > t.f.size() || t.bound.empty() || !t.whole) return false;
   if (t.type == DType::kF32) {
     return block_agrees(t, static_cast<const float*>(view.data) + i, i, out);
   }
@@ -132,7 +132,7 @@ void compare_tensor(const ReferenceTensor& t, const TensorView& view, Comparison
     }
     for (const size_t end = std::min(i + kBlock, t.written.size()); i < end; ++i) {
       if (!t.written[i]) continue;
-      const int64_t p = t.elements.empty() ? static_cast<int64_t>(i) : t.elements[i];
+      const int64_t p = t.whole ? static_cast<int64_t>(i) : t.elements[i];
       compare_element(t, view, i, p, dense ? p : offset_of(view, p), out);
     }
   }

@@ -171,20 +171,22 @@ std::optional<BadPosition> run_checks(RefState& state) {
   return bad;
 }
 
-ReferenceTensor extract(RefBuffer& b, const std::vector<int64_t>& elements, bool bounds) {
+/// `elements`: null for all.
+ReferenceTensor extract(RefBuffer& b, const std::vector<int64_t>* elements, bool bounds) {
   ReferenceTensor t;
   t.name = b.buffer->name;
   t.type = b.buffer->type;
   t.shape = b.shape;
-  t.elements = elements;
-  if (elements.empty()) {
+  t.whole = elements == nullptr;
+  if (t.whole) {
     t.f = std::move(b.cells.f);
     t.i = std::move(b.cells.i);
     t.bound = std::move(b.cells.e);
     for (uint8_t s : b.cells.state) t.written.push_back(s == Cells::kWritten);
     return t;
   }
-  for (int64_t p : elements) {
+  t.elements = *elements;
+  for (int64_t p : t.elements) {
     const auto s = static_cast<size_t>(b.cells.slot(p));
     if (is_float(t.type)) {
       t.f.push_back(b.cells.f[s]);
@@ -223,11 +225,9 @@ void run_stages(RefState& state, const ReferenceOptions& options) {
   size_t output = 0;
   for (RefBuffer& b : state.buffers) {
     if (b.producer < 0 || b.buffer->role == ir::Role::kTemp) continue;
-    if (output < options.elements.size()) {
-      for (int64_t p : options.elements[output]) {
-        if (b.cells.state[static_cast<size_t>(b.cells.slot(p))] == Cells::kEmpty) {
-          state.stages[static_cast<size_t>(b.producer)]->run_element(p);
-        }
+    for (int64_t p : options.elements[output]) {
+      if (b.cells.state[static_cast<size_t>(b.cells.slot(p))] == Cells::kEmpty) {
+        state.stages[static_cast<size_t>(b.producer)]->run_element(p);
       }
     }
     ++output;
@@ -286,8 +286,7 @@ Result<ReferenceOutcome> evaluate(const ir::Program& program, std::span<const Te
           ErrorCode::kInternal,
           fmt::format("output {} depends on what does not exist: {}", b.buffer->name, state.fault)};
     }
-    const auto& elements =
-        next < options.elements.size() ? options.elements[next] : std::vector<int64_t>{};
+    const auto* elements = state.on_demand ? &options.elements[next] : nullptr;
     out.outputs.push_back(extract(b, elements, options.bounds));
     ++next;
   }

@@ -42,7 +42,8 @@ struct ReferenceTensor {
   std::string name;
   DType type = DType::kF32;
   std::vector<int64_t> shape;
-  std::vector<int64_t> elements;  ///< row-major positions evaluated; empty: all, in order
+  bool whole = true;              ///< all elements, in order; else those of `elements`
+  std::vector<int64_t> elements;  ///< row-major positions evaluated, where not all are
   std::vector<double> f;          ///< values of float types, rounded to `type`
   std::vector<int64_t> i;         ///< values of integer types and bool
   std::vector<double> bound;      ///< tolerance per element; 0: bits are certain, inf: anything
@@ -58,7 +59,7 @@ struct ReferenceOutcome {
 /// What to evaluate.
 struct ReferenceOptions {
   bool bounds = true;  ///< carry error bounds; without them `bound` stays empty
-  /// Per output: row-major positions to evaluate, on demand. Empty: everything.
+  /// Per output: row-major positions to evaluate, on demand. No list at all: everything.
   std::vector<std::vector<int64_t>> elements;
 };
 

@@ -152,10 +152,6 @@ Result<Done> Fixture::sample_edges(const TileEdges& edges) {
     any |= !more[o].empty();
   }
   if (!any) return Done{};
-  for (size_t o = 0; o < more.size(); ++o) {
-    // No positions would mean all of them.
-    if (more[o].empty()) more[o].push_back(0);
-  }
   auto outcome = evaluate_at(more);
   if (!outcome) return outcome.failure();
   for (size_t o = 0; o < more.size(); ++o) {
@@ -261,9 +257,6 @@ Result<jit::Comparison> Fixture::compare_kept() {
     any |= !apart[o].empty();
   }
   if (!any) return jit::Comparison{};
-  for (size_t o = 0; o < apart.size(); ++o) {
-    if (apart[o].empty() && views[o].elements() > 0) apart[o].push_back(0);
-  }
   auto outcome = evaluate_at(apart);
   if (!outcome) return outcome.failure();
   return jit::compare(*outcome, views);

@@ -214,6 +214,28 @@ TEST_CASE("reference: stages, functions and maxima of a softmax") {
   CHECK(some.f[2] == t.f[4 * n + 3]);
 }
 
+TEST_CASE("reference: an output of which no elements are asked gives none") {
+  ir::Program p;
+  const DType f32 = DType::kF32;
+  add_buffer(p, "X", f32, ir::Role::kInput, {3});
+  add_buffer(p, "Y", f32, ir::Role::kOutput, {3});
+  add_buffer(p, "Z", f32, ir::Role::kOutput, {0});
+  add_stage(p, "Y", {index("i", make_int(3))}, make_load("X", f32, vars({"i"})));
+  add_stage(p, "Z", {index("i", make_int(0))}, make_load("X", f32, vars({"i"})));
+  std::vector<float> x = {1, 2, 3}, y(3), z;
+  const std::vector<TensorView> params = {view(x, f32, {3}), view(y, f32, {3}), view(z, f32, {0})};
+  jit::ReferenceOptions options;
+  options.elements = {{2}, {}};
+  const jit::ReferenceOutcome some = run(p, params, options);
+  CHECK(some.outputs[0].f == std::vector<double>{3});
+  CHECK(some.outputs[1].f.empty());
+  options.elements = {{}, {}};
+  const jit::ReferenceTensor none = run(p, params, options).outputs[0];
+  CHECK(!none.whole);
+  CHECK(none.f.empty());
+  CHECK(run(p, params).outputs[0].f == std::vector<double>{1, 2, 3});
+}
+
 TEST_CASE("reference: between uncertain arguments a sine takes any value") {
   // Sums near 3e7 are good to 4: whole turns.
   std::vector<float> a(500), b(500), y(500);
