@@ -254,8 +254,10 @@ bool apply_tile(Plan& plan, const std::string& name) {
     t.producer = p->name;
     t.follows = alignment(*p, s);
     // What repeats is stored instead: a small part of the consumer's own result.
-    const bool once = repeats(t.follows, s, plan.facts(t.root)) == 1;
     const bool open = p->at.root();
+    // What is computed in a loop already is so over that loop's window, all else over the whole.
+    const StageFacts facts = open ? facts_of(plan.program(), s) : plan.facts(t.root);
+    const bool once = repeats(t.follows, s, facts) == 1;
     const bool apart = !once || best_at_bind(plan, *p);
     if (open ? plan.decide("fuse " + p->name + " into " + name, 2, !apart) == 0 : !once) {
       return plan.declines(once ? p->name + " was decided to stay a stage of its own"
