@@ -21,7 +21,7 @@ namespace {
 
 /// Instructions that a value takes to be worth a register.
 /// Chosen: as `hoist` has it for values that are kept in memory (not measured).
-constexpr double kHeavy = 8;
+constexpr double kHeavy = 7;
 
 std::set<int> written_in(const Stmt& s) {
   std::set<int> out;

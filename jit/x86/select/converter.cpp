@@ -194,7 +194,7 @@ Value Converter::resize_integer(const Value& v, DType to) {
     const int source = std::max(16, width(to) * from_size / size);
     return {code_.define(RegClass::kVec, width(to), op, {vreg(v.reg, source)}), to, size};
   }
-  return wide() ? narrow_wide(v, to) : narrow_packed(v, to);
+  return wide() ? narrow_wide(v, to) : narrow_shuffled(v, to);
 }
 
 Value Converter::narrow_wide(const Value& v, DType to) {
@@ -206,28 +206,53 @@ Value Converter::narrow_wide(const Value& v, DType to) {
   return {code_.define(RegClass::kVec, made, op, {vreg(v.reg, width(v.type))}), to, size};
 }
 
-Value Converter::narrow_packed(const Value& v, DType to) {
-  Value x = v;
-  while (size_of(x.type) > size_of(to)) {
-    const int from = size_of(x.type), w = width(x.type);
-    const DType half = from == 8 ? DType::kI32 : from == 4 ? DType::kI16 : DType::kI8;
-    Value cleared = x;
-    if (from < 8)
-      cleared =
-          vectors_.op3(X86::vandps, x, vectors_.constant_bits(x.type, from == 4 ? 0xffff : 0xff));
-    Reg low = cleared.reg, high = cleared.reg;
-    if (w == 32)
-      high = code_.define(RegClass::kVec, 16, X86::vextracti128, {vreg(cleared.reg, 32), imm(1)});
+Value Converter::narrow_shuffled(const Value& v, DType to) {
+  if (size_of(v.type) == 8) {
+    Reg high = v.reg;
+    if (width(v.type) == 32) {
+      high = code_.define(RegClass::kVec, 16, X86::vextracti128, {vreg(v.reg, 32), imm(1)});
+    }
     // Fixed by: x86.
     constexpr int kEvenLanes = 0x88;
-    const Reg packed =
-        from == 8 ? code_.define(RegClass::kVec, 16, X86::vshufps,
-                                 {vreg(low, 16), vreg(high, 16), imm(kEvenLanes)})
-                  : code_.define(RegClass::kVec, 16, from == 4 ? X86::vpackusdw : X86::vpackuswb,
-                                 {vreg(low, 16), vreg(high, 16)});
-    x = {packed, half, from / 2};
+    const Reg packed = code_.define(RegClass::kVec, 16, X86::vshufps,
+                                    {vreg(v.reg, 16), vreg(high, 16), imm(kEvenLanes)});
+    const Value half{packed, DType::kI32, 4};
+    return size_of(to) == 4 ? Value{packed, to, 4} : narrow_shuffled(half, to);
   }
-  return {x.reg, to, size_of(to)};
+  const int from = size_of(v.type), size = size_of(to), w = std::max(16, width(v.type));
+  // In each 16 bytes the bytes that stay come first.
+  std::vector<uint8_t> order(static_cast<size_t>(w), 0x80);
+  for (int i = 0; i < w; ++i) {
+    const int lane = i % 16 / size;
+    if (lane * from < 16)
+      order[static_cast<size_t>(i)] = static_cast<uint8_t>(lane * from + i % size);
+  }
+  const Reg places = code_.load_pool(w, X86::vmovups, code_.pool(order.data(), w));
+  const Reg first =
+      code_.define(RegClass::kVec, w, X86::vpshufb, {vreg(v.reg, w), vreg(places, w)});
+  if (w == 16) return {first, to, size};
+  if (from == 2 * size) {
+    // Fixed by: x86.
+    constexpr int kEvenQuarters = 0x08;
+    const Reg joined = code_.define(RegClass::kVec, 32, X86::vpermq,
+                                    {vreg(first, 32), imm(kEvenQuarters)});
+    return {joined, to, size};
+  }
+  const Reg high = code_.define(RegClass::kVec, 16, X86::vextracti128, {vreg(first, 32), imm(1)});
+  return {code_.define(RegClass::kVec, 16, X86::vpunpckldq, {vreg(first, 16), vreg(high, 16)}), to,
+          size};
+}
+
+Value Converter::wrapped(const Value& v, DType to) {
+  const int bits = 8 * size_of(to), w = width(v.type);
+  if (to == DType::kU8) return vectors_.op3(X86::vandps, v, vectors_.constant_bits(v.type, 0xff));
+  const bool words = size_of(v.type) == 2;
+  const int away = 8 * size_of(v.type) - bits;
+  const Reg up = code_.define(RegClass::kVec, w, words ? X86::vpsllw : X86::vpslld,
+                              {vreg(v.reg, w), imm(away)});
+  return {code_.define(RegClass::kVec, w, words ? X86::vpsraw : X86::vpsrad,
+                       {vreg(up, w), imm(away)}),
+          v.type, v.element};
 }
 
 }  // namespace hone::jit

@@ -16,6 +16,8 @@ class Converter final : public SelectionPart {
 
   Value converted(const Value& v, DType to);
   Value to_single(const Value& v);
+  /// Integers of 16 or 32 bits, in their lanes, as a narrower integer type `to` would hold them.
+  Value wrapped(const Value& v, DType to);
 
  private:
   Value bits_of_mask(const Value& mask, DType to);
@@ -36,8 +38,8 @@ class Converter final : public SelectionPart {
   /// Integers of another size: extended as their type says, or their low bytes.
   Value resize_integer(const Value& v, DType to);
   Value narrow_wide(const Value& v, DType to);
-  /// AVX2: halving the size by packing, after clearing what saturation would look at.
-  Value narrow_packed(const Value& v, DType to);
+  /// AVX2: the low bytes side by side in each half of a register, then the halves together.
+  Value narrow_shuffled(const Value& v, DType to);
 
   Vectors& vectors_;
   Masks& masks_;

@@ -48,6 +48,18 @@ Value Values::value(const ir::Expr& e) {
   }
 }
 
+namespace {
+
+/// A conversion of 16 or 32 bits to fewer and back to as many: the lanes stay where they are.
+bool returns_to_lanes(const ir::Expr& e) {
+  const ir::Expr& cut = e->args[0];
+  if (cut->op != Op::kCast || !is_int(cut->type) || !is_int(cut->args[0]->type)) return false;
+  const int before = size_of(cut->args[0]->type), kept = size_of(cut->type);
+  return (before == 2 || before == 4) && kept < before && size_of(e->type) >= before;
+}
+
+}  // namespace
+
 Value Values::constant(DType type, const ir::Node& node) {
   if (type == DType::kBool) return masks_.uniform(node.i != 0);
   const double f = node.op == Op::kFloat ? node.f : static_cast<double>(node.i);
@@ -193,6 +205,9 @@ Value Values::convert(const ir::Expr& e) {
     for (const ir::Expr& a : from->args) low.push_back(ir::make_cast(to, a));
     return value(low.size() == 1 ? ir::make_unary(from->op, low[0])
                                  : ir::make_binary(from->op, low[0], low[1]));
+  }
+  if (returns_to_lanes(e)) {
+    return converter_.converted(converter_.wrapped(value(from->args[0]), from->type), to);
   }
   return converter_.converted(value(from), to);
 }
