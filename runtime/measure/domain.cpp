@@ -252,6 +252,11 @@ Domain::Span Domain::span_of(const ir::Expr& e) const {
   }
 }
 
+double Domain::step(const ir::Expr& index) const {
+  if (!is_closed(index)) return 1;
+  return std::max(1.0, static_cast<double>(span_of(numbered(index)).step));
+}
+
 double Domain::elements(const std::vector<ir::Expr>& shape,
                         std::span<const ir::Expr> indices) const {
   double product = 1;

@@ -35,6 +35,8 @@ class Domain {
   /// Elements of a tensor of that shape which an access reads or writes, each once. An index that
   /// is read from data is taken to be drawn evenly.
   double elements(const std::vector<ir::Expr>& shape, std::span<const ir::Expr> indices) const;
+  /// How far apart the values of a closed index are at least.
+  double step(const ir::Expr& index) const;
   /// The value of an expression of dims and constants; 1 for others.
   double closed(const ir::Expr& e) const;
 

@@ -9,6 +9,7 @@
 #include "jit/ir/operations.h"
 #include "jit/ir/product.h"
 #include "runtime/measure/domain.h"
+#include "runtime/measure/lines.h"
 #include "schedules/space/analysis/product_order.h"
 #include "schedules/steps/build.h"
 #include "schedules/steps/tensor.h"
@@ -48,10 +49,22 @@ double products_of(const ir::Expr& e, double all) {
   return is_addition(*e) ? 0 : all;
 }
 
-/// Bytes of the narrowest tensor that a value is made of, 4 at most: integers need be no wider
+/// True where a program takes the low bits of 64, so that it may compute those alone.
+bool cuts_integers(const ir::Program& program) {
+  bool cuts = false;
+  for (const ir::Stage& s : program.stages) {
+    ir::visit(s.value, [&](const ir::Expr& x) {
+      cuts = cuts || (x->op == ir::Op::kCast && x->args[0]->type == DType::kI64 &&
+                      is_int(x->type) && size_of(x->type) < 8);
+    });
+  }
+  return cuts;
+}
+
+/// Bytes of the narrowest tensor that a value is made of, `most` at most: integers need be no wider
 /// before they meet others.
-double narrowest(const ir::Expr& e, const ir::Program& program) {
-  double bytes = 4;
+double narrowest(const ir::Expr& e, const ir::Program& program, double most) {
+  double bytes = most;
   ir::visit(e, [&](const ir::Expr& x) {
     const ir::Buffer* b = x->op == ir::Op::kLoad ? program.buffer(x->name) : nullptr;
     if (b) bytes = std::min<double>(bytes, size_of(b->type));
@@ -59,12 +72,21 @@ double narrowest(const ir::Expr& e, const ir::Program& program) {
   return bytes;
 }
 
+/// Instructions of a product of 64-bit integers where none does it: of its halves three products.
+/// Fixed by: arithmetic.
+constexpr double kWideProduct = 3;
+
 /// What a stage's value takes; equal parts count once, indices of loads not at all.
 class ValueCounter {
  public:
   /// `share`: of the domain, where the value is needed.
-  ValueCounter(const ir::Program& program, const Domain& domain, double share)
-      : program_(program), domain_(domain), share_(share) {}
+  ValueCounter(const ir::Program& program, const ir::Target& target, const Domain& domain,
+               double share)
+      : program_(program),
+        domain_(domain),
+        share_(share),
+        has_wide_product_(target.is_cuda() || target.has(ir::Isa::kAvx512)),
+        widest_(cuts_integers(program) ? 4 : 8) {}
 
   /// `summed`: the value goes into a sum, which takes a product in the same instruction.
   void add(const ir::Expr& e, bool summed) { add(e, summed, 1); }
@@ -101,17 +123,29 @@ class ValueCounter {
     const double n = times(e) * share_ * more;
     if (ir::is_arithmetic(e->op)) operations += n;
     if (!(e->op == ir::Op::kMul && added)) {
-      const double all = instructions_of(e);
+      const double all = instructions_of(e) * halves_of(e);
       count(e, e->type, n * all, n * (all - products_of(e, all)));
     }
   }
 
   /// Counts `n` instructions; `adds` of them are additions and the like without a product.
   void count(const ir::Expr& e, DType type, double n, double adds) {
-    const double part = is_float(type) ? 1 : narrowest(e, program_) / 4;
+    const double part = lanes_of(e, type);
     Work::Slots& slots = type == DType::kF64 ? doubles : singles;
     slots.all += n * part;
     slots.adds += adds * part;
+  }
+
+  /// Lanes of 32 bits that an element takes.
+  double lanes_of(const ir::Expr& e, DType type) const {
+    return is_float(type) ? 1 : narrowest(e, program_, type == DType::kI64 ? widest_ : 4) / 4;
+  }
+
+  /// How many products of halves make the product of 64-bit integers that `e` is; 1 for others.
+  double halves_of(const ir::Expr& e) const {
+    const bool product = e->op == ir::Op::kMul && e->type == DType::kI64 &&
+                         !ir::is_const(e->args[0]) && !ir::is_const(e->args[1]);
+    return product && !has_wide_product_ && lanes_of(e, e->type) == 2 ? kWideProduct : 1;
   }
 
   /// The choices of what a value depends on: of its indices, or of the elements that it reads and
@@ -141,6 +175,8 @@ class ValueCounter {
   const ir::Program& program_;
   const Domain& domain_;
   double share_;
+  bool has_wide_product_;
+  double widest_;  ///< bytes that an integer needs at most
   std::map<std::string, double> seen_;  ///< shares counted, by the text
 };
 
@@ -210,6 +246,8 @@ class Counter {
 
  private:
   bool is_bound(const std::string& buffer) const { return bound_.count(buffer) > 0; }
+  /// Bytes that memory moves at once.
+  double unit() const { return target_.is_cuda() ? kSector : kLine; }
 
   void add(const ir::Stage& stage, const Domain& domain) {
     const ir::Buffer& output = *program_.buffer(stage.output);
@@ -218,7 +256,7 @@ class Counter {
     const bool temporary = output.role == ir::Role::kTemp;
     const double read = temporary ? read_[output.name] / size_of(output, domain) : where;
     const double needed = where > 0 ? std::min(1.0, read / where) : 0;
-    ValueCounter value(program_, domain, where * needed);
+    ValueCounter value(program_, target_, domain, where * needed);
     value.add(stage.value, stage.reduce == ir::Reduce::kSum && is_float(stage.accumulate));
     const ir::Instruction* row = schedules::instruction_for(stage, target_, true);
     if (row) {
@@ -241,7 +279,12 @@ class Counter {
         const double elements =
             std::min(most, domain.elements(b->shape, indices)) * needed * chosen;
         read_[b->name] += elements;
-        if (std::none_of(indices.begin(), indices.end(), reads_data)) return;
+        if (std::none_of(indices.begin(), indices.end(), reads_data)) {
+          double& apart = strided_[b->name];
+          const double most = std::min(elements, distinct(*b, domain));
+          apart = std::max(apart, most / elements_in_line(*b, indices, domain, unit()) * unit());
+          return;
+        }
         // Stages that read the same elements take them from memory once.
         double& lines = gathered_[b->name][ir::print(e)];
         const double row = row_of(*b, indices, domain);
@@ -250,46 +293,6 @@ class Counter {
             lines, gathered_lines(*b, elements / repeats, row, drawn_from(*b, indices, domain)));
       });
     });
-  }
-
-  /// True of a dim along which all elements are one.
-  static bool is_repeated(const ir::Buffer& b, size_t dim, const Domain& domain) {
-    for (size_t a = 0; a < b.strides.size(); ++a) {
-      const size_t of = b.axes.empty() ? a : static_cast<size_t>(b.axes[a].dim);
-      if (of == dim && domain.closed(b.strides[a]) == 0) return true;
-    }
-    return false;
-  }
-
-  /// Elements of a tensor in memory.
-  static double distinct(const ir::Buffer& b, const Domain& domain) {
-    double count = 1;
-    for (size_t d = 0; d < b.shape.size(); ++d) {
-      if (!is_repeated(b, d, domain)) count *= domain.closed(b.shape[d]);
-    }
-    return std::max(count, 1.0);
-  }
-
-  static bool reads_data(const ir::Expr& index) {
-    bool found = false;
-    ir::visit(index, [&](const ir::Expr& x) { found = found || x->op == ir::Op::kLoad; });
-    return found;
-  }
-
-  /// Elements that lie in a row wherever data choose one.
-  static double row_of(const ir::Buffer& b, std::span<const ir::Expr> indices,
-                       const Domain& domain) {
-    double row = 1;
-    for (size_t a = b.shape.size(); a-- > 0;) {
-      const size_t d = b.axes.empty() ? a : static_cast<size_t>(b.axes[a].dim);
-      if (is_repeated(b, d, domain)) continue;
-      const bool dense = b.strides.empty() || domain.closed(b.strides[a]) == row;
-      if (!dense || reads_data(indices[d])) break;
-      const double values = domain.elements({b.shape[d]}, indices.subspan(d, 1));
-      row *= values;
-      if (values < domain.closed(b.shape[d])) break;
-    }
-    return std::max(row, 1.0);
   }
 
   /// Elements that may be chosen: all along dims that data index, else those that indices reach.
@@ -311,13 +314,12 @@ class Counter {
 
   /// Bytes of the lines that rows of `row` elements lie in, which are drawn from `from` elements.
   double gathered_lines(const ir::Buffer& b, double elements, double row, double from) const {
-    const double unit = target_.is_cuda() ? kSector : kLine;
     const double bytes = row * hone::size_of(b.type), rows = elements / row;
-    if (bytes >= unit) return rows * std::ceil(bytes / unit) * unit;
+    if (bytes >= unit()) return rows * std::ceil(bytes / unit()) * unit();
     // A line is not read if none of its rows is. Those drawn from lie together at best.
-    const double all = from / row, a_line = unit / bytes;
+    const double all = from / row, a_line = unit() / bytes;
     const double missed = std::pow(std::max(0.0, 1 - rows / all), a_line);
-    return (1 - missed) * std::max(1.0, all / a_line) * unit;
+    return (1 - missed) * std::max(1.0, all / a_line) * unit();
   }
 
   static void add(Work::Slots& all, const Work::Slots& more) {
@@ -332,15 +334,15 @@ class Counter {
 
   /// Bytes between neighbouring elements at best: what memory moves for each, up to its unit.
   double bytes_apart(const ir::Buffer& b) const {
-    const double each = hone::size_of(b.type), unit = target_.is_cuda() ? kSector : kLine;
-    double least = b.strides.empty() ? 1 : unit;
+    const double each = hone::size_of(b.type);
+    double least = b.strides.empty() ? 1 : unit();
     for (size_t a = 0; a < b.strides.size(); ++a) {
       const auto dim = b.axes.empty() ? a : static_cast<size_t>(b.axes[a].dim);
       if (domains_[0].closed(b.shape[dim]) <= 1) continue;
       const double stride = domains_[0].closed(b.strides[a]);
       if (stride > 0) least = std::min(least, stride);
     }
-    return std::clamp(least * each, each, std::max(unit, each));
+    return std::clamp(least * each, each, std::max(unit(), each));
   }
 
   /// Of the constants that a partial product of them is made of: a call may read those instead.
@@ -367,6 +369,9 @@ class Counter {
     work_.bytes_written += written;
     const double apart = bytes_apart(b) / each;
     double lines = apart * read, gathered = 0;
+    // Of a near cache a load takes what it needs, not lines.
+    const double strided = std::min(strided_[b.name], apart * bytes);
+    if (strided > 2 * static_cast<double>(target_.l1d)) lines = std::max(lines, strided);
     if (const auto chosen = gathered_.find(b.name); chosen != gathered_.end()) {
       for (const auto& [text, own] : chosen->second) gathered += own;
       gathered = std::min(gathered, apart * bytes);
@@ -389,6 +394,7 @@ class Counter {
   std::vector<Domain> domains_;                   ///< per stage
   Vars bound_;                                    ///< buffers that the call finds ready
   std::map<std::string, double> read_, written_;  ///< elements, by the buffer
+  std::map<std::string, double> strided_;         ///< bytes of lines that one access reads, at best
   /// Bytes of lines that data choose, by the buffer and the text of the read.
   std::map<std::string, std::map<std::string, double>> gathered_;
 };

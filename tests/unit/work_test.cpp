@@ -131,6 +131,29 @@ TEST_CASE("work: integers are as wide as what they are made of") {
   CHECK(w.singles.all == 1000);
 }
 
+TEST_CASE("work: 64-bit integers are two lanes wide unless their low bits suffice") {
+  const std::string dot = "op d(X: i64[N], Y: i64[N]) -> (Z: ";
+  const std::string wide = dot + "i64[]) { Z[] = sum[i](X[i]*Y[i]) } N=1000";
+  CHECK(work(wide, "x86 isa=avx512").singles.all == 2 * 1000 * 2);
+  CHECK(work(wide, "x86 isa=avx2").singles.all == 2 * 1000 * (3 + 1));
+  const std::string low = dot + "i32[]) { Z[] = cast<i32>(sum[i](X[i]*Y[i])) } N=1000";
+  CHECK(work(low, "x86 isa=avx2").singles.all == 1000 * 2);
+}
+
+TEST_CASE("work: what lies lines apart in a tensor takes whole lines, beyond near caches") {
+  const auto lines = [](const std::string& read, int n) {
+    return work("op s(X: f32[N,N]) -> (Y: f32[N/2]) { Y[i] = " + read +
+                " } N=" + std::to_string(n))
+        .read_lines;
+  };
+  CHECK(lines("X[i,i]", 20000) == 64 * 10000);
+  CHECK(lines("X[2*i,0]", 20000) == 64 * 10000);
+  CHECK(lines("X[i/2,i]", 20000) == 4 * 10000);
+  CHECK(lines("sum[j in 0..N/4](X[i,4*j])", 2000) == 16 * 1000 * 500);
+  // A load takes of the nearest cache what it needs.
+  CHECK(lines("X[i,i]", 200) == 4 * 100);
+}
+
 TEST_CASE("work: ranges and indices that data decide") {
   const Work bag = work("embedding_bag R=1000 D=8 L=120 B=4");
   CHECK(bag.singles.all == doctest::Approx(120 * 8));

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+
+#include "jit/ir/program.h"
+#include "runtime/measure/domain.h"
+
+namespace hone::runtime {
+
+/// Elements of a tensor in memory.
+double distinct(const ir::Buffer& b, const Domain& domain);
+
+/// True of an index that is read from data.
+bool reads_data(const ir::Expr& index);
+
+/// Elements that lie in a row wherever data choose one.
+double row_of(const ir::Buffer& b, std::span<const ir::Expr> indices, const Domain& domain);
+
+/// The most elements in one line of `unit` bytes that an access without data reads.
+double elements_in_line(const ir::Buffer& b, std::span<const ir::Expr> indices,
+                        const Domain& domain, double unit);
+
+}  // namespace hone::runtime
