@@ -22,6 +22,9 @@ namespace {
 /// Instructions that a value takes to be worth a register.
 /// Chosen: as `hoist` has it for values that are kept in memory (not measured).
 constexpr double kHeavy = 7;
+/// The same where it is one value for all lanes: a single register, or one load where there is none.
+/// Tuned on: Zen 3 (AVX2).
+constexpr double kHeavyUniform = 3;
 
 std::set<int> written_in(const Stmt& s) {
   std::set<int> out;
@@ -88,6 +91,9 @@ class Mover {
   List list_in(Scope scope, const std::vector<StmtRef>& body);
   StmtRef moved_in(const StmtRef& s);
   Expr moved(const Expr& e, bool summand, bool chosen);
+  Expr with_moved_parts(const Expr& e, bool summand, bool chosen);
+  /// One value for all lanes of the vector loop around.
+  bool is_uniform(const Needs& needs) const;
   size_t home_of(const Needs& needs) const;
   bool may_leave(const Scope& scope, const Needs& needs) const;
   Expr keep(const Expr& e, Needs needs, Scope& scope);
@@ -145,13 +151,18 @@ StmtRef Mover::moved_in(const StmtRef& s) {
 /// The value with its dear parts moved. A `summand` is a term of a sum, and what is `chosen` is
 /// needed only where a condition says so.
 Expr Mover::moved(const Expr& e, bool summand, bool chosen) {
-  if (e->op == Op::kLoad || e->args.empty() || operations_of(e) < kHeavy) return e;
+  if (e->op == Op::kLoad || e->args.empty() || operations_of(e) < kHeavyUniform) return e;
   const bool kept_type = e->type == DType::kF32 || e->type == DType::kF64 || e->type == DType::kI32;
   if (kept_type && !(summand && is_product(e))) {
     Needs needs = needs_of(e);
+    if (operations_of(e) < kHeavy && !is_uniform(needs)) return with_moved_parts(e, summand, chosen);
     const size_t home = needs.reads_unasked && chosen ? scopes_.size() : home_of(needs);
     if (home < scopes_.size()) return keep(e, std::move(needs), scopes_[home]);
   }
+  return with_moved_parts(e, summand, chosen);
+}
+
+Expr Mover::with_moved_parts(const Expr& e, bool summand, bool chosen) {
   const bool sum = e->op == Op::kAdd || e->op == Op::kSub || (summand && e->op == Op::kNeg);
   std::vector<Expr> args;
   bool changed = false;
@@ -161,6 +172,12 @@ Expr Mover::moved(const Expr& e, bool summand, bool chosen) {
     changed |= args.back().get() != e->args[i].get();
   }
   return changed ? with_args(e, std::move(args)) : e;
+}
+
+bool Mover::is_uniform(const Needs& needs) const {
+  return std::any_of(scopes_.begin(), scopes_.end(), [&](const Scope& s) {
+    return s.loop && s.loop->mark == Mark::kVector && !needs.loops.contains(s.loop->loop);
+  });
 }
 
 /// The number of the outermost scope that a value of such needs may move to. scopes_.size() where
@@ -223,7 +240,7 @@ bool has_dear_values(const Nest& nest) {
   for (const Launch& l : nest.launches) {
     for_each(*l.body, [&](const Stmt& s) {
       const auto* store = as<StoreStmt>(s);
-      found = found || (store && operations_of(store->value) >= kHeavy);
+      found = found || (store && operations_of(store->value) >= kHeavyUniform);
     });
   }
   return found;
