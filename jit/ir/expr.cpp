@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "jit/ir/operations.h"
+
 namespace hone::ir {
 namespace {
 
@@ -155,10 +157,6 @@ Expr fold_identity(Op op, const Expr& a, const Expr& b) {
       break;
   }
   return {};
-}
-
-bool is_comparison(Op op) {
-  return op == Op::kEq || op == Op::kNe || op == Op::kLt || op == Op::kLe;
 }
 
 }  // namespace

@@ -45,6 +45,10 @@ bool is_arithmetic(Op op) {
   }
 }
 
+bool is_comparison(Op op) {
+  return op == Op::kEq || op == Op::kNe || op == Op::kLt || op == Op::kLe;
+}
+
 VectorLength vector_length(const Expr& call) {
   return call->type == DType::kF64 ? call->fn->doubles : call->fn->singles;
 }

@@ -8,6 +8,7 @@ namespace hone::ir {
 
 /// Arithmetic and functions, which count as operations; comparisons, casts and choices do not.
 bool is_arithmetic(Op op);
+bool is_comparison(Op op);
 
 /// Instructions of a call on a vector of its type; half precision is computed in f32.
 VectorLength vector_length(const Expr& call);

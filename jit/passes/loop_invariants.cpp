@@ -22,8 +22,8 @@ namespace {
 /// Instructions that a value takes to be worth a register.
 /// Chosen: as `hoist` has it for values that are kept in memory (not measured).
 constexpr double kHeavy = 7;
-/// The same where it is one value for all lanes: a single register, or one load where there is none.
-/// Tuned on: Zen 3 (AVX2).
+/// The same where it is one value for all lanes: a single register, or one load where there is
+/// none. Tuned on: Zen 3 (AVX2).
 constexpr double kHeavyUniform = 3;
 
 std::set<int> written_in(const Stmt& s) {
@@ -155,7 +155,8 @@ Expr Mover::moved(const Expr& e, bool summand, bool chosen) {
   const bool kept_type = e->type == DType::kF32 || e->type == DType::kF64 || e->type == DType::kI32;
   if (kept_type && !(summand && is_product(e))) {
     Needs needs = needs_of(e);
-    if (operations_of(e) < kHeavy && !is_uniform(needs)) return with_moved_parts(e, summand, chosen);
+    if (operations_of(e) < kHeavy && !is_uniform(needs))
+      return with_moved_parts(e, summand, chosen);
     const size_t home = needs.reads_unasked && chosen ? scopes_.size() : home_of(needs);
     if (home < scopes_.size()) return keep(e, std::move(needs), scopes_[home]);
   }

@@ -7,6 +7,7 @@
 
 #include "jit/ir/build.h"
 #include "jit/ir/facts.h"
+#include "jit/ir/operations.h"
 #include "jit/ir/visit.h"
 
 namespace hone::jit {
@@ -14,10 +15,6 @@ namespace hone::jit {
 using namespace ir;
 
 namespace {
-
-bool is_comparison(Op op) {
-  return op == Op::kEq || op == Op::kNe || op == Op::kLt || op == Op::kLe;
-}
 
 /// A comparison of 64-bit integers that needs more than the number of the lane of `loop`.
 bool compares_lanes(const Expr& e, int loop) {

@@ -11,6 +11,7 @@
 #include "include/hone/error.h"
 #include "jit/passes/loop_invariants.h"
 #include "jit/passes/narrow_integers.h"
+#include "jit/passes/short_integers.h"
 #include "jit/x86/encode/encode.h"
 #include "jit/x86/encode/machine.h"
 #include "jit/x86/encode/print.h"
@@ -73,8 +74,11 @@ Result<X86Code, ir::Reject> compile_x86(const ir::Nest& nest, const ir::Target& 
                                         const EmitOptions& options) {
   X86Code code;
   const auto narrowed = with_narrow_integers(nest);
-  const auto moved = with_invariants_outside(narrowed ? *narrowed : nest);
-  const ir::Nest& selected = moved ? *moved : narrowed ? *narrowed : nest;
+  const ir::Nest& narrow = narrowed ? *narrowed : nest;
+  const auto shortened = with_short_integers(narrow);
+  const ir::Nest& shortest = shortened ? *shortened : narrow;
+  const auto moved = with_invariants_outside(shortest);
+  const ir::Nest& selected = moved ? *moved : shortest;
   for (const ir::Launch& launch : selected.launches) {
     try {
       const Result<Lir, ir::Reject> lir = select(selected, launch, target);

@@ -59,8 +59,7 @@ bool reads_data(const ir::Expr& index) {
   return found;
 }
 
-double row_of(const ir::Buffer& b, std::span<const ir::Expr> indices,
-                     const Domain& domain) {
+double row_of(const ir::Buffer& b, std::span<const ir::Expr> indices, const Domain& domain) {
   double row = 1;
   for (size_t a = b.shape.size(); a-- > 0;) {
     const size_t d = b.axes.empty() ? a : static_cast<size_t>(b.axes[a].dim);

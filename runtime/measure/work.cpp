@@ -176,7 +176,7 @@ class ValueCounter {
   const Domain& domain_;
   double share_;
   bool has_wide_product_;
-  double widest_;  ///< bytes that an integer needs at most
+  double widest_;                       ///< bytes that an integer needs at most
   std::map<std::string, double> seen_;  ///< shares counted, by the text
 };
 

@@ -142,8 +142,7 @@ TEST_CASE("work: 64-bit integers are two lanes wide unless their low bits suffic
 
 TEST_CASE("work: what lies lines apart in a tensor takes whole lines, beyond near caches") {
   const auto lines = [](const std::string& read, int n) {
-    return work("op s(X: f32[N,N]) -> (Y: f32[N/2]) { Y[i] = " + read +
-                " } N=" + std::to_string(n))
+    return work("op s(X: f32[N,N]) -> (Y: f32[N/2]) { Y[i] = " + read + " } N=" + std::to_string(n))
         .read_lines;
   };
   CHECK(lines("X[i,i]", 20000) == 64 * 10000);

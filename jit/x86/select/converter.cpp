@@ -234,8 +234,8 @@ Value Converter::narrow_shuffled(const Value& v, DType to) {
   if (from == 2 * size) {
     // Fixed by: x86.
     constexpr int kEvenQuarters = 0x08;
-    const Reg joined = code_.define(RegClass::kVec, 32, X86::vpermq,
-                                    {vreg(first, 32), imm(kEvenQuarters)});
+    const Reg joined =
+        code_.define(RegClass::kVec, 32, X86::vpermq, {vreg(first, 32), imm(kEvenQuarters)});
     return {joined, to, size};
   }
   const Reg high = code_.define(RegClass::kVec, 16, X86::vextracti128, {vreg(first, 32), imm(1)});
@@ -250,9 +250,9 @@ Value Converter::wrapped(const Value& v, DType to) {
   const int away = 8 * size_of(v.type) - bits;
   const Reg up = code_.define(RegClass::kVec, w, words ? X86::vpsllw : X86::vpslld,
                               {vreg(v.reg, w), imm(away)});
-  return {code_.define(RegClass::kVec, w, words ? X86::vpsraw : X86::vpsrad,
-                       {vreg(up, w), imm(away)}),
-          v.type, v.element};
+  return {
+      code_.define(RegClass::kVec, w, words ? X86::vpsraw : X86::vpsrad, {vreg(up, w), imm(away)}),
+      v.type, v.element};
 }
 
 }  // namespace hone::jit

@@ -37,6 +37,7 @@ Value Divisions::divide_by(Op op, const Value& a, int64_t most_a, int64_t diviso
   if (size_of(a.type) == 8) {
     return divide(op, a, most_a, vectors_.constant_bits(a.type, bits), divisor);
   }
+  if (size_of(a.type) == 2 && divisor <= INT16_MAX) return short_quotient(op, a, divisor);
   const DType real = std::max(most_a, divisor) <= kMostMultiplied ? DType::kF32 : DType::kF64;
   return in_parts(real, a, a,
                   [&](const Value& x, const Value&) { return quotient_by(op, real, x, divisor); });
@@ -62,6 +63,26 @@ Value Divisions::by_power(Op op, const Value& a, int power) {
   const Value sign = vectors_.constant_bits(a.type, uint64_t{1} << (8 * size - 1 - power));
   return vectors_.op3(size == 8 ? X86::vpsubq : X86::vpsubb,
                       vectors_.op3(X86::vxorps, logical, sign), sign);
+}
+
+/// A number of 15 bits times the inverse, rounded up in 16 bits and some zeros in front, is off by
+/// less than 1/divisor. A negative one is the complement of such a number, and so is its quotient.
+Value Divisions::short_quotient(Op op, const Value& a, int64_t divisor) {
+  const int w = width(a.type);
+  const int zeros = static_cast<int>(std::bit_width(static_cast<uint64_t>(divisor))) - 1;
+  const int64_t one = int64_t{1} << (16 + zeros);
+  const auto inverse = static_cast<uint64_t>((one + divisor - 1) / divisor);
+  const auto shifted = [&](X86 x, Reg r, int by) {
+    return Value{code_.define(RegClass::kVec, w, x, {vreg(r, w), imm(by)}), a.type, 2};
+  };
+  const Value sign = shifted(X86::vpsraw, a.reg, 15);
+  const Value high = vectors_.op3(X86::vpmulhuw, vectors_.op3(X86::vxorps, a, sign),
+                                  vectors_.constant_bits(a.type, inverse));
+  const Value q = vectors_.op3(X86::vxorps, shifted(X86::vpsrlw, high.reg, zeros), sign);
+  if (op == Op::kDiv) return q;
+  const Value whole =
+      vectors_.op3(X86::vpmullw, q, vectors_.constant_bits(a.type, static_cast<uint64_t>(divisor)));
+  return vectors_.op3(X86::vpsubw, a, whole);
 }
 
 Value Divisions::by_lanes(Op op, const Value& a, const Value& b) {

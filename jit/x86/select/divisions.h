@@ -27,6 +27,8 @@ class Divisions final : public SelectionPart {
  private:
   /// By 2^power: a shift, or a mask.
   Value by_power(ir::Op op, const Value& a, int power);
+  /// 16-bit integers by a constant that is no power of two.
+  Value short_quotient(ir::Op op, const Value& a, int64_t divisor);
   /// 64-bit integers: what a first quotient leaves is divided again.
   Value long_quotient(ir::Op op, const Value& a, const Value& b);
   /// The same lane by lane.

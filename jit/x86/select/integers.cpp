@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "jit/ir/functions/function.h"
+#include "jit/ir/operations.h"
 #include "jit/x86/select/expressions.h"
 
 namespace hone::jit {
@@ -28,10 +29,6 @@ Comparison comparison_of(Op op) {
     default:
       return {X86::setle, Pseudo::jump_gt};
   }
-}
-
-bool is_comparison(Op op) {
-  return op == Op::kEq || op == Op::kNe || op == Op::kLt || op == Op::kLe;
 }
 
 }  // namespace

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/passes/short_integers.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "jit/ir/build.h"
+#include "jit/ir/integers.h"
+#include "jit/ir/operations.h"
+#include "jit/ir/visit.h"
+
+namespace hone::jit {
+
+using namespace ir;
+
+namespace {
+
+bool is_short(DType t) { return is_int(t) && size_of(t) <= 2; }
+
+struct Range {
+  int64_t least, most;
+  bool fits(const Range& in) const { return in.least <= least && most <= in.most; }
+};
+
+Range range_of(DType t) {
+  const int bits = 8 * size_of(t);
+  if (t == DType::kU8) return {0, 255};
+  return {-(int64_t{1} << (bits - 1)), (int64_t{1} << (bits - 1)) - 1};
+}
+
+/// Products of these stay within 64 bits.
+constexpr Range kAny = {INT32_MIN, INT32_MAX};
+
+/// What a value of at most 32 bits may be before it wraps, as far as types and constants say.
+std::optional<Range> range_of(const Expr& e) {
+  if (e->op == Op::kInt) return Range{e->i, e->i};
+  if (is_short(e->type)) return range_of(e->type);
+  if (e->type != DType::kI32) return std::nullopt;
+  if (e->op == Op::kCast) {
+    return e->args[0]->type == DType::kBool ? Range{0, 1} : range_of(e->args[0]);
+  }
+  std::vector<Range> of;
+  for (size_t i = e->op == Op::kSelect ? 1 : 0; i < e->args.size() && e->op != Op::kLoad; ++i) {
+    const auto r = range_of(e->args[i]);
+    if (!r || !r->fits(kAny)) return std::nullopt;
+    of.push_back(*r);
+  }
+  switch (e->op) {
+    case Op::kNeg:
+      return Range{-of[0].most, -of[0].least};
+    case Op::kAdd:
+      return Range{of[0].least + of[1].least, of[0].most + of[1].most};
+    case Op::kSub:
+      return Range{of[0].least - of[1].most, of[0].most - of[1].least};
+    case Op::kMul: {
+      const auto [least, most] =
+          std::minmax({of[0].least * of[1].least, of[0].least * of[1].most,
+                       of[0].most * of[1].least, of[0].most * of[1].most});
+      return Range{least, most};
+    }
+    case Op::kMin:
+      return Range{std::min(of[0].least, of[1].least), std::min(of[0].most, of[1].most)};
+    case Op::kMax:
+      return Range{std::max(of[0].least, of[1].least), std::max(of[0].most, of[1].most)};
+    case Op::kDiv:
+      if (of[1].least < 1 || of[1].least != of[1].most) return std::nullopt;
+      return Range{floor_div_of(of[0].least, of[1].most), floor_div_of(of[0].most, of[1].most)};
+    case Op::kMod:
+      if (of[1].least < 1) return std::nullopt;
+      return Range{0, of[1].most - 1};
+    case Op::kSelect:
+      return Range{std::min(of[0].least, of[1].least), std::max(of[0].most, of[1].most)};
+    default:
+      return std::nullopt;
+  }
+}
+
+class Shortener {
+ public:
+  StmtRef walk(const StmtRef& s) {
+    const int outer = vector_;
+    if (const auto* l = as<ForStmt>(*s); l && l->mark == Mark::kVector) vector_ = l->loop;
+    const StmtRef out = rewrite_children(own(s), [&](const StmtRef& b) { return walk(b); });
+    vector_ = outer;
+    return out;
+  }
+
+  bool changed = false;
+
+ private:
+  StmtRef own(const StmtRef& s) {
+    const auto* store = as<StoreStmt>(*s);
+    if (vector_ < 0 || !store || store->reduce != Reduce::kNone) return s;
+    const DType type = store->value->type;
+    if (operations_of(store->value) < 1 || !(is_short(type) || type == DType::kBool)) return s;
+    const Expr value = type == DType::kBool ? condition(store->value) : whole(store->value);
+    if (!value || value.get() == store->value.get()) return s;
+    changed = true;
+    StoreStmt now = *store;
+    now.value = value;
+    return make_stmt(std::move(now));
+  }
+
+  /// A value of at most 16 bits without any of more on the way; null where there is none.
+  Expr whole(const Expr& e) const {
+    if (e->op == Op::kLoad || e->op == Op::kInt || e->op == Op::kScalar) return e;
+    if (e->op == Op::kCast && e->args[0]->type == DType::kI32) {
+      const Expr x = low(e->args[0]);
+      return x && e->type != DType::kI16 ? make_cast(e->type, x) : x;
+    }
+    if (e->op != Op::kSelect) return {};
+    const Expr chosen = condition(e->args[0]);
+    const Expr a = chosen ? whole(e->args[1]) : Expr(), b = a ? whole(e->args[2]) : Expr();
+    return b ? make_select(chosen, a, b) : Expr();
+  }
+
+  /// The low 16 bits of a value, as an i16; null where they are not had in 16 bits.
+  Expr low(const Expr& e) const {
+    if (is_short(e->type)) {
+      const Expr x = whole(e);
+      return x && x->type != DType::kI16 ? make_cast(DType::kI16, x) : x;
+    }
+    if (e->type != DType::kI32) return {};
+    if (e->op == Op::kInt) return make_int(static_cast<int16_t>(e->i), DType::kI16);
+    if (e->op == Op::kCast && is_short(e->args[0]->type)) return low(e->args[0]);
+    if (!mentions_loop(e, vector_)) return make_cast(DType::kI16, e);
+    if (e->op == Op::kCast && e->args[0]->type == DType::kBool) {
+      const Expr chosen = condition(e->args[0]);
+      return chosen ? make_cast(DType::kI16, chosen) : Expr();
+    }
+    switch (e->op) {
+      case Op::kNeg:
+      case Op::kAdd:
+      case Op::kSub:
+      case Op::kMul:
+        return of_operands(e, [&](const Expr& a) { return low(a); });
+      case Op::kMin:
+      case Op::kMax:
+        return of_operands(e, [&](const Expr& a) { return exact(a); });
+      case Op::kDiv:
+      case Op::kMod:
+        if (int64_t by = 0; !is_const(e->args[1], &by) || by < 1) return {};
+        return of_operands(e, [&](const Expr& a) { return exact(a); });
+      case Op::kSelect: {
+        const Expr chosen = condition(e->args[0]);
+        const Expr a = chosen ? low(e->args[1]) : Expr(), b = a ? low(e->args[2]) : Expr();
+        return b ? make_select(chosen, a, b) : Expr();
+      }
+      default:
+        return {};
+    }
+  }
+
+  /// The value as an i16; null where it is not proved to be one.
+  Expr exact(const Expr& e) const {
+    const auto range = range_of(e);
+    return range && range->fits(range_of(DType::kI16)) ? low(e) : Expr();
+  }
+
+  /// A condition that compares 16 bits at most; null where it compares others.
+  Expr condition(const Expr& e) const {
+    if (e->op == Op::kInt || !mentions_loop(e, vector_)) return e;
+    if (e->op == Op::kLoad) return e;
+    if (e->op == Op::kAnd || e->op == Op::kOr || e->op == Op::kNot) {
+      return of_operands(e, [&](const Expr& a) { return condition(a); });
+    }
+    const bool compares = is_comparison(e->op) && is_int(e->args[0]->type);
+    return compares ? of_operands(e, [&](const Expr& a) { return exact(a); }) : Expr();
+  }
+
+  template <class F>
+  static Expr of_operands(const Expr& e, const F& f) {
+    std::vector<Expr> args;
+    for (const Expr& a : e->args) {
+      args.push_back(f(a));
+      if (!args.back()) return {};
+    }
+    return args.size() == 1 ? make_unary(e->op, args[0]) : make_binary(e->op, args[0], args[1]);
+  }
+
+  int vector_ = -1;  ///< number of the vector loop around; -1: none
+};
+
+}  // namespace
+
+std::optional<Nest> with_short_integers(const Nest& nest) {
+  Nest out = nest;
+  Shortener shortener;
+  for (Launch& l : out.launches) l.body = shortener.walk(l.body);
+  if (!shortener.changed) return std::nullopt;
+  return out;
+}
+
+}  // namespace hone::jit
