@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "jit/ir/facts.h"
 #include "jit/ir/poly.h"
 #include "jit/passes/joins.h"
 #include "jit/passes/stage_tree.h"
@@ -165,7 +166,7 @@ class Coverage {
         }
       }
     }
-    if (!conditions_hold()) return why_;
+    if (!conditions_hold() || !runs(dims)) return why_;
     if (root_ && !once(dims)) return why_;
     return {};
   }
@@ -251,6 +252,39 @@ class Coverage {
       if (ir::mentions_var(of.out_index[d], var)) to.insert(dims[d].begin(), dims[d].end());
     }
     return true;
+  }
+
+  /// What is read outside the loops is computed: those that do not choose a part of it run.
+  bool runs(const std::vector<std::set<Atom>>& dims) {
+    const bool outside = root_ || std::any_of(p_.stages.begin(), p_.stages.end(), [&](auto& r) {
+      return r.name != s_.name && r.name != s_.at.stage && reads(r, s_.output) &&
+             !is_inside(p_, r.at, s_.at);
+    });
+    if (!outside) return true;
+    for (const ir::Place& at : chain()) {
+      const Stage& owner = *p_.stage(at.stage);
+      const size_t last = position_of(owner, at.loop);
+      const bool home = owner.name == home_.stage;
+      for (size_t i = home ? position_of(owner, home_.loop) + 1 : 0; i <= last; ++i) {
+        for (const std::string& var : roots_of(owner, owner.loops[i].name)) {
+          const bool followed = std::any_of(dims.begin(), dims.end(), [&](const auto& atoms) {
+            return atoms.count({owner.name, var}) != 0;
+          });
+          if (!followed && !has_values(*owner.var(var))) {
+            return fail("may have no iterations, as " + var + " may have no values");
+          }
+        }
+      }
+    }
+    return true;
+  }
+
+  /// At any dims of the call, whatever the data.
+  bool has_values(const ir::IndexVar& v) const {
+    ir::Facts facts;
+    for (const ir::Dim& d : p_.dims) facts.define_dim(d.name, d.lo, d.hi);
+    const ir::Poly count = ir::Poly::of(v.hi, &facts) - (v.lo ? ir::Poly::of(v.lo, &facts) : 0);
+    return facts.nonnegative(count - 1);
   }
 
   /// No condition leaves out iterations, except of what is outside the domain of `s_`.
