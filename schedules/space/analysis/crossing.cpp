@@ -34,6 +34,11 @@ bool find_tensor(Plan& plan, const ir::Stage& s, const StageFacts& facts, Crossi
     if (c.read.empty()) return plan.declines("it reads " + a.buffer + " along memory in no index");
     if (!plain) return plan.declines("an index of " + a.buffer + " is no plain one");
   }
+  // One copy would have to hold what all loads of the tensor take.
+  const auto reads = [&](const Access& a) { return a.buffer == c.tensor; };
+  if (std::count_if(facts.loads.begin(), facts.loads.end(), reads) > 1) {
+    return plan.declines("it reads " + c.tensor + " both along the store and across it");
+  }
   return !c.read.empty() || plan.declines("each load runs along memory as the store does");
 }
 
