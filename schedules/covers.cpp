@@ -257,9 +257,9 @@ class Coverage {
   /// What is read outside the loops is computed: those that do not choose a part of it run.
   bool runs(const std::vector<std::set<Atom>>& dims) {
     const bool outside = root_ || std::any_of(p_.stages.begin(), p_.stages.end(), [&](auto& r) {
-      return r.name != s_.name && r.name != s_.at.stage && reads(r, s_.output) &&
-             !is_inside(p_, r.at, s_.at);
-    });
+                           return r.name != s_.name && r.name != s_.at.stage &&
+                                  reads(r, s_.output) && !is_inside(p_, r.at, s_.at);
+                         });
     if (!outside) return true;
     for (const ir::Place& at : chain()) {
       const Stage& owner = *p_.stage(at.stage);

@@ -55,9 +55,8 @@ std::optional<Range> range_of(const Expr& e) {
     case Op::kSub:
       return Range{of[0].least - of[1].most, of[0].most - of[1].least};
     case Op::kMul: {
-      const auto [least, most] =
-          std::minmax({of[0].least * of[1].least, of[0].least * of[1].most,
-                       of[0].most * of[1].least, of[0].most * of[1].most});
+      const auto [least, most] = std::minmax({of[0].least * of[1].least, of[0].least * of[1].most,
+                                              of[0].most * of[1].least, of[0].most * of[1].most});
       return Range{least, most};
     }
     case Op::kMin:

@@ -369,7 +369,7 @@ class Counter {
     work_.bytes_written += written;
     const double apart = bytes_apart(b) / each;
     double lines = apart * read, gathered = 0;
-    // Of a near cache a load takes what it needs, not lines.
+    // From a near cache loads take elements, not lines.
     const double strided = std::min(strided_[b.name], apart * bytes);
     if (strided > 2 * static_cast<double>(target_.l1d)) lines = std::max(lines, strided);
     if (const auto chosen = gathered_.find(b.name); chosen != gathered_.end()) {

@@ -59,9 +59,7 @@ const Body kBodies[] = {
     {"(X[i] + Z[i])/9", [](int64_t x, int64_t z) { return floor_of(x + z, 9); }},
     {"(X[i] - Z[i])%7", [](int64_t x, int64_t z) { return x - z - 7 * floor_of(x - z, 7); }},
     {"X[i]/32767 + Z[i]%32766",
-     [](int64_t x, int64_t z) {
-       return floor_of(x, 32767) + z - 32766 * floor_of(z, 32766);
-     }},
+     [](int64_t x, int64_t z) { return floor_of(x, 32767) + z - 32766 * floor_of(z, 32766); }},
     {"select(X[i] < Z[i], X[i], 5)", [](int64_t x, int64_t z) { return x < z ? x : 5; }},
     {"select(X[i] + 1 < Z[i] && Z[i] != 3, X[i]*Z[i], Z[i])",
      [](int64_t x, int64_t z) { return x + 1 < z && z != 3 ? x * z : z; }},

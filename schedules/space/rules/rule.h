@@ -28,6 +28,7 @@ extern const Rule kRelayout;
 extern const Rule kRunning;
 extern const Rule kRows;
 extern const Rule kJoined;
+extern const Rule kBands;
 extern const Rule kShortRows;
 extern const Rule kStencil;
 extern const Rule kTile;

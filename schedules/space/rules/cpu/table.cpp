@@ -4,8 +4,9 @@
 namespace hone::schedules {
 namespace {
 
-constexpr const Rule* kShaping[] = {&cpu::kInline,   &cpu::kFactor,  &cpu::kPad,  &cpu::kCollapse,
-                                    &cpu::kRelayout, &cpu::kRunning, &cpu::kRows, &cpu::kJoined};
+constexpr const Rule* kShaping[] = {&cpu::kInline,   &cpu::kFactor,   &cpu::kPad,
+                                    &cpu::kCollapse, &cpu::kRelayout, &cpu::kRunning,
+                                    &cpu::kRows,     &cpu::kJoined,   &cpu::kBands};
 constexpr const Rule* kStages[] = {&cpu::kTile,           &cpu::kLanes,     &cpu::kTranspose,
                                    &cpu::kTransposeParts, &cpu::kShortRows, &cpu::kStencil,
                                    &cpu::kElementwise};
