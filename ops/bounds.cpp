@@ -166,6 +166,11 @@ bool Prover::prove_split(const Linear& form, size_t at, int* budget) const {
       if ((atom->op == ir::Op::kMin) == (scale > 0))
         return with(atom->args[0]) && with(atom->args[1]);
       return with(atom->args[0]) || with(atom->args[1]);
+    case ir::Op::kBitAnd:
+    case ir::Op::kBitOr:
+    case ir::Op::kBitXor:
+    case ir::Op::kShr:
+      return prove_bits(form, at, budget);
     case ir::Op::kSelect:
       return with(atom->args[1]) && with(atom->args[2]);
     case ir::Op::kMul: {
@@ -179,6 +184,25 @@ bool Prover::prove_split(const Linear& form, size_t at, int* budget) const {
     default:
       return false;
   }
+}
+
+/// x & y lies between 0 and either operand that is not negative, and x >> n between 0 and x. Of two
+/// such operands x | y and x ^ y are at most x + y.
+bool Prover::prove_bits(const Linear& form, size_t at, int* budget) const {
+  const Expr atom = form.terms[at].first;
+  const auto natural = [&](size_t i) { return prove(linear_of(atom->args[i]), budget); };
+  const auto with = [&](const Linear& by) { return prove(replaced(form, at, by), budget); };
+  const bool least = form.terms[at].second > 0;
+  if (atom->op == ir::Op::kBitOr || atom->op == ir::Op::kBitXor) {
+    if (!natural(0) || !natural(1)) return false;
+    Linear most = linear_of(atom->args[0]);
+    most.add(linear_of(atom->args[1]), 1);
+    return with(least ? Linear() : most);
+  }
+  for (size_t i = 0; i < (atom->op == ir::Op::kBitAnd ? 2u : 1u); ++i) {
+    if (natural(i) && with(least ? Linear() : linear_of(atom->args[i]))) return true;
+  }
+  return false;
 }
 
 /// x % d is 0 or more, less than d, and at most x where x is not negative; x % 0 is 0.

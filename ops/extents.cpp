@@ -2,6 +2,9 @@
 #include "ops/extents.h"
 
 #include <algorithm>
+#include <optional>
+
+#include "jit/ir/integers.h"
 
 namespace hone::ops {
 namespace {
@@ -35,6 +38,7 @@ class Bounder {
       const Expr a = bound(e->args[0], above), b = bound(e->args[1], above);
       return a && b ? ir::make_binary(e->op, a, b) : Expr();
     }
+    if (ir::is_bitwise(e->op)) return bits(e, above);
     const Linear form = linear_of(e);
     const bool whole = form.terms.size() == 1 && form.terms[0].first.get() == e.get();
     if (!whole || e->op == ir::Op::kVar) return sum(form, above);
@@ -42,6 +46,18 @@ class Bounder {
   }
 
  private:
+  /// Of a bitwise operation on numbers whose ends are constants.
+  Expr bits(const Expr& e, bool above) const {
+    std::optional<ir::IntegerRange> ranges[2];
+    for (size_t i = 0; i < 2; ++i) {
+      ir::IntegerRange r{};
+      const Expr lo = bound(e->args[i], false), hi = bound(e->args[i], true);
+      if (ir::is_const(lo, &r.lo) && ir::is_const(hi, &r.hi)) ranges[i] = r;
+    }
+    const auto range = ir::range_of_bits(e->op, ranges[0], ranges[1]);
+    return range ? ir::make_int(above ? range->hi : range->lo) : Expr();
+  }
+
   /// Of two numbers that are not negative.
   Expr product(const Expr& e, bool above) const {
     for (const Expr& factor : e->args) {
@@ -112,14 +128,16 @@ Expr Extents::index_ahead(const Term& t) const {
     return number ? number : ir::make_var(t.name);
   }
   const bool extreme = t.kind == Term::kCall && (t.name == "min" || t.name == "max");
-  const bool sum = t.kind == Term::kInfix && t.infix >= Infix::kAdd;
-  if (t.kind != Term::kNeg && !sum && !(extreme && t.args.size() == 2)) return {};
+  const bool sum = t.kind == Term::kInfix && t.infix >= Infix::kBitOr;
+  const bool prefix = t.kind == Term::kNeg || t.kind == Term::kBitNot;
+  if (!prefix && !sum && !(extreme && t.args.size() == 2)) return {};
   std::vector<Expr> args;
   for (const Term& a : t.args) {
     args.push_back(index_ahead(a));
     if (!args.back()) return {};
   }
   if (t.kind == Term::kNeg) return ir::make_unary(ir::Op::kNeg, args[0]);
+  if (t.kind == Term::kBitNot) return ir::make_int(-1) - args[0];
   const ir::Op op = extreme ? (t.name == "min" ? ir::Op::kMin : ir::Op::kMax) : row_of(t.infix).op;
   return ir::make_binary(op, args[0], args[1]);
 }

@@ -20,15 +20,9 @@ struct Foreign {
 };
 
 constexpr Foreign kSigns[] = {
-    {"^", "a power is `x*x`, or `pow(x, y)` of floats"},
     {"**", "a power is `x*x`, or `pow(x, y)` of floats"},
     {"//", "`/` of integers floors; a comment begins with `#`"},
-    {">>", "write `x / 4` for a shift by 2: `/` of integers floors"},
-    {"<<", "write `x * 4` for a shift by 2"},
     {"?", "choose with `select(condition, a, b)`"},
-    {"&", "write `&&`; there are no operations on bits"},
-    {"|", "write `||`; there are no operations on bits"},
-    {"~", "write `!` for bools, `-1 - x` for integers"},
     {"-=", "write `C[i] = C[i] - v`, or `C[i] += -v`"},
     {"*=", "write `C[i] = C[i] * v`"},
     {"/=", "write `C[i] = C[i] / v`"},
@@ -40,7 +34,7 @@ constexpr Foreign kSigns[] = {
     {"and", "write `&&`"},
     {"or", "write `||`"},
     {"not", "write `!x`"},
-    {"xor", "write `!=` of bools"},
+    {"xor", "write `!=` of bools, `^` of integers"},
     {"mod", "write `%`"},
     {"div", "write `/`, which floors on integers"},
     {"is", "write `==`"},

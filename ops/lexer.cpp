@@ -17,11 +17,11 @@ bool in_name(char c) { return starts_name(c) || is_digit(c); }
 
 constexpr std::array<std::string_view, 10> kWords = {"op",   "case", "inout", "in",   "where",
                                                      "else", "inf",  "nan",   "true", "false"};
-constexpr std::array<std::string_view, 9> kPairs = {
-    "->", "..", "+=", "==", "!=", "<=", ">=", "&&", "||"};
+constexpr std::array<std::string_view, 11> kPairs = {
+    "->", "..", "+=", "==", "!=", "<=", ">=", "&&", "||", "<<", ">>"};
 // Signs of other languages, read as one so that an error can name them.
-constexpr std::array<std::string_view, 11> kForeignPairs = {
-    "**", "//", ">>", "<<", "-=", "*=", "/=", "%=", ":=", "<>", "=>"};
+constexpr std::array<std::string_view, 9> kForeignPairs = {
+    "**", "//", "-=", "*=", "/=", "%=", ":=", "<>", "=>"};
 
 bool is_pair(std::string_view pair) {
   return std::find(kPairs.begin(), kPairs.end(), pair) != kPairs.end() ||

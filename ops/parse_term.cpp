@@ -72,10 +72,10 @@ Term Parser::parse_infix(int strength) {
 
 Term Parser::parse_prefix() {
   const int begin = token_.span.begin;
-  if (!token_.is("-") && !token_.is("!")) return parse_atom();
+  if (!token_.is("-") && !token_.is("!") && !token_.is("~")) return parse_atom();
   if (++nesting_ > kMaxDepth) fail(token_.span, "operators are nested deeper than 200");
   Term t;
-  t.kind = token_.is("-") ? Term::kNeg : Term::kNot;
+  t.kind = token_.is("-") ? Term::kNeg : token_.is("!") ? Term::kNot : Term::kBitNot;
   take();
   t.args.push_back(parse_prefix());
   --nesting_;

@@ -30,6 +30,14 @@ std::string with_commas(const std::vector<std::string>& parts) {
   return fmt::format("{}", fmt::join(parts, ","));
 }
 
+/// A tensor as a signature declares it.
+std::string declared(const RandomTensor& t) {
+  std::vector<std::string> dims;
+  for (const int d : t.dims) dims.push_back(fmt::format("D{}", d));
+  return fmt::format("{}{}: {}[{}]", t.inout ? "inout " : "", t.name, t.type_name,
+                     with_commas(dims));
+}
+
 }  // namespace
 
 std::string ProblemMaker::problem() {
@@ -169,7 +177,8 @@ std::string ProblemMaker::condition(const Scope& scope) {
                         : chance(50) ? std::to_string(below(9))
                                      : fmt::format("D{} - {}", any_dim(), 1 + below(2));
   static const std::vector<std::string> relations = {"<=", "<", ">=", ">", "==", "!="};
-  return fmt::format("{}{} {} {}", a.name, chance(20) ? " % 2" : "", pick(relations), b);
+  static const std::vector<std::string> parts = {" % 2", " & 1", " ^ 3", " >> 1"};
+  return fmt::format("{}{} {} {}", a.name, chance(25) ? pick(parts) : "", pick(relations), b);
 }
 
 std::string ProblemMaker::limited(const RandomTensor& target, const Scope& scope) {
@@ -181,24 +190,17 @@ std::string ProblemMaker::limited(const RandomTensor& target, const Scope& scope
   return text;
 }
 
-std::string ProblemMaker::shape(const RandomTensor& t) const {
-  std::vector<std::string> dims;
-  for (const int d : t.dims) dims.push_back(fmt::format("D{}", d));
-  return fmt::format("{}{}: {}[{}]", t.inout ? "inout " : "", t.name, t.type_name,
-                     with_commas(dims));
-}
-
 std::string ProblemMaker::signature(const std::string& body) const {
   std::vector<std::string> in, out, params;
   for (size_t i = 0; i < inputs_; ++i) {
-    if (has_word(body, readable_[i].name)) in.push_back(shape(readable_[i]));
+    if (has_word(body, readable_[i].name)) in.push_back(declared(readable_[i]));
   }
   in.insert(in.end(), extra_.begin(), extra_.end());
   for (size_t i = 0; i < scalars_.size(); ++i) {
     const std::string name = fmt::format("s{}", i);
     if (has_word(body, name)) in.push_back(fmt::format("{}: {}", name, name_of(scalars_[i])));
   }
-  for (const RandomTensor& t : outputs_) (t.inout ? in : out).push_back(shape(t));
+  for (const RandomTensor& t : outputs_) (t.inout ? in : out).push_back(declared(t));
   std::string text = fmt::format("({}) -> ({})", with_commas(in), with_commas(out));
   if (has_word(text + body, "T")) params.push_back(fmt::format("T={}", name_of(type_)));
   if (has_word(body, "P")) params.push_back(fmt::format("P={}", width_));

@@ -68,7 +68,6 @@ class ProblemMaker {
   std::string condition(const Scope& scope);
   std::string limited(const RandomTensor& target, const Scope& scope);
   std::string whole_value(const RandomTensor& target, const Scope& scope);
-  std::string shape(const RandomTensor& t) const;
   std::string signature(const std::string& body) const;
   std::string bindings(const std::string& text);
   std::string layout(const RandomTensor& t, bool input);
@@ -78,6 +77,7 @@ class ProblemMaker {
   // random_values.cpp: expressions
   std::string value(DType type, int depth, const Scope& scope, int reductions);
   std::string number(DType type, int depth, const Scope& scope, int reductions);
+  std::string bits(DType type, int depth, const Scope& scope, int reductions);
   std::string truth(int depth, const Scope& scope, int reductions);
   std::string leaf(DType type, const Scope& scope);
   std::string constant(DType type);

@@ -33,6 +33,7 @@ std::string ProblemMaker::number(DType type, int depth, const Scope& scope, int 
     return fmt::format(fmt::runtime(form), a, part());
   };
   const bool fraction = is_float(type);
+  if (!fraction && chance(20)) return bits(type, depth, scope, reductions);
   switch (below(20)) {
     case 0:
     case 1:
@@ -69,6 +70,26 @@ std::string ProblemMaker::number(DType type, int depth, const Scope& scope, int 
     default:
       return joint("({} + {})");
   }
+}
+
+/// An integer made bit by bit; counts of shifts are small mostly, and now and then outside.
+std::string ProblemMaker::bits(DType type, int depth, const Scope& scope, int reductions) {
+  static const std::vector<std::string> masks = {"1", "7", "12", "255"};
+  static const std::vector<std::string> counts = {"1", "3", "8", "31", "-1", "63", "70"};
+  const auto part = [&](DType t) { return number(t, depth - 1, scope, reductions); };
+  const int kind = below(8);
+  if (kind < 2) return "(~" + part(type) + ")";
+  const std::string a = part(type);
+  if (kind < 5) {
+    const std::string b = chance(30) ? pick(masks) : part(type);
+    return fmt::format("({} {} {})", a, kind == 2 ? "&" : kind == 3 ? "|" : "^", b);
+  }
+  std::string count = pick(counts);
+  if (chance(60)) {
+    const DType other = chance(70) ? type : type == DType::kI32 ? DType::kI64 : DType::kI32;
+    count = chance(70) ? fmt::format("({} & 15)", part(other)) : part(other);
+  }
+  return fmt::format("({} {} {})", a, kind == 5 ? "<<" : ">>", count);
 }
 
 /// A bool.
@@ -308,13 +329,15 @@ std::string ProblemMaker::index(const RandomIndex& by, int dim, Ranges* ranges, 
   if (same && kind >= 12) return by.name;
   switch (kind) {
     case 0:
-      return leaves(by.name + "-1");
+      return leaves(by.name + (chance(70) ? "-1" : chance(50) ? "^1" : "|2"));
     case 1:
       return leaves(by.name + (chance(50) ? "+1" : "+P"));
     case 2:
       return leaves("2*" + by.name);
-    case 3:
-      return same ? by.name + "/2" : leaves(by.name + "/2");
+    case 3: {
+      const std::string half = by.name + (chance(60) ? "/2" : chance(50) ? ">>1" : "&3");
+      return same ? half : leaves(half);
+    }
     case 4:
       return fmt::format("D{}-1-{}", dim, by.name);
     case 5:

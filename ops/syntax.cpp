@@ -8,11 +8,11 @@
 namespace hone::ops {
 namespace {
 
-constexpr int kPrefix = 6;   // strength of unary minus and `!`
-constexpr int kPostfix = 7;  // of an access with `else`
-constexpr int kAtom = 8;
+constexpr int kPrefix = 10;   // strength of unary minus, `!` and `~`
+constexpr int kPostfix = 11;  // of an access with `else`
+constexpr int kAtom = 12;
 
-constexpr std::array<InfixRow, 13> kInfix = {{
+constexpr std::array<InfixRow, 18> kInfix = {{
     {"||", 1, ir::Op::kOr},
     {"&&", 2, ir::Op::kAnd},
     {"==", 3, ir::Op::kEq},
@@ -21,11 +21,16 @@ constexpr std::array<InfixRow, 13> kInfix = {{
     {"<=", 3, ir::Op::kLe},
     {">", 3, ir::Op::kLt},
     {">=", 3, ir::Op::kLe},
-    {"+", 4, ir::Op::kAdd},
-    {"-", 4, ir::Op::kSub},
-    {"*", 5, ir::Op::kMul},
-    {"/", 5, ir::Op::kDiv},
-    {"%", 5, ir::Op::kMod},
+    {"|", 4, ir::Op::kBitOr},
+    {"^", 5, ir::Op::kBitXor},
+    {"&", 6, ir::Op::kBitAnd},
+    {"<<", 7, ir::Op::kShl},
+    {">>", 7, ir::Op::kShr},
+    {"+", 8, ir::Op::kAdd},
+    {"-", 8, ir::Op::kSub},
+    {"*", 9, ir::Op::kMul},
+    {"/", 9, ir::Op::kDiv},
+    {"%", 9, ir::Op::kMod},
 }};
 
 int strength_of(const Term& t) {
@@ -34,6 +39,7 @@ int strength_of(const Term& t) {
       return row_of(t.infix).strength;
     case Term::kNeg:
     case Term::kNot:
+    case Term::kBitNot:
       return kPrefix;
     case Term::kAccess:
       return t.guarded ? kPostfix : kAtom;
@@ -128,7 +134,8 @@ void write(const Term& t, int outer, std::string& out) {
       break;
     case Term::kNeg:
     case Term::kNot:
-      out += t.kind == Term::kNeg ? '-' : '!';
+    case Term::kBitNot:
+      out += t.kind == Term::kNeg ? '-' : t.kind == Term::kNot ? '!' : '~';
       write(t.args[0], kPrefix, out);
       break;
     case Term::kInfix:

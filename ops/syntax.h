@@ -23,6 +23,11 @@ enum class Infix : uint8_t {
   kLe,
   kGt,
   kGe,
+  kBitOr,
+  kBitXor,
+  kBitAnd,
+  kShl,
+  kShr,
   kAdd,
   kSub,
   kMul,
@@ -50,6 +55,7 @@ struct Term {
     kAccess,  ///< tensor `name`, args = indices, then the `else` value if `guarded`
     kNeg,
     kNot,
+    kBitNot,
     kInfix,
     kCall,    ///< function `name`
     kCast,    ///< to the type `name`

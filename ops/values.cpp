@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "jit/ir/facts.h"
 #include "jit/ir/functions/function.h"
 #include "jit/ir/tree_size.h"
 
@@ -16,6 +17,15 @@ using ir::Expr;
 constexpr uint64_t kMaxIndexParts = 512;  // of an index, which proofs take apart
 
 bool is_comparison(Infix op) { return op >= Infix::kEq && op <= Infix::kGe; }
+bool is_bitwise(Infix op) { return op >= Infix::kBitOr && op <= Infix::kShr; }
+
+/// What to write instead of an operator on bits, of bools.
+std::string_view logical_form(std::string_view sign) {
+  if (sign == "&") return "join bools by `&&`";
+  if (sign == "|") return "join bools by `||`";
+  if (sign == "^") return "bools that differ are `a != b`";
+  return sign == "~" ? "negate a bool by `!`" : "count with `cast<i32>(...)`";
+}
 
 /// The storage type that both operands agree on; a constant agrees with any.
 std::optional<DType> joined_values(const Value& a, const Value& b) {
@@ -45,6 +55,7 @@ Value Values::lower_value(const Term& t) {
       return accesses_.lower_access(t);
     case Term::kNeg:
     case Term::kNot:
+    case Term::kBitNot:
       return lower_prefix(t);
     case Term::kInfix:
       return lower_infix(t);
@@ -93,6 +104,9 @@ Value Values::lower_prefix(const Term& t) {
       return v;
     }
     v.e = ir::make_unary(ir::Op::kNot, v.e);
+  } else if (t.kind == Term::kBitNot) {
+    if (!takes_bits("~", v)) return v;
+    v.e = ir::make_int(-1, v.e->type) - v.e;  // all bits the other way round
   } else {
     types_.widen_bool(v);
     v.e = ir::make_unary(ir::Op::kNeg, v.e);
@@ -101,12 +115,56 @@ Value Values::lower_prefix(const Term& t) {
   return v;
 }
 
+/// Whether `v` has bits to work on; an error where it is a float or a bool.
+bool Values::takes_bits(std::string_view sign, const Value& v) {
+  if (v.flex == Value::kWhole || (v.flex == Value::kTyped && is_int(v.e->type))) return true;
+  if (v.flex == Value::kTyped && v.e->type == DType::kBool) {
+    c_.error(v.span, "`{}` takes integers and `{}` is bool; {}", sign, c_.snippet(v.span),
+             logical_form(sign));
+    return false;
+  }
+  const std::string what = v.flex == Value::kReal ? "a fraction" : std::string(name_of(v.e->type));
+  c_.error(v.span, "`{}` takes integers (i64 i32 i16 i8 u8) and `{}` is {}{}", sign,
+           c_.snippet(v.span), what,
+           sign == "^" ? "; a power is `x*x`, or `pow(x, y)` of floats" : "; write cast<i32>(...)");
+  return false;
+}
+
+/// Of a shift the result has the type of what is shifted, and so has the count in the end. What an
+/// i32 does not hold of an i64 is as far outside as -1 or 32.
+Value Values::lower_bits(const Term& t, Value a, Value b) {
+  const std::string_view sign = row_of(t.infix).text;
+  const bool shifts = t.infix == Infix::kShl || t.infix == Infix::kShr;
+  if (!takes_bits(sign, a) || !takes_bits(sign, b)) return a;
+  const bool typed_both = a.flex == Value::kTyped && b.flex == Value::kTyped;
+  auto stored = joined_values(a, b);
+  if (shifts && typed_both) {
+    stored = a.stored;
+    if (a.e->type == DType::kI32 && b.e->type == DType::kI64) {
+      constexpr int64_t kWidth = 32;
+      const ir::Facts nothing;
+      const ir::Poly count = ir::Poly::of(b.e);
+      const auto least = nothing.lower(count), most = nothing.upper(count);
+      if (!least || !most || *least < INT32_MIN || *most > INT32_MAX) {
+        b.e = ir::make_binary(ir::Op::kMin, b.e, ir::make_int(kWidth));
+        b.e = ir::make_binary(ir::Op::kMax, b.e, ir::make_int(-1));
+      }
+    }
+    b.e = ir::make_cast(a.e->type, b.e);
+  }
+  if (!types_.unify(a, b)) return a;
+  Value out = typed(ir::make_binary(row_of(t.infix).op, a.e, b.e), t.span, stored);
+  if (a.flex != Value::kTyped && b.flex != Value::kTyped) out.flex = a.flex;
+  return out;
+}
+
 Value Values::lower_infix(const Term& t) {
   Value a = lower_part(t.args[0]);
   Value b = lower_part(t.args[1]);
   const bool logical = t.infix == Infix::kAnd || t.infix == Infix::kOr;
   const bool equality = t.infix == Infix::kEq || t.infix == Infix::kNe;
   if (c_.failed()) return a;
+  if (is_bitwise(t.infix)) return lower_bits(t, std::move(a), std::move(b));
   const auto is_bool = [](const Value& v) {
     return v.flex == Value::kTyped && v.e->type == DType::kBool;
   };

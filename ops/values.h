@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string_view>
+
 #include "ops/accesses.h"
 #include "ops/conversions.h"
 #include "ops/lowering_context.h"
@@ -31,6 +33,8 @@ class Values {
   Value lower_name(const Term& t);
   Value lower_scalar(const Argument& a, Span span);
   Value lower_infix(const Term& t);
+  bool takes_bits(std::string_view sign, const Value& v);
+  Value lower_bits(const Term& t, Value a, Value b);
   Value lower_prefix(const Term& t);
   Value lower_call(const Term& t);
   Value lower_function(const Term& t);

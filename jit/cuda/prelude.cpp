@@ -107,6 +107,14 @@ template <class T> HONE_DEVICE T floor_div(T a, T b) {
 template <class T> HONE_DEVICE T floor_mod(T a, T b) {
   return b == 0 ? (T)0 : sub(a, mul(b, floor_div(a, b)));
 }
+template <class T> HONE_DEVICE T shift_left(T a, T n) {
+  return n >= 0 && n < (T)(8 * sizeof(T)) ? (T)((u64)a << n) : (T)0;
+}
+HONE_DEVICE i32 shift_left(i32 a, i32 n) { return (u32)n < 32 ? (i32)((u32)a << n) : 0; }
+template <class T> HONE_DEVICE T shift_right(T a, T n) {
+  const T last = (T)(8 * sizeof(T) - 1);
+  return (T)(a >> (n >= 0 && n < last ? n : last));
+}
 template <class T> HONE_DEVICE T min_of(T a, T b) { return a < b || a != a ? a : b; }
 template <class T> HONE_DEVICE T max_of(T a, T b) { return a > b || a != a ? a : b; }
 template <class T> HONE_DEVICE T abs_of(T a) { return a < 0 ? sub((T)0, a) : a; }

@@ -8,6 +8,7 @@
 
 #include "jit/cuda/narrow.h"
 #include "jit/ir/functions/function.h"
+#include "jit/ir/integers.h"
 
 namespace hone::jit {
 
@@ -91,6 +92,12 @@ class Values {
       case Op::kMax:
         return (e->op == Op::kMin ? "min_of<" : "max_of<") + type + ">(" + index(e->args[0]) +
                ", " + index(e->args[1]) + ")";
+      case Op::kBitAnd:
+      case Op::kBitOr:
+      case Op::kBitXor:
+      case Op::kShl:
+      case Op::kShr:
+        return bits(e, factor(e->args[0]), factor(e->args[1]), type);
       case Op::kSelect:
         return "(" + condition(e->args[0]) + " ? " + index(e->args[1]) + " : " + index(e->args[2]) +
                ")";
@@ -281,6 +288,25 @@ class Values {
     return rounded(e->type, "fn_" + fn + "(" + args + ")");
   }
 
+  /// A bitwise node of operands that are printed.
+  static std::string bits(const Expr& e, const std::string& a, const std::string& b,
+                          const std::string& type) {
+    const bool left = e->op == Op::kShl;
+    if (left || e->op == Op::kShr) {
+      return fmt::format("shift_{}<{}>({}, {})", left ? "left" : "right", type, a, b);
+    }
+    const char* sign = e->op == Op::kBitAnd ? "&" : e->op == Op::kBitOr ? "|" : "^";
+    return fmt::format("({} {} {})", a, sign, b);
+  }
+
+  /// A quotient or remainder of `a` by a power of two is a shift or a mask; others are `call`.
+  static std::string by_power(const Expr& e, const std::string& a, const std::string& call) {
+    const auto power = exponent_of(e->args[1]);
+    if (!power) return call;
+    if (e->op == Op::kDiv) return fmt::format("({} >> {})", a, *power);
+    return fmt::format("({} & {})", a, int_literal(e->args[1]->i - 1, e->type));
+  }
+
   std::string arithmetic(const Expr& e) const {
     const std::string a = value(e->args[0]), b = value(e->args[1]);
     const std::string type = computed_type(e->type);
@@ -297,10 +323,16 @@ class Values {
           return "sub(" + a + ", " + b + ")";
         case Op::kMul:
           return "mul(" + a + ", " + b + ")";
+        case Op::kBitAnd:
+        case Op::kBitOr:
+        case Op::kBitXor:
+        case Op::kShl:
+        case Op::kShr:
+          return bits(e, a, b, type);
         case Op::kDiv:
-          return function("floor_div");
+          return by_power(e, a, function("floor_div"));
         default:
-          return function("floor_mod");
+          return by_power(e, a, function("floor_mod"));
       }
     }
     const char* sign = e->op == Op::kAdd   ? " + "

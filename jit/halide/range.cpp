@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "include/hone/dtype.h"
+#include "jit/ir/integers.h"
 
 namespace hone::jit::halide {
 namespace {
@@ -54,6 +55,16 @@ std::optional<Range> combined(Op op, const Range& a, const Range& b) {
       return Range{std::min(a.lo, b.lo), std::min(a.hi, b.hi)};
     case Op::kMax:
       return Range{std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
+    case Op::kBitAnd:
+    case Op::kBitOr:
+    case Op::kBitXor:
+    case Op::kShl:
+    case Op::kShr: {
+      const auto bits =
+          ir::range_of_bits(op, ir::IntegerRange{a.lo, a.hi}, ir::IntegerRange{b.lo, b.hi});
+      if (!bits) return std::nullopt;
+      return limited(bits->lo, bits->hi);
+    }
     default:
       return std::nullopt;
   }

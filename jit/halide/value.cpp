@@ -41,6 +41,14 @@ E floor_remainder(const E& a, const E& b) {
   return select(minus, zero, safe < zero && rest != zero, rest + safe, rest);
 }
 
+/// Halide shifts the other way by a negative count, and says nothing of one past the width.
+E shifted(Op op, const E& a, const E& n) {
+  const E zero = zero_of(n), last = cast(n.type(), a.type().bits() - 1);
+  const E inside = n >= zero && n <= last;
+  const E count = select(inside, n, op == Op::kShl ? zero : last);
+  return op == Op::kShl ? select(inside, a << count, zero_of(a)) : a >> count;
+}
+
 bool is_infinite(const ir::Expr& e) { return e->op == Op::kFloat && std::isinf(e->f); }
 
 /// A comparison of strict floats: false where one is NaN, but for `!=`.
@@ -158,6 +166,15 @@ E Values::operation(const ir::Expr& e) {
       return floor_quotient(a, b);
     case Op::kMod:
       return is_positive_constant(e->args[1]) ? a % b : floor_remainder(a, b);
+    case Op::kBitAnd:
+      return a & b;
+    case Op::kBitOr:
+      return a | b;
+    case Op::kBitXor:
+      return a ^ b;
+    case Op::kShl:
+    case Op::kShr:
+      return shifted(e->op, a, b);
     case Op::kMin:
       return lesser(a, b, floats_);
     case Op::kMax:

@@ -6,6 +6,7 @@
 #include "jit/interp/scalar.h"
 #include "jit/interp/tape.h"
 #include "jit/ir/functions/function.h"
+#include "jit/ir/integers.h"
 
 namespace hone::jit {
 namespace {
@@ -115,6 +116,14 @@ void run_int(const TapeInstr& in, Frame& fr, int n, int dst) {
       break;
     case Op::kMod:
       map(a, b, d, n, floor_mod);
+      break;
+    case Op::kBitAnd:
+    case Op::kBitOr:
+    case Op::kBitXor:
+    case Op::kShl:
+    case Op::kShr:
+      map(a, b, d, n,
+          [op = in.op, t = in.type](int64_t x, int64_t y) { return ir::bits_of(op, t, x, y); });
       break;
     case Op::kMin:
       return map(a, b, d, n, [](int64_t x, int64_t y) { return std::min(x, y); });

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/ir/expr.h"
 
+#include <bit>
 #include <cmath>
 
+#include "jit/ir/integers.h"
 #include "jit/ir/operations.h"
 
 namespace hone::ir {
@@ -57,6 +59,13 @@ bool fold_ints(Op op, DType type, int64_t a, int64_t b, Expr* out) {
     case Op::kMod:
       v = b == 0 ? 0 : static_cast<int64_t>(ua - ub * static_cast<uint64_t>(floor_div(a, b)));
       break;
+    case Op::kBitAnd:
+    case Op::kBitOr:
+    case Op::kBitXor:
+    case Op::kShl:
+    case Op::kShr:
+      v = bits_of(op, type, a, b);
+      break;
     case Op::kMin:
       v = a < b ? a : b;
       break;
@@ -104,9 +113,46 @@ Expr fold_comparison(Op op, double a, double b) {
   }
 }
 
+/// Bitwise operations that are arithmetic as well, about which more is known. Whatever the sign of
+/// `x`, x & 7 is x % 8. Likewise x << 3 is x * 8, x >> 3 is x / 8, and x ^ -1 is -1 - x.
+Expr arithmetic_of(Op op, const Expr& x, int64_t c) {
+  const int width = 8 * size_of(x->type);
+  switch (op) {
+    case Op::kBitAnd:
+      if (c == -1) return x;
+      if (c == 0) return make_int(0, x->type);
+      if (c > 0 && std::has_single_bit(static_cast<uint64_t>(c) + 1) &&
+          c < INT64_MAX >> (64 - width))
+        return make_binary(Op::kMod, x, make_int(c + 1, x->type));
+      return {};
+    case Op::kBitOr:
+      return c == 0 ? x : c == -1 ? make_int(-1, x->type) : Expr();
+    case Op::kBitXor:
+      return c == 0 ? x : c == -1 ? make_int(-1, x->type) - x : Expr();
+    case Op::kShl:
+      if (c < 0 || c >= width) return make_int(0, x->type);
+      return x * make_int(wrap(static_cast<int64_t>(uint64_t{1} << c), x->type), x->type);
+    default:
+      if (c < 0 || c > width - 1) return make_binary(op, x, make_int(width - 1, x->type));
+      if (c == width - 1) return {};
+      return make_binary(Op::kDiv, x, make_int(int64_t{1} << c, x->type));
+  }
+}
+
+/// What a bitwise operation is without one: with a constant, or of equal values.
+Expr fold_bits(Op op, const Expr& a, const Expr& b) {
+  int64_t c = 0;
+  if (is_const(b, &c)) return arithmetic_of(op, a, c);
+  if (op == Op::kShl || op == Op::kShr) return is_const(a, &c) && c == 0 ? a : Expr();
+  if (is_const(a, &c)) return arithmetic_of(op, b, c);
+  if (!equal(a, b)) return {};
+  return op == Op::kBitXor ? make_int(0, a->type) : a;
+}
+
 /// Identities that hold for every value of the type: x+0, x*1, x*0, x/1, min(x,x), true && x, x==x.
 Expr fold_identity(Op op, const Expr& a, const Expr& b) {
   if (is_float(a->type)) return {};
+  if (is_bitwise(op)) return fold_bits(op, a, b);
   int64_t x = 0, y = 0;
   const bool ca = is_const(a, &x), cb = is_const(b, &y);
   switch (op) {

@@ -32,8 +32,13 @@ enum class Op : uint8_t {
   kAdd,
   kSub,
   kMul,
-  kDiv,  ///< float: IEEE; integer: floor division, x/0 is 0, MIN/-1 is MIN
-  kMod,  ///< integer: x - y*floor(x/y); x%0 is 0
+  kDiv,     ///< float: IEEE; integer: floor division, x/0 is 0, MIN/-1 is MIN
+  kMod,     ///< integer: x - y*floor(x/y); x%0 is 0
+  kBitAnd,  ///< of integers, as are the four that follow
+  kBitOr,
+  kBitXor,
+  kShl,  ///< bits by a count; 0 for one outside 0..width-1
+  kShr,  ///< arithmetic; the sign, 0 or -1, for a count outside 0..width-1
   kMin,  ///< propagates NaN
   kMax,  ///< propagates NaN
   kEq,

@@ -6,6 +6,7 @@
 #include <functional>
 #include <unordered_map>
 
+#include "jit/ir/integers.h"
 #include "jit/ir/tree_size.h"
 
 namespace hone::ir {
@@ -56,7 +57,8 @@ constexpr int kMostNodes = 4096;   // as good as endless
 constexpr size_t kMostAnswers = 16384;
 
 bool is_composite(const Expr& e) {
-  return e->op == Op::kMin || e->op == Op::kMax || e->op == Op::kDiv || e->op == Op::kMod;
+  return e->op == Op::kMin || e->op == Op::kMax || e->op == Op::kDiv || e->op == Op::kMod ||
+         is_bitwise(e->op);
 }
 
 /// `e` without casts that keep every integer as it is.
@@ -269,6 +271,7 @@ std::optional<Poly> Facts::at_end(const Poly::Term& term, int loop, Fuel fuel) c
 std::optional<int64_t> Facts::lower_composite(const Poly& p, const Poly::Term& term,
                                               Fuel fuel) const {
   const Expr& f = term.factors[0];
+  if (is_bitwise(f->op)) return lower_bits(p, term, fuel);
   if (f->op == Op::kMod) return lower_by_dims(p, term, fuel);
   if (f->op == Op::kDiv) {
     return divisor_of(term) ? lower_div(p, term, fuel) : lower_by_dims(p, term, fuel);
@@ -281,6 +284,22 @@ std::optional<int64_t> Facts::lower_composite(const Poly& p, const Poly::Term& t
   const Bound with_b = lower(others + c * Poly::of(f->args[1]), fuel);
   // min >= both only when both are tried; -min >= -a and >= -b, so either bound will do.
   return both ? worse(with_a, with_b) : better(with_a, with_b);
+}
+
+/// Bits of 64-bit integers: what their operands' ranges leave. Narrower ones wrap on the way.
+std::optional<int64_t> Facts::lower_bits(const Poly& p, const Poly::Term& term, Fuel fuel) const {
+  const Expr& f = term.factors[0];
+  if (f->type != DType::kI64) return std::nullopt;
+  const auto range = [&](const Expr& e) -> std::optional<IntegerRange> {
+    const Poly x = Poly::of(e);
+    const Bound low = lower(x, fuel), negated = lower(Poly() - x, fuel);
+    if (!low || !negated || *negated == INT64_MIN) return std::nullopt;
+    return IntegerRange{*low, -*negated};
+  };
+  const auto bits = range_of_bits(f->op, range(f->args[0]), range(f->args[1]));
+  if (!bits) return std::nullopt;
+  return lower(p - product(term) + Poly(term.coef) * Poly(term.coef > 0 ? bits->lo : bits->hi),
+               fuel);
 }
 
 /// A division by a constant.

@@ -67,6 +67,7 @@ class Facts {
   std::optional<int64_t> lower(const Poly& p, Fuel fuel) const;
   std::optional<int64_t> lower_factor(const Poly& p, Fuel fuel) const;
   std::optional<int64_t> lower_composite(const Poly& p, const Poly::Term& term, Fuel fuel) const;
+  std::optional<int64_t> lower_bits(const Poly& p, const Poly::Term& term, Fuel fuel) const;
   std::optional<int64_t> lower_div(const Poly& p, const Poly::Term& term, Fuel fuel) const;
   std::optional<int64_t> lower_by_dims(const Poly& p, const Poly::Term& term, Fuel fuel) const;
   std::optional<int64_t> lower_product(const Poly& p, const Poly::Term& term, Fuel fuel) const;

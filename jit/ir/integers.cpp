@@ -2,6 +2,7 @@
 #include "jit/ir/integers.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace hone::ir {
 
@@ -15,6 +16,73 @@ int64_t floor_mod_of(int64_t a, int64_t b) {
   if (b == 0 || b == -1) return 0;
   const int64_t rest = a % b;
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+std::optional<int> exponent_of(const Expr& e) {
+  int64_t value = 0;
+  if (!is_const(e, &value) || value <= 0) return std::nullopt;
+  const auto bits = static_cast<uint64_t>(value);
+  if (!std::has_single_bit(bits)) return std::nullopt;
+  return std::countr_zero(bits);
+}
+
+int64_t bits_of(Op op, DType type, int64_t a, int64_t b) {
+  const int width = 8 * size_of(type);
+  const bool inside = b >= 0 && b < width;
+  switch (op) {
+    case Op::kBitAnd:
+      return a & b;
+    case Op::kBitOr:
+      return a | b;
+    case Op::kBitXor:
+      return a ^ b;
+    case Op::kShl:
+      return inside ? static_cast<int64_t>(static_cast<uint64_t>(a) << b) : 0;
+    default:
+      return a >> (inside ? b : width - 1);
+  }
+}
+
+namespace {
+
+/// The least number of the form 2^n - 1 from `x` on, which is not negative.
+int64_t ones_from(int64_t x) {
+  const auto zeros = std::countl_zero(static_cast<uint64_t>(x));
+  return x == 0 ? 0 : static_cast<int64_t>(~uint64_t{0} >> zeros);
+}
+
+/// Of shifts by up to `most`; nothing where a bit is lost.
+std::optional<IntegerRange> shifted_left(const IntegerRange& a, int64_t most) {
+  int64_t lo = 0, hi = 0;
+  if (most < 0) return IntegerRange{0, 0};
+  if (most > 62 || __builtin_mul_overflow(a.lo, int64_t{1} << most, &lo) ||
+      __builtin_mul_overflow(a.hi, int64_t{1} << most, &hi)) {
+    return std::nullopt;
+  }
+  return IntegerRange{std::min<int64_t>(lo, 0), std::max<int64_t>(hi, 0)};
+}
+
+}  // namespace
+
+std::optional<IntegerRange> range_of_bits(Op op, const std::optional<IntegerRange>& a,
+                                          const std::optional<IntegerRange>& b) {
+  if (op == Op::kBitAnd) {
+    std::optional<IntegerRange> out;
+    for (const auto* x : {&a, &b}) {
+      if (!*x || (*x)->lo < 0) continue;
+      out = {0, out ? std::min(out->hi, (*x)->hi) : (*x)->hi};
+    }
+    return out;
+  }
+  if (op == Op::kShr) {
+    if (!a) return std::nullopt;
+    return IntegerRange{std::min<int64_t>(a->lo, 0), std::max<int64_t>(a->hi, -1)};
+  }
+  if (!a || !b) return std::nullopt;
+  if (op == Op::kShl) return shifted_left(*a, b->hi);
+  if (a->lo < 0 || b->lo < 0) return std::nullopt;
+  const int64_t most = ones_from(std::max(a->hi, b->hi));
+  return IntegerRange{op == Op::kBitOr ? std::max(a->lo, b->lo) : 0, most};
 }
 
 int64_t combined(Op op, int64_t a, int64_t b) {
@@ -44,6 +112,12 @@ int64_t combined(Op op, int64_t a, int64_t b) {
       return a <= b;
     case Op::kAnd:
       return a != 0 && b != 0;
+    case Op::kBitAnd:
+    case Op::kBitOr:
+    case Op::kBitXor:
+    case Op::kShl:
+    case Op::kShr:
+      return bits_of(op, DType::kI64, a, b);
     default:
       return a != 0 || b != 0;
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "jit/ir/expr.h"
 
@@ -14,8 +15,25 @@ int64_t floor_mod_of(int64_t a, int64_t b);
 /// The next multiple of `unit` from `n` on, neither of them negative.
 inline int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
-/// What a node with two operands makes of integers and bools; sums and products wrap around. `op`
-/// is arithmetic, a comparison, `and` or `or`.
+/// n where `e` is the constant 2^n; nothing of anything else.
+std::optional<int> exponent_of(const Expr& e);
+
+/// True of `&`, `|`, `^`, `<<` and `>>`, which integers alone have.
+constexpr bool is_bitwise(Op op) { return op >= Op::kBitAnd && op <= Op::kShr; }
+
+/// What a bitwise node makes of integers of `type`; `<<` is not wrapped to the type yet.
+int64_t bits_of(Op op, DType type, int64_t a, int64_t b);
+
+/// Integers from lo to hi.
+struct IntegerRange {
+  int64_t lo, hi;
+};
+/// Where the result of a bitwise node lies, its operands in these ranges, where they are known.
+std::optional<IntegerRange> range_of_bits(Op op, const std::optional<IntegerRange>& a,
+                                          const std::optional<IntegerRange>& b);
+
+/// What a node with two operands makes of 64-bit integers and bools; sums and products wrap around.
+/// `op` is arithmetic, bitwise, a comparison, `and` or `or`.
 int64_t combined(Op op, int64_t a, int64_t b);
 
 }  // namespace hone::ir

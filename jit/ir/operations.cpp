@@ -36,6 +36,11 @@ bool is_arithmetic(Op op) {
     case Op::kMul:
     case Op::kDiv:
     case Op::kMod:
+    case Op::kBitAnd:
+    case Op::kBitOr:
+    case Op::kBitXor:
+    case Op::kShl:
+    case Op::kShr:
     case Op::kMin:
     case Op::kMax:
     case Op::kCall:

@@ -8,6 +8,10 @@
 namespace hone::ir {
 namespace {
 
+/// Strengths past those of operators between two operands.
+/// Fixed by: the grammar of the language.
+constexpr int kPrefix = 10, kPostfix = 11, kAtom = 12;
+
 /// Binding strength of an operator; higher binds tighter.
 int precedence(const Node& n) {
   switch (n.op) {
@@ -20,24 +24,33 @@ int precedence(const Node& n) {
     case Op::kLt:
     case Op::kLe:
       return 3;
+    case Op::kBitOr:
+      return 4;
+    case Op::kBitXor:
+      return 5;
+    case Op::kBitAnd:
+      return 6;
+    case Op::kShl:
+    case Op::kShr:
+      return 7;
     case Op::kAdd:
     case Op::kSub:
-      return 4;
+      return 8;
     case Op::kMul:
     case Op::kDiv:
     case Op::kMod:
-      return 5;
+      return 9;
     case Op::kNeg:
     case Op::kNot:
-      return 6;
+      return kPrefix;
     case Op::kInt:
-      return n.i < 0 ? 6 : 8;
+      return n.i < 0 ? kPrefix : kAtom;
     case Op::kFloat:
-      return std::signbit(n.f) ? 6 : 8;
+      return std::signbit(n.f) ? kPrefix : kAtom;
     case Op::kLoad:
-      return n.guarded ? 7 : 8;
+      return n.guarded ? kPostfix : kAtom;
     default:
-      return 8;
+      return kAtom;
   }
 }
 
@@ -55,6 +68,16 @@ const char* symbol(Op op) {
       return " < ";
     case Op::kLe:
       return " <= ";
+    case Op::kBitOr:
+      return " | ";
+    case Op::kBitXor:
+      return " ^ ";
+    case Op::kBitAnd:
+      return " & ";
+    case Op::kShl:
+      return " << ";
+    case Op::kShr:
+      return " >> ";
     case Op::kAdd:
       return " + ";
     case Op::kSub:
@@ -107,14 +130,14 @@ void write_load(const Node& n, std::string& out) {
     out += ']';
     if (!n.guarded) return;
     out += " if ";
-    write(n.args[1], 7, out);
+    write(n.args[1], kPostfix, out);
   } else {
     write_list(n.args, n.args.size() - (n.guarded ? 1 : 0), out);
     out += ']';
     if (!n.guarded) return;
   }
   out += " else ";
-  write(n.args.back(), 7, out);
+  write(n.args.back(), kPostfix, out);
 }
 
 void write_node(const Node& n, int level, std::string& out) {

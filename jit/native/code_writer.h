@@ -37,6 +37,8 @@ enum class Sequence : uint16_t {
   kNonZero,
   kZero,
   kOnes,
+  kShiftLeft,
+  kShiftRight,
 };
 
 /// Emits LIR over virtual registers with value numbering: an instruction asked for twice is emitted

@@ -125,6 +125,11 @@ class Narrower {
       case Op::kMod:
       case Op::kMin:
       case Op::kMax:
+      case Op::kBitAnd:
+      case Op::kBitOr:
+      case Op::kBitXor:
+      case Op::kShl:
+      case Op::kShr:
         break;
       default:
         return {};

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "jit/ir/integers.h"
+
 namespace hone::runtime {
 namespace {
 
@@ -35,6 +37,12 @@ int64_t binary(ir::Op op, int64_t a, int64_t b) {
       return floor_div(a, b);
     case ir::Op::kMod:
       return b == 0 ? 0 : wrap_add(a, -wrap_mul(b, floor_div(a, b)));
+    case ir::Op::kBitAnd:
+    case ir::Op::kBitOr:
+    case ir::Op::kBitXor:
+    case ir::Op::kShl:
+    case ir::Op::kShr:
+      return ir::bits_of(op, DType::kI64, a, b);
     case ir::Op::kMin:
       return std::min(a, b);
     case ir::Op::kMax:

@@ -162,7 +162,7 @@ int list_functions(const Common& common) {
   print("functions", functions);
   print("reductions", reductions);
   print("types", types);
-  print("operators", {"+ - * / %", "== != < <= > >=", "&& || !"});
+  print("operators", {"+ - * / %", "& | ^ ~ << >>", "== != < <= > >=", "&& || !"});
   return kExitOk;
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "jit/interp/scalar.h"
+#include "jit/ir/integers.h"
 #include "runtime/call/plan.h"
 
 namespace hone::runtime {
@@ -239,6 +240,17 @@ Domain::Span Domain::span_of(const ir::Expr& e) const {
       if (quotient.lo == quotient.hi)
         return {a.lo - quotient.lo * b.lo, a.hi - quotient.lo * b.lo, a.step};
       return {0, b.lo - 1, 1};
+    }
+    case ir::Op::kBitAnd:
+    case ir::Op::kBitOr:
+    case ir::Op::kBitXor:
+    case ir::Op::kShl:
+    case ir::Op::kShr: {
+      const Span a = arg(0), b = arg(1);
+      const auto bits =
+          ir::range_of_bits(e->op, ir::IntegerRange{a.lo, a.hi}, ir::IntegerRange{b.lo, b.hi});
+      if (!bits) return {std::min(a.lo, b.lo), std::max(a.hi, b.hi), 1};
+      return {bits->lo, bits->hi, constant(a) && constant(b) ? 0 : 1};
     }
     case ir::Op::kMin:
     case ir::Op::kMax:

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "jit/ir/functions/function.h"
+#include "jit/ir/integers.h"
 #include "ops/definition.h"
 #include "ops/lexer.h"
 #include "ops/op.h"
@@ -176,6 +177,13 @@ std::vector<Construct> forms() {
        [](P p) { return any_index(p, [](auto& t) { return is_infix(t, ops::Infix::kDiv); }); }},
       {"index by remainder",
        [](P p) { return any_index(p, [](auto& t) { return is_infix(t, ops::Infix::kMod); }); }},
+      {"index by bits",
+       [](P p) {
+         return any_index(p, [](auto& t) {
+           return t.kind == Term::kInfix && t.infix >= ops::Infix::kBitOr &&
+                  t.infix <= ops::Infix::kShr;
+         });
+       }},
       {"backward index",
        [](P p) {
          return any_index(p, [](auto& t) {
@@ -342,7 +350,8 @@ std::set<std::string> all_there_is() {
     const bool logical = op == ir::Op::kNot || op == ir::Op::kAnd || op == ir::Op::kOr;
     const bool both = op == ir::Op::kSelect || op == ir::Op::kEq || op == ir::Op::kNe;
     for (const DType t : kComputed) {
-      const bool fits = !logical && !(op == ir::Op::kMod && is_float(t));
+      const bool whole = op == ir::Op::kMod || ir::is_bitwise(op);
+      const bool fits = !logical && !(whole && is_float(t));
       if (fits) all.insert(fmt::format("node {} in {}", o, name_of(t)));
     }
     if (logical || both) all.insert(fmt::format("node {} in bool", o));

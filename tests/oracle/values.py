@@ -200,6 +200,42 @@ class Val:
         safe = np.where((b.v == 0) | (b.v == -1), 1, b.v)
         return Val(a.t, np.where((b.v == 0) | (b.v == -1), 0, a.v - safe * (a.v // safe)))
 
+    # --- bits ---
+
+    def _bits(self, x, f):
+        a, b = self._pair(x)
+        return Val(a.t, f(a.v, b.v))
+
+    def __and__(self, x):
+        return self._bits(x, np.bitwise_and)
+
+    def __or__(self, x):
+        return self._bits(x, np.bitwise_or)
+
+    def __xor__(self, x):
+        return self._bits(x, np.bitwise_xor)
+
+    def __invert__(self):
+        return Val(self.t, -1 - self.v)
+
+    def __lshift__(self, x):
+        return self._shifted(x, lambda v, n: v * 2**n, lambda v: 0)
+
+    def __rshift__(self, x):
+        return self._shifted(x, lambda v, n: v // 2**n, lambda v: -1 if v < 0 else 0)
+
+    def _shifted(self, x, inside, outside):
+        """By Python's integers, which have no width."""
+        a, b = self._pair(x)
+        width = 8 * SIZES[a.t]
+
+        def one(v, n):
+            out = (inside(v, n) if 0 <= n < width else outside(v)) % 2**width
+            return out - 2**width if out >= 2**(width - 1) else out
+        v, n = np.broadcast_arrays(a.v, b.v)
+        out = [one(int(i), int(k)) for i, k in zip(v.ravel(), n.ravel())]
+        return Val(a.t, np.array(out, np.int64).reshape(v.shape))
+
     def minimum(self, x):
         return self._extreme(x, np.minimum)
 

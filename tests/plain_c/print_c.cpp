@@ -81,6 +81,12 @@ static inline int64_t floor_mod(int64_t a, int64_t b) {
   const int64_t r = a % b;
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
+static inline int64_t shl(int64_t a, int64_t n, int64_t width) {
+  return n < 0 || n >= width ? 0 : (int64_t)((uint64_t)a << n);
+}
+static inline int64_t shr(int64_t a, int64_t n, int64_t width) {
+  return a >> (n < 0 || n >= width ? width - 1 : n);
+}
 static inline double min_f(double a, double b) { return a < b || a != a ? a : b; }
 static inline double max_f(double a, double b) { return a > b || a != a ? a : b; }
 static inline int64_t min_i(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -245,6 +251,11 @@ class Printer {
     return fmt::format("(int64_t)({} {} {})", text(e->args[0]), op, text(e->args[1]));
   }
 
+  std::string shifted(const Expr& e, const char* function) {
+    return fmt::format("{}({}, {}, {})", function, text(e->args[0]), text(e->args[1]),
+                       8 * size_of(e->type));
+  }
+
   static std::string literal(const Expr& e) {
     if (e->op == Op::kInt) {
       return e->i == INT64_MIN ? "INT64_MIN" : fmt::format("INT64_C({})", e->i);
@@ -312,6 +323,16 @@ class Printer {
       case Op::kMod:
         return rounded(e->type,
                        fmt::format("floor_mod({}, {})", text(e->args[0]), text(e->args[1])));
+      case Op::kBitAnd:
+        return fmt::format("({} & {})", text(e->args[0]), text(e->args[1]));
+      case Op::kBitOr:
+        return fmt::format("({} | {})", text(e->args[0]), text(e->args[1]));
+      case Op::kBitXor:
+        return fmt::format("({} ^ {})", text(e->args[0]), text(e->args[1]));
+      case Op::kShl:
+        return rounded(e->type, shifted(e, "shl"));
+      case Op::kShr:
+        return shifted(e, "shr");
       case Op::kMin:
         return call(e, "min");
       case Op::kMax:

@@ -117,6 +117,16 @@ class Interpreter {
         return b == 0 ? 0 : floored();
       case Op::kMod:
         return b == 0 ? 0 : a - b * floored();
+      case Op::kBitAnd:
+        return a & b;
+      case Op::kBitOr:
+        return a | b;
+      case Op::kBitXor:
+        return a ^ b;
+      case Op::kShl:
+        return b < 0 || b > 63 ? 0 : static_cast<int64_t>(static_cast<uint64_t>(a) << b);
+      case Op::kShr:
+        return a >> (b < 0 || b > 63 ? 63 : b);
       case Op::kMin:
         return std::min(a, b);
       case Op::kMax:
@@ -181,8 +191,9 @@ class Interpreter {
   void evaluate(const ir::Expr& e) {
     if (e->op == Op::kLoad) return look_up(e);
     if (e->args.empty() || !first_time(e)) return;
-    constexpr Op kArithmetic[] = {Op::kNeg, Op::kAdd, Op::kSub, Op::kMul, Op::kDiv,
-                                  Op::kMod, Op::kMin, Op::kMax, Op::kCall};
+    constexpr Op kArithmetic[] = {Op::kNeg,    Op::kAdd,   Op::kSub,    Op::kMul, Op::kDiv,
+                                  Op::kMod,    Op::kMin,   Op::kMax,    Op::kShl, Op::kShr,
+                                  Op::kBitAnd, Op::kBitOr, Op::kBitXor, Op::kCall};
     for (const Op op : kArithmetic) operations += e->op == op;
     for (const ir::Expr& a : e->args) evaluate(a);
   }

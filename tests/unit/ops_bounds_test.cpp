@@ -40,9 +40,17 @@ Expr random_expr(std::mt19937& random, int depth) {
     return below(4) == 0 ? make_dim("D") : make_var(names[below(2)]);
   }
   const Expr a = random_expr(random, depth - 1), b = random_expr(random, depth - 1);
-  switch (below(10)) {
+  switch (below(24)) {
     case 0:
       return a - b;
+    case 10:
+      return make_binary(Op::kBitAnd, a, below(2) == 0 ? make_int(below(9)) : b);
+    case 11:
+      return make_binary(Op::kBitOr, a, b);
+    case 12:
+      return make_binary(Op::kBitXor, a, b);
+    case 13:
+      return make_binary(below(2) == 0 ? Op::kShr : Op::kShl, a, b);
     case 6:
       return a * b;
     case 7:

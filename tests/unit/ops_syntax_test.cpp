@@ -53,7 +53,7 @@ class TermMaker {
         t.args = {term(depth - 1)};
         return t;
       case 5:
-        t.kind = Term::kNot;
+        t.kind = below(2) == 0 ? Term::kNot : Term::kBitNot;
         t.args = {term(depth - 1)};
         return t;
       case 6:
@@ -121,7 +121,7 @@ class TermMaker {
   Term infix(int depth) {
     Term t;
     t.kind = Term::kInfix;
-    t.infix = static_cast<Infix>(below(13));
+    t.infix = static_cast<Infix>(below(static_cast<int>(Infix::kMod) + 1));
     t.args = {term(depth - 1), term(depth - 1)};
     return t;
   }

@@ -2,6 +2,8 @@
 #include "jit/cuda/report/issue.h"
 
 #include "jit/ir/functions/function.h"
+#include "jit/ir/integers.h"
+
 namespace hone::jit {
 
 using namespace ir;
@@ -27,7 +29,7 @@ double instructions_of(const Expr& e) {
   if (e->op == Op::kCall) {
     n = e->fn->device_length;
   } else if (e->op == Op::kDiv || e->op == Op::kMod) {
-    n = is_float(e->type) ? kQuotient : kWholeQuotient;
+    n = is_float(e->type) ? kQuotient : exponent_of(e->args[1]) ? 1 : kWholeQuotient;
   }
   if (size_of(e->type) == 8) n *= kWide;
   return is_narrow(e->type) ? n + kRounding : n;

@@ -103,6 +103,9 @@ Expr operator*(const Expr& a, const Expr& b) { return arithmetic("*", a, b); }
 Expr operator/(const Expr& a, const Expr& b) { return arithmetic("/", a, b); }
 Expr operator%(const Expr& a, const Expr& b) { return arithmetic("%", a, b); }
 Expr operator&(const Expr& a, const Expr& b) { return operation("&", a, b, common_type(a, b)); }
+Expr operator|(const Expr& a, const Expr& b) { return operation("|", a, b, common_type(a, b)); }
+Expr operator<<(const Expr& a, const Expr& b) { return operation("<<", a, b, a.type()); }
+Expr operator>>(const Expr& a, const Expr& b) { return operation(">>", a, b, a.type()); }
 Expr operator^(const Expr& a, const Expr& b) { return operation("^", a, b, common_type(a, b)); }
 Expr operator==(const Expr& a, const Expr& b) { return comparison("==", a, b); }
 Expr operator!=(const Expr& a, const Expr& b) { return comparison("!=", a, b); }

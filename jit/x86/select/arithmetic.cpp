@@ -14,6 +14,9 @@ constexpr X86 kNothing = X86::after_last;
 /// The instruction that does `op` on lanes of `type`, or kNothing where there is none.
 X86 instruction_of(Op op, DType type, bool wide) {
   const bool eight = size_of(type) == 8;
+  if (op == Op::kBitAnd) return X86::vandps;
+  if (op == Op::kBitOr) return X86::vorps;
+  if (op == Op::kBitXor) return X86::vxorps;
   switch (type) {
     case DType::kF32:
       return op == Op::kAdd   ? X86::vaddps
@@ -40,6 +43,10 @@ X86 instruction_of(Op op, DType type, bool wide) {
           return !eight ? X86::vpminsd : wide ? X86::vpminsq : kNothing;
         case Op::kMax:
           return !eight ? X86::vpmaxsd : wide ? X86::vpmaxsq : kNothing;
+        case Op::kShl:
+          return eight ? X86::vpsllvq : X86::vpsllvd;
+        case Op::kShr:
+          return !eight ? X86::vpsravd : wide ? X86::vpsravq : kNothing;
         default:
           return kNothing;
       }
@@ -79,6 +86,7 @@ Value LaneArithmetic::apply(Op op, const Value& a, const Value& b) {
   if (x != kNothing) return vectors_.op3(x, a, b);
   if (op == Op::kMul && size_of(a.type) == 1) return multiply_bytes(a, b);
   if (op == Op::kMul && size_of(a.type) == 8) return multiply_quads(a, b);
+  if (op == Op::kShr && size_of(a.type) == 8) return shift_quads(a, b);
   if (op == Op::kMin || op == Op::kMax) {
     const Value less = vectors_.op3(X86::vpcmpgtq, b, a);
     const Value mask{less.reg, DType::kBool, 8};
@@ -143,6 +151,25 @@ Value LaneArithmetic::multiply_quads(const Value& a, const Value& b) {
   const Reg cross2 = def(X86::vpmuludq, def(X86::vpsrlq, b.reg, imm(32)), vreg(a.reg, w));
   const Reg cross = def(X86::vpsllq, def(X86::vpaddq, cross1, vreg(cross2, w)), imm(32));
   return {def(X86::vpaddq, low, vreg(cross, w)), a.type, 8};
+}
+
+Value LaneArithmetic::shift_quads(const Value& a, const Value& count) {
+  const Value sign = vectors_.op3(X86::vpcmpgtq, vectors_.constant_bits(a.type, 0), a);
+  const Value shifted = vectors_.op3(X86::vpsrlvq, vectors_.op3(X86::vxorps, a, sign), count);
+  return vectors_.op3(X86::vxorps, shifted, sign);
+}
+
+Value LaneArithmetic::shifted_by(Op op, const Value& a, int count) {
+  if (count == 0) return a;
+  const bool eight = size_of(a.type) == 8;
+  const X86 x =
+      op == Op::kShl ? (eight ? X86::vpsllq : X86::vpslld) : (eight ? X86::vpsraq : X86::vpsrad);
+  if (eight && op == Op::kShr && !wide()) {
+    return shift_quads(a, vectors_.constant_bits(a.type, static_cast<uint64_t>(count)));
+  }
+  const int w = width(a.type);
+  return {code_.define(RegClass::kVec, w, x, {vreg(a.reg, w), imm(count)}), a.type,
+          size_of(a.type)};
 }
 
 Value LaneArithmetic::fused(Fused kind, const Value& a, const Value& b, const Value& c) {

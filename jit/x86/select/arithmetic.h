@@ -34,7 +34,13 @@ class LaneArithmetic final : public SelectionPart {
   void multiply_add_to(Reg dest, const Value& a, const Value& b, bool negate, Reg mask = {});
   Value combine(ir::Reduce reduce, const Value& a, const Value& b);
 
+  /// Integers of 32 or 64 bits shifted by a count of 0 to their width - 1.
+  Value shifted_by(ir::Op op, const Value& a, int count);
+
  private:
+  /// AVX2: 64-bit integers shifted right, where the sign has to come in. The bits of negative ones
+  /// are turned round before and after.
+  Value shift_quads(const Value& a, const Value& count);
   /// Bytes have no product: even and odd ones by 16-bit products.
   Value multiply_bytes(const Value& a, const Value& b);
   /// AVX2: 64-bit products from 32-bit ones.

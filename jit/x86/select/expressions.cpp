@@ -43,6 +43,14 @@ int64_t magnitude_of(const ir::Expr& e) {
     case Op::kMod:
       made = of(1);
       break;
+    case Op::kShr:
+      made = of(0);
+      break;
+    case Op::kBitAnd:
+      for (const ir::Expr& a : e->args) {
+        if (a->op == Op::kInt && a->i >= 0) made = a->i;
+      }
+      break;
     case Op::kAdd:
     case Op::kSub:
       if (__builtin_add_overflow(of(0), of(1), &made)) made = most;

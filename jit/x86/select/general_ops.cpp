@@ -21,6 +21,34 @@ Reg GeneralOps::multiplied(Reg a, Reg b) {
   return code_.update(RegClass::kGpr, 8, a, X86::imul, {greg(b)});
 }
 
+/// The machine takes counts modulo 64. Narrower integers fill their registers with the sign, so one
+/// bound serves them as well.
+Reg GeneralOps::shifted(Op op, Reg a, Reg count) {
+  // Fixed by: integers of 64 bits.
+  constexpr int kLast = 63;
+  if (op == Op::kShr) {
+    return code_.sequence(RegClass::kGpr, 8, Sequence::kShiftRight, {greg(a), greg(count)},
+                          [&](CodeList& list, Reg r) {
+                            code_.append(list, X86::mov, {greg(r), imm(kLast)});
+                            code_.append(list, X86::cmp, {greg(count), imm(kLast)});
+                            code_.append(list, X86::cmovb, {greg(r), greg(count)});
+                            code_.append(list, X86::sarx, {greg(r), greg(a), greg(r)});
+                          });
+  }
+  const Reg zero = constant_gpr(0);
+  return code_.sequence(RegClass::kGpr, 8, Sequence::kShiftLeft, {greg(a), greg(count), greg(zero)},
+                        [&](CodeList& list, Reg r) {
+                          code_.append(list, X86::shlx, {greg(r), greg(a), greg(count)});
+                          code_.append(list, X86::cmp, {greg(count), imm(kLast)});
+                          code_.append(list, X86::cmova, {greg(r), greg(zero)});
+                        });
+}
+
+Reg GeneralOps::bits_of(Op op, Reg a, Reg b) {
+  const X86 x = op == Op::kBitAnd ? X86::and_ : op == Op::kBitOr ? X86::or_ : X86::xor_;
+  return code_.update(RegClass::kGpr, 8, a, x, {greg(b)});
+}
+
 Reg GeneralOps::divided(const ir::Expr& e, Reg a, const std::function<Reg()>& by) {
   int64_t divisor = 0;
   const bool power = ir::is_const(e->args[1], &divisor) && divisor > 0 &&

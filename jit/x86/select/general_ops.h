@@ -15,6 +15,10 @@ class GeneralOps final : public SelectionPart {
   /// The lesser of two registers for kMin, the greater for kMax.
   Reg extreme_of(ir::Op op, Reg a, Reg b);
   Reg multiplied(Reg a, Reg b);
+  /// `a` and `b` joined bit by bit, as `op` says.
+  Reg bits_of(ir::Op op, Reg a, Reg b);
+  /// `a` shifted as `op` says, in 64 bits; by any count.
+  Reg shifted(ir::Op op, Reg a, Reg count);
   /// The division or remainder `e` of what is in `a` by what `by` brings into a register.
   Reg divided(const ir::Expr& e, Reg a, const std::function<Reg()>& by);
   /// `r` wrapped to `type`, as a 64-bit integer.

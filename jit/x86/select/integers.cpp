@@ -48,6 +48,17 @@ Reg Integers::integer(const ir::Expr& e) {
     case Op::kDiv:
     case Op::kMod:
       return division(e);
+    case Op::kBitAnd:
+    case Op::kBitOr:
+    case Op::kBitXor: {
+      const Reg a = operand(e->args[0]);
+      return general_.bits_of(e->op, a, operand(e->args[1]));
+    }
+    case Op::kShl:
+    case Op::kShr: {
+      const Reg a = operand(e->args[0]);
+      return general_.wrapped(general_.shifted(e->op, a, operand(e->args[1])), e->type);
+    }
     case Op::kEq:
     case Op::kNe:
     case Op::kLt:

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "jit/ir/integers.h"
 #include "jit/x86/select/by_size.h"
 #include "jit/x86/select/expressions.h"
 
@@ -155,12 +156,31 @@ Value Values::binary(const ir::Expr& e) {
     return arithmetic_.fused(add ? Fused::kAdd : Fused::kNegatedAdd, a, b, value(e->args[0]));
   }
   if ((e->op == Op::kDiv || e->op == Op::kMod) && is_int(e->type)) return division(e);
+  if (Value shifted; shifted_by_constant(e, shifted)) return shifted;
   const Value a = value(e->args[0]);
   const Value b = value(e->args[1]);
   if (is_float(e->type) && (e->op == Op::kMin || e->op == Op::kMax)) {
     return arithmetic_.extreme(e->op, a, b, never_nan(e->args[0]), never_nan(e->args[1]));
   }
   return arithmetic_.apply(e->op, a, b);
+}
+
+bool Values::shifted_by_constant(const ir::Expr& e, Value& out) {
+  const bool shifts = e->op == Op::kShl || e->op == Op::kShr;
+  if (!is_int(e->type) || size_of(e->type) < 4) return false;
+  if (e->op == Op::kMul) {
+    for (size_t i = 0; i < 2; ++i) {
+      const auto power = ir::exponent_of(e->args[i]);
+      if (!power) continue;
+      out = arithmetic_.shifted_by(Op::kShl, value(e->args[1 - i]), *power);
+      return true;
+    }
+  }
+  Affine count;
+  if (!shifts || !indices_.known_sum(e->args[1], count) || !count.is_constant()) return false;
+  if (count.constant < 0 || count.constant >= 8 * size_of(e->type)) return false;
+  out = arithmetic_.shifted_by(e->op, value(e->args[0]), static_cast<int>(count.constant));
+  return true;
 }
 
 Value Values::division(const ir::Expr& e) {
@@ -197,9 +217,11 @@ Value Values::convert(const ir::Expr& e) {
     }
     return converter_.converted(v, to);
   }
-  // The low bits of a sum are the sum of low bits, which fit lanes that the sum does not.
-  const bool sum =
-      from->op == Op::kNeg || from->op == Op::kAdd || from->op == Op::kSub || from->op == Op::kMul;
+  // The low bits of a sum, or of bits joined, are those of the low bits, which fit lanes that the
+  // sum does not.
+  const bool sum = from->op == Op::kNeg || from->op == Op::kAdd || from->op == Op::kSub ||
+                   from->op == Op::kMul || from->op == Op::kBitAnd || from->op == Op::kBitOr ||
+                   from->op == Op::kBitXor;
   if (sum && is_int(to) && from->type == DType::kI64 && indices_.steers(from)) {
     std::vector<ir::Expr> low;
     for (const ir::Expr& a : from->args) low.push_back(ir::make_cast(to, a));

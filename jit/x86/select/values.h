@@ -48,6 +48,9 @@ class Values final : public SelectionPart {
   bool from_table(const ir::Expr& sum, DType type, Value& out);
   Value unary(const ir::Expr& e);
   Value binary(const ir::Expr& e);
+  /// Integers shifted, or multiplied by a power of two, by a count that is known and the same in
+  /// all lanes. False of what is none of these.
+  bool shifted_by_constant(const ir::Expr& e, Value& out);
   /// Floor division of integers, or its remainder.
   Value division(const ir::Expr& e);
   Value convert(const ir::Expr& e);
