@@ -42,6 +42,12 @@ elementwise("sub", lambda a, b: a - b, "A", "B")
 elementwise("mul", lambda a, b: a * b, "A", "B")
 elementwise("div", lambda a, b: a / b, "A", "B")
 elementwise("mod", lambda a, b: a % b, "A", "B", T=[*INTS, "bool"])
+elementwise("bitwise_and", lambda a, b: a & b, "A", "B", T=INDEX)
+elementwise("bitwise_or", lambda a, b: a | b, "A", "B", T=INDEX)
+elementwise("bitwise_xor", lambda a, b: a ^ b, "A", "B", T=INDEX)
+elementwise("bitwise_not", lambda x: ~x, "X", T=INDEX)
+elementwise("shift_left", lambda a, b: a << b, "A", "B", T=INDEX)
+elementwise("shift_right", lambda a, b: a >> b, "A", "B", T=INDEX)
 elementwise("maximum", lambda a, b: a.maximum(b), "A", "B")
 elementwise("minimum", lambda a, b: a.minimum(b), "A", "B")
 elementwise("where_greater", lambda a, b, x, z: a.compare(b, np.greater).where(x, z), "A", "B", "X", "Z")
@@ -122,7 +128,16 @@ def declare_products():
         op(name)(lambda p: {"C": product(p.A, p.B)})
 
 
+def nibbles(w, count, t):
+    """The first `count` rows of 4-bit numbers that bytes hold, the lower half of each first, less 8."""
+    rows = np.stack([w.v % 16, w.v // 16], 1).reshape(2 * w.shape[0], w.shape[1])[:count]
+    out = Val("i32", rows - 8).cast(t)
+    out.narrow = t == "bf16"
+    return out
+
+
 declare_products()
+op("matmul_u4", T=[*FLOAT, "i64", "i32", "bool"])(lambda p: {"C": product(p.A, nibbles(p.W, p.K, p.T)) * p.s[None]})
 for _name, _spec in (("matmul_chain", "ABC ij,jk,kl->il"), ("bilinear", "XWZ ni,oij,nj->no"),
                      ("matmul_scaled", "sABt m,mk,kn,n->mn"), ("cp_tensor", "ABC ir,jr,kr->ijk"),
                      ("mttkrp", "XBC ijk,jr,kr->ir"), ("tucker", "GABC pqs,ip,jq,ks->ijk")):
