@@ -124,7 +124,36 @@ Value Reductions::close_nested(Draft draft, DType type, std::optional<DType> sto
   return v;
 }
 
+/// The text of a reduction, and what else its value hangs on: the indices around, and the
+/// conditions under which it counts.
+std::string Reductions::place_of(const Term& t) const {
+  std::string out = print(t);
+  if (c_.in_index) out += " in an index";
+  for (const Index& i : c_.scope) out += " " + i.name + " in " + print(i.lo) + ".." + print(i.hi);
+  for (const auto* conditions : {&c_.own, &c_.chosen}) {
+    for (const Expr& c : *conditions) out += " if " + print(c);
+  }
+  return out;
+}
+
+/// Equal reductions in one place are one stage.
 Value Reductions::lower_reduction(const Term& t) {
+  if (c_.failed()) return lower_new(t);
+  const std::string place = place_of(t);
+  if (const auto known = known_.find(place); known != known_.end()) {
+    Value v = known->second;
+    v.span = t.span;
+    return v;
+  }
+  // Inside of it other stages read.
+  auto outer = std::exchange(known_, {});
+  Value v = lower_new(t);
+  known_ = std::move(outer);
+  if (!c_.failed()) known_.emplace(place, v);
+  return v;
+}
+
+Value Reductions::lower_new(const Term& t) {
   if (is_arg(t)) return lower_arg_reduction(t);
   Draft draft;
   draft.stage.name = fresh_name();

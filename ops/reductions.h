@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,7 +22,10 @@ class Reductions {
       : c_(c), values_(values), types_(c), ranges_(c, values), proofs_(c) {}
 
   /// Starts the names `Y.1`, `Y.2`, ... of a statement's reductions anew.
-  void restart_names() { nested_ = 0; }
+  void restart_names() {
+    nested_ = 0;
+    known_.clear();
+  }
   /// The value of a reduction inside a larger value.
   Value lower_reduction(const Term& t);
   /// Makes `draft` the argmax or argmin `t`; the maximum or minimum becomes a stage before it.
@@ -30,7 +34,9 @@ class Reductions {
   DType reduce(const Term& t, Draft& draft, Value body);
 
  private:
+  Value lower_new(const Term& t);
   Value lower_arg_reduction(const Term& t);
+  std::string place_of(const Term& t) const;
   bool few_positions(const std::vector<Index>& rvars) const;
   void close_scope(Draft& draft, size_t outer);
   Value close_nested(Draft draft, DType type, std::optional<DType> stored);
@@ -41,7 +47,8 @@ class Reductions {
   Conversions types_;
   Ranges ranges_;
   Proofs proofs_;
-  int nested_ = 0;  ///< reductions named so far in this statement
+  std::map<std::string, Value> known_;  ///< what the open stage reads, by place
+  int nested_ = 0;                      ///< reductions named so far in this statement
 };
 
 }  // namespace hone::ops
