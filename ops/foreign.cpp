@@ -47,9 +47,10 @@ constexpr Foreign kSigns[] = {
     {"var", "a statement is `name[indices] = value`"},
     {"auto", "a statement is `name[indices] = value`"},
     {"return", "assign to an output: `Y[i] = value`"},
-    {"def", "an op is `op name(A: f32[M]) -> (Y: f32[M]) { ... }`"},
-    {"func", "an op is `op name(A: f32[M]) -> (Y: f32[M]) { ... }`"},
-    {"fn", "an op is `op name(A: f32[M]) -> (Y: f32[M]) { ... }`"},
+    {"def",
+     "a function is `fn square(x) = x*x`, an op `op name(A: f32[M]) -> (Y: f32[M]) { ... }`"},
+    {"func",
+     "a function is `fn square(x) = x*x`, an op `op name(A: f32[M]) -> (Y: f32[M]) { ... }`"},
 };
 
 constexpr std::string_view kMean = "a mean is a sum divided: `sum[k](x) / K`";

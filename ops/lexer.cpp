@@ -15,8 +15,8 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool starts_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool in_name(char c) { return starts_name(c) || is_digit(c); }
 
-constexpr std::array<std::string_view, 10> kWords = {"op",   "case", "inout", "in",   "where",
-                                                     "else", "inf",  "nan",   "true", "false"};
+constexpr std::array<std::string_view, 11> kWords = {
+    "op", "case", "fn", "inout", "in", "where", "else", "inf", "nan", "true", "false"};
 constexpr std::array<std::string_view, 11> kPairs = {
     "->", "..", "+=", "==", "!=", "<=", ">=", "&&", "||", "<<", ">>"};
 // Signs of other languages, read as one so that an error can name them.

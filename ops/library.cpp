@@ -52,9 +52,10 @@ Result<Library> parse_library(std::string_view text, std::string_view origin) {
   if (!source) return source.failure();
   Diagnostics diagnostics(*source);
   Library library;
+  ScalarFunctions functions;
   size_t at = 0;
   while (!diagnostics.full()) {
-    Parser parser(diagnostics, static_cast<int>(at));
+    Parser parser(diagnostics, static_cast<int>(at), functions);
     const Token next = parser.peek();
     if (next.kind == Token::kEnd && !parser.stuck()) break;
     if (parser.stuck()) {
@@ -66,7 +67,10 @@ Result<Library> parse_library(std::string_view text, std::string_view origin) {
       at = parse_case(**source, next.span.begin, library, diagnostics);
       continue;
     }
-    if (next.is("op")) {
+    if (next.is("fn")) {
+      FunctionParser(parser).parse();
+      if (parser.stuck()) parser.skip_to_op();
+    } else if (next.is("op")) {
       Op op{parse_definition(parser, *source, diagnostics)};
       if (!op.name().empty() && library.find(op.name())) {
         diagnostics.error(op.definition->span,
@@ -75,14 +79,16 @@ Result<Library> parse_library(std::string_view text, std::string_view origin) {
       if (!op.definition->closed) parser.skip_to_op();
       library.ops.push_back(std::move(op));
     } else {
-      diagnostics.error(next.span,
-                        "`op` or `case` is expected here, as in `op f(A: f32[M]) -> (Y: f32[M]) { "
-                        "Y[i] = 2*A[i] }`",
-                        ErrorCode::kSyntax);
+      diagnostics.error(
+          next.span,
+          "`op`, `fn` or `case` is expected here, as in `op f(A: f32[M]) -> (Y: f32[M]) { "
+          "Y[i] = 2*A[i] }`",
+          ErrorCode::kSyntax);
       parser.skip_to_op();
     }
     at = parser.position();
   }
+  functions.tell_uncalled(diagnostics);
   if (diagnostics.failed()) return diagnostics.failure();
   return library;
 }

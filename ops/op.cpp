@@ -33,8 +33,10 @@ Result<Op> parse_op(std::string_view text, std::string_view origin, int line, bo
   auto source = make_source(text, origin, line);
   if (!source) return source.failure();
   Diagnostics diagnostics(*source);
-  Parser parser(diagnostics, 0);
+  ScalarFunctions functions;
+  Parser parser(diagnostics, 0, functions);
   Op op{parse_definition(parser, *source, diagnostics, trusted)};
+  functions.tell_uncalled(diagnostics);
   if (!diagnostics.failed() && parser.peek().kind != Token::kEnd) {
     diagnostics.error(parser.peek().span, "the op ends before this; one op is expected",
                       ErrorCode::kSyntax);

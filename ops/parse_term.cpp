@@ -127,7 +127,7 @@ Term Parser::parse_named() {
     t.kind = Term::kCall;
     t.name = name.text;
     t.args = parse_list(")", kMaxRank, "an argument");
-    return finish(std::move(t), begin);
+    return FunctionParser(*this).called(std::move(t), begin);
   }
   if (is_reserved(name.text)) {
     const std::string hint =

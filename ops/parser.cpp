@@ -6,8 +6,11 @@
 #include "ops/foreign.h"
 
 namespace hone::ops {
-Parser::Parser(Diagnostics& diagnostics, int begin)
-    : diagnostics_(diagnostics), lexer_(diagnostics.source().text, begin), last_end_(begin) {
+Parser::Parser(Diagnostics& diagnostics, int begin, ScalarFunctions& functions)
+    : diagnostics_(diagnostics),
+      functions_(functions),
+      lexer_(diagnostics.source().text, begin),
+      last_end_(begin) {
   advance();
 }
 
@@ -50,7 +53,7 @@ Token Parser::take() {
 }
 
 bool Parser::at_op() const {
-  return token_.first_on_line && (token_.is("op") || token_.is("case"));
+  return token_.first_on_line && (token_.is("op") || token_.is("case") || token_.is("fn"));
 }
 
 /// Reads on behind an error; false when nothing can be.
@@ -154,6 +157,7 @@ std::string Parser::parse_type(Span* span) {
 
 Definition Parser::parse_op() {
   Definition d;
+  while (token_.is("fn")) FunctionParser(*this).parse();
   expect("op", "`op`");
   d.name = parse_name("the op's name", &d.span);
   parse_params(d);

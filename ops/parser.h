@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ops/lexer.h"
+#include "ops/scalar_functions.h"
 #include "ops/syntax.h"
 
 namespace hone::ops {
@@ -23,9 +24,11 @@ inline constexpr int kMaxTerms = 4096;      ///< of an op: names, numbers, opera
 /// all rules unwind by themselves. Parsing then goes on at the next argument, statement or op.
 class Parser {
  public:
-  Parser(Diagnostics& diagnostics, int begin);
+  /// `functions` are those that stand before, and come to be all.
+  Parser(Diagnostics& diagnostics, int begin, ScalarFunctions& functions);
 
-  /// `op name<params>(arguments) -> (outputs) { statements }`, and past its end, also after errors.
+  /// Functions, and then `op name<params>(arguments) -> (outputs) { statements }`, and past its
+  /// end, also after errors.
   Definition parse_op();
   /// Goes on at the next `op` or `case` that begins a line.
   void skip_to_op();
@@ -41,6 +44,8 @@ class Parser {
   int position() const { return last_end_; }
 
  private:
+  friend class FunctionParser;
+
   void advance();
   void fail(Span span, std::string message);
   void expected(std::string_view what, std::string_view hint = {});
@@ -79,6 +84,7 @@ class Parser {
   Term finish(Term term, int begin);
 
   Diagnostics& diagnostics_;
+  ScalarFunctions& functions_;
   Lexer lexer_;
   Token token_;
   Token last_;  // taken last
@@ -87,6 +93,22 @@ class Parser {
   int depth_ = 0;       // brackets that are open
   bool stuck_ = false;  // by an error, until parsing goes on at `resume_`
   Token resume_;
+};
+
+/// The part of the parser that knows functions of the text's own.
+class FunctionParser {
+ public:
+  explicit FunctionParser(Parser& parser) : p_(parser) {}
+
+  /// `fn name(parameters) = value`.
+  void parse();
+  /// A call from `begin` on, written out where it is of such a function.
+  Term called(Term call, int begin);
+
+ private:
+  void parse_params(ScalarFunction& f);
+
+  Parser& p_;
 };
 
 }  // namespace hone::ops

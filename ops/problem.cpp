@@ -52,8 +52,10 @@ Result<Problem> bind(const Op& op, bool stock, const std::shared_ptr<const Sourc
 /// once.
 Result<Problem> bind_inline(const std::shared_ptr<const Source>& source) {
   Diagnostics diagnostics(source);
-  Parser parser(diagnostics, 0);
+  ScalarFunctions functions;
+  Parser parser(diagnostics, 0, functions);
   const Op op{parse_definition(parser, source, diagnostics)};
+  functions.tell_uncalled(diagnostics);
   if (!diagnostics.failed()) return bind(op, false, source, parser.position());
   const Definition& d = *op.definition;
   if (!d.headless && d.closed) parse_bindings(d, diagnostics, parser.position());
@@ -108,7 +110,7 @@ Result<Problem> parse_problem(std::string_view text, const Library* library) {
   while (end < all.size() && !is_space_problem(all[end])) ++end;
   const std::string_view name = all.substr(begin, end - begin);
 
-  if (name == "op" || name.starts_with("#")) {
+  if (name == "op" || name == "fn" || name.starts_with("#")) {
     return bind_inline(source);
   }
   if (const Op* op = library ? library->find(name) : nullptr) {

@@ -26,6 +26,10 @@ bool has_word(const std::string& text, const std::string& name) {
   return false;
 }
 
+/// Functions of any number of one type. Each calls those after it; in a text they stand before.
+constexpr const char* kOwnFunctions[] = {"(x, y) = max(own1(x), y) - own1(y)",
+                                         "(x) = select(x < 2, x, 1 - x)"};
+
 std::string with_commas(const std::vector<std::string>& parts) {
   return fmt::format("{}", fmt::join(parts, ","));
 }
@@ -50,7 +54,13 @@ std::string ProblemMaker::problem() {
     body += (i ? "; " : "") + statement(i + 1 == statements);
   }
   const std::string text = signature(body) + " { " + body + " }";
-  return text + bindings(text);
+  std::string own;
+  for (size_t i = 0; i < std::size(kOwnFunctions); ++i) {
+    const bool called =
+        has_word(body, fmt::format("own{}", i)) || has_word(own, fmt::format("own{}", i));
+    if (called) own = fmt::format("fn own{}{}; ", i, kOwnFunctions[i]) + own;
+  }
+  return own + text + bindings(text);
 }
 
 int64_t ProblemMaker::any_size() {
@@ -298,8 +308,10 @@ bool is_moderate(const ir::Program& program, const RandomOptions& options) {
 
 std::string random_problem(uint64_t seed, const RandomOptions& options) {
   for (uint64_t attempt = 0;; ++attempt) {
-    const auto p = parse_problem(ProblemMaker(seed + (attempt << 32), options).problem());
-    if (p && is_moderate(p->program, options)) return p->text;
+    const std::string made = ProblemMaker(seed + (attempt << 32), options).problem();
+    const auto p = parse_problem(made);
+    if (!p || !is_moderate(p->program, options)) continue;
+    return made.starts_with("fn ") ? made : p->text;  // canonical text has no functions
   }
 }
 

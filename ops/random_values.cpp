@@ -66,6 +66,7 @@ std::string ProblemMaker::number(DType type, int depth, const Scope& scope, int 
     case 16:
       return reductions > 0 ? reduction(type, scope, reductions - 1) : leaf(type, scope);
     case 17:
+      if (chance(30)) return chance(50) ? joint("own0({}, {})") : "own1(" + part() + ")";
       return "relu(" + part() + ")";
     default:
       return joint("({} + {})");

@@ -367,10 +367,13 @@ TEST_CASE("fuzz: random problems have all that the language has") {
   std::vector<Construct> constructs = forms();
   for (Construct& c : words()) constructs.push_back(std::move(c));
   for (const Construct& c : constructs) wanted.insert(c.name);
+  wanted.insert("a function of one's own");
   constexpr uint64_t kProblems = 30000;
   for (uint64_t seed = 1; seed <= kProblems; ++seed) {
-    const auto p = ops::parse_problem(ops::random_problem(seed));
+    const std::string text = ops::random_problem(seed);
+    const auto p = ops::parse_problem(text);
     REQUIRE(p);
+    seen["a function of one's own"] += text.starts_with("fn ");
     count_terms(*p, seen);
     count_nodes(*p, seen);
     for (const Construct& c : constructs) seen[c.name] += c.found(*p);

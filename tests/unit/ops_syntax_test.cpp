@@ -172,7 +172,8 @@ class TermMaker {
 /// What the parser makes of a text, printed; or the error.
 std::string reprinted(const std::string& text) {
   Diagnostics diagnostics(std::make_shared<const Source>(Source{text, "", 1}));
-  Parser parser(diagnostics, 0);
+  hone::ops::ScalarFunctions functions;
+  Parser parser(diagnostics, 0, functions);
   const Definition d = parser.parse_op();
   return diagnostics.failed() ? diagnostics.failure().message : print(d);
 }
