@@ -52,6 +52,18 @@ elementwise("maximum", lambda a, b: a.maximum(b), "A", "B")
 elementwise("minimum", lambda a, b: a.minimum(b), "A", "B")
 elementwise("where_greater", lambda a, b, x, z: a.compare(b, np.greater).where(x, z), "A", "B", "X", "Z")
 elementwise("equal", lambda a, b: a.compare(b, np.equal), "A", "B")
+elementwise("less", lambda a, b: a.compare(b, np.less), "A", "B")
+elementwise("less_or_equal", lambda a, b: a.compare(b, np.less_equal), "A", "B")
+for _name, _f in (("and", np.logical_and), ("or", np.logical_or), ("xor", np.logical_xor)):
+    op(f"logical_{_name}")(lambda p, _f=_f: {"Y": Val("bool", _f(p.A.v, p.B.v))})
+op("logical_not")(lambda p: {"Y": Val("bool", np.logical_not(p.X.v))})
+elementwise("choose", lambda c, x, z: c.where(x, z), "c", "X", "Z")
+op("choose_rows", T=TYPES)(
+    lambda p: {"Y": Val("bool", np.broadcast_to(p.c.v[:, None], p.X.shape)).where(p.X, p.v[None])})
+elementwise("is_nan", lambda x: Val("bool", np.isnan(x.v)), "X")
+elementwise("is_inf", lambda x: Val("bool", np.isinf(x.v)), "X", T=FLOAT)
+elementwise("sign", lambda x: Val(x.t, np.sign(x.v).astype(x.v.dtype)), "X", T=NUMBERS)
+elementwise("reciprocal", lambda x: x.of(1) / x, "X")
 elementwise("neg", lambda x: -x, "X")
 elementwise("abs", lambda x: x.abs(), "X")
 elementwise("relu", lambda x: x.maximum(0), "X")
@@ -61,8 +73,30 @@ elementwise("axpy", lambda x, alpha, y: y + alpha * x, "X", "alpha", "Y")
 elementwise("clamp", lambda x, low, high: x.maximum(low).minimum(high), "X", "low", "high")
 elementwise("pow", lambda a, b: call("pow", a, b), "A", "B", T=FLOAT)
 for _name in ("gelu", "gelu_tanh", "silu", "sigmoid", "tanh", "exp", "log", "sqrt", "rsqrt", "erf",
-              "sin", "cos", "round", "floor"):
+              "sin", "cos", "round", "floor", "ceil", "atan", "sinh", "cosh", "softplus"):
     elementwise(_name, lambda x, _name=_name: call(_name, x), "X", T=FLOAT)
+
+
+def unless_negative(x, x_there, x_else):
+    """`x_else` where x is below 0."""
+    return Val("bool", ~(x.v < 0)).where(x_there, x_else)
+
+
+elementwise("leaky_relu", lambda x, alpha: unless_negative(x, x, alpha * x), "X", "alpha", T=NUMBERS)
+op("prelu", T=NUMBERS)(lambda p: {"Y": unless_negative(p.X, p.X, p.slope[None, :, None] * p.X)})
+elementwise("elu", lambda x, alpha: unless_negative(x, x, alpha * call("expm1", x)), "X", "alpha", T=FLOAT)
+elementwise("selu", lambda x: unless_negative(x, x, call("expm1", x) * 1.6732632423543772) * 1.0507009873554805,
+            "X", T=FLOAT)
+elementwise("celu", lambda x, alpha: x.maximum(0) + (alpha * call("expm1", x / alpha)).minimum(0), "X", "alpha",
+            T=FLOAT)
+elementwise("mish", lambda x: x * call("tanh", call("softplus", x)), "X", T=FLOAT)
+elementwise("softsign", lambda x: x / (x.abs() + 1), "X")
+elementwise("hard_sigmoid", lambda x, alpha, beta: (x * alpha + beta).minimum(1).maximum(0), "X", "alpha", "beta")
+elementwise("hard_swish", lambda x: x * (x / 6 + 0.5).minimum(1).maximum(0), "X", T=FLOAT)
+elementwise("thresholded_relu", lambda x, alpha: x.compare(alpha, np.greater).where(x, x.of(0)), "X", "alpha",
+            T=NUMBERS)
+elementwise("shrink", lambda x, bias, lam: x.compare(-lam, np.less).where(
+    x + bias, x.compare(lam, np.greater).where(x - bias, x.of(0))), "X", "bias", "lambda")
 # Every scalar function of the language, as an op of its own.
 for _name, _arity in known():
     elementwise(f"{_name}()", lambda *x, _name=_name: call(_name, *x), *["X", "Z"][:_arity],
