@@ -2,6 +2,7 @@
 #include "jit/passes/short_integers.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -50,6 +51,16 @@ std::optional<Range> range_of(const Expr& e) {
   switch (e->op) {
     case Op::kNeg:
       return Range{-of[0].most, -of[0].least};
+    case Op::kBitAnd:
+    case Op::kBitOr:
+    case Op::kBitXor: {
+      // No more bits than the longer of both has, in front of a sign.
+      const int64_t least = std::min(of[0].least, of[1].least);
+      const auto all = static_cast<uint64_t>(
+          std::max({of[0].most, of[1].most, -1 - least, int64_t{0}}));
+      const auto bound = static_cast<int64_t>(std::bit_ceil(all + 1));
+      return Range{least < 0 ? -bound : 0, bound - 1};
+    }
     case Op::kAdd:
       return Range{of[0].least + of[1].least, of[0].most + of[1].most};
     case Op::kSub:
@@ -134,14 +145,23 @@ class Shortener {
       case Op::kAdd:
       case Op::kSub:
       case Op::kMul:
+      case Op::kBitAnd:
+      case Op::kBitOr:
+      case Op::kBitXor:
+        return of_operands(e, [&](const Expr& a) { return low(a); });
+      case Op::kShl:
+        if (int64_t by = 0; !is_const(e->args[1], &by) || by < 0 || by > 15) return {};
         return of_operands(e, [&](const Expr& a) { return low(a); });
       case Op::kMin:
       case Op::kMax:
         return of_operands(e, [&](const Expr& a) { return exact(a); });
       case Op::kDiv:
-      case Op::kMod:
-        if (int64_t by = 0; !is_const(e->args[1], &by) || by < 1) return {};
-        return of_operands(e, [&](const Expr& a) { return exact(a); });
+      case Op::kMod: {
+        int64_t by = 0;
+        if (!is_const(e->args[1], &by) || by < 1 || by > INT16_MAX) return {};
+        const bool bits = e->op == Op::kMod && (by & (by - 1)) == 0;
+        return of_operands(e, [&](const Expr& a) { return bits ? low(a) : exact(a); });
+      }
       case Op::kSelect: {
         const Expr chosen = condition(e->args[0]);
         const Expr a = chosen ? low(e->args[1]) : Expr(), b = a ? low(e->args[2]) : Expr();

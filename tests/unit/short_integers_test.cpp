@@ -67,6 +67,12 @@ const Body kBodies[] = {
      [](int64_t x, int64_t z) { return ((x + 200) & 255) * 2 + z; }},
     {"cast<i8>(X[i]*Z[i]) - 1",
      [](int64_t x, int64_t z) { return static_cast<int8_t>(x * z) - 1; }},
+    {"(X[i] & Z[i]) + (X[i] | 5) - (Z[i] ^ X[i])",
+     [](int64_t x, int64_t z) { return (x & z) + (x | 5) - (z ^ x); }},
+    {"max(X[i] ^ Z[i], X[i] & 7)", [](int64_t x, int64_t z) { return std::max(x ^ z, x & 7); }},
+    {"(X[i] << 3) + (Z[i] >> 2)", [](int64_t x, int64_t z) { return (x << 3) + (z >> 2); }},
+    {"(X[i] & 15)*((Z[i] >> 4) & 15) - 8",
+     [](int64_t x, int64_t z) { return (x & 15) * ((z >> 4) & 15) - 8; }},
     {"cast<i32>(X[i] <= Z[i]) + Z[i]", [](int64_t x, int64_t z) { return (x <= z) + z; }},
 };
 

@@ -161,9 +161,13 @@ Value LaneArithmetic::shift_quads(const Value& a, const Value& count) {
 
 Value LaneArithmetic::shifted_by(Op op, const Value& a, int count) {
   if (count == 0) return a;
-  const bool eight = size_of(a.type) == 8;
-  const X86 x =
-      op == Op::kShl ? (eight ? X86::vpsllq : X86::vpslld) : (eight ? X86::vpsraq : X86::vpsrad);
+  const bool two = size_of(a.type) == 2, eight = size_of(a.type) == 8;
+  const X86 x = op == Op::kShl ? (two     ? X86::vpsllw
+                                  : eight ? X86::vpsllq
+                                          : X86::vpslld)
+                               : (two     ? X86::vpsraw
+                                  : eight ? X86::vpsraq
+                                          : X86::vpsrad);
   if (eight && op == Op::kShr && !wide()) {
     return shift_quads(a, vectors_.constant_bits(a.type, static_cast<uint64_t>(count)));
   }

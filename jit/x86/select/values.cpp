@@ -167,7 +167,7 @@ Value Values::binary(const ir::Expr& e) {
 
 bool Values::shifted_by_constant(const ir::Expr& e, Value& out) {
   const bool shifts = e->op == Op::kShl || e->op == Op::kShr;
-  if (!is_int(e->type) || size_of(e->type) < 4) return false;
+  if (!is_int(e->type) || size_of(e->type) < 2) return false;
   if (e->op == Op::kMul) {
     for (size_t i = 0; i < 2; ++i) {
       const auto power = ir::exponent_of(e->args[i]);
