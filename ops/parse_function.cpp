@@ -88,11 +88,12 @@ Term FunctionParser::called(Term call, int begin) {
   Term out;
   if (size <= most) out = written_out(*f, call.args, call.span);
   if (size > most || out.depth > kMaxDepth) {
-    p_.fail(call.span,
-            fmt::format("with `{}` written out here, {}; name a part of it in a statement of its own",
-                        f->name,
-                        size > most ? "the op has more than 4096 names, numbers and operators"
-                                    : "this expression is nested deeper than 200"));
+    p_.fail(
+        call.span,
+        fmt::format("with `{}` written out here, {}; name a part of it in a statement of its own",
+                    f->name,
+                    size > most ? "the op has more than 4096 names, numbers and operators"
+                                : "this expression is nested deeper than 200"));
     return call;
   }
   p_.terms_ += size;

@@ -58,7 +58,8 @@ class BodyChecker {
     check(f_.body);
     for (const std::string& p : unused_) {
       diagnostics_.consequence(
-          f_.span, fmt::format("the parameter `{}` of `{}` is never used; take it out", p, f_.name));
+          f_.span,
+          fmt::format("the parameter `{}` of `{}` is never used; take it out", p, f_.name));
     }
   }
 
@@ -118,8 +119,8 @@ ScalarFunction* ScalarFunctions::find(std::string_view name) {
 void ScalarFunctions::tell_uncalled(Diagnostics& diagnostics) const {
   for (const ScalarFunction& f : all_) {
     if (f.called) continue;
-    diagnostics.consequence(
-        f.span, fmt::format("the function `{}` is never called; take it out", f.name));
+    diagnostics.consequence(f.span,
+                            fmt::format("the function `{}` is never called; take it out", f.name));
   }
 }
 

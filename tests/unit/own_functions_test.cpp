@@ -31,11 +31,12 @@ TEST_CASE("own functions: a call is its body, with parentheses where they are ne
         kOp + "2*(A[i] - -(1 - A[i])) }");
   CHECK(canonical("fn f(x) = select(x > 0, x, -cast<f32>(x))\nfn h(x) = f(f(x)) # twice\n" + kOp +
                   "h(A[i]) }") ==
-        kOp + "select(select(A[i] > 0,A[i],-cast<f32>(A[i])) > 0,select(A[i] > 0,A[i],"
-              "-cast<f32>(A[i])),-cast<f32>(select(A[i] > 0,A[i],-cast<f32>(A[i])))) }");
+        kOp +
+            "select(select(A[i] > 0,A[i],-cast<f32>(A[i])) > 0,select(A[i] > 0,A[i],"
+            "-cast<f32>(A[i])),-cast<f32>(select(A[i] > 0,A[i],-cast<f32>(A[i])))) }");
   // A parameter called like a tensor, an index or a dim is the parameter.
-  CHECK(canonical("fn f(i, A, M) = i*A + M; " + kOp + "f(A[i], cast<f32>(i), M) }").find("A[i]*cast<f32>(i) + M") !=
-        std::string::npos);
+  CHECK(canonical("fn f(i, A, M) = i*A + M; " + kOp + "f(A[i], cast<f32>(i), M) }")
+            .find("A[i]*cast<f32>(i) + M") != std::string::npos);
 }
 
 TEST_CASE("own functions: the canonical text says the same without them") {
@@ -58,7 +59,8 @@ TEST_CASE("own functions: in a problem and in a file, for the ops behind") {
   REQUIRE(library);
   REQUIRE(library->ops.size() == 2);
   CHECK(library->ops[1].text().find("(A[i]*A[i] + 1)/2 + (1*1 + 1)") != std::string::npos);
-  const auto early = parse_library("op a(A: f32[M]) -> (Y: f32[M]) { Y[i] = f(A[i]) }\n" + f, "mine.hone");
+  const auto early =
+      parse_library("op a(A: f32[M]) -> (Y: f32[M]) { Y[i] = f(A[i]) }\n" + f, "mine.hone");
   REQUIRE_FALSE(early);
   CHECK(early.failure().message.find("there is no function `f`") != std::string::npos);
 }
@@ -84,5 +86,6 @@ TEST_CASE("own functions: one that grows without end is an error, soon") {
   }
   const auto op = Op::parse(text + kOp + "f59(A[i]) }");
   REQUIRE_FALSE(op);
-  CHECK(op.failure().message.find("more than 4096 names, numbers and operators") != std::string::npos);
+  CHECK(op.failure().message.find("more than 4096 names, numbers and operators") !=
+        std::string::npos);
 }
