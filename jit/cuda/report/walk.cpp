@@ -353,7 +353,9 @@ class Walker {
         At touched = at;
         if (e->guarded) {
           touched.lanes = meeting(e->args[1], at);
-          loads_in(s, e->args[2], at);
+          At others = at;
+          if (!state_.value(e->args[1]).data) others.lanes = at.lanes & ~touched.lanes;
+          loads_in(s, e->args[2], others);
         }
         loads_in(s, e->args[0], touched);
         const bool wide = !e->guarded || !vector_ || is_uniform(e->args[1], *vector_, facts_);
