@@ -25,14 +25,6 @@ int lookups(const Expr& e) {
 const Tensor* Accesses::readable_tensor(const Term& t) {
   const auto at = c_.tensors.find(t.name);
   if (at != c_.tensors.end() && at->second.readable) return &at->second;
-  if (t.name == c_.statement->name) {
-    c_.error(
-        t.span,
-        "`{}` is read in the statement that defines it: sequential recurrences are reserved for "
-        "a later version; to update a tensor in place declare it `inout`",
-        t.name);
-    return nullptr;
-  }
   for (const Statement& s : c_.op.statements) {
     if (s.name != t.name) continue;
     c_.error(t.span, "`{}` is read before the statement that defines it; move that statement up",
@@ -137,6 +129,10 @@ Value Accesses::lower_access(const Term& t) {
     return {ir::make_int(0), Value::kWhole, {}, t.span};
   }
   const DType type = buffer.type;
+  if (t.name == c_.statement->name && buffer.role != ir::Role::kInOut &&
+      !recurrences_.check_read(t, indices)) {
+    return {ir::make_int(0), Value::kWhole, {}, t.span};
+  }
   if (buffer.role == ir::Role::kInOut) {
     if (tensor.draft < 0) check_own_read(t, indices);
     if (tensor.draft >= 0) note_new_value(t);

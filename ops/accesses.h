@@ -7,6 +7,7 @@
 
 #include "ops/conversions.h"
 #include "ops/lowering_context.h"
+#include "ops/recurrences.h"
 
 namespace hone::ops {
 
@@ -15,7 +16,8 @@ class Values;
 /// Lowers reads of tensor elements.
 class Accesses {
  public:
-  Accesses(LoweringContext& c, Values& values) : c_(c), values_(values), types_(c) {}
+  Accesses(LoweringContext& c, Values& values)
+      : c_(c), values_(values), types_(c), recurrences_(c) {}
   /// The element that `t` reads, which is left to the proofs.
   Value lower_access(const Term& t);
 
@@ -29,6 +31,7 @@ class Accesses {
   LoweringContext& c_;
   Values& values_;
   Conversions types_;
+  Recurrences recurrences_;
   std::unordered_set<std::string> noted_;  ///< statements and inouts that a note is about
 };
 

@@ -127,6 +127,9 @@ Expr Hoisting::hoisted(const Stage& stage, const Expr& e, Hoisted& known) {
 
 /// True where loops outside of those that `e` depends on would compute it again, at a price.
 bool Hoisting::repeats(const Stage& stage, const Expr& e) const {
+  // What a stage reads of itself is there when it runs, not before.
+  if (any_node(e, [&](const Expr& x) { return x->op == ir::Op::kLoad && x->name == stage.output; }))
+    return false;
   std::vector<const IndexVar*> vars;
   for (const IndexVar& v : stage.vars) vars.push_back(&v);
   for (const IndexVar& v : stage.rvars) vars.push_back(&v);
@@ -203,7 +206,7 @@ Expr Hoisting::make_temporary(const Stage& stage, const Expr& e) {
         made.value = at_zero(made.value, v.name);
         continue;
       }
-      made.vars.push_back(v);
+      made.vars.push_back({v.name, v.lo, v.hi});
       made.loops.push_back({v.name});
       made.out_index.push_back(ir::make_var(v.name));
       buffer.shape.push_back(v.hi);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "jit/ir/functions/function.h"
+#include "jit/ir/recurrence.h"
 #include "ops/bounds.h"
 #include "ops/inside.h"
 
@@ -109,7 +110,9 @@ void Invariants::run() {
     Stage stage = program_.stages[i];
     rewrite_reads(stage);
     drop_reduction_vars(stage);
-    if (program_.buffer(stage.output)->role == ir::Role::kTemp) {
+    if (ir::is_recurrence(stage)) {
+      // Its own reads want the dims that it has.
+    } else if (program_.buffer(stage.output)->role == ir::Role::kTemp) {
       drop_dims(stage);
     } else if (repeats_reduction(stage)) {
       Stage reduction = split_off_reduction(stage);

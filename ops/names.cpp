@@ -18,9 +18,10 @@ struct Uses {
   std::unordered_set<std::string_view> tensors;  // accessed
   std::unordered_set<std::string_view> plain;    // as an index or a number
   std::unordered_set<std::string_view> types;
+  std::string_view own;  // what the statement under way defines: its own reads are no use of it
 
   void walk(const Term& t) {
-    if (t.kind == Term::kAccess) tensors.insert(t.name);
+    if (t.kind == Term::kAccess && t.name != own) tensors.insert(t.name);
     if (t.kind == Term::kName) plain.insert(t.name);
     if (t.kind == Term::kCast) types.insert(t.name);
     if (!t.type.empty()) types.insert(t.type);
@@ -142,6 +143,7 @@ class NameChecker {
     Uses uses;
     for (const Statement& s : d_.statements) {
       if (!s.type.empty()) uses.types.insert(s.type);
+      uses.own = s.name;
       uses.walk(s.indices);
       uses.walk(s.value);
       uses.walk(s.where);

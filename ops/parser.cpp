@@ -309,9 +309,9 @@ void Parser::parse_left_index(Statement& s) {
   }
   if (stuck_) return;
   fail(first.span,
-       "an index on the left is a plain name, `Y[i,j] = ...`: sequential recurrences "
-       "(`Y[i+1] = ... Y[i]`) and partial writes are reserved for a later version; shift the "
-       "reads instead, `A[i-1] else 0`");
+       "an index on the left is a plain name, `Y[i,j] = ...`: partial writes are reserved for a "
+       "later version; shift the reads instead, `A[i-1] else 0`, also those of a recurrence, "
+       "`Y[i-1] else 0`");
 }
 
 }  // namespace hone::ops

@@ -29,6 +29,14 @@ bool has_word(const std::string& text, const std::string& name) {
 /// Functions of any number of one type. Each calls those after it; in a text they stand before.
 constexpr const char* kOwnFunctions[] = {"(x, y) = max(own1(x), y) - own1(y)",
                                          "(x) = select(x < 2, x, 1 - x)"};
+/// Whether a statement reads itself. The generator is looked at, not drawn from: what does not read
+/// itself is as it was for a seed before there were such statements.
+bool goes_on(std::mt19937_64 random) {
+  constexpr unsigned long long kAhead = 64;
+  constexpr uint64_t kOneIn = 8;
+  random.discard(kAhead);
+  return random() % kOneIn == 0;
+}
 
 std::string with_commas(const std::vector<std::string>& parts) {
   return fmt::format("{}", fmt::join(parts, ","));
@@ -134,10 +142,13 @@ std::string ProblemMaker::statement(bool last) {
     left.push_back(scope.back().name + (output ? "" : fmt::format(" in 0..D{}", dim)));
   }
   fresh_ = 0;
+  const bool recurs = !target.inout && !scope.empty() && goes_on(random_);
+  const bool typed = stated || (recurs && !output);
   std::string text =
-      fmt::format("{}{}[{}] ", target.name, stated ? ": " + std::string(name_of(target.type)) : "",
+      fmt::format("{}{}[{}] ", target.name, typed ? ": " + std::string(name_of(target.type)) : "",
                   with_commas(left));
-  const std::string value = whole_value(target, scope);
+  std::string value = whole_value(target, scope);
+  if (recurs) value = recurrence(target, scope, value);
   text += (target.inout && chance(50) ? "+= " : "= ") + value;
   // What was defined and not read yet goes into the last statement.
   for (RandomTensor& t : readable_) {
@@ -174,6 +185,39 @@ std::string ProblemMaker::whole_value(const RandomTensor& target, const Scope& s
   }
   const bool narrow = target.type != type && !is_float(target.type);
   return narrow && chance(80) ? fmt::format("cast<{}>({})", name_of(target.type), text) : text;
+}
+
+/// A value that goes on from earlier ones along one index or two, so that it stays moderate.
+std::string ProblemMaker::recurrence(const RandomTensor& target, const Scope& scope,
+                                     const std::string& value) {
+  const DType type = seen_as(target.type);
+  const auto earlier = [&] {
+    std::vector<std::string> indices;
+    for (const RandomIndex& i : scope) indices.push_back(i.name);
+    const auto along = static_cast<size_t>(below(static_cast<int>(scope.size())));
+    indices[along] += chance(75) ? fmt::format("-{}", 1 + below(2)) : "+1";
+    if (scope.size() > 1 && chance(25)) {
+      std::string& other = indices[(along + 1) % scope.size()];
+      other = chance(70) ? other + (chance(50) ? "-1" : "+1") : "0";
+    }
+    const std::string first =
+        chance(70) ? otherwise(target.type) : "(" + leaf(seen_as(target.type), scope) + ")";
+    return fmt::format("({}[{}] else {})", target.name, with_commas(indices), first);
+  };
+  std::string text = "(" + value + ")";
+  for (int reads = 1 + below(3) / 2; reads > 0; --reads) {
+    if (type == DType::kBool) {
+      text = fmt::format("({} != {})", text, earlier());
+    } else if (chance(30)) {
+      text = fmt::format("{}({}, {})", chance(50) ? "max" : "min", text, earlier());
+    } else if (is_float(type)) {
+      text = fmt::format("({} + {}*{})", text, chance(50) ? "0.5" : "-0.25", earlier());
+    } else {
+      text = fmt::format("({} + {})", text, earlier());
+    }
+  }
+  const bool narrow = target.type != type && !is_float(target.type);
+  return narrow ? fmt::format("cast<{}>({})", name_of(target.type), text) : text;
 }
 
 /// A condition on indices and dims.

@@ -66,6 +66,7 @@ class ProblemMaker {
   RandomTensor tensor(std::string name, int main_percent);
   std::string statement(bool last);
   std::string condition(const Scope& scope);
+  std::string recurrence(const RandomTensor& target, const Scope& scope, const std::string& value);
   std::string limited(const RandomTensor& target, const Scope& scope);
   std::string whole_value(const RandomTensor& target, const Scope& scope);
   std::string signature(const std::string& body) const;

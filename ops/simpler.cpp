@@ -25,11 +25,14 @@ void collect(const Term& t, std::unordered_set<std::string>& names) {
 std::unordered_set<std::string> names_in_statements(const Definition& d) {
   std::unordered_set<std::string> names;
   for (const Statement& s : d.statements) {
-    names.insert(s.type);
-    collect(s.value, names);
+    std::unordered_set<std::string> own;
+    own.insert(s.type);
+    collect(s.value, own);
     for (const auto* list : {&s.where, &s.otherwise}) {
-      for (const Term& t : *list) collect(t, names);
+      for (const Term& t : *list) collect(t, own);
     }
+    own.erase(s.name);  // that a recurrence reads itself is no use of it
+    names.merge(own);
     for (const Range& r : s.indices) {
       for (const Term& b : r.bounds) collect(b, names);
     }

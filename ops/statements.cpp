@@ -43,6 +43,7 @@ void Statements::lower_statement(const Statement& s) {
              s.name, draft.role == ir::Role::kOutput ? "an output" : "an intermediate", s.name);
   }
   if (!c_.failed()) declare_indices(s, draft);
+  if (!c_.failed() && recurrences_.reads_itself(s)) recurrences_.open(s, draft, target_type(s));
   if (!c_.failed()) lower_where(s);
   if (!c_.failed()) lower_body(s, draft);
   if (!c_.failed()) publish(s, draft);
@@ -294,6 +295,8 @@ void Statements::lower_plain(const Statement& s, Draft& draft) {
 /// Makes the finished statement readable by those that follow.
 void Statements::publish(const Statement& s, Draft& draft) {
   proofs_.settle(draft);
+  if (c_.failed()) return;
+  recurrences_.put_in_order(draft);
   if (c_.failed()) return;
   auto at = c_.tensors.find(s.name);
   if (at == c_.tensors.end()) {

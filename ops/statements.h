@@ -9,6 +9,7 @@
 #include "ops/lowering_context.h"
 #include "ops/proofs.h"
 #include "ops/ranges.h"
+#include "ops/recurrences.h"
 #include "ops/values.h"
 
 namespace hone::ops {
@@ -17,7 +18,13 @@ namespace hone::ops {
 class Statements {
  public:
   explicit Statements(LoweringContext& c)
-      : c_(c), values_(c), types_(c), ranges_(c, values_), proofs_(c), extents_(c) {}
+      : c_(c),
+        values_(c),
+        types_(c),
+        ranges_(c, values_),
+        proofs_(c),
+        extents_(c),
+        recurrences_(c) {}
   /// Lowers one statement; those that follow can then read it.
   void lower_statement(const Statement& s);
 
@@ -42,6 +49,7 @@ class Statements {
   Ranges ranges_;
   Proofs proofs_;
   Extents extents_;
+  Recurrences recurrences_;
   std::vector<size_t> inferred_;  ///< dims of the statement whose extents readers decide
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedules/legal.h"
 
+#include "jit/ir/recurrence.h"
 #include "jit/passes/joins.h"
 #include "schedules/covers.h"
 #include "schedules/steps/edit.h"
@@ -155,7 +156,7 @@ std::optional<ir::Reject> find_illegal(const ir::Program& program) {
       if (auto wrong = tensor_mark(program, s, i)) return wrong;
     }
   }
-  return {};
+  return ir::broken_order(program);
 }
 
 }  // namespace hone::schedules

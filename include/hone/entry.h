@@ -18,7 +18,7 @@ struct Launch {
   std::string name;
   Function function = nullptr;  ///< null where the interpreter serves, or a GPU
   int64_t extent = 0;     ///< -1 where it depends on a dim known at the call: Kernel::extent says
-  bool parallel = false;  ///< sub-ranges may run at the same time
+  bool parallel = false;  ///< sub-ranges may run at the same time; else in order, the first first
   bool at_bind = false;   ///< packs a constant: run by bind, not by a call
 };
 

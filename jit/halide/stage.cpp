@@ -5,6 +5,7 @@
 #include <set>
 
 #include "jit/halide/reduction.h"
+#include "jit/ir/recurrence.h"
 
 namespace hone::jit::halide {
 namespace {
@@ -62,6 +63,10 @@ std::vector<E> reversed(const std::vector<Halide::Var>& vars) {
 }  // namespace
 
 StageFuncs StageMaker::make(const ir::Stage& stage) {
+  if (ir::is_recurrence(stage)) {
+    refuse("stage " + stage.name +
+           " reads itself, which a Func of Halide's may not where it is pure");
+  }
   ranges_.enter(stage);
   StageFuncs out;
   const ir::Buffer& b = *program_.buffer(stage.output);

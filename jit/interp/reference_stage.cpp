@@ -10,6 +10,7 @@
 
 #include "jit/interp/scalar.h"
 #include "jit/ir/product.h"
+#include "jit/ir/recurrence.h"
 
 namespace hone::jit {
 
@@ -79,6 +80,33 @@ StageEval::StageEval(RefState& state, int index)
   if (state_.bounds && ir::reassociates(stage_)) factors_ = ir::product_factors(stage_.value);
   split_where();
   find_index_slots();
+  find_order();
+}
+
+/// The order of a recurrence is found anew: the loops may have been scheduled.
+void StageEval::find_order() {
+  recurs_ = ir::is_recurrence(stage_);
+  ir::Stage plain = stage_;
+  plain.relations.clear();
+  plain.loops.clear();
+  for (ir::IndexVar& v : plain.vars) {
+    v.backward = false;
+    plain.loops.push_back({v.name});
+  }
+  if (recurs_) ir::put_in_order(plain);
+  const std::vector<std::string> apart = ir::independent_vars(plain);
+  for (const ir::Loop& loop : plain.loops) {
+    const auto at = std::find(names_.begin(), names_.begin() + vars_, loop.name);
+    order_.push_back(static_cast<int>(at - names_.begin()));
+  }
+  for (const ir::IndexVar& v : plain.vars) {
+    backward_.push_back(v.backward);
+    chooses_.push_back(std::find(apart.begin(), apart.end(), v.name) != apart.end());
+    ir::Stage vector = plain;
+    std::erase_if(vector.loops, [&](const ir::Loop& l) { return l.name == v.name; });
+    vector.loops.push_back({v.name, ir::Mark::kVector});
+    lane_legal_.push_back(!recurs_ || !ir::broken_order(vector));
+  }
 }
 
 const ir::IndexVar& StageEval::var(int slot) const {
@@ -118,11 +146,15 @@ bool StageEval::bounds_use(int slot) const {
   return false;
 }
 
+bool StageEval::is_lane(int slot) const {
+  return slot >= vars_ || lane_legal_[static_cast<size_t>(slot)];
+}
+
 int StageEval::choose_lane() const {
   int best = -1;
   int64_t longest = 1;
   for (int s = 0; s < slots(); ++s) {
-    if (fixed_[static_cast<size_t>(s)] || bounds_use(s)) continue;
+    if (fixed_[static_cast<size_t>(s)] || bounds_use(s) || !is_lane(s)) continue;
     const Expr& hi = var(s).hi;
     bool constant = true;
     ir::visit(hi, [&](const Expr& n) { constant &= n->op != Op::kVar && n->op != Op::kLoad; });
@@ -144,8 +176,11 @@ StageEval::Plan StageEval::make_plan(int lane) {
   Plan p;
   p.lane = lane;
   const TapeScope scope{names_, lane >= 0 ? names_[static_cast<size_t>(lane)] : ""};
-  for (int s = 0; s < slots(); ++s) {
-    if (s != lane) (s < vars_ ? p.outer : p.inner).push_back(s);
+  for (const int s : order_) {
+    if (s != lane) p.outer.push_back(s);
+  }
+  for (int s = vars_; s < slots(); ++s) {
+    if (s != lane) p.inner.push_back(s);
   }
   if (!guard_.empty()) p.guard = make_tape(state_, index_, scope, guard_);
   if (!where_.empty()) p.where = make_tape(state_, index_, scope, where_);
@@ -174,20 +209,29 @@ bool StageEval::range(int slot, Range* out) {
 void StageEval::run_all() {
   std::fill(fixed_.begin(), fixed_.end(), std::nullopt);
   Plan& p = plan(choose_lane());
+  under_way_ = recurs_;
   over_vars(p, 0);
+  under_way_ = false;
 }
 
 void StageEval::run_element(int64_t position) {
+  if (under_way_) return;  // what it reads of itself is there, or never will be
   if (!invertible_) return run_all();
   int64_t rest = position;
   for (size_t d = output_.shape.size(); d-- > 0;) {
     const int64_t at = rest % output_.shape[d];
     rest /= output_.shape[d];
-    if (index_slots_[d] >= 0) fixed_[static_cast<size_t>(index_slots_[d])] = at;
+    const int slot = index_slots_[d];
+    // Of a recurrence the whole chain is evaluated, from its first element on.
+    if (slot >= 0 && (!recurs_ || chooses_[static_cast<size_t>(slot)])) {
+      fixed_[static_cast<size_t>(slot)] = at;
+    }
   }
+  under_way_ = recurs_;
   // Every index variable is fixed: the choice is the same for each element.
   if (!element_lane_) element_lane_ = choose_lane();
   over_vars(plan(*element_lane_), 0);
+  under_way_ = false;
 }
 
 void StageEval::over_vars(Plan& p, size_t k) {
@@ -196,7 +240,8 @@ void StageEval::over_vars(Plan& p, size_t k) {
   Range r;
   if (!range(slot, &r)) return;
   for (int64_t x = r.lo; x < r.hi; ++x) {
-    env_[static_cast<size_t>(slot)] = x;
+    const bool backward = backward_[static_cast<size_t>(slot)];
+    env_[static_cast<size_t>(slot)] = backward ? r.hi - 1 - (x - r.lo) : x;
     over_vars(p, k + 1);
   }
 }

@@ -41,6 +41,8 @@ class StageEval {
   const ir::IndexVar& var(int slot) const;
   int slots() const { return static_cast<int>(names_.size()); }
   bool lane_is_var(const Plan& p) const { return p.lane >= 0 && p.lane < vars_; }
+  void find_order();
+  bool is_lane(int slot) const;
   void split_where();
   void find_index_slots();
   bool bounds_use(int slot) const;
@@ -76,6 +78,12 @@ class StageEval {
   std::vector<ir::Expr> factors_;  ///< of the value, where their order may be another
   std::vector<int> index_slots_;   ///< per output dim the variable, -1: a constant
   bool invertible_ = false;
+  bool recurs_ = false;           ///< it reads its own results: variables run in `order_`
+  bool under_way_ = false;        ///< of a recurrence: some of its elements are being evaluated
+  std::vector<int> order_;        ///< index variables, the outermost first
+  std::vector<bool> backward_;    ///< per index variable
+  std::vector<bool> chooses_;     ///< per index variable: at each value a chain of its own
+  std::vector<bool> lane_legal_;  ///< per index variable: values may stand side by side
   std::map<int, Plan> plans_;
 
   std::vector<int64_t> env_;

@@ -117,7 +117,9 @@ struct Leaves {
   int load(TapeBuilder& tape, const Expr& e) const {
     const int index = state.buffer_index(e->name);
     const RefBuffer& buffer = state.buffers[static_cast<size_t>(index)];
-    const bool computed = buffer.producer >= 0 && buffer.producer < stage;
+    // A recurrence reads its own results; an update reads the old value.
+    const bool own = buffer.producer == stage && buffer.buffer->role != ir::Role::kInOut;
+    const bool computed = (buffer.producer >= 0 && buffer.producer < stage) || own;
     const size_t rank = buffer.shape.size();
     std::vector<int64_t> strides(rank, 1);
     if (computed) {

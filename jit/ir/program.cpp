@@ -51,7 +51,8 @@ void print_buffer(const Buffer& b, std::string& out) {
 }
 
 std::string range_text(const IndexVar& v) {
-  return v.name + " in " + (v.lo ? print(v.lo) : "0") + ".." + print(v.hi);
+  return v.name + " in " + (v.lo ? print(v.lo) : "0") + ".." + print(v.hi) +
+         (v.backward ? " backward" : "");
 }
 
 std::string definition_text(const Stage& s) {

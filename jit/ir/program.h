@@ -68,6 +68,9 @@ struct IndexVar {
   std::string name;
   Expr lo;  ///< null: 0
   Expr hi;
+  /// Its loop's first iteration has the last value: of an index of a recurrence that reads later
+  /// positions.
+  bool backward = false;
 
   /// True where it has no value, whatever the dims.
   bool empty() const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "jit/ir/recurrence.h"
 #include "jit/passes/lower.h"
 #include "schedules/legal.h"
 #include "schedules/space/rules/rule.h"
@@ -42,7 +43,10 @@ bool attempt(Plan& plan, const Rule& rule, const std::string& stage,
   const size_t steps = plan.schedule().steps.size();
   const auto decided = static_cast<std::ptrdiff_t>(plan.decisions().size());
   plan.declines("");  // what gives up says why
-  const bool applied = rule.apply(plan, stage);
+  const bool applied =
+      rule.ordered || !ir::is_recurrence(plan.stage(stage))
+          ? rule.apply(plan, stage)
+          : plan.declines("the stage reads itself, and the rule knows of no order to keep");
   if (trail) {
     const std::vector<Decision>& all = plan.decisions();
     trail->push_back({rule.name,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "jit/ir/recurrence.h"
 #include "schedules/step.h"
 #include "schedules/steps/edit.h"
 
@@ -12,10 +13,14 @@ Plan::Plan(ir::Program program, const ir::Target& target, std::vector<int> force
     : program_(std::move(program)),
       target_(&target),
       machine_(ir::machine_of(target)),
-      forced_(std::move(forced)) {}
+      forced_(std::move(forced)),
+      recurs_(ir::has_recurrence(program_)) {}
 
 bool Plan::add(Step step) {
   Applied applied = step.row->apply(program_, fix(step, names_, values_));
+  if (applied && recurs_) {
+    if (auto broken = ir::broken_order(*applied)) applied = *std::move(broken);
+  }
   if (applied) {
     program_ = *std::move(applied);
     schedule_.steps.push_back(std::move(step));

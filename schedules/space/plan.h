@@ -109,6 +109,7 @@ class Plan {
   std::map<std::string, std::map<std::string, int64_t>> windows_;  ///< by stage, by variable
   std::set<std::string> done_;
   std::string why_;
+  bool recurs_ = false;  ///< some stage reads itself
 };
 
 }  // namespace hone::schedules

@@ -44,6 +44,24 @@ const char* const kValid[] = {
     "N=5 M=1..9 const=B",
     "op f(X: f32[N], B: f32[M], p: i32[K]) -> (Y: f32[N]) { m[] = sum[k](B[p[k]]); "
     "Y[i] = X[i] + m[] } N=5 M=9 K=4 const=B,p",
+    // Statements that read themselves: backwards, along two indices, with a condition, in narrow
+    // types, as intermediates, from data, and where another part of the value is costly.
+    "op f(X: f32[M,N]) -> (Y: f32[M,N]) { Y[i,j] = X[i,j] - 0.5*(Y[i+1,j] else X[0,j]) } M=7 N=40",
+    "op f(X: f16[M,N]) -> (Y: f16[M,N]) { Y[i,j] = X[i,j] + 0.5*(Y[i-1,j] else 1) } M=7 N=40",
+    "op f(X: i8[M,N]) -> (Y: i8[M,N]) { Y[i,j] = X[i,j] + (Y[i,j-1] else 3) } M=9 N=14",
+    "op f(X: f32[M,N]) -> (Y: f32[M,N]) { Y[i,j] = X[i,j] + 0.25*(Y[i-1,j+1] else 0) - "
+    "0.25*(Y[i,j+1] else 1) } M=9 N=17",
+    "op f(X: f32[M,N]) -> (Y: f32[M,N]) { Y[i,j] = max(X[i,j], Y[i-1,0] else 0) } M=9 N=17",
+    "op f(X: f32[M,N], h: f32[N]) -> (Y: f32[M,N]) { Y[i,j] = X[i,j] + 0.5*(Y[i-1,j] else h[j]) "
+    "where j <= i else 2 } M=9 N=17",
+    "op f(X: f32[M,N], n: i64[N]) -> (Y: f32[M,N]) { Y[t,b] = select(t < n[b], tanh(X[t,b] + "
+    "(Y[t-1,b] else 0)), Y[t-1,b] else 0) } M=9 N=17",
+    "op f(X: f32[M,N], w: f32[N]) -> (Y: f32[M,N]) { s: f32[i,j] = X[i,j]*exp(w[j]) + "
+    "0.5*(s[i-1,j] else 0); Y[i,j] = s[i,j] + s[M-1-i,j] } M=9 N=17",
+    "op f(X: f32[M,N]) -> (Y: f32[M,N], Z: f32[N]) { Y[i,j] = X[i,j] + 0.5*(Y[i-1,j] else 0); "
+    "Z[j] = sum[i](Y[i,j]*X[i,j]) } M=1..9 N=1..40",
+    "op f(X: f64[B,M,N]) -> (Y: f64[B,M,N]) { Y[b,i,j] = X[b,i,j] + 0.25*(Y[b,i-2,j] else 0) + "
+    "0.25*(Y[b,i-1,j] else 0) } B=3 M=7 N=10",
     // Indices that data give, with something done to them.
     "op f(A: f32[M], p: i32[N]) -> (Y: f32[N]) { Y[n] = A[p[n]-1] } N=20 M=9",
     "op f(A: f32[M], p: i32[N]) -> (Y: f32[N]) { Y[n] = A[p[n]+1] } N=0..20 M=2..9",

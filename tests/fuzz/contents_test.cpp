@@ -14,6 +14,7 @@
 
 #include "jit/ir/functions/function.h"
 #include "jit/ir/integers.h"
+#include "jit/ir/recurrence.h"
 #include "ops/definition.h"
 #include "ops/lexer.h"
 #include "ops/op.h"
@@ -120,6 +121,12 @@ bool packs_over_open_dim(const Problem& p) {
   return false;
 }
 
+/// A stage that reads itself, for which `f` holds.
+bool recurs(const Problem& p, const std::function<bool(const ir::Stage&)>& f) {
+  return std::any_of(p.program.stages.begin(), p.program.stages.end(),
+                     [&](const ir::Stage& s) { return ir::is_recurrence(s) && f(s); });
+}
+
 struct Construct {
   const char* name;
   std::function<bool(const Problem&)> found;
@@ -137,6 +144,22 @@ std::vector<Construct> forms() {
        }},
       {"inout",
        [](P p) { return any_buffer(p, [](auto& b) { return b.role == ir::Role::kInOut; }); }},
+      {"recurrence", [](P p) { return recurs(p, [](auto&) { return true; }); }},
+      {"recurrence of an intermediate",
+       [](P p) {
+         return recurs(p, [&](auto& s) { return role_of(p, s.output) == ir::Role::kTemp; });
+       }},
+      {"recurrence backwards",
+       [](P p) {
+         return recurs(p, [](auto& s) {
+           return std::any_of(s.vars.begin(), s.vars.end(), [](auto& v) { return v.backward; });
+         });
+       }},
+      {"recurrence along two indices",
+       [](P p) {
+         return recurs(p,
+                       [](auto& s) { return ir::independent_vars(s).size() + 1 < s.vars.size(); });
+       }},
       {"+=", [](P p) { return any_statement(p, [](auto& s) { return s.accumulate; }); }},
       {"type of an intermediate",
        [](P p) { return any_statement(p, [](auto& s) { return !s.type.empty(); }); }},

@@ -296,7 +296,7 @@ std::vector<double> missed(const ir::Nest& nest, const std::vector<int64_t>& dim
 
 ir::Nest lowered(const ir::Program& program) {
   auto nest = jit::lower(program, tests::target_named(kTarget));
-  REQUIRE(nest);
+  REQUIRE_MESSAGE(nest, nest.failure().reason);
   return *std::move(nest);
 }
 

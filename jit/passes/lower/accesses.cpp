@@ -30,7 +30,9 @@ Poly Accesses::variable(Instance& in, const std::string& name) {
     if (!value) {
       reject("stage " + s.name + ": " + name + " is used outside its loops; reorder its loops out");
     }
-    return *value + (v < vars ? in.window[v].lo : reduction_span(in, v - vars).lo);
+    if (v >= vars) return *value + reduction_span(in, v - vars).lo;
+    const Span& window = in.window[v];
+    return window.lo + (s.vars[v].backward ? window.extent - Poly(1) - *value : *value);
   }
   reject("stage " + s.name + " has no variable " + name);
 }
@@ -212,12 +214,8 @@ bool Accesses::proves_inside(const Storage& s, const std::vector<Poly>& indices,
 Expr Accesses::ahead(Instance& in, const Expr& e) {
   if (e->op == Op::kVar) {
     const int node = in.loops->find(e->name);
-    const size_t vars = in.stage().vars.size();
     const int var = in.loops->nodes[static_cast<size_t>(node)].var;
-    Span s = values_.range_of(in, node);
-    const auto v = static_cast<size_t>(var);
-    s.lo += v < vars ? in.window[v].lo : reduction_span(in, v - vars).lo;
-    return s.lo.expr();
+    return values_.values_of(in, static_cast<size_t>(var)).lo.expr();
   }
   if (e->op == Op::kDim || e->op == Op::kScalar) return translate(in, e);
   std::vector<Expr> args;

@@ -197,13 +197,23 @@ Span LoopValues::range_of(Instance& in, int node) {
   return {0, extent_of(in, node)};
 }
 
+Span LoopValues::values_of(Instance& in, size_t v) {
+  Span s = range_of(in, static_cast<int>(v));
+  const std::vector<IndexVar>& vars = in.stage().vars;
+  if (v >= vars.size()) {
+    s.lo += accesses_.reduction_span(in, v - vars.size()).lo;
+    return s;
+  }
+  const Span& window = in.window[v];
+  if (vars[v].backward) s.lo = window.extent - s.lo - s.extent;
+  s.lo += window.lo;
+  return s;
+}
+
 std::vector<Span> LoopValues::spans_of(Instance& in) {
   std::vector<Span> spans;
-  const size_t vars = in.stage().vars.size();
-  for (size_t v = 0; v < vars + in.stage().rvars.size(); ++v) {
-    Span s = range_of(in, static_cast<int>(v));
-    s.lo += v < vars ? in.window[v].lo : accesses_.reduction_span(in, v - vars).lo;
-    spans.push_back(std::move(s));
+  for (size_t v = 0; v < in.stage().vars.size() + in.stage().rvars.size(); ++v) {
+    spans.push_back(values_of(in, v));
   }
   return spans;
 }

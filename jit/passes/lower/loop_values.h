@@ -23,6 +23,8 @@ class LoopValues final : public LoweringPart {
   std::optional<ir::Poly> value_of(Instance& in, int node);
   /// The values a loop takes while the loops that are open stand still.
   Span range_of(Instance& in, int node);
+  /// The values that var or rvar number `v` takes meanwhile.
+  Span values_of(Instance& in, size_t v);
   /// The values of each var and rvar of a stage that is being emitted.
   std::vector<Span> spans_of(Instance& in);
   /// True when `node`, or a loop that derives from it, is open.

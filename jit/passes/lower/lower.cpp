@@ -5,6 +5,7 @@
 
 #include "jit/ir/build.h"
 #include "jit/ir/gpu.h"
+#include "jit/ir/recurrence.h"
 #include "jit/passes/joins.h"
 #include "jit/passes/lower/lowering.h"
 #include "jit/passes/multicast.h"
@@ -343,6 +344,7 @@ bool Lowering::define(Instance& in, const std::vector<Poly>& indices, Expr& when
 }
 
 Result<Nest, ir::Reject> lower(const Program& program, const Target& target) {
+  if (auto broken = broken_order(program)) return *std::move(broken);
   try {
     LoweringContext context(program, target);
     return with_wgmma_groups(multicast(pipelined(without_unread(Lowering(context).run()))));

@@ -16,6 +16,8 @@ struct Rule {
   bool (*apply)(Plan& plan, const std::string& stage);
   /// Producers come before consumers, which see the steps of their producers.
   bool forwards = false;
+  /// It keeps the order of stages that read themselves; the others leave those alone.
+  bool ordered = false;
 };
 
 // One row a file, of the same name; the tables list them in the order in which they are tried.
@@ -29,6 +31,7 @@ extern const Rule kRunning;
 extern const Rule kRows;
 extern const Rule kJoined;
 extern const Rule kBands;
+extern const Rule kRecurrence;
 extern const Rule kShortRows;
 extern const Rule kStencil;
 extern const Rule kTile;
@@ -50,6 +53,7 @@ extern const Rule kMmaGemm;
 extern const Rule kSimtGemm;
 extern const Rule kTiledReduction;
 extern const Rule kSplitReduction;
+extern const Rule kRecurrence;
 extern const Rule kRows;
 extern const Rule kColumns;
 extern const Rule kTranspose;

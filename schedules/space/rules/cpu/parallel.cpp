@@ -116,6 +116,8 @@ const Rule cpu::kParallel = {
     "The outermost loop of a stage at the root, of more than one iteration where there is one, "
     "runs in parallel, unless it is reduced or a vector, or there is too little work for threads.",
     apply_launch,
+    /*forwards=*/false,
+    /*ordered=*/true,
 };
 
 }  // namespace hone::schedules

@@ -147,6 +147,8 @@ const Rule cpu::kPartition = {
     "spared pay for the "
     "copies of the body.",
     apply_partition_borders,
+    /*forwards=*/false,
+    /*ordered=*/true,
 };
 
 }  // namespace hone::schedules

@@ -6,9 +6,9 @@ namespace {
 
 constexpr const Rule* kGpuShaping[] = {&cpu::kInline, &cpu::kFactor, &gpu::kCollapse,
                                        &gpu::kOperands, &gpu::kSplitReduction};
-constexpr const Rule* kGpuStages[] = {&gpu::kWgmmaGemm,      &gpu::kMmaGemm,    &gpu::kSimtGemm,
-                                      &gpu::kTiledReduction, &gpu::kRows,       &gpu::kColumns,
-                                      &gpu::kTranspose,      &gpu::kElementwise};
+constexpr const Rule* kGpuStages[] = {&gpu::kRecurrence, &gpu::kWgmmaGemm,      &gpu::kMmaGemm,
+                                      &gpu::kSimtGemm,   &gpu::kTiledReduction, &gpu::kRows,
+                                      &gpu::kColumns,    &gpu::kTranspose,      &gpu::kElementwise};
 
 }  // namespace
 

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "jit/ir/program.h"
+#include "jit/ir/reject.h"
+
+namespace hone::ir {
+
+/// A read of a stage of what the stage itself writes, at another element than the one it writes: a
+/// loop-carried dependence.
+struct CarriedRead {
+  Expr load;
+  /// Per var of the stage, in iterations of its loop: how far from the one that reads the one is that
+  /// writes. Negative is earlier; nothing where it differs from read to read.
+  std::vector<std::optional<int64_t>> distance;
+};
+
+/// The carried reads of a stage. An element's own old value is none.
+std::vector<CarriedRead> carried_reads(const Stage& stage);
+/// Whether the stage has carried reads: its loops run in an order.
+bool is_recurrence(const Stage& stage);
+/// Whether some stage of the program is a recurrence.
+bool has_recurrence(const Program& program);
+/// The vars whose loops may run in any order: at each of their values a chain of its own.
+std::vector<std::string> independent_vars(const Stage& stage);
+
+/// Gives the loops of a new stage directions and an order in which each carried read comes after its
+/// write. Where there are none: a read that is left over.
+std::optional<CarriedRead> put_in_order(Stage& stage);
+
+/// Why the loops of a stage may read an element before they write it. Nothing where each carried read
+/// is proved to come after its write.
+std::optional<Reject> broken_order(const Stage& stage);
+/// The same of a whole program: no stage either reads what no stage before it computes.
+std::optional<Reject> broken_order(const Program& program);
+
+}  // namespace hone::ir

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "jit/ir/recurrence.h"
+#include "schedules/space/analysis/shape.h"
+#include "schedules/space/rules/rule.h"
+
+namespace hone::schedules {
+namespace {
+
+/// Vectors of neighbouring chains that one step of the loop in order computes: enough to hide what
+/// one result takes until the next can begin.
+/// Tuned on: nothing; reckoned from an addition's four cycles and a store read back.
+constexpr int64_t kChainVectors = 8;
+/// Chains of single elements side by side, where neighbours lie apart.
+/// Tuned on: nothing; reckoned as kChainVectors.
+constexpr int64_t kChainsAside = 8;
+
+/// The loops of a stage that are not among `some`, in their order.
+std::vector<std::string> loops_without(const ir::Stage& s, const std::vector<std::string>& some) {
+  std::vector<std::string> out;
+  for (const ir::Loop& l : s.loops) {
+    if (std::find(some.begin(), some.end(), l.name) == some.end()) out.push_back(l.name);
+  }
+  return out;
+}
+
+/// Chains that stand side by side: the loops over the others outside, then those in order, then
+/// `inner`.
+bool order_chains(Plan& plan, const std::string& name, const std::vector<std::string>& chains,
+                  const std::vector<std::string>& inner) {
+  std::vector<std::string> order = chains;
+  std::vector<std::string> apart = chains;
+  apart.insert(apart.end(), inner.begin(), inner.end());
+  for (std::string& l : loops_without(plan.stage(name), apart)) order.push_back(std::move(l));
+  order.insert(order.end(), inner.begin(), inner.end());
+  return order_loops(plan, name, order);
+}
+
+/// Neighbouring chains as vectors; each thread has a strip of them, whose last results a near cache
+/// holds.
+bool run_vectors(Plan& plan, const std::string& name, std::vector<std::string> chains,
+                 const std::string& v) {
+  const DType widest = widest_type(plan.program(), plan.stage(name));
+  const int64_t extent = plan.facts(name).extent(v), lanes = plan.lanes(widest);
+  const int64_t tile = std::clamp<int64_t>((extent + lanes - 1) / lanes, 1, kChainVectors) * lanes;
+  const int64_t near = plan.machine().l1d / 4 / size_of(widest);
+  const int64_t each = (extent + plan.machine().threads - 1) / plan.machine().threads;
+  const int64_t strip = std::clamp(each, std::min(tile, near), std::max(tile, near));
+  if (strip > tile && strip < extent) {
+    const int64_t whole = (strip + tile - 1) / tile * tile;
+    const Plan::Halves h = plan.split(name, v, whole, ir::Tail::kMask);
+    if (h.outer.empty()) return false;
+    chains.push_back(h.outer);
+  }
+  if (tile >= extent) {
+    const std::string loop = plan.loop_of(name, v);
+    return order_chains(plan, name, chains, {loop}) && plan.add(step::vectorize({name, loop}));
+  }
+  const Number factor = plan.knob(knob_name("u", name), {lanes, 2 * lanes, 4 * lanes, 8 * lanes},
+                                  tile);
+  const Plan::Halves h = plan.split(name, v, factor, ir::Tail::kPeel);
+  if (h.outer.empty()) return false;
+  const bool stripped = strip > tile && strip < extent;
+  if (!stripped) chains.push_back(h.outer);
+  const std::vector<std::string> inner =
+      stripped ? std::vector<std::string>{h.outer, h.inner} : std::vector<std::string>{h.inner};
+  return order_chains(plan, name, chains, inner) && plan.add(step::vectorize({name, h.inner}));
+}
+
+/// Several chains side by side, each element by itself.
+bool run_chains(Plan& plan, const std::string& name, std::vector<std::string> chains,
+                const std::string& v) {
+  if (plan.facts(name).extent(v) < 2) {
+    chains.push_back(v);
+    return order_chains(plan, name, chains, {});
+  }
+  const Number factor = plan.knob(knob_name("u", name), {2, 4, kChainsAside},
+                                  std::min(kChainsAside, plan.facts(name).extent(v)));
+  const Plan::Halves h = plan.split(name, v, factor, ir::Tail::kPeel);
+  if (h.outer.empty()) return false;
+  chains.push_back(h.outer);
+  return order_chains(plan, name, chains, {h.inner}) && plan.add(step::unroll({name, h.inner}));
+}
+
+bool apply_recurrence(Plan& plan, const std::string& name) {
+  const ir::Stage s = plan.stage(name);
+  if (!ir::is_recurrence(s)) return plan.declines("the stage does not read itself");
+  const StageFacts facts = plan.facts(name);
+  std::vector<std::string> chains = ir::independent_vars(s);
+  plan.finish(name);
+  if (chains.empty()) return true;
+  std::stable_sort(chains.begin(), chains.end(), [&](const std::string& a, const std::string& b) {
+    return std::abs(facts.store.stride(a)) > std::abs(facts.store.stride(b));
+  });
+  const std::string nearest = chains.back();
+  chains.pop_back();
+  if (facts.store.stride(nearest) == 1 && facts.extent(nearest) > 1) {
+    return run_vectors(plan, name, std::move(chains), nearest);
+  }
+  return run_chains(plan, name, std::move(chains), nearest);
+}
+
+}  // namespace
+
+const Rule cpu::kRecurrence = {
+    "recurrence",
+    "A stage that reads itself: the indices along which it does run in order. Inside them "
+    "neighbouring chains are vectors, or several run side by side; outside, chains are for threads.",
+    apply_recurrence,
+    /*forwards=*/false,
+    /*ordered=*/true,
+};
+
+}  // namespace hone::schedules

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stages that read themselves: which orders of their loops are legal, and which order is found.
+#include "jit/ir/recurrence.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "jit/passes/lower.h"
+#include "ops/op.h"
+#include "schedules/schedule.h"
+#include "schedules/space/space.h"
+#include "tests/support/programs.h"
+
+using namespace hone;
+
+namespace {
+
+ir::Program parsed(const std::string& text) {
+  auto p = ops::parse_problem(text);
+  REQUIRE_MESSAGE(p, p.failure().message);
+  return p->program;
+}
+
+/// Y reads itself at `reads`, over i, j and b.
+ir::Program recurrence(const std::string& reads) {
+  return parsed("op f(X: f32[I,J,B]) -> (Y: f32[I,J,B]) { Y[i,j,b] = X[i,j,b] + " + reads +
+                " } I=13 J=14 B=15");
+}
+
+/// Why a schedule is refused; empty: it is not.
+std::string refused(const ir::Program& p, const std::string& schedule) {
+  auto s = schedules::Schedule::parse(schedule);
+  REQUIRE_MESSAGE(s, s.failure().message);
+  const auto applied = schedules::apply(p, *s);
+  return applied ? "" : applied.failure().reason;
+}
+
+std::string loops(const ir::Program& p) {
+  std::string out;
+  for (const ir::Loop& l : p.stages[p.stages.size() - 1].loops) {
+    out += (out.empty() ? "" : " ") + l.name;
+    for (const ir::IndexVar& v : p.stages[p.stages.size() - 1].vars) {
+      if (v.name == l.name && v.backward) out += "<";
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("recurrence: an order and directions are found") {
+  CHECK(loops(recurrence("(Y[i-1,j,b] else 0)")) == "i j b");
+  CHECK(loops(recurrence("(Y[i+1,j,b] else 0)")) == "i< j b");
+  CHECK(loops(recurrence("(Y[i,j,b-2] else 0)")) == "i j b");
+  CHECK(loops(recurrence("(Y[i+1,j-1,b] else 0)")) == "i< j b");
+  // One way along i serves only one of them, so j comes first.
+  CHECK(loops(recurrence("(Y[i-1,j-1,b] else 0) + (Y[i+1,j-1,b] else 0)")) == "j i b");
+  // First b, which lets the second read run either way; then the first one decides.
+  CHECK(loops(recurrence("(Y[i-1,j+1,b] else 0) + (Y[i+1,j-1,b-1] else 0)")) == "b i j");
+  // What stands at a place of its own is earlier along another index.
+  CHECK(loops(recurrence("(Y[i,j-1,3] else 0)")) == "i j b");
+}
+
+TEST_CASE("recurrence: what one index carries") {
+  const ir::Program p = recurrence("0.5*(Y[i-1,j,b] else 0)");
+  for (const std::string legal : {
+           "", "reorder j i; parallel j", "reorder b j i; parallel b", "vectorize b",
+           "split b 8 -> b.o b.i; vectorize b.i", "split i 4 -> i.o i.i", "unroll i j b",
+           "split i 4 -> i.o i.i; reorder i.o j b i.i; unroll i.i", "partition i",
+           "split i 4 -> i.o i.i tail=peel; partition i.o", "split b 8 -> b.o b.i tail=peel",
+           "reorder j b i; fuse j b -> jb; parallel jb", "fuse i j -> ij",
+           "split i 4 -> i.o i.i; split i.o 2 -> i.a i.b",
+       }) {
+    CAPTURE(legal);
+    CHECK(refused(p, legal) == "");
+  }
+  for (const std::string illegal : {
+           "parallel i", "reorder j b i; vectorize i", "split i 4 -> i.o i.i; reorder i.i i.o",
+           "split i 4 -> i.o i.i; parallel i.o", "reorder j i b; fuse j i -> ji; parallel ji",
+           "split i 4 -> i.o i.i; reorder i.i j b i.o",
+           "fuse i j -> ij; split ij 4 -> ij.o ij.i",
+       }) {
+    CAPTURE(illegal);
+    CHECK(refused(p, illegal).find("reads its own Y[i - 1,j,b] else 0") != std::string::npos);
+  }
+  CHECK(refused(p, "split i 4 -> i.o i.i tail=overlap") != "");
+  CHECK(refused(p, "parallel i").starts_with("loop i: stage Y"));
+}
+
+TEST_CASE("recurrence: what two indices carry") {
+  const ir::Program both = recurrence("(Y[i-1,j,b] else 0) + (Y[i,j-1,b] else 0)");
+  CHECK(refused(both, "reorder j i") == "");
+  CHECK(refused(both, "split i 4 -> i.o i.i; split j 4 -> j.o j.i; reorder i.o j.o i.i j.i") == "");
+  CHECK(refused(both, "split i 4 -> i.o i.i; split j 4 -> j.o j.i; reorder i.o j.i i.i j.o") != "");
+  CHECK(refused(both, "reorder b i j; parallel b") == "");
+  CHECK(refused(both, "parallel i") != "");
+  // Of the diagonal, i is outside, and then j may run as it likes.
+  const ir::Program across = recurrence("(Y[i-1,j+1,b] else 0)");
+  CHECK(refused(across, "reorder j i") != "");
+  CHECK(refused(across, "reorder i b j; vectorize j") == "");
+  CHECK(refused(across, "split i 4 -> i.o i.i; reorder i.o j i.i") != "");
+  // Where another element of the row is read, the whole row comes first.
+  const ir::Program row = recurrence("(Y[i-1,3,b] else 0)");
+  CHECK(refused(row, "reorder i b j; vectorize j") == "");
+  CHECK(refused(row, "reorder j i") != "");
+  CHECK(refused(row, "split i 4 -> i.o i.i; reorder i.o j i.i") != "");
+}
+
+TEST_CASE("recurrence: steps that would take its definition apart") {
+  const ir::Program p = parsed(
+      "op f(X: f32[M,N]) -> (Y: f32[M,N]) { s: f32[i,j] = X[i,j] + exp(s[i-1,j] else X[i,j]); "
+      "Y[i,j] = 2*s[i,j] } M=9 N=10");
+  CHECK(refused(p, "compute s at Y/j").find("computed at the root") != std::string::npos);
+  CHECK(refused(p, "inline s").find("reads its own output") != std::string::npos);
+  CHECK(refused(p, "precompute s 3 -> part") != "");
+  CHECK(refused(p, "stage s at s/j -> copy in=registers") != "");
+  CHECK(refused(p, "collapse s/i s/j -> ij") != "");
+  CHECK(refused(p, "reorder s/j s/i; parallel s/j; parallel Y/i") == "");
+}
+
+TEST_CASE("recurrence: lowering refuses what no step was asked about") {
+  ir::Program p = recurrence("(Y[i-1,j,b] else 0)");
+  REQUIRE(jit::lower(p, ir::Target{}));
+  p.stages.edit(0).loops[0].mark = ir::Mark::kParallel;
+  const auto nest = jit::lower(p, ir::Target{});
+  REQUIRE_FALSE(nest);
+  CHECK(nest.failure().reason.find("run at one time") != std::string::npos);
+}
+
+TEST_CASE("recurrence: defaults have vectors and threads along independent indices") {
+  const ir::Target target = tests::target_named("x86 isa=avx2 threads=4");
+  const auto marks = [&](const std::string& text) {
+    const ir::Program p = parsed(text);
+    const auto applied = schedules::apply(p, schedules::default_schedule(p, target));
+    REQUIRE(applied);
+    std::string out;
+    for (const ir::Loop& l : applied->stages[0].loops) {
+      if (l.mark != ir::Mark::kSerial) out += std::string(name_of(l.mark)) + " ";
+    }
+    return out;
+  };
+  CHECK(marks("op f(X: f32[M,N]) -> (Y: f32[M,N]) { Y[i,j] = X[i,j] + (Y[i-1,j] else 0) } "
+              "M=4096 N=4096") == "parallel vec ");
+  CHECK(marks("op f(X: f32[M,N]) -> (Y: f32[M,N]) { Y[i,j] = X[i,j] + (Y[i,j-1] else 0) } "
+              "M=4096 N=4096") == "parallel unroll ");
+  CHECK(marks("op f(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[i] + (Y[i-1] else 0) } N=4096") == "");
+}
