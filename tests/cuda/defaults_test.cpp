@@ -52,9 +52,13 @@ std::string embarrassing(const jit::LaunchReport& r) {
 
 /// Known to be so, by the beginning of a problem: what would be better is not derived yet.
 constexpr const char* kKnown[] = {
-    "conv2d N=1",    // constant weights of 9 neighbours, laid out once, when they are bound
-    "group_conv2d",  // the same
-    "segment_sum",   // a thread to a segment, whose length data decide
+    "conv2d N=1",       // constant weights of 9 neighbours, laid out once, when they are bound
+    "group_conv2d",     // the same
+    "segment_sum",      // a thread to a segment, whose length data decide
+    "row_cumsum",       // each thread follows a row; neighbours in memory are one after the other
+    "biquad",           // the same
+    "edit_distance",    // one chain along both indices: a wavefront would be better
+    "local_alignment",  // the same
     "matmul M=256 N=256 K=256",  // of f32: 16 tiles, and too short a sum for parts
     "matmul_chain I=256",        // two of these
     "mttkrp",                    // 4096 terms to two tiles, but 64 along each index: too few to cut

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from functions import call, known
-from values import FLOATS, INTS, TYPES, Val, read, round_to
+from values import FLOATS, INTS, TYPES, Val, read, round_to, wrap
 
 FLOAT = list(FLOATS)
 INDEX = list(INTS)
@@ -358,6 +358,92 @@ def concat(p):
 def pixel_shuffle(p):
     x = p.X.reshape(p.N, p.C, p.S, p.S, p.H, p.W).transpose(0, 1, 4, 2, 5, 3)
     return {"Y": x.reshape(p.N, p.C, p.H * p.S, p.W * p.S)}
+
+
+# --- recurrences ---
+
+def joined(steps, axis, shape):
+    """Values of one step after the other, along a new axis; of no step, one of that shape."""
+    t = steps[0].t if steps else "f32"
+    v = np.stack([s.v for s in steps], axis) if steps else np.zeros(shape)
+    e = np.stack([s.e for s in steps], axis) if t in FLOATS and steps else None
+    return Val(t, v, e)
+
+
+def over_steps(x, t, step, backward=False):
+    """`step(x_i, before)` along the first axis, as stored in type `t`; `before` is None at first."""
+    out, before = [], None
+    count = x.shape[0]
+    for i in reversed(range(count)) if backward else range(count):
+        before = step(x[i], before).cast(t)
+        out.append(before)
+    return joined(out[::-1] if backward else out, 0, x.shape)
+
+
+def cumulative(name, f, T=NUMBERS, backward=False):
+    """Along the last axis of rows, the first of columns."""
+    def meaning(p):
+        x = p.X if name.startswith("column") else p.X.transpose(1, 0)
+        y = over_steps(x, p.T, lambda x, before: x if before is None else f(x, before), backward)
+        return {"Y": y if name.startswith("column") else y.transpose(1, 0)}
+    op(name, T=T)(meaning)
+
+
+for _name in ("row", "column"):
+    cumulative(_name + "_cumsum", lambda x, y: x + y)
+    cumulative(_name + "_cumprod", lambda x, y: x * y)
+    cumulative(_name + "_cummax", lambda x, y: x.maximum(y), T=TYPES)
+cumulative("row_cumsum_backward", lambda x, y: x + y, backward=True)
+
+
+@op("moving_average", T=TYPES)
+def moving_average(p):
+    one = p.alpha.of(1)
+    return {"Y": over_steps(p.X, p.T, lambda x, y: p.alpha * x + (one - p.alpha) * (x if y is None else y))}
+
+
+@op("gated_sum", T=TYPES)
+def gated_sum(p):
+    steps, before = [], p.h
+    for t in range(p.L):
+        before = (p.A[:, t] * before + p.X[:, t]).cast(p.T)
+        steps.append(before)
+    return {"Y": joined(steps, 1, p.X.shape)}
+
+
+@op("biquad", T=NUMBERS)
+def biquad(p):
+    zero = Val(p.X.t, np.zeros(p.M, p.X.v.dtype))
+    steps = []
+    for t in range(p.N):
+        back = [p.X[:, t - k] if t >= k else zero for k in range(3)]
+        value = p.b[0] * back[0] + p.b[1] * back[1] + p.b[2] * back[2]
+        for k in range(2):
+            value = value - p.a[k] * (steps[t - 1 - k] if t > k else zero)
+        steps.append(value.cast(p.T))
+    return {"Y": joined(steps, 1, p.X.shape)}
+
+
+@op("edit_distance", I=TYPES)
+def edit_distance(p):
+    d = np.zeros((p.M + 1, p.N + 1), np.int64)
+    for i, j in itertools.product(range(p.M + 1), range(p.N + 1)):
+        if i == 0 or j == 0:
+            d[i, j] = max(i, j)
+        else:
+            ways = d[i - 1, j] + 1, d[i, j - 1] + 1, d[i - 1, j - 1] + int(p.A.v[i - 1] != p.B.v[j - 1])
+            d[i, j] = min(ways)
+    return {"D": Val("i32", d)}
+
+
+@op("local_alignment", I=TYPES)
+def local_alignment(p):
+    h = np.zeros((p.M + 1, p.N + 1), np.int64)
+    for i, j in itertools.product(range(p.M), range(p.N)):
+        pair = p.same.v if p.A.v[i] == p.B.v[j] else p.other.v
+        gaps = wrap(np.int64(max(h[i, j + 1], h[i + 1, j])) - p.gap.v, "i32")
+        h[i + 1, j + 1] = max(0, int(wrap(h[i, j] + np.int64(pair), "i32")), int(gaps))
+    return {"H": Val("i32", h[1:, 1:])}
 
 
 # --- places that data says ---
