@@ -8,6 +8,7 @@
 
 #include "jit/ir/operations.h"
 #include "jit/ir/product.h"
+#include "jit/ir/recurrence.h"
 #include "runtime/measure/domain.h"
 #include "runtime/measure/lines.h"
 #include "schedules/space/analysis/product_order.h"
@@ -252,8 +253,9 @@ class Counter {
   void add(const ir::Stage& stage, const Domain& domain) {
     const ir::Buffer& output = *program_.buffer(stage.output);
     const double where = domain.share(stage.where);
-    // Of a temporary no more than is read, which lies inside its `where`.
-    const bool temporary = output.role == ir::Role::kTemp;
+    // Of a temporary no more than is read, which lies inside its `where`. What goes on from earlier
+    // elements needs those as well.
+    const bool temporary = output.role == ir::Role::kTemp && !ir::is_recurrence(stage);
     const double read = temporary ? read_[output.name] / size_of(output, domain) : where;
     const double needed = where > 0 ? std::min(1.0, read / where) : 0;
     ValueCounter value(program_, target_, domain, where * needed);
@@ -273,7 +275,8 @@ class Counter {
     each_expr(stage, [&](const ir::Expr& root) {
       each_load(root, domain, 1, [&](const ir::Expr& e, double chosen) {
         const ir::Buffer* b = program_.buffer(e->name);
-        if (!b) return;
+        // What a recurrence reads of itself was in a register just now.
+        if (!b || (e->name == output.name && b->role != ir::Role::kInOut)) return;
         const std::span<const ir::Expr> indices(e->args.data(), b->shape.size());
         const double most = domain.points(vars_of(e)) * where;
         const double elements =

@@ -52,6 +52,19 @@ TEST_CASE("work: additions that take no product in are told apart, memory is cou
   CHECK(add.bytes() == 1200);
 }
 
+TEST_CASE("work: what reads itself finds that where it was computed, and needs all of it") {
+  const Work sums = work("row_cumsum M=10 N=20");
+  CHECK(sums.operations == 200);
+  CHECK(sums.bytes_read == 800);
+  CHECK(sums.bytes_written == 800);
+  CHECK_FALSE(sums.updates);
+  const Work last = work(
+      "op f(X: f32[M,N]) -> (Y: f32[N]) { s: f32[i,j] = X[i,j] + (s[i-1,j] else 0); "
+      "Y[j] = s[M-1,j] } M=10 N=20");
+  CHECK(last.operations == 200);
+  CHECK(last.bytes_read == 800);
+}
+
 TEST_CASE("work: a value is computed once for what it depends on") {
   // Differences belong to (n,i) and (n,j).
   const Work covariance = work(
