@@ -49,7 +49,7 @@ bool run_vectors(Plan& plan, const std::string& name, std::vector<std::string> c
   const int64_t strip = std::clamp(each, std::min(tile, near), std::max(tile, near));
   if (strip > tile && strip < extent) {
     const int64_t whole = (strip + tile - 1) / tile * tile;
-    const Plan::Halves h = plan.split(name, v, whole, ir::Tail::kMask);
+    const Plan::Halves h = plan.split(name, v, whole, ir::Tail::kPeel);
     if (h.outer.empty()) return false;
     chains.push_back(h.outer);
   }
