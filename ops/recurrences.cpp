@@ -45,7 +45,9 @@ std::string earlier_element(const Statement& s) {
 bool Recurrences::reads_itself(const Statement& s) const {
   const Argument* a = c_.op.arg(s.name);
   if (a && a->role != ir::Role::kOutput) return false;
-  const auto any = [&](const std::vector<Term>& terms) { return !terms.empty() && reads(terms[0], s.name); };
+  const auto any = [&](const std::vector<Term>& terms) {
+    return !terms.empty() && reads(terms[0], s.name);
+  };
   return reads(s.value, s.name) || any(s.where) || any(s.otherwise);
 }
 

@@ -15,8 +15,8 @@ namespace hone::ir {
 /// loop-carried dependence.
 struct CarriedRead {
   Expr load;
-  /// Per var of the stage, in iterations of its loop: how far from the one that reads the one is that
-  /// writes. Negative is earlier; nothing where it differs from read to read.
+  /// Per var of the stage, in iterations of its loop: how far from the one that reads the one is
+  /// that writes. Negative is earlier; nothing where it differs from read to read.
   std::vector<std::optional<int64_t>> distance;
 };
 
@@ -29,12 +29,12 @@ bool has_recurrence(const Program& program);
 /// The vars whose loops may run in any order: at each of their values a chain of its own.
 std::vector<std::string> independent_vars(const Stage& stage);
 
-/// Gives the loops of a new stage directions and an order in which each carried read comes after its
-/// write. Where there are none: a read that is left over.
+/// Gives the loops of a new stage directions and an order in which each carried read comes after
+/// its write. Where there are none: a read that is left over.
 std::optional<CarriedRead> put_in_order(Stage& stage);
 
-/// Why the loops of a stage may read an element before they write it. Nothing where each carried read
-/// is proved to come after its write.
+/// Why the loops of a stage may read an element before they write it. Nothing where each carried
+/// read is proved to come after its write.
 std::optional<Reject> broken_order(const Stage& stage);
 /// The same of a whole program: no stage either reads what no stage before it computes.
 std::optional<Reject> broken_order(const Program& program);

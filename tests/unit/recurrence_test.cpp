@@ -4,8 +4,11 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <string>
+#include <vector>
 
+#include "jit/interp/reference.h"
 #include "jit/passes/lower.h"
 #include "ops/op.h"
 #include "schedules/schedule.h"
@@ -65,19 +68,30 @@ TEST_CASE("recurrence: an order and directions are found") {
 TEST_CASE("recurrence: what one index carries") {
   const ir::Program p = recurrence("0.5*(Y[i-1,j,b] else 0)");
   for (const std::string legal : {
-           "", "reorder j i; parallel j", "reorder b j i; parallel b", "vectorize b",
-           "split b 8 -> b.o b.i; vectorize b.i", "split i 4 -> i.o i.i", "unroll i j b",
-           "split i 4 -> i.o i.i; reorder i.o j b i.i; unroll i.i", "partition i",
-           "split i 4 -> i.o i.i tail=peel; partition i.o", "split b 8 -> b.o b.i tail=peel",
-           "reorder j b i; fuse j b -> jb; parallel jb", "fuse i j -> ij",
+           "",
+           "reorder j i; parallel j",
+           "reorder b j i; parallel b",
+           "vectorize b",
+           "split b 8 -> b.o b.i; vectorize b.i",
+           "split i 4 -> i.o i.i",
+           "unroll i j b",
+           "split i 4 -> i.o i.i; reorder i.o j b i.i; unroll i.i",
+           "partition i",
+           "split i 4 -> i.o i.i tail=peel; partition i.o",
+           "split b 8 -> b.o b.i tail=peel",
+           "reorder j b i; fuse j b -> jb; parallel jb",
+           "fuse i j -> ij",
            "split i 4 -> i.o i.i; split i.o 2 -> i.a i.b",
        }) {
     CAPTURE(legal);
     CHECK(refused(p, legal) == "");
   }
   for (const std::string illegal : {
-           "parallel i", "reorder j b i; vectorize i", "split i 4 -> i.o i.i; reorder i.i i.o",
-           "split i 4 -> i.o i.i; parallel i.o", "reorder j i b; fuse j i -> ji; parallel ji",
+           "parallel i",
+           "reorder j b i; vectorize i",
+           "split i 4 -> i.o i.i; reorder i.i i.o",
+           "split i 4 -> i.o i.i; parallel i.o",
+           "reorder j i b; fuse j i -> ji; parallel ji",
            "split i 4 -> i.o i.i; reorder i.i j b i.o",
            "fuse i j -> ij; split ij 4 -> ij.o ij.i",
        }) {
@@ -145,4 +159,75 @@ TEST_CASE("recurrence: defaults have vectors and threads along independent indic
   CHECK(marks("op f(X: f32[M,N]) -> (Y: f32[M,N]) { Y[i,j] = X[i,j] + (Y[i,j-1] else 0) } "
               "M=4096 N=4096") == "parallel unroll ");
   CHECK(marks("op f(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[i] + (Y[i-1] else 0) } N=4096") == "");
+}
+
+namespace {
+
+/// Values that no float type holds exactly, of either sign.
+std::vector<float> uneven(size_t n) {
+  std::vector<float> out;
+  for (size_t i = 0; i < n; ++i) out.push_back(static_cast<float>(std::sin(0.7 * i) + 0.1));
+  return out;
+}
+
+jit::TensorView view_of(std::vector<float>& data, int64_t rows, int64_t columns) {
+  return {data.data(), DType::kF32, {rows, columns}, {columns, 1}};
+}
+
+jit::ReferenceOutcome evaluated(const ir::Program& p, std::vector<float>& x, std::vector<float>& y,
+                                int64_t rows, int64_t columns,
+                                const std::vector<std::vector<int64_t>>& elements = {}) {
+  jit::ReferenceOptions options;
+  options.bounds = true;
+  options.elements = elements;
+  const std::vector<jit::TensorView> views = {view_of(x, rows, columns), view_of(y, rows, columns)};
+  auto out = jit::evaluate(p, views, {}, {}, options);
+  REQUIRE_MESSAGE(out, out.failure().message);
+  return *std::move(out);
+}
+
+}  // namespace
+
+TEST_CASE("recurrence: error bounds add up along the chain, and hold what f32 makes of it") {
+  constexpr int64_t kSteps = 3000;
+  const ir::Program p = parsed(
+      "op f(X: f32[M,N]) -> (Y: f32[M,N]) { Y[i,j] = X[i,j] + 0.99*(Y[i-1,j] else 0) } M=3000 N=1");
+  std::vector<float> x = uneven(kSteps), y(kSteps);
+  const jit::ReferenceOutcome out = evaluated(p, x, y, kSteps, 1);
+  float state = 0;
+  for (size_t i = 0; i < kSteps; ++i) {
+    state = x[i] + 0.99f * state;
+    const double bound = out.outputs[0].bound[i];
+    CHECK(std::fabs(static_cast<double>(state) - out.outputs[0].f[i]) <= bound);
+    CHECK(bound < 1e-3);  // what is forgotten takes its error along
+  }
+  CHECK(out.outputs[0].bound[500] > 3 * out.outputs[0].bound[5]);
+  // Where each step doubles what came before, the bound ends at whatever may come out.
+  const ir::Program wild = parsed(
+      "op f(X: f32[M,N]) -> (Y: f32[M,N]) { Y[i,j] = sin(X[i,j] + 3*(Y[i-1,j] else 0)) } M=3000 "
+      "N=1");
+  const jit::ReferenceOutcome lost = evaluated(wild, x, y, kSteps, 1);
+  CHECK(lost.outputs[0].bound[kSteps - 1] >= 1);
+}
+
+TEST_CASE("recurrence: an element alone is what it is among all") {
+  for (const char* read : {"Y[i-1,j] else 0", "Y[i+1,j] else X[0,j]", "Y[i,j+2] else 1",
+                           "Y[i-1,j+1] else 0", "Y[i-1,3] else 0"}) {
+    CAPTURE(read);
+    const ir::Program p = parsed(std::string("op f(X: f32[M,N]) -> (Y: f32[M,N]) { Y[i,j] = "
+                                             "X[i,j] - 0.5*(") +
+                                 read + ") } M=7 N=9");
+    std::vector<float> x = uneven(63), y(63);
+    const jit::ReferenceOutcome all = evaluated(p, x, y, 7, 9);
+    const jit::ReferenceOutcome some = evaluated(p, x, y, 7, 9, {{5, 31, 62, 0}});
+    for (size_t k = 0; k < some.outputs[0].elements.size(); ++k) {
+      const auto at = static_cast<size_t>(some.outputs[0].elements[k]);
+      CHECK(some.outputs[0].f[k] == all.outputs[0].f[at]);
+      CHECK(some.outputs[0].bound[k] == all.outputs[0].bound[at]);
+    }
+    // By hand, for the first of them.
+    if (std::string(read) == "Y[i-1,j] else 0") {
+      CHECK(all.outputs[0].f[9 + 5] == doctest::Approx(x[9 + 5] - 0.5 * x[5]).epsilon(1e-6));
+    }
+  }
 }

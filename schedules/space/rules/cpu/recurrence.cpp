@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "jit/ir/recurrence.h"
+
 #include <algorithm>
 
-#include "jit/ir/recurrence.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/rules/rule.h"
 
@@ -57,8 +58,8 @@ bool run_vectors(Plan& plan, const std::string& name, std::vector<std::string> c
     const std::string loop = plan.loop_of(name, v);
     return order_chains(plan, name, chains, {loop}) && plan.add(step::vectorize({name, loop}));
   }
-  const Number factor = plan.knob(knob_name("u", name), {lanes, 2 * lanes, 4 * lanes, 8 * lanes},
-                                  tile);
+  const Number factor =
+      plan.knob(knob_name("u", name), {lanes, 2 * lanes, 4 * lanes, 8 * lanes}, tile);
   const Plan::Halves h = plan.split(name, v, factor, ir::Tail::kPeel);
   if (h.outer.empty()) return false;
   const bool stripped = strip > tile && strip < extent;
@@ -106,7 +107,8 @@ bool apply_recurrence(Plan& plan, const std::string& name) {
 const Rule cpu::kRecurrence = {
     "recurrence",
     "A stage that reads itself: the indices along which it does run in order. Inside them "
-    "neighbouring chains are vectors, or several run side by side; outside, chains are for threads.",
+    "neighbouring chains are vectors, or several run side by side; outside, chains are for "
+    "threads.",
     apply_recurrence,
     /*forwards=*/false,
     /*ordered=*/true,

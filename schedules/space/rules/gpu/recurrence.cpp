@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "jit/ir/recurrence.h"
+
 #include <algorithm>
 #include <cstdlib>
 
-#include "jit/ir/recurrence.h"
 #include "schedules/space/analysis/gpu.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/rules/rule.h"
