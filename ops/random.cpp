@@ -278,12 +278,7 @@ std::string ProblemMaker::bindings(const std::string& text) {
   for (const RandomTensor& t : outputs_) {
     if (options_.layouts && chance(50)) out += layout(t, false);
   }
-  return out + cold(text);
-}
-
-/// Drawn last, so that all else is as it was for a seed before this word came.
-std::string ProblemMaker::cold(const std::string& text) {
-  std::string out;
+  // Drawn last, so that all else is as it was for a seed before this word came.
   for (size_t i = 0; options_.layouts && i < inputs_; ++i) {
     if (has_word(text, readable_[i].name) && chance(6)) out += " cold=" + readable_[i].name;
   }

@@ -72,7 +72,6 @@ class ProblemMaker {
   std::string signature(const std::string& body) const;
   std::string bindings(const std::string& text);
   std::string layout(const RandomTensor& t, bool input);
-  std::string cold(const std::string& text);
   std::string strides(const RandomTensor& t, bool input);
 
   // random_values.cpp: expressions

@@ -56,8 +56,8 @@ std::optional<Range> range_of(const Expr& e) {
     case Op::kBitXor: {
       // No more bits than the longer of both has, in front of a sign.
       const int64_t least = std::min(of[0].least, of[1].least);
-      const auto all = static_cast<uint64_t>(
-          std::max({of[0].most, of[1].most, -1 - least, int64_t{0}}));
+      const auto all =
+          static_cast<uint64_t>(std::max({of[0].most, of[1].most, -1 - least, int64_t{0}}));
       const auto bound = static_cast<int64_t>(std::bit_ceil(all + 1));
       return Range{least < 0 ? -bound : 0, bound - 1};
     }

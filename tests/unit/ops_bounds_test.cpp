@@ -40,8 +40,9 @@ Expr random_expr(std::mt19937& random, int depth) {
     return below(4) == 0 ? make_dim("D") : make_var(names[below(2)]);
   }
   const Expr a = random_expr(random, depth - 1), b = random_expr(random, depth - 1);
-  switch (below(24)) {
+  switch (below(16)) {
     case 0:
+    case 14:
       return a - b;
     case 10:
       return make_binary(Op::kBitAnd, a, below(2) == 0 ? make_int(below(9)) : b);

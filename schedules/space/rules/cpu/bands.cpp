@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "jit/ir/recurrence.h"
 #include "schedules/space/analysis/align.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/rules/rule.h"
@@ -61,7 +62,7 @@ std::optional<Window> window_of(const Access& a, size_t dim, const ir::Stage& re
 
 /// What all readers need of `s` by one dim of it; nothing where some need other rows.
 std::optional<BandMember> needed(const Plan& plan, const ir::Stage& s, const ir::Stage& root,
-                             const std::string& row, const BandMembers& known) {
+                                 const std::string& row, const BandMembers& known) {
   std::optional<BandMember> out;
   for (size_t d = 0; d < s.out_index.size() && !out; ++d) {
     BandMember m{plain_var(s.out_index[d]), {0, 0}};
@@ -98,7 +99,7 @@ BandMembers band_members(const Plan& plan, const ir::Stage& root, const std::str
     const ir::Buffer& b = *plan.program().buffer(s.output);
     if (s.name == root.name || b.role != ir::Role::kTemp || !b.axes.empty()) continue;
     if (!s.at.root() || !s.relations.empty() || plan.finished(s.name)) continue;
-    if (best_at_bind(plan, s)) continue;
+    if (best_at_bind(plan, s) || ir::is_recurrence(s)) continue;
     if (const auto member = needed(plan, s, root, row, known)) known[s.name] = *member;
   }
   return known;
@@ -129,9 +130,8 @@ bool apply_bands(Plan& plan, const std::string& name) {
     return plan.declines("its outermost index " + row + " is not one of rows");
   }
   const BandMembers members = band_members(plan, root, row);
-  const bool windows = std::any_of(members.begin(), members.end(), [](const auto& m) {
-    return m.second.rows.repeated() > 0;
-  });
+  const bool windows = std::any_of(members.begin(), members.end(),
+                                   [](const auto& m) { return m.second.rows.repeated() > 0; });
   if (!windows) return plan.declines("it needs no window of rows of a stage along " + row);
   int64_t bytes = 0;
   for (const auto& [member, m] : members) {
@@ -143,9 +143,8 @@ bool apply_bands(Plan& plan, const std::string& name) {
   if (plan.decide("bands of " + name, 2, 1) == 0) {
     return plan.declines("each stage was decided to go over all rows");
   }
-  const auto h =
-      plan.split(name, row, plan.knob(knob_name("band", name), {8, 16, 32, 64}, rows),
-                 ir::Tail::kPeel);
+  const auto h = plan.split(name, row, plan.knob(knob_name("band", name), {8, 16, 32, 64}, rows),
+                            ir::Tail::kPeel);
   if (h.outer.empty()) return false;
   plan.set_window(name, row, rows);
   std::vector<std::string> computed;
