@@ -42,8 +42,11 @@ Expr random_expr(std::mt19937& random, int depth) {
   const Expr a = random_expr(random, depth - 1), b = random_expr(random, depth - 1);
   switch (below(16)) {
     case 0:
-    case 14:
       return a - b;
+    case 9:
+    case 14:
+    case 15:
+      return make_int(-1 - below(3));
     case 10:
       return make_binary(Op::kBitAnd, a, below(2) == 0 ? make_int(below(9)) : b);
     case 11:
