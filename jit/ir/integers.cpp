@@ -80,8 +80,10 @@ std::optional<IntegerRange> range_of_bits(Op op, const std::optional<IntegerRang
   }
   if (!a || !b) return std::nullopt;
   if (op == Op::kShl) return shifted_left(*a, b->hi);
-  if (a->lo < 0 || b->lo < 0) return std::nullopt;
-  const int64_t most = ones_from(std::max(a->hi, b->hi));
+  // No more bits than the longer of both has in front of its sign.
+  const int64_t least = std::min(a->lo, b->lo);
+  const int64_t most = ones_from(std::max({a->hi, b->hi, -1 - least}));
+  if (least < 0) return IntegerRange{-1 - most, most};
   return IntegerRange{op == Op::kBitOr ? std::max(a->lo, b->lo) : 0, most};
 }
 

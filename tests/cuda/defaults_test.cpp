@@ -57,6 +57,9 @@ constexpr const char* kKnown[] = {
     "segment_sum",      // a thread to a segment, whose length data decide
     "row_cumsum",       // each thread follows a row; neighbours in memory are one after the other
     "biquad",           // the same
+    "column_cum",       // a thread to a column: a scan by blocks would have more
+    "moving_average",   // the same
+    "gated_sum",        // the same
     "edit_distance",    // one chain along both indices: a wavefront would be better
     "local_alignment",  // the same
     "matmul M=256 N=256 K=256",  // of f32: 16 tiles, and too short a sum for parts
