@@ -11,15 +11,6 @@ size_t dim_of(const ir::Buffer& b, size_t axis) {
   return b.axes.empty() ? axis : static_cast<size_t>(b.axes[axis].dim);
 }
 
-/// True of a dim along which all elements are one.
-bool is_repeated(const ir::Buffer& b, size_t dim, const Domain& domain) {
-  for (size_t a = 0; a < b.strides.size(); ++a) {
-    const size_t of = b.axes.empty() ? a : static_cast<size_t>(b.axes[a].dim);
-    if (of == dim && domain.closed(b.strides[a]) == 0) return true;
-  }
-  return false;
-}
-
 /// True where a value of the index is of one value of its only variable.
 bool is_one_to_one(const ir::Expr& index) {
   bool affine = true;
@@ -45,6 +36,13 @@ std::vector<double> strides_of(const ir::Buffer& b, const Domain& domain) {
 
 }  // namespace
 
+bool is_repeated(const ir::Buffer& b, size_t dim, const Domain& domain) {
+  for (size_t a = 0; a < b.strides.size(); ++a) {
+    if (dim_of(b, a) == dim && domain.closed(b.strides[a]) == 0) return true;
+  }
+  return false;
+}
+
 double distinct(const ir::Buffer& b, const Domain& domain) {
   double count = 1;
   for (size_t d = 0; d < b.shape.size(); ++d) {
@@ -62,7 +60,7 @@ bool reads_data(const ir::Expr& index) {
 double row_of(const ir::Buffer& b, std::span<const ir::Expr> indices, const Domain& domain) {
   double row = 1;
   for (size_t a = b.shape.size(); a-- > 0;) {
-    const size_t d = b.axes.empty() ? a : static_cast<size_t>(b.axes[a].dim);
+    const size_t d = dim_of(b, a);
     if (is_repeated(b, d, domain)) continue;
     const bool dense = b.strides.empty() || domain.closed(b.strides[a]) == row;
     if (!dense || reads_data(indices[d])) break;

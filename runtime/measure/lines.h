@@ -8,6 +8,9 @@
 
 namespace hone::runtime {
 
+/// True of a dim along which all elements are one.
+bool is_repeated(const ir::Buffer& b, size_t dim, const Domain& domain);
+
 /// Elements of a tensor in memory.
 double distinct(const ir::Buffer& b, const Domain& domain);
 
