@@ -40,6 +40,10 @@ Value Loads::load_guarded(const ir::Expr& e) {
   if (lanes_.count == 1 || !(together || apart) || (!wide() && (size < 4 || !whole))) {
     return load_branched(e);
   }
+  const bool masked = lanes_.active < 0 || lanes_.condition.valid();
+  if (together && stride.constant == 1 && !masked && !indices_.depends_on_lane(e->args[1])) {
+    return load_together(e, offset);
+  }
   const Affine first = offset.without(Factor::make(Factor::kLane, 0));
   const Value mask = value(e->args[1]);
   Value v;
@@ -61,6 +65,22 @@ Value Loads::load_guarded(const ir::Expr& e) {
   v = masks_.loaded(v, e->id);
   if (is_zero(e->args[2])) return v;
   return masks_.blend(mask, v, value(e->args[2]));
+}
+
+Value Loads::load_together(const ir::Expr& e, const Affine& offset) {
+  const Value otherwise = masks_.stored(value(e->args[2]));
+  const Reg reg = code_.make(RegClass::kVec);
+  code_.copy(reg, otherwise.reg, RegClass::kVec);
+  const int skip = code_.lir.label();
+  at_lane(0, [&] { integers_.branch_unless(e->args[1], skip); });
+  open(Scope::kBranch, 0, false);
+  code_.copy(reg, memory_.load(e->id, offset, Reg{}).reg, RegClass::kVec);
+  const Scope branch = close();
+  code_.splice(code_.top().body, branch.pre);
+  code_.splice(code_.top().body, branch.body);
+  code_.emit(Pseudo::label, {imm(skip)});
+  code_.rewritten(reg);
+  return masks_.loaded({reg, element_type(e->id), size_of(nest_.buffers[e->id].type)}, e->id);
 }
 
 Value Loads::load_branched(const ir::Expr& e) {

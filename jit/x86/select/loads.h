@@ -41,6 +41,9 @@ class Loads final : public SelectionPart {
   Value load_certain(const ir::Expr& e);
   /// An element that exists only where a condition holds.
   Value load_guarded(const ir::Expr& e);
+  /// The same where one condition holds for all lanes, which lie together: a branch. Masks that are
+  /// empty make a load slow where nothing is mapped, and keep prefetchers from learning.
+  Value load_together(const ir::Expr& e, const Affine& offset);
   /// The same, lane by lane with a branch each.
   Value load_branched(const ir::Expr& e);
   Value load_gather(const ir::Expr& e);
