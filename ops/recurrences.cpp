@@ -113,6 +113,13 @@ Span Recurrences::span_of(const Draft& draft, const Expr& load) const {
 }
 
 void Recurrences::put_in_order(Draft& draft) {
+  if (!draft.domain.empty() && ir::is_recurrence(draft.stage)) {
+    c_.error(c_.statement->span,
+             "`{}` reads itself, so it has a value everywhere; what it reads has none unless {}: "
+             "read that with an `else`, or say what stands elsewhere, `where ... else 0`",
+             c_.statement->name, ir::print(draft.domain[0]));
+    return;
+  }
   const auto stuck = ir::put_in_order(draft.stage);
   if (!stuck) return;
   const Span span = span_of(draft, stuck->load);
