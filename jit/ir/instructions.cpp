@@ -72,8 +72,9 @@ constexpr Instruction kInstructions[] = {
      8, 128, 90, true, 256},
 };
 
-/// Chosen: widths of wgmma that tiles come in (not measured).
-constexpr int kSideBySide[] = {8, 16, 32, 64, 96, 128, 192, 256};
+/// Chosen: widths of wgmma, of those that every type has. Some of them leave few columns idle
+/// whatever the extent (not measured).
+constexpr int kSideBySide[] = {8, 16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 208, 224, 256};
 
 bool has_all(const Target& target, uint32_t isa) { return (target.isa & isa) == isa; }
 

@@ -130,8 +130,12 @@ class Collapse {
     }
     const ir::IndexVar *outer = s.var(v.outer), *inner = s.var(v.inner);
     if (!outer || !inner || outer == inner) return "two indices of " + s.name + " are wanted";
-    if (s.is_reduction_var(v.outer) || s.is_reduction_var(v.inner)) {
-      return "an index of " + s.name + " is reduced; fuse loops that are reduced";
+    if (s.is_reduction_var(v.outer) != s.is_reduction_var(v.inner)) {
+      return "one of the two indices of " + s.name + " is reduced, and the other is not";
+    }
+    if (s.is_reduction_var(v.outer) && !adjacent(s.rvars, v)) {
+      return s.name + " does not sum over all of " + v.inner + " for one " + v.outer +
+             " after the other";
     }
     if (outer->lo || inner->lo || !is_size(outer->hi) || !is_size(inner->hi)) {
       return "the range of " + v.outer + " or " + v.inner +
@@ -142,6 +146,17 @@ class Collapse {
       if (other.stage == v.stage) return s.name + " has another pair of indices that become one";
     }
     return {};
+  }
+
+  /// True where the inner one comes next after the outer one: terms stay in their order.
+  static bool adjacent(const std::vector<ir::IndexVar>& vars, const VarPair& v) {
+    size_t i = 0;
+    while (i < vars.size() && vars[i].name != v.outer) ++i;
+    for (++i; i < vars.size() && vars[i].name != v.inner; ++i) {
+      int64_t extent = 0;
+      if (vars[i].lo || !ir::is_const(vars[i].hi, &extent) || extent != 1) return false;
+    }
+    return i < vars.size();
   }
 
   /// The dims of an access that the pair indexes, both or none.
@@ -180,8 +195,19 @@ class Collapse {
     }
     const size_t outer = axis_of(b, d.outer), inner = axis_of(b, d.inner);
     if (outer == kNoAxis || inner == kNoAxis) return what;
-    if (b.strides.empty()) return inner == outer + 1 ? "" : what;
+    if (b.strides.empty()) return comes_next(b, outer, inner) ? "" : what;
     return equal(b.strides[outer], b.strides[inner] * b.shape[d.inner]) ? "" : what;
+  }
+
+  /// True where no axis of several elements lies between two.
+  static bool comes_next(const ir::Buffer& b, size_t outer, size_t inner) {
+    if (inner <= outer) return false;
+    for (size_t a = outer + 1; a < inner; ++a) {
+      int64_t extent = 0;
+      const size_t dim = b.axes.empty() ? a : static_cast<size_t>(b.axes[a].dim);
+      if (!ir::is_const(b.shape[dim], &extent) || extent != 1) return false;
+    }
+    return true;
   }
 
   /// The axis that a dim alone lies along; kNoAxis where it is cut.
@@ -289,9 +315,11 @@ class Collapse {
   void replace(const VarPair& v) {
     ir::Stage& s = p_.stages.edit(v.stage);
     const ir::Expr extent = s.var(v.outer)->hi * s.var(v.inner)->hi;
-    for (ir::IndexVar& x : s.vars) {
-      if (x.name == v.outer) x.hi = ir::make_int(1);
-      if (x.name == v.inner) x = {name_, {}, extent};
+    for (auto* list : {&s.vars, &s.rvars}) {
+      for (ir::IndexVar& x : *list) {
+        if (x.name == v.outer) x.hi = ir::make_int(1);
+        if (x.name == v.inner) x = {name_, {}, extent};
+      }
     }
     for (ir::Loop& l : s.loops) {
       if (l.name == v.inner) l.name = name_;
@@ -322,8 +350,8 @@ const StepRow kCollapse = {
     "collapse",
     {{Arg::kLoop, "outer"}, {Arg::kLoop, "inner"}, {Arg::kWord, "->"}, {Arg::kNew, "collapsed"}},
     "Two indices that run on in every tensor that they index become one; the outer one is left "
-    "with "
-    "one value. Stages that index these tensors alike follow. Before any other step of theirs.\n"
+    "with one value. Both are reduced, one after the other, or none is. Stages that index these "
+    "tensors alike follow. Before any other step of theirs.\n"
     "Y[c,h,w] = X[c,h,w]  =>  collapse h w -> hw  =>  Y[c,0,hw] = X[c,0,hw]",
     apply_collapse,
 };

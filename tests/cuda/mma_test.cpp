@@ -144,6 +144,13 @@ TEST_CASE("cuda: default schedules lay operands out for tiles, and compute tiles
                   "conv2d N=2 C=48 H=10 W=12 O=64 R=1 Q=1 T=f16", "matmul_i8 M=70 N=65 K=96",
                   "causal_attention B=1 H=2 S=70 D=64 T=bf16"},
                  0, "tensorize");
+  // Short rows of an image, and short sums, become longer ones.
+  check_defaults({"conv2d N=1 C=24 H=14 W=13 O=128 R=3 Q=3 P=1 T=bf16",
+                  "conv2d N=2 C=3 H=23 W=21 O=64 R=7 Q=7 S=2 P=3 T=f16",
+                  "conv2d N=1 C=3 H=12 W=17 O=32 R=3 Q=3 P=1 T=bf16",
+                  "op sums(A: f16[M,K,L], B: f16[N,K,L]) -> (Y: f16[M,N]) { Y[i,j] = "
+                  "sum[k,l](A[i,k,l] * B[j,k,l]) } M=70 N=65 K=9 L=11"},
+                 0, "collapse");
   // Without such instructions, a tile in the registers of each thread: of attention's second
   // product, where columns end at the diagonal, by conditions.
   check_defaults(

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "jit/ir/instructions.h"
 #include "tests/cuda/rows_kernels.h"
 
 namespace hone::tests {
@@ -188,7 +189,7 @@ RowKernel product(const Kind& kind, int columns, const Layout& layout) {
 std::vector<RowKernel> wgmma_kernels() {
   std::vector<RowKernel> out;
   for (const Kind& kind : kKinds) {
-    for (const int columns : {8, 16, 32, 64, 96, 128, 192, 256}) {
+    for (const int columns : ir::side_by_side()) {
       out.push_back(product(kind, columns, {}));
       out.push_back(product(kind, columns, {.registers = true}));
     }

@@ -7,8 +7,15 @@
 #include "schedules/space/analysis/gpu.h"
 
 namespace hone::schedules {
+namespace {
 
-Product product_of(const Plan& plan, const std::string& name, int64_t least, bool guarded) {
+/// What a product must have. `least`: of its sides, and `terms` along its sum's longest index.
+struct Wanted {
+  int64_t least, terms;
+  bool guarded;  ///< may have loads that leave their tensors
+};
+
+Product find_product(const Plan& plan, const std::string& name, const Wanted& wanted) {
   Product p;
   const ir::Stage s = plan.stage(name);
   const StageFacts facts = plan.facts(name);
@@ -20,7 +27,7 @@ Product product_of(const Plan& plan, const std::string& name, int64_t least, boo
   if (facts.loads.size() < 2) return none("what it reduces is no product of two loads");
   for (const Access& a : facts.loads) {
     if (a.gathers) return none("data choose where it reads " + a.buffer);
-    if (a.guarded && !guarded) return none("a load of " + a.buffer + " may leave it");
+    if (a.guarded && !wanted.guarded) return none("a load of " + a.buffer + " may leave it");
   }
   const auto reused = [&](const std::string& var) {
     return !facts.bounds.contains(var) &&
@@ -35,11 +42,11 @@ Product product_of(const Plan& plan, const std::string& name, int64_t least, boo
   std::string m, n;
   bool crosses = false;  // m and n are of different factors: none is as large as the tile
   for (const ir::IndexVar& v : s.vars) {
-    if (facts.extent(v.name) < least || !reused(v.name)) continue;
+    if (facts.extent(v.name) < wanted.least || !reused(v.name)) continue;
     if (n.empty() || facts.store.stride(v.name) < facts.store.stride(n)) n = v.name;
   }
   for (const ir::IndexVar& v : s.vars) {
-    if (v.name == n || facts.extent(v.name) < least || !reused(v.name)) continue;
+    if (v.name == n || facts.extent(v.name) < wanted.least || !reused(v.name)) continue;
     const bool across = apart(v.name, n) && apart(n, v.name);
     if (crosses && !across) continue;
     const int64_t longer =
@@ -48,12 +55,14 @@ Product product_of(const Plan& plan, const std::string& name, int64_t least, boo
     if (longer > 0 || (longer == 0 && nearer)) m = v.name, crosses = across;
   }
   for (const ir::IndexVar& v : s.rvars) {
-    if (v.lo || facts.extent(v.name) < least) continue;
+    if (v.lo || facts.extent(v.name) < wanted.terms) continue;
     if (p.k.empty() || facts.extent(v.name) > facts.extent(p.k)) p.k = v.name;
   }
-  const std::string values = " of " + std::to_string(least) + " values";
+  const std::string values = " of " + std::to_string(wanted.least) + " values";
   if (m.empty()) return none("no two indices" + values + " use a factor again");
-  if (p.k.empty()) return none("no reduced index runs from 0 over " + std::to_string(least));
+  if (p.k.empty()) {
+    return none("no reduced index runs from 0 over " + std::to_string(wanted.terms));
+  }
   for (const ir::IndexVar& v : s.vars) {
     if (v.name != m && v.name != n) p.others.push_back(v.name);
   }
@@ -65,6 +74,16 @@ Product product_of(const Plan& plan, const std::string& name, int64_t least, boo
   p.m = m;
   p.n = n;
   return p;
+}
+
+}  // namespace
+
+Product product_of(const Plan& plan, const std::string& name, int64_t least) {
+  return find_product(plan, name, {least, least, false});
+}
+
+Product product_before_copies(const Plan& plan, const std::string& name, int64_t least) {
+  return find_product(plan, name, {least, 2, true});
 }
 
 std::string owner_of(const Plan& plan, const std::string& name) {

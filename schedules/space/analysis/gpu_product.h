@@ -24,9 +24,10 @@ struct Product {
 };
 
 /// The product that a stage is; `m` is empty where it is none. Sides and sum are at least `least`
-/// long. `guarded`: whose loads may leave their tensors.
-Product product_of(const Plan& plan, const std::string& name, int64_t least = kShortestSide,
-                   bool guarded = false);
+/// long.
+Product product_of(const Plan& plan, const std::string& name, int64_t least = kShortestSide);
+/// The same where loads may leave their tensors, and the sum is as short as may be.
+Product product_before_copies(const Plan& plan, const std::string& name, int64_t least);
 
 /// The stage whose tile computes the product that `stage` is: the one reader of a temporary, point
 /// for point, or the product's own.

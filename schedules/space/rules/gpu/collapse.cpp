@@ -8,21 +8,21 @@
 namespace hone::schedules {
 namespace {
 
-/// True where an operand does not move along `var`, so that tiles use it again.
+/// True where an operand does not move along `var`, so that tiles use it again, or all are summed.
 bool used_again(const StageFacts& facts, const std::string& var) {
-  return std::any_of(facts.loads.begin(), facts.loads.end(),
+  return facts.store.stride(var) == 0 ||
+         std::any_of(facts.loads.begin(), facts.loads.end(),
                      [&](const Access& a) { return a.stride(var) == 0; });
 }
 
-/// Makes one index of two of the product's. False, and `plan` told why, where there are none.
-bool collapse_two(Plan& plan, const std::string& name) {
-  const ir::Stage s = plan.stage(name);
+/// Makes one index of two of `vars`. False, and `plan` told why, where there are none.
+bool collapse_two(Plan& plan, const std::string& name, const std::vector<ir::IndexVar>& vars) {
   const StageFacts facts = plan.facts(name);
   plan.declines("no index of it goes on in every tensor where another ends");
-  for (const ir::IndexVar& inner : s.vars) {
+  for (const ir::IndexVar& inner : vars) {
     const int64_t extent = facts.extent(inner.name);
     if (extent <= 1 || !used_again(facts, inner.name)) continue;
-    for (const ir::IndexVar& outer : s.vars) {
+    for (const ir::IndexVar& outer : vars) {
       const auto runs = [&](const Access& a) { return runs_on(a, outer.name, inner.name, extent); };
       if (outer.name == inner.name || facts.extent(outer.name) <= 1 || !runs(facts.store) ||
           !std::all_of(facts.loads.begin(), facts.loads.end(), runs)) {
@@ -38,6 +38,12 @@ bool collapse_two(Plan& plan, const std::string& name) {
     }
   }
   return false;
+}
+
+/// The same of the product's indices, of those that it sums over last.
+bool collapse_two(Plan& plan, const std::string& name) {
+  const ir::Stage s = plan.stage(name);
+  return collapse_two(plan, name, s.vars) || collapse_two(plan, name, s.rvars);
 }
 
 bool apply_gpu_collapse(Plan& plan, const std::string& name) {

@@ -4,6 +4,7 @@
 #include "jit/ir/poly.h"
 #include "schedules/space/analysis/gpu.h"
 #include "schedules/space/analysis/gpu_product.h"
+#include "schedules/space/analysis/shape.h"
 #include "schedules/space/rules/rule.h"
 #include "schedules/steps/parts.h"
 #include "schedules/steps/tensor.h"
@@ -31,6 +32,37 @@ int64_t odd_row(const StageFacts& facts, const Access& a, const std::string& alo
     }
   }
   return 0;
+}
+
+/// Columns of a tile up to which its time does not fall with them.
+/// Fixed by: wgmma, which reads the rows' operand for each.
+constexpr double kShortTile = 64;
+/// Products of results by which an element's copy, written and read, is paid: by tensor
+/// instructions, and by others.
+/// Tuned on: no GPU; reckoned from an H200's copy bandwidth and arithmetic.
+constexpr double kCopied = 400, kCopiedScalar = 40;
+
+/// Time of tiles along a side of `extent`, as a multiple of the least: where no columns are idle.
+double tile_time(int64_t extent) {
+  const double columns = static_cast<double>((extent + 7) / 8 * 8);
+  return std::max(columns, kShortTile) / static_cast<double>(extent);
+}
+
+/// True where windows move over the operand along `side`, which is short for tiles, and a copy with
+/// a dim for each index pays. There, another index may go on where the side ends.
+bool windows_over_short(const StageFacts& facts, const Access& a, const std::string& side,
+                        bool tensor) {
+  const int d = ir::dim_along(a.indices, side);
+  if (d < 0 || !plain_var(a.indices[static_cast<size_t>(d)]).empty()) return false;
+  const int64_t extent = facts.extent(side);
+  int64_t longest = extent;
+  for (const auto& [var, stride] : a.strides) {
+    const bool goes_on =
+        var != side && facts.store.stride(var) != 0 && runs_on(facts.store, var, side, extent);
+    if (goes_on) longest = std::max(longest, saturating_product(extent, facts.extent(var)));
+  }
+  const auto products = static_cast<double>(facts.points(facts.extents) / facts.points(a.strides));
+  return products * (tile_time(extent) - tile_time(longest)) >= (tensor ? kCopied : kCopiedScalar);
 }
 
 /// True where an index moves an operand by more than an element of one dim, as the strides of
@@ -64,7 +96,8 @@ std::vector<LayoutAxis> layout_for(const Access& a, const std::string& side, con
   return out;
 }
 
-/// Makes a tensor of what the stage reads of another, with a dim for each index.
+/// Makes a tensor of what the stage reads of another, with a dim for each index. Those that are
+/// summed over come last: `k` after the others, or if it is "" in their order.
 bool bring_by_index(Plan& plan, const std::string& name, const std::string& tensor,
                     const std::string& side, const std::string& k) {
   const ir::Stage s = plan.stage(name);
@@ -73,17 +106,21 @@ bool bring_by_index(Plan& plan, const std::string& name, const std::string& tens
   const size_t place = loads.size() == 1 ? place_of(parts, loads[0]) : parts.size();
   if (place == parts.size()) return plan.declines("several loads read " + tensor);
   std::vector<LayoutAxis> layout;
-  for (const ir::IndexVar& v : variables_in(s, loads[0])) {
-    if (v.name != side && v.name != k) layout.push_back({v.name});
+  for (const ir::IndexVar& v : s.vars) {
+    if (v.name != side && ir::mentions_var(loads[0], v.name)) layout.push_back({v.name});
   }
-  layout.insert(layout.end(), {{side}, {k}});
+  layout.push_back({side});
+  for (const ir::IndexVar& v : s.rvars) {
+    if (v.name != k && ir::mentions_var(loads[0], v.name)) layout.push_back({v.name});
+  }
+  if (!k.empty()) layout.push_back({k});
   return plan.add(step::precompute(name, place, plan.fresh_stage(tensor + ".i"), layout));
 }
 
-/// Brings an operand as tiles take it: in their order, with a border of zeros where loads leave it,
-/// and then without steps. False, and nothing changed, where that does not do.
+/// Brings an operand as tiles take it: in their order, with a border of zeros where loads leave it.
+/// `by_index`: then with a dim for each. False, and nothing changed, where that does not do.
 bool bring(Plan& plan, const std::string& name, const Access& a, const std::string& side,
-           const std::string& k, bool copied) {
+           const std::string& k, bool copied, bool by_index) {
   Plan::Mark before = plan.mark();
   std::string tensor = a.buffer;
   if (copied) {
@@ -94,7 +131,7 @@ bool bring(Plan& plan, const std::string& name, const Access& a, const std::stri
   }
   bool done = true;
   for (const Access& now : plan.facts(name).loads) done &= now.buffer != tensor || !now.guarded;
-  if (done && in_steps(a, side, k)) done = bring_by_index(plan, name, tensor, side, k);
+  if (done && by_index) done = bring_by_index(plan, name, tensor, side, k);
   if (!done) plan.rewind(std::move(before));
   return done;
 }
@@ -109,12 +146,40 @@ int64_t copied(const Plan& plan, const StageFacts& facts, const Access& a, bool 
 
 /// The product of two sides that some rule makes tiles of: one may be short for warpgroups.
 Product product_for_tiles(const Plan& plan, const std::string& name, const StageFacts& facts) {
-  const Product p = product_of(plan, name, kShortestSide, true);
-  const ir::Instruction* row = wgmma_instruction_for(plan.stage(name), plan.target(), true);
-  if (!p.m.empty() || !row) return p;
-  const Product narrow = product_of(plan, name, kVeryShortSide, true);
-  if (narrow.m.empty()) return p;
-  return std::max(facts.extent(narrow.m), facts.extent(narrow.n)) >= row->rows ? narrow : p;
+  if (const ir::Instruction* row = wgmma_instruction_for(plan.stage(name), plan.target(), true)) {
+    const Product p = product_before_copies(plan, name, kVeryShortSide);
+    if (!p.m.empty() && std::max(facts.extent(p.m), facts.extent(p.n)) >= row->rows) return p;
+  }
+  return product_before_copies(plan, name, kShortestSide);
+}
+
+/// Terms of a sum, over all of its indices.
+int64_t terms_of(const ir::Stage& s, const StageFacts& facts) { return facts.points(s.rvars); }
+
+/// For a sum without a long index: brings what windows or steps read with a dim for each index.
+/// They lie in the sum's order, so that they may become one.
+bool bring_short_sums(Plan& plan, const std::string& name, const Product& p) {
+  const StageFacts facts = plan.facts(name);
+  const ir::Stage s = plan.stage(name);
+  bool any = false;
+  for (const Access& a : facts.loads) {
+    const auto one_dim_each = [&](const ir::IndexVar& v) {
+      if (a.stride(v.name) == 0) return true;
+      const int d = ir::dim_along(a.indices, v.name);
+      return d >= 0 && plain_var(a.indices[static_cast<size_t>(d)]) == v.name;
+    };
+    if (std::all_of(s.rvars.begin(), s.rvars.end(), one_dim_each)) continue;
+    const bool of_m = a.stride(p.m) != 0, of_n = a.stride(p.n) != 0;
+    if (of_m == of_n) return plan.declines(a.buffer + " lies along both sides");
+    const int64_t reads = facts.points(facts.extents) / copied(plan, facts, a, true);
+    const bool often = reads >= kFewReads && terms_of(s, facts) >= kShortestSide;
+    if (plan.decide(a.buffer + " by index", 2, often ? 1 : 0) == 0) {
+      return plan.declines("it sums few terms along " + p.k);
+    }
+    if (!bring_by_index(plan, name, a.buffer, of_m ? p.m : p.n, "")) return false;
+    any = true;
+  }
+  return any || plan.declines("it sums few terms along " + p.k);
 }
 
 bool apply_operands(Plan& plan, const std::string& name) {
@@ -123,7 +188,8 @@ bool apply_operands(Plan& plan, const std::string& name) {
   const StageFacts facts = plan.facts(name);
   const Product p = product_for_tiles(plan, name, facts);
   if (p.m.empty()) return plan.declines(p.missing);
-  if (facts.extent(p.k) < kShortestSide) return plan.declines("it sums few terms along " + p.k);
+  if (facts.extent(p.k) < kShortestSide) return bring_short_sums(plan, name, p);
+  const bool tensor = instruction_for(s, plan.target()) != nullptr;
   plan.declines("its operands lie as tiles take them");
   Plan::Mark before = plan.mark();
   bool any = false;
@@ -133,11 +199,15 @@ bool apply_operands(Plan& plan, const std::string& name) {
     const std::string& side = of_m ? p.m : p.n;
     const std::string why = lies_badly(plan, facts, a, side, p.k);
     const bool steps = in_steps(a, side, p.k), needed = steps || a.guarded;
-    if (why.empty() && !steps) continue;
-    const int64_t reads = facts.points(facts.extents) / copied(plan, facts, a, steps);
-    const bool often = reads >= (needed ? kFewReads : kReads);
+    const bool by_index =
+        steps || (plan.decide(a.buffer + " by index", 2,
+                              windows_over_short(facts, a, side, tensor) ? 1 : 0) == 1);
+    if (why.empty() && !by_index) continue;
+    const int64_t reads = facts.points(facts.extents) / copied(plan, facts, a, by_index);
+    const bool alone = !beside(a, p.k) && !beside(a, side);  // tensor instructions take none such
+    const bool often = reads >= (needed || alone ? kFewReads : kReads);
     const bool chosen = plan.decide(a.buffer + " in the order of tiles", 2, often ? 1 : 0) == 1;
-    if (chosen && bring(plan, name, a, side, p.k, !why.empty())) {
+    if (chosen && bring(plan, name, a, side, p.k, !why.empty(), by_index)) {
       any = true;
     } else if (needed) {
       // Without this one there are no tiles, and the others need no copies.
@@ -155,7 +225,7 @@ const Rule gpu::kOperands = {
     "operands",
     "An operand of a product that tiles cannot take as it lies is copied first: its sum's index "
     "innermost, the index of its side before that, zeros around it where loads leave it. One that "
-    "is read in steps gets a dim for each index.",
+    "is read in steps, or by windows along a short side, gets a dim for each index.",
     apply_operands,
 };
 

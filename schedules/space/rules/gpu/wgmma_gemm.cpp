@@ -47,11 +47,16 @@ int64_t depth_for(int64_t most) {
   return 2;
 }
 
-/// The fewest columns of an instruction that cover `extent`, of at most `most`.
+/// Columns of an instruction, at most `most`: as many as leave fewest of them past `extent`.
 int64_t columns_for(int64_t extent, int64_t most) {
-  int64_t columns = 8;
-  while (columns < extent && columns < most) columns *= 2;
-  return columns;
+  int64_t best = 0, fewest = 0;
+  for (const int64_t columns : ir::side_by_side()) {
+    if (columns > most || 2 * columns <= std::min(extent, most)) continue;
+    const int64_t all = (extent + columns - 1) / columns * columns;
+    if (best == 0 || all <= fewest) best = columns, fewest = all;
+    if (columns >= extent) break;
+  }
+  return best;
 }
 
 /// Tiles as large as leave work for the whole GPU, and as many steps ahead as shared memory holds.
@@ -78,7 +83,11 @@ void choose_wgmma_sizes(Plan& plan, WgmmaTile& t) {
   };
   t.rows = knob("rows", {kWgmmaRows, 2 * kWgmmaRows}, kWgmmaRows);
   t.groups = knob("groups", {1, 2}, tile.groups);
-  t.columns = knob("columns", {8, 16, 32, 64, 128, 256}, tile.columns);
+  std::vector<int64_t> widths = {8, 16, 32, 64, 128, 256};
+  if (std::find(widths.begin(), widths.end(), tile.columns) == widths.end()) {
+    widths.insert(std::lower_bound(widths.begin(), widths.end(), tile.columns), tile.columns);
+  }
+  t.columns = knob("columns", std::move(widths), tile.columns);
   t.terms = kRowBytes / size_of(t.row->a);
   const int64_t bytes = (kWgmmaRows * tile.groups + tile.columns) * kRowBytes;
   // What the registers of as many blocks hold.
