@@ -172,6 +172,35 @@ TEST_CASE("select: reads that may leave the tensor") {
   }
 }
 
+TEST_CASE("select: what all lanes have in common of a guard is a branch around a masked load") {
+  for (const DType type : {DType::kF32, DType::kF64, DType::kI8, DType::kBool}) {
+    for (const int64_t exist : {0, 2, 4}) {
+      NestMaker t;
+      const int i = t.loop("i"), j = t.loop("j");
+      const int x = t.tensor("X", type, exist * 21), y = t.tensor("Y", type, 4 * 21);
+      const Expr column = t.var(j) - num(1);
+      const Expr guard =
+          both(both(at_most(num(0), column), less(t.var(i), num(exist))), less(column, num(21)));
+      const Expr otherwise = type == DType::kBool ? ir::make_int(1, type)
+                             : is_float(type)     ? real(7, type)
+                                                  : ir::make_int(7, type);
+      t.launch(i, num(4),
+               {ir::make_for(
+                   j, Mark::kVector, num(0), num(21),
+                   {ir::make_store(y, t.var(i) * num(21) + t.var(j),
+                                   t.guarded(x, t.var(i) * num(21) + column, guard, otherwise))})});
+      check(t, std::string(name_of(type)) + " of " + std::to_string(exist) + " rows");
+      const std::string lir = check_nest(t, avx2_target()).lir;
+      if (type == DType::kF32 && exist == 2) {
+        // No row that does not exist comes to the load.
+        const size_t load = lir.find("vmaskmovps");
+        REQUIRE_MESSAGE(load != std::string::npos, lir);
+        CHECK(lir.rfind("jump_ge", load) != std::string::npos);
+      }
+    }
+  }
+}
+
 TEST_CASE("select: branches") {
   for (const Mark mark : kMarks) {
     for (const bool dynamic : {false, true}) {

@@ -41,8 +41,16 @@ Value Loads::load_guarded(const ir::Expr& e) {
     return load_branched(e);
   }
   const bool masked = lanes_.active < 0 || lanes_.condition.valid();
-  if (together && stride.constant == 1 && !masked && !indices_.depends_on_lane(e->args[1])) {
-    return load_together(e, offset);
+  if (together && stride.constant == 1 && !masked) {
+    ir::Expr common, apart_by_lane;
+    split_by_lane(e->args[1], common, apart_by_lane);
+    if (!apart_by_lane) {
+      return load_behind(common, e, [&] { return memory_.load(e->id, offset, Reg{}); });
+    }
+    if (common) {
+      const ir::Expr rest = ir::with_args(e, {e->args[0], apart_by_lane, e->args[2]});
+      return load_behind(common, e, [&] { return masks_.stored(load_guarded(rest)); });
+    }
   }
   const Affine first = offset.without(Factor::make(Factor::kLane, 0));
   const Value mask = value(e->args[1]);
@@ -67,14 +75,24 @@ Value Loads::load_guarded(const ir::Expr& e) {
   return masks_.blend(mask, v, value(e->args[2]));
 }
 
-Value Loads::load_together(const ir::Expr& e, const Affine& offset) {
+void Loads::split_by_lane(const ir::Expr& condition, ir::Expr& common, ir::Expr& apart) const {
+  if (condition->op == Op::kAnd) {
+    for (const ir::Expr& side : condition->args) split_by_lane(side, common, apart);
+    return;
+  }
+  ir::Expr& part = indices_.depends_on_lane(condition) ? apart : common;
+  part = part ? ir::make_binary(Op::kAnd, part, condition) : condition;
+}
+
+Value Loads::load_behind(const ir::Expr& condition, const ir::Expr& e,
+                         const std::function<Value()>& load) {
   const Value otherwise = masks_.stored(value(e->args[2]));
   const Reg reg = code_.make(RegClass::kVec);
   code_.copy(reg, otherwise.reg, RegClass::kVec);
   const int skip = code_.lir.label();
-  at_lane(0, [&] { integers_.branch_unless(e->args[1], skip); });
+  at_lane(0, [&] { integers_.branch_unless(condition, skip); });
   open(Scope::kBranch, 0, false);
-  code_.copy(reg, memory_.load(e->id, offset, Reg{}).reg, RegClass::kVec);
+  code_.copy(reg, load().reg, RegClass::kVec);
   const Scope branch = close();
   code_.splice(code_.top().body, branch.pre);
   code_.splice(code_.top().body, branch.body);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+
 #include "jit/x86/select/addresses.h"
 #include "jit/x86/select/conditions.h"
 #include "jit/x86/select/gathers.h"
@@ -41,9 +43,13 @@ class Loads final : public SelectionPart {
   Value load_certain(const ir::Expr& e);
   /// An element that exists only where a condition holds.
   Value load_guarded(const ir::Expr& e);
-  /// The same where one condition holds for all lanes, which lie together: a branch. Masks that are
-  /// empty make a load slow where nothing is mapped, and keep prefetchers from learning.
-  Value load_together(const ir::Expr& e, const Affine& offset);
+  /// Parts of a condition that are one for all lanes, and the others; none is null.
+  void split_by_lane(const ir::Expr& condition, ir::Expr& common, ir::Expr& apart) const;
+  /// The load `e` where `condition` holds for all lanes, as `load` makes it, in the form of memory:
+  /// a branch. Masks that are empty make a load slow where nothing is mapped, and keep prefetchers
+  /// from learning.
+  Value load_behind(const ir::Expr& condition, const ir::Expr& e,
+                    const std::function<Value()>& load);
   /// The same, lane by lane with a branch each.
   Value load_branched(const ir::Expr& e);
   Value load_gather(const ir::Expr& e);
