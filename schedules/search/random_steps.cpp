@@ -195,12 +195,16 @@ Step RandomSchedules::propose_copy(const ir::Program& p, const ir::Stage& s) {
 Step RandomSchedules::propose_part(const ir::Stage& s) {
   const std::vector<Part> parts = parts_of(s);
   const auto place = static_cast<size_t>(below(static_cast<int>(parts.size())));
+  const bool results = s.reduce != ir::Reduce::kNone && chance(30);
   std::vector<LayoutAxis> layout;
   if (chance(50)) {
     const ir::Expr& value = parts[place].value;
-    for (const ir::IndexVar& v : variables_in(s, value)) layout.push_back({v.name});
+    for (const ir::IndexVar& v : results ? s.vars : variables_in(s, value)) {
+      layout.push_back({v.name});
+    }
     std::reverse(layout.begin(), layout.end());
   }
+  if (results) return step::cache_write(s.name, fresh("P"), std::move(layout));
   return step::precompute(s.name, place, fresh("P"), std::move(layout));
 }
 

@@ -149,6 +149,14 @@ Step inline_stage(std::string stage) {
   return StepBuilder(kInline).set("stages", std::move(stage)).done();
 }
 
+Step cache_write(std::string stage, std::string made, std::vector<LayoutAxis> layout) {
+  return StepBuilder(kCacheWrite)
+      .set("stage", std::move(stage))
+      .set("made", std::move(made))
+      .set("layout", std::move(layout))
+      .done();
+}
+
 Step precompute(std::string stage, size_t place, std::string made, std::vector<LayoutAxis> layout) {
   return StepBuilder(kPrecompute)
       .set("stage", std::move(stage))

@@ -51,6 +51,8 @@ Step inline_stage(std::string stage);
 /// order.
 Step precompute(std::string stage, size_t place, std::string made,
                 std::vector<LayoutAxis> layout = {});
+/// Names of the layout are the stage's indices; empty: in their order.
+Step cache_write(std::string stage, std::string made, std::vector<LayoutAxis> layout);
 /// `place` may be the root.
 Step stage(std::string tensor, const ir::Place& place, std::string copy, CopyOptions options = {});
 Step rfactor(const ir::Place& loop, std::string partial);

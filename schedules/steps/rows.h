@@ -17,6 +17,7 @@ extern const StepRow kPartition;
 extern const StepRow kCompute;
 extern const StepRow kInline;
 extern const StepRow kPrecompute;
+extern const StepRow kCacheWrite;
 extern const StepRow kStage;
 extern const StepRow kRfactor;
 extern const StepRow kSplitReduction;
