@@ -52,7 +52,7 @@ TEST_CASE("diff: the analytic schedule of every case is accepted by every back e
 }
 
 TEST_CASE("diff: structures of the space on every back end") {
-  const int most = static_cast<int>(by_effort(1, 3, 16, 24));
+  const int most = static_cast<int>(by_effort(1, 3, 8, 24));
   uint64_t number = 0;
   for (const DiffProblem& problem : diff_problems()) {
     Subject subject(problem.text, problem.program, problem.dims);

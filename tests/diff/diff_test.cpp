@@ -58,7 +58,7 @@ TEST_CASE("diff: every problem by the default schedule on every back end") {
 
 TEST_CASE("diff: random legal schedules on every back end") {
   const auto problems = diff_problems();
-  const int each = static_cast<int>(by_effort(1, 4, 24, 40));
+  const int each = static_cast<int>(by_effort(1, 4, 10, 40));
   schedules::StepUses uses;
   std::map<std::string, std::set<std::string>> where;
   int refused = 0, checked = 0;

@@ -26,7 +26,7 @@ TEST_CASE("diff: the plain loops of every valid op run, on every back end") {
 }
 
 TEST_CASE("diff: valid ops under random schedules") {
-  const int each = static_cast<int>(by_effort(1, 4, 24, 40));
+  const int each = static_cast<int>(by_effort(1, 4, 10, 40));
   uint64_t number = 0;
   for (const DiffProblem& problem : valid_problems()) {
     Subject subject(problem.text, problem.program, problem.dims);

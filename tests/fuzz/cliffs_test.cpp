@@ -63,7 +63,7 @@ Result<TuneResult> tuned(Watched& watched, const ops::Problem& problem, runtime:
 }  // namespace
 
 TEST_CASE("fuzz: no default is many times slower than tuned") {
-  const auto count = static_cast<int>(setting("HONE_CLIFF_PROBLEMS", by_effort(4, 20, 60, 20000)));
+  const auto count = static_cast<int>(setting("HONE_CLIFF_PROBLEMS", by_effort(4, 20, 40, 20000)));
   RandomDims random(static_cast<uint64_t>(setting("HONE_FUZZ_SEED", 1)), kIterations);
   std::vector<double> times;
   int tried = 0, searched = 0, late = 0;

@@ -209,7 +209,7 @@ TEST_CASE("fuzz: indices that repeat their parts compile soon") {
 }
 
 TEST_CASE("fuzz: random chains of statements compile soon") {
-  const int count = static_cast<int>(by_effort(6, 30, 120, 1000));
+  const int count = static_cast<int>(by_effort(6, 30, 60, 1000));
   const auto seed = static_cast<uint64_t>(setting("HONE_FUZZ_SEED", 1));
   for (int i = 0; i < count; ++i) {
     RandomChain random(seed * 1000003 + static_cast<uint64_t>(i));

@@ -64,7 +64,8 @@ void check_default(Watched& watched, const ops::Problem& problem) {
 }  // namespace
 
 TEST_CASE("fuzz: defaults of the library's ops at random dims") {
-  const auto count = static_cast<int>(setting("HONE_FUZZ_PROBLEMS", by_effort(300, 1200, 4000)));
+  const auto count =
+      static_cast<int>(setting("HONE_FUZZ_PROBLEMS", by_effort(120, 1200, 2000, 8000)));
   RandomDims random(static_cast<uint64_t>(setting("HONE_FUZZ_SEED", 1)), kIterations);
   int tried = 0;
   for (const char* target : kTargets) {

@@ -203,7 +203,7 @@ TEST_CASE("fuzz: schedules of one numerics class give the same bits") {
   const uint64_t last = seed + static_cast<uint64_t>(by_effort(0, 1, 5));
   Counts counts;
   const auto end =
-      Clock::now() + std::chrono::milliseconds(static_cast<int>(by_effort(2e3, 10e3, 40e3)));
+      Clock::now() + std::chrono::milliseconds(static_cast<int>(by_effort(2e3, 10e3, 20e3, 60e3)));
   for (; seed <= last && Clock::now() < end && counts.wrong == 0; ++seed) {
     for (const char* text : kProblems) {
       if (Clock::now() < end) compare_classes(**engine, text, seed, 40, counts);

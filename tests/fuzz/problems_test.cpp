@@ -67,7 +67,7 @@ void report(std::string text, Schedule schedule, const BackEnd& back_end) {
 TEST_CASE("fuzz: random problems under random schedules") {
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + std::chrono::duration<double>(
-                                      setting("HONE_FUZZ_SECONDS", by_effort(2, 10, 30)));
+                                      setting("HONE_FUZZ_SECONDS", by_effort(2, 10, 20, 60)));
   auto seed = static_cast<uint64_t>(setting("HONE_FUZZ_SEED", 1));
   schedules::StepUses uses;
   int problems = 0, runs = 0, refused = 0, failures = 0;

@@ -237,7 +237,7 @@ class Interpreter {
 
 TEST_CASE("cpu report: counts of random ops and schedules are those of an interpreter") {
   const ir::Target target = tests::target_named(kTarget);
-  const int seeds = static_cast<int>(tests::by_effort(60, 150, 600));
+  const int seeds = static_cast<int>(tests::by_effort(60, 150, 300, 600));
   int compared = 0, by_data = 0;
   for (int seed = 1; seed <= seeds; ++seed) {
     ops::RandomOptions options;
