@@ -10,6 +10,7 @@ Machine machine_of(const Target& target) {
   m.threads = target.threads;
   m.vector_bytes = target.vector_bytes();
   m.vector_registers = target.vector_registers();
+  m.masks_lanes = target.vector_bytes() == 64;
   m.l1d = target.l1d;
   m.l2 = target.l2;
   m.l3 = target.l3;

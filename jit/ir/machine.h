@@ -14,9 +14,10 @@ struct Machine {
   int threads = 1;
   int vector_bytes = 0;  ///< of a register; 0 without AVX2
   int vector_registers = 16;
-  int64_t l1d = 0;  ///< bytes
-  int64_t l2 = 0;   ///< bytes per core
-  int64_t l3 = 0;   ///< bytes shared
+  bool masks_lanes = false;  ///< a part of a register's lanes costs what all of them do
+  int64_t l1d = 0;           ///< bytes
+  int64_t l2 = 0;            ///< bytes per core
+  int64_t l3 = 0;            ///< bytes shared
   int64_t line_bytes = 64;
   /// Hardware that looks ahead stops at a page's end, and memory beyond a tensor may be absent.
   int64_t page_bytes = 4096;

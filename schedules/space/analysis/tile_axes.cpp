@@ -85,8 +85,19 @@ double around(const ir::Stage& p, const StageFacts& facts, const std::string& co
   return times;
 }
 
-TileProblem problem_for(const Plan& plan, const TiledReduction& t, const std::string& columns,
+/// True where rows along `columns` begin at no multiples of a vector.
+bool rows_begin_anywhere(const Plan& plan, const StageFacts& facts, const Access& a,
+                         const std::string& columns) {
+  const int64_t size = size_of(plan.program().buffer(a.buffer)->type);
+  return std::any_of(a.strides.begin(), a.strides.end(), [&](const auto& s) {
+    return s.first != columns && facts.extent(s.first) > 1 &&
+           s.second * size % plan.machine().vector_bytes != 0;
+  });
+}
+
+TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorAxis& axis,
                         const std::string& rows, const Dots& dots) {
+  const std::string& columns = axis.var;
   const ir::Stage p = plan.stage(t.producer);
   const StageFacts facts = plan.facts(t.producer);
   TileProblem out;
@@ -109,6 +120,7 @@ TileProblem problem_for(const Plan& plan, const TiledReduction& t, const std::st
       ++out.point_loads;
     } else if (along_columns) {
       ++out.vector_loads;
+      out.odd_loads += a.buffer != axis.packed && rows_begin_anywhere(plan, facts, a, columns);
     } else {
       ++out.row_loads;
       if (along_rows &&
@@ -131,6 +143,10 @@ TileProblem problem_for(const Plan& plan, const TiledReduction& t, const std::st
     out.column_sums = dots.row->sums;
   }
   out.epilogue = t.fused() ? plan.facts(t.root).operations : 0;
+  // Panels end where the tensor does, and the call's extents may be shorter than a tile.
+  const ir::Stage root = plan.stage(t.root);
+  out.overlaps = axis.packed.empty() && !dots && root.at.root() && !reads(root, root.output) &&
+                 ir::is_const(p.var(axis.var)->hi);
   return out;
 }
 
@@ -163,15 +179,35 @@ bool reads_far(const Plan& plan, const TiledReduction& t, const TileAxes& tile, 
                                           [&](const ir::IndexVar& r) { return near(r.name); });
 }
 
-/// What a step of the reduction takes that reads vectors element by element, or elements to
-/// broadcast from a line each.
+/// True of what each point of a tile reads for itself. Other tiles read it again, and the nearest
+/// cache does not hold it until then.
+bool reads_again_from_far(const Plan& plan, const TiledReduction& t, const TileAxes& tile,
+                          const Access& a) {
+  const bool by_point = !tile.rows.empty() && a.stride(tile.rows) != 0 &&
+                        (tile.slide.empty() || a.stride(tile.slide) == 0);
+  if (!by_point || a.gathers) return false;
+  if (bytes_of(plan.program(), *plan.program().buffer(a.buffer)) <= plan.machine().l1d)
+    return false;
+  const StageFacts facts = plan.facts(t.producer);
+  const std::vector<ir::IndexVar> vars = plan.stage(t.producer).vars;
+  return std::any_of(vars.begin(), vars.end(), [&](const ir::IndexVar& v) {
+    return a.stride(v.name) == 0 && facts.extent(v.name) > 1;
+  });
+}
+
+/// What a step of the reduction takes for loads of three kinds: vectors element by element,
+/// elements to broadcast from a line each, and vectors for one result each from beyond the nearest
+/// cache.
 double gathering_cycles(const Plan& plan, const TiledReduction& t, const TileAxes& tile) {
   const StageFacts facts = plan.facts(t.producer);
   const int lanes = plan.lanes(widest_type(plan.program(), plan.stage(t.producer)));
   double cycles = 0;  // of one vector of the results
   for (const Access& a : facts.loads) {
-    if (a.buffer == tile.axis.packed) continue;
     const int64_t stride = a.stride(tile.axis.var);
+    if (stride != 0 && reads_again_from_far(plan, t, tile, a)) {
+      cycles += plan.machine().vector_bytes / plan.machine().memory_bytes;
+    }
+    if (a.buffer == tile.axis.packed) continue;
     const bool shared = tile.rows.empty() || a.stride(tile.rows) == 0;
     if (stride != 0 && stride != 1) {
       cycles += kElements / (shared ? static_cast<double>(tile.size.rows) : 1);
@@ -218,7 +254,7 @@ TileAxes tile_across(const Plan& plan, const TiledReduction& t, const VectorAxis
                      const std::string& rows) {
   const ir::Stage p = plan.stage(t.producer);
   TileAxes out{axis, rows, "", true, {}, 0};
-  out.size = choose_tile(problem_for(plan, t, axis.var, rows, {}), plan.machine());
+  out.size = choose_tile(problem_for(plan, t, axis, rows, {}), plan.machine());
   out.cycles = out.size.cycles * around(p, plan.facts(t.producer), axis.var, rows) +
                cycles_beside(plan, t, axis, kTransposed) + gathering_cycles(plan, t, out);
   return out;
@@ -241,16 +277,18 @@ TileAxes tile_along(const Plan& plan, const TiledReduction& t, const VectorAxis&
   const ir::Stage p = plan.stage(t.producer);
   const StageFacts facts = plan.facts(t.producer);
   TileAxes out{axis, "", "", false, {}, 0};
-  out.size = choose_tile(problem_for(plan, t, axis.var, "", dots), plan.machine());
+  out.size = choose_tile(problem_for(plan, t, axis, "", dots), plan.machine());
   out.cycles = out.size.cycles * around(p, facts, axis.var, "");
   for (const std::string& rows : rows_beside(p, facts, axis.var)) {
-    const TileSize size = choose_tile(problem_for(plan, t, axis.var, rows, dots), plan.machine());
+    const TileSize size = choose_tile(problem_for(plan, t, axis, rows, dots), plan.machine());
     const double cycles = size.cycles * around(p, facts, axis.var, rows);
     if (cycles >= out.cycles * kSame) continue;
     out.cycles = cycles;
     out.rows = rows;
     out.size = size;
   }
+  const TileProblem chosen = problem_for(plan, t, axis, out.rows, dots);
+  out.reaches_back = column_rest(chosen, plan.machine(), out.size.vectors).overlaps;
   if (out.size.rows == 1) out.rows.clear();
   out.slide = sliding(plan, t, axis.var, out.rows);
   const bool straight = leaving_store(plan, t).stride(axis.var) == 1;

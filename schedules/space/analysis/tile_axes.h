@@ -28,6 +28,8 @@ struct TileAxes {
   std::string slide;  ///< variable reduced whose steps read what other rows read; "": none
   /// The store runs along the rows: results are transposed in registers on their way out.
   bool transposed = false;
+  /// The last tile of a row reaches back into the one before, where masks would not do.
+  bool reaches_back = false;
   TileSize size;
   double cycles = 0;  ///< of one step of the reduction over the whole domain, stores included
 };

@@ -191,7 +191,13 @@ bool make_tiles(Plan& plan, Tile& t) {
   }
   t.width = plan.knob(knob_name("nr", t.producer), widths, vectors * lanes);
   if (t.two_levels && !make_blocks(plan, t)) return false;
-  const auto columns = plan.split(t.root, t.root_var(t.axis.var), t.width, ir::Tail::kPeel);
+  Plan::Halves columns;
+  if (t.reaches_back && !t.two_levels && t.axis.packed.empty()) {
+    columns = plan.split(t.root, t.root_var(t.axis.var), t.width, ir::Tail::kOverlap);
+  }
+  if (columns.outer.empty()) {
+    columns = plan.split(t.root, t.root_var(t.axis.var), t.width, ir::Tail::kPeel);
+  }
   if (columns.outer.empty()) return false;
   t.column_inner = columns.inner;
   Plan::Halves rows;

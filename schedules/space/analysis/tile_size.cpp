@@ -2,6 +2,7 @@
 #include "schedules/space/analysis/tile_size.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace hone::schedules {
 namespace {
@@ -36,6 +37,15 @@ int64_t code_size(const TileProblem& p, int64_t rows, int64_t vectors) {
 
 }  // namespace
 
+ColumnRest column_rest(const TileProblem& p, const ir::Machine& machine, int64_t vectors) {
+  const int64_t wide = vectors * p.lanes, rest = p.columns % wide;
+  if (rest == 0) return {};
+  if (machine.masks_lanes) return {(rest + p.lanes - 1) / p.lanes, false};
+  const int64_t pieces = rest / p.lanes + std::popcount(static_cast<uint64_t>(rest % p.lanes));
+  if (p.overlaps && p.columns > wide && pieces > vectors) return {vectors, true};
+  return {pieces, false};
+}
+
 double tile_cycles(const TileProblem& p, const ir::Machine& machine, int64_t rows,
                    int64_t vectors) {
   const auto points = static_cast<double>(rows * vectors + p.column_sums * vectors);
@@ -43,10 +53,13 @@ double tile_cycles(const TileProblem& p, const ir::Machine& machine, int64_t row
                        static_cast<double>(vectors * rows_read(p, rows) * p.point_loads) /
                            static_cast<double>(p.slide);
   const double arithmetic = points * p.body + static_cast<double>(p.prepared * (rows + vectors));
+  // A vector across two lines is loaded twice.
+  const double twice = static_cast<double>(vectors * p.odd_loads * machine.vector_bytes) /
+                       static_cast<double>(machine.line_bytes);
   // The loop's own instructions, about three, share the front end.
   const double front = (arithmetic + loads + 3) / machine.issue_width;
-  const double computing =
-      std::max({arithmetic / machine.arithmetic_ports, loads / machine.load_ports, front});
+  const double computing = std::max(
+      {arithmetic / machine.arithmetic_ports, (loads + twice) / machine.load_ports, front});
   // A panel that its cache does not hold comes from the next one for every tile.
   const bool far = vectors * p.panel_bytes > machine.l2 / 2;
   const double moved = static_cast<double>(vectors * p.vector_loads * machine.vector_bytes);
@@ -76,21 +89,21 @@ TileSize choose_tile(const TileProblem& p, const ir::Machine& machine) {
   for (int64_t vectors = 1; vectors <= std::min(most_vectors, column_vectors); ++vectors) {
     for (int64_t rows = 1; rows <= std::min(p.most_rows, std::max<int64_t>(p.rows, 1)); ++rows) {
       const bool smallest = rows == 1 && vectors == 1;
-      if (!smallest && tile_registers(p, rows, vectors) > machine.vector_registers) continue;
+      const ColumnRest rest = column_rest(p, machine, vectors);
+      const int64_t widest = std::max(vectors, rest.vectors);
+      if (!smallest && tile_registers(p, rows, widest) > machine.vector_registers) continue;
       const int64_t rest_rows = std::max<int64_t>(p.rows, 1) % rows;
-      const int64_t rest_vectors = column_vectors % vectors;
-      const bool ragged = p.columns % p.lanes != 0;
       int64_t code = code_size(p, rows, vectors);
       if (rest_rows) code += code_size(p, rest_rows, vectors);
-      const bool column_rest = rest_vectors || (ragged && column_vectors > vectors);
-      if (column_rest) code += code_size(p, rows, std::max<int64_t>(rest_vectors, 1));
+      const bool apart = rest.vectors != 0 && p.columns > vectors * p.lanes && !rest.overlaps;
+      if (apart) code += code_size(p, rows, rest.vectors);
       if (!smallest && code > kTileSizeCode) continue;
       const auto row_tiles = static_cast<double>(std::max<int64_t>(p.rows, 1) / rows);
-      const auto column_tiles = static_cast<double>(column_vectors / vectors);
+      const auto column_tiles = static_cast<double>(p.columns / (vectors * p.lanes));
       double cycles = row_tiles * column_tiles * tile_cycles(p, machine, rows, vectors);
       if (rest_rows) cycles += column_tiles * tile_cycles(p, machine, rest_rows, vectors);
-      if (rest_vectors) cycles += row_tiles * tile_cycles(p, machine, rows, rest_vectors);
-      if (rest_rows && rest_vectors) cycles += tile_cycles(p, machine, rest_rows, rest_vectors);
+      if (rest.vectors) cycles += row_tiles * tile_cycles(p, machine, rows, rest.vectors);
+      if (rest_rows && rest.vectors) cycles += tile_cycles(p, machine, rest_rows, rest.vectors);
       // Of equals the one with less code and fewer loads.
       const double score = cycles * (1 + kCodeWeight * static_cast<double>(code)) *
                            (1 + kSizeWeight * static_cast<double>(vectors + rows));

@@ -19,6 +19,7 @@ struct TileProblem {
   int64_t most_rows =
       kMostTileRows;     ///< rows further apart than a cache's sets fall on top of each other
   int vector_loads = 1;  ///< tensors read as vectors, each once a column vector
+  int odd_loads = 0;     ///< of these, those whose rows begin anywhere: vectors lie across lines
   int row_loads = 1;     ///< tensors broadcast, each once a row
   int point_loads = 0;   ///< tensors read at every point of the tile
   int column_sums = 0;   ///< further running values, each one of a column vector
@@ -31,6 +32,7 @@ struct TileProblem {
   int64_t copies = 1;       ///< of the body: steps of the reduction that are unrolled
   int body = 1;             ///< arithmetic of a point of the reduction
   int epilogue = 1;         ///< arithmetic of a point after it
+  bool overlaps = false;    ///< the last tile of a row may reach back into the one before
 };
 
 /// A register tile: `rows` times `vectors` accumulators, and what one pass over all tiles costs.
@@ -43,6 +45,14 @@ struct TileSize {
 /// The cheapest tile: accumulators in registers, arithmetic and loads in balance, little waste in
 /// the rest of either axis, code within limits.
 TileSize choose_tile(const TileProblem& problem, const ir::Machine& machine);
+
+/// Vectors of the columns that whole tiles of `vectors` leave over, and whether a tile that reaches
+/// back takes their place. Lanes that cannot be masked go by powers of two.
+struct ColumnRest {
+  int64_t vectors = 0;
+  bool overlaps = false;
+};
+ColumnRest column_rest(const TileProblem& problem, const ir::Machine& machine, int64_t vectors);
 
 /// Cycles of one step of the reduction for a tile.
 double tile_cycles(const TileProblem& problem, const ir::Machine& machine, int64_t rows,

@@ -25,6 +25,7 @@ namespace cpu {
 extern const Rule kInline;
 extern const Rule kFactor;
 extern const Rule kPad;
+extern const Rule kOperands;
 extern const Rule kCollapse;
 extern const Rule kRelayout;
 extern const Rule kRunning;

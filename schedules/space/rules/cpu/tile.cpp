@@ -21,7 +21,9 @@ constexpr double kSame = 0.97;
 std::string unfusable(const Plan& plan, const ir::Stage& p, const ir::Stage& s, bool others) {
   if (plan.finished(p.name)) return "has its steps already";
   if (!p.factored.empty()) return "keeps partial results apart";
-  if (plan.program().buffer(p.output)->role != ir::Role::kTemp) return "stores a result of the op";
+  const ir::Buffer& result = *plan.program().buffer(p.output);
+  if (result.role != ir::Role::kTemp) return "stores a result of the op";
+  if (!result.axes.empty()) return "has results laid out in memory";
   if (!p.at.root() && p.at.stage != s.name) return "is computed inside another stage";
   if (others) return "has other readers";
   return pointwise(p, s) ? "" : "is not read point by point";
