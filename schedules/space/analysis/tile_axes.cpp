@@ -195,9 +195,8 @@ bool reads_again_from_far(const Plan& plan, const TiledReduction& t, const TileA
   });
 }
 
-/// What a step of the reduction takes for loads of three kinds: vectors element by element,
-/// elements to broadcast from a line each, and vectors for one result each from beyond the nearest
-/// cache.
+/// What a step of the reduction takes for loads that cost more. These are vectors element by
+/// element, elements in lines of their own, and vectors for one result each from far.
 double gathering_cycles(const Plan& plan, const TiledReduction& t, const TileAxes& tile) {
   const StageFacts facts = plan.facts(t.producer);
   const int lanes = plan.lanes(widest_type(plan.program(), plan.stage(t.producer)));
