@@ -263,7 +263,8 @@ def attention(p, seen):
     nothing = Val(e.t, np.zeros(e.shape, e.v.dtype))
     e = Val("bool", seen).where(e, nothing)
     v = p.V[..., None, :, :]
-    weighed = Val("bool", seen[..., None]).where(e[..., None] * v, nothing[..., None])
+    rounded = e.cast(p.T)
+    weighed = Val("bool", seen[..., None]).where(rounded[..., None] * v, nothing[..., None])
     return {"O": weighed.sum(-2) / e.sum(-1)[..., None]}
 
 
