@@ -9,6 +9,7 @@
 
 #include "jit/ir/facts.h"
 #include "jit/ir/poly.h"
+#include "jit/ir/recurrence.h"
 #include "jit/passes/joins.h"
 #include "jit/passes/stage_tree.h"
 #include "schedules/steps/edit.h"
@@ -432,6 +433,7 @@ class Coverage {
 std::string gaps(const ir::Program& program, const Stage& stage) {
   if (stage.at.root()) return {};
   if (stage.store.root() && !jit::kept_at_root(program, stage)) return {};
+  if (ir::carried_state(program, stage)) return {};  // lowering proves what is kept of it
   return Coverage(program, stage).gaps();
 }
 

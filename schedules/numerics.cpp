@@ -7,6 +7,7 @@
 
 #include "jit/ir/instructions.h"
 #include "jit/ir/product.h"
+#include "jit/ir/recurrence.h"
 
 namespace hone::schedules {
 
@@ -381,6 +382,26 @@ bool makes_product(const Program& p, const Stage& s) {
   return from && makes_product(p, *from);
 }
 
+/// How a sum that goes on from part to part adds, `online(32)[seq]`; empty where it is none.
+std::string order_online(const Program& definition, const Program& scheduled, const Orders& orders,
+                         const Stage& sum) {
+  if (!rounds(sum)) return {};
+  for (const Stage& total : scheduled.stages) {
+    if (definition.stage(total.name) || !total.name.starts_with(sum.name + ".")) continue;
+    if (!is_recurrence(total)) continue;
+    std::string out;
+    visit(total.value, [&](const Expr& e) {
+      const Stage* made = e->op == ir::Op::kLoad ? scheduled.producer(e->name) : nullptr;
+      if (!made || made->reduce != Reduce::kSum || definition.stage(made->name)) return;
+      std::string terms;
+      for (const IndexVar& v : made->rvars) terms += (terms.empty() ? "" : "*") + print(v.hi);
+      out = "online(" + terms + ")[" + orders.of(*made) + "]";
+    });
+    if (!out.empty()) return out;
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string numerics_class(const Program& definition, const Program& scheduled) {
@@ -391,8 +412,13 @@ std::string numerics_class(const Program& definition, const Program& scheduled) 
   const Orders orders(definition, scheduled);
   for (const Stage& s : definition.stages) {
     if (const Stage* now = scheduled.stage(s.name)) {
-      const std::string products = orders.products(s), order = orders.of(*now);
+      const std::string products = orders.products(s);
+      std::string order = orders.of(*now);
+      if (order.empty()) order = order_online(definition, scheduled, orders, s);
       add(s.name, products.empty() ? order : (order.empty() ? "each" : order) + products);
+    } else if (const std::string order = order_online(definition, scheduled, orders, s);
+               !order.empty()) {
+      add(s.name, order);
     } else if (makes_product(definition, s)) {
       const bool fused = std::any_of(definition.stages.begin(), definition.stages.end(),
                                      [&](const Stage& r) { return adds(r, s.output); });

@@ -121,6 +121,11 @@ template <class T> HONE_DEVICE T abs_of(T a) { return a < 0 ? sub((T)0, a) : a; 
 HONE_DEVICE float abs_of(float a) { return fabsf(a); }
 HONE_DEVICE double abs_of(double a) { return fabs(a); }
 
+// What another lane of the warp holds; all lanes ask.
+template <class T> HONE_DEVICE T from_lane(T v, int lane) {
+  return __shfl_sync(0xffffffffu, v, lane);
+}
+
 // Float to integer truncates and saturates; NaN is 0. `top` is the first value past the type.
 template <class T, class F> HONE_DEVICE T to_int(F x, F top, F low, T most, T least) {
   if (x != x) return 0;

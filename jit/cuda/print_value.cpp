@@ -272,6 +272,10 @@ class Values {
       return h.inside.empty() ? element
                               : "(" + h.inside + " ? " + element + " : " + otherwise() + ")";
     }
+    if (const auto other = other_lane(b, e->args[0], n_); other && !e->guarded) {
+      return fmt::format("from_lane({}[{}], {})", n_.buffers[static_cast<size_t>(e->id)],
+                         index(other->number), index(other->lane));
+    }
     std::string place = print_place(e->id, e->args[0], n_);
     if (b.written && (!is_float(b.type) || narrow(b.type)))
       place = std::string("(") + stored_type(b.type) + ")" + place;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,12 @@ std::string print_condition(const ir::Expr& e, const CudaNames& names);
 /// The register in which each lane of a warp has its element of `offset`; lanes are iterations of
 /// loop `names.lane`. Throws ir::Reject where not every lane has the element it asks for.
 ir::Expr register_of(const ir::NestBuffer& buffer, const ir::Expr& offset, const CudaNames& names);
+/// An element that another lane of the same warp holds: its register, and the lane in the warp.
+struct OtherLane {
+  ir::Expr number, lane;
+};
+std::optional<OtherLane> other_lane(const ir::NestBuffer& buffer, const ir::Expr& offset,
+                                    const CudaNames& names);
 /// `e` with loops replaced by constants.
 ir::Expr with_values(const ir::Expr& e, const std::map<int, int64_t>& values);
 /// A value of e->type, in its computed type.

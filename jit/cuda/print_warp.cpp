@@ -76,6 +76,22 @@ Expr register_of(const NestBuffer& b, const Expr& offset, const CudaNames& names
   return at->expr();
 }
 
+std::optional<OtherLane> other_lane(const NestBuffer& b, const Expr& offset,
+                                    const CudaNames& names) {
+  constexpr int kWarp = 32;
+  if (b.home != Home::kWarp || names.lane < 0 || size_of(b.type) != 4) return {};
+  const Poly at = Poly::of(offset, &names.facts);
+  const Poly own =
+      Poly::atom(make_var(names.nest->loops[static_cast<size_t>(names.lane)], names.lane));
+  const auto same = quotient(at - own, b.lanes);
+  if (same && !same->mentions_loop(names.lane)) return {};
+  const Poly number = floor_div(at, b.lanes, &names.facts);
+  const Poly from = at - number * Poly(b.lanes);
+  const bool in_warp = floor_div(from, kWarp, &names.facts) == floor_div(own, kWarp, &names.facts);
+  if (!in_warp || number.mentions_loop(names.lane)) return {};
+  return OtherLane{number.expr(), floor_mod(from, kWarp, &names.facts).expr()};
+}
+
 int64_t TilePrinter::registers_of(const NestBuffer& b) const {
   int64_t elements = 0;
   is_const(b.elements, &elements);

@@ -224,10 +224,59 @@ std::optional<CarriedRead> put_in_order(Stage& stage) {
   return std::nullopt;
 }
 
+int64_t goes_back(const Expr& index) {
+  const Poly at = Poly::of(index);
+  const auto& terms = at.terms();
+  const bool moves = terms.size() == 1 && terms[0].coef == 1 && terms[0].factors.size() == 1 &&
+                     terms[0].factors[0]->op == Op::kVar;
+  return moves && at.constant() < 0 ? -at.constant() : 0;
+}
+
+std::optional<CarriedState> carried_state(const Program& program, const Stage& stage) {
+  const Buffer* buffer = program.buffer(stage.output);
+  if (!buffer || buffer->space != Space::kWarp || stage.reduce != Reduce::kNone) return {};
+  const std::vector<CarriedRead> reads = carried_reads(stage);
+  if (reads.empty()) return {};
+  CarriedState out;
+  for (size_t v = 0; v < stage.vars.size(); ++v) {
+    const auto& step = reads[0].distance[v];
+    if (step && *step != 0) out.var = stage.vars[v].name;
+  }
+  for (const CarriedRead& read : reads) {
+    for (size_t v = 0; v < stage.vars.size(); ++v) {
+      const int64_t step = stage.vars[v].name == out.var ? -1 : 0;
+      if (!read.distance[v] || *read.distance[v] != step || stage.vars[v].backward) return {};
+    }
+  }
+  while (out.dim < stage.out_index.size() &&
+         !(stage.out_index[out.dim]->op == Op::kVar && stage.out_index[out.dim]->name == out.var)) {
+    ++out.dim;
+  }
+  if (out.dim == stage.out_index.size()) return {};
+  bool fits = true;
+  for (const Stage& reader : program.stages) {
+    each_read(reader, [&](const Expr& load) {
+      if (load->name != stage.output) return;
+      const int64_t back = goes_back(load->args[out.dim]);
+      if (back == 0) return;
+      fits = fits && load->guarded && load->args.back()->op == Op::kFloat &&
+             (!out.first || equal(out.first, load->args.back()));
+      if (load->guarded) out.first = load->args.back();
+      if (reader.name != stage.name) out.kept = std::max(out.kept, back + 1);
+    });
+  }
+  constexpr int64_t kMostKept = 2;
+  return fits && out.first && out.kept <= kMostKept ? std::optional(out) : std::nullopt;
+}
+
 std::optional<Reject> broken_order(const Stage& stage) {
+  return broken_order(stage, stage.at.root());
+}
+
+std::optional<Reject> broken_order(const Stage& stage, bool may_carry) {
   for (const CarriedRead& read : carried_reads(stage)) {
     const std::string reads = "stage " + stage.name + " reads its own " + print(read.load);
-    if (!stage.at.root()) {
+    if (!may_carry) {
       return rejected(stage, "",
                       reads + ", so it is computed at the root, not at " + stage.at.stage + "/" +
                           stage.at.loop);
@@ -247,7 +296,8 @@ std::optional<Reject> broken_order(const Stage& stage) {
 std::optional<Reject> broken_order(const Program& program) {
   for (size_t s = 0; s < program.stages.size(); ++s) {
     const Stage& stage = program.stages[s];
-    if (auto broken = broken_order(stage)) return broken;
+    const bool may_carry = stage.at.root() || carried_state(program, stage);
+    if (auto broken = broken_order(stage, may_carry)) return broken;
     std::string missing;
     each_read(stage, [&](const Expr& load) {
       if (load->name == stage.output) return;

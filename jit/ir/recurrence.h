@@ -33,9 +33,23 @@ std::vector<std::string> independent_vars(const Stage& stage);
 /// its write. Where there are none: a read that is left over.
 std::optional<CarriedRead> put_in_order(Stage& stage);
 
+/// A recurrence in the registers of a warp, of which the last elements along one index are kept and
+/// no others: what goes on from iteration to iteration of a loop.
+struct CarriedState {
+  size_t dim = 0;    ///< of the output
+  std::string var;   ///< of the stage
+  Expr first;        ///< a number: what stands before the first
+  int64_t kept = 1;  ///< elements along `dim`; the youngest is the first
+};
+std::optional<CarriedState> carried_state(const Program& program, const Stage& stage);
+/// How many elements along a carried dim a reader goes back: 1 of `c - 1`, 0 of `c` or another.
+int64_t goes_back(const Expr& index);
+
 /// Why the loops of a stage may read an element before they write it. Nothing where each carried
 /// read is proved to come after its write.
 std::optional<Reject> broken_order(const Stage& stage);
+/// The same; `inside`: what goes on in registers may be computed inside other stages' loops.
+std::optional<Reject> broken_order(const Stage& stage, bool inside);
 /// The same of a whole program: no stage either reads what no stage before it computes.
 std::optional<Reject> broken_order(const Program& program);
 

@@ -213,6 +213,16 @@ Step running(const ir::Place& loop, Number factor, std::string part) {
       .done();
 }
 
+Step online(const ir::Place& loop, Number factor, std::string part, int64_t lanes, int64_t rows) {
+  return StepBuilder(kOnline)
+      .set("loop", loop)
+      .set("factor", std::move(factor))
+      .set("part", std::move(part))
+      .set("lanes", Number(lanes))
+      .set("rows", Number(rows))
+      .done();
+}
+
 Step prefetch(std::string tensor, const ir::Place& loop, Number distance) {
   return StepBuilder(kPrefetch)
       .set("tensor", std::move(tensor))

@@ -61,6 +61,9 @@ Step factor(std::string stage, const std::vector<size_t>& factors, std::string p
 Step split_reduction(const ir::Place& loop, Number factor, std::string partial);
 /// `part`: the end of the names of the stages that it makes.
 Step running(const ir::Place& loop, Number factor, std::string part);
+/// `lanes` of a tile's columns, 0 where each stage has its terms to itself; `rows`: of a block.
+Step online(const ir::Place& loop, Number factor, std::string part, int64_t lanes = 0,
+            int64_t rows = 0);
 Step prefetch(std::string tensor, const ir::Place& loop, Number distance);
 Step stream(std::string tensor);
 Step tensorize(const std::vector<ir::Place>& loops, const ir::Instruction& instruction);

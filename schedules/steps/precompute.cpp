@@ -1,10 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "schedules/steps/parts.h"
 #include "schedules/steps/rows.h"
 #include "schedules/steps/stage_copy.h"
 
 namespace hone::schedules {
 namespace {
+
+/// The conjuncts of `where` that mention no other variables than these; null where there is none.
+ir::Expr mentioning_only(const ir::Expr& where, const std::vector<ir::IndexVar>& vars) {
+  if (!where) return {};
+  if (where->op == ir::Op::kAnd) {
+    const ir::Expr a = mentioning_only(where->args[0], vars);
+    const ir::Expr b = mentioning_only(where->args[1], vars);
+    return a && b ? make_binary(ir::Op::kAnd, a, b) : a ? a : b;
+  }
+  const bool other = ir::any_node(where, [&](const ir::Expr& e) {
+    return e->op == ir::Op::kVar &&
+           std::none_of(vars.begin(), vars.end(),
+                        [&](const ir::IndexVar& v) { return v.name == e->name; });
+  });
+  return other ? ir::Expr() : where;
+}
 
 /// The stage that computes `value` over the variables that it mentions.
 ir::Stage computing(const ir::Stage& s, const ir::Expr& value, const std::string& name) {
@@ -17,6 +35,7 @@ ir::Stage computing(const ir::Stage& s, const ir::Expr& value, const std::string
     made.loops.push_back({v.name, ir::Mark::kSerial, false});
     made.out_index.push_back(ir::make_var(v.name));
   }
+  made.where = mentioning_only(s.where, made.vars);
   return made;
 }
 

@@ -44,14 +44,19 @@
 namespace emulation {
 
 template <class T>
-T shuffle_xor(T v, int mask) {
+T shuffle(T v, int lane) {
   Fiber& f = self();
   f.posted = 0;
   std::memcpy(&f.posted, &v, sizeof v);
-  f.lane = static_cast<int>(block->current % 32) ^ mask;
+  f.lane = lane;
   wait(Wait::kShuffle);
   std::memcpy(&v, &f.received, sizeof v);
   return v;
+}
+
+template <class T>
+T shuffle_xor(T v, int mask) {
+  return shuffle(v, static_cast<int>(block->current % 32) ^ mask);
 }
 
 }  // namespace emulation
@@ -59,4 +64,5 @@ T shuffle_xor(T v, int mask) {
 #define threadIdx emulation::thread_index()
 #define blockIdx emulation::block->index
 #define __syncthreads() emulation::block_barrier()
+#define __shfl_sync(mask, v, lane) emulation::shuffle(v, lane)
 #define __shfl_xor_sync(mask, v, m) emulation::shuffle_xor(v, m)

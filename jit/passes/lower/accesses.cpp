@@ -112,17 +112,19 @@ Expr Accesses::translate_load(Instance& in, const Expr& e) {
   std::vector<Poly> indices;
   const size_t dims = e->args.size() - (e->guarded ? 1 : 0);
   for (size_t d = 0; d < dims; ++d) indices.push_back(index(in, e->args[d]));
+  const bool earlier = s.carried >= 0 && count_back(in, s, e->name, indices) > 0;
+  const bool guarded = e->guarded && !earlier;  // what stands before the first is stored there
   Node n;
   n.op = Op::kLoad;
   n.type = e->type;
   n.id = s.buffer;
   n.name = e->name;
   n.args.push_back(offset(s, indices));
-  const bool fills_in = !e->guarded && in.loops && overhangs_.fills(in.stage());
-  const Expr otherwise = e->guarded ? e->args.back() : identity(Reduce::kSum, e->type);
+  const bool fills_in = !guarded && in.loops && overhangs_.fills(in.stage());
+  const Expr otherwise = guarded ? e->args.back() : identity(Reduce::kSum, e->type);
   const Buffer& whole = *program_.buffer(e->name);
-  const bool tested = !e->guarded && !fills_in && !proves_inside(s, indices, whole);
-  if (!e->guarded && !fills_in && !tested) return Expr(std::make_shared<const Node>(std::move(n)));
+  const bool tested = !guarded && !fills_in && !proves_inside(s, indices, whole);
+  if (!guarded && !fills_in && !tested) return Expr(std::make_shared<const Node>(std::move(n)));
   // The `else` value stands where an index leaves the tensor; the storage may be a window of it.
   Expr inside = make_int(1, DType::kBool);
   bool never = false;
@@ -157,6 +159,22 @@ Expr Accesses::translate_load(Instance& in, const Expr& e) {
     n.args.push_back(translate(in, otherwise));
   }
   return Expr(std::make_shared<const Node>(std::move(n)));
+}
+
+/// Turns the index along a carried dim into how far it goes back from the youngest element; what it
+/// was.
+int64_t Accesses::count_back(const Instance& in, const Storage& s, const std::string& name,
+                             std::vector<Poly>& indices) const {
+  Poly& at = indices[static_cast<size_t>(s.carried)];
+  const int64_t back = s.youngest ? (*s.youngest - at).value().value_or(-1) : -1;
+  const int64_t kept = s.shape[static_cast<size_t>(s.carried)].constant();
+  const bool own = in.loops && in.stage().output == name && kept == 1;
+  if (back < 0 || back >= kept + (own ? 1 : 0)) {
+    reject("of " + name + " the youngest elements along dim " + std::to_string(s.carried) +
+           " are kept in=warp, and " + print(at.expr()) + " is not known to be among them");
+  }
+  at = own ? 0 : back;
+  return back;
 }
 
 Expr Accesses::offset(const Storage& s, const std::vector<Poly>& indices) {

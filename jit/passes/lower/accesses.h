@@ -32,6 +32,8 @@ class Accesses final : public LoweringPart {
   ir::Expr ahead(Instance& in, const ir::Expr& e);
 
   /// The element of the buffer, in elements from its start.
+  int64_t count_back(const Instance& in, const Storage& s, const std::string& name,
+                     std::vector<ir::Poly>& indices) const;
   ir::Expr offset(const Storage& storage, const std::vector<ir::Poly>& indices);
   /// The safety argument: rejects an access that may leave its storage, whatever the loops do.
   void prove_inside(const Storage& s, const std::vector<ir::Poly>& indices,

@@ -44,10 +44,17 @@ bool BindingTime::holds_constants(const std::string& buffer) {
   if (made && !made->at.root() &&
       !kept_at_root(program_, *made)) {  // lives inside the reader's loops
     std::optional<bool>& known = inner_bound_[program_.stages.index_of(*made)];
-    if (!known) known = is_bound(*made);
+    if (!known) {
+      known = false;  // of what it reads of itself
+      known = is_bound(*made);
+    }
     return *known;
   }
-  const NestBuffer& n = nest_.buffers[static_cast<size_t>(storage_of(buffer).buffer)];
+  const auto& all = context_.storage;
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const auto& s) { return s.first == buffer; });
+  if (found == all.end()) return false;  // a stage reads what it computes itself
+  const NestBuffer& n = nest_.buffers[static_cast<size_t>(found->second.buffer)];
   return n.home == Home::kBound || (n.home == Home::kArgument && b.constant);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "jit/ir/integers.h"
+#include "jit/ir/recurrence.h"
 #include "jit/passes/lower/accesses.h"
 #include "jit/passes/lower/binding_time.h"
 #include "jit/passes/lower/warp_tiles.h"
@@ -114,8 +115,13 @@ void BufferAllocation::allocate(int stage, const std::vector<Span>& window) {
   const Stage& st = program_.stages[static_cast<size_t>(stage)];
   windows_.check_covered(st, window);
   const Buffer& b = *program_.buffer(st.output);
+  const auto carried = carried_state(program_, st);
   std::vector<Poly> shape;
   for (size_t d = 0; d < window.size(); ++d) {
+    if (carried && carried->dim == d) {
+      shape.push_back(carried->kept);
+      continue;
+    }
     auto most = facts_.upper(window[d].extent);
     if (!most) {
       reject("the window of " + b.name + " in dim " + std::to_string(d) +
@@ -141,6 +147,10 @@ void BufferAllocation::allocate(int stage, const std::vector<Span>& window) {
   }
   Storage s = dense(laid, std::move(shape));
   for (size_t d = 0; d < window.size(); ++d) s.base[d] = window[d].lo;
+  if (carried) {
+    s.carried = static_cast<int>(carried->dim);
+    s.base[carried->dim] = 0;
+  }
   const int64_t total = elements_of(s);
   NestBuffer n;
   n.name = b.name;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,8 @@ struct Storage {
   std::vector<ir::Poly> shape;  ///< elements held, per dim (temporaries: constant upper bounds)
   std::vector<ir::Axis> axes;
   std::vector<ir::Poly> strides;  ///< elements, per axis
+  int carried = -1;  ///< a dim of which the youngest elements are held, see ir::CarriedState
+  std::optional<ir::Poly> youngest = {};  ///< along it
 };
 
 /// Shared by all parts of one lowering: the program, the nest so far, and facts and live values at

@@ -47,6 +47,7 @@ struct Instance {
   std::vector<int64_t>
       trips;                 ///< per relation that fuses: iterations of its inner loop, once known
   bool initialised = false;  ///< the reduction's identity has been stored
+  bool keeps_earlier = false;  ///< of a carried dim, the youngest element becomes the one before
   bool ahead = false;  ///< placed at an iteration that may not be: indices are clamped, not proved
 
   const ir::Stage& stage() const { return *loops->stage; }

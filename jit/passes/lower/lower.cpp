@@ -20,6 +20,16 @@ using namespace ir;
 
 namespace {
 
+Expr make_nest_load(const NestBuffer& buffer, int id, Expr offset) {
+  Node n;
+  n.op = Op::kLoad;
+  n.type = buffer.type;
+  n.id = id;
+  n.name = buffer.name;
+  n.args.push_back(std::move(offset));
+  return Expr(std::make_shared<const Node>(std::move(n)));
+}
+
 StmtRef loop(int id, const Loop& how, Expr begin, Expr end, std::vector<StmtRef> body,
              int into = -1) {
   ForStmt s;
@@ -184,9 +194,11 @@ void Lowering::walk_loop(Instance& in, size_t depth, bool init, Block& out) {
       const int id = new_loop(in.stage().name + "/" + l.name, p.begin, p.end);
       values_.place(in, node, Poly::atom(make_var(nest_.loops[static_cast<size_t>(id)], id)), p);
       Block inside;
+      if (p.begin == Poly()) from_zero_.insert(id);
       if (is_thread(l.mark)) threads_.open(in, l, id, p);
       enter(in, depth, init, inside);
       if (is_thread(l.mark)) threads_.close();
+      if (!init) after_loop(id, p.end);
       const bool reduces =
           is_thread(l.mark) && in.loops->nodes[static_cast<size_t>(node)].reduction && !init;
       body.push_back(loop(id, l, p.begin.expr(), p.end.expr(), std::move(inside),
@@ -212,23 +224,35 @@ void Lowering::enter(Instance& in, size_t depth, bool init, Block& out) {
   const Loop& l = in.stage().loops[depth];
   const BufferAllocation::Live before = allocation_.live();
   prefetches_.add(in, l, out);
-  allocate_inside(in, l.name);
+  allocate_inside(in, l.name, out);
   attached(in, l.name, out);
   walk(in, depth + 1, false, out);
   allocation_.release(before);
 }
 
 /// Memory for what is kept at the loop.
-void Lowering::allocate_inside(const Instance& in, const std::string& loop_name) {
+void Lowering::allocate_inside(const Instance& in, const std::string& loop_name, Block& out) {
+  std::vector<std::pair<size_t, std::vector<Span>>> carried;
   const Windows::StandStill still(windows_);
   for (size_t i = 0; i < program_.stages.size(); ++i) {
     const Stage& s = program_.stages[i];
     if (s.at.root() || kept_at_root(program_, s)) continue;
     const Place& home = s.store.root() ? s.at : s.store;
     if (home.stage == in.stage().name && home.loop == loop_name) {
-      allocation_.allocate(static_cast<int>(i), windows_.window_at(s, home));
+      std::vector<Span> window = windows_.window_at(s, home);
+      allocation_.allocate(static_cast<int>(i), window);
+      if (carried_state(program_, s)) carried.emplace_back(i, std::move(window));
     }
   }
+  for (auto& [i, window] : carried) before_first(i, std::move(window), out);
+}
+
+/// Stores what stands before the first element along a carried dim.
+void Lowering::before_first(size_t stage, std::vector<Span> window, Block& out) {
+  const auto carried = carried_state(program_, program_.stages[stage]);
+  window[carried->dim] = {0, 1};
+  Instance first(context_.loops[stage], std::move(window));
+  walk(first, 0, true, out);
 }
 
 void Lowering::attached(Instance& in, const std::string& loop_name, Block& out) {
@@ -243,6 +267,7 @@ void Lowering::attached(Instance& in, const std::string& loop_name, Block& out) 
   }
   for (auto& [i, window] : windows) {
     const Stage& s = program_.stages[i];
+    if (carried_state(program_, s)) keep_earlier(in, loop_name, i, window, out);
     Instance child(context_.loops[i], std::move(window));
     context_.active[i] = &child;
     if (program_.buffer(s.output)->space == Space::kSharedMemory) {
@@ -257,6 +282,61 @@ void Lowering::attached(Instance& in, const std::string& loop_name, Block& out) 
       walk(child, 0, false, out);
     }
     context_.active[i] = nullptr;
+  }
+}
+
+/// Before the next element along a carried dim is computed: what was the youngest is the one before
+/// it. Elements come one by one, from the first on, in the iterations of the loop.
+void Lowering::keep_earlier(Instance& in, const std::string& loop_name, size_t stage,
+                            const std::vector<Span>& window, Block& out) {
+  const Stage& s = program_.stages[stage];
+  const CarriedState carried = *carried_state(program_, s);
+  if (s.store.root()) {
+    if (carried.kept == 1) return;
+    reject("stage " + s.name + " is read at the element before the one that it computes; compute " +
+           "it at a loop of its readers, and keep it at a loop around that");
+  }
+  const auto& order = in.loops->order;
+  bool follows = in.stage().at == s.store;
+  for (size_t i = 0; i < order.size() && follows; ++i) {
+    const Loop& l = in.stage().loops[i];
+    const auto& value = in.value[static_cast<size_t>(order[i])];
+    if (l.name == loop_name) {
+      const bool from_first = value->is_constant()
+                                  ? *value == Poly()
+                                  : from_zero_.contains(value->terms()[0].factors[0]->id);
+      follows = window[carried.dim].lo == *value && window[carried.dim].extent == Poly(1) &&
+                l.mark == Mark::kSerial && from_first;
+      break;
+    }
+    follows = value && value->is_constant();
+  }
+  if (!follows) {
+    reject("stage " + s.name + " goes on from one element of " + carried.var + " to the next; " +
+           "compute it at a serial loop over all of them from the first on, " +
+           "the outermost of its stage, and keep it where that is computed");
+  }
+  kept_storage(s.output).youngest = window[carried.dim].lo;
+  if (carried.kept == 1) return;
+  Instance earlier(context_.loops[stage], window);
+  earlier.keeps_earlier = true;
+  walk(earlier, 0, true, out);
+}
+
+Storage& Lowering::kept_storage(const std::string& buffer) {
+  for (size_t i = context_.storage.size(); i-- > 0;) {
+    if (context_.storage[i].first == buffer) return context_.storage[i].second;
+  }
+  reject("no memory for " + buffer);
+}
+
+/// After a loop, what its last iteration computed is the youngest.
+void Lowering::after_loop(int loop, const Poly& end) {
+  for (auto& [name, storage] : context_.storage) {
+    if (!storage.youngest || !storage.youngest->mentions_loop(loop)) continue;
+    const bool itself =
+        *storage.youngest == Poly::atom(make_var(nest_.loops[static_cast<size_t>(loop)], loop));
+    storage.youngest = itself ? std::optional(end - Poly(1)) : std::nullopt;
   }
 }
 
@@ -300,7 +380,12 @@ void Lowering::leaf(Instance& in, bool init, Block& out) {
     const int node = in.loops->find(f);
     indices.push_back(*in.value[static_cast<size_t>(node)]);
   }
-  const Storage& to = storage_of(s.output);
+  Storage& to = kept_storage(s.output);
+  const auto carried = carried_state(program_, s);
+  if (carried) {
+    if (!init) to.youngest = indices[carried->dim];
+    indices[carried->dim] = 0;
+  }
   int assumed = 0;
   Expr when = keep_inside(in, assumed);
   accesses_.prove_inside(to, indices, s.output);
@@ -308,7 +393,15 @@ void Lowering::leaf(Instance& in, bool init, Block& out) {
   tiles_.check(in);
   overhangs_.check_sum(s);
   Block body;
-  if (init) {
+  if (init && carried) {
+    const Expr youngest = accesses_.offset(to, indices);
+    Expr value = carried->first;
+    if (in.keeps_earlier) {
+      value = make_nest_load(nest_.buffers[static_cast<size_t>(to.buffer)], to.buffer, youngest);
+      indices[carried->dim] = 1;
+    }
+    body = {make_store(to.buffer, accesses_.offset(to, indices), std::move(value))};
+  } else if (init) {
     body = {make_store(to.buffer, accesses_.offset(to, indices), identity(s.reduce, s.accumulate))};
   } else if (!define(in, indices, when, body)) {
     body.clear();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,12 +39,18 @@ class Lowering final : private LoweringPart {
   void walk(Instance& in, size_t depth, bool init, Block& out);
   void walk_loop(Instance& in, size_t depth, bool init, Block& out);
   void enter(Instance& in, size_t depth, bool init, Block& out);
-  void allocate_inside(const Instance& in, const std::string& loop);
+  void allocate_inside(const Instance& in, const std::string& loop, Block& out);
+  void before_first(size_t stage, std::vector<Span> window, Block& out);
+  void keep_earlier(Instance& in, const std::string& loop, size_t stage,
+                    const std::vector<Span>& window, Block& out);
+  Storage& kept_storage(const std::string& buffer);
+  void after_loop(int loop, const ir::Poly& end);
   void attached(Instance& in, const std::string& loop, Block& out);
   void leaf(Instance& in, bool init, Block& out);
   ir::Expr keep_inside(Instance& in, int& assumed);
   bool define(Instance& in, const std::vector<ir::Poly>& indices, ir::Expr& when, Block& out);
 
+  std::set<int> from_zero_;  ///< loops of the nest that begin at 0
   ThreadLoops threads_{context_};
   Overhangs overhangs_{context_};
   Accesses accesses_{context_, values_, overhangs_};

@@ -78,6 +78,56 @@ void WarpTiles::check_whole(const Loop& l, const Piece& piece) const {
          print(trips.expr()) + " iterations; split it, or the loop around it, with tail=pad");
 }
 
+/// As the loops of the stage that computes it say: a lane has what its iteration of thread.x
+/// writes. The other loops number its registers.
+WarpLayout WarpTiles::by_loops(const Buffer& b) const {
+  const Stage* made = program_.producer(b.name);
+  if (!made) return {};
+  const StageLoops& loops = context_.loops[program_.stages.index_of(*made)];
+  const auto dim_of = [&](const std::string& var) {
+    for (size_t d = 0; d < made->out_index.size(); ++d) {
+      const Expr& e = made->out_index[d];
+      if (e->op == Op::kVar && e->name == var) return static_cast<int>(d);
+    }
+    return -1;
+  };
+  std::vector<Axis> registers, lanes;
+  const auto add = [&](const auto& self, int node, int64_t div, int64_t mod,
+                       std::vector<Axis>& to) -> void {
+    const LoopNode& n = loops.nodes[static_cast<size_t>(node)];
+    if (n.made_by < 0) {
+      if (n.reduction) return;
+      const int dim = dim_of(n.name);
+      if (dim < 0) reject(b.name + " is in=warp and has no dim for " + n.name);
+      to.push_back({dim, div, mod});
+      return;
+    }
+    const auto r = static_cast<size_t>(n.made_by);
+    const Relation& rel = made->relations[r];
+    if (rel.kind == Relation::kFuse) {
+      self(self, loops.parent[r], 1, 0, to);
+      self(self, loops.second[r], 1, 0, to);
+    } else if (n.inner) {
+      self(self, loops.parent[r], div, mod ? std::min(mod, rel.factor / div) : rel.factor / div,
+           to);
+    } else {
+      self(self, loops.parent[r], div * rel.factor, mod, to);
+    }
+  };
+  for (size_t i = 0; i < made->loops.size(); ++i) {
+    const bool lane = made->loops[i].mark == Mark::kThreadX;
+    add(add, loops.order[i], 1, 0, lane ? lanes : registers);
+  }
+  WarpLayout out;
+  for (Axis& axis : lanes) {
+    if (axis.mod == 0) return {};
+    out.lanes = std::max(out.lanes, 1) * static_cast<int>(axis.mod);
+  }
+  out.axes = std::move(registers);
+  out.axes.insert(out.axes.end(), lanes.begin(), lanes.end());
+  return out;
+}
+
 WarpLayout WarpTiles::layout_of(const Buffer& b) const {
   WarpLayout found;
   const auto take = [&](const TileLoops& t, Operand operand, int row, int column) {
@@ -111,6 +161,7 @@ WarpLayout WarpTiles::layout_of(const Buffer& b) const {
       }
     });
   }
+  if (found.lanes == 0) found = by_loops(b);
   if (found.lanes == 0) {
     reject(b.name +
            " is in=warp, and no tensor instruction reads or writes it; tensorize, or use " +

@@ -30,6 +30,8 @@ class WarpTiles final : public LoweringPart {
   WarpLayout layout_of(const ir::Buffer& b) const;
 
  private:
+  WarpLayout by_loops(const ir::Buffer& b) const;
+
   const ThreadLoops& threads_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "jit/ir/recurrence.h"
 #include "jit/passes/joins.h"
 #include "jit/passes/lower/accesses.h"
 #include "jit/passes/lower/expressions.h"
@@ -73,6 +74,13 @@ std::vector<Span> Windows::domain_of(int stage) {
 std::optional<Span> Windows::interval(const Expr& e, const std::vector<Span>& vars,
                                       const Stage& reader) {
   Instance none;
+  if (e->op == Op::kMin || e->op == Op::kMax) {
+    const auto a = interval(e->args[0], vars, reader), b = interval(e->args[1], vars, reader);
+    if (!a || !b) return std::nullopt;
+    const auto bound = e->op == Op::kMin ? min : max;
+    const Poly lo = bound(a->lo, b->lo, &facts_);
+    return Span{lo, bound(a->lo + a->extent, b->lo + b->extent, &facts_) - lo};
+  }
   if (e->op == Op::kDiv || e->op == Op::kMod) {
     int64_t k = 0;
     auto inner = interval(e->args[0], vars, reader);
@@ -136,6 +144,8 @@ std::vector<Span> Windows::needed(const std::string& buffer, const Place& place)
   Instance none;
   std::vector<Span> box(b.shape.size());
   std::vector<bool> seen(b.shape.size(), false);
+  const Stage* made = program_.producer(buffer);
+  const auto carried = made ? carried_state(program_, *made) : std::nullopt;
   for (const size_t r : context_.tree.readers(buffer)) {
     const Stage& reader = program_.stages[r];
     // What an element of an output was before is no reason to compute it.
@@ -144,6 +154,7 @@ std::vector<Span> Windows::needed(const std::string& buffer, const Place& place)
     bool known = false;
     each_load(reader, [&](const Expr& e) {
       if (e->name != buffer) return;
+      if (carried && goes_back(e->args[carried->dim]) > 0) return;  // is there already
       if (!known) {
         known = true;
         vars = spans_inside(r);
@@ -201,7 +212,13 @@ bool Windows::is_read_inside(const std::string& buffer, const Place& place) cons
 
 std::vector<Span> Windows::made_at(const Stage& stage, const Place& place) {
   const bool unread = place == stage.at && !is_read_inside(stage.output, place);
-  return unread ? beside(stage, place) : needed(stage.output, place);
+  std::vector<Span> box = unread ? beside(stage, place) : needed(stage.output, place);
+  const auto carried = carried_state(program_, stage);
+  if (carried && stage.store.root()) {  // an element needs those before it
+    Span& all = box[carried->dim];
+    all = {0, all.lo + all.extent};
+  }
+  return box;
 }
 
 std::vector<Span> Windows::window_at(const Stage& stage, const Place& place) {
@@ -223,7 +240,9 @@ void Windows::check_covered(const Stage& st, const std::vector<Span>& window) {
   const bool outlives = kept_at_root(program_, st);
   if (st.store.root() && !outlives) return;
   const std::vector<Span> made = window_at(st, st.at);
+  const auto carried = carried_state(program_, st);
   for (size_t d = 0; d < window.size(); ++d) {
+    if (carried && carried->dim == d) continue;  // accesses prove what they read of it
     if (facts_.at_most(made[d].lo, window[d].lo) &&
         facts_.at_most(window[d].lo + window[d].extent, made[d].lo + made[d].extent)) {
       continue;

@@ -54,6 +54,7 @@ extern const Rule kMmaGemm;
 extern const Rule kSimtGemm;
 extern const Rule kTiledReduction;
 extern const Rule kRounded;
+extern const Rule kOnline;
 extern const Rule kSplitReduction;
 extern const Rule kRecurrence;
 extern const Rule kRows;

@@ -65,7 +65,6 @@ bool apply_rounded(Plan& plan, const std::string& name) {
   }
   const Product p = product_of(plan, name);
   if (p.m.empty()) return plan.declines(p.missing);
-  if (s.where) return plan.declines("it has values in part of its domain only");
   bool any = false;
   for (const ir::Expr& factor : s.value->args) {
     const ir::Expr part = rounded_in(factor);
