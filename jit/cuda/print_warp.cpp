@@ -78,7 +78,7 @@ Expr register_of(const NestBuffer& b, const Expr& offset, const CudaNames& names
 
 std::optional<OtherLane> other_lane(const NestBuffer& b, const Expr& offset,
                                     const CudaNames& names) {
-  constexpr int kWarp = 32;
+  constexpr int kWarp = 32;  // Fixed by: CUDA.
   if (b.home != Home::kWarp || names.lane < 0 || size_of(b.type) != 4) return {};
   const Poly at = Poly::of(offset, &names.facts);
   const Poly own =

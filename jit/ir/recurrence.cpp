@@ -265,7 +265,7 @@ std::optional<CarriedState> carried_state(const Program& program, const Stage& s
       if (reader.name != stage.name) out.kept = std::max(out.kept, back + 1);
     });
   }
-  constexpr int64_t kMostKept = 2;
+  constexpr int64_t kMostKept = 2;  // Chosen: the youngest and the one before (not measured).
   return fits && out.first && out.kept <= kMostKept ? std::optional(out) : std::nullopt;
 }
 

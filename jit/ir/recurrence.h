@@ -33,8 +33,8 @@ std::vector<std::string> independent_vars(const Stage& stage);
 /// its write. Where there are none: a read that is left over.
 std::optional<CarriedRead> put_in_order(Stage& stage);
 
-/// A recurrence in the registers of a warp, of which the last elements along one index are kept and
-/// no others: what goes on from iteration to iteration of a loop.
+/// A recurrence in the registers of a warp. It keeps the last elements along one index and no
+/// others, from iteration to iteration of a loop.
 struct CarriedState {
   size_t dim = 0;    ///< of the output
   std::string var;   ///< of the stage

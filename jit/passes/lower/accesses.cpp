@@ -161,8 +161,8 @@ Expr Accesses::translate_load(Instance& in, const Expr& e) {
   return Expr(std::make_shared<const Node>(std::move(n)));
 }
 
-/// Turns the index along a carried dim into how far it goes back from the youngest element; what it
-/// was.
+/// Turns the index along a carried dim into how far it goes back from the youngest element. Of its
+/// own stage that is 0 where nothing else is kept; the distance is returned.
 int64_t Accesses::count_back(const Instance& in, const Storage& s, const std::string& name,
                              std::vector<Poly>& indices) const {
   Poly& at = indices[static_cast<size_t>(s.carried)];

@@ -21,7 +21,7 @@ struct Storage {
   std::vector<ir::Poly> shape;  ///< elements held, per dim (temporaries: constant upper bounds)
   std::vector<ir::Axis> axes;
   std::vector<ir::Poly> strides;  ///< elements, per axis
-  int carried = -1;  ///< a dim of which the youngest elements are held, see ir::CarriedState
+  int carried = -1;  ///< a dim along which the youngest elements are held, see ir::CarriedState
   std::optional<ir::Poly> youngest = {};  ///< along it
 };
 

@@ -279,10 +279,36 @@ void Lowering::attached(Instance& in, const std::string& loop_name, Block& out) 
       }
       out.push_back(make_team(std::move(together)));
     } else {
-      walk(child, 0, false, out);
+      walk_choosing(child, out);
     }
     context_.active[i] = nullptr;
   }
+}
+
+/// Where conditions on indices choose between values for a tile's elements, and hold for all of
+/// them where so much is left: once without the choice.
+///   T[i,j] = select(j <= i, ..)    =>    if j0 + 127 <= i0: T[i,j] = ..; else T[i,j] = select(..)
+void Lowering::walk_choosing(Instance& in, Block& out) {
+  const Stage& s = in.stage();
+  std::vector<Poly> left;
+  if (program_.buffer(s.output)->space == Space::kWarp) left = windows_.left_by_choices(in);
+  if (left.empty()) return walk(in, 0, false, out);
+  Instance all(*in.loops, in.window);
+  Expr whole;
+  for (const Poly& p : left) {
+    const Expr holds = make_binary(Op::kLe, make_int(0), p.expr());
+    whole = whole ? make_binary(Op::kAnd, whole, holds) : holds;
+    facts_.assume(p);
+  }
+  Block plain, chosen;
+  Instance* const around = context_.active[program_.stages.index_of(s)];
+  context_.active[program_.stages.index_of(s)] = &all;
+  walk(all, 0, false, plain);
+  context_.active[program_.stages.index_of(s)] = around;
+  for (size_t i = 0; i < left.size(); ++i) facts_.forget();
+  walk(in, 0, false, chosen);
+  out.push_back(
+      make_if(std::move(whole), make_body(std::move(plain)), make_body(std::move(chosen))));
 }
 
 /// Before the next element along a carried dim is computed: what was the youngest is the one before

@@ -40,6 +40,7 @@ class Lowering final : private LoweringPart {
   void walk_loop(Instance& in, size_t depth, bool init, Block& out);
   void enter(Instance& in, size_t depth, bool init, Block& out);
   void allocate_inside(const Instance& in, const std::string& loop, Block& out);
+  void walk_choosing(Instance& in, Block& out);
   void before_first(size_t stage, std::vector<Span> window, Block& out);
   void keep_earlier(Instance& in, const std::string& loop, size_t stage,
                     const std::vector<Span>& window, Block& out);

@@ -126,6 +126,39 @@ std::optional<Span> Windows::interval(const Expr& e, const std::vector<Span>& va
   return out;
 }
 
+namespace {
+
+/// Calls f on every inequality of indices by which a value chooses.
+template <class F>
+void each_choice(const Expr& condition, const F& f) {
+  if (condition->op == Op::kAnd) {
+    each_choice(condition->args[0], f);
+    each_choice(condition->args[1], f);
+  } else if ((condition->op == Op::kLe || condition->op == Op::kLt) &&
+             condition->args[0]->type == DType::kI64) {
+    f(condition->args[0], condition->args[1], condition->op == Op::kLt ? 1 : 0);
+  }
+}
+
+}  // namespace
+
+/// What is left of each inequality by which the stage chooses, at the element where that is least.
+/// Those that hold for all elements anyhow are not among them.
+std::vector<Poly> Windows::left_by_choices(Instance& in) {
+  std::vector<Poly> out;
+  const std::vector<Span> spans = values_.spans_of(in);
+  visit(in.stage().value, [&](const Expr& e) {
+    if (e->op != Op::kSelect) return;
+    each_choice(e->args[0], [&](const Expr& a, const Expr& b, int64_t strict) {
+      const auto low = interval(a, spans, in.stage()), high = interval(b, spans, in.stage());
+      if (!low || !high) return;
+      const Poly left = high->lo - (low->lo + low->extent - Poly(1)) - Poly(strict);
+      if (!left.is_constant() && !facts_.nonnegative(left)) out.push_back(left);
+    });
+  });
+  return out;
+}
+
 void Windows::widen(std::vector<Span>& box, std::vector<bool>& seen, size_t dim, const Span& span) {
   if (!seen[dim]) {
     box[dim] = span;

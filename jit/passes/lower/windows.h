@@ -46,6 +46,8 @@ class Windows final : public LoweringPart {
   std::optional<Span> interval(const ir::Expr& index, const std::vector<Span>& vars,
                                const ir::Stage& reader);
 
+  std::vector<ir::Poly> left_by_choices(Instance& in);
+
  private:
   /// The values of `loop`, of `extent` iterations, where the factored loops among its parts have
   /// those of `factored`.
