@@ -57,10 +57,10 @@ constexpr Intrinsic kRows[] = {
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(1.0f + e));
   return x * r;)",
      "return x / (1.0f + exp2f(w));"},
-    // e^x of a sum that was rounded: both err by about as much of x.
-    {"float exp_of_sum(float x)",
-     R"(float e; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(x * 1.44269504f)); return e;)",
-     "return exp2f(x * 1.44269504f);"},
+    // The error is 2^-22 of the result. PTX ISA, instruction ex2.
+    {"float power_of_two(float x)",
+     R"(float e; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(x)); return e;)",
+     "return exp2f(x);"},
     // Rounds to odd: what is cut off shows in the last bit, so that rounding again is right.
     {"float f32_of_f64_odd(double d)",
      R"(float f = __double2float_rz(d);

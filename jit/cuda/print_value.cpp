@@ -284,19 +284,11 @@ class Values {
     return "(" + condition(e->args[1]) + " ? " + element + " : " + otherwise() + ")";
   }
 
-  /// A sum or difference in f32, where something is chosen at all: what it is chosen from.
-  static bool is_sum(const Expr& e) {
-    if (e->op == Op::kSelect) return is_sum(e->args[1]) && e->args[2]->op == Op::kFloat;
-    return e->op == Op::kAdd || e->op == Op::kSub;
-  }
-
   std::string called(const Expr& e) const {
     const std::string fn = e->fn->name;
     std::string args;
     for (const Expr& a : e->args) args += (args.empty() ? "" : ", ") + value(a);
     if (!is_float(e->type)) return "abs_of(" + args + ")";
-    const bool exponential = e->fn == function_named("exp") && e->type == DType::kF32;
-    if (exponential && is_sum(e->args[0])) return "exp_of_sum(" + args + ")";
     return rounded(e->type, "fn_" + fn + "(" + args + ")");
   }
 

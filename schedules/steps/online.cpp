@@ -38,6 +38,19 @@ Expr only_where(const Expr& condition, const Expr& value, double otherwise) {
   return make_select(condition, value, ir::make_float(otherwise, value->type));
 }
 
+/// exp(x) as exp2 of a multiple, where x is a difference in f32: it errs by as much already.
+Expr by_powers_of_two(const Expr& e) {
+  return ir::rewrite(e, [](const Expr& n) -> Expr {
+    if (n->op != Op::kCall || n->fn != ir::function_named("exp") || n->type != DType::kF32) {
+      return {};
+    }
+    const Expr& x = n->args[0];
+    if (x->op != Op::kSub && x->op != Op::kMul) return {};
+    constexpr double kLog2OfE = 1.4426950408889634;  // Fixed by: the base.
+    return make_call(ir::function_named("exp2"), {x * ir::make_float(kLog2OfE, n->type)});
+  });
+}
+
 /// Cuts a max reduction and the sums that depend on it into parts that go on from one another.
 class OnlineRewriting {
  public:
@@ -256,7 +269,7 @@ class OnlineRewriting {
     if (term.scale) less = less * term.scale;
     const Expr value =
         make_select(make_binary(Op::kEq, old, now), ir::make_float(1, max_.accumulate),
-                    ir::make_call(term.fn, {less}));
+                    by_powers_of_two(ir::make_call(term.fn, {less})));
     add(over_parts(max_, named(max_) + ".scale", value, true));
     scale_ = made_last();
   }
@@ -269,12 +282,12 @@ class OnlineRewriting {
     const Expr nothing = make_binary(Op::kEq, now, ir::identity(ir::Reduce::kMax, greatest_.type));
     const Expr reference = make_select(nothing, ir::make_float(0, greatest_.type), now);
     const Expr moved = at_term(s.value, d.term.var, term);
-    return ir::rewrite(moved, [&](const Expr& n) -> Expr {
+    return by_powers_of_two(ir::rewrite(moved, [&](const Expr& n) -> Expr {
       if (n->op != Op::kLoad) return {};
       if (n->name == max_.output) return reference;
       const auto factor = factors_.find(n->name);
       return factor == factors_.end() ? Expr() : factor->second.read(n, part(), term);
-    });
+    }));
   }
 
   /// A stage that sums read by terms: which index of it tells the term.

@@ -3,6 +3,10 @@
 
 #include <algorithm>
 
+#include "jit/ir/facts.h"
+#include "jit/ir/poly.h"
+#include "schedules/steps/edit.h"
+
 namespace hone::schedules {
 namespace {
 
@@ -38,6 +42,35 @@ std::optional<Range> range_of(const ir::Expr& e, const ir::Stage& s) {
   }
 }
 
+/// The least or the greatest value of an index that is a sum of variables and dims.
+std::optional<ir::Poly> end_of(const ir::Expr& e, const ir::Stage& s, bool greatest) {
+  const ir::Poly sum = ir::Poly::of(e);
+  ir::Poly out(sum.constant());
+  for (const ir::Poly::Term& t : sum.terms()) {
+    if (t.factors.size() != 1) return {};
+    const ir::Expr& f = t.factors[0];
+    const ir::IndexVar* v = f->op == ir::Op::kVar ? s.var(f->name) : nullptr;
+    if (f->op != ir::Op::kDim && (!v || v->lo || !is_size(v->hi))) return {};
+    if (!v) out += ir::Poly(t.coef) * ir::Poly::atom(f);
+    if (v && greatest == (t.coef > 0)) {
+      out += ir::Poly(t.coef) * (ir::Poly::of(v->hi) - ir::Poly(1));
+    }
+  }
+  return out;
+}
+
+/// How far an index leaves 0..extent-1 at either end, at most, whatever the dims of the call.
+std::optional<Range> leaves_by(const ir::Program& p, const ir::Stage& s, const ir::Expr& index,
+                               const ir::Expr& extent) {
+  ir::Facts facts;
+  for (const ir::Dim& d : p.dims) facts.define_dim(d.name, d.lo, d.hi);
+  const auto first = end_of(index, s, false), last = end_of(index, s, true);
+  if (!first || !last) return {};
+  const auto before = facts.lower(*first);
+  const auto after = facts.upper(*last - (ir::Poly::of(extent) - ir::Poly(1)));
+  return before && after ? std::optional(Range{-*before, *after}) : std::nullopt;
+}
+
 bool is_constant(const ir::Expr& e) { return e->op == ir::Op::kInt || e->op == ir::Op::kFloat; }
 
 }  // namespace
@@ -56,10 +89,13 @@ std::optional<Padding> padding_for(const ir::Program& p, const std::vector<size_
     for (size_t d = 0; d < tensor.shape.size(); ++d) {
       int64_t extent = 0;
       const auto range = range_of(load->args[d], s);
-      possible = possible && range && ir::is_const(tensor.shape[d], &extent);
+      const bool known = range && ir::is_const(tensor.shape[d], &extent);
+      const auto beyond = known ? std::optional(Range{-range->lo, range->hi - (extent - 1)})
+                                : leaves_by(p, s, load->args[d], tensor.shape[d]);
+      possible = possible && beyond;
       if (!possible) return;
-      out.before[d] = std::max(out.before[d], -range->lo);
-      out.after[d] = std::max(out.after[d], range->hi - (extent - 1));
+      out.before[d] = std::max(out.before[d], beyond->lo);
+      out.after[d] = std::max(out.after[d], beyond->hi);
     }
   };
   for (size_t r : readers) {
