@@ -146,11 +146,15 @@ void each_choice(const Expr& condition, const F& f) {
 /// Those that hold for all elements anyhow are not among them.
 std::vector<Poly> Windows::left_by_choices(Instance& in) {
   std::vector<Poly> out;
+  const Stage& s = in.stage();
+  for (const IndexVar& v : s.rvars) {
+    if (v.lo || has_var_or_load(v.hi)) return out;  // known inside other loops alone
+  }
   const std::vector<Span> spans = values_.spans_of(in);
-  visit(in.stage().value, [&](const Expr& e) {
+  visit(s.value, [&](const Expr& e) {
     if (e->op != Op::kSelect) return;
     each_choice(e->args[0], [&](const Expr& a, const Expr& b, int64_t strict) {
-      const auto low = interval(a, spans, in.stage()), high = interval(b, spans, in.stage());
+      const auto low = interval(a, spans, s), high = interval(b, spans, s);
       if (!low || !high) return;
       const Poly left = high->lo - (low->lo + low->extent - Poly(1)) - Poly(strict);
       if (!left.is_constant() && !facts_.nonnegative(left)) out.push_back(left);

@@ -179,8 +179,8 @@ bool find_variables(Plan& plan, OnlineRows& r) {
   return true;
 }
 
-/// Whether tensors lie as TMA and the instructions take them: neighbours along what is summed of
-/// the first product, and along the columns of the second.
+/// Whether tensors lie as TMA and the instructions take them. Neighbours are along what the first
+/// product sums, and along the columns of the second.
 bool find_sides(Plan& plan, OnlineRows& r) {
   const auto side = [&](FactorSide& s, const std::string& row, const std::string& term) {
     s.row = dim_along(s.load, row);
