@@ -285,8 +285,8 @@ void Lowering::attached(Instance& in, const std::string& loop_name, Block& out) 
   }
 }
 
-/// A tile whose elements are chosen by conditions on indices: once without the choice, where what
-/// is left of the conditions says that they hold for all.
+/// A tile whose elements are chosen by conditions on indices. It is computed without the choice
+/// where what is left of the conditions says that they hold for all elements.
 ///   T[i,j] = select(j <= i, ..)    =>    if j0 + 127 <= i0: T[i,j] = ..; else T[i,j] = select(..)
 void Lowering::walk_choosing(Instance& in, Block& out) {
   const Stage& s = in.stage();

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "jit/ir/poly.h"
 #include "schedules/space/analysis/gpu.h"
 #include "schedules/space/analysis/gpu_gemm.h"
 #include "schedules/space/analysis/shape.h"
