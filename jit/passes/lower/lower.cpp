@@ -292,7 +292,14 @@ void Lowering::walk_choosing(Instance& in, Block& out) {
   const Stage& s = in.stage();
   std::vector<Poly> left;
   if (program_.buffer(s.output)->space == Space::kWarp) left = windows_.left_by_choices(in);
-  if (left.empty()) return walk(in, 0, false, out);
+  // Nothing is proved of what never is.
+  Poly together;
+  const bool never = std::any_of(left.begin(), left.end(), [&](const Poly& p) {
+    together += p;
+    const auto most = facts_.upper(p), all = facts_.upper(together);
+    return (most && *most < 0) || (all && *all < 0);
+  });
+  if (left.empty() || never) return walk(in, 0, false, out);
   Instance all(*in.loops, in.window);
   Expr whole;
   for (const Poly& p : left) {
