@@ -129,8 +129,8 @@ Value Accesses::lower_access(const Term& t) {
     return {ir::make_int(0), Value::kWhole, {}, t.span};
   }
   const DType type = buffer.type;
-  if (t.name == c_.statement->name && buffer.role != ir::Role::kInOut &&
-      !recurrences_.check_read(t, indices)) {
+  const bool own = t.name == c_.statement->name || c_.groups.together(c_.statement->name, t.name);
+  if (own && buffer.role != ir::Role::kInOut && !recurrences_.check_read(t, indices)) {
     return {ir::make_int(0), Value::kWhole, {}, t.span};
   }
   if (buffer.role == ir::Role::kInOut) {

@@ -2,10 +2,12 @@
 #include "ops/hoist.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "jit/ir/group.h"
 #include "jit/ir/operations.h"
 #include "ops/bounds.h"
 #include "ops/inside.h"
@@ -73,7 +75,12 @@ bool loads_in_rows(const ir::Program& program, const Expr& load, const std::stri
 
 class Hoisting {
  public:
-  explicit Hoisting(ir::Program& program) : program_(program) {}
+  explicit Hoisting(ir::Program& program) : program_(program) {
+    const ir::Groups groups(program);
+    for (const ir::Group& group : groups.all()) {
+      for (const size_t s : group.stages) grouped_.insert(program.stages[s].output);
+    }
+  }
 
   void run() {
     const ir::CowVector<Stage> before = program_.stages;
@@ -88,12 +95,14 @@ class Hoisting {
   void add(Stage stage);
   Expr hoisted(const Stage& stage, const Expr& e, Hoisted& known);
   bool repeats(const Stage& stage, const Expr& e) const;
+  bool chooses_state(const Stage& stage, const Expr& e) const;
   double weight(const Expr& e, const std::string& innermost) const;
   bool made_of_fewer(const Stage& stage, const Expr& e) const;
   Expr make_temporary(const Stage& stage, const Expr& e);
   std::string fresh_name(const std::string& stage) const;
 
   ir::Program& program_;
+  std::set<std::string> grouped_;  ///< tensors of recurrences of several stages
 };
 
 void Hoisting::add(Stage stage) {
@@ -107,7 +116,7 @@ void Hoisting::add(Stage stage) {
 
 Expr Hoisting::hoisted(const Stage& stage, const Expr& e, Hoisted& known) {
   if (e->args.empty()) return e;
-  if (repeats(stage, e)) {
+  if (repeats(stage, e) || chooses_state(stage, e)) {
     for (const auto& [value, temporary] : known) {
       if (equal(value, e)) return temporary;
     }
@@ -127,9 +136,11 @@ Expr Hoisting::hoisted(const Stage& stage, const Expr& e, Hoisted& known) {
 
 /// True where loops outside of those that `e` depends on would compute it again, at a price.
 bool Hoisting::repeats(const Stage& stage, const Expr& e) const {
-  // What a stage reads of itself is there when it runs, not before.
-  if (any_node(e, [&](const Expr& x) { return x->op == ir::Op::kLoad && x->name == stage.output; }))
-    return false;
+  // What a stage reads of itself, or of those that read it, is there when it runs, not before.
+  const auto in_circle = [&](const Expr& x) {
+    return x->op == ir::Op::kLoad && (x->name == stage.output || grouped_.count(x->name) != 0);
+  };
+  if (any_node(e, in_circle)) return false;
   std::vector<const IndexVar*> vars;
   for (const IndexVar& v : stage.vars) vars.push_back(&v);
   for (const IndexVar& v : stage.rvars) vars.push_back(&v);
@@ -157,6 +168,23 @@ bool Hoisting::repeats(const Stage& stage, const Expr& e) const {
   if (times < kRepeats) return false;
   if (stage.reduce == ir::Reduce::kNone) return weight(e, innermost) >= kHeavy;
   return times >= kRepeatedTerm && ir::operations_of(e) >= kHeavyTerm && made_of_fewer(stage, e);
+}
+
+/// True of a read that a reduction makes of a state, or else of what stands before the first one.
+/// So the choice is made once in each step, and the reduction has products of plain elements.
+bool Hoisting::chooses_state(const Stage& stage, const Expr& e) const {
+  const bool state = e->op == ir::Op::kLoad && e->guarded && grouped_.count(e->name) != 0;
+  if (!state || stage.reduce == ir::Reduce::kNone || grouped_.count(stage.output) == 0)
+    return false;
+  bool again = false;
+  for (const auto* vars : {&stage.vars, &stage.rvars}) {
+    for (const IndexVar& v : *vars) {
+      const bool own = ir::mentions_var(e, v.name);
+      if (own && !is_plain(program_, v)) return false;
+      again |= !own && !is_zero(v);
+    }
+  }
+  return again;
 }
 
 double Hoisting::weight(const Expr& e, const std::string& innermost) const {
@@ -196,13 +224,18 @@ Expr Hoisting::make_temporary(const Stage& stage, const Expr& e) {
   Stage made;
   made.name = made.output = fresh_name(stage.name);
   made.value = e;
+  const auto is_grouped = [&](const Expr& x) {
+    return x->op == ir::Op::kLoad && grouped_.count(x->name) != 0;
+  };
+  const bool grouped = any_node(e, is_grouped);
   ir::Buffer buffer;
   buffer.name = made.output;
   buffer.type = e->type;
   for (const auto* vars : {&stage.vars, &stage.rvars}) {
     for (const IndexVar& v : *vars) {
       if (!ir::mentions_var(e, v.name)) continue;
-      if (is_zero(v)) {
+      // Stages of a group have the indices along which it goes on, however short.
+      if (is_zero(v) && !grouped) {
         made.value = at_zero(made.value, v.name);
         continue;
       }
@@ -211,6 +244,10 @@ Expr Hoisting::make_temporary(const Stage& stage, const Expr& e) {
       made.out_index.push_back(ir::make_var(v.name));
       buffer.shape.push_back(v.hi);
     }
+  }
+  if (grouped) {
+    made.at = stage.at;
+    grouped_.insert(made.output);
   }
   const Expr read = ir::make_load(buffer.name, buffer.type, made.out_index);
   program_.buffers.push_back(std::move(buffer));

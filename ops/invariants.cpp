@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "jit/ir/functions/function.h"
+#include "jit/ir/group.h"
 #include "jit/ir/recurrence.h"
 #include "ops/bounds.h"
 #include "ops/inside.h"
@@ -106,11 +107,12 @@ class Invariants {
 
 void Invariants::run() {
   ir::CowVector<Stage> stages;
+  const ir::Groups groups(program_);
   for (size_t i = 0; i < program_.stages.size(); ++i) {
     Stage stage = program_.stages[i];
     rewrite_reads(stage);
     drop_reduction_vars(stage);
-    if (ir::is_recurrence(stage)) {
+    if (ir::is_recurrence(stage) || groups.of(i)) {
       // Its own reads want the dims that it has.
     } else if (program_.buffer(stage.output)->role == ir::Role::kTemp) {
       drop_dims(stage);

@@ -6,6 +6,7 @@
 #include "ops/arguments.h"
 #include "ops/lowering_context.h"
 #include "ops/proofs.h"
+#include "ops/recurrences.h"
 #include "ops/statements.h"
 
 namespace hone::ops {
@@ -19,6 +20,8 @@ ir::Program lower(const Definition& d, const Binding& binding, Diagnostics& diag
   for (const Statement& s : d.statements) statements.lower_statement(s);
   if (diagnostics.failed()) return {};
   Proofs(context).finish_drafts();
+  Recurrences(context).form_groups();
+  if (diagnostics.failed()) return {};
   return std::move(context.program);
 }
 

@@ -12,6 +12,7 @@
 
 #include "ops/draft.h"
 #include "ops/lower.h"
+#include "ops/statement_groups.h"
 
 namespace hone::ops {
 
@@ -19,7 +20,7 @@ namespace hone::ops {
 class LoweringContext {
  public:
   LoweringContext(const Definition& definition, const Binding& values, Diagnostics& errors)
-      : op(definition), binding(values), diagnostics(errors) {}
+      : op(definition), binding(values), diagnostics(errors), groups(definition) {}
   LoweringContext(const LoweringContext&) = delete;
   LoweringContext& operator=(const LoweringContext&) = delete;
 
@@ -59,6 +60,7 @@ class LoweringContext {
   const Definition& op;
   const Binding& binding;
   Diagnostics& diagnostics;
+  const StatementGroups groups;
   ir::Program program;                              ///< so far
   std::unordered_map<std::string, Tensor> tensors;  ///< by name
   std::deque<Draft> drafts;                         ///< finished stages, in order

@@ -252,7 +252,9 @@ void Proofs::finish_drafts() {
     if (!draft.guards.empty() || !draft.unguards.empty()) {
       draft.stage.value = with_guards_settled(draft.stage.value, draft);
     }
-    c_.program.stages.push_back(std::move(draft.stage));
+    ir::Stage done = std::move(draft.stage);
+    draft.stage.name = done.name;
+    c_.program.stages.push_back(std::move(done));
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "ops/op.h"
 #include "ops/random_maker.h"
+#include "ops/random_recurrence.h"
 
 namespace hone::ops {
 namespace {
@@ -148,7 +149,9 @@ std::string ProblemMaker::statement(bool last) {
       fmt::format("{}{}[{}] ", target.name, typed ? ": " + std::string(name_of(target.type)) : "",
                   with_commas(left));
   std::string value = whole_value(target, scope);
-  if (recurs) value = recurrence(target, scope, value);
+  std::string before;
+  if (recurs) value = RandomRecurrence(*this, target, scope).value(std::move(value), before);
+  text = before + text;
   text += (target.inout && chance(50) ? "+= " : "= ") + value;
   // What was defined and not read yet goes into the last statement.
   for (RandomTensor& t : readable_) {
@@ -185,39 +188,6 @@ std::string ProblemMaker::whole_value(const RandomTensor& target, const Scope& s
   }
   const bool narrow = target.type != type && !is_float(target.type);
   return narrow && chance(80) ? fmt::format("cast<{}>({})", name_of(target.type), text) : text;
-}
-
-/// A value that goes on from earlier ones along one index or two, so that it stays moderate.
-std::string ProblemMaker::recurrence(const RandomTensor& target, const Scope& scope,
-                                     const std::string& value) {
-  const DType type = seen_as(target.type);
-  const auto earlier = [&] {
-    std::vector<std::string> indices;
-    for (const RandomIndex& i : scope) indices.push_back(i.name);
-    const auto along = static_cast<size_t>(below(static_cast<int>(scope.size())));
-    indices[along] += chance(75) ? fmt::format("-{}", 1 + below(2)) : "+1";
-    if (scope.size() > 1 && chance(25)) {
-      std::string& other = indices[(along + 1) % scope.size()];
-      other = chance(70) ? other + (chance(50) ? "-1" : "+1") : "0";
-    }
-    const std::string first =
-        chance(70) ? otherwise(target.type) : "(" + leaf(seen_as(target.type), scope) + ")";
-    return fmt::format("({}[{}] else {})", target.name, with_commas(indices), first);
-  };
-  std::string text = "(" + value + ")";
-  for (int reads = 1 + below(3) / 2; reads > 0; --reads) {
-    if (type == DType::kBool) {
-      text = fmt::format("({} != {})", text, earlier());
-    } else if (chance(30)) {
-      text = fmt::format("{}({}, {})", chance(50) ? "max" : "min", text, earlier());
-    } else if (is_float(type)) {
-      text = fmt::format("({} + {}*{})", text, chance(50) ? "0.5" : "-0.25", earlier());
-    } else {
-      text = fmt::format("({} + {})", text, earlier());
-    }
-  }
-  const bool narrow = target.type != type && !is_float(target.type);
-  return narrow ? fmt::format("cast<{}>({})", name_of(target.type), text) : text;
 }
 
 /// A condition on indices and dims.

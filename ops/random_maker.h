@@ -41,6 +41,7 @@ class ProblemMaker {
   std::string problem();
 
  private:
+  friend class RandomRecurrence;
   using Scope = std::vector<RandomIndex>;
 
   /// New indices of a reduction under construction.
@@ -66,7 +67,6 @@ class ProblemMaker {
   RandomTensor tensor(std::string name, int main_percent);
   std::string statement(bool last);
   std::string condition(const Scope& scope);
-  std::string recurrence(const RandomTensor& target, const Scope& scope, const std::string& value);
   std::string limited(const RandomTensor& target, const Scope& scope);
   std::string whole_value(const RandomTensor& target, const Scope& scope);
   std::string signature(const std::string& body) const;

@@ -42,12 +42,37 @@ void Statements::lower_statement(const Statement& s) {
              "`+=` updates an `inout` tensor and `{}` is {}; write `=`, or declare `inout {}`",
              s.name, draft.role == ir::Role::kOutput ? "an output" : "an intermediate", s.name);
   }
+  if (!c_.failed()) open_group(s);
   if (!c_.failed()) declare_indices(s, draft);
-  if (!c_.failed() && recurrences_.reads_itself(s)) recurrences_.open(s, draft, target_type(s));
+  const bool recurs = recurrences_.reads_itself(s) ||
+                      c_.groups.is_read_ahead(static_cast<size_t>(&s - c_.op.statements.data()));
+  if (!c_.failed() && recurs) recurrences_.open(s, draft, target_type(s));
   if (!c_.failed()) lower_where(s);
   if (!c_.failed()) lower_body(s, draft);
   if (!c_.failed()) publish(s, draft);
   if (c_.failed()) poison(s, draft);
+}
+
+/// Lets the first statement of a group, and those after it, read what all of them define.
+void Statements::open_group(const Statement& s) {
+  const std::vector<size_t> group = recurrences_.group_of(s);
+  if (group.empty() || &c_.op.statements[group[0]] != &s) return;
+  bool failed = false;
+  for (const size_t i : group) {
+    const Statement& member = c_.op.statements[i];
+    if (!c_.groups.is_read_ahead(i)) continue;
+    c_.statement = &member;
+    Draft draft;
+    declare_indices(member, draft);
+    if (!c_.failed()) recurrences_.open(member, draft, target_type(member));
+    if (c_.failed()) poison(member, draft);
+    failed |= c_.failed();
+    c_.set_failed(false);
+    c_.scope.clear();
+    inferred_.clear();
+  }
+  c_.statement = &s;
+  c_.set_failed(failed);
 }
 
 /// Does a term read what an earlier, wrong statement left without a shape?
@@ -219,7 +244,8 @@ std::optional<DType> Statements::target_type(const Statement& s) const {
 }
 
 void Statements::lower_body(const Statement& s, Draft& draft) {
-  const bool whole = s.value.kind == Term::kReduce && !s.accumulate && c_.chosen.empty();
+  const bool whole = s.value.kind == Term::kReduce && !s.accumulate && c_.chosen.empty() &&
+                     !recurrences_.in_steps(s);
   if (whole && lower_whole_reduction(s, draft)) return;
   if (!c_.failed()) lower_plain(s, draft);
 }

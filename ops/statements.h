@@ -29,6 +29,7 @@ class Statements {
   void lower_statement(const Statement& s);
 
  private:
+  void open_group(const Statement& s);
   bool mentions_shapeless(const Term& t) const;
   void poison(const Statement& s, const Draft& draft);
   void declare_indices(const Statement& s, Draft& draft);

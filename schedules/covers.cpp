@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "jit/ir/facts.h"
+#include "jit/ir/group.h"
 #include "jit/ir/poly.h"
 #include "jit/ir/recurrence.h"
 #include "jit/passes/joins.h"
@@ -153,7 +154,11 @@ bool follows_from(const Expr& domain, const Expr& condition, const Stage& s) {
 class Coverage {
  public:
   Coverage(const ir::Program& p, const Stage& s)
-      : p_(p), s_(s), root_(jit::kept_at_root(p, s)), home_(root_ ? ir::Place() : s.store) {}
+      : p_(p),
+        s_(s),
+        groups_(p),
+        root_(jit::kept_at_root(p, s)),
+        home_(root_ ? ir::Place() : s.store) {}
 
   std::string gaps() {
     std::vector<std::set<Atom>> dims;
@@ -192,11 +197,23 @@ class Coverage {
     return out;
   }
 
-  /// The stages inside the loop that read `of`.
+  /// Whether `load`, which `r` performs, is of what this iteration computes of `of`.
+  bool is_of(const Stage& r, const Expr& load, const Stage& of) const {
+    return load->name == of.output && !groups_.carried(p_.stages.index_of(r), load);
+  }
+
+  bool in_one_group(const Stage& a, const Stage& b) const {
+    return groups_.together(p_.stages.index_of(a), p_.stages.index_of(b));
+  }
+
+  /// The stages inside the loop that read the part of `of` computed there.
   std::vector<const Stage*> readers(const Stage& of) const {
     std::vector<const Stage*> out;
     for (const Stage& r : p_.stages) {
       if (r.name == of.name || !reads(r, of.output)) continue;
+      bool now = groups_.none();
+      if (!now) jit::each_load(r, [&](const Expr& load) { now = now || is_of(r, load, of); });
+      if (!now) continue;
       if (r.name == of.at.stage || is_inside(p_, r.at, of.at)) out.push_back(&r);
     }
     return out;
@@ -209,7 +226,7 @@ class Coverage {
     const std::vector<const Stage*> inside = readers(of);
     if (inside.empty()) {
       const Stage& owner = *p_.stage(of.at.stage);
-      const std::vector<std::string> theirs = jit::joined(of, owner);
+      const std::vector<std::string> theirs = jit::joined(of, owner, in_one_group(of, owner));
       for (size_t v = 0; v < of.vars.size(); ++v) {
         for (size_t d = 0; d < of.out_index.size(); ++d) {
           if (theirs[v].empty() || !ir::mentions_var(of.out_index[d], of.vars[v].name)) continue;
@@ -223,7 +240,7 @@ class Coverage {
     for (const Stage* r : inside) {
       bool fits = true;
       jit::each_load(*r, [&](const Expr& load) {
-        if (load->name != of.output) return;
+        if (!is_of(*r, load, of)) return;
         for (size_t d = 0; fits && d < dims.size(); ++d) {
           std::vector<std::string> vars;
           fits = is_dense(*r, load->args[d], vars) && !load->guarded;
@@ -333,7 +350,7 @@ class Coverage {
     const std::vector<const Stage*> inside = readers(of);
     if (inside.empty()) {
       Way indices;
-      const std::vector<std::string> theirs = jit::joined(of, owner);
+      const std::vector<std::string> theirs = jit::joined(of, owner, in_one_group(of, owner));
       for (size_t v = 0; v < theirs.size(); ++v) {
         if (!theirs[v].empty()) indices[of.vars[v].name] = ir::make_var(theirs[v]);
       }
@@ -341,7 +358,7 @@ class Coverage {
     }
     for (const Stage* r : inside) {
       jit::each_load(*r, [&](const Expr& load) {
-        if (load->name != of.output) return;
+        if (!is_of(*r, load, of)) return;
         Way indices;
         for (size_t d = 0; d < of.out_index.size(); ++d) {
           if (of.out_index[d]->op == ir::Op::kVar) indices[of.out_index[d]->name] = load->args[d];
@@ -385,6 +402,10 @@ class Coverage {
       if (around->name != owner.name) continue;
       for (const ir::Loop& l : t.loops) {
         if (!is_block(l.mark) && !is_thread(l.mark)) continue;
+        // Each thread reads what itself has written.
+        const bool outside =
+            t.name == owner.name && position_of(t, l.name) <= position_of(t, s_.at.loop);
+        if (outside && in_one_group(s_, owner)) continue;
         return fail("is in one launch with " + l.name + ", a loop over a GPU's " +
                     (is_block(l.mark) ? "blocks" : "threads") +
                     "; there each output has a launch of its own");
@@ -401,7 +422,8 @@ class Coverage {
         }
       }
     }
-    return !reads(s_, s_.output) || apart(owner);
+    const bool updates = p_.buffer(s_.output)->role == ir::Role::kInOut && reads(s_, s_.output);
+    return !updates || apart(owner);
   }
 
   /// No element is computed twice: the second time would read the result of the first.
@@ -423,6 +445,7 @@ class Coverage {
 
   const ir::Program& p_;
   const Stage& s_;
+  const ir::Groups groups_;
   bool root_;
   ir::Place home_;
   std::string why_;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "jit/halide/reduction.h"
+#include "jit/ir/group.h"
 #include "jit/ir/recurrence.h"
 
 namespace hone::jit::halide {
@@ -63,9 +64,9 @@ std::vector<E> reversed(const std::vector<Halide::Var>& vars) {
 }  // namespace
 
 StageFuncs StageMaker::make(const ir::Stage& stage) {
-  if (ir::is_recurrence(stage)) {
+  if (ir::is_recurrence(stage) || !ir::Groups(program_).none()) {
     refuse("stage " + stage.name +
-           " reads itself, which a Func of Halide's may not where it is pure");
+           " reads itself, or what reads it, which a Func of Halide's may not where it is pure");
   }
   ranges_.enter(stage);
   StageFuncs out;

@@ -7,6 +7,7 @@
 #include <random>
 #include <set>
 
+#include "jit/interp/reference_group.h"
 #include "jit/interp/reference_stage.h"
 #include "jit/interp/reference_state.h"
 #include "jit/interp/scalar.h"
@@ -218,8 +219,18 @@ void run_stages(RefState& state, const ReferenceOptions& options) {
   for (size_t s = 0; s < state.program->stages.size(); ++s) {
     state.stages.push_back(std::make_unique<StageEval>(state, static_cast<int>(s)));
   }
+  const ir::Groups groups(*state.program);
+  state.groups.resize(state.stages.size());
+  for (const ir::Group& group : groups.all()) {
+    const auto together = std::make_shared<GroupEval>(state, groups, group);
+    for (const size_t s : group.stages) state.groups[s] = together;
+  }
   if (!state.on_demand) {
-    for (auto& stage : state.stages) stage->run_all();
+    for (size_t s = 0; s < state.stages.size(); ++s) {
+      const ir::Group* group = groups.of(s);
+      if (!group) state.stages[s]->run_all();
+      if (group && s == group->leader()) state.groups[s]->run_all();
+    }
     return;
   }
   size_t output = 0;
@@ -227,7 +238,7 @@ void run_stages(RefState& state, const ReferenceOptions& options) {
     if (b.producer < 0 || b.buffer->role == ir::Role::kTemp) continue;
     for (int64_t p : options.elements[output]) {
       if (b.cells.state[static_cast<size_t>(b.cells.slot(p))] == Cells::kEmpty) {
-        state.stages[static_cast<size_t>(b.producer)]->run_element(p);
+        state.evaluate_element(b.producer, p);
       }
     }
     ++output;

@@ -89,6 +89,7 @@ void StageEval::find_order() {
   ir::Stage plain = stage_;
   plain.relations.clear();
   plain.loops.clear();
+  plain.at = plain.store = {};
   for (ir::IndexVar& v : plain.vars) {
     v.backward = false;
     plain.loops.push_back({v.name});
@@ -212,6 +213,45 @@ void StageEval::run_all() {
   under_way_ = recurs_;
   over_vars(p, 0);
   under_way_ = false;
+}
+
+void StageEval::run_fixed() {
+  if (!fixed_lane_) fixed_lane_ = choose_lane();
+  over_vars(plan(*fixed_lane_), 0);
+}
+
+int StageEval::slot_of(const std::string& name) const {
+  const auto at = std::find(names_.begin(), names_.begin() + vars_, name);
+  return at == names_.begin() + vars_ ? -1 : static_cast<int>(at - names_.begin());
+}
+
+void StageEval::fix(const std::string& name, std::optional<int64_t> value) {
+  const int slot = slot_of(name);
+  if (slot < 0) return;
+  std::optional<int64_t>& fixed = fixed_[static_cast<size_t>(slot)];
+  if (fixed.has_value() != value.has_value()) fixed_lane_.reset();
+  fixed = value;
+}
+
+void StageEval::fix_none() {
+  std::fill(fixed_.begin(), fixed_.end(), std::nullopt);
+  fixed_lane_.reset();
+}
+
+std::pair<int64_t, int64_t> StageEval::range_of(const std::string& name) {
+  Range r;
+  range(slot_of(name), &r);
+  return {r.lo, r.hi};
+}
+
+std::optional<int64_t> StageEval::value_at(const std::string& name, int64_t position) const {
+  const int slot = slot_of(name);
+  if (!invertible_ || slot < 0) return std::nullopt;
+  for (size_t d = output_.shape.size(); d-- > 0;) {
+    if (index_slots_[d] == slot) return position % output_.shape[d];
+    position /= output_.shape[d];
+  }
+  return std::nullopt;
 }
 
 void StageEval::run_element(int64_t position) {

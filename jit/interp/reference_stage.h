@@ -5,6 +5,8 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "jit/interp/reference_state.h"
@@ -21,6 +23,16 @@ class StageEval {
   void run_all();
   /// Evaluates the element at row-major position `p` of the output.
   void run_element(int64_t p);
+
+  /// Evaluates the elements at the values of variables that `fix` gave.
+  void run_fixed();
+  /// Leaves one value to the index variable `name`, or all; a stage without it has none to fix.
+  void fix(const std::string& name, std::optional<int64_t> value);
+  void fix_none();
+  /// The first value of an index variable, and the one behind its last.
+  std::pair<int64_t, int64_t> range_of(const std::string& name);
+  /// The value of an index variable at position `p` of the output, where that tells it.
+  std::optional<int64_t> value_at(const std::string& name, int64_t p) const;
 
  private:
   struct Range {
@@ -41,6 +53,7 @@ class StageEval {
   const ir::IndexVar& var(int slot) const;
   int slots() const { return static_cast<int>(names_.size()); }
   bool lane_is_var(const Plan& p) const { return p.lane >= 0 && p.lane < vars_; }
+  int slot_of(const std::string& name) const;
   void find_order();
   bool is_lane(int slot) const;
   void split_where();
@@ -94,7 +107,8 @@ class StageEval {
   int lane_count_ = 0;  ///< of the elements under way
   bool dead_ = false;   ///< all of them are poisoned: no term changes that
   std::optional<int> element_lane_;
-  uint8_t poison_[kLanes];  ///< of the elements under way: they depend on bad data
+  std::optional<int> fixed_lane_;  ///< for the variables that are fixed now
+  uint8_t poison_[kLanes];         ///< of the elements under way: they depend on bad data
   std::unique_ptr<RunningValues> running_;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "jit/interp/reference_group.h"
 #include "jit/interp/reference_stage.h"
 #include "jit/interp/scalar.h"
 
@@ -51,6 +52,15 @@ int RefState::buffer_index(const std::string& name) const {
     if (buffers[i].buffer->name == name) return static_cast<int>(i);
   }
   return -1;
+}
+
+void RefState::evaluate_element(int stage, int64_t p) {
+  const auto s = static_cast<size_t>(stage);
+  if (groups[s]) {
+    groups[s]->run_element(s, p);
+  } else {
+    stages[s]->run_element(p);
+  }
 }
 
 namespace {
@@ -117,9 +127,9 @@ struct Leaves {
   int load(TapeBuilder& tape, const Expr& e) const {
     const int index = state.buffer_index(e->name);
     const RefBuffer& buffer = state.buffers[static_cast<size_t>(index)];
-    // A recurrence reads its own results; an update reads the old value.
-    const bool own = buffer.producer == stage && buffer.buffer->role != ir::Role::kInOut;
-    const bool computed = (buffer.producer >= 0 && buffer.producer < stage) || own;
+    // A recurrence reads its own results and later stages'; an update reads the old value.
+    const bool old = buffer.producer >= stage && buffer.buffer->role == ir::Role::kInOut;
+    const bool computed = buffer.producer >= 0 && !old;
     const size_t rank = buffer.shape.size();
     std::vector<int64_t> strides(rank, 1);
     if (computed) {
@@ -189,7 +199,7 @@ void load_computed(RefState& state, const TapeInstr& in, Frame& fr, int n, int d
     if (mask && !mask[l]) continue;
     int64_t slot = cells.slot(offsets[l]);
     if (state.on_demand && cells.state[static_cast<size_t>(slot)] == Cells::kEmpty) {
-      state.stages[static_cast<size_t>(buffer.producer)]->run_element(offsets[l]);
+      state.evaluate_element(buffer.producer, offsets[l]);
     }
     const auto s = static_cast<size_t>(slot);
     if (cells.state[s] != Cells::kWritten) {

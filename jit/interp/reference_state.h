@@ -13,6 +13,7 @@
 
 namespace hone::jit {
 
+class GroupEval;
 class StageEval;
 
 /// Values of a computed tensor, by row-major position: an array, or a table of those asked for.
@@ -59,9 +60,12 @@ struct RefState {
   std::vector<int64_t> int_scalars;
   std::vector<RefBuffer> buffers;
   std::vector<std::unique_ptr<StageEval>> stages;
-  std::string fault;  ///< the first access that found nothing
+  std::vector<std::shared_ptr<GroupEval>> groups;  ///< per stage; null: it is in none
+  std::string fault;                               ///< the first access that found nothing
 
   int buffer_index(const std::string& name) const;
+  /// Evaluates element `p` of the stage, and what else comes with it.
+  void evaluate_element(int stage, int64_t p);
   /// The value of an expression in constants and dims.
   int64_t extent(const ir::Expr& e);
 };

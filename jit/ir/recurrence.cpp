@@ -3,31 +3,14 @@
 
 #include <algorithm>
 
+#include "jit/ir/carrying_loop.h"
+#include "jit/ir/group.h"
 #include "jit/ir/poly.h"
 
 namespace hone::ir {
 namespace {
 
 using Distance = std::vector<std::optional<int64_t>>;
-
-/// Calls f on every load that computing the stage performs.
-template <class F>
-void each_read(const Stage& stage, const F& f) {
-  const auto look = [&](const Expr& root) {
-    if (!root) return;
-    visit(root, [&](const Expr& e) {
-      if (e->op == Op::kLoad) f(e);
-    });
-  };
-  look(stage.value);
-  look(stage.where);
-  for (const auto* vars : {&stage.vars, &stage.rvars}) {
-    for (const IndexVar& v : *vars) {
-      look(v.lo);
-      look(v.hi);
-    }
-  }
-}
 
 Distance distance_of(const Stage& stage, const Expr& load) {
   Distance out;
@@ -46,109 +29,6 @@ Distance distance_of(const Stage& stage, const Expr& load) {
   }
   return out;
 }
-
-bool is_zero(const std::optional<int64_t>& step) { return step && *step == 0; }
-bool is_earlier(const std::optional<int64_t>& step) { return step && *step < 0; }
-
-/// Follows a carried read through the loops of its stage, from the outermost to the innermost.
-class Order {
- public:
-  Order(const Stage& stage, const CarriedRead& read) : stage_(stage), read_(read) {}
-
-  /// Why the element may be read before it is written; empty: it is not.
-  std::string broken() {
-    for (loop_ = stage_.loops.data(); loop_ != stage_.loops.data() + stage_.loops.size(); ++loop_) {
-      const std::vector<std::string> roots = roots_of(loop_->name);
-      const bool same = std::all_of(roots.begin(), roots.end(),
-                                    [&](const std::string& v) { return is_zero(step_of(v)); });
-      if (same) continue;
-      if (loop_->mark == Mark::kParallel || is_block(loop_->mark) || is_thread(loop_->mark)) {
-        return "what one of its iterations writes another one reads, and they run at one time";
-      }
-      if (written_before_) continue;
-      if (loop_->mark != Mark::kSerial && loop_->mark != Mark::kUnroll) {
-        return "its iterations are to run one after the other";
-      }
-      std::string why = roots.size() == 1 ? along(roots[0]) : fused();
-      if (!why.empty()) return why;
-    }
-    return written_before_ ? "" : "no loop runs from what is read to what is written";
-  }
-  const std::string& loop() const { return loop_->name; }
-  bool at_loop() const { return loop_ != stage_.loops.data() + stage_.loops.size(); }
-
- private:
-  std::optional<int64_t> step_of(const std::string& var) const {
-    for (size_t v = 0; v < stage_.vars.size(); ++v) {
-      if (stage_.vars[v].name == var) return read_.distance[v];
-    }
-    return std::nullopt;  // reduced
-  }
-
-  const Relation* maker_of(const std::string& loop) const {
-    for (const Relation& r : stage_.relations) {
-      if (r.outer == loop || (r.kind == Relation::kSplit && r.inner == loop)) return &r;
-    }
-    return nullptr;
-  }
-
-  std::vector<std::string> roots_of(const std::string& loop) const {
-    const Relation* r = maker_of(loop);
-    if (!r) return {loop};
-    std::vector<std::string> out = roots_of(r->parent);
-    if (r->kind == Relation::kFuse) {
-      for (std::string& v : roots_of(r->second)) out.push_back(std::move(v));
-    }
-    return out;
-  }
-
-  /// The loops that a var was split into, outer ones first, which keeps the order of its values.
-  /// False where they do not run through each value once.
-  bool append_parts(const std::string& loop, std::vector<std::string>& out) const {
-    for (const Relation& r : stage_.relations) {
-      if (r.kind != Relation::kSplit || r.parent != loop) continue;
-      if (r.tail == Tail::kOverlap || r.tail == Tail::kPad) return false;
-      return append_parts(r.outer, out) && append_parts(r.inner, out);
-    }
-    out.push_back(loop);
-    return true;
-  }
-
-  /// A loop of one var: of an earlier iteration, or of the same where the var was split and its
-  /// loops inside decide.
-  std::string along(const std::string& var) {
-    const auto step = step_of(var);
-    if (!is_earlier(step)) return "what it reads may lie at a later iteration of it";
-    std::vector<std::string> parts;
-    if (!append_parts(var, parts)) return "its split repeats iterations or runs beyond them";
-    const auto at = std::find(parts.begin(), parts.end(), loop_->name);
-    const auto place = [&](const std::string& name) {
-      return std::find_if(stage_.loops.begin(), stage_.loops.end(),
-                          [&](const Loop& l) { return l.name == name; });
-    };
-    for (auto outer = parts.begin(); outer != at; ++outer) {
-      if (place(*outer) > place(loop_->name)) return "loop " + *outer + " is to stand around it";
-    }
-    written_before_ = at + 1 == parts.end();
-    return "";
-  }
-
-  /// Two whole loops fused: as the one inside the other.
-  std::string fused() {
-    const Relation* r = maker_of(loop_->name);
-    if (r->kind != Relation::kFuse || maker_of(r->parent) || maker_of(r->second)) {
-      return "it is made of several loops, and their order is not known";
-    }
-    const auto outer = step_of(r->parent);
-    written_before_ = is_earlier(outer) || (is_zero(outer) && is_earlier(step_of(r->second)));
-    return written_before_ ? "" : "what it reads may lie at a later iteration of it";
-  }
-
-  const Stage& stage_;
-  const CarriedRead& read_;
-  const Loop* loop_ = nullptr;
-  bool written_before_ = false;  ///< by an earlier iteration of the loops so far
-};
 
 Reject rejected(const Stage& stage, const std::string& loop, std::string why) {
   Reject reject(std::move(why));
@@ -178,7 +58,8 @@ std::vector<CarriedRead> carried_reads(const Stage& stage) {
 bool is_recurrence(const Stage& stage) { return !carried_reads(stage).empty(); }
 
 bool has_recurrence(const Program& program) {
-  return std::any_of(program.stages.begin(), program.stages.end(), is_recurrence);
+  return std::any_of(program.stages.begin(), program.stages.end(), is_recurrence) ||
+         !Groups(program).none();
 }
 
 std::vector<std::string> independent_vars(const Stage& stage) {
@@ -186,7 +67,7 @@ std::vector<std::string> independent_vars(const Stage& stage) {
   std::vector<std::string> out;
   for (size_t v = 0; v < stage.vars.size(); ++v) {
     const bool same = std::all_of(reads.begin(), reads.end(),
-                                  [&](const CarriedRead& r) { return is_zero(r.distance[v]); });
+                                  [&](const CarriedRead& r) { return is_same(r.distance[v]); });
     if (same) out.push_back(stage.vars[v].name);
   }
   return out;
@@ -284,8 +165,9 @@ std::optional<Reject> broken_order(const Stage& stage, bool may_carry) {
     if (stage.reduce != Reduce::kNone || !stage.factored.empty()) {
       return rejected(stage, "", reads + ", which a reduction may not do");
     }
-    Order order(stage, read);
-    const std::string why = order.broken();
+    CarryingLoop order(stage, read.distance, stage.loops.size());
+    std::string why = order.broken();
+    if (why.empty() && !order.carrier()) why = "no loop runs from what is read to what is written";
     if (why.empty()) continue;
     if (!order.at_loop()) return rejected(stage, "", reads + ", and " + why);
     return rejected(stage, order.loop(), "loop " + order.loop() + ": " + reads + ", and " + why);
@@ -294,16 +176,21 @@ std::optional<Reject> broken_order(const Stage& stage, bool may_carry) {
 }
 
 std::optional<Reject> broken_order(const Program& program) {
+  const Groups groups(program);
+  if (auto broken = groups.broken()) return broken;
   for (size_t s = 0; s < program.stages.size(); ++s) {
     const Stage& stage = program.stages[s];
-    const bool may_carry = stage.at.root() || carried_state(program, stage);
-    if (auto broken = broken_order(stage, may_carry)) return broken;
+    if (!groups.of(s)) {
+      const bool may_carry = stage.at.root() || carried_state(program, stage);
+      if (auto broken = broken_order(stage, may_carry)) return broken;
+    }
     std::string missing;
     each_read(stage, [&](const Expr& load) {
       if (load->name == stage.output) return;
       const Buffer* buffer = program.buffer(load->name);
       const Stage* made = program.producer(load->name);
-      const bool later = made && program.stages.index_of(*made) > s;
+      const size_t by = made ? program.stages.index_of(*made) : s;
+      const bool later = by > s && !groups.together(by, s);
       const bool absent = !buffer || (!made && buffer->role == Role::kTemp);
       // The old value of an inout is there before the stage that updates it.
       if (absent || (later && buffer->role != Role::kInOut)) missing = load->name;

@@ -11,6 +11,25 @@
 
 namespace hone::ir {
 
+/// Calls f on every load that computing the stage performs.
+template <class F>
+void each_read(const Stage& stage, const F& f) {
+  const auto look = [&](const Expr& root) {
+    if (!root) return;
+    visit(root, [&](const Expr& e) {
+      if (e->op == Op::kLoad) f(e);
+    });
+  };
+  look(stage.value);
+  look(stage.where);
+  for (const auto* vars : {&stage.vars, &stage.rvars}) {
+    for (const IndexVar& v : *vars) {
+      look(v.lo);
+      look(v.hi);
+    }
+  }
+}
+
 /// A read of a stage of what the stage itself writes, at another element than the one it writes: a
 /// loop-carried dependence.
 struct CarriedRead {
@@ -24,7 +43,7 @@ struct CarriedRead {
 std::vector<CarriedRead> carried_reads(const Stage& stage);
 /// Whether the stage has carried reads: its loops run in an order.
 bool is_recurrence(const Stage& stage);
-/// Whether some stage of the program is a recurrence.
+/// Whether some stage of the program is a recurrence, or several are one together.
 bool has_recurrence(const Program& program);
 /// The vars whose loops may run in any order: at each of their values a chain of its own.
 std::vector<std::string> independent_vars(const Stage& stage);

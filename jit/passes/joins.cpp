@@ -39,7 +39,7 @@ bool kept_at_root(const Program& program, const Stage& stage) {
   return b.role != Role::kTemp || b.space == Space::kRoot;
 }
 
-std::vector<std::string> joined(const Stage& stage, const Stage& owner) {
+std::vector<std::string> joined(const Stage& stage, const Stage& owner, bool by_name) {
   std::vector<const IndexVar*> theirs;
   for (const auto* list : {&owner.vars, &owner.rvars}) {
     for (const IndexVar& v : *list) theirs.push_back(&v);
@@ -53,6 +53,7 @@ std::vector<std::string> joined(const Stage& stage, const Stage& owner) {
       const IndexVar& w = *theirs[k];
       if (!same_bound(v.lo, w.lo) || !same_bound(v.hi, w.hi)) continue;
       if (std::find(out.begin(), out.end(), w.name) != out.end()) continue;
+      if (by_name && v.name != w.name) continue;
       const int likeness = (index_alike(stage, v.name, owner, w.name) ? kAlikeInMemory : 0) +
                            (v.name == w.name ? kSameName : 0) + (i == k ? kSamePlace : 0);
       if (likeness <= most) continue;

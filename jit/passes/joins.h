@@ -15,7 +15,9 @@ bool kept_at_root(const ir::Program& program, const ir::Stage& stage);
 /// For each index of `stage` the one of `owner` that it goes with, "" where there is none. It
 /// decides what a loop of `owner` computes of a stage that nothing inside the loop reads. The
 /// indices have one range, and each is taken once. Those that index a tensor alike come first, then
-/// those of one name, then those of one position.
-std::vector<std::string> joined(const ir::Stage& stage, const ir::Stage& owner);
+/// those of one name, then those of one position. `by_name`: in a group, where those of one name
+/// are one.
+std::vector<std::string> joined(const ir::Stage& stage, const ir::Stage& owner,
+                                bool by_name = false);
 
 }  // namespace hone::jit

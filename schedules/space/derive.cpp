@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "jit/ir/recurrence.h"
 #include "jit/passes/lower.h"
 #include "schedules/legal.h"
+#include "schedules/space/analysis/group_members.h"
 #include "schedules/space/rules/rule.h"
 #include "schedules/space/space.h"
 
@@ -44,7 +44,7 @@ bool attempt(Plan& plan, const Rule& rule, const std::string& stage,
   const auto decided = static_cast<std::ptrdiff_t>(plan.decisions().size());
   plan.declines("");  // what gives up says why
   const bool applied =
-      rule.ordered || !ir::is_recurrence(plan.stage(stage))
+      rule.ordered || !keeps_order(plan, stage)
           ? rule.apply(plan, stage)
           : plan.declines("the stage reads itself, and the rule knows of no order to keep");
   if (trail) {

@@ -44,6 +44,8 @@ class Plan {
   const ir::Target& target() const { return *target_; }
   const ir::Machine& machine() const { return machine_; }
   const ir::Stage& stage(const std::string& name) const { return *program_.stage(name); }
+  /// Whether some stage reads itself, or what reads it.
+  bool recurs() const { return recurs_; }
   /// Facts of a stage; where it is computed inside another, with the extents of its window.
   StageFacts facts(const std::string& stage) const;
   /// From now on `var` of `stage` runs over `extent` values at a time.

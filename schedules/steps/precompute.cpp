@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "schedules/steps/in_group.h"
 #include "schedules/steps/parts.h"
 #include "schedules/steps/rows.h"
 #include "schedules/steps/stage_copy.h"
@@ -69,6 +70,7 @@ Applied apply_precompute(ir::Program p, const Step& step) {
   std::erase_if(reader.prefetches, [&](const ir::Prefetch& f) { return !reads(reader, f.tensor); });
   p.buffers.push_back(std::move(b));
   p.stages.insert(*found, std::move(made));
+  keep_in_group(p, name, p.stages[*found + 1].name);
   return p;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "schedules/steps/edit.h"
+#include "schedules/steps/in_group.h"
 #include "schedules/steps/rows.h"
 
 namespace hone::schedules {
@@ -85,6 +86,7 @@ Applied apply_rfactor(ir::Program p, const Step& step) {
   become_combine_rfactor(s, loop, partial);
   p.buffers.push_back(std::move(partial));
   p.stages.insert(*found, std::move(made));
+  keep_in_group(p, step.name("partial"), p.stages[*found + 1].name);
   return p;
 }
 

@@ -62,6 +62,27 @@ const char* const kValid[] = {
     "Z[j] = sum[i](Y[i,j]*X[i,j]) } M=1..9 N=1..40",
     "op f(X: f64[B,M,N]) -> (Y: f64[B,M,N]) { Y[b,i,j] = X[b,i,j] + 0.25*(Y[b,i-2,j] else 0) + "
     "0.25*(Y[b,i-1,j] else 0) } B=3 M=7 N=10",
+    // Statements that read one another, and reductions of what earlier steps wrote.
+    "op f(X: f32[L,B,N], U: f32[N,N], s: f32[B,N]) -> (h: f32[L,B,N]) { h[t,b,j] = tanh(X[t,b,j] + "
+    "sum[k](U[j,k]*(h[t-1,b,k] else s[b,k]))) } L=5 B=3 N=20",
+    "op f(X: bf16[L,B,N], U: bf16[N,N]) -> (h: bf16[L,B,N]) { h[t,b,j] = tanh(X[t,b,j] + "
+    "sum[k](U[j,k]*(h[t+1,b,k] else 0.5))) } L=1..5 B=3 N=1..20",
+    "op f(X: f32[L,B,4,N], U: f32[4,N,N]) -> (h: f32[L,B,N], c: f32[L,B,N]) { g[t,b,q,j] = "
+    "X[t,b,q,j] + sum[k](U[q,j,k]*(h[t-1,b,k] else 0)); c[t,b,j] = sigmoid(g[t,b,1,j])*(c[t-1,b,j] "
+    "else 1) + sigmoid(g[t,b,0,j])*tanh(g[t,b,2,j]); h[t,b,j] = sigmoid(g[t,b,3,j])*tanh(c[t,b,j]) "
+    "} "
+    "L=4 B=3 N=19 const=U",
+    "op f(X: f32[L,B,N], U: f32[N,N], n: i64[B]) -> (h: f32[L,B,N]) { h[t,b,j] = select(t < n[b], "
+    "tanh(X[t,b,j] + sum[k](U[j,k]*(h[t-1,b,k] else 0))), h[t-1,b,j] else 0) } L=5 B=6 N=17",
+    "op f(X: f32[M,N]) -> (Y: f32[M,N]) { Y[i,j] = X[i,j] + 0.5*(Y[i,j-1] else 0) + "
+    "0.125*max[k in 0..N](Y[i-1,k] else 0) } M=7 N=19",
+    "op f(X: i32[M,N]) -> (H: i32[M,N]) { E: i32[i,j] = max(E[i,j-1] else 0, H[i,j-1] else 1); F: "
+    "i32[i,j] = max(F[i-1,j] else 2, H[i-1,j] else 0); H[i,j] = X[i,j] + E[i,j] - F[i,j] } M=9 "
+    "N=14",
+    "op f(X: f32[L,B], W: f32[B]) -> (h: f32[L,B], s: f32[L]) { a[t,b] = 0.5*(h[t-1,b] else 0) + "
+    "X[t,b]; s[t] = sum[b](a[t,b]); h[t,b] = a[t,b]*exp(W[b]) } L=6 B=20",
+    "op f(X: f32[L,B]) -> (h: f32[L,B]) { a: f32[t,b] = 0.5*(h[t-1,b] else 0) + X[t,b]; h[t,b] = "
+    "(a[t-1,b] else 1) + X[t,b] } L=1..6 B=20",
     // Indices that data give, with something done to them.
     "op f(A: f32[M], p: i32[N]) -> (Y: f32[N]) { Y[n] = A[p[n]-1] } N=20 M=9",
     "op f(A: f32[M], p: i32[N]) -> (Y: f32[N]) { Y[n] = A[p[n]+1] } N=0..20 M=2..9",

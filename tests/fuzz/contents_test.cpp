@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "jit/ir/functions/function.h"
+#include "jit/ir/group.h"
 #include "jit/ir/integers.h"
 #include "jit/ir/recurrence.h"
 #include "ops/definition.h"
@@ -127,6 +128,17 @@ bool recurs(const Problem& p, const std::function<bool(const ir::Stage&)>& f) {
                      [&](const ir::Stage& s) { return ir::is_recurrence(s) && f(s); });
 }
 
+/// Stages that read one another, one of which `f` holds for.
+bool together(const Problem& p, const std::function<bool(const ir::Stage&)>& f) {
+  const ir::Groups groups(p.program);
+  for (const ir::Group& group : groups.all()) {
+    for (const size_t s : group.stages) {
+      if (f(p.program.stages[s])) return true;
+    }
+  }
+  return false;
+}
+
 struct Construct {
   const char* name;
   std::function<bool(const Problem&)> found;
@@ -160,6 +172,10 @@ std::vector<Construct> forms() {
          return recurs(p,
                        [](auto& s) { return ir::independent_vars(s).size() + 1 < s.vars.size(); });
        }},
+      {"recurrence that reduces",
+       [](P p) { return together(p, [](auto& s) { return s.reduce != ir::Reduce::kNone; }); }},
+      {"recurrence of two statements",
+       [](P p) { return together(p, [](auto& s) { return s.name[0] == 'g'; }); }},
       {"+=", [](P p) { return any_statement(p, [](auto& s) { return s.accumulate; }); }},
       {"type of an intermediate",
        [](P p) { return any_statement(p, [](auto& s) { return !s.type.empty(); }); }},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "jit/ir/recurrence.h"
 #include "jit/passes/joins.h"
 
 namespace hone::jit {
@@ -67,6 +68,8 @@ bool BindingTime::hosts_kept(const Stage& stage) const {
 
 bool BindingTime::is_bound(const Stage& stage) {
   if (kept_at_root(program_, stage) || hosts_kept(stage)) return false;
+  // What a recurrence reads of itself is nowhere yet.
+  if (is_recurrence(stage) || context_.groups.of(program_.stages.index_of(stage))) return false;
   bool any = false, all = is_bound(stage.value, false) && is_bound(stage.where, false);
   each_load(stage, [&](const Expr&) { any = true; });
   for (const auto* list : {&stage.vars, &stage.rvars}) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "jit/ir/facts.h"
+#include "jit/ir/group.h"
 #include "jit/ir/nest.h"
 #include "jit/ir/target.h"
 #include "jit/passes/lower/instance.h"
@@ -35,6 +36,7 @@ struct LoweringContext {
   ir::Nest nest;
   ir::Facts facts;  ///< of dims, of data that were checked, and of the loops that are open
   const StageTree tree;
+  const ir::Groups groups;
   std::vector<StageLoops> loops;                         ///< per stage
   std::vector<Instance*> active;                         ///< per stage; null: not being emitted
   std::vector<std::pair<std::string, Storage>> storage;  ///< per live buffer; searched from the end

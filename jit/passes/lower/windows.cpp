@@ -190,8 +190,9 @@ std::vector<Span> Windows::needed(const std::string& buffer, const Place& place)
     std::vector<Span> vars;
     bool known = false;
     each_load(reader, [&](const Expr& e) {
-      if (e->name != buffer) return;
-      if (carried && goes_back(e->args[carried->dim]) > 0) return;  // is there already
+      // What an earlier iteration wrote is there.
+      if (e->name != buffer || context_.groups.carried(r, e)) return;
+      if (carried && goes_back(e->args[carried->dim]) > 0) return;
       if (!known) {
         known = true;
         vars = spans_inside(r);
@@ -211,7 +212,9 @@ std::vector<Span> Windows::beside(const Stage& stage, const Place& place) {
   const Stage& owner = *program_.stage(place.stage);
   const std::vector<Span> theirs = spans_inside(program_.stages.index_of(owner));
   std::vector<Span> own = domain_of(static_cast<int>(program_.stages.index_of(stage)));
-  const std::vector<std::string> goes_with = joined(stage, owner);
+  const bool grouped =
+      context_.groups.together(program_.stages.index_of(stage), program_.stages.index_of(owner));
+  const std::vector<std::string> goes_with = joined(stage, owner, grouped);
   for (size_t v = 0; v < goes_with.size(); ++v) {
     size_t w = 0;
     for (const auto* list : {&owner.vars, &owner.rvars}) {
@@ -242,7 +245,12 @@ std::vector<Span> Windows::whole(const Stage& stage) {
 bool Windows::is_read_inside(const std::string& buffer, const Place& place) const {
   for (const size_t r : context_.tree.readers(buffer)) {
     const Stage& reader = program_.stages[r];
-    if (reader.output != buffer && context_.tree.is_inside(r, place)) return true;
+    if (reader.output == buffer || !context_.tree.is_inside(r, place)) continue;
+    bool reads = false;
+    each_load(reader, [&](const Expr& e) {
+      reads = reads || (e->name == buffer && !context_.groups.carried(r, e));
+    });
+    if (reads) return true;
   }
   return false;
 }

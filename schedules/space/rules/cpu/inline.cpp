@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "schedules/space/analysis/group_members.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/rules/rule.h"
 #include "schedules/steps/parts.h"
@@ -93,6 +94,15 @@ std::string dear(const ir::Stage& stage, const StageFacts& facts, size_t readers
   return why + ", with " + std::to_string(facts.loads.size()) + " loads each";
 }
 
+/// True of a stage that says for a reduction what stands before the first state. Then the choice is
+/// made once in each step.
+bool chooses_state(const Plan& plan, const ir::Stage& s, const std::vector<size_t>& readers) {
+  if (s.value->op != ir::Op::kLoad || !s.value->guarded || !in_steps(plan, s.name)) return false;
+  return std::any_of(readers.begin(), readers.end(), [&](size_t r) {
+    return plan.program().stages[r].reduce != ir::Reduce::kNone;
+  });
+}
+
 bool apply_inline_cheap(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (plan.program().buffer(s.output)->role != ir::Role::kTemp) {
@@ -102,6 +112,9 @@ bool apply_inline_cheap(Plan& plan, const std::string& name) {
   if (s.reduce != ir::Reduce::kNone) return plan.declines("the stage reduces");
   const std::vector<size_t> readers = readers_of(plan.program(), s.output);
   if (readers.empty()) return plan.declines("no stage reads it");
+  if (chooses_state(plan, s, readers)) {
+    return plan.declines("a reduction would choose at each term what it chooses once in a step");
+  }
   const StageFacts facts = plan.facts(name);
   bool guarded = false;
   for (size_t r : readers) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "schedules/space/analysis/group_members.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/rules/rule.h"
 
@@ -84,9 +85,69 @@ bool run_chains(Plan& plan, const std::string& name, std::vector<std::string> ch
   return order_chains(plan, name, chains, {h.inner}) && plan.add(step::unroll({name, h.inner}));
 }
 
+/// The chains that are cut among threads: of the index with the most of them. "": none are.
+std::string cut_chains(Plan& plan, const GroupMembers& group) {
+  const int64_t threads = plan.machine().threads;
+  std::string longest;
+  const StageFacts facts = plan.facts(group.leader);
+  for (const std::string& v : group.order.chains) {
+    if (longest.empty() || facts.extent(v) > facts.extent(longest)) longest = v;
+  }
+  if (longest.empty() || threads < 2 || facts.extent(longest) < 2) return "";
+  const int64_t each = (facts.extent(longest) + threads - 1) / threads;
+  const Plan::Halves h = plan.split(group.leader, longest, each, ir::Tail::kPeel);
+  if (h.outer.empty()) return "";
+  for (const std::string& other : group.others) {
+    if (plan.stage(other).var(longest)) plan.set_window(other, longest, each);
+  }
+  plan.set_window(group.leader, longest, each);
+  return h.outer;
+}
+
+/// Stages that go on together: the leader's loops in order around what each step computes of all
+/// of them. The others are stages like any other there, for the rules to come.
+bool run_steps(Plan& plan, const GroupMembers& group) {
+  const std::string& name = group.leader;
+  for (const std::string& other : group.others) {
+    for (const auto& [var, backward] : group.order.shared) plan.set_window(other, var, 1);
+  }
+  std::vector<std::string> order;
+  if (std::string outer = cut_chains(plan, group); !outer.empty()) order.push_back(outer);
+  for (const auto& [var, backward] : group.order.shared) {
+    order.push_back(var);
+    plan.set_window(name, var, 1);
+  }
+  if (!keep_near(plan, group)) return false;
+  plan.finish(name);
+  const StageFacts facts = plan.facts(name);
+  std::vector<std::string> rest;
+  for (const ir::IndexVar& v : plan.stage(name).vars) {
+    const std::string loop = plan.loop_of(name, v.name);
+    if (std::find(order.begin(), order.end(), loop) == order.end()) rest.push_back(v.name);
+  }
+  std::stable_sort(rest.begin(), rest.end(), [&](const std::string& a, const std::string& b) {
+    return std::abs(facts.store.stride(a)) > std::abs(facts.store.stride(b));
+  });
+  const std::string last = rest.empty() ? "" : rest.back();
+  const bool vectors = !last.empty() && facts.store.stride(last) == 1 && facts.extent(last) > 1;
+  for (const std::string& v : rest) order.push_back(plan.loop_of(name, v));
+  if (!vectors) return order_loops(plan, name, order);
+  order.pop_back();
+  const int64_t lanes = plan.lanes(widest_type(plan.program(), plan.stage(name)));
+  if (facts.extent(last) <= lanes) {
+    order.push_back(plan.loop_of(name, last));
+  } else {
+    const Plan::Halves h = plan.split(name, last, lanes, ir::Tail::kPeel);
+    if (h.outer.empty()) return false;
+    order.insert(order.end(), {h.outer, h.inner});
+  }
+  return order_loops(plan, name, order) && plan.add(step::vectorize({name, order.back()}));
+}
+
 bool apply_recurrence(Plan& plan, const std::string& name) {
+  if (const GroupMembers group = led_by(plan, name)) return run_steps(plan, group);
   const ir::Stage s = plan.stage(name);
-  if (!ir::is_recurrence(s)) return plan.declines("the stage does not read itself");
+  if (!keeps_order(plan, name)) return plan.declines("the stage does not read itself");
   const StageFacts facts = plan.facts(name);
   std::vector<std::string> chains = ir::independent_vars(s);
   plan.finish(name);
@@ -108,7 +169,7 @@ const Rule cpu::kRecurrence = {
     "recurrence",
     "A stage that reads itself: the indices along which it does run in order. Inside them "
     "neighbouring chains are vectors, or several run side by side; outside, chains are for "
-    "threads.",
+    "threads. Stages that read one another go on together, in the loops of the last of them.",
     apply_recurrence,
     /*forwards=*/false,
     /*ordered=*/true,

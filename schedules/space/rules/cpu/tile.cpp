@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "schedules/space/analysis/align.h"
+#include "schedules/space/analysis/group_members.h"
 #include "schedules/space/analysis/pack.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/analysis/tile_axes.h"
@@ -26,6 +27,7 @@ std::string unfusable(const Plan& plan, const ir::Stage& p, const ir::Stage& s, 
   if (!result.axes.empty()) return "has results laid out in memory";
   if (!p.at.root() && p.at.stage != s.name) return "is computed inside another stage";
   if (others) return "has other readers";
+  if (in_steps(plan, s.name) && !in_steps(plan, p.name)) return "is made for all steps at once";
   return pointwise(p, s) ? "" : "is not read point by point";
 }
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "schedules/space/analysis/gpu.h"
+#include "schedules/space/analysis/group_members.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/rules/rule.h"
 #include "schedules/steps/edit.h"
@@ -16,12 +17,9 @@ namespace {
 /// Tuned on: no GPU; reckoned for an H100.
 constexpr int64_t kChainThreads = 64;
 
-bool apply_gpu_recurrence(Plan& plan, const std::string& name) {
+/// A thread to each chain of `name`; inside it, the other loops in order.
+bool spread_chains(Plan& plan, const std::string& name, std::vector<std::string> chains) {
   const ir::Stage s = plan.stage(name);
-  if (!ir::is_recurrence(s)) return plan.declines("the stage does not read itself");
-  std::vector<std::string> chains = ir::independent_vars(s);
-  plan.finish(name);
-  if (chains.empty()) return true;  // one thread runs it
   const Access store = plan.facts(name).store;
   std::stable_sort(chains.begin(), chains.end(), [&](const std::string& a, const std::string& b) {
     return std::abs(store.stride(a)) > std::abs(store.stride(b));
@@ -40,12 +38,23 @@ bool apply_gpu_recurrence(Plan& plan, const std::string& name) {
          plan.add(step::bind({name, last + ".t"}, ir::Mark::kThreadX)) && lowers(plan);
 }
 
+bool apply_gpu_recurrence(Plan& plan, const std::string& name) {
+  if (!keeps_order(plan, name)) return plan.declines("the stage does not read itself");
+  const GroupMembers group = led_by(plan, name);
+  for (const std::string& other : group.others) plan.finish(other);
+  plan.finish(name);
+  std::vector<std::string> chains =
+      group ? group.order.chains : ir::independent_vars(plan.stage(name));
+  if (chains.empty()) return true;  // one thread runs it
+  return spread_chains(plan, name, std::move(chains));
+}
+
 }  // namespace
 
 const Rule gpu::kRecurrence = {
     "recurrence",
     "A stage that reads itself runs in order along the indices along which it does, in a thread "
-    "for each value of the others.",
+    "for each value of the others. So do stages that read one another, together.",
     apply_gpu_recurrence,
     /*forwards=*/false,
     /*ordered=*/true,
