@@ -62,6 +62,11 @@ constexpr const char* kKnown[] = {
     "gated_sum",        // the same
     "edit_distance",    // one chain along both indices: a wavefront would be better
     "local_alignment",  // the same
+    "affine_gaps",      // the same
+    "rnn",              // a thread to a chain: a block to a chain would share each step
+    "lstm L=",          // the same
+    "gru",              // the same
+    "selective_scan",   // a thread to a channel's state
     "matmul M=256 N=256 K=256",  // of f32: 16 tiles, and too short a sum for parts
     "matmul_chain I=256",        // two of these
     "mttkrp",                    // 4096 terms to two tiles, but 64 along each index: too few to cut

@@ -447,6 +447,107 @@ def local_alignment(p):
     return {"H": Val("i32", h[1:, 1:])}
 
 
+@op("affine_gaps", I=TYPES)
+def affine_gaps(p):
+    least = np.int64(-1000000)
+    h = np.zeros((p.M + 1, p.N + 1), np.int64)
+    right, down = np.full((p.M + 1, p.N + 1), least), np.full((p.M + 1, p.N + 1), least)
+
+    def less(a, b):
+        return int(wrap(np.int64(a) - b, "i32"))
+    for i, j in itertools.product(range(1, p.M + 1), range(1, p.N + 1)):
+        right[i, j] = max(less(right[i, j - 1], p.more.v), less(h[i, j - 1], p.start.v))
+        down[i, j] = max(less(down[i - 1, j], p.more.v), less(h[i - 1, j], p.start.v))
+        pair = p.same.v if p.A.v[i - 1] == p.B.v[j - 1] else p.other.v
+        h[i, j] = max(0, int(wrap(h[i - 1, j - 1] + np.int64(pair), "i32")), right[i, j], down[i, j])
+    return {"H": Val("i32", h[1:, 1:])}
+
+
+# --- recurrent networks ---
+
+def network(name, step, states="h", backward=False, **more):
+    """An op of weights W, U and a bias: `step(p, x, before, t)` gives the states of step t, in T, from
+    what it takes of the inputs, and the states before."""
+    def meaning(p):
+        before = [getattr(p, s + "0") for s in states]
+        steps = []
+        for t in reversed(range(p.L)) if backward else range(p.L):
+            x = p.X[t][:, None] if p.W.v.ndim == 2 else p.X[t][:, None, None]
+            taken = p.bias[None] + (p.W[None] * x).sum(-1)
+            before = [s.cast(p.T) for s in step(p, taken, before, t)]
+            steps.append(before)
+        steps = steps[::-1] if backward else steps
+        return {s: joined([each[i] for each in steps], 0, (p.L, p.B, p.N)) for i, s in enumerate(states)}
+    op(name, T=FLOAT, **more)(meaning)
+
+
+def bent(function, x):
+    """A function of bounded values. Of what may be infinite, and so perhaps NaN, anything may come out."""
+    y = call(function, x)
+    y.e = np.where(np.isinf(x.e), np.inf, y.e)
+    return y
+
+
+def from_state(p, h):
+    """The sums of the weights U times a state, per gate."""
+    return (p.U[None] * (h[:, None] if p.U.v.ndim == 2 else h[:, None, None])).sum(-1)
+
+
+def rnn_step(p, x, before, t):
+    return [bent("tanh", x + from_state(p, before[0]))]
+
+
+def lstm_step(p, x, before, t):
+    h, c = before
+    g = x + from_state(p, h)
+    i, f, new, o = (g[:, q] for q in range(4))
+    c = (bent("sigmoid", f) * c + bent("sigmoid", i) * bent("tanh", new))
+    return [bent("sigmoid", o) * bent("tanh", c.cast(p.T)), c]
+
+
+def lstm_step_of_lengths(p, x, before, t):
+    goes_on = Val("bool", np.broadcast_to((t < p.len.v)[:, None], (p.B, p.N)))
+    return [goes_on.where(new.cast(p.T), old) for new, old in zip(lstm_step(p, x, before, t), before)]
+
+
+def gru_step(p, x, before, t):
+    h, = before
+    g = from_state(p, h)
+    r, z = (bent("sigmoid", x[:, q] + g[:, q]) for q in range(2))
+    n = bent("tanh", x[:, 2] + r * (g[:, 2] + p.u[None]))
+    return [(-z + 1) * n + z * h]
+
+
+for _name, _backward in (("", False), ("_backward", True)):
+    network("rnn" + _name, rnn_step, backward=_backward)
+    network("lstm" + _name, lstm_step, "hc", backward=_backward)
+    network("gru" + _name, gru_step, backward=_backward)
+network("lstm_lengths", lstm_step_of_lengths, "hc")
+
+
+@op("lstm_unit", T=FLOAT, params=lambda random: {"DROP": random.choice([0, 1])})
+def lstm_unit(p):
+    goes_on = Val("bool", np.broadcast_to((p.t.v < p.len.v)[:, None], (p.B, p.N)))
+    i, f, o, new = (p.G[:, q] for q in range(4))
+    c = bent("sigmoid", f + p.forget_bias) * p.c + bent("sigmoid", i) * bent("tanh", new)
+    h = bent("sigmoid", o) * bent("tanh", c)
+    zero = Val(p.c.t, np.zeros((p.B, p.N), p.c.v.dtype))
+    kept = [zero if p.DROP else s for s in (p.h, p.c)]
+    return {"H": goes_on.where(h.cast(p.T), kept[0]), "C": goes_on.where(c.cast(p.T), kept[1])}
+
+
+@op("selective_scan", T=FLOAT)
+def selective_scan(p):
+    h, steps = None, []
+    for t in range(p.L):
+        x, dt = p.X[:, t], p.dt[:, t]
+        taken = (dt * x)[..., None] * p.P[:, t][:, None]
+        before = Val(p.X.t, np.zeros((p.B, p.C, p.S), p.X.v.dtype)) if h is None else h
+        h = (call("exp", dt[..., None] * p.A[None]) * before + taken).cast(p.T)
+        steps.append(p.skip[None] * x + (h * p.Q[:, t][:, None]).sum(-1))
+    return {"Y": joined(steps, 1, (p.B, p.L, p.C))}
+
+
 # --- places that data says ---
 
 IDS = {"ids": ("index", "R")}
