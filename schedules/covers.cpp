@@ -222,6 +222,17 @@ class Coverage {
   /// For each dim of what `of` writes, the variables that decide which part is computed. False
   /// where the parts may not add up to the whole.
   bool follow(const Stage& of, std::vector<std::set<Atom>>& dims) {
+    const auto known = followed_.find(of.name);
+    if (known == followed_.end()) {
+      if (!find_parts(of, dims)) return false;
+      followed_.emplace(of.name, dims);
+    } else {
+      dims = known->second;
+    }
+    return true;
+  }
+
+  bool find_parts(const Stage& of, std::vector<std::set<Atom>>& dims) {
     dims.assign(p_.buffer(of.output)->shape.size(), {});
     const std::vector<const Stage*> inside = readers(of);
     if (inside.empty()) {
@@ -448,6 +459,7 @@ class Coverage {
   const ir::Groups groups_;
   bool root_;
   ir::Place home_;
+  std::map<std::string, std::vector<std::set<Atom>>> followed_;  ///< by stage
   std::string why_;
 };
 

@@ -142,6 +142,18 @@ TEST_CASE("group: schedules that keep the order") {
   CHECK(schedules::apply(p, *chains));
 }
 
+TEST_CASE("group: a long one is legal, and known to be soon") {
+  constexpr int kStatements = 40;  // ways from the first to the last double with each
+  std::string text =
+      "op f(X: f32[L,B]) -> (h: f32[L,B]) { s0: f32[t,b] = X[t,b] + (h[t-1,b] else 0); ";
+  for (int i = 1; i < kStatements; ++i) {
+    const std::string name = "s" + std::to_string(i), last = "s" + std::to_string(i - 1);
+    text += name + ": f32[t,b] = " + last + "[t,b] - 0.5*(" + name + "[t-1,b] else 1); ";
+  }
+  text += "h[t,b] = s" + std::to_string(kStatements - 1) + "[t,b] } L=4 B=5";
+  CHECK(why_not(program_of(text), "") == "");
+}
+
 TEST_CASE("group: lowering refuses what no step was asked about") {
   ir::Program threads = network("t-1");
   threads.stages.edit(1).loops.back().mark = ir::Mark::kThreadX;
