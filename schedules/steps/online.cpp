@@ -3,10 +3,10 @@
 #include <map>
 #include <set>
 
-#include "jit/ir/functions/function.h"
 #include "jit/ir/poly.h"
 #include "jit/ir/recurrence.h"
 #include "schedules/steps/edit.h"
+#include "schedules/steps/online_values.h"
 #include "schedules/steps/rescaled.h"
 #include "schedules/steps/rows.h"
 
@@ -16,40 +16,6 @@ namespace {
 using ir::Expr;
 using ir::Op;
 using Indices = std::map<std::string, Expr>;
-
-Expr both(const Expr& a, const Expr& b) { return a && b ? make_binary(Op::kAnd, a, b) : a ? a : b; }
-
-Expr index_of(const Expr& by, int64_t div, int64_t mod) {
-  return make_binary(Op::kMod, make_binary(Op::kDiv, by, ir::make_int(div)), ir::make_int(mod));
-}
-
-/// `value`, inside its conversions, where `condition` holds, else `otherwise` (a number).
-Expr only_where(const Expr& condition, const Expr& value, double otherwise) {
-  if (!condition) return value;
-  if (value->op == Op::kCast) {
-    return make_cast(value->type, only_where(condition, value->args[0], otherwise));
-  }
-  const bool exponential = value->op == Op::kCall && (value->fn == ir::function_named("exp") ||
-                                                      value->fn == ir::function_named("exp2"));
-  if (exponential && otherwise == 0) {  // no branch: of -inf it is 0
-    const Expr least = ir::identity(ir::Reduce::kMax, value->type);
-    return make_call(value->fn, {only_where(condition, value->args[0], least->f)});
-  }
-  return make_select(condition, value, ir::make_float(otherwise, value->type));
-}
-
-/// exp(x) as exp2 of a multiple, where x is a difference in f32: it errs by as much already.
-Expr by_powers_of_two(const Expr& e) {
-  return ir::rewrite(e, [](const Expr& n) -> Expr {
-    if (n->op != Op::kCall || n->fn != ir::function_named("exp") || n->type != DType::kF32) {
-      return {};
-    }
-    const Expr& x = n->args[0];
-    if (x->op != Op::kSub && x->op != Op::kMul) return {};
-    constexpr double kLog2OfE = 1.4426950408889634;  // Fixed by: the base.
-    return make_call(ir::function_named("exp2"), {x * ir::make_float(kLog2OfE, n->type)});
-  });
-}
 
 /// Cuts a max reduction and the sums that depend on it into parts that go on from one another.
 class OnlineRewriting {
@@ -112,6 +78,11 @@ class OnlineRewriting {
       return "stage " + s.name + " is scheduled already; do this before";
     }
     std::string wrong = windowless(s);
+    if (wrong.empty() && s.where && !bounds_above(s.where, var)) {
+      wrong = "stage " + s.name + " reduces where " + print(s.where) + "; a bound like " + var +
+              " <= i can be cut into parts that go on from one another";
+    }
+    if (wrong.empty() && !has_terms(p_, *v)) wrong = "there may be no " + var + " at all";
     for (const char* end : {"", ".lane", ".scale", ".all", ".sum", ".wide"}) {
       if (wrong.empty()) wrong = taken_stage(p_, named(s) + end);
     }
@@ -411,6 +382,7 @@ class OnlineRewriting {
       const Expr one = load(total, s.out_index, last_part(s.out_index), ir::make_int(q));
       value_all = value_all ? value_all + one : one;
     }
+    value_all = value_all * of_nothing(d, lane(), value_all->type);
     std::vector<ir::IndexVar> vars = s.vars;
     vars.push_back({lane()->name, {}, ir::make_int(lanes_)});
     std::vector<Expr> indices = s.out_index;
@@ -440,7 +412,20 @@ class OnlineRewriting {
     terms.rvars = {{in_part()->name, {}, ir::make_int(factor_)}};
     add(std::move(terms));
     go_on(s, d, by_lane, false);
-    passed_on(s, load(made_last(), s.out_index, last_part(s.out_index), {}));
+    const Expr total = load(made_last(), s.out_index, last_part(s.out_index), {});
+    passed_on(s, total * of_nothing(d, by_lane, total->type));
+  }
+
+  /// NaN for a row that has terms, all -inf, and 1 for others: its terms have been 0 so far.
+  Expr of_nothing(const Dependent& d, const Expr& by_lane, DType type) const {
+    const ir::Stage& s = p_.stages[d.stage];
+    const Expr top = load(greatest_, d.term.index, last_part(d.term.index), by_lane);
+    const Expr least = ir::identity(ir::Reduce::kMax, greatest_.type);
+    Expr nothing = make_binary(Op::kEq, top, least);
+    // Domains are upper bounds: where there is a term, the first one counts.
+    if (s.where) nothing = both(nothing, substitute(s.where, {{d.term.var, ir::make_int(0)}}));
+    const Expr factor = make_select(nothing, top - top, ir::make_float(1, greatest_.type));
+    return factor->type == type ? factor : make_cast(type, factor);
   }
 
   /// The last part that has terms of a row: of the last of `rows_` rows that begin at a multiple.

@@ -81,7 +81,7 @@ TEST_CASE("cuda online: what goes on is computed from the first part on, and kep
       {text,
        altered(text, "compute m.r at O.1.r/r.p store O/i.w in=warp",
                "compute m.r at O.1.r/r.p in=warp"),
-       "at a loop around that"},
+       "outside loop O.1.r/r.p"},
       {text,
        altered(text, "compute O.2.r at O.1.r/r.p store O/i.w in=warp",
                "compute O.2.r at O.1.r/r.p store O/i.w in=registers"),

@@ -104,8 +104,10 @@ TEST_CASE("running: special values are the definition's") {
           const std::string running = std::string("running m/j ") + cut + " -> p";
           const std::string part = "Z.p/j.p" + std::string(cut);
           const std::string joined = running + "; compute m.p e.p Y.p at " + part + " store root";
+          const std::string online = std::string("online m/j ") + cut + " -> p";
           for (const std::string& schedule :
-               {running, "inline x; " + running, joined,
+               {running, "inline x; " + running, joined, online, "inline x; " + online,
+                std::string("online m/j 8 -> p lanes=4 rows=4"),
                 "inline x; " + joined + "; vectorize m.p/j Y.p/j Z.p/j"}) {
             std::vector<float> y(kRows), z(kRows);
             engine.compile(problem, {.schedule = schedule})(x, g, y, z);
