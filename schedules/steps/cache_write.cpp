@@ -8,7 +8,8 @@ namespace {
 
 /// Why the results of a stage cannot lie in a tensor of their own first; empty where they can.
 std::string no_results(const ir::Stage& s) {
-  if (s.reduce == ir::Reduce::kNone) return "stage " + s.name + " does not reduce; precompute its value";
+  if (s.reduce == ir::Reduce::kNone)
+    return "stage " + s.name + " does not reduce; precompute its value";
   if (!s.at.root() || !s.relations.empty() || !s.factored.empty()) {
     return "stage " + s.name + " has steps already; write to a copy before any of them";
   }
@@ -46,8 +47,7 @@ Applied apply_cache_write(ir::Program p, const Step& step) {
   b.type = made.accumulate;
   b.shape = out.shape;
   b.axes = *std::move(axes);
-  move_places(p, made.name,
-              [&](const ir::Place& place) { return ir::Place{b.name, place.loop}; });
+  move_places(p, made.name, [&](const ir::Place& place) { return ir::Place{b.name, place.loop}; });
   become_copy_of(p.stages.edit(*found), b, out.type);
   made.name = made.output = b.name;
   p.buffers.push_back(std::move(b));
@@ -60,7 +60,8 @@ Applied apply_cache_write(ir::Program p, const Step& step) {
 const StepRow kCacheWrite = {
     "cache_write",
     {{Arg::kStage, "stage"}, {Arg::kWord, "->"}, {Arg::kNew, "made"}, {Arg::kLayout, "layout"}},
-    "A stage that reduces writes to a tensor of its own, laid out as is said, and becomes a copy of "
+    "A stage that reduces writes to a tensor of its own, laid out as is said, and becomes a copy "
+    "of "
     "that. Before any other step of it.\n"
     "Y[i,j] = sum[k](A[i,k]*B[k,j])  =>  cache_write Y -> T layout=[j][i]  =>  T[i,j] = "
     "sum[k](A[i,k]*B[k,j]); Y[i,j] = T[i,j]",

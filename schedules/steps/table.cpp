@@ -8,7 +8,7 @@ constexpr const StepRow* kSteps[] = {
     &kSplit,          &kReorder,   &kFuse,    &kCollapse,   &kUnroll,     &kVectorize, &kParallel,
     &kPartition,      &kCompute,   &kInline,  &kPrecompute, &kCacheWrite, &kStage,     &kRfactor,
     &kSplitReduction, &kFactor,    &kRunning, &kPrefetch,   &kStream,     &kTensorize, &kBind,
-    &kPipeline,       &kWarpLanes, &kTma,     &kSpecialize, &kCluster, &kOnline,
+    &kPipeline,       &kWarpLanes, &kTma,     &kSpecialize, &kCluster,    &kOnline,
 };
 
 }  // namespace

@@ -23,10 +23,10 @@ using Names = std::vector<std::string>;
 
 /// Indices of a sum of products of two tensors, by the tensors that move along them.
 struct Groups {
-  Names both;        ///< of both tensors and of the result
-  Names columns;     ///< of the tensor that tiles read as vectors
-  Names rows;        ///< of the one that they broadcast
-  Names reduced;     ///< summed over
+  Names both;     ///< of both tensors and of the result
+  Names columns;  ///< of the tensor that tiles read as vectors
+  Names rows;     ///< of the one that they broadcast
+  Names reduced;  ///< summed over
   Access of_columns, of_rows;
 };
 
@@ -48,7 +48,8 @@ bool group(const Plan& plan, const std::string& name, const std::string& column,
 }
 
 /// What a copy of a tensor takes whose neighbours will lie along `last`.
-double copying(const Plan& plan, const StageFacts& facts, const Access& a, const std::string& last) {
+double copying(const Plan& plan, const StageFacts& facts, const Access& a,
+               const std::string& last) {
   const auto elements = static_cast<double>(facts.points(a.strides));
   if (a.stride(last) == 1) return elements * kAlong;
   const int lanes = plan.lanes(plan.program().buffer(a.buffer)->type);
@@ -118,7 +119,8 @@ double lay_out_for(Plan& plan, const std::string& name, const std::string& colum
       return -1;
     }
   }
-  const int64_t near = plan.machine().line_bytes / size_of(plan.program().buffer(g.of_rows.buffer)->type);
+  const int64_t near =
+      plan.machine().line_bytes / size_of(plan.program().buffer(g.of_rows.buffer)->type);
   const auto lies_near = [&](const std::string& v) {
     return g.of_rows.stride(v) != 0 && g.of_rows.stride(v) < near && facts.extent(v) > 1;
   };

@@ -37,10 +37,9 @@ int64_t odd_row(const StageFacts& facts, const Access& a, const std::string& alo
 /// Columns of a tile up to which its time does not fall with them.
 /// Fixed by: wgmma, which reads the rows' operand for each.
 constexpr double kShortTile = 64;
-/// Products of results by which an element's copy, written and read, is paid: by tensor
-/// instructions, and by others.
-/// Tuned on: no GPU; reckoned from an H200's copy bandwidth and arithmetic.
-constexpr double kCopied = 400, kCopiedScalar = 40;
+/// Products of results by which an element's copy, written and read, is paid.
+/// Tuned on: H200.
+constexpr double kCopied = 400;
 
 /// Time of tiles along a side of `extent`, as a multiple of the least: where no columns are idle.
 double tile_time(int64_t extent) {
@@ -50,8 +49,7 @@ double tile_time(int64_t extent) {
 
 /// True where windows move over the operand along `side`, which is short for tiles, and a copy with
 /// a dim for each index pays. There, another index may go on where the side ends.
-bool windows_over_short(const StageFacts& facts, const Access& a, const std::string& side,
-                        bool tensor) {
+bool windows_over_short(const StageFacts& facts, const Access& a, const std::string& side) {
   const int d = ir::dim_along(a.indices, side);
   if (d < 0 || !plain_var(a.indices[static_cast<size_t>(d)]).empty()) return false;
   const int64_t extent = facts.extent(side);
@@ -62,7 +60,7 @@ bool windows_over_short(const StageFacts& facts, const Access& a, const std::str
     if (goes_on) longest = std::max(longest, saturating_product(extent, facts.extent(var)));
   }
   const auto products = static_cast<double>(facts.points(facts.extents) / facts.points(a.strides));
-  return products * (tile_time(extent) - tile_time(longest)) >= (tensor ? kCopied : kCopiedScalar);
+  return products * (tile_time(extent) - tile_time(longest)) >= kCopied;
 }
 
 /// True where an index moves an operand by more than an element of one dim, as the strides of
@@ -201,7 +199,7 @@ bool apply_operands(Plan& plan, const std::string& name) {
     const bool steps = in_steps(a, side, p.k), needed = steps || a.guarded;
     const bool by_index =
         steps || (plan.decide(a.buffer + " by index", 2,
-                              windows_over_short(facts, a, side, tensor) ? 1 : 0) == 1);
+                              tensor && windows_over_short(facts, a, side) ? 1 : 0) == 1);
     if (why.empty() && !by_index) continue;
     const int64_t reads = facts.points(facts.extents) / copied(plan, facts, a, by_index);
     const bool alone = !beside(a, p.k) && !beside(a, side);  // tensor instructions take none such
