@@ -62,6 +62,20 @@ bool cuts_integers(const ir::Program& program) {
   return cuts;
 }
 
+/// The stage with factors that are rounded as they are read as tensors of that type, which
+/// instructions on products take.
+ir::Stage with_rounded(ir::Stage stage) {
+  if (stage.value->op != ir::Op::kMul) return stage;
+  std::vector<ir::Expr> factors = stage.value->args;
+  for (ir::Expr& f : factors) {
+    if (f->op != ir::Op::kCast || f->args[0]->op != ir::Op::kCast) continue;
+    const ir::Expr& rounded = f->args[0];
+    f = ir::make_cast(f->type, ir::make_load(stage.output, rounded->type, {}));
+  }
+  stage.value = ir::with_args(stage.value, std::move(factors));
+  return stage;
+}
+
 /// Bytes of the narrowest tensor that a value is made of, `most` at most: integers need be no wider
 /// before they meet others.
 double narrowest(const ir::Expr& e, const ir::Program& program, double most) {
@@ -260,7 +274,7 @@ class Counter {
     const double needed = where > 0 ? std::min(1.0, read / where) : 0;
     ValueCounter value(program_, target_, domain, where * needed);
     value.add(stage.value, stage.reduce == ir::Reduce::kSum && is_float(stage.accumulate));
-    const ir::Instruction* row = schedules::instruction_for(stage, target_, true);
+    const ir::Instruction* row = schedules::instruction_for(with_rounded(stage), target_, true);
     if (row) {
       const double products = value.points(stage.value);
       work_.dots.push_back({row, products});

@@ -43,6 +43,16 @@ TEST_CASE("work: a product of matrices") {
   CHECK(work("matmul M=10 N=20 K=30 T=f64").doubles.all == 6000);
 }
 
+TEST_CASE("work: products of what is rounded as it is read go to the instructions of its type") {
+  const Work w = work("attention B=1 H=2 S=16 L=32 D=8 T=bf16", "cuda sm=90");
+  REQUIRE(w.dots.size() == 2);
+  for (const auto& dots : w.dots) {
+    CHECK(dots.row->a == hone::DType::kBF16);
+    CHECK(dots.products == 2 * 16 * 32 * 8);
+  }
+  CHECK(work("attention B=1 H=2 S=16 L=32 D=8", "cuda sm=90").dots.empty());
+}
+
 TEST_CASE("work: additions that take no product in are told apart, memory is counted once") {
   const Work sums = work("row_sum M=4 N=50");
   CHECK(sums.singles.all == 200);

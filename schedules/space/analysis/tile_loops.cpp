@@ -192,7 +192,8 @@ bool make_tiles(Plan& plan, Tile& t) {
   t.width = plan.knob(knob_name("nr", t.producer), widths, vectors * lanes);
   if (t.two_levels && !make_blocks(plan, t)) return false;
   Plan::Halves columns;
-  if (t.reaches_back && !t.two_levels && t.axis.packed.empty()) {
+  // Blocks of a reduction would add to what lies in two tiles twice.
+  if (t.reaches_back && t.blocked.empty() && t.axis.packed.empty()) {
     columns = plan.split(t.root, t.root_var(t.axis.var), t.width, ir::Tail::kOverlap);
   }
   if (columns.outer.empty()) {

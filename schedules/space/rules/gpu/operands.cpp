@@ -187,7 +187,7 @@ bool apply_operands(Plan& plan, const std::string& name) {
   const Product p = product_for_tiles(plan, name, facts);
   if (p.m.empty()) return plan.declines(p.missing);
   if (facts.extent(p.k) < kShortestSide) return bring_short_sums(plan, name, p);
-  const bool tensor = instruction_for(s, plan.target()) != nullptr;
+  const bool tensor = instruction_for(s, plan.target(), true) != nullptr;
   plan.declines("its operands lie as tiles take them");
   Plan::Mark before = plan.mark();
   bool any = false;
