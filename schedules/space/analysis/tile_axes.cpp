@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "schedules/space/analysis/shape.h"
+#include "schedules/steps/edit.h"
 
 namespace hone::schedules {
 namespace {
