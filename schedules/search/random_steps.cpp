@@ -195,7 +195,8 @@ Step RandomSchedules::propose_copy(const ir::Program& p, const ir::Stage& s) {
 Step RandomSchedules::propose_part(const ir::Stage& s) {
   const std::vector<Part> parts = parts_of(s);
   const auto place = static_cast<size_t>(below(static_cast<int>(parts.size())));
-  const bool results = s.reduce != ir::Reduce::kNone && chance(30);
+  const bool bare = s.reduce != ir::Reduce::kNone && s.relations.empty() && s.at.root();
+  const bool results = bare && chance(60);
   std::vector<LayoutAxis> layout;
   if (chance(50)) {
     const ir::Expr& value = parts[place].value;
