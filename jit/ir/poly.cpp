@@ -69,6 +69,20 @@ int compare(const std::vector<Expr>& a, const std::vector<Expr>& b) {
   return a.size() < b.size() ? -1 : a.size() > b.size();
 }
 
+/// True where data of 64 bits are multiplied or added to. Such a sum may wrap: no divisor cancels
+/// its factors.
+bool may_wrap(const Poly& p) {
+  const bool plain = p.terms().size() == 1 && p.constant() == 0 && p.terms()[0].coef == 1 &&
+                     p.terms()[0].factors.size() == 1;
+  return !plain && std::any_of(p.terms().begin(), p.terms().end(), [](const Poly::Term& t) {
+    return std::any_of(t.factors.begin(), t.factors.end(), [](const Expr& f) {
+      return any_node(f, [](const Expr& e) {
+        return e->type == DType::kI64 && (e->op == Op::kLoad || e->op == Op::kScalar);
+      });
+    });
+  });
+}
+
 /// Remainders, min and max stand for their operands several times: nested ones grow by powers. An
 /// operand too large for that stays as it is written, in the node that takes it.
 bool repeats_much(const Poly& p) {
@@ -401,7 +415,7 @@ Poly Poly::of(const Expr& e, const Facts* facts) {
         if (!q) return atom(e);
         return e->op == Op::kDiv ? Poly(*q) : a - Poly(*q) * c;
       }
-      if (repeats_much(a)) return atom(e);
+      if (repeats_much(a) || may_wrap(a)) return atom(e);
       return e->op == Op::kDiv ? floor_div(a, k, facts) : floor_mod(a, k, facts);
     }
     default:

@@ -113,7 +113,12 @@ Affine Indices::affine_of_division(const ir::Expr& e) {
     return Affine::of(e->op == Op::kDiv ? ir::floor_div_of(x.constant, c)
                                         : ir::floor_mod_of(x.constant, c));
   }
-  if (c <= 0) return computed();
+  // Data that are multiplied or added to may wrap: their factors do not cancel.
+  const bool alone = x.count == 1 && x.constant == 0 && x.terms[0].coefficient == 1;
+  const bool of_data = ir::any_node(e->args[0], [](const ir::Expr& n) {
+    return n->type == DType::kI64 && (n->op == Op::kLoad || n->op == Op::kScalar);
+  });
+  if (c <= 0 || (of_data && !alone)) return computed();
   Affine quotient = Affine::of(ir::floor_div_of(x.constant, c));
   Affine rest = Affine::of(ir::floor_mod_of(x.constant, c));
   for (int i = 0; i < x.count; ++i) {
