@@ -148,9 +148,7 @@ double lay_out_results(Plan& plan, std::string& name, const std::string& column)
   const std::string made = plan.fresh_stage(name + ".l");
   if (!plan.add(step::cache_write(name, made, std::move(layout)))) return -1;
   name = made;
-  return static_cast<double>(facts.points(g.both) * facts.points(g.rows) *
-                             facts.points(g.columns)) *
-         kTurned;
+  return static_cast<double>(facts.points(facts.store.strides)) * kTurned;
 }
 
 bool apply_operands(Plan& plan, const std::string& name) {
