@@ -47,7 +47,7 @@ StmtRef loop(int id, const Loop& how, Expr begin, Expr end, std::vector<StmtRef>
 
 void reject(std::string message) { throw ir::Reject(std::move(message)); }
 
-Nest Lowering::run() {
+Nest Lowering::run(const std::string* only) {
   check_marks(program_, target_);
   overhangs_.find();
   nest_.dims = program_.dims;
@@ -61,7 +61,7 @@ Nest Lowering::run() {
     if (!s.at.root() && !outlives) continue;
     allocation_.allocate_root(static_cast<int>(i));
     if (outlives) windows_.check_covered(s, windows_.whole(s));
-    if (s.at.root()) add_launch(static_cast<int>(i));
+    if (s.at.root() && (!only || s.name == *only)) add_launch(static_cast<int>(i));
   }
   const ArgsLayout layout = args_layout(nest_);
   size_t tensor = 0, bound = 0;
@@ -236,9 +236,8 @@ void Lowering::allocate_inside(const Instance& in, const std::string& loop_name,
   const Windows::StandStill still(windows_);
   for (size_t i = 0; i < program_.stages.size(); ++i) {
     const Stage& s = program_.stages[i];
-    if (s.at.root() || kept_at_root(program_, s)) continue;
     const Place& home = s.store.root() ? s.at : s.store;
-    if (home.stage == in.stage().name && home.loop == loop_name) {
+    if (home.stage == in.stage().name && home.loop == loop_name && !kept_at_root(program_, s)) {
       std::vector<Span> window = windows_.window_at(s, home);
       allocation_.allocate(static_cast<int>(i), window);
       if (carried_state(program_, s)) carried.emplace_back(i, std::move(window));
@@ -474,6 +473,16 @@ Result<Nest, ir::Reject> lower(const Program& program, const Target& target) {
   try {
     LoweringContext context(program, target);
     return with_wgmma_groups(multicast(pipelined(without_unread(Lowering(context).run()))));
+  } catch (ir::Reject& why) {
+    return std::move(why);
+  }
+}
+
+Result<Nest, ir::Reject> lower_launch(const Program& program, const Target& target,
+                                      const std::string& stage) {
+  try {
+    LoweringContext context(program, target);
+    return Lowering(context).run(&stage);
   } catch (ir::Reject& why) {
     return std::move(why);
   }

@@ -29,7 +29,8 @@ class Lowering final : private LoweringPart {
  public:
   explicit Lowering(LoweringContext& context) : LoweringPart(context) {}
 
-  ir::Nest run();
+  /// `only`: the stage whose launch is added; null adds all.
+  ir::Nest run(const std::string* only = nullptr);
 
  private:
   using Block = std::vector<ir::StmtRef>;

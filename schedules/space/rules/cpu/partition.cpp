@@ -10,13 +10,13 @@
 namespace hone::schedules {
 namespace {
 
-/// Instructions that a kernel may come to by copies of loop bodies.
+/// Instructions that a launch may come to by copies of loop bodies.
 /// Tuned on: Zen 5 (AVX-512).
 constexpr double kPartitionBordersCode = 1200;
 /// Instructions that it may come to where a cut saves much, and the part that is much.
 /// Tuned on: Zen 5 (AVX-512).
 constexpr double kMostCode = 16000, kMuch = 0.3;
-/// Part of the cycles that a cut has to save.
+/// Part of the launch's cycles that a cut has to save.
 /// Tuned on: Zen 5 (AVX-512).
 constexpr double kGain = 0.01;
 /// A shorter loop has no interior.
@@ -91,12 +91,19 @@ std::vector<ir::Place> candidates(Plan& plan, const ir::Stage& s,
   return out;
 }
 
-/// Those of the loops whose cuts save tests, each given the ones before it. `plan` is told why the
-/// last of the others does not.
-std::vector<ir::Place> paying(Plan& plan, const std::vector<ir::Place>& loops) {
+/// The stage in whose launch another is computed.
+std::string launch_of(const Plan& plan, std::string name) {
+  while (!plan.stage(name).at.root()) name = plan.stage(name).at.stage;
+  return name;
+}
+
+/// Those of the loops of a launch whose cuts save tests, each given the ones before it. `plan` is
+/// told why the last of the others does not.
+std::vector<ir::Place> paying(Plan& plan, const std::string& launch,
+                              const std::vector<ir::Place>& loops) {
   std::vector<ir::Place> out;
   Plan::Mark before = plan.mark();
-  const auto nest = jit::lower(plan.program(), plan.target());
+  const auto nest = jit::lower_launch(plan.program(), plan.target(), launch);
   if (!nest) {
     plan.declines("the loops do not lower as they stand: " + nest.failure().reason);
     return out;
@@ -105,7 +112,7 @@ std::vector<ir::Place> paying(Plan& plan, const std::vector<ir::Place>& loops) {
   for (const ir::Place& loop : loops) {
     Plan::Mark here = plan.mark();
     if (!plan.add(step::partition({loop}))) continue;
-    const auto cut = jit::lower(plan.program(), plan.target());
+    const auto cut = jit::lower_launch(plan.program(), plan.target(), launch);
     const Work work = cut ? examine(*cut, plan.target()) : Work{1e30, 1e30};
     const bool much = work.cycles < best.cycles * (1 - kMuch);
     if (work.cycles < best.cycles * (1 - kGain) &&
@@ -131,7 +138,7 @@ bool apply_partition_borders(Plan& plan, const std::string& name) {
   if (tested.empty()) return plan.declines("no test in it depends on a loop");
   const std::vector<ir::Place> loops = candidates(plan, s, tested);
   if (loops.empty()) return false;
-  const std::vector<ir::Place> best = paying(plan, loops);
+  const std::vector<ir::Place> best = paying(plan, launch_of(plan, name), loops);
   if (plan.decide("partition " + name, 2, best.empty() ? 0 : 1) == 0) {
     return !best.empty() && plan.declines("its loops were decided to stay whole");
   }
