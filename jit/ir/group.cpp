@@ -343,8 +343,8 @@ std::optional<Reject> Groups::broken(const Group& group, const GroupRead& r) con
 }
 
 std::optional<GroupRead> form_groups(Program& program) {
-  if (Groups(program).none()) return std::nullopt;
   const std::vector<std::vector<size_t>> writers = writers_of(program);
+  if (!reads_ahead(writers)) return std::nullopt;
   const Components components(writers);
   CowVector<Stage> stages;
   for (const std::vector<size_t>& one : components.all()) {

@@ -80,8 +80,8 @@ class Groups {
 };
 
 /// Gives the groups of a new program their loops: those of leaders run in order, and the other
-/// stages stand in them. Readers of a group come after it. Where there is no order: a read that is
-/// left over.
+/// stages stand in them. Readers of a group come after it, and so do those of a statement that the
+/// circle left: where its read never happens. Where there is no order: a read that is left over.
 std::optional<GroupRead> form_groups(Program& program);
 
 }  // namespace hone::ir

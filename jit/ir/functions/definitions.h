@@ -34,8 +34,14 @@ inline double gelu_tanh(double x) {
 
 inline double silu(double x) { return x == -INFINITY ? -0.0 : x * sigmoid(x); }
 
-/// Powers of negative numbers are numbers where the exponent is whole alone.
-inline bool pow_jumps(double a, double ea, double, double eb) { return eb > 0 && a - ea < 0; }
+/// Powers of negative numbers are numbers where the exponent is whole alone. NaN to the power of 0
+/// is 1, and so is 1 to the power of NaN.
+inline bool pow_jumps(double a, double ea, double b, double eb) {
+  const bool not_whole = eb > 0 && a - ea < 0;
+  const bool not_zero = a != a && eb > 0 && std::fabs(b) <= eb;
+  const bool not_one = b != b && ea > 0 && std::fabs(a - 1) <= ea;
+  return not_whole || not_zero || not_one;
+}
 
 /// Left of the origin the angle goes from pi to -pi.
 inline bool atan2_jumps(double y, double ey, double x, double ex) {
