@@ -62,7 +62,7 @@ struct Rounding {
   double operator()(double carried, double v, bool certain) const {
     const double size = std::fabs(v);
     if (!(size <= std::numeric_limits<double>::max())) return certain ? 0 : kTapeBoundsInfinity;
-    if (size > largest || !(carried < kTapeBoundsInfinity)) return kTapeBoundsInfinity;
+    if (!(size + carried <= largest)) return kTapeBoundsInfinity;
     if (carried == 0 && size <= whole && is_whole(v)) return 0;
     return carried + eps * (size + carried) + denormal;
   }
@@ -222,10 +222,11 @@ void bound_logic(const TapeInstr& in, Frame& fr, int n, int dst) {
   }
 }
 
-/// The bound of a float rounded to `to`; `e` is 0 where both sides round the same exact value.
-double bound_narrowed(DType to, double v, double rounded, double e) {
+/// The bound of a number rounded to the float type `to`; `e` is 0 where both sides round the same
+/// exact value.
+double bound_narrowed(DType to, double v, double e) {
   if (e == 0 || !(std::fabs(v) < kTapeBoundsInfinity)) return e;
-  if (!(std::fabs(rounded) < kTapeBoundsInfinity)) return kTapeBoundsInfinity;
+  if (!(std::fabs(v) + e <= largest_of(to))) return kTapeBoundsInfinity;  // may overflow
   return e + epsilon_of(to) * (std::fabs(v) + e) + denormal_of(to);
 }
 
@@ -236,7 +237,7 @@ void bound_cast(const TapeInstr& in, Frame& fr, int n, int dst) {
     if (is_float(in.type) && is_float(in.from)) {
       const bool narrows = size_of(in.type) < size_of(in.from);
       const double v = fr.f(in.a)[i];
-      e[i] = narrows ? bound_narrowed(in.type, v, fr.f(dst)[i], ea[i]) : ea[i];
+      e[i] = narrows ? bound_narrowed(in.type, v, ea[i]) : ea[i];
       // Dot products of bf16 take denormals for zero, whatever the caller's MXCSR says.
       if (in.from == DType::kBF16 && std::fabs(v) < 0x1p-126) e[i] += std::fabs(v);
       // f64 may reach 16 bits by way of f32: rounded twice.
@@ -249,8 +250,10 @@ void bound_cast(const TapeInstr& in, Frame& fr, int n, int dst) {
       const auto low = static_cast<double>(int_from_float(in.type, v - ea[i]));
       const auto high = static_cast<double>(int_from_float(in.type, v + ea[i]));
       e[i] = ea[i] < kTapeBoundsInfinity ? high - low : kTapeBoundsInfinity;
+    } else if (is_float(in.type)) {
+      e[i] = bound_narrowed(in.type, static_cast<double>(fr.i(in.a)[i]), ea[i]);
     } else {  // what wraps may come out far away
-      const bool wraps = !is_float(in.type) && size_of(in.type) < size_of(in.from);
+      const bool wraps = size_of(in.type) < size_of(in.from);
       e[i] = wraps && ea[i] > 0 ? kTapeBoundsInfinity : ea[i];
     }
     if (e[i] != e[i]) e[i] = kTapeBoundsInfinity;
