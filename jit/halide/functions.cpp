@@ -57,7 +57,12 @@ struct Row {
 };
 
 const Row kRows[] = {
+    {"acos", [](const E& x) { return library("acos", x); }},
+    {"acosh", [](const E& x) { return library("acosh", x); }},
+    {"asin", [](const E& x) { return library("asin", x); }},
+    {"asinh", [](const E& x) { return library("asinh", x); }},
     {"atan", [](const E& x) { return library("atan", x); }},
+    {"atanh", [](const E& x) { return library("atanh", x); }},
     {"cbrt", [](const E& x) { return library("cbrt", x); }},
     {"ceil", [](const E& x) { return Halide::ceil(x); }},
     {"cos", [](const E& x) { return Halide::cos(x); }},
@@ -79,6 +84,7 @@ const Row kRows[] = {
        return at_infinity(x, false, x * s, -0.0);
      }},
     {"log", logarithm},
+    {"log10", [](const E& x) { return library("log10", x); }},
     {"log1p", [](const E& x) { return library("log1p", x); }},
     {"log2", [](const E& x) { return library("log2", x); }},
     {"round", [](const E& x) { return Halide::round(x); }},
@@ -93,6 +99,7 @@ const Row kRows[] = {
               library("log1p", exponential(-Halide::abs(x)));
      }},
     {"sqrt", [](const E& x) { return Halide::sqrt(x); }},
+    {"tan", [](const E& x) { return library("tan", x); }},
     {"tanh", [](const E& x) { return Halide::tanh(x); }},
     {"trunc", [](const E& x) { return Halide::trunc(x); }},
 };

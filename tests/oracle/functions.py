@@ -31,10 +31,12 @@ def _pow(x, y):
 
 EXACT = {"abs": np.abs, "ceil": np.ceil, "floor": np.floor, "round": np.rint, "trunc": np.trunc}
 SMOOTH = {
-    "atan": np.arctan, "cbrt": np.cbrt, "cos": np.cos, "cosh": np.cosh, "erf": _erf, "exp": np.exp,
-    "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "log2": np.log2,
-    "rsqrt": lambda x: 1 / np.sqrt(x), "sigmoid": _sigmoid, "sin": np.sin, "sinh": np.sinh,
-    "sqrt": np.sqrt, "tanh": np.tanh,
+    "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh,
+    "atan": np.arctan, "atanh": np.arctanh, "cbrt": np.cbrt, "cos": np.cos, "cosh": np.cosh,
+    "erf": _erf, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log,
+    "log10": np.log10, "log1p": np.log1p, "log2": np.log2, "rsqrt": lambda x: 1 / np.sqrt(x),
+    "sigmoid": _sigmoid, "sin": np.sin, "sinh": np.sinh, "sqrt": np.sqrt, "tan": np.tan,
+    "tanh": np.tanh,
     "gelu": _half(lambda x: _erfc(-x / np.sqrt(WIDE(2))) / 2), "gelu_tanh": _half(_tanh_form),
     "silu": _half(_sigmoid),
     "softplus": lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))),

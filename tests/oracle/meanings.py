@@ -73,7 +73,8 @@ elementwise("axpy", lambda x, alpha, y: y + alpha * x, "X", "alpha", "Y")
 elementwise("clamp", lambda x, low, high: x.maximum(low).minimum(high), "X", "low", "high")
 elementwise("pow", lambda a, b: call("pow", a, b), "A", "B", T=FLOAT)
 for _name in ("gelu", "gelu_tanh", "silu", "sigmoid", "tanh", "exp", "log", "sqrt", "rsqrt", "erf",
-              "sin", "cos", "round", "floor", "ceil", "atan", "sinh", "cosh", "softplus"):
+              "sin", "cos", "tan", "round", "floor", "ceil", "asin", "acos", "atan", "sinh", "cosh",
+              "asinh", "acosh", "atanh", "log10", "softplus"):
     elementwise(_name, lambda x, _name=_name: call(_name, x), "X", T=FLOAT)
 
 

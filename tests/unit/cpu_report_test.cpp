@@ -238,7 +238,7 @@ class Interpreter {
 TEST_CASE("cpu report: counts of random ops and schedules are those of an interpreter") {
   const ir::Target target = tests::target_named(kTarget);
   const int seeds = static_cast<int>(tests::by_effort(60, 150, 300, 600));
-  int compared = 0, by_data = 0;
+  int compared = 0, by_data = 0, sampled = 0;
   for (int seed = 1; seed <= seeds; ++seed) {
     ops::RandomOptions options;
     options.most_dim = 24;
@@ -257,12 +257,15 @@ TEST_CASE("cpu report: counts of random ops and schedules are those of an interp
     const std::vector<int64_t> dims = runtime::timing_dims(problem->program);
     for (size_t l = 0; l < nest->launches.size(); ++l) {
       const jit::Counts counts = jit::count(*nest, static_cast<int>(l), dims);
+      if (counts.sampled) {
+        ++sampled;  // too many iterations to count one by one
+        continue;
+      }
       Interpreter interpreter(*nest, dims);
       interpreter.run(nest->launches[l]);
       INFO(text << " | " << kTarget << " | " << schedule.text() << "\nlaunch " << l << " of\n"
                 << ir::print(*nest));
       CHECK(counts.data == interpreter.data);
-      CHECK_FALSE(counts.sampled);
       (interpreter.data ? by_data : compared) += 1;
       if (interpreter.data) continue;
       CHECK(counts.operations == interpreter.operations);
@@ -272,7 +275,8 @@ TEST_CASE("cpu report: counts of random ops and schedules are those of an interp
       CHECK(counts.store_bytes == interpreter.store_bytes);
     }
   }
-  MESSAGE(compared << " launches compared, data decide in " << by_data);
+  MESSAGE(compared << " launches compared, data decide in " << by_data << ", sampled " << sampled);
+  CHECK(sampled < seeds / 20);
   CHECK(compared > 2 * seeds / 3);
 }
 
@@ -337,7 +341,7 @@ TEST_CASE("cpu report: lines moved are those of a cache of about that size") {
 
 TEST_CASE("cpu report: lines moved by random ops and schedules are of the right size") {
   const ir::Target target = tests::target_named(kTarget);
-  const int seeds = static_cast<int>(tests::by_effort(100, 100, 300));
+  const int seeds = static_cast<int>(tests::by_effort(100, 300, 300));
   int near = 0, all = 0;
   for (int seed = 1; seed <= seeds; ++seed) {
     ops::RandomOptions options;

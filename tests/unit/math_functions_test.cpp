@@ -40,7 +40,12 @@ const Reference<T>& reference(std::string_view name) {
   static constexpr T kGeluScale = 1.59576912160573071175978423973752L;  // 2 sqrt(2/pi)
   static const Reference<T> kRows[] = {
       {"abs", [](T a) { return std::fabs(a); }},
+      {"acos", [](T a) { return std::acos(a); }},
+      {"acosh", [](T a) { return std::acosh(a); }},
+      {"asin", [](T a) { return std::asin(a); }},
+      {"asinh", [](T a) { return std::asinh(a); }},
       {"atan", [](T a) { return std::atan(a); }},
+      {"atanh", [](T a) { return std::atanh(a); }},
       {"cbrt", [](T a) { return std::cbrt(a); }},
       {"ceil", [](T a) { return std::ceil(a); }},
       {"cos", [](T a) { return std::cos(a); }},
@@ -54,6 +59,7 @@ const Reference<T>& reference(std::string_view name) {
       {"gelu_tanh",
        [](T a) { return gated(a, sigmoid(kGeluScale * (a + T(0.044715L) * a * a * a))); }},
       {"log", [](T a) { return std::log(a); }},
+      {"log10", [](T a) { return std::log10(a); }},
       {"log1p", [](T a) { return std::log1p(a); }},
       {"log2", [](T a) { return std::log2(a); }},
       {"round", [](T a) { return std::nearbyint(a); }},
@@ -64,6 +70,7 @@ const Reference<T>& reference(std::string_view name) {
       {"sinh", [](T a) { return std::sinh(a); }},
       {"softplus", [](T a) { return std::fmax(a, T(0)) + std::log1p(std::exp(-std::fabs(a))); }},
       {"sqrt", [](T a) { return std::sqrt(a); }},
+      {"tan", [](T a) { return std::tan(a); }},
       {"tanh", [](T a) { return std::tanh(a); }},
       {"trunc", [](T a) { return std::trunc(a); }},
   };

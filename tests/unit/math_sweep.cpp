@@ -44,7 +44,12 @@ Doubles widened(const float* x) { return _mm256_cvtps_pd(_mm_loadu_ps(x)); }
 
 }  // namespace
 
+HONE_REFERENCE(acos);
+HONE_REFERENCE(acosh);
+HONE_REFERENCE(asin);
+HONE_REFERENCE(asinh);
 HONE_REFERENCE(atan);
+HONE_REFERENCE(atanh);
 HONE_REFERENCE(cbrt);
 HONE_REFERENCE(cos);
 HONE_REFERENCE(cosh);
@@ -54,10 +59,12 @@ HONE_REFERENCE(exp);
 HONE_REFERENCE(exp2);
 HONE_REFERENCE(expm1);
 HONE_REFERENCE(log);
+HONE_REFERENCE(log10);
 HONE_REFERENCE(log1p);
 HONE_REFERENCE(log2);
 HONE_REFERENCE(sin);
 HONE_REFERENCE(sinh);
+HONE_REFERENCE(tan);
 HONE_REFERENCE(tanh);
 HONE_REFERENCE_OF_TWO(atan2);
 HONE_REFERENCE_OF_TWO(pow);
@@ -116,8 +123,13 @@ struct Reference {
 
 /// What is faster than the definition.
 const Reference kReferences[] = {
+    {"acos", HONE_CALL(acos)},
+    {"acosh", HONE_CALL(acosh)},
+    {"asin", HONE_CALL(asin)},
+    {"asinh", HONE_CALL(asinh)},
     {"atan", HONE_CALL(atan)},
     {"atan2", nullptr, HONE_CALL_OF_TWO(atan2)},
+    {"atanh", HONE_CALL(atanh)},
     {"cbrt", HONE_CALL(cbrt)},
     {"cos", HONE_CALL(cos)},
     {"cosh", [](Doubles x) { return HONE_CALL(cosh)(within(x)); }},
@@ -128,6 +140,7 @@ const Reference kReferences[] = {
     {"gelu", gelu},
     {"gelu_tanh", gelu_tanh},
     {"log", HONE_CALL(log)},
+    {"log10", HONE_CALL(log10)},
     {"log1p", HONE_CALL(log1p)},
     {"log2", HONE_CALL(log2)},
     {"pow", nullptr, HONE_CALL_OF_TWO(pow)},
@@ -137,6 +150,7 @@ const Reference kReferences[] = {
     {"sin", HONE_CALL(sin)},
     {"sinh", [](Doubles x) { return HONE_CALL(sinh)(within(x)); }},
     {"softplus", softplus},
+    {"tan", HONE_CALL(tan)},
     {"tanh", HONE_CALL(tanh)},
 };
 

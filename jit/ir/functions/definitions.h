@@ -48,6 +48,12 @@ inline bool atan2_jumps(double y, double ey, double x, double ex) {
   return (ey > 0 || ex > 0) && x - ex <= 0 && std::fabs(y) <= ey;
 }
 
+/// At its poles the tangent goes from infinity to minus infinity. The cosine of an angle is at most
+/// as far from 0 as the angle from a pole.
+inline bool tan_jumps(double a, double ea, double, double) {
+  return ea > 0 && std::fabs(std::cos(a)) <= ea;
+}
+
 /// No angle changes its sine by more, nor a sine by more than from -1 to 1.
 inline double swing_of_angle(double, double ea) { return ea < 2 ? ea : 2; }
 

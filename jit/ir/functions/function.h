@@ -43,8 +43,13 @@ struct VectorLength {
 enum class Expansion : uint8_t {
   kNone,  ///< no row's: one that forgets does not compile
   kAbs,
+  kAcos,
+  kAcosh,
+  kAsin,
+  kAsinh,
   kAtan,
   kAtan2,
+  kAtanh,
   kCbrt,
   kCeil,
   kCos,
@@ -57,6 +62,7 @@ enum class Expansion : uint8_t {
   kGelu,
   kGeluTanh,
   kLog,
+  kLog10,
   kLog1p,
   kLog2,
   kPow,
@@ -68,6 +74,7 @@ enum class Expansion : uint8_t {
   kSinh,
   kSoftplus,
   kSqrt,
+  kTan,
   kTanh,
   kTrunc,
 };

@@ -75,6 +75,16 @@ struct Coefficients<float> {
   /// (1+r)^(-1/3), -1/4 <= r <= 1/2; relative error (2^-17.4).
   static constexpr double kInverseCbrt[] = {0x1.ffffccp-1,  -0x1.553c5ap-2, 0x1.c76758p-3,
                                             -0x1.6ba51cp-3, 0x1.2fa954p-3,  -0x1.434fcap-4};
+
+  /// asin s = s + s*z*(...)(z), z = s^2, 0 <= s <= 1/2; relative error
+  /// (0.082 * 2^-24).
+  static constexpr double kAsin[] = {0x1.5555c8p-3, 0x1.330204p-4, 0x1.747bbap-5, 0x1.8c3e28p-6,
+                                     0x1.595c92p-5};
+
+  /// tan r = r + r^3*(...)(r^2), |r| <= pi/4; relative error
+  /// (0.021 * 2^-24).
+  static constexpr double kTan[] = {0x1.55556p-2, 0x1.110d9ep-3,  0x1.bad9c2p-5, 0x1.5cc0d4p-6,
+                                    0x1.62cafp-7, 0x1.9c8966p-14, 0x1.1e8feep-8};
 };
 
 template <>
@@ -183,6 +193,22 @@ struct Coefficients<double> {
       0x1.fffffffe1ebd5p-1, -0x1.55555435f920ap-2, 0x1.c71c7e2ae8299p-3, -0x1.61fb27e5309c6p-3,
       0x1.26f920c30d646p-3, -0x1.fec10b7ea5153p-4, 0x1.c5e83463f6e31p-4, -0x1.a44ff113eebfcp-4,
       0x1.912d129aeb711p-4, -0x1.3f5ce19f195ccp-4, 0x1.08d4da57f9b71p-5};
+
+  /// asin s = s + s*z*(...)(z), z = s^2, 0 <= s <= 1/2; relative error
+  /// (0.0086 * 2^-53).
+  static constexpr double kAsin[] = {
+      0x1.5555555555577p-3, 0x1.333333332e131p-4, 0x1.6db6db721268p-5,  0x1.f1c71a94f2d98p-6,
+      0x1.6e8bdee043801p-6, 0x1.1c49f05c7c2dp-6,  0x1.ca1f8d7c7f6f4p-7, 0x1.7585892e37503p-7,
+      0x1.613c8f4b58821p-7, 0x1.e5f55fdd57505p-9, 0x1.639c7c059ddbdp-6, -0x1.57fd84b38f9a7p-6,
+      0x1.0b46be12f2de2p-5};
+
+  /// tan r = r + r^3*(...)(r^2), |r| <= pi/4; relative error
+  /// (0.11 * 2^-53).
+  static constexpr double kTan[] = {
+      0x1.55555555554f2p-2,   0x1.11111111182d7p-3, 0x1.ba1ba1b46afaep-5,   0x1.664f49a88d8cfp-6,
+      0x1.226e125609362p-7,   0x1.d6d9346c6ec99p-9, 0x1.7d5b5349d8b88p-10,  0x1.37faddc2c5e5cp-11,
+      0x1.d26cd163f0a3ap-13,  0x1.1e317c680f0bp-13, -0x1.b95947e8c2493p-16, 0x1.76e38b909c432p-14,
+      -0x1.7821ad8b3af4bp-15, 0x1.5de018f3c99p-16};
 };
 
 }  // namespace hone::jit

@@ -2,14 +2,17 @@
 #pragma once
 
 #include "jit/ir/functions/function.h"
+#include "jit/x86/math/asin.h"
 #include "jit/x86/math/atan.h"
 #include "jit/x86/math/cbrt.h"
 #include "jit/x86/math/erf.h"
 #include "jit/x86/math/exp.h"
 #include "jit/x86/math/hyperbolic.h"
+#include "jit/x86/math/inverse_hyperbolic.h"
 #include "jit/x86/math/log.h"
 #include "jit/x86/math/logistic.h"
 #include "jit/x86/math/pow.h"
+#include "jit/x86/math/tan.h"
 #include "jit/x86/math/trig.h"
 
 namespace hone::jit {
@@ -33,10 +36,20 @@ typename B::V expand(B& b, ir::Expansion expansion, typename B::V x, typename B:
       break;
     case E::kAbs:
       return magnitude<F>(b, x);
+    case E::kAcos:
+      return math_acos<F>(b, x);
+    case E::kAcosh:
+      return math_acosh<F>(b, x);
+    case E::kAsin:
+      return math_asin<F>(b, x);
+    case E::kAsinh:
+      return math_asinh<F>(b, x);
     case E::kAtan:
       return math_atan<F>(b, x);
     case E::kAtan2:
       return math_atan2<F>(b, x, y);
+    case E::kAtanh:
+      return math_atanh<F>(b, x);
     case E::kCbrt:
       return math_cbrt<F>(b, x);
     case E::kCeil:
@@ -61,6 +74,8 @@ typename B::V expand(B& b, ir::Expansion expansion, typename B::V x, typename B:
       return math_gelu_tanh<F>(b, x);
     case E::kLog:
       return math_log<F>(b, x);
+    case E::kLog10:
+      return math_log10<F>(b, x);
     case E::kLog1p:
       return math_log1p<F>(b, x);
     case E::kLog2:
@@ -83,6 +98,8 @@ typename B::V expand(B& b, ir::Expansion expansion, typename B::V x, typename B:
       return math_softplus<F>(b, x);
     case E::kSqrt:
       return b.sqrt(x);
+    case E::kTan:
+      return math_tan<F>(b, x);
     case E::kTanh:
       return math_tanh<F>(b, x);
     case E::kTrunc:

@@ -4,6 +4,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "jit/x86/math/exact.h"
 #include "jit/x86/math/exp.h"
 
 namespace hone::jit {
@@ -85,9 +86,30 @@ typename B::V math_log2(B& b, typename B::V x) {
   return mend_log<F>(b, x, b.fma(near, b.constant(kLog2E), e));
 }
 
-/// log(1 + x); 2 ulp (f64: 4).
+/// log10 x; 2 ulp (f64: 4).
 template <class F, class B>
-typename B::V math_log1p(B& b, typename B::V x) {
+typename B::V math_log10(B& b, typename B::V x) {
+  const auto [m, e] = split_binary<F>(b, x);
+  const auto r = b.sub(m, b.constant(1));
+  if constexpr (sizeof(F) == 4) {
+    // log10 2 and log10 e in two pieces; the first of log10 2 is short, its products exact. The
+    // logarithm is r and a rest, so that what cancels is rounded once.
+    constexpr double kTwo = 0x1.344p-2, kTwoLow = 0x1.3509f79fefp-18;
+    constexpr double kE = 0x1.bcb7b2p-2, kELow = -0x1.5b235ep-27;
+    const auto rest = b.mul(b.mul(r, r), polynomial(b, Coefficients<F>::kLog, r));
+    const auto low = b.fma(r, b.constant(kELow), b.mul(e, b.constant(kTwoLow)));
+    const auto sum = b.fma(r, b.constant(kE), b.mul(e, b.constant(kTwo)));
+    return mend_log<F>(b, x, b.add(sum, b.fma(rest, b.constant(kE), low)));
+  } else {
+    constexpr double kTwo = 0x1.34413509f79ffp-2, kE = 0x1.bcb7b1526e50ep-2;
+    const auto near = b.mul(log1p_near<F>(b, r), b.constant(kE));
+    return mend_log<F>(b, x, b.fma(e, b.constant(kTwo), near));
+  }
+}
+
+/// log(1 + x); what else belongs to x, `more` adds to what rounding 1 + x lost.
+template <class F, class B, class More>
+typename B::V log1p_and(B& b, typename B::V x, const More& more) {
   const auto one = b.constant(1);
   const auto u = b.add(x, one);
   const auto [m, e] = split_binary<F>(b, u);
@@ -95,9 +117,21 @@ typename B::V math_log1p(B& b, typename B::V x) {
   // log(u) misses what rounding 1 + x lost, to first order that over u. The limits keep u = 0 and
   // u = inf from making NaN of it.
   const auto safe = clamp(b, u, Format<F>::kSmallestNormal, Format<F>::kLargest);
-  const auto lost = b.div(b.sub(x, b.sub(safe, one)), safe);
+  const auto lost = b.div(more(b.sub(x, b.sub(safe, one))), safe);
   const auto log = b.fma(e, b.constant(kLn2), b.add(near, lost));
   return b.copysign(mend_log<F>(b, u, log), x);
+}
+
+/// log(1 + x); 2 ulp (f64: 4).
+template <class F, class B>
+typename B::V math_log1p(B& b, typename B::V x) {
+  return log1p_and<F>(b, x, [](typename B::V lost) { return lost; });
+}
+
+/// log(1 + x + low), `low` below the last place of x.
+template <class F, class B>
+typename B::V log1p_of_sum(B& b, const Pair<typename B::V>& x) {
+  return log1p_and<F>(b, x.high, [&](typename B::V lost) { return b.add(lost, x.low); });
 }
 
 }  // namespace hone::jit
