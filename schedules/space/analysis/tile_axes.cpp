@@ -253,7 +253,10 @@ std::string stored_along(const Plan& plan, const TiledReduction& t) {
 TileAxes tile_across(const Plan& plan, const TiledReduction& t, const VectorAxis& axis,
                      const std::string& rows) {
   const ir::Stage p = plan.stage(t.producer);
-  TileAxes out{axis, rows, "", true, {}, 0};
+  TileAxes out;
+  out.axis = axis;
+  out.rows = rows;
+  out.transposed = true;
   out.size = choose_tile(problem_for(plan, t, axis, rows, {}), plan.machine());
   out.cycles = out.size.cycles * around(p, plan.facts(t.producer), axis.var, rows) +
                cycles_beside(plan, t, axis, kTransposed) + gathering_cycles(plan, t, out);
@@ -276,7 +279,8 @@ TileAxes tile_along(const Plan& plan, const TiledReduction& t, const VectorAxis&
                     const Dots& dots) {
   const ir::Stage p = plan.stage(t.producer);
   const StageFacts facts = plan.facts(t.producer);
-  TileAxes out{axis, "", "", false, {}, 0};
+  TileAxes out;
+  out.axis = axis;
   out.size = choose_tile(problem_for(plan, t, axis, "", dots), plan.machine());
   out.cycles = out.size.cycles * around(p, facts, axis.var, "");
   for (const std::string& rows : rows_beside(p, facts, axis.var)) {
