@@ -8,6 +8,7 @@
 #include "jit/ir/instructions.h"
 #include "jit/ir/product.h"
 #include "jit/ir/recurrence.h"
+#include "jit/ir/scan.h"
 
 namespace hone::schedules {
 
@@ -79,6 +80,17 @@ class Orders {
     if (is_rescaled(s)) return "running(" + own(s, true) + ")[" + inner + "]";
     const std::string outer = own(s, true);
     return outer.empty() ? inner : outer + "[" + inner + "]";
+  }
+
+  /// Which results of a recurrence are prefixes of the lanes of a vector, `scan(j%8)`, and where
+  /// its borders are cut off. Empty where none are, or where no order shows.
+  std::string scanned(const Stage& s) const {
+    const auto loop = scanning_loop(s);
+    if (!loop || s.value->op != Op::kAdd || !is_float(s.value->type)) return {};
+    const bool fewer = widest_element(s) > size_of(s.value->type);
+    std::string out = marked(fewer ? "scan8" : "scan", path(s, s.loops[*loop].name, true));
+    for (const Loop& l : s.loops) out += l.partition ? "+" + path(s, l.name, false) : "";
+    return out;
   }
 
  private:
@@ -415,6 +427,7 @@ std::string numerics_class(const Program& definition, const Program& scheduled) 
       const std::string products = orders.products(s);
       std::string order = orders.of(*now);
       if (order.empty()) order = order_online(definition, scheduled, orders, s);
+      if (order.empty()) order = orders.scanned(*now);
       add(s.name, products.empty() ? order : (order.empty() ? "each" : order) + products);
     } else if (const std::string order = order_online(definition, scheduled, orders, s);
                !order.empty()) {

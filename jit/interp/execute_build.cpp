@@ -84,10 +84,11 @@ struct Builder {
     return static_cast<int>(program.tapes.size()) - 1;
   }
 
-  /// Vector loops run their iterations as lanes. So does a serial loop around a single store that
-  /// does not read its own results: values come out as they would in order.
+  /// Vector loops run their iterations as lanes, but where these go on from one another. So does a
+  /// serial loop around a single store that does not read its own results: values come out as they
+  /// would in order.
   bool opens_lanes(const ir::ForStmt& loop, int lane) const {
-    if (lane >= 0) return false;
+    if (lane >= 0 || loop.scan) return false;
     if (loop.mark == ir::Mark::kVector) return true;
     const ir::StoreStmt* store = only_store(loop);
     return store && !reads(store->value, store->buffer) && !reads(store->offset, store->buffer);

@@ -11,6 +11,7 @@
 #include "jit/interp/scalar.h"
 #include "jit/ir/product.h"
 #include "jit/ir/recurrence.h"
+#include "jit/ir/scan.h"
 
 namespace hone::jit {
 
@@ -106,7 +107,7 @@ void StageEval::find_order() {
     ir::Stage vector = plain;
     std::erase_if(vector.loops, [&](const ir::Loop& l) { return l.name == v.name; });
     vector.loops.push_back({v.name, ir::Mark::kVector});
-    lane_legal_.push_back(!recurs_ || !ir::broken_order(vector));
+    lane_legal_.push_back(!recurs_ || !(ir::broken_order(vector) || ir::scanning_loop(vector)));
   }
 }
 

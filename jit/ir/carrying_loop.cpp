@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "jit/ir/scan.h"
+
 namespace hone::ir {
 namespace {
 
@@ -22,7 +24,9 @@ std::string CarryingLoop::broken() {
       return "what one of its iterations writes another one reads, and they run at one time";
     }
     if (written_before_) continue;
-    if (loop_->mark != Mark::kSerial && loop_->mark != Mark::kUnroll) {
+    const bool lanes =
+        loop_->mark == Mark::kVector && roots.size() == 1 && roots[0] == scanned_var(stage_);
+    if (loop_->mark != Mark::kSerial && loop_->mark != Mark::kUnroll && !lanes) {
       return "its iterations are to run one after the other";
     }
     std::string why = roots.size() == 1 ? along(roots[0]) : fused();

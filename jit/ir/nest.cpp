@@ -88,6 +88,7 @@ class StmtPrinter {
   /// How a loop runs.
   static std::string keyword_of(const ForStmt& loop) {
     if (loop.mark == Mark::kTensor) return std::string(loop.instruction->name);
+    if (loop.scan) return "scan";
     return loop.mark == Mark::kSerial ? "for" : std::string(name_of(loop.mark));
   }
 

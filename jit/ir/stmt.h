@@ -72,6 +72,7 @@ struct ForStmt : StmtOf<StmtKind::kFor> {
   int loop = -1;
   Mark mark = Mark::kSerial;
   Expr begin, end;
+  bool scan = false;  ///< of a vector loop: iterations go on from one another
   const Instruction* instruction = nullptr;  ///< of a loop marked kTensor
   GpuFor gpu;
   static constexpr auto kExprs = std::make_tuple(&ForStmt::begin, &ForStmt::end);

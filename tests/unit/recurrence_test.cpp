@@ -102,6 +102,35 @@ TEST_CASE("recurrence: what one index carries") {
   CHECK(refused(p, "parallel i").starts_with("loop i: stage Y"));
 }
 
+TEST_CASE("recurrence: lanes that go on from one another") {
+  const ir::Program sum = recurrence("(Y[i,j,b-1] else 0)");
+  for (const std::string legal : {
+           "vectorize b",
+           "split b 8 -> b.o b.i; vectorize b.i",
+           "split b 8 -> b.o b.i tail=peel; reorder i b.o j b.i; unroll j; vectorize b.i",
+           "reorder i b j; vectorize b; unroll j",
+       }) {
+    CAPTURE(legal);
+    CHECK(refused(sum, legal) == "");
+  }
+  CHECK(refused(sum, "split b 8 -> b.o b.i; reorder b.i b.o; vectorize b.o") != "");
+  CHECK(refused(sum, "split b 8 -> b.o b.i tail=overlap; vectorize b.i") != "");
+  CHECK(refused(sum, "parallel b") != "");
+  const auto vectors = [](const std::string& statement) {
+    return refused(
+        parsed("op f(X: f32[B]) -> (Y: f32[B]) { Y[b] = " + statement + " + X[b] } B=20"),
+        "vectorize b");
+  };
+  CHECK(vectors("(Y[b-1] else 0)") == "");
+  for (const std::string other :
+       {"(Y[b+1] else 0)", "(Y[b-2] else 0)", "(Y[b-1] else 0) + (Y[b-2] else 0)",
+        "X[b]*(Y[b-1] else 0)", "exp(Y[b-1] else 0)"}) {
+    CAPTURE(other);
+    CHECK(vectors(other).find("its iterations are to run one after the other") !=
+          std::string::npos);
+  }
+}
+
 TEST_CASE("recurrence: what two indices carry") {
   const ir::Program both = recurrence("(Y[i-1,j,b] else 0) + (Y[i,j-1,b] else 0)");
   CHECK(refused(both, "reorder j i") == "");
@@ -157,8 +186,11 @@ TEST_CASE("recurrence: defaults have vectors and threads along independent indic
   CHECK(marks("op f(X: f32[M,N]) -> (Y: f32[M,N]) { Y[i,j] = X[i,j] + (Y[i-1,j] else 0) } "
               "M=4096 N=4096") == "parallel vec ");
   CHECK(marks("op f(X: f32[M,N]) -> (Y: f32[M,N]) { Y[i,j] = X[i,j] + (Y[i,j-1] else 0) } "
+              "M=4096 N=4096") == "parallel unroll vec ");
+  CHECK(marks("op f(X: f32[M,N]) -> (Y: f32[M,N]) { Y[i,j] = X[i,j] * (Y[i,j-1] else 1) } "
               "M=4096 N=4096") == "parallel unroll ");
-  CHECK(marks("op f(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[i] + (Y[i-1] else 0) } N=4096") == "");
+  CHECK(marks("op f(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[i] + (Y[i-1] else 0) } N=4096") == "vec ");
+  CHECK(marks("op f(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[i] * (Y[i-1] else 1) } N=4096") == "");
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include "jit/ir/build.h"
 #include "jit/ir/gpu.h"
 #include "jit/ir/recurrence.h"
+#include "jit/ir/scan.h"
 #include "jit/passes/joins.h"
 #include "jit/passes/lower/lowering.h"
 #include "jit/passes/multicast.h"
@@ -31,13 +32,14 @@ Expr make_nest_load(const NestBuffer& buffer, int id, Expr offset) {
 }
 
 StmtRef loop(int id, const Loop& how, Expr begin, Expr end, std::vector<StmtRef> body,
-             int into = -1) {
+             int into = -1, bool scan = false) {
   ForStmt s;
   s.loop = id;
   s.mark = row_of(how.mark).in_nest ? how.mark : Mark::kSerial;
   s.begin = std::move(begin);
   s.end = std::move(end);
   s.instruction = how.instruction;
+  s.scan = scan;
   s.gpu = {how.gpu, 0, into};
   s.body = std::move(body);
   return make_stmt(std::move(s));
@@ -202,7 +204,8 @@ void Lowering::walk_loop(Instance& in, size_t depth, bool init, Block& out) {
       const bool reduces =
           is_thread(l.mark) && in.loops->nodes[static_cast<size_t>(node)].reduction && !init;
       body.push_back(loop(id, l, p.begin.expr(), p.end.expr(), std::move(inside),
-                          reduces ? storage_of(in.stage().output).buffer : -1));
+                          reduces ? storage_of(in.stage().output).buffer : -1,
+                          l.mark == Mark::kVector && scanning_loop(in.stage()) == depth));
     }
     values_.unplace(in, node);
     if (p.holds) {

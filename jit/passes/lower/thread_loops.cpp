@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "jit/ir/scan.h"
 #include "jit/passes/reject.h"
 
 namespace hone::jit {
@@ -25,7 +26,15 @@ void check_marks(const Program& program, const Target& target) {
              newer_compiler_hint(target, target.sm >= kClusterSm));
     }
   }
-  if (target.is_cuda()) return;
+  if (target.is_cuda()) {
+    for (const Stage& s : program.stages) {
+      const auto loop = scanning_loop(s);
+      if (!loop) continue;
+      reject("vectorize " + s.loops[*loop].name + ": iterations of stage " + s.name +
+             " go on from one another, which words of a thread do not; unroll the loop");
+    }
+    return;
+  }
   for (const Stage& s : program.stages) {
     for (const Relation& r : s.relations) {
       // A vector's sums are kept in registers across the condition that ends the domain.

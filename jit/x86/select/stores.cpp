@@ -14,6 +14,10 @@ void Stores::store(const ir::StoreStmt& s) {
     if (!dots_.active()) return store_each(s);
     refuse("a dot product into elements of " + b.name + " that do not lie together");
   }
+  if (lanes_.scan) {
+    if (!scans_.store(s, offset)) store_each(s);
+    return;
+  }
   if (b.home == ir::Home::kRegisters) {
     store_tile(s, offset);
     return transposes_.forget(s.buffer);

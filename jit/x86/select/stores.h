@@ -4,6 +4,7 @@
 #include "jit/x86/select/arithmetic.h"
 #include "jit/x86/select/dots.h"
 #include "jit/x86/select/indices.h"
+#include "jit/x86/select/lane_scans.h"
 #include "jit/x86/select/lane_sums.h"
 #include "jit/x86/select/masks.h"
 #include "jit/x86/select/memory.h"
@@ -17,7 +18,8 @@ namespace hone::jit {
 class Stores final : public SelectionPart {
  public:
   Stores(Context& context, Indices& indices, Masks& masks, LaneArithmetic& arithmetic,
-         Memory& memory, Transposes& transposes, Tiles& tiles, Dots& dots, LaneSums& sums)
+         Memory& memory, Transposes& transposes, Tiles& tiles, Dots& dots, LaneSums& sums,
+         LaneScans& scans)
       : SelectionPart(context),
         indices_(indices),
         masks_(masks),
@@ -26,7 +28,8 @@ class Stores final : public SelectionPart {
         transposes_(transposes),
         tiles_(tiles),
         dots_(dots),
-        sums_(sums) {}
+        sums_(sums),
+        scans_(scans) {}
 
   void store(const ir::StoreStmt& s);
 
@@ -48,6 +51,7 @@ class Stores final : public SelectionPart {
   Tiles& tiles_;
   Dots& dots_;
   LaneSums& sums_;
+  LaneScans& scans_;
 };
 
 }  // namespace hone::jit

@@ -18,11 +18,12 @@ struct Binding {
 
 /// The lanes that values have at the moment. Outside vector loops: one lane.
 struct Lanes {
-  int loop = -1;   ///< number of the vector loop
-  int count = 1;   ///< lanes of a value
-  int active = 1;  ///< lanes that exist; -1: known at run time
-  Reg active_reg;  ///< general register with the number, when it is known at run time
-  Reg condition;   ///< AVX-512: inside a branch that only some lanes take, their mask
+  int loop = -1;      ///< number of the vector loop
+  int count = 1;      ///< lanes of a value
+  int active = 1;     ///< lanes that exist; -1: known at run time
+  Reg active_reg;     ///< general register with the number, when it is known at run time
+  bool scan = false;  ///< each lane goes on from what the one before stores
+  Reg condition;      ///< AVX-512: inside a branch that only some lanes take, their mask
   bool partial() const { return active != count || condition.valid(); }
 };
 

@@ -115,6 +115,7 @@ void Vectorizer::masked_chunk(const ir::ForStmt& s, const Affine& base, Reg acti
   lanes_.count = lanes;
   lanes_.active = -1;
   lanes_.active_reg = active;
+  lanes_.scan = s.scan;
   bindings_[s.loop] = {true, true, base};
   walk_body(s);
   bindings_[s.loop] = outer_binding;
@@ -139,6 +140,7 @@ void Vectorizer::chunk(const ir::ForStmt& s, const Affine& base, int lanes, int 
   lanes_.loop = s.loop;
   lanes_.count = lanes;
   lanes_.active = active;
+  lanes_.scan = s.scan;
   bindings_[s.loop] = {true, true, base};
   walk_body(s);
   bindings_[s.loop] = outer;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "jit/ir/scan.h"
 #include "schedules/space/analysis/group_members.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/rules/rule.h"
@@ -17,6 +18,9 @@ constexpr int64_t kChainVectors = 8;
 /// Chains of single elements side by side, where neighbours lie apart.
 /// Tuned on: nothing; reckoned as kChainVectors.
 constexpr int64_t kChainsAside = 8;
+/// Chains side by side whose results are prefixes of lanes.
+/// Tuned on: nothing; reckoned from the store, the load and the addition between two vectors.
+constexpr int64_t kScansAside = 4;
 
 /// The loops of a stage that are not among `some`, in their order.
 std::vector<std::string> loops_without(const ir::Stage& s, const std::vector<std::string>& some) {
@@ -85,6 +89,40 @@ bool run_chains(Plan& plan, const std::string& name, std::vector<std::string> ch
   return order_chains(plan, name, chains, {h.inner}) && plan.add(step::unroll({name, h.inner}));
 }
 
+/// Whether lanes of a vector are to go on from one another along `v`.
+bool scans(Plan& plan, const std::string& name, const std::string& v) {
+  const StageFacts facts = plan.facts(name);
+  const int lanes = plan.lanes(widest_type(plan.program(), plan.stage(name)));
+  const bool can = !v.empty() && facts.store.stride(v) == 1 && facts.extent(v) >= 2 * lanes;
+  return can && plan.decide("scan " + name + " in lanes of " + v, 2, 1) == 1;
+}
+
+/// Prefixes of lanes along `v`, of several chains side by side.
+bool run_scan(Plan& plan, const std::string& name, std::vector<std::string> chains,
+              const std::string& v) {
+  const int64_t lanes = plan.lanes(widest_type(plan.program(), plan.stage(name)));
+  const Plan::Halves h = plan.split(name, v, lanes, ir::Tail::kPeel);
+  if (h.outer.empty()) return false;
+  std::vector<std::string> inner{h.outer};
+  if (!chains.empty() && plan.facts(name).extent(chains.back()) > 1) {
+    const std::string nearest = chains.back();
+    const int64_t extent = plan.facts(name).extent(nearest);
+    const Number factor =
+        plan.knob(knob_name("u", name), {2, kScansAside, 8}, std::min(kScansAside, extent));
+    const Plan::Halves c = plan.split(name, nearest, factor, ir::Tail::kPeel);
+    if (c.outer.empty()) return false;
+    chains.back() = c.outer;
+    if (!plan.add(step::unroll({name, c.inner}))) return false;
+    inner.push_back(c.inner);
+  }
+  inner.push_back(h.inner);
+  if (!order_chains(plan, name, chains, inner)) return false;
+  // What stands before the first element is a test in the first vector alone.
+  const bool cut =
+      plan.facts(name).extent(v) < 3 * lanes || plan.add(step::partition({{name, h.outer}}));
+  return cut && plan.add(step::vectorize({name, h.inner}));
+}
+
 /// The chains that are cut among threads: of the index with the most of them. "": none are.
 std::string cut_chains(Plan& plan, const GroupMembers& group) {
   const int64_t threads = plan.machine().threads;
@@ -151,10 +189,13 @@ bool apply_recurrence(Plan& plan, const std::string& name) {
   const StageFacts facts = plan.facts(name);
   std::vector<std::string> chains = ir::independent_vars(s);
   plan.finish(name);
-  if (chains.empty()) return true;
   std::stable_sort(chains.begin(), chains.end(), [&](const std::string& a, const std::string& b) {
     return std::abs(facts.store.stride(a)) > std::abs(facts.store.stride(b));
   });
+  if (const std::string v = ir::scanned_var(s); scans(plan, name, v)) {
+    return run_scan(plan, name, std::move(chains), v);
+  }
+  if (chains.empty()) return true;
   const std::string nearest = chains.back();
   chains.pop_back();
   if (facts.store.stride(nearest) == 1 && facts.extent(nearest) > 1) {
@@ -169,7 +210,8 @@ const Rule cpu::kRecurrence = {
     "recurrence",
     "A stage that reads itself: the indices along which it does run in order. Inside them "
     "neighbouring chains are vectors, or several run side by side; outside, chains are for "
-    "threads. Stages that read one another go on together, in the loops of the last of them.",
+    "threads. Where each element combines the one before with a term, its lanes are prefixes. "
+    "Stages that read one another go on together, in the loops of the last of them.",
     apply_recurrence,
     /*forwards=*/false,
     /*ordered=*/true,

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Recurrences in the lanes of vectors: prefixes are what one result after the other is, whatever is
+// left of a vector, in whatever order the tensors lie.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "jit/ir/scan.h"
+#include "jit/passes/lower.h"
+#include "ops/op.h"
+#include "schedules/space/space.h"
+#include "tests/diff/subject.h"
+#include "tests/support/effort.h"
+
+using namespace hone;
+using namespace hone::tests;
+
+namespace {
+
+const std::vector<std::string> kSchedules = {
+    "vectorize j",
+    "split j 8 -> j.o j.i; vectorize j.i",
+    "split j 8 -> j.o j.i tail=peel; vectorize j.i; partition j.o",
+    "split j 16 -> j.o j.i tail=peel; split i 2 -> i.o i.i tail=peel; reorder i.o j.o i.i j.i; "
+    "unroll i.i; vectorize j.i; partition j.o",
+    "split j 20 -> j.o j.i; reorder j.o i j.i; vectorize j.i",
+    "reorder j i; vectorize j; unroll i",
+};
+
+void check(const std::string& problem) {
+  const auto parsed = ops::parse_problem(problem);
+  REQUIRE_MESSAGE(parsed, parsed.failure().message);
+  Subject subject(parsed->text, parsed->program);
+  REQUIRE_MESSAGE(subject.broken().empty(), problem << ": " << subject.broken());
+  for (const std::string& steps : kSchedules) {
+    const auto schedule = schedules::Schedule::parse(steps);
+    REQUIRE_MESSAGE(schedule, schedule.failure().message);
+    for (const BackEnd* back_end : {&kInterp, &kAvx2, &kAvx512}) {
+      if (!can_run(*back_end)) continue;
+      std::string rejected;
+      const std::string wrong = subject.check(*schedule, *back_end, &rejected);
+      CHECK_MESSAGE(rejected + wrong == "",
+                    rejected << wrong << "\n  repro: " << subject.repro(*schedule, *back_end));
+    }
+  }
+}
+
+std::string op(const std::string& type, const std::string& value, const std::string& sizes) {
+  const bool first = value.find("c[i]") != std::string::npos;
+  return "op f(X: " + type + "[M,N]" + (first ? ", c: " + type + "[M]" : "") + ") -> (Y: " + type +
+         "[M,N]) { Y[i,j] = " + value + " } " + sizes;
+}
+
+}  // namespace
+
+TEST_CASE("diff: recurrences in lanes, every rest of a vector") {
+  const std::vector<std::string> values = {
+      "X[i,j] + (Y[i,j-1] else 0)",
+      "(Y[i,j-1] else c[i]) + X[i,j]*X[i,j]",
+      "max(X[i,j], Y[i,j-1] else X[i,j])",
+      "min(Y[i,j-1] else c[i], X[i,j])",
+  };
+  const int most = static_cast<int>(by_effort(10, 20, 40));
+  for (const std::string type : {"f32", "f64", "i32", "i64"}) {
+    for (const std::string& value : values) {
+      for (int n = 1; n <= most; ++n) {
+        const std::string m = std::to_string(1 + n % 4);
+        check(op(type, value, "M=" + m + " N=" + std::to_string(n)));
+      }
+      check(op(type, value, "M=3 N=70"));
+    }
+  }
+  for (const std::string type : {"i32", "i64"}) {
+    check(op(type, "X[i,j]*(Y[i,j-1] else c[i])", "M=3 N=37"));
+  }
+}
+
+TEST_CASE("diff: recurrences in lanes of tensors that lie in other orders") {
+  for (const std::string value : {"X[i,j] + (Y[i,j-1] else 0)", "max(X[i,j], Y[i,j-1] else c[i])"}) {
+    for (const std::string sizes : {"M=3 N=37 Y@N,M", "M=5 N=19 X@N,M", "M=4 N=21 Y.stride=(50,2)",
+                                    "M=1 N=33 Y@N,M"}) {
+      check(op("f32", value, sizes));
+    }
+  }
+}
+
+TEST_CASE("diff: a recurrence that combines neighbours is scanned in lanes by default") {
+  const auto scanned = [](const std::string& problem) {
+    const auto parsed = ops::parse_problem(problem);
+    REQUIRE_MESSAGE(parsed, parsed.failure().message);
+    const auto target = ir::parse_target("x86 isa=avx2 threads=1", {});
+    REQUIRE(target);
+    const auto scheduled = schedules::analytic_schedule(parsed->program, *target);
+    return ir::scanning_loop(scheduled.program.stages[0]).has_value();
+  };
+  CHECK(scanned("row_cumsum M=64 N=1024"));
+  CHECK(scanned("row_cummax M=1 N=1024"));
+  CHECK(scanned("op f(X: i32[N]) -> (Y: i32[N]) { Y[j] = X[j]*(Y[j-1] else 1) } N=100"));
+  CHECK_FALSE(scanned("row_cumsum M=64 N=1024 Y@N,M"));
+  CHECK_FALSE(scanned("row_cumsum M=64 N=9"));
+  CHECK_FALSE(scanned("row_cumprod M=64 N=1024"));
+  CHECK_FALSE(scanned("row_cumsum M=64 N=1024 T=bf16"));
+  CHECK_FALSE(scanned("column_cumsum M=64 N=1024"));
+}
