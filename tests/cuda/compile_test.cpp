@@ -24,8 +24,10 @@ constexpr int kArchitectures[] = {90, 80, 75, 86, 89, 100};
 
 /// Local memory that the compiler's own functions take: angles far from 0 are reduced in it.
 int least_local(const std::string& kernels) {
-  const bool angles =
-      kernels.find("fn_sin(") != std::string::npos || kernels.find("fn_cos(") != std::string::npos;
+  bool angles = false;
+  for (const char* call : {"fn_sin(", "fn_cos(", "fn_tan("}) {
+    angles = angles || kernels.find(call) != std::string::npos;
+  }
   return angles ? 32 : 0;
 }
 

@@ -108,9 +108,11 @@ with_exports() {
   [ -z "$strange" ] || { echo "$strange"; return 1; }
 }
 
+# As a library for CPUs alone has it: without the code for GPUs.
 with_subproject() {
   cp -L "$source"/examples/as_subproject/* . && mkdir subprojects && ln -s "$source" subprojects/hone &&
-    meson setup b --buildtype=plain -Dunity=subprojects -Dunity_size=20 && ninja -C b hello && greets b/hello
+    meson setup b --buildtype=plain -Dunity=subprojects -Dunity_size=20 -Dhone:cuda=disabled &&
+    ninja -C b hello && greets b/hello
 }
 
 way headers-alone with_headers
