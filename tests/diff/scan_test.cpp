@@ -19,12 +19,14 @@ using namespace hone::tests;
 
 namespace {
 
+const std::string kRowsAside =
+    "split j 16 -> j.o j.i tail=peel; split i 2 -> i.o i.i tail=peel; reorder i.o j.o i.i j.i; "
+    "unroll i.i; vectorize j.i; partition j.o";
 const std::vector<std::string> kSchedules = {
     "vectorize j",
     "split j 8 -> j.o j.i; vectorize j.i",
     "split j 8 -> j.o j.i tail=peel; vectorize j.i; partition j.o",
-    "split j 16 -> j.o j.i tail=peel; split i 2 -> i.o i.i tail=peel; reorder i.o j.o i.i j.i; "
-    "unroll i.i; vectorize j.i; partition j.o",
+    kRowsAside,
     "split j 20 -> j.o j.i; reorder j.o i j.i; vectorize j.i",
     "reorder j i; vectorize j; unroll i",
 };
