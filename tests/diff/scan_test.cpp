@@ -2,12 +2,13 @@
 //
 // Recurrences in the lanes of vectors: prefixes are what one result after the other is, whatever is
 // left of a vector, in whatever order the tensors lie.
+#include "jit/ir/scan.h"
+
 #include <doctest/doctest.h>
 
 #include <string>
 #include <vector>
 
-#include "jit/ir/scan.h"
 #include "jit/passes/lower.h"
 #include "ops/op.h"
 #include "schedules/space/space.h"
@@ -80,9 +81,10 @@ TEST_CASE("diff: recurrences in lanes, every rest of a vector") {
 }
 
 TEST_CASE("diff: recurrences in lanes of tensors that lie in other orders") {
-  for (const std::string value : {"X[i,j] + (Y[i,j-1] else 0)", "max(X[i,j], Y[i,j-1] else c[i])"}) {
-    for (const std::string sizes : {"M=3 N=37 Y@N,M", "M=5 N=19 X@N,M", "M=4 N=21 Y.stride=(50,2)",
-                                    "M=1 N=33 Y@N,M"}) {
+  for (const std::string value :
+       {"X[i,j] + (Y[i,j-1] else 0)", "max(X[i,j], Y[i,j-1] else c[i])"}) {
+    for (const std::string sizes :
+         {"M=3 N=37 Y@N,M", "M=5 N=19 X@N,M", "M=4 N=21 Y.stride=(50,2)", "M=1 N=33 Y@N,M"}) {
       check(op("f32", value, sizes));
     }
   }

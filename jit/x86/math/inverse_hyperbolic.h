@@ -15,8 +15,7 @@ template <class F, class B>
 typename B::V log_beside_one(B& b, typename B::V x, const Pair<typename B::V>& y) {
   const auto large = b.ge(x, b.constant(kOnlyLog<F>));
   const auto zero = b.constant(0);
-  const auto log =
-      log1p_of_sum<F>(b, {b.select(large, x, y.high), b.select(large, zero, y.low)});
+  const auto log = log1p_of_sum<F>(b, {b.select(large, x, y.high), b.select(large, zero, y.low)});
   return b.add(log, b.select(large, b.constant(kLn2), zero));
 }
 
@@ -42,8 +41,7 @@ typename B::V math_acosh(B& b, typename B::V x) {
   const auto lost = b.div(lacks, b.max(b.constant(Format<F>::kSmallestNormal), b.add(root, root)));
   const auto sum = exact_sum_ordered(b, root, t);
   const auto nan = b.constant(std::numeric_limits<double>::quiet_NaN());
-  return log_beside_one<F>(
-      b, x, {b.select(b.lt(x, one), nan, sum.high), b.add(sum.low, lost)});
+  return log_beside_one<F>(b, x, {b.select(b.lt(x, one), nan, sum.high), b.add(sum.low, lost)});
 }
 
 /// atanh x = log(1 + 2a / (1 - a)) / 2, a the magnitude of x; 2 ulp (f64: 4).

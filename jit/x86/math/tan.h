@@ -51,8 +51,7 @@ typename B::V tangent_of(B& b, const QuarterAngle<typename B::V>& r) {
   const auto tail = polynomial(b, Coefficients<F>::kTan, square);
   // To first order `low` counts times the slope, 1 + tan^2.
   const auto lost = b.fma(r.low, square, r.low);
-  const auto near =
-      exact_sum_ordered(b, r.high, b.fma(b.mul(r.high, square), tail, lost));
+  const auto near = exact_sum_ordered(b, r.high, b.fma(b.mul(r.high, square), tail, lost));
   // -1 over the sum, mended by what the quotient leaves of 1.
   const auto inverse = b.div(b.constant(-1), near.high);
   const auto left = b.fma(inverse, near.low, b.fma(inverse, near.high, one));

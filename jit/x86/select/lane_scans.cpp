@@ -22,8 +22,8 @@ Value LaneScans::before_lanes(const ir::Expr& earlier) {
     Value one;
     at_lane(0, [&] { one = value(earlier); });
     const int w = width(one.type);
-    const X86 spread = w == 16 && one.element == 8 ? X86::vpbroadcastq
-                                                   : broadcast_of(one.element, w);
+    const X86 spread =
+        w == 16 && one.element == 8 ? X86::vpbroadcastq : broadcast_of(one.element, w);
     return {code_.define(RegClass::kVec, w, spread, {vreg(one.reg, 16)}), one.type, one.element};
   }
   const Binding lane = bindings_[lanes_.loop];
