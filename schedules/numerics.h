@@ -24,8 +24,9 @@ namespace hone::schedules {
 ///   `t:fused`           t is inlined, and its product added in one rounding
 ///   `t:staged`          t is inlined, and a staged copy of its product is rounded before the sum
 /// The class is "exact" where nothing depends on an order. Products that a statement itself adds
-/// are always fused. Names of loops, tile sizes, threads, copies and tails show only where they
-/// change bits. Not part of the class: the sign of a zero from max or min, and which NaN comes out.
+/// are fused, but in a scan. Names of loops, tile sizes, threads, copies and tails show only where
+/// they change bits. Not part of the class: the sign of a zero from max or min, and which NaN comes
+/// out.
 std::string numerics_class(const ir::Program& definition, const ir::Program& scheduled);
 
 /// True where the class that a problem pins admits schedules of class `actual`. Besides classes
