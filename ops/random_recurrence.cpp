@@ -67,6 +67,9 @@ std::string RandomRecurrence::both(const std::string& value, const std::string& 
 /// A value stored as `stored` that goes on from earlier elements of the target.
 std::string RandomRecurrence::states(DType stored, std::string value) {
   std::string text = "(" + std::move(value) + ")";
+  if (is_float(stored) && maker_.chance(20)) {  // one read alone, or sums would double at each step
+    return stored_as(stored, fmt::format("({} + {})", text, earlier()));
+  }
   for (int reads = 1 + maker_.below(3) / 2; reads > 0; --reads) text = both(text, earlier());
   return stored_as(stored, std::move(text));
 }

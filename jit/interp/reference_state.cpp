@@ -7,6 +7,7 @@
 #include "jit/interp/reference_group.h"
 #include "jit/interp/reference_stage.h"
 #include "jit/interp/scalar.h"
+#include "jit/ir/scan.h"
 
 namespace hone::jit {
 
@@ -247,6 +248,23 @@ void load(void* self, const TapeInstr& in, Frame& fr, int n, int dst) {
   bound_position(in, fr, n, dst);
 }
 
+/// Marks the sums of floats of `value` that vectors may make as prefixes. They may do so in this
+/// stage, or in another of its circle that it is inlined into.
+void mark_prefixes(TapeBuilder& tape, const RefState& state, size_t stage, const Expr& value) {
+  const auto in_circle = [&](const Expr& load) {
+    const int producer =
+        state.buffers[static_cast<size_t>(state.buffer_index(load->name))].producer;
+    if (producer < 0) return false;
+    const auto p = static_cast<size_t>(producer);
+    return p == stage ||
+           (!state.groups.empty() && state.groups[p] && state.groups[p] == state.groups[stage]);
+  };
+  ir::visit(value, [&](const Expr& e) {
+    if (e->op != Op::kAdd || !is_float(e->type)) return;
+    if (const auto scan = ir::scan_of(e, in_circle)) tape.add_as_prefix(e, scan->term);
+  });
+}
+
 }  // namespace
 
 void RefTape::run(RefState& state, const int64_t* env, const int64_t* lane, int n) {
@@ -264,6 +282,7 @@ RefTape make_tape(RefState& state, int stage, const TapeScope& scope,
   RefTape out;
   for (const Expr& e : exprs) {
     int reg = builder.add(e);
+    if (state.bounds) mark_prefixes(builder, state, static_cast<size_t>(stage), e);
     if (domain && is_float(*domain) != is_float(e->type)) {
       TapeInstr cast;
       cast.kind = TapeInstr::kExpr;

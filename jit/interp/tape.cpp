@@ -26,6 +26,11 @@ int TapeBuilder::binary(Op op, DType type, int a, int b) {
   return push(in);
 }
 
+void TapeBuilder::add_as_prefix(const ir::Expr& sum, const ir::Expr& term) {
+  const int reg = add(sum);
+  tape_.code[static_cast<size_t>(reg)].term = add(term);
+}
+
 int TapeBuilder::push(TapeInstr instr) {
   instr.varying |= instr.kind == TapeInstr::kLane;
   for (int operand : {instr.a, instr.b, instr.c}) {

@@ -34,6 +34,7 @@ struct TapeInstr {
   bool broadcast = false;    ///< uniform, but read by a varying instruction
   bool inexact = false;      ///< may carry an error bound
   int a = -1, b = -1, c = -1;
+  int term = -1;  ///< of a sum, its operand that vectors may add to its neighbours' first
   int slot = -1;
   int64_t i = 0;
   double f = 0;
@@ -61,6 +62,8 @@ class TapeBuilder {
   int constant(int64_t value);
   /// `op` of registers, all of type `type` (kBool for the results of comparisons).
   int binary(ir::Op op, DType type, int a, int b);
+  /// Says of a sum that vectors may make prefixes of its terms: see TapeInstr::term.
+  void add_as_prefix(const ir::Expr& sum, const ir::Expr& term);
 
   bool varying(int reg) const { return tape_.code[static_cast<size_t>(reg)].varying; }
   DType type(int reg) const { return tape_.code[static_cast<size_t>(reg)].type; }
@@ -105,7 +108,8 @@ struct Frame {
   void* self = nullptr;
   Arithmetic arithmetic = Arithmetic::kWide;
   bool any_poison = false;
-  uint8_t poison[kLanes] = {};  ///< lanes that touched what does not exist
+  double largest_whole_term = 0;  ///< of sums with TapeInstr::term, while they were exact
+  uint8_t poison[kLanes] = {};    ///< lanes that touched what does not exist
 
   /// Marks lane `l`, or, for an instruction all lanes share, every one.
   void poison_lane(const TapeInstr& instr, int l);

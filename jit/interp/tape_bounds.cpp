@@ -5,6 +5,9 @@
 // computes (f32 for f16 and bf16), v the result and as much more as the operands' share:
 //
 //   a + b, a - b   e(a) + e(b)                               + eps |v|
+//     where a is an earlier result, to which lanes of a vector add prefixes of the terms b,
+//                  e(a) + e(b) + 4 eps |b|                   + eps |v|; infinite where 16 terms of
+//                  this size overflow
 //   a * b          |a| e(b) + |b| e(a) + e(a) e(b)           + eps |v|
 //   a / b          (e(a) + |v| e(b)) / (|b| - e(b))          + eps |v|
 //   f(a)           max |f(a +- e(a)) - v|, or as far as f
@@ -78,6 +81,31 @@ void bound_sum(const TapeInstr& in, Frame& fr, int n, int dst) {
   const double *ea = fr.e(in.a), *eb = fr.e(in.b), *v = fr.f(dst);
   double* e = fr.e(dst);
   for (int i = 0; i < n; ++i) e[i] = rounding(ea[i] + eb[i], v[i], certain(ea[i], eb[i]));
+}
+
+/// Lanes of one vector: the most terms that are added to one another before an earlier result is.
+/// Fixed by: AVX-512, whose vectors hold 16 lanes of f32.
+constexpr double kPrefixTerms = 16;
+
+/// A sum whose terms may be added to one another first: each is rounded log2(kPrefixTerms) times
+/// more. As long as all are integers, so are the prefixes; then the first that is none meets them.
+void bound_prefix(const TapeInstr& in, Frame& fr, int n, int dst) {
+  const Rounding rounding(in.type);
+  const double *ea = fr.e(in.a), *eb = fr.e(in.b), *term = fr.f(in.term);
+  bound_sum(in, fr, n, dst);
+  double* e = fr.e(dst);
+  for (int i = 0; i < n; ++i) {
+    const double size = std::fabs(term[i]), most = kPrefixTerms * size;
+    if (!(size <= std::numeric_limits<double>::max())) continue;
+    const bool exact = ea[i] + eb[i] == 0;
+    if (exact && most <= rounding.whole && is_whole(size)) {
+      fr.largest_whole_term = std::max(fr.largest_whole_term, size);
+      continue;
+    }
+    const double others = exact ? kPrefixTerms * fr.largest_whole_term : 0;
+    e[i] += std::log2(kPrefixTerms) * rounding.eps * (size + others);
+    if (!(most <= rounding.largest)) e[i] = kTapeBoundsInfinity;
+  }
 }
 
 void bound_product(const TapeInstr& in, Frame& fr, int n, int dst) {
@@ -279,6 +307,7 @@ void bound_float(const TapeInstr& in, Frame& fr, int n, int dst) {
   switch (in.op) {
     case Op::kAdd:
     case Op::kSub:
+      if (in.term >= 0) return bound_prefix(in, fr, n, dst);
       return bound_sum(in, fr, n, dst);
     case Op::kMul:
       return bound_product(in, fr, n, dst);

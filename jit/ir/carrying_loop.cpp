@@ -26,11 +26,12 @@ std::string CarryingLoop::broken() {
     if (written_before_) continue;
     const bool lanes =
         loop_->mark == Mark::kVector && roots.size() == 1 && roots[0] == scanned_var(stage_);
-    if (loop_->mark != Mark::kSerial && loop_->mark != Mark::kUnroll && !lanes) {
-      return "its iterations are to run one after the other";
-    }
+    const char* const one_by_one = "its iterations are to run one after the other";
+    if (loop_->mark != Mark::kSerial && loop_->mark != Mark::kUnroll && !lanes) return one_by_one;
     std::string why = roots.size() == 1 ? along(roots[0]) : fused();
     if (!why.empty()) return why;
+    // A part of the var runs inside the lanes, whose neighbours are not one element apart.
+    if (lanes && !written_before_) return one_by_one;
     if (written_before_) carrier_ = static_cast<size_t>(loop_ - stage_.loops.data());
   }
   return written_before_ || !moved ? "" : "no loop runs from what is read to what is written";

@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -58,6 +60,50 @@ std::string op(const std::string& type, const std::string& value, const std::str
 
 }  // namespace
 
+namespace {
+
+/// Of prefix sums of `x`: the bounds of their errors.
+std::vector<double> bounds_of_sums(const std::string& text, std::vector<float> x) {
+  const std::string n = std::to_string(x.size());
+  const auto parsed = ops::parse_problem("op f(X: f32[N]) -> (Y: f32[N]) { " + text + " } N=" + n);
+  REQUIRE_MESSAGE(parsed, parsed.failure().message);
+  std::vector<float> y(x.size());
+  std::vector<jit::TensorView> views(2);
+  for (jit::TensorView& v : views) {
+    v.type = DType::kF32;
+    v.shape = {static_cast<int64_t>(x.size())};
+    v.strides = {1};
+  }
+  views[0].data = x.data();
+  views[1].data = y.data();
+  auto out = jit::evaluate(parsed->program, views, {}, {});
+  REQUIRE_MESSAGE(out, out.failure().message);
+  return out->outputs[0].bound;
+}
+
+}  // namespace
+
+TEST_CASE("diff: prefix sums may be off by what cancels among their neighbours") {
+  for (const std::string text :
+       {"Y[i] = (Y[i-1] else 0) + X[i]", "t[i] = (Y[i-1] else 0) + X[i]; Y[i] = t[i]"}) {
+    CAPTURE(text);
+    // Before 2^100 is added, the others came to -2^100.
+    auto bounds = bounds_of_sums(text, {0x1p100F, -0x1p100F, 1.5F});
+    CHECK(bounds[2] >= 1.5);
+    CHECK(bounds[2] < 0x1p82);
+    bounds = bounds_of_sums(text, {0x1p20F, -0x1p20F, 0.1F});
+    CHECK(bounds[1] == 0);
+    CHECK(bounds[2] >= 0x1p-5);
+    CHECK(bounds[2] < 16);
+    // Three of the four overflow.
+    bounds = bounds_of_sums(text, {-0x1p127F, 0x1p127F, -0x1p127F, 0x1p127F, 1});
+    CHECK(std::isinf(bounds[3]));
+    // Small integers are exact in any order.
+    bounds = bounds_of_sums(text, {1, -2, 3, 1000, -1000});
+    CHECK(bounds == std::vector<double>(5));
+  }
+}
+
 TEST_CASE("diff: recurrences in lanes, every rest of a vector") {
   const std::vector<std::string> values = {
       "X[i,j] + (Y[i,j-1] else 0)",
@@ -88,6 +134,40 @@ TEST_CASE("diff: recurrences in lanes of tensors that lie in other orders") {
       check(op("f32", value, sizes));
     }
   }
+}
+
+TEST_CASE("diff: recurrences with each loop in lanes, in each order of the loops") {
+  int scans = 0, refused = 0;
+  for (const std::string value : {"X[i,j] + (Y[i,j-1] else 0)", "(Y[i-1,j] else 0) + X[i,j]",
+                                  "max(X[i,j], Y[i-1,j-1] else 0)"}) {
+    const std::string text = op("f64", value, "M=8 N=8");
+    const auto parsed = ops::parse_problem(text);
+    REQUIRE_MESSAGE(parsed, parsed.failure().message);
+    Subject subject(text, parsed->program);
+    std::vector<std::string> loops = {"i.i", "i.o", "j.i", "j.o"};
+    do {
+      std::string steps = "split i 2 -> i.o i.i; split j 4 -> j.o j.i; reorder";
+      for (const std::string& loop : loops) steps += " " + loop;
+      std::string unrolled;
+      for (size_t v = loops.size(); v-- > 0; unrolled += "; unroll " + loops[v]) {
+        const auto schedule =
+            schedules::Schedule::parse(steps + unrolled + "; vectorize " + loops[v]);
+        REQUIRE(schedule);
+        const auto applied = schedules::apply(subject.program(), *schedule);
+        refused += !applied;
+        if (!applied) continue;
+        scans += ir::scanning_loop(applied->stages[0]).has_value();
+        for (const BackEnd* back_end : {&kInterp, &kAvx2, &kAvx512}) {
+          if (!can_run(*back_end)) continue;
+          std::string rejected;
+          const std::string wrong = subject.check(*schedule, *back_end, &rejected);
+          CHECK_MESSAGE(wrong == "", wrong << "\n  repro: " << subject.repro(*schedule, *back_end));
+        }
+      }
+    } while (std::next_permutation(loops.begin(), loops.end()));
+  }
+  CHECK(scans >= 20);
+  CHECK(refused >= 20);
 }
 
 TEST_CASE("diff: a recurrence that combines neighbours is scanned in lanes by default") {

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from functions import call, known
-from values import FLOATS, INTS, TYPES, Val, read, round_to, wrap
+from values import FLOATS, INTS, TYPES, Val, read, round_to, widened, wrap
 
 FLOAT = list(FLOATS)
 INDEX = list(INTS)
@@ -382,17 +382,28 @@ def over_steps(x, t, step, backward=False):
     return joined(out[::-1] if backward else out, 0, x.shape)
 
 
-def cumulative(name, f, T=NUMBERS, backward=False):
+def cumulative_meaning(name, f, backward=False):
     """Along the last axis of rows, the first of columns."""
     def meaning(p):
         x = p.X if name.startswith("column") else p.X.transpose(1, 0)
         y = over_steps(x, p.T, lambda x, before: x if before is None else f(x, before), backward)
         return {"Y": y if name.startswith("column") else y.transpose(1, 0)}
-    op(name, T=T)(meaning)
+    return meaning
 
 
+def cumulative(name, f, T=NUMBERS, backward=False):
+    op(name, T=T)(cumulative_meaning(name, f, backward))
+
+
+def cumulative_sum(name, axis):
+    """A narrow type rounds each sum as it is stored, the others may be summed in another order."""
+    by_steps = cumulative_meaning(name, lambda x, y: x + y)
+    op(name, T=NUMBERS)(lambda p: {"Y": p.X.prefix_sums(axis)} if widened(p.T) == p.T else by_steps(p))
+
+
+cumulative_sum("row_cumsum", 1)
+cumulative_sum("column_cumsum", 0)
 for _name in ("row", "column"):
-    cumulative(_name + "_cumsum", lambda x, y: x + y)
     cumulative(_name + "_cumprod", lambda x, y: x * y)
     cumulative(_name + "_cummax", lambda x, y: x.maximum(y), T=TYPES)
 cumulative("row_cumsum_backward", lambda x, y: x + y, backward=True)

@@ -279,6 +279,22 @@ class Val:
         certain = np.isnan(v) | (size <= largest(a.t))
         return Val(a.t, v, np.where(~np.isfinite(v) & np.isfinite(carried) & certain, 0, e))
 
+    def prefix_sums(self, axis):
+        """Sums of the first elements, in this type: of floats each is rounded a few times more than one
+        by one, as lanes of a vector add neighbours to one another first."""
+        v = np.cumsum(self.v, axis)
+        if not self.is_float:
+            return Val(self.t, wrap(v, self.t))
+        magnitude = np.where(np.isfinite(self.v), np.abs(self.v), 0)
+        size, carried, eps = np.cumsum(magnitude, axis), np.cumsum(self.e, axis), epsilon(self.t)
+        whole = np.logical_and.accumulate((self.v == np.rint(self.v)) & (self.e == 0), axis) & (size <= 2 / eps)
+        totals = np.cumsum(np.where(np.isfinite(v), np.abs(v), 0), axis)
+        steps = np.cumsum(np.ones(v.shape), axis)
+        e = np.where(whole, 0, carried + eps * (totals + 4 * size) + steps * least(self.t))
+        unsure = np.logical_or.accumulate(size > largest(self.t), axis)
+        certain = ~np.isfinite(v) & np.isfinite(carried) & ~unsure
+        return Val(self.t, v, np.where(certain, 0, np.where(unsure, np.inf, e)))
+
     def prod(self, axis):
         a = self.number()
         if not a.is_float:

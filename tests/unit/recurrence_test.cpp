@@ -115,6 +115,7 @@ TEST_CASE("recurrence: lanes that go on from one another") {
   }
   CHECK(refused(sum, "split b 8 -> b.o b.i; reorder b.i b.o; vectorize b.o") != "");
   CHECK(refused(sum, "split b 8 -> b.o b.i tail=overlap; vectorize b.i") != "");
+  CHECK(refused(sum, "split b 2 -> b.o b.i; vectorize b.o; unroll b.i") != "");
   CHECK(refused(sum, "parallel b") != "");
   const auto vectors = [](const std::string& statement) {
     return refused(
