@@ -49,7 +49,7 @@ Result<Printed, std::string> print(const ir::Program& program, const schedules::
 std::string Batch::add(const DiffProblem& problem, schedules::Schedule schedule, bool narrows) {
   auto printed = print(problem, schedule);
   if (!printed) return printed.failure();
-  if (added_++ % static_cast<size_t>(by_effort(6, 4, 3, 1)) != 0) return "";
+  if (added_++ % static_cast<size_t>(by_effort(12, 4, 3, 1)) != 0) return "";
   Candidate c{&problem, std::move(schedule), std::move(printed->nest), 0, narrows};
   c.source = code_.add(std::move(printed->source));
   candidates_.push_back(std::move(c));

@@ -116,8 +116,8 @@ TEST_CASE("cuda: default kernels compile without spills and local memory") {
   if (!nvrtc) return;
   const std::vector<ops::Case>& cases = ops::stock_library().cases;
   // Of the first GPU more than of the others; a compilation takes tens of milliseconds.
-  const auto every = static_cast<size_t>(by_effort(100, 60, 20, 1));
-  const auto first = static_cast<size_t>(by_effort(12, 6, 2, 1));
+  const auto every = static_cast<size_t>(by_effort(100, 60, 40, 1));
+  const auto first = static_cast<size_t>(by_effort(12, 8, 5, 1));
   int count = 0;
   for (int sm : kArchitectures) {
     if (!compiles_for(*nvrtc, sm)) continue;

@@ -81,7 +81,7 @@ bool known(const std::string& problem) {
 
 TEST_CASE("cuda defaults: what the library's bench cases come to") {
   const bool table = std::getenv("HONE_TEST_TABLE") != nullptr;
-  const auto every = static_cast<size_t>(by_effort(24, 1, 1));
+  const auto every = static_cast<size_t>(by_effort(24, 6, 3, 1));
   size_t count = 0;
   for (const ops::Case& c : ops::stock_library().cases) {
     if (c.small || count++ % every != 0) continue;

@@ -83,6 +83,8 @@ TEST_CASE("fuzz: defaults of the library's ops at random dims") {
 
 TEST_CASE("fuzz: every op of the library with a dim of more than 31 bits") {
   constexpr int64_t kLong = (int64_t{1} << 31) + 3;
+  const auto every = static_cast<size_t>(by_effort(6, 1, 1));
+  size_t count = 0;
   int tried = 0;
   for (const char* target : kTargets) {
     Watched watched(target);
@@ -90,6 +92,7 @@ TEST_CASE("fuzz: every op of the library with a dim of more than 31 bits") {
     for (const auto& cases : cases_by_op()) {
       ProblemWords words(cases.front());
       for (size_t d = 0; d < words.dims(); ++d) {
+        if (count++ % every != 0) continue;
         const int64_t was = words.value(d);
         words.set(d, kLong);
         const auto problem = ops::parse_problem(words.text());
@@ -101,5 +104,5 @@ TEST_CASE("fuzz: every op of the library with a dim of more than 31 bits") {
     }
   }
   std::printf("%d problems\n", tried);
-  CHECK(tried > 100);
+  CHECK(tried > 50);
 }
