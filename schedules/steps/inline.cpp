@@ -15,9 +15,6 @@ std::string objection_inline(const ir::Program& p, const ir::Stage& s) {
   if (p.buffer(s.output)->role != ir::Role::kTemp) {
     return s.name + " writes " + s.output + ", which the caller keeps; it has to be stored";
   }
-  if (s.reduce != ir::Reduce::kNone && !s.reduces_nothing()) {
-    return s.name + " is a reduction; use compute to produce it inside a loop of its readers";
-  }
   if (reads(s, s.output)) return s.name + " reads its own output";
   for (const ir::Check& c : p.checks) {
     bool checked = false;
@@ -112,18 +109,81 @@ bool implied(const ir::Expr& where, const ir::Expr& all) {
 }
 
 /// Why a reader may not take the value of a stage that has a domain; empty when it may.
-std::string domain_objection(const ir::Stage& s, const ir::Stage& reader) {
+std::string domain_objection(const ir::Stage& s, const ir::Expr& domain,
+                             const ir::Stage& reader) {
   std::string wrong;
   ir::visit(reader.value, [&](const ir::Expr& n) {
     if (n->op != ir::Op::kLoad || n->name != s.output) return;
     std::map<std::string, ir::Expr> by_name;
     for (size_t i = 0; i < s.out_index.size(); ++i) by_name[s.out_index[i]->name] = n->args[i];
-    if (n->guarded || !implied(substitute(s.where, by_name), reader.where)) {
-      wrong = s.name + " is defined where " + print(s.where) + " and " + reader.name +
+    if (n->guarded || !implied(substitute(domain, by_name), reader.where)) {
+      wrong = s.name + " is defined where " + print(domain) + " and " + reader.name +
               " is not confined to that; use compute";
     }
   });
   return wrong;
+}
+
+/// Why a stage that reads the reduction `s` cannot become one itself; empty when it can.
+std::string reduction_objection(const ir::Program& p, const ir::Stage& s, const ir::Stage& reader) {
+  const auto scheduled = [](const ir::Stage& stage) {
+    return !stage.relations.empty() || !stage.at.root() || !stage.factored.empty() ||
+           std::any_of(stage.loops.begin(), stage.loops.end(),
+                       [](const ir::Loop& l) { return l.mark != ir::Mark::kSerial; });
+  };
+  const bool load = reader.value->op == ir::Op::kLoad && reader.value->name == s.output &&
+                    !reader.value->guarded && reader.reduce == ir::Reduce::kNone;
+  if (!load) {
+    return s.name + " is a reduction, and " + reader.name +
+           " does more than load it; precompute the load, or use compute";
+  }
+  if (p.buffer(s.output)->type != p.buffer(reader.output)->type) {
+    return s.name + " is a reduction, and " + reader.name + " is of another type";
+  }
+  if (scheduled(s) || scheduled(reader)) {
+    return s.name + " is a reduction; inline it before its loops or those of " + reader.name +
+           " are scheduled";
+  }
+  return {};
+}
+
+/// `name`, with its last letter repeated until it is new to the stage.
+std::string new_var(const ir::Stage& stage, std::string name) {
+  while (!taken_loop(stage, name).empty()) name += name.back();
+  return name;
+}
+
+/// Makes `reader`, which loads the reduction `s` and does nothing else, that reduction at the
+/// indices of the load.
+void become_reduction(ir::Stage& reader, const ir::Stage& s) {
+  std::map<std::string, ir::Expr> by_name;
+  for (size_t i = 0; i < s.out_index.size(); ++i) {
+    by_name[s.out_index[i]->name] = reader.value->args[i];
+  }
+  for (const ir::IndexVar& v : s.rvars) {
+    ir::IndexVar mine = v;
+    mine.name = new_var(reader, v.name);
+    if (mine.lo) mine.lo = substitute(mine.lo, by_name);
+    mine.hi = substitute(mine.hi, by_name);
+    by_name[v.name] = ir::make_var(mine.name);
+    reader.loops.push_back({mine.name});
+    reader.rvars.push_back(std::move(mine));
+  }
+  reader.reduce = s.reduce;
+  reader.accumulate = s.accumulate;
+  reader.value = substitute(s.value, by_name);
+  // What holds of the terms; the rest holds of all that `reader` computes.
+  const auto carry = [&](const auto& self, const ir::Expr& all) -> void {
+    if (!all) return;
+    if (all->op == ir::Op::kAnd) {
+      self(self, all->args[0]);
+      return self(self, all->args[1]);
+    }
+    const ir::Expr mine = substitute(all, by_name);
+    if (implied(mine, reader.where)) return;
+    reader.where = reader.where ? make_binary(ir::Op::kAnd, reader.where, mine) : mine;
+  };
+  carry(carry, s.where);
 }
 
 Applied apply_inline(ir::Program p, const Step& step) {
@@ -137,7 +197,15 @@ Applied apply_inline(ir::Program p, const Step& step) {
     for (size_t i = 0; i < p.stages.size(); ++i) {
       if (i == *found || !reads(p.stages[i], s.output)) continue;
       ir::Stage& reader = p.stages.edit(i);
-      if (s.where) wrong = domain_objection(s, reader);
+      if (s.reduce != ir::Reduce::kNone && !s.reduces_nothing()) {
+        wrong = reduction_objection(p, s, reader);
+        const ir::Expr domain = without(s.where, s.rvars);
+        if (wrong.empty() && domain) wrong = domain_objection(s, domain, reader);
+        if (!wrong.empty()) return ir::Reject{std::move(wrong)};
+        become_reduction(reader, s);
+        continue;
+      }
+      if (s.where) wrong = domain_objection(s, s.where, reader);
       const uint64_t before = ir::tree_size(reader.value);
       const uint64_t loads = loads_in(reader, s.output);
       if (wrong.empty() && loads > 1) {
@@ -165,8 +233,8 @@ Applied apply_inline(ir::Program p, const Step& step) {
 const StepRow kInline = {
     "inline",
     {{Arg::kStages, "stages"}},
-    "Puts a stage's value wherever it is read; the stage and its tensor go. Of reductions those\n"
-    "alone that run over an empty range.\n"
+    "Puts a stage's value wherever it is read; the stage and its tensor go. A reduction goes into\n"
+    "stages that load it and do no more, as step precompute makes them.\n"
     "e[i] = exp(x[i]); y[i] = e[i]*2  =>  inline e  =>  y[i] = exp(x[i])*2",
     apply_inline,
 };

@@ -340,6 +340,28 @@ TEST_CASE("space: what is read in a small part is computed where it is read") {
   CHECK(tests::by_default(table + "Y[i] = sum[j](t[i,j] * t[j,i]) } N=200", target).stage("t"));
 }
 
+TEST_CASE("space: a reduction read in a small part reduces where it is read") {
+  const std::string product =
+      "op f(A: f32[M,K], B: f32[N,K], p: i32[L]) -> (Y: f32[L,N]) { "
+      "t[i in 0..M,j in 0..N] = sum[k](A[i,k]*B[j,k]); ";
+  const std::string sizes = " } M=512 N=64 K=100 L=";
+  const auto places = [&](const std::string& reader, const char* on) {
+    const auto problem = ops::parse_problem(product + reader);
+    REQUIRE_MESSAGE(problem, problem.failure().message);
+    const auto applied = schedules::analytic_schedule(problem->program, tests::target_named(on));
+    if (applied.program.stage("t")) return std::string("all");
+    return ir::print(applied.program.stage("t.r")->vars[0].hi);
+  };
+  for (const char* on : {kTargets[0], kTargets[1], "cuda sm=90"}) {
+    CAPTURE(on);
+    CHECK(places("Y[l,j] = relu(t[p[l],j])" + sizes + "100", on) == "100");
+    CHECK(places("Y[l,j] = t[p[l],0]*B[j,0]" + sizes + "100", on) == "100");
+    // Of half of it a product of matrices is as fast; what stands behind an `else` is not read.
+    CHECK(places("Y[l,j] = relu(t[p[l],j])" + sizes + "400", on) == "all");
+    CHECK(places("Y[l,j] = relu(t[p[l],j] else 0)" + sizes + "100", on) == "all");
+  }
+}
+
 TEST_CASE("space: a long value read in a small part is computed for each read by itself") {
   const ir::Target target = tests::target_named(kTargets[1]);
   std::string value;

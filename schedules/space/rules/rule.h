@@ -23,6 +23,7 @@ struct Rule {
 // One row a file, of the same name; the tables list them in the order in which they are tried.
 namespace cpu {
 extern const Rule kInline;
+extern const Rule kInPart;
 extern const Rule kFactor;
 extern const Rule kPad;
 extern const Rule kOperands;

@@ -4,7 +4,6 @@
 #include "schedules/space/analysis/group_members.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/rules/rule.h"
-#include "schedules/steps/parts.h"
 
 namespace hone::schedules {
 namespace {
@@ -40,37 +39,6 @@ bool loads_rows(const ir::Stage& stage, const StageFacts& facts) {
 
 double points_of(const StageFacts& facts) {
   return static_cast<double>(facts.points(facts.extents));
-}
-
-/// A stage that readers take so small a part of is computed where they read it.
-/// Tuned on: Zen 4 (AVX-512).
-constexpr double kSmallPart = 0.5;
-bool read_in_part(const Plan& plan, const StageFacts& facts, const std::string& buffer,
-                  const std::vector<size_t>& readers) {
-  double read = 0;
-  for (size_t r : readers) {
-    const ir::Stage& reader = plan.program().stages[r];
-    read +=
-        points_of(plan.facts(reader.name)) * static_cast<double>(loads_of(reader, buffer).size());
-  }
-  return read <= kSmallPart * points_of(facts);
-}
-
-/// Makes a stage of each read of `buffer`, so that its value is computed there once.
-bool precompute_reads(Plan& plan, const std::string& buffer) {
-  std::vector<std::string> names;
-  for (size_t r : readers_of(plan.program(), buffer)) {
-    names.push_back(plan.program().stages[r].name);
-  }
-  for (const std::string& name : names) {
-    for (const ir::Expr& load : loads_of(plan.stage(name), buffer)) {
-      const std::vector<Part> parts = parts_of(plan.stage(name));
-      const size_t place = place_of(parts, load);
-      if (place == parts.size()) continue;  // one with an equal one, or in an index
-      if (!plan.add(step::precompute(name, place, plan.fresh_stage(buffer + ".r")))) return false;
-    }
-  }
-  return true;
 }
 
 /// Instructions that a GPU carries out in the time that one more launch takes.
@@ -127,24 +95,19 @@ bool apply_inline_cheap(Plan& plan, const std::string& name) {
   const bool once = readers.size() == 1 && !guarded &&
                     (read_once(plan, plan.program().stages[readers[0]], s.output) ||
                      cheaper_than_launch(plan, facts, readers[0]));
-  const bool in_part = read_in_part(plan, facts, s.output, readers);
   if (!cheap && best_at_bind(plan, s)) {
     return plan.declines("constants alone decide it: it is computed once, when they are bound");
   }
-  if (!cheap && !once && !in_part) {
-    return plan.declines(dear(s, facts, readers.size(), guarded));
-  }
-  if (plan.add(step::inline_stage(name))) return true;
-  // The value stands in a reader as often as it is read there, which may be too long.
-  return in_part && precompute_reads(plan, s.output) && plan.add(step::inline_stage(name));
+  if (!cheap && !once) return plan.declines(dear(s, facts, readers.size(), guarded));
+  return plan.add(step::inline_stage(name));
 }
 
 }  // namespace
 
 const Rule cpu::kInline = {
     "inline",
-    "A stage without reduction goes into its readers where its value is cheap, read once, or read "
-    "in a small part, which may become stages; so does a reduction over nothing.",
+    "A stage without reduction goes into its readers where its value is cheap or read once; so does "
+    "a reduction over nothing.",
     apply_inline_cheap,
     true,
 };
