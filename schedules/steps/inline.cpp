@@ -109,8 +109,7 @@ bool implied(const ir::Expr& where, const ir::Expr& all) {
 }
 
 /// Why a reader may not take the value of a stage that has a domain; empty when it may.
-std::string domain_objection(const ir::Stage& s, const ir::Expr& domain,
-                             const ir::Stage& reader) {
+std::string domain_objection(const ir::Stage& s, const ir::Expr& domain, const ir::Stage& reader) {
   std::string wrong;
   ir::visit(reader.value, [&](const ir::Expr& n) {
     if (n->op != ir::Op::kLoad || n->name != s.output) return;

@@ -106,7 +106,8 @@ bool apply_inline_cheap(Plan& plan, const std::string& name) {
 
 const Rule cpu::kInline = {
     "inline",
-    "A stage without reduction goes into its readers where its value is cheap or read once; so does "
+    "A stage without reduction goes into its readers where its value is cheap or read once; so "
+    "does "
     "a reduction over nothing.",
     apply_inline_cheap,
     true,

@@ -4,8 +4,8 @@
 namespace hone::schedules {
 namespace {
 
-constexpr const Rule* kGpuShaping[] = {&cpu::kInline,   &cpu::kInPart,   &gpu::kRounded,
-                                       &cpu::kFactor,   &gpu::kCollapse, &gpu::kOperands,
+constexpr const Rule* kGpuShaping[] = {&cpu::kInline,   &cpu::kInPart,        &gpu::kRounded,
+                                       &cpu::kFactor,   &gpu::kCollapse,      &gpu::kOperands,
                                        &gpu::kCollapse, &gpu::kSplitReduction};
 constexpr const Rule* kGpuStages[] = {
     &gpu::kRecurrence,     &gpu::kOnline, &gpu::kWgmmaGemm, &gpu::kMmaGemm,   &gpu::kSimtGemm,
