@@ -52,6 +52,14 @@ std::vector<std::string> buffers_of(const ir::Stage& s) {
   return out;
 }
 
+/// True where each reader of a stage loads it and does no more.
+bool loaded_alone(const ir::Program& p, const ir::Stage& stage) {
+  return std::all_of(p.stages.begin(), p.stages.end(), [&](const ir::Stage& reader) {
+    const bool loads = reader.value->op == ir::Op::kLoad && reader.value->name == stage.output;
+    return loads || !reads(reader, stage.output);
+  });
+}
+
 }  // namespace
 
 std::vector<std::string> kinds_of(const Step& step) {
@@ -216,12 +224,13 @@ std::optional<Step> RandomSchedules::propose_place(const ir::Program& p, const i
     return step::inline_stage(
         stage_where(p, [](const ir::Program& program, const ir::Stage& stage) {
           const ir::Buffer* b = program.buffer(stage.output);
-          return stage.reduce == ir::Reduce::kNone && b && b->role == ir::Role::kTemp;
+          const bool fits = stage.reduce == ir::Reduce::kNone || loaded_alone(program, stage);
+          return fits && b && b->role == ir::Role::kTemp;
         }).name);
   }
   if (kind < 62) return propose_part(s);
   if (kind < 76) return propose_copy(p, s);
-  if (kind < 86) {
+  if (kind < 90) {
     if (std::optional<Step> step = propose_running(p)) return step;
   }
   const ir::Stage& reduced = stage_where(p, [](const ir::Program&, const ir::Stage& stage) {

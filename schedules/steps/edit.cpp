@@ -262,6 +262,23 @@ bool is_size(const ir::Expr& extent) {
       extent, [](const ir::Expr& n) { return n->op == ir::Op::kVar || n->op == ir::Op::kLoad; });
 }
 
+bool implied(const ir::Expr& where, const ir::Expr& all) {
+  if (!all) return false;
+  if (equal(where, all)) return true;
+  return all->op == ir::Op::kAnd && (implied(where, all->args[0]) || implied(where, all->args[1]));
+}
+
+ir::Expr in_range(const ir::Expr& load, const std::vector<ir::Expr>& shape) {
+  ir::Expr all;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const ir::Expr low = make_binary(ir::Op::kLe, ir::make_int(0), load->args[i]);
+    const ir::Expr high = make_binary(ir::Op::kLt, load->args[i], shape[i]);
+    const ir::Expr both = make_binary(ir::Op::kAnd, low, high);
+    all = all ? make_binary(ir::Op::kAnd, all, both) : both;
+  }
+  return all;
+}
+
 ir::Expr rename_loads(const ir::Expr& e, const std::string& from, const std::string& to) {
   return ir::rewrite(e, [&](const ir::Expr& n) -> ir::Expr {
     if (n->op != ir::Op::kLoad || n->name != from) return {};

@@ -70,6 +70,10 @@ bool is_size(const ir::Expr& extent);
 ir::Expr substitute(const ir::Expr& e, const std::map<std::string, ir::Expr>& by_name);
 /// The conjuncts of `where` that mention none of `variables`; null when none is left.
 ir::Expr without(const ir::Expr& where, const std::vector<ir::IndexVar>& variables);
+/// True when `where` holds as a conjunct of `all`, which may be null.
+bool implied(const ir::Expr& where, const ir::Expr& all);
+/// Whether the indices of `load` lie in a tensor of `shape`; null where it has no dims.
+ir::Expr in_range(const ir::Expr& load, const std::vector<ir::Expr>& shape);
 /// Renames the buffer `from` to `to` in every load.
 ir::Expr rename_loads(const ir::Expr& e, const std::string& from, const std::string& to);
 /// Applies `f` to every expression of a stage's definition.

@@ -5,6 +5,7 @@
 
 #include "jit/ir/tree_size.h"
 #include "schedules/steps/edit.h"
+#include "schedules/steps/inline_reduction.h"
 #include "schedules/steps/rows.h"
 
 namespace hone::schedules {
@@ -51,21 +52,16 @@ ir::Expr guarded(const ir::Expr& value) {
 /// The value of a load of the stage's output at `load`'s indices.
 ir::Expr value_at(const ir::Program& p, const ir::Stage& s, const ir::Expr& load) {
   std::map<std::string, ir::Expr> by_name;
-  ir::Expr in_range;
   const ir::Buffer& b = *p.buffer(s.output);
   for (size_t i = 0; i < s.out_index.size(); ++i) {
-    const ir::Expr index = load->args[i];
-    by_name[s.out_index[i]->name] = index;
-    const ir::Expr low = make_binary(ir::Op::kLe, ir::make_int(0), index);
-    const ir::Expr high = make_binary(ir::Op::kLt, index, b.shape[i]);
-    const ir::Expr both = make_binary(ir::Op::kAnd, low, high);
-    in_range = in_range ? make_binary(ir::Op::kAnd, in_range, both) : both;
+    by_name[s.out_index[i]->name] = load->args[i];
   }
+  const ir::Expr inside = in_range(load, b.shape);
   ir::Expr value = substitute(load->guarded ? guarded(s.value) : s.value, by_name);
   if (value->type != b.type) value = ir::make_cast(b.type, value);
   // A tensor without dims has no index that could leave it.
-  const bool may_leave = load->guarded && in_range;
-  return may_leave ? ir::make_select(in_range, value, load->args.back()) : value;
+  const bool may_leave = load->guarded && inside;
+  return may_leave ? ir::make_select(inside, value, load->args.back()) : value;
 }
 
 /// Limit on the parts of a value, written out, up to which a stage may be inlined although that
@@ -101,13 +97,6 @@ ir::Expr inlined(const ir::Program& p, const ir::Stage& s, const ir::Expr& e) {
   });
 }
 
-/// True when `where` holds as a conjunct of `all`.
-bool implied(const ir::Expr& where, const ir::Expr& all) {
-  if (!all) return false;
-  if (equal(where, all)) return true;
-  return all->op == ir::Op::kAnd && (implied(where, all->args[0]) || implied(where, all->args[1]));
-}
-
 /// Why a reader may not take the value of a stage that has a domain; empty when it may.
 std::string domain_objection(const ir::Stage& s, const ir::Expr& domain, const ir::Stage& reader) {
   std::string wrong;
@@ -121,68 +110,6 @@ std::string domain_objection(const ir::Stage& s, const ir::Expr& domain, const i
     }
   });
   return wrong;
-}
-
-/// Why a stage that reads the reduction `s` cannot become one itself; empty when it can.
-std::string reduction_objection(const ir::Program& p, const ir::Stage& s, const ir::Stage& reader) {
-  const auto scheduled = [](const ir::Stage& stage) {
-    return !stage.relations.empty() || !stage.at.root() || !stage.factored.empty() ||
-           std::any_of(stage.loops.begin(), stage.loops.end(),
-                       [](const ir::Loop& l) { return l.mark != ir::Mark::kSerial; });
-  };
-  const bool load = reader.value->op == ir::Op::kLoad && reader.value->name == s.output &&
-                    !reader.value->guarded && reader.reduce == ir::Reduce::kNone;
-  if (!load) {
-    return s.name + " is a reduction, and " + reader.name +
-           " does more than load it; precompute the load, or use compute";
-  }
-  if (p.buffer(s.output)->type != p.buffer(reader.output)->type) {
-    return s.name + " is a reduction, and " + reader.name + " is of another type";
-  }
-  if (scheduled(s) || scheduled(reader)) {
-    return s.name + " is a reduction; inline it before its loops or those of " + reader.name +
-           " are scheduled";
-  }
-  return {};
-}
-
-/// `name`, with its last letter repeated until it is new to the stage.
-std::string new_var(const ir::Stage& stage, std::string name) {
-  while (!taken_loop(stage, name).empty()) name += name.back();
-  return name;
-}
-
-/// Makes `reader`, which loads the reduction `s` and does nothing else, that reduction at the
-/// indices of the load.
-void become_reduction(ir::Stage& reader, const ir::Stage& s) {
-  std::map<std::string, ir::Expr> by_name;
-  for (size_t i = 0; i < s.out_index.size(); ++i) {
-    by_name[s.out_index[i]->name] = reader.value->args[i];
-  }
-  for (const ir::IndexVar& v : s.rvars) {
-    ir::IndexVar mine = v;
-    mine.name = new_var(reader, v.name);
-    if (mine.lo) mine.lo = substitute(mine.lo, by_name);
-    mine.hi = substitute(mine.hi, by_name);
-    by_name[v.name] = ir::make_var(mine.name);
-    reader.loops.push_back({mine.name});
-    reader.rvars.push_back(std::move(mine));
-  }
-  reader.reduce = s.reduce;
-  reader.accumulate = s.accumulate;
-  reader.value = substitute(s.value, by_name);
-  // What holds of the terms; the rest holds of all that `reader` computes.
-  const auto carry = [&](const auto& self, const ir::Expr& all) -> void {
-    if (!all) return;
-    if (all->op == ir::Op::kAnd) {
-      self(self, all->args[0]);
-      return self(self, all->args[1]);
-    }
-    const ir::Expr mine = substitute(all, by_name);
-    if (implied(mine, reader.where)) return;
-    reader.where = reader.where ? make_binary(ir::Op::kAnd, reader.where, mine) : mine;
-  };
-  carry(carry, s.where);
 }
 
 Applied apply_inline(ir::Program p, const Step& step) {
@@ -201,7 +128,7 @@ Applied apply_inline(ir::Program p, const Step& step) {
         const ir::Expr domain = without(s.where, s.rvars);
         if (wrong.empty() && domain) wrong = domain_objection(s, domain, reader);
         if (!wrong.empty()) return ir::Reject{std::move(wrong)};
-        become_reduction(reader, s);
+        inline_reduction(p, s, i);
         continue;
       }
       if (s.where) wrong = domain_objection(s, s.where, reader);

@@ -115,6 +115,9 @@ TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorA
       out.slide = facts.extent(slide);
       out.slide_step = a.stride(rows) / a.stride(slide);
     }
+    out.gathers += std::any_of(a.indices.begin(), a.indices.end(), [&](const ir::Expr& index) {
+      return ir::mentions_var(index, columns) && !affine_of(index);
+    });
     const bool along_columns = a.stride(columns) != 0;
     const bool along_rows = !rows.empty() && a.stride(rows) != 0;
     if (along_columns && along_rows) {

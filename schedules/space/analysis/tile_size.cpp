@@ -32,7 +32,7 @@ int64_t rows_read(const TileProblem& p, int64_t rows) {
 int64_t code_size(const TileProblem& p, int64_t rows, int64_t vectors) {
   const int64_t points = rows * vectors;
   return points * (p.copies * (p.body + p.point_loads) + p.epilogue + 2) +
-         p.copies * (vectors * p.vector_loads + rows * p.row_loads) + 8;
+         p.copies * (vectors * (p.vector_loads + p.gathers * p.lanes) + rows * p.row_loads) + 8;
 }
 
 }  // namespace
@@ -49,7 +49,8 @@ ColumnRest column_rest(const TileProblem& p, const ir::Machine& machine, int64_t
 double tile_cycles(const TileProblem& p, const ir::Machine& machine, int64_t rows,
                    int64_t vectors) {
   const auto points = static_cast<double>(rows * vectors + p.column_sums * vectors);
-  const double loads = static_cast<double>(vectors * p.vector_loads + rows * p.row_loads) +
+  const double loads = static_cast<double>(vectors * (p.vector_loads + p.gathers * p.lanes) +
+                                           rows * p.row_loads) +
                        static_cast<double>(vectors * rows_read(p, rows) * p.point_loads) /
                            static_cast<double>(p.slide);
   const double arithmetic = points * p.body + static_cast<double>(p.prepared * (rows + vectors));
@@ -76,7 +77,9 @@ int64_t tile_registers(const TileProblem& p, int64_t rows, int64_t vectors) {
       p.slide > 1 ? vectors * rows_read(p, rows) + kParts : std::min(p.point_loads, 1);
   // What one row alone reads is used at once.
   const int64_t shared = rows > 1 ? vectors * p.vector_loads : p.vector_loads;
-  return rows * vectors + shared + std::max(p.row_loads, 1) + held +
+  // Of each vector the indices, which are of 64 bits, and what is gathered.
+  const int64_t indices = p.gathers ? 2 * p.gathers * vectors + 1 : 0;
+  return rows * vectors + shared + std::max(p.row_loads, 1) + held + indices +
          (p.column_sums ? p.column_sums * vectors + 1 : 0) + std::min(p.prepared, 1);
 }
 

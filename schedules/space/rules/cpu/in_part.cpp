@@ -31,7 +31,6 @@ double places_read(const ir::Stage& reader, const StageFacts& facts, const ir::E
 struct Reads {
   double places = 0;  ///< where each of the places that are read is computed once
   double points = 0;  ///< where each reader computes it at its own points
-  bool guarded = false;
 };
 
 Reads reads_of(const Plan& plan, const std::string& buffer, const std::vector<size_t>& readers) {
@@ -42,7 +41,6 @@ Reads reads_of(const Plan& plan, const std::string& buffer, const std::vector<si
     for (const ir::Expr& load : loads_of(reader, buffer)) {
       out.places += places_read(reader, facts, load);
       out.points += static_cast<double>(facts.points(facts.extents));
-      out.guarded |= load->guarded;
     }
   }
   return out;
@@ -78,9 +76,6 @@ bool apply_in_part(Plan& plan, const std::string& name) {
   const bool reduces = s.reduce != ir::Reduce::kNone;
   if (in_steps(plan, name)) return plan.declines("a recurrence goes on by it");
   const Reads reads = reads_of(plan, s.output, readers);
-  if (reduces && reads.guarded) {
-    return plan.declines("a reader may leave its result and reads an `else` there");
-  }
   const StageFacts facts = plan.facts(name);
   double elements = 1;
   for (const ir::IndexVar& v : s.vars) elements *= static_cast<double>(facts.extent(v.name));
