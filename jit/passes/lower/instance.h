@@ -15,6 +15,7 @@ namespace hone::jit {
 struct Span {
   ir::Poly lo;
   ir::Poly extent;
+  bool guessed = false;  ///< all that there could be: it may be less
 };
 
 /// A part of a loop's range in which the inner loop of the split has one extent.

@@ -79,7 +79,8 @@ std::optional<Span> Windows::interval(const Expr& e, const std::vector<Span>& va
     if (!a || !b) return std::nullopt;
     const auto bound = e->op == Op::kMin ? min : max;
     const Poly lo = bound(a->lo, b->lo, &facts_);
-    return Span{lo, bound(a->lo + a->extent, b->lo + b->extent, &facts_) - lo};
+    return Span{lo, bound(a->lo + a->extent, b->lo + b->extent, &facts_) - lo,
+                a->guessed || b->guessed};
   }
   if (e->op == Op::kDiv || e->op == Op::kMod) {
     int64_t k = 0;
@@ -87,10 +88,11 @@ std::optional<Span> Windows::interval(const Expr& e, const std::vector<Span>& va
     if (!inner || !is_const(e->args[1], &k) || k <= 0) return std::nullopt;
     if (e->op == Op::kMod) {
       if (inner->extent == Poly(1)) return Span{floor_mod(inner->lo, k, &facts_), 1};
-      return Span{0, k};
+      return Span{0, k, inner->guessed};
     }
     const Poly lo = floor_div(inner->lo, k, &facts_);
-    return Span{lo, floor_div(inner->lo + inner->extent - Poly(1), k, &facts_) - lo + Poly(1)};
+    return Span{lo, floor_div(inner->lo + inner->extent - Poly(1), k, &facts_) - lo + Poly(1),
+                inner->guessed};
   }
   Span out{0, 1};
   for (const Poly p = Poly::of(e); const Poly::Term& t : p.terms()) {
@@ -121,9 +123,29 @@ std::optional<Span> Windows::interval(const Expr& e, const std::vector<Span>& va
     const int64_t c = t.coef;
     out.lo += Poly(c) * (c >= 0 ? s.lo : s.lo + s.extent - Poly(1));
     out.extent += Poly(c >= 0 ? c : -c) * (s.extent - Poly(1));
+    out.guessed |= s.guessed;
   }
   out.lo += Poly(Poly::of(e).constant());
   return out;
+}
+
+/// All values of an index `b*F + j` along a reduction that is cut into parts, or of its quotient.
+/// The last part may be shorter: j in 0..min(F, N - b*F).
+std::optional<Span> Windows::over_parts(const Expr& e, const Stage& reader) {
+  Instance none;
+  int64_t k = 1;
+  const bool divided = e->op == Op::kDiv && is_const(e->args[1], &k) && k > 0;
+  const Poly sum = Poly::of(divided ? e->args[0] : e);
+  if (sum.constant() != 0) return std::nullopt;
+  for (const IndexVar& v : reader.rvars) {
+    if (v.lo || v.hi->op != Op::kMin) continue;
+    for (const Expr& arm : v.hi->args) {
+      const Expr end = (Poly::of(arm) + sum - Poly::of(make_var(v.name))).expr();
+      if (has_var_or_load(end)) continue;
+      return Span{0, ceil_div(accesses_.index(none, end), divided ? k : 1, &facts_)};
+    }
+  }
+  return std::nullopt;
 }
 
 namespace {
@@ -172,7 +194,7 @@ void Windows::widen(std::vector<Span>& box, std::vector<bool>& seen, size_t dim,
   Span& b = box[dim];
   const Poly lo = min(b.lo, span.lo, &facts_);
   const Poly hi = max(b.lo + b.extent, span.lo + span.extent, &facts_);
-  b = {lo, hi - lo};
+  b = {lo, hi - lo, b.guessed || span.guessed};
 }
 
 /// The box of a temporary that its readers inside `place` touch, given the loops that are open.
@@ -199,7 +221,8 @@ std::vector<Span> Windows::needed(const std::string& buffer, const Place& place)
       }
       for (size_t d = 0; d < box.size(); ++d) {
         auto span = interval(e->args[d], vars, reader);
-        widen(box, seen, d, span ? *span : Span{0, accesses_.index(none, b.shape[d])});
+        if (!span) span = over_parts(e->args[d], reader);
+        widen(box, seen, d, span ? *span : Span{0, accesses_.index(none, b.shape[d]), true});
       }
     });
   }
@@ -228,6 +251,7 @@ std::vector<Span> Windows::beside(const Stage& stage, const Place& place) {
   for (const Expr& e : stage.out_index) {
     const auto span = interval(e, own, stage);
     box.push_back(span ? *span : whole(stage)[box.size()]);
+    box.back().guessed |= !span;
   }
   box.insert(box.end(), own.begin() + static_cast<std::ptrdiff_t>(stage.vars.size()), own.end());
   return box;
@@ -288,14 +312,15 @@ void Windows::check_covered(const Stage& st, const std::vector<Span>& window) {
   const auto carried = carried_state(program_, st);
   for (size_t d = 0; d < window.size(); ++d) {
     if (carried && carried->dim == d) continue;  // accesses prove what they read of it
-    if (facts_.at_most(made[d].lo, window[d].lo) &&
+    if (!made[d].guessed && facts_.at_most(made[d].lo, window[d].lo) &&
         facts_.at_most(window[d].lo + window[d].extent, made[d].lo + made[d].extent)) {
       continue;
     }
     reject("compute " + st.name + " at " + st.at.stage + "/" + st.at.loop +
            (outlives ? "" : " store " + st.store.stage + "/" + st.store.loop) +
            ": readers outside need " + print(window[d].extent.expr()) + " elements of dim " +
-           std::to_string(d) + ", the loop computes " + print(made[d].extent.expr()));
+           std::to_string(d) + ", the loop computes " +
+           (made[d].guessed ? "it is not known which" : print(made[d].extent.expr())));
   }
 }
 

@@ -49,6 +49,7 @@ class Windows final : public LoweringPart {
   std::vector<ir::Poly> left_by_choices(Instance& in);
 
  private:
+  std::optional<Span> over_parts(const ir::Expr& index, const ir::Stage& reader);
   /// The values of `loop`, of `extent` iterations, where the factored loops among its parts have
   /// those of `factored`.
   Span part_of(const ir::Stage& s, const std::string& loop, const ir::Poly& extent,

@@ -49,10 +49,10 @@ ColumnRest column_rest(const TileProblem& p, const ir::Machine& machine, int64_t
 double tile_cycles(const TileProblem& p, const ir::Machine& machine, int64_t rows,
                    int64_t vectors) {
   const auto points = static_cast<double>(rows * vectors + p.column_sums * vectors);
-  const double loads = static_cast<double>(vectors * (p.vector_loads + p.gathers * p.lanes) +
-                                           rows * p.row_loads) +
-                       static_cast<double>(vectors * rows_read(p, rows) * p.point_loads) /
-                           static_cast<double>(p.slide);
+  const double loads =
+      static_cast<double>(vectors * (p.vector_loads + p.gathers * p.lanes) + rows * p.row_loads) +
+      static_cast<double>(vectors * rows_read(p, rows) * p.point_loads) /
+          static_cast<double>(p.slide);
   const double arithmetic = points * p.body + static_cast<double>(p.prepared * (rows + vectors));
   // A vector across two lines is loaded twice.
   const double twice = static_cast<double>(vectors * p.odd_loads * machine.vector_bytes) /
