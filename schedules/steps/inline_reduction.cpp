@@ -27,13 +27,26 @@ std::string else_objection(const ir::Program& p, const ir::Stage& s, const ir::S
   for (const ir::Expr& extent : p.buffer(s.output)->shape) {
     if (!is_some(p, extent)) return s.name + " may be empty, and its reader has an `else`";
   }
-  for (const ir::Stage& other : p.stages) {
-    const bool again = ir::any_node(other.value, [&](const ir::Expr& e) {
-      return e->op == ir::Op::kLoad && e->name == reader.output && e->guarded;
+  for (ir::Stage other : p.stages) {
+    bool again = false;
+    for_each_expr(other, [&](const ir::Expr& part) {
+      again |= ir::any_node(part, [&](const ir::Expr& e) {
+        return e->op == ir::Op::kLoad && e->name == reader.output && e->guarded;
+      });
     });
     if (again) return other.name + " reads " + reader.name + " with an `else` of its own";
   }
   return {};
+}
+
+/// True of a stage that loads `s` and reads it nowhere else.
+bool just_loads(const ir::Stage& reader, const ir::Stage& s) {
+  const ir::Expr load = reader.value;
+  if (load->op != ir::Op::kLoad || load->name != s.output) return false;
+  ir::Stage rest = reader;
+  rest.value = ir::make_int(0);
+  for (const ir::Expr& index : load->args) rest.out_index.push_back(index);
+  return reader.reduce == ir::Reduce::kNone && !reads(rest, s.output);
 }
 
 /// `name`, with its last letter repeated until it is new to the stage.
@@ -111,12 +124,11 @@ void become_reduction(const ir::Program& p, ir::Stage& reader, const ir::Stage& 
 std::string reduction_objection(const ir::Program& p, const ir::Stage& s, const ir::Stage& reader) {
   const auto scheduled = [](const ir::Stage& stage) {
     return !stage.relations.empty() || !stage.at.root() || !stage.factored.empty() ||
+           !stage.prefetches.empty() ||
            std::any_of(stage.loops.begin(), stage.loops.end(),
                        [](const ir::Loop& l) { return l.mark != ir::Mark::kSerial; });
   };
-  const bool load = reader.value->op == ir::Op::kLoad && reader.value->name == s.output &&
-                    reader.reduce == ir::Reduce::kNone;
-  if (!load) {
+  if (!just_loads(reader, s)) {
     return s.name + " is a reduction, and " + reader.name +
            " does more than load it; precompute the load, or use compute";
   }
