@@ -8,6 +8,8 @@ namespace hone::jit {
 namespace {
 
 constexpr CudaForm kForms[] = {
+    {"ascending-blocks", &CudaForms::ascending_blocks,
+     "blocks start in the order of their index, also where the last have the most work"},
     {"fenced-arrive", &CudaForms::fenced_arrive,
      "warps free a slot of another block of the cluster with a fence of the whole GPU"},
     {"fenced-cluster", &CudaForms::fenced_cluster,

@@ -11,10 +11,11 @@ namespace hone::jit {
 /// Alternative forms of printed code, to compare on a device. By estimate each is slower; all of
 /// them mean the same.
 struct CudaForms {
-  bool fenced_arrive = false;   ///< warps free memory of another block with a fence of the GPU
-  bool fenced_cluster = false;  ///< blocks of a cluster meet with one
-  bool plain_stores = false;    ///< stores of several elements are the compiler's to put together
-  bool status_always = false;   ///< every launch asks whether bad data was found
+  bool fenced_arrive = false;     ///< warps free memory of another block with a fence of the GPU
+  bool fenced_cluster = false;    ///< blocks of a cluster meet with one
+  bool plain_stores = false;      ///< stores of several elements are the compiler's to put together
+  bool ascending_blocks = false;  ///< blocks start by their index, whatever their work
+  bool status_always = false;     ///< every launch asks whether bad data was found
   bool operator==(const CudaForms&) const = default;
 };
 

@@ -61,7 +61,7 @@ void LaunchPrinter::emit_range() {
   if (is_block(launch_.mark)) {
     block_extent(launch_.mark, launch_.extent);
     line(fmt::format("const {0} {1} = ({0}){2};", n_.index_type(), r,
-                     kBlock[axis_of(launch_.mark)]));
+                     block_index(launch_.mark, launch_.range, launch_.extent, *launch_.body)));
     emit(*launch_.body, scope);
   } else {
     open(fmt::format("for ({0} {1} = 0; {1} < {2}; ++{1}) {{", n_.index_type(), r,
@@ -406,12 +406,31 @@ std::string LaunchPrinter::kernel_macro() const {
                      out_.cluster[1], out_.cluster[2]);
 }
 
+/// Blocks start in the order of their index. Where the work of one grows with it, the last index
+/// comes first, so that what runs at the end of the launch is short.
+std::string LaunchPrinter::block_index(Mark mark, int loop, const Expr& extent, const Stmt& body) {
+  const std::string index = kBlock[axis_of(mark)];
+  bool varies = false, grows = false, shrinks = false;
+  visit(extent, [&](const Expr& e) { varies |= e->op == Op::kVar || e->op == Op::kLoad; });
+  each_stmt(body, [&](const Stmt& s) {
+    const auto* l = as<ForStmt>(s);
+    if (!l) return;
+    const int64_t more =
+        (Poly::of(l->end, &n_.facts) - Poly::of(l->begin, &n_.facts)).loop_coef(loop);
+    grows |= more > 0;
+    shrinks |= more < 0;
+  });
+  if (varies || !grows || shrinks || clusters_.blocks() > 1 || forms_.ascending_blocks)
+    return index;
+  return fmt::format("({} - 1 - {})", print_index(extent, n_), index);
+}
+
 void LaunchPrinter::emit_block(const ForStmt& s, ThreadScope& scope) {
   note(s.begin);
   note(s.end);
   block_extent(s.mark, s.end);
   line(fmt::format("const {0} {1} = ({0}){2};", n_.index_type(), loop(s.loop),
-                   kBlock[axis_of(s.mark)]));
+                   block_index(s.mark, s.loop, s.end, s)));
   std::string runs = loop(s.loop) + " < " + print_index(s.end, n_);
   int64_t begin = 0;
   if (!is_const(s.begin, &begin) || begin != 0) {

@@ -39,6 +39,7 @@ class LaunchPrinter final : public KernelPart {
   void measure(const ir::Stmt& s);
   void check_threads() const;
   void emit_range();
+  std::string block_index(ir::Mark mark, int loop, const ir::Expr& extent, const ir::Stmt& body);
   void block_extent(ir::Mark mark, const ir::Expr& extent);
   std::string head();
   std::string kernel_macro() const;

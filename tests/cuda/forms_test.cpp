@@ -97,8 +97,11 @@ TEST_CASE("cuda forms: each is another text, and one that there is not is refuse
     REQUIRE_MESSAGE(static_cast<bool>(parsed), form.name);
     CHECK((*parsed).*form.member);
     const bool clusters = std::string(form.name) == "status-always";
-    const Printed plain = printed("softmax M=64 N=1024");
-    texts.insert(clusters ? with_forms(plain, *parsed) : with_forms(made, *parsed));
+    const bool triangle = std::string(form.name) == "ascending-blocks";
+    const Printed plain =
+        printed(triangle ? "causal_attention B=1 H=2 S=512 D=64 T=bf16" : "softmax M=64 N=1024");
+    texts.insert(with_forms(clusters || triangle ? plain : made, *parsed));
+    if (triangle) CHECK(with_forms(plain, *parsed) != plain.source.kernels);
   }
   CHECK(texts.size() == jit::all_cuda_forms().size() + 1);
   const auto several = jit::parse_cuda_forms("plain-stores,fenced-arrive");
