@@ -175,13 +175,20 @@ std::optional<Reject> broken_order(const Stage& stage, bool may_carry) {
   return std::nullopt;
 }
 
+bool holds_chains(const Program& program, const Stage& stage) {
+  const Buffer* buffer = program.buffer(stage.output);
+  return !stage.at.root() && stage.store.root() && buffer && buffer->role == Role::kTemp &&
+         buffer->space == Space::kScratch && is_recurrence(stage);
+}
+
 std::optional<Reject> broken_order(const Program& program) {
   const Groups groups(program);
   if (auto broken = groups.broken()) return broken;
   for (size_t s = 0; s < program.stages.size(); ++s) {
     const Stage& stage = program.stages[s];
     if (!groups.of(s)) {
-      const bool may_carry = stage.at.root() || carried_state(program, stage);
+      const bool may_carry =
+          stage.at.root() || carried_state(program, stage) || holds_chains(program, stage);
       if (auto broken = broken_order(stage, may_carry)) return broken;
     }
     std::string missing;

@@ -64,6 +64,10 @@ std::optional<CarriedState> carried_state(const Program& program, const Stage& s
 /// How many elements along a carried dim a reader goes back: 1 of `c - 1`, 0 of `c` or another.
 int64_t goes_back(const Expr& index);
 
+/// Whether a stage that goes on from itself is computed in another one's loop, in scratch. Chains
+/// are whole there: lowering proves that.
+bool holds_chains(const Program& program, const Stage& stage);
+
 /// Why the loops of a stage may read an element before they write it. Nothing where each carried
 /// read is proved to come after its write.
 std::optional<Reject> broken_order(const Stage& stage);

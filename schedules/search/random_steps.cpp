@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "jit/ir/product.h"
+#include "jit/ir/recurrence.h"
 #include "jit/passes/lower.h"
 #include "schedules/step.h"
 #include "schedules/steps/build.h"
@@ -203,7 +204,8 @@ Step RandomSchedules::propose_copy(const ir::Program& p, const ir::Stage& s) {
 Step RandomSchedules::propose_part(const ir::Stage& s) {
   const std::vector<Part> parts = parts_of(s);
   const auto place = static_cast<size_t>(below(static_cast<int>(parts.size())));
-  const bool bare = s.reduce != ir::Reduce::kNone && s.relations.empty() && s.at.root();
+  const bool own = s.reduce != ir::Reduce::kNone || ir::is_recurrence(s);
+  const bool bare = own && s.relations.empty() && s.at.root();
   const bool results = bare && chance(60);
   std::vector<LayoutAxis> layout;
   if (chance(50)) {

@@ -25,7 +25,8 @@ ir::Expr mentioning_only(const ir::Expr& where, const std::vector<ir::IndexVar>&
   return other ? ir::Expr() : where;
 }
 
-/// The stage that computes `value` over the variables that it mentions.
+/// The stage that computes `value` over the variables that it mentions. What a stage that goes on
+/// from itself reads besides has no order.
 ir::Stage computing(const ir::Stage& s, const ir::Expr& value, const std::string& name) {
   ir::Stage made;
   made.name = made.output = name;
@@ -33,6 +34,7 @@ ir::Stage computing(const ir::Stage& s, const ir::Expr& value, const std::string
   made.value = value;
   for (const ir::IndexVar& v : variables_in(s, value)) {
     made.vars.push_back(v);
+    made.vars.back().backward = v.backward && !reads(s, s.output);
     made.loops.push_back({v.name, ir::Mark::kSerial, false});
     made.out_index.push_back(ir::make_var(v.name));
   }

@@ -155,7 +155,9 @@ TEST_CASE("recurrence: steps that would take its definition apart") {
   const ir::Program p = parsed(
       "op f(X: f32[M,N]) -> (Y: f32[M,N]) { s: f32[i,j] = X[i,j] + exp(s[i-1,j] else X[i,j]); "
       "Y[i,j] = 2*s[i,j] } M=9 N=10");
-  CHECK(refused(p, "compute s at Y/j").find("computed at the root") != std::string::npos);
+  CHECK(refused(p, "compute s at Y/j in=registers").find("computed at the root") !=
+        std::string::npos);
+  CHECK(refused(p, "reorder Y/j Y/i; compute s at Y/j") == "");
   CHECK(refused(p, "inline s").find("reads its own output") != std::string::npos);
   CHECK(refused(p, "precompute s 3 -> part") != "");
   CHECK(refused(p, "stage s at s/j -> copy in=registers") != "");
@@ -189,7 +191,7 @@ TEST_CASE("recurrence: defaults have vectors and threads along independent indic
   CHECK(marks("op f(X: f32[M,N]) -> (Y: f32[M,N]) { Y[i,j] = X[i,j] + (Y[i,j-1] else 0) } "
               "M=4096 N=4096") == "parallel unroll vec ");
   CHECK(marks("op f(X: f32[M,N]) -> (Y: f32[M,N]) { Y[i,j] = X[i,j] * (Y[i,j-1] else 1) } "
-              "M=4096 N=4096") == "parallel unroll ");
+              "M=4096 N=4096") == "unroll vec ");
   CHECK(marks("op f(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[i] + (Y[i-1] else 0) } N=4096") == "vec ");
   CHECK(marks("op f(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[i] * (Y[i-1] else 1) } N=4096") == "");
 }

@@ -269,6 +269,7 @@ void Lowering::attached(Instance& in, const std::string& loop_name, Block& out) 
   }
   for (auto& [i, window] : windows) {
     const Stage& s = program_.stages[i];
+    windows_.check_chains(s, window);
     if (carried_state(program_, s)) keep_earlier(in, loop_name, i, window, out);
     Instance child(context_.loops[i], std::move(window));
     context_.active[i] = &child;

@@ -305,6 +305,24 @@ std::vector<Span> Windows::window_at(const Stage& stage, const Place& place) {
   return box;
 }
 
+void Windows::check_chains(const Stage& st, const std::vector<Span>& window) {
+  if (!holds_chains(program_, st) || context_.groups.of(program_.stages.index_of(st))) return;
+  const std::vector<std::string> apart = independent_vars(st);
+  const std::vector<Span> all = whole(st);
+  for (size_t d = 0; d < st.out_index.size(); ++d) {
+    const bool chain = std::any_of(apart.begin(), apart.end(), [&](const std::string& var) {
+      return mentions_var(st.out_index[d], var);
+    });
+    if (chain || (!window[d].guessed && facts_.at_most(window[d].lo, 0) &&
+                  facts_.at_most(all[d].extent, window[d].extent))) {
+      continue;
+    }
+    reject("stage " + st.name + " goes on from itself along dim " + std::to_string(d) +
+           ", of which " + st.at.stage + "/" + st.at.loop + " computes a part; compute it where " +
+           "all of that dim is");
+  }
+}
+
 void Windows::check_covered(const Stage& st, const std::vector<Span>& window) {
   const bool outlives = kept_at_root(program_, st);
   if (st.store.root() && !outlives) return;

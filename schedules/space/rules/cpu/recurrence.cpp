@@ -6,6 +6,7 @@
 #include "jit/ir/scan.h"
 #include "schedules/space/analysis/group_members.h"
 #include "schedules/space/analysis/shape.h"
+#include "schedules/space/analysis/transposed_chains.h"
 #include "schedules/space/rules/rule.h"
 
 namespace hone::schedules {
@@ -182,6 +183,15 @@ bool run_steps(Plan& plan, const GroupMembers& group) {
   return order_loops(plan, name, order) && plan.add(step::vectorize({name, order.back()}));
 }
 
+/// The one variable that is not of the chains; "" where there are several.
+std::string ordered_var(const ir::Stage& s, const std::vector<std::string>& chains) {
+  if (chains.size() + 1 != s.vars.size()) return {};
+  const auto own = std::find_if(s.vars.begin(), s.vars.end(), [&](const ir::IndexVar& v) {
+    return std::find(chains.begin(), chains.end(), v.name) == chains.end();
+  });
+  return own->name;
+}
+
 bool apply_recurrence(Plan& plan, const std::string& name) {
   if (const GroupMembers group = led_by(plan, name)) return run_steps(plan, group);
   const ir::Stage s = plan.stage(name);
@@ -196,6 +206,10 @@ bool apply_recurrence(Plan& plan, const std::string& name) {
     return run_scan(plan, name, std::move(chains), v);
   }
   if (chains.empty()) return true;
+  if (const std::string v = ordered_var(s, chains);
+      !v.empty() && transpose_chains(plan, name, chains, v)) {
+    return true;
+  }
   const std::string nearest = chains.back();
   chains.pop_back();
   if (facts.store.stride(nearest) == 1 && facts.extent(nearest) > 1) {
@@ -210,7 +224,8 @@ const Rule cpu::kRecurrence = {
     "recurrence",
     "A stage that reads itself: the indices along which it does run in order. Inside them "
     "neighbouring chains are vectors, or several run side by side; outside, chains are for "
-    "threads. Where each element combines the one before with a term, its lanes are prefixes. "
+    "threads. Where each element combines the one before with a term, its lanes are prefixes; "
+    "other chains along memory are put into lanes by transposing in registers. "
     "Stages that read one another go on together, in the loops of the last of them.",
     apply_recurrence,
     /*forwards=*/false,

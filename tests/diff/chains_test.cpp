@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Recurrences along memory whose chains are put into lanes: each goes on in a tensor of its own,
+// inside a loop that holds its chains whole.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "ops/op.h"
+#include "schedules/space/space.h"
+#include "tests/diff/subject.h"
+#include "tests/support/effort.h"
+
+using namespace hone;
+using namespace hone::tests;
+
+namespace {
+
+const std::vector<const BackEnd*> kBackEnds = {&kInterp, &kAvx2, &kAvx512};
+
+/// What a back end makes of a schedule at `dims`: nothing wrong, or why it refuses, or what is wrong.
+std::string outcome(const std::string& problem, const std::string& steps, const BackEnd& back_end,
+                    const std::vector<int64_t>& dims = {}) {
+  const auto parsed = ops::parse_problem(problem);
+  REQUIRE_MESSAGE(parsed, parsed.failure().message);
+  Subject subject(parsed->text, parsed->program, dims);
+  REQUIRE_MESSAGE(subject.broken().empty(), problem << ": " << subject.broken());
+  const auto schedule = schedules::Schedule::parse(steps);
+  REQUIRE_MESSAGE(schedule, schedule.failure().message);
+  std::string rejected;
+  const std::string wrong = subject.check(*schedule, back_end, &rejected);
+  return wrong.empty() ? rejected : wrong + "\n  repro: " + subject.repro(*schedule, back_end);
+}
+
+schedules::Scheduled untuned(const std::string& problem, const std::string& isa) {
+  const auto parsed = ops::parse_problem(problem);
+  REQUIRE_MESSAGE(parsed, parsed.failure().message);
+  const auto target = ir::parse_target("x86 isa=" + isa + " threads=1", {});
+  REQUIRE(target);
+  return schedules::analytic_schedule(parsed->program, *target);
+}
+
+/// Whether the chains of a problem are in lanes by default, and right then at `dims`.
+bool in_lanes(const std::string& problem, const std::vector<int64_t>& dims = {}) {
+  const std::string steps = untuned(problem, "avx2").schedule.text();
+  for (const BackEnd* back_end : kBackEnds) {
+    if (!can_run(*back_end)) continue;
+    CHECK_MESSAGE(outcome(problem, steps, *back_end, dims) == "", problem);
+  }
+  return steps.find("cache_write") != std::string::npos;
+}
+
+std::string op(const std::string& type, const std::string& value, const std::string& sizes) {
+  std::string arguments = "X: " + type + "[M,N]";
+  if (value.find("c[i]") != std::string::npos) arguments += ", c: " + type + "[M]";
+  if (value.find("d[j]") != std::string::npos) arguments += ", d: " + type + "[N]";
+  return "op f(" + arguments + ") -> (Y: " + type + "[M,N]) { Y[i,j] = " + value + " } " + sizes;
+}
+
+}  // namespace
+
+TEST_CASE("diff: chains along memory are in lanes by default") {
+  const std::vector<std::string> values = {
+      "X[i,j]*(Y[i,j-1] else 1)",
+      "c[i]*(Y[i,j-1] else d[j]) + X[i,j]",
+      "X[i,j] + (Y[i,j+1] else c[i])",
+      "X[i,j] + d[j]*(X[i,j-1] else 0) - c[i]*(Y[i,j-1] else 0) - (Y[i,j-2] else 1)",
+      "max(X[i,j], c[i] - (Y[i,j+3] else d[j]))",
+  };
+  const int most = static_cast<int>(by_effort(2, 6, 12));
+  for (const std::string type : {"f32", "f64", "i32"}) {
+    for (const std::string& value : values) {
+      if (type == "i32" && value == values[0]) continue;  // whose lanes are prefixes
+      for (int k = 0; k < most; ++k) {
+        const std::string m = std::to_string(8 + 5 * k), n = std::to_string(16 + 7 * k);
+        CHECK(in_lanes(op(type, value, "M=" + m + " N=" + n)));
+      }
+      for (const std::vector<int64_t>& dims : {std::vector<int64_t>{40, 50}, {1, 1}, {11, 19}}) {
+        CHECK(in_lanes(op(type, value, "M=1..40 at 40 N=1..50 at 50"), dims));
+      }
+    }
+  }
+  CHECK(in_lanes("op f(X: f32[B,N,M]) -> (Y: f32[B,M,N]) { Y[b,i,j] = X[b,j,i]*(Y[b,i,j-1] else 2) } "
+                 "B=3 M=21 N=34"));
+}
+
+TEST_CASE("diff: few or short chains and those that lie apart stay as they are") {
+  const std::string product = "X[i,j]*(Y[i,j-1] else 1)";
+  for (const std::string sizes : {"M=7 N=40", "M=40 N=15", "M=40 N=40 Y@N,M"}) {
+    CHECK_FALSE(in_lanes(op("f32", product, sizes)));
+  }
+  const std::string longest = op("f32", product, "M=8 N=1000000");
+  CHECK(untuned(longest, "avx2").schedule.text().find("cache_write") == std::string::npos);
+}
+
+TEST_CASE("diff: a recurrence in scratch has its chains from their beginning, or is refused") {
+  const std::string rows =
+      "cache_write Y -> T layout=[j][i]; split Y/i 3 -> i.o i.i; split Y/j 4 -> j.o j.i; "
+      "reorder i.o j.o i.i j.i; compute T at Y/";
+  for (const std::string value : {"X[i,j]*(Y[i,j-1] else 1)", "X[i,j] + (Y[i,j+2] else c[i])"}) {
+    const std::string problem = op("f32", value, "M=10 N=18");
+    for (const BackEnd* back_end : kBackEnds) {
+      if (!can_run(*back_end)) continue;
+      CHECK(outcome(problem, rows + "i.o", *back_end) == "");
+      for (const std::string part : {"j.o", "i.i", "j.i"}) {
+        const std::string refused = outcome(problem, rows + part, *back_end);
+        CHECK_MESSAGE(refused.find("goes on from itself along dim 1") != std::string::npos, refused);
+      }
+    }
+  }
+}
