@@ -19,7 +19,8 @@ namespace {
 
 const std::vector<const BackEnd*> kBackEnds = {&kInterp, &kAvx2, &kAvx512};
 
-/// What a back end makes of a schedule at `dims`: nothing wrong, or why it refuses, or what is wrong.
+/// What a back end makes of a schedule at `dims`: nothing wrong, or why it refuses, or what is
+/// wrong.
 std::string outcome(const std::string& problem, const std::string& steps, const BackEnd& back_end,
                     const std::vector<int64_t>& dims = {}) {
   const auto parsed = ops::parse_problem(problem);
@@ -81,8 +82,9 @@ TEST_CASE("diff: chains along memory are in lanes by default") {
       }
     }
   }
-  CHECK(in_lanes("op f(X: f32[B,N,M]) -> (Y: f32[B,M,N]) { Y[b,i,j] = X[b,j,i]*(Y[b,i,j-1] else 2) } "
-                 "B=3 M=21 N=34"));
+  CHECK(
+      in_lanes("op f(X: f32[B,N,M]) -> (Y: f32[B,M,N]) { Y[b,i,j] = X[b,j,i]*(Y[b,i,j-1] else 2) } "
+               "B=3 M=21 N=34"));
 }
 
 TEST_CASE("diff: few or short chains and those that lie apart stay as they are") {
@@ -105,7 +107,8 @@ TEST_CASE("diff: a recurrence in scratch has its chains from their beginning, or
       CHECK(outcome(problem, rows + "i.o", *back_end) == "");
       for (const std::string part : {"j.o", "i.i", "j.i"}) {
         const std::string refused = outcome(problem, rows + part, *back_end);
-        CHECK_MESSAGE(refused.find("goes on from itself along dim 1") != std::string::npos, refused);
+        CHECK_MESSAGE(refused.find("goes on from itself along dim 1") != std::string::npos,
+                      refused);
       }
     }
   }
