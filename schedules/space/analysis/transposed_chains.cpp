@@ -8,6 +8,7 @@
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/analysis/transposed_parts.h"
 #include "schedules/steps/build.h"
+#include "schedules/steps/edit.h"
 
 namespace hone::schedules {
 namespace {
