@@ -26,7 +26,7 @@ constexpr int64_t kMostColumns = 128;
 /// Tuned on: no GPU; reckoned for an H200.
 constexpr int64_t kPartsAhead = 2;
 /// Products whose blocks run side by side, so that what they read stays in the second-level cache.
-/// Tuned on: an H200, causal attention of 4x32x2048x128 bf16: 426 us, one product at a time 434.
+/// Tuned on: an H200, 128 products of 2048x2048x128 bf16: 426 us, one product at a time 434.
 constexpr int64_t kProductsTogether = 16;
 
 /// A factor of a product, and the dims of its tensor along a side and along what is summed.
