@@ -3,6 +3,7 @@
 
 #include <immintrin.h>
 
+#include <array>
 #include <string_view>
 
 namespace hone::runtime {
@@ -136,6 +137,13 @@ void chains_plain() {
   }
 }
 
+/// What memory is filled with: on some processors lines of zeros reach it at twice the speed.
+alignas(64) constexpr std::array<uint8_t, 64> kOnes = [] {
+  std::array<uint8_t, 64> ones{};
+  ones.fill(1);
+  return ones;
+}();
+
 // One register, renamed each time: nothing waits for anything but the memory. A group is 256 bytes.
 #define HONE_GROUP(moves, step, body) \
   ".set hone_at, 0\n.rept " #moves "\n" body ".set hone_at, hone_at + " #step "\n.endr\n"
@@ -149,16 +157,18 @@ void chains_plain() {
                        : clobber, "memory");                                                       \
     }                                                                                              \
     static void fill(char* to) {                                                                   \
-      __asm__ volatile(HONE_GROUP(moves, step, store " " reg ", hone_at(%0)\n")                    \
+      __asm__ volatile(load " %1, " reg "\n"                                                       \
+                       HONE_GROUP(moves, step, store " " reg ", hone_at(%0)\n")                    \
                        :                                                                           \
-                       : "r"(to)                                                                   \
-                       : "memory");                                                                \
+                       : "r"(to), "m"(kOnes)                                                       \
+                       : clobber, "memory");                                                       \
     }                                                                                              \
     static void fill_around(char* to) {                                                            \
-      __asm__ volatile(HONE_GROUP(moves, step, stream " " reg ", hone_at(%0)\n")                   \
+      __asm__ volatile(load " %1, " reg "\n"                                                       \
+                       HONE_GROUP(moves, step, stream " " reg ", hone_at(%0)\n")                   \
                        :                                                                           \
-                       : "r"(to)                                                                   \
-                       : "memory");                                                                \
+                       : "r"(to), "m"(kOnes)                                                       \
+                       : clobber, "memory");                                                       \
     }                                                                                              \
     static void copy(const char* a, char* to) {                                                    \
       __asm__ volatile(                                                                            \

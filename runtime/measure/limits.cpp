@@ -160,7 +160,7 @@ double Limits::gbps(int64_t footprint, double written, bool updated) {
   } kKinds[] = {{Traffic::kRead, 0, "read"},
                 {Traffic::kTriad, 1.0 / 3, "triad"},
                 {Traffic::kCopy, 1.0 / 2, "copy"},
-                {Traffic::kFill, 1, "fill"}};
+                {Traffic::kFill, 1, "fill with ones"}};
   const int64_t bytes = footprint_class(footprint, target_);
   double best = 0;
   if (updated) {
