@@ -52,6 +52,11 @@ bool is_zero(const IndexVar& v) {
   return (!v.lo || ir::is_const(v.lo, &from)) && from == 0 && ir::is_const(v.hi, &to) && to == 1;
 }
 
+/// Vectors of a value's elements for one of what it is computed in, which is 32 bits wide at least.
+double share_of_vector(DType type) {
+  return std::min(1.0, static_cast<double>(size_of(type)) / 4);
+}
+
 Expr at_zero(const Expr& e, const std::string& var) {
   return ir::rewrite(e, [&](const Expr& x) {
     return x->op == ir::Op::kVar && x->name == var ? ir::make_int(0) : Expr();
@@ -166,7 +171,9 @@ bool Hoisting::repeats(const Stage& stage, const Expr& e) const {
   if (perhaps_none && !reads_inside(program_, e, own)) return false;
   if (innermost.empty()) times = skipped;  // one value for all
   if (times < kRepeats) return false;
-  if (stage.reduce == ir::Reduce::kNone) return weight(e, innermost) >= kHeavy;
+  if (stage.reduce == ir::Reduce::kNone) {
+    return weight(e, innermost) >= kHeavy * share_of_vector(e->type);
+  }
   return times >= kRepeatedTerm && ir::operations_of(e) >= kHeavyTerm && made_of_fewer(stage, e);
 }
 

@@ -10,7 +10,13 @@ namespace {
 
 /// Arithmetic that is cheaper to repeat than to store and load.
 /// Tuned on: Zen 5 (AVX-512).
-constexpr int kCheap = 3;
+constexpr double kCheap = 3;
+
+/// What is stored in bytes fills fewer vectors than it is computed in.
+bool costs_little(const ir::Stage& stage, const StageFacts& facts) {
+  const double share = std::min(1.0, static_cast<double>(size_of(stage.value->type)) / 4);
+  return facts.operations <= kCheap * share;
+}
 
 /// True when `reader` loads the stage once for each of its own points, never twice the same.
 bool read_once(const Plan& plan, const ir::Stage& reader, const std::string& buffer) {
@@ -55,7 +61,7 @@ std::string dear(const ir::Stage& stage, const StageFacts& facts, size_t readers
   if (guarded) return "a reader may leave its result and reads an `else` there";
   std::string why =
       readers > 1 ? "several stages would compute it" : "its reader would compute it several times";
-  if (facts.operations > kCheap) {
+  if (!costs_little(stage, facts)) {
     return why + ", at " + std::to_string(facts.operations) + " operations each";
   }
   if (!loads_rows(stage, facts)) return why + ", and it does not read along memory";
@@ -91,7 +97,7 @@ bool apply_inline_cheap(Plan& plan, const std::string& name) {
     }
   }
   const bool cheap =
-      facts.operations <= kCheap && facts.loads.size() <= 2 && !guarded && loads_rows(s, facts);
+      costs_little(s, facts) && facts.loads.size() <= 2 && !guarded && loads_rows(s, facts);
   const bool once = readers.size() == 1 && !guarded &&
                     (read_once(plan, plan.program().stages[readers[0]], s.output) ||
                      cheaper_than_launch(plan, facts, readers[0]));
