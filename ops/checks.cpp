@@ -37,7 +37,7 @@ std::vector<ir::IndexVar> Checks::check_vars(const Expr& e, const std::vector<In
 
 /// Adds a check of `source`, an expression that reads data; false with an error where it cannot be
 /// checked before the stages run.
-bool Checks::add_check(ir::Check check, const Expr& source, Span span) {
+bool Checks::add_check(ir::Check check, const Expr& source, Span span, bool written) {
   const Expr load = first_load(source);
   bool input = true;
   ir::visit(source, [&](const Expr& e) {
@@ -48,7 +48,8 @@ bool Checks::add_check(ir::Check check, const Expr& source, Span span) {
   if (!input) {
     c_.error(span,
              "an index or range that is read from data is checked before anything runs, so it must "
-             "come from inputs; guard the read with `else`");
+             "come from inputs; {}",
+             written ? "leave out what is outside with `else skip`" : "guard the read with `else`");
     return false;
   }
   const ir::Buffer& b = c_.buffer_of(load->name);
@@ -74,7 +75,7 @@ void Checks::check_data_index(const Draft& draft, const Access& access, size_t d
   check.value = index;
   check.lo = ir::make_int(0);
   check.hi = b.shape[dim] - ir::make_int(1);
-  add_check(std::move(check), index, access.span);
+  add_check(std::move(check), index, access.span, access.written);
 }
 
 }  // namespace hone::ops

@@ -14,7 +14,8 @@ class Checks {
 
   /// Adds a check of `source`, an expression that reads data. False, with an error, where it
   /// cannot be checked before the stages run.
-  bool add_check(ir::Check check, const ir::Expr& source, Span span);
+  /// `written`: it is a position of a scatter.
+  bool add_check(ir::Check check, const ir::Expr& source, Span span, bool written = false);
   /// Adds the check of index `dim` of an access of `draft`, which is read from data.
   void check_data_index(const Draft& draft, const Access& access, size_t dim);
   /// The indices of `scope` that `e` mentions, with those that their ranges mention.

@@ -48,6 +48,7 @@ struct Access {
   ir::Expr load;
   Span span;
   std::vector<ir::Expr> when;  ///< conditions; where one fails, its value is discarded
+  bool written = false;        ///< it is the element that a scatter writes
 
   /// Its indices are the first of the load's args: this many.
   size_t index_count() const { return load->args.size() - (load->guarded ? 1 : 0); }
@@ -79,6 +80,8 @@ struct Draft {
   std::vector<Index> rvars;
   std::vector<ir::Expr> domain;  ///< conditions on vars alone
   std::vector<ir::Expr> limits;  ///< conditions on what is reduced
+  std::vector<ir::Expr>
+      places;  ///< of a scatter: which element a term goes to; of no use to proofs
   std::vector<Access> accesses;
   std::vector<Need> needs;
   std::vector<int> limited;               ///< drafts with a domain that it reads

@@ -105,6 +105,9 @@ void Extents::find_sites() {
   for (size_t i = 0; i < c_.op.statements.size(); ++i) {
     std::vector<const Term*> inside;
     find_sites(c_.op.statements[i].value, i, inside);
+    for (const Range& r : c_.op.statements[i].indices) {
+      for (const Term& t : r.at) find_sites(t, i, inside);
+    }
     for (const Term& t : c_.op.statements[i].where) find_sites(t, i, inside);
     for (const Term& t : c_.op.statements[i].otherwise) find_sites(t, i, inside);
   }

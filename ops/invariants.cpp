@@ -10,6 +10,7 @@
 #include "jit/ir/functions/function.h"
 #include "jit/ir/group.h"
 #include "jit/ir/recurrence.h"
+#include "jit/ir/scatter.h"
 #include "ops/bounds.h"
 #include "ops/inside.h"
 
@@ -111,8 +112,10 @@ void Invariants::run() {
   for (size_t i = 0; i < program_.stages.size(); ++i) {
     Stage stage = program_.stages[i];
     rewrite_reads(stage);
-    drop_reduction_vars(stage);
-    if (ir::is_recurrence(stage) || groups.of(i)) {
+    // Which terms an element has is for its terms to say.
+    const bool scatters = !ir::scattered_vars(stage).empty() || stage.from_old;
+    if (!scatters) drop_reduction_vars(stage);
+    if (scatters || ir::is_recurrence(stage) || groups.of(i)) {
       // Its own reads want the dims that it has.
     } else if (program_.buffer(stage.output)->role == ir::Role::kTemp) {
       drop_dims(stage);

@@ -15,13 +15,19 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool starts_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool in_name(char c) { return starts_name(c) || is_digit(c); }
 
-constexpr std::array<std::string_view, 11> kWords = {
-    "op", "case", "fn", "inout", "in", "where", "else", "inf", "nan", "true", "false"};
-constexpr std::array<std::string_view, 11> kPairs = {
-    "->", "..", "+=", "==", "!=", "<=", ">=", "&&", "||", "<<", ">>"};
+constexpr std::array<std::string_view, 12> kWords = {
+    "op", "case", "fn", "inout", "in", "for", "where", "else", "inf", "nan", "true", "false"};
+constexpr std::array<std::string_view, 12> kPairs = {
+    "->", "..", "+=", "*=", "==", "!=", "<=", ">=", "&&", "||", "<<", ">>"};
 // Signs of other languages, read as one so that an error can name them.
-constexpr std::array<std::string_view, 9> kForeignPairs = {
-    "**", "//", "-=", "*=", "/=", "%=", ":=", "<>", "=>"};
+constexpr std::array<std::string_view, 8> kForeignPairs = {
+    "**", "//", "-=", "/=", "%=", ":=", "<>", "=>"};
+
+/// `max=` or `min=`, not `max==`.
+bool is_assigned(std::string_view text) {
+  const bool extreme = text.starts_with("max=") || text.starts_with("min=");
+  return extreme && !text.substr(4).starts_with("=");
+}
 
 bool is_pair(std::string_view pair) {
   return std::find(kPairs.begin(), kPairs.end(), pair) != kPairs.end() ||
@@ -64,7 +70,10 @@ Token Lexer::next() {
   const int size = static_cast<int>(text_.size());
   if (at_ >= size) return token;
   const char c = text_[at_];
-  if (starts_name(c)) {
+  if (is_assigned(text_.substr(at_))) {
+    token.kind = Token::kSymbol;
+    token.span.end = at_ += 4;
+  } else if (starts_name(c)) {
     while (at_ < size && in_name(text_[at_])) ++at_;
     token.kind = Token::kName;
     token.span.end = at_;

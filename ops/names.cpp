@@ -32,7 +32,10 @@ struct Uses {
     for (const Term& t : terms) walk(t);
   }
   void walk(const std::vector<Range>& ranges) {
-    for (const Range& r : ranges) walk(r.bounds);
+    for (const Range& r : ranges) {
+      walk(r.bounds);
+      walk(r.at);
+    }
   }
 };
 
@@ -145,6 +148,7 @@ class NameChecker {
       if (!s.type.empty()) uses.types.insert(s.type);
       uses.own = s.name;
       uses.walk(s.indices);
+      uses.walk(s.loops);
       uses.walk(s.value);
       uses.walk(s.where);
       uses.walk(s.otherwise);

@@ -3,9 +3,23 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "ops/foreign.h"
 
 namespace hone::ops {
+namespace {
+
+constexpr Assign kCombining[] = {Assign::kAdd, Assign::kMul, Assign::kMax, Assign::kMin};
+
+bool is_assign(std::string_view sign) {
+  return std::any_of(std::begin(kCombining), std::end(kCombining),
+                     [&](Assign a) { return row_of(a).text == sign; });
+}
+
+}  // namespace
+
 Parser::Parser(Diagnostics& diagnostics, int begin, ScalarFunctions& functions)
     : diagnostics_(diagnostics),
       functions_(functions),
@@ -104,7 +118,11 @@ bool Parser::at_statement() const {
   }
   int depth = 0;
   for (; t.kind != Token::kEnd && !t.first_on_line && !t.is(";") && !t.is("}"); t = ahead.next()) {
-    if (depth == 0 && !t.is("[")) return t.is("=") || t.is("+=");
+    if (depth == 0 && t.is("else")) {  // `else skip`
+      ahead.next();
+      continue;
+    }
+    if (depth == 0 && !t.is("[")) return t.is("=") || is_assign(t.text);
     depth += t.is("[") ? 1 : t.is("]") ? -1 : 0;
   }
   return false;
@@ -268,12 +286,18 @@ Statement Parser::parse_statement() {
     expect("]", "`,` or `]`");
   }
   s.span.end = last_end_;
-  if (accept("+=")) {
-    s.accumulate = true;
-  } else {
-    expect("=", "`=` or `+=`");
+  if (accept("else")) s.skip = expect("skip", "`skip`");
+  for (const Assign a : kCombining) {
+    if (accept(row_of(a).text)) s.assign = a;
   }
+  if (s.assign == Assign::kSet) expect("=", "`=`, `+=`, `*=`, `max=` or `min=`");
   s.value = parse_term();
+  if (accept("for")) {
+    do {
+      s.loops.push_back(parse_range());
+      if (s.loops.size() > kMaxRank) fail(s.loops.back().span, "a statement has 12 such indices");
+    } while (accept(","));
+  }
   if (accept("where")) {
     s.where.push_back(parse_term());
     if (accept("else")) s.otherwise.push_back(parse_term());
@@ -282,36 +306,25 @@ Statement Parser::parse_statement() {
   return s;
 }
 
+/// A plain name is an index; any other term is a position, of a scatter.
 void Parser::parse_left_index(Statement& s) {
-  const Token first = token_;
-  if (first.kind == Token::kName && !is_reserved(first.text)) {
-    const Token name = take();
-    if (token_.is(",") || token_.is("]") || token_.is("in")) {
-      Range r;
-      r.name = name.text;
-      r.span = name.span;
-      if (accept("in")) {
-        r.bounds.push_back(parse_term());
-        expect("..", "`..` and the end of the range");
-        r.bounds.push_back(parse_term());
-        r.span.end = last_end_;
-      }
-      s.indices.push_back(std::move(r));
-      if (s.indices.size() > kMaxRank) fail(s.span, "a tensor has at most 12 dims");
-      return;
-    }
-    if (token_.is("[")) {
-      fail(first.span,
-           "an index on the left is a plain name: scatter (`Y[ids[i]] += ...`) is reserved for a "
-           "later version");
-      return;
-    }
-  }
+  Range r;
+  Term at = parse_term();
   if (stuck_) return;
-  fail(first.span,
-       "an index on the left is a plain name, `Y[i,j] = ...`: partial writes are reserved for a "
-       "later version; shift the reads instead, `A[i-1] else 0`, also those of a recurrence, "
-       "`Y[i-1] else 0`");
+  r.span = at.span;
+  if (at.kind == Term::kName) {
+    r.name = at.name;
+  } else {
+    r.at.push_back(std::move(at));
+  }
+  if (accept("in")) {
+    r.bounds.push_back(parse_term());
+    expect("..", "`..` and the end of the range");
+    r.bounds.push_back(parse_term());
+    r.span.end = last_end_;
+  }
+  s.indices.push_back(std::move(r));
+  if (s.indices.size() > kMaxRank) fail(s.span, "a tensor has at most 12 dims");
 }
 
 }  // namespace hone::ops

@@ -22,9 +22,9 @@ bool covers(const Draft& draft, const Expr& e) {
                      [&](const Expr& a) { return covers(draft, a); });
 }
 
-Expr all_of(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+Expr all_of(const Draft& draft) {
   Expr all;
-  for (const auto* list : {&a, &b}) {
+  for (const auto* list : {&draft.domain, &draft.limits, &draft.places}) {
     for (const Expr& c : *list) all = all ? ir::make_binary(ir::Op::kAnd, all, c) : c;
   }
   return all;
@@ -213,11 +213,11 @@ void Proofs::prove_access(Draft& draft, const Access& access, size_t dim, const 
   if (c_.binding.checking && low != Proof::kNo && high != Proof::kNo) return;
   c_.error(
       access.span,
-      "index {} of `{}` {} dim {} of `{}`, of extent {}; say what stands outside, `{} else 0`, or "
-      "state smaller ranges",
+      "index {} of `{}` {} dim {} of `{}`, of extent {}; {}, `{} else {}`, or state smaller ranges",
       print(index), c_.snippet(access.span),
       low == Proof::kNo || high == Proof::kNo ? "leaves" : "may leave", dim, access.load->name,
-      print(extent), c_.snippet(access.span));
+      print(extent), access.written ? "leave out what goes outside" : "say what stands outside",
+      c_.snippet(access.span), access.written ? "skip" : "0");
 }
 
 /// A convolution without padding, say, says `else` and never needs it.
@@ -248,7 +248,7 @@ void Proofs::finish_drafts() {
   }
   for (Draft& draft : c_.drafts) {
     if (!c_.binding.checking) drop_idle_guards(draft);
-    draft.stage.where = all_of(draft.domain, draft.limits);
+    draft.stage.where = all_of(draft);
     if (!draft.guards.empty() || !draft.unguards.empty()) {
       draft.stage.value = with_guards_settled(draft.stage.value, draft);
     }

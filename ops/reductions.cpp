@@ -124,6 +124,11 @@ Value Reductions::close_nested(Draft draft, DType type, std::optional<DType> sto
   return v;
 }
 
+Value Reductions::nested(Draft draft, DType type, std::optional<DType> stored) {
+  draft.stage.name = fresh_name();
+  return close_nested(std::move(draft), type, stored);
+}
+
 /// The text of a reduction, and what else its value hangs on: the indices around, and the
 /// conditions under which it counts.
 std::string Reductions::place_of(const Term& t) const {

@@ -32,6 +32,8 @@ class Reductions {
   void arg_reduce(const Term& t, Draft& draft);
   /// Makes `draft` the reduction `t` of `body`; returns the type of the result.
   DType reduce(const Term& t, Draft& draft, Value body);
+  /// Makes `draft`, a reduction that is part of a larger value, a stage; returns what reads it.
+  Value nested(Draft draft, DType type, std::optional<DType> stored);
 
  private:
   Value lower_new(const Term& t);

@@ -11,6 +11,7 @@
 #include "ops/foreign.h"
 #include "ops/lexer.h"
 #include "ops/lower.h"
+#include "ops/scatter_indices.h"
 
 namespace hone::ops {
 namespace {
@@ -57,15 +58,29 @@ class ScopeChecker {
   void check(const Statement& s) {
     indices_.clear();
     open(s.indices);
+    for (const Range& r : s.scatters() ? scattered_indices(s, [&](auto n) { return known(n); })
+                                       : std::vector<Range>()) {
+      indices_.push_back(r.name);
+    }
+    for (const Range& r : s.indices) {
+      for (const Term& t : r.at) check(t);
+    }
+    for (const Range& r : s.loops) {
+      for (const Term& t : r.bounds) check(t);
+    }
     check(s.value);
     for (const Term& t : s.where) check(t);
     for (const Term& t : s.otherwise) check(t);
   }
 
+  bool known(std::string_view name) const {
+    return numbers_.has(name) || tensors_.has(name) || types_.has(name);
+  }
+
   void open(const std::vector<Range>& ranges) {
     for (const Range& r : ranges) {
       for (const Term& t : r.bounds) check(t);
-      indices_.push_back(r.name);
+      if (!r.name.empty()) indices_.push_back(r.name);
     }
   }
 
@@ -84,7 +99,7 @@ class ScopeChecker {
   }
 
   void check_name(const Term& t) {
-    if (numbers_.has(t.name) || tensors_.has(t.name) || types_.has(t.name)) return;
+    if (known(t.name)) return;
     if (std::find(indices_.begin(), indices_.end(), t.name) != indices_.end()) return;
     std::vector<std::string> near = indices_;
     near.insert(near.end(), numbers_.list.begin(), numbers_.list.end());

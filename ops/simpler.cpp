@@ -31,11 +31,14 @@ std::unordered_set<std::string> names_in_statements(const Definition& d) {
     for (const auto* list : {&s.where, &s.otherwise}) {
       for (const Term& t : *list) collect(t, own);
     }
+    for (const auto* ranges : {&s.indices, &s.loops}) {
+      for (const Range& r : *ranges) {
+        for (const Term& t : r.at) collect(t, own);
+        for (const Term& t : r.bounds) collect(t, own);
+      }
+    }
     own.erase(s.name);  // that a recurrence reads itself is no use of it
     names.merge(own);
-    for (const Range& r : s.indices) {
-      for (const Term& b : r.bounds) collect(b, names);
-    }
   }
   return names;
 }

@@ -19,6 +19,12 @@ void collect_reads(const Term& t, std::unordered_set<std::string_view>& out) {
 std::unordered_set<std::string_view> reads_of(const Statement& s) {
   std::unordered_set<std::string_view> out;
   collect_reads(s.value, out);
+  for (const auto* ranges : {&s.indices, &s.loops}) {
+    for (const Range& r : *ranges) {
+      for (const Term& t : r.at) collect_reads(t, out);
+      for (const Term& t : r.bounds) collect_reads(t, out);
+    }
+  }
   for (const auto* terms : {&s.where, &s.otherwise}) {
     for (const Term& t : *terms) collect_reads(t, out);
   }

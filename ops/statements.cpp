@@ -37,18 +37,24 @@ void Statements::lower_statement(const Statement& s) {
   };
   c_.set_failed(s.broken || c_.diagnostics.has_error_in(s.whole) || mentions_shapeless(s.value) ||
                 shapeless(s.where) || shapeless(s.otherwise));
-  if (s.accumulate && draft.role != ir::Role::kInOut) {
+  if (s.assign != Assign::kSet && draft.role != ir::Role::kInOut && !s.scatters()) {
     c_.error(s.span,
-             "`+=` updates an `inout` tensor and `{}` is {}; write `=`, or declare `inout {}`",
-             s.name, draft.role == ir::Role::kOutput ? "an output" : "an intermediate", s.name);
+             "`{}` updates an `inout` tensor and `{}` is {}; write `=`, or declare `inout {}`",
+             row_of(s.assign).text, s.name,
+             draft.role == ir::Role::kOutput ? "an output" : "an intermediate", s.name);
   }
+  if (!c_.failed()) scatters_.check(s);
   if (!c_.failed()) open_group(s);
   if (!c_.failed()) declare_indices(s, draft);
   const bool recurs = recurrences_.reads_itself(s) ||
                       c_.groups.is_read_ahead(static_cast<size_t>(&s - c_.op.statements.data()));
   if (!c_.failed() && recurs) recurrences_.open(s, draft, target_type(s));
-  if (!c_.failed()) lower_where(s);
-  if (!c_.failed()) lower_body(s, draft);
+  if (!c_.failed() && s.scatters()) {
+    scatters_.lower(s, draft, target_type(s));
+  } else {
+    if (!c_.failed()) lower_where(s);
+    if (!c_.failed()) lower_body(s, draft);
+  }
   if (!c_.failed()) publish(s, draft);
   if (c_.failed()) poison(s, draft);
 }
@@ -116,9 +122,10 @@ void Statements::declare_indices(const Statement& s, Draft& draft) {
     }
   }
   for (size_t i = 0; i < s.indices.size(); ++i) {
-    if (!ranges_.check_fresh(s.indices[i])) return;
+    const bool plain = s.indices[i].at.empty();
+    if (plain && !ranges_.check_fresh(s.indices[i])) return;
     Index index;
-    index.name = s.indices[i].name;
+    index.name = plain ? s.indices[i].name : Scatters::index_name(i);
     index.lo = ir::make_int(0);
     index.hi = index.end = left_extent(s, i, output);
     if (c_.failed()) return;
@@ -133,6 +140,9 @@ Expr Statements::left_extent(const Statement& s, size_t position, const ir::Buff
   const Range& r = s.indices[position];
   std::vector<Found> found;
   ranges_.find_extents(s.value, r.name, found);
+  for (const Range& other : s.indices) {
+    for (const Term& at : other.at) ranges_.find_extents(at, r.name, found);
+  }
   if (r.bounds.empty()) {
     const auto own = [](const Found& f) { return !f.inferred; };
     if (!output && std::none_of(found.begin(), found.end(), own)) {
@@ -183,6 +193,14 @@ Expr Statements::inferred_extent(const Statement& s, size_t position,
   const Expr extent =
       extents_.needed_by_readers(static_cast<size_t>(&s - c_.op.statements.data()), position);
   if (!extent && !found.empty()) return ranges_.agreed_extent(r, found);
+  if (!extent && !r.at.empty()) {
+    const std::string at = c_.snippet(r.span);
+    c_.error(r.span,
+             "nothing says how long dim {} of `{}` is: no statement that reads it tells how far it "
+             "needs it; state its range, `{} in 0..N`",
+             position, s.name, at);
+    return ir::make_int(0);
+  }
   if (!extent) {
     c_.error(
         r.span,
@@ -244,8 +262,8 @@ std::optional<DType> Statements::target_type(const Statement& s) const {
 }
 
 void Statements::lower_body(const Statement& s, Draft& draft) {
-  const bool whole = s.value.kind == Term::kReduce && !s.accumulate && c_.chosen.empty() &&
-                     !recurrences_.in_steps(s);
+  const bool whole = s.value.kind == Term::kReduce && s.assign == Assign::kSet &&
+                     c_.chosen.empty() && !recurrences_.in_steps(s);
   if (whole && lower_whole_reduction(s, draft)) return;
   if (!c_.failed()) lower_plain(s, draft);
 }
@@ -283,6 +301,16 @@ Value Statements::own_old_value(const Statement& s) {
   return types_.read(ir::make_load(b.name, b.type, std::move(indices)), s.span);
 }
 
+void Statements::combine_with_old(const Statement& s, Value& v) {
+  Value old = own_old_value(s);
+  types_.widen_bool(v);
+  types_.widen_bool(old);
+  if (!types_.unify(old, v)) return;
+  v.e = ir::make_binary(row_of(s.assign).op, old.e, v.e);
+  v.stored = old.stored == v.stored || v.flex != Value::kTyped ? old.stored : std::nullopt;
+  v.flex = Value::kTyped;
+}
+
 void Statements::lower_plain(const Statement& s, Draft& draft) {
   const std::vector<Expr> chosen = std::exchange(c_.chosen, {});
   Value otherwise;
@@ -295,15 +323,7 @@ void Statements::lower_plain(const Statement& s, Draft& draft) {
   }
   c_.chosen = chosen;
   Value v = values_.lower_part(s.value);
-  if (s.accumulate && !c_.failed()) {
-    Value old = own_old_value(s);
-    types_.widen_bool(v);
-    types_.widen_bool(old);
-    if (!types_.unify(old, v)) return;
-    v.e = old.e + v.e;
-    v.stored = old.stored == v.stored || v.flex != Value::kTyped ? old.stored : std::nullopt;
-    v.flex = Value::kTyped;
-  }
+  if (s.assign != Assign::kSet && !c_.failed()) combine_with_old(s, v);
   if (c_.failed()) return;
   auto target = target_type(s);
   if (!target && v.flex == Value::kTyped) target = v.e->type;

@@ -10,6 +10,7 @@
 #include "ops/proofs.h"
 #include "ops/ranges.h"
 #include "ops/recurrences.h"
+#include "ops/scatters.h"
 #include "ops/values.h"
 
 namespace hone::ops {
@@ -24,7 +25,8 @@ class Statements {
         ranges_(c, values_),
         proofs_(c),
         extents_(c),
-        recurrences_(c) {}
+        recurrences_(c),
+        scatters_(c, values_) {}
   /// Lowers one statement; those that follow can then read it.
   void lower_statement(const Statement& s);
 
@@ -41,6 +43,7 @@ class Statements {
   bool lower_whole_reduction(const Statement& s, Draft& draft);
   void lower_plain(const Statement& s, Draft& draft);
   Value own_old_value(const Statement& s);
+  void combine_with_old(const Statement& s, Value& v);
   std::optional<DType> target_type(const Statement& s) const;
   void publish(const Statement& s, Draft& draft);
 
@@ -51,6 +54,7 @@ class Statements {
   Proofs proofs_;
   Extents extents_;
   Recurrences recurrences_;
+  Scatters scatters_;
   std::vector<size_t> inferred_;  ///< dims of the statement whose extents readers decide
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/syntax.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -72,9 +73,11 @@ void write_terms(const std::vector<Term>& terms, size_t count, std::string& out)
   write_list(terms, count, ",", out, [&](const Term& t) { write(t, 0, out); });
 }
 
-void write_ranges(const std::vector<Range>& ranges, std::string& out) {
-  write_list(ranges, ranges.size(), ",", out, [&](const Range& r) {
+void write_ranges(const std::vector<Range>& ranges, std::string& out,
+                  std::string_view between = ",") {
+  write_list(ranges, ranges.size(), between, out, [&](const Range& r) {
     out += r.name;
+    for (const Term& at : r.at) write(at, 0, out);
     if (r.bounds.empty()) return;
     out += " in ";
     write(r.bounds[0], 0, out);
@@ -189,8 +192,14 @@ void write_statement(const Statement& s, std::string& out) {
   if (!s.type.empty()) out += ": " + s.type;
   out += '[';
   write_ranges(s.indices, out);
-  out += s.accumulate ? "] += " : "] = ";
+  out += s.skip ? "] else skip " : "] ";
+  out += row_of(s.assign).text;
+  out += " ";
   write(s.value, 0, out);
+  if (!s.loops.empty()) {
+    out += " for ";
+    write_ranges(s.loops, out, ", ");
+  }
   if (s.where.empty()) return;
   out += " where ";
   write(s.where[0], 0, out);
@@ -202,6 +211,18 @@ void write_statement(const Statement& s, std::string& out) {
 }  // namespace
 
 const InfixRow& row_of(Infix op) { return kInfix[static_cast<size_t>(op)]; }
+
+const AssignRow& row_of(Assign assign) {
+  static constexpr AssignRow kRows[] = {
+      {"=", "", ir::Op::kInt},       {"+=", "sum", ir::Op::kAdd},   {"*=", "prod", ir::Op::kMul},
+      {"max=", "max", ir::Op::kMax}, {"min=", "min", ir::Op::kMin},
+  };
+  return kRows[static_cast<size_t>(assign)];
+}
+
+bool Statement::scatters() const {
+  return std::any_of(indices.begin(), indices.end(), [](const Range& r) { return !r.at.empty(); });
+}
 
 const Param* Definition::param(std::string_view name) const {
   for (const Param& p : params) {

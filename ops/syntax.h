@@ -78,11 +78,13 @@ struct Term {
   size_t index_count() const { return args.size() - (guarded ? 1 : 0); }
 };
 
-/// An index with the half-open range stated for it, if one is.
+/// An index with the half-open range stated for it, if one is. On the left of a scatter, a position
+/// in the place of an index: the range is the dim's.
 struct Range {
   std::string name;
   Span span;
-  std::vector<Term> bounds;  ///< empty, or {begin, end}
+  std::vector<Term> bounds;   ///< empty, or {begin, end}
+  std::vector<Term> at = {};  ///< of a position: the one term, and no name
 };
 
 /// A parameter in `<...>`: a dtype or an integer, with its default.
@@ -106,7 +108,19 @@ struct Argument {
   std::vector<Term> shape;
 };
 
-/// `name: type[indices] = value where condition else otherwise`.
+/// How a statement combines its value with what the element holds.
+enum class Assign : uint8_t { kSet, kAdd, kMul, kMax, kMin };
+
+/// Its spelling, the reduction of the same name, and its op in expressions.
+struct AssignRow {
+  std::string_view text;
+  std::string_view reduction;
+  ir::Op op;
+};
+const AssignRow& row_of(Assign assign);
+
+/// `name: type[indices] = value where condition else otherwise`; of a scatter
+/// `name[positions] else skip += value for ranges where condition`.
 struct Statement {
   std::string name;
   Span span;            ///< of the left side
@@ -115,10 +129,15 @@ struct Statement {
   std::string type;     ///< empty: the value's type
   Span type_span;
   std::vector<Range> indices;
-  bool accumulate = false;  ///< `+=`
+  bool skip = false;  ///< `else skip`: of positions outside the tensor
+  Assign assign = Assign::kSet;
   Term value;
+  std::vector<Range> loops;     ///< `for`
   std::vector<Term> where;      ///< none or one
   std::vector<Term> otherwise;  ///< none or one
+
+  /// Whether some element is told by a position.
+  bool scatters() const;
 };
 
 /// The syntax tree of an op, checked; shared and immutable once an Op holds it.

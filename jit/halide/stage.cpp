@@ -7,6 +7,7 @@
 #include "jit/halide/reduction.h"
 #include "jit/ir/group.h"
 #include "jit/ir/recurrence.h"
+#include "jit/ir/scatter.h"
 
 namespace hone::jit::halide {
 namespace {
@@ -39,6 +40,7 @@ E combine(ir::Reduce how, const E& running, const E& value, Floats floats) {
       return running || value;
     case ir::Reduce::kAll:
       return running && value;
+    case ir::Reduce::kLast:
     case ir::Reduce::kNone:
       break;
   }
@@ -67,6 +69,9 @@ StageFuncs StageMaker::make(const ir::Stage& stage) {
   if (ir::is_recurrence(stage) || !ir::Groups(program_).none()) {
     refuse("stage " + stage.name +
            " reads itself, or what reads it, which a Func of Halide's may not where it is pure");
+  }
+  if (!ir::scattered_vars(stage).empty()) {
+    refuse("stage " + stage.name + " scatters, and its terms go where data say");
   }
   ranges_.enter(stage);
   StageFuncs out;

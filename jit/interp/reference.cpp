@@ -11,6 +11,7 @@
 #include "jit/interp/reference_stage.h"
 #include "jit/interp/reference_state.h"
 #include "jit/interp/scalar.h"
+#include "jit/ir/scatter.h"
 
 namespace hone::jit {
 
@@ -314,6 +315,7 @@ double scalar_operations(const ir::Program& program, std::span<const int64_t> di
     std::vector<ir::IndexVar> vars = s.vars;
     vars.insert(vars.end(), s.rvars.begin(), s.rvars.end());
     for (const ir::IndexVar& v : vars) {
+      if (ir::scattered_to(s, v.name)) continue;  // each term goes to one
       bool known = true;
       for (const Expr& bound : {v.lo, v.hi}) {
         ir::visit(bound, [&](const Expr& n) {

@@ -23,6 +23,14 @@ namespace {
 
 constexpr double kReferenceStageInfinity = std::numeric_limits<double>::infinity();
 
+constexpr auto kEachLane = [] {
+  std::array<int, kLanes> at{};
+  for (int l = 0; l < kLanes; ++l) at[static_cast<size_t>(l)] = l;
+  return at;
+}();
+constexpr const int* kEach = kEachLane.data();
+constexpr int kFirst[kLanes] = {};
+
 bool loads(const Expr& e) {
   bool found = false;
   ir::visit(e, [&](const Expr& n) { found |= n->op == Op::kLoad; });
@@ -50,6 +58,14 @@ void conjuncts(const Expr& e, std::vector<Expr>* out) {
   for (const Expr& a : e->args) conjuncts(a, out);
 }
 
+/// Index variables, then reduction variables.
+std::vector<std::string> names_of(const ir::Stage& stage) {
+  std::vector<std::string> names;
+  for (const ir::IndexVar& v : stage.vars) names.push_back(v.name);
+  for (const ir::IndexVar& v : stage.rvars) names.push_back(v.name);
+  return names;
+}
+
 /// How many lanes x .. hi-1 fill; bad data may put hi anywhere.
 int lanes_left(int64_t x, int64_t hi) {
   const uint64_t left = static_cast<uint64_t>(hi) - static_cast<uint64_t>(x);
@@ -62,10 +78,13 @@ StageEval::StageEval(RefState& state, int index)
     : state_(state),
       index_(index),
       stage_(state.program->stages[static_cast<size_t>(index)]),
-      output_(state.buffers[static_cast<size_t>(state.buffer_index(stage_.output))]) {
-  for (const ir::IndexVar& v : stage_.vars) names_.push_back(v.name);
-  vars_ = slots();
-  for (const ir::IndexVar& v : stage_.rvars) names_.push_back(v.name);
+      output_(state.buffers[static_cast<size_t>(state.buffer_index(stage_.output))]),
+      names_(names_of(stage_)),
+      vars_(static_cast<int>(stage_.vars.size())),
+      scattered_(state, index, names_, [this](int slot, const int64_t* env) {
+        Range r;
+        return range_in(env, slot, &r) ? std::optional(std::pair(r.lo, r.hi)) : std::nullopt;
+      }) {
   env_.resize(names_.size());
   fixed_.resize(names_.size());
   for (int s = 0; s < slots(); ++s) {
@@ -152,11 +171,17 @@ bool StageEval::is_lane(int slot) const {
   return slot >= vars_ || lane_legal_[static_cast<size_t>(slot)];
 }
 
+/// The variable with the most values, up to kLanes; of a scatter, of each term if that is enough.
 int StageEval::choose_lane() const {
+  // Chosen: as many as pay for running a tape (not measured).
+  constexpr int64_t kEnough = 8;
   int best = -1;
   int64_t longest = 1;
+  const bool scatters = scattered_.any();
   for (int s = 0; s < slots(); ++s) {
     if (fixed_[static_cast<size_t>(s)] || bounds_use(s) || !is_lane(s)) continue;
+    if (scatters && (scattered_.decides(s) || (s >= vars_ && s + 1 < slots()))) continue;
+    if (scatters && s >= vars_ && longest >= kEnough) break;
     const Expr& hi = var(s).hi;
     bool constant = true;
     ir::visit(hi, [&](const Expr& n) { constant &= n->op != Op::kVar && n->op != Op::kLoad; });
@@ -191,16 +216,26 @@ StageEval::Plan StageEval::make_plan(int lane) {
   values.insert(values.end(), factors_.begin(), factors_.end());
   p.value = make_tape(state_, index_, scope, values, &domain);
   p.position = make_position_tape(state_, index_, scope, stage_.out_index, output_.shape);
+  if (stage_.from_old) {
+    const ir::Buffer& b = *output_.buffer;
+    p.old = make_tape(state_, index_, scope, {ir::make_load(b.name, b.type, stage_.out_index)},
+                      &domain);
+  }
   return p;
+}
+
+bool StageEval::range_in(const int64_t* env, int slot, Range* out) {
+  const auto s = static_cast<size_t>(slot);
+  RefTape& tape = bounds_[s];
+  tape.run(state_, env, nullptr, 1);
+  out->lo = tape.frame.i(tape.results[0])[0];
+  out->hi = tape.frame.i(tape.results[1])[0];
+  return !tape.frame.any_poison && !(ragged_[s] && out->lo > out->hi);
 }
 
 bool StageEval::range(int slot, Range* out) {
   const auto s = static_cast<size_t>(slot);
-  RefTape& tape = bounds_[s];
-  tape.run(state_, env_.data(), nullptr, 1);
-  out->lo = tape.frame.i(tape.results[0])[0];
-  out->hi = tape.frame.i(tape.results[1])[0];
-  const bool sound = !tape.frame.any_poison && !(ragged_[s] && out->lo > out->hi);
+  const bool sound = range_in(env_.data(), slot, out);
   if (fixed_[s]) {
     out->lo = std::max(out->lo, *fixed_[s]);
     out->hi = std::min(out->hi, *fixed_[s] + 1);
@@ -322,12 +357,39 @@ void StageEval::elements(Plan& p, int n) {
   dead_ = false;
   std::fill_n(poison_, n, uint8_t{0});
   running_->start(n);
+  if (p.old) {
+    p.old.run(state_, env_.data(), lanes_, n);
+    accumulate(p.old, n, kEach);
+  }
   if (stage_.reduce == Reduce::kNone) {
     p.value.run(state_, env_.data(), lanes_, n);
+  } else if (scattered_.known()) {
+    own_terms(p);
   } else {
     over_rvars(p, 0);
   }
   store(p, lane_is_var(p) ? n : 1);
+}
+
+/// The terms that go to the elements under way, in the order of the reduced variables.
+void StageEval::own_terms(Plan& p) {
+  const std::span<const int64_t> own = scattered_.of(env_.data());
+  const auto step = static_cast<size_t>(slots() - vars_);
+  const bool per_lane = lane_is_var(p);
+  for (size_t t = 0; t < own.size() && !dead_;) {
+    const auto term = own.begin() + static_cast<std::ptrdiff_t>(t);
+    std::copy_n(term, step, env_.begin() + vars_);
+    int n = per_lane ? lane_count_ : 0;
+    // Lanes are values of the last variable, as long as the others stay.
+    const auto outer = static_cast<std::ptrdiff_t>(step - 1);
+    while (!per_lane && n < (p.lane < 0 ? 1 : kLanes) && t < own.size() &&
+           std::equal(term, term + outer, own.begin() + static_cast<std::ptrdiff_t>(t))) {
+      lanes_[n++] = own[t + step - 1];
+      t += step;
+    }
+    if (per_lane) t += step;
+    terms(p, n);
+  }
 }
 
 void StageEval::over_rvars(Plan& p, size_t k) {
@@ -347,8 +409,8 @@ void StageEval::poison_elements() {
 }
 
 /// Bad ranges may be astronomically long: they end once nothing can be saved.
-void StageEval::note_poison(const Plan& p) {
-  if (!p.value.frame.any_poison) return;
+void StageEval::note_poison(const RefTape& values) {
+  if (!values.frame.any_poison) return;
   dead_ = std::all_of(poison_, poison_ + lane_count_, [](uint8_t b) { return b != 0; });
 }
 
@@ -364,42 +426,30 @@ void StageEval::term_chunks(Plan& p) {
   }
 }
 
-namespace {
-
-constexpr auto kEachLane = [] {
-  std::array<int, kLanes> at{};
-  for (int l = 0; l < kLanes; ++l) at[static_cast<size_t>(l)] = l;
-  return at;
-}();
-constexpr const int* kEach = kEachLane.data();
-constexpr int kFirst[kLanes] = {};
-
-}  // namespace
-
 void StageEval::terms(Plan& p, int n) {
   const bool per_lane = lane_is_var(p);
   if (!p.where) {
     p.value.run(state_, env_.data(), lanes_, n);
-    return accumulate(p, n, per_lane ? kEach : kFirst);
+    return accumulate(p.value, n, per_lane ? kEach : kFirst);
   }
   const int count = keep(p.where, n);
   if (count == 0) return;
   p.value.run(state_, env_.data(), kept_lanes_, count);
-  accumulate(p, count, per_lane ? kept_ : kFirst);
+  accumulate(p.value, count, per_lane ? kept_ : kFirst);
 }
 
 /// Adds `n` terms, term l to the reduction of element `at[l]`.
-void StageEval::accumulate(Plan& p, int n, const int* at) {
-  Frame& fr = p.value.frame;
+void StageEval::accumulate(RefTape& values, int n, const int* at) {
+  Frame& fr = values.frame;
   if (fr.any_poison) {
     for (int l = 0; l < n; ++l) poison_[at[l]] |= fr.poison[l];
-    note_poison(p);
+    note_poison(values);
   }
-  const int reg = p.value.results[0];
+  const int reg = values.results[0];
   const double* e = fr.has_bounds() ? fr.e(reg) : nullptr;
   RunningValues::Terms terms{n, fr.f(reg), fr.i(reg), e, at};
-  for (size_t f = 0; f < factors_.size(); ++f)
-    terms.factors.push_back(fr.f(p.value.results[f + 1]));
+  for (size_t f = 1; f < values.results.size(); ++f)
+    terms.factors.push_back(fr.f(values.results[f]));
   running_->add(terms);
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "jit/interp/reference_scatter.h"
 #include "jit/interp/reference_state.h"
 #include "jit/interp/running_values.h"
 
@@ -48,6 +49,7 @@ class StageEval {
     RefTape where;           ///< `where` on reduction variables: does the term count?
     RefTape value;           ///< and the factors that it is the product of
     RefTape position;
+    RefTape old;  ///< what the element holds, where the reduction begins with it
   };
 
   const ir::IndexVar& var(int slot) const;
@@ -65,17 +67,20 @@ class StageEval {
 
   /// The range of a variable in the current environment; false: it depends on bad data.
   bool range(int slot, Range* out);
+  /// The same in any environment and of all values.
+  bool range_in(const int64_t* env, int slot, Range* out);
   void over_vars(Plan& p, size_t k);
   void over_rvars(Plan& p, size_t k);
+  void own_terms(Plan& p);
   void element_chunks(Plan& p);
   void elements(Plan& p, int n);
   void term_chunks(Plan& p);
   void poison_elements();
-  void note_poison(const Plan& p);
+  void note_poison(const RefTape& values);
   void terms(Plan& p, int n);
   /// Keeps the lanes where `test` holds; returns how many, `kept_` says which.
   int keep(RefTape& test, int n);
-  void accumulate(Plan& p, int n, const int* at);
+  void accumulate(RefTape& values, int n, const int* at);
   void store(Plan& p, int n);
   void store_value(size_t s, DType from, const RunningValues::Result& value);
 
@@ -88,6 +93,7 @@ class StageEval {
   std::vector<RefTape> bounds_;  ///< per variable: lo, hi
   std::vector<bool> ragged_;     ///< the bounds come from data
   std::vector<ir::Expr> guard_, where_;
+  ScatteredTerms scattered_;       ///< which terms an element has
   std::vector<ir::Expr> factors_;  ///< of the value, where their order may be another
   std::vector<int> index_slots_;   ///< per output dim the variable, -1: a constant
   bool invertible_ = false;

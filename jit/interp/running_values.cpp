@@ -102,9 +102,18 @@ void RunningValues::start(int n) {
 }
 
 void RunningValues::add(const Terms& terms) {
+  if (reduce_ == Reduce::kLast) return take_last(terms);
   if (!is_float(type_)) return add_ints(terms);
   if (reduce_ == Reduce::kSum) return add_sum(terms);
   add_other(terms);
+}
+
+void RunningValues::take_last(const Terms& t) {
+  for (int l = 0; l < t.n; ++l) {
+    const int at = t.at[l];
+    (is_float(type_) ? f_[at] = t.f[l] : i_[at] = t.i[l]);
+    if (bounds_) e_[at] = t.e[l];
+  }
 }
 
 void RunningValues::add_ints(const Terms& t) {

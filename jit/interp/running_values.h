@@ -60,6 +60,7 @@ class RunningValues {
   Result result(int lane) const;
 
  private:
+  void take_last(const Terms& terms);
   void add_ints(const Terms& terms);
   void add_sum(const Terms& terms);
   void add_exactly(int at, double v);

@@ -13,7 +13,8 @@ enum class Mark : uint8_t {
   kUnroll,
   kVector,
   kParallel,
-  kTensor,  ///< all iterations, with those of tensor loops inside, are one Loop::instruction
+  kScatter,  ///< an index that terms tell: the loop runs where results begin, see scatter.h
+  kTensor,   ///< all iterations, with those of tensor loops inside, are one Loop::instruction
   kBlockX,
   kBlockY,
   kBlockZ,
@@ -39,6 +40,7 @@ inline constexpr MarkRow kMarkRows[] = {
     {"unroll"},
     {"vec"},
     {.name = "parallel", .in_nest = false},
+    {.name = "scatter", .in_nest = false},
     {"tensor"},
     {"block.x", MarkRow::kGrid, 0},
     {"block.y", MarkRow::kGrid, 1},

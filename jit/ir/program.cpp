@@ -62,7 +62,8 @@ std::string definition_text(const Stage& s) {
   if (s.reduce != Reduce::kNone) {
     out += std::string(name_of(s.reduce)) + "[";
     for (size_t i = 0; i < s.rvars.size(); ++i) out += (i ? ", " : "") + range_text(s.rvars[i]);
-    out += ": " + std::string(name_of(s.accumulate)) + "](" + print(s.value) + ")";
+    out += ": " + std::string(name_of(s.accumulate)) + (s.from_old ? " from old" : "") + "](" +
+           print(s.value) + ")";
   } else {
     out += print(s.value);
   }
@@ -149,7 +150,7 @@ const Stage* Program::producer(std::string_view buffer) const {
 }
 
 std::string_view name_of(Reduce r) {
-  constexpr std::string_view names[] = {"none", "sum", "prod", "max", "min", "any", "all"};
+  constexpr std::string_view names[] = {"none", "sum", "prod", "max", "min", "any", "all", "last"};
   return names[static_cast<int>(r)];
 }
 

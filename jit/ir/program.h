@@ -79,8 +79,9 @@ struct IndexVar {
 /// Whether `e` mentions any of the variables.
 bool mentions_any(const Expr& e, const std::vector<IndexVar>& vars);
 
-/// How a reduction combines. kAny and kAll are over bool.
-enum class Reduce : uint8_t { kNone, kSum, kProd, kMax, kMin, kAny, kAll };
+/// How a reduction combines. kAny and kAll are over bool. kLast: the last term stays, of a scatter
+/// that assigns.
+enum class Reduce : uint8_t { kNone, kSum, kProd, kMax, kMin, kAny, kAll, kLast };
 
 /// The value of an empty reduction: what changes nothing it is combined with.
 Expr identity(Reduce reduce, DType type);
@@ -145,7 +146,8 @@ struct Stage {
   std::vector<IndexVar> rvars;
   Reduce reduce = Reduce::kNone;
   DType accumulate = DType::kF32;  ///< type of the running value of a reduction
-  std::vector<Expr> out_index;     ///< one per logical dim of the output, without `factored`
+  bool from_old = false;        ///< a reduction that begins with what its output, an inout, holds
+  std::vector<Expr> out_index;  ///< one per logical dim of the output, without `factored`
   std::vector<std::string> factored;
   Expr value;
   Expr where;  ///< null: everywhere

@@ -9,6 +9,7 @@
 #include "jit/ir/operations.h"
 #include "jit/ir/product.h"
 #include "jit/ir/recurrence.h"
+#include "jit/ir/scatter.h"
 #include "runtime/measure/domain.h"
 #include "runtime/measure/lines.h"
 #include "schedules/space/analysis/product_order.h"
@@ -219,6 +220,17 @@ void each_expr(const ir::Stage& stage, const F& f) {
   }
 }
 
+/// The variables of a scatter's terms: all but those that terms tell.
+Vars vars_of_terms(const ir::Stage& stage) {
+  Vars out;
+  for (const auto* vars : {&stage.vars, &stage.rvars}) {
+    for (const ir::IndexVar& v : *vars) {
+      if (!ir::scattered_to(stage, v.name)) out.insert(v.name);
+    }
+  }
+  return out;
+}
+
 /// True of what the call decides nothing of; `bound` are tensors that it finds ready.
 bool is_bound(const ir::Expr& e, const Vars& bound) {
   bool constant = true;
@@ -266,7 +278,7 @@ class Counter {
 
   void add(const ir::Stage& stage, const Domain& domain) {
     const ir::Buffer& output = *program_.buffer(stage.output);
-    const double where = domain.share(stage.where);
+    const double where = domain.share(ir::where_of_terms(stage));
     // Of a temporary no more than is read, which lies inside its `where`. What goes on from earlier
     // elements needs those as well.
     const bool temporary = output.role == ir::Role::kTemp && !ir::is_recurrence(stage);
@@ -285,7 +297,12 @@ class Counter {
       add(work_.singles, value.singles);
       add(work_.doubles, value.doubles);
     }
-    written_[output.name] += domain.elements(output.shape, stage.out_index) * where;
+    // In place no more elements are touched than terms go to.
+    const double all = domain.elements(output.shape, stage.out_index) * where;
+    const double touched =
+        stage.from_old ? std::min(all, domain.points(vars_of_terms(stage)) * where) : all;
+    written_[output.name] += touched;
+    if (stage.from_old) read_[output.name] += touched;
     each_expr(stage, [&](const ir::Expr& root) {
       each_load(root, domain, 1, [&](const ir::Expr& e, double chosen) {
         const ir::Buffer* b = program_.buffer(e->name);

@@ -176,7 +176,7 @@ std::vector<Construct> forms() {
        [](P p) { return together(p, [](auto& s) { return s.reduce != ir::Reduce::kNone; }); }},
       {"recurrence of two statements",
        [](P p) { return together(p, [](auto& s) { return s.name[0] == 'g'; }); }},
-      {"+=", [](P p) { return any_statement(p, [](auto& s) { return s.accumulate; }); }},
+      {"+=", [](P p) { return any_statement(p, [](auto& s) { return s.assign == ops::Assign::kAdd; }); }},
       {"type of an intermediate",
        [](P p) { return any_statement(p, [](auto& s) { return !s.type.empty(); }); }},
       {"where",

@@ -14,6 +14,7 @@
 
 namespace {
 
+using hone::ops::Assign;
 using hone::ops::Definition;
 using hone::ops::Diagnostics;
 using hone::ops::Infix;
@@ -159,7 +160,15 @@ class TermMaker {
     s.name = name();
     if (below(2)) s.type = "f32";
     s.indices = ranges(1, 0);
-    s.accumulate = below(4) == 0;
+    for (Range& r : s.indices) {
+      if (below(4) != 0) continue;
+      r.at = {term(2)};
+      if (r.at[0].kind == Term::kName) r.at.clear();  // that is an index
+      if (!r.at.empty()) r.name.clear();
+    }
+    s.assign = static_cast<Assign>(below(4) == 0 ? 1 + below(4) : 0);
+    s.skip = below(8) == 0;
+    if (below(4) == 0) s.loops = ranges(1, 2);
     s.value = term(4);
     if (below(2)) s.where = {term(2)};
     if (!s.where.empty() && below(2)) s.otherwise = {term(2)};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/passes/lower/accesses.h"
 
+#include "jit/ir/scatter.h"
 #include "jit/passes/lower/expressions.h"
 #include "jit/passes/lower/loop_values.h"
 #include "jit/passes/lower/overhangs.h"
@@ -27,6 +28,7 @@ Poly Accesses::variable(Instance& in, const std::string& name) {
   for (size_t v = 0; v < vars + s.rvars.size(); ++v) {
     if ((v < vars ? s.vars[v] : s.rvars[v - vars]).name != name) continue;
     auto value = values_.value_of(in, static_cast<int>(v));
+    if (!value && runs_scattered(s, name)) return index(in, scattered_to(s, name));
     if (!value) {
       reject("stage " + s.name + ": " + name + " is used outside its loops; reorder its loops out");
     }

@@ -7,6 +7,7 @@
 #include "jit/ir/gpu.h"
 #include "jit/ir/recurrence.h"
 #include "jit/ir/scan.h"
+#include "jit/ir/scatter.h"
 #include "jit/passes/joins.h"
 #include "jit/passes/lower/lowering.h"
 #include "jit/passes/multicast.h"
@@ -161,18 +162,23 @@ void Lowering::walk(Instance& in, size_t depth, bool init, Block& out) {
   }
   const LoopNode& node = in.loops->nodes[static_cast<size_t>(in.loops->order[depth])];
   const bool reduced = node.reduction && in.stage().reduce != Reduce::kNone;
+  const bool scattered = in.stage().loops[depth].mark == Mark::kScatter;
   if (init && reduced) {
     walk(in, depth + 1, true, out);
     return;
   }
   // Factored loops are cut to where the reduction has values: all of the window is initialised
-  // before the first of them.
-  const bool first = (reduced || node.factored >= 0) && !in.initialised && !init;
+  // before the first of them. So it is before terms go anywhere.
+  const bool first = (reduced || scattered || node.factored >= 0) && !in.initialised && !init;
   if (first) {
-    walk(in, depth, true, out);
+    if (!in.stage().from_old) walk(in, depth, true, out);
     in.initialised = true;
   }
-  walk_loop(in, depth, init, out);
+  if (scattered && !init) {
+    walk(in, depth + 1, false, out);
+  } else {
+    walk_loop(in, depth, init, out);
+  }
   if (first) in.initialised = false;
 }
 
@@ -408,6 +414,30 @@ Expr Lowering::keep_inside(Instance& in, int& assumed) {
   return inside;
 }
 
+/// The same for indices that a term tells. Where it is not proved that it goes to an element of the
+/// window, that is tested.
+Expr Lowering::keep_scattered(Instance& in, Expr when, int& assumed) {
+  const Stage& s = in.stage();
+  for (size_t v = 0; v < s.vars.size(); ++v) {
+    if (!runs_scattered(s, s.vars[v].name)) continue;
+    const Span& window = in.window[v];
+    const Poly from = accesses_.variable(in, s.vars[v].name) - window.lo;
+    const Poly last = window.extent - Poly(1) - from;
+    const bool below = facts_.nonnegative(last);
+    const auto require = [&](const Poly& least, const Expr& holds) {
+      when = when ? make_binary(Op::kAnd, when, holds) : holds;
+      facts_.assume(least);
+      ++assumed;
+    };
+    // What grows past 64 bits comes back as a negative number.
+    if (!facts_.nonnegative(from) || (!below && !facts_.upper(from))) {
+      require(from, make_binary(Op::kLe, make_int(0), from.expr()));
+    }
+    if (!below) require(last, make_binary(Op::kLt, from.expr(), window.extent.expr()));
+  }
+  return when;
+}
+
 void Lowering::leaf(Instance& in, bool init, Block& out) {
   const Stage& s = in.stage();
   std::vector<Poly> indices;
@@ -424,6 +454,7 @@ void Lowering::leaf(Instance& in, bool init, Block& out) {
   }
   int assumed = 0;
   Expr when = keep_inside(in, assumed);
+  if (!init) when = keep_scattered(in, std::move(when), assumed);
   accesses_.prove_inside(to, indices, s.output);
   threads_.check(in);
   tiles_.check(in);
@@ -455,7 +486,8 @@ void Lowering::leaf(Instance& in, bool init, Block& out) {
 bool Lowering::define(Instance& in, const std::vector<Poly>& indices, Expr& when, Block& out) {
   const Stage& s = in.stage();
   const Storage& to = storage_of(s.output);
-  const Reduce reduce = in.initialised ? s.reduce : Reduce::kNone;
+  const bool combines = in.initialised && s.reduce != Reduce::kLast;
+  const Reduce reduce = combines ? s.reduce : Reduce::kNone;
   const bool temporary = program_.buffer(s.output)->role == Role::kTemp;
   const Expr where = temporary ? needed_where(s, s.where) : s.where;
   if (where) {
@@ -474,6 +506,7 @@ bool Lowering::define(Instance& in, const std::vector<Poly>& indices, Expr& when
 
 Result<Nest, ir::Reject> lower(const Program& program, const Target& target) {
   if (auto broken = broken_order(program)) return *std::move(broken);
+  if (auto broken = broken_scatter(program)) return *std::move(broken);
   try {
     LoweringContext context(program, target);
     return with_wgmma_groups(multicast(pipelined(without_unread(Lowering(context).run()))));

@@ -50,6 +50,7 @@ class Lowering final : private LoweringPart {
   void attached(Instance& in, const std::string& loop, Block& out);
   void leaf(Instance& in, bool init, Block& out);
   ir::Expr keep_inside(Instance& in, int& assumed);
+  ir::Expr keep_scattered(Instance& in, ir::Expr when, int& assumed);
   bool define(Instance& in, const std::vector<ir::Poly>& indices, ir::Expr& when, Block& out);
 
   std::set<int> from_zero_;  ///< loops of the nest that begin at 0

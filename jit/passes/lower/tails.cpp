@@ -163,6 +163,19 @@ bool Tails::shares_inside(const Stage& s) const {
   });
 }
 
+/// True where it is known over what the reduced variables run: a range that another variable
+/// decides is so inside that one's loops.
+bool Tails::ranges_known(Instance& in) {
+  const Stage& s = in.stage();
+  const auto open = [&](const Expr& e) {
+    return !any_node(e, [&](const Expr& x) {
+      return x->op == Op::kVar && !values_.value_of(in, in.loops->find(x->name));
+    });
+  };
+  return std::all_of(s.rvars.begin(), s.rvars.end(),
+                     [&](const IndexVar& v) { return open(v.lo) && open(v.hi); });
+}
+
 /// A condition of `where` bounds a loop to the iterations in which it can hold, for some thread
 /// where threads run it together:
 ///   for j in 0..N: if j <= i: S    =>    for j in 0..min(N, i+1): S
@@ -170,6 +183,7 @@ void Tails::tighten(Instance& in, int node, Piece& piece) {
   const int id = static_cast<int>(nest_.loops.size());
   facts_.define_loop(id, piece.begin, piece.end);
   values_.place(in, node, Poly::atom(make_var("", id)), piece);
+  if (!ranges_known(in)) return values_.unplace(in, node);
   std::vector<Span> spans = values_.spans_of(in);
   if (shares_inside(in.stage())) {
     for (Span& span : spans) span = threads_.over_all(span, in.stage().output);

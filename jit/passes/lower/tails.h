@@ -35,6 +35,7 @@ class Tails final : public LoweringPart {
   void tighten(Instance& in, int node, Piece& piece);
   bool in_registers(const ir::Stage& s, ir::Space space) const;
   bool shares_inside(const ir::Stage& s) const;
+  bool ranges_known(Instance& in);
 
   LoopValues& values_;
   Windows& windows_;
