@@ -2,6 +2,7 @@
 #include "schedules/legal.h"
 
 #include "jit/ir/recurrence.h"
+#include "jit/ir/scatter.h"
 #include "jit/passes/joins.h"
 #include "schedules/covers.h"
 #include "schedules/steps/edit.h"
@@ -156,6 +157,7 @@ std::optional<ir::Reject> find_illegal(const ir::Program& program) {
       if (auto wrong = tensor_mark(program, s, i)) return wrong;
     }
   }
+  if (auto wrong = ir::broken_scatter(program)) return wrong;
   return ir::broken_order(program);
 }
 

@@ -5,6 +5,7 @@
 
 #include "jit/ir/product.h"
 #include "jit/ir/recurrence.h"
+#include "jit/ir/scatter.h"
 #include "jit/passes/lower.h"
 #include "schedules/step.h"
 #include "schedules/steps/build.h"
@@ -345,7 +346,21 @@ std::optional<Step> RandomSchedules::propose_factor(const ir::Stage& s) {
   return step::factor(s.name, factors, fresh("F"));
 }
 
+/// Terms go to their elements instead of being looked at by each.
+std::optional<Step> RandomSchedules::propose_scatter(const ir::Program& p) {
+  std::vector<ir::Place> loops;
+  for (const ir::Stage& s : p.stages) {
+    for (const ir::ScatteredVar& v : ir::scattered_vars(s)) {
+      const ir::Loop* loop = s.loop(v.var);
+      if (loop && loop->mark == ir::Mark::kSerial) loops.push_back({s.name, v.var});
+    }
+  }
+  if (loops.empty() || chance(40)) return {};
+  return step::scatter({pick(loops)});
+}
+
 std::optional<Step> RandomSchedules::propose(const ir::Program& p, bool marks) {
+  if (std::optional<Step> step = propose_scatter(p)) return step;
   if (chance(25)) {
     if (std::optional<Step> tensor = propose_tensor(p)) return tensor;
   }

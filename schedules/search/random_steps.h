@@ -54,6 +54,7 @@ class RandomSchedules {
   std::string fresh(const char* prefix) { return prefix + std::to_string(++names_); }
 
   // Nothing where the program has no place for such a step.
+  std::optional<Step> propose_scatter(const ir::Program& p);
   std::optional<Step> propose(const ir::Program& p, bool marks);
   std::optional<Step> propose_shape(const ir::Stage& s);
   std::optional<Step> propose_place(const ir::Program& p, const ir::Stage& s);

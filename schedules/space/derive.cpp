@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "jit/ir/scatter.h"
 #include "jit/passes/lower.h"
 #include "schedules/legal.h"
 #include "schedules/space/analysis/group_members.h"
@@ -43,10 +44,14 @@ bool attempt(Plan& plan, const Rule& rule, const std::string& stage,
   const size_t steps = plan.schedule().steps.size();
   const auto decided = static_cast<std::ptrdiff_t>(plan.decisions().size());
   plan.declines("");  // what gives up says why
+  const bool scatters = !ir::scattered_vars(plan.stage(stage)).empty();
+  const bool ordered = scatters || keeps_order(plan, stage);
   const bool applied =
-      rule.ordered || !keeps_order(plan, stage)
+      rule.ordered || !ordered
           ? rule.apply(plan, stage)
-          : plan.declines("the stage reads itself, and the rule knows of no order to keep");
+          : plan.declines(scatters
+                              ? "terms of the stage tell where they go, and the rule does not look"
+                              : "the stage reads itself, and the rule knows of no order to keep");
   if (trail) {
     const std::vector<Decision>& all = plan.decisions();
     trail->push_back({rule.name,

@@ -120,6 +120,8 @@ Step unroll(const ir::Place& loop) { return of_loops(kUnroll, {loop}); }
 
 Step unroll(const std::vector<ir::Place>& loops) { return of_loops(kUnroll, loops); }
 
+Step scatter(const std::vector<ir::Place>& loops) { return of_loops(kScatter, loops); }
+
 Step vectorize(const ir::Place& loop) { return of_loops(kVectorize, {loop}); }
 
 Step vectorize(const std::vector<ir::Place>& loops) { return of_loops(kVectorize, loops); }

@@ -32,6 +32,7 @@ std::string no_results(const ir::Program& p, size_t at) {
   if (s.reduce == ir::Reduce::kNone && !recurs) {
     return "stage " + s.name + " does not reduce; precompute its value";
   }
+  if (s.from_old) return "stage " + s.name + " goes on from what " + s.output + " holds";
   if (!s.at.root() || !s.relations.empty() || !s.factored.empty()) {
     return "stage " + s.name + " has steps already; write to a copy before any of them";
   }
@@ -52,6 +53,7 @@ void become_copy_of(ir::Stage& s, const ir::Buffer& made, DType type) {
   s.rvars.clear();
   for (ir::IndexVar& v : s.vars) v.backward = false;
   s.prefetches.clear();
+  gather_results(s.loops);
 }
 
 Applied apply_cache_write(ir::Program p, const Step& step) {

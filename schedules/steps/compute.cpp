@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "jit/ir/scatter.h"
 #include "schedules/steps/edit.h"
 #include "schedules/steps/rows.h"
 
@@ -14,6 +15,9 @@ std::string objection_compute(const ir::Program& p, size_t s, size_t owner) {
   if (s >= owner) {
     return "stage " + p.stages[owner].name + " does not come after " + stage.name +
            ", so it cannot read it; a stage is computed in a loop of its readers";
+  }
+  if (!ir::scattered_vars(stage).empty()) {
+    return "terms of stage " + stage.name + " go to any of its elements; leave it at the root";
   }
   return windowless(stage);
 }

@@ -212,6 +212,17 @@ std::string windowless(const ir::Stage& stage) {
          " made one dim of two; leave it at the root";
 }
 
+std::string no_partial_results(const ir::Stage& stage) {
+  if (stage.reduce != ir::Reduce::kLast) return {};
+  return "of stage " + stage.name + " the last term stays, which partial results do not tell";
+}
+
+void gather_results(std::vector<ir::Loop>& loops) {
+  for (ir::Loop& l : loops) {
+    if (l.mark == ir::Mark::kScatter) l.mark = ir::Mark::kSerial;
+  }
+}
+
 bool reads(const ir::Stage& stage, std::string_view buffer) {
   const auto in = [&](const ir::Expr& e) {
     return ir::any_node(

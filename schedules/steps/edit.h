@@ -54,6 +54,12 @@ ir::Expr extent_of(const ir::Stage& stage, const std::string& loop);
 /// A reason why no window of what `stage` writes can be told: it is not indexed by variables alone.
 std::string windowless(const ir::Stage& stage);
 
+/// A reason why the terms of `stage` cannot be reduced elsewhere first: which of them came last
+/// takes part.
+std::string no_partial_results(const ir::Stage& stage);
+/// Loops of a stage whose terms went elsewhere: none is scattered.
+void gather_results(std::vector<ir::Loop>& loops);
+
 /// True when the stage's definition (value, where, domains, indices) loads `buffer`.
 bool reads(const ir::Stage& stage, std::string_view buffer);
 

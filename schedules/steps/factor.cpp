@@ -73,6 +73,7 @@ std::string objection_factor(const ir::Stage& s) {
     return "stage " + s.name + " is scheduled already; factor it first";
   }
   if (reads(s, s.output)) return "stage " + s.name + " reads " + s.output + ", which it writes";
+  if (s.from_old) return "stage " + s.name + " goes on from what " + s.output + " holds";
   return {};
 }
 

@@ -24,7 +24,7 @@ std::string objection_cut(const ir::Stage& s, const std::string& var) {
             [&](const ir::Expr& e) { data |= e->op == ir::Op::kLoad || e->op == ir::Op::kVar; });
   if (data || v->lo) return "the range of " + var + " does not start at 0, or depends on data";
   if (reads(s, s.output)) return "stage " + s.name + " reads " + s.output + ", which it writes";
-  return {};
+  return no_partial_results(s);
 }
 
 }  // namespace
@@ -50,6 +50,7 @@ std::string objection_parts(const ir::Program& p, const ir::Stage& s, const Part
 ir::Stage reducing_parts(const ir::Stage& s, const Parts& parts, const std::string& name) {
   ir::Stage made = s;
   made.name = made.output = name;
+  made.from_old = false;
   const ir::Expr base = ir::make_var(parts.part) * ir::make_int(parts.factor);
   for_each_expr(made, [&](ir::Expr& e) {
     e = substitute(e, {{parts.var, base + ir::make_var(parts.var)}});
@@ -81,6 +82,7 @@ ir::Buffer partial_buffer(const ir::Program& p, const ir::Stage& s, const Parts&
 void become_combine(ir::Stage& s, const Parts& parts, const ir::Buffer& partial) {
   std::erase_if(s.loops, [&](const ir::Loop& l) { return is_reduction(s, l.name); });
   s.loops.push_back({parts.part, ir::Mark::kSerial, false});
+  gather_results(s.loops);
   std::vector<ir::Expr> indices = s.out_index;
   indices.insert(indices.begin(), ir::make_var(parts.part));
   s.where = without(s.where, s.rvars);

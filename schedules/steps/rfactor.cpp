@@ -24,7 +24,7 @@ std::string objection_rfactor(const ir::Stage& s, const std::string& loop) {
             [&](const ir::Expr& n) { data |= n->op == ir::Op::kLoad || n->op == ir::Op::kVar; });
   if (data) return "the extent of " + loop + " depends on data; split it and factor the inner loop";
   if (reads(s, s.output)) return "stage " + s.name + " reads " + s.output + ", which it writes";
-  return {};
+  return no_partial_results(s);
 }
 
 /// Turns `s` into the reduction of `partial` over `loop`. Loops factored before are variables of
@@ -35,6 +35,7 @@ void become_combine_rfactor(ir::Stage& s, const std::string& loop, const ir::Buf
   for (const ir::Loop& l : s.loops) {
     if (l.name == loop || is_factored(s, l.name) || !is_reduction(s, l.name)) loops.push_back(l);
   }
+  gather_results(loops);
   for (const std::string& f : s.factored) {
     s.vars.push_back({f, {}, partial.shape[s.out_index.size()]});
     s.out_index.push_back(ir::make_var(f));
@@ -79,6 +80,7 @@ Applied apply_rfactor(ir::Program p, const Step& step) {
   made.factored.push_back(loop);
   made.at = {};
   made.store = {};
+  made.from_old = false;
   move_places(p, s.name, [&](const ir::Place& place) {
     return is_reduction(s, place.loop) ? ir::Place{made.name, place.loop} : place;
   });

@@ -12,6 +12,7 @@ extern const StepRow kFuse;
 extern const StepRow kCollapse;
 extern const StepRow kUnroll;
 extern const StepRow kVectorize;
+extern const StepRow kScatter;
 extern const StepRow kParallel;
 extern const StepRow kPartition;
 extern const StepRow kCompute;

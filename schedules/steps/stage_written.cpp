@@ -176,6 +176,9 @@ Applied copy_written(ir::Program p, const Step& step, const CopySpot& spot) {
   if (reads(old, old.output)) {
     return ir::Reject{"stage " + old.name + " reads " + old.output + ", which it writes"};
   }
+  if (old.from_old) {
+    return ir::Reject{"stage " + old.name + " goes on from what " + old.output + " holds"};
+  }
   if (std::string wrong = windowless(old); !wrong.empty()) return ir::Reject{std::move(wrong)};
   const Division d = divide(old, spot.loop);
   if (!d.wrong.empty()) return ir::Reject{d.wrong};

@@ -7,6 +7,7 @@
 #include "jit/ir/facts.h"
 #include "jit/ir/functions/function.h"
 #include "jit/ir/operations.h"
+#include "jit/ir/scatter.h"
 #include "schedules/steps/edit.h"
 
 namespace hone::schedules {
@@ -241,7 +242,9 @@ StageFacts facts_of(const ir::Program& p, const ir::Stage& s, bool device) {
   };
   for (const auto* list : {&s.vars, &s.rvars}) {
     for (const ir::IndexVar& v : *list) {
-      out.extents[v.name] = typical(p, ir::rewrite(v.lo ? v.hi - v.lo : v.hi, middle));
+      const ir::Expr extent = ir::rewrite(v.lo ? v.hi - v.lo : v.hi, middle);
+      // Of an index that terms tell each has one.
+      out.extents[v.name] = ir::runs_scattered(s, v.name) ? 1 : typical(p, extent);
     }
   }
   for (const ir::IndexVar& v : s.rvars) {

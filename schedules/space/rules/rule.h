@@ -16,7 +16,8 @@ struct Rule {
   bool (*apply)(Plan& plan, const std::string& stage);
   /// Producers come before consumers, which see the steps of their producers.
   bool forwards = false;
-  /// It keeps the order of stages that read themselves; the others leave those alone.
+  /// It keeps the order of stages that read themselves, and of terms that tell where they go; the
+  /// others leave such stages alone.
   bool ordered = false;
 };
 
@@ -34,6 +35,7 @@ extern const Rule kRows;
 extern const Rule kJoined;
 extern const Rule kBands;
 extern const Rule kRecurrence;
+extern const Rule kScatter;
 extern const Rule kShortRows;
 extern const Rule kStencil;
 extern const Rule kTile;
@@ -58,6 +60,7 @@ extern const Rule kRounded;
 extern const Rule kOnline;
 extern const Rule kSplitReduction;
 extern const Rule kRecurrence;
+extern const Rule kScatter;
 extern const Rule kRows;
 extern const Rule kColumns;
 extern const Rule kTranspose;

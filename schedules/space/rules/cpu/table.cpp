@@ -8,9 +8,9 @@ namespace {
 constexpr const Rule* kShaping[] = {
     &cpu::kInline,   &cpu::kInPart,   &cpu::kFactor,  &cpu::kPad,  &cpu::kCollapse, &cpu::kOperands,
     &cpu::kCollapse, &cpu::kRelayout, &cpu::kRunning, &cpu::kRows, &cpu::kJoined,   &cpu::kBands};
-constexpr const Rule* kStages[] = {&cpu::kRecurrence, &cpu::kTile,           &cpu::kLanes,
-                                   &cpu::kTranspose,  &cpu::kTransposeParts, &cpu::kShortRows,
-                                   &cpu::kStencil,    &cpu::kElementwise};
+constexpr const Rule* kStages[] = {&cpu::kRecurrence, &cpu::kScatter,   &cpu::kTile,
+                                   &cpu::kLanes,      &cpu::kTranspose, &cpu::kTransposeParts,
+                                   &cpu::kShortRows,  &cpu::kStencil,   &cpu::kElementwise};
 constexpr const Rule* kFinishing[] = {&cpu::kParallel, &cpu::kPartition, &cpu::kPrefetch,
                                       &cpu::kStream};
 

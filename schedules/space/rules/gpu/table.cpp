@@ -7,9 +7,10 @@ namespace {
 constexpr const Rule* kGpuShaping[] = {&cpu::kInline,   &cpu::kInPart,        &gpu::kRounded,
                                        &cpu::kFactor,   &gpu::kCollapse,      &gpu::kOperands,
                                        &gpu::kCollapse, &gpu::kSplitReduction};
-constexpr const Rule* kGpuStages[] = {
-    &gpu::kRecurrence,     &gpu::kOnline, &gpu::kWgmmaGemm, &gpu::kMmaGemm,   &gpu::kSimtGemm,
-    &gpu::kTiledReduction, &gpu::kRows,   &gpu::kColumns,   &gpu::kTranspose, &gpu::kElementwise};
+constexpr const Rule* kGpuStages[] = {&gpu::kRecurrence,     &gpu::kScatter,    &gpu::kOnline,
+                                      &gpu::kWgmmaGemm,      &gpu::kMmaGemm,    &gpu::kSimtGemm,
+                                      &gpu::kTiledReduction, &gpu::kRows,       &gpu::kColumns,
+                                      &gpu::kTranspose,      &gpu::kElementwise};
 
 }  // namespace
 

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/ir/scatter.h"
+
+#include <algorithm>
+
+#include "schedules/space/analysis/shape.h"
+#include "schedules/space/rules/rule.h"
+
+namespace hone::schedules {
+namespace {
+
+/// Vectors of a row that a term adds to, one after the other in a loop of their own.
+/// Tuned on: nothing; reckoned as the stores of one line and those after it.
+constexpr int64_t kRowVectors = 8;
+/// Bytes of a row that a thread has to itself, so that none of its lines is another's too.
+/// Fixed by: the cache line.
+constexpr int64_t kLine = 64;
+
+/// The indices of a scatter, by what terms have to do with them.
+struct Indices {
+  std::vector<std::string> given;      ///< those by which a term's place is looked up
+  std::vector<std::string> scattered;  ///< those that terms tell
+  std::vector<std::string> along;      ///< the others: of the row that a term adds to
+};
+
+Indices indices_of(const ir::Stage& s) {
+  Indices out;
+  const std::vector<ir::ScatteredVar> scattered = ir::scattered_vars(s);
+  for (const ir::IndexVar& v : s.vars) {
+    bool told = false, given = false;
+    for (const ir::ScatteredVar& other : scattered) {
+      told |= other.var == v.name;
+      given |= ir::mentions_var(other.at, v.name);
+    }
+    for (const ir::IndexVar& r : s.rvars) {
+      given |= ir::mentions_var(r.hi, v.name) || (r.lo && ir::mentions_var(r.lo, v.name));
+    }
+    (told ? out.scattered : given ? out.given : out.along).push_back(v.name);
+  }
+  return out;
+}
+
+/// Cuts a row among threads, a few lines or more to each; the loop over the parts, "" where the row
+/// is too short.
+std::string cut_row(Plan& plan, const std::string& name, const std::string& v) {
+  const int64_t threads = plan.machine().threads, extent = plan.facts(name).extent(v);
+  const int64_t line = kLine / size_of(plan.program().buffer(plan.stage(name).output)->type);
+  const int64_t each = (extent + threads - 1) / threads;
+  const int64_t part = (each + line - 1) / line * line;
+  if (threads < 2 || part >= extent) return "";
+  const Plan::Halves h = plan.split(name, v, part, ir::Tail::kPeel);
+  if (!h.inner.empty()) plan.set_window(name, v, part);
+  return h.outer;
+}
+
+bool apply_scatter(Plan& plan, const std::string& name) {
+  const Indices all = indices_of(plan.stage(name));
+  if (all.scattered.empty()) return plan.declines("no term tells where it goes");
+  plan.finish(name);
+  const StageFacts facts = plan.facts(name);
+  std::vector<ir::Place> scattered;
+  for (const std::string& v : all.scattered) scattered.push_back({name, v});
+  if (!plan.add(step::scatter(scattered))) return false;
+  std::vector<std::string> along = all.along, inner;
+  std::stable_sort(along.begin(), along.end(), [&](const std::string& a, const std::string& b) {
+    return std::abs(facts.store.stride(a)) > std::abs(facts.store.stride(b));
+  });
+  const std::string row = along.empty() || facts.store.stride(along.back()) != 1 ? "" : along.back();
+  std::vector<std::string> order = all.given;
+  const std::string parts = row.empty() || !all.given.empty() ? "" : cut_row(plan, name, row);
+  if (!parts.empty()) order.push_back(parts);
+  order.insert(order.end(), all.scattered.begin(), all.scattered.end());
+  for (const ir::IndexVar& r : plan.stage(name).rvars) order.push_back(r.name);
+  for (const std::string& v : along) {
+    if (v != row) order.push_back(v);
+  }
+  if (row.empty() || facts.extent(row) < 2) {
+    if (!row.empty()) order.push_back(plan.loop_of(name, row));
+    return order_loops(plan, name, order);
+  }
+  const int64_t vectors = kRowVectors * plan.lanes(widest_type(plan.program(), plan.stage(name)));
+  if (plan.facts(name).extent(row) > vectors) {
+    const Plan::Halves h = plan.split(name, row, vectors, ir::Tail::kPeel);
+    if (h.outer.empty()) return false;
+    order.push_back(h.outer);
+  }
+  const std::string last = plan.loop_of(name, row);
+  order.push_back(last);
+  return order_loops(plan, name, order) && plan.add(step::vectorize({name, last}));
+}
+
+}  // namespace
+
+const Rule cpu::kScatter = {
+    "scatter",
+    "A reduction whose terms tell to which element they go: each term in order, to all of its row "
+    "as vectors. Threads have parts of the rows, or what indices tell that look up the places.",
+    apply_scatter,
+    /*forwards=*/false,
+    /*ordered=*/true,
+};
+
+}  // namespace hone::schedules
