@@ -9,6 +9,7 @@
 #include "ops/op.h"
 #include "ops/random_maker.h"
 #include "ops/random_recurrence.h"
+#include "ops/random_scatter.h"
 
 namespace hone::ops {
 namespace {
@@ -30,14 +31,17 @@ bool has_word(const std::string& text, const std::string& name) {
 /// Functions of any number of one type. Each calls those after it; in a text they stand before.
 constexpr const char* kOwnFunctions[] = {"(x, y) = max(own1(x), y) - own1(y)",
                                          "(x) = select(x < 2, x, 1 - x)"};
-/// Whether a statement reads itself. The generator is looked at, not drawn from: what does not read
-/// itself is as it was for a seed before there were such statements.
-bool goes_on(std::mt19937_64 random) {
-  constexpr unsigned long long kAhead = 64;
+/// Whether a statement is of a rare kind. The generator is looked at, not drawn from: others are as
+/// they were for a seed before there were statements of that kind.
+bool is_rare(std::mt19937_64 random, unsigned long long ahead) {
   constexpr uint64_t kOneIn = 8;
-  random.discard(kAhead);
+  random.discard(ahead);
   return random() % kOneIn == 0;
 }
+/// Whether a statement reads itself.
+bool goes_on(const std::mt19937_64& random) { return is_rare(random, 64); }
+/// Whether its elements are told by positions.
+bool scatters(const std::mt19937_64& random) { return is_rare(random, 65); }
 
 std::string with_commas(const std::vector<std::string>& parts) {
   return fmt::format("{}", fmt::join(parts, ","));
@@ -143,6 +147,13 @@ std::string ProblemMaker::statement(bool last) {
     left.push_back(scope.back().name + (output ? "" : fmt::format(" in 0..D{}", dim)));
   }
   fresh_ = 0;
+  if (!scope.empty() && scatters(random_)) {
+    std::string made = RandomScatter(*this, target, scope).statement();
+    only_constants_ = false;
+    if (output) outputs_.push_back(target);
+    readable_.push_back(std::move(target));
+    return made;
+  }
   const bool recurs = !target.inout && !scope.empty() && goes_on(random_);
   const bool typed = stated || (recurs && !output);
   std::string text =

@@ -42,6 +42,7 @@ class ProblemMaker {
 
  private:
   friend class RandomRecurrence;
+  friend class RandomScatter;
   using Scope = std::vector<RandomIndex>;
 
   /// New indices of a reduction under construction.

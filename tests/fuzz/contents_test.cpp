@@ -16,6 +16,7 @@
 #include "jit/ir/group.h"
 #include "jit/ir/integers.h"
 #include "jit/ir/recurrence.h"
+#include "jit/ir/scatter.h"
 #include "ops/definition.h"
 #include "ops/lexer.h"
 #include "ops/op.h"
@@ -44,6 +45,12 @@ void each_term(const Term& t, const std::function<void(const Term&)>& f) {
 
 void each_term(const ops::Definition& d, const std::function<void(const Term&)>& f) {
   for (const ops::Statement& s : d.statements) {
+    for (const auto* ranges : {&s.indices, &s.loops}) {
+      for (const ops::Range& r : *ranges) {
+        for (const Term& t : r.at) each_term(t, f);
+        for (const Term& t : r.bounds) each_term(t, f);
+      }
+    }
     for (const auto* terms : {&s.where, &s.otherwise}) {
       for (const Term& t : *terms) each_term(t, f);
     }
@@ -139,6 +146,12 @@ bool together(const Problem& p, const std::function<bool(const ir::Stage&)>& f) 
   return false;
 }
 
+/// A stage whose terms tell where they go, for which `f` holds.
+bool scatters(const Problem& p, const std::function<bool(const ir::Stage&)>& f) {
+  return std::any_of(p.program.stages.begin(), p.program.stages.end(),
+                     [&](const ir::Stage& s) { return !ir::scattered_vars(s).empty() && f(s); });
+}
+
 struct Construct {
   const char* name;
   std::function<bool(const Problem&)> found;
@@ -176,7 +189,50 @@ std::vector<Construct> forms() {
        [](P p) { return together(p, [](auto& s) { return s.reduce != ir::Reduce::kNone; }); }},
       {"recurrence of two statements",
        [](P p) { return together(p, [](auto& s) { return s.name[0] == 'g'; }); }},
-      {"+=", [](P p) { return any_statement(p, [](auto& s) { return s.assign == ops::Assign::kAdd; }); }},
+      {"+=",
+       [](P p) {
+         return any_statement(
+             p, [](auto& s) { return s.assign == ops::Assign::kAdd && !s.scatters(); });
+       }},
+      {"scatter that skips",
+       [](P p) { return any_statement(p, [](auto& s) { return s.scatters() && s.skip; }); }},
+      {"scatter into an intermediate",
+       [](P p) {
+         return any_statement(
+             p, [&](auto& s) { return s.scatters() && role_of(p, s.name) == ir::Role::kTemp; });
+       }},
+      {"scatter into an inout",
+       [](P p) {
+         return any_statement(
+             p, [&](auto& s) { return s.scatters() && role_of(p, s.name) == ir::Role::kInOut; });
+       }},
+      {"scatter in place", [](P p) { return scatters(p, [](auto& s) { return s.from_old; }); }},
+      {"scatter by two indices of terms",
+       [](P p) { return scatters(p, [](auto& s) { return s.rvars.size() > 1; }); }},
+      {"scatter by two positions",
+       [](P p) { return scatters(p, [](auto& s) { return ir::scattered_vars(s).size() > 1; }); }},
+      {"scatter by an index of the result",
+       [](P p) {
+         return any_statement(p, [](auto& s) {
+           return std::any_of(s.indices.begin(), s.indices.end(), [&](const ops::Range& r) {
+             return !r.at.empty() && any_term(r.at[0], [](const Term& t) {
+               return t.kind == Term::kName && t.name[0] == 'i';
+             });
+           });
+         });
+       }},
+      {"scatter of a range from data",
+       [](P p) {
+         return any_statement(p, [](auto& s) {
+           return std::any_of(s.loops.begin(), s.loops.end(), [](const ops::Range& r) {
+             return !r.bounds.empty() && any_term(r.bounds[1], reads);
+           });
+         });
+       }},
+      {"scatter where",
+       [](P p) {
+         return any_statement(p, [](auto& s) { return s.scatters() && !s.where.empty(); });
+       }},
       {"type of an intermediate",
        [](P p) { return any_statement(p, [](auto& s) { return !s.type.empty(); }); }},
       {"where",
@@ -333,6 +389,9 @@ void count_nodes(const Problem& p, Contents& seen) {
   for (const ir::Stage& s : p.program.stages) {
     if (s.reduce != ir::Reduce::kNone) {
       ++seen[fmt::format("{} in {}", name_of(s.reduce), name_of(s.accumulate))];
+      if (!ir::scattered_vars(s).empty()) {
+        ++seen[fmt::format("scatter by {} in {}", name_of(s.reduce), name_of(s.accumulate))];
+      }
     }
     ir::visit(s.value, [&](const ir::Expr& e) {
       if (e->args.empty() || e->op == ir::Op::kLoad) return;
@@ -374,8 +433,15 @@ std::set<std::string> all_there_is() {
     }
     if (logical) all.insert(fmt::format("{} in bool", name_of(kind)));
   }
+  for (const DType t : kComputed) {
+    for (const char* how : {"sum", "prod", "max", "min"}) {
+      all.insert(fmt::format("scatter by {} in {}", how, name_of(t)));
+    }
+  }
+  for (const char* how : {"any", "all"}) all.insert(fmt::format("scatter by {} in bool", how));
   for (int a = 0; a < kDTypeCount; ++a) {
     const auto type = name_of(static_cast<DType>(a));
+    all.insert(fmt::format("scatter by last in {}", type));
     all.insert(fmt::format("scalar of {}", type));
     for (int r = 0; r <= static_cast<int>(ir::Role::kTemp); ++r) {
       all.insert(fmt::format("role {} of {}", r, type));
