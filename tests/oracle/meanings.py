@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from functions import call, known
-from values import FLOATS, INTS, TYPES, Val, read, round_to, widened, wrap
+from values import FLOATS, INTS, TYPES, WIDE, Val, read, round_to, widened, wrap
 
 FLOAT = list(FLOATS)
 INDEX = list(INTS)
@@ -593,3 +593,63 @@ op("embedding_bag_u8", I=INDEX, data=BAGS)(
                            + p.bias[p.ids.v][:, None], p.offs)})
 op("segment_sum", T=NUMBERS, I=INDEX, data={"offs": ("ends", "L")})(
     lambda p: {"Y": pieces(p.X, p.offs)})
+
+
+def scattered(terms, at, n, combine, old=None):
+    """What `combine` makes of the terms that go to each of `n` rows, in their order, after what was there."""
+    rows = []
+    for r in range(n):
+        mine = terms[at == r]
+        if old is not None:
+            mine = Val(terms.t, np.concatenate([old.v[r:r + 1], mine.v]),
+                       np.concatenate([old.e[r:r + 1], mine.e]) if terms.is_float else None)
+        rows.append(combine(mine))
+    shape = (n, *terms.shape[1:])
+    return Val(terms.t, np.reshape([row.v for row in rows], shape),
+               np.reshape([row.e for row in rows], shape) if terms.is_float else None)
+
+
+def added(terms):
+    return terms.any(0) if terms.t == "bool" else terms.sum(0)
+
+
+def greatest(terms):
+    return terms.any(0) if terms.t == "bool" else terms.max(0)
+
+
+def last(terms):
+    return terms[-1]
+
+
+op("scatter_add_rows", T=TYPES, I=INDEX, data=IDS)(
+    lambda p: {"Y": scattered(p.V, p.ids.v, p.R, added)})
+op("scatter_add_known_rows", T=TYPES, I=INDEX, data={"ids": ("any index", "R")})(
+    lambda p: {"Y": scattered(p.V, p.ids.v, p.R, added)})
+op("scatter_max_rows", T=TYPES, I=INDEX, data=IDS)(
+    lambda p: {"Y": scattered(p.V, p.ids.v, p.R, greatest)})
+op("put_rows", T=TYPES, I=INDEX, data=IDS)(
+    lambda p: {"Y": scattered(p.V, p.ids.v, p.R, last, p.Y)})
+op("histogram", T=INDEX, C=NUMBERS, data={"X": ("index", "K")})(
+    lambda p: {"H": scattered(Val(widened(p.C), np.ones(p.N, WIDE if p.C in FLOATS else np.int64)),
+                              p.X.v, p.K, added)})
+op("bincount", T=TYPES, I=INDEX, data={"X": ("index", "K")})(
+    lambda p: {"H": scattered(p.w, p.X.v, p.K, added)})
+op("one_hot", T=NUMBERS, I=INDEX, data={"ids": ("index", "K")})(
+    lambda p: {"Y": Val(widened(p.T), (p.ids.v[:, None] == np.arange(p.K)[None]).astype(
+        WIDE if p.T in FLOATS else np.int64))})
+op("sgd_rows", T=NUMBERS, I=INDEX, data=IDS)(
+    lambda p: {"W": scattered(-p.rate * p.G, p.ids.v, p.R, added, p.W)})
+
+
+@op("embedding_bag_gradient", T=TYPES, I=INDEX, data=BAGS)
+def embedding_bag_gradient(p):
+    bags = np.repeat(np.arange(p.B), np.diff(p.offs.v))
+    return {"dE": scattered(p.V[bags], p.ids.v[p.offs.v[0]:p.offs.v[-1]], p.R, added)}
+
+
+@op("adagrad_rows", T=FLOAT, I=INDEX, data=IDS)
+def adagrad_rows(p):
+    squares = (p.G * p.G).sum(1) / p.D
+    moments = scattered(squares, p.ids.v, p.R, added, p.M).cast(p.T)
+    steps = -p.rate * p.G / (call("sqrt", moments[p.ids.v]) + p.eps)[:, None]
+    return {"M": moments, "W": scattered(steps, p.ids.v, p.R, added, p.W)}
