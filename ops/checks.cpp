@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "jit/ir/facts.h"
+
 namespace hone::ops {
 namespace {
 
@@ -15,6 +17,15 @@ bool same_check(const ir::Check& a, const ir::Check& b) {
   };
   return equal(a.value, b.value) && equal(a.lo, b.lo) && equal(a.hi, b.hi) &&
          std::equal(a.vars.begin(), a.vars.end(), b.vars.begin(), b.vars.end(), same);
+}
+
+/// True where the type of what is read leaves no other values.
+bool holds_by_type(const ir::Check& check, const std::vector<ir::Dim>& dims) {
+  ir::Facts facts;
+  for (const ir::Dim& d : dims) facts.define_dim(d.name, d.lo, d.hi);
+  const ir::Poly value = ir::Poly::of(check.value, &facts);
+  return facts.nonnegative(value - ir::Poly::of(check.lo, &facts)) &&
+         facts.at_most(value, ir::Poly::of(check.hi, &facts));
 }
 
 }  // namespace
@@ -75,6 +86,7 @@ void Checks::check_data_index(const Draft& draft, const Access& access, size_t d
   check.value = index;
   check.lo = ir::make_int(0);
   check.hi = b.shape[dim] - ir::make_int(1);
+  if (!c_.binding.checking && holds_by_type(check, c_.binding.ranged)) return;
   add_check(std::move(check), index, access.span, access.written);
 }
 

@@ -49,9 +49,9 @@ std::optional<Reject> broken(const Program& program, const Stage& s, const std::
     const bool reduced = std::any_of(roots.begin(), roots.end(), [&](const std::string& root) {
       return s.is_reduction_var(root) || (other.mark == Mark::kVector && mentions_var(to, root));
     });
-    const bool apart = std::find(s.factored.begin(), s.factored.end(), other.name) !=
-                           s.factored.end() &&
-                       other.mark != Mark::kVector;
+    const bool apart =
+        std::find(s.factored.begin(), s.factored.end(), other.name) != s.factored.end() &&
+        other.mark != Mark::kVector;
     if (!reduced || apart || in_order(other.mark)) continue;
     return rejected(s, loop,
                     "iterations of " + other.name + " may write one element of " + s.output +

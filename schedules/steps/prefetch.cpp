@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "jit/ir/scatter.h"
 #include "schedules/steps/edit.h"
 #include "schedules/steps/rows.h"
 
@@ -12,7 +13,9 @@ Applied apply_prefetch(ir::Program p, const Step& step) {
   if (!at) return at.failure();
   ir::Stage& s = p.stages.edit(at->stage);
   const std::string& loop = s.loops[at->loop].name;
-  if (!reads(s, step.name("tensor"))) {
+  // What a term is added to is read, too.
+  const bool adds = s.output == step.name("tensor") && !ir::scattered_vars(s).empty();
+  if (!adds && !reads(s, step.name("tensor"))) {
     return ir::Reject{"stage " + s.name + " does not read " + step.name("tensor") +
                       "; name a loop of a stage that does"};
   }

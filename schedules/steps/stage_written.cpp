@@ -179,6 +179,9 @@ Applied copy_written(ir::Program p, const Step& step, const CopySpot& spot) {
   if (old.from_old) {
     return ir::Reject{"stage " + old.name + " goes on from what " + old.output + " holds"};
   }
+  if (std::string wrong = no_partial_results(old); !wrong.empty()) {
+    return ir::Reject{std::move(wrong)};
+  }
   if (std::string wrong = windowless(old); !wrong.empty()) return ir::Reject{std::move(wrong)};
   const Division d = divide(old, spot.loop);
   if (!d.wrong.empty()) return ir::Reject{d.wrong};

@@ -22,6 +22,8 @@ class Prefetches final : public LoweringPart {
 
  private:
   bool reads_empty(const ir::Expr& e) const;
+  static std::vector<ir::Expr> told(const ir::Stage& stage);
+  void ask(Instance& in, const ir::Expr& load, std::vector<ir::StmtRef>& out);
 
   Accesses& accesses_;
   LoopValues& values_;

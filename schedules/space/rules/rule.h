@@ -29,6 +29,7 @@ extern const Rule kFactor;
 extern const Rule kPad;
 extern const Rule kOperands;
 extern const Rule kCollapse;
+extern const Rule kCopies;
 extern const Rule kRelayout;
 extern const Rule kRunning;
 extern const Rule kRows;
@@ -51,6 +52,7 @@ extern const Rule kStream;
 }  // namespace cpu
 namespace gpu {
 extern const Rule kCollapse;
+extern const Rule kCopies;
 extern const Rule kOperands;
 extern const Rule kWgmmaGemm;
 extern const Rule kMmaGemm;

@@ -5,6 +5,7 @@
 
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/rules/rule.h"
+#include "schedules/steps/edit.h"
 
 namespace hone::schedules {
 namespace {
@@ -12,6 +13,12 @@ namespace {
 /// Vectors of a row that a term adds to, one after the other in a loop of their own.
 /// Tuned on: nothing; reckoned as the stores of one line and those after it.
 constexpr int64_t kRowVectors = 8;
+/// Lines that are on their way at a time, from the last cache and from memory.
+/// Tuned on: Zen 5 (AVX-512).
+constexpr int64_t kNear = 64, kFar = 256;
+/// Terms to look ahead.
+/// Chosen: as prefetches of what is read (not measured).
+constexpr int64_t kLeastAhead = 4, kMostAhead = 64;
 /// Bytes of a row that a thread has to itself, so that none of its lines is another's too.
 /// Fixed by: the cache line.
 constexpr int64_t kLine = 64;
@@ -53,6 +60,18 @@ std::string cut_row(Plan& plan, const std::string& name, const std::string& v) {
   return h.outer;
 }
 
+/// Asks ahead for rows that terms go to, where a near cache does not hold them all.
+bool ask_ahead(Plan& plan, const std::string& name, const std::string& loop, int64_t row) {
+  const ir::Buffer& b = *plan.program().buffer(plan.stage(name).output);
+  const int64_t bytes = bytes_of(plan.program(), b);
+  if (bytes <= plan.machine().l2) return true;
+  const int64_t lines = std::max<int64_t>(1, row * size_of(b.type) / kLine);
+  const int64_t ahead = (bytes > plan.machine().l3 ? kFar : kNear) / lines;
+  const int64_t distance = std::clamp<int64_t>(ahead, kLeastAhead, kMostAhead);
+  const Number asked = plan.knob(knob_name("pf", name), {0, 4, 8, 16, 32, 64}, distance);
+  return plan.add(step::prefetch(b.name, {name, loop}, asked));
+}
+
 bool apply_scatter(Plan& plan, const std::string& name) {
   const Indices all = indices_of(plan.stage(name));
   if (all.scattered.empty()) return plan.declines("no term tells where it goes");
@@ -65,28 +84,39 @@ bool apply_scatter(Plan& plan, const std::string& name) {
   std::stable_sort(along.begin(), along.end(), [&](const std::string& a, const std::string& b) {
     return std::abs(facts.store.stride(a)) > std::abs(facts.store.stride(b));
   });
-  const std::string row = along.empty() || facts.store.stride(along.back()) != 1 ? "" : along.back();
+  const std::string row =
+      along.empty() || facts.store.stride(along.back()) != 1 ? "" : along.back();
   std::vector<std::string> order = all.given;
   const std::string parts = row.empty() || !all.given.empty() ? "" : cut_row(plan, name, row);
   if (!parts.empty()) order.push_back(parts);
   order.insert(order.end(), all.scattered.begin(), all.scattered.end());
-  for (const ir::IndexVar& r : plan.stage(name).rvars) order.push_back(r.name);
+  const ir::Stage s = plan.stage(name);
+  for (const ir::Loop& l : s.loops) {
+    if (is_reduction(s, l.name)) order.push_back(l.name);
+  }
+  for (const std::string& copy : s.factored) {
+    if (!plan.add(step::unroll({name, copy}))) return false;
+  }
   for (const std::string& v : along) {
     if (v != row) order.push_back(v);
   }
-  if (row.empty() || facts.extent(row) < 2) {
-    if (!row.empty()) order.push_back(plan.loop_of(name, row));
-    return order_loops(plan, name, order);
+  std::string terms;
+  for (const ir::Loop& l : s.loops) {
+    if (is_reduction(s, l.name)) terms = l.name;
   }
-  const int64_t vectors = kRowVectors * plan.lanes(widest_type(plan.program(), plan.stage(name)));
-  if (plan.facts(name).extent(row) > vectors) {
+  const int64_t each = row.empty() ? 1 : plan.facts(name).extent(row);
+  const bool copied = !s.factored.empty();
+  if (!row.empty()) order.push_back(plan.loop_of(name, row));
+  const int64_t vectors = kRowVectors * plan.lanes(widest_type(plan.program(), s));
+  if (each > vectors) {
     const Plan::Halves h = plan.split(name, row, vectors, ir::Tail::kPeel);
     if (h.outer.empty()) return false;
-    order.push_back(h.outer);
+    order.back() = h.outer;
+    order.push_back(h.inner);
   }
-  const std::string last = plan.loop_of(name, row);
-  order.push_back(last);
-  return order_loops(plan, name, order) && plan.add(step::vectorize({name, last}));
+  if (!order_loops(plan, name, order)) return false;
+  if (!copied && !ask_ahead(plan, name, terms, each)) return false;
+  return each < 2 || plan.add(step::vectorize({name, order.back()}));
 }
 
 }  // namespace

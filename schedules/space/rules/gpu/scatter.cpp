@@ -29,8 +29,9 @@ bool apply_gpu_scatter(Plan& plan, const std::string& name) {
   std::vector<std::string> apart;
   std::vector<ir::Place> places;
   for (const ir::IndexVar& v : s.vars) {
-    const bool told = std::any_of(scattered.begin(), scattered.end(),
-                                  [&](const ir::ScatteredVar& other) { return other.var == v.name; });
+    const bool told =
+        std::any_of(scattered.begin(), scattered.end(),
+                    [&](const ir::ScatteredVar& other) { return other.var == v.name; });
     if (told && !owned) {
       places.push_back({name, v.name});
     } else {
@@ -47,8 +48,7 @@ bool apply_gpu_scatter(Plan& plan, const std::string& name) {
   if (!order_loops(plan, name, order, {})) return false;
   std::vector<std::string> blocks = fuse_loops(plan, name, apart);
   const std::string last = blocks.back();
-  const Number threads =
-      plan.knob(knob_name("threads", name), {32, 64, 128, 256}, kScatterThreads);
+  const Number threads = plan.knob(knob_name("threads", name), {32, 64, 128, 256}, kScatterThreads);
   if (!plan.add(step::split({name, last}, threads, last + ".b", last + ".t"))) return false;
   blocks.back() = last + ".b";
   return bind_blocks(plan, name, blocks) &&
