@@ -32,9 +32,11 @@ bool apply_copies(Plan& plan, const std::string& name) {
   const int64_t fit = plan.machine().l1d / 2 / saturating_product(elements, size_of(s.accumulate));
   const int64_t copies = fit < 4 ? 2 : fit < kCopies ? 4 : kCopies;
   for (const ir::IndexVar& v : s.vars) {
-    const bool told = std::any_of(scattered.begin(), scattered.end(),
-                                  [&](const ir::ScatteredVar& other) { return other.var == v.name; });
-    if (!told && facts.extent(v.name) > 1) return plan.declines("a term is added to several elements");
+    const bool told =
+        std::any_of(scattered.begin(), scattered.end(),
+                    [&](const ir::ScatteredVar& other) { return other.var == v.name; });
+    if (!told && facts.extent(v.name) > 1)
+      return plan.declines("a term is added to several elements");
   }
   if (fit < 2) return plan.declines("copies would not fit a near cache");
   if (terms / kTermsOfElement < elements * copies || facts.extent(last) < 2 * copies) {
@@ -47,7 +49,8 @@ bool apply_copies(Plan& plan, const std::string& name) {
     if (!plan.add(step::split_reduction({name, last}, part, copied))) return false;
   }
   const Plan::Halves h = plan.split(copied, last, copies);
-  return !h.outer.empty() && plan.add(step::rfactor({copied, h.inner}, plan.fresh_stage(name + ".p")));
+  return !h.outer.empty() &&
+         plan.add(step::rfactor({copied, h.inner}, plan.fresh_stage(name + ".p")));
 }
 
 }  // namespace

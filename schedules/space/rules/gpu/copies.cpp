@@ -19,12 +19,13 @@ bool apply_gpu_copies(Plan& plan, const std::string& name) {
   if (ir::scattered_vars(s).empty()) return plan.declines("no term tells where it goes");
   const StageFacts facts = plan.facts(name);
   const int64_t elements = facts.points(s.vars), terms = facts.extent(s.rvars.back().name);
-  if (elements > kMostCopied) return plan.declines("there are threads enough, one for each element");
+  if (elements > kMostCopied)
+    return plan.declines("there are threads enough, one for each element");
   const int64_t parts = std::min(kAllThreads / elements, terms / kLeastPart);
   if (parts < 2) return plan.declines("there are too few terms to cut");
   const int64_t part = (terms + parts - 1) / parts;
-  return plan.add(step::split_reduction({name, s.rvars.back().name}, part,
-                                        plan.fresh_stage(name + ".q")));
+  return plan.add(
+      step::split_reduction({name, s.rvars.back().name}, part, plan.fresh_stage(name + ".q")));
 }
 
 }  // namespace
