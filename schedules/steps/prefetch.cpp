@@ -14,7 +14,8 @@ Applied apply_prefetch(ir::Program p, const Step& step) {
   ir::Stage& s = p.stages.edit(at->stage);
   const std::string& loop = s.loops[at->loop].name;
   // What a term is added to is read, too.
-  const bool adds = s.output == step.name("tensor") && !ir::scattered_vars(s).empty();
+  const bool adds =
+      s.output == step.name("tensor") && s.factored.empty() && !ir::scattered_vars(s).empty();
   if (!adds && !reads(s, step.name("tensor"))) {
     return ir::Reject{"stage " + s.name + " does not read " + step.name("tensor") +
                       "; name a loop of a stage that does"};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the language promises of scatters beyond results: that oracles and fuzzing compare.
+#include "jit/ir/scatter.h"
+
 #include <doctest/doctest.h>
 
 #include <cstdint>
@@ -8,7 +10,6 @@
 #include <vector>
 
 #include "include/hone/hone.h"
-#include "jit/ir/scatter.h"
 #include "ops/op.h"
 
 using namespace hone;

@@ -45,7 +45,8 @@ void Prefetches::add(Instance& in, const Loop& l, std::vector<StmtRef>& out) {
       if (e->op == Op::kLoad && e->name == p.tensor) ask(in, e, out);
     });
     // What a term is added to is read, too.
-    const bool own = p.tensor == stage.output && stage.reduce != Reduce::kNone;
+    const bool own =
+        p.tensor == stage.output && stage.reduce != Reduce::kNone && stage.factored.empty();
     if (own) ask(in, make_load(p.tensor, stage.accumulate, told(stage)), out);
     in = here;
   }
