@@ -105,6 +105,10 @@ struct Function {
   VectorLength singles, doubles;
   double device_length;  ///< instructions on a GPU, as ptxas makes them of `device` in f32
   DeviceText device;
+  /// Derivatives by the first and the second argument, as expressions of the language over the
+  /// arguments `x` and `y` and the value `v`. "": there is none. No row forgets them.
+  const char* by_first = nullptr;
+  const char* by_second = nullptr;
   /// A call whose value stays moderate, for random problems, `{}` being arguments; empty: any.
   const char* moderate = "";
 };
