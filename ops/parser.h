@@ -30,6 +30,8 @@ class Parser {
   /// Functions, and then `op name<params>(arguments) -> (outputs) { statements }`, and past its
   /// end, also after errors.
   Definition parse_op();
+  /// An expression.
+  Term parse_term() { return parse_infix(1); }
   /// Goes on at the next `op` or `case` that begins a line.
   void skip_to_op();
   /// The next token, not yet taken.
@@ -71,7 +73,6 @@ class Parser {
 
   int terms_ = 0;
 
-  Term parse_term() { return parse_infix(1); }
   Term parse_infix(int strength);
   Term parse_prefix();
   Term parse_atom();

@@ -244,6 +244,12 @@ std::string print(const Term& term) {
   return out;
 }
 
+std::string print(const Statement& s) {
+  std::string out;
+  write_statement(s, out);
+  return out;
+}
+
 std::string print(const Definition& d) {
   std::string out = "op " + d.name;
   write_params(d, out);

@@ -158,8 +158,9 @@ struct Definition {
   const Argument* arg(std::string_view name) const;
 };
 
-/// Canonical one-line text of an op; of a term.
+/// Canonical one-line text of an op; of a statement; of a term.
 std::string print(const Definition& definition);
+std::string print(const Statement& statement);
 std::string print(const Term& term);
 
 }  // namespace hone::ops

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/gradient/adjoint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "ops/gradient/shifts.h"
+#include "ops/gradient/terms.h"
+
+namespace hone::ops {
+namespace {
+
+bool has_reduction(const Term& t) {
+  return any_part(t, [](const Term& p) { return p.kind == Term::kReduce; });
+}
+
+/// One element, and perhaps a sign and a number.
+bool is_scaled_read(const Term& t) {
+  Monomial m;
+  m.multiply(t);
+  return m.factors.size() == 1 && m.divisors.empty() && m.factors[0].kind == Term::kAccess;
+}
+
+/// Equations that read one another, or themselves.
+std::set<std::string> recurrent(const Equations& equations) {
+  std::map<std::string, std::set<std::string>> reads;
+  for (const Equation& e : equations.all()) {
+    any_part(e.value, [&](const Term& p) {
+      if (p.kind == Term::kAccess && equations.find(p.name)) reads[e.name].insert(p.name);
+      return false;
+    });
+  }
+  std::set<std::string> out;
+  for (const Equation& e : equations.all()) {
+    std::vector<std::string> open(reads[e.name].begin(), reads[e.name].end());
+    std::set<std::string> seen(open.begin(), open.end());
+    while (!open.empty() && seen.count(e.name) == 0) {
+      const std::string next = open.back();
+      open.pop_back();
+      for (const std::string& r : reads[next]) {
+        if (seen.insert(r).second) open.push_back(r);
+      }
+    }
+    if (seen.count(e.name) != 0) out.insert(e.name);
+  }
+  return out;
+}
+
+}  // namespace
+
+Adjoint::Adjoint(Equations& equations, const std::vector<std::string>& wrt,
+                 Diagnostics& diagnostics)
+    : e_(equations),
+      wrt_(wrt),
+      diagnostics_(diagnostics),
+      backward_(equations, wrt, diagnostics),
+      in_steps_(recurrent(equations)) {}
+
+bool Adjoint::build() {
+  name_gradients();
+  if (!collect()) return false;
+  std::vector<std::string> order;
+  for (const Equation& e : e_.all()) order.push_back(e.name);
+  for (auto at = order.rbegin(); at != order.rend(); ++at) {
+    if (from_.count(*at) != 0 && !build_equation(*e_.find(*at))) return false;
+  }
+  return std::all_of(wrt_.begin(), wrt_.end(),
+                     [&](const std::string& name) { return build_argument(name); });
+}
+
+/// `dY` of a result and `dA` of an argument; of a result that is read again, `dY_total` is the
+/// gradient with what the reads add.
+void Adjoint::name_gradients() {
+  const Definition& d = e_.op();
+  for (const Argument& a : d.args) {
+    if (a.role == ir::Role::kInput || !e_.is_real_type(a.type)) continue;
+    given_[a.name] = e_.fresh("d" + a.name);
+  }
+  for (const std::string& name : wrt_) {
+    const bool inout = d.arg(name)->role == ir::Role::kInOut;
+    made_[name] = e_.fresh("d" + name + (inout ? "_old" : ""));
+  }
+  for (const Equation& e : e_.all()) {
+    const std::string& result = d.statements[e.statement].name;
+    if (e.part || given_.count(result) == 0) {
+      names_[e.name] = e_.fresh("d" + e.name);
+      continue;
+    }
+    const bool read = std::any_of(e_.all().begin(), e_.all().end(), [&](const Equation& other) {
+      return backward_.depends(other.name) && reads(other.value, e.name);
+    });
+    names_[e.name] = read ? e_.fresh("d" + result + "_total") : given_[result];
+  }
+}
+
+Term Adjoint::seed_of(const Equation& e) {
+  Term seed = e.element();
+  if (names_.count(e.name) == 0) names_[e.name] = e_.fresh("d" + e.name);  // a part made since
+  seed.name = names_.at(e.name);
+  return seed;
+}
+
+/// Follows gradients from the results to all that they reach.
+bool Adjoint::collect() {
+  std::vector<std::string> open;
+  std::set<std::string> seen;
+  const Definition& d = e_.op();
+  for (const Equation& e : e_.all()) {
+    if (e.part || !d.arg(d.statements[e.statement].name) || !e.real) continue;
+    if (backward_.depends(e.name) && seen.insert(e.name).second) open.push_back(e.name);
+  }
+  while (!open.empty()) {
+    const std::string name = open.back();
+    open.pop_back();
+    const std::vector<Contribution> found = backward_.through(name, seed_of(*e_.find(name)));
+    if (diagnostics_.failed()) return false;
+    from_[name];
+    for (const Contribution& c : found) {
+      const Equation* target = e_.find(c.target);
+      const bool extreme = target && (target->reduction == "max" || target->reduction == "min");
+      if (extreme && in_steps_.count(c.target) == 0 && shift_changes_nothing(e_, c.target))
+        continue;
+      from_[name].push_back(c);
+      if (target && seen.insert(c.target).second) open.push_back(c.target);
+    }
+  }
+  read_parts();
+  // Targets take what is later first, as the text does.
+  std::vector<std::string> order;
+  for (const Equation& e : e_.all()) order.push_back(e.name);
+  for (auto at = order.rbegin(); at != order.rend(); ++at) {
+    const auto found = from_.find(*at);
+    if (found == from_.end()) continue;
+    for (const Contribution& c : found->second) to_[c.target].push_back(c);
+  }
+  return true;
+}
+
+/// Costly values that have become parts are read, wherever a contribution has them.
+void Adjoint::read_parts() {
+  for (auto& [name, contributions] : from_) {
+    const size_t statement = e_.find(name)->statement;
+    const auto read = [&](const Term& t) {
+      return replaced(t, [&](const Term& p) -> std::optional<Term> {
+        if (p.kind != Term::kCall && p.kind != Term::kInfix) return {};
+        for (const Equation& e : e_.all()) {
+          if (e.is_value_part() && e.statement == statement && same(e.value, p)) return e.element();
+        }
+        return {};
+      });
+    };
+    for (Contribution& c : contributions) {
+      for (Condition& k : c.conditions) k.term = read(k.term);
+      for (Term& t : c.value.factors) t = read(t);
+      for (Term& t : c.value.divisors) t = read(t);
+    }
+  }
+}
+
+/// What a contribution is worth, with the gradient that it begins with written out if that is no
+/// line.
+Monomial Adjoint::with_seed(const Contribution& c) const {
+  const auto at = inlined_.find(c.from);
+  if (at == inlined_.end()) return c.value;
+  const std::string& name = names_.at(c.from);
+  Monomial out;
+  out.coefficient = c.value.coefficient;
+  out.divisors = c.value.divisors;
+  for (const Term& f : c.value.factors) {
+    out.multiply(replaced(f, [&](const Term& p) -> std::optional<Term> {
+      if (p.kind == Term::kAccess && p.name == name) return at->second;
+      return {};
+    }));
+  }
+  return out;
+}
+
+bool Adjoint::add_up(const std::string& name, const Target& target, std::vector<Addend>& addends) {
+  for (Contribution c : to_[name]) {
+    c.value = with_seed(c);
+    if (c.value.coefficient == 0) continue;
+    const Span span = c.span;
+    const auto addend = Transposition(e_, target, indices_made_).run(std::move(c));
+    if (!addend) {
+      diagnostics_.error(span, addend.failure().message, addend.failure().code);
+      return false;
+    }
+    if (*addend) addends.push_back(**addend);
+  }
+  return true;
+}
+
+/// Puts a gradient, which is a scaled read, into the lines of earlier steps that read it.
+void Adjoint::write_out(const Equation& e, const Term& value) {
+  const std::string& name = names_.at(e.name);
+  for (Line& l : lines_) {
+    l.value = replaced(l.value, [&](const Term& p) -> std::optional<Term> {
+      if (p.kind != Term::kAccess || p.name != name) return {};
+      return replaced(value, [&](const Term& q) -> std::optional<Term> {
+        if (q.kind != Term::kAccess) return {};
+        Term read = q;
+        for (Term& at : read.args) {
+          for (size_t k = 0; k < e.indices.size(); ++k) {
+            if (at.kind == Term::kName && at.name == e.indices[k].name) {
+              at = p.args[k];
+              break;
+            }
+          }
+        }
+        return p.guarded ? with_else(read, whole_term(0)) : read;
+      });
+    });
+  }
+}
+
+/// A gradient that is used once, or that is no more than a read, stands where it is used.
+bool Adjoint::may_inline(const Equation& e, const Term& value) const {
+  if (reads(value, names_.at(e.name))) return false;
+  const std::vector<Contribution>& uses = from_.at(e.name);
+  // As a line it limits sums that read it, as its equation does.
+  const bool limited = std::any_of(uses.begin(), uses.end(), [&](const Contribution& c) {
+    const Equation* target = e_.find(c.target);
+    return !e.domain.empty() && (!target || target->domain.empty());
+  });
+  if (limited) return false;
+  if (is_scaled_read(value) || is_number(value, 0)) return true;
+  if (in_steps_.count(e.name) != 0 || uses.size() > 1) return false;
+  return std::all_of(uses.begin(), uses.end(), [&](const Contribution& c) {
+    const bool plain =
+        std::all_of(c.at.begin(), c.at.end(), [](const Term& t) { return t.kind == Term::kName; });
+    if (!plain || c.scope.size() != c.outer) return false;
+    return !has_reduction(value) || stays_apart(c, value);
+  });
+}
+
+/// Do the indices of what is used, and of the sums in `value`, have other names?
+bool Adjoint::stays_apart(const Contribution& c, const Term& value) const {
+  const Equation* target = e_.find(c.target);
+  if (!target || c.at.size() != c.scope.size()) return false;
+  return !any_part(value, [&](const Term& p) {
+    return std::any_of(p.ranges.begin(), p.ranges.end(), [&](const Range& r) {
+      return std::any_of(target->indices.begin(), target->indices.end(),
+                         [&](const Bound& b) { return b.name == r.name; });
+    });
+  });
+}
+
+bool Adjoint::build_equation(const Equation& e) {
+  const Target target{e.name, e.indices, e.domain};
+  std::vector<Addend> addends;
+  const std::string& result = e_.op().statements[e.statement].name;
+  const bool given = !e.part && given_.count(result) != 0;
+  if (given && names_[e.name] == given_[result]) return true;
+  if (given) {
+    Addend own;
+    Term read = e.element();
+    read.name = given_[result];
+    own.outer.factors.push_back(std::move(read));
+    addends.push_back(std::move(own));
+  }
+  if (!add_up(e.name, target, addends)) return false;
+  Term value = sum_of_addends(std::move(addends), target);
+  if (may_inline(e, value)) {
+    write_out(e, value);
+    inlined_[e.name] = std::move(value);
+    return true;
+  }
+  lines_.push_back({names_[e.name], e.type, false, false, e.indices, std::move(value), e.domain});
+  return true;
+}
+
+/// The name of an index of a gradient: what the op calls it where it reads the argument, or else
+/// the dim in small letters.
+std::string Adjoint::index_for(const Argument& a, size_t dim, const std::set<std::string>& used) {
+  std::string name;
+  for (const Statement& s : e_.op().statements) {
+    any_part(s.value, [&](const Term& p) {
+      const bool here = p.kind == Term::kAccess && p.name == a.name;
+      const bool plain = here && p.args[dim].kind == Term::kName && !e_.op().arg(p.args[dim].name);
+      if (plain && name.empty() && used.count(p.args[dim].name) == 0) name = p.args[dim].name;
+      return false;
+    });
+  }
+  const Definition& d = e_.op();
+  const auto is_number = [&](const std::string& n) {
+    return d.param(n) || d.arg(n) || std::find(d.dims.begin(), d.dims.end(), n) != d.dims.end();
+  };
+  if (!name.empty() && !is_number(name)) return name;
+  name = a.shape[dim].kind == Term::kName ? a.shape[dim].name : "i";
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  std::string out = name;
+  for (int i = 2; used.count(out) != 0 || is_number(out) || e_.find(out) || e_.has_shape(out);
+       ++i) {
+    out = name + std::to_string(i);
+  }
+  if (!e_.taken(out)) e_.fresh(out);
+  indices_made_.insert(out);
+  return out;
+}
+
+Target Adjoint::target_of(const Argument& a) {
+  Target out;
+  out.name = a.name;
+  std::set<std::string> used;
+  for (size_t i = 0; i < a.shape.size(); ++i) {
+    const std::string name = index_for(a, i, used);
+    used.insert(name);
+    out.indices.push_back({name, ir::make_int(0), e_.shape(a.name)[i]});
+  }
+  return out;
+}
+
+bool Adjoint::build_argument(const std::string& name) {
+  const Argument& a = *e_.op().arg(name);
+  const Target target = target_of(a);
+  std::vector<Addend> addends;
+  if (!add_up(name, target, addends)) return false;
+  Term value = sum_of_addends(std::move(addends), target);
+  lines_.push_back({made_[name], a.type, false, false, target.indices, std::move(value), {}});
+  return true;
+}
+
+}  // namespace hone::ops

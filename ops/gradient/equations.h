@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "include/hone/error.h"
+#include "jit/ir/program.h"
+#include "ops/gradient/index_terms.h"
+#include "ops/syntax.h"
+
+namespace hone::ops {
+
+/// A statement, or a named part of one, whose value has no reduction in it or is one.
+struct Equation {
+  std::string name;
+  std::string type;            ///< `T` or `f32`: what its value is computed in, or wider
+  bool real = false;           ///< a float
+  std::vector<Bound> indices;  ///< of the left side
+  std::string reduction;       ///< empty: none
+  std::vector<Bound> reduced;  ///< the indices of the reduction
+  std::string accumulate;      ///< the type that is stated for it
+  Term value;                  ///< or what is reduced
+  std::vector<Term> domain;    ///< conditions; elsewhere it is not defined
+  size_t statement = 0;        ///< of the op
+  bool part = false;           ///< of a statement, not all of it
+  Span span;
+
+  /// Is it a part that no reduction is, which the op has written out where it is used?
+  bool is_value_part() const { return part && real && reduction.empty(); }
+  /// The element that the equation defines.
+  Term element() const;
+  /// The right side.
+  Term right() const;
+};
+
+/// The statements of an op, taken apart: `Y[m] = tanh(sum[k](A[m,k]) + b[m])` has the parts
+/// `Y_sum[m]` and, once asked for, `Y_tanh[m]`.
+class Equations {
+ public:
+  explicit Equations(const Definition& d);
+
+  /// Takes the statements apart; what cannot be is an error.
+  Result<Done> build();
+
+  const Definition& op() const { return d_; }
+  const std::vector<Equation>& all() const { return all_; }
+  /// The equation of that name, or null.
+  const Equation* find(std::string_view name) const;
+  /// The element of a part of `of` that has the value `t`; `t` itself where it is over ranges that
+  /// no part has.
+  Term part_of(const Equation& of, const Term& t, std::vector<Bound> reduced);
+  /// Adds what no statement of the op has, before the equation `before`.
+  void add(Equation e, const std::string& before);
+
+  /// A name that nothing has, `name` where that is free; it is taken from now on.
+  std::string fresh(const std::string& name);
+  /// Is this taken?
+  bool taken(const std::string& name) const { return names_.count(name) != 0; }
+  /// The type of a tensor or scalar argument, `T` or `f32`; of a term, the type it reads first.
+  std::string type_of(const Term& t) const;
+  /// Is it a float, or a number that may be one?
+  bool is_real(const Term& t) const;
+  bool is_real_type(std::string_view type) const;
+  /// Extents of a tensor.
+  const std::vector<ir::Expr>& shape(const std::string& tensor) const;
+  bool has_shape(const std::string& tensor) const { return shapes_.count(tensor) != 0; }
+  /// What an inout's statement calls the new value.
+  const std::string& new_value(const std::string& inout) const { return renamed_.at(inout); }
+
+ private:
+  struct Place;
+
+  void collect_names(const Term& t);
+  void collect_names(const std::vector<Range>& ranges);
+  void add_statement(size_t i);
+  Term without_reductions(const Term& t, Place& place);
+  Term reduction_part(const Term& t, Place& place);
+  std::vector<Bound> bounds_of(const Term& reduction);
+  ir::Expr used_extent(const Term& t, const std::string& index) const;
+  Term with_new_values(const Term& t, const std::string& own) const;
+  void add_domains(Equation& e) const;
+
+  const Definition& d_;
+  std::vector<Equation> all_;
+  std::map<std::string, std::vector<ir::Expr>, std::less<>> shapes_;
+  std::map<std::string, std::string, std::less<>> types_;
+  std::map<std::string, std::string, std::less<>> renamed_;  ///< of inouts: the new values
+  std::map<std::string, std::string> parts_;                 ///< by statement and text
+  std::set<std::string, std::less<>> names_;
+  std::string flaw_;
+  Span flaw_span_;
+};
+
+}  // namespace hone::ops

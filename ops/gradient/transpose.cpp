@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/gradient/transpose.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "ops/gradient/terms.h"
+
+namespace hone::ops {
+
+using ir::Expr;
+
+namespace {
+
+/// An index of a scope that no text can name.
+std::string inner_name(const std::string& name) { return name + "'"; }
+
+std::string outer_name(const std::string& name) { return name.substr(0, name.find('\'')); }
+
+/// What reads stand in a term at its top: a product's factors that are reads.
+bool is_read(const Term& t) { return t.kind == Term::kAccess; }
+
+/// `t` with 0 for what its reads have outside of tensors, where their indices are `loose`.
+template <class F>
+Term guarded(const Equations& e, const Term& t, const F& loose) {
+  return replaced(t, [&](const Term& p) -> std::optional<Term> {
+    if (!is_read(p) || !loose(p)) return {};
+    Term out = p;
+    if (out.guarded) out.args.back() = guarded(e, out.args.back(), loose);
+    Term no;
+    no.kind = Term::kBool;
+    return with_else(out, e.type_of(p) == "bool" ? no : whole_term(0));
+  });
+}
+
+bool has_read(const Term& t) { return any_part(t, is_read); }
+
+Term condition_term(const Condition& c) {
+  return c.holds ? c.term : prefix_term(Term::kNot, c.term);
+}
+
+Term where_all(const std::vector<Condition>& conditions, Term value) {
+  if (conditions.empty()) return value;
+  if (conditions.size() == 1 && !conditions[0].holds) {
+    return call_term("select", {conditions[0].term, whole_term(0), std::move(value)});
+  }
+  // What data says is read where the indices allow it.
+  std::vector<Term> terms, of_data;
+  for (const Condition& c : conditions) {
+    (has_read(c.term) ? of_data : terms).push_back(condition_term(c));
+  }
+  if (!of_data.empty()) value = select_term(all_of_terms(of_data), std::move(value));
+  return terms.empty() ? value : select_term(all_of_terms(terms), std::move(value));
+}
+
+}  // namespace
+
+Term Addend::term(bool positive) const {
+  if (reduced.empty()) return outer.term(positive);
+  Term sum;
+  sum.kind = Term::kReduce;
+  sum.name = "sum";
+  sum.args = {where_all(inside, inner.term())};
+  for (const Bound& b : reduced) {
+    sum.ranges.push_back({b.name, {}, {index_term(b.lo), index_term(b.hi)}});
+  }
+  Monomial all = outer;
+  all.factors.push_back(sum);
+  return all.term(positive);
+}
+
+Prover Transposition::prover() const {
+  static const std::vector<ir::Dim> kNone;
+  Prover out(kNone);
+  for (const Bound& b : target_.indices) out.add_variable({b.name, b.lo, b.hi});
+  for (const Variable& v : variables_) {
+    if (!v.value) out.add_variable({v.range.name, solved(v.range.lo), solved(v.range.hi)});
+  }
+  for (const Term& t : target_.domain) {
+    if (const Expr c = index_expr(e_.op(), t)) out.add_fact(c);
+  }
+  return out;
+}
+
+/// Gives the indices of the scope names that no element of the target has.
+void Transposition::open(Contribution& c) {
+  const auto inner = [&](const Term& t) {
+    return replaced(t, [&](const Term& p) -> std::optional<Term> {
+      const auto here = std::any_of(c.scope.begin(), c.scope.end(),
+                                    [&](const Bound& b) { return b.name == p.name; });
+      if (p.kind != Term::kName || !here) return {};
+      return name_term(inner_name(p.name));
+    });
+  };
+  for (Term& t : c.at) t = inner(t);
+  for (Condition& k : c.conditions) k.term = inner(k.term);
+  for (Term& t : c.value.factors) t = inner(t);
+  for (Term& t : c.value.divisors) t = inner(t);
+  for (size_t i = 0; i < c.scope.size(); ++i) {
+    Variable v;
+    v.range = c.scope[i];
+    v.range.name = inner_name(c.scope[i].name);
+    for (const Bound& b : c.scope) {
+      v.range.lo = with_value(v.range.lo, b.name, ir::make_var(inner_name(b.name)));
+      v.range.hi = with_value(v.range.hi, b.name, ir::make_var(inner_name(b.name)));
+    }
+    v.outer = i < c.outer;
+    variables_.push_back(std::move(v));
+  }
+}
+
+/// A term with what is solved in the place of the indices.
+Term Transposition::placed(const Term& t) const {
+  return replaced(t, [&](const Term& p) -> std::optional<Term> {
+    if (p.kind == Term::kName) {
+      const Expr value = solved(ir::make_var(p.name));
+      if (value->op == ir::Op::kVar && value->name == p.name) return {};
+      return index_term(value);
+    }
+    if (p.kind != Term::kAccess) return {};
+    Term out = p;
+    for (size_t i = 0; i < p.args.size(); ++i) {
+      const Expr index = i < p.index_count() ? index_expr(e_.op(), p.args[i]) : Expr();
+      out.args[i] = index ? index_term(solved(index)) : placed(p.args[i]);
+    }
+    return out;
+  });
+}
+
+/// Reads of the product at what may be outside of its range give 0 there; false where a condition
+/// is needed for it.
+bool Transposition::guard_reads(const Contribution& c, const std::set<std::string>& loose,
+                                std::vector<Term>& factors) const {
+  const auto is_loose = [&](const Term& t) {
+    return std::any_of(loose.begin(), loose.end(),
+                       [&](const std::string& name) { return mentions(t, name); });
+  };
+  std::set<std::string> covered;
+  for (const Term& f : c.value.factors) {
+    if (!is_read(f)) continue;
+    for (size_t d = 0; d < f.index_count(); ++d) {
+      if (f.args[d].kind != Term::kName || loose.count(f.args[d].name) == 0) continue;
+      const auto v = std::find_if(variables_.begin(), variables_.end(), [&](const Variable& x) {
+        return x.range.name == f.args[d].name;
+      });
+      int64_t lo = -1;
+      const Equation* from = e_.find(c.from);
+      // The gradient of an element has the indices of the equation.
+      const bool seed = &f == &c.value.factors[0] && d < from->indices.size();
+      const bool known = seed || e_.has_shape(f.name);
+      if (!known || !ir::is_const(v->range.lo, &lo) || lo != 0) continue;
+      const Expr extent = seed ? from->indices[d].hi : e_.shape(f.name)[d];
+      if (equal_index(extent, v->range.hi)) covered.insert(f.args[d].name);
+    }
+  }
+  if (covered.size() != loose.size()) return false;
+  for (size_t i = 0; i < c.value.factors.size(); ++i) {
+    const Term& f = c.value.factors[i];
+    if (!is_loose(f)) continue;
+    if (!is_read(f)) return false;
+    factors[i] = placed(guarded(e_, f, is_loose));
+  }
+  return std::none_of(c.value.divisors.begin(), c.value.divisors.end(), is_loose);
+}
+
+/// A condition in which what is read counts as indices do.
+Term Transposition::range_term(const Expr& e) const {
+  return replaced(index_term(e), [&](const Term& p) -> std::optional<Term> {
+    if (!is_read(p) || e_.type_of(p) == "i64") return {};
+    return cast_term("i64", p);
+  });
+}
+
+/// Is it an index of the target that has this range?
+bool Transposition::spans(const Expr& value, const Bound& range) const {
+  return value->op == ir::Op::kVar &&
+         std::any_of(target_.indices.begin(), target_.indices.end(), [&](const Bound& b) {
+           return b.name == value->name && equal_index(b.lo, solved(range.lo)) &&
+                  equal_index(b.hi, solved(range.hi));
+         });
+}
+
+/// The conditions under which a term counts.
+void Transposition::require(const Contribution& c, std::vector<Term>& factors,
+                            std::vector<Condition>& out) {
+  const Prover sure = prover();
+  std::set<std::string> loose;
+  std::vector<Condition> ranges;
+  for (const Variable& v : variables_) {
+    if (!v.value || v.sure) continue;
+    const Expr value = solved(v.value);
+    if (spans(value, v.range)) continue;
+    for (const Expr& side : {ir::make_binary(ir::Op::kLe, v.range.lo, value),
+                             ir::make_binary(ir::Op::kLt, value, v.range.hi)}) {
+      const Expr here = solved(side);
+      if (sure.implies(here)) continue;
+      loose.insert(v.range.name);
+      ranges.push_back({range_term(here)});
+    }
+  }
+  const bool kept = loose.empty() || guard_reads(c, loose, factors);
+  if (!kept) {
+    for (size_t i = 0; i < factors.size(); ++i) factors[i] = placed(c.value.factors[i]);
+    out.insert(out.end(), ranges.begin(), ranges.end());
+  }
+  for (const Condition& k : c.conditions) {
+    Expr e = index_expr(e_.op(), k.term);
+    if (e && !reads_data(e)) {
+      e = possible(solved(k.holds ? e : negated(e)));
+      if (!sure.implies(e)) out.push_back({index_term(e)});
+      continue;
+    }
+    const auto is_loose = [&](const Term& t) {
+      return kept && std::any_of(loose.begin(), loose.end(),
+                                 [&](const std::string& name) { return mentions(t, name); });
+    };
+    out.push_back({placed(guarded(e_, k.term, is_loose)), k.holds});
+  }
+  for (const Expr& e : equalities_) out.push_back({index_term(solved(e))});
+  if (divisible_.empty()) return;
+  // Where a quotient is none, the gradient that is read counts as 0, and so does the product.
+  std::vector<Term> whole;
+  for (const Expr& e : divisible_) whole.push_back(index_term(solved(e)));
+  if (kept && out.empty()) {
+    factors[0] = select_term(all_of_terms(whole), factors[0]);
+  } else {
+    out.insert(out.begin(), {all_of_terms(whole)});
+  }
+}
+
+/// What is defined in a part of its range only is read there.
+void Transposition::require_domains(const Contribution& c, std::vector<Condition>& out) const {
+  const Prover sure = prover();
+  const auto add = [&](const Term& condition) {
+    const Expr e = index_expr(e_.op(), condition);
+    if (!e) return;
+    const Expr here = solved(e);
+    if (has_open(here) || sure.implies(here)) return;  // sums are limited by what they read
+    const Term t = index_term(here);
+    const bool known =
+        std::any_of(out.begin(), out.end(), [&](const Condition& k) { return same(k.term, t); });
+    if (!known) out.push_back({t});
+  };
+  const auto inner = [&](const Equation& from, const std::vector<Term>& at) {
+    for (const Term& condition : from.domain) {
+      add(replaced(condition, [&](const Term& n) -> std::optional<Term> {
+        for (size_t k = 0; n.kind == Term::kName && k < from.indices.size(); ++k) {
+          if (from.indices[k].name == n.name) return at[k];
+        }
+        return {};
+      }));
+    }
+  };
+  const Equation& of = *e_.find(c.from);
+  std::vector<Term> own;
+  for (const Bound& b : of.indices) own.push_back(name_term(inner_name(b.name)));
+  inner(of, own);
+  for (const auto* terms : {&c.value.factors, &c.value.divisors}) {
+    for (const Term& t : *terms) {
+      any_part(t, [&](const Term& p) {
+        const Equation* from = is_read(p) && !p.guarded ? e_.find(p.name) : nullptr;
+        if (from) inner(*from, p.args);
+        return false;
+      });
+    }
+  }
+}
+
+/// Gives what is still summed over names that the text can have.
+void Transposition::name_variables() {
+  std::set<std::string> used;
+  for (const Bound& b : target_.indices) used.insert(b.name);
+  std::vector<Variable> named;
+  for (Variable& v : variables_) {
+    if (v.value) continue;
+    const std::string base = outer_name(v.range.name);
+    std::string name = base;
+    for (int i = 2;
+         used.count(name) != 0 || (name != base && e_.taken(name) && made_.count(name) == 0); ++i) {
+      name = base + std::to_string(i);
+    }
+    if (name != base && made_.insert(name).second) e_.fresh(name);
+    used.insert(name);
+    Variable final;
+    final.range = {name, v.range.lo, v.range.hi};
+    v.value = ir::make_var(name);
+    v.sure = true;
+    named.push_back(std::move(final));
+  }
+  for (Variable& v : named) {
+    v.range.lo = solved(v.range.lo);
+    v.range.hi = solved(v.range.hi);
+    variables_.push_back(std::move(v));
+  }
+}
+
+Addend Transposition::assemble(const Monomial& value, std::vector<Condition> conditions) const {
+  Addend out;
+  for (const Variable& v : variables_) {
+    if (!v.value) out.reduced.push_back(v.range);
+  }
+  const auto inside = [&](const Term& t) {
+    return std::any_of(out.reduced.begin(), out.reduced.end(),
+                       [&](const Bound& b) { return mentions(t, b.name); });
+  };
+  out.outer.coefficient = value.coefficient;
+  for (const Term& t : value.factors) (inside(t) ? out.inner : out.outer).factors.push_back(t);
+  for (const Term& t : value.divisors) (inside(t) ? out.inner : out.outer).divisors.push_back(t);
+  std::stable_partition(conditions.begin(), conditions.end(),
+                        [](const Condition& c) { return !has_read(c.term); });
+  for (Condition& c : conditions) {
+    (inside(c.term) ? out.inside : out.outside).push_back(std::move(c));
+  }
+  if (!out.reduced.empty() && out.inner.factors.empty())
+    std::swap(out.inner.factors, out.outer.factors);
+  return out;
+}
+
+Result<std::optional<Addend>> Transposition::run(Contribution c) {
+  open(c);
+  if (const auto flaw = solve(c)) return Failure{ErrorCode::kUnsupported, *flaw};
+  name_variables();
+  Monomial value = c.value;
+  for (Term& t : value.factors) t = placed(t);
+  for (Term& t : value.divisors) t = placed(t);
+  std::vector<Condition> conditions;
+  require(c, value.factors, conditions);
+  require_domains(c, conditions);
+  for (const Condition& k : conditions) {
+    const Expr e = k.holds ? index_expr(e_.op(), k.term) : Expr();
+    if (e && !reads_data(e) && impossible(e)) return std::optional<Addend>();
+  }
+  return std::optional<Addend>(assemble(value, std::move(conditions)));
+}
+
+}  // namespace hone::ops
