@@ -90,6 +90,13 @@ struct CompileOptions {
   std::string schedule = {};
 };
 
+/// Options of Op::gradient; all optional.
+struct GradientOptions {
+  /// Results and intermediates that the caller has kept: they become arguments, and are not
+  /// computed again.
+  std::vector<std::string> take = {};
+};
+
 /// A checked op of the language, free of shapes and schedules. Cheap to copy.
 class HONE_API Op {
  public:
@@ -103,6 +110,14 @@ class HONE_API Op {
   const std::string& text() const;
   /// Its parameters, in the order of its text: arguments, then outputs.
   std::vector<Param> params() const;
+  /// The adjoint op. From the arguments and the gradients of the results, `dY`, it makes the
+  /// gradients of the arguments `wrt`, `dA`. Where `wrt` is empty these are all tensors of floats.
+  /// It leaves out the arguments that it does not read, as params() tells. Throws Error,
+  /// kUnsupported and the place underlined, for what has no derivative; kNotFound for names that
+  /// the op has not.
+  Op gradient(const std::vector<std::string>& wrt = {}, const GradientOptions& options = {}) const;
+  Result<Op> try_gradient(const std::vector<std::string>& wrt = {},
+                          const GradientOptions& options = {}) const;
 
  private:
   friend class Engine;

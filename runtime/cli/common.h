@@ -86,5 +86,6 @@ extern const Verb kBenchVerb;
 extern const Verb kFuzzVerb;
 extern const Verb kTargetVerb;
 extern const Verb kOpsVerb;
+extern const Verb kGradVerb;
 
 }  // namespace hone::runtime

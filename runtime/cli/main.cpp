@@ -9,8 +9,8 @@ namespace {
 
 using namespace hone::runtime;
 
-constexpr const Verb* kVerbs[] = {&kRunVerb,   &kTuneVerb, &kShowVerb,   &kCacheVerb,
-                                  &kBenchVerb, &kFuzzVerb, &kTargetVerb, &kOpsVerb};
+constexpr const Verb* kVerbs[] = {&kRunVerb,  &kTuneVerb,   &kShowVerb, &kCacheVerb, &kBenchVerb,
+                                  &kFuzzVerb, &kTargetVerb, &kOpsVerb,  &kGradVerb};
 
 }  // namespace
 

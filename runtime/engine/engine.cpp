@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The public faces of engine and op: thin members over EngineState.
+#include "ops/gradient/gradient.h"
 #include "ops/params.h"
 #include "runtime/cache/text.h"
 #include "runtime/engine/engine_state.h"
@@ -34,6 +35,17 @@ Op Op::parse(std::string_view text) { return value_or_raise(try_parse(text)); }
 const std::string& Op::name() const { return state_->op.name(); }
 const std::string& Op::text() const { return state_->op.text(); }
 std::vector<Param> Op::params() const { return ops::params_of(state_->op); }
+
+Result<Op> Op::try_gradient(const std::vector<std::string>& wrt,
+                            const GradientOptions& options) const {
+  auto op = ops::gradient(state_->op, {wrt, options.take});
+  if (!op) return op.failure();
+  return Op(std::make_shared<runtime::OpState>(runtime::OpState{std::move(*op)}));
+}
+
+Op Op::gradient(const std::vector<std::string>& wrt, const GradientOptions& options) const {
+  return value_or_raise(try_gradient(wrt, options));
+}
 
 Result<Engine> Engine::try_create(EngineOptions options) {
   auto state = runtime::EngineState::create(std::move(options));

@@ -89,7 +89,7 @@ TEST_CASE("cli: user errors end with 2 and say where") {
   CHECK(json.has("{\"error\":\""));
   CHECK(hone("--help").code == 0);
   for (const char* verb :
-       {"run", "tune", "show", "cache", "cache export", "bench", "fuzz", "target", "ops"}) {
+       {"run", "tune", "show", "cache", "cache export", "bench", "fuzz", "target", "ops", "grad"}) {
     CHECK(hone(std::string(verb) + " --help").has("--help"));
   }
 }
