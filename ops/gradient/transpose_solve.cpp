@@ -81,8 +81,9 @@ Transposition::Variable* Transposition::open_variable(const std::string& name) {
 }
 
 bool Transposition::has_open(const Expr& e) const {
-  return std::any_of(variables_.begin(), variables_.end(),
-                     [&](const Variable& v) { return !v.value && ir::mentions_var(e, v.range.name); });
+  return std::any_of(variables_.begin(), variables_.end(), [&](const Variable& v) {
+    return !v.value && ir::mentions_var(e, v.range.name);
+  });
 }
 
 /// `e` with all that is solved in place.
