@@ -53,9 +53,7 @@ bool is_zero(const IndexVar& v) {
 }
 
 /// Vectors of a value's elements for one of what it is computed in, which is 32 bits wide at least.
-double share_of_vector(DType type) {
-  return std::min(1.0, static_cast<double>(size_of(type)) / 4);
-}
+double share_of_vector(DType type) { return std::min(1.0, static_cast<double>(size_of(type)) / 4); }
 
 Expr at_zero(const Expr& e, const std::string& var) {
   return ir::rewrite(e, [&](const Expr& x) {

@@ -27,6 +27,22 @@ bool is_position(const std::string& reduction) {
   return reduction == "argmax" || reduction == "argmin";
 }
 
+/// What `old = value`, `old += value` and the like leave in the element.
+Term combined(Assign assign, const Term& old, const Term& value) {
+  switch (assign) {
+    case Assign::kSet:
+      return value;
+    case Assign::kAdd:
+      return infix_term(Infix::kAdd, old, value);
+    case Assign::kMul:
+      return infix_term(Infix::kMul, old, value);
+    case Assign::kMax:
+    case Assign::kMin:
+      return call_term(std::string(row_of(assign).reduction), {old, value});
+  }
+  return value;
+}
+
 }  // namespace
 
 Term Equation::element() const {
@@ -90,7 +106,7 @@ Result<Done> Equations::build() {
     for (const Expr& extent : b.shape) shapes_[b.name].push_back(tidy(extent));
   }
   for (const Argument& a : d_.args) shapes_[a.name];  // of scalars, too
-  for (size_t i = 0; i < d_.statements.size(); ++i) add_statement(i);
+  for (size_t i = 0; i < d_.statements.size() && flaw_.empty(); ++i) add_statement(i);
   if (flaw_.empty()) return Done{};
   Diagnostics diagnostics(d_.source);
   diagnostics.error(flaw_span_, flaw_, ErrorCode::kUnsupported);
@@ -131,6 +147,11 @@ Term Equations::with_new_values(const Term& t, const std::string& own) const {
 
 void Equations::add_statement(size_t i) {
   const Statement& s = d_.statements[i];
+  if (s.scatters()) {
+    flaw_ = "a scatter: its gradient is not made yet";
+    flaw_span_ = s.span;
+    return;
+  }
   const Argument* a = d_.arg(s.name);
   const bool inout = a && a->role == ir::Role::kInOut;
   Equation e;
@@ -145,7 +166,7 @@ void Equations::add_statement(size_t i) {
   Term old = access_term(s.name, old_at);
   old.span = s.span;
   Term value = with_new_values(s.value, s.name);
-  if (s.accumulate) value = infix_term(Infix::kAdd, old, value);
+  value = combined(s.assign, old, value);
   if (!s.where.empty() && s.otherwise.empty() && !inout) {
     e.domain = s.where;
   } else if (!s.where.empty()) {

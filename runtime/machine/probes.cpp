@@ -157,15 +157,15 @@ alignas(64) constexpr std::array<uint8_t, 64> kOnes = [] {
                        : clobber, "memory");                                                       \
     }                                                                                              \
     static void fill(char* to) {                                                                   \
-      __asm__ volatile(load " %1, " reg "\n"                                                       \
-                       HONE_GROUP(moves, step, store " " reg ", hone_at(%0)\n")                    \
+      __asm__ volatile(load " %1, " reg                                                            \
+                            "\n" HONE_GROUP(moves, step, store " " reg ", hone_at(%0)\n")          \
                        :                                                                           \
                        : "r"(to), "m"(kOnes)                                                       \
                        : clobber, "memory");                                                       \
     }                                                                                              \
     static void fill_around(char* to) {                                                            \
-      __asm__ volatile(load " %1, " reg "\n"                                                       \
-                       HONE_GROUP(moves, step, stream " " reg ", hone_at(%0)\n")                   \
+      __asm__ volatile(load " %1, " reg                                                            \
+                            "\n" HONE_GROUP(moves, step, stream " " reg ", hone_at(%0)\n")         \
                        :                                                                           \
                        : "r"(to), "m"(kOnes)                                                       \
                        : clobber, "memory");                                                       \
