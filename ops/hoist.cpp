@@ -52,7 +52,7 @@ bool is_zero(const IndexVar& v) {
   return (!v.lo || ir::is_const(v.lo, &from)) && from == 0 && ir::is_const(v.hi, &to) && to == 1;
 }
 
-/// Vectors of a value's elements for one of what it is computed in, which is 32 bits wide at least.
+/// Vectors that elements of a type fill for one that they are computed in: of 32 bits at least.
 double share_of_vector(DType type) { return std::min(1.0, static_cast<double>(size_of(type)) / 4); }
 
 Expr at_zero(const Expr& e, const std::string& var) {
