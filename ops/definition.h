@@ -21,6 +21,9 @@ std::shared_ptr<const Definition> parse_definition(Parser& parser,
 Result<std::shared_ptr<const Source>> make_source(std::string_view text, std::string_view origin,
                                                   int line);
 
+/// Tells that `name`, a span of the text, begins a problem and names no op.
+void tell_unknown_op(Span name, const Library* library, Diagnostics& diagnostics);
+
 /// One op that is all of `text`; `origin` and `line` say in errors where it stands.
 Result<Op> parse_op(std::string_view text, std::string_view origin, int line, bool trusted = false);
 

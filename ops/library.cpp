@@ -3,42 +3,11 @@
 
 #include <algorithm>
 
+#include "ops/cases.h"
 #include "ops/definition.h"
 #include "ops/stock.h"
 
 namespace hone::ops {
-namespace {
-
-/// The rest of the line after `at`, without a comment and spaces around it.
-std::string_view rest_of_line(std::string_view text, size_t at) {
-  std::string_view line = text.substr(at, text.find('\n', at) - at);
-  line = line.substr(0, line.find('#'));
-  while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
-  while (!line.empty() && (line.back() == ' ' || line.back() == '\t' || line.back() == '\r')) {
-    line.remove_suffix(1);
-  }
-  return line;
-}
-
-/// `case small NAME ...` at `at`; returns where its line ends.
-size_t parse_case(const Source& source, size_t at, Library& library, Diagnostics& diagnostics) {
-  const std::string_view text = source.text;
-  const size_t end = std::min(text.find('\n', at), text.size());
-  std::string_view line = rest_of_line(text, at + std::string_view("case").size());
-  Case c;
-  c.small = line.starts_with("small ");
-  if (!c.small && !line.starts_with("bench ")) {
-    diagnostics.error({static_cast<int>(at), static_cast<int>(end)},
-                      "a case is `case small NAME M=1 ...` or `case bench NAME M=1 ...`",
-                      ErrorCode::kSyntax);
-    return end;
-  }
-  c.problem = line.substr(std::string_view("small ").size());
-  library.cases.push_back(std::move(c));
-  return end;
-}
-
-}  // namespace
 
 const Op* Library::find(std::string_view name) const {
   for (const Op& op : ops) {
@@ -47,15 +16,17 @@ const Op* Library::find(std::string_view name) const {
   return nullptr;
 }
 
-Result<Library> parse_library(std::string_view text, std::string_view origin) {
+Result<Library> parse_library(std::string_view text, std::string_view origin,
+                              const Library* known) {
   auto source = make_source(text, origin, 1);
   if (!source) return source.failure();
   Diagnostics diagnostics(*source);
   Library library;
   ScalarFunctions functions;
-  size_t at = 0;
+  CaseLines cases;
+  int at = 0;
   while (!diagnostics.full()) {
-    Parser parser(diagnostics, static_cast<int>(at), functions);
+    Parser parser(diagnostics, at, functions);
     const Token next = parser.peek();
     if (next.kind == Token::kEnd && !parser.stuck()) break;
     if (parser.stuck()) {
@@ -64,14 +35,16 @@ Result<Library> parse_library(std::string_view text, std::string_view origin) {
       continue;
     }
     if (next.is("case")) {
-      at = parse_case(**source, next.span.begin, library, diagnostics);
+      at = cases.read(next.span.begin, library, diagnostics);
       continue;
     }
     if (next.is("fn")) {
       FunctionParser(parser).parse();
       if (parser.stuck()) parser.skip_to_op();
     } else if (next.is("op")) {
+      const size_t before = diagnostics.count();
       Op op{parse_definition(parser, *source, diagnostics)};
+      if (diagnostics.count() > before) cases.leave_out(op.name());
       if (!op.name().empty() && library.find(op.name())) {
         diagnostics.error(op.definition->span,
                           fmt::format("there are two ops named `{}`", op.name()));
@@ -89,6 +62,7 @@ Result<Library> parse_library(std::string_view text, std::string_view origin) {
     at = parser.position();
   }
   functions.tell_uncalled(diagnostics);
+  cases.check(library, known, diagnostics);
   if (diagnostics.failed()) return diagnostics.failure();
   return library;
 }

@@ -40,8 +40,10 @@ struct Library {
   const Op* find(std::string_view name) const;
 };
 
-/// Parses a file of ops and cases; `origin` names it in errors.
-Result<Library> parse_library(std::string_view text, std::string_view origin);
+/// Parses a file of ops and cases; `origin` names it in errors. Cases are of its own ops, the stock
+/// ones and those `known` besides (may be null).
+Result<Library> parse_library(std::string_view text, std::string_view origin,
+                              const Library* known = nullptr);
 
 /// The stock ops, embedded.
 const Library& stock_library();

@@ -77,27 +77,26 @@ std::string kind_of_text(std::string_view all, std::string_view word) {
   return {};
 }
 
-Failure unknown_op(const std::shared_ptr<const Source>& source, Span span, const Library* library) {
+}  // namespace
+
+void tell_unknown_op(Span name, const Library* library, Diagnostics& diagnostics) {
   std::vector<std::string> names;
   if (library) {
     for (const Op& op : library->ops) names.push_back(op.name());
   }
-  for (const std::string_view name : stock_names()) names.emplace_back(name);
-  const std::string given = source->text.substr(span.begin, std::min(span.end - span.begin, 64));
-  Diagnostics diagnostics(source);
-  const std::string kind = kind_of_text(source->text, given);
+  for (const std::string_view stock : stock_names()) names.emplace_back(stock);
+  const std::string& all = diagnostics.source().text;
+  const std::string given = all.substr(name.begin, std::min(name.end - name.begin, 64));
+  const std::string kind = kind_of_text(all, given);
   diagnostics.error(
-      span,
+      name,
       !kind.empty() ? kind
                     : fmt::format("there is no op of this name; a problem is `NAME "
                                   "M=128 ...` or `op ... {{ ... }} M=128 ...`; the "
                                   "nearest names are {}",
                                   fmt::join(ir::nearest_words(std::move(names), given, 4), ", ")),
       ErrorCode::kNotFound);
-  return diagnostics.failure();
 }
-
-}  // namespace
 
 Result<Problem> parse_problem(std::string_view text, const Library* library) {
   const auto made = make_source(text, "", 1);
@@ -117,7 +116,9 @@ Result<Problem> parse_problem(std::string_view text, const Library* library) {
     return bind(*op, false, source, static_cast<int>(end));
   }
   if (const auto op = find_stock(name)) return bind(*op, true, source, static_cast<int>(end));
-  return unknown_op(source, {static_cast<int>(begin), static_cast<int>(end)}, library);
+  Diagnostics diagnostics(source);
+  tell_unknown_op({static_cast<int>(begin), static_cast<int>(end)}, library, diagnostics);
+  return diagnostics.failure();
 }
 
 Result<Problem> make_problem(const Op& op, std::string_view bindings, const Library*) {

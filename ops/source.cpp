@@ -91,6 +91,14 @@ void Diagnostics::consequence(Span span, std::string message) {
   add({span, true, ErrorCode::kSemantic, std::move(message)});
 }
 
+void Diagnostics::adopt(const Diagnostics& part, int begin) {
+  for (Found e : part.errors_) {
+    e.span.begin += begin;
+    e.span.end += begin;
+    add(std::move(e));
+  }
+}
+
 void Diagnostics::note(Span span, const std::string& message) {
   notes_.push_back(told(*source_, span, message));
 }

@@ -46,6 +46,8 @@ class Diagnostics {
   void consequence(Span span, std::string message);
   /// Adds what is right and may still not be what was meant.
   void note(Span span, const std::string& message);
+  /// Adds the errors of a part of this source that begins at `begin`.
+  void adopt(const Diagnostics& part, int begin);
   /// True once an error was found.
   bool failed() const { return !errors_.empty(); }
   /// How many errors were found.

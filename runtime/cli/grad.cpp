@@ -34,10 +34,12 @@ Result<ops::Op> op_of(const GradOptions& options) {
     if (!text) return text.failure();
     texts.emplace_back(std::move(*text), path);
   }
+  ops::Library known;
   for (const auto& [text, origin] : texts) {
-    const auto library = ops::parse_library(text, origin);
+    const auto library = ops::parse_library(text, origin, &known);
     if (!library) return library.failure();
     if (const ops::Op* op = found(*library)) return *op;
+    known.ops.insert(known.ops.end(), library->ops.begin(), library->ops.end());
   }
   if (const ops::Op* op = found(ops::stock_library())) return *op;
   return Failure{ErrorCode::kNotFound,

@@ -97,9 +97,11 @@ void print_op(const Common& common, const ops::Op& op, const ops::Library& libra
 
 int list_ops(const OpsOptions& options) {
   std::vector<ops::Library> libraries;
+  ops::Library known;
   const auto add = [&](std::string_view text, std::string_view origin) -> Result<Done> {
-    auto library = ops::parse_library(text, origin);
+    auto library = ops::parse_library(text, origin, &known);
     if (!library) return library.failure();
+    known.ops.insert(known.ops.end(), library->ops.begin(), library->ops.end());
     libraries.push_back(std::move(*library));
     return Done{};
   };

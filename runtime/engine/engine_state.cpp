@@ -114,7 +114,12 @@ Result<std::shared_ptr<EngineState>> EngineState::create(EngineOptions options) 
 }
 
 Result<Done> EngineState::add_ops(std::string_view text, std::string_view origin) {
-  auto parsed = ops::parse_library(text, origin);
+  std::shared_ptr<const ops::Library> known;
+  {
+    const std::lock_guard lock(mutex_);
+    known = library_;
+  }
+  auto parsed = ops::parse_library(text, origin, known.get());
   if (!parsed) return parsed.failure();
   const std::lock_guard lock(mutex_);
   auto all =

@@ -66,6 +66,39 @@ TEST_CASE("errors: all that is wrong in a file is told, names that are unused af
   CHECK(places == "1:7 4:10 6:3 6:17 8:1 9:16 9:47 10:49 10:17 ");
 }
 
+TEST_CASE("errors: a file's cases name an op and what it takes, before it or behind") {
+  const std::string file =
+      "case small f M=3\n"
+      "op f(A: f32[M]) -> (Y: f32[M]) { Y[i] = A[i] }\n"
+      "op g(A: f32[M]) -> (Y: f32[M]) { Y[i] = A[k] }\n"
+      "case small softmax M=3 N=4  # a stock op\n"
+      "case small h M=3\n"
+      "  case bench f M=q N=4  # two mistakes\n"
+      "case small g Q=1\n"
+      "case bench f \n";
+  const auto places = [](const hone::Failure& failure) {
+    std::string all;
+    std::istringstream lines(failure.message);
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with("mine.hone:")) all += line.substr(10, line.find(' ') - 11) + " ";
+    }
+    return all;
+  };
+  // Of `g`, which is wrong itself, nothing more is said.
+  const auto library = hone::ops::parse_library(file, "mine.hone");
+  REQUIRE_FALSE(library);
+  CHECK(places(library.failure()) == "3:43 5:12 6:18 6:20 8:13 ");
+  CHECK(library.failure().message.find("`f` has nothing named `N`") != std::string::npos);
+
+  // Ops of another file, which was read before, count as well.
+  const auto other = hone::ops::parse_library("op h(A: f32[M]) -> (Y: f32[M]) { Y[i] = A[i] }", "");
+  REQUIRE(other);
+  const auto both =
+      hone::ops::parse_library("case small h M=3\ncase small h N=3\n", "mine.hone", &*other);
+  REQUIRE_FALSE(both);
+  CHECK(places(both.failure()) == "2:14 2:17 ");
+}
+
 TEST_CASE("errors: a hostile text gets a few errors, soon") {
   std::string text = "op f(A: f32[M]) -> (Y: f32[M]) {\n";
   for (int i = 0; i < 80000; ++i) text += "t[\n$a[i] = ;";
