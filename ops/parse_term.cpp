@@ -24,6 +24,9 @@ const InfixRow* infix_of(const Token& token, Infix* op) {
 
 constexpr int kComparison = 3;  // strength; comparisons do not chain
 
+/// To who writes `A[i,:]`.
+constexpr std::string_view kNoSlice = "; there are no slices: `sum[j](A[i,j])` goes over all of j";
+
 }  // namespace
 
 Term Parser::finish(Term term, int begin) {
@@ -99,7 +102,8 @@ Term Parser::parse_atom() {
   } else {
     expected(
         "a value: a number, a name, a tensor element `A[i,j]`, a reduction `sum[k](...)` or "
-        "`(`");
+        "`(`",
+        token_.is(":") ? kNoSlice : "");
     return t;
   }
   return finish(std::move(t), begin);
@@ -149,11 +153,17 @@ Term Parser::parse_access(Token name) {
   t.name = name.text;
   expect("[", "`[`");
   if (token_.kind == Token::kName) {
-    const Token next = Lexer(lexer_).next();
-    if (next.is("in") || next.is(":")) return no_reduction(name, std::move(t));
+    Lexer ahead(lexer_);
+    const Token next = ahead.next();
+    if (next.is("in") || (next.is(":") && dtype_named(ahead.next().text))) {
+      return no_reduction(name, std::move(t));
+    }
   }
   t.args = parse_list("]", kMaxRank, "an index");
   if (token_.is("(") && token_.span.begin == last_end_) return no_reduction(name, std::move(t));
+  if (token_.is("[") && token_.span.begin == last_end_) {
+    fail(token_.span, "the indices of an element stand in one pair of brackets, `A[i,j]`");
+  }
   if (accept("else")) {
     t.guarded = true;
     if (++nesting_ > kMaxDepth) fail(token_.span, "`else` is nested deeper than 200");
@@ -229,6 +239,7 @@ std::vector<Term> Parser::parse_list(std::string_view close, size_t most, std::s
       fail(list.back().span, fmt::format("{} too many: at most {} stand here", what, most));
     }
   } while (accept(","));
+  if (token_.is(":") && close == "]") expected("an operator, `,` or `]`", kNoSlice);
   expect(close, fmt::format("an operator, `,` or `{}`", close));
   return list;
 }
