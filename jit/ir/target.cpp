@@ -33,11 +33,29 @@ std::string print_bytes(int64_t bytes) {
   return fmt::format("{}", bytes);
 }
 
-/// The text with the word at `at` underlined.
-Failure fail(std::string_view text, size_t at, size_t length, std::string_view why) {
-  return Failure{ErrorCode::kSyntax, fmt::format("target: {}\n  {}\n  {}{}", why, text,
-                                                 std::string(at, ' '), std::string(length, '^'))};
-}
+/// What is wrong in a target's text, each word underlined.
+class Objections {
+ public:
+  explicit Objections(std::string_view text) : text_(text) {}
+
+  void add(size_t at, size_t length, std::string_view why) {
+    ++found_;
+    told_ += fmt::format("{}target: {}\n  {}\n  {}{}", told_.empty() ? "" : "\n", why, text_,
+                         std::string(at, ' '), std::string(length, '^'));
+  }
+  bool any() const { return found_ > 0; }
+  /// True where no more are taken.
+  bool full() const { return found_ >= kMost; }
+  Failure failure() const { return {ErrorCode::kSyntax, told_}; }
+
+ private:
+  /// Chosen: what people read (not measured).
+  static constexpr int kMost = 20;
+
+  std::string_view text_;
+  std::string told_;
+  int found_ = 0;
+};
 
 bool parse_number(std::string_view digits, int64_t* value) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), *value);
@@ -218,37 +236,41 @@ std::string assign_cuda(std::string_view key, std::string_view value, Target* ta
 
 Result<Target> parse_target(std::string_view text, const Target& base) {
   Target target = base;
+  Objections wrong(text);
   bool first = true, cuda = false;
   size_t at = 0;
-  while ((at = text.find_first_not_of(' ', at)) != std::string_view::npos) {
+  while (!wrong.full() && (at = text.find_first_not_of(' ', at)) != std::string_view::npos) {
     const size_t end = std::min(text.find(' ', at), text.size());
     const std::string_view word = text.substr(at, end - at);
     const size_t equals = word.find('=');
+    std::string why;
     if (first) {
       cuda = word == "cuda";
       const bool halide = word == "halide";
       if (!cuda && !halide && word != "x86") {
-        return fail(text, at, word.size(),
-                    "a target starts with its kind; those known are `x86`, `halide` and `cuda`");
+        // What its words would mean is not known.
+        wrong.add(at, word.size(),
+                  "a target starts with its kind; those known are `x86`, `halide` and `cuda`");
+        return wrong.failure();
       }
       if (cuda != base.is_cuda()) target = Target{};
       target.halide = halide, target.fast_float = false, target.autoschedule.clear();
     } else if (equals == std::string_view::npos) {
-      return fail(text, at, word.size(), "expected key=value");
+      why = "expected key=value";
     } else {
       const std::string_view key = word.substr(0, equals), value = word.substr(equals + 1);
-      std::string why;
       if (!target.halide || !assign_halide(key, value, &target, &why)) {
         why = cuda ? assign_cuda(key, value, &target) : assign(key, value, &target);
       }
-      if (!why.empty()) return fail(text, at, word.size(), why);
     }
+    if (!why.empty()) wrong.add(at, word.size(), why);
     first = false;
     at = end;
   }
-  if (cuda && target.sm == 0) {
-    return fail(text, 0, text.size(), "which GPU to compile for is not said; add `sm=90` or so");
+  if (cuda && target.sm == 0 && !wrong.any()) {
+    wrong.add(0, text.size(), "which GPU to compile for is not said; add `sm=90` or so");
   }
+  if (wrong.any()) return wrong.failure();
   return target;
 }
 

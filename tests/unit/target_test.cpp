@@ -85,4 +85,13 @@ TEST_CASE("target: errors underline the word and say what would do") {
   CHECK(message("x86 l2=9999999999999G").find("cache size") != std::string::npos);
   CHECK(message("x86 l9=1").find("isa cpu threads l1d l2 l3") != std::string::npos);
   CHECK(message("x86 fast").find("key=value") != std::string::npos);
+  // All at once; of another kind nothing else is said.
+  CHECK(message("x86 isa=avx3 threads=2 fast l9=1") ==
+        "target: isa takes `none` or names joined by commas: avx2 avx512 vnni bf16 avxvnni fp16\n"
+        "  x86 isa=avx3 threads=2 fast l9=1\n      ^^^^^^^^\n"
+        "target: expected key=value\n"
+        "  x86 isa=avx3 threads=2 fast l9=1\n                         ^^^^\n"
+        "target: unknown key; one of isa cpu threads l1d l2 l3\n"
+        "  x86 isa=avx3 threads=2 fast l9=1\n                              ^^^^");
+  CHECK(message("arm isa=avx3 fast").find('\n') == message("arm").find('\n'));
 }
