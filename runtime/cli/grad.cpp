@@ -64,7 +64,7 @@ int print_gradient(const GradOptions& options) {
 void declare_grad(CLI::App& app, int& exit) {
   auto options = std::make_shared<GradOptions>();
   add_common(app, options->common);
-  app.add_option("op", options->op, "The name of an op, or its text")->required();
+  app.add_option("name", options->op, "The name of an op, or its text")->required();
   app.add_option("--wrt", options->wrt,
                  "Arguments whose gradients are made, as in A,B; all tensors of floats where it is "
                  "left out")
