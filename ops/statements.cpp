@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "ops/sizes.h"
+
 namespace hone::ops {
 namespace {
 
@@ -350,6 +352,7 @@ void Statements::publish(const Statement& s, Draft& draft) {
     b.name = s.name;
     b.type = draft.stage.value->type;
     for (const Index& index : draft.vars) b.shape.push_back(index.end);
+    check_addressable(c_, b, s.span);
     at = c_.tensors.emplace(s.name, Tensor{}).first;
     at->second.buffer = c_.program.buffers.size();
     c_.program.buffers.push_back(std::move(b));
