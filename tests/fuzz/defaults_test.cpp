@@ -81,6 +81,20 @@ TEST_CASE("fuzz: defaults of the library's ops at random dims") {
   std::printf("%d problems\n", tried);
 }
 
+TEST_CASE("fuzz: defaults that were rejected once") {
+  for (const char* text : {
+           // Blocks of a copy were put around its loop of parts, and its square held all of them.
+           "matmul_u8i8 M=475 K=1..11 N=1",
+       }) {
+    const auto problem = ops::parse_problem(text);
+    REQUIRE_MESSAGE(problem, problem.failure().message);
+    for (const char* target : kTargets) {
+      Watched watched(target);
+      if (watched.engine) check_default(watched, *problem);
+    }
+  }
+}
+
 TEST_CASE("fuzz: every op of the library with a dim of more than 31 bits") {
   constexpr int64_t kLong = (int64_t{1} << 31) + 3;
   const auto every = static_cast<size_t>(by_effort(6, 1, 1));

@@ -10,20 +10,29 @@
 namespace hone::schedules {
 namespace {
 
+bool hosts_stages_at(const Plan& plan, const std::string& name, const std::string& loop) {
+  const auto& stages = plan.program().stages;
+  return std::any_of(stages.begin(), stages.end(), [&](const ir::Stage& other) {
+    return other.at.stage == name && other.at.loop == loop;
+  });
+}
+
 /// Loops of one iteration in front of the first longer one go inside it: they leave threads nothing
-/// to share.
+/// to share. Those that a call may make longer stay where a stage is computed in the longer one:
+/// all of their iterations would be computed there.
 void skip_single(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   size_t longer = 0;
-  while (longer < s.loops.size() &&
-         typical(plan.program(), extent_of(s, s.loops[longer].name)) == 1) {
-    for (const ir::Stage& other : plan.program().stages) {
-      if (other.at.stage == name && other.at.loop == s.loops[longer].name) return;
-    }
-    ++longer;
+  bool always = true;
+  for (; longer < s.loops.size(); ++longer) {
+    const ir::Expr extent = extent_of(s, s.loops[longer].name);
+    if (typical(plan.program(), extent) != 1) break;
+    if (hosts_stages_at(plan, name, s.loops[longer].name)) return;
+    always = always && ir::is_const(extent);
   }
   if (longer == 0 || longer == s.loops.size()) return;
   const ir::Loop& first = s.loops[longer];
+  if (!always && hosts_stages_at(plan, name, first.name)) return;
   if (first.mark != ir::Mark::kSerial || is_reduction(s, first.name)) return;
   const std::vector<std::string> roots = roots_of(s, first.name);
   for (size_t i = 0; i < longer; ++i) {
