@@ -2,12 +2,12 @@
 #include "schedules/schedule.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "schedules/read.h"
 
 namespace hone::schedules {
 namespace {
-
-/// Chosen: what people read (not measured).
-constexpr size_t kMostErrors = 20;  // that are told of one schedule
 
 /// What is wrong with the knobs of `number`, given those defined so far; empty when nothing.
 std::string knob_objection(const Number& number, std::vector<std::string>& defined) {
@@ -47,30 +47,44 @@ std::string underlined(int index, std::string_view text, const SyntaxError& erro
   return message;
 }
 
+void Objections::add(size_t index, std::string_view text, const SyntaxError& error) {
+  if (count_ == kMostObjections) return;
+  ++count_;
+  text_ += (text_.empty() ? "" : "\n") + underlined(static_cast<int>(index), text, error);
+}
+
+std::vector<ReadStep> read_steps(std::string_view text) {
+  std::vector<ReadStep> out;
+  std::vector<std::string> defined;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find_first_of(";\n"), text.size());
+    ReadStep one{text.substr(0, end), {}, {}};
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (one.text.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    if (auto step = parse_step(one.text)) {
+      for (const Number* number : step->numbers()) {
+        std::string objection = knob_objection(*number, defined);
+        if (!objection.empty()) one.flaws.push_back({0, std::move(objection)});
+      }
+      one.step = *std::move(step);
+    } else {
+      one.flaws.push_back(step.failure());
+    }
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
 Result<Schedule> Schedule::parse(std::string_view text) {
   Schedule out;
-  std::vector<std::string> defined, wrong;
-  for (int index = 0; !text.empty() && wrong.size() < kMostErrors;) {
-    const size_t end = std::min(text.find_first_of(";\n"), text.size());
-    const std::string_view one = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (one.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    auto step = parse_step(one);
-    if (!step) {
-      wrong.push_back(underlined(index++, one, step.failure()));
-      continue;
-    }
-    for (const Number* number : step->numbers()) {
-      std::string objection = knob_objection(*number, defined);
-      if (!objection.empty()) wrong.push_back(underlined(index, one, {0, std::move(objection)}));
-    }
-    out.steps.push_back(*std::move(step));
-    ++index;
+  Objections wrong;
+  const std::vector<ReadStep> read = read_steps(text);
+  for (size_t i = 0; i < read.size(); ++i) {
+    for (const SyntaxError& flaw : read[i].flaws) wrong.add(i, read[i].text, flaw);
+    if (read[i].step) out.steps.push_back(*read[i].step);
   }
-  if (wrong.empty()) return out;
-  std::string all;
-  for (const std::string& one : wrong) all += (all.empty() ? "" : "\n") + one;
-  return Failure{ErrorCode::kSyntax, std::move(all)};
+  if (wrong.text().empty()) return out;
+  return Failure{ErrorCode::kSyntax, wrong.text()};
 }
 
 std::string Schedule::text() const {

@@ -27,13 +27,9 @@ std::string named(const jit::Backend& backend) {
 
 Result<schedules::Scheduled, Reject> applied(const ir::Program& program,
                                              const std::string& schedule) {
-  const auto steps = schedules::Schedule::parse(schedule);
-  if (!steps) return Reject{Reject::kIllegal, steps.failure()};
-  auto scheduled = schedules::apply(program, *steps);
-  if (!scheduled) {
-    return Reject{Reject::kIllegal, {ErrorCode::kSchedule, schedules::objections(program, *steps)}};
-  }
-  return schedules::Scheduled{*steps, *std::move(scheduled)};
+  auto scheduled = schedules::apply_text(program, schedule);
+  if (!scheduled) return Reject{Reject::kIllegal, scheduled.failure()};
+  return *std::move(scheduled);
 }
 
 }  // namespace

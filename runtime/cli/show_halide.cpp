@@ -18,14 +18,12 @@ Result<std::string> halide_text(const Common& common, const ReproLine& line) {
   if (!engine) return engine.failure();
   const auto problem = (*engine)->parse(line.problem);
   if (!problem) return problem.failure();
-  auto schedule = schedules::Schedule::parse(line.schedule);
-  if (!schedule) return schedule.failure();
-  if (!line.scheduled) *schedule = schedules::default_schedule(problem->program, *target);
-  const auto scheduled = schedules::apply(problem->program, *schedule);
-  if (!scheduled) {
-    return Failure{ErrorCode::kSchedule, schedules::objections(problem->program, *schedule)};
-  }
-  return jit::halide_program(*scheduled, *target, problem->text);
+  const std::string schedule = line.scheduled
+                                   ? line.schedule
+                                   : schedules::default_schedule(problem->program, *target).text();
+  const auto scheduled = schedules::apply_text(problem->program, schedule);
+  if (!scheduled) return scheduled.failure();
+  return jit::halide_program(scheduled->program, *target, problem->text);
 }
 
 }  // namespace hone::runtime

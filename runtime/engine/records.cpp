@@ -19,11 +19,12 @@ std::string flaw_of(const Record& r, EngineState& engine) {
   }
   // Another code generation may have known other steps.
   if (r.key.codegen != jit::kCodeGeneration) return "";
-  const auto schedule = schedules::Schedule::parse(r.schedule);
-  if (!schedule) return schedule.failure().message;
-  if (!r.ok()) return "";
-  const auto applied = schedules::apply(problem->program, *schedule);
-  return applied ? "" : schedules::objections(problem->program, *schedule);
+  if (!r.ok()) {
+    const auto schedule = schedules::Schedule::parse(r.schedule);
+    return schedule ? "" : schedule.failure().message;
+  }
+  const auto scheduled = schedules::apply_text(problem->program, r.schedule);
+  return scheduled ? "" : scheduled.failure().message;
 }
 
 }  // namespace
