@@ -201,12 +201,14 @@ void Proofs::prove_access(Draft& draft, const Access& access, size_t dim, const 
   const Expr extent = c_.buffer_of(access.load->name).shape[dim];
   if (spans_dim(draft, index, extent)) return;
   const Expr room = extent - index - ir::make_int(1);
-  const Proof low = sure.non_negative(index);
-  const Proof high = sure.non_negative(room);
+  Proof low = sure.non_negative(index);
+  Proof high = sure.non_negative(room);
   if (low == Proof::kYes && high == Proof::kYes) return;
-  const bool discarded = !access.when.empty() && when.non_negative(index) == Proof::kYes &&
-                         when.non_negative(room) == Proof::kYes;
-  if (discarded || !with_domain) {
+  if (!access.when.empty()) {  // elsewhere the value is discarded
+    low = when.non_negative(index);
+    high = when.non_negative(room);
+  }
+  if ((low == Proof::kYes && high == Proof::kYes) || !with_domain) {
     draft.guards.push_back(access.load.get());
     return;
   }

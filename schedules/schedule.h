@@ -37,9 +37,8 @@ struct Scheduled {
 /// ends can carry the marks out.
 Result<ir::Program, ir::Reject> apply(const ir::Program& program, const Schedule& schedule);
 
-/// What is wrong with the text of a schedule: every step that does not parse or does not apply,
-/// each with a caret under the word at fault. A step that needs what a wrong one makes is not
-/// judged.
+/// What is wrong with the text of a schedule: every step that does not parse or does not apply.
+/// A caret is under the word at fault. A step that needs what a wrong one makes is not judged.
 std::string objections(const ir::Program& program, std::string_view schedule);
 
 /// `program` with the steps of a text applied. The failure tells all objections.

@@ -80,8 +80,19 @@ bool lay_out(Plan& plan, const std::string& name, const Access& a, std::vector<L
       step::precompute(name, place, plan.fresh_stage(a.buffer + ".l"), std::move(layout)));
 }
 
-/// Cycles of the stage in tiles, as things lie; how its results leave is its one reader's affair.
-double cycles_in_tiles(const Plan& plan, const std::string& name) {
+/// Cycles of the stage as rules without a tile compute it, along the axis that they take.
+double cycles_without_tile(const Plan& plan, const std::string& name) {
+  const ir::Stage s = plan.stage(name);
+  const StageFacts facts = plan.facts(name);
+  const VectorAxis axis = vector_axis(plan, name, facts.store, true);
+  const auto points = static_cast<double>(facts.points(facts.extents));
+  return axis.cost * points / plan.lanes(widest_type(plan.program(), s)) /
+         plan.machine().load_ports;
+}
+
+/// Cycles of the stage, in tiles where there are any, as things lie. How its results leave is its
+/// one reader's affair.
+double cycles_as_it_lies(const Plan& plan, const std::string& name) {
   TiledReduction t{name, name, {}};
   const ir::Stage s = plan.stage(name);
   for (const ir::IndexVar& v : s.vars) t.follows[v.name] = v.name;
@@ -95,9 +106,11 @@ double cycles_in_tiles(const Plan& plan, const std::string& name) {
   }
   const StageFacts facts = plan.facts(name);
   const auto terms = static_cast<double>(facts.points(s.rvars));
-  double least = 1e300;
-  for (const TileAxes& tile : tiles_for(plan, t)) least = std::min(least, tile.cycles * terms);
-  return least;
+  const std::vector<TileAxes> tiles = tiles_for(plan, t);
+  if (tiles.empty()) return cycles_without_tile(plan, name);
+  double least = tiles[0].cycles;
+  for (const TileAxes& tile : tiles) least = std::min(least, tile.cycles);
+  return least * terms;
 }
 
 /// Lays out what is read and written for vectors along `column`; what the copies take, or less than
@@ -164,7 +177,7 @@ bool apply_operands(Plan& plan, const std::string& name) {
   for (const Access& a : facts.loads) {
     if (a.guarded || a.gathers) return plan.declines("a load of " + a.buffer + " is conditional");
   }
-  const double now = cycles_in_tiles(plan, name);
+  const double now = cycles_as_it_lies(plan, name);
   std::string best;
   double least = kWorth * now;
   bool by_results = false;
@@ -175,7 +188,7 @@ bool apply_operands(Plan& plan, const std::string& name) {
       std::string product = name;
       double out = results ? lay_out_results(plan, product, v.name) : 0;
       const double copies = out < 0 ? -1 : lay_out_for(plan, product, v.name);
-      const double then = copies < 0 ? -1 : cycles_in_tiles(plan, product);
+      const double then = copies < 0 ? -1 : cycles_as_it_lies(plan, product);
       if (copies >= 0 && copies + out > 0 && then + copies + out < least) {
         least = then + copies + out;
         best = v.name;
