@@ -148,7 +148,8 @@ VectorAxis vector_axis(const Plan& plan, const std::string& name, const Access& 
     const double results = static_cast<double>(std::max<int64_t>(reduced, 1));
     if (reduction) {
       axis.cost += reused ? kNoTile : 0;
-      axis.cost += vector_cost::kHorizontal * lanes / results;
+      // Which terms lie inside differs from result to result.
+      for (const Access& a : facts.loads) axis.cost += a.guarded ? vector_cost::kTested : 0;
     } else if (store.stride(var) != 1) {
       axis.cost += vector_cost::kScatter / results;
     }
@@ -158,6 +159,7 @@ VectorAxis vector_axis(const Plan& plan, const std::string& name, const Access& 
     const int64_t filled = (extent + lanes - 1) / lanes * lanes;
     if (reduction) extent = std::min(extent, inside(plan.program(), s.value, var));
     axis.cost *= static_cast<double>(filled) / static_cast<double>(std::max<int64_t>(extent, 1));
+    if (reduction) axis.cost += vector_cost::horizontal(s) * lanes / results;
     if (axis.cost < best.cost - 1e-9) best = axis;
   };
   for (const ir::IndexVar& v : s.vars) {

@@ -14,9 +14,17 @@ namespace vector_cost {
 /// Read as it lies, lane by lane, stored lane by lane.
 /// Tuned on: Zen 5 (AVX-512).
 inline constexpr double kLoad = 1, kGather = 16, kScatter = 24;
-/// Adding up lanes once a result.
+/// Finding out which lanes of a load lie inside its tensor.
+/// Tuned on: Zen 5 (AVX2).
+inline constexpr double kTested = 12;
+/// Adding up lanes once a result. Of floats' max and min, which propagate NaN, each step is several
+/// instructions.
 /// Tuned on: Zen 5 (AVX-512).
-inline constexpr double kHorizontal = 8;
+inline constexpr double kHorizontal = 5, kHorizontalOrder = 12;
+inline double horizontal(const ir::Stage& s) {
+  const bool order = s.reduce == ir::Reduce::kMax || s.reduce == ir::Reduce::kMin;
+  return order && is_float(s.accumulate) ? kHorizontalOrder : kHorizontal;
+}
 /// Elements apart that are read as whole vectors, and shuffles of them, two each.
 /// Tuned on: Zen 5 (AVX-512).
 inline constexpr int64_t kMostSpread = 4;

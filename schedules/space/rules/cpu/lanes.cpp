@@ -3,6 +3,7 @@
 
 #include "schedules/space/analysis/align.h"
 #include "schedules/space/analysis/axis.h"
+#include "schedules/space/analysis/results_tile.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/rules/rule.h"
 #include "schedules/steps/edit.h"
@@ -45,21 +46,72 @@ std::string cut_in_blocks(Plan& plan, const std::string& name, const std::string
   return partial;
 }
 
-/// The innermost loop over results: the stage's partial results live in it. The root: there is
-/// none.
-ir::Place home_loop(const ir::Stage& s, const std::string& lanes_loop) {
+/// The innermost loop over results that is not one of `inside`: the stage's partial results live in
+/// it. The root: there is none.
+ir::Place home_loop(const ir::Stage& s, const std::vector<std::string>& inside) {
   ir::Place loop;
   for (const ir::Loop& l : s.loops) {
-    if (l.name != lanes_loop && !is_reduction(s, l.name)) loop = {s.name, l.name};
+    const bool in = std::find(inside.begin(), inside.end(), l.name) != inside.end();
+    if (!in && !is_reduction(s, l.name)) loop = {s.name, l.name};
   }
   return loop;
+}
+
+/// Bytes that move along `var`.
+int64_t bytes_along(const Plan& plan, const StageFacts& facts, const std::string& var) {
+  int64_t bytes = 0;
+  for (const Access& a : facts.loads) {
+    if (a.stride(var) != 0) bytes += bytes_of(plan.program(), *plan.program().buffer(a.buffer));
+  }
+  return bytes;
+}
+
+/// Splits the loops over results into tiles, and puts the loops of a tile inside the others. What
+/// is read least often, since it is larger, moves along the outer ones. The loops of a tile; none
+/// where a split is refused.
+std::vector<std::string> cut_in_tiles(Plan& plan, const std::string& name,
+                                      const std::vector<TileSide>& tile) {
+  if (tile.empty()) return {};
+  const StageFacts facts = plan.facts(name);
+  std::vector<std::string> outer, inner;
+  for (const ir::IndexVar& v : plan.stage(name).vars) outer.push_back(v.name);
+  std::stable_sort(outer.begin(), outer.end(), [&](const std::string& a, const std::string& b) {
+    return bytes_along(plan, facts, a) > bytes_along(plan, facts, b);
+  });
+  for (const TileSide& side : tile) {
+    const auto h = plan.split(name, side.var, side.results, ir::Tail::kPeel);
+    if (h.outer.empty()) return {};
+    std::replace(outer.begin(), outer.end(), side.var, h.outer);
+    inner.push_back(h.inner);
+  }
+  std::vector<std::string> order = outer;
+  order.insert(order.end(), inner.begin(), inner.end());
+  const ir::Stage s = plan.stage(name);
+  for (const ir::Loop& l : s.loops) {
+    if (is_reduction(s, l.name)) order.push_back(l.name);
+  }
+  return order_loops(plan, name, order) ? inner : std::vector<std::string>();
+}
+
+/// The loops of a tile, those of partial results and those that add them up, are unrolled.
+bool unroll_tile(Plan& plan, const std::vector<std::string>& stages,
+                 const std::vector<std::string>& tile) {
+  std::vector<ir::Place> loops;
+  for (const std::string& stage : stages) {
+    for (const std::string& loop : tile) loops.push_back({stage, loop});
+  }
+  return loops.empty() || plan.add(step::unroll(loops));
 }
 
 bool factor_lanes(Plan& plan, const std::string& name, const std::string& var, int64_t lanes) {
   const int64_t extent = plan.facts(name).extent(var);
   // Lanes that no term reaches would only be added up in the end.
   while (lanes > 2 && lanes / 2 >= extent) lanes /= 2;
-  const int64_t width = lanes * std::min(kAccumulators, std::max<int64_t>(extent / lanes, 1));
+  const std::vector<TileSide> tile = results_tile(plan, name).sides;
+  int64_t results = 1;
+  for (const TileSide& side : tile) results *= side.results;
+  const int64_t accumulators = (kAccumulators + results - 1) / results;
+  const int64_t width = lanes * std::min(accumulators, std::max<int64_t>(extent / lanes, 1));
   ir::Tail tail = ir::Tail::kPeel;
   std::string stage = name;
   if (plan.stage(name).vars.empty()) {
@@ -74,6 +126,8 @@ bool factor_lanes(Plan& plan, const std::string& name, const std::string& var, i
     plan.finish(stage);
     return true;
   }
+  const std::vector<std::string> inner = cut_in_tiles(plan, stage, tile);
+  if (inner.size() != tile.size()) return false;
   const auto h = plan.split(
       stage, var, plan.knob(knob_name("w", name), {lanes, 2 * lanes, 4 * lanes, 8 * lanes}, width),
       tail);
@@ -81,12 +135,15 @@ bool factor_lanes(Plan& plan, const std::string& name, const std::string& var, i
   const std::string partial = plan.fresh_stage(name + ".p");
   if (!plan.add(step::rfactor({stage, h.inner}, partial))) return false;
   if (!vector_last(plan, stage, h.inner)) return false;
-  const ir::Place home = home_loop(plan.stage(stage), h.inner);
+  std::vector<std::string> inside = inner;
+  inside.push_back(h.inner);
+  const ir::Place home = home_loop(plan.stage(stage), inside);
   if (home.root()) return plan.declines("no loop over results is there to hold partial ones");
   if (!plan.add(step::compute({partial}, home, ir::Space::kRegisters))) return false;
   plan.finish(stage);
   plan.finish(partial);
-  return vector_last(plan, partial, h.inner);
+  if (!order_loops(plan, partial, inside)) return false;
+  return vector_last(plan, partial, h.inner) && unroll_tile(plan, {partial, stage}, inner);
 }
 
 /// Vectors of a row that are added up one by one, each on its own, rather than in a loop.
@@ -142,7 +199,8 @@ bool apply_lanes(Plan& plan, const std::string& name) {
   const bool few = vectors <= kAccumulators ||
                    (vectors <= kStraight && vectors * operations <= kLanesCode && !s.vars.empty());
   const bool alone = plan.stage(name).loops.size() == plan.stage(name).vars.size() + 1;
-  if (loop != axis.var || anywhere || (few && alone)) {
+  const bool tiles = vectors > 1 && !results_tile(plan, name).sides.empty();
+  if (loop != axis.var || anywhere || (few && alone && !tiles)) {
     if (!vector_last(plan, name, loop)) return false;
     plan.finish(name);
     return true;

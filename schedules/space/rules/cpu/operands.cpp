@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <optional>
 
 #include "schedules/space/analysis/align.h"
+#include "schedules/space/analysis/results_tile.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/analysis/tile_axes.h"
 #include "schedules/space/rules/rule.h"
@@ -80,19 +82,21 @@ bool lay_out(Plan& plan, const std::string& name, const Access& a, std::vector<L
       step::precompute(name, place, plan.fresh_stage(a.buffer + ".l"), std::move(layout)));
 }
 
-/// Cycles of the stage as rules without a tile compute it, along the axis that they take.
-double cycles_without_tile(const Plan& plan, const std::string& name) {
+/// Cycles of the stage along the axis that it reduces, in tiles of results.
+double cycles_of_dots(const Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   const StageFacts facts = plan.facts(name);
-  const VectorAxis axis = vector_axis(plan, name, facts.store, true);
+  const VectorAxis axis = vector_axis(plan, name, facts.store, false);
   const auto points = static_cast<double>(facts.points(facts.extents));
-  return axis.cost * points / plan.lanes(widest_type(plan.program(), s)) /
-         plan.machine().load_ports;
+  const double ends = static_cast<double>(facts.points(s.vars)) * vector_cost::horizontal(s);
+  const double loads = axis.cost * points / plan.lanes(widest_type(plan.program(), s)) - ends;
+  return loads * results_tile(plan, name).part / plan.machine().load_ports +
+         ends / plan.machine().arithmetic_ports;
 }
 
-/// Cycles of the stage, in tiles where there are any, as things lie. How its results leave is its
-/// one reader's affair.
-double cycles_as_it_lies(const Plan& plan, const std::string& name) {
+/// Cycles of the stage in tiles along an axis of the results, as things lie; nothing where it has
+/// none. How its results leave is its one reader's affair.
+std::optional<double> cycles_in_tiles(const Plan& plan, const std::string& name) {
   TiledReduction t{name, name, {}};
   const ir::Stage s = plan.stage(name);
   for (const ir::IndexVar& v : s.vars) t.follows[v.name] = v.name;
@@ -104,13 +108,12 @@ double cycles_as_it_lies(const Plan& plan, const std::string& name) {
       t.follows = alignment(s, reader);
     }
   }
-  const StageFacts facts = plan.facts(name);
-  const auto terms = static_cast<double>(facts.points(s.rvars));
-  const std::vector<TileAxes> tiles = tiles_for(plan, t);
-  if (tiles.empty()) return cycles_without_tile(plan, name);
-  double least = tiles[0].cycles;
-  for (const TileAxes& tile : tiles) least = std::min(least, tile.cycles);
-  return least * terms;
+  std::optional<double> least;
+  for (const TileAxes& tile : tiles_for(plan, t)) {
+    if (!least || tile.cycles < *least) least = tile.cycles;
+  }
+  if (!least) return {};
+  return *least * static_cast<double>(plan.facts(name).points(s.rvars));
 }
 
 /// Lays out what is read and written for vectors along `column`; what the copies take, or less than
@@ -177,7 +180,8 @@ bool apply_operands(Plan& plan, const std::string& name) {
   for (const Access& a : facts.loads) {
     if (a.guarded || a.gathers) return plan.declines("a load of " + a.buffer + " is conditional");
   }
-  const double now = cycles_as_it_lies(plan, name);
+  const std::optional<double> in_tiles = cycles_in_tiles(plan, name);
+  const double now = in_tiles ? *in_tiles : cycles_of_dots(plan, name);
   std::string best;
   double least = kWorth * now;
   bool by_results = false;
@@ -188,9 +192,9 @@ bool apply_operands(Plan& plan, const std::string& name) {
       std::string product = name;
       double out = results ? lay_out_results(plan, product, v.name) : 0;
       const double copies = out < 0 ? -1 : lay_out_for(plan, product, v.name);
-      const double then = copies < 0 ? -1 : cycles_as_it_lies(plan, product);
-      if (copies >= 0 && copies + out > 0 && then + copies + out < least) {
-        least = then + copies + out;
+      const auto then = copies < 0 ? std::nullopt : cycles_in_tiles(plan, product);
+      if (then && copies + out > 0 && *then + copies + out < least) {
+        least = *then + copies + out;
         best = v.name;
         by_results = results;
       }

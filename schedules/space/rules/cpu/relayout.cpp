@@ -61,16 +61,14 @@ class Relayout {
     for (const Access& a : facts_.loads) {
       const double cost = vector_cost::load(a.stride(var), a.guarded);
       c.cost += cost < vector_cost::kGather ? cost : again(a, c);
+      if (reduced && a.guarded) c.cost += vector_cost::kTested;
     }
     const double results = points(facts_, s_.rvars);
-    if (reduced) {
-      c.cost += vector_cost::kHorizontal * lanes_ / results;
-    } else if (facts_.store.stride(var) != 1) {
-      c.cost += vector_cost::kScatter / results;
-    }
+    if (!reduced && facts_.store.stride(var) != 1) c.cost += vector_cost::kScatter / results;
     const int64_t extent = facts_.extent(var), lanes = lanes_;
     c.cost *=
         static_cast<double>((extent + lanes - 1) / lanes * lanes) / static_cast<double>(extent);
+    if (reduced) c.cost += vector_cost::horizontal(s_) * lanes_ / results;
     return c;
   }
 

@@ -3,6 +3,7 @@
 
 #include "schedules/space/analysis/align.h"
 #include "schedules/space/analysis/axis.h"
+#include "schedules/space/analysis/results_tile.h"
 #include "schedules/space/analysis/row_members.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/rules/rule.h"
@@ -64,11 +65,15 @@ void bring_reuse_inside(const Plan& plan, RowMembers& members, std::vector<std::
 }
 
 /// True of a producer that has one point left in a row, and needs no other member for it. Inside it
-/// is scalar; over all rows beforehand it runs as vectors.
+/// is scalar, or reads for one result what a tile reads for many. Over all rows beforehand it runs
+/// as vectors.
 bool left_scalar(const Plan& plan, const RowMembers& members, const std::string& member) {
   const ir::Stage s = plan.stage(member);
   if (members.at(member).size() < s.vars.size()) return false;
-  if (s.reduce != ir::Reduce::kNone && reduces_along_vector(plan, member)) return false;
+  if (s.reduce != ir::Reduce::kNone && reduces_along_vector(plan, member) &&
+      results_tile(plan, member).sides.empty()) {
+    return false;
+  }
   for (const Access& a : plan.facts(member).loads) {
     for (const auto& [other, vars] : members) {
       if (plan.stage(other).output == a.buffer) return false;
@@ -221,6 +226,9 @@ bool apply_rows(Plan& plan, const std::string& name) {
     if (whole && !reduces_along_vector(plan, member)) {
       return plan.declines("stage " + member +
                            " has all its indices: a tile keeps it in registers");
+    }
+    if (whole && !results_tile(plan, member).sides.empty()) {
+      return plan.declines("results of stage " + member + " side by side share what they read");
     }
   }
   if (const std::string member = runs_across(plan, members); !member.empty()) {
