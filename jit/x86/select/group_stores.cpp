@@ -6,6 +6,7 @@
 namespace hone::jit {
 
 bool GroupStores::fills(const ir::ForStmt& s, const Affine& begin, int64_t extent, Affine& first) {
+  if (lanes_.scan) return false;
   if (lanes_.loop < 0 || lanes_.active < 0 || lanes_.condition.valid()) return false;
   if ((extent != 2 && extent != 4) || s.body.size() != 1) return false;
   const auto* store = ir::as<ir::StoreStmt>(*s.body[0]);

@@ -19,7 +19,7 @@ class GroupStores final : public SelectionPart {
       : SelectionPart(context), indices_(indices), addresses_(addresses), vectors_(vectors) {}
 
   /// Whether the loop's one store fills groups of `extent` elements, lane after lane; `first`
-  /// becomes where they begin.
+  /// becomes where they begin. Not of a scan: its lanes read what those before them stored.
   bool fills(const ir::ForStmt& s, const Affine& begin, int64_t extent, Affine& first);
   /// Emits such a loop.
   void store(const ir::ForStmt& s, const Affine& begin, int64_t extent, const Affine& first);
