@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "ops/foreign.h"
 
@@ -296,6 +297,7 @@ Statement Parser::parse_statement() {
     do {
       s.loops.push_back(parse_range());
       if (s.loops.size() > kMaxRank) fail(s.loops.back().span, "a statement has 12 such indices");
+      place_by(s, s.loops.back());
     } while (accept(","));
   }
   if (accept("where")) {
@@ -304,6 +306,18 @@ Statement Parser::parse_statement() {
   }
   s.whole = {s.span.begin, last_end_};
   return s;
+}
+
+/// A plain name that `for` has a range of is an index of terms, so on the left it is a position.
+void Parser::place_by(Statement& s, const Range& loop) {
+  for (Range& r : s.indices) {
+    if (r.name.empty() || r.name != loop.name) continue;
+    Term at;
+    at.kind = Term::kName;
+    at.name = std::exchange(r.name, {});
+    at.span = r.span;
+    r.at.push_back(std::move(at));
+  }
 }
 
 /// A plain name is an index; any other term is a position, of a scatter.

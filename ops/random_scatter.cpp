@@ -21,7 +21,7 @@ void RandomScatter::choose_indices() {
   }
 }
 
-/// Where a term goes along a dim: looked up, mostly, or reckoned.
+/// Where a term goes along a dim: looked up, mostly, or reckoned, or an index of `for` alone.
 std::string RandomScatter::position(int dim) {
   static const std::vector<std::string> types = {"i32", "i32", "i64", "i64", "i16", "i8", "u8"};
   const RandomIndex& by = maker_.pick(terms_.empty() ? all_ : terms_);
@@ -36,8 +36,12 @@ std::string RandomScatter::position(int dim) {
     return fmt::format("{}[{},{}]", ids, by.name, other.name);
   }
   if (skips_) return maker_.chance(50) ? "2*" + by.name : by.name + "-1";
-  return by.dim == dim && maker_.chance(50) ? fmt::format("D{}-1-{}", dim, by.name)
-                                            : fmt::format("{} % D{}", by.name, dim);
+  const bool turned = by.dim == dim && maker_.chance(50);
+  if (turned && kind % 2 == 0 && !terms_.empty()) {
+    alone_.insert(by.name);
+    return by.name;
+  }
+  return turned ? fmt::format("D{}-1-{}", dim, by.name) : fmt::format("{} % D{}", by.name, dim);
 }
 
 std::string RandomScatter::left() {
@@ -76,7 +80,7 @@ std::string RandomScatter::statement() {
     if (i.name[0] == 'i') before.push_back(i);
   }
   for (const RandomIndex& i : terms_) {
-    const bool stated = !looked_up_ || terms_.size() > 1 || maker_.chance(60);
+    const bool stated = !looked_up_ || terms_.size() > 1 || !alone_.empty() || maker_.chance(60);
     if (stated) ranges += (ranges.empty() ? " for " : ", ") + maker_.range(i.name, i.dim, before);
   }
   text += ranges;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "ops/random_maker.h"
@@ -29,9 +30,10 @@ class RandomScatter {
   ProblemMaker& maker_;
   const RandomTensor target_;
   Scope scope_;
-  std::vector<bool> placed_;  ///< per dim: told by a position
-  Scope terms_;               ///< indices that positions name
-  Scope all_;                 ///< those that a term's value may name
+  std::vector<bool> placed_;     ///< per dim: told by a position
+  Scope terms_;                  ///< indices that positions name
+  Scope all_;                    ///< those that a term's value may name
+  std::set<std::string> alone_;  ///< indices that are positions by themselves
   bool skips_ = false;
   bool looked_up_ = false;  ///< tensors bound the indices of terms
 };

@@ -28,6 +28,22 @@ bool mentions_name(const Term& t, const std::string& name) {
   return found;
 }
 
+/// The element that is written, by the indices of `for` that are positions by themselves: what they
+/// index bounds them, as on the right.
+Term written_by_loops(const Statement& s) {
+  Term out;
+  out.kind = Term::kAccess;
+  out.name = s.name;
+  out.span = s.span;
+  for (const Range& r : s.indices) {
+    const bool loop = !r.at.empty() && r.at[0].kind == Term::kName &&
+                      std::any_of(s.loops.begin(), s.loops.end(),
+                                  [&](const Range& l) { return l.name == r.at[0].name; });
+    out.args.push_back(loop ? r.at[0] : Term{});
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<Range> scattered_indices(const Statement& s,
@@ -50,6 +66,23 @@ std::vector<Range> scattered_indices(const Statement& s,
   }
   out.insert(out.end(), s.loops.begin(), s.loops.end());
   return out;
+}
+
+Term terms_as_reduction(const Statement& s, const std::function<bool(std::string_view)>& known) {
+  Term all;
+  all.kind = Term::kReduce;
+  all.span = s.value.span;
+  all.ranges = scattered_indices(s, known);
+  Term body;
+  body.kind = Term::kCall;
+  body.name = "max";
+  body.span = s.value.span;
+  body.args.push_back(s.value);
+  for (const Range& r : s.indices) body.args.insert(body.args.end(), r.at.begin(), r.at.end());
+  body.args.insert(body.args.end(), s.where.begin(), s.where.end());
+  body.args.push_back(written_by_loops(s));
+  all.args.push_back(std::move(body));
+  return all;
 }
 
 Statement with_scattered_indices(Statement s, const std::vector<Range>& scattered) {

@@ -14,6 +14,9 @@ namespace hone::ops {
 std::vector<Range> scattered_indices(const Statement& s,
                                      const std::function<bool(std::string_view)>& known);
 
+/// The terms of a scatter as a reduction over those indices, in which their ranges are looked for.
+Term terms_as_reduction(const Statement& s, const std::function<bool(std::string_view)>& known);
+
 /// The statement with some plain indices as positions: those named by a position that names no
 /// scattered index. `Y[n, ids[n]] += v` then goes over n as over indices of other positions.
 Statement with_scattered_indices(Statement s, const std::vector<Range>& scattered);

@@ -75,19 +75,7 @@ bool Scatters::known(std::string_view name) const {
 
 /// The statement's terms as a reduction, in which ranges are looked for.
 Term Scatters::as_reduction(const Statement& s) const {
-  Term all;
-  all.kind = Term::kReduce;
-  all.span = s.value.span;
-  all.ranges = scattered_indices(s, [&](std::string_view name) { return known(name); });
-  Term body;
-  body.kind = Term::kCall;
-  body.name = "max";
-  body.span = s.value.span;
-  body.args.push_back(s.value);
-  for (const Range& r : s.indices) body.args.insert(body.args.end(), r.at.begin(), r.at.end());
-  body.args.insert(body.args.end(), s.where.begin(), s.where.end());
-  all.args.push_back(std::move(body));
-  return all;
+  return terms_as_reduction(s, [&](std::string_view name) { return known(name); });
 }
 
 void Scatters::lower_conditions(const Statement& s, Draft& terms) {
@@ -104,17 +92,20 @@ void Scatters::lower_conditions(const Statement& s, Draft& terms) {
   }
 }
 
+/// Makes the extents known of what is written, for ranges that they bound.
+void Scatters::declare(const Statement& s, const Draft& terms) {
+  const auto [at, added] = c_.tensors.emplace(s.name, Tensor{});
+  if (!added) return;
+  at->second.buffer = c_.program.buffers.size();
+  ir::Buffer b;
+  b.name = s.name;
+  for (const Index& index : terms.vars) b.shape.push_back(index.end);
+  c_.program.buffers.push_back(std::move(b));
+}
+
 /// Lets the proofs see the element that is written, as they see a read.
 void Scatters::claim_positions(const Statement& s, Draft& terms, DType type) {
-  const auto [at, added] = c_.tensors.emplace(s.name, Tensor{});
-  if (added) {
-    at->second.buffer = c_.program.buffers.size();
-    ir::Buffer b;
-    b.name = s.name;
-    b.type = type;
-    for (const Index& index : terms.vars) b.shape.push_back(index.end);
-    c_.program.buffers.push_back(std::move(b));
-  }
+  c_.program.buffers.edit(c_.tensors.at(s.name).buffer).type = type;
   if (s.skip) return;
   std::vector<Expr> indices;
   for (size_t d = 0; d < to_.size(); ++d) {
@@ -231,6 +222,7 @@ void Scatters::lower(const Statement& written, Draft& draft, std::optional<DType
   Draft terms;
   terms.span = s.span;
   terms.vars = draft.vars;
+  declare(s, terms);
   c_.frames.push_back(&terms);
   ranges_.open_ranges(as_reduction(s), terms);
   if (!c_.failed()) lower_positions(s);

@@ -35,6 +35,7 @@ class Scatters {
   Term as_reduction(const Statement& s) const;
   void lower_positions(const Statement& s);
   void lower_conditions(const Statement& s, Draft& terms);
+  void declare(const Statement& s, const Draft& terms);
   void claim_positions(const Statement& s, Draft& terms, DType type);
   std::vector<ir::Expr> places_of(const Statement& s, const Draft& terms) const;
   void choose(const Statement& s, Draft& terms, const Value& v, DType type);

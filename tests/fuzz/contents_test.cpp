@@ -229,6 +229,14 @@ std::vector<Construct> forms() {
            });
          });
        }},
+      {"scatter by an index alone",
+       [](P p) {
+         return any_statement(p, [](auto& s) {
+           return std::any_of(s.indices.begin(), s.indices.end(), [](const ops::Range& r) {
+             return !r.at.empty() && r.at[0].kind == ops::Term::kName;
+           });
+         });
+       }},
       {"scatter where",
        [](P p) {
          return any_statement(p, [](auto& s) { return s.scatters() && !s.where.empty(); });
