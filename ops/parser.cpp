@@ -19,6 +19,18 @@ bool is_assign(std::string_view sign) {
                      [&](Assign a) { return row_of(a).text == sign; });
 }
 
+/// A plain name that `for` has a range of is an index of terms, so on the left it is a position.
+void place_by(Statement& s, const Range& loop) {
+  for (Range& r : s.indices) {
+    if (r.name.empty() || r.name != loop.name) continue;
+    Term at;
+    at.kind = Term::kName;
+    at.name = std::exchange(r.name, {});
+    at.span = r.span;
+    r.at.push_back(std::move(at));
+  }
+}
+
 }  // namespace
 
 Parser::Parser(Diagnostics& diagnostics, int begin, ScalarFunctions& functions)
@@ -306,18 +318,6 @@ Statement Parser::parse_statement() {
   }
   s.whole = {s.span.begin, last_end_};
   return s;
-}
-
-/// A plain name that `for` has a range of is an index of terms, so on the left it is a position.
-void Parser::place_by(Statement& s, const Range& loop) {
-  for (Range& r : s.indices) {
-    if (r.name.empty() || r.name != loop.name) continue;
-    Term at;
-    at.kind = Term::kName;
-    at.name = std::exchange(r.name, {});
-    at.span = r.span;
-    r.at.push_back(std::move(at));
-  }
 }
 
 /// A plain name is an index; any other term is a position, of a scatter.

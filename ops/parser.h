@@ -68,7 +68,6 @@ class Parser {
   void parse_statements(Definition& d);
   Statement parse_statement();
   void parse_left_index(Statement& s);
-  static void place_by(Statement& s, const Range& loop);
   Range parse_range();
   bool range_follows();
 

@@ -9,9 +9,8 @@
 namespace hone::ops {
 namespace {
 
-constexpr int kPrefix = 10;   // strength of unary minus, `!` and `~`
-constexpr int kPostfix = 11;  // of an access with `else`
-constexpr int kAtom = 12;
+constexpr int kPrefix = 10;  // strength of unary minus, `!` and `~`
+constexpr int kAtom = 11;
 
 constexpr std::array<InfixRow, 18> kInfix = {{
     {"||", 1, ir::Op::kOr},
@@ -43,7 +42,7 @@ int strength_of(const Term& t) {
     case Term::kBitNot:
       return kPrefix;
     case Term::kAccess:
-      return t.guarded ? kPostfix : kAtom;
+      return t.guarded ? 0 : kAtom;  // an operand has parentheses, to be read as it is meant
     default:
       return kAtom;
   }

@@ -65,10 +65,10 @@ bool Adjoint::build() {
   std::vector<std::string> order;
   for (const Equation& e : e_.all()) order.push_back(e.name);
   for (auto at = order.rbegin(); at != order.rend(); ++at) {
-    if (from_.count(*at) != 0 && !build_equation(*e_.find(*at))) return false;
+    if (from_.count(*at) != 0) build_equation(*e_.find(*at));
   }
-  return std::all_of(wrt_.begin(), wrt_.end(),
-                     [&](const std::string& name) { return build_argument(name); });
+  for (const std::string& name : wrt_) build_argument(name);
+  return true;
 }
 
 /// `dY` of a result and `dA` of an argument; of a result that is read again, `dY_total` is the
@@ -97,7 +97,7 @@ void Adjoint::name_gradients() {
 }
 
 Term Adjoint::seed_of(const Equation& e) {
-  Term seed = e.element();
+  Term seed = e.reached();
   if (names_.count(e.name) == 0) names_[e.name] = e_.fresh("d" + e.name);  // a part made since
   seed.name = names_.at(e.name);
   return seed;
@@ -160,37 +160,53 @@ void Adjoint::read_parts() {
   }
 }
 
+/// The gradient of an element of `e`, which is `value` at its indices, where `element` reads it.
+Term Adjoint::at_element(const Term& value, const Equation& e, const Term& element) const {
+  const auto placed = [&](const Term& t) {
+    return replaced(t, [&](const Term& p) -> std::optional<Term> {
+      for (size_t k = 0; p.kind == Term::kName && k < e.indices.size(); ++k) {
+        if (e.indices[k].name == p.name) return element.args[k];
+      }
+      return {};
+    });
+  };
+  if (!element.guarded) return placed(value);
+  return replaced(value, [&](const Term& p) -> std::optional<Term> {
+    if (p.kind != Term::kAccess) return {};
+    return with_else(placed(p), whole_term(0));
+  });
+}
+
 /// What a contribution is worth, with the gradient that it begins with written out if that is no
 /// line.
 Monomial Adjoint::with_seed(const Contribution& c) const {
   const auto at = inlined_.find(c.from);
   if (at == inlined_.end()) return c.value;
   const std::string& name = names_.at(c.from);
+  const Equation& from = *e_.find(c.from);
   Monomial out;
   out.coefficient = c.value.coefficient;
   out.divisors = c.value.divisors;
   for (const Term& f : c.value.factors) {
     out.multiply(replaced(f, [&](const Term& p) -> std::optional<Term> {
-      if (p.kind == Term::kAccess && p.name == name) return at->second;
+      if (p.kind == Term::kAccess && p.name == name) return at_element(at->second, from, p);
       return {};
     }));
   }
   return out;
 }
 
-bool Adjoint::add_up(const std::string& name, const Target& target, std::vector<Addend>& addends) {
+/// What contributions add to the gradient of `name`.
+std::vector<Addend> Adjoint::addends_for(const std::string& name, const Target& target) {
+  std::vector<Addend> out;
+  const bool in_steps = in_steps_.count(name) != 0;
   for (Contribution c : to_[name]) {
     c.value = with_seed(c);
     if (c.value.coefficient == 0) continue;
-    const Span span = c.span;
-    const auto addend = Transposition(e_, target, indices_made_).run(std::move(c));
-    if (!addend) {
-      diagnostics_.error(span, addend.failure().message, addend.failure().code);
-      return false;
-    }
-    if (*addend) addends.push_back(**addend);
+    auto addend = Transposition(e_, target, indices_made_, in_steps).run(std::move(c));
+    if (addend) out.push_back(*std::move(addend));
   }
-  return true;
+  return out;
 }
 
 /// Puts a gradient, which is a scaled read, into the lines of earlier steps that read it.
@@ -198,20 +214,8 @@ void Adjoint::write_out(const Equation& e, const Term& value) {
   const std::string& name = names_.at(e.name);
   for (Line& l : lines_) {
     l.value = replaced(l.value, [&](const Term& p) -> std::optional<Term> {
-      if (p.kind != Term::kAccess || p.name != name) return {};
-      return replaced(value, [&](const Term& q) -> std::optional<Term> {
-        if (q.kind != Term::kAccess) return {};
-        Term read = q;
-        for (Term& at : read.args) {
-          for (size_t k = 0; k < e.indices.size(); ++k) {
-            if (at.kind == Term::kName && at.name == e.indices[k].name) {
-              at = p.args[k];
-              break;
-            }
-          }
-        }
-        return p.guarded ? with_else(read, whole_term(0)) : read;
-      });
+      if (p.kind == Term::kAccess && p.name == name) return at_element(value, e, p);
+      return {};
     });
   }
 }
@@ -227,7 +231,7 @@ bool Adjoint::may_inline(const Equation& e, const Term& value) const {
   });
   if (limited) return false;
   if (is_scaled_read(value) || is_number(value, 0)) return true;
-  if (in_steps_.count(e.name) != 0 || uses.size() > 1) return false;
+  if (e.scatter || in_steps_.count(e.name) != 0 || uses.size() > 1) return false;
   return std::all_of(uses.begin(), uses.end(), [&](const Contribution& c) {
     const bool plain =
         std::all_of(c.at.begin(), c.at.end(), [](const Term& t) { return t.kind == Term::kName; });
@@ -248,12 +252,12 @@ bool Adjoint::stays_apart(const Contribution& c, const Term& value) const {
   });
 }
 
-bool Adjoint::build_equation(const Equation& e) {
+void Adjoint::build_equation(const Equation& e) {
   const Target target{e.name, e.indices, e.domain};
   std::vector<Addend> addends;
   const std::string& result = e_.op().statements[e.statement].name;
   const bool given = !e.part && given_.count(result) != 0;
-  if (given && names_[e.name] == given_[result]) return true;
+  if (given && names_[e.name] == given_[result]) return;
   if (given) {
     Addend own;
     Term read = e.element();
@@ -261,15 +265,91 @@ bool Adjoint::build_equation(const Equation& e) {
     own.outer.factors.push_back(std::move(read));
     addends.push_back(std::move(own));
   }
-  if (!add_up(e.name, target, addends)) return false;
-  Term value = sum_of_addends(std::move(addends), target);
-  if (may_inline(e, value)) {
-    write_out(e, value);
-    inlined_[e.name] = std::move(value);
-    return true;
+  std::vector<Addend> others = addends_for(e.name, target);
+  addends.insert(addends.end(), others.begin(), others.end());
+  Line line;
+  line.name = names_[e.name];
+  line.type = e.type;
+  line.indices = e.indices;
+  line.where = e.domain;
+  put_together(line, target, std::move(addends));
+  if (!line.scatter && may_inline(e, line.value)) {
+    write_out(e, line.value);
+    inlined_[e.name] = std::move(line.value);
+    return;
   }
-  lines_.push_back({names_[e.name], e.type, false, false, e.indices, std::move(value), e.domain});
-  return true;
+  lines_.push_back(std::move(line));
+}
+
+/// Of a scatter, indices of terms that are places by themselves have the names of the dims. Indices
+/// of other dims that positions tell have none.
+void Adjoint::name_places(Line& line) {
+  for (size_t k = 0; k < line.indices.size(); ++k) {
+    if (line.scatter->is_plain(k, line.indices[k].name)) continue;
+    const std::string to = std::exchange(line.indices[k].name, {});
+    const std::string from = line.scatter->at[k].name;
+    const auto named = [&](const Term& t) {
+      return replaced(t, [&](const Term& p) -> std::optional<Term> {
+        if (p.kind != Term::kName || p.name != from) return {};
+        return name_term(to);
+      });
+    };
+    if (line.scatter->at[k].kind != Term::kName) continue;
+    for (auto* all : {&line.scatter->at, &line.scatter->where}) {
+      for (Term& t : *all) t = named(t);
+    }
+    line.value = named(line.value);
+    for (Bound& b : line.terms) {
+      if (b.name == from) b.name = to;
+      b.lo = with_value(b.lo, from, ir::make_var(to));
+      b.hi = with_value(b.hi, from, ir::make_var(to));
+    }
+  }
+}
+
+/// The scatters among `addends`, one for those that go to the same places.
+std::vector<Line> Adjoint::take_scatters(const Target& target, std::vector<Addend>& addends) {
+  std::map<std::string, std::vector<Addend>> groups;
+  for (const Addend& a : addends) {
+    if (a.scatter) groups[a.place_text()].push_back(a);
+  }
+  std::erase_if(addends, [](const Addend& a) { return a.scatter.has_value(); });
+  std::vector<Line> out;
+  for (auto& [text, group] : groups) {
+    Line line;
+    line.indices = target.indices;
+    line.scatter = group[0].scatter;
+    line.terms = group[0].terms;
+    Target of_terms = target;
+    of_terms.indices.insert(of_terms.indices.end(), line.terms.begin(), line.terms.end());
+    line.value = sum_of_addends(std::move(group), of_terms);
+    name_places(line);
+    out.push_back(std::move(line));
+  }
+  return out;
+}
+
+/// Makes `line` the sum of `addends`. It is a scatter if they are all of one; else scatters are
+/// lines of their own.
+void Adjoint::put_together(Line& line, const Target& target, std::vector<Addend> addends) {
+  std::vector<Line> scatters = take_scatters(target, addends);
+  if (scatters.size() == 1 && addends.empty() && target.domain.empty()) {
+    line.value = std::move(scatters[0].value);
+    line.scatter = std::move(scatters[0].scatter);
+    line.terms = std::move(scatters[0].terms);
+    return;
+  }
+  for (Line& s : scatters) {
+    s.name = e_.fresh(line.name + "_at");
+    s.type = line.type;
+    Addend all;
+    std::vector<Term> at;
+    for (const Bound& b : target.indices) at.push_back(name_term(b.name));
+    all.outer.factors.push_back(access_term(s.name, std::move(at)));
+    addends.push_back(std::move(all));
+    lines_.push_back(std::move(s));
+  }
+  line.value = sum_of_addends(std::move(addends), target);
 }
 
 /// The name of an index of a gradient: what the op calls it where it reads the argument, or else
@@ -313,14 +393,15 @@ Target Adjoint::target_of(const Argument& a) {
   return out;
 }
 
-bool Adjoint::build_argument(const std::string& name) {
+void Adjoint::build_argument(const std::string& name) {
   const Argument& a = *e_.op().arg(name);
   const Target target = target_of(a);
-  std::vector<Addend> addends;
-  if (!add_up(name, target, addends)) return false;
-  Term value = sum_of_addends(std::move(addends), target);
-  lines_.push_back({made_[name], a.type, false, false, target.indices, std::move(value), {}});
-  return true;
+  Line line;
+  line.name = made_[name];
+  line.type = a.type;
+  line.indices = target.indices;
+  put_together(line, target, addends_for(name, target));
+  lines_.push_back(std::move(line));
 }
 
 }  // namespace hone::ops

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,6 +22,8 @@ struct Line {
   std::vector<Bound> indices;
   Term value;
   std::vector<Term> where;
+  std::optional<Scatter> scatter;
+  std::vector<Bound> terms;  ///< the indices of a scatter's terms
 };
 
 /// The gradients of the equations of an op, the last first, and of the arguments asked for.
@@ -40,10 +43,14 @@ class Adjoint {
   void name_gradients();
   bool collect();
   Term seed_of(const Equation& e);
+  Term at_element(const Term& value, const Equation& e, const Term& element) const;
   void read_parts();
-  bool build_equation(const Equation& e);
-  bool build_argument(const std::string& name);
-  bool add_up(const std::string& name, const Target& target, std::vector<Addend>& addends);
+  void build_equation(const Equation& e);
+  void build_argument(const std::string& name);
+  std::vector<Addend> addends_for(const std::string& name, const Target& target);
+  static void name_places(Line& line);
+  std::vector<Line> take_scatters(const Target& target, std::vector<Addend>& addends);
+  void put_together(Line& line, const Target& target, std::vector<Addend> addends);
   Monomial with_seed(const Contribution& c) const;
   void write_out(const Equation& e, const Term& value);
   bool stays_apart(const Contribution& c, const Term& value) const;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ops/gradient/terms.h"
+#include "ops/scatter_indices.h"
 
 namespace hone::ops {
 
@@ -41,6 +42,27 @@ bool repeats(const Term& t, const Equation& part, const std::vector<std::string>
                      [&](const Term& a) { return repeats(a, part, inside); });
 }
 
+/// Calls `f` with each whole term in a statement.
+template <class F>
+void each_term(const Statement& s, const F& f) {
+  f(s.value);
+  for (const auto* ranges : {&s.indices, &s.loops}) {
+    for (const Range& r : *ranges) {
+      std::for_each(r.bounds.begin(), r.bounds.end(), f);
+      std::for_each(r.at.begin(), r.at.end(), f);
+    }
+  }
+  std::for_each(s.where.begin(), s.where.end(), f);
+}
+
+/// The same in a line.
+template <class F>
+void each_term(const Line& l, const F& f) {
+  f(l.value);
+  std::for_each(l.where.begin(), l.where.end(), f);
+  if (l.scatter) std::for_each(l.scatter->at.begin(), l.scatter->at.end(), f);
+}
+
 }  // namespace
 
 Definition Assembly::definition() {
@@ -48,8 +70,7 @@ Definition Assembly::definition() {
   drop_unread();
   settle_parts();
   for (const Line& l : lines_) {
-    need(l.value);
-    for (const Term& t : l.where) need(t);
+    each_term(l, [&](const Term& t) { need(t); });
   }
   add_forward();
   state_types();
@@ -92,7 +113,10 @@ bool Assembly::is_shared(const Equation& part) const {
   for (const Line& l : lines_) {
     if (!reads(l.value, part.name)) continue;
     std::vector<std::string> around;
-    for (const Bound& b : l.indices) around.push_back(b.name);
+    for (const Bound& b : l.scatter ? l.scatter->plain(l.indices) : l.indices) {
+      around.push_back(b.name);
+    }
+    for (const Bound& b : l.terms) around.push_back(b.name);
     if (repeats(l.value, part, around)) return true;
     ++users;
   }
@@ -109,6 +133,9 @@ void Assembly::need(const Term& t) {
       const Term right = e->right();
       if (e->part) need(right);
       if (!e->part) need(with_parts(right, e->name));
+      if (e->scatter) {
+        for (const Term& at : e->scatter->at) need(at);
+      }
     }
     return false;
   });
@@ -123,7 +150,7 @@ Term Assembly::with_parts(const Term& t, const std::string& own) const {
     for (const Equation& e : e_.all()) {
       before = before && &e != of;
       if (!e.part || e.statement != of->statement || e.name == own) continue;
-      const bool kept = direct_.count(e.name) != 0;
+      const bool kept = direct_.count(e.name) != 0 || e.scatter;
       if (kept && before && e.is_value_part() && same(p, e.value)) return e.element();
       if (!kept && p.kind == Term::kAccess && p.name == e.name) return with_parts(e.right(), own);
     }
@@ -139,9 +166,11 @@ void Assembly::add_forward() {
     Line l;
     l.name = e.name;
     l.type = e.type;
-    l.typed = !e.part && (e_.op().arg(s.name) || !s.type.empty());
+    l.typed = e_.states_type(e) || (e.scatter && e_.type_of(e.value).empty());
     l.indices = e.indices;
     l.value = with_parts(e.right(), e.name);
+    l.scatter = e.scatter;
+    if (e.scatter) l.terms = e.reduced;
     l.where = e.part && e.reduction.empty() ? std::vector<Term>() : e.domain;
     if (!e.part && e.reduction.empty()) l.where = s.otherwise.empty() ? s.where : l.where;
     forward.push_back(std::move(l));
@@ -217,8 +246,6 @@ Term Assembly::with_ranges(const Term& t) const {
 }
 
 void Assembly::state_ranges() {
-  std::set<std::string> results;
-  for (const auto& [argument, name] : adjoint_.made()) results.insert(name);
   for (const auto& [result, name] : adjoint_.given()) shapes_[name] = e_.shape(result);
   for (const Line& l : lines_) {
     Statement s;
@@ -226,14 +253,8 @@ void Assembly::state_ranges() {
     if (l.typed) s.type = l.type;
     s.where = l.where.empty() ? l.where : std::vector<Term>{all_of_terms(l.where)};
     s.value = with_ranges(l.value);
-    for (const Bound& b : l.indices) {
-      bool other = false;
-      const bool said = says_extent(l.value, b.name, b.hi, !l.recurs, &other);
-      const bool result = results.count(l.name) != 0;  // a dim of another name is all that matters
-      Range r{b.name, {}, {}};
-      if (result ? other : !said || other) r.bounds = {whole_term(0), index_term(b.hi)};
-      s.indices.push_back(std::move(r));
-    }
+    for (size_t k = 0; k < l.indices.size(); ++k) s.indices.push_back(left_index(l, k));
+    if (l.scatter) state_scatter(l, s);
     std::vector<Expr> shape;
     for (const Bound& b : l.indices) shape.push_back(b.hi);
     shapes_[l.name] = std::move(shape);
@@ -241,13 +262,53 @@ void Assembly::state_ranges() {
   }
 }
 
+bool Assembly::is_result(const Line& l) const {
+  const auto& made = adjoint_.made();
+  return std::any_of(made.begin(), made.end(), [&](const auto& m) { return m.second == l.name; });
+}
+
+/// An index or a position on the left, with its range where nothing says it.
+Range Assembly::left_index(const Line& l, size_t dim) const {
+  const Bound& b = l.indices[dim];
+  Range out{b.name, {}, {}};
+  if (l.scatter && !l.scatter->is_plain(dim, b.name)) {
+    out.name.clear();
+    out.at.push_back(l.scatter->at[dim]);
+  }
+  bool other = false;
+  const bool said = out.at.empty() && says_extent(l.value, b.name, b.hi, !l.recurs, &other);
+  // Of a result a dim of another name is all that matters.
+  if (is_result(l) ? other : !said || other) out.bounds = {whole_term(0), index_term(b.hi)};
+  return out;
+}
+
+/// The rest of a scatter. Ranges are left out where positions, in this order, tell them.
+void Assembly::state_scatter(const Line& l, Statement& s) const {
+  s.assign = l.scatter->assign;
+  s.skip = l.scatter->skip;
+  if (!l.scatter->where.empty()) s.where = {all_of_terms(l.scatter->where)};
+  const auto known = [&](std::string_view name) { return is_number(e_.op(), name); };
+  const std::vector<Range> named = scattered_indices(s, known);
+  const Term all = terms_as_reduction(s, known);
+  bool told = named.size() == l.terms.size();
+  for (size_t i = 0; i < l.terms.size() && told; ++i) {
+    const Bound& b = l.terms[i];
+    int64_t lo = -1;
+    bool other = false;
+    told = named[i].name == b.name && ir::is_const(b.lo, &lo) && lo == 0 &&
+           says_extent(all.args[0], b.name, b.hi, true, &other) && !other;
+  }
+  for (const Bound& b : l.terms) {
+    if (!told) s.loops.push_back({b.name, {}, {index_term(b.lo), index_term(b.hi)}});
+  }
+}
+
 bool Assembly::is_used(const std::string& name) const {
-  const auto here = [&](const Term& t) { return mentions(t, name) || reads(t, name); };
-  return std::any_of(statements_.begin(), statements_.end(), [&](const Statement& s) {
-    bool used = here(s.value) || std::any_of(s.where.begin(), s.where.end(), here);
-    for (const Range& r : s.indices) used |= std::any_of(r.bounds.begin(), r.bounds.end(), here);
-    return used;
-  });
+  bool used = false;
+  for (const Statement& s : statements_) {
+    each_term(s, [&](const Term& t) { used |= mentions(t, name) || reads(t, name); });
+  }
+  return used;
 }
 
 void Assembly::add_arguments(Definition& d) const {
@@ -296,9 +357,12 @@ void Assembly::add_params(Definition& d) const {
       for (const Term& t : a.shape) used |= mentions(t, p.name);
     }
     for (const Statement& s : d.statements) {
-      used |= s.type == p.name || any_part(s.value, [&](const Term& t) {
-                return t.type == p.name || (t.kind == Term::kCast && t.name == p.name);
-              });
+      used |= s.type == p.name;
+      each_term(s, [&](const Term& whole) {
+        used |= any_part(whole, [&](const Term& t) {
+          return t.type == p.name || (t.kind == Term::kCast && t.name == p.name);
+        });
+      });
     }
     if (used) d.params.push_back(p);
   }

@@ -29,6 +29,9 @@ class Assembly {
   void add_forward();
   void state_types();
   void state_ranges();
+  bool is_result(const Line& l) const;
+  Range left_index(const Line& l, size_t dim) const;
+  void state_scatter(const Line& l, Statement& s) const;
   Term with_ranges(const Term& t) const;
   bool says_extent(const Term& t, const std::string& index, const ir::Expr& extent, bool lines,
                    bool* other) const;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "jit/ir/functions/function.h"
@@ -52,17 +53,6 @@ Term parsed(const char* text, const Term& x, const Term& y, const Term& v) {
   });
 }
 
-/// The place of the indices of a reduction, counted through all of them.
-Term position_of(const std::vector<Bound>& reduced) {
-  ir::Expr out;
-  for (const Bound& b : reduced) {
-    const ir::Expr var = ir::make_var(b.name);
-    const ir::Expr from_zero = reduced.size() > 1 ? var - b.lo : var;
-    out = out ? out * (b.hi - b.lo) + from_zero : from_zero;
-  }
-  return index_term(out);
-}
-
 }  // namespace
 
 Backward::Backward(Equations& equations, const std::vector<std::string>& wrt,
@@ -105,43 +95,70 @@ std::vector<Contribution> Backward::through(const std::string& name, const Term&
   found_.clear();
   if (!depends(of_.value)) return {};
   Way way;
-  way.scope = of_.indices;
+  way.scope = of_.own_indices();
   way.scope.insert(way.scope.end(), of_.reduced.begin(), of_.reduced.end());
   way.value.factors.push_back(seed);
-  if (of_.reduction == "max" || of_.reduction == "min") {
+  if (of_.scatter) {
+    for (const Term& t : of_.scatter->where) way = way.where(t);
+  }
+  const bool alone = of_.scatter && of_.reduced.empty();  // no other term goes to the element
+  if (alone) {
+    go(of_.value, std::move(way));
+  } else if (of_.reduction == "max" || of_.reduction == "min") {
     through_extreme(std::move(way));
   } else if (of_.reduction == "prod") {
     through_product(std::move(way));
+  } else if (of_.reduction == "last") {
+    through_last(std::move(way));
   } else {
     go(of_.value, std::move(way));
   }
   return std::move(found_);
 }
 
+/// What an earlier term put in the place is gone.
+void Backward::through_last(Way way) {
+  if (const auto flaw = of_.without_numbers()) return error(of_.span, *flaw);
+  const Term here =
+      infix_term(Infix::kEq, e_.last_of(of_).reached(), index_term(place_among(of_.reduced)));
+  go(of_.value, way.where(here));
+}
+
 /// The first of the greatest has all of it.
 void Backward::through_extreme(Way way) {
-  const auto varies = [](const ir::Expr& x) {
-    return x->op == ir::Op::kVar || x->op == ir::Op::kLoad;
-  };
-  for (const Bound& b : of_.reduced) {
-    if (of_.reduced.size() == 1 || !(ir::any_node(b.lo, varies) || ir::any_node(b.hi, varies))) {
-      continue;
-    }
-    error(of_.span, fmt::format("the gradient of `{}` over several indices needs plain ranges, and "
-                                "that of `{}` depends on others; reduce one index after the other",
-                                of_.reduction, b.name));
-    return;
+  if (const auto flaw = of_.without_numbers()) return error(of_.span, *flaw);
+  const Term at = first_of(of_).reached();
+  // `argmax` over one index says where that stands, over several the place among all.
+  const bool one = !of_.scatter && of_.reduced.size() == 1;
+  const Term here = one ? name_term(of_.reduced[0].name) : index_term(place_among(of_.reduced));
+  go(of_.value, way.where(infix_term(Infix::kEq, at, here)));
+}
+
+/// Which of the values that are combined is the first of the greatest or least.
+Equation Backward::first_of(const Equation& extreme) {
+  Equation first = extreme;
+  first.name = e_.fresh(extreme.name + "_at");
+  first.type = "i64";
+  first.real = false;
+  first.part = true;
+  first.accumulate.clear();
+  if (!extreme.scatter) {
+    first.reduction = "arg" + extreme.reduction;
+    e_.add(first, extreme.name);
+    return first;
   }
-  Equation at = of_;
-  at.name = e_.fresh(of_.name + "_at");
-  at.type = "i64";
-  at.real = false;
-  at.part = true;
-  at.accumulate.clear();
-  at.reduction = "arg" + of_.reduction;
-  const Term here = infix_term(Infix::kEq, at.element(), position_of(of_.reduced));
-  e_.add(std::move(at), of_.name);
-  go(of_.value, way.where(here));
+  // Compared as it is stored, which may have rounded it.
+  const bool rounded = e_.states_type(extreme) && extreme.value.kind != Term::kAccess;
+  const Term value = rounded ? cast_term(extreme.type, extreme.value) : extreme.value;
+  const Term equal = infix_term(Infix::kEq, value, extreme.reached());
+  const Term nan = infix_term(Infix::kNe, extreme.value, extreme.value);
+  const Term none = whole_term(std::numeric_limits<int64_t>::max());
+  first.value = call_term("select", {infix_term(Infix::kOr, equal, nan),
+                                     index_term(place_among(extreme.reduced)), none});
+  first.reduction = "min";
+  first.scatter->assign = Assign::kMin;
+  e_.add(first, extreme.name, true);
+  return first;
 }
 
 /// The product of the others. Without a zero it is a quotient. A single zero has the product of the
@@ -158,7 +175,8 @@ void Backward::through_product(Way way) {
   zeros.value = cast_term("i32", zero);
   rest.name = e_.fresh(of_.name + "_rest");
   rest.value = call_term("select", {zero, whole_term(1), of_.value});
-  const Term others = rest.element(), count = zeros.element();
+  if (of_.scatter) zeros.scatter->assign = Assign::kAdd;
+  const Term others = rest.reached(), count = zeros.reached();
   const auto counted = [&](int64_t n, Term v) {
     return select_term(infix_term(Infix::kEq, count, whole_term(n)), std::move(v));
   };
@@ -228,7 +246,8 @@ int Backward::reads_below(const Term& t) const {
 }
 
 std::vector<Bound> Backward::reduced(const Way& way) const {
-  return {way.scope.begin() + static_cast<std::ptrdiff_t>(of_.indices.size()), way.scope.end()};
+  return {way.scope.begin() + static_cast<std::ptrdiff_t>(of_.own_indices().size()),
+          way.scope.end()};
 }
 
 void Backward::go_infix(const Term& t, const Way& way) {
@@ -263,7 +282,8 @@ void Backward::go_read(const Term& t, Way way) {
   c.target = t.name;
   c.at = t.args;
   c.at.resize(t.index_count());
-  c.outer = of_.indices.size();
+  c.outer = of_.own_indices().size();
+  c.guarded = t.guarded;
   c.span = t.span;
   c.scope = std::move(way.scope);
   c.conditions = std::move(way.conditions);
@@ -313,9 +333,16 @@ void Backward::go_extreme(const Term& a, const Term& b, bool most, const Way& wa
   }
 }
 
+/// Elements of a scatter that no term goes to pass no gradient on.
+bool Backward::holds_where_read(const Term& read, const Term& condition) {
+  const Equation* from = read.kind == Term::kAccess ? e_.find(read.name) : nullptr;
+  return from && from->scatter && from->reduction == "last" && same(read, from->element()) &&
+         same(condition, e_.was_reached(*from));
+}
+
 void Backward::go_call(const Term& t, const Way& way) {
   if (t.name == "select") {
-    go(t.args[1], way.where(t.args[0]));
+    go(t.args[1], holds_where_read(t.args[1], t.args[0]) ? way : way.where(t.args[0]));
     go(t.args[2], way.where(t.args[0], false));
     return;
   }

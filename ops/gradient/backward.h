@@ -22,8 +22,9 @@ struct Contribution {
   std::string from;          ///< the equation that reads
   std::string target;        ///< the tensor or scalar argument
   std::vector<Term> at;      ///< its indices; positions outside of it count for nothing
-  std::vector<Bound> scope;  ///< the indices of the equation, then those that it reduces
+  std::vector<Bound> scope;  ///< the equation's own indices, then those that it reduces
   size_t outer = 0;          ///< how many are of the equation
+  bool guarded = false;      ///< the read has an `else`
   std::vector<Condition> conditions;
   Monomial value;  ///< the first factor is the gradient of the equation's element
   Span span;       ///< of the read
@@ -52,11 +53,14 @@ class Backward {
   void go_infix(const Term& t, const Way& way);
   void go_read(const Term& t, Way way);
   void go_outside(const Term& t, Way way);
+  bool holds_where_read(const Term& read, const Term& condition);
   void go_call(const Term& t, const Way& way);
   void go_extreme(const Term& a, const Term& b, bool most, const Way& way);
   void go_cast(const Term& t, Way way);
   void through_extreme(Way way);
   void through_product(Way way);
+  void through_last(Way way);
+  Equation first_of(const Equation& extreme);
   Term derivative(const Term& call, const char* text, const Way& way);
   void error(Span span, const std::string& message);
 

@@ -9,38 +9,16 @@
 #include "jit/ir/functions/function.h"
 #include "ops/gradient/terms.h"
 #include "ops/lower.h"
+#include "ops/scatter_indices.h"
 
 namespace hone::ops {
 
 using ir::Expr;
 
-/// Where a term stands: in which statement, below which indices.
-struct Equations::Place {
-  size_t statement;
-  std::vector<Bound> scope;
-  std::vector<Term> domain;
-};
-
 namespace {
 
 bool is_position(const std::string& reduction) {
   return reduction == "argmax" || reduction == "argmin";
-}
-
-/// What `old = value`, `old += value` and the like leave in the element.
-Term combined(Assign assign, const Term& old, const Term& value) {
-  switch (assign) {
-    case Assign::kSet:
-      return value;
-    case Assign::kAdd:
-      return infix_term(Infix::kAdd, old, value);
-    case Assign::kMul:
-      return infix_term(Infix::kMul, old, value);
-    case Assign::kMax:
-    case Assign::kMin:
-      return call_term(std::string(row_of(assign).reduction), {old, value});
-  }
-  return value;
 }
 
 }  // namespace
@@ -51,8 +29,37 @@ Term Equation::element() const {
   return access_term(name, std::move(at));
 }
 
+std::vector<Bound> Scatter::plain(const std::vector<Bound>& indices) const {
+  std::vector<Bound> out;
+  for (size_t k = 0; k < indices.size(); ++k) {
+    if (is_plain(k, indices[k].name)) out.push_back(indices[k]);
+  }
+  return out;
+}
+
+std::vector<Bound> Equation::own_indices() const {
+  return scatter ? scatter->plain(indices) : indices;
+}
+
+Term Equation::reached() const {
+  if (!scatter) return element();
+  const Term out = access_term(name, scatter->at);
+  return scatter->skip ? with_else(out, whole_term(0)) : out;
+}
+
+std::optional<std::string> Equation::without_numbers() const {
+  const Bound* b = reduced.size() > 1 ? varying_range(reduced) : nullptr;
+  if (!b) return {};
+  const std::string how = !scatter ? reduction : std::string(row_of(scatter->assign).text);
+  return fmt::format(
+      "the gradient of `{}` over several indices needs plain ranges, and that of "
+      "`{}` depends on others; {}",
+      how, b->name,
+      scatter ? "let its ends be of dims and numbers" : "reduce one index after the other");
+}
+
 Term Equation::right() const {
-  if (reduction.empty()) return value;
+  if (reduction.empty() || scatter) return value;
   Term t;
   t.kind = Term::kReduce;
   t.name = reduction;
@@ -74,6 +81,9 @@ Equations::Equations(const Definition& d) : d_(d) {
   for (const Statement& s : d.statements) {
     names_.insert(s.name);
     collect_names(s.indices);
+    for (const Range& r : scattered_indices(s, [&](auto n) { return is_number(d, n); })) {
+      names_.insert(r.name);
+    }
     collect_names(s.value);
     for (const auto* terms : {&s.where, &s.otherwise}) {
       for (const Term& t : *terms) collect_names(t);
@@ -123,14 +133,14 @@ const std::vector<Expr>& Equations::shape(const std::string& tensor) const {
   return shapes_.at(tensor);
 }
 
-void Equations::add(Equation e, const std::string& before) {
+void Equations::add(Equation e, const std::string& beside, bool after) {
   std::vector<Expr> shape;
   for (const Bound& b : e.indices) shape.push_back(b.hi);
   shapes_[e.name] = std::move(shape);
   types_[e.name] = e.type;
   const auto at = std::find_if(all_.begin(), all_.end(),
-                               [&](const Equation& other) { return other.name == before; });
-  all_.insert(at, std::move(e));
+                               [&](const Equation& other) { return other.name == beside; });
+  all_.insert(at + (after ? 1 : 0), std::move(e));
 }
 
 /// Reads of an inout after the statement that writes it are of its new value.
@@ -147,11 +157,7 @@ Term Equations::with_new_values(const Term& t, const std::string& own) const {
 
 void Equations::add_statement(size_t i) {
   const Statement& s = d_.statements[i];
-  if (s.scatters()) {
-    flaw_ = "a scatter: its gradient is not made yet";
-    flaw_span_ = s.span;
-    return;
-  }
+  if (s.scatters()) return add_scatter(i);
   const Argument* a = d_.arg(s.name);
   const bool inout = a && a->role == ir::Role::kInOut;
   Equation e;
@@ -166,7 +172,7 @@ void Equations::add_statement(size_t i) {
   Term old = access_term(s.name, old_at);
   old.span = s.span;
   Term value = with_new_values(s.value, s.name);
-  value = combined(s.assign, old, value);
+  value = updated_term(s.assign, old, value);
   if (!s.where.empty() && s.otherwise.empty() && !inout) {
     e.domain = s.where;
   } else if (!s.where.empty()) {
@@ -292,7 +298,8 @@ Term Equations::part_of(const Equation& of, const Term& t, std::vector<Bound> re
   e.statement = of.statement;
   e.span = t.span;
   e.type = of.type;
-  reduced.insert(reduced.begin(), of.indices.begin(), of.indices.end());
+  const std::vector<Bound> own = of.own_indices();
+  reduced.insert(reduced.begin(), own.begin(), own.end());
   for (const Bound& b : reduced) {
     if (!mentions(t, b.name)) continue;
     int64_t lo = -1;
@@ -350,6 +357,11 @@ Expr Equations::used_extent(const Term& t, const std::string& index) const {
     return false;
   });
   return found;
+}
+
+bool Equations::states_type(const Equation& e) const {
+  const Statement& s = d_.statements[e.statement];
+  return !e.part && (d_.arg(s.name) || !s.type.empty());
 }
 
 bool Equations::is_real_type(std::string_view type) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -14,25 +15,47 @@
 
 namespace hone::ops {
 
+/// How terms find their elements: `Y[ids[n],d] else skip += v for n in 0..N where n < m`.
+struct Scatter {
+  Assign assign = Assign::kAdd;
+  std::vector<Term> at;     ///< per dim a position, or the name of a plain index
+  bool skip = false;        ///< terms that go outside are left out
+  std::vector<Term> where;  ///< which terms count
+
+  /// Is dim `k` plain, with an index of that name?
+  bool is_plain(size_t k, const std::string& index) const {
+    return at[k].kind == Term::kName && at[k].name == index;
+  }
+  /// Those of `indices`, of the dims, that are of plain ones.
+  std::vector<Bound> plain(const std::vector<Bound>& indices) const;
+};
+
 /// A statement, or a named part of one, whose value has no reduction in it or is one.
 struct Equation {
   std::string name;
   std::string type;            ///< `T` or `f32`: what its value is computed in, or wider
   bool real = false;           ///< a float
-  std::vector<Bound> indices;  ///< of the left side
-  std::string reduction;       ///< empty: none
-  std::vector<Bound> reduced;  ///< the indices of the reduction
-  std::string accumulate;      ///< the type that is stated for it
-  Term value;                  ///< or what is reduced
-  std::vector<Term> domain;    ///< conditions; elsewhere it is not defined
-  size_t statement = 0;        ///< of the op
-  bool part = false;           ///< of a statement, not all of it
+  std::vector<Bound> indices;  ///< of an element, one a dim
+  std::string reduction;       ///< empty: none; "last" of a scatter by `=`
+  std::vector<Bound> reduced;  ///< the indices of the reduction, or of the terms of a scatter
+  std::optional<Scatter> scatter;
+  std::string accumulate;    ///< the type that is stated for it
+  Term value;                ///< or what is reduced
+  std::vector<Term> domain;  ///< conditions; elsewhere it is not defined
+  size_t statement = 0;      ///< of the op
+  bool part = false;         ///< of a statement, not all of it
   Span span;
 
   /// Is it a part that no reduction is, which the op has written out where it is used?
   bool is_value_part() const { return part && real && reduction.empty(); }
+  /// The indices that a value has: of a scatter, those of plain dims alone.
+  std::vector<Bound> own_indices() const;
+  /// Why the values that it combines have no numbers in their order, or nothing.
+  std::optional<std::string> without_numbers() const;
   /// The element that the equation defines.
   Term element() const;
+  /// The element that a value belongs to: of a scatter, where its term goes.
+  Term reached() const;
   /// The right side.
   Term right() const;
 };
@@ -53,8 +76,14 @@ class Equations {
   /// The element of a part of `of` that has the value `t`; `t` itself where it is over ranges that
   /// no part has.
   Term part_of(const Equation& of, const Term& t, std::vector<Bound> reduced);
-  /// Adds what no statement of the op has, before the equation `before`.
-  void add(Equation e, const std::string& before);
+  /// Adds what no statement of the op has, before or after the equation `beside`.
+  void add(Equation e, const std::string& beside, bool after = false);
+
+  /// Of a scatter whose terms have numbers, from 0: which is the last that goes to an element. It
+  /// is less than 0 where none goes.
+  Equation last_of(const Equation& scatter);
+  /// The condition that some term of the scatter goes to an element.
+  Term was_reached(const Equation& scatter);
 
   /// A name that nothing has, `name` where that is free; it is taken from now on.
   std::string fresh(const std::string& name);
@@ -62,6 +91,10 @@ class Equations {
   bool taken(const std::string& name) const { return names_.count(name) != 0; }
   /// The type of a tensor or scalar argument, `T` or `f32`; of a term, the type it reads first.
   std::string type_of(const Term& t) const;
+  /// Does the op state the type that its elements are stored in?
+  bool states_type(const Equation& e) const;
+  /// `t` as an index or a condition on indices, in which what is read counts as they do.
+  Term as_index(const Term& t) const;
   /// Is it a float, or a number that may be one?
   bool is_real(const Term& t) const;
   bool is_real_type(std::string_view type) const;
@@ -72,11 +105,20 @@ class Equations {
   const std::string& new_value(const std::string& inout) const { return renamed_.at(inout); }
 
  private:
-  struct Place;
+  /// Where a term stands: in which statement, below which indices.
+  struct Place {
+    size_t statement;
+    std::vector<Bound> scope;
+    std::vector<Term> domain;
+  };
 
   void collect_names(const Term& t);
   void collect_names(const std::vector<Range>& ranges);
   void add_statement(size_t i);
+  void add_scatter(size_t i);
+  void find_places(const Statement& s, Equation& e);
+  void add_new_value(const Equation& terms);
+  std::string index_for(const ir::Expr& extent, const Equation& e);
   Term without_reductions(const Term& t, Place& place);
   Term reduction_part(const Term& t, Place& place);
   std::vector<Bound> bounds_of(const Term& reduction);
@@ -91,6 +133,7 @@ class Equations {
   std::map<std::string, std::string, std::less<>> renamed_;  ///< of inouts: the new values
   std::map<std::string, std::string> parts_;                 ///< by statement and text
   std::set<std::string, std::less<>> names_;
+  std::set<std::string> indices_made_;
   std::string flaw_;
   Span flaw_span_;
 };

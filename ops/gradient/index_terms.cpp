@@ -46,15 +46,18 @@ Infix infix_of(ir::Op op) {
 
 }  // namespace
 
+bool is_number(const Definition& d, std::string_view name) {
+  return d.param(name) || d.arg(name) ||
+         std::find(d.dims.begin(), d.dims.end(), name) != d.dims.end();
+}
+
 Expr index_expr(const Definition& d, const Term& t) {
   switch (t.kind) {
     case Term::kInt:
       return ir::make_int(t.i);
     case Term::kName: {
-      const Argument* a = d.arg(t.name);
-      if (a) return ir::make_scalar(t.name, DType::kI64);
-      const bool dim = std::find(d.dims.begin(), d.dims.end(), t.name) != d.dims.end();
-      return dim || d.param(t.name) ? ir::make_dim(t.name) : ir::make_var(t.name);
+      if (d.arg(t.name)) return ir::make_scalar(t.name, DType::kI64);
+      return is_number(d, t.name) ? ir::make_dim(t.name) : ir::make_var(t.name);
     }
     case Term::kNeg:
     case Term::kNot: {
@@ -110,6 +113,23 @@ Term index_term(const Expr& e) {
     default:
       return infix_term(infix_of(e->op), std::move(args[0]), std::move(args[1]));
   }
+}
+
+Expr place_among(const std::vector<Bound>& ranges) {
+  Expr out;
+  for (const Bound& b : ranges) {
+    const Expr here = ir::make_var(b.name) - b.lo;
+    out = out ? out * (b.hi - b.lo) + here : here;
+  }
+  return tidy(out);
+}
+
+const Bound* varying_range(const std::vector<Bound>& ranges) {
+  const auto varies = [](const Expr& x) { return x->op == ir::Op::kVar || x->op == ir::Op::kLoad; };
+  for (const Bound& b : ranges) {
+    if (ir::any_node(b.lo, varies) || ir::any_node(b.hi, varies)) return &b;
+  }
+  return nullptr;
 }
 
 Expr tidy(const Expr& e) {

@@ -20,7 +20,7 @@ struct Effect {
   bool none() const { return scale == 0 && add == 0; }
 };
 
-using Found = std::optional<Effect>;  // none: another change
+using Outcome = std::optional<Effect>;  // none: another change
 
 bool same_place(const Effect& a, const Effect& b) {
   return a.at.size() == b.at.size() && std::equal(a.at.begin(), a.at.end(), b.at.begin(), same);
@@ -42,7 +42,7 @@ class Shift {
         known_[name_] = Effect{0, 1, e.element().args};
         continue;
       }
-      known_[e.name] = past ? effect_of(e) : Found(Effect{});
+      known_[e.name] = past ? effect_of(e) : Outcome(Effect{});
     }
     for (const Equation& e : e_.all()) {
       const bool output = !e.part && e_.op().arg(e_.op().statements[e.statement].name);
@@ -52,9 +52,10 @@ class Shift {
   }
 
  private:
-  Found effect_of(const Equation& e) {
-    const Found value = effect_of(e.value);
+  Outcome effect_of(const Equation& e) {
+    const Outcome value = effect_of(e.value);
     if (!value || value->none() || e.reduction.empty()) return value;
+    if (e.scatter) return effect_of_terms(e, *value);
     for (const Term& t : value->at) {
       for (const Bound& b : e.reduced) {
         if (mentions(t, b.name)) return {};
@@ -62,15 +63,27 @@ class Shift {
     }
     if (e.reduction == "max" || e.reduction == "min") return value;
     if (e.reduction == "argmax" || e.reduction == "argmin") return Effect{};
-    return e.reduction == "sum" && value->add == 0 ? value : Found();
+    return e.reduction == "sum" && value->add == 0 ? value : Outcome();
   }
 
-  Found effect_of(const Term& t) {
+  /// Of a scatter whose terms change where they go.
+  static Outcome effect_of_terms(const Equation& e, Effect value) {
+    const std::vector<Term>& at = e.scatter->at;
+    const bool here =
+        value.at.size() == at.size() && std::equal(at.begin(), at.end(), value.at.begin(), same);
+    const bool extreme = e.reduction == "max" || e.reduction == "min";
+    const bool sum = e.reduction == "sum" && value.add == 0;
+    if (!here || e.scatter->skip || !(extreme || sum)) return {};
+    value.at = e.element().args;
+    return value;
+  }
+
+  Outcome effect_of(const Term& t) {
     switch (t.kind) {
       case Term::kAccess:
         return effect_of_read(t);
       case Term::kNeg: {
-        Found a = effect_of(t.args[0]);
+        Outcome a = effect_of(t.args[0]);
         if (a) a->add = -a->add;
         return a;
       }
@@ -86,24 +99,24 @@ class Shift {
   }
 
   /// No effect where no part has one.
-  Found unchanged(const Term& t) {
+  Outcome unchanged(const Term& t) {
     for (const Term& a : t.args) {
-      const Found part = effect_of(a);
+      const Outcome part = effect_of(a);
       if (!part || !part->none()) return {};
     }
     return Effect{};
   }
 
-  Found effect_of_read(const Term& t) {
+  Outcome effect_of_read(const Term& t) {
     for (const Term& a : t.args) {
-      const Found part = effect_of(a);
+      const Outcome part = effect_of(a);
       if (!part || !part->none()) return {};
     }
     const auto at = known_.find(t.name);
     if (at == known_.end()) {
-      return e_.find(t.name) ? Found() : Found(Effect{});  // one to come, or an input
+      return e_.find(t.name) ? Outcome() : Outcome(Effect{});  // one to come, or an input
     }
-    Found out = at->second;
+    Outcome out = at->second;
     if (!out || out->none()) return out;
     if (t.guarded) return {};
     const Equation& from = *e_.find(t.name);
@@ -118,8 +131,8 @@ class Shift {
     return out;
   }
 
-  Found effect_of_infix(const Term& t) {
-    const Found a = effect_of(t.args[0]), b = effect_of(t.args[1]);
+  Outcome effect_of_infix(const Term& t) {
+    const Outcome a = effect_of(t.args[0]), b = effect_of(t.args[1]);
     if (!a || !b) return {};
     if (a->none() && b->none()) return a;
     const bool one_place = a->none() || b->none() || same_place(*a, *b);
@@ -148,9 +161,9 @@ class Shift {
     }
   }
 
-  Found effect_of_call(const Term& t) {
+  Outcome effect_of_call(const Term& t) {
     if (t.name == "select") return effect_of_select(t);
-    const Found a = effect_of(t.args[0]);
+    const Outcome a = effect_of(t.args[0]);
     if (!a || t.args.size() != 1 || a->none()) return a && t.args.size() == 1 ? a : unchanged(t);
     Effect out = *a;
     if (t.name == "exp" && a->scale == 0) {
@@ -166,11 +179,11 @@ class Shift {
       out.scale *= t.name == "sqrt" ? 0.5 : -0.5;
       return out;
     }
-    return t.name == "abs" ? Found(out) : Found();
+    return t.name == "abs" ? Outcome(out) : Outcome();
   }
 
-  Found effect_of_select(const Term& t) {
-    const Found c = effect_of(t.args[0]), a = effect_of(t.args[1]), b = effect_of(t.args[2]);
+  Outcome effect_of_select(const Term& t) {
+    const Outcome c = effect_of(t.args[0]), a = effect_of(t.args[1]), b = effect_of(t.args[2]);
     if (!c || !a || !b || !c->none()) return {};
     if (equal_effects(*a, *b)) return a;
     // However scaled, 0 is 0.
@@ -181,7 +194,7 @@ class Shift {
 
   const Equations& e_;
   const std::string& name_;
-  std::map<std::string, Found, std::less<>> known_;
+  std::map<std::string, Outcome, std::less<>> known_;
 };
 
 }  // namespace

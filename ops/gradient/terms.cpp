@@ -62,6 +62,21 @@ Term select_term(Term condition, Term a) {
   return call_term("select", {std::move(condition), std::move(a), whole_term(0)});
 }
 
+Term updated_term(Assign assign, const Term& old, const Term& value) {
+  switch (assign) {
+    case Assign::kSet:
+      return value;
+    case Assign::kAdd:
+      return infix_term(Infix::kAdd, old, value);
+    case Assign::kMul:
+      return infix_term(Infix::kMul, old, value);
+    case Assign::kMax:
+    case Assign::kMin:
+      return call_term(std::string(row_of(assign).reduction), {old, value});
+  }
+  return value;
+}
+
 Term with_else(Term access, Term otherwise) {
   if (access.guarded) return access;
   access.guarded = true;

@@ -24,6 +24,8 @@ Term prefix_term(Term::Kind kind, Term a);
 Term cast_term(std::string type, Term a);
 /// `a` where `condition` holds, else 0.
 Term select_term(Term condition, Term a);
+/// What `old = value`, `old += value` and the like leave in an element.
+Term updated_term(Assign assign, const Term& old, const Term& value);
 /// `access`, which reads `otherwise` outside of its tensor.
 Term with_else(Term access, Term otherwise);
 /// All of `conditions`, one or more.

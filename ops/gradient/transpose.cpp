@@ -71,6 +71,17 @@ Term Addend::term(bool positive) const {
   return all.term(positive);
 }
 
+std::string Addend::place_text() const {
+  std::string out = scatter->skip ? "skip" : "";
+  for (const auto* all : {&scatter->at, &scatter->where}) {
+    for (const Term& t : *all) out += " " + print(t);
+  }
+  for (const Bound& b : terms) {
+    out += " " + b.name + " " + print(index_term(b.lo)) + " " + print(index_term(b.hi));
+  }
+  return out;
+}
+
 Prover Transposition::prover() const {
   static const std::vector<ir::Dim> kNone;
   Prover out(kNone);
@@ -165,14 +176,6 @@ bool Transposition::guard_reads(const Contribution& c, const std::set<std::strin
   return std::none_of(c.value.divisors.begin(), c.value.divisors.end(), is_loose);
 }
 
-/// A condition in which what is read counts as indices do.
-Term Transposition::range_term(const Expr& e) const {
-  return replaced(index_term(e), [&](const Term& p) -> std::optional<Term> {
-    if (!is_read(p) || e_.type_of(p) == "i64") return {};
-    return cast_term("i64", p);
-  });
-}
-
 /// Is it an index of the target that has this range?
 bool Transposition::spans(const Expr& value, const Bound& range) const {
   return value->op == ir::Op::kVar &&
@@ -197,7 +200,7 @@ void Transposition::require(const Contribution& c, std::vector<Term>& factors,
       const Expr here = solved(side);
       if (sure.implies(here)) continue;
       loose.insert(v.range.name);
-      ranges.push_back({range_term(here)});
+      ranges.push_back({e_.as_index(index_term(here))});
     }
   }
   const bool kept = loose.empty() || guard_reads(c, loose, factors);
@@ -218,6 +221,7 @@ void Transposition::require(const Contribution& c, std::vector<Term>& factors,
     };
     out.push_back({placed(guarded(e_, k.term, is_loose)), k.holds});
   }
+  for (const Condition& k : matches_) out.push_back({e_.as_index(placed(k.term))});
   for (const Expr& e : equalities_) out.push_back({index_term(solved(e))});
   if (divisible_.empty()) return;
   // Where a quotient is none, the gradient that is read counts as 0, and so does the product.
@@ -237,7 +241,8 @@ void Transposition::require_domains(const Contribution& c, std::vector<Condition
     const Expr e = index_expr(e_.op(), condition);
     if (!e) return;
     const Expr here = solved(e);
-    if (has_open(here) || sure.implies(here)) return;  // sums are limited by what they read
+    // Sums are limited by what they read; terms of a scatter say it.
+    if ((has_open(here) && places_.empty()) || sure.implies(here)) return;
     const Term t = index_term(here);
     const bool known =
         std::any_of(out.begin(), out.end(), [&](const Condition& k) { return same(k.term, t); });
@@ -296,10 +301,47 @@ void Transposition::name_variables() {
   }
 }
 
-Addend Transposition::assemble(const Monomial& value, std::vector<Condition> conditions) const {
+/// The indices that places name, and those that their ranges need.
+std::vector<Bound> Transposition::terms() const {
+  std::vector<Bound> out;
+  for (size_t i = variables_.size(); i-- > 0;) {
+    const Variable& v = variables_[i];
+    const std::string& name = v.range.name;
+    const bool named =
+        !v.value && (std::any_of(places_.begin(), places_.end(),
+                                 [&](const Term& t) { return mentions(t, name); }) ||
+                     std::any_of(out.begin(), out.end(), [&](const Bound& b) {
+                       return ir::mentions_var(b.lo, name) || ir::mentions_var(b.hi, name);
+                     }));
+    if (named) out.insert(out.begin(), v.range);
+  }
+  return out;
+}
+
+/// Makes the addend a term of a scatter, with the conditions on indices that say which terms count.
+void Transposition::make_term(Addend& out, bool skip) const {
+  Scatter scatter;
+  scatter.at = places_;
+  scatter.skip = skip;
+  std::erase_if(out.outside, [&](const Condition& c) {
+    const Expr e = c.holds ? index_expr(e_.op(), c.term) : Expr();
+    const bool counts = e && !reads_data(e) &&
+                        std::any_of(out.terms.begin(), out.terms.end(),
+                                    [&](const Bound& b) { return ir::mentions_var(e, b.name); });
+    if (counts) scatter.where.push_back(c.term);
+    return counts;
+  });
+  out.scatter = std::move(scatter);
+}
+
+Addend Transposition::assemble(const Contribution& c, const Monomial& value,
+                               std::vector<Condition> conditions) const {
   Addend out;
+  out.terms = terms();
   for (const Variable& v : variables_) {
-    if (!v.value) out.reduced.push_back(v.range);
+    const bool term = std::any_of(out.terms.begin(), out.terms.end(),
+                                  [&](const Bound& b) { return b.name == v.range.name; });
+    if (!v.value && !term) out.reduced.push_back(v.range);
   }
   const auto inside = [&](const Term& t) {
     return std::any_of(out.reduced.begin(), out.reduced.end(),
@@ -309,19 +351,21 @@ Addend Transposition::assemble(const Monomial& value, std::vector<Condition> con
   for (const Term& t : value.factors) (inside(t) ? out.inner : out.outer).factors.push_back(t);
   for (const Term& t : value.divisors) (inside(t) ? out.inner : out.outer).divisors.push_back(t);
   std::stable_partition(conditions.begin(), conditions.end(),
-                        [](const Condition& c) { return !has_read(c.term); });
-  for (Condition& c : conditions) {
-    (inside(c.term) ? out.inside : out.outside).push_back(std::move(c));
+                        [](const Condition& k) { return !has_read(k.term); });
+  for (Condition& k : conditions) {
+    (inside(k.term) ? out.inside : out.outside).push_back(std::move(k));
   }
   if (!out.reduced.empty() && out.inner.factors.empty())
     std::swap(out.inner.factors, out.outer.factors);
+  if (!places_.empty()) make_term(out, c.guarded);
   return out;
 }
 
-Result<std::optional<Addend>> Transposition::run(Contribution c) {
+std::optional<Addend> Transposition::run(Contribution c) {
   open(c);
-  if (const auto flaw = solve(c)) return Failure{ErrorCode::kUnsupported, *flaw};
+  solve(c);
   name_variables();
+  for (Term& t : places_) t = placed(t);
   Monomial value = c.value;
   for (Term& t : value.factors) t = placed(t);
   for (Term& t : value.divisors) t = placed(t);
@@ -330,9 +374,9 @@ Result<std::optional<Addend>> Transposition::run(Contribution c) {
   require_domains(c, conditions);
   for (const Condition& k : conditions) {
     const Expr e = k.holds ? index_expr(e_.op(), k.term) : Expr();
-    if (e && !reads_data(e) && impossible(e)) return std::optional<Addend>();
+    if (e && !reads_data(e) && impossible(e)) return {};
   }
-  return std::optional<Addend>(assemble(value, std::move(conditions)));
+  return assemble(c, value, std::move(conditions));
 }
 
 }  // namespace hone::ops

@@ -6,15 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "include/hone/error.h"
 #include "ops/gradient/backward.h"
 #include "ops/gradient/equations.h"
 
 namespace hone::ops {
 
 /// What one contribution adds to an element of a gradient:
-/// `outer * sum[reduced](inner where inside) where outside`.
+/// `outer * sum[reduced](inner where inside) where outside`. Of a scatter it is a term.
 struct Addend {
+  std::optional<Scatter> scatter;
+  std::vector<Bound> terms;  ///< the indices of the scatter's terms
   std::vector<Condition> outside;
   std::vector<Condition> inside;
   std::vector<Bound> reduced;
@@ -23,6 +24,8 @@ struct Addend {
 
   /// Its value where the outer conditions hold, without the sign where `positive`.
   Term term(bool positive = false) const;
+  /// Of a scatter: the places and the terms that count, to compare.
+  std::string place_text() const;
 };
 
 /// The tensor whose gradient is put together.
@@ -36,12 +39,14 @@ struct Target {
 /// scope; here each element gets the points that count for it. So `X[2*i + r]` has `i = (a - r)/2`.
 class Transposition {
  public:
-  /// `made` are names of indices that gradients have already.
-  Transposition(Equations& equations, const Target& target, std::set<std::string>& made)
-      : e_(equations), target_(target), made_(made) {}
+  /// `made` are names of indices that gradients have already. Steps of a recurrence have no
+  /// scatters.
+  Transposition(Equations& equations, const Target& target, std::set<std::string>& made,
+                bool in_steps)
+      : e_(equations), target_(target), made_(made), in_steps_(in_steps) {}
 
-  /// Nothing where it counts nowhere; an error is a text.
-  Result<std::optional<Addend>> run(Contribution c);
+  /// Nothing where it counts nowhere.
+  std::optional<Addend> run(Contribution c);
 
  private:
   /// An index of the scope: still open, or solved.
@@ -57,7 +62,10 @@ class Transposition {
   bool shrink_to(const ir::Expr& condition);
   bool impossible(const ir::Expr& condition) const;
   ir::Expr possible(ir::Expr condition) const;
-  std::optional<std::string> solve(Contribution& c);
+  void solve(Contribution& c);
+  bool is_ragged(const Variable& v) const;
+  bool is_told_by_data(const Term& at) const;
+  void place(const Contribution& c, const std::vector<size_t>& dims);
   void solve_position(ir::Expr position, ir::Expr element);
   bool solve_digit(ir::Expr& position, ir::Expr& element);
   bool solve_linear(const ir::Expr& position, const ir::Expr& element, bool outer, bool unit);
@@ -68,21 +76,27 @@ class Transposition {
   ir::Expr solved(ir::Expr e) const;
   Term placed(const Term& t) const;
   Prover prover() const;
-  Term range_term(const ir::Expr& e) const;
+  bool names_open(const Term& t) const;
   bool spans(const ir::Expr& value, const Bound& range) const;
   void require(const Contribution& c, std::vector<Term>& factors, std::vector<Condition>& out);
   bool guard_reads(const Contribution& c, const std::set<std::string>& loose,
                    std::vector<Term>& factors) const;
   void require_domains(const Contribution& c, std::vector<Condition>& out) const;
   void name_variables();
-  Addend assemble(const Monomial& value, std::vector<Condition> conditions) const;
+  std::vector<Bound> terms() const;
+  Addend assemble(const Contribution& c, const Monomial& value,
+                  std::vector<Condition> conditions) const;
+  void make_term(Addend& out, bool skip) const;
 
   Equations& e_;
   const Target& target_;
   std::set<std::string>& made_;
+  bool in_steps_;
   std::vector<Variable> variables_;
   std::vector<ir::Expr> equalities_;  ///< what else holds
   std::vector<ir::Expr> divisible_;   ///< the same, of quotients
+  std::vector<Condition> matches_;    ///< that an element is where data says
+  std::vector<Term> places_;          ///< of a scatter: per dim where a term goes
 };
 
 }  // namespace hone::ops

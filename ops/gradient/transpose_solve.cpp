@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which indices of a scope the element of the target decides, and as what.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -169,29 +167,67 @@ bool Transposition::may_solve(const Variable& v, const Expr& value) const {
   return true;
 }
 
-std::optional<std::string> Transposition::solve(Contribution& c) {
-  std::vector<Expr> positions, elements;
-  for (size_t d = 0; d < c.at.size(); ++d) {
-    const Expr position = index_expr(e_.op(), c.at[d]);
-    if (!position || reads_data(position)) {
-      return fmt::format(
-          "`{}` is read at a place that data says, so its gradient is a scatter, which the "
-          "language has not yet; leave it out of `wrt`",
-          c.target);
-    }
-    const Expr element = ir::make_var(target_.indices[d].name);
-    Variable* v = position->op == ir::Op::kVar ? open_variable(position->name) : nullptr;
-    if (v && may_solve(*v, element)) {
+/// Is the index one of a range that data ends differently for others, which are still open?
+bool Transposition::is_ragged(const Variable& v) const {
+  const Expr lo = solved(v.range.lo), hi = solved(v.range.hi);
+  return (reads_data(lo) && has_open(lo)) || (reads_data(hi) && has_open(hi));
+}
+
+bool Transposition::is_told_by_data(const Term& at) const {
+  const Expr position = index_expr(e_.op(), at);
+  return !position || reads_data(position);
+}
+
+void Transposition::solve(Contribution& c) {
+  std::vector<size_t> dims;
+  for (size_t d = 0; d < c.at.size(); ++d) dims.push_back(d);
+  // An index by itself is the element's. One range may be settled by what others come to be.
+  const auto solve_plain = [&](bool ragged) {
+    return std::erase_if(dims, [&](size_t d) {
+      const Term& at = c.at[d];
+      const Expr element = ir::make_var(target_.indices[d].name);
+      Variable* v = at.kind == Term::kName ? open_variable(at.name) : nullptr;
+      if (!v || !may_solve(*v, element) || (is_ragged(*v) && !ragged)) return false;
       v->value = element;
-    } else {
-      positions.push_back(position);
-      elements.push_back(element);
-    }
+      return true;
+    });
+  };
+  while (solve_plain(in_steps_) > 0) {
   }
   shrink(c);
+  const bool scatters = std::any_of(dims.begin(), dims.end(), [&](size_t d) {
+    const Variable* v = c.at[d].kind == Term::kName ? open_variable(c.at[d].name) : nullptr;
+    return is_told_by_data(c.at[d]) || (v && is_ragged(*v));
+  });
+  if (scatters) return place(c, dims);
+  std::vector<Expr> positions;
+  for (const size_t d : dims) positions.push_back(index_expr(e_.op(), c.at[d]));
   split_divided(positions, 0);
-  for (size_t d = 0; d < positions.size(); ++d) solve_position(positions[d], elements[d]);
-  return {};
+  for (size_t i = 0; i < dims.size(); ++i) {
+    solve_position(positions[i], ir::make_var(target_.indices[dims[i]].name));
+  }
+}
+
+/// Terms go where positions say. One that is the same for all terms is a condition on the element.
+void Transposition::place(const Contribution& c, const std::vector<size_t>& dims) {
+  for (const Bound& b : target_.indices) places_.push_back(name_term(b.name));
+  bool any = false;
+  for (const size_t d : dims) {
+    if (names_open(c.at[d])) {
+      places_[d] = c.at[d];
+      any = true;
+    } else {
+      matches_.push_back({infix_term(Infix::kEq, places_[d], c.at[d])});
+    }
+  }
+  if (!any) places_.clear();
+}
+
+/// Does it name an index that is not solved?
+bool Transposition::names_open(const Term& t) const {
+  const Term here = placed(t);
+  return std::any_of(variables_.begin(), variables_.end(),
+                     [&](const Variable& v) { return !v.value && mentions(here, v.range.name); });
 }
 
 /// An index that is read by its quotient and rest becomes those: `h = S*h1 + h0`.
