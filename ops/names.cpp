@@ -168,14 +168,39 @@ class NameChecker {
     }
   }
 
+  /// Those that no statement reads, but whose shape alone says a dim that is used.
+  std::unordered_set<std::string_view> taken_for_shape(const Uses& uses) const {
+    Uses told;  // by the shapes of what is read and written
+    for (const Argument& a : d_.args) {
+      const bool read = uses.tensors.count(a.name) || uses.plain.count(a.name);
+      if (a.role != ir::Role::kInput || read) told.walk(a.shape);
+    }
+    std::unordered_set<std::string_view> out;
+    for (const Argument& a : d_.args) {
+      if (a.role != ir::Role::kInput || uses.tensors.count(a.name)) continue;
+      Uses own;
+      own.walk(a.shape);
+      const bool needed =
+          std::any_of(own.plain.begin(), own.plain.end(), [&](std::string_view name) {
+            return !d_.param(name) && uses.plain.count(name) && !told.plain.count(name);
+          });
+      if (!needed) continue;
+      out.insert(a.name);
+      told.walk(a.shape);
+    }
+    return out;
+  }
+
   void check_tensor_uses(const Uses& uses) {
     bool any_output = false;
+    const auto for_shape = taken_for_shape(uses);
     for (const Argument& a : d_.args) {
       any_output |= a.role != ir::Role::kInput;
       if (a.role != ir::Role::kInput && !written_.count(a.name)) {
         error(a.span, "no statement writes `{}`", a.name);
       }
-      if (a.role == ir::Role::kInput && !uses.tensors.count(a.name) && !uses.plain.count(a.name)) {
+      if (a.role == ir::Role::kInput && !uses.tensors.count(a.name) && !uses.plain.count(a.name) &&
+          !for_shape.count(a.name)) {
         unused(a.span, "the argument `{}` is never used; take it out", a.name);
       }
     }

@@ -203,7 +203,8 @@ void Scatters::lower_positions(const Statement& s) {
 void Scatters::check_terms(const Statement& s, const Draft& terms) {
   std::vector<ir::IndexVar> own;
   for (const Index& r : terms.rvars) own.push_back(index_var(r));
-  for (size_t d = 0; d < to_.size() && !own.empty(); ++d) {
+  // With dims known, `n % D` may be 0.
+  for (size_t d = 0; d < to_.size() && !own.empty() && c_.binding.checking; ++d) {
     if (!to_[d] || ir::mentions_any(to_[d], own)) continue;
     c_.error(s.indices[d].span, "this position is the same for all terms; name an index in it");
   }

@@ -62,13 +62,29 @@ Adjoint::Adjoint(Equations& equations, const std::vector<std::string>& wrt,
 bool Adjoint::build() {
   name_gradients();
   if (!collect()) return false;
-  std::vector<std::string> order;
-  for (const Equation& e : e_.all()) order.push_back(e.name);
-  for (auto at = order.rbegin(); at != order.rend(); ++at) {
-    if (from_.count(*at) != 0) build_equation(*e_.find(*at));
-  }
+  for (const std::string& name : in_order()) build_equation(*e_.find(name));
   for (const std::string& name : wrt_) build_argument(name);
   return true;
+}
+
+/// The equations, the last first, and each after those that read it where there is no circle.
+std::vector<std::string> Adjoint::in_order() {
+  std::vector<std::string> open, out;
+  for (const Equation& e : e_.all()) {
+    if (from_.count(e.name) != 0) open.insert(open.begin(), e.name);
+  }
+  const auto is_ready = [&](const std::string& name) {
+    return std::none_of(to_[name].begin(), to_[name].end(), [&](const Contribution& c) {
+      return c.from != name && std::find(open.begin(), open.end(), c.from) != open.end();
+    });
+  };
+  while (!open.empty()) {
+    const auto ready = std::find_if(open.begin(), open.end(), is_ready);
+    const auto next = ready == open.end() ? open.begin() : ready;
+    out.push_back(*next);
+    open.erase(next);
+  }
+  return out;
 }
 
 /// `dY` of a result and `dA` of an argument; of a result that is read again, `dY_total` is the

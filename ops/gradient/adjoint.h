@@ -42,6 +42,7 @@ class Adjoint {
  private:
   void name_gradients();
   bool collect();
+  std::vector<std::string> in_order();
   Term seed_of(const Equation& e);
   Term at_element(const Term& value, const Equation& e, const Term& element) const;
   void read_parts();

@@ -290,7 +290,11 @@ void Assembly::state_scatter(const Line& l, Statement& s) const {
   const auto known = [&](std::string_view name) { return is_number(e_.op(), name); };
   const std::vector<Range> named = scattered_indices(s, known);
   const Term all = terms_as_reduction(s, known);
-  bool told = named.size() == l.terms.size();
+  const bool alone = std::any_of(l.scatter->at.begin(), l.scatter->at.end(), [&](const Term& at) {
+    return std::any_of(l.terms.begin(), l.terms.end(),
+                       [&](const Bound& b) { return at.kind == Term::kName && at.name == b.name; });
+  });
+  bool told = !alone && named.size() == l.terms.size();
   for (size_t i = 0; i < l.terms.size() && told; ++i) {
     const Bound& b = l.terms[i];
     int64_t lo = -1;
@@ -312,29 +316,59 @@ bool Assembly::is_used(const std::string& name) const {
 }
 
 void Assembly::add_arguments(Definition& d) const {
+  std::set<std::string> in;
   for (const Argument& a : e_.op().args) {
-    if (a.role == ir::Role::kOutput || !is_used(a.name)) continue;
-    Argument in = a;
-    in.role = ir::Role::kInput;
-    d.args.push_back(std::move(in));
+    if (a.role != ir::Role::kOutput && is_used(a.name)) in.insert(a.name);
+    const auto at = adjoint_.given().find(a.name);
+    if (at != adjoint_.given().end() && is_used(at->second)) in.insert(at->second);
+  }
+  for (bool more = true; more;) {
+    put_arguments(d, in);
+    const std::string other = needed_for_shape(d);
+    more = !other.empty();
+    in.insert(other);
+  }
+}
+
+/// The first argument whose shape says a dim that is used and that no other argument says, or "".
+std::string Assembly::needed_for_shape(const Definition& d) const {
+  for (const std::string& dim : e_.op().dims) {
+    const auto has = [&](const Argument& a) {
+      return std::any_of(a.shape.begin(), a.shape.end(),
+                         [&](const Term& t) { return mentions(t, dim); });
+    };
+    if (!is_used(dim) || std::any_of(d.args.begin(), d.args.end(), has)) continue;
+    for (const Argument& a : e_.op().args) {
+      if (!has(a)) continue;
+      const auto given = adjoint_.given().find(a.name);
+      return a.role == ir::Role::kOutput && given != adjoint_.given().end() ? given->second
+                                                                            : a.name;
+    }
+  }
+  return "";
+}
+
+/// Gives `d` the arguments that are `in`, and the results.
+void Assembly::put_arguments(Definition& d, const std::set<std::string>& in) const {
+  d.args.clear();
+  const auto put = [&](Argument a, const std::string& name, ir::Role role) {
+    a.name = name;
+    a.role = role;
+    a.scalar &= role == ir::Role::kInput;
+    d.args.push_back(std::move(a));
+  };
+  for (const Argument& a : e_.op().args) {
+    if (in.count(a.name) != 0) put(a, a.name, ir::Role::kInput);
   }
   add_taken(d);
   for (const Argument& a : e_.op().args) {
     const auto at = adjoint_.given().find(a.name);
-    if (at == adjoint_.given().end() || !is_used(at->second)) continue;
-    Argument in = a;
-    in.name = at->second;
-    in.role = ir::Role::kInput;
-    d.args.push_back(std::move(in));
+    const bool given = at != adjoint_.given().end() && in.count(at->second) != 0;
+    if (given) put(a, at->second, ir::Role::kInput);
   }
   for (const Argument& a : e_.op().args) {
     const auto at = adjoint_.made().find(a.name);
-    if (at == adjoint_.made().end()) continue;
-    Argument out = a;
-    out.name = at->second;
-    out.role = ir::Role::kOutput;
-    out.scalar = false;
-    d.args.push_back(std::move(out));
+    if (at != adjoint_.made().end()) put(a, at->second, ir::Role::kOutput);
   }
 }
 

@@ -38,6 +38,8 @@ class Assembly {
   const std::vector<ir::Expr>* shape_of(const std::string& tensor, bool lines) const;
   bool is_used(const std::string& name) const;
   void add_arguments(Definition& d) const;
+  std::string needed_for_shape(const Definition& d) const;
+  void put_arguments(Definition& d, const std::set<std::string>& in) const;
   void add_taken(Definition& d) const;
   void add_params(Definition& d) const;
 

@@ -130,7 +130,8 @@ void Backward::through_extreme(Way way) {
   const Term at = first_of(of_).reached();
   // `argmax` over one index says where that stands, over several the place among all.
   const bool one = !of_.scatter && of_.reduced.size() == 1;
-  const Term here = one ? name_term(of_.reduced[0].name) : index_term(place_among(of_.reduced));
+  const Term here =
+      one ? name_term(of_.reduced[0].name) : e_.as_index(index_term(place_among(of_.reduced)));
   go(of_.value, way.where(infix_term(Infix::kEq, at, here)));
 }
 
@@ -154,10 +155,10 @@ Equation Backward::first_of(const Equation& extreme) {
   const Term nan = infix_term(Infix::kNe, extreme.value, extreme.value);
   const Term none = whole_term(std::numeric_limits<int64_t>::max());
   first.value = call_term("select", {infix_term(Infix::kOr, equal, nan),
-                                     index_term(place_among(extreme.reduced)), none});
+                                     e_.as_index(index_term(place_among(extreme.reduced))), none});
   first.reduction = "min";
   first.scatter->assign = Assign::kMin;
-  e_.add(first, extreme.name, true);
+  e_.add(first, extreme.name);
   return first;
 }
 

@@ -133,14 +133,18 @@ const std::vector<Expr>& Equations::shape(const std::string& tensor) const {
   return shapes_.at(tensor);
 }
 
-void Equations::add(Equation e, const std::string& beside, bool after) {
+void Equations::add(Equation e, const std::string& before) {
   std::vector<Expr> shape;
   for (const Bound& b : e.indices) shape.push_back(b.hi);
   shapes_[e.name] = std::move(shape);
   types_[e.name] = e.type;
-  const auto at = std::find_if(all_.begin(), all_.end(),
-                               [&](const Equation& other) { return other.name == beside; });
-  all_.insert(at + (after ? 1 : 0), std::move(e));
+  auto at = std::find_if(all_.begin(), all_.end(),
+                         [&](const Equation& other) { return other.name == before; });
+  // A value of a recurrence stands within it; what else reads one comes after.
+  for (auto other = at; other != all_.end() && !e.is_value_part(); ++other) {
+    if (reads(e.value, other->name)) at = std::next(other);
+  }
+  all_.insert(at, std::move(e));
 }
 
 /// Reads of an inout after the statement that writes it are of its new value.
@@ -247,7 +251,7 @@ Term Equations::reduction_part(const Term& t, Place& place) {
   e.accumulate = t.type;
   e.reduced = bounds_of(t);
   e.real = !is_position(t.name) && t.name != "any" && t.name != "all" && is_real(t.args[0]);
-  e.type = e.real ? type_of(t.args[0]) : "";
+  e.type = type_of(t);
   for (const Bound& b : place.scope) {
     bool used = mentions(t, b.name);
     for (const Term& c : place.domain) used |= mentions(c, b.name);
@@ -404,12 +408,27 @@ bool Equations::is_real(const Term& t) const {
 }
 
 std::string Equations::type_of(const Term& t) const {
-  if (t.kind == Term::kCast) return t.name;
-  if (t.kind == Term::kName || t.kind == Term::kAccess) {
-    const auto at = types_.find(t.name);
-    return at == types_.end() ? "" : at->second;
+  switch (t.kind) {
+    case Term::kCast:
+      return t.name;
+    case Term::kBool:
+    case Term::kNot:
+      return "bool";
+    case Term::kName:
+    case Term::kAccess: {
+      const auto at = types_.find(t.name);
+      return at == types_.end() ? "" : at->second;
+    }
+    case Term::kReduce:
+      if (is_position(t.name)) return "i64";
+      if (t.name == "any" || t.name == "all") return "bool";
+      break;
+    case Term::kInfix:
+      if (t.infix < Infix::kBitOr) return "bool";
+      break;
+    default:
+      break;
   }
-  if (t.kind == Term::kReduce && is_position(t.name)) return "i64";
   const size_t first = t.kind == Term::kCall && t.name == "select" ? 1 : 0;
   std::string narrow;
   for (size_t i = first; i < t.args.size(); ++i) {
@@ -417,7 +436,9 @@ std::string Equations::type_of(const Term& t) const {
     if (is_real_type(type)) return type;
     if (narrow.empty()) narrow = type;
   }
-  return narrow;
+  const bool counts = t.kind == Term::kInfix || t.kind == Term::kNeg || t.kind == Term::kReduce;
+  const auto named = dtype_named(narrow);
+  return named && counts && *named != DType::kI64 ? "i32" : narrow;
 }
 
 }  // namespace hone::ops

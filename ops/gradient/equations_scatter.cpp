@@ -151,7 +151,7 @@ Equation Equations::last_of(const Equation& scatter) {
   e.reduction = "max";
   e.scatter->assign = Assign::kMax;
   drop_idle_dims(e);
-  e.value = index_term(place_among(scatter.reduced));
+  e.value = as_index(index_term(place_among(scatter.reduced)));
   parts_.emplace(key, e.name);
   add(e, scatter.name);
   return e;

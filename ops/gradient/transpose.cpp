@@ -28,7 +28,7 @@ Term guarded(const Equations& e, const Term& t, const F& loose) {
   return replaced(t, [&](const Term& p) -> std::optional<Term> {
     if (!is_read(p) || !loose(p)) return {};
     Term out = p;
-    if (out.guarded) out.args.back() = guarded(e, out.args.back(), loose);
+    for (Term& a : out.args) a = guarded(e, a, loose);
     Term no;
     no.kind = Term::kBool;
     return with_else(out, e.type_of(p) == "bool" ? no : whole_term(0));
@@ -140,40 +140,33 @@ Term Transposition::placed(const Term& t) const {
   });
 }
 
-/// Reads of the product at what may be outside of its range give 0 there; false where a condition
-/// is needed for it.
-bool Transposition::guard_reads(const Contribution& c, const std::set<std::string>& loose,
-                                std::vector<Term>& factors) const {
+/// Do factors that are reads have all `loose` indices, which run over their dims? Then they count
+/// as 0 outside, and so does the product.
+bool Transposition::reads_cover(const Contribution& c, const std::set<std::string>& loose) const {
   const auto is_loose = [&](const Term& t) {
     return std::any_of(loose.begin(), loose.end(),
                        [&](const std::string& name) { return mentions(t, name); });
   };
+  const Equation& from = *e_.find(c.from);
   std::set<std::string> covered;
   for (const Term& f : c.value.factors) {
-    if (!is_read(f)) continue;
-    for (size_t d = 0; d < f.index_count(); ++d) {
+    if (is_loose(f) && !is_read(f)) return false;
+    for (size_t d = 0; is_read(f) && d < f.index_count(); ++d) {
       if (f.args[d].kind != Term::kName || loose.count(f.args[d].name) == 0) continue;
       const auto v = std::find_if(variables_.begin(), variables_.end(), [&](const Variable& x) {
         return x.range.name == f.args[d].name;
       });
       int64_t lo = -1;
-      const Equation* from = e_.find(c.from);
       // The gradient of an element has the indices of the equation.
-      const bool seed = &f == &c.value.factors[0] && d < from->indices.size();
+      const bool seed = &f == &c.value.factors[0] && d < from.indices.size();
       const bool known = seed || e_.has_shape(f.name);
       if (!known || !ir::is_const(v->range.lo, &lo) || lo != 0) continue;
-      const Expr extent = seed ? from->indices[d].hi : e_.shape(f.name)[d];
+      const Expr extent = seed ? from.indices[d].hi : e_.shape(f.name)[d];
       if (equal_index(extent, v->range.hi)) covered.insert(f.args[d].name);
     }
   }
-  if (covered.size() != loose.size()) return false;
-  for (size_t i = 0; i < c.value.factors.size(); ++i) {
-    const Term& f = c.value.factors[i];
-    if (!is_loose(f)) continue;
-    if (!is_read(f)) return false;
-    factors[i] = placed(guarded(e_, f, is_loose));
-  }
-  return std::none_of(c.value.divisors.begin(), c.value.divisors.end(), is_loose);
+  return covered.size() == loose.size() &&
+         std::none_of(c.value.divisors.begin(), c.value.divisors.end(), is_loose);
 }
 
 /// Is it an index of the target that has this range?
@@ -185,12 +178,10 @@ bool Transposition::spans(const Expr& value, const Bound& range) const {
          });
 }
 
-/// The conditions under which a term counts.
-void Transposition::require(const Contribution& c, std::vector<Term>& factors,
-                            std::vector<Condition>& out) {
+/// The ranges of solved indices that are not sure. Their names become `loose`.
+std::vector<Condition> Transposition::open_ranges(std::set<std::string>& loose) const {
   const Prover sure = prover();
-  std::set<std::string> loose;
-  std::vector<Condition> ranges;
+  std::vector<Condition> out;
   for (const Variable& v : variables_) {
     if (!v.value || v.sure) continue;
     const Expr value = solved(v.value);
@@ -200,14 +191,50 @@ void Transposition::require(const Contribution& c, std::vector<Term>& factors,
       const Expr here = solved(side);
       if (sure.implies(here)) continue;
       loose.insert(v.range.name);
-      ranges.push_back({e_.as_index(index_term(here))});
+      out.push_back({e_.as_index(index_term(here))});
     }
   }
-  const bool kept = loose.empty() || guard_reads(c, loose, factors);
-  if (!kept) {
-    for (size_t i = 0; i < factors.size(); ++i) factors[i] = placed(c.value.factors[i]);
-    out.insert(out.end(), ranges.begin(), ranges.end());
+  return out;
+}
+
+/// Is the read, where `when` knows what holds, surely inside of its tensor?
+bool Transposition::is_inside(const Term& read, const Contribution& c, const Prover& when) const {
+  const Equation& from = *e_.find(c.from);
+  for (size_t d = 0; d < read.index_count(); ++d) {
+    const Expr index = index_expr(e_.op(), read.args[d]);
+    if (!index || reads_data(index)) continue;  // checked, or read with an `else`
+    const bool seed = !e_.has_shape(read.name);
+    const Expr extent = seed ? from.indices[d].hi : e_.shape(read.name)[d];
+    const Expr here = solved(index);
+    const bool inside = when.non_negative(here) == Proof::kYes &&
+                        when.non_negative(extent - here - ir::make_int(1)) == Proof::kYes;
+    if (!inside) return false;
   }
+  return true;
+}
+
+/// Puts what is solved into the value, and finds the conditions under which it counts.
+std::vector<Condition> Transposition::require(const Contribution& c, Monomial& value) {
+  const Prover sure = prover();
+  std::set<std::string> loose;
+  std::vector<Condition> out, ranges = open_ranges(loose);
+  const auto is_loose = [&](const Term& t) {
+    return std::any_of(loose.begin(), loose.end(),
+                       [&](const std::string& name) { return mentions(t, name); });
+  };
+  const bool kept = loose.empty() || reads_cover(c, loose);
+  Prover when = prover();
+  for (const Condition& k : ranges) {
+    if (const Expr e = index_expr(e_.op(), k.term)) when.add_fact(e);
+  }
+  const auto may_leave = [&](const Term& t) {
+    return is_loose(t) && (kept || !is_inside(t, c, when));
+  };
+  const auto put = [&](const Term& t) { return placed(guarded(e_, t, may_leave)); };
+  for (auto* terms : {&value.factors, &value.divisors}) {
+    for (Term& t : *terms) t = put(t);
+  }
+  if (!kept) out = std::move(ranges);
   for (const Condition& k : c.conditions) {
     Expr e = index_expr(e_.op(), k.term);
     if (e && !reads_data(e)) {
@@ -215,23 +242,20 @@ void Transposition::require(const Contribution& c, std::vector<Term>& factors,
       if (!sure.implies(e)) out.push_back({index_term(e)});
       continue;
     }
-    const auto is_loose = [&](const Term& t) {
-      return kept && std::any_of(loose.begin(), loose.end(),
-                                 [&](const std::string& name) { return mentions(t, name); });
-    };
-    out.push_back({placed(guarded(e_, k.term, is_loose)), k.holds});
+    out.push_back({put(k.term), k.holds});
   }
-  for (const Condition& k : matches_) out.push_back({e_.as_index(placed(k.term))});
+  for (const Condition& k : matches_) out.push_back({e_.as_index(put(k.term))});
   for (const Expr& e : equalities_) out.push_back({index_term(solved(e))});
-  if (divisible_.empty()) return;
+  if (divisible_.empty()) return out;
   // Where a quotient is none, the gradient that is read counts as 0, and so does the product.
   std::vector<Term> whole;
   for (const Expr& e : divisible_) whole.push_back(index_term(solved(e)));
   if (kept && out.empty()) {
-    factors[0] = select_term(all_of_terms(whole), factors[0]);
+    value.factors[0] = select_term(all_of_terms(whole), value.factors[0]);
   } else {
     out.insert(out.begin(), {all_of_terms(whole)});
   }
+  return out;
 }
 
 /// What is defined in a part of its range only is read there.
@@ -367,10 +391,7 @@ std::optional<Addend> Transposition::run(Contribution c) {
   name_variables();
   for (Term& t : places_) t = placed(t);
   Monomial value = c.value;
-  for (Term& t : value.factors) t = placed(t);
-  for (Term& t : value.divisors) t = placed(t);
-  std::vector<Condition> conditions;
-  require(c, value.factors, conditions);
+  std::vector<Condition> conditions = require(c, value);
   require_domains(c, conditions);
   for (const Condition& k : conditions) {
     const Expr e = k.holds ? index_expr(e_.op(), k.term) : Expr();

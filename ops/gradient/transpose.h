@@ -78,9 +78,10 @@ class Transposition {
   Prover prover() const;
   bool names_open(const Term& t) const;
   bool spans(const ir::Expr& value, const Bound& range) const;
-  void require(const Contribution& c, std::vector<Term>& factors, std::vector<Condition>& out);
-  bool guard_reads(const Contribution& c, const std::set<std::string>& loose,
-                   std::vector<Term>& factors) const;
+  std::vector<Condition> open_ranges(std::set<std::string>& loose) const;
+  bool reads_cover(const Contribution& c, const std::set<std::string>& loose) const;
+  bool is_inside(const Term& read, const Contribution& c, const Prover& when) const;
+  std::vector<Condition> require(const Contribution& c, Monomial& value);
   void require_domains(const Contribution& c, std::vector<Condition>& out) const;
   void name_variables();
   std::vector<Bound> terms() const;
