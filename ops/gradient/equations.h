@@ -76,7 +76,8 @@ class Equations {
   /// The element of a part of `of` that has the value `t`; `t` itself where it is over ranges that
   /// no part has.
   Term part_of(const Equation& of, const Term& t, std::vector<Bound> reduced);
-  /// Adds what no statement of the op has, before the equation `before` or after what it reads.
+  /// Adds what no statement of the op has, before the equation `before`, or after equations that it
+  /// reads.
   void add(Equation e, const std::string& before);
 
   /// Of a scatter whose terms have numbers, from 0: which is the last that goes to an element. It

@@ -57,19 +57,31 @@ def parse_signature(found):
     return s
 
 
+def signatures(text):
+    """Those of all ops in a text."""
+    text = re.sub(r"\[[^\]]*\]", lambda m: m[0].replace("(", "{").replace(")", "}"), text)
+    for m in SIGNATURE.finditer(text):
+        s = parse_signature(m)
+        for a in s.args:
+            a.shape = a.shape and [e.replace("{", "(").replace("}", ")") for e in a.shape]
+        yield s
+
+
 def library(folder):
     """Signatures of all ops in the .hone files of a folder, by name."""
     found = {}
     for path in sorted(glob.glob(os.path.join(folder, "*.hone"))):
         with open(path, encoding="utf-8") as file:
             text = re.sub(r"#.*", "", file.read())
-        text = re.sub(r"\[[^\]]*\]", lambda m: m[0].replace("(", "{").replace(")", "}"), text)
-        for m in SIGNATURE.finditer(text):
-            s = parse_signature(m)
-            for a in s.args:
-                a.shape = a.shape and [e.replace("{", "(").replace("}", ")") for e in a.shape]
-            found[s.name] = s
+        found.update((s.name, s) for s in signatures(text))
     return found
+
+
+def of_gradient(name, text):
+    """The signature of a gradient, which problems have in full."""
+    s = next(signatures(text))
+    s.name, s.text = name, text
+    return s
 
 
 def of_function(name, arity):
@@ -150,6 +162,8 @@ def values_of(rng, t, shape, kind):
         return full if kind == "random" else np.where(rng.random(shape) < 0.1, edges, full)
     if kind == "small":
         return rng.integers(-4, 5, shape).astype(WIDE)
+    if kind == "tame":
+        return round_to(rng.normal(size=shape) / 2, t)
     wide = rng.normal(size=shape) * 10.0**rng.choice([-2, -1, 0, 0, 1])
     if rng.random() < 0.2:
         wide = wide * 10.0**rng.uniform(-3, 3, shape)

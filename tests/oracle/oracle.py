@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every op of the library, and every scalar function, against NumPy: all its types, special values,
+"""Every op of the library, every scalar function, and some gradients, against NumPy: all its types, special values,
 storage orders, strides, constants and dims of the call. Judges the definition and kernels alike; shares
 no code with them.
 
@@ -35,7 +35,8 @@ import time  # noqa: E402
 
 import numpy as np  # noqa: E402
 
-from cases import KINDS, UNWRITTEN, Case, library, of_function  # noqa: E402
+from cases import KINDS, UNWRITTEN, Case, library, of_function, of_gradient  # noqa: E402
+from gradients import GRADIENTS  # noqa: E402
 from meanings import OPS  # noqa: E402
 from values import FLOATS, MEMORY, TYPES, decode  # noqa: E402
 
@@ -58,6 +59,18 @@ class Runner:
             _, name, arity = line.split()
             s = of_function(name, int(arity))
             found[s.name] = s
+        return found
+
+    def gradients(self):
+        """Signatures of the gradients that have a meaning, by name."""
+        found = {}
+        for name, entry in GRADIENTS.items():
+            self.process.stdin.write(f"gradient {entry.request}\n".encode())
+            self.process.stdin.flush()
+            text = self.process.stdout.readline().decode().rstrip("\n")
+            if not text.startswith("op "):
+                raise RuntimeError(f"{name}: {text}")
+            found[name] = of_gradient(name, text)
         return found
 
     def run(self, case, seed):
@@ -167,12 +180,13 @@ def refused(runner, signature, entry, rng):
 def try_op(job):
     """All cases of an op: how many, the elements seen, and what is wrong."""
     name, signature, options = job
-    entry, runner = OPS[name], Runner(options.runner)
+    entry, runner = {**OPS, **GRADIENTS}[name], Runner(options.runner)
     failures, cases, seen = [], 0, np.zeros(2, int)
     for types, number in plan(name, signature, entry, options.count):
         seed = options.seed * 1000003 + number
         rng = np.random.default_rng([seed, *name.encode()])
-        kind = KINDS[(number + number // max(len(type_choices(entry, signature)), 1)) % len(KINDS)]
+        kinds = getattr(entry, "kinds", KINDS)
+        kind = kinds[(number + number // max(len(type_choices(entry, signature)), 1)) % len(kinds)]
         case = Case(signature, entry, types, rng, plain=number % 5 == 0, kind=kind,
                     bad=bool(entry.data) and number % 6 == 5)
         cases += 1
@@ -185,7 +199,8 @@ def try_op(job):
             failures.append("\n  ".join([f"{case.text}   ({kind} data, case {number})", *wrong]))
         if len(failures) >= 5:
             break
-    failures += refused(runner, signature, entry, np.random.default_rng(1))
+    if name in OPS:
+        failures += refused(runner, signature, entry, np.random.default_rng(1))
     return name, cases, seen, failures
 
 
@@ -204,7 +219,8 @@ def main():
     failed = [f"{n}: no meaning in tests/oracle/meanings.py" for n in signatures if n not in OPS]
     failed += [f"{n}: has a meaning and is neither an op of the library nor a function"
                for n in OPS if n not in signatures]
-    names = [n for n in OPS if n in signatures and options.op in (None, n)]
+    signatures.update(Runner(options.runner).gradients())
+    names = [n for n in signatures if n in {**OPS, **GRADIENTS} and options.op in (None, n)]
     cases, seen = 0, np.zeros(2, int)
     with multiprocessing.Pool(min(4, len(os.sched_getaffinity(0)))) as pool:
         jobs = [(n, signatures[n], options) for n in names]

@@ -11,7 +11,8 @@
 //   tensor NAME DTYPE FLAGS OFFSET BYTES RANK EXTENT... STRIDE...    then its bytes
 //   run
 //
-// `functions` brings a line `function NAME ARITY` for each scalar function, then `done`.
+// `functions` brings a line `function NAME ARITY` for each scalar function, then `done`. `gradient
+// OP WRT TAKE`, lists with commas or `-`, brings the text of the gradient of an op of the library.
 //
 // FLAGS are `c` of a constant, `o` of what is written, else `-`; OFFSET is that of its first
 // element from a multiple of 64. Out, for each way: `ok WAY`, then the bytes of all that is
@@ -29,7 +30,9 @@
 #include "jit/interp/reference.h"
 #include "jit/interp/scalar.h"
 #include "jit/ir/functions/function.h"
+#include "ops/gradient/gradient.h"
 #include "ops/op.h"
+#include "ops/stock.h"
 #include "runtime/machine/host.h"
 #include "schedules/search/random_steps.h"
 
@@ -91,6 +94,25 @@ void send_functions() {
   std::cout << "done" << std::endl;
 }
 
+std::vector<std::string> names_in(const std::string& list) {
+  std::vector<std::string> out;
+  std::istringstream words(list == "-" ? "" : list);
+  for (std::string name; std::getline(words, name, ',');) out.push_back(name);
+  return out;
+}
+
+void send_gradient(std::istringstream& words) {
+  std::string name, wrt, take;
+  words >> name >> wrt >> take;
+  const auto op = hone::ops::find_stock(name);
+  if (!op) {
+    std::cout << "no op " << name << std::endl;
+    return;
+  }
+  const auto made = hone::ops::gradient(*op, {names_in(wrt), names_in(take)});
+  std::cout << (made ? made->text() : made.failure().message) << std::endl;
+}
+
 /// The next problem; false where the pipe ends.
 bool read_request(Request& request) {
   request = {};
@@ -100,6 +122,7 @@ bool read_request(Request& request) {
     words >> word;
     if (word == "run") return true;
     if (word == "functions") send_functions();
+    if (word == "gradient") send_gradient(words);
     if (word == "problem") {
       request.problem = line.substr(word.size() + 1);
     } else if (word == "seed") {
