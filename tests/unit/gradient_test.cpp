@@ -208,16 +208,22 @@ std::vector<std::string> float_arguments(const ops::Op& op) {
 
 struct Outcome {
   int compared = 0;     ///< gradients by single arguments
+  int scatters = 0;     ///< those of them that have a scatter
   std::string error;    ///< of the gradient, if it has one
   std::string differs;  ///< what is wrong
 };
+
+bool has_scatter(const ops::Op& op) {
+  const std::vector<ops::Statement>& all = op.definition->statements;
+  return std::any_of(all.begin(), all.end(), [](const ops::Statement& s) { return s.scatters(); });
+}
 
 Outcome check(const ops::Op& op, const std::map<std::string, std::string>& dims, uint64_t seed) {
   Outcome out;
   std::mt19937_64 rng(seed);
   const auto problem = ops::make_problem(op, words_for(op, dims));
-  if (!problem) return {0, problem.failure().message, ""};
-  if (jit::scalar_operations(problem->definition, {}) > 3e5) return {0, "too large", ""};
+  if (!problem) return {0, 0, problem.failure().message, ""};
+  if (jit::scalar_operations(problem->definition, {}) > 3e5) return {0, 0, "too large", ""};
   for (const std::string& name : float_arguments(op)) {
     const auto made = ops::gradient(op, {{name}, {}});
     if (!made) {
@@ -251,6 +257,7 @@ Outcome check(const ops::Op& op, const std::map<std::string, std::string>& dims,
       }
       if (v == Verdict::kAgrees) {
         ++out.compared;
+        out.scatters += has_scatter(*made);
         break;
       }
     }
@@ -287,7 +294,7 @@ TEST_CASE("gradients: those of the library are what differences say") {
     if (out.error != "too large" && !out.error.empty()) without.insert(name);
   }
   CHECK((tests::effort() == tests::Effort::kSmoke || without.count("row_argmax") == 1));
-  CHECK(compared.size() >= static_cast<size_t>(tests::by_effort(20, 110, 110)));
+  CHECK(compared.size() >= static_cast<size_t>(tests::by_effort(25, 135, 135)));
 }
 
 TEST_CASE("gradients: each function has a derivative, or says that it has none") {
@@ -306,6 +313,81 @@ TEST_CASE("gradients: each function has a derivative, or says that it has none")
   }
 }
 
+TEST_CASE("gradients: those of gathers and scatters are what differences say") {
+  const char* texts[] = {
+      // Reads at places from data: several, beside others, with an `else`, through intermediates.
+      "(E: f64[R,D], ids: i64[N]) -> (Y: f64[N,D]) { Y[n in 0..N,d] = E[ids[n],d] * E[n,d] }",
+      "(E: f64[R], ids: i64[N], at: i64[N]) -> (Y: f64[N]) { Y[n] = E[ids[n]] * E[at[n]+2] else 3 "
+      "}",
+      "(E: f64[R], c: f64[N], ids: i64[N]) -> (Y: f64[N]) { Y[n] = exp(E[ids[n]-2] else c[n]) }",
+      "(X: f64[R], ids: i64[N]) -> (Y: f64[N]) { t[r] = exp(X[r]); Y[n] = t[ids[n]] * t[ids[n]] }",
+      "(E: f64[R,D], ids: i64[N]) -> (Y: f64[N]) { Y[n in 0..N] = E[ids[n],1] * E[ids[n],2] + "
+      "E[ids[0],n] }",
+      "(E: f64[R,D], W: f64[D,K], ids: i64[N]) -> (Y: f64[N,K]) "
+      "{ Y[n,k] = sum[d](E[ids[n],d] * W[d,k]) }",
+      "(E: f64[R,R], ids: i64[N], at: i64[N]) -> (Y: f64[N]) { Y[n] = sin(E[ids[n],at[n]]) }",
+      "(E: f64[R,D], ids: i64[N]) -> (Y: f64[N,D]) { Y[n,d] = E[ids[n],d/2] * E[ids[n],d] }",
+      "(E: f64[R], ids: i64[N,M]) -> (Y: f64[N,M]) { Y[n in 0..N,m] = E[ids[n,m]] * E[n] where m < "
+      "n else 0 }",
+      "(E: f64[R], ids: i64[N]) -> (Y: f64[N]) { Y[n] = E[ids[n]] + (Y[n-1] else E[0]) * 0.5 }",
+      // Ranges from data, with reads by the index itself and at places.
+      "(X: f64[L], w: f64[B], offs: i64[B+1]) -> (Y: f64[B]) "
+      "{ Y[b] = sum[j in offs[b]..offs[b+1]](X[j] * X[j] * w[b]) }",
+      "(E: f64[R,D], ids: i64[L], w: f64[L], offs: i64[B+1]) -> (Y: f64[B,D]) "
+      "{ Y[b,d] = sum[j in offs[b]..offs[b+1]](w[j] * E[ids[j],d]) }",
+      "(E: f64[R], ids: i64[L], offs: i64[B+1]) -> (Y: f64[B]) "
+      "{ Y[b] = max[j in offs[b]..offs[b+1]](E[ids[j]]) * 2 where b > 0 else 0 }",
+      "(X: f64[B,L], len: i64[B]) -> (Y: f64[B]) { Y[b] = sum[j in 0..len[b]](X[b,j] * X[b,j]) }",
+      "(X: f64[L], offs: i64[B+1]) -> (Y: f64[B]) "
+      "{ m[b in 0..B] = sum[j in offs[b]..offs[b+1]](X[j]); Y[b] = sum[j in "
+      "offs[b]..offs[b+1]](exp(X[j] - m[b])) }",
+      // Scatters: each way to combine, with `else skip`, conditions, and what was there before.
+      "(V: f64[N], ids: i64[N]) -> (Y: f64[R]) { Y[ids[n]] += V[n] * V[n] }",
+      "(V: f64[N], ids: i64[N]) -> (Y: f64[R]) { Y[ids[n]+3] else skip += V[n] * V[n] }",
+      "(V: f64[N], ids: i64[N]) -> (Y: f64[R]) { Y[ids[n]] = V[n] * V[n] where n < N-1 }",
+      "(V: f64[N], ids: i64[N]) -> (Y: f64[N,R]) { Y[n,ids[n]] = V[n] * V[n] }",
+      "(V: f64[N,D], ids: i64[N]) -> (Y: f64[R,D]) { t[ids[n] in 0..R,d] max= V[n,d]; Y[r,d] = "
+      "t[r,d] * (t[r+1,d] else 1) "
+      "where r % 2 == 0 && r < 1 else 0 }",
+      "(V: f64[N], ids: i64[N]) -> (Y: f64[R]) { t[ids[n]-1 in 0..R] else skip min= sin(V[n]); "
+      "Y[r] = min(t[r], 9) }",
+      "(V: f64[N], ids: i64[N]) -> (Y: f64[R]) { Y[ids[n]] *= V[n] + V[n] * V[n] }",
+      "(V: f64[N], ids: i64[N], inout Y: f64[R]) { Y[ids[n]] += exp(V[n]) }",
+      "(V: f64[N], ids: i64[N], inout Y: f64[R]) { Y[ids[n]] = exp(V[n]) }",
+      "(V: f64[N], ids: i64[N], inout Y: f64[N,R]) { Y[n,ids[n]] = exp(V[n]) }",
+      "(V: f64[N], ids: i64[N], inout Y: f64[R]) { Y[ids[n]] *= exp(V[n]) where n > 0 }",
+      "(V: f64[N], ids: i64[N], inout Y: f64[R]) { Y[ids[n]] max= sin(V[n]) }",
+      "(V: f64[N,M], ids: i64[N,M]) -> (Y: f64[R]) { Y[ids[n,m]] = sin(V[n,m]) }",
+      "(V: f64[N,M], ids: i64[N,M]) -> (Y: f64[R]) { t[ids[n,m] in 0..R] min= sin(V[n,m]) for m in "
+      "1..M; Y[r] = min(t[r], 9) }",
+      "(V: f64[B], ids: i64[L], w: f64[L], offs: i64[B+1]) -> (Y: f64[R]) "
+      "{ Y[ids[j]] += V[b] * V[b] * w[j] for b in 0..B, j in offs[b]..offs[b+1] }",
+      "(V: f64[B], offs: i64[B+1]) -> (Y: f64[L]) { Y[j] += V[b] * V[b] for b in 0..B, j in "
+      "offs[b]..offs[b+1] }",
+      // What reads them: a softmax over the edges of each node, and an optimiser.
+      "(s: f64[N], at: i64[N], X: f64[R]) -> (a: f64[N]) { m[at[n] in 0..R] max= s[n]; x[n] = "
+      "exp(s[n] - m[at[n]]); "
+      "t[at[n] in 0..R] += x[n]; a[n] = x[n] / t[at[n]] * X[at[n]] }",
+      "(G: f64[N,D], ids: i64[N], inout M: f64[R], inout W: f64[R,D]) { M[ids[n]] += sum[d](G[n,d] "
+      "* G[n,d]); "
+      "W[ids[n],d] += -0.1 * G[n,d] / (sqrt(M[ids[n]]) + 1.5) }",
+  };
+  const std::map<std::string, std::string> dims = {{"N", "4"}, {"M", "3"}, {"R", "7"}, {"D", "5"},
+                                                   {"K", "3"}, {"L", "6"}, {"B", "3"}};
+  for (const char* text : texts) {
+    const ops::Op op = parsed(std::string("op f") + text);
+    INFO(op.text());
+    int compared = 0;  // not where an empty range has an infinite maximum
+    for (uint64_t seed = 1; seed <= tests::by_effort(3, 3, 9); ++seed) {
+      const Outcome out = check(op, dims, seed);
+      CHECK(out.error == "");
+      CHECK(out.differs == "");
+      compared += out.compared;
+    }
+    CHECK(compared >= static_cast<int>(float_arguments(op).size()));
+  }
+}
+
 TEST_CASE("gradients: those of random ops are what differences say") {
   ops::RandomOptions options;
   options.ranged = options.layouts = false;
@@ -314,6 +396,7 @@ TEST_CASE("gradients: those of random ops are what differences say") {
   const uint64_t first = static_cast<uint64_t>(tests::setting("HONE_FUZZ_SEED", 1));
   const int count = static_cast<int>(tests::by_effort(60, 300, 1000));
   int compared = 0, unchecked = 0;
+  double of_gathers = 0, of_scatters = 0;
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); ++seed) {
     const std::string text = in_f64(ops::random_problem(seed, options));
     const auto problem = ops::parse_problem(text);
@@ -323,10 +406,14 @@ TEST_CASE("gradients: those of random ops are what differences say") {
     INFO(text, ": ", out.error);
     CHECK(out.differs == "");
     compared += out.compared;
+    of_gathers += out.scatters;
+    if (has_scatter(problem->op)) of_scatters += out.compared;
     const bool odd = out.error.find("cannot check") != out.error.npos;
     unchecked += odd;
     if (odd && tests::setting("HONE_SHOW_UNCHECKED", 0) != 0) MESSAGE(text, "\n", out.error);
   }
   CHECK(compared >= count / 4);
-  CHECK(unchecked <= 5 + compared / 10);
+  CHECK(of_gathers >= tests::by_effort(0, 5, 20));
+  CHECK(of_scatters >= tests::by_effort(0, 5, 20));
+  CHECK(unchecked <= 2 + count / 100);
 }
