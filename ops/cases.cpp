@@ -45,21 +45,13 @@ int CaseLines::read(int at, Library& library, Diagnostics& diagnostics) {
   return end;
 }
 
-const Op* CaseLines::stock(const std::string& name) {
-  auto [at, is_new] = stock_.try_emplace(name);
-  if (is_new) at->second = find_stock(name);
-  return at->second ? &*at->second : nullptr;
-}
-
-void CaseLines::check(const Library& library, const Library* known, Diagnostics& diagnostics) {
+void CaseLines::check(const Library& library, KnownOps& ops, Diagnostics& diagnostics) {
   for (const Place& place : places_) {
     if (diagnostics.full()) return;
     const size_t end = std::min(place.problem.find_first_of(kSpaces), place.problem.size());
     const std::string name = place.problem.substr(0, end);
     if (left_out_.contains(name)) continue;
-    const Op* op = library.find(name);
-    if (!op && known) op = known->find(name);
-    if (!op) op = stock(name);
+    const Op* op = ops.find(name);
     Diagnostics found(std::make_shared<Source>(Source{place.problem, "", 1}));
     if (op) {
       parse_bindings(*op->definition, found, static_cast<int>(end));

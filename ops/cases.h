@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "ops/op.h"
 #include "ops/source.h"
+#include "ops/uses/known_ops.h"
 
 namespace hone::ops {
 
@@ -21,18 +20,15 @@ class CaseLines {
   /// Nothing is said of cases of this op, which has errors itself.
   void leave_out(const std::string& op) { left_out_.insert(op); }
   /// Tells of cases that name no op, or give one bindings that do not fit.
-  void check(const Library& library, const Library* known, Diagnostics& diagnostics);
+  void check(const Library& library, KnownOps& ops, Diagnostics& diagnostics);
 
  private:
   struct Place {
     int begin;  ///< of the problem
     std::string problem;
   };
-  const Op* stock(const std::string& name);
-
   std::vector<Place> places_;
   std::set<std::string> left_out_;
-  std::map<std::string, std::optional<Op>> stock_;  ///< those asked for
 };
 
 }  // namespace hone::ops

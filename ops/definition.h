@@ -7,15 +7,26 @@
 #include "ops/op.h"
 #include "ops/parser.h"
 #include "ops/syntax.h"
+#include "ops/uses/known_ops.h"
 
 namespace hone::ops {
 
-/// Parses the op that comes next, and checks it unless it is `trusted`. Stock ops are trusted: the
-/// tests have checked them, and their binding checks them again. Never null; errors are in
-/// `diagnostics`.
-std::shared_ptr<const Definition> parse_definition(Parser& parser,
-                                                   std::shared_ptr<const Source> source,
-                                                   Diagnostics& diagnostics, bool trusted = false);
+/// What a text is read into. Stock ops are `trusted`, and not checked: the tests have checked them,
+/// and their binding checks them again.
+struct Reading {
+  std::shared_ptr<const Source> source;
+  Diagnostics& diagnostics;
+  KnownOps& ops;
+  bool trusted = false;
+};
+
+/// Parses the op that comes next, and checks it. Never null; errors are in the diagnostics.
+std::shared_ptr<const Definition> parse_definition(Parser& parser, const Reading& reading);
+
+/// The last of the ops that a text begins with; those before it are there to be used. `end`: where
+/// what follows them begins.
+Op parse_last_op(std::shared_ptr<const Source> source, Diagnostics& diagnostics,
+                 const Library* besides, bool trusted, int* end);
 
 /// A source for `text`; a failure when it is longer than a text may be.
 Result<std::shared_ptr<const Source>> make_source(std::string_view text, std::string_view origin,

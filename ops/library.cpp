@@ -23,6 +23,7 @@ Result<Library> parse_library(std::string_view text, std::string_view origin,
   Diagnostics diagnostics(*source);
   Library library;
   ScalarFunctions functions;
+  KnownOps ops(library, known);
   CaseLines cases;
   int at = 0;
   while (!diagnostics.full()) {
@@ -43,7 +44,7 @@ Result<Library> parse_library(std::string_view text, std::string_view origin,
       if (parser.stuck()) parser.skip_to_op();
     } else if (next.is("op")) {
       const size_t before = diagnostics.count();
-      Op op{parse_definition(parser, *source, diagnostics)};
+      Op op{parse_definition(parser, {*source, diagnostics, ops})};
       if (diagnostics.count() > before) cases.leave_out(op.name());
       if (!op.name().empty() && library.find(op.name())) {
         diagnostics.error(op.definition->span,
@@ -62,7 +63,7 @@ Result<Library> parse_library(std::string_view text, std::string_view origin,
     at = parser.position();
   }
   functions.tell_uncalled(diagnostics);
-  cases.check(library, known, diagnostics);
+  cases.check(library, ops, diagnostics);
   if (diagnostics.failed()) return diagnostics.failure();
   return library;
 }

@@ -130,7 +130,7 @@ Term Parser::parse_named() {
     take();
     t.kind = Term::kCall;
     t.name = name.text;
-    t.args = parse_list(")", kMaxRank, "an argument");
+    t.args = parse_list(")", kMaxArgs, "an argument");
     return FunctionParser(*this).called(std::move(t), begin);
   }
   if (is_reserved(name.text)) {

@@ -304,7 +304,8 @@ Statement Parser::parse_statement() {
     if (accept(row_of(a).text)) s.assign = a;
   }
   if (s.assign == Assign::kSet) expect("=", "`=`, `+=`, `*=`, `max=` or `min=`");
-  s.value = parse_term();
+  UseParser use(*this);
+  s.value = use.is_next() ? use.parse(s) : parse_term();
   if (accept("for")) {
     do {
       s.loops.push_back(parse_range());

@@ -47,6 +47,7 @@ class Parser {
 
  private:
   friend class FunctionParser;
+  friend class UseParser;
 
   void advance();
   void fail(Span span, std::string message);
@@ -108,6 +109,22 @@ class FunctionParser {
 
  private:
   void parse_params(ScalarFunction& f);
+
+  Parser& p_;
+};
+
+/// The part of the parser that knows uses of ops with parameters: `conv2d<S=2>(X, F, b)`.
+class UseParser {
+ public:
+  explicit UseParser(Parser& parser) : p_(parser) {}
+
+  /// Does one stand here?
+  bool is_next() const;
+  /// The call; its parameters go into the statement.
+  Term parse(Statement& s);
+
+ private:
+  Given parse_given();
 
   Parser& p_;
 };

@@ -50,15 +50,13 @@ Result<Problem> bind(const Op& op, bool stock, const std::shared_ptr<const Sourc
 
 /// A problem whose op stands in it. What is wrong with the op and with the bindings is told at
 /// once.
-Result<Problem> bind_inline(const std::shared_ptr<const Source>& source) {
+Result<Problem> bind_inline(const std::shared_ptr<const Source>& source, const Library* library) {
   Diagnostics diagnostics(source);
-  ScalarFunctions functions;
-  Parser parser(diagnostics, 0, functions);
-  const Op op{parse_definition(parser, source, diagnostics)};
-  functions.tell_uncalled(diagnostics);
-  if (!diagnostics.failed()) return bind(op, false, source, parser.position());
+  int end = 0;
+  const Op op = parse_last_op(source, diagnostics, library, false, &end);
+  if (!diagnostics.failed()) return bind(op, false, source, end);
   const Definition& d = *op.definition;
-  if (!d.headless && d.closed) parse_bindings(d, diagnostics, parser.position());
+  if (!d.headless && d.closed) parse_bindings(d, diagnostics, end);
   return diagnostics.failure();
 }
 
@@ -110,7 +108,7 @@ Result<Problem> parse_problem(std::string_view text, const Library* library) {
   const std::string_view name = all.substr(begin, end - begin);
 
   if (name == "op" || name == "fn" || name.starts_with("#")) {
-    return bind_inline(source);
+    return bind_inline(source, library);
   }
   if (const Op* op = library ? library->find(name) : nullptr) {
     return bind(*op, false, source, static_cast<int>(end));

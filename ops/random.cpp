@@ -10,6 +10,7 @@
 #include "ops/random_maker.h"
 #include "ops/random_recurrence.h"
 #include "ops/random_scatter.h"
+#include "ops/random_use.h"
 
 namespace hone::ops {
 namespace {
@@ -42,6 +43,8 @@ bool is_rare(std::mt19937_64 random, unsigned long long ahead) {
 bool goes_on(const std::mt19937_64& random) { return is_rare(random, 64); }
 /// Whether its elements are told by positions.
 bool scatters(const std::mt19937_64& random) { return is_rare(random, 65); }
+/// Whether it uses an op of the library.
+bool uses_op(const std::mt19937_64& random) { return is_rare(random, 66); }
 
 std::string with_commas(const std::vector<std::string>& parts) {
   return fmt::format("{}", fmt::join(parts, ","));
@@ -71,6 +74,7 @@ std::string ProblemMaker::problem() {
   for (size_t i = 0; i < std::size(kOwnFunctions); ++i) {
     const bool called =
         has_word(body, fmt::format("own{}", i)) || has_word(own, fmt::format("own{}", i));
+    shorthand_ |= called;
     if (called) own = fmt::format("fn own{}{}; ", i, kOwnFunctions[i]) + own;
   }
   return own + text + bindings(text);
@@ -138,6 +142,14 @@ std::string ProblemMaker::statement(bool last) {
   target.inout = output && chance(12);
   only_constants_ = chance(30) && std::any_of(readable_.begin(), readable_.end(),
                                               [](const auto& t) { return t.constant; });
+  if (!last && uses_op(random_)) {
+    if (std::string made = RandomUse(*this, target, output).statement(); !made.empty()) {
+      shorthand_ = true;
+      if (output) outputs_.push_back(target);
+      readable_.push_back(std::move(target));
+      return made;
+    }
+  }
   Scope scope;
   std::vector<std::string> left;
   for (int rank = below(4); rank > 0; --rank) {
@@ -328,10 +340,11 @@ bool is_moderate(const ir::Program& program, const RandomOptions& options) {
 
 std::string random_problem(uint64_t seed, const RandomOptions& options) {
   for (uint64_t attempt = 0;; ++attempt) {
-    const std::string made = ProblemMaker(seed + (attempt << 32), options).problem();
+    ProblemMaker maker(seed + (attempt << 32), options);
+    const std::string made = maker.problem();
     const auto p = parse_problem(made);
     if (!p || !is_moderate(p->program, options)) continue;
-    return made.starts_with("fn ") ? made : p->text;  // canonical text has no functions
+    return maker.has_shorthand() ? made : p->text;
   }
 }
 

@@ -39,10 +39,13 @@ class ProblemMaker {
   ProblemMaker(uint64_t seed, const RandomOptions& options) : random_(seed), options_(options) {}
 
   std::string problem();
+  /// Whether the text has what canonical text has not: functions of its own, uses of ops.
+  bool has_shorthand() const { return shorthand_; }
 
  private:
   friend class RandomRecurrence;
   friend class RandomScatter;
+  friend class RandomUse;
   using Scope = std::vector<RandomIndex>;
 
   /// New indices of a reduction under construction.
@@ -108,6 +111,7 @@ class ProblemMaker {
   std::vector<DType> scalars_;
   size_t inputs_ = 0;
   bool only_constants_ = false;  ///< the statement under way reads constants alone
+  bool shorthand_ = false;
   int fresh_ = 0;
 };
 

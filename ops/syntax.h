@@ -119,6 +119,13 @@ struct AssignRow {
 };
 const AssignRow& row_of(Assign assign);
 
+/// A parameter that a use of an op states: `S=2`.
+struct Given {
+  std::string name;
+  Span span;
+  Term value;  ///< of a dtype: its name
+};
+
 /// `name: type[indices] = value where condition else otherwise`; of a scatter
 /// `name[positions] else skip += value for ranges where condition`.
 struct Statement {
@@ -131,7 +138,8 @@ struct Statement {
   std::vector<Range> indices;
   bool skip = false;  ///< `else skip`: of positions outside the tensor
   Assign assign = Assign::kSet;
-  Term value;
+  Term value;                   ///< the call of an op until uses are written out
+  std::vector<Given> given;     ///< to that op in `<...>`
   std::vector<Range> loops;     ///< `for`
   std::vector<Term> where;      ///< none or one
   std::vector<Term> otherwise;  ///< none or one

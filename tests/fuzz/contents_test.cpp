@@ -481,12 +481,14 @@ TEST_CASE("fuzz: random problems have all that the language has") {
   for (Construct& c : words()) constructs.push_back(std::move(c));
   for (const Construct& c : constructs) wanted.insert(c.name);
   wanted.insert("a function of one's own");
+  wanted.insert("a use of an op");
   constexpr uint64_t kProblems = 30000;
   for (uint64_t seed = 1; seed <= kProblems; ++seed) {
     const std::string text = ops::random_problem(seed);
     const auto p = ops::parse_problem(text);
     REQUIRE(p);
     seen["a function of one's own"] += text.starts_with("fn ");
+    seen["a use of an op"] += text.find("[u0") != text.npos && text != p->text;
     count_terms(*p, seen);
     count_nodes(*p, seen);
     for (const Construct& c : constructs) seen[c.name] += c.found(*p);

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/uses/uses.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "jit/ir/spelling.h"
+#include "ops/foreign.h"
+#include "ops/gradient/terms.h"
+#include "ops/parser.h"
+#include "ops/stock.h"
+#include "ops/uses/fit.h"
+#include "ops/uses/written_out.h"
+
+namespace hone::ops {
+namespace {
+
+/// A call of what is no function of the language.
+bool calls_unknown(const Term& t) {
+  const std::vector<std::string>& functions = function_words();
+  return t.kind == Term::kCall &&
+         std::find(functions.begin(), functions.end(), t.name) == functions.end();
+}
+
+bool may_use(const Statement& s) {
+  if (!s.given.empty()) return true;
+  for (const auto* terms : {&s.where, &s.otherwise}) {
+    for (const Term& t : *terms) {
+      if (any_part(t, calls_unknown)) return true;
+    }
+  }
+  return any_part(s.value, calls_unknown);
+}
+
+class UseWriter {
+ public:
+  UseWriter(Definition& d, KnownOps& ops, Diagnostics& diagnostics)
+      : d_(d), ops_(ops), diagnostics_(diagnostics), tensors_(d), names_(d) {}
+
+  void run() {
+    std::vector<Statement> all = std::exchange(d_.statements, {});
+    for (Statement& s : all) {
+      const bool use = !s.broken && s.value.kind == Term::kCall;
+      if (use && !s.given.empty() && !calls_unknown(s.value)) {
+        diagnostics_.error(s.value.span, fmt::format("`{}` is a function; it has no parameters",
+                                                     s.value.name));
+        s.broken = true;
+      }
+      const Op* op = use && !s.broken && calls_unknown(s.value) ? find(s) : nullptr;
+      if (op) {
+        write_out(s, *op->definition);
+      } else {
+        int depth = 0;
+        refuse_inside(s);
+        count(s, depth);
+        tensors_.add(s);
+        d_.statements.push_back(std::move(s));
+      }
+    }
+  }
+
+ private:
+  /// The op that the statement uses. Where none has the name, checks of functions tell it, unless
+  /// parameters say that an op is meant.
+  const Op* find(Statement& s) {
+    const Op* op = ops_.find(s.value.name);
+    if (!op && !s.given.empty()) {
+      std::vector<std::string> names;
+      for (const std::string_view stock : stock_names()) names.emplace_back(stock);
+      diagnostics_.error(s.value.span,
+                         fmt::format("there is no op `{}`{}", s.value.name,
+                                     ir::did_you_mean(s.value.name, names)));
+      s.broken = true;
+    }
+    return op;
+  }
+
+  void write_out(Statement& s, const Definition& used) {
+    ops_.used(used.name);
+    std::vector<Statement> made;
+    Fit fit(used, d_, s, tensors_, diagnostics_);
+    // Of an op with errors these are told already.
+    if (!used.text.empty() && fit.solve()) made = WrittenOut(fit, names_).statements();
+    if (!made.empty()) made = within_limits(std::move(made), s);
+    if (made.empty()) {
+      s.broken = true;
+      made.push_back(std::move(s));
+    }
+    for (Statement& one : made) {
+      tensors_.add(one);
+      d_.statements.push_back(std::move(one));
+    }
+  }
+
+  /// The statements, or none and an error where the op comes to be too long.
+  std::vector<Statement> within_limits(std::vector<Statement> made, const Statement& s) {
+    int depth = 0;
+    for (const Statement& one : made) count(one, depth);
+    std::string flaw;
+    if (terms_ > kMaxTerms) flaw = "the op has more than 4096 names, numbers and operators";
+    if (depth > kMaxDepth) flaw = "an expression is nested deeper than 200";
+    if (d_.statements.size() + made.size() > kMaxStatements) {
+      flaw = "the op has more than 512 statements";
+    }
+    if (flaw.empty()) return made;
+    diagnostics_.error(s.value.span, fmt::format("with `{}` written out here, {}", s.value.name, flaw));
+    return {};
+  }
+
+  void count(const Statement& s, int& depth) {
+    for (const auto* ranges : {&s.indices, &s.loops}) {
+      for (const Range& r : *ranges) {
+        terms_ += 1;
+        for (const Term& t : r.bounds) count(t, depth);
+        for (const Term& t : r.at) count(t, depth);
+      }
+    }
+    for (const auto* terms : {&s.where, &s.otherwise}) {
+      for (const Term& t : *terms) count(t, depth);
+    }
+    count(s.value, depth);
+  }
+
+  void count(const Term& t, int& depth) {
+    depth = std::max(depth, t.depth);
+    any_part(t, [&](const Term&) {
+      ++terms_;
+      return false;
+    });
+  }
+
+  /// An op that is used where an element stands.
+  void refuse_inside(const Statement& s) {
+    const auto refuse = [&](const Term& t) {
+      if (!calls_unknown(t) || !ops_.find(t.name)) return false;
+      ops_.used(t.name);
+      diagnostics_.error(
+          t.span, fmt::format("`{}` is an op: it makes a whole tensor, in a statement of its own, "
+                              "`t[i,j] = {}(...)`",
+                              t.name, t.name));
+      return true;
+    };
+    any_part(s.value, refuse);
+    for (const auto* terms : {&s.where, &s.otherwise}) {
+      for (const Term& t : *terms) any_part(t, refuse);
+    }
+  }
+
+  Definition& d_;
+  KnownOps& ops_;
+  Diagnostics& diagnostics_;
+  WrittenTensors tensors_;
+  UsedNames names_;
+  int terms_ = 0;
+};
+
+}  // namespace
+
+void write_out_uses(Definition& d, KnownOps& ops, Diagnostics& diagnostics) {
+  if (d.headless || std::none_of(d.statements.begin(), d.statements.end(), may_use)) return;
+  UseWriter(d, ops, diagnostics).run();
+}
+
+}  // namespace hone::ops
