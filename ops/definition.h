@@ -23,8 +23,8 @@ struct Reading {
 /// Parses the op that comes next, and checks it. Never null; errors are in the diagnostics.
 std::shared_ptr<const Definition> parse_definition(Parser& parser, const Reading& reading);
 
-/// The last of the ops that a text begins with; those before it are there to be used. `end`: where
-/// what follows them begins.
+/// The last of the ops that a text begins with; those before it are there to be used. Or the one
+/// that `einsum ...` stands for. `end`: where what follows begins.
 Op parse_last_op(std::shared_ptr<const Source> source, Diagnostics& diagnostics,
                  const Library* besides, bool trusted, int* end);
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "ops/definition.h"
+#include "ops/einsum.h"
 #include "ops/lower.h"
 #include "ops/parser.h"
 #include "ops/uses/uses.h"
@@ -24,8 +25,23 @@ std::shared_ptr<const Definition> parse_definition(Parser& parser, const Reading
   return d;
 }
 
+namespace {
+
+/// The op that `einsum ij,jk->ik` stands for. Its errors point into the text that it stands for.
+Op parse_einsum(Diagnostics& diagnostics, int* end) {
+  const std::string text = op_of_einsum(diagnostics, end);
+  if (text.empty()) return Op{std::make_shared<const Definition>()};
+  auto op = parse_op(text, "", 1);
+  if (op) return std::move(*op);
+  diagnostics.error({0, *end}, op.failure().message);
+  return Op{std::make_shared<const Definition>()};
+}
+
+}  // namespace
+
 Op parse_last_op(std::shared_ptr<const Source> source, Diagnostics& diagnostics,
                  const Library* besides, bool trusted, int* end) {
+  if (is_einsum(source->text)) return parse_einsum(diagnostics, end);
   Library here;
   KnownOps ops(here, besides);
   ScalarFunctions functions;

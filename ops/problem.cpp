@@ -7,6 +7,7 @@
 #include "jit/ir/spelling.h"
 #include "ops/bindings.h"
 #include "ops/definition.h"
+#include "ops/einsum.h"
 #include "ops/hoist.h"
 #include "ops/invariants.h"
 #include "ops/stock.h"
@@ -107,7 +108,7 @@ Result<Problem> parse_problem(std::string_view text, const Library* library) {
   while (end < all.size() && !is_space_problem(all[end])) ++end;
   const std::string_view name = all.substr(begin, end - begin);
 
-  if (name == "op" || name == "fn" || name.starts_with("#")) {
+  if (name == "op" || name == "fn" || name.starts_with("#") || is_einsum(all)) {
     return bind_inline(source, library);
   }
   if (const Op* op = library ? library->find(name) : nullptr) {

@@ -39,7 +39,8 @@ std::string RandomUse::statement() {
     std::vector<std::string> left;
     for (const int dim : target_.dims) {
       const bool stated = !output_ && maker_.chance(50);
-      left.push_back(fmt::format("u{}{}", left.size(), stated ? fmt::format(" in 0..D{}", dim) : ""));
+      left.push_back(
+          fmt::format("u{}{}", left.size(), stated ? fmt::format(" in 0..D{}", dim) : ""));
     }
     return fmt::format("{}[{}] = {}({})", target_.name, fmt::join(left, ","), d.name,
                        fmt::join(args_, ", "));

@@ -104,6 +104,11 @@ class HONE_API Op {
   /// underlined.
   static Op parse(std::string_view text);
   static Result<Op> try_parse(std::string_view text);
+  /// The op of a sum of products, as NumPy's einsum has it: `bhqd,bkhd->bhqk`. A letter `b` is a
+  /// dim `B`, operands are `X1`, `X2` and so on, the result `Y1`. `T` is the dtype, or `TYPE` where
+  /// `t` is a letter. Throws Error with the place underlined.
+  static Op einsum(std::string_view letters);
+  static Result<Op> try_einsum(std::string_view letters);
   /// The op's name.
   const std::string& name() const;
   /// Canonical one-line text; Op::parse(op.text()) is the same op.

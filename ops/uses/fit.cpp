@@ -138,9 +138,8 @@ bool Fit::take_tensor(const Argument& a, const Term& t) {
   }
   const size_t rank = tensor->shape.size(), least = a.shape.size();
   if (rank < least || rank > least + batch_.size()) {
-    return error(t.span,
-                 "`{}` is of rank {}, and `{}` takes rank {} here{}", t.name, rank, used_.name,
-                 least,
+    return error(t.span, "`{}` is of rank {}, and `{}` takes rank {} here{}", t.name, rank,
+                 used_.name, least,
                  batch_.empty() ? "" : fmt::format(" to {}", least + batch_.size()));
   }
   const size_t extra = rank - least;
@@ -181,7 +180,8 @@ bool Fit::fill_batch() {
     }
   }
   for (size_t i = 0; i < batch_.size(); ++i) {
-    for (const auto& [name, value] : numbers_) brought[i] = brought[i] || mentions(value, batch_[i]);
+    for (const auto& [name, value] : numbers_)
+      brought[i] = brought[i] || mentions(value, batch_[i]);
     if (!brought[i]) {
       return error(s_.indices[i].span,
                    "no argument has a dim for `{}`: what `{}` makes has {} indices", batch_[i],
@@ -330,11 +330,12 @@ const Term* Fit::number(const std::string& name) {
   for (const Extent& e : extents_) {
     if (e.actual || !mentions(e.of->shape[e.declared], name)) continue;
     const bool made = e.of == result_;
-    error(made ? s_.indices[e.dim].span : s_.value.span,
-          "nothing tells how long dim {} of `{}` is, which `{}` calls {}; state its range{}, `{} in "
-          "0..N`",
-          e.dim, e.tensor, used_.name, name, made ? "" : fmt::format(" where `{}` is made", e.tensor),
-          made ? s_.indices[e.dim].name : "i");
+    error(
+        made ? s_.indices[e.dim].span : s_.value.span,
+        "nothing tells how long dim {} of `{}` is, which `{}` calls {}; state its range{}, `{} in "
+        "0..N`",
+        e.dim, e.tensor, used_.name, name, made ? "" : fmt::format(" where `{}` is made", e.tensor),
+        made ? s_.indices[e.dim].name : "i");
     return nullptr;
   }
   error(s_.value.span, "nothing tells what {} of `{}` is here", name, used_.name);

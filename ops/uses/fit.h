@@ -14,7 +14,7 @@
 
 namespace hone::ops {
 
-/// How the arguments of a use fit the op that it names: what its names stand for in the user's op.
+/// How the arguments of a use fit the op that it names, in the words of the user's op.
 class Fit {
  public:
   /// A tensor argument, and how many dims it has before those that the op takes.
@@ -53,7 +53,7 @@ class Fit {
   std::string needed_type(const std::string& name);
 
  private:
-  /// An extent of an argument or of the result, and what it is in the user's op.
+  /// An extent of an argument or of the result, and the same in the user's op.
   struct Extent {
     const Argument* of;
     std::string tensor;

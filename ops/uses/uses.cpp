@@ -46,8 +46,8 @@ class UseWriter {
     for (Statement& s : all) {
       const bool use = !s.broken && s.value.kind == Term::kCall;
       if (use && !s.given.empty() && !calls_unknown(s.value)) {
-        diagnostics_.error(s.value.span, fmt::format("`{}` is a function; it has no parameters",
-                                                     s.value.name));
+        diagnostics_.error(s.value.span,
+                           fmt::format("`{}` is a function; it has no parameters", s.value.name));
         s.broken = true;
       }
       const Op* op = use && !s.broken && calls_unknown(s.value) ? find(s) : nullptr;
@@ -71,9 +71,8 @@ class UseWriter {
     if (!op && !s.given.empty()) {
       std::vector<std::string> names;
       for (const std::string_view stock : stock_names()) names.emplace_back(stock);
-      diagnostics_.error(s.value.span,
-                         fmt::format("there is no op `{}`{}", s.value.name,
-                                     ir::did_you_mean(s.value.name, names)));
+      diagnostics_.error(s.value.span, fmt::format("there is no op `{}`{}", s.value.name,
+                                                   ir::did_you_mean(s.value.name, names)));
       s.broken = true;
     }
     return op;
@@ -107,7 +106,8 @@ class UseWriter {
       flaw = "the op has more than 512 statements";
     }
     if (flaw.empty()) return made;
-    diagnostics_.error(s.value.span, fmt::format("with `{}` written out here, {}", s.value.name, flaw));
+    diagnostics_.error(s.value.span,
+                       fmt::format("with `{}` written out here, {}", s.value.name, flaw));
     return {};
   }
 

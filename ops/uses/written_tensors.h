@@ -40,7 +40,7 @@ class WrittenTensors {
   std::vector<WrittenTensor> all_;
 };
 
-/// Does `t` have an element, without `else`, of which `index` alone is an index?
+/// Does `t` read an element, without `else`, that has `index` alone as an index?
 bool indexes_by_itself(const Term& t, std::string_view index);
 
 }  // namespace hone::ops

@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "jit/ir/spelling.h"
+#include "ops/einsum.h"
 #include "ops/gradient/gradient.h"
 #include "runtime/cli/common.h"
 
@@ -17,7 +18,7 @@ struct GradOptions {
   std::vector<std::string> wrt, take;
 };
 
-bool is_text(const std::string& op) { return op.find('{') != op.npos; }
+bool is_text(const std::string& op) { return op.find('{') != op.npos || ops::is_einsum(op); }
 
 /// The op that a text is, or the one of that name among those given and the library's.
 Result<ops::Op> op_of(const GradOptions& options) {

@@ -32,6 +32,11 @@ Result<Op> Op::try_parse(std::string_view text) {
 }
 
 Op Op::parse(std::string_view text) { return value_or_raise(try_parse(text)); }
+Result<Op> Op::try_einsum(std::string_view letters) {
+  return try_parse("einsum " + std::string(letters));
+}
+
+Op Op::einsum(std::string_view letters) { return value_or_raise(try_einsum(letters)); }
 const std::string& Op::name() const { return state_->op.name(); }
 const std::string& Op::text() const { return state_->op.text(); }
 std::vector<Param> Op::params() const { return ops::params_of(state_->op); }
