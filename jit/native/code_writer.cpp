@@ -280,6 +280,14 @@ Reg CodeWriter::load_pool(int width, Opcode op, int32_t offset) {
     const Reg reg = make(RegClass::kVec);
     emit(op, {vreg(reg, width), mem(m)});
     lir.regs[reg.id].remat = m.pool;
+    // What is computed from it is computed once all the same.
+    const ValueKey key = values_.key_of(op, width, {mem(m)}, {}, false, {});
+    const uint64_t hash = key.hash();
+    if (const Reg known = values_.find(key, hash); known.valid()) {
+      values_.renumber(reg, known);
+    } else {
+      enter(key, hash, reg, depth());
+    }
     return reg;
   }
   // Out of the innermost loop and no further: around outer loops it would only be in the way.

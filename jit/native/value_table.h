@@ -28,6 +28,8 @@ class ValueTable {
   void add_register() { numbers_.push_back(++last_number_); }
   /// Tells that the register holds another value than before.
   void renumber(Reg reg) { numbers_[reg.id] = ++last_number_; }
+  /// Tells that it holds the value of `other`.
+  void renumber(Reg reg, Reg other) { numbers_[reg.id] = numbers_[other.id]; }
 
   ValueKey key_of(Opcode op, int width, const std::initializer_list<Operand>& sources, Reg mask,
                   bool zeroing, Reg start) const;
