@@ -83,8 +83,8 @@ class Reader {
     } else if (kBlanks.find(c) == kBlanks.npos) {
       const std::string_view hint =
           c == '.' ? "; there is no `...`: give each dim a letter" : std::string_view();
-      return error(here, fmt::format("letters, `,` and one `->` stand here, as in `ij,jk->ik`{}",
-                                     hint));
+      return error(here,
+                   fmt::format("letters, `,` and one `->` stand here, as in `ij,jk->ik`{}", hint));
     }
     return true;
   }
@@ -134,11 +134,13 @@ bool check(const Reader& r, Diagnostics& diagnostics) {
   for (const Letters& l : r.operands) {
     if (l.text.size() > kMaxRank) return error(l.span, "a tensor has at most 12 dims");
   }
-  if (r.operands.size() >= kMaxArgs) return error(r.operands.back().span, "an op takes 128 arguments");
+  if (r.operands.size() >= kMaxArgs)
+    return error(r.operands.back().span, "an op takes 128 arguments");
   return true;
 }
 
-/// Letter `b` is index `b` and dim `B`; a capital `B`, that both may stand in a text, `bb` and `BB`.
+/// Letter `b` is index `b` and dim `B`; a capital `B`, that both may stand in a text, `bb` and
+/// `BB`.
 std::string index_of(char c) {
   return c >= 'a' ? std::string(1, c) : std::string(2, static_cast<char>(c - 'A' + 'a'));
 }
@@ -168,8 +170,8 @@ std::string op_text(const std::vector<Letters>& operands, const std::string& res
     product += fmt::format("{}X{}[{}]", i ? "*" : "", i + 1, joined(letters, index_of));
   }
   if (!summed.empty()) product = fmt::format("sum[{}]({})", joined(summed, index_of), product);
-  return fmt::format("op einsum<{}=f32>({}) -> (Y1: {}[{}]) {{ Y1[{}] = {} }}", type, arguments, type,
-                     joined(result, dim_of), joined(result, index_of), product);
+  return fmt::format("op einsum<{}=f32>({}) -> (Y1: {}[{}]) {{ Y1[{}] = {} }}", type, arguments,
+                     type, joined(result, dim_of), joined(result, index_of), product);
 }
 
 }  // namespace

@@ -154,7 +154,7 @@ const std::vector<std::string>& reduction_words() {
 
 const std::vector<std::string>& function_words() {
   static const std::vector<std::string> words = [] {
-    std::vector<std::string> all = {"select", "relu", "max", "min"};
+    std::vector<std::string> all = {"select", "relu", "max", "min", "philox", "uniform"};
     for (const ir::Function& f : ir::functions()) all.emplace_back(f.name);
     return all;
   }();

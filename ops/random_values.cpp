@@ -79,6 +79,10 @@ std::string ProblemMaker::bits(DType type, int depth, const Scope& scope, int re
   static const std::vector<std::string> counts = {"1", "3", "8", "31", "-1", "63", "70"};
   const auto part = [&](DType t) { return number(t, depth - 1, scope, reductions); };
   const int kind = below(8);
+  if (type == DType::kI64 && kind == 0 && chance(30)) {
+    const std::string seed = chance(50) ? leaf(type, scope) : "7";
+    return fmt::format("philox({}, {})", seed, part(type));
+  }
   if (kind < 2) return "(~" + part(type) + ")";
   const std::string a = part(type);
   if (kind < 5) {

@@ -113,7 +113,11 @@ class BodyChecker {
 ScalarFunction* ScalarFunctions::find(std::string_view name) {
   const auto at =
       std::find_if(all_.begin(), all_.end(), [&](const auto& f) { return f.name == name; });
-  return at == all_.end() ? nullptr : &*at;
+  if (at != all_.end()) return &*at;
+  auto common = common_function(name);
+  if (!common) return nullptr;
+  all_.push_back(*std::move(common));
+  return &all_.back();
 }
 
 void ScalarFunctions::tell_uncalled(Diagnostics& diagnostics) const {

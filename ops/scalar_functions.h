@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,7 +25,7 @@ struct ScalarFunction {
 /// The functions of one text, in order; each may call those before it.
 class ScalarFunctions {
  public:
-  /// The function of that name, or null.
+  /// The function of that name, or null; those that every text has are among them.
   ScalarFunction* find(std::string_view name);
   void add(ScalarFunction f) { all_.push_back(std::move(f)); }
   /// Tells of those that nothing calls.
@@ -35,6 +36,9 @@ class ScalarFunctions {
  private:
   std::vector<ScalarFunction> all_;
 };
+
+/// The function of that name that every text has, written in the language; or nothing.
+std::optional<ScalarFunction> common_function(std::string_view name);
 
 /// Names, numbers and operators of the body of `f` with `args` in the place of its parameters; no
 /// more than `most` + 1.

@@ -8,6 +8,7 @@
 #include "jit/ir/facts.h"
 #include "jit/ir/functions/function.h"
 #include "jit/ir/tree_size.h"
+#include "ops/philox.h"
 
 namespace hone::ops {
 namespace {
@@ -200,6 +201,7 @@ bool Values::expect_count(const Term& t, size_t count) {
 
 Value Values::lower_call(const Term& t) {
   if (t.name == "select") return lower_select(t);
+  if (t.name == "philox") return lower_philox(t);
   if (t.name != "min" && t.name != "max" && t.name != "relu") return lower_function(t);
   if (!expect_count(t, t.name == "relu" ? 1 : 2)) return {ir::make_int(0), {}, {}, t.span};
   Value a = lower_part(t.args[0]);
@@ -247,6 +249,20 @@ Value Values::lower_select(const Term& t) {
   Value out = typed(ir::make_select(c.e, a.e, b.e), t.span, stored);
   if (flexible) out.flex = a.flex;
   return out;
+}
+
+Value Values::lower_philox(const Term& t) {
+  if (!expect_count(t, 2)) return {ir::make_int(0), {}, {}, t.span};
+  Value args[2] = {lower_part(t.args[0]), lower_part(t.args[1])};
+  if (c_.failed()) return args[0];
+  for (const Value& v : args) {
+    if (v.flex != Value::kReal && is_int(v.e->type)) continue;
+    c_.error(v.span, "`philox` takes integers, a seed and a number in its stream, and `{}` is {}",
+             c_.snippet(v.span), v.flex == Value::kReal ? "a fraction" : name_of(v.e->type));
+  }
+  if (c_.failed()) return args[0];
+  return typed(philox(ir::make_cast(DType::kI64, args[0].e), ir::make_cast(DType::kI64, args[1].e)),
+               t.span);
 }
 
 Value Values::lower_function(const Term& t) {

@@ -39,6 +39,7 @@ class Values {
   Value lower_call(const Term& t);
   Value lower_function(const Term& t);
   Value lower_select(const Term& t);
+  Value lower_philox(const Term& t);
   Value lower_cast(const Term& t);
   bool expect_count(const Term& t, size_t count);
 

@@ -354,7 +354,7 @@ void Backward::go_call(const Term& t, const Way& way) {
   const ir::Function* f = ir::function_named(t.name);
   for (size_t i = 0; i < t.args.size(); ++i) {
     if (!depends(t.args[i])) continue;
-    const char* text = i == 0 ? f->by_first : f->by_second;
+    const char* text = !f ? "" : i == 0 ? f->by_first : f->by_second;
     if (*text == 0) {
       error(t.span, fmt::format("`{}` has no derivative: it is flat between its steps; take it "
                                 "out, or leave what it depends on out of `wrt`",

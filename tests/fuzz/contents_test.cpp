@@ -423,7 +423,7 @@ std::set<std::string> all_there_is() {
   for (int i = 0; i <= static_cast<int>(ops::Infix::kMod); ++i) {
     all.insert(fmt::format("operator {}", ops::row_of(static_cast<ops::Infix>(i)).text));
   }
-  for (const char* name : {"relu", "max", "min", "select"})
+  for (const char* name : {"relu", "max", "min", "select", "philox"})
     all.insert(fmt::format("function {}", name));
   for (const ir::Function& f : ir::functions()) {
     all.insert(fmt::format("function {}", f.name));

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from functions import call, known
-from values import FLOATS, INTS, TYPES, WIDE, Val, read, round_to, widened, wrap
+from values import FLOATS, INTS, TYPES, WIDE, Val, largest, read, round_to, widened, wrap
 
 FLOAT = list(FLOATS)
 INDEX = list(INTS)
@@ -407,6 +407,52 @@ for _name in ("row", "column"):
     cumulative(_name + "_cumprod", lambda x, y: x * y)
     cumulative(_name + "_cummax", lambda x, y: x.maximum(y), T=TYPES)
 cumulative("row_cumsum_backward", lambda x, y: x + y, backward=True)
+
+
+# --- drawn at random ---
+
+def philox(seed, counters):
+    """The first word of Philox4x32-10 for each counter."""
+    low = np.uint64(2**32 - 1)
+    key = [np.uint64(int(seed) % 2**64) & low, np.uint64(int(seed) % 2**64) >> np.uint64(32)]
+    c = [counters.astype(np.uint64) & low, counters.astype(np.uint64) >> np.uint64(32),
+         np.zeros(counters.shape, np.uint64), np.zeros(counters.shape, np.uint64)]
+    for _ in range(10):
+        a, b = c[0] * np.uint64(0xD2511F53), c[2] * np.uint64(0xCD9E8D57)
+        c = [(b >> np.uint64(32)) ^ c[1] ^ key[0], b & low, (a >> np.uint64(32)) ^ c[3] ^ key[1], a & low]
+        key = [(key[0] + np.uint64(0x9E3779B9)) & low, (key[1] + np.uint64(0xBB67AE85)) & low]
+    return c[0].astype(np.int64)
+
+
+def uniform(seed, counters):
+    return WIDE(philox(seed, counters) >> 8) / 2**24
+
+
+op("random_bits")(lambda p: {"Y": Val("i64", philox(p.seed.v, np.arange(p.N)))})
+op("random_uniform")(lambda p: {"Y": Val("f32", uniform(p.seed.v, np.arange(p.N)))})
+
+
+@op("dropout", T=NARROW_FLOAT)
+def dropout(p):
+    drawn = Val("f32", uniform(p.seed.v, np.arange(p.M * p.N)).reshape(p.M, p.N))
+    kept = p.X * (p.rate.of(1) / (p.rate.of(1) - p.rate))
+    return {"Y": drawn.compare(p.rate, np.less).where(kept.of(0), kept)}
+
+
+@op("round_stochastic")
+def round_stochastic(p):
+    """Between the neighbours in bf16, found by their bits; what is as small as denormals, or greater than
+    the largest bf16, may be anything."""
+    x = p.X.v.astype(np.float32)
+    low = (x.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+    high = ((x.view(np.uint32) & np.uint32(0xFFFF0000)) + np.uint32(0x10000)).view(np.float32)
+    near = round_to(x, "bf16")
+    other = np.where(near == low, high, low)
+    drawn = uniform(p.seed.v, np.arange(p.N))
+    moved = drawn * np.abs(WIDE(other) - near) < np.abs(WIDE(x) - near)
+    free = ((np.abs(x) < 2.0**-100) & (x != 0)) | (np.isfinite(x) & (np.abs(x) > largest("bf16")))
+    exact = ~np.isfinite(x) | (x == near)
+    return {"Y": Val("f32", np.where(exact, WIDE(x), np.where(moved, other, near)), np.where(free, WIDE(np.inf), 0))}
 
 
 @op("moving_average", T=TYPES)

@@ -55,8 +55,9 @@ TEST_CASE("einsum: in a problem, and errors in it") {
   CHECK(error_of("i...,i->i") ==
         "1:9: letters, `,` and one `->` stand here, as in `ij,jk->ik`; there is no `...`: give "
         "each dim a letter\n  einsum i...,i->i\n          ^");
-  CHECK(error_of("ij->ik") == "1:13: no operand has `k`; the result has letters of theirs\n"
-                              "  einsum ij->ik\n              ^");
+  CHECK(error_of("ij->ik") ==
+        "1:13: no operand has `k`; the result has letters of theirs\n"
+        "  einsum ij->ik\n              ^");
   CHECK(error_of("ij->ii") ==
         "1:13: `i` stands twice in the result\n  einsum ij->ii\n              ^");
   CHECK(error_of("ij->i->j").find("one `->`") != std::string::npos);
