@@ -299,21 +299,13 @@ class Coverage {
           const bool followed = std::any_of(dims.begin(), dims.end(), [&](const auto& atoms) {
             return atoms.count({owner.name, var}) != 0;
           });
-          if (!followed && !has_values(*owner.var(var))) {
+          if (!followed && !has_values(p_, *owner.var(var))) {
             return fail("may have no iterations, as " + var + " may have no values");
           }
         }
       }
     }
     return true;
-  }
-
-  /// At any dims of the call, whatever the data.
-  bool has_values(const ir::IndexVar& v) const {
-    ir::Facts facts;
-    for (const ir::Dim& d : p_.dims) facts.define_dim(d.name, d.lo, d.hi);
-    const ir::Poly count = ir::Poly::of(v.hi, &facts) - (v.lo ? ir::Poly::of(v.lo, &facts) : 0);
-    return facts.nonnegative(count - 1);
   }
 
   /// No condition leaves out iterations, except of what is outside the domain of `s_`.
@@ -406,6 +398,9 @@ class Coverage {
                   "; what the call keeps is "
                   "computed in a loop of a stage at the root");
     }
+    if (owner.writes_nothing() && !s_.writes_nothing()) {
+      return fail("is of a stage without elements, whose loops are left out");
+    }
     // Threads do not wait for what others write to the GPU's memory.
     for (const Stage& t : p_.stages) {
       const Stage* around = &t;
@@ -437,10 +432,23 @@ class Coverage {
     return !updates || apart(owner);
   }
 
+  /// Whether loops inside others run over boxes, so that windows are no larger. Pieces of fused loops
+  /// are none, and parts of an outer loop only where both splits divide.
+  static bool are_boxes(const std::vector<ir::Relation>& relations) {
+    return std::none_of(relations.begin(), relations.end(), [&](const ir::Relation& piece) {
+      if (piece.kind != ir::Relation::kSplit) return false;
+      if (piece.tail == ir::Tail::kOverlap) return true;
+      return std::any_of(relations.begin(), relations.end(), [&](const ir::Relation& of) {
+        if (of.outer != piece.parent) return false;
+        return of.kind == ir::Relation::kFuse || of.tail != ir::Tail::kExact ||
+               piece.tail != ir::Tail::kExact;
+      });
+    });
+  }
+
   /// No element is computed twice: the second time would read the result of the first.
   bool apart(const Stage& owner) {
-    bool plain = std::none_of(owner.relations.begin(), owner.relations.end(),
-                              [](const ir::Relation& r) { return r.tail == ir::Tail::kOverlap; });
+    bool plain = are_boxes(owner.relations);
     for (const Stage* r : readers(s_)) {
       plain = plain && r->name == owner.name;
       jit::each_load(*r, [&](const Expr& load) {
@@ -464,6 +472,13 @@ class Coverage {
 };
 
 }  // namespace
+
+bool has_values(const ir::Program& program, const ir::IndexVar& v) {
+  ir::Facts facts;
+  for (const ir::Dim& d : program.dims) facts.define_dim(d.name, d.lo, d.hi);
+  const ir::Poly count = ir::Poly::of(v.hi, &facts) - (v.lo ? ir::Poly::of(v.lo, &facts) : 0);
+  return facts.nonnegative(count - 1);
+}
 
 std::string gaps(const ir::Program& program, const Stage& stage) {
   if (stage.at.root()) return {};

@@ -11,4 +11,7 @@ namespace hone::schedules {
 /// of the whole call also why they may compute elements again. Empty when they do neither.
 std::string gaps(const ir::Program& program, const ir::Stage& stage);
 
+/// Whether an index has a value at any dims of the call, whatever the data.
+bool has_values(const ir::Program& program, const ir::IndexVar& v);
+
 }  // namespace hone::schedules

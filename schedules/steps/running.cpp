@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "schedules/covers.h"
 #include "schedules/steps/edit.h"
 #include "schedules/steps/reduction_parts.h"
 #include "schedules/steps/rescaled.h"
@@ -34,6 +35,11 @@ class Rewriting {
     }
     if (p_.buffer(max.output)->type != max.accumulate || !windowless(max).empty()) {
       return "stage " + max.name + " keeps its result in another type or order than it reduces";
+    }
+    for (const ir::IndexVar& v : max.rvars) {
+      if (v.name == var || has_values(p_, v)) continue;
+      return "stage " + max.name + " may have no terms along " + v.name +
+             ", and its parts no greatest to rescale by";
     }
     std::string wrong = check(at_, var);
     if (!wrong.empty()) return wrong;
