@@ -187,11 +187,12 @@ class Case:
             self.dims = {d: max(n, 2) for d, n in self.dims.items()}
         # An index needs a row to look up.
         for tensor, (how, dim) in entry.data.items():
-            if how == "index" and self.dims[dim] == 0:
+            if how in ("index", "either end") and self.dims[dim] == 0:
                 self.dims[dim] = 3
         self.ranged = {d for d in self.dims if not plain and rng.random() < 0.15}
         if entry.dims:  # windows must fit, whatever the call's dims
             self.ranged -= {"R", "Q"}
+        self.ranged -= set(entry.stated)
         words = [self.dim_word(d, n) for d, n in self.dims.items()]
         words += [f"{k}={v}" for k, v in [*types.items(), *numbers.items()]]
         self.tensors, self.scalars = [], {}
@@ -244,9 +245,11 @@ class Case:
 
     def places(self, how, n, shape, t):
         """Indices into `n` rows, or ends of ranges of `n` elements."""
-        low, high = INTS.get(t, (0, 1))  # other types are refused, whatever is in them
+        low, high = INTS.get(t, (0, 1) if t == "bool" else (-128, 127))
         if how == "any index":
             return np.clip(self.rng.integers(-3, n + 4, shape), low, high)
+        if how == "either end":  # below 0 from the end
+            return np.clip(self.rng.integers(-n, n, shape), low, high)
         if how == "index":
             return self.rng.integers(0, min(n, high + 1), shape)
         return np.sort(self.rng.integers(0, min(n, high) + 1, shape))
@@ -301,7 +304,8 @@ class Case:
             wrong = [-1, self.dims[dim], INTS[tensor.type][0], INTS[tensor.type][1]]
             wrong = [w for w in wrong if not 0 <= w < self.dims[dim] and INTS[tensor.type][0] <= w]
             tensor.view(tensor.memory)[at] = self.rng.choice(wrong)
-            self.bad = (tensor.arg.name, at if tensor.strides[0] else 0)
+            row = int(np.prod(tensor.shape[1:]))
+            self.bad = (tensor.arg.name, (at if tensor.strides[0] else 0) * row)
 
     def expected(self):
         """The lowest and the highest value of every element of what is written, by name."""

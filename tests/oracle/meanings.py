@@ -19,12 +19,14 @@ NARROW_FLOAT = ["f32", "f16", "bf16"]
 OPS = {}
 
 
-def op(name, dims=None, params=None, data=None, **types):
+def op(name, dims=None, params=None, data=None, stated="", **types):
     """Declares a meaning. `types` lists what each dtype parameter takes; `params(random)` gives
     integer parameters; `dims(random, params)` dims that hang together, the least that may be;
-    `data` says which tensors are indices (`index`, into a dim) or ends of ranges (`ends`, of a dim)."""
+    `data` says which tensors are indices (`index`, into a dim) or ends of ranges (`ends`, of a dim);
+    `stated` are dims that a problem says, since no proof holds for ranges of them."""
     def declare(f):
-        OPS[name] = SimpleNamespace(meaning=f, types=types, dims=dims, params=params, data=data or {})
+        OPS[name] = SimpleNamespace(meaning=f, types=types, dims=dims, params=params, data=data or {},
+                                    stated=stated.split())
         return f
     return declare
 
@@ -41,6 +43,7 @@ elementwise("add", lambda a, b: a + b, "A", "B")
 elementwise("sub", lambda a, b: a - b, "A", "B")
 elementwise("mul", lambda a, b: a * b, "A", "B")
 elementwise("div", lambda a, b: a / b, "A", "B")
+elementwise("average", lambda a, b: (a + b) / 2, "A", "B")
 elementwise("mod", lambda a, b: a % b, "A", "B", T=[*INTS, "bool"])
 elementwise("bitwise_and", lambda a, b: a & b, "A", "B", T=INDEX)
 elementwise("bitwise_or", lambda a, b: a | b, "A", "B", T=INDEX)
@@ -62,6 +65,8 @@ op("choose_rows", T=TYPES)(
     lambda p: {"Y": Val("bool", np.broadcast_to(p.c.v[:, None], p.X.shape)).where(p.X, p.v[None])})
 elementwise("is_nan", lambda x: Val("bool", np.isnan(x.v)), "X")
 elementwise("is_inf", lambda x: Val("bool", np.isinf(x.v)), "X", T=FLOAT)
+elementwise("is_positive_inf", lambda x: Val("bool", x.v == np.inf), "X", T=FLOAT)
+elementwise("is_negative_inf", lambda x: Val("bool", x.v == -np.inf), "X", T=FLOAT)
 elementwise("sign", lambda x: Val(x.t, np.sign(x.v).astype(x.v.dtype)), "X", T=NUMBERS)
 elementwise("reciprocal", lambda x: x.of(1) / x, "X")
 elementwise("neg", lambda x: -x, "X")
@@ -178,6 +183,7 @@ for _name, _spec in (("matmul_chain", "ABC ij,jk,kl->il"), ("bilinear", "XWZ ni,
                      ("mttkrp", "XBC ijk,jr,kr->ir"), ("tucker", "GABC pqs,ip,jq,ks->ijk")):
     op(_name, T=TYPES)(lambda p, _spec=_spec: {"Y": contraction(p, *_spec.split())})
 op("gemm", T=TYPES)(lambda p: {"C": p.alpha * product(p.A, p.B) + p.beta * p.C})
+op("gemm_bias", T=TYPES)(lambda p: {"Y": p.alpha * product(p.A, p.B) + p.beta * p.C})
 op("batched_matmul", T=TYPES)(lambda p: {"C": product(p.A, p.W)})
 op("matvec", T=TYPES)(lambda p: {"y": (p.A * p.x[None]).sum(1)})
 op("dot", T=TYPES)(lambda p: {"s": (p.x * p.y).sum()})
