@@ -13,9 +13,7 @@ constexpr int kRounds = 10;
 constexpr int64_t kMultipliers[2] = {0xD2511F53, 0xCD9E8D57};
 constexpr int64_t kWeyl[2] = {0x9E3779B9, 0xBB67AE85};
 
-Expr low(const Expr& e) {
-  return ir::make_binary(ir::Op::kBitAnd, e, ir::make_int(0xFFFFFFFF));
-}
+Expr low(const Expr& e) { return ir::make_binary(ir::Op::kBitAnd, e, ir::make_int(0xFFFFFFFF)); }
 Expr high(const Expr& e) { return low(ir::make_binary(ir::Op::kShr, e, ir::make_int(32))); }
 Expr mixed(const Expr& a, const Expr& b) { return ir::make_binary(ir::Op::kBitXor, a, b); }
 

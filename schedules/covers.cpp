@@ -432,8 +432,8 @@ class Coverage {
     return !updates || apart(owner);
   }
 
-  /// Whether loops inside others run over boxes, so that windows are no larger. Pieces of fused loops
-  /// are none, and parts of an outer loop only where both splits divide.
+  /// Whether loops inside others run over boxes, so that windows are no larger. Pieces of fused
+  /// loops are none, and parts of an outer loop only where both splits divide.
   static bool are_boxes(const std::vector<ir::Relation>& relations) {
     return std::none_of(relations.begin(), relations.end(), [&](const ir::Relation& piece) {
       if (piece.kind != ir::Relation::kSplit) return false;

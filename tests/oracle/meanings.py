@@ -438,11 +438,11 @@ op("random_bits")(lambda p: {"Y": Val("i64", philox(p.seed.v, np.arange(p.N)))})
 op("random_uniform")(lambda p: {"Y": Val("f32", uniform(p.seed.v, np.arange(p.N)))})
 
 
-@op("dropout", T=NARROW_FLOAT)
+@op("dropout", T=FLOAT)
 def dropout(p):
     drawn = Val("f32", uniform(p.seed.v, np.arange(p.M * p.N)).reshape(p.M, p.N))
     kept = p.X * (p.rate.of(1) / (p.rate.of(1) - p.rate))
-    return {"Y": drawn.compare(p.rate, np.less).where(kept.of(0), kept)}
+    return {"Y": drawn.compare(p.rate.cast("f32"), np.less).where(kept.of(0), kept)}
 
 
 @op("round_stochastic")

@@ -47,8 +47,15 @@ TEST_CASE("philox: known answers") {
 }
 
 TEST_CASE("philox: kernels have the bits of the paper for all seeds and counters") {
-  const std::vector<int64_t> i = {0,  1,  2, -1, 1000000007, int64_t{1} << 32, int64_t{5} << 40,
-                                  -77, std::numeric_limits<int64_t>::min()};
+  const std::vector<int64_t> i = {0,
+                                  1,
+                                  2,
+                                  -1,
+                                  1000000007,
+                                  int64_t{1} << 32,
+                                  int64_t{5} << 40,
+                                  -77,
+                                  std::numeric_limits<int64_t>::min()};
   for (const char* target : {"x86 isa=none", "x86 isa=avx2", ""}) {
     hone::EngineOptions options{.cache = ":memory:"};
     options.target = target;

@@ -94,10 +94,10 @@ TEST_CASE("uses: names give way to names, scalars keep their type") {
 }
 
 TEST_CASE("uses: recurrences, uses of uses, gradients") {
-  CHECK(
-      body("op f(X: f32[B,M,N]) -> (Y: f32[B,M,N]) { c[b,i,j] = row_cumsum(X); Y[b,i,j] = "
-           "row_cumsum(c) }") ==
-      "c: f32[b,i,j] = X[b,i,j] + c[b,i,j - 1] else 0; Y[b,i,j] = c[b,i,j] + Y[b,i,j - 1] else 0");
+  CHECK(body("op f(X: f32[B,M,N]) -> (Y: f32[B,M,N]) { c[b,i,j] = row_cumsum(X); Y[b,i,j] = "
+             "row_cumsum(c) }") ==
+        "c: f32[b,i,j] = X[b,i,j] + (c[b,i,j - 1] else 0); "
+        "Y[b,i,j] = c[b,i,j] + (Y[b,i,j - 1] else 0)");
   CHECK(body("op a(X: f32[N]) -> (Y: f32[N]) { m[i] = X[i]*X[i]; Y[i] = m[i] + m[i] }\n"
              "op b(X: f32[N]) -> (Y: f32[N]) { t[i] = a(X); Y[i] = a(t) }\n"
              "op c(X: f32[N]) -> (Y: f32[N]) { Y[k] = b(X) }") ==
