@@ -334,6 +334,9 @@ std::vector<Bound> Equations::bounds_of(const Term& reduction) {
     if (!r.bounds.empty()) {
       b.lo = index_expr(d_, r.bounds[0]);
       b.hi = index_expr(d_, r.bounds[1]);
+      if (b.lo && b.hi && (reads_data(b.lo) || reads_data(b.hi))) {
+        b.extent = used_extent(reduction.args[0], r.name);
+      }
     } else {
       b.hi = used_extent(reduction.args[0], r.name);
     }

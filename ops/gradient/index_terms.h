@@ -16,6 +16,7 @@ struct Bound {
   std::string name;
   ir::Expr lo;
   ir::Expr hi;
+  ir::Expr extent = {};  ///< where data ends the range: of a dim that the index runs over
 };
 
 /// Is it a dim, a parameter or an argument of `d`, and so no index?

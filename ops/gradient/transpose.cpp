@@ -41,6 +41,27 @@ Term condition_term(const Condition& c) {
   return c.holds ? c.term : prefix_term(Term::kNot, c.term);
 }
 
+/// The range of an index of a sum. One that data ends is of an index that runs over some dim by
+/// itself. Where `value` has no such dim, the index goes over all of one, and `ends` tell the
+/// range.
+Range range_of(const Bound& b, const Term& value, std::vector<Condition>& ends) {
+  const bool bounded = !b.extent || any_part(value, [&](const Term& p) {
+    return is_read(p) && !p.guarded &&
+           std::any_of(p.args.begin(), p.args.end(),
+                       [&](const Term& a) { return a.kind == Term::kName && a.name == b.name; });
+  });
+  if (bounded) return {b.name, {}, {index_term(b.lo), index_term(b.hi)}};
+  const auto as_index = [](const ir::Expr& e) {
+    return replaced(index_term(e), [](const Term& p) -> std::optional<Term> {
+      if (!is_read(p)) return {};
+      return cast_term("i64", p);
+    });
+  };
+  ends.push_back({infix_term(Infix::kLe, as_index(b.lo), name_term(b.name))});
+  ends.push_back({infix_term(Infix::kLt, name_term(b.name), as_index(b.hi))});
+  return {b.name, {}, {whole_term(0), index_term(b.extent)}};
+}
+
 Term where_all(const std::vector<Condition>& conditions, Term value) {
   if (conditions.empty()) return value;
   if (conditions.size() == 1 && !conditions[0].holds) {
@@ -62,10 +83,10 @@ Term Addend::term(bool positive) const {
   Term sum;
   sum.kind = Term::kReduce;
   sum.name = "sum";
-  sum.args = {where_all(inside, inner.term())};
-  for (const Bound& b : reduced) {
-    sum.ranges.push_back({b.name, {}, {index_term(b.lo), index_term(b.hi)}});
-  }
+  const Term value = where_all(inside, inner.term());
+  std::vector<Condition> ends;
+  for (const Bound& b : reduced) sum.ranges.push_back(range_of(b, value, ends));
+  sum.args = {where_all(ends, value)};
   Monomial all = outer;
   all.factors.push_back(sum);
   return all.term(positive);
@@ -313,7 +334,8 @@ void Transposition::name_variables() {
     if (name != base && made_.insert(name).second) e_.fresh(name);
     used.insert(name);
     Variable final;
-    final.range = {name, v.range.lo, v.range.hi};
+    final.range = v.range;
+    final.range.name = name;
     v.value = ir::make_var(name);
     v.sure = true;
     named.push_back(std::move(final));
