@@ -80,7 +80,7 @@ Term terms_as_reduction(const Statement& s, const std::function<bool(std::string
   body.args.push_back(s.value);
   for (const Range& r : s.indices) body.args.insert(body.args.end(), r.at.begin(), r.at.end());
   body.args.insert(body.args.end(), s.where.begin(), s.where.end());
-  body.args.push_back(written_by_loops(s));
+  if (!s.skip) body.args.push_back(written_by_loops(s));
   all.args.push_back(std::move(body));
   return all;
 }

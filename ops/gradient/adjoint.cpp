@@ -247,12 +247,49 @@ bool Adjoint::may_inline(const Equation& e, const Term& value) const {
   });
   if (limited) return false;
   if (is_scaled_read(value) || is_number(value, 0)) return true;
-  if (e.scatter || in_steps_.count(e.name) != 0 || uses.size() > 1) return false;
+  if (in_steps_.count(e.name) != 0) return is_inner_sum(e);
+  if (e.scatter || uses.size() > 1) return false;
   return std::all_of(uses.begin(), uses.end(), [&](const Contribution& c) {
     const bool plain =
         std::all_of(c.at.begin(), c.at.end(), [](const Term& t) { return t.kind == Term::kName; });
     if (!plain || c.scope.size() != c.outer) return false;
     return !has_reduction(value) || stays_apart(c, value);
+  });
+}
+
+/// Is it a part of a step that has fewer indices than the step? What sums over it goes on along
+/// others then, so that both are one statement, as they are in the op.
+bool Adjoint::is_inner_sum(const Equation& e) const {
+  const std::vector<Contribution>& uses = from_.at(e.name);
+  if (!e.part || e.reduction != "sum" || e.scatter || uses.size() != 1) return false;
+  const Equation* target = e_.find(uses[0].target);
+  if (!target || in_steps_.count(target->name) == 0) return false;
+  return std::any_of(target->indices.begin(), target->indices.end(), [&](const Bound& b) {
+    return std::none_of(e.indices.begin(), e.indices.end(),
+                        [&](const Bound& own) { return own.name == b.name; });
+  });
+}
+
+/// A step's gradient to be written out in an earlier one: its sums have names of their own, and
+/// what they read has an `else`.
+Term Adjoint::as_inner_sum(const Term& value) {
+  const Term apart = replaced(value, [&](const Term& p) -> std::optional<Term> {
+    if (p.kind != Term::kReduce) return {};
+    Term out = p;
+    for (Range& r : out.ranges) {
+      const std::string name = e_.fresh(r.name);
+      indices_made_.insert(name);
+      out.args[0] = replaced(out.args[0], [&](const Term& q) -> std::optional<Term> {
+        if (q.kind != Term::kName || q.name != r.name) return {};
+        return name_term(name);
+      });
+      r.name = name;
+    }
+    return out;
+  });
+  return replaced(apart, [&](const Term& p) -> std::optional<Term> {
+    if (p.kind != Term::kAccess) return {};
+    return with_else(p, whole_term(0));
   });
 }
 
@@ -290,6 +327,9 @@ void Adjoint::build_equation(const Equation& e) {
   line.where = e.domain;
   put_together(line, target, std::move(addends));
   if (!line.scatter && may_inline(e, line.value)) {
+    if (in_steps_.count(e.name) != 0 && has_reduction(line.value)) {
+      line.value = as_inner_sum(line.value);
+    }
     write_out(e, line.value);
     inlined_[e.name] = std::move(line.value);
     return;

@@ -55,6 +55,8 @@ class Adjoint {
   Monomial with_seed(const Contribution& c) const;
   void write_out(const Equation& e, const Term& value);
   bool stays_apart(const Contribution& c, const Term& value) const;
+  bool is_inner_sum(const Equation& e) const;
+  Term as_inner_sum(const Term& value);
   bool may_inline(const Equation& e, const Term& value) const;
   Target target_of(const Argument& a);
   std::string index_for(const Argument& a, size_t dim, const std::set<std::string>& used);

@@ -172,7 +172,9 @@ void Assembly::add_forward() {
     l.scatter = e.scatter;
     if (e.scatter) l.terms = e.reduced;
     l.where = e.part && e.reduction.empty() ? std::vector<Term>() : e.domain;
-    if (!e.part && e.reduction.empty()) l.where = s.otherwise.empty() ? s.where : l.where;
+    const Argument* a = e_.op().arg(s.name);
+    const bool limited = s.otherwise.empty() && !(a && a->role == ir::Role::kInOut);
+    if (!e.part && e.reduction.empty()) l.where = limited ? s.where : l.where;
     forward.push_back(std::move(l));
   }
   lines_.insert(lines_.begin(), forward.begin(), forward.end());
@@ -358,7 +360,10 @@ void Assembly::put_arguments(Definition& d, const std::set<std::string>& in) con
     d.args.push_back(std::move(a));
   };
   for (const Argument& a : e_.op().args) {
-    if (in.count(a.name) != 0) put(a, a.name, ir::Role::kInput);
+    if (in.count(a.name) == 0) continue;
+    const bool computed =
+        std::any_of(lines_.begin(), lines_.end(), [&](const Line& l) { return l.name == a.name; });
+    put(a, computed ? a.name + "_like" : a.name, ir::Role::kInput);
   }
   add_taken(d);
   for (const Argument& a : e_.op().args) {
