@@ -41,6 +41,14 @@ Term condition_term(const Condition& c) {
   return c.holds ? c.term : prefix_term(Term::kNot, c.term);
 }
 
+/// Does a sum in `whole` bind an index of the read? Then it is limited by what it reads.
+bool is_within_sum(const Term& whole, const Term& read) {
+  return any_part(whole, [&](const Term& p) {
+    return std::any_of(p.ranges.begin(), p.ranges.end(),
+                       [&](const Range& r) { return mentions(read, r.name); });
+  });
+}
+
 /// The range of an index of a sum. One that data ends is of an index that runs over some dim by
 /// itself. Where `value` has no such dim, the index goes over all of one, and `ends` tell the
 /// range.
@@ -311,7 +319,7 @@ void Transposition::require_domains(const Contribution& c, std::vector<Condition
     for (const Term& t : *terms) {
       any_part(t, [&](const Term& p) {
         const Equation* from = is_read(p) && !p.guarded ? e_.find(p.name) : nullptr;
-        if (from) inner(*from, p.args);
+        if (from && !is_within_sum(t, p)) inner(*from, p.args);
         return false;
       });
     }
