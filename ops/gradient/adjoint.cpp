@@ -93,7 +93,7 @@ void Adjoint::name_gradients() {
   const Definition& d = e_.op();
   for (const Argument& a : d.args) {
     if (a.role == ir::Role::kInput || !e_.is_real_type(a.type)) continue;
-    given_[a.name] = e_.fresh("d" + a.name);
+    given_[a.name] = e_.fresh("d" + a.name, e_.shape(a.name));
   }
   for (const std::string& name : wrt_) {
     const bool inout = d.arg(name)->role == ir::Role::kInOut;
@@ -102,19 +102,22 @@ void Adjoint::name_gradients() {
   for (const Equation& e : e_.all()) {
     const std::string& result = d.statements[e.statement].name;
     if (e.part || given_.count(result) == 0) {
-      names_[e.name] = e_.fresh("d" + e.name);
+      names_[e.name] = e_.fresh("d" + e.name, e_.shape(e.name));
       continue;
     }
     const bool read = std::any_of(e_.all().begin(), e_.all().end(), [&](const Equation& other) {
       return backward_.depends(other.name) && reads(other.value, e.name);
     });
-    names_[e.name] = read ? e_.fresh("d" + result + "_total") : given_[result];
+    names_[e.name] =
+        read ? e_.fresh("d" + result + "_total", e_.shape(e.name)) : given_[result];
   }
 }
 
 Term Adjoint::seed_of(const Equation& e) {
   Term seed = e.reached();
-  if (names_.count(e.name) == 0) names_[e.name] = e_.fresh("d" + e.name);  // a part made since
+  if (names_.count(e.name) == 0) {  // a part made since
+    names_[e.name] = e_.fresh("d" + e.name, e_.shape(e.name));
+  }
   seed.name = names_.at(e.name);
   return seed;
 }
@@ -396,7 +399,9 @@ void Adjoint::put_together(Line& line, const Target& target, std::vector<Addend>
     return;
   }
   for (Line& s : scatters) {
-    s.name = e_.fresh(line.name + "_at");
+    std::vector<ir::Expr> shape;
+    for (const Bound& b : target.indices) shape.push_back(b.hi);
+    s.name = e_.fresh(line.name + "_at", std::move(shape));
     s.type = line.type;
     Addend all;
     std::vector<Term> at;

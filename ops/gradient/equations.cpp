@@ -108,12 +108,19 @@ std::string Equations::fresh(const std::string& name) {
   return out;
 }
 
+std::string Equations::fresh(const std::string& name, std::vector<Expr> shape) {
+  const std::string out = fresh(name);
+  shapes_[out] = std::move(shape);
+  return out;
+}
+
 Result<Done> Equations::build() {
   Diagnostics none(d_.source);
   const ir::Program program = lower(d_, checking_binding(d_), none);
   if (none.failed()) return none.failure();
   for (const ir::Buffer& b : program.buffers) {
-    for (const Expr& extent : b.shape) shapes_[b.name].push_back(tidy(extent));
+    std::vector<Expr>& shape = shapes_[b.name];  // of one element, too
+    for (const Expr& extent : b.shape) shape.push_back(tidy(extent));
   }
   for (const Argument& a : d_.args) shapes_[a.name];  // of scalars, too
   for (size_t i = 0; i < d_.statements.size() && flaw_.empty(); ++i) add_statement(i);

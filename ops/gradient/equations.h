@@ -88,6 +88,8 @@ class Equations {
 
   /// A name that nothing has, `name` where that is free; it is taken from now on.
   std::string fresh(const std::string& name);
+  /// The same for a tensor of that shape.
+  std::string fresh(const std::string& name, std::vector<ir::Expr> shape);
   /// Is this taken?
   bool taken(const std::string& name) const { return names_.count(name) != 0; }
   /// The type of a tensor or scalar argument, `T` or `f32`; of a term, the type it reads first.

@@ -176,7 +176,6 @@ bool Transposition::reads_cover(const Contribution& c, const std::set<std::strin
     return std::any_of(loose.begin(), loose.end(),
                        [&](const std::string& name) { return mentions(t, name); });
   };
-  const Equation& from = *e_.find(c.from);
   std::set<std::string> covered;
   for (const Term& f : c.value.factors) {
     if (is_loose(f) && !is_read(f)) return false;
@@ -186,12 +185,8 @@ bool Transposition::reads_cover(const Contribution& c, const std::set<std::strin
         return x.range.name == f.args[d].name;
       });
       int64_t lo = -1;
-      // The gradient of an element has the indices of the equation.
-      const bool seed = &f == &c.value.factors[0] && d < from.indices.size();
-      const bool known = seed || e_.has_shape(f.name);
-      if (!known || !ir::is_const(v->range.lo, &lo) || lo != 0) continue;
-      const Expr extent = seed ? from.indices[d].hi : e_.shape(f.name)[d];
-      if (equal_index(extent, v->range.hi)) covered.insert(f.args[d].name);
+      if (!ir::is_const(v->range.lo, &lo) || lo != 0) continue;
+      if (equal_index(e_.shape(f.name)[d], v->range.hi)) covered.insert(f.args[d].name);
     }
   }
   return covered.size() == loose.size() &&
@@ -227,14 +222,11 @@ std::vector<Condition> Transposition::open_ranges(std::set<std::string>& loose) 
 }
 
 /// Is the read, where `when` knows what holds, surely inside of its tensor?
-bool Transposition::is_inside(const Term& read, const Contribution& c, const Prover& when) const {
-  const Equation& from = *e_.find(c.from);
+bool Transposition::is_inside(const Term& read, const Prover& when) const {
   for (size_t d = 0; d < read.index_count(); ++d) {
     const Expr index = index_expr(e_.op(), read.args[d]);
     if (!index || reads_data(index)) continue;  // checked, or read with an `else`
-    const bool seed = !e_.has_shape(read.name);
-    const Expr extent = seed ? from.indices[d].hi : e_.shape(read.name)[d];
-    const Expr here = solved(index);
+    const Expr extent = e_.shape(read.name)[d], here = solved(index);
     const bool inside = when.non_negative(here) == Proof::kYes &&
                         when.non_negative(extent - here - ir::make_int(1)) == Proof::kYes;
     if (!inside) return false;
@@ -257,7 +249,7 @@ std::vector<Condition> Transposition::require(const Contribution& c, Monomial& v
     if (const Expr e = index_expr(e_.op(), k.term)) when.add_fact(e);
   }
   const auto may_leave = [&](const Term& t) {
-    return is_loose(t) && (kept || !is_inside(t, c, when));
+    return is_loose(t) && (kept || !is_inside(t, when));
   };
   const auto put = [&](const Term& t) { return placed(guarded(e_, t, may_leave)); };
   for (auto* terms : {&value.factors, &value.divisors}) {

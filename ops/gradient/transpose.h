@@ -80,7 +80,7 @@ class Transposition {
   bool spans(const ir::Expr& value, const Bound& range) const;
   std::vector<Condition> open_ranges(std::set<std::string>& loose) const;
   bool reads_cover(const Contribution& c, const std::set<std::string>& loose) const;
-  bool is_inside(const Term& read, const Contribution& c, const Prover& when) const;
+  bool is_inside(const Term& read, const Prover& when) const;
   std::vector<Condition> require(const Contribution& c, Monomial& value);
   void require_domains(const Contribution& c, std::vector<Condition>& out) const;
   void name_variables();
