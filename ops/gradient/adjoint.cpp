@@ -108,8 +108,7 @@ void Adjoint::name_gradients() {
     const bool read = std::any_of(e_.all().begin(), e_.all().end(), [&](const Equation& other) {
       return backward_.depends(other.name) && reads(other.value, e.name);
     });
-    names_[e.name] =
-        read ? e_.fresh("d" + result + "_total", e_.shape(e.name)) : given_[result];
+    names_[e.name] = read ? e_.fresh("d" + result + "_total", e_.shape(e.name)) : given_[result];
   }
 }
 
@@ -241,6 +240,7 @@ void Adjoint::write_out(const Equation& e, const Term& value) {
 
 /// A gradient that is used once, or that is no more than a read, stands where it is used.
 bool Adjoint::may_inline(const Equation& e, const Term& value) const {
+  if (is_number(value, 0)) return true;
   if (reads(value, names_.at(e.name))) return false;
   const std::vector<Contribution>& uses = from_.at(e.name);
   // As a line it limits sums that read it, as its equation does.
@@ -249,7 +249,7 @@ bool Adjoint::may_inline(const Equation& e, const Term& value) const {
     return !e.domain.empty() && (!target || target->domain.empty());
   });
   if (limited) return false;
-  if (is_scaled_read(value) || is_number(value, 0)) return true;
+  if (is_scaled_read(value)) return true;
   if (in_steps_.count(e.name) != 0) return is_inner_sum(e);
   if (e.scatter || uses.size() > 1) return false;
   return std::all_of(uses.begin(), uses.end(), [&](const Contribution& c) {

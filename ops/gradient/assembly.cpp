@@ -278,7 +278,9 @@ Range Assembly::left_index(const Line& l, size_t dim) const {
     out.at.push_back(l.scatter->at[dim]);
   }
   bool other = false;
-  const bool said = out.at.empty() && says_extent(l.value, b.name, b.hi, !l.recurs, &other);
+  bool said = out.at.empty() && says_extent(l.value, b.name, b.hi, true, &other);
+  // Steps of one recurrence read lines that are still to come.
+  if (l.recurs) said = said && says_extent(l.value, b.name, b.hi, false, &other);
   // Of a result a dim of another name is all that matters.
   if (is_result(l) ? other : !said || other) out.bounds = {whole_term(0), index_term(b.hi)};
   return out;

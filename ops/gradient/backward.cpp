@@ -119,9 +119,8 @@ std::vector<Contribution> Backward::through(const std::string& name, const Term&
 /// What an earlier term put in the place is gone.
 void Backward::through_last(Way way) {
   if (const auto flaw = of_.without_numbers()) return error(of_.span, *flaw);
-  const Term here =
-      infix_term(Infix::kEq, e_.last_of(of_).reached(), index_term(place_among(of_.reduced)));
-  go(of_.value, way.where(here));
+  const Term here = e_.as_index(index_term(place_among(of_.reduced)));
+  go(of_.value, way.where(infix_term(Infix::kEq, e_.last_of(of_).reached(), here)));
 }
 
 /// The first of the greatest has all of it.

@@ -111,13 +111,20 @@ std::string Addend::place_text() const {
   return out;
 }
 
-Prover Transposition::prover() const {
+/// What the ranges of indices say.
+Prover Transposition::prover_of_ranges() const {
   static const std::vector<ir::Dim> kNone;
   Prover out(kNone);
   for (const Bound& b : target_.indices) out.add_variable({b.name, b.lo, b.hi});
   for (const Variable& v : variables_) {
     if (!v.value) out.add_variable({v.range.name, solved(v.range.lo), solved(v.range.hi)});
   }
+  return out;
+}
+
+/// The same where the target is defined.
+Prover Transposition::prover() const {
+  Prover out = prover_of_ranges();
   for (const Term& t : target_.domain) {
     if (const Expr c = index_expr(e_.op(), t)) out.add_fact(c);
   }
@@ -204,7 +211,7 @@ bool Transposition::spans(const Expr& value, const Bound& range) const {
 
 /// The ranges of solved indices that are not sure. Their names become `loose`.
 std::vector<Condition> Transposition::open_ranges(std::set<std::string>& loose) const {
-  const Prover sure = prover();
+  const Prover sure = prover_of_ranges();  // a sum may stand outside of the domain
   std::vector<Condition> out;
   for (const Variable& v : variables_) {
     if (!v.value || v.sure) continue;

@@ -75,6 +75,7 @@ class Transposition {
   bool has_open(const ir::Expr& e) const;
   ir::Expr solved(ir::Expr e) const;
   Term placed(const Term& t) const;
+  Prover prover_of_ranges() const;
   Prover prover() const;
   bool names_open(const Term& t) const;
   bool spans(const ir::Expr& value, const Bound& range) const;
