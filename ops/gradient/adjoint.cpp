@@ -393,6 +393,7 @@ std::vector<Line> Adjoint::take_scatters(const Target& target, std::vector<Adden
 void Adjoint::put_together(Line& line, const Target& target, std::vector<Addend> addends) {
   std::vector<Line> scatters = take_scatters(target, addends);
   if (scatters.size() == 1 && addends.empty() && target.domain.empty()) {
+    line.indices = std::move(scatters[0].indices);
     line.value = std::move(scatters[0].value);
     line.scatter = std::move(scatters[0].scatter);
     line.terms = std::move(scatters[0].terms);

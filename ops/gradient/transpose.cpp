@@ -70,6 +70,23 @@ Range range_of(const Bound& b, const Term& value, std::vector<Condition>& ends) 
   return {b.name, {}, {whole_term(0), index_term(b.extent)}};
 }
 
+/// Puts ranges after those whose indices they mention.
+void put_in_order(std::vector<Bound>& ranges) {
+  std::vector<Bound> out;
+  while (!ranges.empty()) {
+    const auto is_free = [&](const Bound& b) {
+      return std::none_of(ranges.begin(), ranges.end(), [&](const Bound& other) {
+        return ir::mentions_var(b.lo, other.name) || ir::mentions_var(b.hi, other.name);
+      });
+    };
+    auto next = std::find_if(ranges.begin(), ranges.end(), is_free);
+    if (next == ranges.end()) next = ranges.begin();
+    out.push_back(std::move(*next));
+    ranges.erase(next);
+  }
+  ranges = std::move(out);
+}
+
 Term where_all(const std::vector<Condition>& conditions, Term value) {
   if (conditions.empty()) return value;
   if (conditions.size() == 1 && !conditions[0].holds) {
@@ -368,6 +385,7 @@ std::vector<Bound> Transposition::terms() const {
                      }));
     if (named) out.insert(out.begin(), v.range);
   }
+  put_in_order(out);
   return out;
 }
 
@@ -396,6 +414,7 @@ Addend Transposition::assemble(const Contribution& c, const Monomial& value,
                                   [&](const Bound& b) { return b.name == v.range.name; });
     if (!v.value && !term) out.reduced.push_back(v.range);
   }
+  put_in_order(out.reduced);
   const auto inside = [&](const Term& t) {
     return std::any_of(out.reduced.begin(), out.reduced.end(),
                        [&](const Bound& b) { return mentions(t, b.name); });
