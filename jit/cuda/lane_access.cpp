@@ -73,7 +73,7 @@ void LaneAccess::emit_lane_values(const StoreStmt& s, const VectorLanes& lanes,
     if (s.reduce == Reduce::kNone && s.value->type == b.type) {
       return line(in_lane(out, lanes) + " = " + print_stored(s.value, n_) + ";");
     }
-    std::string value = print_value(s.value, n_);
+    std::string value = print_operand(s.value, n_);
     if (s.reduce != Reduce::kNone) {
       value = fmt::format("{}::of({}, {})", combiner(s.reduce),
                           from_stored(b.type, in_lane(before, lanes)), value);

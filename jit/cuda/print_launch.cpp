@@ -387,7 +387,7 @@ void LaunchPrinter::emit_store(const StoreStmt& s, const std::string& condition)
   if (s.reduce == Reduce::kNone && s.value->type == b.type) {
     return line(place + " = " + print_stored(s.value, n_) + ";");
   }
-  std::string value = print_value(s.value, n_);
+  std::string value = print_operand(s.value, n_);
   if (s.reduce != Reduce::kNone) {
     value = fmt::format("{}::of({}, {})", combiner(s.reduce),
                         from_stored(b.type, "(" + std::string(stored_type(b.type)) + ")" + place),

@@ -398,6 +398,11 @@ std::string print_condition(const Expr& e, const CudaNames& names) {
 
 std::string print_value(const Expr& e, const CudaNames& names) { return Values(names).value(e); }
 
+std::string print_operand(const Expr& e, const CudaNames& names) {
+  const std::string value = print_value(e, names);
+  return e->op == Op::kLoad ? "(" + std::string(computed_type(e->type)) + ")" + value : value;
+}
+
 std::string print_stored(const Expr& e, const CudaNames& names) { return Values(names).stored(e); }
 
 }  // namespace hone::jit

@@ -53,6 +53,8 @@ std::optional<OtherLane> other_lane(const ir::NestBuffer& buffer, const ir::Expr
 ir::Expr with_values(const ir::Expr& e, const std::map<int, int64_t>& values);
 /// A value of e->type, in its computed type.
 std::string print_value(const ir::Expr& e, const CudaNames& names);
+/// The same where a template takes it: of an element of memory its value, not the place.
+std::string print_operand(const ir::Expr& e, const CudaNames& names);
 /// A value of e->type, as it is stored.
 std::string print_stored(const ir::Expr& e, const CudaNames& names);
 /// The element of `buffer` at `offset`.
