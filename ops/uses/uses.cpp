@@ -55,7 +55,7 @@ class UseWriter {
         write_out(s, *op->definition);
       } else {
         int depth = 0;
-        refuse_inside(s);
+        if (!s.broken) refuse_inside(s);
         count(s, depth);
         tensors_.add(s);
         d_.statements.push_back(std::move(s));

@@ -415,6 +415,38 @@ for _name in ("row", "column"):
 cumulative("row_cumsum_backward", lambda x, y: x + y, backward=True)
 
 
+# --- order within rows ---
+
+def ascending(x):
+    """Places of a row in order, NaNs last, of equal ones the lower place first."""
+    return np.argsort(x, axis=1, kind="stable")
+
+
+def descending(x):
+    """The same for the greatest first, a NaN being infinity."""
+    x = np.where(np.isnan(x), np.inf, x) if x.dtype.kind == "f" else x
+    return x.shape[1] - 1 - np.argsort(x[:, ::-1], axis=1, kind="stable")[:, ::-1]
+
+
+def placed(p, order):
+    return Val("i32", np.argsort(order, axis=1, kind="stable"))
+
+
+op("rank_rows", T=TYPES)(lambda p: {"R": placed(p, ascending(p.X.v))})
+op("argsort_rows", T=TYPES)(lambda p: {"P": Val("i64", ascending(p.X.v))})
+op("sort_rows", T=TYPES)(lambda p: {"Y": p.X[np.arange(p.M)[:, None], ascending(p.X.v)]})
+
+
+@op("topk_rows", T=NUMBERS, params=lambda rng: {"S": rng.choice([1, 3, 8, 256])})
+def topk_rows(p):
+    there = min(p.K, p.N)
+    places = np.full((p.M, p.K), p.N)
+    places[:, :there] = descending(p.X.v)[:, :there]
+    lowest = -np.inf if p.T in FLOATS else INTS[p.T][0]
+    row = np.concatenate([p.X.v, np.full((p.M, 1), lowest, p.X.v.dtype)], axis=1)
+    return {"P": Val("i64", places), "V": Val(p.X.t, row[np.arange(p.M)[:, None], places], narrow=p.X.narrow)}
+
+
 # --- drawn at random ---
 
 def philox(seed, counters):
