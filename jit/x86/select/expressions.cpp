@@ -5,13 +5,30 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 
 #include "jit/ir/half.h"
+#include "jit/ir/integers.h"
 #include "jit/x86/select/value.h"
 
 namespace hone::jit {
 
 using ir::Op;
+
+namespace {
+
+/// The range of a constant, a remainder, or of bits of such; unknown of anything else.
+std::optional<ir::IntegerRange> range_of_bits_in(const ir::Expr& e) {
+  int64_t divisor = 0;
+  if (e->op == Op::kInt) return ir::IntegerRange{e->i, e->i};
+  if (e->op == Op::kMod && ir::is_const(e->args[1], &divisor) && divisor > 0) {
+    return ir::IntegerRange{0, divisor - 1};
+  }
+  if (!ir::is_bitwise(e->op)) return std::nullopt;
+  return ir::range_of_bits(e->op, range_of_bits_in(e->args[0]), range_of_bits_in(e->args[1]));
+}
+
+}  // namespace
 
 bool has_load(const ir::Expr& e) {
   bool found = false;
@@ -21,6 +38,14 @@ bool has_load(const ir::Expr& e) {
 
 bool is_product(const ir::Expr& e) {
   return e->op == Op::kMul && (e->type == DType::kF32 || e->type == DType::kF64);
+}
+
+bool is_product_of_words(const ir::Expr& e) {
+  return e->op == Op::kMul && e->type == DType::kI64 &&
+         std::all_of(e->args.begin(), e->args.end(), [](const ir::Expr& factor) {
+           const auto range = range_of_bits_in(factor);
+           return range && range->lo >= 0 && range->hi <= UINT32_MAX;
+         });
 }
 
 int64_t magnitude_of(const ir::Expr& e) {

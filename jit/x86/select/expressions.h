@@ -16,6 +16,9 @@ bool is_product(const ir::Expr& e);
 /// is made of.
 int64_t magnitude_of(const ir::Expr& e);
 
+/// A product of integers from 0 to below 2^32, whose 64 bits one instruction makes.
+bool is_product_of_words(const ir::Expr& e);
+
 /// A float that is a number for sure: a constant, or made of an integer.
 bool never_nan(const ir::Expr& e);
 

@@ -159,6 +159,7 @@ Value Values::binary(const ir::Expr& e) {
   if (Value shifted; shifted_by_constant(e, shifted)) return shifted;
   const Value a = value(e->args[0]);
   const Value b = value(e->args[1]);
+  if (is_product_of_words(e)) return vectors_.op3(X86::vpmuludq, a, b);
   if (is_float(e->type) && (e->op == Op::kMin || e->op == Op::kMax)) {
     return arithmetic_.extreme(e->op, a, b, never_nan(e->args[0]), never_nan(e->args[1]));
   }
