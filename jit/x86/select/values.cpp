@@ -16,6 +16,7 @@ Value Values::value(const ir::Expr& e) {
   if (e->type == DType::kI64 && !indices_.depends_on_lane(e) && indices_.steers(e))
     return from_integer(e);
   if (Value lanes; from_lanes(e, lanes)) return lanes;
+  if (Value found; from_low_bits(e, found)) return found;
   switch (e->op) {
     case Op::kInt:
     case Op::kFloat:
@@ -50,6 +51,37 @@ Value Values::value(const ir::Expr& e) {
 }
 
 namespace {
+
+/// A remainder of an i32 by 2, 4 .. `most`.
+bool is_low_bits(const ir::Expr& e, int64_t most) {
+  int64_t by = 0;
+  return e->op == Op::kMod && e->type == DType::kI32 && ir::is_const(e->args[1], &by) && by > 1 &&
+         by <= most && (by & (by - 1)) == 0;
+}
+
+/// True where all that `e` depends on is the low bits of one i32, which becomes `of`.
+bool reads_low_bits(const ir::Expr& e, int64_t most, ir::Expr& of) {
+  if (is_low_bits(e, most)) {
+    const bool same = !of || equal(of, e->args[0]);
+    of = e->args[0];
+    return same;
+  }
+  if (e->op == Op::kInt || e->op == Op::kFloat) return true;
+  if (e->args.empty() || e->op == Op::kLoad || e->op == Op::kCall) return false;
+  for (const ir::Expr& a : e->args) {
+    if (!reads_low_bits(a, most, of)) return false;
+  }
+  return true;
+}
+
+/// `e` where the low bits are those of `value`.
+ir::Expr with_low_bits(const ir::Expr& e, int64_t most, int64_t value) {
+  if (is_low_bits(e, most)) return ir::make_int(value % e->args[1]->i, e->type);
+  if (e->args.empty()) return e;
+  std::vector<ir::Expr> args;
+  for (const ir::Expr& a : e->args) args.push_back(with_low_bits(a, most, value));
+  return ir::with_args(e, std::move(args));
+}
 
 /// A conversion of 16 or 32 bits to fewer and back to as many: the lanes stay where they are.
 bool returns_to_lanes(const ir::Expr& e) {
@@ -181,6 +213,27 @@ bool Values::shifted_by_constant(const ir::Expr& e, Value& out) {
   if (!shifts || !indices_.known_sum(e->args[1], count) || !count.is_constant()) return false;
   if (count.constant < 0 || count.constant >= 8 * size_of(e->type)) return false;
   out = arithmetic_.shifted_by(e->op, value(e->args[0]), static_cast<int>(count.constant));
+  return true;
+}
+
+bool Values::from_low_bits(const ir::Expr& e, Value& out) {
+  if ((e->type != DType::kF32 && e->type != DType::kI32) || e->op == Op::kMod) return false;
+  const int lanes = width(DType::kI32) / 4, places = wide() && lanes == 16 ? 16 : 8;
+  if (lanes < 8) return false;
+  ir::Expr bits;
+  if (!reads_low_bits(e, places, bits) || !indices_.depends_on_lane(bits)) return false;
+  std::vector<uint32_t> table;
+  for (int64_t i = 0; i < places; ++i) {
+    const ir::Expr of = with_low_bits(e, places, i);
+    if (of->op != Op::kInt && of->op != Op::kFloat) return false;
+    table.push_back(static_cast<uint32_t>(bits_of(e->type, of->f, of->i)));
+  }
+  const int w = 4 * lanes;
+  const Value places_of = value(bits);
+  // The instruction looks at no bits above those that tell a place.
+  const Reg values = code_.load_pool(w, X86::vmovups, code_.pool(table.data(), w));
+  out = {code_.define(RegClass::kVec, w, X86::vpermps, {vreg(places_of.reg, w), vreg(values, w)}),
+         e->type, 4};
   return true;
 }
 

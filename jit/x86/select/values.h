@@ -51,6 +51,9 @@ class Values final : public SelectionPart {
   /// Integers shifted, or multiplied by a power of two, by a count that is known and the same in
   /// all lanes. False of what is none of these.
   bool shifted_by_constant(const ir::Expr& e, Value& out);
+  /// A function of few low bits of an integer, such as what an element of 4 bits stands for: from a
+  /// table in a register. False of what is none, or costs no more by itself.
+  bool from_low_bits(const ir::Expr& e, Value& out);
   /// Floor division of integers, or its remainder.
   Value division(const ir::Expr& e);
   Value convert(const ir::Expr& e);
