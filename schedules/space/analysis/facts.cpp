@@ -317,6 +317,12 @@ bool made_at_bind(const ir::Program& program, const ir::Stage& stage) {
   return any && is_bound(program, stage, seen);
 }
 
+bool is_bound(const ir::Program& program, const ir::Buffer& buffer) {
+  if (buffer.constant) return true;
+  const ir::Stage* made = buffer.role == ir::Role::kTemp ? program.producer(buffer.name) : nullptr;
+  return made && made_at_bind(program, *made);
+}
+
 std::vector<size_t> readers_of(const ir::Program& program, std::string_view buffer) {
   std::vector<size_t> out;
   for (size_t i = 0; i < program.stages.size(); ++i) {

@@ -94,6 +94,9 @@ std::vector<ir::Expr> loads_of(const ir::Stage& stage, std::string_view buffer);
 /// alone, and nothing of the call decides its values.
 bool made_at_bind(const ir::Program& program, const ir::Stage& stage);
 
+/// True of a constant, and of what is made of constants at bind: a copy of it costs calls nothing.
+bool is_bound(const ir::Program& program, const ir::Buffer& buffer);
+
 /// Indices of the stages that read `buffer`.
 std::vector<size_t> readers_of(const ir::Program& program, std::string_view buffer);
 

@@ -73,7 +73,7 @@ bool shape_copy(Plan& plan, const std::string& copy, const std::vector<std::stri
 
 bool pays_to_pack(const Plan& plan, const std::string& stage, const Access& a) {
   const ir::Buffer& b = *plan.program().buffer(a.buffer);
-  if (b.constant) return true;
+  if (is_bound(plan.program(), b)) return true;
   // A tensor that a near cache holds is read as fast where it lies.
   if (bytes_of(plan.program(), b) <= plan.machine().l2 / 4) return false;
   int64_t step = 0;
