@@ -76,6 +76,10 @@ Expr Conversions::adapt(const Value& v, DType type) {
       return ir::make_float(ir::f16_value(ir::f16_from(exact)), type);
     case DType::kBF16:
       return ir::make_float(ir::bf16_value(ir::bf16_from(exact)), type);
+    case DType::kF8E4M3:
+      return ir::make_float(ir::f8e4m3_value(ir::f8e4m3_from(exact)), type);
+    case DType::kF8E5M2:
+      return ir::make_float(ir::f8e5m2_value(ir::f8e5m2_from(exact)), type);
     default:
       return ir::make_float(static_cast<float>(exact), type);
   }

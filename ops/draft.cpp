@@ -38,10 +38,17 @@ DType widened(DType type) {
   switch (type) {
     case DType::kF16:
     case DType::kBF16:
+    case DType::kF8E4M3:
+    case DType::kF8E5M2:
       return DType::kF32;
     case DType::kI16:
     case DType::kI8:
     case DType::kU8:
+    case DType::kI4:
+    case DType::kU4:
+    case DType::kI2:
+    case DType::kU2:
+    case DType::kU1:
       return DType::kI32;
     default:
       return type;

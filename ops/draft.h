@@ -101,7 +101,7 @@ ir::Expr first_load(const ir::Expr& e);
 /// Does `e` mention no index?
 bool is_variable_free(const ir::Expr& e);
 
-/// `f32` for f16 and bf16, `i32` for the narrow integers, else the type itself.
+/// `f32` for the narrow floats, `i32` for the narrow integers, else the type itself.
 DType widened(DType type);
 
 }  // namespace hone::ops

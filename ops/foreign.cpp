@@ -112,13 +112,46 @@ constexpr Foreign kFunctions[] = {
 };
 
 constexpr Foreign kTypes[] = {
-    {"float", "f32"},   {"float32", "f32"}, {"fp32", "f32"},      {"single", "f32"},
-    {"double", "f64"},  {"float64", "f64"}, {"fp64", "f64"},      {"half", "f16"},
-    {"float16", "f16"}, {"fp16", "f16"},    {"bfloat16", "bf16"}, {"bfloat", "bf16"},
-    {"int", "i32"},     {"int32", "i32"},   {"int32_t", "i32"},   {"long", "i64"},
-    {"int64", "i64"},   {"int64_t", "i64"}, {"short", "i16"},     {"int16", "i16"},
-    {"int16_t", "i16"}, {"int8", "i8"},     {"int8_t", "i8"},     {"uint8", "u8"},
-    {"uint8_t", "u8"},  {"byte", "u8"},     {"boolean", "bool"},  {"b1", "bool"},
+    {"float", "f32"},
+    {"float32", "f32"},
+    {"fp32", "f32"},
+    {"single", "f32"},
+    {"double", "f64"},
+    {"float64", "f64"},
+    {"fp64", "f64"},
+    {"half", "f16"},
+    {"float16", "f16"},
+    {"fp16", "f16"},
+    {"bfloat16", "bf16"},
+    {"bfloat", "bf16"},
+    {"int", "i32"},
+    {"int32", "i32"},
+    {"int32_t", "i32"},
+    {"long", "i64"},
+    {"int64", "i64"},
+    {"int64_t", "i64"},
+    {"short", "i16"},
+    {"int16", "i16"},
+    {"int16_t", "i16"},
+    {"int8", "i8"},
+    {"int8_t", "i8"},
+    {"uint8", "u8"},
+    {"uint8_t", "u8"},
+    {"byte", "u8"},
+    {"boolean", "bool"},
+    {"b1", "bool"},
+    {"int4", "i4"},
+    {"uint4", "u4"},
+    {"int2", "i2"},
+    {"uint2", "u2"},
+    {"uint1", "u1"},
+    {"bit", "u1"},
+    {"fp8", "f8e4m3"},
+    {"f8", "f8e4m3"},
+    {"e4m3", "f8e4m3"},
+    {"e5m2", "f8e5m2"},
+    {"float8_e4m3fn", "f8e4m3"},
+    {"float8_e5m2", "f8e5m2"},
 };
 
 std::string_view row_here(std::span<const Foreign> rows, std::string_view word) {
@@ -141,8 +174,11 @@ std::string dtype_hint(std::string_view name) {
 }
 
 const std::vector<std::string>& dtype_words() {
-  static const std::vector<std::string> words = {"f64", "f32", "f16", "bf16", "i64",
-                                                 "i32", "i16", "i8",  "u8",   "bool"};
+  static const std::vector<std::string> words = [] {
+    std::vector<std::string> all;
+    for (int t = 0; t < kDTypeCount; ++t) all.emplace_back(name_of(static_cast<DType>(t)));
+    return all;
+  }();
   return words;
 }
 

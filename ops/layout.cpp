@@ -42,16 +42,42 @@ bool is_identity(const std::vector<int>& order) {
   return std::is_sorted(order.begin(), order.end());
 }
 
-/// Are these strides those of dense storage in `order`?
+/// Are these strides those of dense storage in `order`? `in_byte`: elements that share a byte; a
+/// row has whole bytes.
 bool is_dense(const std::vector<int64_t>& extents, const std::vector<int64_t>& strides,
-              const std::vector<int>& order) {
+              const std::vector<int>& order, int64_t in_byte) {
   if (extents.empty()) return false;
   int64_t expected = 1;
   for (size_t i = order.size(); i-- > 0;) {
     if (strides[order[i]] != expected) return false;
     expected *= extents[order[i]];
+    if (i + 1 == order.size()) expected = (expected + in_byte - 1) / in_byte * in_byte;
   }
   return true;
+}
+
+/// Elements of less than a byte share bytes along one dim. What lies apart along the others are
+/// whole bytes.
+void check_packed_strides(const Argument& a, const TensorLayout& l, const ir::Buffer& b,
+                          Diagnostics& diagnostics) {
+  const int in_byte = elements_per_byte(b.type);
+  const auto wrong = [&](std::string why) {
+    diagnostics.error(l.strides_span, fmt::format("`{}` is of {}, and a byte holds {}; {}", a.name,
+                                                  name_of(b.type), in_byte, why));
+  };
+  if (std::count(l.strides.begin(), l.strides.end(), kOpenStride) > 0) {
+    return wrong("its strides are given here, and none is left to the call");
+  }
+  if (std::count(l.strides.begin(), l.strides.end(), 1) != 1) {
+    return wrong("the stride of one dim is 1, along which they lie side by side");
+  }
+  for (const int64_t stride : l.strides) {
+    if (stride == 1 || stride % in_byte == 0) continue;
+    return wrong(
+        fmt::format("rows begin at whole bytes, so other strides are multiples of {}, "
+                    "and {} is none",
+                    in_byte, stride));
+  }
 }
 
 /// Elements of a tensor that is written must not share memory; offsets must stay addressable.
@@ -81,7 +107,9 @@ void apply_strides(const Argument& a, TensorLayout& l, ir::Buffer& b, ir::Progra
   const std::vector<int64_t> extents = fixed_extents(b);
   const std::vector<int> order = order_of(l.strides);
   check_strides(a, l, extents, order, diagnostics);
-  if (is_dense(extents, l.strides, order)) {
+  if (is_packed(b.type)) check_packed_strides(a, l, b, diagnostics);
+  if (diagnostics.failed()) return;
+  if (is_dense(extents, l.strides, order, elements_per_byte(b.type))) {
     l.strides.clear();
     l.order = is_identity(order) ? std::vector<int>() : order;
     return;

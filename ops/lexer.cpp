@@ -42,7 +42,9 @@ bool is_reduction(std::string_view word) {
 }
 
 bool is_reserved(std::string_view word) {
-  return is_reduction(word) || dtype_named(word).has_value() ||
+  // Names like `i2` have long been those of indices, and no type stands where they do.
+  const auto type = dtype_named(word);
+  return is_reduction(word) || (type && !is_packed(*type)) ||
          std::find(kWords.begin(), kWords.end(), word) != kWords.end();
 }
 

@@ -11,10 +11,12 @@ DType LoweringContext::type_named(std::string_view name) const {
   return DType::kF32;
 }
 
-/// A scalar is not stored: of a dtype parameter it is passed in the type of arithmetic.
+/// A scalar is not stored: of a dtype parameter it is passed in the type of arithmetic. So is one
+/// of a type that only tensors have.
 DType LoweringContext::scalar_type(const Argument& a) const {
   const DType type = type_named(a.type);
-  return op.param(a.type) ? widened(type) : type;
+  const bool stored_only = is_packed(type) || type == DType::kF8E4M3 || type == DType::kF8E5M2;
+  return op.param(a.type) || stored_only ? widened(type) : type;
 }
 
 ir::Expr LoweringContext::number_named(std::string_view name) const {

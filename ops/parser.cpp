@@ -179,7 +179,7 @@ std::string Parser::parse_name(std::string_view what, Span* span) {
 
 std::string Parser::parse_type(Span* span) {
   if (token_.kind != Token::kName) {
-    expected("a dtype (f64 f32 f16 bf16 i64 i32 i16 i8 u8 bool) or a dtype parameter");
+    expected("a dtype (" + spaced(dtype_words()) + ") or a dtype parameter");
     return {};
   }
   *span = token_.span;
@@ -207,6 +207,9 @@ void Parser::parse_params(Definition& d) {
   do {
     Param p;
     p.name = parse_name("a parameter `NAME=default`", &p.span);
+    if (dtype_named(p.name)) {
+      fail(p.span, fmt::format("`{}` is a dtype and names no parameter", p.name));
+    }
     expect("=", "`=` and a default, as in `T=f32` or `S=1`");
     const bool negative = accept("-");
     if (token_.kind == Token::kInt) {

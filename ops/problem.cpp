@@ -10,6 +10,7 @@
 #include "ops/einsum.h"
 #include "ops/hoist.h"
 #include "ops/invariants.h"
+#include "ops/packed.h"
 #include "ops/stock.h"
 
 namespace hone::ops {
@@ -37,6 +38,7 @@ Result<Problem> bind(const Op& op, bool stock, const std::shared_ptr<const Sourc
   }
   apply_layout(d, bindings, problem.program, diagnostics);
   if (diagnostics.failed()) return diagnostics.failure();
+  unpack_storage(problem.program);
   problem.definition = problem.program;
   drop_invariants(problem.program);
   hoist_invariants(problem.program);

@@ -34,10 +34,9 @@ constexpr const char* kOwnFunctions[] = {"(x, y) = max(own1(x), y) - own1(y)",
                                          "(x) = select(x < 2, x, 1 - x)"};
 /// Whether a statement is of a rare kind. The generator is looked at, not drawn from: others are as
 /// they were for a seed before there were statements of that kind.
-bool is_rare(std::mt19937_64 random, unsigned long long ahead) {
-  constexpr uint64_t kOneIn = 8;
+bool is_rare(std::mt19937_64 random, unsigned long long ahead, uint64_t one_in = 8) {
   random.discard(ahead);
-  return random() % kOneIn == 0;
+  return random() % one_in == 0;
 }
 /// Whether a statement reads itself.
 bool goes_on(const std::mt19937_64& random) { return is_rare(random, 64); }
@@ -45,6 +44,11 @@ bool goes_on(const std::mt19937_64& random) { return is_rare(random, 64); }
 bool scatters(const std::mt19937_64& random) { return is_rare(random, 65); }
 /// Whether it uses an op of the library.
 bool uses_op(const std::mt19937_64& random) { return is_rare(random, 66); }
+
+/// Whether a type is one of the later, rarer ones.
+bool is_late_type(const std::mt19937_64& random) { return is_rare(random, 66, 3); }
+/// Those before them. A seed's problems keep the types that they had.
+constexpr int kEarlyTypes = static_cast<int>(DType::kBool) + 1;
 
 std::string with_commas(const std::vector<std::string>& parts) {
   return fmt::format("{}", fmt::join(parts, ","));
@@ -78,6 +82,20 @@ std::string ProblemMaker::problem() {
     if (called) own = fmt::format("fn own{}{}; ", i, kOwnFunctions[i]) + own;
   }
   return own + text + bindings(text);
+}
+
+DType ProblemMaker::any_type() {
+  const bool late = is_late_type(random_);
+  const uint64_t drawn = random_();
+  constexpr auto kLate = static_cast<uint64_t>(kDTypeCount - kEarlyTypes);
+  return static_cast<DType>(late ? kEarlyTypes + drawn % kLate : drawn % kEarlyTypes);
+}
+
+std::string ProblemMaker::integer_type(const std::vector<std::string>& types) {
+  const bool late = is_late_type(random_);
+  const std::string& type = pick(types);
+  if (!late) return type;
+  return type == "i64" ? "u4" : type == "i32" ? "i4" : type == "u8" ? "u1" : "u2";
 }
 
 int64_t ProblemMaker::any_size() {

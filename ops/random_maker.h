@@ -61,7 +61,9 @@ class ProblemMaker {
     return list[static_cast<size_t>(below(static_cast<int>(list.size())))];
   }
   int any_dim() { return below(static_cast<int>(dims_.size())); }
-  DType any_type() { return static_cast<DType>(below(kDTypeCount)); }
+  DType any_type();
+  /// One of `types`, integers, or now and then one of less than a byte.
+  std::string integer_type(const std::vector<std::string>& types);
 
   // random.cpp: signature, statements, bindings
   void make_dims();

@@ -70,7 +70,8 @@ std::string RandomScatter::statement() {
   choose_indices();
   skips_ = maker_.chance(35);
   const std::string indices = left();
-  const std::string& assign = maker_.pick(assigns);
+  const bool puts = is_packed(target_.type) && maker_.chance(60);
+  const std::string& assign = puts ? assigns[0] : maker_.pick(assigns);
   std::string text = fmt::format("{}: {}[{}]{} {} {}", target_.name, name_of(target_.type), indices,
                                  skips_ ? " else skip" : "", assign, value(assign));
   if (target_.name[0] == 'Y') text.erase(target_.name.size(), 2 + name_of(target_.type).size());

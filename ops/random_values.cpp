@@ -316,10 +316,10 @@ std::string ProblemMaker::range(const std::string& name, int dim, const Scope& s
   const std::string ends = fmt::format("B{}", extra_.size());
   static const std::vector<std::string> types = {"i64", "i64", "i32", "i32", "i16", "u8"};
   if (kind == 2) {
-    extra_.push_back(fmt::format("{}: {}[D{}]", ends, pick(types), around.dim));
+    extra_.push_back(fmt::format("{}: {}[D{}]", ends, integer_type(types), around.dim));
     return fmt::format("{} in 0..{}[{}]", name, ends, around.name);
   }
-  extra_.push_back(fmt::format("{}: {}[D{}+1]", ends, pick(types), around.dim));
+  extra_.push_back(fmt::format("{}: {}[D{}+1]", ends, integer_type(types), around.dim));
   return fmt::format("{} in {}[{}]..{}[{}+1]", name, ends, around.name, ends, around.name);
 }
 
@@ -372,7 +372,7 @@ std::string ProblemMaker::index(const RandomIndex& by, int dim, Ranges* ranges, 
 std::string ProblemMaker::lookup(const RandomIndex& by) {
   static const std::vector<std::string> types = {"i32", "i32", "i64", "i64", "i16", "i8", "u8"};
   const std::string ids = fmt::format("B{}", extra_.size());
-  extra_.push_back(fmt::format("{}: {}[D{}]", ids, pick(types), by.dim));
+  extra_.push_back(fmt::format("{}: {}[D{}]", ids, integer_type(types), by.dim));
   return fmt::format("{}[{}]", ids, by.name);
 }
 

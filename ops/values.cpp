@@ -125,7 +125,7 @@ bool Values::takes_bits(std::string_view sign, const Value& v) {
     return false;
   }
   const std::string what = v.flex == Value::kReal ? "a fraction" : std::string(name_of(v.e->type));
-  c_.error(v.span, "`{}` takes integers (i64 i32 i16 i8 u8) and `{}` is {}{}", sign,
+  c_.error(v.span, "`{}` takes integers (i64 i32 i16 i8 u8 i4 u4 i2 u2 u1) and `{}` is {}{}", sign,
            c_.snippet(v.span), what,
            sign == "^" ? "; a power is `x*x`, or `pow(x, y)` of floats" : "; write cast<i32>(...)");
   return false;

@@ -163,7 +163,8 @@ typedef struct hone_memory {
 
 HONE_C_API void hone_kernel_memory(const hone_kernel* kernel, hone_memory* memory);
 
-/* The rank of a flat tensor: `shape[0]` elements one after the other, in the parameter's order. */
+/* The rank of a flat tensor: `shape[0]` elements one after the other, in the parameter's order. Of
+ * a parameter of less than a byte an element, as many bytes of HONE_U8. */
 #define HONE_FLAT (-1)
 
 /* A tensor of the caller's, for the time of a call. */

@@ -31,7 +31,15 @@ typedef enum hone_dtype {
   HONE_I16 = 6,
   HONE_I8 = 7,
   HONE_U8 = 8,
-  HONE_BOOL = 9
+  HONE_BOOL = 9,
+  HONE_F8E4M3 = 10,
+  HONE_F8E5M2 = 11,
+  /* Of less than a byte: several elements in each, the first in the low bits. */
+  HONE_I4 = 12,
+  HONE_U4 = 13,
+  HONE_I2 = 14,
+  HONE_U2 = 15,
+  HONE_U1 = 16
 } hone_dtype;
 
 /* What a parameter is to its op, as hone::Role. */

@@ -12,67 +12,9 @@
 #include <type_traits>
 
 #include "hone/dtype.h"
+#include "hone/element.h"
 
 namespace hone {
-
-/// Storage of one IEEE half; hone reads and writes the bits, arithmetic is the caller's.
-struct f16 {
-  uint16_t bits = 0;
-};
-
-/// Storage of one bfloat16: the upper half of a float's bits.
-struct bf16 {
-  uint16_t bits = 0;
-};
-
-/// The dtype of a C++ element type. Specialise it (a static member `value`) to pass tensors of a
-/// type of one's own, such as another library's half.
-template <class T>
-struct dtype_of {};
-template <>
-struct dtype_of<double> {
-  static constexpr DType value = DType::kF64;
-};
-template <>
-struct dtype_of<float> {
-  static constexpr DType value = DType::kF32;
-};
-template <>
-struct dtype_of<f16> {
-  static constexpr DType value = DType::kF16;
-};
-template <>
-struct dtype_of<bf16> {
-  static constexpr DType value = DType::kBF16;
-};
-template <>
-struct dtype_of<bool> {
-  static constexpr DType value = DType::kBool;
-};
-/// int8_t to int64_t under whatever name: char is text, and no element.
-template <class T>
-concept SignedInteger = std::signed_integral<T> && !std::same_as<T, char>;
-template <SignedInteger T>
-struct dtype_of<T> {
-  static constexpr DType value = sizeof(T) == 8   ? DType::kI64
-                                 : sizeof(T) == 4 ? DType::kI32
-                                 : sizeof(T) == 2 ? DType::kI16
-                                                  : DType::kI8;
-};
-template <>
-struct dtype_of<unsigned char> {
-  static constexpr DType value = DType::kU8;
-};
-template <>
-struct dtype_of<std::byte> {
-  static constexpr DType value = DType::kU8;
-};
-
-/// C++ types that can be elements of a tensor.
-template <class T>
-concept Element = requires {
-  { dtype_of<std::remove_cv_t<T>>::value } -> std::convertible_to<DType>;
-};
 
 /// Containers of elements that lie one after the other: std::vector, std::array, std::span.
 template <class R>
@@ -97,6 +39,10 @@ concept StridedView =
 /// as long as a call. A flat one (from a container) fits any dense parameter that has as many
 /// elements; they then lie in the parameter's storage order. A read-only one (from const data) fits
 /// inputs only; the call checks this.
+///
+/// Of a type of less than a byte, shape and strides count elements too. Its rows, along the dim of
+/// stride 1, begin at whole bytes: `TensorRef(data, DType::kU4, {3, 5})` has strides (6, 1) and 9
+/// bytes. A tensor of these bytes fits too: u8 of shape {3, 3}, or a flat one of 9.
 class TensorRef {
  public:
   static constexpr int kMaxRank = 12;
@@ -200,11 +146,19 @@ class TensorRef {
         shape.size() <= kMaxRank && (strides.empty() || strides.size() == shape.size());
     rank_ = static_cast<int8_t>(fits ? shape.size() : kMaxRank + 1);
     count_ = 1;
+    int64_t step = 1;
     for (int i = fits ? rank_ - 1 : -1; i >= 0; --i) {
       shape_[i] = shape[i];
-      strides_[i] = strides.empty() ? count_ : strides[i];
+      strides_[i] = strides.empty() ? step : strides[i];
       count_ = product(count_, shape[i]);
+      step = product(step, i == rank_ - 1 ? whole_bytes(shape[i]) : shape[i]);
     }
+  }
+
+  /// The elements of a row, filled up to whole bytes.
+  int64_t whole_bytes(int64_t extent) const {
+    return is_packed(type_) ? product(bytes_of_row(type_, extent), elements_per_byte(type_))
+                            : extent;
   }
 
   /// Wraps where it would overflow: the call then refuses the shape, which it compares.

@@ -76,6 +76,7 @@ constexpr const char* kCommon = R"(
 typedef long long i64; typedef int i32; typedef short i16; typedef signed char i8;
 typedef unsigned char u8; typedef unsigned char boolean;
 typedef unsigned short f16; typedef unsigned short bf16;
+typedef unsigned char f8e4m3; typedef unsigned char f8e5m2;
 typedef unsigned long long u64; typedef unsigned int u32;
 
 // Where an element is in memory whose rows of ROW bytes have their chunks of 16 bytes turned.
@@ -91,6 +92,30 @@ HONE_DEVICE float round_f16(float f) { return f32_of_f16(f16_of_f32(f)); }
 HONE_DEVICE float round_f16(double d) { return f32_of_f16(f16_of_f64(d)); }
 HONE_DEVICE float round_bf16(float f) { return f32_of_bf16(bf16_of_f32(f)); }
 HONE_DEVICE float round_bf16(double d) { return f32_of_bf16(bf16_of_f64(d)); }
+
+// 8-bit floats have exponents that f16 has; 0x7f of f8e4m3 is NaN.
+HONE_DEVICE float f32_of_f8e5m2(f8e5m2 b) { return f32_of_f16((f16)((u32)b << 8)); }
+HONE_DEVICE float f32_of_f8e4m3(f8e4m3 b) {
+  const u32 magnitude = ((u32)b & 0x7f) << 7, nan = (magnitude + 0x80) & 0x4000;
+  return 256.0f * f32_of_f16((f16)(magnitude | nan | ((u32)b & 0x80) << 8));
+}
+// The float's bits, rounded as integers; where the result is denormal, rounded by adding a float
+// whose last bit is the least of the type.
+template <int MANTISSA, int BIAS> HONE_DEVICE u8 f8_of_f32(float f, u32 most, u32 nan) {
+  constexpr u32 away = 23 - MANTISSA, unit = (151 - BIAS - MANTISSA) << 23;
+  const u32 bits = bits_of_f32(f), magnitude = bits & 0x7fffffffu, sign = (bits >> 24) & 0x80;
+  const u32 sum = magnitude + (1u << (away - 1)) - 1 + (magnitude >> away & 1);
+  const u32 normal = (sum >> away) - ((127 - BIAS) << MANTISSA);
+  const u32 denormal = bits_of_f32(f32_of_bits(magnitude) + f32_of_bits(unit)) - unit;
+  const u32 code = magnitude < ((128u - BIAS) << 23) ? denormal : normal < most ? normal : most;
+  return (u8)(sign | (magnitude > 0x7f800000u ? nan : code));
+}
+HONE_DEVICE f8e4m3 f8e4m3_of_f32(float f) { return f8_of_f32<3, 7>(f, 0x7e, 0x7f); }
+HONE_DEVICE f8e5m2 f8e5m2_of_f32(float f) { return f8_of_f32<2, 15>(f, 0x7c, 0x7e); }
+HONE_DEVICE float round_f8e4m3(float f) { return f32_of_f8e4m3(f8e4m3_of_f32(f)); }
+HONE_DEVICE float round_f8e4m3(double d) { return round_f8e4m3(f32_of_f64_odd(d)); }
+HONE_DEVICE float round_f8e5m2(float f) { return f32_of_f8e5m2(f8e5m2_of_f32(f)); }
+HONE_DEVICE float round_f8e5m2(double d) { return round_f8e5m2(f32_of_f64_odd(d)); }
 
 template <class T> HONE_DEVICE T add(T a, T b) { return (T)((u64)a + (u64)b); }
 template <class T> HONE_DEVICE T sub(T a, T b) { return (T)((u64)a - (u64)b); }

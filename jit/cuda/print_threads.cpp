@@ -91,7 +91,7 @@ void ThreadPrinter::share_parts(Reduce reduce, int axis, DType type) {
   }
   const int64_t words = along && x % 32 == 0 ? threads() / 32 : threads();
   context_.parts[fmt::format("{} {} {}", combiner(reduce), axis, computed_type(type))] =
-      words * size_of(type == DType::kF16 || type == DType::kBF16 ? DType::kF32 : type);
+      words * size_of(is_narrow_float(type) ? DType::kF32 : type);
 }
 
 void ThreadPrinter::put_together(int buffer, Reduce reduce, int axis) {

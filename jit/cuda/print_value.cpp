@@ -16,8 +16,6 @@ using namespace ir;
 
 namespace {
 
-bool narrow(DType t) { return t == DType::kF16 || t == DType::kBF16; }
-
 std::string name(DType t) { return std::string(name_of(t)); }
 
 std::string float_literal(double v, DType t) {
@@ -47,9 +45,9 @@ std::string int_literal(int64_t v, DType t) {
 std::string converted(DType from, DType to, const std::string& x) {
   if (from == to) return x;
   if (to == DType::kBool) return "(boolean)(" + x + " != 0)";
-  if (narrow(to)) {
+  if (is_narrow_float(to)) {
     // A 32-bit or longer integer is not always a float: round once, from f64.
-    const bool exact = from == DType::kF32 || narrow(from) || size_of(from) < 4;
+    const bool exact = from == DType::kF32 || is_narrow_float(from) || size_of(from) < 4;
     return "round_" + name(to) + "((" + (exact ? "float" : "double") + ")" + x + ")";
   }
   if (is_float(to)) return std::string("(") + computed_type(to) + ")" + x;
@@ -58,7 +56,7 @@ std::string converted(DType from, DType to, const std::string& x) {
 }
 
 std::string rounded(DType t, const std::string& x) {
-  return narrow(t) ? "round_" + name(t) + "(" + x + ")" : x;
+  return is_narrow_float(t) ? "round_" + name(t) + "(" + x + ")" : x;
 }
 
 class Values {
@@ -226,7 +224,7 @@ class Values {
 
   /// As it is stored. Bits that are only moved, or rounded once already, stay as they are.
   std::string stored(const Expr& e) const {
-    if (!narrow(e->type)) return value(e);
+    if (!is_narrow_float(e->type)) return value(e);
     if (e->op == Op::kLoad && n_.nest->buffers[static_cast<size_t>(e->id)].type == e->type) {
       return load(e, true);
     }
@@ -277,7 +275,7 @@ class Values {
                          index(other->number), index(other->lane));
     }
     std::string place = print_place(e->id, e->args[0], n_);
-    if (b.written && (!is_float(b.type) || narrow(b.type)))
+    if (b.written && (!is_float(b.type) || is_narrow_float(b.type)))
       place = std::string("(") + stored_type(b.type) + ")" + place;
     const std::string element = taken(place);
     if (!e->guarded) return element;
@@ -352,20 +350,20 @@ class Values {
 }  // namespace
 
 const char* stored_type(DType t) {
-  constexpr const char* kTypes[kDTypeCount] = {"double", "float", "f16", "bf16", "i64",
-                                               "i32",    "i16",   "i8",  "u8",   "boolean"};
-  return kTypes[static_cast<int>(t)];
+  if (t == DType::kF64) return "double";
+  if (t == DType::kF32) return "float";
+  return t == DType::kBool ? "boolean" : name_of(t).data();
 }
 
-const char* computed_type(DType t) { return narrow(t) ? "float" : stored_type(t); }
+const char* computed_type(DType t) { return is_narrow_float(t) ? "float" : stored_type(t); }
 
 std::string to_stored(DType t, const std::string& value) {
-  if (narrow(t)) return name(t) + "_of_f32(" + value + ")";
+  if (is_narrow_float(t)) return name(t) + "_of_f32(" + value + ")";
   return value;
 }
 
 std::string from_stored(DType t, const std::string& place) {
-  if (narrow(t)) return "f32_of_" + name(t) + "(" + place + ")";
+  if (is_narrow_float(t)) return "f32_of_" + name(t) + "(" + place + ")";
   return place;
 }
 

@@ -46,6 +46,9 @@ Halide::Type value_type(DType type) {
       return Halide::Float(16);
     case DType::kBF16:
       return Halide::BFloat(16);
+    case DType::kF8E4M3:
+    case DType::kF8E5M2:
+      refuse("Halide has no 8-bit floats");
     case DType::kU8:
       return Halide::UInt(8);
     case DType::kBool:

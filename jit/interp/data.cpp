@@ -82,6 +82,14 @@ void fill_with(const TensorView& view, T value) {
   });
 }
 
+/// Bytes of elements of less than a byte: whatever is in them, the elements are small integers.
+/// What fills the last byte of a row up is no zero either.
+void fill_packed(const TensorView& v, Random& random) {
+  each_offset(v, [&](int64_t offset) {
+    write_int(v.type, v.data, offset, static_cast<int64_t>(random.next() >> 32));
+  });
+}
+
 double random_float(DType type, Random& random) {
   // One draw serves: 6 bits for the kind, one for the sign, the rest for the size.
   const uint64_t bits = random.next();
@@ -369,6 +377,10 @@ void fill_parameters(const ir::Program& program, std::span<const TensorView> par
     if (b.role == ir::Role::kTemp) continue;
     const TensorView& view = params[next++];
     if (b.role == ir::Role::kOutput) continue;
+    if (b.packed) {
+      fill_packed(view, random);
+      continue;
+    }
     fill_one(view, set, random);
     if (special && is_float(view.type)) {
       put_special(view);

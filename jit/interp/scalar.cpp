@@ -18,6 +18,12 @@ struct F16 {
 struct BF16 {
   uint16_t bits;
 };
+struct F8E4M3 {
+  uint8_t bits;
+};
+struct F8E5M2 {
+  uint8_t bits;
+};
 
 template <class T>
 T load_as(const void* data, int64_t offset) {
@@ -36,6 +42,8 @@ double value_of(double v) { return v; }
 double value_of(float v) { return v; }
 double value_of(F16 v) { return ir::f16_value(v.bits); }
 double value_of(BF16 v) { return ir::bf16_value(v.bits); }
+double value_of(F8E4M3 v) { return ir::f8e4m3_value(v.bits); }
+double value_of(F8E5M2 v) { return ir::f8e5m2_value(v.bits); }
 
 /// Calls `f` with a value of the C++ type that holds an element of float type `type`.
 template <class F>
@@ -47,6 +55,10 @@ auto with_float(DType type, F f) {
       return f(F16{});
     case DType::kBF16:
       return f(BF16{});
+    case DType::kF8E4M3:
+      return f(F8E4M3{});
+    case DType::kF8E5M2:
+      return f(F8E5M2{});
     default:
       return f(float{});
   }
@@ -88,6 +100,10 @@ void write_float(DType type, void* data, int64_t offset, double v) {
       return store_as(data, offset, ir::f16_from(v));
     case DType::kBF16:
       return store_as(data, offset, ir::bf16_from(v));
+    case DType::kF8E4M3:
+      return store_as(data, offset, ir::f8e4m3_from(v));
+    case DType::kF8E5M2:
+      return store_as(data, offset, ir::f8e5m2_from(v));
     default:
       return store_as(data, offset, static_cast<float>(v));
   }
@@ -126,6 +142,10 @@ double round_to(DType type, double v) {
       return ir::f16_value(ir::f16_from(v));
     case DType::kBF16:
       return ir::bf16_value(ir::bf16_from(v));
+    case DType::kF8E4M3:
+      return ir::f8e4m3_value(ir::f8e4m3_from(v));
+    case DType::kF8E5M2:
+      return ir::f8e5m2_value(ir::f8e5m2_from(v));
     default:
       return static_cast<float>(v);
   }
@@ -170,6 +190,10 @@ double epsilon_of(DType type) {
       return 0x1p-10;
     case DType::kBF16:
       return 0x1p-7;
+    case DType::kF8E4M3:
+      return 0x1p-3;
+    case DType::kF8E5M2:
+      return 0x1p-2;
     default:
       return FLT_EPSILON;
   }
@@ -183,6 +207,10 @@ double denormal_of(DType type) {
       return 0x1p-24;
     case DType::kBF16:
       return 0x1p-133;
+    case DType::kF8E4M3:
+      return 0x1p-9;
+    case DType::kF8E5M2:
+      return 0x1p-16;
     default:
       return 0x1p-149;
   }
@@ -190,8 +218,8 @@ double denormal_of(DType type) {
 
 std::pair<int64_t, int64_t> integers_of(DType type) {
   if (type == DType::kBool) return {0, 1};
-  const int bits = 8 * size_of(type);
-  if (type == DType::kU8) return {0, 255};
+  const int bits = bit_width_of(type);
+  if (is_unsigned(type)) return {0, (int64_t{1} << bits) - 1};
   return {bits == 64 ? INT64_MIN : -(int64_t{1} << (bits - 1)),
           bits == 64 ? INT64_MAX : (int64_t{1} << (bits - 1)) - 1};
 }
@@ -204,6 +232,10 @@ double largest_of(DType type) {
       return 65504;
     case DType::kBF16:
       return 0x1.fep127;
+    case DType::kF8E4M3:
+      return 448;
+    case DType::kF8E5M2:
+      return 57344;
     default:
       return FLT_MAX;
   }

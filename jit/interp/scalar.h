@@ -46,16 +46,14 @@ int64_t floor_div(int64_t a, int64_t b);
 /// a - b*floor(a/b); x%0 is 0.
 int64_t floor_mod(int64_t a, int64_t b);
 
-/// Distance from 1 to the next value of `type`: 2^-52, 2^-23, 2^-10, 2^-7.
+/// Distance from 1 to the next value of `type`: 2^-52 of f64, 2^-23 of f32.
 double epsilon_of(DType type);
 /// The smallest positive value of a float type: what rounding there may come to, however small the
 /// value.
 double denormal_of(DType type);
 /// The largest finite value of float type `type`.
 double largest_of(DType type);
-/// The type that arithmetic on `type` is carried out in: f32 for f16 and bf16, else itself.
-constexpr DType compute_type(DType type) {
-  return type == DType::kF16 || type == DType::kBF16 ? DType::kF32 : type;
-}
+/// The type that arithmetic on `type` is carried out in: f32 for narrow floats, else itself.
+constexpr DType compute_type(DType type) { return is_narrow_float(type) ? DType::kF32 : type; }
 
 }  // namespace hone::jit

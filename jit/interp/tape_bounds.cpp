@@ -2,7 +2,7 @@
 //
 // How error bounds travel. e(x) bounds |what code may compute - what the definition says|; it is
 // never NaN, and infinity says that anything may come out. With eps the epsilon of the type that
-// computes (f32 for f16 and bf16), v the result and as much more as the operands' share:
+// computes (f32 for narrow floats), v the result and as much more as the operands' share:
 //
 //   a + b, a - b   e(a) + e(b)                               + eps |v|
 //     where a is an earlier result, to which lanes of a vector add prefixes of the terms b,
@@ -254,8 +254,11 @@ void bound_logic(const TapeInstr& in, Frame& fr, int n, int dst) {
 /// exact value.
 double bound_narrowed(DType to, double v, double e) {
   if (e == 0 || !(std::fabs(v) < kTapeBoundsInfinity)) return e;
-  if (!(std::fabs(v) + e <= largest_of(to))) return kTapeBoundsInfinity;  // may overflow
-  return e + epsilon_of(to) * (std::fabs(v) + e) + denormal_of(to);
+  const double most = largest_of(to);
+  // What has no infinities saturates; else it may overflow.
+  const bool saturates = to == DType::kF8E4M3 && e < kTapeBoundsInfinity;
+  if (!saturates && !(std::fabs(v) + e <= most)) return kTapeBoundsInfinity;
+  return e + epsilon_of(to) * std::min(std::fabs(v) + e, most) + denormal_of(to);
 }
 
 void bound_cast(const TapeInstr& in, Frame& fr, int n, int dst) {
@@ -268,8 +271,8 @@ void bound_cast(const TapeInstr& in, Frame& fr, int n, int dst) {
       e[i] = narrows ? bound_narrowed(in.type, v, ea[i]) : ea[i];
       // Dot products of bf16 take denormals for zero, whatever the caller's MXCSR says.
       if (in.from == DType::kBF16 && std::fabs(v) < 0x1p-126) e[i] += std::fabs(v);
-      // f64 may reach 16 bits by way of f32: rounded twice.
-      const bool twice = in.from == DType::kF64 && size_of(in.type) == 2;
+      // f64 may reach fewer bits by way of f32: rounded twice.
+      const bool twice = in.from == DType::kF64 && is_narrow_float(in.type);
       if (twice && e[i] == 0 && fr.f(dst)[i] != v) e[i] = epsilon_of(in.type) * std::fabs(v);
     } else if (is_float(in.from)) {
       e[i] = 0;

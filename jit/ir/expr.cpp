@@ -25,8 +25,13 @@ int64_t wrap(int64_t v, DType type) {
       return static_cast<uint8_t>(v);
     case DType::kBool:
       return v != 0;
-    default:
+    case DType::kI64:
       return v;
+    default: {  // of less than a byte
+      const int away = 64 - bit_width_of(type);
+      const auto up = static_cast<int64_t>(static_cast<uint64_t>(v) << away);
+      return is_unsigned(type) ? v & ((int64_t{1} << bit_width_of(type)) - 1) : up >> away;
+    }
   }
 }
 

@@ -41,8 +41,12 @@ std::optional<std::pair<int64_t, int64_t>> range_of(DType type) {
     case DType::kI64:
       return std::pair<int64_t, int64_t>(INT64_MIN, INT64_MAX);
     default:
-      return std::nullopt;
+      break;
   }
+  if (!is_packed(type)) return std::nullopt;
+  const int64_t count = int64_t{1} << bit_width_of(type),
+                least = is_unsigned(type) ? 0 : -count / 2;
+  return std::pair<int64_t, int64_t>(least, least + count - 1);
 }
 
 int64_t ceil_quotient(int64_t a, int64_t k) { return a >= 0 ? (a + k - 1) / k : -(-a / k); }

@@ -41,6 +41,11 @@ void print_buffer(const Buffer& b, std::string& out) {
   if (!b.axes.empty()) out += " layout=" + axes_text(b);
   if (!b.strides.empty()) out += " strides=(" + join(b.strides) + ")";
   if (b.align) out += " align=" + std::to_string(b.align);
+  if (b.packed) {
+    std::vector<Expr> shape;
+    for (size_t d = 0; d < b.shape.size(); ++d) shape.push_back(b.element_extent(d));
+    out += " of " + std::string(name_of(b.packed->type)) + "[" + join(shape) + "]";
+  }
   if (b.constant) out += " const";
   if (b.cold) out += " cold";
   if (b.stream) out += " stream";

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,14 @@ struct Axis {
   bool operator==(const Axis&) const = default;
 };
 
+/// What the caller has in a parameter of u8 whose bytes hold several elements each, the first in
+/// the low bits. Rows of such elements begin at whole bytes.
+struct PackedElements {
+  DType type = DType::kU4;
+  int dim = 0;  ///< the dim along which elements share bytes: the innermost in memory
+  Expr extent;  ///< of that dim, in elements
+};
+
 /// A tensor: a parameter of the op or what a stage computes.
 struct Buffer {
   std::string name;
@@ -46,6 +55,13 @@ struct Buffer {
   bool cold = false;           ///< in no cache when a call begins (`cold=`)
   int64_t pad = 0;             ///< kSharedMemory: elements between rows of the last axis
   bool swizzle = false;        ///< kSharedMemory: 16-byte chunks change places, see NestBuffer
+  std::optional<PackedElements> packed = {};  ///< of parameters; `type` is u8 then
+
+  /// The type and the extents that the caller sees.
+  DType element_type() const { return packed ? packed->type : type; }
+  const Expr& element_extent(size_t dim) const {
+    return packed && packed->dim == static_cast<int>(dim) ? packed->extent : shape[dim];
+  }
 };
 
 /// A dim known only at the call: lo <= value <= hi; `at` are values to be good at.

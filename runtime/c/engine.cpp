@@ -14,6 +14,7 @@ namespace {
 static_assert(HONE_ERROR_DEVICE == static_cast<int>(ErrorCode::kDevice));
 static_assert(HONE_ERROR_BOUNDS == static_cast<int>(ErrorCode::kBounds));
 static_assert(HONE_BOOL == static_cast<int>(DType::kBool));
+static_assert(HONE_U1 == static_cast<int>(DType::kU1));
 static_assert(HONE_I64 == static_cast<int>(DType::kI64));
 static_assert(HONE_SCALAR == static_cast<int>(Role::kScalar));
 static_assert(HONE_TUNE_EXHAUSTED == static_cast<int>(TuneEnd::kExhausted));

@@ -65,6 +65,12 @@ TensorRef flat_tensor(const hone_tensor& t) {
       return flat<uint8_t>(t);
     case HONE_BOOL:
       return flat<bool>(t);
+    case HONE_F8E4M3:
+      return flat<f8e4m3>(t);
+    case HONE_F8E5M2:
+      return flat<f8e5m2>(t);
+    default:
+      break;
   }
   return flat<std::byte>(t);
 }
@@ -72,7 +78,7 @@ TensorRef flat_tensor(const hone_tensor& t) {
 /// The caller's tensor; what is wrong with the struct itself otherwise.
 Result<TensorRef> tensor_of(const hone_tensor& t) {
   const auto wrong = [](std::string why) { return Failure{ErrorCode::kArgument, std::move(why)}; };
-  if (t.type < HONE_F64 || t.type > HONE_BOOL) {
+  if (t.type < HONE_F64 || t.type > HONE_U1) {
     return wrong("a hone_tensor has type " + std::to_string(t.type) + ", which is no hone_dtype");
   }
   if (t.rank < HONE_FLAT || t.rank > TensorRef::kMaxRank) {
@@ -82,6 +88,11 @@ Result<TensorRef> tensor_of(const hone_tensor& t) {
   if (t.rank != 0 && !t.shape) return wrong("the shape of a hone_tensor is null");
   if (t.rank == HONE_FLAT) {
     if (t.shape[0] < 0) return wrong("a flat hone_tensor has a negative number of elements");
+    if (is_packed(static_cast<DType>(t.type))) {
+      return wrong(
+          "a flat hone_tensor of less than a byte an element is given as its bytes, of "
+          "type HONE_U8");
+    }
     return flat_tensor(t);
   }
   const auto rank = static_cast<size_t>(t.rank);

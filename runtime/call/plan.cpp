@@ -64,8 +64,8 @@ int64_t binary(ir::Op op, int64_t a, int64_t b) {
   }
 }
 
-/// The stride of each logical dim of a buffer whose axes are whole dims in some order. Empty where
-/// an axis is only a part of a dim.
+/// The stride of each logical dim of a buffer whose axes are whole dims in some order, as the
+/// caller counts elements. Empty where an axis is only a part of a dim.
 std::vector<ir::Expr> logical_strides(const ir::Buffer& b) {
   const size_t rank = b.shape.size();
   std::vector<ir::Expr> strides(rank);
@@ -76,6 +76,11 @@ std::vector<ir::Expr> logical_strides(const ir::Buffer& b) {
     const size_t dim = static_cast<size_t>(axis.dim);
     strides[dim] = b.strides.empty() ? dense : b.strides[i];
     dense = dense * b.shape[dim];
+  }
+  // A byte holds several elements along one dim, and along the others the first of each.
+  for (size_t dim = 0; b.packed && dim < rank; ++dim) {
+    if (static_cast<int>(dim) == b.packed->dim) continue;
+    strides[dim] = strides[dim] * ir::make_int(elements_per_byte(b.packed->type));
   }
   return strides;
 }
@@ -96,9 +101,9 @@ bool is_dense(const Sizes& s) {
 }
 
 std::string describe(const ir::Buffer& b) {
-  std::string text = fmt::format("{}: {}[", b.name, name_of(b.type));
+  std::string text = fmt::format("{}: {}[", b.name, name_of(b.element_type()));
   for (size_t i = 0; i < b.shape.size(); ++i) {
-    text += (i > 0 ? "," : "") + ir::print(b.shape[i]);
+    text += (i > 0 ? "," : "") + ir::print(b.element_extent(i));
   }
   return text + "]";
 }
@@ -112,23 +117,24 @@ Result<ParamPlan> plan_param(const ir::Buffer& b, std::span<const ir::Dim> dims)
   if (strides.size() != b.shape.size()) return fail("its layout cannot be told by strides");
   ParamPlan p;
   p.name = b.name;
-  p.type = b.type;
+  p.type = b.element_type();
   p.written = b.role == ir::Role::kOutput || b.role == ir::Role::kInOut;
   p.constant = b.constant;
   p.cold = b.cold;
   p.align = std::max<int64_t>(b.align, size_of(b.type));
   p.text = describe(b);
   p.sizes.rank = static_cast<int>(b.shape.size());
-  p.sizes.element_bytes = size_of(b.type);
+  p.sizes.type = p.type;
+  p.sizes.packed_dim = b.packed ? b.packed->dim : -1;
   for (size_t i = 0; i < b.shape.size(); ++i) {
-    p.extents.push_back(number_dims(b.shape[i], dims));
+    p.extents.push_back(number_dims(b.element_extent(i), dims));
     p.strides.push_back(number_dims(strides[i], dims));
     const bool fixed = ir::is_const(p.extents[i], &p.sizes.extents[i]) &&
                        ir::is_const(p.strides[i], &p.sizes.strides[i]);
     p.fixed = p.fixed && fixed;
   }
   if (p.fixed) p.sizes.measure();
-  p.may_be_flat = p.fixed ? is_dense(p.sizes) : b.strides.empty();
+  p.may_be_flat = p.fixed && !b.packed ? is_dense(p.sizes) : b.strides.empty();
   if (p.constant && !p.fixed) return fail("a constant needs a shape that is known at compile");
   return p;
 }
@@ -140,10 +146,10 @@ void Sizes::measure() {
   begin = end = 0;
   for (int i = rank - 1; i >= 0; --i) {
     count = wrap_mul(count, extents[i]);
-    const int64_t reach = wrap_mul(wrap_mul(extents[i] - 1, strides[i]), element_bytes);
+    const int64_t reach = bytes_apart(wrap_mul(extents[i] - 1, strides[i]));
     (reach < 0 ? begin : end) += reach;
   }
-  end = count == 0 ? begin = 0 : end + element_bytes;
+  end = count == 0 ? begin = 0 : end + size_of(type);
 }
 
 int64_t evaluate(const ir::Expr& e, std::span<const int64_t> dims) {

@@ -24,15 +24,20 @@ inline constexpr int kMaxOpen = 32;
 /// Extents and strides of one tensor, all known.
 struct Sizes {
   int rank;
-  int element_bytes;
-  int64_t count;  ///< elements
-  int64_t begin;  ///< bytes that may be touched, from the first element on
+  DType type;
+  int packed_dim;  ///< along which elements of less than a byte share bytes; -1: none
+  int64_t count;   ///< elements
+  int64_t begin;   ///< bytes that may be touched, from the first element on
   int64_t end;
   int64_t extents[TensorRef::kMaxRank];
   int64_t strides[TensorRef::kMaxRank];  ///< elements, per logical dim
 
   /// Fills count, begin and end from the rest.
   void measure();
+  /// Bytes that `elements` side by side lie apart.
+  int64_t bytes_apart(int64_t elements) const {
+    return is_packed(type) ? elements / elements_per_byte(type) : elements * size_of(type);
+  }
 };
 
 /// What a call checks of one tensor.

@@ -70,21 +70,44 @@ Failure wrong_shape(const ParamPlan& p, const TensorRef& t, std::span<const int6
                               expected_text(p, dims, same || flat)));
 }
 
+/// True for a tensor of bytes where elements of less than a byte are wanted.
+bool is_bytes_of(const ParamPlan& p, const TensorRef& t) {
+  return is_packed(p.type) && t.type() == DType::kU8;
+}
+
 /// What a pointer, dtype and direction must be; true when all is well.
 bool base_fits(const ParamPlan& p, const TensorRef& t) {
   const auto address = reinterpret_cast<uintptr_t>(t.data());
-  return t.type() == p.type && (!p.written || t.writable()) &&
+  return (t.type() == p.type || is_bytes_of(p, t)) && (!p.written || t.writable()) &&
          (address & static_cast<uintptr_t>(p.align - 1)) == 0 && (address != 0 || t.count() == 0);
 }
 
 Failure wrong_base(const ParamPlan& p, const TensorRef& t) {
-  if (t.type() != p.type) return wrong(p, fmt::format("got a tensor of {}", name_of(t.type())));
+  if (t.type() != p.type && !is_bytes_of(p, t)) {
+    return wrong(p, fmt::format("got a tensor of {}{}", name_of(t.type()),
+                                is_packed(p.type) ? "; one of its bytes, u8, fits too" : ""));
+  }
   if (p.written && !t.writable()) return wrong(p, "it is written, but the tensor given is const");
   if (!t.data()) return wrong(p, "the pointer is null");
   return wrong(p, fmt::format("the address {} is not a multiple of {}", t.data(), p.align));
 }
 
+/// True where the bytes that hold elements of less than a byte have the shape and strides.
+bool bytes_fit(const Sizes& sizes, bool may_be_flat, const TensorRef& t) {
+  if (t.rank() == TensorRef::kFlat) return may_be_flat && t.count() == sizes.end;
+  if (t.rank() != sizes.rank) return false;
+  for (int i = 0; i < sizes.rank; ++i) {
+    const bool packed = i == sizes.packed_dim;
+    const int64_t extent = packed ? bytes_of_row(sizes.type, sizes.extents[i]) : sizes.extents[i];
+    const int64_t stride = packed ? 1 : sizes.bytes_apart(sizes.strides[i]);
+    if (t.extent(i) != extent) return false;
+    if (t.stride(i) != stride && extent > 1 && sizes.count > 0) return false;
+  }
+  return true;
+}
+
 bool shape_fits(const Sizes& sizes, bool may_be_flat, const TensorRef& t) {
+  if (is_packed(sizes.type) && t.type() == DType::kU8) return bytes_fit(sizes, may_be_flat, t);
   if (t.rank() == TensorRef::kFlat) return may_be_flat && t.count() == sizes.count;
   if (t.rank() != sizes.rank) return false;
   for (int i = 0; i < sizes.rank; ++i) {
@@ -110,6 +133,7 @@ void learn_dims(const ParamPlan& p, const TensorRef& t, std::span<const ir::Dim>
   if (t.rank() != p.sizes.rank) return;
   for (int i = 0; i < t.rank(); ++i) {
     const size_t at = static_cast<size_t>(i);
+    if (i == p.sizes.packed_dim && is_bytes_of(p, t)) continue;  // bytes do not tell elements
     if (int64_t* dim = open_dim(p.extents[at], dims)) *dim = t.extent(i);
     if (int64_t* dim = open_dim(p.strides[at], dims)) {
       const ir::Dim& range = ranges[static_cast<size_t>(p.strides[at]->id)];
@@ -146,7 +170,7 @@ std::string stride_text(const ir::Dim& dim, std::span<const ParamPlan> params) {
 
 /// A flat tensor tells a dim where that is its only unknown.
 void learn_from_count(const ParamPlan& p, const TensorRef& t, std::span<int64_t> dims) {
-  if (t.rank() != TensorRef::kFlat) return;
+  if (t.rank() != TensorRef::kFlat || is_packed(p.type)) return;
   int64_t* unknown = nullptr;
   int64_t known = 1;
   for (const ir::Expr& e : p.extents) {
@@ -166,7 +190,8 @@ void learn_from_count(const ParamPlan& p, const TensorRef& t, std::span<int64_t>
 /// The sizes of `p` with its formulas worked out.
 void settle(const ParamPlan& p, std::span<const int64_t> dims, Sizes* out) {
   out->rank = p.sizes.rank;
-  out->element_bytes = p.sizes.element_bytes;
+  out->type = p.sizes.type;
+  out->packed_dim = p.sizes.packed_dim;
   for (int i = 0; i < out->rank; ++i) {
     out->extents[i] = evaluate(p.extents[static_cast<size_t>(i)], dims);
     out->strides[i] = evaluate(p.strides[static_cast<size_t>(i)], dims);
@@ -199,18 +224,18 @@ int64_t pitch_of(const Sizes& s) {
   for (int i = 0; i < s.rank; ++i) {
     if (s.extents[i] > 1) widest = std::max(widest, s.strides[i]);
   }
-  return widest * s.element_bytes;
+  return s.bytes_apart(widest);
 }
 
 /// Bytes of one row; more than `pitch` where rows cannot be told apart.
 int64_t row_of(const Sizes& s, int64_t pitch) {
   int64_t last = 0;
   for (int i = 0; i < s.rank; ++i) {
-    if (s.extents[i] <= 1 || s.strides[i] * s.element_bytes == pitch) continue;
+    if (s.extents[i] <= 1 || s.bytes_apart(s.strides[i]) == pitch) continue;
     if (s.strides[i] < 0) return pitch + 1;
     last += (s.extents[i] - 1) * s.strides[i];
   }
-  return (last + 1) * s.element_bytes;
+  return s.bytes_apart(last) + size_of(s.type);
 }
 
 /// True if two tensors whose ranges meet are still apart: rows of one pitch, side by side.

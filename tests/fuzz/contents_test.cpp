@@ -207,6 +207,20 @@ std::vector<Construct> forms() {
              p, [&](auto& s) { return s.scatters() && role_of(p, s.name) == ir::Role::kInOut; });
        }},
       {"scatter in place", [](P p) { return scatters(p, [](auto& s) { return s.from_old; }); }},
+      {"scatter in place of less than a byte an element",
+       [](P p) {
+         return any_buffer(p, [](auto& b) { return b.name.ends_with(".elements.terms"); });
+       }},
+      {"rows of less than a byte an element that end early",
+       [](P p) {
+         return any_buffer(p, [](auto& b) {
+           int64_t n = 0;
+           return b.packed && b.packed->extent && ir::is_const(b.packed->extent, &n) &&
+                  n % elements_per_byte(b.packed->type) != 0;
+         });
+       }},
+      {"less than a byte an element, rows of another dim",
+       [](P p) { return any_buffer(p, [](auto& b) { return b.packed && !b.axes.empty(); }); }},
       {"scatter by two indices of terms",
        [](P p) { return scatters(p, [](auto& s) { return s.rvars.size() > 1; }); }},
       {"scatter by two positions",
@@ -388,7 +402,7 @@ void count_terms(const Problem& p, Contents& seen) {
     if (t.kind == Term::kReduce) ++seen["reduction " + t.name];
     if (t.kind != Term::kCast || !reads(t.args[0])) return;
     const ir::Buffer* b = p.program.buffer(t.args[0].name);
-    if (b) ++seen[fmt::format("cast of {} to {}", name_of(b->type), name_in(p, t.name))];
+    if (b) ++seen[fmt::format("cast of {} to {}", name_of(b->element_type()), name_in(p, t.name))];
   });
 }
 
@@ -409,7 +423,7 @@ void count_nodes(const Problem& p, Contents& seen) {
     });
   }
   for (const ir::Buffer& b : p.program.buffers) {
-    ++seen[fmt::format("role {} of {}", static_cast<int>(b.role), name_of(b.type))];
+    ++seen[fmt::format("role {} of {}", static_cast<int>(b.role), name_of(b.element_type()))];
   }
   for (const ir::ScalarParam& s : p.program.scalars) {
     ++seen[fmt::format("scalar of {}", name_of(s.type))];
@@ -448,13 +462,16 @@ std::set<std::string> all_there_is() {
   }
   for (const char* how : {"any", "all"}) all.insert(fmt::format("scatter by {} in bool", how));
   for (int a = 0; a < kDTypeCount; ++a) {
+    // Scalars are of no 8-bit floats, and what is of less than a byte is in bytes by then.
     const auto type = name_of(static_cast<DType>(a));
-    all.insert(fmt::format("scatter by last in {}", type));
-    all.insert(fmt::format("scalar of {}", type));
-    for (int r = 0; r <= static_cast<int>(ir::Role::kTemp); ++r) {
+    const bool packed = is_packed(static_cast<DType>(a)), late = a > static_cast<int>(DType::kBool);
+    if (!packed) all.insert(fmt::format("scatter by last in {}", type));
+    if (!late) all.insert(fmt::format("scalar of {}", type));
+    for (int r = 0; r <= static_cast<int>(packed ? ir::Role::kInOut : ir::Role::kTemp); ++r) {
       all.insert(fmt::format("role {} of {}", r, type));
     }
-    for (int b = 0; b < kDTypeCount; ++b) {
+    // Of two late types all pairs would take very many problems.
+    for (int b = 0; b < (late ? static_cast<int>(DType::kI4) : kDTypeCount); ++b) {
       all.insert(fmt::format("cast of {} to {}", type, name_of(static_cast<DType>(b))));
     }
   }

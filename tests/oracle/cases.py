@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from values import FLOATS, INTS, MEMORY, SIZES, Val, WIDE, decode, encode, largest, least, read, round_to, widened
+from values import BYTE_FLOATS, FLOATS, INTS, PACKED, TYPES, Val, WIDE, decode, encode, largest, least, memory, \
+    pack, read, round_to, size, unpack, widened
 
 SIGNATURE = re.compile(r"^op (\w+)(?:<([^>]*)>)?\s*\(([^)]*)\)(?:\s*->\s*\(([^)]*)\))?", re.M)
 ARGUMENT = re.compile(r"(inout )?\s*(\w+): (\w+)(?:\[([^\]]*)\])?")
@@ -46,7 +47,7 @@ def parse_signature(found):
     name, params, args, outs = found.groups()
     s = Signature(name, name)
     for key, value in (p.split("=") for p in split_list(params or "")):
-        (s.types if value.strip() in MEMORY else s.numbers).append(key.strip())
+        (s.types if value.strip() in TYPES else s.numbers).append(key.strip())
     for text, role in ((args, "input"), (outs or "", "output")):
         for inout, arg, dtype, shape in (m.groups() for m in ARGUMENT.finditer(text)):
             s.args.append(Argument(arg, dtype, None if shape is None else split_list(shape),
@@ -96,46 +97,76 @@ def of_function(name, arity):
 
 
 class Tensor:
-    """A tensor in memory: `raw` is its bytes, gaps and all."""
+    """A tensor in memory: `memory` is its bytes, gaps and all. Strides count elements, of less than a
+    byte too: then rows begin at whole bytes."""
 
     def __init__(self, arg, dtype, shape):
         self.arg, self.type, self.shape = arg, dtype, tuple(shape)
-        self.strides = dense(shape, range(len(shape)))
+        self.in_byte = PACKED.get(dtype, 1)
+        self.strides = self.dense(shape, range(len(shape)))
         self.words, self.open, self.constant, self.offset = [], {}, False, 0
+
+    def dense(self, shape, order):
+        strides, step = [0] * len(shape), 1
+        for d in reversed(list(order)):
+            strides[d] = step
+            step *= shape[d]
+            if strides[d] == 1 and d == list(order)[-1]:
+                step = -(-step // self.in_byte) * self.in_byte
+        return strides
 
     def lay_out(self):
         empty = 0 in self.shape
-        span = 0 if empty else sum((n - 1) * s for n, s in zip(self.shape, self.strides)) + 1
-        self.memory = np.full(span * SIZES[self.type], UNWRITTEN, np.uint8).view(MEMORY[self.type])
+        last = 0 if empty else sum((n - 1) * s for n, s in zip(self.shape, self.strides))
+        span = 0 if empty else last // self.in_byte + 1
+        self.memory = np.full(span * size(self.type), UNWRITTEN, np.uint8).view(memory(self.type))
 
-    def view(self, memory):
-        size = SIZES[self.type]
-        return np.lib.stride_tricks.as_strided(memory, self.shape, [s * size for s in self.strides])
+    def _own(self, elements):
+        step = elements.itemsize
+        return np.lib.stride_tricks.as_strided(elements, self.shape, [s * step for s in self.strides])
+
+    def raw(self, memory):
+        """Its elements as they lie in memory; of less than a byte, their values."""
+        if self.type in PACKED:
+            memory = unpack(memory, self.type)
+        return self._own(memory).copy() if len(memory) else np.zeros(self.shape, memory.dtype)
+
+    def values(self, memory):
+        return self.raw(memory) if self.type in PACKED else decode(self.raw(memory), self.type)
+
+    def put(self, values):
+        if 0 in self.shape:
+            return
+        if self.type not in PACKED:
+            self._own(self.memory)[...] = encode(values, self.type)
+            return
+        elements = unpack(self.memory, self.type)
+        self._own(elements)[...] = values
+        self.memory[...] = pack(elements, self.type)
 
     def fill(self, values):
         self.lay_out()
         if values is not None:
-            self.view(self.memory)[...] = encode(values, self.type)
-        return decode(self.view(self.memory).copy(), self.type)
+            self.put(values)
+        return self.values(self.memory)
 
-    def gaps(self, memory):
-        """The elements of memory that are not its own."""
-        own = np.zeros(len(memory), bool)
-        np.lib.stride_tricks.as_strided(own, self.shape, self.strides)[...] = True
-        return memory[~own]
+    def is_clean_around(self, memory):
+        """Is the memory that is not its own as it was? What fills up its last bytes is 0."""
+        own = np.zeros(len(memory) * self.in_byte, bool)
+        if len(own):
+            self._own(own)[...] = True
+        own = own.reshape(-1, self.in_byte)
+        touched = own.any(1)
+        if not np.all(memory[~touched].view(np.uint8) == UNWRITTEN):
+            return False
+        if self.type not in PACKED:
+            return True
+        return np.all(unpack(memory, self.type).reshape(own.shape)[touched[:, None] & ~own] == 0)
 
     def head(self):
         flags = "c" if self.constant else "-" if self.arg.role == "input" else "o"
         numbers = [self.offset, self.memory.nbytes, len(self.shape), *self.shape, *self.strides]
         return f"tensor {self.arg.name} {self.type} {flags} " + " ".join(map(str, numbers))
-
-
-def dense(shape, order):
-    strides, step = [0] * len(shape), 1
-    for d in reversed(list(order)):
-        strides[d] = step
-        step *= shape[d]
-    return strides
 
 
 def specials(t):
@@ -151,10 +182,10 @@ def values_of(rng, t, shape, kind):
         return rng.integers(0, 2, shape).astype(bool)
     if t in INTS:
         low, high = INTS[t]
-        small = rng.integers(-4 if low else 0, 5, shape)
+        small = rng.integers(max(low, -4), min(high, 4), shape, endpoint=True)
         if kind == "small":
             return small
-        edges = np.array([low, low + 1, high, high - 1, 0, 1, min(2, high), -1 if low else 255, high // 2])
+        edges = np.array([low, low + 1, high, high - 1, 0, 1, min(2, high), -1 if low else high, high // 2])
         edges = rng.choice(edges, shape)
         if kind == "special":
             return edges
@@ -167,7 +198,7 @@ def values_of(rng, t, shape, kind):
     wide = rng.normal(size=shape) * 10.0**rng.choice([-2, -1, 0, 0, 1])
     if rng.random() < 0.2:
         wide = wide * 10.0**rng.uniform(-3, 3, shape)
-    edges = rng.choice(specials(t), shape)
+    edges = rng.choice(BYTE_FLOATS[t] if t in BYTE_FLOATS else specials(t), shape)
     if kind == "sprinkled":
         wide = np.where(rng.random(shape) < 3 / max(np.prod(shape), 30), edges, wide)
     return round_to(edges if kind == "special" else wide, t)
@@ -259,13 +290,15 @@ class Case:
         way = rng.random()
         if way < 0.25 and rank > 1:
             order = [int(d) for d in rng.permutation(rank)]
-            tensor.strides = dense(tensor.shape, order)
+            tensor.strides = tensor.dense(tensor.shape, order)
             tensor.words = [f"{arg.name}@" + ",".join(self.dim_name(arg, d) for d in order)]
         elif way < 0.4 and rank > 0:
             order = [int(d) for d in rng.permutation(rank)]
             roomy = [n + int(rng.integers(0, 4)) for n in tensor.shape]
-            tensor.strides = dense([max(n, 1) for n in roomy], order)
-            if arg.role == "input" and rng.random() < 0.2:
+            tensor.strides = tensor.dense([max(n, 1) for n in roomy], order)
+            if tensor.strides.count(1) > 1 and tensor.in_byte > 1:
+                return  # one dim has stride 1
+            if arg.role == "input" and rng.random() < 0.2 and (tensor.in_byte == 1 or rank > 1):
                 tensor.strides[order[0]] = 0
             self.state_strides(tensor)
         names = {word for e in arg.shape for word in re.findall(r"[A-Za-z_]\w*", e)}
@@ -276,13 +309,13 @@ class Case:
         if rng.random() < 0.1:
             tensor.words.append(f"{arg.name}.align=64")
         else:
-            tensor.offset = SIZES[tensor.type] * int(rng.integers(0, 9))
+            tensor.offset = size(tensor.type) * int(rng.integers(0, 9))
 
     def state_strides(self, tensor):
         words = []
         for d, s in enumerate(tensor.strides):
             # A stride that may be 0 at a call is not said to be open.
-            if s and self.rng.random() < 0.2 and f"{tensor.arg.name}.stride{d}" not in self.dims:
+            if s and self.rng.random() < 0.2 and tensor.in_byte == 1 and f"{tensor.arg.name}.stride{d}" not in self.dims:
                 tensor.open[f"{tensor.arg.name}.stride{d}"] = s
                 words.append("?")
             else:
@@ -302,8 +335,13 @@ class Case:
                 continue
             at = int(self.rng.integers(0, tensor.shape[0]))
             wrong = [-1, self.dims[dim], INTS[tensor.type][0], INTS[tensor.type][1]]
-            wrong = [w for w in wrong if not 0 <= w < self.dims[dim] and INTS[tensor.type][0] <= w]
-            tensor.view(tensor.memory)[at] = self.rng.choice(wrong)
+            low, high = INTS[tensor.type]
+            wrong = [w for w in wrong if not 0 <= w < self.dims[dim] and low <= w <= high]
+            if not wrong:
+                continue
+            values = tensor.values(tensor.memory)
+            values[at if tensor.strides[0] else slice(None)] = self.rng.choice(wrong)
+            tensor.put(values)
             row = int(np.prod(tensor.shape[1:]))
             self.bad = (tensor.arg.name, (at if tensor.strides[0] else 0) * row)
 

@@ -15,7 +15,7 @@ from values import FLOATS, INTS, TYPES, WIDE, Val, largest, read, round_to, wide
 FLOAT = list(FLOATS)
 INDEX = list(INTS)
 NUMBERS = FLOAT + INDEX
-NARROW_FLOAT = ["f32", "f16", "bf16"]
+NARROW_FLOAT = [t for t in FLOAT if t != "f64"]
 OPS = {}
 
 
@@ -149,7 +149,10 @@ def contraction(p, tensors, spec):
     """A sum of products, as einsum writes it. Factors may meet in any order: where orders differ in
     what is infinite or NaN, anything may come out."""
     ins, out = spec.split("->")
-    terms = [(names, getattr(p, t)) for t, names in zip(tensors, ins.split(","))]
+    return in_any_order([(names, getattr(p, t)) for t, names in zip(tensors, ins.split(","))], out)
+
+
+def in_any_order(terms, out):
     value = spread(*met(terms, out), out)
     if value.is_float:
         for other in all_orders(terms, out):

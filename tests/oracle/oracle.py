@@ -35,14 +35,14 @@ import time  # noqa: E402
 
 import numpy as np  # noqa: E402
 
-from cases import KINDS, UNWRITTEN, Case, library, of_function, of_gradient  # noqa: E402
+from cases import KINDS, Case, library, of_function, of_gradient  # noqa: E402
 from gradients import GRADIENTS  # noqa: E402
 import meanings_moves  # noqa: E402,F401  they declare theirs
 import meanings_rows  # noqa: E402,F401
 import meanings_steps  # noqa: E402,F401
 import meanings_windows  # noqa: E402,F401
 from meanings import OPS  # noqa: E402
-from values import FLOATS, MEMORY, TYPES, decode  # noqa: E402
+from values import FLOATS, TYPES, memory  # noqa: E402
 
 BAD_DATA = 4  # hone::ErrorCode::kBounds
 MEANS_NOTHING = 2  # hone::ErrorCode::kSemantic
@@ -99,11 +99,10 @@ class Runner:
 
 def difference(tensor, got, low, high):
     """What is wrong with one output, empty: nothing; and how many of its elements may be anything."""
-    memory = np.frombuffer(got, MEMORY[tensor.type])
-    if not np.all(tensor.gaps(memory).view(np.uint8) == UNWRITTEN):
+    found = np.frombuffer(got, memory(tensor.type))
+    if not tensor.is_clean_around(found):
         return "memory between its elements was written", 0
-    raw = tensor.view(memory)
-    have = decode(raw.copy(), tensor.type)
+    raw, have = tensor.raw(found), tensor.values(found)
     low, high = np.broadcast_to(low, have.shape), np.broadcast_to(high, have.shape)
     with np.errstate(all="ignore"):
         free = (low == -np.inf) & (high == np.inf) & (tensor.type in FLOATS)

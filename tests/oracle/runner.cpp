@@ -175,6 +175,14 @@ void run_definition(const Request& request) {
       if (name == d.name) dims.back() = value;
     }
   }
+  // Elements of less than a byte are bytes to it.
+  const auto bytes = hone::jit::parameter_views(problem->program, dims);
+  for (size_t i = 0; i < views.size(); ++i) {
+    if (!is_packed(views[i].type)) continue;
+    void* data = views[i].data;
+    views[i] = bytes[i];
+    views[i].data = data;
+  }
   const auto outcome = hone::jit::evaluate(problem->program, views, request.scalar_values, dims,
                                            {.bounds = false, .elements = {}});
   if (!outcome) return send_error(way, outcome.failure());

@@ -9,22 +9,37 @@ import numpy as np
 
 WIDE = np.longdouble
 # Of each float type: bits of precision, exponent of the largest power of two, of the least normal.
-FLOATS = {"f64": (53, 1023, -1022), "f32": (24, 127, -126), "f16": (11, 15, -14), "bf16": (8, 127, -126)}
+FLOATS = {"f64": (53, 1023, -1022), "f32": (24, 127, -126), "f16": (11, 15, -14), "bf16": (8, 127, -126),
+          "f8e4m3": (4, 8, -6), "f8e5m2": (3, 15, -14)}
 INTS = {"i64": (-2**63, 2**63 - 1), "i32": (-2**31, 2**31 - 1), "i16": (-2**15, 2**15 - 1),
-        "i8": (-128, 127), "u8": (0, 255)}
+        "i8": (-128, 127), "u8": (0, 255), "i4": (-8, 7), "u4": (0, 15), "i2": (-2, 1), "u2": (0, 3), "u1": (0, 1)}
 TYPES = [*FLOATS, *INTS, "bool"]
-SIZES = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "i16": 2, "i8": 1, "u8": 1, "bool": 1}
-# How NumPy holds an element in memory; bf16 as its bits.
+SIZES = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "i16": 2}  # all others: 1
+# Elements that share a byte, the first in its low bits.
+PACKED = {"i4": 2, "u4": 2, "i2": 4, "u2": 4, "u1": 8}
+# How NumPy holds an element in memory; bf16 and 8-bit floats as their bits.
 MEMORY = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": np.uint16, "i64": np.int64,
-          "i32": np.int32, "i16": np.int16, "i8": np.int8, "u8": np.uint8, "bool": np.uint8}
+          "i32": np.int32, "i16": np.int16, "i8": np.int8}  # all others: bytes
+
+
+def size(t):
+    return SIZES.get(t, 1)
+
+
+def memory(t):
+    return MEMORY.get(t, np.uint8)
 
 
 def widened(t):
     """The type that values of storage type `t` are computed in."""
-    return {"f16": "f32", "bf16": "f32", "i16": "i32", "i8": "i32", "u8": "i32"}.get(t, t)
+    if t in FLOATS:
+        return t if t == "f64" else "f32"
+    return t if t in ("i64", "i32", "bool") else "i32"
 
 
 def largest(t):
+    if t == "f8e4m3":
+        return WIDE(448)  # all bits set are its NaN
     bits, top, _ = FLOATS[t]
     return (2 - WIDE(2)**(1 - bits)) * WIDE(2)**top
 
@@ -40,7 +55,8 @@ def epsilon(t):
 
 
 def round_to(x, t):
-    """To the nearest value of float type `t`, ties to even; beyond the largest, infinity."""
+    """To the nearest value of float type `t`, ties to even; beyond the largest, infinity, or where there
+    is none, the largest."""
     x = np.asarray(x, WIDE)
     if t == "f64":
         return x.astype(np.float64).astype(WIDE)
@@ -51,7 +67,41 @@ def round_to(x, t):
     step = np.ldexp(WIDE(1), exponent - bits + 1)
     near = np.rint(safe / step) * step
     near = np.where(np.abs(near) > largest(t), np.copysign(WIDE(np.inf), near), near)
-    return np.where(finite, near, x)
+    near = np.where(finite, near, x)
+    return np.clip(near, -largest(t), largest(t)) if t == "f8e4m3" else near
+
+
+def byte_floats(t):
+    """The values of all 256 codes of an 8-bit float type: a sign, an exponent, a fraction."""
+    bits, top, low = FLOATS[t]
+    fractions = 2**(bits - 1)
+    out = []
+    for code in range(256):
+        exponent, fraction = divmod(code % 128, fractions)
+        value = (fraction + (fractions if exponent else 0)) * WIDE(2)**(max(exponent, 1) - 1 + low - bits + 1)
+        if t == "f8e4m3" and code % 128 == 127 or t == "f8e5m2" and code % 128 > 124:
+            value = WIDE(np.nan)
+        elif t == "f8e5m2" and code % 128 == 124:
+            value = WIDE(np.inf)
+        out.append(-value if code >= 128 else value)
+    return np.array(out, WIDE)
+
+
+BYTE_FLOATS = {t: byte_floats(t) for t in ("f8e4m3", "f8e5m2")}
+
+
+def unpack(raw, t):
+    """The elements of less than a byte in an array of bytes, those of each byte from its low bits up."""
+    width = 8 // PACKED[t]
+    bits = np.unpackbits(raw, bitorder="little").reshape(-1, width).astype(np.int64)
+    return wrap((bits << np.arange(width)).sum(1), t)
+
+
+def pack(values, t):
+    """The bytes of as many elements as fill them."""
+    width = 8 // PACKED[t]
+    bits = (values[:, None] >> np.arange(width)) & 1
+    return np.packbits(bits.astype(np.uint8).ravel(), bitorder="little")
 
 
 def wrap(x, t):
@@ -66,6 +116,8 @@ def decode(raw, t):
     """Elements in memory as values: 80-bit floats, int64 or bool."""
     if t == "bf16":
         return np.asarray(raw.astype(np.uint32) * np.uint32(1 << 16), np.uint32).view(np.float32).astype(WIDE)
+    if t in BYTE_FLOATS:
+        return BYTE_FLOATS[t][raw]
     if t in FLOATS:
         return raw.astype(WIDE)
     return raw != 0 if t == "bool" else raw.astype(np.int64)
@@ -75,7 +127,12 @@ def encode(v, t):
     """Values, already rounded or wrapped to `t`, as elements in memory."""
     if t == "bf16":
         return np.asarray(np.asarray(v, np.float32).view(np.uint32) >> 16, np.uint16)
-    return np.asarray(v).astype(MEMORY[t])
+    if t in BYTE_FLOATS:
+        magnitudes = BYTE_FLOATS[t][:127]  # in order, of f8e5m2 with infinity and two NaN at the end
+        code = np.searchsorted(magnitudes[:125 if t == "f8e5m2" else 127], np.abs(v))
+        code = np.where(np.isnan(v), 127, code)
+        return np.asarray(code + np.where(np.signbit(v), 128, 0), np.uint8)
+    return np.asarray(v).astype(memory(t))
 
 
 def read(v, t):
@@ -227,7 +284,7 @@ class Val:
     def _shifted(self, x, inside, outside):
         """By Python's integers, which have no width."""
         a, b = self._pair(x)
-        width = 8 * SIZES[a.t]
+        width = 8 * size(a.t)
 
         def one(v, n):
             out = (inside(v, n) if 0 <= n < width else outside(v)) % 2**width

@@ -31,6 +31,14 @@ static inline float get_bf16(const void* p, int64_t i) {
   uint16_t h; memcpy(&h, (const char*)p + 2 * i, 2);
   uint32_t b = (uint32_t)h << 16; float v; memcpy(&v, &b, 4); return v;
 }
+static inline float get_f8e5m2(const void* p, int64_t i) {
+  uint16_t h = (uint16_t)(((const uint8_t*)p)[i] << 8); return get_f16(&h, 0);
+}
+static inline float get_f8e4m3(const void* p, int64_t i) {
+  uint8_t b = ((const uint8_t*)p)[i]; int e = b >> 3 & 15, m = b & 7;
+  float v = (b & 127) == 127 ? __builtin_nanf("") : e ? __builtin_ldexpf((float)(8 + m), e - 10) : m * 0x1p-9f;
+  return b & 128 ? -v : v;
+}
 static inline int64_t get_i64(const void* p, int64_t i) { int64_t v; memcpy(&v, (const char*)p + 8 * i, 8); return v; }
 static inline int64_t get_i32(const void* p, int64_t i) { int32_t v; memcpy(&v, (const char*)p + 4 * i, 4); return v; }
 static inline int64_t get_i16(const void* p, int64_t i) { int16_t v; memcpy(&v, (const char*)p + 2 * i, 2); return v; }
@@ -42,10 +50,22 @@ static inline uint16_t bf16_of(float v) {
   if (v != v) return (uint16_t)((b >> 16) | 0x40);
   return (uint16_t)((b + 0x7fff + ((b >> 16) & 1)) >> 16);
 }
+static inline uint8_t f8_of(double v, int exponents, int mantissa, unsigned most, unsigned nan) {
+  const unsigned sign = __builtin_signbit(v) ? 128 : 0; const int bias = (1 << (exponents - 1)) - 1;
+  if (v != v) return (uint8_t)(sign | nan);
+  v = __builtin_fabs(v); if (v == 0) return (uint8_t)sign; if (v >= 0x1p16) return (uint8_t)(sign | most);
+  int e; __builtin_frexp(v, &e); e = e - 1 < 1 - bias ? 1 - bias : e - 1;
+  const unsigned code = (unsigned)__builtin_rint(__builtin_ldexp(v, mantissa - e)) + ((unsigned)(e + bias - 1) << mantissa);
+  return (uint8_t)(sign | (code < most ? code : most));
+}
+static inline uint8_t f8e4m3_of(double v) { return f8_of(v, 4, 3, 0x7e, 0x7f); }
+static inline uint8_t f8e5m2_of(double v) { return f8_of(v, 5, 2, 0x7c, 0x7e); }
 static inline void put_f64(void* p, int64_t i, double v) { memcpy((char*)p + 8 * i, &v, 8); }
 static inline void put_f32(void* p, int64_t i, double v) { float f = (float)v; memcpy((char*)p + 4 * i, &f, 4); }
 static inline void put_f16(void* p, int64_t i, double v) { _Float16 f = (_Float16)v; memcpy((char*)p + 2 * i, &f, 2); }
 static inline void put_bf16(void* p, int64_t i, double v) { uint16_t b = bf16_of((float)v); memcpy((char*)p + 2 * i, &b, 2); }
+static inline void put_f8e4m3(void* p, int64_t i, double v) { ((uint8_t*)p)[i] = f8e4m3_of(v); }
+static inline void put_f8e5m2(void* p, int64_t i, double v) { ((uint8_t*)p)[i] = f8e5m2_of(v); }
 static inline void put_i64(void* p, int64_t i, int64_t v) { memcpy((char*)p + 8 * i, &v, 8); }
 static inline void put_i32(void* p, int64_t i, int64_t v) { int32_t n = (int32_t)v; memcpy((char*)p + 4 * i, &n, 4); }
 static inline void put_i16(void* p, int64_t i, int64_t v) { int16_t n = (int16_t)v; memcpy((char*)p + 2 * i, &n, 2); }
@@ -56,6 +76,8 @@ static inline double round_f64(double v) { return v; }
 static inline float round_f32(double v) { return (float)v; }
 static inline float round_f16(double v) { return (float)(_Float16)v; }
 static inline float round_bf16(double v) { uint16_t b = bf16_of((float)v); return get_bf16(&b, 0); }
+static inline float round_f8e4m3(double v) { uint8_t b = f8e4m3_of(v); return get_f8e4m3(&b, 0); }
+static inline float round_f8e5m2(double v) { uint8_t b = f8e5m2_of(v); return get_f8e5m2(&b, 0); }
 static inline int64_t wrap_i64(uint64_t v) { return (int64_t)v; }
 static inline int64_t wrap_i32(uint64_t v) { return (int32_t)v; }
 static inline int64_t wrap_i16(uint64_t v) { return (int16_t)v; }

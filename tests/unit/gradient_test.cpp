@@ -107,7 +107,7 @@ struct Subject {
 };
 
 std::string in_f64(const std::string& text) {
-  return std::regex_replace(text, std::regex(R"(\b(f32|f16|bf16)\b)"), "f64");
+  return std::regex_replace(text, std::regex(R"(\b(f32|f16|bf16|f8e4m3|f8e5m2)\b)"), "f64");
 }
 
 /// `NAME=number` words, with the lower half of a range.

@@ -83,6 +83,12 @@ void put(uint8_t* at, DType type, double v) {
       return as(static_cast<uint8_t>(static_cast<int64_t>(v)));
     case DType::kBool:
       return as(static_cast<uint8_t>(v > 0));
+    case DType::kF8E4M3:
+      return as(ir::f8e4m3_from(v));
+    case DType::kF8E5M2:
+      return as(ir::f8e5m2_from(v));
+    default:
+      FAIL("elements of less than a byte are bytes by then");
   }
 }
 
@@ -100,6 +106,10 @@ double take(const uint8_t* at, DType type) {
       return static_cast<double>(ir::f16_value(from(uint16_t{})));
     case DType::kBF16:
       return static_cast<double>(ir::bf16_value(from(uint16_t{})));
+    case DType::kF8E4M3:
+      return static_cast<double>(ir::f8e4m3_value(from(uint8_t{})));
+    case DType::kF8E5M2:
+      return static_cast<double>(ir::f8e5m2_value(from(uint8_t{})));
     case DType::kI64:
       return static_cast<double>(from(int64_t{}));
     case DType::kI32:

@@ -10,8 +10,6 @@ using namespace ir;
 
 namespace {
 
-bool is_narrow(DType t) { return t == DType::kF16 || t == DType::kBF16; }
-
 /// Of a quotient of floats, and of integers.
 /// Chosen: instructions of what CUDA compiles it to, about (not measured).
 constexpr double kQuotient = 9, kWholeQuotient = 24;
@@ -32,7 +30,7 @@ double instructions_of(const Expr& e) {
     n = is_float(e->type) ? kQuotient : exponent_of(e->args[1]) ? 1 : kWholeQuotient;
   }
   if (size_of(e->type) == 8) n *= kWide;
-  return is_narrow(e->type) ? n + kRounding : n;
+  return is_narrow_float(e->type) ? n + kRounding : n;
 }
 
 double load_instructions(DType type) { return size_of(type) < 4 ? 1 : 0; }

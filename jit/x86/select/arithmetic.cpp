@@ -78,7 +78,7 @@ Value LaneArithmetic::apply(Op op, const Value& a, const Value& b) {
     return masks_.logic(op == Op::kMin || op == Op::kMul ? Op::kAnd : Op::kOr, a, b);
   if (is_float(a.type) && (op == Op::kMin || op == Op::kMax))
     return extreme(op, a, b, false, false);
-  if (is_float(a.type) && size_of(a.type) == 2) {
+  if (is_narrow_float(a.type)) {
     return converter_.converted(apply(op, converter_.to_single(a), converter_.to_single(b)),
                                 a.type);
   }
@@ -97,12 +97,12 @@ Value LaneArithmetic::apply(Op op, const Value& a, const Value& b) {
 }
 
 Value LaneArithmetic::compared(Op op, const Value& a, const Value& b) {
-  if (!is_float(a.type) || size_of(a.type) != 2) return masks_.compare(op, a, b);
+  if (!is_narrow_float(a.type)) return masks_.compare(op, a, b);
   return masks_.compare(op, converter_.to_single(a), converter_.to_single(b));
 }
 
 Value LaneArithmetic::extreme(Op op, const Value& a, const Value& b, bool number_a, bool number_b) {
-  if (size_of(a.type) == 2) {
+  if (is_narrow_float(a.type)) {
     const Value x = converter_.to_single(a), y = converter_.to_single(b);
     return converter_.converted(extreme(op, x, y, number_a, number_b), a.type);
   }

@@ -211,7 +211,7 @@ Value Calls::call(const ir::Expr& e) {
     const Value zero = vectors_.constant_bits(e->type, 0);
     return arithmetic_.apply(Op::kMax, x, arithmetic_.apply(Op::kSub, zero, x));
   }
-  if (is_float(e->type) && size_of(e->type) == 2) {
+  if (is_narrow_float(e->type)) {
     const Value a = converter_.to_single(x), b = converter_.to_single(y);
     return converter_.converted(call(fn, a, b), e->type);
   }

@@ -10,10 +10,10 @@ using ir::Op;
 Value Converter::converted(const Value& v, DType to) {
   if (v.type == to) return v;
   if (v.type == DType::kBool) return bits_of_mask(v, to);
-  if (to == DType::kBool)
-    return masks_.compare(
-        Op::kNe, is_float(v.type) && size_of(v.type) == 2 ? to_single(v) : v,
-        vectors_.constant_bits(is_float(v.type) && size_of(v.type) == 2 ? DType::kF32 : v.type, 0));
+  if (to == DType::kBool) {
+    const Value number = is_narrow_float(v.type) ? to_single(v) : v;
+    return masks_.compare(Op::kNe, number, vectors_.constant_bits(number.type, 0));
+  }
   switch (to) {
     case DType::kF64:
       return to_double(v);
@@ -23,10 +23,13 @@ Value Converter::converted(const Value& v, DType to) {
       return float_to_half(to_sticky_single(v));
     case DType::kBF16:
       return float_to_bfloat(to_sticky_single(v));
+    case DType::kF8E4M3:
+    case DType::kF8E5M2:
+      return float_to_byte(to_sticky_single(v), to);
     default:
       break;
   }
-  if (is_float(v.type)) return float_to_integer(size_of(v.type) == 2 ? to_single(v) : v, to);
+  if (is_float(v.type)) return float_to_integer(is_narrow_float(v.type) ? to_single(v) : v, to);
   return resize_integer(v, to);
 }
 
@@ -51,6 +54,9 @@ Value Converter::to_single(const Value& v) {
       return {code_.define(RegClass::kVec, w, X86::vpslld, {vreg(u.reg, w), imm(16)}), DType::kF32,
               4};
     }
+    case DType::kF8E4M3:
+    case DType::kF8E5M2:
+      return byte_to_single(v);
     case DType::kI64:
       if (wide()) return vectors_.op2(X86::vcvtqq2ps, v, DType::kF32);
       break;
@@ -85,6 +91,8 @@ Value Converter::to_double(const Value& v) {
       return vectors_.op2(X86::vcvtps2pd, v, DType::kF64);
     case DType::kF16:
     case DType::kBF16:
+    case DType::kF8E4M3:
+    case DType::kF8E5M2:
       return vectors_.op2(X86::vcvtps2pd, to_single(v), DType::kF64);
     default:
       return vectors_.op2(X86::vcvtdq2pd, resize_integer(v, DType::kI32), DType::kF64);
@@ -125,6 +133,59 @@ Value Converter::float_to_bfloat(const Value& v) {
   const Value high{shift(X86::vpsrld, picked.reg, 16), DType::kI32, 4};
   const Value narrow = resize_integer(high, DType::kI16);
   return {narrow.reg, DType::kBF16, 2};
+}
+
+Value Converter::byte_to_single(const Value& v) {
+  const bool e5m2 = v.type == DType::kF8E5M2;
+  const Value byte{v.reg, e5m2 ? DType::kU8 : DType::kI8, 1};
+  const Value word = resize_integer(byte, DType::kI16);
+  const int w = width(DType::kF16);
+  const auto up = [&](const Value& x, int n) {
+    return Value{code_.define(RegClass::kVec, w, X86::vpsllw, {vreg(x.reg, w), imm(n)}),
+                 DType::kI16, 2};
+  };
+  const auto words = [&](uint64_t bits) { return vectors_.constant_bits(DType::kI16, bits); };
+  if (e5m2) return to_single({up(word, 8).reg, DType::kF16, 2});
+  // Exponent and mantissa of 0x7f are all ones: one more reaches the exponent's first bit in f16,
+  // and makes a NaN of it. The exponent's bias is smaller there by 8.
+  const Value number = vectors_.op3(X86::vandps, up(word, 7), words(0xbf80));
+  const Value next = vectors_.op3(X86::vpaddw, number, words(0x80));
+  const Value bits =
+      vectors_.op3(X86::vorps, number, vectors_.op3(X86::vandps, next, words(0x4000)));
+  const Value single = to_single({bits.reg, DType::kF16, 2});
+  return vectors_.op3(X86::vmulps, single,
+                      vectors_.constant_bits(DType::kF32, bits_of(DType::kF32, 0x1p8, 0)));
+}
+
+Value Converter::float_to_byte(const Value& v, DType to) {
+  // Fixed by: the formats.
+  const bool e5m2 = to == DType::kF8E5M2;
+  const int mantissa = e5m2 ? 2 : 3, bias = e5m2 ? 15 : 7, away = 23 - mantissa;
+  const uint64_t most = e5m2 ? 0x7c : 0x7e, nan = e5m2 ? 0x7e : 0x7f;
+  const float least = e5m2 ? 0x1p-16f : 0x1p-9f;
+  const int w = width(DType::kF32);
+  const auto shift = [&](X86 op, const Value& x, int n) {
+    return Value{code_.define(RegClass::kVec, w, op, {vreg(x.reg, w), imm(n)}), DType::kI32, 4};
+  };
+  const auto whole = [&](uint64_t x) { return vectors_.constant_bits(DType::kI32, x); };
+  const Value bits{v.reg, DType::kI32, 4};
+  const Value magnitude = vectors_.op3(X86::vandps, bits, whole(0x7fffffff));
+  const Value odd = vectors_.op3(X86::vandps, shift(X86::vpsrld, magnitude, away), whole(1));
+  const Value half = whole((uint64_t{1} << (away - 1)) - 1);
+  const Value sum = vectors_.op3(X86::vpaddd, vectors_.op3(X86::vpaddd, magnitude, half), odd);
+  const Value normal = vectors_.op3(X86::vpsubd, shift(X86::vpsrld, sum, away),
+                                    whole(static_cast<uint64_t>(127 - bias) << mantissa));
+  const uint64_t unit = bits_of(DType::kF32, least * 0x1p23, 0);
+  const Value at{magnitude.reg, DType::kF32, 4};
+  const Value added = vectors_.op3(X86::vaddps, at, vectors_.constant_bits(DType::kF32, unit));
+  const Value denormal = vectors_.op3(X86::vpsubd, {added.reg, DType::kI32, 4}, whole(unit));
+  const Value first = whole(static_cast<uint64_t>(128 - bias) << 23);  // the least normal number
+  Value code = masks_.blend(masks_.compare(Op::kLt, magnitude, first), denormal, normal);
+  code = vectors_.op3(X86::vpminsd, code, whole(most));
+  code = masks_.blend(masks_.unordered(v), whole(nan), code);
+  const Value sign = vectors_.op3(X86::vandps, shift(X86::vpsrld, bits, 24), whole(0x80));
+  const Value narrow = resize_integer(vectors_.op3(X86::vorps, code, sign), DType::kI8);
+  return {narrow.reg, to, 1};
 }
 
 Value Converter::float_to_integer(const Value& v, DType to) {

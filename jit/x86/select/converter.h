@@ -31,6 +31,11 @@ class Converter final : public SelectionPart {
   Value float_to_half(const Value& v);
   /// By integer arithmetic: the instruction flushes denormals, which are values here.
   Value float_to_bfloat(const Value& v);
+  /// By way of f16, which has the exponents of both 8-bit floats.
+  Value byte_to_single(const Value& v);
+  /// The float's bits, rounded as integers; where the result is denormal, rounded by adding a float
+  /// whose last bit is the least of the type.
+  Value float_to_byte(const Value& v, DType to);
   /// Limits in the float's own type where they are exact; beyond, the instruction gives MIN, which
   /// positive overflow turns into MAX.
   Value float_to_integer(const Value& v, DType to);

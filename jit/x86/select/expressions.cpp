@@ -127,6 +127,10 @@ uint64_t bits_of(DType type, double f, int64_t i) {
       return ir::f16_from(f);
     case DType::kBF16:
       return ir::bf16_from(f);
+    case DType::kF8E4M3:
+      return ir::f8e4m3_from(f);
+    case DType::kF8E5M2:
+      return ir::f8e5m2_from(f);
     default:
       return static_cast<uint64_t>(i);
   }

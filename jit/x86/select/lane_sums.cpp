@@ -37,8 +37,8 @@ uint64_t identity_bits(Reduce reduce, DType type) {
 
 void LaneSums::store(const ir::StoreStmt& s, const Affine& offset) {
   const DType type = nest_.buffers[s.buffer].type;
-  if (type == DType::kF16 || type == DType::kBF16) {
-    refuse("a reduction into a half precision type");
+  if (is_narrow_float(type)) {
+    refuse("a reduction into a narrow float type");
   }
   for (int i = 0; i < offset.count; ++i) {
     if (indices_.term_level(offset.terms[i]) >= sums_depth_) {

@@ -17,17 +17,16 @@ bool is_comparison_shape(Op op) {
   return op == Op::kEq || op == Op::kNe || op == Op::kLt || op == Op::kLe;
 }
 
-/// Half precision is computed in f32, and conversions between floats and small integers go through
+/// Narrow floats are computed in f32, and conversions between floats and small integers go through
 /// 32 bits.
 int bytes_between(const ir::Expr& e) {
-  const auto half = [](DType t) { return t == DType::kF16 || t == DType::kBF16; };
   if (e->op == Op::kCast) {
     const DType from = e->args[0]->type;
     return from != e->type && (is_float(from) || is_float(e->type)) ? 4 : 0;
   }
   if (e->op == Op::kInt || e->op == Op::kFloat || e->op == Op::kSelect) return 0;
   for (const ir::Expr& a : e->args) {
-    if (half(a->type)) return 4;
+    if (is_narrow_float(a->type)) return 4;
   }
   return 0;
 }
