@@ -7,6 +7,7 @@
 #include "jit/ir/spelling.h"
 #include "ops/bindings.h"
 #include "ops/definition.h"
+#include "ops/divided.h"
 #include "ops/einsum.h"
 #include "ops/hoist.h"
 #include "ops/invariants.h"
@@ -42,6 +43,7 @@ Result<Problem> bind(const Op& op, bool stock, const std::shared_ptr<const Sourc
   problem.definition = problem.program;
   drop_invariants(problem.program);
   hoist_invariants(problem.program);
+  split_divided_indices(problem.program);
   if (!stock) {
     const auto same = find_stock(d.name);
     stock = same && same->text() == d.text;
