@@ -69,7 +69,12 @@ constexpr const char* kKnown[] = {
     "selective_scan",   // a thread to a channel's state
     "matmul M=256 N=256 K=256",  // of f32: 16 tiles, and too short a sum for parts
     "matmul_chain I=256",        // two of these
-    "mttkrp",                    // 4096 terms to two tiles, but 64 along each index: too few to cut
+    "matmul_i4",  // weights of few bits, which no rule for GPUs knows: lanes read them bytes apart
+    "matmul_i2",  // the same
+    "matmul_u4_zero",     // the same
+    "matmul_i8_weights",  // of another type than the rows: no tensor instruction takes them
+    "matmul_f8",          // the same
+    "mttkrp",             // 4096 terms to two tiles, but 64 along each index: too few to cut
 };
 
 bool known(const std::string& problem) {

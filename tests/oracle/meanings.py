@@ -179,6 +179,64 @@ def nibbles(w, count, t):
     return out
 
 
+def in_groups(p, w):
+    """Rows of weights, each G of a row with a scale of their own."""
+    if p.K and p.K % p.G == 0:  # the terms of a group may be added before they are scaled
+        x, w = p.X.reshape(p.M, p.K // p.G, p.G), w.reshape(p.N, p.K // p.G, p.G)
+        return {"Y": in_any_order([("mgr", x), ("ngr", w), ("ng", p.S)], "mn")}
+    scales = p.S[:, np.arange(p.K) // p.G]
+    return {"Y": in_any_order([("mk", p.X), ("nk", w), ("nk", scales)], "mn")}
+
+
+def weights(w, t):
+    out = w.cast(t)
+    out.narrow = t == "bf16"
+    return out
+
+
+GROUPS = {"params": lambda random: {"G": random.choice([1, 2, 8, 32])}}
+op("matmul_i4", T=TYPES, **GROUPS)(lambda p: in_groups(p, weights(p.W, p.T)))
+op("matmul_i2", T=TYPES, **GROUPS)(lambda p: in_groups(p, weights(p.W, p.T)))
+op("matmul_u4_zero", T=TYPES, **GROUPS)(
+    lambda p: in_groups(p, weights(p.W - p.Z[:, np.arange(p.K) // p.G], p.T)))
+op("matmul_i8_weights", T=TYPES)(
+    lambda p: {"Y": in_any_order([("mk", p.X), ("nk", weights(p.W, p.T)), ("n", p.s)], "mn")})
+op("matmul_f8", T=TYPES, F=TYPES)(
+    lambda p: {"Y": in_any_order([("mk", p.X), ("nk", weights(p.W, p.T)), ("n", p.s)], "mn")})
+
+
+class Between:
+    """What is stored of floats that rounding may change, as integers or as bools."""
+
+    def __init__(self, x, rounds=None):
+        self.x, self.rounds = x, rounds or (lambda v: v)
+
+    def stored(self, t):
+        ends = [self.x.v - self.x.e, self.x.v + self.x.e]
+        ends = [np.where(self.x.e == 0, self.x.v, end) for end in ends]
+        ends = [Val(self.x.t, self.rounds(end)).cast(t).v for end in ends]
+        low, high = INTS.get(t, (False, True))
+        free = (self.x.e > 0) & ~(self.x.e < np.inf)
+        low, high = np.where(free, low, np.minimum(*ends)), np.where(free, high, np.maximum(*ends))
+        return low, np.where((self.x.e > 0) & (t == "bool"), True, high)
+
+
+@op("quantize_rows_i4", T=FLOAT)
+def _(p):
+    a = p.X.abs().max(1)
+    factor = a.compare(0, np.greater).where(a.of(7) / a, a.of(0))
+    # A value near a half may be rounded to either side.
+    return {"Q": Between(p.X * factor[:, None], np.rint), "s": a.maximum(0) * (a.of(1.0) / a.of(7))}
+
+
+@op("quantize_f8", T=TYPES, F=TYPES)
+def _(p):
+    x = (p.X * p.s).number()
+    return {"Y": Between(x) if x.is_float and p.F not in FLOATS else x.cast(p.F)}
+
+
+
+op("dequantize_rows_i4", T=TYPES)(lambda p: {"X": weights(p.Q, p.T) * p.s[:, None]})
 declare_products()
 op("matmul_u4", T=[*FLOAT, "i64", "i32", "bool"])(lambda p: {"C": product(p.A, nibbles(p.W, p.K, p.T)) * p.s[None]})
 for _name, _spec in (("matmul_chain", "ABC ij,jk,kl->il"), ("bilinear", "XWZ ni,oij,nj->no"),
