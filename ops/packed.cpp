@@ -80,9 +80,19 @@ class Unpacking {
  private:
   /// Whether a value goes by way of such a type, though no tensor is of one.
   bool casts() const {
-    return std::any_of(p_.stages.begin(), p_.stages.end(), [](const ir::Stage& s) {
-      return ir::any_node(s.value, [](const Expr& e) { return is_packed(e->type); });
-    });
+    const auto any = [](const Expr& e) {
+      return ir::any_node(e, [](const Expr& x) { return is_packed(x->type); });
+    };
+    const auto any_end = [&](const std::vector<ir::IndexVar>& vars) {
+      return std::any_of(vars.begin(), vars.end(),
+                         [&](const ir::IndexVar& v) { return any(v.lo) || any(v.hi); });
+    };
+    return std::any_of(p_.stages.begin(), p_.stages.end(),
+                       [&](const ir::Stage& s) {
+                         return any(s.value) || any(s.where) || any_end(s.vars) || any_end(s.rvars);
+                       }) ||
+           std::any_of(p_.checks.begin(), p_.checks.end(),
+                       [&](const ir::Check& c) { return any(c.value) || any_end(c.vars); });
   }
 
   const PackedTensor* tensor(const std::string& name) const {

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from meanings import BAGS, INDEX, conv_dims, conv_params
-from values import FLOATS, Val, WIDE, epsilon, widened
+from values import Val, WIDE, epsilon, widened
 
 # How many roundings a result may be off by, of its largest element or its terms. Chosen.
 ROUNDINGS = {"f64": 100, "f32": 100, "f16": 20, "bf16": 20}
@@ -23,7 +23,7 @@ def gradient(of, wrt="", take="", dims=None, params=None, data=None, **types):
         name = " ".join(["grad", of, *([f"take={take}"] if take else [])])
         GRADIENTS[name] = SimpleNamespace(
             meaning=lambda p: measured(f(plain(p)), p), request=f"{of} {wrt or '-'} {take or '-'}",
-            types=types or {"T": list(FLOATS)}, dims=dims, params=params, data=data or {}, kinds=["tame"],
+            types=types or {"T": list(ROUNDINGS)}, dims=dims, params=params, data=data or {}, kinds=["tame"],
             gradient=True)
         return f
     return declare
@@ -176,7 +176,7 @@ def embedding_bag_weighted(p):
     return {"dE": d_e, "dw": d_w}
 
 
-@gradient("scatter_max_rows", data={"ids": ("index", "R")}, T=list(FLOATS), I=INDEX)
+@gradient("scatter_max_rows", data={"ids": ("index", "R")}, T=list(ROUNDINGS), I=INDEX)
 def scatter_max_rows(p):
     """The first of the greatest."""
     d_v = np.zeros_like(p.V)
@@ -187,7 +187,7 @@ def scatter_max_rows(p):
     return {"dV": d_v}
 
 
-@gradient("put_rows", data={"ids": ("index", "R")}, T=list(FLOATS), I=INDEX)
+@gradient("put_rows", data={"ids": ("index", "R")}, T=list(ROUNDINGS), I=INDEX)
 def put_rows(p):
     """Of equal rows the last; the old row where there is none."""
     d_v, d_old = np.zeros((p.N, p.D), WIDE), p.dY.copy()

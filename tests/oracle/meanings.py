@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from conversions import Converted, Rounded
 from functions import call, known
 from values import FLOATS, INTS, TYPES, WIDE, Val, largest, read, round_to, widened, wrap
 
@@ -205,37 +206,15 @@ op("matmul_f8", T=TYPES, F=TYPES)(
     lambda p: {"Y": in_any_order([("mk", p.X), ("nk", weights(p.W, p.T)), ("n", p.s)], "mn")})
 
 
-class Between:
-    """What is stored of floats that rounding may change, as integers or as bools."""
-
-    def __init__(self, x, rounds=None):
-        self.x, self.rounds = x, rounds or (lambda v: v)
-
-    def stored(self, t):
-        ends = [self.x.v - self.x.e, self.x.v + self.x.e]
-        ends = [np.where(self.x.e == 0, self.x.v, end) for end in ends]
-        ends = [Val(self.x.t, self.rounds(end)).cast(t).v for end in ends]
-        low, high = INTS.get(t, (False, True))
-        free = (self.x.e > 0) & ~(self.x.e < np.inf)
-        low, high = np.where(free, low, np.minimum(*ends)), np.where(free, high, np.maximum(*ends))
-        return low, np.where((self.x.e > 0) & (t == "bool"), True, high)
-
-
 @op("quantize_rows_i4", T=FLOAT)
 def _(p):
     a = p.X.abs().max(1)
     factor = a.compare(0, np.greater).where(a.of(7) / a, a.of(0))
     # A value near a half may be rounded to either side.
-    return {"Q": Between(p.X * factor[:, None], np.rint), "s": a.maximum(0) * (a.of(1.0) / a.of(7))}
+    return {"Q": Rounded(p.X * factor[:, None], "i4"), "s": a.maximum(0) * (a.of(1.0) / a.of(7))}
 
 
-@op("quantize_f8", T=TYPES, F=TYPES)
-def _(p):
-    x = (p.X * p.s).number()
-    return {"Y": Between(x) if x.is_float and p.F not in FLOATS else x.cast(p.F)}
-
-
-
+op("quantize_f8", T=TYPES, F=TYPES)(lambda p: {"Y": Converted(p.X * p.s, p.F) if p.X.is_float else (p.X * p.s).cast(p.F)})
 op("dequantize_rows_i4", T=TYPES)(lambda p: {"X": weights(p.Q, p.T) * p.s[:, None]})
 declare_products()
 op("matmul_u4", T=[*FLOAT, "i64", "i32", "bool"])(lambda p: {"C": product(p.A, nibbles(p.W, p.K, p.T)) * p.s[None]})

@@ -7,11 +7,11 @@ from functions import call
 from meanings import FLOAT, IDS, INDEX, NUMBERS, TYPES, added, bent, conv_dims, cumulative_meaning, network
 from meanings import op, scattered
 from meanings_windows import patches
-from values import WIDE, Val, round_to, widened, wrap
+from values import FLOATS, INTS, WIDE, Val, round_to, widened, wrap
 
-SOME_FLOAT = ["f32", "f16", "bf16"]
+SOME_FLOAT = [t for t in FLOATS if t != "f64"]
 # Types whose arithmetic is that of i32.
-IN_I32 = ["i32", "i16", "i8", "u8", "bool"]
+IN_I32 = [t for t in INTS if t != "i64"] + ["bool"]
 
 
 # --- steps of training ---

@@ -68,10 +68,10 @@ TEST_CASE("packed: what does not fit is told") {
 
 TEST_CASE("packed: constants are bound, strides leave whole bytes between rows") {
   hone::Engine e = engine();
-  const hone::Kernel k = e.compile(
-      hone::Op::parse("op f(X: f32[K], W: u2[N,K]) -> (Y: f32[N]) { Y[n] = sum[k](X[k] * "
-                      "cast<f32>(W[n,k])) }"),
-      "N=2 K=5 W.stride=(12,1) const=W");
+  const hone::Kernel k =
+      e.compile(hone::Op::parse("op f(X: f32[K], W: u2[N,K]) -> (Y: f32[N]) { Y[n] = sum[k](X[k] * "
+                                "cast<f32>(W[n,k])) }"),
+                "N=2 K=5 W.stride=(12,1) const=W");
   // 3 0 1 2 1, then a byte of nobody's; 0 0 0 0 2.
   std::vector<uint8_t> w = {0x93, 0x01, 0xee, 0x00, 0x02};
   std::vector<float> x = {1, 10, 100, 1000, 10000}, y(2);
