@@ -432,12 +432,28 @@ class Coverage {
     return !updates || apart(owner);
   }
 
-  /// Whether loops inside others run over boxes, so that windows are no larger. Pieces of fused
-  /// loops are none, and parts of an outer loop only where both splits divide.
-  static bool are_boxes(const std::vector<ir::Relation>& relations) {
+  /// Whether a loop, or what it was cut into, stands where `wanted` says of its position.
+  template <class F>
+  static bool stands(const Stage& owner, const std::string& loop, const F& wanted) {
+    for (size_t i = 0; i < owner.loops.size(); ++i) {
+      if (owner.loops[i].name == loop) return wanted(i);
+    }
+    return std::any_of(owner.relations.begin(), owner.relations.end(), [&](const ir::Relation& r) {
+      if (r.parent != loop && r.second != loop) return false;
+      return stands(owner, r.outer, wanted) || (!r.inner.empty() && stands(owner, r.inner, wanted));
+    });
+  }
+
+  /// Whether the loops inside of `last` run over boxes, so that windows are no larger. Elements apart
+  /// are none, nor pieces of fused loops; parts of an outer loop are where both splits divide.
+  static bool are_boxes(const Stage& owner, size_t last) {
+    const std::vector<ir::Relation>& relations = owner.relations;
     return std::none_of(relations.begin(), relations.end(), [&](const ir::Relation& piece) {
       if (piece.kind != ir::Relation::kSplit) return false;
       if (piece.tail == ir::Tail::kOverlap) return true;
+      const bool apart = stands(owner, piece.inner, [&](size_t i) { return i <= last; }) &&
+                         stands(owner, piece.outer, [&](size_t i) { return i > last; });
+      if (apart) return true;
       return std::any_of(relations.begin(), relations.end(), [&](const ir::Relation& of) {
         if (of.outer != piece.parent) return false;
         return of.kind == ir::Relation::kFuse || of.tail != ir::Tail::kExact ||
@@ -448,7 +464,7 @@ class Coverage {
 
   /// No element is computed twice: the second time would read the result of the first.
   bool apart(const Stage& owner) {
-    bool plain = are_boxes(owner.relations);
+    bool plain = are_boxes(owner, position_of(owner, s_.at.loop));
     for (const Stage* r : readers(s_)) {
       plain = plain && r->name == owner.name;
       jit::each_load(*r, [&](const Expr& load) {
