@@ -432,7 +432,7 @@ class Coverage {
     return !updates || apart(owner);
   }
 
-  /// Whether a loop, or what it was cut into, stands where `wanted` says of its position.
+  /// Whether a loop, or one of its pieces, stands where `wanted` says of its position.
   template <class F>
   static bool stands(const Stage& owner, const std::string& loop, const F& wanted) {
     for (size_t i = 0; i < owner.loops.size(); ++i) {
@@ -444,8 +444,9 @@ class Coverage {
     });
   }
 
-  /// Whether the loops inside of `last` run over boxes, so that windows are no larger. Elements apart
-  /// are none, nor pieces of fused loops; parts of an outer loop are where both splits divide.
+  /// Whether the loops inside of `last` run over boxes, so that windows are no larger. Elements
+  /// apart are none, nor pieces of fused loops; parts of an outer loop are where both splits
+  /// divide.
   static bool are_boxes(const Stage& owner, size_t last) {
     const std::vector<ir::Relation>& relations = owner.relations;
     return std::none_of(relations.begin(), relations.end(), [&](const ir::Relation& piece) {

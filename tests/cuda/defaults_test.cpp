@@ -67,6 +67,17 @@ constexpr const char* kKnown[] = {
     "lstm L=",          // the same
     "gru",              // the same
     "selective_scan",   // a thread to a channel's state
+    // A label says which class: far apart in memory. And sums of few.
+    "nll_loss", "cross_entropy",
+    // An index for each element, all of which few threads check; or one thread, of a table of
+    // pages.
+    "gather_elements", "scatter_elements", "scatter_add_elements", "attention_paged",
+    // Bins whose begins are no multiples of anything; sums of four weights for each row and column.
+    "adaptive_avg_pool2d", "resize_cubic_inside",
+    // 64 results of 16,384 terms in 64 pieces: a block to a result would do.
+    "reduce_mean A=1",
+    // Constant weights of 9 neighbours, as those of conv2d.
+    "conv2d_windows", "conv3d",
     "matmul M=256 N=256 K=256",  // of f32: 16 tiles, and too short a sum for parts
     "matmul_chain I=256",        // two of these
     "matmul_i4",  // weights of few bits, which no rule for GPUs knows: lanes read them bytes apart

@@ -84,7 +84,8 @@ bool worth_packing(const Plan& plan, const std::string& stage, const Access& a) 
   const ir::Buffer* b = plan.program().buffer(a.buffer);
   if (a.gathers || a.guarded || !indexed_by_variables(a)) return false;
   if (b->role == ir::Role::kTemp && !copied_at_root(plan.program(), a.buffer)) return false;
-  if (b->axes.size() > b->shape.size()) return false;  // panels already, as another reader wants them
+  // Panels already, as another reader wants them.
+  if (b->axes.size() > b->shape.size()) return false;
   if (is_bound(plan.program(), *b)) return true;
   // A copy at the root serves every window, so reads count over the whole domain.
   const StageFacts facts = facts_of(plan.program(), plan.stage(stage));
