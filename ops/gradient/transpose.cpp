@@ -41,7 +41,7 @@ Term condition_term(const Condition& c) {
   return c.holds ? c.term : prefix_term(Term::kNot, c.term);
 }
 
-/// Does a sum in `whole` bind an index of the read? Then it is limited by what it reads.
+/// Does a sum in `whole` bind an index of the read? Such a sum limits itself.
 bool is_within_sum(const Term& whole, const Term& read) {
   return any_part(whole, [&](const Term& p) {
     return std::any_of(p.ranges.begin(), p.ranges.end(),

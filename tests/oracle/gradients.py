@@ -8,11 +8,13 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from meanings import BAGS, INDEX, conv_dims, conv_params
+from meanings import BAGS, conv_dims, conv_params
 from values import Val, WIDE, epsilon, widened
 
 # How many roundings a result may be off by, of its largest element or its terms. Chosen.
 ROUNDINGS = {"f64": 100, "f32": 100, "f16": 20, "bf16": 20}
+FLOAT = list(ROUNDINGS)
+INDEX = ["i64", "i32", "i16", "i8", "u8"]
 GRADIENTS = {}
 
 
@@ -23,8 +25,8 @@ def gradient(of, wrt="", take="", dims=None, params=None, data=None, **types):
         name = " ".join(["grad", of, *([f"take={take}"] if take else [])])
         GRADIENTS[name] = SimpleNamespace(
             meaning=lambda p: measured(f(plain(p)), p), request=f"{of} {wrt or '-'} {take or '-'}",
-            types=types or {"T": list(ROUNDINGS)}, dims=dims, params=params, data=data or {}, kinds=["tame"],
-            gradient=True)
+            types=types or {"T": FLOAT}, dims=dims, params=params, data=data or {}, stated=[],
+            kinds=["tame"])
         return f
     return declare
 
@@ -176,7 +178,7 @@ def embedding_bag_weighted(p):
     return {"dE": d_e, "dw": d_w}
 
 
-@gradient("scatter_max_rows", data={"ids": ("index", "R")}, T=list(ROUNDINGS), I=INDEX)
+@gradient("scatter_max_rows", data={"ids": ("index", "R")}, T=FLOAT, I=INDEX)
 def scatter_max_rows(p):
     """The first of the greatest."""
     d_v = np.zeros_like(p.V)
@@ -187,7 +189,7 @@ def scatter_max_rows(p):
     return {"dV": d_v}
 
 
-@gradient("put_rows", data={"ids": ("index", "R")}, T=list(ROUNDINGS), I=INDEX)
+@gradient("put_rows", data={"ids": ("index", "R")}, T=FLOAT, I=INDEX)
 def put_rows(p):
     """Of equal rows the last; the old row where there is none."""
     d_v, d_old = np.zeros((p.N, p.D), WIDE), p.dY.copy()
