@@ -214,7 +214,8 @@ def _(p):
     return {"Q": Rounded(p.X * factor[:, None], "i4"), "s": a.maximum(0) * (a.of(1.0) / a.of(7))}
 
 
-op("quantize_f8", T=TYPES, F=TYPES)(lambda p: {"Y": Converted(p.X * p.s, p.F) if p.X.is_float else (p.X * p.s).cast(p.F)})
+op("quantize_f8", T=TYPES, F=TYPES)(
+    lambda p: {"Y": Converted(p.X * p.s, p.F) if p.X.is_float else (p.X * p.s).cast(p.F)})
 op("dequantize_rows_i4", T=TYPES)(lambda p: {"X": weights(p.Q, p.T) * p.s[:, None]})
 declare_products()
 op("matmul_u4", T=[*FLOAT, "i64", "i32", "bool"])(lambda p: {"C": product(p.A, nibbles(p.W, p.K, p.T)) * p.s[None]})
