@@ -98,18 +98,17 @@ std::string ProblemMaker::integer_type(const std::vector<std::string>& types) {
   return type == "i64" ? "u4" : type == "i32" ? "i4" : type == "u8" ? "u1" : "u2";
 }
 
-int64_t ProblemMaker::any_size() {
-  static const std::vector<int64_t> sizes = {0, 1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 31, 33, 64};
-  if (options_.most_dim > sizes.back()) {
-    const double octaves = std::log2(static_cast<double>(options_.most_dim)) * below(1001) / 1000;
-    const bool power = chance(25);
-    return static_cast<int64_t>(std::exp2(power ? std::round(octaves) : octaves));
-  }
-  const int64_t size = pick(sizes);
-  return size == 0 && chance(70) ? 6 : size;
-}
-
 void ProblemMaker::make_dims() {
+  const auto any_size = [&]() -> int64_t {
+    static const std::vector<int64_t> sizes = {0, 1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 31, 33, 64};
+    if (options_.most_dim > sizes.back()) {
+      const double octaves = std::log2(static_cast<double>(options_.most_dim)) * below(1001) / 1000;
+      const bool power = chance(25);
+      return static_cast<int64_t>(std::exp2(power ? std::round(octaves) : octaves));
+    }
+    const int64_t size = pick(sizes);
+    return size == 0 && chance(70) ? 6 : size;
+  };
   for (int i = 1 + below(4); i > 0; --i) {
     dims_.push_back(any_size());
     lowest_.push_back(dims_.back());

@@ -67,7 +67,6 @@ class ProblemMaker {
 
   // random.cpp: signature, statements, bindings
   void make_dims();
-  int64_t any_size();
   void make_types();
   void make_inputs();
   RandomTensor tensor(std::string name, int main_percent);
