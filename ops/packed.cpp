@@ -17,7 +17,7 @@ struct PackedTensor {
   DType type = DType::kU4;
   ir::Role role = ir::Role::kTemp;
   int dim = -1;               ///< of a parameter: along which elements share bytes; -1: of no dims
-  Expr extent;                ///< of that dim
+  Expr extent = {};           ///< of that dim
   std::string elements = {};  ///< the tensor that has one a byte; empty: an input
 
   int64_t in_byte() const { return elements_per_byte(type); }

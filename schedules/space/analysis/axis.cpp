@@ -2,6 +2,7 @@
 #include "schedules/space/analysis/axis.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <limits>
 
@@ -36,6 +37,17 @@ bool copied_at_root(const ir::Program& program, const std::string& buffer) {
   const ir::Stage* s = program.producer(buffer);
   return s && s->reduce == ir::Reduce::kNone && s->at.root() && s->value->op == ir::Op::kLoad &&
          !s->value->guarded;
+}
+
+/// What the elements past the last whole vector cost, per vector of points. Without masks they are
+/// pieces of vectors, whose partial results go into lanes of a register and out of it.
+double rest_of_lanes(const Plan& plan, int64_t lanes, int64_t extent, int64_t reduced) {
+  const bool once = reduced <= extent;  // a result: other loops do not go on from it
+  if (once || plan.target().has(ir::Isa::kAvx512) || extent < 1) return 0;
+  int64_t width = lanes;
+  while (width > 2 && width / 2 >= extent) width /= 2;
+  const int pieces = std::popcount(static_cast<uint64_t>(extent % width));
+  return vector_cost::kPiece * pieces * static_cast<double>(lanes) / static_cast<double>(extent);
 }
 
 /// True when each tensor is read again along some index variable: a tile of registers would save
@@ -162,6 +174,7 @@ VectorAxis vector_axis(const Plan& plan, const std::string& name, const Access& 
     if (reduction) extent = std::min(extent, inside(plan.program(), s.value, var));
     axis.cost *= static_cast<double>(filled) / static_cast<double>(std::max<int64_t>(extent, 1));
     if (reduction) axis.cost += vector_cost::horizontal(s) * lanes / results;
+    if (reduction) axis.cost += rest_of_lanes(plan, lanes, extent, reduced);
     if (axis.cost < best.cost - 1e-9) best = axis;
   };
   for (const ir::IndexVar& v : s.vars) {

@@ -17,6 +17,9 @@ inline constexpr double kLoad = 1, kGather = 16, kScatter = 24;
 /// Finding out which lanes of a load lie inside its tensor.
 /// Tuned on: Zen 5 (AVX2).
 inline constexpr double kTested = 12;
+/// Partial results of a piece of a vector, which go into lanes of a register and out of it.
+/// Tuned on: Zen 5 (AVX2).
+inline constexpr double kPiece = 24;
 /// Adding up lanes once a result. Of floats' max and min, which propagate NaN, each step is several
 /// instructions.
 /// Tuned on: Zen 5 (AVX-512).
