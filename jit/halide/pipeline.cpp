@@ -67,10 +67,35 @@ void autoschedule(Halide::Pipeline& pipeline, const ir::Target& target, const Ha
   refuse("autoschedule=" + target.autoschedule + ": not one of Halide's");
 }
 
+bool reads(const ir::Stage& stage, const std::string& buffer) {
+  bool found = false;
+  const auto see = [&](const ir::Expr& e) { found |= e->op == ir::Op::kLoad && e->name == buffer; };
+  ir::visit(stage.value, see);
+  ir::visit(stage.where, see);
+  return found;
+}
+
+/// Where an output is read by a stage that is read in turn, the code that Halide 19 makes calls a
+/// null address.
+void refuse_chains_from_outputs(const ir::Program& program) {
+  for (const ir::Stage& first : program.stages) {
+    if (program.buffer(first.output)->role == ir::Role::kTemp) continue;
+    for (const ir::Stage& second : program.stages) {
+      if (second.output == first.output || !reads(second, first.output)) continue;
+      for (const ir::Stage& third : program.stages) {
+        if (third.output == second.output || !reads(third, second.output)) continue;
+        refuse("output " + first.output + " is read by stage " + second.name +
+               ", which is read in turn: Halide's code for it calls a null address");
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Pipeline::Pipeline(const ir::Program& program, const ir::Target& target, Marks marks)
     : target_(target_of(target)), threads_(target.threads) {
+  refuse_chains_from_outputs(program);
   Buffers buffers(program);
   StageMaker maker(program, buffers, target.fast_float ? Floats::kFast : Floats::kStrict);
   std::vector<StageFuncs> made;

@@ -62,6 +62,7 @@ constexpr const char* kKnown[] = {
     "gated_sum",        // the same
     "edit_distance",    // one chain along both indices: a wavefront would be better
     "local_alignment",  // the same
+    "topk_rows",        // a thread to a row: the places of a few greatest are one chain
     "affine_gaps",      // the same
     "rnn",              // a thread to a chain: a block to a chain would share each step
     "lstm L=",          // the same

@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 
-from cases import SIGNATURE, dense, library, parse_signature
-from values import FLOATS, MEMORY, SIZES
+from cases import SIGNATURE, library, parse_signature
+from values import FLOATS, MEMORY, SIZES, memory
 
 OF_NUMPY = {np.dtype(m): t for t, m in MEMORY.items()}
 OF_NUMPY[np.dtype(bool)] = "bool"
@@ -49,6 +49,15 @@ class Part:
         self.where, self.array = where, array
 
 
+def dense(shape):
+    """Strides of a dense tensor, in elements."""
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.insert(0, step)
+        step *= n
+    return strides
+
+
 class Held:
     """A tensor of a call. An array's strides are the problem's: broadcast dims have stride 0."""
 
@@ -58,7 +67,7 @@ class Held:
         self.shape = array.shape
         size = array.itemsize
         self.strides = [s // size if n > 1 else 0 for s, n in zip(array.strides, array.shape)]
-        usual = dense(array.shape, range(array.ndim))
+        usual = dense(array.shape)
         self.plain = array.size == 0 or all(n <= 1 or s == u for n, s, u in zip(array.shape, self.strides, usual))
         if self.plain or arg.role != "input":
             self.plain, self.strides = True, usual
@@ -94,7 +103,7 @@ class Call:
                 self.tensors.append(Held(arg, np.array(value.before), value.after))
             elif arg.role == "output" and (value is None or isinstance(value, Part)):
                 shape = [int(eval(e.replace("/", "//"), {}, {**self.dims, **given})) for e in arg.shape]
-                self.tensors.append(Held(arg, np.zeros(shape, MEMORY[self.types.get(arg.type, arg.type)]), value))
+                self.tensors.append(Held(arg, np.zeros(shape, memory(self.types.get(arg.type, arg.type))), value))
             else:
                 self.tensors.append(Held(arg, np.asarray(value), value))
         words = [f"{d}={n}" for d, n in self.dims.items()] + [f"{p}={t}" for p, t in self.types.items()]

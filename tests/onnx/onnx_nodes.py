@@ -44,7 +44,7 @@ from calls import Call, Library, Part  # noqa: E402
 from nodes import Elsewhere, Node, node_names  # noqa: E402
 from oracle import Runner  # noqa: E402
 from table import REASONS, ROWS  # noqa: E402
-from values import FLOATS, MEMORY, decode  # noqa: E402
+from values import FLOATS, memory, decode  # noqa: E402
 
 # Chosen as a few thousand roundings of the type: what sums in another order and functions may differ by.
 TOLERANCE = {"f64": 1e-9, "f32": 1e-5, "f16": 2e-3, "bf16": 1e-2}
@@ -67,12 +67,12 @@ def call_of(name, ops):
 
 def differs(use, tensor, got):
     """What is wrong with a result; empty where nothing is."""
-    have = np.frombuffer(got, MEMORY[tensor.type]).reshape(tensor.shape)
+    have = np.frombuffer(got, memory(tensor.type)).reshape(tensor.shape)
     want = tensor.expected
     if isinstance(want, Part):
         have, want = have[want.where], want.array
     have = decode(have, tensor.type)
-    want = decode(np.ascontiguousarray(want).view(MEMORY[tensor.type]).reshape(have.shape), tensor.type)
+    want = decode(np.ascontiguousarray(want).view(memory(tensor.type)).reshape(have.shape), tensor.type)
     with np.errstate(all="ignore"):
         if tensor.type in FLOATS:
             finite = np.abs(want[np.isfinite(want)])

@@ -94,8 +94,15 @@ op("prelu", T=NUMBERS)(lambda p: {"Y": unless_negative(p.X, p.X, p.slope[None, :
 elementwise("elu", lambda x, alpha: unless_negative(x, x, alpha * call("expm1", x)), "X", "alpha", T=FLOAT)
 elementwise("selu", lambda x: unless_negative(x, x, call("expm1", x) * 1.6732632423543772) * 1.0507009873554805,
             "X", T=FLOAT)
-elementwise("celu", lambda x, alpha: x.maximum(0) + (alpha * call("expm1", x / alpha)).minimum(0), "X", "alpha",
-            T=FLOAT)
+
+
+def celu(x, alpha):
+    """Of alpha 0 it has none: anything may come out."""
+    y = x.maximum(0) + (alpha * call("expm1", x / alpha)).minimum(0)
+    return y if alpha.v != 0 else Val(y.t, y.v, np.full(y.shape, np.inf, WIDE))
+
+
+elementwise("celu", celu, "X", "alpha", T=FLOAT)
 elementwise("mish", lambda x: x * call("tanh", call("softplus", x)), "X", T=FLOAT)
 elementwise("softsign", lambda x: x / (x.abs() + 1), "X")
 elementwise("hard_sigmoid", lambda x, alpha, beta: (x * alpha + beta).minimum(1).maximum(0), "X", "alpha", "beta")
