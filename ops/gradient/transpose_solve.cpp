@@ -251,11 +251,19 @@ void Transposition::split_divided(std::vector<Expr>& positions, size_t first) {
     if (!ir::is_const(v.range.lo, &lo) || lo != 0 || reads_data(v.range.hi)) continue;
     Variable quotient, rest;
     const auto whole = divided(expanded(linear_of(v.range.hi)), divisor);
+    const auto used = [&](const std::string& other) {
+      return std::any_of(variables_.begin(), variables_.end(),
+                         [&](const Variable& known) { return known.range.name == other; });
+    };
+    std::string high_name = name + "'";
+    while (used(high_name)) high_name += "'";
+    std::string low_name = high_name + "'";
+    while (used(low_name)) low_name += "'";
     quotient.range = {
-        name + "'", ir::make_int(0),
+        high_name, ir::make_int(0),
         whole ? expr_of(*whole)
               : ir::make_binary(ir::Op::kDiv, v.range.hi + divisor - ir::make_int(1), divisor)};
-    rest.range = {name + "''", ir::make_int(0), divisor};
+    rest.range = {low_name, ir::make_int(0), divisor};
     quotient.outer = rest.outer = v.outer;
     const Expr high = ir::make_var(quotient.range.name), low = ir::make_var(rest.range.name);
     for (Expr& p : positions) {
