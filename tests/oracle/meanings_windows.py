@@ -5,7 +5,7 @@ import numpy as np
 from functions import call
 from meanings import FLOAT, NUMBERS, TYPES, op
 from meanings_rows import UNROUNDED, few, power, unsure_where
-from values import WIDE, Val
+from values import FLOATS, WIDE, Val, round_to
 
 
 def patches(x, first, spec, value):
@@ -145,14 +145,16 @@ op("avg_pool3d", T=NUMBERS, dims=pool3_dims, params=window_params("DHW", "ABC", 
     lambda p: {"Y": pooled(p, 0, "DHW", "UPV", "ABC").sum(4) / (p.A * p.B * p.C)})
 
 
-@op("adaptive_avg_pool2d", T=[t for t in UNROUNDED if not t.startswith("f8")], dims=few("N H W P V"))
+@op("adaptive_avg_pool2d", T=UNROUNDED, dims=few("N H W P V"))
 def adaptive_avg_pool2d(p):
     def bins(n, count):
         return [(i * n // count, ((i + 1) * n + count - 1) // count) for i in range(count)]
     rows = []
     for h0, h1 in bins(p.H, p.P):
         for w0, w1 in bins(p.W, p.V):
-            rows.append(p.X[:, h0:h1, w0:w1].sum((1, 2)) / ((h1 - h0) * (w1 - w0)))
+            count = (h1 - h0) * (w1 - w0)  # of the tensor's type, which may round it
+            count = float(round_to(np.array([count], WIDE), p.T)[0]) if p.T in FLOATS else count
+            rows.append(p.X[:, h0:h1, w0:w1].sum((1, 2)) / count)
     v = np.stack([r.v for r in rows], 1).reshape(p.N, p.P, p.V)
     e = np.stack([r.e for r in rows], 1).reshape(p.N, p.P, p.V) if p.X.is_float else None
     return {"Y": Val(p.X.t, v, e)}
