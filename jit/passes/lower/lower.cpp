@@ -102,7 +102,7 @@ void Lowering::add_launch(int stage) {
     launch.range = new_loop(s.name, 0, 1);
     launch.extent = make_int(1);
     Block body;
-    walk(in, 0, false, body);
+    walk(in, 0, body);
     launch.body = make_body(std::move(body));
   }
   context_.active[static_cast<size_t>(stage)] = nullptr;
@@ -139,7 +139,7 @@ void Lowering::launch_loop(Instance& in, Launch& launch) {
     facts_.define_loop(launch.range, p.begin, p.end);
     if (p.holds) facts_.assume(*p.holds);
     values_.place(in, node, p.end - p.begin == Poly(1) ? p.begin : Poly::atom(range), p);
-    enter(in, 0, false, body);
+    enter(in, 0, body);
     values_.unplace(in, node);
     if (p.holds) facts_.forget();
     Expr when = p.holds ? make_binary(Op::kLe, make_int(0), p.holds->expr()) : Expr();
@@ -155,36 +155,33 @@ void Lowering::launch_loop(Instance& in, Launch& launch) {
   launch.body = make_body(std::move(parts));
 }
 
-void Lowering::walk(Instance& in, size_t depth, bool init, Block& out) {
+void Lowering::walk(Instance& in, size_t depth, Block& out) {
   if (depth == in.loops->order.size()) {
-    leaf(in, init, out);
+    leaf(in, false, out);
     return;
   }
   const LoopNode& node = in.loops->nodes[static_cast<size_t>(in.loops->order[depth])];
+  const Loop& l = in.stage().loops[depth];
   const bool reduced = node.reduction && in.stage().reduce != Reduce::kNone;
-  const bool scattered = in.stage().loops[depth].mark == Mark::kScatter;
-  if (init && reduced) {
-    walk(in, depth + 1, true, out);
-    return;
-  }
+  const bool scattered = l.mark == Mark::kScatter;
   // Factored loops are cut to where the reduction has values: all of the window is initialised
   // before the first of them. So it is before terms go anywhere.
-  const bool first = (reduced || scattered || node.factored >= 0) && !in.initialised && !init;
+  const bool first = (reduced || scattered || node.factored >= 0) && !in.initialised;
   if (first) {
-    if (!in.stage().from_old) walk(in, depth, true, out);
+    if (!in.stage().from_old) initialise(in, depth, out);
     in.initialised = true;
   }
-  if (scattered && !init) {
-    walk(in, depth + 1, false, out);
+  if (scattered) {
+    walk(in, depth + 1, out);
   } else {
-    walk_loop(in, depth, init, out);
+    walk_loop(in, depth, l, false, out, [&](Block& inside) { enter(in, depth, inside); });
   }
   if (first) in.initialised = false;
 }
 
-void Lowering::walk_loop(Instance& in, size_t depth, bool init, Block& out) {
+void Lowering::walk_loop(Instance& in, size_t depth, const Loop& l, bool init, Block& out,
+                         const std::function<void(Block&)>& inside) {
   const int node = in.loops->order[depth];
-  const Loop& l = in.stage().loops[depth];
   for (const Piece& p : tails_.pieces_of(in, node, init)) {
     Block body;
     const Poly trips = p.end - p.begin;
@@ -197,19 +194,19 @@ void Lowering::walk_loop(Instance& in, size_t depth, bool init, Block& out) {
                        (l.gpu.specialized && has_clusters(program_));
     if (!bound && trips.is_constant() && trips.constant() == 1) {
       values_.place(in, node, p.begin, p);
-      enter(in, depth, init, body);
+      inside(body);
     } else {
       const int id = new_loop(in.stage().name + "/" + l.name, p.begin, p.end);
       values_.place(in, node, Poly::atom(make_var(nest_.loops[static_cast<size_t>(id)], id)), p);
-      Block inside;
+      Block within;
       if (p.begin == Poly()) from_zero_.insert(id);
       if (is_thread(l.mark)) threads_.open(in, l, id, p);
-      enter(in, depth, init, inside);
+      inside(within);
       if (is_thread(l.mark)) threads_.close();
       if (!init) after_loop(id, p.end);
       const bool reduces =
           is_thread(l.mark) && in.loops->nodes[static_cast<size_t>(node)].reduction && !init;
-      body.push_back(loop(id, l, p.begin.expr(), p.end.expr(), std::move(inside),
+      body.push_back(loop(id, l, p.begin.expr(), p.end.expr(), std::move(within),
                           reduces ? storage_of(in.stage().output).buffer : -1,
                           l.mark == Mark::kVector && scanning_loop(in.stage()) == depth));
     }
@@ -225,17 +222,13 @@ void Lowering::walk_loop(Instance& in, size_t depth, bool init, Block& out) {
 }
 
 /// The body of an open loop: what is computed at it, then the loops inside.
-void Lowering::enter(Instance& in, size_t depth, bool init, Block& out) {
-  if (init) {
-    walk(in, depth + 1, true, out);
-    return;
-  }
+void Lowering::enter(Instance& in, size_t depth, Block& out) {
   const Loop& l = in.stage().loops[depth];
   const BufferAllocation::Live before = allocation_.live();
   prefetches_.add(in, l, out);
   allocate_inside(in, l.name, out);
   attached(in, l.name, out);
-  walk(in, depth + 1, false, out);
+  walk(in, depth + 1, out);
   allocation_.release(before);
 }
 
@@ -253,14 +246,6 @@ void Lowering::allocate_inside(const Instance& in, const std::string& loop_name,
     }
   }
   for (auto& [i, window] : carried) before_first(i, std::move(window), out);
-}
-
-/// Stores what stands before the first element along a carried dim.
-void Lowering::before_first(size_t stage, std::vector<Span> window, Block& out) {
-  const auto carried = carried_state(program_, program_.stages[stage]);
-  window[carried->dim] = {0, 1};
-  Instance first(context_.loops[stage], std::move(window));
-  walk(first, 0, true, out);
 }
 
 void Lowering::attached(Instance& in, const std::string& loop_name, Block& out) {
@@ -284,7 +269,7 @@ void Lowering::attached(Instance& in, const std::string& loop_name, Block& out) 
       if (s.tma) {
         together.push_back(copies_.copy(child));
       } else {
-        walk(child, 0, false, together);
+        walk(child, 0, together);
       }
       out.push_back(make_team(std::move(together)));
     } else {
@@ -308,7 +293,7 @@ void Lowering::walk_choosing(Instance& in, Block& out) {
     const auto most = facts_.upper(p), all = facts_.upper(together);
     return (most && *most < 0) || (all && *all < 0);
   });
-  if (left.empty() || never) return walk(in, 0, false, out);
+  if (left.empty() || never) return walk(in, 0, out);
   Instance all(*in.loops, in.window);
   Expr whole;
   for (const Poly& p : left) {
@@ -319,67 +304,12 @@ void Lowering::walk_choosing(Instance& in, Block& out) {
   Block plain, chosen;
   Instance* const around = context_.active[program_.stages.index_of(s)];
   context_.active[program_.stages.index_of(s)] = &all;
-  walk(all, 0, false, plain);
+  walk(all, 0, plain);
   context_.active[program_.stages.index_of(s)] = around;
   for (size_t i = 0; i < left.size(); ++i) facts_.forget();
-  walk(in, 0, false, chosen);
+  walk(in, 0, chosen);
   out.push_back(
       make_if(std::move(whole), make_body(std::move(plain)), make_body(std::move(chosen))));
-}
-
-/// Before the next element along a carried dim is computed: what was the youngest is the one before
-/// it. Elements come one by one, from the first on, in the iterations of the loop.
-void Lowering::keep_earlier(Instance& in, const std::string& loop_name, size_t stage,
-                            const std::vector<Span>& window, Block& out) {
-  const Stage& s = program_.stages[stage];
-  const CarriedState carried = *carried_state(program_, s);
-  if (s.store.root()) {
-    if (carried.kept == 1) return;
-    reject("stage " + s.name + " is read at the element before the one that it computes; compute " +
-           "it at a loop of its readers, and keep it at a loop around that");
-  }
-  const auto& order = in.loops->order;
-  bool follows = in.stage().at == s.store;
-  for (size_t i = 0; i < order.size() && follows; ++i) {
-    const Loop& l = in.stage().loops[i];
-    const auto& value = in.value[static_cast<size_t>(order[i])];
-    if (l.name == loop_name) {
-      const bool from_first = value->is_constant()
-                                  ? *value == Poly()
-                                  : from_zero_.contains(value->terms()[0].factors[0]->id);
-      follows = window[carried.dim].lo == *value && window[carried.dim].extent == Poly(1) &&
-                l.mark == Mark::kSerial && from_first;
-      break;
-    }
-    follows = value && value->is_constant();
-  }
-  if (!follows) {
-    reject("stage " + s.name + " goes on from one element of " + carried.var + " to the next; " +
-           "compute it at a serial loop over all of them from the first on, " +
-           "the outermost of its stage, and keep it where that is computed");
-  }
-  kept_storage(s.output).youngest = window[carried.dim].lo;
-  if (carried.kept == 1) return;
-  Instance earlier(context_.loops[stage], window);
-  earlier.keeps_earlier = true;
-  walk(earlier, 0, true, out);
-}
-
-Storage& Lowering::kept_storage(const std::string& buffer) {
-  for (size_t i = context_.storage.size(); i-- > 0;) {
-    if (context_.storage[i].first == buffer) return context_.storage[i].second;
-  }
-  reject("no memory for " + buffer);
-}
-
-/// After a loop, what its last iteration computed is the youngest.
-void Lowering::after_loop(int loop, const Poly& end) {
-  for (auto& [name, storage] : context_.storage) {
-    if (!storage.youngest || !storage.youngest->mentions_loop(loop)) continue;
-    const bool itself =
-        *storage.youngest == Poly::atom(make_var(nest_.loops[static_cast<size_t>(loop)], loop));
-    storage.youngest = itself ? std::optional(end - Poly(1)) : std::nullopt;
-  }
 }
 
 /// The conjuncts of `where` that decide what is reduced. The others bound what readers may look at:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -37,9 +38,13 @@ class Lowering final : private LoweringPart {
 
   void add_launch(int stage);
   void launch_loop(Instance& in, ir::Launch& launch);
-  void walk(Instance& in, size_t depth, bool init, Block& out);
-  void walk_loop(Instance& in, size_t depth, bool init, Block& out);
-  void enter(Instance& in, size_t depth, bool init, Block& out);
+  void walk(Instance& in, size_t depth, Block& out);
+  void walk_loop(Instance& in, size_t depth, const ir::Loop& l, bool init, Block& out,
+                 const std::function<void(Block&)>& inside);
+  void enter(Instance& in, size_t depth, Block& out);
+  void initialise(Instance& in, size_t depth, Block& out);
+  bool along_memory(const ir::Stage& s, const std::string& loop);
+  void fill(Instance& in, const std::vector<size_t>& depths, size_t next, bool vectors, Block& out);
   void allocate_inside(const Instance& in, const std::string& loop, Block& out);
   void walk_choosing(Instance& in, Block& out);
   void before_first(size_t stage, std::vector<Span> window, Block& out);
