@@ -199,7 +199,10 @@ bool apply_recurrence(Plan& plan, const std::string& name) {
   const StageFacts facts = plan.facts(name);
   std::vector<std::string> chains = ir::independent_vars(s);
   plan.finish(name);
+  // One chain alone is no neighbour of another, wherever it lies in memory.
   std::stable_sort(chains.begin(), chains.end(), [&](const std::string& a, const std::string& b) {
+    const bool one_a = facts.extent(a) == 1, one_b = facts.extent(b) == 1;
+    if (one_a != one_b) return one_a;
     return std::abs(facts.store.stride(a)) > std::abs(facts.store.stride(b));
   });
   if (const std::string v = ir::scanned_var(s); scans(plan, name, v)) {
