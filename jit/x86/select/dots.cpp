@@ -40,6 +40,12 @@ const ir::StoreStmt* Dots::accepted(const ir::ForStmt& s, const Affine& extent) 
   return store;
 }
 
+bool Dots::takes(const ir::StoreStmt& s) {
+  const ir::Expr& value = s.value;
+  return value->op == Op::kMul && load_of(value->args[0])->op == Op::kLoad &&
+         load_of(value->args[1])->op == Op::kLoad;
+}
+
 void Dots::enter(const ir::ForStmt& s, const Affine& begin, int extent) {
   dot_ = {s.instruction, form_named(s.instruction->name), s.loop, begin, extent};
 }

@@ -32,6 +32,9 @@ class Dots final : public SelectionPart {
   /// The store whose products the tensor loop `s` is; null, with the reason, where it is no such
   /// loop.
   const ir::StoreStmt* accepted(const ir::ForStmt& s, const Affine& extent);
+  /// Whether the store's value is a product of loads. Where a guarded load is always outside of its
+  /// tensor, lowering leaves the number that stands there.
+  static bool takes(const ir::StoreStmt& s);
   /// From here to `leave` what is stored are the products of `extent` iterations of `s`.
   void enter(const ir::ForStmt& s, const Affine& begin, int extent);
   void leave() { dot_ = {}; }

@@ -234,8 +234,8 @@ void Selector::dot(const ir::ForStmt& s, const Affine& begin, const Affine& exte
   const ir::StoreStmt* store = dots_.accepted(s, extent);
   if (store == nullptr) return;
   // Without masks for bytes the rest of a group is done element by element.
-  if (extent.constant < s.instruction->group && !wide())
-    return loops_.unrolled(s, begin, extent.constant);
+  const bool maskless = extent.constant < s.instruction->group && !wide();
+  if (maskless || !Dots::takes(*store)) return loops_.unrolled(s, begin, extent.constant);
   dots_.enter(s, begin, static_cast<int>(extent.constant));
   const Binding outer = bindings_[s.loop];
   bindings_[s.loop] = {true, false, begin};
