@@ -37,7 +37,8 @@ import numpy as np  # noqa: E402
 
 from cases import KINDS, Case, library, of_function, of_gradient  # noqa: E402
 from gradients import GRADIENTS  # noqa: E402
-import meanings_moves  # noqa: E402,F401  they declare theirs
+import meanings_fused  # noqa: E402,F401  they declare theirs
+import meanings_moves  # noqa: E402,F401
 import meanings_rows  # noqa: E402,F401
 import meanings_steps  # noqa: E402,F401
 import meanings_windows  # noqa: E402,F401
