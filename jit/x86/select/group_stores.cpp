@@ -4,13 +4,27 @@
 #include "jit/x86/select/by_size.h"
 
 namespace hone::jit {
+namespace {
+
+/// Whether the value reads the tensor that it is stored to, at another element: one that an
+/// iteration before may have written.
+bool reads_others(const ir::StoreStmt& store) {
+  bool found = false;
+  ir::visit(store.value, [&](const ir::Expr& e) {
+    if (e->op != ir::Op::kLoad || e->id != store.buffer) return;
+    found |= !ir::equal(e->args[0], store.offset);
+  });
+  return found;
+}
+
+}  // namespace
 
 bool GroupStores::fills(const ir::ForStmt& s, const Affine& begin, int64_t extent, Affine& first) {
   if (lanes_.scan) return false;
   if (lanes_.loop < 0 || lanes_.active < 0 || lanes_.condition.valid()) return false;
   if ((extent != 2 && extent != 4) || s.body.size() != 1) return false;
   const auto* store = ir::as<ir::StoreStmt>(*s.body[0]);
-  if (store == nullptr || store->reduce != ir::Reduce::kNone) return false;
+  if (store == nullptr || store->reduce != ir::Reduce::kNone || reads_others(*store)) return false;
   const ir::NestBuffer& to = nest_.buffers[store->buffer];
   const int size = size_of(to.type);
   // Registers are stored whole, so whole ones are needed.
