@@ -87,6 +87,7 @@ struct Draft {
   std::vector<int> limited;               ///< drafts with a domain that it reads
   std::vector<const ir::Node*> guards;    ///< loads to be guarded
   std::vector<const ir::Node*> unguards;  ///< guarded loads that never leave their tensor
+  std::vector<const ir::Node*> absent;    ///< reads that are always outside: what stands there
   bool total = false;                     ///< some reader reads outside the domain and discards it
 };
 

@@ -35,7 +35,7 @@ bool contains(const std::vector<const ir::Node*>& nodes, const Expr& e) {
 }
 
 /// `e` with the draft's `guards` reading 0 where an index leaves the tensor, and without the
-/// `else` of its `unguards`.
+/// `else` of its `unguards`. Of what is `absent` the `else` alone is left.
 Expr with_guards_settled(const Expr& e, const Draft& draft) {
   std::vector<Expr> args;
   bool changed = false;
@@ -47,6 +47,7 @@ Expr with_guards_settled(const Expr& e, const Draft& draft) {
     const Expr zero = is_float(e->type) ? ir::make_float(0, e->type) : ir::make_int(0, e->type);
     return ir::make_load(e->name, e->type, std::move(args), zero);
   }
+  if (contains(draft.absent, e)) return args.back();
   if (contains(draft.unguards, e)) {
     args.pop_back();
     return ir::make_load(e->name, e->type, std::move(args));
@@ -222,20 +223,28 @@ void Proofs::prove_access(Draft& draft, const Access& access, size_t dim, const 
       c_.snippet(access.span), access.written ? "skip" : "0");
 }
 
-/// A convolution without padding, say, says `else` and never needs it.
+/// A convolution without padding, say, says `else` and never needs it. What lies in the padding
+/// alone, or in a tensor without elements, always does.
 void Proofs::drop_idle_guards(Draft& draft) const {
   for (const Access& access : draft.accesses) {
     if (!access.load->guarded) continue;
     const Prover prover = prover_for(draft, true);
     const ir::Buffer& b = c_.buffer_of(access.load->name);
-    bool inside = true;
-    for (size_t i = 0; i < access.index_count() && inside; ++i) {
-      const Expr& index = access.load->args[i];
-      inside = spans_dim(draft, index, b.shape[i]) ||
-               (!reads_data(index) && prover.non_negative(index) == Proof::kYes &&
-                prover.non_negative(b.shape[i] - index - ir::make_int(1)) == Proof::kYes);
+    const auto holds = [&](const Expr& e) { return prover.non_negative(e) == Proof::kYes; };
+    bool inside = true, outside = false;
+    for (size_t i = 0; i < access.index_count() && !outside; ++i) {
+      const Expr &index = access.load->args[i], &extent = b.shape[i];
+      if (spans_dim(draft, index, extent)) continue;
+      const bool known = !reads_data(index);
+      outside = holds(ir::make_int(0) - extent) ||
+                (known && (holds(ir::make_int(-1) - index) || holds(index - extent)));
+      inside = inside && known && holds(index) && holds(extent - index - ir::make_int(1));
     }
-    if (inside) draft.unguards.push_back(access.load.get());
+    if (outside) {
+      draft.absent.push_back(access.load.get());
+    } else if (inside) {
+      draft.unguards.push_back(access.load.get());
+    }
   }
 }
 
@@ -251,7 +260,7 @@ void Proofs::finish_drafts() {
   for (Draft& draft : c_.drafts) {
     if (!c_.binding.checking) drop_idle_guards(draft);
     draft.stage.where = all_of(draft);
-    if (!draft.guards.empty() || !draft.unguards.empty()) {
+    if (!draft.guards.empty() || !draft.unguards.empty() || !draft.absent.empty()) {
       draft.stage.value = with_guards_settled(draft.stage.value, draft);
     }
     ir::Stage done = std::move(draft.stage);
