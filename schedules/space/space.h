@@ -20,7 +20,7 @@ struct Space {
 };
 
 /// What the rules make of a program's structure, for a target: several structures, the analytic
-/// choice first, each with knobs; at most `most`. The last is the plain schedule without steps.
+/// choice first, each with knobs; at most `most`. The plain schedule without steps is among them.
 std::vector<Space> derive_space(const ir::Program& program, const ir::Target& target,
                                 int most = 24);
 

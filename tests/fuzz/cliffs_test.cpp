@@ -15,6 +15,7 @@
 #include "ops/op.h"
 #include "runtime/measure/bound.h"
 #include "runtime/measure/work.h"
+#include "schedules/space/analysis/facts.h"
 #include "tests/fuzz/random_dims.h"
 #include "tests/fuzz/watched.h"
 #include "tests/support/effort.h"
@@ -30,11 +31,18 @@ constexpr const char* kTargets[] = {"x86 threads=1", "x86 isa=avx2 threads=1"};
 constexpr double kIterations = 1e7;
 constexpr double kMostOperations = 3e7;
 constexpr double kMostBytes = 1e8;
+constexpr double kMostMemory = 1e9;
 
 /// A default may take so many times as long as the tuned schedule.
 constexpr double kMostTimes = 10;
 
 bool affordable(const ir::Program& program, const ir::Target& target) {
+  // A window over a huge image reads few of its elements.
+  double bytes = 0;
+  for (const ir::Buffer& b : program.buffers) {
+    if (b.role != ir::Role::kTemp) bytes += static_cast<double>(schedules::bytes_of(program, b));
+  }
+  if (bytes > kMostMemory) return false;
   const auto work = runtime::work_of(program, runtime::timing_dims(program), target);
   return work.operations < kMostOperations && work.footprint < kMostBytes;
 }
