@@ -59,16 +59,21 @@ std::vector<T> numbers() {
   return out;
 }
 
-/// `by`: the divisor's text, `B[i]` or a constant.
+/// Each element by itself.
+constexpr const char* kByElement = "split Q/i 64 -> i.o i.i";
+
+/// `by`: the divisor's text, `B[i]` or a constant. `schedule`: null for the default.
 template <class T>
 void compare(Engine& engine, const std::string& by, const std::vector<T>& a,
-             const std::vector<T>& b) {
+             const std::vector<T>& b, const char* schedule = nullptr) {
   const bool constant = by != "B[i]";
   const std::string vector = std::string(": ") + name_of_type<T>() + "[N]";
   const std::string text = "op d(A" + vector + (constant ? "" : ", B" + vector) + ") -> (Q" +
                            vector + ", R" + vector + ") { Q[i] = A[i] / " + by +
                            "; R[i] = A[i] % " + by + " } N=" + std::to_string(a.size());
-  const Kernel kernel = engine.compile(text);
+  CompileOptions options;
+  if (schedule) options.schedule = schedule;
+  const Kernel kernel = engine.compile(text, options);
   REQUIRE_FALSE(kernel.report().interpreted);
   std::vector<T> q(a.size()), r(a.size());
   if (constant) {
@@ -109,8 +114,9 @@ void compare_all(Engine& engine) {
        std::initializer_list<int64_t>{1, 3, 5, 7, 10, 25, 100, 127, 641, 10000, 32767, 65537,
                                       2147483647, 4294967297, -1, -7}) {
     if (by > std::numeric_limits<T>::max() || by < std::numeric_limits<T>::min()) continue;
-    compare(engine, "(" + std::to_string(by) + ")", a,
-            std::vector<T>(a.size(), static_cast<T>(by)));
+    const std::vector<T> all(a.size(), static_cast<T>(by));
+    compare(engine, "(" + std::to_string(by) + ")", a, all);
+    compare(engine, "(" + std::to_string(by) + ")", a, all, kByElement);
   }
 }
 

@@ -49,21 +49,37 @@ Reg GeneralOps::bits_of(Op op, Reg a, Reg b) {
   return code_.update(RegClass::kGpr, 8, a, x, {greg(b)});
 }
 
-Reg GeneralOps::divided(const ir::Expr& e, Reg a, const std::function<Reg()>& by) {
+Reg GeneralOps::divided(const ir::Expr& e, Reg a, bool fits, const std::function<Reg()>& by) {
   int64_t divisor = 0;
-  const bool power = ir::is_const(e->args[1], &divisor) && divisor > 0 &&
-                     std::has_single_bit(static_cast<uint64_t>(divisor));
-  if (power && e->op == Op::kDiv) {
-    return code_.update(RegClass::kGpr, 8, a, X86::sar,
-                        {imm(std::countr_zero(static_cast<uint64_t>(divisor)))});
+  const bool constant = ir::is_const(e->args[1], &divisor) && divisor > 0;
+  if (constant && std::has_single_bit(static_cast<uint64_t>(divisor))) {
+    const int power = std::countr_zero(static_cast<uint64_t>(divisor));
+    return e->op == Op::kDiv ? code_.update(RegClass::kGpr, 8, a, X86::sar, {imm(power)})
+                             : code_.update(RegClass::kGpr, 8, a, X86::and_, {imm(divisor - 1)});
   }
-  if (power) {
-    return code_.update(RegClass::kGpr, 8, a, X86::and_, {imm(divisor - 1)});
-  }
+  if (constant && fits && divisor <= INT32_MAX) return multiplied_by_inverse(e->op, a, divisor);
   const Reg b = by();
   const Pseudo op = e->op == Op::kDiv ? Pseudo::floor_div : Pseudo::floor_mod;
   // -128 / -1 and the like leave a narrow type's range.
   return wrapped(code_.define(RegClass::kGpr, 8, op, {greg(a), greg(b)}), e->type);
+}
+
+/// A number of 31 bits times the inverse, rounded up in 32 bits, is off by less than 1/divisor, and
+/// the product has 63 bits. A negative one is the complement of such a number, and so is its
+/// quotient.
+Reg GeneralOps::multiplied_by_inverse(Op op, Reg a, int64_t divisor) {
+  const int shift = 31 + static_cast<int>(std::bit_width(static_cast<uint64_t>(divisor)));
+  constexpr int kSign = 63;  // Fixed by: integers of 64 bits.
+  const int64_t one = int64_t{1} << shift;
+  const Reg inverse = constant_gpr((one + divisor - 1) / divisor);
+  const Reg sign = code_.update(RegClass::kGpr, 8, a, X86::sar, {imm(kSign)});
+  Reg q = code_.update(RegClass::kGpr, 8, a, X86::xor_, {greg(sign)});
+  q = code_.update(RegClass::kGpr, 8, q, X86::imul, {greg(inverse)});
+  q = code_.update(RegClass::kGpr, 8, q, X86::sar, {imm(shift)});
+  q = code_.update(RegClass::kGpr, 8, q, X86::xor_, {greg(sign)});
+  if (op == Op::kDiv) return q;
+  const Reg whole = code_.define(RegClass::kGpr, 8, X86::imul, {greg(q), imm(divisor)});
+  return code_.update(RegClass::kGpr, 8, a, X86::sub, {greg(whole)});
 }
 
 Reg GeneralOps::wrapped(Reg r, DType type) {

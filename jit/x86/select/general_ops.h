@@ -19,11 +19,16 @@ class GeneralOps final : public SelectionPart {
   Reg bits_of(ir::Op op, Reg a, Reg b);
   /// `a` shifted as `op` says, in 64 bits; by any count.
   Reg shifted(ir::Op op, Reg a, Reg count);
-  /// The division or remainder `e` of what is in `a` by what `by` brings into a register.
-  Reg divided(const ir::Expr& e, Reg a, const std::function<Reg()>& by);
+  /// The division or remainder `e` of what is in `a` by what `by` brings into a register. `fits`:
+  /// it is known to be a number of 32 bits.
+  Reg divided(const ir::Expr& e, Reg a, bool fits, const std::function<Reg()>& by);
   /// `r` wrapped to `type`, as a 64-bit integer.
   Reg wrapped(Reg r, DType type);
   Reg load_integer(const Mem& m, DType type, int buffer);
+
+ private:
+  /// A number of 32 bits by a constant above 0 that is no power of two.
+  Reg multiplied_by_inverse(ir::Op op, Reg a, int64_t divisor);
 };
 
 }  // namespace hone::jit

@@ -104,8 +104,11 @@ Affine Indices::added(const ir::Expr& e, const Affine& a, const Affine& b) {
 Affine Indices::affine_of_division(const ir::Expr& e) {
   const Affine x = affine(e->args[0]);
   const Affine divisor = affine(e->args[1]);
+  int64_t from = 0, to = 0;
+  const bool fits = range_of(x, from, to) && from >= INT32_MIN && to <= INT32_MAX;
   const auto computed = [&] {
-    return opaque(e, [&] { return general_.divided(e, gpr(x), [&] { return gpr(divisor); }); });
+    return opaque(e,
+                  [&] { return general_.divided(e, gpr(x), fits, [&] { return gpr(divisor); }); });
   };
   if (!divisor.is_constant()) return computed();
   const int64_t c = divisor.constant;

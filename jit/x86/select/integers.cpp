@@ -105,7 +105,8 @@ Reg Integers::load(const ir::Expr& e) {
 
 Reg Integers::division(const ir::Expr& e) {
   const Reg a = operand(e->args[0]);
-  return general_.divided(e, a, [&] { return operand(e->args[1]); });
+  const bool fits = size_of(e->type) <= 4;
+  return general_.divided(e, a, fits, [&] { return operand(e->args[1]); });
 }
 
 Reg Integers::choice(const ir::Expr& e) {
