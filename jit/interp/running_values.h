@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -9,25 +11,27 @@
 
 namespace hone::jit {
 
-/// The values of a reduction's terms, as long as they are few.
+/// About how many values a reduction's terms have, as long as they are few.
 class FewValues {
  public:
-  void clear() { count_ = 0; }
+  void clear() { seen_ = {}; }
   void add(double v) {
-    if (count_ > kMost) return;
-    for (int k = 0; k < count_; ++k) {
-      if (values_[k] == v) return;
-    }
-    if (count_ < kMost) values_[count_] = v;
-    ++count_;
+    // Fixed by: the golden ratio in 64 bits, as in multiplicative hashing.
+    constexpr uint64_t kSpread = 0x9e3779b97f4a7c15;
+    const uint64_t hash = (std::bit_cast<uint64_t>(v) * kSpread) >> (64 - kBits);
+    seen_[hash / 64] |= uint64_t{1} << (hash % 64);
   }
-  bool few() const { return count_ <= kMost; }
+  /// Not more than there are; 0: many.
+  int count() const {
+    int set = 0;
+    for (const uint64_t word : seen_) set += std::popcount(word);
+    return set < kMany ? set : 0;
+  }
 
  private:
-  /// Chosen: few enough to look at one by one (not measured).
-  static constexpr int kMost = 16;
-  int count_ = 0;
-  double values_[kMost];
+  /// Chosen: some hundreds of values are many (not measured).
+  static constexpr int kBits = 8, kMany = 224;
+  std::array<uint64_t, (1 << kBits) / 64> seen_{};
 };
 
 /// Running values of up to kLanes reductions of a stage, and what bounds their errors.

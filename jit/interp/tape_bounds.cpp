@@ -17,7 +17,7 @@
 //   comparison     infinite if the operands may be the other way round, else 0
 //   cast           e(a), + 2 eps' |v| where rounding to the new type may fall either way, + |v| of
 //                  bf16 denormals
-//   sum of K terms max(4 sqrt(K), K/64) eps sum|terms| (K/2: few values) + the terms': see
+//   sum of K terms max(4 sqrt(K), K/64) eps sum|terms| (up to K/2: few values) + the terms': see
 //                  running_values.cpp; store: reference_stage.cpp
 //   sum of products  whose factors a schedule may take in another order: as a sum of terms. It is
 //                  infinite where some factors alone may overflow, or infinite ones gave NaN
