@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <numeric>
 
+#include "jit/ir/extremes.h"
 #include "jit/ir/facts.h"
 #include "jit/ir/integers.h"
 #include "jit/ir/tree_size.h"
@@ -417,6 +418,10 @@ Poly Poly::of(const Expr& e, const Facts* facts) {
       }
       if (repeats_much(a) || may_wrap(a)) return atom(e);
       return e->op == Op::kDiv ? floor_div(a, k, facts) : floor_mod(a, k, facts);
+    }
+    case Op::kCall: {
+      const Expr extreme = as_extreme(e);
+      return extreme ? of(extreme, facts) : atom(e);
     }
     default:
       return atom(e);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/passes/lower/partition.h"
 
+#include "jit/ir/extremes.h"
 #include "jit/passes/lower/accesses.h"
 #include "jit/passes/lower/expressions.h"
 #include "jit/passes/lower/loop_values.h"
@@ -30,10 +31,47 @@ bool is_index_quotient(const Expr& e) {
          !any_node(e->args[0], is_quotient);
 }
 
-/// What is left of b - a >= (strict ? 1 : 0) when it holds for all values, and when for any.
-struct Slack {
-  Poly least, most;
-};
+/// An index that is the least or the greatest of two: it turns where one becomes the other.
+bool is_index_extreme(const Expr& e) { return as_extreme(e) && !mentions_load(e); }
+
+/// Sums that an index may be, one for each way in which its minima and maxima turn out.
+/// Chosen: enough for a read that is reflected at both ends (not measured).
+constexpr size_t kMostArms = 4;
+
+std::vector<Expr> arms_of(const Expr& e) {
+  std::vector<Expr> out;
+  const Expr extreme = as_extreme(e);
+  if (extreme) {
+    for (const Expr& a : extreme->args) {
+      for (Expr& arm : arms_of(a)) out.push_back(std::move(arm));
+    }
+  } else if (e->args.size() == 1) {
+    for (const Expr& a : arms_of(e->args[0])) out.push_back(with_args(e, {a}));
+  } else if (e->args.size() == 2) {
+    for (const Expr& a : arms_of(e->args[0])) {
+      for (const Expr& b : arms_of(e->args[1])) out.push_back(with_args(e, {a, b}));
+    }
+  }
+  if (out.empty() || out.size() > kMostArms) return {e};
+  return out;
+}
+
+/// A sum that is linear in loop `id` and negative where p is; p itself where there is none.
+/// floor(x / k) >= n is x >= k*n, and floor(x / k) <= n is x < k*(n + 1).
+Poly without_quotient(const Poly& p, int id, const Facts& facts) {
+  for (const Poly::Term& t : p.terms()) {
+    const Expr& f = t.factors[0];
+    int64_t k = 0;
+    if (t.factors.size() != 1 || f->op != Op::kDiv || !mentions_loop(f, id)) continue;
+    if (!is_const(f->args[1], &k) || k <= 0) continue;
+    const Poly rest = p - Poly(t.coef) * Poly::atom(Expr(f));
+    if (rest.mentions_loop(id)) continue;
+    const Poly x = Poly::of(f->args[0], &facts);
+    if (t.coef > 0) return x - Poly(k) * ceil_div(Poly() - rest, t.coef, &facts);
+    return Poly(k) * floor_div(rest, -t.coef, &facts) + Poly(k - 1) - x;
+  }
+  return p;
+}
 
 Slack slack_of(const Span& a, const Span& b, int64_t strict) {
   const Poly one(1);
@@ -82,21 +120,27 @@ void Partition::cuts_of_load(const Expr& load, const Stage& reader, const std::v
 void Partition::cuts_of_comparison(const Expr& e, const Stage& reader,
                                    const std::vector<Span>& spans, int id,
                                    std::vector<Poly>& cuts) {
-  const auto a = windows_.interval(e->args[0], spans, reader),
-             b = windows_.interval(e->args[1], spans, reader);
-  if (!a || !b) return;
-  const auto cut = [&](const Slack& slack) {
-    for (const Poly& p : {slack.most, slack.least}) {
-      const int64_t c = p.loop_coef(id);
-      const Poly rest = p - Poly(c) * Poly::atom(make_var("", id));
-      if (c == 0 || rest.mentions_loop(id)) continue;
-      cuts.push_back(c > 0 ? ceil_div(Poly() - rest, c, &facts_)
-                           : floor_div(rest, -c, &facts_) + Poly(1));
-    }
-  };
   const bool either = e->op == Op::kEq || e->op == Op::kNe;
-  cut(slack_of(*a, *b, e->op == Op::kLt ? 1 : 0));
-  if (either) cut(slack_of(*b, *a, 0));
+  for (const Expr& below : arms_of(e->args[0])) {
+    for (const Expr& above : arms_of(e->args[1])) {
+      const auto a = windows_.interval(below, spans, reader),
+                 b = windows_.interval(above, spans, reader);
+      if (!a || !b) continue;
+      cuts_of_slack(slack_of(*a, *b, e->op == Op::kLt ? 1 : 0), id, cuts);
+      if (either) cuts_of_slack(slack_of(*b, *a, 0), id, cuts);
+    }
+  }
+}
+
+void Partition::cuts_of_slack(const Slack& slack, int id, std::vector<Poly>& cuts) {
+  for (const Poly& left : {slack.most, slack.least}) {
+    const Poly p = without_quotient(left, id, facts_);
+    const int64_t c = p.loop_coef(id);
+    const Poly rest = p - Poly(c) * Poly::atom(make_var("", id));
+    if (c == 0 || rest.mentions_loop(id)) continue;
+    cuts.push_back(c > 0 ? ceil_div(Poly() - rest, c, &facts_)
+                         : floor_div(rest, -c, &facts_) + Poly(1));
+  }
 }
 
 /// Cuts loop `id` at the one multiple of the divisor that x comes to, in x / c and x % c. On either
@@ -139,14 +183,16 @@ std::vector<Piece> Partition::cut(Instance& in, int node, const Piece& piece) {
     std::vector<Span> spans;
     const auto look = [&](const Expr& e) {
       const bool guarded = e->op == Op::kLoad && e->guarded, quotient = is_index_quotient(e);
-      if (!guarded && !quotient && !is_index_comparison(e)) return;
+      const bool turns = is_index_extreme(e);
+      if (!guarded && !quotient && !turns && !is_index_comparison(e)) return;
       if (spans.empty()) spans = windows_.spans_inside(i);
       if (guarded) {
         cuts_of_load(e, s, spans, id, piece, cuts);
       } else if (quotient) {
         cuts_of_quotient(e, s, spans, id, piece, cuts);
       } else {
-        cuts_of_comparison(e, s, spans, id, cuts);
+        const Expr extreme = turns ? as_extreme(e) : e;
+        cuts_of_comparison(extreme, s, spans, id, cuts);
       }
     };
     visit(s.value, look);

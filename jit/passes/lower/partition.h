@@ -11,6 +11,11 @@ class Accesses;
 class LoopValues;
 class Windows;
 
+/// What is left of b - a >= (strict ? 1 : 0) when it holds for all values, and when for any.
+struct Slack {
+  ir::Poly least, most;
+};
+
 /// `partition L`: a loop cut where the conditions of its body change, so that each part has as few
 /// of them as possible.
 class Partition final : public LoweringPart {
@@ -18,8 +23,9 @@ class Partition final : public LoweringPart {
   Partition(LoweringContext& context, Accesses& accesses, LoopValues& values, Windows& windows)
       : LoweringPart(context), accesses_(accesses), values_(values), windows_(windows) {}
 
-  /// Cuts a loop where guarded loads, choices by index, indices that wrap around and conditions of
-  /// `where` change. Those of the stage count, and those of stages computed inside the loop:
+  /// Cuts a loop where guarded loads, choices by index and conditions of `where` change, and where
+  /// indices wrap around, are clamped or reflected. Those of the stage count, and those of stages
+  /// computed inside the loop:
   ///   for h: S    =>    for h in border: S;  for h in middle: S;  for h in border: S
   std::vector<Piece> cut(Instance& in, int node, const Piece& piece);
 
@@ -29,6 +35,7 @@ class Partition final : public LoweringPart {
                     int id, const Piece& piece, std::vector<ir::Poly>& cuts);
   void cuts_of_comparison(const ir::Expr& e, const ir::Stage& reader,
                           const std::vector<Span>& spans, int id, std::vector<ir::Poly>& cuts);
+  void cuts_of_slack(const Slack& slack, int id, std::vector<ir::Poly>& cuts);
   void cuts_of_quotient(const ir::Expr& e, const ir::Stage& reader, const std::vector<Span>& spans,
                         int id, const Piece& piece, std::vector<ir::Poly>& cuts);
 

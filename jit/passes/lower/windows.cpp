@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "jit/ir/extremes.h"
 #include "jit/ir/recurrence.h"
 #include "jit/passes/joins.h"
 #include "jit/passes/lower/accesses.h"
@@ -74,10 +75,11 @@ std::vector<Span> Windows::domain_of(int stage) {
 std::optional<Span> Windows::interval(const Expr& e, const std::vector<Span>& vars,
                                       const Stage& reader) {
   Instance none;
-  if (e->op == Op::kMin || e->op == Op::kMax) {
-    const auto a = interval(e->args[0], vars, reader), b = interval(e->args[1], vars, reader);
+  if (const Expr extreme = as_extreme(e)) {
+    const auto a = interval(extreme->args[0], vars, reader),
+               b = interval(extreme->args[1], vars, reader);
     if (!a || !b) return std::nullopt;
-    const auto bound = e->op == Op::kMin ? min : max;
+    const auto bound = extreme->op == Op::kMin ? min : max;
     const Poly lo = bound(a->lo, b->lo, &facts_);
     return Span{lo, bound(a->lo + a->extent, b->lo + b->extent, &facts_) - lo,
                 a->guessed || b->guessed};
@@ -102,7 +104,8 @@ std::optional<Span> Windows::interval(const Expr& e, const std::vector<Span>& va
         out.lo += Poly(t.coef) * accesses_.index(none, f);
         continue;
       }
-      if (t.factors.size() != 1 || (f->op != Op::kDiv && f->op != Op::kMod)) return std::nullopt;
+      const bool known = f->op == Op::kDiv || f->op == Op::kMod || as_extreme(f);
+      if (t.factors.size() != 1 || !known) return std::nullopt;
     }
     Span s;
     if (f->op == Op::kVar) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "jit/ir/extremes.h"
 #include "jit/passes/lower.h"
 #include "schedules/model/model.h"
 #include "schedules/space/rules/rule.h"
@@ -23,8 +24,8 @@ constexpr double kGain = 0.01;
 /// Fixed by: a border on either side.
 constexpr int64_t kShortest = 3;
 
-/// Variables of the stage that conditions depend on: indices of guarded loads, indices that wrap
-/// around, choices by index, what `where` says of indices.
+/// Variables of the stage that conditions depend on: indices of guarded loads, choices by index,
+/// what `where` says of indices. So do indices that wrap around, are clamped or reflected.
 std::set<std::string> tested_variables(const ir::Stage& s) {
   std::set<std::string> out;
   const auto look = [&](const ir::Expr& index) {
@@ -41,6 +42,8 @@ std::set<std::string> tested_variables(const ir::Stage& s) {
     const bool compares = e->op == ir::Op::kLt || e->op == ir::Op::kLe || e->op == ir::Op::kEq ||
                           e->op == ir::Op::kNe;
     if (compares && affine_of(e->args[0]) && affine_of(e->args[1])) look(e);
+    const bool loads = ir::any_node(e, [](const ir::Expr& x) { return x->op == ir::Op::kLoad; });
+    if (!loads && ir::as_extreme(e)) look(e);
     const bool wraps = (e->op == ir::Op::kDiv || e->op == ir::Op::kMod) && e->type == DType::kI64;
     if (wraps && affine_of(e->args[0])) look(e);
   };
@@ -149,10 +152,9 @@ bool apply_partition_borders(Plan& plan, const std::string& name) {
 
 const Rule cpu::kPartition = {
     "partition",
-    "Loops in whose first or last iterations an index leaves a tensor or wraps around, a choice by "
-    "index turns, or a `where` holds in part, run those apart, where the tests that the rest is "
-    "spared pay for the "
-    "copies of the body.",
+    "Loops in whose first or last iterations an index leaves a tensor, is clamped, reflected or "
+    "wraps around, a choice by index turns, or a `where` holds in part, run those apart, where the "
+    "tests that the rest is spared pay for the copies of the body.",
     apply_partition_borders,
     /*forwards=*/false,
     /*ordered=*/true,

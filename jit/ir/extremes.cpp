@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/ir/extremes.h"
+
+#include <memory>
+#include <utility>
+
+#include "jit/ir/functions/function.h"
+
+namespace hone::ir {
+
+Expr as_extreme(const Expr& e) {
+  if (e->type != DType::kI64) return {};
+  if (e->op == Op::kMin || e->op == Op::kMax) return e;
+  if (e->op != Op::kCall || e->fn->expansion != Expansion::kAbs) return {};
+  Node n;  // of a constant too: nothing is folded
+  n.op = Op::kMax;
+  n.args = {e->args[0], make_unary(Op::kNeg, e->args[0])};
+  return Expr(std::make_shared<const Node>(std::move(n)));
+}
+
+}  // namespace hone::ir
