@@ -148,6 +148,56 @@ TEST_CASE("select: elements near together, in rows that data choose") {
   }
 }
 
+TEST_CASE("select: positions that lanes compute") {
+  const Expr last = num(36);
+  const auto clamped = [&](const Expr& at) {
+    return ir::make_binary(Op::kMax, num(0), ir::make_binary(Op::kMin, last, at));
+  };
+  for (const DType type : {DType::kF32, DType::kF64, DType::kBF16, DType::kI8, DType::kBool}) {
+    for (const DType index : {DType::kI64, DType::kI32, DType::kF32}) {
+      for (const Mark mark : kMarks) {
+        for (const int64_t n : {3, 16, 40}) {
+          NestMaker t;
+          const int i = t.loop("i"), j = t.loop("j");
+          const int ids = t.tensor("ids", index, num(n));
+          const int x = t.tensor("X", type, num(5 * 37)), y = t.tensor("Y", type, num(10 * n));
+          const Expr id = ir::make_cast(DType::kI64, t.load(ids, t.var(j)));
+          const Expr row = t.var(i) * num(37), to = t.var(i) * num(n) + t.var(j);
+          const Expr turned = ir::make_select(less(id, num(5)), num(36) - id, id - num(5));
+          const Expr at = id * num(3) - num(6);
+          const Expr inside = both(at_most(num(0), at), less(at, num(37)));
+          const Expr otherwise = is_float(type) ? real(1, type) : ir::make_int(1, type);
+          t.launch(i, num(5),
+                   {ir::make_for(j, mark, num(0), num(n),
+                                 {ir::make_store(y, to, t.load(x, row + clamped(turned))),
+                                  ir::make_store(y, to + num(5 * n),
+                                                 t.guarded(x, row + at, inside, otherwise))})});
+          check(t, std::string(name_of(type)) + " at " + std::string(name_of(index)));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("select: of a vector of checks the first that fails is told") {
+  for (const DType type : {DType::kI64, DType::kI32, DType::kU8}) {
+    for (const int64_t most : {3, 14, 15}) {  // often, seldom, never
+      for (const bool dynamic : {false, true}) {
+        NestMaker t;
+        const int i = t.loop("i"), j = t.loop("j");
+        const Expr n = dynamic ? t.dim("N", 1, 99, 37) : num(37);
+        const int ids = t.tensor("ids", type, num(5) * n);
+        const Expr id = ir::make_cast(DType::kI64, t.load(ids, t.var(i) * n + t.var(j)));
+        const Expr position = (num(4) - t.var(i)) * num(500) + t.var(j) * num(3);
+        t.launch(i, num(5),
+                 {ir::make_for(j, Mark::kVector, num(0), n,
+                               {ir::make_check(at_most(id, num(most)), position)})});
+        check(t, std::string(name_of(type)) + " to " + std::to_string(most));
+      }
+    }
+  }
+}
+
 TEST_CASE("select: reads that may leave the tensor") {
   for (const DType type : {DType::kF32, DType::kF64, DType::kBF16, DType::kI32, DType::kU8}) {
     for (const Mark mark : kMarks) {

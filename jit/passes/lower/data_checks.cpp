@@ -24,6 +24,33 @@ struct CheckLoop {
   Poly begin, end;
 };
 
+/// Loops with bounds of their own in the order of positions: so data are read as they lie.
+void put_in_memory_order(std::vector<CheckLoop>& nest, const Expr& position) {
+  const auto depends = [&](const Poly& bound) {
+    return std::any_of(nest.begin(), nest.end(),
+                       [&](const CheckLoop& l) { return mentions_loop(bound.expr(), l.id); });
+  };
+  for (const CheckLoop& l : nest) {
+    if (depends(l.begin) || depends(l.end) || !slope_in(position, l.id)) return;
+  }
+  std::stable_sort(nest.begin(), nest.end(), [&](const CheckLoop& a, const CheckLoop& b) {
+    return *slope_in(position, a.id) > *slope_in(position, b.id);
+  });
+}
+
+/// Whether a loop over a check's innermost variable goes up in memory and in positions.
+bool runs_as_vectors(const Expr& condition, const Expr& position, int loop) {
+  bool together = true, runs = false;
+  visit(condition, [&](const Expr& e) {
+    if (e->op != Op::kLoad) return;
+    const auto step = slope_in(e->args[0], loop);
+    together &= step && (*step == 0 || *step == 1);
+    runs |= step == 1;
+  });
+  const auto up = slope_in(position, loop);
+  return together && runs && up && *up >= 0;
+}
+
 StmtRef loop(const CheckLoop& l, StmtRef body) {
   return make_for(l.id, l.mark, l.begin.expr(), l.end.expr(), {std::move(body)});
 }
@@ -179,7 +206,12 @@ StmtRef DataChecks::walk_check(const Check& c, const Launch& launch, Poly& block
   for (const Expr& t : tests) {
     condition = make_binary(Op::kOr, make_unary(Op::kNot, t), condition);
   }
-  StmtRef inner = make_check(std::move(condition), accesses_.index(in, c.position).expr());
+  const Expr position = accesses_.index(in, c.position).expr();
+  if (launch.mark == Mark::kSerial) put_in_memory_order(nest, position);
+  if (!target_.is_cuda() && !nest.empty() && runs_as_vectors(condition, position, nest.back().id)) {
+    nest.back().mark = Mark::kVector;
+  }
+  StmtRef inner = make_check(std::move(condition), position);
   for (size_t v = nest.size(); v-- > 0;) inner = loop(nest[v], std::move(inner));
   return inner;
 }

@@ -37,6 +37,13 @@ Value Loads::load_guarded(const ir::Expr& e) {
     together = stride.is_constant() && (stride.constant == 1 || (stride.constant == 0 && wide()));
   }
   const bool whole = lanes_.count * size >= 16;
+  // Without masks of their own, vectors of positions lose to branches, unless those are dear.
+  if (!(together || apart) && (wide() || positions_.is_dear(e->args[0])) &&
+      positions_.can_compute(e->args[0], &e->args[1])) {
+    const Value mask = value(e->args[1]), otherwise = value(e->args[2]);
+    const Value found = positions_.load(e->id, e->args[0], &e->args[1]);
+    return masks_.blend(mask, masks_.loaded(found, e->id), otherwise);
+  }
   if (lanes_.count == 1 || !(together || apart) || (!wide() && (size < 4 || !whole))) {
     return load_branched(e);
   }
@@ -150,6 +157,10 @@ Value Loads::load_gather(const ir::Expr& e) {
     at_lane(i, [&] { offset = indices_.affine(e->args[0]); });
     return offset;
   };
+  if (positions_.is_dear(e->args[0]) && positions_.can_compute(e->args[0], nullptr) &&
+      !positions_.known_apart(e->args[0])) {
+    return masks_.loaded(positions_.load(e->id, e->args[0], nullptr), e->id);
+  }
   if (loads_by_lane(e->args[0])) {
     // One at a time: few of the indices live at once.
     const Value elements =

@@ -11,6 +11,7 @@
 #include "jit/x86/select/masks.h"
 #include "jit/x86/select/memory.h"
 #include "jit/x86/select/part.h"
+#include "jit/x86/select/positions.h"
 #include "jit/x86/select/tiles.h"
 #include "jit/x86/select/vectors.h"
 
@@ -21,7 +22,7 @@ class Loads final : public SelectionPart {
  public:
   Loads(Context& context, Indices& indices, Addresses& addresses, Integers& integers,
         Vectors& vectors, Masks& masks, Conditions& conditions, Gathers& gathers, Memory& memory,
-        Tiles& tiles)
+        Positions& positions, Tiles& tiles)
       : SelectionPart(context),
         indices_(indices),
         addresses_(addresses),
@@ -31,6 +32,7 @@ class Loads final : public SelectionPart {
         conditions_(conditions),
         gathers_(gathers),
         memory_(memory),
+        positions_(positions),
         tiles_(tiles) {}
 
   Value load(const ir::Expr& e);
@@ -64,6 +66,7 @@ class Loads final : public SelectionPart {
   Conditions& conditions_;
   Gathers& gathers_;
   Memory& memory_;
+  Positions& positions_;
   Tiles& tiles_;
 };
 

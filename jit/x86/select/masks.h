@@ -32,6 +32,8 @@ class Masks final : public SelectionPart {
   Value negated(const Value& x);
   Value blend(const Value& mask, const Value& then, const Value& otherwise);
   Value compare(ir::Op op, const Value& a, const Value& b);
+  /// The number of the first lane that is on, of those that exist; jumps to `none` where none is.
+  Reg first_lane(const Value& mask, int none);
   Value unordered(const Value& v);
   Value of_bytes(const Value& bytes);
   /// Elements of a buffer as a value: bools become masks.

@@ -151,23 +151,41 @@ void Selector::walk_lane_if(const ir::IfStmt& s) {
 void Selector::check(const ir::CheckStmt& s) {
   bool holds = false;
   if (conditions_.decided(s.condition, holds) && holds) return;
-  if (lanes_.loop >= 0) refuse("a check inside a vector loop");
+  if (lanes_.loop >= 0) return check_lanes(s);
   const int bad = code_.lir.label(), fine = code_.lir.label();
-  const auto failing = [&] {
-    const Reg position = indices_.gpr(indices_.affine(s.position));
-    const Reg status =
-        code_.define(RegClass::kGpr, 8, X86::mov, {mem(argument(ir::ArgsLayout::kStatus))});
-    Mem m;
-    m.base = status;
-    code_.emit(X86::cmp, {mem(m), greg(position)});
-    code_.emit(Pseudo::jump_le, {imm(fine)});
-    code_.emit(X86::mov, {mem(m), greg(position)});
-  };
   integers_.branch_unless(s.condition, bad);
   code_.emit(Pseudo::jump, {imm(fine)});
   code_.emit(Pseudo::label, {imm(bad)});
-  branch(0, failing);
+  branch(0, [&] { report(indices_.affine(s.position), fine); });
   code_.emit(Pseudo::label, {imm(fine)});
+}
+
+void Selector::check_lanes(const ir::CheckStmt& s) {
+  const int32_t lane = Factor::make(Factor::kLane, 0);
+  const int fine = code_.lir.label();
+  Affine position;
+  const bool known = indices_.lane_index(s.position, position);
+  const Affine step = position.coefficient_of(lane);
+  if (!known || !step.is_constant() || step.constant < 0) {
+    refuse("a check whose positions do not go up from lane to lane");
+  }
+  const Reg first = masks_.first_lane(masks_.negated(value(s.condition)), fine);
+  branch(0, [&] {
+    const Affine lanes_before = Affine::of_factor(Factor::make(Factor::kReg, first.id));
+    report(position.without(lane) + scaled(lanes_before, step.constant), fine);
+  });
+  code_.emit(Pseudo::label, {imm(fine)});
+}
+
+void Selector::report(const Affine& position, int done) {
+  const Reg at = indices_.gpr(position);
+  const Reg status =
+      code_.define(RegClass::kGpr, 8, X86::mov, {mem(argument(ir::ArgsLayout::kStatus))});
+  Mem m;
+  m.base = status;
+  code_.emit(X86::cmp, {mem(m), greg(at)});
+  code_.emit(Pseudo::jump_le, {imm(done)});
+  code_.emit(X86::mov, {mem(m), greg(at)});
 }
 
 void Selector::vector_by_guard(const ir::ForStmt& s, const Affine& extent, const ir::Expr& guard) {

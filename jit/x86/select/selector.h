@@ -54,6 +54,11 @@ class Selector final : public SelectionPart {
   void walk_lane_if(const ir::IfStmt& s);
   /// Lowers the status word to `value` unless the condition holds.
   void check(const ir::CheckStmt& s);
+  /// The same for all lanes of a vector loop: of those that fail, the first has the lowest
+  /// position.
+  void check_lanes(const ir::CheckStmt& s);
+  /// Lowers the status word to `position` where that is lower; jumps to `done` where it is not.
+  void report(const Affine& position, int done);
   /// Branches once on a guard for the whole vector loop. A masked load whose lanes are all off is
   /// cheap only where the address exists. Elsewhere the processor spends hundreds of cycles on not
   /// faulting.

@@ -105,8 +105,13 @@ void Surveys::collect(const ir::Stmt& s, int variable, Survey& out) const {
     }
     return;
   }
-  ir::visit(s, ir::Overloaded{store, loop, choice, [&](const ir::CheckStmt&) { out.unfit = true; },
-                              [](const ir::SequenceStmt&) {}, [](const ir::PrefetchStmt&) {},
+  const auto check = [&](const ir::CheckStmt& x) {
+    out.bytes = std::max(out.bytes, lane_bytes(x.condition, variable));
+    out.indexed |= has_load(x.position);
+    look(x.condition);
+  };
+  ir::visit(s, ir::Overloaded{store, loop, choice, check, [](const ir::SequenceStmt&) {},
+                              [](const ir::PrefetchStmt&) {},
                               [&](const ir::GpuStmt&) { out.unfit = true; }});
   for (const ir::StmtRef& child : s.body) collect(*child, variable, out);
 }
