@@ -369,6 +369,9 @@ std::optional<Step> RandomSchedules::propose(const ir::Program& p, bool marks) {
   if (!marks && s.relations.empty()) {
     if (ir::sums_products(s) && chance(ir::product_factors(s.value).size() > 2 ? 40 : 5))
       return propose_factor(s);
+    const bool sums = s.reduce == ir::Reduce::kSum && is_int(s.accumulate);
+    if (sums && chance(s.value->op == ir::Op::kMul ? 20 : 3))
+      return step::expand(s.name, fresh("E"));
     if (chance(20)) return propose_collapse(s);
   }
   if (marks) return propose_mark(p, s);

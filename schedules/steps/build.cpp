@@ -199,6 +199,13 @@ Step factor(std::string stage, const std::vector<size_t>& factors, std::string p
       .done();
 }
 
+Step expand(std::string stage, std::string partial) {
+  return StepBuilder(kExpand)
+      .set("stage", std::move(stage))
+      .set("partial", std::move(partial))
+      .done();
+}
+
 Step split_reduction(const ir::Place& loop, Number factor, std::string partial) {
   return StepBuilder(kSplitReduction)
       .set("loop", loop)

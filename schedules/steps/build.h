@@ -59,6 +59,7 @@ Step stage(std::string tensor, const ir::Place& place, std::string copy, CopyOpt
 Step rfactor(const ir::Place& loop, std::string partial);
 /// `factors`: positions in the product that `stage` sums, from 0.
 Step factor(std::string stage, const std::vector<size_t>& factors, std::string partial);
+Step expand(std::string stage, std::string partial);
 Step split_reduction(const ir::Place& loop, Number factor, std::string partial);
 /// `part`: the end of the names of the stages that it makes.
 Step running(const ir::Place& loop, Number factor, std::string part);

@@ -71,7 +71,13 @@ std::optional<Range> leaves_by(const ir::Program& p, const ir::Stage& s, const i
   return before && after ? std::optional(Range{-*before, *after}) : std::nullopt;
 }
 
-bool is_constant(const ir::Expr& e) { return e->op == ir::Op::kInt || e->op == ir::Op::kFloat; }
+/// One value for all elements; of a tensor that is copied at bind, a number known by then.
+bool fills_all(const ir::Expr& e, const ir::Buffer& tensor) {
+  return !ir::any_node(e, [&](const ir::Expr& x) {
+    return x->op == ir::Op::kVar || x->op == ir::Op::kLoad ||
+           (tensor.constant && !x->args.empty()) || (tensor.constant && x->op == ir::Op::kScalar);
+  });
+}
 
 }  // namespace
 
@@ -84,7 +90,7 @@ std::optional<Padding> padding_for(const ir::Program& p, const std::vector<size_
   const auto look = [&](const ir::Stage& s, const ir::Expr& load) {
     if (!load->guarded) return;
     const ir::Expr& fill = load->args.back();
-    possible = possible && is_constant(fill) && (!out.fill || equal(out.fill, fill));
+    possible = possible && fills_all(fill, tensor) && (!out.fill || equal(out.fill, fill));
     out.fill = fill;
     for (size_t d = 0; d < tensor.shape.size(); ++d) {
       int64_t extent = 0;

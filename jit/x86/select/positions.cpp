@@ -97,8 +97,7 @@ Value Positions::load(int buffer, const ir::Expr& index, const ir::Expr* conditi
 
 Value Positions::load_part(int buffer, const ir::Expr& index, const ir::Expr* condition) {
   const Sum sum = split(index);
-  const Mem start =
-      addresses_.address(buffer, sum.same ? indices_.affine(sum.same) : Affine());
+  const Mem start = addresses_.address(buffer, sum.same ? indices_.affine(sum.same) : Affine());
   const Value positions = value(sum.apart ? sum.apart : ir::make_int(0));
   const Value holds = condition != nullptr ? value(*condition) : Value{};
   const Value* const mask = condition != nullptr ? &holds : nullptr;
