@@ -152,21 +152,16 @@ int CodeWriter::place(RegClass cls, int level, bool loaded) {
   }
   // Ahead of plain code it would wait in a register for what comes before it there.
   while (at < depth() && scopes_[at + 1].kind == Scope::kPlain && scopes_[at + 1].certain) ++at;
-  at = std::max(at, inside_branch(at));
+  // Ahead of a branch that may not be taken it pays only where it leaves a loop as well.
+  int branch = at;
+  bool leaves = false;
+  for (int d = at + 1; d <= depth(); ++d) {
+    leaves |= scopes_[d].kind == Scope::kLoop;
+    if (scopes_[d].kind == Scope::kBranch && !scopes_[d].certain) branch = d;
+  }
+  if (!leaves) at = branch;
   for (int d = at + 1; d <= depth(); ++d) ++count(scopes_[d]);
   return at;
-}
-
-/// The branch that a value stays in rather than go to level `at`. Ahead of a branch that may not be
-/// taken it pays only where it leaves a loop as well. -1: none.
-int CodeWriter::inside_branch(int at) const {
-  int inside = -1;
-  for (int d = at + 1; d <= depth(); ++d) {
-    const Scope& s = scopes_[static_cast<size_t>(d)];
-    if (s.kind == Scope::kLoop) return -1;
-    if (s.kind == Scope::kBranch && !s.certain) inside = d;
-  }
-  return inside;
 }
 
 int32_t CodeWriter::enter(const ValueKey& key, uint64_t hash, Reg reg, int level) {

@@ -156,7 +156,6 @@ class CodeWriter {
   int32_t enter(const ValueKey& key, uint64_t hash, Reg reg, int level);
   int level_of(const std::initializer_list<Operand>& sources, Reg mask, Reg start) const;
   int place(RegClass cls, int level, bool loaded = false);
-  int inside_branch(int at) const;
   CodeList& list_at(int level) { return level == depth() ? top().body : scopes_[level + 1].pre; }
   int loop_depth() const;
   bool crowded() const;

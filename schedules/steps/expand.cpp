@@ -57,7 +57,8 @@ std::vector<Monomial> multiplied_out(const ir::Expr& e) {
 std::string objection_expand(const ir::Stage& s) {
   if (s.reduce != ir::Reduce::kSum) return "stage " + s.name + " is not a sum";
   if (!is_int(s.accumulate) || s.value->type != s.accumulate) {
-    return "stage " + s.name + " does not sum integers of the type in which it accumulates; others "
+    return "stage " + s.name +
+           " does not sum integers of the type in which it accumulates; others "
            "are not the same when summed apart";
   }
   if (!s.relations.empty() || !s.factored.empty() || !s.at.root()) {
@@ -115,9 +116,8 @@ class Expansion {
     }
     // Equal terms are one of them and their number.
     for (const ir::IndexVar& v : s_.rvars) {
-      const bool decides = std::any_of(inside.begin(), inside.end(), [&](const ir::Expr& f) {
-        return mentions_var(f, v.name);
-      });
+      const bool decides = std::any_of(inside.begin(), inside.end(),
+                                       [&](const ir::Expr& f) { return mentions_var(f, v.name); });
       if (!decides) out.push_back(make_cast(s_.accumulate, count_of(v)));
     }
     if (!inside.empty()) out.insert(out.begin(), sum_of(ir::product_of(inside)));

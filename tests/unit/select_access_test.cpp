@@ -148,6 +148,26 @@ TEST_CASE("select: elements near together, in rows that data choose") {
   }
 }
 
+TEST_CASE("select: both elements of pairs come from one whole vector") {
+  NestMaker t;
+  const int i = t.loop("i"), j = t.loop("j");
+  const int x = t.tensor("X", DType::kF32, num(7 * 32)),
+            y = t.tensor("Y", DType::kF32, num(7 * 32));
+  const Expr pair = ir::make_binary(Op::kDiv, t.var(j), num(2)) * num(2), row = t.var(i) * num(32);
+  t.launch(
+      i, num(7),
+      {ir::make_for(j, Mark::kVector, num(0), num(32),
+                    {ir::make_store(y, row + t.var(j),
+                                    t.load(x, row + pair) - t.load(x, row + pair + num(1)))})});
+  check(t, "pairs");
+  for (const ir::Target& target : runnable_targets()) {
+    const NestRun run = check_nest(t, target);
+    // No part of a vector under a mask, no element on its own.
+    CHECK_MESSAGE(run.lir.find("kmovq") == std::string::npos, run.lir);
+    CHECK_MESSAGE(run.lir.find("vinsertps") == std::string::npos, run.lir);
+  }
+}
+
 TEST_CASE("select: positions that lanes compute") {
   const Expr last = num(36);
   const auto clamped = [&](const Expr& at) {

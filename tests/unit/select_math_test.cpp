@@ -110,12 +110,11 @@ TEST_CASE("select: what only large angles need is behind their branch") {
   const int i = t.loop("i"), j = t.loop("j");
   const int y = t.tensor("Y", DType::kF32, 7 * 16);
   const ir::Expr at = t.var(i) * ir::make_int(16) + t.var(j);
-  const ir::Expr value =
-      ir::make_call(ir::function_named("cos"), {ir::make_cast(DType::kF32, at)});
+  const ir::Expr value = ir::make_call(ir::function_named("cos"), {ir::make_cast(DType::kF32, at)});
   const ir::Expr some = ir::make_binary(ir::Op::kLt, t.var(i), ir::make_int(5));
-  t.launch(i, ir::make_int(7),
-           {ir::make_if(some, t.loop_over(j, ir::Mark::kVector, 16,
-                                          {ir::make_store(y, at, value)}))});
+  t.launch(
+      i, ir::make_int(7),
+      {ir::make_if(some, t.loop_over(j, ir::Mark::kVector, 16, {ir::make_store(y, at, value)}))});
   for (const ir::Target& target : runnable_targets()) {
     const NestRun run = check_nest(t, target);
     CHECK_MESSAGE(run.error.empty(), run.error);

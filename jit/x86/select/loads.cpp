@@ -37,8 +37,8 @@ Value Loads::load_guarded(const ir::Expr& e) {
     together = stride.is_constant() && (stride.constant == 1 || (stride.constant == 0 && wide()));
   }
   const bool whole = lanes_.count * size >= 16;
-  // Without masks of their own, vectors of positions lose to branches, unless those are dear.
-  if (!(together || apart) && (wide() || positions_.is_dear(e->args[0])) &&
+  // Branches that mostly go one way cost less, unless each lane has much to compute.
+  if (!(together || apart) && positions_.is_dear(e->args[0]) &&
       positions_.can_compute(e->args[0], &e->args[1])) {
     const Value mask = value(e->args[1]), otherwise = value(e->args[2]);
     const Value found = positions_.load(e->id, e->args[0], &e->args[1]);
@@ -157,7 +157,9 @@ Value Loads::load_gather(const ir::Expr& e) {
     at_lane(i, [&] { offset = indices_.affine(e->args[0]); });
     return offset;
   };
-  if (positions_.is_dear(e->args[0]) && positions_.can_compute(e->args[0], nullptr) &&
+  // AVX2 takes each lane out of vectors again, which only what comes from memory is worth.
+  const bool in_lanes = wide() || loads_by_lane(e->args[0]);
+  if (in_lanes && positions_.is_dear(e->args[0]) && positions_.can_compute(e->args[0], nullptr) &&
       !positions_.known_apart(e->args[0])) {
     return masks_.loaded(positions_.load(e->id, e->args[0], nullptr), e->id);
   }

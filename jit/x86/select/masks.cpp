@@ -251,26 +251,24 @@ Value Masks::compare(Op op, const Value& a, const Value& b) {
 }
 
 Reg Masks::first_lane(const Value& mask, int none) {
-  const int element = wide() ? 1 : mask.element == 0 ? widest_element() : mask.element;
+  const int each = wide() ? 1 : mask.element == 0 ? widest_element() : mask.element;
   Reg bits;
   if (wide()) {
     const Reg exist = lanes_.partial() ? active() : lane_bits(lanes_.count);
     const Value on = logic(Op::kAnd, mask, {exist, DType::kBool, 0});
     bits = code_.define(RegClass::kGpr, 8, X86::kmovq, {kreg(on.reg)});
   } else {
-    const Value on = as_element(mask, element);
-    const Reg all = code_.define(RegClass::kGpr, 4, X86::vpmovmskb, {vreg(on.reg, width_of(on))});
-    const auto bytes = static_cast<uint64_t>(lanes_.count * element);
-    bits = bytes == 32 ? all
-                       : code_.update(RegClass::kGpr, 4, all, X86::and_,
-                                      {imm(static_cast<int64_t>((uint64_t{1} << bytes) - 1))});
+    const Value on = as_element(mask, each);
+    const int all = lanes_.count * each;
+    const auto lanes = static_cast<int64_t>((uint64_t{1} << all) - 1);
+    bits = code_.define(RegClass::kGpr, 4, X86::vpmovmskb, {vreg(on.reg, width_of(on))});
+    if (all < 32) bits = code_.update(RegClass::kGpr, 4, bits, X86::and_, {imm(lanes)});
   }
   code_.emit(X86::test, {greg(bits), greg(bits)});
   code_.emit(Pseudo::jump_eq, {imm(none)});
   const Reg first = code_.define(RegClass::kGpr, 8, X86::tzcnt, {greg(bits)});
-  if (element == 1) return first;
-  return code_.update(RegClass::kGpr, 8, first, X86::shr,
-                      {imm(std::countr_zero(static_cast<unsigned>(element)))});
+  const int shift = std::countr_zero(static_cast<unsigned>(each));
+  return shift == 0 ? first : code_.update(RegClass::kGpr, 8, first, X86::shr, {imm(shift)});
 }
 
 Value Masks::unordered(const Value& v) {

@@ -46,7 +46,7 @@ class Selection final : public Root {
   LaneFolds folds_{context_, vectors_, masks_, arithmetic_};
   Conditions conditions_{context_, indices_, integers_, vectors_, masks_, arithmetic_};
   Streams streams_{context_, indices_, addresses_};
-  Spreads spreads_{context_, addresses_, masks_};
+  Spreads spreads_{context_, indices_, addresses_, masks_};
   Gathers gathers_{context_, addresses_, vectors_, masks_, spreads_};
   Memory memory_{context_, addresses_, vectors_, masks_, streams_, gathers_};
   Transposes transposes_{context_};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "jit/ir/integers.h"
 #include "jit/x86/select/by_size.h"
 
 namespace hone::jit {
@@ -88,13 +89,32 @@ bool Spreads::pick(int buffer, const Affine& first, const std::vector<int64_t>& 
   if (lanes_.count == 1 || span * size > width(type)) return false;
   // Nothing moves bytes across 16 of them, nor pairs before AVX-512.
   if (span * size > 16 && (size == 1 || (size == 2 && !wide()))) return false;
+  int bytes = static_cast<int>(span) * size;
+  Affine from = first + Affine::of(*least);
+  const int whole = bytes <= 16 ? 16 : bytes <= 32 ? 32 : 64;
+  const int64_t more = bytes < whole ? before(buffer, from, span, whole / size) : -1;
+  if (more >= 0) {
+    from = from - Affine::of(more);
+    bytes = whole;
+  }
   std::vector<int64_t> within;
-  for (const int64_t p : places) within.push_back(p - *least);
-  const int bytes = static_cast<int>(span) * size;
-  const Reg all = exactly(buffer, first + Affine::of(*least), bytes);
+  for (const int64_t p : places) within.push_back(p - *least + std::max<int64_t>(more, 0));
+  const Reg all = exactly(buffer, from, bytes);
   if (!all.valid()) return false;
   out = {shuffled(all, bytes, size, within), type, size};
   return true;
+}
+
+int64_t Spreads::before(int buffer, const Affine& first, int64_t span, int64_t count) const {
+  int64_t least = 0, most = 0, elements = 0;
+  if (!ir::is_const(nest_.buffers[buffer].elements, &elements)) return -1;
+  if (!indices_.range_of(first, least, most)) return -1;
+  const int64_t aligned = ir::floor_mod_of(first.constant, count);
+  for (const int64_t more : {aligned, int64_t{0}, count - span}) {
+    const bool holds = more + span <= count;
+    if (holds && least - more >= 0 && most - more + count <= elements) return more;
+  }
+  return -1;
 }
 
 Reg Spreads::exactly(int buffer, const Affine& first, int bytes) {

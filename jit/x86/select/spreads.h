@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "jit/x86/select/addresses.h"
+#include "jit/x86/select/indices.h"
 #include "jit/x86/select/masks.h"
 #include "jit/x86/select/part.h"
 
@@ -14,8 +15,8 @@ namespace hone::jit {
 /// a shuffle.
 class Spreads final : public SelectionPart {
  public:
-  Spreads(Context& context, Addresses& addresses, Masks& masks)
-      : SelectionPart(context), addresses_(addresses), masks_(masks) {}
+  Spreads(Context& context, Indices& indices, Addresses& addresses, Masks& masks)
+      : SelectionPart(context), indices_(indices), addresses_(addresses), masks_(masks) {}
 
   /// Every `stride`-th element from `first` on; false where a shuffle does not do it.
   bool load(int buffer, const Affine& first, int64_t stride, Value& out);
@@ -27,6 +28,10 @@ class Spreads final : public SelectionPart {
   /// The first `bytes` from `first` on, and no other; an invalid register where that takes a mask
   /// that there is not.
   Reg exactly(int buffer, const Affine& first, int bytes);
+  /// A vector of `count` with the `span` elements from `first` on, and none outside of the buffer:
+  /// how many elements before `first` it begins. -1 where there is none for sure. Where it can, it
+  /// begins at a multiple of vectors, as others do.
+  int64_t before(int buffer, const Affine& first, int64_t span, int64_t count) const;
   /// Elements of a vector of `bytes` by their numbers in it.
   Reg shuffled(Reg from, int bytes, int size, const std::vector<int64_t>& places);
   /// 16 bytes in each 16 bytes of a vector of lanes.
@@ -38,6 +43,7 @@ class Spreads final : public SelectionPart {
   /// first, so that it ends with the last element wanted.
   Reg every_second(int buffer, const Affine& first);
 
+  Indices& indices_;
   Addresses& addresses_;
   Masks& masks_;
 };
