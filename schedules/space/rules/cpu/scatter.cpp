@@ -72,6 +72,19 @@ bool ask_ahead(Plan& plan, const std::string& name, const std::string& loop, int
   return plan.add(step::prefetch(b.name, {name, loop}, asked));
 }
 
+/// The index among those by which places are looked up along which results are neighbours, and so
+/// are terms; "" where there is none. The terms of a row's elements are then taken in turn.
+std::string neighbours(const Plan& plan, const std::string& name, const Indices& all) {
+  const StageFacts facts = plan.facts(name);
+  for (const std::string& v : all.given) {
+    const bool terms = std::all_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
+      return a.gathers || std::abs(a.stride(v)) <= 1;
+    });
+    if (terms && facts.store.stride(v) == 1 && facts.extent(v) > 1) return v;
+  }
+  return {};
+}
+
 bool apply_scatter(Plan& plan, const std::string& name) {
   const Indices all = indices_of(plan.stage(name));
   if (all.scattered.empty()) return plan.declines("no term tells where it goes");
@@ -80,13 +93,18 @@ bool apply_scatter(Plan& plan, const std::string& name) {
   std::vector<ir::Place> scattered;
   for (const std::string& v : all.scattered) scattered.push_back({name, v});
   if (!plan.add(step::scatter(scattered))) return false;
-  std::vector<std::string> along = all.along, inner;
+  std::vector<std::string> along = all.along;
   std::stable_sort(along.begin(), along.end(), [&](const std::string& a, const std::string& b) {
     return std::abs(facts.store.stride(a)) > std::abs(facts.store.stride(b));
   });
   const std::string row =
       along.empty() || facts.store.stride(along.back()) != 1 ? "" : along.back();
+  const bool copied = !plan.stage(name).factored.empty();
+  // What is only stored waits for nothing; what is read before is asked for ahead, term by term.
+  const bool stored = plan.stage(name).reduce == ir::Reduce::kLast && row.empty() && !copied;
+  const std::string inner = stored ? neighbours(plan, name, all) : "";
   std::vector<std::string> order = all.given;
+  std::erase(order, inner);
   const std::string parts = row.empty() || !all.given.empty() ? "" : cut_row(plan, name, row);
   if (!parts.empty()) order.push_back(parts);
   order.insert(order.end(), all.scattered.begin(), all.scattered.end());
@@ -105,7 +123,7 @@ bool apply_scatter(Plan& plan, const std::string& name) {
     if (is_reduction(s, l.name)) terms = l.name;
   }
   const int64_t each = row.empty() ? 1 : plan.facts(name).extent(row);
-  const bool copied = !s.factored.empty();
+  if (!inner.empty()) order.push_back(plan.loop_of(name, inner));
   if (!row.empty()) order.push_back(plan.loop_of(name, row));
   const int64_t vectors = kRowVectors * plan.lanes(widest_type(plan.program(), s));
   if (each > vectors) {
@@ -115,7 +133,7 @@ bool apply_scatter(Plan& plan, const std::string& name) {
     order.push_back(h.inner);
   }
   if (!order_loops(plan, name, order)) return false;
-  if (!copied && !ask_ahead(plan, name, terms, each)) return false;
+  if (!copied && inner.empty() && !ask_ahead(plan, name, terms, each)) return false;
   return each < 2 || plan.add(step::vectorize({name, order.back()}));
 }
 
