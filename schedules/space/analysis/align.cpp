@@ -2,6 +2,7 @@
 #include "schedules/space/analysis/align.h"
 
 #include <algorithm>
+#include <set>
 
 namespace hone::schedules {
 
@@ -20,18 +21,31 @@ std::map<std::string, std::string> alignment(const ir::Stage& producer, const ir
   return out;
 }
 
-bool pointwise(const ir::Stage& producer, const ir::Stage& consumer) {
-  const auto follows = alignment(producer, consumer);
+namespace {
+
+/// True when all variables of the producer follow variables of the consumer, each another one.
+bool follow_apart(const std::map<std::string, std::string>& follows, const ir::Stage& producer) {
   if (follows.size() != producer.vars.size() || follows.size() != producer.out_index.size()) {
     return false;
   }
-  for (const auto& [own, theirs] : follows) {
-    if (consumer.is_reduction_var(theirs)) return false;
-    for (const auto& [own2, theirs2] : follows) {
-      if (own != own2 && theirs == theirs2) return false;
-    }
-  }
-  return true;
+  std::set<std::string> followed;
+  return std::all_of(follows.begin(), follows.end(),
+                     [&](const auto& pair) { return followed.insert(pair.second).second; });
+}
+
+}  // namespace
+
+bool pointwise(const ir::Stage& producer, const ir::Stage& consumer) {
+  const auto follows = alignment(producer, consumer);
+  return follow_apart(follows, producer) &&
+         std::none_of(follows.begin(), follows.end(),
+                      [&](const auto& pair) { return consumer.is_reduction_var(pair.second); });
+}
+
+bool makes_terms(const ir::Stage& producer, const ir::Stage& consumer) {
+  return !consumer.rvars.empty() &&
+         producer.vars.size() == consumer.vars.size() + consumer.rvars.size() &&
+         follow_apart(alignment(producer, consumer), producer);
 }
 
 std::string follower(const std::map<std::string, std::string>& alignment, const std::string& var) {

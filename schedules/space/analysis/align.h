@@ -17,6 +17,10 @@ std::map<std::string, std::string> alignment(const ir::Stage& producer, const ir
 /// True when each point of the consumer reads the producer at the point of the same variables only.
 bool pointwise(const ir::Stage& producer, const ir::Stage& consumer);
 
+/// True when each result of the producer is one term of the reducing consumer. Its variables are
+/// then all of the consumer's, reduced ones as well.
+bool makes_terms(const ir::Stage& producer, const ir::Stage& consumer);
+
 /// The variable of the producer that follows `var`, or "".
 std::string follower(const std::map<std::string, std::string>& alignment, const std::string& var);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "schedules/space/analysis/align.h"
 #include "schedules/space/analysis/crossing.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/steps/edit.h"
@@ -23,6 +24,15 @@ ir::Expr load_along(const ir::Stage& s, const std::string& tensor, const std::st
     if (dim_of_pack(load, var) < load->args.size()) return load;
   }
   return {};
+}
+
+/// True where `stage` reduces `var`, or is computed for each term of a stage that does.
+bool is_summed(const Plan& plan, const ir::Stage& stage, const std::string& var) {
+  if (stage.is_reduction_var(var)) return true;
+  if (stage.at.root() || var.empty()) return false;
+  const ir::Stage around = plan.stage(stage.at.stage);
+  const auto follows = alignment(stage, around);
+  return follows.contains(var) && around.is_reduction_var(follows.at(var));
 }
 
 /// Schedules a copy, whose loops in front are named, by squares that are transposed in registers.
@@ -100,7 +110,7 @@ bool pack(Plan& plan, const std::string& stage, const std::string& tensor, const
   for (size_t d = 0; d < rank; ++d) {
     if (d == dim) continue;
     const bool cut = !groups.var.empty() && d == grouped;
-    (s.is_reduction_var(plain_var(load->args[d])) ? reduced : layout)
+    (is_summed(plan, s, plain_var(load->args[d])) ? reduced : layout)
         .push_back({dim_name(d), cut ? groups.size : 1, {}});
   }
   const std::string copy = plan.fresh_stage(tensor + ".p"), d = dim_name(dim);

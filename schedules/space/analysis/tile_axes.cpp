@@ -35,6 +35,15 @@ constexpr double kFarElement = 2;
 /// Tuned on: Zen 4 (AVX-512).
 constexpr int64_t kFewestTransposed = 4;
 
+/// The variables of the producer along which results of the root lie; others tell its terms.
+std::vector<ir::IndexVar> result_vars(const Plan& plan, const TiledReduction& t) {
+  std::vector<ir::IndexVar> out = plan.stage(t.producer).vars;
+  std::erase_if(out, [&](const ir::IndexVar& v) {
+    return std::count(t.summed.begin(), t.summed.end(), t.root_var(v.name)) != 0;
+  });
+  return out;
+}
+
 /// The variable of a small reduction along which rows of the tile read each other's elements.
 std::string sliding(const Plan& plan, const TiledReduction& t, const std::string& columns,
                     const std::string& rows) {
@@ -59,10 +68,10 @@ std::string sliding(const Plan& plan, const TiledReduction& t, const std::string
 
 /// What the rows of a tile may run along beside `columns`: first that along which loads lie
 /// nearest.
-std::vector<std::string> rows_beside(const ir::Stage& p, const StageFacts& facts,
-                                     const std::string& columns) {
+std::vector<std::string> rows_beside(const Plan& plan, const TiledReduction& t,
+                                     const StageFacts& facts, const std::string& columns) {
   std::vector<std::pair<int64_t, std::string>> by_step;
-  for (const ir::IndexVar& v : p.vars) {
+  for (const ir::IndexVar& v : result_vars(plan, t)) {
     if (v.name == columns || facts.extent(v.name) <= 1 || facts.bounds.contains(v.name)) continue;
     int64_t step = 0;
     for (const Access& a : facts.loads) step = std::max(step, std::abs(a.stride(v.name)));
@@ -149,8 +158,8 @@ TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorA
   out.epilogue = t.fused() ? plan.facts(t.root).operations : 0;
   // Panels end where the tensor does, and the call's extents may be shorter than a tile.
   const ir::Stage root = plan.stage(t.root);
-  out.overlaps = axis.packed.empty() && !dots && root.at.root() && !reads(root, root.output) &&
-                 ir::is_const(p.var(axis.var)->hi);
+  out.overlaps = axis.packed.empty() && !dots && t.summed.empty() && root.at.root() &&
+                 !reads(root, root.output) && ir::is_const(p.var(axis.var)->hi);
   return out;
 }
 
@@ -245,6 +254,7 @@ bool reads_vectors(const Plan& plan, const std::string& producer, const VectorAx
 std::string stored_along(const Plan& plan, const TiledReduction& t) {
   const StageFacts facts = plan.facts(t.producer);
   const Access store = leaving_store(plan, t);
+  if (!t.summed.empty()) return {};  // what is added to lies as it is
   for (const ir::IndexVar& v : plan.stage(t.producer).vars) {
     const bool plain = store.stride(v.name) == 1 && !facts.bounds.contains(v.name);
     if (plain && facts.extent(v.name) >= kFewestTransposed) return v.name;
@@ -286,7 +296,7 @@ TileAxes tile_along(const Plan& plan, const TiledReduction& t, const VectorAxis&
   out.axis = axis;
   out.size = choose_tile(problem_for(plan, t, axis, "", dots), plan.machine());
   out.cycles = out.size.cycles * around(p, facts, axis.var, "");
-  for (const std::string& rows : rows_beside(p, facts, axis.var)) {
+  for (const std::string& rows : rows_beside(plan, t, facts, axis.var)) {
     const TileSize size = choose_tile(problem_for(plan, t, axis, rows, dots), plan.machine());
     const double cycles = size.cycles * around(p, facts, axis.var, rows);
     if (cycles >= out.cycles * kSame) continue;
@@ -308,10 +318,16 @@ std::vector<TileAxes> tiles_for(const Plan& plan, const TiledReduction& t) {
   const Access store = leaving_store(plan, t);
   const VectorAxis first = vector_axis(plan, t.producer, store, true);
   if (first.var.empty() || first.reduction) return {};
+  const std::vector<ir::IndexVar> results = result_vars(plan, t);
+  const auto is_result = [&](const std::string& var) {
+    return std::any_of(results.begin(), results.end(),
+                       [&](const ir::IndexVar& v) { return v.name == var; });
+  };
+  if (!is_result(first.var)) return {};
   std::vector<TileAxes> out{tile_along(plan, t, first, {})};
   const StageFacts facts = plan.facts(t.producer);
   const std::string rows = stored_along(plan, t);
-  for (const ir::IndexVar& v : plan.stage(t.producer).vars) {
+  for (const ir::IndexVar& v : results) {
     const VectorAxis axis = with_copies(plan, t.producer, {v.name, false, "", 0});
     if (facts.bounds.contains(v.name) || facts.extent(v.name) <= 1) continue;
     if (!reads_vectors(plan, t.producer, axis)) continue;

@@ -16,6 +16,7 @@ struct TiledReduction {
   std::string producer;  ///< the reduction
   std::string root;      ///< itself, or the consumer that computes it in registers
   std::map<std::string, std::string> follows;  ///< variables of the producer -> of the root
+  std::vector<std::string> summed = {};  ///< loops of the root that add results of the producer up
 
   bool fused() const { return producer != root; }
   const std::string& root_var(const std::string& var) const { return follows.at(var); }

@@ -17,6 +17,17 @@ namespace {
 /// Fixed by: the estimate's own error.
 constexpr double kSame = 0.97;
 
+std::string unfusable(const Plan& plan, const ir::Stage& p, const ir::Stage& s, bool others);
+
+/// True where the terms of the reduction `s` are sums that its own tile can compute.
+bool sums_sums(const Plan& plan, const ir::Stage& s) {
+  const auto& stages = plan.program().stages;
+  return std::any_of(stages.begin(), stages.end(), [&](const ir::Stage& p) {
+    const bool sum = p.reduce != ir::Reduce::kNone && makes_terms(p, s);
+    return sum && unfusable(plan, p, s, readers_of(plan.program(), p.output).size() > 1).empty();
+  });
+}
+
 /// Why the reduction `p`, which `s` and maybe `others` read, cannot be a tile inside `s`; "" where
 /// it can.
 std::string unfusable(const Plan& plan, const ir::Stage& p, const ir::Stage& s, bool others) {
@@ -28,11 +39,14 @@ std::string unfusable(const Plan& plan, const ir::Stage& p, const ir::Stage& s, 
   if (!p.at.root() && p.at.stage != s.name) return "is computed inside another stage";
   if (others) return "has other readers";
   if (in_steps(plan, s.name) && !in_steps(plan, p.name)) return "is made for all steps at once";
-  return pointwise(p, s) ? "" : "is not read point by point";
+  if (s.reduce == ir::Reduce::kNone && !pointwise(p, s)) return "is not read point by point";
+  if (s.reduce == ir::Reduce::kNone) return sums_sums(plan, p) ? "sums up sums of its own" : "";
+  if (!s.relations.empty()) return "is read in loops that are split or fused already";
+  return makes_terms(p, s) ? "" : "does not make the terms one by one";
 }
 
-/// The one reduction that `s` reads point by point and nobody else reads; null, and `plan` told
-/// why, where there is none.
+/// The one reduction that `s` alone reads: point by point, or as its terms where `s` reduces. Null,
+/// and `plan` told why, where there is none.
 const ir::Stage* fusable(Plan& plan, const ir::Stage& s) {
   const ir::Stage* found = nullptr;
   int64_t most = 0;
@@ -173,6 +187,18 @@ std::string panel_loop(Plan& plan, const Tile& t, const std::string& inner) {
   return in_blocks ? t.blocked[0] : outermost;
 }
 
+/// Packs what the root reads across its columns, where it adds results of the reduction up.
+bool pack_terms(Plan& plan, const Tile& t) {
+  if (t.summed.empty()) return true;
+  const std::string& columns = t.root_var(t.axis.var);
+  for (const Access& a : plan.facts(t.root).loads) {
+    const int64_t stride = a.stride(columns);
+    const bool across = stride != 0 && stride != 1 && worth_packing(plan, t.root, a);
+    if (across && !pack(plan, t.root, a.buffer, columns, t.width.again())) return false;
+  }
+  return true;
+}
+
 /// Tiles of the root, the reduction in registers inside them.
 bool emit(Plan& plan, Tile& t) {
   t.blocked = block_reduction(plan, t);
@@ -186,6 +212,7 @@ bool emit(Plan& plan, Tile& t) {
   }
   std::vector<std::string> order = t.outer;
   if (t.columns && !share_tiles(plan, t, order)) return false;
+  order.insert(order.end(), t.summed.begin(), t.summed.end());
   const std::string at = order.back();
   const ir::Stage root = plan.stage(t.root);
   for (const ir::Loop& l : root.loops) {
@@ -210,6 +237,7 @@ bool emit(Plan& plan, Tile& t) {
   plan.finish(t.root);
   plan.finish(inner);
   if (t.dots) return pack_dots(plan, inner, t);
+  if (!pack_terms(plan, t)) return false;
   if (t.axis.packed.empty()) return true;
   const bool bound = plan.program().buffer(t.axis.packed)->constant;
   if (t.two_levels && !bound) {
@@ -248,34 +276,16 @@ std::string no_tile(const Plan& plan, const Tile& t) {
 
 bool cheaper(const TileAxes& a, const TileAxes& b) { return a.cycles < kSame * b.cycles; }
 
-bool apply_tile(Plan& plan, const std::string& name) {
-  Tile t;
-  t.root = t.producer = name;
-  const ir::Stage s = plan.stage(name);
-  if (s.reduce == ir::Reduce::kNone) {
-    const ir::Stage* p = fusable(plan, s);
-    if (!p) return false;
-    t.producer = p->name;
-    t.follows = alignment(*p, s);
-    // What repeats is stored instead: a small part of the consumer's own result.
-    const bool open = p->at.root();
-    // What is computed in a loop already is so over that loop's window, all else over the whole.
-    const StageFacts facts = open ? facts_of(plan.program(), s) : plan.facts(t.root);
-    const bool once = repeats(t.follows, s, facts) == 1;
-    const bool apart = !once || best_at_bind(plan, *p);
-    if (open ? plan.decide("fuse " + p->name + " into " + name, 2, !apart) == 0 : !once) {
-      return plan.declines(once ? p->name + " was decided to stay a stage of its own"
-                                : "its loops would repeat the reduction " + p->name);
-    }
-  } else {
-    for (const ir::IndexVar& v : s.vars) t.follows[v.name] = v.name;
-  }
+/// Makes the tile: by dot products, or along the cheapest axis.
+bool make_tile(Plan& plan, Tile t) {
   const ir::Stage p = plan.stage(t.producer);
   if (p.vars.empty()) return plan.declines("the reduction has one result");
   if (!p.relations.empty())
     return plan.declines("the reduction's loops are split or fused already");
   t.dots = dots_for(plan, t.producer, leaving_store(plan, t));
-  if (t.dots && plan.decide("dot products of " + t.producer, 2, 1) == 1) {
+  const bool along_results =
+      t.dots && std::count(t.summed.begin(), t.summed.end(), t.root_var(t.dots.columns)) == 0;
+  if (along_results && plan.decide("dot products of " + t.producer, 2, 1) == 1) {
     Tile dots = t;
     dots.take(tile_along(plan, t, {t.dots.columns, false, "", 0}, t.dots));
     if (emit_or_undo(plan, dots)) return true;
@@ -294,6 +304,36 @@ bool apply_tile(Plan& plan, const std::string& name) {
     if (emit_or_undo(plan, tile)) return true;
   }
   return false;
+}
+
+/// The tile of the reduction `p` inside the loops of `s`, which alone reads it.
+bool tile_inside(Plan& plan, const ir::Stage& s, const ir::Stage& p) {
+  Tile t;
+  t.root = s.name;
+  t.producer = p.name;
+  t.follows = alignment(p, s);
+  for (const ir::IndexVar& v : s.rvars) t.summed.push_back(v.name);
+  // What repeats is stored instead: a small part of the consumer's own result.
+  const bool open = p.at.root();
+  // What is computed in a loop already is so over that loop's window, all else over the whole.
+  const StageFacts facts = open ? facts_of(plan.program(), s) : plan.facts(t.root);
+  const bool once = repeats(t.follows, s, facts) == 1;
+  const bool apart = !once || best_at_bind(plan, p);
+  if (open ? plan.decide("fuse " + p.name + " into " + s.name, 2, !apart) == 0 : !once) {
+    return plan.declines(once ? p.name + " was decided to stay a stage of its own"
+                              : "its loops would repeat the reduction " + p.name);
+  }
+  return make_tile(plan, std::move(t));
+}
+
+bool apply_tile(Plan& plan, const std::string& name) {
+  const ir::Stage s = plan.stage(name);
+  if (const ir::Stage* p = fusable(plan, s); p && tile_inside(plan, s, ir::Stage(*p))) return true;
+  if (s.reduce == ir::Reduce::kNone) return false;
+  Tile t;
+  t.root = t.producer = name;
+  for (const ir::IndexVar& v : s.vars) t.follows[v.name] = v.name;
+  return make_tile(plan, std::move(t));
 }
 
 }  // namespace
