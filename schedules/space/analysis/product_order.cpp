@@ -146,10 +146,11 @@ class OrderSearch {
     }
     std::vector<ir::Expr> factors;
     for (const size_t f : positions) factors.push_back(factors_[f]);
+    const double elements = points(part.needed);
     if (costs_.ready && costs_.ready(factors)) {
-      part.cost = costs_.element / 2 * points(part.needed);
+      part.cost = (costs_.element / 2 + (elements > costs_.held ? costs_.far : 0)) * elements;
     } else {
-      part.cost += costs_.stage + costs_.element * points(part.needed);
+      part.cost += costs_.stage + costs_.element * elements;
     }
   }
 

@@ -22,6 +22,10 @@ struct ProductCosts {
   /// Cost of an element of a partial result, which is written and read; half of it where it is
   /// ready.
   double element = 0;
+  /// What reading an element costs besides, of a ready result with more elements than the last
+  /// cache holds.
+  double far = 0;
+  double held = std::numeric_limits<double>::infinity();
   /// Cost of one more stage.
   double stage = 0;
   /// Elements that a partial result may have.

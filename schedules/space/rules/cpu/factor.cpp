@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "jit/ir/product.h"
+#include "schedules/space/analysis/axis.h"
 #include "schedules/space/analysis/product_order.h"
 #include "schedules/space/rules/rule.h"
 
@@ -59,6 +60,31 @@ bool made_of_constants(const Plan& plan, const ir::Stage& s, const std::vector<i
   return made_at_bind(plan.program(), part);
 }
 
+/// True where vectors run along the sum of a partial result. Along each of its indices some tensor
+/// lies apart then, and is not laid out anew before the call.
+bool adds_lanes_up(const Plan& plan, const std::string& partial) {
+  if (!reduces_along_vector(plan, partial)) return false;
+  const StageFacts facts = plan.facts(partial);
+  const std::vector<ir::IndexVar>& vars = plan.stage(partial).vars;
+  return std::none_of(vars.begin(), vars.end(), [&](const ir::IndexVar& v) {
+    return facts.extent(v.name) > 1 &&
+           std::all_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
+             const int64_t stride = a.stride(v.name);
+             return stride == 0 || stride == 1 ||
+                    is_bound(plan.program(), *plan.program().buffer(a.buffer));
+           });
+  });
+}
+
+/// What adding the lanes of a partial result up costs, in multiply-adds of one element.
+double cost_of_lanes(const Plan& plan, const std::string& partial) {
+  if (!adds_lanes_up(plan, partial)) return 0;
+  const ir::Stage s = plan.stage(partial);
+  const StageFacts facts = plan.facts(partial);
+  return static_cast<double>(facts.points(s.vars)) * vector_cost::horizontal(s) *
+         plan.lanes(s.accumulate);
+}
+
 bool apply_factor(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (!ir::sums_products(s)) return plan.declines("it is no sum of products");
@@ -78,6 +104,13 @@ bool apply_factor(Plan& plan, const std::string& name) {
   costs.several = gpu ? kGpuSeveral : kSeveral;
   costs.element = gpu ? kGpuPartialElement : kPartialElement;
   costs.stage = gpu ? kGpuPartialStage : kPartialStage;
+  if (!gpu) {
+    const int size = size_of(s.accumulate);
+    const ir::Machine& machine = plan.machine();
+    costs.held = static_cast<double>(machine.l3) / size;
+    // In multiply-adds, which the core makes as many of in the time.
+    costs.far = plan.lanes(s.accumulate) * machine.arithmetic_ports * size / machine.memory_bytes;
+  }
   costs.most = std::max(kAlwaysPartial, kMostPartial * elements_accessed(plan, name));
   const ProductOrder order = cheapest_order(plan.program(), s, costs);
   if (order.steps.empty()) return plan.declines("its factors cost least in one loop");
@@ -86,8 +119,14 @@ bool apply_factor(Plan& plan, const std::string& name) {
     return plan.declines(worth ? "its factors were decided to stay in one loop"
                                : "another order of its factors saves too little");
   }
+  double lanes = 0;
   for (const std::vector<size_t>& factors : order.steps) {
-    if (!plan.add(step::factor(name, factors, plan.fresh_stage(name + ".f")))) return false;
+    const std::string partial = plan.fresh_stage(name + ".f");
+    if (!plan.add(step::factor(name, factors, partial))) return false;
+    if (!gpu) lanes += cost_of_lanes(plan, partial);
+  }
+  if (worth && order.cost + lanes > kWorthFactoring * order.together) {
+    return plan.declines("lanes of partial results would be added up too often");
   }
   return true;
 }

@@ -81,6 +81,11 @@ class Relayout {
     // A tensor that exceeds the caches would be written and read from memory.
     if (bytes > static_cast<double>(plan_.machine().l3) && elements * 2 > all_)
       return vector_cost::kGather;
+    // Made once, when constants are bound.
+    if (is_bound(plan_.program(), *plan_.program().buffer(a.buffer))) {
+      c.loads.push_back(part->value);
+      return vector_cost::kLoad;
+    }
     const bool runs = std::any_of(vars.begin(), vars.end(), [&](const ir::IndexVar& v) {
       const int64_t stride = a.stride(v.name);
       return stride > 0 && stride <= vector_cost::kMostSpread && facts_.extent(v.name) > 1;
