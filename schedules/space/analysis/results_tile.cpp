@@ -46,6 +46,25 @@ double cycles_of_all(const Plan& plan, const StageFacts& facts, std::vector<Tile
   return cycles;
 }
 
+/// True of an access whose place data choose.
+bool chosen_by_data(const Access& a) {
+  const auto loads = [](const ir::Expr& e) {
+    return ir::any_node(e, [](const ir::Expr& x) { return x->op == ir::Op::kLoad; });
+  };
+  return std::any_of(a.indices.begin(), a.indices.end(), loads);
+}
+
+/// True of a stage whose results may be computed side by side: no load is a matter of data.
+bool is_plain(const ir::Stage& s, const StageFacts& facts) {
+  return !s.where && std::none_of(facts.loads.begin(), facts.loads.end(),
+                                  [](const Access& a) { return a.guarded || chosen_by_data(a); });
+}
+
+/// True of an index along which a tile may lie: its loops are unrolled, the last one's as well.
+bool may_be_side(const ir::IndexVar& v, const StageFacts& facts) {
+  return !v.lo && ir::is_const(v.hi) && facts.extent(v.name) > 1;
+}
+
 /// True when each operand is read once for several results. What is read for one alone is best read
 /// in the order in which it lies.
 bool reuses_all(const StageFacts& facts, const std::vector<TileSide>& sides) {
@@ -72,13 +91,10 @@ ResultsTile results_tile(const Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   const StageFacts facts = plan.facts(name);
   ResultsTile best;
-  const bool plain = std::none_of(facts.loads.begin(), facts.loads.end(),
-                                  [](const Access& a) { return a.guarded || a.gathers; });
-  if (!plain || s.where) return best;
+  if (!is_plain(s, facts)) return best;
   std::vector<TileSide> most;  // of each index that may be a side
   for (const ir::IndexVar& v : s.vars) {
-    // A tile's loops are unrolled, the last one's as well.
-    if (v.lo || !ir::is_const(v.hi) || facts.extent(v.name) < 2) continue;
+    if (!may_be_side(v, facts)) continue;
     most.push_back({v.name, std::min(kMostSide, facts.extent(v.name))});
   }
   for (size_t i = 0; i < most.size(); ++i) {
@@ -97,6 +113,22 @@ ResultsTile results_tile(const Plan& plan, const std::string& name) {
   }
   std::erase_if(best.sides, [](const TileSide& side) { return side.results == 1; });
   return best;
+}
+
+std::vector<TileSide> side_by_side(const Plan& plan, const std::string& name, int64_t results) {
+  const ir::Stage s = plan.stage(name);
+  const StageFacts facts = plan.facts(name);
+  if (results < 2 || !is_plain(s, facts)) return {};
+  TileSide best;
+  auto fewest = static_cast<std::ptrdiff_t>(facts.loads.size());
+  for (const ir::IndexVar& v : s.vars) {
+    const auto moved = std::count_if(facts.loads.begin(), facts.loads.end(),
+                                     [&](const Access& a) { return a.stride(v.name) != 0; });
+    if (!may_be_side(v, facts) || moved >= fewest) continue;
+    fewest = moved;
+    best = {v.name, std::min(results, facts.extent(v.name))};
+  }
+  return best.var.empty() ? std::vector<TileSide>() : std::vector<TileSide>{best};
 }
 
 }  // namespace hone::schedules

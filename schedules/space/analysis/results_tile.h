@@ -23,4 +23,8 @@ struct ResultsTile {
 
 ResultsTile results_tile(const Plan& plan, const std::string& stage);
 
+/// Up to `results` along the index that the fewest operands move along, so that additions of one
+/// need not wait for another's. None where each operand moves along every index.
+std::vector<TileSide> side_by_side(const Plan& plan, const std::string& stage, int64_t results);
+
 }  // namespace hone::schedules
