@@ -148,10 +148,18 @@ Value Converter::byte_to_single(const Value& v) {
   if (e5m2) return to_single({up(word, 8).reg, DType::kF16, 2});
   // Exponent and mantissa of 0x7f are all ones: one more reaches the exponent's first bit in f16,
   // and makes a NaN of it. The exponent's bias is smaller there by 8.
-  const Value number = vectors_.op3(X86::vandps, up(word, 7), words(0xbf80));
+  const Value first = words(0x4000);
+  const Value number = vectors_.op3(X86::vandnps, first, up(word, 7));
   const Value next = vectors_.op3(X86::vpaddw, number, words(0x80));
-  const Value bits =
-      vectors_.op3(X86::vorps, number, vectors_.op3(X86::vandps, next, words(0x4000)));
+  Value bits = number;
+  if (wide()) {
+    // Fixed by: x86. The first operand, or the others' common bits.
+    constexpr int kOrAnd = 0xf8;
+    bits.reg = code_.update(RegClass::kVec, w, number.reg, X86::vpternlogd,
+                            {vreg(next.reg, w), vreg(first.reg, w), imm(kOrAnd)});
+  } else {
+    bits = vectors_.op3(X86::vorps, number, vectors_.op3(X86::vandps, next, first));
+  }
   const Value single = to_single({bits.reg, DType::kF16, 2});
   return vectors_.op3(X86::vmulps, single,
                       vectors_.constant_bits(DType::kF32, bits_of(DType::kF32, 0x1p8, 0)));

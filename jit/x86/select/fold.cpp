@@ -89,6 +89,13 @@ int element_of(Opcode op) {
   }
 }
 
+/// True of a load of a constant into a register.
+bool loads_constant(const Inst& inst) {
+  const auto& o = inst.operands;
+  return !inst.mask.valid() && o[0].kind == Operand::kReg && o[1].kind == Operand::kMem &&
+         o[1].mem.pool >= 0 && o[2].kind == Operand::kNone;
+}
+
 bool commutes(Opcode op) {
   switch (x86_of(op)) {
     case X86::vaddps:
@@ -130,6 +137,11 @@ class Folder {
       if (is_pseudo(inst.op) || is_store(inst)) {
         // A store may change what an earlier load would now read later.
         lines_ = i;
+        continue;
+      }
+      // What was to be computed from it was known already.
+      if (loads_constant(inst) && uses_[inst.operands[0].reg.id].reads == 0) {
+        dropped[i] = true;
         continue;
       }
       const int folded = fold(inst);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "jit/ir/half.h"
 #include "jit/ir/integers.h"
 #include "jit/x86/select/by_size.h"
 #include "jit/x86/select/expressions.h"
@@ -74,12 +75,38 @@ bool reads_low_bits(const ir::Expr& e, int64_t most, ir::Expr& of) {
   return true;
 }
 
+/// True of a number that `type` has: converting to it and back changes nothing.
+bool has_number(DType type, double v) {
+  switch (type) {
+    case DType::kF64:
+      return true;
+    case DType::kF32:
+      return static_cast<float>(v) == v;
+    case DType::kF16:
+      return ir::f16_value(ir::f16_from(v)) == v;
+    case DType::kBF16:
+      return ir::bf16_value(ir::bf16_from(v)) == v;
+    case DType::kF8E4M3:
+      return ir::f8e4m3_value(ir::f8e4m3_from(v)) == v;
+    case DType::kF8E5M2:
+      return ir::f8e5m2_value(ir::f8e5m2_from(v)) == v;
+    default:
+      return false;
+  }
+}
+
 /// `e` where the low bits are those of `value`.
 ir::Expr with_low_bits(const ir::Expr& e, int64_t most, int64_t value) {
   if (is_low_bits(e, most)) return ir::make_int(value % e->args[1]->i, e->type);
   if (e->args.empty()) return e;
   std::vector<ir::Expr> args;
   for (const ir::Expr& a : e->args) args.push_back(with_low_bits(a, most, value));
+  if (e->op == Op::kCast && is_float(e->type)) {
+    const ir::Node& from = *args[0];
+    const double number = from.op == Op::kFloat ? from.f : static_cast<double>(from.i);
+    const bool constant = from.op == Op::kFloat || (from.op == Op::kInt && is_int(from.type));
+    if (constant && has_number(e->type, number)) return ir::make_float(number, e->type);
+  }
   return ir::with_args(e, std::move(args));
 }
 
