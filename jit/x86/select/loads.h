@@ -12,6 +12,7 @@
 #include "jit/x86/select/memory.h"
 #include "jit/x86/select/part.h"
 #include "jit/x86/select/positions.h"
+#include "jit/x86/select/spreads.h"
 #include "jit/x86/select/tiles.h"
 #include "jit/x86/select/vectors.h"
 
@@ -21,8 +22,8 @@ namespace hone::jit {
 class Loads final : public SelectionPart {
  public:
   Loads(Context& context, Indices& indices, Addresses& addresses, Integers& integers,
-        Vectors& vectors, Masks& masks, Conditions& conditions, Gathers& gathers, Memory& memory,
-        Positions& positions, Tiles& tiles)
+        Vectors& vectors, Masks& masks, Conditions& conditions, Spreads& spreads, Gathers& gathers,
+        Memory& memory, Positions& positions, Tiles& tiles)
       : SelectionPart(context),
         indices_(indices),
         addresses_(addresses),
@@ -30,12 +31,16 @@ class Loads final : public SelectionPart {
         vectors_(vectors),
         masks_(masks),
         conditions_(conditions),
+        spreads_(spreads),
         gathers_(gathers),
         memory_(memory),
         positions_(positions),
         tiles_(tiles) {}
 
   Value load(const ir::Expr& e);
+  /// The low `bits` of an i32, anything above them: of a byte, shifted right or not, where
+  /// neighbouring lanes read parts of one. False of what is no such, or is read as it lies.
+  bool load_low_bits(const ir::Expr& e, int bits, Value& out);
   /// Prefetches in a vector loop, once for each line that the lanes are on. Only the first lane
   /// prefetches where the number of lines is known only at the call.
   void prefetch(const ir::PrefetchStmt& s);
@@ -64,6 +69,7 @@ class Loads final : public SelectionPart {
   Vectors& vectors_;
   Masks& masks_;
   Conditions& conditions_;
+  Spreads& spreads_;
   Gathers& gathers_;
   Memory& memory_;
   Positions& positions_;

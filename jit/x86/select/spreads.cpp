@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "jit/ir/integers.h"
 #include "jit/x86/select/by_size.h"
@@ -115,6 +116,35 @@ int64_t Spreads::before(int buffer, const Affine& first, int64_t span, int64_t c
     if (holds && least - more >= 0 && most - more + count <= elements) return more;
   }
   return -1;
+}
+
+bool Spreads::shift(int buffer, const Affine& first, const std::vector<int64_t>& places,
+                    Value& out) {
+  // Fixed by: x86, shifts of 32 bits.
+  constexpr int64_t kBits = 32;
+  const auto [least, most] = std::minmax_element(places.begin(), places.end());
+  const int64_t bytes = *most / 8 + 1;
+  const int w = width(DType::kI32);
+  if (*least < 0 || w < 16 || w > target_.vector_bytes()) return false;
+  const auto table = [&](const std::function<int64_t(int64_t)>& of) {
+    std::vector<int32_t> numbers(static_cast<size_t>(w) / sizeof(int32_t), 0);
+    for (size_t i = 0; i < places.size(); ++i) numbers[i] = static_cast<int32_t>(of(places[i]));
+    return vreg(code_.load_pool(w, X86::vmovups, code_.pool(numbers.data(), w)), w);
+  };
+  Reg all;
+  if (bytes == 1 || bytes == 2 || bytes == 4) {
+    const Mem m = addresses_.address(buffer, first);
+    all = code_.load(RegClass::kVec, w, broadcast_of(static_cast<int>(bytes), w), mem(m), buffer);
+  } else if (bytes == 8 && w >= 32) {
+    const Reg both = exactly(buffer, first, 8);
+    const Operand halves = table([](int64_t place) { return place / kBits; });
+    all = code_.define(RegClass::kVec, w, X86::vpermps, {halves, vreg(both, w)});
+  } else {
+    return false;
+  }
+  const Operand counts = table([](int64_t place) { return place % kBits; });
+  out = {code_.define(RegClass::kVec, w, X86::vpsrlvd, {vreg(all, w), counts}), DType::kI32, 4};
+  return true;
 }
 
 Reg Spreads::exactly(int buffer, const Affine& first, int bytes) {

@@ -23,6 +23,9 @@ class Spreads final : public SelectionPart {
   /// Lane i: the element `places[i]` from `first`, in any order and as often as asked. False where
   /// they do not lie within one vector, or no shuffle of it does it.
   bool pick(int buffer, const Affine& first, const std::vector<int64_t>& places, Value& out);
+  /// Lane i, of 32 bits: what begins at bit `places[i]` from the byte `first` on, and ends in one
+  /// byte. Bits above that are any. False where the places lie too far apart.
+  bool shift(int buffer, const Affine& first, const std::vector<int64_t>& places, Value& out);
 
  private:
   /// The first `bytes` from `first` on, and no other; an invalid register where that takes a mask

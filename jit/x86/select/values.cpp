@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/x86/select/values.h"
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
 #include <vector>
 
@@ -73,6 +75,14 @@ bool reads_low_bits(const ir::Expr& e, int64_t most, ir::Expr& of) {
     if (!reads_low_bits(a, most, of)) return false;
   }
   return true;
+}
+
+/// How many low bits the greatest remainder in `e` takes.
+int low_bits_in(const ir::Expr& e, int64_t most) {
+  if (is_low_bits(e, most)) return std::countr_zero(static_cast<uint64_t>(e->args[1]->i));
+  int bits = 0;
+  for (const ir::Expr& a : e->args) bits = std::max(bits, low_bits_in(a, most));
+  return bits;
 }
 
 /// True of a number that `type` has: converting to it and back changes nothing.
@@ -214,6 +224,12 @@ Value Values::binary(const ir::Expr& e) {
     const Value a = value(e->args[1]->args[0]), b = value(e->args[1]->args[1]);
     return arithmetic_.fused(add ? Fused::kAdd : Fused::kNegatedAdd, a, b, value(e->args[0]));
   }
+  // Fixed by: a byte has as many.
+  constexpr int64_t kMostLow = 128;
+  Value low;
+  if (is_low_bits(e, kMostLow) && loads_.load_low_bits(e->args[0], low_bits_in(e, kMostLow), low)) {
+    return vectors_.op3(X86::vandps, low, vectors_.constant_bits(e->type, e->args[1]->i - 1));
+  }
   if ((e->op == Op::kDiv || e->op == Op::kMod) && is_int(e->type)) return division(e);
   if (Value shifted; shifted_by_constant(e, shifted)) return shifted;
   const Value a = value(e->args[0]);
@@ -256,7 +272,8 @@ bool Values::from_low_bits(const ir::Expr& e, Value& out) {
     table.push_back(static_cast<uint32_t>(bits_of(e->type, of->f, of->i)));
   }
   const int w = 4 * lanes;
-  const Value places_of = value(bits);
+  Value places_of;
+  if (!loads_.load_low_bits(bits, low_bits_in(e, places), places_of)) places_of = value(bits);
   // The instruction looks at no bits above those that tell a place.
   const Reg values = code_.load_pool(w, X86::vmovups, code_.pool(table.data(), w));
   out = {code_.define(RegClass::kVec, w, X86::vpermps, {vreg(places_of.reg, w), vreg(values, w)}),
