@@ -37,13 +37,15 @@ struct Order {
   std::function<int64_t(int64_t)> place;
 };
 const Order kOrders[] = {
-    {"i", [](int64_t i) { return i; }},         {"i + 3", [](int64_t i) { return i + 3; }},
-    {"2*i + 1", [](int64_t i) { return 2 * i + 1; }}, {"i/2", [](int64_t i) { return i / 2; }},
+    {"i", [](int64_t i) { return i; }},
+    {"i + 3", [](int64_t i) { return i + 3; }},
+    {"2*i + 1", [](int64_t i) { return 2 * i + 1; }},
+    {"i/2", [](int64_t i) { return i / 2; }},
     {"150 - i", [](int64_t i) { return 150 - i; }},
 };
-constexpr const char* kSteps[] = {
-    "vectorize Y/i", "split Y/i 8 -> i.o i.i tail=peel; vectorize Y/i.i",
-    "split Y/i 16 -> i.o i.i tail=mask; vectorize Y/i.i"};
+constexpr const char* kSteps[] = {"vectorize Y/i",
+                                  "split Y/i 8 -> i.o i.i tail=peel; vectorize Y/i.i",
+                                  "split Y/i 16 -> i.o i.i tail=mask; vectorize Y/i.i"};
 
 /// Y[i] = `value`, in which x is an element, against `of(x)` for each type, order and length.
 template <class T>
@@ -89,13 +91,12 @@ TEST_CASE("packed lanes: a value by way of a 16-bit float") {
                      [](int64_t x) { return static_cast<float>(x); });
     }
     // No number of that type: 15 has four digits, f8e5m2 three.
-    compare<float>(engine, "f32", "cast<f32>(cast<f8e5m2>(cast<f32>(x)*2.0 + 1.0))",
-                   [](int64_t x) {
-                     const float exact = static_cast<float>(2 * x + 1);
-                     for (float step = 1;; step *= 2) {
-                       const float kept = exact / step;
-                       if (kept < 8 && kept > -8) return std::nearbyint(kept) * step;
-                     }
-                   });
+    compare<float>(engine, "f32", "cast<f32>(cast<f8e5m2>(cast<f32>(x)*2.0 + 1.0))", [](int64_t x) {
+      const float exact = static_cast<float>(2 * x + 1);
+      for (float step = 1;; step *= 2) {
+        const float kept = exact / step;
+        if (kept < 8 && kept > -8) return std::nearbyint(kept) * step;
+      }
+    });
   });
 }

@@ -53,7 +53,8 @@ double tile_cycles(const TileProblem& p, const ir::Machine& machine, int64_t row
       static_cast<double>(vectors * (p.vector_loads + p.gathers * p.lanes) + rows * p.row_loads) +
       static_cast<double>(vectors * rows_read(p, rows) * p.point_loads) /
           static_cast<double>(p.slide);
-  const double arithmetic = points * p.body + static_cast<double>(p.prepared * (rows + vectors));
+  const double arithmetic = points * p.body + static_cast<double>(p.prepared * (rows + vectors) +
+                                                                  p.column_body * vectors);
   // A vector across two lines is loaded twice.
   const double twice = static_cast<double>(vectors * p.odd_loads * machine.vector_bytes) /
                        static_cast<double>(machine.line_bytes);
@@ -79,8 +80,8 @@ int64_t tile_registers(const TileProblem& p, int64_t rows, int64_t vectors) {
   const int64_t shared = rows > 1 ? vectors * p.vector_loads : p.vector_loads;
   // Of each vector the indices, which are of 64 bits, and what is gathered.
   const int64_t indices = p.gathers ? 2 * p.gathers * vectors + 1 : 0;
-  return rows * vectors + shared + std::max(p.row_loads, 1) + held + indices +
-         (p.column_sums ? p.column_sums * vectors + 1 : 0) + std::min(p.prepared, 1);
+  return rows * vectors + shared + vectors * p.kept_loads + std::max(p.row_loads, 1) + held +
+         indices + (p.column_sums ? p.column_sums * vectors + 1 : 0) + std::min(p.prepared, 1);
 }
 
 TileSize choose_tile(const TileProblem& p, const ir::Machine& machine) {

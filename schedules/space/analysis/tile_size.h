@@ -20,6 +20,7 @@ struct TileProblem {
       kMostTileRows;     ///< rows further apart than a cache's sets fall on top of each other
   int vector_loads = 1;  ///< tensors read as vectors, each once a column vector
   int odd_loads = 0;     ///< of these, those whose rows begin anywhere: vectors lie across lines
+  int kept_loads = 0;    ///< of these, those that several unrolled steps take something from
   int row_loads = 1;     ///< tensors broadcast, each once a row
   int point_loads = 0;   ///< tensors read at every point of the tile
   int gathers = 0;       ///< tensors read lane by lane, at indices that no stride tells
@@ -31,6 +32,7 @@ struct TileProblem {
   int64_t slide_step = 1;
   int64_t panel_bytes = 0;  ///< of what a column vector reads, which tiles below read again
   int64_t copies = 1;       ///< of the body: steps of the reduction that are unrolled
+  int column_body = 0;      ///< arithmetic on a column vector that all rows share
   int body = 1;             ///< arithmetic of a point of the reduction
   int epilogue = 1;         ///< arithmetic of a point after it
   bool overlaps = false;    ///< the last tile of a row may reach back into the one before
