@@ -720,9 +720,10 @@ op("embedding_bag", T=NARROW_FLOAT, I=INDEX, data=BAGS)(
     lambda p: {"Y": pieces(p.E[p.ids.v], p.offs)})
 op("embedding_bag_weighted", T=NARROW_FLOAT, I=INDEX, data=BAGS)(
     lambda p: {"Y": pieces(p.w[:, None] * p.E[p.ids.v], p.offs)})
-op("embedding_bag_u8", I=INDEX, data=BAGS)(
-    lambda p: {"Y": pieces(p.E.cast("f32")[p.ids.v] * p.scale[p.ids.v][:, None]
-                           + p.bias[p.ids.v][:, None], p.offs)})
+for bag in ("embedding_bag_u8", "embedding_bag_u4", "embedding_bag_u2"):
+    op(bag, I=INDEX, data=BAGS)(
+        lambda p: {"Y": pieces(p.E.cast("f32")[p.ids.v] * p.scale[p.ids.v][:, None]
+                               + p.bias[p.ids.v][:, None], p.offs)})
 op("segment_sum", T=NUMBERS, I=INDEX, data={"offs": ("ends", "L")})(
     lambda p: {"Y": pieces(p.X, p.offs)})
 
