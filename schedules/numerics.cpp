@@ -86,7 +86,9 @@ class Orders {
   /// its borders are cut off. Empty where none are, or where no order shows.
   std::string scanned(const Stage& s) const {
     const auto loop = scanning_loop(s);
-    if (!loop || s.value->op != Op::kAdd || !is_float(s.value->type)) return {};
+    const auto own = [&](const Expr& load) { return load->name == s.output; };
+    if (!loop || scan_of(s.value, own)->combine != Reduce::kSum || !is_float(s.value->type))
+      return {};
     const bool fewer = widest_element(s) > size_of(s.value->type);
     std::string out = marked(fewer ? "scan8" : "scan", path(s, s.loops[*loop].name, true));
     for (const Loop& l : s.loops) out += l.partition ? "+" + path(s, l.name, false) : "";

@@ -248,9 +248,10 @@ void load(void* self, const TapeInstr& in, Frame& fr, int n, int dst) {
   bound_position(in, fr, n, dst);
 }
 
-/// Marks the sums of floats of `value` that vectors may make as prefixes. They may do so in this
+/// The sums of floats of `value` that vectors may make as prefixes. They may do so in this
 /// stage, or in another of its circle that it is inlined into.
-void mark_prefixes(TapeBuilder& tape, const RefState& state, size_t stage, const Expr& value) {
+std::vector<TapeBuilder::Prefix> prefixes_in(const Expr& value, const RefState& state,
+                                             size_t stage) {
   const auto in_circle = [&](const Expr& load) {
     const int producer =
         state.buffers[static_cast<size_t>(state.buffer_index(load->name))].producer;
@@ -259,10 +260,12 @@ void mark_prefixes(TapeBuilder& tape, const RefState& state, size_t stage, const
     return p == stage ||
            (!state.groups.empty() && state.groups[p] && state.groups[p] == state.groups[stage]);
   };
+  std::vector<TapeBuilder::Prefix> out;
   ir::visit(value, [&](const Expr& e) {
-    if (e->op != Op::kAdd || !is_float(e->type)) return;
-    if (const auto scan = ir::scan_of(e, in_circle)) tape.add_as_prefix(e, scan->term);
+    if ((e->op != Op::kAdd && e->op != Op::kSub) || !is_float(e->type)) return;
+    if (const auto scan = ir::scan_of(e, in_circle)) out.push_back({e, *scan});
   });
+  return out;
 }
 
 }  // namespace
@@ -281,8 +284,8 @@ RefTape make_tape(RefState& state, int stage, const TapeScope& scope,
   TapeBuilder builder(Leaves{state, stage, scope});
   RefTape out;
   for (const Expr& e : exprs) {
+    if (state.bounds) builder.add_prefixes(prefixes_in(e, state, static_cast<size_t>(stage)));
     int reg = builder.add(e);
-    if (state.bounds) mark_prefixes(builder, state, static_cast<size_t>(stage), e);
     if (domain && is_float(*domain) != is_float(e->type)) {
       TapeInstr cast;
       cast.kind = TapeInstr::kExpr;

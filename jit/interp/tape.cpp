@@ -26,9 +26,21 @@ int TapeBuilder::binary(Op op, DType type, int a, int b) {
   return push(in);
 }
 
-void TapeBuilder::add_as_prefix(const ir::Expr& sum, const ir::Expr& term) {
-  const int reg = add(sum);
-  tape_.code[static_cast<size_t>(reg)].term = add(term);
+void TapeBuilder::add_prefixes(const std::vector<Prefix>& prefixes) {
+  std::vector<TapeInstr> parts(prefixes.size());
+  for (size_t i = 0; i < prefixes.size(); ++i) {
+    const ir::Scan& scan = prefixes[i].scan;
+    parts[i].term = add(scan.term);
+    if (!scan.factor) continue;
+    parts[i].factor = add(scan.factor);
+    parts[i].earlier = add(scan.earlier);
+  }
+  for (size_t i = 0; i < prefixes.size(); ++i) {
+    TapeInstr& sum = tape_.code[static_cast<size_t>(add(prefixes[i].sum))];
+    sum.term = parts[i].term;
+    sum.factor = parts[i].factor;
+    sum.earlier = parts[i].earlier;
+  }
 }
 
 int TapeBuilder::push(TapeInstr instr) {
@@ -84,7 +96,7 @@ int TapeBuilder::add_new(const ir::Expr& e) {
 Tape TapeBuilder::take(const std::vector<int>& results) {
   for (const TapeInstr& in : tape_.code) {
     if (!in.varying) continue;
-    for (int operand : {in.a, in.b, in.c}) {
+    for (int operand : {in.a, in.b, in.c, in.term, in.factor, in.earlier}) {
       if (operand >= 0) tape_.code[static_cast<size_t>(operand)].broadcast = true;
     }
   }

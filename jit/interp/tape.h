@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "jit/ir/expr.h"
+#include "jit/ir/scan.h"
 
 namespace hone::jit {
 
@@ -34,7 +34,8 @@ struct TapeInstr {
   bool broadcast = false;    ///< uniform, but read by a varying instruction
   bool inexact = false;      ///< may carry an error bound
   int a = -1, b = -1, c = -1;
-  int term = -1;  ///< of a sum, its operand that vectors may add to its neighbours' first
+  /// Of a sum that vectors may make as a prefix, as ir::Scan has them; -1: it has none.
+  int term = -1, factor = -1, earlier = -1;
   int slot = -1;
   int64_t i = 0;
   double f = 0;
@@ -62,8 +63,13 @@ class TapeBuilder {
   int constant(int64_t value);
   /// `op` of registers, all of type `type` (kBool for the results of comparisons).
   int binary(ir::Op op, DType type, int a, int b);
-  /// Says of a sum that vectors may make prefixes of its terms: see TapeInstr::term.
-  void add_as_prefix(const ir::Expr& sum, const ir::Expr& term);
+  /// A sum that vectors may make as a prefix, and how.
+  struct Prefix {
+    ir::Expr sum;
+    ir::Scan scan;
+  };
+  /// Adds such sums; the parts of all prefixes come before them.
+  void add_prefixes(const std::vector<Prefix>& prefixes);
 
   bool varying(int reg) const { return tape_.code[static_cast<size_t>(reg)].varying; }
   DType type(int reg) const { return tape_.code[static_cast<size_t>(reg)].type; }
@@ -109,6 +115,8 @@ struct Frame {
   Arithmetic arithmetic = Arithmetic::kWide;
   bool any_poison = false;
   double largest_whole_term = 0;  ///< of sums with TapeInstr::term, while they were exact
+  double largest_factor = 1;      ///< TapeInstr::factor so far
+  double largest_operand = 1;     ///< of sums with a factor: terms and earlier results so far
   uint8_t poison[kLanes] = {};    ///< lanes that touched what does not exist
 
   /// Marks lane `l`, or, for an instruction all lanes share, every one.

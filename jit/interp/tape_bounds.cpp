@@ -8,6 +8,9 @@
 //     where a is an earlier result, to which lanes of a vector add prefixes of the terms b,
 //                  e(a) + e(b) + 4 eps |b|                   + eps |v|; infinite where 16 terms of
 //                  this size overflow
+//     where it is multiplied by f, and lanes multiply factors and prefixes of terms first,
+//                  e(f a) + e(b) + 8 eps (|b| + |f a|)       + eps |v|; infinite where 15 factors
+//                  or what they multiply may overflow, and where v is infinite or NaN
 //   a * b          |a| e(b) + |b| e(a) + e(a) e(b)           + eps |v|
 //   a / b          (e(a) + |v| e(b)) / (|b| - e(b))          + eps |v|
 //   f(a)           max |f(a +- e(a)) - v|, or as far as f
@@ -105,6 +108,40 @@ void bound_prefix(const TapeInstr& in, Frame& fr, int n, int dst) {
     const double others = exact ? kPrefixTerms * fr.largest_whole_term : 0;
     e[i] += std::log2(kPrefixTerms) * rounding.eps * (size + others);
     if (!(most <= rounding.largest)) e[i] = kTapeBoundsInfinity;
+  }
+}
+
+/// The same where the earlier result is multiplied: so are neighbouring factors, before they meet
+/// it. A term is rounded once a lane on its way through products and sums, by half an epsilon each.
+void bound_linear_prefix(const TapeInstr& in, Frame& fr, int n, int dst) {
+  const Rounding rounding(in.type);
+  const double steps = kPrefixTerms / 2;
+  const double *h = fr.f(in.earlier), *a = fr.f(in.factor), *b = fr.f(in.term);
+  const double *eh = fr.e(in.earlier), *ea = fr.e(in.factor), *eb = fr.e(in.term);
+  bound_sum(in, fr, n, dst);
+  const double* v = fr.f(dst);
+  double* e = fr.e(dst);
+  for (int i = 0; i < n; ++i) {
+    const double term = std::fabs(b[i]), factor = std::fabs(a[i]), before = std::fabs(h[i]);
+    // Infinite ones stay for good: what a vector makes of them, its later lanes go on from.
+    fr.largest_factor = factor + ea[i] >= fr.largest_factor ? factor + ea[i] : fr.largest_factor;
+    if (factor != factor) fr.largest_factor = kTapeBoundsInfinity;
+    if (!(term + before + factor + std::fabs(v[i]) <= std::numeric_limits<double>::max())) {
+      e[i] = kTapeBoundsInfinity;
+      continue;
+    }
+    fr.largest_operand = std::max({fr.largest_operand, term + eb[i], before + eh[i]});
+    const double whole = kPrefixTerms * std::max(term, fr.largest_whole_term) + before;
+    if (ea[i] + eb[i] + eh[i] == 0 && fr.largest_factor == 1 && is_whole(a[i]) && is_whole(term) &&
+        is_whole(before) && whole <= rounding.whole) {
+      fr.largest_whole_term = std::max({fr.largest_whole_term, term, before});
+      continue;
+    }
+    const double others = eh[i] == 0 ? kPrefixTerms * fr.largest_whole_term : 0;
+    const double product = std::pow(fr.largest_factor, kPrefixTerms - 1);
+    const double reach = kPrefixTerms * product * fr.largest_operand;
+    e[i] += steps * rounding.eps * (term + factor * (before + others)) + reach * rounding.denormal;
+    if (!(2 * reach <= rounding.largest)) e[i] = kTapeBoundsInfinity;
   }
 }
 
@@ -310,6 +347,7 @@ void bound_float(const TapeInstr& in, Frame& fr, int n, int dst) {
   switch (in.op) {
     case Op::kAdd:
     case Op::kSub:
+      if (in.factor >= 0) return bound_linear_prefix(in, fr, n, dst);
       if (in.term >= 0) return bound_prefix(in, fr, n, dst);
       return bound_sum(in, fr, n, dst);
     case Op::kMul:

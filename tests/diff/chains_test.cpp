@@ -64,8 +64,8 @@ std::string op(const std::string& type, const std::string& value, const std::str
 TEST_CASE("diff: chains along memory are in lanes by default") {
   const std::vector<std::string> values = {
       "X[i,j]*(Y[i,j-1] else 1)",
-      "c[i]*(Y[i,j-1] else d[j]) + X[i,j]",
-      "X[i,j] + (Y[i,j+1] else c[i])",
+      "c[i]*(Y[i,j-2] else d[j]) + X[i,j]",
+      "max(X[i,j] + (Y[i,j+1] else c[i]), d[j])",
       "X[i,j] + d[j]*(X[i,j-1] else 0) - c[i]*(Y[i,j-1] else 0) - (Y[i,j-2] else 1)",
       "max(X[i,j], c[i] - (Y[i,j+3] else d[j]))",
   };

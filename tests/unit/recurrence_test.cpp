@@ -66,7 +66,7 @@ TEST_CASE("recurrence: an order and directions are found") {
 }
 
 TEST_CASE("recurrence: what one index carries") {
-  const ir::Program p = recurrence("0.5*(Y[i-1,j,b] else 0)");
+  const ir::Program p = recurrence("exp(Y[i-1,j,b] else 0)");
   for (const std::string legal : {
            "",
            "reorder j i; parallel j",
@@ -122,10 +122,15 @@ TEST_CASE("recurrence: lanes that go on from one another") {
         parsed("op f(X: f32[B]) -> (Y: f32[B]) { Y[b] = " + statement + " + X[b] } B=20"),
         "vectorize b");
   };
-  CHECK(vectors("(Y[b-1] else 0)") == "");
+  for (const std::string linear :
+       {"(Y[b-1] else 0)", "(Y[b+1] else 0)", "X[b]*(Y[b-1] else 0)", "1 - 2*(Y[b+1] else 0)",
+        "(Y[b-1] else 0) - 0.5*((Y[b-1] else 0) - X[b])"}) {
+    CAPTURE(linear);
+    CHECK(vectors(linear) == "");
+  }
   for (const std::string other :
-       {"(Y[b+1] else 0)", "(Y[b-2] else 0)", "(Y[b-1] else 0) + (Y[b-2] else 0)",
-        "X[b]*(Y[b-1] else 0)", "exp(Y[b-1] else 0)"}) {
+       {"(Y[b-2] else 0)", "(Y[b-1] else 0) + (Y[b-2] else 0)", "(Y[b-1] else 0) + (Y[b-1] else 1)",
+        "(Y[b-1] else 0)*(Y[b-1] else 0)", "(Y[b-1] else 0)/X[b]", "exp(Y[b-1] else 0)"}) {
     CAPTURE(other);
     CHECK(vectors(other).find("its iterations are to run one after the other") !=
           std::string::npos);
@@ -234,7 +239,7 @@ TEST_CASE("recurrence: error bounds add up along the chain, and hold what f32 ma
     state = x[i] + 0.99f * state;
     const double bound = out.outputs[0].bound[i];
     CHECK(std::fabs(static_cast<double>(state) - out.outputs[0].f[i]) <= bound);
-    CHECK(bound < 1e-3);  // what is forgotten takes its error along
+    CHECK(bound < 2e-3);  // what is forgotten takes its error along
   }
   CHECK(out.outputs[0].bound[500] > 3 * out.outputs[0].bound[5]);
   // Where each step doubles what came before, the bound ends at whatever may come out.

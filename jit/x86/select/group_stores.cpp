@@ -33,11 +33,11 @@ bool GroupStores::fills(const ir::ForStmt& s, const Affine& begin, int64_t exten
     return false;
   }
   const Binding outer = bindings_[s.loop];
-  bindings_[s.loop] = {true, false, begin};
+  bindings_[s.loop] = {true, 0, begin};
   bool found = indices_.lane_index(store->offset, first);
   for (int64_t i = 1; i < extent && found; ++i) {
     Affine next;
-    bindings_[s.loop] = {true, false, begin + Affine::of(i)};
+    bindings_[s.loop] = {true, 0, begin + Affine::of(i)};
     found = indices_.lane_index(store->offset, next) && next == first + Affine::of(i);
   }
   bindings_[s.loop] = outer;
@@ -54,7 +54,7 @@ void GroupStores::store(const ir::ForStmt& s, const Affine& begin, int64_t exten
   const Binding outer = bindings_[s.loop];
   std::vector<Value> rows;
   for (int64_t i = 0; i < extent; ++i) {
-    bindings_[s.loop] = {true, false, begin + Affine::of(i)};
+    bindings_[s.loop] = {true, 0, begin + Affine::of(i)};
     rows.push_back(value(store.value));
   }
   bindings_[s.loop] = outer;

@@ -37,7 +37,8 @@ Affine Indices::sum_of(const ir::Expr& e) {
       if (!b.bound) {
         refuse("loop variable " + nest_.loops[e->id] + " is used outside its loop");
       }
-      return b.lane ? b.base + Affine::of_factor(Factor::make(Factor::kLane, 0)) : b.base;
+      if (b.lane == 0) return b.base;
+      return b.base + scaled(Affine::of_factor(Factor::make(Factor::kLane, 0)), b.lane);
     }
     case Op::kDim:
       return Affine::of_factor(Factor::make(Factor::kDim, e->id));

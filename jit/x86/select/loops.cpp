@@ -49,7 +49,7 @@ void Loops::loop(int number, const Affine& begin, const Affine& extent, int64_t 
   }
   indices_.loop(depth) = state;
   const Binding outer = bindings_[number];
-  bindings_[number] = {true, false, Affine::of_factor(Factor::make(Factor::kLoop, depth))};
+  bindings_[number] = {true, 0, Affine::of_factor(Factor::make(Factor::kLoop, depth))};
   body();
   bindings_[number] = outer;
   const int head = code_.lir.label();
@@ -80,7 +80,7 @@ void Loops::loop(int number, const Affine& begin, const Affine& extent, int64_t 
 void Loops::unrolled(const ir::ForStmt& s, const Affine& begin, int64_t extent) {
   const Binding outer = bindings_[s.loop];
   for (int64_t i = 0; i < extent; ++i) {
-    bindings_[s.loop] = {true, false, begin + Affine::of(i)};
+    bindings_[s.loop] = {true, 0, begin + Affine::of(i)};
     walk_body(s);
     if (code_.size() > kMaxInstructions) refuse("unrolled loops make too much code");
   }
@@ -95,7 +95,7 @@ void Loops::guarded_unrolled(const ir::ForStmt& s, const Affine& begin, const Af
   const uint64_t written = written_by(s);
   // Iterations nest as branches: what one computes is not known after the last.
   for (int64_t i = 0; i < most; ++i) {
-    bindings_[s.loop] = {true, false, begin + Affine::of(i)};
+    bindings_[s.loop] = {true, 0, begin + Affine::of(i)};
     open(Scope::kBranch, written, false);
     sums_.in_branch([&] { walk_body(s); });
     const Scope branch = close();

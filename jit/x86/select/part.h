@@ -74,7 +74,7 @@ class SelectionPart {
     Binding saved;
     if (outer.loop >= 0) {
       saved = bindings_[outer.loop];
-      bindings_[outer.loop] = {true, false, saved.base + Affine::of(i)};
+      bindings_[outer.loop] = {true, 0, saved.at(i)};
     }
     lanes_ = {};
     body();

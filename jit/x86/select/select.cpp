@@ -58,7 +58,7 @@ class Selection final : public Root {
   DotExcess excess_{context_, vectors_};
   Dots dots_{context_, indices_, addresses_, vectors_, masks_, memory_, excess_};
   LaneSums sums_{context_, indices_, vectors_, masks_, arithmetic_, folds_, memory_, tiles_, dots_};
-  LaneScans scans_{context_, arithmetic_, memory_};
+  LaneScans scans_{context_, indices_, addresses_, vectors_, masks_, arithmetic_, memory_};
   GroupStores groups_{context_, indices_, addresses_, vectors_};
   Stores stores_{context_,    indices_, masks_, arithmetic_, memory_,
                  transposes_, tiles_,   dots_,  sums_,       scans_};

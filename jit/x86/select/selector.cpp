@@ -256,7 +256,7 @@ void Selector::dot(const ir::ForStmt& s, const Affine& begin, const Affine& exte
   if (maskless || !Dots::takes(*store)) return loops_.unrolled(s, begin, extent.constant);
   dots_.enter(s, begin, static_cast<int>(extent.constant));
   const Binding outer = bindings_[s.loop];
-  bindings_[s.loop] = {true, false, begin};
+  bindings_[s.loop] = {true, 0, begin};
   walk(*store);
   bindings_[s.loop] = outer;
   dots_.leave();
@@ -271,8 +271,7 @@ void Selector::range_loop() {
     code_.emit(X86::cmp, {greg(context_.begin), greg(context_.end)});
     code_.emit(Pseudo::jump_ge, {imm(exit)});
     inside(Scope::kBranch, written_by(*context_.launch.body), true, [&] {
-      if (context_.launch.range >= 0)
-        bindings_[context_.launch.range] = {true, false, Affine::of(0)};
+      if (context_.launch.range >= 0) bindings_[context_.launch.range] = {true, 0, Affine::of(0)};
       walk(*context_.launch.body);
     });
     code_.emit(Pseudo::label, {imm(exit)});

@@ -12,8 +12,11 @@ namespace hone::jit {
 /// What a loop number stands for while its body is selected.
 struct Binding {
   bool bound = false;
-  bool lane = false;  ///< plus the lane: the variable of the vector loop being emitted
+  int lane = 0;  ///< how often the lane is added: 1 or -1 for the loop being emitted in lanes
   Affine base;
+
+  /// The value in one of the lanes.
+  Affine at(int i) const { return base + Affine::of(lane * i); }
 };
 
 /// The lanes that values have at the moment. Outside vector loops: one lane.

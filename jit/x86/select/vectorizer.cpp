@@ -116,7 +116,7 @@ void Vectorizer::masked_chunk(const ir::ForStmt& s, const Affine& base, Reg acti
   lanes_.active = -1;
   lanes_.active_reg = active;
   lanes_.scan = s.scan;
-  bindings_[s.loop] = {true, true, base};
+  bindings_[s.loop] = {true, 1, base};
   walk_body(s);
   bindings_[s.loop] = outer_binding;
   lanes_ = outer;
@@ -141,7 +141,7 @@ void Vectorizer::chunk(const ir::ForStmt& s, const Affine& base, int lanes, int 
   lanes_.count = lanes;
   lanes_.active = active;
   lanes_.scan = s.scan;
-  bindings_[s.loop] = {true, true, base};
+  bindings_[s.loop] = {true, 1, base};
   walk_body(s);
   bindings_[s.loop] = outer;
   lanes_ = outer_lanes;
