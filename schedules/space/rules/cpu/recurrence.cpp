@@ -23,7 +23,8 @@ constexpr int64_t kStreams = 4;
 /// Chains of single elements side by side, where neighbours lie apart.
 /// Tuned on: nothing; reckoned as kChainVectors.
 constexpr int64_t kChainsAside = 8;
-/// Chains side by side whose results are prefixes of lanes.
+/// Vectors of prefixes under way at a time: of chains side by side, or one after the other. These
+/// wait for one combination, and for the store and the load between two iterations.
 /// Tuned on: nothing; reckoned from the store, the load and the addition between two vectors.
 constexpr int64_t kScansAside = 4;
 
@@ -114,10 +115,11 @@ bool run_vectors(Plan& plan, const std::string& name, std::vector<std::string> c
       plan.knob(knob_name("u", name), {lanes, 2 * lanes, 4 * lanes, 8 * lanes}, tile);
   const Plan::Halves h = plan.split(name, v, factor, ir::Tail::kPeel);
   if (h.outer.empty()) return false;
-  const bool stripped = strip > tile && strip < extent;
-  if (!stripped) chains.push_back(h.outer);
+  // What a near cache holds of a step stays there until the next one.
+  const bool near_by = strip > tile;
+  if (!near_by) chains.push_back(h.outer);
   const std::vector<std::string> inner =
-      stripped ? std::vector<std::string>{h.outer, h.inner} : std::vector<std::string>{h.inner};
+      near_by ? std::vector<std::string>{h.outer, h.inner} : std::vector<std::string>{h.inner};
   return order_chains(plan, name, chains, inner) && plan.add(step::vectorize({name, h.inner}));
 }
 
@@ -148,15 +150,15 @@ bool scans(Plan& plan, const std::string& name, const std::string& v) {
 bool run_scan(Plan& plan, const std::string& name, std::vector<std::string> chains,
               const std::string& v) {
   const int64_t lanes = plan.lanes(widest_type(plan.program(), plan.stage(name)));
-  const Plan::Halves h = plan.split(name, v, lanes, ir::Tail::kPeel);
+  const int64_t side = chains.empty() ? 1 : plan.facts(name).extent(chains.back());
+  const int64_t aside = std::min(kScansAside, side), extent = plan.facts(name).extent(v);
+  const int64_t row = std::min(kScansAside / aside, extent / lanes) * lanes;
+  const Plan::Halves h = plan.split(name, v, row, ir::Tail::kPeel);
   if (h.outer.empty()) return false;
   std::vector<std::string> inner{h.outer};
-  if (!chains.empty() && plan.facts(name).extent(chains.back()) > 1) {
-    const std::string nearest = chains.back();
-    const int64_t extent = plan.facts(name).extent(nearest);
-    const Number factor =
-        plan.knob(knob_name("u", name), {2, kScansAside, 8}, std::min(kScansAside, extent));
-    const Plan::Halves c = plan.split(name, nearest, factor, ir::Tail::kPeel);
+  if (side > 1) {
+    const Number factor = plan.knob(knob_name("u", name), {2, kScansAside, 8}, aside);
+    const Plan::Halves c = plan.split(name, chains.back(), factor, ir::Tail::kPeel);
     if (c.outer.empty()) return false;
     chains.back() = c.outer;
     if (!plan.add(step::unroll({name, c.inner}))) return false;
@@ -165,8 +167,7 @@ bool run_scan(Plan& plan, const std::string& name, std::vector<std::string> chai
   inner.push_back(h.inner);
   if (!order_chains(plan, name, chains, inner)) return false;
   // What stands before the first element is a test in the first vector alone.
-  const bool cut =
-      plan.facts(name).extent(v) < 3 * lanes || plan.add(step::partition({{name, h.outer}}));
+  const bool cut = extent < 3 * row || plan.add(step::partition({{name, h.outer}}));
   return cut && plan.add(step::vectorize({name, h.inner}));
 }
 
