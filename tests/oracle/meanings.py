@@ -649,9 +649,12 @@ def lstm_step(p, x, before, t):
     return [bent("sigmoid", o) * bent("tanh", c.cast(p.T)), c]
 
 
-def lstm_step_of_lengths(p, x, before, t):
-    goes_on = Val("bool", np.broadcast_to((t < p.len.v)[:, None], (p.B, p.N)))
-    return [goes_on.where(new.cast(p.T), old) for new, old in zip(lstm_step(p, x, before, t), before)]
+def of_lengths(step):
+    """The same step of sequences of several lengths: past the end of one its states stay."""
+    def go_on(p, x, before, t):
+        goes_on = Val("bool", np.broadcast_to((t < p.len.v)[:, None], (p.B, p.N)))
+        return [goes_on.where(new.cast(p.T), old) for new, old in zip(step(p, x, before, t), before)]
+    return go_on
 
 
 def gru_step(p, x, before, t):
@@ -663,13 +666,12 @@ def gru_step(p, x, before, t):
 
 
 for _name, _backward in (("", False), ("_backward", True)):
-    network("rnn" + _name, rnn_step, backward=_backward)
-    network("lstm" + _name, lstm_step, "hc", backward=_backward)
-    network("gru" + _name, gru_step, backward=_backward)
-network("lstm_lengths", lstm_step_of_lengths, "hc")
+    for _kind, _step, _states in ("rnn", rnn_step, "h"), ("lstm", lstm_step, "hc"), ("gru", gru_step, "h"):
+        network(_kind + _name, _step, _states, backward=_backward)
+        network(_kind + "_lengths" + _name, of_lengths(_step), _states, backward=_backward)
 
 
-@op("lstm_unit", T=FLOAT, params=lambda random: {"DROP": random.choice([0, 1])})
+@op("lstm_unit", T=FLOAT, I=INDEX, params=lambda random: {"DROP": random.choice([0, 1])})
 def lstm_unit(p):
     goes_on = Val("bool", np.broadcast_to((p.t.v < p.len.v)[:, None], (p.B, p.N)))
     i, f, o, new = (p.G[:, q] for q in range(4))
