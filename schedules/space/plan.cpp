@@ -37,6 +37,24 @@ bool Plan::add(Step step) {
   return false;
 }
 
+bool Plan::add_together(const std::vector<Step>& steps) {
+  ir::Program made = program_;
+  const auto refused = [&](const Step& step, const std::string& reason) {
+    return declines("`" + print(step) + "` does not apply: " + reason);
+  };
+  for (const Step& step : steps) {
+    Applied applied = step.row->apply(std::move(made), step);
+    if (!applied) return refused(step, applied.failure().reason);
+    made = *std::move(applied);
+  }
+  if (auto broken = recurs_ ? ir::broken_order(made) : std::nullopt) {
+    return refused(steps.back(), broken->reason);
+  }
+  program_ = std::move(made);
+  schedule_.steps.insert(schedule_.steps.end(), steps.begin(), steps.end());
+  return true;
+}
+
 bool Plan::declines(std::string reason) {
   why_ = std::move(reason);
   return false;

@@ -56,6 +56,8 @@ class Plan {
 
   /// Adds a step. False, and nothing changed, where it does not apply.
   bool add(Step step);
+  /// The same of steps without knobs; only after the last one each read follows its write.
+  bool add_together(const std::vector<Step>& steps);
   /// Keeps the reason why a rule does not apply. Always false, so that rules can return it.
   bool declines(std::string reason);
   /// The reason told last: a rule's own, or why its last step does not apply.

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "jit/ir/scan.h"
+#include "schedules/space/analysis/fronts.h"
 #include "schedules/space/analysis/group_members.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/analysis/transposed_chains.h"
@@ -151,7 +152,8 @@ bool run_scan(Plan& plan, const std::string& name, std::vector<std::string> chai
               const std::string& v) {
   const int64_t lanes = plan.lanes(widest_type(plan.program(), plan.stage(name)));
   const int64_t side = chains.empty() ? 1 : plan.facts(name).extent(chains.back());
-  const int64_t aside = std::min(kScansAside, side), extent = plan.facts(name).extent(v);
+  const int64_t aside = std::clamp<int64_t>(side, 1, kScansAside);
+  const int64_t extent = plan.facts(name).extent(v);
   const int64_t row = std::min(kScansAside / aside, extent / lanes) * lanes;
   const Plan::Halves h = plan.split(name, v, row, ir::Tail::kPeel);
   if (h.outer.empty()) return false;
@@ -190,6 +192,30 @@ std::string cut_chains(Plan& plan, const GroupMembers& group) {
   return h.outer;
 }
 
+/// Steps of single elements along two indices: rows of them side by side, where chains are few and
+/// each stage takes part in all steps. `order`: the loops around a step; `rest`: the variables of
+/// chains inside.
+bool fronts_of_steps(Plan& plan, const GroupMembers& group, const std::vector<std::string>& order,
+                     const std::vector<std::string>& rest) {
+  const auto& shared = group.order.shared;
+  const size_t n = shared.size();
+  const auto in_all = [&](size_t depth) { return depth == n; };
+  const auto& depth = group.order.depth;
+  if (n < 2 || !std::all_of(depth.begin(), depth.end(), in_all)) return false;
+  std::vector<std::string> outer;
+  for (const std::string& v : rest) {
+    if (plan.facts(group.leader).extent(v) >= kChainsAside) return false;
+    outer.push_back(plan.loop_of(group.leader, v));
+    for (const std::string& other : group.others) {
+      if (plan.stage(other).var(v)) plan.set_window(other, v, 1);
+    }
+  }
+  outer.insert(outer.begin(), order.begin(), order.end() - static_cast<long>(n));
+  for (size_t i = 0; i + 2 < n; ++i) outer.push_back(shared[i].var);
+  return run_fronts(plan,
+                    {group.leader, group.others, outer, shared[n - 2].var, shared[n - 1].var});
+}
+
 /// Stages that go on together: the leader's loops in order around what each step computes of all
 /// of them. The others are stages like any other there, for the rules to come.
 bool run_steps(Plan& plan, const GroupMembers& group) {
@@ -199,12 +225,7 @@ bool run_steps(Plan& plan, const GroupMembers& group) {
   }
   std::vector<std::string> order;
   if (std::string outer = cut_chains(plan, group); !outer.empty()) order.push_back(outer);
-  for (const auto& [var, backward] : group.order.shared) {
-    order.push_back(var);
-    plan.set_window(name, var, 1);
-  }
-  if (!keep_near(plan, group)) return false;
-  plan.finish(name);
+  for (const auto& [var, backward] : group.order.shared) order.push_back(var);
   const StageFacts facts = plan.facts(name);
   std::vector<std::string> rest;
   for (const ir::IndexVar& v : plan.stage(name).vars) {
@@ -216,6 +237,13 @@ bool run_steps(Plan& plan, const GroupMembers& group) {
   });
   const std::string last = rest.empty() ? "" : rest.back();
   const bool vectors = !last.empty() && facts.store.stride(last) == 1 && facts.extent(last) > 1;
+  if (!vectors && fronts_of_steps(plan, group, order, rest)) {
+    plan.finish(name);
+    return keep_near(plan, group);
+  }
+  for (const auto& [var, backward] : group.order.shared) plan.set_window(name, var, 1);
+  if (!keep_near(plan, group)) return false;
+  plan.finish(name);
   for (const std::string& v : rest) order.push_back(plan.loop_of(name, v));
   if (!vectors) return order_loops(plan, name, order);
   order.pop_back();
@@ -228,15 +256,6 @@ bool run_steps(Plan& plan, const GroupMembers& group) {
     order.insert(order.end(), {h.outer, h.inner});
   }
   return order_loops(plan, name, order) && plan.add(step::vectorize({name, order.back()}));
-}
-
-/// The one variable that is not of the chains; "" where there are several.
-std::string ordered_var(const ir::Stage& s, const std::vector<std::string>& chains) {
-  if (chains.size() + 1 != s.vars.size()) return {};
-  const auto own = std::find_if(s.vars.begin(), s.vars.end(), [&](const ir::IndexVar& v) {
-    return std::find(chains.begin(), chains.end(), v.name) == chains.end();
-  });
-  return own->name;
 }
 
 bool apply_recurrence(Plan& plan, const std::string& name) {
@@ -255,16 +274,20 @@ bool apply_recurrence(Plan& plan, const std::string& name) {
   if (const std::string v = ir::scanned_var(s); scans(plan, name, v)) {
     return run_scan(plan, name, std::move(chains), v);
   }
-  if (chains.empty()) return true;
-  if (const std::string v = ordered_var(s, chains);
-      !v.empty() && transpose_chains(plan, name, chains, v)) {
-    return true;
+  const std::vector<std::string> ordered = loops_without(s, chains);
+  const bool beside =
+      !chains.empty() && facts.store.stride(chains.back()) == 1 && facts.extent(chains.back()) > 1;
+  const bool few = chains.empty() || facts.extent(chains.back()) < kChainsAside;
+  if (few && !beside && ordered.size() >= 2) {
+    std::vector<std::string> outer = chains;
+    outer.insert(outer.end(), ordered.begin(), ordered.end() - 2);
+    if (run_fronts(plan, {name, {}, outer, ordered.end()[-2], ordered.back()})) return true;
   }
+  if (chains.empty()) return true;
+  if (ordered.size() == 1 && transpose_chains(plan, name, chains, ordered[0])) return true;
   const std::string nearest = chains.back();
   chains.pop_back();
-  if (facts.store.stride(nearest) == 1 && facts.extent(nearest) > 1) {
-    return run_vectors(plan, name, std::move(chains), nearest);
-  }
+  if (beside) return run_vectors(plan, name, std::move(chains), nearest);
   return run_chains(plan, name, std::move(chains), nearest);
 }
 
@@ -275,7 +298,8 @@ const Rule cpu::kRecurrence = {
     "A stage that reads itself: the indices along which it does run in order. Inside them "
     "neighbouring chains are vectors, or several run side by side; outside, chains are for "
     "threads. Where each element combines the one before with a term, its lanes are prefixes; "
-    "other chains along memory are put into lanes by transposing in registers. "
+    "other chains along memory are put into lanes by transposing in registers. Along two indices "
+    "several rows go on side by side. "
     "Stages that read one another go on together, in the loops of the last of them.",
     apply_recurrence,
     /*forwards=*/false,
