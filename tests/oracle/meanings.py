@@ -449,10 +449,15 @@ def cumulative(name, f, T=NUMBERS, backward=False):
     op(name, T=T)(cumulative_meaning(name, f, backward))
 
 
-def cumulative_sum(name, axis):
+def cumulative_sum(name, axis, backward=False):
     """A narrow type rounds each sum as it is stored, the others may be summed in another order."""
-    by_steps = cumulative_meaning(name, lambda x, y: x + y)
-    op(name, T=NUMBERS)(lambda p: {"Y": p.X.prefix_sums(axis)} if widened(p.T) == p.T else by_steps(p))
+    by_steps = cumulative_meaning(name, lambda x, y: x + y, backward)
+
+    def meaning(p):
+        if widened(p.T) != p.T:
+            return by_steps(p)
+        return {"Y": p.X[:, ::-1].prefix_sums(axis)[:, ::-1] if backward else p.X.prefix_sums(axis)}
+    op(name, T=NUMBERS)(meaning)
 
 
 cumulative_sum("row_cumsum", 1)
@@ -460,7 +465,7 @@ cumulative_sum("column_cumsum", 0)
 for _name in ("row", "column"):
     cumulative(_name + "_cumprod", lambda x, y: x * y)
     cumulative(_name + "_cummax", lambda x, y: x.maximum(y), T=TYPES)
-cumulative("row_cumsum_backward", lambda x, y: x + y, backward=True)
+cumulative_sum("row_cumsum_backward", 1, backward=True)
 
 
 # --- order within rows ---
@@ -671,7 +676,7 @@ for _name, _backward in (("", False), ("_backward", True)):
         network(_kind + "_lengths" + _name, of_lengths(_step), _states, backward=_backward)
 
 
-@op("lstm_unit", T=FLOAT, I=INDEX, params=lambda random: {"DROP": random.choice([0, 1])})
+@op("lstm_unit", T=FLOAT, I=TYPES, params=lambda random: {"DROP": random.choice([0, 1])})
 def lstm_unit(p):
     goes_on = Val("bool", np.broadcast_to((p.t.v < p.len.v)[:, None], (p.B, p.N)))
     i, f, o, new = (p.G[:, q] for q in range(4))
