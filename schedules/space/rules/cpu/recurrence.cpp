@@ -169,7 +169,7 @@ bool run_scan(Plan& plan, const std::string& name, std::vector<std::string> chai
   inner.push_back(h.inner);
   if (!order_chains(plan, name, chains, inner)) return false;
   // What stands before the first element is a test in the first vector alone.
-  const bool cut = extent < 3 * row || plan.add(step::partition({{name, h.outer}}));
+  const bool cut = extent < 2 * row || plan.add(step::partition({{name, h.outer}}));
   return cut && plan.add(step::vectorize({name, h.inner}));
 }
 
