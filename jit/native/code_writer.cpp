@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "jit/native/unread_values.h"
+
 namespace hone::jit {
 
 namespace {
@@ -392,6 +394,7 @@ void CodeWriter::finish(const CodeList& function) {
     }
     lir.code.push_back(inst);
   }
+  drop_unread(lir, machine_);
 }
 
 }  // namespace hone::jit

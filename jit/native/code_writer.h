@@ -148,7 +148,7 @@ class CodeWriter {
   /// Registers held by values that stay for the whole launch (tiles); limits hoisting.
   int pinned_vectors = 0;
 
-  /// The whole function in order; the writer is empty afterwards.
+  /// The whole function in order, without what nothing reads; the writer is empty afterwards.
   void finish(const CodeList& function);
 
  private:
