@@ -2,6 +2,7 @@
 #include "jit/native/liveness.h"
 
 #include <algorithm>
+#include <array>
 #include <stdexcept>
 #include <string>
 
@@ -173,19 +174,65 @@ class Builder {
   /// one walk from the end.
   void backward() {
     words_ = (globals_.size() + 63) / 64;
-    live_in_.assign(blocks_.size() * words_, 0);
+    // One row more, of nothing, for where no block follows.
+    live_in_.assign((blocks_.size() + 1) * words_, 0);
+    successors();
+    fixed_point();
     std::vector<uint64_t> live(words_);
-    fixed_point(live);
+    until_.assign(globals_.size(), 0);
     for (size_t b = blocks_.size(); b-- > 0;) {
       const Block& block = blocks_[b];
-      at_end(b, live);
-      each(live, [&](int reg) { add(reg, 2 * block.from, 2 * block.to); });
-      for (int i = block.to; i-- > block.from;) step(i, block, live.data());
+      enter_from_below(block, next_[b], live);
+      for (int i = block.to; i-- > block.from;) step(i, live.data());
     }
+    each(live.data(), [&](int g) { end_range(g, 0); });
     entries();
   }
 
-  void fixed_point(std::vector<uint64_t>& live) {
+  /// Which blocks may follow each: the one below it, and the one that it jumps to.
+  void successors() {
+    const auto none = static_cast<int32_t>(blocks_.size());
+    next_.assign(blocks_.size(), {none, none});
+    for (size_t b = 0; b < blocks_.size(); ++b) {
+      const Inst& last = lir_.code[blocks_[b].to - 1];
+      if (last.op != Pseudo::jump && last.op != Pseudo::ret) {
+        next_[b][0] = static_cast<int32_t>(b + 1);
+      }
+      const int label = jump_target(last);
+      if (label < 0) continue;
+      const int at = out_.label_at.at(label);
+      if (at < 0) throw std::logic_error("jump to a label that is not there");
+      if (at < blocks_[b].to && lir_.code[at].op != Pseudo::loop_begin) {
+        throw std::logic_error("backward jump to a label that is not a loop's head");
+      }
+      const auto target = std::partition_point(blocks_.begin(), blocks_.end(),
+                                               [&](const Block& x) { return x.from < at; });
+      next_[b][1] = static_cast<int32_t>(target - blocks_.begin());
+    }
+  }
+
+  /// Word `w` of what is live after a block whose successors are `next`.
+  uint64_t live_after(const std::array<int32_t, 2>& next, size_t w) const {
+    return live_in_[static_cast<size_t>(next[0]) * words_ + w] |
+           live_in_[static_cast<size_t>(next[1]) * words_ + w];
+  }
+
+  /// Goes on from the start of the block below to the end of `block`. What is live at both sides
+  /// goes on; so the cost is of what changes.
+  void enter_from_below(const Block& block, const std::array<int32_t, 2>& next,
+                        std::vector<uint64_t>& live) {
+    for (size_t w = 0; w < words_; ++w) {
+      const uint64_t now = live_after(next, w), was = live[w];
+      each_in(w, was & ~now, [&](int g) { end_range(g, 2 * block.to); });
+      each_in(w, now & ~was, [&](int g) { until_[g] = 2 * block.to; });
+      live[w] = now;
+    }
+  }
+
+  /// The range of a live register begins at `from`.
+  void end_range(int g, int from) { add(globals_[g], from, until_[g]); }
+
+  void fixed_point() {
     std::vector<uint64_t> reads(live_in_.size());  // before any write in the block
     std::vector<uint64_t> writes(live_in_.size());
     for (size_t b = 0; b < blocks_.size(); ++b) {
@@ -205,10 +252,11 @@ class Builder {
     for (bool changed = true; changed;) {
       changed = false;
       for (size_t b = blocks_.size(); b-- > 0;) {
-        at_end(b, live);
+        const std::array<int32_t, 2> next = next_[b];
         for (size_t w = 0; w < words_; ++w) {
           uint64_t& in = live_in_[b * words_ + w];
-          const uint64_t now = reads[b * words_ + w] | (live[w] & ~writes[b * words_ + w]);
+          const uint64_t now =
+              reads[b * words_ + w] | (live_after(next, w) & ~writes[b * words_ + w]);
           changed |= in != now;
           in = now;
         }
@@ -216,32 +264,12 @@ class Builder {
     }
   }
 
-  /// What is live at the end of block `b`.
-  void at_end(size_t b, std::vector<uint64_t>& live) const {
-    std::fill(live.begin(), live.end(), 0);
-    auto join = [&](size_t other) {
-      for (size_t w = 0; w < words_; ++w) live[w] |= live_in_[other * words_ + w];
-    };
-    const Inst& last = lir_.code[blocks_[b].to - 1];
-    if (last.op != Pseudo::jump && last.op != Pseudo::ret && b + 1 < blocks_.size()) join(b + 1);
-    const int label = jump_target(last);
-    if (label < 0) return;
-    const int at = out_.label_at.at(label);
-    if (at < 0) throw std::logic_error("jump to a label that is not there");
-    if (at < blocks_[b].to && lir_.code[at].op != Pseudo::loop_begin) {
-      throw std::logic_error("backward jump to a label that is not a loop's head");
-    }
-    const auto target = std::partition_point(blocks_.begin(), blocks_.end(),
-                                             [&](const Block& x) { return x.from < at; });
-    join(static_cast<size_t>(target - blocks_.begin()));
-  }
-
-  void step(int i, const Block& block, uint64_t* live) {
+  void step(int i, uint64_t* live) {
     for (const Touch& t : out_.of(i)) {
       const int g = seen_[t.reg].global;
       if (g < 0 || !t.def) continue;
       if (has(live, g)) {
-        out_.ranges[out_.head[t.reg]].from = 2 * i + 1;
+        end_range(g, 2 * i + 1);
         drop(live, g);
       } else {
         add(t.reg, 2 * i + 1, 2 * i + 2);
@@ -250,18 +278,21 @@ class Builder {
     for (const Touch& t : out_.of(i)) {
       const int g = seen_[t.reg].global;
       if (g < 0 || !t.use || has(live, g)) continue;
-      add(t.reg, 2 * block.from, 2 * i + 1);
+      until_[g] = 2 * i + 1;
       put(live, g);
     }
   }
 
   template <class F>
-  void each(const std::vector<uint64_t>& live, const F& f) const {
-    for (size_t w = 0; w < live.size(); ++w) {
-      for (uint64_t bits = live[w]; bits != 0; bits &= bits - 1) {
-        f(globals_[w * 64 + static_cast<size_t>(__builtin_ctzll(bits))]);
-      }
+  static void each_in(size_t w, uint64_t bits, const F& f) {
+    for (; bits != 0; bits &= bits - 1) {
+      f(static_cast<int>(w * 64) + __builtin_ctzll(bits));
     }
+  }
+
+  template <class F>
+  void each(const uint64_t* live, const F& f) const {
+    for (size_t w = 0; w < words_; ++w) each_in(w, live[w], f);
   }
 
   /// Entry registers hold their value from before the first instruction. Others that seem live
@@ -284,7 +315,9 @@ class Builder {
   std::vector<int> globals_;
   std::vector<Block> blocks_;
   std::vector<int> open_;
-  std::vector<uint64_t> live_in_;  ///< per block, `words_` words of bits
+  std::vector<uint64_t> live_in_;             ///< per block, `words_` words of bits
+  std::vector<std::array<int32_t, 2>> next_;  ///< per block; the number of blocks: none
+  std::vector<int32_t> until_;                ///< where ranges of live ones end, by their number
   size_t words_ = 0;
 };
 
