@@ -25,30 +25,6 @@ Bound worse(Bound a, Bound b) {
   return std::min(*a, *b);
 }
 
-/// The values of an integer type.
-std::optional<std::pair<int64_t, int64_t>> range_of(DType type) {
-  switch (type) {
-    case DType::kBool:
-      return std::pair<int64_t, int64_t>(0, 1);
-    case DType::kU8:
-      return std::pair<int64_t, int64_t>(0, UINT8_MAX);
-    case DType::kI8:
-      return std::pair<int64_t, int64_t>(INT8_MIN, INT8_MAX);
-    case DType::kI16:
-      return std::pair<int64_t, int64_t>(INT16_MIN, INT16_MAX);
-    case DType::kI32:
-      return std::pair<int64_t, int64_t>(INT32_MIN, INT32_MAX);
-    case DType::kI64:
-      return std::pair<int64_t, int64_t>(INT64_MIN, INT64_MAX);
-    default:
-      break;
-  }
-  if (!is_packed(type)) return std::nullopt;
-  const int64_t count = int64_t{1} << bit_width_of(type),
-                least = is_unsigned(type) ? 0 : -count / 2;
-  return std::pair<int64_t, int64_t>(least, least + count - 1);
-}
-
 int64_t ceil_quotient(int64_t a, int64_t k) { return a >= 0 ? (a + k - 1) / k : -(-a / k); }
 
 int64_t floor_quotient(int64_t a, int64_t k) { return a >= 0 ? a / k : -((-a + k - 1) / k); }
@@ -56,8 +32,10 @@ int64_t floor_quotient(int64_t a, int64_t k) { return a >= 0 ? a / k : -((-a + k
 /// Chosen: time that a proof may take (not measured).
 constexpr int kDepth = 24;
 constexpr int kSteps = 4000;
-constexpr int kNodesPerStep = 16;  // a step looks at every node of its polynomial
-constexpr int kMostNodes = 4096;   // as good as endless
+constexpr int kFewSteps = 100;         // where the questions before took kManySteps together
+constexpr int64_t kManySteps = 50000;  // those of a nest take some hundreds
+constexpr int kNodesPerStep = 16;      // a step looks at every node of its polynomial
+constexpr int kMostNodes = 4096;       // as good as endless
 constexpr size_t kMostAnswers = 16384;
 
 bool is_composite(const Expr& e) {
@@ -68,9 +46,20 @@ bool is_composite(const Expr& e) {
 /// `e` without casts that keep every integer as it is.
 const Expr& strip_casts(const Expr& e) {
   const bool keeps = e->op == Op::kCast && is_int(e->type) && is_int(e->args[0]->type) &&
-                     range_of(e->type)->first <= range_of(e->args[0]->type)->first &&
-                     range_of(e->type)->second >= range_of(e->args[0]->type)->second;
+                     range_of(e->args[0]->type)->lies_in(*range_of(e->type));
   return keeps ? strip_casts(e->args[0]) : e;
+}
+
+/// The values of a factor that 32 bits or fewer were computed in: of `cast<i64>(x % 16)`.
+std::optional<IntegerRange> range_of_narrow(const Poly::Term& t) {
+  const Expr& f = t.factors[0];
+  if (t.factors.size() != 1 || f->op != Op::kCast || !is_int(f->type)) return std::nullopt;
+  const auto range = range_before_wrap(f->args[0]);
+  const auto type = range_of(f->args[0]->type);
+  if (!range || !type || !range->lies_in(*type) || !range->lies_in(*range_of(f->type))) {
+    return std::nullopt;
+  }
+  return range;
 }
 
 /// The divisor of a term that is one division, by a positive constant; 0 of any other.
@@ -113,7 +102,8 @@ int steps_for(const Poly& p) {
 
 /// Equal for equal expressions.
 size_t hash_of(const Expr& e) {
-  size_t h = static_cast<size_t>(e->op) * 31 + std::hash<std::string>()(e->name);
+  size_t h = static_cast<size_t>(e->op) * 31;
+  if (!e->name.empty()) h += std::hash<std::string>()(e->name);
   h = h * 31 + static_cast<size_t>(e->id) + static_cast<size_t>(e->i) * 7;
   for (const Expr& a : e->args) h = h * 131 + hash_of(a);
   return h;
@@ -139,18 +129,24 @@ struct Facts::Hash {
   }
 };
 
-struct Facts::Answers : std::unordered_map<Poly, Bound, Hash> {};
+struct Facts::Answers : std::unordered_map<Poly, Bound, Hash> {
+  int64_t spent = 0;  ///< steps of all questions
+};
 
 /// One question for a bound.
 struct Facts::Question {
   Answers& answers;
-  int steps = kSteps;  ///< left
-  int cuts = 0;        ///< how often a look was ended by want of steps or depth
+  int steps = 0;  ///< left
+  int cuts = 0;   ///< how often a look was ended by want of steps or depth
 };
 
 Facts::Facts() { learn(); }
 
-void Facts::learn() { answers_ = std::make_shared<Answers>(); }
+void Facts::learn() {
+  const int64_t spent = answers_ ? answers_->spent : 0;
+  answers_ = std::make_shared<Answers>();
+  answers_->spent = spent;
+}
 
 void Facts::define_loop(int id, Poly begin, Poly end) {
   if (loops_.size() <= static_cast<size_t>(id)) loops_.resize(static_cast<size_t>(id) + 1);
@@ -199,8 +195,11 @@ bool Facts::nonnegative(const Poly& p) const {
 
 std::optional<int64_t> Facts::lower(const Poly& p) const {
   if (answers_->size() > kMostAnswers) answers_->clear();
-  Question question{*answers_};
-  return lower(p, {kDepth, &question});
+  const int steps = answers_->spent < kManySteps ? kSteps : kFewSteps;
+  Question question{*answers_, steps};
+  const Bound low = lower(p, {kDepth, &question});
+  answers_->spent += steps - question.steps;
+  return low;
 }
 
 std::optional<int64_t> Facts::upper(const Poly& p) const {
@@ -403,7 +402,7 @@ std::optional<int64_t> Facts::lower_load(const Poly& p, const Poly::Term& term, 
     if (end && holds(e, load, fuel)) low = better(low, lower(others + c * *end, fuel));
   }
   if (const auto range = range_of(load->type); range && load->type != DType::kI64) {
-    low = better(low, lower(others + c * Poly(term.coef > 0 ? range->first : range->second), fuel));
+    low = better(low, lower(others + c * Poly(term.coef > 0 ? range->lo : range->hi), fuel));
   }
   return low;
 }
@@ -416,6 +415,11 @@ std::optional<int64_t> Facts::lower_rest(const Poly& p, Fuel fuel) const {
     return t.factors.size() == 1 && strip_casts(t.factors[0])->op == Op::kLoad;
   });
   if (load != terms.end()) return lower_load(p, *load, fuel);
+  for (const Poly::Term& t : terms) {
+    const auto range = range_of_narrow(t);
+    if (!range) continue;
+    return lower(p - product(t) + Poly(t.coef) * Poly(t.coef > 0 ? range->lo : range->hi), fuel);
+  }
   const Poly::Term& term = terms.front();
   if (term.factors.size() > 1) return lower_product(p, term, fuel);
   const Expr& f = term.factors[0];

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdint>
+#include <vector>
 
 namespace hone::ir {
 
@@ -122,6 +124,65 @@ int64_t combined(Op op, int64_t a, int64_t b) {
       return bits_of(op, DType::kI64, a, b);
     default:
       return a != 0 || b != 0;
+  }
+}
+
+std::optional<IntegerRange> range_of(DType type) {
+  if (type == DType::kBool) return IntegerRange{0, 1};
+  if (!is_int(type)) return std::nullopt;
+  if (type == DType::kI64) return IntegerRange{INT64_MIN, INT64_MAX};
+  const int64_t count = int64_t{1} << bit_width_of(type),
+                least = is_unsigned(type) ? 0 : -count / 2;
+  return IntegerRange{least, least + count - 1};
+}
+
+std::optional<IntegerRange> range_before_wrap(const Expr& e) {
+  if (e->op == Op::kInt) return IntegerRange{e->i, e->i};
+  if (!is_int(e->type) || size_of(e->type) > 4) return std::nullopt;
+  if (e->type != DType::kI32 || e->op == Op::kLoad) return range_of(e->type);
+  if (e->op == Op::kCast) {
+    return e->args[0]->type == DType::kBool ? IntegerRange{0, 1} : range_before_wrap(e->args[0]);
+  }
+  // Operands have wrapped: products of these stay within 64 bits.
+  std::vector<std::optional<IntegerRange>> operands;
+  for (size_t i = e->op == Op::kSelect ? 1 : 0; i < e->args.size(); ++i) {
+    const std::optional<IntegerRange> type = range_of(e->args[i]->type);
+    auto r = range_before_wrap(e->args[i]);
+    if (type && type->hi <= INT32_MAX && (!r || !r->lies_in(*type))) r = type;
+    operands.push_back(r);
+  }
+  if (is_bitwise(e->op)) return range_of_bits(e->op, operands[0], operands[1]);
+  std::vector<IntegerRange> of;
+  for (const auto& r : operands) {
+    if (!r) return std::nullopt;
+    of.push_back(*r);
+  }
+  switch (e->op) {
+    case Op::kNeg:
+      return IntegerRange{-of[0].hi, -of[0].lo};
+    case Op::kAdd:
+      return IntegerRange{of[0].lo + of[1].lo, of[0].hi + of[1].hi};
+    case Op::kSub:
+      return IntegerRange{of[0].lo - of[1].hi, of[0].hi - of[1].lo};
+    case Op::kMul: {
+      const auto [least, most] = std::minmax(
+          {of[0].lo * of[1].lo, of[0].lo * of[1].hi, of[0].hi * of[1].lo, of[0].hi * of[1].hi});
+      return IntegerRange{least, most};
+    }
+    case Op::kMin:
+      return IntegerRange{std::min(of[0].lo, of[1].lo), std::min(of[0].hi, of[1].hi)};
+    case Op::kMax:
+      return IntegerRange{std::max(of[0].lo, of[1].lo), std::max(of[0].hi, of[1].hi)};
+    case Op::kDiv:
+      if (of[1].lo < 1 || of[1].lo != of[1].hi) return std::nullopt;
+      return IntegerRange{floor_div_of(of[0].lo, of[1].hi), floor_div_of(of[0].hi, of[1].hi)};
+    case Op::kMod:
+      if (of[1].lo < 1) return std::nullopt;
+      return IntegerRange{0, of[1].hi - 1};
+    case Op::kSelect:
+      return IntegerRange{std::min(of[0].lo, of[1].lo), std::max(of[0].hi, of[1].hi)};
+    default:
+      return std::nullopt;
   }
 }
 

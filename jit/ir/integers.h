@@ -27,7 +27,12 @@ int64_t bits_of(Op op, DType type, int64_t a, int64_t b);
 /// Integers from lo to hi.
 struct IntegerRange {
   int64_t lo, hi;
+  bool lies_in(const IntegerRange& other) const { return other.lo <= lo && hi <= other.hi; }
 };
+/// The values of a type of integers, or of bool; nothing of other types.
+std::optional<IntegerRange> range_of(DType type);
+/// What a value of at most 32 bits may be before it wraps, as far as types and constants say.
+std::optional<IntegerRange> range_before_wrap(const Expr& e);
 /// Where the result of a bitwise node lies, its operands in these ranges, where they are known.
 std::optional<IntegerRange> range_of_bits(Op op, const std::optional<IntegerRange>& a,
                                           const std::optional<IntegerRange>& b);

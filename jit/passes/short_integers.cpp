@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/passes/short_integers.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -18,67 +17,6 @@ using namespace ir;
 namespace {
 
 bool is_short(DType t) { return is_int(t) && size_of(t) <= 2; }
-
-bool lies_in(const IntegerRange& r, const IntegerRange& in) {
-  return in.lo <= r.lo && r.hi <= in.hi;
-}
-
-IntegerRange range_of(DType t) {
-  const int bits = 8 * size_of(t);
-  if (t == DType::kU8) return {0, 255};
-  return {-(int64_t{1} << (bits - 1)), (int64_t{1} << (bits - 1)) - 1};
-}
-
-/// Products of these stay within 64 bits.
-constexpr IntegerRange kAny = {INT32_MIN, INT32_MAX};
-
-/// What a value of at most 32 bits may be before it wraps, as far as types and constants say.
-std::optional<IntegerRange> range_of(const Expr& e) {
-  if (e->op == Op::kInt) return IntegerRange{e->i, e->i};
-  if (is_short(e->type)) return range_of(e->type);
-  if (e->type != DType::kI32) return std::nullopt;
-  if (e->op == Op::kCast) {
-    return e->args[0]->type == DType::kBool ? IntegerRange{0, 1} : range_of(e->args[0]);
-  }
-  std::vector<IntegerRange> of;
-  for (size_t i = e->op == Op::kSelect ? 1 : 0; i < e->args.size() && e->op != Op::kLoad; ++i) {
-    const auto r = range_of(e->args[i]);
-    if (!r || !lies_in(*r, kAny)) return std::nullopt;
-    of.push_back(*r);
-  }
-  switch (e->op) {
-    case Op::kNeg:
-      return IntegerRange{-of[0].hi, -of[0].lo};
-    case Op::kBitAnd:
-    case Op::kBitOr:
-    case Op::kBitXor:
-    case Op::kShr:
-      return range_of_bits(e->op, of[0], of[1]);
-    case Op::kAdd:
-      return IntegerRange{of[0].lo + of[1].lo, of[0].hi + of[1].hi};
-    case Op::kSub:
-      return IntegerRange{of[0].lo - of[1].hi, of[0].hi - of[1].lo};
-    case Op::kMul: {
-      const auto [least, most] = std::minmax(
-          {of[0].lo * of[1].lo, of[0].lo * of[1].hi, of[0].hi * of[1].lo, of[0].hi * of[1].hi});
-      return IntegerRange{least, most};
-    }
-    case Op::kMin:
-      return IntegerRange{std::min(of[0].lo, of[1].lo), std::min(of[0].hi, of[1].hi)};
-    case Op::kMax:
-      return IntegerRange{std::max(of[0].lo, of[1].lo), std::max(of[0].hi, of[1].hi)};
-    case Op::kDiv:
-      if (of[1].lo < 1 || of[1].lo != of[1].hi) return std::nullopt;
-      return IntegerRange{floor_div_of(of[0].lo, of[1].hi), floor_div_of(of[0].hi, of[1].hi)};
-    case Op::kMod:
-      if (of[1].lo < 1) return std::nullopt;
-      return IntegerRange{0, of[1].hi - 1};
-    case Op::kSelect:
-      return IntegerRange{std::min(of[0].lo, of[1].lo), std::max(of[0].hi, of[1].hi)};
-    default:
-      return std::nullopt;
-  }
-}
 
 class Shortener {
  public:
@@ -167,8 +105,8 @@ class Shortener {
 
   /// The value as an i16; null where it is not proved to be one.
   Expr exact(const Expr& e) const {
-    const auto range = range_of(e);
-    return range && lies_in(*range, range_of(DType::kI16)) ? low(e) : Expr();
+    const auto range = range_before_wrap(e);
+    return range && range->lies_in(*range_of(DType::kI16)) ? low(e) : Expr();
   }
 
   /// A condition that compares 16 bits at most; null where it compares others.

@@ -4,6 +4,7 @@
 #include "jit/ir/facts.h"
 
 using namespace hone::ir;
+using hone::DType;
 
 namespace {
 
@@ -100,6 +101,29 @@ TEST_CASE("multiples are seen in every term, and in both sides of a minimum") {
   CHECK(is_multiple(Poly(2) * left * m, 4));
   CHECK(is_multiple(max(left, Poly(2) * m, nullptr), 2));
   CHECK_FALSE(is_multiple(max(left, m, nullptr), 2));
+}
+
+TEST_CASE("a remainder in 32 bits is bounded where it is cast to an index") {
+  const Facts facts;
+  Node load;
+  load.op = Op::kLoad;
+  load.type = DType::kU8;
+  load.name = "B";
+  load.args = {make_var("i")};
+  const Expr byte = make_cast(DType::kI32, Expr(std::make_shared<const Node>(std::move(load))));
+  const Expr shifted = make_binary(Op::kShr, byte, make_cast(DType::kI32, make_var("n")));
+  const Expr low = make_binary(Op::kBitAnd, shifted, make_int(15, DType::kI32));
+  const Expr eight = make_int(8, DType::kI32);
+  const Expr both = make_binary(Op::kBitXor, low, eight) - eight;
+  const auto index = [](const Expr& e) { return Poly::of(make_cast(DType::kI64, e)); };
+  CHECK(facts.lower(index(low)) == 0);
+  CHECK(facts.upper(index(low)) == 15);
+  CHECK(facts.lower(index(both)) == -8);
+  CHECK(facts.upper(index(both)) == 7);
+  CHECK(facts.upper(index(shifted)) == 255);
+  // A product of 32 bits may have wrapped.
+  CHECK_FALSE(facts.upper(index(byte * make_int(1 << 30, DType::kI32))));
+  CHECK_FALSE(facts.upper(index(make_cast(DType::kI32, make_var("n")))));
 }
 
 TEST_CASE("digits of a number stay below their base, also where a loop is part of it") {
