@@ -34,6 +34,9 @@ const Order kOrders[] = {
     {"(i + 1)%96", [](int64_t i) { return (i + 1) % 96; }},
 };
 
+/// Elements that lie apart, up to the last one of the tensor.
+constexpr int64_t kApart[] = {2, 3, 4, 8};
+
 template <class T>
 void compare(Engine& engine, const char* type) {
   std::vector<T> x(kElements);
@@ -50,6 +53,30 @@ void compare(Engine& engine, const char* type) {
         kernel(x, y);
         std::vector<T> right;
         for (int64_t i = 0; i < n; ++i) right.push_back(x[static_cast<size_t>(order.place(i))]);
+        CHECK_MESSAGE(y == right, text << " | " << engine.target() << " | " << steps);
+      }
+    }
+  }
+}
+
+template <class T>
+void compare_apart(Engine& engine, const char* type) {
+  for (const int64_t apart : kApart) {
+    for (const int64_t n : {96, 91, 64, 17, 7}) {
+      const int64_t all = apart * (n - 1) + 1;
+      std::vector<T> x(static_cast<size_t>(all)), right;
+      for (int64_t i = 0; i < all; ++i) x[static_cast<size_t>(i)] = static_cast<T>(i % 251 + 1);
+      for (int64_t i = 0; i < n; ++i) right.push_back(x[static_cast<size_t>(i * apart)]);
+      const std::string text = std::string("op p(X: ") + type + "[" + std::to_string(all) +
+                               "]) -> (Y: " + type + "[N]) { Y[i] = X[" + std::to_string(apart) +
+                               "*i] } N=" + std::to_string(n);
+      for (const char* steps :
+           {"vectorize Y/i", "split Y/i 8 -> i.o i.i tail=peel; vectorize Y/i.i",
+            "split Y/i 16 -> i.o i.i tail=peel; vectorize Y/i.i",
+            "split Y/i 64 -> i.o i.i tail=peel; vectorize Y/i.i"}) {
+        const Kernel kernel = engine.compile(text, {.schedule = steps});
+        std::vector<T> y(static_cast<size_t>(n));
+        kernel(x, y);
         CHECK_MESSAGE(y == right, text << " | " << engine.target() << " | " << steps);
       }
     }
@@ -88,6 +115,15 @@ TEST_CASE("spreads: elements of every size in any order near by") {
     compare<int16_t>(engine, "i16");
     compare<float>(engine, "f32");
     compare<double>(engine, "f64");
+  });
+}
+
+TEST_CASE("spreads: elements a few apart, none past the last") {
+  tests::for_each_unit([](Engine& engine) {
+    compare_apart<uint8_t>(engine, "u8");
+    compare_apart<int16_t>(engine, "i16");
+    compare_apart<float>(engine, "f32");
+    compare_apart<double>(engine, "f64");
   });
 }
 

@@ -21,6 +21,11 @@ constexpr int64_t kMostStride = 4;
 bool Spreads::load(int buffer, const Affine& first, int64_t stride, Value& out) {
   const DType type = element_type(buffer);
   const int size = size_of(type);
+  const bool in_words = stride == 2 || stride == 4 || stride == 8;
+  if (wide() && size == 1 && in_words && lanes_.count >= 8 && lanes_.active > 1) {
+    out = {low_bytes(buffer, first, static_cast<int>(stride)), type, size};
+    return true;
+  }
   const bool fits = lanes_.count * size >= 16 && lanes_.active > 1;
   if (stride < 2 || stride > kMostStride || !fits) return false;
   if (wide() && size >= 2) {
@@ -62,6 +67,35 @@ Reg Spreads::spread_wide(int buffer, const Affine& first, int64_t stride) {
     });
   }
   return all;
+}
+
+Reg Spreads::low_bytes(int buffer, const Affine& first, int word) {
+  // Fixed by: x86.
+  constexpr int kVector = 64;
+  const X86 cut = word == 2 ? X86::vpmovwb : word == 4 ? X86::vpmovdb : X86::vpmovqb;
+  const int span = word * (lanes_.active - 1) + 1;
+  std::vector<Reg> parts;
+  for (int at = 0; at < span; at += kVector) {
+    const int bytes = std::min(kVector, span - at);
+    const int w = bytes <= 16 ? 16 : bytes <= 32 ? 32 : kVector;
+    const Reg words = exactly(buffer, first + Affine::of(at), bytes);
+    parts.push_back(code_.define(RegClass::kVec, std::max(16, w / word), cut, {vreg(words, w)}));
+  }
+  // Neighbours side by side. What is past the last lane may be anything.
+  for (int bytes = kVector / word; parts.size() > 1; bytes *= 2) {
+    const X86 join = bytes == 8    ? X86::vpunpcklqdq
+                     : bytes == 16 ? X86::vinserti128
+                                   : X86::vinserti64x4;
+    const int w = 2 * bytes;
+    for (size_t i = 0; 2 * i < parts.size(); ++i) {
+      const Reg low = parts[2 * i], high = parts[std::min(2 * i + 1, parts.size() - 1)];
+      parts[i] = bytes == 8 ? code_.define(RegClass::kVec, w, join, {vreg(low, w), vreg(high, w)})
+                            : code_.define(RegClass::kVec, w, join,
+                                           {vreg(low, w), vreg(high, bytes), imm(1)});
+    }
+    parts.resize((parts.size() + 1) / 2);
+  }
+  return parts[0];
 }
 
 Reg Spreads::every_second(int buffer, const Affine& first) {

@@ -42,6 +42,9 @@ class Spreads final : public SelectionPart {
   /// AVX-512: the vectors from the first to the last element, the last of them ending with it,
   /// merged by shuffles of two.
   Reg spread_wide(int buffer, const Affine& first, int64_t stride);
+  /// AVX-512: bytes that are the first of words of 2, 4 or 8: what converting those to bytes
+  /// leaves.
+  Reg low_bytes(int buffer, const Affine& first, int word);
   /// AVX2: every second element, from two vectors. The second begins with the last element of the
   /// first, so that it ends with the last element wanted.
   Reg every_second(int buffer, const Affine& first);
