@@ -31,7 +31,9 @@ bool in_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 |
 Result<ReproLine> parse_line(std::string_view text) {
   std::vector<std::string> parts(1);
   size_t begin = 0;
-  for (size_t at = 0; at <= text.size(); ++at) {
+  // An op has bars of its own, `A[i] | B[i]`. It ends with a brace, which other parts have none of.
+  const size_t brace = text.rfind('}');
+  for (size_t at = brace == text.npos ? 0 : brace; at <= text.size(); ++at) {
     if (at < text.size() && !is_bar(text, at)) continue;
     parts.back() = without_spaces(text.substr(begin, at - begin));
     if (at < text.size()) parts.emplace_back();

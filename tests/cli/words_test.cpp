@@ -47,6 +47,9 @@ TEST_CASE("words: parts of a line may be empty") {
   CHECK(parts(" dot K=2 | x86 | a; b ") == "dot K=2/x86/a; b!");
   CHECK(parts("op f(X: f32[N]) -> (Y: f32[N]) { Y[i] = select(X[i] < 0 || X[i] > 9, 0, 1) } N=3")
             .ends_with("N=3//"));
+  // Bits of an op are no parts of the line.
+  CHECK(parts("op f(X: i32[N]) -> (Y: i32[N]) { Y[i] = X[i] | 2 } N=3 | x86 | unroll i")
+            .ends_with("X[i] | 2 } N=3/x86/unroll i!"));
   CHECK_FALSE(parse_line("a | b | c | d"));
   const Hone hone;
   CHECK(hone("run --no-time 'matmul M=3 N=3 K=3 | | unroll C/k'").has("unroll C/k (given)"));
