@@ -92,7 +92,8 @@ double narrowest(const ir::Expr& e, const ir::Program& program, double most) {
 /// Fixed by: arithmetic.
 constexpr double kWideProduct = 3;
 
-/// What a stage's value takes; equal parts count once, indices of loads not at all.
+/// What a stage's value takes. Equal parts count once, indices of loads not at all, nor do
+/// conditions on indices.
 class ValueCounter {
  public:
   /// `share`: of the domain, where the value is needed.
@@ -123,6 +124,8 @@ class ValueCounter {
   /// A part and in which share of the points it is needed.
   void add(const ir::Expr& e, bool added, double needed) {
     if (!e || e->op == ir::Op::kLoad || e->args.empty()) return;
+    // Loops may be cut where a condition on indices changes.
+    if (e->type == DType::kBool && is_closed(e)) return;
     double& known = seen_[ir::print(e)];
     const double more = std::min(needed, 1 - known);
     if (more <= 0) return;
