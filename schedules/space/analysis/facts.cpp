@@ -16,10 +16,10 @@ namespace {
 /// Elements that the step of an index that data decide is taken for.
 /// Fixed by: pages and lines, since no two neighbours may share one.
 constexpr int64_t kUnknownStride = 4096;
-/// Elements that a stride known only at the call is taken for at least. Mostly there are no gaps,
-/// but no vector may rely on it.
+/// Elements that a stride known only at the call is taken for at least, and the gap after a row.
+/// Mostly there is none, but no vector may rely on it, nor may two axes be one.
 /// Fixed by: wider than what shuffles take apart, within a line.
-constexpr int64_t kLeastUnknown = 8;
+constexpr int64_t kLeastUnknown = 8, kGap = 1;
 
 void add(Affine& to, const Affine& from, int64_t factor) {
   to.constant += factor * from.constant;
@@ -213,7 +213,7 @@ std::vector<int64_t> dim_strides(const ir::Program& program, const ir::Buffer& b
     const auto dim = static_cast<size_t>(axes[i].dim);
     int64_t stride = dense;
     if (!b.strides.empty()) {
-      stride = is_open(program, b.strides[i]) ? std::max(dense, kLeastUnknown)
+      stride = is_open(program, b.strides[i]) ? std::max(dense, kLeastUnknown) + kGap
                                               : typical(program, b.strides[i]);
     }
     // Of a dim that lies on several axes, neighbours differ on the innermost.
