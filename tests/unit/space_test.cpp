@@ -246,6 +246,30 @@ TEST_CASE("space: rows that fill no vectors run as one, where each goes on") {
   CHECK_FALSE(joined("X[i,9-j]*a[i]", "N=10", "f32"));
 }
 
+TEST_CASE("space: axes of strides that the call tells are not taken for one") {
+  const ir::Target target = tests::target_named(kTargets[0]);
+  const auto steps = [&](const char* layout) {
+    const std::string text = std::string("op f(X: f32[M,N,K]) -> (Y: f32[M]) ") +
+                             "{ Y[m] = sum[n,k](X[m,n,k]) } M=9 N=7 K=84" + layout;
+    const auto problem = ops::parse_problem(text);
+    REQUIRE(problem);
+    return schedules::default_schedule(problem->program, target).text();
+  };
+  CHECK(steps("").find("fuse") != std::string::npos);
+  CHECK(steps(" X.stride=(?,?,1)").find("fuse") == std::string::npos);
+  CHECK(steps(" X.stride=(?,?,?)").find("fuse") == std::string::npos);
+}
+
+TEST_CASE("space: dear values of short rows run along a longer index") {
+  const ir::Target target = tests::target_named(kTargets[0]);
+  const auto problem = ops::parse_problem(
+      "op f(X: f32[K,N]) -> (Y: f32[N,K]) { Y[n,k] = atan2(sin(X[k,n]), 1 + abs(X[k,n])) "
+      "} N=128 K=5");
+  REQUIRE(problem);
+  const std::string steps = schedules::default_schedule(problem->program, target).text();
+  CHECK_MESSAGE(steps.find("vectorize Y/n.i") != std::string::npos, steps);
+}
+
 TEST_CASE("space: rows that load the same elements are computed a few at a time") {
   const ir::Target target = tests::target_named(kTargets[0]);
   const auto unrolled = [&](const std::string& value, const char* shape) {

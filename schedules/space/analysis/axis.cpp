@@ -21,6 +21,14 @@ constexpr double kNoTile = 2;
 /// Tuned on: Zen 5 (AVX-512).
 constexpr int64_t kReadsToPack = 48, kFarReadsToPack = 12;
 
+/// What decides between loads lane by lane: of near elements several share a line, or a page.
+/// Chosen: less than any difference between instructions (not measured).
+constexpr double kFar = 1e-3;
+
+double far(int64_t stride) {
+  return kFar * std::bit_width(static_cast<uint64_t>(std::abs(stride)));
+}
+
 bool indexed_by_variables(const Access& a) {
   for (size_t i = 0; i < a.indices.size(); ++i) {
     const std::string name = plain_var(a.indices[i]);
@@ -156,7 +164,7 @@ VectorAxis vector_axis(const Plan& plan, const std::string& name, const Access& 
         axis.packed = a.buffer;
         axis.cost += kPacked;
       } else {
-        axis.cost += vector_cost::load(stride, a.guarded);
+        axis.cost += vector_cost::load(stride, a.guarded) + (apart ? far(stride) : 0);
       }
     }
     const double results = static_cast<double>(std::max<int64_t>(reduced, 1));
@@ -181,6 +189,42 @@ VectorAxis vector_axis(const Plan& plan, const std::string& name, const Access& 
     if (!facts.bounds.count(v.name)) consider(v.name, false);
   }
   for (const ir::IndexVar& v : s.rvars) consider(v.name, true);
+  return best;
+}
+
+std::string cheapest_index(const Plan& plan, const std::string& name, const std::string& usual) {
+  // Cost along another index, as a part of that along the usual one, that is worth stores apart.
+  // Tuned on: Zen 5 (AVX-512).
+  constexpr double kWorth = 0.7;
+  if (usual.empty() || hosts_stages(plan, name)) return usual;
+  const ir::Stage s = plan.stage(name);
+  const StageFacts facts = plan.facts(name);
+  const int lanes = plan.lanes(widest_type(plan.program(), s));
+  const auto cost_along = [&](const std::string& var) {
+    const int64_t extent = std::max<int64_t>(facts.extent(var), 1);
+    const int64_t vectors = (extent + lanes - 1) / lanes;
+    const double filled = static_cast<double>(extent) / static_cast<double>(vectors * lanes);
+    double cost = facts.operations;
+    for (const Access& a : facts.loads) {
+      const bool chosen =
+          a.gathers && std::any_of(a.indices.begin(), a.indices.end(),
+                                   [&](const ir::Expr& e) { return ir::mentions_var(e, var); });
+      const double load =
+          chosen ? vector_cost::kGather : vector_cost::load(a.stride(var), a.guarded);
+      cost += std::min(load, std::max(1.0, vector_cost::kGather * filled));
+    }
+    cost += facts.store.stride(var) == 1 ? 1 : vector_cost::kScatter * filled;
+    return cost * static_cast<double>(vectors) / static_cast<double>(extent);
+  };
+  std::string best = usual;
+  double least = kWorth * cost_along(usual);
+  for (const ir::IndexVar& v : s.vars) {
+    if (v.name == usual || facts.bounds.count(v.name) || facts.extent(v.name) <= 1) continue;
+    const double cost = cost_along(v.name);
+    if (cost >= least) continue;
+    best = v.name;
+    least = cost;
+  }
   return best;
 }
 

@@ -59,6 +59,11 @@ std::vector<std::string> run_of(const ir::Stage& stage, const StageFacts& facts,
 VectorAxis vector_axis(const Plan& plan, const std::string& stage, const Access& store,
                        bool may_pack);
 
+/// The index of a stage without reduction along which vectors cost least. It is `usual`, along
+/// which the stage stores, unless lanes that this leaves idle, or loads, cost more than stores
+/// apart.
+std::string cheapest_index(const Plan& plan, const std::string& stage, const std::string& usual);
+
 /// True when the cheapest axis of a reduction is one that it reduces.
 bool reduces_along_vector(const Plan& plan, const std::string& stage);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "schedules/space/analysis/axis.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/rules/rule.h"
 
@@ -18,6 +19,7 @@ bool apply_elementwise(Plan& plan, const std::string& name) {
   const StageFacts facts = plan.facts(name);
   std::string v = contiguous_var(plan, name);
   if (v.empty() || facts.store.stride(v) != 1) v = nearest_var(plan, name);
+  v = cheapest_index(plan, name, v);
   if (v.empty()) return plan.declines("each of its loops has one iteration");
   const int64_t extent = facts.extent(v);
   const int lanes = plan.lanes(widest_type(plan.program(), s));
@@ -46,7 +48,9 @@ const Rule cpu::kElementwise = {
     "elementwise",
     "A stage without reduction runs its contiguous axis as vectors, a few an iteration. Without "
     "one "
-    "it is the axis along which neighbours lie nearest.",
+    "it is the axis along which neighbours lie nearest. Where that leaves lanes idle, or values "
+    "are "
+    "dear, it is the one that costs least.",
     apply_elementwise,
 };
 
