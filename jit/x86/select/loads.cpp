@@ -37,8 +37,9 @@ Value Loads::load_guarded(const ir::Expr& e) {
     together = stride.is_constant() && (stride.constant == 1 || (stride.constant == 0 && wide()));
   }
   const bool whole = lanes_.count * size >= 16;
-  // Branches that mostly go one way cost less, unless each lane has much to compute.
-  if (!(together || apart) && positions_.is_dear(e->args[0]) &&
+  // Branches that mostly go one way cost less, unless each lane has much to compute. On AVX2, where
+  // positions leave vectors one by one, they do so always.
+  if (!(together || apart) && wide() && positions_.is_dear(e->args[0]) &&
       positions_.can_compute(e->args[0], &e->args[1])) {
     const Value mask = value(e->args[1]), otherwise = value(e->args[2]);
     const Value found = positions_.load(e->id, e->args[0], &e->args[1]);
