@@ -74,12 +74,13 @@ std::vector<Piece> Tails::split_pieces(Instance& in, int node) {
     default:
       break;
   }
-  const bool rereads = [&] {
-    bool found = false;
-    visit(in.stage().value,
-          [&](const Expr& e) { found |= e->op == Op::kLoad && e->name == in.stage().output; });
-    return found;
-  }();
+  // A stage that is computed inside may read what is stored, too.
+  const Place here{in.stage().name, rel.outer};
+  const auto& readers = context_.tree.readers(in.stage().output);
+  const bool rereads = std::any_of(readers.begin(), readers.end(), [&](size_t reader) {
+    const bool itself = program_.stages[reader].name == here.stage;
+    return itself || context_.tree.is_inside(reader, here);
+  });
   if (n.reduction || in.stage().reduce != Reduce::kNone || rereads) {
     reject("split " + rel.parent +
            ": tail=overlap stores some elements twice, which only a stage "
