@@ -28,12 +28,14 @@ bool Plan::add(Step step) {
   }
   why_ = "`" + print(step) + "` does not apply: " + applied.failure().reason;
   // Knobs that the step would have defined stand nowhere.
-  size_t defined = 0;
   for (const Number* number : step.numbers()) {
-    for (const Factor& f : number->factors) defined += f.kind == Factor::kKnob ? 1 : 0;
+    for (const Factor& f : number->factors) {
+      const auto at = std::find(names_.begin(), names_.end(), f.name);
+      if (f.kind != Factor::kKnob || at == names_.end()) continue;
+      values_.erase(values_.begin() + (at - names_.begin()));
+      names_.erase(at);
+    }
   }
-  names_.resize(names_.size() - defined);
-  values_.resize(names_.size());
   return false;
 }
 

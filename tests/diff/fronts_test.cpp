@@ -79,8 +79,8 @@ TEST_CASE("diff: one row, many chains and long expressions stay as they are") {
   for (int k = 0; k < 100; ++k) longer += " + 0.5*X[j]";
   CHECK_FALSE(rows_aside(op(longer, "M=20 N=20")));
   // An element of the row before that comes later in it.
-  CHECK_FALSE(rows_aside(op("Y[i,j] = A[i] + 0.5*(Y[i-1,j+1] else 0) + 0.25*(Y[i,j-1] else 1)",
-                            "M=20 N=20")));
+  CHECK_FALSE(rows_aside(
+      op("Y[i,j] = A[i] + 0.5*(Y[i-1,j+1] else 0) + 0.25*(Y[i,j-1] else 1)", "M=20 N=20")));
   const auto batch = [](const std::string& sizes) {
     return "op f(A: f32[B,M]) -> (Y: f32[B,M,N]) { Y[b,i,j] = A[b,i] + 0.5*(Y[b,i-1,j] else 0) - "
            "0.25*(Y[b,i,j-1] else 1) } " +

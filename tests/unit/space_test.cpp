@@ -44,6 +44,18 @@ void check_space(const std::string& problem, const ir::Program& program, const i
 
 }  // namespace
 
+TEST_CASE("space: a step that does not apply takes its knob along") {
+  // Tiles that would reach back are wider than the four columns.
+  const std::string text = "qlinear M=119 K=1 N=4 const=B";
+  const auto problem = ops::parse_problem(text);
+  REQUIRE(problem);
+  for (const char* named : kTargets) {
+    const auto target = ir::parse_target(named, {});
+    REQUIRE(target);
+    check_space(text, problem->program, *target);
+  }
+}
+
 TEST_CASE("space: every structure of every small case applies and lowers") {
   const auto every = static_cast<size_t>(tests::by_effort(10, 4, 2, 1));
   size_t count = 0;

@@ -17,8 +17,8 @@ struct Fronts {
 };
 
 /// Runs several rows side by side, each element after the one of the row before. The next elements
-/// of the first rows do not wait for those of the last rows. So a core has a front of elements under
-/// way. False, with no step added, where that does not apply.
+/// of the first rows do not wait for those of the last rows. So a core has a front of elements
+/// under way. False, with no step added, where that does not apply.
 bool run_fronts(Plan& plan, const Fronts& fronts);
 
 }  // namespace hone::schedules

@@ -183,18 +183,20 @@ bool pays_two_levels(Plan& plan, const Tile& t) {
 bool make_tiles(Plan& plan, Tile& t) {
   const StageFacts facts = plan.facts(t.producer);
   const int lanes = plan.lanes(widest_type(plan.program(), plan.stage(t.producer)));
-  const int64_t vectors = t.size.vectors;
   std::vector<int64_t> widths;
   for (const int64_t n : {1, 2, 3, 4, 5, 6, 8, 16}) {
     if (n > 6 && !t.rows.empty()) break;
     if ((n - 1) * lanes < facts.extent(t.axis.var)) widths.push_back(n * lanes);
   }
-  t.width = plan.knob(knob_name("nr", t.producer), widths, vectors * lanes);
+  const int64_t width = t.size.vectors * lanes;
+  t.width = plan.knob(knob_name("nr", t.producer), widths, width);
   if (t.two_levels && !make_blocks(plan, t)) return false;
   Plan::Halves columns;
   // Blocks of a reduction would add to what lies in two tiles twice.
   if (t.reaches_back && t.blocked.empty() && t.axis.packed.empty()) {
     columns = plan.split(t.root, t.root_var(t.axis.var), t.width, ir::Tail::kOverlap);
+    // A step that does not apply takes its knob along.
+    if (columns.outer.empty()) t.width = plan.knob(knob_name("nr", t.producer), widths, width);
   }
   if (columns.outer.empty()) {
     columns = plan.split(t.root, t.root_var(t.axis.var), t.width, ir::Tail::kPeel);
