@@ -149,7 +149,7 @@ VectorAxis vector_axis(const Plan& plan, const std::string& name, const Access& 
   VectorAxis best;
   best.cost = 1e30;
   const auto consider = [&](const std::string& var, bool reduction) {
-    VectorAxis axis{var, reduction, "", 0};
+    VectorAxis axis{var, reduction, "", vector_cost::dear(facts.operations)};
     int64_t extent = facts.extent(var);
     if (reduction) {
       for (const std::string& outer : run_of(s, facts, var)) {
