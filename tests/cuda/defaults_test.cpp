@@ -52,13 +52,15 @@ std::string embarrassing(const jit::LaunchReport& r) {
 
 /// Known to be so, by the beginning of a problem: what would be better is not derived yet.
 constexpr const char* kKnown[] = {
-    "conv2d N=1",       // constant weights of 9 neighbours, laid out once, when they are bound
-    "group_conv2d",     // the same
-    "segment_sum",      // a thread to a segment, whose length data decide
-    "row_cumsum",       // each thread follows a row; neighbours in memory are one after the other
-    "biquad",           // the same
-    "column_cum",       // a thread to a column: a scan by blocks would have more
-    "moving_average",   // the same
+    "conv2d N=1",    // constant weights of 9 neighbours, laid out once, when they are bound
+    "group_conv2d",  // the same
+    "conv2d_relu", "conv2d_batchnorm_relu", "conv2d_add_relu", "qlinear_conv", "conv_integer",
+    "segment_sum",     // a thread to a segment, whose length data decide
+    "row_cumsum",      // each thread follows a row; neighbours in memory are one after the other
+    "biquad",          // the same
+    "column_cum",      // a thread to a column: a scan by blocks would have more
+    "moving_average",  // the same
+    "lengths_to_offsets",
     "gated_sum",        // the same
     "edit_distance",    // one chain along both indices: a wavefront would be better
     "local_alignment",  // the same

@@ -29,9 +29,8 @@ inline double horizontal(const ir::Stage& s) {
   const bool order = s.reduce == ir::Reduce::kMax || s.reduce == ir::Reduce::kMin;
   return order && is_float(s.accumulate) ? kHorizontalOrder : kHorizontal;
 }
-/// Instructions of a point beyond the few that hide behind its loads, such as functions'. Lanes that
-/// idle waste them.
-/// Tuned on: Zen 5 (AVX-512); powers in windows.
+/// Instructions of a point beyond the few that hide behind its loads, such as functions'. Lanes
+/// that idle waste them. Tuned on: Zen 5 (AVX-512); powers in windows.
 inline constexpr int kHidden = 16;
 inline double dear(int operations) { return std::max(0, operations - kHidden); }
 /// Elements apart that are read as whole vectors, and shuffles of them, two each.

@@ -100,10 +100,23 @@ bool collapse_any(Plan& plan, const std::string& name) {
   return false;
 }
 
+/// The indices of a stage that have several values.
+int64_t wide_indices(const Plan& plan, const std::string& name) {
+  const StageFacts facts = plan.facts(name);
+  const std::vector<ir::IndexVar> vars = plan.stage(name).vars;
+  return std::count_if(vars.begin(), vars.end(),
+                       [&](const ir::IndexVar& v) { return facts.extent(v.name) > 1; });
+}
+
 bool apply_collapse(Plan& plan, const std::string& name) {
-  bool any = false;
-  while (collapse_any(plan, name)) any = true;
-  return any;
+  for (bool any = false;; any = true) {
+    Plan::Mark before = plan.mark();
+    const int64_t wide = wide_indices(plan, name);
+    if (!collapse_any(plan, name)) return any;
+    if (wide_indices(plan, name) < wide) continue;
+    plan.rewind(std::move(before));
+    return any;
+  }
 }
 
 }  // namespace
