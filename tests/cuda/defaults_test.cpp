@@ -54,22 +54,22 @@ std::string embarrassing(const jit::LaunchReport& r) {
 constexpr const char* kKnown[] = {
     "conv2d N=1",    // constant weights of 9 neighbours, laid out once, when they are bound
     "group_conv2d",  // the same
-    "conv2d_relu", "conv2d_batchnorm_relu", "conv2d_add_relu", "qlinear_conv", "conv_integer",
-    "segment_sum",     // a thread to a segment, whose length data decide
-    "row_cumsum",      // each thread follows a row; neighbours in memory are one after the other
-    "biquad",          // the same
-    "column_cum",      // a thread to a column: a scan by blocks would have more
-    "moving_average",  // the same
-    "lengths_to_offsets",
-    "gated_sum",        // the same
-    "edit_distance",    // one chain along both indices: a wavefront would be better
-    "local_alignment",  // the same
-    "topk_rows",        // a thread to a row: the places of a few greatest are one chain
-    "affine_gaps",      // the same
-    "rnn",              // a thread to a chain: a block to a chain would share each step
-    "lstm L=",          // the same
-    "gru",              // the same
-    "selective_scan",   // a thread to a channel's state
+    "conv2d_relu", "conv2d_batchnorm_relu", "conv_integer", "qlinear_conv",  // the same
+    "segment_sum",  // a thread to a segment, whose length data decide
+    "row_cumsum",   // each thread follows a row; neighbours in memory are one after the other
+    "biquad",       // the same
+    "lengths_to_offsets",  // one row of these
+    "column_cum",          // a thread to a column: a scan by blocks would have more
+    "moving_average",      // the same
+    "gated_sum",           // the same
+    "edit_distance",       // one chain along both indices: a wavefront would be better
+    "local_alignment",     // the same
+    "topk_rows",           // a thread to a row: the places of a few greatest are one chain
+    "affine_gaps",         // the same
+    "rnn",                 // a thread to a chain: a block to a chain would share each step
+    "lstm L=",             // the same
+    "gru",                 // the same
+    "selective_scan",      // a thread to a channel's state
     // A label says which class: far apart in memory. And sums of few.
     "nll_loss", "cross_entropy",
     // An index for each element, all of which few threads check; or one thread, of a table of
