@@ -53,11 +53,11 @@ TEST_CASE("diff: rows of a recurrence along two indices are side by side by defa
       "Y[i,j] = max(A[i]*X[j], (Y[i-1,j-1] else 0) - max(Y[i-1,j] else 1, Y[i,j-1] else 2))",
       "Y[i,j] = A[i] - 0.5*(Y[i+1,j] else X[j]) + 0.25*(Y[i,j+1] else A[i])",
       "Y[i,j] = A[i] + 0.5*sin((Y[i-1,j-2] else 0) + (Y[i-2,j-1] else X[j]))",
-      "E: f32[i,j] = max(0.5*(E[i,j-1] else 1), Y[i,j-1] else X[j]); "
-      "Y[i,j] = A[i] - E[i,j] + 0.25*(Y[i-1,j-1] else 0)",
-      "E: f32[i,j] = 0.5*(E[i,j+1] else 1) + (Y[i+1,j] else X[j]); "
-      "F: f32[i,j] = 0.5*(F[i+1,j] else 1) - 0.25*(Y[i,j+1] else A[i]); "
-      "Y[i,j] = max(E[i,j], F[i,j])*A[i]",
+      R"(E: f32[i,j] = max(0.5*(E[i,j-1] else 1), Y[i,j-1] else X[j])
+         Y[i,j] = A[i] - E[i,j] + 0.25*(Y[i-1,j-1] else 0))",
+      R"(E: f32[i,j] = 0.5*(E[i,j+1] else 1) + (Y[i+1,j] else X[j])
+         F: f32[i,j] = 0.5*(F[i+1,j] else 1) - 0.25*(Y[i,j+1] else A[i])
+         Y[i,j] = max(E[i,j], F[i,j])*A[i])",
   };
   const int most = static_cast<int>(by_effort(2, 4, 9));
   for (const std::string& body : bodies) {
