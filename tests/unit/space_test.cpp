@@ -579,11 +579,14 @@ TEST_CASE("space: loads that run across the store are transposed, or laid out be
       {"op f(A: f32[J,I], B: f32[2*J,I], C: f32[I,J]) -> (Y: f32[I,J]) { Y[i,j] = A[j,i]*C[i,j] + "
        "B[2*j,i] } I=100 J=100",
        "precompute Y 3 -> Y.t"},
-      // A reduction reads lane by lane along either index.
+      // A reduction would read lane by lane along each index.
+      {"op f(A: f32[N,M], B: f32[C,Q]) -> (Y: f32[R,C]) { Y[r,c] = sum[q](A[r*r%N,q*q%M]*"
+       "B[c*c%C,q]) } N=100 M=100 C=200 Q=50 R=100",
+       "precompute Y 3 -> B.l layout=[q][c]"},
+      // Tests of which lanes lie inside would make the copy dear.
       {"op f(A: i16[R,K,N]) -> (Y: f32[N,R]) { Y[i,r] = sum[q in 0..K](cast<f32>(A[(r + "
-       "1)%R,q,2*i] "
-       "else 7)) } R=538 K=4 N=1460",
-       "precompute Y 3 -> A.l layout=[i][q][r]"},
+       "1)%R,q,2*i] else 7)) } R=538 K=4 N=1460",
+       ""},
       {"op f(A: f32[N,N], B: f32[N,N]) -> (Y: f32[N,N]) { Y[i,j] = A[i,j]*B[i,j] } N=100", ""},
       {"op f(A: f32[N,N], B: f32[N]) -> (Y: f32[N,N]) { Y[i,j] = A[i,j]*B[i] } N=100", ""},
       // Rows shorter than half a square.

@@ -80,7 +80,8 @@ Slack slack_of(const Span& a, const Span& b, int64_t strict) {
 
 }  // namespace
 
-void restrict_range(const Poly& p, int id, Poly& begin, Poly& end, const Facts& facts) {
+void restrict_range(const Poly& left, int id, Poly& begin, Poly& end, const Facts& facts) {
+  const Poly p = without_quotient(left, id, facts);
   const int64_t c = p.loop_coef(id);
   const Poly rest = p - Poly(c) * Poly::atom(make_var("", id));
   if (c == 0 || rest.mentions_loop(id)) return;

@@ -206,11 +206,8 @@ std::string cheapest_index(const Plan& plan, const std::string& name, const std:
     const double filled = static_cast<double>(extent) / static_cast<double>(vectors * lanes);
     double cost = facts.operations;
     for (const Access& a : facts.loads) {
-      const bool chosen =
-          a.gathers && std::any_of(a.indices.begin(), a.indices.end(),
-                                   [&](const ir::Expr& e) { return ir::mentions_var(e, var); });
-      const double load =
-          chosen ? vector_cost::kGather : vector_cost::load(a.stride(var), a.guarded);
+      const double load = a.chosen.contains(var) ? vector_cost::kGather
+                                                 : vector_cost::load(a.stride(var), a.guarded);
       cost += std::min(load, std::max(1.0, vector_cost::kGather * filled));
     }
     cost += facts.store.stride(var) == 1 ? 1 : vector_cost::kScatter * filled;

@@ -6,6 +6,7 @@
 
 #include "jit/ir/facts.h"
 #include "jit/ir/functions/function.h"
+#include "jit/ir/integers.h"
 #include "jit/ir/operations.h"
 #include "jit/ir/scatter.h"
 #include "schedules/steps/edit.h"
@@ -23,6 +24,7 @@ constexpr int64_t kLeastUnknown = 8, kGap = 1;
 
 void add(Affine& to, const Affine& from, int64_t factor) {
   to.constant += factor * from.constant;
+  to.open |= from.open;
   for (const auto& [name, coefficient] : from.terms) {
     int64_t& sum = to.terms[name];
     sum += factor * coefficient;
@@ -32,7 +34,10 @@ void add(Affine& to, const Affine& from, int64_t factor) {
 
 std::optional<Affine> product(const Affine& a, const Affine& b) {
   if (!a.terms.empty() && !b.terms.empty()) return {};
+  // A coefficient that only the call knows is none.
+  if ((a.open && !b.terms.empty()) || (b.open && !a.terms.empty())) return {};
   Affine out;
+  out.open = a.open || b.open;
   if (a.terms.empty()) {
     add(out, b, a.constant);
   } else {
@@ -57,6 +62,22 @@ int cost_of(const ir::Expr& e, bool device) {
   }
 }
 
+/// The affine part of a sum, as far as its terms are affine. The others go to `rest`.
+Affine affine_part(const ir::Expr& e, int64_t factor, std::vector<ir::Expr>& rest) {
+  Affine out;
+  if (const auto whole = affine_of(e)) {
+    add(out, *whole, factor);
+  } else if (e->op == ir::Op::kAdd || e->op == ir::Op::kSub) {
+    add(out, affine_part(e->args[0], factor, rest), 1);
+    add(out, affine_part(e->args[1], e->op == ir::Op::kAdd ? factor : -factor, rest), 1);
+  } else if (e->op == ir::Op::kCast) {
+    return affine_part(e->args[0], factor, rest);
+  } else {
+    rest.push_back(e);
+  }
+  return out;
+}
+
 Access access_of(const ir::Program& p, const ir::Buffer& b, const ir::Stage& s,
                  const std::vector<ir::Expr>& indices) {
   Access out;
@@ -64,19 +85,19 @@ Access access_of(const ir::Program& p, const ir::Buffer& b, const ir::Stage& s,
   out.indices = indices;
   const std::vector<int64_t> strides = dim_strides(p, b);
   for (size_t d = 0; d < indices.size() && d < strides.size(); ++d) {
-    const auto affine = affine_of(indices[d]);
-    if (!affine) {
-      out.gathers = true;
-      // What a gather's index depends on moves it by no known distance.
-      ir::visit(indices[d], [&](const ir::Expr& n) {
-        if (n->op == ir::Op::kVar && s.var(n->name)) out.strides[n->name] = kUnknownStride;
-      });
-      continue;
-    }
-    for (const auto& [name, coefficient] : affine->terms) {
+    std::vector<ir::Expr> rest;
+    const Affine affine = affine_part(indices[d], 1, rest);
+    for (const auto& [name, coefficient] : affine.terms) {
       out.strides[name] += coefficient * strides[d];
     }
+    out.gathers |= !rest.empty();
+    for (const ir::Expr& e : rest) {
+      ir::visit(e, [&](const ir::Expr& n) {
+        if (n->op == ir::Op::kVar && s.var(n->name)) out.chosen.insert(n->name);
+      });
+    }
   }
+  for (const std::string& var : out.chosen) out.strides[var] = kUnknownStride;
   std::erase_if(out.strides, [](const auto& item) { return item.second == 0; });
   return out;
 }
@@ -118,6 +139,7 @@ std::optional<Affine> affine_of(const ir::Expr& e) {
       out.terms[e->name] = 1;
       return out;
     case ir::Op::kDim:
+      out.open = true;
       return out;
     case ir::Op::kCast:
       return affine_of(e->args[0]);
@@ -136,6 +158,17 @@ std::optional<Affine> affine_of(const ir::Expr& e) {
       add(out, *a, 1);
       add(out, *b, e->op == ir::Op::kAdd ? 1 : -1);
       return out;
+    }
+    case ir::Op::kDiv: {  // exact, where each term can be divided
+      auto a = affine_of(e->args[0]);
+      if (!a || e->args[1]->op != ir::Op::kInt || e->args[1]->i <= 0) return {};
+      const int64_t by = e->args[1]->i;
+      for (auto& [name, coefficient] : a->terms) {
+        if (coefficient % by != 0) return {};
+        coefficient /= by;
+      }
+      a->constant = ir::floor_div_of(a->constant, by);
+      return a;
     }
     default:
       return {};

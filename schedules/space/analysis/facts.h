@@ -26,11 +26,12 @@ inline int64_t saturating_product(int64_t a, int64_t b) {
 
 /// An index as constant + sum of coefficient * variable.
 struct Affine {
-  int64_t constant = 0;
+  int64_t constant = 0;  ///< dims of the call left out
+  bool open = false;     ///< dims of the call add to the constant
   std::map<std::string, int64_t> terms;
 };
 
-/// `e` as an affine index; nothing where it is not one (gathers, products of variables).
+/// `e` as an affine index; nothing where it is not one (gathers, products of variables, remainders).
 std::optional<Affine> affine_of(const ir::Expr& e);
 
 /// The variable that `e` is, or "".
@@ -51,6 +52,9 @@ struct Access {
   bool gathers = false;  ///< some index is not affine
   /// Elements in memory that one step of a variable moves; variables that do not are left out.
   std::map<std::string, int64_t> strides;
+  /// Those whose steps move it by distances that differ: data or a division chooses. Along others
+  /// an access that gathers still goes by its stride.
+  std::set<std::string> chosen;
   int64_t stride(const std::string& var) const;
 };
 

@@ -67,6 +67,14 @@ std::string contiguous_var(const Plan& plan, const std::string& name) {
   return best;
 }
 
+/// True of integers made of indices and dims alone.
+static bool is_index_arithmetic(const ir::Expr& e) {
+  if (e->op == ir::Op::kVar || e->op == ir::Op::kDim) return true;
+  if (e->op == ir::Op::kInt) return true;
+  return e->op != ir::Op::kLoad && !e->args.empty() && !is_float(e->type) &&
+         std::all_of(e->args.begin(), e->args.end(), is_index_arithmetic);
+}
+
 DType widest_type(const ir::Program& program, const ir::Stage& stage) {
   DType widest = program.buffer(stage.output)->type;
   const auto see = [&](DType t) {
@@ -75,7 +83,7 @@ DType widest_type(const ir::Program& program, const ir::Stage& stage) {
   if (stage.reduce != ir::Reduce::kNone) see(stage.accumulate);
   // Indices are reckoned in i64 whatever the data are: only what is computed on counts.
   const auto walk = [&](const auto& self, const ir::Expr& e) -> void {
-    if (e->op == ir::Op::kVar || e->op == ir::Op::kDim) return;
+    if (is_index_arithmetic(e)) return;
     see(e->type);
     if (e->op == ir::Op::kLoad) return;
     for (const ir::Expr& a : e->args) self(self, a);

@@ -105,16 +105,37 @@ bool rows_begin_anywhere(const Plan& plan, const StageFacts& facts, const Access
   });
 }
 
-/// True of a load that stays where it is along a short reduction, as bytes do that hold several
-/// elements. The steps are unrolled, and each takes its part of what was loaded.
+/// Steps of a reduction that share a load at most.
+/// Tuned on: Zen 5 (AVX-512).
+constexpr int64_t kMostSharing = 4;
+
+/// True of an index that goes on every few steps of `r` alone, as in X[k/2].
+bool is_quotient_of(const ir::Expr& index, const ir::IndexVar& r) {
+  return ir::any_node(index, [&](const ir::Expr& e) {
+    int64_t by = 0;
+    return e->op == ir::Op::kDiv && ir::mentions_var(e->args[0], r.name) &&
+           ir::is_const(e->args[1], &by) && by > 1 && by <= kMostSharing;
+  });
+}
+
+/// True of a load that stays where it is along a few steps of the reduction, as bytes do that hold
+/// several elements. The steps are unrolled, and each takes its part of what was loaded.
 bool is_kept(const ir::Stage& p, const StageFacts& facts, const Access& a) {
-  constexpr int64_t kShort = 4;  // Tuned on: Zen 5 (AVX-512).
   const bool moves = std::any_of(p.rvars.begin(), p.rvars.end(),
                                  [&](const ir::IndexVar& r) { return a.stride(r.name) != 0; });
   return moves && std::any_of(p.rvars.begin(), p.rvars.end(), [&](const ir::IndexVar& r) {
-           return !r.lo && ir::is_const(r.hi) && facts.extent(r.name) > 1 &&
-                  facts.extent(r.name) <= kShort && a.stride(r.name) == 0;
+           const bool quotient =
+               std::any_of(a.indices.begin(), a.indices.end(),
+                           [&](const ir::Expr& index) { return is_quotient_of(index, r); });
+           return quotient || (!r.lo && ir::is_const(r.hi) && facts.extent(r.name) > 1 &&
+                               facts.extent(r.name) <= kMostSharing && a.stride(r.name) == 0);
          });
+}
+
+/// True of a load that no step of the reduction moves: it is loaded once.
+bool stays(const ir::Stage& p, const Access& a) {
+  return std::all_of(p.rvars.begin(), p.rvars.end(),
+                     [&](const ir::IndexVar& r) { return a.stride(r.name) == 0; });
 }
 
 /// Operations on what moves along `columns` and not along `rows`, other than conversions: those
@@ -150,13 +171,13 @@ TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorA
       out.slide = facts.extent(slide);
       out.slide_step = a.stride(rows) / a.stride(slide);
     }
-    out.gathers += std::any_of(a.indices.begin(), a.indices.end(), [&](const ir::Expr& index) {
-      return ir::mentions_var(index, columns) && !affine_of(index);
-    });
+    out.gathers += a.chosen.contains(columns);
     const bool along_columns = a.stride(columns) != 0;
     const bool along_rows = !rows.empty() && a.stride(rows) != 0;
     if (along_columns && along_rows) {
       ++out.point_loads;
+    } else if (along_columns && stays(p, a)) {
+      ++out.kept_loads;
     } else if (along_columns) {
       ++out.vector_loads;
       out.kept_loads += is_kept(p, facts, a);

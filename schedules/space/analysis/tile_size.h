@@ -20,7 +20,7 @@ struct TileProblem {
       kMostTileRows;     ///< rows further apart than a cache's sets fall on top of each other
   int vector_loads = 1;  ///< tensors read as vectors, each once a column vector
   int odd_loads = 0;     ///< of these, those whose rows begin anywhere: vectors lie across lines
-  int kept_loads = 0;    ///< of these, those that several unrolled steps take something from
+  int kept_loads = 0;    ///< vectors held for several steps, one a column vector
   int row_loads = 1;     ///< tensors broadcast, each once a row
   int point_loads = 0;   ///< tensors read at every point of the tile
   int gathers = 0;       ///< tensors read lane by lane, at indices that no stride tells

@@ -90,7 +90,8 @@ class Relayout {
       const int64_t stride = a.stride(v.name);
       return stride > 0 && stride <= vector_cost::kMostSpread && facts_.extent(v.name) > 1;
     });
-    const double made = runs ? kMadeTransposed : kMadeLaneByLane;
+    const double made =
+        (runs ? kMadeTransposed : kMadeLaneByLane) + (a.guarded ? vector_cost::kTested : 0);
     const double cost = vector_cost::kLoad + made * elements / all_;
     if (cost >= vector_cost::kGather) return vector_cost::kGather;
     c.loads.push_back(part->value);
