@@ -24,6 +24,8 @@ struct Order {
 const Order kOrders[] = {
     {"i/2", [](int64_t i) { return i / 2; }},
     {"i/3", [](int64_t i) { return i / 3; }},
+    {"(2*i + 3)/4", [](int64_t i) { return (2 * i + 3) / 4; }},
+    {"(5*i + 3)/8", [](int64_t i) { return (5 * i + 3) / 8; }},
     {"i/16", [](int64_t i) { return i / 16; }},
     {"i/2*2", [](int64_t i) { return i / 2 * 2; }},
     {"min(95, i/2*2 + 1)", [](int64_t i) { return i / 2 * 2 + 1; }},

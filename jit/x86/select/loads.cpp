@@ -10,6 +10,14 @@ namespace hone::jit {
 
 using ir::Op;
 
+/// The load `e` of an element that exists.
+static ir::Expr without_guard(const ir::Expr& e) {
+  ir::Node n = *e;
+  n.guarded = false;
+  n.args.resize(1);
+  return ir::Expr(std::make_shared<const ir::Node>(std::move(n)));
+}
+
 Value Loads::load(const ir::Expr& e) { return e->guarded ? load_guarded(e) : load_certain(e); }
 
 Value Loads::load_certain(const ir::Expr& e) {
@@ -37,6 +45,16 @@ Value Loads::load_guarded(const ir::Expr& e) {
     together = stride.is_constant() && (stride.constant == 1 || (stride.constant == 0 && wide()));
   }
   const bool whole = lanes_.count * size >= 16;
+  const bool masked = lanes_.active < 0 || lanes_.condition.valid();
+  // One branch for what is read in any other way than as a vector.
+  if (lanes_.count > 1 && !masked && !(together && stride.constant == 1)) {
+    ir::Expr common, apart_by_lane;
+    split_by_lane(e->args[1], common, apart_by_lane);
+    if (!apart_by_lane) {
+      const ir::Expr certain = without_guard(e);
+      return load_behind(common, e, [&] { return masks_.stored(load_certain(certain)); });
+    }
+  }
   // Branches that mostly go one way cost less, unless each lane has much to compute. On AVX2, where
   // positions leave vectors one by one, they do so always.
   if (!(together || apart) && wide() && positions_.is_dear(e->args[0]) &&
@@ -48,7 +66,6 @@ Value Loads::load_guarded(const ir::Expr& e) {
   if (lanes_.count == 1 || !(together || apart) || (!wide() && (size < 4 || !whole))) {
     return load_branched(e);
   }
-  const bool masked = lanes_.active < 0 || lanes_.condition.valid();
   if (together && stride.constant == 1 && !masked) {
     ir::Expr common, apart_by_lane;
     split_by_lane(e->args[1], common, apart_by_lane);

@@ -188,8 +188,15 @@ Reg Spreads::exactly(int buffer, const Affine& first, int bytes) {
   if (fills) return code_.load(RegClass::kVec, bytes, X86::vmovups, mem(m), buffer);
   if (bytes == 8) return code_.load(RegClass::kVec, 16, X86::vmovsd, mem(m, 8), buffer);
   if (bytes == 4) return code_.load(RegClass::kVec, 16, X86::vmovss, mem(m, 4), buffer);
-  if (!wide()) return {};
   const int w = bytes < 16 ? 16 : bytes < 32 ? 32 : 64;
+  if (!wide() && (size < 4 || w == 64)) return {};
+  if (!wide()) {
+    std::vector<uint8_t> lanes(static_cast<size_t>(w), 0);
+    std::fill_n(lanes.begin(), bytes, uint8_t{0xff});
+    const Reg mask = code_.load_pool(w, X86::vmovups, code_.pool(lanes.data(), w));
+    return code_.load(RegClass::kVec, w, size == 4 ? X86::vmaskmovps : X86::vmaskmovpd, mem(m),
+                      buffer, {}, vreg(mask, w));
+  }
   return code_.load(RegClass::kVec, w, masked_move_of(size), mem(m), buffer,
                     masks_.lane_bits(bytes / size));
 }
