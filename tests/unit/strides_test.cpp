@@ -45,6 +45,33 @@ TEST_CASE("strides: a quotient leaves those of the indices beside it known") {
   }
 }
 
+TEST_CASE("strides: vectors of quotients up to one a step are loads and shuffles") {
+  const struct {
+    const char* index;
+    bool slow;
+  } rows[] = {
+      {"q/2", true},
+      {"(3*q + 1)/4", true},
+      {"5*q/4", false},
+      {"min(40, max(0, q/2 + 1))", true},
+      {"q/2 + q/3", false},
+      {"q*q/2", false},
+      {"min(40, q/2) + 3", true},
+      {"q%8", false},
+  };
+  for (const auto& row : rows) {
+    CAPTURE(row.index);
+    const auto problem =
+        ops::parse_problem(std::string("op f(X: f32[R,M]) -> (Y: f32[R,Q]) { ") + "Y[r,q] = X[r," +
+                           row.index + "] else 0 } R=3 M=99 Q=40");
+    REQUIRE(problem);
+    const auto facts = schedules::facts_of(problem->program, problem->program.stages.back());
+    REQUIRE(facts.loads.size() == 1);
+    CHECK(facts.loads[0].slow.contains("q") == row.slow);
+    CHECK(facts.loads[0].stride("r") == 99);
+  }
+}
+
 TEST_CASE("strides: indices that only choose do not narrow vectors") {
   const auto problem = ops::parse_problem(
       "op f(X: f32[N]) -> (Y: f32[N]) { Y[i] = select(i % 3 == 0, X[i], -X[i]) } N=100");

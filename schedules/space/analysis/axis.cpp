@@ -164,7 +164,7 @@ VectorAxis vector_axis(const Plan& plan, const std::string& name, const Access& 
         axis.packed = a.buffer;
         axis.cost += kPacked;
       } else {
-        axis.cost += vector_cost::load(stride, a.guarded) + (apart ? far(stride) : 0);
+        axis.cost += vector_cost::load(a, var) + (apart ? far(stride) : 0);
       }
     }
     const double results = static_cast<double>(std::max<int64_t>(reduced, 1));
@@ -206,8 +206,7 @@ std::string cheapest_index(const Plan& plan, const std::string& name, const std:
     const double filled = static_cast<double>(extent) / static_cast<double>(vectors * lanes);
     double cost = facts.operations;
     for (const Access& a : facts.loads) {
-      const double load = a.chosen.contains(var) ? vector_cost::kGather
-                                                 : vector_cost::load(a.stride(var), a.guarded);
+      const double load = vector_cost::load(a, var);
       cost += std::min(load, std::max(1.0, vector_cost::kGather * filled));
     }
     cost += facts.store.stride(var) == 1 ? 1 : vector_cost::kScatter * filled;

@@ -38,11 +38,19 @@ inline double dear(int operations) { return std::max(0, operations - kHidden); }
 inline constexpr int64_t kMostSpread = 4;
 inline double spread(int64_t stride) { return 2 * static_cast<double>(stride) - 1; }
 
-/// A load whose lanes are `stride` elements apart. `tested`: each of them may be absent.
-inline double load(int64_t stride, bool tested) {
+/// Elements within a vector in another order, or several times.
+/// Tuned on: Zen 5 (AVX-512).
+inline constexpr double kShuffled = 3;
+
+/// A load of the steps of `var` as a vector. `tested`: each of its lanes may be absent.
+inline double load(const Access& a, const std::string& var, bool tested) {
+  const int64_t stride = a.stride(var);
+  if (a.slow.contains(var) && !tested) return kShuffled;
+  if (a.chosen.contains(var)) return kGather;
   if (stride == 0 || stride == 1) return kLoad;
   return stride > 1 && stride <= kMostSpread && !tested ? spread(stride) : kGather;
 }
+inline double load(const Access& a, const std::string& var) { return load(a, var, a.guarded); }
 
 }  // namespace vector_cost
 

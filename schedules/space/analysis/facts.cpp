@@ -78,6 +78,48 @@ Affine affine_part(const ir::Expr& e, int64_t factor, std::vector<ir::Expr>& res
   return out;
 }
 
+/// Adds the variables that move `e` by one or not at all with each step: those of a quotient, and
+/// of what is clamped. False where something else is in it.
+bool find_slow(const ir::Expr& e, std::set<std::string>& out) {
+  const auto plain = affine_of(e);
+  const auto add_terms = [&](const Affine& from, int64_t by) {
+    for (const auto& [name, coefficient] : from.terms) {
+      if (std::abs(coefficient) <= by) out.insert(name);
+    }
+    return true;
+  };
+  if (plain) return add_terms(*plain, 1);
+  int64_t by = 0;
+  switch (e->op) {
+    case ir::Op::kCast:
+      return find_slow(e->args[0], out);
+    case ir::Op::kMin:
+    case ir::Op::kMax:
+    case ir::Op::kAdd:
+    case ir::Op::kSub:
+      return find_slow(e->args[0], out) && find_slow(e->args[1], out);
+    case ir::Op::kDiv: {
+      const auto dividend = affine_of(e->args[0]);
+      return dividend && ir::is_const(e->args[1], &by) && add_terms(*dividend, by);
+    }
+    default:
+      return false;
+  }
+}
+
+/// The variables that move an index by an element or none. One that is in two terms may move it
+/// further.
+std::set<std::string> slow_in(const ir::Expr& index) {
+  std::set<std::string> found, out;
+  if (!find_slow(index, found)) return out;
+  for (const std::string& name : found) {
+    int times = 0;
+    ir::visit(index, [&](const ir::Expr& n) { times += n->op == ir::Op::kVar && n->name == name; });
+    if (times == 1) out.insert(name);
+  }
+  return out;
+}
+
 Access access_of(const ir::Program& p, const ir::Buffer& b, const ir::Stage& s,
                  const std::vector<ir::Expr>& indices) {
   Access out;
@@ -95,6 +137,14 @@ Access access_of(const ir::Program& p, const ir::Buffer& b, const ir::Stage& s,
       ir::visit(e, [&](const ir::Expr& n) {
         if (n->op == ir::Op::kVar && s.var(n->name)) out.chosen.insert(n->name);
       });
+    }
+  }
+  for (size_t d = 0; d < indices.size() && d < strides.size(); ++d) {
+    if (strides[d] != 1) continue;
+    for (const std::string& var : slow_in(indices[d])) {
+      const auto with = std::count_if(indices.begin(), indices.end(),
+                                      [&](const ir::Expr& e) { return ir::mentions_var(e, var); });
+      if (with == 1 && out.chosen.contains(var)) out.slow.insert(var);
     }
   }
   for (const std::string& var : out.chosen) out.strides[var] = kUnknownStride;

@@ -31,7 +31,8 @@ struct Affine {
   std::map<std::string, int64_t> terms;
 };
 
-/// `e` as an affine index; nothing where it is not one (gathers, products of variables, remainders).
+/// `e` as an affine index; nothing where it is not one (gathers, products of variables,
+/// remainders).
 std::optional<Affine> affine_of(const ir::Expr& e);
 
 /// The variable that `e` is, or "".
@@ -55,6 +56,9 @@ struct Access {
   /// Those whose steps move it by distances that differ: data or a division chooses. Along others
   /// an access that gathers still goes by its stride.
   std::set<std::string> chosen;
+  /// Of these, those that move it by an element or none, as j does X[j/2]: a vector of steps is one
+  /// load and a shuffle.
+  std::set<std::string> slow;
   int64_t stride(const std::string& var) const;
 };
 

@@ -17,6 +17,11 @@ bool collides(const Plan& plan, int64_t bytes) {
   return bytes != 0 && bytes % plan.machine().page_bytes == 0;
 }
 
+/// True of a load that takes its vectors out of near elements.
+bool is_shuffled(const Access& a, const std::string& var) {
+  return a.slow.contains(var) && !a.guarded;
+}
+
 /// Part of the cycles that counts as the same.
 /// Fixed by: rounding of sums of cycles.
 constexpr double kSame = 0.999;
@@ -171,7 +176,7 @@ TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorA
       out.slide = facts.extent(slide);
       out.slide_step = a.stride(rows) / a.stride(slide);
     }
-    out.gathers += a.chosen.contains(columns);
+    out.gathers += a.chosen.contains(columns) && !is_shuffled(a, columns);
     const bool along_columns = a.stride(columns) != 0;
     const bool along_rows = !rows.empty() && a.stride(rows) != 0;
     if (along_columns && along_rows) {
@@ -271,7 +276,7 @@ double gathering_cycles(const Plan& plan, const TiledReduction& t, const TileAxe
     }
     if (a.buffer == tile.axis.packed) continue;
     const bool shared = tile.rows.empty() || a.stride(tile.rows) == 0;
-    if (stride != 0 && stride != 1) {
+    if (stride != 0 && stride != 1 && !is_shuffled(a, tile.axis.var)) {
       cycles += kElements / (shared ? static_cast<double>(tile.size.rows) : 1);
     } else if (stride == 0 && !shared && reads_far(plan, t, tile, a)) {
       cycles += kFarElement / static_cast<double>(tile.size.vectors);
@@ -296,7 +301,7 @@ bool reads_vectors(const Plan& plan, const std::string& producer, const VectorAx
   const StageFacts facts = plan.facts(producer);
   return std::all_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
     const int64_t stride = a.stride(axis.var);
-    return stride == 0 || stride == 1 || a.buffer == axis.packed;
+    return stride == 0 || stride == 1 || is_shuffled(a, axis.var) || a.buffer == axis.packed;
   });
 }
 

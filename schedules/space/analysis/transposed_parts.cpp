@@ -24,7 +24,7 @@ constexpr size_t kMostSquares = 6;
 
 /// Loops around the square take the elements that are absent out of it, so that none is tested.
 double cost_along(const Access& a, const std::string& var) {
-  return vector_cost::load(a.stride(var), false);
+  return vector_cost::load(a, var, false);
 }
 
 /// What the parts of a value cost along one variable and along another.

@@ -59,7 +59,7 @@ class Relayout {
     Choice c;
     c.var = var;
     for (const Access& a : facts_.loads) {
-      const double cost = vector_cost::load(a.stride(var), a.guarded);
+      const double cost = vector_cost::load(a, var);
       c.cost += cost < vector_cost::kGather ? cost : again(a, c);
       if (reduced && a.guarded) c.cost += vector_cost::kTested;
     }
