@@ -89,3 +89,20 @@ TEST_CASE("strides: a loop is cut where a quotient of it leaves the tensor") {
   const std::string text = schedules::default_schedule(problem->program, *target).text();
   CHECK(text.find("partition Y/p") != std::string::npos);
 }
+
+TEST_CASE("strides: a vector is cut where lanes leave the tensor, at places that stay") {
+  const auto target = ir::parse_target("x86 isa=avx512 threads=1 l1d=48K l2=1M l3=32M", {});
+  REQUIRE(target);
+  const auto schedule_of = [&](const char* text) {
+    const auto problem = ops::parse_problem(text);
+    REQUIRE(problem);
+    return schedules::default_schedule(problem->program, *target).text();
+  };
+  const std::string cut = schedule_of(
+      "op f(X: f32[P,M]) -> (Y: f32[P,N]) { Y[p,n] = (X[p,(2*n - 1)/4] else 0) + "
+      "(X[p,(2*n - 1)/4 + 1] else 0) } P=9 N=60 M=14");
+  CHECK(cut.find("partition Y/n") != std::string::npos);
+  const std::string moving =
+      schedule_of("op f(X: f32[N,N]) -> (Y: f32[N,N]) { Y[i,j] = select(j < i, X[i,j], 0) } N=60");
+  CHECK(moving.find("partition Y/j") == std::string::npos);
+}

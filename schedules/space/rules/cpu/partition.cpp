@@ -24,14 +24,23 @@ constexpr double kGain = 0.01;
 /// Fixed by: a border on either side.
 constexpr int64_t kShortest = 3;
 
-/// Variables of the stage that conditions depend on: indices of guarded loads, choices by index,
-/// what `where` says of indices. So do indices that wrap around, are clamped or reflected.
-std::set<std::string> tested_variables(const ir::Stage& s) {
-  std::set<std::string> out;
+/// Variables of a stage that conditions depend on.
+struct Tested {
+  std::set<std::string> all;
+  std::set<std::string> joint;  ///< of these, those that stand beside another in a condition
+};
+
+/// Conditions are of indices of guarded loads, choices by index, what `where` says of indices. So
+/// are indices that wrap around, are clamped or reflected.
+Tested tested_variables(const ir::Stage& s) {
+  Tested out;
   const auto look = [&](const ir::Expr& index) {
+    std::set<std::string> vars;
     ir::visit(index, [&](const ir::Expr& n) {
-      if (n->op == ir::Op::kVar) out.insert(n->name);
+      if (n->op == ir::Op::kVar) vars.insert(n->name);
     });
+    out.all.insert(vars.begin(), vars.end());
+    if (vars.size() > 1) out.joint.insert(vars.begin(), vars.end());
   };
   const auto test = [&](const ir::Expr& e) {
     if (e->op == ir::Op::kLoad && e->guarded) {
@@ -55,13 +64,18 @@ std::set<std::string> tested_variables(const ir::Stage& s) {
 /// Loops that the conditions of a stage may be peeled from, outermost first. These are its own
 /// loops over the variables tested, and those around the loop that computes it. Where there are
 /// none, `plan` is told why.
-std::vector<ir::Place> candidates(Plan& plan, const ir::Stage& s,
-                                  const std::set<std::string>& tested) {
+std::vector<ir::Place> candidates(Plan& plan, const ir::Stage& s, const Tested& tested) {
   std::vector<ir::Place> out;
   plan.declines("no loop runs over what its tests depend on");
+  // Vectors are cut at places that stay: no other loop moves them, no lane waits for another.
+  const auto cuts_vectors = [&](const ir::Stage& owner, const ir::Loop& l) {
+    const std::vector<std::string> vars = roots_of(owner, l.name);
+    return owner.name == s.name && !reads(s, s.output) && vars.size() == 1 && vars[0] == l.name &&
+           !tested.joint.contains(l.name);
+  };
   const auto add = [&](const ir::Stage& owner, const ir::Loop& l) {
     const bool loop = l.mark == ir::Mark::kSerial || l.mark == ir::Mark::kParallel;
-    if (!loop) {
+    if (!loop && !(l.mark == ir::Mark::kVector && cuts_vectors(owner, l))) {
       plan.declines("loop " + l.name + " of its tests is marked " +
                     std::string(ir::name_of(l.mark)));
     } else if (l.partition) {
@@ -86,7 +100,7 @@ std::vector<ir::Place> candidates(Plan& plan, const ir::Stage& s,
       continue;
     }
     for (const std::string& var : roots_of(s, l.name)) {
-      if (!tested.count(var)) continue;
+      if (!tested.all.contains(var)) continue;
       add(s, l);
       break;
     }
@@ -137,8 +151,8 @@ std::vector<ir::Place> paying(Plan& plan, const std::string& launch,
 
 bool apply_partition_borders(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
-  const std::set<std::string> tested = tested_variables(s);
-  if (tested.empty()) return plan.declines("no test in it depends on a loop");
+  const Tested tested = tested_variables(s);
+  if (tested.all.empty()) return plan.declines("no test in it depends on a loop");
   const std::vector<ir::Place> loops = candidates(plan, s, tested);
   if (loops.empty()) return false;
   const std::vector<ir::Place> best = paying(plan, launch_of(plan, name), loops);
