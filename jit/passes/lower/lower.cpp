@@ -206,13 +206,15 @@ void Lowering::walk_loop(Instance& in, size_t depth, const Loop& l, bool init, B
       if (!init) after_loop(id, p.end);
       const bool reduces =
           is_thread(l.mark) && in.loops->nodes[static_cast<size_t>(node)].reduction && !init;
-      body.push_back(loop(id, l, p.begin.expr(), p.end.expr(), std::move(within),
-                          reduces ? storage_of(in.stage().output).buffer : -1,
-                          l.mark == Mark::kVector && scanning_loop(in.stage()) == depth));
+      if (bound || !within.empty()) {
+        body.push_back(loop(id, l, p.begin.expr(), p.end.expr(), std::move(within),
+                            reduces ? storage_of(in.stage().output).buffer : -1,
+                            l.mark == Mark::kVector && scanning_loop(in.stage()) == depth));
+      }
     }
     values_.unplace(in, node);
-    if (p.holds) {
-      facts_.forget();
+    if (p.holds) facts_.forget();
+    if (p.holds && !body.empty()) {
       out.push_back(
           make_if(make_binary(Op::kLe, make_int(0), p.holds->expr()), make_body(std::move(body))));
     } else {
@@ -429,8 +431,10 @@ bool Lowering::define(Instance& in, const std::vector<Poly>& indices, Expr& when
       return false;
     }
   }
-  out.push_back(make_store(to.buffer, accesses_.offset(to, indices),
-                           accesses_.translate(in, s.value), reduce));
+  Expr value = accesses_.translate(in, s.value);
+  // A term that changes nothing, as beyond a border. What began with -0 would become 0.
+  if (combines && !s.from_old && equal(value, identity(reduce, s.accumulate))) return false;
+  out.push_back(make_store(to.buffer, accesses_.offset(to, indices), std::move(value), reduce));
   return true;
 }
 
