@@ -459,6 +459,37 @@ TEST_CASE("space: each rule tells of each stage why it applies or does not") {
   }
 }
 
+TEST_CASE("space: producers of the inner indices of a stage are made in blocks of neighbours") {
+  const char* const kX86 = "x86 isa=avx512 threads=1 l1d=48K l2=1M l3=32M";
+  const auto steps_of = [&](const char* text, const std::string& rule) {
+    const auto problem = ops::parse_problem(text);
+    REQUIRE(problem);
+    std::string out;
+    for (const auto& t : schedules::explain(problem->program, *ir::parse_target(kX86, {}))) {
+      if (t.rule == rule && t.applied) out += t.what + "\n";
+    }
+    return out;
+  };
+  // By columns: a row of all of them exceeds the nearest cache.
+  CHECK(steps_of("axis_softmax A=8 N=64 B=1000", "columns").find("at Y/b.o") != std::string::npos);
+  CHECK(steps_of("axis_softmax A=8 N=16 B=16", "columns").empty());
+  // Over all images of a channel at a time; what gives the running mean too is kept.
+  CHECK(steps_of("batchnorm_train N=8 C=256 L=784", "columns").find("at Y/c store root") !=
+        std::string::npos);
+  CHECK(steps_of("layernorm_stats M=64 N=1024", "rows").find("compute r u.1 at Y/i.o store root") !=
+        std::string::npos);
+  // A result of the call is made beside the rows that need it.
+  CHECK(steps_of("op f(X: f32[M,N]) -> (Y: f32[M,N], m: f32[M]) { m[i] = max[j](X[i,j]); "
+                 "Y[i,j] = X[i,j] - m[i] } M=64 N=1024",
+                 "rows")
+            .find("compute m at Y/i") != std::string::npos);
+  // A division that each value of another index would repeat is no part of its reader.
+  CHECK(steps_of("op f(X: f32[N,C,L]) -> (Y: f32[N,C,L]) { u[n,l] = sum[c](X[n,c,l])/3; "
+                 "Y[n,c,l] = X[n,c,l] - u[n,l] } N=8 C=64 L=500",
+                 "inline")
+            .empty());
+}
+
 TEST_CASE("space: a rule that gives up names the loop, tensor or stage that is the cause") {
   const char* const x86 = "x86 isa=avx2 threads=2 l1d=32K l2=1M l3=32M";
   const struct {

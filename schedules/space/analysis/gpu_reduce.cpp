@@ -48,7 +48,7 @@ bool is_product(const Plan& plan, const std::string& name) {
 }
 
 RowMembers beside(const Plan& plan, const ir::Stage& root, std::vector<std::string>& prefix) {
-  RowMembers out = row_members(plan, root, prefix);
+  RowMembers out = row_members(plan, root, prefix, Kept::kNot);
   const auto& stages = plan.program().stages;
   for (size_t i = stages.size();
        i-- > 0;) {  // consumers first: producers of those left out stay out

@@ -14,11 +14,18 @@ namespace hone::schedules {
 namespace {
 
 /// The variable of stage `s` that follows `var` of `root` through every reader, or "".
+/// What later stages read besides may be kept for them.
 std::string followed(const Plan& plan, const ir::Stage& s, const std::string& root,
-                     const std::string& var, const std::map<std::string, std::string>& known) {
+                     const std::string& var, const std::map<std::string, std::string>& known,
+                     Kept kept) {
   std::string own;
-  for (size_t r : readers_of(plan.program(), s.output)) {
-    const ir::Stage& reader = plan.program().stages[r];
+  const auto& stages = plan.program().stages;
+  bool later = false;
+  for (size_t r = 0; r < stages.size(); ++r) {
+    const ir::Stage& reader = stages[r];
+    if (later && kept == Kept::kToo) break;
+    later = later || reader.name == root;
+    if (!reads(reader, s.output)) continue;
     std::string theirs;
     if (reader.name == root) {
       theirs = var;
@@ -39,9 +46,10 @@ bool laid_anew(const ir::Program& program, const ir::Stage& s) {
   return !b.axes.empty() && (!from || from->axes != b.axes);
 }
 
-/// Producers of `root` that follow `var`, each with its own variable for it.
-std::map<std::string, std::string> following(const Plan& plan, const std::string& root,
-                                             const std::string& var) {
+}  // namespace
+
+std::map<std::string, std::string> row_followers(const Plan& plan, const std::string& root,
+                                                 const std::string& var, Kept kept) {
   std::map<std::string, std::string> known;
   const auto& stages = plan.program().stages;
   const auto read_here = [&](const std::string& tensor) {
@@ -52,20 +60,25 @@ std::map<std::string, std::string> following(const Plan& plan, const std::string
   };
   for (size_t i = stages.size(); i-- > 0;) {
     const ir::Stage& s = stages[i];
-    const bool inner = plan.program().buffer(s.output)->role == ir::Role::kTemp;
+    const ir::Role role = plan.program().buffer(s.output)->role;
+    const bool inner = role == ir::Role::kTemp || (role == ir::Role::kOutput && kept == Kept::kToo);
     if (s.name == root || !inner || !s.at.root() || !read_here(s.output)) continue;
     if (best_at_bind(plan, s)) continue;
     // What is laid out anew is made as a whole.
     if (laid_anew(plan.program(), s)) continue;
-    const std::string own = followed(plan, s, root, var, known);
+    const std::string own = followed(plan, s, root, var, known, kept);
     if (!own.empty()) known[s.name] = own;
   }
   return known;
 }
 
-}  // namespace
+Kept may_keep(const Plan& plan, const ir::Stage& root) {
+  const bool moves = plan.program().buffer(root.output)->role == ir::Role::kTemp;
+  return moves ? Kept::kNot : Kept::kToo;
+}
 
-RowMembers row_members(const Plan& plan, const ir::Stage& root, std::vector<std::string>& prefix) {
+RowMembers row_members(const Plan& plan, const ir::Stage& root, std::vector<std::string>& prefix,
+                       Kept kept) {
   RowMembers out;
   // Rows lie one after the other in memory, whatever the order of the indices.
   std::vector<std::string> vars;
@@ -75,7 +88,7 @@ RowMembers row_members(const Plan& plan, const ir::Stage& root, std::vector<std:
     return std::abs(store.stride(a)) > std::abs(store.stride(b));
   });
   for (const std::string& v : vars) {
-    const auto next = following(plan, root.name, v);
+    const auto next = row_followers(plan, root.name, v, kept);
     if (next.empty()) break;
     bool same = true;
     for (const auto& [stage, own] : next) same = same && (prefix.empty() || out.count(stage));
@@ -84,6 +97,25 @@ RowMembers row_members(const Plan& plan, const ir::Stage& root, std::vector<std:
     prefix.push_back(v);
   }
   return out;
+}
+
+bool compute_members(Plan& plan, const RowMembers& members, const ir::Place& loop) {
+  const ir::Program& program = plan.program();
+  std::vector<std::string> own, kept;
+  for (const auto& [member, vars] : members) {
+    const std::string& output = plan.stage(member).output;
+    const auto readers = readers_of(program, output);
+    const bool others = std::any_of(readers.begin(), readers.end(), [&](size_t r) {
+      const std::string& reader = program.stages[r].name;
+      return reader != loop.stage && !members.contains(reader);
+    });
+    const bool temporary = program.buffer(output)->role == ir::Role::kTemp;
+    (others && temporary ? kept : own).push_back(member);
+  }
+  std::vector<Step> steps;
+  if (!kept.empty()) steps.push_back(step::compute_kept(kept, loop));
+  if (!own.empty()) steps.push_back(step::compute(own, loop));
+  return plan.add_together(steps);
 }
 
 }  // namespace hone::schedules

@@ -33,6 +33,7 @@ extern const Rule kCollapse;
 extern const Rule kCopies;
 extern const Rule kRelayout;
 extern const Rule kRunning;
+extern const Rule kColumns;
 extern const Rule kRows;
 extern const Rule kJoined;
 extern const Rule kBands;

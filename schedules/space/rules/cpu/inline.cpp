@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 
+#include "jit/ir/operations.h"
+#include "schedules/space/analysis/axis.h"
 #include "schedules/space/analysis/group_members.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/rules/rule.h"
@@ -12,10 +15,41 @@ namespace {
 /// Tuned on: Zen 5 (AVX-512).
 constexpr double kCheap = 3;
 
+/// Times that a reader computes a value again from which all of its instructions count.
+/// Chosen: as hoisting has it (not measured).
+constexpr int64_t kRepeats = 4;
+
+/// True where `reader` would compute vectors of the stage again and again. Of what is the same in
+/// all lanes, or along the innermost loops, once is enough.
+bool repeats_vectors(const Plan& plan, const ir::Stage& reader, const std::string& buffer) {
+  const StageFacts facts = plan.facts(reader.name);
+  const std::string along = reader.reduce == ir::Reduce::kNone
+                                ? contiguous_var(plan, reader.name)
+                                : vector_axis(plan, reader.name, facts.store, true).var;
+  if (along.empty()) return false;
+  return std::any_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
+    if (a.buffer != buffer || a.stride(along) == 0) return false;
+    int64_t times = 1;
+    for (const auto& [var, extent] : facts.extents) {
+      if (a.stride(var) == 0) times = saturating_product(times, std::max<int64_t>(extent, 1));
+    }
+    return times >= kRepeats;
+  });
+}
+
+/// What a reader spends on each value of the stage: instructions where it repeats them.
+double operations_for(const Plan& plan, const ir::Stage& stage, const StageFacts& facts,
+                      const std::vector<size_t>& readers) {
+  const bool again = std::any_of(readers.begin(), readers.end(), [&](size_t r) {
+    return repeats_vectors(plan, plan.program().stages[r], stage.output);
+  });
+  return again ? ir::operations_of(stage.value) : facts.operations;
+}
+
 /// What is stored in bytes fills fewer vectors than it is computed in.
-bool costs_little(const ir::Stage& stage, const StageFacts& facts) {
+bool costs_little(const ir::Stage& stage, double operations) {
   const double share = std::min(1.0, static_cast<double>(size_of(stage.value->type)) / 4);
-  return facts.operations <= kCheap * share;
+  return operations <= kCheap * share;
 }
 
 /// True when `reader` loads the stage once for each of its own points, never twice the same.
@@ -57,12 +91,13 @@ bool cheaper_than_launch(const Plan& plan, const StageFacts& facts, size_t reade
 }
 
 /// Why a stage is not computed again wherever one of its readers wants it.
-std::string dear(const ir::Stage& stage, const StageFacts& facts, size_t readers, bool guarded) {
+std::string dear(const ir::Stage& stage, const StageFacts& facts, double operations, size_t readers,
+                 bool guarded) {
   if (guarded) return "a reader may leave its result and reads an `else` there";
   std::string why =
       readers > 1 ? "several stages would compute it" : "its reader would compute it several times";
-  if (!costs_little(stage, facts)) {
-    return why + ", at " + std::to_string(facts.operations) + " operations each";
+  if (!costs_little(stage, operations)) {
+    return why + ", at " + std::to_string(std::lround(operations)) + " operations each";
   }
   if (!loads_rows(stage, facts)) return why + ", and it does not read along memory";
   return why + ", with " + std::to_string(facts.loads.size()) + " loads each";
@@ -96,15 +131,16 @@ bool apply_inline_cheap(Plan& plan, const std::string& name) {
       guarded |= load->guarded;
     }
   }
+  const double operations = operations_for(plan, s, facts, readers);
   const bool cheap =
-      costs_little(s, facts) && facts.loads.size() <= 2 && !guarded && loads_rows(s, facts);
+      costs_little(s, operations) && facts.loads.size() <= 2 && !guarded && loads_rows(s, facts);
   const bool once = readers.size() == 1 && !guarded &&
                     (read_once(plan, plan.program().stages[readers[0]], s.output) ||
                      cheaper_than_launch(plan, facts, readers[0]));
   if (!cheap && best_at_bind(plan, s)) {
     return plan.declines("constants alone decide it: it is computed once, when they are bound");
   }
-  if (!cheap && !once) return plan.declines(dear(s, facts, readers.size(), guarded));
+  if (!cheap && !once) return plan.declines(dear(s, facts, operations, readers.size(), guarded));
   return plan.add(step::inline_stage(name));
 }
 

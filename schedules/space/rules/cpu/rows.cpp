@@ -201,7 +201,7 @@ bool apply_rows(Plan& plan, const std::string& name) {
   if (!root.at.root()) return plan.declines("the stage is computed inside another");
   if (root.vars.empty()) return plan.declines("the stage has one result");
   std::vector<std::string> prefix;
-  RowMembers members = row_members(plan, root, prefix);
+  RowMembers members = row_members(plan, root, prefix, may_keep(plan, root));
   if (members.empty()) {
     return plan.declines("no stage that it needs follows its outermost index " +
                          root.vars.front().name);
@@ -223,7 +223,8 @@ bool apply_rows(Plan& plan, const std::string& name) {
   const bool whole = prefix.size() == root.vars.size();
   for (const auto& [member, vars] : members) {
     // A tile of the root computes what follows all of its variables, in registers.
-    if (whole && !reduces_along_vector(plan, member)) {
+    const bool kept = plan.program().buffer(plan.stage(member).output)->role != ir::Role::kTemp;
+    if (whole && !kept && !reduces_along_vector(plan, member)) {
       return plan.declines("stage " + member +
                            " has all its indices: a tile keeps it in registers");
     }
@@ -249,14 +250,12 @@ bool apply_rows(Plan& plan, const std::string& name) {
       loop = h.outer;
     }
   }
-  std::vector<std::string> computed;
   for (const auto& [member, vars] : members) {
-    computed.push_back(member);
     for (const std::string& var : vars) plan.set_window(member, var, 1);
     plan.set_window(member, vars.back(), rows);
   }
   if (!rows_outside(plan, name, prefix, loop)) return false;
-  if (!plan.add(step::compute(computed, {name, loop}))) return false;
+  if (!compute_members(plan, members, {name, loop})) return false;
   for (const std::string& var : prefix) {
     if (rows == 1 || var != prefix.back()) plan.set_window(name, var, 1);
   }

@@ -8,7 +8,7 @@ namespace {
 constexpr const Rule* kShaping[] = {
     &cpu::kInline,  &cpu::kCopies,   &cpu::kInPart,   &cpu::kFactor,   &cpu::kExpand,
     &cpu::kPad,     &cpu::kCollapse, &cpu::kOperands, &cpu::kCollapse, &cpu::kRelayout,
-    &cpu::kRunning, &cpu::kRows,     &cpu::kJoined,   &cpu::kBands};
+    &cpu::kRunning, &cpu::kColumns,  &cpu::kRows,     &cpu::kJoined,   &cpu::kBands};
 constexpr const Rule* kStages[] = {&cpu::kRecurrence, &cpu::kScatter,   &cpu::kTile,
                                    &cpu::kLanes,      &cpu::kTranspose, &cpu::kTransposeParts,
                                    &cpu::kShortRows,  &cpu::kStencil,   &cpu::kElementwise};
