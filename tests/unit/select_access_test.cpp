@@ -68,7 +68,7 @@ TEST_CASE("select: strided reads and writes") {
 
 TEST_CASE("select: elements a few apart") {
   for (const DType type : {DType::kF32, DType::kF64, DType::kF16, DType::kI32, DType::kI8}) {
-    for (const int64_t stride : {2, 3, 4, 5}) {
+    for (const int64_t stride : {2, 3, 4, 5, 6, 7}) {
       for (const int64_t n : {2, 7, 16, 21, 40}) {
         NestMaker t;
         const int i = t.loop("i"), j = t.loop("j");

@@ -37,7 +37,7 @@ const Order kOrders[] = {
 };
 
 /// Elements that lie apart, up to the last one of the tensor.
-constexpr int64_t kApart[] = {2, 3, 4, 8};
+constexpr int64_t kApart[] = {2, 3, 4, 5, 6, 8};
 
 template <class T>
 void compare(Engine& engine, const char* type) {

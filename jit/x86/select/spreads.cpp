@@ -12,9 +12,16 @@ namespace hone::jit {
 
 namespace {
 
-/// Elements further apart share too few lines for whole vectors to pay.
+/// Elements further apart share too few lines for whole vectors to pay: those of eight bytes, and
+/// others.
 /// Tuned on: Zen 5 (AVX-512).
-constexpr int64_t kMostStride = 4;
+constexpr int64_t kMostOfLong = 4, kMostStride = 6;
+/// Bytes from which shuffles take less than inserting elements.
+/// Tuned on: Zen 5 (AVX-512).
+constexpr int64_t kFewestShuffled = 8;
+/// Bytes within which a shuffle moves any byte.
+/// Fixed by: x86.
+constexpr int64_t kShuffled = 16;
 
 }  // namespace
 
@@ -26,13 +33,17 @@ bool Spreads::load(int buffer, const Affine& first, int64_t stride, Value& out) 
     out = {low_bytes(buffer, first, static_cast<int>(stride)), type, size};
     return true;
   }
-  const bool fits = lanes_.count * size >= 16 && lanes_.active > 1;
-  if (stride < 2 || stride > kMostStride || !fits) return false;
-  if (wide() && size >= 2) {
+  if (stride < 2 || lanes_.active < 2) return false;
+  const bool by_bytes = size == 1 || (size == 2 && !wide());
+  const bool fits =
+      by_bytes ? lanes_.active * size >= kFewestShuffled : lanes_.count * size >= kShuffled;
+  if (!fits || stride > (size == 8 ? kMostOfLong : kMostStride)) return false;
+  if (by_bytes) return spread_bytes(buffer, first, stride, out);
+  if (wide()) {
     out = {spread_wide(buffer, first, stride), type, size};
     return true;
   }
-  if (wide() || stride != 2 || size < 4) return false;
+  if (stride != 2) return false;
   out = {every_second(buffer, first), type, size};
   return true;
 }
@@ -69,6 +80,48 @@ Reg Spreads::spread_wide(int buffer, const Affine& first, int64_t stride) {
   return all;
 }
 
+bool Spreads::spread_bytes(int buffer, const Affine& first, int64_t stride, Value& out) {
+  const DType type = element_type(buffer);
+  const int size = size_of(type);
+  std::vector<Reg> parts;
+  for (int lane = 0; lane < lanes_.active; lane += static_cast<int>(kShuffled) / size) {
+    const int count = std::min(static_cast<int>(kShuffled) / size, lanes_.active - lane);
+    const Reg part = spread_sixteen(buffer, first + Affine::of(lane * stride), stride, count);
+    if (!part.valid()) return false;
+    parts.push_back(part);
+  }
+  out = {joined(std::move(parts), static_cast<int>(kShuffled)), type, size};
+  return true;
+}
+
+Reg Spreads::spread_sixteen(int buffer, const Affine& first, int64_t stride, int count) {
+  const int size = size_of(element_type(buffer));
+  const int64_t bytes = (stride * (count - 1) + 1) * size;
+  Reg all;
+  for (int64_t at = 0; at < bytes; at += kShuffled) {
+    // The last piece ends with the last element.
+    const int64_t from = std::max<int64_t>(0, std::min(at, bytes - kShuffled));
+    const int64_t elements = std::min(kShuffled, bytes) / size;
+    const Reg piece =
+        exactly(buffer, first + Affine::of(from / size), static_cast<int>(elements) * size);
+    if (!piece.valid()) return {};
+    // Fixed by: x86, the number of a byte that is 0.
+    std::vector<uint8_t> numbers(kShuffled, 0x80);
+    for (int i = 0; i < count * size; ++i) {
+      const int64_t byte = i / size * stride * size + i % size;
+      if (byte >= at && byte < at + kShuffled) {
+        numbers[static_cast<size_t>(i)] = static_cast<uint8_t>(byte - from);
+      }
+    }
+    const Operand index =
+        vreg(code_.load_pool(16, X86::vmovups, code_.pool(numbers.data(), 16)), 16);
+    const Reg own = code_.define(RegClass::kVec, 16, X86::vpshufb, {vreg(piece, 16), index});
+    all = all.valid() ? code_.define(RegClass::kVec, 16, X86::vpor, {vreg(all, 16), vreg(own, 16)})
+                      : own;
+  }
+  return all;
+}
+
 Reg Spreads::low_bytes(int buffer, const Affine& first, int word) {
   // Fixed by: x86.
   constexpr int kVector = 64;
@@ -81,8 +134,11 @@ Reg Spreads::low_bytes(int buffer, const Affine& first, int word) {
     const Reg words = exactly(buffer, first + Affine::of(at), bytes);
     parts.push_back(code_.define(RegClass::kVec, std::max(16, w / word), cut, {vreg(words, w)}));
   }
-  // Neighbours side by side. What is past the last lane may be anything.
-  for (int bytes = kVector / word; parts.size() > 1; bytes *= 2) {
+  return joined(std::move(parts), kVector / word);
+}
+
+Reg Spreads::joined(std::vector<Reg> parts, int bytes) {
+  for (; parts.size() > 1; bytes *= 2) {
     const X86 join = bytes == 8    ? X86::vpunpcklqdq
                      : bytes == 16 ? X86::vinserti128
                                    : X86::vinserti64x4;

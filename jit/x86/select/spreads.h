@@ -42,6 +42,13 @@ class Spreads final : public SelectionPart {
   /// AVX-512: the vectors from the first to the last element, the last of them ending with it,
   /// merged by shuffles of two.
   Reg spread_wide(int buffer, const Affine& first, int64_t stride);
+  /// Of one or two bytes: 16 bytes of lanes at a time. False where that takes a mask that there is
+  /// not.
+  bool spread_bytes(int buffer, const Affine& first, int64_t stride, Value& out);
+  /// `count` elements as the low bytes of 16: shuffles of each 16 bytes that have some of them.
+  Reg spread_sixteen(int buffer, const Affine& first, int64_t stride, int count);
+  /// Registers side by side, `bytes` of each. What is past the last of them may be anything.
+  Reg joined(std::vector<Reg> parts, int bytes);
   /// AVX-512: bytes that are the first of words of 2, 4 or 8: what converting those to bytes
   /// leaves.
   Reg low_bytes(int buffer, const Affine& first, int word);

@@ -91,7 +91,8 @@ class Columns {
     });
   }
 
-  /// True where several of the stages read or write one tensor that the nearest cache does not hold.
+  /// True where several of the stages read or write one tensor that the nearest cache does not
+  /// hold.
   bool shares_large() const {
     std::map<std::string, int> stages;
     const auto add = [&](const StageFacts& facts) {
@@ -122,8 +123,8 @@ class Columns {
           const bool blocked = at != fixed.end() && !blocked_.empty() && at + 1 == fixed.end();
           const int64_t extent = std::max<int64_t>(facts.extent(var), 1);
           points = saturating_product(points, at == fixed.end() || block == 0 ? extent
-                                              : blocked                      ? block
-                                                                             : 1);
+                                              : blocked                       ? block
+                                                                              : 1);
         }
         bytes[a.buffer] = std::max(bytes[a.buffer], points);
       }

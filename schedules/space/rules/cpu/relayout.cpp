@@ -12,6 +12,9 @@ namespace {
 /// Costs of making a vector of the new tensor: transposed in registers, or lane by lane.
 /// Tuned on: Zen 5 (AVX-512).
 constexpr double kMadeTransposed = 8, kMadeLaneByLane = 18;
+/// Neighbours from which a tensor is transposed on its way.
+/// Chosen: a side of the smallest square (not measured).
+constexpr int64_t kLongestShort = 4;
 /// Part of the cost that is left at most.
 /// Chosen: room for the estimate's error (not measured).
 constexpr double kWorthLayingOut = 0.6;
@@ -88,7 +91,8 @@ class Relayout {
     }
     const bool runs = std::any_of(vars.begin(), vars.end(), [&](const ir::IndexVar& v) {
       const int64_t stride = a.stride(v.name);
-      return stride > 0 && stride <= vector_cost::kMostSpread && facts_.extent(v.name) > 1;
+      return stride > 0 && stride <= vector_cost::kMostSpread &&
+             facts_.extent(v.name) >= kLongestShort * stride;
     });
     const double made =
         (runs ? kMadeTransposed : kMadeLaneByLane) + (a.guarded ? vector_cost::kTested : 0);
