@@ -29,6 +29,22 @@ bool is_var(const ir::Expr& e, const std::string& name) {
   return e->op == ir::Op::kVar && e->name == name;
 }
 
+/// What is added to the variable `name` in `e`, such as `q - 2` to `j` in `j + q - 2`; null where
+/// `e` is no such sum. Of what data give no multiple is known to be a number.
+ir::Expr added_to(const ir::Expr& e, const std::string& name) {
+  if (is_var(e, name)) return ir::make_int(0);
+  if (e->op != ir::Op::kAdd && e->op != ir::Op::kSub) return {};
+  const ir::Expr &a = e->args[0], &b = e->args[1];
+  const bool in_a = ir::mentions_var(a, name), in_b = ir::mentions_var(b, name);
+  if (in_a == in_b || (in_b && e->op == ir::Op::kSub)) return {};
+  const auto is_load = [](const ir::Expr& x) { return x->op == ir::Op::kLoad; };
+  if (ir::any_node(in_a ? b : a, is_load)) return {};
+  const ir::Expr rest = added_to(in_a ? a : b, name);
+  if (!rest) return {};
+  if (in_b) return a + rest;
+  return e->op == ir::Op::kAdd ? rest + b : rest - b;
+}
+
 bool mentions(const ir::Expr& e, const VarPair& vars) {
   bool any = false;
   ir::visit(e, [&](const ir::Expr& n) {
@@ -163,19 +179,23 @@ class Collapse {
   std::string add_access(const ir::Stage& s, const VarPair& v, const std::string& tensor,
                          const std::vector<ir::Expr>& indices, std::vector<DimPair>& open) {
     const size_t rank = p_.buffer(tensor)->shape.size();
-    const auto at = [&](const std::string& name) {
-      size_t d = 0;
-      while (d < rank && !is_var(indices[d], name)) ++d;
-      return d;
+    const auto at = [&](const auto& moves) {
+      return static_cast<size_t>(std::find_if(indices.begin(),
+                                              indices.begin() + static_cast<std::ptrdiff_t>(rank),
+                                              moves) -
+                                 indices.begin());
     };
-    const size_t outer = at(v.outer), inner = at(v.inner);
+    const size_t outer =
+        at([&](const ir::Expr& e) { return static_cast<bool>(added_to(e, v.outer)); });
+    const size_t inner = at([&](const ir::Expr& e) { return is_var(e, v.inner); });
     if (outer == rank && inner == rank) return {};
     if (outer == rank || inner == rank) return "only one of the two moves along " + tensor;
     for (size_t d = 0; d < rank; ++d) {
-      const bool again = is_var(indices[d], v.outer) || is_var(indices[d], v.inner);
-      if (again && d != outer && d != inner)
+      if (d != outer && d != inner && mentions(indices[d], v)) {
         return "one of the two moves along " + tensor + " twice";
+      }
     }
+    if (ir::mentions_var(indices[outer], v.inner)) return "both move along one dim of " + tensor;
     const DimPair dims{*find_buffer(p_, tensor), outer, inner};
     std::string wrong = runs_on(s, v, dims);
     if (wrong.empty() && dims_.insert(dims).second) open.push_back(dims);
@@ -229,10 +249,10 @@ class Collapse {
       ir::Stage s = p_.stages[i];
       const auto look = [&](const std::vector<ir::Expr>& indices) {
         const ir::Expr &outer = indices[d.outer], &inner = indices[d.inner];
-        const bool plain = outer->op == ir::Op::kVar && inner->op == ir::Op::kVar;
-        if (!wrong.empty() || (plain && vars_.contains({i, outer->name, inner->name}))) return;
-        std::string apart = plain ? grow({i, outer->name, inner->name})
-                                  : s.name + " reads " + tensor + " by other indices";
+        const std::string moving = inner->op == ir::Op::kVar ? moved_with(s, outer, inner) : "";
+        if (!wrong.empty() || (!moving.empty() && vars_.contains({i, moving, inner->name}))) return;
+        std::string apart = !moving.empty() ? grow({i, moving, inner->name})
+                                            : s.name + " reads " + tensor + " by other indices";
         if (!apart.empty() && !(s.output == tensor && is_copy(s))) wrong = std::move(apart);
       };
       for_each_expr(s, [&](const ir::Expr& e) {
@@ -243,6 +263,20 @@ class Collapse {
       if (s.output == tensor) look(s.out_index);
     }
     return wrong;
+  }
+
+  /// The variable of a stage that moves an outer index by steps of one, of the kind of the inner
+  /// one: reduced or not. "" where there is none or several.
+  static std::string moved_with(const ir::Stage& s, const ir::Expr& outer, const ir::Expr& inner) {
+    if (outer->op == ir::Op::kVar) return outer->name;
+    std::string found;
+    int several = 0;
+    for (const auto& v : s.is_reduction_var(inner->name) ? s.rvars : s.vars) {
+      if (!added_to(outer, v.name)) continue;
+      found = v.name;
+      ++several;
+    }
+    return several == 1 ? found : "";
   }
 
   /// A copy at the root may go on writing its tensor by two indices.
@@ -271,8 +305,8 @@ class Collapse {
       const ir::Expr fill = n->guarded ? stripped(indices.back(), v) : ir::Expr();
       if (n->guarded) indices.pop_back();
       for (ir::Expr& index : indices) {
-        const bool ours = is_var(index, v.outer) || is_var(index, v.inner);
-        index = ours ? ir::make_int(0) : stripped(index, v);
+        if (const ir::Expr rest = added_to(index, v.outer)) index = rest;
+        index = is_var(index, v.inner) ? ir::make_int(0) : stripped(index, v);
       }
       return ir::make_load(n->name, n->type, std::move(indices), fill);
     });
@@ -284,15 +318,18 @@ class Collapse {
     const size_t buffer = *find_buffer(p_, tensor);
     for (const DimPair& d : dims_) {
       if (d.buffer != buffer) continue;
-      const ir::Expr &outer = indices[d.outer], &inner = indices[d.inner];
-      const bool one = outer->op == ir::Op::kVar && inner->op == ir::Op::kVar &&
-                       vars_.contains({stage, outer->name, inner->name});
-      if (one) {
-        indices[d.inner] = ir::make_var(name_);
+      const ir::Expr outer = indices[d.outer], inner = indices[d.inner];
+      const ir::Expr extent = p_.buffers[buffer].shape[d.inner];
+      const auto pair = std::find_if(vars_.begin(), vars_.end(), [&](const VarPair& v) {
+        return v.stage == stage && is_var(inner, v.inner) && added_to(outer, v.outer);
+      });
+      if (pair != vars_.end()) {
+        indices[d.inner] = ir::make_var(name_) + added_to(outer, pair->outer) * extent;
       } else {
-        indices[d.inner] = outer * p_.buffers[buffer].shape[d.inner] + inner;
-        indices[d.outer] = ir::make_int(0);
+        indices[d.inner] = outer * extent + inner;
       }
+      // The outer variable is left with the value 0.
+      if (pair == vars_.end() || !is_var(outer, pair->outer)) indices[d.outer] = ir::make_int(0);
     }
     return indices;
   }

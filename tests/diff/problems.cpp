@@ -83,6 +83,15 @@ const char* const kValid[] = {
     "X[t,b]; s[t] = sum[b](a[t,b]); h[t,b] = a[t,b]*exp(W[b]) } L=6 B=20",
     "op f(X: f32[L,B]) -> (h: f32[L,B]) { a: f32[t,b] = 0.5*(h[t-1,b] else 0) + X[t,b]; h[t,b] = "
     "(a[t-1,b] else 1) + X[t,b] } L=1..6 B=20",
+    // Windows along an index whose neighbours are pixels of few values, which become one with it.
+    "op f(X: u8[H,W,3], w: i32[5]) -> (Y: i32[H,W,3]) { Y[i,j,c] = "
+    "sum[q](w[q]*cast<i32>(X[i,j+q-2,c] "
+    "else 1)) } H=5 W=13",
+    "op f(X: f32[L,2], w: f32[K]) -> (Y: f32[L,2]) { Y[i,c] = sum[k](w[k]*(X[i-k,c] else 0)) } "
+    "L=0..40 K=1..5",
+    "op f(X: f32[H,W,3]) -> (Y: f32[H-2,W-2,3]) { b: f32[i in 0..H,j in 0..W-2,c in 0..3] = sum[q "
+    "in 0..3]"
+    "(X[i,j+q,c]); Y[i,j,c] = sum[r in 0..3](b[i+r,j,c]) } H=9 W=11",
     // Indices that data give, with something done to them.
     "op f(A: f32[M], p: i32[N]) -> (Y: f32[N]) { Y[n] = A[p[n]-1] } N=20 M=9",
     "op f(A: f32[M], p: i32[N]) -> (Y: f32[N]) { Y[n] = A[p[n]+1] } N=0..20 M=2..9",
