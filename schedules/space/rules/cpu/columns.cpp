@@ -91,22 +91,24 @@ class Columns {
     });
   }
 
-  /// True where several of the stages read or write one tensor that the nearest cache does not
-  /// hold.
+  /// True where several of the stages read or write more of one tensor than the nearest cache
+  /// holds.
   bool shares_large() const {
     std::map<std::string, int> stages;
     const auto add = [&](const StageFacts& facts) {
-      std::set<std::string> tensors{facts.store.buffer};
-      for (const Access& a : facts.loads) tensors.insert(a.buffer);
-      for (const std::string& t : tensors) ++stages[t];
+      std::vector<Access> all = facts.loads;
+      all.push_back(facts.store);
+      std::set<std::string> large;
+      for (const Access& a : all) {
+        const int64_t size = size_of(plan_.program().buffer(a.buffer)->type);
+        const int64_t bytes = saturating_product(facts.points(a.strides), size);
+        if (bytes > plan_.machine().l1d) large.insert(a.buffer);
+      }
+      for (const std::string& tensor : large) ++stages[tensor];
     };
     add(facts_);
     for (const auto& [member, vars] : members_) add(plan_.facts(member));
-    return std::any_of(stages.begin(), stages.end(), [&](const auto& s) {
-      const ir::Program& program = plan_.program();
-      return s.second > 1 &&
-             schedules::bytes_of(program, *program.buffer(s.first)) > plan_.machine().l1d;
-    });
+    return std::any_of(stages.begin(), stages.end(), [](const auto& s) { return s.second > 1; });
   }
 
   /// Bytes of all tensors in one iteration over the fixed variables, `block` values of the blocked
