@@ -483,6 +483,16 @@ TEST_CASE("space: producers of the inner indices of a stage are made in blocks o
                  "Y[i,j] = X[i,j] - m[i] } M=64 N=1024",
                  "rows")
             .find("compute m at Y/i") != std::string::npos);
+  // Results of the same elements are vectors, not a number for each.
+  CHECK(steps_of("op f(X: f32[N]) -> (m: f32[N], Y: f32[N]) { m[i] = 2*X[i]; Y[i] = sqrt(m[i]) } "
+                 "N=100000",
+                 "rows")
+            .empty());
+  // Of a large tensor the members touch a diagonal.
+  CHECK(steps_of("op f(X: f32[N,N]) -> (Y: f32[N,N]) { d[j] = exp(X[j,j]); Y[i,j] = X[i,j]*d[j] } "
+                 "N=500",
+                 "columns")
+            .empty());
   // A division that each value of another index would repeat is no part of its reader.
   CHECK(steps_of("op f(X: f32[N,C,L]) -> (Y: f32[N,C,L]) { u[n,l] = sum[c](X[n,c,l])/3; "
                  "Y[n,c,l] = X[n,c,l] - u[n,l] } N=8 C=64 L=500",

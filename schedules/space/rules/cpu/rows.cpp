@@ -223,7 +223,9 @@ bool apply_rows(Plan& plan, const std::string& name) {
   const bool whole = prefix.size() == root.vars.size();
   for (const auto& [member, vars] : members) {
     // A tile of the root computes what follows all of its variables, in registers.
-    const bool kept = plan.program().buffer(plan.stage(member).output)->role != ir::Role::kTemp;
+    // A result of the call that ends a reduction of the row is one number of it.
+    const bool kept = plan.program().buffer(plan.stage(member).output)->role != ir::Role::kTemp &&
+                      !left_scalar(plan, members, member);
     if (whole && !kept && !reduces_along_vector(plan, member)) {
       return plan.declines("stage " + member +
                            " has all its indices: a tile keeps it in registers");
