@@ -11,6 +11,7 @@
 #include "jit/ir/group.h"
 #include "jit/ir/poly.h"
 #include "jit/ir/recurrence.h"
+#include "jit/ir/scatter.h"
 #include "jit/passes/joins.h"
 #include "jit/passes/stage_tree.h"
 #include "schedules/steps/edit.h"
@@ -148,6 +149,14 @@ bool follows_from(const Expr& domain, const Expr& condition, const Stage& s) {
            const ir::IndexVar* v = var ? s.var(t.factors[0]->name) : nullptr;
            return var && t.coef > 0 && (is_any(t.factors[0]) || (v && !v->lo));
          });
+}
+
+/// The conditions of a stage but for those that say where terms go, if that is how it runs.
+Expr around_terms(const Stage& s) {
+  const std::vector<ir::ScatteredVar> scattered = ir::scattered_vars(s);
+  const bool runs = std::all_of(scattered.begin(), scattered.end(),
+                                [&](const auto& v) { return ir::runs_scattered(s, v.var); });
+  return runs ? ir::where_of_terms(s) : s.where;
 }
 
 /// Looks at the loops between where one stage is computed and where it is kept.
@@ -295,6 +304,7 @@ class Coverage {
       const size_t last = position_of(owner, at.loop);
       const bool home = owner.name == home_.stage;
       for (size_t i = home ? position_of(owner, home_.loop) + 1 : 0; i <= last; ++i) {
+        if (owner.loops[i].mark == ir::Mark::kScatter) continue;  // no term runs it
         for (const std::string& var : roots_of(owner, owner.loops[i].name)) {
           const bool followed = std::any_of(dims.begin(), dims.end(), [&](const auto& atoms) {
             return atoms.count({owner.name, var}) != 0;
@@ -317,7 +327,7 @@ class Coverage {
         reduced |= is_reduction(owner, owner.loops[i].name);
       }
       bool holds = true;
-      each_conjunct(owner.where, [&](const Expr& c) {
+      each_conjunct(around_terms(owner), [&](const Expr& c) {
         // Results are initialised whatever is reduced, and loops of results run for that.
         if (!reduced && mentions_any(c, owner.rvars)) return;
         holds = holds && is_domain(c, owner);
@@ -419,6 +429,7 @@ class Coverage {
     }
     for (size_t i = 0; i <= position_of(owner, s_.at.loop); ++i) {
       const ir::Loop& l = owner.loops[i];
+      if (l.mark == ir::Mark::kScatter) continue;  // no term runs it
       for (const std::string& var : roots_of(owner, l.name)) {
         const bool followed = std::any_of(dims.begin(), dims.end(), [&](const auto& atoms) {
           return atoms.count({owner.name, var}) != 0;

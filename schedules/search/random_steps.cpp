@@ -356,6 +356,7 @@ std::optional<Step> RandomSchedules::propose_scatter(const ir::Program& p) {
     }
   }
   if (loops.empty() || chance(40)) return {};
+  if (chance(25)) return step::group(pick(loops), fresh("G"));
   return step::scatter({pick(loops)});
 }
 

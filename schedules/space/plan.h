@@ -46,6 +46,8 @@ class Plan {
   const ir::Stage& stage(const std::string& name) const { return *program_.stage(name); }
   /// Whether some stage reads itself, or what reads it.
   bool recurs() const { return recurs_; }
+  /// A step made stages that read themselves: rules are to see that from now on.
+  void goes_on() { recurs_ = true; }
   /// Facts of a stage; where it is computed inside another, with the extents of its window.
   StageFacts facts(const std::string& stage) const;
   /// From now on `var` of `stage` runs over `extent` values at a time.

@@ -206,6 +206,10 @@ Step expand(std::string stage, std::string partial) {
       .done();
 }
 
+Step group(const ir::Place& loop, std::string order) {
+  return StepBuilder(kGroup).set("loop", loop).set("order", std::move(order)).done();
+}
+
 Step split_reduction(const ir::Place& loop, Number factor, std::string partial) {
   return StepBuilder(kSplitReduction)
       .set("loop", loop)

@@ -39,6 +39,7 @@ Step unroll(const std::vector<ir::Place>& loops);
 Step vectorize(const ir::Place& loop);
 Step vectorize(const std::vector<ir::Place>& loops);
 Step scatter(const std::vector<ir::Place>& loops);
+Step group(const ir::Place& loop, std::string order);
 Step parallel(const ir::Place& loop);
 Step partition(const std::vector<ir::Place>& loops);
 /// `store`: a loop further out that keeps the stages; the root: `loop` does.

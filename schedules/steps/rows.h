@@ -13,6 +13,7 @@ extern const StepRow kCollapse;
 extern const StepRow kUnroll;
 extern const StepRow kVectorize;
 extern const StepRow kScatter;
+extern const StepRow kGroup;
 extern const StepRow kParallel;
 extern const StepRow kPartition;
 extern const StepRow kCompute;

@@ -9,7 +9,7 @@ constexpr const StepRow* kSteps[] = {
     &kScatter,    &kParallel,   &kPartition, &kCompute,        &kInline,   &kPrecompute,
     &kCacheWrite, &kStage,      &kRfactor,   &kSplitReduction, &kFactor,   &kRunning,
     &kPrefetch,   &kStream,     &kTensorize, &kBind,           &kPipeline, &kWarpLanes,
-    &kTma,        &kSpecialize, &kCluster,   &kOnline,         &kExpand,
+    &kTma,        &kSpecialize, &kCluster,   &kOnline,         &kExpand,   &kGroup,
 };
 
 }  // namespace

@@ -54,6 +54,10 @@ std::string printed(const std::string& line) {
 
 TEST_CASE("golden: loops cut at borders") { tests::check_golden("passes/partition.txt", lowered); }
 TEST_CASE("golden: what is filled first") { tests::check_golden("passes/fill.txt", lowered); }
+
+TEST_CASE("golden: what a scatter holds so far") {
+  tests::check_golden("passes/so_far.txt", lowered);
+}
 TEST_CASE("golden: lines asked for ahead") { tests::check_golden("passes/prefetch.txt", lowered); }
 TEST_CASE("golden: what copies hold") { tests::check_golden("passes/windows.txt", lowered); }
 TEST_CASE("golden: TMA copies") { tests::check_golden("passes/tma.txt", printed); }

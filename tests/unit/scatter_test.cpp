@@ -76,6 +76,28 @@ TEST_CASE("scatter: a bad position is told, the lowest, and nothing is written")
   CHECK(y == std::vector<float>{4, 8, 3});
 }
 
+TEST_CASE("scatter: terms put in the order of rows are added in their own") {
+  constexpr size_t kTerms = 8192, kRows = 2000, kRow = 64;
+  Engine engine = engine_for("x86 isa=avx2 l2=1M");
+  const Kernel k = kernel_of(
+      engine, "op add(V: f32[N,D], ids: i64[N]) -> (Y: f32[R,D]) { Y[ids[n],d] += V[n,d] }",
+      "N=8192 D=64 R=2000");
+  REQUIRE(k.schedule().find("group Y/at.0") != std::string::npos);
+  std::vector<float> v(kTerms * kRow), y(kRows * kRow), expected(kRows * kRow);
+  std::vector<int64_t> ids(kTerms);
+  uint32_t random = 1;
+  const auto next = [&] { return (random = random * 1664525U + 1013904223U) >> 8; };
+  for (float& x : v) x = static_cast<float>(next()) / 257;
+  for (int64_t& id : ids) id = next() % kRows;
+  for (size_t n = 0; n < kTerms; ++n) {
+    for (size_t d = 0; d < kRow; ++d) {
+      expected[static_cast<size_t>(ids[n]) * kRow + d] += v[n * kRow + d];
+    }
+  }
+  k(v, ids, y);
+  CHECK(y == expected);
+}
+
 TEST_CASE("scatter: which indices terms tell") {
   const auto problem = ops::parse_problem(
       "op f(ids: i64[B,N], V: f32[B,N]) -> (Y: f32[B,R,2]) { Y[b, ids[b,n], n%2] += V[b,n] where "

@@ -5,9 +5,11 @@
 
 #include "jit/ir/build.h"
 #include "jit/ir/gpu.h"
+#include "jit/ir/integers.h"
 #include "jit/ir/recurrence.h"
 #include "jit/ir/scan.h"
 #include "jit/ir/scatter.h"
+#include "jit/ir/so_far.h"
 #include "jit/passes/joins.h"
 #include "jit/passes/lower/lowering.h"
 #include "jit/passes/multicast.h"
@@ -65,6 +67,7 @@ Nest Lowering::run(const std::string* only) {
     allocation_.allocate_root(static_cast<int>(i));
     if (outlives) windows_.check_covered(s, windows_.whole(s));
     if (s.at.root() && (!only || s.name == *only)) add_launch(static_cast<int>(i));
+    if (s.at.root()) know_elements(s);
   }
   const ArgsLayout layout = args_layout(nest_);
   size_t tensor = 0, bound = 0;
@@ -107,6 +110,32 @@ void Lowering::add_launch(int stage) {
   }
   context_.active[static_cast<size_t>(stage)] = nullptr;
   nest_.launches.push_back(std::move(launch));
+}
+
+/// What is known of the integers that a stage leaves, where indices and sizes alone decide them.
+void Lowering::know_elements(const Stage& s) {
+  const Buffer& b = *program_.buffer(s.output);
+  const bool last = s.reduce == Reduce::kLast && !s.from_old;
+  const bool plain = s.reduce == Reduce::kNone && !s.where;
+  if (b.role != Role::kTemp || !is_int(b.type) || (!last && !plain)) return;
+  IntegerRange held = *range_of(b.type);
+  Expr value = s.value;
+  for (; value->op == Op::kCast && is_int(value->args[0]->type); value = value->args[0]) {
+    const IntegerRange cast = *range_of(value->type);
+    held = {std::max(held.lo, cast.lo), std::min(held.hi, cast.hi)};
+  }
+  if (value->type != DType::kI64) return;
+  const std::optional<Span> span =
+      windows_.interval(value, windows_.spans_inside(program_.stages.index_of(s)), s);
+  if (!span || span->guessed) return;
+  Poly least = span->lo, most = span->lo + span->extent - Poly(1);
+  if (last) {  // what no term reaches is 0
+    least = min(0, least, &facts_);
+    most = max(0, most, &facts_);
+  }
+  const std::optional<int64_t> lo = facts_.lower(least), hi = facts_.upper(most);
+  if (!lo || !hi || *lo < held.lo || *hi > held.hi) return;
+  facts_.define_elements({b.name, std::move(least), std::move(most), {}});
 }
 
 /// The outermost loop of a root stage is the launch's range: its pieces become branches.
@@ -264,6 +293,10 @@ void Lowering::attached(Instance& in, const std::string& loop_name, Block& out) 
     const Stage& s = program_.stages[i];
     windows_.check_chains(s, window);
     if (carried_state(program_, s)) keep_earlier(in, loop_name, i, window, out);
+    if (is_so_far(program_, s, in.stage())) {
+      read_so_far(in, s, out);
+      continue;
+    }
     Instance child(context_.loops[i], std::move(window));
     context_.active[i] = &child;
     if (program_.buffer(s.output)->space == Space::kSharedMemory) {
@@ -279,6 +312,19 @@ void Lowering::attached(Instance& in, const std::string& loop_name, Block& out) 
     }
     context_.active[i] = nullptr;
   }
+}
+
+/// What a scatter holds of a term's element before the term comes, as the value of another stage.
+void Lowering::read_so_far(Instance& in, const Stage& reader, Block& out) {
+  const Stage& s = in.stage();
+  const Storage& to = storage_of(reader.output);
+  const std::vector<Poly> index{accesses_.variable(in, s.rvars[0].name)};
+  accesses_.prove_inside(to, index, reader.output);
+  std::vector<Expr> at = s.out_index;
+  for (Expr& e : at) e = e->op == Op::kVar ? scattered_to(s, e->name) : e;
+  const Expr held =
+      make_load(s.output, s.accumulate, std::move(at), identity(s.reduce, s.accumulate));
+  out.push_back(make_store(to.buffer, accesses_.offset(to, index), accesses_.translate(in, held)));
 }
 
 /// A tile whose elements are chosen by conditions on indices. It is computed without the choice

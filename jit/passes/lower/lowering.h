@@ -38,6 +38,7 @@ class Lowering final : private LoweringPart {
 
   void add_launch(int stage);
   void launch_loop(Instance& in, ir::Launch& launch);
+  void know_elements(const ir::Stage& s);
   void walk(Instance& in, size_t depth, Block& out);
   void walk_loop(Instance& in, size_t depth, const ir::Loop& l, bool init, Block& out,
                  const std::function<void(Block&)>& inside);
@@ -53,6 +54,7 @@ class Lowering final : private LoweringPart {
   Storage& kept_storage(const std::string& buffer);
   void after_loop(int loop, const ir::Poly& end);
   void attached(Instance& in, const std::string& loop, Block& out);
+  void read_so_far(Instance& in, const ir::Stage& reader, Block& out);
   void leaf(Instance& in, bool init, Block& out);
   ir::Expr keep_inside(Instance& in, int& assumed);
   ir::Expr keep_scattered(Instance& in, ir::Expr when, int& assumed);

@@ -31,6 +31,7 @@ extern const Rule kPad;
 extern const Rule kOperands;
 extern const Rule kCollapse;
 extern const Rule kCopies;
+extern const Rule kGroup;
 extern const Rule kRelayout;
 extern const Rule kRunning;
 extern const Rule kColumns;

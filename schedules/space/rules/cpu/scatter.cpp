@@ -91,8 +91,10 @@ bool apply_scatter(Plan& plan, const std::string& name) {
   plan.finish(name);
   const StageFacts facts = plan.facts(name);
   std::vector<ir::Place> scattered;
-  for (const std::string& v : all.scattered) scattered.push_back({name, v});
-  if (!plan.add(step::scatter(scattered))) return false;
+  for (const std::string& v : all.scattered) {
+    if (!ir::runs_scattered(plan.stage(name), v)) scattered.push_back({name, v});
+  }
+  if (!scattered.empty() && !plan.add(step::scatter(scattered))) return false;
   std::vector<std::string> along = all.along;
   std::stable_sort(along.begin(), along.end(), [&](const std::string& a, const std::string& b) {
     return std::abs(facts.store.stride(a)) > std::abs(facts.store.stride(b));

@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "jit/ir/operations.h"
+#include "jit/ir/scatter.h"
+#include "jit/ir/so_far.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/rules/rule.h"
 
@@ -15,7 +17,37 @@ struct Traffic {
   double computed = 0;  ///< by arithmetic instructions
 };
 
+bool has_load(const ir::Expr& e) {
+  return ir::any_node(e, [](const ir::Expr& n) { return n->op == ir::Op::kLoad; });
+}
+
 int64_t sum_of(int64_t a, int64_t b) { return std::min(a + b, kMostCount); }
+
+/// Terms of each result of a stage. Those that tell where they go are shared out among the results.
+/// Ranges that data choose are taken not to overlap: together they have the elements of a tensor
+/// that they index.
+int64_t terms_of(const Plan& plan, const ir::Stage& s) {
+  const StageFacts facts = facts_of(plan.program(), s);  // of all elements, not of a window
+  int64_t terms = 1, places = 1;
+  for (const ir::ScatteredVar& v : ir::scattered_vars(s)) {
+    places = saturating_product(places, typical(plan.program(), s.var(v.var)->hi));
+  }
+  if (!s.at.root() && ir::is_so_far(plan.program(), s, plan.stage(s.at.stage))) return 1;
+  for (const ir::IndexVar& v : s.rvars) {
+    int64_t each = std::max<int64_t>(facts.extent(v.name), 1);
+    const bool chosen = has_load(v.hi);
+    for (const Access& a : facts.loads) {
+      for (size_t d = 0; chosen && d < a.indices.size(); ++d) {
+        if (plain_var(a.indices[d]) != v.name) continue;
+        const ir::Expr& extent = plan.program().buffer(a.buffer)->shape[d];
+        each = std::min(each, std::max<int64_t>(
+                                  1, typical(plan.program(), extent) / facts.points(facts.bounds)));
+      }
+    }
+    terms = saturating_product(terms, each);
+  }
+  return std::max<int64_t>(1, terms / std::max<int64_t>(1, places));
+}
 
 Traffic traffic_of(const Plan& plan) {
   const ir::Program& p = plan.program();
@@ -27,7 +59,7 @@ Traffic traffic_of(const Plan& plan) {
   }
   for (const ir::Stage& s : p.stages) {
     // Of the whole call; the extents of a stage inside a loop are those of one iteration.
-    const int64_t terms = plan.facts(s.name).points(s.rvars);
+    const int64_t terms = terms_of(plan, s);
     const ir::Buffer& made = *p.buffer(s.output);
     const double each = ir::operations_of(s.value) + (s.reduce == ir::Reduce::kNone ? 0 : 1);
     const double width = size_of(widest_type(p, s)) / static_cast<double>(size_of(made.type));
