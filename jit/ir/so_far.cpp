@@ -32,8 +32,7 @@ Expr same_element(const Stage& scatter, const Expr& earlier, const Expr& now) {
   Expr all;
   for (const ScatteredVar& v : scattered_vars(scatter)) {
     const std::string& term = scatter.rvars[0].name;
-    const Expr same =
-        make_binary(Op::kEq, at_term(v.at, term, earlier), at_term(v.at, term, now));
+    const Expr same = make_binary(Op::kEq, at_term(v.at, term, earlier), at_term(v.at, term, now));
     all = all ? make_binary(Op::kAnd, all, same) : same;
   }
   return all;

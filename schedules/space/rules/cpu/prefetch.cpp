@@ -52,16 +52,32 @@ std::string leaping_loop(const Plan& plan, const ir::Stage& s, const Access& a) 
   return {};
 }
 
-/// Iterations to look ahead: enough lines for the latency of memory, from which they come where
-/// others use the last cache, too. Nothing where rows are in order, which hardware mostly foresees.
-int64_t distance_for(const Plan& plan, const Access& a, int64_t row) {
-  // Lines that are on their way at a time. Rows in the last cache take the same by 64 lines.
+/// Bytes of the rows that data choose, as many as there are places; all of them at most.
+int64_t bytes_chosen(const Plan& plan, const Access& a, int64_t bytes, int64_t row) {
+  int64_t places = 0;
+  for (const ir::Expr& index : a.indices) {
+    ir::visit(index, [&](const ir::Expr& n) {
+      if (n->op != ir::Op::kLoad) return;
+      const ir::Buffer& b = *plan.program().buffer(n->name);
+      places = std::max(places, bytes_of(plan.program(), b) / size_of(b.type));
+    });
+  }
+  return std::min(bytes, saturating_product(places, row));
+}
+
+/// Iterations to look ahead: enough lines for the latency of where the tensor comes from. Nothing
+/// where rows are in order, which hardware mostly foresees.
+int64_t distance_for(const Plan& plan, const Access& a, int64_t bytes, int64_t row) {
+  // Lines that are on their way at a time, from the last cache and from memory.
   // Tuned on: Zen 5 (AVX-512).
-  constexpr int64_t kUnderWay = 256;
+  constexpr int64_t kNear = 64, kFar = 256;
   const bool data = std::any_of(a.indices.begin(), a.indices.end(), gathered);
   if (!data) return 0;
   const int64_t lines = std::max<int64_t>(1, row / plan.machine().line_bytes);
-  const int64_t ahead = kUnderWay / lines;
+  // Others use the last cache, too: half of it is as much as stays from call to call.
+  const int64_t l3 = plan.machine().l3;
+  const bool far = bytes > l3 || bytes_chosen(plan, a, bytes, row) > l3 / 2;
+  const int64_t ahead = (far ? kFar : kNear) / lines;
   for (const int64_t distance : {64, 32, 16}) {
     if (ahead >= distance) return distance;
   }
@@ -89,7 +105,7 @@ bool apply_prefetch_ahead(Plan& plan, const std::string& name) {
       continue;
     }
     const int64_t row = row_of(plan, s, a, loop) * size_of(b.type);
-    const int64_t distance = distance_for(plan, a, row);
+    const int64_t distance = distance_for(plan, a, bytes, row);
     const Number ahead =
         plan.knob(knob_name("pf", name + "_" + a.buffer), {0, 8, 16, 32, 64}, distance);
     any |= plan.add(step::prefetch(a.buffer, {name, loop}, ahead));
