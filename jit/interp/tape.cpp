@@ -2,6 +2,7 @@
 #include "jit/interp/tape.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "jit/interp/scalar.h"
@@ -53,7 +54,9 @@ int TapeBuilder::push(TapeInstr instr) {
   if (instr.a >= 0) instr.from = type(instr.a);
   if (instr.kind == TapeInstr::kExpr && is_float(instr.type)) instr.inexact = true;
   for (size_t i = tape_.code.size(); i-- > 0;) {
-    if (tape_.code[i] == instr) return static_cast<int>(i);
+    const TapeInstr& known = tape_.code[i];
+    const bool same_sign = std::signbit(known.f) == std::signbit(instr.f);  // of 0 and -0
+    if (known == instr && same_sign) return static_cast<int>(i);
   }
   tape_.code.push_back(instr);
   return static_cast<int>(tape_.code.size()) - 1;

@@ -9,6 +9,7 @@
 
 #include "jit/ir/functions/function.h"
 #include "jit/ir/half.h"
+#include "ops/op.h"
 
 using namespace hone;
 using ir::Expr;
@@ -344,6 +345,18 @@ TEST_CASE("reference: conversions truncate, saturate and round") {
   CHECK(out.outputs[1].f[4] == 2048);
   CHECK(out.outputs[1].f[1] == INFINITY);
   CHECK(out.outputs[1].bound == std::vector<double>{0, 0, 0, 0, 0});
+}
+
+TEST_CASE("reference: a scalar that is -0 is not the constant 0 beside it") {
+  const auto problem = ops::parse_problem(
+      "op f(X: f32[N], a: f32) -> (Y: f32[N]) { Y[i] = max(X[i], 0) + X[i]/a } N=2");
+  REQUIRE(problem);
+  std::vector<float> x = {2, -2}, y(2);
+  const auto out = jit::evaluate(problem->program,
+                                 std::vector{view(x, DType::kF32, {2}), view(y, DType::kF32, {2})},
+                                 std::vector{-0.0}, {}, {});
+  REQUIRE(out);
+  CHECK(out->outputs[0].f == std::vector<double>{-INFINITY, INFINITY});
 }
 
 TEST_CASE("reference: sixteen million operations within about a second of a processor") {
