@@ -39,7 +39,7 @@ constexpr Foreign kSigns[] = {
     {"div", "write `/`, which floors on integers"},
     {"is", "write `==`"},
     {"if",
-     "choose with `select(condition, a, b)`, or by indices: `value where condition else other`"},
+     "choose with `select(condition, a, b)`, or for the whole: `value where condition else other`"},
     {"then", "choose with `select(condition, a, b)`"},
     {"for", "a statement runs over all its indices by itself: `Y[i] = ...`"},
     {"while", "a statement runs over all its indices by itself: `Y[i] = ...`"},
@@ -154,6 +154,23 @@ constexpr Foreign kTypes[] = {
     {"float8_e5m2", "f8e5m2"},
 };
 
+/// Types that the language has not, and what holds their values.
+constexpr std::string_view kPairs =
+    "a complex number is a pair, by a last dim of 2: `X: f32[N,2]`, or of f64";
+constexpr Foreign kLacking[] = {
+    {"c64", kPairs},
+    {"c128", kPairs},
+    {"complex", kPairs},
+    {"complex64", kPairs},
+    {"complex128", kPairs},
+    {"u16", "i32 holds its values, i16 its bits"},
+    {"uint16", "i32 holds its values, i16 its bits"},
+    {"u32", "i64 holds its values, i32 its bits"},
+    {"uint32", "i64 holds its values, i32 its bits"},
+    {"u64", "i64 holds its bits"},
+    {"uint64", "i64 holds its bits"},
+};
+
 std::string_view row_here(std::span<const Foreign> rows, std::string_view word) {
   for (const Foreign& row : rows) {
     if (row.word == word) return row.here;
@@ -170,6 +187,8 @@ std::string_view advice_on_function(std::string_view name) { return row_here(kFu
 std::string dtype_hint(std::string_view name) {
   const std::string_view meant = row_here(kTypes, name);
   if (!meant.empty()) return "; did you mean `" + std::string(meant) + "`?";
+  const std::string_view instead = row_here(kLacking, name);
+  if (!instead.empty()) return "; " + std::string(instead);
   return ir::did_you_mean(name, dtype_words());
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "ops/choices.h"
 #include "ops/definition.h"
 #include "ops/einsum.h"
 #include "ops/lower.h"
@@ -17,6 +18,7 @@ std::shared_ptr<const Definition> parse_definition(Parser& parser, const Reading
   auto d = std::make_shared<Definition>(parser.parse_op());
   d->source = reading.source;
   write_out_uses(*d, reading.ops, diagnostics);
+  write_out_choices(*d, diagnostics);
   check_names(*d, diagnostics);
   if (!d->headless && !reading.trusted) lower(*d, checking_binding(*d), diagnostics);
   if (diagnostics.count() == before) d->text = print(*d);

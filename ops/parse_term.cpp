@@ -164,7 +164,7 @@ Term Parser::parse_access(Token name) {
   if (token_.is("[") && token_.span.begin == last_end_) {
     fail(token_.span, "the indices of an element stand in one pair of brackets, `A[i,j]`");
   }
-  if (accept("else")) {
+  if (!(in_condition_ && depth_ == 0) && accept("else")) {
     t.guarded = true;
     if (++nesting_ > kMaxDepth) fail(token_.span, "`else` is nested deeper than 200");
     t.args.push_back(parse_prefix());

@@ -87,6 +87,7 @@ bool Parser::at_op() const {
 bool Parser::resume() {
   if (!stuck_ || diagnostics_.full()) return false;
   stuck_ = false;
+  in_condition_ = false;
   nesting_ = 0;
   token_ = resume_;
   return true;
@@ -131,7 +132,7 @@ bool Parser::at_statement() const {
   }
   int depth = 0;
   for (; t.kind != Token::kEnd && !t.first_on_line && !t.is(";") && !t.is("}"); t = ahead.next()) {
-    if (depth == 0 && t.is("else")) {  // `else skip`
+    if (depth == 0 && (t.is("else") || t.is(","))) {  // `else skip`, another result
       ahead.next();
       continue;
     }
@@ -293,15 +294,12 @@ void Parser::parse_statements(Definition& d) {
 Statement Parser::parse_statement() {
   Statement s;
   depth_ = 0;
-  s.name = parse_name("a statement `name[indices] = value` or `}`", &s.span);
-  if (accept(":")) s.type = parse_type(&s.type_span);
-  if (expect("[", "`[` and indices (`[]` for a single element)") && !accept("]")) {
-    do {
-      parse_left_index(s);
-    } while (accept(","));
-    expect("]", "`,` or `]`");
+  parse_left(s);
+  while (accept(",")) {
+    parse_left(s.also.emplace_back());
+    if (s.also.size() >= kMaxArgs) fail(s.also.back().span, "a statement has 128 results");
   }
-  s.span.end = last_end_;
+  if (s.omitted && s.also.empty()) expected("`,` and another result");
   if (accept("else")) s.skip = expect("skip", "`skip`");
   for (const Assign a : kCombining) {
     if (accept(row_of(a).text)) s.assign = a;
@@ -317,18 +315,36 @@ Statement Parser::parse_statement() {
     } while (accept(","));
   }
   if (accept("where")) {
+    in_condition_ = true;
     s.where.push_back(parse_term());
+    in_condition_ = false;
     if (accept("else")) s.otherwise.push_back(parse_term());
   }
   s.whole = {s.span.begin, last_end_};
   return s;
 }
 
+void Parser::parse_left(Left& left) {
+  left.name = parse_name("a statement `name[indices] = value` or `}`", &left.span);
+  if (left.name == "_" && (token_.is(",") || token_.is("="))) {
+    left.omitted = true;
+    return;
+  }
+  if (accept(":")) left.type = parse_type(&left.type_span);
+  if (expect("[", "`[` and indices (`[]` for a single element)") && !accept("]")) {
+    do {
+      left.indices.push_back(parse_left_index());
+      if (left.indices.size() > kMaxRank) fail(left.span, "a tensor has at most 12 dims");
+    } while (accept(","));
+    expect("]", "`,` or `]`");
+  }
+  left.span.end = last_end_;
+}
+
 /// A plain name is an index; any other term is a position, of a scatter.
-void Parser::parse_left_index(Statement& s) {
+Range Parser::parse_left_index() {
   Range r;
   Term at = parse_term();
-  if (stuck_) return;
   r.span = at.span;
   if (at.kind == Term::kName) {
     r.name = at.name;
@@ -341,8 +357,7 @@ void Parser::parse_left_index(Statement& s) {
     r.bounds.push_back(parse_term());
     r.span.end = last_end_;
   }
-  s.indices.push_back(std::move(r));
-  if (s.indices.size() > kMaxRank) fail(s.span, "a tensor has at most 12 dims");
+  return r;
 }
 
 }  // namespace hone::ops

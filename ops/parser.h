@@ -68,9 +68,9 @@ class Parser {
   Argument parse_argument(bool outputs);
   void parse_statements(Definition& d);
   Statement parse_statement();
-  void parse_left_index(Statement& s);
+  void parse_left(Left& left);
+  Range parse_left_index();
   Range parse_range();
-  bool range_follows();
 
   int terms_ = 0;
 
@@ -92,8 +92,9 @@ class Parser {
   Token last_;  // taken last
   int last_end_ = 0;
   int nesting_ = 0;
-  int depth_ = 0;       // brackets that are open
-  bool stuck_ = false;  // by an error, until parsing goes on at `resume_`
+  int depth_ = 0;              // brackets that are open
+  bool in_condition_ = false;  // of `where`, whose `else` is no read's
+  bool stuck_ = false;         // by an error, until parsing goes on at `resume_`
   Token resume_;
 };
 

@@ -44,6 +44,10 @@ bool goes_on(const std::mt19937_64& random) { return is_rare(random, 64); }
 bool scatters(const std::mt19937_64& random) { return is_rare(random, 65); }
 /// Whether it uses an op of the library.
 bool uses_op(const std::mt19937_64& random) { return is_rare(random, 66); }
+/// Whether that op has several results.
+bool makes_several(const std::mt19937_64& random) { return is_rare(random, 68, 3); }
+/// Whether its `where` is a condition of data.
+bool looks_at_data(const std::mt19937_64& random) { return is_rare(random, 67); }
 
 /// Whether a type is one of the later, rarer ones.
 bool is_late_type(const std::mt19937_64& random) { return is_rare(random, 66, 3); }
@@ -160,7 +164,8 @@ std::string ProblemMaker::statement(bool last) {
   only_constants_ = chance(30) && std::any_of(readable_.begin(), readable_.end(),
                                               [](const auto& t) { return t.constant; });
   if (!last && uses_op(random_)) {
-    if (std::string made = RandomUse(*this, target, output).statement(); !made.empty()) {
+    if (std::string made = RandomUse(*this, target, output, makes_several(random_)).statement();
+        !made.empty()) {
       shorthand_ = true;
       if (output) outputs_.push_back(target);
       readable_.push_back(std::move(target));
@@ -206,7 +211,8 @@ std::string ProblemMaker::statement(bool last) {
     text += fmt::format(" + cast<{}>({})",
                         name_of(target.type == DType::kBool ? DType::kI32 : target.type), sum);
   }
-  if (scope.size() > 0 && chance(15)) text += limited(target, scope);
+  const bool by_data = looks_at_data(random_);
+  if (!scope.empty() && (by_data || chance(15))) text += limited(target, scope, by_data, recurs);
   only_constants_ = false;
   if (output) {
     outputs_.push_back(target);
@@ -245,12 +251,23 @@ std::string ProblemMaker::condition(const Scope& scope) {
   return fmt::format("{}{} {} {}", a.name, chance(25) ? pick(parts) : "", pick(relations), b);
 }
 
-std::string ProblemMaker::limited(const RandomTensor& target, const Scope& scope) {
-  std::string text = chance(60) && scope.size() > 1
-                         ? fmt::format(" where {} <= {}", scope[1].name, scope[0].name)
-                         : " where " + condition(scope);
+/// A `where` of indices and dims, or of data. Without `else` one of data leaves an inout its old
+/// value, and a recurrence its state.
+std::string ProblemMaker::limited(const RandomTensor& target, const Scope& scope, bool by_data,
+                                  bool recurs) {
   const bool output = target.name[0] == 'Y';
-  if ((output && !target.inout) || chance(30)) text += " else " + otherwise(target.type);
+  bool whole = output && !target.inout;
+  std::string text = " where ";
+  if (by_data) {
+    shorthand_ = true;
+    whole = !target.inout && !recurs;
+    text += "(" + truth(1, scope, 0) + ")";
+  } else if (chance(60) && scope.size() > 1) {
+    text += fmt::format("{} <= {}", scope[1].name, scope[0].name);
+  } else {
+    text += condition(scope);
+  }
+  if (whole || chance(30)) text += " else " + otherwise(target.type);
   return text;
 }
 

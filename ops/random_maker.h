@@ -39,7 +39,8 @@ class ProblemMaker {
   ProblemMaker(uint64_t seed, const RandomOptions& options) : random_(seed), options_(options) {}
 
   std::string problem();
-  /// Whether the text has what canonical text has not: functions of its own, uses of ops.
+  /// Whether the text has what canonical text has not: functions of its own, uses of
+  /// ops, conditions of data.
   bool has_shorthand() const { return shorthand_; }
 
  private:
@@ -72,7 +73,7 @@ class ProblemMaker {
   RandomTensor tensor(std::string name, int main_percent);
   std::string statement(bool last);
   std::string condition(const Scope& scope);
-  std::string limited(const RandomTensor& target, const Scope& scope);
+  std::string limited(const RandomTensor& target, const Scope& scope, bool by_data, bool recurs);
   std::string whole_value(const RandomTensor& target, const Scope& scope);
   std::string signature(const std::string& body) const;
   std::string bindings(const std::string& text);

@@ -10,23 +10,25 @@
 namespace hone::ops {
 namespace {
 
-/// Ops of one result whose extents are plain dims.
-const std::vector<Op>& usable_ops() {
-  static const std::vector<Op> all = [] {
-    std::vector<Op> out;
-    for (const Op& op : stock_library().ops) {
-      int results = 0;
-      bool plain = true;
-      for (const Argument& a : op.definition->args) {
-        results += a.role == ir::Role::kOutput;
-        plain &= a.role != ir::Role::kInOut;
-        for (const Term& extent : a.shape) plain &= extent.kind == Term::kName;
-      }
-      if (plain && results == 1) out.push_back(op);
+/// Ops whose extents are plain dims: of one result, or of several.
+std::vector<Op> ops_of(bool several) {
+  std::vector<Op> out;
+  for (const Op& op : stock_library().ops) {
+    int results = 0;
+    bool plain = true;
+    for (const Argument& a : op.definition->args) {
+      results += a.role == ir::Role::kOutput;
+      plain &= a.role != ir::Role::kInOut;
+      for (const Term& extent : a.shape) plain &= extent.kind == Term::kName;
     }
-    return out;
-  }();
-  return all;
+    if (plain && results > 0 && (results > 1) == several) out.push_back(op);
+  }
+  return out;
+}
+
+const std::vector<Op>& usable_ops(bool several) {
+  static const std::vector<Op> one = ops_of(false), more = ops_of(true);
+  return several ? more : one;
 }
 
 }  // namespace
@@ -34,18 +36,26 @@ const std::vector<Op>& usable_ops() {
 std::string RandomUse::statement() {
   constexpr int kTries = 60;
   for (int i = 0; i < kTries; ++i) {
-    const Definition& d = *maker_.pick(usable_ops()).definition;
+    const Definition& d = *maker_.pick(usable_ops(several_)).definition;
     if (!fits(d)) continue;
     std::vector<std::string> left;
-    for (const int dim : target_.dims) {
-      const bool stated = !output_ && maker_.chance(50);
-      left.push_back(
-          fmt::format("u{}{}", left.size(), stated ? fmt::format(" in 0..D{}", dim) : ""));
+    for (const RandomTensor& t : made_) {
+      left.push_back(t.name == "_" ? t.name : left_side(t));
+      if (t.name != "_" && t.name != target_.name) maker_.readable_.push_back(t);
     }
-    return fmt::format("{}[{}] = {}({})", target_.name, fmt::join(left, ","), d.name,
-                       fmt::join(args_, ", "));
+    return fmt::format("{} = {}({})", fmt::join(left, ", "), d.name, fmt::join(args_, ", "));
   }
   return {};
+}
+
+std::string RandomUse::left_side(const RandomTensor& t) {
+  std::vector<std::string> indices;
+  for (const int dim : t.dims) {
+    const bool stated = !output_ && maker_.chance(50);
+    indices.push_back(
+        fmt::format("u{}{}", indices.size(), stated ? fmt::format(" in 0..D{}", dim) : ""));
+  }
+  return fmt::format("{}[{}]", t.name, fmt::join(indices, ","));
 }
 
 /// Chooses what the op takes and makes; false where there is nothing that it could take.
@@ -68,14 +78,34 @@ bool RandomUse::fits(const Definition& d) {
     args.push_back(a.scalar ? maker_.constant(DType::kI32) : args_[next++].substr(1));
   }
   args_ = std::move(args);
-  const Argument& result = d.args.back();
-  const auto type = types_.find(result.type);
-  const auto known = dtype_named(result.type);
-  if (type == types_.end() && !known) return false;
-  target_.type = known ? *known : type->second.type;
-  target_.type_name = known ? result.type : type->second.type_name;
-  target_.dims = batch_;
-  for (const Term& extent : result.shape) target_.dims.push_back(dim(extent.name));
+  return make_results(d);
+}
+
+/// The target takes one of the results. Others have names of their own, or none.
+bool RandomUse::make_results(const Definition& d) {
+  std::vector<const Argument*> results;
+  for (const Argument& a : d.args) {
+    if (a.role == ir::Role::kOutput) results.push_back(&a);
+  }
+  made_.clear();
+  const auto own =
+      several_ ? static_cast<size_t>(maker_.below(static_cast<int>(results.size()))) : 0;
+  for (size_t i = 0; i < results.size(); ++i) {
+    const auto type = types_.find(results[i]->type);
+    const auto known = dtype_named(results[i]->type);
+    if (type == types_.end() && !known) return false;
+    RandomTensor t = target_;
+    t.type = known ? *known : type->second.type;
+    t.type_name = known ? results[i]->type : type->second.type_name;
+    t.dims = batch_;
+    for (const Term& extent : results[i]->shape) t.dims.push_back(dim(extent.name));
+    if (i == own) {
+      target_ = t;
+    } else {
+      t.name = output_ || maker_.chance(30) ? "_" : fmt::format("{}b{}", target_.name, i);
+    }
+    made_.push_back(std::move(t));
+  }
   return true;
 }
 

@@ -85,7 +85,11 @@ void Scatters::lower_conditions(const Statement& s, Draft& terms) {
     c_.in_index = outer;
     if (c_.failed()) return;
     if (v.flex != Value::kTyped || v.e->type != DType::kBool || !is_index_condition(v.e)) {
-      c_.error(v.span, "`where` takes a condition on indices and dims, such as `n < N`");
+      c_.error(
+          v.span,
+          "`where` of a scatter takes a condition on indices and dims, such as `n < N`; by data a "
+          "term is left out by its position, `{}[select(m[n], ids[n], -1)] else skip`",
+          s.name);
       return;
     }
     append_conjuncts(v.e, terms.limits);

@@ -200,11 +200,8 @@ void write_statement(const Statement& s, std::string& out) {
     write_ranges(s.loops, out, ", ");
   }
   if (s.where.empty()) return;
-  std::string where;
-  write(s.where[0], 0, where);
-  // An access would take the `else` that follows it.
-  const bool takes_else = !s.otherwise.empty() && where.back() == ']';
-  out += takes_else ? " where (" + where + ")" : " where " + where;
+  out += " where ";
+  write(s.where[0], 1, out);  // an `else` of its own stands in parentheses
   if (s.otherwise.empty()) return;
   out += " else ";
   write(s.otherwise[0], 0, out);

@@ -126,17 +126,24 @@ struct Given {
   Term value;  ///< of a dtype: its name
 };
 
-/// `name: type[indices] = value where condition else otherwise`; of a scatter
-/// `name[positions] else skip += value for ranges where condition`.
-struct Statement {
+/// A left side, `name: type[indices]`.
+struct Left {
   std::string name;
-  Span span;            ///< of the left side
-  Span whole;           ///< of all of it
-  bool broken = false;  ///< it did not parse: nothing but its name is sure
-  std::string type;     ///< empty: the value's type
+  Span span;
+  std::string type;  ///< empty: the value's type
   Span type_span;
   std::vector<Range> indices;
-  bool skip = false;  ///< `else skip`: of positions outside the tensor
+  bool omitted = false;  ///< `_`: a result of a use that nothing reads
+};
+
+/// `name: type[indices] = value where condition else otherwise`; of a scatter
+/// `name[positions] else skip += value for ranges where condition`.
+struct Statement : Left {
+  std::vector<Left> also =
+      {};               ///< other results of the op that is used, until uses are written out
+  Span whole;           ///< of all of it
+  bool broken = false;  ///< it did not parse: nothing but its name is sure
+  bool skip = false;    ///< `else skip`: of positions outside the tensor
   Assign assign = Assign::kSet;
   Term value;                   ///< the call of an op until uses are written out
   std::vector<Given> given;     ///< to that op in `<...>`

@@ -14,52 +14,81 @@ namespace hone::ops {
 using ir::Expr;
 
 bool Fit::solve() {
-  return find_result() && check_left() && take_params() && take_arguments() && fill_batch() &&
+  return find_results() && check_statement() && take_params() && take_arguments() && fill_batch() &&
          solve_dims() && name_types() && convert_scalars();
 }
 
-bool Fit::find_result() {
+bool Fit::find_results() {
+  std::vector<const Left*> sides = {&s_};
+  for (const Left& left : s_.also) sides.push_back(&left);
+  std::vector<std::string> names;
   for (const Argument& a : used_.args) {
     if (a.role == ir::Role::kInOut) {
       return error(s_.value.span, "`{}` changes `{}` in place; a statement uses ops that do not",
                    used_.name, a.name);
     }
     if (a.role != ir::Role::kOutput) continue;
-    if (result_) {
-      return error(s_.value.span, "`{}` has more results than one, and a statement has one",
-                   used_.name);
-    }
-    result_ = &a;
+    const Left* left = results_.size() < sides.size() ? sides[results_.size()] : nullptr;
+    results_.push_back({&a, left && !left->omitted ? left : nullptr});
+    if (!first_) first_ = results_.back().left;
+    names.push_back(a.name);
   }
-  return result_ != nullptr;
+  if (results_.size() != sides.size()) {
+    return error(s_.value.span,
+                 "`{}` makes {}, and {} left side{} here; there is one for each, `{}[...] = "
+                 "{}(...)`, and `_` for what nothing reads",
+                 used_.name, fmt::join(names, " and "), sides.size(),
+                 sides.size() == 1 ? " stands" : "s stand", fmt::join(names, "[...], "),
+                 used_.name);
+  }
+  return first_ || error(s_.span, "none of what `{}` makes has a name here", used_.name);
 }
 
-bool Fit::check_left() {
+bool Fit::check_statement() {
   if (s_.assign != Assign::kSet || s_.skip || !s_.loops.empty() || !s_.where.empty()) {
     return error(s_.value.span,
                  "a statement that uses an op is `name[indices] = {}(...)`, no more; say the rest "
                  "in a statement that reads it",
                  used_.name);
   }
-  const Argument* target = user_.arg(s_.name);
+  return std::all_of(results_.begin(), results_.end(),
+                     [&](const Made& made) { return !made.left || check_left(made); });
+}
+
+bool Fit::check_left(const Made& made) {
+  const Left& left = *made.left;
+  const Argument* target = user_.arg(left.name);
   if (target && target->role == ir::Role::kInOut) {
-    return error(s_.span, "an op makes no `inout`; name what it makes, and read that");
+    return error(left.span, "an op makes no `inout`; name what it makes, and read that");
   }
   std::set<std::string> names;
-  for (const Range& r : s_.indices) {
+  for (const Range& r : left.indices) {
     if (!r.at.empty()) {
       return error(r.span, "what `{}` makes has plain indices, as in `{}[i,j] = {}(...)`",
-                   used_.name, s_.name, used_.name);
+                   used_.name, left.name, used_.name);
     }
     if (!names.insert(r.name).second) return error(r.span, "`{}` stands twice here", r.name);
   }
-  const size_t rank = result_->shape.size();
-  if (s_.indices.size() < rank) {
-    return error(s_.span, "what `{}` makes has {} indices, and {} stand here", used_.name, rank,
-                 s_.indices.size());
+  const size_t rank = made.result->shape.size();
+  if (left.indices.size() < rank) {
+    return error(left.span, "what `{}` makes has {} indices, and {} stand here", used_.name, rank,
+                 left.indices.size());
   }
-  for (size_t i = 0; i + rank < s_.indices.size(); ++i) batch_.push_back(s_.indices[i].name);
-  return true;
+  std::vector<std::string> batch;
+  for (size_t i = 0; i + rank < left.indices.size(); ++i) batch.push_back(left.indices[i].name);
+  if (&left == first_) batch_ = batch;
+  return batch == batch_ ||
+         error(left.span,
+               "`{}` has {} before those of `{}`, and `{}` has {}; all that one use makes has the "
+               "same",
+               left.name, batch.empty() ? "no index" : fmt::format("{}", fmt::join(batch, ",")),
+               used_.name, first_->name,
+               batch_.empty() ? "none" : fmt::format("{}", fmt::join(batch_, ",")));
+}
+
+bool Fit::is_left(const std::string& tensor) const {
+  return std::any_of(results_.begin(), results_.end(),
+                     [&](const Made& made) { return made.left && made.left->name == tensor; });
 }
 
 bool Fit::take_params() {
@@ -109,7 +138,7 @@ std::string Fit::signature() const {
 
 bool Fit::take_arguments() {
   const std::vector<Term>& given = s_.value.args;
-  const size_t taken = used_.args.size() - 1;
+  const size_t taken = used_.args.size() - results_.size();
   if (given.size() != taken) {
     return error(s_.value.span, "`{}` takes {} argument{}, as in `{}`; {} stand here", used_.name,
                  taken, taken == 1 ? "" : "s", signature(), given.size());
@@ -130,8 +159,8 @@ bool Fit::take_tensor(const Argument& a, const Term& t) {
                  element ? fmt::format(": `{}`", t.name)
                          : "; make what stands here in a statement of its own");
   }
-  const WrittenTensor* tensor = t.name == s_.name ? nullptr : tensors_.find(t.name);
-  if (t.name == s_.name) return error(t.span, "`{}` is what this statement makes", t.name);
+  const WrittenTensor* tensor = tensors_.find(t.name);
+  if (is_left(t.name)) return error(t.span, "`{}` is what this statement makes", t.name);
   if (!tensor) {
     return error(t.span, "there is no tensor `{}` here; tensors are {}{}", t.name,
                  fmt::join(tensors_.names(), " "), ir::did_you_mean(t.name, tensors_.names()));
@@ -145,7 +174,7 @@ bool Fit::take_tensor(const Argument& a, const Term& t) {
   const size_t extra = rank - least;
   operands_[a.name] = {t.name, extra};
   for (size_t i = 0; i < least; ++i) {
-    extents_.push_back({&a, t.name, i, extra + i, tensor->shape[extra + i]});
+    extents_.push_back({&a, nullptr, t.name, i, extra + i, tensor->shape[extra + i]});
   }
   return true;
 }
@@ -155,10 +184,13 @@ bool Fit::take_scalar(const Argument& a, const Term& t) {
     return error(t.span, "`{}` of `{}` is a scalar; an element of a tensor is `{}[...]`", a.name,
                  used_.name, t.name);
   }
-  for (size_t i = batch_.size(); i < s_.indices.size(); ++i) {
-    if (!mentions(t, s_.indices[i].name)) continue;
-    return error(t.span, "`{}` goes over `{}` itself, so a scalar that it takes cannot have it",
-                 used_.name, s_.indices[i].name);
+  for (const Made& made : results_) {
+    for (size_t i = batch_.size(); made.left && i < made.left->indices.size(); ++i) {
+      const std::string& index = made.left->indices[i].name;
+      if (!mentions(t, index)) continue;
+      return error(t.span, "`{}` goes over `{}` itself, so a scalar that it takes cannot have it",
+                   used_.name, index);
+    }
   }
   if (any_part(t, [](const Term& part) { return part.kind == Term::kReduce; })) {
     return error(t.span, "what is reduced is named in a statement of its own");
@@ -183,9 +215,9 @@ bool Fit::fill_batch() {
     for (const auto& [name, value] : numbers_)
       brought[i] = brought[i] || mentions(value, batch_[i]);
     if (!brought[i]) {
-      return error(s_.indices[i].span,
+      return error(first_->indices[i].span,
                    "no argument has a dim for `{}`: what `{}` makes has {} indices", batch_[i],
-                   used_.name, result_->shape.size());
+                   used_.name, first_->indices.size() - batch_.size());
     }
   }
   return true;
@@ -230,14 +262,18 @@ bool Fit::solve_dim(const Extent& e) {
 }
 
 bool Fit::solve_dims() {
-  const Argument* target = user_.arg(s_.name);
   const size_t extra = batch_.size();
-  for (size_t i = 0; i < result_->shape.size(); ++i) {
-    const Range& r = s_.indices[extra + i];
-    Expr actual;
-    if (target && extra + i < target->shape.size()) actual = extent_expr(target->shape[extra + i]);
-    if (!r.bounds.empty()) actual = extent_expr(r.bounds[1]);
-    extents_.push_back({result_, s_.name, i, extra + i, actual});
+  for (const auto& [result, left] : results_) {
+    if (!left) continue;
+    const Argument* target = user_.arg(left->name);
+    for (size_t i = 0; i < result->shape.size(); ++i) {
+      const size_t at = extra + i;
+      const Range& r = left->indices[at];
+      Expr actual;
+      if (target && at < target->shape.size()) actual = extent_expr(target->shape[at]);
+      if (!r.bounds.empty()) actual = extent_expr(r.bounds[1]);
+      extents_.push_back({result, left, left->name, i, at, actual});
+    }
   }
   bool more = true;
   while (more) {
@@ -252,7 +288,7 @@ bool Fit::compare(const Extent& e) {
   const Expr wanted = in_users_dims(e.of->shape[e.declared]);
   if (!e.actual || !wanted || equal_index(e.actual, wanted)) return true;
   const std::string declared = print(e.of->shape[e.declared]), here = print(index_term(wanted));
-  return error(e.of == result_ ? s_.span : s_.value.span,
+  return error(e.left ? e.left->span : s_.value.span,
                "dim {} of `{}` is {}, and for `{}` it is {}{}", e.dim, e.tensor,
                print(index_term(e.actual)), used_.name, declared,
                declared == here ? "" : fmt::format(", here {}", here));
@@ -277,14 +313,16 @@ bool Fit::name_type(const std::string& declared, const std::string& actual,
 bool Fit::name_types() {
   std::set<std::string> computed;
   for (const Argument& a : used_.args) {
-    if (a.scalar || &a == result_) continue;
+    if (a.scalar || a.role == ir::Role::kOutput) continue;
     const WrittenTensor& tensor = *tensors_.find(operands_[a.name].tensor);
     if (!name_type(a.type, tensor.type, fmt::format("`{}`", tensor.name))) return false;
     if (tensor.type.empty()) computed.insert(a.type);
   }
-  const Argument* target = user_.arg(s_.name);
-  if (!name_type(result_->type, target ? target->type : s_.type, fmt::format("`{}`", s_.name))) {
-    return false;
+  for (const auto& [result, left] : results_) {
+    if (!left) continue;
+    const Argument* target = user_.arg(left->name);
+    const std::string& stated = target ? target->type : left->type;
+    if (!name_type(result->type, stated, fmt::format("`{}`", left->name))) return false;
   }
   for (const Param& p : used_.params) {
     if (p.is_type && !types_.contains(p.name) && !computed.contains(p.name)) {
@@ -329,13 +367,12 @@ const Term* Fit::number(const std::string& name) {
   if (at != numbers_.end()) return &at->second;
   for (const Extent& e : extents_) {
     if (e.actual || !mentions(e.of->shape[e.declared], name)) continue;
-    const bool made = e.of == result_;
-    error(
-        made ? s_.indices[e.dim].span : s_.value.span,
-        "nothing tells how long dim {} of `{}` is, which `{}` calls {}; state its range{}, `{} in "
-        "0..N`",
-        e.dim, e.tensor, used_.name, name, made ? "" : fmt::format(" where `{}` is made", e.tensor),
-        made ? s_.indices[e.dim].name : "i");
+    error(e.left ? e.left->indices[e.dim].span : s_.value.span,
+          "nothing tells how long dim {} of `{}` is, which `{}` calls {}; state its range{}, `{} "
+          "in 0..N`",
+          e.dim, e.tensor, used_.name, name,
+          e.left ? "" : fmt::format(" where `{}` is made", e.tensor),
+          e.left ? e.left->indices[e.dim].name : "i");
     return nullptr;
   }
   error(s_.value.span, "nothing tells what {} of `{}` is here", name, used_.name);

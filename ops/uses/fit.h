@@ -23,6 +23,12 @@ class Fit {
     size_t extra = 0;
   };
 
+  /// A result of the op, and the left side that takes it; null: the statement leaves it out.
+  struct Made {
+    const Argument* result;
+    const Left* left;
+  };
+
   /// `s` is `Y[b,i,j] = used(...)`, a statement of `user`.
   Fit(const Definition& used, const Definition& user, const Statement& s,
       const WrittenTensors& tensors, Diagnostics& diagnostics)
@@ -33,11 +39,13 @@ class Fit {
 
   const Definition& used() const { return used_; }
   const Statement& statement() const { return s_; }
-  /// The one result of the op.
-  const Argument& result() const { return *result_; }
-  /// Whether the statement makes an output of the user's op.
-  bool makes_output() const { return user_.arg(s_.name) != nullptr; }
-  /// Indices of the statement that the result has not: every use of the op is repeated over them.
+  /// The results of the op, in its order.
+  const std::vector<Made>& results() const { return results_; }
+  /// The first left side that takes one.
+  const Left& first() const { return *first_; }
+  /// Whether a left side is an output of the user's op.
+  bool is_output(const Left& left) const { return user_.arg(left.name) != nullptr; }
+  /// Indices of left sides that results have not: every use of the op is repeated over them.
   const std::vector<std::string>& batch() const { return batch_; }
   /// The extents of these; null where nothing tells.
   const std::vector<ir::Expr>& batch_extents() const { return batch_extents_; }
@@ -53,9 +61,10 @@ class Fit {
   std::string needed_type(const std::string& name);
 
  private:
-  /// An extent of an argument or of the result, and the same in the user's op.
+  /// An extent of an argument or of a result, and the same in the user's op.
   struct Extent {
     const Argument* of;
+    const Left* left;  ///< of a result
     std::string tensor;
     size_t declared;  ///< the dim in the op that is used
     size_t dim;       ///< the dim in the user's
@@ -67,8 +76,10 @@ class Fit {
     diagnostics_.error(span, fmt::format(format, std::forward<Args>(args)...));
     return false;
   }
-  bool find_result();
-  bool check_left();
+  bool find_results();
+  bool check_statement();
+  bool check_left(const Made& made);
+  bool is_left(const std::string& tensor) const;
   bool take_params();
   bool take_param(const Given& given);
   bool take_arguments();
@@ -89,7 +100,8 @@ class Fit {
   const Statement& s_;
   const WrittenTensors& tensors_;
   Diagnostics& diagnostics_;
-  const Argument* result_ = nullptr;
+  std::vector<Made> results_;
+  const Left* first_ = nullptr;
   std::vector<std::string> batch_;
   std::vector<ir::Expr> batch_extents_;
   std::map<std::string, Operand> operands_;

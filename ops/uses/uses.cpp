@@ -27,7 +27,7 @@ bool calls_unknown(const Term& t) {
 }
 
 bool may_use(const Statement& s) {
-  if (!s.given.empty()) return true;
+  if (!s.given.empty() || !s.also.empty()) return true;
   for (const auto* terms : {&s.where, &s.otherwise}) {
     for (const Term& t : *terms) {
       if (any_part(t, calls_unknown)) return true;
@@ -56,26 +56,30 @@ class UseWriter {
       } else {
         int depth = 0;
         if (!s.broken) refuse_inside(s);
+        if (!s.broken) refuse_several(s);
         count(s, depth);
-        tensors_.add(s);
-        d_.statements.push_back(std::move(s));
+        keep(std::move(s));
       }
     }
   }
 
  private:
-  /// The op that the statement uses. Where none has the name, checks of functions tell it, unless
-  /// parameters say that an op is meant.
+  /// The op that the statement uses. Where none has the name, checks of functions tell it. But an
+  /// op is meant where there are parameters, or one has nearly this name.
   const Op* find(Statement& s) {
     const Op* op = ops_.find(s.value.name);
-    if (!op && !s.given.empty()) {
-      std::vector<std::string> names;
-      for (const std::string_view stock : stock_names()) names.emplace_back(stock);
-      diagnostics_.error(s.value.span, fmt::format("there is no op `{}`{}", s.value.name,
-                                                   ir::did_you_mean(s.value.name, names)));
+    if (op) return op;
+    const std::vector<std::string_view> stock = stock_names();
+    const std::vector<std::string> names(stock.begin(), stock.end());
+    const std::string near = ir::did_you_mean(s.value.name, names);
+    const bool function = !advice_on_function(s.value.name).empty() || is_reduction(s.value.name) ||
+                          dtype_named(s.value.name) ||
+                          !ir::did_you_mean(s.value.name, function_words()).empty();
+    if (!s.given.empty() || (!near.empty() && !function)) {
+      diagnostics_.error(s.value.span, fmt::format("there is no op `{}`{}", s.value.name, near));
       s.broken = true;
     }
-    return op;
+    return nullptr;
   }
 
   void write_out(Statement& s, const Definition& used) {
@@ -87,12 +91,26 @@ class UseWriter {
     if (!made.empty()) made = within_limits(std::move(made), s);
     if (made.empty()) {
       s.broken = true;
-      made.push_back(std::move(s));
+      keep(std::move(s));
     }
-    for (Statement& one : made) {
-      tensors_.add(one);
-      d_.statements.push_back(std::move(one));
+    for (Statement& one : made) add(std::move(one));
+  }
+
+  /// Takes the statement as it is. If it is wrong, so is all that it was to make.
+  void keep(Statement s) {
+    const std::vector<Left> also = std::exchange(s.also, {});
+    for (const Left& left : also) {
+      Statement other = s;
+      static_cast<Left&>(other) = left;
+      other.broken = true;
+      if (!left.omitted) add(std::move(other));
     }
+    if (!s.omitted) add(std::move(s));
+  }
+
+  void add(Statement s) {
+    tensors_.add(s);
+    d_.statements.push_back(std::move(s));
   }
 
   /// The statements, or none and an error where the op comes to be too long.
@@ -148,6 +166,16 @@ class UseWriter {
     for (const auto* terms : {&s.where, &s.otherwise}) {
       for (const Term& t : *terms) any_part(t, refuse);
     }
+  }
+
+  /// Several left sides without an op that makes so much.
+  void refuse_several(Statement& s) {
+    if (s.also.empty()) return;
+    s.broken = true;
+    if (diagnostics_.has_error_in(s.whole)) return;
+    diagnostics_.error(s.also[0].span,
+                       "several results are those of the op that a statement uses, as in `V[i,k], "
+                       "P[i,k] = topk_rows(X)`; here each has a statement of its own");
   }
 
   Definition& d_;

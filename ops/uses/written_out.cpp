@@ -49,11 +49,15 @@ UsedNames::UsedNames(const Definition& d) {
       });
     }
   }
-  for (const Statement& s : d.statements) fixed_.insert(s.name);
+  for (const Statement& s : d.statements) {
+    fixed_.insert(s.name);
+    for (const Left& left : s.also) fixed_.insert(left.name);
+  }
   all_ = fixed_;
   for (const Statement& s : d.statements) {
     collect(s.indices);
     collect(s.loops);
+    for (const Left& left : s.also) collect(left.indices);
     each_term(s, [&](const Term& t) { collect(t); });
   }
 }
@@ -86,65 +90,131 @@ std::string UsedNames::index(const std::string& wanted, const std::set<std::stri
 
 WrittenOut::WrittenOut(Fit& fit, UsedNames& names) : fit_(fit), own_(fit.used()) {
   for (const Statement& s : fit.used().statements) own_.add(s);
+  find_needed();
   name_indices(names);
   name_tensors(names);
   find_extras();
 }
 
-void WrittenOut::collect_indices(const Term& t, std::set<std::string>& found) const {
+/// What is left out, and what serves that alone, is not computed.
+void WrittenOut::find_needed() {
+  std::set<std::string> wanted;
+  for (const auto& [result, left] : fit_.results()) {
+    if (left) wanted.insert(result->name);
+  }
+  for (size_t before = 0; before < wanted.size();) {
+    before = wanted.size();
+    for (const Statement& s : fit_.used().statements) {
+      if (!wanted.contains(s.name)) continue;
+      each_term(s, [&](const Term& t) {
+        any_part(t, [&](const Term& part) {
+          if (part.kind == Term::kAccess) wanted.insert(part.name);
+          return false;
+        });
+      });
+    }
+  }
+  for (const Statement& s : fit_.used().statements) {
+    if (wanted.contains(s.name)) needed_.push_back(&s);
+  }
+}
+
+const Fit::Made* WrittenOut::made_by(const Statement& s) const {
+  for (const Fit::Made& made : fit_.results()) {
+    if (made.result->name == s.name) return &made;
+  }
+  return nullptr;
+}
+
+const Left* WrittenOut::left_of(const Statement& s) const {
+  const Fit::Made* made = made_by(s);
+  return made ? made->left : nullptr;
+}
+
+void WrittenOut::collect_indices(const Statement& s, std::set<std::string>& found) const {
   const auto is_number = [&](const std::string& name) {
     const Definition& d = fit_.used();
     return d.arg(name) || d.param(name) ||
            std::find(d.dims.begin(), d.dims.end(), name) != d.dims.end();
   };
-  any_part(t, [&](const Term& part) {
-    if (part.kind == Term::kName && !is_number(part.name)) found.insert(part.name);
-    for (const Range& r : part.ranges) found.insert(r.name);
-    return false;
+  for (const Range& r : s.indices) {
+    if (!r.name.empty()) found.insert(r.name);
+  }
+  for (const Range& r : s.loops) found.insert(r.name);
+  each_term(s, [&](const Term& t) {
+    any_part(t, [&](const Term& part) {
+      if (part.kind == Term::kName && !is_number(part.name)) found.insert(part.name);
+      for (const Range& r : part.ranges) found.insert(r.name);
+      return false;
+    });
   });
 }
 
-/// The result's indices have the names that the user gives them, in all statements.
+/// A result's indices have the names that the user gives them, in all statements where they can.
 void WrittenOut::name_indices(UsedNames& names) {
-  std::set<std::string> taken, found;
-  for (const Range& r : fit_.statement().indices) taken.insert(r.name);
+  std::set<std::string> found, taken;
   const size_t extra = fit_.batch().size();
-  for (const Statement& s : fit_.used().statements) {
-    for (size_t i = 0; i < s.indices.size(); ++i) {
-      const std::string& own = s.indices[i].name;
-      if (!own.empty()) found.insert(own);
-      if (s.name != fit_.result().name || own.empty()) continue;
-      indices_[own] = fit_.statement().indices[extra + i].name;
-    }
-    for (const Range& r : s.loops) found.insert(r.name);
-    each_term(s, [&](const Term& t) { collect_indices(t, found); });
+  for (const auto& [result, left] : fit_.results()) {
+    for (size_t i = 0; left && i < left->indices.size(); ++i) lefts_.insert(left->indices[i].name);
   }
+  for (const Statement* s : needed_) {
+    collect_indices(*s, found);
+    const Left* left = left_of(*s);
+    for (size_t i = 0; left && i < s->indices.size(); ++i) {
+      const std::string& own = s->indices[i].name;
+      const std::string& given = left->indices[extra + i].name;
+      if (!own.empty() && !indices_.contains(own) && taken.insert(given).second) {
+        indices_[own] = given;
+      }
+    }
+  }
+  taken.insert(lefts_.begin(), lefts_.end());
   for (const std::string& own : found) {
     if (indices_.contains(own)) continue;
     indices_[own] = names.index(own, taken);
     taken.insert(indices_[own]);
   }
+  for (const Statement* s : needed_) name_own_indices(*s, names);
+}
+
+/// Where results differ in what they call an index, each has its names in its own statement.
+void WrittenOut::name_own_indices(const Statement& s, UsedNames& names) {
+  const Left* left = left_of(s);
+  if (!left) return;
+  std::map<std::string, std::string>& own = own_indices_[s.name];
+  std::set<std::string> given, found, taken = lefts_;
+  for (size_t i = 0; i < s.indices.size(); ++i) {
+    const std::string& name = left->indices[fit_.batch().size() + i].name;
+    given.insert(name);
+    if (!s.indices[i].name.empty()) own[s.indices[i].name] = name;
+  }
+  for (const auto& [index, name] : indices_) taken.insert(name);
+  collect_indices(s, found);
+  for (const std::string& index : found) {
+    if (own.contains(index) || !given.contains(indices_[index])) continue;
+    own[index] = names.index(index, taken);
+    taken.insert(own[index]);
+  }
 }
 
 void WrittenOut::name_tensors(UsedNames& names) {
-  for (const Statement& s : fit_.used().statements) {
-    const std::string& made = fit_.statement().name;
-    tensors_[s.name] = s.name == fit_.result().name ? made : names.tensor(made + "_" + s.name);
+  for (const Statement* s : needed_) {
+    const Left* left = left_of(*s);
+    tensors_[s->name] = left ? left->name : names.tensor(fit_.first().name + "_" + s->name);
   }
 }
 
 /// A tensor has those indices of the batch that the tensors and scalars have it is made of. Of
 /// statements that read one another all have the most.
 void WrittenOut::find_extras() {
-  for (const Statement& s : fit_.used().statements) extras_[s.name] = 0;
-  extras_[fit_.result().name] = fit_.batch().size();
+  for (const Statement* s : needed_) extras_[s->name] = left_of(*s) ? fit_.batch().size() : 0;
   bool more = true;
   while (more) {
     more = false;
-    for (const Statement& s : fit_.used().statements) {
-      const size_t extra = extra_of(s);
-      more |= extra > extras_[s.name];
-      extras_[s.name] = std::max(extras_[s.name], extra);
+    for (const Statement* s : needed_) {
+      const size_t extra = extra_of(*s);
+      more |= extra > extras_[s->name];
+      extras_[s->name] = std::max(extras_[s->name], extra);
     }
   }
 }
@@ -178,22 +248,26 @@ std::vector<std::string> WrittenOut::batch(size_t extra) const {
 
 std::vector<Statement> WrittenOut::statements() {
   std::vector<Statement> out;
-  for (const Statement& s : fit_.used().statements) out.push_back(statement(s));
+  for (const Statement* s : needed_) out.push_back(statement(*s));
   if (failed_) out.clear();
   return out;
 }
 
 Statement WrittenOut::statement(const Statement& s) {
-  const bool result = s.name == fit_.result().name;
+  const Fit::Made* made = made_by(s);
+  const Left* left = left_of(s);
+  const auto own = own_indices_.find(s.name);
+  here_ = own == own_indices_.end() ? nullptr : &own->second;
   Statement out;
   out.name = tensors_[s.name];
-  out.span = result ? fit_.statement().span : fit_.statement().value.span;
+  out.span = left ? left->span : fit_.statement().value.span;
   out.whole = fit_.statement().whole;
   out.type_span = out.span;
   out.value = term(s.value);
-  if (!result && !s.type.empty()) out.type = type(s.type);
-  if (result && !fit_.makes_output()) out.type = fit_.type(fit_.result().type);
-  out.indices = left(s, out.value);
+  if (!left && !s.type.empty()) out.type = type(s.type);
+  if (made && !left) out.type = type(made->result->type);
+  if (left && !fit_.is_output(*left)) out.type = fit_.type(made->result->type);
+  out.indices = indices(s, out.value);
   out.skip = s.skip;
   out.assign = s.assign;
   for (const Range& r : s.loops) out.loops.push_back(range(r));
@@ -202,41 +276,41 @@ Statement WrittenOut::statement(const Statement& s) {
   return out;
 }
 
-/// The left side: indices of the batch, then the op's own.
-std::vector<Range> WrittenOut::left(const Statement& s, const Term& value) {
-  const bool result = s.name == fit_.result().name;
+/// Indices of the batch, then the op's own. A range is stated where the value does not tell it.
+std::vector<Range> WrittenOut::indices(const Statement& s, const Term& value) {
+  const Fit::Made* made = made_by(s);
+  const Left* left = left_of(s);
+  const Left& named = left ? *left : fit_.first();
+  const bool output = left && fit_.is_output(*left);
   const size_t extra = extras_[s.name], first = fit_.batch().size() - extra;
   std::vector<Range> out;
-  for (size_t i = 0; i < extra; ++i) {
+  for (size_t i = first; i < fit_.batch().size(); ++i) {
     Range r;
-    r.name = fit_.batch()[first + i];
-    r.span = fit_.statement().indices[first + i].span;
-    if (result) r.bounds = fit_.statement().indices[first + i].bounds;
-    state_range(r, value, fit_.batch_extents()[first + i]);
+    r.name = fit_.batch()[i];
+    r.span = named.indices[i].span;
+    if (left) r.bounds = left->indices[i].bounds;
+    const ir::Expr& extent = fit_.batch_extents()[i];
+    if (r.bounds.empty() && !fit_.is_output(named) && extent && !indexes_by_itself(value, r.name)) {
+      r.bounds = {whole_term(0), index_term(extent)};
+    }
     out.push_back(std::move(r));
   }
   for (size_t i = 0; i < s.indices.size(); ++i) {
     Range r = range(s.indices[i]);
-    if (result) {
-      const Range& stated = fit_.statement().indices[extra + i];
-      const Term& declared = fit_.result().shape[i];
+    if (left) {
+      const Range& stated = left->indices[extra + i];
       r.span = stated.span;
       if (!stated.bounds.empty()) r.bounds = stated.bounds;
+    }
+    if (made && !output && r.bounds.empty()) {
+      const Term& declared = made->result->shape[i];
       const ir::Expr extent = own_.used_extent(s.value, s.indices[i].name);
       const bool told = extent && equal_index(extent, extent_expr(declared));
-      if (!fit_.makes_output() && r.bounds.empty() && !told) {
-        r.bounds = {whole_term(0), term(declared)};
-      }
+      if (!told) r.bounds = {whole_term(0), term(declared)};
     }
     out.push_back(std::move(r));
   }
   return out;
-}
-
-/// States the range of an index of the batch where the value does not tell it.
-void WrittenOut::state_range(Range& r, const Term& value, const ir::Expr& extent) {
-  if (!r.bounds.empty() || fit_.makes_output() || !extent) return;
-  if (!indexes_by_itself(value, r.name)) r.bounds = {whole_term(0), index_term(extent)};
 }
 
 std::string WrittenOut::type(const std::string& name) {
@@ -248,15 +322,19 @@ std::string WrittenOut::type(const std::string& name) {
 Range WrittenOut::range(const Range& r) {
   Range out;
   out.span = fit_.statement().value.span;
-  if (!r.name.empty()) out.name = indices_.at(r.name);
+  if (!r.name.empty()) out.name = index(r.name);
   for (const Term& t : r.bounds) out.bounds.push_back(term(t));
   for (const Term& t : r.at) out.at.push_back(term(t));
   return out;
 }
 
+const std::string& WrittenOut::index(const std::string& own) const {
+  if (here_ && here_->contains(own)) return here_->at(own);
+  return indices_.at(own);
+}
+
 Term WrittenOut::name(const Term& t) {
-  const auto index = indices_.find(t.name);
-  if (index != indices_.end()) return name_term(index->second);
+  if (indices_.contains(t.name)) return name_term(index(t.name));
   if (const Term* number = fit_.number(t.name)) return *number;
   failed_ = true;
   return t;

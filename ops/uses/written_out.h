@@ -37,16 +37,20 @@ class WrittenOut {
   std::vector<Statement> statements();
 
  private:
+  void find_needed();
+  const Fit::Made* made_by(const Statement& s) const;
+  const Left* left_of(const Statement& s) const;
   void name_indices(UsedNames& names);
-  void collect_indices(const Term& t, std::set<std::string>& found) const;
+  void name_own_indices(const Statement& s, UsedNames& names);
+  void collect_indices(const Statement& s, std::set<std::string>& found) const;
   void name_tensors(UsedNames& names);
   void find_extras();
   size_t extra_of(const Term& t) const;
   size_t extra_of(const Statement& s) const;
   Statement statement(const Statement& s);
-  std::vector<Range> left(const Statement& s, const Term& value);
-  void state_range(Range& r, const Term& value, const ir::Expr& extent);
+  std::vector<Range> indices(const Statement& s, const Term& value);
   Term term(const Term& t);
+  const std::string& index(const std::string& own) const;
   Term name(const Term& t);
   Term access(const Term& t);
   Range range(const Range& r);
@@ -54,10 +58,15 @@ class WrittenOut {
   std::vector<std::string> batch(size_t extra) const;
 
   Fit& fit_;
-  WrittenTensors own_;  ///< of the op that is used
+  WrittenTensors own_;                    ///< of the op that is used
+  std::vector<const Statement*> needed_;  ///< for what the user names
+  std::set<std::string> lefts_;           ///< indices that the user names
   std::map<std::string, std::string> indices_;
-  std::map<std::string, std::string> tensors_;  ///< that its statements make
-  std::map<std::string, size_t> extras_;        ///< of these: how many indices of the batch
+  std::map<std::string, std::map<std::string, std::string>>
+      own_indices_;                                           ///< of results, other ones
+  const std::map<std::string, std::string>* here_ = nullptr;  ///< of the statement under way
+  std::map<std::string, std::string> tensors_;                ///< that its statements make
+  std::map<std::string, size_t> extras_;  ///< of these: how many indices of the batch
   bool failed_ = false;
 };
 

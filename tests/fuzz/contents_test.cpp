@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <set>
 #include <string>
@@ -82,6 +83,22 @@ bool any_buffer(const Problem& p, const std::function<bool(const ir::Buffer&)>& 
 bool any_range(const Problem& p, const std::function<bool(const ops::Range&)>& f) {
   return any_term(p,
                   [&](const Term& t) { return std::any_of(t.ranges.begin(), t.ranges.end(), f); });
+}
+
+bool has(const std::string& text, std::initializer_list<const char*> parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](const char* part) { return text.find(part) != text.npos; });
+}
+
+/// Is there a condition of data, `where (...)`, with an `else` or without?
+bool has_choice(const std::string& text, bool with_else) {
+  const std::string word = " where (";
+  for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
+    size_t end = at + word.size();
+    for (int depth = 1; depth > 0; ++end) depth += text[end] == '(' ? 1 : text[end] == ')' ? -1 : 0;
+    if (text.compare(end, 6, " else ") == 0 ? with_else : !with_else) return true;
+  }
+  return false;
 }
 
 bool reads(const Term& t) { return t.kind == Term::kAccess; }
@@ -499,6 +516,10 @@ TEST_CASE("fuzz: random problems have all that the language has") {
   for (const Construct& c : constructs) wanted.insert(c.name);
   wanted.insert("a function of one's own");
   wanted.insert("a use of an op");
+  wanted.insert("a use of an op of several results");
+  wanted.insert("a result that is left out");
+  wanted.insert("a condition of data");
+  wanted.insert("a state that a condition of data keeps");
   constexpr uint64_t kProblems = 30000;
   for (uint64_t seed = 1; seed <= kProblems; ++seed) {
     const std::string text = ops::random_problem(seed);
@@ -506,6 +527,11 @@ TEST_CASE("fuzz: random problems have all that the language has") {
     REQUIRE(p);
     seen["a function of one's own"] += text.starts_with("fn ");
     seen["a use of an op"] += text.find("[u0") != text.npos && text != p->text;
+    seen["a use of an op of several results"] += has(text, {"b0[u0", "b1[u0", "b2[u0"});
+    seen["a result that is left out"] += has(text, {"_, ", "_ = "});
+    seen["a condition of data"] += has_choice(text, true);
+    seen["a state that a condition of data keeps"] +=
+        has_choice(text, false) && recurs(*p, [](const ir::Stage&) { return true; });
     count_terms(*p, seen);
     count_nodes(*p, seen);
     for (const Construct& c : constructs) seen[c.name] += c.found(*p);

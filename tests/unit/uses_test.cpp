@@ -84,6 +84,34 @@ TEST_CASE("uses: extents, ranges and dtypes come from the arguments") {
             .find("; p[i,j] = p_e[i,j]/p_s[i]") != std::string::npos);
 }
 
+TEST_CASE("uses: an op of several results") {
+  const std::string both =
+      "op both(X: f32[M,N]) -> (A: f32[M], B: f32[N]) { q[i,j] = X[i,j]*X[i,j]; "
+      "A[i] = sum[j](q[i,j]); B[j] = max[i](X[i,j]) }\n";
+  CHECK(body(both + "op f(X: f32[M,N]) -> (Y: f32[M], Z: f32[N]) { Y[m], Z[n] = both(X) }") ==
+        "Y_q[m,n] = X[m,n]*X[m,n]; Y[m] = sum[n](Y_q[m,n]); Z[n] = max[m](X[m,n])");
+  // Each may have the index that the other reduces over.
+  CHECK(body(both + "op f(X: f32[K,M,N]) -> (Y: f32[K,M], Z: f32[N]) { "
+                    "a[k,i], b[k,i] = both(X); Y[k,i] = a[k,i]; Z[j] = sum[k](b[k,j]) }") ==
+        "a_q[k,i,j] = X[k,i,j]*X[k,i,j]; a: f32[k,i] = sum[j](a_q[k,i,j]); "
+        "b: f32[k,i] = max[i2](X[k,i2,i]); Y[k,i] = a[k,i]; Z[j] = sum[k](b[k,j])");
+  // What is left out is not computed, nor what serves it alone.
+  CHECK(body(both + "op f(X: f32[M,N]) -> (Z: f32[N]) { _, Z[n] = both(X) }") ==
+        "Z[n] = max[i](X[i,n])");
+  // But where another result reads it.
+  CHECK(body("op two(X: f32[N]) -> (A: f32[N], B: f32[]) { A[i] = X[i]*X[i]; B[] = sum[i](A[i]) }\n"
+             "op f(X: f32[K,N]) -> (Z: f32[K]) { _, Z[k] = two(X) }") ==
+        "Z_A: f32[k,i] = X[k,i]*X[k,i]; Z[k] = sum[i](Z_A[k,i])");
+  CHECK(body("op f(X: f32[M,N]) -> (Y: f32[M]) { v[i,k in 0..2], p[i,k] = topk_rows(X); "
+             "Y[i] = v[i,1] + X[i,p[i,0]] else 0 }")
+            .find("p: i64[i in 0..M,k] = v_q[i,k]") != std::string::npos);
+  const auto op = Op::parse(both +
+                            "op f(X: f32[M,N]) -> (Z: f32[M,N]) { a[i], b[j] = both(X); "
+                            "Z[i,j] = a[i]*b[j] }");
+  REQUIRE(op);
+  CHECK(hone::ops::gradient(*op, {{"X"}, {}}));
+}
+
 TEST_CASE("uses: names give way to names, scalars keep their type") {
   CHECK(body("op own(X: f32[N], a: f32) -> (Y: f32[N]) { m[i] = a/2*X[i]; Y[i] = sum[j in "
              "0..2](m[i]) }\n"
