@@ -19,7 +19,8 @@ std::string objection_compute(const ir::Program& p, size_t s, size_t owner) {
   if (!ir::scattered_vars(stage).empty()) {
     return "terms of stage " + stage.name + " go to any of its elements; leave it at the root";
   }
-  return windowless(stage);
+  const std::string wrong = stale_by(p, s, owner);
+  return wrong.empty() ? windowless(stage) : wrong;
 }
 
 /// Why what stage `s` writes cannot be kept as `step` says; empty when it can.

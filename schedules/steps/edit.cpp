@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedules/steps/edit.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace hone::schedules {
@@ -221,6 +223,22 @@ void gather_results(std::vector<ir::Loop>& loops) {
   for (ir::Loop& l : loops) {
     if (l.mark == ir::Mark::kScatter) l.mark = ir::Mark::kSerial;
   }
+}
+
+std::string stale_by(const ir::Program& program, size_t from, size_t to) {
+  size_t root = to;  // the stage in whose loops it runs
+  while (!program.stages[root].at.root()) {
+    root = *find_stage(program, program.stages[root].at.stage);
+  }
+  for (size_t i = from + 1; i < root; ++i) {
+    const std::string& written = program.stages[i].output;
+    const ir::Role role = program.buffer(written)->role;
+    if (role != ir::Role::kInOut || !reads(program.stages[from], written)) continue;
+    return fmt::format("{} reads the old value of {}, and {} runs when {} has written a new one",
+                       program.stages[from].name, written, program.stages[to].name,
+                       program.stages[i].name);
+  }
+  return {};
 }
 
 bool reads(const ir::Stage& stage, std::string_view buffer) {

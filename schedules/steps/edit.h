@@ -63,6 +63,10 @@ void gather_results(std::vector<ir::Loop>& loops);
 /// True when the stage's definition (value, where, domains, indices) loads `buffer`.
 bool reads(const ir::Stage& stage, std::string_view buffer);
 
+/// A reason why stage `from` cannot be computed where stage `to` is. It reads the old value of an
+/// inout, which has a new one by then.
+std::string stale_by(const ir::Program& program, size_t from, size_t to);
+
 /// True when `place` stands at `loop` of `stage` or inside it, going outwards through placements.
 bool is_inside(const ir::Program& program, const ir::Place& place, const ir::Place& loop);
 

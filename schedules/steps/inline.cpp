@@ -122,6 +122,8 @@ Applied apply_inline(ir::Program p, const Step& step) {
     if (!wrong.empty()) return ir::Reject{std::move(wrong)};
     for (size_t i = 0; i < p.stages.size(); ++i) {
       if (i == *found || !reads(p.stages[i], s.output)) continue;
+      wrong = stale_by(p, *found, i);
+      if (!wrong.empty()) return ir::Reject{std::move(wrong)};
       ir::Stage& reader = p.stages.edit(i);
       if (s.reduce != ir::Reduce::kNone && !s.reduces_nothing()) {
         wrong = reduction_objection(p, s, reader);
