@@ -11,7 +11,7 @@ import numpy as np
 
 from conversions import Converted, Rounded
 from functions import call, known
-from values import FLOATS, INTS, TYPES, WIDE, Val, largest, read, round_to, widened, wrap
+from values import FLOATS, INTS, TYPES, WIDE, Val, largest, least, read, round_to, widened, wrap
 
 FLOAT = list(FLOATS)
 INDEX = list(INTS)
@@ -546,10 +546,29 @@ def round_stochastic(p):
     return {"Y": Val("f32", np.where(exact, WIDE(x), np.where(moved, other, near)), np.where(free, WIDE(np.inf), 0))}
 
 
+def scanned(y, factors, terms, first, axis):
+    """The states y = factor*y + term, which a scan multiplies out: where its products or their sum overflow,
+    anything comes out from there on."""
+    if not y.is_float:
+        return y
+    product, size, torn, most = WIDE(1), np.abs(first), False, np.maximum(np.abs(first), 1)
+    e = np.moveaxis(y.e.copy(), axis, 0)
+    for i, (factor, term) in enumerate(zip(np.moveaxis(factors, axis, 0), np.moveaxis(terms, axis, 0))):
+        product = np.maximum(product, 1) * np.abs(factor)
+        size = size * np.abs(factor) + np.abs(term)
+        torn = torn | ~(np.maximum(product, size) <= largest(y.t))
+        most = np.maximum(most, np.abs(term))
+        below = 2 * (i + 1) * least(y.t) * np.maximum(product, 1) * most  # what products lose that are denormal
+        e[i] = np.where(torn, WIDE(np.inf), np.where(e[i] == 0, 0, e[i] + below))
+    return Val(y.t, y.v, np.moveaxis(e, 0, axis), y.narrow)
+
+
 @op("moving_average", T=TYPES)
 def moving_average(p):
-    one = p.alpha.of(1)
-    return {"Y": over_steps(p.X, p.T, lambda x, y: p.alpha * x + (one - p.alpha) * (x if y is None else y))}
+    kept = p.alpha.of(1) - p.alpha
+    y = over_steps(p.X, p.T, lambda x, y: p.alpha * x + kept * (x if y is None else y))
+    first = p.X.v[0] if p.L else p.X.v
+    return {"Y": scanned(y, np.broadcast_to(kept.v, y.shape), (p.alpha * p.X).v, first, 0)}
 
 
 @op("gated_sum", T=TYPES)
@@ -558,7 +577,7 @@ def gated_sum(p):
     for t in range(p.L):
         before = (p.A[:, t] * before + p.X[:, t]).cast(p.T)
         steps.append(before)
-    return {"Y": joined(steps, 1, p.X.shape)}
+    return {"Y": scanned(joined(steps, 1, p.X.shape), p.A.v, p.X.v, p.h.v, 1)}
 
 
 @op("biquad", T=NUMBERS)

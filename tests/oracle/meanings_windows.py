@@ -5,7 +5,7 @@ import numpy as np
 from functions import call
 from meanings import FLOAT, NUMBERS, TYPES, op
 from meanings_rows import UNROUNDED, few, power, unsure_where
-from values import FLOATS, WIDE, Val, round_to
+from values import WIDE, Val, widened
 
 
 def patches(x, first, spec, value):
@@ -128,7 +128,8 @@ def max_pool2d_places(p):
 def avg_pool2d_windows(p):
     def inside(count, size, stride, pad, n):
         first = np.arange(count) * stride - pad
-        return Val("i64", np.minimum(first + size, n) - np.maximum(first, 0)).cast(p.T)
+        count = np.maximum(np.minimum(first + size, n) - np.maximum(first, 0), 0)
+        return Val("i64", count).cast(widened(p.T))
     rows, columns = inside(p.P, p.A, p.SH, p.PH, p.H), inside(p.V, p.B, p.SW, p.PW, p.W)
     return {"Y": pooled(p, 0).sum(3) / (rows[None, :, None] * columns[None, None])}
 
@@ -152,9 +153,7 @@ def adaptive_avg_pool2d(p):
     rows = []
     for h0, h1 in bins(p.H, p.P):
         for w0, w1 in bins(p.W, p.V):
-            count = (h1 - h0) * (w1 - w0)  # of the tensor's type, which may round it
-            count = float(round_to(np.array([count], WIDE), p.T)[0]) if p.T in FLOATS else count
-            rows.append(p.X[:, h0:h1, w0:w1].sum((1, 2)) / count)
+            rows.append(p.X[:, h0:h1, w0:w1].sum((1, 2)) / ((h1 - h0) * (w1 - w0)))
     v = np.stack([r.v for r in rows], 1).reshape(p.N, p.P, p.V)
     e = np.stack([r.e for r in rows], 1).reshape(p.N, p.P, p.V) if p.X.is_float else None
     return {"Y": Val(p.X.t, v, e)}

@@ -407,7 +407,11 @@ class Val:
             v, e = self.v.astype(WIDE), self.e if self.is_float else None
             near = round_to(v, t)
             if e is not None:
+                # What overflows at one end of its bound and not at the other may be anything from here on.
+                low, high = round_to(v - e, t), round_to(v + e, t)
+                torn = (np.isinf(low) | np.isinf(high)) & (low != high) & np.isfinite(v)
                 e = np.where(e == 0, 0, e + epsilon(t) * np.abs(v) + least(t))
+                e = np.where(torn, WIDE(np.inf), e)
             return Val(widened(t), near, e)
         if not self.is_float:
             return Val(widened(t), wrap(self.v.astype(np.int64), t))
