@@ -39,7 +39,8 @@ bool has_index(const Statement& s, const std::string& name) {
 }
 
 /// What `read`, in the statement `reader`, is at the element that `s` writes; nothing where it is
-/// no read of the step before. `h[t-1,b,k] else h0[b,k]` is `h[t-1,b,j] else h0[b,j]` of `h[t,b,j]`.
+/// no read of the step before. `h[t-1,b,k] else h0[b,k]` is `h[t-1,b,j] else h0[b,j]` of
+/// `h[t,b,j]`.
 std::optional<Term> as_own(const Term& read, const Statement& reader, const Statement& s) {
   if (!read.guarded || read.index_count() != s.indices.size()) return std::nullopt;
   std::map<std::string, std::string> own;
@@ -117,8 +118,8 @@ class ChoiceWriter {
       s.value.span = span;
     }
     const Span span{s.value.span.begin, std::max(s.otherwise[0].span.end, condition.end)};
-    Term choice = call_term("select", {std::move(s.where[0]), std::move(s.value),
-                                       std::move(s.otherwise[0])});
+    Term choice =
+        call_term("select", {std::move(s.where[0]), std::move(s.value), std::move(s.otherwise[0])});
     choice.span = span;
     for (const Term& part : choice.args) choice.depth = std::max(choice.depth, part.depth + 1);
     s.value = std::move(choice);
@@ -144,12 +145,12 @@ class ChoiceWriter {
     const bool several = !found.empty();
     diagnostics_.error(
         s.where[0].span,
-        fmt::format("this condition is one of data, so `{}` has a value everywhere{}; say what "
-                    "stands elsewhere, `where ... else 0`",
-                    s.name,
-                    several ? fmt::format(": it may stay `{}` or `{}`", print(found[0]),
-                                          print(found[1]))
-                            : ""));
+        fmt::format(
+            "this condition is one of data, so `{}` has a value everywhere{}; say what "
+            "stands elsewhere, `where ... else 0`",
+            s.name,
+            several ? fmt::format(": it may stay `{}` or `{}`", print(found[0]), print(found[1]))
+                    : ""));
     return std::nullopt;
   }
 

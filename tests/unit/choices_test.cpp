@@ -29,8 +29,9 @@ std::string frozen(const std::string& statements) {
 }  // namespace
 
 TEST_CASE("choices: a condition of data is a choice") {
-  CHECK(body("op f(X: f32[N], m: bool[N]) -> (Y: f32[N]) { Y[i] = 2*X[i] where m[i] else -X[i] }") ==
-        "Y[i] = select(m[i],2*X[i],-X[i])");
+  CHECK(
+      body("op f(X: f32[N], m: bool[N]) -> (Y: f32[N]) { Y[i] = 2*X[i] where m[i] else -X[i] }") ==
+      "Y[i] = select(m[i],2*X[i],-X[i])");
   CHECK(body("op f(X: f32[N], n: i64) -> (Y: f32[N]) { Y[i] = X[i] where i < n else 0 }") ==
         "Y[i] = select(i < n,X[i],0)");
   // The `else` behind a read is the one of `where`, but for one in parentheses.
@@ -59,27 +60,34 @@ TEST_CASE("choices: a recurrence keeps its state") {
   CHECK(frozen("h[t,b] = 0.5*(h[t+1,b] else h0[b]) + X[t,b] where t < len[b]") ==
         "h[t,b] = select(t < len[b],0.5*(h[t + 1,b] else h0[b]) + X[t,b],h[t + 1,b] else h0[b])");
   // What is read of it elsewhere says it as well, in the indices of the statement.
-  CHECK(frozen("s: f32[t,b] = sum[k](h[t-1,k] else h0[k]); h[t,b] = s[t,b] + X[t,b] where t < len[b]") ==
-        "s: f32[t,b] = sum[k](h[t - 1,k] else h0[k]); "
-        "h[t,b] = select(t < len[b],s[t,b] + X[t,b],h[t - 1,b] else h0[b])");
+  CHECK(
+      frozen(
+          "s: f32[t,b] = sum[k](h[t-1,k] else h0[k]); h[t,b] = s[t,b] + X[t,b] where t < len[b]") ==
+      "s: f32[t,b] = sum[k](h[t - 1,k] else h0[k]); "
+      "h[t,b] = select(t < len[b],s[t,b] + X[t,b],h[t - 1,b] else h0[b])");
   // Two steps back is not where it was.
   CHECK(frozen("h[t,b] = (h[t-1,b] else h0[b]) + (h[t-2,b] else 1) where t < len[b] && X[t,b] > 0")
             .ends_with(",h[t - 1,b] else h0[b])"));
-  const auto op = Op::parse("op f(X: f32[L,B], len: i64[B]) -> (h: f32[L,B]) { "
-                            "h[t,b] = (h[t-1,b] else 0)*X[t,b] where t < len[b] }");
+  const auto op = Op::parse(
+      "op f(X: f32[L,B], len: i64[B]) -> (h: f32[L,B]) { "
+      "h[t,b] = (h[t-1,b] else 0)*X[t,b] where t < len[b] }");
   REQUIRE(op);
   CHECK(hone::ops::gradient(*op, {{"X"}, {}}));
 }
 
 TEST_CASE("choices: where nothing says what stands elsewhere, the text does") {
-  const auto told = [](const std::string& text) { return text.find("where ... else 0") != text.npos; };
+  const auto told = [](const std::string& text) {
+    return text.find("where ... else 0") != text.npos;
+  };
   CHECK(told(body("op f(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[i] where X[i] > 0 }")));
   CHECK(told(body("op f(X: f32[N]) -> (Y: f32[N]) { q[i] = X[i] where X[i] > 0; Y[i] = q[i] }")));
   // Its state of one step or of the other.
-  const std::string both = body("op f(X: f32[M,N]) -> (Y: f32[M,N]) { "
-                                "Y[i,j] = (Y[i-1,j] else 0) + (Y[i,j-1] else 1) where X[i,j] > 0 }");
+  const std::string both = body(
+      "op f(X: f32[M,N]) -> (Y: f32[M,N]) { "
+      "Y[i,j] = (Y[i-1,j] else 0) + (Y[i,j-1] else 1) where X[i,j] > 0 }");
   CHECK(both.find("`Y[i - 1,j] else 0` or `Y[i,j - 1] else 1`") != both.npos);
   // A first state in another index than one of the read.
-  CHECK(told(body("op f(X: f32[L,B], g: f32[B]) -> (h: f32[L,B]) { "
-                  "s: f32[t,b] = sum[k]((h[t-1,k] else g[b])); h[t,b] = s[t,b] where X[t,b] > 0 }")));
+  CHECK(
+      told(body("op f(X: f32[L,B], g: f32[B]) -> (h: f32[L,B]) { "
+                "s: f32[t,b] = sum[k]((h[t-1,k] else g[b])); h[t,b] = s[t,b] where X[t,b] > 0 }")));
 }
