@@ -85,7 +85,7 @@ Value Positions::load(int buffer, const ir::Expr& index, const ir::Expr* conditi
   const auto part = [&](int begin) {
     lanes_.count = half;
     lanes_.active = std::min(half, all.active - begin);
-    bindings_[all.loop] = {true, true, outer.base + Affine::of(begin)};
+    bindings_[all.loop] = {true, outer.lane, outer.at(begin)};
     return load(buffer, index, condition);
   };
   const Value low = part(0);
