@@ -30,6 +30,8 @@ Distance distance_of(const Stage& stage, const Expr& load) {
   return out;
 }
 
+bool is_number(const Expr& e) { return e->op == Op::kFloat || e->op == Op::kInt; }
+
 Reject rejected(const Stage& stage, const std::string& loop, std::string why) {
   Reject reject(std::move(why));
   reject.stage = stage.name;
@@ -115,9 +117,14 @@ int64_t goes_back(const Expr& index) {
 
 std::optional<CarriedState> carried_state(const Program& program, const Stage& stage) {
   const Buffer* buffer = program.buffer(stage.output);
-  if (!buffer || buffer->space != Space::kWarp || stage.reduce != Reduce::kNone) return {};
+  if (!buffer || buffer->role != Role::kTemp) return {};
+  const bool around = !stage.at.root() && !stage.store.root() && buffer->space != Space::kRoot;
+  return buffer->space == Space::kWarp || around ? youngest_read(program, stage) : std::nullopt;
+}
+
+std::optional<CarriedState> youngest_read(const Program& program, const Stage& stage) {
   const std::vector<CarriedRead> reads = carried_reads(stage);
-  if (reads.empty()) return {};
+  if (reads.empty() || stage.reduce != Reduce::kNone) return {};
   CarriedState out;
   for (size_t v = 0; v < stage.vars.size(); ++v) {
     const auto& step = reads[0].distance[v];
@@ -140,8 +147,9 @@ std::optional<CarriedState> carried_state(const Program& program, const Stage& s
       if (load->name != stage.output) return;
       const int64_t back = goes_back(load->args[out.dim]);
       if (back == 0) return;
-      fits = fits && load->guarded && load->args.back()->op == Op::kFloat &&
-             (!out.first || equal(out.first, load->args.back()));
+      // What another stage's indices say is not known where the first is stored.
+      const bool told = reader.name == stage.name || is_number(load->args.back());
+      fits = fits && load->guarded && told && (!out.first || equal(out.first, load->args.back()));
       if (load->guarded) out.first = load->args.back();
       if (reader.name != stage.name) out.kept = std::max(out.kept, back + 1);
     });

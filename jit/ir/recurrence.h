@@ -52,15 +52,17 @@ std::vector<std::string> independent_vars(const Stage& stage);
 /// its write. Where there are none: a read that is left over.
 std::optional<CarriedRead> put_in_order(Stage& stage);
 
-/// A recurrence in the registers of a warp. It keeps the last elements along one index and no
-/// others, from iteration to iteration of a loop.
+/// A recurrence in the registers of a warp, or kept at a loop around the one that computes it. It
+/// keeps the last elements along one index and no others, from iteration to iteration of a loop.
 struct CarriedState {
   size_t dim = 0;    ///< of the output
   std::string var;   ///< of the stage
-  Expr first;        ///< a number: what stands before the first
+  Expr first;        ///< what stands before the first: over the stage's vars, where `var` is 0
   int64_t kept = 1;  ///< elements along `dim`; the youngest is the first
 };
 std::optional<CarriedState> carried_state(const Program& program, const Stage& stage);
+/// The same of a stage wherever it is kept: what would do for all that is read of it.
+std::optional<CarriedState> youngest_read(const Program& program, const Stage& stage);
 /// How many elements along a carried dim a reader goes back: 1 of `c - 1`, 0 of `c` or another.
 int64_t goes_back(const Expr& index);
 

@@ -173,7 +173,7 @@ int64_t Accesses::count_back(const Instance& in, const Storage& s, const std::st
   const bool own = in.loops && in.stage().output == name && kept == 1;
   if (back < 0 || back >= kept + (own ? 1 : 0)) {
     reject("of " + name + " the youngest elements along dim " + std::to_string(s.carried) +
-           " are kept in=warp, and " + print(at.expr()) + " is not known to be among them");
+           " are kept, and " + print(at.expr()) + " is not known to be among them");
   }
   at = own ? 0 : back;
   return back;

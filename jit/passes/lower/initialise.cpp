@@ -72,8 +72,15 @@ void Lowering::before_first(size_t stage, std::vector<Span> window, Block& out) 
   initialise(first, 0, out);
 }
 
+/// Where the loop begins whose variable, or only value, that is.
+std::optional<Poly> Lowering::begin_of(const Poly& value) const {
+  if (value.is_constant()) return value;
+  const auto found = begins_.find(value.terms()[0].factors[0]->id);
+  return found == begins_.end() ? std::nullopt : std::optional(found->second);
+}
+
 /// Before the next element along a carried dim is computed: what was the youngest is the one before
-/// it. Elements come one by one, from the first on, in the iterations of the loop.
+/// it. Elements come one by one, from the first on, in the iterations of the loop or of its pieces.
 void Lowering::keep_earlier(Instance& in, const std::string& loop_name, size_t stage,
                             const std::vector<Span>& window, Block& out) {
   const Stage& s = program_.stages[stage];
@@ -83,25 +90,30 @@ void Lowering::keep_earlier(Instance& in, const std::string& loop_name, size_t s
     reject("stage " + s.name + " is read at the element before the one that it computes; compute " +
            "it at a loop of its readers, and keep it at a loop around that");
   }
+  // Iterations of the loops inside the one where it is kept come one after the other.
   const auto& order = in.loops->order;
-  bool follows = in.stage().at == s.store;
-  for (size_t i = 0; i < order.size() && follows; ++i) {
+  const bool around = s.store.stage == in.stage().name;
+  size_t from = 0;
+  while (around && in.stage().loops[from++].name != s.store.loop) {
+  }
+  bool once = around || in.stage().at == s.store, follows = false;
+  for (size_t i = from; i < order.size() && once; ++i) {
     const Loop& l = in.stage().loops[i];
     const auto& value = in.value[static_cast<size_t>(order[i])];
     if (l.name == loop_name) {
-      const bool from_first = value->is_constant()
-                                  ? *value == Poly()
-                                  : from_zero_.contains(value->terms()[0].factors[0]->id);
+      const auto begin = begin_of(*value), youngest = kept_storage(s.output).youngest;
+      const bool goes_on =
+          begin && (*begin == Poly() || (youngest && *begin == *youngest + Poly(1)));
       follows = window[carried.dim].lo == *value && window[carried.dim].extent == Poly(1) &&
-                l.mark == Mark::kSerial && from_first;
+                l.mark == Mark::kSerial && goes_on;
       break;
     }
-    follows = value && value->is_constant();
+    once = value && value->is_constant();
   }
   if (!follows) {
     reject("stage " + s.name + " goes on from one element of " + carried.var + " to the next; " +
            "compute it at a serial loop over all of them from the first on, " +
-           "the outermost of its stage, and keep it where that is computed");
+           "the outermost of its stage, and keep it where that is computed or at the loop around");
   }
   kept_storage(s.output).youngest = window[carried.dim].lo;
   if (carried.kept == 1) return;

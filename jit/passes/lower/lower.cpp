@@ -228,7 +228,7 @@ void Lowering::walk_loop(Instance& in, size_t depth, const Loop& l, bool init, B
       const int id = new_loop(in.stage().name + "/" + l.name, p.begin, p.end);
       values_.place(in, node, Poly::atom(make_var(nest_.loops[static_cast<size_t>(id)], id)), p);
       Block within;
-      if (p.begin == Poly()) from_zero_.insert(id);
+      begins_[id] = p.begin;
       if (is_thread(l.mark)) threads_.open(in, l, id, p);
       inside(within);
       if (is_thread(l.mark)) threads_.close();
@@ -440,11 +440,10 @@ void Lowering::leaf(Instance& in, bool init, Block& out) {
   Block body;
   if (init && carried) {
     const Expr youngest = accesses_.offset(to, indices);
-    Expr value = carried->first;
-    if (in.keeps_earlier) {
-      value = make_nest_load(nest_.buffers[static_cast<size_t>(to.buffer)], to.buffer, youngest);
-      indices[carried->dim] = 1;
-    }
+    if (in.keeps_earlier) indices[carried->dim] = 1;
+    Expr value = in.keeps_earlier ? make_nest_load(nest_.buffers[static_cast<size_t>(to.buffer)],
+                                                   to.buffer, youngest)
+                                  : accesses_.translate(in, carried->first);
     body = {make_store(to.buffer, accesses_.offset(to, indices), std::move(value))};
   } else if (init) {
     body = {make_store(to.buffer, accesses_.offset(to, indices), identity(s.reduce, s.accumulate))};

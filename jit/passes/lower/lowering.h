@@ -3,7 +3,8 @@
 
 #include <cstddef>
 #include <functional>
-#include <set>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,7 @@ class Lowering final : private LoweringPart {
   void before_first(size_t stage, std::vector<Span> window, Block& out);
   void keep_earlier(Instance& in, const std::string& loop, size_t stage,
                     const std::vector<Span>& window, Block& out);
+  std::optional<ir::Poly> begin_of(const ir::Poly& value) const;
   Storage& kept_storage(const std::string& buffer);
   void after_loop(int loop, const ir::Poly& end);
   void attached(Instance& in, const std::string& loop, Block& out);
@@ -60,7 +62,7 @@ class Lowering final : private LoweringPart {
   ir::Expr keep_scattered(Instance& in, ir::Expr when, int& assumed);
   bool define(Instance& in, const std::vector<ir::Poly>& indices, ir::Expr& when, Block& out);
 
-  std::set<int> from_zero_;  ///< loops of the nest that begin at 0
+  std::map<int, ir::Poly> begins_;  ///< where loops of the nest begin
   ThreadLoops threads_{context_};
   Overhangs overhangs_{context_};
   Accesses accesses_{context_, values_, overhangs_};

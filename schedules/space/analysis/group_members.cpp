@@ -31,7 +31,8 @@ bool keeps_order(const Plan& plan, const std::string& stage) {
   const ir::Stage& s = plan.stage(stage);
   const ir::Groups groups(p);
   const ir::Group* group = groups.of(p.stages.index_of(s));
-  return group ? p.stages[group->leader()].name == stage : ir::is_recurrence(s);
+  if (group) return p.stages[group->leader()].name == stage;
+  return ir::is_recurrence(s) && !ir::carried_state(p, s);
 }
 
 bool in_steps(const Plan& plan, const std::string& stage) {

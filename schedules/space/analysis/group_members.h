@@ -22,6 +22,7 @@ struct GroupMembers {
 /// The group that `stage` leads.
 GroupMembers led_by(const Plan& plan, const std::string& stage);
 /// Whether the stage's own loops keep an order: it leads a group, or reads itself and is in none.
+/// Of a state kept around the loop that computes it, that loop keeps the order.
 bool keeps_order(const Plan& plan, const std::string& stage);
 /// Whether the stage is one of a group.
 bool in_steps(const Plan& plan, const std::string& stage);

@@ -14,10 +14,10 @@ namespace hone::schedules {
 namespace {
 
 /// The variable of stage `s` that follows `var` of `root` through every reader, or "".
-/// What later stages read besides may be kept for them.
+/// What later stages read besides may be kept for them. `recurs`: it may read itself.
 std::string followed(const Plan& plan, const ir::Stage& s, const std::string& root,
                      const std::string& var, const std::map<std::string, std::string>& known,
-                     Kept kept) {
+                     Kept kept, bool recurs) {
   std::string own;
   const auto& stages = plan.program().stages;
   bool later = false;
@@ -26,6 +26,7 @@ std::string followed(const Plan& plan, const ir::Stage& s, const std::string& ro
     if (later && kept == Kept::kToo) break;
     later = later || reader.name == root;
     if (!reads(reader, s.output)) continue;
+    if (recurs && reader.name == s.name) continue;
     std::string theirs;
     if (reader.name == root) {
       theirs = var;
@@ -49,7 +50,8 @@ bool laid_anew(const ir::Program& program, const ir::Stage& s) {
 }  // namespace
 
 std::map<std::string, std::string> row_followers(const Plan& plan, const std::string& root,
-                                                 const std::string& var, Kept kept) {
+                                                 const std::string& var, Kept kept,
+                                                 bool recurrences) {
   std::map<std::string, std::string> known;
   const auto& stages = plan.program().stages;
   const auto read_here = [&](const std::string& tensor) {
@@ -66,7 +68,7 @@ std::map<std::string, std::string> row_followers(const Plan& plan, const std::st
     if (best_at_bind(plan, s)) continue;
     // What is laid out anew is made as a whole.
     if (laid_anew(plan.program(), s)) continue;
-    const std::string own = followed(plan, s, root, var, known, kept);
+    const std::string own = followed(plan, s, root, var, known, kept, recurrences);
     if (!own.empty()) known[s.name] = own;
   }
   return known;

@@ -25,8 +25,10 @@ RowMembers row_members(const Plan& plan, const ir::Stage& root, std::vector<std:
                        Kept kept);
 
 /// The producers that follow one variable of a stage, each with its own variable for it.
+/// `recurrences`: also those that read themselves.
 std::map<std::string, std::string> row_followers(const Plan& plan, const std::string& root,
-                                                 const std::string& var, Kept kept);
+                                                 const std::string& var, Kept kept,
+                                                 bool recurrences = false);
 
 /// Computes the members in a loop of `root`. What others read besides is kept for them.
 bool compute_members(Plan& plan, const RowMembers& members, const ir::Place& loop);

@@ -33,6 +33,7 @@ extern const Rule kCollapse;
 extern const Rule kCopies;
 extern const Rule kGroup;
 extern const Rule kRelayout;
+extern const Rule kCarried;
 extern const Rule kRunning;
 extern const Rule kColumns;
 extern const Rule kRows;

@@ -10,10 +10,12 @@
 namespace hone::schedules {
 namespace {
 
+/// Whether a stage is computed or kept at the loop.
 bool hosts_stages_at(const Plan& plan, const std::string& name, const std::string& loop) {
+  const ir::Place here{name, loop};
   const auto& stages = plan.program().stages;
   return std::any_of(stages.begin(), stages.end(), [&](const ir::Stage& other) {
-    return other.at.stage == name && other.at.loop == loop;
+    return other.at == here || other.store == here;
   });
 }
 
