@@ -39,12 +39,13 @@ class Columns {
     if (root_.reduce != ir::Reduce::kNone) return plan_.declines("the stage reduces");
     find_members();
     if (members_.empty()) return plan_.declines("no stage that it needs follows an index of it");
-    if (skipped_.empty()) return plan_.declines("what it needs follows its outermost index");
+    if (!skips()) return plan_.declines("what it needs follows its outermost index");
     for (const auto& [member, vars] : members_) {
       if (reads_again(member, vars)) {
         return plan_.declines("stage " + member + " reads a tensor again that tiles would share");
       }
     }
+    if (none_reduces()) return plan_.declines("what it needs is written once, and reduces nothing");
     if (!shares_large()) return plan_.declines("it reads no large tensor that they pass through");
     if (!choose_block()) return false;
     return place();
@@ -52,28 +53,24 @@ class Columns {
 
  private:
   /// The variables of the root that one set of producers follows, those of far apart elements
-  /// first. With them the ones among or outside of them that it does not follow.
+  /// first.
   void find_members() {
-    std::vector<std::string> vars;
     for (const ir::IndexVar& v : root_.vars) {
-      if (facts_.extent(v.name) > 1) vars.push_back(v.name);
+      if (facts_.extent(v.name) > 1) vars_.push_back(v.name);
     }
-    std::stable_sort(vars.begin(), vars.end(), [&](const std::string& a, const std::string& b) {
+    std::stable_sort(vars_.begin(), vars_.end(), [&](const std::string& a, const std::string& b) {
       return std::abs(facts_.store.stride(a)) > std::abs(facts_.store.stride(b));
     });
-    std::vector<std::string> others;
-    for (const std::string& v : vars) {
+    for (const std::string& v : vars_) {
       const auto following = row_followers(plan_, root_.name, v, may_keep(plan_, root_));
-      const bool all = !following.empty() && (members_.empty() || same_stages(following));
-      if (!all) {
-        others.push_back(v);
-        continue;
-      }
+      if (following.empty() || (!members_.empty() && !same_stages(following))) continue;
       for (const auto& [stage, own] : following) members_[stage].push_back(own);
       fixed_.push_back(v);
-      skipped_ = others;
     }
   }
+
+  /// True where a variable among or outside of the fixed ones is none of them.
+  bool skips() const { return !fixed_.empty() && vars_[fixed_.size() - 1] != fixed_.back(); }
 
   bool same_stages(const std::map<std::string, std::string>& following) const {
     return following.size() == members_.size() &&
@@ -88,6 +85,12 @@ class Columns {
       const bool again = std::any_of(vars.begin(), vars.end(),
                                      [&](const std::string& v) { return a.stride(v) == 0; });
       return again && facts.points(a.strides) >= kSharedByTiles;
+    });
+  }
+
+  bool none_reduces() const {
+    return std::all_of(members_.begin(), members_.end(), [&](const auto& member) {
+      return plan_.stage(member.first).reduce == ir::Reduce::kNone;
     });
   }
 
@@ -138,6 +141,14 @@ class Columns {
     return sum;
   }
 
+  /// The same with all values of the last fixed variable.
+  int64_t bytes_of_row() {
+    blocked_ = fixed_.back();
+    const int64_t bytes = bytes_of(facts_.extent(blocked_));
+    blocked_.clear();
+    return bytes;
+  }
+
   /// Of neighbours in memory a block is taken, the longest for which a near cache holds all.
   bool choose_block() {
     const int64_t nearest =
@@ -152,11 +163,17 @@ class Columns {
       if (row <= nearest || (far && row <= second)) return true;
       return plan_.declines("an iteration reads more than a near cache holds");
     }
+    if (bytes_of_row() <= nearest) {
+      fixed_.pop_back();
+      for (auto& [member, vars] : members_) vars.pop_back();
+      return skips() || plan_.declines("the nearest cache holds a row of all that it needs");
+    }
+    const bool far_rows = bytes_of_row() > kFarFromSecond * plan_.machine().l2;
     blocked_ = fixed_.back();
     const int64_t extent = facts_.extent(blocked_);
-    const int64_t least = kVectorsOfBlock * plan_.lanes(widest_type(plan_.program(), root_));
+    const int64_t least = kVectorsOfBlock * plan_.lanes(plan_.program().buffer(root_.output)->type);
     for (const int64_t room : {nearest, second}) {
-      if (bytes_of(least) > room || (room == second && !far)) continue;
+      if (bytes_of(least) > room || (room == second && !far_rows)) continue;
       block_ = least;
       while (2 * block_ < extent && bytes_of(2 * block_) <= room) block_ *= 2;
       if (block_ < extent) return true;
@@ -193,7 +210,7 @@ class Columns {
   const ir::Stage root_;
   const StageFacts facts_;
   RowMembers members_{};
-  std::vector<std::string> fixed_{}, skipped_{};
+  std::vector<std::string> vars_{}, fixed_{};  ///< all of several values, and the followed ones
   std::string blocked_{};  ///< the last of the fixed ones, along which elements are neighbours
   int64_t block_ = 1;
 };

@@ -196,12 +196,23 @@ bool rows_outside(Plan& plan, const std::string& name, const std::vector<std::st
   return order_loops(plan, name, order);
 }
 
+/// What is kept is made in the rows where these come from far: of a tensor in the nearest cache
+/// several rows overlap better apart.
+Kept worth_keeping(const Plan& plan, const ir::Stage& root) {
+  const StageFacts facts = plan.facts(root.name);
+  const bool far = std::any_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
+    const int64_t size = size_of(plan.program().buffer(a.buffer)->type);
+    return saturating_product(facts.points(a.strides), size) > plan.machine().l1d;
+  });
+  return far ? may_keep(plan, root) : Kept::kNot;
+}
+
 bool apply_rows(Plan& plan, const std::string& name) {
   const ir::Stage root = plan.stage(name);
   if (!root.at.root()) return plan.declines("the stage is computed inside another");
   if (root.vars.empty()) return plan.declines("the stage has one result");
   std::vector<std::string> prefix;
-  RowMembers members = row_members(plan, root, prefix, may_keep(plan, root));
+  RowMembers members = row_members(plan, root, prefix, worth_keeping(plan, root));
   if (members.empty()) {
     return plan.declines("no stage that it needs follows its outermost index " +
                          root.vars.front().name);
