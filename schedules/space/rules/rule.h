@@ -51,6 +51,7 @@ extern const Rule kElementwise;
 extern const Rule kVectors;
 extern const Rule kParallel;
 extern const Rule kPartition;
+extern const Rule kNear;
 extern const Rule kPrefetch;
 extern const Rule kStream;
 }  // namespace cpu

@@ -13,8 +13,8 @@ constexpr const Rule* kShaping[] = {
 constexpr const Rule* kStages[] = {&cpu::kRecurrence, &cpu::kScatter,   &cpu::kTile,
                                    &cpu::kLanes,      &cpu::kTranspose, &cpu::kTransposeParts,
                                    &cpu::kShortRows,  &cpu::kStencil,   &cpu::kElementwise};
-constexpr const Rule* kFinishing[] = {&cpu::kParallel, &cpu::kPartition, &cpu::kPrefetch,
-                                      &cpu::kStream};
+constexpr const Rule* kFinishing[] = {&cpu::kParallel, &cpu::kPartition, &cpu::kNear,
+                                      &cpu::kPrefetch, &cpu::kStream};
 
 }  // namespace
 
