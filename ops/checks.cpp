@@ -48,7 +48,7 @@ std::vector<ir::IndexVar> Checks::check_vars(const Expr& e, const std::vector<In
 
 /// Adds a check of `source`, an expression that reads data; false with an error where it cannot be
 /// checked before the stages run.
-bool Checks::add_check(ir::Check check, const Expr& source, Span span, bool written) {
+bool Checks::add_check(ir::Check check, const Expr& source, Span span, Of of) {
   const Expr load = first_load(source);
   bool input = true;
   ir::visit(source, [&](const Expr& e) {
@@ -60,7 +60,10 @@ bool Checks::add_check(ir::Check check, const Expr& source, Span span, bool writ
     c_.error(span,
              "an index or range that is read from data is checked before anything runs, so it must "
              "come from inputs; {}",
-             written ? "leave out what is outside with `else skip`" : "guard the read with `else`");
+             of == Of::kRead      ? "guard the read with `else`"
+             : of == Of::kScatter ? "leave out what is outside with `else skip`"
+                                  : "go over all and choose terms, "
+                                    "`sum[j](select(first[i] <= j && j < last[i], v, 0))`");
     return false;
   }
   const ir::Buffer& b = c_.buffer_of(load->name);
@@ -87,7 +90,7 @@ void Checks::check_data_index(const Draft& draft, const Access& access, size_t d
   check.lo = ir::make_int(0);
   check.hi = b.shape[dim] - ir::make_int(1);
   if (!c_.binding.checking && holds_by_type(check, c_.binding.ranged)) return;
-  add_check(std::move(check), index, access.span, access.written);
+  add_check(std::move(check), index, access.span, access.written ? Of::kScatter : Of::kRead);
 }
 
 }  // namespace hone::ops

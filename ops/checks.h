@@ -13,9 +13,9 @@ class Checks {
   explicit Checks(LoweringContext& c) : c_(c) {}
 
   /// Adds a check of `source`, an expression that reads data. False, with an error, where it
-  /// cannot be checked before the stages run.
-  /// `written`: it is a position of a scatter.
-  bool add_check(ir::Check check, const ir::Expr& source, Span span, bool written = false);
+  /// cannot be checked before the stages run. `of` is what reads them.
+  enum class Of : uint8_t { kRead, kScatter, kRange };
+  bool add_check(ir::Check check, const ir::Expr& source, Span span, Of of);
   /// Adds the check of index `dim` of an access of `draft`, which is read from data.
   void check_data_index(const Draft& draft, const Access& access, size_t dim);
   /// The indices of `scope` that `e` mentions, with those that their ranges mention.

@@ -112,13 +112,15 @@ void Ranges::bound_from_data(const Range& r, const std::vector<Found>& found, In
   start.value = index.lo;
   start.lo = ir::make_int(0);
   start.hi = reads_data(index.hi) ? index.end : index.hi;
-  if (reads_data(index.lo) && !checks_.add_check(start, index.lo, r.span)) return;
+  if (reads_data(index.lo) && !checks_.add_check(start, index.lo, r.span, Checks::Of::kRange))
+    return;
   ir::Check finish;
   finish.vars = checks_.check_vars(index.hi + index.lo, c_.scope);
   finish.value = index.hi;
   finish.lo = index.lo;
   finish.hi = index.end;
-  if (reads_data(index.hi) && !checks_.add_check(finish, index.hi, r.span)) return;
+  if (reads_data(index.hi) && !checks_.add_check(finish, index.hi, r.span, Checks::Of::kRange))
+    return;
   Prover prover(c_.binding.ranged);
   for (const Index& outer : c_.scope) prover.add_variable(interval_of(outer));
   const bool low = reads_data(index.lo) || prover.non_negative(index.lo) == Proof::kYes;
