@@ -262,14 +262,18 @@ Reg CodeWriter::load(RegClass cls, int width, Opcode op, const Operand& address,
   std::copy(sources.begin(), sources.end(), inst.operands.begin() + 1);
   append(list_at(level), inst);
   const int32_t entry = enter(key, hash, reg, level);
-  if (buffer >= 0) values_.loaded(entry, buffer);
+  // Where a gather's lanes lie is not known, nor what part of memory other forms take.
+  const bool plain = count == 1 && address.width == 0;
+  const Extent from = plain ? values_.extent_of(address, width) : Extent();
+  if (buffer >= 0) values_.loaded(entry, buffer, from);
   return reg;
 }
 
-void CodeWriter::remember(Reg value, int width, Opcode op, const Operand& address, int buffer) {
+void CodeWriter::remember(Reg value, int width, Opcode op, const Operand& address, int buffer,
+                          int bytes) {
   const ValueKey key = values_.key_of(op, width, {address}, {}, false, {});
   const int32_t entry = enter(key, key.hash(), value, depth());
-  values_.loaded(entry, buffer);
+  values_.loaded(entry, buffer, values_.extent_of(address, bytes));
 }
 
 Reg CodeWriter::known_load(int width, Opcode op, const Operand& address) const {
@@ -351,7 +355,13 @@ int32_t CodeWriter::pool(const void* bytes, int size) {
   return static_cast<int32_t>(at);
 }
 
-void CodeWriter::clobber(int buffer) { values_.forget_loads(written_by_store(buffer)); }
+void CodeWriter::clobber(int buffer, const Operand& address, int bytes) {
+  const uint64_t written = written_by_store(buffer);
+  const Extent stored = values_.extent_of(address, bytes);
+  if (stored.bytes == 0 || buffer >= ValueTable::kOwnBits) return values_.forget_loads(written);
+  values_.forget_loads(written & ~buffer_bit(buffer));
+  values_.forget_loads_at(buffer, stored);
+}
 
 bool CodeWriter::retarget(Reg from, Reg to) {
   const int32_t tail = top().body.tail;

@@ -113,8 +113,8 @@ class CodeWriter {
   /// before a loop that may not run. `before` and `after` are sources around the address.
   Reg load(RegClass cls, int width, Opcode op, const Operand& address, int buffer, Reg mask = {},
            const Operand& before = {}, const Operand& after = {});
-  /// Tells that loading so would give what is in `value`: it was just stored there.
-  void remember(Reg value, int width, Opcode op, const Operand& address, int buffer);
+  /// Tells that loading so would give what is in `value`: it was just stored there, as `bytes`.
+  void remember(Reg value, int width, Opcode op, const Operand& address, int buffer, int bytes);
   /// The register that is known to hold this load's result, or an invalid one.
   Reg known_load(int width, Opcode op, const Operand& address) const;
   /// A pool constant loaded by `op`: whole, or one element repeated.
@@ -122,8 +122,9 @@ class CodeWriter {
   /// Byte offset of a constant in the pool, shared between equal ones.
   int32_t pool(const void* bytes, int size);
 
-  /// Forgets what was loaded from `buffer` and from buffers that share memory with it.
-  void clobber(int buffer);
+  /// Forgets what was loaded from `buffer` and from buffers that share memory with it. Of a store
+  /// to `bytes` at an address, what was loaded from elsewhere in `buffer` stays known.
+  void clobber(int buffer, const Operand& address = {}, int bytes = 0);
   /// Per buffer the bits of those that share memory with it, itself included; scratch is used
   /// again where buffers are not live together. Empty: no two share.
   std::vector<uint64_t> sharing;

@@ -77,17 +77,43 @@ void ValueTable::grow() {
   }
 }
 
-void ValueTable::loaded(int32_t entry, int buffer) {
+bool Extent::apart_from(const Extent& other) const {
+  if (bytes == 0 || other.bytes == 0 || base != other.base || index != other.index) return false;
+  return begin + bytes <= other.begin || other.begin + other.bytes <= begin;
+}
+
+Extent ValueTable::extent_of(const Operand& address, int64_t bytes) const {
+  const Mem& m = address.mem;
+  if (address.kind != Operand::kMem || m.pool >= 0 || m.slot >= 0 || !m.base.valid()) return {};
+  const auto number = [&](Reg r) {
+    return static_cast<uint64_t>(static_cast<uint32_t>(numbers_[r.id]));
+  };
+  const uint64_t index = m.index.valid() ? number(m.index) << 8 | m.scale : 0;
+  return {number(m.base), index, m.disp, bytes};
+}
+
+void ValueTable::loaded(int32_t entry, int buffer, const Extent& from) {
   if (loads_.size() <= static_cast<size_t>(buffer)) loads_.resize(buffer + 1);
-  loads_[buffer].push_back(entry);
+  loads_[buffer].push_back({entry, from});
 }
 
 void ValueTable::forget_loads(uint64_t buffers) {
   for (size_t b = 0; b < loads_.size(); ++b) {
     if (!(buffers & buffer_bit(static_cast<int>(b)))) continue;
-    for (int32_t e : loads_[b]) entries_[e].number = -1;
+    for (const Load& load : loads_[b]) entries_[load.entry].number = -1;
     loads_[b].clear();
   }
+}
+
+void ValueTable::forget_loads_at(int buffer, const Extent& stored) {
+  if (loads_.size() <= static_cast<size_t>(buffer)) return;
+  std::erase_if(loads_[buffer], [&](const Load& load) {
+    Entry& entry = entries_[load.entry];
+    const bool known = entry.number >= 0 && numbers_[entry.reg.id] == entry.number;
+    if (known && load.from.apart_from(stored)) return false;
+    entry.number = -1;
+    return true;
+  });
 }
 
 }  // namespace hone::jit

@@ -18,6 +18,15 @@ struct ValueKey {
   uint64_t hash() const;
 };
 
+/// Bytes in memory, from a base and an index by their value numbers.
+struct Extent {
+  uint64_t base = 0, index = 0;
+  int64_t begin = 0, bytes = 0;  ///< no bytes: not known where
+
+  /// Whether both are known to have no byte in common.
+  bool apart_from(const Extent& other) const;
+};
+
 /// Value numbering: the value number of each register, and a table from instructions to the
 /// registers with their results.
 class ValueTable {
@@ -40,12 +49,19 @@ class ValueTable {
   Reg register_of(int32_t entry) const { return entries_[entry].reg; }
   void forget(int32_t entry) { entries_[entry].number = -1; }
 
+  /// The bytes at an address; as long as nothing else is known of them, none.
+  Extent extent_of(const Operand& address, int64_t bytes) const;
   /// Tells that the entry was loaded from `buffer`.
-  void loaded(int32_t entry, int buffer);
+  void loaded(int32_t entry, int buffer, const Extent& from);
   /// Forgets what was loaded from buffers of these bits, see buffer_bit.
   void forget_loads(uint64_t buffers);
-  /// The bit of a buffer; buffers past 62 share one.
-  static uint64_t buffer_bit(int buffer) { return uint64_t{1} << (buffer < 63 ? buffer : 63); }
+  /// Forgets what was loaded from `buffer`, unless it lies apart from what is stored.
+  void forget_loads_at(int buffer, const Extent& stored);
+  /// The bit of a buffer; the last one is shared by all that have none of their own.
+  static uint64_t buffer_bit(int buffer) {
+    return uint64_t{1} << (buffer < kOwnBits ? buffer : kOwnBits);
+  }
+  static constexpr int kOwnBits = 63;  ///< Fixed by: the bits of a word, less the shared one.
   /// Buffers that something was loaded from lie below.
   size_t loaded_buffers() const { return loads_.size(); }
 
@@ -62,7 +78,11 @@ class ValueTable {
   int32_t last_number_ = 0;
   std::vector<Entry> entries_;
   std::vector<int32_t> buckets_;
-  std::vector<std::vector<int32_t>> loads_;  ///< entries by buffer
+  struct Load {
+    int32_t entry = -1;
+    Extent from;
+  };
+  std::vector<std::vector<Load>> loads_;  ///< by buffer
 };
 
 }  // namespace hone::jit
