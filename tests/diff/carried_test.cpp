@@ -75,7 +75,8 @@ TEST_CASE("diff: the last elements of a state are kept around the loop of its st
           if (!can_run(*back_end)) continue;
           const std::string problem = op(state, "X[t,c] - 2*s[t,c]", sizes);
           const std::string steps = kChains + "compute s at Y/t store Y/c.o" + more;
-          for (const int64_t length : open ? std::vector<int64_t>{0, 1, 6} : std::vector<int64_t>{}) {
+          for (const int64_t length :
+               open ? std::vector<int64_t>{0, 1, 6} : std::vector<int64_t>{}) {
             CHECK(outcome(problem, steps, *back_end, {length}) == "");
           }
           if (!open) CHECK(outcome(problem, steps, *back_end) == "");
@@ -131,7 +132,8 @@ TEST_CASE("diff: of a long history the last elements alone are kept by default")
   const auto kept_around = [](const std::string& problem, const std::vector<int64_t>& dims = {}) {
     const std::string steps = untuned(problem);
     for (const BackEnd* back_end : kBackEnds) {
-      if (can_run(*back_end)) CHECK_MESSAGE(outcome(problem, steps, *back_end, dims) == "", problem);
+      if (can_run(*back_end))
+        CHECK_MESSAGE(outcome(problem, steps, *back_end, dims) == "", problem);
     }
     return is_kept_around(steps);
   };
@@ -151,8 +153,10 @@ TEST_CASE("diff: of a long history the last elements alone are kept by default")
       "v: f32[t,c] = X[t,c]*X[t,c] + a*(v[t-1,c] else 1); Y[t,c] = v[t,c] - m[t,c]*m[t,c] } ";
   CHECK(kept_around(two + "L=301 C=133"));
   // Whose chains run along memory, and whose last reader reads other elements.
-  CHECK_FALSE(kept_around("op f(X: f32[M,N]) -> (Y: f32[M,N]) { s: f32[i,j] = "
-                          "X[i,j]*0.5 + 0.5*(s[i,j-1] else 0); Y[i,j] = s[i,j]*X[i,j] } M=70 N=700"));
-  CHECK_FALSE(kept_around("op f(X: f32[L,C]) -> (Y: f32[L,C]) { s: f32[t,c] = "
-                          "X[t,c] + 0.5*(s[t-1,c] else 0); Y[t,c] = s[t,c] - s[0,c] } L=301 C=133"));
+  CHECK_FALSE(
+      kept_around("op f(X: f32[M,N]) -> (Y: f32[M,N]) { s: f32[i,j] = "
+                  "X[i,j]*0.5 + 0.5*(s[i,j-1] else 0); Y[i,j] = s[i,j]*X[i,j] } M=70 N=700"));
+  CHECK_FALSE(
+      kept_around("op f(X: f32[L,C]) -> (Y: f32[L,C]) { s: f32[t,c] = "
+                  "X[t,c] + 0.5*(s[t-1,c] else 0); Y[t,c] = s[t,c] - s[0,c] } L=301 C=133"));
 }

@@ -113,3 +113,47 @@ TEST_CASE("diff: a recurrence in scratch has its chains from their beginning, or
     }
   }
 }
+
+TEST_CASE("diff: several steps at once go on from what the steps before left") {
+  const std::vector<std::string> values = {
+      "X[i,j] - 0.5*(Y[i-1,j] else 0) + 0.25*(Y[i-2,j] else 1)",
+      "X[i,j] + 0.5*(Y[i-1,j+1] else 0) - 0.25*(Y[i-1,j-1] else 1)",
+      "max(X[i,j], 0.5*(Y[i-1,j+3] else d[j])) - 0.5*(Y[i-1,j] else 0)",
+      "min(Y[i-2,j-1] else 3, X[i,j]) + 0.5*(Y[i-1,j-2] else 0)",
+  };
+  const std::vector<std::string> schedules = {
+      "split i 4 -> i.o i.i tail=peel; unroll i.i; vectorize j",
+      "split i 8 -> i.o i.i; unroll i.i; unroll j",
+      "split i 2 -> i.o i.i tail=peel; unroll i.i; split j 8 -> j.o j.i; vectorize j.i",
+  };
+  for (const std::string type : {"f32", "f64"}) {
+    for (const std::string& value : values) {
+      for (const std::string sizes : {"M=13 N=5", "M=9 N=19", "M=10 N=40", "M=3 N=64"}) {
+        for (const std::string& steps : schedules) {
+          for (const BackEnd* back_end : kBackEnds) {
+            if (!can_run(*back_end)) continue;
+            const std::string problem = op(type, value, sizes);
+            CHECK_MESSAGE(outcome(problem, steps, *back_end) == "", problem);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("diff: chains that leave registers idle take several steps by default") {
+  const auto unrolled = [](const std::string& problem) {
+    const std::string steps = untuned(problem, "avx2").schedule.text();
+    for (const BackEnd* back_end : kBackEnds) {
+      if (can_run(*back_end)) CHECK_MESSAGE(outcome(problem, steps, *back_end) == "", problem);
+    }
+    return steps.find("unroll Y/i.i") != std::string::npos;
+  };
+  const std::string filter = "X[i,j] - 0.5*(Y[i-1,j] else 0) + 0.25*(Y[i-2,j] else 1)";
+  CHECK(unrolled(op("f32", filter, "M=100 N=1")));
+  CHECK(unrolled(op("f32", filter, "M=41 N=8")));
+  CHECK(unrolled(op("f32", filter, "M=33 N=27")));
+  CHECK(unrolled(op("f32", filter, "M=40 N=3 Y@N,M")));
+  CHECK_FALSE(unrolled(op("f32", filter, "M=3 N=8")));
+  CHECK_FALSE(unrolled(op("f32", filter, "M=20 N=3000")));
+}
