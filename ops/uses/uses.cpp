@@ -71,7 +71,9 @@ class UseWriter {
     if (op) return op;
     const std::vector<std::string_view> stock = stock_names();
     const std::vector<std::string> names(stock.begin(), stock.end());
-    const std::string near = ir::did_you_mean(s.value.name, names);
+    // Of a letter or two nearly any name is an edit away.
+    const bool tells = s.value.name.size() > 2;
+    const std::string near = tells ? ir::did_you_mean(s.value.name, names) : "";
     const bool function = !advice_on_function(s.value.name).empty() || is_reduction(s.value.name) ||
                           dtype_named(s.value.name) ||
                           !ir::did_you_mean(s.value.name, function_words()).empty();

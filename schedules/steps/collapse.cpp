@@ -196,6 +196,9 @@ class Collapse {
       }
     }
     if (ir::mentions_var(indices[outer], v.inner)) return "both move along one dim of " + tensor;
+    if (tensor == s.output && !is_var(indices[outer], v.outer)) {
+      return s.name + " goes on from itself along one of the two";
+    }
     const DimPair dims{*find_buffer(p_, tensor), outer, inner};
     std::string wrong = runs_on(s, v, dims);
     if (wrong.empty() && dims_.insert(dims).second) open.push_back(dims);
