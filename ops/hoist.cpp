@@ -25,6 +25,9 @@ constexpr double kGather = 8;
 /// What a part of a value has to take, and how often it would be repeated, to be kept in memory.
 /// Tuned on: Zen 5 (AVX-512); normalisation over a middle axis.
 constexpr double kHeavy = 5, kRepeats = 4;
+/// The same of one value for all, which loops compute once in a register.
+/// Tuned on: Zen 4 (AVX-512).
+constexpr double kHeavyForAll = 8;
 /// The same in a reduction, whose tiles repeat less than its indices say.
 /// Tuned on: Zen 4 (AVX-512).
 constexpr double kHeavyTerm = 16, kRepeatedTerm = 16;
@@ -170,7 +173,8 @@ bool Hoisting::repeats(const Stage& stage, const Expr& e) const {
   if (innermost.empty()) times = skipped;  // one value for all
   if (times < kRepeats) return false;
   if (stage.reduce == ir::Reduce::kNone) {
-    return weight(e, innermost) >= kHeavy * share_of_vector(e->type);
+    const double heavy = innermost.empty() ? kHeavyForAll : kHeavy;
+    return weight(e, innermost) >= heavy * share_of_vector(e->type);
   }
   return times >= kRepeatedTerm && ir::operations_of(e) >= kHeavyTerm && made_of_fewer(stage, e);
 }

@@ -85,7 +85,7 @@ TEST_CASE("cuda online: what goes on is computed from the first part on, and kep
       {text,
        altered(text, "compute O.2.r at O.1.r/r.p store O/i.w in=warp",
                "compute O.2.r at O.1.r/r.p store O/i.w in=registers"),
-       "is computed at the root"},
+       "each of which has O.2.r to itself"},
       {text,
        altered(text, "reorder O.1.r/r.p O.1.r/b O.1.r/h O.1.r/i O.1.r/d",
                "split O.1.r/i 16 -> i.x i.y; reorder i.x r.p O.1.r/b O.1.r/h i.y O.1.r/d"),

@@ -85,6 +85,8 @@ TEST_CASE("fuzz: defaults that were rejected once") {
   for (const char* text : {
            // Blocks of a copy were put around its loop of parts, and its square held all of them.
            "matmul_u8i8 M=475 K=1..11 N=1",
+           // A padded copy was made a row at a time and kept, where windows leave some of it out.
+           "max_pool2d_places N=2 H=2948 W=780 P=2 V=115 A=1023 SH=5 SW=6 PH=1",
        }) {
     const auto problem = ops::parse_problem(text);
     REQUIRE_MESSAGE(problem, problem.failure().message);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "schedules/covers.h"
 #include "schedules/space/analysis/align.h"
 #include "schedules/space/analysis/axis.h"
 #include "schedules/space/analysis/shape.h"
@@ -117,7 +118,16 @@ bool compute_members(Plan& plan, const RowMembers& members, const ir::Place& loo
   std::vector<Step> steps;
   if (!kept.empty()) steps.push_back(step::compute_kept(kept, loop));
   if (!own.empty()) steps.push_back(step::compute(own, loop));
-  return plan.add_together(steps);
+  Plan::Mark before = plan.mark();
+  if (!plan.add_together(steps)) return false;
+  // Windows of a row, say, may leave elements out that the later reader wants.
+  for (const std::string& member : kept) {
+    const std::string gap = gaps(plan.program(), plan.stage(member));
+    if (gap.empty()) continue;
+    plan.rewind(std::move(before));
+    return plan.declines(gap);
+  }
+  return true;
 }
 
 }  // namespace hone::schedules

@@ -40,9 +40,10 @@ bool repeats_vectors(const Plan& plan, const ir::Stage& reader, const std::strin
 /// What a reader spends on each value of the stage: instructions where it repeats them.
 double operations_for(const Plan& plan, const ir::Stage& stage, const StageFacts& facts,
                       const std::vector<size_t>& readers) {
-  const bool again = std::any_of(readers.begin(), readers.end(), [&](size_t r) {
-    return repeats_vectors(plan, plan.program().stages[r], stage.output);
-  });
+  const bool again =
+      !plan.target().is_cuda() && std::any_of(readers.begin(), readers.end(), [&](size_t r) {
+        return repeats_vectors(plan, plan.program().stages[r], stage.output);
+      });
   return again ? ir::operations_of(stage.value) : facts.operations;
 }
 
@@ -84,10 +85,14 @@ double points_of(const StageFacts& facts) {
 /// Instructions that a GPU carries out in the time that one more launch takes.
 /// Tuned on: an H100's data sheet.
 constexpr double kOfOneLaunch = 5e7;
+/// Instructions of a point that hide behind its loads and stores on a GPU.
+/// Tuned on: an H100's data sheet.
+constexpr int kHiddenOnGpu = 8;
 bool cheaper_than_launch(const Plan& plan, const StageFacts& facts, size_t reader) {
   if (!plan.target().is_cuda()) return false;
-  const StageFacts readers = plan.facts(plan.program().stages[reader].name);
-  return facts.operations * points_of(readers) < kOfOneLaunch;
+  const ir::Stage& s = plan.program().stages[reader];
+  if (s.reduce == ir::Reduce::kNone && facts.operations < kHiddenOnGpu) return true;
+  return facts.operations * points_of(plan.facts(s.name)) < kOfOneLaunch;
 }
 
 /// Why a stage is not computed again wherever one of its readers wants it.
