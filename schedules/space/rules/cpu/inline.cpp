@@ -87,12 +87,18 @@ double points_of(const StageFacts& facts) {
 constexpr double kOfOneLaunch = 5e7;
 /// Instructions of a point that hide behind its loads and stores on a GPU.
 /// Tuned on: an H100's data sheet.
-constexpr int kHiddenOnGpu = 8;
-bool cheaper_than_launch(const Plan& plan, const StageFacts& facts, size_t reader) {
+constexpr int kHiddenOnGpu = 24;
+bool cheaper_than_launch(const Plan& plan, const ir::Stage& stage, size_t reader) {
   if (!plan.target().is_cuda()) return false;
   const ir::Stage& s = plan.program().stages[reader];
-  if (s.reduce == ir::Reduce::kNone && facts.operations < kHiddenOnGpu) return true;
-  return facts.operations * points_of(plan.facts(s.name)) < kOfOneLaunch;
+  const StageFacts facts = facts_of(plan.program(), stage, true);
+  const int operations = facts.operations;
+  // What another stage makes may be at hand in the loops of both.
+  const bool apart = std::none_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
+    return plan.program().buffer(a.buffer)->role == ir::Role::kTemp;
+  });
+  if (apart && s.reduce == ir::Reduce::kNone && operations < kHiddenOnGpu) return true;
+  return operations * points_of(plan.facts(s.name)) < kOfOneLaunch;
 }
 
 /// Why a stage is not computed again wherever one of its readers wants it.
@@ -141,7 +147,7 @@ bool apply_inline_cheap(Plan& plan, const std::string& name) {
       costs_little(s, operations) && facts.loads.size() <= 2 && !guarded && loads_rows(s, facts);
   const bool once = readers.size() == 1 && !guarded &&
                     (read_once(plan, plan.program().stages[readers[0]], s.output) ||
-                     cheaper_than_launch(plan, facts, readers[0]));
+                     cheaper_than_launch(plan, s, readers[0]));
   if (!cheap && best_at_bind(plan, s)) {
     return plan.declines("constants alone decide it: it is computed once, when they are bound");
   }
