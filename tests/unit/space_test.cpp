@@ -258,6 +258,9 @@ TEST_CASE("space: rows that fill no vectors run as one, where each goes on") {
   CHECK_FALSE(joined("X[i,j]*a[i]", "N=31", "f32"));
   CHECK_FALSE(joined("X[i,j]*a[i]", "N=10 Y.stride=(11,1)", "f32"));
   CHECK_FALSE(joined("X[i,9-j]*a[i]", "N=10", "f32"));
+  // A border keeps an index where it is; a division sends rows anywhere.
+  CHECK(joined("X[max(0, min(M - 1, i - 2)),min(N - 1, j)]*a[i]", "N=10", "f32"));
+  CHECK_FALSE(joined("X[i%7,j]*a[i]", "N=10", "f32"));
 }
 
 TEST_CASE("space: axes of strides that the call tells are not taken for one") {

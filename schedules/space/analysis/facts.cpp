@@ -225,6 +225,21 @@ std::optional<Affine> affine_of(const ir::Expr& e) {
   }
 }
 
+bool is_clamped(const ir::Expr& e) {
+  if (affine_of(e)) return true;
+  switch (e->op) {
+    case ir::Op::kCast:
+    case ir::Op::kNeg:
+    case ir::Op::kMin:
+    case ir::Op::kMax:
+    case ir::Op::kAdd:
+    case ir::Op::kSub:
+      return std::all_of(e->args.begin(), e->args.end(), is_clamped);
+    default:
+      return false;
+  }
+}
+
 std::string plain_var(const ir::Expr& e) { return e->op == ir::Op::kVar ? e->name : ""; }
 
 int64_t at_most(const ir::Program& program, const ir::Expr& e) {

@@ -35,6 +35,9 @@ struct Affine {
 /// remainders).
 std::optional<Affine> affine_of(const ir::Expr& e);
 
+/// True of an affine index and of the least or greatest of such: a border clamps or reflects it.
+bool is_clamped(const ir::Expr& e);
+
 /// The variable that `e` is, or "".
 std::string plain_var(const ir::Expr& e);
 

@@ -66,8 +66,11 @@ bool apply_short_rows(Plan& plan, const std::string& name) {
   const StageFacts facts = plan.facts(name);
   for (const Access& a : facts.loads) {
     if (a.guarded) return plan.declines("a load of " + a.buffer + " may leave it");
-    if (a.gathers) return plan.declines("data choose where it reads " + a.buffer);
-    if (a.stride(pair.inner) != 0 && a.stride(pair.inner) != 1) {
+    if (!std::all_of(a.indices.begin(), a.indices.end(), is_clamped)) {
+      return plan.declines("divisions or data choose where it reads " + a.buffer);
+    }
+    const int64_t step = a.stride(pair.inner);
+    if (step != 0 && step != 1 && !a.slow.contains(pair.inner)) {
       return plan.declines("it reads " + a.buffer + " across its rows");
     }
   }
