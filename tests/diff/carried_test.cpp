@@ -65,12 +65,13 @@ const std::string kChains = "split Y/c 8 -> c.o c.i; reorder Y/c.o Y/t Y/c.i; ";
 
 TEST_CASE("diff: the last elements of a state are kept around the loop of its steps") {
   for (const std::string& state : kStates) {
-    for (const std::string& sizes : {"L=7 C=21", "L=1 C=8", "L=0..9 C=19"}) {
+    for (const std::string& sizes :
+         std::vector<std::string>{"L=7 C=21", "L=1 C=8", "L=0..9 C=19"}) {
       const bool open = sizes.find("..") != std::string::npos;
       const bool needs_first = state.find("else X") != std::string::npos;
       if (open && needs_first) continue;  // which is not there where L is 0
-      for (const std::string& more :
-           {"", " in=registers; unroll Y/c.i s/c", "; vectorize Y/c.i s/c"}) {
+      for (const std::string& more : std::vector<std::string>{"", " in=registers; unroll Y/c.i s/c",
+                                                              "; vectorize Y/c.i s/c"}) {
         for (const BackEnd* back_end : kBackEnds) {
           if (!can_run(*back_end)) continue;
           const std::string problem = op(state, "X[t,c] - 2*s[t,c]", sizes);
