@@ -53,6 +53,69 @@ bool find_pair(Plan& plan, const std::string& name, Pair& out) {
          plan.declines("the call decides the extent of " + out.outer);
 }
 
+/// Rows of a period at most.
+/// Fixed by: elements of the vectors of one iteration.
+constexpr int64_t kLongestPeriod = 1024;
+/// The period of two; 0 where it is longer than that.
+int64_t common_period(int64_t a, int64_t b) {
+  const int64_t both = std::lcm(a, b);
+  return both <= kLongestPeriod ? both : 0;
+}
+
+/// Rows after which an index goes on as at the first: divisions by constants then take whole
+/// quotients, and lanes know their places. 0: there is no such number of them.
+int64_t period_of(const ir::Expr& index, const Pair& pair, const StageFacts& facts) {
+  const bool moves = ir::mentions_var(index, pair.outer) || ir::mentions_var(index, pair.inner);
+  if (!moves || is_clamped(index)) return 1;
+  int64_t period = 1, by = 0;
+  switch (index->op) {
+    case ir::Op::kCast:
+    case ir::Op::kNeg:
+    case ir::Op::kMin:
+    case ir::Op::kMax:
+    case ir::Op::kAdd:
+    case ir::Op::kSub:
+    case ir::Op::kMul:
+      for (const ir::Expr& a : index->args)
+        period = common_period(period, period_of(a, pair, facts));
+      return period;
+    case ir::Op::kDiv:
+    case ir::Op::kMod: {
+      const auto dividend = affine_of(index->args[0]);
+      if (!dividend || dividend->open || !ir::is_const(index->args[1], &by) || by <= 0) return 0;
+      for (const auto& [var, coefficient] : dividend->terms) {
+        if (var == pair.outer) {
+          period = common_period(by / std::gcd(by, coefficient), 1);
+        } else if (var != pair.inner && coefficient % by != 0) {
+          return 0;
+        }
+      }
+      // Remainders within a row are not proved to lie inside, unless they are what is divided.
+      if (index->op == ir::Op::kMod && dividend->terms.contains(pair.inner)) {
+        const int64_t step = dividend->terms.at(pair.inner), least = dividend->constant;
+        const bool whole = dividend->terms.size() == 1 && step > 0 && least >= 0 &&
+                           least + saturating_product(step, facts.extent(pair.inner) - 1) < by;
+        if (!whole) return 0;
+      }
+      return period;
+    }
+    default:
+      return 0;
+  }
+}
+
+/// Elements of whole units that end with a vector, or leave few lanes of the last one idle. 0: they
+/// take more than `most` vectors.
+int64_t block_of(const Plan& plan, int64_t unit, int64_t lanes, int64_t most) {
+  const int64_t exact = std::lcm(unit, lanes);
+  if (exact <= most * lanes) return exact;
+  if (!plan.machine().masks_lanes) return 0;
+  for (int64_t block = unit; block <= most * lanes; block += unit) {
+    if (idle_lanes(block, lanes) <= kIdleInRows) return block;
+  }
+  return 0;
+}
+
 bool apply_short_rows(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (s.reduce != ir::Reduce::kNone) return plan.declines("the stage reduces");
@@ -64,24 +127,32 @@ bool apply_short_rows(Plan& plan, const std::string& name) {
   Pair pair;
   if (!find_pair(plan, name, pair)) return false;
   const StageFacts facts = plan.facts(name);
+  int64_t period = 1;
   for (const Access& a : facts.loads) {
     if (a.guarded) return plan.declines("a load of " + a.buffer + " may leave it");
-    if (!std::all_of(a.indices.begin(), a.indices.end(), is_clamped)) {
-      return plan.declines("divisions or data choose where it reads " + a.buffer);
+    for (const ir::Expr& index : a.indices) {
+      period = common_period(period, period_of(index, pair, facts));
     }
+    if (period == 0) return plan.declines("lanes do not know where they read " + a.buffer);
     const int64_t step = a.stride(pair.inner);
-    if (step != 0 && step != 1 && !a.slow.contains(pair.inner)) {
+    if (step != 0 && step != 1 && !a.chosen.contains(pair.inner)) {
       return plan.declines("it reads " + a.buffer + " across its rows");
     }
   }
   const int64_t extent = facts.extent(pair.inner);
   const int64_t lanes = plan.lanes(widest_type(plan.program(), s));
-  // Where a vector ends with a row, the next ones read as these do.
-  const int64_t vectors = std::lcm(extent, lanes) / lanes;
+  // Without AVX-512 lanes often come one by one, which only rows of a few are worth.
+  if (period > 1 && !plan.target().has(ir::Isa::kAvx512) && 2 * extent > lanes) {
+    return plan.declines("lanes would read " + std::to_string(period) + " rows one by one");
+  }
+  // Where a vector ends with a row, and the rows with a period, the next ones read as these do.
+  const int64_t unit = saturating_product(extent, period);
   const int64_t body = facts.operations + static_cast<int64_t>(facts.loads.size()) + 2;
-  if (vectors > kMostVectors || vectors * body > kRowsBody) {
-    return plan.declines("rows along " + pair.inner + " end with a vector after " +
-                         std::to_string(vectors) + " of them, which is too much code");
+  const int64_t most = std::min(kMostVectors, kRowsBody / body);
+  const int64_t elements = block_of(plan, unit, lanes, most);
+  if (elements == 0) {
+    return plan.declines("rows along " + pair.inner + " end with a vector after more than " +
+                         std::to_string(most) + " of them, which is too much code");
   }
   if (plan.decide("rows of " + name + " together", 2, 1) == 0) {
     return plan.declines("its rows were decided to be apart");
@@ -90,9 +161,11 @@ bool apply_short_rows(Plan& plan, const std::string& name) {
   if (!order_by_memory(plan, name, {pair.outer, pair.inner})) return false;
   if (!plan.add(step::fuse({name, pair.outer}, {name, pair.inner}, all))) return false;
   std::string vector = all;
-  const int64_t step = vectors * lanes * std::max<int64_t>(kVectors / vectors, 1);
+  const int64_t vectors = (elements + lanes - 1) / lanes;
+  const int64_t step = elements * std::max<int64_t>(kVectors / vectors, 1);
   if (saturating_product(extent, facts.extent(pair.outer)) > step) {
-    const Number factor = plan.knob(knob_name("u", name), {step / 2, step, 2 * step}, step);
+    const int64_t half = period == 1 ? step / 2 : step;
+    const Number factor = plan.knob(knob_name("u", name), {half, step, 2 * step}, step);
     vector = all + ".i";
     if (!plan.add(step::split({name, all}, factor, all + ".o", vector, ir::Tail::kPeel)))
       return false;
@@ -107,7 +180,8 @@ bool apply_short_rows(Plan& plan, const std::string& name) {
 
 const Rule cpu::kShortRows = {
     "short_rows",
-    "Rows of a result that fill no vectors run as one, where each goes on where the last one ends.",
+    "Rows of a result that fill no vectors run as one, where each goes on where the last one ends. "
+    "Where rows are divided, blocks of their period do.",
     apply_short_rows,
 };
 
