@@ -102,6 +102,9 @@ TEST_CASE("strides: a vector is cut where lanes leave the tensor, at places that
       "op f(X: f32[P,M]) -> (Y: f32[P,N]) { Y[p,n] = (X[p,(2*n - 1)/4] else 0) + "
       "(X[p,(2*n - 1)/4 + 1] else 0) } P=9 N=60 M=14");
   CHECK(cut.find("partition Y/n") != std::string::npos);
+  const std::string rows = schedule_of(
+      "op f(X: f32[K,L]) -> (Y: f32[K+4,L]) { Y[k,l] = X[max(0, min(K - 1, k - 2)),l] } K=40 L=2");
+  CHECK(rows.find("fuse Y/k Y/l") != std::string::npos);
   const std::string moving =
       schedule_of("op f(X: f32[N,N]) -> (Y: f32[N,N]) { Y[i,j] = select(j < i, X[i,j], 0) } N=60");
   CHECK(moving.find("partition Y/j") == std::string::npos);

@@ -104,6 +104,17 @@ int64_t period_of(const ir::Expr& index, const Pair& pair, const StageFacts& fac
   }
 }
 
+/// True where a border clamps or reflects rows.
+bool meets_border(const StageFacts& facts, const Pair& pair) {
+  return std::any_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
+    return std::any_of(a.indices.begin(), a.indices.end(), [&](const ir::Expr& index) {
+      const bool extreme = ir::any_node(
+          index, [](const ir::Expr& e) { return e->op == ir::Op::kMin || e->op == ir::Op::kMax; });
+      return extreme && ir::mentions_var(index, pair.outer);
+    });
+  });
+}
+
 /// Elements of whole units that end with a vector, or leave few lanes of the last one idle. 0: they
 /// take more than `most` vectors.
 int64_t block_of(const Plan& plan, int64_t unit, int64_t lanes, int64_t most) {
@@ -149,7 +160,10 @@ bool apply_short_rows(Plan& plan, const std::string& name) {
   const int64_t unit = saturating_product(extent, period);
   const int64_t body = facts.operations + static_cast<int64_t>(facts.loads.size()) + 2;
   const int64_t most = std::min(kMostVectors, kRowsBody / body);
-  const int64_t elements = block_of(plan, unit, lanes, most);
+  // Lanes know on which side of a border they are where all rows are one block.
+  const int64_t whole = saturating_product(extent, facts.extent(pair.outer));
+  int64_t elements = block_of(plan, unit, lanes, most);
+  if (meets_border(facts, pair)) elements = whole <= most * lanes ? whole : 0;
   if (elements == 0) {
     return plan.declines("rows along " + pair.inner + " end with a vector after more than " +
                          std::to_string(most) + " of them, which is too much code");
@@ -163,7 +177,7 @@ bool apply_short_rows(Plan& plan, const std::string& name) {
   std::string vector = all;
   const int64_t vectors = (elements + lanes - 1) / lanes;
   const int64_t step = elements * std::max<int64_t>(kVectors / vectors, 1);
-  if (saturating_product(extent, facts.extent(pair.outer)) > step) {
+  if (whole > step) {
     const int64_t half = period == 1 ? step / 2 : step;
     const Number factor = plan.knob(knob_name("u", name), {half, step, 2 * step}, step);
     vector = all + ".i";
