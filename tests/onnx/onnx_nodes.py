@@ -127,7 +127,8 @@ def main():
         try:
             wrong = list(disagreements(use, call, runner.run(call, len(used))))
         except (RuntimeError, BrokenPipeError) as died:
-            runner, wrong = Runner(options.runner), [str(died)]
+            runner.start()
+            wrong = [str(died)]
         agree += not wrong
         if wrong:
             failed.append("\n  ".join([name, call.text, *wrong]))

@@ -53,7 +53,20 @@ class Runner:
     """The program that runs problems, and what it said of the last one."""
 
     def __init__(self, program):
-        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.program = program
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen([self.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        """Ends the program, which a sanitizer may then say something of."""
+        self.process.communicate()
+        if kind is None and self.process.returncode != 0:
+            raise RuntimeError(f"the runner ended with {self.process.returncode}")
 
     def functions(self):
         """The signatures of the language's scalar functions, by name."""
@@ -184,27 +197,30 @@ def refused(runner, signature, entry, rng):
 def try_op(job):
     """All cases of an op: how many, the elements seen, and what is wrong."""
     name, signature, options = job
-    entry, runner = {**OPS, **GRADIENTS}[name], Runner(options.runner)
+    entry = {**OPS, **GRADIENTS}[name]
     failures, cases, seen = [], 0, np.zeros(2, int)
-    for types, number in plan(name, signature, entry, options.count):
-        seed = options.seed * 1000003 + number
-        rng = np.random.default_rng([seed, *name.encode()])
-        kinds = getattr(entry, "kinds", KINDS)
-        kind = kinds[(number + number // max(len(type_choices(entry, signature)), 1)) % len(kinds)]
-        case = Case(signature, entry, types, rng, plain=number % 5 == 0, kind=kind,
-                    bad=bool(entry.data) and number % 6 == 5)
-        cases += 1
-        try:
-            wrong = list(judge(case, runner.run(case, seed), seen))
-        except (RuntimeError, BrokenPipeError) as died:
-            runner = Runner(options.runner)
-            wrong = [str(died)]
-        if wrong:
-            failures.append("\n  ".join([f"{case.text}   ({kind} data, case {number})", *wrong]))
-        if len(failures) >= 5:
-            break
-    if name in OPS:
-        failures += refused(runner, signature, entry, np.random.default_rng(1))
+    with Runner(options.runner) as runner:
+        for types, number in plan(name, signature, entry, options.count):
+            seed = options.seed * 1000003 + number
+            rng = np.random.default_rng([seed, *name.encode()])
+            kinds = getattr(entry, "kinds", KINDS)
+            choices = max(len(type_choices(entry, signature)), 1)
+            kind = kinds[(number + number // choices) % len(kinds)]
+            case = Case(signature, entry, types, rng, plain=number % 5 == 0, kind=kind,
+                        bad=bool(entry.data) and number % 6 == 5)
+            cases += 1
+            try:
+                wrong = list(judge(case, runner.run(case, seed), seen))
+            except (RuntimeError, BrokenPipeError) as died:
+                runner.start()
+                wrong = [str(died)]
+            if wrong:
+                title = f"{case.text}   ({kind} data, case {number})"
+                failures.append("\n  ".join([title, *wrong]))
+            if len(failures) >= 5:
+                break
+        if name in OPS:
+            failures += refused(runner, signature, entry, np.random.default_rng(1))
     return name, cases, seen, failures
 
 
@@ -219,11 +235,13 @@ def main():
                         help="cases of each choice of types; 0: a few in all")
     options = parser.parse_args()
     begun = time.monotonic()
-    signatures = {**library(options.library), **Runner(options.runner).functions()}
+    with Runner(options.runner) as runner:
+        signatures = {**library(options.library), **runner.functions()}
+        gradients = runner.gradients()
     failed = [f"{n}: no meaning in tests/oracle/meanings.py" for n in signatures if n not in OPS]
     failed += [f"{n}: has a meaning and is neither an op of the library nor a function"
                for n in OPS if n not in signatures]
-    signatures.update(Runner(options.runner).gradients())
+    signatures.update(gradients)
     names = [n for n in signatures if n in {**OPS, **GRADIENTS} and options.op in (None, n)]
     cases, seen = 0, np.zeros(2, int)
     with multiprocessing.Pool(min(4, len(os.sched_getaffinity(0)))) as pool:
