@@ -77,6 +77,19 @@ TEST_CASE("tile axes: rows that fill their vectors leave as they are") {
   }
 }
 
+TEST_CASE("tile axes: rows of quotients that few borders cut fill vectors") {
+  const ir::Target target = tests::target_named("x86 isa=avx512 threads=1 l1d=32K l2=1M l3=32M");
+  const auto vector_with = [&](const std::string& dims) {
+    const ir::Program p =
+        tests::by_default("conv_transpose2d N=1 G=6 C=2 H=4 W=66 P=5 SW=2 " + dims, target);
+    const ir::Stage* tile = tile_of(p);
+    return tile ? vector_of(*tile) : "none";
+  };
+  CHECK(vector_with("O=2 R=1 Q=1 V=129") == "v");
+  // Borders that go with the taps.
+  CHECK(vector_with("O=2 R=3 Q=3 V=129") == "o");
+}
+
 TEST_CASE("tile axes: packed copies are transposed in registers") {
   const ir::Target target = tests::target_named("x86 isa=avx512 threads=1 l1d=32K l2=1M l3=32M");
   CHECK(packs_by_squares(tests::by_default("matmul M=256 N=256 K=256 B@N,K", target), "B"));
