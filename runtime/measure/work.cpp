@@ -12,6 +12,7 @@
 #include "jit/ir/scatter.h"
 #include "runtime/measure/domain.h"
 #include "runtime/measure/lines.h"
+#include "runtime/measure/value_work.h"
 #include "schedules/space/analysis/product_order.h"
 #include "schedules/steps/build.h"
 #include "schedules/steps/tensor.h"
@@ -27,42 +28,6 @@ constexpr double kLine = 64, kSector = 32;
 constexpr const char* kPartial = ".?";
 bool is_partial(const std::string& buffer) { return buffer.ends_with(kPartial); }
 
-/// Needs no multiplier: no function, no product, nor an addition that takes one in.
-bool is_addition(const ir::Node& e) {
-  for (ir::Op multiplies : {ir::Op::kCall, ir::Op::kMul, ir::Op::kDiv, ir::Op::kMod}) {
-    if (e.op == multiplies) return false;
-  }
-  return std::none_of(e.args.begin(), e.args.end(),
-                      [](const ir::Expr& a) { return a && a->op == ir::Op::kMul; });
-}
-
-/// Instructions of one evaluation. Signs, and casts that change no kind of number, go with others.
-double instructions_of(const ir::Expr& e) {
-  if (e->op == ir::Op::kNeg) return 0;
-  if (e->op == ir::Op::kCast && is_float(e->type) == is_float(e->args[0]->type)) return 0;
-  double own = ir::operations_of(e);
-  for (const ir::Expr& a : e->args) own -= ir::operations_of(a);
-  return own;
-}
-
-/// Of the `all` instructions of one evaluation those that only the ports of multiplications do.
-double products_of(const ir::Expr& e, double all) {
-  if (e->op == ir::Op::kCall) return ir::vector_length(e).products;
-  return is_addition(*e) ? 0 : all;
-}
-
-/// True where a program takes the low bits of 64, so that it may compute those alone.
-bool cuts_integers(const ir::Program& program) {
-  bool cuts = false;
-  for (const ir::Stage& s : program.stages) {
-    ir::visit(s.value, [&](const ir::Expr& x) {
-      cuts = cuts || (x->op == ir::Op::kCast && x->args[0]->type == DType::kI64 &&
-                      is_int(x->type) && size_of(x->type) < 8);
-    });
-  }
-  return cuts;
-}
-
 /// The stage with factors that are rounded as they are read as tensors of that type, which
 /// instructions on products take.
 ir::Stage with_rounded(ir::Stage stage) {
@@ -76,128 +41,6 @@ ir::Stage with_rounded(ir::Stage stage) {
   stage.value = ir::with_args(stage.value, std::move(factors));
   return stage;
 }
-
-/// Bytes of the narrowest tensor that a value is made of, `most` at most: integers need be no wider
-/// before they meet others.
-double narrowest(const ir::Expr& e, const ir::Program& program, double most) {
-  double bytes = most;
-  ir::visit(e, [&](const ir::Expr& x) {
-    const ir::Buffer* b = x->op == ir::Op::kLoad ? program.buffer(x->name) : nullptr;
-    if (b) bytes = std::min<double>(bytes, size_of(b->type));
-  });
-  return bytes;
-}
-
-/// Instructions of a product of 64-bit integers where none does it: of its halves three products.
-/// Fixed by: arithmetic.
-constexpr double kWideProduct = 3;
-
-/// What a stage's value takes. Equal parts count once, indices of loads not at all, nor do
-/// conditions on indices.
-class ValueCounter {
- public:
-  /// `share`: of the domain, where the value is needed.
-  ValueCounter(const ir::Program& program, const ir::Target& target, const Domain& domain,
-               double share)
-      : program_(program),
-        domain_(domain),
-        share_(share),
-        has_wide_product_(target.is_cuda() || target.has(ir::Isa::kAvx512)),
-        widest_(cuts_integers(program) ? 4 : 8) {}
-
-  /// `summed`: the value goes into a sum, which takes a product in the same instruction.
-  void add(const ir::Expr& e, bool summed) { add(e, summed, 1); }
-  /// One addition, comparison or product for each value that a reduction takes.
-  void add_reduction(const ir::Stage& stage) {
-    const double n = domain_.points(vars_of(stage.value)) * share_;
-    operations += n;
-    const bool fused = stage.value->op == ir::Op::kMul && is_float(stage.accumulate);
-    count(stage.value, stage.accumulate, n, fused ? 0 : n);
-  }
-  /// How often the value is needed.
-  double points(const ir::Expr& e) const { return times(e) * share_; }
-
-  double operations = 0;
-  Work::Slots singles, doubles;
-
- private:
-  /// A part and in which share of the points it is needed.
-  void add(const ir::Expr& e, bool added, double needed) {
-    if (!e || e->op == ir::Op::kLoad || e->args.empty()) return;
-    // Loops may be cut where a condition on indices changes.
-    if (e->type == DType::kBool && is_closed(e)) return;
-    double& known = seen_[ir::print(e)];
-    const double more = std::min(needed, 1 - known);
-    if (more <= 0) return;
-    known += more;
-    if (e->op == ir::Op::kSelect) {
-      const double chosen = domain_.share(e->args[0]);
-      add(e->args[0], false, more);
-      add(e->args[1], false, more * chosen);
-      add(e->args[2], false, more * (chosen < 1 ? 1 - chosen : 1));
-    } else {
-      const bool sum = (e->op == ir::Op::kAdd || e->op == ir::Op::kSub) && is_float(e->type);
-      for (const ir::Expr& a : e->args) add(a, sum, more);
-    }
-    const double n = times(e) * share_ * more;
-    if (ir::is_arithmetic(e->op)) operations += n;
-    if (!(e->op == ir::Op::kMul && added)) {
-      const double all = instructions_of(e) * halves_of(e);
-      count(e, e->type, n * all, n * (all - products_of(e, all)));
-    }
-  }
-
-  /// Counts `n` instructions; `adds` of them are additions and the like without a product.
-  void count(const ir::Expr& e, DType type, double n, double adds) {
-    const double part = lanes_of(e, type);
-    Work::Slots& slots = type == DType::kF64 ? doubles : singles;
-    slots.all += n * part;
-    slots.adds += adds * part;
-  }
-
-  /// Lanes of 32 bits that an element takes.
-  double lanes_of(const ir::Expr& e, DType type) const {
-    return is_float(type) ? 1 : narrowest(e, program_, type == DType::kI64 ? widest_ : 4) / 4;
-  }
-
-  /// How many products of halves make the product of 64-bit integers that `e` is; 1 for others.
-  double halves_of(const ir::Expr& e) const {
-    const bool product = e->op == ir::Op::kMul && e->type == DType::kI64 &&
-                         !ir::is_const(e->args[0]) && !ir::is_const(e->args[1]);
-    return product && !has_wide_product_ && lanes_of(e, e->type) == 2 ? kWideProduct : 1;
-  }
-
-  /// The choices of what a value depends on: of its indices, or of the elements that it reads and
-  /// the indices beside them. A condition on indices is one of two, whatever they are.
-  double times(const ir::Expr& e) const {
-    Vars beside, outside;
-    double elements = 1, choices = 1;
-    std::map<std::string, bool> loads;
-    const auto look = [&](const auto& self, const ir::Expr& x) -> void {
-      if (x->op == ir::Op::kVar) beside.insert(x->name), outside.insert(x->name);
-      if (x->op == ir::Op::kLoad) {
-        const ir::Buffer* b = program_.buffer(x->name);
-        outside.merge(vars_of(x));
-        if (!loads.emplace(ir::print(x), true).second) return;
-        if (b) elements *= domain_.elements(b->shape, {x->args.data(), b->shape.size()});
-        return;
-      }
-      const bool chosen = x->op == ir::Op::kSelect && is_closed(x->args[0]);
-      if (chosen) choices *= 2;
-      for (size_t i = chosen ? 1 : 0; i < x->args.size(); ++i) self(self, x->args[i]);
-    };
-    look(look, e);
-    return std::min({domain_.points(vars_of(e)), choices * domain_.points(outside),
-                     choices * elements * domain_.points(beside)});
-  }
-
-  const ir::Program& program_;
-  const Domain& domain_;
-  double share_;
-  bool has_wide_product_;
-  double widest_;                       ///< bytes that an integer needs at most
-  std::map<std::string, double> seen_;  ///< shares counted, by the text
-};
 
 /// Calls `f` with each load in `e`, and the share of `needed` in which choices by index take it.
 template <class F>
@@ -287,7 +130,7 @@ class Counter {
     const bool temporary = output.role == ir::Role::kTemp && !ir::is_recurrence(stage);
     const double read = temporary ? read_[output.name] / size_of(output, domain) : where;
     const double needed = where > 0 ? std::min(1.0, read / where) : 0;
-    ValueCounter value(program_, target_, domain, where * needed);
+    ValueWork value(program_, target_, domain, where * needed);
     value.add(stage.value, stage.reduce == ir::Reduce::kSum && is_float(stage.accumulate));
     const ir::Instruction* row = schedules::instruction_for(with_rounded(stage), target_, true);
     if (row) {

@@ -99,6 +99,25 @@ TEST_CASE("work: a value is computed once for what it depends on") {
   // A sum over an index that its value does not have is a product.
   const Work rows = work("op r(B: f32[M]) -> (Y: f32[]) { Y[] = sum[r in 0..50, j](B[j]) } M=20");
   CHECK(rows.singles.all == 20);
+  // So does one along which all elements of a tensor are the same.
+  const Work repeated = work(
+      "op f(A: f32[N,N], B: f32[N]) -> (Y: f32[N,N]) { Y[i,j] = exp(A[j,i] * B[i]) } N=30 "
+      "A.stride=(0,1)");
+  CHECK(repeated.singles.all == doctest::Approx(30 * (1 + length_of("exp"))));
+}
+
+TEST_CASE("work: what is done with a choice may be done with each of its values") {
+  const double length = length_of("exp");
+  // Of A a row, of B a column: then all points choose.
+  const Work arms = work(
+      "op f(A: f32[N], B: f32[N], C: bool[N,N]) -> (Y: f32[N,N]) { "
+      "Y[i,j] = exp(select(C[i,j], A[i], B[j])) } N=30");
+  CHECK(arms.singles.all == doctest::Approx(30 * 2 * length + 30 * 30));
+  // Sums of the part that does not depend on i, and of the other; the condition cuts loops.
+  const Work sums = work(
+      "op f(A: f32[N], B: f32[N,N]) -> (Y: f32[N,N]) { "
+      "Y[i,j] = sum[k](select(k < i, A[k], B[k,j])) } N=30");
+  CHECK(sums.singles.adds == 30 + 30 * 30 + 2 * 30 * 30);
 }
 
 TEST_CASE("work: of what nobody reads nothing is needed") {

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/measure/value_work.h"
+
+#include <algorithm>
+
+#include "jit/ir/operations.h"
+#include "runtime/measure/lines.h"
+
+namespace hone::runtime {
+namespace {
+
+/// Needs no multiplier: no function, no product, nor an addition that takes one in.
+bool is_addition(const ir::Node& e) {
+  for (ir::Op multiplies : {ir::Op::kCall, ir::Op::kMul, ir::Op::kDiv, ir::Op::kMod}) {
+    if (e.op == multiplies) return false;
+  }
+  return std::none_of(e.args.begin(), e.args.end(),
+                      [](const ir::Expr& a) { return a && a->op == ir::Op::kMul; });
+}
+
+/// Instructions of one evaluation. Signs, and casts that change no kind of number, go with others.
+double instructions_of(const ir::Expr& e) {
+  if (e->op == ir::Op::kNeg) return 0;
+  if (e->op == ir::Op::kCast && is_float(e->type) == is_float(e->args[0]->type)) return 0;
+  double own = ir::operations_of(e);
+  for (const ir::Expr& a : e->args) own -= ir::operations_of(a);
+  return own;
+}
+
+/// Of the `all` instructions of one evaluation those that only the ports of multiplications do.
+double products_of(const ir::Expr& e, double all) {
+  if (e->op == ir::Op::kCall) return ir::vector_length(e).products;
+  return is_addition(*e) ? 0 : all;
+}
+
+/// True where a program takes the low bits of 64, so that it may compute those alone.
+bool cuts_integers(const ir::Program& program) {
+  bool cuts = false;
+  for (const ir::Stage& s : program.stages) {
+    ir::visit(s.value, [&](const ir::Expr& x) {
+      cuts = cuts || (x->op == ir::Op::kCast && x->args[0]->type == DType::kI64 &&
+                      is_int(x->type) && size_of(x->type) < 8);
+    });
+  }
+  return cuts;
+}
+
+/// Bytes of the narrowest tensor that a value is made of, `most` at most: integers need be no wider
+/// before they meet others.
+double narrowest(const ir::Expr& e, const ir::Program& program, double most) {
+  double bytes = most;
+  ir::visit(e, [&](const ir::Expr& x) {
+    const ir::Buffer* b = x->op == ir::Op::kLoad ? program.buffer(x->name) : nullptr;
+    if (b) bytes = std::min<double>(bytes, size_of(b->type));
+  });
+  return bytes;
+}
+
+/// Instructions of a product of 64-bit integers where none does it: of its halves three products.
+/// Fixed by: arithmetic.
+constexpr double kWideProduct = 3;
+
+/// Choices in a value that are looked at apart: each doubles what there is to count.
+/// Chosen: few values have more of them that matter (not measured).
+constexpr int kMostApart = 4;
+
+/// The first choice in `e`, not in what chooses elements of tensors; null where there is none.
+ir::Expr choice_in(const ir::Expr& e) {
+  if (!e || e->op == ir::Op::kSelect) return e;
+  if (e->op == ir::Op::kLoad) return {};
+  for (const ir::Expr& a : e->args) {
+    if (ir::Expr found = choice_in(a); found) return found;
+  }
+  return {};
+}
+
+}  // namespace
+
+ValueWork::ValueWork(const ir::Program& program, const ir::Target& target, const Domain& domain,
+                     double share)
+    : program_(program),
+      domain_(domain),
+      share_(share),
+      has_wide_product_(target.is_cuda() || target.has(ir::Isa::kAvx512)),
+      widest_(cuts_integers(program) ? 4 : 8) {}
+
+void ValueWork::add_reduction(const ir::Stage& stage) {
+  const double n = share_ * apart(stage.value, kMostApart,
+                                  [&](const ir::Expr& e) { return domain_.points(moving(e)); });
+  operations += n;
+  const bool fused = stage.value->op == ir::Op::kMul && is_float(stage.accumulate);
+  count(stage.value, stage.accumulate, n, fused ? 0 : n);
+}
+
+double ValueWork::points(const ir::Expr& e) const { return times(e) * share_; }
+
+void ValueWork::add(const ir::Expr& e, bool added, double needed) {
+  if (!e || e->op == ir::Op::kLoad || e->args.empty()) return;
+  // Loops may be cut where a condition on indices changes.
+  if (e->type == DType::kBool && is_closed(e)) return;
+  double& known = seen_[ir::print(e)];
+  const double more = std::min(needed, 1 - known);
+  if (more <= 0) return;
+  known += more;
+  if (e->op == ir::Op::kSelect) {
+    const double chosen = domain_.share(e->args[0]);
+    add(e->args[0], false, more);
+    add(e->args[1], false, more * chosen);
+    add(e->args[2], false, more * (chosen < 1 ? 1 - chosen : 1));
+  } else {
+    const bool sum = (e->op == ir::Op::kAdd || e->op == ir::Op::kSub) && is_float(e->type);
+    for (const ir::Expr& a : e->args) add(a, sum, more);
+  }
+  const double n = times(e) * share_ * more;
+  if (ir::is_arithmetic(e->op)) operations += n;
+  if (!(e->op == ir::Op::kMul && added)) {
+    const double all = instructions_of(e) * halves_of(e);
+    count(e, e->type, n * all, n * (all - products_of(e, all)));
+  }
+}
+
+void ValueWork::count(const ir::Expr& e, DType type, double n, double adds) {
+  const double part = lanes_of(e, type);
+  Work::Slots& slots = type == DType::kF64 ? doubles : singles;
+  slots.all += n * part;
+  slots.adds += adds * part;
+}
+
+double ValueWork::lanes_of(const ir::Expr& e, DType type) const {
+  return is_float(type) ? 1 : narrowest(e, program_, type == DType::kI64 ? widest_ : 4) / 4;
+}
+
+double ValueWork::halves_of(const ir::Expr& e) const {
+  const bool product = e->op == ir::Op::kMul && e->type == DType::kI64 &&
+                       !ir::is_const(e->args[0]) && !ir::is_const(e->args[1]);
+  return product && !has_wide_product_ && lanes_of(e, e->type) == 2 ? kWideProduct : 1;
+}
+
+void ValueWork::move(const ir::Expr& e, Vars& names) const {
+  if (e->op == ir::Op::kVar) names.insert(e->name);
+  const ir::Buffer* b = e->op == ir::Op::kLoad ? program_.buffer(e->name) : nullptr;
+  for (size_t i = 0; i < e->args.size(); ++i) {
+    const bool repeated = b && i < b->shape.size() && is_repeated(*b, i, domain_);
+    if (e->args[i] && !repeated) move(e->args[i], names);
+  }
+}
+
+Vars ValueWork::moving(const ir::Expr& e) const {
+  Vars names;
+  move(e, names);
+  return names;
+}
+
+template <class F>
+double ValueWork::apart(const ir::Expr& e, int most, const F& points) const {
+  const double together = points(e);
+  const ir::Expr choice = most > 0 ? choice_in(e) : ir::Expr();
+  if (!choice) return together;
+  const auto with = [&](const ir::Expr& value) {
+    const ir::Expr one = ir::rewrite(
+        e, [&](const ir::Expr& x) { return ir::equal(x, choice) ? value : ir::Expr(); });
+    return apart(one, most - 1, points);
+  };
+  return std::min(together, with(choice->args[1]) + with(choice->args[2]));
+}
+
+double ValueWork::times(const ir::Expr& e) const {
+  const auto together = [&](const ir::Expr& x) { return times_together(x); };
+  return e->op == ir::Op::kSelect ? together(e) : apart(e, kMostApart, together);
+}
+
+double ValueWork::times_together(const ir::Expr& e) const {
+  Vars beside, outside;
+  double elements = 1, choices = 1;
+  std::set<std::string> loads;
+  const auto look = [&](const auto& self, const ir::Expr& x) -> void {
+    if (x->op == ir::Op::kVar) beside.insert(x->name), outside.insert(x->name);
+    if (x->op == ir::Op::kLoad) {
+      const ir::Buffer* b = program_.buffer(x->name);
+      move(x, outside);
+      if (!loads.insert(ir::print(x)).second) return;
+      if (b) elements *= elements_of(*b, x);
+      return;
+    }
+    const bool chosen = x->op == ir::Op::kSelect && is_closed(x->args[0]);
+    if (chosen) choices *= 2;
+    for (size_t i = chosen ? 1 : 0; i < x->args.size(); ++i) self(self, x->args[i]);
+  };
+  look(look, e);
+  return std::min({domain_.points(moving(e)), choices * domain_.points(outside),
+                   choices * elements * domain_.points(beside)});
+}
+
+double ValueWork::elements_of(const ir::Buffer& b, const ir::Expr& load) const {
+  std::vector<ir::Expr> shape, indices;
+  for (size_t d = 0; d < b.shape.size(); ++d) {
+    if (is_repeated(b, d, domain_)) continue;
+    shape.push_back(b.shape[d]);
+    indices.push_back(load->args[d]);
+  }
+  return domain_.elements(shape, indices);
+}
+
+}  // namespace hone::runtime
