@@ -299,10 +299,18 @@ std::optional<int64_t> Facts::lower_bits(const Poly& p, const Poly::Term& term, 
     if (!low || !negated || *negated == INT64_MIN) return std::nullopt;
     return IntegerRange{*low, -*negated};
   };
-  const auto bits = range_of_bits(f->op, range(f->args[0]), range(f->args[1]));
-  if (!bits) return std::nullopt;
-  return lower(p - product(term) + Poly(term.coef) * Poly(term.coef > 0 ? bits->lo : bits->hi),
-               fuel);
+  const Poly others = p - product(term), c(term.coef);
+  Bound low;
+  if (const auto bits = range_of_bits(f->op, range(f->args[0]), range(f->args[1]))) {
+    low = lower(others + c * Poly(term.coef > 0 ? bits->lo : bits->hi), fuel);
+  }
+  // Bits of a constant add it at most, or take it away.
+  int64_t by = 0;
+  if ((f->op != Op::kBitOr && f->op != Op::kBitXor) || !is_const(f->args[1], &by) || by < 0) {
+    return low;
+  }
+  const int64_t change = term.coef > 0 ? (f->op == Op::kBitOr ? 0 : -by) : by;
+  return better(low, lower(others + c * (Poly::of(f->args[0]) + Poly(change)), fuel));
 }
 
 /// A division by a constant.

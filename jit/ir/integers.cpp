@@ -82,10 +82,13 @@ std::optional<IntegerRange> range_of_bits(Op op, const std::optional<IntegerRang
   }
   if (!a || !b) return std::nullopt;
   if (op == Op::kShl) return shifted_left(*a, b->hi);
-  // No more bits than the longer of both has in front of its sign.
   const int64_t least = std::min(a->lo, b->lo);
-  const int64_t most = ones_from(std::max({a->hi, b->hi, -1 - least}));
-  if (least < 0) return IntegerRange{-1 - most, most};
+  if (least < 0) {
+    // No more bits than the longer of both has in front of its sign.
+    const int64_t most = ones_from(std::max({a->hi, b->hi, -1 - least}));
+    return IntegerRange{-1 - most, most};
+  }
+  const int64_t most = std::max(a->hi, b->hi) | ones_from(std::min(a->hi, b->hi));
   return IntegerRange{op == Op::kBitOr ? std::max(a->lo, b->lo) : 0, most};
 }
 

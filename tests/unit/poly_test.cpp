@@ -56,6 +56,23 @@ TEST_CASE("a masked tail's inner loop stays inside") {
   CHECK(facts.upper(left) == 6);
 }
 
+TEST_CASE("bits of an index stay within the blocks that they may change") {
+  Facts facts;
+  facts.define_loop(0, 0, 44);
+  facts.define_dim("M", 10, 100);
+  facts.define_loop(1, 0, Poly::atom(make_dim("M")));
+  const auto with = [](Op op, int id, int64_t bits) {
+    return Poly::of(make_binary(op, loop(id), c(bits)));
+  };
+  CHECK(facts.upper(with(Op::kBitXor, 0, 1)) == 43);
+  CHECK(facts.upper(with(Op::kBitOr, 0, 2)) == 43);
+  CHECK(facts.upper(with(Op::kBitXor, 0, 4)) == 47);
+  CHECK(facts.lower(with(Op::kBitOr, 0, 6)) == 6);
+  const Poly m = Poly::atom(make_dim("M"));
+  CHECK(facts.at_most(with(Op::kBitXor, 1, 3), m + Poly(2)));
+  CHECK_FALSE(facts.at_most(with(Op::kBitXor, 1, 3), m - Poly(1)));
+}
+
 TEST_CASE("what a branch assumes counts inside it only") {
   Facts facts;
   facts.define_dim("M", 0, 100);

@@ -168,6 +168,24 @@ TEST_CASE("select: both elements of pairs come from one whole vector") {
   }
 }
 
+TEST_CASE("select: bits of an index that a constant changes are a shuffle") {
+  for (const Op op : {Op::kBitXor, Op::kBitOr, Op::kBitAnd, Op::kShr}) {
+    NestMaker t;
+    const int i = t.loop("i"), j = t.loop("j");
+    const int x = t.tensor("X", DType::kF32, num(7 * 32)),
+              y = t.tensor("Y", DType::kF32, num(7 * 32));
+    const Expr row = t.var(i) * num(32), near = ir::make_binary(op, t.var(j), num(3));
+    t.launch(i, num(7),
+             {ir::make_for(j, Mark::kVector, num(0), num(32),
+                           {ir::make_store(y, row + t.var(j), t.load(x, row + near))})});
+    check(t, "bits");
+    for (const ir::Target& target : runnable_targets()) {
+      const NestRun run = check_nest(t, target);
+      CHECK_MESSAGE(run.lir.find("vinsertps") == std::string::npos, run.lir);
+    }
+  }
+}
+
 TEST_CASE("select: positions that lanes compute") {
   const Expr last = num(36);
   const auto clamped = [&](const Expr& at) {

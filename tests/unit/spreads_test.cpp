@@ -34,6 +34,12 @@ const Order kOrders[] = {
     {"i%4", [](int64_t i) { return i % 4; }},
     {"i%4*3", [](int64_t i) { return i % 4 * 3; }},
     {"(i + 1)%96", [](int64_t i) { return (i + 1) % 96; }},
+    {"min(95, i ^ 1)", [](int64_t i) { return i ^ 1; }},
+    {"min(95, i ^ 21)", [](int64_t i) { return i ^ 21; }},
+    {"min(95, i | 2)", [](int64_t i) { return i | 2; }},
+    {"i & 6", [](int64_t i) { return i & 6; }},
+    {"(i + 3) >> 2", [](int64_t i) { return (i + 3) >> 2; }},
+    {"95 - (i ^ 5)/3", [](int64_t i) { return 95 - (i ^ 5) / 3; }},
 };
 
 /// Elements that lie apart, up to the last one of the tensor.

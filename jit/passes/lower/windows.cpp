@@ -2,8 +2,10 @@
 #include "jit/passes/lower/windows.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "jit/ir/extremes.h"
+#include "jit/ir/integers.h"
 #include "jit/ir/recurrence.h"
 #include "jit/passes/joins.h"
 #include "jit/passes/lower/accesses.h"
@@ -96,6 +98,7 @@ std::optional<Span> Windows::interval(const Expr& e, const std::vector<Span>& va
     return Span{lo, floor_div(inner->lo + inner->extent - Poly(1), k, &facts_) - lo + Poly(1),
                 inner->guessed};
   }
+  if (is_bitwise(e->op)) return of_bits(e, vars, reader);
   Span out{0, 1};
   for (const Poly p = Poly::of(e); const Poly::Term& t : p.terms()) {
     const Expr& f = t.factors[0];
@@ -104,7 +107,8 @@ std::optional<Span> Windows::interval(const Expr& e, const std::vector<Span>& va
         out.lo += Poly(t.coef) * accesses_.index(none, f);
         continue;
       }
-      const bool known = f->op == Op::kDiv || f->op == Op::kMod || as_extreme(f);
+      const bool known =
+          f->op == Op::kDiv || f->op == Op::kMod || is_bitwise(f->op) || as_extreme(f);
       if (t.factors.size() != 1 || !known) return std::nullopt;
     }
     Span s;
@@ -130,6 +134,27 @@ std::optional<Span> Windows::interval(const Expr& e, const std::vector<Span>& va
   }
   out.lo += Poly(Poly::of(e).constant());
   return out;
+}
+
+/// Bits of an index that a constant changes: within the blocks of a power of two, or of a shift.
+std::optional<Span> Windows::of_bits(const Expr& e, const std::vector<Span>& vars,
+                                     const Stage& reader) {
+  constexpr int64_t kMost = 30;  // of shifts of indices. Chosen: as of sizes (not measured).
+  int64_t bits = 0;
+  if (e->op == Op::kShl || !is_const(e->args[1], &bits) || bits < 0) return std::nullopt;
+  if (bits >= (e->op == Op::kShr ? kMost : int64_t{1} << kMost)) return std::nullopt;
+  if (e->op == Op::kBitAnd) return Span{0, bits + 1};
+  const auto inner = interval(e->args[0], vars, reader);
+  if (!inner) return std::nullopt;
+  const bool shifts = e->op == Op::kShr;
+  const int64_t block = shifts
+                            ? int64_t{1} << bits
+                            : static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(bits) + 1));
+  const Poly first = floor_div(inner->lo, block, &facts_);
+  const Poly count =
+      floor_div(inner->lo + inner->extent - Poly(1), block, &facts_) - first + Poly(1);
+  const Poly each(shifts ? 1 : block);
+  return Span{each * first, each * count, inner->guessed};
 }
 
 /// All values of an index `b*F + j` along a reduction that is cut into parts, or of its quotient.

@@ -51,6 +51,8 @@ class Windows final : public LoweringPart {
   std::vector<ir::Poly> left_by_choices(Instance& in);
 
  private:
+  std::optional<Span> of_bits(const ir::Expr& e, const std::vector<Span>& vars,
+                              const ir::Stage& reader);
   std::optional<Span> over_parts(const ir::Expr& index, const ir::Stage& reader);
   /// The values of `loop`, of `extent` iterations, where the factored loops among its parts have
   /// those of `factored`.

@@ -12,6 +12,18 @@ namespace hone::jit {
 
 using ir::Op;
 
+namespace {
+
+/// True of data that are multiplied or added to: they may wrap, and factors do not cancel then.
+bool may_wrap(const ir::Expr& e, const Affine& x) {
+  const bool alone = x.count == 1 && x.constant == 0 && x.terms[0].coefficient == 1;
+  return !alone && ir::any_node(e, [](const ir::Expr& n) {
+    return n->type == DType::kI64 && (n->op == Op::kLoad || n->op == Op::kScalar);
+  });
+}
+
+}  // namespace
+
 void Indices::opened(Scope::Kind /*kind*/, uint64_t /*written*/) {
   loops_.resize(code_.depth() + 1);
   loops_.back() = {};
@@ -57,6 +69,12 @@ Affine Indices::sum_of(const ir::Expr& e) {
     case Op::kDiv:
     case Op::kMod:
       return affine_of_division(e);
+    case Op::kShr:
+      return affine_of_shift(e);
+    case Op::kBitAnd:
+    case Op::kBitOr:
+    case Op::kBitXor:
+      return affine_of_bits(e);
     case Op::kCast:
       if (strict_ && is_int(e->args[0]->type)) return affine(e->args[0]);
       return opaque(e);
@@ -102,6 +120,23 @@ Affine Indices::added(const ir::Expr& e, const Affine& a, const Affine& b) {
   return as_register(a) + as_register(b);
 }
 
+Indices::Division Indices::divided(const Affine& x, int64_t c) const {
+  Division out{Affine::of(ir::floor_div_of(x.constant, c)),
+               Affine::of(ir::floor_mod_of(x.constant, c))};
+  for (int i = 0; i < x.count; ++i) {
+    Term t = x.terms[i];
+    if (t.coefficient % c == 0) {
+      t.coefficient /= c;
+      out.quotient.add(t);
+    } else {
+      out.rest.add(t);
+    }
+  }
+  int64_t least, most;
+  out.known = range_of(out.rest, least, most) && least >= 0 && most < c;
+  return out;
+}
+
 Affine Indices::affine_of_division(const ir::Expr& e) {
   const Affine x = affine(e->args[0]);
   const Affine divisor = affine(e->args[1]);
@@ -117,28 +152,40 @@ Affine Indices::affine_of_division(const ir::Expr& e) {
     return Affine::of(e->op == Op::kDiv ? ir::floor_div_of(x.constant, c)
                                         : ir::floor_mod_of(x.constant, c));
   }
-  // Data that are multiplied or added to may wrap: their factors do not cancel.
-  const bool alone = x.count == 1 && x.constant == 0 && x.terms[0].coefficient == 1;
-  const bool of_data = ir::any_node(e->args[0], [](const ir::Expr& n) {
-    return n->type == DType::kI64 && (n->op == Op::kLoad || n->op == Op::kScalar);
-  });
-  if (c <= 0 || (of_data && !alone)) return computed();
-  Affine quotient = Affine::of(ir::floor_div_of(x.constant, c));
-  Affine rest = Affine::of(ir::floor_mod_of(x.constant, c));
-  for (int i = 0; i < x.count; ++i) {
-    Term t = x.terms[i];
-    if (t.coefficient % c == 0) {
-      t.coefficient /= c;
-      quotient.add(t);
-    } else {
-      rest.add(t);
+  if (c <= 0 || may_wrap(e->args[0], x)) return computed();
+  const Division parts = divided(x, c);
+  if (!parts.known) return computed();
+  return e->op == Op::kDiv ? parts.quotient : parts.rest;
+}
+
+Affine Indices::affine_of_shift(const ir::Expr& e) {
+  constexpr int64_t kMost = 62;  // of powers of two below 2^63. Fixed by: 64 bits.
+  const Affine x = affine(e->args[0]), count = affine(e->args[1]);
+  const bool counted = count.is_constant() && count.constant >= 0 && count.constant <= kMost;
+  if (counted && !x.overflow && !may_wrap(e->args[0], x)) {
+    const Division parts = divided(x, int64_t{1} << count.constant);
+    if (parts.known) return parts.quotient;
+  }
+  return opaque(e, [&] { return general_.shifted(e->op, gpr(x), gpr(count)); });
+}
+
+Affine Indices::affine_of_bits(const ir::Expr& e) {
+  Affine x = affine(e->args[0]), bits = affine(e->args[1]);
+  if (x.is_constant()) std::swap(x, bits);
+  if (bits.is_constant() && bits.constant >= 0 && bits.constant < INT32_MAX && !x.overflow) {
+    // Multiples of a power of two beyond the bits keep theirs, whether they wrap or not.
+    const auto beyond =
+        static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(bits.constant) + 1));
+    const Division parts = divided(x, beyond);
+    const bool masks = e->op == Op::kBitAnd;
+    if (masks && parts.known && bits.constant == beyond - 1) return parts.rest;
+    if (parts.rest.is_constant()) {
+      const int64_t rest = parts.rest.constant;
+      const int64_t value = ir::bits_of(e->op, DType::kI64, rest, bits.constant);
+      return masks ? Affine::of(value) : x + Affine::of(value - rest);
     }
   }
-  int64_t least, most;
-  if (range_of(rest, least, most) && least >= 0 && most < c) {
-    return e->op == Op::kDiv ? quotient : rest;
-  }
-  return computed();
+  return opaque(e, [&] { return general_.bits_of(e->op, gpr(x), gpr(bits)); });
 }
 
 Affine Indices::opaque(const ir::Expr& e) {

@@ -58,8 +58,18 @@ class Indices final : public SelectionPart, public ScopeListener {
   Affine sum_of(const ir::Expr& e);
   /// a + b, the value of `e`; with more terms than fit, both as registers.
   Affine added(const ir::Expr& e, const Affine& a, const Affine& b);
-  /// x / c and x % c, by splitting x into a multiple of c and a rest that lies in [0, c).
+  /// x as c * quotient + rest.
+  struct Division {
+    Affine quotient, rest;
+    bool known = false;  ///< the rest lies in [0, c)
+  };
+  Division divided(const Affine& x, int64_t c) const;
+  /// x / c and x % c.
   Affine affine_of_division(const ir::Expr& e);
+  /// x >> n.
+  Affine affine_of_shift(const ir::Expr& e);
+  /// x & c, x | c and x ^ c, where the bits of x that c may change are known.
+  Affine affine_of_bits(const ir::Expr& e);
   Affine opaque(const ir::Expr& e);
   Affine opaque(const ir::Expr& e, const std::function<Reg()>& compute);
   Reg factor_reg(int32_t factor);

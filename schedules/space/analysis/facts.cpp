@@ -78,8 +78,13 @@ Affine affine_part(const ir::Expr& e, int64_t factor, std::vector<ir::Expr>& res
   return out;
 }
 
-/// Adds the variables that move `e` by one or not at all with each step: those of a quotient, and
-/// of what is clamped. False where something else is in it.
+/// Bits that trade places of elements in vectors of any length.
+/// Fixed by: lanes of 64 bits in a vector of 512.
+constexpr int64_t kNearBits = 8;
+
+/// Adds the variables whose steps leave `e` near. Those of a quotient, and of what is clamped, move
+/// it by one or not at all; a constant may change the last bits. False where something else is in
+/// it.
 bool find_slow(const ir::Expr& e, std::set<std::string>& out) {
   const auto plain = affine_of(e);
   const auto add_terms = [&](const Affine& from, int64_t by) {
@@ -101,6 +106,13 @@ bool find_slow(const ir::Expr& e, std::set<std::string>& out) {
     case ir::Op::kDiv: {
       const auto dividend = affine_of(e->args[0]);
       return dividend && ir::is_const(e->args[1], &by) && add_terms(*dividend, by);
+    }
+    case ir::Op::kBitAnd:
+    case ir::Op::kBitOr:
+    case ir::Op::kBitXor: {
+      const auto plain = affine_of(e->args[0]);
+      const bool near = ir::is_const(e->args[1], &by) && by >= 0 && by < kNearBits;
+      return plain && near && add_terms(*plain, 1);
     }
     default:
       return false;

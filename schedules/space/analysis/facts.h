@@ -59,7 +59,7 @@ struct Access {
   /// Those whose steps move it by distances that differ: data or a division chooses. Along others
   /// an access that gathers still goes by its stride.
   std::set<std::string> chosen;
-  /// Of these, those that move it by an element or none, as j does X[j/2]: a vector of steps is one
+  /// Of these, those whose steps leave it near, as in X[j/2] and X[j ^ 1]. A vector of steps is one
   /// load and a shuffle.
   std::set<std::string> slow;
   int64_t stride(const std::string& var) const;
