@@ -20,6 +20,10 @@ constexpr double kFromData = 16;
 /// Tuned on: Zen 5 (AVX-512).
 constexpr double kMostSpread = 4;
 
+/// Loads and shuffles of a vector whose elements lie near together in another order.
+/// Tuned on: Zen 5 (AVX-512).
+constexpr double kShuffled = 3;
+
 /// Pages whose addresses a core has at hand.
 /// Fixed by: recent cores.
 constexpr double kPagesAtHand = 64;
@@ -33,6 +37,30 @@ bool is_aligned(const Poly& p, int id, double lanes) {
     return own || t.coef % step == 0;
   };
   return p.constant() % step == 0 && std::all_of(p.terms().begin(), p.terms().end(), fits);
+}
+
+/// True of a division by a constant, and of the least or greatest of two.
+bool turns(const Expr& e) {
+  if (e->op == Op::kMin || e->op == Op::kMax) return true;
+  return (e->op == Op::kDiv || e->op == Op::kMod) && is_const(e->args[1]);
+}
+
+/// True where each step of loop `id` moves `p` by an element or none. Of other loops those in
+/// `unrolled` alone may change where: then lane i is as far from the first at all times.
+bool keeps_places(const Poly& p, int id, const std::vector<int>& unrolled) {
+  return std::all_of(p.terms().begin(), p.terms().end(), [&](const Poly::Term& t) {
+    if (std::none_of(t.factors.begin(), t.factors.end(),
+                     [&](const Expr& f) { return mentions_loop(f, id); })) {
+      return true;
+    }
+    const Expr& f = t.factors[0];
+    if (t.factors.size() != 1 || std::abs(t.coef) != 1 || !turns(f)) return false;
+    return !any_node(f, [&](const Expr& e) {
+      const bool fixed =
+          e->op == Op::kVar && (e->id == id || std::count(unrolled.begin(), unrolled.end(), e->id));
+      return e->args.empty() && e->op != Op::kInt && !fixed;
+    });
+  });
 }
 
 }  // namespace
@@ -113,6 +141,10 @@ Touches LoopValues::touches(const Expr& offset, int buffer, bool guarded) const 
   const Poly p = Poly::of(offset);
   Touches out;
   int64_t group = 1;  // elements that a lane takes at once
+  std::vector<int> unrolled;
+  for (const OpenLoop& l : loops_) {
+    if (l.mark != Mark::kSerial) unrolled.push_back(l.id);
+  }
   for (size_t i = loops_.size(); i-- > 0 && loops_[i].mark != Mark::kSerial;) {
     const OpenLoop& l = loops_[i];
     const bool depends = p.mentions_loop(l.id);
@@ -128,8 +160,11 @@ Touches LoopValues::touches(const Expr& offset, int buffer, bool guarded) const 
       // What lies near together is read as vectors and shuffled; the rest lane by lane.
       const auto apart = static_cast<double>(std::abs(p.loop_coef(l.id)) / group);
       const bool near = apart == 1 || (apart > 1 && apart <= kMostSpread && !guarded);
-      out.distinct *= near ? chunks * (2 * apart - 1) : (guarded ? 4 : 2) * l.trips;
-      if (!near) out.scattered = guarded ? 0.25 : 0.5;
+      const bool shuffled = !near && !guarded && keeps_places(p, l.id, unrolled);
+      out.distinct *= near       ? chunks * (2 * apart - 1)
+                      : shuffled ? chunks * kShuffled
+                                 : (guarded ? 4 : 2) * l.trips;
+      if (!near && !shuffled) out.scattered = guarded ? 0.25 : 0.5;
       if (apart == 1 && l.trips >= lanes) out.unaligned = is_aligned(p, l.id, lanes) ? 0 : 1;
     } else {
       out.points *= l.trips;

@@ -148,6 +148,21 @@ TEST_CASE("estimate: terms see what the ports do not") {
   CHECK(of(terms_of(sum + "M=64 N=256", "vectorize y/j"), Term::kHorizontal) > 0);
 }
 
+TEST_CASE("estimate: elements near together are shuffled where their places stay") {
+  const auto scattered = [](const std::string& index, const std::string& more) {
+    const std::string op = "op f(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[" + index + "] } N=4096";
+    return of(terms_of(op, "split Y/i 16 -> o l tail=peel; vectorize Y/l" + more),
+              Term::kScattered);
+  };
+  CHECK(scattered("i/2", "") == 0);
+  CHECK(scattered("i/16*16", "") == 0);
+  CHECK(scattered("i*2%4096", "") > 0);
+  // The border moves with the loop: a piece for it leaves the others.
+  const std::string clamped = "max(0, i/2 - 1)";
+  CHECK(scattered(clamped, "") > 0);
+  CHECK(scattered(clamped, "; partition Y/o") == 0);
+}
+
 TEST_CASE("estimate: varied schedules are many, all different, the same each time") {
   const auto problem = ops::parse_problem("matmul M=64 N=96 K=128");
   REQUIRE(problem);
