@@ -270,8 +270,8 @@ Reg CodeWriter::load(RegClass cls, int width, Opcode op, const Operand& address,
 }
 
 void CodeWriter::remember(Reg value, int width, Opcode op, const Operand& address, int buffer,
-                          int bytes) {
-  const ValueKey key = values_.key_of(op, width, {address}, {}, false, {});
+                          int bytes, Reg mask) {
+  const ValueKey key = values_.key_of(op, width, {address}, mask, mask.valid(), {});
   const int32_t entry = enter(key, key.hash(), value, depth());
   values_.loaded(entry, buffer, values_.extent_of(address, bytes));
 }

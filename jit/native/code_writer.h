@@ -114,7 +114,8 @@ class CodeWriter {
   Reg load(RegClass cls, int width, Opcode op, const Operand& address, int buffer, Reg mask = {},
            const Operand& before = {}, const Operand& after = {});
   /// Tells that loading so would give what is in `value`: it was just stored there, as `bytes`.
-  void remember(Reg value, int width, Opcode op, const Operand& address, int buffer, int bytes);
+  void remember(Reg value, int width, Opcode op, const Operand& address, int buffer, int bytes,
+                Reg mask = {});
   /// The register that is known to hold this load's result, or an invalid one.
   Reg known_load(int width, Opcode op, const Operand& address) const;
   /// A pool constant loaded by `op`: whole, or one element repeated.

@@ -236,6 +236,32 @@ TEST_CASE("select: of a vector of checks the first that fails is told") {
   }
 }
 
+TEST_CASE("select: a part of a vector that was just stored is not loaded again") {
+  // Y[i,j] = Y[i-1,j]*X[i,j] in rows of two vectors and a part of one, or of others.
+  NestMaker t;
+  const int o = t.loop("o"), i = t.loop("i"), j = t.loop("j");
+  const int x = t.tensor("X", DType::kF32, num(8 * 37)),
+            y = t.tensor("Y", DType::kF32, num(9 * 37));
+  const Expr at = t.var(i) * num(37) + t.var(j);
+  const auto row = ir::make_for(j, Mark::kVector, num(0), num(37),
+                                {ir::make_store(y, at + num(37), t.load(y, at) * t.load(x, at))});
+  t.launch(o, num(1), {ir::make_for(i, Mark::kUnroll, num(0), num(8), {row})});
+  check(t, "rows");
+  for (const ir::Target& target : runnable_targets()) {
+    const NestRun run = check_nest(t, target);
+    const auto count = [&](const std::string& what) {
+      size_t n = 0;
+      for (size_t at = run.lir.find(what); at != std::string::npos;
+           at = run.lir.find(what, at + 1)) {
+        ++n;
+      }
+      return n;
+    };
+    // In all rows but the first a product has its factor from the one before.
+    if (target.has(ir::Isa::kAvx512)) CHECK_MESSAGE(count("{k1}{z}") == 8 + 1, run.lir);
+  }
+}
+
 TEST_CASE("select: reads that may leave the tensor") {
   for (const DType type : {DType::kF32, DType::kF64, DType::kBF16, DType::kI32, DType::kU8}) {
     for (const Mark mark : kMarks) {

@@ -118,13 +118,20 @@ void Memory::store(int buffer, const Affine& offset, const Value& value, bool re
   } else if (!in_pieces && !streams_.store(buffer, first, m, v.reg, lanes_.count * size)) {
     vectors_.store_lanes(m, v.reg, lanes_.count * size);
   }
-  code_.clobber(buffer, mem(m), lanes_.count * size);
-  if (lanes_.partial()) return;
-  // Reading it back needs no trip through memory.
+  const int bytes = (first_lanes ? lanes_.active : lanes_.count) * size;
+  code_.clobber(buffer, mem(m), bytes);
+  // Reading it back needs no trip through memory. What is in lanes that are off matters to nobody.
+  if (lanes_.partial()) {
+    if (!lanes_.condition.valid()) {
+      code_.remember(v.reg, width(v.type), masked_move_of(size), mem(m), buffer, bytes,
+                     masks_.active());
+    }
+    return;
+  }
   if (lanes_.count == 1 && size >= 4) {
-    code_.remember(v.reg, 16, size == 4 ? X86::vmovss : X86::vmovsd, mem(m), buffer, size);
-  } else if (lanes_.count * size >= 16) {
-    code_.remember(v.reg, width(v.type), X86::vmovups, mem(m), buffer, lanes_.count * size);
+    code_.remember(v.reg, 16, size == 4 ? X86::vmovss : X86::vmovsd, mem(m), buffer, bytes);
+  } else if (bytes >= 16) {
+    code_.remember(v.reg, width(v.type), X86::vmovups, mem(m), buffer, bytes);
   }
 }
 
