@@ -90,6 +90,21 @@ TEST_CASE("tile axes: rows of quotients that few borders cut fill vectors") {
   CHECK(vector_with("O=2 R=3 Q=3 V=129") == "o");
 }
 
+TEST_CASE("tile axes: results whose rows collide in the cache are written row by row") {
+  const ir::Target target = tests::target_named("x86 isa=avx2 threads=1 l1d=48K l2=1M l3=32M");
+  const auto outermost = [&](const std::string& problem) {
+    const ir::Program p = tests::by_default(problem, target);
+    const ir::Stage& c = *p.stage("C");
+    return schedules::roots_of(c, c.loops.front().name).at(0);
+  };
+  CHECK(outermost("matmul M=512 N=512 K=4") == "m");
+  CHECK(outermost("matmul M=301 N=1023 K=1") == "m");
+  CHECK(outermost("matmul M=512 N=1024 K=16") == "m");
+  // They do not, or factors cost more.
+  CHECK(outermost("matmul M=1000 N=1000 K=4") == "n");
+  CHECK(outermost("matmul M=512 N=1024 K=512") == "n");
+}
+
 TEST_CASE("tile axes: packed copies are transposed in registers") {
   const ir::Target target = tests::target_named("x86 isa=avx512 threads=1 l1d=32K l2=1M l3=32M");
   CHECK(packs_by_squares(tests::by_default("matmul M=256 N=256 K=256 B@N,K", target), "B"));

@@ -26,13 +26,25 @@ constexpr int64_t kRowsApart = 1024;
 /// Tuned on: Zen 4 (AVX-512).
 constexpr int64_t kPartOfLast = 8, kPartOfSecond = 4;
 
-/// What a loop around the tile moves along: `far` what half the nearest cache does not hold.
+/// What a loop around the tile moves along: `far` what a near cache does not hold.
 struct Moves {
   std::set<std::string> far;
   int64_t far_bytes = 0, near_bytes = 0;
   int64_t stride = 0;  ///< of a step along what is far, in elements
+
+  /// `near`: bytes that the cache holds.
+  void add(const Plan& plan, const std::string& buffer, int64_t by, int64_t near) {
+    if (by == 0) return;
+    const int64_t bytes = bytes_of(plan.program(), *plan.program().buffer(buffer));
+    (bytes > near ? far_bytes : near_bytes) += bytes;
+    if (bytes <= near) return;
+    far.insert(buffer);
+    stride = std::max(stride, by);
+  }
 };
-Moves moves_of(const Plan& plan, const Tile& t, const std::string& loop) {
+
+/// What the reduction reads.
+Moves factors_moved(const Plan& plan, const Tile& t, const std::string& loop, int64_t near) {
   const std::vector<std::string> vars = roots_of(plan.stage(t.root), loop);
   Moves out;
   for (const Access& a : plan.facts(t.producer).loads) {
@@ -41,14 +53,42 @@ Moves moves_of(const Plan& plan, const Tile& t, const std::string& loop) {
       const bool ours = std::find(vars.begin(), vars.end(), theirs) != vars.end();
       if (ours) stride = std::max(stride, std::abs(a.stride(own)));
     }
-    if (stride == 0) continue;
-    const int64_t bytes = bytes_of(plan.program(), *plan.program().buffer(a.buffer));
-    const bool far = bytes > plan.machine().l1d / 2;
-    (far ? out.far_bytes : out.near_bytes) += bytes;
-    if (!far) continue;
-    out.far.insert(a.buffer);
-    out.stride = std::max(out.stride, stride);
+    out.add(plan, a.buffer, stride, near);
   }
+  return out;
+}
+
+/// True of results whose rows begin in few sets of the nearest cache: columns of them push each
+/// other out of it.
+bool results_collide(const Plan& plan, const Tile& t) {
+  // Sets of a cache by pages, and those that are few. Fixed by: x86; tuned on: Zen 5.
+  const int64_t sets = plan.machine().page_bytes / plan.machine().line_bytes, few = sets / 8;
+  if (t.rows.empty()) return false;
+  const Access& store = plan.facts(t.root).store;
+  const int64_t step =
+      store.stride(t.root_var(t.rows)) * size_of(plan.program().buffer(store.buffer)->type);
+  std::set<int64_t> begin;
+  for (int64_t row = 0; row < sets; ++row) {
+    begin.insert(row * step / plan.machine().line_bytes % sets);
+  }
+  return static_cast<int64_t>(begin.size()) <= few;
+}
+
+/// What a loop around the tile moves along. Terms of a short reduction are read again in less time
+/// than colliding results take.
+Moves moves_of(const Plan& plan, const Tile& t, const std::string& loop, bool collide) {
+  // Terms that are few. Tuned on: Zen 5 (AVX-512).
+  constexpr int64_t kFewTerms = 64;
+  const int64_t terms = plan.facts(t.producer).points(plan.stage(t.producer).rvars);
+  const int64_t near = collide && terms <= kFewTerms ? plan.machine().l2 : plan.machine().l1d;
+  Moves out = factors_moved(plan, t, loop, near / 2);
+  if (!collide) return out;
+  const StageFacts facts = plan.facts(t.root);
+  int64_t stride = 0;
+  for (const std::string& var : roots_of(plan.stage(t.root), loop)) {
+    stride = std::max(stride, std::abs(facts.store.stride(var)));
+  }
+  out.add(plan, facts.store.buffer, stride, near / 2);
   return out;
 }
 
@@ -68,7 +108,8 @@ void order_outer(Plan& plan, Tile& t, const std::string& columns, const std::str
   if (!rows.empty()) t.outer.push_back(rows);
   const auto first = t.outer.end() - (hosts_none(plan, t) ? t.outer.size() : rows.empty() ? 1 : 2);
   std::map<std::string, Moves> moves;
-  for (const std::string& loop : t.outer) moves[loop] = moves_of(plan, t, loop);
+  const bool collide = results_collide(plan, t);
+  for (const std::string& loop : t.outer) moves[loop] = moves_of(plan, t, loop, collide);
   const auto rank = [&](const std::string& loop) {
     const Moves& m = moves.at(loop);
     const auto alike = std::find_if(t.outer.begin(), t.outer.end(), [&](const std::string& other) {
@@ -173,8 +214,9 @@ std::vector<std::string> block_reduction(Plan& plan, Tile& t) {
 bool pays_two_levels(Plan& plan, const Tile& t) {
   if (t.blocked.empty() || t.columns || t.rows.empty() || t.fused() || !hosts_none(plan, t))
     return false;
-  const int64_t by_columns = moves_of(plan, t, t.root_var(t.axis.var)).far_bytes;
-  const int64_t by_rows = moves_of(plan, t, t.root_var(t.rows)).far_bytes;
+  const int64_t near = plan.machine().l1d / 2;
+  const int64_t by_columns = factors_moved(plan, t, t.root_var(t.axis.var), near).far_bytes;
+  const int64_t by_rows = factors_moved(plan, t, t.root_var(t.rows), near).far_bytes;
   const bool far = std::min(by_columns, by_rows) > plan.machine().l2 &&
                    by_columns + by_rows > plan.machine().l3 / 2;
   return plan.decide("two levels of blocks of " + t.producer, 2, far && !t.dots) == 1;
