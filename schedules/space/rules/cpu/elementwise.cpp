@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "schedules/space/analysis/axis.h"
+#include "schedules/space/analysis/periods.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/rules/rule.h"
 
@@ -21,13 +22,20 @@ bool apply_elementwise(Plan& plan, const std::string& name) {
   if (v.empty() || facts.store.stride(v) != 1) v = nearest_var(plan, name);
   v = cheapest_index(plan, name, v);
   if (v.empty()) return plan.declines("each of its loops has one iteration");
-  const int64_t extent = facts.extent(v);
   const int lanes = plan.lanes(widest_type(plan.program(), s));
+  std::vector<std::string> order;
+  int64_t extent = facts.extent(v);
+  if (const int64_t period = period_along(facts, v, lanes)) {
+    order.push_back(plan.split(name, v, period, ir::Tail::kPeel).outer);
+    if (order[0].empty()) return false;
+    extent = period;
+  }
   const int64_t vectors = (extent + lanes - 1) / lanes;
   const int64_t body = facts.operations + static_cast<int64_t>(facts.loads.size()) + 2;
   const int64_t unroll = std::clamp<int64_t>(std::min<int64_t>(vectors, kBody / body), 1, 4);
   if (vectors <= unroll) {
-    if (!order_by_memory(plan, name, {plan.loop_of(name, v)})) return false;
+    order.push_back(plan.loop_of(name, v));
+    if (!order_by_memory(plan, name, order)) return false;
     if (!plan.add(step::vectorize({name, plan.loop_of(name, v)}))) return false;
     plan.finish(name);
     return true;
@@ -35,7 +43,8 @@ bool apply_elementwise(Plan& plan, const std::string& name) {
   const Number factor =
       plan.knob(knob_name("u", name), {lanes, 2 * lanes, 4 * lanes, 8 * lanes}, unroll * lanes);
   const Plan::Halves h = plan.split(name, v, factor, ir::Tail::kPeel);
-  if (h.outer.empty() || !order_by_memory(plan, name, {h.outer, h.inner})) return false;
+  order.insert(order.end(), {h.outer, h.inner});
+  if (h.outer.empty() || !order_by_memory(plan, name, order)) return false;
   if (!plan.add(step::vectorize({name, h.inner}))) return false;
   spread(plan, name);
   plan.finish(name);
@@ -47,10 +56,9 @@ bool apply_elementwise(Plan& plan, const std::string& name) {
 const Rule cpu::kElementwise = {
     "elementwise",
     "A stage without reduction runs its contiguous axis as vectors, a few an iteration. Without "
-    "one "
-    "it is the axis along which neighbours lie nearest. Where that leaves lanes idle, or values "
-    "are "
-    "dear, it is the one that costs least.",
+    "one it is the axis along which neighbours lie nearest. Where that leaves lanes idle, or "
+    "values "
+    "are dear, it is the one that costs least. It goes in periods of the remainders in indices.",
     apply_elementwise,
 };
 

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedules/space/analysis/periods.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace hone::schedules {
+namespace {
+
+/// The divisor of a quotient or remainder that goes on with each step of `var`. Other variables
+/// move it by whole divisors; 0 where they do not.
+int64_t divisor_along(const ir::Expr& e, const std::string& var) {
+  int64_t by = 0;
+  if ((e->op != ir::Op::kDiv && e->op != ir::Op::kMod) || !ir::mentions_var(e->args[0], var)) {
+    return 0;
+  }
+  const auto dividend = affine_of(e->args[0]);
+  if (!dividend || dividend->open || !ir::is_const(e->args[1], &by) || by <= 1) return 0;
+  const bool whole = std::all_of(
+      dividend->terms.begin(), dividend->terms.end(),
+      [&](const auto& t) { return t.first == var ? t.second == 1 : t.second % by == 0; });
+  return whole ? by : 0;
+}
+
+}  // namespace
+
+int64_t period_along(const StageFacts& facts, const std::string& var, int lanes) {
+  int64_t period = 0;
+  for (const Access& a : facts.loads) {
+    // What moves by an element or none is a shuffle of vectors anyway.
+    if (!a.chosen.contains(var) || a.slow.contains(var)) continue;
+    for (const ir::Expr& index : a.indices) {
+      ir::visit(index, [&](const ir::Expr& e) {
+        if (const int64_t by = divisor_along(e, var)) period = std::gcd(period, by);
+      });
+    }
+  }
+  return 2 * period >= lanes && period < facts.extent(var) ? period : 0;
+}
+
+}  // namespace hone::schedules
