@@ -66,6 +66,17 @@ TEST_CASE("tile axes: an axis that fills its vectors is taken, results leave tra
   CHECK(vector_of(*p.stage("C")) == "i");
 }
 
+TEST_CASE("tile axes: elements two apart are vectors, too") {
+  for (const char* isa : {"avx2", "avx512"}) {
+    const ir::Target target =
+        tests::target_named(std::string("x86 isa=") + isa + " threads=1 l1d=32K l2=1M l3=32M");
+    const ir::Program p = tests::by_default("cp_tensor I=4 R=2 J=5 K=64", target);
+    const ir::Stage* tile = tile_of(p);
+    REQUIRE(tile);
+    CHECK(vector_of(*tile) == "k");
+  }
+}
+
 TEST_CASE("tile axes: rows that fill their vectors leave as they are") {
   const ir::Target target = tests::target_named("x86 isa=avx512 threads=1 l1d=32K l2=1M l3=32M");
   for (const char* text : {"matmul M=128 N=128 K=128", "fc_relu M=64 N=512 K=512 const=W,b"}) {

@@ -39,6 +39,14 @@ bool is_shuffled(const Plan& plan, const ir::Stage& p, const Access& a, const st
          });
 }
 
+/// True of a load of elements a few apart, which are read as whole vectors and shuffled.
+bool is_spread(const Plan& plan, const Access& a, const std::string& var) {
+  // Fixed by: AVX2, where every second element alone is worth shuffles.
+  const int64_t most = plan.target().has(ir::Isa::kAvx512) ? vector_cost::kMostSpread : 2;
+  const int64_t stride = a.stride(var);
+  return stride > 1 && stride <= most && !a.guarded && !a.chosen.contains(var);
+}
+
 /// Part of the cycles that counts as the same.
 /// Fixed by: rounding of sums of cycles.
 constexpr double kSame = 0.999;
@@ -294,8 +302,11 @@ double gathering_cycles(const Plan& plan, const TiledReduction& t, const TileAxe
     }
     if (a.buffer == tile.axis.packed) continue;
     const bool shared = tile.rows.empty() || a.stride(tile.rows) == 0;
-    if (stride != 0 && stride != 1 && !is_shuffled(plan, p, a, tile.axis.var)) {
-      cycles += kElements / (shared ? static_cast<double>(tile.size.rows) : 1);
+    const double sharing = shared ? static_cast<double>(tile.size.rows) : 1;
+    if (is_spread(plan, a, tile.axis.var)) {
+      cycles += vector_cost::spread(stride) / sharing;
+    } else if (stride != 0 && stride != 1 && !is_shuffled(plan, p, a, tile.axis.var)) {
+      cycles += kElements / sharing;
     } else if (stride == 0 && !shared && reads_far(plan, t, tile, a)) {
       cycles += kFarElement / static_cast<double>(tile.size.vectors);
     }
@@ -320,8 +331,8 @@ bool reads_vectors(const Plan& plan, const std::string& producer, const VectorAx
   const ir::Stage p = plan.stage(producer);
   return std::all_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
     const int64_t stride = a.stride(axis.var);
-    return stride == 0 || stride == 1 || is_shuffled(plan, p, a, axis.var) ||
-           a.buffer == axis.packed;
+    return stride == 0 || stride == 1 || is_spread(plan, a, axis.var) ||
+           is_shuffled(plan, p, a, axis.var) || a.buffer == axis.packed;
   });
 }
 
