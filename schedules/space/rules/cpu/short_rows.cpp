@@ -104,6 +104,13 @@ int64_t period_of(const ir::Expr& index, const Pair& pair, const StageFacts& fac
   }
 }
 
+/// True of a value that goes by the number of its row, in more than what it reads.
+bool counts_rows(const ir::Expr& e, const Pair& pair) {
+  if (e->op == ir::Op::kVar) return e->name == pair.outer;
+  return e->op != ir::Op::kLoad && std::any_of(e->args.begin(), e->args.end(),
+                                               [&](const auto& a) { return counts_rows(a, pair); });
+}
+
 /// True where a border clamps or reflects rows.
 bool meets_border(const StageFacts& facts, const Pair& pair) {
   return std::any_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
@@ -155,6 +162,11 @@ bool apply_short_rows(Plan& plan, const std::string& name) {
   // Without AVX-512 lanes often come one by one, which only rows of a few are worth.
   if (period > 1 && !plan.target().has(ir::Isa::kAvx512) && 2 * extent > lanes) {
     return plan.declines("lanes would read " + std::to_string(period) + " rows one by one");
+  }
+  // Fixed by: indices of 32 bits, of which narrower elements take several vectors.
+  const bool narrow = size_of(widest_type(plan.program(), s)) < size_of(DType::kI32);
+  if (narrow && extent > lanes && counts_rows(s.value, pair)) {
+    return plan.declines("vectors would compute for each lane what is one value a row");
   }
   // Where a vector ends with a row, and the rows with a period, the next ones read as these do.
   const int64_t unit = saturating_product(extent, period);
