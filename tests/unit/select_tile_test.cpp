@@ -141,6 +141,31 @@ TEST_CASE("select: a tile accessed in other vectors than it was written in") {
   }
 }
 
+TEST_CASE("select: quarters of a tile's registers are taken out and put back whole") {
+  const auto num = [](int64_t v) { return ir::make_int(v); };
+  // Seven lanes of eight are added to in pieces of four, two and one, as rests without masks are.
+  for (const int64_t lanes : {7, 6, 5, 4, 12}) {
+    NestMaker t;
+    const int one = t.loop("one"), i = t.loop("i"), j = t.loop("j"), k = t.loop("k");
+    const int x = t.tensor("X", DType::kF32, 9 * lanes), y = t.tensor("Y", DType::kF32, 16);
+    const int tile = t.registers("T", DType::kF32, 16);
+    const ir::Expr half = ir::make_float(0.5, DType::kF32);
+    const ir::Expr row = t.load(x, t.var(i) * num(lanes) + t.var(k));
+    t.launch(
+        one, num(1),
+        {t.loop_over(j, Mark::kVector, 16, {ir::make_store(tile, t.var(j), half)}),
+         t.loop_over(i, Mark::kSerial, 9,
+                     {t.loop_over(k, Mark::kVector, lanes,
+                                  {ir::make_store(tile, t.var(k), row, Reduce::kSum)})}),
+         t.loop_over(j, Mark::kVector, 16, {ir::make_store(y, t.var(j), t.load(tile, t.var(j)))})});
+    const NestRun run = check_nest(t, avx2_target());
+    CHECK_MESSAGE(run.refusal.empty(), run.refusal);
+    CHECK_MESSAGE(run.error.empty(), run.error, "\n", run.lir);
+    // An element on its own would be turned to its lane.
+    if (lanes % 4 == 0) CHECK_MESSAGE(run.lir.find("vpshufd") == std::string::npos, run.lir);
+  }
+}
+
 TEST_CASE("select: a tile of bools has the lanes of what its steps compare") {
   NestMaker t;
   const int one = t.loop("one"), i = t.loop("i"), j = t.loop("j");

@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/x86/select/tiles.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "jit/x86/select/by_size.h"
 
 namespace hone::jit {
+
+namespace {
+
+/// Bytes of the parts of a vector that instructions take out of it.
+/// Fixed by: x86.
+constexpr int kQuarter = 16;
+
+}  // namespace
 
 /// Register tiles stored to inside a scope are not what they were before.
 void Tiles::opened(Scope::Kind kind, uint64_t written) {
@@ -43,7 +52,47 @@ Value Tiles::load(int buffer, const Affine& offset) {
   }
   if (stride.constant != 1) return load_across(buffer, first.constant, stride.constant);
   if (is_whole(buffer, *group, first.constant)) return {group->reg, type, size_of(type)};
+  if (lies_in_quarter(buffer, *group, first.constant)) {
+    return quarter_of(*group, type, static_cast<int>(first.constant - group->offset));
+  }
   return gather(buffer, first.constant, 1);
+}
+
+bool Tiles::lies_in_quarter(int buffer, const TileGroup& group, int64_t first) {
+  const int size = size_of(element_type(buffer));
+  return lanes_.active == lanes_.count && lanes_.count * size <= kQuarter &&
+         (first - group.offset) * size % kQuarter == 0 &&
+         group_at(buffer, first + lanes_.active - 1) == &group;
+}
+
+Value Tiles::quarter_of(const TileGroup& group, DType type, int lane) {
+  const Lanes outer = lanes_;
+  lanes_.count = group.lanes;
+  int within = 0;
+  const Reg x = vectors_.quarter_of({group.reg, type, size_of(type)}, lane, within);
+  lanes_ = outer;
+  return {x, type, size_of(type)};
+}
+
+bool Tiles::set_quarter(int buffer, int64_t first, const Value& v) {
+  const TileGroup* group = group_at(buffer, first);
+  constexpr int kDword = 4;  // Fixed by: bytes of 32 bits.
+  const int size = size_of(v.type), bytes = lanes_.active * size;
+  if (group == nullptr || group->lanes == 1 || !lies_in_quarter(buffer, *group, first))
+    return false;
+  const int whole = std::max(kQuarter, group->lanes * size);
+  if (v.type == DType::kBool || bytes % kDword != 0 || whole > 2 * kQuarter) return false;
+  const auto at = static_cast<int>(first - group->offset) * size;
+  // Fixed by: x86, a bit for each 32 of a vector.
+  const int chosen = ((1 << bytes / kDword) - 1) << at / kDword;
+  const Reg from = at == 0 ? v.reg
+                           : code_.define(RegClass::kVec, whole, X86::vinsertf128,
+                                          {vreg(v.reg, whole), vreg(v.reg, kQuarter), imm(1)});
+  const Operand to = vreg(group->reg, whole);
+  code_.emit(X86::vblendps, {to, to, vreg(from, whole), imm(chosen)});
+  code_.rewritten(group->reg);
+  transposes_.forget(buffer);
+  return true;
 }
 
 Value Tiles::load_across(int buffer, int64_t first, int64_t stride) {
@@ -102,6 +151,7 @@ void Tiles::scatter(int buffer, int64_t first, int64_t stride, const Value& v) {
     refuse("register tile " + nest_.buffers[buffer].name +
            " is written under a mask known at the call");
   }
+  if (stride == 1 && set_quarter(buffer, first, v)) return;
   const TileGroup whole{0, lanes_.count, v.reg};
   // All elements come first: the first of them may be `v` itself, which the others are taken from.
   const Lanes outer = lanes_;
