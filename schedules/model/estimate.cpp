@@ -22,6 +22,10 @@ namespace {
 /// Tuned on: Zen 5 (AVX-512).
 constexpr double kTest = 0.5;
 
+/// Instructions that find out, without masks, which lanes of a load lie inside its tensor.
+/// Tuned on: Zen 5 (AVX2).
+constexpr double kTestOfLanes = 12;
+
 /// What one straight-line part does, in instructions.
 struct Block {
   double arithmetic = 0, loads = 0, stores = 0, tile_vectors = 0;
@@ -259,7 +263,13 @@ void Estimator::add_store(const StoreStmt& s, Block& block) {
     block.scattered += read.scattered;
     block.unaligned += read.unaligned;
     block.pages += read.pages;
-    if (e->guarded) block.faults += read.distinct * at_.share_far(e->args[0], from);
+    if (!e->guarded) return;
+    block.faults += read.distinct * at_.share_far(e->args[0], from);
+    if (!machine_.masks_lanes &&
+        !any_node(e->args[1], [](const Expr& x) { return x->op == Op::kLoad; }) &&
+        at_.differs_in_lanes(e->args[1])) {
+      block.arithmetic += read.points * kTestOfLanes;
+    }
   });
 }
 

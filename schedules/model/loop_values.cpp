@@ -193,6 +193,12 @@ double LoopValues::pages(const Poly& p, const NestBuffer& b) const {
   return 0;
 }
 
+bool LoopValues::differs_in_lanes(const Expr& e) const {
+  return std::any_of(loops_.begin(), loops_.end(), [&](const OpenLoop& l) {
+    return l.mark == Mark::kVector && mentions_loop(e, l.id);
+  });
+}
+
 bool LoopValues::moves_in_serial(const Expr& offset) const {
   for (size_t i = loops_.size(); i-- > 0;) {
     if (loops_[i].mark == Mark::kSerial) return mentions_loop(offset, loops_[i].id);

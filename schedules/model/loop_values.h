@@ -49,6 +49,8 @@ class LoopValues {
   Touches touches(const ir::Expr& offset, int buffer, bool guarded = false) const;
   /// The part of a guarded load's addresses that lie a page or more outside its tensor.
   double share_far(const ir::Expr& offset, const ir::NestBuffer& b) const;
+  /// Whether vector loops decide an expression.
+  bool differs_in_lanes(const ir::Expr& e) const;
   /// Whether the innermost serial loop moves the offset.
   bool moves_in_serial(const ir::Expr& offset) const;
 

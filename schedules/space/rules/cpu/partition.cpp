@@ -62,7 +62,7 @@ Tested tested_variables(const ir::Stage& s) {
 }
 
 /// Loops that the conditions of a stage may be peeled from, outermost first. These are its own
-/// loops over the variables tested, and those around the loop that computes it. Where there are
+/// loops over the variables tested, and those around the loops that compute it. Where there are
 /// none, `plan` is told why.
 std::vector<ir::Place> candidates(Plan& plan, const ir::Stage& s, const Tested& tested) {
   std::vector<ir::Place> out;
@@ -86,11 +86,15 @@ std::vector<ir::Place> candidates(Plan& plan, const ir::Stage& s, const Tested& 
       out.push_back({owner.name, l.name});
     }
   };
-  if (!s.at.root()) {
-    const ir::Stage host = plan.stage(s.at.stage);
+  std::vector<ir::Place> around;
+  for (ir::Place at = s.at; !at.root(); at = plan.stage(at.stage).at) {
+    around.insert(around.begin(), at);
+  }
+  for (const ir::Place& at : around) {
+    const ir::Stage host = plan.stage(at.stage);
     for (const ir::Loop& l : host.loops) {
       if (!is_reduction(host, l.name)) add(host, l);
-      if (l.name == s.at.loop) break;
+      if (l.name == at.loop) break;
     }
   }
   const bool held = plan.program().buffer(s.output)->space == ir::Space::kRegisters;

@@ -104,7 +104,7 @@ int64_t period_of(const ir::Expr& index, const Pair& pair, const StageFacts& fac
   }
 }
 
-/// True of a value that goes by the number of its row, in more than what it reads.
+/// True of a value that computes with the number of its row.
 bool counts_rows(const ir::Expr& e, const Pair& pair) {
   if (e->op == ir::Op::kVar) return e->name == pair.outer;
   return e->op != ir::Op::kLoad && std::any_of(e->args.begin(), e->args.end(),
@@ -163,7 +163,7 @@ bool apply_short_rows(Plan& plan, const std::string& name) {
   if (period > 1 && !plan.target().has(ir::Isa::kAvx512) && 2 * extent > lanes) {
     return plan.declines("lanes would read " + std::to_string(period) + " rows one by one");
   }
-  // Fixed by: indices of 32 bits, of which narrower elements take several vectors.
+  // Fixed by: indices of 32 bits. Narrower elements take several vectors of them.
   const bool narrow = size_of(widest_type(plan.program(), s)) < size_of(DType::kI32);
   if (narrow && extent > lanes && counts_rows(s.value, pair)) {
     return plan.declines("vectors would compute for each lane what is one value a row");
