@@ -2,6 +2,10 @@
 #include "ops/bounds.h"
 
 #include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "jit/ir/integers.h"
 
 namespace hone::ops {
 namespace {
@@ -25,6 +29,20 @@ bool is_monomial(const Expr& e) {
 
 bool reads_variable(const Expr& e) {
   return is_variable(e) || std::any_of(e->args.begin(), e->args.end(), reads_variable);
+}
+
+/// A form that is negative where `form` is: both are integers, and so is what a common factor
+/// leaves of the constant.
+Linear in_lowest_terms(Linear form) {
+  int64_t factor = 0;
+  for (const auto& [atom, coefficient] : form.terms) {
+    if (coefficient == INT64_MIN) return form;
+    factor = std::gcd(factor, coefficient);
+  }
+  if (factor <= 1 || form.overflow) return form;
+  for (auto& [atom, coefficient] : form.terms) coefficient /= factor;
+  form.constant = ir::floor_div_of(form.constant, factor);
+  return form;
 }
 
 /// `form` with the term at `at` replaced by coefficient * `by`.
@@ -194,6 +212,7 @@ bool Prover::prove_bits(const Linear& form, size_t at, int* budget) const {
   const auto with = [&](const Linear& by) { return prove(replaced(form, at, by), budget); };
   const bool least = form.terms[at].second > 0;
   if (atom->op == ir::Op::kBitOr || atom->op == ir::Op::kBitXor) {
+    if (within_block(form, at, budget)) return true;
     if (!natural(0) || !natural(1)) return false;
     Linear most = linear_of(atom->args[0]);
     most.add(linear_of(atom->args[1]), 1);
@@ -203,6 +222,19 @@ bool Prover::prove_bits(const Linear& form, size_t at, int* budget) const {
     if (natural(i) && with(least ? Linear() : linear_of(atom->args[i]))) return true;
   }
   return false;
+}
+
+/// x | c and x ^ c of a constant lie in the block in which x is: blocks of a power of two that is
+/// more than c.
+bool Prover::within_block(const Linear& form, size_t at, int* budget) const {
+  const Expr atom = form.terms[at].first;
+  int64_t bits = 0;
+  if (!ir::is_const(atom->args[1], &bits) || bits < 0 || bits > INT32_MAX) return false;
+  const auto block = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(bits) + 1));
+  Linear end = linear_of(ir::make_binary(ir::Op::kDiv, atom->args[0], ir::make_int(block)) *
+                         ir::make_int(block));
+  if (form.terms[at].second < 0) end.add(block - 1);
+  return prove(replaced(form, at, end), budget);
 }
 
 /// x % d is 0 or more, less than d, and at most x where x is not negative; x % 0 is 0.
@@ -243,7 +275,7 @@ bool Prover::prove_div(const Linear& form, size_t at, int* budget) const {
 
 bool Prover::prove(Linear form, int* budget) const {
   if (form.overflow || --*budget < 0) return false;
-  form = expanded(form);
+  form = in_lowest_terms(expanded(form));
   for (size_t i = 0; i < form.terms.size(); ++i) {
     if (is_opaque(form.terms[i].first)) return prove_split(form, i, budget);
   }

@@ -46,6 +46,7 @@ class Prover {
   bool prove(Linear form, int* budget) const;
   bool prove_split(const Linear& form, size_t at, int* budget) const;
   bool prove_bits(const Linear& form, size_t at, int* budget) const;
+  bool within_block(const Linear& form, size_t at, int* budget) const;
   bool prove_mod(const Linear& form, size_t at, int* budget) const;
   bool prove_div(const Linear& form, size_t at, int* budget) const;
   bool is_natural(const ir::Expr& factor) const;

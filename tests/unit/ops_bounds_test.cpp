@@ -50,9 +50,9 @@ Expr random_expr(std::mt19937& random, int depth) {
     case 10:
       return make_binary(Op::kBitAnd, a, below(2) == 0 ? make_int(below(9)) : b);
     case 11:
-      return make_binary(Op::kBitOr, a, b);
+      return make_binary(Op::kBitOr, a, below(2) == 0 ? make_int(below(9)) : b);
     case 12:
-      return make_binary(Op::kBitXor, a, b);
+      return make_binary(Op::kBitXor, a, below(2) == 0 ? make_int(below(9)) : b);
     case 13:
       return make_binary(below(2) == 0 ? Op::kShr : Op::kShl, a, b);
     case 6:
@@ -129,6 +129,21 @@ TEST_CASE("ops bounds: what indices of real ops need") {
   Prover empty(dims);
   empty.add_variable({"h", make_int(0), make_int(0)});
   CHECK(empty.non_negative(make_int(-1)) == Proof::kYes);
+}
+
+TEST_CASE("ops bounds: bits of an index that a constant changes stay within their block") {
+  const Expr i = make_var("i");
+  const auto proof = [&](Op op, int64_t bits, int64_t end, int64_t extent) {
+    Prover prover({});
+    prover.add_variable({"i", make_int(0), make_int(end)});
+    return prover.non_negative(make_int(extent - 1) - make_binary(op, i, make_int(bits)));
+  };
+  // Butterflies: 512 is a multiple of 64.
+  CHECK(proof(Op::kBitXor, 32, 512, 512) == Proof::kYes);
+  CHECK(proof(Op::kBitOr, 32, 512, 512) == Proof::kYes);
+  CHECK(proof(Op::kBitXor, 21, 91, 96) == Proof::kYes);
+  CHECK(proof(Op::kBitXor, 32, 96, 96) != Proof::kYes);
+  CHECK(proof(Op::kBitXor, 1, 95, 95) != Proof::kYes);
 }
 
 TEST_CASE("ops bounds: products and quotients of dims known only at the call") {
