@@ -224,8 +224,8 @@ bool Prover::prove_bits(const Linear& form, size_t at, int* budget) const {
   return false;
 }
 
-/// x | c and x ^ c of a constant lie in the block in which x is: blocks of a power of two that is
-/// more than c.
+/// x | c and x ^ c of a constant lie in the block in which x is. Blocks are of a power of two that
+/// is more than c.
 bool Prover::within_block(const Linear& form, size_t at, int* budget) const {
   const Expr atom = form.terms[at].first;
   int64_t bits = 0;
