@@ -79,21 +79,72 @@ bool fills_all(const ir::Expr& e, const ir::Buffer& tensor) {
   });
 }
 
+/// True of a remainder by `extent`, which the index of a dim of so many elements wraps around by.
+bool wraps_by(const ir::Expr& index, int64_t extent) {
+  int64_t by = 0;
+  return index->op == ir::Op::kMod && ir::is_const(index->args[1], &by) && by == extent;
+}
+
+template <class F>
+void each_load(const ir::Program& p, const std::vector<size_t>& readers, const ir::Buffer& tensor,
+               const F& f) {
+  for (size_t r : readers) {
+    ir::visit(p.stages[r].value, [&](const ir::Expr& n) {
+      if (n->op == ir::Op::kLoad && n->name == tensor.name) f(p.stages[r], n);
+    });
+  }
+}
+
+/// How far dim `d` is left by indices that wrap around it; nothing where none does, or the dim
+/// would be copied more than twice.
+std::optional<Range> wrapped_by(const ir::Program& p, const std::vector<size_t>& readers,
+                                const ir::Buffer& tensor, size_t d) {
+  int64_t extent = 0;
+  if (!ir::is_const(tensor.shape[d], &extent)) return {};
+  std::optional<Range> out;
+  bool possible = true;
+  each_load(p, readers, tensor, [&](const ir::Stage& s, const ir::Expr& load) {
+    if (!wraps_by(load->args[d], extent)) return;
+    const auto range = range_of(load->args[d]->args[0], s);
+    possible = possible && range;
+    if (!possible) return;
+    if (!out) out = Range{};
+    out = Range{std::max(out->lo, -range->lo), std::max(out->hi, range->hi - (extent - 1))};
+  });
+  return possible && out && out->lo + out->hi <= extent ? out : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Padding> padding_for(const ir::Program& p, const std::vector<size_t>& readers,
-                                   const ir::Buffer& tensor) {
+                                   const ir::Buffer& tensor, bool wrap) {
   Padding out;
-  out.before.resize(tensor.shape.size());
-  out.after.resize(tensor.shape.size());
+  const size_t dims = tensor.shape.size();
+  out.before.resize(dims);
+  out.after.resize(dims);
+  out.wraps.resize(dims);
+  bool wraps = false;
+  for (size_t d = 0; wrap && d < dims; ++d) {
+    const auto beyond = wrapped_by(p, readers, tensor, d);
+    if (!beyond) continue;
+    out.before[d] = beyond->lo;
+    out.after[d] = beyond->hi;
+    wraps = out.wraps[d] = true;
+  }
   bool possible = true;
-  const auto look = [&](const ir::Stage& s, const ir::Expr& load) {
+  each_load(p, readers, tensor, [&](const ir::Stage& s, const ir::Expr& load) {
     if (!load->guarded) return;
     const ir::Expr& fill = load->args.back();
     possible = possible && fills_all(fill, tensor) && (!out.fill || equal(out.fill, fill));
     out.fill = fill;
-    for (size_t d = 0; d < tensor.shape.size(); ++d) {
+    for (size_t d = 0; d < dims; ++d) {
       int64_t extent = 0;
+      if (out.wraps[d]) {
+        // Elsewhere in the dim it would find what begins anew, not the constant.
+        possible =
+            possible && ir::is_const(tensor.shape[d], &extent) && wraps_by(load->args[d], extent);
+        continue;
+      }
       const auto range = range_of(load->args[d], s);
       const bool known = range && ir::is_const(tensor.shape[d], &extent);
       const auto beyond = known ? std::optional(Range{-range->lo, range->hi - (extent - 1)})
@@ -103,13 +154,8 @@ std::optional<Padding> padding_for(const ir::Program& p, const std::vector<size_
       out.before[d] = std::max(out.before[d], beyond->lo);
       out.after[d] = std::max(out.after[d], beyond->hi);
     }
-  };
-  for (size_t r : readers) {
-    ir::visit(p.stages[r].value, [&](const ir::Expr& n) {
-      if (n->op == ir::Op::kLoad && n->name == tensor.name) look(p.stages[r], n);
-    });
-  }
-  if (!possible || !out.fill) return {};
+  });
+  if (!possible || (!out.fill && !wraps)) return {};
   return out;
 }
 
@@ -119,7 +165,9 @@ ir::Expr read_padded(const ir::Expr& e, const std::string& from, const std::stri
     if (n->op != ir::Op::kLoad || n->name != from) return {};
     std::vector<ir::Expr> indices;
     for (size_t d = 0; d < padding.before.size(); ++d) {
-      indices.push_back(n->args[d] + ir::make_int(padding.before[d]));
+      const bool wraps = padding.wraps[d] && n->args[d]->op == ir::Op::kMod;
+      const ir::Expr& index = wraps ? n->args[d]->args[0] : n->args[d];
+      indices.push_back(index + ir::make_int(padding.before[d]));
     }
     return ir::make_load(to, n->type, std::move(indices));
   });

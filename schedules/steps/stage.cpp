@@ -97,13 +97,11 @@ const StepRow kStage = {
      {Arg::kChoice, "swizzle", "off|on"},
      {Arg::kLayout, "layout"}},
     "Copies the window of a tensor that the body of a loop touches, and uses the copy there; of "
-    "the "
-    "tensor that the loop's stage writes, computes it in the copy and writes it back after. The "
-    "copy "
-    "is a stage; loads that are guarded with one constant find a copy padded with it, and lose "
-    "their guards. Of a tensor that is read its loops are d0, d1, .., of one that is written they "
-    "are "
-    "the variables'. In shared memory, pad= leaves that many elements between rows, and swizzle=on "
+    "the tensor that the loop's stage writes, computes it in the copy and writes it back after. "
+    "The copy is a stage; loads that are guarded with one constant find a copy padded with it, and "
+    "lose their guards. At root, indices that wrap around a dim find it begin anew in the copy. Of "
+    "a tensor that is read its loops are d0, d1, .., of one that is written they are the "
+    "variables'. In shared memory, pad= leaves that many elements between rows, and swizzle=on "
     "puts 16-byte chunk c of row r at c xor r, so that columns lie in different banks. "
     "At "
     "root it is a launch of its own, of a constant tensor at bind.\n"

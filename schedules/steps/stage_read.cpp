@@ -56,7 +56,9 @@ ir::Stage copying(const ir::Buffer& from, const ir::Buffer& to,
     s.loops.push_back({v, ir::Mark::kSerial, false});
     s.out_index.push_back(ir::make_var(v));
     const int64_t before = padding ? padding->before[d] : 0;
-    read.push_back(make_binary(ir::Op::kSub, ir::make_var(v), ir::make_int(before)));
+    ir::Expr index = make_binary(ir::Op::kSub, ir::make_var(v), ir::make_int(before));
+    if (padding && padding->wraps[d]) index = make_binary(ir::Op::kMod, index, from.shape[d]);
+    read.push_back(std::move(index));
   }
   s.value = ir::make_load(from.name, from.type, read, padding ? padding->fill : ir::Expr());
   return s;
@@ -84,7 +86,7 @@ Applied copy_read(ir::Program p, const Step& step, const CopySpot& spot) {
   copy.name = step.name("copy");
   copy.type = tensor.type;
   copy.shape = tensor.shape;
-  const std::optional<Padding> padding = padding_for(p, readers, tensor);
+  const std::optional<Padding> padding = padding_for(p, readers, tensor, spot.root);
   for (size_t d = 0; padding && d < copy.shape.size(); ++d) {
     copy.shape[d] = copy.shape[d] + ir::make_int(padding->before[d] + padding->after[d]);
   }

@@ -76,6 +76,23 @@ std::vector<LayoutAxis> layout_of(const ir::Buffer& tensor) {
   return out;
 }
 
+/// True of an index that wraps around its dim wherever several variables have it do so: no loop
+/// over one of them is cut there.
+bool wraps_around(const Plan& plan, const Access& a) {
+  const ir::Buffer& b = *plan.program().buffer(a.buffer);
+  for (size_t d = 0; d < b.shape.size(); ++d) {
+    int64_t by = 0, extent = 0;
+    const ir::Expr& index = a.indices[d];
+    if (index->op != ir::Op::kMod || !ir::is_const(index->args[1], &by)) continue;
+    const auto dividend = affine_of(index->args[0]);
+    if (dividend && dividend->terms.size() > 1 && ir::is_const(b.shape[d], &extent) &&
+        by == extent) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// Adds the copy of a tensor. False, nothing changed and `plan` told why, where that leaves a load
 /// of it guarded.
 bool copy_with_borders(Plan& plan, const std::string& stage, const std::string& tensor,
@@ -84,7 +101,9 @@ bool copy_with_borders(Plan& plan, const std::string& stage, const std::string& 
   bool done = plan.add(
       step::stage(tensor, {}, copy, {.layout = layout_of(*plan.program().buffer(tensor))}));
   if (done) {
-    for (const Access& a : plan.facts(stage).loads) done &= !a.guarded || a.buffer != copy;
+    for (const Access& a : plan.facts(stage).loads) {
+      done &= a.buffer != copy || (!a.guarded && !wraps_around(plan, a));
+    }
     if (!done) plan.declines("a load of " + tensor + " is tested with a border around it, too");
   }
   if (!done) plan.rewind(std::move(before));
@@ -109,10 +128,13 @@ bool apply_pad(Plan& plan, const std::string& name) {
   if (s.reduce == ir::Reduce::kNone) return plan.declines("the stage does not reduce");
   if (!s.at.root()) return plan.declines("the stage is computed inside another");
   plan.declines("no load of it leaves its tensor");
-  std::vector<std::string> guarded;
+  std::vector<std::string> guarded;  // or beyond, where they wrap around
   for (const Access& a : plan.facts(name).loads) {
     if (a.guarded && a.gathers) plan.declines("data choose where it reads " + a.buffer);
-    if (a.guarded && !a.gathers) guarded.push_back(a.buffer);
+    const bool leaves = (a.guarded && !a.gathers) || wraps_around(plan, a);
+    if (leaves && std::count(guarded.begin(), guarded.end(), a.buffer) == 0) {
+      guarded.push_back(a.buffer);
+    }
   }
   bool any = false;
   for (const std::string& tensor : guarded) {
@@ -136,7 +158,7 @@ bool apply_pad(Plan& plan, const std::string& name) {
 const Rule cpu::kPad = {
     "pad",
     "A tensor that a reduction reads beyond its borders is copied with the border around it, so "
-    "that no load of the reduction is tested.",
+    "that no load of the reduction is tested. What wraps around goes on in the copy.",
     apply_pad,
 };
 
