@@ -79,7 +79,7 @@ bool fills_all(const ir::Expr& e, const ir::Buffer& tensor) {
   });
 }
 
-/// True of a remainder by `extent`, which the index of a dim of so many elements wraps around by.
+/// True of a remainder by `extent`, as indices have that wrap around a dim of that size.
 bool wraps_by(const ir::Expr& index, int64_t extent) {
   int64_t by = 0;
   return index->op == ir::Op::kMod && ir::is_const(index->args[1], &by) && by == extent;
