@@ -25,8 +25,9 @@ class GroupStores final : public SelectionPart {
   void store(const ir::ForStmt& s, const Affine& begin, int64_t extent, const Affine& first);
 
  private:
-  /// Elements of `size` bytes of two or four registers of 16 bytes, in turn.
+  /// Elements of `size` bytes of two to four registers of 16 bytes, in turn.
   std::vector<Reg> interleaved(const std::vector<Reg>& rows, int size);
+  std::vector<Reg> interleaved_by_bytes(const std::vector<Reg>& rows, int size);
 
   Indices& indices_;
   Addresses& addresses_;

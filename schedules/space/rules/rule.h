@@ -41,6 +41,7 @@ extern const Rule kJoined;
 extern const Rule kBands;
 extern const Rule kRecurrence;
 extern const Rule kScatter;
+extern const Rule kInterleave;
 extern const Rule kShortRows;
 extern const Rule kStencil;
 extern const Rule kTile;

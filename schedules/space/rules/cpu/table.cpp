@@ -10,9 +10,9 @@ constexpr const Rule* kShaping[] = {
     &cpu::kExpand,   &cpu::kCarried,  &cpu::kPad,     &cpu::kCollapse, &cpu::kOperands,
     &cpu::kCollapse, &cpu::kRelayout, &cpu::kRunning, &cpu::kColumns,  &cpu::kRows,
     &cpu::kJoined,   &cpu::kBands};
-constexpr const Rule* kStages[] = {&cpu::kRecurrence, &cpu::kScatter,   &cpu::kTile,
-                                   &cpu::kLanes,      &cpu::kTranspose, &cpu::kTransposeParts,
-                                   &cpu::kShortRows,  &cpu::kStencil,   &cpu::kElementwise};
+constexpr const Rule* kStages[] = {
+    &cpu::kRecurrence, &cpu::kScatter,        &cpu::kTile,      &cpu::kLanes,   &cpu::kInterleave,
+    &cpu::kTranspose,  &cpu::kTransposeParts, &cpu::kShortRows, &cpu::kStencil, &cpu::kElementwise};
 constexpr const Rule* kFinishing[] = {&cpu::kParallel, &cpu::kPartition, &cpu::kNear,
                                       &cpu::kPrefetch, &cpu::kStream};
 
