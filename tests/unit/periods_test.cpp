@@ -39,6 +39,13 @@ TEST_CASE("periods: remainders by no multiple of a vector are read as they lie")
       CHECK_MESSAGE(scattered(text, isa) == 0, text);
     }
   }
+  // Quotients in blocks after which they repeat, and rows that a border cuts once.
+  for (const char* text :
+       {"op f(X: f32[90], s: f32[N]) -> (Y: f32[N]) { Y[q] = X[9*q/128]*s[q] } N=1280",
+        "op f(X: f32[90], s: f32[N]) -> (Y: f32[N]) { Y[q] = X[5*q/96]*s[q] } N=1280",
+        "op f(X: f32[9], s: f32[N]) -> (Y: f32[N]) { Y[q] = X[min(8,q/2)]*s[q] } N=128"}) {
+    CHECK_MESSAGE(scattered(text, "avx512") == 0, text);
+  }
   // Steps of more than an element.
   CHECK(scattered("op f(X: f32[39]) -> (Y: f32[N]) { Y[j] = X[j*7%39] } N=9000", "avx512") > 0);
 }

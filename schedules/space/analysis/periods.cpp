@@ -7,6 +7,10 @@
 namespace hone::schedules {
 namespace {
 
+/// Steps that nobody asks for.
+/// Fixed by: elements of all vectors that one iteration may have.
+constexpr int64_t kLongestRepeat = 1 << 16;
+
 /// The divisor of a quotient or remainder that goes on with each step of `var`. Other variables
 /// move it by whole divisors; 0 where they do not.
 int64_t divisor_along(const ir::Expr& e, const std::string& var) {
@@ -36,6 +40,26 @@ int64_t period_along(const StageFacts& facts, const std::string& var, int lanes)
     }
   }
   return 2 * period >= lanes && period < facts.extent(var) ? period : 0;
+}
+
+int64_t steps_to_repeat(const StageFacts& facts, const std::string& var) {
+  int64_t steps = 1;
+  const auto look = [&](const ir::Expr& e) {
+    int64_t by = 0;
+    if (e->op != ir::Op::kDiv || !ir::is_const(e->args[1], &by) || by <= 1) return;
+    const auto dividend = affine_of(e->args[0]);
+    if (!dividend || dividend->open || !dividend->terms.contains(var)) return;
+    const bool whole =
+        std::all_of(dividend->terms.begin(), dividend->terms.end(),
+                    [&](const auto& t) { return t.first == var || t.second % by == 0; });
+    if (whole)
+      steps = std::min(kMostCount, std::lcm(steps, by / std::gcd(by, dividend->terms.at(var))));
+  };
+  for (const Access& a : facts.loads) {
+    if (!a.slow.contains(var) || steps >= kLongestRepeat) continue;
+    for (const ir::Expr& index : a.indices) ir::visit(index, look);
+  }
+  return steps;
 }
 
 }  // namespace hone::schedules

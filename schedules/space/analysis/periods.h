@@ -9,8 +9,13 @@
 namespace hone::schedules {
 
 /// Steps of `var` in which remainders that loads are indexed by go through all their values, as
-/// those of i%39 do in 39. Within blocks of so many, elements lie as they do in the tensor. 0 where
-/// no load has any, where blocks would leave most of `lanes` idle, or are the whole.
+/// those of i%39 do in 39. Within such blocks, elements lie as they do in the tensor. 0 where no
+/// load has any, where blocks would leave most of `lanes` idle, or are the whole.
 int64_t period_along(const StageFacts& facts, const std::string& var, int lanes);
+
+/// Steps of `var` after which quotients that loads are indexed by lie as at the first, as those of
+/// (3*i + 1)/8 do after 8. In such blocks lanes know what they read. 1 where no load has any, or
+/// other variables move them.
+int64_t steps_to_repeat(const StageFacts& facts, const std::string& var);
 
 }  // namespace hone::schedules

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <numeric>
 
 #include "schedules/space/analysis/axis.h"
 #include "schedules/space/analysis/periods.h"
@@ -12,6 +13,21 @@ namespace {
 /// Instructions of one iteration of the vector loop that unrolling may reach.
 /// Tuned on: Zen 5 (AVX-512).
 constexpr int kBody = 192;
+/// Vectors that one iteration may have.
+/// Fixed by: loops over vectors, as instruction selection lays them out.
+constexpr int64_t kMostVectors = 16;
+
+/// True where a border clamps what moves by an element or none.
+bool meets_border(const StageFacts& facts, const std::string& var) {
+  return std::any_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
+    return a.slow.contains(var) &&
+           std::any_of(a.indices.begin(), a.indices.end(), [&](const ir::Expr& index) {
+             return ir::mentions_var(index, var) && ir::any_node(index, [](const ir::Expr& e) {
+                      return e->op == ir::Op::kMin || e->op == ir::Op::kMax;
+                    });
+           });
+  });
+}
 
 bool apply_elementwise(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
@@ -32,7 +48,14 @@ bool apply_elementwise(Plan& plan, const std::string& name) {
   }
   const int64_t vectors = (extent + lanes - 1) / lanes;
   const int64_t body = facts.operations + static_cast<int64_t>(facts.loads.size()) + 2;
-  const int64_t unroll = std::clamp<int64_t>(std::min<int64_t>(vectors, kBody / body), 1, 4);
+  int64_t unroll = std::clamp<int64_t>(std::min<int64_t>(vectors, kBody / body), 1, 4);
+  // Whole blocks, or the row, after which quotients repeat: lanes know what they read.
+  const int64_t repeats = steps_to_repeat(facts, v);
+  const int64_t block = std::clamp<int64_t>(std::lcm<int64_t>(repeats, lanes) / lanes, 1,
+                                            std::max<int64_t>(vectors, 1));
+  if (unroll % block != 0 && block <= kMostVectors) unroll = block;
+  // Loops of two iterations are not cut at borders.
+  if (vectors <= 2 * unroll && vectors <= kMostVectors && meets_border(facts, v)) unroll = vectors;
   if (vectors <= unroll) {
     order.push_back(plan.loop_of(name, v));
     if (!order_by_memory(plan, name, order)) return false;
