@@ -29,8 +29,7 @@ TEST_CASE("periods: remainders by no multiple of a vector are read as they lie")
     CAPTURE(isa);
     for (const char* text : {
              "tile A=1 B=2 C=2 D=39 I=1 J=32 K=2 L=512",
-             "op f(X: f32[300], A: f32[M,N]) -> (Y: f32[M,N]) { Y[i,j] = A[i,j]*X[j%300] } M=9 "
-             "N=999",
+             "op f(X: f32[300], A: f32[N]) -> (Y: f32[N]) { Y[j] = A[j]*X[j%300] } N=999",
              "op f(X: u8[26,139]) -> (Y: u8[N]) { Y[j] = X[j/139%26,j%139] } N=9000",
              "op f(X: f16[39], A: f16[N]) -> (Y: f16[N]) { Y[j] = A[j]*X[(j + 78)%39] } N=9000",
              // Of two divisors what both are multiples of.

@@ -6,6 +6,7 @@
 #include "jit/ir/product.h"
 #include "schedules/space/analysis/axis.h"
 #include "schedules/space/analysis/product_order.h"
+#include "schedules/space/analysis/shape.h"
 #include "schedules/space/rules/rule.h"
 
 namespace hone::schedules {
