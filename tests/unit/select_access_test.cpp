@@ -262,6 +262,30 @@ TEST_CASE("select: a part of a vector that was just stored is not loaded again")
   }
 }
 
+TEST_CASE("select: lanes that are known to lie inside are no gather") {
+  for (const Op op : {Op::kDiv, Op::kBitXor}) {
+    NestMaker t;
+    const int i = t.loop("i"), j = t.loop("j");
+    const int x = t.tensor("X", DType::kF32, num(7 * 32)),
+              y = t.tensor("Y", DType::kF32, num(7 * 16));
+    // Columns 3 to 12 of each row's near elements are there.
+    const Expr near = ir::make_binary(op, t.var(j), num(3)), at = t.var(i) * num(32) + near;
+    const Expr inside =
+        ir::make_binary(Op::kAnd, at_most(num(3), t.var(j)), at_most(t.var(j), num(12)));
+    t.launch(i, num(7),
+             {ir::make_for(
+                 j, Mark::kVector, num(0), num(16),
+                 {ir::make_store(y, t.var(i) * num(16) + t.var(j),
+                                 t.guarded(x, at, inside, ir::make_float(-1, DType::kF32)))})});
+    check(t, "inside");
+    for (const ir::Target& target : runnable_targets()) {
+      const NestRun run = check_nest(t, target);
+      CHECK_MESSAGE(run.lir.find("gather") == std::string::npos, run.lir);
+      CHECK_MESSAGE(run.lir.find("vinsertps") == std::string::npos, run.lir);
+    }
+  }
+}
+
 TEST_CASE("select: reads that may leave the tensor") {
   for (const DType type : {DType::kF32, DType::kF64, DType::kBF16, DType::kI32, DType::kU8}) {
     for (const Mark mark : kMarks) {

@@ -2,6 +2,7 @@
 #include "jit/x86/select/loads.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 
 #include "jit/x86/select/expressions.h"
@@ -54,6 +55,12 @@ Value Loads::load_guarded(const ir::Expr& e) {
       const ir::Expr certain = without_guard(e);
       return load_behind(common, e, [&] { return masks_.stored(load_certain(certain)); });
     }
+    uint64_t inside = 0;
+    if (!apart && !loads_by_lane(e->args[0]) && known_lanes(apart_by_lane, inside)) {
+      if (inside == 0) return value(e->args[2]);
+      if (!common) return load_of_lanes(e, inside);
+      return load_behind(common, e, [&] { return masks_.stored(load_of_lanes(e, inside)); });
+    }
   }
   // Branches that mostly go one way cost less, unless each lane has much to compute. On AVX2, where
   // positions leave vectors one by one, they do so always.
@@ -98,6 +105,31 @@ Value Loads::load_guarded(const ir::Expr& e) {
   v = masks_.loaded(v, e->id);
   if (is_zero(e->args[2])) return v;
   return masks_.blend(mask, v, value(e->args[2]));
+}
+
+bool Loads::known_lanes(const ir::Expr& condition, uint64_t& inside) {
+  inside = 0;
+  for (int i = 0; i < lanes_.active; ++i) {
+    bool holds = false, known = false;
+    at_lane(i, [&] { known = conditions_.decided(condition, holds); });
+    if (!known) return false;
+    if (holds) inside |= uint64_t{1} << i;
+  }
+  return true;
+}
+
+Value Loads::load_of_lanes(const ir::Expr& e, uint64_t inside) {
+  std::vector<Affine> offsets;
+  // Lanes outside read what a lane inside does.
+  int of = std::countr_zero(inside);
+  for (int i = 0; i < lanes_.active; ++i) {
+    if ((inside >> i & 1) != 0) of = i;
+    Affine offset;
+    at_lane(of, [&] { offset = indices_.affine(e->args[0]); });
+    offsets.push_back(offset);
+  }
+  const Value found = masks_.loaded(gathers_.load_each(e->id, offsets), e->id);
+  return masks_.blend(masks_.of_lanes(inside), found, value(e->args[2]));
 }
 
 void Loads::split_by_lane(const ir::Expr& condition, ir::Expr& common, ir::Expr& apart) const {

@@ -50,6 +50,10 @@ class Loads final : public SelectionPart {
   Value load_certain(const ir::Expr& e);
   /// An element that exists only where a condition holds.
   Value load_guarded(const ir::Expr& e);
+  /// Whether it is known of each lane that a condition holds: the bits of those in which it does.
+  bool known_lanes(const ir::Expr& condition, uint64_t& inside);
+  /// The load `e` where the lanes `inside`, one at least, lie in the tensor, and no others do.
+  Value load_of_lanes(const ir::Expr& e, uint64_t inside);
   /// Parts of a condition that are one for all lanes, and the others; none is null.
   void split_by_lane(const ir::Expr& condition, ir::Expr& common, ir::Expr& apart) const;
   /// The load `e` where `condition` holds for all lanes, as `load` makes it, in the form of memory:
