@@ -199,6 +199,18 @@ bool LoopValues::differs_in_lanes(const Expr& e) const {
   });
 }
 
+bool LoopValues::known_in_lanes(const Expr& e) const {
+  if (e->op == Op::kAnd) return known_in_lanes(e->args[0]) && known_in_lanes(e->args[1]);
+  if (!differs_in_lanes(e)) return true;
+  const auto varies = [&](const Expr& x) {
+    if (x->op == Op::kDim || x->op == Op::kScalar || x->op == Op::kLoad) return true;
+    return x->op == Op::kVar && std::any_of(loops_.begin(), loops_.end(), [&](const OpenLoop& l) {
+             return l.id == x->id && l.mark == Mark::kSerial;
+           });
+  };
+  return !any_node(e, varies);
+}
+
 bool LoopValues::moves_in_serial(const Expr& offset) const {
   for (size_t i = loops_.size(); i-- > 0;) {
     if (loops_[i].mark == Mark::kSerial) return mentions_loop(offset, loops_[i].id);

@@ -51,6 +51,8 @@ class LoopValues {
   double share_far(const ir::Expr& offset, const ir::NestBuffer& b) const;
   /// Whether vector loops decide an expression.
   bool differs_in_lanes(const ir::Expr& e) const;
+  /// Whether a condition is one for all lanes, or is known of each where loops are unrolled.
+  bool known_in_lanes(const ir::Expr& condition) const;
   /// Whether the innermost serial loop moves the offset.
   bool moves_in_serial(const ir::Expr& offset) const;
 
