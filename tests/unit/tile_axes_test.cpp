@@ -97,8 +97,9 @@ TEST_CASE("tile axes: rows of quotients that few borders cut fill vectors") {
     return tile ? vector_of(*tile) : "none";
   };
   CHECK(vector_with("O=2 R=1 Q=1 V=129") == "v");
-  // Borders that go with the taps.
-  CHECK(vector_with("O=2 R=3 Q=3 V=129") == "o");
+  CHECK(vector_with("O=2 R=3 Q=3 V=129") == "v");
+  // Channels fill their vectors.
+  CHECK(vector_with("O=16 R=3 Q=3 V=129") == "o");
 }
 
 TEST_CASE("tile axes: results whose rows collide in the cache are written row by row") {

@@ -83,7 +83,7 @@ Affine affine_part(const ir::Expr& e, int64_t factor, std::vector<ir::Expr>& res
 constexpr int64_t kNearBits = 8;
 
 /// Adds the variables whose steps leave `e` near. Those of a quotient, and of what is clamped, move
-/// it by one or not at all; a constant may change the last bits. False where something else is in
+/// it by two at most; a constant may change the last bits. False where something else is in
 /// it.
 bool find_slow(const ir::Expr& e, std::set<std::string>& out) {
   const auto plain = affine_of(e);
@@ -105,7 +105,9 @@ bool find_slow(const ir::Expr& e, std::set<std::string>& out) {
       return find_slow(e->args[0], out) && find_slow(e->args[1], out);
     case ir::Op::kDiv: {
       const auto dividend = affine_of(e->args[0]);
-      return dividend && ir::is_const(e->args[1], &by) && add_terms(*dividend, by);
+      // Halves of a vector are whole ones where it goes twice as far.
+      return dividend && ir::is_const(e->args[1], &by) && by > 0 && by <= kMostCount / 2 &&
+             add_terms(*dividend, by > 1 ? 2 * by : by);
     }
     case ir::Op::kBitAnd:
     case ir::Op::kBitOr:

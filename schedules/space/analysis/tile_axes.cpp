@@ -201,7 +201,8 @@ TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorA
       out.slide = facts.extent(slide);
       out.slide_step = a.stride(rows) / a.stride(slide);
     }
-    out.gathers += a.chosen.contains(columns) && !is_shuffled(plan, p, a, columns);
+    const bool apart = a.chosen.contains(columns) && !is_shuffled(plan, p, a, columns);
+    (a.slow.contains(columns) ? out.quotients : out.gathers) += apart;
     const bool along_columns = a.stride(columns) != 0;
     const bool along_rows = !rows.empty() && a.stride(rows) != 0;
     if (along_columns && along_rows) {
@@ -238,8 +239,9 @@ TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorA
   out.epilogue = t.fused() ? plan.facts(t.root).operations : 0;
   // Panels end where the tensor does, and the call's extents may be shorter than a tile.
   const ir::Stage root = plan.stage(t.root);
-  out.overlaps = axis.packed.empty() && !dots && t.summed.empty() && root.at.root() &&
-                 !reads(root, root.output) && ir::is_const(p.var(axis.var)->hi);
+  // Where a tile reaches back by is no number of steps after which quotients repeat.
+  out.overlaps = axis.packed.empty() && !dots && out.quotients == 0 && t.summed.empty() &&
+                 root.at.root() && !reads(root, root.output) && ir::is_const(p.var(axis.var)->hi);
   return out;
 }
 

@@ -24,15 +24,26 @@ constexpr double kCodeWeight = 1e-5, kSizeWeight = 1e-3;
 /// Tuned on: Zen 5 (AVX-512).
 constexpr double kStep = 0.5;
 
+/// Shuffles of a vector whose lanes know what they read.
+/// Tuned on: Zen 5 (AVX-512).
+constexpr int64_t kShuffles = 2;
+
 /// Rows of a point load that `slide` steps of a tile's rows read.
 int64_t rows_read(const TileProblem& p, int64_t rows) {
   return (rows - 1) * p.slide_step + p.slide;
 }
 
+/// Loads of column vectors. What rows read at places of their own is read for each.
+int64_t loads_of_vectors(const TileProblem& p, int64_t rows, int64_t vectors) {
+  const int64_t lanes = vectors * p.lanes >= p.columns ? kShuffles : p.lanes;
+  const int64_t quotients = p.quotients * lanes * (p.point_loads > 0 ? rows : 1);
+  return vectors * (p.vector_loads + p.gathers * p.lanes + quotients);
+}
+
 int64_t code_size(const TileProblem& p, int64_t rows, int64_t vectors) {
   const int64_t points = rows * vectors;
   return points * (p.copies * (p.body + p.point_loads) + p.epilogue + 2) +
-         p.copies * (vectors * (p.vector_loads + p.gathers * p.lanes) + rows * p.row_loads) + 8;
+         p.copies * (loads_of_vectors(p, rows, vectors) + rows * p.row_loads) + 8;
 }
 
 }  // namespace
@@ -50,7 +61,7 @@ double tile_cycles(const TileProblem& p, const ir::Machine& machine, int64_t row
                    int64_t vectors) {
   const auto points = static_cast<double>(rows * vectors + p.column_sums * vectors);
   const double loads =
-      static_cast<double>(vectors * (p.vector_loads + p.gathers * p.lanes) + rows * p.row_loads) +
+      static_cast<double>(loads_of_vectors(p, rows, vectors) + rows * p.row_loads) +
       static_cast<double>(vectors * rows_read(p, rows) * p.point_loads) /
           static_cast<double>(p.slide);
   const double arithmetic = points * p.body + static_cast<double>(p.prepared * (rows + vectors) +

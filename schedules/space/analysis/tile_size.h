@@ -24,6 +24,7 @@ struct TileProblem {
   int row_loads = 1;     ///< tensors broadcast, each once a row
   int point_loads = 0;   ///< tensors read at every point of the tile
   int gathers = 0;       ///< tensors read lane by lane, at indices that no stride tells
+  int quotients = 0;     ///< tensors read lane by lane, too, unless all columns are in the tile
   int column_sums = 0;   ///< further running values, each one of a column vector
   int prepared = 0;      ///< arithmetic on what is loaded, before a point takes it
   /// Extent of a reduction loop along which neighbouring rows overlap, as in a convolution. A row

@@ -71,6 +71,9 @@ const ir::Stage* fusable(Plan& plan, const ir::Stage& s) {
 /// Points of a tile, times steps, that are all unrolled; those that need no further steps.
 /// Tuned on: Zen 5 (AVX-512).
 constexpr int64_t kMostUnrolled = 96, kManyPoints = 12;
+/// Steps of a loop of the reduction that is unrolled whole.
+/// Tuned on: Zen 5 (AVX-512).
+constexpr int64_t kFewSteps = 4;
 /// Unrolled rows times vectors, where rows are read to their ends. Then each load goes on by a
 /// short step from one iteration to the next, which prefetchers of the L1 follow. Tuned on: Zen 5
 /// (AVX-512).
@@ -100,12 +103,41 @@ bool shape_sliding(Plan& plan, const std::string& stage, const Tile& t) {
   return plan.add(step::vectorize({{stage, t.axis.var}, {t.root, t.column_inner}}));
 }
 
+/// True where steps of a loop move what lanes along `axis` read at places of their own. Unrolled,
+/// these are known.
+bool decides_places(const StageFacts& facts, const std::string& loop, const std::string& axis) {
+  return std::any_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
+    return a.chosen.contains(axis) && a.stride(loop) != 0;
+  });
+}
+
+/// Loops of the reduction around `innermost`, which is unrolled, that are few steps as well and
+/// decide places; the outermost first. `points`: that one step of them comes to.
+std::vector<std::string> few_steps_around(const Plan& plan, const ir::Stage& s,
+                                          const std::string& innermost, const std::string& axis,
+                                          int64_t points) {
+  const StageFacts facts = plan.facts(s.name);
+  std::vector<std::string> out;
+  for (size_t i = s.loops.size(); i-- > 0;) {
+    const std::string& loop = s.loops[i].name;
+    const ir::IndexVar* var = s.var(loop);
+    if (loop == innermost || !is_reduction(s, loop)) continue;
+    const int64_t trips = typical(plan.program(), extent_of(s, loop));
+    points = saturating_product(points, trips);
+    const bool few = trips <= kFewSteps && points <= kMostUnrolled;
+    if (!few || !var || var->lo || !decides_places(facts, loop, axis)) break;
+    out.insert(out.begin(), loop);
+  }
+  return out;
+}
+
 /// Orders the loops of the stage that reduces, unrolls a little of its innermost reduction.
 bool shape_reduction(Plan& plan, const std::string& stage, const Tile& t) {
   const ir::Stage s = plan.stage(stage);
   const StageFacts facts = plan.facts(stage);
   const int64_t points = t.size.rows * t.size.vectors;
   std::string unrolled, grouped;
+  std::vector<std::string> around;  // unrolled as well
   if (t.dots) {
     grouped = plan.split(stage, t.dots.grouped, t.dots.row->group, ir::Tail::kPeel).inner;
     if (grouped.empty()) return false;
@@ -117,8 +149,9 @@ bool shape_reduction(Plan& plan, const std::string& stage, const Tile& t) {
     const ir::IndexVar* var = s.var(loop);
     if (var && var->lo && !ir::is_const(var->lo)) break;
     const bool columns = t.columns && trips * points <= kMostColumns && cached(plan, facts);
-    if (columns || (trips <= 4 && trips * points <= kMostUnrolled)) {
+    if (columns || (trips <= kFewSteps && trips * points <= kMostUnrolled)) {
       unrolled = loop;
+      if (!columns) around = few_steps_around(plan, s, loop, t.axis.var, trips * points);
     } else if (trips >= 8 && var) {
       const Number ku =
           plan.knob(knob_name("ku", t.producer), {1, 2, 4}, points >= kManyPoints ? 1 : 4);
@@ -128,10 +161,12 @@ bool shape_reduction(Plan& plan, const std::string& stage, const Tile& t) {
   }
   std::vector<std::string> order;
   for (const ir::Loop& l : plan.stage(stage).loops) {
-    const bool last =
-        l.name == unrolled || l.name == grouped || l.name == t.rows || l.name == t.axis.var;
+    const bool last = l.name == unrolled || l.name == grouped || l.name == t.rows ||
+                      l.name == t.axis.var ||
+                      std::find(around.begin(), around.end(), l.name) != around.end();
     if (is_reduction(plan.stage(stage), l.name) && !last) order.push_back(l.name);
   }
+  order.insert(order.end(), around.begin(), around.end());
   if (!unrolled.empty()) order.push_back(unrolled);
   if (!t.rows.empty()) order.push_back(t.rows);
   order.push_back(t.axis.var);
@@ -140,7 +175,8 @@ bool shape_reduction(Plan& plan, const std::string& stage, const Tile& t) {
   if (!grouped.empty() && !plan.add(step::tensorize({{stage, grouped}}, *t.dots.row))) {
     return false;
   }
-  if (!unrolled.empty() && !plan.add(step::unroll({stage, unrolled}))) return false;
+  if (!unrolled.empty()) around.push_back(unrolled);
+  if (!around.empty() && !plan.add(step::unroll(loops_of(stage, around)))) return false;
   const std::string& unrolled_outside = t.transposed ? t.column_inner : t.row_inner;
   const std::string& vector_outside = t.transposed ? t.row_inner : t.column_inner;
   if (!t.rows.empty() && !plan.add(step::unroll({{stage, t.rows}, {t.root, unrolled_outside}}))) {
