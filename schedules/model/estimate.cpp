@@ -258,15 +258,15 @@ void Estimator::add_store(const StoreStmt& s, Block& block) {
     if (e->op != Op::kLoad) return;
     const NestBuffer& from = nest_.buffers[static_cast<size_t>(e->id)];
     if (from.home == Home::kRegisters) return;
-    const bool tested = e->guarded && !at_.known_in_lanes(e->args[1]);
-    const Touches read = at_.touches(e->args[0], e->id, tested);
+    const bool apart = e->guarded && !at_.known_in_lanes(e->args[1]);
+    const Touches read = at_.touches(e->args[0], e->id, apart);
     block.loads += read.distinct;
     block.scattered += read.scattered;
     block.unaligned += read.unaligned;
     block.pages += read.pages;
     if (!e->guarded) return;
     block.faults += read.distinct * at_.share_far(e->args[0], from);
-    if (tested && !machine_.masks_lanes &&
+    if (!machine_.masks_lanes &&
         !any_node(e->args[1], [](const Expr& x) { return x->op == Op::kLoad; }) &&
         at_.differs_in_lanes(e->args[1])) {
       block.arithmetic += read.points * kTestOfLanes;
