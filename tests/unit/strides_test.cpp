@@ -45,14 +45,17 @@ TEST_CASE("strides: a quotient leaves those of the indices beside it known") {
   }
 }
 
-TEST_CASE("strides: vectors of quotients up to one a step are loads and shuffles") {
+TEST_CASE("strides: vectors of quotients up to two a step are loads and shuffles") {
   const struct {
     const char* index;
     bool slow;
   } rows[] = {
       {"q/2", true},
       {"(3*q + 1)/4", true},
-      {"5*q/4", false},
+      {"5*q/4", true},
+      {"9*q/4", false},
+      {"q ^ 3", true},
+      {"q ^ 9", false},
       {"min(40, max(0, q/2 + 1))", true},
       {"q/2 + q/3", false},
       {"q*q/2", false},

@@ -121,8 +121,7 @@ bool find_slow(const ir::Expr& e, std::set<std::string>& out) {
   }
 }
 
-/// The variables that move an index by an element or none. One that is in two terms may move it
-/// further.
+/// The variables whose steps leave an index near. One that is in two terms may move it further.
 std::set<std::string> slow_in(const ir::Expr& index) {
   std::set<std::string> found, out;
   if (!find_slow(index, found)) return out;
