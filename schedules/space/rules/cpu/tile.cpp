@@ -71,9 +71,10 @@ const ir::Stage* fusable(Plan& plan, const ir::Stage& s) {
 /// Points of a tile, times steps, that are all unrolled; those that need no further steps.
 /// Tuned on: Zen 5 (AVX-512).
 constexpr int64_t kMostUnrolled = 96, kManyPoints = 12;
-/// Steps of a loop of the reduction that is unrolled whole.
+/// Steps of a loop of the reduction that is unrolled whole, and where lanes know by that what they
+/// read.
 /// Tuned on: Zen 5 (AVX-512).
-constexpr int64_t kFewSteps = 4;
+constexpr int64_t kFewSteps = 4, kFewPlaces = 8;
 /// Unrolled rows times vectors, where rows are read to their ends. Then each load goes on by a
 /// short step from one iteration to the next, which prefetchers of the L1 follow. Tuned on: Zen 5
 /// (AVX-512).
@@ -124,7 +125,7 @@ std::vector<std::string> few_steps_around(const Plan& plan, const ir::Stage& s,
     if (loop == innermost || !is_reduction(s, loop)) continue;
     const int64_t trips = typical(plan.program(), extent_of(s, loop));
     points = saturating_product(points, trips);
-    const bool few = trips <= kFewSteps && points <= kMostUnrolled;
+    const bool few = trips <= kFewPlaces && points <= kMostUnrolled;
     if (!few || !var || var->lo || !decides_places(facts, loop, axis)) break;
     out.insert(out.begin(), loop);
   }
@@ -149,7 +150,8 @@ bool shape_reduction(Plan& plan, const std::string& stage, const Tile& t) {
     const ir::IndexVar* var = s.var(loop);
     if (var && var->lo && !ir::is_const(var->lo)) break;
     const bool columns = t.columns && trips * points <= kMostColumns && cached(plan, facts);
-    if (columns || (trips <= kFewSteps && trips * points <= kMostUnrolled)) {
+    const int64_t few = decides_places(facts, loop, t.axis.var) ? kFewPlaces : kFewSteps;
+    if (columns || (trips <= few && trips * points <= kMostUnrolled)) {
       unrolled = loop;
       if (!columns) around = few_steps_around(plan, s, loop, t.axis.var, trips * points);
     } else if (trips >= 8 && var) {
