@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -11,11 +13,16 @@
 
 namespace hone::jit {
 
-/// About how many values a reduction's terms have, as long as they are few.
+/// About how many values the terms of a reduction have, as long as they are few. Those that are
+/// small beside the largest do not count: what rounds is the sum of the others.
 class FewValues {
  public:
-  void clear() { seen_ = {}; }
+  void clear() { *this = {}; }
   void add(double v) {
+    const double size = std::fabs(v);
+    if (size < largest_ / kSmall) return;
+    if (size / kSmall > largest_) seen_ = {};
+    largest_ = std::max(largest_, size);
     // Fixed by: the golden ratio in 64 bits, as in multiplicative hashing.
     constexpr uint64_t kSpread = 0x9e3779b97f4a7c15;
     const uint64_t hash = (std::bit_cast<uint64_t>(v) * kSpread) >> (64 - kBits);
@@ -31,6 +38,9 @@ class FewValues {
  private:
   /// Chosen: some hundreds of values are many (not measured).
   static constexpr int kBits = 8, kMany = 224;
+  /// Chosen: terms of less add few of the roundings (not measured).
+  static constexpr double kSmall = 16;
+  double largest_ = 0;
   std::array<uint64_t, (1 << kBits) / 64> seen_{};
 };
 
