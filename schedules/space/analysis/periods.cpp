@@ -62,4 +62,12 @@ int64_t steps_to_repeat(const StageFacts& facts, const std::string& var) {
   return steps;
 }
 
+bool meets_border(const Access& a, const std::string& var) {
+  return std::any_of(a.indices.begin(), a.indices.end(), [&](const ir::Expr& index) {
+    const bool extreme = ir::any_node(
+        index, [](const ir::Expr& e) { return e->op == ir::Op::kMin || e->op == ir::Op::kMax; });
+    return extreme && ir::mentions_var(index, var);
+  });
+}
+
 }  // namespace hone::schedules

@@ -18,4 +18,7 @@ int64_t period_along(const StageFacts& facts, const std::string& var, int lanes)
 /// other variables move them.
 int64_t steps_to_repeat(const StageFacts& facts, const std::string& var);
 
+/// True of an access that a border clamps or reflects along `var`.
+bool meets_border(const Access& access, const std::string& var);
+
 }  // namespace hone::schedules

@@ -17,18 +17,6 @@ constexpr int kBody = 192;
 /// Fixed by: loops over vectors, as instruction selection lays them out.
 constexpr int64_t kMostVectors = 16;
 
-/// True where a border clamps what moves by an element or none.
-bool meets_border(const StageFacts& facts, const std::string& var) {
-  return std::any_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
-    return a.slow.contains(var) &&
-           std::any_of(a.indices.begin(), a.indices.end(), [&](const ir::Expr& index) {
-             return ir::mentions_var(index, var) && ir::any_node(index, [](const ir::Expr& e) {
-                      return e->op == ir::Op::kMin || e->op == ir::Op::kMax;
-                    });
-           });
-  });
-}
-
 bool apply_elementwise(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (s.reduce != ir::Reduce::kNone) return plan.declines("the stage reduces");
@@ -55,7 +43,10 @@ bool apply_elementwise(Plan& plan, const std::string& name) {
                                             std::max<int64_t>(vectors, 1));
   if (unroll % block != 0 && block <= kMostVectors) unroll = block;
   // Loops of two iterations are not cut at borders.
-  if (vectors <= 2 * unroll && vectors <= kMostVectors && meets_border(facts, v)) unroll = vectors;
+  const bool clamped = std::any_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
+    return a.slow.contains(v) && meets_border(a, v);
+  });
+  if (vectors <= 2 * unroll && vectors <= kMostVectors && clamped) unroll = vectors;
   if (vectors <= unroll) {
     order.push_back(plan.loop_of(name, v));
     if (!order_by_memory(plan, name, order)) return false;

@@ -86,15 +86,13 @@ double cost_of_lanes(const Plan& plan, const std::string& partial) {
          plan.lanes(s.accumulate);
 }
 
-/// How many times the lanes that do something those of all vectors are, with all factors in one
-/// loop.
-double idle_lanes(const Plan& plan, const std::string& name) {
+/// How much slower the stage is with all factors in one loop, for lanes that do nothing.
+double slowed_by_idle_lanes(const Plan& plan, const std::string& name) {
   const StageFacts facts = plan.facts(name);
   const VectorAxis axis = vector_axis(plan, name, facts.store, true);
   if (axis.var.empty()) return 1;
-  const int64_t extent = std::max<int64_t>(1, facts.extent(axis.var));
   const int lanes = plan.lanes(widest_type(plan.program(), plan.stage(name)));
-  return static_cast<double>((extent + lanes - 1) / lanes * lanes) / static_cast<double>(extent);
+  return 1 + idle_lanes(std::max<int64_t>(1, facts.extent(axis.var)), lanes);
 }
 
 bool apply_factor(Plan& plan, const std::string& name) {
@@ -113,7 +111,7 @@ bool apply_factor(Plan& plan, const std::string& name) {
   costs.ready = [&](const std::vector<ir::Expr>& factors) {
     return made_of_constants(plan, s, factors);
   };
-  costs.several = gpu ? kGpuSeveral : kSeveral * idle_lanes(plan, name);
+  costs.several = gpu ? kGpuSeveral : kSeveral * slowed_by_idle_lanes(plan, name);
   costs.element = gpu ? kGpuPartialElement : kPartialElement;
   costs.stage = gpu ? kGpuPartialStage : kPartialStage;
   if (!gpu) {

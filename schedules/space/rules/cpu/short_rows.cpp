@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "schedules/space/analysis/periods.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/rules/rule.h"
 
@@ -111,17 +112,6 @@ bool counts_rows(const ir::Expr& e, const Pair& pair) {
                                                [&](const auto& a) { return counts_rows(a, pair); });
 }
 
-/// True where a border clamps or reflects rows.
-bool meets_border(const StageFacts& facts, const Pair& pair) {
-  return std::any_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
-    return std::any_of(a.indices.begin(), a.indices.end(), [&](const ir::Expr& index) {
-      const bool extreme = ir::any_node(
-          index, [](const ir::Expr& e) { return e->op == ir::Op::kMin || e->op == ir::Op::kMax; });
-      return extreme && ir::mentions_var(index, pair.outer);
-    });
-  });
-}
-
 /// Elements of whole units that end with a vector, or leave few lanes of the last one idle. 0: they
 /// take more than `most` vectors.
 int64_t block_of(const Plan& plan, int64_t unit, int64_t lanes, int64_t most) {
@@ -175,7 +165,9 @@ bool apply_short_rows(Plan& plan, const std::string& name) {
   // Lanes know on which side of a border they are where all rows are one block.
   const int64_t whole = saturating_product(extent, facts.extent(pair.outer));
   int64_t elements = block_of(plan, unit, lanes, most);
-  if (meets_border(facts, pair)) elements = whole <= most * lanes ? whole : 0;
+  const bool clamped = std::any_of(facts.loads.begin(), facts.loads.end(),
+                                   [&](const Access& a) { return meets_border(a, pair.outer); });
+  if (clamped) elements = whole <= most * lanes ? whole : 0;
   if (elements == 0) {
     return plan.declines("rows along " + pair.inner + " end with a vector after more than " +
                          std::to_string(most) + " of them, which is too much code");
