@@ -13,9 +13,9 @@ using ir::Reduce;
 
 namespace {
 
-/// Fixed by: the least normal f32.
 constexpr double kEndless = std::numeric_limits<double>::infinity();
-constexpr double kLeastFactor = 0x1p-126;  // below, products may become 0
+/// Below, products may become 0. Fixed by: the least normal f32.
+constexpr double kLeastFactor = 0x1p-126;
 
 /// The value of an empty reduction of integers or bools.
 int64_t empty_int(Reduce reduce, DType type) {
@@ -229,12 +229,14 @@ double RunningValues::bound(int l) const {
   const bool leaves =
       product && (size_[l] > largest_of(type) || (endless && small_[l] < kLeastFactor));
   if (leaves) return kEndless;
-  // Infinite terms of both signs, or times 0, come to NaN. Summed before, their factors may not.
+  // Infinite terms of both signs, or times 0, come to NaN. Summed before, their factors may not. An
+  // infinite one comes to NaN where the others are so small that their product is 0.
+  const bool vanishes = factors_ && small_[l] < kLeastFactor;
   if (factors_ && (reach_[l] > largest_of(type) || (f_[l] != f_[l] && !nan_[l]))) return kEndless;
+  if (vanishes && std::fabs(f_[l]) == kEndless) return kEndless;
   // Which class the terms give is certain unless one of them is uncertain.
   if (!(std::fabs(f_[l]) < kEndless)) return e < kEndless ? 0 : kEndless;
   if (size > largest_of(type) || !(e < kEndless)) return kEndless;
-  const bool vanishes = factors_ && small_[l] < kLeastFactor;
   if (whole_[l] && !vanishes && size <= 2 / eps) return e;
   // What a product of some factors loses near 0, the other factors may make larger.
   const double count = static_cast<double>(count_[l]) * (product ? size_[l] : 1);

@@ -23,7 +23,8 @@
 //   sum of K terms max(4 sqrt(K), K/64) eps sum|terms| (up to K/2: few values) + the terms': see
 //                  running_values.cpp; store: reference_stage.cpp
 //   sum of products  whose factors a schedule may take in another order: as a sum of terms. It is
-//                  infinite where some factors alone may overflow, or infinite ones gave NaN
+//                  infinite where some factors alone may overflow, or infinite ones gave NaN or
+//                  meet factors whose product may become 0
 //
 // Every rounding term has the smallest denormal added to it. The term is 0 where the inputs are
 // exact and the result, unrounded, is an integer that the type holds. Then every order and
