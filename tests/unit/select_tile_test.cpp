@@ -166,6 +166,30 @@ TEST_CASE("select: quarters of a tile's registers are taken out and put back who
   }
 }
 
+TEST_CASE("select: wider lanes read aligned parts of a tile of bytes") {
+  for (const DType wide : {DType::kI16, DType::kI32, DType::kF32, DType::kF64}) {
+    NestMaker t;
+    const int one = t.loop("one"), i = t.loop("i"), j = t.loop("j");
+    const int x = t.tensor("X", DType::kU8, 3 * 64), y = t.tensor("Y", wide, 64);
+    const int tile = t.registers("T", DType::kU8, 64);
+    const ir::Expr e = t.load(x, t.var(i) * ir::make_int(64) + t.var(j));
+    t.launch(
+        one, ir::make_int(1),
+        {t.loop_over(j, Mark::kVector, 64, {ir::make_store(tile, t.var(j), t.load(x, t.var(j)))}),
+         t.loop_over(i, Mark::kUnroll, 3,
+                     {t.loop_over(j, Mark::kVector, 64,
+                                  {ir::make_store(tile, t.var(j), e, Reduce::kMax)})}),
+         t.loop_over(j, Mark::kVector, 64,
+                     {ir::make_store(y, t.var(j), ir::make_cast(wide, t.load(tile, t.var(j))))})});
+    for (const ir::Target& target : runnable_targets()) {
+      const NestRun run = check_nest(t, target);
+      CHECK_MESSAGE(run.refusal.empty(), run.refusal);
+      CHECK_MESSAGE(run.error.empty(), run.error, "\n", run.lir);
+      CHECK_MESSAGE(run.lir.find("vpbroadcastb") == std::string::npos, run.lir);
+    }
+  }
+}
+
 TEST_CASE("select: a tile of bools has the lanes of what its steps compare") {
   NestMaker t;
   const int one = t.loop("one"), i = t.loop("i"), j = t.loop("j");

@@ -12,7 +12,7 @@ namespace {
 
 /// Bytes of the parts of a vector that instructions take out of it.
 /// Fixed by: x86.
-constexpr int kQuarter = 16;
+constexpr int kQuarter = 16, kHalf = 32;
 
 }  // namespace
 
@@ -52,44 +52,62 @@ Value Tiles::load(int buffer, const Affine& offset) {
   }
   if (stride.constant != 1) return load_across(buffer, first.constant, stride.constant);
   if (is_whole(buffer, *group, first.constant)) return {group->reg, type, size_of(type)};
-  if (lies_in_quarter(buffer, *group, first.constant)) {
-    return quarter_of(*group, type, static_cast<int>(first.constant - group->offset));
+  if (lies_in_part(buffer, *group, first.constant)) {
+    return part_of(*group, type, static_cast<int>(first.constant - group->offset));
   }
   return gather(buffer, first.constant, 1);
 }
 
-bool Tiles::lies_in_quarter(int buffer, const TileGroup& group, int64_t first) {
-  const int size = size_of(element_type(buffer));
-  return lanes_.active == lanes_.count && lanes_.count * size <= kQuarter &&
-         (first - group.offset) * size % kQuarter == 0 &&
+bool Tiles::lies_in_part(int buffer, const TileGroup& group, int64_t first) {
+  const int size = size_of(element_type(buffer)), bytes = lanes_.count * size;
+  return lanes_.active == lanes_.count && bytes < group.lanes * size &&
+         (first - group.offset) * size % bytes == 0 &&
          group_at(buffer, first + lanes_.active - 1) == &group;
 }
 
-Value Tiles::quarter_of(const TileGroup& group, DType type, int lane) {
+Value Tiles::part_of(const TileGroup& group, DType type, int lane) {
+  const int size = size_of(type);
+  if (lanes_.count * size == kHalf) {
+    if (lane == 0) return {group.reg, type, size};
+    const Reg half = code_.define(RegClass::kVec, kHalf, X86::vextractf64x4,
+                                  {vreg(group.reg, 2 * kHalf), imm(1)});
+    return {half, type, size};
+  }
   const Lanes outer = lanes_;
   lanes_.count = group.lanes;
   int within = 0;
-  const Reg x = vectors_.quarter_of({group.reg, type, size_of(type)}, lane, within);
+  Reg x = vectors_.quarter_of({group.reg, type, size}, lane, within);
   lanes_ = outer;
-  return {x, type, size_of(type)};
+  if (within != 0) {
+    x = code_.define(RegClass::kVec, kQuarter, X86::vpsrldq,
+                     {vreg(x, kQuarter), imm(within * size)});
+  }
+  return {x, type, size};
 }
 
-bool Tiles::set_quarter(int buffer, int64_t first, const Value& v) {
+bool Tiles::set_part(int buffer, int64_t first, const Value& v) {
   const TileGroup* group = group_at(buffer, first);
   constexpr int kDword = 4;  // Fixed by: bytes of 32 bits.
   const int size = size_of(v.type), bytes = lanes_.active * size;
-  if (group == nullptr || group->lanes == 1 || !lies_in_quarter(buffer, *group, first))
+  if (group == nullptr || v.type == DType::kBool || !lies_in_part(buffer, *group, first)) {
     return false;
+  }
   const int whole = std::max(kQuarter, group->lanes * size);
-  if (v.type == DType::kBool || bytes % kDword != 0 || whole > 2 * kQuarter) return false;
   const auto at = static_cast<int>(first - group->offset) * size;
-  // Fixed by: x86, a bit for each 32 of a vector.
-  const int chosen = ((1 << bytes / kDword) - 1) << at / kDword;
-  const Reg from = at == 0 ? v.reg
-                           : code_.define(RegClass::kVec, whole, X86::vinsertf128,
-                                          {vreg(v.reg, whole), vreg(v.reg, kQuarter), imm(1)});
   const Operand to = vreg(group->reg, whole);
-  code_.emit(X86::vblendps, {to, to, vreg(from, whole), imm(chosen)});
+  if (whole > kHalf) {
+    if (bytes < kQuarter) return false;
+    const X86 insert = bytes == kHalf ? X86::vinsertf64x4 : X86::vinsertf32x4;
+    code_.emit(insert, {to, to, vreg(v.reg, bytes), imm(at / bytes)});
+  } else {
+    if (bytes % kDword != 0 || at % kQuarter != 0) return false;
+    // Fixed by: x86, a bit for each 32 of a vector.
+    const int chosen = ((1 << bytes / kDword) - 1) << at / kDword;
+    const Reg from = at == 0 ? v.reg
+                             : code_.define(RegClass::kVec, whole, X86::vinsertf128,
+                                            {vreg(v.reg, whole), vreg(v.reg, kQuarter), imm(1)});
+    code_.emit(X86::vblendps, {to, to, vreg(from, whole), imm(chosen)});
+  }
   code_.rewritten(group->reg);
   transposes_.forget(buffer);
   return true;
@@ -151,7 +169,7 @@ void Tiles::scatter(int buffer, int64_t first, int64_t stride, const Value& v) {
     refuse("register tile " + nest_.buffers[buffer].name +
            " is written under a mask known at the call");
   }
-  if (stride == 1 && set_quarter(buffer, first, v)) return;
+  if (stride == 1 && set_part(buffer, first, v)) return;
   const TileGroup whole{0, lanes_.count, v.reg};
   // All elements come first: the first of them may be `v` itself, which the others are taken from.
   const Lanes outer = lanes_;

@@ -62,12 +62,12 @@ class Tiles final : public SelectionPart, public ScopeListener {
   Value load_across(int buffer, int64_t first, int64_t stride);
   /// Elements of a tile that do not lie in one register, lane by lane.
   Value gather(int buffer, int64_t first, int64_t stride);
-  /// True where the lanes at hand, from element `first` on, are all or the first of a quarter of
-  /// the group's register.
-  bool lies_in_quarter(int buffer, const TileGroup& group, int64_t first);
-  Value quarter_of(const TileGroup& group, DType type, int lane);
-  /// Writes the lanes of `v` to such a part; false where it is none.
-  bool set_quarter(int buffer, int64_t first, const Value& v);
+  /// True where the lanes at hand, from element `first` on, are an aligned part of the group's
+  /// register.
+  bool lies_in_part(int buffer, const TileGroup& group, int64_t first);
+  Value part_of(const TileGroup& group, DType type, int lane);
+  /// Writes the lanes of `v` to such a part; false where they are none, or it cannot be written.
+  bool set_part(int buffer, int64_t first, const Value& v);
   /// One element of a group in all lanes.
   Value element_of(const TileGroup& group, DType type, int lane);
   void touch(uint64_t written);
