@@ -339,6 +339,21 @@ TEST_CASE("select: what all lanes have in common of a guard is a branch around a
   }
 }
 
+TEST_CASE("select: bytes beside a border are vectors where it is known which lie outside") {
+  NestMaker t;
+  const int i = t.loop("i"), j = t.loop("j");
+  const int x = t.tensor("X", DType::kU8, 3 * 32), y = t.tensor("Y", DType::kU8, 3 * 32);
+  const Expr column = t.var(j) - num(2), row = t.var(i) * num(32);
+  t.launch(i, num(3),
+           {ir::make_for(j, Mark::kVector, num(0), num(32),
+                         {ir::make_store(y, row + t.var(j),
+                                         t.guarded(x, row + column, at_most(num(0), column),
+                                                   ir::make_int(7, DType::kU8)))})});
+  check(t, "bytes");
+  const std::string lir = check_nest(t, avx2_target()).lir;
+  CHECK_MESSAGE(lir.find("vpinsrb") == std::string::npos, lir);
+}
+
 TEST_CASE("select: branches") {
   for (const Mark mark : kMarks) {
     for (const bool dynamic : {false, true}) {

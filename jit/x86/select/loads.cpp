@@ -47,8 +47,9 @@ Value Loads::load_guarded(const ir::Expr& e) {
   }
   const bool whole = lanes_.count * size >= 16;
   const bool masked = lanes_.active < 0 || lanes_.condition.valid();
-  // One branch for what is read in any other way than as a vector.
-  if (lanes_.count > 1 && !masked && !(together && stride.constant == 1)) {
+  // One branch for what is read in any other way than as a vector, or cannot be under a mask.
+  const bool masks = wide() || (size >= 4 && whole);
+  if (lanes_.count > 1 && !masked && !(together && stride.constant == 1 && masks)) {
     ir::Expr common, apart_by_lane;
     split_by_lane(e->args[1], common, apart_by_lane);
     if (!apart_by_lane) {
@@ -70,7 +71,7 @@ Value Loads::load_guarded(const ir::Expr& e) {
     const Value found = positions_.load(e->id, e->args[0], &e->args[1]);
     return masks_.blend(mask, masks_.loaded(found, e->id), otherwise);
   }
-  if (lanes_.count == 1 || !(together || apart) || (!wide() && (size < 4 || !whole))) {
+  if (lanes_.count == 1 || !(together || apart) || !masks) {
     return load_branched(e);
   }
   if (together && stride.constant == 1 && !masked) {
