@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "jit/ir/facts.h"
+#include "jit/ir/integers.h"
 #include "ops/values.h"
 
 namespace hone::ops {
@@ -24,6 +25,27 @@ Reduce reduce_named(std::string_view name) {
     if (name_of(static_cast<Reduce>(i)) == name) return static_cast<Reduce>(i);
   }
   return name == "argmax" ? Reduce::kMax : Reduce::kMin;
+}
+
+/// Whether dims alone decide where the range begins and ends.
+bool has_known_ends(const Index& r) {
+  return !r.from_data && is_variable_free(r.lo) && is_variable_free(r.hi);
+}
+
+/// `e`, a choice among integers read from `type` and constants of it, computed in `type`; null
+/// where it is none.
+Expr in_type(const Expr& e, DType type) {
+  if (e->op == ir::Op::kCast && e->args[0]->type == type) return e->args[0];
+  if (e->op == ir::Op::kInt) {
+    return ir::IntegerRange{e->i, e->i}.lies_in(*ir::range_of(type)) ? ir::make_int(e->i, type)
+                                                                     : Expr();
+  }
+  const bool selects = e->op == ir::Op::kSelect;
+  if (!selects && e->op != ir::Op::kMin && e->op != ir::Op::kMax) return {};
+  const size_t first = selects ? 1 : 0;
+  const Expr a = in_type(e->args[first], type), b = a ? in_type(e->args[first + 1], type) : a;
+  if (!b) return {};
+  return selects ? ir::make_select(e->args[0], a, b) : ir::make_binary(e->op, a, b);
 }
 
 }  // namespace
@@ -65,6 +87,31 @@ DType Reductions::reduce(const Term& t, Draft& draft, Value body) {
   }
   draft.stage.value = ir::make_cast(draft.stage.accumulate, body.e);
   return type;
+}
+
+/// Whether each result of `draft` has a term: its ranges are known and not empty.
+bool Reductions::surely_has_terms(const Draft& draft) const {
+  if (!draft.needs.empty() || !draft.limits.empty()) return false;
+  const ir::Facts facts = facts_of_dims();
+  return std::all_of(draft.rvars.begin(), draft.rvars.end(), [&](const Index& r) {
+    return has_known_ends(r) &&
+           facts.nonnegative(ir::Poly::of(r.hi, &facts) - ir::Poly::of(r.lo, &facts) - 1);
+  });
+}
+
+/// The largest of narrow integers is one of them. Where there is a term, their own type holds it.
+std::optional<DType> Reductions::narrow_extreme(const Draft& draft, const Value& body) const {
+  const bool extreme = draft.stage.reduce == Reduce::kMax || draft.stage.reduce == Reduce::kMin;
+  if (!extreme || !body.stored || draft.stage.accumulate != DType::kI32) return std::nullopt;
+  const DType type = *body.stored;
+  const bool narrow = type == DType::kI8 || type == DType::kU8 || type == DType::kI16;
+  if (!narrow || !in_type(draft.stage.value, type) || !surely_has_terms(draft)) return std::nullopt;
+  return type;
+}
+
+void Reductions::accumulate_in(DType type, Draft& draft) {
+  draft.stage.value = in_type(draft.stage.value, type);
+  draft.stage.accumulate = type;
 }
 
 void Reductions::close_scope(Draft& draft, size_t outer) {
@@ -169,19 +216,25 @@ Value Reductions::lower_new(const Term& t) {
   ranges_.open_ranges(t, draft);
   const Value body = values_.lower_value(t.args[0]);
   const DType type = reduce(t, draft, body);
+  if (const auto narrow = narrow_extreme(draft, body)) accumulate_in(*narrow, draft);
   c_.frames.pop_back();
   close_scope(draft, outer);
   c_.in_index = in_index;
   return close_nested(std::move(draft), type, body.stored);
 }
 
-/// Whether 32 bits hold the positions of an argmax over `rvars`, and there is one.
-bool Reductions::few_positions(const std::vector<Index>& rvars) const {
+ir::Facts Reductions::facts_of_dims() const {
   ir::Facts facts;
   for (const ir::Dim& d : c_.program.dims) facts.define_dim(d.name, d.lo, d.hi);
+  return facts;
+}
+
+/// Whether 32 bits hold the positions of an argmax over `rvars`, and there is one.
+bool Reductions::few_positions(const std::vector<Index>& rvars) const {
+  const ir::Facts facts = facts_of_dims();
   ir::Poly positions(1);
   for (const Index& r : rvars) {
-    if (r.from_data || !is_variable_free(r.hi) || !is_variable_free(r.lo)) return false;
+    if (!has_known_ends(r)) return false;
     const ir::Poly lo = ir::Poly::of(r.lo, &facts), hi = ir::Poly::of(r.hi, &facts);
     if (!facts.nonnegative(lo) || !facts.nonnegative(hi - lo - 1)) return false;
     if (!facts.at_most(hi, INT32_MAX)) return false;
@@ -199,8 +252,10 @@ void Reductions::arg_reduce(const Term& t, Draft& draft) {
   const size_t outer = c_.scope.size();
   c_.frames.push_back(&best);
   ranges_.open_ranges(t, best);
-  const DType type = reduce(t, best, values_.lower_value(t.args[0]));
+  const Value body = values_.lower_value(t.args[0]);
+  const DType type = reduce(t, best, body);
   const Expr value = best.stage.value;
+  if (const auto narrow = narrow_extreme(best, body)) accumulate_in(*narrow, best);
   const std::vector<Index> rvars = best.rvars;
   const DType counter = best.needs.empty() && few_positions(rvars) ? DType::kI32 : DType::kI64;
   draft.accesses.insert(draft.accesses.end(), best.accesses.begin(), best.accesses.end());
@@ -216,7 +271,7 @@ void Reductions::arg_reduce(const Term& t, Draft& draft) {
   // Several indices count as one, row-major.
   Expr position;
   for (const Index& r : rvars) {
-    if (rvars.size() > 1 && (r.from_data || !is_variable_free(r.hi) || !is_variable_free(r.lo))) {
+    if (rvars.size() > 1 && !has_known_ends(r)) {
       c_.error(t.span, "`{}` over several indices takes plain ranges", t.name);
     }
     const Expr var = ir::make_var(r.name);

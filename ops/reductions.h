@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "jit/ir/facts.h"
 #include "ops/conversions.h"
 #include "ops/lowering_context.h"
 #include "ops/proofs.h"
@@ -32,6 +33,10 @@ class Reductions {
   void arg_reduce(const Term& t, Draft& draft);
   /// Makes `draft` the reduction `t` of `body`; returns the type of the result.
   DType reduce(const Term& t, Draft& draft, Value body);
+  /// The narrow type in which the extreme `draft` of `body` may be accumulated, if there is one.
+  std::optional<DType> narrow_extreme(const Draft& draft, const Value& body) const;
+  /// Has `draft` accumulate in `type`, which `narrow_extreme` named.
+  static void accumulate_in(DType type, Draft& draft);
   /// Makes `draft`, a reduction that is part of a larger value, a stage; returns what reads it.
   Value nested(Draft draft, DType type, std::optional<DType> stored);
 
@@ -39,6 +44,8 @@ class Reductions {
   Value lower_new(const Term& t);
   Value lower_arg_reduction(const Term& t);
   std::string place_of(const Term& t) const;
+  ir::Facts facts_of_dims() const;
+  bool surely_has_terms(const Draft& draft) const;
   bool few_positions(const std::vector<Index>& rvars) const;
   void close_scope(Draft& draft, size_t outer);
   Value close_nested(Draft draft, DType type, std::optional<DType> stored);

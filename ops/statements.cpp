@@ -282,7 +282,10 @@ bool Statements::lower_whole_reduction(const Statement& s, Draft& draft) {
     values_.reductions().arg_reduce(s.value, draft);
   } else {
     ranges_.open_ranges(s.value, draft);
-    type = values_.reductions().reduce(s.value, draft, values_.lower_value(s.value.args[0]));
+    const Value body = values_.lower_value(s.value.args[0]);
+    type = values_.reductions().reduce(s.value, draft, body);
+    const auto narrow = values_.reductions().narrow_extreme(draft, body);
+    if (narrow && narrow == target) values_.reductions().accumulate_in(*narrow, draft);
   }
   if (c_.failed()) return false;
   c_.scope.resize(outer);

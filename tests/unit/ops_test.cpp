@@ -124,6 +124,25 @@ TEST_CASE("ops: positions of an argmax that may be none or many are kept in 64 b
   }
 }
 
+TEST_CASE("ops: maxima of narrow integers accumulate as they are stored where there is a term") {
+  CHECK(lines("op f(X: u8[N]) -> (Y: u8[M]) { Y[i in 0..M] = max[r in 0..3](X[i+r] else 7) } N=6 "
+              "M=6",
+              "stage") == "stage Y: Y[i] = max[r in 0..3: u8](X[i + r] else 7)");
+  CHECK(lines("op f(X: i16[N]) -> (Y: i32[]) { Y[] = max[i](X[i]) - min[i](X[i]) } N=6", "stage") ==
+        "stage Y.1: Y.1[] = max[i in 0..6: i16](X[i])\n"
+        "stage Y.2: Y.2[] = min[i in 0..6: i16](X[i])\n"
+        "stage Y: Y[] = cast<i32>(Y.1[]) - cast<i32>(Y.2[])");
+  // Of no terms the largest is the least i32; 300 is no u8; a sum leaves its type.
+  for (const char* text : {"op f(X: u8[N]) -> (Y: i32[]) { Y[] = 0 + max[i](X[i]) } N=0..6",
+                           "op f(X: u8[N]) -> (Y: i32[]) { Y[] = 0 + max[i](max(X[i], 300)) } N=6",
+                           "op f(X: u8[N]) -> (Y: i32[]) { Y[] = 0 + max[i](X[i] + 1) } N=6",
+                           "op f(X: u8[N], n: i32[M]) -> (Y: i32[M]) { Y[m] = 0 + max[i in "
+                           "0..n[m]](X[i]) } N=6 M=2"}) {
+    const std::string got = lines(text, "stage");
+    CHECK_MESSAGE(got.find(": i32](") != got.npos, got);
+  }
+}
+
 TEST_CASE("ops: where is inherited by reductions and intermediates") {
   const std::string text = lines("causal_attention B=1 H=1 S=4 D=2", "stage");
   CHECK(text.find("stage s: s[b,h,i,j] = s.1[b,h,i,j]*scale where j <= i\n") != text.npos);
