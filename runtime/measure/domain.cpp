@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <optional>
 
-#include "jit/interp/scalar.h"
 #include "jit/ir/integers.h"
 #include "runtime/call/plan.h"
 
@@ -33,6 +33,15 @@ bool is_closed(const ir::Expr& e) {
              x->op != ir::Op::kFloat && x->op != ir::Op::kCall;
   });
   return closed;
+}
+
+bool is_one_to_one(const ir::Expr& index) {
+  bool affine = true;
+  ir::visit(index, [&](const ir::Expr& x) {
+    affine = affine && (x->op == ir::Op::kVar || x->op == ir::Op::kInt || x->op == ir::Op::kDim ||
+                        x->op == ir::Op::kAdd || x->op == ir::Op::kSub);
+  });
+  return affine && vars_of(index).size() == 1;
 }
 
 Vars vars_of(const ir::Expr& e) {
@@ -99,8 +108,8 @@ double Domain::drawn(const ir::IndexVar& v) const {
     double most = closed(check.hi);
     ir::Expr end = v.hi;
     while (end->op == ir::Op::kCast) end = end->args[0];
-    if (end->op == ir::Op::kLoad && is_int(end->type)) {
-      most = std::min(most, static_cast<double>(jit::integers_of(end->type).second));
+    if (const auto range = ir::range_before_wrap(end)) {
+      most = std::min(most, static_cast<double>(range->hi));
     }
     return std::max(0.0, (closed(check.lo) + most) / 2 - (v.lo ? closed(v.lo) : 0));
   }
@@ -273,6 +282,7 @@ double Domain::elements(const std::vector<ir::Expr>& shape,
                         std::span<const ir::Expr> indices) const {
   double product = 1;
   Vars names;
+  std::map<std::string, double> inside;  // values of a variable with which an index exists
   for (size_t d = 0; d < shape.size() && d < indices.size(); ++d) {
     const Vars own = vars_of(indices[d]);
     const double extent = closed(shape[d]);
@@ -286,10 +296,18 @@ double Domain::elements(const std::vector<ir::Expr>& shape,
       span.hi = std::min(span.hi, static_cast<int64_t>(extent) - 1);
       values = std::min(values, span.count());
     }
-    product *= std::min(values, extent);
+    values = std::min(values, extent);
+    product *= values;
     names.insert(own.begin(), own.end());
+    if (!is_one_to_one(indices[d])) continue;
+    double& least = inside.emplace(*own.begin(), values).first->second;
+    least = std::min(least, values);
   }
-  return std::min(product, points(names));
+  double reached = points(names);
+  for (const auto& [name, values] : inside) {
+    if (const double all = points({name}); all > 0) reached *= std::min(1.0, values / all);
+  }
+  return std::min(product, reached);
 }
 
 }  // namespace hone::runtime

@@ -17,6 +17,9 @@ using Vars = std::set<std::string>;
 /// Those in an expression.
 Vars vars_of(const ir::Expr& e);
 
+/// True where a value of the index is of one value of its only variable.
+bool is_one_to_one(const ir::Expr& index);
+
 /// True of what indices and dims decide, not tensors or scalars of the call.
 bool is_closed(const ir::Expr& e);
 

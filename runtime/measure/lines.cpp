@@ -3,22 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace hone::runtime {
 namespace {
 
 size_t dim_of(const ir::Buffer& b, size_t axis) {
   return b.axes.empty() ? axis : static_cast<size_t>(b.axes[axis].dim);
-}
-
-/// True where a value of the index is of one value of its only variable.
-bool is_one_to_one(const ir::Expr& index) {
-  bool affine = true;
-  ir::visit(index, [&](const ir::Expr& x) {
-    affine = affine && (x->op == ir::Op::kVar || x->op == ir::Op::kInt || x->op == ir::Op::kDim ||
-                        x->op == ir::Op::kAdd || x->op == ir::Op::kSub);
-  });
-  return affine && vars_of(index).size() == 1;
 }
 
 /// Elements from one index along an axis to the next; axes from the outermost on.
@@ -55,6 +46,16 @@ bool reads_data(const ir::Expr& index) {
   bool found = false;
   ir::visit(index, [&](const ir::Expr& x) { found = found || x->op == ir::Op::kLoad; });
   return found;
+}
+
+double elements_of(const ir::Buffer& b, std::span<const ir::Expr> indices, const Domain& domain) {
+  std::vector<ir::Expr> shape, moving;
+  for (size_t d = 0; d < b.shape.size(); ++d) {
+    if (is_repeated(b, d, domain)) continue;
+    shape.push_back(b.shape[d]);
+    moving.push_back(indices[d]);
+  }
+  return domain.elements(shape, moving);
 }
 
 double row_of(const ir::Buffer& b, std::span<const ir::Expr> indices, const Domain& domain) {

@@ -17,6 +17,9 @@ double distinct(const ir::Buffer& b, const Domain& domain);
 /// True of an index that is read from data.
 bool reads_data(const ir::Expr& index);
 
+/// Elements in memory that an access reads or writes, each once.
+double elements_of(const ir::Buffer& b, std::span<const ir::Expr> indices, const Domain& domain);
+
 /// Elements that lie in a row wherever data choose one.
 double row_of(const ir::Buffer& b, std::span<const ir::Expr> indices, const Domain& domain);
 

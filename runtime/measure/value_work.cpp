@@ -179,7 +179,7 @@ double ValueWork::times_together(const ir::Expr& e) const {
       const ir::Buffer* b = program_.buffer(x->name);
       move(x, outside);
       if (!loads.insert(ir::print(x)).second) return;
-      if (b) elements *= elements_of(*b, x);
+      if (b) elements *= elements_of(*b, {x->args.data(), b->shape.size()}, domain_);
       return;
     }
     const bool chosen = x->op == ir::Op::kSelect && is_closed(x->args[0]);
@@ -189,16 +189,6 @@ double ValueWork::times_together(const ir::Expr& e) const {
   look(look, e);
   return std::min({domain_.points(moving(e)), choices * domain_.points(outside),
                    choices * elements * domain_.points(beside)});
-}
-
-double ValueWork::elements_of(const ir::Buffer& b, const ir::Expr& load) const {
-  std::vector<ir::Expr> shape, indices;
-  for (size_t d = 0; d < b.shape.size(); ++d) {
-    if (is_repeated(b, d, domain_)) continue;
-    shape.push_back(b.shape[d]);
-    indices.push_back(load->args[d]);
-  }
-  return domain_.elements(shape, indices);
 }
 
 }  // namespace hone::runtime

@@ -49,8 +49,6 @@ class ValueWork {
   /// the indices beside them. A condition on indices is one of two, whatever they are.
   double times(const ir::Expr& e) const;
   double times_together(const ir::Expr& e) const;
-  /// Elements that a load reads, each once.
-  double elements_of(const ir::Buffer& b, const ir::Expr& load) const;
 
   const ir::Program& program_;
   const Domain& domain_;

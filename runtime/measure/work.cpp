@@ -156,8 +156,7 @@ class Counter {
         if (!b || (e->name == output.name && b->role != ir::Role::kInOut)) return;
         const std::span<const ir::Expr> indices(e->args.data(), b->shape.size());
         const double most = domain.points(vars_of(e)) * where;
-        const double elements =
-            std::min(most, domain.elements(b->shape, indices)) * needed * chosen;
+        const double elements = std::min(most, elements_of(*b, indices, domain)) * needed * chosen;
         read_[b->name] += elements;
         if (std::none_of(indices.begin(), indices.end(), reads_data)) {
           double& apart = strided_[b->name];

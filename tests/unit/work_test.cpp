@@ -205,6 +205,15 @@ TEST_CASE("work: what lies lines apart in a tensor takes whole lines, beyond nea
   CHECK(lines("X[i,i]", 200) == 4 * 100);
 }
 
+TEST_CASE("work: elements that there are not, and those that are one, are not read") {
+  CHECK(work("op f(X: f32[K,K,5]) -> (Y: f32[M]) { Y[i] = sum[r in 0..K](X[r,r,i-1] else 0) } "
+             "M=1000 K=300")
+            .bytes_read == 4 * 5 * 300);
+  CHECK(work("op f(X: f32[N,N]) -> (Y: f32[N]) { Y[i] = max[r in 0..N](X[N-1-r,i]) } N=100 "
+             "X.stride=(0,1)")
+            .bytes_read == 4 * 100);
+}
+
 TEST_CASE("work: ranges and indices that data decide") {
   const Work bag = work("embedding_bag R=1000 D=8 L=120 B=4");
   CHECK(bag.singles.all == doctest::Approx(120 * 8));
@@ -223,6 +232,10 @@ TEST_CASE("work: ranges and indices that data decide") {
   CHECK(work("op f(n: u8[M], X: f32[M,N]) -> (Y: f32[M]) { Y[i] = sum[j in 0..n[i]](X[i,j]) } "
              "M=100 N=500")
             .singles.all == doctest::Approx(100 * 127.5));
+  // Nor do four bits of one hold any beyond 15.
+  CHECK(work("op f(n: u4[M], X: f32[M,N]) -> (Y: f32[M]) { Y[i] = sum[j in 0..n[i]](X[i,j]) } "
+             "M=100 N=500")
+            .bytes_read < 4 * 100 * 8 + 100);
   // Of two ranges of each row, both cover their tensor once over all rows: their product does not.
   CHECK(work("op f(a: i32[M+1], b: i32[M+1], X: f32[L,N]) -> (Y: f32[M]) { Y[i] = sum[j in "
              "a[i]..a[i+1], k in b[i]..b[i+1]](X[j,k]) } M=10 L=100 N=500")
