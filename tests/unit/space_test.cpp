@@ -669,6 +669,9 @@ TEST_CASE("space: a border is copied where its tests cost more, and lies as its 
       {"max_pool2d N=1 C=64 H=112 W=112 A=3 B=3 P=1 X@N,H,W,C Y@N,d2,d3,C", ""},
       // So it does here, but lanes would be tested one by one.
       {"max_pool2d N=1 C=64 H=112 W=112 A=3 B=3 P=1", "stage X at root -> X.g;"},
+      // What wraps around where no loop can be cut goes on in the copy.
+      {"op f(X: f32[N]) -> (Y: f32[N,N]) { Y[i,j] = X[(i+j)%N] } N=1000", "stage X at root -> X.g"},
+      {"op f(X: f32[N]) -> (Y: f32[N]) { Y[j] = X[(j+37)%N] } N=1000", ""},
       // Large windows read elements often.
       {"depthwise_conv2d N=1 C=64 H=28 W=28 R=7 Q=7 P=3 const=F,b", "stage X at root -> X.g;"},
   };

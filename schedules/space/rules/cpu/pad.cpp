@@ -44,6 +44,23 @@ bool shares(const Plan& plan, const std::string& stage, const Access& a) {
   });
 }
 
+/// True of an index that wraps around its dim wherever several variables have it do so: no loop
+/// over one of them is cut there.
+bool wraps_around(const Plan& plan, const Access& a) {
+  const ir::Buffer& b = *plan.program().buffer(a.buffer);
+  for (size_t d = 0; d < b.shape.size(); ++d) {
+    int64_t by = 0, extent = 0;
+    const ir::Expr& index = a.indices[d];
+    if (index->op != ir::Op::kMod || !ir::is_const(index->args[1], &by)) continue;
+    const auto dividend = affine_of(index->args[0]);
+    if (dividend && dividend->terms.size() > 1 && ir::is_const(b.shape[d], &extent) &&
+        by == extent) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// Why no copy with borders pays; "" where one does. Where lanes would be tested one by one it
 /// does. Where elements are read often it does, too, but for short rows that no results share.
 /// Else the tests cost less: the inner part of the loops is rid of them.
@@ -52,7 +69,7 @@ std::string unworthy(const Plan& plan, const std::string& stage, const std::stri
   bool apart = false, shared = false;
   for (const Access& a : plan.facts(stage).loads) {
     if (a.buffer != tensor) continue;
-    apart |= reads_apart(plan, stage, a);
+    apart |= reads_apart(plan, stage, a) || wraps_around(plan, a);
     shared |= shares(plan, stage, a);
   }
   const int64_t copy = elements(plan, b) / plan.lanes(b.type) * kCopied;
@@ -74,23 +91,6 @@ std::vector<LayoutAxis> layout_of(const ir::Buffer& tensor) {
     out.push_back({dim_name(static_cast<size_t>(a.dim)), a.div, a.mod ? Number(a.mod) : Number()});
   }
   return out;
-}
-
-/// True of an index that wraps around its dim wherever several variables have it do so: no loop
-/// over one of them is cut there.
-bool wraps_around(const Plan& plan, const Access& a) {
-  const ir::Buffer& b = *plan.program().buffer(a.buffer);
-  for (size_t d = 0; d < b.shape.size(); ++d) {
-    int64_t by = 0, extent = 0;
-    const ir::Expr& index = a.indices[d];
-    if (index->op != ir::Op::kMod || !ir::is_const(index->args[1], &by)) continue;
-    const auto dividend = affine_of(index->args[0]);
-    if (dividend && dividend->terms.size() > 1 && ir::is_const(b.shape[d], &extent) &&
-        by == extent) {
-      return true;
-    }
-  }
-  return false;
 }
 
 /// Adds the copy of a tensor. False, nothing changed and `plan` told why, where that leaves a load
@@ -125,13 +125,14 @@ bool mostly_border(Plan& plan, const std::string& stage, const std::string& tens
 
 bool apply_pad(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
-  if (s.reduce == ir::Reduce::kNone) return plan.declines("the stage does not reduce");
+  const bool reduces = s.reduce != ir::Reduce::kNone;
   if (!s.at.root()) return plan.declines("the stage is computed inside another");
-  plan.declines("no load of it leaves its tensor");
+  plan.declines(reduces ? "no load of it leaves its tensor"
+                        : "it does not reduce, and no load of it wraps around");
   std::vector<std::string> guarded;  // or beyond, where they wrap around
   for (const Access& a : plan.facts(name).loads) {
-    if (a.guarded && a.gathers) plan.declines("data choose where it reads " + a.buffer);
-    const bool leaves = (a.guarded && !a.gathers) || wraps_around(plan, a);
+    if (reduces && a.guarded && a.gathers) plan.declines("data choose where it reads " + a.buffer);
+    const bool leaves = (reduces && a.guarded && !a.gathers) || wraps_around(plan, a);
     if (leaves && std::count(guarded.begin(), guarded.end(), a.buffer) == 0) {
       guarded.push_back(a.buffer);
     }
@@ -158,7 +159,8 @@ bool apply_pad(Plan& plan, const std::string& name) {
 const Rule cpu::kPad = {
     "pad",
     "A tensor that a reduction reads beyond its borders is copied with the border around it, so "
-    "that no load of the reduction is tested. What wraps around goes on in the copy.",
+    "that no load of the reduction is tested. What wraps around goes on in the copy, whoever reads "
+    "it.",
     apply_pad,
 };
 
