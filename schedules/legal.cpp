@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedules/legal.h"
 
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
 #include "jit/ir/recurrence.h"
 #include "jit/ir/scatter.h"
 #include "jit/passes/joins.h"
@@ -19,6 +23,34 @@ ir::Reject illegal(const ir::Stage& stage, const std::string& loop, std::string 
   return reject;
 }
 
+/// The loops of others in which a stage is computed, the outermost first.
+std::vector<ir::Place> path_to(const ir::Program& p, const ir::Stage& s) {
+  std::vector<ir::Place> out;
+  for (ir::Place at = s.at; !at.root(); at = p.stage(at.stage)->at) out.insert(out.begin(), at);
+  return out;
+}
+
+/// True where `made` is computed before `reader` runs. In one loop the stages placed there come in
+/// the program's order, then the loops inside, and a stage's own value last.
+bool comes_first(const ir::Program& p, const ir::Stage& made, const ir::Stage& reader) {
+  const std::vector<ir::Place> to_made = path_to(p, made), to_reader = path_to(p, reader);
+  const auto owner = [](const std::vector<ir::Place>& path, size_t depth, const ir::Stage& last) {
+    return depth < path.size() ? path[depth].stage : last.name;
+  };
+  const auto rank = [&](const std::string& name) {
+    const auto named = [&](const ir::Stage& s) { return s.name == name; };
+    return std::distance(p.stages.begin(), std::find_if(p.stages.begin(), p.stages.end(), named));
+  };
+  for (size_t depth = 0;; ++depth) {
+    const std::string a = owner(to_made, depth, made), b = owner(to_reader, depth, reader);
+    if (a != b) return rank(a) < rank(b);
+    if (depth == to_made.size() || depth == to_reader.size()) return true;
+    const size_t loop_a = position_of(*p.stage(a), to_made[depth].loop);
+    const size_t loop_b = position_of(*p.stage(b), to_reader[depth].loop);
+    if (loop_a != loop_b) return loop_a < loop_b;
+  }
+}
+
 std::optional<ir::Reject> placement(const ir::Program& p, const ir::Stage& s) {
   if (s.at.root()) return {};
   const bool outlives = jit::kept_at_root(p, s);
@@ -32,7 +64,7 @@ std::optional<ir::Reject> placement(const ir::Program& p, const ir::Stage& s) {
   for (const ir::Stage& reader : p.stages) {
     if (reader.name == s.at.stage) before = false;
     if (!reads(reader, s.output)) continue;
-    if (before && !is_inside(p, reader.at, s.at)) {
+    if (!is_inside(p, reader.at, s.at) && (before || !comes_first(p, s, reader))) {
       return illegal(s, "",
                      "stage " + reader.name + " reads " + s.output + " before " + s.at.stage +
                          " computes it; compute it at a loop of " + reader.name);
