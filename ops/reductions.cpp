@@ -32,22 +32,6 @@ bool has_known_ends(const Index& r) {
   return !r.from_data && is_variable_free(r.lo) && is_variable_free(r.hi);
 }
 
-/// `e`, a choice among integers read from `type` and constants of it, computed in `type`; null
-/// where it is none.
-Expr in_type(const Expr& e, DType type) {
-  if (e->op == ir::Op::kCast && e->args[0]->type == type) return e->args[0];
-  if (e->op == ir::Op::kInt) {
-    return ir::IntegerRange{e->i, e->i}.lies_in(*ir::range_of(type)) ? ir::make_int(e->i, type)
-                                                                     : Expr();
-  }
-  const bool selects = e->op == ir::Op::kSelect;
-  if (!selects && e->op != ir::Op::kMin && e->op != ir::Op::kMax) return {};
-  const size_t first = selects ? 1 : 0;
-  const Expr a = in_type(e->args[first], type), b = a ? in_type(e->args[first + 1], type) : a;
-  if (!b) return {};
-  return selects ? ir::make_select(e->args[0], a, b) : ir::make_binary(e->op, a, b);
-}
-
 }  // namespace
 
 std::string Reductions::fresh_name() {
@@ -105,12 +89,12 @@ std::optional<DType> Reductions::narrow_extreme(const Draft& draft, const Value&
   if (!extreme || !body.stored || draft.stage.accumulate != DType::kI32) return std::nullopt;
   const DType type = *body.stored;
   const bool narrow = type == DType::kI8 || type == DType::kU8 || type == DType::kI16;
-  if (!narrow || !in_type(draft.stage.value, type) || !surely_has_terms(draft)) return std::nullopt;
+  if (!narrow || !ir::in_type(draft.stage.value, type) || !surely_has_terms(draft)) return std::nullopt;
   return type;
 }
 
 void Reductions::accumulate_in(DType type, Draft& draft) {
-  draft.stage.value = in_type(draft.stage.value, type);
+  draft.stage.value = ir::in_type(draft.stage.value, type);
   draft.stage.accumulate = type;
 }
 

@@ -5,13 +5,14 @@
 #include <utility>
 
 #include "jit/ir/functions/function.h"
+#include "jit/ir/integers.h"
 
 namespace hone::ir {
 
 Expr as_extreme(const Expr& e) {
   if (e->type != DType::kI64) return {};
   if (e->op == Op::kMin || e->op == Op::kMax) return e;
-  if (e->op != Op::kCall || e->fn->expansion != Expansion::kAbs) return {};
+  if (!is_abs(e)) return {};
   Node n;  // of a constant too: nothing is folded
   n.op = Op::kMax;
   n.args = {e->args[0], make_unary(Op::kNeg, e->args[0])};

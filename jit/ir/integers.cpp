@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "jit/ir/functions/function.h"
+
 namespace hone::ir {
 
 int64_t floor_div_of(int64_t a, int64_t b) {
@@ -19,6 +21,8 @@ int64_t floor_mod_of(int64_t a, int64_t b) {
   const int64_t rest = a % b;
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
+
+bool is_abs(const Expr& e) { return e->op == Op::kCall && e->fn->expansion == Expansion::kAbs; }
 
 std::optional<int> exponent_of(const Expr& e) {
   int64_t value = 0;
@@ -155,6 +159,7 @@ std::optional<IntegerRange> range_before_wrap(const Expr& e) {
     operands.push_back(r);
   }
   if (is_bitwise(e->op)) return range_of_bits(e->op, operands[0], operands[1]);
+  if (e->op == Op::kCall && !is_abs(e)) return std::nullopt;
   std::vector<IntegerRange> of;
   for (const auto& r : operands) {
     if (!r) return std::nullopt;
@@ -163,6 +168,9 @@ std::optional<IntegerRange> range_before_wrap(const Expr& e) {
   switch (e->op) {
     case Op::kNeg:
       return IntegerRange{-of[0].hi, -of[0].lo};
+    case Op::kCall:
+      return IntegerRange{std::max({of[0].lo, -of[0].hi, int64_t{0}}),
+                          std::max(of[0].hi, -of[0].lo)};
     case Op::kAdd:
       return IntegerRange{of[0].lo + of[1].lo, of[0].hi + of[1].hi};
     case Op::kSub:
@@ -187,6 +195,20 @@ std::optional<IntegerRange> range_before_wrap(const Expr& e) {
     default:
       return std::nullopt;
   }
+}
+
+Expr in_type(const Expr& e, DType type) {
+  if (e->type == type) return e;
+  if (e->op == Op::kCast && e->args[0]->type == type) return e->args[0];
+  if (e->op == Op::kInt) {
+    return IntegerRange{e->i, e->i}.lies_in(*range_of(type)) ? make_int(e->i, type) : Expr();
+  }
+  const bool selects = e->op == Op::kSelect;
+  if (!selects && e->op != Op::kMin && e->op != Op::kMax) return {};
+  const size_t first = selects ? 1 : 0;
+  const Expr a = in_type(e->args[first], type), b = a ? in_type(e->args[first + 1], type) : Expr();
+  if (!b) return {};
+  return selects ? make_select(e->args[0], a, b) : make_binary(e->op, a, b);
 }
 
 }  // namespace hone::ir

@@ -15,6 +15,9 @@ int64_t floor_mod_of(int64_t a, int64_t b);
 /// The next multiple of `unit` from `n` on, neither of them negative.
 inline int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
+/// True of an absolute value.
+bool is_abs(const Expr& e);
+
 /// n where `e` is the constant 2^n; nothing of anything else.
 std::optional<int> exponent_of(const Expr& e);
 
@@ -36,6 +39,10 @@ std::optional<IntegerRange> range_before_wrap(const Expr& e);
 /// Where the result of a bitwise node lies, its operands in these ranges, where they are known.
 std::optional<IntegerRange> range_of_bits(Op op, const std::optional<IntegerRange>& a,
                                           const std::optional<IntegerRange>& b);
+
+/// `e`, a choice among integers of `type` and constants that it holds, computed in `type`: they are
+/// widened only to be chosen from. Null where it is no such choice.
+Expr in_type(const Expr& e, DType type);
 
 /// What a node with two operands makes of 64-bit integers and bools; sums and products wrap around.
 /// `op` is arithmetic, bitwise, a comparison, `and` or `or`.

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/passes/short_integers.h"
 
-#include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "jit/ir/build.h"
-#include "jit/ir/integers.h"
 #include "jit/ir/operations.h"
+#include "jit/ir/short_value.h"
 #include "jit/ir/visit.h"
 
 namespace hone::jit {
@@ -15,8 +13,6 @@ namespace hone::jit {
 using namespace ir;
 
 namespace {
-
-bool is_short(DType t) { return is_int(t) && size_of(t) <= 2; }
 
 class Shortener {
  public:
@@ -33,101 +29,15 @@ class Shortener {
  private:
   StmtRef own(const StmtRef& s) {
     const auto* store = as<StoreStmt>(*s);
-    if (vector_ < 0 || !store || store->reduce != Reduce::kNone) return s;
-    const DType type = store->value->type;
-    if (operations_of(store->value) < 1 || !(is_short(type) || type == DType::kBool)) return s;
-    const Expr value = type == DType::kBool ? condition(store->value) : whole(store->value);
+    if (vector_ < 0 || !store) return s;
+    if (operations_of(store->value) < 1) return s;
+    const Expr value =
+        short_value(store->value, [&](const Expr& e) { return mentions_loop(e, vector_); });
     if (!value || value.get() == store->value.get()) return s;
     changed = true;
     StoreStmt now = *store;
     now.value = value;
     return make_stmt(std::move(now));
-  }
-
-  /// A value of at most 16 bits without any of more on the way; null where there is none.
-  Expr whole(const Expr& e) const {
-    if (e->op == Op::kLoad || e->op == Op::kInt || e->op == Op::kScalar) return e;
-    if (e->op == Op::kCast && e->args[0]->type == DType::kI32) {
-      const Expr x = low(e->args[0]);
-      return x && e->type != DType::kI16 ? make_cast(e->type, x) : x;
-    }
-    if (e->op != Op::kSelect) return {};
-    const Expr chosen = condition(e->args[0]);
-    const Expr a = chosen ? whole(e->args[1]) : Expr(), b = a ? whole(e->args[2]) : Expr();
-    return b ? make_select(chosen, a, b) : Expr();
-  }
-
-  /// The low 16 bits of a value, as an i16; null where they are not had in 16 bits.
-  Expr low(const Expr& e) const {
-    if (is_short(e->type)) {
-      const Expr x = whole(e);
-      return x && x->type != DType::kI16 ? make_cast(DType::kI16, x) : x;
-    }
-    if (e->type != DType::kI32) return {};
-    if (e->op == Op::kInt) return make_int(static_cast<int16_t>(e->i), DType::kI16);
-    if (e->op == Op::kCast && is_short(e->args[0]->type)) return low(e->args[0]);
-    if (!mentions_loop(e, vector_)) return make_cast(DType::kI16, e);
-    if (e->op == Op::kCast && e->args[0]->type == DType::kBool) {
-      const Expr chosen = condition(e->args[0]);
-      return chosen ? make_cast(DType::kI16, chosen) : Expr();
-    }
-    switch (e->op) {
-      case Op::kNeg:
-      case Op::kAdd:
-      case Op::kSub:
-      case Op::kMul:
-      case Op::kBitAnd:
-      case Op::kBitOr:
-      case Op::kBitXor:
-        return of_operands(e, [&](const Expr& a) { return low(a); });
-      case Op::kShl:
-        if (int64_t by = 0; !is_const(e->args[1], &by) || by < 0 || by > 15) return {};
-        return of_operands(e, [&](const Expr& a) { return low(a); });
-      case Op::kMin:
-      case Op::kMax:
-        return of_operands(e, [&](const Expr& a) { return exact(a); });
-      case Op::kDiv:
-      case Op::kMod: {
-        int64_t by = 0;
-        if (!is_const(e->args[1], &by) || by < 1 || by > INT16_MAX) return {};
-        const bool bits = e->op == Op::kMod && (by & (by - 1)) == 0;
-        return of_operands(e, [&](const Expr& a) { return bits ? low(a) : exact(a); });
-      }
-      case Op::kSelect: {
-        const Expr chosen = condition(e->args[0]);
-        const Expr a = chosen ? low(e->args[1]) : Expr(), b = a ? low(e->args[2]) : Expr();
-        return b ? make_select(chosen, a, b) : Expr();
-      }
-      default:
-        return {};
-    }
-  }
-
-  /// The value as an i16; null where it is not proved to be one.
-  Expr exact(const Expr& e) const {
-    const auto range = range_before_wrap(e);
-    return range && range->lies_in(*range_of(DType::kI16)) ? low(e) : Expr();
-  }
-
-  /// A condition that compares 16 bits at most; null where it compares others.
-  Expr condition(const Expr& e) const {
-    if (e->op == Op::kInt || !mentions_loop(e, vector_)) return e;
-    if (e->op == Op::kLoad) return e;
-    if (e->op == Op::kAnd || e->op == Op::kOr || e->op == Op::kNot) {
-      return of_operands(e, [&](const Expr& a) { return condition(a); });
-    }
-    const bool compares = is_comparison(e->op) && is_int(e->args[0]->type);
-    return compares ? of_operands(e, [&](const Expr& a) { return exact(a); }) : Expr();
-  }
-
-  template <class F>
-  static Expr of_operands(const Expr& e, const F& f) {
-    std::vector<Expr> args;
-    for (const Expr& a : e->args) {
-      args.push_back(f(a));
-      if (!args.back()) return {};
-    }
-    return args.size() == 1 ? make_unary(e->op, args[0]) : make_binary(e->op, args[0], args[1]);
   }
 
   int vector_ = -1;  ///< number of the vector loop around; -1: none

@@ -3,6 +3,7 @@
 
 #include "schedules/steps/edit.h"
 #include "schedules/steps/in_group.h"
+#include "schedules/steps/narrow_sum.h"
 #include "schedules/steps/rows.h"
 
 namespace hone::schedules {
@@ -25,6 +26,18 @@ std::string objection_rfactor(const ir::Stage& s, const std::string& loop) {
   if (data) return "the extent of " + loop + " depends on data; split it and factor the inner loop";
   if (reads(s, s.output)) return "stage " + s.name + " reads " + s.output + ", which it writes";
   return no_partial_results(s);
+}
+
+/// The most terms that one result of a stage has; the largest number where nobody knows.
+int64_t terms_of(const ir::Stage& s) {
+  int64_t terms = 1;
+  for (const ir::Loop& l : s.loops) {
+    int64_t extent = 0;
+    if (!is_reduction(s, l.name) || is_factored(s, l.name)) continue;
+    const bool known = ir::is_const(extent_of(s, l.name), &extent);
+    if (!known || __builtin_mul_overflow(terms, extent, &terms)) return INT64_MAX;
+  }
+  return terms;
 }
 
 /// Turns `s` into the reduction of `partial` over `loop`. Loops factored before are variables of
@@ -51,7 +64,8 @@ void become_combine_rfactor(ir::Stage& s, const std::string& loop, const ir::Buf
   s.loops = std::move(loops);
   s.where = without(s.where, s.rvars);
   s.rvars = {{loop, {}, extent}};
-  s.value = ir::make_load(partial.name, partial.type, std::move(indices));
+  s.value =
+      ir::make_cast(s.accumulate, ir::make_load(partial.name, partial.type, std::move(indices)));
 }
 
 Applied apply_rfactor(ir::Program p, const Step& step) {
@@ -81,6 +95,7 @@ Applied apply_rfactor(ir::Program p, const Step& step) {
   made.at = {};
   made.store = {};
   made.from_old = false;
+  sum_narrow(p, terms_of(made), made, partial);
   move_places(p, s.name, [&](const ir::Place& place) {
     return is_reduction(s, place.loop) ? ir::Place{made.name, place.loop} : place;
   });
@@ -97,7 +112,8 @@ Applied apply_rfactor(ir::Program p, const Step& step) {
 const StepRow kRfactor = {
     "rfactor",
     {{Arg::kStage, "stage"}, {Arg::kLoop, "loop"}, {Arg::kWord, "->"}, {Arg::kNew, "partial"}},
-    "Splits a reduction in two: a new stage reduces all but one loop, the old one reduces that.\n"
+    "Splits a reduction in two: a new stage reduces all but one loop, the old one reduces that. "
+    "Sums of integers for which a narrower type has room are summed in that.\n"
     "s = sum[j](x[j])  =>  split j 16 -> j.o j.i; rfactor s j.i -> s.p  =>  s.p[j.i] = "
     "sum[j.o](x[..]); s = sum[j.i](s.p[j.i])",
     apply_rfactor,

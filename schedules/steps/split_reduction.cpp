@@ -1,23 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
+
 #include "schedules/steps/edit.h"
+#include "schedules/steps/narrow_sum.h"
 #include "schedules/steps/reduction_parts.h"
 #include "schedules/steps/rows.h"
 
 namespace hone::schedules {
 namespace {
 
+/// The most terms that one result has; the largest number where nobody knows.
+int64_t terms_of(const ir::Stage& made, const Parts& parts) {
+  int64_t terms = 1;
+  for (const ir::IndexVar& r : made.rvars) {
+    int64_t extent = parts.factor;
+    const bool known = r.name == parts.var || (!r.lo && ir::is_const(r.hi, &extent));
+    if (!known || __builtin_mul_overflow(terms, extent, &terms)) return INT64_MAX;
+  }
+  return terms;
+}
+
 Applied apply_split_reduction(ir::Program p, const Step& step) {
   auto at = find_loop(p, step.name("loop"));
   if (!at) return at.failure();
   ir::Stage& s = p.stages.edit(at->stage);
   const std::string name = step.name("partial");
-  const Parts parts = parts_of(s, s.loops[at->loop].name, step.number("factor"));
+  Parts parts = parts_of(s, s.loops[at->loop].name, step.number("factor"));
+  int64_t count = 0;
+  parts.alone = parts.count && ir::is_const(parts.count, &count) && count == 1 && !s.from_old;
   std::string wrong = objection_parts(p, s, parts);
   if (wrong.empty()) wrong = taken_stage(p, name);
   if (!wrong.empty()) return ir::Reject{std::move(wrong)};
 
   ir::Buffer partial = partial_buffer(p, s, parts, name);
   ir::Stage made = reducing_parts(s, parts, name);
+  sum_narrow(p, terms_of(made, parts), made, partial);
   become_combine(s, parts, partial);
   p.buffers.push_back(std::move(partial));
   p.stages.insert(at->stage, std::move(made));
@@ -30,7 +47,9 @@ const StepRow kSplitReduction = {
     "split_reduction",
     {{Arg::kLoop, "loop"}, {Arg::kNumber, "factor"}, {Arg::kWord, "->"}, {Arg::kNew, "partial"}},
     "Splits a reduction in two (split-K): a new stage reduces parts of FACTOR terms, the old one "
-    "reduces their results. Both are stages like any other.\n"
+    "reduces their results. Both are stages like any other. Integers for whose sums a narrower "
+    "type "
+    "has room are summed in that first.\n"
     "s = sum[k](x[k])  =>  split_reduction k 64 -> q  =>  q[p] = sum[k](x[64*p + k]); s = "
     "sum[p](q[p])",
     apply_split_reduction,

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <string>
 #include <vector>
@@ -74,6 +75,12 @@ const Body kBodies[] = {
     {"(X[i] & 15)*((Z[i] >> 4) & 15) - 8",
      [](int64_t x, int64_t z) { return (x & 15) * ((z >> 4) & 15) - 8; }},
     {"cast<i32>(X[i] <= Z[i]) + Z[i]", [](int64_t x, int64_t z) { return (x <= z) + z; }},
+    {"max(min(X[i], 100), Z[i])",
+     [](int64_t x, int64_t z) { return std::max(std::min<int64_t>(x, 100), z); }},
+    {"select(X[i] > Z[i], 7, 1)", [](int64_t x, int64_t z) { return x > z ? 7 : 1; }},
+    {"select(X[i] >= 40 && Z[i] < 90, max(X[i], Z[i]), min(X[i], Z[i]))",
+     [](int64_t x, int64_t z) { return x >= 40 && z < 90 ? std::max(x, z) : std::min(x, z); }},
+    {"abs(X[i] - Z[i]) + X[i]", [](int64_t x, int64_t z) { return std::abs(x - z) + x; }},
 };
 
 template <class In, class Out>
@@ -107,6 +114,21 @@ TEST_CASE("short integers: every byte with every other, as the definition has it
     check_bodies<int8_t, int16_t>(engine, "i8", "i16");
     check_bodies<int16_t, int16_t>(engine, "i16", "i16");
   });
+}
+
+TEST_CASE("short integers: bytes that are compared or chosen stay bytes") {
+  for (const std::string type : {"u8", "i8"}) {
+    const std::string arguments = "X: " + type + "[N], Z: " + type + "[N]";
+    for (const char* body : {"max(X[i], Z[i])", "select(X[i] < 9, X[i], min(Z[i], 100))"}) {
+      const std::string text = shortened(arguments, type, "cast<" + type + ">(" + body + ")");
+      CHECK_MESSAGE(!text.empty(), body);
+      CHECK_MESSAGE(text.find("i32") == std::string::npos, text);
+      CHECK_MESSAGE(text.find("i16") == std::string::npos, text);
+    }
+    // 300 is no byte, nor is a sum.
+    CHECK(is_short(shortened(arguments, type, "cast<" + type + ">(max(X[i], Z[i]/2 + 300))")));
+    CHECK(is_short(shortened(arguments, type, "cast<" + type + ">(max(X[i] + Z[i], 9))")));
+  }
 }
 
 TEST_CASE("short integers: every 16-bit integer divided") {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "jit/ir/short_value.h"
 #include "schedules/steps/edit.h"
 
 namespace hone::schedules {
@@ -88,7 +89,9 @@ DType widest_type(const ir::Program& program, const ir::Stage& stage) {
     if (e->op == ir::Op::kLoad) return;
     for (const ir::Expr& a : e->args) self(self, a);
   };
-  walk(walk, stage.value);
+  // Back ends compute in 16 bits or fewer what those decide.
+  const ir::Expr computed = ir::short_value(stage.value, [](const ir::Expr&) { return true; });
+  walk(walk, computed ? computed : stage.value);
   return widest;
 }
 

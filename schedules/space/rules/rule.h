@@ -27,6 +27,7 @@ extern const Rule kInline;
 extern const Rule kInPart;
 extern const Rule kFactor;
 extern const Rule kExpand;
+extern const Rule kNarrow;
 extern const Rule kPad;
 extern const Rule kOperands;
 extern const Rule kCollapse;

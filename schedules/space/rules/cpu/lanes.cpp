@@ -9,6 +9,7 @@
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/rules/rule.h"
 #include "schedules/steps/edit.h"
+#include "schedules/steps/narrow_sum.h"
 
 namespace hone::schedules {
 namespace {
@@ -22,16 +23,36 @@ bool vector_last(Plan& plan, const std::string& stage, const std::string& loop) 
   return move_innermost(plan, stage, loop) && plan.add(step::vectorize({stage, loop}));
 }
 
-/// A reduction to one value gives no loop to hold partial results in: blocks of it do.
+/// Terms of a reduction to one value that is one block, and of a block at most.
+/// Tuned on: Zen 5 (AVX-512).
+constexpr int64_t kOneBlock = 1 << 14, kMostBlock = 1 << 16;
+
+/// Lanes of the partial results, `usual` unless the sums of lanes are narrower. `most`: the terms
+/// for which they are.
+struct PartialLanes {
+  int64_t lanes, most;
+};
+PartialLanes partial_lanes(const Plan& plan, const std::string& name, int64_t extent,
+                           int64_t usual) {
+  const ir::Stage s = plan.stage(name);
+  const int64_t at_once = s.vars.empty() ? std::min(extent, kOneBlock / 2) : extent;
+  for (const DType type : kNarrowSums) {
+    const int64_t lanes = plan.lanes(type);
+    const int64_t most =
+        saturating_product(terms_in(type, plan.program(), s), lanes * kAccumulators);
+    if (at_once <= most) return {lanes, most};
+  }
+  return {usual, kMostBlock};
+}
+
+/// A reduction to one value gives no loop to hold partial results in: blocks of it do, of up to
+/// `most` terms.
 std::string cut_in_blocks(Plan& plan, const std::string& name, const std::string& var,
-                          int64_t width) {
+                          int64_t width, int64_t most) {
   const int64_t extent = plan.facts(name).extent(var);
-  // Terms of a reduction that is one block, and of a block at most.
-  // Tuned on: Zen 5 (AVX-512).
-  constexpr int64_t kOneBlock = 1 << 14, kMostBlock = 1 << 16;
   int64_t block = extent;
-  if (extent > kOneBlock) {
-    block = std::min(extent / 8, kMostBlock) / width * width;
+  if (extent > std::min(kOneBlock, most)) {
+    block = std::min({std::max(extent / 8, width), kMostBlock, most}) / width * width;
     // Blocks that divide spare the loops inside them a rest.
     for (int64_t b = block; b >= block / 4; b -= width) {
       if (extent % b == 0) {
@@ -139,8 +160,10 @@ std::string sharing_loop(const Plan& plan, const std::string& stage, const std::
   return {};
 }
 
-bool factor_lanes(Plan& plan, const std::string& name, const std::string& var, int64_t lanes) {
+bool factor_lanes(Plan& plan, const std::string& name, const std::string& var, int64_t usual) {
   const int64_t extent = plan.facts(name).extent(var);
+  const PartialLanes partial = partial_lanes(plan, name, extent, usual);
+  int64_t lanes = partial.lanes;
   // Lanes that no term reaches would only be added up in the end.
   while (lanes > 2 && lanes / 2 >= extent) lanes /= 2;
   std::vector<TileSide> tile = results_tile(plan, name).sides;
@@ -154,7 +177,7 @@ bool factor_lanes(Plan& plan, const std::string& name, const std::string& var, i
   ir::Tail tail = ir::Tail::kPeel;
   std::string stage = name;
   if (plan.stage(name).vars.empty()) {
-    stage = cut_in_blocks(plan, name, var, width);
+    stage = cut_in_blocks(plan, name, var, width, partial.most);
     if (stage.empty()) return false;
     const ir::Relation& blocks = plan.stage(stage).relations.back();
     if (extent % blocks.factor) tail = ir::Tail::kMask;
@@ -171,22 +194,22 @@ bool factor_lanes(Plan& plan, const std::string& name, const std::string& var, i
       stage, var, plan.knob(knob_name("w", name), {lanes, 2 * lanes, 4 * lanes, 8 * lanes}, width),
       tail);
   if (h.outer.empty()) return false;
-  const std::string partial = plan.fresh_stage(name + ".p");
-  if (!plan.add(step::rfactor({stage, h.inner}, partial))) return false;
+  const std::string sums = plan.fresh_stage(name + ".p");
+  if (!plan.add(step::rfactor({stage, h.inner}, sums))) return false;
   if (!vector_last(plan, stage, h.inner)) return false;
   std::vector<std::string> inside = inner;
   inside.push_back(h.inner);
   const ir::Place home = home_loop(plan.stage(stage), inside);
   if (home.root()) return plan.declines("no loop over results is there to hold partial ones");
-  if (!plan.add(step::compute({partial}, home, ir::Space::kRegisters))) return false;
+  if (!plan.add(step::compute({sums}, home, ir::Space::kRegisters))) return false;
   plan.finish(stage);
-  plan.finish(partial);
-  if (const std::string shared = sharing_loop(plan, partial, h.outer); !shared.empty()) {
+  plan.finish(sums);
+  if (const std::string shared = sharing_loop(plan, sums, h.outer); !shared.empty()) {
     inside.insert(inside.begin(), shared);
-    if (!plan.add(step::unroll({partial, shared}))) return false;
+    if (!plan.add(step::unroll({sums, shared}))) return false;
   }
-  if (!order_loops(plan, partial, inside)) return false;
-  return vector_last(plan, partial, h.inner) && unroll_tile(plan, {partial, stage}, inner);
+  if (!order_loops(plan, sums, inside)) return false;
+  return vector_last(plan, sums, h.inner) && unroll_tile(plan, {sums, stage}, inner);
 }
 
 /// Vectors of a row that are added up one by one, each on its own, rather than in a loop.

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "jit/ir/program.h"
+
+namespace hone::schedules {
+
+/// How many values of the stage a narrower `type` adds up exactly, by what types and constants say
+/// of them. 0 for sums of products, which have instructions of their own, and where a value is made
+/// of wider tensors.
+int64_t terms_in(DType type, const ir::Program& program, const ir::Stage& stage);
+
+/// The narrowest type that holds a sum of `terms` of them; none where that is the stage's own.
+std::optional<DType> narrow_sum(const ir::Program& program, const ir::Stage& stage, int64_t terms);
+
+/// The types that may be: the narrowest first.
+inline constexpr DType kNarrowSums[] = {DType::kI8, DType::kI16};
+
+/// Has `stage`, each of whose results adds up to `terms` values, and the tensor that it writes take
+/// that type.
+void sum_narrow(const ir::Program& program, int64_t terms, ir::Stage& stage, ir::Buffer& output);
+
+}  // namespace hone::schedules
