@@ -190,6 +190,40 @@ TEST_CASE("select: wider lanes read aligned parts of a tile of bytes") {
   }
 }
 
+TEST_CASE("select: terms that are known to lie outside are no instruction") {
+  const auto num = [](int64_t v) { return ir::make_int(v); };
+  NestMaker t;
+  const int one = t.loop("one"), i = t.loop("i"), r = t.loop("r"), j = t.loop("j");
+  const int x = t.tensor("X", DType::kI32, 2 * 16), y = t.tensor("Y", DType::kI32, 4 * 16);
+  const int tile = t.registers("T", DType::kI32, 4 * 16);
+  const ir::Expr row = t.var(i) + t.var(r) - num(2), at = t.var(i) * num(16) + t.var(j);
+  const ir::Expr inside = ir::make_binary(ir::Op::kAnd, ir::make_binary(ir::Op::kLe, num(0), row),
+                                          ir::make_binary(ir::Op::kLt, row, num(2)));
+  const ir::Expr least = ir::identity(Reduce::kMax, DType::kI32);
+  const auto rows = [&](const ir::StmtRef& s) {
+    return t.loop_over(i, Mark::kUnroll, 4, {t.loop_over(j, Mark::kVector, 16, {s})});
+  };
+  t.launch(one, num(1),
+           {rows(ir::make_store(tile, at, least)),
+            t.loop_over(r, Mark::kUnroll, 3,
+                        {rows(ir::make_store(tile, at,
+                                             t.guarded(x, row * num(16) + t.var(j), inside, least),
+                                             Reduce::kMax))}),
+            rows(ir::make_store(y, at, t.load(tile, at)))});
+  for (const ir::Target& target : runnable_targets()) {
+    const NestRun run = check_nest(t, target);
+    CHECK_MESSAGE(run.refusal.empty(), run.refusal);
+    CHECK_MESSAGE(run.error.empty(), run.error, "\n", run.lir);
+    size_t count = 0;
+    for (size_t at = run.lir.find("vpmaxsd"); at < run.lir.find("allocated");
+         at = run.lir.find("vpmaxsd", at + 1)) {
+      ++count;
+    }
+    // Rows 0 to 3 reach both rows, both, both and one.
+    CHECK_MESSAGE(count == 6 * (64 / static_cast<size_t>(target.vector_bytes())), run.lir);
+  }
+}
+
 TEST_CASE("select: a tile of bools has the lanes of what its steps compare") {
   NestMaker t;
   const int one = t.loop("one"), i = t.loop("i"), j = t.loop("j");

@@ -60,8 +60,8 @@ class Selection final : public Root {
   LaneSums sums_{context_, indices_, vectors_, masks_, arithmetic_, folds_, memory_, tiles_, dots_};
   LaneScans scans_{context_, indices_, addresses_, vectors_, masks_, arithmetic_, memory_};
   GroupStores groups_{context_, indices_, addresses_, vectors_};
-  Stores stores_{context_,    indices_, masks_, arithmetic_, memory_,
-                 transposes_, tiles_,   dots_,  sums_,       scans_};
+  Stores stores_{context_,    indices_, conditions_, masks_, arithmetic_, memory_,
+                 transposes_, tiles_,   dots_,       sums_,  scans_};
   Surveys surveys_{context_, indices_, gathers_};
   Loops loops_{context_, indices_, sums_};
   Vectorizer vectorizer_{context_, indices_, tiles_, sums_, surveys_, loops_};

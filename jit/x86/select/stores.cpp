@@ -18,6 +18,7 @@ void Stores::store(const ir::StoreStmt& s) {
     if (!scans_.store(s, offset)) store_each(s);
     return;
   }
+  if (changes_nothing(s)) return;
   if (b.home == ir::Home::kRegisters) {
     store_tile(s, offset);
     return transposes_.forget(s.buffer);
@@ -34,6 +35,14 @@ void Stores::store(const ir::StoreStmt& s) {
                         return e->op == Op::kLoad && e->id == s.buffer;
                       });
   memory_.store(s.buffer, offset, v, reread);
+}
+
+bool Stores::changes_nothing(const ir::StoreStmt& s) {
+  if (s.reduce == ir::Reduce::kNone || s.reduce == ir::Reduce::kLast) return false;
+  const ir::Expr& e = s.value;
+  bool inside = true;
+  return e->op == Op::kLoad && e->guarded && conditions_.decided(e->args[1], inside) && !inside &&
+         equal(e->args[2], identity(s.reduce, nest_.buffers[s.buffer].type));
 }
 
 Value Stores::accumulated(const Value& old, const ir::StoreStmt& s) {

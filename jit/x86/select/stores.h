@@ -2,6 +2,7 @@
 #pragma once
 
 #include "jit/x86/select/arithmetic.h"
+#include "jit/x86/select/conditions.h"
 #include "jit/x86/select/dots.h"
 #include "jit/x86/select/indices.h"
 #include "jit/x86/select/lane_scans.h"
@@ -17,11 +18,12 @@ namespace hone::jit {
 /// Stores as the nest states them: to memory and to tiles.
 class Stores final : public SelectionPart {
  public:
-  Stores(Context& context, Indices& indices, Masks& masks, LaneArithmetic& arithmetic,
-         Memory& memory, Transposes& transposes, Tiles& tiles, Dots& dots, LaneSums& sums,
-         LaneScans& scans)
+  Stores(Context& context, Indices& indices, Conditions& conditions, Masks& masks,
+         LaneArithmetic& arithmetic, Memory& memory, Transposes& transposes, Tiles& tiles,
+         Dots& dots, LaneSums& sums, LaneScans& scans)
       : SelectionPart(context),
         indices_(indices),
+        conditions_(conditions),
         masks_(masks),
         arithmetic_(arithmetic),
         memory_(memory),
@@ -34,6 +36,9 @@ class Stores final : public SelectionPart {
   void store(const ir::StoreStmt& s);
 
  private:
+  /// True of a term that is known to lie outside its tensor, where what stands for it changes
+  /// nothing.
+  bool changes_nothing(const ir::StoreStmt& s);
   /// `old` combined with what `s` adds to it.
   Value accumulated(const Value& old, const ir::StoreStmt& s);
   void store_tile(const ir::StoreStmt& s, const Affine& offset);
@@ -44,6 +49,7 @@ class Stores final : public SelectionPart {
   void store_each(const ir::StoreStmt& s);
 
   Indices& indices_;
+  Conditions& conditions_;
   Masks& masks_;
   LaneArithmetic& arithmetic_;
   Memory& memory_;
