@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "jit/ir/extremes.h"
 #include "jit/ir/operations.h"
 #include "jit/ir/visit.h"
 #include "jit/native/report/traffic.h"
@@ -229,6 +230,14 @@ void Estimator::add_chain(const StoreStmt& s, const Touches& to, Block& block) c
   block.waits = std::max(block.waits, links * link);
 }
 
+/// Extremes in an offset, as clamped and reflected indices have: each is computed anew wherever the
+/// offset is.
+double extremes_in(const Expr& offset) {
+  double count = 0;
+  visit(offset, [&](const Expr& e) { count += ir::as_extreme(e) ? 1 : 0; });
+  return count;
+}
+
 void Estimator::add_store(const StoreStmt& s, Block& block) {
   const NestBuffer& to = nest_.buffers[static_cast<size_t>(s.buffer)];
   const Touches target = at_.touches(s.offset, s.buffer);
@@ -264,6 +273,7 @@ void Estimator::add_store(const StoreStmt& s, Block& block) {
     block.scattered += read.scattered;
     block.unaligned += read.unaligned;
     block.pages += read.pages;
+    block.arithmetic += read.points * extremes_in(e->args[0]);
     if (!e->guarded) return;
     block.faults += read.distinct * at_.share_far(e->args[0], from);
     if (!machine_.masks_lanes &&

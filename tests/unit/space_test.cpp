@@ -703,6 +703,12 @@ TEST_CASE("space: tiles and the loops around them follow memory") {
   CHECK(loops("X@N,H,W,C Y@N,d2,d3,C") == "h w.o c.o w.i c.i ");
 }
 
+TEST_CASE("space: rows of a tile that meet in a cache and share nothing are no tile") {
+  const ir::Target target = tests::target_named(kTargets[1]);
+  const ir::Program p = tests::by_default("reduce_sum A=64 R=128 B=128 S=1", target);
+  for (const ir::Loop& l : p.stage("Y")->loops) CHECK(l.name != "a.i");
+}
+
 TEST_CASE("space: products that no cache holds are visited by blocks of both factors") {
   const ir::Target target = tests::target_named(kTargets[0]);
   const auto order = [&](const char* problem) {

@@ -205,8 +205,12 @@ TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorA
     (a.slow.contains(columns) ? out.quotients : out.gathers) += apart;
     const bool along_columns = a.stride(columns) != 0;
     const bool along_rows = !rows.empty() && a.stride(rows) != 0;
+    const bool meet =
+        along_rows && !a.chosen.contains(rows) &&
+        collides(plan, a.stride(rows) * size_of(plan.program().buffer(a.buffer)->type));
     if (along_columns && along_rows) {
       ++out.point_loads;
+      if (meet) out.most_rows = 1;
     } else if (along_columns && stays(p, a)) {
       ++out.kept_loads;
     } else if (along_columns) {
@@ -215,10 +219,7 @@ TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorA
       out.odd_loads += a.buffer != axis.packed && rows_begin_anywhere(plan, facts, a, columns);
     } else {
       ++out.row_loads;
-      if (along_rows &&
-          collides(plan, a.stride(rows) * size_of(plan.program().buffer(a.buffer)->type))) {
-        out.most_rows = kCollidingRows;
-      }
+      if (meet) out.most_rows = std::min(out.most_rows, kCollidingRows);
     }
   }
   // A reduction of its own is cut in blocks where panels are long.

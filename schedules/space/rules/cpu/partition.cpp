@@ -20,15 +20,14 @@ constexpr double kMostCode = 16000, kMuch = 0.3;
 /// Part of the launch's cycles that a cut has to save.
 /// Tuned on: Zen 5 (AVX-512).
 constexpr double kGain = 0.01;
-/// A shorter loop has no interior, or is one piece.
-/// Fixed by: a border on either side; two pieces.
-constexpr int64_t kShortest = 3, kShortestTurning = 2;
+/// A shorter loop is one piece.
+/// Fixed by: two pieces.
+constexpr int64_t kShortest = 2;
 
 /// Variables of a stage that conditions depend on.
 struct Tested {
   std::set<std::string> all;
   std::set<std::string> joint;  ///< of these, those that stand beside another in a condition
-  std::set<std::string> turns;  ///< those that are divided
 };
 
 /// Conditions are of indices of guarded loads, choices by index, what `where` says of indices. So
@@ -55,11 +54,7 @@ Tested tested_variables(const ir::Stage& s) {
     const bool loads = ir::any_node(e, [](const ir::Expr& x) { return x->op == ir::Op::kLoad; });
     if (!loads && ir::as_extreme(e)) look(e);
     const bool wraps = (e->op == ir::Op::kDiv || e->op == ir::Op::kMod) && e->type == DType::kI64;
-    if (!wraps || !affine_of(e->args[0])) return;
-    look(e);
-    ir::visit(e->args[0], [&](const ir::Expr& n) {
-      if (n->op == ir::Op::kVar) out.turns.insert(n->name);
-    });
+    if (wraps && affine_of(e->args[0])) look(e);
   };
   ir::visit(s.value, test);
   if (s.where) ir::visit(s.where, test);
@@ -78,13 +73,6 @@ std::vector<ir::Place> candidates(Plan& plan, const ir::Stage& s, const Tested& 
     return owner.name == s.name && !reads(s, s.output) && vars.size() == 1 && vars[0] == l.name &&
            !tested.joint.contains(l.name);
   };
-  // Each piece knows its own quotients.
-  const auto shortest = [&](const ir::Stage& owner, const ir::Loop& l) {
-    const std::vector<std::string> vars = roots_of(owner, l.name);
-    const bool turns = std::any_of(vars.begin(), vars.end(),
-                                   [&](const std::string& v) { return tested.turns.contains(v); });
-    return turns ? kShortestTurning : kShortest;
-  };
   const auto add = [&](const ir::Stage& owner, const ir::Loop& l) {
     const bool loop = l.mark == ir::Mark::kSerial || l.mark == ir::Mark::kParallel;
     if (!loop && !(l.mark == ir::Mark::kVector && cuts_vectors(owner, l))) {
@@ -92,8 +80,8 @@ std::vector<ir::Place> candidates(Plan& plan, const ir::Stage& s, const Tested& 
                     std::string(ir::name_of(l.mark)));
     } else if (l.partition) {
       plan.declines("loop " + l.name + " of its tests is partitioned already");
-    } else if (typical(plan.program(), extent_of(owner, l.name)) < shortest(owner, l)) {
-      plan.declines("loop " + l.name + " of its tests has no iteration between its borders");
+    } else if (typical(plan.program(), extent_of(owner, l.name)) < kShortest) {
+      plan.declines("loop " + l.name + " of its tests has one iteration");
     } else {
       out.push_back({owner.name, l.name});
     }

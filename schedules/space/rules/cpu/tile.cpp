@@ -147,6 +147,7 @@ bool shape_reduction(Plan& plan, const std::string& stage, const Tile& t) {
     const std::string& loop = s.loops[i].name;
     if (!is_reduction(s, loop) || std::count(s.factored.begin(), s.factored.end(), loop)) continue;
     const int64_t trips = typical(plan.program(), extent_of(s, loop));
+    if (trips == 1 && ir::is_const(extent_of(s, loop))) continue;
     const ir::IndexVar* var = s.var(loop);
     if (var && var->lo && !ir::is_const(var->lo)) break;
     const bool columns = t.columns && trips * points <= kMostColumns && cached(plan, facts);
