@@ -373,6 +373,7 @@ std::optional<Step> RandomSchedules::propose(const ir::Program& p, bool marks) {
     const bool sums = s.reduce == ir::Reduce::kSum && is_int(s.accumulate);
     if (sums && chance(s.value->op == ir::Op::kMul ? 20 : 3))
       return step::expand(s.name, fresh("E"));
+    if (sums && chance(15)) return step::narrow(s.name, fresh("W"));
     if (chance(20)) return propose_collapse(s);
   }
   if (marks) return propose_mark(p, s);

@@ -206,6 +206,13 @@ Step expand(std::string stage, std::string partial) {
       .done();
 }
 
+Step narrow(std::string stage, std::string partial) {
+  return StepBuilder(kNarrow)
+      .set("stage", std::move(stage))
+      .set("partial", std::move(partial))
+      .done();
+}
+
 Step group(const ir::Place& loop, std::string order) {
   return StepBuilder(kGroup).set("loop", loop).set("order", std::move(order)).done();
 }

@@ -61,6 +61,7 @@ Step rfactor(const ir::Place& loop, std::string partial);
 /// `factors`: positions in the product that `stage` sums, from 0.
 Step factor(std::string stage, const std::vector<size_t>& factors, std::string partial);
 Step expand(std::string stage, std::string partial);
+Step narrow(std::string stage, std::string partial);
 Step split_reduction(const ir::Place& loop, Number factor, std::string partial);
 /// `part`: the end of the names of the stages that it makes.
 Step running(const ir::Place& loop, Number factor, std::string part);

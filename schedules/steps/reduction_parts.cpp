@@ -30,7 +30,7 @@ std::string objection_cut(const ir::Stage& s, const std::string& var) {
 }  // namespace
 
 Parts parts_of(const ir::Stage& s, const std::string& var, int64_t factor) {
-  Parts out{var, var + ".p" + std::to_string(factor), factor};
+  Parts out{var, var + ".p" + std::to_string(factor), factor, {}};
   const ir::IndexVar* v = s.var(var);
   if (v && factor > 0) {
     out.count = make_binary(ir::Op::kDiv, v->hi + ir::make_int(factor - 1), ir::make_int(factor));
@@ -51,7 +51,6 @@ ir::Stage reducing_parts(const ir::Stage& s, const Parts& parts, const std::stri
   ir::Stage made = s;
   made.name = made.output = name;
   made.from_old = false;
-  if (parts.alone) return made;
   const ir::Expr base = ir::make_var(parts.part) * ir::make_int(parts.factor);
   for_each_expr(made, [&](ir::Expr& e) {
     e = substitute(e, {{parts.var, base + ir::make_var(parts.var)}});
@@ -76,20 +75,18 @@ ir::Buffer partial_buffer(const ir::Program& p, const ir::Stage& s, const Parts&
   partial.name = name;
   partial.type = s.accumulate;
   partial.shape = p.buffer(s.output)->shape;
-  if (!parts.alone) partial.shape.insert(partial.shape.begin(), parts.count);
+  partial.shape.insert(partial.shape.begin(), parts.count);
   return partial;
 }
 
 void become_combine(ir::Stage& s, const Parts& parts, const ir::Buffer& partial) {
   std::erase_if(s.loops, [&](const ir::Loop& l) { return is_reduction(s, l.name); });
-  if (!parts.alone) s.loops.push_back({parts.part, ir::Mark::kSerial, false});
+  s.loops.push_back({parts.part, ir::Mark::kSerial, false});
   gather_results(s.loops);
   std::vector<ir::Expr> indices = s.out_index;
-  if (!parts.alone) indices.insert(indices.begin(), ir::make_var(parts.part));
+  indices.insert(indices.begin(), ir::make_var(parts.part));
   s.where = without(s.where, s.rvars);
-  s.rvars.clear();
-  if (parts.alone) s.reduce = ir::Reduce::kNone;
-  if (!parts.alone) s.rvars.push_back({parts.part, {}, parts.count});
+  s.rvars = {{parts.part, {}, parts.count}};
   s.value =
       ir::make_cast(s.accumulate, ir::make_load(partial.name, partial.type, std::move(indices)));
   s.prefetches.clear();

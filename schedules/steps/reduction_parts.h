@@ -13,7 +13,6 @@ struct Parts {
   std::string part;     ///< the index of the part
   int64_t factor = 1;   ///< terms of a part
   ir::Expr count = {};  ///< parts
-  bool alone = false;   ///< there is one, which needs no index
 };
 
 /// The parts of `factor` terms of a reduction of `s` over `var`.
@@ -22,16 +21,14 @@ Parts parts_of(const ir::Stage& s, const std::string& var, int64_t factor);
 /// Why the reduction of `s` over `var` cannot be cut into parts; empty when it can.
 std::string objection_parts(const ir::Program& p, const ir::Stage& s, const Parts& parts);
 
-/// The stage `name` that reduces each part. The part is the first index of its output, unless it
-/// is alone.
+/// The stage `name` that reduces each part. The part is the first index of its output.
 ir::Stage reducing_parts(const ir::Stage& s, const Parts& parts, const std::string& name);
 
 /// The tensor that such a stage writes.
 ir::Buffer partial_buffer(const ir::Program& p, const ir::Stage& s, const Parts& parts,
                           const std::string& name);
 
-/// Turns `s` into the reduction of the parts' results in the tensor `partial`. It takes the result
-/// of a part that is alone.
+/// Turns `s` into the reduction of the parts' results in the tensor `partial`.
 void become_combine(ir::Stage& s, const Parts& parts, const ir::Buffer& partial);
 
 }  // namespace hone::schedules

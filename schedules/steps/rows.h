@@ -25,6 +25,7 @@ extern const StepRow kRfactor;
 extern const StepRow kSplitReduction;
 extern const StepRow kFactor;
 extern const StepRow kExpand;
+extern const StepRow kNarrow;
 extern const StepRow kRunning;
 extern const StepRow kOnline;
 extern const StepRow kPrefetch;

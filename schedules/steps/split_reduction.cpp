@@ -25,9 +25,7 @@ Applied apply_split_reduction(ir::Program p, const Step& step) {
   if (!at) return at.failure();
   ir::Stage& s = p.stages.edit(at->stage);
   const std::string name = step.name("partial");
-  Parts parts = parts_of(s, s.loops[at->loop].name, step.number("factor"));
-  int64_t count = 0;
-  parts.alone = parts.count && ir::is_const(parts.count, &count) && count == 1 && !s.from_old;
+  const Parts parts = parts_of(s, s.loops[at->loop].name, step.number("factor"));
   std::string wrong = objection_parts(p, s, parts);
   if (wrong.empty()) wrong = taken_stage(p, name);
   if (!wrong.empty()) return ir::Reject{std::move(wrong)};

@@ -30,7 +30,7 @@ TEST_CASE("narrow sums: small integers are summed in a narrow type, part by part
       // One part is all.
       {"op f(X: u8[H,W]) -> (Y: u8[H,W]) { "
        "Y[i,j] = cast<u8>(sum[r in 0..3,q in 0..3](X[i+r-1,j+q-1] else 0)/9) } H=99 W=512",
-       "i16", 3},
+       "i16", 9},
       // Products have instructions, and 16 bits hold few sums of 16-bit integers.
       {"op f(A: u8[M,K], B: i8[K,N]) -> (Y: i32[M,N]) { Y[i,j] = sum[k](A[i,k]*B[k,j]) } "
        "M=64 N=64 K=64",
@@ -44,8 +44,9 @@ TEST_CASE("narrow sums: small integers are summed in a narrow type, part by part
       const auto problem = ops::parse_problem(row.problem);
       REQUIRE(problem);
       const std::string steps = schedules::default_schedule(problem->program, target).text();
-      const std::string part = " " + std::to_string(row.terms) + " ->";
-      const bool parted = steps.find("split_reduction") != std::string::npos;
+      const bool whole = steps.find("narrow Y") != std::string::npos;
+      const std::string part = whole ? "" : " " + std::to_string(row.terms) + " ->";
+      const bool parted = whole || steps.find("split_reduction") != std::string::npos;
       CHECK_MESSAGE(parted == (row.terms != 0), steps);
       if (!parted) continue;
       CHECK_MESSAGE(steps.find(part) != std::string::npos, steps);

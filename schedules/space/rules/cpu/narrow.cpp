@@ -72,11 +72,12 @@ bool apply_narrow(Plan& plan, const std::string& name) {
     return plan.declines("its sums were decided to be as wide as it is");
   }
   const std::string sums = plan.fresh_stage(name + ".n");
-  if (!plan.add(step::split_reduction({name, part.var}, part.steps, sums))) return false;
+  if (part.steps < plan.facts(name).extent(part.var)) {
+    return plan.add(step::split_reduction({name, part.var}, part.steps, sums));
+  }
+  if (!plan.add(step::narrow(name, sums))) return false;
   // What only widens a sum is done where that is read.
-  const ir::Stage whole = plan.stage(name);
-  const bool temporary = plan.program().buffer(whole.output)->role == ir::Role::kTemp;
-  if (whole.reduce == ir::Reduce::kNone && temporary) plan.add(step::inline_stage(name));
+  if (plan.program().buffer(s.output)->role == ir::Role::kTemp) plan.add(step::inline_stage(name));
   return true;
 }
 
