@@ -707,6 +707,12 @@ TEST_CASE("space: rows of a tile that meet in a cache and share nothing are no t
   const ir::Target target = tests::target_named(kTargets[1]);
   const ir::Program p = tests::by_default("reduce_sum A=64 R=128 B=128 S=1", target);
   for (const ir::Loop& l : p.stage("Y")->loops) CHECK(l.name != "a.i");
+  // Of rows that share as much, those whose results do not meet.
+  std::string loops;
+  const ir::Program q =
+      tests::by_default("cp_tensor I=64 R=2 J=64 K=16", tests::target_named(kTargets[0]));
+  for (const ir::Loop& l : q.stage("Y")->loops) loops += l.name + ' ';
+  CHECK_MESSAGE(loops.find("j.i") != std::string::npos, loops);
 }
 
 TEST_CASE("space: products that no cache holds are visited by blocks of both factors") {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <tuple>
 
 #include "schedules/space/analysis/shape.h"
 #include "schedules/steps/edit.h"
@@ -97,20 +98,23 @@ std::string sliding(const Plan& plan, const TiledReduction& t, const std::string
 }
 
 /// What the rows of a tile may run along beside `columns`: first that along which loads lie
-/// nearest.
+/// nearest, and results do not meet in a cache.
 std::vector<std::string> rows_beside(const Plan& plan, const TiledReduction& t,
                                      const StageFacts& facts, const std::string& columns) {
-  std::vector<std::pair<int64_t, std::string>> by_step;
+  std::vector<std::tuple<int64_t, bool, std::string>> by_step;
+  const Access store = leaving_store(plan, t);
+  const int64_t size = size_of(plan.program().buffer(store.buffer)->type);
   for (const ir::IndexVar& v : result_vars(plan, t)) {
     if (v.name == columns || facts.extent(v.name) <= 1 || facts.bounds.contains(v.name)) continue;
     int64_t step = 0;
     for (const Access& a : facts.loads) step = std::max(step, std::abs(a.stride(v.name)));
-    by_step.emplace_back(step, v.name);
+    by_step.emplace_back(step, collides(plan, store.stride(v.name) * size), v.name);
   }
-  std::stable_sort(by_step.begin(), by_step.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(by_step.begin(), by_step.end(), [](const auto& a, const auto& b) {
+    return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
+  });
   std::vector<std::string> out;
-  for (auto& [step, name] : by_step) out.push_back(std::move(name));
+  for (auto& [step, meets, name] : by_step) out.push_back(std::move(name));
   return out;
 }
 
