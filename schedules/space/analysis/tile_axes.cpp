@@ -98,7 +98,7 @@ std::string sliding(const Plan& plan, const TiledReduction& t, const std::string
 }
 
 /// What the rows of a tile may run along beside `columns`: first that along which loads lie
-/// nearest, and results do not meet in a cache.
+/// nearest. Of several, first those along which results do not meet in a cache.
 std::vector<std::string> rows_beside(const Plan& plan, const TiledReduction& t,
                                      const StageFacts& facts, const std::string& columns) {
   std::vector<std::tuple<int64_t, bool, std::string>> by_step;
