@@ -224,6 +224,38 @@ TEST_CASE("select: terms that are known to lie outside are no instruction") {
   }
 }
 
+TEST_CASE("select: terms that some lanes choose are combined under a mask") {
+  const auto num = [](int64_t v) { return ir::make_int(v); };
+  for (const DType type : {DType::kF32, DType::kF64, DType::kI32, DType::kI64, DType::kI16}) {
+    for (const Reduce reduce : {Reduce::kSum, Reduce::kMax, Reduce::kMin, Reduce::kProd}) {
+      for (const bool first : {true, false}) {
+        NestMaker t;
+        const int one = t.loop("one"), i = t.loop("i"), j = t.loop("j");
+        const int x = t.tensor("X", type, 5 * 21), y = t.tensor("Y", type, 21);
+        const int tile = t.registers("T", type, 21);
+        const ir::Expr nothing = ir::identity(reduce, type);
+        const ir::Expr e = t.load(x, t.var(i) * num(21) + t.var(j));
+        const ir::Expr chosen = ir::make_binary(ir::Op::kLt, e, ir::make_cast(type, num(2)));
+        const ir::Expr term =
+            first ? ir::make_select(chosen, e * e, nothing) : ir::make_select(chosen, nothing, e);
+        t.launch(one, num(1),
+                 {t.loop_over(j, Mark::kVector, 21, {ir::make_store(tile, t.var(j), nothing)}),
+                  t.loop_over(i, Mark::kSerial, 5,
+                              {t.loop_over(j, Mark::kVector, 21,
+                                           {ir::make_store(tile, t.var(j), term, reduce)})}),
+                  t.loop_over(j, Mark::kVector, 21,
+                              {ir::make_store(y, t.var(j), t.load(tile, t.var(j)))})});
+        for (const ir::Target& target : runnable_targets()) {
+          const NestRun run = check_nest(t, target);
+          CHECK_MESSAGE(run.refusal.empty(), run.refusal);
+          CHECK_MESSAGE(run.error.empty(), name_of(type), " ", name_of(reduce), " ", run.error,
+                        "\n", run.lir);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("select: a tile of bools has the lanes of what its steps compare") {
   NestMaker t;
   const int one = t.loop("one"), i = t.loop("i"), j = t.loop("j");

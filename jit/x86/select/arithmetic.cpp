@@ -207,6 +207,22 @@ void LaneArithmetic::multiply_add_to(Reg dest, const Value& a, const Value& b, b
   code_.emit(op, {vreg(dest, w), vreg(a.reg, w), vreg(b.reg, w)}, mask);
 }
 
+bool LaneArithmetic::combine_under(ir::Reduce reduce, Reg dest, const Value& v, Reg mask) {
+  const bool extreme = reduce == ir::Reduce::kMax || reduce == ir::Reduce::kMin;
+  const Op op = reduce == ir::Reduce::kSum    ? Op::kAdd
+                : reduce == ir::Reduce::kProd ? Op::kMul
+                : reduce == ir::Reduce::kMax  ? Op::kMax
+                                              : Op::kMin;
+  if (!extreme && reduce != ir::Reduce::kSum && reduce != ir::Reduce::kProd) return false;
+  // Extremes of floats propagate NaN, in several instructions.
+  const bool one = v.type != DType::kBool && !(extreme && is_float(v.type));
+  const X86 x = one ? instruction_of(op, v.type, wide()) : kNothing;
+  if (x == kNothing) return false;
+  const int w = width(v.type);
+  code_.emit(x, {vreg(dest, w), vreg(dest, w), vreg(v.reg, w)}, mask);
+  return true;
+}
+
 Value LaneArithmetic::combine(ir::Reduce reduce, const Value& a, const Value& b) {
   switch (reduce) {
     case ir::Reduce::kSum:

@@ -31,6 +31,9 @@ class LaneArithmetic final : public SelectionPart {
   /// from outside the loop, and a factor does not.
   Value fused(Fused kind, const Value& a, const Value& b, const Value& c);
   /// The same in place: dest += a * b.
+  /// Combines `v` with `dest`, a running value of that type, in the lanes of `mask`. False, and
+  /// nothing done, where no one instruction does it.
+  bool combine_under(ir::Reduce reduce, Reg dest, const Value& v, Reg mask);
   void multiply_add_to(Reg dest, const Value& a, const Value& b, bool negate, Reg mask = {});
   Value combine(ir::Reduce reduce, const Value& a, const Value& b);
 

@@ -103,9 +103,30 @@ void Stores::store_tile(const ir::StoreStmt& s, const Affine& offset) {
     return;
   }
   if (ends_early) return store_tile_slowly(s, reg, true);
+  if (wide() && add_chosen(s, reg)) return;
   tiles_.assign(
       reg,
       accumulated({reg, nest_.buffers[s.buffer].type, size_of(nest_.buffers[s.buffer].type)}, s));
+}
+
+bool Stores::add_chosen(const ir::StoreStmt& s, Reg reg) {
+  const ir::Expr& e = s.value;
+  const DType type = nest_.buffers[s.buffer].type;
+  if (e->op != Op::kSelect || e->type != type || is_narrow_float(type)) return false;
+  const ir::Expr nothing = identity(s.reduce, type);
+  const bool first = equal(e->args[2], nothing);
+  if (!first && !equal(e->args[1], nothing)) return false;
+  const ir::Expr& term = e->args[first ? 1 : 2];
+  const Value condition = value(e->args[0]);
+  const Reg mask = (first ? condition : masks_.negated(condition)).reg;
+  if (s.reduce == ir::Reduce::kSum && is_product(term)) {
+    const Value a = value(term->args[0]), b = value(term->args[1]);
+    arithmetic_.multiply_add_to(reg, a, b, false, mask);
+  } else if (!arithmetic_.combine_under(s.reduce, reg, value(term), mask)) {
+    return false;
+  }
+  code_.rewritten(reg);
+  return true;
 }
 
 void Stores::store_tile_slowly(const ir::StoreStmt& s, Reg reg, bool ends_early) {

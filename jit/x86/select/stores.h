@@ -44,6 +44,9 @@ class Stores final : public SelectionPart {
   void store_tile(const ir::StoreStmt& s, const Affine& offset);
   /// Bools, which tiles hold as bytes; and values that only some lanes take.
   void store_tile_slowly(const ir::StoreStmt& s, Reg reg, bool ends_early);
+  /// A term that is chosen in some lanes, where others leave `reg` as it is; false where it is
+  /// none.
+  bool add_chosen(const ir::StoreStmt& s, Reg reg);
   void assign_value(Reg reg, const ir::Expr& e);
   /// A store, one lane after the other.
   void store_each(const ir::StoreStmt& s);

@@ -148,21 +148,34 @@ Value Values::from_integer(const ir::Expr& e) { return from_sum(indices_.affine(
 
 Value Values::from_sum(const Affine& a, DType type) {
   const int32_t lane = Factor::make(Factor::kLane, 0);
-  const Affine stride = a.coefficient_of(lane);
-  const Value first = vectors_.splat(indices_.gpr(a.without(lane)), type);
-  if (stride.is_constant() && stride.constant == 0) return first;
-  const int size = size_of(type), w = width(type);
-  if (w > target_.vector_bytes()) {
+  const Affine stride = a.coefficient_of(lane), first = a.without(lane);
+  if (stride.is_constant() && stride.constant == 0) {
+    return vectors_.splat(indices_.gpr(first), type);
+  }
+  if (width(type) > target_.vector_bytes()) {
     refuse("64-bit integers that differ between lanes do not fit the vector loop");
   }
-  std::vector<uint8_t> numbers(static_cast<size_t>(w), 0);
-  for (int i = 0; i < w / size; ++i)
-    numbers[static_cast<size_t>(i * size)] = static_cast<uint8_t>(i);
-  Value iota{code_.load_pool(w, X86::vmovups, code_.pool(numbers.data(), w)), type, size};
-  if (!(stride.is_constant() && stride.constant == 1)) {
-    iota = arithmetic_.apply(Op::kMul, iota, vectors_.splat(indices_.gpr(stride), type));
+  std::vector<int64_t> steps;
+  const int64_t step = stride.is_constant() ? stride.constant : 1;
+  for (int i = 0; i < lanes_.count; ++i) steps.push_back(step * i);
+  if (stride.is_constant()) return plus(first, steps, type);
+  const Value moved = arithmetic_.apply(Op::kMul, plus({}, steps, type),
+                                        vectors_.splat(indices_.gpr(stride), type));
+  return arithmetic_.apply(Op::kAdd, vectors_.splat(indices_.gpr(first), type), moved);
+}
+
+Value Values::plus(const Affine& first, std::vector<int64_t> steps, DType type) {
+  const int size = size_of(type), w = width(type);
+  std::vector<uint8_t> bytes(static_cast<size_t>(w), 0);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const uint64_t step = static_cast<uint64_t>(steps[i]) + static_cast<uint64_t>(first.constant);
+    std::memcpy(&bytes[i * static_cast<size_t>(size)], &step, static_cast<size_t>(size));
   }
-  return arithmetic_.apply(Op::kAdd, first, iota);
+  const Value constants{code_.load_pool(w, X86::vmovups, code_.pool(bytes.data(), w)), type, size};
+  if (first.is_constant()) return constants;
+  // Vectors that differ by a constant share the rest.
+  const Affine rest = first - Affine::of(first.constant);
+  return arithmetic_.apply(Op::kAdd, vectors_.splat(indices_.gpr(rest), type), constants);
 }
 
 bool Values::from_lanes(const ir::Expr& e, Value& out) {
@@ -183,9 +196,8 @@ bool Values::from_lanes(const ir::Expr& e, Value& out) {
 }
 
 bool Values::from_table(const ir::Expr& sum, DType type, Value& out) {
-  const int size = size_of(type), w = width(type);
   Affine first;
-  std::vector<uint8_t> table(static_cast<size_t>(w), 0);
+  std::vector<int64_t> steps;
   bool differs = false;
   for (int i = 0; i < lanes_.count; ++i) {
     Affine at;
@@ -196,12 +208,9 @@ bool Values::from_table(const ir::Expr& sum, DType type, Value& out) {
     const Affine more = at - first;
     if (more.overflow || !more.is_constant()) return false;
     differs |= more.constant != 0;
-    std::memcpy(&table[static_cast<size_t>(i * size)], &more.constant, static_cast<size_t>(size));
+    steps.push_back(more.constant);
   }
-  out = vectors_.splat(indices_.gpr(first), type);
-  if (!differs) return true;
-  const Value more{code_.load_pool(w, X86::vmovups, code_.pool(table.data(), w)), type, size};
-  out = arithmetic_.apply(Op::kAdd, out, more);
+  out = differs ? plus(first, std::move(steps), type) : vectors_.splat(indices_.gpr(first), type);
   return true;
 }
 

@@ -46,6 +46,8 @@ class Values final : public SelectionPart {
   bool from_lanes(const ir::Expr& e, Value& out);
   /// One whose lanes differ from the first by constants: that one in all, and a table.
   bool from_table(const ir::Expr& sum, DType type, Value& out);
+  /// The sum `first` in all lanes, and a constant for each.
+  Value plus(const Affine& first, std::vector<int64_t> steps, DType type);
   Value unary(const ir::Expr& e);
   Value binary(const ir::Expr& e);
   /// Integers shifted, or multiplied by a power of two, by a count that is known and the same in
