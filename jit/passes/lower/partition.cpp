@@ -31,6 +31,10 @@ bool is_index_quotient(const Expr& e) {
          !any_node(e->args[0], is_quotient);
 }
 
+/// Iterations of a loop that are parts of their own.
+/// Fixed by: a border, an interior and a border come to as many.
+constexpr int64_t kFewIterations = 3;
+
 /// An index that is the least or the greatest of two: it turns where one becomes the other.
 bool is_index_extreme(const Expr& e) { return as_extreme(e) && !mentions_load(e); }
 
@@ -93,17 +97,21 @@ void restrict_range(const Poly& left, int id, Poly& begin, Poly& end, const Fact
 }
 
 /// Cuts loop `id` where every index of a guarded load is inside its tensor, and where any is.
-/// Vectors beyond the latter range need no load at all.
-void Partition::cuts_of_load(const Expr& load, const Stage& reader, const std::vector<Span>& spans,
+/// Vectors beyond the latter range need no load at all. True where the loop decides which elements
+/// are inside, and no iteration is for sure.
+bool Partition::cuts_of_load(const Expr& load, const Stage& reader, const std::vector<Span>& spans,
                              int id, const Piece& piece, std::vector<Poly>& cuts) {
   Poly begin = piece.begin, end = piece.end;
   Poly first = piece.begin, last = piece.end;
   Instance none;
+  bool moves = false;
   const Buffer& b = *program_.buffer(load->name);
   for (size_t d = 0; d + 1 < load->args.size() && d < b.shape.size(); ++d) {
     const auto range = windows_.interval(load->args[d], spans, reader);
     if (!range) continue;
     const Poly shape = accesses_.index(none, b.shape[d]), behind = range->lo + range->extent;
+    const bool inside = facts_.nonnegative(range->lo) && facts_.nonnegative(shape - behind);
+    moves |= !inside && range->lo.mentions_loop(id);
     restrict_range(range->lo, id, begin, end, facts_);
     restrict_range(shape - behind, id, begin, end, facts_);
     restrict_range(behind - Poly(1), id, first, last, facts_);
@@ -114,6 +122,9 @@ void Partition::cuts_of_load(const Expr& load, const Stage& reader, const std::v
   // A copy of the body is worth making only where iterations of it are sure.
   if (facts_.at_most(piece.begin + Poly(1), first)) cuts.push_back(first);
   if (facts_.at_most(last + Poly(1), piece.end)) cuts.push_back(last);
+  // Where the whole loop would be inside, nothing is known of it: the load would have no test.
+  const bool unknown = begin == piece.begin && end == piece.end;
+  return moves && (unknown || !facts_.at_most(begin + Poly(1), end));
 }
 
 /// Where loop `id` enters the range in which a comparison of indices always holds, and leaves that
@@ -178,6 +189,7 @@ std::vector<Piece> Partition::cut(Instance& in, int node, const Piece& piece) {
   std::vector<Poly> cuts;
   const Place here{in.stage().name, in.loops->nodes[static_cast<size_t>(node)].name};
   const Windows::StandStill still(windows_);
+  bool tested = false;
   for (size_t i = 0; i < program_.stages.size(); ++i) {
     const Stage& s = program_.stages[i];
     if (!context_.tree.is_inside(i, here)) continue;
@@ -188,7 +200,7 @@ std::vector<Piece> Partition::cut(Instance& in, int node, const Piece& piece) {
       if (!guarded && !quotient && !turns && !is_index_comparison(e)) return;
       if (spans.empty()) spans = windows_.spans_inside(i);
       if (guarded) {
-        cuts_of_load(e, s, spans, id, piece, cuts);
+        tested |= cuts_of_load(e, s, spans, id, piece, cuts);
       } else if (quotient) {
         cuts_of_quotient(e, s, spans, id, piece, cuts);
       } else {
@@ -200,6 +212,11 @@ std::vector<Piece> Partition::cut(Instance& in, int node, const Piece& piece) {
     if (s.where) visit(s.where, look);
   }
   values_.unplace(in, node);
+  // Each of few iterations knows what lies inside, where some of its elements do.
+  const auto first = facts_.lower(piece.begin), last = facts_.upper(piece.end);
+  if (tested && first && last && *last - *first <= kFewIterations) {
+    for (int64_t i = *first + 1; i < *last; ++i) cuts.push_back(Poly(i));
+  }
   std::vector<Piece> parts{piece};
   for (const Poly& at : cuts) parts = cut_at(parts, at);
   return parts;

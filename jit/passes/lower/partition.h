@@ -31,7 +31,7 @@ class Partition final : public LoweringPart {
 
  private:
   std::vector<Piece> cut_at(const std::vector<Piece>& parts, const ir::Poly& at);
-  void cuts_of_load(const ir::Expr& load, const ir::Stage& reader, const std::vector<Span>& spans,
+  bool cuts_of_load(const ir::Expr& load, const ir::Stage& reader, const std::vector<Span>& spans,
                     int id, const Piece& piece, std::vector<ir::Poly>& cuts);
   void cuts_of_comparison(const ir::Expr& e, const ir::Stage& reader,
                           const std::vector<Span>& spans, int id, std::vector<ir::Poly>& cuts);

@@ -104,11 +104,15 @@ bool shape_sliding(Plan& plan, const std::string& stage, const Tile& t) {
   return plan.add(step::vectorize({{stage, t.axis.var}, {t.root, t.column_inner}}));
 }
 
-/// True where steps of a loop move what lanes along `axis` read at places of their own. Unrolled,
-/// these are known.
+/// True where steps of a loop move what lanes along `axis` read at places of their own, or which of
+/// them lie inside. Unrolled, these are known.
 bool decides_places(const StageFacts& facts, const std::string& loop, const std::string& axis) {
   return std::any_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
-    return a.chosen.contains(axis) && a.stride(loop) != 0;
+    const bool borders =
+        a.guarded && std::any_of(a.indices.begin(), a.indices.end(), [&](const ir::Expr& index) {
+          return ir::mentions_var(index, axis) && ir::mentions_var(index, loop);
+        });
+    return borders || (a.chosen.contains(axis) && a.stride(loop) != 0);
   });
 }
 
