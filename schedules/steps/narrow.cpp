@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstdint>
 #include <utility>
 
 #include "schedules/steps/edit.h"
@@ -8,17 +7,6 @@
 
 namespace hone::schedules {
 namespace {
-
-/// The most terms that one result of a stage has; nothing where nobody knows.
-std::optional<int64_t> terms_of(const ir::Stage& s) {
-  int64_t terms = 1;
-  for (const ir::IndexVar& r : s.rvars) {
-    int64_t extent = 0;
-    const bool known = !r.lo && ir::is_const(r.hi, &extent);
-    if (!known || __builtin_mul_overflow(terms, extent, &terms)) return std::nullopt;
-  }
-  return terms;
-}
 
 std::string objection_narrow(const ir::Program& p, const ir::Stage& s) {
   if (s.reduce != ir::Reduce::kSum || !is_int(s.accumulate)) {
@@ -29,8 +17,7 @@ std::string objection_narrow(const ir::Program& p, const ir::Stage& s) {
   }
   if (reads(s, s.output)) return "stage " + s.name + " reads " + s.output + ", which it writes";
   if (s.from_old) return "stage " + s.name + " goes on from what " + s.output + " holds";
-  const auto terms = terms_of(s);
-  if (!terms || !narrow_sum(p, s, *terms)) {
+  if (!narrow_sum(p, s)) {
     return "no narrower type surely holds the sums of stage " + s.name;
   }
   std::string wrong = no_partial_results(s);
@@ -62,7 +49,7 @@ Applied apply_narrow(ir::Program p, const Step& step) {
   sums.shape = p.buffer(s.output)->shape;
   ir::Stage made = s;
   made.name = made.output = sums.name;
-  sum_narrow(p, *terms_of(s), made, sums);
+  sum_narrow(p, made, sums);
   become_widening(s, sums);
   p.buffers.push_back(std::move(sums));
   p.stages.insert(*found, std::move(made));

@@ -7,6 +7,7 @@
 #include "jit/ir/product.h"
 #include "jit/ir/scatter.h"
 #include "jit/ir/visit.h"
+#include "schedules/steps/edit.h"
 
 namespace hone::schedules {
 namespace {
@@ -37,6 +38,27 @@ int widest_read(const ir::Program& program, const ir::Expr& e) {
   return widest;
 }
 
+/// A constant that an extent is not above; nothing where none is known.
+std::optional<int64_t> most(const ir::Expr& extent) {
+  int64_t value = 0;
+  if (ir::is_const(extent, &value)) return value;
+  if (extent->op != ir::Op::kMin) return std::nullopt;
+  const auto a = most(extent->args[0]), b = most(extent->args[1]);
+  return a && b ? std::min(*a, *b) : a ? a : b;
+}
+
+/// The most terms that one result of a stage has.
+std::optional<int64_t> most_terms(const ir::Stage& s) {
+  int64_t terms = 1;
+  for (const ir::Loop& l : s.loops) {
+    const bool kept = std::count(s.factored.begin(), s.factored.end(), l.name) != 0;
+    if (!is_reduction(s, l.name) || kept) continue;
+    const auto extent = most(extent_of(s, l.name));
+    if (!extent || __builtin_mul_overflow(terms, *extent, &terms)) return std::nullopt;
+  }
+  return terms;
+}
+
 /// `value` as an integer of a narrower type that holds it.
 ir::Expr narrowed(const ir::Expr& value, DType type) {
   if (value->op == ir::Op::kInt) return ir::make_int(value->i, type);
@@ -58,16 +80,17 @@ int64_t terms_in(DType type, const ir::Program& program, const ir::Stage& stage)
   return ir::range_of(type)->hi / std::max<int64_t>({-range->lo, range->hi, 1});
 }
 
-std::optional<DType> narrow_sum(const ir::Program& program, const ir::Stage& stage, int64_t terms) {
+std::optional<DType> narrow_sum(const ir::Program& program, const ir::Stage& stage) {
+  const auto terms = most_terms(stage);
   for (const DType type : kNarrowSums) {
     const int64_t most = terms_in(type, program, stage);
-    if (most > 0 && terms <= most) return type;
+    if (terms && most > 0 && *terms <= most) return type;
   }
   return std::nullopt;
 }
 
-void sum_narrow(const ir::Program& program, int64_t terms, ir::Stage& stage, ir::Buffer& output) {
-  const auto type = narrow_sum(program, stage, terms);
+void sum_narrow(const ir::Program& program, ir::Stage& stage, ir::Buffer& output) {
+  const auto type = narrow_sum(program, stage);
   if (!type) return;
   stage.value = narrowed(stage.value, *type);
   stage.accumulate = output.type = *type;

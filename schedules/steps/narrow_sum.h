@@ -13,14 +13,14 @@ namespace hone::schedules {
 /// of wider tensors.
 int64_t terms_in(DType type, const ir::Program& program, const ir::Stage& stage);
 
-/// The narrowest type that holds a sum of `terms` of them; none where that is the stage's own.
-std::optional<DType> narrow_sum(const ir::Program& program, const ir::Stage& stage, int64_t terms);
+/// The narrowest type that holds all that a result of the stage adds up. There is none where that
+/// is the stage's own, or nobody knows how many terms there are.
+std::optional<DType> narrow_sum(const ir::Program& program, const ir::Stage& stage);
 
 /// The types that may be: the narrowest first.
 inline constexpr DType kNarrowSums[] = {DType::kI8, DType::kI16};
 
-/// Has `stage`, each of whose results adds up to `terms` values, and the tensor that it writes take
-/// that type.
-void sum_narrow(const ir::Program& program, int64_t terms, ir::Stage& stage, ir::Buffer& output);
+/// Has `stage` and the tensor that it writes take that type.
+void sum_narrow(const ir::Program& program, ir::Stage& stage, ir::Buffer& output);
 
 }  // namespace hone::schedules

@@ -28,18 +28,6 @@ std::string objection_rfactor(const ir::Stage& s, const std::string& loop) {
   return no_partial_results(s);
 }
 
-/// The most terms that one result of a stage has; the largest number where nobody knows.
-int64_t terms_of(const ir::Stage& s) {
-  int64_t terms = 1;
-  for (const ir::Loop& l : s.loops) {
-    int64_t extent = 0;
-    if (!is_reduction(s, l.name) || is_factored(s, l.name)) continue;
-    const bool known = ir::is_const(extent_of(s, l.name), &extent);
-    if (!known || __builtin_mul_overflow(terms, extent, &terms)) return INT64_MAX;
-  }
-  return terms;
-}
-
 /// Turns `s` into the reduction of `partial` over `loop`. Loops factored before are variables of
 /// it.
 void become_combine_rfactor(ir::Stage& s, const std::string& loop, const ir::Buffer& partial) {
@@ -95,7 +83,7 @@ Applied apply_rfactor(ir::Program p, const Step& step) {
   made.at = {};
   made.store = {};
   made.from_old = false;
-  sum_narrow(p, terms_of(made), made, partial);
+  sum_narrow(p, made, partial);
   move_places(p, s.name, [&](const ir::Place& place) {
     return is_reduction(s, place.loop) ? ir::Place{made.name, place.loop} : place;
   });

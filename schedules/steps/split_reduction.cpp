@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstdint>
-
 #include "schedules/steps/edit.h"
 #include "schedules/steps/narrow_sum.h"
 #include "schedules/steps/reduction_parts.h"
@@ -8,17 +6,6 @@
 
 namespace hone::schedules {
 namespace {
-
-/// The most terms that one result has; the largest number where nobody knows.
-int64_t terms_of(const ir::Stage& made, const Parts& parts) {
-  int64_t terms = 1;
-  for (const ir::IndexVar& r : made.rvars) {
-    int64_t extent = parts.factor;
-    const bool known = r.name == parts.var || (!r.lo && ir::is_const(r.hi, &extent));
-    if (!known || __builtin_mul_overflow(terms, extent, &terms)) return INT64_MAX;
-  }
-  return terms;
-}
 
 Applied apply_split_reduction(ir::Program p, const Step& step) {
   auto at = find_loop(p, step.name("loop"));
@@ -32,7 +19,7 @@ Applied apply_split_reduction(ir::Program p, const Step& step) {
 
   ir::Buffer partial = partial_buffer(p, s, parts, name);
   ir::Stage made = reducing_parts(s, parts, name);
-  sum_narrow(p, terms_of(made, parts), made, partial);
+  sum_narrow(p, made, partial);
   become_combine(s, parts, partial);
   p.buffers.push_back(std::move(partial));
   p.stages.insert(at->stage, std::move(made));
