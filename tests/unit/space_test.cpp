@@ -703,6 +703,19 @@ TEST_CASE("space: tiles and the loops around them follow memory") {
   CHECK(loops("X@N,H,W,C Y@N,d2,d3,C") == "h w.o c.o w.i c.i ");
 }
 
+TEST_CASE("space: dot products whose results lie apart have many terms") {
+  const auto dots = [](const char* problem, const char* machine) {
+    const ir::Target target = tests::target_named(machine);
+    const auto parsed = ops::parse_problem(problem);
+    REQUIRE(parsed);
+    const std::string steps = schedules::default_schedule(parsed->program, target).text();
+    return steps.find("tensorize") != std::string::npos;
+  };
+  constexpr const char* kVnni = "x86 isa=avx512,vnni threads=1 l1d=48K l2=1M l3=32M";
+  CHECK_FALSE(dots("matmul_i16 M=46 K=4 N=76", kVnni));
+  CHECK(dots("matmul_i16 M=46 K=64 N=76", kVnni));
+}
+
 TEST_CASE("space: rows of a tile that meet in a cache and share nothing are no tile") {
   const ir::Target target = tests::target_named(kTargets[1]);
   const ir::Program p = tests::by_default("reduce_sum A=64 R=128 B=128 S=1", target);
