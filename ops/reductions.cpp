@@ -89,7 +89,8 @@ std::optional<DType> Reductions::narrow_extreme(const Draft& draft, const Value&
   if (!extreme || !body.stored || draft.stage.accumulate != DType::kI32) return std::nullopt;
   const DType type = *body.stored;
   const bool narrow = type == DType::kI8 || type == DType::kU8 || type == DType::kI16;
-  if (!narrow || !ir::in_type(draft.stage.value, type) || !surely_has_terms(draft)) return std::nullopt;
+  if (!narrow || !ir::in_type(draft.stage.value, type) || !surely_has_terms(draft))
+    return std::nullopt;
   return type;
 }
 
