@@ -87,7 +87,9 @@ TEST_CASE("diff: random legal schedules on every back end") {
   std::printf("%d schedules checked, %d of them refused by a back end\n%s", checked, refused,
               schedules::print(uses).c_str());
   if (effort() != Effort::kFull) return;
-  for (const auto& [kind, use] : uses) {
+  for (const auto& entry : uses) {
+    const std::string& kind = entry.first;
+    const schedules::StepUse& use = entry.second;
     CHECK_MESSAGE(use.accepted >= each * 5 / 4,
                   kind << " was accepted only " << use.accepted << " times");
     // Few ops are sums of integers less zero points, or of integers that small.
