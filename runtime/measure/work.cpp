@@ -13,6 +13,7 @@
 #include "runtime/measure/domain.h"
 #include "runtime/measure/lines.h"
 #include "runtime/measure/value_work.h"
+#include "runtime/measure/windows_apart.h"
 #include "schedules/space/analysis/product_order.h"
 #include "schedules/steps/build.h"
 #include "schedules/steps/tensor.h"
@@ -310,7 +311,7 @@ ir::Program in_cheapest_orders(const ir::Program& program, std::span<const int64
 }  // namespace
 
 Work work_of(const ir::Program& program, std::span<const int64_t> dims, const ir::Target& target) {
-  const ir::Program least = in_cheapest_orders(program, dims);
+  const ir::Program least = with_windows_apart(in_cheapest_orders(program, dims), dims);
   return Counter(least, dims, target).run();
 }
 

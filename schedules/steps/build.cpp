@@ -199,6 +199,10 @@ Step factor(std::string stage, const std::vector<size_t>& factors, std::string p
       .done();
 }
 
+Step separate(const ir::Place& loop, std::string partial) {
+  return StepBuilder(kSeparate).set("loop", loop).set("partial", std::move(partial)).done();
+}
+
 Step expand(std::string stage, std::string partial) {
   return StepBuilder(kExpand)
       .set("stage", std::move(stage))

@@ -60,6 +60,7 @@ Step stage(std::string tensor, const ir::Place& place, std::string copy, CopyOpt
 Step rfactor(const ir::Place& loop, std::string partial);
 /// `factors`: positions in the product that `stage` sums, from 0.
 Step factor(std::string stage, const std::vector<size_t>& factors, std::string partial);
+Step separate(const ir::Place& loop, std::string partial);
 Step expand(std::string stage, std::string partial);
 Step narrow(std::string stage, std::string partial);
 Step split_reduction(const ir::Place& loop, Number factor, std::string partial);

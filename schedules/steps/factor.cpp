@@ -40,27 +40,6 @@ std::vector<ir::Expr> conjuncts(const ir::Expr& where) {
   return out;
 }
 
-/// True where `v` has a value, whatever the dims and the other variables. Of an empty sum a float
-/// product need not be 0: the other factors may be infinite.
-bool surely_has_values(const ir::Program& program, const ir::Stage& s, const ir::IndexVar& v) {
-  ir::Facts facts;
-  for (const ir::Dim& d : program.dims) facts.define_dim(d.name, d.lo, d.hi);
-  // Variables stand as dims of these names, which no dim has.
-  const auto name = [](const std::string& var) { return "index " + var; };
-  const auto closed = [&](const ir::Expr& e) {
-    return ir::rewrite(e, [&](const ir::Expr& x) {
-      return x->op == ir::Op::kVar ? ir::make_dim(name(x->name)) : ir::Expr();
-    });
-  };
-  for (const ir::IndexVar& x : s.vars) {
-    const auto most = facts.upper(ir::Poly::of(closed(x.hi), &facts));
-    if (most && !x.lo) facts.define_dim(name(x.name), 0, std::max<int64_t>(0, *most - 1));
-  }
-  const ir::Expr extent = closed(v.lo ? v.hi - v.lo : v.hi);
-  const auto least = facts.lower(ir::Poly::of(extent, &facts));
-  return least && *least >= 1;
-}
-
 /// Why the product of `s` cannot be taken apart; empty when it can.
 std::string objection_factor(const ir::Stage& s) {
   if (s.reduce != ir::Reduce::kSum) return "stage " + s.name + " is not a sum";
@@ -126,6 +105,7 @@ class PartialFinder {
     }
     for (const ir::IndexVar& v : s_.rvars) {
       if (summed.count(v.name) == 0) continue;
+      // Of an empty sum a product need not be 0: the other factors may be infinite.
       if (is_float(s_.accumulate) && !surely_has_values(program_, s_, v)) {
         out_.wrong = "the range of " + v.name +
                      " may be empty, and what is left of the product may be infinite";
@@ -306,6 +286,25 @@ Applied apply_factor(ir::Program p, const Step& step) {
 PartialSum partial_sum(const ir::Program& program, const ir::Stage& stage,
                        const std::vector<size_t>& positions) {
   return PartialFinder(program, stage, positions).run();
+}
+
+bool surely_has_values(const ir::Program& program, const ir::Stage& s, const ir::IndexVar& v) {
+  ir::Facts facts;
+  for (const ir::Dim& d : program.dims) facts.define_dim(d.name, d.lo, d.hi);
+  // Variables stand as dims of these names, which no dim has.
+  const auto name = [](const std::string& var) { return "index " + var; };
+  const auto closed = [&](const ir::Expr& e) {
+    return ir::rewrite(e, [&](const ir::Expr& x) {
+      return x->op == ir::Op::kVar ? ir::make_dim(name(x->name)) : ir::Expr();
+    });
+  };
+  for (const ir::IndexVar& x : s.vars) {
+    const auto most = facts.upper(ir::Poly::of(closed(x.hi), &facts));
+    if (most && !x.lo) facts.define_dim(name(x.name), 0, std::max<int64_t>(0, *most - 1));
+  }
+  const ir::Expr extent = closed(v.lo ? v.hi - v.lo : v.hi);
+  const auto least = facts.lower(ir::Poly::of(extent, &facts));
+  return least && *least >= 1;
 }
 
 const StepRow kFactor = {

@@ -22,4 +22,7 @@ struct PartialSum {
 PartialSum partial_sum(const ir::Program& program, const ir::Stage& stage,
                        const std::vector<size_t>& positions);
 
+/// True where `v` has a value, whatever the dims and the other variables of `stage`.
+bool surely_has_values(const ir::Program& program, const ir::Stage& stage, const ir::IndexVar& v);
+
 }  // namespace hone::schedules

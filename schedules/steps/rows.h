@@ -24,6 +24,7 @@ extern const StepRow kStage;
 extern const StepRow kRfactor;
 extern const StepRow kSplitReduction;
 extern const StepRow kFactor;
+extern const StepRow kSeparate;
 extern const StepRow kExpand;
 extern const StepRow kNarrow;
 extern const StepRow kRunning;

@@ -26,6 +26,7 @@ namespace cpu {
 extern const Rule kInline;
 extern const Rule kInPart;
 extern const Rule kFactor;
+extern const Rule kSeparate;
 extern const Rule kExpand;
 extern const Rule kNarrow;
 extern const Rule kPad;

@@ -7,6 +7,7 @@
 #include "schedules/space/analysis/row_members.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/rules/rule.h"
+#include "schedules/steps/separate.h"
 
 namespace hone::schedules {
 namespace {
@@ -92,31 +93,50 @@ void leave_scalars(const Plan& plan, RowMembers& members) {
   for (auto m = scalar(); m != members.end(); m = scalar()) members.erase(m);
 }
 
+/// True where each term of a reduction is another element of `member`, in windows that overlap.
+bool reads_windows(const Plan& plan, const ir::Stage& reader, const std::string& member) {
+  if (reader.rvars.size() != 1 || reader.value->op != ir::Op::kLoad) return false;
+  if (reader.value->name != plan.stage(member).output) return false;
+  return windows_along(plan.program(), reader, reader.rvars[0].name, "x").wrong.empty();
+}
+
+/// True where a stage reads windows of `member`. Their vectors lie across several that were written
+/// a moment ago, and wait until those are in the cache.
+bool reads_just_written(const Plan& plan, const std::string& member) {
+  const std::vector<size_t> readers = readers_of(plan.program(), plan.stage(member).output);
+  return std::any_of(readers.begin(), readers.end(), [&](size_t r) {
+    return reads_windows(plan, plan.program().stages[r], member);
+  });
+}
+
 /// Short rows to take at a time. One row's wait for the end of its reduction then overlaps with the
 /// others, and all rows stay in the nearest cache.
 int64_t overlapping(const Plan& plan, const RowMembers& members, const std::string& name,
-                    const std::string& loop) {
+                    const std::vector<std::string>& prefix) {
+  const std::string& loop = prefix.back();
   const StageFacts root = plan.facts(name);
   if (!ir::is_const(plan.stage(name).var(loop)->hi)) return 1;
   bool waits = false;
   int64_t bytes = 0;  // of one row, of every tensor that the members and the root read and write
-  const auto count = [&](const StageFacts& facts, const std::string& row) {
+  const auto count = [&](const StageFacts& facts, const std::vector<std::string>& row) {
     std::vector<Access> all = facts.loads;
     all.push_back(facts.store);
     for (const Access& a : all) {
       int64_t points = 1;
-      for (const auto& [var, stride] : a.strides)
-        points = saturating_product(points, var == row ? 1 : facts.extent(var));
-      if (a.stride(row) == 0) continue;
+      for (const auto& [var, stride] : a.strides) {
+        const bool outside = std::find(row.begin(), row.end(), var) != row.end();
+        points = saturating_product(points, outside ? 1 : facts.extent(var));
+      }
+      if (a.stride(row.back()) == 0) continue;
       bytes += points * size_of(plan.program().buffer(a.buffer)->type);
     }
   };
   for (const auto& [member, vars] : members) {
     const StageFacts facts = plan.facts(member);
-    waits |= reduces_along_vector(plan, member);
-    count(facts, vars.back());
+    waits |= reduces_along_vector(plan, member) || reads_just_written(plan, member);
+    count(facts, vars);
   }
-  count(root, loop);
+  count(root, prefix);
   for (int64_t rows = kOverlappingRows; waits && rows > 1; rows /= 2) {
     const bool whole = root.extent(loop) % rows == 0 || root.extent(loop) >= kManyGroups * rows;
     const bool shared = root.extent(loop) >= 2 * rows * plan.machine().threads;
@@ -127,12 +147,12 @@ int64_t overlapping(const Plan& plan, const RowMembers& members, const std::stri
 
 /// The rows that the members are computed for at a time: a knob, and in `rows` its value.
 Number rows_at_a_time(Plan& plan, const RowMembers& members, const std::string& name,
-                      const std::string& loop, int64_t& rows) {
+                      const std::vector<std::string>& prefix, int64_t& rows) {
   if (reuses(plan, members)) {
-    rows = std::min(kReusingRows, plan.facts(name).extent(loop));
+    rows = std::min(kReusingRows, plan.facts(name).extent(prefix.back()));
     return rows > 1 ? plan.knob(knob_name("rows", name), {8, 16, 32, 64}, rows) : 1;
   }
-  rows = overlapping(plan, members, name, loop);
+  rows = overlapping(plan, members, name, prefix);
   return rows > 1 ? plan.knob(knob_name("rows", name), {1, 2, 4, 8}, rows) : 1;
 }
 
@@ -224,8 +244,9 @@ bool apply_rows(Plan& plan, const std::string& name) {
   }
   if (root.reduce != ir::Reduce::kNone) {
     // What a reduction reads is made beside it only where that takes no reduction of its own.
+    // Windows have little in common with what other rows read.
     for (const auto& [member, vars] : members) {
-      if (plan.stage(member).reduce != ir::Reduce::kNone) {
+      if (plan.stage(member).reduce != ir::Reduce::kNone && !reads_windows(plan, root, member)) {
         return plan.declines("stage " + member + " would reduce inside its reduction");
       }
     }
@@ -255,7 +276,7 @@ bool apply_rows(Plan& plan, const std::string& name) {
   std::string loop = prefix.back();
   int64_t rows = 1;
   if (!whole) {
-    const Number at_a_time = rows_at_a_time(plan, members, name, loop, rows);
+    const Number at_a_time = rows_at_a_time(plan, members, name, prefix, rows);
     if (rows > 1) {
       const auto h = plan.split(name, loop, at_a_time, ir::Tail::kPeel);
       if (h.outer.empty()) return false;

@@ -319,12 +319,20 @@ std::string no_tile(const Plan& plan, const Tile& t) {
 
 bool cheaper(const TileAxes& a, const TileAxes& b) { return a.cycles < kSame * b.cycles; }
 
+/// True where no loop of a stage is split or fused, but into blocks of its results.
+bool in_blocks_of_results(const ir::Stage& s) {
+  return std::all_of(s.relations.begin(), s.relations.end(), [&](const ir::Relation& r) {
+    return r.kind == ir::Relation::kSplit && s.var(r.parent) && !s.is_reduction_var(r.parent);
+  });
+}
+
 /// Makes the tile: by dot products, or along the cheapest axis.
 bool make_tile(Plan& plan, Tile t) {
   const ir::Stage p = plan.stage(t.producer);
   if (p.vars.empty()) return plan.declines("the reduction has one result");
-  if (!p.relations.empty())
+  if (!in_blocks_of_results(p)) {
     return plan.declines("the reduction's loops are split or fused already");
+  }
   t.dots = dots_for(plan, t.producer, leaving_store(plan, t));
   const bool along_results =
       t.dots && std::count(t.summed.begin(), t.summed.end(), t.root_var(t.dots.columns)) == 0;
