@@ -199,3 +199,26 @@ TEST_CASE("space: windows are reduced one index after the other where that saves
     }
   }
 }
+
+TEST_CASE("space: blocks of whole periods of remainders, so that lanes know what they read") {
+  const struct {
+    const char* problem;
+    const char* step;  ///< that the schedule for AVX-512 has
+  } rows[] = {
+      {"op f(X: f32[N], B: f32[3]) -> (Y: f32[N]) { Y[j] = X[j] + B[j%3] } N=100000",
+       "split Y/j 48 "},
+      {"tile A=1 B=9 C=3 D=3 I=2 J=7 K=1 L=151", "split Y/l 48 "},
+      // All short rows are one block.
+      {"tile A=1 B=7 C=3 D=2 I=2 J=4 K=73 L=3", "fuse Y/k Y/l "},
+      {"pad_reflect A=5 B=2 C=4 D=10 I=1 J=64 K=4 L=4 PC=1 PD=1", "fuse Y/k Y/l "},
+  };
+  for (const auto& row : rows) {
+    CAPTURE(row.problem);
+    const auto problem = ops::parse_problem(row.problem);
+    REQUIRE(problem);
+    const std::string text =
+        schedules::default_schedule(problem->program, tests::target_named(kTargets[0])).text();
+    CAPTURE(text);
+    CHECK(text.find(row.step) != std::string::npos);
+  }
+}

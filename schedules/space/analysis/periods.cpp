@@ -44,9 +44,9 @@ int64_t period_along(const StageFacts& facts, const std::string& var, int lanes)
 
 int64_t steps_to_repeat(const StageFacts& facts, const std::string& var) {
   int64_t steps = 1;
-  const auto look = [&](const ir::Expr& e) {
+  const auto look = [&](const ir::Expr& e, ir::Op op) {
     int64_t by = 0;
-    if (e->op != ir::Op::kDiv || !ir::is_const(e->args[1], &by) || by <= 1) return;
+    if (e->op != op || !ir::is_const(e->args[1], &by) || by <= 1) return;
     const auto dividend = affine_of(e->args[0]);
     if (!dividend || dividend->open || !dividend->terms.contains(var)) return;
     const bool whole =
@@ -56,8 +56,11 @@ int64_t steps_to_repeat(const StageFacts& facts, const std::string& var) {
       steps = std::min(kMostCount, std::lcm(steps, by / std::gcd(by, dividend->terms.at(var))));
   };
   for (const Access& a : facts.loads) {
-    if (!a.slow.contains(var) || steps >= kLongestRepeat) continue;
-    for (const ir::Expr& index : a.indices) ir::visit(index, look);
+    if (!a.chosen.contains(var) || steps >= kLongestRepeat) continue;
+    const ir::Op op = a.slow.contains(var) ? ir::Op::kDiv : ir::Op::kMod;
+    for (const ir::Expr& index : a.indices) {
+      ir::visit(index, [&](const ir::Expr& e) { look(e, op); });
+    }
   }
   return steps;
 }

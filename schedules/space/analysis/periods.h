@@ -13,9 +13,9 @@ namespace hone::schedules {
 /// load has any, where blocks would leave most of `lanes` idle, or are the whole.
 int64_t period_along(const StageFacts& facts, const std::string& var, int lanes);
 
-/// Steps of `var` after which quotients that loads are indexed by lie as at the first, as those of
-/// (3*i + 1)/8 do after 8. In such blocks lanes know what they read. 1 where no load has any, or
-/// other variables move them.
+/// Steps of `var` after which quotients and remainders in indices of loads lie as at the first.
+/// Those of (3*i + 1)/8 do after 8. In such blocks lanes know what they read. 1 where no load has
+/// any, or other variables move them.
 int64_t steps_to_repeat(const StageFacts& facts, const std::string& var);
 
 /// True of an access that a border clamps or reflects along `var`.

@@ -219,13 +219,27 @@ constexpr int64_t kStraight = 16;
 /// Tuned on: Zen 5 (AVX-512).
 constexpr int64_t kLanesCode = 256;
 
+/// True where the value of `s` depends on `var` other than by where it reads.
+bool tests_var(const ir::Stage& s, const std::string& var) {
+  const auto tests = [&](const auto& self, const ir::Expr& e) -> bool {
+    if (e->op == ir::Op::kVar) return e->name == var;
+    return e->op != ir::Op::kLoad && std::any_of(e->args.begin(), e->args.end(),
+                                                 [&](const auto& a) { return self(self, a); });
+  };
+  return tests(tests, s.value);
+}
+
 /// The loop over `var` and the reduction loops around it that go on where it ends in every tensor,
 /// as one loop, and its iterations.
 std::string run_on(Plan& plan, const std::string& name, const std::string& var, int64_t& extent) {
   const StageFacts facts = plan.facts(name);
   std::string loop = var;
   extent = facts.extent(var);
-  for (const std::string& outer : run_of(plan.stage(name), facts, var)) {
+  const ir::Stage s = plan.stage(name);
+  for (const std::string& outer : run_of(s, facts, var)) {
+    // Conditions on parts of one loop divide in each lane, which full vectors are not worth.
+    const bool full = extent >= plan.lanes(widest_type(plan.program(), s));
+    if (full && (tests_var(s, outer) || tests_var(s, loop))) break;
     const std::string fused = outer + "." + loop;
     if (!plan.add(step::fuse({name, outer}, {name, loop}, fused))) break;
     loop = fused;

@@ -115,8 +115,8 @@ bool copy_with_borders(Plan& plan, const std::string& stage, const std::string& 
 /// Tuned on: Zen 5; average pooling in which 1 to 6 of 100 reads find an element.
 constexpr int64_t kHardlyInside = 8;
 
-/// True for a copy that is nearly all border, or half border with elements that are read twice at
-/// most. Such a copy costs more than the tests that it saves.
+/// True for a copy that costs more than the tests that it saves. It is nearly all border, half
+/// border with elements that are read twice at most, or of twice the elements that are read.
 bool mostly_border(Plan& plan, const std::string& stage, const std::string& tensor,
                    const std::string& copy) {
   Plan::Mark before = plan.mark();
@@ -124,7 +124,8 @@ bool mostly_border(Plan& plan, const std::string& stage, const std::string& tens
   const int64_t copied = iterations(plan, copy);
   const int64_t inside = elements(plan, *plan.program().buffer(tensor));
   const bool wasted = copied >= kHardlyInside * inside ||
-                      (copied >= 2 * inside && 2 * copied >= iterations(plan, stage));
+                      (copied >= 2 * inside && 2 * copied >= iterations(plan, stage)) ||
+                      copied >= 2 * iterations(plan, stage);
   plan.rewind(std::move(before));
   return wasted;
 }

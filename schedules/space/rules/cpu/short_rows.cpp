@@ -22,6 +22,10 @@ constexpr int64_t kVectors = 4;
 /// Fixed by: loops over vectors, as instruction selection lays them out.
 constexpr int64_t kMostVectors = 16;
 
+/// Rows of a vector from which they are so short that lanes may be put together one by one.
+/// Tuned on: Zen 5 (AVX-512).
+constexpr int64_t kShort = 3;
+
 /// Two indices of a stage: the outer goes on in the result where the inner ends.
 struct Pair {
   std::string outer, inner;
@@ -124,6 +128,18 @@ int64_t block_of(const Plan& plan, int64_t unit, int64_t lanes, int64_t most) {
   return 0;
 }
 
+/// True of an access whose indices each move with the pair alone, or with others alone. Where all
+/// rows are one block, lanes know such indices, and whether they lie inside.
+bool moves_alone(const Access& a, const ir::Stage& s, const Pair& pair) {
+  return std::all_of(a.indices.begin(), a.indices.end(), [&](const ir::Expr& index) {
+    bool own = false, others = false;
+    for (const ir::IndexVar& v : s.vars) {
+      (v.name == pair.outer || v.name == pair.inner ? own : others) |= mentions_var(index, v.name);
+    }
+    return !own || !others;
+  });
+}
+
 bool apply_short_rows(Plan& plan, const std::string& name) {
   const ir::Stage s = plan.stage(name);
   if (s.reduce != ir::Reduce::kNone) return plan.declines("the stage reduces");
@@ -135,20 +151,27 @@ bool apply_short_rows(Plan& plan, const std::string& name) {
   Pair pair;
   if (!find_pair(plan, name, pair)) return false;
   const StageFacts facts = plan.facts(name);
+  const int64_t extent = facts.extent(pair.inner);
+  const int64_t lanes = plan.lanes(widest_type(plan.program(), s));
+  const int64_t body = facts.operations + static_cast<int64_t>(facts.loads.size()) + 2;
+  const int64_t most = std::min(kMostVectors, kRowsBody / body);
+  const int64_t whole = saturating_product(extent, facts.extent(pair.outer));
+  const bool one_block = whole <= most * lanes && kShort * extent <= lanes;
   int64_t period = 1;
   for (const Access& a : facts.loads) {
-    if (a.guarded) return plan.declines("a load of " + a.buffer + " may leave it");
+    const bool known = one_block && moves_alone(a, s, pair);
+    if (a.guarded && !known) return plan.declines("a load of " + a.buffer + " may leave it");
     for (const ir::Expr& index : a.indices) {
       period = common_period(period, period_of(index, pair, facts));
     }
-    if (period == 0) return plan.declines("lanes do not know where they read " + a.buffer);
+    if (period == 0 && !known) {
+      return plan.declines("lanes do not know where they read " + a.buffer);
+    }
     const int64_t step = a.stride(pair.inner);
     if (step != 0 && step != 1 && !a.chosen.contains(pair.inner)) {
       return plan.declines("it reads " + a.buffer + " across its rows");
     }
   }
-  const int64_t extent = facts.extent(pair.inner);
-  const int64_t lanes = plan.lanes(widest_type(plan.program(), s));
   // Without AVX-512 lanes often come one by one, which only rows of a few are worth.
   if (period > 1 && !plan.target().has(ir::Isa::kAvx512) && 2 * extent > lanes) {
     return plan.declines("lanes would read " + std::to_string(period) + " rows one by one");
@@ -160,14 +183,11 @@ bool apply_short_rows(Plan& plan, const std::string& name) {
   }
   // Where a vector ends with a row, and the rows with a period, the next ones read as these do.
   const int64_t unit = saturating_product(extent, period);
-  const int64_t body = facts.operations + static_cast<int64_t>(facts.loads.size()) + 2;
-  const int64_t most = std::min(kMostVectors, kRowsBody / body);
-  // Lanes know on which side of a border they are where all rows are one block.
-  const int64_t whole = saturating_product(extent, facts.extent(pair.outer));
   int64_t elements = block_of(plan, unit, lanes, most);
-  const bool clamped = std::any_of(facts.loads.begin(), facts.loads.end(),
-                                   [&](const Access& a) { return meets_border(a, pair.outer); });
-  if (clamped) elements = whole <= most * lanes ? whole : 0;
+  const bool whole_only = std::any_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
+    return a.guarded || meets_border(a, pair.outer);
+  });
+  if (whole_only || period == 0) elements = whole <= most * lanes ? whole : 0;
   if (elements == 0) {
     return plan.declines("rows along " + pair.inner + " end with a vector after more than " +
                          std::to_string(most) + " of them, which is too much code");
