@@ -178,7 +178,8 @@ bool apply_short_rows(Plan& plan, const std::string& name) {
   }
   // Fixed by: indices of 32 bits. Narrower elements take several vectors of them.
   const bool narrow = size_of(widest_type(plan.program(), s)) < size_of(DType::kI32);
-  if (narrow && extent > lanes && counts_rows(s.value, pair)) {
+  const bool counts = narrow && counts_rows(s.value, pair);
+  if (counts && extent > lanes) {
     return plan.declines("vectors would compute for each lane what is one value a row");
   }
   // Where a vector ends with a row, and the rows with a period, the next ones read as these do.
@@ -188,6 +189,7 @@ bool apply_short_rows(Plan& plan, const std::string& name) {
     return a.guarded || meets_border(a, pair.outer);
   });
   if (whole_only || period == 0) elements = whole <= most * lanes ? whole : 0;
+  if (counts && elements > kMostVectors * plan.lanes(DType::kI32)) elements = 0;
   if (elements == 0) {
     return plan.declines("rows along " + pair.inner + " end with a vector after more than " +
                          std::to_string(most) + " of them, which is too much code");

@@ -71,6 +71,9 @@ const ir::Stage* fusable(Plan& plan, const ir::Stage& s) {
 /// Points of a tile, times steps, that are all unrolled; those that need no further steps.
 /// Tuned on: Zen 5 (AVX-512).
 constexpr int64_t kMostUnrolled = 96, kManyPoints = 12;
+/// The same of steps that lanes' indices depend on: terms that are known to be nothing are no code.
+/// Tuned on: Zen 5 (AVX-512, AVX2).
+constexpr int64_t kMostDeciding = 256;
 /// Steps of a loop of the reduction that is unrolled whole, and where lanes know by that what they
 /// read.
 /// Tuned on: Zen 5 (AVX-512).
@@ -104,15 +107,27 @@ bool shape_sliding(Plan& plan, const std::string& stage, const Tile& t) {
   return plan.add(step::vectorize({{stage, t.axis.var}, {t.root, t.column_inner}}));
 }
 
+/// True of a load with an index that moves with a loop and with lanes along `axis`.
+bool meets(const Access& a, const std::string& loop, const std::string& axis) {
+  return std::any_of(a.indices.begin(), a.indices.end(), [&](const ir::Expr& index) {
+    return ir::mentions_var(index, axis) && ir::mentions_var(index, loop);
+  });
+}
+
 /// True where steps of a loop move what lanes along `axis` read at places of their own, or which of
 /// them lie inside. Unrolled, these are known.
 bool decides_places(const StageFacts& facts, const std::string& loop, const std::string& axis) {
   return std::any_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
-    const bool borders =
-        a.guarded && std::any_of(a.indices.begin(), a.indices.end(), [&](const ir::Expr& index) {
-          return ir::mentions_var(index, axis) && ir::mentions_var(index, loop);
-        });
+    const bool borders = a.guarded && meets(a, loop, axis);
     return borders || (a.chosen.contains(axis) && a.stride(loop) != 0);
+  });
+}
+
+/// True where steps of a loop decide which elements lanes along `axis` read, and not how far away
+/// all of them are.
+bool decides_lanes(const StageFacts& facts, const std::string& loop, const std::string& axis) {
+  return std::any_of(facts.loads.begin(), facts.loads.end(), [&](const Access& a) {
+    return (a.guarded || a.chosen.contains(axis)) && meets(a, loop, axis);
   });
 }
 
@@ -155,8 +170,10 @@ bool shape_reduction(Plan& plan, const std::string& stage, const Tile& t) {
     const ir::IndexVar* var = s.var(loop);
     if (var && var->lo && !ir::is_const(var->lo)) break;
     const bool columns = t.columns && trips * points <= kMostColumns && cached(plan, facts);
-    const int64_t few = decides_places(facts, loop, t.axis.var) ? kFewPlaces : kFewSteps;
-    if (columns || (trips <= few && trips * points <= kMostUnrolled)) {
+    const bool decides = decides_places(facts, loop, t.axis.var);
+    const int64_t few = decides ? kFewPlaces : kFewSteps;
+    const int64_t most = decides_lanes(facts, loop, t.axis.var) ? kMostDeciding : kMostUnrolled;
+    if (columns || (trips <= few && trips * points <= most)) {
       unrolled = loop;
       if (!columns) around = few_steps_around(plan, s, loop, t.axis.var, trips * points);
     } else if (trips >= 8 && var) {
