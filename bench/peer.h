@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -72,6 +73,12 @@ std::function<void(int64_t)> in_turns(std::vector<Call> calls) {
     }
   };
 }
+
+/// A number in a problem's text, such as the stride in `S=2`; `otherwise` where it has none.
+int64_t number_of(const ops::Problem& problem, std::string_view name, int64_t otherwise);
+
+/// Whether a tensor lies in the order of its dims without gaps.
+bool is_dense(const jit::TensorView& v);
 
 /// What a peer needs to know of a product problem: Y[M,N] = X[M,K] * W[K,N], row-major f32.
 struct Product {

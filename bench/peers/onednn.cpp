@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problems as primitives of oneDNN 2, by the names of the library's ops.
+// Problems as primitives of oneDNN 2 or 3, by the names of the library's ops.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <map>
-#include <oneapi/dnnl/dnnl.hpp>
 #include <unordered_map>
 
 #include "bench/peer.h"
+#include "bench/peers/onednn_versions.h"
 
 namespace hone::bench {
 namespace {
@@ -57,10 +56,11 @@ struct DnnlTask {
   DnnlDesc given(size_t i, const DnnlDims& dims) const;
   /// The same, or any order in its place.
   DnnlDesc any_if(bool any, const DnnlDesc& d) const {
-    return any ? DnnlDesc(d.dims(), d.data_type(), memory::format_tag::any) : d;
+    return any ? DnnlDesc(dims_of(d), type_of(d), memory::format_tag::any) : d;
   }
-  /// A parameter of the op such as `S=2`, which is at its default where the text has none.
-  int64_t number(const std::string& name, int64_t otherwise) const;
+  int64_t number(const char* name, int64_t otherwise) const {
+    return number_of(set.problem(), name, otherwise);
+  }
 };
 
 /// The library's name of a type; throws where it has none.
@@ -89,15 +89,6 @@ DnnlDesc DnnlTask::given(size_t i, const DnnlDims& dims) const {
   return {dims, dnnl_type_of(v.type), strides};
 }
 
-int64_t DnnlTask::number(const std::string& name, int64_t otherwise) const {
-  const std::string& text = set.problem().text;
-  const size_t at = text.find(" " + name + "=");
-  if (at == text.npos) return otherwise;
-  const char* begin = text.data() + at + name.size() + 2;
-  std::from_chars(begin, text.data() + text.size(), otherwise);
-  return otherwise;
-}
-
 /// A product, with what follows it: nothing, a bias, a bias and a function of the sum.
 DnnlPlan plan_product(const DnnlTask& t, dnnl::algorithm after) {
   const bool bias = t.last() == 3;
@@ -105,13 +96,13 @@ DnnlPlan plan_product(const DnnlTask& t, dnnl::algorithm after) {
   dnnl::primitive_attr attributes;
   if (after != dnnl::algorithm::undef) {
     dnnl::post_ops ops;
-    ops.append_eltwise(1.0f, after, 0, 0);
+    append_function(ops, after, 0, 0);
     attributes.set_post_ops(ops);
   }
   const DnnlDesc any = t.any_if(t.packed, w);
   const DnnlDesc b = bias ? t.given(2, {1, t.view(2).shape[0]}) : DnnlDesc();
-  const auto d = bias ? dnnl::matmul::desc(x, any, b, y) : dnnl::matmul::desc(x, any, y);
-  const dnnl::matmul::primitive_desc pd(d, attributes, dnnl_engine());
+  const auto pd = bias ? described<dnnl::matmul>(dnnl_engine(), attributes, x, any, b, y)
+                       : described<dnnl::matmul>(dnnl_engine(), attributes, x, any, y);
   DnnlPlan plan{dnnl::matmul(pd),
                 pd.impl_info_str(),
                 {{DNNL_ARG_SRC, 0, x, x}, {DNNL_ARG_WEIGHTS, 1, w, pd.weights_desc()}}};
@@ -127,10 +118,10 @@ DnnlPlan plan_convolution(const DnnlTask& t) {
   const DnnlDesc x = t.given(0), b = t.given(2), y = t.given(3);
   const DnnlDesc w = depthwise ? t.given(1, {f[0], 1, 1, f[1], f[2]}) : t.given(1);
   const int64_t s = t.number("S", 1), p = t.number("P", 0), dilation = t.number("D", 1) - 1;
-  const dnnl::convolution_forward::desc d(
-      kDnnlInference, dnnl::algorithm::convolution_auto, t.any_if(t.free, x), t.any_if(true, w), b,
-      t.any_if(t.free, y), {s, s}, {dilation, dilation}, {p, p}, {p, p});
-  const dnnl::convolution_forward::primitive_desc pd(d, dnnl_engine());
+  const DnnlDims strides{s, s}, dilations{dilation, dilation}, padding{p, p};
+  const auto pd = described<dnnl::convolution_forward>(
+      dnnl_engine(), {}, kDnnlInference, dnnl::algorithm::convolution_auto, t.any_if(t.free, x),
+      t.any_if(true, w), b, t.any_if(t.free, y), strides, dilations, padding, padding);
   return {dnnl::convolution_forward(pd),
           pd.impl_info_str(),
           {{DNNL_ARG_SRC, 0, x, pd.src_desc()},
@@ -141,8 +132,8 @@ DnnlPlan plan_convolution(const DnnlTask& t) {
 
 /// A primitive that takes the first parameter to the last, each as it lies.
 template <class Primitive>
-DnnlPlan plan_one_to_one(const DnnlTask& t, const typename Primitive::desc& d, const DnnlDesc& y) {
-  const typename Primitive::primitive_desc pd(d, dnnl_engine());
+DnnlPlan plan_one_to_one(const DnnlTask& t, const typename Primitive::primitive_desc& pd,
+                         const DnnlDesc& y) {
   const DnnlDesc x = t.given(0);
   return {
       Primitive(pd), pd.impl_info_str(), {{DNNL_ARG_SRC, 0, x, x}, {DNNL_ARG_DST, t.last(), y, y}}};
@@ -150,32 +141,36 @@ DnnlPlan plan_one_to_one(const DnnlTask& t, const typename Primitive::desc& d, c
 
 DnnlPlan plan_pooling(const DnnlTask& t, dnnl::algorithm algorithm, bool whole) {
   const DnnlDesc x = t.given(0);
-  const DnnlDims in = x.dims();
+  const DnnlDims in = dims_of(x);
   const DnnlDesc y = whole ? t.given(1, {in[0], in[1], 1, 1}) : t.given(1);
   const DnnlDims windows =
       whole ? DnnlDims{in[2], in[3]} : DnnlDims{t.number("A", 2), t.number("B", 2)};
   const int64_t s = whole ? 1 : t.number("S", 2), p = whole ? 0 : t.number("P", 0);
-  return plan_one_to_one<dnnl::pooling_forward>(
-      t, {kDnnlInference, algorithm, x, y, {s, s}, windows, {p, p}, {p, p}}, y);
+  const DnnlDims strides{s, s}, padding{p, p}, dilation{0, 0};
+  return plan_one_to_one<DnnlPooling>(
+      t,
+      described<DnnlPooling>(dnnl_engine(), {}, kDnnlInference, algorithm, x, y, strides, windows,
+                             dilation, padding, padding),
+      y);
 }
 
 DnnlPlan plan_elementwise(const DnnlTask& t, dnnl::algorithm algorithm) {
-  return plan_one_to_one<dnnl::eltwise_forward>(t, {kDnnlInference, algorithm, t.given(0), 1, 0},
-                                                t.given(1));
+  return plan_one_to_one<dnnl::eltwise_forward>(
+      t, described_function(dnnl_engine(), algorithm, t.given(0), 1, 0), t.given(1));
 }
 
-template <class Primitive>
-DnnlPlan plan_soft_maximum(const DnnlTask& t) {
-  return plan_one_to_one<Primitive>(t, {kDnnlInference, t.given(0), 1}, t.given(1));
+DnnlPlan plan_soft_maximum(const DnnlTask& t, dnnl::algorithm algorithm) {
+  const DnnlDesc x = t.given(0), y = t.given(1);
+  return plan_one_to_one<DnnlSoftmax>(
+      t, described<DnnlSoftmax>(dnnl_engine(), {}, kDnnlInference, algorithm, x, y, 1), y);
 }
 
 DnnlPlan plan_layernorm(const DnnlTask& t) {
   using dnnl::normalization_flags;
   const DnnlDesc x = t.given(0), g = t.given(1), b = t.given(2);
   const auto eps = static_cast<float>(t.set.scalars()[0]);
-  const dnnl::layer_normalization_forward::desc d(
-      kDnnlInference, x, eps, normalization_flags::use_scale | normalization_flags::use_shift);
-  const dnnl::layer_normalization_forward::primitive_desc pd(d, dnnl_engine());
+  const auto pd = described_layernorm(
+      dnnl_engine(), x, eps, normalization_flags::use_scale | normalization_flags::use_shift);
   return {dnnl::layer_normalization_forward(pd),
           pd.impl_info_str(),
           {{DNNL_ARG_SRC, 0, x, x},
@@ -189,7 +184,8 @@ DnnlPlan plan_reduction(const DnnlTask& t, dnnl::algorithm algorithm, size_t axi
   DnnlDims left = t.view(0).shape;
   left[axis] = 1;
   const DnnlDesc y = t.given(1, left);
-  return plan_one_to_one<dnnl::reduction>(t, {algorithm, t.given(0), y, 0, 0}, y);
+  return plan_one_to_one<dnnl::reduction>(
+      t, described<dnnl::reduction>(dnnl_engine(), {}, algorithm, t.given(0), y, 0.0f, 0.0f), y);
 }
 
 /// The same elements in another order: dim i of the result is dim `order[i]` of the operand.
@@ -197,7 +193,7 @@ DnnlPlan plan_permutation(const DnnlTask& t, const std::vector<size_t>& order) {
   const DnnlDesc x = t.given(0);
   DnnlDims strides(order.size());
   for (size_t i = 0; i < order.size(); ++i) strides[order[i]] = t.view(1).strides[i];
-  const DnnlDesc y(x.dims(), x.data_type(), strides);
+  const DnnlDesc y(dims_of(x), type_of(x), strides);
   const dnnl::reorder::primitive_desc pd(dnnl_engine(), x, dnnl_engine(), y);
   return {
       dnnl::reorder(pd), pd.impl_info_str(), {{DNNL_ARG_FROM, 0, x, x}, {DNNL_ARG_TO, 1, y, y}}};
@@ -215,6 +211,7 @@ const std::map<std::string, DnnlPlanner>& dnnl_planners() {
   const auto pool = [](A a, bool whole) {
     return [a, whole](const DnnlTask& t) { return plan_pooling(t, a, whole); };
   };
+  const auto soft = [](A a) { return [a](const DnnlTask& t) { return plan_soft_maximum(t, a); }; };
   const auto permute = [](std::vector<size_t> order) {
     return [order](const DnnlTask& t) { return plan_permutation(t, order); };
   };
@@ -239,8 +236,8 @@ const std::map<std::string, DnnlPlanner>& dnnl_planners() {
       {"sigmoid", each(A::eltwise_logistic)},
       {"exp", each(A::eltwise_exp)},
       {"log", each(A::eltwise_log)},
-      {"softmax", plan_soft_maximum<dnnl::softmax_forward>},
-      {"log_softmax", plan_soft_maximum<dnnl::logsoftmax_forward>},
+      {"softmax", soft(A::softmax_accurate)},
+      {"log_softmax", soft(A::softmax_log)},
       {"layernorm", plan_layernorm},
       {"row_sum", reduce(A::reduction_sum, 1)},
       {"row_max", reduce(A::reduction_max, 1)},
@@ -340,14 +337,17 @@ Prepared prepare_attention(const PeerTask& task) {
     return DnnlDesc({shape[1], shape[0]}, dnnl_type_of(v.type), {strides[1], strides[0]});
   };
   const DnnlDesc q = head(0, false), k = head(1, true), v = head(2, false), o = head(3, false);
-  const DnnlDesc s({rows, columns}, q.data_type(), memory::format_tag::ab);
+  const DnnlDesc s({rows, columns}, type_of(q), memory::format_tag::ab);
+  dnnl::post_ops scale;
+  append_function(scale, dnnl::algorithm::eltwise_linear, static_cast<float>(first.scalars()[0]),
+                  0);
   dnnl::primitive_attr scaled;
-  scaled.set_output_scales(0, {static_cast<float>(first.scalars()[0])});
-  const dnnl::matmul::primitive_desc scores({q, k, s}, scaled, dnnl_engine());
-  const dnnl::softmax_forward::primitive_desc soft({kDnnlInference, s, 1}, dnnl_engine());
-  const dnnl::matmul::primitive_desc mix({s, v, o}, dnnl_engine());
+  scaled.set_post_ops(scale);
+  const auto scores = described<dnnl::matmul>(dnnl_engine(), scaled, q, k, s);
+  const auto mix = described<dnnl::matmul>(dnnl_engine(), {}, s, v, o);
   const dnnl::matmul first_product(scores), second_product(mix);
-  const dnnl::softmax_forward softmax(soft);
+  const DnnlSoftmax softmax(described<DnnlSoftmax>(dnnl_engine(), {}, kDnnlInference,
+                                                   dnnl::algorithm::softmax_accurate, s, s, 1));
   const memory between(s, dnnl_engine());
   std::vector<DnnlCall> calls;
   for (const OperandSet& set : task.sets) {

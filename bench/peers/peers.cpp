@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <charconv>
+
 #include "bench/peer.h"
 
 namespace hone::bench {
@@ -14,6 +16,9 @@ extern const Peer kEigen;
 #endif
 #ifdef HONE_BENCH_LIBXSMM
 extern const Peer kLibxsmm;
+#endif
+#ifdef HONE_BENCH_ONNXRUNTIME
+extern const Peer kOnnxRuntime;
 #endif
 #ifdef HONE_BENCH_HALIDE
 extern const Peer kHalide, kHalideAdams;
@@ -33,8 +38,11 @@ std::span<const Peer* const> peers() {
 #ifdef HONE_BENCH_LIBXSMM
       &kLibxsmm,
 #endif
+#ifdef HONE_BENCH_ONNXRUNTIME
+      &kOnnxRuntime,
+#endif
 #ifdef HONE_BENCH_HALIDE
-      &kHalide,   &kHalideAdams,
+      &kHalide,      &kHalideAdams,
 #endif
       nullptr};
   return std::span(kPeers).first(std::size(kPeers) - 1);
@@ -57,9 +65,30 @@ std::span<const char* const> absent_peers() {
 #ifndef HONE_BENCH_HALIDE
       "Halide",
 #endif
-      // Distributions do not have these two with what a program is built against.
-      "FBGEMM", "ONNX Runtime"};
+#ifndef HONE_BENCH_ONNXRUNTIME
+      "ONNX Runtime",
+#endif
+      "FBGEMM"};  // no distribution has what a program is built against
   return kAbsent;
+}
+
+int64_t number_of(const ops::Problem& problem, std::string_view name, int64_t otherwise) {
+  const std::string& text = problem.text;
+  const std::string key = " " + std::string(name) + "=";
+  const size_t at = text.find(key);
+  if (at != text.npos) {
+    std::from_chars(text.data() + at + key.size(), text.data() + text.size(), otherwise);
+  }
+  return otherwise;
+}
+
+bool is_dense(const jit::TensorView& v) {
+  int64_t stride = 1;
+  for (size_t d = v.shape.size(); d-- > 0;) {
+    if (v.strides[d] != stride) return false;
+    stride *= v.shape[d];
+  }
+  return true;
 }
 
 std::optional<Product> as_product(const OperandSet& set) {
@@ -67,12 +96,7 @@ std::optional<Product> as_product(const OperandSet& set) {
   if (name != "matmul" && name != "fc" && name != "fc_gelu") return std::nullopt;
   const auto& p = set.params();
   for (const jit::TensorView& v : p) {
-    if (v.type != DType::kF32) return std::nullopt;
-    int64_t stride = 1;
-    for (size_t d = v.shape.size(); d-- > 0;) {
-      if (v.strides[d] != stride) return std::nullopt;
-      stride *= v.shape[d];
-    }
+    if (v.type != DType::kF32 || !is_dense(v)) return std::nullopt;
   }
   Product out;
   out.m = p[0].shape[0];
