@@ -177,6 +177,10 @@ TEST_CASE("space: windows are reduced one index after the other where that saves
       // Windows that have nothing in common; few terms, which rows of a tile share.
       {"avg_pool2d N=1 C=64 H=112 W=112", ""},
       {"max_pool2d N=1 C=64 H=112 W=112 A=3 B=3 S=1 P=1", ""},
+      // Most terms lie outside, and loops are rid of them.
+      {"max_pool2d_windows N=25 H=22 W=1 P=3 V=12 A=3 B=8 SH=17 PH=22 PW=1", ""},
+      {"avg_pool2d_windows N=1 H=9 W=112 P=56 V=3 A=3 B=17 SW=2 PH=3 PW=1", ""},
+      {"avg_pool2d_windows N=64 H=9 W=4 P=4 V=56 A=11 B=7 SH=2 SW=2 PH=3 PW=2", "separate Y.1/q"},
       // Terms that each have a factor of their own.
       {"depthwise_conv2d N=1 C=64 H=28 W=28 R=7 Q=7 P=3 const=F,b", ""},
       // Any sum over windows, beside other indices, in any order in memory.
@@ -211,6 +215,8 @@ TEST_CASE("space: blocks of whole periods of remainders, so that lanes know what
       // All short rows are one block.
       {"tile A=1 B=7 C=3 D=2 I=2 J=4 K=73 L=3", "fuse Y/k Y/l "},
       {"pad_reflect A=5 B=2 C=4 D=10 I=1 J=64 K=4 L=4 PC=1 PD=1", "fuse Y/k Y/l "},
+      // No lane knows what data choose.
+      {"gather_axis A=14 R=9 B=4 N=47", "vectorize Y/b"},
   };
   for (const auto& row : rows) {
     CAPTURE(row.problem);

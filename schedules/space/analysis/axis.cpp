@@ -72,9 +72,9 @@ bool reused_by_tiles(const ir::Stage& s, const StageFacts& facts) {
   return true;
 }
 
-/// Upper bound of the values of `var` for which all factors of `e` lie inside their tensors. It is
-/// the steps of the narrowest dim that `var` moves along. Other terms of a reduction add nothing.
-int64_t inside(const ir::Program& program, const ir::Expr& e, const std::string& var) {
+}  // namespace
+
+int64_t steps_inside(const ir::Program& program, const ir::Expr& e, const std::string& var) {
   int64_t most = std::numeric_limits<int64_t>::max();
   switch (e->op) {
     case ir::Op::kLoad: {
@@ -88,17 +88,15 @@ int64_t inside(const ir::Program& program, const ir::Expr& e, const std::string&
       return most;
     }
     case ir::Op::kMul:
-      for (const ir::Expr& a : e->args) most = std::min(most, inside(program, a, var));
+      for (const ir::Expr& a : e->args) most = std::min(most, steps_inside(program, a, var));
       return most;
     case ir::Op::kCast:
     case ir::Op::kNeg:
-      return inside(program, e->args[0], var);
+      return steps_inside(program, e->args[0], var);
     default:
       return most;
   }
 }
-
-}  // namespace
 
 bool worth_packing(const Plan& plan, const std::string& stage, const Access& a) {
   const ir::Buffer* b = plan.program().buffer(a.buffer);
@@ -179,7 +177,7 @@ VectorAxis vector_axis(const Plan& plan, const std::string& name, const Access& 
     // fills none either: a reduction over nothing still stores its results.
     extent = std::max<int64_t>(extent, 1);
     const int64_t filled = (extent + lanes - 1) / lanes * lanes;
-    if (reduction) extent = std::min(extent, inside(plan.program(), s.value, var));
+    if (reduction) extent = std::min(extent, steps_inside(plan.program(), s.value, var));
     axis.cost *= static_cast<double>(filled) / static_cast<double>(std::max<int64_t>(extent, 1));
     if (reduction) axis.cost += vector_cost::horizontal(s) * lanes / results;
     if (reduction) axis.cost += rest_of_lanes(plan, lanes, extent, reduced);

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedules/steps/separate.h"
 
+#include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "schedules/space/analysis/axis.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/rules/rule.h"
 
@@ -22,6 +26,46 @@ constexpr double kCombine = 1, kFloatExtreme = 2;
 /// Cost of all terms in one loop, up to which partial results are worth their stage.
 /// Tuned on: Zen 5 (AVX-512).
 constexpr double kWorthSeparating = 0.85;
+
+/// Name of the index of positions.
+constexpr const char* kPosition = "x";
+/// Terms of windows that are few, so that loops know of each where it lies outside.
+/// Tuned on: Zen 5 (AVX-512, AVX2).
+constexpr int64_t kFewTerms = 16;
+
+double positions_of(const StageFacts& facts, const Windows& windows) {
+  return static_cast<double>(windows.stride * (facts.extent(windows.result) - 1) +
+                             windows.spacing * (facts.extent(windows.reduced) - 1) + 1);
+}
+
+/// True where positions of windows lie outside for the most part.
+bool mostly_outside(const Plan& plan, const StageFacts& facts, const Windows& windows) {
+  const int64_t inside = steps_inside(plan.program(), windows.value, kPosition);
+  return positions_of(facts, windows) > 2 * static_cast<double>(inside);
+}
+
+/// The windows of a stage along each index that has any.
+std::vector<Windows> all_windows(const Plan& plan, const std::string& name) {
+  std::vector<Windows> out;
+  const ir::Stage s = plan.stage(name);
+  for (const ir::IndexVar& v : s.rvars) {
+    Windows w = windows_along(plan.program(), s, v.name, kPosition);
+    if (w.wrong.empty()) out.push_back(std::move(w));
+  }
+  return out;
+}
+
+/// True where loops over all terms at once are rid of most. Positions along some other index than
+/// `last` has lie outside, or along it, and terms are so few that each is known to.
+bool hardly_inside(const Plan& plan, const std::string& name, const std::vector<Windows>& windows,
+                   const Windows& last) {
+  const StageFacts facts = plan.facts(name);
+  int64_t terms = 1;
+  for (const Windows& w : windows) terms = saturating_product(terms, facts.extent(w.reduced));
+  return std::any_of(windows.begin(), windows.end(), [&](const Windows& w) {
+    return (w.reduced != last.reduced || terms <= kFewTerms) && mostly_outside(plan, facts, w);
+  });
+}
 
 /// What a result costs, its windows in one loop and in two.
 struct WindowCosts {
@@ -44,12 +88,17 @@ WindowCosts window_costs(const Plan& plan, const std::string& name, const Window
   const double first =
       border && !strided ? 2 * kOneLine : kOneLine;  // rows begin before their lines
   const auto results = static_cast<double>(facts.extent(windows.result));
-  const auto terms = static_cast<double>(facts.extent(windows.reduced));
+  // Loops are cut where terms lie outside, and those cost nothing.
+  const auto steps = [&](const std::string& var) {
+    const int64_t most = steps_inside(plan.program(), s.value, var);
+    return static_cast<double>(std::min(facts.extent(var), most));
+  };
+  const double terms = steps(windows.reduced);
   double others = 1;
   for (const ir::IndexVar& v : s.rvars) {
-    if (v.name != windows.reduced) others *= static_cast<double>(facts.extent(v.name));
+    if (v.name != windows.reduced) others *= steps(v.name);
   }
-  const double positions = windows.stride * (results - 1) + windows.spacing * (terms - 1) + 1;
+  const double positions = positions_of(facts, windows);
   WindowCosts out;
   out.together = terms * others * (at_once + combine);
   out.apart =
@@ -62,20 +111,18 @@ bool apply_separate(Plan& plan, const std::string& name) {
   if (s.reduce == ir::Reduce::kNone) return plan.declines("the stage does not reduce");
   if (s.rvars.size() < 2) return plan.declines("it reduces one index");
   // Windows along neighbours in memory are the last to be reduced: what comes before are vectors.
-  Windows best;
-  int64_t stride = 0;
+  const std::vector<Windows> windows = all_windows(plan, name);
   const StageFacts facts = plan.facts(name);
-  for (const ir::IndexVar& v : s.rvars) {
-    Windows w = windows_along(plan.program(), s, v.name, "x");
-    if (!w.wrong.empty()) continue;
-    const int64_t own = facts.store.stride(w.result);
-    if (stride != 0 && own >= stride) continue;
-    stride = own;
-    best = std::move(w);
-  }
-  if (stride == 0) return plan.declines("its terms are no windows along an index");
+  const auto stride = [&](const Windows& w) { return facts.store.stride(w.result); };
+  const auto last =
+      std::min_element(windows.begin(), windows.end(),
+                       [&](const Windows& a, const Windows& b) { return stride(a) < stride(b); });
+  if (last == windows.end()) return plan.declines("its terms are no windows along an index");
+  const Windows& best = *last;
+  if (facts.extent(best.result) < 2) return plan.declines("one result shares no window");
   const WindowCosts costs = window_costs(plan, name, best);
-  const bool worth = costs.apart <= kWorthSeparating * costs.together;
+  const bool worth =
+      costs.apart <= kWorthSeparating * costs.together && !hardly_inside(plan, name, windows, best);
   if (plan.decide("windows of " + name + " one index at a time", 2, worth ? 1 : 0) == 0) {
     return plan.declines(worth ? "its windows were decided to be reduced at once"
                                : "its windows cost least at once");

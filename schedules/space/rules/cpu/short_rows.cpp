@@ -26,6 +26,10 @@ constexpr int64_t kMostVectors = 16;
 /// Tuned on: Zen 5 (AVX-512).
 constexpr int64_t kShort = 3;
 
+/// Vectors of such rows in elements of one or two bytes, which take more shuffles each.
+/// Tuned on: Zen 5 (AVX-512).
+constexpr int64_t kMostSmall = 6;
+
 /// Two indices of a stage: the outer goes on in the result where the inner ends.
 struct Pair {
   std::string outer, inner;
@@ -128,15 +132,17 @@ int64_t block_of(const Plan& plan, int64_t unit, int64_t lanes, int64_t most) {
   return 0;
 }
 
-/// True of an access whose indices each move with the pair alone, or with others alone. Where all
-/// rows are one block, lanes know such indices, and whether they lie inside.
+/// True of an access whose indices each move with the pair alone, or with others alone, and which
+/// data do not choose. Where all rows are one block, lanes know such indices, and whether they lie
+/// inside.
 bool moves_alone(const Access& a, const ir::Stage& s, const Pair& pair) {
   return std::all_of(a.indices.begin(), a.indices.end(), [&](const ir::Expr& index) {
     bool own = false, others = false;
     for (const ir::IndexVar& v : s.vars) {
       (v.name == pair.outer || v.name == pair.inner ? own : others) |= mentions_var(index, v.name);
     }
-    return !own || !others;
+    const auto loads = [](const ir::Expr& e) { return e->op == ir::Op::kLoad; };
+    return !own || (!others && !ir::any_node(index, loads));
   });
 }
 
@@ -156,7 +162,9 @@ bool apply_short_rows(Plan& plan, const std::string& name) {
   const int64_t body = facts.operations + static_cast<int64_t>(facts.loads.size()) + 2;
   const int64_t most = std::min(kMostVectors, kRowsBody / body);
   const int64_t whole = saturating_product(extent, facts.extent(pair.outer));
-  const bool one_block = whole <= most * lanes && kShort * extent <= lanes;
+  const bool small = size_of(widest_type(plan.program(), s)) < size_of(DType::kF32);
+  const int64_t together = small ? std::min(most, kMostSmall) : most;
+  const bool one_block = whole <= together * lanes && kShort * extent <= lanes;
   int64_t period = 1;
   for (const Access& a : facts.loads) {
     const bool known = one_block && moves_alone(a, s, pair);
