@@ -19,6 +19,13 @@ bool has_guarded_load(const Expr& e) {
   return found;
 }
 
+/// Refuses an access whose step forgot a dim, or has one too many.
+void require_dims(const Storage& s, const std::vector<Poly>& indices) {
+  if (indices.size() == s.base.size()) return;
+  reject(std::to_string(indices.size()) + " indices into a storage of " +
+         std::to_string(s.base.size()) + " dims");
+}
+
 }  // namespace
 
 Poly Accesses::variable(Instance& in, const std::string& name) {
@@ -180,6 +187,7 @@ int64_t Accesses::count_back(const Instance& in, const Storage& s, const std::st
 }
 
 Expr Accesses::offset(const Storage& s, const std::vector<Poly>& indices) {
+  require_dims(s, indices);
   // Which register a lane has an element in is the same for lanes that are left out.
   const bool held = nest_.buffers[static_cast<size_t>(s.buffer)].home == Home::kWarp;
   const Facts facts = held ? facts_.unconditional() : Facts();
@@ -197,6 +205,7 @@ Expr Accesses::offset(const Storage& s, const std::vector<Poly>& indices) {
 
 /// The first dim whose index is not proved inside the storage; -1: there is none.
 int Accesses::unproved_dim(const Storage& s, const std::vector<Poly>& indices, size_t first) {
+  require_dims(s, indices);
   for (size_t d = first; d < indices.size(); ++d) {
     const Poly from = indices[d] - s.base[d];
     if (!facts_.nonnegative(from) || !facts_.at_most(from, s.shape[d] - Poly(1))) {
