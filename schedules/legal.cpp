@@ -51,6 +51,18 @@ bool comes_first(const ir::Program& p, const ir::Stage& made, const ir::Stage& r
   }
 }
 
+/// The place of a stage and those around it are there.
+std::optional<ir::Reject> missing_place(const ir::Program& p, const ir::Stage& s) {
+  size_t depth = 0;
+  for (ir::Place at = s.at; !at.root(); ++depth) {
+    const ir::Stage* owner = p.stage(at.stage);
+    if (!owner) return illegal(s, "", "there is no stage " + at.stage + " to compute it at");
+    if (depth > p.stages.size()) return illegal(s, "", "it is computed inside itself");
+    at = owner->at;
+  }
+  return {};
+}
+
 std::optional<ir::Reject> placement(const ir::Program& p, const ir::Stage& s) {
   if (s.at.root()) return {};
   const bool outlives = jit::kept_at_root(p, s);
@@ -180,6 +192,9 @@ std::optional<ir::Reject> tensor_mark(const ir::Program& p, const ir::Stage& s, 
 }  // namespace
 
 std::optional<ir::Reject> find_illegal(const ir::Program& program) {
+  for (const ir::Stage& s : program.stages) {
+    if (auto wrong = missing_place(program, s)) return wrong;
+  }
   for (const ir::Stage& s : program.stages) {
     if (auto wrong = placement(program, s)) return wrong;
     for (size_t i = 0; i < s.loops.size(); ++i) {

@@ -9,6 +9,7 @@
 #include <regex>
 
 #include "ops/op.h"
+#include "schedules/legal.h"
 #include "schedules/step.h"
 #include "tests/support/source_root.h"
 
@@ -160,5 +161,24 @@ TEST_CASE("schedule: the reference has every step's usage") {
   for (const schedules::StepRow* row : schedules::steps()) {
     const std::string line = "`" + schedules::usage(*row) + "`";
     CHECK_MESSAGE(text.find(line) != std::string::npos, line);
+  }
+}
+
+TEST_CASE("schedule: a stage at a place that is not there is refused, whoever reads it") {
+  const auto problem = ops::parse_problem(
+      "op f(X: f32[N]) -> (Y: f32[N]) { a[i] = X[i]+1; b[i] = a[i]*2; Y[i] = b[i]+a[i] } N=4");
+  REQUIRE(problem);
+  for (const char* place : {"gone", "b"}) {
+    ir::Program p = problem->program;
+    for (size_t i = 0; i < p.stages.size(); ++i) {
+      // In turn: at a stage that does not exist, and two stages inside each other.
+      if (p.stages[i].name == "a") p.stages.edit(i).at = {"Y", "i"};
+      if (p.stages[i].name == "a" && *place == 'b') p.stages.edit(i).at = {"b", "i"};
+      if (p.stages[i].name == "b") p.stages.edit(i).at = {*place == 'b' ? "a" : "gone", "i"};
+    }
+    const auto illegal = schedules::find_illegal(p);
+    REQUIRE(illegal);
+    CHECK(illegal->reason.find(*place == 'b' ? "inside itself" : "no stage gone") !=
+          std::string::npos);
   }
 }
