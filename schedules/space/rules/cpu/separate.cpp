@@ -32,6 +32,9 @@ constexpr const char* kPosition = "x";
 /// Terms of windows that are few, so that loops know of each where it lies outside.
 /// Tuned on: Zen 5 (AVX-512, AVX2).
 constexpr int64_t kFewTerms = 16;
+/// Terms of all results up to which that is so.
+/// Tuned on: Zen 5 (AVX2).
+constexpr int64_t kFewIterations = 1 << 15;
 
 double positions_of(const StageFacts& facts, const Windows& windows) {
   return static_cast<double>(windows.stride * (facts.extent(windows.result) - 1) +
@@ -62,8 +65,9 @@ bool hardly_inside(const Plan& plan, const std::string& name, const std::vector<
   const StageFacts facts = plan.facts(name);
   int64_t terms = 1;
   for (const Windows& w : windows) terms = saturating_product(terms, facts.extent(w.reduced));
+  const bool few = terms <= kFewTerms && facts.points(facts.extents) <= kFewIterations;
   return std::any_of(windows.begin(), windows.end(), [&](const Windows& w) {
-    return (w.reduced != last.reduced || terms <= kFewTerms) && mostly_outside(plan, facts, w);
+    return (w.reduced != last.reduced || few) && mostly_outside(plan, facts, w);
   });
 }
 
