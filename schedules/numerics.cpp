@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "jit/ir/carrying_loop.h"
 #include "jit/ir/instructions.h"
 #include "jit/ir/product.h"
 #include "jit/ir/recurrence.h"
@@ -85,6 +86,7 @@ class Orders {
   /// Which results of a recurrence are prefixes of the lanes of a vector, `scan(j%8)`, and where
   /// its borders are cut off. Empty where none are, or where no order shows.
   std::string scanned(const Stage& s) const {
+    if (const std::string blocks = in_blocks(s); !blocks.empty()) return blocks;
     const auto loop = scanning_loop(s);
     const auto own = [&](const Expr& load) { return load->name == s.output; };
     if (!loop || scan_of(s.value, own)->combine != Reduce::kSum || !is_float(s.value->type))
@@ -96,6 +98,31 @@ class Orders {
   }
 
  private:
+  /// How a recurrence that goes on in blocks adds: what each adds up to, how those go on, and how
+  /// elements of a block do. Empty where `s` has none.
+  std::string in_blocks(const Stage& s) const {
+    const Stage& inside = computing(s);
+    if (&inside == &s || !is_float(s.value->type)) return {};
+    const auto reads_own = [&](const Expr& load) { return load->name == inside.output; };
+    const auto scan = scan_of(inside.value, reads_own);
+    if (!scan || scan->combine != Reduce::kSum || !scan->earlier->guarded) return {};
+    const Expr& first = scan->earlier->args.back();
+    const Stage* state = first->op == Op::kLoad ? scheduled_.producer(first->name) : nullptr;
+    if (!state || definition_.stage(state->name)) return {};
+    std::string out = "blocks";
+    const std::vector<CarriedRead> reads = carried_reads(inside);
+    for (size_t v = 0; v < inside.vars.size(); ++v) {
+      if (!is_same(reads[0].distance[v])) out += "(" + print(inside.vars[v].hi) + ")";
+    }
+    for (const Stage& made : scheduled_.stages) {
+      const bool part = !definition_.stage(made.name) && made.name.starts_with(inside.name + ".");
+      if (!part && &made != &inside) continue;
+      const std::string order = rounds(made) ? of(made) : scanned(made);
+      out += "[" + (order.empty() ? "seq" : order) + "]";
+    }
+    return out;
+  }
+
   /// The stage that computes what `s` passes on or combines.
   const Stage& computing(const Stage& s) const {
     const Stage* from = source(s);

@@ -5,6 +5,7 @@
 
 #include "jit/ir/product.h"
 #include "jit/ir/recurrence.h"
+#include "jit/ir/scan.h"
 #include "jit/ir/scatter.h"
 #include "jit/passes/lower.h"
 #include "schedules/step.h"
@@ -368,6 +369,10 @@ std::optional<Step> RandomSchedules::propose(const ir::Program& p, bool marks) {
   const ir::Stage& s = pick(p.stages);
   if (s.loops.empty()) return {};
   if (!marks && s.relations.empty()) {
+    const std::string scanned = ir::scanned_var(s);
+    if (!scanned.empty() && chance(30)) {
+      return step::scan({s.name, scanned}, 2 + below(chance(50) ? 6 : 40), fresh("P"));
+    }
     if (ir::sums_products(s) && chance(ir::product_factors(s.value).size() > 2 ? 40 : 5))
       return propose_factor(s);
     const bool sums = s.reduce == ir::Reduce::kSum && is_int(s.accumulate);

@@ -229,6 +229,14 @@ Step split_reduction(const ir::Place& loop, Number factor, std::string partial) 
       .done();
 }
 
+Step scan(const ir::Place& loop, Number factor, std::string part) {
+  return StepBuilder(kScan)
+      .set("loop", loop)
+      .set("factor", std::move(factor))
+      .set("part", std::move(part))
+      .done();
+}
+
 Step running(const ir::Place& loop, Number factor, std::string part) {
   return StepBuilder(kRunning)
       .set("loop", loop)

@@ -64,6 +64,8 @@ Step separate(const ir::Place& loop, std::string partial);
 Step expand(std::string stage, std::string partial);
 Step narrow(std::string stage, std::string partial);
 Step split_reduction(const ir::Place& loop, Number factor, std::string partial);
+/// `part`: the start of the names of the stages that it makes.
+Step scan(const ir::Place& loop, Number factor, std::string part);
 /// `part`: the end of the names of the stages that it makes.
 Step running(const ir::Place& loop, Number factor, std::string part);
 /// `lanes` of a tile's columns, 0 where each stage has its terms to itself; `rows`: of a block.

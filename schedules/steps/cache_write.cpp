@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "jit/ir/group.h"
 #include "jit/ir/recurrence.h"
 #include "schedules/steps/edit.h"
 #include "schedules/steps/rows.h"
@@ -9,21 +8,6 @@
 
 namespace hone::schedules {
 namespace {
-
-/// Why the results of a recurrence cannot lie in a tensor of their own; empty where they can.
-std::string no_recurrence(const ir::Program& p, size_t at) {
-  const ir::Stage& s = p.stages[at];
-  if (ir::Groups(p).of(at)) {
-    return "stage " + s.name + " goes on from stages that go on from it; they stay together";
-  }
-  const bool more = std::any_of(p.stages.begin(), p.stages.end(), [&](const ir::Stage& other) {
-    return other.output == s.output && other.name != s.name;
-  });
-  if (more || p.buffer(s.output)->role == ir::Role::kInOut) {
-    return "stage " + s.name + " goes on from elements of " + s.output + " that it does not write";
-  }
-  return {};
-}
 
 /// Why the results of a stage cannot lie in a tensor of their own first; empty where they can.
 std::string no_results(const ir::Program& p, size_t at) {
@@ -39,7 +23,7 @@ std::string no_results(const ir::Program& p, size_t at) {
   if (reads(s, s.output) && s.reduce != ir::Reduce::kNone) {
     return "stage " + s.name + " reads " + s.output + ", which it writes";
   }
-  std::string wrong = recurs ? no_recurrence(p, at) : std::string();
+  std::string wrong = recurs ? shared_chains(p, at) : std::string();
   return wrong.empty() ? windowless(s) : wrong;
 }
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "jit/ir/group.h"
+
 namespace hone::schedules {
 namespace {
 
@@ -212,6 +214,20 @@ std::string windowless(const ir::Stage& stage) {
   return stage.name + " writes " + stage.output +
          " by an index of two variables, since `collapse`" +
          " made one dim of two; leave it at the root";
+}
+
+std::string shared_chains(const ir::Program& program, size_t stage) {
+  const ir::Stage& s = program.stages[stage];
+  if (ir::Groups(program).of(stage)) {
+    return "stage " + s.name + " goes on from stages that go on from it; they stay together";
+  }
+  const bool more = std::any_of(
+      program.stages.begin(), program.stages.end(),
+      [&](const ir::Stage& other) { return other.output == s.output && other.name != s.name; });
+  if (more || program.buffer(s.output)->role == ir::Role::kInOut) {
+    return "stage " + s.name + " goes on from elements of " + s.output + " that it does not write";
+  }
+  return {};
 }
 
 std::string no_partial_results(const ir::Stage& stage) {
