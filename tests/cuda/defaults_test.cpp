@@ -55,12 +55,11 @@ constexpr const char* kKnown[] = {
     "conv2d N=1",    // constant weights of 9 neighbours, laid out once, when they are bound
     "group_conv2d",  // the same
     "conv2d_relu", "conv2d_batchnorm_relu", "conv_integer", "qlinear_conv",  // the same
-    "segment_sum",  // a thread to a segment, whose length data decide
-    "row_cumsum",   // each thread follows a row; neighbours in memory are one after the other
-    "biquad",       // the same
-    "lengths_to_offsets",  // one row of these
-    "column_cum",          // a thread to a column: a scan by blocks would have more
-    "moving_average",      // the same
+    "segment_sum",         // a thread to a segment, whose length data decide
+    "row_cumsum",          // a thread to a block: neighbours in memory are one after the other
+    "biquad",              // the same
+    "lengths_to_offsets",  // one row of these, of 8 bytes each
+    "moving_average",      // a thread to a column: a scan by blocks would have more
     "gated_sum",           // the same
     "edit_distance",       // one chain along both indices: a wavefront would be better
     "local_alignment",     // the same

@@ -133,6 +133,39 @@ std::string cut_vectors(Plan& plan, const std::string& stage, const std::string&
   return cut ? outer : "";
 }
 
+bool spread_chains(Plan& plan, const std::string& stage, std::vector<std::string> chains,
+                   const std::string& apart) {
+  // Threads of a block: few, so that chains reach more multiprocessors.
+  // Tuned on: no GPU; reckoned for an H100.
+  constexpr int64_t kChainThreads = 64;
+  const ir::Stage s = plan.stage(stage);
+  const Access store = plan.facts(stage).store;
+  const auto step_of = [&](const std::string& loop) {
+    return std::abs(store.stride(roots_of(s, loop)[0]));
+  };
+  std::stable_sort(chains.begin(), chains.end(), [&](const std::string& a, const std::string& b) {
+    return step_of(a) > step_of(b);
+  });
+  std::vector<std::string> ordered;
+  for (const ir::Loop& l : s.loops) {
+    if (std::find(chains.begin(), chains.end(), l.name) == chains.end()) ordered.push_back(l.name);
+  }
+  if (!order_loops(plan, stage, chains, ordered)) return false;
+  const auto middle = std::find(chains.begin(), chains.end(), apart);
+  std::vector<std::string> blocks = fuse_loops(plan, stage, {chains.begin(), middle});
+  if (middle != chains.end()) {
+    const std::vector<std::string> after = fuse_loops(plan, stage, {middle + 1, chains.end()});
+    blocks.push_back(apart);
+    blocks.insert(blocks.end(), after.begin(), after.end());
+  }
+  const std::string last = blocks.back();
+  const Number threads = plan.knob(knob_name("threads", stage), {32, 64, 128, 256}, kChainThreads);
+  if (!plan.add(step::split({stage, last}, threads, last + ".b", last + ".t"))) return false;
+  blocks.back() = last + ".b";
+  return bind_blocks(plan, stage, blocks) &&
+         plan.add(step::bind({stage, last + ".t"}, ir::Mark::kThreadX));
+}
+
 bool bind_threads(Plan& plan, const std::string& stage, const std::string& var, int64_t threads,
                   ir::Mark axis) {
   const int64_t extent = plan.facts(stage).extent(var);

@@ -58,6 +58,11 @@ int64_t vector_width(const Plan& plan, const std::string& stage,
 int64_t vector_width(const Plan& plan, const StageFacts& facts, const Access& access,
                      const std::vector<std::string>& range);
 
+/// A thread to each iteration of `chains`, loops of a recurrence, neighbours in memory beside one
+/// another; inside it, the other loops in order. `apart`: the one of them that is fused with none.
+bool spread_chains(Plan& plan, const std::string& stage, std::vector<std::string> chains,
+                   const std::string& apart = "");
+
 /// Cuts vectors of `width` from the loop that carries `var`; the loop over vectors, "" where that
 /// does not apply. For a width of 1 the loop itself.
 std::string cut_vectors(Plan& plan, const std::string& stage, const std::string& loop,

@@ -70,6 +70,7 @@ extern const Rule kRounded;
 extern const Rule kOnline;
 extern const Rule kSplitReduction;
 extern const Rule kRecurrence;
+extern const Rule kScan;
 extern const Rule kScatter;
 extern const Rule kRows;
 extern const Rule kColumns;

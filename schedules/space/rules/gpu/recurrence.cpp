@@ -1,41 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/ir/recurrence.h"
 
-#include <algorithm>
-#include <cstdlib>
-
 #include "schedules/space/analysis/gpu.h"
 #include "schedules/space/analysis/group_members.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/space/rules/rule.h"
-#include "schedules/steps/edit.h"
 
 namespace hone::schedules {
 namespace {
 
-/// Threads of a block: few, so that chains reach more multiprocessors.
-/// Tuned on: no GPU; reckoned for an H100.
-constexpr int64_t kChainThreads = 64;
-
-/// A thread to each chain of `name`; inside it, the other loops in order.
-bool spread_chains(Plan& plan, const std::string& name, std::vector<std::string> chains) {
+/// A thread to each chain, which keeps the last results in registers, where that is enough.
+bool carry_chains(Plan& plan, const std::string& name, std::vector<std::string> chains) {
   const ir::Stage s = plan.stage(name);
-  const Access store = plan.facts(name).store;
-  std::stable_sort(chains.begin(), chains.end(), [&](const std::string& a, const std::string& b) {
-    return std::abs(store.stride(a)) > std::abs(store.stride(b));
-  });
-  std::vector<std::string> ordered;
-  for (const ir::Loop& l : s.loops) {
-    if (std::find(chains.begin(), chains.end(), l.name) == chains.end()) ordered.push_back(l.name);
+  if (chains.size() + 1 != s.vars.size()) return false;
+  Plan::Mark before = plan.mark();
+  const std::string chain = plan.fresh_stage(name + ".c");
+  if (plan.add(step::cache_write(name, chain, {})) &&
+      spread_chains(plan, name, std::move(chains))) {
+    const std::vector<ir::Loop>& loops = plan.stage(name).loops;
+    const ir::Place thread{name, loops.end()[-2].name}, along{name, loops.back().name};
+    plan.finish(chain);
+    if (plan.add(step::compute({chain}, along, ir::Space::kRegisters, thread)) && lowers(plan)) {
+      return true;
+    }
   }
-  if (!order_loops(plan, name, chains, ordered)) return false;
-  std::vector<std::string> blocks = fuse_loops(plan, name, chains);
-  const std::string last = blocks.back();
-  const Number threads = plan.knob(knob_name("threads", name), {32, 64, 128, 256}, kChainThreads);
-  if (!plan.add(step::split({name, last}, threads, last + ".b", last + ".t"))) return false;
-  blocks.back() = last + ".b";
-  return bind_blocks(plan, name, blocks) &&
-         plan.add(step::bind({name, last + ".t"}, ir::Mark::kThreadX)) && lowers(plan);
+  plan.rewind(std::move(before));
+  return false;
 }
 
 bool apply_gpu_recurrence(Plan& plan, const std::string& name) {
@@ -46,7 +36,8 @@ bool apply_gpu_recurrence(Plan& plan, const std::string& name) {
   std::vector<std::string> chains =
       group ? group.order.chains : ir::independent_vars(plan.stage(name));
   if (chains.empty()) return true;  // one thread runs it
-  return spread_chains(plan, name, std::move(chains));
+  if (!group && carry_chains(plan, name, chains)) return true;
+  return spread_chains(plan, name, std::move(chains)) && lowers(plan);
 }
 
 }  // namespace

@@ -4,9 +4,9 @@
 namespace hone::schedules {
 namespace {
 
-constexpr const Rule* kGpuShaping[] = {&cpu::kInline,   &cpu::kInPart,         &gpu::kRounded,
-                                       &cpu::kFactor,   &gpu::kCollapse,       &gpu::kOperands,
-                                       &gpu::kCollapse, &gpu::kSplitReduction, &gpu::kCopies};
+constexpr const Rule* kGpuShaping[] = {
+    &cpu::kInline,   &cpu::kInPart,   &gpu::kRounded, &cpu::kFactor,         &gpu::kCollapse,
+    &gpu::kOperands, &gpu::kCollapse, &gpu::kScan,    &gpu::kSplitReduction, &gpu::kCopies};
 constexpr const Rule* kGpuStages[] = {&gpu::kRecurrence,     &gpu::kScatter,    &gpu::kOnline,
                                       &gpu::kWgmmaGemm,      &gpu::kMmaGemm,    &gpu::kSimtGemm,
                                       &gpu::kTiledReduction, &gpu::kRows,       &gpu::kColumns,
