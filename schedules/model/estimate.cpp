@@ -110,6 +110,7 @@ class Estimator {
   void count(const Block& block);
   void add_store(const StoreStmt& s, Block& block);
   void add_chain(const StoreStmt& s, const Touches& to, Block& block) const;
+  double unknown_quotients(const Expr& value) const;
   void straight(const Stmt& s, Block& block);
   static bool is_straight(const Stmt& s);
   double& term(Term t) { return terms_[static_cast<size_t>(t)]; }
@@ -230,6 +231,20 @@ void Estimator::add_chain(const StoreStmt& s, const Touches& to, Block& block) c
   block.waits = std::max(block.waits, links * link);
 }
 
+/// The quotients and remainders in an expression that each lane has one of, and none knows.
+double Estimator::unknown_quotients(const Expr& value) const {
+  std::vector<Expr> found;
+  visit(value, [&](const Expr& e) {
+    const bool divides = (e->op == Op::kDiv || e->op == Op::kMod) && e->type == DType::kI64;
+    if (!divides || !at_.differs_in_lanes(e) || at_.known_in_lanes(e)) return;
+    if (any_node(e, [](const Expr& x) { return x->op == Op::kLoad; })) return;
+    const bool seen =
+        std::any_of(found.begin(), found.end(), [&](const Expr& f) { return equal(f, e); });
+    if (!seen) found.push_back(e);
+  });
+  return static_cast<double>(found.size());
+}
+
 /// Extremes in an offset, as clamped and reflected indices have: each is computed anew wherever the
 /// offset is.
 double extremes_in(const Expr& offset) {
@@ -245,7 +260,7 @@ void Estimator::add_store(const StoreStmt& s, Block& block) {
   double operations = tensor ? tensor->operations : ir::operations_of(s.value);
   const bool reduces = s.reduce != Reduce::kNone;
   if (reduces && !tensor && !(s.reduce == Reduce::kSum && s.value->op == Op::kMul)) operations += 1;
-  block.arithmetic += target.points * operations;
+  block.arithmetic += target.points * (operations + kQuotientOfLanes * unknown_quotients(s.value));
   block.results += target.points;
   if (to.home == Home::kRegisters) {
     block.tile_vectors += reduces ? target.distinct : 0;

@@ -102,6 +102,24 @@ TEST_CASE("tile axes: rows of quotients that few borders cut fill vectors") {
   CHECK(vector_with("O=16 R=3 Q=3 V=129") == "o");
 }
 
+TEST_CASE("tile axes: tiles along quotients that never repeat are unrolled") {
+  for (const char* isa : {"avx2", "avx512"}) {
+    const ir::Target target =
+        tests::target_named(std::string("x86 isa=") + isa + " threads=2 l1d=48K l2=1M l3=32M");
+    const auto unrolls = [&](const std::string& dims) {
+      const ir::Program p = tests::by_default("adaptive_avg_pool2d N=8 H=42 W=16 " + dims, target);
+      const ir::Stage& y = *p.stage("Y");
+      return std::any_of(y.loops.begin(), y.loops.end(), [&](const ir::Loop& l) {
+        return l.mark == ir::Mark::kUnroll && schedules::roots_of(y, l.name).at(0) == "v";
+      });
+    };
+    CHECK(unrolls("P=1 V=2120"));
+    // Two tiles of 16 are as all others, and one is a row.
+    CHECK(!unrolls("P=1 V=64"));
+    CHECK(!unrolls("P=1 V=15"));
+  }
+}
+
 TEST_CASE("tile axes: results whose rows collide in the cache are written row by row") {
   const ir::Target target = tests::target_named("x86 isa=avx2 threads=1 l1d=48K l2=1M l3=32M");
   const auto outermost = [&](const std::string& problem) {

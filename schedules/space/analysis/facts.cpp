@@ -296,6 +296,13 @@ int64_t typical(const ir::Program& program, const ir::Expr& e) {
   }
 }
 
+bool chosen_by_data(const Access& a) {
+  const auto loads = [](const ir::Expr& e) {
+    return ir::any_node(e, [](const ir::Expr& x) { return x->op == ir::Op::kLoad; });
+  };
+  return std::any_of(a.indices.begin(), a.indices.end(), loads);
+}
+
 int64_t Access::stride(const std::string& var) const {
   const auto it = strides.find(var);
   return it == strides.end() ? 0 : it->second;

@@ -65,6 +65,9 @@ struct Access {
   int64_t stride(const std::string& var) const;
 };
 
+/// True of an access whose place data choose.
+bool chosen_by_data(const Access& access);
+
 /// What rules know of a stage: sizes, accesses and the work of one point. No names of ops.
 struct StageFacts {
   std::map<std::string, int64_t> extents;  ///< of index and reduction variables, typical

@@ -42,18 +42,24 @@ int64_t period_along(const StageFacts& facts, const std::string& var, int lanes)
   return 2 * period >= lanes && period < facts.extent(var) ? period : 0;
 }
 
+int64_t repeats_after(const ir::Expr& e, const std::string& var,
+                      const std::set<std::string>& unrolled) {
+  int64_t by = 0;
+  if (!ir::is_const(e->args[1], &by) || by <= 1) return 0;
+  const auto dividend = affine_of(e->args[0]);
+  if (!dividend || dividend->open || !dividend->terms.contains(var)) return 0;
+  const bool whole =
+      std::all_of(dividend->terms.begin(), dividend->terms.end(), [&](const auto& t) {
+        return t.first == var || t.second % by == 0 || unrolled.contains(t.first);
+      });
+  return whole ? by / std::gcd(by, dividend->terms.at(var)) : 0;
+}
+
 int64_t steps_to_repeat(const StageFacts& facts, const std::string& var) {
   int64_t steps = 1;
   const auto look = [&](const ir::Expr& e, ir::Op op) {
-    int64_t by = 0;
-    if (e->op != op || !ir::is_const(e->args[1], &by) || by <= 1) return;
-    const auto dividend = affine_of(e->args[0]);
-    if (!dividend || dividend->open || !dividend->terms.contains(var)) return;
-    const bool whole =
-        std::all_of(dividend->terms.begin(), dividend->terms.end(),
-                    [&](const auto& t) { return t.first == var || t.second % by == 0; });
-    if (whole)
-      steps = std::min(kMostCount, std::lcm(steps, by / std::gcd(by, dividend->terms.at(var))));
+    if (e->op != op) return;
+    if (const int64_t by = repeats_after(e, var)) steps = std::min(kMostCount, std::lcm(steps, by));
   };
   for (const Access& a : facts.loads) {
     if (!a.chosen.contains(var) || steps >= kLongestRepeat) continue;

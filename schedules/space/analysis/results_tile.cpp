@@ -46,14 +46,6 @@ double cycles_of_all(const Plan& plan, const StageFacts& facts, std::vector<Tile
   return cycles;
 }
 
-/// True of an access whose place data choose.
-bool chosen_by_data(const Access& a) {
-  const auto loads = [](const ir::Expr& e) {
-    return ir::any_node(e, [](const ir::Expr& x) { return x->op == ir::Op::kLoad; });
-  };
-  return std::any_of(a.indices.begin(), a.indices.end(), loads);
-}
-
 /// True of a stage whose results may be computed side by side: no load is a matter of data.
 bool is_plain(const ir::Stage& s, const StageFacts& facts) {
   return !s.where && std::none_of(facts.loads.begin(), facts.loads.end(),

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 #include <tuple>
 
+#include "schedules/space/analysis/periods.h"
 #include "schedules/space/analysis/shape.h"
 #include "schedules/steps/edit.h"
 
@@ -186,6 +188,28 @@ int operations_on_kept(const ir::Stage& p, const std::string& columns, const std
   return shared;
 }
 
+/// Counts the quotients and remainders in a stage's value that each lane along `columns` has. Says
+/// after how many columns all are as at the first.
+void count_quotients(const ir::Stage& p, const std::string& columns, TileProblem& out) {
+  std::set<std::string> unrolled;
+  for (const ir::IndexVar& r : p.rvars) {
+    int64_t trips = 0;
+    if (!r.lo && ir::is_const(r.hi, &trips) && trips <= kFewPlaces) unrolled.insert(r.name);
+  }
+  std::vector<ir::Expr> found;
+  out.lanes_repeat = 1;
+  ir::visit(p.value, [&](const ir::Expr& e) {
+    const bool divides = (e->op == ir::Op::kDiv || e->op == ir::Op::kMod) && e->type == DType::kI64;
+    const auto seen = [&](const ir::Expr& f) { return equal(f, e); };
+    if (!divides || !ir::mentions_var(e, columns)) return;
+    if (std::any_of(found.begin(), found.end(), seen)) return;
+    found.push_back(e);
+    out.lanes_repeat =
+        std::min(kMostCount, std::lcm(out.lanes_repeat, repeats_after(e, columns, unrolled)));
+  });
+  out.lane_quotients = static_cast<int>(found.size());
+}
+
 TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorAxis& axis,
                         const std::string& rows, const Dots& dots) {
   const std::string& columns = axis.var;
@@ -206,7 +230,10 @@ TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorA
       out.slide_step = a.stride(rows) / a.stride(slide);
     }
     const bool apart = a.chosen.contains(columns) && !is_shuffled(plan, p, a, columns);
-    (a.slow.contains(columns) ? out.quotients : out.gathers) += apart;
+    int& lane_by_lane = a.slow.contains(columns) ? out.quotients
+                        : chosen_by_data(a)      ? out.gathers
+                                                 : out.placed;
+    lane_by_lane += apart;
     const bool along_columns = a.stride(columns) != 0;
     const bool along_rows = !rows.empty() && a.stride(rows) != 0;
     const bool meet =
@@ -242,6 +269,8 @@ TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorA
     out.column_sums = dots.row->sums;
   }
   out.epilogue = t.fused() ? plan.facts(t.root).operations : 0;
+  count_quotients(p, columns, out);
+  out.unrolls = ir::is_const(p.var(columns)->hi);
   // Panels end where the tensor does, and the call's extents may be shorter than a tile.
   const ir::Stage root = plan.stage(t.root);
   // Where a tile reaches back by is no number of steps after which quotients repeat.

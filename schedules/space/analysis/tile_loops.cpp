@@ -245,6 +245,7 @@ bool make_tiles(Plan& plan, Tile& t) {
   }
   if (columns.outer.empty()) return false;
   t.column_inner = columns.inner;
+  t.column_outer = columns.outer;
   Plan::Halves rows;
   if (!t.rows.empty()) {
     if (!t.two_levels) take_height(plan, t);

@@ -18,6 +18,7 @@ struct Tile : TiledReduction, TileAxes {
   bool two_levels = false;              ///< tiles are visited by blocks of columns and rows
   std::string column_block, row_block;  ///< loops over these blocks
   std::vector<std::string> outer;       ///< loops of the root around the tile, outermost first
+  std::string column_outer;             ///< loop of the root over tiles of columns
   std::string row_inner, column_inner;  ///< loops of the root inside the tile
 
   void take(const TileAxes& axes) { static_cast<TileAxes&>(*this) = axes; }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "schedules/model/model.h"
+
 namespace hone::schedules {
 namespace {
 
@@ -13,6 +15,9 @@ constexpr int64_t kMaxVectors = 8, kMaxAlone = 16;
 /// Instructions that a kernel's tiles may come to, rests included.
 /// Tuned on: Zen 5 (AVX-512).
 constexpr int64_t kTileSizeCode = 1400;
+/// The same where all tiles of a row are unrolled, so that lanes know what they read.
+/// Tuned on: Zen 5 (AVX2): 265 tiles are 25 times faster so.
+constexpr int64_t kUnrolledCode = 16000;
 /// Cycles that schedulers lose beyond the latency of a multiply-add.
 /// Tuned on: Zen 5 (AVX-512).
 constexpr double kLostCycles = 1;
@@ -28,16 +33,32 @@ constexpr double kStep = 0.5;
 /// Tuned on: Zen 5 (AVX-512).
 constexpr int64_t kShuffles = 2;
 
+/// Instructions that take the place of an element out of a lane, and put the element into one.
+/// Tuned on: Zen 5 (AVX2): a vector of 8 took 12 cycles more than where lanes knew their places.
+constexpr int64_t kTakenOut = 2;
+
 /// Rows of a point load that `slide` steps of a tile's rows read.
 int64_t rows_read(const TileProblem& p, int64_t rows) {
   return (rows - 1) * p.slide_step + p.slide;
 }
 
+/// Whether each lane of a tile is one column always: what columns alone decide is known then.
+bool lanes_are_columns(const TileProblem& p, int64_t vectors) {
+  return p.lanes_known || vectors * p.lanes >= p.columns;
+}
+
+/// Whether each lane of a tile has the same quotients always, up to what all of them have.
+bool lanes_repeat(const TileProblem& p, int64_t vectors) {
+  const bool whole = p.lanes_repeat > 0 && vectors * p.lanes % p.lanes_repeat == 0;
+  return whole || lanes_are_columns(p, vectors);
+}
+
 /// Loads of column vectors. What rows read at places of their own is read for each.
 int64_t loads_of_vectors(const TileProblem& p, int64_t rows, int64_t vectors) {
-  const int64_t lanes = vectors * p.lanes >= p.columns ? kShuffles : p.lanes;
-  const int64_t quotients = p.quotients * lanes * (p.point_loads > 0 ? rows : 1);
-  return vectors * (p.vector_loads + p.gathers * p.lanes + quotients);
+  const int64_t lanes = lanes_are_columns(p, vectors) ? kShuffles : p.lanes;
+  const int64_t each = p.point_loads > 0 ? rows : 1;
+  return vectors *
+         (p.vector_loads + p.gathers * p.lanes + each * (p.placed * p.lanes + p.quotients * lanes));
 }
 
 int64_t code_size(const TileProblem& p, int64_t rows, int64_t vectors) {
@@ -64,8 +85,14 @@ double tile_cycles(const TileProblem& p, const ir::Machine& machine, int64_t row
       static_cast<double>(loads_of_vectors(p, rows, vectors) + rows * p.row_loads) +
       static_cast<double>(vectors * rows_read(p, rows) * p.point_loads) /
           static_cast<double>(p.slide);
-  const double arithmetic = points * p.body + static_cast<double>(p.prepared * (rows + vectors) +
-                                                                  p.column_body * vectors);
+  // What no lane knows is computed, and taken out of a vector lane by lane.
+  const int64_t taken_out = kTakenOut * p.placed * p.lanes * (p.point_loads > 0 ? rows : 1);
+  const double quotients = lanes_repeat(p, vectors) ? 0
+                                                    : kQuotientOfLanes * p.lane_quotients +
+                                                          static_cast<double>(taken_out);
+  const double arithmetic =
+      points * p.body + static_cast<double>(p.prepared * (rows + vectors)) +
+      static_cast<double>(vectors) * (static_cast<double>(p.column_body) + quotients);
   // A vector across two lines is loaded twice.
   const double twice = static_cast<double>(vectors * p.odd_loads * machine.vector_bytes) /
                        static_cast<double>(machine.line_bytes);
@@ -90,45 +117,80 @@ int64_t tile_registers(const TileProblem& p, int64_t rows, int64_t vectors) {
   // What one row alone reads is used at once.
   const int64_t shared = rows > 1 ? vectors * p.vector_loads : p.vector_loads;
   // Of each vector the indices, which are of 64 bits, and what is gathered.
-  const int64_t indices = p.gathers ? 2 * p.gathers * vectors + 1 : 0;
+  const int64_t lane_by_lane = p.gathers + p.placed;
+  const int64_t indices = lane_by_lane ? 2 * lane_by_lane * vectors + 1 : 0;
   return rows * vectors + shared + vectors * p.kept_loads + std::max(p.row_loads, 1) + held +
          indices + (p.column_sums ? p.column_sums * vectors + 1 : 0) + std::min(p.prepared, 1);
 }
 
-TileSize choose_tile(const TileProblem& p, const ir::Machine& machine) {
-  TileSize best;
-  double best_score = 1e30;
-  const int64_t column_vectors = std::max<int64_t>((p.columns + p.lanes - 1) / p.lanes, 1);
-  const bool alone = p.rows <= 1 && p.epilogue == 0 && p.body <= 1;
-  const int64_t most_vectors = alone ? kMaxAlone : kMaxVectors;
-  for (int64_t vectors = 1; vectors <= std::min(most_vectors, column_vectors); ++vectors) {
-    for (int64_t rows = 1; rows <= std::min(p.most_rows, std::max<int64_t>(p.rows, 1)); ++rows) {
-      const bool smallest = rows == 1 && vectors == 1;
-      const ColumnRest rest = column_rest(p, machine, vectors);
-      const int64_t widest = std::max(vectors, rest.vectors);
-      if (!smallest && tile_registers(p, rows, widest) > machine.vector_registers) continue;
-      const int64_t rest_rows = std::max<int64_t>(p.rows, 1) % rows;
-      int64_t code = code_size(p, rows, vectors);
-      if (rest_rows) code += code_size(p, rest_rows, vectors);
-      const bool apart = rest.vectors != 0 && p.columns > vectors * p.lanes && !rest.overlaps;
-      if (apart) code += code_size(p, rows, rest.vectors);
-      if (!smallest && code > kTileSizeCode) continue;
-      const auto row_tiles = static_cast<double>(std::max<int64_t>(p.rows, 1) / rows);
-      const auto column_tiles = static_cast<double>(p.columns / (vectors * p.lanes));
-      double cycles = row_tiles * column_tiles * tile_cycles(p, machine, rows, vectors);
-      if (rest_rows) cycles += column_tiles * tile_cycles(p, machine, rest_rows, vectors);
-      if (rest.vectors) cycles += row_tiles * tile_cycles(p, machine, rows, rest.vectors);
-      if (rest_rows && rest.vectors) cycles += tile_cycles(p, machine, rest_rows, rest.vectors);
-      // Of equals the one with less code and fewer loads.
-      const double score = cycles * (1 + kCodeWeight * static_cast<double>(code)) *
-                           (1 + kSizeWeight * static_cast<double>(vectors + rows));
-      if (score < best_score) {
-        best_score = score;
-        best = {rows, vectors, cycles};
+namespace {
+
+/// Looks for the cheapest tile.
+class TileChoice {
+ public:
+  explicit TileChoice(const ir::Machine& machine) : machine_(machine) {}
+
+  /// All sizes of tiles of `p`; `unrolled`: as many copies of the code as there are tiles of a row.
+  void consider(const TileProblem& p, bool unrolled) {
+    const int64_t column_vectors = std::max<int64_t>((p.columns + p.lanes - 1) / p.lanes, 1);
+    const bool alone = p.rows <= 1 && p.epilogue == 0 && p.body <= 1;
+    const int64_t most_vectors = alone ? kMaxAlone : kMaxVectors;
+    for (int64_t vectors = 1; vectors <= std::min(most_vectors, column_vectors); ++vectors) {
+      for (int64_t rows = 1; rows <= std::min(p.most_rows, std::max<int64_t>(p.rows, 1)); ++rows) {
+        consider(p, rows, vectors, unrolled);
       }
     }
   }
-  return best;
+
+  const TileSize& best() const { return best_; }
+
+ private:
+  void consider(const TileProblem& p, int64_t rows, int64_t vectors, bool unrolled) {
+    const bool smallest = rows == 1 && vectors == 1 && !unrolled;
+    const ColumnRest rest = column_rest(p, machine_, vectors);
+    const int64_t widest = std::max(vectors, rest.vectors);
+    if (!smallest && tile_registers(p, rows, widest) > machine_.vector_registers) return;
+    const int64_t rest_rows = std::max<int64_t>(p.rows, 1) % rows;
+    const int64_t all_rows = std::max<int64_t>(p.rows, 1) / rows;
+    const int64_t all_columns = p.columns / (vectors * p.lanes);
+    int64_t code = code_size(p, rows, vectors);
+    if (rest_rows) code += code_size(p, rest_rows, vectors);
+    if (unrolled) code *= all_columns;
+    const bool apart = rest.vectors != 0 && p.columns > vectors * p.lanes && !rest.overlaps;
+    if (apart) code += code_size(p, rows, rest.vectors);
+    if (!smallest && code > (unrolled ? kUnrolledCode : kTileSizeCode)) return;
+    const auto row_tiles = static_cast<double>(all_rows);
+    const auto column_tiles = static_cast<double>(all_columns);
+    double cycles = row_tiles * column_tiles * tile_cycles(p, machine_, rows, vectors);
+    if (rest_rows) cycles += column_tiles * tile_cycles(p, machine_, rest_rows, vectors);
+    if (rest.vectors) cycles += row_tiles * tile_cycles(p, machine_, rows, rest.vectors);
+    if (rest_rows && rest.vectors) cycles += tile_cycles(p, machine_, rest_rows, rest.vectors);
+    // Of equals the one with less code and fewer loads.
+    const double score = cycles * (1 + kCodeWeight * static_cast<double>(code)) *
+                         (1 + kSizeWeight * static_cast<double>(vectors + rows));
+    if (score >= score_) return;
+    score_ = score;
+    best_ = {rows, vectors, cycles, unrolled};
+  }
+
+  const ir::Machine& machine_;
+  TileSize best_;
+  double score_ = 1e30;
+};
+
+}  // namespace
+
+TileSize choose_tile(const TileProblem& problem, const ir::Machine& machine) {
+  TileChoice choice(machine);
+  choice.consider(problem, false);
+  const bool repeats = lanes_repeat(problem, choice.best().vectors);
+  if (problem.unrolls && problem.lane_quotients > 0 && !repeats) {
+    TileProblem known = problem;
+    known.lanes_repeat = 1;
+    known.lanes_known = true;
+    choice.consider(known, true);
+  }
+  return choice.best();
 }
 
 }  // namespace hone::schedules

@@ -74,10 +74,9 @@ constexpr int64_t kMostUnrolled = 96, kManyPoints = 12;
 /// The same of steps that lanes' indices depend on: terms that are known to be nothing are no code.
 /// Tuned on: Zen 5 (AVX-512, AVX2).
 constexpr int64_t kMostDeciding = 256;
-/// Steps of a loop of the reduction that is unrolled whole, and where lanes know by that what they
-/// read.
+/// Steps of a loop of the reduction that is unrolled whole.
 /// Tuned on: Zen 5 (AVX-512).
-constexpr int64_t kFewSteps = 4, kFewPlaces = 8;
+constexpr int64_t kFewSteps = 4;
 /// Unrolled rows times vectors, where rows are read to their ends. Then each load goes on by a
 /// short step from one iteration to the next, which prefetchers of the L1 follow. Tuned on: Zen 5
 /// (AVX-512).
@@ -259,6 +258,15 @@ bool pack_terms(Plan& plan, const Tile& t) {
   return true;
 }
 
+/// Puts the loop over tiles of columns inside the others, to be unrolled, unless threads need it.
+bool unroll_columns(Plan& plan, Tile& t) {
+  const bool alone = t.outer.size() < 2 && plan.machine().threads > 1;
+  if (t.two_levels || !t.blocked.empty() || alone) return true;
+  std::erase(t.outer, t.column_outer);
+  t.outer.push_back(t.column_outer);
+  return plan.add(step::unroll({t.root, t.column_outer}));
+}
+
 /// Tiles of the root, the reduction in registers inside them.
 bool emit(Plan& plan, Tile& t) {
   t.blocked = block_reduction(plan, t);
@@ -270,6 +278,7 @@ bool emit(Plan& plan, Tile& t) {
     const bool around = t.outer.size() > 1 || t.columns;
     t.outer.insert(t.outer.end() - (around ? 1 : 0), t.blocked.begin(), t.blocked.end());
   }
+  if (t.size.unrolled && !unroll_columns(plan, t)) return false;
   std::vector<std::string> order = t.outer;
   if (t.columns && !share_tiles(plan, t, order)) return false;
   order.insert(order.end(), t.summed.begin(), t.summed.end());
