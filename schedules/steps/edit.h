@@ -54,8 +54,8 @@ ir::Expr extent_of(const ir::Stage& stage, const std::string& loop);
 /// A reason why no window of what `stage` writes can be told: it is not indexed by variables alone.
 std::string windowless(const ir::Stage& stage);
 
-/// A reason why what a recurrence goes on from cannot lie in a tensor of its own. Other stages write
-/// it, or go on from it as well. `stage`: its index.
+/// A reason why what a recurrence goes on from cannot lie in a tensor of its own. Other stages
+/// write it, or go on from it as well. `stage`: its index.
 std::string shared_chains(const ir::Program& program, size_t stage);
 
 /// A reason why the terms of `stage` cannot be reduced elsewhere first: which of them came last
