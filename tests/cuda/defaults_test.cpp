@@ -56,19 +56,19 @@ constexpr const char* kKnown[] = {
     "group_conv2d",  // the same
     "conv2d_relu", "conv2d_batchnorm_relu", "conv_integer", "qlinear_conv",  // the same
     "segment_sum",         // a thread to a segment, whose length data decide
-    "row_cumsum",          // a thread to a block: neighbours in memory are one after the other
-    "biquad",              // the same
-    "lengths_to_offsets",  // one row of these, of 8 bytes each
-    "moving_average",      // a thread to a column: a scan by blocks would have more
-    "gated_sum",           // the same
-    "edit_distance",       // one chain along both indices: a wavefront would be better
-    "local_alignment",     // the same
-    "topk_rows",           // a thread to a row: the places of a few greatest are one chain
-    "affine_gaps",         // the same
-    "rnn",                 // a thread to a chain: a block to a chain would share each step
-    "lstm L=",             // the same
-    "gru",                 // the same
-    "selective_scan",      // a thread to a channel's state
+    "row_cumsum",          // the chain of blocks: a thread to a row of them
+    "lengths_to_offsets",  // the same, of one row
+    "biquad",           // each thread follows a row; neighbours in memory are one after the other
+    "moving_average",   // a thread to a column: a scan by blocks would have more
+    "gated_sum",        // the same
+    "edit_distance",    // one chain along both indices: a wavefront would be better
+    "local_alignment",  // the same
+    "topk_rows",        // a thread to a row: the places of a few greatest are one chain
+    "affine_gaps",      // the same
+    "rnn",              // a thread to a chain: a block to a chain would share each step
+    "lstm L=",          // the same
+    "gru",              // the same
+    "selective_scan",   // a thread to a channel's state
     // A label says which class: far apart in memory. And sums of few.
     "nll_loss", "cross_entropy",
     // An index for each element, all of which few threads check; or one thread, of a table of
