@@ -114,6 +114,21 @@ TEST_CASE("diff: a recurrence in scratch has its chains from their beginning, or
   }
 }
 
+TEST_CASE("diff: chains in scratch begin at their first element, whatever readers ask for") {
+  for (const std::string value :
+       {"max(s[i,j-1] else X[i,0], T[i,j])", "X[i,0]*(s[i,j-1] else 2) + T[i,j]",
+        "T[i,j] - X[i,j]*(s[i,j-1] else X[i,0])"}) {
+    const std::string problem =
+        "op f(X: f32[M,N], T: f32[M,N]) -> (Y: f32[M,N]) { s: f32[i,j] = " + value +
+        "; Y[i,j] = s[i,j-2] else 3 } M=4 N=7";
+    for (const BackEnd* back_end : kBackEnds) {
+      if (!can_run(*back_end)) continue;
+      CHECK(outcome(problem, "compute s at Y/i", *back_end) == "");
+      CHECK(outcome(problem, "compute s at Y/i; vectorize s/j", *back_end) == "");
+    }
+  }
+}
+
 TEST_CASE("diff: several steps at once go on from what the steps before left") {
   const std::vector<std::string> values = {
       "X[i,j] - 0.5*(Y[i-1,j] else 0) + 0.25*(Y[i-2,j] else 1)",

@@ -35,12 +35,12 @@ const std::vector<std::string> kSchedules = {
     "reorder j i; vectorize j; unroll i",
 };
 
-void check(const std::string& problem) {
+void check(const std::string& problem, const std::vector<std::string>& schedules = kSchedules) {
   const auto parsed = ops::parse_problem(problem);
   REQUIRE_MESSAGE(parsed, parsed.failure().message);
   Subject subject(parsed->text, parsed->program);
   REQUIRE_MESSAGE(subject.broken().empty(), problem << ": " << subject.broken());
-  for (const std::string& steps : kSchedules) {
+  for (const std::string& steps : schedules) {
     const auto schedule = schedules::Schedule::parse(steps);
     REQUIRE_MESSAGE(schedule, schedule.failure().message);
     for (const BackEnd* back_end : {&kInterp, &kAvx2, &kAvx512}) {
@@ -151,6 +151,24 @@ TEST_CASE("diff: recurrences in lanes, every rest of a vector") {
   }
   for (const std::string type : {"i32", "i64"}) {
     check(op(type, "X[i,j]*(Y[i,j-1] else c[i])", "M=3 N=37"));
+  }
+}
+
+TEST_CASE("diff: recurrences in blocks, every rest of a block") {
+  const std::vector<std::string> schedules = {
+      "scan Y/j 4 -> s",
+      "scan Y/j 8 -> s; split Y/j 8 -> j.o j.i; compute s at Y/j.o; vectorize s/s.t",
+      "scan Y/j 3 -> s; split Y/j 3 -> j.o j.i; compute s at Y/j.i store Y/j.o in=registers",
+      "scan Y/j 4 -> s; scan s.state/s.b 2 -> q; compute s.total at s.state/i",
+  };
+  for (const std::string type : {"f32", "f64", "i32"}) {
+    for (const std::string value :
+         {"X[i,j] + (Y[i,j-1] else c[i])", "max(Y[i,j+1] else X[i,j], X[i,j])",
+          "X[i,j] - c[i]*(Y[i,j-1] else 1)"}) {
+      for (int n = 5; n <= 22; n += static_cast<int>(by_effort(7, 5, 1))) {
+        check(op(type, value, "M=3 N=" + std::to_string(n)), schedules);
+      }
+    }
   }
 }
 

@@ -190,6 +190,17 @@ void each_choice(const Expr& condition, const F& f) {
   }
 }
 
+/// The dims of its tensor along which a stage goes on from itself.
+std::vector<size_t> chained_dims(const Stage& st) {
+  const std::vector<std::string> apart = independent_vars(st);
+  std::vector<size_t> out;
+  for (size_t d = 0; d < st.out_index.size(); ++d) {
+    const auto moves = [&](const std::string& var) { return mentions_var(st.out_index[d], var); };
+    if (std::none_of(apart.begin(), apart.end(), moves)) out.push_back(d);
+  }
+  return out;
+}
+
 }  // namespace
 
 /// What is left of each inequality by which the stage chooses, at the element where that is least.
@@ -315,6 +326,7 @@ std::vector<Span> Windows::made_at(const Stage& stage, const Place& place) {
     Span& all = box[carried->dim];
     all = {0, all.lo + all.extent};
   }
+  start_chains(stage, box);
   return box;
 }
 
@@ -333,16 +345,23 @@ std::vector<Span> Windows::window_at(const Stage& stage, const Place& place) {
   return box;
 }
 
+/// Readers with an `else` may ask for what stands before the first element of a chain. That is no
+/// element, and no chain may go on from it.
+void Windows::start_chains(const Stage& st, std::vector<Span>& window) {
+  if (!holds_chains(program_, st) || context_.groups.of(program_.stages.index_of(st))) return;
+  const std::vector<Span> all = whole(st);
+  for (const size_t d : chained_dims(st)) {
+    const bool asks = !window[d].guessed && facts_.at_most(window[d].lo, 0);
+    if (asks && facts_.at_most(all[d].extent, window[d].extent)) window[d] = all[d];
+  }
+}
+
 void Windows::check_chains(const Stage& st, const std::vector<Span>& window) {
   if (!holds_chains(program_, st) || context_.groups.of(program_.stages.index_of(st))) return;
-  const std::vector<std::string> apart = independent_vars(st);
   const std::vector<Span> all = whole(st);
-  for (size_t d = 0; d < st.out_index.size(); ++d) {
-    const bool chain = std::any_of(apart.begin(), apart.end(), [&](const std::string& var) {
-      return mentions_var(st.out_index[d], var);
-    });
-    if (chain || (!window[d].guessed && facts_.at_most(window[d].lo, 0) &&
-                  facts_.at_most(all[d].extent, window[d].extent))) {
+  for (const size_t d : chained_dims(st)) {
+    if (!window[d].guessed && facts_.at_most(window[d].lo, 0) &&
+        facts_.at_most(all[d].extent, window[d].extent)) {
       continue;
     }
     reject("stage " + st.name + " goes on from itself along dim " + std::to_string(d) +
