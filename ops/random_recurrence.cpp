@@ -21,7 +21,11 @@ std::string listed(const std::vector<std::string>& indices) {
 }  // namespace
 
 std::string RandomRecurrence::value(std::string value, std::string& before) {
-  if (maker_.chance(25)) before = companion(value);
+  if (maker_.chance(25)) {
+    before = companion(value);
+  } else if (maker_.chance(20)) {
+    before = chain(value);
+  }
   if (before.empty() || maker_.chance(40)) return states(target_.type, std::move(value));
   return stored_as(target_.type, std::move(value));
 }
@@ -72,6 +76,29 @@ std::string RandomRecurrence::states(DType stored, std::string value) {
   }
   for (int reads = 1 + maker_.below(3) / 2; reads > 0; --reads) text = both(text, earlier());
   return stored_as(stored, std::move(text));
+}
+
+/// A statement that goes on from itself, and stands before the target's. Then `value` reads its
+/// tensor, perhaps beside the element that it is for.
+std::string RandomRecurrence::chain(std::string& value) {
+  RandomTensor made = target_;
+  made.name = "s" + target_.name;
+  made.type = seen_as(target_.type);
+  std::vector<std::string> left, indices;
+  for (const RandomIndex& i : scope_) {
+    left.push_back(fmt::format("{} in 0..D{}", i.name, i.dim));
+    indices.push_back(i.name);
+  }
+  const std::string own =
+      RandomRecurrence(maker_, made, scope_).states(made.type, maker_.leaf(made.type, scope_));
+  std::string read = fmt::format("{}[{}]", made.name, listed(indices));
+  if (maker_.chance(60)) {
+    std::string& beside = indices[static_cast<size_t>(maker_.below(static_cast<int>(left.size())))];
+    beside += fmt::format("{}{}", maker_.chance(70) ? "-" : "+", 1 + maker_.below(2));
+    read = fmt::format("({}[{}] else {})", made.name, listed(indices), maker_.otherwise(made.type));
+  }
+  value = both("(" + value + ")", read);
+  return fmt::format("{}: {}[{}] = {}; ", made.name, name_of(made.type), listed(left), own);
 }
 
 /// A statement that reads earlier elements of the target, and stands before it. Then `value` reads

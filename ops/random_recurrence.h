@@ -24,6 +24,7 @@ class RandomRecurrence {
  private:
   std::string states(DType stored, std::string value);
   std::string companion(std::string& value);
+  std::string chain(std::string& value);
   std::string earlier();
   std::string both(const std::string& value, const std::string& other);
 

@@ -129,7 +129,7 @@ std::optional<Padding> padding_for(const ir::Program& p, const std::vector<size_
     if (!beyond) continue;
     out.before[d] = beyond->lo;
     out.after[d] = beyond->hi;
-    wraps = out.wraps[d] = true;
+    wraps = ir::is_const(tensor.shape[d], &out.wraps[d]);
   }
   bool possible = true;
   each_load(p, readers, tensor, [&](const ir::Stage& s, const ir::Expr& load) {
@@ -141,8 +141,7 @@ std::optional<Padding> padding_for(const ir::Program& p, const std::vector<size_
       int64_t extent = 0;
       if (out.wraps[d]) {
         // Elsewhere in the dim it would find what begins anew, not the constant.
-        possible =
-            possible && ir::is_const(tensor.shape[d], &extent) && wraps_by(load->args[d], extent);
+        possible = possible && wraps_by(load->args[d], out.wraps[d]);
         continue;
       }
       const auto range = range_of(load->args[d], s);
@@ -165,7 +164,8 @@ ir::Expr read_padded(const ir::Expr& e, const std::string& from, const std::stri
     if (n->op != ir::Op::kLoad || n->name != from) return {};
     std::vector<ir::Expr> indices;
     for (size_t d = 0; d < padding.before.size(); ++d) {
-      const bool wraps = padding.wraps[d] && n->args[d]->op == ir::Op::kMod;
+      // Remainders by anything else stay.
+      const bool wraps = padding.wraps[d] && wraps_by(n->args[d], padding.wraps[d]);
       const ir::Expr& index = wraps ? n->args[d]->args[0] : n->args[d];
       indices.push_back(index + ir::make_int(padding.before[d]));
     }

@@ -12,7 +12,7 @@ namespace hone::schedules {
 struct Padding {
   std::vector<int64_t> before;  ///< elements in front of index 0, per dim
   std::vector<int64_t> after;   ///< elements behind the last, per dim
-  std::vector<bool> wraps;      ///< per dim: the tensor begins anew there
+  std::vector<int64_t> wraps;   ///< per dim: its extent, where the tensor begins anew; 0: not there
   ir::Expr fill;                ///< elsewhere: a constant; null where all inside
 };
 
