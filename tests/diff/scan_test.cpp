@@ -154,20 +154,25 @@ TEST_CASE("diff: recurrences in lanes, every rest of a vector") {
   }
 }
 
-TEST_CASE("diff: recurrences in blocks, every rest of a block") {
-  const std::vector<std::string> schedules = {
+TEST_CASE("diff: recurrences in blocks and every rest of a block") {
+  const std::vector<std::string> in_blocks = {
       "scan Y/j 4 -> s",
+      "scan Y/j 8 -> s; split Y/j 8 -> j.o j.i; compute s at Y/j.o",
+      "scan Y/j 3 -> s; compute s at Y/i",
+      "scan Y/j 4 -> s; scan s.state/s.b 2 -> q",
+  };
+  const std::vector<std::string> in_lanes = {
+      "scan Y/j 8 -> s; vectorize s/s.t",
       "scan Y/j 8 -> s; split Y/j 8 -> j.o j.i; compute s at Y/j.o; vectorize s/s.t",
-      "scan Y/j 3 -> s; split Y/j 3 -> j.o j.i; compute s at Y/j.i store Y/j.o in=registers",
-      "scan Y/j 4 -> s; scan s.state/s.b 2 -> q; compute s.total at s.state/i",
   };
   for (const std::string type : {"f32", "f64", "i32"}) {
     for (const std::string value :
          {"X[i,j] + (Y[i,j-1] else c[i])", "max(Y[i,j+1] else X[i,j], X[i,j])",
           "X[i,j] - c[i]*(Y[i,j-1] else 1)"}) {
       for (int n = 5; n <= 22; n += static_cast<int>(by_effort(7, 5, 1))) {
-        check(op(type, value, "M=3 N=" + std::to_string(n)), schedules);
+        check(op(type, value, "M=3 N=" + std::to_string(n)), in_blocks);
       }
+      check(op(type, value, "M=3 N=24"), in_lanes);
     }
   }
 }
