@@ -2,9 +2,11 @@
 #include "schedules/space/analysis/gpu.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "jit/ir/device_limits.h"
 #include "jit/passes/lower.h"
+#include "schedules/space/analysis/shape.h"
 #include "schedules/steps/edit.h"
 
 namespace hone::schedules {
