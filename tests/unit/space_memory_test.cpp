@@ -100,6 +100,32 @@ TEST_CASE("space: a border is copied where its tests cost more, and lies as its 
   }
 }
 
+TEST_CASE("space: where no mask loads the elements, nearly all of a copy may be border") {
+  const ir::Target masks = tests::target_named(kTargets[0]),
+                   none = tests::target_named(kTargets[1]);
+  const std::string problem = "conv1d N=1 G=3 C=2 L=12 O=17 R=5 P=189 DL=15 ";
+  const auto copied = [&](const std::string& type, const ir::Target& target) {
+    return tests::by_default(problem + type, target).buffer("X.g") != nullptr;
+  };
+  CHECK(copied("T=bf16", none));
+  CHECK_FALSE(copied("T=f32", none));
+  CHECK_FALSE(copied("T=bf16", masks));
+}
+
+TEST_CASE("space: vectors run along terms that nearly all lie outside, but are computed") {
+  // One result a row: along `p` a single lane has work.
+  const std::string problem = "conv_transpose1d N=3 G=2 C=2 L=9 O=2 R=128 P=1 DL=7";
+  for (const char* target : kTargets) {
+    const ir::Program p = tests::by_default(problem, tests::target_named(target));
+    const ir::Stage* sum = p.stage("Y.1");
+    REQUIRE(sum);
+    const bool along_terms = std::any_of(sum->loops.begin(), sum->loops.end(), [](const auto& l) {
+      return l.mark == ir::Mark::kVector && l.name.front() == 'r';
+    });
+    CHECK(along_terms);
+  }
+}
+
 TEST_CASE("space: tiles and the loops around them follow memory") {
   const ir::Target target = tests::target_named(kTargets[0]);
   const auto loops = [&](const std::string& layout) {

@@ -72,29 +72,50 @@ bool reused_by_tiles(const ir::Stage& s, const StageFacts& facts) {
   return true;
 }
 
+/// Upper bound of the values of `var` for which the first indices lie inside a tensor.
+int64_t indices_inside(const ir::Program& program, const ir::Buffer& b,
+                       const std::vector<ir::Expr>& indices, const std::string& var) {
+  int64_t most = std::numeric_limits<int64_t>::max();
+  for (size_t d = 0; d < b.shape.size(); ++d) {
+    const auto index = affine_of(indices[d]);
+    if (!index || !index->terms.contains(var)) continue;
+    const int64_t step = std::abs(index->terms.at(var));
+    most = std::min(most, (typical(program, b.shape[d]) + step - 1) / step);
+  }
+  return most;
+}
+
+/// Part of the vectors along a reduction's `var` in which some lane of a guarded load lies inside.
+/// Others are known to read nothing.
+double part_inside(const Plan& plan, const Access& a, const std::string& var, int64_t extent,
+                   int lanes) {
+  const ir::Buffer& b = *plan.program().buffer(a.buffer);
+  const int64_t inside = indices_inside(plan.program(), b, a.indices, var);
+  const int64_t vectors = (extent + lanes - 1) / lanes;
+  const int64_t reading = std::min(vectors, inside / lanes + 1);
+  return static_cast<double>(reading) / static_cast<double>(std::max<int64_t>(vectors, 1));
+}
+
 }  // namespace
 
 int64_t steps_inside(const ir::Program& program, const ir::Expr& e, const std::string& var) {
-  int64_t most = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
   switch (e->op) {
     case ir::Op::kLoad: {
       const ir::Buffer& b = *program.buffer(e->name);
-      for (size_t d = 0; e->guarded && d + 1 < e->args.size(); ++d) {
-        const auto index = affine_of(e->args[d]);
-        if (!index || !index->terms.contains(var)) continue;
-        const int64_t step = std::abs(index->terms.at(var));
-        most = std::min(most, (typical(program, b.shape[d]) + step - 1) / step);
-      }
-      return most;
+      return e->guarded ? indices_inside(program, b, e->args, var) : kAll;
     }
-    case ir::Op::kMul:
-      for (const ir::Expr& a : e->args) most = std::min(most, steps_inside(program, a, var));
-      return most;
+    case ir::Op::kMul: {
+      const int64_t a = steps_inside(program, e->args[0], var);
+      const int64_t b = steps_inside(program, e->args[1], var);
+      // Nothing times a float may be NaN: the term is computed all the same.
+      return is_float(e->type) ? std::max(a, b) : std::min(a, b);
+    }
     case ir::Op::kCast:
     case ir::Op::kNeg:
       return steps_inside(program, e->args[0], var);
     default:
-      return most;
+      return kAll;
   }
 }
 
@@ -162,14 +183,16 @@ VectorAxis vector_axis(const Plan& plan, const std::string& name, const Access& 
         axis.packed = a.buffer;
         axis.cost += kPacked;
       } else {
-        axis.cost += vector_cost::load(a, var) + (apart ? far(stride) : 0);
+        const double read = vector_cost::load(a, var) + (apart ? far(stride) : 0);
+        // Which terms lie inside differs from result to result.
+        axis.cost += reduction && a.guarded
+                         ? (read + vector_cost::kTested) * part_inside(plan, a, var, extent, lanes)
+                         : read;
       }
     }
     const double results = static_cast<double>(std::max<int64_t>(reduced, 1));
     if (reduction) {
       axis.cost += reused ? kNoTile : 0;
-      // Which terms lie inside differs from result to result.
-      for (const Access& a : facts.loads) axis.cost += a.guarded ? vector_cost::kTested : 0;
     } else if (store.stride(var) != 1) {
       axis.cost += vector_cost::kScatter / results;
     }

@@ -77,8 +77,8 @@ VectorAxis vector_axis(const Plan& plan, const std::string& stage, const Access&
 /// apart.
 std::string cheapest_index(const Plan& plan, const std::string& stage, const std::string& usual);
 
-/// Upper bound of the values of `var` for which all factors of `e` lie inside their tensors. It is
-/// the steps of the narrowest dim that `var` moves along. Other terms of a reduction add nothing.
+/// Upper bound of the values of `var` for which the term `e` of a reduction adds anything: elsewhere
+/// its factors lie outside their tensors.
 int64_t steps_inside(const ir::Program& program, const ir::Expr& e, const std::string& var);
 
 /// True when the cheapest axis of a reduction is one that it reduces.

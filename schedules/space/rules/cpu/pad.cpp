@@ -25,14 +25,26 @@ constexpr int64_t kFewReads = 16;
 /// Tuned on: nothing; reckoned from a branch and a load, a load and a store.
 constexpr int64_t kTestedLane = 4, kCopied = 2;
 
-/// True where no results next to each other read elements of `a` next to each other: lanes would be
-/// tested one by one.
+/// True where no results next to each other read elements of `a` next to each other.
 bool reads_apart(const Plan& plan, const std::string& stage, const Access& a) {
   const StageFacts facts = plan.facts(stage);
   const std::vector<ir::IndexVar> vars = plan.stage(stage).vars;
   return std::none_of(vars.begin(), vars.end(), [&](const ir::IndexVar& v) {
     return facts.extent(v.name) > 1 && a.stride(v.name) == 1;
   });
+}
+
+/// True of elements that no mask loads: a vector tests its lanes one by one.
+bool tests_lanes(const Plan& plan, const std::string& tensor) {
+  const int size = size_of(plan.program().buffer(tensor)->type);
+  return !plan.machine().masks_lanes && size < size_of(DType::kF32);
+}
+
+/// True where tests lane by lane cost more than a copy of `copied` elements.
+bool tests_cost_more(const Plan& plan, const std::string& stage, const std::string& tensor,
+                     int64_t copied) {
+  const int64_t copy = copied / plan.lanes(plan.program().buffer(tensor)->type) * kCopied;
+  return kTestedLane * iterations(plan, stage) >= copy;
 }
 
 /// True where results share elements of `a`, as the channels of a convolution do.
@@ -66,14 +78,13 @@ bool wraps_around(const Plan& plan, const Access& a) {
 /// Else the tests cost less: the inner part of the loops is rid of them.
 std::string unworthy(const Plan& plan, const std::string& stage, const std::string& tensor) {
   const ir::Buffer& b = *plan.program().buffer(tensor);
-  bool apart = false, shared = false;
+  bool apart = tests_lanes(plan, tensor), shared = false;
   for (const Access& a : plan.facts(stage).loads) {
     if (a.buffer != tensor) continue;
     apart |= reads_apart(plan, stage, a) || wraps_around(plan, a);
     shared |= shares(plan, stage, a);
   }
-  const int64_t copy = elements(plan, b) / plan.lanes(b.type) * kCopied;
-  if (apart && kTestedLane * iterations(plan, stage) >= copy) return {};
+  if (apart && tests_cost_more(plan, stage, tensor, elements(plan, b))) return {};
   if (iterations(plan, stage) <= kFewReads * elements(plan, b)) {
     return "elements of " + tensor + " are read a few times each";
   }
@@ -123,9 +134,10 @@ bool mostly_border(Plan& plan, const std::string& stage, const std::string& tens
   if (!copy_with_borders(plan, stage, tensor, copy)) return false;
   const int64_t copied = iterations(plan, copy);
   const int64_t inside = elements(plan, *plan.program().buffer(tensor));
-  const bool wasted = copied >= kHardlyInside * inside ||
-                      (copied >= 2 * inside && 2 * copied >= iterations(plan, stage)) ||
-                      copied >= 2 * iterations(plan, stage);
+  bool wasted = copied >= kHardlyInside * inside ||
+                (copied >= 2 * inside && 2 * copied >= iterations(plan, stage));
+  if (tests_lanes(plan, copy)) wasted = !tests_cost_more(plan, stage, copy, copied);
+  wasted |= copied >= 2 * iterations(plan, stage);
   plan.rewind(std::move(before));
   return wasted;
 }
