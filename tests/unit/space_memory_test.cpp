@@ -67,6 +67,44 @@ TEST_CASE("space: loads that run across the store are transposed, or laid out be
   }
 }
 
+TEST_CASE("space: what is turned by a quarter is transposed in registers, either way") {
+  for (const char* index : {"j,W - 1 - i", "H - 1 - j,i", "H - 1 - j,W - 1 - i"}) {
+    for (const char* target : kTargets) {
+      const std::string problem = std::string("op f(X: f32[H,W]) -> (Y: f32[W,H]) { Y[i,j] = X[") +
+                                  index + "] } H=100 W=200";
+      CAPTURE(problem);
+      CHECK(tests::by_default(problem, tests::target_named(target)).buffer("X.t"));
+    }
+  }
+}
+
+TEST_CASE("space: no copy is made in panels that other readers do not want") {
+  // Distances of points, then sums along the index that panels would cut.
+  const std::string pairs =
+      "op f(P: f32[N,3]) -> (A: f32[N,3]) { d[i,j,c] = P[j,c] - P[i,c]; w[i,j] = "
+      "1/(sum[c](d[i,j,c]*d[i,j,c]) + 1); A[i,c] = sum[j](d[i,j,c]*w[i,j]) } N=1000";
+  // One element for many.
+  const std::string same = "permute A=4 B=759 C=2 D=335 X.stride=(0,5,1,0)";
+  for (const char* target : kTargets) {
+    CHECK_FALSE(tests::by_default(pairs, tests::target_named(target)).buffer("P.p"));
+    CHECK_FALSE(tests::by_default(same, tests::target_named(target)).buffer("X.c"));
+  }
+}
+
+TEST_CASE("space: of a stencil's indices the one that lies furthest apart runs a few at a time") {
+  const ir::Program p = tests::by_default(
+      "op f(U: f32[D,H,W]) -> (Y: f32[D,H,W]) { Y[k,i,j] = (U[k-1,i,j] else 0) + (U[k+1,i,j] else "
+      "0) + (U[k,i-1,j] else 0) + (U[k,i+1,j] else 0) + (U[k,i,j-1] else 0) + (U[k,i,j+1] else 0) "
+      "- 6*U[k,i,j] "
+      "} D=128 H=128 W=128",
+      tests::target_named(kTargets[0]));
+  const auto& loops = p.stage("Y")->loops;
+  const bool planes = std::any_of(loops.begin(), loops.end(), [](const ir::Loop& l) {
+    return l.name == "k.i" && l.mark == ir::Mark::kUnroll;
+  });
+  CHECK(planes);
+}
+
 TEST_CASE("space: a border is copied where its tests cost more, and lies as its tensor does") {
   const struct {
     const char* problem;

@@ -119,7 +119,7 @@ Value Tiles::load_across(int buffer, int64_t first, int64_t stride) {
   const TileGroup* group = group_at(buffer, first);
   const int64_t column = first - group->offset;
   // All lanes from the same column of groups of as many lanes as there are rows?
-  bool square = stride > 0 && group->lanes == n && n * size >= 16 && lanes_.active > 0;
+  bool square = stride != 0 && group->lanes == n && n * size >= 16 && lanes_.active > 0;
   for (int i = 1; i < lanes_.active && square; ++i) {
     const TileGroup* row = group_at(buffer, first + i * stride);
     square = row != nullptr && row->lanes == n && row->offset == group->offset + i * stride;

@@ -123,6 +123,12 @@ bool worth_packing(const Plan& plan, const std::string& stage, const Access& a) 
   const ir::Buffer* b = plan.program().buffer(a.buffer);
   if (a.gathers || a.guarded || !indexed_by_variables(a)) return false;
   if (b->role == ir::Role::kTemp && !copied_at_root(plan.program(), a.buffer)) return false;
+  // Where one element stands for many, a copy would hold all of these.
+  const auto is_none = [](const ir::Expr& stride) {
+    int64_t step = 0;
+    return ir::is_const(stride, &step) && step == 0;
+  };
+  if (std::any_of(b->strides.begin(), b->strides.end(), is_none)) return false;
   // Panels already, as another reader wants them.
   if (b->axes.size() > b->shape.size()) return false;
   if (is_bound(plan.program(), *b)) return true;
@@ -138,6 +144,11 @@ bool worth_packing(const Plan& plan, const std::string& stage, const Access& a) 
     step = std::max(step, a.stride(r.name) * size_of(b->type));
   }
   return reads >= (step >= plan.machine().page_bytes ? kFarReadsToPack : kReadsToPack);
+}
+
+bool panels_for_others(const Plan& plan, const Access& a) {
+  const ir::Buffer& b = *plan.program().buffer(a.buffer);
+  return !is_bound(plan.program(), b) && readers_of(plan.program(), a.buffer).size() > 1;
 }
 
 std::vector<std::string> run_of(const ir::Stage& s, const StageFacts& facts,
@@ -179,7 +190,8 @@ VectorAxis vector_axis(const Plan& plan, const std::string& name, const Access& 
     for (const Access& a : facts.loads) {
       const int64_t stride = a.stride(var);
       const bool apart = stride != 0 && stride != 1;
-      if (apart && may_pack && axis.packed.empty() && !reduction && worth_packing(plan, name, a)) {
+      const bool packs = apart && may_pack && !reduction && !panels_for_others(plan, a);
+      if (packs && axis.packed.empty() && worth_packing(plan, name, a)) {
         axis.packed = a.buffer;
         axis.cost += kPacked;
       } else {

@@ -87,4 +87,8 @@ bool reduces_along_vector(const Plan& plan, const std::string& stage);
 /// True when a copy of `access` for packing pays: it is bound once, or read often enough.
 bool worth_packing(const Plan& plan, const std::string& stage, const Access& access);
 
+/// True where other stages read what `access` does. A copy at the root would be theirs, too, in
+/// panels as wide as this one wants. What is bound once is copied even so.
+bool panels_for_others(const Plan& plan, const Access& access);
+
 }  // namespace hone::schedules

@@ -2,12 +2,25 @@
 #include "schedules/space/analysis/crossing.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <optional>
 
 #include "schedules/space/analysis/shape.h"
 #include "schedules/steps/edit.h"
 
 namespace hone::schedules {
 namespace {
+
+/// The variable that an index follows step by step, in either direction; "" for a constant. None
+/// for any other index.
+std::optional<std::string> unit_index(const ir::Expr& index) {
+  const auto affine = affine_of(index);
+  if (!affine || affine->terms.size() > 1) return {};
+  if (affine->terms.empty()) return "";
+  const auto& [var, coefficient] = *affine->terms.begin();
+  if (std::abs(coefficient) != 1) return {};
+  return var;
+}
 
 /// Finds the variable along which the one load that is not contiguous with the store is. Else it
 /// tells `plan` why there is none.
@@ -22,17 +35,18 @@ bool find_tensor(Plan& plan, const ir::Stage& s, const StageFacts& facts, Crossi
     if (a.guarded) return plan.declines("a load of " + a.buffer + " may leave it");
     c.tensor = a.buffer;
     for (const ir::IndexVar& t : s.vars) {
-      if (t.name != c.stored && a.stride(t.name) == 1) c.read = t.name;
+      if (t.name != c.stored && std::abs(a.stride(t.name)) == 1) c.read = t.name;
     }
-    bool plain = !c.read.empty();
+    bool unit = !c.read.empty();
     for (size_t d = 0; d < a.indices.size(); ++d) {
-      const std::string var = plain_var(a.indices[d]);
+      const std::optional<std::string> var = unit_index(a.indices[d]);
       if (var == c.stored) c.stored_dim = d;
       if (var == c.read) c.read_dim = d;
-      plain = plain && (!var.empty() || a.indices[d]->op == ir::Op::kInt);
+      unit = unit && var;
     }
     if (c.read.empty()) return plan.declines("it reads " + a.buffer + " along memory in no index");
-    if (!plain) return plan.declines("an index of " + a.buffer + " is no plain one");
+    if (!unit)
+      return plan.declines("an index of " + a.buffer + " is no variable, up to a constant");
   }
   // One copy would have to hold what all loads of the tensor take.
   const auto reads = [&](const Access& a) { return a.buffer == c.tensor; };

@@ -354,7 +354,8 @@ double gathering_cycles(const Plan& plan, const TiledReduction& t, const TileAxe
 /// `axis` with a packed copy of what else is worth one.
 VectorAxis with_copies(const Plan& plan, const std::string& producer, VectorAxis axis) {
   for (const Access& a : plan.facts(producer).loads) {
-    if (axis.packed.empty() && worth_packing(plan, producer, a) && a.stride(axis.var) > 1) {
+    if (axis.packed.empty() && a.stride(axis.var) > 1 && !panels_for_others(plan, a) &&
+        worth_packing(plan, producer, a)) {
       axis.packed = a.buffer;
     }
   }

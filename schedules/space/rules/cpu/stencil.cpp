@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 #include <utility>
 #include <vector>
@@ -61,17 +62,20 @@ bool shifts(const StageFacts& facts, const std::string& var) {
   return moving > 1 && spots_of(only, var, 2).size() < 2 * moving;
 }
 
-/// The variable whose rows share most loads; "" where they share few.
+/// The variable whose rows share most loads; "" where they share few. Of several the one whose rows
+/// lie furthest apart, since caches hold those of others longer.
 std::string shared_along(const Plan& plan, const std::string& name, const std::string& vector) {
   const StageFacts facts = plan.facts(name);
   const size_t all = facts.loads.size() * static_cast<size_t>(kRowsAtATime);
   auto fewest = static_cast<size_t>(kLoadsLeft * static_cast<double>(all));
   std::string best;
+  const auto apart = [&](const std::string& var) { return std::abs(facts.store.stride(var)); };
   for (const ir::IndexVar& v : plan.stage(name).vars) {
     if (v.name == vector || facts.extent(v.name) < 2 * kRowsAtATime) continue;
     if (!shifts(facts, v.name)) continue;
     const size_t left = spots_of(facts, v.name, kRowsAtATime).size();
     if (left == 0 || left > fewest) continue;
+    if (left == fewest && !best.empty() && apart(v.name) < apart(best)) continue;
     fewest = left;
     best = v.name;
   }
