@@ -53,13 +53,11 @@ const Expr& strip_casts(const Expr& e) {
 /// The values of a factor that 32 bits or fewer were computed in: of `cast<i64>(x % 16)`.
 std::optional<IntegerRange> range_of_narrow(const Poly::Term& t) {
   const Expr& f = t.factors[0];
-  if (t.factors.size() != 1 || f->op != Op::kCast || !is_int(f->type)) return std::nullopt;
-  const auto range = range_before_wrap(f->args[0]);
-  const auto type = range_of(f->args[0]->type);
-  if (!range || !type || !range->lies_in(*type) || !range->lies_in(*range_of(f->type))) {
-    return std::nullopt;
-  }
-  return range;
+  if (t.factors.size() != 1 || f->op != Op::kCast) return std::nullopt;
+  const auto narrow = narrowest(f);
+  // All values of 32 bits are no news.
+  const bool all = narrow && range_of(DType::kI32)->lies_in(narrow->range);
+  return narrow && !all ? std::optional(narrow->range) : std::nullopt;
 }
 
 /// The divisor of a term that is one division, by a positive constant; 0 of any other.

@@ -197,6 +197,18 @@ std::optional<IntegerRange> range_before_wrap(const Expr& e) {
   }
 }
 
+std::optional<RangedInteger> narrowest(const Expr& e) {
+  if (!is_int(e->type)) return std::nullopt;
+  const IntegerRange type = *range_of(e->type);
+  if (e->op == Op::kCast && is_int(e->args[0]->type)) {
+    auto inner = narrowest(e->args[0]);
+    if (inner && inner->range.lies_in(type)) return inner;
+  }
+  if (size_of(e->type) > 4) return std::nullopt;
+  const auto range = range_before_wrap(e);
+  return RangedInteger{e, range && range->lies_in(type) ? *range : type};
+}
+
 Expr in_type(const Expr& e, DType type) {
   if (e->type == type) return e;
   if (e->op == Op::kCast && e->args[0]->type == type) return e->args[0];

@@ -36,6 +36,13 @@ struct IntegerRange {
 std::optional<IntegerRange> range_of(DType type);
 /// What a value of at most 32 bits may be before it wraps, as far as types and constants say.
 std::optional<IntegerRange> range_before_wrap(const Expr& e);
+/// An integer, and where it lies.
+struct RangedInteger {
+  Expr e;
+  IntegerRange range;
+};
+/// `e` without casts that keep all of its values; none where it has more than 32 bits even so.
+std::optional<RangedInteger> narrowest(const Expr& e);
 /// Where the result of a bitwise node lies, its operands in these ranges, where they are known.
 std::optional<IntegerRange> range_of_bits(Op op, const std::optional<IntegerRange>& a,
                                           const std::optional<IntegerRange>& b);

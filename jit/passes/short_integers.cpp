@@ -28,15 +28,23 @@ class Shortener {
 
  private:
   StmtRef own(const StmtRef& s) {
-    const auto* store = as<StoreStmt>(*s);
-    if (vector_ < 0 || !store) return s;
-    if (operations_of(store->value) < 1) return s;
-    const Expr value =
-        short_value(store->value, [&](const Expr& e) { return mentions_loop(e, vector_); });
-    if (!value || value.get() == store->value.get()) return s;
+    if (vector_ < 0) return s;
+    if (const auto* store = as<StoreStmt>(*s)) return with(*store, &StoreStmt::value, s);
+    if (const auto* check = as<CheckStmt>(*s)) return with(*check, &CheckStmt::condition, s);
+    return s;
+  }
+
+  /// The statement with one of its expressions shortened; `same` where that changes nothing.
+  template <class S>
+  StmtRef with(const S& s, Expr S::*member, const StmtRef& same) {
+    const Expr& value = s.*member;
+    if (operations_of(value) < 1) return same;
+    const Expr shorter =
+        short_value(value, [&](const Expr& e) { return mentions_loop(e, vector_); });
+    if (!shorter || shorter.get() == value.get()) return same;
     changed = true;
-    StoreStmt now = *store;
-    now.value = value;
+    S now = s;
+    now.*member = shorter;
     return make_stmt(std::move(now));
   }
 
