@@ -113,6 +113,12 @@ bool never_nan(const ir::Expr& e) {
   }
 }
 
+bool is_low_bits(const ir::Expr& e, int64_t most) {
+  int64_t by = 0;
+  return e->op == Op::kMod && e->type == DType::kI32 && ir::is_const(e->args[1], &by) && by > 1 &&
+         by <= most && (by & (by - 1)) == 0;
+}
+
 bool is_zero(const ir::Expr& e) {
   return (e->op == Op::kFloat && e->f == 0) || (e->op == Op::kInt && e->i == 0);
 }

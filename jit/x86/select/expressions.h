@@ -22,6 +22,9 @@ bool is_product_of_words(const ir::Expr& e);
 /// A float that is a number for sure: a constant, or made of an integer.
 bool never_nan(const ir::Expr& e);
 
+/// A remainder of an i32 by 2, 4 .. `most`.
+bool is_low_bits(const ir::Expr& e, int64_t most);
+
 /// The constant zero.
 bool is_zero(const ir::Expr& e);
 

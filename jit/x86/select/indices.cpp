@@ -261,6 +261,18 @@ bool Indices::depends_on_lane(const ir::Expr& e) const {
   return depends;
 }
 
+LaneSum Indices::split(const ir::Expr& index) const {
+  if (!depends_on_lane(index)) return {index, {}};
+  if (index->op != Op::kAdd && index->op != Op::kSub) return {{}, index};
+  const LaneSum a = split(index->args[0]), b = split(index->args[1]);
+  const auto sum = [&](const ir::Expr& x, const ir::Expr& y) {
+    if (!y) return x;
+    if (x) return ir::make_binary(index->op, x, y);
+    return index->op == Op::kAdd ? y : ir::make_unary(Op::kNeg, y);
+  };
+  return {sum(a.same, b.same), sum(a.apart, b.apart)};
+}
+
 Reg Indices::gpr(const Affine& a) {
   if (a.overflow) {
     refuse("an index has more terms than can be handled");

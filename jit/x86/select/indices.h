@@ -19,6 +19,11 @@ struct LoopState {
   int64_t max = 0;
 };
 
+/// An index as what is the same in all lanes, and the rest; null: nothing.
+struct LaneSum {
+  ir::Expr same, apart;
+};
+
 /// Index arithmetic as sums of products, for as long as possible, and the registers that come to
 /// hold it.
 class Indices final : public SelectionPart, public ScopeListener {
@@ -39,6 +44,7 @@ class Indices final : public SelectionPart, public ScopeListener {
   /// True when general registers alone can compute the integer or bool.
   bool steers(const ir::Expr& e) const;
   bool depends_on_lane(const ir::Expr& e) const;
+  LaneSum split(const ir::Expr& index) const;
   /// A general register that holds the sum.
   Reg gpr(const Affine& a);
   Operand gpr_or_imm(const Affine& a);

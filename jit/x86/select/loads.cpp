@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdlib>
 
+#include "jit/ir/integers.h"
 #include "jit/x86/select/expressions.h"
 
 namespace hone::jit {
@@ -201,7 +202,25 @@ bool Loads::loads_by_lane(const ir::Expr& index) const {
       index, [&](const ir::Expr& x) { return x->op == Op::kLoad && indices_.depends_on_lane(x); });
 }
 
+bool Loads::fits_lanes(const ir::Expr& index) {
+  const ir::Expr position = indices_.split(index).apart;
+  const auto narrow = position ? ir::narrowest(position) : std::nullopt;
+  return narrow && is_computed_narrow(narrow->e);
+}
+
+bool Loads::is_computed_narrow(const ir::Expr& e) {
+  if (Value low; load_remainder(e, low)) return true;
+  if (e->op == Op::kLoad) return !e->guarded;
+  if (e->type == DType::kI64 && indices_.depends_on_lane(e)) return false;
+  return std::all_of(e->args.begin(), e->args.end(),
+                     [&](const ir::Expr& a) { return is_computed_narrow(a); });
+}
+
 Value Loads::load_gather(const ir::Expr& e) {
+  Value looked_up;
+  if (fits_lanes(e->args[0]) && tables_.load(e->id, e->args[0], looked_up)) {
+    return masks_.loaded(looked_up, e->id);
+  }
   if (lanes_.active < 0 || lanes_.condition.valid()) {
     refuse("a gather under a mask known at the call");
   }
@@ -262,6 +281,16 @@ bool Loads::load_low_bits(const ir::Expr& e, int bits, Value& out) {
     places.push_back(8 * from_first.constant + count.constant);
   }
   return spreads_.shift(byte->id, first, places, out);
+}
+
+bool Loads::load_remainder(const ir::Expr& e, Value& out) {
+  // Fixed by: a byte has as many.
+  constexpr int64_t kMostLow = 128;
+  if (!is_low_bits(e, kMostLow)) return false;
+  const auto by = static_cast<uint64_t>(e->args[1]->i);
+  if (!load_low_bits(e->args[0], std::countr_zero(by), out)) return false;
+  out = vectors_.op3(X86::vandps, out, vectors_.constant_bits(e->type, by - 1));
+  return true;
 }
 
 void Loads::prefetch(const ir::PrefetchStmt& s) {

@@ -13,6 +13,7 @@
 #include "jit/x86/select/part.h"
 #include "jit/x86/select/positions.h"
 #include "jit/x86/select/spreads.h"
+#include "jit/x86/select/tables.h"
 #include "jit/x86/select/tiles.h"
 #include "jit/x86/select/vectors.h"
 
@@ -23,7 +24,7 @@ class Loads final : public SelectionPart {
  public:
   Loads(Context& context, Indices& indices, Addresses& addresses, Integers& integers,
         Vectors& vectors, Masks& masks, Conditions& conditions, Spreads& spreads, Gathers& gathers,
-        Memory& memory, Positions& positions, Tiles& tiles)
+        Memory& memory, Positions& positions, Tables& tables, Tiles& tiles)
       : SelectionPart(context),
         indices_(indices),
         addresses_(addresses),
@@ -35,12 +36,15 @@ class Loads final : public SelectionPart {
         gathers_(gathers),
         memory_(memory),
         positions_(positions),
+        tables_(tables),
         tiles_(tiles) {}
 
   Value load(const ir::Expr& e);
   /// The low `bits` of an i32, anything above them: of a byte, shifted right or not, where
   /// neighbouring lanes read parts of one. False of what is no such, or is read as it lies.
   bool load_low_bits(const ir::Expr& e, int bits, Value& out);
+  /// The remainder of an i32 by a power of two, where `load_low_bits` gives it.
+  bool load_remainder(const ir::Expr& e, Value& out);
   /// Prefetches in a vector loop, once for each line that the lanes are on. Only the first lane
   /// prefetches where the number of lines is known only at the call.
   void prefetch(const ir::PrefetchStmt& s);
@@ -64,6 +68,9 @@ class Loads final : public SelectionPart {
   /// The same, lane by lane with a branch each.
   Value load_branched(const ir::Expr& e);
   Value load_gather(const ir::Expr& e);
+  /// True where lanes compute an index, up to what all of them share, in 32 bits or fewer.
+  bool fits_lanes(const ir::Expr& index);
+  bool is_computed_narrow(const ir::Expr& e);
   /// True where lanes read an index from places of their own.
   bool loads_by_lane(const ir::Expr& index) const;
 
@@ -77,6 +84,7 @@ class Loads final : public SelectionPart {
   Gathers& gathers_;
   Memory& memory_;
   Positions& positions_;
+  Tables& tables_;
   Tiles& tiles_;
 };
 

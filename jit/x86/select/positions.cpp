@@ -13,24 +13,10 @@ namespace {
 /// Fixed by: positions are of 64 bits.
 constexpr int kPositionBytes = 8;
 
-/// a + b, or a - b; either may be null, which stands for 0.
-ir::Expr sum_of(Op op, const ir::Expr& a, const ir::Expr& b) {
-  if (!b) return a;
-  if (!a) return op == Op::kAdd ? b : ir::make_unary(Op::kNeg, b);
-  return ir::make_binary(op, a, b);
-}
-
 }  // namespace
 
-Positions::Sum Positions::split(const ir::Expr& index) const {
-  if (!indices_.depends_on_lane(index)) return {index, {}};
-  if (index->op != Op::kAdd && index->op != Op::kSub) return {{}, index};
-  const Sum a = split(index->args[0]), b = split(index->args[1]);
-  return {sum_of(index->op, a.same, b.same), sum_of(index->op, a.apart, b.apart)};
-}
-
 bool Positions::known_apart(const ir::Expr& index) {
-  const ir::Expr own = split(index).apart;
+  const ir::Expr own = indices_.split(index).apart;
   Affine first;
   for (int i = 0; own && i < lanes_.active; ++i) {
     Affine at;
@@ -96,7 +82,7 @@ Value Positions::load(int buffer, const ir::Expr& index, const ir::Expr* conditi
 }
 
 Value Positions::load_part(int buffer, const ir::Expr& index, const ir::Expr* condition) {
-  const Sum sum = split(index);
+  const LaneSum sum = indices_.split(index);
   const Mem start = addresses_.address(buffer, sum.same ? indices_.affine(sum.same) : Affine());
   const Value positions = value(sum.apart ? sum.apart : ir::make_int(0));
   const Value holds = condition != nullptr ? value(*condition) : Value{};

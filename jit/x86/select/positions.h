@@ -36,11 +36,6 @@ class Positions final : public SelectionPart {
   Value load(int buffer, const ir::Expr& index, const ir::Expr* condition);
 
  private:
-  /// An index as what is the same in all lanes, and the rest; null: nothing.
-  struct Sum {
-    ir::Expr same, apart;
-  };
-  Sum split(const ir::Expr& index) const;
   /// As many lanes as a vector has positions.
   Value load_part(int buffer, const ir::Expr& index, const ir::Expr* condition);
   /// AVX-512: by one instruction, which loads nothing for lanes where the condition does not hold.

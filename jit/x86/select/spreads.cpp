@@ -290,6 +290,11 @@ Reg Spreads::shuffled(Reg from, int bytes, int size, const std::vector<int64_t>&
   return code_.define(RegClass::kVec, w, X86::vpermpd, {vreg(from, w), imm(order)});
 }
 
+Reg Spreads::repeated(int buffer, const Affine& first, int w) {
+  const X86 load = w == 16 ? X86::vmovups : wide() ? X86::vbroadcastf32x4 : X86::vbroadcastf128;
+  return code_.load(RegClass::kVec, w, load, mem(addresses_.address(buffer, first)), buffer);
+}
+
 Reg Spreads::repeated(Reg sixteen, int w) {
   if (w == 16) return sixteen;
   if (w == 64) {

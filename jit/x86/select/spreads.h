@@ -27,18 +27,21 @@ class Spreads final : public SelectionPart {
   /// byte. Bits above that are any. False where the places lie too far apart.
   bool shift(int buffer, const Affine& first, const std::vector<int64_t>& places, Value& out);
 
- private:
   /// The first `bytes` from `first` on, and no other; an invalid register where that takes a mask
   /// that there is not.
   Reg exactly(int buffer, const Affine& first, int bytes);
+  /// 16 bytes in each 16 bytes of a vector of `w` bytes.
+  Reg repeated(Reg sixteen, int w);
+  /// The same of the 16 bytes from `first` on.
+  Reg repeated(int buffer, const Affine& first, int w);
+
+ private:
   /// A vector of `count` with the `span` elements from `first` on, and none outside of the buffer:
   /// how many elements before `first` it begins. -1 where there is none for sure. Where it can, it
   /// begins at a multiple of vectors, as others do.
   int64_t before(int buffer, const Affine& first, int64_t span, int64_t count) const;
   /// Elements of a vector of `bytes` by their numbers in it.
   Reg shuffled(Reg from, int bytes, int size, const std::vector<int64_t>& places);
-  /// 16 bytes in each 16 bytes of a vector of lanes.
-  Reg repeated(Reg sixteen, int w);
   /// AVX-512: the vectors from the first to the last element, the last of them ending with it,
   /// merged by shuffles of two.
   Reg spread_wide(int buffer, const Affine& first, int64_t stride);

@@ -4,8 +4,10 @@
 #include <algorithm>
 
 #include "jit/ir/instructions.h"
+#include "jit/ir/integers.h"
 #include "jit/ir/visit.h"
 #include "jit/x86/select/expressions.h"
+#include "jit/x86/select/tables.h"
 
 namespace hone::jit {
 
@@ -154,6 +156,15 @@ void Surveys::agree_on_lanes(const ir::Stmt& s) {
   });
 }
 
+int Surveys::position_bytes(const ir::Expr& index) const {
+  if (!has_load(index)) return 0;
+  if (index->op == Op::kAdd || index->op == Op::kSub) {
+    return std::max(position_bytes(index->args[0]), position_bytes(index->args[1]));
+  }
+  const auto position = ir::narrowest(index);
+  return position ? size_of(position->e->type) : 0;
+}
+
 int Surveys::lane_bytes(const ir::Expr& e, int variable) const {
   if (!e) return 0;
   if (e->type == DType::kI64 && !ir::mentions_loop(e, variable) && indices_.steers(e)) return 0;
@@ -172,7 +183,8 @@ int Surveys::lane_bytes(const ir::Expr& e, int variable) const {
     for (size_t i = 1; i < e->args.size(); ++i) {
       bytes = std::max(bytes, lane_bytes(e->args[i], variable));
     }
-    return bytes;
+    const bool looks_up = Tables::may_hold(nest_.buffers[e->id], target_);
+    return looks_up ? std::max(bytes, position_bytes(e->args[0])) : bytes;
   }
   bytes = std::max(bytes, bytes_between(e));
   for (const ir::Expr& a : e->args) bytes = std::max(bytes, lane_bytes(a, variable));

@@ -47,6 +47,8 @@ class Surveys final : public SelectionPart {
   /// Bytes of the largest lane that computing `e` needs. Index integers need none where they are
   /// the same in all lanes, or are only compared with the lane's number.
   int lane_bytes(const ir::Expr& e, int variable) const;
+  /// The same of what lanes compute to look up a table in registers.
+  int position_bytes(const ir::Expr& index) const;
 
   Indices& indices_;
   Gathers& gathers_;

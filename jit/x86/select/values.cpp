@@ -55,13 +55,6 @@ Value Values::value(const ir::Expr& e) {
 
 namespace {
 
-/// A remainder of an i32 by 2, 4 .. `most`.
-bool is_low_bits(const ir::Expr& e, int64_t most) {
-  int64_t by = 0;
-  return e->op == Op::kMod && e->type == DType::kI32 && ir::is_const(e->args[1], &by) && by > 1 &&
-         by <= most && (by & (by - 1)) == 0;
-}
-
 /// True where all that `e` depends on is the low bits of one i32, which becomes `of`.
 bool reads_low_bits(const ir::Expr& e, int64_t most, ir::Expr& of) {
   if (is_low_bits(e, most)) {
@@ -233,12 +226,7 @@ Value Values::binary(const ir::Expr& e) {
     const Value a = value(e->args[1]->args[0]), b = value(e->args[1]->args[1]);
     return arithmetic_.fused(add ? Fused::kAdd : Fused::kNegatedAdd, a, b, value(e->args[0]));
   }
-  // Fixed by: a byte has as many.
-  constexpr int64_t kMostLow = 128;
-  Value low;
-  if (is_low_bits(e, kMostLow) && loads_.load_low_bits(e->args[0], low_bits_in(e, kMostLow), low)) {
-    return vectors_.op3(X86::vandps, low, vectors_.constant_bits(e->type, e->args[1]->i - 1));
-  }
+  if (Value low; loads_.load_remainder(e, low)) return low;
   if ((e->op == Op::kDiv || e->op == Op::kMod) && is_int(e->type)) return division(e);
   if (Value shifted; shifted_by_constant(e, shifted)) return shifted;
   const Value a = value(e->args[0]);
