@@ -48,14 +48,27 @@ bool Spreads::load(int buffer, const Affine& first, int64_t stride, Value& out) 
   return true;
 }
 
+std::optional<int64_t> Spreads::within(int buffer, const Affine& first, int64_t stride,
+                                       int64_t count) const {
+  int64_t least = 0, most = 0, elements = 0;
+  const int64_t before = ir::floor_mod_of(first.constant, stride);
+  const bool known = ir::is_const(nest_.buffers[buffer].elements, &elements) &&
+                     indices_.range_of(first, least, most);
+  if (!known || least < before || most - before + stride * count > elements) return {};
+  return before;
+}
+
 Reg Spreads::spread_wide(int buffer, const Affine& first, int64_t stride) {
   const DType type = element_type(buffer);
   const int size = size_of(type), w = width(type), n = lanes_.count;
-  const int64_t span = stride * (lanes_.active - 1) + 1;
+  const std::optional<int64_t> structures =
+      lanes_.active == n ? within(buffer, first, stride, n) : std::nullopt;
+  const int64_t before = structures.value_or(0);
+  const int64_t span = structures ? stride * n : stride * (lanes_.active - 1) + 1;
   const X86 merge = size == 8 ? X86::vpermt2pd : size == 4 ? X86::vpermt2ps : X86::vpermt2w;
   const auto part = [&](int64_t at, Reg mask) {
     const X86 move = size == 8 ? X86::vmovupd : size == 4 ? X86::vmovups : X86::vmovdqu16;
-    const Mem m = addresses_.address(buffer, first + Affine::of(at));
+    const Mem m = addresses_.address(buffer, first + Affine::of(at - before));
     return code_.load(RegClass::kVec, w, mask.valid() ? move : X86::vmovups, mem(m), buffer, mask);
   };
   const auto merged = [&](Reg low, Reg high, auto&& source_of) {
@@ -72,7 +85,7 @@ Reg Spreads::spread_wide(int buffer, const Affine& first, int64_t stride) {
   for (int64_t at = n; at < span; at += n) {
     const int64_t start = std::min(at, span - n);
     all = merged(all, part(start, {}), [&](int64_t i) {
-      const int64_t element = i * stride;
+      const int64_t element = before + i * stride;
       if (element >= at) return element < at + n ? n + element - start : i;
       return at == n ? element : i;  // from the first vector, or merged before
     });
@@ -96,19 +109,21 @@ bool Spreads::spread_bytes(int buffer, const Affine& first, int64_t stride, Valu
 
 Reg Spreads::spread_sixteen(int buffer, const Affine& first, int64_t stride, int count) {
   const int size = size_of(element_type(buffer));
-  const int64_t bytes = (stride * (count - 1) + 1) * size;
+  const std::optional<int64_t> structures = within(buffer, first, stride, count);
+  const int64_t before = structures.value_or(0);
+  const int64_t bytes = (structures ? stride * count : stride * (count - 1) + 1) * size;
   Reg all;
   for (int64_t at = 0; at < bytes; at += kShuffled) {
     // The last piece ends with the last element.
     const int64_t from = std::max<int64_t>(0, std::min(at, bytes - kShuffled));
     const int64_t elements = std::min(kShuffled, bytes) / size;
-    const Reg piece =
-        exactly(buffer, first + Affine::of(from / size), static_cast<int>(elements) * size);
+    const Reg piece = exactly(buffer, first + Affine::of(from / size - before),
+                              static_cast<int>(elements) * size);
     if (!piece.valid()) return {};
     // Fixed by: x86, the number of a byte that is 0.
     std::vector<uint8_t> numbers(kShuffled, 0x80);
     for (int i = 0; i < count * size; ++i) {
-      const int64_t byte = i / size * stride * size + i % size;
+      const int64_t byte = (before + i / size * stride) * size + i % size;
       if (byte >= at && byte < at + kShuffled) {
         numbers[static_cast<size_t>(i)] = static_cast<uint8_t>(byte - from);
       }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "jit/x86/select/addresses.h"
@@ -40,6 +41,11 @@ class Spreads final : public SelectionPart {
   /// how many elements before `first` it begins. -1 where there is none for sure. Where it can, it
   /// begins at a multiple of vectors, as others do.
   int64_t before(int buffer, const Affine& first, int64_t span, int64_t count) const;
+  /// Of every `stride`-th element, `count` of them from `first` on: how many elements before
+  /// `first` the structures of `stride` begin that hold them. What reads their other elements loads
+  /// the same vectors then. None where these structures may leave the buffer.
+  std::optional<int64_t> within(int buffer, const Affine& first, int64_t stride,
+                                int64_t count) const;
   /// Elements of a vector of `bytes` by their numbers in it.
   Reg shuffled(Reg from, int bytes, int size, const std::vector<int64_t>& places);
   /// AVX-512: the vectors from the first to the last element, the last of them ending with it,

@@ -35,7 +35,7 @@ inline constexpr int kHidden = 16;
 inline double dear(int operations) { return std::max(0, operations - kHidden); }
 /// Elements apart that are read as whole vectors, and shuffles of them, two each.
 /// Tuned on: Zen 5 (AVX-512).
-inline constexpr int64_t kMostSpread = 4;
+inline constexpr int64_t kMostSpread = 6;
 inline double spread(int64_t stride) { return 2 * static_cast<double>(stride) - 1; }
 
 /// Elements within a vector in another order, or several times.

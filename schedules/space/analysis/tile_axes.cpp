@@ -174,6 +174,19 @@ bool stays(const ir::Stage& p, const Access& a) {
                      [&](const ir::IndexVar& r) { return a.stride(r.name) == 0; });
 }
 
+/// Vectors that unrolled steps of the reduction share: each takes another element out of structures
+/// that lie one after the other along `columns`.
+int64_t vectors_of_structures(const Plan& plan, const ir::Stage& p, const StageFacts& facts,
+                              const Access& a, const std::string& columns) {
+  if (!is_spread(plan, a, columns)) return 0;
+  const int64_t stride = a.stride(columns);
+  const bool shares = std::any_of(p.rvars.begin(), p.rvars.end(), [&](const ir::IndexVar& r) {
+    const int64_t trips = facts.extent(r.name);
+    return a.stride(r.name) == 1 && !r.lo && ir::is_const(r.hi) && trips > 1 && trips <= stride;
+  });
+  return shares ? stride : 0;
+}
+
 /// Operations on what moves along `columns` and not along `rows`, other than conversions: those
 /// that take an element out of what is kept.
 int operations_on_kept(const ir::Stage& p, const std::string& columns, const std::string& rows) {
@@ -247,6 +260,7 @@ TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorA
     } else if (along_columns) {
       ++out.vector_loads;
       out.kept_loads += is_kept(p, facts, a);
+      out.kept_loads += static_cast<int>(vectors_of_structures(plan, p, facts, a, columns));
       out.odd_loads += a.buffer != axis.packed && rows_begin_anywhere(plan, facts, a, columns);
     } else {
       ++out.row_loads;
