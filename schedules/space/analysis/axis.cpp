@@ -195,7 +195,7 @@ VectorAxis vector_axis(const Plan& plan, const std::string& name, const Access& 
         axis.packed = a.buffer;
         axis.cost += kPacked;
       } else {
-        const double read = vector_cost::load(a, var) + (apart ? far(stride) : 0);
+        const double read = vector_cost::load(plan.machine(), a, var) + (apart ? far(stride) : 0);
         // Which terms lie inside differs from result to result.
         axis.cost += reduction && a.guarded
                          ? (read + vector_cost::kTested) * part_inside(plan, a, var, extent, lanes)
@@ -239,7 +239,7 @@ std::string cheapest_index(const Plan& plan, const std::string& name, const std:
     const double filled = static_cast<double>(extent) / static_cast<double>(vectors * lanes);
     double cost = facts.operations;
     for (const Access& a : facts.loads) {
-      const double load = vector_cost::load(a, var);
+      const double load = vector_cost::load(plan.machine(), a, var);
       cost += std::min(load, std::max(1.0, vector_cost::kGather * filled));
     }
     cost += facts.store.stride(var) == 1 ? 1 : vector_cost::kScatter * filled;

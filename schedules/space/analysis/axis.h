@@ -34,8 +34,8 @@ inline double horizontal(const ir::Stage& s) {
 inline constexpr int kHidden = 16;
 inline double dear(int operations) { return std::max(0, operations - kHidden); }
 /// Elements apart that are read as whole vectors, and shuffles of them, two each.
-/// Tuned on: Zen 5 (AVX-512).
-inline constexpr int64_t kMostSpread = 6;
+/// Tuned on: Zen 5 (AVX-512, AVX2).
+inline int64_t most_spread(const ir::Machine& machine) { return machine.masks_lanes ? 6 : 4; }
 inline double spread(int64_t stride) { return 2 * static_cast<double>(stride) - 1; }
 
 /// Elements within a vector in another order, or several times.
@@ -43,14 +43,17 @@ inline double spread(int64_t stride) { return 2 * static_cast<double>(stride) - 
 inline constexpr double kShuffled = 3;
 
 /// A load of the steps of `var` as a vector. `tested`: each of its lanes may be absent.
-inline double load(const Access& a, const std::string& var, bool tested) {
+inline double load(const ir::Machine& machine, const Access& a, const std::string& var,
+                   bool tested) {
   const int64_t stride = a.stride(var);
   if (a.slow.contains(var) && !tested) return kShuffled;
   if (a.chosen.contains(var)) return kGather;
   if (stride == 0 || stride == 1) return kLoad;
-  return stride > 1 && stride <= kMostSpread && !tested ? spread(stride) : kGather;
+  return stride > 1 && stride <= most_spread(machine) && !tested ? spread(stride) : kGather;
 }
-inline double load(const Access& a, const std::string& var) { return load(a, var, a.guarded); }
+inline double load(const ir::Machine& machine, const Access& a, const std::string& var) {
+  return load(machine, a, var, a.guarded);
+}
 
 }  // namespace vector_cost
 
@@ -77,8 +80,8 @@ VectorAxis vector_axis(const Plan& plan, const std::string& stage, const Access&
 /// apart.
 std::string cheapest_index(const Plan& plan, const std::string& stage, const std::string& usual);
 
-/// Upper bound of the values of `var` for which the term `e` of a reduction adds anything: elsewhere
-/// its factors lie outside their tensors.
+/// Upper bound of the values of `var` for which the term `e` of a reduction adds anything:
+/// elsewhere its factors lie outside their tensors.
 int64_t steps_inside(const ir::Program& program, const ir::Expr& e, const std::string& var);
 
 /// True when the cheapest axis of a reduction is one that it reduces.

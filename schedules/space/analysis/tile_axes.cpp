@@ -45,7 +45,8 @@ bool is_shuffled(const Plan& plan, const ir::Stage& p, const Access& a, const st
 /// True of a load of elements a few apart, which are read as whole vectors and shuffled.
 bool is_spread(const Plan& plan, const Access& a, const std::string& var) {
   // Fixed by: AVX2, where every second element alone is worth shuffles.
-  const int64_t most = plan.target().has(ir::Isa::kAvx512) ? vector_cost::kMostSpread : 2;
+  const int64_t most =
+      plan.target().has(ir::Isa::kAvx512) ? vector_cost::most_spread(plan.machine()) : 2;
   const int64_t stride = a.stride(var);
   return stride > 1 && stride <= most && !a.guarded && !a.chosen.contains(var);
 }
@@ -178,7 +179,8 @@ bool stays(const ir::Stage& p, const Access& a) {
 /// that lie one after the other along `columns`.
 int64_t vectors_of_structures(const Plan& plan, const ir::Stage& p, const StageFacts& facts,
                               const Access& a, const std::string& columns) {
-  if (!is_spread(plan, a, columns)) return 0;
+  const bool merges = plan.target().has(ir::Isa::kAvx512);  // others shuffle pairs of elements
+  if (!merges || !is_spread(plan, a, columns)) return 0;
   const int64_t stride = a.stride(columns);
   const bool shares = std::any_of(p.rvars.begin(), p.rvars.end(), [&](const ir::IndexVar& r) {
     const int64_t trips = facts.extent(r.name);
@@ -260,7 +262,9 @@ TileProblem problem_for(const Plan& plan, const TiledReduction& t, const VectorA
     } else if (along_columns) {
       ++out.vector_loads;
       out.kept_loads += is_kept(p, facts, a);
-      out.kept_loads += static_cast<int>(vectors_of_structures(plan, p, facts, a, columns));
+      if (a.buffer != axis.packed) {
+        out.kept_loads += static_cast<int>(vectors_of_structures(plan, p, facts, a, columns));
+      }
       out.odd_loads += a.buffer != axis.packed && rows_begin_anywhere(plan, facts, a, columns);
     } else {
       ++out.row_loads;

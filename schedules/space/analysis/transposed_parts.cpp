@@ -23,8 +23,8 @@ constexpr double kWorthTransposing = 0.7;
 constexpr size_t kMostSquares = 6;
 
 /// Loops around the square take the elements that are absent out of it, so that none is tested.
-double cost_along(const Access& a, const std::string& var) {
-  return vector_cost::load(a, var, false);
+double cost_along(const Plan& plan, const Access& a, const std::string& var) {
+  return vector_cost::load(plan.machine(), a, var, false);
 }
 
 /// What the parts of a value cost along one variable and along another.
@@ -43,9 +43,9 @@ class Costs {
     cut_.assign(n, false);
     for (size_t i = n; i-- > 0;) {
       if (const Access* a = loads_[i]) {
-        stored_cost_[i] += cost_along(*a, stored_);
-        read_cost_[i] += cost_along(*a, read_);
-        best_[i] += cost_along(*a, stored_);
+        stored_cost_[i] += cost_along(plan, *a, stored_);
+        read_cost_[i] += cost_along(plan, *a, read_);
+        best_[i] += cost_along(plan, *a, stored_);
         moves_[i] = moves_[i] || (a->stride(stored_) != 0 && a->stride(read_) != 0);
       }
       const double transposed = read_cost_[i] + kTranspose;

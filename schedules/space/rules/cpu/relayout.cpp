@@ -62,7 +62,7 @@ class Relayout {
     Choice c;
     c.var = var;
     for (const Access& a : facts_.loads) {
-      const double cost = vector_cost::load(a, var);
+      const double cost = vector_cost::load(plan_.machine(), a, var);
       c.cost += cost < vector_cost::kGather ? cost : again(a, c);
       if (reduced && a.guarded) c.cost += vector_cost::kTested;
     }
@@ -91,7 +91,7 @@ class Relayout {
     }
     const bool runs = std::any_of(vars.begin(), vars.end(), [&](const ir::IndexVar& v) {
       const int64_t stride = a.stride(v.name);
-      return stride > 0 && stride <= vector_cost::kMostSpread &&
+      return stride > 0 && stride <= vector_cost::most_spread(plan_.machine()) &&
              facts_.extent(v.name) >= kLongestShort * stride;
     });
     const double made =
