@@ -119,6 +119,19 @@ int64_t steps_inside(const ir::Program& program, const ir::Expr& e, const std::s
   }
 }
 
+int64_t reads_of_copy(const Plan& plan, const std::string& stage, const Access& a) {
+  const ir::Buffer& b = *plan.program().buffer(a.buffer);
+  const int64_t copied = bytes_of(plan.program(), b) / size_of(b.type);
+  // It serves every window, so reads count over the whole domain.
+  const StageFacts facts = facts_of(plan.program(), plan.stage(stage));
+  int64_t reads = 1, all = 1;
+  for (const auto& [var, extent] : facts.extents) {
+    all = saturating_product(all, extent);
+    if (a.stride(var) == 0) reads = saturating_product(reads, extent);
+  }
+  return std::min(reads, all / std::max<int64_t>(copied, 1));
+}
+
 bool worth_packing(const Plan& plan, const std::string& stage, const Access& a) {
   const ir::Buffer* b = plan.program().buffer(a.buffer);
   if (a.gathers || a.guarded || !indexed_by_variables(a)) return false;
@@ -132,12 +145,7 @@ bool worth_packing(const Plan& plan, const std::string& stage, const Access& a) 
   // Panels already, as another reader wants them.
   if (b->axes.size() > b->shape.size()) return false;
   if (is_bound(plan.program(), *b)) return true;
-  // A copy at the root serves every window, so reads count over the whole domain.
-  const StageFacts facts = facts_of(plan.program(), plan.stage(stage));
-  int64_t reads = 1;
-  for (const auto& [var, extent] : facts.extents) {
-    if (a.stride(var) == 0) reads = saturating_product(reads, extent);
-  }
+  const int64_t reads = reads_of_copy(plan, stage, a);
   // Steps of a page and more miss the TLB every time: fewer reads pay for the copy.
   int64_t step = 0;
   for (const ir::IndexVar& r : plan.stage(stage).rvars) {

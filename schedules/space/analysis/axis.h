@@ -38,15 +38,15 @@ inline double dear(int operations) { return std::max(0, operations - kHidden); }
 inline int64_t most_spread(const ir::Machine& machine) { return machine.masks_lanes ? 6 : 4; }
 inline double spread(int64_t stride) { return 2 * static_cast<double>(stride) - 1; }
 
-/// Elements within a vector in another order, or several times.
+/// Elements within a vector in another order, or several times; the same where some are absent.
 /// Tuned on: Zen 5 (AVX-512).
-inline constexpr double kShuffled = 3;
+inline constexpr double kShuffled = 3, kShuffledTested = 8;
 
 /// A load of the steps of `var` as a vector. `tested`: each of its lanes may be absent.
 inline double load(const ir::Machine& machine, const Access& a, const std::string& var,
                    bool tested) {
   const int64_t stride = a.stride(var);
-  if (a.slow.contains(var) && !tested) return kShuffled;
+  if (a.slow.contains(var)) return tested ? kShuffledTested : kShuffled;
   if (a.chosen.contains(var)) return kGather;
   if (stride == 0 || stride == 1) return kLoad;
   return stride > 1 && stride <= most_spread(machine) && !tested ? spread(stride) : kGather;
@@ -86,6 +86,9 @@ int64_t steps_inside(const ir::Program& program, const ir::Expr& e, const std::s
 
 /// True when the cheapest axis of a reduction is one that it reduces.
 bool reduces_along_vector(const Plan& plan, const std::string& stage);
+
+/// Reads of each element of a tensor's copy, also where `access` takes a part of the tensor only.
+int64_t reads_of_copy(const Plan& plan, const std::string& stage, const Access& access);
 
 /// True when a copy of `access` for packing pays: it is bound once, or read often enough.
 bool worth_packing(const Plan& plan, const std::string& stage, const Access& access);

@@ -39,13 +39,8 @@ int dim_of(const Access& a, const std::string& var) {
 
 /// True when a copy with the groups together is read often enough, or made once.
 bool worth_regrouping(const Plan& plan, const std::string& stage, const Access& a) {
-  constexpr double kReads = 16;  // that pay for the copy. Tuned on: Zen 5 (AVX-512).
-  const StageFacts facts = facts_of(plan.program(), plan.stage(stage));
-  double reads = 1;
-  for (const auto& [var, extent] : facts.extents) {
-    if (a.stride(var) == 0) reads *= static_cast<double>(extent);
-  }
-  return plan.program().buffer(a.buffer)->constant || reads >= kReads;
+  constexpr int64_t kReads = 16;  // that pay for the copy. Tuned on: Zen 5 (AVX-512).
+  return plan.program().buffer(a.buffer)->constant || reads_of_copy(plan, stage, a) >= kReads;
 }
 
 /// What a factor takes with groups of `k` and lanes along `n`; adds it to `out`. Negative: it does
