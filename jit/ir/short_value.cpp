@@ -68,10 +68,17 @@ class Shortener {
       case Op::kMin:
       case Op::kMax:
         return of_operands(e, [&](const Expr& a) { return exact(a); });
+      case Op::kShr:
+        if (int64_t by = 0; !is_const(e->args[1], &by) || by < 0 || by > 15) return {};
+        if (const Expr x = unsigned_shift(e->args[0], static_cast<int>(e->args[1]->i)); x) return x;
+        return of_operands(e, [&](const Expr& a) { return exact(a); });
       case Op::kDiv:
       case Op::kMod: {
         int64_t by = 0;
         if (!is_const(e->args[1], &by) || by < 1 || by > INT16_MAX) return {};
+        if (const auto shift = exponent_of(e->args[1]); shift && e->op == Op::kDiv) {
+          if (const Expr x = unsigned_shift(e->args[0], *shift); x) return x;
+        }
         const bool bits = e->op == Op::kMod && (by & (by - 1)) == 0;
         return of_operands(e, [&](const Expr& a) { return bits ? low(a) : exact(a); });
       }
@@ -89,6 +96,18 @@ class Shortener {
   Expr exact(const Expr& e) const {
     const auto range = range_before_wrap(e);
     return range && range->lies_in(*range_of(DType::kI16)) ? low(e) : Expr();
+  }
+
+  /// The value shifted right by so many bits, where 16 bits without a sign hold it and an i16 does
+  /// not; null elsewhere.
+  Expr unsigned_shift(const Expr& e, int by) const {
+    const auto range = range_before_wrap(e);
+    const bool is_signed = range && range->lies_in(*range_of(DType::kI16));
+    if (!range || is_signed || range->lo < 0 || range->hi > UINT16_MAX || by < 1) return {};
+    const Expr x = low(e);
+    if (!x) return {};
+    const Expr shifted = make_binary(Op::kShr, x, make_int(by, DType::kI16));
+    return make_binary(Op::kBitAnd, shifted, make_int(UINT16_MAX >> by, DType::kI16));
   }
 
   /// A condition that compares 16 bits at most; null where it compares others.

@@ -80,6 +80,10 @@ const Body kBodies[] = {
     {"select(X[i] > Z[i], 7, 1)", [](int64_t x, int64_t z) { return x > z ? 7 : 1; }},
     {"select(X[i] >= 40 && Z[i] < 90, max(X[i], Z[i]), min(X[i], Z[i]))",
      [](int64_t x, int64_t z) { return x >= 40 && z < 90 ? std::max(x, z) : std::min(x, z); }},
+    {"(X[i]*77 + Z[i]*150 + X[i]*29) >> 8",
+     [](int64_t x, int64_t z) { return (x * 106 + z * 150) >> 8; }},
+    {"(X[i]*255 + Z[i])/2 - (Z[i]*257 >> 15)",
+     [](int64_t x, int64_t z) { return floor_of(x * 255 + z, 2) - (z * 257 >> 15); }},
     {"abs(X[i] - Z[i]) + X[i]", [](int64_t x, int64_t z) { return std::abs(x - z) + x; }},
 };
 
