@@ -98,8 +98,8 @@ class Shortener {
     return range && range->lies_in(*range_of(DType::kI16)) ? low(e) : Expr();
   }
 
-  /// The value shifted right by so many bits, where 16 bits without a sign hold it and an i16 does
-  /// not; null elsewhere.
+  /// The value shifted right by a number of bits, where 16 bits without a sign hold it and an i16
+  /// does not; null elsewhere.
   Expr unsigned_shift(const Expr& e, int by) const {
     const auto range = range_before_wrap(e);
     const bool is_signed = range && range->lies_in(*range_of(DType::kI16));

@@ -169,6 +169,16 @@ TEST_CASE("space: vectors run along terms that nearly all lie outside, but are c
   }
 }
 
+TEST_CASE("space: lanes that a division places cost what a tile of known lanes takes") {
+  // Three images fill no vector, and 74 positions of each do.
+  const ir::Program p = tests::by_default("conv_transpose1d N=3 G=1 C=1 L=1 O=1 R=7 P=74 SL=3 PL=3",
+                                          tests::target_named(kTargets[0]));
+  REQUIRE(p.stage("Y.1"));
+  const ir::Loop& last = p.stage("Y.1")->loops.back();
+  CHECK(last.name == "p");
+  CHECK(last.mark == ir::Mark::kVector);
+}
+
 TEST_CASE("space: tiles and the loops around them follow memory") {
   const ir::Target target = tests::target_named(kTargets[0]);
   const auto loops = [&](const std::string& layout) {

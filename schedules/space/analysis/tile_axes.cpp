@@ -355,6 +355,7 @@ double gathering_cycles(const Plan& plan, const TiledReduction& t, const TileAxe
       cycles += plan.machine().vector_bytes / plan.machine().memory_bytes;
     }
     if (a.buffer == tile.axis.packed) continue;
+    if (a.slow.contains(tile.axis.var)) continue;  // counted with the tile
     const bool shared = tile.rows.empty() || a.stride(tile.rows) == 0;
     const double sharing = shared ? static_cast<double>(tile.size.rows) : 1;
     if (is_spread(plan, a, tile.axis.var)) {
