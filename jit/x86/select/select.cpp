@@ -52,7 +52,7 @@ class Selection final : public Root {
   Transposes transposes_{context_};
   Tiles tiles_{context_, vectors_, masks_, transposes_};
   Positions positions_{context_, indices_, addresses_, vectors_, masks_, arithmetic_, gathers_};
-  Tables tables_{context_, indices_, vectors_, masks_, spreads_};
+  Tables tables_{context_, indices_, vectors_, spreads_};
   Loads loads_{context_, indices_, addresses_, integers_,  vectors_, masks_, conditions_,
                spreads_, gathers_, memory_,    positions_, tables_,  tiles_};
   Calls calls_{context_, vectors_, masks_, converter_, arithmetic_};

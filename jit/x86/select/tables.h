@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "jit/x86/select/indices.h"
-#include "jit/x86/select/masks.h"
 #include "jit/x86/select/part.h"
 #include "jit/x86/select/spreads.h"
 #include "jit/x86/select/vectors.h"
@@ -17,12 +16,8 @@ namespace hone::jit {
 /// them fault.
 class Tables final : public SelectionPart {
  public:
-  Tables(Context& context, Indices& indices, Vectors& vectors, Masks& masks, Spreads& spreads)
-      : SelectionPart(context),
-        indices_(indices),
-        vectors_(vectors),
-        masks_(masks),
-        spreads_(spreads) {}
+  Tables(Context& context, Indices& indices, Vectors& vectors, Spreads& spreads)
+      : SelectionPart(context), indices_(indices), vectors_(vectors), spreads_(spreads) {}
 
   /// True of buffers that registers may hold.
   static bool may_hold(const ir::NestBuffer& buffer, const ir::Target& target);
@@ -62,7 +57,6 @@ class Tables final : public SelectionPart {
 
   Indices& indices_;
   Vectors& vectors_;
-  Masks& masks_;
   Spreads& spreads_;
 };
 
