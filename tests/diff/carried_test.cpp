@@ -8,30 +8,13 @@
 
 #include "ops/op.h"
 #include "schedules/space/space.h"
-#include "tests/diff/subject.h"
+#include "tests/diff/expect.h"
 #include "tests/support/effort.h"
 
 using namespace hone;
 using namespace hone::tests;
 
 namespace {
-
-const std::vector<const BackEnd*> kBackEnds = {&kInterp, &kAvx2, &kAvx512};
-
-/// What a back end makes of a schedule at `dims`: nothing wrong, or why it refuses, or what is
-/// wrong.
-std::string outcome(const std::string& problem, const std::string& steps, const BackEnd& back_end,
-                    const std::vector<int64_t>& dims = {}) {
-  const auto parsed = ops::parse_problem(problem);
-  REQUIRE_MESSAGE(parsed, parsed.failure().message);
-  Subject subject(parsed->text, parsed->program, dims);
-  REQUIRE_MESSAGE(subject.broken().empty(), problem << ": " << subject.broken());
-  const auto schedule = schedules::Schedule::parse(steps);
-  REQUIRE_MESSAGE(schedule, schedule.failure().message);
-  std::string rejected;
-  const std::string wrong = subject.check(*schedule, back_end, &rejected);
-  return wrong.empty() ? rejected : wrong + "\n  repro: " + subject.repro(*schedule, back_end);
-}
 
 std::string untuned(const std::string& problem) {
   const auto parsed = ops::parse_problem(problem);
@@ -72,15 +55,11 @@ TEST_CASE("diff: the last elements of a state are kept around the loop of its st
       if (open && needs_first) continue;  // which is not there where L is 0
       for (const std::string& more : std::vector<std::string>{"", " in=registers; unroll Y/c.i s/c",
                                                               "; vectorize Y/c.i s/c"}) {
-        for (const BackEnd* back_end : kBackEnds) {
-          if (!can_run(*back_end)) continue;
-          const std::string problem = op(state, "X[t,c] - 2*s[t,c]", sizes);
-          const std::string steps = kChains + "compute s at Y/t store Y/c.o" + more;
-          for (const int64_t length :
-               open ? std::vector<int64_t>{0, 1, 6} : std::vector<int64_t>{}) {
-            CHECK(outcome(problem, steps, *back_end, {length}) == "");
-          }
-          if (!open) CHECK(outcome(problem, steps, *back_end) == "");
+        const std::string problem = op(state, "X[t,c] - 2*s[t,c]", sizes);
+        const std::string steps = kChains + "compute s at Y/t store Y/c.o" + more;
+        if (!open) expect_right(problem, {steps});
+        for (const int64_t length : open ? std::vector<int64_t>{0, 1, 6} : std::vector<int64_t>{}) {
+          expect_right(problem, {steps}, {length});
         }
       }
     }
@@ -91,9 +70,7 @@ TEST_CASE("diff: of a state that is read a step later two elements are kept") {
   const std::string steps = kChains + "compute s at Y/t store Y/c.o; vectorize Y/c.i s/c";
   const std::string result = "s[t,c] - (s[t-1,c] else 3)";
   const std::string problem = op("X[t,c] + 0.5*(s[t-1,c] else 3)", result, "L=6 C=21");
-  for (const BackEnd* back_end : kBackEnds) {
-    if (can_run(*back_end)) CHECK(outcome(problem, steps, *back_end) == "");
-  }
+  expect_right(problem, {steps});
   const std::string other = op("X[t,c] + 0.5*(s[t-1,c] else 2)", result, "L=6 C=21");
   CHECK(outcome(other, steps, kInterp) != "");
 }
@@ -101,11 +78,8 @@ TEST_CASE("diff: of a state that is read a step later two elements are kept") {
 TEST_CASE("diff: a state goes on from one piece of a loop to the next") {
   const std::string result = "s[t,c] - (X[t-2,c] else 1)*(X[t+1,c] else 2)";
   const std::string steps = kChains + "compute s at Y/t store Y/c.o; partition Y/t";
-  for (const BackEnd* back_end : kBackEnds) {
-    if (!can_run(*back_end)) continue;
-    CHECK(outcome(op(kStates[0], result, "L=7 C=21"), steps, *back_end) == "");
-    CHECK(outcome(op(kStates[1], result, "L=2 C=9"), steps, *back_end) == "");
-  }
+  expect_right(op(kStates[0], result, "L=7 C=21"), {steps});
+  expect_right(op(kStates[1], result, "L=2 C=9"), {steps});
 }
 
 TEST_CASE("diff: a state whose steps do not follow one another is refused") {
@@ -120,7 +94,7 @@ TEST_CASE("diff: a state whose steps do not follow one another is refused") {
            parts + "reorder Y/t.o Y/c.o Y/t.i Y/c.i; compute s at Y/t.i store Y/c.o",
            kChains + "compute s at Y/t store Y/c.o; unroll Y/t",
        }) {
-    for (const BackEnd* back_end : kBackEnds) {
+    for (const BackEnd* back_end : kCpuBackEnds) {
       if (!can_run(*back_end)) continue;
       const std::string refused = outcome(problem, steps, *back_end);
       CHECK_MESSAGE(refused.find("repro") == std::string::npos, refused);
@@ -132,10 +106,7 @@ TEST_CASE("diff: a state whose steps do not follow one another is refused") {
 TEST_CASE("diff: of a long history the last elements alone are kept by default") {
   const auto kept_around = [](const std::string& problem, const std::vector<int64_t>& dims = {}) {
     const std::string steps = untuned(problem);
-    for (const BackEnd* back_end : kBackEnds) {
-      if (can_run(*back_end))
-        CHECK_MESSAGE(outcome(problem, steps, *back_end, dims) == "", problem);
-    }
+    expect_right(problem, {steps}, dims);
     return is_kept_around(steps);
   };
   for (const std::string& state : kStates) {

@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "jit/ir/instructions.h"
-#include "ops/op.h"
-#include "tests/diff/subject.h"
+#include "tests/diff/expect.h"
 #include "tests/support/effort.h"
 
 using namespace hone;
@@ -21,19 +21,11 @@ constexpr const BackEnd* kDotBackEnds[] = {&kInterp, &kAvx2, &kAvxVnni, &kAvx512
 
 /// Checks one schedule wherever the instruction is; it must not be refused there.
 void check(const ir::Instruction& row, const std::string& problem, const std::string& steps) {
-  const auto parsed = ops::parse_problem(problem);
-  REQUIRE_MESSAGE(parsed, parsed.failure().message);
-  const auto schedule = schedules::Schedule::parse(steps);
-  REQUIRE_MESSAGE(schedule, schedule.failure().message);
-  Subject subject(parsed->text, parsed->program);
-  REQUIRE_MESSAGE(subject.broken().empty(), problem << ": " << subject.broken());
+  std::vector<const BackEnd*> having;
   for (const BackEnd* back_end : kDotBackEnds) {
-    if (!can_run(*back_end) || !available(row, target_of(*back_end))) continue;
-    std::string rejected;
-    const std::string wrong = subject.check(*schedule, *back_end, &rejected);
-    CHECK_MESSAGE(rejected + wrong == "",
-                  rejected << wrong << "\n  repro: " << subject.repro(*schedule, *back_end));
+    if (available(row, target_of(*back_end))) having.push_back(back_end);
   }
+  expect_right(problem, {steps}, {}, having);
 }
 
 std::string sizes(int m, int n, int k) {

@@ -8,7 +8,7 @@
 
 #include "ops/op.h"
 #include "schedules/space/space.h"
-#include "tests/diff/subject.h"
+#include "tests/diff/expect.h"
 #include "tests/support/effort.h"
 
 using namespace hone;
@@ -24,15 +24,8 @@ std::string untuned(const std::string& problem, const std::vector<int64_t>& dims
   REQUIRE(target);
   const schedules::Schedule schedule =
       schedules::analytic_schedule(parsed->program, *target).schedule;
-  Subject subject(parsed->text, parsed->program, dims);
-  REQUIRE_MESSAGE(subject.broken().empty(), problem << ": " << subject.broken());
-  for (const BackEnd* back_end : {&kInterp, &kAvx2, &kAvx512}) {
-    if (!can_run(*back_end)) continue;
-    std::string rejected;
-    const std::string wrong = subject.check(schedule, *back_end, &rejected);
-    CHECK_MESSAGE(rejected + wrong == "",
-                  rejected << wrong << "\n  repro: " << subject.repro(schedule, *back_end));
-  }
+  Subject subject = subject_of(problem, dims);
+  expect_right(&subject, schedule);
   return schedule.text();
 }
 

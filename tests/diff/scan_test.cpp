@@ -14,7 +14,7 @@
 #include "jit/passes/lower.h"
 #include "ops/op.h"
 #include "schedules/space/space.h"
-#include "tests/diff/subject.h"
+#include "tests/diff/expect.h"
 #include "tests/support/effort.h"
 
 using namespace hone;
@@ -36,21 +36,7 @@ const std::vector<std::string> kSchedules = {
 };
 
 void check(const std::string& problem, const std::vector<std::string>& schedules = kSchedules) {
-  const auto parsed = ops::parse_problem(problem);
-  REQUIRE_MESSAGE(parsed, parsed.failure().message);
-  Subject subject(parsed->text, parsed->program);
-  REQUIRE_MESSAGE(subject.broken().empty(), problem << ": " << subject.broken());
-  for (const std::string& steps : schedules) {
-    const auto schedule = schedules::Schedule::parse(steps);
-    REQUIRE_MESSAGE(schedule, schedule.failure().message);
-    for (const BackEnd* back_end : {&kInterp, &kAvx2, &kAvx512}) {
-      if (!can_run(*back_end)) continue;
-      std::string rejected;
-      const std::string wrong = subject.check(*schedule, *back_end, &rejected);
-      CHECK_MESSAGE(rejected + wrong == "",
-                    rejected << wrong << "\n  repro: " << subject.repro(*schedule, *back_end));
-    }
-  }
+  expect_right(problem, schedules);
 }
 
 std::string op(const std::string& type, const std::string& value, const std::string& sizes) {
@@ -209,12 +195,7 @@ TEST_CASE("diff: recurrences with each loop in lanes, in each order of the loops
         refused += !applied;
         if (!applied) continue;
         scans += ir::scanning_loop(applied->stages[0]).has_value();
-        for (const BackEnd* back_end : {&kInterp, &kAvx2, &kAvx512}) {
-          if (!can_run(*back_end)) continue;
-          std::string rejected;
-          const std::string wrong = subject.check(*schedule, *back_end, &rejected);
-          CHECK_MESSAGE(wrong == "", wrong << "\n  repro: " << subject.repro(*schedule, *back_end));
-        }
+        expect_right(&subject, *schedule);
       }
     } while (std::next_permutation(loops.begin(), loops.end()));
   }

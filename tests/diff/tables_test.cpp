@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/op.h"
-#include "tests/diff/subject.h"
+#include "tests/diff/expect.h"
 #include "tests/support/effort.h"
 
 using namespace hone;
@@ -47,21 +46,7 @@ void check(const Lookup& lookup, const std::string& type, int length, const std:
   const std::string problem = std::string("op f(") + lookup.codes + ", T: " + type + lookup.table +
                               ") -> (Y: " + type + "[N]) { Y[i] = " + lookup.value +
                               " } R=" + std::to_string(length) + " " + n;
-  const auto parsed = ops::parse_problem(problem);
-  REQUIRE_MESSAGE(parsed, problem << ": " << parsed.failure().message);
-  Subject subject(parsed->text, parsed->program);
-  REQUIRE_MESSAGE(subject.broken().empty(), problem << ": " << subject.broken());
-  for (const std::string& steps : kSchedules) {
-    const auto schedule = schedules::Schedule::parse(steps);
-    REQUIRE_MESSAGE(schedule, schedule.failure().message);
-    for (const BackEnd* back_end : {&kInterp, &kAvx2, &kAvx512}) {
-      if (!can_run(*back_end)) continue;
-      std::string rejected;
-      const std::string wrong = subject.check(*schedule, *back_end, &rejected);
-      CHECK_MESSAGE(rejected + wrong == "",
-                    rejected << wrong << "\n  repro: " << subject.repro(*schedule, *back_end));
-    }
-  }
+  expect_right(problem, kSchedules);
 }
 
 }  // namespace
